@@ -1,0 +1,215 @@
+# bloomery: see README.md. No configure step; everything is built in build/.
+#
+#   make            library, command, man pages, completion
+#   make demo       on a fresh Debian: installs what is missing, then shows it
+#   make test       likewise, then every test there is
+#   make check      the sanitizer runs alone
+#   make install    DESTDIR= PREFIX=/usr/local
+#   make bench, make fuzz, make vectors, make compile_commands.json, make clean
+
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+SHELL = /bin/bash
+
+# ------------------------------------------------------------------- settings
+
+CC       = gcc
+CLANG    = clang
+CXX      = g++
+AR       = ar
+PREFIX   = /usr/local
+LIBDIR   = $(PREFIX)/lib
+CFLAGS   = -O2 -g
+WARN     = -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+WERROR   =
+B        = build
+
+# The version lives in bloomery.h alone.
+part     = $(shell sed -n 's/^.define BLY_VERSION_$(1) //p' include/bloomery.h)
+MAJOR   := $(call part,MAJOR)
+VERSION := $(MAJOR).$(call part,MINOR).$(call part,PATCH)
+SONAME   = libbloomery.so.$(MAJOR)
+
+PKGS     = zlib libzstd
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -lz -lzstd)
+
+BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
+LIB_SRC  := $(sort $(wildcard src/*/*.c))
+CLI_SRC  := $(sort $(wildcard cli/*.c))
+TEST_SRC := $(sort $(wildcard tests/test_*.c))
+TESTS    := $(TEST_SRC:tests/%.c=%)
+FUZZ_SRC := $(sort $(wildcard fuzz/fuzz_*.c))
+FUZZERS  := $(FUZZ_SRC:fuzz/%.c=%)
+BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
+
+MAN       = $(B)/man/.done
+COMPLETION = $(B)/bloomery.bash
+
+.PHONY: all lib demo test check bench fuzz vectors install uninstall clean \
+        setup programs
+
+all: lib $(B)/bloomery $(MAN) $(COMPLETION)
+lib: $(B)/libbloomery.a $(B)/libbloomery.so $(B)/bloomery.pc
+
+# ---------------------------------------------------------------- the library
+
+# A variant is the library and its tests, compiled one way:
+#   $(call variant,NAME,COMPILER,FLAGS,LINK FLAGS)
+# gives build/NAME/libbloomery.a and build/NAME/tests/test_*.
+define variant
+$(B)/$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$(2) $(BASE) $(PKG_CFLAGS) $(3) -c $$< -o $$@
+$(B)/$(1)/libbloomery.a: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
+	@rm -f $$@
+	$(AR) rcs $$@ $$^
+$(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
+	$(2) $(3) $(4) -pthread $$^ $(PKG_LIBS) -lm -o $$@
+# A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */
+$(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
+        $(B)/$(1)/cli/plot.o $(B)/$(1)/libbloomery.a
+	$(2) $(3) $(4) -pthread $$^ -lcmocka -lm -o $$@ \
+	    $$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c)
+-include $(LIB_SRC:%.c=$(B)/$(1)/%.d) $(CLI_SRC:%.c=$(B)/$(1)/%.d) \
+         $(TEST_SRC:%.c=$(B)/$(1)/%.d) $(B)/$(1)/tests/support.d
+endef
+
+comma := ,
+HIDDEN = -fvisibility=hidden -fPIC
+SAN    = -O1 -g -fno-omit-frame-pointer
+$(eval $(call variant,release,$(CC),$(CFLAGS) $(HIDDEN),))
+$(eval $(call variant,plain,$(CC),$(CFLAGS) -DBLY_TESTING,))
+$(eval $(call variant,clang,$(CLANG),$(CFLAGS) -DBLY_TESTING,))
+$(eval $(call variant,asan,$(CLANG),$(SAN) -DBLY_TESTING \
+    -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined,))
+$(eval $(call variant,tsan,$(CLANG),$(SAN) -DBLY_TESTING -fsanitize=thread,))
+$(eval $(call variant,fuzzer,$(CLANG),$(SAN) -DBLY_TESTING \
+    -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link,))
+
+$(B)/libbloomery.a: $(B)/release/libbloomery.a
+	cp $< $@
+
+$(B)/libbloomery.so: $(LIB_SRC:%.c=$(B)/release/%.o) src/libbloomery.map
+	$(CC) $(CFLAGS) -shared -pthread -Wl,-soname,$(SONAME) \
+	    -Wl,--version-script=src/libbloomery.map $(filter %.o,$^) -lm \
+	    -o $(B)/libbloomery.so.$(VERSION)
+	ln -sf libbloomery.so.$(VERSION) $(B)/$(SONAME)
+	ln -sf libbloomery.so.$(VERSION) $@
+
+$(B)/bloomery.pc: tools/bloomery.pc.in include/bloomery.h Makefile
+	@mkdir -p $(@D)
+	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' \
+	    -e 's,@VERSION@,$(VERSION),g' $< > $@
+
+$(B)/bloomery: $(B)/release/bloomery
+	cp $< $@
+
+$(MAN): $(B)/bloomery
+	@rm -rf $(@D) && mkdir -p $(@D)
+	$(B)/bloomery help --man > $(@D)/bloomery.1
+	for c in $$($(B)/bloomery help --list); do \
+	    $(B)/bloomery help --man $$c > $(@D)/bloomery-$$c.1 || exit 1; done
+	@touch $@
+
+$(COMPLETION): $(B)/bloomery
+	$(B)/bloomery help --completion bash > $@
+
+# -------------------------------------------------------------------- install
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig \
+	    $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 755 $(B)/bloomery $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 include/bloomery.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(B)/libbloomery.a $(DESTDIR)$(LIBDIR)/
+	install -m 755 $(B)/libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/
+	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libbloomery.so
+	install -m 644 $(B)/bloomery.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
+	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 $(COMPLETION) \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bloomery
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/bloomery \
+	    $(DESTDIR)$(PREFIX)/include/bloomery.h \
+	    $(DESTDIR)$(LIBDIR)/libbloomery.* \
+	    $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
+	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery.1 \
+	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery-*.1 \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bloomery
+
+# ---------------------------------------------------------------------- tests
+
+# The tools install what is missing and then call make again, so that this
+# file only ever runs where the compilers exist.
+demo:
+	@tools/setup demo
+	@$(MAKE) --no-print-directory -j2 all
+	@tools/demo $(B)/bloomery
+
+test:
+	@tools/setup test
+	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
+	@tools/run-tests $(B)
+
+# All that tools/run-tests runs.
+programs: $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
+    $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/tsan/bloomery \
+    $(FUZZERS:%=$(B)/fuzzer/%) $(B)/clang/bloomery cross
+
+check:
+	@tools/setup test
+	@$(MAKE) --no-print-directory -j2 $(TESTS:%=$(B)/asan/tests/%) \
+	    $(B)/tsan/tests/test_threads
+	@tools/run-tests $(B) sanitizers
+
+$(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/libbloomery.a
+	$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread $^ -lm -o $@
+-include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d)
+
+# FUZZ_SECONDS each; what they find stays in build/fuzzer/found.
+FUZZ_SECONDS = 600
+fuzz: $(FUZZERS:%=$(B)/fuzzer/%)
+	@for f in $(FUZZERS:fuzz_%=%); do \
+	    mkdir -p $(B)/fuzzer/found/$$f; \
+	    $(B)/fuzzer/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 \
+	        -artifact_prefix=$(B)/fuzzer/found/$$f/ \
+	        $(B)/fuzzer/found/$$f fuzz/corpus/$$f || exit 1; done
+
+# The same golden files on other machines: a program without cmocka, static,
+# run by qemu-user. xxHash is a header alone, borrowed from the native system.
+CROSS = aarch64 s390x i686
+.PHONY: cross
+cross: $(CROSS:%=$(B)/cross/%)
+$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) include/bloomery.h
+	@mkdir -p $(B)/cross/include
+	@cp /usr/include/xxhash.h /usr/include/xxh3.h $(B)/cross/include/
+	$*-linux-gnu-gcc -std=c11 -O1 $(WARN) $(WERROR) -Iinclude -Isrc \
+	    -I$(B)/cross/include -static -pthread $(filter %.c,$^) -lm -o $@
+
+$(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(CFLAGS) $^ -pthread -lm -o $@
+
+# Writes golden files for kinds that have none; never changes one.
+vectors: $(B)/tools/make_vectors
+	$(B)/tools/make_vectors tests/golden
+
+# ---------------------------------------------------------------------- bench
+
+$(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(CFLAGS) -O3 $^ -pthread -lm -o $@
+
+bench: all $(BENCH)
+	@bench/run $(B)
+
+compile_commands.json: Makefile
+	@tools/compile-commands > $@
+
+clean:
+	rm -rf $(B) compile_commands.json

@@ -1,0 +1,528 @@
+/*
+ * bloomery.h - the Bloom-filter family, under one interface
+ *
+ * A filter answers "is this key in the set?" in a few bits a key. "No" is
+ * certain; "maybe" is wrong with a small, chosen probability. Kinds differ in
+ * what else they can do: remove, count, carry values, grow.
+ *
+ *     bly_filter *f;
+ *     bly_spec spec = { .items = 1000000, .fpr = 0.01 };
+ *     if (bly_new(&spec, &f))
+ *         errx(2, "%s", bly_error());
+ *     bly_add(f, "swordfish", 9);
+ *     if (bly_has(f, "swordfish", 9))
+ *         puts("maybe");
+ *     bly_free(f);
+ *
+ * Failing. What can fail returns a bly_status; BLY_OK is 0. A call that fails
+ * changes nothing (a batch says how far it came), and bly_error() then says
+ * what was wrong and what would be right. The library never prints, exits,
+ * aborts, or sets errno on purpose.
+ *
+ * Threads. Any number of threads may read a filter at once; a writer must be
+ * alone. With .shared, which kinds with the ability SHARE take, any number of
+ * threads may add, increase, ask, count and get together; everything else
+ * still needs the filter alone. Different filters are independent.
+ *
+ * Keys. A key is bytes, NUL and emptiness included; it is hashed once to 64
+ * bits and a filter sees only the hash. Callers that have a good 64-bit hash
+ * hand it over and skip that step. Two keys of one hash are one key.
+ *
+ * Batches are the fast path: they overlap the cache misses of many keys. The
+ * answer of a batch is a bitmap, bit i % 64 of word i / 64 for key i, in
+ * BLY_BITMAP_WORDS(n) words; bits past n are zero.
+ */
+#ifndef BLOOMERY_H
+#define BLOOMERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default) /* all that is declared from here on */
+#endif
+
+#define BLY_VERSION_MAJOR 0
+#define BLY_VERSION_MINOR 1
+#define BLY_VERSION_PATCH 0
+
+/* The version of the library that is running, "0.1.0". */
+const char *bly_version(void);
+
+/* ------------------------------------------------------------- statuses */
+
+/* Every way a call can fail: name, then message. */
+#define BLY_STATUSES(X)                                   \
+    X(OK, "no error")                                     \
+    X(EINVAL, "argument out of range")                    \
+    X(ENOMEM, "out of memory")                            \
+    X(ERANGE, "size or count past what can be held")      \
+    X(EFORMAT, "not a filter, or damaged")                \
+    X(EUNFIT, "filters differ in kind, shape or hash")    \
+    X(ENOTSUP, "this kind has no such operation")         \
+    X(EFULL, "the filter is full")                        \
+    X(EABSENT, "the key is not in the filter")            \
+    X(EREFUSED, "the key cannot be removed")              \
+    X(EREADONLY, "the filter is mapped read-only")        \
+    X(ESECRET, "the secret is missing or is another one") \
+    X(EIO, "input or output failed")
+
+typedef enum bly_status {
+#define BLY_STATUS_ROW_(name, text) BLY_##name,
+    BLY_STATUSES(BLY_STATUS_ROW_)
+#undef BLY_STATUS_ROW_
+        BLY_STATUS_COUNT_
+} bly_status;
+
+/* The message of a status, for example "out of memory". Never NULL. */
+const char *bly_status_text(bly_status status);
+
+/* What went wrong in the last call that failed in this thread, in one line
+ * without a final dot or newline: names the argument or file, and says what
+ * would be right. Valid until the next failing call of the thread; never
+ * NULL. A call that succeeds does not clear it. */
+const char *bly_error(void);
+
+/* --------------------------------------------------------------- memory */
+
+/* Where memory comes from. alloc may return any alignment of malloc's kind
+ * and NULL when there is none; release gets the size that was asked for. Both
+ * may be called by several threads at once where a builder or a shared filter
+ * is used so, and must not throw. */
+typedef struct bly_mem {
+    void *(*alloc)(void *ctx, size_t nbytes);
+    void (*release)(void *ctx, void *ptr, size_t nbytes);
+    void *ctx;
+} bly_mem;
+
+/* ---------------------------------------------------------------- kinds */
+
+/* A filter. It has one owner, who frees it. */
+typedef struct bly_filter bly_filter;
+
+typedef enum bly_param_type {
+    BLY_UINT,  /* a whole number */
+    BLY_REAL,  /* a double */
+    BLY_CHOICE /* one of several words, stored as its number from 0 */
+} bly_param_type;
+
+/* A parameter of a kind: part of the shape of every filter of that kind. The
+ * ones a caller may set are the kind's options. */
+typedef struct bly_param {
+    const char *name;
+    bly_param_type type;
+    bool settable;  /* an option: may be given in bly_spec.options */
+    bool automatic; /* when not given, plan chooses; `def` is unused */
+    bool planning;  /* steers plan and is not kept: no part of the shape */
+    double def, min, max; /* default and range; for a choice, numbers */
+    const char *const
+        *choices; /* the words, NULL at the end; BLY_CHOICE only */
+    const char *help;
+} bly_param;
+
+/* What a kind can do, one bit each. bly_can_name() gives the word. */
+#define BLY_ABILITIES(X)                                               \
+    X(ADD, add, "take keys one after another")                         \
+    X(BUILD, build, "be built at once from all its keys")              \
+    X(HAS, has, "say whether a key may be in it")                      \
+    X(SHARE, add_shared, "take keys from many threads at once")        \
+    X(REMOVE, remove, "take a key out again")                          \
+    X(INCREASE, increase, "add a key several times at once")           \
+    X(COUNT, count, "estimate how often a key was added")              \
+    X(GET, get, "give the value stored for a key")                     \
+    X(SET, set, "change the value of a key")                           \
+    X(MERGE, merge, "become the union with another")                   \
+    X(INTERSECT, intersect, "become the intersection with another")    \
+    X(COMPARE, compare, "estimate union and intersection")             \
+    X(FOLD, fold, "give a filter of half its memory")                  \
+    X(RESIZE, resize, "give one of another capacity without the keys") \
+    X(CONVERT, convert, "give a filter of another kind")               \
+    X(TICK, tick, "forget with time")
+
+enum {
+#define BLY_ABILITY_BIT_(NAME, slot, text) BLY_ABILITY_##NAME,
+    BLY_ABILITIES(BLY_ABILITY_BIT_)
+#undef BLY_ABILITY_BIT_
+        BLY_ABILITY_COUNT_
+};
+#define BLY_CAN(NAME) (UINT32_C(1) << BLY_ABILITY_##NAME)
+
+/* What is unusual about a kind, one bit each. */
+#define BLY_SELF_SIZED 1u /* its options may replace items, fpr and bits */
+#define BLY_LIKELY_NO 2u  /* its "no" may be wrong too, at a known rate */
+
+typedef struct bly_kind_info {
+    const char *name;    /* "blocked" */
+    const char *summary; /* one line */
+    uint32_t id;         /* on disk */
+    uint32_t can;        /* BLY_CAN(ADD) | BLY_CAN(HAS) | ... */
+    uint32_t traits;     /* BLY_SELF_SIZED | ... */
+    const bly_param *params;
+    size_t nparams;
+} bly_kind_info;
+
+/* The kind at index (0 is the default kind), of that name, or of a filter.
+ * False, and *out unchanged, where there is none. */
+bool bly_kind_at(size_t index, bly_kind_info *out);
+bool bly_kind_named(const char *name, bly_kind_info *out);
+void bly_kind_of(const bly_filter *f, bly_kind_info *out);
+
+/* The word for ability number bit ("add", "has", ...), and what it means;
+ * NULL past the last. */
+const char *bly_can_name(unsigned bit);
+const char *bly_can_help(unsigned bit);
+
+/* --------------------------------------------------------------- making */
+
+#define BLY_SECRET_BYTES 16
+
+/* An option by name, its value as text: { "layout", "partitioned" }. Numbers
+ * take suffixes as in bly_parse_count() and bly_parse_real(). */
+typedef struct bly_option {
+    const char *name;
+    const char *value;
+} bly_option;
+
+/* What the caller wants. Zero in any field means "choose for me". Of items,
+ * fpr and bits give two, or items alone, for a rate of 0.01; all three are an
+ * error, since they would contradict each other. Some kinds are sized by
+ * options of their own instead (BLY_SELF_SIZED). */
+typedef struct bly_spec {
+    const char *kind;            /* NULL: the default kind */
+    uint64_t items;              /* capacity: how many keys will be added */
+    double fpr;                  /* false positive rate at items, in (0,1) */
+    uint64_t bits;               /* memory for the filter */
+    uint64_t seed;               /* filters combine only if seeds agree; 0 is
+                                    a seed like others, never random */
+    const unsigned char *secret; /* BLY_SECRET_BYTES: keyed with SipHash-1-3,
+                                    for keys that an adversary may choose.
+                                    Never stored; excludes seed */
+    bool shared;                 /* many threads may add at once */
+    const bly_option *options;   /* of the kind */
+    size_t noptions;
+    uint64_t max_bytes; /* fail, or stop growing, rather than hold more */
+    const bly_mem *mem; /* copied; its ctx must outlive the filter; NULL:
+                           the system's, with huge pages where they pay */
+} bly_spec;
+
+/* One named value that plan chose or a filter knows of itself. */
+typedef struct bly_fact {
+    const char *name; /* "k", "layout", "rule_b_bits" */
+    bly_param_type type;
+    uint64_t uint;    /* BLY_UINT, and the number of a BLY_CHOICE */
+    double real;      /* BLY_REAL, and a BLY_UINT once more */
+    const char *word; /* BLY_CHOICE: the word; else NULL */
+    bool param;       /* part of the shape; else derived from it */
+} bly_fact;
+
+#define BLY_MAX_PARAMS 16
+#define BLY_MAX_FACTS 40
+
+typedef struct bly_prediction {
+    const char *kind;
+    uint64_t items;      /* capacity */
+    double fpr;          /* rate at capacity, by the kind's exact formula */
+    uint64_t bits;       /* what the kind works on */
+    uint64_t bytes;      /* memory that takes */
+    double bits_per_key; /* bits / items */
+    size_t nfacts;
+    bly_fact facts[BLY_MAX_FACTS];
+} bly_prediction;
+
+/* Choose sizes for spec and predict what they give, without making anything.
+ * Static kinds are planned like the others. */
+bly_status bly_plan(const bly_spec *spec, bly_prediction *out);
+
+/* Make an empty filter. *out is the caller's until bly_free(), or NULL. A kind
+ * that must be built from all its keys at once is made by a bly_builder. */
+bly_status bly_new(const bly_spec *spec, bly_filter **out);
+
+/* Release f. NULL is allowed. */
+void bly_free(bly_filter *f);
+
+/* An independent, writable copy of f, from the same memory source. */
+bly_status bly_clone(const bly_filter *f, bly_filter **out);
+
+/* --------------------------------------------------------------- hashing */
+
+/* How a filter turns bytes into its 64-bit hash. */
+typedef struct bly_hasher {
+    uint32_t id;        /* BLY_HASH_XXH3 or BLY_HASH_SIPHASH13 */
+    uint32_t reserved;  /* zero */
+    uint64_t seed;      /* BLY_HASH_XXH3 */
+    uint64_t secret[2]; /* BLY_HASH_SIPHASH13 */
+} bly_hasher;
+
+#define BLY_HASH_XXH3 1      /* 64 bits, with seed */
+#define BLY_HASH_SIPHASH13 3 /* 128-bit secret, 64 bits out */
+
+/* The hasher that a filter made from spec would have. */
+bly_status bly_hasher_for(const bly_spec *spec, bly_hasher *out);
+
+/* The hasher of f: bly_has(f, k, n) asks for bly_hash(bly_hasher_of(f), k, n).
+ * NULL where f was opened blind. */
+const bly_hasher *bly_hasher_of(const bly_filter *f);
+
+/* A key: bytes that are borrowed for the call. */
+typedef struct bly_bytes {
+    const void *ptr;
+    size_t len;
+} bly_bytes;
+
+/* The hash of one key, of many, and of many integers. An integer hashes as
+ * its 8 little-endian bytes do, only faster. */
+uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len);
+void bly_hash_keys(const bly_hasher *hs, const bly_bytes *keys, size_t n,
+                   uint64_t *hashes);
+void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
+                   uint64_t *hashes);
+
+/* ------------------------------------------------------------ using one */
+
+#define BLY_BITMAP_WORDS(n) (((size_t)(n) + 63) / 64)
+
+/* Add a key. Adding one that is there already is allowed. */
+bly_status bly_add(bly_filter *f, const void *key, size_t len);
+
+/* False only if the key was never added, or was removed or forgotten since.
+ * Cannot fail: a kind without the ability says true, which is "maybe". */
+bool bly_has(const bly_filter *f, const void *key, size_t len);
+
+/* Take out a key that was added before. BLY_EABSENT proves that it is not in
+ * the filter; BLY_EREFUSED says that it may be, but cannot be taken out
+ * without harm to others. Removing a key that was never added but is a false
+ * positive cannot be noticed and harms another key: do not. */
+bly_status bly_remove(bly_filter *f, const void *key, size_t len);
+
+/* The same for a key whose hash the caller has. */
+bly_status bly_add_hash(bly_filter *f, uint64_t hash);
+bool bly_has_hash(const bly_filter *f, uint64_t hash);
+
+/* The same for n hashes, keys or integers at once. Input and result arrays
+ * must not overlap.
+ *
+ * Adding stops at the first key that fails. *ndone, unless NULL, is the number
+ * of keys that were added before it: n where the status is BLY_OK. fresh,
+ * unless NULL, is a bitmap of those added that were not in the filter before,
+ * as far as it can tell (a false positive counts as there already). */
+bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
+                          uint64_t *fresh, size_t *ndone);
+bly_status bly_add_keys(bly_filter *f, const bly_bytes *keys, size_t n,
+                        uint64_t *fresh, size_t *ndone);
+bly_status bly_add_ints(bly_filter *f, const uint64_t *ints, size_t n,
+                        uint64_t *fresh, size_t *ndone);
+void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
+                    uint64_t *maybe);
+void bly_has_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
+                  uint64_t *maybe);
+void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
+                  uint64_t *maybe);
+
+/* Remove n hashes. each, unless NULL, gets the status of every one of them;
+ * the result is BLY_OK if all were removed, else the first refusal. Those
+ * that are refused do not keep the others from being removed. */
+bly_status bly_remove_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
+                             bly_status *each);
+
+/* Add hash i by[i] times. Stops like bly_add_hashes(). */
+bly_status bly_increase_hashes(bly_filter *f, const uint64_t *hashes,
+                               const uint64_t *by, size_t n, size_t *ndone);
+
+/* How often each was added, an estimate that is never too low unless the
+ * kind's page says otherwise. UINT64_MAX stands for "past the ceiling". */
+bly_status bly_count_hashes(const bly_filter *f, const uint64_t *hashes,
+                            size_t n, uint64_t *counts);
+
+/* The values stored for n hashes; there is one where the bit of present is
+ * set. bly_set_hash() changes one: BLY_EABSENT where the key is not known. */
+bly_status bly_get_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
+                          uint64_t *values, uint64_t *present);
+bly_status bly_set_hash(bly_filter *f, uint64_t hash, uint64_t value);
+
+/* Tell a kind that forgets what time it is (seconds, from any origin that
+ * the caller keeps to). The first tick sets the origin; a clock that goes
+ * backwards changes nothing. Answers are as of the last tick, so a filter
+ * that nobody ticks, a mapped one for instance, forgets nothing by time. */
+bly_status bly_tick(bly_filter *f, uint64_t now);
+
+/* -------------------------------------------------------------- building */
+
+/* Makes a filter of any kind from all its keys, in as many threads as call
+ * it. Where spec has items (or bits and fpr), kinds that add take the keys as
+ * they come. Otherwise the hashes are kept, 8 bytes each, and the filter is
+ * sized by the number of distinct ones: counted exactly up to a million,
+ * estimated within 2 % above. */
+typedef struct bly_builder bly_builder;
+
+/* *out is the caller's until bly_builder_free(), or NULL. */
+bly_status bly_builder_new(const bly_spec *spec, bly_builder **out);
+
+/* The hasher to use for the keys. Valid as long as the builder. */
+const bly_hasher *bly_builder_hasher(const bly_builder *b);
+
+/* Take n more keys; they are borrowed for the call. values is given exactly
+ * where the kind is built and has GET. May be called by many threads at once.
+ * After a failure the builder may only be freed. */
+bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
+                           const uint64_t *values, size_t n);
+
+/* The filter of all keys taken, built with up to nthreads threads (0: as many
+ * as there are processors). Once only; the builder then holds nothing, also
+ * when the call fails, and still wants bly_builder_free(). */
+bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
+                              bly_filter **out);
+
+/* Release b and what it still holds. NULL is allowed. */
+void bly_builder_free(bly_builder *b);
+
+/* --------------------------------------------------------------- knowing */
+
+typedef struct bly_stats {
+    const char *kind;
+    uint64_t capacity;      /* items it was planned for */
+    uint64_t items_added;   /* additions that changed it: a hint */
+    double items_estimate;  /* distinct keys, from its contents; INFINITY if
+                               saturated, NAN if it cannot tell */
+    double items_sd;        /* standard deviation of that estimate */
+    double fill;            /* share of cells in use, 0 to 1 */
+    double fpr_now;         /* rate with its present contents */
+    double fpr_at_capacity; /* rate that was planned */
+    uint64_t bits;          /* what the kind works on, layers included */
+    uint64_t bytes;         /* memory held */
+    uint64_t seed;
+    uint32_t hash_id;
+    uint32_t layers;
+    bool keyed, shared, mapped;
+    size_t nfacts;
+    bly_fact facts[BLY_MAX_FACTS];
+} bly_stats;
+
+/* Everything f knows of itself. Reads all of it. */
+void bly_stat(const bly_filter *f, bly_stats *out);
+
+/* The same without reading the contents: items_estimate, items_sd, fill and
+ * fpr_now are NAN. Takes no longer for a large filter than for a small one. */
+void bly_peek(const bly_filter *f, bly_stats *out);
+
+/* The filters that f is made of, from 0; NULL past the last. Borrowed until f
+ * changes. */
+const bly_filter *bly_layer(const bly_filter *f, uint32_t i);
+
+/* -------------------------------------------------------------- combining */
+
+/* Make dst the union, or the intersection, of dst and src, which must be two
+ * filters that agree in kind, shape and hash, else BLY_EUNFIT. For kinds of
+ * bits the union is exactly the filter of both sets; counting kinds add up,
+ * never below the truth. An intersection holds every key of both sets, and
+ * some more. */
+bly_status bly_merge(bly_filter *dst, const bly_filter *src);
+bly_status bly_intersect(bly_filter *dst, const bly_filter *src);
+
+/* Whether two filters answer alike: same kind, shape, hash and contents. */
+bool bly_equal(const bly_filter *a, const bly_filter *b);
+
+typedef struct bly_likeness {
+    double a, b, a_sd, b_sd; /* distinct keys of each */
+    double both, both_sd;    /* of the union */
+    double common;           /* of the intersection, never below zero */
+    double common_sd;
+    double jaccard;      /* common / both */
+    double containment;  /* common / min(a, b) */
+    double shared_cells; /* cells set in both / the lesser one's cells */
+    double chance_cells; /* what disjoint sets of these sizes would give */
+} bly_likeness;
+
+/* Estimate how much two filters of equal kind, shape and hash share. */
+bly_status bly_compare(const bly_filter *a, const bly_filter *b,
+                       bly_likeness *out);
+
+/* A filter of the same keys in half the memory, where the kind of f can; its
+ * rate is that of f with twice the keys in it. *out as in bly_new(). */
+bly_status bly_fold(const bly_filter *f, bly_filter **out);
+
+/* A filter of spec's kind (ability CONVERT), or where spec names none or the
+ * kind of f, of spec's capacity (RESIZE), made from f without the keys. The
+ * hash is that of f; spec gives kind, items, fpr, bits, options. */
+bly_status bly_convert(const bly_filter *f, const bly_spec *spec,
+                       bly_filter **out);
+
+/* ----------------------------------------------------------------- files */
+
+/* How to open. NULL, or zero in any field, means the default. */
+typedef struct bly_access {
+    const unsigned char *secret; /* of a keyed filter */
+    bool blind;                  /* open a keyed filter without its secret:
+                                    it can be described and combined; keys
+                                    given as bytes are refused, or "maybe" */
+    bool shared;                 /* as in bly_spec */
+    uint64_t max_bytes;          /* as in bly_spec */
+    const bly_mem *mem;          /* as in bly_spec */
+} bly_access;
+
+/* Write f in the .bly format, piece by piece. put returns false to stop, and
+ * the call then fails with BLY_EIO. */
+typedef bool bly_put(void *ctx, const void *bytes, size_t nbytes);
+bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx);
+
+/* The number of bytes bly_write() will write, and a part of them: nbytes (or
+ * as many as there are) from byte `from` on into buf; the number is returned.
+ * f must not change from the first part to the last. */
+uint64_t bly_written_bytes(const bly_filter *f);
+size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
+                      size_t nbytes);
+
+/* Rebuild a filter from bytes that anyone may have written: all of an array,
+ * or what get hands over (as many bytes as it is asked for, fewer only at the
+ * end; negative for failure). Whatever comes back with BLY_OK is safe to use:
+ * there is no second validation step. */
+bly_status bly_load(const void *bytes, size_t nbytes, const bly_access *how,
+                    bly_filter **out);
+typedef int64_t bly_get(void *ctx, void *buf, size_t nbytes);
+bly_status bly_read(bly_get *get, void *ctx, const bly_access *how,
+                    bly_filter **out);
+
+/* Write f to path: a reader sees the old file or the new one, whole, whatever
+ * happens. When the call returns BLY_OK the file is on disk. */
+bly_status bly_save(const bly_filter *f, const char *path);
+
+/* Read the filter in path into memory, and check all of it. */
+bly_status bly_open(const char *path, const bly_access *how, bly_filter **out);
+
+/* Ask the filter in path where it lies, without reading it: what is asked for
+ * is paged in. The header is checked, the payload is not (bly_verify() does):
+ * a damaged payload gives wrong answers, never a crash. Read-only. The file
+ * must not be cut while it is mapped; bly_save() and bly_update() replace it
+ * and never do that. */
+bly_status bly_map(const char *path, const bly_access *how, bly_filter **out);
+
+/* Compare the payload of a mapped filter with its checksum: reads all of it. */
+bly_status bly_verify(const bly_filter *f);
+
+/* Change the filter in path: take its lock, open it, let change() work on it,
+ * save it if that returned BLY_OK, release the lock. Writers queue; readers
+ * are not disturbed. change() must neither free f nor keep it; a failure of
+ * its own is handed on, and the file stays as it was. */
+typedef bly_status bly_change(bly_filter *f, void *ctx);
+bly_status bly_update(const char *path, const bly_access *how,
+                      bly_change *change, void *ctx);
+
+/* --------------------------------------------------------------- numbers */
+
+/* Read all of text as a count ("10M", "1e6", "64MiB" is 67108864) or as a
+ * real number ("0.001", "1%"). k, M, G, T are powers of 1000; Ki, Mi, Gi, Ti
+ * of 1024; a final B is allowed. False, and *out unchanged, for anything
+ * else: counts must be whole and below 2^64. */
+bool bly_parse_count(const char *text, uint64_t *out);
+bool bly_parse_real(const char *text, double *out);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
+#endif

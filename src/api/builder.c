@@ -1,0 +1,375 @@
+/*
+ * builder.c - a filter from all its keys, in as many threads as call
+ *
+ * Two ways. Where the capacity is known and the kind adds, the filter exists
+ * from the start and keys go straight into it. Otherwise hashes are kept in
+ * chunks, 8 bytes a key (16 with values), while a HyperLogLog counts the
+ * distinct ones; in the end the filter is planned for that number and filled
+ * from the chunks, each of which is released when it has been read.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/plan.h"
+#include "core/sort.h"
+#include "core/status.h"
+#include "sketch/hyperloglog.h"
+
+/* 2^17 keys, 1 MiB of hashes: little beside what many of them hold, and
+ * enough to be work for a thread. */
+#define CHUNK_KEYS ((size_t)1 << 17)
+
+/* Up to this many keys are counted exactly, by sorting them. */
+#define EXACT_KEYS ((size_t)1 << 20)
+
+#define MAX_THREADS 256
+
+typedef struct chunk {
+    struct chunk *next;
+    size_t n;
+    uint64_t *values; /* behind hashes, or NULL */
+    uint64_t hashes[];
+} chunk;
+
+struct bly_builder {
+    bly_planned planned; /* shape and items only once they are known */
+    bly_mem mem;
+    bool sized;  /* keys go straight into filter */
+    bool valued; /* keys come with values */
+    bool finished;
+    bly_filter *filter;
+    pthread_mutex_t lock; /* of all below, and of filter unless shared */
+    chunk *first, *last;
+    size_t nkeys;
+    uint8_t *registers;
+};
+
+/* ---------------------------------------------------------------- taking */
+
+bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
+{
+    const bly_mem *mem = spec->mem ? spec->mem : &bly_mem_system;
+    bly_planned planned;
+    *out = NULL;
+    bly_status st = bly_plan_begin(spec, &planned);
+    if (st)
+        return st;
+    bly_builder *b = bly_mem_zalloc(mem, sizeof *b);
+    if (!b)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    b->planned = planned;
+    b->mem = *mem;
+    b->planned.set.mem = &b->mem;
+    b->valued = planned.kind->build && planned.kind->get;
+    b->sized = planned.kind->add &&
+               (spec->items || (planned.kind->traits & BLY_SELF_SIZED) ||
+                (spec->bits && spec->fpr > 0));
+    pthread_mutex_init(&b->lock, NULL);
+    if (b->sized) {
+        st = bly_plan_end(&b->planned);
+        if (!st)
+            st = bly_filter_make(b->planned.kind, &b->planned.shape,
+                                 &b->planned.set, &b->filter);
+    } else {
+        /* A rate that is out of range should not wait for the last key. */
+        bly_planned trial = b->planned;
+        trial.want.items = 1;
+        st = bly_plan_end(&trial);
+        b->registers = bly_mem_zalloc(mem, BLY_HLL_BYTES);
+        if (!st && !b->registers)
+            st = bly_fail(BLY_ENOMEM, "out of memory");
+    }
+    if (st) {
+        bly_builder_free(b);
+        return st;
+    }
+    *out = b;
+    return BLY_OK;
+}
+
+const bly_hasher *bly_builder_hasher(const bly_builder *b)
+{
+    return &b->planned.set.hasher;
+}
+
+static size_t chunk_bytes(const bly_builder *b)
+{
+    return sizeof(chunk) + CHUNK_KEYS * sizeof(uint64_t) * (b->valued ? 2 : 1);
+}
+
+static void chunk_free(bly_builder *b, chunk *c)
+{
+    bly_mem_release(&b->mem, c, chunk_bytes(b));
+}
+
+/* The chunk with room for more, a new one if need be; NULL: no memory. */
+static chunk *chunk_with_room(bly_builder *b)
+{
+    if (b->last && b->last->n < CHUNK_KEYS)
+        return b->last;
+    chunk *c = b->mem.alloc(b->mem.ctx, chunk_bytes(b));
+    if (!c)
+        return NULL;
+    c->next = NULL;
+    c->n = 0;
+    c->values = b->valued ? c->hashes + CHUNK_KEYS : NULL;
+    if (b->last)
+        b->last->next = c;
+    else
+        b->first = c;
+    return b->last = c;
+}
+
+static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
+                               const uint64_t *values, size_t n)
+{
+    bly_hll_add(b->registers, hashes, n);
+    for (size_t from = 0; from < n;) {
+        chunk *c = chunk_with_room(b);
+        if (!c)
+            return bly_fail(BLY_ENOMEM, "out of memory after %zu keys",
+                            b->nkeys);
+        const size_t room = CHUNK_KEYS - c->n;
+        const size_t np = n - from < room ? n - from : room;
+        memcpy(c->hashes + c->n, hashes + from, np * sizeof *hashes);
+        if (values)
+            memcpy(c->values + c->n, values + from, np * sizeof *values);
+        c->n += np;
+        b->nkeys += np;
+        from += np;
+    }
+    return BLY_OK;
+}
+
+bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
+                           const uint64_t *values, size_t n)
+{
+    if (b->finished)
+        return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
+    if ((values != NULL) != b->valued)
+        return bly_fail(BLY_EINVAL,
+                        b->valued ? "a %s filter wants a value for "
+                                    "each key"
+                                  : "a %s filter takes no values",
+                        b->planned.kind->name);
+    if (b->sized && b->filter->shared)
+        return bly_add_hashes(b->filter, hashes, n, NULL, NULL);
+    pthread_mutex_lock(&b->lock);
+    const bly_status st = b->sized
+                              ? bly_add_hashes(b->filter, hashes, n, NULL, NULL)
+                              : builder_keep(b, hashes, values, n);
+    pthread_mutex_unlock(&b->lock);
+    return st;
+}
+
+/* -------------------------------------------------------------- finishing */
+
+/* All keys kept, in one array; chunks are released on the way. */
+static bly_status builder_join(bly_builder *b, size_t nbytes, uint64_t **h,
+                               uint64_t **values)
+{
+    *values = NULL;
+    *h = b->mem.alloc(b->mem.ctx, nbytes);
+    if (!*h)
+        return bly_fail(BLY_ENOMEM,
+                        "out of memory: %zu bytes to build from %zu "
+                        "keys at once",
+                        nbytes, b->nkeys);
+    if (b->valued)
+        *values = *h + b->nkeys;
+    size_t n = 0;
+    while (b->first) {
+        chunk *c = b->first;
+        memcpy(*h + n, c->hashes, c->n * sizeof **h);
+        if (b->valued)
+            memcpy(*values + n, c->values, c->n * sizeof **values);
+        n += c->n;
+        b->first = c->next;
+        chunk_free(b, c);
+    }
+    b->last = NULL;
+    return BLY_OK;
+}
+
+typedef struct fill_job {
+    bly_builder *builder;
+    bly_filter *filter;
+    bly_status (*add)(bly_filter *f, const uint64_t *h, size_t n,
+                      uint64_t *fresh, size_t *ndone);
+    bly_status status; /* the first failure; under the builder's lock */
+    char error[256];
+} fill_job;
+
+/* Take chunks until there are none. bly_error() is a thread's own, so the line
+ * of a failure is carried over by hand. */
+static void *fill_worker(void *arg)
+{
+    fill_job *job = arg;
+    bly_builder *b = job->builder;
+    for (;;) {
+        pthread_mutex_lock(&b->lock);
+        chunk *c = job->status ? NULL : b->first;
+        if (c)
+            b->first = c->next;
+        pthread_mutex_unlock(&b->lock);
+        if (!c)
+            return NULL;
+        size_t done;
+        const bly_status st =
+            job->add(job->filter, c->hashes, c->n, NULL, &done);
+        chunk_free(b, c);
+        if (st) {
+            pthread_mutex_lock(&b->lock);
+            if (!job->status) {
+                job->status = st;
+                strncpy(job->error, bly_error(), sizeof job->error - 1);
+            }
+            pthread_mutex_unlock(&b->lock);
+        }
+    }
+}
+
+static unsigned thread_count(unsigned wanted)
+{
+    if (!wanted) {
+        const long n = sysconf(_SC_NPROCESSORS_ONLN);
+        wanted = n > 0 ? (unsigned)n : 1;
+    }
+    return wanted < MAX_THREADS ? wanted : MAX_THREADS;
+}
+
+/* Add the chunks to f, with several threads where its kind can. */
+static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
+{
+    const bool was_shared = f->shared;
+    const bool many = f->kind->add_shared && thread_count(nthreads) > 1 &&
+                      b->nkeys > CHUNK_KEYS;
+    fill_job job = { .builder = b,
+                     .filter = f,
+                     .add = many || was_shared ? f->kind->add_shared
+                                               : f->kind->add };
+    pthread_t threads[MAX_THREADS];
+    unsigned started = 0;
+    f->shared = many || was_shared;
+    if (many)
+        while (started + 1 < thread_count(nthreads) &&
+               pthread_create(&threads[started], NULL, fill_worker, &job) == 0)
+            started++;
+    fill_worker(&job);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    f->shared = was_shared;
+    if (!b->first)
+        b->last = NULL;
+    return job.status ? bly_fail(job.status, "%s", job.error) : BLY_OK;
+}
+
+/* The number of distinct keys kept: exact where that is cheap. */
+static bly_status builder_distinct(bly_builder *b, uint64_t *out)
+{
+    *out = (uint64_t)bly_hll_estimate(b->registers);
+    if (b->nkeys > EXACT_KEYS)
+        return BLY_OK;
+    const size_t nbytes = (b->nkeys + 1) * sizeof(uint64_t);
+    uint64_t *h = b->mem.alloc(b->mem.ctx, nbytes);
+    if (!h)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    size_t n = 0;
+    for (const chunk *c = b->first; c; n += c->n, c = c->next)
+        memcpy(h + n, c->hashes, c->n * sizeof *h);
+    bly_hashes_unique(h, NULL, &n);
+    *out = n;
+    bly_mem_release(&b->mem, h, nbytes);
+    return BLY_OK;
+}
+
+/* A static kind: all keys at once. */
+static bly_status builder_build(bly_builder *b, unsigned nthreads,
+                                bly_filter *f)
+{
+    const size_t n = b->nkeys;
+    const size_t nbytes = (n + 1) * sizeof(uint64_t) * (b->valued ? 2 : 1);
+    uint64_t *h, *values;
+    bly_status st = builder_join(b, nbytes, &h, &values);
+    if (st)
+        return st;
+    st = f->kind->build(f, h, values, n, thread_count(nthreads));
+    bly_mem_release(&b->mem, h, nbytes);
+    return st;
+}
+
+static bly_status builder_make(bly_builder *b, unsigned nthreads,
+                               bly_filter **out)
+{
+    uint64_t distinct;
+    bly_filter *f;
+    bly_status st = builder_distinct(b, &distinct);
+    if (st)
+        return st;
+    /* A static kind is planned for all its keys, and must not be short of
+     * room where the estimate is. */
+    if (b->planned.kind->build && b->nkeys > EXACT_KEYS)
+        distinct += distinct / 64;
+    if (!b->planned.want.items || distinct > b->planned.want.items)
+        b->planned.want.items = distinct ? distinct : 1;
+    st = bly_plan_end(&b->planned);
+    if (!st)
+        st = bly_filter_make(b->planned.kind, &b->planned.shape,
+                             &b->planned.set, &f);
+    if (st)
+        return st;
+    st = b->planned.kind->build ? builder_build(b, nthreads, f)
+                                : builder_fill(b, nthreads, f);
+    if (st) {
+        bly_free(f);
+        return st;
+    }
+    *out = f;
+    return BLY_OK;
+}
+
+static void builder_empty(bly_builder *b)
+{
+    while (b->first) {
+        chunk *c = b->first;
+        b->first = c->next;
+        chunk_free(b, c);
+    }
+    b->last = NULL;
+    b->nkeys = 0;
+}
+
+bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
+                              bly_filter **out)
+{
+    *out = NULL;
+    if (b->finished)
+        return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
+    b->finished = true;
+    if (b->sized) {
+        *out = b->filter;
+        b->filter = NULL;
+        return BLY_OK;
+    }
+    const bly_status st = builder_make(b, nthreads, out);
+    builder_empty(b);
+    return st;
+}
+
+void bly_builder_free(bly_builder *b)
+{
+    if (!b)
+        return;
+    builder_empty(b);
+    bly_free(b->filter);
+    bly_mem_release(&b->mem, b->registers, BLY_HLL_BYTES);
+    pthread_mutex_destroy(&b->lock);
+    const bly_mem mem = b->mem;
+    volatile uint64_t *secret = b->planned.set.hasher.secret;
+    secret[0] = secret[1] = 0;
+    bly_mem_release(&mem, b, sizeof *b);
+}

@@ -1,0 +1,427 @@
+/*
+ * filter_api.c - the calls of bloomery.h on one filter or two: check, hash
+ * once, hand over to the kind
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "api/plan.h"
+#include "core/status.h"
+
+/* ------------------------------------------------------------------ kinds */
+
+static void kind_info(const bly_kind *kind, bly_kind_info *out)
+{
+    *out = (bly_kind_info){
+        .name = kind->name,
+        .summary = kind->summary,
+        .id = kind->id,
+        .can = bly_kind_can(kind),
+        .traits = kind->traits,
+        .params = kind->params,
+        .nparams = kind->nparams,
+    };
+}
+
+bool bly_kind_at(size_t index, bly_kind_info *out)
+{
+    const bly_kind *kind = bly_kind_row(index);
+    if (kind)
+        kind_info(kind, out);
+    return kind != NULL;
+}
+
+bool bly_kind_named(const char *name, bly_kind_info *out)
+{
+    const bly_kind *kind = bly_kind_by_name(name);
+    if (kind)
+        kind_info(kind, out);
+    return kind != NULL;
+}
+
+void bly_kind_of(const bly_filter *f, bly_kind_info *out)
+{
+    kind_info(f->kind, out);
+}
+
+static const struct {
+    const char *name, *help;
+} abilities[] = {
+#define ABILITY_ROW(NAME, slot, text) { #slot, text },
+    BLY_ABILITIES(ABILITY_ROW)
+#undef ABILITY_ROW
+};
+
+const char *bly_can_name(unsigned bit)
+{
+    return bit < BLY_ABILITY_COUNT_ ? abilities[bit].name : NULL;
+}
+
+const char *bly_can_help(unsigned bit)
+{
+    return bit < BLY_ABILITY_COUNT_ ? abilities[bit].help : NULL;
+}
+
+/* ----------------------------------------------------------------- making */
+
+bly_status bly_new(const bly_spec *spec, bly_filter **out)
+{
+    bly_planned planned;
+    *out = NULL;
+    const bly_status st = bly_plan_spec(spec, &planned);
+    if (st)
+        return st;
+    if (!planned.kind->add && !planned.kind->increase)
+        return bly_fail(BLY_ENOTSUP,
+                        "a %s filter is built at once from all its "
+                        "keys: use a builder",
+                        planned.kind->name);
+    return bly_filter_make(planned.kind, &planned.shape, &planned.set, out);
+}
+
+const bly_hasher *bly_hasher_of(const bly_filter *f)
+{
+    return f->blind ? NULL : &f->hasher;
+}
+
+/* ------------------------------------------------------------ one and many */
+
+/* Whether f may be changed by this ability. */
+static bly_status may_change(const bly_filter *f, bool able, unsigned ability)
+{
+    if (!able)
+        return bly_fail_ability(f->kind, ability);
+    if (f->readonly)
+        return bly_fail(BLY_EREADONLY,
+                        "the filter is mapped read-only: open it "
+                        "to change it");
+    return BLY_OK;
+}
+
+static bly_status need_secret(const bly_filter *f)
+{
+    if (f->blind)
+        return bly_fail(BLY_ESECRET, "the filter is keyed and was opened "
+                                     "without its key");
+    return BLY_OK;
+}
+
+bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
+                          uint64_t *fresh, size_t *ndone)
+{
+    size_t done = 0;
+    if (fresh && n)
+        memset(fresh, 0, BLY_BITMAP_WORDS(n) * sizeof *fresh);
+    bly_status st = may_change(f, f->kind->add, BLY_ABILITY_ADD);
+    if (!st && n)
+        st = (f->shared ? f->kind->add_shared : f->kind->add)(f, hashes, n,
+                                                              fresh, &done);
+    if (ndone)
+        *ndone = done;
+    return st;
+}
+
+void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
+                    uint64_t *maybe)
+{
+    const size_t nwords = BLY_BITMAP_WORDS(n);
+    if (!n)
+        return;
+    if (f->kind->has) {
+        memset(maybe, 0, nwords * sizeof *maybe);
+        f->kind->has(f, hashes, n, maybe);
+        return;
+    }
+    memset(maybe, 0xff, nwords * sizeof *maybe);
+    if (n % 64)
+        maybe[nwords - 1] = (UINT64_C(1) << n % 64) - 1;
+}
+
+/* Keys are hashed this many at a time: the hashes stay in L1, and the number
+ * is a multiple of 64, so that bitmaps of pieces join. */
+#define PIECE_KEYS 512
+
+/* The next piece of keys or of integers, whichever is given, as hashes. */
+static size_t hash_piece(const bly_filter *f, const bly_bytes *keys,
+                         const uint64_t *ints, size_t from, size_t n,
+                         uint64_t *hashes)
+{
+    const size_t np = n - from < PIECE_KEYS ? n - from : PIECE_KEYS;
+    if (keys)
+        bly_hash_keys(&f->hasher, keys + from, np, hashes);
+    else
+        bly_hash_ints(&f->hasher, ints + from, np, hashes);
+    return np;
+}
+
+static bly_status add_pieces(bly_filter *f, const bly_bytes *keys,
+                             const uint64_t *ints, size_t n, uint64_t *fresh,
+                             size_t *ndone)
+{
+    uint64_t hashes[PIECE_KEYS];
+    size_t from = 0, done = 0;
+    if (fresh && n)
+        memset(fresh, 0, BLY_BITMAP_WORDS(n) * sizeof *fresh);
+    bly_status st = need_secret(f);
+    while (!st && from < n) {
+        const size_t np = hash_piece(f, keys, ints, from, n, hashes);
+        st = bly_add_hashes(f, hashes, np, fresh ? fresh + from / 64 : NULL,
+                            &done);
+        from += st ? done : np;
+    }
+    if (ndone)
+        *ndone = from;
+    return st;
+}
+
+static void has_pieces(const bly_filter *f, const bly_bytes *keys,
+                       const uint64_t *ints, size_t n, uint64_t *maybe)
+{
+    uint64_t hashes[PIECE_KEYS];
+    for (size_t from = 0; from < n;) {
+        const size_t np = hash_piece(f, keys, ints, from, n, hashes);
+        bly_has_hashes(f, hashes, np, maybe + from / 64);
+        if (f->blind)
+            for (size_t i = 0; i < np; i++)
+                maybe[(from + i) / 64] |= UINT64_C(1) << (from + i) % 64;
+        from += np;
+    }
+}
+
+bly_status bly_add_keys(bly_filter *f, const bly_bytes *keys, size_t n,
+                        uint64_t *fresh, size_t *ndone)
+{
+    return add_pieces(f, keys, NULL, n, fresh, ndone);
+}
+
+bly_status bly_add_ints(bly_filter *f, const uint64_t *ints, size_t n,
+                        uint64_t *fresh, size_t *ndone)
+{
+    return add_pieces(f, NULL, ints, n, fresh, ndone);
+}
+
+void bly_has_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
+                  uint64_t *maybe)
+{
+    has_pieces(f, keys, NULL, n, maybe);
+}
+
+void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
+                  uint64_t *maybe)
+{
+    has_pieces(f, NULL, ints, n, maybe);
+}
+
+bly_status bly_add_hash(bly_filter *f, uint64_t hash)
+{
+    return bly_add_hashes(f, &hash, 1, NULL, NULL);
+}
+
+bool bly_has_hash(const bly_filter *f, uint64_t hash)
+{
+    uint64_t maybe;
+    bly_has_hashes(f, &hash, 1, &maybe);
+    return maybe != 0;
+}
+
+bly_status bly_add(bly_filter *f, const void *key, size_t len)
+{
+    const bly_status st = need_secret(f);
+    return st ? st : bly_add_hash(f, bly_hash(&f->hasher, key, len));
+}
+
+bool bly_has(const bly_filter *f, const void *key, size_t len)
+{
+    return f->blind || bly_has_hash(f, bly_hash(&f->hasher, key, len));
+}
+
+/* ------------------------------------------- what only some kinds can do */
+
+bly_status bly_remove_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
+                             bly_status *each)
+{
+    bly_status piece[PIECE_KEYS];
+    bly_status first = may_change(f, f->kind->remove, BLY_ABILITY_REMOVE);
+    if (first)
+        return first;
+    for (size_t from = 0; from < n; from += PIECE_KEYS) {
+        const size_t np = n - from < PIECE_KEYS ? n - from : PIECE_KEYS;
+        bly_status *const to = each ? each + from : piece;
+        f->kind->remove(f, hashes + from, np, to);
+        for (size_t i = 0; i < np && !first; i++)
+            if (to[i])
+                first = bly_fail(to[i], "%s", bly_status_text(to[i]));
+    }
+    return first;
+}
+
+bly_status bly_remove(bly_filter *f, const void *key, size_t len)
+{
+    const bly_status st = need_secret(f);
+    if (st)
+        return st;
+    const uint64_t hash = bly_hash(&f->hasher, key, len);
+    return bly_remove_hashes(f, &hash, 1, NULL);
+}
+
+bly_status bly_increase_hashes(bly_filter *f, const uint64_t *hashes,
+                               const uint64_t *by, size_t n, size_t *ndone)
+{
+    size_t done = 0;
+    bly_status st = may_change(f, f->kind->increase, BLY_ABILITY_INCREASE);
+    if (!st && n)
+        st = f->kind->increase(f, hashes, by, n, &done);
+    if (ndone)
+        *ndone = done;
+    return st;
+}
+
+bly_status bly_count_hashes(const bly_filter *f, const uint64_t *hashes,
+                            size_t n, uint64_t *counts)
+{
+    if (!f->kind->count)
+        return bly_fail_ability(f->kind, BLY_ABILITY_COUNT);
+    if (n)
+        f->kind->count(f, hashes, n, counts);
+    return BLY_OK;
+}
+
+bly_status bly_get_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
+                          uint64_t *values, uint64_t *present)
+{
+    if (!f->kind->get)
+        return bly_fail_ability(f->kind, BLY_ABILITY_GET);
+    if (n) {
+        memset(present, 0, BLY_BITMAP_WORDS(n) * sizeof *present);
+        f->kind->get(f, hashes, n, values, present);
+    }
+    return BLY_OK;
+}
+
+bly_status bly_set_hash(bly_filter *f, uint64_t hash, uint64_t value)
+{
+    const bly_status st = may_change(f, f->kind->set, BLY_ABILITY_SET);
+    return st ? st : f->kind->set(f, hash, value);
+}
+
+bly_status bly_tick(bly_filter *f, uint64_t now)
+{
+    const bly_status st = may_change(f, f->kind->tick, BLY_ABILITY_TICK);
+    return st ? st : f->kind->tick(f, now);
+}
+
+/* ---------------------------------------------------------------- knowing */
+
+static uint64_t filter_bits(const bly_filter *f)
+{
+    uint64_t bits = bly_shape_bits(f->kind, &f->shape);
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        bits += filter_bits(f->layer[i]);
+    return bits;
+}
+
+void bly_peek(const bly_filter *f, bly_stats *out)
+{
+    *out = (bly_stats){
+        .kind = f->kind->name,
+        .capacity = f->items,
+        .items_added = atomic_load_explicit(
+            (const _Atomic uint64_t *)&f->nadded, memory_order_relaxed),
+        .items_estimate = NAN,
+        .items_sd = NAN,
+        .fill = NAN,
+        .fpr_now = NAN,
+        .fpr_at_capacity = f->fpr,
+        .bits = filter_bits(f),
+        .bytes = bly_filter_bytes(f),
+        .seed = f->hasher.seed,
+        .hash_id = f->hasher.id,
+        .layers = f->nlayers,
+        .keyed = f->secret_check != 0,
+        .shared = f->shared,
+        .mapped = f->readonly,
+    };
+    out->nfacts = bly_collect_facts(f->kind, &f->shape, NULL, f, out->facts);
+}
+
+void bly_stat(const bly_filter *f, bly_stats *out)
+{
+    bly_peek(f, out);
+    f->kind->stat(f, out);
+}
+
+const bly_filter *bly_layer(const bly_filter *f, uint32_t i)
+{
+    return i < f->nlayers ? f->layer[i] : NULL;
+}
+
+/* -------------------------------------------------------------- combining */
+
+static bly_status may_combine(const bly_filter *a, const bly_filter *b,
+                              bool able, unsigned ability)
+{
+    const bly_status st = bly_filter_fits(a, b);
+    if (st)
+        return st;
+    if (!able)
+        return bly_fail_ability(a->kind, ability);
+    return BLY_OK;
+}
+
+static bly_status combine(bly_filter *dst, const bly_filter *src,
+                          bly_status (*op)(bly_filter *, const bly_filter *),
+                          unsigned ability)
+{
+    bly_status st = may_change(dst, op, ability);
+    if (!st && dst == src)
+        st = bly_fail(BLY_EINVAL, "a filter cannot be combined with itself");
+    if (!st)
+        st = may_combine(dst, src, op, ability);
+    return st ? st : op(dst, src);
+}
+
+bly_status bly_merge(bly_filter *dst, const bly_filter *src)
+{
+    return combine(dst, src, dst->kind->merge, BLY_ABILITY_MERGE);
+}
+
+bly_status bly_intersect(bly_filter *dst, const bly_filter *src)
+{
+    return combine(dst, src, dst->kind->intersect, BLY_ABILITY_INTERSECT);
+}
+
+bly_status bly_compare(const bly_filter *a, const bly_filter *b,
+                       bly_likeness *out)
+{
+    const bly_status st =
+        may_combine(a, b, a->kind->compare, BLY_ABILITY_COMPARE);
+    return st ? st : a->kind->compare(a, b, out);
+}
+
+bly_status bly_fold(const bly_filter *f, bly_filter **out)
+{
+    *out = NULL;
+    if (!f->kind->fold)
+        return bly_fail_ability(f->kind, BLY_ABILITY_FOLD);
+    return f->kind->fold(f, out);
+}
+
+bly_status bly_convert(const bly_filter *f, const bly_spec *spec,
+                       bly_filter **out)
+{
+    bly_want w;
+    const bly_kind *to;
+    bly_spec same = *spec;
+    *out = NULL;
+    if (!same.kind)
+        same.kind = f->kind->name;
+    const bly_status st = bly_read_options(&same, &to, &w);
+    if (st)
+        return st;
+    if (to == f->kind)
+        return f->kind->resize ? f->kind->resize(f, to, &w, out)
+                               : bly_fail_ability(f->kind, BLY_ABILITY_RESIZE);
+    return f->kind->convert ? f->kind->convert(f, to, &w, out)
+                            : bly_fail_ability(f->kind, BLY_ABILITY_CONVERT);
+}

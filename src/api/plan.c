@@ -1,0 +1,339 @@
+/*
+ * plan.c - from what a caller wants to a shape
+ *
+ * Kinds choose a shape for (items, rate) or for (items, memory). The third
+ * pair, (rate, memory), is solved here for all of them: the rate rises with
+ * the number of items, so the largest number that keeps it is found by
+ * bisection over the kind's own plan.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/plan.h"
+#include "core/hash.h"
+#include "core/status.h"
+
+#define DEFAULT_FPR 0.01
+
+/* Two keys of one hash are one key: at 2^48 keys that alone is a rate of
+ * 1.5e-5, and more is not a set that 64 bits can tell apart. Also keeps
+ * (double)items exact. */
+#define MAX_ITEMS (UINT64_C(1) << 48)
+
+/* Names with commas between, cut where they do not fit. */
+typedef struct name_list {
+    char text[400];
+    size_t len;
+} name_list;
+
+static void name_list_add(name_list *list, const char *name)
+{
+    const size_t room = sizeof list->text - list->len;
+    const int n = snprintf(list->text + list->len, room, "%s%s",
+                           list->len ? ", " : "", name);
+    if (n > 0 && (size_t)n < room)
+        list->len += (size_t)n;
+    else
+        list->text[list->len] = '\0';
+}
+
+bly_status bly_fail_ability(const bly_kind *kind, unsigned ability)
+{
+    name_list can = { { 0 }, 0 };
+    const bly_kind *other;
+    for (size_t i = 0; (other = bly_kind_row(i)); i++)
+        if (bly_kind_can(other) & UINT32_C(1) << ability)
+            name_list_add(&can, other->name);
+    return bly_fail(BLY_ENOTSUP, "a %s filter cannot %s; kinds that can: %s",
+                    kind->name, bly_can_help(ability),
+                    can.len ? can.text : "none");
+}
+
+/* ---------------------------------------------------------------- options */
+
+static bly_status read_choice(const bly_kind *kind, const bly_param *param,
+                              const char *text, uint64_t *out)
+{
+    name_list words = { { 0 }, 0 };
+    for (uint64_t i = 0; param->choices[i]; i++) {
+        if (strcmp(param->choices[i], text) == 0) {
+            *out = i;
+            return BLY_OK;
+        }
+        name_list_add(&words, param->choices[i]);
+    }
+    return bly_fail(BLY_EINVAL, "option %s of kind %s is one of %s, not '%s'",
+                    param->name, kind->name, words.text, text);
+}
+
+/* The value of a param from text, as it is kept in a shape. */
+static bly_status read_value(const bly_kind *kind, const bly_param *param,
+                             const char *text, uint64_t *out)
+{
+    if (param->type == BLY_CHOICE)
+        return read_choice(kind, param, text, out);
+
+    uint64_t count = 0;
+    double real = 0;
+    bool ok;
+    if (param->type == BLY_UINT) {
+        ok = bly_parse_count(text, &count);
+        real = (double)count;
+    } else {
+        ok = bly_parse_real(text, &real);
+    }
+    if (!ok || !(real >= param->min && real <= param->max))
+        return bly_fail(BLY_EINVAL,
+                        "option %s of kind %s is a %snumber from %.15g to "
+                        "%.15g, not '%s'",
+                        param->name, kind->name,
+                        param->type == BLY_UINT ? "whole " : "", param->min,
+                        param->max, text);
+    if (param->type == BLY_UINT)
+        *out = count;
+    else
+        memcpy(out, &real, sizeof *out);
+    return BLY_OK;
+}
+
+static void default_value(const bly_param *param, uint64_t *out)
+{
+    *out = 0;
+    if (param->automatic)
+        return;
+    if (param->type == BLY_REAL)
+        memcpy(out, &param->def, sizeof *out);
+    else
+        *out = (uint64_t)param->def;
+}
+
+static bly_status read_option(const bly_kind *kind, const bly_option *o,
+                              bly_want *w)
+{
+    name_list known = { { 0 }, 0 };
+    for (uint32_t i = 0; i < kind->nparams; i++) {
+        const bly_param *param = &kind->params[i];
+        if (!param->settable)
+            continue;
+        if (strcmp(param->name, o->name) != 0) {
+            name_list_add(&known, param->name);
+            continue;
+        }
+        if (w->given[i])
+            return bly_fail(BLY_EINVAL, "option %s is given twice", o->name);
+        w->given[i] = true;
+        return read_value(kind, param, o->value, &w->opt[i]);
+    }
+    return bly_fail(BLY_EINVAL, "kind %s has no option '%s'; it has: %s",
+                    kind->name, o->name, known.len ? known.text : "none");
+}
+
+bly_status bly_read_options(const bly_spec *spec, const bly_kind **kind,
+                            bly_want *w)
+{
+    const bly_kind *k = bly_kind_by_name(spec->kind);
+    if (!k) {
+        name_list known = { { 0 }, 0 };
+        for (size_t i = 0; (k = bly_kind_row(i)); i++)
+            name_list_add(&known, k->name);
+        return bly_fail(BLY_EINVAL, "there is no kind '%s'; there are: %s",
+                        spec->kind, known.text);
+    }
+    *w = (bly_want){ .items = spec->items,
+                     .fpr = spec->fpr,
+                     .bits = spec->bits };
+    for (uint32_t i = 0; i < k->nparams; i++)
+        if (k->params[i].settable)
+            default_value(&k->params[i], &w->opt[i]);
+    for (size_t i = 0; i < spec->noptions; i++) {
+        const bly_status st = read_option(k, &spec->options[i], w);
+        if (st)
+            return st;
+    }
+    *kind = k;
+    return BLY_OK;
+}
+
+/* --------------------------------------------------------------- choosing */
+
+bly_status bly_hasher_for(const bly_spec *spec, bly_hasher *out)
+{
+    if (spec->secret && spec->seed)
+        return bly_fail(BLY_EINVAL, "a keyed filter takes no seed: its secret "
+                                    "is one");
+    *out = (bly_hasher){ .id = BLY_HASH_XXH3, .seed = spec->seed };
+    if (spec->secret) {
+        out->id = BLY_HASH_SIPHASH13;
+        bly_secret_words(spec->secret, out->secret);
+    }
+    return BLY_OK;
+}
+
+static double planned_rate(const bly_kind *kind, const bly_want *w,
+                           bly_shape *s)
+{
+    return kind->plan(w, s) ? NAN : kind->rate(s, (double)w->items);
+}
+
+/* The most items that w->bits hold at w->fpr. */
+static bly_status solve_items(const bly_kind *kind, const bly_want *w,
+                              uint64_t *items)
+{
+    bly_want trial = *w;
+    bly_shape s;
+    trial.fpr = 0;
+    trial.items = 1;
+    const bly_status st = kind->plan(&trial, &s);
+    if (st)
+        return st;
+    if (!(planned_rate(kind, &trial, &s) <= w->fpr))
+        return bly_fail(BLY_EINVAL,
+                        "%llu bits are too few for a rate of %g in "
+                        "a %s filter, even for one item",
+                        (unsigned long long)w->bits, w->fpr, kind->name);
+    uint64_t low = 1, high = 2; /* low is kept, high is not, or past the end */
+    while (high < MAX_ITEMS &&
+           (trial.items = high, planned_rate(kind, &trial, &s) <= w->fpr)) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1) {
+        trial.items = low + (high - low) / 2;
+        if (planned_rate(kind, &trial, &s) <= w->fpr)
+            low = trial.items;
+        else
+            high = trial.items;
+    }
+    *items = low;
+    return BLY_OK;
+}
+
+/* Leave items and exactly one of fpr and bits. */
+static bly_status settle_want(const bly_kind *kind, bly_want *w)
+{
+    if (isnan(w->fpr) || w->fpr < 0 || w->fpr >= 1)
+        return bly_fail(BLY_EINVAL, "a rate is between 0 and 1, not %g",
+                        w->fpr);
+    if (w->items > MAX_ITEMS)
+        return bly_fail(BLY_ERANGE,
+                        "%llu items are more than 64-bit hashes can "
+                        "tell apart; the limit is 2^48",
+                        (unsigned long long)w->items);
+    if (kind->traits & BLY_SELF_SIZED)
+        return BLY_OK;
+    if (w->items && w->fpr > 0 && w->bits)
+        return bly_fail(BLY_EINVAL,
+                        "items, rate and memory are all given: give "
+                        "two, the third follows");
+    if (!w->items && !w->bits)
+        return bly_fail(BLY_EINVAL,
+                        "the number of items is missing: give items, "
+                        "or memory and a rate");
+    if (!w->bits && w->fpr == 0)
+        w->fpr = DEFAULT_FPR;
+    if (!w->items) {
+        if (w->fpr == 0)
+            w->fpr = DEFAULT_FPR;
+        const bly_status st = solve_items(kind, w, &w->items);
+        if (st)
+            return st;
+        w->fpr = 0;
+    }
+    return BLY_OK;
+}
+
+bly_status bly_plan_begin(const bly_spec *spec, bly_planned *out)
+{
+    bly_want w;
+    const bly_kind *kind;
+    bly_hasher hasher;
+    bly_status st = bly_read_options(spec, &kind, &w);
+    if (!st)
+        st = bly_hasher_for(spec, &hasher);
+    if (!st && spec->shared && !kind->add_shared)
+        st = bly_fail_ability(kind, BLY_ABILITY_SHARE);
+    if (st)
+        return st;
+    *out = (bly_planned){
+        .kind = kind,
+        .want = w,
+        .set = {
+            .hasher = hasher,
+            .secret_check = spec->secret ? bly_secret_check(hasher.secret) : 0,
+            .shared = spec->shared,
+            .max_bytes = spec->max_bytes,
+            .mem = spec->mem,
+        },
+    };
+    return BLY_OK;
+}
+
+bly_status bly_plan_end(bly_planned *p)
+{
+    bly_status st = settle_want(p->kind, &p->want);
+    if (!st)
+        st = p->kind->plan(&p->want, &p->shape);
+    if (st)
+        return st;
+    const double n = (double)p->want.items;
+    p->set.items = p->want.items;
+    p->set.fpr = p->kind->rate ? p->kind->rate(&p->shape, n) : NAN;
+    return BLY_OK;
+}
+
+bly_status bly_plan_spec(const bly_spec *spec, bly_planned *out)
+{
+    const bly_status st = bly_plan_begin(spec, out);
+    return st ? st : bly_plan_end(out);
+}
+
+/* ----------------------------------------------------------------- telling */
+
+static bly_fact param_fact(const bly_param *param, const bly_shape *s,
+                           unsigned i)
+{
+    bly_fact fact = { .name = param->name, .type = param->type, .param = true };
+    if (param->type == BLY_REAL) {
+        fact.real = bly_shape_real(s, i);
+    } else {
+        fact.uint = s->p[i];
+        fact.real = (double)s->p[i];
+    }
+    if (param->type == BLY_CHOICE)
+        fact.word = param->choices[s->p[i]];
+    return fact;
+}
+
+size_t bly_collect_facts(const bly_kind *kind, const bly_shape *s,
+                         const bly_want *w, const bly_filter *f,
+                         bly_fact *facts)
+{
+    bly_facts list = { facts, 0 };
+    for (unsigned i = 0; i < kind->nparams; i++)
+        if (!kind->params[i].planning)
+            facts[list.n++] = param_fact(&kind->params[i], s, i);
+    if (kind->describe)
+        kind->describe(s, w, f, &list);
+    return list.n;
+}
+
+bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
+{
+    bly_planned planned;
+    const bly_status st = bly_plan_spec(spec, &planned);
+    if (st)
+        return st;
+    const uint64_t bits = bly_shape_bits(planned.kind, &planned.shape);
+    *out = (bly_prediction){
+        .kind = planned.kind->name,
+        .items = planned.set.items,
+        .fpr = planned.set.fpr,
+        .bits = bits,
+        .bytes = planned.shape.nbytes,
+        .bits_per_key = (double)bits / (double)planned.set.items,
+    };
+    out->nfacts = bly_collect_facts(planned.kind, &planned.shape, &planned.want,
+                                    NULL, out->facts);
+    return BLY_OK;
+}

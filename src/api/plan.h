@@ -1,0 +1,35 @@
+/*
+ * plan.h - from what a caller wants to a shape
+ */
+#ifndef BLY_PLAN_H
+#define BLY_PLAN_H
+
+#include "kinds/filter.h"
+
+typedef struct bly_planned {
+    const bly_kind *kind;
+    bly_want want; /* as the kind was asked */
+    bly_shape shape;
+    bly_setting set; /* items and fpr as planned, hasher, memory, ... */
+} bly_planned;
+
+/* Read spec: kind, options, hash, memory. Nothing of it is needed afterwards
+ * but what spec->mem points to. Then choose the shape. Failures say what would
+ * be right. bly_plan_spec() does both. */
+bly_status bly_plan_begin(const bly_spec *spec, bly_planned *out);
+bly_status bly_plan_end(bly_planned *p);
+bly_status bly_plan_spec(const bly_spec *spec, bly_planned *out);
+
+/* Find the kind of spec and read its options into w; nothing is chosen. */
+bly_status bly_read_options(const bly_spec *spec, const bly_kind **kind,
+                            bly_want *w);
+
+/* The facts of a shape: its params, then what the kind derives. */
+size_t bly_collect_facts(const bly_kind *kind, const bly_shape *s,
+                         const bly_want *w, const bly_filter *f,
+                         bly_fact *facts);
+
+/* BLY_ENOTSUP, with the kinds that have the ability. */
+bly_status bly_fail_ability(const bly_kind *kind, unsigned ability);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * bits.c - arrays of bits: counting and combining
+ *
+ * Counting ones is byte-order blind, so no word is swapped here.
+ */
+#include <stdatomic.h>
+
+#include "core/bits.h"
+#include "core/cpu.h"
+
+static uint64_t count_portable(const uint64_t *a, size_t nwords)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < nwords; i++)
+        sum += (uint64_t)__builtin_popcountll(a[i]);
+    return sum;
+}
+
+#if BLY_X86
+__attribute__((target("popcnt"))) static uint64_t
+count_popcnt(const uint64_t *a, size_t nwords)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < nwords; i++)
+        sum += (uint64_t)__builtin_popcountll(a[i]);
+    return sum;
+}
+#endif
+
+/* Best first. The last row needs nothing, so the search always ends. */
+const struct bly_bits_count_variant bly_bits_count_variants[] = {
+#if BLY_X86
+    { "popcnt", BLY_CPU_POPCNT, count_popcnt },
+#endif
+    { "portable", 0, count_portable },
+};
+
+static uint64_t count_resolve(const uint64_t *a, size_t nwords);
+static _Atomic(bly_bits_count_fn *) count_chosen = count_resolve;
+
+/* The first call chooses, then steps aside. Two threads may both choose; they
+ * choose the same row. */
+static uint64_t count_resolve(const uint64_t *a, size_t nwords)
+{
+    const struct bly_bits_count_variant *v = bly_bits_count_variants;
+    while (v->needs & ~bly_cpu_features())
+        v++;
+    atomic_store_explicit(&count_chosen, v->fn, memory_order_relaxed);
+    return v->fn(a, nwords);
+}
+
+uint64_t bly_bits_count(const uint64_t *a, size_t nwords)
+{
+    return atomic_load_explicit(&count_chosen, memory_order_relaxed)(a, nwords);
+}
+
+/* Combine a piece that stays in L1, then count it: one counting loop serves. */
+#define PIECE 512
+
+static uint64_t count_combined(const uint64_t *a, const uint64_t *b,
+                               size_t nwords, bool both)
+{
+    uint64_t piece[PIECE], sum = 0;
+    for (size_t at = 0; at < nwords; at += PIECE) {
+        const size_t n = nwords - at < PIECE ? nwords - at : PIECE;
+        for (size_t i = 0; i < n; i++)
+            piece[i] = both ? a[at + i] & b[at + i] : a[at + i] | b[at + i];
+        sum += bly_bits_count(piece, n);
+    }
+    return sum;
+}
+
+uint64_t bly_bits_count_or(const uint64_t *a, const uint64_t *b, size_t nwords)
+{
+    return count_combined(a, b, nwords, false);
+}
+
+uint64_t bly_bits_count_and(const uint64_t *a, const uint64_t *b, size_t nwords)
+{
+    return count_combined(a, b, nwords, true);
+}
+
+void bly_bits_or(uint64_t *a, const uint64_t *b, size_t nwords)
+{
+    for (size_t i = 0; i < nwords; i++)
+        a[i] |= b[i];
+}
+
+void bly_bits_and(uint64_t *a, const uint64_t *b, size_t nwords)
+{
+    for (size_t i = 0; i < nwords; i++)
+        a[i] &= b[i];
+}
+
+bool bly_bits_tail_clear(const uint64_t *a, uint64_t from, size_t nwords)
+{
+    size_t i = (size_t)(from >> 6);
+    if (i < nwords && (from & 63) && bly_le64(a[i++]) >> (from & 63))
+        return false;
+    for (; i < nwords; i++)
+        if (a[i])
+            return false;
+    return true;
+}

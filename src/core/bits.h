@@ -1,0 +1,137 @@
+/*
+ * bits.h - arrays of bits, little-endian words, ranges
+ *
+ * Bit j lives in byte j / 8 at bit j % 8, least significant first, and the
+ * arrays are walked as 64-bit words. In memory a word is little-endian on
+ * every machine, as in the file: bly_le64() is nothing on most machines and a
+ * byte swap on the rest.
+ */
+#ifndef BLY_BITS_H
+#define BLY_BITS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define bly_le64(x) __builtin_bswap64(x)
+#define bly_le32(x) __builtin_bswap32(x)
+#else
+#define bly_le64(x) ((uint64_t)(x))
+#define bly_le32(x) ((uint32_t)(x))
+#endif
+
+/* The high and the low half of a 64 x 64 bit product. */
+static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
+{
+#ifdef __SIZEOF_INT128__
+    __extension__ typedef unsigned __int128 u128;
+    return (uint64_t)(((u128)a * b) >> 64);
+#else
+    const uint64_t al = (uint32_t)a, ah = a >> 32;
+    const uint64_t bl = (uint32_t)b, bh = b >> 32;
+    const uint64_t mid = ah * bl + ((al * bl) >> 32);
+    const uint64_t low = al * bh + (uint32_t)mid;
+    return ah * bh + (mid >> 32) + (low >> 32);
+#endif
+}
+
+/* A 64-bit hash to [0, n) without division: h * n / 2^64. Uses the top bits
+ * of h, so what else is taken from h must come through a multiplication. */
+static inline uint64_t bly_scale(uint64_t h, uint64_t n)
+{
+    return bly_mulhi(h, n);
+}
+
+/* h mod n for many h and one n < 2^63. With M = floor((2^64-1) / n), the
+ * quotient mulhi(h, M) is right or one or two short. */
+typedef struct bly_modulus {
+    uint64_t n, inverse;
+} bly_modulus;
+
+static inline bly_modulus bly_modulus_of(uint64_t n)
+{
+    return (bly_modulus){ n, UINT64_MAX / n };
+}
+
+static inline uint64_t bly_mod(uint64_t h, bly_modulus by)
+{
+    uint64_t r = h - bly_mulhi(h, by.inverse) * by.n;
+    r = r >= by.n ? r - by.n : r;
+    return r >= by.n ? r - by.n : r;
+}
+
+/* A bijection of 64 bits in which every bit of the input stirs every bit of
+ * the output: the finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
+static inline uint64_t bly_mix64(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static inline bool bly_bit_get(const uint64_t *words, uint64_t j)
+{
+    return bly_le64(words[j >> 6]) >> (j & 63) & 1;
+}
+
+/* Set bit j; true if it was clear. */
+static inline bool bly_bit_set(uint64_t *words, uint64_t j)
+{
+    const uint64_t bit = bly_le64(UINT64_C(1) << (j & 63));
+    const uint64_t old = words[j >> 6];
+    words[j >> 6] = old | bit;
+    return !(old & bit);
+}
+
+static inline void bly_bit_clear(uint64_t *words, uint64_t j)
+{
+    words[j >> 6] &= ~bly_le64(UINT64_C(1) << (j & 63));
+}
+
+/* OR mask into *word as one of many writers; the bits that were clear. Reads
+ * first: most words need no change once a filter is half full, and a plain
+ * load does not take the line away from other processors. */
+static inline uint64_t bly_word_or_shared(uint64_t *word, uint64_t mask)
+{
+    _Atomic uint64_t *const w = (_Atomic uint64_t *)word;
+    const uint64_t old = atomic_load_explicit(w, memory_order_relaxed);
+    if (!(mask & ~old))
+        return 0;
+    return mask & ~atomic_fetch_or_explicit(w, mask, memory_order_relaxed);
+}
+
+/* A read that may meet such a writer. */
+static inline uint64_t bly_word_load(const uint64_t *word)
+{
+    return atomic_load_explicit((const _Atomic uint64_t *)word,
+                                memory_order_relaxed);
+}
+
+/* Ones in nwords words: of a; of a | b; of a & b. */
+uint64_t bly_bits_count(const uint64_t *a, size_t nwords);
+uint64_t bly_bits_count_or(const uint64_t *a, const uint64_t *b, size_t nwords);
+uint64_t bly_bits_count_and(const uint64_t *a, const uint64_t *b,
+                            size_t nwords);
+
+/* a |= b and a &= b. */
+void bly_bits_or(uint64_t *a, const uint64_t *b, size_t nwords);
+void bly_bits_and(uint64_t *a, const uint64_t *b, size_t nwords);
+
+/* Whether all bits from `from` to the end of nwords words are clear. */
+bool bly_bits_tail_clear(const uint64_t *a, uint64_t from, size_t nwords);
+
+/* A variant of counting, best first; the last needs nothing. For the tests,
+ * which hold every row against the last. */
+typedef uint64_t bly_bits_count_fn(const uint64_t *a, size_t nwords);
+struct bly_bits_count_variant {
+    const char *name;
+    uint32_t needs; /* BLY_CPU_ bits */
+    bly_bits_count_fn *fn;
+};
+extern const struct bly_bits_count_variant bly_bits_count_variants[];
+
+#endif

@@ -1,0 +1,133 @@
+/*
+ * hash.c - bytes to 64 bits
+ */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <string.h>
+
+#include "core/bits.h"
+#include "core/hash.h"
+
+static uint64_t load64(const unsigned char *p)
+{
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+    return bly_le64(x);
+}
+
+#define ROTL(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
+
+/* One SipRound over four words: the whole of the design. */
+#define SIP_ROUND(v)                  \
+    do {                              \
+        v[0] += v[1];                 \
+        v[2] += v[3];                 \
+        v[1] = ROTL(v[1], 13) ^ v[0]; \
+        v[3] = ROTL(v[3], 16) ^ v[2]; \
+        v[0] = ROTL(v[0], 32) + v[3]; \
+        v[2] += v[1];                 \
+        v[3] = ROTL(v[3], 21) ^ v[0]; \
+        v[1] = ROTL(v[1], 17) ^ v[2]; \
+        v[2] = ROTL(v[2], 32);        \
+    } while (0)
+
+/* c rounds a word, d at the end, both literals at the two call sites. */
+static inline __attribute__((always_inline)) uint64_t
+siphash(const uint64_t key[2], const void *bytes, size_t len, int c, int d)
+{
+    const unsigned char *p = bytes;
+    uint64_t v[4] = {
+        key[0] ^ UINT64_C(0x736f6d6570736575),
+        key[1] ^ UINT64_C(0x646f72616e646f6d),
+        key[0] ^ UINT64_C(0x6c7967656e657261),
+        key[1] ^ UINT64_C(0x7465646279746573),
+    };
+    size_t left = len;
+    for (; left >= 8; left -= 8, p += 8) {
+        const uint64_t word = load64(p);
+        v[3] ^= word;
+        for (int i = 0; i < c; i++)
+            SIP_ROUND(v);
+        v[0] ^= word;
+    }
+    unsigned char tail[8] = { 0 };
+    if (left)
+        memcpy(tail, p, left);
+    const uint64_t last = load64(tail) | (uint64_t)len << 56;
+    v[3] ^= last;
+    for (int i = 0; i < c; i++)
+        SIP_ROUND(v);
+    v[0] ^= last;
+    v[2] ^= 0xff;
+    for (int i = 0; i < d; i++)
+        SIP_ROUND(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+uint64_t bly_siphash13(const uint64_t key[2], const void *bytes, size_t len)
+{
+    return siphash(key, bytes, len, 1, 3);
+}
+
+uint64_t bly_siphash24(const uint64_t key[2], const void *bytes, size_t len)
+{
+    return siphash(key, bytes, len, 2, 4);
+}
+
+uint64_t bly_secret_check(const uint64_t key[2])
+{
+    static const char text[] = "bloomery secret check";
+    const uint64_t check = bly_siphash24(key, text, sizeof text - 1);
+    return check ? check : 1;
+}
+
+void bly_secret_words(const unsigned char *secret, uint64_t key[2])
+{
+    key[0] = load64(secret);
+    key[1] = load64(secret + 8);
+}
+
+uint64_t bly_checksum(const void *bytes, size_t nbytes)
+{
+    return XXH3_64bits(bytes, nbytes);
+}
+
+uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len)
+{
+    if (hs->id == BLY_HASH_SIPHASH13)
+        return bly_siphash13(hs->secret, key, len);
+    return XXH3_64bits_withSeed(key, len, hs->seed);
+}
+
+void bly_hash_keys(const bly_hasher *hs, const bly_bytes *keys, size_t n,
+                   uint64_t *hashes)
+{
+    if (hs->id == BLY_HASH_SIPHASH13) {
+        for (size_t i = 0; i < n; i++)
+            hashes[i] = bly_siphash13(hs->secret, keys[i].ptr, keys[i].len);
+        return;
+    }
+    const uint64_t seed = hs->seed;
+    for (size_t i = 0; i < n; i++)
+        hashes[i] = XXH3_64bits_withSeed(keys[i].ptr, keys[i].len, seed);
+}
+
+void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
+                   uint64_t *hashes)
+{
+    if (hs->id == BLY_HASH_SIPHASH13) {
+        for (size_t i = 0; i < n; i++) {
+            const uint64_t le = bly_le64(ints[i]);
+            hashes[i] = bly_siphash13(hs->secret, &le, sizeof le);
+        }
+        return;
+    }
+    /* With a constant length the compiler keeps the one branch of XXH3 that
+     * serves 8 bytes: two multiplications. */
+    const uint64_t seed = hs->seed;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t le = bly_le64(ints[i]);
+        hashes[i] = XXH3_64bits_withSeed(&le, sizeof le, seed);
+    }
+}

@@ -1,0 +1,105 @@
+/*
+ * memory.c - aligned blocks, from the system or from a caller's allocator
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/memory.h"
+#include "core/status.h"
+
+/* From here on a block is mapped for itself: two huge pages, so that rounding
+ * up to whole ones costs at most half as much again, and usually far less. */
+#define HUGE_PAGE ((size_t)2 << 20)
+#define MAP_FROM (2 * HUGE_PAGE)
+
+static void *system_alloc(void *ctx, size_t nbytes)
+{
+    (void)ctx;
+    return malloc(nbytes);
+}
+
+static void system_release(void *ctx, void *ptr, size_t nbytes)
+{
+    (void)ctx;
+    (void)nbytes;
+    free(ptr);
+}
+
+const bly_mem bly_mem_system = { system_alloc, system_release, NULL };
+
+static unsigned char *align_up(void *p, size_t to)
+{
+    return (unsigned char *)p + (-(uintptr_t)p & (to - 1));
+}
+
+/* Map nbytes at a huge page boundary: reserve one more page than needed and
+ * give the ends back. */
+static bly_status block_map(size_t nbytes, bly_block *out)
+{
+    const size_t want = (nbytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    const size_t room = want + HUGE_PAGE;
+    unsigned char *p = mmap(NULL, room, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return BLY_ENOMEM;
+    unsigned char *at = align_up(p, HUGE_PAGE);
+    const size_t head = (size_t)(at - p);
+    if (head)
+        munmap(p, head);
+    if (HUGE_PAGE - head)
+        munmap(at + want, HUGE_PAGE - head);
+    /* Refused where the kernel has none: slower, never wrong. */
+    (void)madvise(at, want, MADV_HUGEPAGE);
+    *out = (bly_block){ at, at, want, true };
+    return BLY_OK;
+}
+
+bly_status bly_block_new(const bly_mem *mem, uint64_t nbytes, bly_block *out)
+{
+    *out = (bly_block){ 0 };
+    if (nbytes > SIZE_MAX / 2 - HUGE_PAGE)
+        return bly_fail(BLY_ERANGE,
+                        "%llu bytes is more than this machine can "
+                        "address",
+                        (unsigned long long)nbytes);
+    const size_t want = (size_t)nbytes;
+    if (mem->alloc == system_alloc && want >= MAP_FROM) {
+        if (block_map(want, out) == BLY_OK)
+            return BLY_OK;
+    } else {
+        void *base = mem->alloc(mem->ctx, want + BLY_LINE);
+        if (base) {
+            unsigned char *at = align_up(base, BLY_LINE);
+            memset(at, 0, want);
+            *out = (bly_block){ at, base, want + BLY_LINE, false };
+            return BLY_OK;
+        }
+    }
+    return bly_fail(BLY_ENOMEM, "out of memory: %llu bytes for a filter",
+                    (unsigned long long)nbytes);
+}
+
+void bly_block_free(const bly_mem *mem, bly_block *b)
+{
+    if (b->mapped)
+        munmap(b->base, b->nbytes);
+    else if (b->base)
+        mem->release(mem->ctx, b->base, b->nbytes);
+    *b = (bly_block){ 0 };
+}
+
+void *bly_mem_zalloc(const bly_mem *mem, size_t nbytes)
+{
+    void *p = mem->alloc(mem->ctx, nbytes);
+    if (p)
+        memset(p, 0, nbytes);
+    return p;
+}
+
+void bly_mem_release(const bly_mem *mem, void *ptr, size_t nbytes)
+{
+    if (ptr)
+        mem->release(mem->ctx, ptr, nbytes);
+}

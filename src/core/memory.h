@@ -1,0 +1,34 @@
+/*
+ * memory.h - aligned blocks, from the system or from a caller's allocator
+ *
+ * A block starts at a cache line and is zero. Large ones from the system are
+ * mapped at a 2 MiB boundary and ask for huge pages: a random access then
+ * misses one cache instead of a cache and the TLB.
+ */
+#ifndef BLY_MEMORY_H
+#define BLY_MEMORY_H
+
+#include <bloomery.h>
+
+#define BLY_LINE 64 /* bytes of a cache line */
+
+typedef struct bly_block {
+    unsigned char *at; /* BLY_LINE-aligned; NULL: no block */
+    void *base;        /* what the allocator gave */
+    size_t nbytes;     /* what the allocator was asked for */
+    bool mapped;       /* from mmap */
+} bly_block;
+
+/* The system's malloc and free. */
+extern const bly_mem bly_mem_system;
+
+/* A zeroed block of nbytes (0 is allowed and gives a valid pointer). */
+bly_status bly_block_new(const bly_mem *mem, uint64_t nbytes, bly_block *out);
+
+void bly_block_free(const bly_mem *mem, bly_block *b);
+
+/* Small things: zeroed, BLY_ENOMEM as NULL. n * size must not overflow. */
+void *bly_mem_zalloc(const bly_mem *mem, size_t nbytes);
+void bly_mem_release(const bly_mem *mem, void *ptr, size_t nbytes);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * sort.c - sorting hashes in place
+ *
+ * Hashes are uniform, so the top byte splits them into 256 equal parts, the
+ * next byte those, and so on until a part is small: three passes for 16
+ * million, and no memory besides (McIlroy, Bostic and McIlroy, Engineering
+ * Radix Sort, 1993: the "American flag"). Keys that are not uniform, which a
+ * caller may hand over as hashes, only take more passes.
+ */
+#include "core/sort.h"
+#include "core/status.h"
+
+/* Parts up to this are sorted by insertion. */
+#define SMALL_PART 32
+
+static inline void swap_at(uint64_t *a, size_t i, size_t j)
+{
+    const uint64_t t = a[i];
+    a[i] = a[j];
+    a[j] = t;
+}
+
+static void insertion_sort(uint64_t *h, uint64_t *values, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const uint64_t key = h[i], value = values ? values[i] : 0;
+        size_t j = i;
+        for (; j > 0 && h[j - 1] > key; j--) {
+            h[j] = h[j - 1];
+            if (values)
+                values[j] = values[j - 1];
+        }
+        h[j] = key;
+        if (values)
+            values[j] = value;
+    }
+}
+
+/* Sort by the bits from shift + 7 down. Recursion is at most 8 deep. */
+static void flag_sort(uint64_t *h, uint64_t *values, size_t n, unsigned shift)
+{
+    size_t next[256], end[256];
+    if (n <= SMALL_PART) {
+        insertion_sort(h, values, n);
+        return;
+    }
+    for (unsigned b = 0; b < 256; b++)
+        end[b] = 0;
+    for (size_t i = 0; i < n; i++)
+        end[h[i] >> shift & 255]++;
+    size_t sum = 0;
+    for (unsigned b = 0; b < 256; b++) {
+        next[b] = sum;
+        sum += end[b];
+        end[b] = sum;
+    }
+    for (unsigned b = 0; b < 256; b++) {
+        while (next[b] < end[b]) {
+            const size_t i = next[b];
+            const unsigned to = h[i] >> shift & 255;
+            if (to != b) {
+                if (values)
+                    swap_at(values, i, next[to]);
+                swap_at(h, i, next[to]);
+            }
+            next[to]++;
+        }
+    }
+    if (shift == 0)
+        return;
+    size_t from = 0;
+    for (unsigned b = 0; b < 256; b++) {
+        flag_sort(h + from, values ? values + from : NULL, end[b] - from,
+                  shift - 8);
+        from = end[b];
+    }
+}
+
+bly_status bly_hashes_unique(uint64_t *h, uint64_t *values, size_t *n)
+{
+    size_t kept = 0;
+    flag_sort(h, values, *n, 56);
+    if (values)
+        for (size_t i = 1; i < *n; i++)
+            if (h[i] == h[i - 1] && values[i] != values[i - 1])
+                return bly_fail(BLY_EINVAL, "a key is given twice, with two "
+                                            "different values");
+    for (size_t i = 0; i < *n; i++) {
+        if (i && h[i] == h[i - 1])
+            continue;
+        h[kept] = h[i];
+        if (values)
+            values[kept] = values[i];
+        kept++;
+    }
+    *n = kept;
+    return BLY_OK;
+}

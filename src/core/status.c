@@ -1,0 +1,45 @@
+/*
+ * status.c - saying what went wrong, in one line
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/status.h"
+
+/* Long enough for two paths and a sentence; longer lines are cut. */
+static _Thread_local char error_line[1024] = "no error";
+
+const char *bly_error(void)
+{
+    return error_line;
+}
+
+bly_status bly_fail(bly_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error_line, sizeof error_line, format, args);
+    va_end(args);
+    return status;
+}
+
+const char *bly_status_text(bly_status status)
+{
+    static const char *const texts[] = {
+#define STATUS_TEXT(name, text) text,
+        BLY_STATUSES(STATUS_TEXT)
+#undef STATUS_TEXT
+    };
+    if ((unsigned)status >= BLY_STATUS_COUNT_)
+        return "unknown status";
+    return texts[status];
+}
+
+#define QUOTE_(x) #x
+#define QUOTE(x) QUOTE_(x)
+
+const char *bly_version(void)
+{
+    return QUOTE(BLY_VERSION_MAJOR) "." QUOTE(BLY_VERSION_MINOR) "." QUOTE(
+        BLY_VERSION_PATCH);
+}

@@ -1,0 +1,17 @@
+/*
+ * status.h - saying what went wrong, in one line
+ */
+#ifndef BLY_STATUS_H
+#define BLY_STATUS_H
+
+#include <bloomery.h>
+
+/* Keep the line for bly_error() of this thread and return status, so that a
+ * failing function can end in `return bly_fail(BLY_EINVAL, "...", ...)`. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+bly_status
+bly_fail(bly_status status, const char *format, ...);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * bitset.c - what kinds whose data is one array of bits share
+ */
+#include <math.h>
+
+#include "core/bits.h"
+#include "kinds/bitset.h"
+
+void bly_bitset_stat(const bly_bitset *b, bly_stats *out)
+{
+    const double ones = (double)bly_bits_count(b->words, b->nwords);
+    const bly_estimate n = bly_estimate_items_lanes(ones, b->m, b->k, b->width);
+    out->fill = ones / b->m;
+    out->items_estimate = n.value;
+    out->items_sd = n.sd;
+    out->fpr_now = pow(out->fill, b->k);
+}
+
+void bly_bitset_compare(const bly_bitset *a, const bly_bitset *b,
+                        bly_likeness *out)
+{
+    const double m = a->m, k = a->k, width = a->width;
+    const double ones_a = (double)bly_bits_count(a->words, a->nwords);
+    const double ones_b = (double)bly_bits_count(b->words, b->nwords);
+    const double ones_or =
+        (double)bly_bits_count_or(a->words, b->words, a->nwords);
+    const double least = fmin(ones_a, ones_b);
+    const bly_estimate na = bly_estimate_items_lanes(ones_a, m, k, width);
+    const bly_estimate nb = bly_estimate_items_lanes(ones_b, m, k, width);
+    const bly_estimate nu = bly_estimate_items_lanes(ones_or, m, k, width);
+    const bly_estimate common =
+        bly_estimate_common_lanes(ones_a, ones_b, ones_or, m, k, width);
+
+    *out = (bly_likeness){
+        .a = na.value,
+        .a_sd = na.sd,
+        .b = nb.value,
+        .b_sd = nb.sd,
+        .both = nu.value,
+        .both_sd = nu.sd,
+        .common = common.value,
+        .common_sd = common.sd,
+        .jaccard = nu.value > 0 ? common.value / nu.value : 0,
+        .containment = fmin(na.value, nb.value) > 0
+                           ? common.value / fmin(na.value, nb.value)
+                           : 0,
+        /* Ones of the AND are ones of both less ones of the OR. */
+        .shared_cells = least > 0 ? (ones_a + ones_b - ones_or) / least : 0,
+        .chance_cells =
+            least > 0 ? bly_expected_and(na.value, nb.value, 0, m, k) / least
+                      : 0,
+    };
+}
+
+static void bitset_recount(bly_filter *f,
+                           bly_bitset (*view)(const bly_filter *f))
+{
+    bly_stats stats;
+    const bly_bitset b = view(f);
+    bly_bitset_stat(&b, &stats);
+    if (isfinite(stats.items_estimate))
+        f->nadded = (uint64_t)(stats.items_estimate + 0.5);
+}
+
+void bly_bitset_merge(bly_filter *dst, const bly_filter *src,
+                      bly_bitset (*view)(const bly_filter *f))
+{
+    bly_bits_or((uint64_t *)(void *)dst->data,
+                (const uint64_t *)(const void *)src->data,
+                dst->shape.nbytes / sizeof(uint64_t));
+    bitset_recount(dst, view);
+}
+
+void bly_bitset_intersect(bly_filter *dst, const bly_filter *src,
+                          bly_bitset (*view)(const bly_filter *f))
+{
+    bly_bits_and((uint64_t *)(void *)dst->data,
+                 (const uint64_t *)(const void *)src->data,
+                 dst->shape.nbytes / sizeof(uint64_t));
+    bitset_recount(dst, view);
+}

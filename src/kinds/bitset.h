@@ -1,0 +1,34 @@
+/*
+ * bitset.h - what kinds whose data is one array of bits share
+ *
+ * Union is OR, intersection is AND, and the ones tell how many keys there
+ * are. A kind describes its array once, as a bly_bitset, and hands it over.
+ */
+#ifndef BLY_BITSET_H
+#define BLY_BITSET_H
+
+#include "core/maths.h"
+#include "kinds/filter.h"
+
+typedef struct bly_bitset {
+    const uint64_t *words;
+    size_t nwords;
+    double m;     /* bits in use */
+    double k;     /* bits a key sets */
+    double width; /* cells of a lane, or INFINITY: maths.h */
+} bly_bitset;
+
+/* fill, items_estimate, items_sd and fpr_now = fill^k. */
+void bly_bitset_stat(const bly_bitset *b, bly_stats *out);
+
+void bly_bitset_compare(const bly_bitset *a, const bly_bitset *b,
+                        bly_likeness *out);
+
+/* dst->data |= or &= src->data, all of it; nadded becomes the estimate that
+ * `view` gives of the result. */
+void bly_bitset_merge(bly_filter *dst, const bly_filter *src,
+                      bly_bitset (*view)(const bly_filter *f));
+void bly_bitset_intersect(bly_filter *dst, const bly_filter *src,
+                          bly_bitset (*view)(const bly_filter *f));
+
+#endif

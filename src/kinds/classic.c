@@ -1,0 +1,333 @@
+/*
+ * classic.c - the Bloom filter of 1970
+ *
+ * n keys share m bits. A key names k of them: adding sets them, asking tests
+ * them. One clear bit proves absence; k set bits prove nothing.
+ *
+ *     hash h -> x = h mod m,  y = mix(h) mod m
+ *     bit i  =  x,  then x += y, y += i + 1 (mod m)      i = 0 .. k-1
+ *
+ * Two values do the work of k hash functions at no asymptotic cost in accuracy
+ * [2]; letting y grow keeps the probes of small filters from falling into an
+ * arithmetic progression, which would cost up to 18 % of the rate [3].
+ *
+ * Layouts. `shared`: all probes range over all m bits. `partitioned`: probe i
+ * has a slice of floor(m/k) bits for itself, so that a key always sets k
+ * different bits; the rate is slightly higher.
+ *
+ * Size [1]. Rule a: m = -n ln p / (ln 2)^2 and k = (m/n) ln 2, both rounded;
+ * one million keys at 1% take 9,585,059 bits (1.14 MiB) and k = 7, and since k
+ * had to be rounded the rate is 1.0039 %. Rule b: the least m at which some k
+ * keeps the rate at or below p: 9,592,955 bits.
+ *
+ * There is no removal: a bit does not know how many keys set it.
+ *
+ * In memory and on disk, bit j is bit j%64 of little-endian word j/64. Bits
+ * from m on are zero.
+ *
+ * [1] Bloom, Space/Time Trade-offs in Hash Coding with Allowable Errors, 1970
+ * [2] Kirsch and Mitzenmacher, Less Hashing, Same Performance, 2006
+ * [3] Dillinger and Manolios, Bloom Filters in Probabilistic Verification, 2004
+ */
+#include <math.h>
+
+#include "core/bits.h"
+#include "core/status.h"
+#include "kinds/bitset.h"
+
+#define CLASSIC_MAX_BITS 0x1p48 /* 32 TiB; also keeps (double)m exact */
+#define CLASSIC_MAX_K 255
+
+enum { CLASSIC_BITS, CLASSIC_K, CLASSIC_LAYOUT, CLASSIC_RULE };
+enum { CLASSIC_SHARED, CLASSIC_PARTITIONED };
+
+static const bly_param classic_params[] = {
+    [CLASSIC_BITS] = { .name = "bits",
+                       .type = BLY_UINT,
+                       .min = 1,
+                       .max = CLASSIC_MAX_BITS,
+                       .help = "bits in the array (m)" },
+    [CLASSIC_K] = { .name = "k",
+                    .type = BLY_UINT,
+                    .settable = true,
+                    .automatic = true,
+                    .min = 1,
+                    .max = CLASSIC_MAX_K,
+                    .help = "bits a key sets" },
+    [CLASSIC_LAYOUT] = { .name = "layout",
+                         .type = BLY_CHOICE,
+                         .settable = true,
+                         .max = 1,
+                         .choices =
+                             (const char *const[]){ "shared", "partitioned",
+                                                    NULL },
+                         .help = "probes over all bits, or each in a slice" },
+    [CLASSIC_RULE] = { .name = "rule",
+                       .type = BLY_CHOICE,
+                       .settable = true,
+                       .planning = true,
+                       .max = 1,
+                       .choices = (const char *const[]){ "a", "b", NULL },
+                       .help = "sizing: a rounds to the nearest, b keeps the "
+                               "rate" },
+};
+
+static uint64_t classic_nbytes(uint64_t m)
+{
+    return (m + 63) / 64 * 8;
+}
+
+/* Bits of a slice, or of the whole. */
+static uint64_t classic_range(const bly_shape *s)
+{
+    return s->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED
+               ? s->p[CLASSIC_BITS] / s->p[CLASSIC_K]
+               : s->p[CLASSIC_BITS];
+}
+
+static bly_status classic_plan(const bly_want *w, bly_shape *out)
+{
+    const double n = (double)w->items;
+    bly_size size = { (double)w->bits, (unsigned)w->opt[CLASSIC_K] };
+
+    if (w->bits) {
+        if (!size.k)
+            size.k = bly_best_k(n, size.m);
+    } else if (size.k) {
+        size.m = ceil(-(double)size.k * n /
+                      log1p(-pow(w->fpr, 1.0 / (double)size.k)));
+    } else {
+        size = w->opt[CLASSIC_RULE] ? bly_size_rule_b(n, w->fpr)
+                                    : bly_size_rule_a(n, w->fpr);
+    }
+    if (!(size.m <= CLASSIC_MAX_BITS))
+        return bly_fail(BLY_ERANGE,
+                        "a classic filter has at most 2^48 bits; "
+                        "this one would need %.3g",
+                        size.m);
+    if (size.k > size.m)
+        return bly_fail(BLY_EINVAL,
+                        "k = %u probes need at least as many bits, "
+                        "and there are %.0f",
+                        size.k, size.m);
+
+    *out = (bly_shape){ .p = { [CLASSIC_BITS] = (uint64_t)size.m,
+                               [CLASSIC_K] = size.k,
+                               [CLASSIC_LAYOUT] = w->opt[CLASSIC_LAYOUT] } };
+    if (out->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED)
+        out->p[CLASSIC_BITS] = classic_range(out) * size.k;
+    out->nbytes = classic_nbytes(out->p[CLASSIC_BITS]);
+    return BLY_OK;
+}
+
+static bool classic_sane(const bly_shape *s)
+{
+    const uint64_t m = s->p[CLASSIC_BITS], k = s->p[CLASSIC_K];
+    return m >= 1 && m <= (uint64_t)CLASSIC_MAX_BITS && k >= 1 &&
+           k <= CLASSIC_MAX_K && k <= m && s->p[CLASSIC_LAYOUT] <= 1 &&
+           (s->p[CLASSIC_LAYOUT] == CLASSIC_SHARED || m % k == 0) &&
+           s->nbytes == classic_nbytes(m);
+}
+
+static double classic_rate(const bly_shape *s, double n)
+{
+    const unsigned k = (unsigned)s->p[CLASSIC_K];
+    return s->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED
+               ? bly_fpr_partitioned(n, (double)classic_range(s), k)
+               : bly_fpr_exact(n, (double)s->p[CLASSIC_BITS], k);
+}
+
+static uint64_t classic_bits(const bly_shape *s)
+{
+    return s->p[CLASSIC_BITS];
+}
+
+static void classic_describe(const bly_shape *s, const bly_want *w,
+                             const bly_filter *f, bly_facts *out)
+{
+    const double n = (double)(w ? w->items : f->items);
+    const double m = (double)s->p[CLASSIC_BITS];
+    const unsigned k = (unsigned)s->p[CLASSIC_K];
+    bly_fact_real(out, "fpr_approx", bly_fpr_approx(n, m, k));
+    bly_fact_real(out, "fpr_classic", bly_fpr_classic(n, m, k));
+    bly_fact_real(out, "fpr_exact", bly_fpr_exact(n, m, k));
+    if (w && w->fpr > 0) {
+        const bly_size b = bly_size_rule_b(n, w->fpr);
+        bly_fact_uint(out, "rule_b_bits", (uint64_t)b.m);
+        bly_fact_uint(out, "rule_b_k", b.k);
+        bly_fact_real(out, "rule_b_fpr", bly_fpr_approx(n, b.m, b.k));
+    }
+}
+
+typedef struct classic_probe {
+    uint64_t x, y;
+} classic_probe;
+
+static inline classic_probe classic_start(uint64_t h, bly_modulus range)
+{
+    return (classic_probe){ bly_mod(h, range), bly_mod(bly_mix64(h), range) };
+}
+
+/* The next position; i counts from 0. y + i + 1 passes the range more than
+ * once only where slices are shorter than k. */
+static inline uint64_t classic_next(classic_probe *p, uint64_t range,
+                                    uint64_t i)
+{
+    const uint64_t at = p->x;
+    p->x += p->y;
+    if (p->x >= range)
+        p->x -= range;
+    p->y += i + 1;
+    while (p->y >= range)
+        p->y -= range;
+    return at;
+}
+
+/* Keys whose first probes are computed and fetched ahead of the rest. */
+#define CLASSIC_GROUP 32
+
+static void classic_has(const bly_filter *f, const uint64_t *h, size_t n,
+                        uint64_t *maybe)
+{
+    const uint64_t *const words = (const uint64_t *)(const void *)f->data;
+    const uint64_t k = f->shape.p[CLASSIC_K];
+    const bly_modulus range = bly_modulus_of(classic_range(&f->shape));
+    const uint64_t slice =
+        f->shape.p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED ? range.n : 0;
+
+    for (size_t from = 0; from < n; from += CLASSIC_GROUP) {
+        const size_t ng = n - from < CLASSIC_GROUP ? n - from : CLASSIC_GROUP;
+        classic_probe at[CLASSIC_GROUP];
+        for (size_t j = 0; j < ng; j++) {
+            at[j] = classic_start(h[from + j], range);
+            __builtin_prefetch(&words[at[j].x >> 6]);
+        }
+        uint64_t bits = 0;
+        for (size_t j = 0; j < ng; j++) {
+            bool in = true;
+            for (uint64_t i = 0, base = 0; i < k && in; i++, base += slice) {
+                const uint64_t p = base + classic_next(&at[j], range.n, i);
+                in = bly_le64(bly_word_load(&words[p >> 6])) >> (p & 63) & 1;
+            }
+            bits |= (uint64_t)in << j;
+        }
+        maybe[from >> 6] |= bits << (from & 63);
+    }
+}
+
+static inline __attribute__((always_inline)) bly_status
+classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
+                 size_t *ndone, bool shared)
+{
+    uint64_t *const words = (uint64_t *)(void *)f->data;
+    const uint64_t k = f->shape.p[CLASSIC_K];
+    const bly_modulus range = bly_modulus_of(classic_range(&f->shape));
+    const uint64_t slice =
+        f->shape.p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED ? range.n : 0;
+    uint64_t nfresh = 0;
+
+    for (size_t from = 0; from < n; from += CLASSIC_GROUP) {
+        const size_t ng = n - from < CLASSIC_GROUP ? n - from : CLASSIC_GROUP;
+        for (size_t j = 0; j < ng; j++) {
+            classic_probe at = classic_start(h[from + j], range);
+            for (uint64_t i = 0, base = 0; i < k; i++, base += slice)
+                __builtin_prefetch(
+                    &words[(base + classic_next(&at, range.n, i)) >> 6], 1);
+        }
+        uint64_t bits = 0;
+        for (size_t j = 0; j < ng; j++) {
+            classic_probe at = classic_start(h[from + j], range);
+            bool changed = false;
+            for (uint64_t i = 0, base = 0; i < k; i++, base += slice) {
+                const uint64_t p = base + classic_next(&at, range.n, i);
+                changed |= shared ? bly_word_or_shared(
+                                        &words[p >> 6],
+                                        bly_le64(UINT64_C(1) << (p & 63))) != 0
+                                  : bly_bit_set(words, p);
+            }
+            bits |= (uint64_t)changed << j;
+        }
+        nfresh += (uint64_t)__builtin_popcountll(bits);
+        if (fresh)
+            fresh[from >> 6] |= bits << (from & 63);
+    }
+    bly_filter_added(f, nfresh);
+    *ndone = n;
+    return BLY_OK;
+}
+
+static bly_status classic_add(bly_filter *f, const uint64_t *h, size_t n,
+                              uint64_t *fresh, size_t *ndone)
+{
+    return classic_add_body(f, h, n, fresh, ndone, false);
+}
+
+static bly_status classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
+                                     uint64_t *fresh, size_t *ndone)
+{
+    return classic_add_body(f, h, n, fresh, ndone, true);
+}
+
+static bly_bitset classic_bitset(const bly_filter *f)
+{
+    return (bly_bitset){
+        .words = (const uint64_t *)(const void *)f->data,
+        .nwords = f->shape.nbytes / 8,
+        .m = (double)f->shape.p[CLASSIC_BITS],
+        .k = (double)f->shape.p[CLASSIC_K],
+        .width = INFINITY,
+    };
+}
+
+static bool classic_check(const bly_filter *f)
+{
+    return bly_bits_tail_clear((const uint64_t *)(const void *)f->data,
+                               f->shape.p[CLASSIC_BITS], f->shape.nbytes / 8);
+}
+
+static void classic_stat(const bly_filter *f, bly_stats *out)
+{
+    const bly_bitset b = classic_bitset(f);
+    bly_bitset_stat(&b, out);
+}
+
+static bly_status classic_merge(bly_filter *dst, const bly_filter *src)
+{
+    bly_bitset_merge(dst, src, classic_bitset);
+    return BLY_OK;
+}
+
+static bly_status classic_intersect(bly_filter *dst, const bly_filter *src)
+{
+    bly_bitset_intersect(dst, src, classic_bitset);
+    return BLY_OK;
+}
+
+static bly_status classic_compare(const bly_filter *a, const bly_filter *b,
+                                  bly_likeness *out)
+{
+    const bly_bitset sa = classic_bitset(a), sb = classic_bitset(b);
+    bly_bitset_compare(&sa, &sb, out);
+    return BLY_OK;
+}
+
+const bly_kind bly_kind_classic = {
+    .id = 1, /* on disk: never changed, never reused */
+    .name = "classic",
+    .summary = "m bits and k probes; the yardstick for the others",
+    .params = classic_params,
+    .nparams = sizeof classic_params / sizeof classic_params[0],
+    .plan = classic_plan,
+    .sane = classic_sane,
+    .rate = classic_rate,
+    .bits = classic_bits,
+    .describe = classic_describe,
+    .check = classic_check,
+    .stat = classic_stat,
+    .add = classic_add,
+    .add_shared = classic_add_shared,
+    .has = classic_has,
+    .merge = classic_merge,
+    .intersect = classic_intersect,
+    .compare = classic_compare, /* no .remove: bits do not count */
+};

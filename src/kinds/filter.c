@@ -1,0 +1,221 @@
+/*
+ * filter.c - the life of a filter: make, release, copy, compare
+ */
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/status.h"
+#include "kinds/filter.h"
+
+bly_setting bly_setting_of(const bly_filter *f)
+{
+    return (bly_setting){
+        .items = f->items,
+        .fpr = f->fpr,
+        .hasher = f->hasher,
+        .secret_check = f->secret_check,
+        .shared = f->shared,
+        .blind = f->blind,
+        .max_bytes = f->max_bytes,
+        .mem = &f->mem,
+    };
+}
+
+bly_status bly_filter_shell(const bly_kind *kind, const bly_shape *shape,
+                            const bly_setting *set, bly_filter **out)
+{
+    const bly_mem *mem = set->mem ? set->mem : &bly_mem_system;
+    bly_filter *f = bly_mem_zalloc(mem, sizeof *f);
+    *out = f;
+    if (!f)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    *f = (bly_filter){
+        .kind = kind,
+        .shape = *shape,
+        .items = set->items,
+        .fpr = set->fpr,
+        .hasher = set->hasher,
+        .secret_check = set->secret_check,
+        .shared = set->shared,
+        .blind = set->blind,
+        .mem = *mem,
+        .max_bytes = set->max_bytes,
+    };
+    return BLY_OK;
+}
+
+bly_status bly_filter_blank(const bly_kind *kind, const bly_shape *shape,
+                            const bly_setting *set, bly_filter **out)
+{
+    *out = NULL;
+    if (set->shared && !kind->add_shared)
+        return bly_fail(BLY_ENOTSUP,
+                        "a %s filter cannot be shared by many "
+                        "writers",
+                        kind->name);
+    if (set->max_bytes && shape->nbytes > set->max_bytes)
+        return bly_fail(BLY_ERANGE,
+                        "the filter needs %llu bytes, the limit is %llu",
+                        (unsigned long long)shape->nbytes,
+                        (unsigned long long)set->max_bytes);
+    bly_filter *f;
+    bly_status st = bly_filter_shell(kind, shape, set, &f);
+    if (st)
+        return st;
+    if (shape->nbytes) {
+        st = bly_block_new(&f->mem, shape->nbytes, &f->block);
+        if (st) {
+            const bly_mem mem = f->mem;
+            bly_mem_release(&mem, f, sizeof *f);
+            return st;
+        }
+        f->data = f->block.at;
+    }
+    *out = f;
+    return BLY_OK;
+}
+
+bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
+                           const bly_setting *set, bly_filter **out)
+{
+    bly_filter *f;
+    bly_status st = bly_filter_blank(kind, shape, set, &f);
+    if (!st && kind->start)
+        st = kind->start(f);
+    if (!st && kind->open)
+        st = kind->open(f);
+    if (st) {
+        bly_free(f);
+        f = NULL;
+    }
+    *out = f;
+    return st;
+}
+
+bly_status bly_filter_push(bly_filter *f, bly_filter *layer)
+{
+    if (f->nlayers == BLY_MAX_LAYERS)
+        return bly_fail(BLY_EFULL, "a filter has at most %d layers",
+                        BLY_MAX_LAYERS);
+    f->layer[f->nlayers++] = layer;
+    return BLY_OK;
+}
+
+void bly_free(bly_filter *f)
+{
+    if (!f)
+        return;
+    if (f->kind->close)
+        f->kind->close(f);
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        bly_free(f->layer[i]);
+    bly_block_free(&f->mem, &f->block);
+    if (f->map)
+        munmap(f->map, f->map_bytes);
+    const bly_mem mem = f->mem;
+    /* A secret must not lie about in freed memory; through a volatile pointer
+     * the compiler may not leave the writes out. */
+    volatile uint64_t *secret = f->hasher.secret;
+    secret[0] = secret[1] = 0;
+    bly_mem_release(&mem, f, sizeof *f);
+}
+
+bly_status bly_clone(const bly_filter *f, bly_filter **out)
+{
+    *out = NULL;
+    if (f->readonly) {
+        /* A copy may be written to, and writers rely on what a map does not
+         * check. */
+        const bly_status st = bly_verify(f);
+        if (st)
+            return st;
+    }
+    const bly_setting set = bly_setting_of(f);
+    bly_filter *copy;
+    bly_status st = bly_filter_blank(f->kind, &f->shape, &set, &copy);
+    if (st)
+        return st;
+    memcpy(copy->state, f->state, sizeof copy->state);
+    copy->nadded = f->nadded;
+    if (f->shape.nbytes)
+        memcpy(copy->data, f->data, f->shape.nbytes);
+    for (uint32_t i = 0; i < f->nlayers && !st; i++) {
+        bly_filter *layer;
+        st = bly_clone(f->layer[i], &layer);
+        if (!st)
+            st = bly_filter_push(copy, layer);
+    }
+    if (!st && f->kind->open)
+        st = f->kind->open(copy);
+    if (st) {
+        bly_free(copy);
+        return st;
+    }
+    *out = copy;
+    return BLY_OK;
+}
+
+static bool same_hash(const bly_filter *a, const bly_filter *b)
+{
+    return a->hasher.id == b->hasher.id && a->hasher.seed == b->hasher.seed &&
+           a->secret_check == b->secret_check;
+}
+
+static bool same_shape(const bly_filter *a, const bly_filter *b)
+{
+    return a->kind == b->kind && a->shape.nbytes == b->shape.nbytes &&
+           memcmp(a->shape.p, b->shape.p, sizeof a->shape.p) == 0;
+}
+
+bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
+{
+    if (a->kind != b->kind)
+        return bly_fail(BLY_EUNFIT, "filters of kind %s and %s do not combine",
+                        a->kind->name, b->kind->name);
+    if (a->hasher.id != b->hasher.id || a->hasher.seed != b->hasher.seed)
+        return bly_fail(BLY_EUNFIT, "filters of another hash or seed do not "
+                                    "combine: build both with one --seed");
+    if (a->secret_check != b->secret_check)
+        return bly_fail(BLY_EUNFIT, "filters of different keys do not combine: "
+                                    "build both with one key");
+    for (uint32_t i = 0; i < a->kind->nparams; i++)
+        if (a->shape.p[i] != b->shape.p[i])
+            return bly_fail(BLY_EUNFIT,
+                            "filters that differ in %s do not "
+                            "combine: build both with one capacity and rate",
+                            a->kind->params[i].name);
+    if (!same_shape(a, b))
+        return bly_fail(BLY_EUNFIT, "filters of another shape do not combine");
+    return BLY_OK;
+}
+
+bool bly_equal(const bly_filter *a, const bly_filter *b)
+{
+    if (!same_hash(a, b) || !same_shape(a, b) || a->nlayers != b->nlayers ||
+        memcmp(a->state, b->state, sizeof a->state) != 0)
+        return false;
+    if (a->shape.nbytes && memcmp(a->data, b->data, a->shape.nbytes) != 0)
+        return false;
+    for (uint32_t i = 0; i < a->nlayers; i++)
+        if (!bly_equal(a->layer[i], b->layer[i]))
+            return false;
+    return true;
+}
+
+uint64_t bly_filter_bytes(const bly_filter *f)
+{
+    uint64_t sum = sizeof *f + f->shape.nbytes;
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        sum += bly_filter_bytes(f->layer[i]);
+    return sum;
+}
+
+void bly_filter_added(bly_filter *f, uint64_t n)
+{
+    if (f->shared)
+        atomic_fetch_add_explicit((_Atomic uint64_t *)&f->nadded, n,
+                                  memory_order_relaxed);
+    else
+        f->nadded += n;
+}

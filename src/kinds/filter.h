@@ -1,0 +1,57 @@
+/*
+ * filter.h - the life of a filter: make, release, copy, compare
+ *
+ * Knows the struct and the descriptor, and no kind. Kinds made of filters use
+ * it for their layers, conversions for their results, src/format for what it
+ * reads.
+ */
+#ifndef BLY_FILTER_H
+#define BLY_FILTER_H
+
+#include "kinds/kind.h"
+
+/* What a filter has apart from its shape. */
+typedef struct bly_setting {
+    uint64_t items;
+    double fpr;
+    bly_hasher hasher;
+    uint64_t secret_check;
+    bool shared, blind;
+    uint64_t max_bytes;
+    const bly_mem *mem; /* copied */
+} bly_setting;
+
+/* The setting of f, for a filter that goes with it: a layer, a result. */
+bly_setting bly_setting_of(const bly_filter *f);
+
+/* A filter without its memory: data is NULL, whatever shape->nbytes says, and
+ * the caller sets it (and block, where it came from one) before anything else
+ * is done with the filter. For readers of files. */
+bly_status bly_filter_shell(const bly_kind *kind, const bly_shape *shape,
+                            const bly_setting *set, bly_filter **out);
+
+/* A filter with zeroed data and no layers: start() and open() not yet called.
+ * For readers of files, which fill it in; everyone else wants the next. */
+bly_status bly_filter_blank(const bly_kind *kind, const bly_shape *shape,
+                            const bly_setting *set, bly_filter **out);
+
+/* An empty filter, ready to use. */
+bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
+                           const bly_setting *set, bly_filter **out);
+
+/* Make layer the last one of f, which owns it from then on. BLY_EFULL at
+ * BLY_MAX_LAYERS, and the layer is still the caller's. */
+bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
+
+/* bly_free(), bly_clone() and bly_equal() of bloomery.h are in filter.c too. */
+
+/* Same kind, shape and hash, layers included? Says what differs if not. */
+bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b);
+
+/* Memory held: data, layers, the structs. */
+uint64_t bly_filter_bytes(const bly_filter *f);
+
+/* Count n additions that changed something. */
+void bly_filter_added(bly_filter *f, uint64_t n);
+
+#endif

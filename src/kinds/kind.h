@@ -1,0 +1,220 @@
+/*
+ * kind.h - what a kind of filter is: a table row
+ *
+ * A kind describes itself: its name, its parameters, and a function for each
+ * thing it can do. A NULL function is a thing it cannot do, and nowhere else
+ * is a capability written down. The command, the adapters, the laws in
+ * tests/, the fuzzers and the bench walk the table at the end of this file.
+ *
+ * Adding a kind: src/kinds/NAME.c, one row X(NAME) in BLY_KINDS below,
+ * tests/test_NAME.c for what is peculiar to it, docs/kinds/NAME.md.
+ *
+ * A filter is a shape and one block of memory:
+ *
+ *     bly_filter
+ *     +--------+-------+-------+---------+----------+----------+
+ *     | kind   | shape | state | hasher  | data ----|-> nbytes, 64-aligned
+ *     +--------+-------+-------+---------+----------+----------+
+ *                                        | layer[0..nlayers) -> filters
+ *
+ * shape   integers that plan() chose, in the order of the kind's params;
+ *         constant for the life of a filter; checked by sane() on load
+ * state   integers that change as keys come (a clock, a generator); saved
+ * data    the cells, little-endian wherever a word has an order (bits.h), so
+ *         that a file is the memory and can be mapped on any machine
+ * layers  of kinds made of filters: each a filter of its own
+ *
+ * Contracts that hold for every function below:
+ *  - the caller (src/api) has checked arguments, readonly and capability, and
+ *    pointers to results are never NULL, except fresh; bitmaps come zeroed;
+ *  - hashes are 64-bit values of good quality; what a kind needs beyond, it
+ *    derives with bly_mix64() or a multiplication by an odd constant;
+ *  - a function that fails has changed nothing, except that add() and
+ *    increase() have taken the *ndone keys before the one that failed;
+ *  - what only reads a filter (has, count, get, stat, describe, compare, and
+ *    the source of merge, intersect, fold, resize, convert) is safe for any
+ *    bytes in data: a mapped file may be damaged. It may answer nonsense; it
+ *    may not read outside or run for ever. sound() guards state and layers,
+ *    check() the rest of what writers rely on.
+ *  - a filter that a kind makes comes from bly_filter_make() in filter.h.
+ */
+#ifndef BLY_KIND_H
+#define BLY_KIND_H
+
+#include <bloomery.h>
+
+#include "core/memory.h"
+
+typedef struct bly_shape {
+    uint64_t p[BLY_MAX_PARAMS]; /* by the kind's params; unused ones 0 */
+    uint64_t nbytes;            /* size of data */
+} bly_shape;
+
+/* Parameters of type BLY_REAL are kept in p[] as their 64 bits. */
+double bly_shape_real(const bly_shape *s, unsigned i);
+void bly_shape_set_real(bly_shape *s, unsigned i, double value);
+
+#define BLY_STATE_WORDS 8
+#define BLY_MAX_LAYERS 64 /* a doubling each: more keys than there are hashes \
+                           */
+
+struct bly_filter {
+    const struct bly_kind *kind;
+    bly_shape shape;
+    uint64_t state[BLY_STATE_WORDS];
+    uint64_t items;        /* capacity */
+    double fpr;            /* rate at capacity, as planned; NAN: none */
+    uint64_t nadded;       /* atomic: additions that changed something */
+    bly_hasher hasher;     /* zeros in secret where blind */
+    uint64_t secret_check; /* identifies the secret; 0 unless keyed */
+    unsigned char *data;   /* shape.nbytes bytes */
+    bly_filter *layer[BLY_MAX_LAYERS];
+    uint32_t nlayers;
+    bool shared, readonly, blind;
+    bly_block block; /* what holds data; its base is NULL where mapped */
+    bly_mem mem;
+    uint64_t max_bytes; /* 0: no limit */
+    void *aux;          /* the kind's own, by open() and close() */
+    void *map;          /* of the root of a mapped file */
+    size_t map_bytes;
+    uint64_t payload_sum; /* of a mapped file: what bly_verify() expects */
+};
+
+/* What plan() is asked: items is never 0, and of fpr and bits exactly one is
+ * 0: choose that. BLY_SELF_SIZED kinds get all three as the
+ * caller gave them, zeros included. opt holds the options by the number of
+ * their param; where given[i] is false opt[i] holds the default, or 0 if that
+ * is automatic. */
+typedef struct bly_want {
+    uint64_t items;
+    double fpr;
+    uint64_t bits;
+    uint64_t opt[BLY_MAX_PARAMS];
+    bool given[BLY_MAX_PARAMS];
+} bly_want;
+
+double bly_want_real(const bly_want *w, unsigned i);
+
+/* Where a kind tells what follows from its shape or contents. */
+typedef struct bly_facts {
+    bly_fact *at;
+    size_t n; /* of BLY_MAX_FACTS; what does not fit is dropped */
+} bly_facts;
+
+void bly_fact_uint(bly_facts *facts, const char *name, uint64_t value);
+void bly_fact_real(bly_facts *facts, const char *name, double value);
+void bly_fact_word(bly_facts *facts, const char *name, const char *word);
+
+typedef struct bly_kind {
+    uint32_t id; /* on disk: never changed, never reused */
+    const char *name, *summary;
+    const bly_param *params;
+    uint32_t nparams;
+    uint32_t traits; /* BLY_SELF_SIZED, ... */
+
+    /* -- shapes ------------------------------------------------------- */
+
+    /* Choose a shape. Must honour every option in w. */
+    bly_status (*plan)(const bly_want *w, bly_shape *out);
+
+    /* Could plan() have made this shape, nbytes included? Sees bytes from
+     * outside; must not overflow. */
+    bool (*sane)(const bly_shape *s);
+
+    /* The false positive rate with n keys in it, by the exact formula. */
+    double (*rate)(const bly_shape *s, double n);
+
+    /* Cells, in bits, that the kind works on, where that is not 8 nbytes;
+     * plan's memory promise is about them. NULL: 8 * nbytes. */
+    uint64_t (*bits)(const bly_shape *s);
+
+    /* What else follows: from a shape for w (plan; f is NULL), or for a filter
+     * (info; w is NULL). NULL: nothing. */
+    void (*describe)(const bly_shape *s, const bly_want *w, const bly_filter *f,
+                     bly_facts *out);
+
+    /* -- a filter's life ------------------------------------------------ */
+
+    /* Finish a new filter whose data is zero: set state, add layers. NULL:
+     * zeros are an empty filter. */
+    bly_status (*start)(bly_filter *f);
+
+    /* After a load or a map of sane shapes: are state, layers and counts such
+     * as the kind leaves them? Reads no data. NULL: no state, no layers. */
+    bool (*sound)(const bly_filter *f);
+
+    /* After a load with the checksum right: is the data such as the kind
+     * leaves it? NULL: any bytes are. */
+    bool (*check)(const bly_filter *f);
+
+    /* Make and release aux, at the end of new, load, map and clone, and before
+     * the filter goes. NULL: no aux. */
+    bly_status (*open)(bly_filter *f);
+    void (*close)(bly_filter *f);
+
+    /* Fill in items_estimate, items_sd, fill and fpr_now. */
+    void (*stat)(const bly_filter *f, bly_stats *out);
+
+    /* -- abilities: BLY_ABILITIES in bloomery.h ------------------------- */
+
+    bly_status (*add)(bly_filter *f, const uint64_t *h, size_t n,
+                      uint64_t *fresh, size_t *ndone);
+    bly_status (*add_shared)(bly_filter *f, const uint64_t *h, size_t n,
+                             uint64_t *fresh, size_t *ndone);
+    void (*has)(const bly_filter *f, const uint64_t *h, size_t n,
+                uint64_t *maybe);
+    void (*remove)(bly_filter *f, const uint64_t *h, size_t n,
+                   bly_status *each);
+    bly_status (*increase)(bly_filter *f, const uint64_t *h, const uint64_t *by,
+                           size_t n, size_t *ndone);
+    void (*count)(const bly_filter *f, const uint64_t *h, size_t n,
+                  uint64_t *counts);
+    void (*get)(const bly_filter *f, const uint64_t *h, size_t n,
+                uint64_t *values, uint64_t *present);
+    bly_status (*set)(bly_filter *f, uint64_t h, uint64_t value);
+
+    /* Static kinds: fill f, planned for f->items keys, from n hashes in any
+     * order, which may repeat; their distinct number is at most f->items, and
+     * is what build() leaves there. values is parallel to h, or NULL. Both
+     * arrays are scratch (bly_hashes_unique() in core/sort.h sorts them). */
+    bly_status (*build)(bly_filter *f, uint64_t *h, uint64_t *values, size_t n,
+                        unsigned nthreads);
+
+    /* Two filters that agree in kind, shape and hash. */
+    bly_status (*merge)(bly_filter *dst, const bly_filter *src);
+    bly_status (*intersect)(bly_filter *dst, const bly_filter *src);
+    bly_status (*compare)(const bly_filter *a, const bly_filter *b,
+                          bly_likeness *out);
+
+    /* A new filter from this one, without the keys. w is what the caller
+     * wants of it, read as by plan() of `to`; of items, fpr and bits any may
+     * be 0. resize: `to` is the kind of f. */
+    bly_status (*fold)(const bly_filter *f, bly_filter **out);
+    bly_status (*resize)(const bly_filter *f, const struct bly_kind *to,
+                         const bly_want *w, bly_filter **out);
+    bly_status (*convert)(const bly_filter *f, const struct bly_kind *to,
+                          const bly_want *w, bly_filter **out);
+    bly_status (*tick)(bly_filter *f, uint64_t now);
+} bly_kind;
+
+/* The table. The first row is the default kind. */
+#define BLY_KINDS(X) \
+    X(blocked)       \
+    X(classic)
+
+#define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
+BLY_KINDS(BLY_KIND_DECLARE_)
+#undef BLY_KIND_DECLARE_
+
+/* The kind of a row, of an id, of a name (NULL: the default); else NULL. */
+const bly_kind *bly_kind_row(size_t i);
+const bly_kind *bly_kind_by_id(uint32_t id);
+const bly_kind *bly_kind_by_name(const char *name);
+
+/* The abilities of a kind as bits. */
+uint32_t bly_kind_can(const bly_kind *kind);
+
+/* Bits of a shape, by kind->bits where there is one. */
+uint64_t bly_shape_bits(const bly_kind *kind, const bly_shape *s);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * table.c - the table of kinds, and what its rows say of themselves
+ */
+#include <string.h>
+
+#include "kinds/kind.h"
+
+static const bly_kind *const kind_rows[] = {
+#define KIND_ROW(name) &bly_kind_##name,
+    BLY_KINDS(KIND_ROW)
+#undef KIND_ROW
+};
+
+const bly_kind *bly_kind_row(size_t i)
+{
+    return i < sizeof kind_rows / sizeof kind_rows[0] ? kind_rows[i] : NULL;
+}
+
+const bly_kind *bly_kind_by_id(uint32_t id)
+{
+    const bly_kind *kind;
+    for (size_t i = 0; (kind = bly_kind_row(i)); i++)
+        if (kind->id == id)
+            return kind;
+    return NULL;
+}
+
+const bly_kind *bly_kind_by_name(const char *name)
+{
+    const bly_kind *kind;
+    if (!name)
+        return kind_rows[0];
+    for (size_t i = 0; (kind = bly_kind_row(i)); i++)
+        if (strcmp(kind->name, name) == 0)
+            return kind;
+    return NULL;
+}
+
+uint32_t bly_kind_can(const bly_kind *kind)
+{
+    uint32_t can = 0;
+#define KIND_CAN(NAME, slot, help) can |= kind->slot ? BLY_CAN(NAME) : 0;
+    BLY_ABILITIES(KIND_CAN)
+#undef KIND_CAN
+    return can;
+}
+
+uint64_t bly_shape_bits(const bly_kind *kind, const bly_shape *s)
+{
+    return kind->bits ? kind->bits(s) : 8 * s->nbytes;
+}
+
+static uint64_t real_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static double bits_real(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+double bly_shape_real(const bly_shape *s, unsigned i)
+{
+    return bits_real(s->p[i]);
+}
+
+void bly_shape_set_real(bly_shape *s, unsigned i, double value)
+{
+    s->p[i] = real_bits(value);
+}
+
+double bly_want_real(const bly_want *w, unsigned i)
+{
+    return bits_real(w->opt[i]);
+}
+
+static void fact_put(bly_facts *facts, bly_fact fact)
+{
+    if (facts->n < BLY_MAX_FACTS)
+        facts->at[facts->n++] = fact;
+}
+
+void bly_fact_uint(bly_facts *facts, const char *name, uint64_t value)
+{
+    fact_put(facts, (bly_fact){ .name = name,
+                                .type = BLY_UINT,
+                                .uint = value,
+                                .real = (double)value });
+}
+
+void bly_fact_real(bly_facts *facts, const char *name, double value)
+{
+    fact_put(facts,
+             (bly_fact){ .name = name, .type = BLY_REAL, .real = value });
+}
+
+void bly_fact_word(bly_facts *facts, const char *name, const char *word)
+{
+    fact_put(facts,
+             (bly_fact){ .name = name, .type = BLY_CHOICE, .word = word });
+}
