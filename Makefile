@@ -51,7 +51,7 @@ COMPLETION = $(B)/bloomery.bash
         setup programs
 
 all: lib $(B)/bloomery $(MAN) $(COMPLETION)
-lib: $(B)/libbloomery.a $(B)/libbloomery.so $(B)/bloomery.pc
+lib: $(B)/libbloomery.a $(B)/libbloomery.so
 
 # ---------------------------------------------------------------- the library
 
@@ -98,11 +98,6 @@ $(B)/libbloomery.so: $(LIB_SRC:%.c=$(B)/release/%.o) src/libbloomery.map
 	ln -sf libbloomery.so.$(VERSION) $(B)/$(SONAME)
 	ln -sf libbloomery.so.$(VERSION) $@
 
-$(B)/bloomery.pc: tools/bloomery.pc.in include/bloomery.h Makefile
-	@mkdir -p $(@D)
-	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' \
-	    -e 's,@VERSION@,$(VERSION),g' $< > $@
-
 $(B)/bloomery: $(B)/release/bloomery
 	cp $< $@
 
@@ -128,7 +123,9 @@ install: all
 	install -m 755 $(B)/libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libbloomery.so
-	install -m 644 $(B)/bloomery.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
+	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' \
+	    -e 's,@VERSION@,$(VERSION),g' tools/bloomery.pc.in \
+	    > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(COMPLETION) \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bloomery

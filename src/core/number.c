@@ -1,69 +1,177 @@
 /*
  * number.c - "10M", "64MiB", "1%": numbers as people write them
  *
- * Suffixes are looked up in one table, so that help, options and the library
- * agree. A count is taken through a long double and must come out whole: 1e6,
- * 1.5k and 64MiB are counts, 1.5 is not.
+ * Digits, an exponent and a suffix: all that can be multiplied are powers of
+ * ten and of two, so a number is kept as
+ *
+ *     digits * 2^twos * 5^fives          1.5k = 15 * 2^2 * 5^2
+ *
+ * until its end. A count is then whole or it is not, and nothing was rounded
+ * on the way: 0.001k is 1, which the nearest binary fraction times 1000 misses.
+ * The C library's strtod() would also go by the locale, in which the point may
+ * be a comma.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <bloomery.h>
 
+/* Help, options and the library agree, since there is one table. */
 static const struct {
     const char *suffix;
-    double factor;
+    int tens, twos;
 } suffixes[] = {
-    { "", 1 },        { "k", 1e3 },     { "K", 1e3 },     { "M", 1e6 },
-    { "G", 1e9 },     { "T", 1e12 },    { "Ki", 0x1p10 }, { "Mi", 0x1p20 },
-    { "Gi", 0x1p30 }, { "Ti", 0x1p40 },
+    { "", 0, 0 },    { "k", 3, 0 },   { "K", 3, 0 },   { "M", 6, 0 },
+    { "G", 9, 0 },   { "T", 12, 0 },  { "Ki", 0, 10 }, { "Mi", 0, 20 },
+    { "Gi", 0, 30 }, { "Ti", 0, 40 },
 };
 
-/* The number with its suffix applied; false where text is not a number, or
- * has anything before or behind. percent: whether "%" is allowed. */
-static bool read_number(const char *text, bool percent, long double *value)
+typedef struct decimal {
+    uint64_t digits;
+    int twos, fives;
+    bool cut; /* digits that are not 0 were dropped at the end */
+} decimal;
+
+/* Past every number there is, and far from the ends of an int. */
+#define MAX_EXPONENT 100000
+
+static bool is_digit(char c)
 {
-    if (!text || !strchr("0123456789.", text[0]) || !text[0])
+    return c >= '0' && c <= '9';
+}
+
+static void times_ten(decimal *d, int power)
+{
+    d->twos += power;
+    d->fives += power;
+}
+
+/* One more digit; those that 64 bits do not hold move the point instead. */
+static void take_digit(decimal *d, unsigned digit, bool fraction)
+{
+    if (d->digits <= (UINT64_MAX - digit) / 10) {
+        d->digits = 10 * d->digits + digit;
+        if (fraction && d->fives > -MAX_EXPONENT)
+            times_ten(d, -1);
+    } else {
+        d->cut |= digit != 0;
+        if (!fraction && d->fives < MAX_EXPONENT)
+            times_ten(d, 1);
+    }
+}
+
+/* "e6", "E-3": where *p is at one, take it. */
+static void take_exponent(const char **p, decimal *d)
+{
+    const char *s = *p;
+    if (*s != 'e' && *s != 'E')
+        return;
+    s++;
+    const bool down = *s == '-';
+    if (*s == '-' || *s == '+')
+        s++;
+    if (!is_digit(*s))
+        return;
+    int power = 0;
+    for (; is_digit(*s); s++)
+        if (power < MAX_EXPONENT)
+            power = 10 * power + (*s - '0');
+    times_ten(d, down ? -power : power);
+    *p = s;
+}
+
+/* All of text, suffix included; false where it is not a number, or has
+ * anything before or behind. percent: whether "%" is allowed. */
+static bool read_number(const char *text, bool percent, decimal *out)
+{
+    decimal d = { 0 };
+    const char *p = text;
+    if (!p || !(is_digit(*p) || (*p == '.' && is_digit(p[1]))))
         return false;
-    /* strtold would take hexadecimal, which people do not mean. */
-    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
-        return false;
-    char *end;
-    const long double v = strtold(text, &end);
-    if (end == text || !isfinite(v))
-        return false;
-    if (percent && strcmp(end, "%") == 0) {
-        *value = v / 100;
+    for (; is_digit(*p); p++)
+        take_digit(&d, (unsigned)(*p - '0'), false);
+    if (*p == '.')
+        for (p++; is_digit(*p); p++)
+            take_digit(&d, (unsigned)(*p - '0'), true);
+    take_exponent(&p, &d);
+
+    if (percent && strcmp(p, "%") == 0) {
+        times_ten(&d, -2);
+        *out = d;
         return true;
     }
-    size_t len = strlen(end);
-    if (len && end[len - 1] == 'B')
+    size_t len = strlen(p);
+    if (len && p[len - 1] == 'B')
         len--;
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         if (strlen(suffixes[i].suffix) == len &&
-            memcmp(suffixes[i].suffix, end, len) == 0) {
-            *value = v * suffixes[i].factor;
+            memcmp(suffixes[i].suffix, p, len) == 0) {
+            times_ten(&d, suffixes[i].tens);
+            d.twos += suffixes[i].twos;
+            *out = d;
             return true;
         }
     }
     return false;
 }
 
+/* *v * factor^power, where that is whole and below 2^64. Ends soon: a number
+ * that is not 0 can be multiplied or divided 63 times at most. */
+static bool apply_power(uint64_t *v, unsigned factor, int power)
+{
+    for (; *v && power > 0; power--) {
+        if (*v > UINT64_MAX / factor)
+            return false;
+        *v *= factor;
+    }
+    for (; *v && power < 0; power++) {
+        if (*v % factor)
+            return false;
+        *v /= factor;
+    }
+    return true;
+}
+
 bool bly_parse_count(const char *text, uint64_t *out)
 {
-    long double v;
-    if (!read_number(text, false, &v) || v >= 0x1p64L || v != floorl(v))
+    decimal d;
+    if (!read_number(text, false, &d) || d.cut)
         return false;
-    *out = (uint64_t)v;
-    return true;
+    /* Fives first: where they divide, twos may still multiply (0.1Ti). */
+    uint64_t v = d.digits;
+    const bool whole =
+        apply_power(&v, 5, d.fives) && apply_power(&v, 2, d.twos);
+    if (whole)
+        *out = v;
+    return whole;
+}
+
+/* The nearest double where digits and power fit one each, since then one
+ * operation rounds once; else that or its neighbour. INFINITY if too large. */
+static double nearest_real(const decimal *d)
+{
+    const int n = d->fives < 0 ? -d->fives : d->fives;
+    long double power = 1;
+    for (int i = 0; i < n; i++)
+        power *= 5;
+    if (d->digits == 0)
+        return 0;
+    if (d->digits <= UINT64_C(1) << 53 && n <= 22) { /* 5^22 < 2^53 */
+        const double v = (double)d->digits, p = (double)power;
+        return ldexp(d->fives < 0 ? v / p : v * p, d->twos);
+    }
+    const long double v = (long double)d->digits;
+    return (double)ldexpl(d->fives < 0 ? v / power : v * power, d->twos);
 }
 
 bool bly_parse_real(const char *text, double *out)
 {
-    long double v;
-    if (!read_number(text, true, &v))
+    decimal d;
+    if (!read_number(text, true, &d))
         return false;
-    *out = (double)v;
+    const double v = nearest_real(&d);
+    if (!isfinite(v))
+        return false;
+    *out = v;
     return true;
 }

@@ -1,0 +1,143 @@
+/*
+ * files.c - filters in files: save, open, update
+ *
+ * What the bytes are is in writer.c and reader.c, how a file is replaced in
+ * replace.c; here the two meet.
+ */
+#define _GNU_SOURCE
+#define _FILE_OFFSET_BITS 64
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/status.h"
+#include "format/files.h"
+#include "format/reader.h"
+#include "format/replace.h"
+
+/* ----------------------------------------------------------------- saving */
+
+typedef struct out_file {
+    int fd;
+    int err; /* of the write that failed */
+} out_file;
+
+static bool put_file(void *ctx, const void *bytes, size_t nbytes)
+{
+    out_file *out = ctx;
+    out->err = bly_fd_write(out->fd, bytes, nbytes);
+    return !out->err;
+}
+
+static bly_status fill_file(void *ctx, const char *name, int fd)
+{
+    const bly_filter *f = ctx;
+    out_file out = { .fd = fd };
+    const bly_status st = bly_write(f, put_file, &out);
+    return out.err ? bly_io_fail(name, "written", out.err) : st;
+}
+
+bly_status bly_save(const bly_filter *f, const char *path)
+{
+    bly_target t;
+    bly_status st = bly_target_open(path, &t);
+    if (!st)
+        st = bly_target_replace(&t, fill_file, (void *)f);
+    bly_target_close(&t);
+    return st;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+bly_status bly_named_fail(bly_status st, const char *path)
+{
+    char line[1024];
+    if (!st)
+        return BLY_OK;
+    /* bly_fail() writes to where bly_error() points. */
+    snprintf(line, sizeof line, "%s", bly_error());
+    return bly_fail(st, "%s: %s", path, line);
+}
+
+bly_status bly_file_open(const char *path, bly_file *out)
+{
+    struct stat st;
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return bly_io_fail(path, "read", errno);
+    int err = fstat(fd, &st) ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
+    if (err) {
+        close(fd);
+        return bly_io_fail(path, "read", err);
+    }
+    *out = (bly_file){ .fd = fd, .nbytes = BLY_SIZE_UNKNOWN };
+    if (S_ISREG(st.st_mode))
+        out->nbytes = (uint64_t)st.st_size;
+    return BLY_OK;
+}
+
+static int64_t get_file(void *ctx, void *buf, size_t nbytes)
+{
+    bly_file *in = ctx;
+    const int64_t got = bly_fd_read(in->fd, buf, nbytes);
+    in->err = got < 0 ? errno : 0;
+    return got;
+}
+
+static bly_status read_file(bly_file *in, const char *path,
+                            const bly_access *how, bly_filter **out)
+{
+    const bly_source src = {
+        .get = get_file,
+        .ctx = in,
+        .nbytes = in->nbytes,
+    };
+    const bly_status st = bly_source_read(&src, how, out);
+    return in->err ? bly_io_fail(path, "read", in->err)
+                   : bly_named_fail(st, path);
+}
+
+bly_status bly_open(const char *path, const bly_access *how, bly_filter **out)
+{
+    bly_file in;
+    *out = NULL;
+    bly_status st = bly_file_open(path, &in);
+    if (st)
+        return st;
+    st = read_file(&in, path, how, out);
+    close(in.fd);
+    return st;
+}
+
+/* --------------------------------------------------------------- changing */
+
+bly_status bly_update(const char *path, const bly_access *how,
+                      bly_change *change, void *ctx)
+{
+    bly_target t;
+    bly_filter *f = NULL;
+    bly_status st = bly_target_open(path, &t);
+    if (!st && t.special)
+        st = bly_fail(BLY_EIO,
+                      "%s: cannot be changed: not a regular file "
+                      "(name one, or write a new one)",
+                      path);
+    else if (!st && t.lock < 0)
+        st = bly_io_fail(path, "changed", ENOENT);
+    if (!st) {
+        bly_file in = { .fd = t.lock, .nbytes = (uint64_t)t.old.st_size };
+        st = read_file(&in, path, how, &f);
+    }
+    if (!st)
+        st = change(f, ctx);
+    if (!st)
+        st = bly_target_replace(&t, fill_file, f);
+    bly_free(f);
+    bly_target_close(&t);
+    return st;
+}

@@ -1,0 +1,106 @@
+/*
+ * mapped.c - a filter used where it lies in its file
+ *
+ * The whole file is mapped once, for reading; the root owns the mapping and
+ * every record's data points into it. Opening reads the header pages and no
+ * payload, so it takes no longer for a large filter than for a small one; a
+ * question pages in what it touches, and processes share those pages.
+ *
+ * How much the kernel reads ahead matters, since questions go anywhere. By
+ * default a fault on a page that is not in memory brings in the 128 KiB
+ * around it. For a filter that fits in memory that is welcome: the rest will
+ * be asked for too, and is there after a thirty-second of the faults; and
+ * whoever reads all of it (statistics, merging, the checksum) needs it. For
+ * one that does not fit, 31 of 32 pages only push out others that are as
+ * likely to be asked for. So a map of more than half of the memory is told
+ * that access is random (MADV_RANDOM), and others are left alone.
+ */
+#define _GNU_SOURCE
+#define _FILE_OFFSET_BITS 64
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/hash.h"
+#include "core/status.h"
+#include "format/files.h"
+#include "format/reader.h"
+#include "format/record.h"
+#include "format/replace.h"
+
+static bool exceeds_memory(size_t nbytes)
+{
+    const long npages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return npages > 0 && page > 0 &&
+           nbytes / 2 > (uint64_t)npages * (uint64_t)page / 4;
+}
+
+static bly_status map_file(const bly_file *in, const char *path,
+                           const bly_access *how, bly_filter **out)
+{
+    if (in->nbytes == BLY_SIZE_UNKNOWN)
+        return bly_fail(BLY_EIO,
+                        "%s: cannot be mapped: not a regular file "
+                        "(name one, or read it instead)",
+                        path);
+    if (in->nbytes > SIZE_MAX)
+        return bly_fail(BLY_ERANGE,
+                        "%s: %llu bytes is more than this machine "
+                        "can address",
+                        path, (unsigned long long)in->nbytes);
+    const size_t nbytes = (size_t)in->nbytes;
+    /* There is no map of nothing; the reader says what an empty file is. */
+    if (nbytes == 0)
+        return bly_named_fail(bly_load(NULL, 0, how, out), path);
+    unsigned char *map = mmap(NULL, nbytes, PROT_READ, MAP_SHARED, in->fd, 0);
+    if (map == MAP_FAILED)
+        return bly_io_fail(path, "mapped", errno);
+    const bly_source src = { .bytes = map, .nbytes = nbytes, .map = map };
+    const bly_status st = bly_source_read(&src, how, out);
+    if (st) {
+        munmap(map, nbytes);
+        return bly_named_fail(st, path);
+    }
+    if (exceeds_memory(nbytes))
+        (void)madvise(map, nbytes, MADV_RANDOM);
+    (*out)->map = map;
+    (*out)->map_bytes = nbytes;
+    return BLY_OK;
+}
+
+bly_status bly_map(const char *path, const bly_access *how, bly_filter **out)
+{
+    bly_file in;
+    *out = NULL;
+    bly_status st = bly_file_open(path, &in);
+    if (st)
+        return st;
+    st = map_file(&in, path, how, out);
+    close(in.fd);
+    return st;
+}
+
+bly_status bly_verify(const bly_filter *f)
+{
+    if (!f->readonly)
+        return BLY_OK; /* was checked when it was read */
+    /* Payloads start at a page of the file, which may be less than one of the
+     * machine; then the advice is refused, and only that. */
+    const size_t nbytes = (size_t)f->shape.nbytes;
+    const bool ahead = exceeds_memory(nbytes);
+    if (ahead)
+        (void)madvise(f->data, nbytes, MADV_SEQUENTIAL);
+    const uint64_t sum = bly_checksum(f->data, nbytes);
+    if (ahead)
+        (void)madvise(f->data, nbytes, MADV_RANDOM);
+    if (sum != f->payload_sum)
+        return bly_damaged("the payload does not match its checksum");
+    if (f->kind->check && !f->kind->check(f))
+        return bly_damaged("its contents are none that its kind writes");
+    for (uint32_t i = 0; i < f->nlayers; i++) {
+        const bly_status st = bly_verify(f->layer[i]);
+        if (st)
+            return st;
+    }
+    return BLY_OK;
+}

@@ -1,0 +1,322 @@
+/*
+ * reader.c - the bytes of a .bly file to a filter, from any source
+ *
+ * Nothing is believed. A header page must match its checksum and be one that
+ * its kind could have written (record.c). Memory is asked for only when the
+ * source is known to hold as many bytes, or, where its size is unknown, in
+ * steps that double as bytes arrive: a header that lies about its size costs
+ * at most twice what was really there. Then the payload must match its
+ * checksum, the bytes between records must be zero, nothing may follow the
+ * last one, and the kind has its say: sound() about state and layers, check()
+ * about the data.
+ *
+ * Checksums find accidents; whoever forges a file computes them anew. So what
+ * comes after them is what makes a filter safe to use, and they are only what
+ * makes it right.
+ *
+ * A mapped file takes the same way but for its payloads, which are not read:
+ * bly_verify() does that on demand.
+ */
+#include <string.h>
+
+#include "core/hash.h"
+#include "core/status.h"
+#include "format/reader.h"
+#include "format/record.h"
+#include "kinds/filter.h"
+
+/* What is asked for first where the size is unknown. */
+#define FIRST_STEP ((uint64_t)1 << 20)
+
+typedef struct reader {
+    const bly_source *src;
+    bly_access how;
+    uint64_t at;       /* bytes read so far */
+    uint64_t held;     /* bytes of payload so far */
+    uint32_t nrecords; /* so far */
+    bly_record root;   /* whose hash its layers share */
+    bly_hasher hasher;
+    bool blind;
+} reader;
+
+static bly_status cut_short(const reader *r)
+{
+    return bly_fail(BLY_EFORMAT,
+                    "cut short after %llu bytes (copy it again, or build it "
+                    "again)",
+                    (unsigned long long)r->at);
+}
+
+/* At most n bytes, fewer only at the end of the source. */
+static bly_status fetch_some(reader *r, void *buf, size_t n, size_t *ngot)
+{
+    const bly_source *s = r->src;
+    *ngot = 0;
+    if (s->nbytes - r->at < n)
+        n = (size_t)(s->nbytes - r->at);
+    if (s->bytes) {
+        if (n)
+            memcpy(buf, s->bytes + r->at, n);
+        *ngot = n;
+    } else if (n) {
+        const int64_t got = s->get(s->ctx, buf, n);
+        if (got < 0 || (uint64_t)got > n)
+            return bly_fail(BLY_EIO, "the source cannot be read");
+        *ngot = (size_t)got;
+    }
+    r->at += *ngot;
+    return BLY_OK;
+}
+
+static bly_status fetch_all(reader *r, void *buf, size_t n)
+{
+    size_t got;
+    const bly_status st = fetch_some(r, buf, n, &got);
+    return st ? st : got < n ? cut_short(r) : BLY_OK;
+}
+
+static bly_status fetch_record(reader *r, bly_record *out)
+{
+    unsigned char page[BLY_PAGE];
+    size_t got;
+    const bool first = r->at == 0;
+    const bly_status st = fetch_some(r, page, sizeof page, &got);
+    if (st)
+        return st;
+    if (got == sizeof page)
+        return bly_record_decode(page, out);
+    if (first && got == 0)
+        return bly_fail(BLY_EFORMAT, "empty, not a .bly file");
+    if (first && !bly_record_begins(page, got))
+        return bly_fail(BLY_EFORMAT, "not a .bly file");
+    return cut_short(r);
+}
+
+/* Up to the page at which the next record starts there are zeros. */
+static bly_status fetch_padding(reader *r)
+{
+    unsigned char pad[BLY_PAGE];
+    const size_t n = (size_t)(-r->at & (BLY_PAGE - 1));
+    const bly_status st = fetch_all(r, pad, n);
+    if (st)
+        return st;
+    for (size_t i = 0; i < n; i++)
+        if (pad[i])
+            return bly_damaged("bytes between two filters are not zero");
+    return BLY_OK;
+}
+
+/* nbytes into a block of their own. */
+static bly_status fetch_block(reader *r, const bly_mem *mem, uint64_t nbytes,
+                              bly_block *out)
+{
+    bly_block have = { 0 };
+    uint64_t nhave = 0;
+    uint64_t room = nbytes;
+    if (r->src->nbytes == BLY_SIZE_UNKNOWN && room > FIRST_STEP)
+        room = FIRST_STEP;
+    for (;;) {
+        bly_block more;
+        bly_status st = bly_block_new(mem, room, &more);
+        if (st) {
+            bly_block_free(mem, &have);
+            return st;
+        }
+        if (nhave)
+            memcpy(more.at, have.at, (size_t)nhave);
+        bly_block_free(mem, &have);
+        have = more;
+        st = fetch_all(r, have.at + nhave, (size_t)(room - nhave));
+        if (st) {
+            bly_block_free(mem, &have);
+            return st;
+        }
+        if (room == nbytes)
+            break;
+        nhave = room;
+        room = nbytes - room < room ? nbytes : 2 * room;
+    }
+    *out = have;
+    return BLY_OK;
+}
+
+static bly_status fetch_payload(reader *r, const bly_record *rec, bly_filter *f)
+{
+    const uint64_t nbytes = rec->shape.nbytes;
+    if (nbytes > r->src->nbytes - r->at)
+        return cut_short(r);
+    if (r->src->map) {
+        f->data = r->src->map + r->at;
+        f->readonly = true;
+        f->payload_sum = rec->payload_sum;
+        r->at += nbytes;
+        return BLY_OK;
+    }
+    const uint64_t limit = r->how.max_bytes;
+    r->held += nbytes;
+    if (limit && r->held > limit)
+        return bly_fail(BLY_ERANGE,
+                        "the filter needs %llu bytes or more, the limit is "
+                        "%llu",
+                        (unsigned long long)r->held, (unsigned long long)limit);
+    if (nbytes) {
+        const bly_status st = fetch_block(r, &f->mem, nbytes, &f->block);
+        if (st)
+            return st;
+        f->data = f->block.at;
+    }
+    if (bly_checksum(f->data, (size_t)nbytes) != rec->payload_sum)
+        return bly_damaged("the payload does not match its checksum");
+    return BLY_OK;
+}
+
+/* Is the secret, or its absence, right for this root? */
+static bly_status unlock_root(reader *r, const bly_record *rec)
+{
+    const unsigned char *secret = r->how.secret;
+    r->root = *rec;
+    r->hasher = (bly_hasher){ .id = rec->hash_id, .seed = rec->seed };
+    if (rec->hash_id != BLY_HASH_SIPHASH13) {
+        if (secret)
+            return bly_fail(BLY_ESECRET,
+                            "not a keyed filter, but a key was "
+                            "given: ask it without, or build it with one");
+        return BLY_OK;
+    }
+    if (!secret) {
+        r->blind = r->how.blind;
+        if (!r->blind)
+            return bly_fail(BLY_ESECRET,
+                            "a keyed filter: give the key it was built with");
+        return BLY_OK;
+    }
+    bly_secret_words(secret, r->hasher.secret);
+    if (bly_secret_check(r->hasher.secret) != rec->secret_check)
+        return bly_fail(BLY_ESECRET,
+                        "keyed with another key than the one given");
+    return BLY_OK;
+}
+
+static bly_status admit_record(reader *r, const bly_record *rec, unsigned depth)
+{
+    if (depth >= BLY_MAX_DEPTH || ++r->nrecords > BLY_MAX_RECORDS)
+        return bly_damaged("more layers than a file may have");
+    if (depth == 0) {
+        const bly_status st = unlock_root(r, rec);
+        if (st)
+            return st;
+        if (r->how.shared && !r->src->map && !rec->kind->add_shared)
+            return bly_fail(BLY_ENOTSUP,
+                            "filters of kind %s cannot be shared "
+                            "by writers",
+                            rec->kind->name);
+    } else if (rec->hash_id != r->root.hash_id || rec->seed != r->root.seed ||
+               rec->secret_check != r->root.secret_check) {
+        return bly_damaged("a layer has another hash than its filter");
+    }
+    return BLY_OK;
+}
+
+/* What the kind itself says of a filter that is otherwise complete. */
+static bly_status judge_filter(const reader *r, bly_filter *f)
+{
+    if (f->kind->sound && !f->kind->sound(f))
+        return bly_damaged("its state is none that its kind can be in");
+    if (!r->src->map && f->kind->check && !f->kind->check(f))
+        return bly_damaged("its contents are none that its kind writes");
+    return f->kind->open ? f->kind->open(f) : BLY_OK;
+}
+
+static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
+{
+    bly_record rec;
+    bly_filter *f;
+    *out = NULL;
+    bly_status st = fetch_record(r, &rec);
+    if (!st)
+        st = admit_record(r, &rec, depth);
+    if (st)
+        return st;
+    const bly_setting set = {
+        .items = rec.items,
+        .fpr = rec.fpr,
+        .hasher = r->hasher,
+        .secret_check = rec.secret_check,
+        .shared = r->how.shared && !r->src->map,
+        .blind = r->blind,
+        .max_bytes = r->how.max_bytes,
+        .mem = r->how.mem,
+    };
+    st = bly_filter_shell(rec.kind, &rec.shape, &set, &f);
+    if (st)
+        return st;
+    f->nadded = rec.nadded;
+    memcpy(f->state, rec.state, sizeof f->state);
+    st = fetch_payload(r, &rec, f);
+    for (uint32_t i = 0; i < rec.nlayers && !st; i++) {
+        bly_filter *layer = NULL;
+        st = fetch_padding(r);
+        if (!st)
+            st = read_record(r, depth + 1, &layer);
+        if (!st)
+            st = bly_filter_push(f, layer); /* nlayers <= BLY_MAX_LAYERS */
+    }
+    if (!st)
+        st = judge_filter(r, f);
+    if (st) {
+        bly_free(f);
+        return st;
+    }
+    *out = f;
+    return BLY_OK;
+}
+
+static bly_status expect_end(reader *r)
+{
+    unsigned char more;
+    size_t got;
+    const bly_status st = fetch_some(r, &more, 1, &got);
+    if (st)
+        return st;
+    if (got)
+        return bly_fail(BLY_EFORMAT,
+                        "damaged: bytes follow the end of the filter, which "
+                        "is at byte %llu (cut them off, or build it again)",
+                        (unsigned long long)r->at - 1);
+    return BLY_OK;
+}
+
+bly_status bly_source_read(const bly_source *src, const bly_access *how,
+                           bly_filter **out)
+{
+    reader r = { .src = src };
+    if (how)
+        r.how = *how;
+    bly_status st = read_record(&r, 0, out);
+    if (!st)
+        st = expect_end(&r);
+    if (st) {
+        bly_free(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+bly_status bly_load(const void *bytes, size_t nbytes, const bly_access *how,
+                    bly_filter **out)
+{
+    /* An array of no bytes may be NULL, which here means "no array". */
+    const bly_source src = { .bytes = nbytes ? bytes : "", .nbytes = nbytes };
+    return bly_source_read(&src, how, out);
+}
+
+bly_status bly_read(bly_get *get, void *ctx, const bly_access *how,
+                    bly_filter **out)
+{
+    const bly_source src = {
+        .get = get,
+        .ctx = ctx,
+        .nbytes = BLY_SIZE_UNKNOWN,
+    };
+    return bly_source_read(&src, how, out);
+}

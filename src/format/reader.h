@@ -1,0 +1,25 @@
+/*
+ * reader.h - the bytes of a .bly file to a filter, from any source
+ */
+#ifndef BLY_READER_H
+#define BLY_READER_H
+
+#include "kinds/kind.h"
+
+#define BLY_SIZE_UNKNOWN UINT64_MAX
+
+/* Where the bytes come from: an array, or else get(). */
+typedef struct bly_source {
+    const unsigned char *bytes;
+    bly_get *get;
+    void *ctx;
+    uint64_t nbytes;    /* BLY_SIZE_UNKNOWN: until get() has no more */
+    unsigned char *map; /* not NULL: the array lives as long as the filter,
+                           which uses the payloads where they lie */
+} bly_source;
+
+/* Read one filter, which must be all there is in src. how may be NULL. */
+bly_status bly_source_read(const bly_source *src, const bly_access *how,
+                           bly_filter **out);
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * record.c - one record of a .bly file: its header page
+ *
+ * Fields lie at fixed offsets, little-endian, each aligned to its size; what
+ * is not a field is zero; the last eight bytes are the checksum of all before
+ * them. A filter has exactly one page: nothing is left to the writer's taste.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/bits.h"
+#include "core/hash.h"
+#include "core/status.h"
+#include "format/record.h"
+
+/* As PNG's: the high bit shows transfers that strip it, CR LF and LF those
+ * that translate line ends, and ^Z stops a listing on old systems. */
+static const unsigned char record_magic[8] = { 0x89, 'B',  'L',  'Y',
+                                               '\r', '\n', 0x1a, '\n' };
+
+/* Where the fields are: the table of docs/format.md. */
+enum {
+    AT_MAGIC = 0,
+    AT_VERSION = 8,
+    AT_KIND = 12,
+    AT_HASH = 16,
+    AT_FLAGS = 20,
+    AT_SEED = 24,
+    AT_SECRET_CHECK = 32,
+    AT_ITEMS = 40,
+    AT_FPR = 48,
+    AT_NADDED = 56,
+    AT_NLAYERS = 64,
+    AT_ENCODING = 68,
+    AT_NBYTES = 72,
+    AT_STORED = 80,
+    AT_PARAMS = 88,
+    AT_STATE = AT_PARAMS + 8 * BLY_MAX_PARAMS,
+    AT_PAYLOAD_SUM = AT_STATE + 8 * BLY_STATE_WORDS,
+    AT_ZEROS = AT_PAYLOAD_SUM + 8,
+    AT_HEADER_SUM = BLY_PAGE - 8
+};
+_Static_assert(AT_ZEROS == 288, "docs/format.md says where the zeros begin");
+
+/* No rate: of the many NANs the one that is written. */
+#define NO_RATE UINT64_C(0x7ff8000000000000)
+
+static void put32(unsigned char *p, uint32_t x)
+{
+    const uint32_t le = bly_le32(x);
+    memcpy(p, &le, sizeof le);
+}
+
+static void put64(unsigned char *p, uint64_t x)
+{
+    const uint64_t le = bly_le64(x);
+    memcpy(p, &le, sizeof le);
+}
+
+static uint32_t get32(const unsigned char *p)
+{
+    uint32_t le;
+    memcpy(&le, p, sizeof le);
+    return bly_le32(le);
+}
+
+static uint64_t get64(const unsigned char *p)
+{
+    uint64_t le;
+    memcpy(&le, p, sizeof le);
+    return bly_le64(le);
+}
+
+bly_status bly_damaged(const char *what)
+{
+    return bly_fail(BLY_EFORMAT,
+                    "damaged: %s (restore it from a copy, or build it again)",
+                    what);
+}
+
+void bly_record_of(const bly_filter *f, bly_record *out)
+{
+    *out = (bly_record){
+        .kind = f->kind,
+        .shape = f->shape,
+        .items = f->items,
+        .fpr = f->fpr,
+        .nadded = f->nadded,
+        .hash_id = f->hasher.id,
+        .seed = f->hasher.seed,
+        .secret_check = f->secret_check,
+        .nlayers = f->nlayers,
+        .payload_sum = f->readonly
+                           ? f->payload_sum
+                           : bly_checksum(f->data, (size_t)f->shape.nbytes),
+    };
+    memcpy(out->state, f->state, sizeof out->state);
+}
+
+void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
+{
+    uint64_t fpr = NO_RATE;
+    if (!isnan(r->fpr))
+        memcpy(&fpr, &r->fpr, sizeof fpr);
+    memset(page, 0, BLY_PAGE);
+    memcpy(page + AT_MAGIC, record_magic, sizeof record_magic);
+    put32(page + AT_VERSION, BLY_FORMAT_VERSION);
+    put32(page + AT_KIND, r->kind->id);
+    put32(page + AT_HASH, r->hash_id);
+    put64(page + AT_SEED, r->seed);
+    put64(page + AT_SECRET_CHECK, r->secret_check);
+    put64(page + AT_ITEMS, r->items);
+    put64(page + AT_FPR, fpr);
+    put64(page + AT_NADDED, r->nadded);
+    put32(page + AT_NLAYERS, r->nlayers);
+    put64(page + AT_NBYTES, r->shape.nbytes);
+    put64(page + AT_STORED, r->shape.nbytes);
+    for (int i = 0; i < BLY_MAX_PARAMS; i++)
+        put64(page + AT_PARAMS + 8 * i, r->shape.p[i]);
+    for (int i = 0; i < BLY_STATE_WORDS; i++)
+        put64(page + AT_STATE + 8 * i, r->state[i]);
+    put64(page + AT_PAYLOAD_SUM, r->payload_sum);
+    put64(page + AT_HEADER_SUM, bly_checksum(page, AT_HEADER_SUM));
+}
+
+bool bly_record_begins(const unsigned char *bytes, size_t n)
+{
+    const size_t most = sizeof record_magic;
+    return n > 0 && memcmp(bytes, record_magic, n < most ? n : most) == 0;
+}
+
+static bool all_zero(const unsigned char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i])
+            return false;
+    return true;
+}
+
+/* Is the page whole, and of a form that this library writes? */
+static bly_status check_page(const unsigned char page[BLY_PAGE])
+{
+    if (!bly_record_begins(page, sizeof record_magic))
+        return bly_fail(BLY_EFORMAT, "not a .bly file");
+    /* Before the checksum, which another version may keep elsewhere. */
+    const uint32_t version = get32(page + AT_VERSION);
+    if (version != BLY_FORMAT_VERSION)
+        return bly_fail(BLY_EFORMAT,
+                        "is of format version %u and this bloomery reads "
+                        "version %u: use a newer bloomery",
+                        (unsigned)version, BLY_FORMAT_VERSION);
+    if (get64(page + AT_HEADER_SUM) != bly_checksum(page, AT_HEADER_SUM))
+        return bly_damaged("a header does not match its checksum");
+    if (get32(page + AT_FLAGS) || get32(page + AT_ENCODING))
+        return bly_fail(BLY_EFORMAT,
+                        "made by a newer bloomery: flags %#x, "
+                        "encoding %u (use a newer one)",
+                        (unsigned)get32(page + AT_FLAGS),
+                        (unsigned)get32(page + AT_ENCODING));
+    if (!all_zero(page + AT_ZEROS, AT_HEADER_SUM - AT_ZEROS))
+        return bly_damaged("a header has bytes set that must be zero");
+    return BLY_OK;
+}
+
+/* Seed and secret as the hash wants them. */
+static bool hash_fits(const bly_record *r)
+{
+    if (r->hash_id == BLY_HASH_SIPHASH13)
+        return r->seed == 0 && r->secret_check != 0;
+    return r->secret_check == 0;
+}
+
+/* What a kind without a sound() leaves: no state, no layers. */
+static bool plain(const bly_record *r)
+{
+    for (int i = 0; i < BLY_STATE_WORDS; i++)
+        if (r->state[i])
+            return false;
+    return r->nlayers == 0;
+}
+
+static bool shape_fits(const bly_record *r)
+{
+    for (uint32_t i = r->kind->nparams; i < BLY_MAX_PARAMS; i++)
+        if (r->shape.p[i])
+            return false;
+    return r->kind->sane(&r->shape);
+}
+
+bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
+                             bly_record *out)
+{
+    bly_status st = check_page(page);
+    if (st)
+        return st;
+    const uint32_t kind_id = get32(page + AT_KIND);
+    const uint64_t fpr = get64(page + AT_FPR);
+    bly_record r = {
+        .kind = bly_kind_by_id(kind_id),
+        .items = get64(page + AT_ITEMS),
+        .nadded = get64(page + AT_NADDED),
+        .hash_id = get32(page + AT_HASH),
+        .seed = get64(page + AT_SEED),
+        .secret_check = get64(page + AT_SECRET_CHECK),
+        .nlayers = get32(page + AT_NLAYERS),
+        .payload_sum = get64(page + AT_PAYLOAD_SUM),
+    };
+    memcpy(&r.fpr, &fpr, sizeof r.fpr);
+    r.shape.nbytes = get64(page + AT_NBYTES);
+    for (int i = 0; i < BLY_MAX_PARAMS; i++)
+        r.shape.p[i] = get64(page + AT_PARAMS + 8 * i);
+    for (int i = 0; i < BLY_STATE_WORDS; i++)
+        r.state[i] = get64(page + AT_STATE + 8 * i);
+
+    if (!r.kind)
+        return bly_fail(BLY_EFORMAT,
+                        "made by a newer bloomery: its kind has the number "
+                        "%u, which is unknown here (use a newer one)",
+                        (unsigned)kind_id);
+    if (r.hash_id != BLY_HASH_XXH3 && r.hash_id != BLY_HASH_SIPHASH13)
+        return bly_fail(BLY_EFORMAT,
+                        "made by a newer bloomery: its hash has the number "
+                        "%u, which is unknown here (use a newer one)",
+                        (unsigned)r.hash_id);
+    if (!hash_fits(&r))
+        return bly_damaged("seed and secret do not fit the hash");
+    if (r.items == 0)
+        return bly_damaged("a capacity of zero");
+    if (!(r.fpr >= 0 && r.fpr <= 1) && fpr != NO_RATE)
+        return bly_damaged("a rate outside 0 to 1");
+    if (!shape_fits(&r) || get64(page + AT_STORED) != r.shape.nbytes)
+        return bly_damaged("sizes and parameters contradict each other");
+    if (r.nlayers > BLY_MAX_LAYERS || (!r.kind->sound && !plain(&r)))
+        return bly_damaged("state or layers that its kind does not have");
+    *out = r;
+    return BLY_OK;
+}

@@ -1,0 +1,67 @@
+/*
+ * record.h - one record of a .bly file: its header page
+ *
+ * A file is a sequence of records: the root filter, then its layers depth
+ * first. A record is a header page, the payload (the filter's memory, byte
+ * for byte), and zeros up to the next page unless it is the last:
+ *
+ *     0        4096            4096 + nbytes   8192 k
+ *     +--------+---------------+---------------+--------+-----------
+ *     | header | payload       | zeros         | header | payload ...
+ *     +--------+---------------+---------------+--------+-----------
+ *
+ * so every payload starts at a page boundary and a file can be mapped.
+ * docs/format.md is normative; record.c is its header page, writer.c and
+ * reader.c are the walk over the records, replace.c is how a file changes.
+ */
+#ifndef BLY_RECORD_H
+#define BLY_RECORD_H
+
+#include "kinds/kind.h"
+
+#define BLY_PAGE 4096
+#define BLY_FORMAT_VERSION 1
+
+/* A root, layers, and two levels more; as many records as two full levels of
+ * layers make: 1 + 64 + 64^2. What reads a file recurses no deeper and what
+ * writes one refuses what could not be read. */
+#define BLY_MAX_DEPTH 4
+#define BLY_MAX_RECORDS 4161
+
+/* What a header page says. */
+typedef struct bly_record {
+    const bly_kind *kind;
+    bly_shape shape;
+    uint64_t state[BLY_STATE_WORDS];
+    uint64_t items;
+    double fpr; /* NAN: none */
+    uint64_t nadded;
+    uint32_t hash_id;
+    uint64_t seed;
+    uint64_t secret_check; /* 0 unless keyed */
+    uint32_t nlayers;
+    uint64_t payload_sum;
+} bly_record;
+
+/* The record of f, checksum of its payload included: reads all of that,
+ * except where f is mapped. There the sum is the one that the file had, so
+ * that a copy of a damaged file is known as damaged too. */
+void bly_record_of(const bly_filter *f, bly_record *out);
+
+/* The page for a record. */
+void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE]);
+
+/* What a page from outside says, if it could be the page of a filter. On
+ * BLY_OK the shape is sane for its kind and every field is in range; what
+ * needs more than the page to be judged is left to the reader. */
+bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
+                             bly_record *out);
+
+/* Could these n < BLY_PAGE bytes be the beginning of a page? */
+bool bly_record_begins(const unsigned char *bytes, size_t n);
+
+/* The failure of bytes that are not what was written: "damaged: `what`", and
+ * the way out. */
+bly_status bly_damaged(const char *what);
+
+#endif

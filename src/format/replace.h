@@ -1,0 +1,44 @@
+/*
+ * replace.h - a new version in the place of a file, whole or not at all
+ *
+ * Knows no filter: whoever replaces a file brings a function that writes the
+ * new bytes. The protocol is in replace.c.
+ */
+#ifndef BLY_REPLACE_H
+#define BLY_REPLACE_H
+
+#include <limits.h>
+#include <sys/stat.h>
+
+#include <bloomery.h>
+
+typedef struct bly_target {
+    const char *name;    /* as the caller calls it, for messages */
+    char path[PATH_MAX]; /* with symbolic links followed */
+    int lock;            /* the old file, open and locked; -1: there is none */
+    struct stat old;     /* where there is a lock */
+    bool special;        /* a pipe or a device: written, not replaced */
+} bly_target;
+
+/* Find what `path` names and, where that is a file, wait for its lock. Pairs
+ * with bly_target_close(), also when it fails. */
+bly_status bly_target_open(const char *path, bly_target *t);
+
+/* Put what fill() writes in the place of the target. */
+typedef bly_status bly_fill(void *ctx, const char *name, int fd);
+bly_status bly_target_replace(bly_target *t, bly_fill *fill, void *ctx);
+
+/* Let the next writer in. */
+void bly_target_close(bly_target *t);
+
+/* All n bytes; 0 or an errno. */
+int bly_fd_write(int fd, const void *bytes, size_t n);
+
+/* At most n bytes, fewer only at the end; negative: errno is set. */
+int64_t bly_fd_read(int fd, void *buf, size_t n);
+
+/* The failure of a system call on a file: "NAME: cannot be DONE: why (what
+ * would be right)". */
+bly_status bly_io_fail(const char *name, const char *done, int err);
+
+#endif

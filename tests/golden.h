@@ -1,0 +1,180 @@
+/*
+ * golden.h - the golden files: one .bly file a kind, kept forever
+ *
+ * tests/golden/KIND.bly is a filter of GOLDEN_KEYS fixed keys. Every later
+ * version of the library, on every machine, must read it, find all keys in
+ * it, write it back byte for byte, and make the same bytes from the same keys
+ * (but for the last digits of the predicted rate, which depend on how the
+ * machine computes a logarithm). KIND-keyed.bly is the same with a secret, for
+ * the default kind.
+ *
+ * This is the recipe, and the check as a function that says what is wrong: the
+ * tool that makes the files and test_format.c share it. Nothing here needs more
+ * than bloomery.h.
+ */
+#ifndef TEST_GOLDEN_H
+#define TEST_GOLDEN_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bloomery.h>
+
+#define GOLDEN_KEYS 1000
+#define GOLDEN_SEED 42
+#define GOLDEN_FPR 0.01
+
+static const unsigned char golden_secret[BLY_SECRET_BYTES + 1] =
+    "golden secret 16";
+
+/* "key-0" to "key-999". Returns the length. */
+static inline size_t golden_key(unsigned i, char key[16])
+{
+    return (size_t)snprintf(key, 16, "key-%u", i % 100000000);
+}
+
+/* The file of a kind in folder. */
+static inline void golden_path(const char *folder, const char *kind, bool keyed,
+                               char *path, size_t room)
+{
+    snprintf(path, room, "%s/%s%s.bly", folder, kind, keyed ? "-keyed" : "");
+}
+
+/* The filter that the file of this kind holds, made from its keys. */
+static inline bly_status golden_make(const bly_kind_info *kind, bool keyed,
+                                     bly_filter **out)
+{
+    const bly_spec spec = {
+        .kind = kind->name,
+        .items = GOLDEN_KEYS,
+        .fpr = GOLDEN_FPR,
+        .seed = keyed ? 0 : GOLDEN_SEED,
+        .secret = keyed ? golden_secret : NULL,
+    };
+    const bool valued =
+        (kind->can & BLY_CAN(BUILD)) && (kind->can & BLY_CAN(GET));
+    uint64_t hashes[GOLDEN_KEYS], values[GOLDEN_KEYS];
+    bly_builder *b;
+    *out = NULL;
+    bly_status st = bly_builder_new(&spec, &b);
+    if (st)
+        return st;
+    for (unsigned i = 0; i < GOLDEN_KEYS; i++) {
+        char key[16];
+        const size_t len = golden_key(i, key);
+        hashes[i] = bly_hash(bly_builder_hasher(b), key, len);
+        values[i] = i & 1; /* a bit is what every kind with values can hold */
+    }
+    st = bly_builder_add(b, hashes, valued ? values : NULL, GOLDEN_KEYS);
+    if (!st)
+        st = bly_builder_finish(b, 1, out);
+    bly_builder_free(b);
+    return st;
+}
+
+/* f as bytes, which the caller frees; NULL if there is no memory. */
+static inline unsigned char *golden_bytes(const bly_filter *f, size_t *n)
+{
+    *n = (size_t)bly_written_bytes(f);
+    unsigned char *bytes = malloc(*n);
+    if (bytes && bly_write_part(f, 0, bytes, *n) != *n) {
+        free(bytes);
+        bytes = NULL;
+    }
+    return bytes;
+}
+
+/* Where docs/format.md puts the rate, and the checksum that covers it. */
+#define GOLDEN_AT_FPR 48
+#define GOLDEN_AT_SUM 4088
+
+static inline double golden_rate(const unsigned char *file)
+{
+    uint64_t bits = 0;
+    double rate;
+    for (int i = 7; i >= 0; i--)
+        bits = bits << 8 | file[GOLDEN_AT_FPR + i];
+    memcpy(&rate, &bits, sizeof rate);
+    return rate;
+}
+
+/* Does f give the bytes of the file? With `loose`, the rate is compared as a
+ * number and not as bytes. */
+static inline const char *golden_same(const bly_filter *f, bool loose,
+                                      const unsigned char *file, size_t n)
+{
+    size_t nmine;
+    unsigned char *mine = golden_bytes(f, &nmine);
+    const char *wrong = NULL;
+    if (!mine)
+        return "cannot be written anew";
+    if (loose && nmine == n) {
+        const double ratio = golden_rate(mine) / golden_rate(file);
+        if (ratio < 1 - 1e-9 || ratio > 1 + 1e-9)
+            wrong = "has another rate than its keys give today";
+        memcpy(mine + GOLDEN_AT_FPR, file + GOLDEN_AT_FPR, 8);
+        memcpy(mine + GOLDEN_AT_SUM, file + GOLDEN_AT_SUM, 8);
+    }
+    if (nmine != n || memcmp(mine, file, n) != 0)
+        wrong = loose ? "is not what its keys give today"
+                      : "is written back otherwise";
+    free(mine);
+    return wrong;
+}
+
+static inline const char *golden_has_all(const bly_filter *f,
+                                         const bly_kind_info *kind)
+{
+    if (!(kind->can & BLY_CAN(HAS)) || (kind->traits & BLY_LIKELY_NO))
+        return NULL;
+    for (unsigned i = 0; i < GOLDEN_KEYS; i++) {
+        char key[16];
+        const size_t len = golden_key(i, key);
+        if (!bly_has(f, key, len))
+            return "has forgotten a key";
+    }
+    return NULL;
+}
+
+/* What is wrong with the golden file of this kind; NULL: nothing. */
+static inline const char *golden_check(const char *folder,
+                                       const bly_kind_info *kind, bool keyed)
+{
+    static unsigned char file[1 << 16];
+    const bly_access how = { .secret = keyed ? golden_secret : NULL };
+    const char *wrong = NULL;
+    char path[4096];
+    bly_filter *f = NULL;
+    golden_path(folder, kind->name, keyed, path, sizeof path);
+    FILE *in = fopen(path, "rb");
+    if (!in)
+        return "is missing: run make vectors and keep what it writes";
+    const size_t n = fread(file, 1, sizeof file, in);
+    fclose(in);
+
+    if (bly_load(file, n, &how, &f))
+        return bly_error();
+    wrong = golden_has_all(f, kind);
+    if (!wrong)
+        wrong = golden_same(f, false, file, n);
+    bly_free(f);
+    if (wrong)
+        return wrong;
+
+    if (bly_map(path, &how, &f) || bly_verify(f))
+        wrong = bly_error();
+    if (!wrong)
+        wrong = golden_has_all(f, kind);
+    bly_free(f);
+    if (wrong)
+        return wrong;
+
+    if (golden_make(kind, keyed, &f))
+        return bly_error();
+    wrong = golden_same(f, true, file, n);
+    bly_free(f);
+    return wrong;
+}
+
+#endif

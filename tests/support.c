@@ -1,0 +1,251 @@
+/*
+ * support.c - what the test programs share
+ */
+#define _GNU_SOURCE
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------ assertions */
+
+void assert_near_at(double got, double want, double rel, const char *what,
+                    const char *file, int line)
+{
+    if (got == want || fabs(got - want) <= rel * fabs(want))
+        return;
+    print_error("%s is %.12g, not %.12g (within %g of it)\n", what, got, want,
+                rel);
+    _fail(file, line);
+}
+
+void assert_between_at(double got, double low, double high, const char *what,
+                       const char *file, int line)
+{
+    if (got >= low && got <= high)
+        return;
+    print_error("%s is %.12g, not from %.12g to %.12g\n", what, got, low, high);
+    _fail(file, line);
+}
+
+void assert_status_at(bly_status got, bly_status want, const char *what,
+                      const char *file, int line)
+{
+    if (got == want)
+        return;
+    print_error("%s: \"%s\", not \"%s\"; bly_error(): %s\n", what,
+                bly_status_text(got), bly_status_text(want), bly_error());
+    _fail(file, line);
+}
+
+/* ---------------------------------------------------------------- chance */
+
+/* SplitMix64, written out here so that a fault in the library's mixer does
+ * not reach the tests of it. */
+uint64_t test_random(uint64_t *state)
+{
+    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* ---------------------------------------------------------------- memory */
+
+static size_t guarded_room(size_t nbytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (nbytes + page - 1) / page * page;
+}
+
+void *guarded_new(size_t nbytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t room = guarded_room(nbytes);
+    unsigned char *p = mmap(NULL, room + page, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(p != MAP_FAILED);
+    assert_int_equal(mprotect(p + room, page, PROT_NONE), 0);
+    return p + room - nbytes;
+}
+
+void guarded_free(void *p, size_t nbytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t room = guarded_room(nbytes);
+    munmap((unsigned char *)p + nbytes - room, room + page);
+}
+
+/* Every block carries its size in front; so many bytes that the rest keeps the
+ * alignment that malloc gives. */
+#define LEDGER_HEAD 16
+
+/* A sanitizer's malloc does not say no, it aborts: say it here. */
+#define LEDGER_MOST ((size_t)1 << 30)
+
+static void *ledger_alloc(void *ctx, size_t nbytes)
+{
+    ledger *l = ctx;
+    if (atomic_fetch_add(&l->calls, 1) == l->fail_at)
+        return NULL;
+    unsigned char *p =
+        nbytes <= LEDGER_MOST ? malloc(LEDGER_HEAD + nbytes) : NULL;
+    if (!p)
+        return NULL;
+    /* Not zeros: who relies on zeroed memory shall find out. */
+    memset(p, 0xa5, LEDGER_HEAD + nbytes);
+    memcpy(p, &nbytes, sizeof nbytes);
+    atomic_fetch_add(&l->live, 1);
+    const int64_t held =
+        atomic_fetch_add(&l->held, (int64_t)nbytes) + (int64_t)nbytes;
+    int64_t peak = atomic_load(&l->peak);
+    while (held > peak && !atomic_compare_exchange_weak(&l->peak, &peak, held))
+        ;
+    return p + LEDGER_HEAD;
+}
+
+static void ledger_release(void *ctx, void *ptr, size_t nbytes)
+{
+    ledger *l = ctx;
+    unsigned char *p = (unsigned char *)ptr - LEDGER_HEAD;
+    size_t size;
+    memcpy(&size, p, sizeof size);
+    if (size != nbytes)
+        atomic_fetch_add(&l->wrong, 1);
+    atomic_fetch_sub(&l->live, 1);
+    atomic_fetch_sub(&l->held, (int64_t)nbytes);
+    free(p);
+}
+
+void ledger_open(ledger *l)
+{
+    memset(l, 0, sizeof *l);
+    l->mem = (bly_mem){ ledger_alloc, ledger_release, l };
+    l->fail_at = -1;
+}
+
+void ledger_check(const ledger *l)
+{
+    assert_int_equal(atomic_load(&l->wrong), 0);
+    assert_int_equal(atomic_load(&l->live), 0);
+    assert_int_equal(atomic_load(&l->held), 0);
+}
+
+/* ----------------------------------------------------------------- bytes */
+
+bool put_bytes(void *ctx, const void *bytes, size_t nbytes)
+{
+    byte_array *a = ctx;
+    if (nbytes > a->room - a->n) {
+        const size_t room = 2 * a->room + nbytes;
+        unsigned char *at = realloc(a->at, room);
+        if (!at)
+            return false;
+        a->at = at;
+        a->room = room;
+    }
+    if (nbytes)
+        memcpy(a->at + a->n, bytes, nbytes);
+    a->n += nbytes;
+    return true;
+}
+
+byte_array written(const bly_filter *f)
+{
+    byte_array a = { 0 };
+    assert_ok(bly_write(f, put_bytes, &a));
+    return a;
+}
+
+/* --------------------------------------------------------------- filters */
+
+bly_spec spec_for(const bly_kind_info *kind, uint64_t items)
+{
+    return (bly_spec){
+        .kind = kind->name,
+        .items = items,
+        .fpr = LAW_FPR,
+        .seed = LAW_SEED,
+    };
+}
+
+uint64_t *hashes_for(const bly_spec *spec, uint64_t first, size_t n)
+{
+    bly_hasher hasher;
+    assert_ok(bly_hasher_for(spec, &hasher));
+    uint64_t *h = malloc((n + 1) * sizeof *h);
+    assert_non_null(h);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t key = first + i;
+        bly_hash_ints(&hasher, &key, 1, &h[i]);
+    }
+    return h;
+}
+
+/* One bit, which every kind that stores values can hold. */
+uint64_t value_of(uint64_t key)
+{
+    return (key * UINT64_C(0x9e3779b97f4a7c15)) >> 63;
+}
+
+static bly_filter *built_from(const bly_spec *spec, const uint64_t *h,
+                              const uint64_t *values, size_t n)
+{
+    bly_builder *b;
+    bly_filter *f;
+    assert_ok(bly_builder_new(spec, &b));
+    assert_ok(bly_builder_add(b, h, values, n));
+    assert_ok(bly_builder_finish(b, 1, &f));
+    bly_builder_free(b);
+    return f;
+}
+
+bly_filter *filled_from(const bly_spec *spec, uint64_t first, size_t n)
+{
+    bly_kind_info kind;
+    bly_filter *f;
+    assert_true(bly_kind_named(spec->kind, &kind));
+    uint64_t *h = hashes_for(spec, first, n);
+    if (kind.can & BLY_CAN(ADD)) {
+        size_t ndone;
+        assert_ok(bly_new(spec, &f));
+        assert_ok(bly_add_hashes(f, h, n, NULL, &ndone));
+        assert_int_equal(ndone, n);
+    } else {
+        uint64_t *values = NULL;
+        if (kind.can & BLY_CAN(GET)) {
+            values = malloc((n + 1) * sizeof *values);
+            assert_non_null(values);
+            for (size_t i = 0; i < n; i++)
+                values[i] = value_of(first + i);
+        }
+        f = built_from(spec, h, values, n);
+        free(values);
+    }
+    free(h);
+    return f;
+}
+
+bly_filter *filled(const bly_kind_info *kind, uint64_t first, size_t n)
+{
+    const bly_spec spec = spec_for(kind, n);
+    return filled_from(&spec, first, n);
+}
+
+uint64_t hits(const bly_filter *f, uint64_t first, size_t n)
+{
+    enum { PIECE = 1024 };
+    uint64_t keys[PIECE], maybe[BLY_BITMAP_WORDS(PIECE)], sum = 0;
+    for (size_t at = 0; at < n; at += PIECE) {
+        const size_t some = n - at < PIECE ? n - at : PIECE;
+        for (size_t i = 0; i < some; i++)
+            keys[i] = first + at + i;
+        bly_has_ints(f, keys, some, maybe);
+        for (size_t w = 0; w < BLY_BITMAP_WORDS(some); w++)
+            sum += (uint64_t)__builtin_popcountll(maybe[w]);
+    }
+    return sum;
+}

@@ -1,0 +1,119 @@
+/*
+ * support.h - what the test programs share
+ *
+ * Assertions that say what was expected, random numbers that repeat, memory
+ * that ends at a wall, an allocator that keeps a ledger, and filters filled
+ * with keys whose numbers are known.
+ *
+ * Keys are integers. The keys `first` to `first + n - 1` are hashed as
+ * bly_hash_ints() does; two ranges that do not overlap are two disjoint sets.
+ */
+#ifndef TEST_SUPPORT_H
+#define TEST_SUPPORT_H
+
+/* cmocka.h wants these before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <bloomery.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ------------------------------------------------------------ assertions */
+
+/* got is want but for a share of `rel` of it. */
+#define assert_near(got, want, rel)                                            \
+    assert_near_at(got, want, rel, #got, __FILE__, __LINE__)
+
+/* got lies from low to high, both included. NAN lies nowhere. */
+#define assert_between(got, low, high)                                         \
+    assert_between_at(got, low, high, #got, __FILE__, __LINE__)
+
+/* The call returns this status; if not, bly_error() is printed. */
+#define assert_status(call, status)                                            \
+    assert_status_at(call, status, #call, __FILE__, __LINE__)
+#define assert_ok(call) assert_status(call, BLY_OK)
+
+void assert_near_at(double got, double want, double rel, const char *what,
+                    const char *file, int line);
+void assert_between_at(double got, double low, double high, const char *what,
+                       const char *file, int line);
+void assert_status_at(bly_status got, bly_status want, const char *what,
+                      const char *file, int line);
+
+/* ---------------------------------------------------------------- chance */
+
+/* The next of a sequence that is fixed by where *state starts. */
+uint64_t test_random(uint64_t *state);
+
+/* ---------------------------------------------------------------- memory */
+
+/* nbytes that can be used, with a page behind them that cannot: one step too
+ * far is a crash. Aligned only where nbytes is a multiple of it. */
+void *guarded_new(size_t nbytes);
+void guarded_free(void *p, size_t nbytes);
+
+/* An allocator that counts. Release must give back what was asked for, to the
+ * byte; a call that does not is noted, since an assertion may not jump out of
+ * a thread, and ledger_check() reports it. */
+typedef struct ledger {
+    bly_mem mem;          /* hand over &ledger.mem */
+    _Atomic long calls;   /* allocations asked for so far */
+    _Atomic long live;    /* blocks that are out */
+    _Atomic int64_t held; /* bytes that are out */
+    _Atomic int64_t peak;
+    _Atomic long wrong;   /* releases of another size */
+    long fail_at;         /* this allocation, from 0, gives NULL; -1: none */
+} ledger;
+
+void ledger_open(ledger *l);
+
+/* Nothing is out, nothing was given back wrongly. */
+void ledger_check(const ledger *l);
+
+/* ----------------------------------------------------------------- bytes */
+
+/* A growing array; put_bytes() is a bly_put whose ctx is one. */
+typedef struct byte_array {
+    unsigned char *at;
+    size_t n, room;
+} byte_array;
+
+bool put_bytes(void *ctx, const void *bytes, size_t nbytes);
+
+/* f as bly_write() gives it; the caller frees .at with free(). */
+byte_array written(const bly_filter *f);
+
+/* --------------------------------------------------------------- filters */
+
+#define LAW_SEED UINT64_C(0x5eedf00dcafe)
+#define LAW_FPR 0.01
+
+/* A filter of this kind for so many keys, at LAW_FPR, with LAW_SEED. */
+bly_spec spec_for(const bly_kind_info *kind, uint64_t items);
+
+/* The hashes of n keys from `first` on, under the hasher of spec. The caller
+ * frees them. */
+uint64_t *hashes_for(const bly_spec *spec, uint64_t first, size_t n);
+
+/* What key number i is worth to kinds that store values. */
+uint64_t value_of(uint64_t key);
+
+/* A filter made from spec that holds n keys from `first` on; built where the
+ * kind cannot add. Anything that fails fails the test. */
+bly_filter *filled_from(const bly_spec *spec, uint64_t first, size_t n);
+
+/* The same with spec_for(kind, n): full to its capacity. */
+bly_filter *filled(const bly_kind_info *kind, uint64_t first, size_t n);
+
+/* How many of n keys from `first` on may be in f. */
+uint64_t hits(const bly_filter *f, uint64_t first, size_t n);
+
+#endif
