@@ -32,11 +32,9 @@
 #include <math.h>
 
 #include "core/bits.h"
-#include "core/status.h"
 #include "kinds/bitset.h"
-
-#define CLASSIC_MAX_BITS 0x1p48 /* 32 TiB; also keeps (double)m exact */
-#define CLASSIC_MAX_K 255
+#include "kinds/classic.h"
+#include "kinds/probe.h"
 
 enum { CLASSIC_BITS, CLASSIC_K, CLASSIC_LAYOUT, CLASSIC_RULE };
 enum { CLASSIC_SHARED, CLASSIC_PARTITIONED };
@@ -45,14 +43,14 @@ static const bly_param classic_params[] = {
     [CLASSIC_BITS] = { .name = "bits",
                        .type = BLY_UINT,
                        .min = 1,
-                       .max = CLASSIC_MAX_BITS,
+                       .max = (double)BLY_PROBE_MAX_CELLS,
                        .help = "bits in the array (m)" },
     [CLASSIC_K] = { .name = "k",
                     .type = BLY_UINT,
                     .settable = true,
                     .automatic = true,
                     .min = 1,
-                    .max = CLASSIC_MAX_K,
+                    .max = BLY_PROBE_MAX_K,
                     .help = "bits a key sets" },
     [CLASSIC_LAYOUT] = { .name = "layout",
                          .type = BLY_CHOICE,
@@ -87,30 +85,12 @@ static uint64_t classic_range(const bly_shape *s)
 
 static bly_status classic_plan(const bly_want *w, bly_shape *out)
 {
-    const double n = (double)w->items;
-    bly_size size = { (double)w->bits, (unsigned)w->opt[CLASSIC_K] };
-
-    if (w->bits) {
-        if (!size.k)
-            size.k = bly_best_k(n, size.m);
-    } else if (size.k) {
-        size.m = ceil(-(double)size.k * n /
-                      log1p(-pow(w->fpr, 1.0 / (double)size.k)));
-    } else {
-        size = w->opt[CLASSIC_RULE] ? bly_size_rule_b(n, w->fpr)
-                                    : bly_size_rule_a(n, w->fpr);
-    }
-    if (!(size.m <= CLASSIC_MAX_BITS))
-        return bly_fail(BLY_ERANGE,
-                        "a classic filter has at most 2^48 bits; "
-                        "this one would need %.3g",
-                        size.m);
-    if (size.k > size.m)
-        return bly_fail(BLY_EINVAL,
-                        "k = %u probes need at least as many bits, "
-                        "and there are %.0f",
-                        size.k, size.m);
-
+    bly_size size;
+    const bly_status st =
+        bly_probe_plan(&bly_kind_classic, w, w->bits, w->opt[CLASSIC_K],
+                       w->opt[CLASSIC_RULE] != 0, &size);
+    if (st)
+        return st;
     *out = (bly_shape){ .p = { [CLASSIC_BITS] = (uint64_t)size.m,
                                [CLASSIC_K] = size.k,
                                [CLASSIC_LAYOUT] = w->opt[CLASSIC_LAYOUT] } };
@@ -120,11 +100,16 @@ static bly_status classic_plan(const bly_want *w, bly_shape *out)
     return BLY_OK;
 }
 
+bly_shape bly_classic_shape(uint64_t m, uint64_t k)
+{
+    return (bly_shape){ .p = { [CLASSIC_BITS] = m, [CLASSIC_K] = k },
+                        .nbytes = classic_nbytes(m) };
+}
+
 static bool classic_sane(const bly_shape *s)
 {
     const uint64_t m = s->p[CLASSIC_BITS], k = s->p[CLASSIC_K];
-    return m >= 1 && m <= (uint64_t)CLASSIC_MAX_BITS && k >= 1 &&
-           k <= CLASSIC_MAX_K && k <= m && s->p[CLASSIC_LAYOUT] <= 1 &&
+    return bly_probe_sane(m, k) && s->p[CLASSIC_LAYOUT] <= 1 &&
            (s->p[CLASSIC_LAYOUT] == CLASSIC_SHARED || m % k == 0) &&
            s->nbytes == classic_nbytes(m);
 }
@@ -159,61 +144,34 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
     }
 }
 
-typedef struct classic_probe {
-    uint64_t x, y;
-} classic_probe;
-
-static inline classic_probe classic_start(uint64_t h, bly_modulus range)
+static inline bool classic_test(const void *words, uint64_t at, uint64_t tag)
 {
-    return (classic_probe){ bly_mod(h, range), bly_mod(bly_mix64(h), range) };
+    (void)tag;
+    return bly_le64(bly_word_load((const uint64_t *)words + (at >> 6))) >>
+               (at & 63) &
+           1;
 }
-
-/* The next position; i counts from 0. y + i + 1 passes the range more than
- * once only where slices are shorter than k. */
-static inline uint64_t classic_next(classic_probe *p, uint64_t range,
-                                    uint64_t i)
-{
-    const uint64_t at = p->x;
-    p->x += p->y;
-    if (p->x >= range)
-        p->x -= range;
-    p->y += i + 1;
-    while (p->y >= range)
-        p->y -= range;
-    return at;
-}
-
-/* Keys whose first probes are computed and fetched ahead of the rest. */
-#define CLASSIC_GROUP 32
 
 static void classic_has(const bly_filter *f, const uint64_t *h, size_t n,
                         uint64_t *maybe)
 {
-    const uint64_t *const words = (const uint64_t *)(const void *)f->data;
-    const uint64_t k = f->shape.p[CLASSIC_K];
     const bly_modulus range = bly_modulus_of(classic_range(&f->shape));
     const uint64_t slice =
         f->shape.p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED ? range.n : 0;
-
-    for (size_t from = 0; from < n; from += CLASSIC_GROUP) {
-        const size_t ng = n - from < CLASSIC_GROUP ? n - from : CLASSIC_GROUP;
-        classic_probe at[CLASSIC_GROUP];
-        for (size_t j = 0; j < ng; j++) {
-            at[j] = classic_start(h[from + j], range);
-            __builtin_prefetch(&words[at[j].x >> 6]);
-        }
-        uint64_t bits = 0;
-        for (size_t j = 0; j < ng; j++) {
-            bool in = true;
-            for (uint64_t i = 0, base = 0; i < k && in; i++, base += slice) {
-                const uint64_t p = base + classic_next(&at[j], range.n, i);
-                in = bly_le64(bly_word_load(&words[p >> 6])) >> (p & 63) & 1;
-            }
-            bits |= (uint64_t)in << j;
-        }
-        maybe[from >> 6] |= bits << (from & 63);
-    }
+    const bly_probe_query q = {
+        .cells = f->data,
+        .width = 1,
+        .range = range,
+        .slice = slice,
+        .k = f->shape.p[CLASSIC_K],
+        .test = classic_test,
+        .ctx = f->data,
+    };
+    bly_probe_ask(&q, h, n, maybe);
 }
+
+/* Keys whose cells are fetched together. */
+#define CLASSIC_GROUP 32
 
 static inline __attribute__((always_inline)) bly_status
 classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
@@ -229,17 +187,17 @@ classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
     for (size_t from = 0; from < n; from += CLASSIC_GROUP) {
         const size_t ng = n - from < CLASSIC_GROUP ? n - from : CLASSIC_GROUP;
         for (size_t j = 0; j < ng; j++) {
-            classic_probe at = classic_start(h[from + j], range);
+            bly_probe at = bly_probe_start(h[from + j], range);
             for (uint64_t i = 0, base = 0; i < k; i++, base += slice)
                 __builtin_prefetch(
-                    &words[(base + classic_next(&at, range.n, i)) >> 6], 1);
+                    &words[(base + bly_probe_next(&at, range.n, i)) >> 6], 1);
         }
         uint64_t bits = 0;
         for (size_t j = 0; j < ng; j++) {
-            classic_probe at = classic_start(h[from + j], range);
+            bly_probe at = bly_probe_start(h[from + j], range);
             bool changed = false;
             for (uint64_t i = 0, base = 0; i < k; i++, base += slice) {
-                const uint64_t p = base + classic_next(&at, range.n, i);
+                const uint64_t p = base + bly_probe_next(&at, range.n, i);
                 changed |= shared ? bly_word_or_shared(
                                         &words[p >> 6],
                                         bly_le64(UINT64_C(1) << (p & 63))) != 0
