@@ -32,6 +32,7 @@
 #include <math.h>
 
 #include "core/bits.h"
+#include "core/status.h"
 #include "kinds/bitset.h"
 #include "kinds/classic.h"
 #include "kinds/probe.h"
@@ -106,6 +107,20 @@ bly_shape bly_classic_shape(uint64_t m, uint64_t k)
                         .nbytes = classic_nbytes(m) };
 }
 
+bly_status bly_classic_fits(const bly_want *w, const bly_shape *s)
+{
+    const uint64_t m = s->p[CLASSIC_BITS], k = s->p[CLASSIC_K];
+    if (w->fpr > 0 || (w->bits && w->bits != m) ||
+        (w->given[CLASSIC_K] && w->opt[CLASSIC_K] != k) ||
+        w->opt[CLASSIC_LAYOUT] != s->p[CLASSIC_LAYOUT])
+        return bly_fail(BLY_EINVAL,
+                        "the filter becomes a classic one of %llu bits and "
+                        "k = %llu in the shared layout: leave rate, memory, k "
+                        "and layout out",
+                        (unsigned long long)m, (unsigned long long)k);
+    return BLY_OK;
+}
+
 static bool classic_sane(const bly_shape *s)
 {
     const uint64_t m = s->p[CLASSIC_BITS], k = s->p[CLASSIC_K];
@@ -144,7 +159,8 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
     }
 }
 
-static inline bool classic_test(const void *words, uint64_t at, uint64_t tag)
+static inline __attribute__((always_inline)) bool
+classic_test(const void *words, uint64_t at, uint64_t tag)
 {
     (void)tag;
     return bly_le64(bly_word_load((const uint64_t *)words + (at >> 6))) >>
@@ -190,7 +206,8 @@ classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
             bly_probe at = bly_probe_start(h[from + j], range);
             for (uint64_t i = 0, base = 0; i < k; i++, base += slice)
                 __builtin_prefetch(
-                    &words[(base + bly_probe_next(&at, range.n, i)) >> 6], 1);
+                    &words[(base + bly_probe_next(&at, range.n, i)) >> 6], 0,
+                    2);
         }
         uint64_t bits = 0;
         for (size_t j = 0; j < ng; j++) {

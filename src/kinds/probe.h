@@ -165,15 +165,16 @@ bly_probe_round(const bly_probe_query *q, bly_probe_piece *piece, uint64_t i)
         const uint64_t tag = q->tagged ? piece->tag[j] : 0;
         const bool in = q->test(q->ctx, base + x, tag);
         uint64_t x2 = x + y, y2 = y + step;
-        x2 = x2 >= m ? x2 - m : x2;
-        y2 = y2 >= m ? y2 - m : y2;
+        x2 -= m & -(uint64_t)(x2 >= m);
+        y2 -= m & -(uint64_t)(y2 >= m);
         piece->p[kept] = (bly_probe){ x2, y2 };
         piece->key[kept] = piece->key[j];
         if (q->tagged)
             piece->tag[kept] = bly_probe_tag_next(tag, i);
         /* Who leaves fetches what is there already. */
-        const uint64_t next = base + (in ? onward + x2 : x);
-        __builtin_prefetch(q->cells + bly_cell_byte(next, q->width), 0, 2);
+        const uint64_t next = x ^ ((x ^ (x2 + onward)) & -(uint64_t)in);
+        __builtin_prefetch(q->cells + bly_cell_byte(base + next, q->width), 0,
+                           2);
         kept += in;
     }
     piece->n = kept;
@@ -195,7 +196,7 @@ bly_probe_rest(const bly_probe_query *q, bly_probe_piece *piece, uint64_t first)
                 *put =
                     i * q->slice + bly_probe_next(&piece->p[j], q->range.n, i);
                 __builtin_prefetch(q->cells + bly_cell_byte(*put, q->width), 0,
-                                   3);
+                                   2);
             }
         const uint64_t *get = at;
         for (size_t j = from; j < to; j++) {
@@ -263,7 +264,7 @@ bly_probe_fill(bly_probe_group *g, const unsigned char *cells, unsigned width,
         if (bly_probe_list(h[j], range, k, at))
             nat = bly_probe_dedupe(at, k);
         for (uint64_t i = 0; i < nat; i++)
-            __builtin_prefetch(cells + bly_cell_byte(at[i], width), 1, 3);
+            __builtin_prefetch(cells + bly_cell_byte(at[i], width), 0, 2);
         g->count[j] = nat;
         at += nat;
     }
