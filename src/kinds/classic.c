@@ -101,26 +101,6 @@ static bly_status classic_plan(const bly_want *w, bly_shape *out)
     return BLY_OK;
 }
 
-bly_shape bly_classic_shape(uint64_t m, uint64_t k)
-{
-    return (bly_shape){ .p = { [CLASSIC_BITS] = m, [CLASSIC_K] = k },
-                        .nbytes = classic_nbytes(m) };
-}
-
-bly_status bly_classic_fits(const bly_want *w, const bly_shape *s)
-{
-    const uint64_t m = s->p[CLASSIC_BITS], k = s->p[CLASSIC_K];
-    if (w->fpr > 0 || (w->bits && w->bits != m) ||
-        (w->given[CLASSIC_K] && w->opt[CLASSIC_K] != k) ||
-        w->opt[CLASSIC_LAYOUT] != s->p[CLASSIC_LAYOUT])
-        return bly_fail(BLY_EINVAL,
-                        "the filter becomes a classic one of %llu bits and "
-                        "k = %llu in the shared layout: leave rate, memory, k "
-                        "and layout out",
-                        (unsigned long long)m, (unsigned long long)k);
-    return BLY_OK;
-}
-
 static bool classic_sane(const bly_shape *s)
 {
     const uint64_t m = s->p[CLASSIC_BITS], k = s->p[CLASSIC_K];
@@ -252,6 +232,35 @@ static bly_bitset classic_bitset(const bly_filter *f)
         .k = (double)f->shape.p[CLASSIC_K],
         .width = INFINITY,
     };
+}
+
+bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
+                                  unsigned width, const bly_kind *to,
+                                  const bly_want *w, bly_filter **out)
+{
+    const bly_shape shape = { .p = { [CLASSIC_BITS] = m, [CLASSIC_K] = k },
+                              .nbytes = classic_nbytes(m) };
+    if (to != &bly_kind_classic)
+        return bly_fail(BLY_ENOTSUP,
+                        "a %s filter becomes a classic one, not a %s one",
+                        f->kind->name, to->name);
+    if (w->fpr > 0 || (w->bits && w->bits != m) ||
+        (w->given[CLASSIC_K] && w->opt[CLASSIC_K] != k) ||
+        w->opt[CLASSIC_LAYOUT] != CLASSIC_SHARED)
+        return bly_fail(BLY_EINVAL,
+                        "the filter becomes a classic one of %llu bits and "
+                        "k = %llu in the shared layout: leave rate, memory, k "
+                        "and layout out",
+                        (unsigned long long)m, (unsigned long long)k);
+    bly_setting set = bly_setting_of(f);
+    set.items = w->items ? w->items : f->items;
+    set.fpr = classic_rate(&shape, (double)set.items);
+    const bly_status st = bly_filter_make(to, &shape, &set, out);
+    if (st)
+        return st;
+    bly_cells_to_bits(f->data, m, width, (uint64_t *)(void *)(*out)->data);
+    bly_bitset_recount(*out, classic_bitset);
+    return BLY_OK;
 }
 
 static bool classic_check(const bly_filter *f)

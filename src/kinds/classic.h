@@ -6,13 +6,12 @@
 
 #include "kinds/kind.h"
 
-/* The shape of a classic filter of m bits and k probes, in the shared layout;
- * bly_probe_sane(m, k). */
-bly_shape bly_classic_shape(uint64_t m, uint64_t k);
-
-/* Whether w, which the caller wants of a classic filter, can be met by this
- * shape, whose m and k are given: a rate or memory of its own, another k or
- * the other layout cannot. */
-bly_status bly_classic_fits(const bly_want *w, const bly_shape *s);
+/* The classic filter whose bits are set where the m counters of f, `width`
+ * bits each at the beginning of its data, are not zero: the convert() of kinds
+ * that probe as classic does (probe.h). Its m and k are given, so w may ask
+ * for a capacity, but not for a rate, memory, k or layout of its own. */
+bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
+                                  unsigned width, const bly_kind *to,
+                                  const bly_want *w, bly_filter **out);
 
 #endif

@@ -347,30 +347,9 @@ static bly_status counting_merge(bly_filter *dst, const bly_filter *src)
 static bly_status counting_convert(const bly_filter *f, const bly_kind *to,
                                    const bly_want *w, bly_filter **out)
 {
-    const uint64_t m = f->shape.p[COUNTING_COUNTERS];
-    const bly_shape shape = bly_classic_shape(m, f->shape.p[COUNTING_K]);
-    if (to != &bly_kind_classic)
-        return bly_fail(BLY_ENOTSUP,
-                        "a counting filter becomes a classic one, not %s",
-                        to->name);
-    const bly_status st = bly_classic_fits(w, &shape);
-    if (st)
-        return st;
-    bly_setting set = bly_setting_of(f);
-    set.items = w->items ? w->items : f->items;
-    set.fpr = to->rate(&shape, (double)set.items);
-    bly_filter *made;
-    const bly_status made_st = bly_filter_make(to, &shape, &set, &made);
-    *out = made;
-    if (made_st)
-        return made_st;
-    bly_cells_to_bits(f->data, m, (unsigned)f->shape.p[COUNTING_WIDTH],
-                      (uint64_t *)(void *)made->data);
-    bly_stats stats;
-    to->stat(made, &stats);
-    if (isfinite(stats.items_estimate))
-        made->nadded = (uint64_t)(stats.items_estimate + 0.5);
-    return BLY_OK;
+    return bly_classic_from_cells(
+        f, f->shape.p[COUNTING_COUNTERS], f->shape.p[COUNTING_K],
+        (unsigned)f->shape.p[COUNTING_WIDTH], to, w, out);
 }
 
 const bly_kind bly_kind_counting = {
