@@ -202,7 +202,8 @@ typedef struct bly_kind {
     X(blocked)       \
     X(classic)       \
     X(counting)      \
-    X(vicounting)
+    X(vicounting)    \
+    X(spectral)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
