@@ -56,8 +56,8 @@ static inline bly_probe bly_probe_start(uint64_t h, bly_modulus range)
     return (bly_probe){ bly_mod(h, range), bly_mod(bly_mix64(h), range) };
 }
 
-/* The next position; i counts from 0. y + i + 1 passes the range more than
- * once only where slices of a partitioned filter are shorter than k. */
+/* The next position; i counts from 0. Since k <= m, y + i + 1 passes the range
+ * once at most. */
 static inline uint64_t bly_probe_next(bly_probe *p, uint64_t range, uint64_t i)
 {
     const uint64_t at = p->x;
@@ -65,7 +65,7 @@ static inline uint64_t bly_probe_next(bly_probe *p, uint64_t range, uint64_t i)
     if (p->x >= range)
         p->x -= range;
     p->y += i + 1;
-    while (p->y >= range)
+    if (p->y >= range)
         p->y -= range;
     return at;
 }
@@ -133,7 +133,6 @@ typedef struct bly_probe_query {
     const unsigned char *cells;
     unsigned width;    /* bits of a cell, to know what to fetch */
     bly_modulus range; /* of a position */
-    uint64_t slice;    /* what to move on by from probe to probe; 0: nothing */
     uint64_t k;
     bool tagged; /* make tags */
     bly_probe_test *test;
@@ -156,15 +155,14 @@ typedef struct bly_probe_piece {
 static inline __attribute__((always_inline)) void
 bly_probe_round(const bly_probe_query *q, bly_probe_piece *piece, uint64_t i)
 {
-    const uint64_t m = q->range.n, step = (i + 1) % m, base = i * q->slice;
-    const uint64_t onward = i + 1 < q->k ? q->slice : 0;
+    const uint64_t m = q->range.n;
     const size_t n = piece->n;
     size_t kept = 0;
     for (size_t j = 0; j < n; j++) {
         const uint64_t x = piece->p[j].x, y = piece->p[j].y;
         const uint64_t tag = q->tagged ? piece->tag[j] : 0;
-        const bool in = q->test(q->ctx, base + x, tag);
-        uint64_t x2 = x + y, y2 = y + step;
+        const bool in = q->test(q->ctx, x, tag);
+        uint64_t x2 = x + y, y2 = y + i + 1;
         x2 -= m & -(uint64_t)(x2 >= m);
         y2 -= m & -(uint64_t)(y2 >= m);
         piece->p[kept] = (bly_probe){ x2, y2 };
@@ -172,9 +170,8 @@ bly_probe_round(const bly_probe_query *q, bly_probe_piece *piece, uint64_t i)
         if (q->tagged)
             piece->tag[kept] = bly_probe_tag_next(tag, i);
         /* Who leaves fetches what is there already. */
-        const uint64_t next = x ^ ((x ^ (x2 + onward)) & -(uint64_t)in);
-        __builtin_prefetch(q->cells + bly_cell_byte(base + next, q->width), 0,
-                           2);
+        const uint64_t next = x ^ ((x ^ x2) & -(uint64_t)in);
+        __builtin_prefetch(q->cells + bly_cell_byte(next, q->width), 0, 2);
         kept += in;
     }
     piece->n = kept;
@@ -193,8 +190,7 @@ bly_probe_rest(const bly_probe_query *q, bly_probe_piece *piece, uint64_t first)
         uint64_t *put = at;
         for (size_t j = from; j < to; j++)
             for (uint64_t i = first; i < q->k; i++, put++) {
-                *put =
-                    i * q->slice + bly_probe_next(&piece->p[j], q->range.n, i);
+                *put = bly_probe_next(&piece->p[j], q->range.n, i);
                 __builtin_prefetch(q->cells + bly_cell_byte(*put, q->width), 0,
                                    2);
             }
