@@ -52,8 +52,7 @@ void bly_bitset_compare(const bly_bitset *a, const bly_bitset *b,
     };
 }
 
-static void bitset_recount(bly_filter *f,
-                           bly_bitset (*view)(const bly_filter *f))
+void bly_bitset_recount(bly_filter *f, bly_bitset (*view)(const bly_filter *f))
 {
     bly_stats stats;
     const bly_bitset b = view(f);
@@ -68,7 +67,7 @@ void bly_bitset_merge(bly_filter *dst, const bly_filter *src,
     bly_bits_or((uint64_t *)(void *)dst->data,
                 (const uint64_t *)(const void *)src->data,
                 dst->shape.nbytes / sizeof(uint64_t));
-    bitset_recount(dst, view);
+    bly_bitset_recount(dst, view);
 }
 
 void bly_bitset_intersect(bly_filter *dst, const bly_filter *src,
@@ -77,5 +76,5 @@ void bly_bitset_intersect(bly_filter *dst, const bly_filter *src,
     bly_bits_and((uint64_t *)(void *)dst->data,
                  (const uint64_t *)(const void *)src->data,
                  dst->shape.nbytes / sizeof(uint64_t));
-    bitset_recount(dst, view);
+    bly_bitset_recount(dst, view);
 }

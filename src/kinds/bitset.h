@@ -31,4 +31,7 @@ void bly_bitset_merge(bly_filter *dst, const bly_filter *src,
 void bly_bitset_intersect(bly_filter *dst, const bly_filter *src,
                           bly_bitset (*view)(const bly_filter *f));
 
+/* nadded becomes that estimate: for a filter that was not made key by key. */
+void bly_bitset_recount(bly_filter *f, bly_bitset (*view)(const bly_filter *f));
+
 #endif
