@@ -577,17 +577,26 @@ cuckoo_find(const cuckoo_table *t, uint64_t i, uint32_t fp, bool sorted,
     return 0;
 }
 
-/* Whether bucket i has fp. */
+/* Whether bucket i has fp. Without a branch: which bucket it is in is a coin
+ * flip. */
 static inline __attribute__((always_inline)) bool
 cuckoo_match(const cuckoo_table *t, uint64_t i, uint32_t fp, bool sorted,
              bool single)
 {
+    uint64_t bit = i * t->width, hits = 0;
     if (sorted) {
         uint32_t s[4];
         cuckoo_read_sorted(t, i, s);
-        return (s[0] == fp) | (s[1] == fp) | (s[2] == fp) | (s[3] == fp);
+        for (unsigned j = 0; j < 4; j++)
+            hits |= s[j] == fp;
+        return hits != 0;
     }
-    return cuckoo_find(t, i, fp, false, single) != 0;
+    const unsigned nwords = single ? 1 : t->nwords;
+    for (unsigned w = 0; w < nwords; w++, bit += t->word_bits) {
+        const uint64_t x = cuckoo_load(t->data, bit) ^ fp * t->ones;
+        hits |= (x - t->ones) & ~x & t->highs;
+    }
+    return hits != 0;
 }
 
 /* Replace one `old` in bucket i, if there is one. */
