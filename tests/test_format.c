@@ -181,8 +181,9 @@ static int64_t draw(void *ctx, void *buf, size_t nbytes)
         return -1;
     if (nbytes > t->most)
         t->most = nbytes;
-    if (n)
-        memcpy(buf, t->bytes, n);
+    if (n == 0)
+        return 0;
+    memcpy(buf, t->bytes, n);
     t->bytes += n;
     t->left -= n;
     return (int64_t)n;
@@ -519,7 +520,7 @@ static void huge_promises_cost_nothing(void **unused)
 }
 
 /* Of a source that does not say how long it is, the memory grows with the
- * bytes: at most three halves of them at once, and exactly them in the end. */
+ * bytes: at most twice all of them at once, and exactly them in the end. */
 static void long_streams_grow(void **unused)
 {
     (void)unused;
