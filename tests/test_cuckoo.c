@@ -264,6 +264,12 @@ static void unique_stores_once(void **state)
         bly_stats stats;
         bly_stat(f, &stats);
         assert_near(stats.items_estimate, no == 2 ? 1000 : 100, 0.001);
+        /* The one copy may be another key's too. */
+        for (uint64_t key = 0; key < 100; key++) {
+            assert_status(bly_remove(f, &key, sizeof key), BLY_EREFUSED);
+            assert_true(bly_has(f, &key, sizeof key));
+        }
+        assert_status(bly_remove(f, "never", 5), BLY_EABSENT);
         bly_free(f);
     }
 }
@@ -476,6 +482,10 @@ static void bad_options(void **state)
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         assert_status(make(1000, 0.01, bad[i], 2, &f), BLY_EINVAL);
     assert_status(make(1000, 1e-30, NULL, 0, &f), BLY_ERANGE);
+    const bly_spec huge = { .kind = "cuckoo",
+                            .items = 1000,
+                            .bits = UINT64_MAX };
+    assert_status(bly_new(&huge, &f), BLY_ERANGE);
     const bly_spec few = { .kind = "cuckoo", .items = 1000, .bits = 5000 };
     assert_status(bly_new(&few, &f), BLY_EINVAL);
 }

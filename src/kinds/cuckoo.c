@@ -37,7 +37,8 @@
  * Copies. Every addition stores a copy and every removal takes one, so a key
  * that was added twice must be removed twice. Two buckets hold 2b copies; the
  * next is refused even in an empty table. With `unique` a key that seems to be
- * there is not stored again; then nothing that came twice may be removed.
+ * there is not stored again; since it may be another that looks like it, whose
+ * only copy they would share, nothing can be removed then.
  *
  * Semi-sorting [1] (`semisort`, b = 4). The order of slots carries no
  * information: sorted by their low four bits, those make one of C(19,4) = 3876
@@ -68,6 +69,7 @@
 #define CUCKOO_MAX_BITS 32
 #define CUCKOO_MAX_SLOTS 8
 #define CUCKOO_MAX_BUCKETS (UINT64_C(1) << 40)
+#define CUCKOO_MAX_MEMORY (UINT64_C(1) << 48) /* bits: 32 TiB */
 #define CUCKOO_MAX_GROW 16
 
 enum {
@@ -291,6 +293,8 @@ static bly_status cuckoo_check_options(const bly_want *w)
                         (unsigned long long)b);
     if (w->opt[CUCKOO_SEMISORT] && b != 4)
         return bly_fail(BLY_EINVAL, "semi-sorting needs buckets of 4 slots");
+    if (w->bits > CUCKOO_MAX_MEMORY)
+        return bly_fail(BLY_ERANGE, "a cuckoo filter has at most 2^48 bits");
     if (f && b < 4 && f < cuckoo_least_bits(b))
         return bly_fail(BLY_EINVAL,
                         "buckets of %llu need fingerprints of at least %llu "
@@ -583,14 +587,13 @@ static inline __attribute__((always_inline)) bool
 cuckoo_match(const cuckoo_table *t, uint64_t i, uint32_t fp, bool sorted,
              bool single)
 {
-    uint64_t bit = i * t->width, hits = 0;
     if (sorted) {
         uint32_t s[4];
         cuckoo_read_sorted(t, i, s);
-        for (unsigned j = 0; j < 4; j++)
-            hits |= s[j] == fp;
-        return hits != 0;
+        return (int)(s[0] == fp) | (int)(s[1] == fp) | (int)(s[2] == fp) |
+               (int)(s[3] == fp);
     }
+    uint64_t bit = i * t->width, hits = 0;
     const unsigned nwords = single ? 1 : t->nwords;
     for (unsigned w = 0; w < nwords; w++, bit += t->word_bits) {
         const uint64_t x = cuckoo_load(t->data, bit) ^ fp * t->ones;
@@ -952,11 +955,27 @@ static bool cuckoo_take(bly_filter *table, uint64_t h)
     return true;
 }
 
+/* A copy that stands for all keys of its fingerprint cannot be taken out. */
+static void cuckoo_refuse(const bly_filter *f, const uint64_t *h, size_t n,
+                          bly_status *each)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool in = cuckoo_has_one(f, h[i]);
+        for (uint32_t l = 0; l < f->nlayers && !in; l++)
+            in = cuckoo_has_one(f->layer[l], h[i]);
+        each[i] = in ? BLY_EREFUSED : BLY_EABSENT;
+    }
+}
+
 static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
                           bly_status *each)
 {
     const cuckoo_table t = cuckoo_table_of(f);
     cuckoo_stream q;
+    if (f->shape.p[CUCKOO_UNIQUE]) {
+        cuckoo_refuse(f, h, n, each);
+        return;
+    }
     cuckoo_stream_open(&q, &t, h, n, f->shape.nbytes);
     for (size_t i = 0; i < n; i++) {
         const cuckoo_key key = cuckoo_next(&q, &t, i);
@@ -1018,18 +1037,29 @@ static bool cuckoo_check(const bly_filter *f)
                                cuckoo_bits(&f->shape), f->shape.nbytes / 8);
 }
 
+/* The keys of one table: a fingerprint each; or, where copies are not stored,
+ * those of which this many of its cells (pair of buckets, fingerprint) tell. */
+static double cuckoo_keys(const bly_filter *f)
+{
+    const double n = (double)f->state[0];
+    const double cells = (double)f->shape.p[CUCKOO_BUCKETS] / 2 *
+                         (double)((UINT64_C(1) << f->shape.p[CUCKOO_BITS]) - 1);
+    return f->shape.p[CUCKOO_UNIQUE] && n < cells ? -cells * log1p(-n / cells)
+                                                  : n;
+}
+
 static void cuckoo_stat(const bly_filter *f, bly_stats *out)
 {
-    double nstored = (double)f->state[0], nslots = (double)cuckoo_nslots(f);
-    double none = 1 - cuckoo_table_rate(&f->shape, nstored);
-    for (uint32_t i = 0; i < f->nlayers; i++) {
-        const double n = (double)f->layer[i]->state[0];
-        nstored += n;
-        nslots += (double)cuckoo_nslots(f->layer[i]);
-        none *= 1 - cuckoo_table_rate(&f->layer[i]->shape, n);
+    double nkeys = 0, nstored = 0, nslots = 0, none = 1;
+    for (uint32_t i = 0; i <= f->nlayers; i++) {
+        const bly_filter *t = i ? f->layer[i - 1] : f;
+        nkeys += cuckoo_keys(t);
+        nstored += (double)t->state[0];
+        nslots += (double)cuckoo_nslots(t);
+        none *= 1 - cuckoo_table_rate(&t->shape, (double)t->state[0]);
     }
-    out->items_estimate = nstored;
-    out->items_sd = 0;
+    out->items_estimate = nkeys;
+    out->items_sd = sqrt(fmax(0, nkeys - nstored));
     out->fill = nstored / nslots;
     out->fpr_now = 1 - none;
 }

@@ -68,6 +68,7 @@
 #define QUOTIENT_META 17  /* bytes of a block before its remainders */
 #define QUOTIENT_MAX_R 56 /* with 7 bits before it in its byte: one word */
 #define QUOTIENT_MAX_SLOTS (UINT64_C(1) << 40)
+#define QUOTIENT_MAX_MEMORY (UINT64_C(1) << 48) /* bits: 32 TiB */
 #define QUOTIENT_MAX_OFFSET 255
 #define QUOTIENT_LOAD 0.95
 
@@ -203,6 +204,8 @@ static bly_status quotient_plan(const bly_want *w, bly_shape *out)
 {
     const uint64_t only = w->opt[QUOTIENT_R];
     double best = INFINITY; /* bits where the rate is given, else the rate */
+    if (w->bits > QUOTIENT_MAX_MEMORY)
+        return bly_fail(BLY_ERANGE, "a quotient filter has at most 2^48 bits");
     for (uint64_t r = only ? only : 1; r <= (only ? only : QUOTIENT_MAX_R);
          r++) {
         const uint64_t nslots = quotient_fit(w, r);
