@@ -313,6 +313,8 @@ static uint64_t cuckoo_fit(const bly_want *w, uint64_t f)
     if (w->bits) {
         nb = w->bits / cuckoo_width(b, f, w->opt[CUCKOO_SEMISORT]) / 2 * 2;
         nb = nb < CUCKOO_MAX_BUCKETS ? nb : CUCKOO_MAX_BUCKETS;
+        if (!cuckoo_hash_lasts(nb, f)) /* the rest is left unused */
+            nb = UINT64_C(1) << (64 - f);
     } else {
         /* 2 n / (nb F) = -ln(1 - p), to which the rate comes close. The first
          * of a chain keeps half the rate, as the others have the rest. */

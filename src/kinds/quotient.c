@@ -188,7 +188,10 @@ static uint64_t quotient_fit(const bly_want *w, uint64_t r)
     const double n = (double)w->items, least = quotient_slots_for(n, r);
     double nslots = least;
     if (w->bits) {
-        nslots = (double)quotient_slots_in(w->bits, r);
+        /* More than the hash can tell apart is left unused. */
+        const uint64_t last = (UINT64_MAX >> r) / QUOTIENT_BLOCK;
+        nslots = fmin((double)quotient_slots_in(w->bits, r),
+                      (double)(last * QUOTIENT_BLOCK));
     } else {
         const double range = n / -log1p(-w->fpr);
         const double want = ceil(ldexp(range, -(int)r) / QUOTIENT_BLOCK + 1e-9);
