@@ -171,30 +171,47 @@ static bool cuckoo_sane(const bly_shape *s)
 
 /* ---------------------------------------------------------------- loads */
 
+/* The whole part of the square root. */
+static uint64_t cuckoo_root(uint64_t x)
+{
+    uint64_t root = 0;
+    for (uint64_t bit = UINT64_C(1) << 31; bit; bit >>= 1)
+        if ((root | bit) * (root | bit) <= x)
+            root |= bit;
+    return root;
+}
+
 /* How many keys a table of nb buckets is planned for. The search below fills
  * large ones of 1, 2, 4, 8 slots a bucket to 0.50, 0.88, 0.97 and 0.99; most
  * is what is asked of them. In small ones the load at which they are full
  * varies with the square root of their slots, and a few keys may by chance
  * have but few buckets between them: mean, sigma and few leave room for that.
  * Short fingerprints lead to few buckets, which costs load. 2b keys always
- * fit: two buckets are room enough for any of them. */
+ * fit: two buckets are room enough for any of them. In whole numbers, since
+ * the tables of a chain follow from it and must be the same on every
+ * machine. */
 static uint64_t cuckoo_room(uint64_t nb, uint64_t b, uint64_t f)
 {
     static const struct {
-        double most, mean, sigma, few;
+        unsigned most, mean; /* thousandths of the slots */
+        unsigned sigma;      /* tenths of their root */
+        unsigned few;
     } loads[] = {
-        [1] = { 0.40, 0.500, 4.0, 2 },
-        [2] = { 0.84, 0.885, 3.5, 4 },
-        [4] = { 0.95, 0.977, 1.3, 4 },
-        [8] = { 0.97, 0.990, 0.8, 4 },
+        [1] = { 400, 500, 40, 2 },
+        [2] = { 840, 885, 35, 4 },
+        [4] = { 950, 977, 13, 4 },
+        [8] = { 970, 990, 8, 4 },
     };
-    const double nslots = (double)(nb * b);
-    const double most = f == 4 ? 0.90 : f == 5 ? 0.94 : 1;
-    const double large = fmin(loads[b].most, most) * nslots;
-    const double small =
-        loads[b].mean * nslots - loads[b].sigma * sqrt(nslots) - loads[b].few;
-    const double room = floor(fmin(large, small));
-    return room > 2 * (double)b ? (uint64_t)room : 2 * b;
+    const uint64_t nslots = nb * b;
+    const unsigned most = f == 4 ? 900 : f == 5 ? 940 : 1000;
+    const uint64_t large =
+        nslots * (most < loads[b].most ? most : loads[b].most) / 1000;
+    const uint64_t mean = nslots * loads[b].mean / 1000;
+    const uint64_t less =
+        cuckoo_root(nslots) * loads[b].sigma / 10 + loads[b].few;
+    const uint64_t small = mean > less ? mean - less : 0;
+    const uint64_t room = small < large ? small : large;
+    return room > 2 * b ? room : 2 * b;
 }
 
 /* The least even number of buckets with room for n keys. */
@@ -1036,7 +1053,8 @@ static bool cuckoo_check(const bly_filter *f)
     }
     return nstored == f->state[0] &&
            bly_bits_tail_clear((const uint64_t *)(const void *)f->data,
-                               cuckoo_bits(&f->shape), f->shape.nbytes / 8);
+                               cuckoo_bits(&f->shape),
+                               (size_t)(f->shape.nbytes / 8));
 }
 
 /* The keys of one table: a fingerprint each; or, where copies are not stored,

@@ -70,7 +70,7 @@
 #define QUOTIENT_MAX_SLOTS (UINT64_C(1) << 40)
 #define QUOTIENT_MAX_MEMORY (UINT64_C(1) << 48) /* bits: 32 TiB */
 #define QUOTIENT_MAX_OFFSET 255
-#define QUOTIENT_LOAD 0.95
+#define QUOTIENT_LOAD 0.95 /* quotient_most() has it in whole numbers */
 
 enum { QUOTIENT_SLOTS, QUOTIENT_R };
 enum { QUOTIENT_USED, QUOTIENT_DISTINCT, QUOTIENT_TOTAL };
@@ -92,13 +92,12 @@ static const bly_param quotient_params[] = {
 
 /* ----------------------------------------------------------------- shapes */
 
-/* Slots behind the last home slot: the sum of n arrivals strays from its mean
- * by 6 sqrt(n) at most, and at a load of 0.95 the queue has forgotten what was
- * 1000 slots ago. */
+/* Slots behind the last home slot: the sum of n arrivals hardly ever strays
+ * from its mean by more than 6 sqrt(n), and at a load of 0.95 the queue has
+ * forgotten what was 1000 slots ago. In whole blocks. */
 static uint64_t quotient_spare(uint64_t nslots)
 {
-    const double far = fmin(192, 6 * sqrt((double)nslots));
-    return (uint64_t)ceil(far / QUOTIENT_BLOCK) * QUOTIENT_BLOCK;
+    return nslots <= 64 ? 64 : nslots <= 448 ? 128 : 192;
 }
 
 static uint64_t quotient_nblocks(uint64_t nslots)
@@ -158,7 +157,7 @@ static double quotient_rate(const bly_shape *s, double n)
 /* Slots in use above which nothing is added. */
 static uint64_t quotient_most(uint64_t nslots)
 {
-    return (uint64_t)(QUOTIENT_LOAD * (double)nslots);
+    return nslots - nslots / 20 - (nslots % 20 != 0); /* on any machine */
 }
 
 /* Home slots for n keys. A fingerprint of three keys takes four slots; there
