@@ -55,8 +55,9 @@ double bly_shape_real(const bly_shape *s, unsigned i);
 void bly_shape_set_real(bly_shape *s, unsigned i, double value);
 
 #define BLY_STATE_WORDS 8
-#define BLY_MAX_LAYERS 64 /* a doubling each: more keys than there are hashes \
-                           */
+#define BLY_MAX_LAYERS                                     \
+    64 /* a doubling each: more keys than there are hashes \
+        */
 
 struct bly_filter {
     const struct bly_kind *kind;
@@ -203,7 +204,9 @@ typedef struct bly_kind {
     X(classic)       \
     X(counting)      \
     X(vicounting)    \
-    X(spectral)
+    X(spectral)      \
+    X(cuckoo)        \
+    X(quotient)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
