@@ -224,11 +224,13 @@ typedef struct bly_fact {
 
 typedef struct bly_prediction {
     const char *kind;
-    uint64_t items;      /* capacity */
-    double fpr;          /* rate at capacity, by the kind's exact formula */
+    uint64_t items;      /* capacity; 0: none was given, and a kind that is
+                            BLY_SELF_SIZED needs none */
+    double fpr;          /* rate at capacity, by the kind's exact formula;
+                            NAN where there is no such thing */
     uint64_t bits;       /* what the kind works on */
     uint64_t bytes;      /* memory that takes */
-    double bits_per_key; /* bits / items */
+    double bits_per_key; /* bits / items, or NAN */
     size_t nfacts;
     bly_fact facts[BLY_MAX_FACTS];
 } bly_prediction;
@@ -434,6 +436,8 @@ typedef struct bly_likeness {
     double containment;  /* common / min(a, b) */
     double shared_cells; /* cells set in both / the lesser one's cells */
     double chance_cells; /* what disjoint sets of these sizes would give */
+    double inner;        /* sum over keys of the count in a times that in b,
+                            never too low; NAN unless the kind counts so */
 } bly_likeness;
 
 /* Estimate how much two filters of equal kind, shape and hash share. */

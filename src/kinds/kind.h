@@ -200,7 +200,8 @@ typedef struct bly_kind {
 /* The table. The first row is the default kind. */
 #define BLY_KINDS(X) \
     X(blocked)       \
-    X(classic)
+    X(classic)       \
+    X(countmin)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
