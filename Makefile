@@ -69,7 +69,7 @@ $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
 	$(2) $(3) $(4) -pthread $$^ $(PKG_LIBS) -lm -o $$@
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
-        $(B)/$(1)/cli/plot.o $(B)/$(1)/libbloomery.a
+        $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard cli/plot*.c)) $(B)/$(1)/libbloomery.a
 	$(2) $(3) $(4) -pthread $$^ -lcmocka -lm -o $$@ \
 	    $$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c)
 -include $(LIB_SRC:%.c=$(B)/$(1)/%.d) $(CLI_SRC:%.c=$(B)/$(1)/%.d) \

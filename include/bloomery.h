@@ -124,27 +124,30 @@ typedef struct bly_param {
     const char *help;
 } bly_param;
 
-/* What a kind can do, one bit each. bly_can_name() gives the word. */
-#define BLY_ABILITIES(X)                                               \
-    X(ADD, add, "take keys one after another")                         \
-    X(BUILD, build, "be built at once from all its keys")              \
-    X(HAS, has, "say whether a key may be in it")                      \
-    X(SHARE, add_shared, "take keys from many threads at once")        \
-    X(REMOVE, remove, "take a key out again")                          \
-    X(INCREASE, increase, "add a key several times at once")           \
-    X(COUNT, count, "estimate how often a key was added")              \
-    X(GET, get, "give the value stored for a key")                     \
-    X(SET, set, "change the value of a key")                           \
-    X(MERGE, merge, "become the union with another")                   \
-    X(INTERSECT, intersect, "become the intersection with another")    \
-    X(COMPARE, compare, "estimate union and intersection")             \
-    X(FOLD, fold, "give a filter of half its memory")                  \
-    X(RESIZE, resize, "give one of another capacity without the keys") \
-    X(CONVERT, convert, "give a filter of another kind")               \
-    X(TICK, tick, "forget with time")
+/* What a kind can do, one bit each: its number, the function of a kind that
+ * does it, its word (bly_can_name()), its meaning (bly_can_help()). */
+#define BLY_ABILITIES(X)                                                 \
+    X(ADD, add, "add", "take keys one after another")                    \
+    X(BUILD, build, "build", "be built at once from all its keys")       \
+    X(HAS, has, "has", "say whether a key may be in it")                 \
+    X(SHARE, add_shared, "share", "take keys from many threads at once") \
+    X(REMOVE, remove, "remove", "take a key out again")                  \
+    X(INCREASE, increase, "increase", "add a key several times at once") \
+    X(COUNT, count, "count", "estimate how often a key was added")       \
+    X(GET, get, "get", "give the value stored for a key")                \
+    X(SET, set, "set", "change the value of a key")                      \
+    X(MERGE, merge, "merge", "become the union with another")            \
+    X(INTERSECT, intersect, "intersect",                                 \
+      "become the intersection with another")                            \
+    X(COMPARE, compare, "compare", "estimate union and intersection")    \
+    X(FOLD, fold, "fold", "give a filter of half its memory")            \
+    X(RESIZE, resize, "resize",                                          \
+      "give one of another capacity without the keys")                   \
+    X(CONVERT, convert, "convert", "give a filter of another kind")      \
+    X(TICK, tick, "tick", "forget with time")
 
 enum {
-#define BLY_ABILITY_BIT_(NAME, slot, text) BLY_ABILITY_##NAME,
+#define BLY_ABILITY_BIT_(NAME, slot, word, text) BLY_ABILITY_##NAME,
     BLY_ABILITIES(BLY_ABILITY_BIT_)
 #undef BLY_ABILITY_BIT_
         BLY_ABILITY_COUNT_
@@ -386,7 +389,8 @@ void bly_builder_free(bly_builder *b);
 typedef struct bly_stats {
     const char *kind;
     uint64_t capacity;      /* items it was planned for */
-    uint64_t items_added;   /* additions that changed it: a hint */
+    uint64_t items_added;   /* additions that changed it; after a build or a
+                               merge, the distinct keys: a hint, no more */
     double items_estimate;  /* distinct keys, from its contents; INFINITY if
                                saturated, NAN if it cannot tell */
     double items_sd;        /* standard deviation of that estimate */

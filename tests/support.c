@@ -3,8 +3,10 @@
  */
 #define _GNU_SOURCE
 #include "support.h"
+#include "laws.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -51,6 +53,11 @@ uint64_t test_random(uint64_t *state)
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
+}
+
+size_t scaled(size_t n)
+{
+    return getenv("BLY_QUICK") ? n / 8 : n;
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -248,4 +255,92 @@ uint64_t hits(const bly_filter *f, uint64_t first, size_t n)
             sum += (uint64_t)__builtin_popcountll(maybe[w]);
     }
     return sum;
+}
+
+/* ------------------------------------------------------------------ laws */
+
+static law *first_law, **last_law = &first_law;
+static size_t nlaws;
+
+void law_add(law *l)
+{
+    *last_law = l;
+    last_law = &l->next;
+    nlaws++;
+}
+
+bly_spec law_spec(const law_row *row, uint64_t items)
+{
+    bly_spec spec = spec_for(&row->kind, items);
+    spec.options = &row->option;
+    spec.noptions = row->noptions;
+    return spec;
+}
+
+bly_filter *law_filled(const law_row *row, uint64_t first, size_t n)
+{
+    const bly_spec spec = law_spec(row, n);
+    return filled_from(&spec, first, n);
+}
+
+#define MAX_ROWS 256
+static law_row rows[MAX_ROWS];
+static size_t nrows;
+
+static void row_add(const bly_kind_info *kind, const bly_param *param,
+                    const char *word)
+{
+    law_row *row = &rows[nrows];
+    if (nrows == MAX_ROWS)
+        abort();
+    nrows++;
+    row->kind = *kind;
+    snprintf(row->name, sizeof row->name, "%s", kind->name);
+    if (param) {
+        row->option = (bly_option){ param->name, word };
+        row->noptions = 1;
+        snprintf(row->name, sizeof row->name, "%s,%s=%s", kind->name,
+                 param->name, word);
+    }
+}
+
+static void rows_from_table(void)
+{
+    bly_kind_info kind;
+    for (size_t i = 0; bly_kind_at(i, &kind); i++) {
+        row_add(&kind, NULL, NULL);
+        for (size_t p = 0; p < kind.nparams; p++) {
+            const bly_param *param = &kind.params[p];
+            if (param->type != BLY_CHOICE || !param->settable)
+                continue;
+            for (size_t c = 0; param->choices[c]; c++)
+                if (param->automatic || (double)c != param->def)
+                    row_add(&kind, param, param->choices[c]);
+        }
+    }
+}
+
+int run_laws(const char *group, int argc, char **argv)
+{
+    rows_from_table();
+    struct CMUnitTest *tests = calloc(nlaws * nrows, sizeof *tests);
+    char(*names)[160] = calloc(nlaws * nrows, sizeof *names);
+    if (!tests || !names)
+        abort();
+    size_t n = 0;
+    for (const law *l = first_law; l; l = l->next) {
+        for (size_t i = 0; i < nrows; i++, n++) {
+            snprintf(names[n], sizeof names[n], "%s/%s", l->name,
+                     rows[i].name);
+            tests[n] = (struct CMUnitTest){ .name = names[n],
+                                            .test_func = l->run,
+                                            .initial_state = &rows[i] };
+        }
+    }
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    const int failed = _cmocka_run_group_tests(group, tests, n, NULL, NULL);
+    free(tests);
+    free(names);
+    return failed != 0;
 }

@@ -53,6 +53,10 @@ void assert_status_at(bly_status got, bly_status want, const char *what,
 /* The next of a sequence that is fixed by where *state starts. */
 uint64_t test_random(uint64_t *state);
 
+/* Sanitizers make a program ten times slower, and what they look for does not
+ * need many keys: n, or an eighth of it where BLY_QUICK is set. */
+size_t scaled(size_t n);
+
 /* ---------------------------------------------------------------- memory */
 
 /* nbytes that can be used, with a page behind them that cannot: one step too

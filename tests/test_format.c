@@ -519,7 +519,7 @@ static void huge_promises_cost_nothing(void **unused)
 }
 
 /* Of a source that does not say how long it is, the memory grows with the
- * bytes: at most three halves of them at once, and exactly them in the end. */
+ * bytes: at most twice all of them at once, and exactly them in the end. */
 static void long_streams_grow(void **unused)
 {
     (void)unused;

@@ -302,6 +302,15 @@ static bly_status builder_build(bly_builder *b, unsigned nthreads,
     return st;
 }
 
+/* Which additions changed something depends on their order, and with many
+ * threads that is chance. A file must not: kinds whose contents do not depend
+ * on the order get a count that does not either. */
+static void settle_count(bly_filter *f, double nkeys)
+{
+    if (f->kind->add_shared && isfinite(nkeys))
+        f->nadded = (uint64_t)(nkeys + 0.5);
+}
+
 static bly_status builder_make(bly_builder *b, unsigned nthreads,
                                bly_filter **out)
 {
@@ -328,6 +337,7 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
         bly_free(f);
         return st;
     }
+    settle_count(f, (double)distinct);
     *out = f;
     return BLY_OK;
 }
@@ -351,8 +361,11 @@ bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
         return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
     b->finished = true;
     if (b->sized) {
+        bly_stats stats;
         *out = b->filter;
         b->filter = NULL;
+        (*out)->kind->stat(*out, &stats);
+        settle_count(*out, stats.items_estimate);
         return BLY_OK;
     }
     const bly_status st = builder_make(b, nthreads, out);

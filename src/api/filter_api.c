@@ -48,7 +48,7 @@ void bly_kind_of(const bly_filter *f, bly_kind_info *out)
 static const struct {
     const char *name, *help;
 } abilities[] = {
-#define ABILITY_ROW(NAME, slot, text) { #slot, text },
+#define ABILITY_ROW(NAME, slot, word, text) { word, text },
     BLY_ABILITIES(ABILITY_ROW)
 #undef ABILITY_ROW
 };

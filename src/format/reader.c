@@ -5,10 +5,10 @@
  * its kind could have written (record.c). Memory is asked for only when the
  * source is known to hold as many bytes, or, where its size is unknown, in
  * steps that double as bytes arrive: a header that lies about its size costs
- * at most twice what was really there. Then the payload must match its
- * checksum, the bytes between records must be zero, nothing may follow the
- * last one, and the kind has its say: sound() about state and layers, check()
- * about the data.
+ * a MiB, or three times what was really there. Then the payload must match
+ * its checksum, the bytes between records must be zero, nothing may follow
+ * the last one, and the kind has its say: sound() about state and layers,
+ * check() about the data.
  *
  * Checksums find accidents; whoever forges a file computes them anew. So what
  * comes after them is what makes a filter safe to use, and they are only what

@@ -39,7 +39,7 @@ const bly_kind *bly_kind_by_name(const char *name)
 uint32_t bly_kind_can(const bly_kind *kind)
 {
     uint32_t can = 0;
-#define KIND_CAN(NAME, slot, help) can |= kind->slot ? BLY_CAN(NAME) : 0;
+#define KIND_CAN(NAME, slot, word, help) can |= kind->slot ? BLY_CAN(NAME) : 0;
     BLY_ABILITIES(KIND_CAN)
 #undef KIND_CAN
     return can;

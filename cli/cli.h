@@ -1,0 +1,241 @@
+/*
+ * cli.h - what the commands share
+ *
+ * A command is a row: what it is called, what it does, its options, and a
+ * function. main.c holds the table and help.c prints it, as help, as man pages
+ * and as a completion script, so that none of them can say something else than
+ * the parser does. Adding a command: cmd_NAME.c with a row at its end, and the
+ * row's name in COMMANDS below.
+ *
+ * Exit status as grep's: 0 yes or done, 1 no, 2 trouble.
+ */
+#ifndef BLY_CLI_H
+#define BLY_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <bloomery.h>
+
+#define COMMANDS(X) \
+    X(plan)         \
+    X(kinds)        \
+    X(build)        \
+    X(add)          \
+    X(has)          \
+    X(info)         \
+    X(merge)        \
+    X(intersect)    \
+    X(compare)      \
+    X(help)
+
+enum { YES = 0, NO = 1, TROUBLE = 2 };
+
+/* -------------------------------------------------------------- options */
+
+enum opt_type {
+    OPT_FLAG,     /* bool */
+    OPT_COUNT,    /* uint64_t, any */
+    OPT_POSITIVE, /* uint64_t, 1 at least */
+    OPT_RATE,     /* double, above 0 and below 1 */
+    OPT_TEXT,     /* const char *; the last one given counts */
+    OPT_LIST      /* struct list: every one given counts */
+};
+
+/* Words in the order they were given; the words belong to argv. */
+struct list {
+    const char **at;
+    size_t n;
+};
+
+/* A row of a command's option table; the table ends with a name of NULL. `to`
+ * points to a variable of the type above. An argument called FILE or KIND is
+ * completed as such. */
+struct opt {
+    const char *name; /* without the dashes */
+    char letter;      /* 0: none */
+    enum opt_type type;
+    void *to;
+    const char *arg; /* what the argument is called in help; NULL: a flag */
+    const char *help;
+};
+
+struct example {
+    const char *line, *what;
+};
+
+struct command {
+    const char *name;
+    const char *usage;   /* what follows the name: "-o FILE [INPUT...]" */
+    const char *summary; /* one line, without a dot */
+    const char *about;   /* paragraphs, an empty line between them */
+    const struct opt *options;
+    const struct example *examples; /* ends with a line of NULL */
+    int (*run)(struct list *operands);
+};
+
+#define COMMAND_DECLARE_(name) extern const struct command cmd_##name;
+COMMANDS(COMMAND_DECLARE_)
+#undef COMMAND_DECLARE_
+
+/* The command of a row, NULL past the last, or of a name, NULL for none. */
+const struct command *command_at(size_t i);
+const struct command *command_named(const char *name);
+
+/* Set what the options of c point to and leave in operands what is no option.
+ * False where the command must not run: *status is then the exit status. */
+bool options_parse(const struct command *c, int argc, char **argv,
+                   struct list *operands, int *status);
+
+/* The word among n that is nearest to a misspelt one; NULL if none is near.
+ * word(i, ctx) gives the words, which may be NULL. */
+const char *nearest_word(const char *wrong, size_t n,
+                         const char *(*word)(size_t i, const void *ctx),
+                         const void *ctx);
+
+/* --------------------------------------------------------------- trouble */
+
+/* Say on standard error, in one line, "bloomery: COMMAND: ...". fail() returns
+ * TROUBLE, so that a command can end in `return fail("...", ...)`. */
+__attribute__((format(printf, 1, 2))) int fail(const char *format, ...);
+__attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
+
+/* The command that runs, for the two above; NULL before it is known. */
+void set_running(const char *command);
+
+/* An error that the system reported for a path. */
+int fail_path(const char *path, int error);
+
+/* ---------------------------------------------------------------- output */
+
+/* All of it to standard output, past stdio; 0, or an errno. */
+int out_write(const void *bytes, size_t n);
+
+/* Send what stdio still holds and report what went wrong with it: status, or
+ * TROUBLE. The last thing a command's exit goes through. */
+int out_finish(int status);
+
+/* Numbers for people, into one of a few buffers that are used in turn: a size
+ * as "58.5 KiB", a rate as "2.16 %", a real number as "10.1". */
+const char *show_bytes(uint64_t nbytes);
+const char *show_keys(uint64_t nkeys); /* "1 key", "5 keys" */
+const char *show_rate(double rate);
+const char *show_real(double value);
+const char *show_fact(const bly_fact *fact);
+
+/* Words of text, wrapped: every line after the first begins with indent
+ * blanks, and no line passes column 79 unless a word does. `at` is the column
+ * where the first one starts. A newline in text breaks the line. */
+#define HARD_BLANK '\x1f' /* printed as a blank; no line breaks there */
+void print_wrapped(FILE *to, const char *text, int at, int indent);
+
+/* ------------------------------------------------------------------ json */
+
+/* Where a JSON writer stands. Starts as { .to = stdout }. */
+struct json {
+    FILE *to;
+    bool comma; /* something stands before this */
+    bool keyed; /* a key stands before this */
+};
+
+/* Brackets: json_open(j, '{') ... json_close(j, '}'). */
+void json_open(struct json *j, char bracket);
+void json_close(struct json *j, char bracket);
+void json_key(struct json *j, const char *key);
+void json_text(struct json *j, const char *text); /* NULL: null */
+void json_uint(struct json *j, uint64_t value);
+void json_real(struct json *j, double value); /* not finite: null */
+void json_bool(struct json *j, bool value);
+void json_null(struct json *j);
+void json_end(struct json *j); /* a newline, ready for the next value */
+
+/* All facts as one object, under the key "params". */
+void json_facts(struct json *j, const bly_fact *facts, size_t n);
+
+/* ------------------------------------------------- filters and their keys */
+
+/* What a filter is to be, from options. */
+struct sizing {
+    const char *kind;
+    uint64_t items;
+    double fpr;
+    uint64_t bits, memory;
+    struct list options;
+};
+
+#define SIZING_OPTIONS(s)                                                      \
+    { "items",    'n', OPT_POSITIVE,                                           \
+      &(s).items, "N", "capacity: how many different keys it is for" },        \
+        { "fpr",                                                               \
+          'p',                                                                 \
+          OPT_RATE,                                                            \
+          &(s).fpr,                                                            \
+          "P",                                                                 \
+          "rate of false positives at capacity: 1%, 0.001; 1% if not given" }, \
+        { "bits",    'b', OPT_POSITIVE,                                        \
+          &(s).bits, "B", "memory of the filter in bits, instead of a rate" }, \
+        { "memory",    'm',    OPT_POSITIVE,                                   \
+          &(s).memory, "SIZE", "the same in bytes: 64MiB, 100k" },             \
+        { "kind",    'k',    OPT_TEXT,                                         \
+          &(s).kind, "KIND", "kind of filter; see bloomery kinds" },           \
+    {                                                                          \
+        "option", 'O', OPT_LIST, &(s).options, "NAME=VALUE",                   \
+            "an option of the kind; may be repeated"                           \
+    }
+
+/* Whether there is a kind of that name; false, and said so, if not. */
+bool kind_exists(const char *name);
+
+/* Fill in kind, items, fpr, bits and options of spec. False, and said why, if
+ * that cannot be meant. */
+bool sizing_spec(const struct sizing *s, bly_spec *spec);
+
+/* Read the secret in a key file: 16 raw bytes, or 32 hexadecimal digits and
+ * perhaps a newline. NULL, and said why, if it is anything else. What comes
+ * back is wiped by secret_wipe(), and at exit. path NULL gives NULL with *ok.
+ */
+const unsigned char *secret_read(const char *path, bool *ok);
+void secret_wipe(void);
+
+/* Open the filter in path ("-": standard input) to read it where it lies.
+ * NULL, and said why, if that fails. */
+bly_filter *filter_map(const char *path, const bly_access *how);
+
+/* The same into memory, to change it. */
+bly_filter *filter_open(const char *path, const bly_access *how);
+
+/* Write f to path, "-" being standard output: YES, or said why not. Where that
+ * could not work can be asked beforehand, to spare a long run. */
+int filter_save(const bly_filter *f, const char *path);
+bool filter_can_save(const char *path);
+
+/* Say what the library says of its last failure, with a hint where a secret
+ * was missing. */
+int fail_library(void);
+
+/* Does the filter hold more than it was made for? Beyond doubt: the estimate
+ * lies three deviations and 2 % above the capacity. */
+bool is_past_capacity(const bly_stats *s);
+void warn_past_capacity(const char *path, const bly_stats *s);
+
+/* The kinds that have an ability, as "classic, blocked". The caller frees it;
+ * NULL if there is no memory. */
+char *kinds_that_can(uint32_t ability);
+
+/* merge and intersect: the inputs combined into the file output. */
+int combine(const char *output, const struct list *inputs, bool quiet,
+            bool json, uint32_t ability,
+            bly_status (*op)(bly_filter *dst, const bly_filter *src));
+
+/* -------------------------------------------------------------- progress */
+
+/* A line on standard error, rewritten now and then, once the work has lasted a
+ * second; nothing where standard error is no terminal. progress_at() may be
+ * called from any one thread at a time. total 0: not known. */
+void progress_start(bool prints_to_stdout);
+void progress_at(uint64_t nkeys, uint64_t done, uint64_t total);
+void progress_clear(void);
+
+#endif

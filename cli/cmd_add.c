@@ -1,0 +1,166 @@
+/*
+ * cmd_add.c - more keys into a filter on disk
+ *
+ * The library locks the file, reads the filter, lets us change it, and puts the
+ * result in its place; when anything fails, the input included, the file stays
+ * as it was. Where the kind can be shared, all workers add at once; where not,
+ * all hash and one at a time adds.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/pipeline.h"
+
+static struct {
+    struct list inputs;
+    const char *key_file;
+    uint64_t threads;
+    bool nul, quiet, json;
+} args;
+
+struct addition {
+    struct job job;
+    struct input in;
+    bly_filter *f;
+    bool shared;
+    pthread_mutex_t adding; /* unless shared */
+    bly_stats stats;        /* of f afterwards */
+};
+
+static bly_status add_batch(struct job *job, const uint64_t *hashes, size_t n,
+                            uint64_t *picked)
+{
+    struct addition *const a = job->ctx;
+    if (a->shared)
+        return bly_add_hashes(a->f, hashes, n, picked, NULL);
+    pthread_mutex_lock(&a->adding);
+    const bly_status st = bly_add_hashes(a->f, hashes, n, picked, NULL);
+    pthread_mutex_unlock(&a->adding);
+    return st;
+}
+
+static bly_status add_all(bly_filter *f, void *ctx)
+{
+    struct addition *const a = ctx;
+    a->f = f;
+    a->job.hasher = bly_hasher_of(f);
+    const bly_status st = pipeline_run(&a->job, &a->in);
+    if (!st)
+        bly_stat(f, &a->stats);
+    return st;
+}
+
+/* Can filters of this file be shared between threads, and be added to at all?
+ * False, and said why, if not the latter. */
+static bool add_possible(const char *path, const bly_access *how, bool *share)
+{
+    bly_filter *const f = filter_map(path, how);
+    if (!f)
+        return false;
+    bly_kind_info kind;
+    bly_kind_of(f, &kind);
+    bly_free(f);
+    *share = kind.can & BLY_CAN(SHARE);
+    if (kind.can & BLY_CAN(ADD))
+        return true;
+    char *const able = kinds_that_can(BLY_CAN(ADD));
+    fail("%s: a filter of kind %s cannot take more keys; these can: %s", path,
+         kind.name, able ? able : "");
+    free(able);
+    return false;
+}
+
+static void add_report(const char *path, const struct addition *a)
+{
+    if (args.json) {
+        struct json j = { .to = stdout };
+        json_open(&j, '{');
+        json_key(&j, "file");
+        json_text(&j, path);
+        json_key(&j, "keys");
+        json_uint(&j, a->job.nkeys);
+        json_key(&j, "new");
+        json_uint(&j, a->job.npicked);
+        json_close(&j, '}');
+        json_end(&j);
+    } else if (!args.quiet) {
+        printf("%s: %s added, %llu of them new\n", path,
+               show_keys(a->job.nkeys), (unsigned long long)a->job.npicked);
+    }
+    if (!args.quiet)
+        warn_past_capacity(path, &a->stats);
+}
+
+static int add_run(struct list *operands)
+{
+    if (operands->n == 0)
+        return fail("which filter? right: bloomery add FILTER [KEY]...");
+    const char *const path = operands->at[0];
+    if (strcmp(path, "-") == 0)
+        return fail("a filter is changed in its file; - has none");
+    if (operands->n > 1 && args.inputs.n)
+        return fail("keys come from the command line or from --file, not both");
+    bool ok;
+    bly_access how = { .secret = secret_read(args.key_file, &ok) };
+    if (!ok || !add_possible(path, &how, &how.shared))
+        return TROUBLE;
+
+    const unsigned nthreads =
+        args.threads ? (unsigned)args.threads : processors();
+    how.shared = how.shared && nthreads > 1;
+    struct addition a = {
+        .job = { .batch = add_batch, .nthreads = nthreads, .ctx = &a },
+        .shared = how.shared,
+        .adding = PTHREAD_MUTEX_INITIALIZER,
+    };
+    if (operands->n > 1)
+        input_keys(&a.in, operands->at + 1, operands->n - 1);
+    else
+        input_files(&a.in, args.inputs.at, args.inputs.n, args.nul);
+    const bly_status st = bly_update(path, &how, add_all, &a);
+    input_close(&a.in);
+    if (st)
+        return a.job.error[0] ? fail("%s", a.job.error) : fail_library();
+    add_report(path, &a);
+    return YES;
+}
+
+static const struct opt add_options[] = {
+    { "file", 'f', OPT_LIST, &args.inputs, "FILE",
+      "read keys from FILE; may be repeated; - is standard input" },
+    { "null", '0', OPT_FLAG, &args.nul, NULL,
+      "keys end at NUL bytes, not at newlines" },
+    { "key-file", 'K', OPT_TEXT, &args.key_file, "FILE",
+      "the secret of a keyed filter" },
+    { "threads", 't', OPT_POSITIVE, &args.threads, "N",
+      "threads to use; all processors if not given" },
+    { "quiet", 'q', OPT_FLAG, &args.quiet, NULL, "say nothing" },
+    { "json", 0, OPT_FLAG, &args.json, NULL,
+      "print {\"file\":..,\"keys\":..,\"new\":..}" },
+    { 0 },
+};
+
+static const struct example add_examples[] = {
+    { "bloomery add seen.bly 192.0.2.7 192.0.2.8", "two keys" },
+    { "bloomery add seen.bly -f more.txt.gz", "the lines of a file" },
+    { 0 },
+};
+
+const struct command cmd_add = {
+    .name = "add",
+    .usage = "FILTER [KEY]... [-f FILE]... [OPTION]...",
+    .summary = "add keys to a filter on disk",
+    .about =
+        "Adds the keys given as arguments, or the lines of the files given "
+        "with -f, or those of standard input, and says how many were new as "
+        "far as the filter can tell.\n\n"
+        "The filter is replaced at the end, when all keys were read and "
+        "added; if anything goes wrong, or the command is interrupted, the "
+        "file stays as it was. Several adds at once wait for each other; who "
+        "asks meanwhile sees the old filter.",
+    .options = add_options,
+    .examples = add_examples,
+    .run = add_run,
+};

@@ -1,0 +1,181 @@
+/*
+ * cmd_build.c - a filter from keys
+ *
+ * Workers hash blocks of lines and hand the hashes to a builder of the library,
+ * which takes them from all threads at once. With --items the keys go straight
+ * into the filter; without, the builder keeps the hashes, 8 bytes each, until
+ * it knows how many different ones there are.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/pipeline.h"
+
+static struct {
+    struct sizing sizing;
+    const char *output, *key_file;
+    uint64_t seed, threads;
+    bool nul, quiet, json;
+} args;
+
+static bly_status build_batch(struct job *job, const uint64_t *hashes, size_t n,
+                              uint64_t *picked)
+{
+    (void)picked;
+    return bly_builder_add(job->ctx, hashes, NULL, n);
+}
+
+/* What was made, for people or for programs. */
+static void build_report(const struct job *job, const bly_stats *s)
+{
+    const double bits_per_key =
+        s->capacity ? (double)s->bits / (double)s->capacity : NAN;
+    if (args.json) {
+        struct json j = { .to = stdout };
+        json_open(&j, '{');
+        json_key(&j, "file");
+        json_text(&j, args.output);
+        json_key(&j, "kind");
+        json_text(&j, s->kind);
+        json_key(&j, "keys");
+        json_uint(&j, job->nkeys);
+        json_key(&j, "items");
+        json_uint(&j, s->capacity);
+        json_key(&j, "bytes");
+        json_uint(&j, s->bytes);
+        json_key(&j, "bits_per_key");
+        json_real(&j, bits_per_key);
+        json_key(&j, "fpr");
+        json_real(&j, s->fpr_at_capacity);
+        json_close(&j, '}');
+        json_end(&j);
+        return;
+    }
+    FILE *const to = strcmp(args.output, "-") == 0 ? stderr : stdout;
+    fprintf(
+        to,
+        "%s: %s read; %s filter for %llu different, %s, %.2f bits a key, %s "
+        "false positives\n",
+        args.output, show_keys(job->nkeys), s->kind,
+        (unsigned long long)s->capacity, show_bytes(s->bytes), bits_per_key,
+        show_rate(s->fpr_at_capacity));
+}
+
+/* Read all keys into b and make the filter of them; NULL, and said why. */
+static bly_filter *build_filter(bly_builder *b, struct job *job,
+                                const struct list *inputs, bool sized)
+{
+    struct input in;
+    input_files(&in, inputs->at, inputs->n, args.nul);
+    const bly_status st = pipeline_run(job, &in);
+    input_close(&in);
+    if (st) {
+        fail("%s", job->error);
+        return NULL;
+    }
+    if (!job->nkeys && !sized) {
+        fail("no keys in the input; to make an empty filter, say with --items "
+             "how many keys it is for");
+        return NULL;
+    }
+    bly_filter *f;
+    if (bly_builder_finish(b, (unsigned)args.threads, &f)) {
+        fail_library();
+        return NULL;
+    }
+    return f;
+}
+
+static int build_run(struct list *operands)
+{
+    if (!args.output)
+        return fail("-o FILE is missing: where to write the filter");
+    if (args.json && strcmp(args.output, "-") == 0)
+        return fail("--json and -o - would mix on standard output");
+    if (args.seed && args.key_file)
+        return fail("--seed and --key-file exclude each other: the key takes "
+                    "the place of the seed");
+    bly_spec spec = { .seed = args.seed };
+    bool ok;
+    if (!sizing_spec(&args.sizing, &spec) || !filter_can_save(args.output))
+        return TROUBLE;
+    spec.secret = secret_read(args.key_file, &ok);
+    if (!ok)
+        return TROUBLE;
+
+    bly_builder *b;
+    if (bly_builder_new(&spec, &b))
+        return fail_library();
+    struct job job = {
+        .hasher = bly_builder_hasher(b),
+        .batch = build_batch,
+        .nthreads = (unsigned)args.threads,
+        .ctx = b,
+    };
+    const bool sized =
+        spec.items || (spec.bits && spec.fpr > 0) || spec.noptions;
+    bly_filter *const f = build_filter(b, &job, operands, sized);
+    bly_builder_free(b);
+    if (!f)
+        return TROUBLE;
+    int status = filter_save(f, args.output);
+    if (status == YES) {
+        bly_stats s;
+        bly_stat(f, &s);
+        if (args.json || !args.quiet)
+            build_report(&job, &s);
+        if (!args.quiet)
+            warn_past_capacity(args.output, &s);
+    }
+    bly_free(f);
+    return status;
+}
+
+static const struct opt build_options[] = {
+    { "output", 'o', OPT_TEXT, &args.output, "FILE",
+      "write the filter to FILE; - is standard output" },
+    SIZING_OPTIONS(args.sizing),
+    { "seed", 's', OPT_COUNT, &args.seed, "S",
+      "seed of the hash; filters combine only if their seeds agree" },
+    { "key-file", 'K', OPT_TEXT, &args.key_file, "FILE",
+      "make a keyed filter with the secret in FILE: 16 raw bytes or 32 "
+      "hexadecimal digits" },
+    { "null", '0', OPT_FLAG, &args.nul, NULL,
+      "keys end at NUL bytes, not at newlines" },
+    { "threads", 't', OPT_POSITIVE, &args.threads, "N",
+      "threads to use; all processors if not given" },
+    { "quiet", 'q', OPT_FLAG, &args.quiet, NULL, "say nothing" },
+    { "json", 0, OPT_FLAG, &args.json, NULL, "print the result as JSON" },
+    { 0 },
+};
+
+static const struct example build_examples[] = {
+    { "bloomery build -o words.bly /usr/share/dict/words",
+      "as many keys as the list has, 1 % false positives" },
+    { "zcat -f access.log* | cut -d' ' -f1 | bloomery build -o seen.bly "
+      "--items 10M --fpr 0.1%",
+      "addresses from a pipe, room for ten million" },
+    { "bloomery build -o list.bly --kind KIND -O NAME=VALUE "
+      "list.txt.zst",
+      "another kind, with an option of its own; see bloomery kinds" },
+    { 0 },
+};
+
+const struct command cmd_build = {
+    .name = "build",
+    .usage = "-o FILE [OPTION]... [INPUT]...",
+    .summary = "make a filter from keys",
+    .about =
+        "Reads keys from the input files, or from standard input, and writes "
+        "a filter of them to FILE.\n\n"
+        "The capacity is the number of different keys that were read, unless "
+        "--items says otherwise: the hashes are then kept until all are read, "
+        "8 bytes each. With --items keys go straight into the filter, which "
+        "needs no more memory than the filter has.\n\n"
+        "Nothing is written before everything is read. An interrupted build "
+        "leaves what was in FILE before.",
+    .options = build_options,
+    .examples = build_examples,
+    .run = build_run,
+};

@@ -1,0 +1,74 @@
+/*
+ * cmd_help.c - help, man pages and completion, for people and for packagers
+ */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/help.h"
+
+static struct {
+    bool man, list;
+    const char *completion;
+} args;
+
+static int help_run(struct list *operands)
+{
+    if (args.completion) {
+        if (strcmp(args.completion, "bash") != 0)
+            return fail("--completion '%s': there is a script for bash only",
+                        args.completion);
+        completion_bash();
+        return YES;
+    }
+    if (args.list) {
+        for (size_t i = 0; command_at(i); i++)
+            puts(command_at(i)->name);
+        return YES;
+    }
+    if (operands->n > 1)
+        return fail("one command at a time, not '%s'", operands->at[1]);
+    if (operands->n == 0) {
+        if (args.man)
+            man_overview();
+        else
+            help_overview(stdout);
+        return YES;
+    }
+    const struct command *const c = command_named(operands->at[0]);
+    if (!c)
+        return fail_command(operands->at[0]);
+    if (args.man)
+        man_command(c);
+    else
+        help_command(c);
+    return YES;
+}
+
+static const struct opt help_options[] = {
+    { "man", 0, OPT_FLAG, &args.man, NULL,
+      "print a manual page in roff instead" },
+    { "list", 0, OPT_FLAG, &args.list, NULL,
+      "print the names of all commands, one a line" },
+    { "completion", 0, OPT_TEXT, &args.completion, "SHELL",
+      "print a completion script; SHELL is bash" },
+    { 0 },
+};
+
+static const struct example help_examples[] = {
+    { "bloomery help build", "how to make a filter" },
+    { "bloomery help --man has | man -l -", "read the manual page of has" },
+    { "source <(bloomery help --completion bash)",
+      "complete commands and options in this shell" },
+    { 0 },
+};
+
+const struct command cmd_help = {
+    .name = "help",
+    .usage = "[--man] [COMMAND] | --list | --completion bash",
+    .summary = "tell about a command",
+    .about = "Prints what a command does and takes, or, without a command, "
+             "what commands there are.",
+    .options = help_options,
+    .examples = help_examples,
+    .run = help_run,
+};

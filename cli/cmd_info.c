@@ -1,0 +1,174 @@
+/*
+ * cmd_info.c - what a filter knows of itself
+ *
+ * Reads all of the file: its checksum is compared and its cells are counted.
+ * Keyed filters are opened blind, without their secret.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static struct {
+    bool json;
+} args;
+
+static const char *hash_name(uint32_t id)
+{
+    return id == BLY_HASH_XXH3        ? "XXH3"
+           : id == BLY_HASH_SIPHASH13 ? "SipHash-1-3"
+                                      : "unknown";
+}
+
+static void info_json(const char *path, const bly_stats *s, uint64_t nfile,
+                      bool intact)
+{
+    struct json j = { .to = stdout };
+    json_open(&j, '{');
+    json_key(&j, "file");
+    json_text(&j, path);
+    json_key(&j, "kind");
+    json_text(&j, s->kind);
+    json_key(&j, "items_estimate");
+    json_real(&j, s->items_estimate);
+    json_key(&j, "items_sd");
+    json_real(&j, s->items_sd);
+    json_key(&j, "items_added");
+    json_uint(&j, s->items_added);
+    json_key(&j, "capacity");
+    json_uint(&j, s->capacity);
+    json_key(&j, "past_capacity");
+    json_bool(&j, is_past_capacity(s));
+    json_key(&j, "saturated");
+    json_bool(&j, isinf(s->items_estimate));
+    json_key(&j, "fpr_now");
+    json_real(&j, s->fpr_now);
+    json_key(&j, "fpr_at_capacity");
+    json_real(&j, s->fpr_at_capacity);
+    json_key(&j, "fill");
+    json_real(&j, s->fill);
+    json_key(&j, "bits");
+    json_uint(&j, s->bits);
+    json_key(&j, "bytes");
+    json_uint(&j, s->bytes);
+    json_key(&j, "file_bytes");
+    json_uint(&j, nfile);
+    json_key(&j, "checksum");
+    json_text(&j, intact ? "right" : "wrong");
+    json_key(&j, "hash");
+    json_text(&j, hash_name(s->hash_id));
+    json_key(&j, "seed");
+    if (s->keyed)
+        json_null(&j);
+    else
+        json_uint(&j, s->seed);
+    json_key(&j, "keyed");
+    json_bool(&j, s->keyed);
+    json_key(&j, "layers");
+    json_uint(&j, s->layers);
+    json_facts(&j, s->facts, s->nfacts);
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+#define INFO_ROW "  %-17s "
+
+static void info_text(const char *path, const bly_stats *s, uint64_t nfile,
+                      bool intact)
+{
+    printf("%s\n" INFO_ROW "%s\n", path, "kind", s->kind);
+    if (isinf(s->items_estimate))
+        printf(INFO_ROW "more than it can tell", "keys");
+    else if (isnan(s->items_estimate))
+        printf(INFO_ROW "unknown", "keys");
+    else
+        printf(INFO_ROW "%.0f +- %.0f", "keys", s->items_estimate, s->items_sd);
+    printf(", by its contents; %llu additions changed it\n",
+           (unsigned long long)s->items_added);
+    if (s->capacity)
+        printf(INFO_ROW "%s\n", "capacity", show_keys(s->capacity));
+    printf(INFO_ROW "%s\n", "rate now", show_rate(s->fpr_now));
+    printf(INFO_ROW "%s\n", "rate at capacity", show_rate(s->fpr_at_capacity));
+    printf(INFO_ROW "%.1f %%\n", "fill", s->fill * 100);
+    printf(INFO_ROW "%llu bits", "size", (unsigned long long)s->bits);
+    if (s->capacity)
+        printf(", %.2f a key at capacity",
+               (double)s->bits / (double)s->capacity);
+    printf("\n" INFO_ROW "%s\n", "memory", show_bytes(s->bytes));
+    printf(INFO_ROW "%s, checksum %s\n", "file", show_bytes(nfile),
+           intact ? "right" : "wrong");
+    if (s->keyed)
+        printf(INFO_ROW "%s, keyed\n", "hash", hash_name(s->hash_id));
+    else
+        printf(INFO_ROW "%s, seed %llu\n", "hash", hash_name(s->hash_id),
+               (unsigned long long)s->seed);
+    if (s->layers)
+        printf(INFO_ROW "%u\n", "layers", s->layers);
+    for (size_t i = 0; i < s->nfacts; i++)
+        printf(INFO_ROW "%s\n", s->facts[i].name, show_fact(&s->facts[i]));
+}
+
+static int info_file(const char *path, bool follows)
+{
+    const bly_access how = { .blind = true };
+    bly_filter *const f = filter_map(path, &how);
+    if (!f)
+        return TROUBLE;
+    const bool intact = bly_verify(f) == BLY_OK;
+    const uint64_t nfile = bly_written_bytes(f);
+    bly_stats s;
+    bly_stat(f, &s);
+    int status = YES;
+    if (!intact)
+        status = fail("%s: %s", path, bly_error());
+    if (follows && !args.json)
+        putchar('\n');
+    if (args.json)
+        info_json(path, &s, nfile, intact);
+    else
+        info_text(path, &s, nfile, intact);
+    if (intact)
+        warn_past_capacity(path, &s);
+    bly_free(f);
+    return status;
+}
+
+static int info_run(struct list *operands)
+{
+    if (operands->n == 0)
+        return fail("which filter? right: bloomery info FILTER...");
+    int status = YES;
+    for (size_t i = 0; i < operands->n; i++) {
+        if (info_file(operands->at[i], i > 0) != YES)
+            status = TROUBLE;
+    }
+    return status;
+}
+
+static const struct opt info_options[] = {
+    { "json", 0, OPT_FLAG, &args.json, NULL,
+      "print one JSON object a filter, each on its line" },
+    { 0 },
+};
+
+static const struct example info_examples[] = {
+    { "bloomery info words.bly", "what it is, how full, how often wrong" },
+    { 0 },
+};
+
+const struct command cmd_info = {
+    .name = "info",
+    .usage = "[--json] FILTER...",
+    .summary = "tell what a filter is, how full, and how often wrong",
+    .about =
+        "Prints the kind and the shape of each filter, how many keys it "
+        "holds as far as its contents tell, with the standard deviation of "
+        "that estimate, and the rate of false positives as it is and as it was "
+        "planned. The whole file is read and its checksum compared.\n\n"
+        "A filter that holds more keys than it was made for is warned of: it "
+        "still never misses a key, but says maybe too often. The secret of a "
+        "keyed filter is not needed.",
+    .options = info_options,
+    .examples = info_examples,
+    .run = info_run,
+};

@@ -1,0 +1,46 @@
+/*
+ * cmd_intersect.c - the intersection of filters: a row for combine.c
+ */
+#include "cli/cli.h"
+
+static struct {
+    const char *output;
+    bool quiet, json;
+} args;
+
+static int intersect_run(struct list *operands)
+{
+    return combine(args.output, operands, args.quiet, args.json,
+                   BLY_CAN(INTERSECT), bly_intersect);
+}
+
+static const struct opt intersect_options[] = {
+    { "output", 'o', OPT_TEXT, &args.output, "FILE",
+      "write the result to FILE, which may be one of the inputs; - is standard "
+      "output" },
+    { "quiet", 'q', OPT_FLAG, &args.quiet, NULL, "say nothing" },
+    { "json", 0, OPT_FLAG, &args.json, NULL, "print the result as JSON" },
+    { 0 },
+};
+
+static const struct example intersect_examples[] = {
+    { "bloomery intersect -o both.bly mon.bly tue.bly",
+      "the keys of both days, and some more" },
+
+    { 0 },
+};
+
+const struct command cmd_intersect = {
+    .name = "intersect",
+    .usage = "-o FILE [OPTION]... FILTER FILTER...",
+    .summary = "make a filter of the keys that several have in common",
+    .about =
+        "Writes the intersection of two or more filters that agree in kind, "
+        "shape "
+        "and hash. It says maybe to every key that is in all of them, and to "
+        "some more: its rate lies between that of the filters and that of a "
+        "filter built from the common keys alone.",
+    .options = intersect_options,
+    .examples = intersect_examples,
+    .run = intersect_run,
+};

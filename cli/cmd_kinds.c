@@ -1,0 +1,212 @@
+/*
+ * cmd_kinds.c - the table of kinds and what each can do
+ */
+#define _GNU_SOURCE /* open_memstream */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static struct {
+    bool json;
+} args;
+
+static const char *type_name(bly_param_type type)
+{
+    return type == BLY_UINT ? "uint" : type == BLY_REAL ? "real" : "choice";
+}
+
+static void option_json(struct json *j, const bly_param *p)
+{
+    json_open(j, '{');
+    json_key(j, "name");
+    json_text(j, p->name);
+    json_key(j, "type");
+    json_text(j, type_name(p->type));
+    json_key(j, "default");
+    if (p->automatic)
+        json_null(j);
+    else if (p->type == BLY_CHOICE)
+        json_text(j, p->choices[(size_t)p->def]);
+    else
+        json_real(j, p->def);
+    json_key(j, "min");
+    if (p->type == BLY_CHOICE)
+        json_null(j);
+    else
+        json_real(j, p->min);
+    json_key(j, "max");
+    if (p->type == BLY_CHOICE)
+        json_null(j);
+    else
+        json_real(j, p->max);
+    json_key(j, "help");
+    json_text(j, p->help);
+    if (p->type == BLY_CHOICE) {
+        json_key(j, "choices");
+        json_open(j, '[');
+        for (size_t i = 0; p->choices[i]; i++)
+            json_text(j, p->choices[i]);
+        json_close(j, ']');
+    }
+    json_close(j, '}');
+}
+
+static void kind_json(struct json *j, const bly_kind_info *kind)
+{
+    json_open(j, '{');
+    json_key(j, "kind");
+    json_text(j, kind->name);
+    json_key(j, "summary");
+    json_text(j, kind->summary);
+    json_key(j, "can");
+    json_open(j, '[');
+    for (unsigned bit = 0; bly_can_name(bit); bit++)
+        if (kind->can >> bit & 1)
+            json_text(j, bly_can_name(bit));
+    json_close(j, ']');
+    json_key(j, "options");
+    json_open(j, '[');
+    for (size_t i = 0; i < kind->nparams; i++)
+        if (kind->params[i].settable)
+            option_json(j, &kind->params[i]);
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
+/* Where texts begin; names of kinds and options are shorter. */
+#define KINDS_COLUMN 14
+
+/* A name, and what text says of it, wrapped; the text is freed. */
+static void kinds_row(const char *name, char *text)
+{
+    printf("%-*s", KINDS_COLUMN, name);
+    print_wrapped(stdout, text ? text : "", KINDS_COLUMN, KINDS_COLUMN);
+    putchar('\n');
+    free(text);
+}
+
+/* In the table: what it is and what it can do. */
+static void kind_row(const bly_kind_info *kind, bool is_default)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *const to = open_memstream(&text, &n);
+    if (!to)
+        return;
+    fprintf(to, "%s%s\ncan", kind->summary, is_default ? " (the default)" : "");
+    const char *comma = " ";
+    for (unsigned bit = 0; bly_can_name(bit); bit++) {
+        if (!(kind->can >> bit & 1))
+            continue;
+        fprintf(to, "%s%s", comma, bly_can_name(bit));
+        comma = ", ";
+    }
+    fclose(to);
+    kinds_row(kind->name, text);
+}
+
+static void option_row(const bly_param *p)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *const to = open_memstream(&text, &n);
+    if (!to)
+        return;
+    fprintf(to, "%s; ", p->help);
+    if (p->type == BLY_CHOICE)
+        for (size_t i = 0; p->choices[i]; i++)
+            fprintf(to, "%s%s", i ? " or " : "", p->choices[i]);
+    else
+        fprintf(to, "%.15g to %.15g", p->min, p->max);
+    if (p->automatic)
+        fputs("; chosen by the plan if not given", to);
+    else if (p->type == BLY_CHOICE)
+        fprintf(to, "; %s if not given", p->choices[(size_t)p->def]);
+    else
+        fprintf(to, "; %.15g if not given", p->def);
+    fclose(to);
+    kinds_row(p->name, text);
+}
+
+/* All about one kind. */
+static void kind_page(const bly_kind_info *kind)
+{
+    printf("%s: %s\n\nIt can\n", kind->name, kind->summary);
+    for (unsigned bit = 0; bly_can_name(bit); bit++)
+        if (kind->can >> bit & 1)
+            printf("%-*s%s\n", KINDS_COLUMN, bly_can_name(bit),
+                   bly_can_help(bit));
+    bool any = false;
+    for (size_t i = 0; i < kind->nparams; i++) {
+        if (!kind->params[i].settable)
+            continue;
+        if (!any)
+            puts("\nIts options, for -O NAME=VALUE, are");
+        any = true;
+        option_row(&kind->params[i]);
+    }
+}
+
+/* Is the kind among those asked for? All are, if none was named. */
+static bool is_wanted(const bly_kind_info *kind, const struct list *names)
+{
+    for (size_t i = 0; i < names->n; i++)
+        if (strcmp(names->at[i], kind->name) == 0)
+            return true;
+    return names->n == 0;
+}
+
+static int kinds_run(struct list *operands)
+{
+    for (size_t i = 0; i < operands->n; i++)
+        if (!kind_exists(operands->at[i]))
+            return TROUBLE;
+    struct json j = { .to = stdout };
+    if (args.json)
+        json_open(&j, '[');
+    bly_kind_info kind;
+    bool any = false;
+    for (size_t i = 0; bly_kind_at(i, &kind); i++) {
+        if (!is_wanted(&kind, operands))
+            continue;
+        if (args.json) {
+            kind_json(&j, &kind);
+        } else if (operands->n) {
+            if (any)
+                putchar('\n');
+            kind_page(&kind);
+        } else {
+            kind_row(&kind, i == 0);
+        }
+        any = true;
+    }
+    if (args.json) {
+        json_close(&j, ']');
+        json_end(&j);
+    } else if (!operands->n) {
+        puts("\nbloomery kinds KIND tells more of one, its options too.");
+    }
+    return YES;
+}
+
+static const struct opt kinds_options[] = {
+    { "json", 0, OPT_FLAG, &args.json, NULL, "print an array of JSON objects" },
+    { 0 },
+};
+
+static const struct example kinds_examples[] = {
+    { "bloomery kinds", "all of them" },
+    { 0 },
+};
+
+const struct command cmd_kinds = {
+    .name = "kinds",
+    .usage = "[--json] [KIND]...",
+    .summary = "list the kinds of filter and what each can do",
+    .about = "Prints a line on every kind and what it can do, or, for the "
+             "kinds that are named, all about them and their options.",
+    .options = kinds_options,
+    .examples = kinds_examples,
+    .run = kinds_run,
+};

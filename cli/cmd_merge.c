@@ -1,0 +1,47 @@
+/*
+ * cmd_merge.c - the union of filters: a row for combine.c
+ */
+#include "cli/cli.h"
+
+static struct {
+    const char *output;
+    bool quiet, json;
+} args;
+
+static int merge_run(struct list *operands)
+{
+    return combine(args.output, operands, args.quiet, args.json, BLY_CAN(MERGE),
+                   bly_merge);
+}
+
+static const struct opt merge_options[] = {
+    { "output", 'o', OPT_TEXT, &args.output, "FILE",
+      "write the result to FILE, which may be one of the inputs; - is standard "
+      "output" },
+    { "quiet", 'q', OPT_FLAG, &args.quiet, NULL, "say nothing" },
+    { "json", 0, OPT_FLAG, &args.json, NULL, "print the result as JSON" },
+    { 0 },
+};
+
+static const struct example merge_examples[] = {
+    { "bloomery merge -o week.bly mon.bly tue.bly wed.bly",
+      "the keys of three days" },
+    { "bloomery merge -o all.bly all.bly new.bly",
+      "into the first one; who adds to it meanwhile loses nothing" },
+    { 0 },
+};
+
+const struct command cmd_merge = {
+    .name = "merge",
+    .usage = "-o FILE [OPTION]... FILTER FILTER...",
+    .summary = "make one filter of the keys of several",
+    .about =
+        "Writes the union of two or more filters that agree in kind, shape and "
+        "hash. For kinds of bits that is exactly the filter that all keys "
+        "together would have made.\n\n"
+        "The capacity stays that of one filter: build filters that are to "
+        "be merged with --items for all keys together.",
+    .options = merge_options,
+    .examples = merge_examples,
+    .run = merge_run,
+};

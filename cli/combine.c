@@ -1,0 +1,136 @@
+/*
+ * combine.c - several filters become one
+ *
+ * The first is read into memory, the others are mapped and combined with it one
+ * after another. Where the output is one of the inputs, it is changed under its
+ * lock instead, so that keys which someone adds meanwhile are not lost; union
+ * and intersection do not mind which comes first.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cli.h"
+
+struct combination {
+    const struct list *inputs;
+    size_t base; /* the input that the others are combined into */
+    uint32_t ability;
+    bly_status (*op)(bly_filter *dst, const bly_filter *src);
+    bool said; /* why it failed */
+    bly_stats stats;
+};
+
+static bly_status combine_into(bly_filter *f, void *ctx)
+{
+    struct combination *const c = ctx;
+    const char *const name = c->inputs->at[c->base];
+    c->said = true;
+    bly_kind_info kind;
+    bly_kind_of(f, &kind);
+    if (!(kind.can & c->ability)) {
+        char *const able = kinds_that_can(c->ability);
+        fail("%s: filters of kind %s cannot be combined so; these can: %s",
+             name, kind.name, able ? able : "");
+        free(able);
+        return BLY_ENOTSUP;
+    }
+    const bly_access blind = { .blind = true };
+    for (size_t i = 0; i < c->inputs->n; i++) {
+        if (i == c->base)
+            continue;
+        bly_filter *const other = filter_map(c->inputs->at[i], &blind);
+        if (!other)
+            return BLY_EIO;
+        bly_status st = bly_verify(other);
+        if (st)
+            fail("%s: %s", c->inputs->at[i], bly_error());
+        else if ((st = c->op(f, other)))
+            fail("%s and %s: %s", name, c->inputs->at[i], bly_error());
+        bly_free(other);
+        if (st)
+            return st;
+    }
+    bly_stat(f, &c->stats);
+    c->said = false;
+    return BLY_OK;
+}
+
+/* The input that is the file output; n if none is. */
+static size_t same_file(const char *output, const struct list *inputs)
+{
+    struct stat out, in;
+    if (strcmp(output, "-") == 0 || stat(output, &out) != 0)
+        return inputs->n;
+    for (size_t i = 0; i < inputs->n; i++)
+        if (strcmp(inputs->at[i], "-") != 0 && stat(inputs->at[i], &in) == 0 &&
+            in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return i;
+    return inputs->n;
+}
+
+static void combine_report(const char *output, const struct combination *c,
+                           bool quiet, bool json)
+{
+    const bly_stats *const s = &c->stats;
+    if (json) {
+        struct json j = { .to = stdout };
+        json_open(&j, '{');
+        json_key(&j, "file");
+        json_text(&j, output);
+        json_key(&j, "kind");
+        json_text(&j, s->kind);
+        json_key(&j, "items_estimate");
+        json_real(&j, s->items_estimate);
+        json_key(&j, "capacity");
+        json_uint(&j, s->capacity);
+        json_key(&j, "fpr_now");
+        json_real(&j, s->fpr_now);
+        json_key(&j, "bytes");
+        json_uint(&j, s->bytes);
+        json_close(&j, '}');
+        json_end(&j);
+    } else if (!quiet) {
+        fprintf(strcmp(output, "-") == 0 ? stderr : stdout,
+                "%s: %s of %zu filters, about %.0f keys, %s false positives\n",
+                output, s->kind, c->inputs->n, s->items_estimate,
+                show_rate(s->fpr_now));
+    }
+    if (!quiet)
+        warn_past_capacity(output, s);
+}
+
+int combine(const char *output, const struct list *inputs, bool quiet,
+            bool json, uint32_t ability,
+            bly_status (*op)(bly_filter *dst, const bly_filter *src))
+{
+    if (!output)
+        return fail("-o FILE is missing: where to write the result");
+    if (inputs->n < 2)
+        return fail("two filters are needed at least");
+    if (json && strcmp(output, "-") == 0)
+        return fail("--json and -o - would mix on standard output");
+    if (!filter_can_save(output))
+        return TROUBLE;
+    struct combination c = { .inputs = inputs, .ability = ability, .op = op };
+    c.base = same_file(output, inputs);
+    const bly_access blind = { .blind = true };
+    if (c.base < inputs->n) {
+        if (bly_update(output, &blind, combine_into, &c))
+            return c.said ? TROUBLE : fail_library();
+    } else {
+        c.base = 0;
+        bly_filter *const f = filter_open(inputs->at[0], &blind);
+        if (!f)
+            return TROUBLE;
+        int status = combine_into(f, &c) ? TROUBLE : YES;
+        if (status == YES)
+            status = filter_save(f, output);
+        bly_free(f);
+        if (status != YES)
+            return status;
+    }
+    combine_report(output, &c, quiet, json);
+    return YES;
+}

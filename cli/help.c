@@ -1,0 +1,325 @@
+/*
+ * help.c - one table, printed as help, as man pages and as completion
+ *
+ * Everything here walks the table of commands and their options. Texts are
+ * plain: a paragraph is a line, an empty line stands between two. The roff
+ * writer escapes what roff would read as its own.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/help.h"
+
+#define OVERVIEW                                                              \
+    "Filters answer \"is this key in the set?\" in a few bits a key. \"No\" " \
+    "is certain; \"maybe\" is wrong at a small rate that you choose."
+
+/* What holds for all commands, said once. */
+static const struct {
+    const char *title, *text;
+} conventions[] = {
+    { "keys",
+      "A key is a line, without its newline; with -0 it ends at a NUL byte "
+      "instead. Bytes are taken as they are: a carriage return belongs to the "
+      "key, an empty line is the empty key, an empty file has no keys, and the "
+      "last line needs no newline. Files compressed with gzip or zstd are "
+      "recognised by their first bytes. - is standard input." },
+    { "numbers", "Counts and sizes take suffixes: 10M, 1e6, 64MiB (k, M, G, T "
+                 "are powers of 1000; Ki, Mi, Gi, Ti of 1024). Rates are "
+                 "written 0.01 or 1%." },
+    { "files", "A filter is written beside its place and renamed when it is "
+               "whole, so a reader sees the old one or the new one, and an "
+               "interrupted command changes nothing." },
+    { "exit status", "0 yes or done; 1 no; 2 trouble, with one line on "
+                     "standard error." },
+};
+#define NCONVENTIONS (sizeof conventions / sizeof conventions[0])
+
+static const char *command_word(size_t i, const void *ctx)
+{
+    (void)ctx;
+    return command_at(i) ? command_at(i)->name : NULL;
+}
+
+static size_t ncommands(void)
+{
+    size_t n = 0;
+    while (command_at(n))
+        n++;
+    return n;
+}
+
+int fail_command(const char *name)
+{
+    const char *const near =
+        nearest_word(name, ncommands(), command_word, NULL);
+    if (near)
+        return fail("unknown command '%s'; did you mean '%s'?", name, near);
+    return fail("unknown command '%s'; see bloomery --help", name);
+}
+
+/* ---------------------------------------------------------------- people */
+
+void help_overview(FILE *to)
+{
+    fputs("Usage: bloomery COMMAND [options] ...\n\n", to);
+    print_wrapped(to, OVERVIEW, 0, 0);
+    fputs("\n\nCommands:\n", to);
+    for (size_t i = 0; command_at(i); i++)
+        fprintf(to, "  %-10s %s\n", command_at(i)->name,
+                command_at(i)->summary);
+    for (size_t i = 0; i < NCONVENTIONS; i++) {
+        fputc('\n', to);
+        print_wrapped(to, conventions[i].text, 0, 0);
+        fputc('\n', to);
+    }
+    fputs("\nMore on a command: bloomery COMMAND --help\n", to);
+}
+
+/* Where the help texts of options begin; "  -O, --option NAME=VALUE" fits. */
+#define OPTION_COLUMN 28
+
+static void help_option(char letter, const char *name, const char *arg,
+                        const char *text)
+{
+    int at = letter ? printf("  -%c, --%s", letter, name)
+                    : printf("      --%s", name);
+    if (arg)
+        at += printf(" %s", arg);
+    if (at > OPTION_COLUMN - 2) {
+        putchar('\n');
+        at = 0;
+    }
+    printf("%*s", OPTION_COLUMN - at, "");
+    print_wrapped(stdout, text, OPTION_COLUMN, OPTION_COLUMN);
+    putchar('\n');
+}
+
+void help_command(const struct command *c)
+{
+    printf("Usage: bloomery %s %s\n\n", c->name, c->usage);
+    print_wrapped(stdout, c->about, 0, 0);
+    fputs("\n\nOptions:\n", stdout);
+    for (const struct opt *o = c->options; o->name; o++)
+        help_option(o->letter, o->name, o->arg, o->help);
+    help_option('h', "help", NULL, "this text");
+    for (const struct example *e = c->examples; e && e->line; e++) {
+        if (e == c->examples)
+            fputs("\nExamples:\n", stdout);
+        printf("  %s\n      ", e->line);
+        print_wrapped(stdout, e->what, 6, 6);
+        putchar('\n');
+    }
+}
+
+/* ------------------------------------------------------------------ roff */
+
+/* Text in roff: backslashes and hyphens escaped, and no line that begins with
+ * a control character. Paragraphs are separated by .PP. */
+static void roff_text(const char *text)
+{
+    bool line_start = true;
+    for (const char *s = text; *s; s++) {
+        if (*s == '\n') {
+            if (s[1] == '\n') {
+                fputs("\n.PP\n", stdout);
+                s++;
+            } else {
+                fputs("\n.br\n", stdout);
+            }
+            line_start = true;
+            continue;
+        }
+        if (line_start && (*s == '.' || *s == '\''))
+            fputs("\\&", stdout);
+        if (*s == '\\')
+            fputs("\\e", stdout);
+        else if (*s == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(*s);
+        line_start = false;
+    }
+    putchar('\n');
+}
+
+static void roff_head(const char *title)
+{
+    fputs(".TH ", stdout);
+    for (const char *s = title; *s; s++)
+        putchar(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
+    printf(" 1 \"\" \"bloomery %s\" \"User Commands\"\n", bly_version());
+}
+
+static void roff_conventions(void)
+{
+    for (size_t i = 0; i < NCONVENTIONS; i++) {
+        fputs(".SH ", stdout);
+        for (const char *s = conventions[i].title; *s; s++)
+            putchar(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
+        putchar('\n');
+        roff_text(conventions[i].text);
+    }
+}
+
+static void roff_option(char letter, const char *name, const char *arg,
+                        const char *text)
+{
+    fputs(".TP\n", stdout);
+    if (letter)
+        printf("\\fB\\-%c\\fR, ", letter);
+    printf("\\fB\\-\\-");
+    for (const char *s = name; *s; s++) {
+        if (*s == '-')
+            putchar('\\');
+        putchar(*s);
+    }
+    fputs("\\fR", stdout);
+    if (arg)
+        printf(" \\fI%s\\fR", arg);
+    putchar('\n');
+    roff_text(text);
+}
+
+void man_overview(void)
+{
+    roff_head("bloomery");
+    fputs(".SH NAME\nbloomery \\- build, ask, combine and compare Bloom "
+          "filters and their kin\n"
+          ".SH SYNOPSIS\n.B bloomery\n.I COMMAND\n[options] ...\n"
+          ".SH DESCRIPTION\n",
+          stdout);
+    roff_text(OVERVIEW);
+    fputs(".SH COMMANDS\nEach has a page of its own, "
+          "bloomery\\-COMMAND(1).\n",
+          stdout);
+    for (size_t i = 0; command_at(i); i++) {
+        printf(".TP\n.B %s\n", command_at(i)->name);
+        roff_text(command_at(i)->summary);
+    }
+    roff_conventions();
+    fputs(".SH SEE ALSO\n", stdout);
+    for (size_t i = 0; command_at(i); i++)
+        printf(".BR bloomery\\-%s (1)%s\n", command_at(i)->name,
+               command_at(i + 1) ? "," : "");
+}
+
+void man_command(const struct command *c)
+{
+    char title[64];
+    snprintf(title, sizeof title, "bloomery\\-%s", c->name);
+    roff_head(title);
+    printf(".SH NAME\n%s \\- ", title);
+    roff_text(c->summary);
+    printf(".SH SYNOPSIS\n.B bloomery %s\n", c->name);
+    roff_text(c->usage);
+    fputs(".SH DESCRIPTION\n", stdout);
+    roff_text(c->about);
+    fputs(".SH OPTIONS\n", stdout);
+    for (const struct opt *o = c->options; o->name; o++)
+        roff_option(o->letter, o->name, o->arg, o->help);
+    roff_option('h', "help", NULL, "print a summary and exit");
+    for (const struct example *e = c->examples; e && e->line; e++) {
+        if (e == c->examples)
+            fputs(".SH EXAMPLES\n", stdout);
+        fputs(".TP\n", stdout);
+        roff_text(e->line);
+        roff_text(e->what);
+    }
+    roff_conventions();
+    fputs(".SH SEE ALSO\n.BR bloomery (1)\n", stdout);
+}
+
+/* ------------------------------------------------------------ completion */
+
+static bool names_file(const struct opt *o)
+{
+    return o->arg && strstr(o->arg, "FILE");
+}
+
+/* "build:-o|build:--output" for every option that accept() takes; false if
+ * there was none. */
+static bool completion_pattern(bool (*accept)(const struct opt *o))
+{
+    bool any = false;
+    for (size_t i = 0; command_at(i); i++) {
+        const char *const name = command_at(i)->name;
+        for (const struct opt *o = command_at(i)->options; o->name; o++) {
+            if (!accept(o))
+                continue;
+            printf("%s%s:--%s", any ? "|" : "    ", name, o->name);
+            any = true;
+            if (o->letter)
+                printf("|%s:-%c", name, o->letter);
+        }
+    }
+    if (any)
+        fputs(")\n        ", stdout);
+    return any;
+}
+
+static bool names_kind(const struct opt *o)
+{
+    return o->arg && strcmp(o->arg, "KIND") == 0;
+}
+
+static bool names_other(const struct opt *o)
+{
+    return o->arg && !names_kind(o) && !names_file(o);
+}
+
+void completion_bash(void)
+{
+    bly_kind_info kind;
+    fputs("# bash completion for bloomery; written by\n"
+          "# bloomery help --completion bash\n\n"
+          "_bloomery()\n{\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]}\n"
+          "    local prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    local cmd=${COMP_WORDS[1]}\n"
+          "    local commands='",
+          stdout);
+    for (size_t i = 0; command_at(i); i++)
+        printf("%s%s", i ? " " : "", command_at(i)->name);
+    fputs("'\n    local kinds='", stdout);
+    for (size_t i = 0; bly_kind_at(i, &kind); i++)
+        printf("%s%s", i ? " " : "", kind.name);
+    fputs("'\n    local words=\n\n"
+          "    COMPREPLY=()\n"
+          "    if ((COMP_CWORD == 1)); then\n"
+          "        COMPREPLY=($(compgen -W \"$commands --help --version\" -- "
+          "\"$cur\"))\n"
+          "        return\n"
+          "    fi\n"
+          "    case $cmd:$prev in\n",
+          stdout);
+    if (completion_pattern(names_kind))
+        fputs("COMPREPLY=($(compgen -W \"$kinds\" -- \"$cur\"))\n"
+              "        return ;;\n",
+              stdout);
+    if (completion_pattern(names_file))
+        fputs("return ;; # file names, readline's own\n", stdout);
+    if (completion_pattern(names_other))
+        fputs("return ;;\n", stdout);
+    fputs("    esac\n"
+          "    case $cmd in\n",
+          stdout);
+    for (size_t i = 0; command_at(i); i++) {
+        printf("    %s) words='--help", command_at(i)->name);
+        for (const struct opt *o = command_at(i)->options; o->name; o++)
+            printf(" --%s", o->name);
+        fputs("' ;;\n", stdout);
+    }
+    fputs("    esac\n"
+          "    if [[ $cur == -* ]]; then\n"
+          "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n",
+          stdout);
+    fputs("    elif [[ $cmd == help ]]; then\n"
+          "        COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
+          "    elif [[ $cmd == kinds ]]; then\n"
+          "        COMPREPLY=($(compgen -W \"$kinds\" -- \"$cur\"))\n"
+          "    fi\n"
+          "}\n"
+          "complete -o bashdefault -o default -F _bloomery bloomery\n",
+          stdout);
+}

@@ -1,0 +1,152 @@
+/*
+ * json.c - values for programs, as they are written
+ *
+ * One object or array a line, no blanks. Text is made valid whatever bytes it
+ * has: what is no UTF-8 becomes U+FFFD. Whole numbers keep all 64 bits; reals
+ * take the fewest digits that read back the same; what is not finite is null.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+/* What stands before a value, or before the key of one. */
+static void json_separate(struct json *j)
+{
+    if (j->comma && !j->keyed)
+        fputc(',', j->to);
+    j->comma = true;
+    j->keyed = false;
+}
+
+void json_open(struct json *j, char bracket)
+{
+    json_separate(j);
+    fputc(bracket, j->to);
+    j->comma = false;
+}
+
+void json_close(struct json *j, char bracket)
+{
+    fputc(bracket, j->to);
+    j->comma = true;
+}
+
+void json_end(struct json *j)
+{
+    fputc('\n', j->to);
+    j->comma = false;
+}
+
+/* The length of the UTF-8 character that s begins with; 0 if it is none. */
+static size_t utf8_length(const unsigned char *s)
+{
+    if (s[0] < 0x80)
+        return 1;
+    const size_t n = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
+                     : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+                     : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                                   : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) /* stops at the final NUL too */
+            return 0;
+    /* Too long for what it says, a surrogate, or past U+10FFFF. */
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))
+        return 0;
+    return n;
+}
+
+static void json_string(struct json *j, const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    fputc('"', j->to);
+    while (*s) {
+        const size_t n = utf8_length(s);
+        if (n == 0) {
+            fputs("\\ufffd", j->to);
+            s++;
+            continue;
+        }
+        if (*s == '"' || *s == '\\')
+            fprintf(j->to, "\\%c", *s);
+        else if (*s == '\n')
+            fputs("\\n", j->to);
+        else if (*s == '\t')
+            fputs("\\t", j->to);
+        else if (*s < ' ' || *s == 0x7f)
+            fprintf(j->to, "\\u%04x", *s);
+        else
+            fwrite(s, 1, n, j->to);
+        s += n;
+    }
+    fputc('"', j->to);
+}
+
+void json_key(struct json *j, const char *key)
+{
+    json_separate(j);
+    json_string(j, key);
+    fputc(':', j->to);
+    j->keyed = true;
+}
+
+void json_text(struct json *j, const char *text)
+{
+    if (!text) {
+        json_null(j);
+        return;
+    }
+    json_separate(j);
+    json_string(j, text);
+}
+
+void json_uint(struct json *j, uint64_t value)
+{
+    json_separate(j);
+    fprintf(j->to, "%llu", (unsigned long long)value);
+}
+
+void json_real(struct json *j, double value)
+{
+    if (!isfinite(value)) {
+        json_null(j);
+        return;
+    }
+    json_separate(j);
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fputs(text, j->to);
+}
+
+void json_bool(struct json *j, bool value)
+{
+    json_separate(j);
+    fputs(value ? "true" : "false", j->to);
+}
+
+void json_null(struct json *j)
+{
+    json_separate(j);
+    fputs("null", j->to);
+}
+
+void json_facts(struct json *j, const bly_fact *facts, size_t n)
+{
+    json_key(j, "params");
+    json_open(j, '{');
+    for (size_t i = 0; i < n; i++) {
+        json_key(j, facts[i].name);
+        if (facts[i].type == BLY_UINT)
+            json_uint(j, facts[i].uint);
+        else if (facts[i].type == BLY_REAL)
+            json_real(j, facts[i].real);
+        else
+            json_text(j, facts[i].word);
+    }
+    json_close(j, '}');
+}

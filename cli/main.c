@@ -1,0 +1,85 @@
+/*
+ * main.c - bloomery: build, ask, combine and compare filters
+ *
+ *     bloomery COMMAND [options] ...
+ *
+ * Finds the row of the command, lets options.c read the line by it, and runs
+ * it. What every command leaves on standard output goes out through
+ * out_finish(), so that a full disk is noticed whichever command wrote.
+ *
+ * Signals keep their default action. A filter is written to a temporary file
+ * and renamed, so an interrupted build or add leaves the old file; and a
+ * reader that goes away ends the command quietly by SIGPIPE, as it does grep.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/help.h"
+
+static const struct command *const table[] = {
+#define COMMAND_ROW_(name) &cmd_##name,
+    COMMANDS(COMMAND_ROW_)
+#undef COMMAND_ROW_
+};
+
+const struct command *command_at(size_t i)
+{
+    return i < sizeof table / sizeof table[0] ? table[i] : NULL;
+}
+
+const struct command *command_named(const char *name)
+{
+    for (size_t i = 0; command_at(i); i++)
+        if (strcmp(command_at(i)->name, name) == 0)
+            return command_at(i);
+    return NULL;
+}
+
+/* A standard descriptor that the caller closed would be given to the next file
+ * that is opened, and a message would go into a filter. They are filled with
+ * what fails when it is used: 0 cannot be read, nor 1 written. */
+static void fill_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == 1 ? O_RDONLY : O_WRONLY) < 0)
+            return;
+}
+
+int main(int argc, char **argv)
+{
+    fill_descriptors();
+    if (argc < 2) {
+        help_overview(stdout);
+        return out_finish(TROUBLE);
+    }
+    const char *const word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        help_overview(stdout);
+        return out_finish(YES);
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        printf("bloomery %s\n", bly_version());
+        return out_finish(YES);
+    }
+    if (word[0] == '-')
+        return fail("unknown option '%s'; right: bloomery COMMAND ..., --help "
+                    "or --version",
+                    word);
+    const struct command *const c = command_named(word);
+    if (!c)
+        return fail_command(word);
+
+    set_running(c->name);
+    struct list operands;
+    int status;
+    if (options_parse(c, argc - 2, argv + 2, &operands, &status))
+        status = c->run(&operands);
+    secret_wipe();
+    free(operands.at);
+    return out_finish(status);
+}

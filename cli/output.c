@@ -1,0 +1,217 @@
+/*
+ * output.c - what goes to people: messages, numbers, wrapped text
+ *
+ * Tables and JSON go through stdio. Lines of keys do not: workers hand whole
+ * blocks to out_write() (pipeline.c). A command does one or the other.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static const char *running;
+
+void set_running(const char *command)
+{
+    running = command;
+}
+
+/* One line, whatever file names and keys are in it: control characters of the
+ * message become question marks. */
+__attribute__((format(printf, 2, 0))) static void
+say(const char *what, const char *format, va_list ap)
+{
+    char text[2048];
+    const int n = vsnprintf(text, sizeof text, format, ap);
+    if (n >= (int)sizeof text)
+        memcpy(text + sizeof text - 4, "...", 4);
+    for (char *s = text; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f)
+            *s = '?';
+    progress_clear();
+    fflush(stdout);
+    if (running)
+        fprintf(stderr, "bloomery: %s: %s%s\n", running, what, text);
+    else
+        fprintf(stderr, "bloomery: %s%s\n", what, text);
+}
+
+int fail(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    say("", format, ap);
+    va_end(ap);
+    return TROUBLE;
+}
+
+void warn(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    say("warning: ", format, ap);
+    va_end(ap);
+}
+
+int fail_path(const char *path, int error)
+{
+    return fail("%s: %s", path, strerror(error));
+}
+
+int fail_library(void)
+{
+    return fail("%s", bly_error());
+}
+
+int out_write(const void *bytes, size_t n)
+{
+    const char *at = bytes;
+    while (n) {
+        const ssize_t put = write(STDOUT_FILENO, at, n);
+        if (put < 0) {
+            if (errno == EINTR)
+                continue;
+            return errno;
+        }
+        at += put;
+        n -= (size_t)put;
+    }
+    return 0;
+}
+
+int out_finish(int status)
+{
+    /* Closing tells what a remote disk thinks of the last bytes. A descriptor
+     * that was never open matters only if there was something to say. */
+    const bool failed = ferror(stdout) || fflush(stdout) != 0;
+    const int error = errno;
+    if (!failed && (close(STDOUT_FILENO) == 0 || errno == EBADF))
+        return status;
+    return fail("standard output: %s", strerror(failed ? error : errno));
+}
+
+/* --------------------------------------------------------------- numbers */
+
+#define SHOW_BYTES 48
+
+/* Enough buffers for every number of one printf. */
+static char *show_buffer(void)
+{
+    static char buffers[8][SHOW_BYTES];
+    static unsigned next;
+    return buffers[next++ % 8];
+}
+
+const char *show_bytes(uint64_t nbytes)
+{
+    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB" };
+    char *const s = show_buffer();
+    if (nbytes < 1024) {
+        snprintf(s, SHOW_BYTES, "%llu B", (unsigned long long)nbytes);
+        return s;
+    }
+    double v = (double)nbytes / 1024;
+    size_t i = 0;
+    while (v >= 1023.95 && i + 1 < sizeof units / sizeof units[0]) {
+        v /= 1024;
+        i++;
+    }
+    snprintf(s, SHOW_BYTES, "%.1f %s", v, units[i]);
+    return s;
+}
+
+const char *show_keys(uint64_t nkeys)
+{
+    char *const s = show_buffer();
+    snprintf(s, SHOW_BYTES, "%llu key%s", (unsigned long long)nkeys,
+             nkeys == 1 ? "" : "s");
+    return s;
+}
+
+const char *show_rate(double rate)
+{
+    char *const s = show_buffer();
+    if (isnan(rate))
+        snprintf(s, SHOW_BYTES, "unknown");
+    else if (rate == 0 || rate >= 1e-6)
+        snprintf(s, SHOW_BYTES, "%.3g %%", rate * 100);
+    else
+        snprintf(s, SHOW_BYTES, "%.3g", rate);
+    return s;
+}
+
+const char *show_real(double value)
+{
+    char *const s = show_buffer();
+    snprintf(s, SHOW_BYTES, "%.4g", value);
+    return s;
+}
+
+const char *show_fact(const bly_fact *fact)
+{
+    if (fact->type == BLY_CHOICE)
+        return fact->word;
+    if (fact->type == BLY_REAL)
+        return show_real(fact->real);
+    char *const s = show_buffer();
+    snprintf(s, SHOW_BYTES, "%llu", (unsigned long long)fact->uint);
+    return s;
+}
+
+/* ------------------------------------------------------------------ text */
+
+#define LINE_WIDTH 79
+
+/* Columns that bytes take on a terminal, near enough: UTF-8 continuation
+ * bytes take none. */
+static int columns(const char *s, size_t n)
+{
+    int c = 0;
+    for (size_t i = 0; i < n; i++)
+        c += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return c;
+}
+
+void print_wrapped(FILE *to, const char *text, int at, int indent)
+{
+    bool line_start = true;
+    while (*text) {
+        if (*text == '\n') {
+            /* Blanks only where a word follows: no trailing ones. */
+            fputc('\n', to);
+            at = 0;
+            line_start = true;
+            text++;
+            continue;
+        }
+        if (*text == ' ') {
+            text++;
+            continue;
+        }
+        const size_t n = strcspn(text, " \n");
+        const int wide = columns(text, n);
+        if (!line_start && at + 1 + wide > LINE_WIDTH) {
+            fputc('\n', to);
+            at = 0;
+            line_start = true;
+        }
+        if (line_start) {
+            if (at < indent)
+                fprintf(to, "%*s", indent - at, "");
+            at = at < indent ? indent : at;
+        } else {
+            fputc(' ', to);
+            at++;
+        }
+        for (size_t i = 0; i < n; i++)
+            fputc(text[i] == HARD_BLANK ? ' ' : text[i], to);
+        at += wide;
+        line_start = false;
+        text += n;
+    }
+}

@@ -1,0 +1,257 @@
+/*
+ * pipeline.c - keys from input to output, by several threads, in order
+ *
+ * Every worker does everything: it takes the input's lock, reads the next
+ * block, lets the lock go, cuts the block into keys, hashes them, hands them to
+ * the command in batches, and waits for its block's turn to write. There are no
+ * queues, so memory is a block a worker; and a block stays with one core.
+ *
+ *     worker 0   read 0 | work ......... | write 0 | read 2 | work ...
+ *     worker 1          | read 1 | work ......... | write 1 | read 3 | ...
+ *
+ * Keys that are to be printed are moved together inside the block itself: the
+ * output is never longer than the input, and neighbours move as one. A block
+ * whose keys are all printed is written where it was read.
+ *
+ *     | kept | dropped | kept kept kept | dropped | ... not worked on yet
+ *     | kept | kept kept kept | free          |
+ *
+ * A further worker is made only when a block came full: a few keys need no
+ * threads.
+ */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cutter.h"
+#include "cli/pipeline.h"
+
+/* A block this large came from a file or a full pipe: there is more. */
+#define FULL_BYTES ((size_t)64 * 1024)
+
+struct run {
+    struct job *job;
+    struct input *in;
+    pthread_mutex_t reading; /* in, workers, nworkers, nkeys_read */
+    pthread_mutex_t writing; /* turn, job's results, status */
+    pthread_cond_t turned;
+    uint64_t turn; /* the block to be written next */
+    bly_status status;
+    atomic_bool stop; /* an error, or the answer is known */
+    _Atomic uint64_t nkeys;
+    struct worker **workers;
+    unsigned nworkers;
+};
+
+struct worker {
+    struct run *run;
+    pthread_t thread;
+    struct block block;
+    uint64_t nkeys, npicked;
+    bly_bytes keys[BATCH];
+    uint64_t hashes[BATCH];
+    uint64_t picked[BLY_BITMAP_WORDS(BATCH)];
+};
+
+unsigned processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    const int n = CPU_COUNT(&set);
+    return n > 0 ? (unsigned)n : 1;
+}
+
+/* Stop every worker; the first reason given is the one that is told. */
+static void stop_run(struct run *r, bly_status status, const char *why)
+{
+    pthread_mutex_lock(&r->writing);
+    if (!r->status && status) {
+        r->status = status;
+        snprintf(r->job->error, sizeof r->job->error, "%s", why);
+    }
+    atomic_store(&r->stop, true);
+    pthread_cond_broadcast(&r->turned);
+    pthread_mutex_unlock(&r->writing);
+}
+
+/* Move the picked keys of a batch to *to, separators included. */
+static void keep_picked(const bly_bytes *keys, size_t n, const uint64_t *picked,
+                        char **to)
+{
+    for (size_t w = 0; w < BLY_BITMAP_WORDS(n); w++) {
+        uint64_t bits = picked[w];
+        while (bits) {
+            const unsigned first = (unsigned)__builtin_ctzll(bits);
+            const uint64_t behind = ~(bits >> first); /* has a bit but for -1 */
+            const unsigned len =
+                behind ? (unsigned)__builtin_ctzll(behind) : 64;
+            const bly_bytes *const last = &keys[w * 64 + first + len - 1];
+            const char *const from = keys[w * 64 + first].ptr;
+            const size_t size =
+                (size_t)((const char *)last->ptr - from) + last->len + 1;
+            if (*to != from)
+                memmove(*to, from, size);
+            *to += size;
+            bits =
+                first + len < 64 ? bits >> (first + len) << (first + len) : 0;
+        }
+    }
+}
+
+/* Work on all keys of the worker's block, which becomes its output. */
+static bool work(struct worker *w)
+{
+    struct job *const job = w->run->job;
+    const char separator = w->run->in->separator;
+    struct cutter cutter = cutter_start(w->block.at, w->block.len, separator);
+    char *to = w->block.at;
+    uint64_t nkeys = 0, npicked = 0;
+    size_t n;
+
+    while ((n = cutter_next(&cutter, w->keys, BATCH))) {
+        bly_hash_keys(job->hasher, w->keys, n, w->hashes);
+        memset(w->picked, 0, sizeof w->picked);
+        const bly_status st = job->batch(job, w->hashes, n, w->picked);
+        if (st) {
+            stop_run(w->run, st, bly_error());
+            return false;
+        }
+        uint64_t here = 0;
+        for (size_t i = 0; i < BLY_BITMAP_WORDS(n); i++)
+            here += (uint64_t)__builtin_popcountll(w->picked[i]);
+        nkeys += n;
+        npicked += here;
+        if (here && job->first_only)
+            break;
+        if (here && job->prints) {
+            if (separator != job->terminator)
+                for (size_t i = 0; i < n; i++)
+                    ((char *)(uintptr_t)w->keys[i].ptr)[w->keys[i].len] =
+                        job->terminator;
+            keep_picked(w->keys, n, w->picked, &to);
+        }
+    }
+    w->block.len = (size_t)(to - w->block.at);
+    w->nkeys += nkeys;
+    w->npicked += npicked;
+    atomic_fetch_add_explicit(&w->run->nkeys, nkeys, memory_order_relaxed);
+    if (npicked && job->first_only) {
+        stop_run(w->run, BLY_OK, "");
+        return false;
+    }
+    return true;
+}
+
+/* Write the worker's block when all before it are written. */
+static bool write_in_turn(struct worker *w, uint64_t number)
+{
+    struct run *const r = w->run;
+    pthread_mutex_lock(&r->writing);
+    while (r->turn != number && !atomic_load(&r->stop))
+        pthread_cond_wait(&r->turned, &r->writing);
+    const bool go = !atomic_load(&r->stop);
+    pthread_mutex_unlock(&r->writing);
+    if (!go)
+        return false;
+    /* Nobody else writes before the turn is passed on: no lock is needed. */
+    const int error = out_write(w->block.at, w->block.len);
+    if (error) {
+        char why[256];
+        snprintf(why, sizeof why, "standard output: %s", strerror(error));
+        stop_run(r, BLY_EIO, why);
+        return false;
+    }
+    pthread_mutex_lock(&r->writing);
+    r->turn++;
+    pthread_cond_broadcast(&r->turned);
+    pthread_mutex_unlock(&r->writing);
+    return true;
+}
+
+static void *work_on(void *arg);
+
+/* One worker more, if that is possible; if not, those there are must do. */
+static void add_worker(struct run *r)
+{
+    struct worker *const w = calloc(1, sizeof *w);
+    if (!w)
+        return;
+    w->run = r;
+    r->workers[r->nworkers] = w;
+    if (pthread_create(&w->thread, NULL, work_on, w) != 0)
+        free(w);
+    else
+        r->nworkers++;
+}
+
+static void *work_on(void *arg)
+{
+    struct worker *const w = arg;
+    struct run *const r = w->run;
+    for (;;) {
+        pthread_mutex_lock(&r->reading);
+        const bool got = !atomic_load(&r->stop) && input_next(r->in, &w->block);
+        const uint64_t number = r->in->nblocks - 1;
+        if (got) {
+            if (w->block.len >= FULL_BYTES && r->nworkers < r->job->nthreads)
+                add_worker(r);
+            progress_at(atomic_load_explicit(&r->nkeys, memory_order_relaxed),
+                        r->in->bytes_done, r->in->bytes_all);
+        }
+        pthread_mutex_unlock(&r->reading);
+        if (!got || !work(w) || (r->job->prints && !write_in_turn(w, number)))
+            return NULL;
+    }
+}
+
+bly_status pipeline_run(struct job *job, struct input *in)
+{
+    struct run r = { .job = job, .in = in };
+    if (!job->nthreads)
+        job->nthreads = processors();
+    struct worker *const own = calloc(1, sizeof *own);
+    r.workers = calloc(job->nthreads, sizeof(struct worker *));
+    if (!own || !r.workers) {
+        free(own);
+        free(r.workers);
+        snprintf(job->error, sizeof job->error, "out of memory");
+        return BLY_ENOMEM;
+    }
+    pthread_mutex_init(&r.reading, NULL);
+    pthread_mutex_init(&r.writing, NULL);
+    pthread_cond_init(&r.turned, NULL);
+    own->run = &r;
+    r.workers[0] = own;
+    r.nworkers = 1;
+    progress_start(job->prints);
+    work_on(own);
+
+    /* Workers may still make workers; one that is made is counted before its
+     * maker ends. */
+    for (unsigned i = 0;; i++) {
+        pthread_mutex_lock(&r.reading);
+        struct worker *const w = i < r.nworkers ? r.workers[i] : NULL;
+        pthread_mutex_unlock(&r.reading);
+        if (!w)
+            break;
+        if (i)
+            pthread_join(w->thread, NULL);
+        job->nkeys += w->nkeys;
+        job->npicked += w->npicked;
+        block_free(&w->block);
+        free(w);
+    }
+    progress_clear();
+    free(r.workers);
+    pthread_cond_destroy(&r.turned);
+    pthread_mutex_destroy(&r.writing);
+    pthread_mutex_destroy(&r.reading);
+    if (!r.status && in->error[0] && !(job->first_only && job->npicked)) {
+        snprintf(job->error, sizeof job->error, "%s", in->error);
+        return BLY_EIO;
+    }
+    return r.status;
+}

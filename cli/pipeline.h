@@ -1,0 +1,41 @@
+/*
+ * pipeline.h - keys from input to output, by several threads, in order
+ */
+#ifndef BLY_PIPELINE_H
+#define BLY_PIPELINE_H
+
+#include <stdatomic.h>
+
+#include "cli/input.h"
+
+/* Keys that are worked on at once: enough to overlap their cache misses, few
+ * enough that keys, hashes and text stay in the first-level cache. */
+#define BATCH 512
+
+/* What a command does with keys. The fields up to ctx are the command's. */
+struct job {
+    const bly_hasher *hasher;
+
+    /* Work on n keys, n <= BATCH, given as hashes; picked is a zeroed bitmap.
+     * Called by several threads at once. */
+    bly_status (*batch)(struct job *job, const uint64_t *hashes, size_t n,
+                        uint64_t *picked);
+    bool prints;     /* write the picked keys to standard output */
+    bool first_only; /* stop at the first picked key */
+    char terminator; /* what ends a printed key */
+    unsigned nthreads;
+    void *ctx;
+
+    uint64_t nkeys;   /* results: keys worked on */
+    uint64_t npicked; /* and how many of them were picked */
+    char error[512];  /* what went wrong, where pipeline_run() is not BLY_OK */
+};
+
+/* Run all of in through job. Output is the same for any number of threads. One
+ * thread means: no other is made. */
+bly_status pipeline_run(struct job *job, struct input *in);
+
+/* The number of processors this process may use. */
+unsigned processors(void);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * source.h - the bytes of one file, decompressed where it is compressed
+ */
+#ifndef BLY_SOURCE_H
+#define BLY_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct source;
+
+/* Open a file, "-" being standard input. NULL with errno. */
+struct source *source_open(const char *name);
+
+/* Up to n bytes into buf: the number, 0 at the end, -1 when something is wrong
+ * (source_error() says what). Does not wait for more than there is. */
+ptrdiff_t source_read(struct source *s, void *buf, size_t n);
+const char *source_error(const struct source *s);
+
+/* Bytes of the file itself that were read so far. */
+uint64_t source_done(const struct source *s);
+
+void source_close(struct source *s);
+
+#endif

@@ -1,0 +1,91 @@
+"""Black-box tests of the command: what a user types, what comes back.
+
+BLOOMERY names the program (default: build/bloomery); BLY_BUILD the build
+folder, where the sanitizer builds are.
+"""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("BLY_BUILD", ROOT / "build"))
+PROGRAM = os.environ.get("BLOOMERY", str(ROOT / "build" / "bloomery"))
+
+
+class Result:
+    """Status, output and error of one run; output as bytes and as text."""
+
+    def __init__(self, status, out, err):
+        self.status, self.raw, self.err = status, out, err
+        self.out = out.decode("utf-8", "replace")
+
+    @property
+    def lines(self):
+        return self.out.splitlines()
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+def run(*argv, stdin=b"", program=PROGRAM, cwd=None, timeout=120, **kw):
+    if isinstance(stdin, str):
+        stdin = stdin.encode()
+    done = subprocess.run([program, *map(str, argv)], input=stdin, cwd=cwd,
+                          capture_output=True, timeout=timeout, **kw)
+    return Result(done.returncode, done.stdout,
+                  done.stderr.decode("utf-8", "replace"))
+
+
+@pytest.fixture
+def bly(tmp_path):
+    """Run the command in a folder of the test's own."""
+    def call(*argv, **kw):
+        return run(*argv, cwd=kw.pop("cwd", tmp_path), **kw)
+    call.path = tmp_path
+    return call
+
+
+@pytest.fixture
+def ok(bly):
+    """The same, and it must succeed."""
+    def call(*argv, **kw):
+        result = bly(*argv, **kw)
+        assert result.status == 0, result.err
+        return result
+    call.path = bly.path
+    return call
+
+
+@pytest.fixture
+def trouble(bly):
+    """The same, and it must fail: status 2, nothing on standard output, one
+    line on standard error that holds every word given as `says`."""
+    def call(*argv, says=(), **kw):
+        result = bly(*argv, **kw)
+        assert result.status == 2, (result.status, result.out, result.err)
+        assert result.raw == b"", result.out
+        lines = result.err.splitlines()
+        assert len(lines) == 1, result.err
+        assert lines[0].startswith("bloomery: "), lines[0]
+        for word in [says] if isinstance(says, str) else says:
+            assert word in lines[0], (word, lines[0])
+        return result
+    call.path = bly.path
+    return call
+
+
+def keys(first, n, prefix="key-"):
+    return "".join(f"{prefix}{i}\n" for i in range(first, first + n))
+
+
+KINDS = [k["kind"] for k in json.loads(run("kinds", "--json").out)]
+
+
+def kinds_that(*abilities):
+    """The kinds that can do all of these, from the table."""
+    return [k["kind"] for k in json.loads(run("kinds", "--json").out)
+            if all(a in k["can"] for a in abilities)]

@@ -1,0 +1,605 @@
+/*
+ * test_files.c - filters in files: save, open, map, update
+ *
+ * Each test works in a folder of its own, and that folder is empty when it
+ * has removed its files: nothing else may be left behind.
+ */
+#define _GNU_SOURCE
+#include "support.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define NKEYS 500
+
+static char folder[] = "/tmp/bloomery-files-XXXXXX";
+static char *target;       /* folder/words.bly */
+static char *other;        /* folder/other.bly */
+static bly_kind_info kind; /* the default kind */
+
+static char *in_folder(const char *name)
+{
+    char *path;
+    assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
+    return path;
+}
+
+static int set_up(void **unused)
+{
+    (void)unused;
+    strcpy(folder + sizeof folder - 7, "XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    target = in_folder("words.bly");
+    other = in_folder("other.bly");
+    assert_true(bly_kind_at(0, &kind));
+    return 0;
+}
+
+/* Fails if the test left anything but its two files. */
+static int tear_down(void **unused)
+{
+    (void)unused;
+    unlink(target);
+    unlink(other);
+    free(target);
+    free(other);
+    return rmdir(folder);
+}
+
+static byte_array contents(const char *path)
+{
+    byte_array a = { 0 };
+    char buf[PAGE];
+    ssize_t n;
+    const int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0);
+    while ((n = read(fd, buf, sizeof buf)) > 0)
+        assert_true(put_bytes(&a, buf, (size_t)n));
+    assert_int_equal(n, 0);
+    close(fd);
+    return a;
+}
+
+static void assert_holds(const char *path, const bly_filter *f)
+{
+    byte_array file = contents(path), want = written(f);
+    assert_int_equal(file.n, want.n);
+    assert_memory_equal(file.at, want.at, want.n);
+    free(file.at);
+    free(want.at);
+}
+
+static void assert_says(const char *words)
+{
+    if (!strstr(bly_error(), words))
+        fail_msg("\"%s\" does not say \"%s\"", bly_error(), words);
+}
+
+static unsigned mode_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    return st.st_mode;
+}
+
+/* -------------------------------------------------------------- save, open */
+
+static void saved_files_open(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; bly_kind_at(i, &kind); i++) {
+        bly_filter *f = filled(&kind, 0, NKEYS), *got;
+        for (int twice = 0; twice < 2; twice++) {
+            assert_ok(bly_save(f, target));
+            assert_holds(target, f);
+        }
+        assert_ok(bly_open(target, NULL, &got));
+        assert_true(bly_equal(f, got));
+        assert_ok(bly_verify(got));
+        bly_free(got);
+        assert_ok(bly_map(target, NULL, &got));
+        assert_true(bly_equal(f, got));
+        assert_ok(bly_verify(got));
+        assert_holds(target, got);
+        bly_free(got);
+        bly_free(f);
+    }
+}
+
+/* Opening holds the filter once, and nothing else of its size. */
+static void opening_reads_in_place(void **unused)
+{
+    (void)unused;
+    ledger l;
+    ledger_open(&l);
+    const bly_access how = { .mem = &l.mem };
+    bly_filter *f = filled(&kind, 0, 1000000), *got;
+    const int64_t nbytes = (int64_t)bly_written_bytes(f);
+    assert_true(nbytes > 1 << 20);
+    assert_ok(bly_save(f, target));
+    assert_ok(bly_open(target, &how, &got));
+    assert_true(bly_equal(f, got));
+    assert_true(l.peak < nbytes);
+    bly_free(got);
+    ledger_check(&l);
+    l.peak = 0;
+    assert_ok(bly_map(target, &how, &got));
+    assert_true(l.peak < PAGE);
+    bly_free(got);
+    ledger_check(&l);
+    bly_free(f);
+}
+
+static void permissions_stay(void **unused)
+{
+    (void)unused;
+    bly_filter *f = filled(&kind, 0, NKEYS);
+    const mode_t old = umask(027);
+    assert_ok(bly_save(f, target));
+    assert_int_equal(mode_of(target) & 07777, 0640);
+    static const mode_t modes[] = { 0600, 0644, 0666, 0751 };
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        assert_int_equal(chmod(target, modes[i]), 0);
+        assert_ok(bly_save(f, target));
+        assert_int_equal(mode_of(target) & 07777, modes[i]);
+    }
+    umask(old);
+    bly_free(f);
+}
+
+/* A link stays a link, and what it leads to is replaced, or made. */
+static void links_are_followed(void **unused)
+{
+    (void)unused;
+    bly_filter *f = filled(&kind, 0, NKEYS), *got;
+    char *chain = in_folder("chain");
+    assert_int_equal(symlink("words.bly", other), 0);
+    assert_int_equal(symlink(other, chain), 0);
+    for (int i = 0; i < 2; i++) { /* leads to nothing, then to a file */
+        assert_ok(bly_save(f, chain));
+        assert_true(S_ISLNK(mode_of(chain)));
+        assert_true(S_ISLNK(mode_of(other)));
+        assert_true(S_ISREG(mode_of(target)));
+        assert_holds(target, f);
+    }
+    assert_ok(bly_open(other, NULL, &got));
+    bly_free(got);
+    unlink(chain);
+    unlink(target);
+    assert_int_equal(symlink("other.bly", target), 0);
+    assert_status(bly_save(f, target), BLY_EIO);
+    assert_status(bly_open(target, NULL, &got), BLY_EIO);
+    free(chain);
+    bly_free(f);
+}
+
+static void *read_from_fifo(void *ctx)
+{
+    bly_filter *got;
+    return bly_open(ctx, NULL, &got) ? NULL : got;
+}
+
+static void pipes_and_devices_are_written(void **unused)
+{
+    (void)unused;
+    bly_filter *f = filled(&kind, 0, 1000000);
+    void *got;
+    pthread_t reader;
+    assert_int_equal(mkfifo(target, 0600), 0);
+    assert_int_equal(pthread_create(&reader, NULL, read_from_fifo, target), 0);
+    assert_ok(bly_save(f, target));
+    assert_int_equal(pthread_join(reader, &got), 0);
+    assert_non_null(got);
+    assert_true(bly_equal(f, got));
+    assert_true(S_ISFIFO(mode_of(target)));
+    bly_free(got);
+    assert_ok(bly_save(f, "/dev/null"));
+    assert_true(S_ISCHR(mode_of("/dev/null")));
+    assert_status(bly_save(f, "/dev/full"), BLY_EIO);
+    assert_says("/dev/full: cannot be written: No space left");
+    bly_filter *none;
+    assert_status(bly_open("/dev/null", NULL, &none), BLY_EFORMAT);
+    assert_says("/dev/null: empty");
+    assert_status(bly_map("/dev/null", NULL, &none), BLY_EIO);
+    assert_null(none);
+    assert_says("regular file");
+    bly_free(f);
+}
+
+static bly_status do_nothing(bly_filter *f, void *ctx)
+{
+    (void)f;
+    (void)ctx;
+    return BLY_OK;
+}
+
+static void bad_paths_are_named(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *name;
+        bool save_too;
+    } rows[] = {
+        { "", true },         /* the folder itself */
+        { "no/words", true }, /* no such folder */
+        { "words.bly", false },
+    };
+    bly_filter *f = filled(&kind, 0, NKEYS), *got = f;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char *path = in_folder(rows[i].name);
+        assert_status(bly_open(path, NULL, &got), BLY_EIO);
+        assert_null(got);
+        assert_says(path);
+        assert_status(bly_map(path, NULL, &got), BLY_EIO);
+        assert_null(got);
+        assert_says(path);
+        assert_status(bly_update(path, NULL, do_nothing, NULL), BLY_EIO);
+        assert_says(path);
+        if (rows[i].save_too) {
+            assert_status(bly_save(f, path), BLY_EIO);
+            assert_says(path);
+        }
+        free(path);
+    }
+    assert_status(bly_update("/dev/null", NULL, do_nothing, NULL), BLY_EIO);
+    assert_says("not a regular file");
+    /* A name too long for its suffix, and one too long for anything. */
+    char name[400];
+    memset(name, 'n', sizeof name);
+    name[255] = '\0';
+    char *path = in_folder(name);
+    assert_ok(bly_save(f, path));
+    assert_ok(bly_save(f, path));
+    assert_int_equal(unlink(path), 0);
+    free(path);
+    name[255] = 'n';
+    name[399] = '\0';
+    path = in_folder(name);
+    assert_status(bly_save(f, path), BLY_EIO);
+    free(path);
+    bly_free(f);
+}
+
+/* Root may do everything, so this test is for others. */
+static void rights_are_respected(void **unused)
+{
+    (void)unused;
+    if (geteuid() == 0)
+        skip();
+    bly_filter *f = filled(&kind, 0, NKEYS), *got;
+    assert_ok(bly_save(f, target));
+    assert_int_equal(chmod(target, 0444), 0);
+    assert_status(bly_save(f, target), BLY_EIO);
+    assert_says("Permission denied");
+    assert_int_equal(chmod(target, 0), 0);
+    assert_status(bly_open(target, NULL, &got), BLY_EIO);
+    assert_says("Permission denied");
+    assert_int_equal(chmod(target, 0644), 0);
+    assert_int_equal(chmod(folder, 0555), 0);
+    assert_status(bly_save(f, target), BLY_EIO);
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_holds(target, f);
+    bly_free(f);
+}
+
+static void other_bytes_are_named(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *bytes, *words;
+    } rows[] = {
+        { "", "words.bly: empty" },
+        { "aardvark\nabacus\n", "words.bly: not a .bly file" },
+        { "\211BLY\r\n\032\n", "words.bly: cut short" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        bly_filter *got;
+        FILE *out = fopen(target, "wb");
+        assert_non_null(out);
+        fputs(rows[i].bytes, out);
+        fclose(out);
+        assert_status(bly_open(target, NULL, &got), BLY_EFORMAT);
+        assert_says(rows[i].words);
+        assert_status(bly_map(target, NULL, &got), BLY_EFORMAT);
+        assert_says(rows[i].words);
+        assert_status(bly_update(target, NULL, do_nothing, NULL), BLY_EFORMAT);
+        assert_says(rows[i].words);
+    }
+}
+
+/* --------------------------------------------------------------------- map */
+
+static void poke(int fd, off_t at, int bit)
+{
+    unsigned char byte;
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= (unsigned char)(1 << bit);
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+}
+
+/* A flipped bit in the header is refused; one in the payload crashes nothing,
+ * is found by bly_verify(), and stays known to copies. */
+static void damaged_maps_are_harmless(void **unused)
+{
+    (void)unused;
+    for (size_t row = 0; bly_kind_at(row, &kind); row++) {
+        bly_filter *f = filled(&kind, 0, NKEYS), *got, *copy;
+        assert_ok(bly_save(f, target));
+        const off_t end = (off_t)bly_written_bytes(f);
+        const int fd = open(target, O_RDWR);
+        assert_true(fd >= 0);
+        for (off_t at = 0; at < PAGE; at++) {
+            const int bit = (int)(at % 8);
+            poke(fd, at, bit);
+            assert_status(bly_map(target, NULL, &got), BLY_EFORMAT);
+            assert_null(got);
+            poke(fd, at, bit);
+        }
+        for (off_t at = PAGE; at < end; at++) {
+            const int bit = (int)(at % 8);
+            poke(fd, at, bit);
+            assert_ok(bly_map(target, NULL, &got));
+            assert_true(hits(got, 0, 2 * NKEYS) <= 2 * NKEYS);
+            assert_status(bly_verify(got), BLY_EFORMAT);
+            assert_status(bly_clone(got, &copy), BLY_EFORMAT);
+            if (at == PAGE) {
+                bly_stats stats;
+                bly_stat(got, &stats);
+                assert_ok(bly_save(got, other));
+                assert_status(bly_open(other, NULL, &copy), BLY_EFORMAT);
+                assert_says("other.bly: damaged: the payload");
+            }
+            bly_free(got);
+            poke(fd, at, bit);
+        }
+        close(fd);
+        assert_holds(target, f);
+        bly_free(f);
+    }
+}
+
+static void maps_are_read_only_and_last(void **unused)
+{
+    (void)unused;
+    bly_filter *f = filled(&kind, 0, NKEYS), *map, *copy;
+    bly_filter *empty = filled(&kind, 0, 0 + 1);
+    assert_ok(bly_save(f, target));
+    assert_ok(bly_map(target, NULL, &map));
+    assert_status(bly_add(map, "x", 1), BLY_EREADONLY);
+    /* Replacing the file does not touch who has it mapped. */
+    assert_ok(bly_save(empty, target));
+    assert_true(bly_equal(map, f));
+    assert_int_equal(hits(map, 0, NKEYS), NKEYS);
+    assert_ok(bly_clone(map, &copy));
+    assert_ok(bly_add(copy, "x", 1));
+    bly_stats stats;
+    bly_peek(map, &stats);
+    assert_true(stats.mapped);
+    /* A mapped filter may go back where it came from. */
+    assert_ok(bly_save(map, target));
+    assert_holds(target, f);
+    bly_free(copy);
+    bly_free(map);
+    bly_free(f);
+    bly_free(empty);
+}
+
+/* ------------------------------------------------------------------ update */
+
+static bly_status add_key(bly_filter *f, void *ctx)
+{
+    return bly_add_ints(f, ctx, 1, NULL, NULL);
+}
+
+static bly_status change_and_fail(bly_filter *f, void *ctx)
+{
+    assert_ok(add_key(f, ctx));
+    return BLY_EFULL;
+}
+
+/* The default kind adds; an update test needs no more. */
+static bly_filter *roomy(void)
+{
+    const bly_spec spec = spec_for(&kind, 100000);
+    bly_filter *f;
+    assert_ok(bly_new(&spec, &f));
+    return f;
+}
+
+static void updates_change_the_file(void **unused)
+{
+    (void)unused;
+    bly_filter *f = roomy(), *got;
+    assert_ok(bly_save(f, target));
+    uint64_t key = 77;
+    assert_status(bly_update(target, NULL, change_and_fail, &key), BLY_EFULL);
+    assert_holds(target, f);
+    assert_ok(bly_update(target, NULL, add_key, &key));
+    assert_ok(bly_open(target, NULL, &got));
+    assert_int_equal(hits(got, 77, 1), 1);
+    assert_int_equal(hits(got, 0, 77), 0);
+    bly_free(got);
+    bly_free(f);
+}
+
+enum { NWRITERS = 2, NUPDATES = 50 };
+
+static void update_many(const char *path, uint64_t first)
+{
+    for (uint64_t key = first; key < first + NUPDATES; key++)
+        if (bly_update(path, NULL, add_key, &key)) {
+            fprintf(stderr, "update: %s\n", bly_error());
+            _exit(1);
+        }
+}
+
+static void wait_for_all(int n)
+{
+    for (int i = 0; i < n; i++) {
+        int status;
+        assert_true(wait(&status) > 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+/* Two processes at once, while a third reader sees whole filters only. */
+static void no_update_is_lost(void **unused)
+{
+    (void)unused;
+    bly_filter *f = roomy(), *got;
+    assert_ok(bly_save(f, target));
+    for (uint64_t w = 0; w < NWRITERS; w++)
+        if (fork() == 0) {
+            update_many(target, w * NUPDATES);
+            _exit(0);
+        }
+    for (int i = 0; i < 200; i++) {
+        assert_ok(bly_open(target, NULL, &got));
+        bly_free(got);
+    }
+    wait_for_all(NWRITERS);
+    assert_ok(bly_open(target, NULL, &got));
+    assert_int_equal(hits(got, 0, NWRITERS * NUPDATES), NWRITERS * NUPDATES);
+    bly_free(got);
+    bly_free(f);
+}
+
+static void *update_in_thread(void *ctx)
+{
+    update_many(target, *(const uint64_t *)ctx);
+    return NULL;
+}
+
+static void threads_queue_as_processes_do(void **unused)
+{
+    (void)unused;
+    bly_filter *f = roomy(), *got;
+    pthread_t threads[NWRITERS];
+    uint64_t first[NWRITERS];
+    assert_ok(bly_save(f, target));
+    for (uint64_t w = 0; w < NWRITERS; w++) {
+        first[w] = w * NUPDATES;
+        assert_int_equal(
+            pthread_create(&threads[w], NULL, update_in_thread, &first[w]), 0);
+    }
+    for (int w = 0; w < NWRITERS; w++)
+        assert_int_equal(pthread_join(threads[w], NULL), 0);
+    assert_ok(bly_open(target, NULL, &got));
+    assert_int_equal(hits(got, 0, NWRITERS * NUPDATES), NWRITERS * NUPDATES);
+    bly_free(got);
+    bly_free(f);
+}
+
+/* A save that meets an update waits for it: it is the later one, and stays. */
+static bly_status save_meanwhile(bly_filter *f, void *ctx)
+{
+    const bly_filter *rival = ctx;
+    if (fork() == 0)
+        _exit(bly_save(rival, target) ? 1 : 0);
+    usleep(20000); /* let it come first, if it can */
+    uint64_t key = 5;
+    return add_key(f, &key);
+}
+
+static void saves_wait_for_updates(void **unused)
+{
+    (void)unused;
+    bly_filter *f = roomy(), *rival = filled(&kind, 0, NKEYS);
+    assert_ok(bly_save(f, target));
+    assert_ok(bly_update(target, NULL, save_meanwhile, rival));
+    wait_for_all(1);
+    assert_holds(target, rival);
+    bly_free(rival);
+    bly_free(f);
+}
+
+/* Many create one file at once and then add to it: all keys must be there,
+ * whoever was first. */
+static void create_and_add(uint64_t key)
+{
+    bly_filter *f;
+    bly_status st = bly_open(target, NULL, &f);
+    if (st) {
+        f = roomy();
+        st = bly_save(f, target);
+    }
+    bly_free(f);
+    if (st || bly_update(target, NULL, add_key, &key))
+        _exit(1);
+    _exit(0);
+}
+
+static void creators_leave_a_whole_file(void **unused)
+{
+    (void)unused;
+    for (int round = 0; round < 20; round++) {
+        bly_filter *got;
+        unlink(target);
+        for (uint64_t w = 0; w < 4; w++)
+            if (fork() == 0)
+                create_and_add(w);
+        wait_for_all(4);
+        assert_ok(bly_open(target, NULL, &got));
+        assert_true(hits(got, 0, 4) >= 1);
+        bly_free(got);
+    }
+}
+
+static void keyed_files_stay_keyed(void **unused)
+{
+    (void)unused;
+    static const unsigned char secret[BLY_SECRET_BYTES + 1] =
+        "0123456789abcdef";
+    bly_spec spec = spec_for(&kind, NKEYS);
+    spec.seed = 0;
+    spec.secret = secret;
+    bly_filter *f = filled_from(&spec, 0, NKEYS), *got;
+    bly_access how = { 0 };
+    assert_ok(bly_save(f, target));
+    assert_status(bly_open(target, &how, &got), BLY_ESECRET);
+    assert_says("words.bly: a keyed filter");
+    assert_status(bly_map(target, &how, &got), BLY_ESECRET);
+    assert_status(bly_update(target, &how, do_nothing, NULL), BLY_ESECRET);
+    how.blind = true;
+    assert_ok(bly_update(target, &how, do_nothing, NULL));
+    assert_holds(target, f);
+    how.secret = secret;
+    assert_ok(bly_map(target, &how, &got));
+    assert_int_equal(hits(got, 0, NKEYS), NKEYS);
+    bly_free(got);
+    bly_free(f);
+}
+
+#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FILE_TEST(saved_files_open),
+        FILE_TEST(opening_reads_in_place),
+        FILE_TEST(permissions_stay),
+        FILE_TEST(links_are_followed),
+        FILE_TEST(pipes_and_devices_are_written),
+        FILE_TEST(bad_paths_are_named),
+        FILE_TEST(rights_are_respected),
+        FILE_TEST(other_bytes_are_named),
+        FILE_TEST(damaged_maps_are_harmless),
+        FILE_TEST(maps_are_read_only_and_last),
+        FILE_TEST(updates_change_the_file),
+        FILE_TEST(no_update_is_lost),
+        FILE_TEST(threads_queue_as_processes_do),
+        FILE_TEST(saves_wait_for_updates),
+        FILE_TEST(creators_leave_a_whole_file),
+        FILE_TEST(keyed_files_stay_keyed),
+    };
+    return cmocka_run_group_tests_name("files", tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/*
+ * test_laws_files.c - what every kind promises about its bytes
+ *
+ * Written and read back it is the same filter; cut short or damaged it is
+ * refused; where it lies on disk it can be asked; and a secret stays one.
+ * test_format.c looks at the bytes themselves.
+ */
+#define _GNU_SOURCE
+#include "laws.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ files */
+
+LAW(loads_to_the_same_answers)
+{
+    static const size_t sizes[] = { 0, 1, 100, 20000 };
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        const bly_spec spec = law_spec(row, sizes[i] ? sizes[i] : 10);
+        bly_filter *f = filled_from(&spec, 0, sizes[i]), *g;
+        byte_array a = written(f);
+        assert_int_equal(bly_written_bytes(f), a.n);
+        /* The bytes end at a wall. */
+        unsigned char *wall = guarded_new(a.n);
+        memcpy(wall, a.at, a.n);
+        assert_ok(bly_load(wall, a.n, NULL, &g));
+        guarded_free(wall, a.n);
+        assert_true(bly_equal(f, g));
+        assert_same_bytes(g, &a);
+        bly_stats fs, gs;
+        bly_stat(f, &fs);
+        bly_stat(g, &gs);
+        assert_int_equal(fs.capacity, gs.capacity);
+        assert_int_equal(fs.items_added, gs.items_added);
+        assert_true(fs.fpr_at_capacity == gs.fpr_at_capacity);
+        assert_int_equal(fs.nfacts, gs.nfacts);
+        uint64_t *h = hashes_for(&spec, 0, 3000);
+        for (size_t j = 0; j < 3000; j++)
+            assert_true(bly_has_hash(f, h[j]) == bly_has_hash(g, h[j]));
+        /* It is a filter like another: it takes keys. */
+        if (kind->can & BLY_CAN(ADD) && sizes[i] > 1) {
+            assert_ok(bly_add_hash(f, 99));
+            assert_ok(bly_add_hash(g, 99));
+            assert_true(bly_equal(f, g));
+        }
+        free(h);
+        free(a.at);
+        bly_free(f);
+        bly_free(g);
+    }
+}
+
+/* bly_read() from a source that gives bytes as they are asked for. */
+typedef struct byte_source {
+    const unsigned char *at;
+    size_t left;
+} byte_source;
+
+static int64_t get_bytes(void *ctx, void *buf, size_t nbytes)
+{
+    byte_source *s = ctx;
+    const size_t n = nbytes < s->left ? nbytes : s->left;
+    if (n)
+        memcpy(buf, s->at, n);
+    s->at += n;
+    s->left -= n;
+    return (int64_t)n;
+}
+
+/* Written whole, in parts, and read from a stream: the same bytes. */
+LAW(writes_the_same_in_parts)
+{
+    bly_filter *f = law_filled(row, 0, 3000), *g;
+    byte_array a = written(f);
+    static const size_t steps[] = { 1, 7, 64, 1000, 4096, 100000 };
+    unsigned char *parts = malloc(a.n + 100000);
+    assert_non_null(parts);
+    for (size_t s = 0; s < COUNT_OF(steps); s++) {
+        uint64_t at = 0;
+        size_t n;
+        memset(parts, 0xa5, a.n + 100000);
+        while ((n = bly_write_part(f, at, parts + at, steps[s])) > 0) {
+            assert_true(n <= steps[s]);
+            assert_int_equal(parts[at + n], 0xa5);
+            at += n;
+        }
+        assert_int_equal(at, a.n);
+        assert_memory_equal(parts, a.at, a.n);
+    }
+    assert_int_equal(bly_write_part(f, a.n + 10, parts, 10), 0);
+    byte_source source = { a.at, a.n };
+    assert_ok(bly_read(get_bytes, &source, NULL, &g));
+    assert_true(bly_equal(f, g));
+    free(parts);
+    free(a.at);
+    bly_free(f);
+    bly_free(g);
+}
+
+/* No beginning of a file is a file, by either way to read it; and neither is
+ * a file with something behind. */
+LAW(every_shorter_prefix_is_refused)
+{
+    bly_filter *f = law_filled(row, 0, 100), *g = f;
+    byte_array a = written(f);
+    for (size_t n = 0; n < a.n; n++) {
+        unsigned char *wall = a.at;
+        if (n < 300 || n + 300 > a.n || n % 61 == 0) {
+            wall = guarded_new(n);
+            memcpy(wall, a.at, n);
+        }
+        assert_status(bly_load(wall, n, NULL, &g), BLY_EFORMAT);
+        assert_null(g);
+        byte_source source = { wall, n };
+        g = f;
+        assert_status(bly_read(get_bytes, &source, NULL, &g), BLY_EFORMAT);
+        assert_null(g);
+        if (wall != a.at)
+            guarded_free(wall, n);
+    }
+    unsigned char *more = calloc(1, a.n + 1);
+    assert_non_null(more);
+    memcpy(more, a.at, a.n);
+    assert_status(bly_load(more, a.n + 1, NULL, &g), BLY_EFORMAT);
+    assert_null(g);
+    free(more);
+    free(a.at);
+    bly_free(f);
+}
+
+/* Whatever bit is flipped: refused, or the filter answers as before. */
+LAW(a_flipped_bit_is_refused_or_harmless)
+{
+    bly_filter *f = law_filled(row, 0, 50), *g;
+    byte_array a = written(f);
+    size_t refused = 0;
+    const size_t step = scaled(8) ? 1 : 1, nbits = 8 * a.n;
+    for (size_t bit = 0; bit < nbits; bit += step) {
+        a.at[bit / 8] ^= (unsigned char)(1 << (bit % 8));
+        if (bly_load(a.at, a.n, NULL, &g)) {
+            assert_null(g);
+            refused++;
+        } else {
+            assert_true(bly_equal(f, g));
+            assert_int_equal(hits(g, 0, 500), hits(f, 0, 500));
+            bly_free(g);
+        }
+        a.at[bit / 8] ^= (unsigned char)(1 << (bit % 8));
+    }
+    /* What may be harmless is at most a hint or two of 64 bits. */
+    assert_true(nbits - refused <= 128);
+    free(a.at);
+    bly_free(f);
+}
+
+/* Asked where it lies on disk: the same answers, and no changes. */
+LAW(maps_to_the_same_answers)
+{
+    const bly_spec spec = law_spec(row, 5000);
+    bly_filter *f = filled_from(&spec, 0, 5000), *m = NULL, *copy;
+    char folder[] = "/tmp/bloomery-laws-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/f.bly", folder);
+    assert_ok(bly_save(f, path));
+    assert_ok(bly_map(path, NULL, &m));
+    assert_true(bly_equal(f, m));
+    assert_ok(bly_verify(m));
+    uint64_t *h = hashes_for(&spec, 0, 9000);
+    for (size_t i = 0; i < 9000; i++)
+        assert_true(bly_has_hash(f, h[i]) == bly_has_hash(m, h[i]));
+    bly_stats stats;
+    bly_stat(m, &stats);
+    assert_true(stats.mapped);
+    if (kind->can & BLY_CAN(ADD))
+        assert_status(bly_add_hash(m, 1), BLY_EREADONLY);
+    if (kind->can & BLY_CAN(MERGE))
+        assert_status(bly_merge(m, f), BLY_EREADONLY);
+    assert_ok(bly_clone(m, &copy));
+    bly_free(m);
+    assert_true(bly_equal(f, copy));
+    if (kind->can & BLY_CAN(ADD))
+        assert_ok(bly_add_hash(copy, 1));
+    bly_free(copy);
+    assert_ok(bly_open(path, NULL, &copy));
+    assert_true(bly_equal(f, copy));
+    bly_free(copy);
+    bly_free(f);
+    free(h);
+    unlink(path);
+    /* The lock of writers may lie beside it. */
+    snprintf(path, sizeof path, "rm -rf %s", folder);
+    assert_int_equal(system(path), 0);
+}
+
+/* A secret makes another filter of the same keys, is needed to ask, and is not
+ * in the file. */
+LAW(secrets_are_kept)
+{
+    needs_certain_no(kind);
+    unsigned char secret[BLY_SECRET_BYTES], wrong[BLY_SECRET_BYTES];
+    uint64_t random = 7;
+    for (size_t i = 0; i < sizeof secret; i++)
+        secret[i] = wrong[i] = (unsigned char)test_random(&random);
+    wrong[15] ^= 1;
+    bly_spec spec = law_spec(row, 1000);
+    spec.seed = 0;
+    spec.secret = secret;
+    bly_filter *f = filled_from(&spec, 0, 1000), *g;
+    bly_stats stats;
+    bly_peek(f, &stats);
+    assert_true(stats.keyed && stats.hash_id == BLY_HASH_SIPHASH13);
+    assert_int_equal(hits(f, 0, 1000), 1000);
+    byte_array a = written(f);
+    for (size_t i = 0; i + 8 <= a.n; i++)
+        assert_true(memcmp(a.at + i, secret, 8) != 0 &&
+                    memcmp(a.at + i, secret + 8, 8) != 0);
+
+    const bly_access known = { .secret = secret }, mistaken = { .secret = wrong };
+    assert_ok(bly_load(a.at, a.n, &known, &g));
+    assert_true(bly_equal(f, g));
+    assert_int_equal(hits(g, 0, 1000), 1000);
+    bly_free(g);
+    assert_status(bly_load(a.at, a.n, &mistaken, &g), BLY_ESECRET);
+    assert_null(g);
+    assert_status(bly_load(a.at, a.n, NULL, &g), BLY_ESECRET);
+    assert_null(g);
+
+    /* Blind: "maybe" to every key, since nobody can hash it. */
+    const bly_access blind = { .blind = true };
+    assert_ok(bly_load(a.at, a.n, &blind, &g));
+    assert_null(bly_hasher_of(g));
+    assert_true(bly_equal(f, g));
+    assert_int_equal(hits(g, ABSENT, 1000), 1000);
+    assert_true(bly_has(g, "anything", 8));
+    if (kind->can & BLY_CAN(ADD))
+        assert_status(bly_add(g, "anything", 8), BLY_ESECRET);
+    if (kind->can & BLY_CAN(MERGE))
+        assert_ok(bly_merge(g, f));
+    assert_same_bytes(f, &a);
+    bly_free(g);
+    free(a.at);
+    bly_free(f);
+
+    spec.seed = 1;
+    assert_status(bly_new(&spec, &g), BLY_EINVAL);
+    assert_null(g);
+}
+
+int main(int argc, char **argv)
+{
+    return run_laws("laws of files", argc, argv);
+}

@@ -1,0 +1,171 @@
+"""plan, kinds and help."""
+import json
+import re
+import xml.etree.ElementTree as xml
+
+import pytest
+from conftest import KINDS, run
+
+
+def row(result, kind):
+    return next(k for k in result.json["kinds"] if k["kind"] == kind)
+
+
+def test_json_has_the_promised_fields(ok):
+    plan = ok("plan", "--items", "50000", "--fpr", "0.01", "--json").json
+    assert plan["items"] == 50000 and plan["fpr"] == 0.01
+    assert [k["kind"] for k in plan["kinds"]] == KINDS
+    for k in plan["kinds"]:
+        if "bits_per_key" in k:
+            assert {"bits_per_key", "bytes", "fpr", "params"} <= set(k)
+
+
+def test_rule_a_and_what_rule_b_adds(ok):
+    text = ok("plan", "--items", "50000", "--fpr", "0.01").out
+    assert "479253" in text and "k = 7" in text and "479648" in text
+    params = row(ok("plan", "--items", "50000", "--fpr", "0.01", "--json"),
+                 "classic")["params"]
+    assert params["bits"] == 479253 and params["k"] == 7
+    assert params["rule_b_bits"] == 479648 and params["rule_b_k"] == 7
+
+
+def test_eight_bits_a_key(ok):
+    assert "2.16 %" in ok("plan", "--items", "1000", "--bits", "8000").out
+    classic = row(ok("plan", "--items", "1000", "--bits", "8000", "--json"),
+                  "classic")
+    assert classic["params"]["k"] == 6
+    assert classic["fpr"] == pytest.approx(0.0215944787, rel=1e-6)
+    one = ok("plan", "--items", "1000", "--bits", "8000", "--kind", "classic")
+    for name in ("fpr_approx", "fpr_classic", "fpr_exact"):
+        assert name in one.out
+
+
+def test_rate_and_memory_give_items(ok):
+    plan = ok("plan", "--fpr", "1%", "--memory", "1MiB", "--json")
+    for k in plan.json["kinds"]:
+        if "bits_per_key" not in k:
+            continue
+        assert k["bytes"] <= 1 << 20
+        assert k["fpr"] <= 0.01
+    n = row(plan, "classic")["bits_per_key"]
+    assert n == pytest.approx(9.59, rel=0.01)
+
+
+def test_suffixes(ok):
+    a = ok("plan", "--items", "10M", "--fpr", "1%", "--json").json
+    b = ok("plan", "--items", "1e7", "--fpr", "0.01", "--json").json
+    assert a == b
+    assert a["items"] == 10_000_000
+
+
+def test_options_are_honoured(ok):
+    k = ok("plan", "--items", "1000", "--fpr", "0.01", "--kind", "classic",
+           "-O", "k=3", "-O", "layout=partitioned", "--json").json["kinds"][0]
+    assert k["params"]["k"] == 3 and k["params"]["layout"] == "partitioned"
+
+
+@pytest.mark.parametrize("argv, says", [
+    (["--items", "100", "--fpr", "0"], "0"),
+    (["--items", "100", "--fpr", "1"], "1"),
+    (["--items", "100", "--fpr", "1.5"], "1.5"),
+    (["--items", "100", "--fpr", "-0.1"], "-0.1"),
+    (["--items", "100", "--fpr", "nan"], "nan"),
+    (["--items", "100", "--fpr", "100%"], "100%"),
+    (["--items", "100", "--fpr", "abc"], "abc"),
+    (["--items", "0"], "items"),
+    (["--items", "-5"], "-5"),
+    (["--items", "1.5"], "1.5"),
+    (["--items", "99999999999999999999999"], "items"),
+    (["--items", "100", "--bits", "0"], "bits"),
+    (["--items", "100", "--bits", "1000", "--fpr", "1%"], "two"),
+    (["--items", "100", "--bits", "1000", "--memory", "1k"], "memory"),
+    (["--fpr", "1%"], "items"),
+    ([], "items"),
+    (["--items", "100", "--kind", "nonesuch"], "nonesuch"),
+    (["--items", "100", "--kind", "classic", "-O", "k=0"], "k"),
+    (["--items", "100", "--kind", "classic", "-O", "k=256"], "255"),
+    (["--items", "100", "--kind", "classic", "-O", "k=two"], "two"),
+    (["--items", "100", "--kind", "classic", "-O", "nonesuch=1"], "nonesuch"),
+    (["--items", "100", "--kind", "classic", "-O", "layout=round"],
+     "partitioned"),
+    (["--items", "100", "--kind", "classic", "-O", "k"], "k"),
+    (["--items", "1", "--bits", "4", "--kind", "classic", "-O", "k=5"], "k"),
+    (["--items", "9e18", "--kind", "classic"], "2^48"),
+    (["--items", "2e14", "--fpr", "1e-9", "--kind", "classic"], "2^48"),
+    (["--items", "100", "--nonesuch"], "nonesuch"),
+    (["--items"], "items"),
+    (["--items", "100", "extra"], "extra"),
+])
+def test_bad_input(trouble, argv, says):
+    trouble("plan", *argv, says=says)
+
+
+def test_plot_draws_every_kind(ok):
+    ok("plan", "--items", "1M", "--plot", "out.svg")
+    text = (ok.path / "out.svg").read_text()
+    xml.fromstring(text)
+    drawn = ok("plan", "--items", "1M", "--json").json["kinds"]
+    for k in drawn:
+        if "bits_per_key" in k:
+            assert k["kind"] in text
+
+
+def test_plot_into_nowhere(trouble):
+    trouble("plan", "--items", "1M", "--plot", "no/such/folder/out.svg",
+            says="no/such/folder/out.svg")
+
+
+def test_kinds_json(ok):
+    table = ok("kinds", "--json").json
+    assert len(table) >= 2
+    for kind in table:
+        assert set(kind) >= {"kind", "summary", "can", "options"}
+        assert kind["can"]
+        for o in kind["options"]:
+            assert set(o) >= {"name", "type", "default", "min", "max", "help"}
+    assert table[0]["kind"] == "blocked"
+    assert {"add", "has", "merge"} <= set(table[0]["can"])
+
+
+def test_kinds_of_one(ok, trouble):
+    assert "partitioned" in ok("kinds", "classic").out
+    trouble("kinds", "nonesuch", says="nonesuch")
+
+
+def commands():
+    return run("help", "--list").out.split()
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_has_help_and_a_man_page(ok, command):
+    for argv in ([command, "--help"], [command, "-h"], ["help", command]):
+        text = ok(*argv).out
+        assert text.startswith(f"Usage: bloomery {command}")
+        assert "Examples:" in text or command == "help"
+        assert max(map(len, text.splitlines())) <= 100
+    assert ok("help", "--man", command).out.startswith((".TH", '.\\"', "'\\\""))
+
+
+def test_help_and_version(ok, trouble):
+    assert ok("--help").out == ok("help").out
+    assert re.fullmatch(r"bloomery \d+\.\d+\.\d+\n", ok("--version").out)
+    trouble("nonesuch", says="nonesuch")
+    trouble("bild", says="build")
+    trouble("has", "--invrt", "x", says="--invert")
+
+
+def test_no_command_is_trouble(bly):
+    result = bly()
+    assert result.status == 2 and "Usage" in result.err + result.out
+
+
+def test_completion_knows_every_command(ok):
+    script = ok("help", "--completion", "bash").out
+    for command in commands():
+        assert command in script
+
+
+def test_json_is_one_line_of_valid_json(ok):
+    text = ok("plan", "--items", "10", "--json").out
+    assert text.endswith("\n")
+    json.loads(text)

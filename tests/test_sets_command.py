@@ -1,0 +1,225 @@
+"""info, merge, intersect, compare; keyed filters; damaged files."""
+import os
+import stat
+import subprocess
+
+import pytest
+from conftest import PROGRAM, keys, kinds_that
+
+MERGEABLE = kinds_that("add", "has", "merge")
+
+
+def build(ok, name, first, n, *argv):
+    ok("build", "-q", "-o", name, "--items", "20000", *argv,
+       stdin=keys(first, n))
+
+
+@pytest.mark.parametrize("kind", kinds_that("add"))
+def test_info_fields(ok, kind):
+    ok("build", "-q", "-o", "f.bly", "--kind", kind, "--items", "20000",
+       stdin=keys(0, 10000))
+    info = ok("info", "--json", "f.bly").json
+    assert {"kind", "items_estimate", "items_added", "capacity", "fpr_now",
+            "fpr_at_capacity", "fill", "bytes", "params"} <= set(info)
+    assert info["kind"] == kind
+    text = ok("info", "f.bly").out
+    assert kind in text and "checksum" in text
+
+
+@pytest.mark.parametrize("kind", ["blocked", "classic"])
+def test_info_numbers(ok, kind):
+    build(ok, "f.bly", 0, 10000, "--kind", kind)
+    info = ok("info", "--json", "f.bly").json
+    assert info["capacity"] == 20000
+    assert info["items_estimate"] == pytest.approx(10000, rel=0.03)
+    assert info["fpr_now"] < info["fpr_at_capacity"]
+    assert 0.009 < info["fpr_at_capacity"] < 0.0101
+    assert 0.2 < info["fill"] < 0.35
+
+
+@pytest.mark.parametrize("kind", ["blocked", "classic"])
+def test_info_past_capacity_and_saturated(ok, kind):
+    ok("build", "-q", "-o", "f.bly", "--kind", kind, "--items", "100",
+       stdin=keys(0, 1000))
+    result = ok("info", "f.bly")
+    assert "capacity" in result.out + result.err
+    full = ok("info", "--json", "f.bly").json
+    assert full["fpr_now"] > 0.1
+    ok("add", "-q", "f.bly", stdin=keys(0, 100000))
+    text = ok("info", "f.bly")
+    assert "saturated" in text.out + text.err or "every" in text.out + text.err
+    assert ok("info", "--json", "f.bly").json["items_estimate"] is None
+    assert ok("has", "-c", "f.bly", stdin=keys(10**7, 100)).out == "100\n"
+
+
+@pytest.mark.parametrize("kind", MERGEABLE)
+def test_merge_is_the_filter_of_both(ok, kind):
+    build(ok, "a.bly", 0, 3000, "--kind", kind)
+    build(ok, "b.bly", 2000, 3000, "--kind", kind)
+    build(ok, "c.bly", 9000, 1000, "--kind", kind)
+    ok("merge", "-q", "-o", "m.bly", "a.bly", "b.bly", "c.bly")
+    assert ok("has", "-c", "m.bly", stdin=keys(0, 5000)).out == "5000\n"
+    assert ok("has", "-c", "m.bly", stdin=keys(9000, 1000)).out == "1000\n"
+    # Into one of the inputs.
+    ok("merge", "-q", "-o", "a.bly", "a.bly", "b.bly", "c.bly")
+    assert (ok.path / "a.bly").read_bytes() == (ok.path / "m.bly").read_bytes()
+
+
+@pytest.mark.parametrize("kind", kinds_that("add", "has", "intersect"))
+def test_intersect_keeps_what_is_in_both(ok, bly, kind):
+    build(ok, "a.bly", 0, 3000, "--kind", kind)
+    build(ok, "b.bly", 2000, 3000, "--kind", kind)
+    ok("intersect", "-q", "-o", "i.bly", "a.bly", "b.bly")
+    assert ok("has", "-c", "i.bly", stdin=keys(2000, 1000)).out == "1000\n"
+    rest = bly("has", "-c", "--json", "i.bly", stdin=keys(0, 2000)).json
+    assert rest["maybe"] < 400
+
+
+@pytest.mark.parametrize("kind", kinds_that("add", "compare"))
+def test_compare(ok, kind):
+    build(ok, "a.bly", 0, 10000, "--kind", kind)
+    build(ok, "b.bly", 5000, 10000, "--kind", kind)
+    c = ok("compare", "--json", "a.bly", "b.bly").json
+    assert {"a", "b", "union", "intersection", "intersection_sd",
+            "jaccard"} <= set(c)
+    assert c["a"] == pytest.approx(10000, rel=0.03)
+    assert c["union"] == pytest.approx(15000, rel=0.03)
+    assert abs(c["intersection"] - 5000) < 5 * c["intersection_sd"]
+    assert c["jaccard"] == pytest.approx(1 / 3, abs=0.03)
+    assert ok("compare", "a.bly", "b.bly").out
+
+
+@pytest.mark.parametrize("command", ["merge", "intersect"])
+def test_what_does_not_fit_is_refused(ok, trouble, command):
+    build(ok, "a.bly", 0, 10)
+    build(ok, "other-seed.bly", 0, 10, "--seed", "7")
+    build(ok, "other-kind.bly", 0, 10, "--kind", "classic")
+    ok("build", "-q", "-o", "other-size.bly", "--items", "999", stdin="x\n")
+    for other, word in (("other-seed.bly", "seed"), ("other-kind.bly", "kind"),
+                        ("other-size.bly", "capacity")):
+        trouble(command, "-o", "out.bly", "a.bly", other, says=word)
+        trouble("compare", "a.bly", other, says=word)
+    assert not (ok.path / "out.bly").exists()
+
+
+def test_many_at_once(ok):
+    for i in range(12):
+        build(ok, f"{i}.bly", i * 100, 100)
+    ok("merge", "-q", "-o", "all.bly", *[f"{i}.bly" for i in range(12)])
+    assert ok("has", "-c", "all.bly", stdin=keys(0, 1200)).out == "1200\n"
+
+
+# ----------------------------------------------------------------- keyed
+
+def write_key(path, data):
+    path.write_bytes(data)
+    path.chmod(0o600)
+
+
+def test_keyed(ok, bly, trouble):
+    write_key(ok.path / "raw", bytes(range(16)))
+    write_key(ok.path / "hex", b"000102030405060708090a0b0c0d0e0f\n")
+    write_key(ok.path / "other", b"x" * 16)
+    ok("build", "-q", "-o", "f.bly", "--key-file", "raw", stdin="secret\n")
+    ok("build", "-q", "-o", "g.bly", "--key-file", "hex", stdin="secret\n")
+    assert (ok.path / "f.bly").read_bytes() == (ok.path / "g.bly").read_bytes()
+    assert bytes(range(16)) not in (ok.path / "f.bly").read_bytes()
+    assert ok("has", "f.bly", "--key-file", "hex", "secret").out == "secret\n"
+    trouble("has", "f.bly", "secret", says="key")
+    trouble("has", "f.bly", "--key-file", "other", "secret", says="key")
+    trouble("add", "f.bly", "--key-file", "other", "more", says="key")
+    ok("add", "-q", "f.bly", "--key-file", "raw", "more")
+    info = ok("info", "--json", "f.bly").json
+    assert info["keyed"] is True
+    # A key for a filter that has none: the user believes it is protected.
+    ok("build", "-q", "-o", "open.bly", stdin="x\n")
+    trouble("has", "open.bly", "--key-file", "raw", "x", says="key")
+    # Merging needs no key, but equal ones.
+    ok("merge", "-q", "-o", "m.bly", "g.bly", "g.bly")
+    assert ok("has", "m.bly", "--key-file", "raw", "secret").out == "secret\n"
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"x" * 15, b"x" * 17,
+                                     b"0" * 31, b"g" * 32, b"0" * 33])
+def test_bad_key_files(trouble, content):
+    write_key(trouble.path / "key", content)
+    trouble("build", "-o", "f.bly", "--key-file", "key", stdin="x\n",
+            says=["key", "16"])
+
+
+def test_key_file_others_can_read(ok):
+    write_key(ok.path / "key", b"x" * 16)
+    (ok.path / "key").chmod(0o644)
+    result = ok("build", "-o", "f.bly", "--key-file", "key", stdin="x\n")
+    assert "key" in result.err
+
+
+def test_missing_key_file(trouble):
+    trouble("build", "-o", "f.bly", "--key-file", "nonesuch", stdin="x\n",
+            says="nonesuch")
+
+
+# ---------------------------------------------------------------- damage
+
+@pytest.mark.parametrize("kind", kinds_that("add"))
+def test_truncated_files(ok, trouble, kind):
+    ok("build", "-q", "-o", "f.bly", "--kind", kind, "--items", "3000",
+       stdin=keys(0, 1000))
+    whole = (ok.path / "f.bly").read_bytes()
+    for n in (0, 1, 7, 8, 100, 4095, 4096, 4097, len(whole) - 1):
+        if n >= len(whole):
+            continue
+        (ok.path / "cut.bly").write_bytes(whole[:n])
+        for argv in (["info", "cut.bly"], ["has", "cut.bly", "x"],
+                     ["add", "cut.bly", "x"],
+                     ["merge", "-o", "out.bly", "cut.bly", "f.bly"]):
+            trouble(*argv, says="cut.bly")
+        assert (ok.path / "cut.bly").read_bytes() == whole[:n]
+    (ok.path / "long.bly").write_bytes(whole + b"\0")
+    trouble("info", "long.bly", says="long.bly")
+
+
+@pytest.mark.parametrize("kind", kinds_that("add"))
+def test_flipped_bits(ok, bly, trouble, kind):
+    ok("build", "-q", "-o", "f.bly", "--kind", kind, "--items", "3000",
+       stdin=keys(0, 1000))
+    whole = bytearray((ok.path / "f.bly").read_bytes())
+    for at in (0, 9, 13, 30, 60, 100, 300, 4000, 4090, 4096, len(whole) - 1):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x10
+        (ok.path / "bad.bly").write_bytes(damaged)
+        # info describes what it can, and says that the contents are wrong.
+        described = bly("info", "bad.bly")
+        assert described.status == 2 and "bad.bly" in described.err
+        assert not described.out or "checksum wrong" in described.out
+        trouble("add", "bad.bly", "x", says="bad.bly")
+        assert (ok.path / "bad.bly").read_bytes() == damaged
+        # Asking maps the file: a damaged payload answers wrongly at worst.
+        assert bly("has", "bad.bly", "x").status in (0, 1, 2)
+
+
+# ------------------------------------------------------------------ files
+
+def test_permissions_and_links_are_kept(ok):
+    build(ok, "f.bly", 0, 10)
+    (ok.path / "f.bly").chmod(0o640)
+    os.symlink("f.bly", ok.path / "link.bly")
+    ok("add", "-q", "link.bly", "through the link")
+    assert (ok.path / "link.bly").is_symlink()
+    assert ok("has", "f.bly", "through the link").status == 0
+    assert stat.S_IMODE((ok.path / "f.bly").stat().st_mode) == 0o640
+    assert sorted(os.listdir(ok.path)) == ["f.bly", "link.bly"]
+
+
+def test_a_mapped_filter_larger_than_what_is_touched(ok):
+    """Asking a filter of 256 MiB must not read it: the answer takes far less
+    memory than the filter."""
+    ok("build", "-q", "-o", "big.bly", "--memory", "256MiB", "--fpr", "1%",
+       stdin="needle\n")
+    process = subprocess.Popen([PROGRAM, "has", "--threads", "1", "big.bly",
+                                "needle"], cwd=ok.path, stdout=subprocess.PIPE)
+    out = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = 0
+    assert status == 0 and out == b"needle\n"
+    assert usage.ru_maxrss < 64 * 1024
