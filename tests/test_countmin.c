@@ -338,11 +338,10 @@ static void merging_is_adding(void **state)
 {
     (void)state;
     for (int conservative = 0; conservative < 2; conservative++) {
-        const options o = {
-            { { "update", conservative ? "conservative" : "plain" },
-              { "counter", conservative ? "32" : "64" } },
-            2
-        };
+        const options o = { { { "update",
+                                conservative ? "conservative" : "plain" },
+                              { "counter", conservative ? "32" : "64" } },
+                            2 };
         stream s = zipf(1, 5);
         bly_filter *a = sketch(&o), *b = sketch(&o), *all = sketch(&o);
         double most;
@@ -476,10 +475,9 @@ static void a_32_bit_counter_stops_at_its_ceiling(void **state)
 static void a_refusal_leaves_no_trace_when_shared(void **state)
 {
     (void)state;
-    const options o = { { { "counter", "32" },
-                          { "width", "3" },
-                          { "depth", "8" } },
-                        3 };
+    const options o = {
+        { { "counter", "32" }, { "width", "3" }, { "depth", "8" } }, 3
+    };
     bly_spec spec = spec_with(&o);
     spec.shared = true;
     bly_filter *f;
@@ -581,13 +579,12 @@ static void random_operations(void **state)
     (void)state;
     enum { UNIVERSE = 400, STEPS = 20000 };
     for (unsigned form = 0; form < 4; form++) {
-        const options o = {
-            { { "width", "150" },
-              { "depth", form & 1 ? "3" : "5" },
-              { "counter", form & 1 ? "32" : "64" },
-              { "update", form & 2 ? "conservative" : "plain" } },
-            4
-        };
+        const options o = { { { "width", "150" },
+                              { "depth", form & 1 ? "3" : "5" },
+                              { "counter", form & 1 ? "32" : "64" },
+                              { "update",
+                                form & 2 ? "conservative" : "plain" } },
+                            4 };
         bly_filter *f = sketch(&o);
         uint64_t random = form, truth[UNIVERSE] = { 0 }, total = 0;
         uint64_t *h = hashes_for(&(bly_spec){ .seed = 0 }, 0, UNIVERSE);
@@ -629,11 +626,11 @@ static void insane_shapes(void **state)
     const bly_kind *kind = f->kind;
     assert_true(kind->sane(&good));
     bly_shape s;
-#define INSANE(change)                                                         \
-    do {                                                                       \
-        s = good;                                                              \
-        change;                                                                \
-        assert_false(kind->sane(&s));                                          \
+#define INSANE(change)                \
+    do {                              \
+        s = good;                     \
+        change;                       \
+        assert_false(kind->sane(&s)); \
     } while (0)
     INSANE(s.nbytes++);
     INSANE(s.nbytes = 0);

@@ -33,7 +33,7 @@
  * "Is it in?" A count of 0 is certain, so `has` is count > 0. In a sketch of
  * far more keys than counters hardly a counter is 0 and `has` says maybe to
  * everything; the rate at n distinct keys is (1 - (1 - 1/w)^n)^d, and planning
- * for items and a rate finds the least w d that keeps it: 1 % takes 9.7
+ * for items and a rate finds the least w d that keeps it: 1 % takes 9.6
  * counters a key. For sets, take a set.
  *
  * N is kept in state[0], and no addition may bring it past 2^64 - 1: no 64-bit
