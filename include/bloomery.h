@@ -518,7 +518,7 @@ typedef bly_status bly_change(bly_filter *f, void *ctx);
 bly_status bly_update(const char *path, const bly_access *how,
                       bly_change *change, void *ctx);
 
-/* -------------------------------------------------------- heaviest keys */
+/* --------------------------------------------------------- heaviest keys */
 
 /* The heaviest keys of a stream, by name: the k keys whose weights add up to
  * most, in memory that does not grow with the stream. Counts are at or below
@@ -596,6 +596,44 @@ uint64_t bly_topk_total(const bly_topk *t);
 /* Make dst the list of both streams. Both must come from equal specs, else
  * BLY_EUNFIT. */
 bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src);
+
+/* --------------------------------------------------------- distinct keys */
+
+/* How many different keys a stream has, in fixed memory: HyperLogLog. Works on
+ * hashes, which must all come from one hasher (bly_hash() and its kin, or any
+ * good 64-bit hash of the caller's).
+ *
+ * Threads. One writer; for several, make one a thread and merge them, which
+ * gives exactly the sketch of all they saw. */
+typedef struct bly_hll bly_hll;
+
+/* An empty sketch of 2^precision bytes; precision is from 4 to 18, 0 for 14.
+ * The deviation of its estimate is 1.04 / sqrt(2^precision): 0.8 % at 14. mem
+ * as in bly_spec. *out is the caller's until bly_hll_free(), or NULL. */
+bly_status bly_hll_new(unsigned precision, const bly_mem *mem, bly_hll **out);
+
+/* Release s. NULL is allowed. */
+void bly_hll_free(bly_hll *s);
+
+unsigned bly_hll_precision(const bly_hll *s);
+
+/* See n more hashes. Seeing one again changes nothing. */
+void bly_hll_add(bly_hll *s, const uint64_t *hashes, size_t n);
+
+/* Make dst the sketch of both streams. BLY_EUNFIT where their precisions
+ * differ. */
+bly_status bly_hll_merge(bly_hll *dst, const bly_hll *src);
+
+/* The number of different hashes seen, and in *sd, unless NULL, the deviation
+ * of that estimate. */
+double bly_hll_estimate(const bly_hll *s, double *sd);
+
+/* As bytes, the same on every machine: their number; writing them; and a
+ * sketch from bytes that anyone may have written. */
+size_t bly_hll_written_bytes(const bly_hll *s);
+void bly_hll_write(const bly_hll *s, void *bytes);
+bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
+                        bly_hll **out);
 
 /* --------------------------------------------------------------- numbers */
 
