@@ -55,30 +55,37 @@ typedef struct law {
         static law self = { #law_name, test_##law_name, NULL };                \
         law_add(&self);                                                        \
     }                                                                          \
-    static void law_##law_name(                                                \
-        __attribute__((unused)) const law_row *row,                            \
-        __attribute__((unused)) const bly_kind_info *kind)
+    static void law_##law_name(__attribute__((unused)) const law_row *row,     \
+                               __attribute__((unused))                         \
+                               const bly_kind_info *kind)
 
 /* Go on only with kinds that have all these abilities. */
-#define needs(kind, abilities)                                                 \
-    do {                                                                       \
-        if ((abilities) & ~(kind)->can)                                        \
-            skip();                                                            \
+#define needs(kind, abilities)          \
+    do {                                \
+        if ((abilities) & ~(kind)->can) \
+            skip();                     \
     } while (0)
 
 /* Go on only with kinds whose "no" is certain. */
-#define needs_certain_no(kind)                                                 \
-    do {                                                                       \
-        needs(kind, BLY_CAN(HAS));                                             \
-        if ((kind)->traits & BLY_LIKELY_NO)                                    \
-            skip();                                                            \
+#define needs_certain_no(kind)              \
+    do {                                    \
+        needs(kind, BLY_CAN(HAS));          \
+        if ((kind)->traits & BLY_LIKELY_NO) \
+            skip();                         \
     } while (0)
 
 void law_add(law *l);
 int run_laws(const char *group, int argc, char **argv);
 
-/* spec_for() and filled() with the option of the row. */
+/* The same after n tests that are no laws. */
+int run_laws_and(const char *group, const struct CMUnitTest *tests, size_t n,
+                 int argc, char **argv);
+
+/* spec_for() and filled() with the option of the row; and a filter of this
+ * capacity that holds n keys. */
 bly_spec law_spec(const law_row *row, uint64_t items);
 bly_filter *law_filled(const law_row *row, uint64_t first, size_t n);
+bly_filter *law_part(const law_row *row, uint64_t capacity, uint64_t first,
+                     size_t n);
 
 #endif

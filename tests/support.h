@@ -29,15 +29,15 @@
 /* ------------------------------------------------------------ assertions */
 
 /* got is want but for a share of `rel` of it. */
-#define assert_near(got, want, rel)                                            \
+#define assert_near(got, want, rel) \
     assert_near_at(got, want, rel, #got, __FILE__, __LINE__)
 
 /* got lies from low to high, both included. NAN lies nowhere. */
-#define assert_between(got, low, high)                                         \
+#define assert_between(got, low, high) \
     assert_between_at(got, low, high, #got, __FILE__, __LINE__)
 
 /* The call returns this status; if not, bly_error() is printed. */
-#define assert_status(call, status)                                            \
+#define assert_status(call, status) \
     assert_status_at(call, status, #call, __FILE__, __LINE__)
 #define assert_ok(call) assert_status(call, BLY_OK)
 
@@ -73,8 +73,8 @@ typedef struct ledger {
     _Atomic long live;    /* blocks that are out */
     _Atomic int64_t held; /* bytes that are out */
     _Atomic int64_t peak;
-    _Atomic long wrong;   /* releases of another size */
-    long fail_at;         /* this allocation, from 0, gives NULL; -1: none */
+    _Atomic long wrong; /* releases of another size */
+    long fail_at;       /* this allocation, from 0, gives NULL; -1: none */
 } ledger;
 
 void ledger_open(ledger *l);
@@ -95,10 +95,16 @@ bool put_bytes(void *ctx, const void *bytes, size_t nbytes);
 /* f as bly_write() gives it; the caller frees .at with free(). */
 byte_array written(const bly_filter *f);
 
+/* f would be written as these bytes: it is, to the last hint, as it was. */
+void assert_same_bytes(const bly_filter *f, const byte_array *want);
+
 /* --------------------------------------------------------------- filters */
 
 #define LAW_SEED UINT64_C(0x5eedf00dcafe)
 #define LAW_FPR 0.01
+
+/* Keys from here on are in no filter. */
+#define ABSENT (UINT64_C(1) << 40)
 
 /* A filter of this kind for so many keys, at LAW_FPR, with LAW_SEED. */
 bly_spec spec_for(const bly_kind_info *kind, uint64_t items);
@@ -107,7 +113,8 @@ bly_spec spec_for(const bly_kind_info *kind, uint64_t items);
  * frees them. */
 uint64_t *hashes_for(const bly_spec *spec, uint64_t first, size_t n);
 
-/* What key number i is worth to kinds that store values. */
+/* Whether a builder of this kind wants values, and what a key is worth. */
+bool takes_values(const bly_kind_info *kind);
 uint64_t value_of(uint64_t key);
 
 /* A filter made from spec that holds n keys from `first` on; built where the
