@@ -289,6 +289,7 @@ bly_status bly_plan_end(bly_planned *p)
     p->set.fpr = p->kind->rate
                      ? fmin(1, p->kind->rate(&p->shape, n) + n * 0x1p-64)
                      : NAN;
+    p->set.fpr = p->kind->rate && n > 0 ? p->kind->rate(&p->shape, n) : NAN;
     return BLY_OK;
 }
 
@@ -341,7 +342,8 @@ bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
         .fpr = planned.set.fpr,
         .bits = bits,
         .bytes = planned.shape.nbytes,
-        .bits_per_key = (double)bits / (double)planned.set.items,
+        .bits_per_key =
+            planned.set.items ? (double)bits / (double)planned.set.items : NAN,
     };
     out->nfacts = bly_collect_facts(planned.kind, &planned.shape, &planned.want,
                                     NULL, out->facts);

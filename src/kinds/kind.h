@@ -206,7 +206,9 @@ typedef struct bly_kind {
     X(vicounting)    \
     X(spectral)      \
     X(cuckoo)        \
-    X(quotient)
+    X(quotient)      \
+    X(countmin)      \
+    X(spacecode)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
