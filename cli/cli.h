@@ -51,8 +51,8 @@ struct list {
 };
 
 /* A row of a command's option table; the table ends with a name of NULL. `to`
- * points to a variable of the type above. An argument called FILE or KIND is
- * completed as such. */
+ * points to a variable of the type above. An argument called KIND is completed
+ * with the kinds there are. */
 struct opt {
     const char *name; /* without the dashes */
     char letter;      /* 0: none */
@@ -220,7 +220,7 @@ int fail_library(void);
 bool is_past_capacity(const bly_stats *s);
 void warn_past_capacity(const char *path, const bly_stats *s);
 
-/* The kinds that have an ability, as "classic, blocked". The caller frees it;
+/* The kinds that have an ability, as "one, other". The caller frees it;
  * NULL if there is no memory. */
 char *kinds_that_can(uint32_t ability);
 

@@ -18,7 +18,7 @@ static struct {
     const char *key_file;
     uint64_t threads;
     bool nul, quiet, json;
-} args;
+} add_args;
 
 struct addition {
     struct job job;
@@ -74,7 +74,7 @@ static bool add_possible(const char *path, const bly_access *how, bool *share)
 
 static void add_report(const char *path, const struct addition *a)
 {
-    if (args.json) {
+    if (add_args.json) {
         struct json j = { .to = stdout };
         json_open(&j, '{');
         json_key(&j, "file");
@@ -85,11 +85,11 @@ static void add_report(const char *path, const struct addition *a)
         json_uint(&j, a->job.npicked);
         json_close(&j, '}');
         json_end(&j);
-    } else if (!args.quiet) {
+    } else if (!add_args.quiet) {
         printf("%s: %s added, %llu of them new\n", path,
                show_keys(a->job.nkeys), (unsigned long long)a->job.npicked);
     }
-    if (!args.quiet)
+    if (!add_args.quiet)
         warn_past_capacity(path, &a->stats);
 }
 
@@ -100,15 +100,14 @@ static int add_run(struct list *operands)
     const char *const path = operands->at[0];
     if (strcmp(path, "-") == 0)
         return fail("a filter is changed in its file; - has none");
-    if (operands->n > 1 && args.inputs.n)
+    if (operands->n > 1 && add_args.inputs.n)
         return fail("keys come from the command line or from --file, not both");
     bool ok;
-    bly_access how = { .secret = secret_read(args.key_file, &ok) };
+    bly_access how = { .secret = secret_read(add_args.key_file, &ok) };
     if (!ok || !add_possible(path, &how, &how.shared))
         return TROUBLE;
 
-    const unsigned nthreads =
-        args.threads ? (unsigned)args.threads : processors();
+    const unsigned nthreads = thread_count(add_args.threads);
     how.shared = how.shared && nthreads > 1;
     struct addition a = {
         .job = { .batch = add_batch, .nthreads = nthreads, .ctx = &a },
@@ -118,7 +117,7 @@ static int add_run(struct list *operands)
     if (operands->n > 1)
         input_keys(&a.in, operands->at + 1, operands->n - 1);
     else
-        input_files(&a.in, args.inputs.at, args.inputs.n, args.nul);
+        input_files(&a.in, add_args.inputs.at, add_args.inputs.n, add_args.nul);
     const bly_status st = bly_update(path, &how, add_all, &a);
     input_close(&a.in);
     if (st)
@@ -128,16 +127,16 @@ static int add_run(struct list *operands)
 }
 
 static const struct opt add_options[] = {
-    { "file", 'f', OPT_LIST, &args.inputs, "FILE",
+    { "file", 'f', OPT_LIST, &add_args.inputs, "FILE",
       "read keys from FILE; may be repeated; - is standard input" },
-    { "null", '0', OPT_FLAG, &args.nul, NULL,
+    { "null", '0', OPT_FLAG, &add_args.nul, NULL,
       "keys end at NUL bytes, not at newlines" },
-    { "key-file", 'K', OPT_TEXT, &args.key_file, "FILE",
+    { "key-file", 'K', OPT_TEXT, &add_args.key_file, "FILE",
       "the secret of a keyed filter" },
-    { "threads", 't', OPT_POSITIVE, &args.threads, "N",
+    { "threads", 't', OPT_POSITIVE, &add_args.threads, "N",
       "threads to use; all processors if not given" },
-    { "quiet", 'q', OPT_FLAG, &args.quiet, NULL, "say nothing" },
-    { "json", 0, OPT_FLAG, &args.json, NULL,
+    { "quiet", 'q', OPT_FLAG, &add_args.quiet, NULL, "say nothing" },
+    { "json", 0, OPT_FLAG, &add_args.json, NULL,
       "print {\"file\":..,\"keys\":..,\"new\":..}" },
     { 0 },
 };

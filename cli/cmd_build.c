@@ -17,7 +17,7 @@ static struct {
     const char *output, *key_file;
     uint64_t seed, threads;
     bool nul, quiet, json;
-} args;
+} build_args;
 
 static bly_status build_batch(struct job *job, const uint64_t *hashes, size_t n,
                               uint64_t *picked)
@@ -31,11 +31,11 @@ static void build_report(const struct job *job, const bly_stats *s)
 {
     const double bits_per_key =
         s->capacity ? (double)s->bits / (double)s->capacity : NAN;
-    if (args.json) {
+    if (build_args.json) {
         struct json j = { .to = stdout };
         json_open(&j, '{');
         json_key(&j, "file");
-        json_text(&j, args.output);
+        json_text(&j, build_args.output);
         json_key(&j, "kind");
         json_text(&j, s->kind);
         json_key(&j, "keys");
@@ -52,12 +52,12 @@ static void build_report(const struct job *job, const bly_stats *s)
         json_end(&j);
         return;
     }
-    FILE *const to = strcmp(args.output, "-") == 0 ? stderr : stdout;
+    FILE *const to = strcmp(build_args.output, "-") == 0 ? stderr : stdout;
     fprintf(
         to,
         "%s: %s read; %s filter for %llu different, %s, %.2f bits a key, %s "
         "false positives\n",
-        args.output, show_keys(job->nkeys), s->kind,
+        build_args.output, show_keys(job->nkeys), s->kind,
         (unsigned long long)s->capacity, show_bytes(s->bytes), bits_per_key,
         show_rate(s->fpr_at_capacity));
 }
@@ -67,7 +67,7 @@ static bly_filter *build_filter(bly_builder *b, struct job *job,
                                 const struct list *inputs, bool sized)
 {
     struct input in;
-    input_files(&in, inputs->at, inputs->n, args.nul);
+    input_files(&in, inputs->at, inputs->n, build_args.nul);
     const bly_status st = pipeline_run(job, &in);
     input_close(&in);
     if (st) {
@@ -80,7 +80,7 @@ static bly_filter *build_filter(bly_builder *b, struct job *job,
         return NULL;
     }
     bly_filter *f;
-    if (bly_builder_finish(b, (unsigned)args.threads, &f)) {
+    if (bly_builder_finish(b, job->nthreads, &f)) {
         fail_library();
         return NULL;
     }
@@ -89,18 +89,19 @@ static bly_filter *build_filter(bly_builder *b, struct job *job,
 
 static int build_run(struct list *operands)
 {
-    if (!args.output)
+    if (!build_args.output)
         return fail("-o FILE is missing: where to write the filter");
-    if (args.json && strcmp(args.output, "-") == 0)
+    if (build_args.json && strcmp(build_args.output, "-") == 0)
         return fail("--json and -o - would mix on standard output");
-    if (args.seed && args.key_file)
+    if (build_args.seed && build_args.key_file)
         return fail("--seed and --key-file exclude each other: the key takes "
                     "the place of the seed");
-    bly_spec spec = { .seed = args.seed };
+    bly_spec spec = { .seed = build_args.seed };
     bool ok;
-    if (!sizing_spec(&args.sizing, &spec) || !filter_can_save(args.output))
+    if (!sizing_spec(&build_args.sizing, &spec) ||
+        !filter_can_save(build_args.output))
         return TROUBLE;
-    spec.secret = secret_read(args.key_file, &ok);
+    spec.secret = secret_read(build_args.key_file, &ok);
     if (!ok)
         return TROUBLE;
 
@@ -110,7 +111,7 @@ static int build_run(struct list *operands)
     struct job job = {
         .hasher = bly_builder_hasher(b),
         .batch = build_batch,
-        .nthreads = (unsigned)args.threads,
+        .nthreads = thread_count(build_args.threads),
         .ctx = b,
     };
     const bool sized =
@@ -119,34 +120,34 @@ static int build_run(struct list *operands)
     bly_builder_free(b);
     if (!f)
         return TROUBLE;
-    int status = filter_save(f, args.output);
+    int status = filter_save(f, build_args.output);
     if (status == YES) {
         bly_stats s;
         bly_stat(f, &s);
-        if (args.json || !args.quiet)
+        if (build_args.json || !build_args.quiet)
             build_report(&job, &s);
-        if (!args.quiet)
-            warn_past_capacity(args.output, &s);
+        if (!build_args.quiet)
+            warn_past_capacity(build_args.output, &s);
     }
     bly_free(f);
     return status;
 }
 
 static const struct opt build_options[] = {
-    { "output", 'o', OPT_TEXT, &args.output, "FILE",
+    { "output", 'o', OPT_TEXT, &build_args.output, "FILE",
       "write the filter to FILE; - is standard output" },
-    SIZING_OPTIONS(args.sizing),
-    { "seed", 's', OPT_COUNT, &args.seed, "S",
+    SIZING_OPTIONS(build_args.sizing),
+    { "seed", 's', OPT_COUNT, &build_args.seed, "S",
       "seed of the hash; filters combine only if their seeds agree" },
-    { "key-file", 'K', OPT_TEXT, &args.key_file, "FILE",
+    { "key-file", 'K', OPT_TEXT, &build_args.key_file, "FILE",
       "make a keyed filter with the secret in FILE: 16 raw bytes or 32 "
       "hexadecimal digits" },
-    { "null", '0', OPT_FLAG, &args.nul, NULL,
+    { "null", '0', OPT_FLAG, &build_args.nul, NULL,
       "keys end at NUL bytes, not at newlines" },
-    { "threads", 't', OPT_POSITIVE, &args.threads, "N",
+    { "threads", 't', OPT_POSITIVE, &build_args.threads, "N",
       "threads to use; all processors if not given" },
-    { "quiet", 'q', OPT_FLAG, &args.quiet, NULL, "say nothing" },
-    { "json", 0, OPT_FLAG, &args.json, NULL, "print the result as JSON" },
+    { "quiet", 'q', OPT_FLAG, &build_args.quiet, NULL, "say nothing" },
+    { "json", 0, OPT_FLAG, &build_args.json, NULL, "print the result as JSON" },
     { 0 },
 };
 

@@ -7,7 +7,7 @@
 
 static struct {
     bool json;
-} args;
+} compare_args;
 
 static void compare_json(const bly_likeness *l)
 {
@@ -87,7 +87,7 @@ static int compare_run(struct list *operands)
     bly_free(b);
     if (status != YES)
         return status;
-    if (args.json)
+    if (compare_args.json)
         compare_json(&l);
     else
         compare_text(a_path, b_path, &l);
@@ -95,7 +95,8 @@ static int compare_run(struct list *operands)
 }
 
 static const struct opt compare_options[] = {
-    { "json", 0, OPT_FLAG, &args.json, NULL, "print the result as JSON" },
+    { "json", 0, OPT_FLAG, &compare_args.json, NULL,
+      "print the result as JSON" },
     { 0 },
 };
 

@@ -15,13 +15,13 @@ static struct {
     const char *key_file;
     uint64_t threads;
     bool invert, count, quiet, nul, json;
-} args;
+} has_args;
 
 static bly_status has_batch(struct job *job, const uint64_t *hashes, size_t n,
                             uint64_t *picked)
 {
     bly_has_hashes(job->ctx, hashes, n, picked);
-    if (args.invert) {
+    if (has_args.invert) {
         for (size_t i = 0; i < BLY_BITMAP_WORDS(n); i++)
             picked[i] = ~picked[i];
         if (n % 64)
@@ -34,7 +34,7 @@ static bly_status has_batch(struct job *job, const uint64_t *hashes, size_t n,
 static bly_filter *has_filter(const char *path)
 {
     bool ok;
-    const bly_access how = { .secret = secret_read(args.key_file, &ok) };
+    const bly_access how = { .secret = secret_read(has_args.key_file, &ok) };
     bly_filter *const f = ok ? filter_map(path, &how) : NULL;
     if (!f)
         return NULL;
@@ -55,12 +55,12 @@ static int has_run(struct list *operands)
 {
     if (operands->n == 0)
         return fail("which filter? right: bloomery has FILTER [KEY]...");
-    if (operands->n > 1 && args.inputs.n)
+    if (operands->n > 1 && has_args.inputs.n)
         return fail("keys come from the command line or from --file, not both");
     if (strcmp(operands->at[0], "-") == 0 && operands->n == 1) {
-        bool used = args.inputs.n == 0;
-        for (size_t i = 0; i < args.inputs.n; i++)
-            used |= strcmp(args.inputs.at[i], "-") == 0;
+        bool used = has_args.inputs.n == 0;
+        for (size_t i = 0; i < has_args.inputs.n; i++)
+            used |= strcmp(has_args.inputs.at[i], "-") == 0;
         if (used)
             return fail("standard input cannot be both the filter and the "
                         "keys; give the keys with -f");
@@ -69,58 +69,58 @@ static int has_run(struct list *operands)
     if (!f)
         return TROUBLE;
 
-    const bool counts = args.count || args.json;
+    const bool counts = has_args.count || has_args.json;
     struct job job = {
         .hasher = bly_hasher_of(f),
         .batch = has_batch,
-        .prints = !counts && !args.quiet,
-        .first_only = args.quiet,
-        .terminator = args.nul ? '\0' : '\n',
-        .nthreads = (unsigned)args.threads,
+        .prints = !counts && !has_args.quiet,
+        .first_only = has_args.quiet,
+        .terminator = has_args.nul ? '\0' : '\n',
+        .nthreads = thread_count(has_args.threads),
         .ctx = f,
     };
     struct input in;
     if (operands->n > 1)
         input_keys(&in, operands->at + 1, operands->n - 1);
     else
-        input_files(&in, args.inputs.at, args.inputs.n, args.nul);
+        input_files(&in, has_args.inputs.at, has_args.inputs.n, has_args.nul);
     const bly_status st = pipeline_run(&job, &in);
     input_close(&in);
     bly_free(f);
     if (st)
         return fail("%s", job.error);
 
-    if (args.json && !args.quiet) {
+    if (has_args.json && !has_args.quiet) {
         struct json j = { .to = stdout };
         json_open(&j, '{');
         json_key(&j, "asked");
         json_uint(&j, job.nkeys);
         json_key(&j, "maybe");
-        json_uint(&j, args.invert ? job.nkeys - job.npicked : job.npicked);
+        json_uint(&j, has_args.invert ? job.nkeys - job.npicked : job.npicked);
         json_close(&j, '}');
         json_end(&j);
-    } else if (counts && !args.quiet) {
+    } else if (counts && !has_args.quiet) {
         printf("%llu\n", (unsigned long long)job.npicked);
     }
     return job.npicked ? YES : NO;
 }
 
 static const struct opt has_options[] = {
-    { "invert", 'v', OPT_FLAG, &args.invert, NULL,
+    { "invert", 'v', OPT_FLAG, &has_args.invert, NULL,
       "print the keys that are certainly not in it" },
-    { "count", 'c', OPT_FLAG, &args.count, NULL,
+    { "count", 'c', OPT_FLAG, &has_args.count, NULL,
       "print only how many keys would be printed" },
-    { "quiet", 'q', OPT_FLAG, &args.quiet, NULL,
+    { "quiet", 'q', OPT_FLAG, &has_args.quiet, NULL,
       "print nothing, and stop at the first key that would be printed" },
-    { "file", 'f', OPT_LIST, &args.inputs, "FILE",
+    { "file", 'f', OPT_LIST, &has_args.inputs, "FILE",
       "read keys from FILE; may be repeated; - is standard input" },
-    { "null", '0', OPT_FLAG, &args.nul, NULL,
+    { "null", '0', OPT_FLAG, &has_args.nul, NULL,
       "keys end at NUL bytes, not at newlines, when read and when printed" },
-    { "key-file", 'K', OPT_TEXT, &args.key_file, "FILE",
+    { "key-file", 'K', OPT_TEXT, &has_args.key_file, "FILE",
       "the secret of a keyed filter" },
-    { "threads", 't', OPT_POSITIVE, &args.threads, "N",
+    { "threads", 't', OPT_POSITIVE, &has_args.threads, "N",
       "threads to use; all processors if not given" },
-    { "json", 0, OPT_FLAG, &args.json, NULL,
+    { "json", 0, OPT_FLAG, &has_args.json, NULL,
       "print {\"asked\":N,\"maybe\":M} and no keys" },
     { 0 },
 };

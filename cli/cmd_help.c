@@ -9,18 +9,18 @@
 static struct {
     bool man, list;
     const char *completion;
-} args;
+} help_args;
 
 static int help_run(struct list *operands)
 {
-    if (args.completion) {
-        if (strcmp(args.completion, "bash") != 0)
+    if (help_args.completion) {
+        if (strcmp(help_args.completion, "bash") != 0)
             return fail("--completion '%s': there is a script for bash only",
-                        args.completion);
+                        help_args.completion);
         completion_bash();
         return YES;
     }
-    if (args.list) {
+    if (help_args.list) {
         for (size_t i = 0; command_at(i); i++)
             puts(command_at(i)->name);
         return YES;
@@ -28,7 +28,7 @@ static int help_run(struct list *operands)
     if (operands->n > 1)
         return fail("one command at a time, not '%s'", operands->at[1]);
     if (operands->n == 0) {
-        if (args.man)
+        if (help_args.man)
             man_overview();
         else
             help_overview(stdout);
@@ -37,7 +37,7 @@ static int help_run(struct list *operands)
     const struct command *const c = command_named(operands->at[0]);
     if (!c)
         return fail_command(operands->at[0]);
-    if (args.man)
+    if (help_args.man)
         man_command(c);
     else
         help_command(c);
@@ -45,11 +45,11 @@ static int help_run(struct list *operands)
 }
 
 static const struct opt help_options[] = {
-    { "man", 0, OPT_FLAG, &args.man, NULL,
+    { "man", 0, OPT_FLAG, &help_args.man, NULL,
       "print a manual page in roff instead" },
-    { "list", 0, OPT_FLAG, &args.list, NULL,
+    { "list", 0, OPT_FLAG, &help_args.list, NULL,
       "print the names of all commands, one a line" },
-    { "completion", 0, OPT_TEXT, &args.completion, "SHELL",
+    { "completion", 0, OPT_TEXT, &help_args.completion, "SHELL",
       "print a completion script; SHELL is bash" },
     { 0 },
 };

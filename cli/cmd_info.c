@@ -11,7 +11,7 @@
 
 static struct {
     bool json;
-} args;
+} info_args;
 
 static const char *hash_name(uint32_t id)
 {
@@ -121,9 +121,9 @@ static int info_file(const char *path, bool follows)
     int status = YES;
     if (!intact)
         status = fail("%s: %s", path, bly_error());
-    if (follows && !args.json)
+    if (follows && !info_args.json)
         putchar('\n');
-    if (args.json)
+    if (info_args.json)
         info_json(path, &s, nfile, intact);
     else
         info_text(path, &s, nfile, intact);
@@ -146,7 +146,7 @@ static int info_run(struct list *operands)
 }
 
 static const struct opt info_options[] = {
-    { "json", 0, OPT_FLAG, &args.json, NULL,
+    { "json", 0, OPT_FLAG, &info_args.json, NULL,
       "print one JSON object a filter, each on its line" },
     { 0 },
 };

@@ -6,20 +6,21 @@
 static struct {
     const char *output;
     bool quiet, json;
-} args;
+} intersect_args;
 
 static int intersect_run(struct list *operands)
 {
-    return combine(args.output, operands, args.quiet, args.json,
-                   BLY_CAN(INTERSECT), bly_intersect);
+    return combine(intersect_args.output, operands, intersect_args.quiet,
+                   intersect_args.json, BLY_CAN(INTERSECT), bly_intersect);
 }
 
 static const struct opt intersect_options[] = {
-    { "output", 'o', OPT_TEXT, &args.output, "FILE",
+    { "output", 'o', OPT_TEXT, &intersect_args.output, "FILE",
       "write the result to FILE, which may be one of the inputs; - is standard "
       "output" },
-    { "quiet", 'q', OPT_FLAG, &args.quiet, NULL, "say nothing" },
-    { "json", 0, OPT_FLAG, &args.json, NULL, "print the result as JSON" },
+    { "quiet", 'q', OPT_FLAG, &intersect_args.quiet, NULL, "say nothing" },
+    { "json", 0, OPT_FLAG, &intersect_args.json, NULL,
+      "print the result as JSON" },
     { 0 },
 };
 

@@ -9,7 +9,7 @@
 
 static struct {
     bool json;
-} args;
+} kinds_args;
 
 static const char *type_name(bly_param_type type)
 {
@@ -163,14 +163,14 @@ static int kinds_run(struct list *operands)
         if (!kind_exists(operands->at[i]))
             return TROUBLE;
     struct json j = { .to = stdout };
-    if (args.json)
+    if (kinds_args.json)
         json_open(&j, '[');
     bly_kind_info kind;
     bool any = false;
     for (size_t i = 0; bly_kind_at(i, &kind); i++) {
         if (!is_wanted(&kind, operands))
             continue;
-        if (args.json) {
+        if (kinds_args.json) {
             kind_json(&j, &kind);
         } else if (operands->n) {
             if (any)
@@ -181,7 +181,7 @@ static int kinds_run(struct list *operands)
         }
         any = true;
     }
-    if (args.json) {
+    if (kinds_args.json) {
         json_close(&j, ']');
         json_end(&j);
     } else if (!operands->n) {
@@ -191,7 +191,8 @@ static int kinds_run(struct list *operands)
 }
 
 static const struct opt kinds_options[] = {
-    { "json", 0, OPT_FLAG, &args.json, NULL, "print an array of JSON objects" },
+    { "json", 0, OPT_FLAG, &kinds_args.json, NULL,
+      "print an array of JSON objects" },
     { 0 },
 };
 

@@ -6,20 +6,20 @@
 static struct {
     const char *output;
     bool quiet, json;
-} args;
+} merge_args;
 
 static int merge_run(struct list *operands)
 {
-    return combine(args.output, operands, args.quiet, args.json, BLY_CAN(MERGE),
-                   bly_merge);
+    return combine(merge_args.output, operands, merge_args.quiet,
+                   merge_args.json, BLY_CAN(MERGE), bly_merge);
 }
 
 static const struct opt merge_options[] = {
-    { "output", 'o', OPT_TEXT, &args.output, "FILE",
+    { "output", 'o', OPT_TEXT, &merge_args.output, "FILE",
       "write the result to FILE, which may be one of the inputs; - is standard "
       "output" },
-    { "quiet", 'q', OPT_FLAG, &args.quiet, NULL, "say nothing" },
-    { "json", 0, OPT_FLAG, &args.json, NULL, "print the result as JSON" },
+    { "quiet", 'q', OPT_FLAG, &merge_args.quiet, NULL, "say nothing" },
+    { "json", 0, OPT_FLAG, &merge_args.json, NULL, "print the result as JSON" },
     { 0 },
 };
 

@@ -18,7 +18,7 @@ static struct {
     struct sizing sizing;
     const char *plot;
     bool json;
-} args;
+} plan_args;
 
 /* What the library says of a kind. */
 struct plan_row {
@@ -44,7 +44,8 @@ static double lower_bound(double rate)
 
 /* ---------------------------------------------------------------- people */
 
-/* Settings: "k = 7, layout = shared, ..."; the caller frees it. */
+/* Settings: "k = 7, layout = shared, ..." and what else is a whole number; the
+ * rest is for the page of one kind. The caller frees it. */
 static char *settings_text(const bly_prediction *p)
 {
     char *text = NULL;
@@ -52,9 +53,15 @@ static char *settings_text(const bly_prediction *p)
     FILE *const to = open_memstream(&text, &n);
     if (!to)
         return NULL;
-    for (size_t i = 0; i < p->nfacts; i++)
-        fprintf(to, "%s%s%c=%c%s", i ? ", " : "", p->facts[i].name, HARD_BLANK,
-                HARD_BLANK, show_fact(&p->facts[i]));
+    const char *between = "";
+    for (size_t i = 0; i < p->nfacts; i++) {
+        const bly_fact *fact = &p->facts[i];
+        if (!fact->param && fact->type != BLY_UINT)
+            continue;
+        fprintf(to, "%s%s%c=%c%s", between, fact->name, HARD_BLANK, HARD_BLANK,
+                show_fact(fact));
+        between = ", ";
+    }
     fclose(to);
     return text;
 }
@@ -224,11 +231,11 @@ static int plan_plot(const bly_spec *spec, const struct plan_row *rows,
         .series = series,
         .nseries = n + 1,
     };
-    const bool saved = plot_save(&plot, args.plot);
+    const bool saved = plot_save(&plot, plan_args.plot);
     const int error = errno;
     free(series);
     free(points);
-    return saved ? YES : fail_path(args.plot, error);
+    return saved ? YES : fail_path(plan_args.plot, error);
 }
 
 static int plan_run(struct list *operands)
@@ -237,12 +244,12 @@ static int plan_run(struct list *operands)
         return fail("'%s' is not understood; sizes are options, as in --items "
                     "%s",
                     operands->at[0], operands->at[0]);
-    if (args.json && args.plot && strcmp(args.plot, "-") == 0)
+    if (plan_args.json && plan_args.plot && strcmp(plan_args.plot, "-") == 0)
         return fail("--json and --plot - would mix on standard output");
     bly_spec spec = { 0 };
-    if (!sizing_spec(&args.sizing, &spec))
+    if (!sizing_spec(&plan_args.sizing, &spec))
         return TROUBLE;
-    if (!spec.items && !spec.bits && !(spec.fpr > 0) && args.plot)
+    if (!spec.items && !spec.bits && !(spec.fpr > 0) && plan_args.plot)
         spec.items = 1000000;
     if (!spec.kind && !spec.items && !(spec.bits && spec.fpr > 0))
         return fail("give --items, or two of --items, --fpr and --memory");
@@ -270,29 +277,32 @@ static int plan_run(struct list *operands)
     if (spec.items && !spec.bits && !(spec.fpr > 0))
         spec.fpr = 0.01;
 
+    /* The picture first: if it cannot be written, nothing is printed. */
     int status = YES;
     if (!nplanned)
         status = fail("%s", rows[0].reason);
-    else if (args.json)
+    else if (plan_args.plot)
+        status = plan_plot(&spec, rows, n);
+    if (status != YES)
+        ;
+    else if (plan_args.json)
         plan_json(&spec, rows, n);
-    else if (args.plot && strcmp(args.plot, "-") == 0)
+    else if (plan_args.plot && strcmp(plan_args.plot, "-") == 0)
         ; /* the picture alone */
     else if (spec.kind)
         plan_page(&rows[0].plan);
     else
         plan_table(&spec, rows, n);
-    if (status == YES && args.plot)
-        status = plan_plot(&spec, rows, n);
     free(rows);
     return status;
 }
 
 static const struct opt plan_options[] = {
-    SIZING_OPTIONS(args.sizing),
-    { "plot", 0, OPT_TEXT, &args.plot, "FILE.svg",
+    SIZING_OPTIONS(plan_args.sizing),
+    { "plot", 0, OPT_TEXT, &plan_args.plot, "FILE.svg",
       "draw bits a key against the rate, for every kind; - is standard "
       "output" },
-    { "json", 0, OPT_FLAG, &args.json, NULL, "print the result as JSON" },
+    { "json", 0, OPT_FLAG, &plan_args.json, NULL, "print the result as JSON" },
     { 0 },
 };
 

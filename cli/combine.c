@@ -58,7 +58,7 @@ static bly_status combine_into(bly_filter *f, void *ctx)
 }
 
 /* The input that is the file output; n if none is. */
-static size_t same_file(const char *output, const struct list *inputs)
+static size_t input_that_is(const char *output, const struct list *inputs)
 {
     struct stat out, in;
     if (strcmp(output, "-") == 0 || stat(output, &out) != 0)
@@ -114,7 +114,7 @@ int combine(const char *output, const struct list *inputs, bool quiet,
     if (!filter_can_save(output))
         return TROUBLE;
     struct combination c = { .inputs = inputs, .ability = ability, .op = op };
-    c.base = same_file(output, inputs);
+    c.base = input_that_is(output, inputs);
     const bly_access blind = { .blind = true };
     if (c.base < inputs->n) {
         if (bly_update(output, &blind, combine_into, &c))

@@ -5,7 +5,7 @@
  * plain: a paragraph is a line, an empty line stands between two. The roff
  * writer escapes what roff would read as its own.
  */
-#include <stdlib.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "cli/help.h"
@@ -69,8 +69,9 @@ void help_overview(FILE *to)
         fprintf(to, "  %-10s %s\n", command_at(i)->name,
                 command_at(i)->summary);
     for (size_t i = 0; i < NCONVENTIONS; i++) {
-        fputc('\n', to);
-        print_wrapped(to, conventions[i].text, 0, 0);
+        const int at = fprintf(to, "\n%c%s. ", toupper(conventions[i].title[0]),
+                               conventions[i].title + 1);
+        print_wrapped(to, conventions[i].text, at - 1, 0);
         fputc('\n', to);
     }
     fputs("\nMore on a command: bloomery COMMAND --help\n", to);
@@ -143,11 +144,16 @@ static void roff_text(const char *text)
     putchar('\n');
 }
 
+static void put_upper(const char *text)
+{
+    for (const char *s = text; *s; s++)
+        putchar(toupper((unsigned char)*s));
+}
+
 static void roff_head(const char *title)
 {
     fputs(".TH ", stdout);
-    for (const char *s = title; *s; s++)
-        putchar(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
+    put_upper(title);
     printf(" 1 \"\" \"bloomery %s\" \"User Commands\"\n", bly_version());
 }
 
@@ -155,8 +161,7 @@ static void roff_conventions(void)
 {
     for (size_t i = 0; i < NCONVENTIONS; i++) {
         fputs(".SH ", stdout);
-        for (const char *s = conventions[i].title; *s; s++)
-            putchar(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
+        put_upper(conventions[i].title);
         putchar('\n');
         roff_text(conventions[i].text);
     }
@@ -232,40 +237,22 @@ void man_command(const struct command *c)
 
 /* ------------------------------------------------------------ completion */
 
-static bool names_file(const struct opt *o)
+/* "build:--kind|build:-k" for every option that takes a kind. */
+static void completion_kinds(void)
 {
-    return o->arg && strstr(o->arg, "FILE");
-}
-
-/* "build:-o|build:--output" for every option that accept() takes; false if
- * there was none. */
-static bool completion_pattern(bool (*accept)(const struct opt *o))
-{
-    bool any = false;
+    const char *bar = "    ";
     for (size_t i = 0; command_at(i); i++) {
         const char *const name = command_at(i)->name;
         for (const struct opt *o = command_at(i)->options; o->name; o++) {
-            if (!accept(o))
+            if (!o->arg || strcmp(o->arg, "KIND") != 0)
                 continue;
-            printf("%s%s:--%s", any ? "|" : "    ", name, o->name);
-            any = true;
+            printf("%s%s:--%s", bar, name, o->name);
+            bar = "|";
             if (o->letter)
                 printf("|%s:-%c", name, o->letter);
         }
     }
-    if (any)
-        fputs(")\n        ", stdout);
-    return any;
-}
-
-static bool names_kind(const struct opt *o)
-{
-    return o->arg && strcmp(o->arg, "KIND") == 0;
-}
-
-static bool names_other(const struct opt *o)
-{
-    return o->arg && !names_kind(o) && !names_file(o);
+    fputs(")\n", stdout);
 }
 
 void completion_bash(void)
@@ -293,14 +280,10 @@ void completion_bash(void)
           "    fi\n"
           "    case $cmd:$prev in\n",
           stdout);
-    if (completion_pattern(names_kind))
-        fputs("COMPREPLY=($(compgen -W \"$kinds\" -- \"$cur\"))\n"
-              "        return ;;\n",
-              stdout);
-    if (completion_pattern(names_file))
-        fputs("return ;; # file names, readline's own\n", stdout);
-    if (completion_pattern(names_other))
-        fputs("return ;;\n", stdout);
+    completion_kinds();
+    fputs("        COMPREPLY=($(compgen -W \"$kinds\" -- \"$cur\"))\n"
+          "        return ;;\n",
+          stdout);
     fputs("    esac\n"
           "    case $cmd in\n",
           stdout);
@@ -318,7 +301,7 @@ void completion_bash(void)
           "        COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
           "    elif [[ $cmd == kinds ]]; then\n"
           "        COMPREPLY=($(compgen -W \"$kinds\" -- \"$cur\"))\n"
-          "    fi\n"
+          "    fi # else file names, which are readline's own\n"
           "}\n"
           "complete -o bashdefault -o default -F _bloomery bloomery\n",
           stdout);

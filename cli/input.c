@@ -44,7 +44,8 @@ void input_files(struct input *in, const char *const *names, size_t n, bool nul)
     static const char *const standard_input[] = { "-" };
     *in = (struct input){ .names = n ? names : standard_input,
                           .nnames = n ? n : 1,
-                          .separator = nul ? '\0' : '\n' };
+                          .separator = nul ? '\0' : '\n',
+                          .stop_fd = -1 };
     for (size_t i = 0; i < in->nnames; i++) {
         struct stat st;
         const int rc = strcmp(in->names[i], "-") == 0 ? fstat(STDIN_FILENO, &st)
@@ -59,9 +60,11 @@ void input_files(struct input *in, const char *const *names, size_t n, bool nul)
 
 void input_keys(struct input *in, const char *const *names, size_t n)
 {
-    *in = (struct input){
-        .names = names, .nnames = n, .separator = '\0', .are_keys = true
-    };
+    *in = (struct input){ .names = names,
+                          .nnames = n,
+                          .separator = '\0',
+                          .stop_fd = -1,
+                          .are_keys = true };
 }
 
 void input_close(struct input *in)
@@ -120,7 +123,7 @@ static ptrdiff_t fill(struct input *in, struct block *b, bool *file_ended)
         if (in->next == in->nnames)
             return 0;
         const char *const name = in->names[in->next];
-        in->source = source_open(name);
+        in->source = source_open(name, in->stop_fd);
         if (!in->source) {
             input_fail(in, name, strerror(errno));
             return -1;

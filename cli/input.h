@@ -30,6 +30,7 @@ struct input {
     uint64_t bytes_done; /* read so far, before decompression */
     uint64_t bytes_all;  /* of all files; 0: not known */
     char error[512];     /* what went wrong, once something has */
+    int stop_fd;         /* readable: end the input; -1: none */
 
     const char *const *names;
     size_t nnames;

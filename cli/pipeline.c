@@ -19,11 +19,14 @@
  * A further worker is made only when a block came full: a few keys need no
  * threads.
  */
-#define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* sched_getaffinity, pipe2 */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cutter.h"
 #include "cli/pipeline.h"
@@ -43,6 +46,7 @@ struct run {
     _Atomic uint64_t nkeys;
     struct worker **workers;
     unsigned nworkers;
+    int wake[2]; /* a pipe that tells the reader to stop; -1: none */
 };
 
 struct worker {
@@ -55,13 +59,19 @@ struct worker {
     uint64_t picked[BLY_BITMAP_WORDS(BATCH)];
 };
 
-unsigned processors(void)
+#define MAX_WORKERS 1024
+
+unsigned thread_count(uint64_t asked)
 {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    const int n = CPU_COUNT(&set);
-    return n > 0 ? (unsigned)n : 1;
+    long n = 0;
+    if (asked)
+        return asked < MAX_WORKERS ? (unsigned)asked : MAX_WORKERS;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        n = CPU_COUNT(&set);
+    else /* more processors than a set has places */
+        n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n < MAX_WORKERS ? (unsigned)n : MAX_WORKERS;
 }
 
 /* Stop every worker; the first reason given is the one that is told. */
@@ -75,6 +85,9 @@ static void stop_run(struct run *r, bly_status status, const char *why)
     atomic_store(&r->stop, true);
     pthread_cond_broadcast(&r->turned);
     pthread_mutex_unlock(&r->writing);
+    /* Another worker may wait for input that never comes. */
+    while (r->wake[1] >= 0 && write(r->wake[1], "", 1) < 0 && errno == EINTR)
+        ;
 }
 
 /* Move the picked keys of a batch to *to, separators included. */
@@ -171,7 +184,7 @@ static bool write_in_turn(struct worker *w, uint64_t number)
     return true;
 }
 
-static void *work_on(void *arg);
+static void *worker_main(void *arg);
 
 /* One worker more, if that is possible; if not, those there are must do. */
 static void add_worker(struct run *r)
@@ -181,13 +194,13 @@ static void add_worker(struct run *r)
         return;
     w->run = r;
     r->workers[r->nworkers] = w;
-    if (pthread_create(&w->thread, NULL, work_on, w) != 0)
+    if (pthread_create(&w->thread, NULL, worker_main, w) != 0)
         free(w);
     else
         r->nworkers++;
 }
 
-static void *work_on(void *arg)
+static void *worker_main(void *arg)
 {
     struct worker *const w = arg;
     struct run *const r = w->run;
@@ -209,9 +222,7 @@ static void *work_on(void *arg)
 
 bly_status pipeline_run(struct job *job, struct input *in)
 {
-    struct run r = { .job = job, .in = in };
-    if (!job->nthreads)
-        job->nthreads = processors();
+    struct run r = { .job = job, .in = in, .wake = { -1, -1 } };
     struct worker *const own = calloc(1, sizeof *own);
     r.workers = calloc(job->nthreads, sizeof(struct worker *));
     if (!own || !r.workers) {
@@ -226,8 +237,10 @@ bly_status pipeline_run(struct job *job, struct input *in)
     own->run = &r;
     r.workers[0] = own;
     r.nworkers = 1;
+    if (job->nthreads > 1 && pipe2(r.wake, O_CLOEXEC | O_NONBLOCK) == 0)
+        in->stop_fd = r.wake[0];
     progress_start(job->prints);
-    work_on(own);
+    worker_main(own);
 
     /* Workers may still make workers; one that is made is counted before its
      * maker ends. */
@@ -246,6 +259,9 @@ bly_status pipeline_run(struct job *job, struct input *in)
     }
     progress_clear();
     free(r.workers);
+    for (int i = 0; i < 2; i++)
+        if (r.wake[i] >= 0)
+            close(r.wake[i]);
     pthread_cond_destroy(&r.turned);
     pthread_mutex_destroy(&r.writing);
     pthread_mutex_destroy(&r.reading);

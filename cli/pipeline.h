@@ -20,10 +20,10 @@ struct job {
      * Called by several threads at once. */
     bly_status (*batch)(struct job *job, const uint64_t *hashes, size_t n,
                         uint64_t *picked);
-    bool prints;     /* write the picked keys to standard output */
-    bool first_only; /* stop at the first picked key */
-    char terminator; /* what ends a printed key */
-    unsigned nthreads;
+    bool prints;       /* write the picked keys to standard output */
+    bool first_only;   /* stop at the first picked key */
+    char terminator;   /* what ends a printed key */
+    unsigned nthreads; /* see thread_count() */
     void *ctx;
 
     uint64_t nkeys;   /* results: keys worked on */
@@ -35,7 +35,8 @@ struct job {
  * thread means: no other is made. */
 bly_status pipeline_run(struct job *job, struct input *in);
 
-/* The number of processors this process may use. */
-unsigned processors(void);
+/* As many threads as were asked for, within reason; 0 asks for as many as this
+ * process has processors. */
+unsigned thread_count(uint64_t asked);
 
 #endif

@@ -21,13 +21,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HUGE_VALUE 1e300  /* larger is drawn as this: no sum overflows */
-#define SMALL_SPAN 1e-290 /* and no step underflows */
+/* Farther out is drawn here, and nothing narrower is, so that no sum overflows
+ * and no step underflows. */
+#define HUGE_VALUE 1e300
+#define SMALL_SPAN 1e-290
 
 /* ----------------------------------------------------------------- numbers */
 
 #define MINUS "\xe2\x88\x92"
 #define TIMES "\xc3\x97"
+#define INFINITE "\xe2\x88\x9e"
 /* The digits of v, at most sig of them, and its decimal exponent:
  * 0.0125 gives "125" and -2. The locale's decimal point is skipped, whatever
  * it is. Zero gives "0". */
@@ -101,6 +104,10 @@ void axis_value_text(char *out, enum plot_format format, double v, double like,
     char digits[20];
     int e;
 
+    if (!isfinite(v)) { /* an error without end, in a tooltip */
+        strcpy(out, isnan(v) ? "?" : v < 0 ? MINUS INFINITE : INFINITE);
+        return;
+    }
     switch (format) {
     case PLOT_SI:
         e = (int)floor(split(like, sig, digits) / 3.0);
@@ -141,7 +148,9 @@ double axis_coordinate(const struct plot_axis *a, double v)
 {
     if (!isfinite(v) || (axis_is_log(a) && v <= 0))
         return NAN;
-    return axis_is_log(a) ? log10(v) : fmax(-HUGE_VALUE, fmin(HUGE_VALUE, v));
+    if (axis_is_log(a))
+        return log10(fmax(1 / HUGE_VALUE, fmin(HUGE_VALUE, v)));
+    return fmax(-HUGE_VALUE, fmin(HUGE_VALUE, v));
 }
 
 /* The ends that the caller fixed, as coordinates; NAN where automatic. */

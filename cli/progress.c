@@ -8,6 +8,7 @@
  * The share is that of the bytes of the input files, where all have a size.
  */
 #define _GNU_SOURCE
+#include <math.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,7 +53,7 @@ void progress_at(uint64_t nkeys, uint64_t done, uint64_t total)
     if (total && done <= total && done) {
         const double share = (double)done / (double)total;
         fprintf(stderr, ", %.0f %%, %.0f s left", share * 100,
-                spent * (1 - share) / share);
+                ceil(spent * (1 - share) / share));
     }
     fflush(stderr);
 }

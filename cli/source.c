@@ -15,9 +15,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <zlib.h>
@@ -32,6 +34,7 @@ enum coding { CODING_UNKNOWN, CODING_PLAIN, CODING_GZIP, CODING_ZSTD };
 
 struct source {
     int fd;
+    int stop_fd; /* -1: none, or the file never waits */
     enum coding coding;
     uint64_t done;
     char error[128];
@@ -43,7 +46,7 @@ struct source {
     ZSTD_DStream *zstd;
 };
 
-struct source *source_open(const char *name)
+struct source *source_open(const char *name, int stop_fd)
 {
     struct source *const s = calloc(1, sizeof *s);
     if (!s || !(s->in = malloc(PACKED_BYTES))) {
@@ -60,9 +63,10 @@ struct source *source_open(const char *name)
         errno = error;
         return NULL;
     }
-#ifdef POSIX_FADV_SEQUENTIAL
+    struct stat st;
+    const bool waits = fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode);
+    s->stop_fd = waits ? stop_fd : -1;
     posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-#endif
     return s;
 }
 
@@ -98,9 +102,17 @@ static ptrdiff_t source_fail(struct source *s, const char *error)
 static ptrdiff_t read_some(struct source *s, void *buf, size_t n)
 {
     ssize_t got;
-    do
+    do {
+        if (s->stop_fd >= 0) {
+            struct pollfd fds[2] = { { .fd = s->fd, .events = POLLIN },
+                                     { .fd = s->stop_fd, .events = POLLIN } };
+            if (poll(fds, 2, -1) > 0 && fds[1].revents) {
+                s->at_end = true;
+                return 0;
+            }
+        }
         got = read(s->fd, buf, n);
-    while (got < 0 && errno == EINTR);
+    } while (got < 0 && errno == EINTR);
     if (got < 0)
         return source_fail(s, strerror(errno));
     s->done += (uint64_t)got;

@@ -10,8 +10,9 @@
 
 struct source;
 
-/* Open a file, "-" being standard input. NULL with errno. */
-struct source *source_open(const char *name);
+/* Open a file, "-" being standard input. NULL with errno. stop_fd, unless -1,
+ * ends a pipe or a terminal when it becomes readable. */
+struct source *source_open(const char *name, int stop_fd);
 
 /* Up to n bytes into buf: the number, 0 at the end, -1 when something is wrong
  * (source_error() says what). Does not wait for more than there is. */

@@ -77,8 +77,15 @@ typedef struct law {
 void law_add(law *l);
 int run_laws(const char *group, int argc, char **argv);
 
-/* spec_for() and filled() with the option of the row. */
+/* The same after n tests that are no laws. */
+int run_laws_and(const char *group, const struct CMUnitTest *tests, size_t n,
+                 int argc, char **argv);
+
+/* spec_for() and filled() with the option of the row; and a filter of this
+ * capacity that holds n keys. */
 bly_spec law_spec(const law_row *row, uint64_t items);
 bly_filter *law_filled(const law_row *row, uint64_t first, size_t n);
+bly_filter *law_part(const law_row *row, uint64_t capacity, uint64_t first,
+                     size_t n);
 
 #endif

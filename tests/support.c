@@ -167,6 +167,14 @@ byte_array written(const bly_filter *f)
     return a;
 }
 
+void assert_same_bytes(const bly_filter *f, const byte_array *want)
+{
+    byte_array now = written(f);
+    assert_int_equal(now.n, want->n);
+    assert_memory_equal(now.at, want->at, now.n);
+    free(now.at);
+}
+
 /* --------------------------------------------------------------- filters */
 
 bly_spec spec_for(const bly_kind_info *kind, uint64_t items)
@@ -190,6 +198,11 @@ uint64_t *hashes_for(const bly_spec *spec, uint64_t first, size_t n)
         bly_hash_ints(&hasher, &key, 1, &h[i]);
     }
     return h;
+}
+
+bool takes_values(const bly_kind_info *kind)
+{
+    return (kind->can & BLY_CAN(BUILD)) && (kind->can & BLY_CAN(GET));
 }
 
 /* One bit, which every kind that stores values can hold. */
@@ -223,7 +236,7 @@ bly_filter *filled_from(const bly_spec *spec, uint64_t first, size_t n)
         assert_int_equal(ndone, n);
     } else {
         uint64_t *values = NULL;
-        if (kind.can & BLY_CAN(GET)) {
+        if (takes_values(&kind)) {
             values = malloc((n + 1) * sizeof *values);
             assert_non_null(values);
             for (size_t i = 0; i < n; i++)
@@ -283,6 +296,13 @@ bly_filter *law_filled(const law_row *row, uint64_t first, size_t n)
     return filled_from(&spec, first, n);
 }
 
+bly_filter *law_part(const law_row *row, uint64_t capacity, uint64_t first,
+                     size_t n)
+{
+    const bly_spec spec = law_spec(row, capacity);
+    return filled_from(&spec, first, n);
+}
+
 #define MAX_ROWS 256
 static law_row rows[MAX_ROWS];
 static size_t nrows;
@@ -320,19 +340,22 @@ static void rows_from_table(void)
     }
 }
 
-int run_laws(const char *group, int argc, char **argv)
+int run_laws_and(const char *group, const struct CMUnitTest *more, size_t nmore,
+                 int argc, char **argv)
 {
     rows_from_table();
-    struct CMUnitTest *tests = calloc(nlaws * nrows, sizeof *tests);
+    struct CMUnitTest *tests = calloc(nmore + nlaws * nrows, sizeof *tests);
     char(*names)[160] = calloc(nlaws * nrows, sizeof *names);
     if (!tests || !names)
         abort();
     size_t n = 0;
+    for (; n < nmore; n++)
+        tests[n] = more[n];
     for (const law *l = first_law; l; l = l->next) {
         for (size_t i = 0; i < nrows; i++, n++) {
-            snprintf(names[n], sizeof names[n], "%s/%s", l->name,
-                     rows[i].name);
-            tests[n] = (struct CMUnitTest){ .name = names[n],
+            char *name = names[n - nmore];
+            snprintf(name, sizeof names[0], "%s/%s", l->name, rows[i].name);
+            tests[n] = (struct CMUnitTest){ .name = name,
                                             .test_func = l->run,
                                             .initial_state = &rows[i] };
         }
@@ -343,4 +366,9 @@ int run_laws(const char *group, int argc, char **argv)
     free(tests);
     free(names);
     return failed != 0;
+}
+
+int run_laws(const char *group, int argc, char **argv)
+{
+    return run_laws_and(group, NULL, 0, argc, argv);
 }

@@ -95,10 +95,16 @@ bool put_bytes(void *ctx, const void *bytes, size_t nbytes);
 /* f as bly_write() gives it; the caller frees .at with free(). */
 byte_array written(const bly_filter *f);
 
+/* f would be written as these bytes: it is, to the last hint, as it was. */
+void assert_same_bytes(const bly_filter *f, const byte_array *want);
+
 /* --------------------------------------------------------------- filters */
 
 #define LAW_SEED UINT64_C(0x5eedf00dcafe)
 #define LAW_FPR 0.01
+
+/* Keys from here on are in no filter. */
+#define ABSENT (UINT64_C(1) << 40)
 
 /* A filter of this kind for so many keys, at LAW_FPR, with LAW_SEED. */
 bly_spec spec_for(const bly_kind_info *kind, uint64_t items);
@@ -107,7 +113,8 @@ bly_spec spec_for(const bly_kind_info *kind, uint64_t items);
  * frees them. */
 uint64_t *hashes_for(const bly_spec *spec, uint64_t first, size_t n);
 
-/* What key number i is worth to kinds that store values. */
+/* Whether a builder of this kind wants values, and what a key is worth. */
+bool takes_values(const bly_kind_info *kind);
 uint64_t value_of(uint64_t key);
 
 /* A filter made from spec that holds n keys from `first` on; built where the

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/bits.h"
+#include "core/lines.h"
 #include "kinds/kind.h"
 
 static const unsigned all_k[] = { 1, 2, 4, 8, 16 };
@@ -93,6 +94,59 @@ static void few_bits_a_key(void **state)
         assert_between(p.bits_per_key, 0, rows[i].bits);
         assert_between(p.fpr, 0, rows[i].fpr);
     }
+}
+
+/* Every row sets the same bits and gives the same answers as the portable one,
+ * which is the last, for every k, in arrays that are fetched ahead and in
+ * small ones, and for every number of keys around a word of results. */
+static void every_row_agrees(void **state)
+{
+    (void)state;
+    enum { N = 70000 };
+    uint64_t *h = malloc(N * sizeof *h);
+    uint64_t rng = 4;
+    assert_non_null(h);
+    for (size_t i = 0; i < N; i++)
+        h[i] = i % 5 ? test_random(&rng) : h[i / 2];
+    for (size_t ki = 0; ki < COUNT_OF(all_k); ki++) {
+        for (int large = 0; large < 2; large++) {
+            const uint64_t nlines = large ? 5000 : 13;
+            bly_filter *wanted = blocked_new(nlines, all_k[ki]);
+            bly_lines lines = { (uint64_t *)(void *)wanted->data, nlines,
+                                all_k[ki] };
+            uint64_t want_fresh[BLY_BITMAP_WORDS(N)];
+            uint64_t want_maybe[BLY_BITMAP_WORDS(N)];
+            uint64_t fresh[BLY_BITMAP_WORDS(N)], maybe[BLY_BITMAP_WORDS(N)];
+            const size_t n = large ? N / 2 : 100;
+            const uint64_t want_n =
+                bly_lines_add_portable(&lines, h, n, want_fresh);
+            bly_lines_has_shared(&lines, h, N, want_maybe);
+            const bly_lines_row *row = bly_lines_rows;
+            for (;; row++) {
+                if (!(row->needs & ~bly_cpu_features())) {
+                    bly_filter *f = blocked_new(nlines, all_k[ki]);
+                    lines.words = (uint64_t *)(void *)f->data;
+                    assert_int_equal(row->add(&lines, h, n, fresh), want_n);
+                    assert_memory_equal(fresh, want_fresh,
+                                        BLY_BITMAP_WORDS(n) * 8);
+                    assert_true(bly_equal(f, wanted));
+                    for (size_t few = 0; few < 130; few++) {
+                        row->has(&lines, h, few, maybe);
+                        for (size_t i = 0; i < few; i++)
+                            assert_int_equal(maybe[i / 64] >> i % 64 & 1,
+                                             want_maybe[i / 64] >> i % 64 & 1);
+                    }
+                    row->has(&lines, h, N, maybe);
+                    assert_memory_equal(maybe, want_maybe, sizeof maybe);
+                    bly_free(f);
+                }
+                if (!row->needs)
+                    break;
+            }
+            bly_free(wanted);
+        }
+    }
+    free(h);
 }
 
 static void only_powers_of_two(void **state)
@@ -207,6 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_line_and_one_bit_a_lane),
         cmocka_unit_test(few_bits_a_key),
+        cmocka_unit_test(every_row_agrees),
         cmocka_unit_test(only_powers_of_two),
         cmocka_unit_test(less_than_a_block_is_refused),
         cmocka_unit_test(any_pattern_of_keys),

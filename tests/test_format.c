@@ -181,8 +181,9 @@ static int64_t draw(void *ctx, void *buf, size_t nbytes)
         return -1;
     if (nbytes > t->most)
         t->most = nbytes;
-    if (n)
-        memcpy(buf, t->bytes, n);
+    if (n == 0)
+        return 0;
+    memcpy(buf, t->bytes, n);
     t->bytes += n;
     t->left -= n;
     return (int64_t)n;

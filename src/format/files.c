@@ -64,10 +64,7 @@ bly_status bly_named_fail(bly_status st, const char *path)
 bly_status bly_file_open(const char *path, bly_file *out)
 {
     struct stat st;
-    int fd;
-    do
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd < 0 && errno == EINTR);
+    const int fd = bly_fd_open(path, O_RDONLY);
     if (fd < 0)
         return bly_io_fail(path, "read", errno);
     int err = fstat(fd, &st) ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
@@ -129,6 +126,8 @@ bly_status bly_update(const char *path, const bly_access *how,
                       path);
     else if (!st && t.lock < 0)
         st = bly_io_fail(path, "changed", ENOENT);
+    else if (!st && t.no_lock)
+        st = bly_io_fail(path, "locked", t.no_lock);
     if (!st) {
         bly_file in = { .fd = t.lock, .nbytes = (uint64_t)t.old.st_size };
         st = read_file(&in, path, how, &f);

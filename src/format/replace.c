@@ -61,6 +61,9 @@ bly_status bly_io_fail(const char *name, const char *done, int err)
         { EMFILE, "close some files, or raise the limit on open files" },
         { ENFILE, "close some files, or raise the limit on open files" },
         { EIO, "check the disk, then run it again" },
+        { ENOLCK, "copy it to a disk of this machine" },
+        { ENOSYS, "copy it to a disk of this machine" },
+        { EOPNOTSUPP, "copy it to a disk of this machine" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].err == err)
@@ -78,6 +81,15 @@ static bly_status write_fail(const bly_target *t, int err)
 
 /* Linux moves at most 2 GiB at once; round numbers are kinder to the disk. */
 #define IO_AT_ONCE ((size_t)1 << 30)
+
+int bly_fd_open(const char *path, int flags)
+{
+    for (;;) {
+        const int fd = open(path, flags | O_CLOEXEC);
+        if (fd >= 0 || errno != EINTR)
+            return fd;
+    }
+}
 
 int bly_fd_write(int fd, const void *bytes, size_t n)
 {
@@ -150,7 +162,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Some network file systems cannot lock: then writers are not kept apart. */
+/* Some network file systems cannot lock. Who replaces a file goes on without;
+ * who changes one looks at t->no_lock. */
 static bool lock_unknown(int err)
 {
     return err == ENOLCK || err == ENOSYS || err == EOPNOTSUPP;
@@ -164,9 +177,7 @@ static int lock_file(bly_target *t)
         struct stat now;
         /* For writing too: who may not write the file may not replace it, and
          * NFS locks exclusively only what is open for writing. */
-        const int fd = open(t->path, O_RDWR | O_CLOEXEC);
-        if (fd < 0 && errno == EINTR)
-            continue;
+        const int fd = bly_fd_open(t->path, O_RDWR);
         if (fd < 0)
             return errno;
         int err = 0;
@@ -175,6 +186,7 @@ static int lock_file(bly_target *t)
                 continue;
             if (!lock_unknown(errno))
                 err = errno;
+            t->no_lock = errno;
             break;
         }
         if (!err && fstat(fd, &t->old))
@@ -199,6 +211,7 @@ bly_status bly_target_open(const char *path, bly_target *t)
     t->name = path;
     t->lock = -1;
     t->special = false;
+    t->no_lock = 0;
     const bool there = stat(path, &st) == 0;
     if (!there && errno != ENOENT)
         return write_fail(t, errno);
@@ -211,10 +224,10 @@ bly_status bly_target_open(const char *path, bly_target *t)
         return write_fail(t, EISDIR);
     if (!there)
         return BLY_OK;
-    /* What /dev/stdout leads to need not have a name of its own. */
-    if (!S_ISREG(st.st_mode) || stat(t->path, &followed) ||
-        !same_file(&st, &followed)) {
-        t->special = true;
+    /* What /dev/stdout leads to may be a file that has no name any more: then
+     * nothing is where the link says, and yet the path can be opened. */
+    if (!S_ISREG(st.st_mode) || stat(t->path, &followed)) {
+        t->special = stat(path, &st) == 0;
         return BLY_OK;
     }
     err = lock_file(t);
@@ -223,8 +236,12 @@ bly_status bly_target_open(const char *path, bly_target *t)
 
 void bly_target_close(bly_target *t)
 {
-    if (t->lock >= 0)
-        close(t->lock);
+    if (t->lock < 0)
+        return;
+    /* A process that was forked meanwhile has the lock too, and for as long
+     * as it lives, unless it is given up in so many words. */
+    (void)flock(t->lock, LOCK_UN);
+    close(t->lock);
     t->lock = -1;
 }
 
@@ -265,7 +282,7 @@ static int draft_open(const bly_target *t, bool named, draft *d)
     memcpy(folder, t->path, n);
     strcpy(folder + n, n ? "" : ".");
     *d = (draft){ .dir = -1, .fd = -1 };
-    d->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    d->dir = bly_fd_open(folder, O_RDONLY | O_DIRECTORY);
     if (d->dir < 0)
         return errno;
     if (!named) {
@@ -403,10 +420,7 @@ static bly_status replace_once(bly_target *t, bool named, bly_fill *fill,
 
 static bly_status write_special(const bly_target *t, bly_fill *fill, void *ctx)
 {
-    int fd;
-    do
-        fd = open(t->name, O_WRONLY | O_CLOEXEC);
-    while (fd < 0 && errno == EINTR);
+    const int fd = bly_fd_open(t->name, O_WRONLY);
     if (fd < 0)
         return write_fail(t, errno);
     bly_status st = fill(ctx, t->name, fd);

@@ -16,6 +16,7 @@ typedef struct bly_target {
     const char *name;    /* as the caller calls it, for messages */
     char path[PATH_MAX]; /* with symbolic links followed */
     int lock;            /* the old file, open and locked; -1: there is none */
+    int no_lock;         /* errno, where its file system cannot lock */
     struct stat old;     /* where there is a lock */
     bool special;        /* a pipe or a device: written, not replaced */
 } bly_target;
@@ -30,6 +31,10 @@ bly_status bly_target_replace(bly_target *t, bly_fill *fill, void *ctx);
 
 /* Let the next writer in. */
 void bly_target_close(bly_target *t);
+
+/* open(), closed on exec; -1: errno is set. These three go on when a signal
+ * interrupts them. */
+int bly_fd_open(const char *path, int flags);
 
 /* All n bytes; 0 or an errno. */
 int bly_fd_write(int fd, const void *bytes, size_t n);

@@ -15,7 +15,7 @@
  *                             bits from a second g, with another C
  *
  * k is a power of two, so that lanes are words, or parts or multiples of one,
- * and a vector unit makes the whole mask in two instructions.
+ * and a vector unit makes the whole mask in two instructions (core/lines.h).
  *
  * Rate. Blocks are not equally loaded: of n keys, i fall on a block with the
  * binomial probability, and the rate is the mean of (1 - (1 - k/512)^i)^k over
@@ -39,11 +39,10 @@
 #include <math.h>
 
 #include "core/bits.h"
+#include "core/lines.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
 
-#define BLOCKED_LINE_BITS 512
-#define BLOCKED_LINE_WORDS 8
 #define BLOCKED_MAX_K 16
 #define BLOCKED_MAX_BLOCKS (UINT64_C(1) << 40) /* 64 TiB */
 
@@ -72,7 +71,7 @@ static bool blocked_k_ok(uint64_t k)
 static bly_shape blocked_shape(uint64_t nblocks, uint64_t k)
 {
     return (bly_shape){ .p = { [BLOCKED_BLOCKS] = nblocks, [BLOCKED_K] = k },
-                        .nbytes = nblocks * (BLOCKED_LINE_BITS / 8) };
+                        .nbytes = nblocks * (BLY_LINE_BITS / 8) };
 }
 
 static bool blocked_sane(const bly_shape *s)
@@ -80,14 +79,14 @@ static bool blocked_sane(const bly_shape *s)
     const uint64_t nblocks = s->p[BLOCKED_BLOCKS];
     return nblocks >= 1 && nblocks <= BLOCKED_MAX_BLOCKS &&
            blocked_k_ok(s->p[BLOCKED_K]) &&
-           s->nbytes == nblocks * (BLOCKED_LINE_BITS / 8);
+           s->nbytes == nblocks * (BLY_LINE_BITS / 8);
 }
 
 static double blocked_rate(const bly_shape *s, double n)
 {
     const double k = (double)s->p[BLOCKED_K];
-    return bly_fpr_mixture(n, (double)s->p[BLOCKED_BLOCKS],
-                           BLOCKED_LINE_BITS / k, 1, k);
+    return bly_fpr_mixture(n, (double)s->p[BLOCKED_BLOCKS], BLY_LINE_BITS / k,
+                           1, k);
 }
 
 /* The least number of blocks that keeps the rate with this k; more than
@@ -122,13 +121,13 @@ static bly_status blocked_plan(const bly_want *w, bly_shape *out)
                         "k = %llu: a blocked filter has k = 1, 2, "
                         "4, 8 or 16",
                         (unsigned long long)only);
-    if (w->bits && w->bits < BLOCKED_LINE_BITS)
+    if (w->bits && w->bits < BLY_LINE_BITS)
         return bly_fail(BLY_EINVAL,
                         "a blocked filter needs at least 512 bits, "
                         "not %llu",
                         (unsigned long long)w->bits);
 
-    const uint64_t given = w->bits / BLOCKED_LINE_BITS;
+    const uint64_t given = w->bits / BLY_LINE_BITS;
     uint64_t best = UINT64_MAX;
     double best_rate = 2;
     for (uint64_t k = 1; k <= BLOCKED_MAX_K; k *= 2) {
@@ -149,175 +148,26 @@ static bly_status blocked_plan(const bly_want *w, bly_shape *out)
     return BLY_OK;
 }
 
-/* Two odd multipliers: the fraction of the golden ratio, and of sqrt(3). */
-#define BLOCKED_C1 UINT64_C(0x9e3779b97f4a7c15)
-#define BLOCKED_C2 UINT64_C(0xbb67ae8584caa73b)
-
-/* The block came from the top bits of h, which are therefore the same for all
- * its keys. The product spreads the low bits upwards, the shift brings them
- * back down. */
-static inline uint64_t blocked_spread(uint64_t h, uint64_t c)
+static bly_lines blocked_lines(const bly_filter *f)
 {
-    const uint64_t g = h * c;
-    return g ^ (g >> 32);
+    return (bly_lines){ .words = (uint64_t *)(void *)f->data,
+                        .nlines = f->shape.p[BLOCKED_BLOCKS],
+                        .k = (unsigned)f->shape.p[BLOCKED_K] };
 }
-
-/* The mask of a key within its line. k is a literal wherever this is used. */
-static inline __attribute__((always_inline)) void
-blocked_mask(uint64_t h, unsigned k, uint64_t mask[BLOCKED_LINE_WORDS])
-{
-    const uint64_t g = blocked_spread(h, BLOCKED_C1);
-    if (k == 8) {
-        for (unsigned i = 0; i < 8; i++)
-            mask[i] = UINT64_C(1) << (g >> (6 * i) & 63);
-    } else if (k == 16) {
-        const uint64_t g2 = blocked_spread(h, BLOCKED_C2);
-        for (unsigned i = 0; i < 8; i++) {
-            /* Word i holds lanes 2i and 2i+1, whose number says which g. */
-            const uint64_t from = i < 4 ? g : g2;
-            const unsigned at = 10 * (i & 3);
-            mask[i] = UINT64_C(1) << (from >> at & 31) |
-                      UINT64_C(1) << (32 + (from >> (at + 5) & 31));
-        }
-    } else { /* 1, 2, 4: a lane is 8, 4, 2 words */
-        const unsigned words = 8 / k;
-        const unsigned width = k == 1 ? 9 : k == 2 ? 8 : 7;
-        for (unsigned i = 0; i < 8; i++)
-            mask[i] = 0;
-        for (unsigned lane = 0; lane < k; lane++) {
-            const uint64_t bit = g >> (width * lane) & ((1u << width) - 1);
-            mask[lane * words + (bit >> 6)] = UINT64_C(1) << (bit & 63);
-        }
-    }
-}
-
-/* Two stages of fetching ahead: into L2 early, for which a processor has many
- * slots, and into L1 shortly before use, for which it has few. */
-#define BLOCKED_FAR 96
-#define BLOCKED_NEAR 10
-/* A filter that fits the smallest L2 in use gains nothing from it. */
-#define BLOCKED_CACHED (256 << 10)
-
-static inline uint64_t *blocked_line(const bly_filter *f, uint64_t h)
-{
-    return (uint64_t *)(void *)f->data +
-           bly_scale(h, f->shape.p[BLOCKED_BLOCKS]) * BLOCKED_LINE_WORDS;
-}
-
-static inline __attribute__((always_inline)) void
-blocked_ahead(const bly_filter *f, const uint64_t *h, size_t i, size_t n,
-              int write)
-{
-    if (i + BLOCKED_FAR < n)
-        __builtin_prefetch(blocked_line(f, h[i + BLOCKED_FAR]), 0, 2);
-    if (i + BLOCKED_NEAR < n) {
-        if (write)
-            __builtin_prefetch(blocked_line(f, h[i + BLOCKED_NEAR]), 1, 3);
-        else
-            __builtin_prefetch(blocked_line(f, h[i + BLOCKED_NEAR]), 0, 3);
-    }
-}
-
-static inline void blocked_first(const bly_filter *f, const uint64_t *h,
-                                 size_t n)
-{
-    for (size_t i = 0; i < n && i < BLOCKED_FAR; i++)
-        __builtin_prefetch(blocked_line(f, h[i]), 0, 2);
-}
-
-static inline __attribute__((always_inline)) void
-blocked_has_body(const bly_filter *f, const uint64_t *h, size_t n,
-                 uint64_t *maybe, unsigned k)
-{
-    const bool ahead = f->shape.nbytes > BLOCKED_CACHED;
-    if (ahead)
-        blocked_first(f, h, n);
-    for (size_t from = 0; from < n; from += 64) {
-        const size_t to = n - from < 64 ? n : from + 64;
-        uint64_t bits = 0;
-        for (size_t i = from; i < to; i++) {
-            if (ahead)
-                blocked_ahead(f, h, i, n, 0);
-            const uint64_t *line = blocked_line(f, h[i]);
-            uint64_t mask[BLOCKED_LINE_WORDS], missing = 0;
-            blocked_mask(h[i], k, mask);
-            for (unsigned w = 0; w < BLOCKED_LINE_WORDS; w++)
-                missing |= mask[w] & ~bly_le64(bly_word_load(&line[w]));
-            bits |= (uint64_t)(missing == 0) << (i - from);
-        }
-        maybe[from / 64] = bits;
-    }
-}
-
-static inline __attribute__((always_inline)) void
-blocked_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
-                 unsigned k, bool shared)
-{
-    const bool ahead = f->shape.nbytes > BLOCKED_CACHED;
-    uint64_t nfresh = 0;
-    if (ahead)
-        blocked_first(f, h, n);
-    for (size_t from = 0; from < n; from += 64) {
-        const size_t to = n - from < 64 ? n : from + 64;
-        uint64_t bits = 0;
-        for (size_t i = from; i < to; i++) {
-            if (ahead)
-                blocked_ahead(f, h, i, n, 1);
-            uint64_t *line = blocked_line(f, h[i]);
-            uint64_t mask[BLOCKED_LINE_WORDS], clear = 0;
-            blocked_mask(h[i], k, mask);
-            for (unsigned w = 0; w < BLOCKED_LINE_WORDS; w++) {
-                const uint64_t set = bly_le64(mask[w]);
-                if (shared) {
-                    clear |= bly_word_or_shared(&line[w], set);
-                } else {
-                    clear |= set & ~line[w];
-                    line[w] |= set;
-                }
-            }
-            bits |= (uint64_t)(clear != 0) << (i - from);
-        }
-        nfresh += (uint64_t)__builtin_popcountll(bits);
-        if (fresh)
-            fresh[from / 64] = bits;
-    }
-    bly_filter_added(f, nfresh);
-}
-
-/* The one place where k becomes a literal: f's function for its own k. */
-#define BLOCKED_BY_K(f, CALL)          \
-    switch ((f)->shape.p[BLOCKED_K]) { \
-    case 1:                            \
-        CALL(1);                       \
-        break;                         \
-    case 2:                            \
-        CALL(2);                       \
-        break;                         \
-    case 4:                            \
-        CALL(4);                       \
-        break;                         \
-    case 8:                            \
-        CALL(8);                       \
-        break;                         \
-    default:                           \
-        CALL(16);                      \
-        break;                         \
-    }
 
 static void blocked_has(const bly_filter *f, const uint64_t *h, size_t n,
                         uint64_t *maybe)
 {
-#define BLOCKED_HAS(k) blocked_has_body(f, h, n, maybe, k)
-    BLOCKED_BY_K(f, BLOCKED_HAS)
-#undef BLOCKED_HAS
+    const bly_lines lines = blocked_lines(f);
+    (f->shared ? bly_lines_has_shared : bly_lines_best()->has)(&lines, h, n,
+                                                               maybe);
 }
 
 static bly_status blocked_add(bly_filter *f, const uint64_t *h, size_t n,
                               uint64_t *fresh, size_t *ndone)
 {
-#define BLOCKED_ADD(k) blocked_add_body(f, h, n, fresh, k, false)
-    BLOCKED_BY_K(f, BLOCKED_ADD)
-#undef BLOCKED_ADD
+    const bly_lines lines = blocked_lines(f);
+    bly_filter_added(f, bly_lines_best()->add(&lines, h, n, fresh));
     *ndone = n;
     return BLY_OK;
 }
@@ -325,9 +175,8 @@ static bly_status blocked_add(bly_filter *f, const uint64_t *h, size_t n,
 static bly_status blocked_add_shared(bly_filter *f, const uint64_t *h, size_t n,
                                      uint64_t *fresh, size_t *ndone)
 {
-#define BLOCKED_ADD(k) blocked_add_body(f, h, n, fresh, k, true)
-    BLOCKED_BY_K(f, BLOCKED_ADD)
-#undef BLOCKED_ADD
+    const bly_lines lines = blocked_lines(f);
+    bly_filter_added(f, bly_lines_add_shared(&lines, h, n, fresh));
     *ndone = n;
     return BLY_OK;
 }
@@ -340,7 +189,7 @@ static bly_bitset blocked_bitset(const bly_filter *f)
         .nwords = f->shape.nbytes / 8,
         .m = 8.0 * (double)f->shape.nbytes,
         .k = k,
-        .width = BLOCKED_LINE_BITS / k,
+        .width = BLY_LINE_BITS / k,
     };
 }
 
@@ -349,7 +198,7 @@ static bly_bitset blocked_bitset(const bly_filter *f)
 static double blocked_rate_now(const bly_filter *f)
 {
     const unsigned k = (unsigned)f->shape.p[BLOCKED_K];
-    const unsigned width = BLOCKED_LINE_BITS / k;
+    const unsigned width = BLY_LINE_BITS / k;
     const uint64_t *line = (const uint64_t *)(const void *)f->data;
     double sum = 0;
     for (uint64_t b = 0; b < f->shape.p[BLOCKED_BLOCKS]; b++) {
@@ -366,7 +215,7 @@ static double blocked_rate_now(const bly_filter *f)
             rate *= (double)ones / width;
         }
         sum += rate;
-        line += BLOCKED_LINE_WORDS;
+        line += BLY_LINE_WORDS;
     }
     return sum / (double)f->shape.p[BLOCKED_BLOCKS];
 }

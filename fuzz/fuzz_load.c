@@ -1,0 +1,220 @@
+/*
+ * fuzz_load.c - bytes that anyone may have written, loaded and used
+ *
+ * Every input is tried as it is, and once more with its checksums made right,
+ * since no fuzzer guesses one: that is what a forger would send. Whatever
+ * loads must then be safe to use in every way that its kind allows, and must
+ * load again from what it writes. Mapped, it is used without its payload ever
+ * having been checked.
+ *
+ *     fuzz_load -max_total_time=60 FOUND fuzz/corpus/load
+ */
+#define _GNU_SOURCE
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bloomery.h>
+
+#define PAGE 4096
+#define NHASHES 67 /* more than a word of a bitmap */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static uint64_t at64(const uint8_t *p)
+{
+    uint64_t x = 0;
+    for (int i = 7; i >= 0; i--)
+        x = x << 8 | p[i];
+    return x;
+}
+
+static void set64(uint8_t *p, uint64_t x)
+{
+    for (int i = 0; i < 8; i++)
+        p[i] = (uint8_t)(x >> 8 * i);
+}
+
+/* Checksums, and the zeros that a header must have, right in every record:
+ * offsets as in docs/format.md. */
+static void repair(uint8_t *bytes, size_t n)
+{
+    size_t at = 0;
+    while (n - at >= PAGE) {
+        uint8_t *page = bytes + at, *payload = page + PAGE;
+        uint64_t stored = at64(page + 80);
+        const size_t left = n - at - PAGE;
+        memset(page + 288, 0, 4088 - 288);
+        if (stored > left)
+            stored = left;
+        set64(page + 280, XXH3_64bits(payload, (size_t)stored));
+        set64(page + 4088, XXH3_64bits(page, 4088));
+        at += PAGE + (size_t)stored;
+        const size_t padding = -at & (PAGE - 1);
+        if (padding > n - at)
+            return;
+        memset(bytes + at, 0, padding);
+        at += padding;
+    }
+}
+
+typedef struct pool {
+    const uint8_t *at;
+    size_t left;
+} pool;
+
+/* A source that says nothing of its size. */
+static int64_t drain(void *ctx, void *buf, size_t nbytes)
+{
+    pool *p = ctx;
+    const size_t n = nbytes < p->left ? nbytes : p->left;
+    memcpy(buf, p->at, n);
+    p->at += n;
+    p->left -= n;
+    return (int64_t)n;
+}
+
+static void make_hashes(uint64_t hashes[NHASHES])
+{
+    uint64_t x = 42;
+    for (int i = 0; i < NHASHES; i++) {
+        x += UINT64_C(0x9e3779b97f4a7c15);
+        hashes[i] = (x ^ x >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    }
+    hashes[0] = 0;
+    hashes[1] = UINT64_MAX;
+}
+
+/* What needs no writing. */
+static void ask(const bly_filter *f)
+{
+    uint64_t hashes[NHASHES], words[NHASHES], maybe[BLY_BITMAP_WORDS(NHASHES)];
+    bly_stats stats;
+    bly_likeness like;
+    make_hashes(hashes);
+    bly_has(f, "key-0", 5);
+    bly_has_hashes(f, hashes, NHASHES, maybe);
+    bly_count_hashes(f, hashes, NHASHES, words);
+    bly_get_hashes(f, hashes, NHASHES, words, maybe);
+    bly_peek(f, &stats);
+    bly_stat(f, &stats);
+    bly_compare(f, f, &like);
+    assert(bly_equal(f, f));
+}
+
+/* Does what f writes load to f? */
+static void write_and_load(const bly_filter *f, const bly_access *how)
+{
+    const size_t n = (size_t)bly_written_bytes(f);
+    uint8_t *bytes = malloc(n);
+    bly_filter *again;
+    assert(n && bytes && bly_write_part(f, 0, bytes, n) == n);
+    if (bly_load(bytes, n, how, &again)) {
+        fprintf(stderr, "%s\n", bly_error());
+        abort();
+    }
+    assert(bly_equal(f, again));
+    bly_free(again);
+    free(bytes);
+}
+
+static void change(bly_filter *f, const bly_access *how)
+{
+    uint64_t hashes[NHASHES], by[NHASHES], fresh[BLY_BITMAP_WORDS(NHASHES)];
+    uint64_t maybe[BLY_BITMAP_WORDS(NHASHES)];
+    bly_status each[NHASHES];
+    bly_kind_info kind;
+    size_t ndone = 0;
+    bly_filter *copy, *half;
+    bly_kind_of(f, &kind);
+    make_hashes(hashes);
+    if (bly_clone(f, &copy) == BLY_OK) {
+        assert(bly_equal(f, copy));
+        bly_merge(copy, f);
+        bly_intersect(copy, f);
+        bly_free(copy);
+    }
+    if (bly_fold(f, &half) == BLY_OK) {
+        ask(half);
+        bly_free(half);
+    }
+    bly_add_hashes(f, hashes, NHASHES, fresh, &ndone);
+    bly_has_hashes(f, hashes, NHASHES, maybe);
+    if ((kind.can & BLY_CAN(HAS)) && !(kind.traits & BLY_LIKELY_NO))
+        for (size_t i = 0; i < ndone; i++)
+            assert(maybe[i / 64] >> i % 64 & 1);
+    for (int i = 0; i < NHASHES; i++)
+        by[i] = (uint64_t)i;
+    bly_increase_hashes(f, hashes, by, NHASHES, NULL);
+    bly_tick(f, 1);
+    bly_remove_hashes(f, hashes, NHASHES, each);
+    bly_set_hash(f, hashes[5], 1);
+    write_and_load(f, how);
+}
+
+static void use(bly_filter *f, const bly_access *how)
+{
+    ask(f);
+    write_and_load(f, how);
+    change(f, how);
+    bly_free(f);
+}
+
+/* Mapped from a file that has no name but can be opened. */
+static void map(const uint8_t *bytes, size_t n, const bly_access *how)
+{
+    char path[64];
+    bly_filter *f, *copy;
+    const int fd = memfd_create("fuzz", 0);
+    assert(fd >= 0 && write(fd, bytes, n) == (ssize_t)n);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (bly_map(path, how, &f) == BLY_OK) {
+        ask(f);
+        const bly_status st = bly_verify(f);
+        if (bly_clone(f, &copy) == BLY_OK) {
+            assert(st == BLY_OK);
+            bly_free(copy);
+        }
+        assert(bly_add_hash(f, 1) != BLY_OK);
+        bly_free(f);
+    }
+    close(fd);
+}
+
+static void try_bytes(const uint8_t *bytes, size_t n)
+{
+    static const unsigned char secret[BLY_SECRET_BYTES + 1] =
+        "golden secret 16";
+    /* Without a key, and blindly; then with the key of the golden file. */
+    const bly_access ways[] = { { .blind = true }, { .secret = secret } };
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        bly_filter *f;
+        if (bly_load(bytes, n, &ways[i], &f) == BLY_OK) {
+            pool p = { bytes, n };
+            bly_filter *streamed;
+            assert(bly_read(drain, &p, &ways[i], &streamed) == BLY_OK);
+            assert(bly_equal(f, streamed));
+            bly_free(streamed);
+            use(f, &ways[i]);
+        }
+    }
+    map(bytes, n, &ways[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    try_bytes(data, size);
+    uint8_t *copy = malloc(size + 1);
+    assert(copy);
+    memcpy(copy, data, size);
+    repair(copy, size);
+    try_bytes(copy, size);
+    free(copy);
+    return 0;
+}
