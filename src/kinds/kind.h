@@ -203,7 +203,8 @@ typedef struct bly_kind {
 #define BLY_KINDS(X) \
     X(blocked)       \
     X(classic)       \
-    X(scalable)
+    X(scalable)      \
+    X(aging)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
