@@ -204,7 +204,8 @@ typedef struct bly_kind {
     X(blocked)       \
     X(classic)       \
     X(scalable)      \
-    X(aging)
+    X(aging)         \
+    X(deletable)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
