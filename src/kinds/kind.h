@@ -205,7 +205,8 @@ typedef struct bly_kind {
     X(classic)       \
     X(scalable)      \
     X(aging)         \
-    X(deletable)
+    X(deletable)     \
+    X(floom)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
