@@ -336,6 +336,7 @@ bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
     if (st)
         return st;
     const uint64_t bits = bly_shape_bits(planned.kind, &planned.shape);
+    const uint64_t nbytes = planned.shape.nbytes;
     *out = (bly_prediction){
         .kind = planned.kind->name,
         .items = planned.set.items,
@@ -344,6 +345,9 @@ bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
         .bytes = planned.shape.nbytes,
         .bits_per_key =
             planned.set.items ? (double)bits / (double)planned.set.items : NAN,
+        /* Without data of its own: layers, which are whole words. */
+        .bytes = nbytes ? nbytes : (bits + 63) / 64 * 8,
+        .bits_per_key = (double)bits / (double)planned.set.items,
     };
     out->nfacts = bly_collect_facts(planned.kind, &planned.shape, &planned.want,
                                     NULL, out->facts);

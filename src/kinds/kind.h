@@ -126,7 +126,8 @@ typedef struct bly_kind {
     double (*rate)(const bly_shape *s, double n);
 
     /* Cells, in bits, that the kind works on, where that is not 8 nbytes;
-     * plan's memory promise is about them. NULL: 8 * nbytes. */
+     * plan's memory promise is about them. Where nbytes is 0 they are in the
+     * layers that start() makes. NULL: 8 * nbytes. */
     uint64_t (*bits)(const bly_shape *s);
 
     /* What else follows: from a shape for w (plan; f is NULL), or for a filter
@@ -208,7 +209,11 @@ typedef struct bly_kind {
     X(cuckoo)        \
     X(quotient)      \
     X(countmin)      \
-    X(spacecode)
+    X(spacecode)     \
+    X(scalable)      \
+    X(aging)         \
+    X(deletable)     \
+    X(floom)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
