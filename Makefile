@@ -24,6 +24,9 @@ CFLAGS   = -O2 -g
 WARN     = -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 WERROR   =
 B        = build
+# Commands are shown as a word and a file; V=1 shows them whole.
+Q        = $(if $(V),,@)
+say      = @$(if $(V),:,printf '  %-5s %s\n' "$(1)" "$(2)")
 
 # The version lives in bloomery.h alone.
 part     = $(shell sed -n 's/^.define BLY_VERSION_$(1) //p' include/bloomery.h)
@@ -61,16 +64,19 @@ lib: $(B)/libbloomery.a $(B)/libbloomery.so
 define variant
 $(B)/$(1)/%.o: %.c
 	@mkdir -p $$(@D)
-	$(2) $(BASE) $(PKG_CFLAGS) $(3) -c $$< -o $$@
+	$$(call say,CC,$$@)
+	$(Q)$(2) $(BASE) $(PKG_CFLAGS) $(3) -c $$< -o $$@
 $(B)/$(1)/libbloomery.a: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	@rm -f $$@
-	$(AR) rcs $$@ $$^
+	$(Q)$(AR) rcs $$@ $$^
 $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
-	$(2) $(3) $(4) -pthread $$^ $(PKG_LIBS) -lm -o $$@
+	$$(call say,LINK,$$@)
+	$(Q)$(2) $(3) $(4) -pthread $$^ $(PKG_LIBS) -lm -o $$@
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
         $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard cli/plot*.c)) $(B)/$(1)/libbloomery.a
-	$(2) $(3) $(4) -pthread $$^ -lcmocka -lm -o $$@ \
+	$$(call say,LINK,$$@)
+	$(Q)$(2) $(3) $(4) -pthread $$^ -lcmocka -lm -o $$@ \
 	    $$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c)
 -include $(LIB_SRC:%.c=$(B)/$(1)/%.d) $(CLI_SRC:%.c=$(B)/$(1)/%.d) \
          $(TEST_SRC:%.c=$(B)/$(1)/%.d) $(B)/$(1)/tests/support.d
@@ -89,27 +95,29 @@ $(eval $(call variant,fuzzer,$(CLANG),$(SAN) -DBLY_TESTING \
     -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link,))
 
 $(B)/libbloomery.a: $(B)/release/libbloomery.a
-	cp $< $@
+	$(Q)cp $< $@
 
 $(B)/libbloomery.so: $(LIB_SRC:%.c=$(B)/release/%.o) src/libbloomery.map
-	$(CC) $(CFLAGS) -shared -pthread -Wl,-soname,$(SONAME) \
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) -shared -pthread -Wl,-soname,$(SONAME) \
 	    -Wl,--version-script=src/libbloomery.map $(filter %.o,$^) -lm \
 	    -o $(B)/libbloomery.so.$(VERSION)
-	ln -sf libbloomery.so.$(VERSION) $(B)/$(SONAME)
-	ln -sf libbloomery.so.$(VERSION) $@
+	@ln -sf libbloomery.so.$(VERSION) $(B)/$(SONAME)
+	@ln -sf libbloomery.so.$(VERSION) $@
 
 $(B)/bloomery: $(B)/release/bloomery
-	cp $< $@
+	$(Q)cp $< $@
 
 $(MAN): $(B)/bloomery
 	@rm -rf $(@D) && mkdir -p $(@D)
-	$(B)/bloomery help --man > $(@D)/bloomery.1
-	for c in $$($(B)/bloomery help --list); do \
+	$(call say,MAN,$(@D))
+	$(Q)$(B)/bloomery help --man > $(@D)/bloomery.1
+	$(Q)for c in $$($(B)/bloomery help --list); do \
 	    $(B)/bloomery help --man $$c > $(@D)/bloomery-$$c.1 || exit 1; done
 	@touch $@
 
 $(COMPLETION): $(B)/bloomery
-	$(B)/bloomery help --completion bash > $@
+	$(Q)$(B)/bloomery help --completion bash > $@
 
 # -------------------------------------------------------------------- install
 
@@ -165,7 +173,8 @@ check:
 	@tools/run-tests $(B) sanitizers
 
 $(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/libbloomery.a
-	$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread $^ -lm -o $@
+	$(call say,LINK,$@)
+	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread $^ -lm -o $@
 -include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d)
 
 # FUZZ_SECONDS each; what they find stays in build/fuzzer/found.
@@ -185,12 +194,14 @@ cross: $(CROSS:%=$(B)/cross/%)
 $(B)/cross/%: tests/golden_reader.c $(LIB_SRC) include/bloomery.h
 	@mkdir -p $(B)/cross/include
 	@cp /usr/include/xxhash.h /usr/include/xxh3.h $(B)/cross/include/
-	$*-linux-gnu-gcc -std=c11 -O1 $(WARN) $(WERROR) -Iinclude -Isrc \
+	$(call say,CROSS,$@)
+	$(Q)$*-linux-gnu-gcc -std=c11 -O1 -Wall -Wextra $(WERROR) -Iinclude -Isrc \
 	    -I$(B)/cross/include -static -pthread $(filter %.c,$^) -lm -o $@
 
 $(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(CFLAGS) $^ -pthread -lm -o $@
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(BASE) $(CFLAGS) $^ -pthread -lm -o $@
 
 # Writes golden files for kinds that have none; never changes one.
 vectors: $(B)/tools/make_vectors

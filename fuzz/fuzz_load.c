@@ -1,11 +1,12 @@
 /*
  * fuzz_load.c - bytes that anyone may have written, loaded and used
  *
- * Every input is tried as it is, and once more with its checksums made right,
- * since no fuzzer guesses one: that is what a forger would send. Whatever
- * loads must then be safe to use in every way that its kind allows, and must
- * load again from what it writes. Mapped, it is used without its payload ever
- * having been checked.
+ * Every input is tried as it is; with its checksums made right, since no
+ * fuzzer guesses one: that is what a forger would send; and as a file whose
+ * header page was left without its zeros, so that most changes meet a byte
+ * that matters. Whatever loads must then be safe to use in every way that its
+ * kind allows, and must load again from what it writes. Mapped, it is used
+ * without its payload ever having been checked.
  *
  *     fuzz_load -max_total_time=60 FOUND fuzz/corpus/load
  */
@@ -207,14 +208,25 @@ static void try_bytes(const uint8_t *bytes, size_t n)
     map(bytes, n, &ways[0]);
 }
 
+/* The first `head` bytes of the input are the beginning of a page. */
+static void try_repaired(const uint8_t *data, size_t size, size_t head)
+{
+    const size_t zeros = PAGE - head;
+    uint8_t *copy = calloc(size + zeros + 1, 1);
+    assert(copy);
+    memcpy(copy, data, head);
+    memcpy(copy + PAGE, data + head, size - head);
+    repair(copy, size + zeros);
+    try_bytes(copy, size + zeros);
+    free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     try_bytes(data, size);
-    uint8_t *copy = malloc(size + 1);
-    assert(copy);
-    memcpy(copy, data, size);
-    repair(copy, size);
-    try_bytes(copy, size);
-    free(copy);
+    if (size >= PAGE)
+        try_repaired(data, size, PAGE);
+    if (size >= 288)
+        try_repaired(data, size, 288);
     return 0;
 }

@@ -55,23 +55,23 @@ typedef struct law {
         static law self = { #law_name, test_##law_name, NULL };                \
         law_add(&self);                                                        \
     }                                                                          \
-    static void law_##law_name(                                                \
-        __attribute__((unused)) const law_row *row,                            \
-        __attribute__((unused)) const bly_kind_info *kind)
+    static void law_##law_name(__attribute__((unused)) const law_row *row,     \
+                               __attribute__((unused))                         \
+                               const bly_kind_info *kind)
 
 /* Go on only with kinds that have all these abilities. */
-#define needs(kind, abilities)                                                 \
-    do {                                                                       \
-        if ((abilities) & ~(kind)->can)                                        \
-            skip();                                                            \
+#define needs(kind, abilities)          \
+    do {                                \
+        if ((abilities) & ~(kind)->can) \
+            skip();                     \
     } while (0)
 
 /* Go on only with kinds whose "no" is certain. */
-#define needs_certain_no(kind)                                                 \
-    do {                                                                       \
-        needs(kind, BLY_CAN(HAS));                                             \
-        if ((kind)->traits & BLY_LIKELY_NO)                                    \
-            skip();                                                            \
+#define needs_certain_no(kind)              \
+    do {                                    \
+        needs(kind, BLY_CAN(HAS));          \
+        if ((kind)->traits & BLY_LIKELY_NO) \
+            skip();                         \
     } while (0)
 
 void law_add(law *l);

@@ -29,15 +29,15 @@
 /* ------------------------------------------------------------ assertions */
 
 /* got is want but for a share of `rel` of it. */
-#define assert_near(got, want, rel)                                            \
+#define assert_near(got, want, rel) \
     assert_near_at(got, want, rel, #got, __FILE__, __LINE__)
 
 /* got lies from low to high, both included. NAN lies nowhere. */
-#define assert_between(got, low, high)                                         \
+#define assert_between(got, low, high) \
     assert_between_at(got, low, high, #got, __FILE__, __LINE__)
 
 /* The call returns this status; if not, bly_error() is printed. */
-#define assert_status(call, status)                                            \
+#define assert_status(call, status) \
     assert_status_at(call, status, #call, __FILE__, __LINE__)
 #define assert_ok(call) assert_status(call, BLY_OK)
 
@@ -73,8 +73,8 @@ typedef struct ledger {
     _Atomic long live;    /* blocks that are out */
     _Atomic int64_t held; /* bytes that are out */
     _Atomic int64_t peak;
-    _Atomic long wrong;   /* releases of another size */
-    long fail_at;         /* this allocation, from 0, gives NULL; -1: none */
+    _Atomic long wrong; /* releases of another size */
+    long fail_at;       /* this allocation, from 0, gives NULL; -1: none */
 } ledger;
 
 void ledger_open(ledger *l);

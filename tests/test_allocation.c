@@ -21,7 +21,7 @@
 /* What an operation finds. */
 typedef struct scene {
     const law_row *row;
-    bly_spec spec; /* with the ledger's memory */
+    bly_spec spec;     /* with the ledger's memory */
     bly_filter *f, *g; /* two that fit, from the same memory */
     byte_array file;   /* f, written */
     const char *path;  /* f, saved */
@@ -326,9 +326,9 @@ static void *feed(void *arg)
     const size_t each = s->nhashes / FEEDERS, from = me->number * each;
     for (size_t at = 0; at < each && !me->status; at += 10000) {
         const size_t n = each - at < 10000 ? each - at : 10000;
-        me->status = bly_builder_add(
-            me->b, s->hashes + from + at,
-            s->values ? s->values + from + at : NULL, n);
+        me->status =
+            bly_builder_add(me->b, s->hashes + from + at,
+                            s->values ? s->values + from + at : NULL, n);
     }
     return NULL;
 }

@@ -219,8 +219,8 @@ static void mix_is_a_good_bijection(void **state)
     for (int run = 0; run < RUNS; run++) {
         const uint64_t x = test_random(&random);
         for (int in = 0; in < 64; in++) {
-            const uint64_t moved = bly_mix64(x) ^ bly_mix64(x ^ UINT64_C(1)
-                                                                    << in);
+            const uint64_t moved =
+                bly_mix64(x) ^ bly_mix64(x ^ UINT64_C(1) << in);
             for (int out = 0; out < 64; out++)
                 flips[in][out] += (int)(moved >> out & 1);
         }
@@ -315,8 +315,8 @@ static void *race_run(void *arg)
     uint64_t *claimed = arg;
     for (size_t i = 0; i < RACE_WORDS; i++)
         for (int bit = 0; bit < 64; bit += 8)
-            claimed[i] |= bly_word_or_shared(&race_words[i],
-                                             UINT64_C(0xff) << bit);
+            claimed[i] |=
+                bly_word_or_shared(&race_words[i], UINT64_C(0xff) << bit);
     return NULL;
 }
 
@@ -458,8 +458,7 @@ static void features_can_be_turned_off(void **state)
     setenv("BLY_CPU", "popcnt", 1);
     assert_int_equal(bly_cpu_features(), all & BLY_CPU_POPCNT);
     setenv("BLY_CPU", "avx2,popcnt", 1);
-    assert_int_equal(bly_cpu_features(),
-                     all & (BLY_CPU_POPCNT | BLY_CPU_AVX2));
+    assert_int_equal(bly_cpu_features(), all & (BLY_CPU_POPCNT | BLY_CPU_AVX2));
     unsetenv("BLY_CPU");
     if (kept)
         setenv("BLY_CPU", kept, 1);

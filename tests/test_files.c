@@ -34,9 +34,22 @@ static char *in_folder(const char *name)
     return path;
 }
 
+static int count_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int n = 0;
+    while (dir && readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static int descriptors; /* open before the test */
+
 static int set_up(void **unused)
 {
     (void)unused;
+    descriptors = count_descriptors();
     strcpy(folder + sizeof folder - 7, "XXXXXX");
     assert_non_null(mkdtemp(folder));
     target = in_folder("words.bly");
@@ -45,7 +58,7 @@ static int set_up(void **unused)
     return 0;
 }
 
-/* Fails if the test left anything but its two files. */
+/* Fails if the test left anything but its two files, or a file open. */
 static int tear_down(void **unused)
 {
     (void)unused;
@@ -55,7 +68,7 @@ static int tear_down(void **unused)
     unlink(other);
     free(target);
     free(other);
-    return rmdir(folder);
+    return rmdir(folder) || count_descriptors() != descriptors;
 }
 
 static byte_array contents(const char *path)

@@ -656,6 +656,22 @@ static void depth_is_limited(void **unused)
     bly_free(f);
 }
 
+/* A header may not even promise more layers than a filter can have. */
+static void layers_are_limited(void **unused)
+{
+    (void)unused;
+    bly_filter *f = tower_floor(0);
+    byte_array a = written(f), layer = written(f);
+    set32(a.at + AT_NLAYERS, BLY_MAX_LAYERS + 1);
+    reseal(a.at);
+    for (int i = 0; i <= BLY_MAX_LAYERS; i++)
+        assert_true(put_bytes(&a, layer.at, layer.n));
+    refused(a.at, a.n, BLY_EFORMAT, "layers");
+    free(a.at);
+    free(layer.at);
+    bly_free(f);
+}
+
 /* Wide trees within the depth: 64 layers of 64 layers are 4161 records, and
  * one more is too many. */
 static void records_are_limited(void **unused)
@@ -774,18 +790,53 @@ static void keyed_files_want_their_key(void **unused)
 
 /* ------------------------------------------------------------------ golden */
 
+static const char *golden_folder(void)
+{
+    const char *folder = getenv("BLY_GOLDEN");
+    return folder ? folder : "tests/golden";
+}
+
 static void golden_files_hold(void **unused)
 {
     (void)unused;
-    const char *folder = getenv("BLY_GOLDEN");
     EACH_KIND(kind)
     for (int keyed = 0; keyed <= (row_ == 0); keyed++) {
-        const char *wrong =
-            golden_check(folder ? folder : "tests/golden", &kind, keyed);
+        const char *wrong = golden_check(golden_folder(), &kind, keyed);
         if (wrong)
             fail_msg("the golden file of %s%s: %s", kind.name,
                      keyed ? ", keyed," : "", wrong);
     }
+}
+
+/* The example in docs/format.md is the beginning of a golden file. */
+static void the_example_is_true(void **unused)
+{
+    (void)unused;
+    char path[4096], line[256];
+    unsigned char file[2 * PAGE];
+    int nlines = 0;
+    golden_path(golden_folder(), "classic", false, path, sizeof path);
+    FILE *golden = fopen(path, "rb"), *page = fopen("docs/format.md", "r");
+    assert_non_null(golden);
+    assert_non_null(page);
+    const size_t n = fread(file, 1, sizeof file, golden);
+    while (fgets(line, sizeof line, page)) {
+        size_t at;
+        int used;
+        if (line[0] != '0' || sscanf(line, "%8zx:%n", &at, &used) != 1)
+            continue;
+        assert_true(at + 16 <= n);
+        for (size_t i = 0; i < 16; i++) {
+            char byte[4];
+            snprintf(byte, sizeof byte, " %02x", file[at + i]);
+            if (strncmp(line + used + 3 * i, byte, 3) != 0)
+                fail_msg("%s: not what %s has there", line, path);
+        }
+        nlines++;
+    }
+    assert_int_equal(nlines, 10);
+    fclose(golden);
+    fclose(page);
 }
 
 int main(void)
@@ -807,10 +858,12 @@ int main(void)
         cmocka_unit_test(memory_may_end_anywhere),
         cmocka_unit_test(kinds_have_their_say),
         cmocka_unit_test(depth_is_limited),
+        cmocka_unit_test(layers_are_limited),
         cmocka_unit_test(records_are_limited),
         cmocka_unit_test(sharing_needs_the_ability),
         cmocka_unit_test(keyed_files_want_their_key),
         cmocka_unit_test(golden_files_hold),
+        cmocka_unit_test(the_example_is_true),
     };
     return cmocka_run_group_tests_name("format", tests, NULL, NULL);
 }

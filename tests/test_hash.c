@@ -75,8 +75,8 @@ static uint64_t rotl(uint64_t x, int by)
     return x << by | x >> (64 - by);
 }
 
-static void paper_rounds(uint64_t *v0, uint64_t *v1, uint64_t *v2,
-                         uint64_t *v3, int n)
+static void paper_rounds(uint64_t *v0, uint64_t *v1, uint64_t *v2, uint64_t *v3,
+                         int n)
 {
     while (n--) {
         *v0 += *v1;
@@ -212,8 +212,7 @@ static void xxh3_as_published(void **state)
     for (size_t i = 0; i < COUNT_OF(xxh3_published); i++) {
         const size_t len = xxh3_published[i].len;
         assert_int_equal(bly_hash(&plain, buf, len), xxh3_published[i].plain);
-        assert_int_equal(bly_hash(&seeded, buf, len),
-                         xxh3_published[i].seeded);
+        assert_int_equal(bly_hash(&seeded, buf, len), xxh3_published[i].seeded);
         assert_int_equal(bly_checksum(buf, len), xxh3_published[i].plain);
     }
     assert_int_equal(bly_hash(&plain, "a", 1), 0xe6c632b61e964e1f);

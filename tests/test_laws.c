@@ -84,10 +84,10 @@ LAW(describes_itself)
     assert_true(kind->id != 0);
     assert_null(strpbrk(kind->name, " ,=/\n"));
     assert_null(strchr(kind->summary, '\n'));
-    assert_true(kind->can & (BLY_CAN(ADD) | BLY_CAN(BUILD) | BLY_CAN(INCREASE)));
     assert_true(kind->can &
-                (BLY_CAN(HAS) | BLY_CAN(COUNT) | BLY_CAN(GET) |
-                 BLY_CAN(COMPARE)));
+                (BLY_CAN(ADD) | BLY_CAN(BUILD) | BLY_CAN(INCREASE)));
+    assert_true(kind->can & (BLY_CAN(HAS) | BLY_CAN(COUNT) | BLY_CAN(GET) |
+                             BLY_CAN(COMPARE)));
     assert_false((kind->can & BLY_CAN(SHARE)) && !(kind->can & BLY_CAN(ADD)));
     assert_true(bly_kind_named(kind->name, &other));
     assert_int_equal(other.id, kind->id);
@@ -133,12 +133,12 @@ LAW(says_what_it_cannot_do)
     uint64_t value, present;
     bly_likeness like;
     bly_spec spec = { .items = 500, .fpr = 0.01 };
-#define REFUSES(ABILITY, call)                                                 \
-    do {                                                                       \
-        if (!(kind->can & BLY_CAN(ABILITY))) {                                 \
-            assert_status(call, BLY_ENOTSUP);                                  \
-            assert_non_null(strstr(bly_error(), kind->name));                  \
-        }                                                                      \
+#define REFUSES(ABILITY, call)                                \
+    do {                                                      \
+        if (!(kind->can & BLY_CAN(ABILITY))) {                \
+            assert_status(call, BLY_ENOTSUP);                 \
+            assert_non_null(strstr(bly_error(), kind->name)); \
+        }                                                     \
     } while (0)
     REFUSES(ADD, bly_add_hash(f, hash));
     REFUSES(ADD, bly_add(f, "key", 3));
@@ -408,8 +408,7 @@ LAW(fresh_is_what_was_absent)
         for (size_t i = 0; i < n; i++) {
             const uint64_t x = test_random(&random);
             /* One in four a repetition of something near. */
-            hashes[i] = i && x % 4 == 0 ? hashes[x / 4 % i]
-                                        : h[x / 4 % TOTAL];
+            hashes[i] = i && x % 4 == 0 ? hashes[x / 4 % i] : h[x / 4 % TOTAL];
         }
         assert_ok(bly_add_hashes(batch, hashes, n, fresh, &ndone));
         assert_int_equal(ndone, n);
@@ -494,8 +493,7 @@ static void exact_add(exact *e, const uint64_t *h, uint64_t *random)
         which[taken] = key;
         hashes[taken++] = h[key];
     }
-    const bly_status st =
-        bly_add_hashes(e->f, hashes, taken, NULL, &ndone);
+    const bly_status st = bly_add_hashes(e->f, hashes, taken, NULL, &ndone);
     assert_true(st == BLY_OK || st == BLY_EFULL);
     assert_true(st || ndone == taken);
     for (size_t i = ndone; i < taken; i++)
@@ -522,8 +520,7 @@ static void exact_increase(exact *e, const uint64_t *h, uint64_t *random)
     const uint64_t by = 1 + test_random(random) % 2;
     if (e->times[key] + by > 3)
         return;
-    const bly_status st =
-        bly_increase_hashes(e->f, &h[key], &by, 1, NULL);
+    const bly_status st = bly_increase_hashes(e->f, &h[key], &by, 1, NULL);
     assert_true(st == BLY_OK || st == BLY_EFULL);
     if (!st)
         e->times[key] += (uint32_t)by;
@@ -573,8 +570,7 @@ static void exact_check(const exact *e, const bly_kind_info *kind,
         const uint32_t times = e->times[from + i];
         if (times && !(kind->traits & BLY_LIKELY_NO))
             assert_true(bitmap_get(maybe, i));
-        if ((kind->can & BLY_CAN(COUNT)) &&
-            !(kind->traits & BLY_LIKELY_NO))
+        if ((kind->can & BLY_CAN(COUNT)) && !(kind->traits & BLY_LIKELY_NO))
             assert_true(counts[i] >= times);
         absent += !times;
         wrong += !times && bitmap_get(maybe, i);

@@ -30,9 +30,17 @@ static const struct size_row {
     { 50000, 0.05, { 311762, 4 }, 0.05026912, { 312349, 4 }, 0.04999995 },
     { 1000, 0.01, { 9586, 7 }, 0.01003453, { 9593, 7 }, 0.00999978 },
     { 1e6, 0.01, { 9585059, 7 }, 0.01003921, { 9592955, 7 }, 0.00999999860 },
-    { 1e6, 0.001, { 14377588, 10 }, 0.00100002, { 14377640, 10 },
+    { 1e6,
+      0.001,
+      { 14377588, 10 },
+      0.00100002,
+      { 14377640, 10 },
       0.00099999968 },
-    { 1e6, 0.0001, { 19170117, 13 }, 0.000100135, { 19172955, 13 },
+    { 1e6,
+      0.0001,
+      { 19170117, 13 },
+      0.000100135,
+      { 19172955, 13 },
       0.0000999999903 },
 };
 
@@ -64,8 +72,7 @@ static void rule_b_is_the_least(void **state)
         for (size_t j = 0; j < COUNT_OF(ps); j++) {
             const bly_size b = bly_size_rule_b(ns[i], ps[j]);
             /* The 1e-12 is for the rounding of two ways to say one thing. */
-            assert_true(bly_fpr_approx(ns[i], b.m, b.k) <=
-                        ps[j] * (1 + 1e-12));
+            assert_true(bly_fpr_approx(ns[i], b.m, b.k) <= ps[j] * (1 + 1e-12));
             for (unsigned k = 1; k <= 63; k++)
                 assert_true(b.m <= 1 || bly_fpr_approx(ns[i], b.m - 1, k) >
                                             ps[j] * (1 - 1e-12));
@@ -102,9 +109,8 @@ static void best_k_is_best(void **state)
         unsigned k;
         double rate;
     } rows[] = {
-        { 8, 6, 0.021577 },       { 10, 7, 0.0081937 },
-        { 12, 8, 0.0031424 },     { 16, 11, 0.00045871 },
-        { 20, 14, 0.000067137 },
+        { 8, 6, 0.021577 },     { 10, 7, 0.0081937 },    { 12, 8, 0.0031424 },
+        { 16, 11, 0.00045871 }, { 20, 14, 0.000067137 },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         assert_int_equal(bly_best_k(1e6, 1e6 * rows[i].c), rows[i].k);
@@ -265,7 +271,10 @@ static const struct block_row {
     { 10, { 7, 0.0095712 }, { 6, 0.010721 }, { 5, 0.017051 }, 0.012648 },
     { 12, { 8, 0.0040690 }, { 7, 0.0049224 }, { 6, 0.0097729 }, 0.0054196 },
     { 16, { 10, 0.00082457 }, { 9, 0.0012068 }, { 6, 0.0037784 }, 0.0013156 },
-    { 20, { 11, 0.00019147 }, { 10, 0.00034948 }, { 7, 0.0017233 },
+    { 20,
+      { 11, 0.00019147 },
+      { 10, 0.00034948 },
+      { 7, 0.0017233 },
       0.00041997 },
 };
 
@@ -302,8 +311,8 @@ static void split_block_as_published(void **state)
     static const struct {
         double c, rate, rel;
     } rows[] = {
-        { 10, 0.0126, 0.005 },  { 5, 0.18, 0.01 },       { 20, 0.0004, 0.06 },
-        { 6.0, 0.1, 0.01 },     { 10.5, 0.01, 0.015 },   { 16.9, 0.001, 0.01 },
+        { 10, 0.0126, 0.005 },   { 5, 0.18, 0.01 },      { 20, 0.0004, 0.06 },
+        { 6.0, 0.1, 0.01 },      { 10.5, 0.01, 0.015 },  { 16.9, 0.001, 0.01 },
         { 26.4, 0.0001, 0.015 }, { 41, 0.00001, 0.005 },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
@@ -315,8 +324,8 @@ static void split_block_as_published(void **state)
 static void mixtures_keep_their_digits(void **state)
 {
     (void)state;
-    assert_near(bly_fpr_mixture_poisson(256.0 / 10, 32, 1, 8),
-                0.0126484515356, 1e-11);
+    assert_near(bly_fpr_mixture_poisson(256.0 / 10, 32, 1, 8), 0.0126484515356,
+                1e-11);
     assert_near(bly_fpr_mixture_poisson(512.0 / 20, 512, 11, 11),
                 0.000191474497471, 1e-11);
     assert_near(bly_fpr_mixture_poisson(64.0 / 8, 64, 4, 4), 0.0325886546181,
@@ -328,8 +337,8 @@ static void mixtures_keep_their_digits(void **state)
     assert_near(bly_fpr_mixture(50, 3, 64, 5, 5), 0.21464994439096306, 1e-13);
     assert_near(bly_fpr_mixture(10, 2, 512, 6, 6), 9.3217753924228354e-8,
                 1e-13);
-    assert_near(bly_fpr_mixture(100000, 2000, 512, 7, 7),
-                0.0085916237666876027, 1e-13);
+    assert_near(bly_fpr_mixture(100000, 2000, 512, 7, 7), 0.0085916237666876027,
+                1e-13);
     assert_near(bly_fpr_mixture(5, 1000, 64, 4, 4), 7.1147015256158304e-8,
                 1e-13);
     /* Many blocks: the binomial law becomes the Poisson law. */
@@ -408,8 +417,8 @@ static void example_of_the_slides(void **state)
     assert_probes(&t, 5, 8, 6, 7);
     assert_true(toy_has(&t, 5)); /* the slides do not mention this one */
     for (unsigned x = 0; x < 1000; x++)
-        assert_int_equal(toy_has(&t, x), strchr("2459", '0' + (int)(x % 10)) !=
-                                             NULL);
+        assert_int_equal(toy_has(&t, x),
+                         strchr("2459", '0' + (int)(x % 10)) != NULL);
 }
 
 static unsigned paper_1(unsigned x)
@@ -537,9 +546,9 @@ static void deviation_of_items(void **state)
     for (int run = 0; run < 2000; run++) {
         memset(bits, 0, sizeof bits);
         throw_keys(&random, bits, NULL, 10000, 6, 80000);
-        moments_add(&seen, bly_estimate_items(
-                               (double)ones_in(bits, SIM_WORDS), m, k)
-                               .value);
+        moments_add(
+            &seen,
+            bly_estimate_items((double)ones_in(bits, SIM_WORDS), m, k).value);
     }
     const double ones = m * -expm1(k * n * log1p(-1 / m));
     const double sd = bly_estimate_items(ones, m, k).sd;
@@ -608,15 +617,84 @@ static void deviation_of_common(void **state)
                     bly_estimate_items((double)ones_in(both, SIM_WORDS), m, k)
                         .value);
         }
-        const double sd = bly_common_sd((double)(n - common),
-                                        (double)(n - common), (double)common,
-                                        m, k);
+        const double sd = bly_common_sd(
+            (double)(n - common), (double)(n - common), (double)common, m, k);
         assert_near(sd, rows[r].sd, 1e-3);
         assert_near(sd_of(&seen), sd, 0.075);
         /* Off the truth by some 2: the logarithm is not straight. */
         assert_between(mean_of(&seen), (double)common - 5 * sd / sqrt(1500) - 3,
                        (double)common + 5 * sd / sqrt(1500) + 3);
     }
+}
+
+/* Set one cell in each of 16 lanes of 32, all in one of nblocks blocks. */
+static void throw_lanes(uint64_t *random, uint64_t *a, uint64_t *b, size_t n,
+                        uint64_t nblocks)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t block = test_random(random) % nblocks;
+        uint64_t g[2] = { test_random(random), test_random(random) };
+        for (size_t word = 0; word < 8; word++) {
+            const uint64_t set =
+                UINT64_C(1) << (g[0] & 31) | UINT64_C(1) << (32 + (g[1] & 31));
+            a[8 * block + word] |= set;
+            if (b)
+                b[8 * block + word] |= set;
+            g[0] >>= 5;
+            g[1] >>= 5;
+        }
+    }
+}
+
+/* Cells in blocks of lanes: the same estimates, and deviations that are larger
+ * since the lanes of a block share its load. */
+static void deviations_in_blocks(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 80, RUNS = 1500, N = 2000 };
+    const double m = 512.0 * BLOCKS, k = 16, width = 32;
+    static const size_t commons[] = { 0, 200, 1000 };
+    uint64_t random = 4, a[8 * BLOCKS], b[8 * BLOCKS], both[8 * BLOCKS];
+    for (size_t c = 0; c < COUNT_OF(commons); c++) {
+        const size_t common = commons[c];
+        moments items = { 0 }, shared = { 0 };
+        for (int run = 0; run < RUNS; run++) {
+            memset(a, 0, sizeof a);
+            memset(b, 0, sizeof b);
+            throw_lanes(&random, a, NULL, N - common, BLOCKS);
+            throw_lanes(&random, b, NULL, N - common, BLOCKS);
+            throw_lanes(&random, a, b, common, BLOCKS);
+            for (size_t i = 0; i < 8 * BLOCKS; i++)
+                both[i] = a[i] | b[i];
+            const double na = bly_estimate_items_lanes(
+                                  (double)ones_in(a, 8 * BLOCKS), m, k, width)
+                                  .value;
+            const double nb = bly_estimate_items_lanes(
+                                  (double)ones_in(b, 8 * BLOCKS), m, k, width)
+                                  .value;
+            const double nu =
+                bly_estimate_items_lanes((double)ones_in(both, 8 * BLOCKS), m,
+                                         k, width)
+                    .value;
+            moments_add(&items, na);
+            moments_add(&shared, na + nb - nu);
+        }
+        const double ones = m * -expm1(N * log1p(-k / m));
+        const double sd = bly_estimate_items_lanes(ones, m, k, width).sd;
+        const double common_sd =
+            bly_common_sd_lanes((double)(N - common), (double)(N - common),
+                                (double)common, m, k, width);
+        assert_near(sd_of(&items), sd, 0.075);
+        assert_near(sd_of(&shared), common_sd, 0.075);
+        assert_between(mean_of(&items), N - 5 * sd / sqrt(RUNS) - 3,
+                       N + 5 * sd / sqrt(RUNS) + 3);
+        assert_true(sd > 1.1 * bly_estimate_items(ones, m, k).sd);
+    }
+    /* No lanes, no blocks: the plain ones. */
+    assert_near(bly_estimate_items_lanes(4221, 8000, 6, INFINITY).sd,
+                bly_estimate_items(4221, 8000, 6).sd, 0);
+    assert_near(bly_common_sd_lanes(100, 200, 50, 8000, 6, INFINITY),
+                bly_common_sd(100, 200, 50, 8000, 6), 0);
 }
 
 /* Expected ones of an AND, by chance and with common keys. */
@@ -711,6 +789,7 @@ int main(void)
         cmocka_unit_test(deviation_of_items),
         cmocka_unit_test(estimate_of_common),
         cmocka_unit_test(deviation_of_common),
+        cmocka_unit_test(deviations_in_blocks),
         cmocka_unit_test(expectation_of_and),
         cmocka_unit_test(rates_of_folding),
         cmocka_unit_test(zeros_keep_to_their_mean),

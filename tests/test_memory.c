@@ -24,20 +24,12 @@ static void assert_good_block(const bly_block *b, size_t nbytes)
 }
 
 static const size_t sizes[] = {
-    0,
-    1,
-    63,
-    64,
-    65,
-    4095,
-    4096,
-    4097,
-    MIB,
-    4 * MIB - 1,
-    4 * MIB, /* from here on mapped, where the system gives the memory */
-    4 * MIB + 1,
-    6 * MIB,
-    9 * MIB + 12345,
+    0,           1,       63,
+    64,          65,      4095,
+    4096,        4097,    MIB,
+    4 * MIB - 1, 4 * MIB, /* from here on mapped, where the system gives the
+                             memory */
+    4 * MIB + 1, 6 * MIB, 9 * MIB + 12345,
 };
 
 static void blocks_of_the_system(void **state)

@@ -44,8 +44,8 @@ static void assert_no_builder(const bly_spec *spec, bly_status want)
 static void rates_out_of_range(void **state)
 {
     (void)state;
-    static const double rates[] = { -0.1, -1e-300, 1,        1.5,
-                                    1e300, NAN,    INFINITY, -INFINITY };
+    static const double rates[] = { -0.1,  -1e-300, 1,        1.5,
+                                    1e300, NAN,     INFINITY, -INFINITY };
     bly_kind_info kind;
     for (size_t i = 0; bly_kind_at(i, &kind); i++) {
         for (size_t j = 0; j < COUNT_OF(rates); j++) {
@@ -70,8 +70,8 @@ static void rates_at_the_ends(void **state)
     for (size_t i = 0; bly_kind_at(i, &kind); i++) {
         bly_spec spec = spec_for(&kind, 1000);
         bly_prediction p;
-        static const double rates[] = { 5e-324, 1e-300, 1e-30, 1e-15,
-                                        0.999999, 1 - 0x1p-53 };
+        static const double rates[] = { 5e-324, 1e-300,   1e-30,
+                                        1e-15,  0.999999, 1 - 0x1p-53 };
         for (size_t j = 0; j < COUNT_OF(rates); j++) {
             spec.fpr = rates[j];
             const bly_status st = bly_plan(&spec, &p);
@@ -121,8 +121,8 @@ static void sizes_past_the_machine(void **state)
 {
     (void)state;
     static const uint64_t huge[] = {
-        UINT64_MAX, UINT64_MAX - 63, UINT64_C(1) << 63, UINT64_C(1) << 62,
-        (UINT64_C(1) << 56) + 1,
+        UINT64_MAX,        UINT64_MAX - 63,         UINT64_C(1) << 63,
+        UINT64_C(1) << 62, (UINT64_C(1) << 56) + 1,
     };
     bly_kind_info kind;
     for (size_t i = 0; bly_kind_at(i, &kind); i++) {
@@ -162,8 +162,9 @@ static void sizes_past_the_machine(void **state)
 static void unknown_kinds(void **state)
 {
     (void)state;
-    static const char *const names[] = { "", "nonsense", "Classic", "blocked ",
-                                         " blocked", "block", "%s%n" };
+    static const char *const names[] = { "",         "nonsense", "Classic",
+                                         "blocked ", " blocked", "block",
+                                         "%s%n" };
     bly_kind_info kind, untouched;
     memset(&untouched, 0xa5, sizeof untouched);
     kind = untouched;
@@ -192,8 +193,7 @@ static void unknown_kinds(void **state)
 static bool has_option(const bly_kind_info *kind, const char *name)
 {
     for (size_t i = 0; i < kind->nparams; i++)
-        if (kind->params[i].settable &&
-            strcmp(kind->params[i].name, name) == 0)
+        if (kind->params[i].settable && strcmp(kind->params[i].name, name) == 0)
             return true;
     return false;
 }
@@ -232,8 +232,9 @@ static void bad_numbers_of_probes(void **state)
     for (size_t i = 0; bly_kind_at(i, &kind); i++) {
         if (!has_option(&kind, "k"))
             continue;
-        static const char *const bad[] = { "0", "256", "1e3", "-3", "2.5",
-                                           "18446744073709551615" };
+        static const char *const bad[] = {
+            "0", "256", "1e3", "-3", "2.5", "18446744073709551615"
+        };
         for (size_t j = 0; j < COUNT_OF(bad); j++) {
             const bly_option option = { "k", bad[j] };
             bly_spec spec = spec_for(&kind, 1000);
@@ -341,9 +342,9 @@ static void hashers(void **state)
     assert_int_equal(hs.id, BLY_HASH_SIPHASH13);
     assert_int_equal(hs.secret[0], 1);
     same = hs;
-    assert_status(bly_hasher_for(&(bly_spec){ .secret = secret, .seed = 1 },
-                                 &hs),
-                  BLY_EINVAL);
+    assert_status(
+        bly_hasher_for(&(bly_spec){ .secret = secret, .seed = 1 }, &hs),
+        BLY_EINVAL);
     assert_memory_equal(&hs, &same, sizeof hs);
 }
 
@@ -506,8 +507,8 @@ LAW(max_bytes_is_a_limit)
     bly_status st = bly_builder_new(&spec, &b);
     if (!st) {
         const uint64_t hash = 1, value = 1;
-        assert_ok(bly_builder_add(b, &hash, takes_values(kind) ? &value : NULL,
-                                  1));
+        assert_ok(
+            bly_builder_add(b, &hash, takes_values(kind) ? &value : NULL, 1));
         st = bly_builder_finish(b, 1, &f);
         bly_builder_free(b);
     }

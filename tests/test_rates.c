@@ -53,11 +53,10 @@ static bly_estimate measured_rate(const bly_spec *like, size_t n, size_t q,
         bly_free(filter);
     }
     const double mean = sum / (double)t;
-    const double var = fmax(0, squares / (double)t - mean * mean) *
-                       (double)t / (double)(t - 1);
-    return (bly_estimate){
-        mean, sqrt(fmax(var, f * (1 - f) / (double)q) / (double)t)
-    };
+    const double var = fmax(0, squares / (double)t - mean * mean) * (double)t /
+                       (double)(t - 1);
+    return (bly_estimate){ mean, sqrt(fmax(var, f * (1 - f) / (double)q) /
+                                      (double)t) };
 }
 
 static void assert_rate_at_capacity(const law_row *row, size_t n, double p)

@@ -97,11 +97,10 @@ static void *adder_run(void *arg)
     for (size_t at = a->offset * PIECE; at < a->n && !a->status;
          at += THREADS * PIECE) {
         const size_t n = a->n - at < PIECE ? a->n - at : PIECE;
-        a->status = a->filter ? bly_add_hashes(a->filter, a->hashes + at, n,
-                                               NULL, NULL)
-                              : bly_builder_add(
-                                    a->builder, a->hashes + at,
-                                    a->values ? a->values + at : NULL, n);
+        a->status =
+            a->filter ? bly_add_hashes(a->filter, a->hashes + at, n, NULL, NULL)
+                      : bly_builder_add(a->builder, a->hashes + at,
+                                        a->values ? a->values + at : NULL, n);
     }
     return NULL;
 }
@@ -149,11 +148,11 @@ LAW(shared_adding_equals_one_thread)
 typedef struct crowd {
     bly_filter *f;
     const uint64_t *hashes;
-    size_t each;                    /* keys of a writer */
+    size_t each;                     /* keys of a writer */
     _Atomic size_t written[THREADS]; /* so many of them are in */
-    _Atomic size_t missed;          /* keys that a reader did not find */
+    _Atomic size_t missed;           /* keys that a reader did not find */
     _Atomic size_t asked;
-    _Atomic int writers;            /* still at work */
+    _Atomic int writers; /* still at work */
     bool certain, counts;
 } crowd;
 
@@ -186,8 +185,8 @@ static void *crowd_read(void *arg)
     do {
         const size_t writer = test_random(&random) % THREADS;
         const uint64_t *h = c->hashes + writer * c->each;
-        const size_t there = atomic_load_explicit(&c->written[writer],
-                                                  memory_order_acquire);
+        const size_t there =
+            atomic_load_explicit(&c->written[writer], memory_order_acquire);
         const size_t n = there < 100 ? there : 100;
         const size_t from = there > n ? test_random(&random) % (there - n) : 0;
         bly_has_hashes(c->f, h + from, n, maybe);
@@ -334,9 +333,8 @@ LAW(builder_counts_the_distinct)
         size_t distinct, total;
         double within;
     } streams[] = {
-        { 0, 0, 0 },          { 1, 5, 0 },
-        { 1000, 3000, 0 },    { 30000, 100000, 0 },
-        { 130000, 400000, 0 }, { 500000, 1300000, 0.02 },
+        { 0, 0, 0 },          { 1, 5, 0 },           { 1000, 3000, 0 },
+        { 30000, 100000, 0 }, { 130000, 400000, 0 }, { 500000, 1300000, 0.02 },
     };
     for (size_t s = 0; s < COUNT_OF(streams); s++) {
         const size_t distinct = streams[s].distinct, total = streams[s].total;

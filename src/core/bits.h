@@ -45,7 +45,8 @@ static inline uint64_t bly_scale(uint64_t h, uint64_t n)
 }
 
 /* h mod n for many h and one n < 2^63. With M = floor((2^64-1) / n), the
- * quotient mulhi(h, M) is right or one or two short. */
+ * quotient mulhi(h, M) is right or one or two short, as chance will have it:
+ * a branch would be guessed wrong every few keys. */
 typedef struct bly_modulus {
     uint64_t n, inverse;
 } bly_modulus;
@@ -58,8 +59,8 @@ static inline bly_modulus bly_modulus_of(uint64_t n)
 static inline uint64_t bly_mod(uint64_t h, bly_modulus by)
 {
     uint64_t r = h - bly_mulhi(h, by.inverse) * by.n;
-    r = r >= by.n ? r - by.n : r;
-    return r >= by.n ? r - by.n : r;
+    r -= by.n & -(uint64_t)(r >= by.n);
+    return r - (by.n & -(uint64_t)(r >= by.n));
 }
 
 /* A bijection of 64 bits in which every bit of the input stirs every bit of
@@ -72,6 +73,11 @@ static inline uint64_t bly_mix64(uint64_t x)
     x *= UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
 }
+
+/* h, h C, h C^2, ... are as many values from one as a caller needs: the
+ * multiples of C lie as evenly in up to eight dimensions as can be (Steele and
+ * Vigna 2021). Their high bits are good, so reduce them with bly_scale(). */
+#define BLY_POWERS_C UINT64_C(0xf1357aea2e62a9c5)
 
 static inline bool bly_bit_get(const uint64_t *words, uint64_t j)
 {

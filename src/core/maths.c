@@ -153,6 +153,36 @@ double bly_fpr_mixture(double n, double nblocks, double width, double hits,
     return mixture(&(load_law){ n, nblocks, n / nblocks }, width, hits, k);
 }
 
+double bly_overflow_bound(double lambda, double j)
+{
+    return pow(exp(1) * lambda / j, j);
+}
+
+/* Summed from its first term on, which lies above the mean in all that is
+ * asked of it, so that terms fall; below the mean the sum of all before is
+ * taken from one. */
+double bly_poisson_tail(double lambda, double j)
+{
+    const double first = ceil(j);
+    if (!(lambda > 0))
+        return first <= 0 ? 1 : 0;
+    if (first <= lambda) {
+        double below = 0, term = exp(-lambda);
+        for (double i = 0; i < first; i++) {
+            below += term;
+            term *= lambda / (i + 1);
+        }
+        return fmax(0, 1 - below);
+    }
+    double term = exp(first * log(lambda) - lambda - lgamma(first + 1));
+    double sum = 0;
+    for (double i = first; term > sum * 1e-17; i++) {
+        sum += term;
+        term *= lambda / (i + 1);
+    }
+    return sum;
+}
+
 bly_size bly_size_rule_a(double n, double p)
 {
     const double m = ceil(-n * log(p) / (LN2 * LN2));

@@ -47,6 +47,14 @@ double bly_fpr_mixture_poisson(double load, double width, double hits,
 double bly_fpr_mixture(double n, double nblocks, double width, double hits,
                        double k);
 
+/* -------------------------------------------------------------- counters */
+
+/* The chance that one counter is hit j times or more, lambda times on average:
+ * at most C(kn, j) m^-j <= (e lambda / j)^j (Fan et al. 1998), and by Poisson's
+ * law. */
+double bly_overflow_bound(double lambda, double j);
+double bly_poisson_tail(double lambda, double j);
+
 /* ---------------------------------------------------------------- sizing */
 
 typedef struct bly_size {

@@ -35,9 +35,8 @@
 #include "core/bits.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
-
-#define CLASSIC_MAX_BITS 0x1p48 /* 32 TiB; also keeps (double)m exact */
-#define CLASSIC_MAX_K 255
+#include "kinds/classic.h"
+#include "kinds/probe.h"
 
 enum { CLASSIC_BITS, CLASSIC_K, CLASSIC_LAYOUT, CLASSIC_RULE };
 enum { CLASSIC_SHARED, CLASSIC_PARTITIONED };
@@ -46,14 +45,14 @@ static const bly_param classic_params[] = {
     [CLASSIC_BITS] = { .name = "bits",
                        .type = BLY_UINT,
                        .min = 1,
-                       .max = CLASSIC_MAX_BITS,
+                       .max = (double)BLY_PROBE_MAX_CELLS,
                        .help = "bits in the array (m)" },
     [CLASSIC_K] = { .name = "k",
                     .type = BLY_UINT,
                     .settable = true,
                     .automatic = true,
                     .min = 1,
-                    .max = CLASSIC_MAX_K,
+                    .max = BLY_PROBE_MAX_K,
                     .help = "bits a key sets" },
     [CLASSIC_LAYOUT] = { .name = "layout",
                          .type = BLY_CHOICE,
@@ -88,30 +87,12 @@ static uint64_t classic_range(const bly_shape *s)
 
 static bly_status classic_plan(const bly_want *w, bly_shape *out)
 {
-    const double n = (double)w->items;
-    bly_size size = { (double)w->bits, (unsigned)w->opt[CLASSIC_K] };
-
-    if (w->bits) {
-        if (!size.k)
-            size.k = bly_best_k(n, size.m);
-    } else if (size.k) {
-        size.m = ceil(-(double)size.k * n /
-                      log1p(-pow(w->fpr, 1.0 / (double)size.k)));
-    } else {
-        size = w->opt[CLASSIC_RULE] ? bly_size_rule_b(n, w->fpr)
-                                    : bly_size_rule_a(n, w->fpr);
-    }
-    if (!(size.m <= CLASSIC_MAX_BITS))
-        return bly_fail(BLY_ERANGE,
-                        "a classic filter has at most 2^48 bits; "
-                        "this one would need %.3g",
-                        size.m);
-    if (size.k > size.m)
-        return bly_fail(BLY_EINVAL,
-                        "k = %u probes need at least as many bits, "
-                        "and there are %.0f",
-                        size.k, size.m);
-
+    bly_size size;
+    const bly_status st =
+        bly_probe_plan(&bly_kind_classic, w, w->bits, w->opt[CLASSIC_K],
+                       w->opt[CLASSIC_RULE] != 0, &size);
+    if (st)
+        return st;
     *out = (bly_shape){ .p = { [CLASSIC_BITS] = (uint64_t)size.m,
                                [CLASSIC_K] = size.k,
                                [CLASSIC_LAYOUT] = w->opt[CLASSIC_LAYOUT] } };
@@ -124,8 +105,7 @@ static bly_status classic_plan(const bly_want *w, bly_shape *out)
 static bool classic_sane(const bly_shape *s)
 {
     const uint64_t m = s->p[CLASSIC_BITS], k = s->p[CLASSIC_K];
-    return m >= 1 && m <= (uint64_t)CLASSIC_MAX_BITS && k >= 1 &&
-           k <= CLASSIC_MAX_K && k <= m && s->p[CLASSIC_LAYOUT] <= 1 &&
+    return bly_probe_sane(m, k) && s->p[CLASSIC_LAYOUT] <= 1 &&
            (s->p[CLASSIC_LAYOUT] == CLASSIC_SHARED || m % k == 0) &&
            s->nbytes == classic_nbytes(m);
 }
@@ -160,79 +140,70 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
     }
 }
 
-typedef struct classic_probe {
-    uint64_t x, y;
-} classic_probe;
-
-static inline classic_probe classic_start(uint64_t h, bly_modulus range)
-{
-    return (classic_probe){ bly_mod(h, range), bly_mod(bly_mix64(h), range) };
-}
-
-/* The next position; i counts from 0. Since k <= m, y + i + 1 passes the range
- * once at most. */
-static inline uint64_t classic_next(classic_probe *p, uint64_t range,
-                                    uint64_t i)
-{
-    const uint64_t at = p->x;
-    p->x += p->y;
-    if (p->x >= range)
-        p->x -= range;
-    p->y += i + 1;
-    if (p->y >= range)
-        p->y -= range;
-    return at;
-}
-
 /* Probe i of a key: p gives it in the shared layout, h where there are slices.
  * Slices are short, and two values mod s tell only s^2 keys apart: n of them
  * would add n/s^2 to the rate, half as much again at 1000 keys and 0.1 %. So in
  * its slice each probe has a hash of its own, step i + 1 of SplitMix64. */
 static inline __attribute__((always_inline)) uint64_t
-classic_position(classic_probe *p, uint64_t h, uint64_t range, uint64_t i,
+classic_position(bly_probe *p, uint64_t h, uint64_t range, uint64_t i,
                  bool sliced)
 {
     const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
     return sliced ? i * range + bly_scale(bly_mix64(h + (i + 1) * step), range)
-                  : classic_next(p, range, i);
+                  : bly_probe_next(p, range, i);
 }
 
-/* Keys whose first probes are computed and fetched ahead of the rest. */
+static inline __attribute__((always_inline)) bool
+classic_test(const void *words, uint64_t at, uint64_t tag)
+{
+    (void)tag;
+    return bly_le64(bly_word_load((const uint64_t *)words + (at >> 6))) >>
+               (at & 63) &
+           1;
+}
+
+static void classic_has_shared(const bly_filter *f, const uint64_t *h, size_t n,
+                               uint64_t *maybe)
+{
+    const bly_probe_query q = {
+        .cells = f->data,
+        .width = 1,
+        .range = bly_modulus_of(f->shape.p[CLASSIC_BITS]),
+        .k = f->shape.p[CLASSIC_K],
+        .test = classic_test,
+        .ctx = f->data,
+    };
+    bly_probe_ask(&q, h, n, maybe);
+}
+
+/* Keys whose cells are fetched together. */
 #define CLASSIC_GROUP 32
 
-/* sliced and shared are literals wherever the bodies are used. */
-static inline __attribute__((always_inline)) void
-classic_has_body(const bly_filter *f, const uint64_t *h, size_t n,
-                 uint64_t *maybe, bool sliced)
+static void classic_has_sliced(const bly_filter *f, const uint64_t *h, size_t n,
+                               uint64_t *maybe)
 {
     const uint64_t *const words = (const uint64_t *)(const void *)f->data;
-    const uint64_t k = f->shape.p[CLASSIC_K];
-    const bly_modulus range = bly_modulus_of(classic_range(&f->shape));
-
+    const uint64_t k = f->shape.p[CLASSIC_K], range = classic_range(&f->shape);
     for (size_t from = 0; from < n; from += CLASSIC_GROUP) {
         const size_t ng = n - from < CLASSIC_GROUP ? n - from : CLASSIC_GROUP;
-        classic_probe at[CLASSIC_GROUP];
-        for (size_t j = 0; j < ng; j++) {
-            at[j] = classic_start(h[from + j], range);
-            classic_probe first = at[j];
-            __builtin_prefetch(&words[classic_position(&first, h[from + j],
-                                                       range.n, 0, sliced) >>
-                                      6]);
-        }
+        for (size_t j = 0; j < ng; j++)
+            __builtin_prefetch(
+                &words[classic_position(NULL, h[from + j], range, 0, true) >>
+                       6]);
         uint64_t bits = 0;
         for (size_t j = 0; j < ng; j++) {
             bool in = true;
-            for (uint64_t i = 0; i < k && in; i++) {
-                const uint64_t p =
-                    classic_position(&at[j], h[from + j], range.n, i, sliced);
-                in = bly_le64(bly_word_load(&words[p >> 6])) >> (p & 63) & 1;
-            }
+            for (uint64_t i = 0; i < k && in; i++)
+                in = classic_test(
+                    words, classic_position(NULL, h[from + j], range, i, true),
+                    0);
             bits |= (uint64_t)in << j;
         }
         maybe[from >> 6] |= bits << (from & 63);
     }
 }
 
+/* sliced and shared are literals wherever the body is used. */
 static inline __attribute__((always_inline)) bly_status
 classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
                  size_t *ndone, bool shared, bool sliced)
@@ -245,17 +216,17 @@ classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
     for (size_t from = 0; from < n; from += CLASSIC_GROUP) {
         const size_t ng = n - from < CLASSIC_GROUP ? n - from : CLASSIC_GROUP;
         for (size_t j = 0; j < ng; j++) {
-            classic_probe at = classic_start(h[from + j], range);
+            bly_probe at = bly_probe_start(h[from + j], range);
             for (uint64_t i = 0; i < k; i++)
                 __builtin_prefetch(
                     &words[classic_position(&at, h[from + j], range.n, i,
                                             sliced) >>
                            6],
-                    1);
+                    0, 2);
         }
         uint64_t bits = 0;
         for (size_t j = 0; j < ng; j++) {
-            classic_probe at = classic_start(h[from + j], range);
+            bly_probe at = bly_probe_start(h[from + j], range);
             bool changed = false;
             for (uint64_t i = 0; i < k; i++) {
                 const uint64_t p =
@@ -285,9 +256,9 @@ static void classic_has(const bly_filter *f, const uint64_t *h, size_t n,
                         uint64_t *maybe)
 {
     if (classic_sliced(f))
-        classic_has_body(f, h, n, maybe, true);
+        classic_has_sliced(f, h, n, maybe);
     else
-        classic_has_body(f, h, n, maybe, false);
+        classic_has_shared(f, h, n, maybe);
 }
 
 static bly_status classic_add(bly_filter *f, const uint64_t *h, size_t n,
@@ -315,6 +286,35 @@ static bly_bitset classic_bitset(const bly_filter *f)
         .k = (double)f->shape.p[CLASSIC_K],
         .width = INFINITY,
     };
+}
+
+bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
+                                  unsigned width, const bly_kind *to,
+                                  const bly_want *w, bly_filter **out)
+{
+    const bly_shape shape = { .p = { [CLASSIC_BITS] = m, [CLASSIC_K] = k },
+                              .nbytes = classic_nbytes(m) };
+    if (to != &bly_kind_classic)
+        return bly_fail(BLY_ENOTSUP,
+                        "a %s filter becomes a classic one, not a %s one",
+                        f->kind->name, to->name);
+    if (w->fpr > 0 || (w->bits && w->bits != m) ||
+        (w->given[CLASSIC_K] && w->opt[CLASSIC_K] != k) ||
+        w->opt[CLASSIC_LAYOUT] != CLASSIC_SHARED)
+        return bly_fail(BLY_EINVAL,
+                        "the filter becomes a classic one of %llu bits and "
+                        "k = %llu in the shared layout: leave rate, memory, k "
+                        "and layout out",
+                        (unsigned long long)m, (unsigned long long)k);
+    bly_setting set = bly_setting_of(f);
+    set.items = w->items ? w->items : f->items;
+    set.fpr = classic_rate(&shape, (double)set.items);
+    const bly_status st = bly_filter_make(to, &shape, &set, out);
+    if (st)
+        return st;
+    bly_cells_to_bits(f->data, m, width, (uint64_t *)(void *)(*out)->data);
+    bly_bitset_recount(*out, classic_bitset);
+    return BLY_OK;
 }
 
 static bool classic_check(const bly_filter *f)

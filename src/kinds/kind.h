@@ -203,6 +203,13 @@ typedef struct bly_kind {
 #define BLY_KINDS(X) \
     X(blocked)       \
     X(classic)       \
+    X(counting)      \
+    X(vicounting)    \
+    X(spectral)      \
+    X(cuckoo)        \
+    X(quotient)      \
+    X(countmin)      \
+    X(spacecode)     \
     X(scalable)      \
     X(aging)         \
     X(deletable)     \

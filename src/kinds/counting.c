@@ -1,0 +1,376 @@
+/*
+ * counting.c - counters instead of bits, so that keys can be taken out
+ *
+ * m counters of 2, 3, 4, 8 or 16 bits. A key names k of them, the same that it
+ * names in a classic filter of m bits (probe.h); adding raises each by one,
+ * removing lowers each by one, and a key may be there while none is zero. Of
+ * positions that fall together only one is used, so that a counter counts keys.
+ *
+ *     width 4:   byte 0           byte 1
+ *                +-------+------+ +-------+------+
+ *                | c1    | c0   | | c3    | c2   |      two to a byte
+ *                +-------+------+ +-------+------+
+ *                 7    4  3   0    7    4  3   0
+ *
+ * Stuck counters. One that reaches 2^width - 1 has lost count and never
+ * changes again. That is what keeps every key findable: a counter that wrapped
+ * round, or was lowered after it had been capped, could reach zero under keys
+ * that are still there. The price is that stuck counters never return to zero.
+ * state[0] is their number; check() counts them again.
+ *
+ * Removing reads all counters first. If one is zero the key is not there, and
+ * nothing is changed. A key that was never added but whose counters are all in
+ * use cannot be told from one that was: removing it takes from other keys, and
+ * one of them may then be denied.
+ *
+ * Size and rate are those of a classic filter of m cells, times the width:
+ * 50,000 keys at 1 % take 479,253 counters, k = 7, 239,627 bytes at 4 bits.
+ *
+ * Overflow [1]. The chance that a given counter is hit j times or more by kn
+ * hits is at most C(kn, j) m^-j <= (e lambda / j)^j with lambda = kn/m. At
+ * lambda = ln 2 that is 1.37e-15 for j = 16, where 4 bits lose information,
+ * and 3.06e-14 for j = 15, where a counter sticks; m times as much for any of
+ * them: one filter in 30 million of a million counters. Over a history of t
+ * different sets, t times that. plan and info give it for the real lambda.
+ *
+ * Merging adds counters; a filter of bits follows by asking which are not
+ * zero, and is bit for bit the classic filter of the keys in it while nothing
+ * is stuck. There is no intersection: the lesser counter is no count of a set.
+ *
+ * [1] Fan, Cao, Almeida and Broder, Summary Cache: A Scalable Wide-Area Web
+ *     Cache Sharing Protocol, 1998
+ */
+#include <math.h>
+
+#include "core/status.h"
+#include "kinds/classic.h"
+#include "kinds/probe.h"
+
+enum { COUNTING_COUNTERS, COUNTING_K, COUNTING_WIDTH, COUNTING_RULE };
+enum { COUNTING_STUCK }; /* state */
+
+static const bly_param counting_params[] = {
+    [COUNTING_COUNTERS] = { .name = "counters",
+                            .type = BLY_UINT,
+                            .min = 1,
+                            .max = (double)BLY_PROBE_MAX_CELLS,
+                            .help = "counters in the array (m)" },
+    [COUNTING_K] = { .name = "k",
+                     .type = BLY_UINT,
+                     .settable = true,
+                     .automatic = true,
+                     .min = 1,
+                     .max = BLY_PROBE_MAX_K,
+                     .help = "counters a key raises" },
+    [COUNTING_WIDTH] = { .name = "width",
+                         .type = BLY_UINT,
+                         .settable = true,
+                         .def = 4,
+                         .min = 2,
+                         .max = 16,
+                         .help = "bits of a counter: 2, 3, 4, 8 or 16" },
+    [COUNTING_RULE] = { .name = "rule",
+                        .type = BLY_CHOICE,
+                        .settable = true,
+                        .planning = true,
+                        .max = 1,
+                        .choices = (const char *const[]){ "a", "b", NULL },
+                        .help = "sizing: a rounds to the nearest, b keeps the "
+                                "rate" },
+};
+
+static bool counting_width_ok(uint64_t width)
+{
+    return width == 2 || width == 3 || width == 4 || width == 8 || width == 16;
+}
+
+static bly_status counting_plan(const bly_want *w, bly_shape *out)
+{
+    const uint64_t width = w->opt[COUNTING_WIDTH];
+    bly_size size;
+    if (!counting_width_ok(width))
+        return bly_fail(BLY_EINVAL,
+                        "width = %llu: a counter has 2, 3, 4, 8 or 16 bits",
+                        (unsigned long long)width);
+    if (w->bits && w->bits < width)
+        return bly_fail(BLY_EINVAL, "%llu bits do not hold a counter of %llu",
+                        (unsigned long long)w->bits, (unsigned long long)width);
+    const bly_status st =
+        bly_probe_plan(&bly_kind_counting, w, w->bits / width,
+                       w->opt[COUNTING_K], w->opt[COUNTING_RULE] != 0, &size);
+    if (st)
+        return st;
+    *out = (bly_shape){
+        .p = { [COUNTING_COUNTERS] = (uint64_t)size.m,
+               [COUNTING_K] = size.k,
+               [COUNTING_WIDTH] = width },
+        .nbytes = bly_cells_nbytes((uint64_t)size.m, (unsigned)width),
+    };
+    return BLY_OK;
+}
+
+static bool counting_sane(const bly_shape *s)
+{
+    const uint64_t m = s->p[COUNTING_COUNTERS], width = s->p[COUNTING_WIDTH];
+    return bly_probe_sane(m, s->p[COUNTING_K]) && counting_width_ok(width) &&
+           s->nbytes == bly_cells_nbytes(m, (unsigned)width);
+}
+
+static double counting_rate(const bly_shape *s, double n)
+{
+    return bly_fpr_exact(n, (double)s->p[COUNTING_COUNTERS],
+                         (unsigned)s->p[COUNTING_K]);
+}
+
+static uint64_t counting_bits(const bly_shape *s)
+{
+    return s->p[COUNTING_COUNTERS] * s->p[COUNTING_WIDTH];
+}
+
+static void counting_describe(const bly_shape *s, const bly_want *w,
+                              const bly_filter *f, bly_facts *out)
+{
+    const double n = (double)(w ? w->items : f->items);
+    const double m = (double)s->p[COUNTING_COUNTERS];
+    const double top = bly_cell_top((unsigned)s->p[COUNTING_WIDTH]);
+    const double lambda = (double)s->p[COUNTING_K] * n / m;
+    bly_fact_real(out, "hits_per_counter", lambda);
+    /* The chance that some counter is to overflow, and to stick, once all keys
+     * are in; and how many are expected to be stuck then. */
+    bly_fact_real(out, "overflow_bound",
+                  fmin(1, m * bly_overflow_bound(lambda, top + 1)));
+    bly_fact_real(out, "stuck_bound",
+                  fmin(1, m * bly_overflow_bound(lambda, top)));
+    bly_fact_real(out, "stuck_expected", m * bly_poisson_tail(lambda, top));
+    if (f)
+        bly_fact_uint(out, "stuck", f->state[COUNTING_STUCK]);
+}
+
+/* ------------------------------------------------------------ operations */
+
+/* One batch of any operation; what it does not need stays zero. */
+typedef struct counting_batch {
+    bly_filter *f;
+    const unsigned char *cells; /* of f, which count() may only read */
+    unsigned width;
+    const uint64_t *by;
+    uint64_t *fresh, *counts;
+    bly_status *each;
+    uint64_t changed; /* keys that changed something */
+    uint64_t stuck;   /* counters that stuck in this batch */
+} counting_batch;
+
+static inline __attribute__((always_inline)) void
+counting_raise(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+{
+    counting_batch *const b = ctx;
+    unsigned char *const cells = b->f->data;
+    const uint32_t top = bly_cell_top(b->width);
+    const uint64_t by = b->by ? b->by[i] : 1;
+    bool new_key = false, changed = false;
+    for (uint64_t j = 0; j < nat; j++) {
+        const uint32_t c = bly_cell_get(cells, at[j], b->width);
+        const uint32_t sum = bly_cell_sum(c, by, top);
+        bly_cell_put(cells, at[j], b->width, sum);
+        new_key |= c == 0;
+        changed |= c != sum;
+        b->stuck += (c != top) & (sum == top);
+    }
+    b->changed += changed;
+    if (b->fresh)
+        b->fresh[i / 64] |= (uint64_t)new_key << i % 64;
+}
+
+static inline __attribute__((always_inline)) uint32_t
+counting_least(const counting_batch *b, const uint64_t *at, uint64_t nat)
+{
+    uint32_t least = UINT32_MAX;
+    for (uint64_t j = 0; j < nat; j++) {
+        const uint32_t c = bly_cell_get(b->cells, at[j], b->width);
+        least = c < least ? c : least;
+    }
+    return least;
+}
+
+static inline __attribute__((always_inline)) void
+counting_lower(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+{
+    counting_batch *const b = ctx;
+    unsigned char *const cells = b->f->data;
+    const uint32_t top = bly_cell_top(b->width);
+    if (!counting_least(b, at, nat)) {
+        b->each[i] = BLY_EABSENT;
+        return;
+    }
+    for (uint64_t j = 0; j < nat; j++) {
+        const uint32_t c = bly_cell_get(cells, at[j], b->width);
+        bly_cell_put(cells, at[j], b->width, c - (c != top));
+    }
+    b->each[i] = BLY_OK;
+    b->changed++;
+}
+
+static inline __attribute__((always_inline)) void
+counting_read(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+{
+    counting_batch *const b = ctx;
+    const uint32_t least = counting_least(b, at, nat);
+    b->counts[i] = least == bly_cell_top(b->width) ? UINT64_MAX : least;
+}
+
+/* Run a batch, with the default width as a literal. */
+static inline __attribute__((always_inline)) void
+counting_run(const bly_filter *f, counting_batch *b, const uint64_t *h,
+             size_t n, bly_probe_visit *visit)
+{
+    const uint64_t k = f->shape.p[COUNTING_K];
+    const bly_modulus range = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]);
+    b->cells = f->data;
+    if (f->shape.p[COUNTING_WIDTH] == 4) {
+        b->width = 4;
+        bly_probe_each(f->data, 4, range, k, h, n, visit, b);
+    } else {
+        b->width = (unsigned)f->shape.p[COUNTING_WIDTH];
+        bly_probe_each(f->data, b->width, range, k, h, n, visit, b);
+    }
+}
+
+static bly_status counting_add(bly_filter *f, const uint64_t *h, size_t n,
+                               uint64_t *fresh, size_t *ndone)
+{
+    counting_batch b = { .f = f, .fresh = fresh };
+    counting_run(f, &b, h, n, counting_raise);
+    f->state[COUNTING_STUCK] += b.stuck;
+    bly_filter_added(f, b.changed);
+    *ndone = n;
+    return BLY_OK;
+}
+
+static bly_status counting_increase(bly_filter *f, const uint64_t *h,
+                                    const uint64_t *by, size_t n, size_t *ndone)
+{
+    counting_batch b = { .f = f, .by = by };
+    counting_run(f, &b, h, n, counting_raise);
+    f->state[COUNTING_STUCK] += b.stuck;
+    bly_filter_added(f, b.changed);
+    *ndone = n;
+    return BLY_OK;
+}
+
+static void counting_remove(bly_filter *f, const uint64_t *h, size_t n,
+                            bly_status *each)
+{
+    counting_batch b = { .f = f, .each = each };
+    counting_run(f, &b, h, n, counting_lower);
+    f->nadded -= b.changed < f->nadded ? b.changed : f->nadded;
+}
+
+static void counting_count(const bly_filter *f, const uint64_t *h, size_t n,
+                           uint64_t *counts)
+{
+    counting_batch b = { .counts = counts };
+    counting_run(f, &b, h, n, counting_read);
+}
+
+static inline __attribute__((always_inline)) bool
+counting_test4(const void *cells, uint64_t at, uint64_t tag)
+{
+    (void)tag;
+    return bly_cell_get(cells, at, 4) != 0;
+}
+
+static inline __attribute__((always_inline)) bool
+counting_test(const void *ctx, uint64_t at, uint64_t tag)
+{
+    const bly_filter *f = ctx;
+    (void)tag;
+    return bly_cell_get(f->data, at, (unsigned)f->shape.p[COUNTING_WIDTH]) != 0;
+}
+
+static void counting_has(const bly_filter *f, const uint64_t *h, size_t n,
+                         uint64_t *maybe)
+{
+    bly_probe_query q = {
+        .cells = f->data,
+        .range = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]),
+        .k = f->shape.p[COUNTING_K],
+    };
+    if (f->shape.p[COUNTING_WIDTH] == 4) {
+        q.width = 4;
+        q.test = counting_test4;
+        q.ctx = f->data;
+        bly_probe_ask(&q, h, n, maybe);
+    } else {
+        q.width = (unsigned)f->shape.p[COUNTING_WIDTH];
+        q.test = counting_test;
+        q.ctx = f;
+        bly_probe_ask(&q, h, n, maybe);
+    }
+}
+
+/* ----------------------------------------------------------- whole filters */
+
+static bly_cells_tally counting_tally(const bly_filter *f)
+{
+    return bly_cells_count(f->data, f->shape.p[COUNTING_COUNTERS],
+                           (unsigned)f->shape.p[COUNTING_WIDTH]);
+}
+
+static bool counting_sound(const bly_filter *f)
+{
+    return !f->nlayers &&
+           f->state[COUNTING_STUCK] <= f->shape.p[COUNTING_COUNTERS];
+}
+
+static bool counting_check(const bly_filter *f)
+{
+    return bly_cells_tail_clear(f->data, f->shape.p[COUNTING_COUNTERS],
+                                (unsigned)f->shape.p[COUNTING_WIDTH]) &&
+           counting_tally(f).stuck == f->state[COUNTING_STUCK];
+}
+
+static void counting_stat(const bly_filter *f, bly_stats *out)
+{
+    bly_probe_stat(counting_tally(f).used, f->shape.p[COUNTING_COUNTERS],
+                   f->shape.p[COUNTING_K], out);
+}
+
+static bly_status counting_merge(bly_filter *dst, const bly_filter *src)
+{
+    bly_cells_add(dst->data, src->data, dst->shape.p[COUNTING_COUNTERS],
+                  (unsigned)dst->shape.p[COUNTING_WIDTH]);
+    dst->state[COUNTING_STUCK] = counting_tally(dst).stuck;
+    bly_filter_added(dst, src->nadded);
+    return BLY_OK;
+}
+
+static bly_status counting_convert(const bly_filter *f, const bly_kind *to,
+                                   const bly_want *w, bly_filter **out)
+{
+    return bly_classic_from_cells(
+        f, f->shape.p[COUNTING_COUNTERS], f->shape.p[COUNTING_K],
+        (unsigned)f->shape.p[COUNTING_WIDTH], to, w, out);
+}
+
+const bly_kind bly_kind_counting = {
+    .id = 3, /* on disk: never changed, never reused */
+    .name = "counting",
+    .summary = "classic with counters for bits: keys can be removed",
+    .params = counting_params,
+    .nparams = sizeof counting_params / sizeof counting_params[0],
+    .plan = counting_plan,
+    .sane = counting_sane,
+    .rate = counting_rate,
+    .bits = counting_bits,
+    .describe = counting_describe,
+    .sound = counting_sound,
+    .check = counting_check,
+    .stat = counting_stat,
+    .add = counting_add,
+    .has = counting_has,
+    .remove = counting_remove,
+    .increase = counting_increase,
+    .count = counting_count,
+    .merge = counting_merge,
+    .convert = counting_convert,
+};

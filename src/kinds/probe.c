@@ -1,0 +1,64 @@
+/*
+ * probe.c - k positions among m cells: sizing and what is rarely needed
+ */
+#include <math.h>
+
+#include "core/status.h"
+#include "kinds/probe.h"
+
+bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
+                          uint64_t cells, uint64_t k, bool rule_b,
+                          bly_size *out)
+{
+    const double n = (double)w->items;
+    bly_size size = { (double)cells, (unsigned)k };
+    if (cells) {
+        if (!size.k)
+            size.k = bly_best_k(n, size.m);
+    } else if (size.k) {
+        size.m = ceil(-(double)size.k * n /
+                      log1p(-pow(w->fpr, 1.0 / (double)size.k)));
+    } else {
+        size = rule_b ? bly_size_rule_b(n, w->fpr) : bly_size_rule_a(n, w->fpr);
+    }
+    if (!(size.m <= (double)BLY_PROBE_MAX_CELLS))
+        return bly_fail(BLY_ERANGE,
+                        "a %s filter has at most 2^48 cells; "
+                        "this one would need %.3g",
+                        kind->name, size.m);
+    if (size.k > size.m)
+        return bly_fail(BLY_EINVAL,
+                        "k = %u probes need at least as many cells, "
+                        "and there are %.0f",
+                        size.k, size.m);
+    *out = size;
+    return BLY_OK;
+}
+
+bool bly_probe_sane(uint64_t m, uint64_t k)
+{
+    return m <= BLY_PROBE_MAX_CELLS && k >= 1 && k <= BLY_PROBE_MAX_K && k <= m;
+}
+
+void bly_probe_stat(uint64_t used, uint64_t m, uint64_t k, bly_stats *out)
+{
+    const bly_estimate n =
+        bly_estimate_items((double)used, (double)m, (double)k);
+    out->fill = (double)used / (double)m;
+    out->items_estimate = n.value;
+    out->items_sd = n.sd;
+    out->fpr_now = pow(out->fill, (double)k);
+}
+
+uint64_t bly_probe_dedupe(uint64_t *at, uint64_t k)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < k; i++) {
+        bool seen = false;
+        for (uint64_t j = 0; j < n; j++)
+            seen |= at[j] == at[i];
+        at[n] = at[i];
+        n += !seen;
+    }
+    return n;
+}

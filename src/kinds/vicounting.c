@@ -1,0 +1,744 @@
+/*
+ * vicounting.c - counters raised by increments that depend on the key
+ *
+ * A counting filter asks whether a counter is zero. Here each probe of a key
+ * adds an increment v, drawn from a set D by the hash, and asking looks at the
+ * value: could the counter c be v and a sum of other increments?
+ *
+ *     D = {8, 12, 14, 15}     a counter that was hit twice, by 8 and by 12
+ *
+ *     +----+     v =  8:  20 -  8 = 12, an increment      pass
+ *     | 20 |     v = 12:  20 - 12 =  8, an increment      pass
+ *     +----+     v = 14:  20 - 14 =  6, no sum of any     "no"
+ *                v = 15:  20 - 15 =  5, no sum of any     "no"
+ *
+ * With R the set of all sums of increments (0 included), a probe passes if
+ * c >= v and c - v is in R. A key that is there passes always: the rest of the
+ * counter is the sum of what others added. Only counters with few hits can
+ * exclude anything, but most have few.
+ *
+ * The sets:
+ *
+ *     s     {8, 12, 14, 15}: sums of two are all different. Not in R: 1-7,
+ *           9-11, 13, 17-19, 21, 25, 33.
+ *     lN    {N, .. 2N-1} for N = 2, 4, 8, 16: R is 0 and everything from N on.
+ *     b3    {1, 4, 8, 13}: sums of three are all different (of four not). The
+ *           cell has two counters: hits, and the sum. Up to three hits tell
+ *           exactly which increments were added; more pass.
+ *
+ * A cell is a counter of `width` bits, 8 if not given, 7 in the tightest
+ * setting; for b3 it has 12: the hits in the low 4, the sum above. Probes of a
+ * key that fall on one cell count as one with the sum of their increments, so
+ * that removing can check it.
+ *
+ * Rate. A counter gets j hits with the binomial probability p_j of kn and 1/m;
+ * with q_j the probability that j hits let a random increment pass, found by
+ * convolution, the rate is (sum p_j q_j)^k. For the sets lN that is [1]
+ *
+ *     (1 - p0 - (L-1)/L p1 - (L^2-1)/(6 L^2) p2)^k,
+ *
+ * for b3 it is (1 - sum_{j<=3} p_j (3/4)^j)^k. Equal memory, best k, against
+ * counters of 4 bits that count by one:
+ *
+ *     bits a key     counting     l4, 7 bits      s
+ *        30           2.73 %        0.82 %      0.40 %
+ *        50           0.25 %        0.033 %     0.010 %
+ *
+ * since counters are twice as wide, but a third as many are needed. One million
+ * keys at 1 % with `s` take 3,125,089 counters, 25.00 bits a key, and k = 5:
+ * the mean counter has 1.6 hits, where one that counts by one would have 0.7.
+ *
+ * A counter that reaches 2^width - 1 is stuck as in counting.c: it passes
+ * every probe and is never lowered; 17 hits of 15 are needed for that, or 37
+ * of 7. state[0] is the number of stuck cells.
+ *
+ * [1] Rottenstreich, Kanizo and Keslassy, The Variable-Increment Counting
+ *     Bloom Filter, 2012
+ */
+#include <math.h>
+
+#include "core/status.h"
+#include "kinds/classic.h"
+#include "kinds/probe.h"
+
+enum { VI_COUNTERS, VI_K, VI_INCREMENTS, VI_WIDTH };
+enum { VI_STUCK }; /* state */
+enum { VI_S, VI_L2, VI_L4, VI_L8, VI_L16, VI_B3, VI_SETS };
+
+static const bly_param vicounting_params[] = {
+    [VI_COUNTERS] = { .name = "counters",
+                      .type = BLY_UINT,
+                      .min = 1,
+                      .max = (double)BLY_PROBE_MAX_CELLS,
+                      .help = "cells in the array (m)" },
+    [VI_K] = { .name = "k",
+               .type = BLY_UINT,
+               .settable = true,
+               .automatic = true,
+               .min = 1,
+               .max = BLY_PROBE_MAX_K,
+               .help = "cells a key raises" },
+    [VI_INCREMENTS] = { .name = "increments",
+                        .type = BLY_CHOICE,
+                        .settable = true,
+                        .max = VI_SETS - 1,
+                        .choices = (const char *const[]){ "s", "l2", "l4", "l8",
+                                                          "l16", "b3", NULL },
+                        .help = "the set that increments are drawn from" },
+    [VI_WIDTH] = { .name = "width",
+                   .type = BLY_UINT,
+                   .settable = true,
+                   .automatic = true,
+                   .min = 7,
+                   .max = 16,
+                   .help = "bits of a cell: 7, 8 or 16; for b3 12" },
+};
+
+/* ---------------------------------------------------------- increment sets */
+
+typedef struct vi_set {
+    unsigned size; /* a power of two, at most 16: 4 bits choose */
+    unsigned char at[16];
+    uint64_t reach; /* R below 64; all from 64 on are in it */
+    bool pairs;     /* hits and sum in a cell */
+} vi_set;
+
+#define VI_BIT(n) (UINT64_C(1) << (n))
+
+static const vi_set vi_sets[VI_SETS] = {
+    [VI_S] = { 4,
+               { 8, 12, 14, 15 },
+               ~(UINT64_C(0xfe) | VI_BIT(9) | VI_BIT(10) | VI_BIT(11) |
+                 VI_BIT(13) | VI_BIT(17) | VI_BIT(18) | VI_BIT(19) |
+                 VI_BIT(21) | VI_BIT(25) | VI_BIT(33)),
+               false },
+    [VI_L2] = { 2, { 2, 3 }, ~UINT64_C(2), false },
+    [VI_L4] = { 4, { 4, 5, 6, 7 }, ~UINT64_C(0xe), false },
+    [VI_L8] = { 8, { 8, 9, 10, 11, 12, 13, 14, 15 }, ~UINT64_C(0xfe), false },
+    [VI_L16] = { 16,
+                 { 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
+                   31 },
+                 ~UINT64_C(0xfffe),
+                 false },
+    [VI_B3] = { 4, { 1, 4, 8, 13 }, 0, true },
+};
+
+/* What a key adds to a cell: increments and how many of them. */
+typedef struct vi_part {
+    uint32_t sum, hits;
+} vi_part;
+
+#define VI_B3_H 3         /* so many hits decompose in one way */
+#define VI_B3_WIDTH 12    /* 4 bits of hits, 8 of their sum */
+#define VI_B3_TOP_HITS 15 /* 14 hits of 13 are 182, which 8 bits hold */
+
+/* Whether r is the sum of n elements of {1, 4, 8, 13}: r - n is one of at most
+ * n elements of {3, 7, 12}. */
+static bool vi_b3_sum(uint32_t r, uint32_t n)
+{
+    /* By far most cells have one hit or two beside one's own. */
+    static const uint64_t few[VI_B3_H] = {
+        1,
+        VI_BIT(1) | VI_BIT(4) | VI_BIT(8) | VI_BIT(13),
+        VI_BIT(2) | VI_BIT(5) | VI_BIT(9) | VI_BIT(14) | VI_BIT(8) |
+            VI_BIT(12) | VI_BIT(17) | VI_BIT(16) | VI_BIT(21) | VI_BIT(26),
+    };
+    if (n < VI_B3_H)
+        return r < 64 && (few[n] >> r & 1);
+    if (r < n)
+        return false;
+    for (uint32_t left = r - n, a = 0; 12 * a <= left; a++)
+        for (uint32_t b = 0; 12 * a + 7 * b <= left; b++) {
+            const uint32_t rest = left - 12 * a - 7 * b;
+            if (rest % 3 == 0 && a + b + rest / 3 <= n)
+                return true;
+        }
+    return false;
+}
+
+/* Whether a cell lets a key pass that would have put `part` into it. `sure`
+ * asks whether that is possible at all, the query only looks at up to three
+ * hits: differs for b3 alone, whose formula is about the query. */
+static inline __attribute__((always_inline)) bool
+vi_pass(const vi_set *set, uint32_t top, uint32_t cell, vi_part part, bool sure)
+{
+    if (!set->pairs) {
+        const uint32_t rest = cell - part.sum;
+        const bool in = (rest >= 64) | (set->reach >> (rest & 63) & 1);
+        return (cell == top) | ((cell >= part.sum) & in);
+    }
+    const uint32_t hits = cell & 15, sum = cell >> 4;
+    if (cell == top)
+        return true;
+    if (hits < part.hits)
+        return false;
+    if (!sure && hits > VI_B3_H)
+        return true;
+    return sum >= part.sum && vi_b3_sum(sum - part.sum, hits - part.hits);
+}
+
+/* The cell with `part` in it `by` times more; top is a sticking place. */
+static inline __attribute__((always_inline)) uint32_t
+vi_raised(const vi_set *set, uint32_t top, uint32_t cell, vi_part part,
+          uint64_t by)
+{
+    /* More often than the top is reached does not matter; keeps products in
+     * 64 bits. */
+    const uint64_t times = by < top ? by : top;
+    if (!set->pairs)
+        return bly_cell_sum(cell, times * part.sum, top);
+    const uint64_t hits = (cell & 15) + times * part.hits;
+    if (hits >= VI_B3_TOP_HITS)
+        return top;
+    return (uint32_t)(((cell >> 4) + times * part.sum) << 4 | hits);
+}
+
+static inline __attribute__((always_inline)) uint32_t
+vi_lowered(const vi_set *set, uint32_t top, uint32_t cell, vi_part part)
+{
+    if (cell == top)
+        return top;
+    return cell - (set->pairs ? part.sum << 4 | part.hits : part.sum);
+}
+
+/* How often `part` may be in the cell: the most that passes. */
+static uint64_t vi_times(const vi_set *set, uint32_t top, uint32_t cell,
+                         vi_part part)
+{
+    if (cell == top)
+        return UINT64_MAX;
+    uint32_t n = set->pairs ? (cell & 15) / part.hits : cell / part.sum;
+    while (n && !vi_pass(set, top, cell,
+                         (vi_part){ n * part.sum, n * part.hits }, false))
+        n--;
+    return n;
+}
+
+/* ----------------------------------------------------------------- planning */
+
+/* From so many hits on every probe passes: 7 hits of 8 less 15 are 41, past
+ * the last hole of s. */
+#define VI_HITS 8
+
+/* no[j]: the probability that a cell with j hits denies a random increment. */
+typedef struct vi_law {
+    double no[VI_HITS];
+} vi_law;
+
+static void vi_convolve(const vi_set *set, vi_law *law)
+{
+    enum { REACH = VI_HITS * 31 + 1 };
+    double chance[REACH] = { 1 }, next[REACH];
+    const double each = 1.0 / set->size;
+    for (unsigned j = 0; j < VI_HITS; j++) {
+        law->no[j] = 0;
+        for (uint32_t c = 0; c < REACH; c++)
+            for (unsigned v = 0; v < set->size; v++)
+                if (!vi_pass(set, UINT32_MAX, c, (vi_part){ set->at[v], 1 },
+                             false))
+                    law->no[j] += chance[c] * each;
+        for (unsigned c = 0; c < REACH; c++)
+            next[c] = 0;
+        for (unsigned v = 0; v < set->size; v++)
+            for (unsigned c = 0; c + set->at[v] < REACH; c++)
+                next[c + set->at[v]] += chance[c] * each;
+        for (unsigned c = 0; c < REACH; c++)
+            chance[c] = next[c];
+    }
+}
+
+static vi_law vi_law_of(uint64_t increments)
+{
+    const vi_set *const set = &vi_sets[increments];
+    vi_law law = { { 0 } };
+    if (set->pairs)
+        for (unsigned j = 0; j <= VI_B3_H; j++)
+            law.no[j] = pow((set->size - 1.0) / set->size, j);
+    else
+        vi_convolve(set, &law);
+    return law;
+}
+
+static double vi_rate(const vi_law *law, double n, double m, double k)
+{
+    const double hits = k * n;
+    if (n <= 0)
+        return 0;
+    if (m <= 1)
+        return 1;
+    double p = exp(hits * log1p(-1 / m)), denied = 0;
+    for (unsigned j = 0; j < VI_HITS; j++) {
+        denied += p * law->no[j];
+        p *= fmax(0, hits - j) / (j + 1) / (m - 1);
+    }
+    return pow(fmax(0, 1 - denied), k);
+}
+
+/* The least number of cells that keeps the rate; past the limit if none does.
+ */
+static double vi_least(const vi_law *law, double n, double fpr, double k)
+{
+    double low = k - 1, high = fmax(k, n); /* low is too few, high enough */
+    while (vi_rate(law, n, high, k) > fpr) {
+        low = high;
+        high *= 2;
+        if (high > 2 * (double)BLY_PROBE_MAX_CELLS)
+            return high;
+    }
+    while (high - low > 1) {
+        const double mid = floor((low + high) / 2);
+        if (vi_rate(law, n, mid, k) > fpr)
+            low = mid;
+        else
+            high = mid;
+    }
+    return high;
+}
+
+static bool vi_width_ok(uint64_t increments, uint64_t width)
+{
+    return vi_sets[increments].pairs ? width == VI_B3_WIDTH
+                                     : width == 7 || width == 8 || width == 16;
+}
+
+static bly_status vicounting_plan(const bly_want *w, bly_shape *out)
+{
+    const uint64_t increments = w->opt[VI_INCREMENTS], only = w->opt[VI_K];
+    const uint64_t width = w->given[VI_WIDTH]          ? w->opt[VI_WIDTH]
+                           : vi_sets[increments].pairs ? VI_B3_WIDTH
+                                                       : 8;
+    const double n = (double)w->items;
+    if (!vi_width_ok(increments, width))
+        return bly_fail(BLY_EINVAL,
+                        "width = %llu: cells have 12 bits for increments b3, "
+                        "else 7, 8 or 16",
+                        (unsigned long long)width);
+    const double given = (double)(w->bits / width);
+    if (w->bits && (given < 1 || given < (double)only))
+        return bly_fail(BLY_EINVAL,
+                        "%llu bits are fewer than the cells of a key need",
+                        (unsigned long long)w->bits);
+
+    const vi_law law = vi_law_of(increments);
+    double best_m = INFINITY, best_rate = 2;
+    uint64_t best_k = 0;
+    for (uint64_t k = only ? only : 1; k <= (only ? only : BLY_PROBE_MAX_K) &&
+                                       !(w->bits && (double)k > given);
+         k++) {
+        const double m = w->bits ? given : vi_least(&law, n, w->fpr, (double)k);
+        const double rate = vi_rate(&law, n, m, (double)k);
+        if (m < best_m || (m == best_m && rate < best_rate)) {
+            best_m = m;
+            best_rate = rate;
+            best_k = k;
+        } else if (m > 2 * best_m) {
+            break; /* from the best k on the size only rises */
+        }
+    }
+    if (best_m > (double)BLY_PROBE_MAX_CELLS)
+        return bly_fail(BLY_ERANGE,
+                        "a vicounting filter has at most 2^48 cells; "
+                        "ask for fewer items or a higher rate");
+    *out = (bly_shape){
+        .p = { [VI_COUNTERS] = (uint64_t)best_m,
+               [VI_K] = best_k,
+               [VI_INCREMENTS] = increments,
+               [VI_WIDTH] = width },
+        .nbytes = bly_cells_nbytes((uint64_t)best_m, (unsigned)width),
+    };
+    return BLY_OK;
+}
+
+static bool vicounting_sane(const bly_shape *s)
+{
+    return bly_probe_sane(s->p[VI_COUNTERS], s->p[VI_K]) &&
+           s->p[VI_INCREMENTS] < VI_SETS &&
+           vi_width_ok(s->p[VI_INCREMENTS], s->p[VI_WIDTH]) &&
+           s->nbytes ==
+               bly_cells_nbytes(s->p[VI_COUNTERS], (unsigned)s->p[VI_WIDTH]);
+}
+
+static double vicounting_rate(const bly_shape *s, double n)
+{
+    const vi_law law = vi_law_of(s->p[VI_INCREMENTS]);
+    return vi_rate(&law, n, (double)s->p[VI_COUNTERS], (double)s->p[VI_K]);
+}
+
+static uint64_t vicounting_bits(const bly_shape *s)
+{
+    return s->p[VI_COUNTERS] * s->p[VI_WIDTH];
+}
+
+static void vicounting_describe(const bly_shape *s, const bly_want *w,
+                                const bly_filter *f, bly_facts *out)
+{
+    const vi_set *const set = &vi_sets[s->p[VI_INCREMENTS]];
+    const double n = (double)(w ? w->items : f->items);
+    const double m = (double)s->p[VI_COUNTERS];
+    const double lambda = (double)s->p[VI_K] * n / m;
+    const double top = bly_cell_top((unsigned)s->p[VI_WIDTH]);
+    const double hits =
+        set->pairs ? VI_B3_TOP_HITS : ceil(top / set->at[set->size - 1]);
+    /* What the same memory gives with 4-bit counters that count by one. */
+    const double plain = floor((double)vicounting_bits(s) / 4);
+    bly_fact_real(out, "hits_per_counter", lambda);
+    bly_fact_uint(out, "hits_to_stuck", (uint64_t)hits);
+    bly_fact_real(out, "stuck_bound",
+                  fmin(1, m * bly_overflow_bound(lambda, hits)));
+    bly_fact_real(out, "counting_fpr",
+                  bly_fpr_approx(n, plain, bly_best_k(n, plain)));
+    if (f)
+        bly_fact_uint(out, "stuck", f->state[VI_STUCK]);
+}
+
+/* -------------------------------------------------------------- operations */
+
+/* One batch of any operation; what it does not need stays zero. */
+typedef struct vi_batch {
+    unsigned char *cells;
+    const vi_set *set;
+    unsigned width;
+    uint64_t k;
+    bly_modulus range;
+    const uint64_t *h, *by;
+    uint64_t *fresh, *counts;
+    bly_status *each;
+    uint64_t changed, stuck;
+} vi_batch;
+
+/* The rare key of which several probes fall on one cell. at gets the cells. */
+static uint64_t vi_merge_parts(const vi_batch *b, uint64_t h, uint64_t *at,
+                               vi_part *parts)
+{
+    uint64_t tag = bly_probe_tag(h), n = 0;
+    bly_probe p = bly_probe_start(h, b->range);
+    for (uint64_t i = 0; i < b->k; i++) {
+        const uint64_t cell = bly_probe_next(&p, b->range.n, i);
+        uint64_t j = 0;
+        while (j < n && at[j] != cell)
+            j++;
+        if (j == n) {
+            at[n] = cell;
+            parts[n++] = (vi_part){ 0, 0 };
+        }
+        parts[j].sum += b->set->at[tag & (b->set->size - 1)];
+        parts[j].hits++;
+        tag = bly_probe_tag_next(tag, i);
+    }
+    return n;
+}
+
+/* What key i puts into each of its nat cells, in the order of at, which is
+ * that of their first probes in both branches. */
+static inline __attribute__((always_inline)) void
+vi_parts(const vi_batch *b, size_t i, uint64_t nat, vi_part *parts)
+{
+    if (nat < b->k) {
+        uint64_t at[BLY_PROBE_MAX_K];
+        vi_merge_parts(b, b->h[i], at, parts);
+        return;
+    }
+    uint64_t tag = bly_probe_tag(b->h[i]);
+    for (uint64_t j = 0; j < nat; j++) {
+        parts[j] = (vi_part){ b->set->at[tag & (b->set->size - 1)], 1 };
+        tag = bly_probe_tag_next(tag, j);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+vi_raise(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+{
+    vi_batch *const b = ctx;
+    const uint32_t top = bly_cell_top(b->width);
+    const uint64_t by = b->by ? b->by[i] : 1;
+    vi_part parts[BLY_PROBE_MAX_K];
+    bool new_key = false, changed = false;
+    vi_parts(b, i, nat, parts);
+    for (uint64_t j = 0; j < nat; j++) {
+        const uint32_t c = bly_cell_get(b->cells, at[j], b->width);
+        const uint32_t sum = vi_raised(b->set, top, c, parts[j], by);
+        new_key |= !vi_pass(b->set, top, c, parts[j], false);
+        bly_cell_put(b->cells, at[j], b->width, sum);
+        changed |= c != sum;
+        b->stuck += (c != top) & (sum == top);
+    }
+    b->changed += changed;
+    if (b->fresh)
+        b->fresh[i / 64] |= (uint64_t)new_key << i % 64;
+}
+
+static inline __attribute__((always_inline)) void
+vi_lower(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+{
+    vi_batch *const b = ctx;
+    const uint32_t top = bly_cell_top(b->width);
+    vi_part parts[BLY_PROBE_MAX_K];
+    bool in = true;
+    vi_parts(b, i, nat, parts);
+    for (uint64_t j = 0; j < nat; j++)
+        in &= vi_pass(b->set, top, bly_cell_get(b->cells, at[j], b->width),
+                      parts[j], true);
+    b->each[i] = in ? BLY_OK : BLY_EABSENT;
+    if (!in)
+        return;
+    for (uint64_t j = 0; j < nat; j++) {
+        const uint32_t c = bly_cell_get(b->cells, at[j], b->width);
+        bly_cell_put(b->cells, at[j], b->width,
+                     vi_lowered(b->set, top, c, parts[j]));
+    }
+    b->changed++;
+}
+
+static inline __attribute__((always_inline)) void
+vi_read(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+{
+    vi_batch *const b = ctx;
+    const uint32_t top = bly_cell_top(b->width);
+    vi_part parts[BLY_PROBE_MAX_K];
+    uint64_t least = UINT64_MAX;
+    vi_parts(b, i, nat, parts);
+    for (uint64_t j = 0; j < nat; j++) {
+        const uint32_t c = bly_cell_get(b->cells, at[j], b->width);
+        const uint64_t times = vi_times(b->set, top, c, parts[j]);
+        least = times < least ? times : least;
+    }
+    b->counts[i] = least;
+}
+
+/* Run a batch, with the default set and width as literals. */
+static inline __attribute__((always_inline)) void
+vi_run(const bly_filter *f, vi_batch *b, const uint64_t *h, size_t n,
+       bly_probe_visit *visit)
+{
+    b->cells = f->data;
+    b->k = f->shape.p[VI_K];
+    b->range = bly_modulus_of(f->shape.p[VI_COUNTERS]);
+    b->h = h;
+    if (f->shape.p[VI_INCREMENTS] == VI_S && f->shape.p[VI_WIDTH] == 8) {
+        b->set = &vi_sets[VI_S];
+        b->width = 8;
+        bly_probe_each(f->data, 8, b->range, b->k, h, n, visit, b);
+    } else {
+        b->set = &vi_sets[f->shape.p[VI_INCREMENTS]];
+        b->width = (unsigned)f->shape.p[VI_WIDTH];
+        bly_probe_each(f->data, b->width, b->range, b->k, h, n, visit, b);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+vi_add(bly_filter *f, vi_batch *b, const uint64_t *h, size_t n)
+{
+    vi_run(f, b, h, n, vi_raise);
+    f->state[VI_STUCK] += b->stuck;
+    bly_filter_added(f, b->changed);
+}
+
+static bly_status vicounting_add(bly_filter *f, const uint64_t *h, size_t n,
+                                 uint64_t *fresh, size_t *ndone)
+{
+    vi_batch b = { .fresh = fresh };
+    vi_add(f, &b, h, n);
+    *ndone = n;
+    return BLY_OK;
+}
+
+static bly_status vicounting_increase(bly_filter *f, const uint64_t *h,
+                                      const uint64_t *by, size_t n,
+                                      size_t *ndone)
+{
+    vi_batch b = { .by = by };
+    vi_add(f, &b, h, n);
+    *ndone = n;
+    return BLY_OK;
+}
+
+static void vicounting_remove(bly_filter *f, const uint64_t *h, size_t n,
+                              bly_status *each)
+{
+    vi_batch b = { .each = each };
+    vi_run(f, &b, h, n, vi_lower);
+    f->nadded -= b.changed < f->nadded ? b.changed : f->nadded;
+}
+
+static void vicounting_count(const bly_filter *f, const uint64_t *h, size_t n,
+                             uint64_t *counts)
+{
+    vi_batch b = { .counts = counts };
+    vi_run(f, &b, h, n, vi_read);
+}
+
+static inline __attribute__((always_inline)) bool
+vi_test_s8(const void *cells, uint64_t at, uint64_t tag)
+{
+    /* The set as the bytes of a word. */
+    const uint32_t v = UINT32_C(0x0f0e0c08) >> (tag & 3) * 8 & 15;
+    return vi_pass(&vi_sets[VI_S], 255, bly_cell_get(cells, at, 8),
+                   (vi_part){ v, 1 }, false);
+}
+
+static inline __attribute__((always_inline)) bool
+vi_test(const void *ctx, uint64_t at, uint64_t tag)
+{
+    const vi_batch *const b = ctx;
+    const uint32_t v = b->set->at[tag & (b->set->size - 1)];
+    return vi_pass(b->set, bly_cell_top(b->width),
+                   bly_cell_get(b->cells, at, b->width), (vi_part){ v, 1 },
+                   false);
+}
+
+/* Keys that pass probe by probe, but of which several probes share a cell,
+ * must pass with the sum of their increments as well. */
+static void vi_recheck(const vi_batch *b, const uint64_t *h, size_t n,
+                       uint64_t *maybe)
+{
+    const uint32_t top = bly_cell_top(b->width);
+    for (size_t from = 0; from < n; from += 64)
+        for (uint64_t bits = maybe[from / 64]; bits; bits &= bits - 1) {
+            const uint64_t key = h[from + (size_t)__builtin_ctzll(bits)];
+            if (!bly_probe_repeats(key, b->range, b->k))
+                continue;
+            uint64_t at[BLY_PROBE_MAX_K];
+            vi_part parts[BLY_PROBE_MAX_K];
+            const uint64_t nat = vi_merge_parts(b, key, at, parts);
+            bool in = true;
+            for (uint64_t j = 0; j < nat; j++)
+                in &= vi_pass(b->set, top,
+                              bly_cell_get(b->cells, at[j], b->width), parts[j],
+                              false);
+            if (!in)
+                maybe[from / 64] &= ~(bits & -bits);
+        }
+}
+
+static void vicounting_has(const bly_filter *f, const uint64_t *h, size_t n,
+                           uint64_t *maybe)
+{
+    const vi_batch b = {
+        .cells = f->data,
+        .set = &vi_sets[f->shape.p[VI_INCREMENTS]],
+        .width = (unsigned)f->shape.p[VI_WIDTH],
+        .k = f->shape.p[VI_K],
+        .range = bly_modulus_of(f->shape.p[VI_COUNTERS]),
+    };
+    bly_probe_query q = {
+        .cells = f->data, .range = b.range, .k = b.k, .tagged = true
+    };
+    if (f->shape.p[VI_INCREMENTS] == VI_S && b.width == 8) {
+        q.width = 8;
+        q.test = vi_test_s8;
+        q.ctx = f->data;
+        bly_probe_ask(&q, h, n, maybe);
+    } else {
+        q.width = b.width;
+        q.test = vi_test;
+        q.ctx = &b;
+        bly_probe_ask(&q, h, n, maybe);
+    }
+    vi_recheck(&b, h, n, maybe);
+}
+
+/* ------------------------------------------------------------ whole filters */
+
+static bly_cells_tally vi_tally(const bly_filter *f)
+{
+    return bly_cells_count(f->data, f->shape.p[VI_COUNTERS],
+                           (unsigned)f->shape.p[VI_WIDTH]);
+}
+
+static bool vicounting_sound(const bly_filter *f)
+{
+    return !f->nlayers && f->state[VI_STUCK] <= f->shape.p[VI_COUNTERS];
+}
+
+/* Every cell is stuck, or holds a sum of increments. */
+static bool vicounting_check(const bly_filter *f)
+{
+    const vi_set *const set = &vi_sets[f->shape.p[VI_INCREMENTS]];
+    const uint64_t m = f->shape.p[VI_COUNTERS];
+    const unsigned width = (unsigned)f->shape.p[VI_WIDTH];
+    const uint32_t top = bly_cell_top(width);
+    for (uint64_t j = 0; j < m; j++) {
+        const uint32_t c = bly_cell_get(f->data, j, width);
+        if (set->pairs && c != top && (c & 15) == VI_B3_TOP_HITS)
+            return false;
+        if (!vi_pass(set, top, c, (vi_part){ 0, 0 }, true))
+            return false;
+    }
+    return bly_cells_tail_clear(f->data, m, width) &&
+           vi_tally(f).stuck == f->state[VI_STUCK];
+}
+
+/* The share of (cell, increment) pairs that pass, to the k-th power. */
+static double vi_rate_now(const bly_filter *f)
+{
+    const vi_set *const set = &vi_sets[f->shape.p[VI_INCREMENTS]];
+    const uint64_t m = f->shape.p[VI_COUNTERS];
+    const unsigned width = (unsigned)f->shape.p[VI_WIDTH];
+    const uint32_t top = bly_cell_top(width);
+    uint64_t pass = 0;
+    for (uint64_t j = 0; j < m; j++) {
+        const uint32_t c = bly_cell_get(f->data, j, width);
+        if (!c)
+            continue;
+        for (unsigned v = 0; v < set->size; v++)
+            pass += vi_pass(set, top, c, (vi_part){ set->at[v], 1 }, false);
+    }
+    return pow((double)pass / ((double)m * set->size),
+               (double)f->shape.p[VI_K]);
+}
+
+static void vicounting_stat(const bly_filter *f, bly_stats *out)
+{
+    bly_probe_stat(vi_tally(f).used, f->shape.p[VI_COUNTERS], f->shape.p[VI_K],
+                   out);
+    out->fpr_now = vi_rate_now(f);
+}
+
+static bly_status vicounting_merge(bly_filter *dst, const bly_filter *src)
+{
+    const vi_set *const set = &vi_sets[dst->shape.p[VI_INCREMENTS]];
+    const uint64_t m = dst->shape.p[VI_COUNTERS];
+    const unsigned width = (unsigned)dst->shape.p[VI_WIDTH];
+    const uint32_t top = bly_cell_top(width);
+    if (!set->pairs)
+        bly_cells_add(dst->data, src->data, m, width);
+    for (uint64_t j = 0; set->pairs && j < m; j++) {
+        const uint32_t a = bly_cell_get(dst->data, j, width);
+        const uint32_t b = bly_cell_get(src->data, j, width);
+        bly_cell_put(dst->data, j, width,
+                     vi_raised(set, top, a, (vi_part){ b >> 4, b & 15 }, 1));
+    }
+    dst->state[VI_STUCK] = vi_tally(dst).stuck;
+    bly_filter_added(dst, src->nadded);
+    return BLY_OK;
+}
+
+static bly_status vicounting_convert(const bly_filter *f, const bly_kind *to,
+                                     const bly_want *w, bly_filter **out)
+{
+    return bly_classic_from_cells(f, f->shape.p[VI_COUNTERS], f->shape.p[VI_K],
+                                  (unsigned)f->shape.p[VI_WIDTH], to, w, out);
+}
+
+const bly_kind bly_kind_vicounting = {
+    .id = 4, /* on disk: never changed, never reused */
+    .name = "vicounting",
+    .summary = "counting by increments that tell keys apart: fewer bits",
+    .params = vicounting_params,
+    .nparams = sizeof vicounting_params / sizeof vicounting_params[0],
+    .plan = vicounting_plan,
+    .sane = vicounting_sane,
+    .rate = vicounting_rate,
+    .bits = vicounting_bits,
+    .describe = vicounting_describe,
+    .sound = vicounting_sound,
+    .check = vicounting_check,
+    .stat = vicounting_stat,
+    .add = vicounting_add,
+    .has = vicounting_has,
+    .remove = vicounting_remove,
+    .increase = vicounting_increase,
+    .count = vicounting_count,
+    .merge = vicounting_merge,
+    .convert = vicounting_convert,
+};
