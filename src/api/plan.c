@@ -284,12 +284,11 @@ bly_status bly_plan_end(bly_planned *p)
         return st;
     const double n = (double)p->want.items;
     p->set.items = p->want.items;
-    /* Whatever the kind, a key whose hash is that of another is taken for it.
-     */
-    p->set.fpr = p->kind->rate
+    /* Whatever the kind, a key whose hash is that of another is taken for
+     * it. */
+    p->set.fpr = p->kind->rate && n > 0
                      ? fmin(1, p->kind->rate(&p->shape, n) + n * 0x1p-64)
                      : NAN;
-    p->set.fpr = p->kind->rate && n > 0 ? p->kind->rate(&p->shape, n) : NAN;
     return BLY_OK;
 }
 
@@ -342,12 +341,10 @@ bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
         .items = planned.set.items,
         .fpr = planned.set.fpr,
         .bits = bits,
-        .bytes = planned.shape.nbytes,
         .bits_per_key =
             planned.set.items ? (double)bits / (double)planned.set.items : NAN,
         /* Without data of its own: layers, which are whole words. */
         .bytes = nbytes ? nbytes : (bits + 63) / 64 * 8,
-        .bits_per_key = (double)bits / (double)planned.set.items,
     };
     out->nfacts = bly_collect_facts(planned.kind, &planned.shape, &planned.want,
                                     NULL, out->facts);
