@@ -227,11 +227,13 @@ typedef struct bly_fact {
 
 typedef struct bly_prediction {
     const char *kind;
-    uint64_t items;      /* capacity */
-    double fpr;          /* rate at capacity, by the kind's exact formula */
+    uint64_t items;      /* capacity; 0: none was given, and a kind that is
+                            BLY_SELF_SIZED needs none */
+    double fpr;          /* rate at capacity, by the kind's exact formula;
+                            NAN where there is no such thing */
     uint64_t bits;       /* what the kind works on */
     uint64_t bytes;      /* memory that takes */
-    double bits_per_key; /* bits / items */
+    double bits_per_key; /* bits / items, or NAN */
     size_t nfacts;
     bly_fact facts[BLY_MAX_FACTS];
 } bly_prediction;
@@ -438,6 +440,8 @@ typedef struct bly_likeness {
     double containment;  /* common / min(a, b) */
     double shared_cells; /* cells set in both / the lesser one's cells */
     double chance_cells; /* what disjoint sets of these sizes would give */
+    double inner;        /* sum over keys of the count in a times that in b,
+                            never too low; NAN unless the kind counts so */
 } bly_likeness;
 
 /* Estimate how much two filters of equal kind, shape and hash share. */
@@ -513,6 +517,123 @@ bly_status bly_verify(const bly_filter *f);
 typedef bly_status bly_change(bly_filter *f, void *ctx);
 bly_status bly_update(const char *path, const bly_access *how,
                       bly_change *change, void *ctx);
+
+/* --------------------------------------------------------- heaviest keys */
+
+/* The heaviest keys of a stream, by name: the k keys whose weights add up to
+ * most, in memory that does not grow with the stream. Counts are at or below
+ * the truth, hardly ever above; those of keys that were heavy from early on are
+ * exact. The same additions in the same order give the same list.
+ *
+ *     bly_topk *t;
+ *     bly_topk_item top[10];
+ *     if (bly_topk_new(&(bly_topk_spec){ .k = 10 }, &t))
+ *         errx(2, "%s", bly_error());
+ *     while (read_line(&line, &len))
+ *         bly_topk_add(t, line, len, 1);
+ *     const size_t n = bly_topk_list(t, top, 10);
+ *
+ * Ask for more keys than are needed (twice as many, say) where the last places
+ * matter: it is there that counts are close.
+ *
+ * Threads. A list has one user at a time. For a stream that several threads
+ * read, make one list a thread, all from one spec, give each its share in
+ * batches, and merge them in the end: what merging loses is what keys weigh in
+ * parts where they are too light to be noticed. Where all keys of one hash can
+ * be sent to one thread, nothing is lost. */
+typedef struct bly_topk bly_topk;
+
+/* Zero in any field but k means "choose for me". */
+typedef struct bly_topk_spec {
+    size_t k;                    /* keys on the list, 1 to 2^24 */
+    uint64_t bytes;              /* for candidates, 64 or more; the list itself
+                                    and its keys come on top */
+    double decay;                /* chance that a candidate of count c loses one
+                                    to another is decay^c; above 0, at most 1 */
+    uint64_t seed;               /* of hash and chance */
+    const unsigned char *secret; /* BLY_SECRET_BYTES, as in bly_spec */
+    const bly_mem *mem;          /* as in bly_spec */
+} bly_topk_spec;
+
+/* A key of a list; its bytes are the list's until that changes. */
+typedef struct bly_topk_item {
+    bly_bytes key;
+    uint64_t count;
+} bly_topk_item;
+
+/* *out is the caller's until bly_topk_free(), or NULL. */
+bly_status bly_topk_new(const bly_topk_spec *spec, bly_topk **out);
+
+/* Release t. NULL is allowed. */
+void bly_topk_free(bly_topk *t);
+
+/* Add weight to a key; 0 changes nothing. BLY_ERANGE where all weights together
+ * would pass 2^64 - 1. */
+bly_status bly_topk_add(bly_topk *t, const void *key, size_t len,
+                        uint64_t weight);
+
+/* The same for n keys; weights NULL: 1 each. Stops at the first that fails;
+ * *ndone, unless NULL, is the number that were added. */
+bly_status bly_topk_add_keys(bly_topk *t, const bly_bytes *keys,
+                             const uint64_t *weights, size_t n, size_t *ndone);
+
+/* The n heaviest keys, or as many as there are, heaviest first, equal ones by
+ * their bytes; the number is returned. */
+size_t bly_topk_list(const bly_topk *t, bly_topk_item *items, size_t n);
+
+/* What t knows of one key, which is 0 for most that are not on the list.
+ * *listed, unless NULL: whether it is. */
+uint64_t bly_topk_count(const bly_topk *t, const void *key, size_t len,
+                        bool *listed);
+
+/* The key that was pushed off the list by the last key added; false where none
+ * was. */
+bool bly_topk_left(const bly_topk *t, bly_topk_item *out);
+
+/* The sum of all weights. */
+uint64_t bly_topk_total(const bly_topk *t);
+
+/* Make dst the list of both streams. Both must come from equal specs, else
+ * BLY_EUNFIT. */
+bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src);
+
+/* --------------------------------------------------------- distinct keys */
+
+/* How many different keys a stream has, in fixed memory: HyperLogLog. Works on
+ * hashes, which must all come from one hasher (bly_hash() and its kin, or any
+ * good 64-bit hash of the caller's).
+ *
+ * Threads. One writer; for several, make one a thread and merge them, which
+ * gives exactly the sketch of all they saw. */
+typedef struct bly_hll bly_hll;
+
+/* An empty sketch of 2^precision bytes; precision is from 4 to 18, 0 for 14.
+ * The deviation of its estimate is 1.04 / sqrt(2^precision): 0.8 % at 14. mem
+ * as in bly_spec. *out is the caller's until bly_hll_free(), or NULL. */
+bly_status bly_hll_new(unsigned precision, const bly_mem *mem, bly_hll **out);
+
+/* Release s. NULL is allowed. */
+void bly_hll_free(bly_hll *s);
+
+unsigned bly_hll_precision(const bly_hll *s);
+
+/* See n more hashes. Seeing one again changes nothing. */
+void bly_hll_add(bly_hll *s, const uint64_t *hashes, size_t n);
+
+/* Make dst the sketch of both streams. BLY_EUNFIT where their precisions
+ * differ. */
+bly_status bly_hll_merge(bly_hll *dst, const bly_hll *src);
+
+/* The number of different hashes seen, and in *sd, unless NULL, the deviation
+ * of that estimate. */
+double bly_hll_estimate(const bly_hll *s, double *sd);
+
+/* As bytes, the same on every machine: their number; writing them; and a
+ * sketch from bytes that anyone may have written. */
+size_t bly_hll_written_bytes(const bly_hll *s);
+void bly_hll_write(const bly_hll *s, void *bytes);
+bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
+                        bly_hll **out);
 
 /* --------------------------------------------------------------- numbers */
 

@@ -127,7 +127,7 @@ static chunk *chunk_with_room(bly_builder *b)
 static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
                                const uint64_t *values, size_t n)
 {
-    bly_hll_add(b->registers, hashes, n);
+    bly_registers_add(b->registers, BLY_HLL_BITS, hashes, n);
     for (size_t from = 0; from < n;) {
         chunk *c = chunk_with_room(b);
         if (!c)
@@ -271,7 +271,7 @@ static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
 /* The number of distinct keys kept: exact where that is cheap. */
 static bly_status builder_distinct(bly_builder *b, uint64_t *out)
 {
-    *out = (uint64_t)bly_hll_estimate(b->registers);
+    *out = (uint64_t)bly_registers_estimate(b->registers, BLY_HLL_BITS);
     if (b->nkeys > EXACT_KEYS)
         return BLY_OK;
     const size_t nbytes = (b->nkeys + 1) * sizeof(uint64_t);

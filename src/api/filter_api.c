@@ -313,9 +313,10 @@ bly_status bly_tick(bly_filter *f, uint64_t now)
 
 /* ---------------------------------------------------------------- knowing */
 
+/* A filter without data of its own has its cells in its layers. */
 static uint64_t filter_bits(const bly_filter *f)
 {
-    uint64_t bits = bly_shape_bits(f->kind, &f->shape);
+    uint64_t bits = f->shape.nbytes ? bly_shape_bits(f->kind, &f->shape) : 0;
     for (uint32_t i = 0; i < f->nlayers; i++)
         bits += filter_bits(f->layer[i]);
     return bits;

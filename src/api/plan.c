@@ -220,6 +220,12 @@ static bly_status settle_want(const bly_kind *kind, bly_want *w)
                         "%llu items are more than 64-bit hashes can "
                         "tell apart; the limit is 2^48",
                         (unsigned long long)w->items);
+    if (w->fpr > 0 && w->fpr < (double)(w->items ? w->items : 1) * 0x1p-64)
+        return bly_fail(BLY_EINVAL,
+                        "a rate of %g is below what 64-bit hashes can tell "
+                        "apart: with %llu items ask for %.2g or more",
+                        w->fpr, (unsigned long long)(w->items ? w->items : 1),
+                        (double)(w->items ? w->items : 1) * 0x1p-63);
     if (kind->traits & BLY_SELF_SIZED)
         return BLY_OK;
     if (w->items && w->fpr > 0 && w->bits)
@@ -278,7 +284,11 @@ bly_status bly_plan_end(bly_planned *p)
         return st;
     const double n = (double)p->want.items;
     p->set.items = p->want.items;
-    p->set.fpr = p->kind->rate ? p->kind->rate(&p->shape, n) : NAN;
+    /* Whatever the kind, a key whose hash is that of another is taken for
+     * it. */
+    p->set.fpr = p->kind->rate && n > 0
+                     ? fmin(1, p->kind->rate(&p->shape, n) + n * 0x1p-64)
+                     : NAN;
     return BLY_OK;
 }
 
@@ -325,13 +335,16 @@ bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
     if (st)
         return st;
     const uint64_t bits = bly_shape_bits(planned.kind, &planned.shape);
+    const uint64_t nbytes = planned.shape.nbytes;
     *out = (bly_prediction){
         .kind = planned.kind->name,
         .items = planned.set.items,
         .fpr = planned.set.fpr,
         .bits = bits,
-        .bytes = planned.shape.nbytes,
-        .bits_per_key = (double)bits / (double)planned.set.items,
+        .bits_per_key =
+            planned.set.items ? (double)bits / (double)planned.set.items : NAN,
+        /* Without data of its own: layers, which are whole words. */
+        .bytes = nbytes ? nbytes : (bits + 63) / 64 * 8,
     };
     out->nfacts = bly_collect_facts(planned.kind, &planned.shape, &planned.want,
                                     NULL, out->facts);

@@ -74,6 +74,11 @@ static inline uint64_t bly_mix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
+/* h, h C, h C^2, ... are as many values from one as a caller needs: the
+ * multiples of C lie as evenly in up to eight dimensions as can be (Steele and
+ * Vigna 2021). Their high bits are good, so reduce them with bly_scale(). */
+#define BLY_POWERS_C UINT64_C(0xf1357aea2e62a9c5)
+
 static inline bool bly_bit_get(const uint64_t *words, uint64_t j)
 {
     return bly_le64(words[j >> 6]) >> (j & 63) & 1;

@@ -224,7 +224,7 @@ bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
                         (unsigned)r.hash_id);
     if (!hash_fits(&r))
         return bly_damaged("seed and secret do not fit the hash");
-    if (r.items == 0)
+    if (r.items == 0 && !(r.kind->traits & BLY_SELF_SIZED))
         return bly_damaged("a capacity of zero");
     if (!(r.fpr >= 0 && r.fpr <= 1) && fpr != NO_RATE)
         return bly_damaged("a rate outside 0 to 1");

@@ -16,20 +16,15 @@ void bly_bitset_stat(const bly_bitset *b, bly_stats *out)
     out->fpr_now = pow(out->fill, b->k);
 }
 
-void bly_bitset_compare(const bly_bitset *a, const bly_bitset *b,
-                        bly_likeness *out)
+void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
+                          double width, bly_likeness *out)
 {
-    const double m = a->m, k = a->k, width = a->width;
-    const double ones_a = (double)bly_bits_count(a->words, a->nwords);
-    const double ones_b = (double)bly_bits_count(b->words, b->nwords);
-    const double ones_or =
-        (double)bly_bits_count_or(a->words, b->words, a->nwords);
-    const double least = fmin(ones_a, ones_b);
-    const bly_estimate na = bly_estimate_items_lanes(ones_a, m, k, width);
-    const bly_estimate nb = bly_estimate_items_lanes(ones_b, m, k, width);
-    const bly_estimate nu = bly_estimate_items_lanes(ones_or, m, k, width);
+    const double least = fmin(ones->a, ones->b);
+    const bly_estimate na = bly_estimate_items_lanes(ones->a, m, k, width);
+    const bly_estimate nb = bly_estimate_items_lanes(ones->b, m, k, width);
+    const bly_estimate nu = bly_estimate_items_lanes(ones->either, m, k, width);
     const bly_estimate common =
-        bly_estimate_common_lanes(ones_a, ones_b, ones_or, m, k, width);
+        bly_estimate_common_lanes(ones->a, ones->b, ones->either, m, k, width);
 
     *out = (bly_likeness){
         .a = na.value,
@@ -45,11 +40,24 @@ void bly_bitset_compare(const bly_bitset *a, const bly_bitset *b,
                            ? common.value / fmin(na.value, nb.value)
                            : 0,
         /* Ones of the AND are ones of both less ones of the OR. */
-        .shared_cells = least > 0 ? (ones_a + ones_b - ones_or) / least : 0,
+        .shared_cells =
+            least > 0 ? (ones->a + ones->b - ones->either) / least : 0,
         .chance_cells =
             least > 0 ? bly_expected_and(na.value, nb.value, 0, m, k) / least
                       : 0,
+        .inner = NAN,
     };
+}
+
+void bly_bitset_compare(const bly_bitset *a, const bly_bitset *b,
+                        bly_likeness *out)
+{
+    const bly_ones ones = {
+        .a = (double)bly_bits_count(a->words, a->nwords),
+        .b = (double)bly_bits_count(b->words, b->nwords),
+        .either = (double)bly_bits_count_or(a->words, b->words, a->nwords),
+    };
+    bly_likeness_of_ones(&ones, a->m, a->k, a->width, out);
 }
 
 void bly_bitset_recount(bly_filter *f, bly_bitset (*view)(const bly_filter *f))

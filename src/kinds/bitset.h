@@ -18,6 +18,17 @@ typedef struct bly_bitset {
     double width; /* cells of a lane, or INFINITY: maths.h */
 } bly_bitset;
 
+/* Cells in use of two filters, and those in use in at least one of them. */
+typedef struct bly_ones {
+    double a, b, either;
+} bly_ones;
+
+/* What follows from them for m cells of which a key uses k, in lanes of
+ * `width` cells or INFINITY; .inner is NAN. For kinds whose cells are more
+ * than bits. */
+void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
+                          double width, bly_likeness *out);
+
 /* fill, items_estimate, items_sd and fpr_now = fill^k. */
 void bly_bitset_stat(const bly_bitset *b, bly_stats *out);
 

@@ -55,8 +55,9 @@ double bly_shape_real(const bly_shape *s, unsigned i);
 void bly_shape_set_real(bly_shape *s, unsigned i, double value);
 
 #define BLY_STATE_WORDS 8
-#define BLY_MAX_LAYERS 64 /* a doubling each: more keys than there are hashes \
-                           */
+#define BLY_MAX_LAYERS                                     \
+    64 /* a doubling each: more keys than there are hashes \
+        */
 
 struct bly_filter {
     const struct bly_kind *kind;
@@ -125,7 +126,8 @@ typedef struct bly_kind {
     double (*rate)(const bly_shape *s, double n);
 
     /* Cells, in bits, that the kind works on, where that is not 8 nbytes;
-     * plan's memory promise is about them. NULL: 8 * nbytes. */
+     * plan's memory promise is about them. Where nbytes is 0 they are in the
+     * layers that start() makes. NULL: 8 * nbytes. */
     uint64_t (*bits)(const bly_shape *s);
 
     /* What else follows: from a shape for w (plan; f is NULL), or for a filter
@@ -203,7 +205,15 @@ typedef struct bly_kind {
     X(classic)       \
     X(counting)      \
     X(vicounting)    \
-    X(spectral)
+    X(spectral)      \
+    X(cuckoo)        \
+    X(quotient)      \
+    X(countmin)      \
+    X(spacecode)     \
+    X(scalable)      \
+    X(aging)         \
+    X(deletable)     \
+    X(floom)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)

@@ -1,5 +1,8 @@
 /*
- * hyperloglog.h - how many distinct hashes there were, in fixed memory
+ * hyperloglog.h - how many distinct hashes there were: the registers alone
+ *
+ * bly_hll of bloomery.h is these with a precision and a memory source; the
+ * builder keeps its own.
  */
 #ifndef BLY_HYPERLOGLOG_H
 #define BLY_HYPERLOGLOG_H
@@ -7,16 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 2^18 registers of a byte: 256 KiB, which fits L2. Error 1.04 / sqrt(2^18) =
- * 0.2 %, so that 2 % are ten deviations. */
+/* Bits of a hash that choose a register, p below: 2^p registers of a byte. */
+#define BLY_REGISTERS_MIN_BITS 4
+#define BLY_REGISTERS_MAX_BITS 18
+
+/* 2^18 registers: 256 KiB, which fits L2. Error 1.04 / sqrt(2^18) = 0.2 %, so
+ * that 2 % are ten deviations. */
 #define BLY_HLL_BITS 18
 #define BLY_HLL_BYTES ((size_t)1 << BLY_HLL_BITS)
 
-void bly_hll_add(uint8_t *registers, const uint64_t *hashes, size_t n);
+void bly_registers_add(uint8_t *registers, unsigned p, const uint64_t *hashes,
+                       size_t n);
 
 /* dst becomes the sketch of both. */
-void bly_hll_merge(uint8_t *dst, const uint8_t *src);
+void bly_registers_merge(uint8_t *dst, const uint8_t *src, unsigned p);
 
-double bly_hll_estimate(const uint8_t *registers);
+double bly_registers_estimate(const uint8_t *registers, unsigned p);
 
 #endif

@@ -1,0 +1,689 @@
+/*
+ * aging.c - a filter that forgets: keys expire after a window
+ *
+ * k + l slices of s bits lie in a ring, each with its own probe for life. A key
+ * sets its bit in the k youngest slices. After a generation (g additions, or T
+ * seconds, or whichever comes first) the ring turns: the oldest slice is
+ * cleared and becomes the youngest, and all others are one older.
+ *
+ *     age      0    1    2  ...  k-1 |  k   ...   k+l-1
+ *     keys    g     2g   3g      kg  |  kg        kg        at the end of a
+ *     fill   1-e^(-(i+1)g/s) -> 1/2  |  1/2       1/2       generation
+ *             '--- take keys ------'    '-- only age --'
+ *
+ * A key is there if k slices of consecutive ages all have its bit. Its own k
+ * slices leave the ring after l turns, so it is found while the next l
+ * generations last, and after k + l it is forgotten but for the rate. Which is,
+ * by recursion over a run of a slices with the bit, seen from slice i on [1]:
+ *
+ *     F(k, i) = 1,  F(a, k+l) = 0,  F(a, i) = r_i F(a+1, i+1) + (1-r_i) F(0,
+ * i+1)
+ *
+ * with r_i the fill of slice i; the rate is F(0, 0). With s = kg / ln 2, which
+ * makes a slice half full when it stops taking keys, (k, l) = (4, 3) has
+ * 10.740 %, (6, 6) 3.983 %, (7, 5) 1.283 %. A window of n keys, g = n/l, takes
+ * (k+l) s bits: plan() looks for the k and l that need fewest. One million keys
+ * at 1 % take k = 10 and l = 30, 19.98 bits a key: twice what a filter takes
+ * that never forgets.
+ *
+ * Only additions that change a bit count: a key that is added again and again
+ * renews itself, and does not drive others out.
+ *
+ * `rotating` is the simple form: two plain filters of s bits and k probes. Keys
+ * go into the young one, both are asked, and after a generation, which is the
+ * window, the old one is cleared and becomes the young one. It remembers for
+ * one generation at least and two at most, in 22.06 bits a key at 1 %.
+ *
+ * Time never comes from here: bly_tick() tells it, so that files and tests
+ * repeat. In data each slice starts at a word of its own.
+ *
+ * There is no removal, and no merge: the rings of two filters have not turned
+ * at the same keys.
+ *
+ * [1] Shtul, Baquero and Almeida, Age-Partitioned Bloom Filters, 2020
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/bits.h"
+#include "core/maths.h"
+#include "core/probe.h"
+#include "core/status.h"
+#include "kinds/filter.h"
+
+#define AGING_MAX_K 64
+#define AGING_MAX_L 128
+#define AGING_MAX_SLICE 0x1p46
+#define AGING_MAX_SECONDS 0x1p40 /* 35,000 years */
+#define AGING_DAY 86400
+
+enum {
+    AGING_FORM,
+    AGING_K,
+    AGING_L,
+    AGING_SLICE,
+    AGING_GENERATION,
+    AGING_PERIOD,
+    AGING_TURN,
+    AGING_GRANULARITY,
+    AGING_SECONDS
+};
+enum { AGING_PARTITIONED, AGING_ROTATING };
+enum { AGING_ADDITIONS, AGING_TIME, AGING_EITHER };
+
+/* state[] */
+enum { AGING_YOUNG, AGING_COUNT, AGING_CLOCK, AGING_SINCE, AGING_NOW };
+
+static const bly_param aging_params[] = {
+    [AGING_FORM] = { .name = "form",
+                     .type = BLY_CHOICE,
+                     .settable = true,
+                     .max = 1,
+                     .choices = (const char *const[]){ "partitioned",
+                                                       "rotating", NULL },
+                     .help = "a ring of slices, or two plain filters" },
+    [AGING_K] = { .name = "k",
+                  .type = BLY_UINT,
+                  .settable = true,
+                  .automatic = true,
+                  .min = 1,
+                  .max = AGING_MAX_K,
+                  .help = "bits a key sets" },
+    [AGING_L] = { .name = "generations",
+                  .type = BLY_UINT,
+                  .settable = true,
+                  .automatic = true,
+                  .min = 1,
+                  .max = AGING_MAX_L,
+                  .help = "generations that a key is found for (l)" },
+    [AGING_SLICE] = { .name = "slice",
+                      .type = BLY_UINT,
+                      .min = 1,
+                      .max = AGING_MAX_SLICE,
+                      .help = "bits of a slice (s)" },
+    [AGING_GENERATION] = { .name = "generation",
+                           .type = BLY_UINT,
+                           .min = 1,
+                           .max = 0x1p48,
+                           .help = "additions of a generation (g)" },
+    [AGING_PERIOD] = { .name = "period",
+                       .type = BLY_UINT,
+                       .min = 0,
+                       .max = AGING_MAX_SECONDS,
+                       .help = "seconds of a generation (T), or 0" },
+    [AGING_TURN] = { .name = "turn",
+                     .type = BLY_CHOICE,
+                     .settable = true,
+                     .max = 2,
+                     .choices = (const char *const[]){ "additions", "time",
+                                                       "either", NULL },
+                     .help = "what ends a generation" },
+    [AGING_GRANULARITY] = { .name = "granularity",
+                            .type = BLY_REAL,
+                            .settable = true,
+                            .planning = true,
+                            .def = 1,
+                            .min = 1.0 / AGING_MAX_L,
+                            .max = 1,
+                            .help = "a generation is at most this share of "
+                                    "the window" },
+    [AGING_SECONDS] = { .name = "seconds",
+                        .type = BLY_UINT,
+                        .settable = true,
+                        .automatic = true,
+                        .planning = true,
+                        .min = 1,
+                        .max = AGING_MAX_SECONDS,
+                        .help = "the window in seconds; a day if time turns "
+                                "and this is not given" },
+};
+
+/* ------------------------------------------------------------------ shapes */
+
+static uint64_t aging_nslices(const bly_shape *s)
+{
+    return s->p[AGING_FORM] == AGING_ROTATING ? 2
+                                              : s->p[AGING_K] + s->p[AGING_L];
+}
+
+static uint64_t aging_slice_words(const bly_shape *s)
+{
+    return (s->p[AGING_SLICE] + 63) / 64;
+}
+
+static bool aging_timed(const bly_shape *s)
+{
+    return s->p[AGING_TURN] != AGING_ADDITIONS;
+}
+
+static bool aging_sane(const bly_shape *s)
+{
+    const uint64_t k = s->p[AGING_K], l = s->p[AGING_L];
+    return s->p[AGING_FORM] <= 1 && k >= 1 && k <= AGING_MAX_K && l >= 1 &&
+           l <= AGING_MAX_L && (s->p[AGING_FORM] == 0 || l == 1) &&
+           s->p[AGING_SLICE] >= 1 &&
+           s->p[AGING_SLICE] <= (uint64_t)AGING_MAX_SLICE &&
+           s->p[AGING_GENERATION] >= 1 &&
+           s->p[AGING_GENERATION] <= UINT64_C(1) << 48 &&
+           s->p[AGING_TURN] <= 2 &&
+           s->p[AGING_PERIOD] <= (uint64_t)AGING_MAX_SECONDS &&
+           aging_timed(s) == (s->p[AGING_PERIOD] != 0) &&
+           s->p[AGING_GRANULARITY] == 0 && s->p[AGING_SECONDS] == 0 &&
+           s->nbytes == aging_nslices(s) * aging_slice_words(s) * 8;
+}
+
+static uint64_t aging_bits(const bly_shape *s)
+{
+    return aging_nslices(s) * s->p[AGING_SLICE];
+}
+
+/* ------------------------------------------------------------------- rates */
+
+/* F(0, 0) for these fills, youngest first: F(a, i) for all a, i downwards. */
+static double aging_run(const double *fill, unsigned nslices, unsigned k)
+{
+    double run[AGING_MAX_K + 1] = { 0 };
+    run[k] = 1;
+    for (unsigned i = nslices; i-- > 0;) {
+        const double broken = (1 - fill[i]) * run[0];
+        for (unsigned a = 0; a < k; a++)
+            run[a] = fill[i] * run[a + 1] + broken;
+    }
+    return run[0];
+}
+
+/* Keys that a slice of this age has seen when n came in generations of g. */
+static double aging_load(double age, double k, double g, double n)
+{
+    const double t = fmax(0, ceil(n / g) - 1); /* turns so far */
+    const double first = fmax(0, t - age), last = fmin(t, t - age + k - 1);
+    if (last < first)
+        return 0;
+    const double all = (last - first + 1) * g;
+    return last == t ? all - g + (n - t * g) : all;
+}
+
+/* A ring of slices of s bits into which n keys have come. */
+static double aging_ring_rate(unsigned k, unsigned l, double s, double g,
+                              double n)
+{
+    double fill[AGING_MAX_K + AGING_MAX_L];
+    const double clear = s > 1 ? log1p(-1 / s) : -INFINITY;
+    for (unsigned i = 0; i < k + l; i++) {
+        const double load = aging_load(i, k, g, n);
+        fill[i] = load > 0 ? -expm1(load * clear) : 0;
+    }
+    return aging_run(fill, k + l, k);
+}
+
+static double aging_pair_rate(unsigned k, double s, double g, double n)
+{
+    const double t = fmax(0, ceil(n / g) - 1);
+    const double young = bly_fpr_exact(n - t * g, s, k);
+    const double old = t > 0 ? bly_fpr_exact(g, s, k) : 0;
+    return young + old - young * old;
+}
+
+/* With n keys in it, from an empty filter on, at the end of the generation in
+ * which the last one came; all at one moment where only time turns. */
+static double aging_rate(const bly_shape *s, double n)
+{
+    const double g = s->p[AGING_TURN] == AGING_TIME
+                         ? INFINITY
+                         : (double)s->p[AGING_GENERATION];
+    const unsigned k = (unsigned)s->p[AGING_K];
+    const double slice = (double)s->p[AGING_SLICE];
+    if (!(n > 0))
+        return 0;
+    if (!isinf(g))
+        n = ceil(n / g) * g;
+    else /* one generation that holds them all */
+        return s->p[AGING_FORM] == AGING_ROTATING
+                   ? bly_fpr_exact(n, slice, k)
+                   : bly_fpr_partitioned(n, slice, k);
+    return s->p[AGING_FORM] == AGING_ROTATING
+               ? aging_pair_rate(k, slice, g, n)
+               : aging_ring_rate(k, (unsigned)s->p[AGING_L], slice, g, n);
+}
+
+/* For ever after: at the end of a generation, with all of them full. */
+static double aging_steady(const bly_shape *s)
+{
+    bly_shape full = *s;
+    full.p[AGING_TURN] = AGING_ADDITIONS;
+    return aging_rate(&full, (double)s->p[AGING_GENERATION] *
+                                 (double)(s->p[AGING_K] + s->p[AGING_L] + 1));
+}
+
+/* What plan() keeps below the rate: for ever after, and where keys may all
+ * come at one moment, then. */
+static double aging_worst(const bly_shape *s, double n)
+{
+    if (!s->p[AGING_SLICE])
+        return 1;
+    const double steady = aging_steady(s);
+    return s->p[AGING_TURN] == AGING_TIME ? fmax(steady, aging_rate(s, n))
+                                          : steady;
+}
+
+/* ---------------------------------------------------------------- planning */
+
+static bly_shape aging_shape(const bly_want *w, uint64_t turn, unsigned k,
+                             unsigned l, double bits)
+{
+    const bool pair = w->opt[AGING_FORM] == AGING_ROTATING;
+    const uint64_t seconds =
+        w->given[AGING_SECONDS] ? w->opt[AGING_SECONDS] : AGING_DAY;
+    bly_shape s = { .p = {
+                        [AGING_FORM] = w->opt[AGING_FORM],
+                        [AGING_K] = k,
+                        [AGING_L] = l,
+                        [AGING_SLICE] = (uint64_t)(bits / (pair ? 2 : k + l)),
+                        [AGING_GENERATION] = (w->items + l - 1) / l,
+                        [AGING_PERIOD] =
+                            turn == AGING_ADDITIONS ? 0 : (seconds + l - 1) / l,
+                        [AGING_TURN] = turn } };
+    s.nbytes = aging_nslices(&s) * aging_slice_words(&s) * 8;
+    return s;
+}
+
+/* What the search ranges over; 0: choose. */
+typedef struct aging_search {
+    const bly_want *w;
+    uint64_t turn;
+    unsigned k, l, min_l;
+} aging_search;
+
+/* Generations to a window of n keys. The more, the fewer bits, but each is one
+ * more slice to look into: three times k cost some eight probes a key, and
+ * 2 % more bits than the least there are at 1 %. Where all keys may come at one
+ * moment, k slices have to hold them, and there more than k gain little. */
+static unsigned aging_generations(const aging_search *a, unsigned k)
+{
+    unsigned l = a->turn == AGING_TIME ? k + (k + 2) / 3 : 3 * k;
+    if (a->l)
+        return a->l;
+    if (l > AGING_MAX_L)
+        l = AGING_MAX_L;
+    if (a->turn != AGING_TIME && a->w->items < l)
+        l = (unsigned)a->w->items;
+    return l < a->min_l ? a->min_l : l;
+}
+
+/* The shape with the lowest rate in so many bits; no slice where there are too
+ * few. */
+static bly_shape aging_best(const aging_search *a, double bits)
+{
+    bly_shape best = { .nbytes = 0 };
+    double best_rate = 2;
+    unsigned worse = 0; /* in a row */
+    for (unsigned k = a->k ? a->k : 1;
+         k <= (a->k ? a->k : AGING_MAX_K) && worse < 4; k++) {
+        const bly_shape s =
+            aging_shape(a->w, a->turn, k, aging_generations(a, k), bits);
+        const double rate =
+            s.p[AGING_SLICE] ? aging_worst(&s, (double)a->w->items) : 2;
+        worse++;
+        if (rate < best_rate) {
+            best_rate = rate;
+            best = s;
+            worse = 0;
+        }
+    }
+    return best;
+}
+
+static bly_status aging_plan(const bly_want *w, bly_shape *out)
+{
+    const bool pair = w->opt[AGING_FORM] == AGING_ROTATING;
+    const uint64_t k = w->opt[AGING_K], l = w->opt[AGING_L];
+    const double n = (double)w->items;
+    const double fine = ceil(1 / bly_want_real(w, AGING_GRANULARITY) - 1e-9);
+    aging_search a = {
+        .w = w,
+        .turn = w->given[AGING_TURN] || !w->given[AGING_SECONDS]
+                    ? w->opt[AGING_TURN]
+                    : AGING_EITHER,
+        .k = (unsigned)k,
+        .l = pair ? 1 : (unsigned)l,
+        .min_l = (unsigned)fine,
+    };
+    if (w->given[AGING_SECONDS] && a.turn == AGING_ADDITIONS)
+        return bly_fail(BLY_EINVAL,
+                        "option seconds is given, but turn is additions: "
+                        "time or either would heed it");
+    if (pair && (l > 1 || fine > 1))
+        return bly_fail(BLY_EINVAL,
+                        "a rotating filter has one generation to the window: "
+                        "options generations and granularity are for "
+                        "partitioned ones");
+    if (l && (double)l < fine)
+        return bly_fail(BLY_EINVAL,
+                        "%llu generations are coarser than a granularity of "
+                        "%g: it takes at least %.0f",
+                        (unsigned long long)l,
+                        bly_want_real(w, AGING_GRANULARITY), fine);
+
+    if (w->bits) {
+        *out = aging_best(&a, (double)w->bits);
+        if (!out->p[AGING_SLICE])
+            return bly_fail(BLY_EINVAL,
+                            "%llu bits are too few for an aging filter of "
+                            "%llu keys",
+                            (unsigned long long)w->bits,
+                            (unsigned long long)w->items);
+        return BLY_OK;
+    }
+    double low = 0, high = 64; /* low is too few, high is enough */
+    while (*out = aging_best(&a, high), aging_worst(out, n) > w->fpr) {
+        low = high;
+        high *= 2;
+        if (high > AGING_MAX_SLICE)
+            return bly_fail(BLY_ERANGE, "an aging filter has slices of at "
+                                        "most 2^46 bits: ask for fewer items "
+                                        "or a higher rate");
+    }
+    while (high - low > 1) {
+        const double mid = floor(low + (high - low) / 2);
+        const bly_shape s = aging_best(&a, mid);
+        if (aging_worst(&s, n) > w->fpr) {
+            low = mid;
+        } else {
+            high = mid;
+            *out = s;
+        }
+    }
+    return BLY_OK;
+}
+
+static void aging_describe(const bly_shape *s, const bly_want *w,
+                           const bly_filter *f, bly_facts *out)
+{
+    (void)w;
+    (void)f;
+    const bool pair = s->p[AGING_FORM] == AGING_ROTATING;
+    const uint64_t l = s->p[AGING_L], gone = pair ? 2 : s->p[AGING_K] + l;
+    const uint64_t g = s->p[AGING_GENERATION], t = s->p[AGING_PERIOD];
+    bly_fact_real(out, "fpr_steady", aging_steady(s));
+    if (s->p[AGING_TURN] != AGING_TIME) {
+        bly_fact_uint(out, "window_keys", l * g);
+        bly_fact_uint(out, "forgotten_after_keys", gone * g);
+    }
+    if (aging_timed(s)) {
+        bly_fact_uint(out, "window_seconds", l * t);
+        bly_fact_uint(out, "forgotten_after_seconds", gone * t);
+    }
+}
+
+/* ----------------------------------------------------------------- the ring */
+
+/* A filter's shape, taken out of its loops. */
+typedef struct aging_ring {
+    uint64_t *words; /* of slice 0 */
+    uint64_t slice, slice_words;
+    unsigned k, nslices, young;
+    bool pair;
+} aging_ring;
+
+static inline aging_ring aging_ring_of(const bly_filter *f)
+{
+    return (aging_ring){
+        .words = (uint64_t *)(void *)f->data,
+        .slice = f->shape.p[AGING_SLICE],
+        .slice_words = aging_slice_words(&f->shape),
+        .k = (unsigned)f->shape.p[AGING_K],
+        .nslices = (unsigned)aging_nslices(&f->shape),
+        .young = (unsigned)f->state[AGING_YOUNG],
+        .pair = f->shape.p[AGING_FORM] == AGING_ROTATING,
+    };
+}
+
+/* A slice in the ring by its age. */
+static inline unsigned aging_slice_at(const aging_ring *r, unsigned age)
+{
+    const unsigned at = r->young + age;
+    return at >= r->nslices ? at - r->nslices : at;
+}
+
+/* The bit of a key in the slice of an age, counted from the first word. */
+static inline uint64_t aging_bit(const aging_ring *r, uint64_t h, unsigned age)
+{
+    const unsigned j = aging_slice_at(r, age);
+    return j * r->slice_words * 64 + bly_probe(h, j, r->slice);
+}
+
+/* Probe i in the filter of an age, where there are two. */
+static inline uint64_t aging_pair_bit(const aging_ring *r, uint64_t h,
+                                      unsigned age, unsigned i)
+{
+    return aging_slice_at(r, age) * r->slice_words * 64 +
+           bly_probe(h, i, r->slice);
+}
+
+/* A run of k is looked for backwards: the slices of ages from `low` on, of
+ * which the first `known` have the bit. A miss at age p rules out every run
+ * with p in it, and what was found above p needs no second look. */
+static bool aging_has_run(const aging_ring *r, uint64_t h)
+{
+    unsigned low = 0, known = 0;
+    while (low + r->k <= r->nslices) {
+        unsigned p = low + r->k; /* ages from p to the end of the run are set */
+        while (p > low + known && bly_bit_get(r->words, aging_bit(r, h, p - 1)))
+            p--;
+        if (p == low + known)
+            return true;
+        known = low + r->k - p;
+        low = p;
+    }
+    return false;
+}
+
+static bool aging_has_pair(const aging_ring *r, uint64_t h)
+{
+    for (unsigned age = 0; age < 2; age++) {
+        unsigned i = 0;
+        while (i < r->k && bly_bit_get(r->words, aging_pair_bit(r, h, age, i)))
+            i++;
+        if (i == r->k)
+            return true;
+    }
+    return false;
+}
+
+static inline bool aging_has_one(const aging_ring *r, uint64_t h)
+{
+    return r->pair ? aging_has_pair(r, h) : aging_has_run(r, h);
+}
+
+/* Set the bits of a key in the young; true if one was clear. */
+static inline bool aging_set(const aging_ring *r, uint64_t h)
+{
+    bool changed = false;
+    for (unsigned i = 0; i < r->k; i++)
+        changed |= bly_bit_set(r->words, r->pair ? aging_pair_bit(r, h, 0, i)
+                                                 : aging_bit(r, h, i));
+    return changed;
+}
+
+static void aging_turn(bly_filter *f, aging_ring *r)
+{
+    r->young = aging_slice_at(r, r->nslices - 1);
+    memset(r->words + r->young * r->slice_words, 0,
+           (size_t)r->slice_words * sizeof *r->words);
+    f->state[AGING_YOUNG] = r->young;
+    f->state[AGING_COUNT] = 0;
+}
+
+/* -------------------------------------------------------- asking and adding */
+
+/* Keys whose first probes are fetched ahead. */
+#define AGING_GROUP 32
+
+static void aging_has(const bly_filter *f, const uint64_t *h, size_t n,
+                      uint64_t *maybe)
+{
+    const aging_ring r = aging_ring_of(f);
+    for (size_t from = 0; from < n; from += AGING_GROUP) {
+        const size_t ng = n - from < AGING_GROUP ? n - from : AGING_GROUP;
+        for (size_t j = 0; j < ng; j++) {
+            /* The probes that are surely made: the far ends of first runs. */
+            if (r.pair) {
+                for (unsigned age = 0; age < 2; age++)
+                    __builtin_prefetch(
+                        &r.words[aging_pair_bit(&r, h[from + j], age, 0) >> 6]);
+                continue;
+            }
+            for (unsigned age = r.k - 1; age < r.nslices; age += r.k)
+                __builtin_prefetch(
+                    &r.words[aging_bit(&r, h[from + j], age) >> 6]);
+        }
+        uint64_t bits = 0;
+        for (size_t j = 0; j < ng; j++)
+            bits |= (uint64_t)aging_has_one(&r, h[from + j]) << j;
+        maybe[from / 64] |= bits << (from % 64);
+    }
+}
+
+static bly_status aging_add(bly_filter *f, const uint64_t *h, size_t n,
+                            uint64_t *fresh, size_t *ndone)
+{
+    aging_ring r = aging_ring_of(f);
+    const bool counts = f->shape.p[AGING_TURN] != AGING_TIME;
+    const uint64_t g = f->shape.p[AGING_GENERATION];
+    uint64_t nchanged = 0;
+
+    for (size_t from = 0; from < n; from += AGING_GROUP) {
+        const size_t ng = n - from < AGING_GROUP ? n - from : AGING_GROUP;
+        for (size_t j = 0; j < ng; j++)
+            for (unsigned i = 0; i < r.k; i++)
+                __builtin_prefetch(
+                    &r.words[(r.pair ? aging_pair_bit(&r, h[from + j], 0, i)
+                                     : aging_bit(&r, h[from + j], i)) >>
+                             6],
+                    1);
+        for (size_t j = from; j < from + ng; j++) {
+            const bool known = fresh && aging_has_one(&r, h[j]);
+            /* Not before the next key comes: the last one of a generation has
+             * the whole of the next l before it, too. */
+            if (counts && f->state[AGING_COUNT] >= g) {
+                aging_turn(f, &r);
+                f->state[AGING_SINCE] = f->state[AGING_NOW];
+            }
+            const bool changed = aging_set(&r, h[j]);
+            nchanged += changed;
+            if (counts)
+                f->state[AGING_COUNT] += changed;
+            if (fresh)
+                fresh[j / 64] |= (uint64_t)!known << (j % 64);
+        }
+    }
+    bly_filter_added(f, nchanged);
+    *ndone = n;
+    return BLY_OK;
+}
+
+static bly_status aging_tick(bly_filter *f, uint64_t now)
+{
+    uint64_t *const state = f->state;
+    const uint64_t period = f->shape.p[AGING_PERIOD];
+    if (!period)
+        return BLY_OK; /* only additions turn it */
+    if (!state[AGING_CLOCK]) {
+        state[AGING_CLOCK] = 1;
+        state[AGING_SINCE] = state[AGING_NOW] = now;
+        return BLY_OK;
+    }
+    if (now <= state[AGING_NOW])
+        return BLY_OK;
+    aging_ring r = aging_ring_of(f);
+    const uint64_t turns = (now - state[AGING_SINCE]) / period;
+    for (uint64_t i = 0; i < turns && i < r.nslices; i++)
+        aging_turn(f, &r);
+    state[AGING_SINCE] += turns * period;
+    state[AGING_NOW] = now;
+    return BLY_OK;
+}
+
+/* ------------------------------------------------------- loading and telling
+ */
+
+static bool aging_sound(const bly_filter *f)
+{
+    const uint64_t *const state = f->state;
+    const uint64_t period = f->shape.p[AGING_PERIOD];
+    if (f->nlayers || state[AGING_YOUNG] >= aging_nslices(&f->shape) ||
+        state[AGING_CLOCK] > (period != 0) ||
+        (!state[AGING_CLOCK] && (state[AGING_SINCE] || state[AGING_NOW])))
+        return false;
+    for (int i = AGING_NOW + 1; i < BLY_STATE_WORDS; i++)
+        if (state[i])
+            return false;
+    if (state[AGING_CLOCK] && (state[AGING_SINCE] > state[AGING_NOW] ||
+                               state[AGING_NOW] - state[AGING_SINCE] >= period))
+        return false;
+    return f->shape.p[AGING_TURN] == AGING_TIME
+               ? state[AGING_COUNT] == 0
+               : state[AGING_COUNT] <= f->shape.p[AGING_GENERATION];
+}
+
+static bool aging_check(const bly_filter *f)
+{
+    const aging_ring r = aging_ring_of(f);
+    for (unsigned j = 0; j < r.nslices; j++)
+        if (!bly_bits_tail_clear(r.words + j * r.slice_words, r.slice,
+                                 (size_t)r.slice_words))
+            return false;
+    return true;
+}
+
+/* Keys that can still be found came in this generation or one of the l before
+ * it. The slice of age i has those of the k generations up to i before: so
+ * slices of ages l, l - k, l - 2k, ... have every one of them once. */
+static void aging_stat(const bly_filter *f, bly_stats *out)
+{
+    const aging_ring r = aging_ring_of(f);
+    const unsigned l = (unsigned)f->shape.p[AGING_L];
+    const unsigned step = r.pair ? 1 : r.k;
+    const double s = (double)r.slice, probes = r.pair ? r.k : 1;
+    double fill[AGING_MAX_K + AGING_MAX_L], ones = 0, items = 0, variance = 0;
+    for (unsigned age = 0; age < r.nslices; age++) {
+        const double set = (double)bly_bits_count(
+            r.words + aging_slice_at(&r, age) * r.slice_words,
+            (size_t)r.slice_words);
+        fill[age] = set / s;
+        ones += set;
+        if (age <= l && (l - age) % step == 0) {
+            const bly_estimate n = bly_estimate_items(set, s, probes);
+            items += n.value;
+            variance += n.sd * n.sd;
+        }
+    }
+    out->fill = ones / (s * r.nslices);
+    out->items_estimate = items;
+    out->items_sd = sqrt(variance);
+    if (r.pair) {
+        const double young = pow(fill[0], r.k), old = pow(fill[1], r.k);
+        out->fpr_now = young + old - young * old;
+    } else {
+        out->fpr_now = aging_run(fill, r.nslices, r.k);
+    }
+}
+
+const bly_kind bly_kind_aging = {
+    .id = 19, /* on disk: never changed, never reused */
+    .name = "aging",
+    .summary = "forgets keys after a window of additions or of time",
+    .params = aging_params,
+    .nparams = sizeof aging_params / sizeof aging_params[0],
+    .plan = aging_plan,
+    .sane = aging_sane,
+    .rate = aging_rate,
+    .bits = aging_bits,
+    .describe = aging_describe,
+    .sound = aging_sound,
+    .check = aging_check,
+    .stat = aging_stat,
+    .add = aging_add,
+    .has = aging_has,
+    .tick = aging_tick,
+};

@@ -1,0 +1,731 @@
+/*
+ * countmin.c - how often, never too low
+ *
+ * d rows of w counters. A key has one counter in each row: adding it v times
+ * adds v to all d of them, and its count is the least of the d. Other keys may
+ * share some of its counters, so the count is never below the truth.
+ *
+ *     hash h -> g_1 = h C, g_2 = h C^2, ...     (mod 2^64)
+ *     row i:    counter g_i * w / 2^64
+ *
+ *                0                       w-1
+ *     row 0    | 3 | 0 | 7 | 1 | ...       |     count = min(7, 4, 9) = 4
+ *     row 1    | 0 | 4 | 0 | 2 | ...       |
+ *     row 2    | 1 | 0 | 0 | 9 | ...       |
+ *
+ * The powers of C give each row its own hash function: for two keys the
+ * difference of hashes, times C^i, must be small in every row for them to
+ * share all counters, and C is a multiplier whose multiples are spread as
+ * evenly as can be (bits.h). A second hash with a step
+ * (h1 + i h2) would not do: two keys that agree in two rows would agree in all.
+ *
+ * Size [1]: with w = ceil(e / error) and d = ceil(ln(1 / delta)), a count is
+ * above the truth by more than error * N, N the sum of all that was added,
+ * with probability delta at most. error 0.001 and delta 0.01 take 2719 x 5
+ * counters of 64 bits, 106 KiB, however many keys come.
+ *
+ * Conservative update [2] raises only those counters that the new count needs:
+ * counter = max(counter, count + v). Counts stay at or above the truth and the
+ * overestimate falls to about half. The price: nobody knows any more which key
+ * a counter's value came from, so that writers must take turns, and the sum of
+ * two such sketches is a bound but not the sketch of both streams.
+ *
+ * "Is it in?" A count of 0 is certain, so `has` is count > 0. In a sketch of
+ * far more keys than counters hardly a counter is 0 and `has` says maybe to
+ * everything; the rate at n distinct keys is (1 - (1 - 1/w)^n)^d, and planning
+ * for items and a rate finds the least w d that keeps it: 1 % takes 9.6
+ * counters a key. For sets, take a set.
+ *
+ * N is kept in state[0], and no addition may bring it past 2^64 - 1: no 64-bit
+ * counter can then overflow. With counters of 32 bits each is looked at.
+ *
+ * There is no removal: the bounds are for counts that only rise.
+ *
+ * In memory and on disk: row after row, counters little-endian.
+ *
+ * [1] Cormode and Muthukrishnan, An improved data stream summary: the
+ *     count-min sketch and its applications, 2005
+ * [2] Estan and Varghese, New directions in traffic measurement and
+ *     accounting, 2002
+ */
+#include <math.h>
+#include <stdatomic.h>
+
+#include "core/bits.h"
+#include "core/status.h"
+#include "kinds/bitset.h"
+
+#define COUNTMIN_MAX_WIDTH (UINT64_C(1) << 40)
+#define COUNTMIN_MAX_DEPTH 32 /* delta = 1.3e-14 */
+#define COUNTMIN_E 2.71828182845904524
+
+#define COUNTMIN_DEFAULT_ERROR 0.001
+#define COUNTMIN_DEFAULT_DELTA 0.01
+
+enum {
+    COUNTMIN_WIDTH,
+    COUNTMIN_DEPTH,
+    COUNTMIN_COUNTER,
+    COUNTMIN_UPDATE,
+    COUNTMIN_ERROR,
+    COUNTMIN_DELTA,
+    COUNTMIN_CONFIDENCE
+};
+enum { COUNTMIN_32, COUNTMIN_64 };
+enum { COUNTMIN_PLAIN, COUNTMIN_CONSERVATIVE };
+enum { COUNTMIN_TOTAL }; /* in state */
+
+static const bly_param countmin_params[] = {
+    [COUNTMIN_WIDTH] = { .name = "width",
+                         .type = BLY_UINT,
+                         .settable = true,
+                         .automatic = true,
+                         .min = 1,
+                         .max = (double)COUNTMIN_MAX_WIDTH,
+                         .help = "counters in a row (w)" },
+    [COUNTMIN_DEPTH] = { .name = "depth",
+                         .type = BLY_UINT,
+                         .settable = true,
+                         .automatic = true,
+                         .min = 1,
+                         .max = COUNTMIN_MAX_DEPTH,
+                         .help = "rows (d)" },
+    [COUNTMIN_COUNTER] = { .name = "counter",
+                           .type = BLY_CHOICE,
+                           .settable = true,
+                           .def = COUNTMIN_64,
+                           .max = 1,
+                           .choices = (const char *const[]){ "32", "64", NULL },
+                           .help = "bits of a counter" },
+    [COUNTMIN_UPDATE] = { .name = "update",
+                          .type = BLY_CHOICE,
+                          .settable = true,
+                          .max = 1,
+                          .choices =
+                              (const char *const[]){ "plain", "conservative",
+                                                     NULL },
+                          .help = "raise all counters of a key, or only those "
+                                  "that its count needs" },
+    [COUNTMIN_ERROR] = { .name = "error",
+                         .type = BLY_REAL,
+                         .settable = true,
+                         .automatic = true,
+                         .planning = true,
+                         .min = 1e-11,
+                         .max = 1,
+                         .help = "largest overestimate, as a share of all "
+                                 "that is counted; 0.001 if nothing else "
+                                 "says the width" },
+    [COUNTMIN_DELTA] = { .name = "delta",
+                         .type = BLY_REAL,
+                         .settable = true,
+                         .automatic = true,
+                         .planning = true,
+                         .min = 1e-13,
+                         .max = 0.999,
+                         .help = "probability that a count exceeds that; 0.01 "
+                                 "if nothing else says the depth" },
+    [COUNTMIN_CONFIDENCE] = { .name = "confidence",
+                              .type = BLY_REAL,
+                              .settable = true,
+                              .automatic = true,
+                              .planning = true,
+                              .min = 0.001,
+                              .max = 1 - 1e-13,
+                              .help = "1 - delta" },
+};
+
+/* ----------------------------------------------------------------- shapes */
+
+static uint64_t countmin_counter_bytes(const bly_shape *s)
+{
+    return s->p[COUNTMIN_COUNTER] == COUNTMIN_64 ? 8 : 4;
+}
+
+static double countmin_rate(const bly_shape *s, double n)
+{
+    return bly_fpr_partitioned(n, (double)s->p[COUNTMIN_WIDTH],
+                               (double)s->p[COUNTMIN_DEPTH]);
+}
+
+/* The least width that keeps the rate with n keys in d rows. */
+static double countmin_width_for(double n, double fpr, double d)
+{
+    return fmax(1, ceil(-1 / expm1(log1p(-pow(fpr, 1 / d)) / n)));
+}
+
+static bly_status countmin_depth(const bly_want *w, uint64_t *out)
+{
+    const bool *g = w->given;
+    if (g[COUNTMIN_DEPTH] + g[COUNTMIN_DELTA] + g[COUNTMIN_CONFIDENCE] > 1)
+        return bly_fail(BLY_EINVAL, "depth, delta and confidence say the same: "
+                                    "give one of them");
+    if (g[COUNTMIN_DEPTH]) {
+        *out = w->opt[COUNTMIN_DEPTH];
+        return BLY_OK;
+    }
+    double delta = COUNTMIN_DEFAULT_DELTA;
+    if (g[COUNTMIN_DELTA])
+        delta = bly_want_real(w, COUNTMIN_DELTA);
+    if (g[COUNTMIN_CONFIDENCE])
+        delta = 1 - bly_want_real(w, COUNTMIN_CONFIDENCE);
+    *out = (uint64_t)fmin(fmax(1, ceil(-log(delta))), COUNTMIN_MAX_DEPTH);
+    return BLY_OK;
+}
+
+/* Rows for n keys at a rate: w d is least near log2(1/fpr), where half of the
+ * counters are in use. */
+static void countmin_for_rate(const bly_want *w, bool depth_given,
+                              uint64_t *depth, double *width)
+{
+    const double n = (double)w->items;
+    if (depth_given) {
+        *width = countmin_width_for(n, w->fpr, (double)*depth);
+        return;
+    }
+    double best = INFINITY;
+    for (uint64_t d = 1; d <= COUNTMIN_MAX_DEPTH; d++) {
+        const double trial = countmin_width_for(n, w->fpr, (double)d);
+        if (trial * (double)d < best) {
+            best = trial * (double)d;
+            *depth = d;
+            *width = trial;
+        }
+    }
+}
+
+static bly_status countmin_plan(const bly_want *w, bly_shape *out)
+{
+    const bool *g = w->given;
+    const bool for_rate = w->fpr > 0;
+    const uint64_t counter = w->opt[COUNTMIN_COUNTER];
+    uint64_t depth = 0;
+    double width = INFINITY;
+    const bly_status st = countmin_depth(w, &depth);
+    if (st)
+        return st;
+    if (g[COUNTMIN_WIDTH] + g[COUNTMIN_ERROR] + (w->bits > 0) + for_rate > 1)
+        return bly_fail(BLY_EINVAL, "a countmin sketch gets its width from one "
+                                    "of width, error, memory, or items and "
+                                    "rate: give one");
+    if (for_rate && !w->items)
+        return bly_fail(BLY_EINVAL, "a countmin sketch has a rate for a number "
+                                    "of items: give items, or error and delta");
+    if (for_rate)
+        countmin_for_rate(
+            w, g[COUNTMIN_DEPTH] || g[COUNTMIN_DELTA] || g[COUNTMIN_CONFIDENCE],
+            &depth, &width);
+    else if (g[COUNTMIN_WIDTH])
+        width = (double)w->opt[COUNTMIN_WIDTH];
+    else if (w->bits)
+        width = floor((double)w->bits /
+                      ((counter == COUNTMIN_64 ? 64.0 : 32.0) * (double)depth));
+    else
+        width = ceil(COUNTMIN_E / (g[COUNTMIN_ERROR]
+                                       ? bly_want_real(w, COUNTMIN_ERROR)
+                                       : COUNTMIN_DEFAULT_ERROR));
+    if (width < 1)
+        return bly_fail(BLY_EINVAL,
+                        "%llu bits are not one counter in each of %llu rows",
+                        (unsigned long long)w->bits, (unsigned long long)depth);
+    if (!(width <= (double)COUNTMIN_MAX_WIDTH))
+        return bly_fail(BLY_ERANGE,
+                        "a row of a countmin sketch has at most 2^40 counters; "
+                        "this one would need %.3g",
+                        width);
+    *out = (bly_shape){ .p = { [COUNTMIN_WIDTH] = (uint64_t)width,
+                               [COUNTMIN_DEPTH] = depth,
+                               [COUNTMIN_COUNTER] = counter,
+                               [COUNTMIN_UPDATE] = w->opt[COUNTMIN_UPDATE] } };
+    out->nbytes = out->p[COUNTMIN_WIDTH] * depth * countmin_counter_bytes(out);
+    return BLY_OK;
+}
+
+static bool countmin_sane(const bly_shape *s)
+{
+    const uint64_t w = s->p[COUNTMIN_WIDTH], d = s->p[COUNTMIN_DEPTH];
+    return w >= 1 && w <= COUNTMIN_MAX_WIDTH && d >= 1 &&
+           d <= COUNTMIN_MAX_DEPTH && s->p[COUNTMIN_COUNTER] <= 1 &&
+           s->p[COUNTMIN_UPDATE] <= 1 && !s->p[COUNTMIN_ERROR] &&
+           !s->p[COUNTMIN_DELTA] && !s->p[COUNTMIN_CONFIDENCE] &&
+           s->nbytes == w * d * countmin_counter_bytes(s);
+}
+
+static uint64_t countmin_total(const bly_filter *f)
+{
+    return bly_word_load(&f->state[COUNTMIN_TOTAL]);
+}
+
+/* bound: what a count may exceed the truth by, but for a share delta of keys;
+ * in a plan, when each item comes once. */
+static void countmin_describe(const bly_shape *s, const bly_want *w,
+                              const bly_filter *f, bly_facts *out)
+{
+    const double error = COUNTMIN_E / (double)s->p[COUNTMIN_WIDTH];
+    const uint64_t total = f ? countmin_total(f) : w->items;
+    bly_fact_real(out, "error", error);
+    bly_fact_real(out, "delta", exp(-(double)s->p[COUNTMIN_DEPTH]));
+    if (f)
+        bly_fact_uint(out, "total", total);
+    if (total)
+        bly_fact_real(out, "bound", error * (double)total);
+}
+
+static bool countmin_sound(const bly_filter *f)
+{
+    for (unsigned i = 1; i < BLY_STATE_WORDS; i++)
+        if (f->state[i])
+            return false;
+    return f->nlayers == 0;
+}
+
+/* Two writers of one key could both read its count before either raises it,
+ * and one addition would be lost. */
+static bly_status countmin_open(bly_filter *f)
+{
+    if (f->shared && f->shape.p[COUNTMIN_UPDATE] == COUNTMIN_CONSERVATIVE)
+        return bly_fail(BLY_ENOTSUP, "a countmin sketch with conservative "
+                                     "update has one writer at a time: use "
+                                     "update=plain to share it");
+    return BLY_OK;
+}
+
+/* --------------------------------------------------------------- counters */
+
+static inline uint64_t countmin_load(const void *data, uint64_t i, bool wide)
+{
+    if (wide)
+        return bly_le64(bly_word_load((const uint64_t *)data + i));
+    return bly_le32(atomic_load_explicit((const _Atomic uint32_t *)data + i,
+                                         memory_order_relaxed));
+}
+
+static inline void countmin_store(void *data, uint64_t i, uint64_t v, bool wide)
+{
+    if (wide)
+        ((uint64_t *)data)[i] = bly_le64(v);
+    else
+        ((uint32_t *)data)[i] = bly_le32((uint32_t)v);
+}
+
+/* Change counter i from old to v as one of many writers; false where it is
+ * not old any more. */
+static inline bool countmin_swap(void *data, uint64_t i, uint64_t old,
+                                 uint64_t v, bool wide)
+{
+    if (wide) {
+        uint64_t was = bly_le64(old);
+        return atomic_compare_exchange_weak_explicit(
+            (_Atomic uint64_t *)data + i, &was, bly_le64(v),
+            memory_order_relaxed, memory_order_relaxed);
+    }
+    uint32_t was = bly_le32((uint32_t)old);
+    return atomic_compare_exchange_weak_explicit(
+        (_Atomic uint32_t *)data + i, &was, bly_le32((uint32_t)v),
+        memory_order_relaxed, memory_order_relaxed);
+}
+
+typedef enum countmin_result {
+    COUNTMIN_KNOWN, /* raised; its count was above 0 */
+    COUNTMIN_FRESH, /* raised from 0 */
+    COUNTMIN_OVERFLOW
+} countmin_result;
+
+/* Add v to the counters at[0..d), all of them or none. Where one cannot hold
+ * the sum the others are lowered again; who asks in between may get a count
+ * that is v too high, but none that is too low. */
+static inline __attribute__((always_inline)) countmin_result
+countmin_raise_shared(void *data, const uint64_t *at, unsigned d, uint64_t v,
+                      bool wide)
+{
+    const uint64_t max = wide ? UINT64_MAX : UINT32_MAX;
+    uint64_t least = UINT64_MAX, old;
+    unsigned i;
+    for (i = 0; i < d; i++) {
+        do {
+            old = countmin_load(data, at[i], wide);
+        } while (old <= max - v && v <= max &&
+                 !countmin_swap(data, at[i], old, old + v, wide));
+        if (v > max || old > max - v)
+            break;
+        least = old < least ? old : least;
+    }
+    if (i == d)
+        return least ? COUNTMIN_KNOWN : COUNTMIN_FRESH;
+    while (i-- > 0)
+        do {
+            old = countmin_load(data, at[i], wide);
+        } while (!countmin_swap(data, at[i], old, old - v, wide));
+    return COUNTMIN_OVERFLOW;
+}
+
+/* The same for a writer that is alone. Rows are apart, so the counters of one
+ * key are d different ones. */
+static inline __attribute__((always_inline)) countmin_result
+countmin_raise(void *data, const uint64_t *at, unsigned d, uint64_t v,
+               bool wide, bool conservative)
+{
+    const uint64_t max = wide ? UINT64_MAX : UINT32_MAX;
+    uint64_t least = UINT64_MAX, most = 0, was[COUNTMIN_MAX_DEPTH];
+    for (unsigned i = 0; i < d; i++) {
+        was[i] = countmin_load(data, at[i], wide);
+        least = was[i] < least ? was[i] : least;
+        most = was[i] > most ? was[i] : most;
+    }
+    if (v > max || (conservative ? least : most) > max - v)
+        return COUNTMIN_OVERFLOW;
+    for (unsigned i = 0; i < d; i++) {
+        /* Stored whether it changes or not: a branch would be a coin flip. */
+        const uint64_t up = conservative ? least + v : was[i] + v;
+        countmin_store(data, at[i], was[i] > up ? was[i] : up, wide);
+    }
+    return least ? COUNTMIN_KNOWN : COUNTMIN_FRESH;
+}
+
+/* ---------------------------------------------------------------- batches */
+
+/* The places of the keys to come, and two stages of fetching: into L2 when a
+ * place is computed, for which a processor has many slots, and into L1 shortly
+ * before use, for which it has few. */
+#define COUNTMIN_RING 32 /* a power of two */
+#define COUNTMIN_NEAR 4
+
+typedef struct countmin_ring {
+    const bly_filter *f;
+    const uint64_t *h;
+    size_t n;
+    uint64_t at[COUNTMIN_RING * COUNTMIN_MAX_DEPTH];
+} countmin_ring;
+
+/* Where the counters of key i are, counted from the first of row 0. */
+static inline __attribute__((always_inline)) uint64_t *
+countmin_at(countmin_ring *ring, size_t i, unsigned d)
+{
+    return &ring->at[i % COUNTMIN_RING * d];
+}
+
+static inline __attribute__((always_inline)) void
+countmin_far(countmin_ring *ring, size_t i, unsigned d, bool wide)
+{
+    if (i >= ring->n)
+        return;
+    const uint64_t w = ring->f->shape.p[COUNTMIN_WIDTH];
+    uint64_t *const at = countmin_at(ring, i, d), g = ring->h[i];
+    for (unsigned row = 0; row < d; row++) {
+        g *= BLY_POWERS_C;
+        at[row] = row * w + bly_scale(g, w);
+        __builtin_prefetch(ring->f->data + at[row] * (wide ? 8 : 4), 0, 2);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+countmin_first(countmin_ring *ring, unsigned d, bool wide)
+{
+    for (size_t i = 0; i < COUNTMIN_RING - 1; i++)
+        countmin_far(ring, i, d, wide);
+}
+
+/* The places of key i; those of later ones are on their way. Keys are taken
+ * one after another. */
+static inline __attribute__((always_inline)) const uint64_t *
+countmin_next(countmin_ring *ring, size_t i, unsigned d, bool wide, bool write)
+{
+    countmin_far(ring, i + COUNTMIN_RING - 1, d, wide);
+    if (i + COUNTMIN_NEAR < ring->n) {
+        const uint64_t *near = countmin_at(ring, i + COUNTMIN_NEAR, d);
+        for (unsigned row = 0; row < d; row++) {
+            if (write)
+                __builtin_prefetch(ring->f->data + near[row] * (wide ? 8 : 4),
+                                   1, 3);
+            else
+                __builtin_prefetch(ring->f->data + near[row] * (wide ? 8 : 4),
+                                   0, 3);
+        }
+    }
+    return countmin_at(ring, i, d);
+}
+
+/* As many of n keys as N has room for are entered there; their number, and
+ * their weight in *sum. by is NULL for a weight of 1 each. */
+static size_t countmin_enter(bly_filter *f, const uint64_t *by, size_t n,
+                             uint64_t *sum)
+{
+    _Atomic uint64_t *const total =
+        (_Atomic uint64_t *)&f->state[COUNTMIN_TOTAL];
+    uint64_t was = atomic_load_explicit(total, memory_order_relaxed);
+    size_t taken;
+    do {
+        const uint64_t room = UINT64_MAX - was;
+        *sum = 0;
+        for (taken = 0; taken < n; taken++) {
+            const uint64_t v = by ? by[taken] : 1;
+            if (v > room - *sum)
+                break;
+            *sum += v;
+        }
+        if (!f->shared) {
+            f->state[COUNTMIN_TOTAL] = was + *sum;
+            break;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(
+        total, &was, was + *sum, memory_order_relaxed, memory_order_relaxed));
+    return taken;
+}
+
+static void countmin_leave(bly_filter *f, const uint64_t *by, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += by ? by[i] : 1;
+    if (f->shared)
+        atomic_fetch_sub_explicit((_Atomic uint64_t *)&f->state[COUNTMIN_TOTAL],
+                                  sum, memory_order_relaxed);
+    else
+        f->state[COUNTMIN_TOTAL] -= sum;
+}
+
+static inline __attribute__((always_inline)) bly_status
+countmin_add_body(bly_filter *f, const uint64_t *h, const uint64_t *by,
+                  size_t n, uint64_t *fresh, size_t *ndone, unsigned d,
+                  bool wide)
+{
+    const bool conservative =
+        f->shape.p[COUNTMIN_UPDATE] == COUNTMIN_CONSERVATIVE;
+    uint64_t sum;
+    const size_t room = countmin_enter(f, by, n, &sum);
+    countmin_ring ring;
+    ring.f = f, ring.h = h, ring.n = room;
+    size_t done;
+    uint64_t changed = 0;
+    countmin_first(&ring, d, wide);
+    for (done = 0; done < room; done++) {
+        const uint64_t *at = countmin_next(&ring, done, d, wide, true);
+        const uint64_t v = by ? by[done] : 1;
+        countmin_result r = COUNTMIN_KNOWN;
+        if (v)
+            r = f->shared
+                    ? countmin_raise_shared(f->data, at, d, v, wide)
+                    : countmin_raise(f->data, at, d, v, wide, conservative);
+        if (r == COUNTMIN_OVERFLOW)
+            break;
+        changed += v > 0;
+        if (fresh)
+            fresh[done >> 6] |= (uint64_t)(r == COUNTMIN_FRESH) << (done & 63);
+    }
+    if (done < room)
+        countmin_leave(f, by ? by + done : NULL, room - done);
+    bly_filter_added(f, changed);
+    *ndone = done;
+    if (done == n)
+        return BLY_OK;
+    return done < room
+               ? bly_fail(BLY_ERANGE, "a counter would pass 2^32 - 1: use "
+                                      "counter=64")
+               : bly_fail(BLY_ERANGE, "all counts together would pass "
+                                      "2^64 - 1");
+}
+
+/* Depths whose loops are unrolled: what delta 0.01 gives, and 0.001. */
+#define COUNTMIN_BY_DEPTH(f, CALL)                                 \
+    const unsigned depth = (unsigned)(f)->shape.p[COUNTMIN_DEPTH]; \
+    if ((f)->shape.p[COUNTMIN_COUNTER] == COUNTMIN_32)             \
+        CALL(depth, false);                                        \
+    else if (depth == 5)                                           \
+        CALL(5, true);                                             \
+    else if (depth == 7)                                           \
+        CALL(7, true);                                             \
+    else                                                           \
+        CALL(depth, true);
+
+static bly_status countmin_increase(bly_filter *f, const uint64_t *h,
+                                    const uint64_t *by, size_t n, size_t *ndone)
+{
+#define COUNTMIN_ADD(d, wide) \
+    return countmin_add_body(f, h, by, n, NULL, ndone, d, wide)
+    COUNTMIN_BY_DEPTH(f, COUNTMIN_ADD)
+#undef COUNTMIN_ADD
+}
+
+static bly_status countmin_add(bly_filter *f, const uint64_t *h, size_t n,
+                               uint64_t *fresh, size_t *ndone)
+{
+#define COUNTMIN_ADD(d, wide) \
+    return countmin_add_body(f, h, NULL, n, fresh, ndone, d, wide)
+    COUNTMIN_BY_DEPTH(f, COUNTMIN_ADD)
+#undef COUNTMIN_ADD
+}
+
+/* The counts, or a bitmap of those above 0; the other is NULL. */
+static inline __attribute__((always_inline)) void
+countmin_count_body(const bly_filter *f, const uint64_t *h, size_t n,
+                    uint64_t *counts, uint64_t *maybe, unsigned d, bool wide)
+{
+    countmin_ring ring;
+    ring.f = f, ring.h = h, ring.n = n;
+    countmin_first(&ring, d, wide);
+    for (size_t j = 0; j < n; j++) {
+        const uint64_t *at = countmin_next(&ring, j, d, wide, false);
+        uint64_t least = UINT64_MAX;
+        for (unsigned i = 0; i < d; i++) {
+            const uint64_t c = countmin_load(f->data, at[i], wide);
+            least = c < least ? c : least;
+        }
+        if (counts)
+            counts[j] = least;
+        else
+            maybe[j >> 6] |= (uint64_t)(least > 0) << (j & 63);
+    }
+}
+
+static void countmin_count(const bly_filter *f, const uint64_t *h, size_t n,
+                           uint64_t *counts)
+{
+#define COUNTMIN_COUNT(d, wide) \
+    countmin_count_body(f, h, n, counts, NULL, d, wide)
+    COUNTMIN_BY_DEPTH(f, COUNTMIN_COUNT)
+#undef COUNTMIN_COUNT
+}
+
+static void countmin_has(const bly_filter *f, const uint64_t *h, size_t n,
+                         uint64_t *maybe)
+{
+#define COUNTMIN_HAS(d, wide) countmin_count_body(f, h, n, NULL, maybe, d, wide)
+    COUNTMIN_BY_DEPTH(f, COUNTMIN_HAS)
+#undef COUNTMIN_HAS
+}
+
+/* ------------------------------------------------------------- all of it */
+
+static bool countmin_wide(const bly_filter *f)
+{
+    return f->shape.p[COUNTMIN_COUNTER] == COUNTMIN_64;
+}
+
+/* Every addition went into every row: with plain update a row sums up to N,
+ * with conservative update to N at most. */
+static bool countmin_check(const bly_filter *f)
+{
+    const bool wide = countmin_wide(f);
+    const uint64_t w = f->shape.p[COUNTMIN_WIDTH], total = countmin_total(f);
+    for (uint64_t row = 0; row < f->shape.p[COUNTMIN_DEPTH]; row++) {
+        uint64_t sum = 0;
+        for (uint64_t i = row * w; i < (row + 1) * w; i++) {
+            const uint64_t c = countmin_load(f->data, i, wide);
+            if (c > total - sum)
+                return false;
+            sum += c;
+        }
+        if (sum < total && f->shape.p[COUNTMIN_UPDATE] == COUNTMIN_PLAIN)
+            return false;
+    }
+    return true;
+}
+
+static double countmin_row_used(const bly_filter *f, uint64_t row)
+{
+    const bool wide = countmin_wide(f);
+    const uint64_t w = f->shape.p[COUNTMIN_WIDTH];
+    uint64_t used = 0;
+    for (uint64_t i = row * w; i < (row + 1) * w; i++)
+        used += countmin_load(f->data, i, wide) > 0;
+    return (double)used;
+}
+
+/* A counter above 0 is a bit that is set, in a filter of d slices. */
+static void countmin_stat(const bly_filter *f, bly_stats *out)
+{
+    const double w = (double)f->shape.p[COUNTMIN_WIDTH];
+    const double d = (double)f->shape.p[COUNTMIN_DEPTH];
+    double used = 0, rate = 1;
+    for (uint64_t row = 0; row < f->shape.p[COUNTMIN_DEPTH]; row++) {
+        const double in_row = countmin_row_used(f, row);
+        used += in_row;
+        rate *= in_row / w;
+    }
+    const bly_estimate n = bly_estimate_items(used, w * d, d);
+    out->fill = used / (w * d);
+    out->items_estimate = n.value;
+    out->items_sd = n.sd;
+    out->fpr_now = rate;
+}
+
+static bly_status countmin_merge(bly_filter *dst, const bly_filter *src)
+{
+    const bool wide = countmin_wide(dst);
+    const uint64_t max = wide ? UINT64_MAX : UINT32_MAX;
+    const uint64_t ncells =
+        dst->shape.p[COUNTMIN_WIDTH] * dst->shape.p[COUNTMIN_DEPTH];
+    const uint64_t total = countmin_total(src);
+    if (!countmin_check(src))
+        return bly_fail(BLY_EFORMAT, "the countmin sketch to be merged is "
+                                     "damaged: its counters and its total "
+                                     "do not agree");
+    if (total > UINT64_MAX - countmin_total(dst))
+        return bly_fail(BLY_ERANGE, "all counts together would pass 2^64 - 1");
+    for (uint64_t i = 0; i < ncells; i++)
+        if (countmin_load(src->data, i, wide) >
+            max - countmin_load(dst->data, i, wide))
+            return bly_fail(BLY_ERANGE, "a counter of the sum would pass "
+                                        "2^32 - 1: use counter=64");
+    for (uint64_t i = 0; i < ncells; i++)
+        countmin_store(dst->data, i,
+                       countmin_load(dst->data, i, wide) +
+                           countmin_load(src->data, i, wide),
+                       wide);
+    dst->state[COUNTMIN_TOTAL] += total;
+    bly_filter_added(dst, src->nadded);
+    return BLY_OK;
+}
+
+/* Distinct keys from the counters in use; the inner product, the sum over all
+ * keys of one count times the other, is at most the least of the products of
+ * rows [1]. */
+static bly_status countmin_compare(const bly_filter *a, const bly_filter *b,
+                                   bly_likeness *out)
+{
+    const bool wide = countmin_wide(a);
+    const uint64_t w = a->shape.p[COUNTMIN_WIDTH];
+    const uint64_t d = a->shape.p[COUNTMIN_DEPTH];
+    bly_ones ones = { 0 };
+    double inner = INFINITY;
+    for (uint64_t row = 0; row < d; row++) {
+        double product = 0;
+        for (uint64_t i = row * w; i < (row + 1) * w; i++) {
+            const uint64_t in_a = countmin_load(a->data, i, wide);
+            const uint64_t in_b = countmin_load(b->data, i, wide);
+            ones.a += in_a > 0;
+            ones.b += in_b > 0;
+            ones.either += in_a > 0 || in_b > 0;
+            product += (double)in_a * (double)in_b;
+        }
+        inner = fmin(inner, product);
+    }
+    bly_likeness_of_ones(&ones, (double)w * (double)d, (double)d, INFINITY,
+                         out);
+    out->inner = inner;
+    return BLY_OK;
+}
+
+const bly_kind bly_kind_countmin = {
+    .id = 15, /* on disk: never changed, never reused */
+    .name = "countmin",
+    .summary = "how often a key came, never too low, in fixed memory",
+    .params = countmin_params,
+    .nparams = sizeof countmin_params / sizeof countmin_params[0],
+    .traits = BLY_SELF_SIZED,
+    .plan = countmin_plan,
+    .sane = countmin_sane,
+    .rate = countmin_rate,
+    .describe = countmin_describe,
+    .sound = countmin_sound,
+    .check = countmin_check,
+    .open = countmin_open,
+    .stat = countmin_stat,
+    .add = countmin_add,
+    .add_shared = countmin_add, /* looks at f->shared */
+    .has = countmin_has,
+    .increase = countmin_increase,
+    .count = countmin_count,
+    .merge = countmin_merge,
+    .compare = countmin_compare, /* no .remove: see above */
+};

@@ -1,0 +1,426 @@
+/*
+ * deletable.c - bits of which some can be taken back
+ *
+ * A Bloom filter whose m bits are cut into r regions, and one more bit for each
+ * region: was a bit of it ever set twice?
+ *
+ *     bits     | region 0 | region 1 | region 2 | ...  | region r-1 |
+ *              | 0100010  | 0000010  | 1011010  |      | 0010000    |  m = r s
+ *     collided |  0          0          1         ...     0         |  r
+ *
+ * Adding a key sets its k bits, and where one is set already marks its region.
+ * In a region without a mark every bit belongs to one key. So a key can be
+ * taken out if one of its bits lies in such a region: these bits are cleared,
+ * and one is enough. Its bits in marked regions stay. Marks are never taken
+ * back: with the number of additions fewer and fewer keys can be removed.
+ *
+ * How many, with q = 1 - 1/m after n keys:
+ *
+ *     pc  = 1 - q^(kn) - (kn/m) q^(kn-1)            a bit is hit twice or more
+ *     p_d = 1 - (1 - q^(kn-1) (1-pc)^(s-1))^k       a key can be removed
+ *
+ * The bit of the key itself must not be hit by another, and the s - 1 others of
+ * its region not twice. The formula of [1], (1 - (1-pc)^s)^k, is the chance
+ * that an arbitrary set of regions is marked: neither the right event nor the
+ * right condition. 1000 keys in 10,000 bits with k = 7 and 2000 regions: p_d =
+ * 0.869.
+ *
+ * plan() takes the fewest regions that keep p_d at `deletability`, 0.9 if not
+ * said otherwise. One million keys at 1 % take 12.0 bits each, 2.4 of them for
+ * marks; counters of four bits, which remove every key, would take 38.
+ *
+ * A key that was never added, but is a false positive, cannot be told from
+ * others: removing it may take a bit from another key.
+ *
+ * In data the m bits come first, then, from a word of their own on, the marks.
+ *
+ * [1] Rothenberg, Macapuna, Verdi and Magalhaes, The Deletable Bloom Filter,
+ *     2010
+ */
+#include <math.h>
+
+#include "core/bits.h"
+#include "core/probe.h"
+#include "core/status.h"
+#include "kinds/bitset.h"
+
+#define DELETABLE_MAX_BITS 0x1p48
+#define DELETABLE_MAX_K 64
+#define DELETABLE_MAX_REGION (1 << 20) /* bits; some key is in every one */
+
+enum { DELETABLE_REGIONS, DELETABLE_REGION, DELETABLE_K, DELETABLE_TARGET };
+
+static const bly_param deletable_params[] = {
+    [DELETABLE_REGIONS] = { .name = "regions",
+                            .type = BLY_UINT,
+                            .min = 1,
+                            .max = DELETABLE_MAX_BITS,
+                            .help = "regions, with a mark each (r)" },
+    [DELETABLE_REGION] = { .name = "region_bits",
+                           .type = BLY_UINT,
+                           .settable = true,
+                           .automatic = true,
+                           .min = 1,
+                           .max = DELETABLE_MAX_REGION,
+                           .help = "bits of a region (s)" },
+    [DELETABLE_K] = { .name = "k",
+                      .type = BLY_UINT,
+                      .settable = true,
+                      .automatic = true,
+                      .min = 1,
+                      .max = DELETABLE_MAX_K,
+                      .help = "bits a key sets" },
+    [DELETABLE_TARGET] = { .name = "deletability",
+                           .type = BLY_REAL,
+                           .settable = true,
+                           .planning = true,
+                           .def = 0.9,
+                           .min = 0.01,
+                           .max = 0.999,
+                           .help = "share of keys that can be removed" },
+};
+
+static uint64_t deletable_m(const bly_shape *s)
+{
+    return s->p[DELETABLE_REGIONS] * s->p[DELETABLE_REGION];
+}
+
+/* Words of the bits, behind which the marks begin. */
+static uint64_t deletable_words(const bly_shape *s)
+{
+    return (deletable_m(s) + 63) / 64;
+}
+
+static uint64_t deletable_nbytes(const bly_shape *s)
+{
+    return 8 * (deletable_words(s) + (s->p[DELETABLE_REGIONS] + 63) / 64);
+}
+
+static bool deletable_sane(const bly_shape *s)
+{
+    const uint64_t r = s->p[DELETABLE_REGIONS], bits = s->p[DELETABLE_REGION];
+    const uint64_t k = s->p[DELETABLE_K];
+    const uint64_t most = (uint64_t)DELETABLE_MAX_BITS;
+    return r >= 1 && r <= most && bits >= 1 && bits <= DELETABLE_MAX_REGION &&
+           r <= most / bits && k >= 1 && k <= DELETABLE_MAX_K &&
+           s->p[DELETABLE_TARGET] == 0 && s->nbytes == deletable_nbytes(s);
+}
+
+static double deletable_rate(const bly_shape *s, double n)
+{
+    return bly_fpr_exact(n, (double)deletable_m(s),
+                         (unsigned)s->p[DELETABLE_K]);
+}
+
+static uint64_t deletable_bits(const bly_shape *s)
+{
+    return deletable_m(s) + s->p[DELETABLE_REGIONS];
+}
+
+/* p_d of the essay. */
+static double deletable_share(const bly_shape *s, double n)
+{
+    const double m = (double)deletable_m(s), k = (double)s->p[DELETABLE_K];
+    const double hits = k * n;
+    if (m <= 1)
+        return hits <= 1 ? 1 : 0;
+    const double lq = log1p(-1 / m); /* ln q */
+    const double once = exp(hits * lq) + hits / m * exp((hits - 1) * lq);
+    const double clean = exp((hits - 1) * lq) *
+                         pow(fmin(1, once), (double)s->p[DELETABLE_REGION] - 1);
+    return -expm1(k * log1p(-clean));
+}
+
+/* ---------------------------------------------------------------- planning */
+
+/* A shape of regions of so many bits within `total`, marks included. */
+static bly_shape deletable_shape(const bly_want *w, double total, double region)
+{
+    bly_shape s = { .p = { [DELETABLE_REGIONS] =
+                               (uint64_t)(total / (region + 1)),
+                           [DELETABLE_REGION] = (uint64_t)region,
+                           [DELETABLE_K] = w->opt[DELETABLE_K] } };
+    const double m = (double)deletable_m(&s);
+    if (!s.p[DELETABLE_K])
+        s.p[DELETABLE_K] = bly_best_k((double)w->items, fmax(1, m));
+    if (s.p[DELETABLE_K] > DELETABLE_MAX_K)
+        s.p[DELETABLE_K] = DELETABLE_MAX_K;
+    s.nbytes = deletable_nbytes(&s);
+    return s;
+}
+
+/* The largest regions, and so the fewest marks, that keep the target. Smaller
+ * ones are cleaner, but below two bits the marks take half of all memory, and
+ * the rest is fuller for it: of the last four the best one has to do. */
+static bly_shape deletable_best(const bly_want *w, double total)
+{
+    const double n = (double)w->items;
+    const double target = bly_want_real(w, DELETABLE_TARGET);
+    if (w->opt[DELETABLE_REGION])
+        return deletable_shape(w, total, (double)w->opt[DELETABLE_REGION]);
+    double low = 4, high = fmin(DELETABLE_MAX_REGION, fmax(5, total / 2));
+    bly_shape s = deletable_shape(w, total, low);
+    if (deletable_share(&s, n) < target) {
+        bly_shape best = s;
+        for (double region = 3; region >= 1; region--) {
+            s = deletable_shape(w, total, region);
+            if (deletable_share(&s, n) >= target)
+                return s;
+            if (deletable_share(&s, n) > deletable_share(&best, n))
+                best = s;
+        }
+        return best;
+    }
+    while (high - low > 1) { /* low is clean enough */
+        const double mid = floor((low + high) / 2);
+        s = deletable_shape(w, total, mid);
+        if (s.p[DELETABLE_REGIONS] && deletable_share(&s, n) >= target)
+            low = mid;
+        else
+            high = mid;
+    }
+    return deletable_shape(w, total, low);
+}
+
+static bly_status deletable_plan(const bly_want *w, bly_shape *out)
+{
+    const double n = (double)w->items;
+    if (w->bits) {
+        *out = deletable_best(w, (double)w->bits);
+        if (!out->p[DELETABLE_REGIONS])
+            return bly_fail(BLY_EINVAL,
+                            "%llu bits are too few for a region and its mark",
+                            (unsigned long long)w->bits);
+    } else {
+        double low = 1, high = 64; /* low is too few, high is enough */
+        while (*out = deletable_best(w, high),
+               !out->p[DELETABLE_REGIONS] || deletable_rate(out, n) > w->fpr) {
+            low = high;
+            high *= 2;
+            if (high > 2 * DELETABLE_MAX_BITS)
+                break;
+        }
+        while (high - low > 1 && high <= 2 * DELETABLE_MAX_BITS) {
+            const double mid = floor(low + (high - low) / 2);
+            const bly_shape s = deletable_best(w, mid);
+            if (!s.p[DELETABLE_REGIONS] || deletable_rate(&s, n) > w->fpr) {
+                low = mid;
+            } else {
+                high = mid;
+                *out = s;
+            }
+        }
+    }
+    if (!deletable_sane(out))
+        return bly_fail(BLY_ERANGE, "a deletable filter has at most 2^48 "
+                                    "bits: ask for fewer items or a higher "
+                                    "rate");
+    if (w->given[DELETABLE_TARGET] &&
+        deletable_share(out, n) < bly_want_real(w, DELETABLE_TARGET))
+        return bly_fail(BLY_EINVAL,
+                        "a deletability of %g is out of reach here, %.3g is "
+                        "not: give more bits and fewer k",
+                        bly_want_real(w, DELETABLE_TARGET),
+                        deletable_share(out, n));
+    return BLY_OK;
+}
+
+static void deletable_describe(const bly_shape *s, const bly_want *w,
+                               const bly_filter *f, bly_facts *out)
+{
+    const double n = (double)(w ? w->items : f->items);
+    bly_fact_uint(out, "m", deletable_m(s));
+    bly_fact_real(out, "deletable_at_capacity", deletable_share(s, n));
+}
+
+/* ----------------------------------------------------- asking and changing */
+
+typedef struct deletable_view {
+    uint64_t *words, *marks;
+    uint64_t m, region;
+    unsigned k;
+} deletable_view;
+
+static inline deletable_view deletable_view_of(const bly_filter *f)
+{
+    uint64_t *const words = (uint64_t *)(void *)f->data;
+    return (deletable_view){
+        .words = words,
+        .marks = words + deletable_words(&f->shape),
+        .m = deletable_m(&f->shape),
+        .region = f->shape.p[DELETABLE_REGION],
+        .k = (unsigned)f->shape.p[DELETABLE_K],
+    };
+}
+
+/* The positions of a key, each once; their number. */
+static inline unsigned deletable_positions(const deletable_view *v, uint64_t h,
+                                           uint64_t *at)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < v->k; i++) {
+        const uint64_t p = bly_probe(h, i, v->m);
+        unsigned j = 0;
+        while (j < n && at[j] != p)
+            j++;
+        at[n] = p;
+        n += j == n;
+    }
+    return n;
+}
+
+/* Keys whose probes are fetched ahead. */
+#define DELETABLE_GROUP 32
+
+static void deletable_has(const bly_filter *f, const uint64_t *h, size_t n,
+                          uint64_t *maybe)
+{
+    const deletable_view v = deletable_view_of(f);
+    for (size_t from = 0; from < n; from += DELETABLE_GROUP) {
+        const size_t ng =
+            n - from < DELETABLE_GROUP ? n - from : DELETABLE_GROUP;
+        uint64_t first[DELETABLE_GROUP], bits = 0;
+        for (size_t j = 0; j < ng; j++) {
+            first[j] = bly_probe(h[from + j], 0, v.m);
+            __builtin_prefetch(&v.words[first[j] >> 6]);
+            if (v.k > 1)
+                __builtin_prefetch(
+                    &v.words[bly_probe(h[from + j], 1, v.m) >> 6]);
+        }
+        for (size_t j = 0; j < ng; j++) {
+            bool in = bly_bit_get(v.words, first[j]);
+            for (unsigned i = 1; i < v.k && in; i++)
+                in = bly_bit_get(v.words, bly_probe(h[from + j], i, v.m));
+            bits |= (uint64_t)in << j;
+        }
+        maybe[from / 64] |= bits << (from % 64);
+    }
+}
+
+static bly_status deletable_add(bly_filter *f, const uint64_t *h, size_t n,
+                                uint64_t *fresh, size_t *ndone)
+{
+    const deletable_view v = deletable_view_of(f);
+    uint64_t at[DELETABLE_MAX_K], nfresh = 0;
+    for (size_t from = 0; from < n; from += DELETABLE_GROUP) {
+        const size_t to =
+            n - from < DELETABLE_GROUP ? n : from + DELETABLE_GROUP;
+        for (size_t j = from; j < to; j++)
+            for (unsigned i = 0; i < v.k; i++)
+                __builtin_prefetch(&v.words[bly_probe(h[j], i, v.m) >> 6], 1);
+        for (size_t j = from; j < to; j++) {
+            const unsigned np = deletable_positions(&v, h[j], at);
+            bool changed = false;
+            for (unsigned i = 0; i < np; i++) {
+                if (bly_bit_set(v.words, at[i]))
+                    changed = true;
+                else
+                    bly_bit_set(v.marks, at[i] / v.region);
+            }
+            nfresh += changed;
+            if (fresh)
+                fresh[j / 64] |= (uint64_t)changed << (j % 64);
+        }
+    }
+    bly_filter_added(f, nfresh);
+    *ndone = n;
+    return BLY_OK;
+}
+
+static bly_status deletable_remove_one(const deletable_view *v, uint64_t h)
+{
+    uint64_t at[DELETABLE_MAX_K];
+    const unsigned np = deletable_positions(v, h, at);
+    unsigned nfree = 0;
+    for (unsigned i = 0; i < np; i++) {
+        if (!bly_bit_get(v->words, at[i]))
+            return BLY_EABSENT;
+        if (!bly_bit_get(v->marks, at[i] / v->region))
+            at[nfree++] = at[i]; /* nfree <= i: what is overwritten was seen */
+    }
+    for (unsigned i = 0; i < nfree; i++)
+        bly_bit_clear(v->words, at[i]);
+    return nfree ? BLY_OK : BLY_EREFUSED;
+}
+
+static void deletable_remove(bly_filter *f, const uint64_t *h, size_t n,
+                             bly_status *each)
+{
+    const deletable_view v = deletable_view_of(f);
+    for (size_t i = 0; i < n; i++) {
+        each[i] = deletable_remove_one(&v, h[i]);
+        if (!each[i] && f->nadded)
+            f->nadded--;
+    }
+}
+
+/* ---------------------------------------------------------------- the rest */
+
+static bly_bitset deletable_bitset(const bly_filter *f)
+{
+    return (bly_bitset){
+        .words = (const uint64_t *)(const void *)f->data,
+        .nwords = (size_t)deletable_words(&f->shape),
+        .m = (double)deletable_m(&f->shape),
+        .k = (double)f->shape.p[DELETABLE_K],
+        .width = INFINITY,
+    };
+}
+
+static bool deletable_check(const bly_filter *f)
+{
+    const deletable_view v = deletable_view_of(f);
+    const uint64_t r = f->shape.p[DELETABLE_REGIONS];
+    return bly_bits_tail_clear(v.words, v.m,
+                               (size_t)deletable_words(&f->shape)) &&
+           bly_bits_tail_clear(v.marks, r, (size_t)((r + 63) / 64));
+}
+
+static void deletable_stat(const bly_filter *f, bly_stats *out)
+{
+    const bly_bitset b = deletable_bitset(f);
+    bly_bitset_stat(&b, out);
+}
+
+/* A bit that both have set was set twice. */
+static bly_status deletable_merge(bly_filter *dst, const bly_filter *src)
+{
+    const deletable_view a = deletable_view_of(dst), b = deletable_view_of(src);
+    const uint64_t nwords = deletable_words(&dst->shape);
+    for (uint64_t w = 0; w < nwords; w++)
+        for (uint64_t both = bly_le64(a.words[w] & b.words[w]); both;
+             both &= both - 1)
+            bly_bit_set(a.marks,
+                        (w * 64 + (uint64_t)__builtin_ctzll(both)) / a.region);
+    bly_bitset_merge(dst, src, deletable_bitset);
+    return BLY_OK;
+}
+
+static bly_status deletable_compare(const bly_filter *a, const bly_filter *b,
+                                    bly_likeness *out)
+{
+    const bly_bitset sa = deletable_bitset(a), sb = deletable_bitset(b);
+    bly_bitset_compare(&sa, &sb, out);
+    return BLY_OK;
+}
+
+const bly_kind bly_kind_deletable = {
+    .id = 5, /* on disk: never changed, never reused */
+    .name = "deletable",
+    .summary = "removes most keys, for a quarter more bits than classic",
+    .params = deletable_params,
+    .nparams = sizeof deletable_params / sizeof deletable_params[0],
+    .plan = deletable_plan,
+    .sane = deletable_sane,
+    .rate = deletable_rate,
+    .bits = deletable_bits,
+    .describe = deletable_describe,
+    .check = deletable_check,
+    .stat = deletable_stat,
+    .add = deletable_add,
+    .has = deletable_has,
+    .remove = deletable_remove,
+    .merge = deletable_merge,
+    .compare = deletable_compare, /* no .intersect: the marks of an AND would
+                                     have to know whose bits are gone */
+};

@@ -1,0 +1,620 @@
+/*
+ * scalable.c - a filter that grows with its keys
+ *
+ * A list of filters, each larger than the one before and none changed again
+ * once it is full. Keys go into the newest layer; asking goes from the newest
+ * to the oldest until one says "maybe".
+ *
+ *     layer    0       1            2                        ...
+ *           | n0 |  n0 s    |     n0 s^2          |     n0 s^i
+ *     rate    P0     P0           P0  ...  P0   P0 r   P0 r^2
+ *             '------ the first `level` of them ------'
+ *
+ * Rates add up: with rates P_i the filter as a whole errs with
+ *
+ *     P = 1 - (1 - P_0)(1 - P_1) ...  <=  P_0 + P_1 + ...
+ *
+ * so the layers' rates must have a finite sum, or the rate would rise with
+ * every layer. [1] lets them fall from the start, P_i = P (1-r) r^i, which is
+ * level = 1 here. A layer's bits grow with log(1/P_i), and nearly all bits are
+ * in the newest layers: it is better to give the first `level` layers equal
+ * shares, P_0 = P / (level + r/(1-r)), and to let rates fall only after them.
+ * Bits a key when full, growth 2, as a multiple of a classic filter made for
+ * that many keys:
+ *
+ *     grown          1 %: 7-fold  127  1023      0.1 %:  127  1023
+ *     level 1, r 0.5       1.37  1.91  2.36             1.61  1.90
+ *     level 1, r 0.85      1.46  1.59  1.70             1.39  1.46
+ *     level 7, r 0.7       1.49  1.49  1.65             1.32  1.43   (default)
+ *
+ * With 1 % and 1000 keys to begin with, P_0 = 0.107 % and the first layer has
+ * 14,240 bits.
+ *
+ * A layer is a classic filter whose probes have a slice each, as in [1], or a
+ * blocked one, which costs a few more bits and one cache miss a layer.
+ *
+ * A key that a layer already knows is not added again, so that repeated keys
+ * do not make the filter grow. A key is counted by the layer that took it.
+ * Where keys are known to differ, insert = always saves asking all layers.
+ *
+ * The union of two such filters would have the layers of both, and with them
+ * the sum of both rates: there is no merge that keeps the promise, and none is
+ * offered. There is no removal, since layers are plain filters.
+ *
+ * [1] Almeida, Baquero, Preguica and Hutchison, Scalable Bloom Filters, 2007
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/bits.h"
+#include "core/maths.h"
+#include "core/status.h"
+#include "kinds/filter.h"
+
+#define SCALABLE_MAX_ITEMS 0x1p48 /* of a layer: as plan.c has it for all */
+
+enum {
+    SCALABLE_FIRST,
+    SCALABLE_FIRST_FPR,
+    SCALABLE_GROWTH,
+    SCALABLE_TIGHTENING,
+    SCALABLE_LEVEL,
+    SCALABLE_LAYER,
+    SCALABLE_INSERT
+};
+enum { SCALABLE_NEW, SCALABLE_ALWAYS };
+
+#define SCALABLE_MIN_TIGHTENING 0.05
+#define SCALABLE_MAX_TIGHTENING 0.95
+#define SCALABLE_MAX_GROWTH 16
+#define SCALABLE_MIN_FPR 0x1p-200 /* past what 64-bit hashes can honour */
+
+static const bly_kind *const scalable_kinds[] = { &bly_kind_classic,
+                                                  &bly_kind_blocked };
+
+static const bly_param scalable_params[] = {
+    [SCALABLE_FIRST] = { .name = "first_items",
+                         .type = BLY_UINT,
+                         .min = 1,
+                         .max = SCALABLE_MAX_ITEMS,
+                         .help = "keys of the first layer (n0)" },
+    [SCALABLE_FIRST_FPR] = { .name = "first_fpr",
+                             .type = BLY_REAL,
+                             .min = 0,
+                             .max = 1,
+                             .help = "rate of the first layer (P0)" },
+    [SCALABLE_GROWTH] = { .name = "growth",
+                          .type = BLY_REAL,
+                          .settable = true,
+                          .def = 2,
+                          .min = 1,
+                          .max = SCALABLE_MAX_GROWTH,
+                          .help = "keys of a layer over those of the one "
+                                  "before" },
+    [SCALABLE_TIGHTENING] = { .name = "tightening",
+                              .type = BLY_REAL,
+                              .settable = true,
+                              .def = 0.7,
+                              .min = SCALABLE_MIN_TIGHTENING,
+                              .max = SCALABLE_MAX_TIGHTENING,
+                              .help = "rate of a layer over that of the one "
+                                      "before, past the level ones" },
+    [SCALABLE_LEVEL] = { .name = "level",
+                         .type = BLY_UINT,
+                         .settable = true,
+                         .def = 7,
+                         .min = 1,
+                         .max = BLY_MAX_LAYERS,
+                         .help = "layers of equal rate, before rates fall" },
+    [SCALABLE_LAYER] = { .name = "layer",
+                         .type = BLY_CHOICE,
+                         .settable = true,
+                         .max = 1,
+                         .choices = (const char *const[]){ "classic", "blocked",
+                                                           NULL },
+                         .help = "kind of the layers" },
+    [SCALABLE_INSERT] = { .name = "insert",
+                          .type = BLY_CHOICE,
+                          .settable = true,
+                          .max = 1,
+                          .choices =
+                              (const char *const[]){ "new", "always", NULL },
+                          .help = "ask all layers before adding, or not: "
+                                  "faster, but repeated keys take room" },
+};
+
+/* ------------------------------------------------------------ the sequence */
+
+/* P_0 over the bound: the share of the first layer in the sum of all. */
+static double scalable_share(double tightening, uint64_t level)
+{
+    return 1 / ((double)level + tightening / (1 - tightening));
+}
+
+static double scalable_bound(const bly_shape *s)
+{
+    const double r = bly_shape_real(s, SCALABLE_TIGHTENING);
+    return fmin(1, bly_shape_real(s, SCALABLE_FIRST_FPR) /
+                       scalable_share(r, s->p[SCALABLE_LEVEL]));
+}
+
+static double scalable_layer_fpr(const bly_shape *s, uint32_t i)
+{
+    const double r = bly_shape_real(s, SCALABLE_TIGHTENING);
+    const uint64_t level = s->p[SCALABLE_LEVEL];
+    const double steps = i < level ? 0 : (double)(i - level + 1);
+    return bly_shape_real(s, SCALABLE_FIRST_FPR) * pow(r, steps);
+}
+
+static double scalable_layer_items(const bly_shape *s, uint32_t i)
+{
+    const double n = (double)s->p[SCALABLE_FIRST] *
+                     pow(bly_shape_real(s, SCALABLE_GROWTH), i);
+    return fmin(SCALABLE_MAX_ITEMS, floor(n));
+}
+
+/* ------------------------------------------------------------- one layer */
+
+static void scalable_option(const bly_kind *kind, bly_want *w, const char *name,
+                            uint64_t value)
+{
+    for (uint32_t i = 0; i < kind->nparams; i++)
+        if (strcmp(kind->params[i].name, name) == 0) {
+            w->opt[i] = value;
+            w->given[i] = true;
+        }
+}
+
+/* A classic filter of k slices of `slice` bits. */
+static bly_status scalable_slices(double items, double k, double slice,
+                                  bly_shape *out)
+{
+    if (!(k * slice <= 0x1p48))
+        return bly_fail(BLY_ERANGE,
+                        "a layer of %.3g keys would need %.3g bits; it has at "
+                        "most 2^48",
+                        items, k * slice);
+    bly_want w = { .items = (uint64_t)items, .bits = (uint64_t)(k * slice) };
+    scalable_option(&bly_kind_classic, &w, "k", (uint64_t)k);
+    scalable_option(&bly_kind_classic, &w, "layout", 1);
+    return bly_kind_classic.plan(&w, out);
+}
+
+/* The least bits in k slices that keep the rate. A slice of s bits has one of
+ * its bits clear with (1 - 1/s)^n, which must be 1 - fpr^(1/k) or more. More
+ * than log2(1/fpr) slices are never better, but for rounding. */
+static bly_status scalable_least(double n, double fpr, bly_shape *out)
+{
+    const double most = fmin(255, ceil(-log2(fpr)) + 3);
+    double best_k = 0, best_slice = INFINITY;
+    for (double k = 1; k <= most; k++) {
+        const double clear = log1p(-pow(fpr, 1 / k)) / n;
+        double slice = ceil(-1 / expm1(clear));
+        if (!(slice >= 1))
+            slice = 1;
+        while (bly_fpr_partitioned(n, slice, k) > fpr)
+            slice += fmax(1, slice * 1e-12); /* what rounding took away */
+        if (k * slice < best_k * best_slice || best_k == 0) {
+            best_k = k;
+            best_slice = slice;
+        }
+    }
+    return scalable_slices(n, best_k, best_slice, out);
+}
+
+/* Layer number i, and how many keys it is for. */
+static bly_status scalable_layer(const bly_shape *s, uint32_t i,
+                                 uint64_t *items, bly_shape *out)
+{
+    const double fpr = scalable_layer_fpr(s, i);
+    const double n = scalable_layer_items(s, i);
+    *items = (uint64_t)n;
+    if (s->p[SCALABLE_LAYER] == 0)
+        return scalable_least(n, fpr, out);
+    const bly_want w = { .items = *items, .fpr = fpr };
+    return scalable_kinds[s->p[SCALABLE_LAYER]]->plan(&w, out);
+}
+
+/* The lowest rate of n keys in so many bits; 1 or more where there is none. */
+static double scalable_best_fpr(uint64_t layer, uint64_t items, uint64_t bits)
+{
+    const double n = (double)items;
+    double best = 1;
+    if (layer == 0) {
+        for (double k = 1; k <= 255 && k <= (double)bits; k++)
+            best =
+                fmin(best, bly_fpr_partitioned(n, floor((double)bits / k), k));
+        return best;
+    }
+    const bly_want w = { .items = items, .bits = bits };
+    bly_shape s;
+    const bly_kind *const kind = scalable_kinds[layer];
+    return kind->plan(&w, &s) ? 2 : kind->rate(&s, n);
+}
+
+/* ------------------------------------------------------------------ shapes */
+
+static bool scalable_sane(const bly_shape *s)
+{
+    const double fpr = bly_shape_real(s, SCALABLE_FIRST_FPR);
+    const double growth = bly_shape_real(s, SCALABLE_GROWTH);
+    const double r = bly_shape_real(s, SCALABLE_TIGHTENING);
+    return s->nbytes == 0 && s->p[SCALABLE_FIRST] >= 1 &&
+           s->p[SCALABLE_FIRST] <= (uint64_t)SCALABLE_MAX_ITEMS &&
+           fpr >= SCALABLE_MIN_FPR && fpr < 1 && growth >= 1 &&
+           growth <= SCALABLE_MAX_GROWTH && r >= SCALABLE_MIN_TIGHTENING &&
+           r <= SCALABLE_MAX_TIGHTENING && s->p[SCALABLE_LEVEL] >= 1 &&
+           s->p[SCALABLE_LEVEL] <= BLY_MAX_LAYERS &&
+           s->p[SCALABLE_LAYER] <= 1 && s->p[SCALABLE_INSERT] <= 1;
+}
+
+static bly_status scalable_plan(const bly_want *w, bly_shape *out)
+{
+    const double share = scalable_share(bly_want_real(w, SCALABLE_TIGHTENING),
+                                        w->opt[SCALABLE_LEVEL]);
+    double fpr = fmax(w->fpr * share, SCALABLE_MIN_FPR);
+    if (w->bits) {
+        fpr = scalable_best_fpr(w->opt[SCALABLE_LAYER], w->items, w->bits);
+        /* So that these bits are enough for it, and that it is not 0. */
+        fpr = fmax(fpr * (1 + 1e-9), SCALABLE_MIN_FPR);
+        if (fpr >= 1)
+            return bly_fail(BLY_EINVAL,
+                            "%llu bits are too few for a first layer of "
+                            "%llu keys",
+                            (unsigned long long)w->bits,
+                            (unsigned long long)w->items);
+    }
+    *out =
+        (bly_shape){ .p = { [SCALABLE_FIRST] = w->items,
+                            [SCALABLE_GROWTH] = w->opt[SCALABLE_GROWTH],
+                            [SCALABLE_TIGHTENING] = w->opt[SCALABLE_TIGHTENING],
+                            [SCALABLE_LEVEL] = w->opt[SCALABLE_LEVEL],
+                            [SCALABLE_LAYER] = w->opt[SCALABLE_LAYER],
+                            [SCALABLE_INSERT] = w->opt[SCALABLE_INSERT] } };
+    bly_shape_set_real(out, SCALABLE_FIRST_FPR, fpr);
+    uint64_t items;
+    bly_shape first;
+    return w->bits ? BLY_OK : scalable_layer(out, 0, &items, &first);
+}
+
+/* Layers fill up one after another. Past the first the exact sizes would need
+ * a search for each layer, and the rate that a full one may have is within a
+ * percent of the one it has. */
+static double scalable_rate(const bly_shape *s, double n)
+{
+    const bly_kind *const kind = scalable_kinds[s->p[SCALABLE_LAYER]];
+    double pass = 0;
+    for (uint32_t i = 0; i < BLY_MAX_LAYERS && n > 0; i++) {
+        const double ni = scalable_layer_items(s, i);
+        double rate = scalable_layer_fpr(s, i);
+        if (i == 0 || n < ni) {
+            uint64_t items;
+            bly_shape layer;
+            if (scalable_layer(s, i, &items, &layer))
+                return NAN;
+            rate = kind->rate(&layer, fmin(n, ni));
+        }
+        pass += log1p(-rate);
+        n -= ni;
+    }
+    return -expm1(pass);
+}
+
+/* Of a new filter. */
+static uint64_t scalable_bits(const bly_shape *s)
+{
+    uint64_t items;
+    bly_shape first;
+    if (scalable_layer(s, 0, &items, &first))
+        return 0;
+    return bly_shape_bits(scalable_kinds[s->p[SCALABLE_LAYER]], &first);
+}
+
+/* The rate of l full layers, if each has just the rate it may have. */
+static double scalable_compound(const bly_shape *s, uint32_t l)
+{
+    double pass = 0; /* log of the chance to pass all */
+    for (uint32_t i = 0; i < l; i++)
+        pass += log1p(-scalable_layer_fpr(s, i));
+    return -expm1(pass);
+}
+
+/* Layers and bits a key of a filter that has grown 100-fold and is full. */
+static void scalable_grown(const bly_shape *s, bly_facts *out)
+{
+    double keys = 0, bits = 0;
+    uint32_t l = 0;
+    while (l < BLY_MAX_LAYERS && keys < 100 * (double)s->p[SCALABLE_FIRST]) {
+        uint64_t items;
+        bly_shape layer;
+        if (scalable_layer(s, l, &items, &layer))
+            return;
+        keys += (double)items;
+        bits += (double)bly_shape_bits(&bly_kind_classic, &layer);
+        l++;
+    }
+    bly_fact_uint(out, "grown_100_layers", l);
+    bly_fact_real(out, "grown_100_bits_per_key", bits / keys);
+}
+
+static void scalable_describe(const bly_shape *s, const bly_want *w,
+                              const bly_filter *f, bly_facts *out)
+{
+    bly_fact_real(out, "fpr_bound", scalable_bound(s));
+    bly_fact_real(out, "fpr_1_layer", scalable_compound(s, 1));
+    bly_fact_real(out, "fpr_2_layers", scalable_compound(s, 2));
+    bly_fact_real(out, "fpr_4_layers", scalable_compound(s, 4));
+    bly_fact_real(out, "fpr_8_layers", scalable_compound(s, 8));
+    bly_fact_real(out, "fpr_16_layers", scalable_compound(s, 16));
+    /* Blocks are planned by a search that a look at a filter should not pay. */
+    if (w && s->p[SCALABLE_LAYER] == 0)
+        scalable_grown(s, out);
+    if (f) {
+        uint64_t room = 0;
+        for (uint32_t i = 0; i < f->nlayers; i++)
+            room += f->layer[i]->items;
+        bly_fact_uint(out, "items_of_layers", room);
+    }
+    if (bly_shape_real(s, SCALABLE_GROWTH) == 1)
+        bly_fact_word(out, "equal_layers",
+                      "asking takes as many times longer as the keys grow");
+}
+
+/* ---------------------------------------------------------- growing layers */
+
+/* Layers are published to readers by their number. */
+static uint32_t scalable_nlayers(const bly_filter *f)
+{
+    return __atomic_load_n(&f->nlayers, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t scalable_room(const bly_filter *layer)
+{
+    const uint64_t n = atomic_load_explicit(
+        (const _Atomic uint64_t *)&layer->nadded, memory_order_relaxed);
+    return n < layer->items ? layer->items - n : 0;
+}
+
+static bly_status scalable_push(bly_filter *f)
+{
+    const bly_status full = f->nlayers ? BLY_EFULL : BLY_ERANGE;
+    bly_setting set = bly_setting_of(f);
+    bly_shape shape;
+    bly_filter *layer;
+    if (f->nlayers == BLY_MAX_LAYERS)
+        return bly_fail(BLY_EFULL,
+                        "all %d layers are full: build a new filter for more "
+                        "keys, or with a larger growth",
+                        BLY_MAX_LAYERS);
+    bly_status st = scalable_layer(&f->shape, f->nlayers, &set.items, &shape);
+    if (st)
+        return full;
+    uint64_t held = shape.nbytes;
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        held += f->layer[i]->shape.nbytes;
+    if (f->max_bytes && held > f->max_bytes)
+        return bly_fail(full,
+                        "with its next layer the filter would need %llu "
+                        "bytes, the limit is %llu",
+                        (unsigned long long)held,
+                        (unsigned long long)f->max_bytes);
+    const bly_kind *kind = scalable_kinds[f->shape.p[SCALABLE_LAYER]];
+    set.fpr = kind->rate(&shape, (double)set.items);
+    set.max_bytes = 0;
+    st = bly_filter_make(kind, &shape, &set, &layer);
+    if (st)
+        return st;
+    f->layer[f->nlayers] = layer;
+    __atomic_store_n(&f->nlayers, f->nlayers + 1, __ATOMIC_RELEASE);
+    return BLY_OK;
+}
+
+/* One more layer, unless another thread has made it meanwhile: seen is the
+ * number of layers that the caller found full. */
+static bly_status scalable_grow(bly_filter *f, uint32_t seen)
+{
+    pthread_mutex_t *const lock = f->aux;
+    if (!lock)
+        return scalable_push(f);
+    pthread_mutex_lock(lock);
+    const bly_status st = f->nlayers == seen ? scalable_push(f) : BLY_OK;
+    pthread_mutex_unlock(lock);
+    return st;
+}
+
+static bly_status scalable_start(bly_filter *f)
+{
+    return scalable_push(f);
+}
+
+static bly_status scalable_open(bly_filter *f)
+{
+    if (!f->shared)
+        return BLY_OK;
+    pthread_mutex_t *lock = bly_mem_zalloc(&f->mem, sizeof *lock);
+    if (!lock)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    pthread_mutex_init(lock, NULL);
+    f->aux = lock;
+    return BLY_OK;
+}
+
+static void scalable_close(bly_filter *f)
+{
+    if (!f->aux)
+        return;
+    pthread_mutex_destroy(f->aux);
+    bly_mem_release(&f->mem, f->aux, sizeof(pthread_mutex_t));
+    f->aux = NULL;
+}
+
+/* The layers' own shapes were judged by their kind. Their sizes are not held
+ * against the plan: the mathematics of another machine may round otherwise. */
+static bool scalable_sound(const bly_filter *f)
+{
+    for (int i = 0; i < BLY_STATE_WORDS; i++)
+        if (f->state[i])
+            return false;
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        if (f->layer[i]->kind != scalable_kinds[f->shape.p[SCALABLE_LAYER]])
+            return false;
+    return f->nlayers >= 1;
+}
+
+/* -------------------------------------------------------- asking and adding */
+
+/* Keys that go through the layers together: their hashes stay in L1. */
+#define SCALABLE_GROUP 512
+
+/* Which of n <= SCALABLE_GROUP keys some layer knows. Found keys are dropped
+ * from the list when they have become many; a few may well be asked again. */
+static void scalable_ask(const bly_filter *f, uint32_t nlayers,
+                         const uint64_t *h, size_t n, uint64_t *maybe)
+{
+    uint64_t left[SCALABLE_GROUP];
+    uint16_t at[SCALABLE_GROUP];
+    bool whole = true; /* left is h, and at[i] = i */
+    for (uint32_t l = nlayers; l-- > 0 && n > 0;) {
+        const bly_filter *const layer = f->layer[l];
+        uint64_t hit[BLY_BITMAP_WORDS(SCALABLE_GROUP)] = { 0 };
+        size_t nhits = 0;
+        layer->kind->has(layer, whole ? h : left, n, hit);
+        for (size_t w = 0; w < BLY_BITMAP_WORDS(n); w++) {
+            nhits += (size_t)__builtin_popcountll(hit[w]);
+            if (whole)
+                maybe[w] |= hit[w];
+            else
+                for (uint64_t b = hit[w]; b; b &= b - 1) {
+                    const size_t i = at[w * 64 + (size_t)__builtin_ctzll(b)];
+                    maybe[i / 64] |= UINT64_C(1) << (i % 64);
+                }
+        }
+        if (l == 0 || nhits * 8 < n)
+            continue;
+        size_t kept = 0;
+        for (size_t i = 0; i < n; i++) {
+            left[kept] = whole ? h[i] : left[i];
+            at[kept] = whole ? (uint16_t)i : at[i];
+            kept += !(hit[i / 64] >> (i % 64) & 1);
+        }
+        n = kept;
+        whole = false;
+    }
+}
+
+static void scalable_has(const bly_filter *f, const uint64_t *h, size_t n,
+                         uint64_t *maybe)
+{
+    const uint32_t nlayers = scalable_nlayers(f);
+    for (size_t from = 0; from < n; from += SCALABLE_GROUP)
+        scalable_ask(f, nlayers, h + from,
+                     n - from < SCALABLE_GROUP ? n - from : SCALABLE_GROUP,
+                     maybe + from / 64);
+}
+
+/* Add a group of at most SCALABLE_GROUP keys as far as the newest layer has
+ * room for those that no layer knows, or for all of them where known ones are
+ * added too; the number of keys that are done. */
+static size_t scalable_add_group(bly_filter *f, uint32_t nlayers,
+                                 const uint64_t *h, size_t n, uint64_t *fresh,
+                                 size_t first)
+{
+    bly_filter *const last = f->layer[nlayers - 1];
+    const uint64_t room = scalable_room(last);
+    const bool always = f->shape.p[SCALABLE_INSERT] == SCALABLE_ALWAYS;
+    uint64_t known[BLY_BITMAP_WORDS(SCALABLE_GROUP)] = { 0 };
+    uint64_t taken[BLY_BITMAP_WORDS(SCALABLE_GROUP)] = { 0 };
+    uint64_t todo[SCALABLE_GROUP];
+    uint16_t at[SCALABLE_GROUP];
+    size_t ntodo = 0, i = 0, ndone, nfresh = 0;
+
+    if (!always || fresh)
+        scalable_ask(f, nlayers, h, n, known);
+    for (; i < n; i++) {
+        if (!always && known[i / 64] >> (i % 64) & 1)
+            continue;
+        if (ntodo == room)
+            break;
+        todo[ntodo] = h[i];
+        at[ntodo++] = (uint16_t)i;
+    }
+    if (!ntodo)
+        return i;
+    /* Kinds of layers are plain bits, and adding to them cannot fail. */
+    (f->shared ? last->kind->add_shared : last->kind->add)(last, todo, ntodo,
+                                                           taken, &ndone);
+    for (size_t w = 0; w < BLY_BITMAP_WORDS(ntodo); w++) {
+        nfresh += (size_t)__builtin_popcountll(taken[w]);
+        for (uint64_t b = fresh ? taken[w] : 0; b; b &= b - 1) {
+            const size_t j = at[w * 64 + (size_t)__builtin_ctzll(b)];
+            const uint64_t is_new = ~known[j / 64] >> (j % 64) & 1;
+            fresh[(first + j) / 64] |= is_new << ((first + j) % 64);
+        }
+    }
+    bly_filter_added(f, nfresh);
+    return i;
+}
+
+static bly_status scalable_add(bly_filter *f, const uint64_t *h, size_t n,
+                               uint64_t *fresh, size_t *ndone)
+{
+    size_t from = 0;
+    bly_status st = BLY_OK;
+    while (from < n && !st) {
+        const uint32_t nlayers = scalable_nlayers(f);
+        const size_t ng = n - from < SCALABLE_GROUP ? n - from : SCALABLE_GROUP;
+        const size_t done =
+            scalable_add_group(f, nlayers, h + from, ng, fresh, from);
+        from += done;
+        if (!done) /* the next key is new, and there is no room for it */
+            st = scalable_grow(f, nlayers);
+    }
+    *ndone = from;
+    return st;
+}
+
+/* Layers are asked in turn, so a key that an older one takes for its own is
+ * never seen by the newer: a layer that took n keys saw n / (1 - rate of those
+ * before it). */
+static void scalable_stat(const bly_filter *f, bly_stats *out)
+{
+    double bits = 0, ones = 0, items = 0, variance = 0, pass = 0;
+    for (uint32_t i = 0; i < f->nlayers; i++) {
+        const bly_filter *const layer = f->layer[i];
+        const double m = (double)bly_shape_bits(layer->kind, &layer->shape);
+        bly_stats part = { 0 };
+        layer->kind->stat(layer, &part);
+        bits += m;
+        ones += m * part.fill;
+        items += part.items_estimate / exp(pass);
+        variance += part.items_sd * part.items_sd / exp(2 * pass);
+        pass += log1p(-part.fpr_now);
+    }
+    out->fill = ones / bits;
+    out->items_estimate = isnan(items) ? INFINITY : items;
+    out->items_sd = isnan(variance) ? INFINITY : sqrt(variance);
+    out->fpr_now = -expm1(pass);
+}
+
+const bly_kind bly_kind_scalable = {
+    .id = 6, /* on disk: never changed, never reused */
+    .name = "scalable",
+    .summary = "grows for ever and keeps its rate; layers of plain filters",
+    .params = scalable_params,
+    .nparams = sizeof scalable_params / sizeof scalable_params[0],
+    .plan = scalable_plan,
+    .sane = scalable_sane,
+    .rate = scalable_rate,
+    .bits = scalable_bits,
+    .describe = scalable_describe,
+    .start = scalable_start,
+    .sound = scalable_sound,
+    .open = scalable_open,
+    .close = scalable_close,
+    .stat = scalable_stat,
+    .add = scalable_add,
+    .add_shared = scalable_add,
+    .has = scalable_has,
+};
