@@ -287,7 +287,8 @@ bool output_works(const char *path, bool json);
  * standard input? False, and said so, if it would. A NULL is no input. */
 bool output_spares(const char *output, const char *const *inputs, size_t n);
 
-/* Where the report goes for people: not among the bytes of the filter. */
+/* Where the report goes for people: not among the bytes of the filter. To be
+ * asked before output is replaced, and is another file. */
 FILE *report_to(const char *output);
 
 /* Can the filter in path be changed there? False, and said why, if not. */

@@ -21,7 +21,7 @@ static bly_status build_batch(struct job *job, const struct batch *b)
 }
 
 /* What was made, for people or for programs. */
-static void build_report(const struct job *job, const bly_stats *s)
+static void build_report(FILE *to, const struct job *job, const bly_stats *s)
 {
     if (build_args.json) {
         struct json j = { .to = stdout };
@@ -34,7 +34,6 @@ static void build_report(const struct job *job, const bly_stats *s)
         json_close(&j, '}');
         json_end(&j);
     } else {
-        FILE *const to = report_to(build_args.output);
         fprintf(to, "%s: %s read; ", show_name(build_args.output),
                 show_keys(job->nkeys));
         print_made(to, s);
@@ -112,13 +111,14 @@ static int build_run(struct list *operands)
     bly_builder_free(b);
     if (!f)
         return TROUBLE;
+    FILE *const to = report_to(build_args.output);
     int status = filter_tick(f) ? fail_library() : YES;
     if (status == YES)
         status = filter_save(f, build_args.output);
     if (status == YES && !quiet) {
         bly_stats s;
         bly_stat(f, &s);
-        build_report(&job, &s);
+        build_report(to, &job, &s);
     }
     bly_free(f);
     return status;

@@ -102,7 +102,8 @@ const struct command cmd_has = {
         "given with -f, or for those of standard input, and prints those that "
         "may be in the filter, in their order. A key that was added is always "
         "printed; one that was not is printed at the rate that the filter was "
-        "made for.\n\n" CHECK_ABOUT "\n\n"
+        "made for. (bloomery kinds names the kinds whose \"no\" is only "
+        "likely.)\n\n" CHECK_ABOUT "\n\n"
         "The exit status is 0 if a key was printed (or would have been), 1 if "
         "none was, and 2 after an error.",
     .options = has_options,

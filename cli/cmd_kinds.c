@@ -11,6 +11,19 @@ static struct {
     bool json;
 } kinds_args;
 
+/* What is unusual about a kind, for programs and for people. */
+static const struct {
+    uint32_t bit;
+    const char *name, *text;
+} traits[] = {
+    { BLY_SELF_SIZED, "self-sized",
+      "its options may say how large it is, instead of items, rate and "
+      "memory" },
+    { BLY_LIKELY_NO, "likely-no",
+      "its \"no\" may be wrong too, at a known rate" },
+};
+#define NTRAITS (sizeof traits / sizeof traits[0])
+
 static const char *type_name(bly_param_type type)
 {
     return type == BLY_UINT ? "uint" : type == BLY_REAL ? "real" : "choice";
@@ -64,6 +77,12 @@ static void kind_json(struct json *j, const bly_kind_info *kind)
     for (unsigned bit = 0; bly_can_name(bit); bit++)
         if (kind->can >> bit & 1)
             json_text(j, bly_can_name(bit));
+    json_close(j, ']');
+    json_key(j, "traits");
+    json_open(j, '[');
+    for (size_t i = 0; i < NTRAITS; i++)
+        if (kind->traits & traits[i].bit)
+            json_text(j, traits[i].name);
     json_close(j, ']');
     json_key(j, "options");
     json_open(j, '[');
@@ -137,6 +156,9 @@ static void kind_page(const bly_kind_info *kind)
         if (kind->can >> bit & 1)
             printf("%-*s%s\n", KINDS_COLUMN, bly_can_name(bit),
                    bly_can_help(bit));
+    for (size_t i = 0; i < NTRAITS; i++)
+        if (kind->traits & traits[i].bit)
+            printf("\nNote: %s.\n", traits[i].text);
     bool any = false;
     for (size_t i = 0; i < kind->nparams; i++) {
         if (!kind->params[i].settable)

@@ -56,8 +56,8 @@ static size_t input_that_is(const char *output, const struct list *inputs)
     return i;
 }
 
-static void combine_report(const char *output, const struct combination *c,
-                           bool json)
+static void combine_report(FILE *to, const char *output,
+                           const struct combination *c, bool json)
 {
     const bly_stats *const s = &c->stats;
     if (json) {
@@ -78,7 +78,6 @@ static void combine_report(const char *output, const struct combination *c,
         json_close(&j, '}');
         json_end(&j);
     } else {
-        FILE *const to = report_to(output);
         fprintf(to, "%s: %s of %zu filters", show_name(output), s->kind,
                 c->inputs->n);
         if (isfinite(s->items_estimate))
@@ -101,6 +100,7 @@ int combine(const char *output, const struct list *inputs, bool json,
     if (!output_works(output, json) ||
         (is_dash(output) && !output_spares(output, inputs->at, inputs->n)))
         return TROUBLE;
+    FILE *const to = report_to(output);
     struct combination c = { .inputs = inputs, .ability = ability, .op = op };
     c.base = input_that_is(output, inputs);
     const bly_access blind = { .blind = true };
@@ -120,6 +120,6 @@ int combine(const char *output, const struct list *inputs, bool json,
             return status;
     }
     if (!quiet)
-        combine_report(output, &c, json);
+        combine_report(to, output, &c, json);
     return YES;
 }

@@ -67,7 +67,7 @@ struct checking {
     "asked. A larger one is not, unless --verify says so: only the pages "  \
     "that keys fall on are read, so that it is asked at once whatever its " \
     "size. (One that comes through a pipe, or forgets with time, is read "  \
-    "in any case.)"
+    "and compared in any case.)"
 
 /* The filter to be asked for what an ability is. NULL, and said why. */
 bly_filter *filter_to_ask(const char *path, const char *key_file,

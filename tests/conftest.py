@@ -82,10 +82,13 @@ def keys(first, n, prefix="key-"):
     return "".join(f"{prefix}{i}\n" for i in range(first, first + n))
 
 
-KINDS = [k["kind"] for k in json.loads(run("kinds", "--json").out)]
+TABLE = json.loads(run("kinds", "--json").out)
+KINDS = [k["kind"] for k in TABLE]
 
 
-def kinds_that(*abilities):
-    """The kinds that can do all of these, from the table."""
-    return [k["kind"] for k in json.loads(run("kinds", "--json").out)
-            if all(a in k["can"] for a in abilities)]
+def kinds_that(*abilities, without=()):
+    """The kinds that can do all of these and none of those, from the table.
+    Traits count as abilities."""
+    return [k["kind"] for k in TABLE
+            if set(abilities) <= set(k["can"] + k["traits"])
+            and not set(without) & set(k["can"] + k["traits"])]

@@ -12,7 +12,7 @@
 
 #include "core/bits.h"
 #include "core/maths.h"
-#include "core/probe.h"
+#include "core/position.h"
 #include "kinds/kind.h"
 
 static double fact_real(const bly_prediction *p, const char *name)
@@ -69,7 +69,7 @@ static void bits_and_patterns(void **state)
             const uint64_t *patterns = words + (m + 63) / 64;
             uint64_t pattern = 0;
             for (unsigned i = 0; i < shapes[s].k; i++) {
-                const uint64_t p = bly_probe(h, i, m);
+                const uint64_t p = bly_position(h, i, m);
                 unsigned j = 0;
                 assert_true(bly_bit_get(words, p));
                 if (source)
@@ -102,8 +102,8 @@ static void worked_example(void **state)
     const bly_spec spec = floom_spec(10, 1000, 2, 5, false, o);
     bly_filter *f;
     uint64_t h = 0;
-    while (
-        !(bly_probe(h, 0, 1000) / 200 == 1 && bly_probe(h, 1, 1000) / 200 == 4))
+    while (!(bly_position(h, 0, 1000) / 200 == 1 &&
+             bly_position(h, 1, 1000) / 200 == 4))
         h++;
     assert_ok(bly_new(&spec, &f));
     assert_ok(bly_add_hash(f, h));

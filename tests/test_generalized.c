@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/bits.h"
-#include "core/probe.h"
+#include "core/position.h"
 #include "kinds/kind.h"
 
 static double fact_real(const bly_prediction *p, const char *name)
@@ -168,9 +168,9 @@ static void a_clash_ends_as_zero(void **state)
         assert_true(bly_has_hash(f, h));
         const uint64_t *words = (const uint64_t *)(const void *)f->data;
         for (unsigned i = 0; i < 4; i++) {
-            assert_false(bly_bit_get(words, bly_probe(h, i, 64)));
+            assert_false(bly_bit_get(words, bly_position(h, i, 64)));
             for (unsigned j = 4; j < 8; j++)
-                clashes += bly_probe(h, i, 64) == bly_probe(h, j, 64);
+                clashes += bly_position(h, i, 64) == bly_position(h, j, 64);
         }
     }
     assert_true(clashes > 500);

@@ -36,7 +36,8 @@ def test_a_damaged_filter_is_not_asked(ok, bly, trouble, kind):
            (4096 + (ok.path / "f.bly").stat().st_size) // 2)
     for options in ([], ["-v"], ["-c"], ["-q"], ["--json"], ["--verify"]):
         trouble("has", *options, "f.bly", "key-1", says="f.bly")
-    assert bly("has", "--no-verify", "f.bly", "key-1").status in (0, 1)
+    if kind not in kinds_that("tick"): # those are read in any case
+        assert bly("has", "--no-verify", "f.bly", "key-1").status in (0, 1)
     trouble("has", "--no-verify", "--verify", "f.bly", "key-1",
             says="--no-verify")
 
@@ -49,15 +50,8 @@ def test_a_large_filter_is_checked_where_asked_for(ok, trouble):
     trouble("has", "--verify", "big.bly", "needle", says="big.bly")
 
 
-@pytest.mark.parametrize("command", ["has", "compare", "info"])
-def test_a_file_that_is_cut_meanwhile(ok, command):
-    """Not a crash. compare and info read too fast to be met in the act, so
-    the keys of has come through a pipe; the other two are asked that they
-    work beside a handler."""
+def test_a_file_that_is_cut_meanwhile(ok):
     ok("build", "-q", "-o", "f.bly", "--items", "100000", stdin=keys(0, 10))
-    if command != "has":
-        ok(command, *["f.bly"] * (2 if command == "compare" else 1))
-        return
     asker = subprocess.Popen([PROGRAM, "has", "f.bly"], cwd=ok.path,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)

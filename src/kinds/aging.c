@@ -47,7 +47,7 @@
 
 #include "core/bits.h"
 #include "core/maths.h"
-#include "core/probe.h"
+#include "core/position.h"
 #include "core/status.h"
 #include "kinds/filter.h"
 
@@ -449,7 +449,7 @@ static inline unsigned aging_slice_at(const aging_ring *r, unsigned age)
 static inline uint64_t aging_bit(const aging_ring *r, uint64_t h, unsigned age)
 {
     const unsigned j = aging_slice_at(r, age);
-    return j * r->slice_words * 64 + bly_probe(h, j, r->slice);
+    return j * r->slice_words * 64 + bly_position(h, j, r->slice);
 }
 
 /* Probe i in the filter of an age, where there are two. */
@@ -457,7 +457,7 @@ static inline uint64_t aging_pair_bit(const aging_ring *r, uint64_t h,
                                       unsigned age, unsigned i)
 {
     return aging_slice_at(r, age) * r->slice_words * 64 +
-           bly_probe(h, i, r->slice);
+           bly_position(h, i, r->slice);
 }
 
 /* A run of k is looked for backwards: the slices of ages from `low` on, of

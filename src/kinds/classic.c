@@ -129,9 +129,11 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
     const double n = (double)(w ? w->items : f->items);
     const double m = (double)s->p[CLASSIC_BITS];
     const unsigned k = (unsigned)s->p[CLASSIC_K];
-    bly_fact_real(out, "fpr_approx", bly_fpr_approx(n, m, k));
-    bly_fact_real(out, "fpr_classic", bly_fpr_classic(n, m, k));
-    bly_fact_real(out, "fpr_exact", bly_fpr_exact(n, m, k));
+    if (s->p[CLASSIC_LAYOUT] == CLASSIC_SHARED) {
+        bly_fact_real(out, "fpr_approx", bly_fpr_approx(n, m, k));
+        bly_fact_real(out, "fpr_classic", bly_fpr_classic(n, m, k));
+        bly_fact_real(out, "fpr_exact", bly_fpr_exact(n, m, k));
+    }
     if (w && w->fpr > 0) {
         const bly_size b = bly_size_rule_b(n, w->fpr);
         bly_fact_uint(out, "rule_b_bits", (uint64_t)b.m);

@@ -40,7 +40,7 @@
 #include <math.h>
 
 #include "core/bits.h"
-#include "core/probe.h"
+#include "core/position.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
 
@@ -260,7 +260,7 @@ static inline unsigned deletable_positions(const deletable_view *v, uint64_t h,
 {
     unsigned n = 0;
     for (unsigned i = 0; i < v->k; i++) {
-        const uint64_t p = bly_probe(h, i, v->m);
+        const uint64_t p = bly_position(h, i, v->m);
         unsigned j = 0;
         while (j < n && at[j] != p)
             j++;
@@ -282,16 +282,16 @@ static void deletable_has(const bly_filter *f, const uint64_t *h, size_t n,
             n - from < DELETABLE_GROUP ? n - from : DELETABLE_GROUP;
         uint64_t first[DELETABLE_GROUP], bits = 0;
         for (size_t j = 0; j < ng; j++) {
-            first[j] = bly_probe(h[from + j], 0, v.m);
+            first[j] = bly_position(h[from + j], 0, v.m);
             __builtin_prefetch(&v.words[first[j] >> 6]);
             if (v.k > 1)
                 __builtin_prefetch(
-                    &v.words[bly_probe(h[from + j], 1, v.m) >> 6]);
+                    &v.words[bly_position(h[from + j], 1, v.m) >> 6]);
         }
         for (size_t j = 0; j < ng; j++) {
             bool in = bly_bit_get(v.words, first[j]);
             for (unsigned i = 1; i < v.k && in; i++)
-                in = bly_bit_get(v.words, bly_probe(h[from + j], i, v.m));
+                in = bly_bit_get(v.words, bly_position(h[from + j], i, v.m));
             bits |= (uint64_t)in << j;
         }
         maybe[from / 64] |= bits << (from % 64);
@@ -308,7 +308,8 @@ static bly_status deletable_add(bly_filter *f, const uint64_t *h, size_t n,
             n - from < DELETABLE_GROUP ? n : from + DELETABLE_GROUP;
         for (size_t j = from; j < to; j++)
             for (unsigned i = 0; i < v.k; i++)
-                __builtin_prefetch(&v.words[bly_probe(h[j], i, v.m) >> 6], 1);
+                __builtin_prefetch(&v.words[bly_position(h[j], i, v.m) >> 6],
+                                   1);
         for (size_t j = from; j < to; j++) {
             const unsigned np = deletable_positions(&v, h[j], at);
             bool changed = false;

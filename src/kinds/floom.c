@@ -34,7 +34,7 @@
 #include <math.h>
 
 #include "core/bits.h"
-#include "core/probe.h"
+#include "core/position.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
 
@@ -269,7 +269,7 @@ static inline uint64_t floom_pattern(const floom_view *v, uint64_t h)
 {
     uint64_t pattern = 0;
     for (unsigned i = 0; i < v->k; i++)
-        pattern |= UINT64_C(1) << floom_region(v, bly_probe(h, i, v->m));
+        pattern |= UINT64_C(1) << floom_region(v, bly_position(h, i, v->m));
     return pattern;
 }
 
@@ -289,11 +289,12 @@ static void floom_has(const bly_filter *f, const uint64_t *h, size_t n,
         const size_t ng = n - from < FLOOM_GROUP ? n - from : FLOOM_GROUP;
         uint64_t bits = 0;
         for (size_t j = 0; j < ng; j++)
-            __builtin_prefetch(&v.words[bly_probe(h[from + j], 0, v.m) >> 6]);
+            __builtin_prefetch(
+                &v.words[bly_position(h[from + j], 0, v.m) >> 6]);
         for (size_t j = 0; j < ng; j++) {
             bool in = true;
             for (unsigned i = 0; i < v.k && in; i++)
-                in = floom_get(v.words, bly_probe(h[from + j], i, v.m));
+                in = floom_get(v.words, bly_position(h[from + j], i, v.m));
             /* Few come so far: the pattern is made for those alone. */
             in = in && floom_get(v.patterns, floom_pattern(&v, h[from + j]));
             bits |= (uint64_t)in << j;
@@ -322,11 +323,13 @@ floom_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
         const size_t to = n - from < FLOOM_GROUP ? n : from + FLOOM_GROUP;
         for (size_t j = from; j < to; j++)
             for (unsigned i = 0; i < v.k; i++)
-                __builtin_prefetch(&v.words[bly_probe(h[j], i, v.m) >> 6], 1);
+                __builtin_prefetch(&v.words[bly_position(h[j], i, v.m) >> 6],
+                                   1);
         for (size_t j = from; j < to; j++) {
             bool changed = false;
             for (unsigned i = 0; i < v.k; i++)
-                changed |= floom_set(v.words, bly_probe(h[j], i, v.m), shared);
+                changed |=
+                    floom_set(v.words, bly_position(h[j], i, v.m), shared);
             changed |= floom_set(v.patterns, floom_pattern(&v, h[j]), shared);
             nfresh += changed;
             if (fresh)

@@ -40,7 +40,7 @@
 #include <math.h>
 
 #include "core/bits.h"
-#include "core/probe.h"
+#include "core/position.h"
 #include "core/status.h"
 #include "kinds/filter.h"
 
@@ -272,12 +272,12 @@ static bool generalized_has_one(const generalized_view *v, uint64_t h)
 {
     uint64_t zero[GENERALIZED_MAX_K];
     for (unsigned i = 0; i < v->k0; i++) {
-        zero[i] = bly_probe(h, i, v->m);
+        zero[i] = bly_position(h, i, v->m);
         if (bly_bit_get(v->words, zero[i]))
             return false;
     }
     for (unsigned i = v->k0; i < v->k; i++) {
-        const uint64_t p = bly_probe(h, i, v->m);
+        const uint64_t p = bly_position(h, i, v->m);
         if (bly_bit_get(v->words, p))
             continue;
         unsigned j = 0;
@@ -303,7 +303,7 @@ static void generalized_has(const bly_filter *f, const uint64_t *h, size_t n,
         for (size_t j = 0; j < ng; j++)
             for (unsigned i = 0; i < 2 && i < v.k; i++)
                 __builtin_prefetch(
-                    &v.words[bly_probe(h[from + j], i, v.m) >> 6]);
+                    &v.words[bly_position(h[from + j], i, v.m) >> 6]);
         for (size_t j = 0; j < ng; j++)
             bits |= (uint64_t)generalized_has_one(&v, h[from + j]) << j;
         maybe[from / 64] |= bits << (from % 64);
@@ -320,13 +320,14 @@ static bly_status generalized_add(bly_filter *f, const uint64_t *h, size_t n,
             n - from < GENERALIZED_GROUP ? n : from + GENERALIZED_GROUP;
         for (size_t j = from; j < to; j++)
             for (unsigned i = 0; i < v.k; i++)
-                __builtin_prefetch(&v.words[bly_probe(h[j], i, v.m) >> 6], 1);
+                __builtin_prefetch(&v.words[bly_position(h[j], i, v.m) >> 6],
+                                   1);
         for (size_t j = from; j < to; j++) {
             const bool absent = !generalized_has_one(&v, h[j]);
             for (unsigned i = v.k0; i < v.k; i++)
-                bly_bit_set(v.words, bly_probe(h[j], i, v.m));
+                bly_bit_set(v.words, bly_position(h[j], i, v.m));
             for (unsigned i = 0; i < v.k0; i++)
-                bly_bit_clear(v.words, bly_probe(h[j], i, v.m));
+                bly_bit_clear(v.words, bly_position(h[j], i, v.m));
             nfresh += absent;
             if (fresh)
                 fresh[j / 64] |= (uint64_t)absent << (j % 64);

@@ -6,6 +6,34 @@
 #include "core/status.h"
 #include "kinds/probe.h"
 
+/* What rounding may add to a rate p, as a share of p and of 1 - p: rule A adds
+ * half a percent by itself. */
+#define RATE_SLACK 0.02
+
+/* The rules approximate, and in a filter of a few bits that shows: at 0.9 for
+ * one key they give one bit, which says maybe to all. The least m from size.m
+ * on at which k probes keep the rate in truth. */
+static double keep_rate(double n, bly_size size, double fpr)
+{
+    const double most = fpr + RATE_SLACK * fmin(fpr, 1 - fpr);
+    double low = size.m - 1, high = fmax(size.m, size.k);
+    if (bly_fpr_exact(n, high, size.k) <= most)
+        return high;
+    while (high < (double)BLY_PROBE_MAX_CELLS &&
+           bly_fpr_exact(n, high, size.k) > most) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1) {
+        const double mid = floor((low + high) / 2);
+        if (bly_fpr_exact(n, mid, size.k) > most)
+            low = mid;
+        else
+            high = mid;
+    }
+    return high;
+}
+
 bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
                           uint64_t cells, uint64_t k, bool rule_b,
                           bly_size *out)
@@ -21,6 +49,8 @@ bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
     } else {
         size = rule_b ? bly_size_rule_b(n, w->fpr) : bly_size_rule_a(n, w->fpr);
     }
+    if (!cells)
+        size.m = keep_rate(n, size, w->fpr);
     if (!(size.m <= (double)BLY_PROBE_MAX_CELLS))
         return bly_fail(BLY_ERANGE,
                         "a %s filter has at most 2^48 cells; "

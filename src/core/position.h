@@ -1,5 +1,5 @@
 /*
- * probe.h - many positions from one hash, as good as independent
+ * position.h - many positions from one hash, as good as independent
  *
  * Stepping through an array by x += y, as double hashing does, ties all
  * positions of a key to two numbers, and n keys in a range of s cells add
@@ -7,13 +7,13 @@
  * keys at 0.1 %. These are the outputs of SplitMix64 started at the hash, and
  * share nothing but the hash.
  */
-#ifndef BLY_PROBE_H
-#define BLY_PROBE_H
+#ifndef BLY_POSITION_H
+#define BLY_POSITION_H
 
 #include "core/bits.h"
 
 /* Position number i, in [0, range). */
-static inline uint64_t bly_probe(uint64_t h, uint64_t i, uint64_t range)
+static inline uint64_t bly_position(uint64_t h, uint64_t i, uint64_t range)
 {
     const uint64_t step = UINT64_C(0x9e3779b97f4a7c15); /* golden ratio */
     return bly_scale(bly_mix64(h + (i + 1) * step), range);
