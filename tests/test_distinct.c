@@ -132,7 +132,7 @@ static void add_range(uint8_t *registers, uint64_t first, size_t n)
     for (uint64_t i = 0; i < n; i++) {
         uint64_t from = first + i;
         const uint64_t hash = test_random(&from);
-        bly_hll_add(registers, &hash, 1);
+        bly_registers_add(registers, BLY_HLL_BITS, &hash, 1);
     }
 }
 
@@ -142,19 +142,19 @@ static void estimates_of_every_size(void **state)
 {
     (void)state;
     uint8_t *r = registers_new();
-    assert_near(bly_hll_estimate(r), 0, 0);
+    assert_near(bly_registers_estimate(r, BLY_HLL_BITS), 0, 0);
     size_t n = 0;
     for (size_t next = 1; next <= 4000000; next = next * 3 / 2 + 1) {
         add_range(r, n, next - n);
         n = next;
         /* Where few registers are hit, less than one key. */
-        assert_between(bly_hll_estimate(r), (double)n * (1 - 0.0102) - 1,
+        assert_between(bly_registers_estimate(r, BLY_HLL_BITS), (double)n * (1 - 0.0102) - 1,
                        (double)n * (1 + 0.0102) + 1);
     }
     /* The same keys once more change nothing. */
-    const double before = bly_hll_estimate(r);
+    const double before = bly_registers_estimate(r, BLY_HLL_BITS);
     add_range(r, 0, 100000);
-    assert_near(bly_hll_estimate(r), before, 0);
+    assert_near(bly_registers_estimate(r, BLY_HLL_BITS), before, 0);
     guarded_free(r, BLY_HLL_BYTES);
 }
 
@@ -167,7 +167,7 @@ static void deviation_of_estimates(void **state)
     for (uint64_t run = 0; run < RUNS; run++) {
         uint8_t *r = registers_new();
         add_range(r, run << 32, N);
-        const double off = bly_hll_estimate(r) / N - 1;
+        const double off = bly_registers_estimate(r, BLY_HLL_BITS) / N - 1;
         sum += off;
         squares += off * off;
         guarded_free(r, BLY_HLL_BYTES);
@@ -185,7 +185,7 @@ static void merging_sketches(void **state)
     add_range(a, 0, 50000);
     add_range(b, 30000, 50000);
     add_range(c, 0, 80000);
-    bly_hll_merge(a, b);
+    bly_registers_merge(a, b, BLY_HLL_BITS);
     assert_memory_equal(a, c, BLY_HLL_BYTES);
     guarded_free(a, BLY_HLL_BYTES);
     guarded_free(b, BLY_HLL_BYTES);
@@ -198,13 +198,13 @@ static void extreme_registers(void **state)
     (void)state;
     uint8_t *r = registers_new();
     const uint64_t ends[] = { 0, UINT64_MAX };
-    bly_hll_add(r, ends, 2);
+    bly_registers_add(r, BLY_HLL_BITS, ends, 2);
     assert_int_equal(r[0], 64 - BLY_HLL_BITS + 1);
     assert_int_equal(r[BLY_HLL_BYTES - 1], 1);
-    assert_between(bly_hll_estimate(r), 1, 3);
+    assert_between(bly_registers_estimate(r, BLY_HLL_BITS), 1, 3);
     for (int v = 1; v < 256; v++) {
         memset(r, v, BLY_HLL_BYTES);
-        assert_true(bly_hll_estimate(r) >= (double)BLY_HLL_BYTES);
+        assert_true(bly_registers_estimate(r, BLY_HLL_BITS) >= (double)BLY_HLL_BYTES);
     }
     guarded_free(r, BLY_HLL_BYTES);
 }

@@ -49,7 +49,6 @@ void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
     };
 }
 
-void bly_bitset_recount(bly_filter *f, bly_bitset (*view)(const bly_filter *f))
 void bly_bitset_compare(const bly_bitset *a, const bly_bitset *b,
                         bly_likeness *out)
 {
@@ -61,8 +60,7 @@ void bly_bitset_compare(const bly_bitset *a, const bly_bitset *b,
     bly_likeness_of_ones(&ones, a->m, a->k, a->width, out);
 }
 
-static void bitset_recount(bly_filter *f,
-                           bly_bitset (*view)(const bly_filter *f))
+void bly_bitset_recount(bly_filter *f, bly_bitset (*view)(const bly_filter *f))
 {
     bly_stats stats;
     const bly_bitset b = view(f);
