@@ -104,6 +104,18 @@ __attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
 
 /* The command that runs, for the two above; NULL before it is known. */
 void set_running(const char *command);
+const char *running_command(void);
+
+/* Say nothing that is no error: no report, for people or programs, and no
+ * warning. An option of every command that reports. */
+extern bool quiet;
+#define QUIET_OPTION(what)                         \
+    {                                              \
+        "quiet", 'q', OPT_FLAG, &quiet, NULL, what \
+    }
+#define QUIET_HELP                                                        \
+    "say nothing, not even with --json, and warn of nothing; errors are " \
+    "still told"
 
 /* An error that the system reported for a path. */
 int fail_path(const char *path, int error);
@@ -120,10 +132,22 @@ int out_finish(int status);
 /* Numbers for people, into one of a few buffers that are used in turn: a size
  * as "58.5 KiB", a rate as "2.16 %", a real number as "10.1". */
 const char *show_bytes(uint64_t nbytes);
+static inline uint64_t bits_to_bytes(uint64_t nbits)
+{
+    return nbits / 8 + (nbits % 8 != 0);
+}
 const char *show_keys(uint64_t nkeys); /* "1 key", "5 keys" */
 const char *show_rate(double rate);
 const char *show_real(double value);
 const char *show_fact(const bly_fact *fact);
+
+/* How wide a column is that holds the names of facts, and one more. */
+int fact_column(const bly_fact *facts, size_t n, const char *other);
+
+/* Names of files and keys for people, control characters replaced, into one of
+ * two buffers. Messages of fail() and warn() are cleaned as a whole. */
+const char *show_name(const char *name);
+const char *show_text(const void *text, size_t nbytes);
 
 /* Words of text, wrapped: every line after the first begins with indent
  * blanks, and no line passes column 79 unless a word does. `at` is the column
@@ -145,6 +169,7 @@ void json_open(struct json *j, char bracket);
 void json_close(struct json *j, char bracket);
 void json_key(struct json *j, const char *key);
 void json_text(struct json *j, const char *text); /* NULL: null */
+void json_bytes(struct json *j, const void *text, size_t nbytes);
 void json_uint(struct json *j, uint64_t value);
 void json_real(struct json *j, double value); /* not finite: null */
 void json_bool(struct json *j, bool value);
@@ -193,26 +218,35 @@ bool kind_exists(const char *name);
 bool sizing_spec(const struct sizing *s, bly_spec *spec);
 
 /* Read the secret in a key file: 16 raw bytes, or 32 hexadecimal digits and
- * perhaps a newline. NULL, and said why, if it is anything else. What comes
- * back is wiped by secret_wipe(), and at exit. path NULL gives NULL with *ok.
- */
+ * perhaps the end of a line. NULL, and said why, if it is anything else. What
+ * comes back is wiped by secret_wipe(), and at exit. path NULL gives NULL with
+ * *ok. */
 const unsigned char *secret_read(const char *path, bool *ok);
 void secret_wipe(void);
 
-/* Open the filter in path ("-": standard input) to read it where it lies.
- * NULL, and said why, if that fails. */
+/* Open the filter in path ("-": standard input) to read it, where it lies if
+ * that is a file. NULL, and said why, if that fails. Who maps two at once tells
+ * cut_watch() both names. */
 bly_filter *filter_map(const char *path, const bly_access *how);
 
 /* The same into memory, to change it. */
 bly_filter *filter_open(const char *path, const bly_access *how);
 
-/* Write f to path, "-" being standard output: YES, or said why not. Where that
- * could not work can be asked beforehand, to spare a long run. */
-int filter_save(const bly_filter *f, const char *path);
-bool filter_can_save(const char *path);
+/* Whether f can do what an ability is, BLY_CAN(...); if not, says which kinds
+ * can. path is where f comes from. */
+bool filter_can(const bly_filter *f, const char *path, uint32_t ability);
 
-/* Say what the library says of its last failure, with a hint where a secret
- * was missing. */
+/* Tell a filter that forgets with time what time it is. */
+bly_status filter_tick(bly_filter *f);
+
+/* From here on, a mapped file that is cut while it is read ends the command
+ * with a line that names it (b NULL: there is one), not with a signal. */
+void cut_watch(const char *a, const char *b);
+
+/* Write f to path, "-" being standard output: YES, or said why not. */
+int filter_save(const bly_filter *f, const char *path);
+
+/* Say what the library says of its last failure. */
 int fail_library(void);
 
 /* Does the filter hold more than it was made for? Beyond doubt: the estimate
@@ -220,14 +254,44 @@ int fail_library(void);
 bool is_past_capacity(const bly_stats *s);
 void warn_past_capacity(const char *path, const bly_stats *s);
 
+/* What was made: "classic filter for 9 different keys, 12 B, ...", or as
+ * members of an object. Sizes are the filter's own, as plan gives them. */
+void print_made(FILE *to, const bly_stats *s);
+void json_made(struct json *j, const bly_stats *s);
+
 /* The kinds that have an ability, as "one, other". The caller frees it;
  * NULL if there is no memory. */
 char *kinds_that_can(uint32_t ability);
 
 /* merge and intersect: the inputs combined into the file output. */
-int combine(const char *output, const struct list *inputs, bool quiet,
-            bool json, uint32_t ability,
+int combine(const char *output, const struct list *inputs, bool json,
+            uint32_t ability,
             bly_status (*op)(bly_filter *dst, const bly_filter *src));
+
+/* ----------------------------------------------------------------- paths */
+
+bool is_dash(const char *path);
+
+/* Does path name what is open as standard input, or output? "-" does. */
+bool is_stdin(const char *path);
+bool is_stdout(const char *path);
+
+/* Are the two one regular file? "-" is the standard stream of its side. */
+bool is_same_file(const char *output, const char *input);
+
+/* Asked before a long run. Could a filter be written to path at all, with a
+ * report beside it? False, and said why, if not. */
+bool output_works(const char *path, bool json);
+
+/* Would a filter written to output take the place of one of n inputs, "-" being
+ * standard input? False, and said so, if it would. A NULL is no input. */
+bool output_spares(const char *output, const char *const *inputs, size_t n);
+
+/* Where the report goes for people: not among the bytes of the filter. */
+FILE *report_to(const char *output);
+
+/* Can the filter in path be changed there? False, and said why, if not. */
+bool can_change(const char *path);
 
 /* -------------------------------------------------------------- progress */
 

@@ -7,17 +7,13 @@
  * all hash and one at a time adds.
  */
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "cli/cli.h"
-#include "cli/pipeline.h"
+#include "cli/keys.h"
 
 static struct {
-    struct list inputs;
-    const char *key_file;
+    struct keys keys;
     uint64_t threads;
-    bool nul, quiet, json;
+    bool json;
 } add_args;
 
 struct addition {
@@ -29,14 +25,14 @@ struct addition {
     bly_stats stats;        /* of f afterwards */
 };
 
-static bly_status add_batch(struct job *job, const uint64_t *hashes, size_t n,
-                            uint64_t *picked)
+static bly_status add_batch(struct job *job, const struct batch *b)
 {
     struct addition *const a = job->ctx;
     if (a->shared)
-        return bly_add_hashes(a->f, hashes, n, picked, NULL);
+        return bly_add_hashes(a->f, b->hashes, b->n, b->picked, NULL);
     pthread_mutex_lock(&a->adding);
-    const bly_status st = bly_add_hashes(a->f, hashes, n, picked, NULL);
+    const bly_status st =
+        bly_add_hashes(a->f, b->hashes, b->n, b->picked, NULL);
     pthread_mutex_unlock(&a->adding);
     return st;
 }
@@ -46,7 +42,9 @@ static bly_status add_all(bly_filter *f, void *ctx)
     struct addition *const a = ctx;
     a->f = f;
     a->job.hasher = bly_hasher_of(f);
-    const bly_status st = pipeline_run(&a->job, &a->in);
+    bly_status st = filter_tick(f);
+    if (!st)
+        st = pipeline_run(&a->job, &a->in);
     if (!st)
         bly_stat(f, &a->stats);
     return st;
@@ -56,20 +54,15 @@ static bly_status add_all(bly_filter *f, void *ctx)
  * False, and said why, if not the latter. */
 static bool add_possible(const char *path, const bly_access *how, bool *share)
 {
-    bly_filter *const f = filter_map(path, how);
+    bly_filter *const f = can_change(path) ? filter_map(path, how) : NULL;
     if (!f)
         return false;
     bly_kind_info kind;
     bly_kind_of(f, &kind);
+    const bool can = filter_can(f, path, BLY_CAN(ADD));
     bly_free(f);
     *share = kind.can & BLY_CAN(SHARE);
-    if (kind.can & BLY_CAN(ADD))
-        return true;
-    char *const able = kinds_that_can(BLY_CAN(ADD));
-    fail("%s: a filter of kind %s cannot take more keys; these can: %s", path,
-         kind.name, able ? able : "");
-    free(able);
-    return false;
+    return can;
 }
 
 static void add_report(const char *path, const struct addition *a)
@@ -85,12 +78,11 @@ static void add_report(const char *path, const struct addition *a)
         json_uint(&j, a->job.npicked);
         json_close(&j, '}');
         json_end(&j);
-    } else if (!add_args.quiet) {
-        printf("%s: %s added, %llu of them new\n", path,
+    } else {
+        printf("%s: %s added, %llu of them new\n", show_name(path),
                show_keys(a->job.nkeys), (unsigned long long)a->job.npicked);
     }
-    if (!add_args.quiet)
-        warn_past_capacity(path, &a->stats);
+    warn_past_capacity(path, &a->stats);
 }
 
 static int add_run(struct list *operands)
@@ -98,44 +90,31 @@ static int add_run(struct list *operands)
     if (operands->n == 0)
         return fail("which filter? right: bloomery add FILTER [KEY]...");
     const char *const path = operands->at[0];
-    if (strcmp(path, "-") == 0)
-        return fail("a filter is changed in its file; - has none");
-    if (operands->n > 1 && add_args.inputs.n)
-        return fail("keys come from the command line or from --file, not both");
+    struct addition a = { .adding = PTHREAD_MUTEX_INITIALIZER };
+    if (!keys_input(&add_args.keys, operands, &a.in))
+        return TROUBLE;
     bool ok;
-    bly_access how = { .secret = secret_read(add_args.key_file, &ok) };
+    bly_access how = { .secret = secret_read(add_args.keys.key_file, &ok) };
     if (!ok || !add_possible(path, &how, &how.shared))
         return TROUBLE;
 
     const unsigned nthreads = thread_count(add_args.threads);
     how.shared = how.shared && nthreads > 1;
-    struct addition a = {
-        .job = { .batch = add_batch, .nthreads = nthreads, .ctx = &a },
-        .shared = how.shared,
-        .adding = PTHREAD_MUTEX_INITIALIZER,
-    };
-    if (operands->n > 1)
-        input_keys(&a.in, operands->at + 1, operands->n - 1);
-    else
-        input_files(&a.in, add_args.inputs.at, add_args.inputs.n, add_args.nul);
+    a.shared = how.shared;
+    a.job = (struct job){ .batch = add_batch, .nthreads = nthreads, .ctx = &a };
     const bly_status st = bly_update(path, &how, add_all, &a);
     input_close(&a.in);
     if (st)
         return a.job.error[0] ? fail("%s", a.job.error) : fail_library();
-    add_report(path, &a);
+    if (!quiet)
+        add_report(path, &a);
     return YES;
 }
 
 static const struct opt add_options[] = {
-    { "file", 'f', OPT_LIST, &add_args.inputs, "FILE",
-      "read keys from FILE; may be repeated; - is standard input" },
-    { "null", '0', OPT_FLAG, &add_args.nul, NULL,
-      "keys end at NUL bytes, not at newlines" },
-    { "key-file", 'K', OPT_TEXT, &add_args.key_file, "FILE",
-      "the secret of a keyed filter" },
-    { "threads", 't', OPT_POSITIVE, &add_args.threads, "N",
-      "threads to use; all processors if not given" },
-    { "quiet", 'q', OPT_FLAG, &add_args.quiet, NULL, "say nothing" },
+    KEYS_OPTIONS(add_args.keys),
+    THREADS_OPTION(add_args.threads),
+    QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &add_args.json, NULL,
       "print {\"file\":..,\"keys\":..,\"new\":..}" },
     { 0 },
@@ -158,7 +137,9 @@ const struct command cmd_add = {
         "The filter is replaced at the end, when all keys were read and "
         "added; if anything goes wrong, or the command is interrupted, the "
         "file stays as it was. Several adds at once wait for each other; who "
-        "asks meanwhile sees the old filter.",
+        "asks meanwhile sees the old filter.\n\n"
+        "A filter that forgets with time is told the system's, in seconds "
+        "since 1970, when keys are added and when it is asked.",
     .options = add_options,
     .examples = add_examples,
     .run = add_run,

@@ -6,60 +6,51 @@
  * into the filter; without, the builder keeps the hashes, 8 bytes each, until
  * it knows how many different ones there are.
  */
-#include <math.h>
-#include <string.h>
-
-#include "cli/cli.h"
-#include "cli/pipeline.h"
+#include "cli/keys.h"
 
 static struct {
     struct sizing sizing;
     const char *output, *key_file;
     uint64_t seed, threads;
-    bool nul, quiet, json;
+    bool nul, json;
 } build_args;
 
-static bly_status build_batch(struct job *job, const uint64_t *hashes, size_t n,
-                              uint64_t *picked)
+static bly_status build_batch(struct job *job, const struct batch *b)
 {
-    (void)picked;
-    return bly_builder_add(job->ctx, hashes, NULL, n);
+    return bly_builder_add(job->ctx, b->hashes, NULL, b->n);
 }
 
 /* What was made, for people or for programs. */
 static void build_report(const struct job *job, const bly_stats *s)
 {
-    const double bits_per_key =
-        s->capacity ? (double)s->bits / (double)s->capacity : NAN;
     if (build_args.json) {
         struct json j = { .to = stdout };
         json_open(&j, '{');
         json_key(&j, "file");
         json_text(&j, build_args.output);
-        json_key(&j, "kind");
-        json_text(&j, s->kind);
         json_key(&j, "keys");
         json_uint(&j, job->nkeys);
-        json_key(&j, "items");
-        json_uint(&j, s->capacity);
-        json_key(&j, "bytes");
-        json_uint(&j, s->bytes);
-        json_key(&j, "bits_per_key");
-        json_real(&j, bits_per_key);
-        json_key(&j, "fpr");
-        json_real(&j, s->fpr_at_capacity);
+        json_made(&j, s);
         json_close(&j, '}');
         json_end(&j);
-        return;
+    } else {
+        FILE *const to = report_to(build_args.output);
+        fprintf(to, "%s: %s read; ", show_name(build_args.output),
+                show_keys(job->nkeys));
+        print_made(to, s);
     }
-    FILE *const to = strcmp(build_args.output, "-") == 0 ? stderr : stdout;
-    fprintf(
-        to,
-        "%s: %s read; %s filter for %llu different, %s, %.2f bits a key, %s "
-        "false positives\n",
-        build_args.output, show_keys(job->nkeys), s->kind,
-        (unsigned long long)s->capacity, show_bytes(s->bytes), bits_per_key,
-        show_rate(s->fpr_at_capacity));
+    warn_past_capacity(build_args.output, s);
+}
+
+/* Does the spec say how large the filter will be, whatever the keys are? */
+static bool is_sized(const bly_spec *spec)
+{
+    bly_kind_info kind;
+    if (spec->items || (spec->bits && spec->fpr > 0))
+        return true;
+    return (spec->kind ? bly_kind_named(spec->kind, &kind)
+                       : bly_kind_at(0, &kind)) &&
+           (kind.traits & BLY_SELF_SIZED) && (spec->noptions || spec->bits);
 }
 
 /* Read all keys into b and make the filter of them; NULL, and said why. */
@@ -91,15 +82,18 @@ static int build_run(struct list *operands)
 {
     if (!build_args.output)
         return fail("-o FILE is missing: where to write the filter");
-    if (build_args.json && strcmp(build_args.output, "-") == 0)
-        return fail("--json and -o - would mix on standard output");
     if (build_args.seed && build_args.key_file)
         return fail("--seed and --key-file exclude each other: the key takes "
                     "the place of the seed");
     bly_spec spec = { .seed = build_args.seed };
     bool ok;
+    static const char *const standard_input[] = { "-" };
     if (!sizing_spec(&build_args.sizing, &spec) ||
-        !filter_can_save(build_args.output))
+        !output_works(build_args.output, build_args.json) ||
+        !output_spares(build_args.output, &build_args.key_file, 1) ||
+        !(operands->n
+              ? output_spares(build_args.output, operands->at, operands->n)
+              : output_spares(build_args.output, standard_input, 1)))
         return TROUBLE;
     spec.secret = secret_read(build_args.key_file, &ok);
     if (!ok)
@@ -114,20 +108,17 @@ static int build_run(struct list *operands)
         .nthreads = thread_count(build_args.threads),
         .ctx = b,
     };
-    const bool sized =
-        spec.items || (spec.bits && spec.fpr > 0) || spec.noptions;
-    bly_filter *const f = build_filter(b, &job, operands, sized);
+    bly_filter *const f = build_filter(b, &job, operands, is_sized(&spec));
     bly_builder_free(b);
     if (!f)
         return TROUBLE;
-    int status = filter_save(f, build_args.output);
-    if (status == YES) {
+    int status = filter_tick(f) ? fail_library() : YES;
+    if (status == YES)
+        status = filter_save(f, build_args.output);
+    if (status == YES && !quiet) {
         bly_stats s;
         bly_stat(f, &s);
-        if (build_args.json || !build_args.quiet)
-            build_report(&job, &s);
-        if (!build_args.quiet)
-            warn_past_capacity(build_args.output, &s);
+        build_report(&job, &s);
     }
     bly_free(f);
     return status;
@@ -144,9 +135,8 @@ static const struct opt build_options[] = {
       "hexadecimal digits" },
     { "null", '0', OPT_FLAG, &build_args.nul, NULL,
       "keys end at NUL bytes, not at newlines" },
-    { "threads", 't', OPT_POSITIVE, &build_args.threads, "N",
-      "threads to use; all processors if not given" },
-    { "quiet", 'q', OPT_FLAG, &build_args.quiet, NULL, "say nothing" },
+    THREADS_OPTION(build_args.threads),
+    QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &build_args.json, NULL, "print the result as JSON" },
     { 0 },
 };
@@ -175,7 +165,7 @@ const struct command cmd_build = {
         "8 bytes each. With --items keys go straight into the filter, which "
         "needs no more memory than the filter has.\n\n"
         "Nothing is written before everything is read. An interrupted build "
-        "leaves what was in FILE before.",
+        "leaves what was in FILE before. FILE must not be an input.",
     .options = build_options,
     .examples = build_examples,
     .run = build_run,

@@ -27,6 +27,7 @@ static void compare_json(const bly_likeness *l)
         { "containment", l->containment },
         { "shared_cells", l->shared_cells },
         { "chance_cells", l->chance_cells },
+        { "inner", l->inner },
     };
     struct json j = { .to = stdout };
     json_open(&j, '{');
@@ -44,23 +45,37 @@ static void compare_keys(const char *name, double keys, double sd)
 {
     if (isfinite(keys))
         printf(COMPARE_ROW "%.0f +- %.0f keys\n", name, keys, sd);
-    else
+    else if (isinf(keys))
         printf(COMPARE_ROW "more keys than it can tell\n", name);
+    else
+        printf(COMPARE_ROW "unknown\n", name);
+}
+
+static void compare_share(const char *name, double share, const char *of_what)
+{
+    if (isfinite(share))
+        printf(COMPARE_ROW "%.3f (%s)\n", name, share, of_what);
+    else
+        printf(COMPARE_ROW "unknown\n", name);
 }
 
 static void compare_text(const char *a, const char *b, const bly_likeness *l)
 {
-    printf(COMPARE_ROW "%s\n" COMPARE_ROW "%s\n", "a", a, "b", b);
+    printf(COMPARE_ROW "%s\n", "a", show_name(a));
+    printf(COMPARE_ROW "%s\n", "b", show_name(b));
     compare_keys("in a", l->a, l->a_sd);
     compare_keys("in b", l->b, l->b_sd);
     compare_keys("union", l->both, l->both_sd);
     compare_keys("intersection", l->common, l->common_sd);
-    printf(COMPARE_ROW "%.3f (intersection / union)\n", "jaccard", l->jaccard);
-    printf(COMPARE_ROW "%.3f (intersection / the smaller one)\n", "containment",
-           l->containment);
-    printf(COMPARE_ROW
-           "%.1f %% of the emptier one's; %.1f %% would be chance\n",
-           "shared cells", l->shared_cells * 100, l->chance_cells * 100);
+    compare_share("jaccard", l->jaccard, "intersection / union");
+    compare_share("containment", l->containment,
+                  "intersection / the smaller one");
+    printf(COMPARE_ROW "%s of the emptier one's; by chance: %s\n",
+           "shared cells", show_rate(l->shared_cells),
+           show_rate(l->chance_cells));
+    if (isfinite(l->inner))
+        printf(COMPARE_ROW "%.0f (sum of the products of counts)\n",
+               "inner product", l->inner);
 }
 
 static int compare_run(struct list *operands)
@@ -74,6 +89,7 @@ static int compare_run(struct list *operands)
     int status = TROUBLE;
     bly_likeness l;
     if (a && b) {
+        cut_watch(a_path, b_path);
         if (bly_verify(a))
             fail("%s: %s", a_path, bly_error());
         else if (bly_verify(b))

@@ -71,41 +71,46 @@ static void info_json(const char *path, const bly_stats *s, uint64_t nfile,
     json_end(&j);
 }
 
-#define INFO_ROW "  %-17s "
+#define INFO_ROW "  %-*s "
 
 static void info_text(const char *path, const bly_stats *s, uint64_t nfile,
                       bool intact)
 {
-    printf("%s\n" INFO_ROW "%s\n", path, "kind", s->kind);
+    const int w = fact_column(s->facts, s->nfacts, "rate at capacity");
+    printf("%s\n" INFO_ROW "%s\n", show_name(path), w, "kind", s->kind);
     if (isinf(s->items_estimate))
-        printf(INFO_ROW "more than it can tell", "keys");
+        printf(INFO_ROW "more than its contents can tell", w, "keys");
     else if (isnan(s->items_estimate))
-        printf(INFO_ROW "unknown", "keys");
+        printf(INFO_ROW "its contents do not tell", w, "keys");
     else
-        printf(INFO_ROW "%.0f +- %.0f", "keys", s->items_estimate, s->items_sd);
-    printf(", by its contents; %llu additions changed it\n",
-           (unsigned long long)s->items_added);
+        printf(INFO_ROW "%.0f +- %.0f by its contents", w, "keys",
+               s->items_estimate, s->items_sd);
+    printf("; %llu counted\n", (unsigned long long)s->items_added);
     if (s->capacity)
-        printf(INFO_ROW "%s\n", "capacity", show_keys(s->capacity));
-    printf(INFO_ROW "%s\n", "rate now", show_rate(s->fpr_now));
-    printf(INFO_ROW "%s\n", "rate at capacity", show_rate(s->fpr_at_capacity));
-    printf(INFO_ROW "%.1f %%\n", "fill", s->fill * 100);
-    printf(INFO_ROW "%llu bits", "size", (unsigned long long)s->bits);
+        printf(INFO_ROW "%s\n", w, "capacity", show_keys(s->capacity));
+    if (!isnan(s->fpr_now))
+        printf(INFO_ROW "%s\n", w, "rate now", show_rate(s->fpr_now));
+    if (!isnan(s->fpr_at_capacity))
+        printf(INFO_ROW "%s\n", w, "rate at capacity",
+               show_rate(s->fpr_at_capacity));
+    if (!isnan(s->fill))
+        printf(INFO_ROW "%.1f %%\n", w, "fill", s->fill * 100);
+    printf(INFO_ROW "%llu bits", w, "size", (unsigned long long)s->bits);
     if (s->capacity)
         printf(", %.2f a key at capacity",
                (double)s->bits / (double)s->capacity);
-    printf("\n" INFO_ROW "%s\n", "memory", show_bytes(s->bytes));
-    printf(INFO_ROW "%s, checksum %s\n", "file", show_bytes(nfile),
+    printf("\n" INFO_ROW "%s\n", w, "memory", show_bytes(s->bytes));
+    printf(INFO_ROW "%s, checksum %s\n", w, "file", show_bytes(nfile),
            intact ? "right" : "wrong");
     if (s->keyed)
-        printf(INFO_ROW "%s, keyed\n", "hash", hash_name(s->hash_id));
+        printf(INFO_ROW "%s, keyed\n", w, "hash", hash_name(s->hash_id));
     else
-        printf(INFO_ROW "%s, seed %llu\n", "hash", hash_name(s->hash_id),
+        printf(INFO_ROW "%s, seed %llu\n", w, "hash", hash_name(s->hash_id),
                (unsigned long long)s->seed);
     if (s->layers)
-        printf(INFO_ROW "%u\n", "layers", s->layers);
+        printf(INFO_ROW "%u\n", w, "layers", s->layers);
     for (size_t i = 0; i < s->nfacts; i++)
-        printf(INFO_ROW "%s\n", s->facts[i].name, show_fact(&s->facts[i]));
+        printf(INFO_ROW "%s\n", w, s->facts[i].name, show_fact(&s->facts[i]));
 }
 
 static int info_file(const char *path, bool follows)
@@ -161,10 +166,12 @@ const struct command cmd_info = {
     .usage = "[--json] FILTER...",
     .summary = "tell what a filter is, how full, and how often wrong",
     .about =
-        "Prints the kind and the shape of each filter, how many keys it "
-        "holds as far as its contents tell, with the standard deviation of "
+        "Prints the kind and the shape of each filter, how many different keys "
+        "it holds as far as its contents tell, with the standard deviation of "
         "that estimate, and the rate of false positives as it is and as it was "
-        "planned. The whole file is read and its checksum compared.\n\n"
+        "planned. Beside the estimate stands what was counted: additions that "
+        "changed it, or, after a build or a merge, different keys. The whole "
+        "file is read and its checksum compared.\n\n"
         "A filter that holds more keys than it was made for is warned of: it "
         "still never misses a key, but says maybe too often. The secret of a "
         "keyed filter is not needed.",

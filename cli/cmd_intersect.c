@@ -5,20 +5,20 @@
 
 static struct {
     const char *output;
-    bool quiet, json;
+    bool json;
 } intersect_args;
 
 static int intersect_run(struct list *operands)
 {
-    return combine(intersect_args.output, operands, intersect_args.quiet,
-                   intersect_args.json, BLY_CAN(INTERSECT), bly_intersect);
+    return combine(intersect_args.output, operands, intersect_args.json,
+                   BLY_CAN(INTERSECT), bly_intersect);
 }
 
 static const struct opt intersect_options[] = {
     { "output", 'o', OPT_TEXT, &intersect_args.output, "FILE",
       "write the result to FILE, which may be one of the inputs; - is standard "
       "output" },
-    { "quiet", 'q', OPT_FLAG, &intersect_args.quiet, NULL, "say nothing" },
+    QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &intersect_args.json, NULL,
       "print the result as JSON" },
     { 0 },
@@ -27,7 +27,6 @@ static const struct opt intersect_options[] = {
 static const struct example intersect_examples[] = {
     { "bloomery intersect -o both.bly mon.bly tue.bly",
       "the keys of both days, and some more" },
-
     { 0 },
 };
 
@@ -37,10 +36,11 @@ const struct command cmd_intersect = {
     .summary = "make a filter of the keys that several have in common",
     .about =
         "Writes the intersection of two or more filters that agree in kind, "
-        "shape "
-        "and hash. It says maybe to every key that is in all of them, and to "
+        "shape and hash. It says maybe to every key that is in all of them, "
+        "and to "
         "some more: its rate lies between that of the filters and that of a "
-        "filter built from the common keys alone.",
+        "filter built from the common keys alone.\n\n"
+        "FILE may be one of the filters: it is then changed under its lock.",
     .options = intersect_options,
     .examples = intersect_examples,
     .run = intersect_run,

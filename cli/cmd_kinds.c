@@ -74,14 +74,14 @@ static void kind_json(struct json *j, const bly_kind_info *kind)
     json_close(j, '}');
 }
 
-/* Where texts begin; names of kinds and options are shorter. */
+/* Where texts begin; nearly all names are shorter. */
 #define KINDS_COLUMN 14
 
 /* A name, and what text says of it, wrapped; the text is freed. */
 static void kinds_row(const char *name, char *text)
 {
-    printf("%-*s", KINDS_COLUMN, name);
-    print_wrapped(stdout, text ? text : "", KINDS_COLUMN, KINDS_COLUMN);
+    const int at = printf("%-*s  ", KINDS_COLUMN - 2, name);
+    print_wrapped(stdout, text ? text : "", at, KINDS_COLUMN);
     putchar('\n');
     free(text);
 }

@@ -5,20 +5,20 @@
 
 static struct {
     const char *output;
-    bool quiet, json;
+    bool json;
 } merge_args;
 
 static int merge_run(struct list *operands)
 {
-    return combine(merge_args.output, operands, merge_args.quiet,
-                   merge_args.json, BLY_CAN(MERGE), bly_merge);
+    return combine(merge_args.output, operands, merge_args.json, BLY_CAN(MERGE),
+                   bly_merge);
 }
 
 static const struct opt merge_options[] = {
     { "output", 'o', OPT_TEXT, &merge_args.output, "FILE",
       "write the result to FILE, which may be one of the inputs; - is standard "
       "output" },
-    { "quiet", 'q', OPT_FLAG, &merge_args.quiet, NULL, "say nothing" },
+    QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &merge_args.json, NULL, "print the result as JSON" },
     { 0 },
 };
@@ -40,7 +40,9 @@ const struct command cmd_merge = {
         "hash. For kinds of bits that is exactly the filter that all keys "
         "together would have made.\n\n"
         "The capacity stays that of one filter: build filters that are to "
-        "be merged with --items for all keys together.",
+        "be merged with --items for all keys together.\n\n"
+        "FILE may be one of the filters: it is then changed under its lock, "
+        "and takes in what somebody adds to it meanwhile.",
     .options = merge_options,
     .examples = merge_examples,
     .run = merge_run,

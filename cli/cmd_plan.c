@@ -100,8 +100,12 @@ static void plan_table(const bly_spec *spec, const struct plan_row *rows,
         }
         if (keys)
             printf("%12llu ", (unsigned long long)p->items);
-        printf("%8.2f %10s %9s  ", p->bits_per_key, show_bytes(p->bytes),
-               show_rate(p->fpr));
+        if (isfinite(p->bits_per_key))
+            printf("%8.2f ", p->bits_per_key);
+        else
+            printf("%8s ", "");
+        printf("%10s %9s  ", show_bytes(bits_to_bytes(p->bits)),
+               isfinite(p->fpr) ? show_rate(p->fpr) : "");
         char *const settings = settings_text(p);
         print_wrapped(stdout, settings ? settings : "", column, column);
         putchar('\n');
@@ -109,22 +113,27 @@ static void plan_table(const bly_spec *spec, const struct plan_row *rows,
     }
 }
 
-#define PLAN_ROW "%-16s "
+#define PLAN_ROW "%-*s "
 
 static void plan_page(const bly_prediction *p)
 {
-    printf(PLAN_ROW "%s\n", "kind", p->kind);
-    printf(PLAN_ROW "%s\n", "capacity", show_keys(p->items));
-    printf(PLAN_ROW "%s false positives at capacity\n", "rate",
-           show_rate(p->fpr));
-    printf(PLAN_ROW "%llu bits, %.3f a key", "size",
-           (unsigned long long)p->bits, p->bits_per_key);
+    const int w = fact_column(p->facts, p->nfacts, "fpr_exact");
+    printf(PLAN_ROW "%s\n", w, "kind", p->kind);
+    if (p->items)
+        printf(PLAN_ROW "%s\n", w, "capacity", show_keys(p->items));
+    if (isfinite(p->fpr))
+        printf(PLAN_ROW "%s false positives at capacity\n", w, "rate",
+               show_rate(p->fpr));
+    printf(PLAN_ROW "%llu bits", w, "size", (unsigned long long)p->bits);
+    if (isfinite(p->bits_per_key))
+        printf(", %.3f a key", p->bits_per_key);
     if (isfinite(lower_bound(p->fpr)))
         printf(" (lower bound for that rate: %.3f)", lower_bound(p->fpr));
-    printf("\n" PLAN_ROW "%s (%llu bytes)\n", "memory", show_bytes(p->bytes),
-           (unsigned long long)p->bytes);
+    const uint64_t nbytes = bits_to_bytes(p->bits);
+    printf("\n" PLAN_ROW "%s (%llu bytes)\n", w, "memory", show_bytes(nbytes),
+           (unsigned long long)nbytes);
     for (size_t i = 0; i < p->nfacts; i++)
-        printf(PLAN_ROW "%s\n", p->facts[i].name, show_fact(&p->facts[i]));
+        printf(PLAN_ROW "%s\n", w, p->facts[i].name, show_fact(&p->facts[i]));
 }
 
 /* -------------------------------------------------------------- programs */
@@ -153,7 +162,7 @@ static void plan_json(const bly_spec *spec, const struct plan_row *rows,
         json_real(&j, made ? p->bits_per_key : NAN);
         json_key(&j, "bytes");
         if (made)
-            json_uint(&j, p->bytes);
+            json_uint(&j, bits_to_bytes(p->bits));
         else
             json_null(&j);
         json_key(&j, "fpr");

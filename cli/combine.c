@@ -6,10 +6,7 @@
  * lock instead, so that keys which someone adds meanwhile are not lost; union
  * and intersection do not mind which comes first.
  */
-#define _GNU_SOURCE
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <math.h>
 
 #include "cli/cli.h"
 
@@ -27,15 +24,8 @@ static bly_status combine_into(bly_filter *f, void *ctx)
     struct combination *const c = ctx;
     const char *const name = c->inputs->at[c->base];
     c->said = true;
-    bly_kind_info kind;
-    bly_kind_of(f, &kind);
-    if (!(kind.can & c->ability)) {
-        char *const able = kinds_that_can(c->ability);
-        fail("%s: filters of kind %s cannot be combined so; these can: %s",
-             name, kind.name, able ? able : "");
-        free(able);
+    if (!filter_can(f, name, c->ability))
         return BLY_ENOTSUP;
-    }
     const bly_access blind = { .blind = true };
     for (size_t i = 0; i < c->inputs->n; i++) {
         if (i == c->base)
@@ -60,18 +50,14 @@ static bly_status combine_into(bly_filter *f, void *ctx)
 /* The input that is the file output; n if none is. */
 static size_t input_that_is(const char *output, const struct list *inputs)
 {
-    struct stat out, in;
-    if (strcmp(output, "-") == 0 || stat(output, &out) != 0)
-        return inputs->n;
-    for (size_t i = 0; i < inputs->n; i++)
-        if (strcmp(inputs->at[i], "-") != 0 && stat(inputs->at[i], &in) == 0 &&
-            in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return i;
-    return inputs->n;
+    size_t i = 0;
+    while (i < inputs->n && !is_same_file(output, inputs->at[i]))
+        i++;
+    return i;
 }
 
 static void combine_report(const char *output, const struct combination *c,
-                           bool quiet, bool json)
+                           bool json)
 {
     const bly_stats *const s = &c->stats;
     if (json) {
@@ -91,27 +77,29 @@ static void combine_report(const char *output, const struct combination *c,
         json_uint(&j, s->bytes);
         json_close(&j, '}');
         json_end(&j);
-    } else if (!quiet) {
-        fprintf(strcmp(output, "-") == 0 ? stderr : stdout,
-                "%s: %s of %zu filters, about %.0f keys, %s false positives\n",
-                output, s->kind, c->inputs->n, s->items_estimate,
-                show_rate(s->fpr_now));
+    } else {
+        FILE *const to = report_to(output);
+        fprintf(to, "%s: %s of %zu filters", show_name(output), s->kind,
+                c->inputs->n);
+        if (isfinite(s->items_estimate))
+            fprintf(to, ", about %.0f keys", s->items_estimate);
+        if (!isnan(s->fpr_now))
+            fprintf(to, ", %s false positives", show_rate(s->fpr_now));
+        fputc('\n', to);
     }
-    if (!quiet)
-        warn_past_capacity(output, s);
+    warn_past_capacity(output, s);
 }
 
-int combine(const char *output, const struct list *inputs, bool quiet,
-            bool json, uint32_t ability,
+int combine(const char *output, const struct list *inputs, bool json,
+            uint32_t ability,
             bly_status (*op)(bly_filter *dst, const bly_filter *src))
 {
     if (!output)
         return fail("-o FILE is missing: where to write the result");
     if (inputs->n < 2)
         return fail("two filters are needed at least");
-    if (json && strcmp(output, "-") == 0)
-        return fail("--json and -o - would mix on standard output");
-    if (!filter_can_save(output))
+    if (!output_works(output, json) ||
+        (is_dash(output) && !output_spares(output, inputs->at, inputs->n)))
         return TROUBLE;
     struct combination c = { .inputs = inputs, .ability = ability, .op = op };
     c.base = input_that_is(output, inputs);
@@ -131,6 +119,7 @@ int combine(const char *output, const struct list *inputs, bool quiet,
         if (status != YES)
             return status;
     }
-    combine_report(output, &c, quiet, json);
+    if (!quiet)
+        combine_report(output, &c, json);
     return YES;
 }

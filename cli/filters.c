@@ -1,13 +1,13 @@
 /*
- * filters.c - filters and secrets, as commands name them
+ * filters.c - filters, as commands name them and tell of them
  */
-#define _GNU_SOURCE /* explicit_bzero */
+#define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -113,96 +113,7 @@ char *kinds_that_can(uint32_t ability)
     return text;
 }
 
-/* --------------------------------------------------------------- secrets */
-
-#define HEX_DIGITS (2 * BLY_SECRET_BYTES)
-
-static struct {
-    unsigned char bytes[BLY_SECRET_BYTES];
-    unsigned char text[HEX_DIGITS + 2]; /* a newline, and one byte too many */
-} secret;
-
-void secret_wipe(void)
-{
-    explicit_bzero(&secret, sizeof secret);
-}
-
-static int hex_value(unsigned char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-/* The secret in n bytes of text; false if they have neither form. */
-static bool secret_parse(size_t n)
-{
-    if (n == BLY_SECRET_BYTES) {
-        memcpy(secret.bytes, secret.text, BLY_SECRET_BYTES);
-        return true;
-    }
-    if (n == HEX_DIGITS + 1 && secret.text[HEX_DIGITS] == '\n')
-        n--;
-    if (n != HEX_DIGITS)
-        return false;
-    for (size_t i = 0; i < BLY_SECRET_BYTES; i++) {
-        const int high = hex_value(secret.text[2 * i]);
-        const int low = hex_value(secret.text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        secret.bytes[i] = (unsigned char)(high * 16 + low);
-    }
-    return true;
-}
-
-const unsigned char *secret_read(const char *path, bool *ok)
-{
-    *ok = !path;
-    if (!path)
-        return NULL;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        fail_path(path, errno);
-        return NULL;
-    }
-    struct stat st;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0044))
-        warn("%s: other users can read this key; chmod 600 makes it yours",
-             path);
-    size_t n = 0;
-    ssize_t got;
-    do {
-        got = read(fd, secret.text + n, sizeof secret.text - n);
-        if (got > 0)
-            n += (size_t)got;
-    } while (got > 0 || (got < 0 && errno == EINTR));
-    const int error = errno;
-    close(fd);
-    if (got < 0) {
-        fail_path(path, error);
-        return NULL;
-    }
-    *ok = secret_parse(n);
-    explicit_bzero(secret.text, sizeof secret.text);
-    if (!*ok) {
-        fail("%s: not a key: it must hold 16 raw bytes, or 32 hexadecimal "
-             "digits (head -c 16 /dev/urandom makes one)",
-             path);
-        return NULL;
-    }
-    return secret.bytes;
-}
-
 /* ----------------------------------------------------------------- files */
-
-static bool is_dash(const char *path)
-{
-    return strcmp(path, "-") == 0;
-}
 
 static int64_t get_stdin(void *ctx, void *buf, size_t nbytes)
 {
@@ -241,12 +152,38 @@ filter_get(const char *path, const bly_access *how,
 
 bly_filter *filter_map(const char *path, const bly_access *how)
 {
+    struct stat st;
+    /* Pipes and the like can only be read. */
+    if (!is_dash(path) && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return filter_open(path, how);
+    cut_watch(path, NULL);
     return filter_get(path, how, bly_map);
 }
 
 bly_filter *filter_open(const char *path, const bly_access *how)
 {
     return filter_get(path, how, bly_open);
+}
+
+bool filter_can(const bly_filter *f, const char *path, uint32_t ability)
+{
+    bly_kind_info kind;
+    bly_kind_of(f, &kind);
+    if (kind.can & ability)
+        return true;
+    char *const able = kinds_that_can(ability);
+    fail("%s: a filter of kind %s cannot %s; these can: %s", path, kind.name,
+         bly_can_help((unsigned)__builtin_ctz(ability)), able ? able : "");
+    free(able);
+    return false;
+}
+
+bly_status filter_tick(bly_filter *f)
+{
+    bly_kind_info kind;
+    bly_kind_of(f, &kind);
+    return kind.can & BLY_CAN(TICK) ? bly_tick(f, (uint64_t)time(NULL))
+                                    : BLY_OK;
 }
 
 static bool put_stdout(void *ctx, const void *bytes, size_t nbytes)
@@ -264,35 +201,6 @@ int filter_save(const bly_filter *f, const char *path)
     if (bly_write(f, put_stdout, &error) == BLY_OK)
         return YES;
     return error ? fail_path("standard output", error) : fail_library();
-}
-
-bool filter_can_save(const char *path)
-{
-    if (is_dash(path)) {
-        if (!isatty(STDOUT_FILENO))
-            return true;
-        fail("a filter is no text for a terminal; redirect standard output, or "
-             "name a file with -o");
-        return false;
-    }
-    struct stat st;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        fail("%s: is a directory; -o wants the name of a file", path);
-        return false;
-    }
-    const char *const slash = strrchr(path, '/');
-    char *const folder = slash == path ? strdup("/")
-                         : slash       ? strndup(path, (size_t)(slash - path))
-                                       : strdup(".");
-    if (!folder) {
-        fail("out of memory");
-        return false;
-    }
-    const bool can = access(folder, W_OK | X_OK) == 0;
-    if (!can)
-        fail("%s: cannot write into %s: %s", path, folder, strerror(errno));
-    free(folder);
-    return can;
 }
 
 /* -------------------------------------------------------------- capacity */
@@ -322,4 +230,38 @@ void warn_past_capacity(const char *path, const bly_stats *s)
              "positives now %s, planned %s",
              path, show_keys(s->capacity), show_rate(s->fpr_now),
              show_rate(s->fpr_at_capacity));
+}
+
+/* ------------------------------------------------------------------ made */
+
+static double bits_per_key(const bly_stats *s)
+{
+    return s->capacity ? (double)s->bits / (double)s->capacity : NAN;
+}
+
+void print_made(FILE *to, const bly_stats *s)
+{
+    fprintf(to, "%s filter", s->kind);
+    if (s->capacity)
+        fprintf(to, " for %llu different", (unsigned long long)s->capacity);
+    fprintf(to, ", %s", show_bytes(bits_to_bytes(s->bits)));
+    if (s->capacity)
+        fprintf(to, ", %.2f bits a key", bits_per_key(s));
+    if (!isnan(s->fpr_at_capacity))
+        fprintf(to, ", %s false positives", show_rate(s->fpr_at_capacity));
+    fputc('\n', to);
+}
+
+void json_made(struct json *j, const bly_stats *s)
+{
+    json_key(j, "kind");
+    json_text(j, s->kind);
+    json_key(j, "items");
+    json_uint(j, s->capacity);
+    json_key(j, "bytes");
+    json_uint(j, bits_to_bytes(s->bits));
+    json_key(j, "bits_per_key");
+    json_real(j, bits_per_key(s));
+    json_key(j, "fpr");
+    json_real(j, s->fpr_at_capacity);
 }

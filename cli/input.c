@@ -81,6 +81,22 @@ void block_free(struct block *b)
     *b = (struct block){ 0 };
 }
 
+bool block_put(struct block *b, const void *bytes, size_t n)
+{
+    if (b->room - b->len < n) {
+        const size_t room = (b->len + n) * 2;
+        char *const more = realloc(b->at, room + BLOCK_SLACK);
+        if (!more)
+            return false;
+        b->at = more;
+        b->room = room;
+    }
+    if (n)
+        memcpy(b->at + b->len, bytes, n);
+    b->len += n;
+    return true;
+}
+
 /* Make *at hold want bytes and the slack, keeping what is in it. */
 static bool resize(struct input *in, char **at, size_t *room, size_t want)
 {

@@ -58,4 +58,7 @@ bool input_next(struct input *in, struct block *b);
 void input_close(struct input *in);
 void block_free(struct block *b);
 
+/* Append n bytes to b, which grows. False if there is no memory. */
+bool block_put(struct block *b, const void *bytes, size_t n);
+
 #endif

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 
@@ -38,8 +39,9 @@ void json_end(struct json *j)
     j->comma = false;
 }
 
-/* The length of the UTF-8 character that s begins with; 0 if it is none. */
-static size_t utf8_length(const unsigned char *s)
+/* The length of the UTF-8 character that nbytes of s begin with; 0 if it
+ * is none. */
+static size_t utf8_length(const unsigned char *s, size_t nbytes)
 {
     if (s[0] < 0x80)
         return 1;
@@ -47,8 +49,10 @@ static size_t utf8_length(const unsigned char *s)
                      : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
                      : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
                                                    : 0;
+    if (n > nbytes)
+        return 0;
     for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) /* stops at the final NUL too */
+        if ((s[i] & 0xc0) != 0x80)
             return 0;
     /* Too long for what it says, a surrogate, or past U+10FFFF. */
     if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
@@ -57,12 +61,13 @@ static size_t utf8_length(const unsigned char *s)
     return n;
 }
 
-static void json_string(struct json *j, const char *text)
+static void json_string(struct json *j, const void *text, size_t nbytes)
 {
-    const unsigned char *s = (const unsigned char *)text;
+    const unsigned char *s = text;
+    const unsigned char *const end = s + nbytes;
     fputc('"', j->to);
-    while (*s) {
-        const size_t n = utf8_length(s);
+    while (s < end) {
+        const size_t n = utf8_length(s, (size_t)(end - s));
         if (n == 0) {
             fputs("\\ufffd", j->to);
             s++;
@@ -86,7 +91,7 @@ static void json_string(struct json *j, const char *text)
 void json_key(struct json *j, const char *key)
 {
     json_separate(j);
-    json_string(j, key);
+    json_string(j, key, strlen(key));
     fputc(':', j->to);
     j->keyed = true;
 }
@@ -97,8 +102,13 @@ void json_text(struct json *j, const char *text)
         json_null(j);
         return;
     }
+    json_bytes(j, text, strlen(text));
+}
+
+void json_bytes(struct json *j, const void *text, size_t nbytes)
+{
     json_separate(j);
-    json_string(j, text);
+    json_string(j, text, nbytes);
 }
 
 void json_uint(struct json *j, uint64_t value)

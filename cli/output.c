@@ -15,14 +15,33 @@
 #include "cli/cli.h"
 
 static const char *running;
+bool quiet;
 
 void set_running(const char *command)
 {
     running = command;
 }
 
-/* One line, whatever file names and keys are in it: control characters of the
- * message become question marks. */
+const char *running_command(void)
+{
+    return running;
+}
+
+/* Control characters become question marks: they would start a line of their
+ * own, or steer the terminal. Those of UTF-8 past ASCII are c2 80 to c2 9f. */
+static void clean(char *text, size_t n)
+{
+    unsigned char *const s = (unsigned char *)text;
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] < ' ' || s[i] == 0x7f)
+            s[i] = '?';
+        else if (s[i] == 0xc2 && i + 1 < n && s[i + 1] >= 0x80 &&
+                 s[i + 1] < 0xa0)
+            s[i] = s[i + 1] = '?';
+    }
+}
+
+/* One line, whatever file names and keys are in it. */
 __attribute__((format(printf, 2, 0))) static void
 say(const char *what, const char *format, va_list ap)
 {
@@ -30,9 +49,7 @@ say(const char *what, const char *format, va_list ap)
     const int n = vsnprintf(text, sizeof text, format, ap);
     if (n >= (int)sizeof text)
         memcpy(text + sizeof text - 4, "...", 4);
-    for (char *s = text; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            *s = '?';
+    clean(text, strlen(text));
     progress_clear();
     fflush(stdout);
     if (running)
@@ -53,6 +70,8 @@ int fail(const char *format, ...)
 void warn(const char *format, ...)
 {
     va_list ap;
+    if (quiet)
+        return;
     va_start(ap, format);
     say("warning: ", format, ap);
     va_end(ap);
@@ -163,7 +182,38 @@ const char *show_fact(const bly_fact *fact)
     return s;
 }
 
+int fact_column(const bly_fact *facts, size_t n, const char *other)
+{
+    size_t widest = strlen(other);
+    for (size_t i = 0; i < n; i++)
+        if (strlen(facts[i].name) > widest)
+            widest = strlen(facts[i].name);
+    return (int)widest + 1;
+}
+
 /* ------------------------------------------------------------------ text */
+
+/* As long as a path can be; two of them stand in one printf at most. */
+#define SHOW_TEXT_BYTES 4100
+
+const char *show_text(const void *text, size_t n)
+{
+    static char buffers[2][SHOW_TEXT_BYTES];
+    static unsigned next;
+    char *const s = buffers[next++ % 2];
+    const size_t fits = n < SHOW_TEXT_BYTES ? n : SHOW_TEXT_BYTES - 1;
+    memcpy(s, text, fits);
+    s[fits] = '\0';
+    clean(s, fits);
+    if (fits < n)
+        memcpy(s + fits - 3, "...", 3);
+    return s;
+}
+
+const char *show_name(const char *name)
+{
+    return show_text(name, strlen(name));
+}
 
 #define LINE_WIDTH 79
 

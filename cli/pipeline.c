@@ -16,6 +16,9 @@
  *     | kept | dropped | kept kept kept | dropped | ... not worked on yet
  *     | kept | kept kept kept | free          |
  *
+ * A command that prints more than keys appends its lines to a text of the
+ * worker's, which is written in the block's turn instead.
+ *
  * A further worker is made only when a block came full: a few keys need no
  * threads.
  */
@@ -53,6 +56,7 @@ struct worker {
     struct run *run;
     pthread_t thread;
     struct block block;
+    struct block text; /* what is written instead, where the job writes */
     uint64_t nkeys, npicked;
     bly_bytes keys[BATCH];
     uint64_t hashes[BATCH];
@@ -124,10 +128,19 @@ static bool work(struct worker *w)
     uint64_t nkeys = 0, npicked = 0;
     size_t n;
 
+    w->text.len = 0;
     while ((n = cutter_next(&cutter, w->keys, BATCH))) {
-        bly_hash_keys(job->hasher, w->keys, n, w->hashes);
+        const struct batch batch = {
+            .keys = w->keys,
+            .hashes = job->hasher ? w->hashes : NULL,
+            .n = n,
+            .picked = w->picked,
+            .text = &w->text,
+        };
+        if (job->hasher)
+            bly_hash_keys(job->hasher, w->keys, n, w->hashes);
         memset(w->picked, 0, sizeof w->picked);
-        const bly_status st = job->batch(job, w->hashes, n, w->picked);
+        const bly_status st = job->batch(job, &batch);
         if (st) {
             stop_run(w->run, st, bly_error());
             return false;
@@ -170,7 +183,8 @@ static bool write_in_turn(struct worker *w, uint64_t number)
     if (!go)
         return false;
     /* Nobody else writes before the turn is passed on: no lock is needed. */
-    const int error = out_write(w->block.at, w->block.len);
+    const struct block *const out = r->job->writes ? &w->text : &w->block;
+    const int error = out_write(out->at, out->len);
     if (error) {
         char why[256];
         snprintf(why, sizeof why, "standard output: %s", strerror(error));
@@ -215,7 +229,8 @@ static void *worker_main(void *arg)
                         r->in->bytes_done, r->in->bytes_all);
         }
         pthread_mutex_unlock(&r->reading);
-        if (!got || !work(w) || (r->job->prints && !write_in_turn(w, number)))
+        if (!got || !work(w) ||
+            ((r->job->prints || r->job->writes) && !write_in_turn(w, number)))
             return NULL;
     }
 }
@@ -239,7 +254,7 @@ bly_status pipeline_run(struct job *job, struct input *in)
     r.nworkers = 1;
     if (job->nthreads > 1 && pipe2(r.wake, O_CLOEXEC | O_NONBLOCK) == 0)
         in->stop_fd = r.wake[0];
-    progress_start(job->prints);
+    progress_start(job->prints || job->writes);
     worker_main(own);
 
     /* Workers may still make workers; one that is made is counted before its
@@ -255,6 +270,7 @@ bly_status pipeline_run(struct job *job, struct input *in)
         job->nkeys += w->nkeys;
         job->npicked += w->npicked;
         block_free(&w->block);
+        block_free(&w->text);
         free(w);
     }
     progress_clear();

@@ -12,15 +12,23 @@
  * enough that keys, hashes and text stay in the first-level cache. */
 #define BATCH 512
 
+/* Some keys of a block, in their order. */
+struct batch {
+    const bly_bytes *keys;  /* a separator behind each; borrowed for the call */
+    const uint64_t *hashes; /* NULL where the job has no hasher */
+    size_t n;               /* BATCH at most */
+    uint64_t *picked;       /* a zeroed bitmap, for the command to set */
+    struct block *text;     /* for the command to append to, if job->writes */
+};
+
 /* What a command does with keys. The fields up to ctx are the command's. */
 struct job {
     const bly_hasher *hasher;
 
-    /* Work on n keys, n <= BATCH, given as hashes; picked is a zeroed bitmap.
-     * Called by several threads at once. */
-    bly_status (*batch)(struct job *job, const uint64_t *hashes, size_t n,
-                        uint64_t *picked);
+    /* Work on some keys. Called by several threads at once. */
+    bly_status (*batch)(struct job *job, const struct batch *b);
     bool prints;       /* write the picked keys to standard output */
+    bool writes;       /* or the text that batch() makes of them */
     bool first_only;   /* stop at the first picked key */
     char terminator;   /* what ends a printed key */
     unsigned nthreads; /* see thread_count() */

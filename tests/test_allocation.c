@@ -160,7 +160,7 @@ static bly_status op_add(scene *s)
 LAW(add_without_memory)
 {
     needs(kind, BLY_CAN(ADD));
-    scene s = { .row = row, .spec = law_spec(row, NKEYS), .nhashes = 200 };
+    scene s = { .row = row, .spec = law_spec(row, 2 * NKEYS), .nhashes = 200 };
     uint64_t *h = hashes_for(&s.spec, 10 * NKEYS, s.nhashes);
     s.hashes = h;
     fail_in_turn(&s, true, op_add);

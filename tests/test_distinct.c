@@ -148,7 +148,8 @@ static void estimates_of_every_size(void **state)
         add_range(r, n, next - n);
         n = next;
         /* Where few registers are hit, less than one key. */
-        assert_between(bly_registers_estimate(r, BLY_HLL_BITS), (double)n * (1 - 0.0102) - 1,
+        assert_between(bly_registers_estimate(r, BLY_HLL_BITS),
+                       (double)n * (1 - 0.0102) - 1,
                        (double)n * (1 + 0.0102) + 1);
     }
     /* The same keys once more change nothing. */
@@ -204,7 +205,8 @@ static void extreme_registers(void **state)
     assert_between(bly_registers_estimate(r, BLY_HLL_BITS), 1, 3);
     for (int v = 1; v < 256; v++) {
         memset(r, v, BLY_HLL_BYTES);
-        assert_true(bly_registers_estimate(r, BLY_HLL_BITS) >= (double)BLY_HLL_BYTES);
+        assert_true(bly_registers_estimate(r, BLY_HLL_BITS) >=
+                    (double)BLY_HLL_BYTES);
     }
     guarded_free(r, BLY_HLL_BYTES);
 }

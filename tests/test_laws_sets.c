@@ -23,9 +23,9 @@
 LAW(merge_equals_building_from_both)
 {
     needs(kind, BLY_CAN(MERGE));
-    bly_filter *a = law_part(row, 3000, 0, 2000);
-    bly_filter *b = law_part(row, 3000, 1000, 2000);
-    bly_filter *both = law_part(row, 3000, 0, 3000);
+    bly_filter *a = law_part(row, 6000, 0, 2000);
+    bly_filter *b = law_part(row, 6000, 1000, 2000);
+    bly_filter *both = law_part(row, 6000, 0, 3000);
     byte_array before = written(b);
     assert_ok(bly_merge(a, b));
     assert_same_bytes(b, &before);
@@ -38,7 +38,7 @@ LAW(merge_equals_building_from_both)
         assert_int_equal(hits(a, 0, 3000), 3000);
     /* With an empty one, either way. */
     if (kind->can & BLY_CAN(ADD)) {
-        bly_filter *none = law_part(row, 3000, 0, 0), *copy;
+        bly_filter *none = law_part(row, 6000, 0, 0), *copy;
         assert_ok(bly_clone(a, &copy));
         assert_ok(bly_merge(copy, none));
         assert_true(bly_equal(copy, a));
@@ -58,8 +58,8 @@ LAW(merge_equals_building_from_both)
 LAW(intersect_keeps_every_common_key)
 {
     needs(kind, BLY_CAN(INTERSECT) | BLY_CAN(HAS));
-    bly_filter *a = law_part(row, 3000, 0, 2000);
-    bly_filter *b = law_part(row, 3000, 1000, 2000);
+    bly_filter *a = law_part(row, 6000, 0, 2000);
+    bly_filter *b = law_part(row, 6000, 1000, 2000);
     bly_filter *was;
     assert_ok(bly_clone(a, &was));
     byte_array before = written(b);
@@ -149,7 +149,7 @@ LAW(unlike_filters_do_not_combine)
 
 LAW(clone_is_equal_and_independent)
 {
-    bly_filter *f = law_part(row, 3000, 0, 2000), *copy;
+    bly_filter *f = law_part(row, 6000, 0, 2000), *copy;
     byte_array before = written(f);
     bly_stats a, b;
     assert_ok(bly_clone(f, &copy));

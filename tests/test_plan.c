@@ -147,6 +147,11 @@ static void sizes_past_the_machine(void **state)
             spec.fpr = 0.01;
             assert_status(bly_plan(&spec, &p), BLY_ERANGE);
         }
+        /* Few bits each, but more than 64-bit hashes can tell apart. */
+        bly_spec many = spec_for(&kind, (UINT64_C(1) << 48) + 1);
+        bly_prediction few_bits;
+        many.fpr = 0.999;
+        assert_status(bly_plan(&many, &few_bits), BLY_ERANGE);
         /* A plan that is possible on paper, for more memory than there is. */
         bly_spec spec = spec_for(&kind, UINT64_C(1) << 44);
         bly_filter *f = NULL;
@@ -445,7 +450,10 @@ LAW(plans_are_in_order)
         bly_spec spec = law_spec(row, 5000);
         spec.fpr = 0;
         spec.bits = bits;
-        assert_ok(bly_plan(&spec, &p));
+        const bly_status st = bly_plan(&spec, &p);
+        if (st == BLY_EINVAL && before == 1)
+            continue; /* less than a key needs at least */
+        assert_ok(st);
         assert_between(p.fpr, 0, before * (1 + 1e-9));
         assert_true(p.bits <= bits);
         before = p.fpr;

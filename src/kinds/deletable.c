@@ -158,7 +158,8 @@ static bly_shape deletable_best(const bly_want *w, double total)
     const double target = bly_want_real(w, DELETABLE_TARGET);
     if (w->opt[DELETABLE_REGION])
         return deletable_shape(w, total, (double)w->opt[DELETABLE_REGION]);
-    double low = 4, high = fmin(DELETABLE_MAX_REGION, fmax(5, total / 2));
+    double low = 4,
+           high = fmin(DELETABLE_MAX_REGION, fmax(5, floor(total / 2)));
     bly_shape s = deletable_shape(w, total, low);
     if (deletable_share(&s, n) < target) {
         bly_shape best = s;

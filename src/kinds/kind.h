@@ -217,7 +217,8 @@ typedef struct bly_kind {
     X(scalable)      \
     X(aging)         \
     X(deletable)     \
-    X(floom)
+    X(floom)         \
+    X(generalized)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)

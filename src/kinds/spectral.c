@@ -53,7 +53,7 @@
  *
  * Cohen and Matias, Spectral Bloom Filters, 2003
  */
-#include <math.h>
+#include <string.h>
 
 #include "core/status.h"
 #include "kinds/classic.h"
@@ -135,8 +135,7 @@ static bly_shape spectral_shape(uint64_t m, uint64_t k, uint64_t update,
                            [SPECTRAL_WIDTH] = width } };
     s.nbytes = bly_cells_nbytes(m, (unsigned)width);
     if (update == SPECTRAL_RECURRING) {
-        const uint64_t half = (m + 1) / 2;
-        s.p[SPECTRAL_SECONDARY] = half < k ? k : half;
+        s.p[SPECTRAL_SECONDARY] = (m + 1) / 2;
         s.p[SPECTRAL_MARKER] = m;
         s.nbytes += bly_cells_nbytes(s.p[SPECTRAL_SECONDARY], (unsigned)width) +
                     (m + 63) / 64 * 8;
@@ -163,9 +162,8 @@ static bly_status spectral_plan(const bly_want *w, bly_shape *out)
     if (w->bits) {
         /* A counter of the primary brings half a one of the secondary and a
          * bit along, rounded up. */
-        cells = update == SPECTRAL_RECURRING
-                    ? (w->bits - w->bits % 2) / (3 * width + 2) * 2
-                    : w->bits / width;
+        cells = update == SPECTRAL_RECURRING ? w->bits / (3 * width + 2) * 2
+                                             : w->bits / width;
         if (!cells)
             return bly_fail(BLY_EINVAL,
                             "%llu bits are too few for a spectral filter with "
@@ -309,12 +307,14 @@ static inline uint64_t spectral_other_hash(uint64_t h)
     return bly_mix64(h ^ UINT64_C(0xbb67ae8584caa73b));
 }
 
-/* The counters of a key in the secondary array. */
+/* The counters of a key in the secondary array, of which tiny ones have fewer
+ * than k. */
 static uint64_t spectral_moved(const spectral_parts *p, uint64_t other,
                                uint64_t *at)
 {
-    bly_probe_list(other, p->m2, p->k, at);
-    return bly_probe_dedupe(at, p->k);
+    const uint64_t k2 = p->k < p->m2.n ? p->k : p->m2.n;
+    bly_probe_list(other, p->m2, k2, at);
+    return bly_probe_dedupe(at, k2);
 }
 
 static bool spectral_marked(const spectral_parts *p, uint64_t other)
@@ -595,17 +595,17 @@ static void spectral_stat(const bly_filter *f, bly_stats *out)
                    f->shape.p[SPECTRAL_K], out);
 }
 
-/* Sums of counters are never below the sum of the truths. Not so for
- * `recurring`: what one filter counts in its secondary array the other may
- * have in its primary alone. */
+/* Sums of counters are never below the sum of the truths. Not so in the
+ * secondary array: what one filter counts there the other may have in its
+ * primary alone. So the union starts with an empty one, and estimates as
+ * `selection` does until doubtful keys move again. */
 static bly_status spectral_merge(bly_filter *dst, const bly_filter *src)
 {
-    if (dst->shape.p[SPECTRAL_UPDATE] == SPECTRAL_RECURRING)
-        return bly_fail(BLY_ENOTSUP,
-                        "spectral filters with update=recurring cannot be "
-                        "merged: use update=selection or increase");
-    bly_cells_add(dst->data, src->data, dst->shape.p[SPECTRAL_COUNTERS],
-                  (unsigned)dst->shape.p[SPECTRAL_WIDTH]);
+    const spectral_parts p = spectral_parts_of(dst);
+    bly_cells_add(dst->data, src->data, p.m.n, p.width);
+    if (p.marker)
+        memset(p.secondary, 0,
+               (size_t)(dst->shape.nbytes - bly_cells_nbytes(p.m.n, p.width)));
     dst->state[SPECTRAL_STUCK] = spectral_tally(dst).stuck;
     bly_filter_added(dst, src->nadded);
     return BLY_OK;

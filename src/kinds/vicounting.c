@@ -52,6 +52,10 @@
  * every probe and is never lowered; 17 hits of 15 are needed for that, or 37
  * of 7. state[0] is the number of stuck cells.
  *
+ * It is for sets. A key may be added several times, but takes the room of as
+ * many keys each time, so that the rate follows the number of additions; for
+ * the same reason there is no count: counting.c and spectral.c do that.
+ *
  * [1] Rottenstreich, Kanizo and Keslassy, The Variable-Increment Counting
  *     Bloom Filter, 2012
  */
@@ -177,20 +181,14 @@ vi_pass(const vi_set *set, uint32_t top, uint32_t cell, vi_part part, bool sure)
     return sum >= part.sum && vi_b3_sum(sum - part.sum, hits - part.hits);
 }
 
-/* The cell with `part` in it `by` times more; top is a sticking place. */
+/* The cell with `part` in it; the top is a sticking place. */
 static inline __attribute__((always_inline)) uint32_t
-vi_raised(const vi_set *set, uint32_t top, uint32_t cell, vi_part part,
-          uint64_t by)
+vi_raised(const vi_set *set, uint32_t top, uint32_t cell, vi_part part)
 {
-    /* More often than the top is reached does not matter; keeps products in
-     * 64 bits. */
-    const uint64_t times = by < top ? by : top;
     if (!set->pairs)
-        return bly_cell_sum(cell, times * part.sum, top);
-    const uint64_t hits = (cell & 15) + times * part.hits;
-    if (hits >= VI_B3_TOP_HITS)
-        return top;
-    return (uint32_t)(((cell >> 4) + times * part.sum) << 4 | hits);
+        return bly_cell_sum(cell, part.sum, top);
+    const uint32_t hits = (cell & 15) + part.hits;
+    return hits >= VI_B3_TOP_HITS ? top : ((cell >> 4) + part.sum) << 4 | hits;
 }
 
 static inline __attribute__((always_inline)) uint32_t
@@ -199,19 +197,6 @@ vi_lowered(const vi_set *set, uint32_t top, uint32_t cell, vi_part part)
     if (cell == top)
         return top;
     return cell - (set->pairs ? part.sum << 4 | part.hits : part.sum);
-}
-
-/* How often `part` may be in the cell: the most that passes. */
-static uint64_t vi_times(const vi_set *set, uint32_t top, uint32_t cell,
-                         vi_part part)
-{
-    if (cell == top)
-        return UINT64_MAX;
-    uint32_t n = set->pairs ? (cell & 15) / part.hits : cell / part.sum;
-    while (n && !vi_pass(set, top, cell,
-                         (vi_part){ n * part.sum, n * part.hits }, false))
-        n--;
-    return n;
 }
 
 /* ----------------------------------------------------------------- planning */
@@ -400,8 +385,8 @@ typedef struct vi_batch {
     unsigned width;
     uint64_t k;
     bly_modulus range;
-    const uint64_t *h, *by;
-    uint64_t *fresh, *counts;
+    const uint64_t *h;
+    uint64_t *fresh;
     bly_status *each;
     uint64_t changed, stuck;
 } vi_batch;
@@ -450,13 +435,12 @@ vi_raise(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
 {
     vi_batch *const b = ctx;
     const uint32_t top = bly_cell_top(b->width);
-    const uint64_t by = b->by ? b->by[i] : 1;
     vi_part parts[BLY_PROBE_MAX_K];
     bool new_key = false, changed = false;
     vi_parts(b, i, nat, parts);
     for (uint64_t j = 0; j < nat; j++) {
         const uint32_t c = bly_cell_get(b->cells, at[j], b->width);
-        const uint32_t sum = vi_raised(b->set, top, c, parts[j], by);
+        const uint32_t sum = vi_raised(b->set, top, c, parts[j]);
         new_key |= !vi_pass(b->set, top, c, parts[j], false);
         bly_cell_put(b->cells, at[j], b->width, sum);
         changed |= c != sum;
@@ -489,22 +473,6 @@ vi_lower(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
     b->changed++;
 }
 
-static inline __attribute__((always_inline)) void
-vi_read(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
-{
-    vi_batch *const b = ctx;
-    const uint32_t top = bly_cell_top(b->width);
-    vi_part parts[BLY_PROBE_MAX_K];
-    uint64_t least = UINT64_MAX;
-    vi_parts(b, i, nat, parts);
-    for (uint64_t j = 0; j < nat; j++) {
-        const uint32_t c = bly_cell_get(b->cells, at[j], b->width);
-        const uint64_t times = vi_times(b->set, top, c, parts[j]);
-        least = times < least ? times : least;
-    }
-    b->counts[i] = least;
-}
-
 /* Run a batch, with the default set and width as literals. */
 static inline __attribute__((always_inline)) void
 vi_run(const bly_filter *f, vi_batch *b, const uint64_t *h, size_t n,
@@ -525,29 +493,13 @@ vi_run(const bly_filter *f, vi_batch *b, const uint64_t *h, size_t n,
     }
 }
 
-static inline __attribute__((always_inline)) void
-vi_add(bly_filter *f, vi_batch *b, const uint64_t *h, size_t n)
-{
-    vi_run(f, b, h, n, vi_raise);
-    f->state[VI_STUCK] += b->stuck;
-    bly_filter_added(f, b->changed);
-}
-
 static bly_status vicounting_add(bly_filter *f, const uint64_t *h, size_t n,
                                  uint64_t *fresh, size_t *ndone)
 {
     vi_batch b = { .fresh = fresh };
-    vi_add(f, &b, h, n);
-    *ndone = n;
-    return BLY_OK;
-}
-
-static bly_status vicounting_increase(bly_filter *f, const uint64_t *h,
-                                      const uint64_t *by, size_t n,
-                                      size_t *ndone)
-{
-    vi_batch b = { .by = by };
-    vi_add(f, &b, h, n);
+    vi_run(f, &b, h, n, vi_raise);
+    f->state[VI_STUCK] += b.stuck;
+    bly_filter_added(f, b.changed);
     *ndone = n;
     return BLY_OK;
 }
@@ -558,13 +510,6 @@ static void vicounting_remove(bly_filter *f, const uint64_t *h, size_t n,
     vi_batch b = { .each = each };
     vi_run(f, &b, h, n, vi_lower);
     f->nadded -= b.changed < f->nadded ? b.changed : f->nadded;
-}
-
-static void vicounting_count(const bly_filter *f, const uint64_t *h, size_t n,
-                             uint64_t *counts)
-{
-    vi_batch b = { .counts = counts };
-    vi_run(f, &b, h, n, vi_read);
 }
 
 static inline __attribute__((always_inline)) bool
@@ -706,7 +651,7 @@ static bly_status vicounting_merge(bly_filter *dst, const bly_filter *src)
         const uint32_t a = bly_cell_get(dst->data, j, width);
         const uint32_t b = bly_cell_get(src->data, j, width);
         bly_cell_put(dst->data, j, width,
-                     vi_raised(set, top, a, (vi_part){ b >> 4, b & 15 }, 1));
+                     vi_raised(set, top, a, (vi_part){ b >> 4, b & 15 }));
     }
     dst->state[VI_STUCK] = vi_tally(dst).stuck;
     bly_filter_added(dst, src->nadded);
@@ -737,8 +682,6 @@ const bly_kind bly_kind_vicounting = {
     .add = vicounting_add,
     .has = vicounting_has,
     .remove = vicounting_remove,
-    .increase = vicounting_increase,
-    .count = vicounting_count,
     .merge = vicounting_merge,
     .convert = vicounting_convert,
 };

@@ -1,0 +1,73 @@
+/*
+ * keys.c - commands that ask or change one filter: FILTER [KEY]... [-f FILE]...
+ */
+#include "cli/keys.h"
+
+/* Up to here a filter is read as fast as a program is started. */
+#define CHECK_BYTES ((uint64_t)64 << 20)
+
+bool keys_input(const struct keys *k, const struct list *operands,
+                struct input *in)
+{
+    if (operands->n > 1) {
+        if (k->files.n) {
+            fail("keys come from the command line or from --file, not both");
+            return false;
+        }
+        input_keys(in, operands->at + 1, operands->n - 1);
+        return true;
+    }
+    bool reads_stdin = k->files.n == 0;
+    for (size_t i = 0; i < k->files.n; i++)
+        reads_stdin |= is_stdin(k->files.at[i]);
+    if (reads_stdin && is_stdin(operands->at[0])) {
+        fail("standard input cannot be both the filter and the keys; give the "
+             "keys with -f");
+        return false;
+    }
+    input_files(in, k->files.at, k->files.n, k->nul);
+    return true;
+}
+
+/* Compare f with its checksum, if it is to be. */
+static bool passes(const bly_filter *f, const char *path,
+                   const struct checking *c)
+{
+    if (c->never || (!c->always && bly_written_bytes(f) > CHECK_BYTES) ||
+        bly_verify(f) == BLY_OK)
+        return true;
+    fail("%s: %s", path, bly_error());
+    return false;
+}
+
+bly_filter *filter_to_ask(const char *path, const char *key_file,
+                          const struct checking *c, uint32_t ability)
+{
+    bool ok;
+    if (c->always && c->never) {
+        fail("--verify and --no-verify exclude each other");
+        return NULL;
+    }
+    const bly_access how = { .secret = secret_read(key_file, &ok) };
+    bly_filter *f = ok ? filter_map(path, &how) : NULL;
+    if (!f)
+        return NULL;
+    bly_kind_info kind;
+    bly_kind_of(f, &kind);
+    if (!filter_can(f, path, ability) || !passes(f, path, c)) {
+        bly_free(f);
+        return NULL;
+    }
+    /* What forgets with time has to be told the time, and is changed by it. */
+    if (kind.can & BLY_CAN(TICK)) {
+        bly_filter *own;
+        const bly_status st = bly_clone(f, &own);
+        bly_free(f);
+        if (st || filter_tick(own)) {
+            fail("%s: %s", path, bly_error());
+            return NULL;
+        }
+        return own;
+    }
+    return f;
+}

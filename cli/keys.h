@@ -1,0 +1,76 @@
+/*
+ * keys.h - commands that ask or change one filter: FILTER [KEY]... [-f FILE]...
+ */
+#ifndef BLY_KEYS_H
+#define BLY_KEYS_H
+
+#include "cli/pipeline.h"
+
+/* Where keys come from: the operands behind the filter, or files, or standard
+ * input; and the secret that they are hashed with. */
+struct keys {
+    struct list files;
+    const char *key_file;
+    bool nul;
+};
+
+#define KEYS_OPTIONS(k)                                   \
+    { "file",                                             \
+      'f',                                                \
+      OPT_LIST,                                           \
+      &(k).files,                                         \
+      "FILE",                                             \
+      "read keys from FILE; may be repeated; "            \
+      "- is standard input" },                            \
+        { "null",                                         \
+          '0',                                            \
+          OPT_FLAG,                                       \
+          &(k).nul,                                       \
+          NULL,                                           \
+          "keys end at NUL bytes, not at newlines, "      \
+          "when read and when printed" },                 \
+    {                                                     \
+        "key-file", 'K', OPT_TEXT, &(k).key_file, "FILE", \
+            "the secret of a keyed filter"                \
+    }
+#define THREADS_OPTION(n)                                 \
+    {                                                     \
+        "threads", 't', OPT_POSITIVE, &(n), "N",          \
+            "threads to use; all processors if not given" \
+    }
+
+/* The keys of a line whose first operand is the filter. False, and said why,
+ * if they come from two places or share one with the filter. */
+bool keys_input(const struct keys *k, const struct list *operands,
+                struct input *in);
+
+/* Is a filter checked before it is asked? Small ones always, unless `never`;
+ * others where `always`. */
+struct checking {
+    bool always, never;
+};
+
+#define CHECK_OPTIONS(c)                                                   \
+    { "verify",                                                            \
+      0,                                                                   \
+      OPT_FLAG,                                                            \
+      &(c).always,                                                         \
+      NULL,                                                                \
+      "compare the filter with its checksum first, "                       \
+      "though it is larger than 64 MiB" },                                 \
+    {                                                                      \
+        "no-verify", 0, OPT_FLAG, &(c).never, NULL,                        \
+            "do not, though it is small: a damaged filter answers wrongly" \
+    }
+#define CHECK_ABOUT                                                         \
+    "A filter of up to 64 MiB is compared with its checksum before it is "  \
+    "asked. A larger one is not, unless --verify says so: only the pages "  \
+    "that keys fall on are read, so that it is asked at once whatever its " \
+    "size. (One that comes through a pipe, or forgets with time, is read "  \
+    "in any case.)"
+
+/* The filter to be asked for what an ability is. NULL, and said why. */
+bly_filter *filter_to_ask(const char *path, const char *key_file,
+                          const struct checking *c, uint32_t ability);
+
+#endif

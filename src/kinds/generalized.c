@@ -1,0 +1,375 @@
+/*
+ * generalized.c - bits that are set, and bits that are reset
+ *
+ * A key names k1 bits that it sets and k0 bits that it resets. It is there if
+ * the ones are ones and the zeros zeros. Whoever wants to pass for many keys
+ * cannot send an array full of ones: for marks that packets collect on their
+ * way [1].
+ *
+ *     add:    h_1 .. h_k1  <- 1,   then   g_1 .. g_k0  <- 0
+ *     ask:    all h 1, all g 0; a bit that is both must be 0
+ *
+ * Both answers can be wrong. A later key may turn a bit of an earlier one over:
+ * "no" is only likely (BLY_LIKELY_NO). With q = 1 - 1/m a key resets a given
+ * bit with r0 = 1 - q^k0, sets it with r1 = q^k0 (1 - q^k1) and leaves it with
+ * L = 1 - r0 - r1. With s1 = r1 / (r0 + r1) and s0 = 1 - s1,
+ *
+ *     ones after n keys in an empty array        phi = s1 (1 - L^n)
+ *     false positives                            phi^k1 (1 - phi)^k0
+ *     false negatives, j keys later              1 - (s1 + s0 L^j)^k1 (s0 + s1
+ * L^j)^k0
+ *
+ * However many keys come, the first is never above
+ * (k0/(k0+k1))^k0 (k1/(k0+k1))^k1: 1/4 for (1,1), 1/16 for (2,2), 1/64 for
+ * (3,3). The second goes towards one less that: this array forgets. In 256
+ * bits with (2,2) a key that 14 others have followed is missed with 0.339.
+ *
+ * plan(). The rate is that of n keys, and k0 + k1 the largest number at which
+ * it is at most 0.3 of its limit: nearer to it an array has forgotten most of
+ * its keys. One million keys at 1 % take k0 = 2, k1 = 3 and 8.6 bits each; of
+ * all keys 43 % are then missed, of the first ones 70 %. To miss few, give more
+ * bits, and small k0 and k1: (1,1) in 98 bits a key has 1 % too, and misses 1
+ * %.
+ *
+ * No removal, union or estimate: what a bit says depends on the order in which
+ * keys came.
+ *
+ * [1] Laufer, Velloso and Duarte, A Generalized Bloom Filter to Secure
+ *     Distributed Network Applications, 2011
+ */
+#include <math.h>
+
+#include "core/bits.h"
+#include "core/probe.h"
+#include "core/status.h"
+#include "kinds/filter.h"
+
+#define GENERALIZED_MAX_BITS 0x1p48
+#define GENERALIZED_MAX_K 32
+/* Bits for each probe at least: below, probes of one key meet too often. */
+#define GENERALIZED_ROOM 8
+
+enum { GENERALIZED_BITS, GENERALIZED_K0, GENERALIZED_K1 };
+
+static const bly_param generalized_params[] = {
+    [GENERALIZED_BITS] = { .name = "bits",
+                           .type = BLY_UINT,
+                           .min = 1,
+                           .max = GENERALIZED_MAX_BITS,
+                           .help = "bits in the array (m)" },
+    [GENERALIZED_K0] = { .name = "k0",
+                         .type = BLY_UINT,
+                         .settable = true,
+                         .automatic = true,
+                         .min = 1,
+                         .max = GENERALIZED_MAX_K,
+                         .help = "bits a key resets" },
+    [GENERALIZED_K1] = { .name = "k1",
+                         .type = BLY_UINT,
+                         .settable = true,
+                         .automatic = true,
+                         .min = 1,
+                         .max = GENERALIZED_MAX_K,
+                         .help = "bits a key sets" },
+};
+
+static uint64_t generalized_nbytes(uint64_t m)
+{
+    return (m + 63) / 64 * 8;
+}
+
+static bly_shape generalized_shape(double m, uint64_t k0, uint64_t k1)
+{
+    return (bly_shape){ .p = { [GENERALIZED_BITS] = (uint64_t)m,
+                               [GENERALIZED_K0] = k0,
+                               [GENERALIZED_K1] = k1 },
+                        .nbytes = generalized_nbytes((uint64_t)m) };
+}
+
+static bool generalized_sane(const bly_shape *s)
+{
+    const uint64_t m = s->p[GENERALIZED_BITS];
+    const uint64_t k0 = s->p[GENERALIZED_K0], k1 = s->p[GENERALIZED_K1];
+    return k0 >= 1 && k0 <= GENERALIZED_MAX_K && k1 >= 1 &&
+           k1 <= GENERALIZED_MAX_K && m >= GENERALIZED_ROOM * (k0 + k1) &&
+           m <= (uint64_t)GENERALIZED_MAX_BITS &&
+           s->nbytes == generalized_nbytes(m);
+}
+
+static uint64_t generalized_bits(const bly_shape *s)
+{
+    return s->p[GENERALIZED_BITS];
+}
+
+/* ------------------------------------------------------------------- rates */
+
+/* What a key does to a given bit. */
+typedef struct generalized_law {
+    double k0, k1;
+    double s0, s1;   /* of the keys that touch it: reset it, set it */
+    double log_left; /* ln L: of being left alone */
+} generalized_law;
+
+static generalized_law generalized_law_of(const bly_shape *s)
+{
+    const double m = (double)s->p[GENERALIZED_BITS];
+    const double k0 = (double)s->p[GENERALIZED_K0];
+    const double k1 = (double)s->p[GENERALIZED_K1];
+    const double lq = log1p(-1 / m); /* ln q */
+    const double r0 = -expm1(k0 * lq), r1 = exp(k0 * lq) * -expm1(k1 * lq);
+    /* L = q^k0 q^k1: neither resets nor sets it. */
+    return (generalized_law){ k0, k1, r0 / (r0 + r1), r1 / (r0 + r1),
+                              (k0 + k1) * lq };
+}
+
+static double generalized_limit(double k0, double k1)
+{
+    return pow(k0 / (k0 + k1), k0) * pow(k1 / (k0 + k1), k1);
+}
+
+static double generalized_rate(const bly_shape *s, double n)
+{
+    const generalized_law l = generalized_law_of(s);
+    if (!(n > 0))
+        return 0;
+    const double ones = l.s1 * -expm1(n * l.log_left);
+    return pow(ones, l.k1) * pow(1 - ones, l.k0);
+}
+
+/* Of a key that j others have followed. */
+static double generalized_missed(const bly_shape *s, double j)
+{
+    const generalized_law l = generalized_law_of(s);
+    const double left = exp(j * l.log_left);
+    return 1 - pow(l.s1 + l.s0 * left, l.k1) * pow(l.s0 + l.s1 * left, l.k0);
+}
+
+/* Of n keys in the mean, over those that nobody to n - 1 others followed: by
+ * Simpson's rule, which is exact enough for so smooth a curve. */
+static double generalized_missed_mean(const bly_shape *s, double n)
+{
+    enum { STEPS = 64 };
+    double sum = 0;
+    for (int i = 0; i <= STEPS; i++)
+        sum += (i == 0 || i == STEPS ? 1
+                : i % 2              ? 4
+                                     : 2) *
+               generalized_missed(s, (n - 1) * i / STEPS);
+    return sum / (3 * STEPS);
+}
+
+/* ---------------------------------------------------------------- planning */
+
+/* A rate that is nearer to its limit says that old keys are forgotten. */
+#define GENERALIZED_SHARE 0.3
+/* What (1, 1) may reach of its limit of 1/4. */
+#define GENERALIZED_MOST 0.2
+
+/* The lowest rate that is no more than its share of the limit, over all sums
+ * k0 + k1; with the least of them where none is. */
+static bly_shape generalized_best(const bly_want *w, double m)
+{
+    const double n = (double)w->items;
+    const uint64_t k0 = w->opt[GENERALIZED_K0], k1 = w->opt[GENERALIZED_K1];
+    bly_shape best = generalized_shape(m, k0 ? k0 : 1, k1 ? k1 : 1);
+    double lowest = generalized_rate(&best, n);
+    for (uint64_t sum = 3; sum <= 2 * GENERALIZED_MAX_K; sum++) {
+        const uint64_t a = k0 ? k0 : k1 ? sum - k1 : sum / 2;
+        const uint64_t b = k1 ? k1 : sum - a;
+        if ((k0 && k1) || a < 1 || b < 1 || a > sum || b > GENERALIZED_MAX_K ||
+            a > GENERALIZED_MAX_K || m < GENERALIZED_ROOM * (double)(a + b))
+            continue;
+        const bly_shape s = generalized_shape(m, a, b);
+        const double rate = generalized_rate(&s, n);
+        if (rate < lowest &&
+            rate <=
+                GENERALIZED_SHARE * generalized_limit((double)a, (double)b)) {
+            lowest = rate;
+            best = s;
+        }
+    }
+    return best;
+}
+
+static bly_status generalized_plan(const bly_want *w, bly_shape *out)
+{
+    const double n = (double)w->items;
+    const uint64_t k0 = w->opt[GENERALIZED_K0], k1 = w->opt[GENERALIZED_K1];
+    const uint64_t room = GENERALIZED_ROOM * ((k0 ? k0 : 1) + (k1 ? k1 : 1));
+    if (w->bits) {
+        if ((double)w->bits > GENERALIZED_MAX_BITS)
+            return bly_fail(BLY_ERANGE,
+                            "a generalized filter has at most 2^48 bits");
+        if (w->bits < room)
+            return bly_fail(BLY_EINVAL,
+                            "a generalized filter of so many k0 and k1 needs "
+                            "at least %llu bits, not %llu",
+                            (unsigned long long)room,
+                            (unsigned long long)w->bits);
+        *out = generalized_best(w, (double)w->bits);
+        return BLY_OK;
+    }
+    /* Above the limit of all there is nothing to plan for. */
+    const bly_shape least = generalized_best(w, 1);
+    const double limit = generalized_limit((double)least.p[GENERALIZED_K0],
+                                           (double)least.p[GENERALIZED_K1]);
+    const double fpr = fmin(w->fpr, GENERALIZED_MOST * 4 * limit);
+    double low = (double)room - 1, high = (double)room; /* enough at last */
+    while (*out = generalized_best(w, high), generalized_rate(out, n) > fpr) {
+        low = high;
+        high *= 2;
+        if (high > GENERALIZED_MAX_BITS)
+            return bly_fail(BLY_ERANGE,
+                            "a generalized filter has at most 2^48 bits: ask "
+                            "for fewer items or a higher rate");
+    }
+    while (high - low > 1) {
+        const double mid = floor(low + (high - low) / 2);
+        const bly_shape s = generalized_best(w, mid);
+        if (generalized_rate(&s, n) > fpr) {
+            low = mid;
+        } else {
+            high = mid;
+            *out = s;
+        }
+    }
+    return BLY_OK;
+}
+
+static void generalized_describe(const bly_shape *s, const bly_want *w,
+                                 const bly_filter *f, bly_facts *out)
+{
+    const double n = (double)(w ? w->items : f->items);
+    bly_fact_real(out, "fpr_limit",
+                  generalized_limit((double)s->p[GENERALIZED_K0],
+                                    (double)s->p[GENERALIZED_K1]));
+    bly_fact_real(out, "missed_of_first", generalized_missed(s, n - 1));
+    bly_fact_real(out, "missed_mean", generalized_missed_mean(s, n));
+}
+
+/* -------------------------------------------------------- asking and adding */
+
+/* Probes 0 .. k0-1 are reset, the k1 behind them set. */
+typedef struct generalized_view {
+    uint64_t *words;
+    uint64_t m;
+    unsigned k0, k;
+} generalized_view;
+
+static inline generalized_view generalized_view_of(const bly_filter *f)
+{
+    return (generalized_view){
+        .words = (uint64_t *)(void *)f->data,
+        .m = f->shape.p[GENERALIZED_BITS],
+        .k0 = (unsigned)f->shape.p[GENERALIZED_K0],
+        .k =
+            (unsigned)(f->shape.p[GENERALIZED_K0] + f->shape.p[GENERALIZED_K1]),
+    };
+}
+
+/* Zeros where zeros must be; then ones, but for bits that are to be zero. */
+static bool generalized_has_one(const generalized_view *v, uint64_t h)
+{
+    uint64_t zero[GENERALIZED_MAX_K];
+    for (unsigned i = 0; i < v->k0; i++) {
+        zero[i] = bly_probe(h, i, v->m);
+        if (bly_bit_get(v->words, zero[i]))
+            return false;
+    }
+    for (unsigned i = v->k0; i < v->k; i++) {
+        const uint64_t p = bly_probe(h, i, v->m);
+        if (bly_bit_get(v->words, p))
+            continue;
+        unsigned j = 0;
+        while (j < v->k0 && zero[j] != p)
+            j++;
+        if (j == v->k0)
+            return false;
+    }
+    return true;
+}
+
+/* Keys whose probes are fetched ahead. */
+#define GENERALIZED_GROUP 32
+
+static void generalized_has(const bly_filter *f, const uint64_t *h, size_t n,
+                            uint64_t *maybe)
+{
+    const generalized_view v = generalized_view_of(f);
+    for (size_t from = 0; from < n; from += GENERALIZED_GROUP) {
+        const size_t ng =
+            n - from < GENERALIZED_GROUP ? n - from : GENERALIZED_GROUP;
+        uint64_t bits = 0;
+        for (size_t j = 0; j < ng; j++)
+            for (unsigned i = 0; i < 2 && i < v.k; i++)
+                __builtin_prefetch(
+                    &v.words[bly_probe(h[from + j], i, v.m) >> 6]);
+        for (size_t j = 0; j < ng; j++)
+            bits |= (uint64_t)generalized_has_one(&v, h[from + j]) << j;
+        maybe[from / 64] |= bits << (from % 64);
+    }
+}
+
+static bly_status generalized_add(bly_filter *f, const uint64_t *h, size_t n,
+                                  uint64_t *fresh, size_t *ndone)
+{
+    const generalized_view v = generalized_view_of(f);
+    uint64_t nfresh = 0;
+    for (size_t from = 0; from < n; from += GENERALIZED_GROUP) {
+        const size_t to =
+            n - from < GENERALIZED_GROUP ? n : from + GENERALIZED_GROUP;
+        for (size_t j = from; j < to; j++)
+            for (unsigned i = 0; i < v.k; i++)
+                __builtin_prefetch(&v.words[bly_probe(h[j], i, v.m) >> 6], 1);
+        for (size_t j = from; j < to; j++) {
+            const bool absent = !generalized_has_one(&v, h[j]);
+            for (unsigned i = v.k0; i < v.k; i++)
+                bly_bit_set(v.words, bly_probe(h[j], i, v.m));
+            for (unsigned i = 0; i < v.k0; i++)
+                bly_bit_clear(v.words, bly_probe(h[j], i, v.m));
+            nfresh += absent;
+            if (fresh)
+                fresh[j / 64] |= (uint64_t)absent << (j % 64);
+        }
+    }
+    bly_filter_added(f, nfresh);
+    *ndone = n;
+    return BLY_OK;
+}
+
+static bool generalized_check(const bly_filter *f)
+{
+    return bly_bits_tail_clear((const uint64_t *)(const void *)f->data,
+                               f->shape.p[GENERALIZED_BITS],
+                               (size_t)f->shape.nbytes / 8);
+}
+
+/* Ones tell the rate. They do not tell the number of keys, which may have
+ * undone what others did. */
+static void generalized_stat(const bly_filter *f, bly_stats *out)
+{
+    const double ones = (double)bly_bits_count(
+        (const uint64_t *)(const void *)f->data, (size_t)f->shape.nbytes / 8);
+    out->fill = ones / (double)f->shape.p[GENERALIZED_BITS];
+    out->items_estimate = out->items_sd = NAN;
+    out->fpr_now = pow(out->fill, (double)f->shape.p[GENERALIZED_K1]) *
+                   pow(1 - out->fill, (double)f->shape.p[GENERALIZED_K0]);
+}
+
+const bly_kind bly_kind_generalized = {
+    .id = 20, /* on disk: never changed, never reused */
+    .name = "generalized",
+    .summary = "sets bits and resets bits; cannot be filled up by force",
+    .params = generalized_params,
+    .nparams = sizeof generalized_params / sizeof generalized_params[0],
+    .traits = BLY_LIKELY_NO,
+    .plan = generalized_plan,
+    .sane = generalized_sane,
+    .rate = generalized_rate,
+    .bits = generalized_bits,
+    .describe = generalized_describe,
+    .check = generalized_check,
+    .stat = generalized_stat,
+    .add = generalized_add,
+    .has = generalized_has,
+};
