@@ -157,6 +157,7 @@ enum {
 /* What is unusual about a kind, one bit each. */
 #define BLY_SELF_SIZED 1u /* its options may replace items, fpr and bits */
 #define BLY_LIKELY_NO 2u  /* its "no" may be wrong too, at a known rate */
+#define BLY_ORDERED 4u    /* the same keys in another order make another one */
 
 typedef struct bly_kind_info {
     const char *name;    /* "blocked" */

@@ -81,6 +81,10 @@ int run_laws(const char *group, int argc, char **argv);
 int run_laws_and(const char *group, const struct CMUnitTest *tests, size_t n,
                  int argc, char **argv);
 
+/* Whether a filter of the row can be shared: its kind may, and its option may
+ * forbid it. */
+bool law_shares(const law_row *row);
+
 /* spec_for() and filled() with the option of the row; and a filter of this
  * capacity that holds n keys. */
 bly_spec law_spec(const law_row *row, uint64_t items);

@@ -282,6 +282,22 @@ void law_add(law *l)
     nlaws++;
 }
 
+bool law_shares(const law_row *row)
+{
+    bly_spec spec = law_spec(row, 100);
+    bly_filter *f = NULL;
+    if (!(row->kind.can & BLY_CAN(SHARE)))
+        return false;
+    spec.shared = true;
+    const bly_status st = bly_new(&spec, &f);
+    if (st && row->noptions)
+        assert_status(st, BLY_ENOTSUP);
+    else
+        assert_ok(st);
+    bly_free(f);
+    return !st;
+}
+
 bly_spec law_spec(const law_row *row, uint64_t items)
 {
     bly_spec spec = spec_for(&row->kind, items);

@@ -92,7 +92,7 @@ LAW(new_without_memory)
     needs(kind, BLY_CAN(ADD));
     scene s = { .row = row, .spec = law_spec(row, NKEYS) };
     assert_true(fail_in_turn(&s, false, op_new) > 0);
-    if (kind->can & BLY_CAN(SHARE)) {
+    if (law_shares(row)) {
         s.spec.shared = true;
         assert_true(fail_in_turn(&s, false, op_new) > 0);
     }

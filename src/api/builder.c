@@ -50,6 +50,13 @@ struct bly_builder {
 
 /* ---------------------------------------------------------------- taking */
 
+/* Whether it can be planned without knowing how many keys will come. */
+static bool sizes_itself(const bly_planned *planned)
+{
+    bly_planned trial = *planned;
+    return (planned->kind->traits & BLY_SELF_SIZED) && !bly_plan_end(&trial);
+}
+
 bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
 {
     const bly_mem *mem = spec->mem ? spec->mem : &bly_mem_system;
@@ -65,9 +72,9 @@ bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
     b->mem = *mem;
     b->planned.set.mem = &b->mem;
     b->valued = planned.kind->build && planned.kind->get;
-    b->sized = planned.kind->add &&
-               (spec->items || (planned.kind->traits & BLY_SELF_SIZED) ||
-                (spec->bits && spec->fpr > 0));
+    b->sized =
+        planned.kind->add && (spec->items || (spec->bits && spec->fpr > 0) ||
+                              sizes_itself(&planned));
     pthread_mutex_init(&b->lock, NULL);
     if (b->sized) {
         st = bly_plan_end(&b->planned);
@@ -246,8 +253,8 @@ static unsigned thread_count(unsigned wanted)
 static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
 {
     const bool was_shared = f->shared;
-    const bool many = f->kind->add_shared && thread_count(nthreads) > 1 &&
-                      b->nkeys > CHUNK_KEYS;
+    const bool many = bly_shape_shares(f->kind, &f->shape) &&
+                      thread_count(nthreads) > 1 && b->nkeys > CHUNK_KEYS;
     fill_job job = { .builder = b,
                      .filter = f,
                      .add = many || was_shared ? f->kind->add_shared

@@ -170,10 +170,16 @@ bly_status bly_hasher_for(const bly_spec *spec, bly_hasher *out)
     return BLY_OK;
 }
 
+/* Whatever the kind, a key whose hash is that of another is taken for it. */
+static double whole_rate(const bly_kind *kind, const bly_shape *s, double n)
+{
+    return fmin(1, kind->rate(s, n) + n * 0x1p-64);
+}
+
 static double planned_rate(const bly_kind *kind, const bly_want *w,
                            bly_shape *s)
 {
-    return kind->plan(w, s) ? NAN : kind->rate(s, (double)w->items);
+    return kind->plan(w, s) ? NAN : whole_rate(kind, s, (double)w->items);
 }
 
 /* The most items that w->bits hold at w->fpr. */
@@ -284,11 +290,8 @@ bly_status bly_plan_end(bly_planned *p)
         return st;
     const double n = (double)p->want.items;
     p->set.items = p->want.items;
-    /* Whatever the kind, a key whose hash is that of another is taken for
-     * it. */
-    p->set.fpr = p->kind->rate && n > 0
-                     ? fmin(1, p->kind->rate(&p->shape, n) + n * 0x1p-64)
-                     : NAN;
+    p->set.fpr =
+        p->kind->rate && n > 0 ? whole_rate(p->kind, &p->shape, n) : NAN;
     return BLY_OK;
 }
 

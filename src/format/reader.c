@@ -205,7 +205,8 @@ static bly_status admit_record(reader *r, const bly_record *rec, unsigned depth)
         const bly_status st = unlock_root(r, rec);
         if (st)
             return st;
-        if (r->how.shared && !r->src->map && !rec->kind->add_shared)
+        if (r->how.shared && !r->src->map &&
+            !bly_shape_shares(rec->kind, &rec->shape))
             return bly_fail(BLY_ENOTSUP,
                             "filters of kind %s cannot be shared "
                             "by writers",

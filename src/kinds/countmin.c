@@ -61,6 +61,7 @@
 
 #define COUNTMIN_DEFAULT_ERROR 0.001
 #define COUNTMIN_DEFAULT_DELTA 0.01
+#define COUNTMIN_DEFAULT_FPR 0.01
 
 enum {
     COUNTMIN_WIDTH,
@@ -175,17 +176,16 @@ static bly_status countmin_depth(const bly_want *w, uint64_t *out)
 
 /* Rows for n keys at a rate: w d is least near log2(1/fpr), where half of the
  * counters are in use. */
-static void countmin_for_rate(const bly_want *w, bool depth_given,
+static void countmin_for_rate(double n, double fpr, bool depth_given,
                               uint64_t *depth, double *width)
 {
-    const double n = (double)w->items;
     if (depth_given) {
-        *width = countmin_width_for(n, w->fpr, (double)*depth);
+        *width = countmin_width_for(n, fpr, (double)*depth);
         return;
     }
     double best = INFINITY;
     for (uint64_t d = 1; d <= COUNTMIN_MAX_DEPTH; d++) {
-        const double trial = countmin_width_for(n, w->fpr, (double)d);
+        const double trial = countmin_width_for(n, fpr, (double)d);
         if (trial * (double)d < best) {
             best = trial * (double)d;
             *depth = d;
@@ -196,8 +196,17 @@ static void countmin_for_rate(const bly_want *w, bool depth_given,
 
 static bly_status countmin_plan(const bly_want *w, bly_shape *out)
 {
+    static const unsigned sizing[] = { COUNTMIN_WIDTH, COUNTMIN_DEPTH,
+                                       COUNTMIN_ERROR, COUNTMIN_DELTA,
+                                       COUNTMIN_CONFIDENCE };
     const bool *g = w->given;
-    const bool for_rate = w->fpr > 0;
+    bool sketchy = w->bits > 0;
+    for (unsigned i = 0; i < sizeof sizing / sizeof sizing[0]; i++)
+        sketchy |= g[sizing[i]];
+    /* Items and nothing else: like any other filter, for 1 %. */
+    const double fpr =
+        w->fpr > 0 || !w->items || sketchy ? w->fpr : COUNTMIN_DEFAULT_FPR;
+    const bool for_rate = fpr > 0;
     const uint64_t counter = w->opt[COUNTMIN_COUNTER];
     uint64_t depth = 0;
     double width = INFINITY;
@@ -212,9 +221,10 @@ static bly_status countmin_plan(const bly_want *w, bly_shape *out)
         return bly_fail(BLY_EINVAL, "a countmin sketch has a rate for a number "
                                     "of items: give items, or error and delta");
     if (for_rate)
-        countmin_for_rate(
-            w, g[COUNTMIN_DEPTH] || g[COUNTMIN_DELTA] || g[COUNTMIN_CONFIDENCE],
-            &depth, &width);
+        countmin_for_rate((double)w->items, fpr,
+                          g[COUNTMIN_DEPTH] || g[COUNTMIN_DELTA] ||
+                              g[COUNTMIN_CONFIDENCE],
+                          &depth, &width);
     else if (g[COUNTMIN_WIDTH])
         width = (double)w->opt[COUNTMIN_WIDTH];
     else if (w->bits)
@@ -281,13 +291,9 @@ static bool countmin_sound(const bly_filter *f)
 
 /* Two writers of one key could both read its count before either raises it,
  * and one addition would be lost. */
-static bly_status countmin_open(bly_filter *f)
+static bool countmin_shares(const bly_shape *s)
 {
-    if (f->shared && f->shape.p[COUNTMIN_UPDATE] == COUNTMIN_CONSERVATIVE)
-        return bly_fail(BLY_ENOTSUP, "a countmin sketch with conservative "
-                                     "update has one writer at a time: use "
-                                     "update=plain to share it");
-    return BLY_OK;
+    return s->p[COUNTMIN_UPDATE] == COUNTMIN_PLAIN;
 }
 
 /* --------------------------------------------------------------- counters */
@@ -719,7 +725,7 @@ const bly_kind bly_kind_countmin = {
     .describe = countmin_describe,
     .sound = countmin_sound,
     .check = countmin_check,
-    .open = countmin_open,
+    .shares = countmin_shares,
     .stat = countmin_stat,
     .add = countmin_add,
     .add_shared = countmin_add, /* looks at f->shared */

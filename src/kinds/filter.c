@@ -49,11 +49,10 @@ bly_status bly_filter_blank(const bly_kind *kind, const bly_shape *shape,
                             const bly_setting *set, bly_filter **out)
 {
     *out = NULL;
-    if (set->shared && !kind->add_shared)
+    if (set->shared && !bly_shape_shares(kind, shape))
         return bly_fail(BLY_ENOTSUP,
-                        "a %s filter cannot be shared by many "
-                        "writers",
-                        kind->name);
+                        "a %s filter%s cannot be shared by many writers",
+                        kind->name, kind->add_shared ? " of this shape" : "");
     if (set->max_bytes && shape->nbytes > set->max_bytes)
         return bly_fail(BLY_ERANGE,
                         "the filter needs %llu bytes, the limit is %llu",

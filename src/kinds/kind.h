@@ -157,6 +157,10 @@ typedef struct bly_kind {
     /* Fill in items_estimate, items_sd, fill and fpr_now. */
     void (*stat)(const bly_filter *f, bly_stats *out);
 
+    /* Can a filter of this shape take keys from many threads at once, as its
+     * kind can in general? NULL: yes. */
+    bool (*shares)(const bly_shape *s);
+
     /* -- abilities: BLY_ABILITIES in bloomery.h ------------------------- */
 
     bly_status (*add)(bly_filter *f, const uint64_t *h, size_t n,
@@ -227,6 +231,9 @@ const bly_kind *bly_kind_by_name(const char *name);
 
 /* The abilities of a kind as bits. */
 uint32_t bly_kind_can(const bly_kind *kind);
+
+/* Whether filters of this kind and shape can be shared by many writers. */
+bool bly_shape_shares(const bly_kind *kind, const bly_shape *s);
 
 /* Bits of a shape, by kind->bits where there is one. */
 uint64_t bly_shape_bits(const bly_kind *kind, const bly_shape *s);

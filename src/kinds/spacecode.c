@@ -278,15 +278,19 @@ static bly_status spacecode_plan(const bly_want *w, bly_shape *out)
 
     bly_size size = { 0, (unsigned)s.p[SPACECODE_K] };
     if (w->bits) {
-        /* How much the first array gets depends on k only where the others
-         * are as small as they may be; one step settles it. */
-        s.p[SPACECODE_K] = size.k ? size.k : 1;
-        size.m = (double)spacecode_share(s, w->bits);
-        if (!size.k && size.m >= 1) {
-            size.k = bly_best_k(n, size.m);
-            size.k = size.k < SPACECODE_MAX_K ? size.k : SPACECODE_MAX_K;
-            s.p[SPACECODE_K] = size.k;
-            size.m = (double)spacecode_share(s, w->bits);
+        /* The later arrays are no smaller than 4 l k, so that how much is left
+         * for the first depends on k as well: try each. */
+        const unsigned only = size.k;
+        double best = INFINITY;
+        for (unsigned k = only ? only : 1; k <= (only ? only : SPACECODE_MAX_K);
+             k++) {
+            s.p[SPACECODE_K] = k;
+            const double m = (double)spacecode_share(s, w->bits);
+            const double f = m >= 1 ? bly_fpr_approx(n, m, k) : 1;
+            if (f < best) {
+                best = f;
+                size = (bly_size){ m, k };
+            }
         }
     } else {
         const double f = -expm1(log1p(-w->fpr) / l);
@@ -692,6 +696,7 @@ const bly_kind bly_kind_spacecode = {
     .summary = "how often a key came, over orders of magnitude, from bits",
     .params = spacecode_params,
     .nparams = sizeof spacecode_params / sizeof spacecode_params[0],
+    .traits = BLY_ORDERED,
     .plan = spacecode_plan,
     .sane = spacecode_sane,
     .rate = spacecode_rate,

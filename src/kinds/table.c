@@ -45,6 +45,11 @@ uint32_t bly_kind_can(const bly_kind *kind)
     return can;
 }
 
+bool bly_shape_shares(const bly_kind *kind, const bly_shape *s)
+{
+    return kind->add_shared && (!kind->shares || kind->shares(s));
+}
+
 uint64_t bly_shape_bits(const bly_kind *kind, const bly_shape *s)
 {
     return kind->bits ? kind->bits(s) : 8 * s->nbytes;
