@@ -5,7 +5,7 @@
  * from the start and keys go straight into it. Otherwise hashes are kept in
  * chunks, 8 bytes a key (16 with values), while a HyperLogLog counts the
  * distinct ones; in the end the filter is planned for that number and filled
- * from the chunks, each of which is released when it has been read.
+ * from the chunks.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -175,25 +175,31 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
 
 /* -------------------------------------------------------------- finishing */
 
-/* All keys kept, in one array; chunks are released on the way. */
-static bly_status builder_join(bly_builder *b, size_t nbytes, uint64_t **h,
-                               uint64_t **values)
+/* All keys kept, in one array. */
+typedef struct joined {
+    uint64_t *h, *values; /* values behind h, or NULL */
+    size_t n, nbytes;
+} joined;
+
+/* Join the chunks, which are released on the way. */
+static bly_status builder_join(bly_builder *b, joined *out)
 {
-    *values = NULL;
-    *h = b->mem.alloc(b->mem.ctx, nbytes);
-    if (!*h)
+    const size_t width = sizeof(uint64_t) * (b->valued ? 2 : 1);
+    *out = (joined){ .n = b->nkeys, .nbytes = (b->nkeys + 1) * width };
+    out->h = b->mem.alloc(b->mem.ctx, out->nbytes);
+    if (!out->h)
         return bly_fail(BLY_ENOMEM,
                         "out of memory: %zu bytes to build from %zu "
                         "keys at once",
-                        nbytes, b->nkeys);
+                        out->nbytes, b->nkeys);
     if (b->valued)
-        *values = *h + b->nkeys;
+        out->values = out->h + b->nkeys;
     size_t n = 0;
     while (b->first) {
         chunk *c = b->first;
-        memcpy(*h + n, c->hashes, c->n * sizeof **h);
+        memcpy(out->h + n, c->hashes, c->n * sizeof *out->h);
         if (b->valued)
-            memcpy(*values + n, c->values, c->n * sizeof **values);
+            memcpy(out->values + n, c->values, c->n * sizeof *out->values);
         n += c->n;
         b->first = c->next;
         chunk_free(b, c);
@@ -204,6 +210,7 @@ static bly_status builder_join(bly_builder *b, size_t nbytes, uint64_t **h,
 
 typedef struct fill_job {
     bly_builder *builder;
+    const chunk *next; /* to be taken; under the builder's lock */
     bly_filter *filter;
     bly_status (*add)(bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *fresh, size_t *ndone);
@@ -219,16 +226,15 @@ static void *fill_worker(void *arg)
     bly_builder *b = job->builder;
     for (;;) {
         pthread_mutex_lock(&b->lock);
-        chunk *c = job->status ? NULL : b->first;
+        const chunk *c = job->status ? NULL : job->next;
         if (c)
-            b->first = c->next;
+            job->next = c->next;
         pthread_mutex_unlock(&b->lock);
         if (!c)
             return NULL;
         size_t done;
         const bly_status st =
             job->add(job->filter, c->hashes, c->n, NULL, &done);
-        chunk_free(b, c);
         if (st) {
             pthread_mutex_lock(&b->lock);
             if (!job->status) {
@@ -256,6 +262,7 @@ static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
     const bool many = bly_shape_shares(f->kind, &f->shape) &&
                       thread_count(nthreads) > 1 && b->nkeys > CHUNK_KEYS;
     fill_job job = { .builder = b,
+                     .next = b->first,
                      .filter = f,
                      .add = many || was_shared ? f->kind->add_shared
                                                : f->kind->add };
@@ -270,8 +277,6 @@ static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
     for (unsigned i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     f->shared = was_shared;
-    if (!b->first)
-        b->last = NULL;
     return job.status ? bly_fail(job.status, "%s", job.error) : BLY_OK;
 }
 
@@ -294,21 +299,6 @@ static bly_status builder_distinct(bly_builder *b, uint64_t *out)
     return BLY_OK;
 }
 
-/* A static kind: all keys at once. */
-static bly_status builder_build(bly_builder *b, unsigned nthreads,
-                                bly_filter *f)
-{
-    const size_t n = b->nkeys;
-    const size_t nbytes = (n + 1) * sizeof(uint64_t) * (b->valued ? 2 : 1);
-    uint64_t *h, *values;
-    bly_status st = builder_join(b, nbytes, &h, &values);
-    if (st)
-        return st;
-    st = f->kind->build(f, h, values, n, thread_count(nthreads));
-    bly_mem_release(&b->mem, h, nbytes);
-    return st;
-}
-
 /* Which additions changed something depends on their order, and with many
  * threads that is chance. A file must not: kinds whose contents do not depend
  * on the order get a count that does not either. */
@@ -318,35 +308,76 @@ static void settle_count(bly_filter *f, double nkeys)
         f->nadded = (uint64_t)(nkeys + 0.5);
 }
 
+/* A kind that removes but does not count holds a set: a key that comes twice
+ * is added once, so that one removal takes it out, and copies take no room. */
+static bool holds_a_set(const bly_kind *kind)
+{
+    return kind->remove && !kind->count && !kind->build;
+}
+
+/* Repeated keys take room in kinds that count them, and an estimate may be
+ * short: where a filter turns out full, it is made again, larger. Six-fold in
+ * the end, which is more than a counted key takes. */
+#define MAX_ATTEMPTS 9
+
+static bly_status builder_attempt(bly_builder *b, unsigned nthreads,
+                                  const joined *keys, bly_filter **out)
+{
+    bly_planned *p = &b->planned;
+    bly_filter *f;
+    size_t done;
+    bly_status st = bly_plan_end(p);
+    if (!st)
+        st = bly_filter_make(p->kind, &p->shape, &p->set, &f);
+    if (st)
+        return st;
+    if (p->kind->build)
+        st = p->kind->build(f, keys->h, keys->values, keys->n,
+                            thread_count(nthreads));
+    else if (keys->h)
+        st = p->kind->add(f, keys->h, keys->n, NULL, &done);
+    else
+        st = builder_fill(b, nthreads, f);
+    if (st)
+        bly_free(f);
+    else
+        *out = f;
+    return st;
+}
+
 static bly_status builder_make(bly_builder *b, unsigned nthreads,
                                bly_filter **out)
 {
-    uint64_t distinct;
-    bly_filter *f;
-    bly_status st = builder_distinct(b, &distinct);
-    if (st)
-        return st;
-    /* A static kind is planned for all its keys, and must not be short of
-     * room where the estimate is. */
-    if (b->planned.kind->build && b->nkeys > EXACT_KEYS)
-        distinct += distinct / 64;
-    if (!b->planned.want.items || distinct > b->planned.want.items)
-        b->planned.want.items = distinct ? distinct : 1;
-    st = bly_plan_end(&b->planned);
-    if (!st)
-        st = bly_filter_make(b->planned.kind, &b->planned.shape,
-                             &b->planned.set, &f);
-    if (st)
-        return st;
-    st = b->planned.kind->build ? builder_build(b, nthreads, f)
-                                : builder_fill(b, nthreads, f);
-    if (st) {
-        bly_free(f);
-        return st;
+    const bly_kind *kind = b->planned.kind;
+    const bly_want want = b->planned.want;
+    joined keys = { 0 };
+    uint64_t distinct = 0;
+    bly_status st = holds_a_set(kind) ? BLY_OK : builder_distinct(b, &distinct);
+    if (!st && (kind->build || holds_a_set(kind)))
+        st = builder_join(b, &keys);
+    if (!st && holds_a_set(kind)) {
+        st = bly_hashes_unique(keys.h, NULL, &keys.n);
+        distinct = keys.n;
     }
-    settle_count(f, (double)distinct);
-    *out = f;
-    return BLY_OK;
+    /* A static kind must not be short of room where the estimate is. */
+    if (kind->build && keys.n > EXACT_KEYS)
+        distinct += distinct / 64;
+    uint64_t items = distinct > want.items ? distinct : want.items;
+    if (!items)
+        items = 1;
+    for (int attempt = 0; !st && !*out; attempt++) {
+        b->planned.want = want;
+        b->planned.want.items = items;
+        st = builder_attempt(b, nthreads, &keys, out);
+        if (st == BLY_EFULL && !kind->build && attempt + 1 < MAX_ATTEMPTS) {
+            items += items / 4 + 1;
+            st = BLY_OK;
+        }
+    }
+    if (!st)
+        settle_count(*out, (double)distinct);
+    bly_mem_release(&b->mem, keys.h, keys.nbytes);
+    return st;
 }
 
 static void builder_empty(bly_builder *b)
