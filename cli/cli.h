@@ -24,11 +24,15 @@
     X(kinds)        \
     X(build)        \
     X(add)          \
+    X(remove)       \
     X(has)          \
+    X(count)        \
     X(info)         \
     X(merge)        \
     X(intersect)    \
     X(compare)      \
+    X(convert)      \
+    X(top)          \
     X(help)
 
 enum { YES = 0, NO = 1, TROUBLE = 2 };
@@ -213,6 +217,9 @@ struct sizing {
 /* Whether there is a kind of that name; false, and said so, if not. */
 bool kind_exists(const char *name);
 
+/* Does spec say how large the filter will be, whatever the keys are? */
+bool is_sized(const bly_spec *spec);
+
 /* Fill in kind, items, fpr, bits and options of spec. False, and said why, if
  * that cannot be meant. */
 bool sizing_spec(const struct sizing *s, bly_spec *spec);
@@ -250,12 +257,19 @@ int filter_save(const bly_filter *f, const char *path);
 int fail_library(void);
 
 /* Does the filter hold more than it was made for? Beyond doubt: the estimate
- * lies three deviations and 2 % above the capacity. */
+ * lies three deviations and 2 % above the capacity. One that grows does not. */
 bool is_past_capacity(const bly_stats *s);
 void warn_past_capacity(const char *path, const bly_stats *s);
 
-/* What was made: "classic filter for 9 different keys, 12 B, ...", or as
+/* Did it grow past the first of its layers? Then the capacity is that one's. */
+bool has_grown(const bly_stats *s);
+
+/* The value of a fact that s has; NAN if it has none of that name. */
+double fact_value(const bly_stats *s, const char *name);
+
+/* What was made: "classic filter for 9 different, 12 B, ...", or as
  * members of an object. Sizes are the filter's own, as plan gives them. */
+double bits_per_key(const bly_stats *s);
 void print_made(FILE *to, const bly_stats *s);
 void json_made(struct json *j, const bly_stats *s);
 

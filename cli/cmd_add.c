@@ -25,7 +25,7 @@ struct addition {
     bly_stats stats;        /* of f afterwards */
 };
 
-static bly_status add_batch(struct job *job, const struct batch *b)
+static bly_status add_batch(struct job *job, struct batch *b)
 {
     struct addition *const a = job->ctx;
     if (a->shared)
@@ -48,21 +48,6 @@ static bly_status add_all(bly_filter *f, void *ctx)
     if (!st)
         bly_stat(f, &a->stats);
     return st;
-}
-
-/* Can filters of this file be shared between threads, and be added to at all?
- * False, and said why, if not the latter. */
-static bool add_possible(const char *path, const bly_access *how, bool *share)
-{
-    bly_filter *const f = can_change(path) ? filter_map(path, how) : NULL;
-    if (!f)
-        return false;
-    bly_kind_info kind;
-    bly_kind_of(f, &kind);
-    const bool can = filter_can(f, path, BLY_CAN(ADD));
-    bly_free(f);
-    *share = kind.can & BLY_CAN(SHARE);
-    return can;
 }
 
 static void add_report(const char *path, const struct addition *a)
@@ -95,11 +80,12 @@ static int add_run(struct list *operands)
         return TROUBLE;
     bool ok;
     bly_access how = { .secret = secret_read(add_args.keys.key_file, &ok) };
-    if (!ok || !add_possible(path, &how, &how.shared))
+    bly_kind_info kind;
+    if (!ok || !filter_to_change(path, &how, BLY_CAN(ADD), &kind))
         return TROUBLE;
 
     const unsigned nthreads = thread_count(add_args.threads);
-    how.shared = how.shared && nthreads > 1;
+    how.shared = (kind.can & BLY_CAN(SHARE)) && nthreads > 1;
     a.shared = how.shared;
     a.job = (struct job){ .batch = add_batch, .nthreads = nthreads, .ctx = &a };
     const bly_status st = bly_update(path, &how, add_all, &a);

@@ -15,7 +15,7 @@ static struct {
     bool nul, json;
 } build_args;
 
-static bly_status build_batch(struct job *job, const struct batch *b)
+static bly_status build_batch(struct job *job, struct batch *b)
 {
     return bly_builder_add(job->ctx, b->hashes, NULL, b->n);
 }
@@ -39,17 +39,6 @@ static void build_report(FILE *to, const struct job *job, const bly_stats *s)
         print_made(to, s);
     }
     warn_past_capacity(build_args.output, s);
-}
-
-/* Does the spec say how large the filter will be, whatever the keys are? */
-static bool is_sized(const bly_spec *spec)
-{
-    bly_kind_info kind;
-    if (spec->items || (spec->bits && spec->fpr > 0))
-        return true;
-    return (spec->kind ? bly_kind_named(spec->kind, &kind)
-                       : bly_kind_at(0, &kind)) &&
-           (kind.traits & BLY_SELF_SIZED) && (spec->noptions || spec->bits);
 }
 
 /* Read all keys into b and make the filter of them; NULL, and said why. */

@@ -13,7 +13,7 @@ static struct {
     bool invert, count, json;
 } has_args;
 
-static bly_status has_batch(struct job *job, const struct batch *b)
+static bly_status has_batch(struct job *job, struct batch *b)
 {
     bly_has_hashes(job->ctx, b->hashes, b->n, b->picked);
     if (has_args.invert) {

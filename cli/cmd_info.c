@@ -96,9 +96,9 @@ static void info_text(const char *path, const bly_stats *s, uint64_t nfile,
     if (!isnan(s->fill))
         printf(INFO_ROW "%.1f %%\n", w, "fill", s->fill * 100);
     printf(INFO_ROW "%llu bits", w, "size", (unsigned long long)s->bits);
-    if (s->capacity)
-        printf(", %.2f a key at capacity",
-               (double)s->bits / (double)s->capacity);
+    if (!isnan(bits_per_key(s)))
+        printf(", %.2f a key%s", bits_per_key(s),
+               has_grown(s) ? "" : " at capacity");
     printf("\n" INFO_ROW "%s\n", w, "memory", show_bytes(s->bytes));
     printf(INFO_ROW "%s, checksum %s\n", w, "file", show_bytes(nfile),
            intact ? "right" : "wrong");

@@ -94,6 +94,16 @@ bool sizing_spec(const struct sizing *s, bly_spec *spec)
     return options_spec(&s->options, spec);
 }
 
+bool is_sized(const bly_spec *spec)
+{
+    bly_kind_info kind;
+    if (spec->items || (spec->bits && spec->fpr > 0))
+        return true;
+    return (spec->kind ? bly_kind_named(spec->kind, &kind)
+                       : bly_kind_at(0, &kind)) &&
+           (kind.traits & BLY_SELF_SIZED) && (spec->noptions || spec->bits);
+}
+
 char *kinds_that_can(uint32_t ability)
 {
     char *text = NULL;
@@ -205,9 +215,14 @@ int filter_save(const bly_filter *f, const char *path)
 
 /* -------------------------------------------------------------- capacity */
 
+bool has_grown(const bly_stats *s)
+{
+    return s->layers > 1;
+}
+
 bool is_past_capacity(const bly_stats *s)
 {
-    if (!s->capacity)
+    if (!s->capacity || has_grown(s))
         return false;
     const double capacity = (double)s->capacity;
     if (isinf(s->items_estimate))
@@ -234,21 +249,33 @@ void warn_past_capacity(const char *path, const bly_stats *s)
 
 /* ------------------------------------------------------------------ made */
 
-static double bits_per_key(const bly_stats *s)
+double fact_value(const bly_stats *s, const char *name)
 {
-    return s->capacity ? (double)s->bits / (double)s->capacity : NAN;
+    for (size_t i = 0; i < s->nfacts; i++)
+        if (strcmp(s->facts[i].name, name) == 0)
+            return s->facts[i].real;
+    return NAN;
+}
+
+double bits_per_key(const bly_stats *s)
+{
+    const double nkeys = has_grown(s) ? s->items_estimate : (double)s->capacity;
+    return nkeys > 0 ? (double)s->bits / nkeys : NAN;
 }
 
 void print_made(FILE *to, const bly_stats *s)
 {
+    const double rate = has_grown(s) ? s->fpr_now : s->fpr_at_capacity;
     fprintf(to, "%s filter", s->kind);
-    if (s->capacity)
+    if (has_grown(s))
+        fprintf(to, " of %u layers", s->layers);
+    else if (s->capacity)
         fprintf(to, " for %llu different", (unsigned long long)s->capacity);
     fprintf(to, ", %s", show_bytes(bits_to_bytes(s->bits)));
-    if (s->capacity)
+    if (!isnan(bits_per_key(s)))
         fprintf(to, ", %.2f bits a key", bits_per_key(s));
-    if (!isnan(s->fpr_at_capacity))
-        fprintf(to, ", %s false positives", show_rate(s->fpr_at_capacity));
+    if (!isnan(rate))
+        fprintf(to, ", %s false positives", show_rate(rate));
     fputc('\n', to);
 }
 

@@ -71,3 +71,15 @@ bly_filter *filter_to_ask(const char *path, const char *key_file,
     }
     return f;
 }
+
+bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,
+                      bly_kind_info *kind)
+{
+    bly_filter *const f = can_change(path) ? filter_map(path, how) : NULL;
+    if (!f)
+        return false;
+    bly_kind_of(f, kind);
+    const bool can = filter_can(f, path, ability);
+    bly_free(f);
+    return can;
+}

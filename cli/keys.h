@@ -73,4 +73,9 @@ struct checking {
 bly_filter *filter_to_ask(const char *path, const char *key_file,
                           const struct checking *c, uint32_t ability);
 
+/* Can the filter in path be changed as an ability says? False, and said why, if
+ * not. *kind is what it is. */
+bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,
+                      bly_kind_info *kind);
+
 #endif

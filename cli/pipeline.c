@@ -130,7 +130,7 @@ static bool work(struct worker *w)
 
     w->text.len = 0;
     while ((n = cutter_next(&cutter, w->keys, BATCH))) {
-        const struct batch batch = {
+        struct batch batch = {
             .keys = w->keys,
             .hashes = job->hasher ? w->hashes : NULL,
             .n = n,
@@ -142,7 +142,7 @@ static bool work(struct worker *w)
         memset(w->picked, 0, sizeof w->picked);
         const bly_status st = job->batch(job, &batch);
         if (st) {
-            stop_run(w->run, st, bly_error());
+            stop_run(w->run, st, batch.why ? batch.why : bly_error());
             return false;
         }
         uint64_t here = 0;

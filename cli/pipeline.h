@@ -19,6 +19,8 @@ struct batch {
     size_t n;               /* BATCH at most */
     uint64_t *picked;       /* a zeroed bitmap, for the command to set */
     struct block *text;     /* for the command to append to, if job->writes */
+    const char *why;        /* it failed, for the command to set; NULL: as
+                               bly_error() says */
 };
 
 /* What a command does with keys. The fields up to ctx are the command's. */
@@ -26,7 +28,7 @@ struct job {
     const bly_hasher *hasher;
 
     /* Work on some keys. Called by several threads at once. */
-    bly_status (*batch)(struct job *job, const struct batch *b);
+    bly_status (*batch)(struct job *job, struct batch *b);
     bool prints;       /* write the picked keys to standard output */
     bool writes;       /* or the text that batch() makes of them */
     bool first_only;   /* stop at the first picked key */

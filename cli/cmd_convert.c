@@ -1,0 +1,250 @@
+/*
+ * cmd_convert.c - a filter as one of another kind, or of another size
+ *
+ * Some kinds contain another, or can be sized anew, and the library does that
+ * without the keys. All others need them again: then a filter is built, with
+ * the hash of the old one, and with its capacity and rate where nothing else
+ * was asked for. Keys that the old filter certainly does not have, because they
+ * were removed, say, do not come into the new one.
+ */
+#include <math.h>
+
+#include "cli/keys.h"
+
+static struct {
+    struct sizing sizing;
+    struct keys keys;
+    const char *output;
+    uint64_t threads;
+    bool json;
+} convert_args;
+
+struct conversion {
+    const bly_filter *from;
+    bly_stats old, new;
+    bool sifts; /* from can say which keys it does not have */
+    bly_builder *builder;
+    struct job job;
+};
+
+/* ------------------------------------------------------- from its keys */
+
+static bly_status convert_batch(struct job *job, struct batch *b)
+{
+    struct conversion *const c = job->ctx;
+    uint64_t kept[BATCH];
+    size_t n = 0;
+    if (c->sifts)
+        bly_has_hashes(c->from, b->hashes, b->n, b->picked);
+    for (size_t i = 0; i < b->n; i++) {
+        if (!c->sifts)
+            b->picked[i / 64] |= UINT64_C(1) << i % 64;
+        if (b->picked[i / 64] >> i % 64 & 1)
+            kept[n++] = b->hashes[i];
+    }
+    return bly_builder_add(c->builder, kept, NULL, n);
+}
+
+/* The rate that it was made for. What grows may state a bound on all that it
+ * will become. */
+static double convert_rate(const bly_stats *old)
+{
+    const double bound = fact_value(old, "fpr_bound");
+    const double rate = isnan(bound) ? old->fpr_at_capacity : bound;
+    return rate > 0 && rate < 1 ? rate : 0;
+}
+
+/* What spec leaves open is as in the old filter, unless that holds more than it
+ * was made for, or the new one is sized by options of its own: then the keys
+ * tell. */
+static void convert_complete(const bly_stats *old, bly_spec *spec)
+{
+    spec->seed = old->seed;
+    if (!spec->kind)
+        spec->kind = old->kind;
+    if (is_sized(spec) && !spec->items)
+        return;
+    if (!spec->items && !has_grown(old) && !is_past_capacity(old))
+        spec->items = old->capacity;
+    if (!spec->bits && !(spec->fpr > 0))
+        spec->fpr = convert_rate(old);
+}
+
+static bly_filter *convert_keys(struct conversion *c, bly_spec *spec)
+{
+    bly_kind_info kind;
+    bly_filter *f = NULL;
+    bly_kind_of(c->from, &kind);
+    c->sifts = (kind.can & BLY_CAN(HAS)) && !(kind.traits & BLY_LIKELY_NO);
+    convert_complete(&c->old, spec);
+    if (bly_builder_new(spec, &c->builder)) {
+        fail_library();
+        return NULL;
+    }
+    c->job = (struct job){
+        .hasher = bly_builder_hasher(c->builder),
+        .batch = convert_batch,
+        .nthreads = thread_count(convert_args.threads),
+        .ctx = c,
+    };
+    struct input in;
+    input_files(&in, convert_args.keys.files.at, convert_args.keys.files.n,
+                convert_args.keys.nul);
+    if (pipeline_run(&c->job, &in))
+        fail("%s", c->job.error);
+    else if (!c->job.npicked && !is_sized(spec))
+        fail("none of the keys is in the filter; to make an empty one, say "
+             "with --items how many keys it is for");
+    else if (bly_builder_finish(c->builder, c->job.nthreads, &f))
+        fail_library();
+    input_close(&in);
+    bly_builder_free(c->builder);
+    return f;
+}
+
+/* ---------------------------------------------------- without its keys */
+
+static bly_filter *convert_alone(const struct conversion *c, const char *path,
+                                 const bly_spec *spec)
+{
+    bly_filter *f;
+    const bly_status st = bly_convert(c->from, spec, &f);
+    if (!st)
+        return f;
+    fail("%s: %s%s", path, bly_error(),
+         st == BLY_ENOTSUP  ? "; give the keys again with -f INPUT"
+         : st == BLY_EINVAL ? "; or give the keys again with -f INPUT"
+                            : "");
+    return NULL;
+}
+
+/* ------------------------------------------------------------- telling */
+
+static void convert_report(FILE *to, const struct conversion *c)
+{
+    const bool read = convert_args.keys.files.n != 0;
+    const uint64_t left_out = c->job.nkeys - c->job.npicked;
+    if (convert_args.json) {
+        struct json j = { .to = stdout };
+        json_open(&j, '{');
+        json_key(&j, "file");
+        json_text(&j, convert_args.output);
+        json_key(&j, "from");
+        json_text(&j, c->old.kind);
+        if (read) {
+            json_key(&j, "keys");
+            json_uint(&j, c->job.nkeys);
+            json_key(&j, "left_out");
+            json_uint(&j, left_out);
+        }
+        json_made(&j, &c->new);
+        json_close(&j, '}');
+        json_end(&j);
+    } else {
+        fprintf(to, "%s: from %s", show_name(convert_args.output), c->old.kind);
+        if (read)
+            fprintf(to, ", %s read", show_keys(c->job.nkeys));
+        if (left_out)
+            fprintf(to, ", %llu left out that were not in it",
+                    (unsigned long long)left_out);
+        fputs("; ", to);
+        print_made(to, &c->new);
+    }
+    warn_past_capacity(convert_args.output, &c->new);
+}
+
+static int convert_run(struct list *operands)
+{
+    const struct list *const files = &convert_args.keys.files;
+    bly_spec spec = { 0 };
+    if (!convert_args.output)
+        return fail("-o FILE is missing: where to write the filter");
+    if (operands->n != 1)
+        return fail("one filter is converted at a time, not %zu", operands->n);
+    const char *const path = operands->at[0];
+    if (!sizing_spec(&convert_args.sizing, &spec) ||
+        !output_works(convert_args.output, convert_args.json) ||
+        !output_spares(convert_args.output, &path, 1) ||
+        !output_spares(convert_args.output, &convert_args.keys.key_file, 1) ||
+        !output_spares(convert_args.output, files->at, files->n))
+        return TROUBLE;
+    for (size_t i = 0; i < files->n; i++)
+        if (is_stdin(files->at[i]) && is_stdin(path))
+            return fail("standard input cannot be both the filter and the "
+                        "keys");
+    if (!spec.kind && !spec.items && !spec.bits && !(spec.fpr > 0) &&
+        !spec.noptions && !files->n)
+        return fail("into what? right: --kind KIND, or --items N for another "
+                    "size");
+    bool ok;
+    spec.secret = secret_read(convert_args.keys.key_file, &ok);
+    if (!ok)
+        return TROUBLE;
+    /* The hash goes over as it is: only who reads keys needs the secret. */
+    const bly_access how = { .secret = spec.secret,
+                             .blind = !spec.secret && !files->n };
+    bly_filter *const from = filter_map(path, &how);
+    if (!from)
+        return TROUBLE;
+
+    struct conversion c = { .from = from };
+    bly_filter *f = NULL;
+    if (bly_verify(from)) {
+        fail("%s: %s", path, bly_error());
+    } else {
+        bly_stat(from, &c.old);
+        f = files->n ? convert_keys(&c, &spec) : convert_alone(&c, path, &spec);
+    }
+    FILE *const to = report_to(convert_args.output);
+    int status = f ? filter_save(f, convert_args.output) : TROUBLE;
+    if (status == YES && !quiet) {
+        bly_stat(f, &c.new);
+        convert_report(to, &c);
+    }
+    bly_free(f);
+    bly_free(from);
+    return status;
+}
+
+static const struct opt convert_options[] = {
+    { "output", 'o', OPT_TEXT, &convert_args.output, "FILE",
+      "write the new filter to FILE; - is standard output" },
+    SIZING_OPTIONS(convert_args.sizing),
+    KEYS_OPTIONS(convert_args.keys),
+    THREADS_OPTION(convert_args.threads),
+    QUIET_OPTION(QUIET_HELP),
+    { "json", 0, OPT_FLAG, &convert_args.json, NULL,
+      "print the result as JSON" },
+    { 0 },
+};
+
+static const struct example convert_examples[] = {
+    { "bloomery convert --kind classic -o small.bly counted.bly",
+      "what a counting filter has, without its counts" },
+    { "bloomery convert --items 20M -o larger.bly quotient.bly",
+      "room for more keys" },
+    { "bloomery convert --kind blocked -o one.bly -f all.txt.gz grown.bly",
+      "one filter for many layers; that needs the keys" },
+    { 0 },
+};
+
+const struct command cmd_convert = {
+    .name = "convert",
+    .usage = "-o FILE [OPTION]... [-f INPUT]... FILTER",
+    .summary = "make a filter of another kind or size",
+    .about =
+        "Writes a filter of the kind that --kind names, or of the same kind "
+        "and another size, with the keys of FILTER, and with its hash. Kinds "
+        "that contain another one (bloomery kinds says which can convert) and "
+        "those that can be resized need nothing else.\n\n"
+        "All others need the keys again: with -f INPUT the new filter is built "
+        "from those lines. Capacity and rate are those of FILTER, unless "
+        "options say otherwise or it holds more than it was made for; then "
+        "the capacity is the number of different keys that were read. Lines "
+        "that FILTER certainly does not have are left out: what was removed "
+        "does not come back.\n\n"
+        "FILE must be none of the inputs.",
+    .options = convert_options,
+    .examples = convert_examples,
+    .run = convert_run,
+};

@@ -1,0 +1,180 @@
+/*
+ * cmd_count.c - how often was each key added?
+ */
+#define _GNU_SOURCE /* open_memstream */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/keys.h"
+
+static struct {
+    struct keys keys;
+    struct checking check;
+    uint64_t threads, min;
+    bool json;
+} count_args;
+
+/* What the filter is asked with. */
+struct counting {
+    const bly_filter *f;
+    double ceiling; /* counts at or above are not told; NAN: not known */
+    char past[32];  /* how people are told of them: ">=15" */
+};
+
+/* The digits of value, behind a tab, at the end of to; returns their start. */
+#define COUNT_BYTES 24
+static char *count_digits(char to[COUNT_BYTES], uint64_t value)
+{
+    char *at = to + COUNT_BYTES;
+    do
+        *--at = (char)('0' + value % 10);
+    while (value /= 10);
+    *--at = '\t';
+    return at;
+}
+
+static bool count_line(const struct counting *c, const bly_bytes *key,
+                       uint64_t count, struct block *text)
+{
+    const char end = count_args.keys.nul ? '\0' : '\n';
+    char digits[COUNT_BYTES];
+    bool put = block_put(text, key->ptr, key->len);
+    if (count == UINT64_MAX) {
+        put = put && block_put(text, c->past, strlen(c->past));
+    } else {
+        const char *const from = count_digits(digits, count);
+        put =
+            put && block_put(text, from, (size_t)(digits + COUNT_BYTES - from));
+    }
+    return put && block_put(text, &end, 1);
+}
+
+static void count_json(const struct counting *c, const bly_bytes *key,
+                       uint64_t count, FILE *to)
+{
+    struct json j = { .to = to };
+    json_open(&j, '{');
+    json_key(&j, "key");
+    json_bytes(&j, key->ptr, key->len);
+    json_key(&j, "count");
+    if (count != UINT64_MAX) {
+        json_uint(&j, count);
+    } else {
+        json_null(&j);
+        json_key(&j, "at_least");
+        json_real(&j, c->ceiling);
+    }
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+/* The lines of those keys that are often enough. False: no memory. */
+static bool count_print(const struct counting *c, const struct batch *b,
+                        const uint64_t *counts)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *const to = count_args.json ? open_memstream(&text, &n) : NULL;
+    bool put = to || !count_args.json;
+    for (size_t i = 0; i < b->n && put; i++) {
+        if (counts[i] < count_args.min)
+            continue;
+        b->picked[i / 64] |= UINT64_C(1) << i % 64;
+        if (to)
+            count_json(c, &b->keys[i], counts[i], to);
+        else
+            put = count_line(c, &b->keys[i], counts[i], b->text);
+    }
+    if (to) {
+        put = fclose(to) == 0 && block_put(b->text, text, n);
+        free(text);
+    }
+    return put;
+}
+
+static bly_status count_batch(struct job *job, struct batch *b)
+{
+    const struct counting *const c = job->ctx;
+    uint64_t counts[BATCH];
+    const bly_status st = bly_count_hashes(c->f, b->hashes, b->n, counts);
+    if (st || count_print(c, b, counts))
+        return st;
+    b->why = "out of memory";
+    return BLY_ENOMEM;
+}
+
+static int count_run(struct list *operands)
+{
+    struct input in;
+    if (operands->n == 0)
+        return fail("which filter? right: bloomery count FILTER [KEY]...");
+    if (!keys_input(&count_args.keys, operands, &in))
+        return TROUBLE;
+    bly_filter *const f =
+        filter_to_ask(operands->at[0], count_args.keys.key_file,
+                      &count_args.check, BLY_CAN(COUNT));
+    if (!f)
+        return TROUBLE;
+
+    bly_stats s;
+    bly_peek(f, &s);
+    struct counting c = { .f = f, .ceiling = fact_value(&s, "ceiling") };
+    if (isnan(c.ceiling))
+        snprintf(c.past, sizeof c.past, "\tmany");
+    else
+        snprintf(c.past, sizeof c.past, "\t>=%.0f", c.ceiling);
+    struct job job = {
+        .hasher = bly_hasher_of(f),
+        .batch = count_batch,
+        .writes = true,
+        .nthreads = thread_count(count_args.threads),
+        .ctx = &c,
+    };
+    const bly_status st = pipeline_run(&job, &in);
+    input_close(&in);
+    bly_free(f);
+    if (st)
+        return fail("%s", job.error);
+    return job.npicked ? YES : NO;
+}
+
+static const struct opt count_options[] = {
+    { "min", 0, OPT_COUNT, &count_args.min, "T",
+      "print only keys that were added T times or more, as far as the filter "
+      "can tell" },
+    KEYS_OPTIONS(count_args.keys),
+    THREADS_OPTION(count_args.threads),
+    CHECK_OPTIONS(count_args.check),
+    { "json", 0, OPT_FLAG, &count_args.json, NULL,
+      "print {\"key\":..,\"count\":N} a key, each on its line" },
+    { 0 },
+};
+
+static const struct example count_examples[] = {
+    { "bloomery count visits.bly 192.0.2.7", "how often was it there?" },
+    { "sort -u today.txt | bloomery count --min 100 visits.bly",
+      "those that came a hundred times" },
+    { 0 },
+};
+
+const struct command cmd_count = {
+    .name = "count",
+    .usage = "FILTER [KEY]... [-f FILE]... [OPTION]...",
+    .summary = "estimate how often each key was added",
+    .about =
+        "Prints, for the keys given as arguments, or for the lines of the "
+        "files given with -f, or for those of standard input, in their order: "
+        "the key, a tab, and how often it was added as far as the filter can "
+        "tell. Most kinds that count never say too few; bloomery kinds lists "
+        "them.\n\n"
+        "A count past what the filter can hold is printed as >=15, say, or as "
+        "\"many\" where the kind knows no such limit; with --json as "
+        "\"count\":null,\"at_least\":15 (or null). It passes every "
+        "--min.\n\n" CHECK_ABOUT "\n\n"
+        "The exit status is 0 if a key was printed, 1 if none was, and 2 after "
+        "an error.",
+    .options = count_options,
+    .examples = count_examples,
+    .run = count_run,
+};

@@ -1,0 +1,121 @@
+/*
+ * cmd_top.c - the heaviest keys of a stream
+ *
+ * A list of the library's takes the keys in their order, so that the same input
+ * gives the same list; it hashes them itself, which leaves nothing for other
+ * threads to do.
+ */
+#include <stdlib.h>
+
+#include "cli/keys.h"
+
+static struct {
+    uint64_t k, memory;
+    bool nul, json;
+} top_args = { .k = 10 };
+
+/* The last places of a list are the doubtful ones: one twice as long is made,
+ * and half of it printed. */
+#define TOP_MAX_K ((uint64_t)1 << 23)
+
+static bly_status top_batch(struct job *job, struct batch *b)
+{
+    return bly_topk_add_keys(job->ctx, b->keys, NULL, b->n, NULL);
+}
+
+static void top_json(const bly_topk_item *items, size_t n, uint64_t nkeys)
+{
+    struct json j = { .to = stdout };
+    json_open(&j, '{');
+    json_key(&j, "keys");
+    json_uint(&j, nkeys);
+    json_key(&j, "top");
+    json_open(&j, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_open(&j, '{');
+        json_key(&j, "key");
+        json_bytes(&j, items[i].key.ptr, items[i].key.len);
+        json_key(&j, "count");
+        json_uint(&j, items[i].count);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+static int top_print(const bly_topk *t, uint64_t nkeys)
+{
+    const size_t k = (size_t)(top_args.k < nkeys ? top_args.k : nkeys);
+    bly_topk_item *const items = calloc(k + 1, sizeof *items);
+    if (!items)
+        return fail("out of memory");
+    const size_t n = bly_topk_list(t, items, k);
+    if (top_args.json)
+        top_json(items, n, nkeys);
+    for (size_t i = 0; i < n && !top_args.json; i++) {
+        fwrite(items[i].key.ptr, 1, items[i].key.len, stdout);
+        printf("\t%llu%c", (unsigned long long)items[i].count,
+               top_args.nul ? '\0' : '\n');
+    }
+    free(items);
+    return YES;
+}
+
+static int top_run(struct list *operands)
+{
+    if (top_args.k > TOP_MAX_K)
+        return fail("--k %llu: a list has 2^23 keys at most",
+                    (unsigned long long)top_args.k);
+    const bly_topk_spec spec = { .k = (size_t)top_args.k * 2,
+                                 .bytes = top_args.memory };
+    bly_topk *t;
+    if (bly_topk_new(&spec, &t))
+        return fail_library();
+    struct job job = { .batch = top_batch, .nthreads = 1, .ctx = t };
+    struct input in;
+    input_files(&in, operands->at, operands->n, top_args.nul);
+    const bly_status st = pipeline_run(&job, &in);
+    input_close(&in);
+    const int status =
+        st ? fail("%s", job.error) : top_print(t, bly_topk_total(t));
+    bly_topk_free(t);
+    return status;
+}
+
+static const struct opt top_options[] = {
+    { "k", 'k', OPT_POSITIVE, &top_args.k, "N",
+      "how many keys; 10 if not given" },
+    { "memory", 'm', OPT_POSITIVE, &top_args.memory, "SIZE",
+      "memory for candidates, for streams with very many different keys; "
+      "chosen by --k if not given" },
+    { "null", '0', OPT_FLAG, &top_args.nul, NULL,
+      "keys end at NUL bytes, not at newlines, when read and when printed" },
+    { "json", 0, OPT_FLAG, &top_args.json, NULL,
+      "print {\"keys\":N,\"top\":[{\"key\":..,\"count\":N},..]}" },
+    { 0 },
+};
+
+static const struct example top_examples[] = {
+    { "cut -d' ' -f1 access.log | bloomery top --k 20",
+      "the addresses that came most often" },
+    { 0 },
+};
+
+const struct command cmd_top = {
+    .name = "top",
+    .usage = "[OPTION]... [INPUT]...",
+    .summary = "print the heaviest keys of a stream",
+    .about =
+        "Reads keys from the input files, or from standard input, and prints "
+        "those that came most often, the most frequent first: the key, a tab, "
+        "and how often it came. That is what sort, uniq -c, sort -rn and head "
+        "would print, but in memory that does not grow with the input, and "
+        "without waiting for a sort.\n\n"
+        "Counts are at most the truth, hardly ever more, and exact for keys "
+        "that are frequent from early on; a key that stands out is not "
+        "missed, but among many of nearly one frequency some may be.",
+    .options = top_options,
+    .examples = top_examples,
+    .run = top_run,
+};
