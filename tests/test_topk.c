@@ -280,6 +280,60 @@ static void heavy_keys_are_found(void **state)
     }
 }
 
+/* Eight candidates of count 3 fill the line; a stranger takes one unit from one
+ * of them with probability 0.5^3, and from one of count 3 and then of 2 when it
+ * comes with weight enough. 40000 lists, one deviation is 0.0017. */
+static void cells_decay_as_they_should(void **state)
+{
+    (void)state;
+    enum { LISTS = 40000 };
+    double lost = 0, all_lost = 0;
+    for (uint64_t seed = 0; seed < LISTS; seed++) {
+        const bly_topk_spec spec = {
+            .k = 1, .bytes = 64, .decay = 0.5, .seed = seed
+        };
+        bly_topk *t;
+        assert_ok(bly_topk_new(&spec, &t));
+        add_int(t, 0, 100000);
+        for (uint64_t key = 1; key <= 8; key++)
+            add_int(t, key, 3);
+        uint64_t stranger = 9, sum = 0;
+        add_int(t, stranger, 1);
+        for (uint64_t key = 1; key <= 8; key++)
+            sum += bly_topk_count(t, &key, 8, NULL);
+        lost += 24 - (double)sum;
+        /* 8 + 4 + 2 tries empty a cell on average; 1000 always do, and what
+         * is left is the stranger's. */
+        add_int(t, stranger, 1000);
+        all_lost += 1000 - (double)bly_topk_count(t, &stranger, 8, NULL);
+        bly_topk_free(t);
+    }
+    assert_between(lost / LISTS, 0.125 - 0.01, 0.125 + 0.01);
+    /* The one that moves in is the first of the stranger's, and one try in
+     * eight was made before: 14 - 1 - 1. A deviation is 0.042. */
+    assert_between(all_lost / LISTS, 12 - 0.3, 12 + 0.3);
+}
+
+/* The heavy are found whatever the decay is. */
+static void any_decay_finds_them(void **state)
+{
+    (void)state;
+    static const double decays[] = { 0.5, 0.925, 1 };
+    stream s = zipf(0.8);
+    for (size_t i = 0; i < COUNT_OF(decays); i++) {
+        const bly_topk_spec spec = { .k = K,
+                                     .bytes = 32 * K,
+                                     .decay = decays[i] };
+        bly_topk *t;
+        double off;
+        assert_ok(bly_topk_new(&spec, &t));
+        feed(t, &s, 0, NEVENTS, 1);
+        assert_between(found(t, &s, &off), 0.9, 1);
+        bly_topk_free(t);
+    }
+    stream_free(&s);
+}
+
 static void the_same_list_again(void **state)
 {
     (void)state;
@@ -534,6 +588,8 @@ int main(void)
         cmocka_unit_test(who_is_pushed_out),
         cmocka_unit_test(exact_while_there_is_room),
         cmocka_unit_test(heavy_keys_are_found),
+        cmocka_unit_test(cells_decay_as_they_should),
+        cmocka_unit_test(any_decay_finds_them),
         cmocka_unit_test(the_same_list_again),
         cmocka_unit_test(weights),
         cmocka_unit_test(merging_parts),

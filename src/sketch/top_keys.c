@@ -18,13 +18,15 @@
  *     own count > least of the list?   joins; the least goes back to its line
  *
  * The decay is HeavyKeeper's [1]: who comes rarely cannot hold a cell against
- * many, and a heavy key's cell hardly ever loses, since decay^count falls so
- * fast. Two changes make it more accurate at equal memory (bench/topk.c): keys
- * on the list are kept out of the cells, so that heavy ones need none and their
- * counts stay exact; and a key holds one cell of a cache line, the lightest
- * being the one to lose, instead of one in each of several rows. A count-min
- * sketch with a heap, the usual alternative, overestimates all that is light,
- * and fills its list with lucky ones where memory is short.
+ * many, and decay^count falls so fast that a heavy key's cell hardly ever
+ * loses. Two changes make it far more accurate at equal memory (bench/topk.c):
+ * keys on the list are kept out of the cells, so that heavy ones need none and
+ * their counts stay exact; and a key holds one cell of a cache line, the
+ * lightest being the one to lose, instead of one in each of several rows. With
+ * these the value of decay hardly matters any more: the lightest of eight is
+ * rarely a heavy one. A count-min sketch with a heap, the usual alternative,
+ * overestimates all that is light, and fills its list with lucky ones where
+ * memory is short.
  *
  * Counts are at or below the truth but for two rare things: of a key that
  * joined late the units before it had a cell are missing; one stranger in 8000
