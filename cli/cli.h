@@ -197,12 +197,8 @@ struct sizing {
 #define SIZING_OPTIONS(s)                                                      \
     { "items",    'n', OPT_POSITIVE,                                           \
       &(s).items, "N", "capacity: how many different keys it is for" },        \
-        { "fpr",                                                               \
-          'p',                                                                 \
-          OPT_RATE,                                                            \
-          &(s).fpr,                                                            \
-          "P",                                                                 \
-          "rate of false positives at capacity: 1%, 0.001; 1% if not given" }, \
+        { "fpr",    'p', OPT_RATE,                                             \
+          &(s).fpr, "P", "rate of false positives at capacity: 1%, 0.001" },   \
         { "bits",    'b', OPT_POSITIVE,                                        \
           &(s).bits, "B", "memory of the filter in bits, instead of a rate" }, \
         { "memory",    'm',    OPT_POSITIVE,                                   \

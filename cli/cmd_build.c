@@ -152,7 +152,8 @@ const struct command cmd_build = {
         "The capacity is the number of different keys that were read, unless "
         "--items says otherwise: the hashes are then kept until all are read, "
         "8 bytes each. With --items keys go straight into the filter, which "
-        "needs no more memory than the filter has.\n\n"
+        "needs no more memory than the filter has. The rate is 1 %, unless "
+        "--fpr or --memory say otherwise.\n\n"
         "Nothing is written before everything is read. An interrupted build "
         "leaves what was in FILE before. FILE must not be an input.",
     .options = build_options,

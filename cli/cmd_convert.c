@@ -104,17 +104,30 @@ static bly_filter *convert_keys(struct conversion *c, bly_spec *spec)
 
 /* ---------------------------------------------------- without its keys */
 
+/* Could a filter be as spec says, if it were built from keys? */
+static bool convert_plannable(const bly_stats *old, bly_spec spec)
+{
+    bly_prediction p;
+    spec.secret = NULL;
+    convert_complete(old, &spec);
+    if (!is_sized(&spec))
+        spec.items = 1;
+    return bly_plan(&spec, &p) == BLY_OK;
+}
+
 static bly_filter *convert_alone(const struct conversion *c, const char *path,
                                  const bly_spec *spec)
 {
     bly_filter *f;
+    char why[512];
     const bly_status st = bly_convert(c->from, spec, &f);
     if (!st)
         return f;
-    fail("%s: %s%s", path, bly_error(),
-         st == BLY_ENOTSUP  ? "; give the keys again with -f INPUT"
-         : st == BLY_EINVAL ? "; or give the keys again with -f INPUT"
-                            : "");
+    snprintf(why, sizeof why, "%s", bly_error());
+    const bool keys_help = (st == BLY_ENOTSUP || st == BLY_EINVAL) &&
+                           convert_plannable(&c->old, *spec);
+    fail("%s: %s%s", path, why,
+         keys_help ? "; or give the keys again with -f INPUT" : "");
     return NULL;
 }
 

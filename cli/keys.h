@@ -14,24 +14,24 @@ struct keys {
     bool nul;
 };
 
-#define KEYS_OPTIONS(k)                                   \
-    { "file",                                             \
-      'f',                                                \
-      OPT_LIST,                                           \
-      &(k).files,                                         \
-      "FILE",                                             \
-      "read keys from FILE; may be repeated; "            \
-      "- is standard input" },                            \
-        { "null",                                         \
-          '0',                                            \
-          OPT_FLAG,                                       \
-          &(k).nul,                                       \
-          NULL,                                           \
-          "keys end at NUL bytes, not at newlines, "      \
-          "when read and when printed" },                 \
-    {                                                     \
-        "key-file", 'K', OPT_TEXT, &(k).key_file, "FILE", \
-            "the secret of a keyed filter"                \
+#define KEYS_OPTIONS(k)                                      \
+    { "file",                                                \
+      'f',                                                   \
+      OPT_LIST,                                              \
+      &(k).files,                                            \
+      "FILE",                                                \
+      "read keys from FILE; may be repeated; - is "          \
+      "standard input" },                                    \
+        { "null",                                            \
+          '0',                                               \
+          OPT_FLAG,                                          \
+          &(k).nul,                                          \
+          NULL,                                              \
+          "keys end at NUL bytes, not at newlines; printed " \
+          "ones too" },                                      \
+    {                                                        \
+        "key-file", 'K', OPT_TEXT, &(k).key_file, "FILE",    \
+            "the secret of a keyed filter"                   \
     }
 #define THREADS_OPTION(n)                                 \
     {                                                     \

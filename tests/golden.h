@@ -141,7 +141,7 @@ static inline const char *golden_has_all(const bly_filter *f,
 static inline const char *golden_check(const char *folder,
                                        const bly_kind_info *kind, bool keyed)
 {
-    static unsigned char file[1 << 16];
+    static unsigned char file[1 << 17];
     const bly_access how = { .secret = keyed ? golden_secret : NULL };
     const char *wrong = NULL;
     char path[4096];

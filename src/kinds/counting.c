@@ -134,6 +134,7 @@ static void counting_describe(const bly_shape *s, const bly_want *w,
     const double m = (double)s->p[COUNTING_COUNTERS];
     const double top = bly_cell_top((unsigned)s->p[COUNTING_WIDTH]);
     const double lambda = (double)s->p[COUNTING_K] * n / m;
+    bly_fact_uint(out, "ceiling", (uint64_t)top);
     bly_fact_real(out, "hits_per_counter", lambda);
     /* The chance that some counter is to overflow, and to stick, once all keys
      * are in; and how many are expected to be stuck then. */

@@ -305,7 +305,7 @@ static bly_status spacecode_plan(const bly_want *w, bly_shape *out)
                         "an array of a spacecode filter has at most 2^44 bits; "
                         "this one would need %.3g",
                         size.m);
-    if (size.m < 1)
+    if (size.m < 1 || (w->bits && size.m < size.k))
         return bly_fail(BLY_EINVAL,
                         "%llu bits are too few for %llu arrays of a spacecode "
                         "filter",
