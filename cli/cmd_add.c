@@ -76,7 +76,7 @@ static int add_run(struct list *operands)
         return fail("which filter? right: bloomery add FILTER [KEY]...");
     const char *const path = operands->at[0];
     struct addition a = { .adding = PTHREAD_MUTEX_INITIALIZER };
-    if (!keys_input(&add_args.keys, operands, &a.in))
+    if (!can_change(path) || !keys_input(&add_args.keys, operands, &a.in))
         return TROUBLE;
     bool ok;
     bly_access how = { .secret = secret_read(add_args.keys.key_file, &ok) };

@@ -83,7 +83,7 @@ static int remove_run(struct list *operands)
     struct removal r = {
         .job = { .batch = remove_batch, .nthreads = 1, .ctx = &r },
     };
-    if (!keys_input(&remove_args.keys, operands, &r.in))
+    if (!can_change(path) || !keys_input(&remove_args.keys, operands, &r.in))
         return TROUBLE;
     bool ok;
     const bly_access how = {

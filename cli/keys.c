@@ -75,7 +75,7 @@ bly_filter *filter_to_ask(const char *path, const char *key_file,
 bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,
                       bly_kind_info *kind)
 {
-    bly_filter *const f = can_change(path) ? filter_map(path, how) : NULL;
+    bly_filter *const f = filter_map(path, how);
     if (!f)
         return false;
     bly_kind_of(f, kind);

@@ -33,6 +33,7 @@
 #include <math.h>
 
 #include "core/bits.h"
+#include "core/position.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
 #include "kinds/classic.h"
@@ -142,17 +143,12 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
     }
 }
 
-/* Probe i of a key: p gives it in the shared layout, h where there are slices.
- * Slices are short, and two values mod s tell only s^2 keys apart: n of them
- * would add n/s^2 to the rate, half as much again at 1000 keys and 0.1 %. So in
- * its slice each probe has a hash of its own, step i + 1 of SplitMix64. */
-static inline __attribute__((always_inline)) uint64_t
-classic_position(bly_probe *p, uint64_t h, uint64_t range, uint64_t i,
-                 bool sliced)
+/* Probe i of a key in its slice. Slices are short, and two values mod s tell
+ * only s^2 keys apart: n of them would add n/s^2 to the rate, half as much
+ * again at 1000 keys and 0.1 %. So here each probe has a hash of its own. */
+static inline uint64_t classic_position(uint64_t h, uint64_t range, uint64_t i)
 {
-    const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
-    return sliced ? i * range + bly_scale(bly_mix64(h + (i + 1) * step), range)
-                  : bly_probe_next(p, range, i);
+    return i * range + bly_position(h, i, range);
 }
 
 static inline __attribute__((always_inline)) bool
@@ -190,61 +186,97 @@ static void classic_has_sliced(const bly_filter *f, const uint64_t *h, size_t n,
         const size_t ng = n - from < CLASSIC_GROUP ? n - from : CLASSIC_GROUP;
         for (size_t j = 0; j < ng; j++)
             __builtin_prefetch(
-                &words[classic_position(NULL, h[from + j], range, 0, true) >>
-                       6]);
+                &words[classic_position(h[from + j], range, 0) >> 6]);
         uint64_t bits = 0;
         for (size_t j = 0; j < ng; j++) {
             bool in = true;
             for (uint64_t i = 0; i < k && in; i++)
-                in = classic_test(
-                    words, classic_position(NULL, h[from + j], range, i, true),
-                    0);
+                in = classic_test(words,
+                                  classic_position(h[from + j], range, i), 0);
             bits |= (uint64_t)in << j;
         }
         maybe[from >> 6] |= bits << (from & 63);
     }
 }
 
-/* sliced and shared are literals wherever the body is used. */
-static inline __attribute__((always_inline)) bly_status
-classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
-                 size_t *ndone, bool shared, bool sliced)
-{
-    uint64_t *const words = (uint64_t *)(void *)f->data;
-    const uint64_t k = f->shape.p[CLASSIC_K];
-    const bly_modulus range = bly_modulus_of(classic_range(&f->shape));
-    uint64_t nfresh = 0;
+/* A batch that is being added. */
+typedef struct classic_batch {
+    uint64_t *words;
+    uint64_t *fresh; /* or NULL */
+    uint64_t nfresh;
+} classic_batch;
 
+/* Set bit j of the array; whether it was clear. */
+static inline bool classic_set(uint64_t *words, uint64_t j, bool shared)
+{
+    return shared ? bly_word_or_shared(&words[j >> 6],
+                                       bly_le64(UINT64_C(1) << (j & 63))) != 0
+                  : bly_bit_set(words, j);
+}
+
+static inline void classic_note(classic_batch *b, size_t i, bool changed)
+{
+    b->nfresh += changed;
+    if (b->fresh)
+        b->fresh[i / 64] |= (uint64_t)changed << i % 64;
+}
+
+static inline __attribute__((always_inline)) void
+classic_visit_body(classic_batch *b, size_t i, const uint64_t *at, uint64_t nat,
+                   bool shared)
+{
+    bool changed = false;
+    for (uint64_t j = 0; j < nat; j++)
+        changed |= classic_set(b->words, at[j], shared);
+    classic_note(b, i, changed);
+}
+
+static inline __attribute__((always_inline)) void
+classic_visit(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+{
+    classic_visit_body(ctx, i, at, nat, false);
+}
+
+static inline __attribute__((always_inline)) void
+classic_visit_shared(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+{
+    classic_visit_body(ctx, i, at, nat, true);
+}
+
+/* Partitioned: a slice for each probe, fetched for a group ahead. */
+static void classic_add_sliced(const bly_shape *s, classic_batch *b,
+                               const uint64_t *h, size_t n, bool shared)
+{
+    const uint64_t k = s->p[CLASSIC_K], range = classic_range(s);
     for (size_t from = 0; from < n; from += CLASSIC_GROUP) {
-        const size_t ng = n - from < CLASSIC_GROUP ? n - from : CLASSIC_GROUP;
-        for (size_t j = 0; j < ng; j++) {
-            bly_probe at = bly_probe_start(h[from + j], range);
+        const size_t to = n - from < CLASSIC_GROUP ? n : from + CLASSIC_GROUP;
+        for (size_t j = from; j < to; j++)
             for (uint64_t i = 0; i < k; i++)
                 __builtin_prefetch(
-                    &words[classic_position(&at, h[from + j], range.n, i,
-                                            sliced) >>
-                           6],
-                    0, 2);
-        }
-        uint64_t bits = 0;
-        for (size_t j = 0; j < ng; j++) {
-            bly_probe at = bly_probe_start(h[from + j], range);
+                    &b->words[classic_position(h[j], range, i) >> 6], 0, 2);
+        for (size_t j = from; j < to; j++) {
             bool changed = false;
-            for (uint64_t i = 0; i < k; i++) {
-                const uint64_t p =
-                    classic_position(&at, h[from + j], range.n, i, sliced);
-                changed |= shared ? bly_word_or_shared(
-                                        &words[p >> 6],
-                                        bly_le64(UINT64_C(1) << (p & 63))) != 0
-                                  : bly_bit_set(words, p);
-            }
-            bits |= (uint64_t)changed << j;
+            for (uint64_t i = 0; i < k; i++)
+                changed |= classic_set(
+                    b->words, classic_position(h[j], range, i), shared);
+            classic_note(b, j, changed);
         }
-        nfresh += (uint64_t)__builtin_popcountll(bits);
-        if (fresh)
-            fresh[from >> 6] |= bits << (from & 63);
     }
-    bly_filter_added(f, nfresh);
+}
+
+/* shared is a literal wherever the body is used. */
+static inline __attribute__((always_inline)) bly_status
+classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
+                 size_t *ndone, bool shared)
+{
+    classic_batch b = { (uint64_t *)(void *)f->data, fresh, 0 };
+    if (f->shape.p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED)
+        classic_add_sliced(&f->shape, &b, h, n, shared);
+    else
+        bly_probe_each(f->data, 1, bly_modulus_of(f->shape.p[CLASSIC_BITS]),
+                       f->shape.p[CLASSIC_K], h, n,
+                       shared ? classic_visit_shared : classic_visit, &b);
+    bly_filter_added(f, b.nfresh);
     *ndone = n;
     return BLY_OK;
 }
@@ -266,17 +298,13 @@ static void classic_has(const bly_filter *f, const uint64_t *h, size_t n,
 static bly_status classic_add(bly_filter *f, const uint64_t *h, size_t n,
                               uint64_t *fresh, size_t *ndone)
 {
-    return classic_sliced(f)
-               ? classic_add_body(f, h, n, fresh, ndone, false, true)
-               : classic_add_body(f, h, n, fresh, ndone, false, false);
+    return classic_add_body(f, h, n, fresh, ndone, false);
 }
 
 static bly_status classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
                                      uint64_t *fresh, size_t *ndone)
 {
-    return classic_sliced(f)
-               ? classic_add_body(f, h, n, fresh, ndone, true, true)
-               : classic_add_body(f, h, n, fresh, ndone, true, false);
+    return classic_add_body(f, h, n, fresh, ndone, true);
 }
 
 static bly_bitset classic_bitset(const bly_filter *f)
