@@ -9,6 +9,7 @@
 
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
+.SECONDARY:
 .DELETE_ON_ERROR:
 SHELL = /bin/bash
 

@@ -209,7 +209,9 @@ static int convert_run(struct list *operands)
         f = files->n ? convert_keys(&c, &spec) : convert_alone(&c, path, &spec);
     }
     FILE *const to = report_to(convert_args.output);
-    int status = f ? filter_save(f, convert_args.output) : TROUBLE;
+    int status = !f ? TROUBLE : filter_tick(f) ? fail_library() : YES;
+    if (status == YES)
+        status = filter_save(f, convert_args.output);
     if (status == YES && !quiet) {
         bly_stat(f, &c.new);
         convert_report(to, &c);

@@ -265,7 +265,7 @@ static void known_plans(void **state)
     assert_int_equal(p.bits, 479253);
     assert_int_equal((int)fact_real(&p, "k"), 7);
     assert_int_equal((int)fact_real(&p, "rule_b_bits"), 479648);
-    assert_near(p.fpr, 0.0100393907, 1e-8);
+    assert_near(fact_real(&p, "fpr_exact"), 0.0100393907, 1e-8);
 }
 
 /* No kind is the default kind, and zeros are defaults. */

@@ -268,7 +268,7 @@ static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
                                                : f->kind->add };
     pthread_t threads[MAX_THREADS];
     unsigned started = 0;
-    f->shared = many || was_shared;
+    bly_filter_share(f, many || was_shared);
     if (many)
         while (started + 1 < thread_count(nthreads) &&
                pthread_create(&threads[started], NULL, fill_worker, &job) == 0)
@@ -276,7 +276,7 @@ static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
     fill_worker(&job);
     for (unsigned i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    f->shared = was_shared;
+    bly_filter_share(f, was_shared);
     return job.status ? bly_fail(job.status, "%s", job.error) : BLY_OK;
 }
 

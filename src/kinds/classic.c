@@ -116,7 +116,7 @@ static double classic_rate(const bly_shape *s, double n)
     const unsigned k = (unsigned)s->p[CLASSIC_K];
     return s->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED
                ? bly_fpr_partitioned(n, (double)classic_range(s), k)
-               : bly_fpr_exact(n, (double)s->p[CLASSIC_BITS], k);
+               : bly_probe_rate(n, (double)s->p[CLASSIC_BITS], k);
 }
 
 static uint64_t classic_bits(const bly_shape *s)

@@ -118,8 +118,8 @@ static bool counting_sane(const bly_shape *s)
 
 static double counting_rate(const bly_shape *s, double n)
 {
-    return bly_fpr_exact(n, (double)s->p[COUNTING_COUNTERS],
-                         (unsigned)s->p[COUNTING_K]);
+    return bly_probe_rate(n, (double)s->p[COUNTING_COUNTERS],
+                          (unsigned)s->p[COUNTING_K]);
 }
 
 static uint64_t counting_bits(const bly_shape *s)

@@ -210,6 +210,13 @@ uint64_t bly_filter_bytes(const bly_filter *f)
     return sum;
 }
 
+void bly_filter_share(bly_filter *f, bool shared)
+{
+    f->shared = shared;
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        bly_filter_share(f->layer[i], shared);
+}
+
 void bly_filter_added(bly_filter *f, uint64_t n)
 {
     if (f->shared)

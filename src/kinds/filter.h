@@ -51,6 +51,9 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b);
 /* Memory held: data, layers, the structs. */
 uint64_t bly_filter_bytes(const bly_filter *f);
 
+/* Make f, layers included, shared or not. */
+void bly_filter_share(bly_filter *f, bool shared);
+
 /* Count n additions that changed something. */
 void bly_filter_added(bly_filter *f, uint64_t n);
 

@@ -6,6 +6,11 @@
 #include "core/status.h"
 #include "kinds/probe.h"
 
+double bly_probe_rate(double n, double m, unsigned k)
+{
+    return fmin(1, bly_fpr_exact(n, m, k) + n / m / m);
+}
+
 /* What rounding may add to a rate p, as a share of p and of 1 - p: rule A adds
  * half a percent by itself. */
 #define RATE_SLACK 0.02
@@ -17,16 +22,16 @@ static double keep_rate(double n, bly_size size, double fpr)
 {
     const double most = fpr + RATE_SLACK * fmin(fpr, 1 - fpr);
     double low = size.m - 1, high = fmax(size.m, size.k);
-    if (bly_fpr_exact(n, high, size.k) <= most)
+    if (bly_probe_rate(n, high, size.k) <= most)
         return high;
     while (high < (double)BLY_PROBE_MAX_CELLS &&
-           bly_fpr_exact(n, high, size.k) > most) {
+           bly_probe_rate(n, high, size.k) > most) {
         low = high;
         high *= 2;
     }
     while (high - low > 1) {
         const double mid = floor((low + high) / 2);
-        if (bly_fpr_exact(n, mid, size.k) > most)
+        if (bly_probe_rate(n, mid, size.k) > most)
             low = mid;
         else
             high = mid;

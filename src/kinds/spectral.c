@@ -196,8 +196,8 @@ static bool spectral_sane(const bly_shape *s)
 
 static double spectral_rate(const bly_shape *s, double n)
 {
-    return bly_fpr_exact(n, (double)s->p[SPECTRAL_COUNTERS],
-                         (unsigned)s->p[SPECTRAL_K]);
+    return bly_probe_rate(n, (double)s->p[SPECTRAL_COUNTERS],
+                          (unsigned)s->p[SPECTRAL_K]);
 }
 
 static void spectral_describe(const bly_shape *s, const bly_want *w,
