@@ -3,6 +3,7 @@
 #   make            library, command, man pages, completion
 #   make demo       on a fresh Debian: installs what is missing, then shows it
 #   make test       likewise, then every test there is
+#   make test-full  the long forms of laws and rates (half an hour)
 #   make check      the sanitizer runs alone
 #   make install    DESTDIR= PREFIX=/usr/local
 #   make bench, make fuzz, make vectors, make compile_commands.json, make clean
@@ -51,7 +52,7 @@ BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
 MAN       = $(B)/man/.done
 COMPLETION = $(B)/bloomery.bash
 
-.PHONY: all lib demo test check bench fuzz vectors install uninstall clean \
+.PHONY: all lib demo test test-full check bench fuzz vectors install uninstall clean \
         setup programs
 
 all: lib $(B)/bloomery $(MAN) $(COMPLETION)
@@ -166,6 +167,11 @@ test:
 programs: $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/tsan/bloomery \
     $(FUZZERS:%=$(B)/fuzzer/%) $(B)/clang/bloomery cross
+
+# The long forms: rates up to ten million keys, ten million operations a kind.
+test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_rates
+	BLY_FULL=1 $(B)/plain/tests/test_laws agrees_with_an_exact_set
+	BLY_FULL=1 $(B)/plain/tests/test_rates
 
 check:
 	@tools/setup test
