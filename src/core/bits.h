@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define bly_le64(x) __builtin_bswap64(x)
@@ -21,6 +22,22 @@
 #define bly_le64(x) ((uint64_t)(x))
 #define bly_le32(x) ((uint32_t)(x))
 #endif
+
+/* A word at any address. */
+static inline __attribute__((always_inline)) uint64_t
+bly_load64(const unsigned char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return bly_le64(word);
+}
+
+static inline __attribute__((always_inline)) void bly_store64(unsigned char *p,
+                                                              uint64_t word)
+{
+    word = bly_le64(word);
+    memcpy(p, &word, sizeof word);
+}
 
 /* The high and the low half of a 64 x 64 bit product. */
 static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
