@@ -183,8 +183,9 @@ bool bly_cuckoo_exchange_sorted(const bly_cuckoo_table *t, uint64_t i,
 
 /* Replace one `old` in bucket i, if there is one. Either may be 0, an empty
  * slot. */
-static inline bool bly_cuckoo_exchange(const bly_cuckoo_table *t, uint64_t i,
-                                       uint32_t old, uint32_t fp)
+static inline __attribute__((always_inline)) bool
+bly_cuckoo_exchange(const bly_cuckoo_table *t, uint64_t i, uint32_t old,
+                    uint32_t fp)
 {
     if (t->sorted)
         return bly_cuckoo_exchange_sorted(t, i, old, fp);
