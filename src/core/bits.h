@@ -96,6 +96,31 @@ static inline uint64_t bly_mix64(uint64_t x)
  * Vigna 2021). Their high bits are good, so reduce them with bly_scale(). */
 #define BLY_POWERS_C UINT64_C(0xf1357aea2e62a9c5)
 
+/* Bits 0 to i % 64. */
+static inline __attribute__((always_inline)) uint64_t bly_through(uint64_t i)
+{
+    return UINT64_MAX >> (63 - i % 64);
+}
+
+/* The place of the k-th one of x, from 0, which must exist. Sums of ones by
+ * bytes, then the byte in which the k-th is, then bit by bit. */
+static inline __attribute__((always_inline)) unsigned bly_select(uint64_t x,
+                                                                 unsigned k)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
+    uint64_t sums = x - (x >> 1 & UINT64_C(0x5555555555555555));
+    sums = (sums & UINT64_C(0x3333333333333333)) +
+           (sums >> 2 & UINT64_C(0x3333333333333333));
+    sums = ((sums + (sums >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f)) * ones;
+    const uint64_t before = ((k * ones | highs) - sums) & highs;
+    const unsigned at = (unsigned)((before >> 7) * ones >> 56) * 8;
+    unsigned left = k - (unsigned)((sums << 8) >> at & 0xff);
+    uint64_t byte = x >> at;
+    for (; left; left--)
+        byte &= byte - 1;
+    return at + (unsigned)__builtin_ctzll(byte);
+}
+
 static inline bool bly_bit_get(const uint64_t *words, uint64_t j)
 {
     return bly_le64(words[j >> 6]) >> (j & 63) & 1;
