@@ -22,7 +22,8 @@
 #ifndef BLY_QUOTIENT_TABLE_H
 #define BLY_QUOTIENT_TABLE_H
 
-#include "bloomery.h"
+#include <bloomery.h>
+
 #include "core/runs.h"
 
 /* A count that no counter passes: what is added to it cannot wrap. */
