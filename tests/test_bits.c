@@ -20,6 +20,10 @@
 #ifdef __SIZEOF_INT128__
 #undef __SIZEOF_INT128__
 #undef BLY_BITS_H
+#define bly_load64 narrow_load64
+#define bly_store64 narrow_store64
+#define bly_through narrow_through
+#define bly_select narrow_select
 #define bly_mulhi narrow_mulhi
 #define bly_scale narrow_scale
 #define bly_modulus narrow_modulus
@@ -34,6 +38,10 @@
 #define bly_bits_count_variant narrow_bits_count_variant
 #define bly_bits_count_variants narrow_bits_count_variants
 #include "core/bits.h"
+#undef bly_load64
+#undef bly_store64
+#undef bly_through
+#undef bly_select
 #undef bly_mulhi
 #undef bly_scale
 #undef bly_modulus
@@ -465,9 +473,42 @@ static void features_can_be_turned_off(void **state)
     free(kept);
 }
 
+static void words_lie_at_any_address(void **state)
+{
+    (void)state;
+    unsigned char bytes[16];
+    for (unsigned at = 0; at <= 8; at++) {
+        memset(bytes, 0xee, sizeof bytes);
+        bly_store64(bytes + at, UINT64_C(0x0807060504030201));
+        for (unsigned i = 0; i < sizeof bytes; i++)
+            assert_int_equal(bytes[i], i - at < 8 ? i - at + 1 : 0xee);
+        assert_true(bly_load64(bytes + at) == UINT64_C(0x0807060504030201));
+    }
+}
+
+/* Edges and random words of all densities, every one of their ones. */
+static void selects_every_one(void **state)
+{
+    (void)state;
+    uint64_t x = 0;
+    for (uint64_t i = 0; i < 20000; i++) {
+        const uint64_t a = bly_mix64(2 * i + 1), b = bly_mix64(2 * i + 2);
+        const size_t nedges = sizeof edges / sizeof edges[0];
+        x = i < nedges ? edges[i] : i % 3 == 0 ? a : i % 3 == 1 ? a & b : a | b;
+        unsigned k = 0;
+        for (unsigned j = 0; j < 64; j++) {
+            if (x >> j & 1)
+                assert_int_equal(bly_select(x, k++), j);
+            assert_int_equal(__builtin_popcountll(x & bly_through(j)), k);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_lie_at_any_address),
+        cmocka_unit_test(selects_every_one),
         cmocka_unit_test(high_half_of_a_product),
         cmocka_unit_test(scale_divides_evenly),
         cmocka_unit_test(modulus_is_the_remainder),

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define bly_le64(x) __builtin_bswap64(x)
@@ -21,6 +22,22 @@
 #define bly_le64(x) ((uint64_t)(x))
 #define bly_le32(x) ((uint32_t)(x))
 #endif
+
+/* A word at any address. */
+static inline __attribute__((always_inline)) uint64_t
+bly_load64(const unsigned char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return bly_le64(word);
+}
+
+static inline __attribute__((always_inline)) void bly_store64(unsigned char *p,
+                                                              uint64_t word)
+{
+    word = bly_le64(word);
+    memcpy(p, &word, sizeof word);
+}
 
 /* The high and the low half of a 64 x 64 bit product. */
 static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
@@ -78,6 +95,31 @@ static inline uint64_t bly_mix64(uint64_t x)
  * multiples of C lie as evenly in up to eight dimensions as can be (Steele and
  * Vigna 2021). Their high bits are good, so reduce them with bly_scale(). */
 #define BLY_POWERS_C UINT64_C(0xf1357aea2e62a9c5)
+
+/* Bits 0 to i % 64. */
+static inline __attribute__((always_inline)) uint64_t bly_through(uint64_t i)
+{
+    return UINT64_MAX >> (63 - i % 64);
+}
+
+/* The place of the k-th one of x, from 0, which must exist. Sums of ones by
+ * bytes, then the byte in which the k-th is, then bit by bit. */
+static inline __attribute__((always_inline)) unsigned bly_select(uint64_t x,
+                                                                 unsigned k)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
+    uint64_t sums = x - (x >> 1 & UINT64_C(0x5555555555555555));
+    sums = (sums & UINT64_C(0x3333333333333333)) +
+           (sums >> 2 & UINT64_C(0x3333333333333333));
+    sums = ((sums + (sums >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f)) * ones;
+    const uint64_t before = ((k * ones | highs) - sums) & highs;
+    const unsigned at = (unsigned)((before >> 7) * ones >> 56) * 8;
+    unsigned left = k - (unsigned)((sums << 8) >> at & 0xff);
+    uint64_t byte = x >> at;
+    for (; left; left--)
+        byte &= byte - 1;
+    return at + (unsigned)__builtin_ctzll(byte);
+}
 
 static inline bool bly_bit_get(const uint64_t *words, uint64_t j)
 {

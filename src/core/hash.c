@@ -9,13 +9,6 @@
 #include "core/bits.h"
 #include "core/hash.h"
 
-static uint64_t load64(const unsigned char *p)
-{
-    uint64_t x;
-    memcpy(&x, p, sizeof x);
-    return bly_le64(x);
-}
-
 #define ROTL(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
 
 /* One SipRound over four words: the whole of the design. */
@@ -45,7 +38,7 @@ siphash(const uint64_t key[2], const void *bytes, size_t len, int c, int d)
     };
     size_t left = len;
     for (; left >= 8; left -= 8, p += 8) {
-        const uint64_t word = load64(p);
+        const uint64_t word = bly_load64(p);
         v[3] ^= word;
         for (int i = 0; i < c; i++)
             SIP_ROUND(v);
@@ -54,7 +47,7 @@ siphash(const uint64_t key[2], const void *bytes, size_t len, int c, int d)
     unsigned char tail[8] = { 0 };
     if (left)
         memcpy(tail, p, left);
-    const uint64_t last = load64(tail) | (uint64_t)len << 56;
+    const uint64_t last = bly_load64(tail) | (uint64_t)len << 56;
     v[3] ^= last;
     for (int i = 0; i < c; i++)
         SIP_ROUND(v);
@@ -84,8 +77,8 @@ uint64_t bly_secret_check(const uint64_t key[2])
 
 void bly_secret_words(const unsigned char *secret, uint64_t key[2])
 {
-    key[0] = load64(secret);
-    key[1] = load64(secret + 8);
+    key[0] = bly_load64(secret);
+    key[1] = bly_load64(secret + 8);
 }
 
 uint64_t bly_checksum(const void *bytes, size_t nbytes)

@@ -12,7 +12,7 @@
  *               i2 = (t - i1) mod nb,  and i1 = (t - i2) mod nb
  *
  *     bucket i:  | fp | fp | 0 | fp |     b slots; 0 is an empty one
- *                  f bits each, packed; any f from 4 to 32
+ *                  f bits each, packed (cuckoo_table.h); any f from 4 to 32
  *
  * nb is any even number and t is odd: of two buckets one is even and the other
  * odd, so they are never the same, which in small tables would cost a tenth of
@@ -30,9 +30,8 @@
  * at a load of 0.95, 10.53 bits a key, and the rate is 0.74 %.
  *
  * Adding searches breadth first from both buckets for one with room, and moves
- * along the shortest way. Nothing has moved when the search fails: the table
- * is full, no key is lost. A shortest way meets no bucket twice (from the
- * first meeting on there would be a shorter one), so no move undoes another.
+ * along the shortest way (cuckoo_table.c). Where there is none the table is
+ * full, and no key is lost.
  *
  * Copies. Every addition stores a copy and every removal takes one, so a key
  * that was added twice must be removed twice. Two buckets hold 2b copies; the
@@ -40,11 +39,8 @@
  * there is not stored again; since it may be another that looks like it, whose
  * only copy they would share, nothing can be removed then.
  *
- * Semi-sorting [1] (`semisort`, b = 4). The order of slots carries no
- * information: sorted by their low four bits, those make one of C(19,4) = 3876
- * multisets, which takes 12 bits instead of 16. One bit a slot is saved.
- *
- *     bucket i:  | code, 12 bits | the higher f - 4 bits of four slots |
+ * Semi-sorting [1] (`semisort`, b = 4) saves one bit a slot, for time: the
+ * order of slots carries no information.
  *
  * Growing (`grow` = s). A full table is followed by one s times as large with
  * fingerprints a bit longer, as a layer: rates p/2 + p/4 + ... stay below p.
@@ -58,16 +54,15 @@
  *     Better Than Bloom, 2014
  */
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "core/bits.h"
 #include "core/status.h"
+#include "kinds/cuckoo_table.h"
 #include "kinds/filter.h"
 
 #define CUCKOO_MIN_BITS 4
 #define CUCKOO_MAX_BITS 32
-#define CUCKOO_MAX_SLOTS 8
 #define CUCKOO_MAX_BUCKETS (UINT64_C(1) << 40)
 #define CUCKOO_MAX_MEMORY (UINT64_C(1) << 48) /* bits: 32 TiB */
 #define CUCKOO_MAX_GROW 16
@@ -94,7 +89,7 @@ static const bly_param cuckoo_params[] = {
                        .settable = true,
                        .def = 4,
                        .min = 1,
-                       .max = CUCKOO_MAX_SLOTS,
+                       .max = BLY_CUCKOO_MAX_SLOTS,
                        .help = "slots of a bucket: 1, 2, 4 or 8" },
     [CUCKOO_BITS] = { .name = "fingerprint",
                       .type = BLY_UINT,
@@ -131,24 +126,11 @@ static bool cuckoo_slots_ok(uint64_t b)
     return b == 1 || b == 2 || b == 4 || b == 8;
 }
 
-/* Bits of a bucket. */
-static uint64_t cuckoo_width(uint64_t b, uint64_t f, uint64_t semisort)
-{
-    return b * f - (semisort ? 4 : 0);
-}
-
-/* A word is loaded from the byte in which its first bit lies, so seven bytes
- * follow the one with the last bit. */
-static uint64_t cuckoo_nbytes(uint64_t nbits)
-{
-    return ((nbits - 1) / 8 + 8 + 7) / 8 * 8;
-}
-
 static uint64_t cuckoo_bits(const bly_shape *s)
 {
-    return s->p[CUCKOO_BUCKETS] * cuckoo_width(s->p[CUCKOO_SLOTS],
-                                               s->p[CUCKOO_BITS],
-                                               s->p[CUCKOO_SEMISORT]);
+    return s->p[CUCKOO_BUCKETS] * bly_cuckoo_width(s->p[CUCKOO_SLOTS],
+                                                   s->p[CUCKOO_BITS],
+                                                   s->p[CUCKOO_SEMISORT] != 0);
 }
 
 /* Bucket and fingerprint are taken from 64 bits. */
@@ -166,7 +148,7 @@ static bool cuckoo_sane(const bly_shape *s)
            s->p[CUCKOO_SEMISORT] <= 1 &&
            (!s->p[CUCKOO_SEMISORT] || s->p[CUCKOO_SLOTS] == 4) &&
            s->p[CUCKOO_UNIQUE] <= 1 && s->p[CUCKOO_GROW] <= CUCKOO_MAX_GROW &&
-           s->nbytes == cuckoo_nbytes(cuckoo_bits(s));
+           s->nbytes == bly_cuckoo_nbytes(cuckoo_bits(s));
 }
 
 /* ---------------------------------------------------------------- loads */
@@ -245,7 +227,7 @@ static bly_shape cuckoo_shape(uint64_t nb, uint64_t f, const bly_shape *like)
     bly_shape s = *like;
     s.p[CUCKOO_BUCKETS] = nb;
     s.p[CUCKOO_BITS] = f;
-    s.nbytes = cuckoo_nbytes(cuckoo_bits(&s));
+    s.nbytes = bly_cuckoo_nbytes(cuckoo_bits(&s));
     return s;
 }
 
@@ -328,7 +310,8 @@ static uint64_t cuckoo_fit(const bly_want *w, uint64_t f)
     const uint64_t least = cuckoo_buckets_for(w->items, b, f);
     uint64_t nb = least;
     if (w->bits) {
-        nb = w->bits / cuckoo_width(b, f, w->opt[CUCKOO_SEMISORT]) / 2 * 2;
+        nb = w->bits / bly_cuckoo_width(b, f, w->opt[CUCKOO_SEMISORT] != 0) /
+             2 * 2;
         nb = nb < CUCKOO_MAX_BUCKETS ? nb : CUCKOO_MAX_BUCKETS;
         if (!cuckoo_hash_lasts(nb, f)) /* the rest is left unused */
             nb = UINT64_C(1) << (64 - f);
@@ -401,344 +384,36 @@ static void cuckoo_describe(const bly_shape *s, const bly_want *w,
                       2 * cuckoo_table_rate(s, (double)cuckoo_shape_room(s)));
 }
 
-/* ---------------------------------------------------------------- buckets */
+/* ----------------------------------------------------------------- asking */
 
-/* What the loops need of a table. A bucket is read as nwords words of a few
- * whole slots each; ones has the lowest bit of each of these slots set, and
- * highs the highest. */
-typedef struct cuckoo_table {
-    unsigned char *data;
-    uint64_t nb, nprints; /* 2^f - 1 */
-    uint64_t ones, highs;
-    unsigned b, f;
-    unsigned width;     /* bits of a bucket */
-    unsigned word_bits; /* bits of a word's slots */
-    unsigned nwords;    /* words of a bucket */
-    bool sorted;
-} cuckoo_table;
-
-/* Do n slots of f bits, at any multiple of their bits, lie in the 8 bytes that
- * begin with the byte of their first bit? */
-static bool cuckoo_one_word(unsigned n, unsigned f)
-{
-    const unsigned bits = n * f, odd = bits & (0u - bits);
-    return bits + 8 - (odd < 8 ? odd : 8) <= 64;
-}
-
-static cuckoo_table cuckoo_table_of(const bly_filter *f)
+static bly_cuckoo_table cuckoo_table_of(const bly_filter *f)
 {
     const uint64_t *p = f->shape.p;
-    cuckoo_table t = {
-        .data = f->data,
-        .nb = p[CUCKOO_BUCKETS],
-        .nprints = (UINT64_C(1) << p[CUCKOO_BITS]) - 1,
-        .b = (unsigned)p[CUCKOO_SLOTS],
-        .f = (unsigned)p[CUCKOO_BITS],
-        .width = (unsigned)cuckoo_width(p[CUCKOO_SLOTS], p[CUCKOO_BITS],
-                                        p[CUCKOO_SEMISORT]),
-        .sorted = p[CUCKOO_SEMISORT] != 0,
-    };
-    unsigned n = t.b;
-    while (!cuckoo_one_word(n, t.f))
-        n /= 2;
-    t.nwords = t.b / n;
-    t.word_bits = n * t.f;
-    for (unsigned j = 0; j < n; j++)
-        t.ones |= UINT64_C(1) << j * t.f;
-    t.highs = t.ones << (t.f - 1);
-    return t;
-}
-
-static inline uint64_t cuckoo_load(const unsigned char *data, uint64_t bit)
-{
-    uint64_t word;
-    memcpy(&word, data + (bit >> 3), sizeof word);
-    return bly_le64(word) >> (bit & 7);
-}
-
-/* Bits `bit` to `bit + n - 1`; n at most 57. */
-static inline void cuckoo_store(unsigned char *data, uint64_t bit, unsigned n,
-                                uint64_t value)
-{
-    const uint64_t mask = ((UINT64_C(1) << n) - 1) << (bit & 7);
-    uint64_t word;
-    memcpy(&word, data + (bit >> 3), sizeof word);
-    word = bly_le64((bly_le64(word) & ~mask) | value << (bit & 7));
-    memcpy(data + (bit >> 3), &word, sizeof word);
-}
-
-/* Four sorted nibbles by their code, the largest lowest; codes from 3876 on,
- * which only a damaged table has, are four zeros. Every filter makes sure of
- * it when it is opened. */
-#define CUCKOO_CODES 3876
-static uint16_t cuckoo_nibbles[4096];
-static pthread_once_t cuckoo_nibbles_once = PTHREAD_ONCE_INIT;
-
-/* The multisets a >= b >= c >= d in order: those before this one are counted
- * by the combinatorial number system. */
-static inline unsigned cuckoo_code(unsigned a, unsigned b, unsigned c,
-                                   unsigned d)
-{
-    return (a + 3) * (a + 2) * (a + 1) * a / 24 + (b + 2) * (b + 1) * b / 6 +
-           (c + 1) * c / 2 + d;
-}
-
-static void cuckoo_nibbles_fill(void)
-{
-    for (unsigned a = 0; a < 16; a++)
-        for (unsigned b = 0; b <= a; b++)
-            for (unsigned c = 0; c <= b; c++)
-                for (unsigned d = 0; d <= c; d++)
-                    cuckoo_nibbles[cuckoo_code(a, b, c, d)] =
-                        (uint16_t)(a | b << 4 | c << 8 | d << 12);
+    return bly_cuckoo_table_of(
+        f->data, p[CUCKOO_BUCKETS], (unsigned)p[CUCKOO_SLOTS],
+        (unsigned)p[CUCKOO_BITS], p[CUCKOO_SEMISORT] != 0);
 }
 
 static bly_status cuckoo_open(bly_filter *f)
 {
     (void)f;
-    pthread_once(&cuckoo_nibbles_once, cuckoo_nibbles_fill);
+    bly_cuckoo_prepare();
     return BLY_OK;
-}
-
-static inline void cuckoo_read_sorted(const cuckoo_table *t, uint64_t i,
-                                      uint32_t *s)
-{
-    const uint64_t bit = i * t->width;
-    const unsigned high = t->f - 4;
-    const uint64_t mask = (UINT64_C(1) << high) - 1;
-    uint64_t w = cuckoo_load(t->data, bit);
-    const unsigned low = cuckoo_nibbles[w & 0xfff];
-    if (t->width <= 60) { /* a multiple of 4: one word holds it */
-        w >>= 12;
-        for (unsigned j = 0; j < 4; j++, w >>= high)
-            s[j] = (uint32_t)((w & mask) << 4 | (low >> 4 * j & 15));
-        return;
-    }
-    for (unsigned j = 0; j < 4; j++)
-        s[j] =
-            (uint32_t)((cuckoo_load(t->data, bit + 12 + j * high) & mask) << 4 |
-                       (low >> 4 * j & 15));
-}
-
-/* Largest low nibble first, then largest of the rest: one order for any four
- * fingerprints. */
-static inline uint32_t cuckoo_rank(uint32_t fp)
-{
-    return fp << 28 | fp >> 4;
-}
-
-static void cuckoo_write_sorted(const cuckoo_table *t, uint64_t i,
-                                const uint32_t *from)
-{
-    const unsigned high = t->f - 4;
-    uint64_t bit = i * t->width;
-    uint32_t s[4];
-    for (unsigned j = 0; j < 4; j++) {
-        unsigned at = j;
-        for (; at && cuckoo_rank(s[at - 1]) < cuckoo_rank(from[j]); at--)
-            s[at] = s[at - 1];
-        s[at] = from[j];
-    }
-    cuckoo_store(t->data, bit, 12,
-                 cuckoo_code(s[0] & 15, s[1] & 15, s[2] & 15, s[3] & 15));
-    bit += 12;
-    if (high)
-        for (unsigned j = 0; j < 4; j++, bit += high)
-            cuckoo_store(t->data, bit, high, s[j] >> 4);
-}
-
-static inline void cuckoo_read(const cuckoo_table *t, uint64_t i, uint32_t *s)
-{
-    if (t->sorted) {
-        cuckoo_read_sorted(t, i, s);
-        return;
-    }
-    uint64_t bit = i * t->width;
-    for (unsigned j = 0; j < t->b; j++, bit += t->f)
-        s[j] = (uint32_t)(cuckoo_load(t->data, bit) & t->nprints);
-}
-
-/* Put fp into slot j, as cuckoo_read() numbers them. */
-static inline void cuckoo_replace(const cuckoo_table *t, uint64_t i, unsigned j,
-                                  uint32_t fp)
-{
-    if (t->sorted) {
-        uint32_t s[4];
-        cuckoo_read_sorted(t, i, s);
-        s[j] = fp;
-        cuckoo_write_sorted(t, i, s);
-    } else {
-        cuckoo_store(t->data, i * t->width + j * t->f, t->f, fp);
-    }
-}
-
-/* Where bucket i has fp: the bit of the slot, or the slot if it is sorted,
- * plus 1; 0: nowhere. fp may be 0, an empty slot.
- *
- * A slot of x is zero where w has fp. Taking 1 from it borrows, which sets its
- * highest bit; a slot above may borrow falsely, but never the lowest match. */
-static inline __attribute__((always_inline)) uint64_t
-cuckoo_find(const cuckoo_table *t, uint64_t i, uint32_t fp, bool sorted,
-            bool single)
-{
-    if (sorted) {
-        uint32_t s[4];
-        cuckoo_read_sorted(t, i, s);
-        for (unsigned j = 0; j < 4; j++)
-            if (s[j] == fp)
-                return j + 1;
-        return 0;
-    }
-    uint64_t bit = i * t->width;
-    const unsigned nwords = single ? 1 : t->nwords;
-    for (unsigned w = 0; w < nwords; w++, bit += t->word_bits) {
-        const uint64_t x = cuckoo_load(t->data, bit) ^ fp * t->ones;
-        const uint64_t hit = (x - t->ones) & ~x & t->highs;
-        if (hit)
-            return bit + (unsigned)__builtin_ctzll(hit) - t->f + 2;
-    }
-    return 0;
-}
-
-/* Whether bucket i has fp. Without a branch: which bucket it is in is a coin
- * flip. */
-static inline __attribute__((always_inline)) bool
-cuckoo_match(const cuckoo_table *t, uint64_t i, uint32_t fp, bool sorted,
-             bool single)
-{
-    if (sorted) {
-        uint32_t s[4];
-        cuckoo_read_sorted(t, i, s);
-        return (int)(s[0] == fp) | (int)(s[1] == fp) | (int)(s[2] == fp) |
-               (int)(s[3] == fp);
-    }
-    uint64_t bit = i * t->width, hits = 0;
-    const unsigned nwords = single ? 1 : t->nwords;
-    for (unsigned w = 0; w < nwords; w++, bit += t->word_bits) {
-        const uint64_t x = cuckoo_load(t->data, bit) ^ fp * t->ones;
-        hits |= (x - t->ones) & ~x & t->highs;
-    }
-    return hits != 0;
-}
-
-/* Replace one `old` in bucket i, if there is one. */
-static inline bool cuckoo_exchange(const cuckoo_table *t, uint64_t i,
-                                   uint32_t old, uint32_t fp)
-{
-    const uint64_t at = cuckoo_find(t, i, old, t->sorted, t->nwords == 1);
-    if (!at)
-        return false;
-    if (t->sorted)
-        cuckoo_replace(t, i, (unsigned)at - 1, fp);
-    else
-        cuckoo_store(t->data, at - 1, t->f, fp);
-    return true;
-}
-
-/* ------------------------------------------------------------------- keys */
-
-typedef struct cuckoo_key {
-    uint64_t i1, i2;
-    uint32_t fp;
-} cuckoo_key;
-
-static inline uint64_t cuckoo_other(const cuckoo_table *t, uint64_t i,
-                                    uint32_t fp)
-{
-    const uint64_t sum = 1 + 2 * bly_scale(bly_mix64(fp), t->nb / 2);
-    return sum >= i ? sum - i : sum + t->nb - i;
-}
-
-/* The bucket comes from the top bits of the hash; the product brings the low
- * ones up for the fingerprint. */
-static inline cuckoo_key cuckoo_locate(const cuckoo_table *t, uint64_t h)
-{
-    const uint64_t g = h * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    cuckoo_key key = { .i1 = bly_scale(h, t->nb),
-                       .fp = (uint32_t)(1 + (g * t->nprints >> 32)) };
-    key.i2 = cuckoo_other(t, key.i1, key.fp);
-    return key;
-}
-
-static inline const unsigned char *cuckoo_at(const cuckoo_table *t, uint64_t i)
-{
-    return t->data + (i * t->width >> 3);
-}
-
-/* Keys are located once and wait in a ring, while their buckets come: into L2
- * early, for which a processor has many slots, and into L1 shortly before use,
- * for which it has few. */
-#define CUCKOO_RING 128
-#define CUCKOO_FAR 96
-#define CUCKOO_NEAR 10
-#define CUCKOO_CACHED (256 << 10) /* gains nothing from that: fits any L2 */
-
-typedef struct cuckoo_stream {
-    const uint64_t *h;
-    size_t n;
-    bool ahead;
-    cuckoo_key ring[CUCKOO_RING];
-} cuckoo_stream;
-
-static inline void cuckoo_enter(cuckoo_stream *q, const cuckoo_table *t,
-                                size_t i)
-{
-    const cuckoo_key key = cuckoo_locate(t, q->h[i]);
-    q->ring[i % CUCKOO_RING] = key;
-    if (q->ahead) {
-        __builtin_prefetch(cuckoo_at(t, key.i1), 0, 2);
-        __builtin_prefetch(cuckoo_at(t, key.i2), 0, 2);
-    }
-}
-
-static inline void cuckoo_stream_open(cuckoo_stream *q, const cuckoo_table *t,
-                                      const uint64_t *h, size_t n,
-                                      uint64_t nbytes)
-{
-    q->h = h;
-    q->n = n;
-    q->ahead = nbytes > CUCKOO_CACHED;
-    for (size_t i = 0; i < n && i < CUCKOO_FAR; i++)
-        cuckoo_enter(q, t, i);
-}
-
-/* Key number i; to be asked for one after another. */
-static inline cuckoo_key cuckoo_next(cuckoo_stream *q, const cuckoo_table *t,
-                                     size_t i)
-{
-    if (i + CUCKOO_FAR < q->n)
-        cuckoo_enter(q, t, i + CUCKOO_FAR);
-    if (q->ahead && i + CUCKOO_NEAR < q->n) {
-        const cuckoo_key *near = &q->ring[(i + CUCKOO_NEAR) % CUCKOO_RING];
-        __builtin_prefetch(cuckoo_at(t, near->i1));
-        __builtin_prefetch(cuckoo_at(t, near->i2));
-    }
-    return q->ring[i % CUCKOO_RING];
-}
-
-/* Both buckets in any case: a branch that is taken by half of the keys costs
- * more than a word that is there already. */
-static inline __attribute__((always_inline)) bool
-cuckoo_has_key(const cuckoo_table *t, cuckoo_key key, bool sorted, bool single)
-{
-    const bool in1 = cuckoo_match(t, key.i1, key.fp, sorted, single);
-    const bool in2 = cuckoo_match(t, key.i2, key.fp, sorted, single);
-    return (int)in1 | (int)in2;
 }
 
 static inline __attribute__((always_inline)) void
 cuckoo_has_body(const bly_filter *f, const uint64_t *h, size_t n,
                 uint64_t *maybe, bool sorted, bool single)
 {
-    const cuckoo_table t = cuckoo_table_of(f);
-    cuckoo_stream q;
-    cuckoo_stream_open(&q, &t, h, n, f->shape.nbytes);
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    bly_cuckoo_stream q;
+    bly_cuckoo_stream_open(&q, &t, h, n);
     for (size_t from = 0; from < n; from += 64) {
         const size_t to = n - from < 64 ? n : from + 64;
         uint64_t bits = 0;
         for (size_t i = from; i < to; i++)
-            bits |= (uint64_t)cuckoo_has_key(&t, cuckoo_next(&q, &t, i), sorted,
-                                             single)
+            bits |= (uint64_t)bly_cuckoo_has(&t, bly_cuckoo_next(&q, &t, i),
+                                             sorted, single)
                     << (i - from);
         maybe[from / 64] |= bits;
     }
@@ -759,87 +434,24 @@ static void cuckoo_has(const bly_filter *f, const uint64_t *h, size_t n,
 
 static bool cuckoo_has_one(const bly_filter *f, uint64_t h)
 {
-    const cuckoo_table t = cuckoo_table_of(f);
-    return cuckoo_has_key(&t, cuckoo_locate(&t, h), t.sorted, t.nwords == 1);
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), t.sorted,
+                          t.nwords == 1);
 }
 
-/* ----------------------------------------------------------------- adding */
-
-/* Buckets looked at before a table is full. 500 fill a large table of four
- * slots a bucket to 0.96, 2000 to 0.97, and no number to more than 0.98. */
-#define CUCKOO_SEARCH 2000
-
-typedef struct cuckoo_step {
-    uint64_t bucket;
-    uint32_t parent; /* the step that led here */
-    uint32_t slot;   /* by which of its slots */
-} cuckoo_step;
-
-/* Move everyone on the way to step `at`, which has room, one step on, and put
- * fp where the first of them was. Steps 0 and 1 are the two buckets of fp. */
-static void cuckoo_move(const cuckoo_table *t, const cuckoo_step *way,
-                        uint32_t at, uint32_t fp)
+/* Does a table of f other than `but` have h? */
+static bool cuckoo_elsewhere(const bly_filter *f, const bly_filter *but,
+                             uint64_t h)
 {
-    uint32_t s[CUCKOO_MAX_SLOTS];
-    bool first = true;
-    unsigned slot = 0;
-    while (at >= 2) {
-        const cuckoo_step *step = &way[at];
-        cuckoo_read(t, way[step->parent].bucket, s);
-        if (first)
-            cuckoo_exchange(t, step->bucket, 0, s[step->slot]);
-        else
-            cuckoo_replace(t, step->bucket, slot, s[step->slot]);
-        first = false;
-        slot = step->slot;
-        at = step->parent;
-    }
-    cuckoo_replace(t, way[at].bucket, slot, fp);
-}
-
-/* Both buckets of key are full: make room. False, and nothing has changed,
- * where there is none. */
-static bool cuckoo_make_room(const cuckoo_table *t, cuckoo_key key)
-{
-    cuckoo_step way[CUCKOO_SEARCH];
-    uint32_t n = 2;
-    way[0] = (cuckoo_step){ key.i1, 0, 0 };
-    way[1] = (cuckoo_step){ key.i2, 0, 0 };
-    for (uint32_t at = 0; at < n; at++) {
-        uint32_t s[CUCKOO_MAX_SLOTS];
-        cuckoo_read(t, way[at].bucket, s);
-        for (uint32_t j = 0; j < t->b; j++) {
-            if (!s[j]) {
-                cuckoo_move(t, way, at, key.fp);
-                return true;
-            }
-        }
-        for (uint32_t j = 0; j < t->b && n < CUCKOO_SEARCH; j++) {
-            const uint64_t to = cuckoo_other(t, way[at].bucket, s[j]);
-            __builtin_prefetch(cuckoo_at(t, to));
-            way[n++] = (cuckoo_step){ to, at, j };
-        }
+    for (uint32_t i = 0; i <= f->nlayers; i++) {
+        const bly_filter *part = i ? f->layer[i - 1] : f;
+        if (part != but && cuckoo_has_one(part, h))
+            return true;
     }
     return false;
 }
 
-/* Are both buckets full of this one fingerprint? */
-static bool cuckoo_all_copies(const cuckoo_table *t, cuckoo_key key)
-{
-    uint32_t s[2 * CUCKOO_MAX_SLOTS];
-    cuckoo_read(t, key.i1, s);
-    cuckoo_read(t, key.i2, s + t->b);
-    for (unsigned j = 0; j < 2 * t->b; j++)
-        if (s[j] != key.fp)
-            return false;
-    return true;
-}
-
-static inline bool cuckoo_place(const cuckoo_table *t, cuckoo_key key)
-{
-    return cuckoo_exchange(t, key.i1, 0, key.fp) ||
-           cuckoo_exchange(t, key.i2, 0, key.fp) || cuckoo_make_room(t, key);
-}
+/* ----------------------------------------------------------------- adding */
 
 typedef enum cuckoo_stop {
     CUCKOO_DONE,
@@ -852,28 +464,22 @@ static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
                                const uint64_t *h, size_t n, size_t from,
                                uint64_t *fresh, size_t *ndone)
 {
-    const cuckoo_table t = cuckoo_table_of(table);
+    const bly_cuckoo_table t = cuckoo_table_of(table);
     const bool unique = f->shape.p[CUCKOO_UNIQUE] != 0;
-    cuckoo_stream q;
+    bly_cuckoo_stream q;
     uint64_t nstored = 0;
     cuckoo_stop stop = CUCKOO_DONE;
     size_t i = 0;
-    cuckoo_stream_open(&q, &t, h + from, n, table->shape.nbytes);
+    bly_cuckoo_stream_open(&q, &t, h + from, n);
     for (; i < n; i++) {
-        const cuckoo_key key = cuckoo_next(&q, &t, i);
-        bool known = false;
-        if (fresh || unique) {
-            known = cuckoo_has_key(&t, key, t.sorted, t.nwords == 1);
-            if (!known && f != table)
-                known = cuckoo_has_one(f, q.h[i]);
-            for (uint32_t l = 0; l < f->nlayers && !known; l++)
-                if (f->layer[l] != table)
-                    known = cuckoo_has_one(f->layer[l], q.h[i]);
-        }
+        const bly_cuckoo_key key = bly_cuckoo_next(&q, &t, i);
+        const bool known = (fresh || unique) &&
+                           (bly_cuckoo_has(&t, key, t.sorted, t.nwords == 1) ||
+                            cuckoo_elsewhere(f, table, q.h[i]));
         if (!(known && unique)) {
-            if (!cuckoo_place(&t, key)) {
-                stop = cuckoo_all_copies(&t, key) ? CUCKOO_TOO_MANY_COPIES
-                                                  : CUCKOO_NO_ROOM;
+            if (!bly_cuckoo_place(&t, key)) {
+                stop = bly_cuckoo_all_copies(&t, key) ? CUCKOO_TOO_MANY_COPIES
+                                                      : CUCKOO_NO_ROOM;
                 break;
             }
             nstored++;
@@ -916,6 +522,19 @@ static bly_filter *cuckoo_part(bly_filter *f, uint32_t i)
     return i ? f->layer[i - 1] : f;
 }
 
+/* The first table from number *part on with room, for how many; 0: none, and
+ * *part is the number of the next table. Removals may have made room in any. */
+static uint64_t cuckoo_left(bly_filter *f, uint32_t *part)
+{
+    for (; *part <= f->nlayers; ++*part) {
+        const bly_filter *t = cuckoo_part(f, *part);
+        const uint64_t room = cuckoo_shape_room(&t->shape);
+        if (room > t->state[0])
+            return room - t->state[0];
+    }
+    return 0;
+}
+
 static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
                              uint64_t *fresh, size_t *ndone)
 {
@@ -926,15 +545,8 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
     while (*ndone < n) {
         size_t np = n - *ndone;
         if (grows) {
-            /* The first table with room; removals may have made some. */
-            uint64_t room = 0;
-            for (part = skip ? part + 1 : 0; part <= f->nlayers; part++) {
-                const bly_filter *t = cuckoo_part(f, part);
-                const uint64_t all = cuckoo_shape_room(&t->shape);
-                room = all > t->state[0] ? all - t->state[0] : 0;
-                if (room)
-                    break;
-            }
+            part = skip ? part + 1 : 0;
+            uint64_t room = cuckoo_left(f, &part);
             if (!room) {
                 const bly_status st = cuckoo_grow(f);
                 if (st)
@@ -943,9 +555,8 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
             }
             np = skip ? 1 : np < room ? np : (size_t)room;
         }
-        const size_t before = *ndone;
         const cuckoo_stop stop =
-            cuckoo_fill(f, cuckoo_part(f, part), h, np, before, fresh, ndone);
+            cuckoo_fill(f, cuckoo_part(f, part), h, np, *ndone, fresh, ndone);
         if (stop == CUCKOO_TOO_MANY_COPIES)
             return bly_fail(BLY_EFULL,
                             "%u copies of a key are all that a cuckoo filter "
@@ -963,46 +574,37 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
     return BLY_OK;
 }
 
-static bool cuckoo_take(bly_filter *table, uint64_t h)
-{
-    const cuckoo_table t = cuckoo_table_of(table);
-    const cuckoo_key key = cuckoo_locate(&t, h);
-    if (!cuckoo_exchange(&t, key.i1, key.fp, 0) &&
-        !cuckoo_exchange(&t, key.i2, key.fp, 0))
-        return false;
-    table->state[0]--;
-    return true;
-}
-
 /* A copy that stands for all keys of its fingerprint cannot be taken out. */
 static void cuckoo_refuse(const bly_filter *f, const uint64_t *h, size_t n,
                           bly_status *each)
 {
-    for (size_t i = 0; i < n; i++) {
-        bool in = cuckoo_has_one(f, h[i]);
-        for (uint32_t l = 0; l < f->nlayers && !in; l++)
-            in = cuckoo_has_one(f->layer[l], h[i]);
-        each[i] = in ? BLY_EREFUSED : BLY_EABSENT;
-    }
+    for (size_t i = 0; i < n; i++)
+        each[i] = cuckoo_elsewhere(f, NULL, h[i]) ? BLY_EREFUSED : BLY_EABSENT;
+}
+
+static bool cuckoo_take_one(bly_filter *table, uint64_t h)
+{
+    const bly_cuckoo_table t = cuckoo_table_of(table);
+    const bool taken = bly_cuckoo_take(&t, bly_cuckoo_locate(&t, h));
+    table->state[0] -= taken;
+    return taken;
 }
 
 static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
                           bly_status *each)
 {
-    const cuckoo_table t = cuckoo_table_of(f);
-    cuckoo_stream q;
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    bly_cuckoo_stream q;
     if (f->shape.p[CUCKOO_UNIQUE]) {
         cuckoo_refuse(f, h, n, each);
         return;
     }
-    cuckoo_stream_open(&q, &t, h, n, f->shape.nbytes);
+    bly_cuckoo_stream_open(&q, &t, h, n);
     for (size_t i = 0; i < n; i++) {
-        const cuckoo_key key = cuckoo_next(&q, &t, i);
-        bool taken = cuckoo_exchange(&t, key.i1, key.fp, 0) ||
-                     cuckoo_exchange(&t, key.i2, key.fp, 0);
+        bool taken = bly_cuckoo_take(&t, bly_cuckoo_next(&q, &t, i));
         f->state[0] -= taken;
         for (uint32_t l = 0; l < f->nlayers && !taken; l++)
-            taken = cuckoo_take(f->layer[l], h[i]);
+            taken = cuckoo_take_one(f->layer[l], h[i]);
         each[i] = taken ? BLY_OK : BLY_EABSENT;
     }
 }
@@ -1035,23 +637,10 @@ static bool cuckoo_sound(const bly_filter *f)
  * written, and nothing behind the last. */
 static bool cuckoo_check(const bly_filter *f)
 {
-    const cuckoo_table t = cuckoo_table_of(f);
-    uint64_t nstored = 0;
-    pthread_once(&cuckoo_nibbles_once, cuckoo_nibbles_fill);
-    for (uint64_t i = 0; i < t.nb; i++) {
-        uint32_t s[CUCKOO_MAX_SLOTS];
-        cuckoo_read(&t, i, s);
-        for (unsigned j = 0; j < t.b; j++)
-            nstored += s[j] != 0;
-        if (!t.sorted)
-            continue;
-        if ((cuckoo_load(t.data, i * t.width) & 0xfff) >= CUCKOO_CODES)
-            return false;
-        for (unsigned j = 1; j < 4; j++)
-            if (cuckoo_rank(s[j - 1]) < cuckoo_rank(s[j]))
-                return false;
-    }
-    return nstored == f->state[0] &&
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    uint64_t nstored;
+    bly_cuckoo_prepare();
+    return bly_cuckoo_check(&t, &nstored) && nstored == f->state[0] &&
            bly_bits_tail_clear((const uint64_t *)(const void *)f->data,
                                cuckoo_bits(&f->shape),
                                (size_t)(f->shape.nbytes / 8));

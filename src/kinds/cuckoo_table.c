@@ -1,0 +1,181 @@
+/*
+ * cuckoo_table.c - semi-sorted buckets, and the search for room
+ *
+ * The code of a semi-sorted bucket numbers the multisets a >= b >= c >= d of
+ * nibbles by the combinatorial number system: before this one come
+ *
+ *     C(a+3,4) + C(b+2,3) + C(c+1,2) + d
+ *
+ * so 0,0,0,0 is 0, 1,0,0,0 is 1, and 15,15,15,15 is 3875. Decoding is a table
+ * of 8 KiB. Slots of one low nibble are sorted by their higher bits, so that a
+ * bucket has one form whatever happened before.
+ *
+ * Room for a fingerprint whose buckets are both full is searched for breadth
+ * first: each slot of a bucket leads to the other bucket of what is in it. The
+ * first bucket with an empty slot ends the shortest way, along which everyone
+ * moves one step.
+ *
+ *     fp -> [ a  b  c  d ]         fp -> [ a  fp c  d ]
+ *                v                            v
+ *           [ e  f  g  h ]              [ e  f  b  h ]
+ *                   v                            v
+ *           [ i  0  k  l ]              [ i  g  k  l ]
+ *
+ * Nothing has moved when the search fails. A shortest way meets no bucket
+ * twice (from the first meeting on there would be a shorter one), so no move
+ * undoes another.
+ */
+#include "kinds/cuckoo_table.h"
+
+#include <pthread.h>
+
+/* ------------------------------------------------------------ semi-sorted */
+
+#define CUCKOO_CODES 3876
+
+uint16_t bly_cuckoo_nibbles[4096];
+
+static unsigned cuckoo_code(unsigned a, unsigned b, unsigned c, unsigned d)
+{
+    return (a + 3) * (a + 2) * (a + 1) * a / 24 + (b + 2) * (b + 1) * b / 6 +
+           (c + 1) * c / 2 + d;
+}
+
+static void cuckoo_nibbles_fill(void)
+{
+    for (unsigned a = 0; a < 16; a++)
+        for (unsigned b = 0; b <= a; b++)
+            for (unsigned c = 0; c <= b; c++)
+                for (unsigned d = 0; d <= c; d++)
+                    bly_cuckoo_nibbles[cuckoo_code(a, b, c, d)] =
+                        (uint16_t)(a | b << 4 | c << 8 | d << 12);
+}
+
+void bly_cuckoo_prepare(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, cuckoo_nibbles_fill);
+}
+
+/* Largest low nibble first, then largest of the rest: one order for any four
+ * fingerprints. */
+static uint32_t cuckoo_rank(uint32_t fp)
+{
+    return fp << 28 | fp >> 4;
+}
+
+static void cuckoo_write_sorted(const bly_cuckoo_table *t, uint64_t i,
+                                const uint32_t *from)
+{
+    const unsigned high = t->f - 4;
+    uint64_t bit = i * t->width;
+    uint32_t s[4];
+    for (unsigned j = 0; j < 4; j++) {
+        unsigned at = j;
+        for (; at && cuckoo_rank(s[at - 1]) < cuckoo_rank(from[j]); at--)
+            s[at] = s[at - 1];
+        s[at] = from[j];
+    }
+    bly_cuckoo_store(t, bit, 12,
+                     cuckoo_code(s[0] & 15, s[1] & 15, s[2] & 15, s[3] & 15));
+    bit += 12;
+    if (high)
+        for (unsigned j = 0; j < 4; j++, bit += high)
+            bly_cuckoo_store(t, bit, high, s[j] >> 4);
+}
+
+bool bly_cuckoo_exchange_sorted(const bly_cuckoo_table *t, uint64_t i,
+                                uint32_t old, uint32_t fp)
+{
+    uint32_t s[4];
+    bly_cuckoo_read_sorted(t, i, s);
+    for (unsigned j = 0; j < 4; j++) {
+        if (s[j] == old) {
+            s[j] = fp;
+            cuckoo_write_sorted(t, i, s);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------- room */
+
+/* Buckets looked at before a table is full. 500 fill a large table of four
+ * slots a bucket to 0.96, 2000 to 0.97, and no number to more than 0.98. */
+#define CUCKOO_SEARCH 2000
+
+typedef struct cuckoo_step {
+    uint64_t bucket;
+    uint32_t parent; /* the step that led here */
+    uint32_t print;  /* and what was in its way */
+} cuckoo_step;
+
+/* Move everyone on the way to step `at`, which has room, one step on, and put
+ * fp where the first of them was. Steps 0 and 1 are the two buckets of fp. */
+static void cuckoo_move(const bly_cuckoo_table *t, const cuckoo_step *way,
+                        uint32_t at, uint32_t fp)
+{
+    uint32_t left = 0; /* what has moved out of this bucket */
+    for (; at >= 2; at = way[at].parent) {
+        bly_cuckoo_exchange(t, way[at].bucket, left, way[at].print);
+        left = way[at].print;
+    }
+    bly_cuckoo_exchange(t, way[at].bucket, left, fp);
+}
+
+bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key)
+{
+    cuckoo_step way[CUCKOO_SEARCH];
+    uint32_t n = 2;
+    way[0] = (cuckoo_step){ key.i1, 0, 0 };
+    way[1] = (cuckoo_step){ key.i2, 0, 0 };
+    for (uint32_t at = 0; at < n; at++) {
+        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
+        bly_cuckoo_read(t, way[at].bucket, s);
+        for (uint32_t j = 0; j < t->b; j++) {
+            if (!s[j]) {
+                cuckoo_move(t, way, at, key.fp);
+                return true;
+            }
+        }
+        for (uint32_t j = 0; j < t->b && n < CUCKOO_SEARCH; j++) {
+            const uint64_t to = bly_cuckoo_other(t, way[at].bucket, s[j]);
+            __builtin_prefetch(bly_cuckoo_at(t, to));
+            way[n++] = (cuckoo_step){ to, at, s[j] };
+        }
+    }
+    return false;
+}
+
+bool bly_cuckoo_all_copies(const bly_cuckoo_table *t, bly_cuckoo_key key)
+{
+    uint32_t s[2 * BLY_CUCKOO_MAX_SLOTS];
+    bly_cuckoo_read(t, key.i1, s);
+    bly_cuckoo_read(t, key.i2, s + t->b);
+    for (unsigned j = 0; j < 2 * t->b; j++)
+        if (s[j] != key.fp)
+            return false;
+    return true;
+}
+
+/* --------------------------------------------------------------- checking */
+
+bool bly_cuckoo_check(const bly_cuckoo_table *t, uint64_t *nstored)
+{
+    *nstored = 0;
+    for (uint64_t i = 0; i < t->nb; i++) {
+        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
+        bly_cuckoo_read(t, i, s);
+        for (unsigned j = 0; j < t->b; j++)
+            *nstored += s[j] != 0;
+        if (!t->sorted)
+            continue;
+        if ((bly_cuckoo_load(t, i * t->width) & 0xfff) >= CUCKOO_CODES)
+            return false;
+        for (unsigned j = 1; j < 4; j++)
+            if (cuckoo_rank(s[j - 1]) < cuckoo_rank(s[j]))
+                return false;
+    }
+    return true;
+}

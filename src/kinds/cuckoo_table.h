@@ -1,0 +1,330 @@
+/*
+ * cuckoo_table.h - buckets of fingerprints, packed
+ *
+ * nb buckets of b slots of f bits lie one behind the other, least significant
+ * bit first as in bits.h. A slot holds a fingerprint from 1 to 2^f - 1, or 0.
+ *
+ *     bucket i:  | fp | fp | 0 | fp |     from bit i * b * f on
+ *
+ * A bucket is compared as a whole: loaded as one word, or as a few of whole
+ * slots each where it is longer, against a word with the fingerprint in every
+ * slot (b = 4, f = 10: 40 bits, and at most 4 before them in their byte).
+ *
+ * Semi-sorted [1] (b = 4). The order of slots carries no information: sorted
+ * by their low four bits, those make one of C(19,4) = 3876 multisets, which
+ * takes 12 bits instead of 16. One bit a slot is saved.
+ *
+ *     bucket i:  | code, 12 bits | the higher f - 4 bits of four slots |
+ *
+ * A fingerprint lies in one of two buckets, i1 and i2 = t - i1 (mod nb), where
+ * t is odd and follows from the fingerprint, and nb is even: so either bucket
+ * leads to the other, and they are never the same.
+ *
+ * Reading is safe and ends whatever the bytes are.
+ *
+ * [1] Fan, Andersen, Kaminsky and Mitzenmacher, Cuckoo Filter: Practically
+ *     Better Than Bloom, 2014
+ */
+#ifndef BLY_CUCKOO_TABLE_H
+#define BLY_CUCKOO_TABLE_H
+
+#include "core/bits.h"
+
+#define BLY_CUCKOO_MAX_SLOTS 8
+
+/* ----------------------------------------------------------------- layout */
+
+/* Bits of a bucket. */
+static inline uint64_t bly_cuckoo_width(uint64_t b, uint64_t f, bool sorted)
+{
+    return b * f - (sorted ? 4 : 0);
+}
+
+/* Bytes of a table. A word is loaded from the byte in which its first bit
+ * lies, so seven bytes follow the one with the last bit. */
+static inline uint64_t bly_cuckoo_nbytes(uint64_t nbits)
+{
+    return ((nbits - 1) / 8 + 8 + 7) / 8 * 8;
+}
+
+/* What the loops need of a table. ones has the lowest bit of each slot of a
+ * word set, and highs the highest. */
+typedef struct bly_cuckoo_table {
+    unsigned char *data;
+    uint64_t nb, nprints; /* 2^f - 1 */
+    uint64_t ones, highs;
+    unsigned b, f;
+    unsigned width;     /* bits of a bucket */
+    unsigned word_bits; /* bits of a word's slots */
+    unsigned nwords;    /* words of a bucket */
+    bool sorted;
+} bly_cuckoo_table;
+
+/* Do n slots of f bits, at any multiple of their bits, lie in the 8 bytes that
+ * begin with the byte of their first bit? */
+static inline bool bly_cuckoo_one_word(unsigned n, unsigned f)
+{
+    const unsigned bits = n * f, odd = bits & (0u - bits);
+    return bits + 8 - (odd < 8 ? odd : 8) <= 64;
+}
+
+static inline bly_cuckoo_table bly_cuckoo_table_of(unsigned char *data,
+                                                   uint64_t nb, unsigned b,
+                                                   unsigned f, bool sorted)
+{
+    bly_cuckoo_table t = { .data = data,
+                           .nb = nb,
+                           .nprints = (UINT64_C(1) << f) - 1,
+                           .b = b,
+                           .f = f,
+                           .width = (unsigned)bly_cuckoo_width(b, f, sorted),
+                           .sorted = sorted };
+    unsigned n = b;
+    while (!bly_cuckoo_one_word(n, f))
+        n /= 2;
+    t.nwords = b / n;
+    t.word_bits = n * f;
+    for (unsigned j = 0; j < n; j++)
+        t.ones |= UINT64_C(1) << j * f;
+    t.highs = t.ones << (f - 1);
+    return t;
+}
+
+/* The word that begins with this bit; its first 57 bits are of use. */
+static inline uint64_t bly_cuckoo_load(const bly_cuckoo_table *t, uint64_t bit)
+{
+    return bly_load64(t->data + (bit >> 3)) >> (bit & 7);
+}
+
+/* Bits `bit` to `bit + n - 1`; n at most 57. */
+static inline void bly_cuckoo_store(const bly_cuckoo_table *t, uint64_t bit,
+                                    unsigned n, uint64_t value)
+{
+    const uint64_t mask = ((UINT64_C(1) << n) - 1) << (bit & 7);
+    unsigned char *p = t->data + (bit >> 3);
+    bly_store64(p, (bly_load64(p) & ~mask) | value << (bit & 7));
+}
+
+/* ---------------------------------------------------------------- buckets */
+
+/* Four sorted nibbles by their code, the largest lowest; codes from 3876 on,
+ * which only a damaged table has, are four zeros. */
+extern uint16_t bly_cuckoo_nibbles[4096];
+
+/* Fills it in, once: to be called before a sorted table is touched. */
+void bly_cuckoo_prepare(void);
+
+static inline void bly_cuckoo_read_sorted(const bly_cuckoo_table *t, uint64_t i,
+                                          uint32_t *s)
+{
+    const uint64_t bit = i * t->width;
+    const unsigned high = t->f - 4;
+    const uint64_t mask = (UINT64_C(1) << high) - 1;
+    uint64_t w = bly_cuckoo_load(t, bit);
+    const unsigned low = bly_cuckoo_nibbles[w & 0xfff];
+    if (t->width <= 60) { /* a multiple of 4: one word holds it */
+        w >>= 12;
+        for (unsigned j = 0; j < 4; j++, w >>= high)
+            s[j] = (uint32_t)((w & mask) << 4 | (low >> 4 * j & 15));
+        return;
+    }
+    for (unsigned j = 0; j < 4; j++)
+        s[j] =
+            (uint32_t)((bly_cuckoo_load(t, bit + 12 + j * high) & mask) << 4 |
+                       (low >> 4 * j & 15));
+}
+
+/* The slots of bucket i; there is room for BLY_CUCKOO_MAX_SLOTS in s. */
+static inline void bly_cuckoo_read(const bly_cuckoo_table *t, uint64_t i,
+                                   uint32_t *s)
+{
+    if (t->sorted) {
+        bly_cuckoo_read_sorted(t, i, s);
+        return;
+    }
+    uint64_t bit = i * t->width;
+    for (unsigned j = 0; j < t->b; j++, bit += t->f)
+        s[j] = (uint32_t)(bly_cuckoo_load(t, bit) & t->nprints);
+}
+
+/* The highest bit of each slot of a word that is fp; the lowest one set is
+ * right, those above need not be. A slot of x is zero where w has fp. Taking 1
+ * from it borrows, which sets its highest bit; a slot above may borrow
+ * falsely, but never the lowest match. */
+static inline uint64_t bly_cuckoo_hits(const bly_cuckoo_table *t, uint64_t w,
+                                       uint32_t fp)
+{
+    const uint64_t x = w ^ fp * t->ones;
+    return (x - t->ones) & ~x & t->highs;
+}
+
+/* Whether bucket i has fp. Without a branch: which bucket it is in is a coin
+ * flip. `sorted` is t's; `single`: a bucket is one word. Both are literals in
+ * the loops that matter. */
+static inline __attribute__((always_inline)) bool
+bly_cuckoo_match(const bly_cuckoo_table *t, uint64_t i, uint32_t fp,
+                 bool sorted, bool single)
+{
+    if (sorted) {
+        uint32_t s[4];
+        bly_cuckoo_read_sorted(t, i, s);
+        return (int)(s[0] == fp) | (int)(s[1] == fp) | (int)(s[2] == fp) |
+               (int)(s[3] == fp);
+    }
+    uint64_t bit = i * t->width, hits = 0;
+    const unsigned nwords = single ? 1 : t->nwords;
+    for (unsigned w = 0; w < nwords; w++, bit += t->word_bits)
+        hits |= bly_cuckoo_hits(t, bly_cuckoo_load(t, bit), fp);
+    return hits != 0;
+}
+
+bool bly_cuckoo_exchange_sorted(const bly_cuckoo_table *t, uint64_t i,
+                                uint32_t old, uint32_t fp);
+
+/* Replace one `old` in bucket i, if there is one. Either may be 0, an empty
+ * slot. */
+static inline __attribute__((always_inline)) bool
+bly_cuckoo_exchange(const bly_cuckoo_table *t, uint64_t i, uint32_t old,
+                    uint32_t fp)
+{
+    if (t->sorted)
+        return bly_cuckoo_exchange_sorted(t, i, old, fp);
+    uint64_t bit = i * t->width;
+    for (unsigned w = 0; w < t->nwords; w++, bit += t->word_bits) {
+        const uint64_t hits = bly_cuckoo_hits(t, bly_cuckoo_load(t, bit), old);
+        if (hits) {
+            bit += (unsigned)__builtin_ctzll(hits) + 1 - t->f;
+            bly_cuckoo_store(t, bit, t->f, fp);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------- keys */
+
+typedef struct bly_cuckoo_key {
+    uint64_t i1, i2;
+    uint32_t fp;
+} bly_cuckoo_key;
+
+/* The other bucket of a fingerprint that may be in bucket i. */
+static inline uint64_t bly_cuckoo_other(const bly_cuckoo_table *t, uint64_t i,
+                                        uint32_t fp)
+{
+    const uint64_t sum = 1 + 2 * bly_scale(bly_mix64(fp), t->nb / 2);
+    return sum >= i ? sum - i : sum + t->nb - i;
+}
+
+/* The bucket comes from the top bits of the hash; the product brings the low
+ * ones up for the fingerprint. */
+static inline bly_cuckoo_key bly_cuckoo_locate(const bly_cuckoo_table *t,
+                                               uint64_t h)
+{
+    const uint64_t g = h * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    bly_cuckoo_key key = { .i1 = bly_scale(h, t->nb),
+                           .fp = (uint32_t)(1 + (g * t->nprints >> 32)) };
+    key.i2 = bly_cuckoo_other(t, key.i1, key.fp);
+    return key;
+}
+
+/* Both buckets in any case: a branch that is taken by half of the keys costs
+ * more than a word that is there already. */
+static inline __attribute__((always_inline)) bool
+bly_cuckoo_has(const bly_cuckoo_table *t, bly_cuckoo_key key, bool sorted,
+               bool single)
+{
+    const bool in1 = bly_cuckoo_match(t, key.i1, key.fp, sorted, single);
+    const bool in2 = bly_cuckoo_match(t, key.i2, key.fp, sorted, single);
+    return (int)in1 | (int)in2;
+}
+
+/* Both buckets of key are full: move others out of the way and store it.
+ * False, and nothing has changed, where there is none. */
+bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key);
+
+/* Store a copy of key; false where there is no room. */
+static inline bool bly_cuckoo_place(const bly_cuckoo_table *t,
+                                    bly_cuckoo_key key)
+{
+    return bly_cuckoo_exchange(t, key.i1, 0, key.fp) ||
+           bly_cuckoo_exchange(t, key.i2, 0, key.fp) ||
+           bly_cuckoo_squeeze(t, key);
+}
+
+/* Take a copy of key out; false where there is none. */
+static inline bool bly_cuckoo_take(const bly_cuckoo_table *t,
+                                   bly_cuckoo_key key)
+{
+    return bly_cuckoo_exchange(t, key.i1, key.fp, 0) ||
+           bly_cuckoo_exchange(t, key.i2, key.fp, 0);
+}
+
+/* Are both buckets full of this one fingerprint? */
+bool bly_cuckoo_all_copies(const bly_cuckoo_table *t, bly_cuckoo_key key);
+
+/* Is every bucket in the one form in which it is written? *nstored is then
+ * the number of fingerprints. */
+bool bly_cuckoo_check(const bly_cuckoo_table *t, uint64_t *nstored);
+
+/* ----------------------------------------------------------------- stream */
+
+/* Keys are located once and wait in a ring, while their buckets come: into L2
+ * early, for which a processor has many slots, and into L1 shortly before use,
+ * for which it has few. */
+#define BLY_CUCKOO_RING 128
+#define BLY_CUCKOO_FAR 96
+#define BLY_CUCKOO_NEAR 10
+#define BLY_CUCKOO_CACHED (256 << 10) /* gains nothing: fits any L2 */
+
+typedef struct bly_cuckoo_stream {
+    const uint64_t *h;
+    size_t n;
+    bool ahead;
+    bly_cuckoo_key ring[BLY_CUCKOO_RING];
+} bly_cuckoo_stream;
+
+static inline const unsigned char *bly_cuckoo_at(const bly_cuckoo_table *t,
+                                                 uint64_t i)
+{
+    return t->data + (i * t->width >> 3);
+}
+
+static inline void bly_cuckoo_enter(bly_cuckoo_stream *q,
+                                    const bly_cuckoo_table *t, size_t i)
+{
+    const bly_cuckoo_key key = bly_cuckoo_locate(t, q->h[i]);
+    q->ring[i % BLY_CUCKOO_RING] = key;
+    if (q->ahead) {
+        __builtin_prefetch(bly_cuckoo_at(t, key.i1), 0, 2);
+        __builtin_prefetch(bly_cuckoo_at(t, key.i2), 0, 2);
+    }
+}
+
+static inline void bly_cuckoo_stream_open(bly_cuckoo_stream *q,
+                                          const bly_cuckoo_table *t,
+                                          const uint64_t *h, size_t n)
+{
+    q->h = h;
+    q->n = n;
+    q->ahead = t->nb * t->width / 8 > BLY_CUCKOO_CACHED;
+    for (size_t i = 0; i < n && i < BLY_CUCKOO_FAR; i++)
+        bly_cuckoo_enter(q, t, i);
+}
+
+/* Key number i; to be asked for one after another. */
+static inline bly_cuckoo_key
+bly_cuckoo_next(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
+{
+    if (i + BLY_CUCKOO_FAR < q->n)
+        bly_cuckoo_enter(q, t, i + BLY_CUCKOO_FAR);
+    if (q->ahead && i + BLY_CUCKOO_NEAR < q->n) {
+        const bly_cuckoo_key *near =
+            &q->ring[(i + BLY_CUCKOO_NEAR) % BLY_CUCKOO_RING];
+        __builtin_prefetch(bly_cuckoo_at(t, near->i1));
+        __builtin_prefetch(bly_cuckoo_at(t, near->i2));
+    }
+    return q->ring[i % BLY_CUCKOO_RING];
+}
+
+#endif

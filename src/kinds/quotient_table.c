@@ -1,0 +1,512 @@
+/*
+ * quotient_table.c - entries in runs: find, put, take, walk, write
+ *
+ * An entry is found by reading its run from the start: runs are short, 1.55
+ * slots on average at a load of 0.95, unless there are high counts in them. A
+ * new count is encoded as a whole, slots are opened or closed behind the old
+ * one, and it is written over that.
+ *
+ * Walking and writing go through the table once, in order of F. As both meet
+ * the quotients in the same order, neither has to search: two tables of one
+ * range are merged, and one is spread over more slots, in linear time.
+ */
+#include "kinds/quotient_table.h"
+
+#include "core/cpu.h"
+#include "core/status.h"
+
+/* ---------------------------------------------------------------- entries */
+
+/* Digits of such a count with r = 2 and the three before them. More, which
+ * only r = 1 can want, is refused. */
+#define QUOTIENT_MAX_ENTRY 68
+_Static_assert(QUOTIENT_MAX_ENTRY <= BLY_RUNS_MAX_OPEN, "slots of a count");
+
+typedef struct quotient_entry {
+    uint64_t remainder, count;
+    uint64_t at;  /* its first slot */
+    unsigned len; /* its slots */
+} quotient_entry;
+
+/* The entry at slot `at` of a run. */
+BLY_RUNS_INLINE quotient_entry quotient_parse(const bly_runs *t, uint64_t at,
+                                              uint64_t end)
+{
+    quotient_entry e = { bly_runs_get(t, at), 1, at, 1 };
+    while (e.len < 3 && at + e.len <= end &&
+           bly_runs_get(t, at + e.len) == e.remainder)
+        e.len++;
+    e.count = e.len;
+    if (e.len < 3)
+        return e;
+    const unsigned shift = t->r - 1;
+    const uint64_t more = UINT64_C(1) << shift;
+    uint64_t digit, place = 0; /* log2 of what the digit is worth */
+    do {
+        if (at + e.len > end)
+            break; /* damaged */
+        digit = bly_runs_get(t, at + e.len);
+        const uint64_t value = (digit & (more - 1)) + (e.len > 3);
+        if (place < 62 && value <= BLY_QUOTIENT_MAX_COUNT >> place)
+            e.count += value << place;
+        else
+            e.count = BLY_QUOTIENT_MAX_COUNT;
+        if (e.count > BLY_QUOTIENT_MAX_COUNT)
+            e.count = BLY_QUOTIENT_MAX_COUNT;
+        place += shift;
+        e.len++;
+    } while (digit & more);
+    return e;
+}
+
+/* The entry of this remainder, or where it would be, with a count of 0. */
+BLY_RUNS_INLINE quotient_entry quotient_find(const bly_runs *t,
+                                             const bly_run *run,
+                                             uint64_t remainder)
+{
+    uint64_t at = run->start;
+    while (at <= run->end) {
+        const quotient_entry e = quotient_parse(t, at, run->end);
+        if (e.remainder == remainder)
+            return e;
+        if (e.remainder > remainder)
+            break;
+        at += e.len;
+    }
+    return (quotient_entry){ .remainder = remainder, .at = at };
+}
+
+/* The slots of an entry; their number, or 0 where there would be too many. */
+static unsigned quotient_encode(unsigned r, uint64_t remainder, uint64_t count,
+                                uint64_t slots[QUOTIENT_MAX_ENTRY])
+{
+    const unsigned shift = r - 1;
+    const uint64_t more = UINT64_C(1) << shift;
+    unsigned n = 0;
+    for (; n < 3 && n < count; n++)
+        slots[n] = remainder;
+    if (count < 3)
+        return n;
+    uint64_t rest = count - 3;
+    for (;;) {
+        if (n == QUOTIENT_MAX_ENTRY)
+            return 0;
+        slots[n++] = rest & (more - 1);
+        rest >>= shift;
+        if (!rest)
+            return n;
+        slots[n - 1] |= more;
+        rest--;
+    }
+}
+
+/* --------------------------------------------------------------- changing */
+
+/* Add fingerprint F `by` times. *known: it was there. */
+BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
+                                        uint64_t *sums, uint64_t F, uint64_t by,
+                                        bool *known)
+{
+    const bly_runs *runs = &t->runs;
+    const uint64_t q = F >> runs->r, remainder = F & runs->mask;
+    uint64_t slots[QUOTIENT_MAX_ENTRY];
+    bly_run run = { 0, 0 };
+    quotient_entry e = { .remainder = remainder };
+    const bool there = bly_runs_find(runs, q, &run);
+    if (there) {
+        e = quotient_find(runs, &run, remainder);
+    } else {
+        const uint64_t behind = bly_runs_upto(runs, q);
+        e.at = behind > q ? behind : q;
+    }
+    if (by > BLY_QUOTIENT_MAX_COUNT - e.count)
+        return bly_fail(BLY_ERANGE, "a count is at most 2^62");
+    const unsigned len =
+        quotient_encode(runs->r, remainder, e.count + by, slots);
+    if (!len)
+        return bly_fail(BLY_EFULL, "remainders of one bit cannot count so far");
+    const unsigned more = len - e.len;
+    if (sums[BLY_QUOTIENT_USED] + more > bly_quotient_most(t->nslots))
+        return bly_fail(BLY_EFULL,
+                        "the filter is full with %llu fingerprints in %llu "
+                        "slots (resize it, or build it larger)",
+                        (unsigned long long)sums[BLY_QUOTIENT_DISTINCT],
+                        (unsigned long long)sums[BLY_QUOTIENT_USED]);
+    if (more) {
+        const uint64_t from = e.at + e.len;
+        if (!bly_runs_open(runs, q, from, more))
+            return bly_fail(BLY_EFULL,
+                            "the filter is full: too many keys in one place "
+                            "(resize it, or build it larger)");
+        if (!there)
+            bly_runs_mark_occupied(runs, q, true);
+        if (!there || from == run.end + 1) {
+            const uint64_t end = from + more - 1;
+            if (there)
+                bly_runs_mark_end(runs, run.end, false);
+            bly_runs_mark_end(runs, end, true);
+        }
+    }
+    for (unsigned i = 0; i < len; i++)
+        bly_runs_set(runs, e.at + i, slots[i]);
+    sums[BLY_QUOTIENT_USED] += more;
+    sums[BLY_QUOTIENT_DISTINCT] += e.count == 0;
+    sums[BLY_QUOTIENT_TOTAL] += by;
+    *known = e.count != 0;
+    return BLY_OK;
+}
+
+/* Take one of fingerprint F. */
+BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
+                                   uint64_t F)
+{
+    const bly_runs *runs = &t->runs;
+    const uint64_t q = F >> runs->r;
+    uint64_t slots[QUOTIENT_MAX_ENTRY];
+    bly_run run;
+    if (!bly_runs_find(runs, q, &run))
+        return false;
+    const quotient_entry e = quotient_find(runs, &run, F & runs->mask);
+    if (!e.count)
+        return false;
+    const unsigned len =
+        quotient_encode(runs->r, e.remainder, e.count - 1, slots);
+    for (unsigned i = len; i < e.len; i++, run.end--)
+        bly_runs_close(runs, q, e.at + len, &run);
+    for (unsigned i = 0; i < len; i++)
+        bly_runs_set(runs, e.at + i, slots[i]);
+    sums[BLY_QUOTIENT_USED] -= e.len - len;
+    sums[BLY_QUOTIENT_DISTINCT] -= e.count == 1;
+    sums[BLY_QUOTIENT_TOTAL]--;
+    return true;
+}
+
+/* ---------------------------------------------------------------- batches */
+
+#define QUOTIENT_FAR 48
+#define QUOTIENT_NEAR 8
+
+/* Fetch the block of h: its head, and the remainders near the home slot. */
+BLY_RUNS_INLINE void quotient_fetch(const bly_quotient_table *t, uint64_t h,
+                                    bool near)
+{
+    const uint64_t q = bly_scale(h, t->range) >> t->runs.r;
+    const unsigned char *block = bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK);
+    const unsigned char *home = block + BLY_RUNS_HEAD + q % 64 * t->runs.r / 8;
+    if (near) {
+        __builtin_prefetch(block, 0, 3);
+        __builtin_prefetch(block + BLY_RUNS_HEAD - 1, 0, 3);
+        __builtin_prefetch(home + 8, 0, 3);
+    } else {
+        __builtin_prefetch(block, 0, 2);
+        __builtin_prefetch(block + BLY_RUNS_HEAD - 1, 0, 2);
+        __builtin_prefetch(home + 8, 0, 2);
+    }
+}
+
+BLY_RUNS_INLINE void quotient_ahead(const bly_quotient_table *t,
+                                    const uint64_t *h, size_t i, size_t n)
+{
+    if (i == 0)
+        for (size_t k = 0; k < n && k < QUOTIENT_FAR; k++)
+            quotient_fetch(t, h[k], false);
+    if (i + QUOTIENT_FAR < n)
+        quotient_fetch(t, h[i + QUOTIENT_FAR], false);
+    if (i + QUOTIENT_NEAR < n)
+        quotient_fetch(t, h[i + QUOTIENT_NEAR], true);
+}
+
+BLY_RUNS_INLINE uint64_t quotient_count_one(const bly_quotient_table *t,
+                                            uint64_t h)
+{
+    const uint64_t F = bly_scale(h, t->range);
+    const bly_runs *runs = &t->runs;
+    bly_run run;
+    if (!bly_runs_find(runs, F >> runs->r, &run))
+        return 0;
+    return quotient_find(runs, &run, F & runs->mask).count;
+}
+
+BLY_RUNS_INLINE void quotient_has_body(const bly_quotient_table *t,
+                                       const uint64_t *h, size_t n,
+                                       uint64_t *maybe)
+{
+    for (size_t from = 0; from < n; from += 64) {
+        const size_t to = n - from < 64 ? n : from + 64;
+        uint64_t bits = 0;
+        for (size_t i = from; i < to; i++) {
+            quotient_ahead(t, h, i, n);
+            bits |= (uint64_t)(quotient_count_one(t, h[i]) != 0) << (i - from);
+        }
+        maybe[from / 64] = bits;
+    }
+}
+
+/* by: NULL is 1 for each. */
+BLY_RUNS_INLINE bly_status quotient_add_body(const bly_quotient_table *t,
+                                             uint64_t *sums, const uint64_t *h,
+                                             const uint64_t *by, size_t n,
+                                             uint64_t *fresh, size_t *ndone)
+{
+    bly_status st = BLY_OK;
+    size_t i = 0;
+    for (; i < n; i++) {
+        bool known = true;
+        quotient_ahead(t, h, i, n);
+        if (!by || by[i])
+            st = quotient_put(t, sums, bly_scale(h[i], t->range),
+                              by ? by[i] : 1, &known);
+        if (st)
+            break;
+        if (fresh)
+            fresh[i / 64] |= (uint64_t)!known << i % 64;
+    }
+    *ndone = i;
+    return st;
+}
+
+BLY_RUNS_INLINE void quotient_remove_body(const bly_quotient_table *t,
+                                          uint64_t *sums, const uint64_t *h,
+                                          size_t n, bly_status *each)
+{
+    for (size_t i = 0; i < n; i++) {
+        quotient_ahead(t, h, i, n);
+        each[i] = quotient_take(t, sums, bly_scale(h[i], t->range))
+                      ? BLY_OK
+                      : BLY_EABSENT;
+    }
+}
+
+/* The same bodies twice: with an instruction that counts ones, and without. */
+#if BLY_X86
+#define QUOTIENT_POPCNT __attribute__((target("popcnt"))) static
+QUOTIENT_POPCNT void quotient_has_popcnt(const bly_quotient_table *t,
+                                         const uint64_t *h, size_t n,
+                                         uint64_t *maybe)
+{
+    quotient_has_body(t, h, n, maybe);
+}
+
+QUOTIENT_POPCNT bly_status quotient_add_popcnt(const bly_quotient_table *t,
+                                               uint64_t *sums,
+                                               const uint64_t *h,
+                                               const uint64_t *by, size_t n,
+                                               uint64_t *fresh, size_t *ndone)
+{
+    return quotient_add_body(t, sums, h, by, n, fresh, ndone);
+}
+
+QUOTIENT_POPCNT void quotient_remove_popcnt(const bly_quotient_table *t,
+                                            uint64_t *sums, const uint64_t *h,
+                                            size_t n, bly_status *each)
+{
+    quotient_remove_body(t, sums, h, n, each);
+}
+#endif
+
+void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h, size_t n,
+                      uint64_t *maybe)
+{
+#if BLY_X86
+    if (bly_cpu_features() & BLY_CPU_POPCNT) {
+        quotient_has_popcnt(t, h, n, maybe);
+        return;
+    }
+#endif
+    quotient_has_body(t, h, n, maybe);
+}
+
+bly_status bly_quotient_add(const bly_quotient_table *t, uint64_t *sums,
+                            const uint64_t *h, const uint64_t *by, size_t n,
+                            uint64_t *fresh, size_t *ndone)
+{
+#if BLY_X86
+    if (bly_cpu_features() & BLY_CPU_POPCNT)
+        return quotient_add_popcnt(t, sums, h, by, n, fresh, ndone);
+#endif
+    return quotient_add_body(t, sums, h, by, n, fresh, ndone);
+}
+
+void bly_quotient_remove(const bly_quotient_table *t, uint64_t *sums,
+                         const uint64_t *h, size_t n, bly_status *each)
+{
+#if BLY_X86
+    if (bly_cpu_features() & BLY_CPU_POPCNT) {
+        quotient_remove_popcnt(t, sums, h, n, each);
+        return;
+    }
+#endif
+    quotient_remove_body(t, sums, h, n, each);
+}
+
+void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
+                        size_t n, uint64_t *counts)
+{
+    for (size_t i = 0; i < n; i++) {
+        quotient_ahead(t, h, i, n);
+        counts[i] = quotient_count_one(t, h[i]);
+    }
+}
+
+/* ------------------------------------------------------ from first to last */
+
+bly_quotient_walk bly_quotient_walk_of(const bly_quotient_table *t)
+{
+    bly_quotient_walk w = { .runs = t->runs };
+    w.occupieds = bly_load64(bly_runs_occupieds(&w.runs, 0));
+    return w;
+}
+
+bool bly_quotient_walk_next(bly_quotient_walk *w)
+{
+    if (!w->inside) {
+        while (!w->occupieds) {
+            if (++w->block >= w->runs.nblocks)
+                return false;
+            w->occupieds = bly_load64(bly_runs_occupieds(&w->runs, w->block));
+        }
+        w->q =
+            w->block * BLY_RUNS_BLOCK + (unsigned)__builtin_ctzll(w->occupieds);
+        w->occupieds &= w->occupieds - 1;
+        if (w->at < w->q)
+            w->at = w->q;
+        w->end = bly_runs_next_end(&w->runs, w->at);
+        if (w->end == BLY_RUNS_NOWHERE) {
+            w->block = w->runs.nblocks;
+            w->occupieds = 0;
+            return false;
+        }
+    }
+    const quotient_entry e = quotient_parse(&w->runs, w->at, w->end);
+    w->at += e.len;
+    w->inside = w->at <= w->end;
+    w->F = w->q << w->runs.r | e.remainder;
+    w->count = e.count;
+    return true;
+}
+
+bly_quotient_writer bly_quotient_writer_of(const bly_quotient_table *t,
+                                           uint64_t *sums)
+{
+    return (bly_quotient_writer){ .t = *t, .sums = sums };
+}
+
+/* The offsets of blocks behind quotient w->q up to block `last`. */
+static bool quotient_write_offsets(bly_quotient_writer *w, uint64_t last)
+{
+    for (uint64_t j = w->q / BLY_RUNS_BLOCK + 1; j <= last; j++) {
+        const uint64_t start = j * BLY_RUNS_BLOCK;
+        const uint64_t over = w->at > start ? w->at - start : 0;
+        if (over > BLY_RUNS_MAX_OFFSET)
+            return false;
+        *bly_runs_block(&w->t.runs, j) = (unsigned char)over;
+    }
+    return true;
+}
+
+static bly_status quotient_no_fit(const bly_quotient_writer *w)
+{
+    return bly_fail(BLY_EFULL,
+                    "the fingerprints do not fit into %llu slots (resize "
+                    "first)",
+                    (unsigned long long)w->t.nslots);
+}
+
+bly_status bly_quotient_write(bly_quotient_writer *w, uint64_t F,
+                              uint64_t count)
+{
+    const bly_runs *t = &w->t.runs;
+    const uint64_t q = F >> t->r, nslots = w->t.nslots;
+    uint64_t slots[QUOTIENT_MAX_ENTRY];
+    const unsigned len = quotient_encode(t->r, F & t->mask, count, slots);
+    uint64_t *sums = w->sums;
+    if (w->any && F <= w->F)
+        return bly_fail(BLY_EFORMAT, "damaged: its fingerprints are not in "
+                                     "order (restore it from a copy, or build "
+                                     "it again)");
+    if (!len || q >= nslots ||
+        sums[BLY_QUOTIENT_USED] + len > bly_quotient_most(nslots))
+        return quotient_no_fit(w);
+    if (w->any && q == w->q) {
+        bly_runs_mark_end(t, w->at - 1, false);
+    } else {
+        if (!quotient_write_offsets(w, q / BLY_RUNS_BLOCK))
+            return quotient_no_fit(w);
+        bly_runs_mark_occupied(t, q, true);
+        w->at = w->at > q ? w->at : q;
+    }
+    w->q = q;
+    w->F = F;
+    w->any = true;
+    if (w->at + len > t->nblocks * BLY_RUNS_BLOCK)
+        return quotient_no_fit(w);
+    for (unsigned i = 0; i < len; i++)
+        bly_runs_set(t, w->at++, slots[i]);
+    bly_runs_mark_end(t, w->at - 1, true);
+    sums[BLY_QUOTIENT_USED] += len;
+    sums[BLY_QUOTIENT_DISTINCT]++;
+    sums[BLY_QUOTIENT_TOTAL] += count;
+    return BLY_OK;
+}
+
+bly_status bly_quotient_write_end(bly_quotient_writer *w)
+{
+    return quotient_write_offsets(w, w->t.runs.nblocks - 1)
+               ? BLY_OK
+               : quotient_no_fit(w);
+}
+
+/* Is the run that begins at `at` sorted, and every count in its one form? */
+static bool quotient_run_good(const bly_runs *t, uint64_t at, uint64_t end,
+                              uint64_t *sums)
+{
+    uint64_t slots[QUOTIENT_MAX_ENTRY], last = 0;
+    for (bool first = true; at <= end; first = false) {
+        const quotient_entry e = quotient_parse(t, at, end);
+        if (!first && e.remainder <= last)
+            return false;
+        if (quotient_encode(t->r, e.remainder, e.count, slots) != e.len)
+            return false;
+        for (unsigned i = 0; i < e.len; i++)
+            if (bly_runs_get(t, at + i) != slots[i])
+                return false;
+        last = e.remainder;
+        at += e.len;
+        sums[BLY_QUOTIENT_USED] += e.len;
+        sums[BLY_QUOTIENT_DISTINCT]++;
+        sums[BLY_QUOTIENT_TOTAL] += e.count;
+    }
+    return true;
+}
+
+bool bly_quotient_check(const bly_quotient_table *t, uint64_t *sums)
+{
+    const bly_runs *runs = &t->runs;
+    uint64_t at = 0;
+    for (uint64_t j = 0; j < runs->nblocks; j++) {
+        const uint64_t start = j * BLY_RUNS_BLOCK;
+        uint64_t occupieds = bly_load64(bly_runs_occupieds(runs, j));
+        if (*bly_runs_block(runs, j) != (at > start ? at - start : 0))
+            return false;
+        if (start >= t->nslots && occupieds)
+            return false;
+        for (; occupieds; occupieds &= occupieds - 1) {
+            const uint64_t q = start + (unsigned)__builtin_ctzll(occupieds);
+            if (at < q) {
+                if (!bly_runs_clear_between(runs, at, q))
+                    return false;
+                at = q;
+            }
+            const uint64_t end = bly_runs_next_end(runs, at);
+            if (end == BLY_RUNS_NOWHERE ||
+                !quotient_run_good(runs, at, end, sums))
+                return false;
+            at = end + 1;
+        }
+    }
+    const uint64_t size = runs->nblocks * runs->stride;
+    for (uint64_t i = size; i < bly_runs_nbytes(runs->nblocks, runs->r); i++)
+        if (runs->data[i])
+            return false;
+    return bly_runs_clear_between(runs, at, runs->nblocks * BLY_RUNS_BLOCK);
+}

@@ -1,0 +1,121 @@
+/*
+ * quotient_table.h - a sorted list of fingerprints, each with a count
+ *
+ * A fingerprint F is a number below nslots * 2^r. The table has a run of slots
+ * (core/runs.h) for each quotient F / 2^r, and in it, in order, an entry for
+ * each remainder x = F mod 2^r. One that was added c times is
+ *
+ *     c = 1, 2:  x, xx
+ *     c >= 3:    xxx and the digits of c - 3, lowest first
+ *
+ * where a digit is r - 1 bits below a bit that says whether another follows,
+ * and 1 is taken off all but the first, so that every number has one form
+ * (with r = 1 that is counting by digits). Fingerprints of a run differ, so
+ * three in a row can be nothing else. With r = 3, x = 5 and c = 10 the rest is
+ * 7 = 3 + 4 (0 + 1), and the slots are
+ *
+ *     5 5 5 | 1 11 | 0 00 |
+ *
+ * Next to the table its owner keeps three sums, which the calls below bring up
+ * to date.
+ */
+#ifndef BLY_QUOTIENT_TABLE_H
+#define BLY_QUOTIENT_TABLE_H
+
+#include <bloomery.h>
+
+#include "core/runs.h"
+
+/* A count that no counter passes: what is added to it cannot wrap. */
+#define BLY_QUOTIENT_MAX_COUNT (UINT64_C(1) << 62)
+
+/* The sums: slots in use, different fingerprints, additions held. */
+enum {
+    BLY_QUOTIENT_USED,
+    BLY_QUOTIENT_DISTINCT,
+    BLY_QUOTIENT_TOTAL,
+    BLY_QUOTIENT_SUMS
+};
+
+typedef struct bly_quotient_table {
+    bly_runs runs;
+    uint64_t nslots; /* home slots */
+    uint64_t range;  /* fingerprints there are: nslots * 2^r */
+} bly_quotient_table;
+
+/* Blocks of a table. Behind those of the home slots are a few more: the sum of
+ * n arrivals hardly ever strays from its mean by more than 6 sqrt(n), and at a
+ * load of 0.95 the queue has forgotten what was 1000 slots ago. */
+static inline uint64_t bly_quotient_nblocks(uint64_t nslots)
+{
+    const unsigned spare = nslots <= 64 ? 1 : nslots <= 448 ? 2 : 3;
+    return nslots / BLY_RUNS_BLOCK + spare;
+}
+
+/* Slots in use above which nothing is added: 0.95 of them, rounded down in
+ * whole numbers, so that every machine agrees. */
+static inline uint64_t bly_quotient_most(uint64_t nslots)
+{
+    return nslots - nslots / 20 - (nslots % 20 != 0);
+}
+
+static inline bly_quotient_table
+bly_quotient_table_of(unsigned char *data, uint64_t nslots, uint64_t r)
+{
+    return (bly_quotient_table){
+        .runs = bly_runs_of(data, bly_quotient_nblocks(nslots), (unsigned)r),
+        .nslots = nslots,
+        .range = nslots << r,
+    };
+}
+
+/* ---------------------------------------------------------------- batches */
+
+/* The functions of a kind (kind.h), for hashes scaled to the range. by: how
+ * often to add each; NULL is once. */
+bly_status bly_quotient_add(const bly_quotient_table *t, uint64_t *sums,
+                            const uint64_t *h, const uint64_t *by, size_t n,
+                            uint64_t *fresh, size_t *ndone);
+void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h, size_t n,
+                      uint64_t *maybe);
+void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
+                        size_t n, uint64_t *counts);
+void bly_quotient_remove(const bly_quotient_table *t, uint64_t *sums,
+                         const uint64_t *h, size_t n, bly_status *each);
+
+/* ------------------------------------------------------ from first to last */
+
+/* Walks the entries in order of their fingerprints. In a damaged table it may
+ * see nonsense, in order and not more than there are slots. */
+typedef struct bly_quotient_walk {
+    bly_runs runs;
+    uint64_t block, occupieds; /* quotients still to come in this block */
+    uint64_t q, at, end;       /* within a run while at <= end */
+    bool inside;
+    uint64_t F, count; /* what was found */
+} bly_quotient_walk;
+
+bly_quotient_walk bly_quotient_walk_of(const bly_quotient_table *t);
+bool bly_quotient_walk_next(bly_quotient_walk *w);
+
+/* Writes entries, in order of their fingerprints, to an empty table. */
+typedef struct bly_quotient_writer {
+    bly_quotient_table t;
+    uint64_t *sums;
+    uint64_t q, at; /* the last quotient, and the next free slot */
+    uint64_t F;     /* the last fingerprint */
+    bool any;
+} bly_quotient_writer;
+
+bly_quotient_writer bly_quotient_writer_of(const bly_quotient_table *t,
+                                           uint64_t *sums);
+bly_status bly_quotient_write(bly_quotient_writer *w, uint64_t F,
+                              uint64_t count);
+bly_status bly_quotient_write_end(bly_quotient_writer *w);
+
+/* Walks all runs: each has its end and is sorted, every count is in its one
+ * form, the gaps between are empty, and offsets say what they should. Adds to
+ * sums what it meets. */
+bool bly_quotient_check(const bly_quotient_table *t, uint64_t *sums);
+
+#endif
