@@ -236,7 +236,7 @@ static int plan_plot(const bly_spec *spec, const struct plan_row *rows,
         .x = { .label = "rate of false positives",
                .scale = PLOT_LOG,
                .reversed = true },
-        .y = { .label = "memory", .unit = "bits a key" },
+        .y = { .label = "memory", .unit = "bits a key", .scale = PLOT_LOG },
         .series = series,
         .nseries = n + 1,
     };

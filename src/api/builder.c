@@ -255,28 +255,22 @@ static unsigned thread_count(unsigned wanted)
     return wanted < MAX_THREADS ? wanted : MAX_THREADS;
 }
 
-/* Add the chunks to f, with several threads where its kind can. */
+/* Add the chunks to f, with several threads where it is shared. */
 static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
 {
-    const bool was_shared = f->shared;
-    const bool many = bly_shape_shares(f->kind, &f->shape) &&
-                      thread_count(nthreads) > 1 && b->nkeys > CHUNK_KEYS;
     fill_job job = { .builder = b,
                      .next = b->first,
                      .filter = f,
-                     .add = many || was_shared ? f->kind->add_shared
-                                               : f->kind->add };
+                     .add = f->shared ? f->kind->add_shared : f->kind->add };
     pthread_t threads[MAX_THREADS];
     unsigned started = 0;
-    bly_filter_share(f, many || was_shared);
-    if (many)
+    if (f->shared)
         while (started + 1 < thread_count(nthreads) &&
                pthread_create(&threads[started], NULL, fill_worker, &job) == 0)
             started++;
     fill_worker(&job);
     for (unsigned i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    bly_filter_share(f, was_shared);
     return job.status ? bly_fail(job.status, "%s", job.error) : BLY_OK;
 }
 
@@ -327,8 +321,14 @@ static bly_status builder_attempt(bly_builder *b, unsigned nthreads,
     bly_filter *f;
     size_t done;
     bly_status st = bly_plan_end(p);
-    if (!st)
-        st = bly_filter_make(p->kind, &p->shape, &p->set, &f);
+    if (st)
+        return st;
+    /* Shared while it is filled, if that is done by several threads. */
+    bly_setting set = p->set;
+    set.shared |= !keys->h && b->nkeys > CHUNK_KEYS &&
+                  thread_count(nthreads) > 1 &&
+                  bly_shape_shares(p->kind, &p->shape);
+    st = bly_filter_make(p->kind, &p->shape, &set, &f);
     if (st)
         return st;
     if (p->kind->build)
@@ -338,6 +338,7 @@ static bly_status builder_attempt(bly_builder *b, unsigned nthreads,
         st = p->kind->add(f, keys->h, keys->n, NULL, &done);
     else
         st = builder_fill(b, nthreads, f);
+    bly_filter_share(f, p->set.shared);
     if (st)
         bly_free(f);
     else
