@@ -221,26 +221,38 @@ static inline void classic_note(classic_batch *b, size_t i, bool changed)
         b->fresh[i / 64] |= (uint64_t)changed << i % 64;
 }
 
-static inline __attribute__((always_inline)) void
-classic_visit_body(classic_batch *b, size_t i, const uint64_t *at, uint64_t nat,
-                   bool shared)
-{
-    bool changed = false;
-    for (uint64_t j = 0; j < nat; j++)
-        changed |= classic_set(b->words, at[j], shared);
-    classic_note(b, i, changed);
-}
+/* Keys whose positions are computed, and fetched, before any is set. */
+#define CLASSIC_AHEAD 32
+#define CLASSIC_ROOM 512 /* positions, at least those of one key */
 
+/* Shared layout. Unlike counters, bits do not mind a position named twice, so
+ * nothing is compared. k and shared are literals where they matter. */
 static inline __attribute__((always_inline)) void
-classic_visit(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+classic_add_spread(const bly_shape *s, classic_batch *b, const uint64_t *h,
+                   size_t n, uint64_t k, bool shared)
 {
-    classic_visit_body(ctx, i, at, nat, false);
-}
-
-static inline __attribute__((always_inline)) void
-classic_visit_shared(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
-{
-    classic_visit_body(ctx, i, at, nat, true);
+    const bly_modulus range = bly_modulus_of(s->p[CLASSIC_BITS]);
+    const size_t room = CLASSIC_ROOM / (size_t)k;
+    const size_t per = room < CLASSIC_AHEAD ? room : CLASSIC_AHEAD;
+    uint64_t at[CLASSIC_ROOM];
+    for (size_t from = 0; from < n; from += per) {
+        const size_t ng = n - from < per ? n - from : per;
+        uint64_t *to = at;
+        for (size_t j = 0; j < ng; j++) {
+            bly_probe p = bly_probe_start(h[from + j], range);
+            for (uint64_t i = 0; i < k; i++) {
+                *to = bly_probe_next(&p, range.n, i);
+                __builtin_prefetch(&b->words[*to++ >> 6], 0, 3);
+            }
+        }
+        const uint64_t *next = at;
+        for (size_t j = 0; j < ng; j++) {
+            bool changed = false;
+            for (uint64_t i = 0; i < k; i++)
+                changed |= classic_set(b->words, *next++, shared);
+            classic_note(b, from + j, changed);
+        }
+    }
 }
 
 /* Partitioned: a slice for each probe, fetched for a group ahead. */
@@ -272,10 +284,10 @@ classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
     classic_batch b = { (uint64_t *)(void *)f->data, fresh, 0 };
     if (f->shape.p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED)
         classic_add_sliced(&f->shape, &b, h, n, shared);
+    else if (f->shape.p[CLASSIC_K] == 7) /* one percent: what most ask for */
+        classic_add_spread(&f->shape, &b, h, n, 7, shared);
     else
-        bly_probe_each(f->data, 1, bly_modulus_of(f->shape.p[CLASSIC_BITS]),
-                       f->shape.p[CLASSIC_K], h, n,
-                       shared ? classic_visit_shared : classic_visit, &b);
+        classic_add_spread(&f->shape, &b, h, n, f->shape.p[CLASSIC_K], shared);
     bly_filter_added(f, b.nfresh);
     *ndone = n;
     return BLY_OK;

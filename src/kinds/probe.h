@@ -65,13 +65,9 @@ static inline bly_probe bly_probe_start(uint64_t h, bly_modulus range)
  * once at most. */
 static inline uint64_t bly_probe_next(bly_probe *p, uint64_t range, uint64_t i)
 {
-    const uint64_t at = p->x;
-    p->x += p->y;
-    if (p->x >= range)
-        p->x -= range;
-    p->y += i + 1;
-    if (p->y >= range)
-        p->y -= range;
+    const uint64_t at = p->x, x = at + p->y, y = p->y + i + 1;
+    p->x = x >= range ? x - range : x;
+    p->y = y >= range ? y - range : y;
     return at;
 }
 
