@@ -179,9 +179,11 @@ check:
 	    $(B)/tsan/tests/test_threads
 	@tools/run-tests $(B) sanitizers
 
-$(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/libbloomery.a
+$(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o \
+        $(B)/fuzzer/libbloomery.a
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread $^ -lm -o $@
+	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread $^ \
+	    $(PKG_LIBS) -lm -o $@
 -include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d)
 
 # FUZZ_SECONDS each; what they find stays in build/fuzzer/found.
