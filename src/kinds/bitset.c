@@ -6,14 +6,15 @@
 #include "core/bits.h"
 #include "kinds/bitset.h"
 
-void bly_bitset_stat(const bly_bitset *b, bly_stats *out)
+void bly_bitset_stat(const bly_filter *f, bly_stats *out)
 {
-    const double ones = (double)bly_bits_count(b->words, b->nwords);
-    const bly_estimate n = bly_estimate_items_lanes(ones, b->m, b->k, b->width);
-    out->fill = ones / b->m;
+    const bly_bitset b = f->kind->bitset(f);
+    const double ones = (double)bly_bits_count(b.words, b.nwords);
+    const bly_estimate n = bly_estimate_items_lanes(ones, b.m, b.k, b.width);
+    out->fill = ones / b.m;
     out->items_estimate = n.value;
     out->items_sd = n.sd;
-    out->fpr_now = pow(out->fill, b->k);
+    out->fpr_now = pow(out->fill, b.k);
 }
 
 void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
@@ -49,40 +50,41 @@ void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
     };
 }
 
-void bly_bitset_compare(const bly_bitset *a, const bly_bitset *b,
-                        bly_likeness *out)
+bly_status bly_bitset_compare(const bly_filter *a, const bly_filter *b,
+                              bly_likeness *out)
 {
+    const bly_bitset sa = a->kind->bitset(a), sb = b->kind->bitset(b);
     const bly_ones ones = {
-        .a = (double)bly_bits_count(a->words, a->nwords),
-        .b = (double)bly_bits_count(b->words, b->nwords),
-        .either = (double)bly_bits_count_or(a->words, b->words, a->nwords),
+        .a = (double)bly_bits_count(sa.words, sa.nwords),
+        .b = (double)bly_bits_count(sb.words, sb.nwords),
+        .either = (double)bly_bits_count_or(sa.words, sb.words, sa.nwords),
     };
-    bly_likeness_of_ones(&ones, a->m, a->k, a->width, out);
+    bly_likeness_of_ones(&ones, sa.m, sa.k, sa.width, out);
+    return BLY_OK;
 }
 
-void bly_bitset_recount(bly_filter *f, bly_bitset (*view)(const bly_filter *f))
+void bly_bitset_recount(bly_filter *f)
 {
     bly_stats stats;
-    const bly_bitset b = view(f);
-    bly_bitset_stat(&b, &stats);
+    bly_bitset_stat(f, &stats);
     if (isfinite(stats.items_estimate))
         f->nadded = (uint64_t)(stats.items_estimate + 0.5);
 }
 
-void bly_bitset_merge(bly_filter *dst, const bly_filter *src,
-                      bly_bitset (*view)(const bly_filter *f))
+bly_status bly_bitset_merge(bly_filter *dst, const bly_filter *src)
 {
     bly_bits_or((uint64_t *)(void *)dst->data,
                 (const uint64_t *)(const void *)src->data,
-                dst->shape.nbytes / sizeof(uint64_t));
-    bly_bitset_recount(dst, view);
+                (size_t)(dst->shape.nbytes / sizeof(uint64_t)));
+    bly_bitset_recount(dst);
+    return BLY_OK;
 }
 
-void bly_bitset_intersect(bly_filter *dst, const bly_filter *src,
-                          bly_bitset (*view)(const bly_filter *f))
+bly_status bly_bitset_intersect(bly_filter *dst, const bly_filter *src)
 {
     bly_bits_and((uint64_t *)(void *)dst->data,
                  (const uint64_t *)(const void *)src->data,
-                 dst->shape.nbytes / sizeof(uint64_t));
-    bly_bitset_recount(dst, view);
+                 (size_t)(dst->shape.nbytes / sizeof(uint64_t)));
+    bly_bitset_recount(dst);
+    return BLY_OK;
 }

@@ -2,7 +2,8 @@
  * bitset.h - what kinds whose data is one array of bits share
  *
  * Union is OR, intersection is AND, and the ones tell how many keys there
- * are. A kind describes its array once, as a bly_bitset, and hands it over.
+ * are. A kind describes its array once, in its function bitset(), and takes
+ * those below into its row as they are.
  */
 #ifndef BLY_BITSET_H
 #define BLY_BITSET_H
@@ -30,19 +31,17 @@ void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
                           double width, bly_likeness *out);
 
 /* fill, items_estimate, items_sd and fpr_now = fill^k. */
-void bly_bitset_stat(const bly_bitset *b, bly_stats *out);
+void bly_bitset_stat(const bly_filter *f, bly_stats *out);
 
-void bly_bitset_compare(const bly_bitset *a, const bly_bitset *b,
-                        bly_likeness *out);
+bly_status bly_bitset_compare(const bly_filter *a, const bly_filter *b,
+                              bly_likeness *out);
 
-/* dst->data |= or &= src->data, all of it; nadded becomes the estimate that
- * `view` gives of the result. */
-void bly_bitset_merge(bly_filter *dst, const bly_filter *src,
-                      bly_bitset (*view)(const bly_filter *f));
-void bly_bitset_intersect(bly_filter *dst, const bly_filter *src,
-                          bly_bitset (*view)(const bly_filter *f));
+/* dst->data |= or &= src->data, all of it; recounted. */
+bly_status bly_bitset_merge(bly_filter *dst, const bly_filter *src);
+bly_status bly_bitset_intersect(bly_filter *dst, const bly_filter *src);
 
-/* nadded becomes that estimate: for a filter that was not made key by key. */
-void bly_bitset_recount(bly_filter *f, bly_bitset (*view)(const bly_filter *f));
+/* nadded becomes the estimate by the contents, for a filter that was not made
+ * key by key. */
+void bly_bitset_recount(bly_filter *f);
 
 #endif

@@ -222,29 +222,8 @@ static double blocked_rate_now(const bly_filter *f)
 
 static void blocked_stat(const bly_filter *f, bly_stats *out)
 {
-    const bly_bitset b = blocked_bitset(f);
-    bly_bitset_stat(&b, out);
+    bly_bitset_stat(f, out);
     out->fpr_now = blocked_rate_now(f);
-}
-
-static bly_status blocked_merge(bly_filter *dst, const bly_filter *src)
-{
-    bly_bitset_merge(dst, src, blocked_bitset);
-    return BLY_OK;
-}
-
-static bly_status blocked_intersect(bly_filter *dst, const bly_filter *src)
-{
-    bly_bitset_intersect(dst, src, blocked_bitset);
-    return BLY_OK;
-}
-
-static bly_status blocked_compare(const bly_filter *a, const bly_filter *b,
-                                  bly_likeness *out)
-{
-    const bly_bitset sa = blocked_bitset(a), sb = blocked_bitset(b);
-    bly_bitset_compare(&sa, &sb, out);
-    return BLY_OK;
 }
 
 const bly_kind bly_kind_blocked = {
@@ -256,11 +235,12 @@ const bly_kind bly_kind_blocked = {
     .plan = blocked_plan,
     .sane = blocked_sane,
     .rate = blocked_rate,
+    .bitset = blocked_bitset,
     .stat = blocked_stat,
     .add = blocked_add,
     .add_shared = blocked_add_shared,
     .has = blocked_has,
-    .merge = blocked_merge,
-    .intersect = blocked_intersect,
-    .compare = blocked_compare,
+    .merge = bly_bitset_merge,
+    .intersect = bly_bitset_intersect,
+    .compare = bly_bitset_compare,
 };

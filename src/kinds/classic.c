@@ -355,7 +355,7 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
     if (st)
         return st;
     bly_cells_to_bits(f->data, m, width, (uint64_t *)(void *)(*out)->data);
-    bly_bitset_recount(*out, classic_bitset);
+    bly_bitset_recount(*out);
     return BLY_OK;
 }
 
@@ -363,32 +363,6 @@ static bool classic_check(const bly_filter *f)
 {
     return bly_bits_tail_clear((const uint64_t *)(const void *)f->data,
                                f->shape.p[CLASSIC_BITS], f->shape.nbytes / 8);
-}
-
-static void classic_stat(const bly_filter *f, bly_stats *out)
-{
-    const bly_bitset b = classic_bitset(f);
-    bly_bitset_stat(&b, out);
-}
-
-static bly_status classic_merge(bly_filter *dst, const bly_filter *src)
-{
-    bly_bitset_merge(dst, src, classic_bitset);
-    return BLY_OK;
-}
-
-static bly_status classic_intersect(bly_filter *dst, const bly_filter *src)
-{
-    bly_bitset_intersect(dst, src, classic_bitset);
-    return BLY_OK;
-}
-
-static bly_status classic_compare(const bly_filter *a, const bly_filter *b,
-                                  bly_likeness *out)
-{
-    const bly_bitset sa = classic_bitset(a), sb = classic_bitset(b);
-    bly_bitset_compare(&sa, &sb, out);
-    return BLY_OK;
 }
 
 const bly_kind bly_kind_classic = {
@@ -403,11 +377,12 @@ const bly_kind bly_kind_classic = {
     .bits = classic_bits,
     .describe = classic_describe,
     .check = classic_check,
-    .stat = classic_stat,
+    .bitset = classic_bitset,
+    .stat = bly_bitset_stat,
     .add = classic_add,
     .add_shared = classic_add_shared,
     .has = classic_has,
-    .merge = classic_merge,
-    .intersect = classic_intersect,
-    .compare = classic_compare, /* no .remove: bits do not count */
+    .merge = bly_bitset_merge,
+    .intersect = bly_bitset_intersect,
+    .compare = bly_bitset_compare, /* no .remove: bits do not count */
 };

@@ -378,12 +378,6 @@ static bool deletable_check(const bly_filter *f)
            bly_bits_tail_clear(v.marks, r, (size_t)((r + 63) / 64));
 }
 
-static void deletable_stat(const bly_filter *f, bly_stats *out)
-{
-    const bly_bitset b = deletable_bitset(f);
-    bly_bitset_stat(&b, out);
-}
-
 /* A bit that both have set was set twice. */
 static bly_status deletable_merge(bly_filter *dst, const bly_filter *src)
 {
@@ -394,16 +388,7 @@ static bly_status deletable_merge(bly_filter *dst, const bly_filter *src)
              both &= both - 1)
             bly_bit_set(a.marks,
                         (w * 64 + (uint64_t)__builtin_ctzll(both)) / a.region);
-    bly_bitset_merge(dst, src, deletable_bitset);
-    return BLY_OK;
-}
-
-static bly_status deletable_compare(const bly_filter *a, const bly_filter *b,
-                                    bly_likeness *out)
-{
-    const bly_bitset sa = deletable_bitset(a), sb = deletable_bitset(b);
-    bly_bitset_compare(&sa, &sb, out);
-    return BLY_OK;
+    return bly_bitset_merge(dst, src);
 }
 
 const bly_kind bly_kind_deletable = {
@@ -418,11 +403,12 @@ const bly_kind bly_kind_deletable = {
     .bits = deletable_bits,
     .describe = deletable_describe,
     .check = deletable_check,
-    .stat = deletable_stat,
+    .bitset = deletable_bitset,
+    .stat = bly_bitset_stat,
     .add = deletable_add,
     .has = deletable_has,
     .remove = deletable_remove,
     .merge = deletable_merge,
-    .compare = deletable_compare, /* no .intersect: the marks of an AND would
+    .compare = bly_bitset_compare, /* no .intersect: the marks of an AND would
                                      have to know whose bits are gone */
 };

@@ -382,11 +382,10 @@ static bool floom_check(const bly_filter *f)
  * of those that are set, by the number of its ones. */
 static void floom_stat(const bly_filter *f, bly_stats *out)
 {
-    const bly_bitset bits = floom_bitset(f);
     const floom_view v = floom_view_of(f);
     const uint64_t nwords = floom_pattern_words(&f->shape);
     double chance[FLOOM_MAX_B + 1], set[64] = { 0 }, share = 0;
-    bly_bitset_stat(&bits, out);
+    bly_bitset_stat(f, out);
     for (uint64_t w = 0; w < nwords; w++)
         for (uint64_t b = bly_le64(v.patterns[w]); b; b &= b - 1)
             set[__builtin_popcountll(w * 64 + (uint64_t)__builtin_ctzll(b))]++;
@@ -394,26 +393,6 @@ static void floom_stat(const bly_filter *f, bly_stats *out)
     for (unsigned j = 1; j <= v.b; j++)
         share += set[j] * chance[j] / floom_choose((unsigned)v.b, j);
     out->fpr_now *= share;
-}
-
-static bly_status floom_merge(bly_filter *dst, const bly_filter *src)
-{
-    bly_bitset_merge(dst, src, floom_bitset);
-    return BLY_OK;
-}
-
-static bly_status floom_intersect(bly_filter *dst, const bly_filter *src)
-{
-    bly_bitset_intersect(dst, src, floom_bitset);
-    return BLY_OK;
-}
-
-static bly_status floom_compare(const bly_filter *a, const bly_filter *b,
-                                bly_likeness *out)
-{
-    const bly_bitset sa = floom_bitset(a), sb = floom_bitset(b);
-    bly_bitset_compare(&sa, &sb, out);
-    return BLY_OK;
 }
 
 const bly_kind bly_kind_floom = {
@@ -428,11 +407,12 @@ const bly_kind bly_kind_floom = {
     .bits = floom_bits,
     .describe = floom_describe,
     .check = floom_check,
+    .bitset = floom_bitset,
     .stat = floom_stat,
     .add = floom_add,
     .add_shared = floom_add_shared,
     .has = floom_has,
-    .merge = floom_merge,
-    .intersect = floom_intersect,
-    .compare = floom_compare,
+    .merge = bly_bitset_merge,
+    .intersect = bly_bitset_intersect,
+    .compare = bly_bitset_compare,
 };

@@ -81,6 +81,8 @@ struct bly_filter {
     uint64_t payload_sum; /* of a mapped file: what bly_verify() expects */
 };
 
+struct bly_bitset; /* bitset.h */
+
 /* What plan() is asked: items is never 0, and of fpr and bits exactly one is
  * 0: choose that. BLY_SELF_SIZED kinds get all three as the
  * caller gave them, zeros included. opt holds the options by the number of
@@ -153,6 +155,10 @@ typedef struct bly_kind {
      * the filter goes. NULL: no aux. */
     bly_status (*open)(bly_filter *f);
     void (*close)(bly_filter *f);
+
+    /* Where the data is one array of bits: that array, for the functions of
+     * bitset.h. NULL elsewhere. */
+    struct bly_bitset (*bitset)(const bly_filter *f);
 
     /* Fill in items_estimate, items_sd, fill and fpr_now. */
     void (*stat)(const bly_filter *f, bly_stats *out);
