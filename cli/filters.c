@@ -238,7 +238,7 @@ void warn_past_capacity(const char *path, const bly_stats *s)
 {
     if (!is_past_capacity(s))
         return;
-    if (isinf(s->items_estimate))
+    if (isinf(s->items_estimate) && s->fpr_now >= 1)
         warn("%s: saturated: it says maybe to every key", path);
     else
         warn("%s: holds more than the %s it was made for: false "

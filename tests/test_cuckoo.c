@@ -593,9 +593,36 @@ static void damage_is_found(void **state)
     bly_free(f);
 }
 
+/* A chain that began small keeps the rate it was asked for. */
+static void a_chain_keeps_its_rate(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t items;
+        double fpr;
+    } rows[] = { { 20, 0.01 }, { 80, 0.006 }, { 1000, 0.03 } };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const bly_option grow = { "grow", "2" };
+        const bly_spec spec = { .kind = "cuckoo",
+                                .items = rows[i].items,
+                                .fpr = rows[i].fpr,
+                                .options = &grow,
+                                .noptions = 1 };
+        bly_filter *f = filled_from(&spec, 0, 50000);
+        bly_stats stats;
+        bly_stat(f, &stats);
+        assert_true(stats.layers > 3);
+        assert_between(stats.fpr_now, 0, rows[i].fpr);
+        const double p = (double)hits(f, 1000000, 200000) / 200000;
+        assert_between(p, 0, rows[i].fpr);
+        bly_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chain_keeps_its_rate),
         cmocka_unit_test(loads_and_rates_of_the_table),
         cmocka_unit_test(short_fingerprints_spoil_the_load),
         cmocka_unit_test(bits_per_key),

@@ -433,9 +433,32 @@ static void never_forgets_while_growing(void **state)
     }
 }
 
+/* A file whose layers are not those of its options is not believed. */
+static void layers_must_be_the_plans(void **state)
+{
+    (void)state;
+    const bly_spec spec = { .kind = "scalable", .items = 100, .fpr = 0.01 };
+    bly_filter *f = filled_from(&spec, 0, 1000);
+    assert_true(f->nlayers > 2);
+    assert_true(f->kind->sound(f));
+    bly_filter *layer = f->layer[1];
+    const uint64_t items = layer->items;
+    layer->items = items / 2;
+    assert_false(f->kind->sound(f));
+    layer->items = items;
+    /* Half the probes: shape 1 is k of a classic filter. */
+    const uint64_t k = layer->shape.p[1];
+    layer->shape.p[1] = k / 2;
+    assert_false(f->kind->sound(f));
+    layer->shape.p[1] = k;
+    assert_true(f->kind->sound(f));
+    bly_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_must_be_the_plans),
         cmocka_unit_test(compound_rates),
         cmocka_unit_test(capacities),
         cmocka_unit_test(hundredfold),

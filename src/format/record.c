@@ -181,8 +181,10 @@ static bool plain(const bly_record *r)
 
 static bool shape_fits(const bly_record *r)
 {
-    for (uint32_t i = r->kind->nparams; i < BLY_MAX_PARAMS; i++)
-        if (r->shape.p[i])
+    /* A param that there is not, or that only steered the plan, is 0. */
+    for (uint32_t i = 0; i < BLY_MAX_PARAMS; i++)
+        if (r->shape.p[i] &&
+            (i >= r->kind->nparams || r->kind->params[i].planning))
             return false;
     return r->kind->sane(&r->shape);
 }

@@ -317,10 +317,15 @@ static uint64_t cuckoo_fit(const bly_want *w, uint64_t f)
             nb = UINT64_C(1) << (64 - f);
     } else {
         /* 2 n / (nb F) = -ln(1 - p), to which the rate comes close. The first
-         * of a chain keeps half the rate, as the others have the rest. */
-        const double p = w->opt[CUCKOO_GROW] ? w->fpr / 2 : w->fpr;
+         * of a chain keeps half the rate, as the others have the rest, and
+         * with every slot in use, as tables that are followed by others may
+         * have. */
+        const bool chain = w->opt[CUCKOO_GROW] != 0;
+        const double p = chain ? w->fpr / 2 : w->fpr;
         const double cells = (double)((UINT64_C(1) << f) - 1);
         const double want = 2 * (double)w->items / (cells * -log1p(-p));
+        if (chain && !w->opt[CUCKOO_BITS] && 2 * (double)b > cells * -log1p(-p))
+            return 0;
         if (want > (double)CUCKOO_MAX_BUCKETS)
             return 0;
         if (want > (double)nb)
@@ -379,9 +384,8 @@ static void cuckoo_describe(const bly_shape *s, const bly_want *w,
     const double n = (double)(w ? w->items : f->items);
     bly_fact_real(out, "load_at_capacity", n / nslots);
     bly_fact_uint(out, "room", cuckoo_shape_room(s));
-    if (s->p[CUCKOO_GROW]) /* p/2 + p/4 + ... */
-        bly_fact_real(out, "fpr_bound",
-                      2 * cuckoo_table_rate(s, (double)cuckoo_shape_room(s)));
+    if (s->p[CUCKOO_GROW]) /* p/2 + p/4 + ..., with every slot in use */
+        bly_fact_real(out, "fpr_bound", 2 * cuckoo_table_rate(s, nslots));
 }
 
 /* ----------------------------------------------------------------- asking */

@@ -450,15 +450,26 @@ static void scalable_close(bly_filter *f)
     f->aux = NULL;
 }
 
-/* The layers' own shapes were judged by their kind. Their sizes are not held
- * against the plan: the mathematics of another machine may round otherwise. */
+/* Is this layer number i of such a filter? Its shape was judged by its kind.
+ * Capacity and rate must be those of the plan, but not to the last bit: the
+ * mathematics of another machine may round otherwise. */
+static bool scalable_layer_sound(const bly_shape *s, uint32_t i,
+                                 const bly_filter *layer)
+{
+    const bly_kind *const kind = scalable_kinds[s->p[SCALABLE_LAYER]];
+    const double n = scalable_layer_items(s, i);
+    return layer->kind == kind &&
+           fabs((double)layer->items - n) <= 1 + 1e-9 * n &&
+           kind->rate(&layer->shape, n) <= 1.01 * scalable_layer_fpr(s, i);
+}
+
 static bool scalable_sound(const bly_filter *f)
 {
     for (int i = 0; i < BLY_STATE_WORDS; i++)
         if (f->state[i])
             return false;
     for (uint32_t i = 0; i < f->nlayers; i++)
-        if (f->layer[i]->kind != scalable_kinds[f->shape.p[SCALABLE_LAYER]])
+        if (!scalable_layer_sound(&f->shape, i, f->layer[i]))
             return false;
     return f->nlayers >= 1;
 }
