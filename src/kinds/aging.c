@@ -307,6 +307,10 @@ static unsigned aging_generations(const aging_search *a, unsigned k)
         l = AGING_MAX_L;
     if (a->turn != AGING_TIME && a->w->items < l)
         l = (unsigned)a->w->items;
+    /* Generations are whole seconds. */
+    const uint64_t seconds = a->w->opt[AGING_SECONDS];
+    if (seconds && seconds < l)
+        l = (unsigned)seconds;
     return l < a->min_l ? a->min_l : l;
 }
 
