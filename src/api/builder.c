@@ -214,9 +214,47 @@ typedef struct fill_job {
     bly_filter *filter;
     bly_status (*add)(bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *fresh, size_t *ndone);
-    bly_status status; /* the first failure; under the builder's lock */
+    unsigned nparts;    /* 0: chunks are dealt out; else keys, by part */
+    unsigned next_part; /* to be taken; under the builder's lock */
+    bly_status status;  /* the first failure; under the builder's lock */
     char error[256];
 } fill_job;
+
+static void fill_failed(fill_job *job, bly_status st)
+{
+    pthread_mutex_lock(&job->builder->lock);
+    if (!job->status) {
+        job->status = st;
+        strncpy(job->error, bly_error(), sizeof job->error - 1);
+    }
+    pthread_mutex_unlock(&job->builder->lock);
+}
+
+/* Take a part, and add its keys out of all chunks: reading them all costs a
+ * thread less than an atomic operation a word would. */
+static void *fill_part(void *arg)
+{
+    enum { PIECE = 2048 };
+    fill_job *job = arg;
+    bly_filter *f = job->filter;
+    uint64_t piece[PIECE];
+    bly_status st = BLY_OK;
+    pthread_mutex_lock(&job->builder->lock);
+    const unsigned mine = job->next_part++;
+    pthread_mutex_unlock(&job->builder->lock);
+    for (const chunk *c = job->builder->first; c && !st; c = c->next)
+        for (size_t at = 0; at < c->n && !st; at += PIECE) {
+            const size_t n = c->n - at < PIECE ? c->n - at : PIECE;
+            size_t done;
+            st = f->kind->add(
+                f, piece,
+                f->kind->pick(f, mine, job->nparts, c->hashes + at, n, piece),
+                NULL, &done);
+        }
+    if (st)
+        fill_failed(job, st);
+    return NULL;
+}
 
 /* Take chunks until there are none. bly_error() is a thread's own, so the line
  * of a failure is carried over by hand. */
@@ -235,14 +273,8 @@ static void *fill_worker(void *arg)
         size_t done;
         const bly_status st =
             job->add(job->filter, c->hashes, c->n, NULL, &done);
-        if (st) {
-            pthread_mutex_lock(&b->lock);
-            if (!job->status) {
-                job->status = st;
-                strncpy(job->error, bly_error(), sizeof job->error - 1);
-            }
-            pthread_mutex_unlock(&b->lock);
-        }
+        if (st)
+            fill_failed(job, st);
     }
 }
 
@@ -255,6 +287,9 @@ static unsigned thread_count(unsigned wanted)
     return wanted < MAX_THREADS ? wanted : MAX_THREADS;
 }
 
+/* With more parts than this each thread would mostly read. */
+#define MAX_PARTS 8
+
 /* Add the chunks to f, with several threads where it is shared. */
 static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
 {
@@ -262,15 +297,23 @@ static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
                      .next = b->first,
                      .filter = f,
                      .add = f->shared ? f->kind->add_shared : f->kind->add };
+    void *(*worker)(void *) = fill_worker;
+    unsigned nworkers = f->shared ? thread_count(nthreads) : 1;
     pthread_t threads[MAX_THREADS];
     unsigned started = 0;
-    if (f->shared)
-        while (started + 1 < thread_count(nthreads) &&
-               pthread_create(&threads[started], NULL, fill_worker, &job) == 0)
-            started++;
-    fill_worker(&job);
+    if (nworkers > 1 && nworkers <= MAX_PARTS && f->kind->pick) {
+        job.nparts = nworkers;
+        worker = fill_part;
+    }
+    while (started + 1 < nworkers &&
+           pthread_create(&threads[started], NULL, worker, &job) == 0)
+        started++;
+    worker(&job);
     for (unsigned i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
+    /* Parts whose thread could not be made. */
+    while (job.next_part < job.nparts && !job.status)
+        fill_part(&job);
     return job.status ? bly_fail(job.status, "%s", job.error) : BLY_OK;
 }
 

@@ -163,6 +163,21 @@ static void blocked_has(const bly_filter *f, const uint64_t *h, size_t n,
                                                                maybe);
 }
 
+/* A part is a range of blocks. */
+static size_t blocked_pick(const bly_filter *f, unsigned part, unsigned nparts,
+                           const uint64_t *h, size_t n, uint64_t *out)
+{
+    const uint64_t nblocks = f->shape.p[BLOCKED_BLOCKS];
+    const uint64_t from = nblocks * part / nparts;
+    const uint64_t count = nblocks * (part + 1) / nparts - from;
+    size_t picked = 0;
+    for (size_t i = 0; i < n; i++) {
+        out[picked] = h[i];
+        picked += bly_scale(h[i], nblocks) - from < count;
+    }
+    return picked;
+}
+
 static bly_status blocked_add(bly_filter *f, const uint64_t *h, size_t n,
                               uint64_t *fresh, size_t *ndone)
 {
@@ -237,6 +252,7 @@ const bly_kind bly_kind_blocked = {
     .rate = blocked_rate,
     .bitset = blocked_bitset,
     .stat = blocked_stat,
+    .pick = blocked_pick,
     .add = blocked_add,
     .add_shared = blocked_add_shared,
     .has = blocked_has,

@@ -167,6 +167,13 @@ typedef struct bly_kind {
      * kind can in general? NULL: yes. */
     bool (*shares)(const bly_shape *s);
 
+    /* Copy to out those of n keys that are of a part, from 0 to nparts - 1; how
+     * many. Keys of different parts touch different memory in add(), so that
+     * a thread for each part needs no atomic operations. NULL: keys do not lie
+     * apart. */
+    size_t (*pick)(const bly_filter *f, unsigned part, unsigned nparts,
+                   const uint64_t *h, size_t n, uint64_t *out);
+
     /* -- abilities: BLY_ABILITIES in bloomery.h ------------------------- */
 
     bly_status (*add)(bly_filter *f, const uint64_t *h, size_t n,
