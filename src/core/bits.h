@@ -61,9 +61,9 @@ static inline uint64_t bly_scale(uint64_t h, uint64_t n)
     return bly_mulhi(h, n);
 }
 
-/* h mod n for many h and one n < 2^63. With M = floor((2^64-1) / n), the
- * quotient mulhi(h, M) is right or one or two short, as chance will have it:
- * a branch would be guessed wrong every few keys. */
+/* h mod n for many h and one n < 2^63. M = floor((2^64-1) / n) is at least
+ * 2^64/n - 1, so h M / 2^64 is more than h/n - 1, and the quotient mulhi(h, M)
+ * is right or one short. */
 typedef struct bly_modulus {
     uint64_t n, inverse;
 } bly_modulus;
@@ -75,8 +75,7 @@ static inline bly_modulus bly_modulus_of(uint64_t n)
 
 static inline uint64_t bly_mod(uint64_t h, bly_modulus by)
 {
-    uint64_t r = h - bly_mulhi(h, by.inverse) * by.n;
-    r -= by.n & -(uint64_t)(r >= by.n);
+    const uint64_t r = h - bly_mulhi(h, by.inverse) * by.n;
     return r - (by.n & -(uint64_t)(r >= by.n));
 }
 

@@ -63,14 +63,7 @@ static const bly_param classic_params[] = {
                              (const char *const[]){ "shared", "partitioned",
                                                     NULL },
                          .help = "probes over all bits, or each in a slice" },
-    [CLASSIC_RULE] = { .name = "rule",
-                       .type = BLY_CHOICE,
-                       .settable = true,
-                       .planning = true,
-                       .max = 1,
-                       .choices = (const char *const[]){ "a", "b", NULL },
-                       .help = "sizing: a rounds to the nearest, b keeps the "
-                               "rate" },
+    [CLASSIC_RULE] = BLY_PROBE_RULE_PARAM,
 };
 
 static uint64_t classic_nbytes(uint64_t m)

@@ -69,14 +69,7 @@ static const bly_param counting_params[] = {
                          .min = 2,
                          .max = 16,
                          .help = "bits of a counter: 2, 3, 4, 8 or 16" },
-    [COUNTING_RULE] = { .name = "rule",
-                        .type = BLY_CHOICE,
-                        .settable = true,
-                        .planning = true,
-                        .max = 1,
-                        .choices = (const char *const[]){ "a", "b", NULL },
-                        .help = "sizing: a rounds to the nearest, b keeps the "
-                                "rate" },
+    [COUNTING_RULE] = BLY_PROBE_RULE_PARAM,
 };
 
 static bool counting_width_ok(uint64_t width)
@@ -263,7 +256,7 @@ static void counting_remove(bly_filter *f, const uint64_t *h, size_t n,
 {
     counting_batch b = { .f = f, .each = each };
     counting_run(f, &b, h, n, counting_lower);
-    f->nadded -= b.changed < f->nadded ? b.changed : f->nadded;
+    bly_filter_removed(f, b.changed);
 }
 
 static void counting_count(const bly_filter *f, const uint64_t *h, size_t n,

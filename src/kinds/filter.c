@@ -225,3 +225,8 @@ void bly_filter_added(bly_filter *f, uint64_t n)
     else
         f->nadded += n;
 }
+
+void bly_filter_removed(bly_filter *f, uint64_t n)
+{
+    f->nadded -= n < f->nadded ? n : f->nadded;
+}

@@ -54,7 +54,8 @@ uint64_t bly_filter_bytes(const bly_filter *f);
 /* Make f, layers included, shared or not. */
 void bly_filter_share(bly_filter *f, bool shared);
 
-/* Count n additions that changed something. */
+/* Count n additions that changed something, or n removals. */
 void bly_filter_added(bly_filter *f, uint64_t n);
+void bly_filter_removed(bly_filter *f, uint64_t n);
 
 #endif

@@ -108,14 +108,7 @@ static const bly_param spectral_params[] = {
                           .type = BLY_UINT,
                           .max = (double)BLY_PROBE_MAX_CELLS,
                           .help = "bits that remember who moved there" },
-    [SPECTRAL_RULE] = { .name = "rule",
-                        .type = BLY_CHOICE,
-                        .settable = true,
-                        .planning = true,
-                        .max = 1,
-                        .choices = (const char *const[]){ "a", "b", NULL },
-                        .help = "sizing: a rounds to the nearest, b keeps the "
-                                "rate" },
+    [SPECTRAL_RULE] = BLY_PROBE_RULE_PARAM,
 };
 
 static bool spectral_width_ok(uint64_t width)
@@ -513,7 +506,7 @@ static void spectral_remove(bly_filter *f, const uint64_t *h, size_t n,
         spectral_run(f, &b, h, n, spectral_keep);
     else
         spectral_run(f, &b, h, n, spectral_take);
-    f->nadded -= b.changed < f->nadded ? b.changed : f->nadded;
+    bly_filter_removed(f, b.changed);
 }
 
 static void spectral_count(const bly_filter *f, const uint64_t *h, size_t n,

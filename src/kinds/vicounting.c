@@ -509,7 +509,7 @@ static void vicounting_remove(bly_filter *f, const uint64_t *h, size_t n,
 {
     vi_batch b = { .each = each };
     vi_run(f, &b, h, n, vi_lower);
-    f->nadded -= b.changed < f->nadded ? b.changed : f->nadded;
+    bly_filter_removed(f, b.changed);
 }
 
 static inline __attribute__((always_inline)) bool
