@@ -32,6 +32,7 @@
     X(intersect)    \
     X(compare)      \
     X(convert)      \
+    X(figures)      \
     X(top)          \
     X(help)
 
