@@ -31,10 +31,18 @@
 #include "cli/cli.h"
 #include "cli/plot.h"
 
-#define FIGURES(X) \
-    X(rate_k)      \
-    X(rate_bits)   \
-    X(zeros)
+#define FIGURES(X)  \
+    X(rate_k)       \
+    X(rate_bits)    \
+    X(zeros)        \
+    X(floom_1_8)    \
+    X(floom_1_12)   \
+    X(floom_1_16)   \
+    X(floom_5_8)    \
+    X(floom_5_12)   \
+    X(floom_5_16)   \
+    X(floom_replay) \
+    X(floom_time)
 
 struct figure_run;
 
