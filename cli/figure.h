@@ -32,6 +32,8 @@
 #include "cli/plot.h"
 
 #define FIGURES(X)  \
+    X(time_add)     \
+    X(time_ask)     \
     X(rate_k)       \
     X(rate_bits)    \
     X(zeros)        \
