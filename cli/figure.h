@@ -36,6 +36,7 @@
     X(time_ask)     \
     X(rate_k)       \
     X(rate_bits)    \
+    X(halves)       \
     X(zeros)        \
     X(floom_1_8)    \
     X(floom_1_12)   \
@@ -44,7 +45,12 @@
     X(floom_5_12)   \
     X(floom_5_16)   \
     X(floom_replay) \
-    X(floom_time)
+    X(floom_time)   \
+    X(overflow)     \
+    X(deletable)    \
+    X(growth)       \
+    X(increments)   \
+    X(cuckoo)
 
 struct figure_run;
 
