@@ -50,7 +50,10 @@
     X(deletable)    \
     X(growth)       \
     X(increments)   \
-    X(cuckoo)
+    X(cuckoo)       \
+    X(spectral)     \
+    X(countmin)     \
+    X(spacecode)
 
 struct figure_run;
 
