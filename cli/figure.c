@@ -365,10 +365,16 @@ static bool write_csv(const void *what, plot_put *put, void *ctx)
 }
 
 /* What is expected, where anything is, and what was measured, of one series:
- * two of the plot. Returns how many it became. */
-static size_t series_of_plot(const struct figure_series *s, unsigned color,
+ * two of the plot, of one colour. It is the nth to be seen; colours are used
+ * again with other dashes. Returns how many it became. */
+static size_t series_of_plot(const struct figure_series *s, size_t nth,
                              struct plot_point *room, struct plot_series *out)
 {
+    static const enum plot_dash dashes[] = { PLOT_SOLID, PLOT_DASHED,
+                                             PLOT_DOTTED, PLOT_DASHDOT };
+    const unsigned color =
+        s->color ? s->color : (unsigned)(nth % PLOT_NCOLORS) + 1;
+    const enum plot_dash dash = dashes[nth / PLOT_NCOLORS % 4];
     struct plot_point *expected = room, *measured = room + s->npoints;
     size_t nexpected = 0, nmeasured = 0, n = 0;
     for (size_t i = 0; i < s->npoints; i++) {
@@ -396,6 +402,7 @@ static size_t series_of_plot(const struct figure_series *s, unsigned color,
             .style = s->style    ? s->style
                      : nexpected ? PLOT_POINTS
                                  : PLOT_BOTH,
+            .dash = dash,
             .color = color,
         };
     return n;
@@ -405,7 +412,7 @@ static bool save_picture(const struct figure_run *run, const char *path)
 {
     struct plot_series series[2 * FIGURE_MAX_SERIES];
     struct plot_point *room[FIGURE_MAX_SERIES] = { 0 };
-    size_t n = 0;
+    size_t n = 0, nth = 0;
     bool ok = true;
     for (size_t i = 0; i < run->nseries && ok; i++) {
         const struct figure_series *s = &run->series[i];
@@ -414,9 +421,7 @@ static bool save_picture(const struct figure_run *run, const char *path)
         room[i] = calloc(2 * s->npoints, sizeof *room[i]);
         ok = room[i] != NULL;
         if (ok)
-            n += series_of_plot(
-                s, s->color ? s->color : (unsigned)(i % PLOT_NCOLORS) + 1,
-                room[i], series + n);
+            n += series_of_plot(s, nth++, room[i], series + n);
     }
     const struct plot p = {
         .title = run->figure->title,

@@ -31,29 +31,34 @@
 #include "cli/cli.h"
 #include "cli/plot.h"
 
-#define FIGURES(X)  \
-    X(time_add)     \
-    X(time_ask)     \
-    X(rate_k)       \
-    X(rate_bits)    \
-    X(halves)       \
-    X(zeros)        \
-    X(floom_1_8)    \
-    X(floom_1_12)   \
-    X(floom_1_16)   \
-    X(floom_5_8)    \
-    X(floom_5_12)   \
-    X(floom_5_16)   \
-    X(floom_replay) \
-    X(floom_time)   \
-    X(overflow)     \
-    X(deletable)    \
-    X(growth)       \
-    X(increments)   \
-    X(cuckoo)       \
-    X(spectral)     \
-    X(countmin)     \
-    X(spacecode)
+#define FIGURES(X)   \
+    X(time_add)      \
+    X(time_ask)      \
+    X(rate_k)        \
+    X(rate_bits)     \
+    X(halves)        \
+    X(zeros)         \
+    X(memory)        \
+    X(floom_1_8)     \
+    X(floom_1_12)    \
+    X(floom_1_16)    \
+    X(floom_5_8)     \
+    X(floom_5_12)    \
+    X(floom_5_16)    \
+    X(floom_replay)  \
+    X(floom_time)    \
+    X(overflow)      \
+    X(deletable)     \
+    X(growth)        \
+    X(increments)    \
+    X(cuckoo)        \
+    X(spectral)      \
+    X(countmin)      \
+    X(spacecode)     \
+    X(bits_rate)     \
+    X(past_capacity) \
+    X(family_add)    \
+    X(family_ask)
 
 struct figure_run;
 
@@ -90,7 +95,7 @@ struct figure_series {
     size_t npoints;
 };
 
-#define FIGURE_MAX_SERIES 40
+#define FIGURE_MAX_SERIES 80 /* two a kind, and a few */
 
 struct figure_run {
     const struct figure *figure;
