@@ -33,6 +33,7 @@
     X(compare)      \
     X(convert)      \
     X(figures)      \
+    X(explain)      \
     X(top)          \
     X(help)
 

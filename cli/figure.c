@@ -452,7 +452,9 @@ static bool figure_save(const struct figure_run *run, const char *folder)
         ok = false;
         fail_path(csv, errno);
     }
-    if (ok && !save_picture(run, svg)) {
+    bool (*const draw)(const struct figure_run *, const char *) =
+        run->figure->draw ? run->figure->draw : save_picture;
+    if (ok && !draw(run, svg)) {
         ok = false;
         fail_path(svg, errno);
     }

@@ -32,6 +32,9 @@
 #include "cli/plot.h"
 
 #define FIGURES(X)   \
+    X(slides)        \
+    X(course)        \
+    X(counters)      \
     X(time_add)      \
     X(time_ask)      \
     X(rate_k)        \
@@ -68,6 +71,10 @@ struct figure {
     const char *source; /* what it redraws, or where the formula stands */
     const char *about;  /* what one sees, for docs/figures/index.md */
     void (*run)(struct figure_run *run);
+
+    /* Draw another picture than that of the points; false with errno. NULL:
+     * that of the points. */
+    bool (*draw)(const struct figure_run *run, const char *path);
 };
 
 #define FIGURE_DECLARE_(name) extern const struct figure figure_##name;

@@ -1,0 +1,180 @@
+/*
+ * cmd_explain.c - bloomery explain: a small filter, step by step
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/explain.h"
+
+static struct {
+    uint64_t m;
+    struct list hashes, add, remove, has;
+    bool counting, json;
+    const char *plot;
+} explain_args;
+
+/* Do op for each number of "2,4,9". */
+static bool explain_list(struct explain *e, enum explain_op op,
+                         const char *text)
+{
+    const char *at = text;
+    do {
+        char *end;
+        errno = 0;
+        const unsigned long long key = strtoull(at, &end, 10);
+        if (*at < '0' || *at > '9' || errno || (*end && *end != ',')) {
+            fail("'%s': keys are whole numbers with commas between them, as "
+                 "2,4,9",
+                 text);
+            return false;
+        }
+        if (e->nsteps == 1000) {
+            fail("more than 1000 steps: that is no small filter");
+            return false;
+        }
+        if (!explain_step(e, op, key))
+            return false;
+        at = end + 1;
+        if (!*end)
+            return true;
+    } while (true);
+}
+
+static bool explain_lists(struct explain *e, enum explain_op op,
+                          const struct list *lists)
+{
+    for (size_t i = 0; i < lists->n; i++)
+        if (!explain_list(e, op, lists->at[i]))
+            return false;
+    return true;
+}
+
+static void json_step(struct json *j, const struct explain *e,
+                      const struct explain_step *s)
+{
+    static const char *const words[] = { "add", "remove", "has" };
+    json_open(j, '{');
+    json_key(j, words[s->op]);
+    json_uint(j, s->key);
+    json_key(j, "positions");
+    json_open(j, '[');
+    for (size_t i = 0; i < e->nhashes; i++)
+        json_uint(j, s->touched[i]);
+    json_close(j, ']');
+    if (s->op == EXPLAIN_HAS) {
+        json_key(j, "maybe");
+        json_bool(j, s->maybe);
+        json_key(j, "false_positive");
+        json_bool(j, s->maybe && !s->there);
+    }
+    json_key(j, "cells");
+    json_open(j, '[');
+    for (size_t c = 0; c < e->m; c++)
+        json_uint(j, s->cells[c]);
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
+static void explain_json(const struct explain *e)
+{
+    struct json j = { .to = stdout };
+    json_open(&j, '{');
+    json_key(&j, "m");
+    json_uint(&j, e->m);
+    json_key(&j, "hashes");
+    json_open(&j, '[');
+    for (size_t i = 0; i < e->nhashes; i++)
+        json_text(&j, e->hashes[i]);
+    json_close(&j, ']');
+    json_key(&j, "steps");
+    json_open(&j, '[');
+    for (size_t i = 0; i < e->nsteps; i++)
+        json_step(&j, e, &e->steps[i]);
+    json_close(&j, ']');
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+static int explain_run(struct list *operands)
+{
+    struct explain e = { .m = 10, .counting = explain_args.counting };
+    if (operands->n)
+        return fail("'%s' is no option; keys are given with --add and --has",
+                    operands->at[0]);
+    if (explain_args.m > EXPLAIN_MAX_CELLS)
+        return fail("--m is from 1 to %d: more cannot be looked at",
+                    EXPLAIN_MAX_CELLS);
+    if (explain_args.m)
+        e.m = (size_t)explain_args.m;
+    if (explain_args.hashes.n > EXPLAIN_MAX_HASHES)
+        return fail("at most %d hash functions", EXPLAIN_MAX_HASHES);
+    if (explain_args.remove.n && !e.counting)
+        return fail("--remove needs --counting: bits do not know how many keys "
+                    "set them");
+    static const char *const usual[] = { "x+3", "3x+1", "x^2+2" };
+    e.nhashes = explain_args.hashes.n ? explain_args.hashes.n : 3;
+    for (size_t i = 0; i < e.nhashes; i++)
+        e.hashes[i] =
+            explain_args.hashes.n ? explain_args.hashes.at[i] : usual[i];
+    int status = TROUBLE;
+    if (explain_lists(&e, EXPLAIN_ADD, &explain_args.add) &&
+        explain_lists(&e, EXPLAIN_REMOVE, &explain_args.remove) &&
+        explain_lists(&e, EXPLAIN_HAS, &explain_args.has)) {
+        if (explain_args.json)
+            explain_json(&e);
+        else
+            explain_print(&e);
+        status = YES;
+        if (explain_args.plot && !explain_draw(&e, "A filter, step by step",
+                                               NULL, explain_args.plot))
+            status = fail_path(explain_args.plot, errno);
+    }
+    explain_free(&e);
+    return status;
+}
+
+static const struct opt explain_options[] = {
+    { "m", 'm', OPT_POSITIVE, &explain_args.m, "M",
+      "cells of the array; 10 if not given" },
+    { "hash", 0, OPT_LIST, &explain_args.hashes, "EXPR",
+      "a hash function of x, taken mod m; may be repeated. x+3, 3x+1 and "
+      "x^2+2 if none is given" },
+    { "add", 'a', OPT_LIST, &explain_args.add, "KEYS",
+      "whole numbers to add, with commas between them" },
+    { "remove", 0, OPT_LIST, &explain_args.remove, "KEYS",
+      "numbers to remove after that" },
+    { "has", 0, OPT_LIST, &explain_args.has, "KEYS",
+      "numbers to ask for in the end" },
+    { "counting", 0, OPT_FLAG, &explain_args.counting, NULL,
+      "cells are counters, so that keys can be removed" },
+    { "plot", 0, OPT_TEXT, &explain_args.plot, "FILE.svg",
+      "draw the steps into this file too" },
+    { "json", 0, OPT_FLAG, &explain_args.json, NULL, "print a JSON object" },
+    { 0 },
+};
+
+static const struct example explain_examples[] = {
+    { "bloomery explain --add 2,4,9 --has 4,7,12",
+      "the usual example: 7 is absent, 12 a false positive" },
+    { "bloomery explain --m 10 --hash x --hash 2x+3 --hash 3x+7 --add 2,4,9 "
+      "--has 5,12",
+      "with other hash functions" },
+    { "bloomery explain --counting --add 2,4 --remove 2 --has 2,4",
+      "with counters" },
+    { 0 },
+};
+
+const struct command cmd_explain = {
+    .name = "explain",
+    .usage = "[--m M] [--hash EXPR]... [--add KEYS] [--has KEYS]",
+    .summary = "show what happens in a small filter, step by step",
+    .about =
+        "Draws an array of a few cells after every step. Keys are whole "
+        "numbers; hash functions are written as on a blackboard, with x, + - * "
+        "^ and brackets, and are taken mod m.",
+    .options = explain_options,
+    .examples = explain_examples,
+    .run = explain_run,
+};
