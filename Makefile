@@ -6,6 +6,7 @@
 #   make test-full  the long forms of laws and rates (half an hour)
 #   make check      the sanitizer runs alone
 #   make install    DESTDIR= PREFIX=/usr/local
+#   make figures    redraw docs/figures (twenty minutes)
 #   make bench, make fuzz, make vectors, make compile_commands.json, make clean
 
 MAKEFLAGS += --no-builtin-rules
@@ -52,7 +53,7 @@ BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
 MAN       = $(B)/man/.done
 COMPLETION = $(B)/bloomery.bash
 
-.PHONY: all lib demo test test-full check bench fuzz vectors install uninstall clean \
+.PHONY: all lib demo test test-full check bench figures fuzz vectors install uninstall clean \
         setup programs
 
 all: lib $(B)/bloomery $(MAN) $(COMPLETION)
@@ -179,12 +180,16 @@ check:
 	    $(B)/tsan/tests/test_threads
 	@tools/run-tests $(B) sanitizers
 
-$(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o \
+$(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o $(B)/fuzzer/cli/expression.o \
         $(B)/fuzzer/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread $^ \
 	    $(PKG_LIBS) -lm -o $@
 -include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d)
+
+# Every figure in full, with its page: what is committed comes from here.
+figures: $(B)/bloomery
+	$(B)/bloomery figures --full --out docs/figures
 
 # FUZZ_SECONDS each; what they find stays in build/fuzzer/found.
 FUZZ_SECONDS = 600
