@@ -56,7 +56,7 @@ COMPLETION = $(B)/bloomery.bash
 .PHONY: all lib demo test test-full check bench figures fuzz vectors install uninstall clean \
         setup programs
 
-all: lib $(B)/bloomery $(MAN) $(COMPLETION)
+all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION)
 lib: $(B)/libbloomery.a $(B)/libbloomery.so
 
 # ---------------------------------------------------------------- the library
@@ -121,6 +121,15 @@ $(MAN): $(B)/bloomery
 
 $(COMPLETION): $(B)/bloomery
 	$(Q)$(B)/bloomery help --completion bash > $@
+
+# ------------------------------------------------------------------- adapters
+
+# Each is built where its engine can be used; none needs more than libc here.
+REDIS_SRC := $(sort $(wildcard adapters/redis/*.c))
+$(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) -shared -pthread -Wl,-Bsymbolic $^ -lm -o $@
+-include $(REDIS_SRC:%.c=$(B)/release/%.d)
 
 # -------------------------------------------------------------------- install
 

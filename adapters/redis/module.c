@@ -1,0 +1,231 @@
+/*
+ * module.c - the module is loaded, and its commands are known
+ */
+#define _GNU_SOURCE
+#include "adapters/redis/module.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "adapters/redis/docs.h"
+
+#define MODULE_VERSION 1
+
+static const family *const families[] = {
+#define FAMILY_ROW_(name) &family_##name,
+    FAMILIES(FAMILY_ROW_)
+#undef FAMILY_ROW_
+};
+#define NFAMILIES (sizeof families / sizeof families[0])
+
+/* ----------------------------------------------------------------- replies */
+
+bool is_resp3(server_ctx *ctx)
+{
+    return srv.GetContextFlags(ctx) & SERVER_FLAG_RESP3;
+}
+
+void reply_bool(server_ctx *ctx, bool yes)
+{
+    if (srv.ReplyWithBool && is_resp3(ctx))
+        srv.ReplyWithBool(ctx, yes);
+    else
+        srv.ReplyWithLongLong(ctx, yes);
+}
+
+void reply_map(server_ctx *ctx, long n)
+{
+    if (srv.ReplyWithMap && is_resp3(ctx))
+        srv.ReplyWithMap(ctx, n);
+    else
+        srv.ReplyWithArray(ctx, 2 * n);
+}
+
+int reply_error(server_ctx *ctx, const char *format, ...)
+{
+    char text[300];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    srv.ReplyWithError(ctx, text);
+    return SERVER_OK;
+}
+
+/* --------------------------------------------------------------- arguments */
+
+bytes arg_bytes(const server_string *s)
+{
+    bytes b;
+    b.at = srv.StringPtrLen(s, &b.n);
+    return b;
+}
+
+bool arg_is(const server_string *s, const char *word)
+{
+    const bytes b = arg_bytes(s);
+    return b.n == strlen(word) && strncasecmp(b.at, word, b.n) == 0;
+}
+
+/* -------------------------------------------------------------------- keys */
+
+held key_open(server_ctx *ctx, server_string *name, int mode,
+              const server_type *type, server_key **key, void **value)
+{
+    *value = NULL;
+    *key = srv.OpenKey(ctx, name, mode | SERVER_READ);
+    if (!*key || srv.KeyType(*key) == SERVER_KEY_EMPTY)
+        return HELD_NONE;
+    if (srv.KeyType(*key) != SERVER_KEY_MODULE ||
+        srv.ModuleTypeGetType(*key) != type)
+        return HELD_OTHER;
+    *value = srv.ModuleTypeGetValue(*key);
+    return HELD_OURS;
+}
+
+void key_close(server_key *key)
+{
+    if (key)
+        srv.CloseKey(key);
+}
+
+void key_changed(server_ctx *ctx, const char *event, server_string *key)
+{
+    if (srv.NotifyKeyspaceEvent)
+        srv.NotifyKeyspaceEvent(ctx, SERVER_NOTIFY_GENERIC, event, key);
+}
+
+void rewrite_as_restore(server_io *io, server_string *key)
+{
+    server_ctx *ctx = srv.GetContextFromIO ? srv.GetContextFromIO(io) : NULL;
+    if (!ctx)
+        return;
+    if (srv.SelectDb && srv.GetDbIdFromIO)
+        srv.SelectDb(ctx, srv.GetDbIdFromIO(io));
+    server_reply *dump = srv.Call(ctx, "DUMP", "s", key);
+    size_t n = 0;
+    const char *at = dump ? srv.CallReplyStringPtr(dump, &n) : NULL;
+    if (at)
+        srv.EmitAOF(io, "RESTORE", "slb", key, 0LL, at, n);
+    if (dump)
+        srv.FreeCallReply(dump);
+}
+
+/* ------------------------------------------------------------------ memory */
+
+/* More than this is a mistake on any machine, and not asked for: an allocator
+ * that overcommits would give it, and the kernel end the server later. */
+#define MEMORY_LIMIT (UINT64_C(1) << 42)
+
+void *memory_try(uint64_t nbytes)
+{
+    if (nbytes > MEMORY_LIMIT || nbytes > SIZE_MAX)
+        return NULL;
+    void *at = srv.TryAlloc ? srv.TryAlloc((size_t)(nbytes ? nbytes : 1))
+                            : srv.Alloc((size_t)(nbytes ? nbytes : 1));
+    if (at)
+        memset(at, 0, (size_t)nbytes);
+    return at;
+}
+
+void memory_free(void *at)
+{
+    if (at)
+        srv.Free(at);
+}
+
+/* ------------------------------------------------------------------ loading */
+
+static int add_command(server_ctx *ctx, const family *f, const command_row *row)
+{
+    /* Keys are told with the rest: a number of them cannot be said here. */
+    if (srv.CreateCommand(ctx, row->name, row->run, row->flags, 1, 1, 1) !=
+        SERVER_OK)
+        return SERVER_ERR;
+    server_command *command =
+        srv.GetCommand ? srv.GetCommand(ctx, row->name) : NULL;
+    if (!command)
+        return SERVER_OK;
+    if (srv.AddACLCategory && srv.SetCommandACLCategories) {
+        char categories[100];
+        snprintf(categories, sizeof categories, "%s %s", row->categories,
+                 f->category);
+        srv.SetCommandACLCategories(command, categories);
+    }
+    return docs_tell(command, row);
+}
+
+/* Pairs of name and value after the file's name. */
+static int take_arguments(server_ctx *ctx, server_string **argv, int argc)
+{
+    if (argc % 2) {
+        srv.Log(ctx, "warning",
+                "arguments are pairs of a name and a value, and one is "
+                "without its other half");
+        return SERVER_ERR;
+    }
+    for (int i = 0; i < argc; i += 2) {
+        const char *name = arg_bytes(argv[i]).at;
+        int taken = 0;
+        for (size_t k = 0; k < NFAMILIES && !taken; k++)
+            if (families[k]->argument)
+                taken = families[k]->argument(ctx, name, argv[i + 1]);
+        if (!taken)
+            srv.Log(ctx, "warning", "there is no setting %s", name);
+        if (taken != 1)
+            return SERVER_ERR;
+    }
+    return SERVER_OK;
+}
+
+static void tell_info(server_info *info, int for_crash_report)
+{
+    (void)for_crash_report;
+    if (!srv.InfoAddSection || srv.InfoAddSection(info, "") == SERVER_ERR)
+        return;
+    for (size_t i = 0; i < NFAMILIES; i++)
+        if (families[i]->info)
+            families[i]->info(info);
+}
+
+__attribute__((visibility("default"))) int
+RedisModule_OnLoad(void *ctx, server_string **argv, int argc);
+
+int RedisModule_OnLoad(void *context, server_string **argv, int argc)
+{
+    const char *missing = server_load(context);
+    server_ctx *ctx = context;
+    if (missing) {
+        if (srv.Log)
+            srv.Log(ctx, "warning",
+                    "this server is too old: it has no RedisModule_%s",
+                    missing);
+        return SERVER_ERR;
+    }
+    if (srv.IsModuleNameBusy && srv.IsModuleNameBusy(MODULE_NAME)) {
+        srv.Log(ctx, "warning",
+                "a module named " MODULE_NAME " is loaded already");
+        return SERVER_ERR;
+    }
+    srv.SetModuleAttribs(ctx, MODULE_NAME, MODULE_VERSION, 1);
+    if (srv.SetModuleOptions)
+        srv.SetModuleOptions(ctx, SERVER_HANDLE_IO_ERRORS);
+    for (size_t i = 0; i < NFAMILIES; i++) {
+        if (srv.AddACLCategory)
+            srv.AddACLCategory(ctx, families[i]->category);
+        if (families[i]->start(ctx) != SERVER_OK)
+            return SERVER_ERR;
+        for (const command_row *row = families[i]->commands; row->name; row++)
+            if (add_command(ctx, families[i], row) != SERVER_OK)
+                return SERVER_ERR;
+    }
+    if (srv.LoadConfigs && srv.LoadConfigs(ctx) != SERVER_OK)
+        return SERVER_ERR;
+    if (srv.RegisterInfoFunc)
+        srv.RegisterInfoFunc(ctx, tell_info);
+    return take_arguments(ctx, argv, argc);
+}

@@ -1,0 +1,108 @@
+/*
+ * module.h - what the families of commands share
+ *
+ * A family is a kind of key with its commands: a row in FAMILIES. Its file
+ * holds the table of its commands, from which come registration, ACL
+ * categories, COMMAND DOCS and the documentation; module.c walks the rows.
+ * Adding a command is one row in its family's table.
+ */
+#ifndef BLY_REDIS_MODULE_H
+#define BLY_REDIS_MODULE_H
+
+#include "adapters/redis/server.h"
+
+#define MODULE_NAME "bf"
+
+/* An argument as COMMAND DOCS shows it: "key", "error_rate:double",
+ * "[EXPANSION expansion:integer]", "[NONSCALING]", "item...". */
+typedef struct command_row {
+    const char *name;       /* "bf.add" */
+    const char *flags;      /* "write deny-oom" */
+    const char *categories; /* besides the family's: "write fast" */
+    const char *since, *summary, *complexity, *arguments;
+    server_function *run;
+
+    /* Where a number of keys stands that are read besides argument 1, followed
+     * by them (CMS.MERGE: 2). 0: there are none. */
+    int numkeys;
+} command_row;
+
+typedef struct family {
+    const char *category; /* "bloom": the ACL category of all its commands */
+    const command_row *commands; /* ends with a name of NULL */
+
+    /* Register types and configuration; SERVER_OK or SERVER_ERR. */
+    int (*start)(server_ctx *ctx);
+
+    /* Take a pair of loadmodule's arguments: 1 taken, 0 not its own, -1 bad
+     * (and logged). NULL: it has none. */
+    int (*argument)(server_ctx *ctx, const char *name, server_string *value);
+
+    /* Fields of INFO's section. NULL: none. */
+    void (*info)(server_info *info);
+} family;
+
+#define FAMILIES(X) X(cms)
+
+#define FAMILY_DECLARE_(name) extern const family family_##name;
+FAMILIES(FAMILY_DECLARE_)
+#undef FAMILY_DECLARE_
+
+/* ----------------------------------------------------------------- replies */
+
+#define WRONGTYPE \
+    "WRONGTYPE Operation against a key holding the wrong kind of value"
+
+bool is_resp3(server_ctx *ctx);
+
+/* A boolean in RESP3, 1 or 0 in RESP2. */
+void reply_bool(server_ctx *ctx, bool yes);
+
+/* A map of n pairs in RESP3, an array of 2 n in RESP2. */
+void reply_map(server_ctx *ctx, long n);
+
+/* printf for errors: servers before 7.2 have none. Returns SERVER_OK, so that
+ * a command can end with it. */
+__attribute__((format(printf, 2, 3))) int reply_error(server_ctx *ctx,
+                                                      const char *format, ...);
+
+/* --------------------------------------------------------------- arguments */
+
+/* Bytes of an argument. */
+typedef struct bytes {
+    const char *at;
+    size_t n;
+} bytes;
+
+bytes arg_bytes(const server_string *s);
+
+/* Whether it is that word, in any case of letters. */
+bool arg_is(const server_string *s, const char *word);
+
+/* -------------------------------------------------------------------- keys */
+
+/* What a key holds: its value, where it is of the type. */
+typedef enum held { HELD_NONE, HELD_OTHER, HELD_OURS } held;
+
+/* Open a key for reading or writing (SERVER_READ, SERVER_WRITE), tell what it
+ * holds. It must be closed; NULL may be, and a missing key that is only read
+ * may be NULL. */
+held key_open(server_ctx *ctx, server_string *name, int mode,
+              const server_type *type, server_key **key, void **value);
+void key_close(server_key *key);
+
+/* Events, for who listens: class generic. */
+void key_changed(server_ctx *ctx, const char *event, server_string *key);
+
+/* For aof_rewrite of a type whose commands cannot make a value anew: write
+ * RESTORE with the key's dump. */
+void rewrite_as_restore(server_io *io, server_string *key);
+
+/* ------------------------------------------------------------------ memory */
+
+/* Zeroed memory of the server's allocator, or NULL: never ends the server. A
+ * size that the system cannot have is refused before it is asked for. */
+void *memory_try(uint64_t nbytes);
+void memory_free(void *at);
+
+#endif

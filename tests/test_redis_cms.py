@@ -1,0 +1,136 @@
+"""CMS.* in a real server."""
+import pytest
+from redis_support import Server, error_of, needs_server, redis
+
+pytestmark = needs_server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with Server(tmp_path_factory.mktemp("cms")) as s:
+        yield s
+
+
+@pytest.fixture
+def r(server):
+    server.r.flushall()
+    return server.r
+
+
+def test_dimensions(r):
+    assert r.execute_command("CMS.INITBYPROB", "p", "0.001", "0.01") == b"OK"
+    assert r.execute_command("CMS.INFO", "p") == [
+        b"width", 2000, b"depth", 7, b"count", 0]
+    r.execute_command("CMS.INITBYDIM", "d", "10", "3")
+    assert r.execute_command("CMS.INFO", "d")[:4] == [b"width", 10, b"depth", 3]
+    assert r.type("d") == b"CMSk-TYPE"
+
+
+def test_counts(r):
+    r.execute_command("CMS.INITBYDIM", "k", "2000", "7")
+    assert r.execute_command("CMS.INCRBY", "k", "a", "3", "b", "4",
+                             "a", "2") == [3, 4, 5]
+    assert r.execute_command("CMS.QUERY", "k", "a", "b", "c") == [5, 4, 0]
+    assert r.execute_command("CMS.INFO", "k")[-1] == 9
+
+
+def test_nothing_is_added_by_a_command_with_a_bad_number(r):
+    r.execute_command("CMS.INITBYDIM", "k", "20", "2")
+    assert error_of(r, "CMS.INCRBY", "k", "a", 1, "b", "x") == \
+        "CMS: Cannot parse number"
+    assert error_of(r, "CMS.INCRBY", "k", "a", 1, "b", -1) == \
+        "CMS: Number cannot be negative"
+    assert r.execute_command("CMS.QUERY", "k", "a") == [0]
+
+
+def test_counters_stick(r):
+    r.execute_command("CMS.INITBYDIM", "k", "20", "2")
+    reply = r.execute_command("CMS.INCRBY", "k", "a", 4294967294, "a", 5)
+    assert reply[0] == 4294967294
+    assert isinstance(reply[1], redis.exceptions.ResponseError)
+    assert str(reply[1]) == "CMS: INCRBY overflow"
+    assert r.execute_command("CMS.QUERY", "k", "a") == [4294967295]
+
+
+def test_merge(r):
+    for key, n in ("x", 1), ("y", 10), ("to", 100):
+        r.execute_command("CMS.INITBYDIM", key, 100, 4)
+        r.execute_command("CMS.INCRBY", key, "i", n)
+    r.execute_command("CMS.MERGE", "to", 2, "x", "y", "WEIGHTS", 2, 3)
+    assert r.execute_command("CMS.QUERY", "to", "i") == [32]
+    r.execute_command("CMS.MERGE", "to", 2, "to", "x", "WEIGHTS", 1, -2)
+    assert r.execute_command("CMS.QUERY", "to", "i") == [30]
+    assert error_of(r, "CMS.MERGE", "to", 1, "x", "WEIGHTS", -1) == \
+        "CMS: MERGE overflow"
+    assert r.execute_command("CMS.QUERY", "to", "i") == [30]
+
+
+def test_merge_declares_its_sources(r):
+    """So that an ACL, a cluster client and the server see them."""
+    assert r.execute_command("COMMAND GETKEYS", "CMS.MERGE", "d", 2, "a",
+                             "b", "WEIGHTS", 1, 2) == [b"d", b"a", b"b"]
+    r.execute_command("CMS.INITBYDIM", "d", 10, 2)
+    r.execute_command("CMS.INITBYDIM", "secret", 10, 2)
+    r.execute_command("ACL", "SETUSER", "u", "on", ">p", "~d", "+@all")
+    with redis.Redis("127.0.0.1", r.connection_pool.connection_kwargs["port"],
+                     username="u", password="p") as limited:
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            limited.execute_command("CMS.MERGE", "d", 1, "secret")
+    r.execute_command("ACL", "DELUSER", "u")
+
+
+@pytest.mark.parametrize("words, says", [
+    (["CMS.INITBYDIM", "old", 1, 1], "CMS: key already exists"),
+    (["CMS.INITBYDIM", "text", 1, 1], "CMS: key already exists"),
+    (["CMS.INITBYDIM", "n", 0, 1], "CMS: invalid width"),
+    (["CMS.INITBYDIM", "n", 1, "x"], "CMS: invalid depth"),
+    (["CMS.INITBYDIM", "n", 1 << 40, 1 << 40], "CMS: invalid init arguments"),
+    (["CMS.INITBYDIM", "n", 1 << 45, 1],
+     "CMS: Insufficient memory to create the key"),
+    (["CMS.INITBYPROB", "n", 1, 0.1], "CMS: invalid overestimation value"),
+    (["CMS.INITBYPROB", "n", 0.1, 0], "CMS: invalid prob value"),
+    (["CMS.QUERY", "none", "a"], "CMS: key does not exist"),
+    (["CMS.INFO", "none"], "CMS: key does not exist"),
+    (["CMS.MERGE", "old", "x", "old"], "CMS: invalid numkeys"),
+    (["CMS.MERGE", "old", 0, "old"], "CMS: Number of keys must be positive"),
+    (["CMS.MERGE", "old", 2, "old"], "CMS: wrong number of keys"),
+    (["CMS.MERGE", "old", 1, "old", "WEIGHTS", 1, 2],
+     "CMS: wrong number of keys/weights"),
+    (["CMS.MERGE", "old", 1, "old", "WEIGHTS", "x"],
+     "CMS: invalid weight value"),
+    (["CMS.MERGE", "old", 1, "other"], "CMS: width/depth is not equal"),
+    (["CMS.MERGE", "old", 1, "none"], "CMS: key does not exist"),
+    (["CMS.QUERY", "text", "a"],
+     "WRONGTYPE Operation against a key holding the wrong kind of value"),
+    (["CMS.QUERY", "old"],
+     "wrong number of arguments for 'cms.query' command"),
+])
+def test_errors(r, words, says):
+    r.set("text", "t")
+    r.execute_command("CMS.INITBYDIM", "old", 10, 2)
+    r.execute_command("CMS.INITBYDIM", "other", 11, 2)
+    assert error_of(r, *words) == says
+    assert not r.exists("n")
+
+
+def test_survives_save_restore_copy(r, server):
+    r.execute_command("CMS.INITBYDIM", "k", 50, 3)
+    r.execute_command("CMS.INCRBY", "k", "a", 7)
+    r.copy("k", "c")
+    r.restore("d", 0, r.dump("k"))
+    r.execute_command("DEBUG", "RELOAD")
+    for key in "kcd":
+        assert r.execute_command("CMS.QUERY", key, "a") == [7]
+    assert r.execute_command("DEBUG", "DIGEST-VALUE", "k", "c", "d")[0] == \
+        r.execute_command("DEBUG", "DIGEST-VALUE", "d")[0]
+
+
+def test_hostile_dumps_change_nothing(r, server):
+    r.execute_command("CMS.INITBYDIM", "k", 5, 2)
+    dump = bytearray(r.dump("k"))
+    for i in range(len(dump) - 10):
+        bad = bytearray(dump)
+        bad[i] ^= 1 << (i % 8)
+        with pytest.raises(redis.exceptions.ResponseError):
+            r.restore("bad", 0, bytes(bad))
+    assert server.is_alive() and not r.exists("bad")
