@@ -68,7 +68,7 @@ def test_merge(r):
 def test_merge_declares_its_sources(r):
     """So that an ACL, a cluster client and the server see them."""
     assert r.execute_command("COMMAND GETKEYS", "CMS.MERGE", "d", 2, "a",
-                             "b", "WEIGHTS", 1, 2) == [b"d", b"a", b"b"]
+                             "b", "WEIGHTS", 1, 2) == ["d", "a", "b"]
     r.execute_command("CMS.INITBYDIM", "d", 10, 2)
     r.execute_command("CMS.INITBYDIM", "secret", 10, 2)
     r.execute_command("ACL", "SETUSER", "u", "on", ">p", "~d", "+@all")
