@@ -42,7 +42,7 @@ typedef struct family {
     void (*info)(server_info *info);
 } family;
 
-#define FAMILIES(X) X(cms)
+#define FAMILIES(X) X(cms) X(topk)
 
 #define FAMILY_DECLARE_(name) extern const family family_##name;
 FAMILIES(FAMILY_DECLARE_)

@@ -1,0 +1,134 @@
+"""TOPK.* in a real server."""
+import random
+
+import pytest
+from redis_support import Server, error_of, needs_server, redis
+
+pytestmark = needs_server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with Server(tmp_path_factory.mktemp("topk")) as s:
+        yield s
+
+
+@pytest.fixture
+def r(server):
+    server.r.flushall()
+    return server.r
+
+
+def test_pushed_out(r):
+    r.execute_command("TOPK.RESERVE", "t", 3)
+    reply = r.execute_command("TOPK.INCRBY", "t", "a", 1, "b", 5, "c", 2,
+                              "d", 3, "e", 4)
+    assert reply == [None, None, None, b"a", b"c"]
+    assert r.execute_command("TOPK.LIST", "t") == [b"b", b"e", b"d"]
+    assert r.execute_command("TOPK.LIST", "t", "WITHCOUNT") == [
+        b"b", 5, b"e", 4, b"d", 3]
+    assert r.execute_command("TOPK.QUERY", "t", "b", "a") == [1, 0]
+    assert r.execute_command("TOPK.COUNT", "t", "b", "zz") == [5, 0]
+
+
+def test_info(r):
+    r.execute_command("TOPK.RESERVE", "t", 3)
+    info = r.execute_command("TOPK.INFO", "t")
+    assert info[:6] == [b"k", 3, b"width", 8, b"depth", 7]
+    assert float(info[7]) == 0.9
+    assert r.type("t") == b"TopK-TYPE"
+
+
+def test_items_may_hold_any_bytes(r):
+    items = [b"", b"a\0b", b"a\0c", bytes(range(256))]
+    r.execute_command("TOPK.RESERVE", "t", 4, 50, 5, 0.9)
+    r.execute_command("TOPK.ADD", "t", *items)
+    r.restore("u", 0, r.dump("t"))
+    r.execute_command("DEBUG", "RELOAD")
+    for key in "tu":
+        assert sorted(r.execute_command("TOPK.LIST", key)) == sorted(items)
+        assert r.execute_command("TOPK.QUERY", key, *items) == [1] * 4
+
+
+def test_a_bad_increment_leaves_the_connection_in_step(r):
+    r.execute_command("TOPK.RESERVE", "t", 3)
+    reply = r.execute_command("TOPK.INCRBY", "t", "a", 1, "b", 100001, "c", 1)
+    assert reply[0] is None and len(reply) == 3
+    for e in reply[1:]:
+        assert str(e) == ("TopK: increment must be an integer greater or "
+                          "equal to 0" + " " * 28 +
+                          "and smaller or equal to 100,000")
+    assert r.ping() is True
+    assert r.execute_command("TOPK.LIST", "t") == [b"a"]
+
+
+def test_finds_the_heavy_ones_of_a_stream(r):
+    rng = random.Random(1)
+    stream = [f"k{min(int(rng.paretovariate(1.1)), 5000)}"
+              for _ in range(40000)]
+    truth = sorted(set(stream), key=lambda k: (-stream.count(k)))[:10]
+    r.execute_command("TOPK.RESERVE", "t", 10, 2000, 5, 0.9)
+    for i in range(0, len(stream), 1000):
+        r.execute_command("TOPK.ADD", "t", *stream[i:i + 1000])
+    found = {k.decode() for k in r.execute_command("TOPK.LIST", "t")}
+    assert len(found & set(truth)) >= 9
+
+
+def test_chance_belongs_to_the_key(r, tmp_path):
+    """A replica, and a server that was restarted, go on alike."""
+    r.execute_command("TOPK.RESERVE", "t", 5, 4, 3, 0.99)
+    rng = random.Random(2)
+    items = [f"i{rng.randrange(60)}" for _ in range(3000)]
+    r.execute_command("TOPK.ADD", "t", *items[:1000])
+    dump = r.dump("t")
+    with Server(tmp_path / "other") as other:
+        other.r.restore("t", 0, dump)
+        for q in r, other.r:
+            q.execute_command("TOPK.ADD", "t", *items[1000:])
+        assert r.dump("t") == other.r.dump("t")
+
+
+@pytest.mark.parametrize("words, says", [
+    (["TOPK.RESERVE", "old", 3], "TopK: key already exists"),
+    (["TOPK.RESERVE", "n", 0], "TopK: invalid k"),
+    (["TOPK.RESERVE", "n", 3, 0, 1, 0.9], "TopK: invalid width"),
+    (["TOPK.RESERVE", "n", 3, 1, "x", 0.9], "TopK: invalid depth"),
+    (["TOPK.RESERVE", "n", 3, 1, 1, 1.1],
+     "TopK: invalid decay value. must be '<= 1' & '> 0'"),
+    (["TOPK.RESERVE", "n", 3, 4294967295, 4294967295, 0.9],
+     "Insufficient memory to create topk data structure"),
+    (["TOPK.RESERVE", "n", 3, 1],
+     "wrong number of arguments for 'topk.reserve' command"),
+    (["TOPK.ADD", "none", "a"], "TopK: key does not exist"),
+    (["TOPK.LIST", "old", "COUNTS"], "WITHCOUNT keyword expected"),
+    (["TOPK.QUERY", "text", "a"],
+     "WRONGTYPE Operation against a key holding the wrong kind of value"),
+])
+def test_errors(r, words, says):
+    r.set("text", "t")
+    r.execute_command("TOPK.RESERVE", "old", 3)
+    assert error_of(r, *words) == says
+    assert not r.exists("n")
+
+
+def test_copy_and_digest(r):
+    r.execute_command("TOPK.RESERVE", "t", 3)
+    r.execute_command("TOPK.ADD", "t", "a", "b", "a")
+    r.copy("t", "c")
+    digests = r.execute_command("DEBUG", "DIGEST-VALUE", "t", "c")
+    assert digests[0] == digests[1]
+    r.execute_command("TOPK.ADD", "c", "z")
+    digests = r.execute_command("DEBUG", "DIGEST-VALUE", "t", "c")
+    assert digests[0] != digests[1]
+
+
+def test_hostile_dumps(r, server):
+    r.execute_command("TOPK.RESERVE", "t", 2, 3, 2, 0.5)
+    r.execute_command("TOPK.ADD", "t", "a", "b")
+    dump = r.dump("t")
+    for i in range(len(dump) - 10):
+        bad = bytearray(dump)
+        bad[i] ^= 1 << (i % 8)
+        with pytest.raises(redis.exceptions.ResponseError):
+            r.restore("bad", 0, bytes(bad))
+    assert server.is_alive()
