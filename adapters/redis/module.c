@@ -138,6 +138,30 @@ void memory_free(void *at)
         srv.Free(at);
 }
 
+void memory_moved(server_defrag *ctx, void *pointer)
+{
+    void *old, *fresh;
+    memcpy(&old, pointer, sizeof old);
+    if (old && (fresh = srv.DefragAlloc(ctx, old)))
+        memcpy(pointer, &fresh, sizeof fresh);
+}
+
+/* ----------------------------------------------------------------- numbers */
+
+void put_le(unsigned char *at, uint64_t value, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        at[i] = (unsigned char)(value >> 8 * i);
+}
+
+uint64_t get_le(const unsigned char *at, unsigned n)
+{
+    uint64_t value = 0;
+    for (unsigned i = n; i-- > 0;)
+        value = value << 8 | at[i];
+    return value;
+}
+
 /* ------------------------------------------------------------------ loading */
 
 static int add_command(server_ctx *ctx, const family *f, const command_row *row)

@@ -42,7 +42,7 @@ typedef struct family {
     void (*info)(server_info *info);
 } family;
 
-#define FAMILIES(X) X(cms) X(topk)
+#define FAMILIES(X) X(cms) X(topk) X(cf)
 
 #define FAMILY_DECLARE_(name) extern const family family_##name;
 FAMILIES(FAMILY_DECLARE_)
@@ -104,5 +104,15 @@ void rewrite_as_restore(server_io *io, server_string *key);
  * size that the system cannot have is refused before it is asked for. */
 void *memory_try(uint64_t nbytes);
 void memory_free(void *at);
+
+/* For defrag: let the server move what a pointer, given by its address, points
+ * to. */
+void memory_moved(server_defrag *ctx, void *pointer);
+
+/* ----------------------------------------------------------------- numbers */
+
+/* Little-endian numbers of n bytes. */
+void put_le(unsigned char *at, uint64_t value, unsigned n);
+uint64_t get_le(const unsigned char *at, unsigned n);
 
 #endif

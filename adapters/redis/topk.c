@@ -417,18 +417,6 @@ static int topk_info(server_ctx *ctx, server_string **argv, int argc)
  * were a pointer, u32 count, 4 of padding. */
 #define ENTRY_BYTES 24
 
-static void put_u32(unsigned char *at, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        at[i] = (unsigned char)(value >> 8 * i);
-}
-
-static uint32_t get_u32(const unsigned char *at)
-{
-    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
-           (uint32_t)at[3] << 24;
-}
-
 static void topk_save(server_io *io, void *value)
 {
     const topk *t = value;
@@ -441,12 +429,11 @@ static void topk_save(server_io *io, void *value)
     srv.SaveStringBuffer(io, (const char *)t->buckets,
                          nbuckets * sizeof *t->buckets);
     memset(heap, 0, (size_t)t->k * ENTRY_BYTES);
-    put_u32(heap + 8, (uint32_t)t->state);
-    put_u32(heap + 12, (uint32_t)(t->state >> 32));
+    put_le(heap + 8, t->state, 8);
     for (uint64_t i = 0; i < t->k; i++) {
-        put_u32(heap + i * ENTRY_BYTES, t->heap[i].fingerprint);
-        put_u32(heap + i * ENTRY_BYTES + 4, (uint32_t)t->heap[i].n);
-        put_u32(heap + i * ENTRY_BYTES + 16, t->heap[i].count);
+        put_le(heap + i * ENTRY_BYTES, t->heap[i].fingerprint, 4);
+        put_le(heap + i * ENTRY_BYTES + 4, t->heap[i].n, 4);
+        put_le(heap + i * ENTRY_BYTES + 16, t->heap[i].count, 4);
     }
     srv.SaveStringBuffer(io, (const char *)heap, (size_t)t->k * ENTRY_BYTES);
     srv.Free(heap);
@@ -468,8 +455,8 @@ static bool load_items(server_io *io, topk *t, const unsigned char *heap)
             memory_free(item);
             return false;
         }
-        e->fingerprint = get_u32(heap + i * ENTRY_BYTES);
-        e->count = get_u32(heap + i * ENTRY_BYTES + 16);
+        e->fingerprint = (uint32_t)get_le(heap + i * ENTRY_BYTES, 4);
+        e->count = (uint32_t)get_le(heap + i * ENTRY_BYTES + 16, 4);
         if (e->count) {
             e->item = item;
             e->n = n - 1;
@@ -505,7 +492,7 @@ static void *topk_load(server_io *io, int encoding)
     if (ok) {
         memcpy(t->buckets, buckets, nbuckets);
         const unsigned char *entries = (const unsigned char *)heap;
-        t->state = get_u32(entries + 8) | (uint64_t)get_u32(entries + 12) << 32;
+        t->state = get_le(entries + 8, 8);
         ok = load_items(io, t, entries);
         for (uint64_t i = t->k / 2; ok && i-- > 0;)
             heap_down(t, i); /* whoever wrote it may have been mistaken */
@@ -573,23 +560,15 @@ static void topk_digest(server_digest *md, void *value)
     srv.DigestEndSequence(md);
 }
 
-static void moved(server_defrag *ctx, void *pointer)
-{
-    void *old, *fresh;
-    memcpy(&old, pointer, sizeof old);
-    if (old && (fresh = srv.DefragAlloc(ctx, old)))
-        memcpy(pointer, &fresh, sizeof fresh);
-}
-
 static int topk_defrag(server_defrag *ctx, server_string *key, void **value)
 {
     (void)key;
-    moved(ctx, value);
+    memory_moved(ctx, value);
     topk *t = *value;
-    moved(ctx, &t->buckets);
-    moved(ctx, &t->heap);
+    memory_moved(ctx, &t->buckets);
+    memory_moved(ctx, &t->heap);
     for (uint64_t i = 0; i < t->k; i++)
-        moved(ctx, &t->heap[i].item);
+        memory_moved(ctx, &t->heap[i].item);
     return 0;
 }
 
