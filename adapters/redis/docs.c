@@ -49,9 +49,10 @@ static void read_word(char *word, server_arg *out)
                                                    : SERVER_ARG_STRING;
     }
     if (strcmp(word, "key") == 0 || strcmp(word, "destination") == 0 ||
-        strcmp(word, "source") == 0) {
+        strcmp(word, "other") == 0 || strcmp(word, "source") == 0) {
         out->type = SERVER_ARG_KEY;
-        out->key_spec_index = strcmp(word, "source") == 0;
+        out->key_spec_index =
+            strcmp(word, "source") == 0 || strcmp(word, "other") == 0;
     }
     out->name = word;
 }
@@ -139,7 +140,15 @@ int docs_tell(server_command *command, const command_row *row)
         { 0 },
         { 0 },
     };
-    if (row->numkeys) /* a number, then so many keys that are read */
+    if (row->numkeys < 0) /* all that follow are keys that are read */
+        keys[1] = (server_keyspec){
+            .flags = SERVER_KEYSPEC_RO | SERVER_KEYSPEC_ACCESS,
+            .begin_search_type = 2,
+            .bs.index = { .pos = 2 },
+            .find_keys_type = 2,
+            .fk.range = { .lastkey = -1, .keystep = 1 },
+        };
+    if (row->numkeys > 0) /* a number, then so many keys that are read */
         keys[1] = (server_keyspec){
             .flags = SERVER_KEYSPEC_RO | SERVER_KEYSPEC_ACCESS,
             .begin_search_type = 2,

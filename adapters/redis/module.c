@@ -117,13 +117,29 @@ void rewrite_as_restore(server_io *io, server_string *key)
 
 /* ------------------------------------------------------------------ memory */
 
-/* More than this is a mistake on any machine, and not asked for: an allocator
- * that overcommits would give it, and the kernel end the server later. */
-#define MEMORY_LIMIT (UINT64_C(1) << 42)
+/* What is asked for at once and is more than this is looked at first. */
+#define MEMORY_LARGE (UINT64_C(16) << 20)
+
+/* Bytes that the system could give without ending somebody; all there are
+ * where it does not tell. An allocator that overcommits would give more, and
+ * the kernel would end the server as it is touched. */
+static uint64_t memory_left(void)
+{
+    FILE *f = fopen("/proc/meminfo", "r");
+    char line[200];
+    unsigned long long kb = UINT64_MAX / 1024;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %llu", &kb) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return (uint64_t)kb * 1024;
+}
 
 void *memory_try(uint64_t nbytes)
 {
-    if (nbytes > MEMORY_LIMIT || nbytes > SIZE_MAX)
+    if (nbytes > SIZE_MAX / 2 ||
+        (nbytes > MEMORY_LARGE && nbytes > memory_left() / 10 * 9))
         return NULL;
     void *at = srv.TryAlloc ? srv.TryAlloc((size_t)(nbytes ? nbytes : 1))
                             : srv.Alloc((size_t)(nbytes ? nbytes : 1));
@@ -167,8 +183,8 @@ uint64_t get_le(const unsigned char *at, unsigned n)
 static int add_command(server_ctx *ctx, const family *f, const command_row *row)
 {
     /* Keys are told with the rest: a number of them cannot be said here. */
-    if (srv.CreateCommand(ctx, row->name, row->run, row->flags, 1, 1, 1) !=
-        SERVER_OK)
+    if (srv.CreateCommand(ctx, row->name, row->run, row->flags, 1,
+                          row->numkeys < 0 ? -1 : 1, 1) != SERVER_OK)
         return SERVER_ERR;
     server_command *command =
         srv.GetCommand ? srv.GetCommand(ctx, row->name) : NULL;

@@ -22,8 +22,8 @@ typedef struct command_row {
     const char *since, *summary, *complexity, *arguments;
     server_function *run;
 
-    /* Where a number of keys stands that are read besides argument 1, followed
-     * by them (CMS.MERGE: 2). 0: there are none. */
+    /* Keys that are read besides argument 1: where a number of them stands that
+     * they follow (CMS.MERGE: 2); -1: all arguments are keys; 0: none. */
     int numkeys;
 } command_row;
 
@@ -42,7 +42,7 @@ typedef struct family {
     void (*info)(server_info *info);
 } family;
 
-#define FAMILIES(X) X(cms) X(topk) X(cf)
+#define FAMILIES(X) X(bf) X(cf) X(cms) X(topk) X(bly)
 
 #define FAMILY_DECLARE_(name) extern const family family_##name;
 FAMILIES(FAMILY_DECLARE_)

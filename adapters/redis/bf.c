@@ -1,0 +1,870 @@
+/*
+ * bf.c - BF.*: Bloom filters, as clients of RedisBloom and of valkey-bloom
+ * know them
+ *
+ * A filter is made by RedisBloom's rules, and by valkey-bloom's where an option
+ * that only that has is given; it keeps to them. What differs from both: what
+ * changes nothing is not replicated, and a filter that is made goes to replicas
+ * with its exact parameters; COPY, digests and events work for both; items of a
+ * command are hashed first, then fetched ahead, then touched.
+ */
+#define _GNU_SOURCE
+#include "adapters/redis/bf.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include "adapters/redis/config.h"
+
+#define MAX_RATE 0.25 /* what is above is taken as this */
+#define MAX_CAPACITY (INT64_C(1) << 30)
+#define MAX_EXPANSION 32768
+
+/* ----------------------------------------------------------------- settings */
+
+enum {
+    RATE,
+    CAPACITY,
+    EXPANSION,
+    VALKEY_CAPACITY,
+    VALKEY_EXPANSION,
+    VALKEY_RATE,
+    TIGHTENING,
+    MEMORY_LIMIT,
+    RANDOM_SEED,
+    AHEAD,
+    NSETTINGS
+};
+
+static setting bf_settings[NSETTINGS] = {
+    [RATE] = { .name = "bf-error-rate",
+               .old_name = "ERROR_RATE",
+               .def = 0.01,
+               .min = 0,
+               .max = 1,
+               .real = true },
+    [CAPACITY] = { .name = "bf-initial-size",
+                   .old_name = "INITIAL_SIZE",
+                   .def = 100,
+                   .min = 1,
+                   .max = 0x1p30 },
+    [EXPANSION] = { .name = "bf-expansion-factor",
+                    .def = 2,
+                    .min = 0,
+                    .max = MAX_EXPANSION },
+    /* valkey-bloom's: for filters that are made by its rules. */
+    [VALKEY_CAPACITY] = { .name = "bloom-capacity",
+                          .def = 100,
+                          .min = 1,
+                          .max = 0x1p53 },
+    [VALKEY_EXPANSION] = { .name = "bloom-expansion",
+                           .def = 2,
+                           .min = 0,
+                           .max = 4294967295.0 },
+    [VALKEY_RATE] = { .name = "bloom-fp-rate",
+                      .def = 0.01,
+                      .min = 0,
+                      .max = 1,
+                      .real = true },
+    [TIGHTENING] = { .name = "bloom-tightening-ratio",
+                     .def = 0.5,
+                     .min = 0,
+                     .max = 1,
+                     .real = true },
+    /* Of all filters; 0 is none. valkey-bloom has 128 MiB. */
+    [MEMORY_LIMIT] = { .name = "bloom-memory-usage-limit",
+                       .def = 0,
+                       .min = 0,
+                       .max = 0x1p53 },
+    [RANDOM_SEED] = { .name = "bloom-use-random-seed",
+                      .def = 1,
+                      .max = 1,
+                      .flag = true },
+    /* To measure what it is worth. */
+    [AHEAD] = { .name = "bf-fetch-ahead", .def = 1, .max = 1, .flag = true },
+};
+
+static double bf_now(int which)
+{
+    return bf_settings[which].value;
+}
+
+/* Bytes that a key may take: what a primary has allowed is not asked again. */
+static uint64_t bf_limit(server_ctx *ctx)
+{
+    return srv.GetContextFlags(ctx) &
+                   (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING)
+               ? 0
+               : (uint64_t)bf_now(MEMORY_LIMIT);
+}
+
+/* ------------------------------------------------------------------- making */
+
+static const unsigned char fixed_seed[32] = {
+    0x59, 0x0f, 0xf5, 0x22, 0xea, 0x78, 0x11, 0xda, 0xa7, 0x14, 0xd8,
+    0x09, 0x3b, 0x3e, 0x7b, 0xd9, 0x1d, 0x89, 0x8a, 0x73, 0x3e, 0x98,
+    0x88, 0x87, 0x30, 0x7f, 0x97, 0xcd, 0x28, 0x07, 0x33, 0x83
+};
+
+static bf_wish wish_redis(void)
+{
+    return (bf_wish){ .scheme = BF_REDIS,
+                      .rate = fmin(bf_now(RATE), MAX_RATE),
+                      .capacity = (uint64_t)bf_now(CAPACITY),
+                      .expansion = (uint32_t)bf_now(EXPANSION),
+                      .tightening = 0.5 };
+}
+
+static bf_wish wish_valkey(void)
+{
+    bf_wish w = { .scheme = BF_VALKEY,
+                  .rate = bf_now(VALKEY_RATE),
+                  .capacity = (uint64_t)bf_now(VALKEY_CAPACITY),
+                  .expansion = (uint32_t)bf_now(VALKEY_EXPANSION),
+                  .tightening = bf_now(TIGHTENING) };
+    memcpy(w.seed, fixed_seed, sizeof w.seed);
+    if (bf_now(RANDOM_SEED) != 0 &&
+        getrandom(w.seed, sizeof w.seed, 0) == (ssize_t)sizeof w.seed)
+        w.random_seed = true;
+    return w;
+}
+
+/* Tell replicas and the AOF how a filter was made. */
+static void tell_creation(server_ctx *ctx, server_string *name,
+                          const bf_filter *f)
+{
+    char rate[40], tightening[40];
+    const bf_link *l = &f->links[0];
+    snprintf(rate, sizeof rate, "%.17g", f->rate);
+    snprintf(tightening, sizeof tightening, "%.17g", f->tightening);
+    if (f->scheme == BF_REDIS && f->expansion)
+        srv.Replicate(ctx, "BF.RESERVE", "sclcl", name, rate,
+                      (long long)l->capacity, "EXPANSION",
+                      (long long)f->expansion);
+    else if (f->scheme == BF_REDIS)
+        srv.Replicate(ctx, "BF.RESERVE", "sclc", name, rate,
+                      (long long)l->capacity, "NONSCALING");
+    else if (f->expansion)
+        srv.Replicate(ctx, "BF.INSERT", "sclcccccbcl", name, "CAPACITY",
+                      (long long)l->capacity, "ERROR", rate, "TIGHTENING",
+                      tightening, "SEED", f->seed, sizeof f->seed, "EXPANSION",
+                      (long long)f->expansion);
+    else
+        srv.Replicate(ctx, "BF.INSERT", "sclcccccbc", name, "CAPACITY",
+                      (long long)l->capacity, "ERROR", rate, "TIGHTENING",
+                      tightening, "SEED", f->seed, sizeof f->seed,
+                      "NONSCALING");
+}
+
+#define OVER_LIMIT "ERR operation exceeds bloom object memory limit"
+
+/* Make a filter in an open, empty key; NULL, and an error was sent. */
+static bf_filter *bf_make(server_ctx *ctx, server_string *name, server_key *key,
+                          const bf_wish *w)
+{
+    bf_link l;
+    const uint64_t limit = bf_limit(ctx);
+    if (limit && bf_size(w->scheme, w->rate, w->capacity, &l) &&
+        l.nbytes > limit) {
+        reply_error(ctx, OVER_LIMIT);
+        return NULL;
+    }
+    bf_filter *f = bf_new(w);
+    if (!f) {
+        reply_error(ctx, "ERR Insufficient memory to create filter");
+        return NULL;
+    }
+    srv.ModuleTypeSetValue(key, bf_type_of(f), f);
+    const bf_numbers now = bf_numbers_of(f);
+    bf_account(NULL, &now);
+    tell_creation(ctx, name, f);
+    key_changed(ctx, "bloom.reserve", name);
+    return f;
+}
+
+/* What a number of an option may be; NULL, or what is wrong with it. */
+static const char *read_rate(server_ctx *ctx, const server_string *s,
+                             double *rate, const char *bad, const char *range)
+{
+    double value;
+    if (srv.StringToDouble(s, &value) != SERVER_OK || isnan(value))
+        return bad;
+    if (!(value > 0 && value < 1))
+        return range;
+    if (value > MAX_RATE) {
+        srv.Log(ctx, "warning", "an error rate of %g is taken as %g", value,
+                MAX_RATE);
+        value = MAX_RATE;
+    }
+    *rate = value;
+    return NULL;
+}
+
+static const char *read_number(const server_string *s, int64_t min, int64_t max,
+                               uint64_t *out, const char *bad,
+                               const char *range)
+{
+    long long value;
+    if (srv.StringToLongLong(s, &value) != SERVER_OK)
+        return bad;
+    if (value < min || value > max)
+        return range;
+    *out = (uint64_t)value;
+    return NULL;
+}
+
+/* BF.RESERVE key error_rate capacity [EXPANSION expansion] [NONSCALING] */
+static const char *reserve_wish(server_ctx *ctx, server_string **argv, int argc,
+                                bf_wish *w)
+{
+    uint64_t expansion = 2;
+    bool nonscaling = false, given = false;
+    const char *wrong =
+        read_rate(ctx, argv[2], &w->rate, "ERR bad error rate",
+                  "ERR error rate must be in the range (0.000000, 1.000000)");
+    if (!wrong)
+        wrong = read_number(
+            argv[3], 1, MAX_CAPACITY, &w->capacity, "ERR bad capacity",
+            "ERR capacity must be in the range [1, 1073741824]");
+    for (int i = 4; i < argc && !wrong; i++)
+        nonscaling |= arg_is(argv[i], "NONSCALING");
+    for (int i = 4; i < argc && !wrong; i++) {
+        if (!arg_is(argv[i], "EXPANSION"))
+            continue;
+        given = true;
+        if (i + 1 == argc)
+            return "ERR no expansion";
+        long long value;
+        if (srv.StringToLongLong(argv[i + 1], &value) != SERVER_OK)
+            return "ERR bad expansion";
+        if (value != 0 && nonscaling)
+            return "Nonscaling filters cannot expand";
+        if (value < 0 || value > MAX_EXPANSION)
+            return "ERR expansion must be in the range [0, 32768]";
+        expansion = (uint64_t)value;
+        break;
+    }
+    w->expansion = nonscaling ? 0 : given ? (uint32_t)expansion : 2;
+    return wrong;
+}
+
+static int bf_reserve(server_ctx *ctx, server_string **argv, int argc)
+{
+    if (argc < 4 || argc > 7)
+        return srv.WrongArity(ctx);
+    bf_wish w = wish_redis();
+    const char *wrong = reserve_wish(ctx, argv, argc, &w);
+    if (wrong)
+        return reply_error(ctx, "%s", wrong);
+    server_key *key;
+    bf_filter *f;
+    const held what = bf_open(ctx, argv[1], SERVER_WRITE, &key, &f);
+    if (what == HELD_OURS)
+        reply_error(ctx, "ERR item exists");
+    else if (what == HELD_OTHER)
+        reply_error(ctx, WRONGTYPE);
+    else if (bf_make(ctx, argv[1], key, &w))
+        srv.ReplyWithSimpleString(ctx, "OK");
+    key_close(key);
+    return SERVER_OK;
+}
+
+/* ------------------------------------------------------------------- adding */
+
+static const char *add_error(const bf_filter *f, bf_added what)
+{
+    switch (what) {
+    case BF_FULL:
+        return "ERR non scaling filter is full";
+    case BF_NO_RATE:
+        return "ERR false positive degrades to 0 on scale out";
+    case BF_NO_LINK:
+        return "ERR bloom object reached max number of filters";
+    default:
+        return f->scheme == BF_VALKEY ? OVER_LIMIT
+                                      : "ERR problem inserting into filter";
+    }
+}
+
+enum { BATCH = 64 };
+
+/* Hash a batch of arguments, and fetch what it will touch. */
+static size_t next_batch(const bf_filter *f, server_string **argv, int n,
+                         bf_hash *h)
+{
+    bytes items[BATCH] = { 0 };
+    const size_t batch = bf_now(AHEAD) == 0 ? 1 : n < BATCH ? (size_t)n : BATCH;
+    for (size_t i = 0; i < batch; i++)
+        items[i] = arg_bytes(argv[i]);
+    bf_hash_items(f, items, batch, h);
+    if (batch > 1)
+        for (size_t i = 0; i < batch; i++)
+            bf_fetch(f, h[i]);
+    return batch;
+}
+
+static void reply_added(server_ctx *ctx, const bf_filter *f, bool fresh)
+{
+    if (f->scheme == BF_VALKEY)
+        srv.ReplyWithLongLong(ctx, fresh);
+    else
+        reply_bool(ctx, fresh);
+}
+
+/* Add n items and reply for each; the number of replies. *changed: any was
+ * new. */
+static long add_items(server_ctx *ctx, bf_filter *f, server_string **argv,
+                      int n, bool *changed)
+{
+    bf_hash h[BATCH];
+    const uint64_t limit = bf_limit(ctx);
+    long nreplies = 0;
+    while (n > 0) {
+        const size_t batch = next_batch(f, argv, n, h);
+        for (size_t i = 0; i < batch; i++) {
+            const bf_added what = bf_add(f, h[i], limit);
+            nreplies++;
+            if (what == BF_ADDED || what == BF_THERE)
+                reply_added(ctx, f, what == BF_ADDED);
+            else
+                reply_error(ctx, "%s", add_error(f, what));
+            *changed |= what == BF_ADDED;
+            if (what == BF_FULL)
+                return nreplies;
+        }
+        argv += batch;
+        n -= (int)batch;
+    }
+    return nreplies;
+}
+
+/* Add the items from argv[first] on, reply with an array or, for BF.ADD, with
+ * one value. */
+static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
+                         int first, bf_filter *f, bool array)
+{
+    const bf_numbers before = bf_numbers_of(f);
+    bool changed = false;
+    if (array)
+        srv.ReplyWithArray(ctx, SERVER_LATER);
+    const long n = add_items(ctx, f, argv + first, argc - first, &changed);
+    if (array)
+        srv.ReplySetArrayLength(ctx, n);
+    if (changed) {
+        const bf_numbers after = bf_numbers_of(f);
+        bf_account(&before, &after);
+        srv.ReplicateVerbatim(ctx);
+        key_changed(ctx, "bloom.add", argv[1]);
+    }
+}
+
+/* The filter that is to be added to, made as w says where it is missing; w NULL
+ * is not to make it. NULL, and an error was sent. */
+static bf_filter *bf_for_adding(server_ctx *ctx, server_string *name,
+                                const bf_wish *w, server_key **key)
+{
+    bf_filter *f;
+    const held what = bf_open(ctx, name, SERVER_WRITE, key, &f);
+    if (what == HELD_OTHER)
+        reply_error(ctx, WRONGTYPE);
+    else if (what == HELD_NONE && !w)
+        reply_error(ctx, "ERR not found");
+    else if (what == HELD_NONE)
+        f = bf_make(ctx, name, *key, w);
+    return f;
+}
+
+static int bf_add_many(server_ctx *ctx, server_string **argv, int argc,
+                       bool many)
+{
+    if (many ? argc < 3 : argc != 3)
+        return srv.WrongArity(ctx);
+    const bf_wish w = wish_redis();
+    server_key *key;
+    bf_filter *f = bf_for_adding(ctx, argv[1], &w, &key);
+    if (f)
+        add_and_tell(ctx, argv, argc, 2, f, many);
+    key_close(key);
+    return SERVER_OK;
+}
+
+static int bf_add_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    return bf_add_many(ctx, argv, argc, false);
+}
+
+static int bf_madd(server_ctx *ctx, server_string **argv, int argc)
+{
+    return bf_add_many(ctx, argv, argc, true);
+}
+
+/* ------------------------------------------------------------------- insert */
+
+/* What BF.INSERT says before its items. */
+typedef struct insertion {
+    bf_wish wish;
+    bool create, nonscaling;
+    uint64_t validate; /* VALIDATESCALETO; 0: not given */
+    int items;         /* where they begin; argc: there are none */
+} insertion;
+
+static bool starts(const server_string *s, const char *letters)
+{
+    return strncasecmp(arg_bytes(s).at, letters, strlen(letters)) == 0;
+}
+
+/* Does an option of valkey-bloom alone stand before ITEMS? */
+static bool is_for_valkey(server_string **argv, int argc)
+{
+    for (int i = 2; i < argc && !starts(argv[i], "I"); i++)
+        if (arg_is(argv[i], "TIGHTENING") || arg_is(argv[i], "SEED") ||
+            arg_is(argv[i], "VALIDATESCALETO"))
+            return true;
+    return false;
+}
+
+/* One option of either peer with its value; NULL, or what is wrong. */
+static const char *insert_option(server_ctx *ctx, server_string *name,
+                                 server_string *value, insertion *in)
+{
+    const bool valkey = in->wish.scheme == BF_VALKEY;
+    uint64_t number;
+    const char *wrong;
+    if (starts(name, "C"))
+        return valkey ? read_number(value, 1, INT64_MAX, &in->wish.capacity,
+                                    "ERR bad capacity",
+                                    "ERR (capacity should be larger than 0)")
+                      : read_number(value, 1, MAX_CAPACITY, &in->wish.capacity,
+                                    "Bad capacity", "Bad capacity");
+    if (starts(name, "ER")) {
+        if (!valkey)
+            return read_rate(ctx, value, &in->wish.rate, "Bad error rate",
+                             "Bad error rate");
+        if (srv.StringToDouble(value, &in->wish.rate) != SERVER_OK)
+            return "ERR bad error rate";
+        return in->wish.rate > 0 && in->wish.rate < 1
+                   ? NULL
+                   : "ERR (0 < error rate range < 1)";
+    }
+    if (starts(name, "E")) {
+        wrong = valkey ? read_number(value, 1, UINT32_MAX, &number,
+                                     "ERR bad expansion", "ERR bad expansion")
+                       : read_number(value, 0, MAX_EXPANSION, &number,
+                                     "Bad expansion", "Bad expansion");
+        if (!wrong)
+            in->wish.expansion = (uint32_t)number;
+        return wrong;
+    }
+    if (arg_is(name, "TIGHTENING")) {
+        if (srv.StringToDouble(value, &in->wish.tightening) != SERVER_OK)
+            return "ERR bad tightening ratio";
+        return in->wish.tightening > 0 && in->wish.tightening < 1
+                   ? NULL
+                   : "ERR (0 < tightening ratio range < 1)";
+    }
+    if (arg_is(name, "SEED")) {
+        const bytes seed = arg_bytes(value);
+        if (seed.n != sizeof in->wish.seed)
+            return "ERR invalid seed";
+        memcpy(in->wish.seed, seed.at, seed.n);
+        in->wish.random_seed = memcmp(seed.at, fixed_seed, seed.n) != 0;
+        return NULL;
+    }
+    if (arg_is(name, "VALIDATESCALETO"))
+        return read_number(value, 1, INT64_MAX, &in->validate,
+                           "ERR bad capacity",
+                           "ERR (capacity should be larger than 0)");
+    return valkey ? "ERR unknown argument received"
+                  : "Unknown argument received";
+}
+
+/* False, and said why, if the words are wrong. */
+static bool insert_words(server_ctx *ctx, server_string **argv, int argc,
+                         insertion *in)
+{
+    const bool valkey = is_for_valkey(argv, argc);
+    *in = (insertion){ .wish = valkey ? wish_valkey() : wish_redis(),
+                       .create = true };
+    int i = 2;
+    for (; i < argc && !starts(argv[i], "I"); i++) {
+        if (starts(argv[i], "NOC")) {
+            in->create = false;
+        } else if (starts(argv[i], "N")) {
+            in->nonscaling = true;
+        } else {
+            const char *wrong =
+                i + 1 < argc ? insert_option(ctx, argv[i], argv[i + 1], in)
+                             : "";
+            if (wrong && !wrong[0])
+                srv.WrongArity(ctx);
+            else if (wrong)
+                reply_error(ctx, "%s", wrong);
+            if (wrong)
+                return false;
+            i++;
+        }
+    }
+    in->items = i < argc ? i + 1 : argc;
+    if (in->nonscaling)
+        in->wish.expansion = 0;
+    /* valkey-bloom makes a filter without items, RedisBloom does not. */
+    if (in->items == argc && (i < argc || !valkey)) {
+        srv.WrongArity(ctx);
+        return false;
+    }
+    return true;
+}
+
+static bool insert_scales(server_ctx *ctx, const insertion *in)
+{
+    uint64_t holds;
+    if (!in->validate)
+        return true;
+    if (!in->wish.expansion) {
+        reply_error(ctx, "ERR cannot use NONSCALING and VALIDATESCALETO "
+                         "options together");
+        return false;
+    }
+    const bf_added what =
+        bf_scales_to(&in->wish, in->validate, bf_limit(ctx), &holds);
+    if (what == BF_ADDED)
+        return true;
+    reply_error(ctx, what == BF_NO_RATE
+                         ? "ERR provided VALIDATESCALETO causes false "
+                           "positive to degrade to 0"
+                         : "ERR provided VALIDATESCALETO causes bloom object "
+                           "to exceed memory limit");
+    return false;
+}
+
+static int bf_insert(server_ctx *ctx, server_string **argv, int argc)
+{
+    insertion in;
+    if (argc < 4)
+        return srv.WrongArity(ctx);
+    if (!insert_words(ctx, argv, argc, &in) || !insert_scales(ctx, &in))
+        return SERVER_OK;
+    server_key *key;
+    bf_filter *f =
+        bf_for_adding(ctx, argv[1], in.create ? &in.wish : NULL, &key);
+    if (f)
+        add_and_tell(ctx, argv, argc, in.items, f, true);
+    key_close(key);
+    return SERVER_OK;
+}
+
+/* ------------------------------------------------------------------- asking */
+
+static int bf_exists_many(server_ctx *ctx, server_string **argv, int argc,
+                          bool many)
+{
+    if (many ? argc < 3 : argc != 3)
+        return srv.WrongArity(ctx);
+    server_key *key;
+    bf_filter *f; /* NULL for a missing key and for another type: no */
+    bf_open(ctx, argv[1], SERVER_READ, &key, &f);
+    if (many)
+        srv.ReplyWithArray(ctx, argc - 2);
+    for (int at = 2; at < argc;) {
+        bf_hash h[BATCH];
+        const size_t n =
+            f ? next_batch(f, argv + at, argc - at, h) : (size_t)(argc - at);
+        for (size_t i = 0; i < n; i++)
+            if (f)
+                reply_added(ctx, f, bf_has(f, h[i]));
+            else
+                reply_bool(ctx, false);
+        at += (int)n;
+    }
+    key_close(key);
+    return SERVER_OK;
+}
+
+static int bf_exists(server_ctx *ctx, server_string **argv, int argc)
+{
+    return bf_exists_many(ctx, argv, argc, false);
+}
+
+static int bf_mexists(server_ctx *ctx, server_string **argv, int argc)
+{
+    return bf_exists_many(ctx, argv, argc, true);
+}
+
+static int bf_card(server_ctx *ctx, server_string **argv, int argc)
+{
+    if (argc != 2)
+        return srv.WrongArity(ctx);
+    server_key *key;
+    bf_filter *f;
+    if (bf_open(ctx, argv[1], SERVER_READ, &key, &f) == HELD_OTHER)
+        reply_error(ctx, WRONGTYPE);
+    else
+        srv.ReplyWithLongLong(ctx, f ? (long long)f->items : 0);
+    key_close(key);
+    return SERVER_OK;
+}
+
+/* The filter that is looked at; NULL, and an error was sent. */
+static bf_filter *bf_to_read(server_ctx *ctx, server_string *name,
+                             server_key **key)
+{
+    bf_filter *f;
+    const held what = bf_open(ctx, name, SERVER_READ, key, &f);
+    if (what == HELD_NONE)
+        reply_error(ctx, "ERR not found");
+    else if (what == HELD_OTHER)
+        reply_error(ctx, WRONGTYPE);
+    return f;
+}
+
+/* A field of BF.INFO: how it is asked for, how it is called, and its value. */
+typedef struct info_field {
+    const char *word, *name;
+    void (*reply)(server_ctx *ctx, const bf_filter *f);
+    bool valkey;  /* only of filters of valkey-bloom */
+    bool scaling; /* only of those that grow */
+} info_field;
+
+static void reply_capacity(server_ctx *ctx, const bf_filter *f)
+{
+    srv.ReplyWithLongLong(ctx, (long long)bf_capacity(f));
+}
+
+static void reply_size(server_ctx *ctx, const bf_filter *f)
+{
+    srv.ReplyWithLongLong(ctx, (long long)bf_shown_size(f));
+}
+
+static void reply_filters(server_ctx *ctx, const bf_filter *f)
+{
+    srv.ReplyWithLongLong(ctx, (long long)f->nlinks);
+}
+
+static void reply_items(server_ctx *ctx, const bf_filter *f)
+{
+    srv.ReplyWithLongLong(ctx, (long long)f->items);
+}
+
+static void reply_rate(server_ctx *ctx, const bf_filter *f)
+{
+    char text[40];
+    /* What was asked; of filters that grow by RedisBloom's rules, what they
+     * really have now may be more, and that is what one wants to know. */
+    const int n = snprintf(text, sizeof text, "%.6g",
+                           f->scheme == BF_VALKEY ? f->rate : bf_rate_now(f));
+    srv.ReplyWithStringBuffer(ctx, text, (size_t)n);
+}
+
+static void reply_expansion(server_ctx *ctx, const bf_filter *f)
+{
+    if (f->expansion)
+        srv.ReplyWithLongLong(ctx, (long long)f->expansion);
+    else
+        srv.ReplyWithNull(ctx);
+}
+
+static void reply_tightening(server_ctx *ctx, const bf_filter *f)
+{
+    char text[40];
+    const int n = snprintf(text, sizeof text, "%.6g", f->tightening);
+    srv.ReplyWithStringBuffer(ctx, text, (size_t)n);
+}
+
+static void reply_max_capacity(server_ctx *ctx, const bf_filter *f)
+{
+    const bf_wish w = { .scheme = f->scheme,
+                        .rate = f->rate,
+                        .capacity = f->links[0].capacity,
+                        .expansion = f->expansion,
+                        .tightening = f->tightening };
+    uint64_t holds = f->links[0].capacity, step = 0;
+    /* As far as it would go: it ends at the limit, or where rates end. */
+    const uint64_t limit = (uint64_t)bf_now(MEMORY_LIMIT);
+    while (step++ < 64 &&
+           bf_scales_to(&w, holds + 1, limit ? limit : UINT64_C(1) << 40,
+                        &holds) == BF_ADDED)
+        ;
+    srv.ReplyWithLongLong(ctx, (long long)holds);
+}
+
+static const info_field info_fields[] = {
+    { "CAPACITY", "Capacity", reply_capacity, false, false },
+    { "SIZE", "Size", reply_size, false, false },
+    { "FILTERS", "Number of filters", reply_filters, false, false },
+    { "ITEMS", "Number of items inserted", reply_items, false, false },
+    { "ERROR", "Error rate", reply_rate, true, false },
+    { "EXPANSION", "Expansion rate", reply_expansion, false, false },
+    { "TIGHTENING", "Tightening ratio", reply_tightening, true, true },
+    { "MAXSCALEDCAPACITY", "Max scaled capacity", reply_max_capacity, true,
+      true },
+};
+#define NFIELDS (sizeof info_fields / sizeof info_fields[0])
+
+static bool has_field(const bf_filter *f, const info_field *field)
+{
+    return (!field->valkey || f->scheme == BF_VALKEY) &&
+           (!field->scaling || f->expansion);
+}
+
+static void info_one(server_ctx *ctx, const bf_filter *f, server_string *word)
+{
+    for (size_t i = 0; i < NFIELDS; i++) {
+        const info_field *field = &info_fields[i];
+        /* The rate of any filter can be asked for. */
+        if (!arg_is(word, field->word) ||
+            (!has_field(f, field) && field->reply != reply_rate))
+            continue;
+        if (f->scheme == BF_REDIS && is_resp3(ctx)) {
+            reply_map(ctx, 1);
+            srv.ReplyWithSimpleString(ctx, field->name);
+        } else if (f->scheme == BF_REDIS) {
+            srv.ReplyWithArray(ctx, 1);
+        }
+        field->reply(ctx, f);
+        return;
+    }
+    reply_error(ctx, f->scheme == BF_VALKEY ? "ERR invalid information value"
+                                            : "Invalid information value");
+}
+
+static int bf_info(server_ctx *ctx, server_string **argv, int argc)
+{
+    if (argc < 2 || argc > 3)
+        return srv.WrongArity(ctx);
+    server_key *key;
+    const bf_filter *f = bf_to_read(ctx, argv[1], &key);
+    if (f && argc == 3) {
+        info_one(ctx, f, argv[2]);
+    } else if (f) {
+        long n = 0;
+        for (size_t i = 0; i < NFIELDS; i++)
+            n += has_field(f, &info_fields[i]);
+        if (f->scheme == BF_REDIS)
+            reply_map(ctx, n);
+        else
+            srv.ReplyWithArray(ctx, 2 * n);
+        for (size_t i = 0; i < NFIELDS; i++)
+            if (has_field(f, &info_fields[i])) {
+                srv.ReplyWithSimpleString(ctx, info_fields[i].name);
+                info_fields[i].reply(ctx, f);
+            }
+    }
+    key_close(key);
+    return SERVER_OK;
+}
+
+static int bf_debug(server_ctx *ctx, server_string **argv, int argc)
+{
+    if (argc != 2)
+        return srv.WrongArity(ctx);
+    server_key *key;
+    const bf_filter *f = bf_to_read(ctx, argv[1], &key);
+    if (f) {
+        char text[300];
+        int n = snprintf(text, sizeof text, "size:%llu",
+                         (unsigned long long)f->items);
+        srv.ReplyWithArray(ctx, 1 + (long)f->nlinks);
+        srv.ReplyWithStringBuffer(ctx, text, (size_t)n);
+        for (uint64_t i = 0; i < f->nlinks; i++) {
+            const bf_link *l = &f->links[i];
+            n = snprintf(text, sizeof text,
+                         "bytes:%llu bits:%llu hashes:%u hashwidth:64 "
+                         "capacity:%llu size:%llu ratio:%g",
+                         (unsigned long long)l->nbytes,
+                         (unsigned long long)l->bits, l->hashes,
+                         (unsigned long long)l->capacity,
+                         (unsigned long long)l->items, l->error);
+            srv.ReplyWithStringBuffer(ctx, text, (size_t)n);
+        }
+    }
+    key_close(key);
+    return SERVER_OK;
+}
+
+/* --------------------------------------------------------------- the family */
+
+static int bf_start(server_ctx *ctx)
+{
+    return bf_types_start(ctx) == SERVER_OK
+               ? settings_register(ctx, bf_settings, NSETTINGS)
+               : SERVER_ERR;
+}
+
+static int bf_argument(server_ctx *ctx, const char *name, server_string *value)
+{
+    return settings_argument(ctx, bf_settings, NSETTINGS, name, value);
+}
+
+static void bf_tell(server_info *info)
+{
+    if (!srv.InfoAddFieldULongLong)
+        return;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {
+        { "bloom_total_memory_bytes", bf_total.bytes },
+        { "bloom_num_objects", bf_total.objects },
+        { "bloom_num_filters_across_objects", bf_total.filters },
+        { "bloom_num_items_across_objects", bf_total.items },
+        { "bloom_capacity_across_objects", bf_total.capacity },
+        { "bloom_defrag_hits", bf_total.defrag_hits },
+        { "bloom_defrag_misses", bf_total.defrag_misses },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        srv.InfoAddFieldULongLong(info, rows[i].name, rows[i].value);
+}
+
+#define BF_PROBES "O(n * k)"
+
+static const command_row bf_commands[] = {
+    { "bf.reserve", "write deny-oom", "write fast", "1.0.0",
+      "Makes an empty Bloom filter", "O(1)",
+      "key error_rate:double capacity:integer [EXPANSION expansion:integer] "
+      "[NONSCALING]",
+      bf_reserve, 0 },
+    { "bf.add", "write deny-oom", "write", "1.0.0", "Adds an item", "O(k)",
+      "key item", bf_add_command, 0 },
+    { "bf.madd", "write deny-oom", "write", "1.0.0", "Adds items", BF_PROBES,
+      "key item...", bf_madd, 0 },
+    { "bf.insert", "write deny-oom", "write", "1.0.0",
+      "Adds items, and makes the filter as told", BF_PROBES,
+      "key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION "
+      "expansion:integer] [NOCREATE] [NONSCALING] [TIGHTENING "
+      "tightening:double] [SEED seed] [VALIDATESCALETO "
+      "validatescaleto:integer] [ITEMS item...]",
+      bf_insert, 0 },
+    { "bf.exists", "readonly fast", "read", "1.0.0",
+      "Whether an item may be there", "O(k)", "key item", bf_exists, 0 },
+    { "bf.mexists", "readonly fast", "read", "1.0.0",
+      "Whether items may be there", BF_PROBES, "key item...", bf_mexists, 0 },
+    { "bf.card", "readonly fast", "read fast", "2.4.4",
+      "How many items were added", "O(1)", "key", bf_card, 0 },
+    { "bf.info", "readonly fast", "read fast", "1.0.0",
+      "What a filter is made of", "O(1)", "key [field]", bf_info, 0 },
+    { "bf.debug", "readonly fast", "read", "1.0.0", "The sub-filters", "O(n)",
+      "key", bf_debug, 0 },
+    { "bf.scandump", "readonly fast", "read", "1.0.0",
+      "Gives a filter out in pieces", "O(n)", "key iterator:integer",
+      bf_scandump, 0 },
+    { "bf.loadchunk", "write deny-oom", "write", "1.0.0",
+      "Takes a piece of a filter", "O(n)", "key iterator:integer data",
+      bf_loadchunk, 0 },
+    { "bf.load", "write deny-oom", "write", "1.0.0",
+      "Takes a whole filter of valkey-bloom", "O(n)", "key data",
+      bf_load_command, 0 },
+    { 0 },
+};
+
+const family family_bf = {
+    .category = "bloom",
+    .commands = bf_commands,
+    .start = bf_start,
+    .argument = bf_argument,
+    .info = bf_tell,
+};

@@ -1,0 +1,322 @@
+/*
+ * bf_filter.c - see bf_filter.h
+ */
+#include "adapters/redis/bf_filter.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "adapters/redis/murmur.h"
+#include "adapters/redis/siphash.h"
+
+#define LN2_SQUARED 0.480453013918201
+#define LN2 0.693147180559945
+#define BF_MAX_BITS (UINT64_C(1) << 45)
+#define BF_MAX_LINKS ((uint64_t)1 << 16)
+#define MURMUR64_SEED UINT64_C(0xc6a4a7935bd1e995)
+#define MURMUR32_SEED 0x9747b28cu
+
+/* -------------------------------------------------------------------- sizes */
+
+static uint32_t redis_hashes(double bits_per_entry)
+{
+    return (uint32_t)ceil(LN2 * bits_per_entry);
+}
+
+static bool size_redis(double error, uint64_t capacity, bf_link *out)
+{
+    const double p = fabs(log(error)) / LN2_SQUARED;
+    const double bits = (double)capacity * p;
+    if (!(bits < (double)BF_MAX_BITS))
+        return false;
+    uint64_t n = (uint64_t)bits;
+    n = n ? (n + 63) / 64 * 64 : 64;
+    *out = (bf_link){ .capacity = capacity,
+                      .error = error,
+                      .bits_per_entry = p,
+                      .bits = n,
+                      .nbytes = n / 8,
+                      .hashes = redis_hashes(p) };
+    return true;
+}
+
+static bool size_valkey(double error, uint64_t capacity, bf_link *out)
+{
+    const double ln2 = log(2);
+    const double n = ceil((double)capacity * log(error) / (-8.0 * (ln2 * ln2)));
+    if (!(n < (double)BF_MAX_BITS / 8))
+        return false;
+    const double hashes = round(8 * n / (double)capacity * ln2);
+    *out = (bf_link){ .capacity = capacity,
+                      .error = error,
+                      .bits = (uint64_t)n * 8,
+                      .nbytes = (uint64_t)n,
+                      .hashes = hashes < 1 ? 1 : (uint32_t)hashes };
+    return out->nbytes > 0;
+}
+
+bool bf_size(bf_scheme scheme, double error, uint64_t capacity, bf_link *out)
+{
+    if (!(error > 0 && error < 1) || !capacity)
+        return false;
+    return scheme == BF_REDIS ? size_redis(error, capacity, out)
+                              : size_valkey(error, capacity, out);
+}
+
+/* The sub-filter after l; BF_ADDED if there may be one. */
+static bf_added next_size(bf_scheme scheme, uint32_t expansion,
+                          double tightening, const bf_link *l, bf_link *out)
+{
+    const double error = l->error * (scheme == BF_REDIS ? 0.5 : tightening);
+    if (error <= 0 || (scheme == BF_VALKEY && error < 2.2250738585072014e-308))
+        return BF_NO_RATE;
+    if (l->capacity > UINT64_MAX / expansion ||
+        !bf_size(scheme, error, l->capacity * expansion, out))
+        return BF_NO_MEMORY;
+    return BF_ADDED;
+}
+
+/* ------------------------------------------------------------------- making */
+
+uint64_t bf_bytes(const bf_filter *f)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < f->nlinks; i++)
+        sum += f->links[i].nbytes;
+    return sum;
+}
+
+uint64_t bf_capacity(const bf_filter *f)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < f->nlinks; i++)
+        sum += f->links[i].capacity;
+    return sum;
+}
+
+void bf_free(void *value)
+{
+    bf_filter *f = value;
+    if (!f)
+        return;
+    for (uint64_t i = 0; f->links && i < f->nlinks; i++)
+        memory_free(f->links[i].data);
+    memory_free(f->links);
+    memory_free(f);
+}
+
+/* One more sub-filter of the sizes of l. */
+static bool bf_push(bf_filter *f, const bf_link *l)
+{
+    bf_link *more = memory_try((f->nlinks + 1) * sizeof *more);
+    unsigned char *data = more ? memory_try(l->nbytes) : NULL;
+    if (!data) {
+        memory_free(more);
+        return false;
+    }
+    if (f->nlinks)
+        memcpy(more, f->links, (size_t)f->nlinks * sizeof *more);
+    more[f->nlinks] = *l;
+    more[f->nlinks].data = data;
+    memory_free(f->links);
+    f->links = more;
+    f->nlinks++;
+    return true;
+}
+
+bf_filter *bf_new(const bf_wish *w)
+{
+    bf_filter *f = memory_try(sizeof *f);
+    bf_link first;
+    if (!f)
+        return NULL;
+    f->scheme = w->scheme;
+    f->expansion = w->expansion;
+    f->options = BF_EXACT | BF_HASH64 | (w->expansion ? 0 : BF_NONSCALING);
+    f->rate = w->rate;
+    f->tightening = w->tightening;
+    f->random_seed = w->random_seed;
+    memcpy(f->seed, w->seed, sizeof f->seed);
+    const bool halved = w->scheme == BF_REDIS && w->expansion;
+    if (!bf_size(w->scheme, halved ? w->rate / 2 : w->rate, w->capacity,
+                 &first) ||
+        !bf_push(f, &first)) {
+        bf_free(f);
+        return NULL;
+    }
+    return f;
+}
+
+bf_filter *bf_blank(bf_scheme scheme, uint64_t nlinks)
+{
+    bf_filter *f =
+        nlinks && nlinks <= BF_MAX_LINKS ? memory_try(sizeof *f) : NULL;
+    if (!f)
+        return NULL;
+    f->scheme = scheme;
+    f->links = memory_try(nlinks * sizeof *f->links);
+    f->nlinks = nlinks;
+    if (!f->links) {
+        memory_free(f);
+        return NULL;
+    }
+    return f;
+}
+
+bool bf_link_is_sane(const bf_filter *f, const bf_link *l)
+{
+    if (!(l->error > 0 && l->error < 1) || !l->nbytes ||
+        l->nbytes > BF_MAX_BITS / 8 || l->bits != 8 * l->nbytes || !l->hashes ||
+        l->n2 > 63 || !l->capacity)
+        return false;
+    if (f->scheme == BF_VALKEY)
+        return true;
+    return l->bits_per_entry > 0 && l->bits_per_entry < 1e6 &&
+           l->hashes == redis_hashes(l->bits_per_entry) &&
+           (!l->n2 || l->bits >= UINT64_C(1) << l->n2);
+}
+
+double bf_rate_now(const bf_filter *f)
+{
+    double right = 1;
+    for (uint64_t i = 0; i < f->nlinks; i++) {
+        const bf_link *l = &f->links[i];
+        const double fill =
+            -expm1(-(double)l->hashes * (double)l->items / (double)l->bits);
+        right *= 1 - pow(fill, l->hashes);
+    }
+    return 1 - right;
+}
+
+bf_added bf_scales_to(const bf_wish *w, uint64_t to, uint64_t limit,
+                      uint64_t *holds)
+{
+    bf_link l;
+    uint64_t nbytes, n = 1;
+    if (!bf_size(w->scheme, w->rate, w->capacity, &l))
+        return BF_NO_MEMORY;
+    nbytes = l.nbytes;
+    for (*holds = l.capacity; *holds < to; n++) {
+        const bf_added st =
+            n == BF_MAX_LINKS
+                ? BF_NO_LINK
+                : next_size(w->scheme, w->expansion, w->tightening, &l, &l);
+        if (st != BF_ADDED)
+            return st;
+        nbytes += l.nbytes;
+        if (limit && nbytes > limit)
+            return BF_NO_MEMORY;
+        *holds += l.capacity;
+    }
+    return limit && nbytes > limit ? BF_NO_MEMORY : BF_ADDED;
+}
+
+/* ------------------------------------------------------------------ hashing */
+
+/* Filters of old dumps without 64-bit hashes. */
+static bool is_narrow(const bf_filter *f, const bf_link *l)
+{
+    return f->scheme == BF_REDIS && !(f->options & BF_HASH64) && l->n2 &&
+           l->n2 <= 31;
+}
+
+void bf_hash_items(const bf_filter *f, const bytes *items, size_t n,
+                   bf_hash *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (f->scheme == BF_VALKEY) {
+            out[i].a = siphash13(f->seed, items[i].at, items[i].n);
+            out[i].b = siphash13(f->seed + 16, items[i].at, items[i].n);
+        } else if (is_narrow(f, &f->links[0])) {
+            const uint32_t a = murmur2(items[i].at, items[i].n, MURMUR32_SEED);
+            out[i].a = a;
+            out[i].b = murmur2(items[i].at, items[i].n, a);
+        } else {
+            out[i].a = murmur64a(items[i].at, items[i].n, MURMUR64_SEED);
+            out[i].b = murmur64a(items[i].at, items[i].n, out[i].a);
+        }
+    }
+}
+
+/* Where probe i of a hash falls. */
+static uint64_t probe_bit(const bf_filter *f, const bf_link *l, bf_hash h,
+                          uint32_t i)
+{
+    if (f->scheme == BF_VALKEY) {
+        if (i < 2)
+            return (i ? h.b : h.a) % l->bits;
+        return (h.a + i * h.b) % UINT64_C(0xffffffffffffffc5) % l->bits;
+    }
+    const uint64_t at =
+        is_narrow(f, l) ? (uint32_t)(h.a + i * h.b) : h.a + i * h.b;
+    return l->n2 ? at & ((UINT64_C(1) << l->n2) - 1) : at % l->bits;
+}
+
+void bf_fetch(const bf_filter *f, bf_hash h)
+{
+    const bf_link *l = &f->links[f->nlinks - 1];
+    for (uint32_t i = 0; i < l->hashes && i < 16; i++)
+        __builtin_prefetch(l->data + probe_bit(f, l, h, i) / 8, 0, 2);
+}
+
+static bool link_has(const bf_filter *f, const bf_link *l, bf_hash h)
+{
+    for (uint32_t i = 0; i < l->hashes; i++) {
+        const uint64_t bit = probe_bit(f, l, h, i);
+        if (!(l->data[bit / 8] >> bit % 8 & 1))
+            return false;
+    }
+    return true;
+}
+
+bool bf_has(const bf_filter *f, bf_hash h)
+{
+    for (uint64_t i = f->nlinks; i-- > 0;)
+        if (link_has(f, &f->links[i], h))
+            return true;
+    return false;
+}
+
+bf_added bf_add(bf_filter *f, bf_hash h, uint64_t limit)
+{
+    if (bf_has(f, h))
+        return BF_THERE;
+    bf_link *l = &f->links[f->nlinks - 1];
+    if (l->items >= l->capacity) {
+        bf_link next;
+        if (!f->expansion)
+            return BF_FULL;
+        if (f->nlinks == BF_MAX_LINKS)
+            return BF_NO_LINK;
+        const bf_added st =
+            next_size(f->scheme, f->expansion, f->tightening, l, &next);
+        if (st != BF_ADDED)
+            return st;
+        if (limit && bf_bytes(f) + next.nbytes > limit)
+            return BF_NO_MEMORY;
+        if (!bf_push(f, &next))
+            return BF_NO_MEMORY;
+        l = &f->links[f->nlinks - 1];
+    }
+    for (uint32_t i = 0; i < l->hashes; i++) {
+        const uint64_t bit = probe_bit(f, l, h, i);
+        l->data[bit / 8] |= (unsigned char)(1u << bit % 8);
+    }
+    l->items++;
+    f->items++;
+    return BF_ADDED;
+}
+
+size_t bf_chunk(const bf_filter *f, uint64_t offset, size_t most,
+                unsigned char **at)
+{
+    for (uint64_t i = 0; i < f->nlinks; i++) {
+        const uint64_t n = f->links[i].nbytes;
+        if (offset < n) {
+            *at = f->links[i].data + offset;
+            return n - offset < most ? (size_t)(n - offset) : most;
+        }
+        offset -= n;
+    }
+    return 0;
+}
