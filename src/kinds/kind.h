@@ -232,6 +232,7 @@ typedef struct bly_kind {
     X(deletable)     \
     X(floom)         \
     X(generalized)   \
+    X(xor)           \
     X(fuse)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
