@@ -134,16 +134,18 @@ typedef struct scratch {
     size_t room;                   /* keys */
 } scratch;
 
+uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued)
+{
+    return (n + p->nslots) * (valued ? 16 : 8) +
+           (p->nslots + 2 * PEEL_AHEAD) * sizeof(uint32_t);
+}
+
 static bly_status scratch_new(const bly_filter *f, const bly_peel *p,
                               size_t room, bool valued, scratch *out)
 {
-    const uint64_t each = valued ? 16 : 8;
     *out = (scratch){ .room = room };
     const bly_status st =
-        bly_block_new(&f->mem,
-                      (room + p->nslots) * each +
-                          (p->nslots + 2 * PEEL_AHEAD) * sizeof(uint32_t),
-                      &out->block);
+        bly_block_new(&f->mem, bly_peel_scratch(p, room, valued), &out->block);
     if (st)
         return st;
     out->words = (uint64_t *)(void *)out->block.at;
