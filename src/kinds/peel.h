@@ -177,9 +177,34 @@ void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
 /* Whether key i is in it; ctx is the caller's. */
 typedef bool bly_peel_test(const void *ctx, const bly_peel_key *key, size_t i);
 
-/* Ask for n hashes; bits of maybe, which is zero, are what test() says. Cells
- * are at data + bly_peel_head(), width bytes each. arity, fuse, width and test
- * are literals, so that the loop is compiled for them. */
+/* The lines of a key, into L2 or into L1. */
+static inline __attribute__((always_inline)) void
+bly_peel_fetch(const bly_peel_key *key, unsigned arity,
+               const unsigned char *cells, unsigned width, bool near)
+{
+    const unsigned char *const a = cells + key->slot[0] * width;
+    const unsigned char *const b = cells + key->slot[1] * width;
+    const unsigned char *const c = cells + key->slot[2] * width;
+    const unsigned char *const d =
+        arity == 4 ? cells + key->slot[3] * width : NULL;
+    if (near) {
+        __builtin_prefetch(a, 0, 3);
+        __builtin_prefetch(b, 0, 3);
+        __builtin_prefetch(c, 0, 3);
+        if (arity == 4)
+            __builtin_prefetch(d, 0, 3);
+    } else {
+        __builtin_prefetch(a, 0, 2);
+        __builtin_prefetch(b, 0, 2);
+        __builtin_prefetch(c, 0, 2);
+        if (arity == 4)
+            __builtin_prefetch(d, 0, 2);
+    }
+}
+
+/* Ask for n hashes; words of maybe are what test() says. Cells are at data +
+ * bly_peel_head(), width bytes each. arity, fuse, width and test are literals,
+ * so that the loops are compiled for them. */
 static inline __attribute__((always_inline)) void
 bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
              const unsigned char *data, unsigned width, const uint64_t *h,
@@ -187,39 +212,40 @@ bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
 {
     const unsigned char *const cells = data + bly_peel_head(p->nshards);
     const bly_peel geometry = *p; /* nobody else can change this one */
-    bly_peel_key ring[BLY_PEEL_RING];
     const bool ahead =
-        p->nslots * p->nshards * width > BLY_PEEL_CACHED && n >= 16;
-    const size_t far = ahead ? BLY_PEEL_FAR : 0;
-    size_t in = 0;
-    for (; in < far && in < n; in++) {
-        bly_peel_key *const key = &ring[in % BLY_PEEL_RING];
-        bly_peel_find(&geometry, arity, fuse, data, h[in], key);
-        for (unsigned k = 0; k < arity; k++)
-            __builtin_prefetch(cells + key->slot[k] * width, 0, 2);
-    }
+        p->nslots * p->nshards * width > BLY_PEEL_CACHED && n > BLY_PEEL_NEAR;
+    bly_peel_key ring[BLY_PEEL_RING], key;
     uint64_t bits = 0;
-    for (size_t i = 0; i < n; i++, in++) {
-        if (in < n) {
-            bly_peel_key *const key = &ring[in % BLY_PEEL_RING];
-            bly_peel_find(&geometry, arity, fuse, data, h[in], key);
-            if (ahead)
-                for (unsigned k = 0; k < arity; k++)
-                    __builtin_prefetch(cells + key->slot[k] * width, 0, 2);
+    size_t in = 0, i = 0;
+#define BLY_PEEL_ANSWER(key)                             \
+    do {                                                 \
+        bits |= (uint64_t)test(ctx, key, i) << (i % 64); \
+        if (i % 64 == 63) {                              \
+            maybe[i / 64] = bits;                        \
+            bits = 0;                                    \
+        }                                                \
+    } while (0)
+    if (ahead) {
+        for (; in < BLY_PEEL_FAR && in < n; in++) {
+            bly_peel_find(&geometry, arity, fuse, data, h[in], &ring[in]);
+            bly_peel_fetch(&ring[in], arity, cells, width, false);
         }
-        if (ahead && i + BLY_PEEL_NEAR < n) {
-            const bly_peel_key *const near =
-                &ring[(i + BLY_PEEL_NEAR) % BLY_PEEL_RING];
-            for (unsigned k = 0; k < arity; k++)
-                __builtin_prefetch(cells + near->slot[k] * width, 0, 3);
+        for (; in < n; in++, i++) {
+            bly_peel_key *const last = &ring[in % BLY_PEEL_RING];
+            bly_peel_find(&geometry, arity, fuse, data, h[in], last);
+            bly_peel_fetch(last, arity, cells, width, false);
+            bly_peel_fetch(&ring[(i + BLY_PEEL_NEAR) % BLY_PEEL_RING], arity,
+                           cells, width, true);
+            BLY_PEEL_ANSWER(&ring[i % BLY_PEEL_RING]);
         }
-        const bool yes = test(ctx, &ring[i % BLY_PEEL_RING], i);
-        bits |= (uint64_t)yes << i % 64;
-        if (i % 64 == 63) {
-            maybe[i / 64] = bits;
-            bits = 0;
-        }
+        for (; i < n; i++)
+            BLY_PEEL_ANSWER(&ring[i % BLY_PEEL_RING]);
     }
+    for (; i < n; i++) {
+        bly_peel_find(&geometry, arity, fuse, data, h[i], &key);
+        BLY_PEEL_ANSWER(&key);
+    }
+#undef BLY_PEEL_ANSWER
     if (n % 64)
         maybe[n / 64] = bits;
 }
