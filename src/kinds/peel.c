@@ -6,8 +6,8 @@
  *     | XOR of the words g of the keys that are left here | how many: 6 bits |
  *
  * so that a slot which says "one" holds its key. Keys are sorted by the segment
- * in which they begin before they are entered, and slots are peeled from one
- * end to the other, each followed by those that become free through it, so that
+ * in which they begin before they are entered, and slots are peeled segment by
+ * segment, those of each followed by all that become free through them, so that
  * most of what is touched is in the second-level cache: a window of three
  * segments is 384 KiB at two million keys a shard.
  *
@@ -109,11 +109,11 @@ bool bly_peel_sane(bly_peel *p)
     return p->nslots <= MAX_SLOTS;
 }
 
-/* At most 2^32 shards of 2^32 slots of 64 bits: the last would overflow. */
+/* 0 where that is past 2^56 bytes: 2^32 shards of 2^32 slots would overflow. */
 uint64_t bly_peel_nbytes(const bly_peel *p, unsigned cell_bits)
 {
     const double bytes = (double)p->nshards * (double)p->nslots * cell_bits / 8;
-    return bytes < 0x1p62
+    return bytes < 0x1p56
                ? bly_peel_head(p->nshards) +
                      (p->nshards * p->nslots * cell_bits + 63) / 64 * 8
                : 0;
@@ -131,7 +131,6 @@ typedef struct scratch {
     uint64_t *words, *values;      /* the keys: sorted, then in order */
     uint64_t *slots, *slot_values; /* XOR of what is left there */
     uint32_t *queue;               /* slots with one key */
-    size_t room;                   /* keys */
 } scratch;
 
 uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued)
@@ -143,7 +142,7 @@ uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued)
 static bly_status scratch_new(const bly_filter *f, const bly_peel *p,
                               size_t room, bool valued, scratch *out)
 {
-    *out = (scratch){ .room = room };
+    *out = (scratch){ 0 };
     const bly_status st =
         bly_block_new(&f->mem, bly_peel_scratch(p, room, valued), &out->block);
     if (st)
@@ -442,7 +441,22 @@ bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
 bool bly_peel_sound(const bly_filter *f)
 {
     const uint64_t keys = f->state[BLY_PEEL_STATE];
-    return f->items == (keys ? keys : 1);
+    uint64_t others = f->nlayers;
+    for (unsigned i = BLY_PEEL_STATE + 1; i < BLY_STATE_WORDS; i++)
+        others |= f->state[i];
+    return f->items == (keys ? keys : 1) && !others;
+}
+
+bool bly_peel_check(const bly_filter *f, const bly_peel *p, unsigned cell_bits)
+{
+    const uint64_t head = bly_peel_head(p->nshards);
+    const uint64_t cells = (p->nshards * p->nslots * cell_bits + 7) / 8;
+    unsigned char sum = 0;
+    for (uint64_t i = p->nshards * 8; i < head; i++)
+        sum |= f->data[i];
+    for (uint64_t i = head + cells; i < f->shape.nbytes; i++)
+        sum |= f->data[i];
+    return !sum;
 }
 
 void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,

@@ -158,9 +158,10 @@ bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
 /* Memory that this takes for a shard of n keys, for each thread. */
 uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued);
 
-/* For the rows of kinds: state as bly_peel_build() leaves it; the number of
- * keys, which is exact. */
+/* For the rows of kinds: state as bly_peel_build() leaves it, and no layers;
+ * zeros behind the seeds and the cells; the number of keys, which is exact. */
 bool bly_peel_sound(const bly_filter *f);
+bool bly_peel_check(const bly_filter *f, const bly_peel *p, unsigned cell_bits);
 void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
                    bly_stats *out);
 

@@ -119,6 +119,12 @@ void bly_prints_describe(const bly_shape *s, const bly_want *w,
     bly_fact_uint(out, "slots", p.nshards * p.nslots);
 }
 
+bool bly_prints_check(const bly_filter *f)
+{
+    const bly_peel p = bly_prints_layout(&f->shape);
+    return bly_peel_check(f, &p, (unsigned)f->shape.p[PRINTS_BITS]);
+}
+
 void bly_prints_stat(const bly_filter *f, bly_stats *out)
 {
     const bly_peel p = bly_prints_layout(&f->shape);
