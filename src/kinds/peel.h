@@ -59,6 +59,7 @@ typedef struct bly_peel {
 typedef struct bly_peel_key {
     uint64_t g;
     uint64_t slot[BLY_PEEL_MAX_ARITY];
+    uint64_t unused[3]; /* 64 bytes, so that an index is a shift */
 } bly_peel_key;
 
 /* --------------------------------------------------------------- planning */
