@@ -10,8 +10,8 @@
 
 static struct {
     struct sizing sizing;
-    const char *output, *key_file;
-    uint64_t seed, threads;
+    const char *output, *key_file, *spill;
+    uint64_t seed, threads, max_memory;
     bool nul, json;
 } build_args;
 
@@ -73,7 +73,11 @@ static int build_run(struct list *operands)
     if (build_args.seed && build_args.key_file)
         return fail("--seed and --key-file exclude each other: the key takes "
                     "the place of the seed");
-    bly_spec spec = { .seed = build_args.seed };
+    if (build_args.spill && !build_args.max_memory)
+        return fail("--spill needs --max-memory: how much to keep in memory");
+    bly_spec spec = { .seed = build_args.seed,
+                      .max_bytes = build_args.max_memory,
+                      .spill = build_args.spill };
     bool ok;
     static const char *const standard_input[] = { "-" };
     if (!sizing_spec(&build_args.sizing, &spec) ||
@@ -122,6 +126,10 @@ static const struct opt build_options[] = {
     { "key-file", 'K', OPT_TEXT, &build_args.key_file, "FILE",
       "make a keyed filter with the secret in FILE: 16 raw bytes or 32 "
       "hexadecimal digits" },
+    { "max-memory", 0, OPT_POSITIVE, &build_args.max_memory, "SIZE",
+      "hold no more than this: 500MB, 2GiB; the filter must fit" },
+    { "spill", 0, OPT_TEXT, &build_args.spill, "DIR",
+      "folder for a temporary file of what --max-memory does not hold" },
     { "null", '0', OPT_FLAG, &build_args.nul, NULL,
       "keys end at NUL bytes, not at newlines" },
     THREADS_OPTION(build_args.threads),
@@ -139,6 +147,9 @@ static const struct example build_examples[] = {
     { "bloomery build -o list.bly --kind KIND -O NAME=VALUE "
       "list.txt.zst",
       "another kind, with an option of its own; see bloomery kinds" },
+    { "bloomery build -o leaked.bly --kind fuse --max-memory 4GiB --spill "
+      "/var/tmp leaked.txt.zst",
+      "a billion lines in 4 GiB" },
     { 0 },
 };
 
@@ -154,6 +165,11 @@ const struct command cmd_build = {
         "8 bytes each. With --items keys go straight into the filter, which "
         "needs no more memory than the filter has. The rate is 1 %, unless "
         "--fpr or --memory say otherwise.\n\n"
+        "A list that is larger than memory is built with --max-memory and "
+        "--spill: hashes that do not fit go to a temporary file in DIR, 8 "
+        "bytes each, which has no name and is gone at the end however that "
+        "comes. The filter is the same as without. Kinds that are built at "
+        "once take several passes over the file.\n\n"
         "Nothing is written before everything is read. An interrupted build "
         "leaves what was in FILE before. FILE must not be an input.",
     .options = build_options,
