@@ -45,6 +45,7 @@ struct bly_builder {
     pthread_mutex_t lock; /* of all below, and of filter unless shared */
     chunk *first, *last;
     size_t nkeys;
+    uint64_t max_value; /* of the values taken, 1 at least */
     uint8_t *registers;
 };
 
@@ -72,6 +73,7 @@ bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
     b->mem = *mem;
     b->planned.set.mem = &b->mem;
     b->valued = planned.kind->build && planned.kind->get;
+    b->max_value = b->valued;
     b->sized =
         planned.kind->add && (spec->items || (spec->bits && spec->fpr > 0) ||
                               sizes_itself(&planned));
@@ -85,6 +87,7 @@ bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
         /* A rate that is out of range should not wait for the last key. */
         bly_planned trial = b->planned;
         trial.want.items = 1;
+        trial.want.max_value = b->max_value;
         st = bly_plan_end(&trial);
         b->registers = bly_mem_zalloc(mem, BLY_HLL_BYTES);
         if (!st && !b->registers)
@@ -143,8 +146,11 @@ static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
         const size_t room = CHUNK_KEYS - c->n;
         const size_t np = n - from < room ? n - from : room;
         memcpy(c->hashes + c->n, hashes + from, np * sizeof *hashes);
-        if (values)
-            memcpy(c->values + c->n, values + from, np * sizeof *values);
+        for (size_t i = 0; values && i < np; i++) {
+            const uint64_t value = values[from + i];
+            c->values[c->n + i] = value;
+            b->max_value = value > b->max_value ? value : b->max_value;
+        }
         c->n += np;
         b->nkeys += np;
         from += np;
@@ -396,15 +402,17 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
     const bly_want want = b->planned.want;
     joined keys = { 0 };
     uint64_t distinct = 0;
-    bly_status st = holds_a_set(kind) ? BLY_OK : builder_distinct(b, &distinct);
-    if (!st && (kind->build || holds_a_set(kind)))
+    /* Of keys with values, those that come twice must agree. */
+    const bool sorts = holds_a_set(kind) || b->valued;
+    bly_status st = sorts ? BLY_OK : builder_distinct(b, &distinct);
+    if (!st && (kind->build || sorts))
         st = builder_join(b, &keys);
-    if (!st && holds_a_set(kind)) {
-        st = bly_hashes_unique(keys.h, NULL, &keys.n);
+    if (!st && sorts) {
+        st = bly_hashes_unique(keys.h, keys.values, &keys.n);
         distinct = keys.n;
     }
     /* A static kind must not be short of room where the estimate is. */
-    if (kind->build && keys.n > EXACT_KEYS)
+    if (kind->build && !sorts && keys.n > EXACT_KEYS)
         distinct += distinct / 64;
     uint64_t items = distinct > want.items ? distinct : want.items;
     if (!items)
@@ -412,6 +420,7 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
     for (int attempt = 0; !st && !*out; attempt++) {
         b->planned.want = want;
         b->planned.want.items = items;
+        b->planned.want.max_value = b->max_value;
         st = builder_attempt(b, nthreads, &keys, out);
         if (st == BLY_EFULL && !kind->build && attempt + 1 < MAX_ATTEMPTS) {
             items += items / 4 + 1;
