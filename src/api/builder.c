@@ -323,11 +323,16 @@ static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
     return job.status ? bly_fail(job.status, "%s", job.error) : BLY_OK;
 }
 
-/* The number of distinct keys kept: exact where that is cheap. */
+/* The number of distinct keys kept: exact where that is cheap. A static kind
+ * counts for itself: it must not be short of room where the estimate is, and
+ * has enough where all keys were planned for. */
 static bly_status builder_distinct(bly_builder *b, uint64_t *out)
 {
-    *out = (uint64_t)bly_registers_estimate(b->registers, BLY_HLL_BITS);
-    if (b->nkeys > EXACT_KEYS)
+    const bool build = b->planned.kind->build != NULL;
+    uint64_t n = (uint64_t)bly_registers_estimate(b->registers, BLY_HLL_BITS);
+    n += build ? n / 64 : 0;
+    *out = n < b->nkeys ? n : b->nkeys;
+    if (b->nkeys > EXACT_KEYS || (build && b->nkeys <= b->planned.want.items))
         return BLY_OK;
     const size_t nbytes = (b->nkeys + 1) * sizeof(uint64_t);
     uint64_t *h = b->mem.alloc(b->mem.ctx, nbytes);
@@ -411,9 +416,6 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
         st = bly_hashes_unique(keys.h, keys.values, &keys.n);
         distinct = keys.n;
     }
-    /* A static kind must not be short of room where the estimate is. */
-    if (kind->build && !sorts && keys.n > EXACT_KEYS)
-        distinct += distinct / 64;
     uint64_t items = distinct > want.items ? distinct : want.items;
     if (!items)
         items = 1;

@@ -18,9 +18,11 @@
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define bly_le64(x) __builtin_bswap64(x)
 #define bly_le32(x) __builtin_bswap32(x)
+#define bly_le16(x) __builtin_bswap16(x)
 #else
 #define bly_le64(x) ((uint64_t)(x))
 #define bly_le32(x) ((uint32_t)(x))
+#define bly_le16(x) ((uint16_t)(x))
 #endif
 
 /* A word at any address. */

@@ -7,6 +7,7 @@
  * Radix Sort, 1993: the "American flag"). Keys that are not uniform, which a
  * caller may hand over as hashes, only take more passes.
  */
+#include "core/bits.h"
 #include "core/sort.h"
 #include "core/status.h"
 
@@ -98,4 +99,30 @@ bly_status bly_hashes_unique(uint64_t *h, uint64_t *values, size_t *n)
     }
     *n = kept;
     return BLY_OK;
+}
+
+void bly_hashes_part(uint64_t *h, uint64_t *values, size_t n, uint64_t total,
+                     uint64_t first, size_t nparts, size_t *start, size_t *next)
+{
+    for (size_t p = 0; p <= nparts; p++)
+        start[p] = 0;
+    start[nparts] = n;
+    if (nparts == 1)
+        return;
+    for (size_t i = 0; i < n; i++)
+        start[bly_scale(h[i], total) - first]++;
+    for (size_t p = nparts; p-- > 0;)
+        next[p] = start[p] = start[p + 1] - start[p];
+    for (size_t p = 0; p < nparts; p++) {
+        while (next[p] < start[p + 1]) {
+            const size_t i = next[p];
+            const size_t to = (size_t)(bly_scale(h[i], total) - first);
+            if (to != p) {
+                if (values)
+                    swap_at(values, i, next[to]);
+                swap_at(h, i, next[to]);
+            }
+            next[to]++;
+        }
+    }
 }

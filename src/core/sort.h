@@ -11,4 +11,11 @@
  * two values; the arrays are then sorted and whole. */
 bly_status bly_hashes_unique(uint64_t *h, uint64_t *values, size_t *n);
 
+/* Bring n hashes together by part, where the part of h is h scaled to `total`,
+ * less first: a number below nparts. start gets where each part begins, and n
+ * in the end; next is room for nparts numbers. values as above. */
+void bly_hashes_part(uint64_t *h, uint64_t *values, size_t n, uint64_t total,
+                     uint64_t first, size_t nparts, size_t *start,
+                     size_t *next);
+
 #endif

@@ -1,0 +1,426 @@
+/*
+ * peel.c - equations that are solved by peeling
+ *
+ * A shard is peeled in one array of words, a word a slot:
+ *
+ *     | XOR of the words g of the keys that are left here | how many: 6 bits |
+ *
+ * so that a slot which says "one" holds its key. Keys are sorted by the segment
+ * in which they begin before they are entered, and slots are peeled from one
+ * end to the other, each followed by those that become free through it, so that
+ * most of what is touched is in the second-level cache: a window of three
+ * segments is 384 KiB at two million keys a shard.
+ *
+ * The sizes of segments are those of Graf and Lemire; peeling from the ends of
+ * a long row needs 1.125 slots a key where three parts take 1.23.
+ *
+ * Botelho, Pagh and Ziviani, Simple and Space-Efficient Minimal Perfect Hash
+ *   Functions, 2007
+ * Graf and Lemire, Xor Filters, 2020; Binary Fuse Filters, 2022
+ * Dietzfelbinger and Walzer, Dense Peelable Random Uniform Hypergraphs, 2019
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/sort.h"
+#include "core/status.h"
+#include "kinds/peel.h"
+
+/* Keys of a shard, at most, where plan chooses: scratch memory of some 100 MB
+ * a thread, and a window that fits a second-level cache. */
+#define SHARD_KEYS (UINT64_C(1) << 22)
+#define MAX_SHARDS (UINT64_C(1) << 32)
+/* Slots are numbered with 32 bits while peeling. */
+#define MAX_SLOTS UINT32_MAX
+#define MAX_SEGMENT (UINT64_C(1) << 18)
+/* One attempt fails in a few percent of cases at worst; a hundred that fail
+ * say that something else is wrong. */
+#define MAX_SEEDS 100
+
+/* --------------------------------------------------------------- planning */
+
+/* Keys that the fullest of s shards has room for: the mean and six deviations,
+ * which one filter in a million exceeds even at a thousand shards. */
+static double shard_room(double n, double s)
+{
+    const double mean = n / s;
+    return s > 1 ? ceil(mean + 6 * sqrt(mean) + 6) : n;
+}
+
+/* Slots of three parts: 1.23 a key and some for the few. */
+static void plan_xor(double n, bly_peel *out)
+{
+    out->windows = 1;
+    out->segment = (uint64_t)(floor(1.23 * n + 32) / 3);
+}
+
+static void plan_fuse(double n, bly_peel *out)
+{
+    const double ln = log(n > 2 ? n : 2);
+    const bool three = out->arity == 3;
+    const double power =
+        three ? log(n) / log(3.33) + 2.25 : log(n) / log(2.91) - 0.5;
+    const double factor = three ? fmax(1.125, 0.875 + 0.25 * log(1e6) / ln)
+                                : fmax(1.075, 0.77 + 0.305 * log(6e5) / ln);
+    const double slots = n > 1 ? round(n * factor) : 0;
+    out->segment = (uint64_t)1 << (unsigned)fmin(18, fmax(2, floor(power)));
+    const double segments = ceil(slots / (double)out->segment);
+    const double windows = segments - (out->arity - 1);
+    out->windows = windows > 1 ? (uint64_t)windows : 1;
+}
+
+bly_status bly_peel_plan(const char *kind, uint64_t n, uint64_t nshards,
+                         unsigned arity, bool fuse, bly_peel *out)
+{
+    if (nshards > MAX_SHARDS)
+        return bly_fail(BLY_EINVAL, "a %s filter has at most 2^32 shards",
+                        kind);
+    uint64_t s = nshards ? nshards : 1;
+    while (!nshards && n / s > SHARD_KEYS)
+        s *= 2;
+    const double room = shard_room((double)n, (double)s);
+    if (room > 0.75 * (double)MAX_SLOTS)
+        return bly_fail(BLY_ERANGE,
+                        "a shard of a %s filter has at most %.0f keys: %llu "
+                        "need more than %llu shards",
+                        kind, 0.75 * (double)MAX_SLOTS, (unsigned long long)n,
+                        (unsigned long long)s);
+    *out = (bly_peel){ .nshards = s, .arity = arity, .fuse = fuse };
+    if (fuse)
+        plan_fuse(room, out);
+    else
+        plan_xor(room, out);
+    out->nslots = (out->windows + arity - 1) * out->segment;
+    return BLY_OK;
+}
+
+bool bly_peel_sane(bly_peel *p)
+{
+    if (p->nshards < 1 || p->nshards > MAX_SHARDS || p->segment < 1 ||
+        p->segment > MAX_SLOTS || p->windows < 1 || p->windows > MAX_SLOTS ||
+        p->arity < 3 || p->arity > BLY_PEEL_MAX_ARITY)
+        return false;
+    if (p->fuse ? (p->segment & (p->segment - 1)) || p->segment > MAX_SEGMENT
+                : p->windows != 1)
+        return false;
+    p->nslots = (p->windows + p->arity - 1) * p->segment;
+    return p->nslots <= MAX_SLOTS;
+}
+
+/* At most 2^32 shards of 2^32 slots of 64 bits: the last would overflow. */
+uint64_t bly_peel_nbytes(const bly_peel *p, unsigned cell_bits)
+{
+    const double bytes = (double)p->nshards * (double)p->nslots * cell_bits / 8;
+    return bytes < 0x1p62
+               ? bly_peel_head(p->nshards) +
+                     (p->nshards * p->nslots * cell_bits + 63) / 64 * 8
+               : 0;
+}
+
+/* ---------------------------------------------------------------- peeling */
+
+/* What peeling one shard takes. */
+typedef struct scratch {
+    bly_block block;
+    uint64_t *words, *values;      /* the keys: sorted, then in order */
+    uint64_t *slots, *slot_values; /* XOR of what is left there */
+    uint32_t *free_slots;          /* a stack of those with one key */
+    size_t room;                   /* keys */
+} scratch;
+
+static bly_status scratch_new(const bly_filter *f, const bly_peel *p,
+                              size_t room, bool valued, scratch *out)
+{
+    const uint64_t each = valued ? 16 : 8;
+    *out = (scratch){ .room = room };
+    const bly_status st = bly_block_new(
+        &f->mem, (room + p->nslots) * each + (p->nslots + 4) * sizeof(uint32_t),
+        &out->block);
+    if (st)
+        return st;
+    out->words = (uint64_t *)(void *)out->block.at;
+    out->slots = out->words + room;
+    uint64_t *next = out->slots + p->nslots;
+    if (valued) {
+        out->values = next;
+        out->slot_values = next + room;
+        next += room + p->nslots;
+    }
+    out->free_slots = (uint32_t *)(void *)next;
+    return BLY_OK;
+}
+
+/* Parts into which keys are sorted before they are entered. */
+#define MAX_PARTS_BITS 10
+
+/* Copy the keys to s->words, sorted by the highest bits of g. */
+static void sort_words(const bly_peel *p, const uint64_t *h,
+                       const uint64_t *values, size_t n, uint64_t seed,
+                       scratch *s)
+{
+    size_t next[(1 << MAX_PARTS_BITS) + 1] = { 0 };
+    unsigned bits = 1;
+    while (bits < MAX_PARTS_BITS && (uint64_t)1 << bits < p->windows)
+        bits++;
+    for (size_t i = 0; i < n; i++)
+        next[(bly_peel_word(h[i], seed) >> (64 - bits)) + 1]++;
+    for (size_t b = 1; b < (size_t)1 << bits; b++)
+        next[b] += next[b - 1];
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t g = bly_peel_word(h[i], seed);
+        const size_t to = next[g >> (64 - bits)]++;
+        s->words[to] = g;
+        if (values)
+            s->values[to] = values[i];
+    }
+}
+
+/* Enter n keys into the slots; false where a slot has too many to count. */
+static inline __attribute__((always_inline)) bool
+enter_keys(const bly_peel *p, unsigned arity, bool fuse, size_t n, scratch *s)
+{
+    uint64_t over = 0;
+    memset(s->slots, 0, (size_t)p->nslots * sizeof *s->slots);
+    if (s->values)
+        memset(s->slot_values, 0, (size_t)p->nslots * sizeof *s->slot_values);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t slot[BLY_PEEL_MAX_ARITY];
+        bly_peel_slots(p, arity, fuse, s->words[i], 0, slot);
+        for (unsigned k = 0; k < arity; k++) {
+            uint64_t *const at = &s->slots[slot[k]];
+            over |= (*at & BLY_PEEL_LOW) + 1;
+            *at = (*at ^ s->words[i]) + 1;
+            if (s->values)
+                s->slot_values[slot[k]] ^= s->values[i];
+        }
+    }
+    return !(over & (BLY_PEEL_LOW + 1));
+}
+
+/* Take away the key in the slot at `own`, which has one, and note slots that
+ * have one then. */
+static inline __attribute__((always_inline)) size_t
+peel_one(const bly_peel *p, unsigned arity, bool fuse, uint64_t own, size_t top,
+         size_t n, scratch *s)
+{
+    const uint64_t g = s->slots[own] & ~BLY_PEEL_LOW;
+    uint64_t slot[BLY_PEEL_MAX_ARITY], number = 0;
+    const uint64_t value = s->values ? s->slot_values[own] : 0;
+    bly_peel_slots(p, arity, fuse, g, 0, slot);
+    for (unsigned k = 0; k < arity; k++) {
+        uint64_t *const at = &s->slots[slot[k]];
+        number |= slot[k] == own ? k : 0;
+        *at = (*at ^ g) - 1;
+        if (s->values)
+            s->slot_values[slot[k]] ^= value;
+        s->free_slots[top] = (uint32_t)slot[k];
+        top += (*at & BLY_PEEL_LOW) == 1;
+    }
+    s->words[n] = g | number;
+    if (s->values)
+        s->values[n] = value;
+    return top;
+}
+
+/* Peel; how many keys came off. Each slot comes to have one key but once, so
+ * the stack never holds more than there are slots. */
+static inline __attribute__((always_inline)) size_t
+peel_keys(const bly_peel *p, unsigned arity, bool fuse, scratch *s)
+{
+    size_t n = 0;
+    for (uint64_t from = 0; from < p->nslots; from++) {
+        if ((s->slots[from] & BLY_PEEL_LOW) != 1)
+            continue;
+        size_t top = peel_one(p, arity, fuse, from, 0, n++, s);
+        while (top) {
+            const uint64_t own = s->free_slots[--top];
+            if ((s->slots[own] & BLY_PEEL_LOW) == 1)
+                top = peel_one(p, arity, fuse, own, top, n++, s);
+        }
+    }
+    return n;
+}
+
+static inline __attribute__((always_inline)) bool
+peel_body(const bly_peel *p, unsigned arity, bool fuse, size_t n, scratch *s)
+{
+    return enter_keys(p, arity, fuse, n, s) &&
+           peel_keys(p, arity, fuse, s) == n;
+}
+
+/* Peel n keys with this seed; whether that worked. */
+static bool peel_seeded(const bly_peel *p, const uint64_t *h,
+                        const uint64_t *values, size_t n, uint64_t seed,
+                        scratch *s)
+{
+    sort_words(p, h, values, n, seed, s);
+    if (!p->fuse)
+        return peel_body(p, 3, false, n, s);
+    return p->arity == 3 ? peel_body(p, 3, true, n, s)
+                         : peel_body(p, 4, true, n, s);
+}
+
+/* ----------------------------------------------------------------- shards */
+
+typedef struct peel_job {
+    bly_filter *f;
+    const bly_peel *p;
+    bly_peel_assign *assign;
+    uint64_t first, nshards;
+    uint64_t *h, *values;
+    size_t *start;             /* of each shard's keys; one more at the end */
+    _Atomic uint64_t next;     /* shard to be taken */
+    _Atomic uint64_t distinct; /* keys */
+    pthread_mutex_t lock;      /* of the two below */
+    bly_status status;         /* the first failure */
+    char error[256];
+} peel_job;
+
+/* The seed of an attempt. */
+static uint64_t seed_of(unsigned attempt)
+{
+    return bly_mix64(attempt + 1);
+}
+
+static bly_status build_shard(peel_job *job, uint64_t number, scratch *s)
+{
+    uint64_t *const h = job->h + job->start[number];
+    uint64_t *const values =
+        job->values ? job->values + job->start[number] : NULL;
+    size_t n = job->start[number + 1] - job->start[number];
+    const uint64_t shard = job->first + number;
+    bool unique = false;
+    unsigned attempt = 0;
+    while (!peel_seeded(job->p, h, values, n, seed_of(attempt), s)) {
+        const size_t before = n;
+        if (!unique) {
+            const bly_status st = bly_hashes_unique(h, values, &n);
+            if (st)
+                return st;
+            unique = true;
+        }
+        /* Where keys were repeated this seed had no chance so far. */
+        if (n == before && ++attempt == MAX_SEEDS)
+            return bly_fail(BLY_EFULL,
+                            "%zu keys do not fit into a shard of %llu slots; "
+                            "plan for more keys",
+                            n, (unsigned long long)job->p->nslots);
+    }
+    const bly_peeled keys = { shard, n, s->words, s->values };
+    job->assign(job->f, job->p, &keys);
+    bly_store64(job->f->data + shard * 8, seed_of(attempt));
+    atomic_fetch_add(&job->distinct, n);
+    return BLY_OK;
+}
+
+typedef struct peel_worker {
+    peel_job *job;
+    scratch scratch;
+    pthread_t thread;
+} peel_worker;
+
+/* Take shards until there are none. bly_error() is a thread's own. */
+static void *build_shards(void *arg)
+{
+    peel_worker *w = arg;
+    peel_job *job = w->job;
+    uint64_t number;
+    while ((number = atomic_fetch_add(&job->next, 1)) < job->nshards) {
+        const bly_status st = build_shard(job, number, &w->scratch);
+        if (!st)
+            continue;
+        pthread_mutex_lock(&job->lock);
+        if (!job->status) {
+            job->status = st;
+            strncpy(job->error, bly_error(), sizeof job->error - 1);
+        }
+        pthread_mutex_unlock(&job->lock);
+        atomic_store(&job->next, job->nshards);
+    }
+    return NULL;
+}
+
+#define MAX_WORKERS 64
+
+static bly_status run_workers(peel_job *job, unsigned nthreads)
+{
+    peel_worker workers[MAX_WORKERS];
+    unsigned n = nthreads < MAX_WORKERS ? nthreads : MAX_WORKERS;
+    if (n > job->nshards)
+        n = (unsigned)job->nshards;
+    size_t room = 0;
+    for (uint64_t i = 0; i < job->nshards; i++)
+        if (job->start[i + 1] - job->start[i] > room)
+            room = job->start[i + 1] - job->start[i];
+    unsigned made = 0, started = 0;
+    bly_status st = BLY_OK;
+    for (; made < n && !st; made += !st) {
+        workers[made].job = job;
+        st = scratch_new(job->f, job->p, room, job->values != NULL,
+                         &workers[made].scratch);
+    }
+    if (!st) {
+        while (started + 1 < n &&
+               !pthread_create(&workers[started].thread, NULL, build_shards,
+                               &workers[started]))
+            started++;
+        build_shards(&workers[n - 1]);
+        for (unsigned i = 0; i < started; i++)
+            pthread_join(workers[i].thread, NULL);
+        if (job->status)
+            st = bly_fail(job->status, "%s", job->error);
+    }
+    for (unsigned i = 0; i < made; i++)
+        bly_block_free(&job->f->mem, &workers[i].scratch.block);
+    return st;
+}
+
+bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
+                          uint64_t nshards, uint64_t *h, uint64_t *values,
+                          size_t n, unsigned nthreads, bly_peel_assign *assign)
+{
+    const size_t nbytes = (2 * (size_t)nshards + 1) * sizeof(size_t);
+    size_t *start = bly_mem_zalloc(&f->mem, nbytes);
+    if (!start)
+        return bly_fail(BLY_ENOMEM, "out of memory: %zu bytes", nbytes);
+    peel_job job = {
+        .f = f,
+        .p = p,
+        .assign = assign,
+        .first = first,
+        .nshards = nshards,
+        .h = h,
+        .values = values,
+        .start = start,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+    };
+    bly_hashes_part(h, values, n, p->nshards, first, (size_t)nshards, start,
+                    start + nshards + 1);
+    const bly_status st = run_workers(&job, nthreads);
+    bly_mem_release(&f->mem, start, nbytes);
+    if (st)
+        return st;
+    f->state[BLY_PEEL_STATE] += job.distinct;
+    f->nadded = f->state[BLY_PEEL_STATE];
+    f->items = f->nadded ? f->nadded : 1;
+    return BLY_OK;
+}
+
+/* ------------------------------------------------------------------- rows */
+
+bool bly_peel_sound(const bly_filter *f)
+{
+    const uint64_t keys = f->state[BLY_PEEL_STATE];
+    return f->items == (keys ? keys : 1);
+}
+
+void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
+                   bly_stats *out)
+{
+    out->items_estimate = (double)f->state[BLY_PEEL_STATE];
+    out->items_sd = 0;
+    out->fpr_now = f->state[BLY_PEEL_STATE] ? rate : 0;
+    out->fill = out->items_estimate / ((double)p->nshards * (double)p->nslots);
+}

@@ -1,0 +1,224 @@
+/*
+ * peel.h - equations that are solved by peeling: under xor, fuse, bloomier
+ *
+ * Every key names three or four slots of an array, and wants that the XOR of
+ * their cells is a value of its own: a fingerprint, and whatever else. To find
+ * such cells, take away a key that has a slot for itself, and go on without
+ * it, until none is left. In the opposite order each key's own slot is free to
+ * set its equation right: keys after it in that order do not touch it.
+ *
+ *     h      the hash of the key
+ *     shard  = h scaled to the number of shards
+ *     g      = mix(h ^ seed of the shard), its lowest six bits cleared
+ *     slots  = 3 or 4 of the shard's, from g
+ *
+ * Two geometries. In both a shard is a row of segments of equal length L and a
+ * key has a slot in each of `arity` segments that follow each other.
+ *
+ *     xor     as many segments as slots a key has; L is any number
+ *             slot i = i L + scale(g C^i, L)
+ *     fuse    many segments, L a power of two; the first is chosen by g too
+ *             slot 0 = scale(g, windows L),
+ *             slot i = slot 0 + i L, its low bits changed by bits of g C
+ *
+ * Peeling fails where some keys leave each other no slot; the shard then takes
+ * the next seed. It fails always where a hash comes twice, so repeated ones
+ * are looked for only then, which spares the others a sort.
+ *
+ * Shards. Up to some millions of keys there is one; beyond, a power of two of
+ * them, each with its seed and the same number of slots. They are built one
+ * after another, or by several threads, in scratch memory for one shard each.
+ * What comes out depends on the set of keys alone, not on their order and not
+ * on the threads.
+ *
+ * In memory and on disk: the seeds, 8 bytes each, up to the next cache line;
+ * then the kind's cells, shard after shard.
+ */
+#ifndef BLY_PEEL_H
+#define BLY_PEEL_H
+
+#include "core/bits.h"
+#include "kinds/filter.h"
+
+#define BLY_PEEL_MAX_ARITY 4
+/* Where a filter keeps the number of its keys. */
+#define BLY_PEEL_STATE 0
+/* In the low bits of a word of peeling: a count, or which slot is the own. */
+#define BLY_PEEL_LOW UINT64_C(63)
+
+typedef struct bly_peel {
+    uint64_t nshards;
+    uint64_t windows; /* segments where a key may begin; xor: 1 */
+    uint64_t segment; /* slots of a segment */
+    uint64_t nslots;  /* of a shard: (windows + arity - 1) * segment */
+    unsigned arity;
+    bool fuse; /* segment is a power of two */
+} bly_peel;
+
+/* A key at its slots, counted from the first of the filter. */
+typedef struct bly_peel_key {
+    uint64_t g;
+    uint64_t slot[BLY_PEEL_MAX_ARITY];
+} bly_peel_key;
+
+/* --------------------------------------------------------------- planning */
+
+/* The layout for n keys; nshards 0: choose. BLY_EINVAL, BLY_ERANGE. */
+bly_status bly_peel_plan(const char *kind, uint64_t n, uint64_t nshards,
+                         unsigned arity, bool fuse, bly_peel *out);
+
+/* Could that be one? Any numbers may come; nslots is set if so. */
+bool bly_peel_sane(bly_peel *p);
+
+/* Bytes of the seeds, and of the whole with cells of so many bits. */
+static inline uint64_t bly_peel_head(uint64_t nshards)
+{
+    return (nshards * 8 + BLY_LINE - 1) & ~(uint64_t)(BLY_LINE - 1);
+}
+
+uint64_t bly_peel_nbytes(const bly_peel *p, unsigned cell_bits);
+
+/* -------------------------------------------------------------- positions */
+
+/* The word from which slots and fingerprint of a key come. Distinct hashes
+ * give distinct words but for some 2^-58 of pairs, and those another seed
+ * tells apart. */
+static inline uint64_t bly_peel_word(uint64_t h, uint64_t seed)
+{
+    return bly_mix64(h ^ seed) & ~BLY_PEEL_LOW;
+}
+
+/* A value of g for fingerprints: take its high bits. */
+static inline uint64_t bly_peel_print(uint64_t g)
+{
+    return g * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* The slots of g in its shard, from base on. arity and fuse are literals
+ * where that matters. */
+static inline __attribute__((always_inline)) void
+bly_peel_slots(const bly_peel *p, unsigned arity, bool fuse, uint64_t g,
+               uint64_t base, uint64_t slot[])
+{
+    if (fuse) {
+        const uint64_t first = bly_scale(g, p->windows * p->segment);
+        const uint64_t mask = p->segment - 1, x = g * BLY_POWERS_C;
+        slot[0] = base + first;
+        slot[1] = base + ((first + p->segment) ^ (x >> 46 & mask));
+        slot[2] = base + ((first + 2 * p->segment) ^ (x >> 28 & mask));
+        if (arity == 4)
+            slot[3] = base + ((first + 3 * p->segment) ^ (x >> 10 & mask));
+    } else {
+        for (unsigned i = 0; i < arity; i++) {
+            slot[i] = base + bly_scale(g, p->segment);
+            base += p->segment;
+            g *= BLY_POWERS_C;
+        }
+    }
+}
+
+static inline uint64_t bly_peel_shard(const bly_peel *p, uint64_t h)
+{
+    return bly_scale(h, p->nshards);
+}
+
+/* A key of a filter whose seeds are at data. */
+static inline __attribute__((always_inline)) void
+bly_peel_find(const bly_peel *p, unsigned arity, bool fuse,
+              const unsigned char *data, uint64_t h, bly_peel_key *out)
+{
+    const uint64_t shard = p->nshards > 1 ? bly_peel_shard(p, h) : 0;
+    out->g = bly_peel_word(h, bly_load64(data + shard * 8));
+    bly_peel_slots(p, arity, fuse, out->g, shard * p->nslots, out->slot);
+}
+
+/* --------------------------------------------------------------- building */
+
+/* The keys of a shard in the order of peeling: word i is the key's g, and in
+ * its lowest six bits the number of the slot that is its own. Give cells from
+ * the last to the first; all cells start as zero. */
+typedef struct bly_peeled {
+    uint64_t shard;
+    size_t n;
+    const uint64_t *words;
+    const uint64_t *values; /* of the keys, in the same order, or NULL */
+} bly_peeled;
+
+typedef void bly_peel_assign(bly_filter *f, const bly_peel *p,
+                             const bly_peeled *keys);
+
+/* Peel the keys of the shards from first to first + nshards - 1, and of no
+ * others, and let assign() set the cells of each; it may be called by several
+ * threads at once, each for a shard of its own. h and values are scratch.
+ * Counts the keys in f->state, items and nadded. BLY_EFULL after 100 seeds. */
+bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
+                          uint64_t nshards, uint64_t *h, uint64_t *values,
+                          size_t n, unsigned nthreads, bly_peel_assign *assign);
+
+/* For the rows of kinds: state as bly_peel_build() leaves it; the number of
+ * keys, which is exact. */
+bool bly_peel_sound(const bly_filter *f);
+void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
+                   bly_stats *out);
+
+/* ----------------------------------------------------------------- asking */
+
+/* Two stages of fetching ahead, as in core/lines.h. A key has several lines,
+ * so fewer keys fill the same slots of the processor. */
+#define BLY_PEEL_FAR 48
+#define BLY_PEEL_NEAR 8
+#define BLY_PEEL_RING 64 /* a power of two above FAR */
+/* An array that fits the smallest L2 in use gains nothing from it. */
+#define BLY_PEEL_CACHED (256 << 10)
+
+/* Whether key i is in it; ctx is the caller's. */
+typedef bool bly_peel_test(const void *ctx, const bly_peel_key *key, size_t i);
+
+/* Ask for n hashes; bits of maybe, which is zero, are what test() says. Cells
+ * are at data + bly_peel_head(), width bytes each. arity, fuse, width and test
+ * are literals, so that the loop is compiled for them. */
+static inline __attribute__((always_inline)) void
+bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
+             const unsigned char *data, unsigned width, const uint64_t *h,
+             size_t n, bly_peel_test *test, const void *ctx, uint64_t *maybe)
+{
+    const unsigned char *const cells = data + bly_peel_head(p->nshards);
+    const bly_peel geometry = *p; /* nobody else can change this one */
+    bly_peel_key ring[BLY_PEEL_RING];
+    const bool ahead =
+        p->nslots * p->nshards * width > BLY_PEEL_CACHED && n >= 16;
+    const size_t far = ahead ? BLY_PEEL_FAR : 0;
+    size_t in = 0;
+    for (; in < far && in < n; in++) {
+        bly_peel_key *const key = &ring[in % BLY_PEEL_RING];
+        bly_peel_find(&geometry, arity, fuse, data, h[in], key);
+        for (unsigned k = 0; k < arity; k++)
+            __builtin_prefetch(cells + key->slot[k] * width, 0, 2);
+    }
+    uint64_t bits = 0;
+    for (size_t i = 0; i < n; i++, in++) {
+        if (in < n) {
+            bly_peel_key *const key = &ring[in % BLY_PEEL_RING];
+            bly_peel_find(&geometry, arity, fuse, data, h[in], key);
+            if (ahead)
+                for (unsigned k = 0; k < arity; k++)
+                    __builtin_prefetch(cells + key->slot[k] * width, 0, 2);
+        }
+        if (ahead && i + BLY_PEEL_NEAR < n) {
+            const bly_peel_key *const near =
+                &ring[(i + BLY_PEEL_NEAR) % BLY_PEEL_RING];
+            for (unsigned k = 0; k < arity; k++)
+                __builtin_prefetch(cells + near->slot[k] * width, 0, 3);
+        }
+        const bool yes = test(ctx, &ring[i % BLY_PEEL_RING], i);
+        bits |= (uint64_t)yes << i % 64;
+        if (i % 64 == 63) {
+            maybe[i / 64] = bits;
+            bits = 0;
+        }
+    }
+    if (n % 64)
+        maybe[n / 64] = bits;
+}
+
+#endif

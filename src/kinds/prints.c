@@ -1,0 +1,255 @@
+/*
+ * prints.c - static filters of fingerprints
+ *
+ * One body for each width of a cell and each layout, compiled nine times from
+ * one text.
+ */
+#include <math.h>
+
+#include "core/status.h"
+#include "kinds/prints.h"
+
+bly_peel bly_prints_layout(const bly_shape *s, bool fuse)
+{
+    bly_peel p = {
+        .nshards = s->p[PRINTS_SHARDS],
+        .windows = s->p[PRINTS_WINDOWS],
+        .segment = s->p[PRINTS_SEGMENT],
+        .arity = fuse ? (unsigned)s->p[PRINTS_ARITY] : 3,
+        .fuse = fuse,
+    };
+    p.nslots = (p.windows + p.arity - 1) * p.segment;
+    return p;
+}
+
+/* ---------------------------------------------------------------- shapes */
+
+static bool prints_width(uint64_t bits)
+{
+    return bits == 8 || bits == 16 || bits == 32;
+}
+
+/* The bits of a fingerprint: the fewest that keep the rate, or the most that
+ * the memory holds. */
+static bly_status prints_choose(const char *kind, const bly_want *w,
+                                double nslots, uint64_t *bits)
+{
+    const uint64_t given = w->given[PRINTS_BITS] ? w->opt[PRINTS_BITS] : 0;
+    if (given && !prints_width(given))
+        return bly_fail(BLY_EINVAL,
+                        "option bits of kind %s is 8, 16 or 32, not %llu", kind,
+                        (unsigned long long)given);
+    *bits = given ? given : 8;
+    if (w->bits) {
+        while (!given && *bits < 32 &&
+               nslots * (double)*bits * 2 <= (double)w->bits)
+            *bits *= 2;
+        if (nslots * (double)*bits > (double)w->bits)
+            return bly_fail(BLY_EINVAL,
+                            "%llu bits are too few for a %s filter of %llu "
+                            "items: it needs %.0f",
+                            (unsigned long long)w->bits, kind,
+                            (unsigned long long)w->items,
+                            nslots * (double)*bits);
+        return BLY_OK;
+    }
+    while (!given && *bits < 32 && exp2(-(double)*bits) > w->fpr)
+        *bits *= 2;
+    if (exp2(-(double)*bits) > w->fpr)
+        return bly_fail(BLY_EINVAL,
+                        "fingerprints of %llu bits give a rate of %.3g, not "
+                        "%g: ask for more bits, 32 at most, or another kind",
+                        (unsigned long long)*bits, exp2(-(double)*bits),
+                        w->fpr);
+    return BLY_OK;
+}
+
+bly_status bly_prints_plan(const char *kind, const bly_want *w, unsigned arity,
+                           bool fuse, bly_shape *out)
+{
+    bly_peel p;
+    uint64_t bits = 0;
+    bly_status st =
+        bly_peel_plan(kind, w->items, w->opt[PRINTS_SHARDS], arity, fuse, &p);
+    if (!st)
+        st =
+            prints_choose(kind, w, (double)p.nshards * (double)p.nslots, &bits);
+    if (st)
+        return st;
+    *out = (bly_shape){
+        .p = { [PRINTS_BITS] = bits,
+               [PRINTS_SHARDS] = p.nshards,
+               [PRINTS_SEGMENT] = p.segment,
+               [PRINTS_WINDOWS] = p.windows },
+        .nbytes = bly_peel_nbytes(&p, (unsigned)bits),
+    };
+    if (fuse)
+        out->p[PRINTS_ARITY] = arity;
+    return out->nbytes ? BLY_OK
+                       : bly_fail(BLY_ERANGE,
+                                  "a %s filter of so many items and shards is "
+                                  "more than can be addressed",
+                                  kind);
+}
+
+bool bly_prints_sane(const bly_shape *s, bool fuse)
+{
+    if (!prints_width(s->p[PRINTS_BITS]) ||
+        (fuse && s->p[PRINTS_ARITY] != 3 && s->p[PRINTS_ARITY] != 4))
+        return false;
+    bly_peel p = bly_prints_layout(s, fuse);
+    return bly_peel_sane(&p) && s->nbytes &&
+           s->nbytes == bly_peel_nbytes(&p, (unsigned)s->p[PRINTS_BITS]);
+}
+
+double bly_prints_rate(const bly_shape *s, double n)
+{
+    return n > 0 ? exp2(-(double)s->p[PRINTS_BITS]) : 0;
+}
+
+uint64_t bly_prints_bits(const bly_shape *s, bool fuse)
+{
+    const bly_peel p = bly_prints_layout(s, fuse);
+    return p.nshards * p.nslots * s->p[PRINTS_BITS];
+}
+
+void bly_prints_describe(const bly_shape *s, bool fuse, bly_facts *out)
+{
+    const bly_peel p = bly_prints_layout(s, fuse);
+    bly_fact_uint(out, "slots", p.nshards * p.nslots);
+}
+
+void bly_prints_stat(const bly_filter *f, bool fuse, bly_stats *out)
+{
+    const bly_peel p = bly_prints_layout(&f->shape, fuse);
+    bly_peel_stat(f, &p, bly_prints_rate(&f->shape, 1), out);
+}
+
+/* ------------------------------------------------------------------ cells */
+
+/* Cell number i, and the cell with the fingerprint of g; width in bytes. */
+static inline __attribute__((always_inline)) uint32_t
+prints_get(const unsigned char *cells, uint64_t i, unsigned width)
+{
+    if (width == 1)
+        return cells[i];
+    if (width == 2) {
+        uint16_t cell;
+        memcpy(&cell, cells + i * 2, sizeof cell);
+        return bly_le16(cell);
+    }
+    uint32_t cell;
+    memcpy(&cell, cells + i * 4, sizeof cell);
+    return bly_le32(cell);
+}
+
+static inline __attribute__((always_inline)) void
+prints_set(unsigned char *cells, uint64_t i, unsigned width, uint32_t value)
+{
+    for (unsigned b = 0; b < width; b++)
+        cells[i * width + b] = (unsigned char)(value >> 8 * b);
+}
+
+static inline __attribute__((always_inline)) uint32_t prints_of(uint64_t g,
+                                                                unsigned width)
+{
+    return (uint32_t)(bly_peel_print(g) >> (64 - 8 * width));
+}
+
+/* --------------------------------------------------------------- building */
+
+static inline __attribute__((always_inline)) void
+prints_assign_body(bly_filter *f, const bly_peel *p, const bly_peeled *keys,
+                   unsigned width, unsigned arity, bool fuse)
+{
+    unsigned char *const cells = f->data + bly_peel_head(p->nshards);
+    const uint64_t base = keys->shard * p->nslots;
+    for (size_t i = keys->n; i-- > 0;) {
+        const uint64_t g = keys->words[i] & ~BLY_PEEL_LOW;
+        uint64_t slot[BLY_PEEL_MAX_ARITY];
+        bly_peel_slots(p, arity, fuse, g, base, slot);
+        /* The own cell is zero still. */
+        uint32_t cell = prints_of(g, width);
+        for (unsigned k = 0; k < arity; k++)
+            cell ^= prints_get(cells, slot[k], width);
+        prints_set(cells, slot[keys->words[i] & BLY_PEEL_LOW], width, cell);
+    }
+}
+
+static void prints_assign(bly_filter *f, const bly_peel *p,
+                          const bly_peeled *keys)
+{
+    const uint64_t bits = f->shape.p[PRINTS_BITS];
+#define ASSIGN(arity, fuse)                                        \
+    (bits == 8    ? prints_assign_body(f, p, keys, 1, arity, fuse) \
+     : bits == 16 ? prints_assign_body(f, p, keys, 2, arity, fuse) \
+                  : prints_assign_body(f, p, keys, 4, arity, fuse))
+    if (!p->fuse)
+        ASSIGN(3, false);
+    else if (p->arity == 3)
+        ASSIGN(3, true);
+    else
+        ASSIGN(4, true);
+#undef ASSIGN
+}
+
+bly_status bly_prints_build(bly_filter *f, bool fuse, uint64_t first,
+                            uint64_t nshards, uint64_t *h, size_t n,
+                            unsigned nthreads)
+{
+    const bly_peel p = bly_prints_layout(&f->shape, fuse);
+    return bly_peel_build(f, &p, first, nshards, h, NULL, n, nthreads,
+                          prints_assign);
+}
+
+/* ----------------------------------------------------------------- asking */
+
+static inline __attribute__((always_inline)) bool
+prints_test(const void *cells, const bly_peel_key *key, unsigned width,
+            unsigned arity)
+{
+    uint32_t sum = prints_of(key->g, width);
+    for (unsigned k = 0; k < arity; k++)
+        sum ^= prints_get(cells, key->slot[k], width);
+    return sum == 0;
+}
+
+#define TEST(name, width, arity)                              \
+    static inline __attribute__((always_inline)) bool name(   \
+        const void *cells, const bly_peel_key *key, size_t i) \
+    {                                                         \
+        (void)i;                                              \
+        return prints_test(cells, key, width, arity);         \
+    }
+TEST(prints_test_8, 1, 3)
+TEST(prints_test_16, 2, 3)
+TEST(prints_test_32, 4, 3)
+TEST(prints_test_8_4, 1, 4)
+TEST(prints_test_16_4, 2, 4)
+TEST(prints_test_32_4, 4, 4)
+#undef TEST
+
+void bly_prints_has(const bly_filter *f, bool fuse, const uint64_t *h, size_t n,
+                    uint64_t *maybe)
+{
+    const bly_peel p = bly_prints_layout(&f->shape, fuse);
+    const unsigned char *const cells = f->data + bly_peel_head(p.nshards);
+    const uint64_t bits = f->shape.p[PRINTS_BITS];
+    if (!f->state[BLY_PEEL_STATE])
+        return; /* no keys: nothing is in it */
+#define ASK(width, arity, fuse, test) \
+    bly_peel_ask(&p, arity, fuse, f->data, width, h, n, test, cells, maybe)
+    if (!fuse)
+        bits == 8    ? ASK(1, 3, false, prints_test_8)
+        : bits == 16 ? ASK(2, 3, false, prints_test_16)
+                     : ASK(4, 3, false, prints_test_32);
+    else if (p.arity == 3)
+        bits == 8    ? ASK(1, 3, true, prints_test_8)
+        : bits == 16 ? ASK(2, 3, true, prints_test_16)
+                     : ASK(4, 3, true, prints_test_32);
+    else
+        bits == 8    ? ASK(1, 4, true, prints_test_8_4)
+        : bits == 16 ? ASK(2, 4, true, prints_test_16_4)
+                     : ASK(4, 4, true, prints_test_32_4);
+#undef ASK
+}

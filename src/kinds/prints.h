@@ -1,0 +1,65 @@
+/*
+ * prints.h - static filters of fingerprints: what xor and fuse share
+ *
+ * Cells of 8, 16 or 32 bits; the XOR of the cells of a key is its fingerprint,
+ * the high bits of g C (peel.h). Of other keys one in 2^bits agrees by chance.
+ * The two kinds differ in the layout of slots and nowhere else.
+ */
+#ifndef BLY_PRINTS_H
+#define BLY_PRINTS_H
+
+#include "kinds/peel.h"
+
+/* The params of both kinds begin like this; fuse has one more. */
+enum {
+    PRINTS_BITS,
+    PRINTS_SHARDS,
+    PRINTS_SEGMENT,
+    PRINTS_WINDOWS,
+    PRINTS_ARITY,
+};
+
+#define BLY_PRINTS_PARAMS                                             \
+    [PRINTS_BITS] = { .name = "bits",                                 \
+                      .type = BLY_UINT,                               \
+                      .settable = true,                               \
+                      .automatic = true,                              \
+                      .min = 8,                                       \
+                      .max = 32,                                      \
+                      .help = "bits of a fingerprint: 8, 16 or 32" }, \
+    [PRINTS_SHARDS] = { .name = "shards",                             \
+                        .type = BLY_UINT,                             \
+                        .settable = true,                             \
+                        .automatic = true,                            \
+                        .min = 1,                                     \
+                        .max = 0x1p32,                                \
+                        .help = "parts that are built one by one" },  \
+    [PRINTS_SEGMENT] = { .name = "segment",                           \
+                         .type = BLY_UINT,                            \
+                         .min = 1,                                    \
+                         .max = 0x1p32,                               \
+                         .help = "slots of a segment" },              \
+    [PRINTS_WINDOWS] = { .name = "windows",                           \
+                         .type = BLY_UINT,                            \
+                         .min = 1,                                    \
+                         .max = 0x1p32,                               \
+                         .help = "segments of a shard where keys may begin" }
+
+/* The layout of a shape. */
+bly_peel bly_prints_layout(const bly_shape *s, bool fuse);
+
+/* A kind's functions, as its row wants them, but for the layout. */
+bly_status bly_prints_plan(const char *kind, const bly_want *w, unsigned arity,
+                           bool fuse, bly_shape *out);
+bool bly_prints_sane(const bly_shape *s, bool fuse);
+double bly_prints_rate(const bly_shape *s, double n);
+uint64_t bly_prints_bits(const bly_shape *s, bool fuse);
+void bly_prints_describe(const bly_shape *s, bool fuse, bly_facts *out);
+void bly_prints_stat(const bly_filter *f, bool fuse, bly_stats *out);
+bly_status bly_prints_build(bly_filter *f, bool fuse, uint64_t first,
+                            uint64_t nshards, uint64_t *h, size_t n,
+                            unsigned nthreads);
+void bly_prints_has(const bly_filter *f, bool fuse, const uint64_t *h, size_t n,
+                    uint64_t *maybe);
+
+#endif
