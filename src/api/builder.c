@@ -329,9 +329,10 @@ static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
 static bly_status builder_distinct(bly_builder *b, uint64_t *out)
 {
     const bool build = b->planned.kind->build != NULL;
-    uint64_t n = (uint64_t)bly_registers_estimate(b->registers, BLY_HLL_BITS);
-    n += build ? n / 64 : 0;
-    *out = n < b->nkeys ? n : b->nkeys;
+    *out = (uint64_t)bly_registers_estimate(b->registers, BLY_HLL_BITS);
+    *out += build ? *out / 64 : 0;
+    if (*out > b->nkeys)
+        *out = b->nkeys;
     if (b->nkeys > EXACT_KEYS || (build && b->nkeys <= b->planned.want.items))
         return BLY_OK;
     const size_t nbytes = (b->nkeys + 1) * sizeof(uint64_t);

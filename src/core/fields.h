@@ -60,7 +60,8 @@ static inline uint64_t bly_field_get_exact(const unsigned char *array,
     const unsigned shift = (unsigned)(bit & 7);
     uint64_t field = 0;
     for (unsigned i = 0; 8 * i < shift + width; i++)
-        field |= i ? (uint64_t)at[i] << (8 * i - shift) : at[0] >> shift;
+        field |=
+            i ? (uint64_t)at[i] << (8 * i - shift) : (uint64_t)at[0] >> shift;
     return field & bly_field_mask(width);
 }
 

@@ -234,7 +234,8 @@ typedef struct bly_kind {
     X(deletable)     \
     X(floom)         \
     X(generalized)   \
-    X(fuse)
+    X(fuse)          \
+    X(bloomier)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)

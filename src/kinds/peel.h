@@ -175,25 +175,25 @@ void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
 typedef bool bly_peel_test(const void *ctx, const bly_peel_key *key, size_t i);
 
 /* Ask for n hashes; bits of maybe, which is zero, are what test() says. Cells
- * are at data + bly_peel_head(), width bytes each. arity, fuse, width and test
- * are literals, so that the loop is compiled for them. */
+ * are at data + bly_peel_head(), cell_bits each. arity, fuse, cell_bits and
+ * test are literals where that matters, and the loop is compiled for them. */
 static inline __attribute__((always_inline)) void
 bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
-             const unsigned char *data, unsigned width, const uint64_t *h,
+             const unsigned char *data, unsigned cell_bits, const uint64_t *h,
              size_t n, bly_peel_test *test, const void *ctx, uint64_t *maybe)
 {
     const unsigned char *const cells = data + bly_peel_head(p->nshards);
     const bly_peel geometry = *p; /* nobody else can change this one */
     bly_peel_key ring[BLY_PEEL_RING];
     const bool ahead =
-        p->nslots * p->nshards * width > BLY_PEEL_CACHED && n >= 16;
+        p->nslots * p->nshards * cell_bits / 8 > BLY_PEEL_CACHED && n >= 16;
     const size_t far = ahead ? BLY_PEEL_FAR : 0;
     size_t in = 0;
     for (; in < far && in < n; in++) {
         bly_peel_key *const key = &ring[in % BLY_PEEL_RING];
         bly_peel_find(&geometry, arity, fuse, data, h[in], key);
         for (unsigned k = 0; k < arity; k++)
-            __builtin_prefetch(cells + key->slot[k] * width, 0, 2);
+            __builtin_prefetch(cells + key->slot[k] * cell_bits / 8, 0, 2);
     }
     uint64_t bits = 0;
     for (size_t i = 0; i < n; i++, in++) {
@@ -202,13 +202,14 @@ bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
             bly_peel_find(&geometry, arity, fuse, data, h[in], key);
             if (ahead)
                 for (unsigned k = 0; k < arity; k++)
-                    __builtin_prefetch(cells + key->slot[k] * width, 0, 2);
+                    __builtin_prefetch(cells + key->slot[k] * cell_bits / 8, 0,
+                                       2);
         }
         if (ahead && i + BLY_PEEL_NEAR < n) {
             const bly_peel_key *const near =
                 &ring[(i + BLY_PEEL_NEAR) % BLY_PEEL_RING];
             for (unsigned k = 0; k < arity; k++)
-                __builtin_prefetch(cells + near->slot[k] * width, 0, 3);
+                __builtin_prefetch(cells + near->slot[k] * cell_bits / 8, 0, 3);
         }
         const bool yes = test(ctx, &ring[i % BLY_PEEL_RING], i);
         bits |= (uint64_t)yes << i % 64;
