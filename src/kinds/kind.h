@@ -234,6 +234,7 @@ typedef struct bly_kind {
     X(deletable)     \
     X(floom)         \
     X(generalized)   \
+    X(xor)           \
     X(fuse)          \
     X(bloomier)
 

@@ -9,8 +9,9 @@
 #include "core/status.h"
 #include "kinds/prints.h"
 
-bly_peel bly_prints_layout(const bly_shape *s, bool fuse)
+bly_peel bly_prints_layout(const bly_shape *s)
 {
+    const bool fuse = s->p[PRINTS_ARITY] != 0;
     bly_peel p = {
         .nshards = s->p[PRINTS_SHARDS],
         .windows = s->p[PRINTS_WINDOWS],
@@ -64,13 +65,13 @@ static bly_status prints_choose(const char *kind, const bly_want *w,
     return BLY_OK;
 }
 
-bly_status bly_prints_plan(const char *kind, const bly_want *w, unsigned arity,
-                           bool fuse, bly_shape *out)
+bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
+                           bly_shape *out)
 {
     bly_peel p;
     uint64_t bits = 0;
-    bly_status st =
-        bly_peel_plan(kind, w->items, w->opt[PRINTS_SHARDS], arity, fuse, &p);
+    bly_status st = bly_peel_plan(kind, w->items, w->opt[PRINTS_SHARDS],
+                                  arity ? (unsigned)arity : 3, arity != 0, &p);
     if (!st)
         st =
             prints_choose(kind, w, (double)p.nshards * (double)p.nslots, &bits);
@@ -80,11 +81,10 @@ bly_status bly_prints_plan(const char *kind, const bly_want *w, unsigned arity,
         .p = { [PRINTS_BITS] = bits,
                [PRINTS_SHARDS] = p.nshards,
                [PRINTS_SEGMENT] = p.segment,
-               [PRINTS_WINDOWS] = p.windows },
+               [PRINTS_WINDOWS] = p.windows,
+               [PRINTS_ARITY] = arity },
         .nbytes = bly_peel_nbytes(&p, (unsigned)bits),
     };
-    if (fuse)
-        out->p[PRINTS_ARITY] = arity;
     return out->nbytes ? BLY_OK
                        : bly_fail(BLY_ERANGE,
                                   "a %s filter of so many items and shards is "
@@ -92,13 +92,10 @@ bly_status bly_prints_plan(const char *kind, const bly_want *w, unsigned arity,
                                   kind);
 }
 
-bool bly_prints_sane(const bly_shape *s, bool fuse)
+bool bly_prints_sane(const bly_shape *s)
 {
-    if (!prints_width(s->p[PRINTS_BITS]) ||
-        (fuse && s->p[PRINTS_ARITY] != 3 && s->p[PRINTS_ARITY] != 4))
-        return false;
-    bly_peel p = bly_prints_layout(s, fuse);
-    return bly_peel_sane(&p) && s->nbytes &&
+    bly_peel p = bly_prints_layout(s);
+    return prints_width(s->p[PRINTS_BITS]) && bly_peel_sane(&p) && s->nbytes &&
            s->nbytes == bly_peel_nbytes(&p, (unsigned)s->p[PRINTS_BITS]);
 }
 
@@ -107,21 +104,24 @@ double bly_prints_rate(const bly_shape *s, double n)
     return n > 0 ? exp2(-(double)s->p[PRINTS_BITS]) : 0;
 }
 
-uint64_t bly_prints_bits(const bly_shape *s, bool fuse)
+uint64_t bly_prints_bits(const bly_shape *s)
 {
-    const bly_peel p = bly_prints_layout(s, fuse);
+    const bly_peel p = bly_prints_layout(s);
     return p.nshards * p.nslots * s->p[PRINTS_BITS];
 }
 
-void bly_prints_describe(const bly_shape *s, bool fuse, bly_facts *out)
+void bly_prints_describe(const bly_shape *s, const bly_want *w,
+                         const bly_filter *f, bly_facts *out)
 {
-    const bly_peel p = bly_prints_layout(s, fuse);
+    (void)w;
+    (void)f;
+    const bly_peel p = bly_prints_layout(s);
     bly_fact_uint(out, "slots", p.nshards * p.nslots);
 }
 
-void bly_prints_stat(const bly_filter *f, bool fuse, bly_stats *out)
+void bly_prints_stat(const bly_filter *f, bly_stats *out)
 {
-    const bly_peel p = bly_prints_layout(&f->shape, fuse);
+    const bly_peel p = bly_prints_layout(&f->shape);
     bly_peel_stat(f, &p, bly_prints_rate(&f->shape, 1), out);
 }
 
@@ -193,12 +193,11 @@ static void prints_assign(bly_filter *f, const bly_peel *p,
 #undef ASSIGN
 }
 
-bly_status bly_prints_build(bly_filter *f, bool fuse, uint64_t first,
-                            uint64_t nshards, uint64_t *h, size_t n,
-                            unsigned nthreads)
+bly_status bly_prints_build(bly_filter *f, uint64_t *h, uint64_t *values,
+                            size_t n, unsigned nthreads)
 {
-    const bly_peel p = bly_prints_layout(&f->shape, fuse);
-    return bly_peel_build(f, &p, first, nshards, h, NULL, n, nthreads,
+    const bly_peel p = bly_prints_layout(&f->shape);
+    return bly_peel_build(f, &p, 0, p.nshards, h, values, n, nthreads,
                           prints_assign);
 }
 
@@ -229,10 +228,10 @@ TEST(prints_test_16_4, 2, 4)
 TEST(prints_test_32_4, 4, 4)
 #undef TEST
 
-void bly_prints_has(const bly_filter *f, bool fuse, const uint64_t *h, size_t n,
+void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
                     uint64_t *maybe)
 {
-    const bly_peel p = bly_prints_layout(&f->shape, fuse);
+    const bly_peel p = bly_prints_layout(&f->shape);
     const unsigned char *const cells = f->data + bly_peel_head(p.nshards);
     const uint64_t bits = f->shape.p[PRINTS_BITS];
     if (!f->state[BLY_PEEL_STATE])
@@ -240,7 +239,7 @@ void bly_prints_has(const bly_filter *f, bool fuse, const uint64_t *h, size_t n,
 #define ASK(width, arity, fuse, test)                                      \
     bly_peel_ask(&p, arity, fuse, f->data, 8 * (width), h, n, test, cells, \
                  maybe)
-    if (!fuse)
+    if (!p.fuse)
         bits == 8    ? ASK(1, 3, false, prints_test_8)
         : bits == 16 ? ASK(2, 3, false, prints_test_16)
                      : ASK(4, 3, false, prints_test_32);

@@ -45,21 +45,24 @@ enum {
                          .max = 0x1p32,                               \
                          .help = "segments of a shard where keys may begin" }
 
-/* The layout of a shape. */
-bly_peel bly_prints_layout(const bly_shape *s, bool fuse);
+/* The layout of a shape: a xor filter has no arity. */
+bly_peel bly_prints_layout(const bly_shape *s);
 
-/* A kind's functions, as its row wants them, but for the layout. */
-bly_status bly_prints_plan(const char *kind, const bly_want *w, unsigned arity,
-                           bool fuse, bly_shape *out);
-bool bly_prints_sane(const bly_shape *s, bool fuse);
+/* A shape for w; arity 0 for a xor filter. */
+bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
+                           bly_shape *out);
+/* For an arity that fits the kind. */
+bool bly_prints_sane(const bly_shape *s);
+
+/* Functions of a row. */
 double bly_prints_rate(const bly_shape *s, double n);
-uint64_t bly_prints_bits(const bly_shape *s, bool fuse);
-void bly_prints_describe(const bly_shape *s, bool fuse, bly_facts *out);
-void bly_prints_stat(const bly_filter *f, bool fuse, bly_stats *out);
-bly_status bly_prints_build(bly_filter *f, bool fuse, uint64_t first,
-                            uint64_t nshards, uint64_t *h, size_t n,
-                            unsigned nthreads);
-void bly_prints_has(const bly_filter *f, bool fuse, const uint64_t *h, size_t n,
+uint64_t bly_prints_bits(const bly_shape *s);
+void bly_prints_describe(const bly_shape *s, const bly_want *w,
+                         const bly_filter *f, bly_facts *out);
+void bly_prints_stat(const bly_filter *f, bly_stats *out);
+bly_status bly_prints_build(bly_filter *f, uint64_t *h, uint64_t *values,
+                            size_t n, unsigned nthreads);
+void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
                     uint64_t *maybe);
 
 #endif
