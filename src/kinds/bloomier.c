@@ -228,8 +228,9 @@ static bly_status bloomier_choose(const bly_want *w, bly_shape *s)
                 break;
         return BLY_OK;
     }
-    /* A rate of 1/256 shall be 8 bits, though keys of one word come on top. */
-    const double p = w->fpr * (1 + 1e-6);
+    /* A rate of 1/256 shall be 8 bits: what keys of one word add to it, a part
+     * in 10^9 at a million keys, is no reason for one more. */
+    const double p = w->fpr * 1.001;
     while (!given && *f < BLOOMIER_MAX_PRINT &&
            bloomier_rate(s, (double)w->items) > p)
         ++*f;
