@@ -416,8 +416,24 @@ bloomier_test(const void *ctx, const bly_peel_key *key, unsigned arity)
 /* A question for values. */
 typedef struct bloomier_query {
     bloomier b;
-    uint64_t *values; /* mutable: first the slots where they lie */
+    uint64_t *values;
 } bloomier_query;
+
+/* A value that can be changed is one more line of memory, known only once the
+ * cells are read: until it has come, some keys later, the number of its slot
+ * stands in its place. */
+#define BLOOMIER_LAG 16
+#define BLOOMIER_ABSENT UINT64_MAX
+
+static inline __attribute__((always_inline)) void
+bloomier_settle(const bloomier_query *q, size_t i)
+{
+    const uint64_t slot = q->values[i];
+    q->values[i] =
+        slot == BLOOMIER_ABSENT
+            ? 0
+            : bly_field_get(q->b.values, value_at(&q->b, slot), q->b.value);
+}
 
 static inline __attribute__((always_inline)) bool
 bloomier_fetch(const void *ctx, const bly_peel_key *key, size_t i,
@@ -426,17 +442,22 @@ bloomier_fetch(const void *ctx, const bly_peel_key *key, size_t i,
     const bloomier_query *const q = ctx;
     const bloomier *const b = &q->b;
     const uint64_t d = bloomier_sum(b, key, arity);
+    const bool there = d < b->nslots || b->open;
     if (b->mutable) {
         const uint64_t own = key->slot[d < arity ? d : 0];
-        __builtin_prefetch(b->values + value_at(b, own) / 8, 0, 3);
-        q->values[i] = own;
+        q->values[i] = there ? own : BLOOMIER_ABSENT;
+        if (there)
+            __builtin_prefetch(b->values + value_at(b, own) / 8, 0, 3);
+        if (i >= BLOOMIER_LAG)
+            bloomier_settle(q, i - BLOOMIER_LAG);
     } else {
-        q->values[i] = 0;
-        for (unsigned k = 0; k < arity; k++)
-            q->values[i] ^=
+        uint64_t value = 0;
+        for (unsigned k = 0; there && k < arity; k++)
+            value ^=
                 bly_field_get(b->cells, value_at(b, key->slot[k]), b->value);
+        q->values[i] = value;
     }
-    return d < b->nslots || b->open;
+    return there;
 }
 
 #define BLOOMIER_TESTS(arity)                                                 \
@@ -469,33 +490,24 @@ static void bloomier_has(const bly_filter *f, const uint64_t *h, size_t n,
                      maybe);
 }
 
-/* Keys whose values are on their way at once: their lines are 64 KiB. A
- * multiple of 64, so that bitmaps of pieces join. */
-#define BLOOMIER_PIECE 1024
-
 static void bloomier_get(const bly_filter *f, const uint64_t *h, size_t n,
                          uint64_t *values, uint64_t *present)
 {
-    bloomier_query q = { .b = bloomier_of(f) };
-    const bloomier *const b = &q.b;
-    const bool empty = !f->state[BLY_PEEL_STATE];
-    for (size_t from = 0; from < n; from += BLOOMIER_PIECE) {
-        const size_t np = n - from < BLOOMIER_PIECE ? n - from : BLOOMIER_PIECE;
-        uint64_t *const bits = present + from / 64;
-        q.values = values + from;
-        if (!empty && b->p.arity == 3)
-            bly_peel_ask(&b->p, 3, true, f->data, b->cell, h + from, np,
-                         bloomier_fetch_3, &q, bits);
-        else if (!empty)
-            bly_peel_ask(&b->p, 4, true, f->data, b->cell, h + from, np,
-                         bloomier_fetch_4, &q, bits);
-        for (size_t i = 0; i < np; i++)
-            if (!(bits[i / 64] >> i % 64 & 1))
-                q.values[i] = 0;
-            else if (b->mutable)
-                q.values[i] = bly_field_get(b->values, value_at(b, q.values[i]),
-                                            b->value);
+    const bloomier_query q = { bloomier_of(f), values };
+    const bly_peel *const p = &q.b.p;
+    if (!f->state[BLY_PEEL_STATE]) {
+        memset(values, 0, n * sizeof *values);
+        return;
     }
+    if (p->arity == 3)
+        bly_peel_ask(p, 3, true, f->data, q.b.cell, h, n, bloomier_fetch_3, &q,
+                     present);
+    else
+        bly_peel_ask(p, 4, true, f->data, q.b.cell, h, n, bloomier_fetch_4, &q,
+                     present);
+    if (q.b.mutable)
+        for (size_t i = n > BLOOMIER_LAG ? n - BLOOMIER_LAG : 0; i < n; i++)
+            bloomier_settle(&q, i);
 }
 
 static bly_status bloomier_set(bly_filter *f, uint64_t h, uint64_t value)
