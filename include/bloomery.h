@@ -209,6 +209,8 @@ typedef struct bly_spec {
     const bly_option *options;   /* of the kind */
     size_t noptions;
     uint64_t max_bytes; /* fail, or stop growing, rather than hold more */
+    const char *spill;  /* builders only: a folder for the hashes of keys that
+                           max_bytes do not hold; NULL: none */
     const bly_mem *mem; /* copied; its ctx must outlive the filter; NULL:
                            the system's, with huge pages where they pay */
 } bly_spec;
@@ -361,7 +363,14 @@ bly_status bly_tick(bly_filter *f, uint64_t now);
  * it. Where spec has items (or bits and fpr), kinds that add take the keys as
  * they come. Otherwise the hashes are kept, 8 bytes each, and the filter is
  * sized by the number of distinct ones: counted exactly up to a million,
- * estimated within 2 % above. */
+ * estimated within 2 % above.
+ *
+ * With spec->spill and a bound, max_bytes, hashes that would pass it go to a
+ * temporary file in that folder, which has no name and is gone with the
+ * builder; the filter is then made in several passes over it, and is the same
+ * as without. BLY_EIO where the file cannot be written or read, BLY_ERANGE
+ * where the bound is too low for the filter and one part of the keys beside it.
+ */
 typedef struct bly_builder bly_builder;
 
 /* *out is the caller's until bly_builder_free(), or NULL. */

@@ -2,10 +2,15 @@
  * builder.c - a filter from all its keys, in as many threads as call
  *
  * Two ways. Where the capacity is known and the kind adds, the filter exists
- * from the start and keys go straight into it. Otherwise hashes are kept in
- * chunks, 8 bytes a key (16 with values), while a HyperLogLog counts the
- * distinct ones; in the end the filter is planned for that number and filled
- * from the chunks.
+ * from the start and keys go straight into it. Otherwise hashes are kept
+ * (kept.h) while a HyperLogLog counts the distinct ones; in the end the filter
+ * is planned for that number and filled from what was kept.
+ *
+ * What is kept may be more than memory holds. A static kind with shards is then
+ * built a group of shards at a time, each from one pass over the file; a kind
+ * that adds takes the chunks of the file one after another, or, where it wants
+ * every key once, in parts by the highest bits of the hash, which are sorted
+ * one by one. Either way the filter is the same as in memory.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -14,26 +19,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/kept.h"
 #include "api/plan.h"
+#include "api/spilled.h"
 #include "core/sort.h"
 #include "core/status.h"
 #include "sketch/hyperloglog.h"
-
-/* 2^17 keys, 1 MiB of hashes: little beside what many of them hold, and
- * enough to be work for a thread. */
-#define CHUNK_KEYS ((size_t)1 << 17)
 
 /* Up to this many keys are counted exactly, by sorting them. */
 #define EXACT_KEYS ((size_t)1 << 20)
 
 #define MAX_THREADS 256
-
-typedef struct chunk {
-    struct chunk *next;
-    size_t n;
-    uint64_t *values; /* behind hashes, or NULL */
-    uint64_t hashes[];
-} chunk;
 
 struct bly_builder {
     bly_planned planned; /* shape and items only once they are known */
@@ -43,9 +39,8 @@ struct bly_builder {
     bool finished;
     bly_filter *filter;
     pthread_mutex_t lock; /* of all below, and of filter unless shared */
-    chunk *first, *last;
-    size_t nkeys;
-    uint64_t max_value; /* of the values taken, 1 at least */
+    bly_kept kept;
+    uint64_t max_value; /* of the values kept, 1 at least; 0: no values */
     uint8_t *registers;
 };
 
@@ -66,6 +61,9 @@ bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
     bly_status st = bly_plan_begin(spec, &planned);
     if (st)
         return st;
+    if (spec->spill && !spec->max_bytes)
+        return bly_fail(BLY_EINVAL, "a folder for keys that memory does not "
+                                    "hold needs a bound: give max_bytes");
     bly_builder *b = bly_mem_zalloc(mem, sizeof *b);
     if (!b)
         return bly_fail(BLY_ENOMEM, "out of memory");
@@ -78,12 +76,14 @@ bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
         planned.kind->add && (spec->items || (spec->bits && spec->fpr > 0) ||
                               sizes_itself(&planned));
     pthread_mutex_init(&b->lock, NULL);
-    if (b->sized) {
+    st = bly_kept_open(&b->mem, b->valued, spec->max_bytes, spec->spill,
+                       &b->kept);
+    if (!st && b->sized) {
         st = bly_plan_end(&b->planned);
         if (!st)
             st = bly_filter_make(b->planned.kind, &b->planned.shape,
                                  &b->planned.set, &b->filter);
-    } else {
+    } else if (!st) {
         /* A rate that is out of range should not wait for the last key. */
         bly_planned trial = b->planned;
         trial.want.items = 1;
@@ -106,56 +106,13 @@ const bly_hasher *bly_builder_hasher(const bly_builder *b)
     return &b->planned.set.hasher;
 }
 
-static size_t chunk_bytes(const bly_builder *b)
-{
-    return sizeof(chunk) + CHUNK_KEYS * sizeof(uint64_t) * (b->valued ? 2 : 1);
-}
-
-static void chunk_free(bly_builder *b, chunk *c)
-{
-    bly_mem_release(&b->mem, c, chunk_bytes(b));
-}
-
-/* The chunk with room for more, a new one if need be; NULL: no memory. */
-static chunk *chunk_with_room(bly_builder *b)
-{
-    if (b->last && b->last->n < CHUNK_KEYS)
-        return b->last;
-    chunk *c = b->mem.alloc(b->mem.ctx, chunk_bytes(b));
-    if (!c)
-        return NULL;
-    c->next = NULL;
-    c->n = 0;
-    c->values = b->valued ? c->hashes + CHUNK_KEYS : NULL;
-    if (b->last)
-        b->last->next = c;
-    else
-        b->first = c;
-    return b->last = c;
-}
-
 static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
                                const uint64_t *values, size_t n)
 {
     bly_registers_add(b->registers, BLY_HLL_BITS, hashes, n);
-    for (size_t from = 0; from < n;) {
-        chunk *c = chunk_with_room(b);
-        if (!c)
-            return bly_fail(BLY_ENOMEM, "out of memory after %zu keys",
-                            b->nkeys);
-        const size_t room = CHUNK_KEYS - c->n;
-        const size_t np = n - from < room ? n - from : room;
-        memcpy(c->hashes + c->n, hashes + from, np * sizeof *hashes);
-        for (size_t i = 0; values && i < np; i++) {
-            const uint64_t value = values[from + i];
-            c->values[c->n + i] = value;
-            b->max_value = value > b->max_value ? value : b->max_value;
-        }
-        c->n += np;
-        b->nkeys += np;
-        from += np;
-    }
-    return BLY_OK;
+    for (size_t i = 0; values && i < n; i++)
+        b->max_value = values[i] > b->max_value ? values[i] : b->max_value;
+    return bly_kept_add(&b->kept, hashes, values, n);
 }
 
 bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
@@ -181,42 +138,9 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
 
 /* -------------------------------------------------------------- finishing */
 
-/* All keys kept, in one array. */
-typedef struct joined {
-    uint64_t *h, *values; /* values behind h, or NULL */
-    size_t n, nbytes;
-} joined;
-
-/* Join the chunks, which are released on the way. */
-static bly_status builder_join(bly_builder *b, joined *out)
-{
-    const size_t width = sizeof(uint64_t) * (b->valued ? 2 : 1);
-    *out = (joined){ .n = b->nkeys, .nbytes = (b->nkeys + 1) * width };
-    out->h = b->mem.alloc(b->mem.ctx, out->nbytes);
-    if (!out->h)
-        return bly_fail(BLY_ENOMEM,
-                        "out of memory: %zu bytes to build from %zu "
-                        "keys at once",
-                        out->nbytes, b->nkeys);
-    if (b->valued)
-        out->values = out->h + b->nkeys;
-    size_t n = 0;
-    while (b->first) {
-        chunk *c = b->first;
-        memcpy(out->h + n, c->hashes, c->n * sizeof *out->h);
-        if (b->valued)
-            memcpy(out->values + n, c->values, c->n * sizeof *out->values);
-        n += c->n;
-        b->first = c->next;
-        chunk_free(b, c);
-    }
-    b->last = NULL;
-    return BLY_OK;
-}
-
 typedef struct fill_job {
     bly_builder *builder;
-    const chunk *next; /* to be taken; under the builder's lock */
+    const bly_chunk *next; /* to be taken; under the builder's lock */
     bly_filter *filter;
     bly_status (*add)(bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *fresh, size_t *ndone);
@@ -248,7 +172,7 @@ static void *fill_part(void *arg)
     pthread_mutex_lock(&job->builder->lock);
     const unsigned mine = job->next_part++;
     pthread_mutex_unlock(&job->builder->lock);
-    for (const chunk *c = job->builder->first; c && !st; c = c->next)
+    for (const bly_chunk *c = job->builder->kept.first; c && !st; c = c->next)
         for (size_t at = 0; at < c->n && !st; at += PIECE) {
             const size_t n = c->n - at < PIECE ? c->n - at : PIECE;
             size_t done;
@@ -270,7 +194,7 @@ static void *fill_worker(void *arg)
     bly_builder *b = job->builder;
     for (;;) {
         pthread_mutex_lock(&b->lock);
-        const chunk *c = job->status ? NULL : job->next;
+        const bly_chunk *c = job->status ? NULL : job->next;
         if (c)
             job->next = c->next;
         pthread_mutex_unlock(&b->lock);
@@ -300,7 +224,7 @@ static unsigned thread_count(unsigned wanted)
 static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
 {
     fill_job job = { .builder = b,
-                     .next = b->first,
+                     .next = b->kept.first,
                      .filter = f,
                      .add = f->shared ? f->kind->add_shared : f->kind->add };
     void *(*worker)(void *) = fill_worker;
@@ -331,16 +255,19 @@ static bly_status builder_distinct(bly_builder *b, uint64_t *out)
     const bool build = b->planned.kind->build != NULL;
     *out = (uint64_t)bly_registers_estimate(b->registers, BLY_HLL_BITS);
     *out += build ? *out / 64 : 0;
-    if (*out > b->nkeys)
-        *out = b->nkeys;
-    if (b->nkeys > EXACT_KEYS || (build && b->nkeys <= b->planned.want.items))
+    if (*out > b->kept.nkeys)
+        *out = b->kept.nkeys;
+    if (b->kept.nkeys > EXACT_KEYS ||
+        (build && b->kept.nkeys <= b->planned.want.items))
         return BLY_OK;
-    const size_t nbytes = (b->nkeys + 1) * sizeof(uint64_t);
+    if (b->kept.spilled)
+        return bly_spilled_distinct(&b->kept, out);
+    const size_t nbytes = ((size_t)b->kept.nkeys + 1) * sizeof(uint64_t);
     uint64_t *h = b->mem.alloc(b->mem.ctx, nbytes);
     if (!h)
         return bly_fail(BLY_ENOMEM, "out of memory");
     size_t n = 0;
-    for (const chunk *c = b->first; c; n += c->n, c = c->next)
+    for (const bly_chunk *c = b->kept.first; c; n += c->n, c = c->next)
         memcpy(h + n, c->hashes, c->n * sizeof *h);
     bly_hashes_unique(h, NULL, &n);
     *out = n;
@@ -370,7 +297,7 @@ static bool holds_a_set(const bly_kind *kind)
 #define MAX_ATTEMPTS 9
 
 static bly_status builder_attempt(bly_builder *b, unsigned nthreads,
-                                  const joined *keys, bly_filter **out)
+                                  const bly_joined *keys, bly_filter **out)
 {
     bly_planned *p = &b->planned;
     bly_filter *f;
@@ -380,13 +307,16 @@ static bly_status builder_attempt(bly_builder *b, unsigned nthreads,
         return st;
     /* Shared while it is filled, if that is done by several threads. */
     bly_setting set = p->set;
-    set.shared |= !keys->h && b->nkeys > CHUNK_KEYS &&
-                  thread_count(nthreads) > 1 &&
-                  bly_shape_shares(p->kind, &p->shape);
+    set.shared |=
+        !keys->h && !b->kept.spilled && b->kept.nkeys > BLY_CHUNK_KEYS &&
+        thread_count(nthreads) > 1 && bly_shape_shares(p->kind, &p->shape);
     st = bly_filter_make(p->kind, &p->shape, &set, &f);
     if (st)
         return st;
-    if (p->kind->build)
+    if (b->kept.spilled)
+        st = bly_spilled_fill(&b->kept, f, holds_a_set(p->kind),
+                              thread_count(nthreads));
+    else if (p->kind->build)
         st = p->kind->build(f, keys->h, keys->values, keys->n,
                             thread_count(nthreads));
     else if (keys->h)
@@ -406,16 +336,19 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
 {
     const bly_kind *kind = b->planned.kind;
     const bly_want want = b->planned.want;
-    joined keys = { 0 };
+    bly_joined keys = { 0 };
     uint64_t distinct = 0;
-    /* Of keys with values, those that come twice must agree. */
-    const bool sorts = holds_a_set(kind) || b->valued;
-    bly_status st = sorts ? BLY_OK : builder_distinct(b, &distinct);
-    if (!st && (kind->build || sorts))
-        st = builder_join(b, &keys);
-    if (!st && sorts) {
-        st = bly_hashes_unique(keys.h, keys.values, &keys.n);
-        distinct = keys.n;
+    bly_status st = bly_kept_seal(&b->kept);
+    if (!st && !holds_a_set(kind))
+        st = builder_distinct(b, &distinct);
+    if (!st && !b->kept.spilled && (kind->build || holds_a_set(kind)))
+        st = bly_kept_join(&b->kept, &keys);
+    if (!st && holds_a_set(kind)) {
+        if (b->kept.spilled)
+            st = bly_spilled_distinct(&b->kept, &distinct);
+        else
+            st = bly_hashes_unique(keys.h, NULL, &keys.n);
+        distinct += keys.n;
     }
     uint64_t items = distinct > want.items ? distinct : want.items;
     if (!items)
@@ -432,19 +365,8 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
     }
     if (!st)
         settle_count(*out, (double)distinct);
-    bly_mem_release(&b->mem, keys.h, keys.nbytes);
+    bly_joined_free(&b->kept, &keys);
     return st;
-}
-
-static void builder_empty(bly_builder *b)
-{
-    while (b->first) {
-        chunk *c = b->first;
-        b->first = c->next;
-        chunk_free(b, c);
-    }
-    b->last = NULL;
-    b->nkeys = 0;
 }
 
 bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
@@ -463,7 +385,7 @@ bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
         return BLY_OK;
     }
     const bly_status st = builder_make(b, nthreads, out);
-    builder_empty(b);
+    bly_kept_close(&b->kept);
     return st;
 }
 
@@ -471,7 +393,7 @@ void bly_builder_free(bly_builder *b)
 {
     if (!b)
         return;
-    builder_empty(b);
+    bly_kept_close(&b->kept);
     bly_free(b->filter);
     bly_mem_release(&b->mem, b->registers, BLY_HLL_BYTES);
     pthread_mutex_destroy(&b->lock);

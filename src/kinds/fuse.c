@@ -64,4 +64,7 @@ const bly_kind bly_kind_fuse = {
     .stat = bly_prints_stat,
     .has = bly_prints_has,
     .build = bly_prints_build,
+    .shards = bly_prints_shards,
+    .shard_bytes = bly_prints_shard_bytes,
+    .build_part = bly_prints_build_part,
 };

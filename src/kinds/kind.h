@@ -195,11 +195,23 @@ typedef struct bly_kind {
 
     /* Static kinds: fill f, planned for f->items keys, from n hashes in any
      * order, which may repeat; their distinct number is at most f->items, and
-     * is what build() leaves there. values is parallel to h, or NULL; with
-     * values every hash comes once. Both arrays are scratch
+     * is what build() leaves there. values is parallel to h, or NULL; a hash
+     * with two different ones is BLY_EINVAL. Both arrays are scratch
      * (bly_hashes_unique() in core/sort.h sorts them). */
     bly_status (*build)(bly_filter *f, uint64_t *h, uint64_t *values, size_t n,
                         unsigned nthreads);
+
+    /* Static kinds in which keys fall into shards, h into number h scaled to
+     * shards(), can be built from more keys than memory holds: build_part()
+     * does what build() does for the shards from first to first + nshards - 1,
+     * from the keys of these and no others; each shard once, in order.
+     * shard_bytes() is the memory this takes for a shard of n keys, once for
+     * each thread. NULL, all three: all keys at once. */
+    uint64_t (*shards)(const bly_shape *s);
+    uint64_t (*shard_bytes)(const bly_shape *s, uint64_t n);
+    bly_status (*build_part)(bly_filter *f, uint64_t first, uint64_t nshards,
+                             uint64_t *h, uint64_t *values, size_t n,
+                             unsigned nthreads);
 
     /* Two filters that agree in kind, shape and hash. */
     bly_status (*merge)(bly_filter *dst, const bly_filter *src);

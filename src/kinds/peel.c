@@ -121,23 +121,31 @@ uint64_t bly_peel_nbytes(const bly_peel *p, unsigned cell_bits)
 
 /* ---------------------------------------------------------------- peeling */
 
+/* Slots of the queue whose keys are fetched ahead, and at twice that distance
+ * the slots themselves. */
+#define PEEL_AHEAD 16
+
 /* What peeling one shard takes. */
 typedef struct scratch {
     bly_block block;
     uint64_t *words, *values;      /* the keys: sorted, then in order */
     uint64_t *slots, *slot_values; /* XOR of what is left there */
-    uint32_t *free_slots;          /* a stack of those with one key */
+    uint32_t *queue;               /* slots with one key */
     size_t room;                   /* keys */
 } scratch;
+
+uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued)
+{
+    return (n + p->nslots) * (valued ? 16 : 8) +
+           (p->nslots + 2 * PEEL_AHEAD) * sizeof(uint32_t);
+}
 
 static bly_status scratch_new(const bly_filter *f, const bly_peel *p,
                               size_t room, bool valued, scratch *out)
 {
-    const uint64_t each = valued ? 16 : 8;
     *out = (scratch){ .room = room };
-    const bly_status st = bly_block_new(
-        &f->mem, (room + p->nslots) * each + (p->nslots + 4) * sizeof(uint32_t),
-        &out->block);
+    const bly_status st =
+        bly_block_new(&f->mem, bly_peel_scratch(p, room, valued), &out->block);
     if (st)
         return st;
     out->words = (uint64_t *)(void *)out->block.at;
@@ -148,7 +156,7 @@ static bly_status scratch_new(const bly_filter *f, const bly_peel *p,
         out->slot_values = next + room;
         next += room + p->nslots;
     }
-    out->free_slots = (uint32_t *)(void *)next;
+    out->queue = (uint32_t *)(void *)next;
     return BLY_OK;
 }
 
@@ -199,46 +207,50 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, size_t n, scratch *s)
     return !(over & (BLY_PEEL_LOW + 1));
 }
 
-/* Take away the key in the slot at `own`, which has one, and note slots that
- * have one then. */
-static inline __attribute__((always_inline)) size_t
-peel_one(const bly_peel *p, unsigned arity, bool fuse, uint64_t own, size_t top,
-         size_t n, scratch *s)
-{
-    const uint64_t g = s->slots[own] & ~BLY_PEEL_LOW;
-    uint64_t slot[BLY_PEEL_MAX_ARITY], number = 0;
-    const uint64_t value = s->values ? s->slot_values[own] : 0;
-    bly_peel_slots(p, arity, fuse, g, 0, slot);
-    for (unsigned k = 0; k < arity; k++) {
-        uint64_t *const at = &s->slots[slot[k]];
-        number |= slot[k] == own ? k : 0;
-        *at = (*at ^ g) - 1;
-        if (s->values)
-            s->slot_values[slot[k]] ^= value;
-        s->free_slots[top] = (uint32_t)slot[k];
-        top += (*at & BLY_PEEL_LOW) == 1;
-    }
-    s->words[n] = g | number;
-    if (s->values)
-        s->values[n] = value;
-    return top;
-}
-
-/* Peel; how many keys came off. Each slot comes to have one key but once, so
- * the stack never holds more than there are slots. */
+/* Peel; how many keys came off. Slots wait in a queue: first those that have
+ * one key from the start, in order, then those that come to have one, nearly
+ * in order again, so that memory is walked from one end to the other, a few
+ * dozen times. Each slot comes to have one key but once, so that the queue has
+ * room for all. */
 static inline __attribute__((always_inline)) size_t
 peel_keys(const bly_peel *p, unsigned arity, bool fuse, scratch *s)
 {
-    size_t n = 0;
-    for (uint64_t from = 0; from < p->nslots; from++) {
-        if ((s->slots[from] & BLY_PEEL_LOW) != 1)
+    const bly_peel geometry = *p;
+    uint64_t *const slots = s->slots;
+    uint32_t *const queue = s->queue;
+    size_t n = 0, end = 0;
+    for (uint64_t i = 0; i < p->nslots; i++) {
+        queue[end] = (uint32_t)i;
+        end += (slots[i] & BLY_PEEL_LOW) == 1;
+    }
+    for (size_t next = 0; next < end; next++) {
+        const uint64_t own = queue[next];
+        __builtin_prefetch(&slots[queue[next + 2 * PEEL_AHEAD]], 1, 2);
+        uint64_t soon[BLY_PEEL_MAX_ARITY];
+        bly_peel_slots(&geometry, arity, fuse,
+                       slots[queue[next + PEEL_AHEAD]] & ~BLY_PEEL_LOW, 0,
+                       soon);
+        for (unsigned k = 0; k < arity; k++)
+            __builtin_prefetch(&slots[soon[k]], 1, 3);
+        /* Its key may have come off at another slot: one in twenty. */
+        if ((slots[own] & BLY_PEEL_LOW) != 1)
             continue;
-        size_t top = peel_one(p, arity, fuse, from, 0, n++, s);
-        while (top) {
-            const uint64_t own = s->free_slots[--top];
-            if ((s->slots[own] & BLY_PEEL_LOW) == 1)
-                top = peel_one(p, arity, fuse, own, top, n++, s);
+        const uint64_t g = slots[own] & ~BLY_PEEL_LOW;
+        const uint64_t value = s->values ? s->slot_values[own] : 0;
+        uint64_t slot[BLY_PEEL_MAX_ARITY], number = 0;
+        bly_peel_slots(&geometry, arity, fuse, g, 0, slot);
+        for (unsigned k = 0; k < arity; k++) {
+            const uint64_t left = (slots[slot[k]] ^ g) - 1;
+            number |= slot[k] == own ? k : 0;
+            slots[slot[k]] = left;
+            if (s->values)
+                s->slot_values[slot[k]] ^= value;
+            queue[end] = (uint32_t)slot[k];
+            end += (left & BLY_PEEL_LOW) == 1;
         }
+        if (s->values)
+            s->values[n] = value;
+        s->words[n++] = g | number;
     }
     return n;
 }

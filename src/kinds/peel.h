@@ -155,6 +155,9 @@ bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
                           uint64_t nshards, uint64_t *h, uint64_t *values,
                           size_t n, unsigned nthreads, bly_peel_assign *assign);
 
+/* Memory that this takes for a shard of n keys, for each thread. */
+uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued);
+
 /* For the rows of kinds: state as bly_peel_build() leaves it; the number of
  * keys, which is exact. */
 bool bly_peel_sound(const bly_filter *f);

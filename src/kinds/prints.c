@@ -193,12 +193,31 @@ static void prints_assign(bly_filter *f, const bly_peel *p,
 #undef ASSIGN
 }
 
+uint64_t bly_prints_shards(const bly_shape *s)
+{
+    return s->p[PRINTS_SHARDS];
+}
+
+uint64_t bly_prints_shard_bytes(const bly_shape *s, uint64_t n)
+{
+    const bly_peel p = bly_prints_layout(s);
+    return bly_peel_scratch(&p, n, false);
+}
+
+bly_status bly_prints_build_part(bly_filter *f, uint64_t first,
+                                 uint64_t nshards, uint64_t *h,
+                                 uint64_t *values, size_t n, unsigned nthreads)
+{
+    const bly_peel p = bly_prints_layout(&f->shape);
+    return bly_peel_build(f, &p, first, nshards, h, values, n, nthreads,
+                          prints_assign);
+}
+
 bly_status bly_prints_build(bly_filter *f, uint64_t *h, uint64_t *values,
                             size_t n, unsigned nthreads)
 {
-    const bly_peel p = bly_prints_layout(&f->shape);
-    return bly_peel_build(f, &p, 0, p.nshards, h, values, n, nthreads,
-                          prints_assign);
+    return bly_prints_build_part(f, 0, f->shape.p[PRINTS_SHARDS], h, values, n,
+                                 nthreads);
 }
 
 /* ----------------------------------------------------------------- asking */

@@ -1,0 +1,332 @@
+/*
+ * kept.c - the hashes that a builder keeps until it has them all
+ *
+ * The file holds whole chunks, all of them full but the last: hashes, then
+ * values where there are any.
+ */
+#define _GNU_SOURCE
+#define _FILE_OFFSET_BITS 64
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "api/kept.h"
+#include "core/bits.h"
+#include "core/status.h"
+#include "format/replace.h"
+
+static size_t key_bytes(const bly_kept *k)
+{
+    return sizeof(uint64_t) * (k->valued ? 2 : 1);
+}
+
+static size_t chunk_bytes(const bly_kept *k)
+{
+    return sizeof(bly_chunk) + BLY_CHUNK_KEYS * key_bytes(k);
+}
+
+bly_status bly_kept_open(const bly_mem *mem, bool valued, uint64_t max_bytes,
+                         const char *folder, bly_kept *out)
+{
+    *out = (bly_kept){
+        .mem = *mem, .valued = valued, .max_bytes = max_bytes, .fd = -1
+    };
+    if (!folder)
+        return BLY_OK;
+    const size_t nbytes = strlen(folder) + 1;
+    out->folder = mem->alloc(mem->ctx, nbytes);
+    if (!out->folder)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    memcpy(out->folder, folder, nbytes);
+    return BLY_OK;
+}
+
+static bly_chunk *chunk_new(bly_kept *k)
+{
+    bly_chunk *c = k->mem.alloc(k->mem.ctx, chunk_bytes(k));
+    if (c) {
+        c->next = NULL;
+        c->n = 0;
+        c->values = k->valued ? c->hashes + BLY_CHUNK_KEYS : NULL;
+    }
+    return c;
+}
+
+/* Take the first chunk off the list. */
+static bly_chunk *chunk_pop(bly_kept *k)
+{
+    bly_chunk *c = k->first;
+    k->first = c->next;
+    if (!k->first)
+        k->last = NULL;
+    k->nchunks--;
+    return c;
+}
+
+static void chunk_free(bly_kept *k, bly_chunk *c)
+{
+    bly_mem_release(&k->mem, c, chunk_bytes(k));
+}
+
+void bly_kept_close(bly_kept *k)
+{
+    while (k->first)
+        chunk_free(k, chunk_pop(k));
+    if (k->fd >= 0)
+        close(k->fd);
+    if (k->folder)
+        bly_mem_release(&k->mem, k->folder, strlen(k->folder) + 1);
+    k->folder = NULL;
+    k->fd = -1;
+    k->nkeys = k->spilled = 0;
+}
+
+/* --------------------------------------------------------------- the file */
+
+/* A file without a name in the folder. */
+static int nameless(const char *folder)
+{
+    int fd = -1;
+#ifdef O_TMPFILE
+    fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+        return fd;
+#endif
+    char *path;
+    if (asprintf(&path, "%s/bloomery-XXXXXX", folder) < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    free(path);
+    return fd;
+}
+
+static bly_status file_fail(const bly_kept *k, const char *done, int err)
+{
+    char name[512];
+    snprintf(name, sizeof name, "a temporary file in %s", k->folder);
+    return bly_io_fail(name, done, err);
+}
+
+/* Where key number i of the file begins; i is the first of a chunk. */
+static off_t file_offset(const bly_kept *k, uint64_t i)
+{
+    return (off_t)(i * key_bytes(k));
+}
+
+/* Append the chunks in memory, of which the last may be broken if no more will
+ * come, and release them. */
+static bly_status spill_chunks(bly_kept *k)
+{
+    if (k->fd < 0) {
+        k->fd = nameless(k->folder);
+        if (k->fd < 0)
+            return file_fail(k, "made", errno);
+    }
+    while (k->first) {
+        const bly_chunk *c = k->first;
+        int err = bly_fd_write(k->fd, c->hashes, c->n * sizeof *c->hashes);
+        if (!err && c->values)
+            err = bly_fd_write(k->fd, c->values, c->n * sizeof *c->values);
+        if (err)
+            return file_fail(k, "written", err);
+        k->spilled += c->n;
+        chunk_free(k, chunk_pop(k));
+    }
+    return BLY_OK;
+}
+
+static bly_status file_read(const bly_kept *k, off_t at, void *to, size_t n)
+{
+    unsigned char *p = to;
+    while (n) {
+        const ssize_t got = pread(k->fd, p, n, at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return file_fail(k, "read", got ? errno : EIO);
+        p += got;
+        at += got;
+        n -= (size_t)got;
+    }
+    return BLY_OK;
+}
+
+/* ----------------------------------------------------------------- taking */
+
+/* Make room for at least one more key in the last chunk. */
+static bly_status make_room(bly_kept *k)
+{
+    if (k->last && k->last->n < BLY_CHUNK_KEYS)
+        return BLY_OK;
+    if (k->folder && k->max_bytes && k->nchunks &&
+        (k->nchunks + 1) * (uint64_t)chunk_bytes(k) > k->max_bytes) {
+        const bly_status st = spill_chunks(k);
+        if (st)
+            return st;
+    }
+    bly_chunk *c = chunk_new(k);
+    if (!c)
+        return bly_fail(BLY_ENOMEM, "out of memory after %llu keys",
+                        (unsigned long long)k->nkeys);
+    if (k->last)
+        k->last->next = c;
+    else
+        k->first = c;
+    k->last = c;
+    k->nchunks++;
+    return BLY_OK;
+}
+
+bly_status bly_kept_add(bly_kept *k, const uint64_t *hashes,
+                        const uint64_t *values, size_t n)
+{
+    for (size_t from = 0; from < n;) {
+        const bly_status st = make_room(k);
+        if (st)
+            return st;
+        bly_chunk *c = k->last;
+        const size_t room = BLY_CHUNK_KEYS - c->n;
+        const size_t np = n - from < room ? n - from : room;
+        memcpy(c->hashes + c->n, hashes + from, np * sizeof *hashes);
+        if (values)
+            memcpy(c->values + c->n, values + from, np * sizeof *values);
+        c->n += np;
+        k->nkeys += np;
+        from += np;
+    }
+    return BLY_OK;
+}
+
+bly_status bly_kept_seal(bly_kept *k)
+{
+    return k->fd >= 0 ? spill_chunks(k) : BLY_OK;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* The next chunk of the file. */
+static const bly_chunk *next_spilled(bly_kept *k, bly_kept_walk *w)
+{
+    if (!w->buffer)
+        w->buffer = chunk_new(k);
+    if (!w->buffer) {
+        w->st = bly_fail(BLY_ENOMEM, "out of memory");
+        return NULL;
+    }
+    bly_chunk *c = w->buffer;
+    const uint64_t left = k->spilled - w->read;
+    const off_t at = file_offset(k, w->read);
+    c->n = left < BLY_CHUNK_KEYS ? (size_t)left : BLY_CHUNK_KEYS;
+    w->st = file_read(k, at, c->hashes, c->n * 8);
+    if (!w->st && c->values)
+        w->st = file_read(k, at + (off_t)(c->n * 8), c->values, c->n * 8);
+    w->read += c->n;
+    return w->st ? NULL : c;
+}
+
+const bly_chunk *bly_kept_next(bly_kept *k, bly_kept_walk *w)
+{
+    if (w->st)
+        return NULL;
+    if (w->read < k->spilled)
+        return next_spilled(k, w);
+    const bly_chunk *c = w->begun ? w->next : k->first;
+    w->begun = true;
+    if (c)
+        w->next = c->next;
+    return c;
+}
+
+void bly_kept_end(bly_kept *k, bly_kept_walk *w)
+{
+    if (w->buffer)
+        chunk_free(k, w->buffer);
+    w->buffer = NULL;
+}
+
+/* -------------------------------------------------------------- gathering */
+
+static bly_status joined_new(bly_kept *k, uint64_t n, bly_joined *out)
+{
+    *out = (bly_joined){ 0 };
+    if (n >= SIZE_MAX / key_bytes(k))
+        return bly_fail(BLY_ERANGE,
+                        "%llu keys at once are more than this machine can "
+                        "address",
+                        (unsigned long long)n);
+    out->nbytes = ((size_t)n + 1) * key_bytes(k);
+    out->h = k->mem.alloc(k->mem.ctx, out->nbytes);
+    if (!out->h)
+        return bly_fail(BLY_ENOMEM,
+                        "out of memory: %zu bytes to build from %llu keys at "
+                        "once",
+                        out->nbytes, (unsigned long long)n);
+    if (k->valued)
+        out->values = out->h + n;
+    return BLY_OK;
+}
+
+void bly_joined_free(const bly_kept *k, bly_joined *keys)
+{
+    bly_mem_release(&k->mem, keys->h, keys->nbytes);
+    *keys = (bly_joined){ 0 };
+}
+
+bly_status bly_kept_join(bly_kept *k, bly_joined *out)
+{
+    if (k->spilled)
+        return bly_kept_gather(k, 1, 0, 1, k->nkeys, out);
+    const bly_status st = joined_new(k, k->nkeys, out);
+    if (st)
+        return st;
+    while (k->first) {
+        bly_chunk *c = chunk_pop(k);
+        memcpy(out->h + out->n, c->hashes, c->n * sizeof *out->h);
+        if (k->valued)
+            memcpy(out->values + out->n, c->values, c->n * sizeof *out->h);
+        out->n += c->n;
+        chunk_free(k, c);
+    }
+    return BLY_OK;
+}
+
+bly_status bly_kept_count(bly_kept *k, uint64_t total, uint64_t *counts)
+{
+    bly_kept_walk w = { 0 };
+    const bly_chunk *c;
+    memset(counts, 0, (size_t)total * sizeof *counts);
+    while ((c = bly_kept_next(k, &w)))
+        for (size_t i = 0; i < c->n; i++)
+            counts[bly_scale(c->hashes[i], total)]++;
+    bly_kept_end(k, &w);
+    return w.st;
+}
+
+bly_status bly_kept_gather(bly_kept *k, uint64_t total, uint64_t first,
+                           uint64_t nparts, uint64_t n, bly_joined *out)
+{
+    bly_kept_walk w = { 0 };
+    const bly_chunk *c;
+    w.st = joined_new(k, n, out);
+    while ((c = bly_kept_next(k, &w)))
+        for (size_t i = 0; i < c->n; i++) {
+            if (bly_scale(c->hashes[i], total) - first >= nparts)
+                continue;
+            out->h[out->n] = c->hashes[i];
+            if (k->valued)
+                out->values[out->n] = c->values[i];
+            out->n++;
+        }
+    bly_kept_end(k, &w);
+    if (w.st)
+        bly_joined_free(k, out);
+    return w.st;
+}

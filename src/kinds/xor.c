@@ -1,0 +1,51 @@
+/*
+ * xor.c - the xor filter: fingerprints of a fixed set, in three parts
+ *
+ * A key of the set has a slot in each of three equal parts of an array; the XOR
+ * of the three cells is its fingerprint (peel.h, prints.h). Of other keys one
+ * in 2^bits agrees by chance. floor(1.23 n + 32) slots are enough for peeling
+ * to succeed nearly always: one million keys take 1,230,030, which is 9.84 bits
+ * a key with fingerprints of 8.
+ *
+ *     h -> g = mix(h ^ seed);  slot i = i L + scale(g C^i, L)    i = 0, 1, 2
+ *
+ * Nothing can be added, removed or merged: to change one cell would change the
+ * fingerprints of all other keys that have it. fuse.c does the same in fewer
+ * slots; this is the one of the literature.
+ *
+ * Graf and Lemire, Xor Filters: Faster and Smaller Than Bloom and Cuckoo
+ *   Filters, 2020
+ */
+#include "kinds/prints.h"
+
+static const bly_param xor_params[] = { BLY_PRINTS_PARAMS };
+
+static bly_status xor_plan(const bly_want *w, bly_shape *out)
+{
+    return bly_prints_plan("xor", w, 0, out);
+}
+
+static bool xor_sane(const bly_shape *s)
+{
+    return s->p[PRINTS_ARITY] == 0 && bly_prints_sane(s);
+}
+
+const bly_kind bly_kind_xor = {
+    .id = 10, /* on disk: never changed, never reused */
+    .name = "xor",
+    .summary = "fixed sets: fingerprints in 1.23 slots a key; fuse needs fewer",
+    .params = xor_params,
+    .nparams = sizeof xor_params / sizeof xor_params[0],
+    .plan = xor_plan,
+    .sane = xor_sane,
+    .rate = bly_prints_rate,
+    .bits = bly_prints_bits,
+    .describe = bly_prints_describe,
+    .sound = bly_peel_sound,
+    .stat = bly_prints_stat,
+    .has = bly_prints_has,
+    .build = bly_prints_build,
+    .shards = bly_prints_shards,
+    .shard_bytes = bly_prints_shard_bytes,
+    .build_part = bly_prints_build_part,
+};
