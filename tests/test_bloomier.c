@@ -336,6 +336,7 @@ static void shards(void **state)
                 assert_ok(build(&t, way, more, 2, 1, &one));
                 assert_ok(build(&t, way, more, 2, 4, &many));
                 assert_true(bly_equal(one, many));
+                assert_true(one->kind->sane(&one->shape));
                 assert_values(many, &t);
                 bly_free(one);
                 bly_free(many);

@@ -380,8 +380,21 @@ static bly_status value_fits(const bly_shape *s, uint64_t value)
                     (unsigned long long)s->p[BLOOMIER_VALUE]);
 }
 
-static bly_status bloomier_build(bly_filter *f, uint64_t *h, uint64_t *values,
-                                 size_t n, unsigned nthreads)
+static uint64_t bloomier_shards(const bly_shape *s)
+{
+    return s->p[BLOOMIER_SHARDS];
+}
+
+static uint64_t bloomier_shard_bytes(const bly_shape *s, uint64_t n)
+{
+    const bly_peel p = bloomier_peel(s);
+    return bly_peel_scratch(&p, n, true);
+}
+
+static bly_status bloomier_build_part(bly_filter *f, uint64_t first,
+                                      uint64_t nshards, uint64_t *h,
+                                      uint64_t *values, size_t n,
+                                      unsigned nthreads)
 {
     const bly_peel p = bloomier_peel(&f->shape);
     uint64_t largest = 0;
@@ -389,8 +402,15 @@ static bly_status bloomier_build(bly_filter *f, uint64_t *h, uint64_t *values,
         largest = values[i] > largest ? values[i] : largest;
     const bly_status st = value_fits(&f->shape, largest);
     return st ? st
-              : bly_peel_build(f, &p, 0, p.nshards, h, values, n, nthreads,
+              : bly_peel_build(f, &p, first, nshards, h, values, n, nthreads,
                                bloomier_assign);
+}
+
+static bly_status bloomier_build(bly_filter *f, uint64_t *h, uint64_t *values,
+                                 size_t n, unsigned nthreads)
+{
+    return bloomier_build_part(f, 0, f->shape.p[BLOOMIER_SHARDS], h, values, n,
+                               nthreads);
 }
 
 /* ----------------------------------------------------------------- asking */
@@ -547,4 +567,7 @@ const bly_kind bly_kind_bloomier = {
     .get = bloomier_get,
     .set = bloomier_set,
     .build = bloomier_build,
+    .shards = bloomier_shards,
+    .shard_bytes = bloomier_shard_bytes,
+    .build_part = bloomier_build_part,
 };
