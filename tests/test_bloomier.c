@@ -54,6 +54,20 @@ static void table_free(table *t)
     free(t->values);
 }
 
+static bly_status build_from(const bly_spec *spec, const table *t,
+                             unsigned nthreads, bly_filter **out)
+{
+    bly_builder *b;
+    *out = NULL;
+    bly_status st = bly_builder_new(spec, &b);
+    if (!st)
+        st = bly_builder_add(b, t->h, t->values, t->n);
+    if (!st)
+        st = bly_builder_finish(b, nthreads, out);
+    bly_builder_free(b);
+    return st;
+}
+
 /* Build with the options of ways[way] and up to two more. */
 static bly_status build(const table *t, size_t way, const bly_option *more,
                         size_t nmore, unsigned nthreads, bly_filter **out)
@@ -67,15 +81,7 @@ static bly_status build(const table *t, size_t way, const bly_option *more,
                             .seed = LAW_SEED,
                             .options = options,
                             .noptions = 2 + nmore };
-    bly_builder *b;
-    *out = NULL;
-    bly_status st = bly_builder_new(&spec, &b);
-    if (!st)
-        st = bly_builder_add(b, t->h, t->values, t->n);
-    if (!st)
-        st = bly_builder_finish(b, nthreads, out);
-    bly_builder_free(b);
-    return st;
+    return build_from(&spec, t, nthreads, out);
 }
 
 static bly_filter *built(const table *t, size_t way)
@@ -99,8 +105,7 @@ static void assert_values(const bly_filter *f, const table *t)
     free(present);
 }
 
-/* -------------------------------------------------------------------- fields
- */
+/* ------------------------------------------------------------------ fields */
 
 static void fields_of_every_width(void **state)
 {
@@ -134,8 +139,7 @@ static void fields_of_every_width(void **state)
     assert_int_equal(bly_field_width(UINT64_MAX), 64);
 }
 
-/* -------------------------------------------------------------------- values
- */
+/* ------------------------------------------------------------------ values */
 
 static void values_of_every_width(void **state)
 {
@@ -207,8 +211,7 @@ static void values_are_kept_by_files(void **state)
     remove(path);
 }
 
-/* --------------------------------------------------------------------- rates
- */
+/* ------------------------------------------------------------------- rates */
 
 /* How many of n keys that are not in f have a value; has says the same. */
 static double share_of_others(const bly_filter *f, size_t n)
@@ -263,8 +266,7 @@ static void others_are_absent(void **state)
     table_free(&t);
 }
 
-/* ---------------------------------------------------------------------- sets
- */
+/* -------------------------------------------------------------------- sets */
 
 static void keys_given_twice(void **state)
 {
@@ -344,8 +346,38 @@ static void shards(void **state)
             }
 }
 
-/* ------------------------------------------------------------------ refusals
- */
+/* From a file of keys and values, which memory does not hold: the same bytes,
+ * and the same refusal of two values. */
+static void more_than_memory_holds(void **state)
+{
+    (void)state;
+    static const char *const layouts[] = { "mutable", "immutable" };
+    for (size_t i = 0; i < COUNT_OF(layouts); i++) {
+        const bly_option options[] = { { "layout", layouts[i] },
+                                       { "shards", "16" } };
+        bly_spec spec = { .kind = "bloomier",
+                          .options = options,
+                          .noptions = COUNT_OF(options) };
+        table t = table_new(400000, 11, 18); /* 6.4 MB */
+        bly_filter *kept, *spilled;
+        assert_ok(build_from(&spec, &t, 1, &kept));
+        spec.spill = "/tmp";
+        spec.max_bytes = 5 << 20;
+        for (unsigned threads = 1; threads <= 2; threads++) {
+            assert_ok(build_from(&spec, &t, threads, &spilled));
+            assert_true(bly_equal(kept, spilled));
+            bly_free(spilled);
+        }
+        t.h[300000] = t.h[5];
+        t.values[300000] = t.values[5] ^ 1;
+        assert_status(build_from(&spec, &t, 2, &spilled), BLY_EINVAL);
+        assert_non_null(strstr(bly_error(), "twice"));
+        bly_free(kept);
+        table_free(&t);
+    }
+}
+
+/* --------------------------------------------------------------- refusals */
 
 static void values_that_do_not_fit(void **state)
 {
@@ -399,8 +431,7 @@ static void what_cannot_be_set(void **state)
     }
 }
 
-/* -------------------------------------------------------------------- shapes
- */
+/* ------------------------------------------------------------------ shapes */
 
 static bly_prediction planned(const bly_spec *spec)
 {
@@ -535,6 +566,7 @@ int main(void)
         cmocka_unit_test(keys_given_twice),
         cmocka_unit_test(few_keys),
         cmocka_unit_test(shards),
+        cmocka_unit_test(more_than_memory_holds),
         cmocka_unit_test(values_that_do_not_fit),
         cmocka_unit_test(what_cannot_be_set),
         cmocka_unit_test(plans),
