@@ -14,8 +14,8 @@
 
 static struct {
     struct sizing sizing;
-    const char *output, *key_file, *delimiter;
-    uint64_t seed, threads;
+    const char *output, *key_file, *delimiter, *spill;
+    uint64_t seed, threads, max_memory;
     bool nul, json;
 } build_args;
 
@@ -96,7 +96,11 @@ static int build_run(struct list *operands)
     if (build_args.seed && build_args.key_file)
         return fail("--seed and --key-file exclude each other: the key takes "
                     "the place of the seed");
-    bly_spec spec = { .seed = build_args.seed };
+    if (build_args.spill && !build_args.max_memory)
+        return fail("--spill needs --max-memory: how much to keep in memory");
+    bly_spec spec = { .seed = build_args.seed,
+                      .max_bytes = build_args.max_memory,
+                      .spill = build_args.spill };
     struct job job = {
         .batch = build_batch,
         .nthreads = thread_count(build_args.threads),
@@ -145,6 +149,10 @@ static const struct opt build_options[] = {
     { "key-file", 'K', OPT_TEXT, &build_args.key_file, "FILE",
       "make a keyed filter with the secret in FILE: 16 raw bytes or 32 "
       "hexadecimal digits" },
+    { "max-memory", 0, OPT_POSITIVE, &build_args.max_memory, "SIZE",
+      "hold no more than this: 500MB, 2GiB; the filter must fit" },
+    { "spill", 0, OPT_TEXT, &build_args.spill, "DIR",
+      "folder for a temporary file of what --max-memory does not hold" },
     { "null", '0', OPT_FLAG, &build_args.nul, NULL,
       "keys end at NUL bytes, not at newlines" },
     DELIMITER_OPTION(build_args.delimiter),
@@ -163,6 +171,9 @@ static const struct example build_examples[] = {
     { "bloomery build -o list.bly --kind KIND -O NAME=VALUE "
       "list.txt.zst",
       "another kind, with an option of its own; see bloomery kinds" },
+    { "bloomery build -o leaked.bly --kind fuse --max-memory 4GiB --spill "
+      "/var/tmp leaked.txt.zst",
+      "a billion lines in 4 GiB" },
     { 0 },
 };
 
@@ -183,6 +194,11 @@ const struct command cmd_build = {
         "the last tab is the value, so that keys may have tabs. A line "
         "without one, or a key that comes twice with two values, is an "
         "error.\n\n"
+        "A list that is larger than memory is built with --max-memory and "
+        "--spill: hashes that do not fit go to a temporary file in DIR, 8 "
+        "bytes each, which has no name and is gone at the end however that "
+        "comes. The filter is the same as without. Kinds that are built at "
+        "once take several passes over the file.\n\n"
         "Nothing is written before everything is read. An interrupted build "
         "leaves what was in FILE before. FILE must not be an input.",
     .options = build_options,

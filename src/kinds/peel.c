@@ -321,8 +321,8 @@ static bly_status build_shard(peel_job *job, uint64_t number, scratch *s)
                             n, (unsigned long long)job->p->nslots);
     }
     const bly_peeled keys = { shard, n, s->words, s->values };
-    job->assign(job->f, job->p, &keys);
     bly_store64(job->f->data + shard * 8, seed_of(attempt));
+    job->assign(job->f, job->p, &keys);
     atomic_fetch_add(&job->distinct, n);
     return BLY_OK;
 }
