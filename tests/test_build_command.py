@@ -143,6 +143,25 @@ def test_threads_change_nothing(ok, kind):
         assert results[0] == results[1] == results[2]
 
 
+@pytest.mark.parametrize("kind", ["fuse", "blocked", "cuckoo"])
+def test_more_keys_than_memory(ok, trouble, kind):
+    """400000 hashes are 3.2 MB; the bound is below, the filter the same."""
+    (ok.path / "in").write_text(keys(0, 400000))
+    (ok.path / "room").mkdir()
+    options = ["--kind", kind] + ["-O", "shards=16"] * (kind == "fuse")
+    ok("build", "-o", "all.bly", *options, "in")
+    ok("build", "-o", "less.bly", *options, "--max-memory", "2400k", "--spill",
+       "room", "-t", "1", "in")
+    assert ((ok.path / "all.bly").read_bytes() ==
+            (ok.path / "less.bly").read_bytes())
+    assert list((ok.path / "room").iterdir()) == []
+    trouble("build", "-o", "no.bly", *options, "--max-memory", "2400k",
+            "--spill", "nowhere", "in", says="nowhere")
+    trouble("build", "-o", "no.bly", "--spill", "room", "in",
+            says="--max-memory")
+    assert not (ok.path / "no.bly").exists()
+
+
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_sized_by_distinct_keys(ok, threads):
     # 3 million lines, 1.2 million different ones: estimated, within 2 %.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bits.h"
 #include "core/sort.h"
 #include "sketch/hyperloglog.h"
 
@@ -118,6 +119,41 @@ static void contradictions_are_refused(void **state)
     }
 }
 
+/* Together by part: the same hashes, each with its value, where the starts say;
+ * of all parts, and of some in the middle. */
+static void parts_come_together(void **state)
+{
+    (void)state;
+    enum { N = 5000, TOTAL = 100 };
+    static const struct {
+        uint64_t first;
+        size_t nparts;
+    } ranges[] = { { 0, TOTAL }, { 0, 1 }, { 37, 1 }, { 37, 20 } };
+    size_t start[TOTAL + 1], next[TOTAL];
+    for (size_t r = 0; r < COUNT_OF(ranges); r++) {
+        uint64_t h[N], values[N], random = 3, sum = 0;
+        size_t n = 0;
+        while (n < N) {
+            const uint64_t x = test_random(&random);
+            if (bly_scale(x, TOTAL) - ranges[r].first >= ranges[r].nparts)
+                continue;
+            sum += h[n] = x;
+            values[n++] = value_with(x);
+        }
+        bly_hashes_part(h, values, N, TOTAL, ranges[r].first, ranges[r].nparts,
+                        start, next);
+        assert_int_equal(start[0], 0);
+        assert_int_equal(start[ranges[r].nparts], N);
+        for (size_t p = 0; p < ranges[r].nparts; p++)
+            for (size_t i = start[p]; i < start[p + 1]; i++) {
+                assert_int_equal(bly_scale(h[i], TOTAL) - ranges[r].first, p);
+                assert_true(values[i] == value_with(h[i]));
+                sum -= h[i];
+            }
+        assert_int_equal(sum, 0);
+    }
+}
+
 /* ------------------------------------------------------------- estimating */
 
 static uint8_t *registers_new(void)
@@ -217,6 +253,7 @@ int main(void)
         cmocka_unit_test(random_hashes),
         cmocka_unit_test(hashes_that_are_no_hashes),
         cmocka_unit_test(contradictions_are_refused),
+        cmocka_unit_test(parts_come_together),
         cmocka_unit_test(estimates_of_every_size),
         cmocka_unit_test(deviation_of_estimates),
         cmocka_unit_test(merging_sketches),

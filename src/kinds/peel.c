@@ -6,8 +6,8 @@
  *     | XOR of the words g of the keys that are left here | how many: 6 bits |
  *
  * so that a slot which says "one" holds its key. Keys are sorted by the segment
- * in which they begin before they are entered, and slots are peeled from one
- * end to the other, each followed by those that become free through it, so that
+ * in which they begin before they are entered, and slots are peeled segment by
+ * segment, those of each followed by all that become free through them, so that
  * most of what is touched is in the second-level cache: a window of three
  * segments is 384 KiB at two million keys a shard.
  *
@@ -109,11 +109,11 @@ bool bly_peel_sane(bly_peel *p)
     return p->nslots <= MAX_SLOTS;
 }
 
-/* At most 2^32 shards of 2^32 slots of 64 bits: the last would overflow. */
+/* 0 where that is past 2^56 bytes: 2^32 shards of 2^32 slots would overflow. */
 uint64_t bly_peel_nbytes(const bly_peel *p, unsigned cell_bits)
 {
     const double bytes = (double)p->nshards * (double)p->nslots * cell_bits / 8;
-    return bytes < 0x1p62
+    return bytes < 0x1p56
                ? bly_peel_head(p->nshards) +
                      (p->nshards * p->nslots * cell_bits + 63) / 64 * 8
                : 0;
@@ -131,7 +131,6 @@ typedef struct scratch {
     uint64_t *words, *values;      /* the keys: sorted, then in order */
     uint64_t *slots, *slot_values; /* XOR of what is left there */
     uint32_t *queue;               /* slots with one key */
-    size_t room;                   /* keys */
 } scratch;
 
 uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued)
@@ -143,7 +142,7 @@ uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued)
 static bly_status scratch_new(const bly_filter *f, const bly_peel *p,
                               size_t room, bool valued, scratch *out)
 {
-    *out = (scratch){ .room = room };
+    *out = (scratch){ 0 };
     const bly_status st =
         bly_block_new(&f->mem, bly_peel_scratch(p, room, valued), &out->block);
     if (st)
@@ -207,50 +206,67 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, size_t n, scratch *s)
     return !(over & (BLY_PEEL_LOW + 1));
 }
 
-/* Peel; how many keys came off. Slots wait in a queue: first those that have
- * one key from the start, in order, then those that come to have one, nearly
- * in order again, so that memory is walked from one end to the other, a few
- * dozen times. Each slot comes to have one key but once, so that the queue has
- * room for all. */
+/* Slots that have one key wait in a queue. Take keys off at those from next to
+ * end, and at those that come to have one key then; how many came off, after n
+ * that were off before. *end moves on. */
 static inline __attribute__((always_inline)) size_t
-peel_keys(const bly_peel *p, unsigned arity, bool fuse, scratch *s)
+peel_queue(const bly_peel *p, unsigned arity, bool fuse, size_t next,
+           size_t *end, size_t n, scratch *s)
 {
-    const bly_peel geometry = *p;
     uint64_t *const slots = s->slots;
     uint32_t *const queue = s->queue;
-    size_t n = 0, end = 0;
-    for (uint64_t i = 0; i < p->nslots; i++) {
-        queue[end] = (uint32_t)i;
-        end += (slots[i] & BLY_PEEL_LOW) == 1;
-    }
-    for (size_t next = 0; next < end; next++) {
-        const uint64_t own = queue[next];
+    size_t last = *end;
+    for (; next < last; next++) {
+        /* Past the end of the queue are old slots: harmless. */
+        uint64_t soon[BLY_PEEL_MAX_ARITY], slot[BLY_PEEL_MAX_ARITY];
         __builtin_prefetch(&slots[queue[next + 2 * PEEL_AHEAD]], 1, 2);
-        uint64_t soon[BLY_PEEL_MAX_ARITY];
-        bly_peel_slots(&geometry, arity, fuse,
+        bly_peel_slots(p, arity, fuse,
                        slots[queue[next + PEEL_AHEAD]] & ~BLY_PEEL_LOW, 0,
                        soon);
         for (unsigned k = 0; k < arity; k++)
             __builtin_prefetch(&slots[soon[k]], 1, 3);
+        const uint64_t own = queue[next];
         /* Its key may have come off at another slot: one in twenty. */
         if ((slots[own] & BLY_PEEL_LOW) != 1)
             continue;
         const uint64_t g = slots[own] & ~BLY_PEEL_LOW;
         const uint64_t value = s->values ? s->slot_values[own] : 0;
-        uint64_t slot[BLY_PEEL_MAX_ARITY], number = 0;
-        bly_peel_slots(&geometry, arity, fuse, g, 0, slot);
+        uint64_t number = 0;
+        bly_peel_slots(p, arity, fuse, g, 0, slot);
         for (unsigned k = 0; k < arity; k++) {
             const uint64_t left = (slots[slot[k]] ^ g) - 1;
             number |= slot[k] == own ? k : 0;
             slots[slot[k]] = left;
             if (s->values)
                 s->slot_values[slot[k]] ^= value;
-            queue[end] = (uint32_t)slot[k];
-            end += (left & BLY_PEEL_LOW) == 1;
+            queue[last] = (uint32_t)slot[k];
+            last += (left & BLY_PEEL_LOW) == 1;
         }
         if (s->values)
             s->values[n] = value;
         s->words[n++] = g | number;
+    }
+    *end = last;
+    return n;
+}
+
+/* Peel; how many keys came off. Segment by segment: the slots that have one
+ * key, and what follows from them, which is near. Each slot comes to have one
+ * key but once, so the queue has room for all. Three parts that all keys have
+ * in common are one segment here. */
+static inline __attribute__((always_inline)) size_t
+peel_keys(const bly_peel *p, unsigned arity, bool fuse, scratch *s)
+{
+    const bly_peel geometry = *p;
+    const uint64_t step = fuse ? p->segment : p->nslots;
+    size_t n = 0, end = 0;
+    for (uint64_t from = 0; from < geometry.nslots; from += step) {
+        const size_t next = end;
+        for (uint64_t i = from; i < from + step; i++) {
+            s->queue[end] = (uint32_t)i;
+            end += (s->slots[i] & BLY_PEEL_LOW) == 1;
+        }
+        n = peel_queue(&geometry, arity, fuse, next, &end, n, s);
     }
     return n;
 }
@@ -425,7 +441,22 @@ bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
 bool bly_peel_sound(const bly_filter *f)
 {
     const uint64_t keys = f->state[BLY_PEEL_STATE];
-    return f->items == (keys ? keys : 1);
+    uint64_t others = f->nlayers;
+    for (unsigned i = BLY_PEEL_STATE + 1; i < BLY_STATE_WORDS; i++)
+        others |= f->state[i];
+    return f->items == (keys ? keys : 1) && !others;
+}
+
+bool bly_peel_check(const bly_filter *f, const bly_peel *p, unsigned cell_bits)
+{
+    const uint64_t head = bly_peel_head(p->nshards);
+    const uint64_t cells = (p->nshards * p->nslots * cell_bits + 7) / 8;
+    unsigned char sum = 0;
+    for (uint64_t i = p->nshards * 8; i < head; i++)
+        sum |= f->data[i];
+    for (uint64_t i = head + cells; i < f->shape.nbytes; i++)
+        sum |= f->data[i];
+    return !sum;
 }
 
 void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,

@@ -59,6 +59,7 @@ typedef struct bly_peel {
 typedef struct bly_peel_key {
     uint64_t g;
     uint64_t slot[BLY_PEEL_MAX_ARITY];
+    uint64_t unused[3]; /* 64 bytes, so that an index is a shift */
 } bly_peel_key;
 
 /* --------------------------------------------------------------- planning */
@@ -158,9 +159,10 @@ bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
 /* Memory that this takes for a shard of n keys, for each thread. */
 uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued);
 
-/* For the rows of kinds: state as bly_peel_build() leaves it; the number of
- * keys, which is exact. */
+/* For the rows of kinds: state as bly_peel_build() leaves it, and no layers;
+ * zeros behind the seeds and the cells; the number of keys, which is exact. */
 bool bly_peel_sound(const bly_filter *f);
+bool bly_peel_check(const bly_filter *f, const bly_peel *p, unsigned cell_bits);
 void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
                    bly_stats *out);
 
@@ -177,9 +179,34 @@ void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
 /* Whether key i is in it; ctx is the caller's. */
 typedef bool bly_peel_test(const void *ctx, const bly_peel_key *key, size_t i);
 
-/* Ask for n hashes; bits of maybe, which is zero, are what test() says. Cells
- * are at data + bly_peel_head(), cell_bits each. arity, fuse, cell_bits and
- * test are literals where that matters, and the loop is compiled for them. */
+/* The lines of a key, into L2 or into L1. */
+static inline __attribute__((always_inline)) void
+bly_peel_fetch(const bly_peel_key *key, unsigned arity,
+               const unsigned char *cells, unsigned cell_bits, bool near)
+{
+    const unsigned char *const a = cells + key->slot[0] * cell_bits / 8;
+    const unsigned char *const b = cells + key->slot[1] * cell_bits / 8;
+    const unsigned char *const c = cells + key->slot[2] * cell_bits / 8;
+    const unsigned char *const d =
+        arity == 4 ? cells + key->slot[3] * cell_bits / 8 : NULL;
+    if (near) {
+        __builtin_prefetch(a, 0, 3);
+        __builtin_prefetch(b, 0, 3);
+        __builtin_prefetch(c, 0, 3);
+        if (arity == 4)
+            __builtin_prefetch(d, 0, 3);
+    } else {
+        __builtin_prefetch(a, 0, 2);
+        __builtin_prefetch(b, 0, 2);
+        __builtin_prefetch(c, 0, 2);
+        if (arity == 4)
+            __builtin_prefetch(d, 0, 2);
+    }
+}
+
+/* Ask for n hashes; words of maybe are what test() says. Cells are at data +
+ * bly_peel_head(), cell_bits each. arity, fuse, cell_bits and test are literals
+ * where that matters: the loops are compiled for them. */
 static inline __attribute__((always_inline)) void
 bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
              const unsigned char *data, unsigned cell_bits, const uint64_t *h,
@@ -187,40 +214,41 @@ bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
 {
     const unsigned char *const cells = data + bly_peel_head(p->nshards);
     const bly_peel geometry = *p; /* nobody else can change this one */
-    bly_peel_key ring[BLY_PEEL_RING];
     const bool ahead =
-        p->nslots * p->nshards * cell_bits / 8 > BLY_PEEL_CACHED && n >= 16;
-    const size_t far = ahead ? BLY_PEEL_FAR : 0;
-    size_t in = 0;
-    for (; in < far && in < n; in++) {
-        bly_peel_key *const key = &ring[in % BLY_PEEL_RING];
-        bly_peel_find(&geometry, arity, fuse, data, h[in], key);
-        for (unsigned k = 0; k < arity; k++)
-            __builtin_prefetch(cells + key->slot[k] * cell_bits / 8, 0, 2);
-    }
+        p->nslots * p->nshards * cell_bits / 8 > BLY_PEEL_CACHED &&
+        n > BLY_PEEL_NEAR;
+    bly_peel_key ring[BLY_PEEL_RING], key;
     uint64_t bits = 0;
-    for (size_t i = 0; i < n; i++, in++) {
-        if (in < n) {
-            bly_peel_key *const key = &ring[in % BLY_PEEL_RING];
-            bly_peel_find(&geometry, arity, fuse, data, h[in], key);
-            if (ahead)
-                for (unsigned k = 0; k < arity; k++)
-                    __builtin_prefetch(cells + key->slot[k] * cell_bits / 8, 0,
-                                       2);
+    size_t in = 0, i = 0;
+#define BLY_PEEL_ANSWER(key)                             \
+    do {                                                 \
+        bits |= (uint64_t)test(ctx, key, i) << (i % 64); \
+        if (i % 64 == 63) {                              \
+            maybe[i / 64] = bits;                        \
+            bits = 0;                                    \
+        }                                                \
+    } while (0)
+    if (ahead) {
+        for (; in < BLY_PEEL_FAR && in < n; in++) {
+            bly_peel_find(&geometry, arity, fuse, data, h[in], &ring[in]);
+            bly_peel_fetch(&ring[in], arity, cells, cell_bits, false);
         }
-        if (ahead && i + BLY_PEEL_NEAR < n) {
-            const bly_peel_key *const near =
-                &ring[(i + BLY_PEEL_NEAR) % BLY_PEEL_RING];
-            for (unsigned k = 0; k < arity; k++)
-                __builtin_prefetch(cells + near->slot[k] * cell_bits / 8, 0, 3);
+        for (; in < n; in++, i++) {
+            bly_peel_key *const last = &ring[in % BLY_PEEL_RING];
+            bly_peel_find(&geometry, arity, fuse, data, h[in], last);
+            bly_peel_fetch(last, arity, cells, cell_bits, false);
+            bly_peel_fetch(&ring[(i + BLY_PEEL_NEAR) % BLY_PEEL_RING], arity,
+                           cells, cell_bits, true);
+            BLY_PEEL_ANSWER(&ring[i % BLY_PEEL_RING]);
         }
-        const bool yes = test(ctx, &ring[i % BLY_PEEL_RING], i);
-        bits |= (uint64_t)yes << i % 64;
-        if (i % 64 == 63) {
-            maybe[i / 64] = bits;
-            bits = 0;
-        }
+        for (; i < n; i++)
+            BLY_PEEL_ANSWER(&ring[i % BLY_PEEL_RING]);
     }
+    for (; i < n; i++) {
+        bly_peel_find(&geometry, arity, fuse, data, h[i], &key);
+        BLY_PEEL_ANSWER(&key);
+    }
+#undef BLY_PEEL_ANSWER
     if (n % 64)
         maybe[n / 64] = bits;
 }

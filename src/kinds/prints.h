@@ -59,6 +59,7 @@ double bly_prints_rate(const bly_shape *s, double n);
 uint64_t bly_prints_bits(const bly_shape *s);
 void bly_prints_describe(const bly_shape *s, const bly_want *w,
                          const bly_filter *f, bly_facts *out);
+bool bly_prints_check(const bly_filter *f);
 void bly_prints_stat(const bly_filter *f, bly_stats *out);
 bly_status bly_prints_build(bly_filter *f, uint64_t *h, uint64_t *values,
                             size_t n, unsigned nthreads);

@@ -42,6 +42,7 @@ const bly_kind bly_kind_xor = {
     .bits = bly_prints_bits,
     .describe = bly_prints_describe,
     .sound = bly_peel_sound,
+    .check = bly_prints_check,
     .stat = bly_prints_stat,
     .has = bly_prints_has,
     .build = bly_prints_build,
