@@ -168,10 +168,10 @@ void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
 
 /* ----------------------------------------------------------------- asking */
 
-/* Two stages of fetching ahead, as in core/lines.h. A key has several lines,
- * so fewer keys fill the same slots of the processor. */
+/* Lines are fetched into L2 this many keys ahead. A second stage, into L1
+ * shortly before use, as in core/lines.h, gains nothing here: with three lines
+ * a key the processor is as far ahead by itself. */
 #define BLY_PEEL_FAR 48
-#define BLY_PEEL_NEAR 8
 #define BLY_PEEL_RING 64 /* a power of two above FAR */
 /* An array that fits the smallest L2 in use gains nothing from it. */
 #define BLY_PEEL_CACHED (256 << 10)
@@ -179,29 +179,15 @@ void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
 /* Whether key i is in it; ctx is the caller's. */
 typedef bool bly_peel_test(const void *ctx, const bly_peel_key *key, size_t i);
 
-/* The lines of a key, into L2 or into L1. */
 static inline __attribute__((always_inline)) void
 bly_peel_fetch(const bly_peel_key *key, unsigned arity,
-               const unsigned char *cells, unsigned cell_bits, bool near)
+               const unsigned char *cells, unsigned cell_bits)
 {
-    const unsigned char *const a = cells + key->slot[0] * cell_bits / 8;
-    const unsigned char *const b = cells + key->slot[1] * cell_bits / 8;
-    const unsigned char *const c = cells + key->slot[2] * cell_bits / 8;
-    const unsigned char *const d =
-        arity == 4 ? cells + key->slot[3] * cell_bits / 8 : NULL;
-    if (near) {
-        __builtin_prefetch(a, 0, 3);
-        __builtin_prefetch(b, 0, 3);
-        __builtin_prefetch(c, 0, 3);
-        if (arity == 4)
-            __builtin_prefetch(d, 0, 3);
-    } else {
-        __builtin_prefetch(a, 0, 2);
-        __builtin_prefetch(b, 0, 2);
-        __builtin_prefetch(c, 0, 2);
-        if (arity == 4)
-            __builtin_prefetch(d, 0, 2);
-    }
+    __builtin_prefetch(cells + key->slot[0] * cell_bits / 8, 0, 2);
+    __builtin_prefetch(cells + key->slot[1] * cell_bits / 8, 0, 2);
+    __builtin_prefetch(cells + key->slot[2] * cell_bits / 8, 0, 2);
+    if (arity == 4)
+        __builtin_prefetch(cells + key->slot[3] * cell_bits / 8, 0, 2);
 }
 
 /* Ask for n hashes; words of maybe are what test() says. Cells are at data +
@@ -215,8 +201,7 @@ bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
     const unsigned char *const cells = data + bly_peel_head(p->nshards);
     const bly_peel geometry = *p; /* nobody else can change this one */
     const bool ahead =
-        p->nslots * p->nshards * cell_bits / 8 > BLY_PEEL_CACHED &&
-        n > BLY_PEEL_NEAR;
+        p->nslots * p->nshards * cell_bits / 8 > BLY_PEEL_CACHED && n > 1;
     bly_peel_key ring[BLY_PEEL_RING], key;
     uint64_t bits = 0;
     size_t in = 0, i = 0;
@@ -231,14 +216,12 @@ bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
     if (ahead) {
         for (; in < BLY_PEEL_FAR && in < n; in++) {
             bly_peel_find(&geometry, arity, fuse, data, h[in], &ring[in]);
-            bly_peel_fetch(&ring[in], arity, cells, cell_bits, false);
+            bly_peel_fetch(&ring[in], arity, cells, cell_bits);
         }
         for (; in < n; in++, i++) {
             bly_peel_key *const last = &ring[in % BLY_PEEL_RING];
             bly_peel_find(&geometry, arity, fuse, data, h[in], last);
-            bly_peel_fetch(last, arity, cells, cell_bits, false);
-            bly_peel_fetch(&ring[(i + BLY_PEEL_NEAR) % BLY_PEEL_RING], arity,
-                           cells, cell_bits, true);
+            bly_peel_fetch(last, arity, cells, cell_bits);
             BLY_PEEL_ANSWER(&ring[i % BLY_PEEL_RING]);
         }
         for (; i < n; i++)
