@@ -27,6 +27,8 @@
     X(remove)       \
     X(has)          \
     X(count)        \
+    X(get)          \
+    X(set)          \
     X(info)         \
     X(merge)        \
     X(intersect)    \

@@ -4,20 +4,24 @@
  * Workers hash blocks of lines and hand the hashes to a builder of the library,
  * which takes them from all threads at once. With --items the keys go straight
  * into the filter; without, the builder keeps the hashes, 8 bytes each, until
- * it knows how many different ones there are.
+ * it knows how many different ones there are. Kinds that store values take
+ * lines of a key and its value.
  */
+#include <stdlib.h>
+
 #include "cli/keys.h"
+#include "cli/values.h"
 
 static struct {
     struct sizing sizing;
-    const char *output, *key_file, *spill;
+    const char *output, *key_file, *delimiter, *spill;
     uint64_t seed, threads, max_memory;
     bool nul, json;
 } build_args;
 
 static bly_status build_batch(struct job *job, struct batch *b)
 {
-    return bly_builder_add(job->ctx, b->hashes, NULL, b->n);
+    return bly_builder_add(job->ctx, b->hashes, b->values, b->n);
 }
 
 /* What was made, for people or for programs. */
@@ -66,6 +70,25 @@ static bly_filter *build_filter(bly_builder *b, struct job *job,
     return f;
 }
 
+/* Does the kind of spec want values, and if not, was a delimiter given all the
+ * same? False, and said so, if it was. */
+static bool build_values(const bly_spec *spec, struct job *job)
+{
+    const uint32_t wanted = BLY_CAN(BUILD) | BLY_CAN(GET);
+    bly_kind_info kind;
+    job->valued = (spec->kind ? bly_kind_named(spec->kind, &kind)
+                              : bly_kind_at(0, &kind)) &&
+                  (kind.can & wanted) == wanted;
+    if (job->valued || !build_args.delimiter)
+        return delimiter_read(build_args.delimiter, &job->delimiter);
+    char *const able = kinds_that_can(wanted);
+    fail("--delimiter stands before values, and a %s filter has none; these "
+         "have: %s",
+         kind.name, able ? able : "");
+    free(able);
+    return false;
+}
+
 static int build_run(struct list *operands)
 {
     if (!build_args.output)
@@ -78,9 +101,13 @@ static int build_run(struct list *operands)
     bly_spec spec = { .seed = build_args.seed,
                       .max_bytes = build_args.max_memory,
                       .spill = build_args.spill };
+    struct job job = {
+        .batch = build_batch,
+        .nthreads = thread_count(build_args.threads),
+    };
     bool ok;
     static const char *const standard_input[] = { "-" };
-    if (!sizing_spec(&build_args.sizing, &spec) ||
+    if (!sizing_spec(&build_args.sizing, &spec) || !build_values(&spec, &job) ||
         !output_works(build_args.output, build_args.json) ||
         !output_spares(build_args.output, &build_args.key_file, 1) ||
         !(operands->n
@@ -94,12 +121,8 @@ static int build_run(struct list *operands)
     bly_builder *b;
     if (bly_builder_new(&spec, &b))
         return fail_library();
-    struct job job = {
-        .hasher = bly_builder_hasher(b),
-        .batch = build_batch,
-        .nthreads = thread_count(build_args.threads),
-        .ctx = b,
-    };
+    job.hasher = bly_builder_hasher(b);
+    job.ctx = b;
     bly_filter *const f = build_filter(b, &job, operands, is_sized(&spec));
     bly_builder_free(b);
     if (!f)
@@ -132,6 +155,7 @@ static const struct opt build_options[] = {
       "folder for a temporary file of what --max-memory does not hold" },
     { "null", '0', OPT_FLAG, &build_args.nul, NULL,
       "keys end at NUL bytes, not at newlines" },
+    DELIMITER_OPTION(build_args.delimiter),
     THREADS_OPTION(build_args.threads),
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &build_args.json, NULL, "print the result as JSON" },
@@ -165,6 +189,11 @@ const struct command cmd_build = {
         "8 bytes each. With --items keys go straight into the filter, which "
         "needs no more memory than the filter has. The rate is 1 %, unless "
         "--fpr or --memory say otherwise.\n\n"
+        "A kind that stores values (bloomery kinds: build and get) reads lines "
+        "of a key, a tab and its value, " VALUE_RIGHT ". What stands behind "
+        "the last tab is the value, so that keys may have tabs. A line "
+        "without one, or a key that comes twice with two values, is an "
+        "error.\n\n"
         "A list that is larger than memory is built with --max-memory and "
         "--spill: hashes that do not fit go to a temporary file in DIR, 8 "
         "bytes each, which has no name and is gone at the end however that "

@@ -1,12 +1,11 @@
 /*
  * cmd_count.c - how often was each key added?
  */
-#define _GNU_SOURCE /* open_memstream */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/keys.h"
+#include "cli/values.h"
 
 static struct {
     struct keys keys;
@@ -20,77 +19,27 @@ struct counting {
     const bly_filter *f;
     double ceiling; /* counts at or above are not told; NAN: not known */
     char past[32];  /* how people are told of them: ">=15" */
+    struct pair_style style;
 };
 
-/* The digits of value, behind a tab, at the end of to; returns their start. */
-#define COUNT_BYTES 24
-static char *count_digits(char to[COUNT_BYTES], uint64_t value)
+static bool count_text(const void *ctx, uint64_t count, struct block *to)
 {
-    char *at = to + COUNT_BYTES;
-    do
-        *--at = (char)('0' + value % 10);
-    while (value /= 10);
-    *--at = '\t';
-    return at;
+    const struct counting *const c = ctx;
+    return count == UINT64_MAX ? block_put(to, c->past, strlen(c->past))
+                               : number_put(to, count);
 }
 
-static bool count_line(const struct counting *c, const bly_bytes *key,
-                       uint64_t count, struct block *text)
+static void count_members(const void *ctx, uint64_t count, struct json *j)
 {
-    const char end = count_args.keys.nul ? '\0' : '\n';
-    char digits[COUNT_BYTES];
-    bool put = block_put(text, key->ptr, key->len);
-    if (count == UINT64_MAX) {
-        put = put && block_put(text, c->past, strlen(c->past));
-    } else {
-        const char *const from = count_digits(digits, count);
-        put =
-            put && block_put(text, from, (size_t)(digits + COUNT_BYTES - from));
-    }
-    return put && block_put(text, &end, 1);
-}
-
-static void count_json(const struct counting *c, const bly_bytes *key,
-                       uint64_t count, FILE *to)
-{
-    struct json j = { .to = to };
-    json_open(&j, '{');
-    json_key(&j, "key");
-    json_bytes(&j, key->ptr, key->len);
-    json_key(&j, "count");
+    const struct counting *const c = ctx;
+    json_key(j, "count");
     if (count != UINT64_MAX) {
-        json_uint(&j, count);
+        json_uint(j, count);
     } else {
-        json_null(&j);
-        json_key(&j, "at_least");
-        json_real(&j, c->ceiling);
+        json_null(j);
+        json_key(j, "at_least");
+        json_real(j, c->ceiling);
     }
-    json_close(&j, '}');
-    json_end(&j);
-}
-
-/* The lines of those keys that are often enough. False: no memory. */
-static bool count_print(const struct counting *c, const struct batch *b,
-                        const uint64_t *counts)
-{
-    char *text = NULL;
-    size_t n = 0;
-    FILE *const to = count_args.json ? open_memstream(&text, &n) : NULL;
-    bool put = to || !count_args.json;
-    for (size_t i = 0; i < b->n && put; i++) {
-        if (counts[i] < count_args.min)
-            continue;
-        b->picked[i / 64] |= UINT64_C(1) << i % 64;
-        if (to)
-            count_json(c, &b->keys[i], counts[i], to);
-        else
-            put = count_line(c, &b->keys[i], counts[i], b->text);
-    }
-    if (to) {
-        put = fclose(to) == 0 && block_put(b->text, text, n);
-        free(text);
-    }
-    return put;
 }
 
 static bly_status count_batch(struct job *job, struct batch *b)
@@ -98,10 +47,12 @@ static bly_status count_batch(struct job *job, struct batch *b)
     const struct counting *const c = job->ctx;
     uint64_t counts[BATCH];
     const bly_status st = bly_count_hashes(c->f, b->hashes, b->n, counts);
-    if (st || count_print(c, b, counts))
+    if (st)
         return st;
-    b->why = "out of memory";
-    return BLY_ENOMEM;
+    for (size_t i = 0; i < b->n; i++)
+        if (counts[i] >= count_args.min)
+            b->picked[i / 64] |= UINT64_C(1) << i % 64;
+    return pairs_print(&c->style, b, counts);
 }
 
 static int count_run(struct list *operands)
@@ -124,6 +75,13 @@ static int count_run(struct list *operands)
         snprintf(c.past, sizeof c.past, "\tmany");
     else
         snprintf(c.past, sizeof c.past, "\t>=%.0f", c.ceiling);
+    c.style = (struct pair_style){
+        .json = count_args.json,
+        .end = count_args.keys.nul ? '\0' : '\n',
+        .text = count_text,
+        .members = count_members,
+        .ctx = &c,
+    };
     struct job job = {
         .hasher = bly_hasher_of(f),
         .batch = count_batch,

@@ -16,12 +16,8 @@ static struct {
 static bly_status has_batch(struct job *job, struct batch *b)
 {
     bly_has_hashes(job->ctx, b->hashes, b->n, b->picked);
-    if (has_args.invert) {
-        for (size_t i = 0; i < BLY_BITMAP_WORDS(b->n); i++)
-            b->picked[i] = ~b->picked[i];
-        if (b->n % 64)
-            b->picked[b->n / 64] &= (UINT64_C(1) << b->n % 64) - 1;
-    }
+    if (has_args.invert)
+        batch_invert(b);
     return BLY_OK;
 }
 

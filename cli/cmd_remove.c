@@ -1,10 +1,5 @@
 /*
  * cmd_remove.c - keys out of a filter on disk
- *
- * As add: the library locks the file and puts the new one in its place. A key
- * that cannot be removed is named and does not keep the others from it. One
- * thread does it all, so that of two equal lines the second is the one that is
- * refused, and refusals are told in the order of the keys.
  */
 #include "cli/keys.h"
 
@@ -12,12 +7,6 @@ static struct {
     struct keys keys;
     bool json;
 } remove_args;
-
-struct removal {
-    struct job job;
-    struct input in;
-    bly_filter *f;
-};
 
 static const char *refusal(bly_status st)
 {
@@ -28,80 +17,29 @@ static const char *refusal(bly_status st)
 
 static bly_status remove_batch(struct job *job, struct batch *b)
 {
-    struct removal *const r = job->ctx;
     bly_status each[BATCH];
-    (void)bly_remove_hashes(r->f, b->hashes, b->n, each);
+    (void)bly_remove_hashes(job->ctx, b->hashes, b->n, each);
     for (size_t i = 0; i < b->n; i++) {
         if (!each[i])
             b->picked[i / 64] |= UINT64_C(1) << i % 64;
-        else if (!quiet)
-            fail("%s: %s", show_text(b->keys[i].ptr, b->keys[i].len),
-                 refusal(each[i]));
+        else
+            change_refused(&b->keys[i], refusal(each[i]));
     }
     return BLY_OK;
-}
-
-/* BLY_EABSENT, which leaves the file alone, where nothing was removed. */
-static bly_status remove_all(bly_filter *f, void *ctx)
-{
-    struct removal *const r = ctx;
-    r->f = f;
-    r->job.hasher = bly_hasher_of(f);
-    bly_status st = filter_tick(f);
-    if (!st)
-        st = pipeline_run(&r->job, &r->in);
-    return st ? st : r->job.npicked ? BLY_OK : BLY_EABSENT;
-}
-
-static void remove_report(const char *path, const struct job *job)
-{
-    const uint64_t nrefused = job->nkeys - job->npicked;
-    if (remove_args.json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, path);
-        json_key(&j, "keys");
-        json_uint(&j, job->nkeys);
-        json_key(&j, "removed");
-        json_uint(&j, job->npicked);
-        json_key(&j, "refused");
-        json_uint(&j, nrefused);
-        json_close(&j, '}');
-        json_end(&j);
-    } else {
-        printf("%s: %s removed, %llu refused\n", show_name(path),
-               show_keys(job->npicked), (unsigned long long)nrefused);
-    }
 }
 
 static int remove_run(struct list *operands)
 {
     if (operands->n == 0)
         return fail("which filter? right: bloomery remove FILTER [KEY]...");
-    const char *const path = operands->at[0];
-    struct removal r = {
-        .job = { .batch = remove_batch, .nthreads = 1, .ctx = &r },
+    struct change c = {
+        .keys = &remove_args.keys,
+        .ability = BLY_CAN(REMOVE),
+        .done = "removed",
+        .json = remove_args.json,
+        .job = { .batch = remove_batch },
     };
-    if (!can_change(path) || !keys_input(&remove_args.keys, operands, &r.in))
-        return TROUBLE;
-    bool ok;
-    const bly_access how = {
-        .secret = secret_read(remove_args.keys.key_file, &ok),
-    };
-    bly_kind_info kind;
-    if (!ok || !filter_to_change(path, &how, BLY_CAN(REMOVE), &kind))
-        return TROUBLE;
-
-    const bly_status st = bly_update(path, &how, remove_all, &r);
-    input_close(&r.in);
-    if (st && r.job.error[0])
-        return fail("%s", r.job.error);
-    if (st && !(st == BLY_EABSENT && r.f))
-        return fail_library();
-    if (!quiet)
-        remove_report(path, &r.job);
-    return r.job.npicked < r.job.nkeys ? NO : YES;
+    return change_keys(&c, operands);
 }
 
 static const struct opt remove_options[] = {

@@ -78,4 +78,20 @@ bly_filter *filter_to_ask(const char *path, const char *key_file,
 bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,
                       bly_kind_info *kind);
 
+/* Changing a filter key by key, where some keys may be refused: batch() of the
+ * job picks those that were not, and tells of the others; its ctx is the
+ * filter. The result is an exit status: 1 where a key was refused. */
+struct change {
+    const struct keys *keys;
+    uint32_t ability;
+    const char *done; /* "removed" */
+    bool json;
+    struct job job; /* batch, and how lines are read */
+};
+
+int change_keys(struct change *c, const struct list *operands);
+
+/* Name a key and why it was refused, unless nobody wants to know. */
+void change_refused(const bly_bytes *key, const char *why);
+
 #endif

@@ -19,6 +19,10 @@
  * A command that prints more than keys appends its lines to a text of the
  * worker's, which is written in the block's turn instead.
  *
+ * Where keys have values, blocks take turns though nothing is written: so the
+ * number of lines before a block is known when its turn comes, and of several
+ * wrong lines the first one is told.
+ *
  * A further worker is made only when a block came full: a few keys need no
  * threads.
  */
@@ -33,6 +37,7 @@
 
 #include "cli/cutter.h"
 #include "cli/pipeline.h"
+#include "cli/values.h"
 
 /* A block this large came from a file or a full pipe: there is more. */
 #define FULL_BYTES ((size_t)64 * 1024)
@@ -44,6 +49,9 @@ struct run {
     pthread_mutex_t writing; /* turn, job's results, status */
     pthread_cond_t turned;
     uint64_t turn; /* the block to be written next */
+    const char
+        *file;       /* that the last block in turn is from; whose turn it is */
+    uint64_t nlines; /* in it before the block whose turn it is; has these */
     bly_status status;
     atomic_bool stop; /* an error, or the answer is known */
     _Atomic uint64_t nkeys;
@@ -57,9 +65,13 @@ struct worker {
     pthread_t thread;
     struct block block;
     struct block text; /* what is written instead, where the job writes */
+    uint64_t number;   /* of the block */
+    const char *file;  /* that it is from */
+    uint64_t nlines;   /* in it */
     uint64_t nkeys, npicked;
     bly_bytes keys[BATCH];
     uint64_t hashes[BATCH];
+    uint64_t values[BATCH];
     uint64_t picked[BLY_BITMAP_WORDS(BATCH)];
 };
 
@@ -76,6 +88,14 @@ unsigned thread_count(uint64_t asked)
     else /* more processors than a set has places */
         n = sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n < MAX_WORKERS ? (unsigned)n : MAX_WORKERS;
+}
+
+void batch_invert(struct batch *b)
+{
+    for (size_t i = 0; i < BLY_BITMAP_WORDS(b->n); i++)
+        b->picked[i] = ~b->picked[i];
+    if (b->n % 64)
+        b->picked[b->n / 64] &= (UINT64_C(1) << b->n % 64) - 1;
 }
 
 /* Stop every worker; the first reason given is the one that is told. */
@@ -118,6 +138,37 @@ static void keep_picked(const bly_bytes *keys, size_t n, const uint64_t *picked,
     }
 }
 
+/* Wait until all blocks before the worker's had their turn; false where that
+ * will not be. */
+static bool await_turn(struct worker *w)
+{
+    struct run *const r = w->run;
+    pthread_mutex_lock(&r->writing);
+    while (r->turn != w->number && !atomic_load(&r->stop))
+        pthread_cond_wait(&r->turned, &r->writing);
+    const bool go = !atomic_load(&r->stop);
+    pthread_mutex_unlock(&r->writing);
+    if (go && r->file != w->file) {
+        r->file = w->file;
+        r->nlines = 0;
+    }
+    return go;
+}
+
+/* Stop because of the line behind the first n of the worker's block. */
+static void stop_at_line(struct worker *w, uint64_t n, const char *why)
+{
+    struct run *const r = w->run;
+    char text[512];
+    if (!await_turn(w))
+        return;
+    snprintf(text, sizeof text, "%s: %s %llu: %s",
+             is_dash(w->file) ? "standard input" : w->file,
+             r->in->separator ? "line" : "key",
+             (unsigned long long)(r->nlines + n + 1), why);
+    stop_run(r, BLY_EINVAL, text);
+}
+
 /* Work on all keys of the worker's block, which becomes its output. */
 static bool work(struct worker *w)
 {
@@ -130,9 +181,19 @@ static bool work(struct worker *w)
 
     w->text.len = 0;
     while ((n = cutter_next(&cutter, w->keys, BATCH))) {
+        if (job->valued) {
+            char why[VALUE_WHY];
+            const size_t right =
+                values_cut(w->keys, n, job->delimiter, w->values, why);
+            if (right < n) {
+                stop_at_line(w, nkeys + right, why);
+                return false;
+            }
+        }
         struct batch batch = {
             .keys = w->keys,
             .hashes = job->hasher ? w->hashes : NULL,
+            .values = job->valued ? w->values : NULL,
             .n = n,
             .picked = w->picked,
             .text = &w->text,
@@ -161,6 +222,7 @@ static bool work(struct worker *w)
         }
     }
     w->block.len = (size_t)(to - w->block.at);
+    w->nlines = nkeys;
     w->nkeys += nkeys;
     w->npicked += npicked;
     atomic_fetch_add_explicit(&w->run->nkeys, nkeys, memory_order_relaxed);
@@ -172,15 +234,10 @@ static bool work(struct worker *w)
 }
 
 /* Write the worker's block when all before it are written. */
-static bool write_in_turn(struct worker *w, uint64_t number)
+static bool write_in_turn(struct worker *w)
 {
     struct run *const r = w->run;
-    pthread_mutex_lock(&r->writing);
-    while (r->turn != number && !atomic_load(&r->stop))
-        pthread_cond_wait(&r->turned, &r->writing);
-    const bool go = !atomic_load(&r->stop);
-    pthread_mutex_unlock(&r->writing);
-    if (!go)
+    if (!await_turn(w))
         return false;
     /* Nobody else writes before the turn is passed on: no lock is needed. */
     const struct block *const out = r->job->writes ? &w->text : &w->block;
@@ -191,6 +248,7 @@ static bool write_in_turn(struct worker *w, uint64_t number)
         stop_run(r, BLY_EIO, why);
         return false;
     }
+    r->nlines += w->nlines;
     pthread_mutex_lock(&r->writing);
     r->turn++;
     pthread_cond_broadcast(&r->turned);
@@ -218,19 +276,20 @@ static void *worker_main(void *arg)
 {
     struct worker *const w = arg;
     struct run *const r = w->run;
+    const bool turns = r->job->prints || r->job->writes || r->job->valued;
     for (;;) {
         pthread_mutex_lock(&r->reading);
         const bool got = !atomic_load(&r->stop) && input_next(r->in, &w->block);
-        const uint64_t number = r->in->nblocks - 1;
         if (got) {
+            w->number = r->in->nblocks - 1;
+            w->file = r->in->names[r->in->next - 1];
             if (w->block.len >= FULL_BYTES && r->nworkers < r->job->nthreads)
                 add_worker(r);
             progress_at(atomic_load_explicit(&r->nkeys, memory_order_relaxed),
                         r->in->bytes_done, r->in->bytes_all);
         }
         pthread_mutex_unlock(&r->reading);
-        if (!got || !work(w) ||
-            ((r->job->prints || r->job->writes) && !write_in_turn(w, number)))
+        if (!got || !work(w) || (turns && !write_in_turn(w)))
             return NULL;
     }
 }

@@ -16,12 +16,16 @@
 struct batch {
     const bly_bytes *keys;  /* a separator behind each; borrowed for the call */
     const uint64_t *hashes; /* NULL where the job has no hasher */
+    const uint64_t *values; /* NULL where the job's keys have none */
     size_t n;               /* BATCH at most */
     uint64_t *picked;       /* a zeroed bitmap, for the command to set */
     struct block *text;     /* for the command to append to, if job->writes */
     const char *why;        /* it failed, for the command to set; NULL: as
                                bly_error() says */
 };
+
+/* Pick those that are not picked, and no others. */
+void batch_invert(struct batch *b);
 
 /* What a command does with keys. The fields up to ctx are the command's. */
 struct job {
@@ -32,6 +36,9 @@ struct job {
     bool prints;       /* write the picked keys to standard output */
     bool writes;       /* or the text that batch() makes of them */
     bool first_only;   /* stop at the first picked key */
+    bool valued;       /* a line is a key, a delimiter and a value; a wrong one
+                          stops it all, and the error names file and line */
+    char delimiter;    /* where valued */
     char terminator;   /* what ends a printed key */
     unsigned nthreads; /* see thread_count() */
     void *ctx;

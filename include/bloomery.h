@@ -346,7 +346,10 @@ bly_status bly_count_hashes(const bly_filter *f, const uint64_t *hashes,
                             size_t n, uint64_t *counts);
 
 /* The values stored for n hashes; there is one where the bit of present is
- * set. bly_set_hash() changes one: BLY_EABSENT where the key is not known. */
+ * set, and elsewhere 0. bly_set_hash() changes one: BLY_EABSENT where the key
+ * is not known, BLY_ERANGE where the value does not fit, BLY_ENOTSUP where
+ * this filter's values are fixed. A key that is not known but is a false
+ * positive cannot be noticed, and another gets its value: do not set it. */
 bly_status bly_get_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
                           uint64_t *values, uint64_t *present);
 bly_status bly_set_hash(bly_filter *f, uint64_t hash, uint64_t value);
@@ -380,8 +383,9 @@ bly_status bly_builder_new(const bly_spec *spec, bly_builder **out);
 const bly_hasher *bly_builder_hasher(const bly_builder *b);
 
 /* Take n more keys; they are borrowed for the call. values is given exactly
- * where the kind is built and has GET. May be called by many threads at once.
- * After a failure the builder may only be freed. */
+ * where the kind is built and has GET; a key that comes with two different ones
+ * makes bly_builder_finish() fail with BLY_EINVAL. May be called by many
+ * threads at once. After a failure the builder may only be freed. */
 bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                            const uint64_t *values, size_t n);
 

@@ -34,6 +34,18 @@ static inline size_t golden_key(unsigned i, char key[16])
     return (size_t)snprintf(key, 16, "key-%u", i % 100000000);
 }
 
+/* A bit is what every kind with values can hold. */
+static inline uint64_t golden_value(unsigned i)
+{
+    return i & 1;
+}
+
+/* Is the kind built with values? */
+static inline bool golden_valued(const bly_kind_info *kind)
+{
+    return (kind->can & BLY_CAN(BUILD)) && (kind->can & BLY_CAN(GET));
+}
+
 /* The file of a kind in folder. */
 static inline void golden_path(const char *folder, const char *kind, bool keyed,
                                char *path, size_t room)
@@ -52,8 +64,6 @@ static inline bly_status golden_make(const bly_kind_info *kind, bool keyed,
         .seed = keyed ? 0 : GOLDEN_SEED,
         .secret = keyed ? golden_secret : NULL,
     };
-    const bool valued =
-        (kind->can & BLY_CAN(BUILD)) && (kind->can & BLY_CAN(GET));
     uint64_t hashes[GOLDEN_KEYS], values[GOLDEN_KEYS];
     bly_builder *b;
     *out = NULL;
@@ -64,9 +74,10 @@ static inline bly_status golden_make(const bly_kind_info *kind, bool keyed,
         char key[16];
         const size_t len = golden_key(i, key);
         hashes[i] = bly_hash(bly_builder_hasher(b), key, len);
-        values[i] = i & 1; /* a bit is what every kind with values can hold */
+        values[i] = golden_value(i);
     }
-    st = bly_builder_add(b, hashes, valued ? values : NULL, GOLDEN_KEYS);
+    st = bly_builder_add(b, hashes, golden_valued(kind) ? values : NULL,
+                         GOLDEN_KEYS);
     if (!st)
         st = bly_builder_finish(b, 1, out);
     bly_builder_free(b);
@@ -133,6 +144,13 @@ static inline const char *golden_has_all(const bly_filter *f,
         const size_t len = golden_key(i, key);
         if (!bly_has(f, key, len))
             return "has forgotten a key";
+        if (!golden_valued(kind))
+            continue;
+        const uint64_t hash = bly_hash(bly_hasher_of(f), key, len);
+        uint64_t value, present;
+        if (bly_get_hashes(f, &hash, 1, &value, &present) || !present ||
+            value != golden_value(i))
+            return "has another value for a key";
     }
     return NULL;
 }

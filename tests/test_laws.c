@@ -268,6 +268,30 @@ LAW(never_forgets)
     key_list_free(&l);
 }
 
+/* Kinds with values give every key its own, in batches and one by one. */
+LAW(gives_the_values_it_took)
+{
+    needs(kind, BLY_CAN(BUILD) | BLY_CAN(GET));
+    const size_t n = scaled(20000);
+    const bly_spec spec = law_spec(row, n);
+    bly_filter *f = law_filled(row, 0, n);
+    uint64_t *h = hashes_for(&spec, 0, n);
+    uint64_t *values = malloc(n * sizeof *values), *present = bitmap_new(n);
+    assert_non_null(values);
+    assert_ok(bly_get_hashes(f, h, n, values, present));
+    for (size_t i = 0; i < n; i++) {
+        uint64_t value, there;
+        assert_true(present[i / 64] >> i % 64 & 1);
+        assert_int_equal(values[i], value_of(i));
+        assert_ok(bly_get_hashes(f, &h[i], 1, &value, &there));
+        assert_true(there == 1 && value == values[i]);
+    }
+    bitmap_free(present, n);
+    free(values);
+    free(h);
+    bly_free(f);
+}
+
 /* Keys of bytes: every length, NUL bytes inside, the empty one. */
 LAW(takes_any_bytes)
 {

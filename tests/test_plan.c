@@ -499,6 +499,12 @@ LAW(made_as_planned)
         bly_peek(f, &stats);
         assert_int_equal(stats.capacity, p.items);
         assert_true(stats.fpr_at_capacity == p.fpr);
+        if (takes_values(
+                kind)) { /* the builder knew the values, plan did not */
+            assert_true(stats.bits <= p.bits && stats.bytes < p.bytes + 8192);
+            bly_free(f);
+            continue;
+        }
         assert_int_equal(stats.bits, p.bits);
         assert_true(stats.bytes >= p.bytes && stats.bytes < p.bytes + 8192);
         assert_true(p.nfacts <= BLY_MAX_FACTS && stats.nfacts <= BLY_MAX_FACTS);

@@ -40,6 +40,7 @@ struct bly_builder {
     bly_filter *filter;
     pthread_mutex_t lock; /* of all below, and of filter unless shared */
     bly_kept kept;
+    uint64_t max_value; /* of the values kept, 1 at least; 0: no values */
     uint8_t *registers;
 };
 
@@ -70,6 +71,7 @@ bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
     b->mem = *mem;
     b->planned.set.mem = &b->mem;
     b->valued = planned.kind->build && planned.kind->get;
+    b->max_value = b->valued;
     b->sized =
         planned.kind->add && (spec->items || (spec->bits && spec->fpr > 0) ||
                               sizes_itself(&planned));
@@ -85,6 +87,7 @@ bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
         /* A rate that is out of range should not wait for the last key. */
         bly_planned trial = b->planned;
         trial.want.items = 1;
+        trial.want.max_value = b->max_value;
         st = bly_plan_end(&trial);
         b->registers = bly_mem_zalloc(mem, BLY_HLL_BYTES);
         if (!st && !b->registers)
@@ -107,6 +110,8 @@ static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
                                const uint64_t *values, size_t n)
 {
     bly_registers_add(b->registers, BLY_HLL_BITS, hashes, n);
+    for (size_t i = 0; values && i < n; i++)
+        b->max_value = values[i] > b->max_value ? values[i] : b->max_value;
     return bly_kept_add(&b->kept, hashes, values, n);
 }
 
@@ -351,6 +356,7 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
     for (int attempt = 0; !st && !*out; attempt++) {
         b->planned.want = want;
         b->planned.want.items = items;
+        b->planned.want.max_value = b->max_value;
         st = builder_attempt(b, nthreads, &keys, out);
         if (st == BLY_EFULL && !kind->build && attempt + 1 < MAX_ATTEMPTS) {
             items += items / 4 + 1;

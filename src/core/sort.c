@@ -84,8 +84,11 @@ bly_status bly_hashes_unique(uint64_t *h, uint64_t *values, size_t *n)
     if (values)
         for (size_t i = 1; i < *n; i++)
             if (h[i] == h[i - 1] && values[i] != values[i - 1])
-                return bly_fail(BLY_EINVAL, "a key is given twice, with two "
-                                            "different values");
+                return bly_fail(BLY_EINVAL,
+                                "a key is given twice, with two different "
+                                "values: %llu and %llu",
+                                (unsigned long long)values[i - 1],
+                                (unsigned long long)values[i]);
     for (size_t i = 0; i < *n; i++) {
         if (i && h[i] == h[i - 1])
             continue;

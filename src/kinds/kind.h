@@ -92,6 +92,7 @@ typedef struct bly_want {
     uint64_t items;
     double fpr;
     uint64_t bits;
+    uint64_t max_value; /* of all keys, or 1 if that is 0; 0: not known */
     uint64_t opt[BLY_MAX_PARAMS];
     bool given[BLY_MAX_PARAMS];
 } bly_want;
@@ -194,8 +195,9 @@ typedef struct bly_kind {
 
     /* Static kinds: fill f, planned for f->items keys, from n hashes in any
      * order, which may repeat; their distinct number is at most f->items, and
-     * is what build() leaves there. values is parallel to h, or NULL. Both
-     * arrays are scratch (bly_hashes_unique() in core/sort.h sorts them). */
+     * is what build() leaves there. values is parallel to h, or NULL; a hash
+     * with two different ones is BLY_EINVAL. Both arrays are scratch
+     * (bly_hashes_unique() in core/sort.h sorts them). */
     bly_status (*build)(bly_filter *f, uint64_t *h, uint64_t *values, size_t n,
                         unsigned nthreads);
 
@@ -245,7 +247,8 @@ typedef struct bly_kind {
     X(floom)         \
     X(generalized)   \
     X(xor)           \
-    X(fuse)
+    X(fuse)          \
+    X(bloomier)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)

@@ -181,27 +181,27 @@ typedef bool bly_peel_test(const void *ctx, const bly_peel_key *key, size_t i);
 
 static inline __attribute__((always_inline)) void
 bly_peel_fetch(const bly_peel_key *key, unsigned arity,
-               const unsigned char *cells, unsigned width)
+               const unsigned char *cells, unsigned cell_bits)
 {
-    __builtin_prefetch(cells + key->slot[0] * width, 0, 2);
-    __builtin_prefetch(cells + key->slot[1] * width, 0, 2);
-    __builtin_prefetch(cells + key->slot[2] * width, 0, 2);
+    __builtin_prefetch(cells + key->slot[0] * cell_bits / 8, 0, 2);
+    __builtin_prefetch(cells + key->slot[1] * cell_bits / 8, 0, 2);
+    __builtin_prefetch(cells + key->slot[2] * cell_bits / 8, 0, 2);
     if (arity == 4)
-        __builtin_prefetch(cells + key->slot[3] * width, 0, 2);
+        __builtin_prefetch(cells + key->slot[3] * cell_bits / 8, 0, 2);
 }
 
 /* Ask for n hashes; words of maybe are what test() says. Cells are at data +
- * bly_peel_head(), width bytes each. arity, fuse, width and test are literals,
- * so that the loops are compiled for them. */
+ * bly_peel_head(), cell_bits each. arity, fuse, cell_bits and test are literals
+ * where that matters: the loops are compiled for them. */
 static inline __attribute__((always_inline)) void
 bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
-             const unsigned char *data, unsigned width, const uint64_t *h,
+             const unsigned char *data, unsigned cell_bits, const uint64_t *h,
              size_t n, bly_peel_test *test, const void *ctx, uint64_t *maybe)
 {
     const unsigned char *const cells = data + bly_peel_head(p->nshards);
     const bly_peel geometry = *p; /* nobody else can change this one */
     const bool ahead =
-        p->nslots * p->nshards * width > BLY_PEEL_CACHED && n > 1;
+        p->nslots * p->nshards * cell_bits / 8 > BLY_PEEL_CACHED && n > 1;
     bly_peel_key ring[BLY_PEEL_RING], key;
     uint64_t bits = 0;
     size_t in = 0, i = 0;
@@ -216,12 +216,12 @@ bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
     if (ahead) {
         for (; in < BLY_PEEL_FAR && in < n; in++) {
             bly_peel_find(&geometry, arity, fuse, data, h[in], &ring[in]);
-            bly_peel_fetch(&ring[in], arity, cells, width);
+            bly_peel_fetch(&ring[in], arity, cells, cell_bits);
         }
         for (; in < n; in++, i++) {
             bly_peel_key *const last = &ring[in % BLY_PEEL_RING];
             bly_peel_find(&geometry, arity, fuse, data, h[in], last);
-            bly_peel_fetch(last, arity, cells, width);
+            bly_peel_fetch(last, arity, cells, cell_bits);
             BLY_PEEL_ANSWER(&ring[i % BLY_PEEL_RING]);
         }
         for (; i < n; i++)

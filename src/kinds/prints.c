@@ -263,8 +263,9 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
     const uint64_t bits = f->shape.p[PRINTS_BITS];
     if (!f->state[BLY_PEEL_STATE])
         return; /* no keys: nothing is in it */
-#define ASK(width, arity, fuse, test) \
-    bly_peel_ask(&p, arity, fuse, f->data, width, h, n, test, cells, maybe)
+#define ASK(width, arity, fuse, test)                                      \
+    bly_peel_ask(&p, arity, fuse, f->data, 8 * (width), h, n, test, cells, \
+                 maybe)
     if (!p.fuse)
         bits == 8    ? ASK(1, 3, false, prints_test_8)
         : bits == 16 ? ASK(2, 3, false, prints_test_16)

@@ -1,0 +1,80 @@
+/*
+ * change.c - a filter on disk, changed key by key: remove and set
+ *
+ * The library locks the file and puts the new one in its place. A key that is
+ * refused is named and does not keep the others from it. One thread does it
+ * all, so that lines count in their order and refusals are told in it.
+ */
+#include "cli/keys.h"
+
+struct change_run {
+    struct job *job;
+    struct input in;
+    bool began;
+};
+
+/* BLY_EABSENT, which leaves the file alone, where nothing was changed. */
+static bly_status change_all(bly_filter *f, void *ctx)
+{
+    struct change_run *const r = ctx;
+    r->began = true;
+    r->job->hasher = bly_hasher_of(f);
+    r->job->ctx = f;
+    bly_status st = filter_tick(f);
+    if (!st)
+        st = pipeline_run(r->job, &r->in);
+    return st ? st : r->job->npicked ? BLY_OK : BLY_EABSENT;
+}
+
+static void change_report(const char *path, const struct change *c)
+{
+    const struct job *const job = &c->job;
+    const uint64_t nrefused = job->nkeys - job->npicked;
+    if (c->json) {
+        struct json j = { .to = stdout };
+        json_open(&j, '{');
+        json_key(&j, "file");
+        json_text(&j, path);
+        json_key(&j, "keys");
+        json_uint(&j, job->nkeys);
+        json_key(&j, c->done);
+        json_uint(&j, job->npicked);
+        json_key(&j, "refused");
+        json_uint(&j, nrefused);
+        json_close(&j, '}');
+        json_end(&j);
+    } else {
+        printf("%s: %s %s, %llu refused\n", show_name(path),
+               show_keys(job->npicked), c->done, (unsigned long long)nrefused);
+    }
+}
+
+void change_refused(const bly_bytes *key, const char *why)
+{
+    if (!quiet)
+        fail("%s: %s", show_text(key->ptr, key->len), why);
+}
+
+int change_keys(struct change *c, const struct list *operands)
+{
+    const char *const path = operands->at[0];
+    struct change_run r = { .job = &c->job };
+    if (!can_change(path) || !keys_input(c->keys, operands, &r.in))
+        return TROUBLE;
+    bool ok;
+    const bly_access how = { .secret = secret_read(c->keys->key_file, &ok) };
+    bly_kind_info kind;
+    if (!ok || !filter_to_change(path, &how, c->ability, &kind))
+        return TROUBLE;
+
+    c->job.nthreads = 1;
+    const bly_status st = bly_update(path, &how, change_all, &r);
+    input_close(&r.in);
+    if (st && c->job.error[0])
+        return fail("%s", c->job.error);
+    if (st && !(st == BLY_EABSENT && r.began))
+        return fail_library();
+    if (!quiet)
+        change_report(path, c);
+    return c->job.npicked < c->job.nkeys ? NO : YES;
+}

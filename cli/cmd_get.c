@@ -1,0 +1,117 @@
+/*
+ * cmd_get.c - the values that a filter stores for keys
+ */
+#include "cli/keys.h"
+#include "cli/values.h"
+
+static struct {
+    struct keys keys;
+    struct checking check;
+    uint64_t threads;
+    bool invert, count, json;
+} get_args;
+
+static bool get_text(const void *ctx, uint64_t value, struct block *to)
+{
+    (void)ctx;
+    return get_args.invert || number_put(to, value);
+}
+
+static void get_members(const void *ctx, uint64_t value, struct json *j)
+{
+    (void)ctx;
+    json_key(j, "value");
+    if (get_args.invert)
+        json_null(j);
+    else
+        json_uint(j, value);
+}
+
+static bly_status get_batch(struct job *job, struct batch *b)
+{
+    const struct pair_style style = {
+        .json = get_args.json,
+        .end = get_args.keys.nul ? '\0' : '\n',
+        .text = get_text,
+        .members = get_members,
+    };
+    uint64_t values[BATCH];
+    const bly_status st =
+        bly_get_hashes(job->ctx, b->hashes, b->n, values, b->picked);
+    if (st)
+        return st;
+    if (get_args.invert)
+        batch_invert(b);
+    return job->writes ? pairs_print(&style, b, values) : BLY_OK;
+}
+
+static int get_run(struct list *operands)
+{
+    struct input in;
+    if (operands->n == 0)
+        return fail("which filter? right: bloomery get FILTER [KEY]...");
+    if (!keys_input(&get_args.keys, operands, &in))
+        return TROUBLE;
+    bly_filter *const f = filter_to_ask(operands->at[0], get_args.keys.key_file,
+                                        &get_args.check, BLY_CAN(GET));
+    if (!f)
+        return TROUBLE;
+
+    struct job job = {
+        .hasher = bly_hasher_of(f),
+        .batch = get_batch,
+        .writes = !get_args.count && !quiet,
+        .first_only = quiet,
+        .nthreads = thread_count(get_args.threads),
+        .ctx = f,
+    };
+    const bly_status st = pipeline_run(&job, &in);
+    input_close(&in);
+    bly_free(f);
+    if (st)
+        return fail("%s", job.error);
+    if (get_args.count && !quiet)
+        printf("%llu\n", (unsigned long long)job.npicked);
+    return job.npicked ? YES : NO;
+}
+
+static const struct opt get_options[] = {
+    { "invert", 'v', OPT_FLAG, &get_args.invert, NULL,
+      "print the keys that have no value instead" },
+    { "count", 'c', OPT_FLAG, &get_args.count, NULL,
+      "print only how many keys would be printed" },
+    QUIET_OPTION("print nothing, not even with --json, and stop at the first "
+                 "key that would be printed"),
+    KEYS_OPTIONS(get_args.keys),
+    THREADS_OPTION(get_args.threads),
+    CHECK_OPTIONS(get_args.check),
+    { "json", 0, OPT_FLAG, &get_args.json, NULL,
+      "print {\"key\":..,\"value\":N} a key, each on its line" },
+    { 0 },
+};
+
+static const struct example get_examples[] = {
+    { "bloomery get ages.bly ann bob", "ann and her value, bob and his" },
+    { "cut -f1 today.tsv | bloomery get ages.bly > known.tsv",
+      "the values of those that have one" },
+    { "cut -f1 today.tsv | bloomery get -v ages.bly", "and the others" },
+    { 0 },
+};
+
+const struct command cmd_get = {
+    .name = "get",
+    .usage = "FILTER [KEY]... [-f FILE]... [OPTION]...",
+    .summary = "print the value stored for each key",
+    .about =
+        "Prints, for the keys given as arguments, or for the lines of the "
+        "files given with -f, or for those of standard input, in their order: "
+        "the key, a tab, and its value. A key that was stored has its own "
+        "value, always. One that was not is left out, but for the filter's "
+        "rate: then some value is printed that means nothing.\n\n" CHECK_ABOUT
+        "\n\n"
+        "The exit status is 0 if a key was printed (or would have been), 1 if "
+        "none was, and 2 after an error.",
+    .options = get_options,
+    .examples = get_examples,
+    .run = get_run,
+};
