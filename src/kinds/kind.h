@@ -231,7 +231,8 @@ typedef struct bly_kind {
     X(aging)         \
     X(deletable)     \
     X(floom)         \
-    X(generalized)
+    X(generalized)   \
+    X(ribbon)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)

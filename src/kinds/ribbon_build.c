@@ -1,0 +1,251 @@
+/*
+ * ribbon_build.c - filling the layers of a ribbon filter
+ *
+ * Layer by layer: hash, bring the keys of each shard together, and let threads
+ * take shards, which have nothing to do with each other. What a shard bumps
+ * goes to the next layer. The last one has no next: it is given room to spare,
+ * and where its rows do not fit nevertheless, its seed is changed, as often as
+ * need be. Only where it has fewer slots than keys, which takes rare luck or an
+ * enemy, all begins again with another seed for the first.
+ *
+ * Everything happens in the caller's array. A key is never lost there: bumped
+ * ones are exchanged to the front, and hashing is a bijection, so that the keys
+ * can be had back for the next attempt.
+ *
+ * A shard depends on its keys alone and these are sorted, so the same keys in
+ * any order and with any number of threads make the same bytes.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/sort.h"
+#include "core/status.h"
+#include "kinds/ribbon.h"
+
+#define RIBBON_THREADS 64
+
+/* Seeds for the last layer, and for the first. Where plan() leaves a small
+ * filter little room every third one serves, or more (docs/kinds/ribbon.md). */
+#define RIBBON_TRIES 200
+#define RIBBON_ATTEMPTS 10
+
+/* The inverse of bly_mix64(), with the inverses of its factors mod 2^64. */
+static uint64_t ribbon_unmix(uint64_t x)
+{
+    x ^= x >> 31 ^ x >> 62;
+    x *= UINT64_C(0x319642b2d24d8ec3);
+    x ^= x >> 27 ^ x >> 54;
+    x *= UINT64_C(0x96de1b173f119089);
+    return x ^ x >> 30 ^ x >> 60;
+}
+
+uint64_t bly_ribbon_unhash(uint64_t u, uint64_t seed)
+{
+    return ribbon_unmix(u) ^ seed;
+}
+
+/* What a build works with, and where it stands in the present layer. */
+typedef struct ribbon_job {
+    const bly_ribbon_layer *layer;
+    unsigned char *data;
+    uint64_t *u;
+    size_t *from;    /* of each shard, its first key; and one more */
+    size_t *kept;    /* its different keys */
+    size_t *nbumped; /* those of them that found no room */
+    bly_block lists; /* what holds the three */
+    bly_block slots; /* room for one shard a thread */
+    size_t per;      /* slots of a thread */
+    unsigned nthreads;
+    _Atomic size_t next_shard;
+    _Atomic unsigned next_thread;
+} ribbon_job;
+
+/* Hash n keys, and bring those of a shard together: an exchange along cycles,
+ * as in sort.c, with a shard in place of a byte. */
+static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
+{
+    const uint64_t nshards = job->layer->nshards;
+    uint64_t *const u = job->u;
+    size_t *const next = job->kept;
+    memset(job->from, 0, (size_t)(nshards + 1) * sizeof *job->from);
+    for (size_t i = 0; i < n; i++) {
+        u[i] = bly_ribbon_hash(u[i], seed);
+        job->from[bly_scale(u[i], nshards) + 1]++;
+    }
+    for (size_t s = 0; s < nshards; s++) {
+        next[s] = job->from[s];
+        job->from[s + 1] += job->from[s];
+    }
+    for (size_t s = 0; s < nshards; s++) {
+        const size_t end = job->from[s + 1];
+        while (next[s] < end) {
+            uint64_t key = u[next[s]];
+            for (;;) {
+                const size_t to = (size_t)bly_scale(key, nshards);
+                const size_t at = next[to]++;
+                const uint64_t other = u[at];
+                u[at] = key;
+                if (to == s)
+                    break;
+                key = other;
+            }
+        }
+    }
+}
+
+/* Take shards until there are none. */
+static void *ribbon_worker(void *arg)
+{
+    ribbon_job *job = arg;
+    bly_ribbon_slot *slots = (bly_ribbon_slot *)(void *)job->slots.at +
+                             job->per * atomic_fetch_add(&job->next_thread, 1);
+    for (;;) {
+        const size_t s = atomic_fetch_add(&job->next_shard, 1);
+        if (s >= job->layer->nshards)
+            return NULL;
+        uint64_t *const u = job->u + job->from[s];
+        size_t n = job->from[s + 1] - job->from[s];
+        bly_hashes_unique(u, NULL, &n);
+        job->kept[s] = n;
+        job->nbumped[s] =
+            bly_ribbon_solve(job->layer, s, slots, u, n, job->data);
+    }
+}
+
+/* Fill a layer with n keys: *kept is the number of different ones, and the
+ * number of those bumped is returned; they are in front then. */
+static size_t ribbon_fill_layer(ribbon_job *job, uint64_t seed, size_t n,
+                                size_t *kept)
+{
+    pthread_t threads[RIBBON_THREADS];
+    unsigned started = 0;
+    size_t nbumped = 0;
+    ribbon_deal(job, seed, n);
+    atomic_store(&job->next_shard, 0);
+    atomic_store(&job->next_thread, 0);
+    while (started + 1 < job->nthreads && started + 1 < job->layer->nshards &&
+           pthread_create(&threads[started], NULL, ribbon_worker, job) == 0)
+        started++;
+    ribbon_worker(job);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    *kept = 0;
+    for (size_t s = 0; s < job->layer->nshards; s++) {
+        uint64_t *const bumped = job->u + job->from[s];
+        *kept += job->kept[s];
+        for (size_t i = 0; i < job->nbumped[s]; i++) {
+            const uint64_t key = bumped[i];
+            bumped[i] = job->u[nbumped];
+            job->u[nbumped++] = key;
+        }
+    }
+    return nbumped;
+}
+
+static void ribbon_unhash_all(uint64_t *u, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        u[i] = bly_ribbon_unhash(u[i], seed);
+}
+
+/* Fill all layers; false where the last one does not take its keys, and u
+ * then holds the keys as before, in another order. *distinct is set in any
+ * case. */
+static bool ribbon_attempt(ribbon_job *job, const bly_ribbon_map *map, size_t n,
+                           uint64_t *seeds, uint64_t *distinct)
+{
+    size_t nkeys[BLY_RIBBON_LAYERS] = { n }, kept = 0;
+    const unsigned last = map->nlayers - 1;
+    bool done = false;
+    for (unsigned i = 0; i < last; i++) {
+        job->layer = &map->layer[i];
+        nkeys[i + 1] = ribbon_fill_layer(job, seeds[i], nkeys[i], &kept);
+        if (i == 0)
+            *distinct = kept;
+    }
+    job->layer = &map->layer[last];
+    for (seeds[last] = 0; seeds[last] < RIBBON_TRIES; seeds[last]++) {
+        done = !ribbon_fill_layer(job, seeds[last], nkeys[last], &kept);
+        if (last == 0)
+            *distinct = kept;
+        if (done)
+            return true;
+        ribbon_unhash_all(job->u, nkeys[last], seeds[last]);
+        if (kept > job->layer->nslots)
+            break; /* no seed can help */
+    }
+    for (unsigned i = last; i-- > 0;)
+        ribbon_unhash_all(job->u, nkeys[i], seeds[i]);
+    return false;
+}
+
+static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
+                              const bly_ribbon_map *map, unsigned nthreads)
+{
+    uint64_t nshards = 0, nslots = 0;
+    for (unsigned i = 0; i < map->nlayers; i++) {
+        const bly_ribbon_layer *l = &map->layer[i];
+        nshards = l->nshards > nshards ? l->nshards : nshards;
+        nslots = l->nslots > nslots ? l->nslots : nslots;
+    }
+    if (nthreads > nshards)
+        nthreads = (unsigned)nshards;
+    job->nthreads = nthreads < RIBBON_THREADS ? nthreads : RIBBON_THREADS;
+    job->per = (size_t)nslots;
+    job->data = f->data;
+    bly_status st =
+        bly_block_new(&f->mem, 3 * (nshards + 1) * sizeof(size_t), &job->lists);
+    if (st)
+        return st;
+    job->from = (size_t *)(void *)job->lists.at;
+    job->kept = job->from + nshards + 1;
+    job->nbumped = job->kept + nshards + 1;
+    do { /* with fewer threads where there is no room for all */
+        st = bly_block_new(&f->mem,
+                           job->nthreads * nslots * sizeof(bly_ribbon_slot),
+                           &job->slots);
+    } while (st && (job->nthreads /= 2) > 0);
+    if (st)
+        bly_block_free(&f->mem, &job->lists);
+    return st;
+}
+
+bly_status bly_ribbon_build(bly_filter *f, uint64_t *h, uint64_t *values,
+                            size_t n, unsigned nthreads)
+{
+    uint64_t seeds[BLY_RIBBON_LAYERS] = { 0 }, distinct = 0;
+    bly_ribbon_map map;
+    ribbon_job job = { .u = h };
+    bool done = false;
+    (void)values;
+    bly_ribbon_map_of(&f->shape, &map);
+    bly_status st = ribbon_open(&job, f, &map, nthreads);
+    if (st)
+        return st;
+    while (!done && distinct <= f->items && seeds[0] < RIBBON_ATTEMPTS) {
+        done = ribbon_attempt(&job, &map, n, seeds, &distinct);
+        if (!done)
+            seeds[0]++;
+    }
+    if (distinct > f->items)
+        st = bly_fail(BLY_EFULL,
+                      "%llu different keys are more than the %llu that the "
+                      "filter was planned for",
+                      (unsigned long long)distinct,
+                      (unsigned long long)f->items);
+    else if (!done)
+        st = bly_fail(BLY_EFULL, "no seed serves these hashes: they are not "
+                                 "as good hashes are");
+    if (st) {
+        memset(f->data, 0, (size_t)f->shape.nbytes);
+    } else {
+        memcpy(&f->state[BLY_RIBBON_SEED], seeds, sizeof seeds);
+        f->state[BLY_RIBBON_KEYS] = distinct;
+        f->items = f->nadded = distinct;
+    }
+    bly_block_free(&f->mem, &job.slots);
+    bly_block_free(&f->mem, &job.lists);
+    return st;
+}

@@ -1,0 +1,186 @@
+/*
+ * ribbon_table.c - a shard: elimination, bounds, back substitution
+ *
+ * A shard has about as many keys as slots, so that some find no room. They are
+ * bumped: left to the next layer. To be told who was, a key asks the bound of
+ * its bucket, 256 slots long; those that start below it were.
+ *
+ * Buckets are taken from left to right, and the keys within a bucket from right
+ * to left. Keys of the bucket before spill over into its first slots, so it is
+ * there that room ends first, and few keys lie between a bound and the bucket's
+ * beginning [1].
+ *
+ * [1] Dillinger, Huebschle-Schneider, Sanders and Walzer, Fast Succinct
+ *     Retrieval and Approximate Membership using Ribbon, 2022
+ */
+#include "kinds/ribbon_table.h"
+
+#include <string.h>
+
+/* No slot: the key follows from others. */
+#define RIBBON_NOWHERE UINT32_MAX
+
+/* Find a slot for the row of u, and fill it. False where there is none. */
+static inline bool ribbon_insert(const bly_ribbon_layer *l,
+                                 bly_ribbon_slot *slots, uint64_t u,
+                                 uint32_t *pivot)
+{
+    const bly_ribbon_key key = bly_ribbon_place(l, u);
+    uint64_t row = bly_ribbon_row(u), print = bly_ribbon_print(u);
+    bly_ribbon_slot *at = slots + key.start;
+    while (at->row) {
+        row ^= at->row;
+        print ^= at->print;
+        if (!row) {
+            *pivot = RIBBON_NOWHERE;
+            return !(print & l->needs[key.wide]);
+        }
+        const unsigned zeros = (unsigned)__builtin_ctzll(row);
+        row >>= zeros;
+        at += zeros;
+    }
+    *at = (bly_ribbon_slot){ row, print };
+    *pivot = (uint32_t)(at - slots);
+    return true;
+}
+
+/* Insert the keys from `from` to `to`, all or none. A row is kept in the slot
+ * of its first 1 and no other changes, so emptying those undoes it. */
+static bool ribbon_insert_all(const bly_ribbon_layer *l, bly_ribbon_slot *slots,
+                              const uint64_t *from, const uint64_t *to)
+{
+    uint32_t pivots[32];
+    size_t n = 0;
+    for (const uint64_t *u = to; u > from; u--) {
+        /* 32 keys with one start, or two, are a chance of 10^-20 or a choice
+         * of someone's: they are bumped. */
+        if (n < sizeof pivots / sizeof pivots[0] &&
+            ribbon_insert(l, slots, u[-1], &pivots[n])) {
+            n++;
+            continue;
+        }
+        while (n > 0)
+            if (pivots[--n] != RIBBON_NOWHERE)
+                slots[pivots[n]] = (bly_ribbon_slot){ 0, 0 };
+        return false;
+    }
+    return true;
+}
+
+/* The step in which u starts, counted from the first slot of the shard. */
+static inline uint32_t ribbon_step(const bly_ribbon_layer *l, uint64_t u)
+{
+    return bly_ribbon_place(l, u).start / BLY_RIBBON_STEP;
+}
+
+/* Insert the keys of a bucket, step by step from the right; how many of them,
+ * from the left, found no room. *bound is the first step that did. */
+static size_t ribbon_fill_bucket(const bly_ribbon_layer *l,
+                                 bly_ribbon_slot *slots, const uint64_t *u,
+                                 size_t n, unsigned char *bound)
+{
+    const uint32_t per = BLY_RIBBON_BUCKET / BLY_RIBBON_STEP;
+    *bound = 0;
+    while (n > 0) {
+        const uint32_t step = ribbon_step(l, u[n - 1]);
+        size_t from = n - 1;
+        while (from > 0 && ribbon_step(l, u[from - 1]) == step)
+            from--;
+        if (!ribbon_insert_all(l, slots, u + from, u + n)) {
+            *bound = (unsigned char)(step % per + 1);
+            break;
+        }
+        n = from;
+    }
+    return n;
+}
+
+/* All keys by buckets. What is bumped is exchanged with keys before it, which
+ * have been taken care of. */
+static size_t ribbon_fill(const bly_ribbon_layer *l, bly_ribbon_slot *slots,
+                          uint64_t *u, size_t n, unsigned char *bounds)
+{
+    size_t nbumped = 0;
+    memset(bounds, 0, l->nbounds);
+    for (size_t from = 0, to; from < n; from = to) {
+        const uint32_t bucket =
+            bly_ribbon_place(l, u[from]).start / BLY_RIBBON_BUCKET;
+        for (to = from + 1; to < n; to++)
+            if (bly_ribbon_place(l, u[to]).start / BLY_RIBBON_BUCKET != bucket)
+                break;
+        const size_t left =
+            ribbon_fill_bucket(l, slots, u + from, to - from, &bounds[bucket]);
+        for (size_t i = 0; i < left; i++) {
+            const uint64_t key = u[from + i];
+            u[from + i] = u[nbumped];
+            u[nbumped++] = key;
+        }
+    }
+    return nbumped;
+}
+
+/* Slots from the last to the first; a free one is 0. planes[i] holds bit i of
+ * the 64 slots behind the present one, the nearest lowest, and so after each
+ * 64th slot a word of the block. ngroups is a literal where it matters. */
+static inline __attribute__((always_inline)) void
+ribbon_substitute(const bly_ribbon_layer *l, const bly_ribbon_slot *slots,
+                  uint64_t *words, unsigned ngroups)
+{
+    uint64_t planes[BLY_RIBBON_MAX_WIDTH] = { 0 };
+    for (uint64_t block = l->nslots / 64; block-- > 0;) {
+        for (unsigned i = 64; i-- > 0;) {
+            const bly_ribbon_slot *at = &slots[block * 64 + i];
+            const uint64_t row = at->row >> 1;
+            for (unsigned g = 0; g < ngroups; g++) {
+                uint64_t *p = &planes[4 * g];
+                const uint64_t bits =
+                    bly_ribbon_parities(p[0] & row, p[1] & row, p[2] & row,
+                                        p[3] & row) ^
+                    at->print >> g;
+                p[0] = p[0] << 1 | (bits & 1);
+                p[1] = p[1] << 1 | (bits >> 16 & 1);
+                p[2] = p[2] << 1 | (bits >> 32 & 1);
+                p[3] = p[3] << 1 | (bits >> 48 & 1);
+            }
+        }
+        uint64_t *const to = words + bly_ribbon_block(l, block);
+        const unsigned n = l->width + (block >= l->wide);
+        for (unsigned i = 0; i < n; i++)
+            to[i] = bly_le64(planes[i]);
+    }
+}
+
+size_t bly_ribbon_solve(const bly_ribbon_layer *l, uint64_t shard,
+                        bly_ribbon_slot *slots, uint64_t *u, size_t n,
+                        unsigned char *data)
+{
+    uint64_t *const words =
+        (uint64_t *)(void *)data + l->words + shard * l->stride;
+    size_t nbumped = 0;
+    memset(slots, 0, l->nslots * sizeof *slots);
+    if (l->nbounds) {
+        nbumped =
+            ribbon_fill(l, slots, u, n, data + l->bounds + shard * l->nbounds);
+    } else {
+        uint32_t pivot;
+        for (size_t i = 0; i < n && !nbumped; i++)
+            if (!ribbon_insert(l, slots, u[i], &pivot))
+                nbumped = n;
+        if (nbumped)
+            return nbumped;
+    }
+    switch ((l->nplanes + 3) / 4) {
+    case 1:
+        ribbon_substitute(l, slots, words, 1);
+        break;
+    case 2:
+        ribbon_substitute(l, slots, words, 2);
+        break;
+    case 3:
+        ribbon_substitute(l, slots, words, 3);
+        break;
+    default:
+        ribbon_substitute(l, slots, words, (l->nplanes + 3) / 4);
+    }
+    return nbumped;
+}
