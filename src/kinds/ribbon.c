@@ -80,10 +80,10 @@ static uint64_t ribbon_nshards(uint64_t nslots)
     return (nslots + BLY_RIBBON_SHARD - 1) / BLY_RIBBON_SHARD;
 }
 
-/* Bit i of a print is here in its word (ribbon_table.h). */
-static uint64_t ribbon_bit(unsigned i)
+/* Bits 0 to n - 1, n up to 64. */
+static uint64_t ribbon_low_bits(unsigned n)
 {
-    return UINT64_C(1) << (16 * (i % 4) + i / 4);
+    return n ? UINT64_MAX >> (64 - n) : 0;
 }
 
 static void ribbon_layer_of(const bly_shape *s, unsigned i,
@@ -102,9 +102,8 @@ static void ribbon_layer_of(const bly_shape *s, unsigned i,
         l.wide =
             bly_mulhi(l.narrow << 32, l.nslots - (BLY_RIBBON_ROW - 1)) / 64;
     l.stride = bly_ribbon_block(&l, l.nslots / 64);
-    for (unsigned bit = 0; bit < l.nplanes; bit++)
-        l.needs[1] |= ribbon_bit(bit);
-    l.needs[0] = wider ? l.needs[1] & ~ribbon_bit(l.width) : l.needs[1];
+    l.needs[0] = ribbon_low_bits(l.width);
+    l.needs[1] = ribbon_low_bits(l.nplanes);
     *out = l;
 }
 
@@ -298,52 +297,68 @@ typedef struct ribbon_keys {
     size_t n;
 } ribbon_keys;
 
-static inline const uint64_t *
-ribbon_words(const bly_filter *f, const bly_ribbon_layer *l, bly_ribbon_key key)
-{
-    return (const uint64_t *)(const void *)f->data + l->words +
-           key.shard * l->stride + bly_ribbon_block(l, key.start / 64);
-}
+/* A key whose words are on their way. */
+typedef struct ribbon_asked {
+    uint64_t u;
+    const uint64_t *block;      /* in which it starts */
+    const unsigned char *bound; /* of its bucket */
+    bly_ribbon_key key;
+} ribbon_asked;
 
 /* Two blocks, to the last of their lines. near is a literal. */
 static inline __attribute__((always_inline)) void
-ribbon_fetch(const bly_filter *f, const bly_ribbon_layer *l, uint64_t u,
-             bool near)
+ribbon_fetch(const void *block, unsigned ngroups, bool near)
 {
-    const char *at = (const char *)ribbon_words(f, l, bly_ribbon_place(l, u));
-    const char *const end = at + 16 * (size_t)l->nplanes - 1;
-    for (; at < end; at += 64)
+    const char *const at = block;
+    for (unsigned to = 0; to < ngroups; to++)
         if (near)
-            __builtin_prefetch(at, 0, 3);
+            __builtin_prefetch(at + 64 * to, 0, 3);
         else
-            __builtin_prefetch(at, 0, 2);
+            __builtin_prefetch(at + 64 * to, 0, 2);
     if (near)
-        __builtin_prefetch(end, 0, 3);
+        __builtin_prefetch(at + 64 * ngroups - 8, 0, 3);
     else
-        __builtin_prefetch(end, 0, 2);
+        __builtin_prefetch(at + 64 * ngroups - 8, 0, 2);
+}
+
+/* Where u is to be looked for. */
+static inline __attribute__((always_inline)) ribbon_asked
+ribbon_find(const bly_filter *f, const bly_ribbon_layer *l, uint64_t u)
+{
+    static const unsigned char none = 0;
+    const bly_ribbon_key key = bly_ribbon_place(l, u);
+    return (ribbon_asked){
+        .u = u,
+        .block = (const uint64_t *)(const void *)f->data + l->words +
+                 key.shard * l->stride + bly_ribbon_block(l, key.start / 64),
+        .bound = l->nbounds ? f->data + l->bounds + key.shard * l->nbounds +
+                                  key.start / BLY_RIBBON_BUCKET
+                            : &none,
+        .key = key,
+    };
 }
 
 /* Is the print of a key what its slots give? A row covers two blocks, or one
- * where it starts with it; then the other does not matter, and the last block
- * stands for the one that would lie behind it. */
+ * where it starts with it, and then that one stands for the other, which may
+ * be behind the end. ngroups is a literal where it matters. */
 static inline __attribute__((always_inline)) bool
-ribbon_test(const bly_filter *f, const bly_ribbon_layer *l, bly_ribbon_key key,
-            uint64_t u, unsigned ngroups)
+ribbon_test(const bly_ribbon_layer *l, const ribbon_asked *a, unsigned ngroups)
 {
-    const uint64_t b = key.start / 64, row = bly_ribbon_row(u);
-    const unsigned s = key.start % 64;
+    const uint64_t row = bly_ribbon_row(a->u);
+    const unsigned s = a->key.start % 64;
     const uint64_t here = row << s, there = row >> 1 >> (63 - s);
-    const uint64_t *const x = ribbon_words(f, l, key);
-    const uint64_t *const y = x + (s ? l->width + (b >= l->wide) : 0);
+    const uint64_t *const x = a->block;
+    const uint64_t *const y =
+        x + (s ? l->width + (a->key.start / 64 >= l->wide) : 0);
     uint64_t sums = 0;
     for (unsigned g = 0; g < ngroups; g++) {
         uint64_t v[4];
         for (unsigned i = 0; i < 4; i++)
             v[i] = (bly_le64(x[4 * g + i]) & here) ^
                    (bly_le64(y[4 * g + i]) & there);
-        sums |= bly_ribbon_parities(v[0], v[1], v[2], v[3]) << g;
+        sums |= bly_ribbon_parities(v[0], v[1], v[2], v[3]) << 4 * g;
     }
-    return !((sums ^ bly_ribbon_print(u)) & l->needs[key.wide]);
+    return !((sums ^ bly_ribbon_print(a->u)) & l->needs[a->key.wide]);
 }
 
 /* Ask a layer for n keys, whose hashes in the layer before are h. Those that
@@ -351,40 +366,34 @@ ribbon_test(const bly_filter *f, const bly_ribbon_layer *l, bly_ribbon_key key,
  * i is that of key i, and whole words are written. first and ngroups are
  * literals where they matter. */
 static inline __attribute__((always_inline)) void
-ribbon_ask_layer(const bly_filter *f, const bly_ribbon_layer *l, uint64_t seed,
-                 const uint64_t *h, size_t n, ribbon_keys *rest,
+ribbon_ask_layer(const bly_filter *f, const bly_ribbon_layer *layer,
+                 uint64_t seed, const uint64_t *h, size_t n, ribbon_keys *rest,
                  uint64_t *maybe, bool first, unsigned ngroups)
 {
-    uint64_t ring[2 * RIBBON_FAR];
-    const size_t mask = 2 * RIBBON_FAR - 1;
+    const bly_ribbon_layer local = *layer, *const l = &local;
+    ribbon_asked ring[RIBBON_FAR];
     const bool ahead = f->shape.nbytes > RIBBON_CACHED;
-    const unsigned char none = 0;
-    const unsigned char *const bounds =
-        l->nbounds ? f->data + l->bounds : &none;
     size_t nbumped = 0;
     uint64_t bits = 0;
     for (size_t i = 0; i < n && i < RIBBON_FAR; i++) {
-        ring[i] = bly_ribbon_hash(h[i], seed);
+        ring[i] = ribbon_find(f, l, bly_ribbon_hash(h[i], seed));
         if (ahead)
-            ribbon_fetch(f, l, ring[i], false);
+            ribbon_fetch(ring[i].block, ngroups, false);
     }
     for (size_t i = 0; i < n; i++) {
-        if (i + RIBBON_FAR < n) {
-            const uint64_t u = bly_ribbon_hash(h[i + RIBBON_FAR], seed);
-            ring[(i + RIBBON_FAR) & mask] = u;
-            if (ahead)
-                ribbon_fetch(f, l, u, false);
-        }
-        if (ahead && i + RIBBON_NEAR < n)
-            ribbon_fetch(f, l, ring[(i + RIBBON_NEAR) & mask], true);
-        const uint64_t u = ring[i & mask];
-        const bly_ribbon_key key = bly_ribbon_place(l, u);
-        const size_t bucket = l->nbounds ? (size_t)key.shard * l->nbounds +
-                                               key.start / BLY_RIBBON_BUCKET
-                                         : 0;
+        ribbon_asked *const a = &ring[i % RIBBON_FAR];
+        const uint64_t u = a->u;
         const bool bumped =
-            key.start % BLY_RIBBON_BUCKET / BLY_RIBBON_STEP < bounds[bucket];
-        const uint64_t in = ribbon_test(f, l, key, u, ngroups) & !bumped;
+            a->key.start % BLY_RIBBON_BUCKET / BLY_RIBBON_STEP < *a->bound;
+        const uint64_t in = ribbon_test(l, a, ngroups) & !bumped;
+        if (i + RIBBON_FAR < n) {
+            *a = ribbon_find(f, l, bly_ribbon_hash(h[i + RIBBON_FAR], seed));
+            if (ahead)
+                ribbon_fetch(a->block, ngroups, false);
+        }
+        if (ahead)
+            ribbon_fetch(ring[(i + RIBBON_NEAR) % RIBBON_FAR].block, ngroups,
+                         true);
         const uint32_t at = first ? (uint32_t)i : rest->at[i];
         rest->u[nbumped] = u;
         rest->at[nbumped] = at;

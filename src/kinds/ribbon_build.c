@@ -55,8 +55,8 @@ typedef struct ribbon_job {
     size_t *kept;    /* its different keys */
     size_t *nbumped; /* those of them that found no room */
     bly_block lists; /* what holds the three */
-    bly_block slots; /* room for one shard a thread */
-    size_t per;      /* slots of a thread */
+    bly_block rooms; /* for one shard a thread */
+    size_t per;      /* words of a room */
     unsigned nthreads;
     _Atomic size_t next_shard;
     _Atomic unsigned next_thread;
@@ -95,22 +95,70 @@ static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
     }
 }
 
+/* Bins into which the keys of a shard are sorted, of 8 or so; one with more
+ * than 64 is no chance of good hashes (10^-30). */
+#define RIBBON_BINS 8192
+#define RIBBON_BIN_MAX 64
+
+/* Sort the keys of a shard and drop the repeated ones; how many are left. By
+ * the share of the shard before them into bins, then each bin by insertion:
+ * twice as fast as sorting in place. room is for as many keys as there are; the
+ * array is sorted in place where it is not enough, or bins are uneven. */
+static size_t ribbon_sort(uint64_t nshards, uint64_t *u, size_t n,
+                          uint64_t *room, size_t nroom)
+{
+    uint32_t end[RIBBON_BINS + 1] = { 0 };
+    uint32_t most = 0;
+    size_t kept = 0;
+    if (n <= nroom) {
+        for (size_t i = 0; i < n; i++)
+            end[u[i] * nshards / (UINT64_MAX / RIBBON_BINS + 1) + 1]++;
+        for (size_t b = 0; b < RIBBON_BINS; b++) {
+            most = end[b + 1] > most ? end[b + 1] : most;
+            end[b + 1] += end[b];
+        }
+    }
+    if (n > nroom || most > RIBBON_BIN_MAX) {
+        bly_hashes_unique(u, NULL, &n);
+        return n;
+    }
+    /* Afterwards end[b] is the end of bin b. */
+    for (size_t i = 0; i < n; i++)
+        room[end[u[i] * nshards / (UINT64_MAX / RIBBON_BINS + 1)]++] = u[i];
+    for (size_t b = 0, i = 0; b < RIBBON_BINS; b++) {
+        const size_t first = kept;
+        for (; i < end[b]; i++) {
+            const uint64_t key = room[i];
+            size_t at = kept;
+            while (at > first && u[at - 1] > key)
+                at--;
+            if (at > first && u[at - 1] == key)
+                continue;
+            memmove(&u[at + 1], &u[at], (kept - at) * sizeof *u);
+            u[at] = key;
+            kept++;
+        }
+    }
+    return kept;
+}
+
 /* Take shards until there are none. */
 static void *ribbon_worker(void *arg)
 {
     ribbon_job *job = arg;
-    bly_ribbon_slot *slots = (bly_ribbon_slot *)(void *)job->slots.at +
-                             job->per * atomic_fetch_add(&job->next_thread, 1);
+    uint64_t *const room = (uint64_t *)(void *)job->rooms.at +
+                           job->per * atomic_fetch_add(&job->next_thread, 1);
     for (;;) {
         const size_t s = atomic_fetch_add(&job->next_shard, 1);
         if (s >= job->layer->nshards)
             return NULL;
         uint64_t *const u = job->u + job->from[s];
-        size_t n = job->from[s + 1] - job->from[s];
-        bly_hashes_unique(u, NULL, &n);
+        const size_t n =
+            ribbon_sort(job->layer->nshards, u, job->from[s + 1] - job->from[s],
+                        room, job->per);
         job->kept[s] = n;
         job->nbumped[s] =
-            bly_ribbon_solve(job->layer, s, slots, u, n, job->data);
+            bly_ribbon_solve(job->layer, s, room, u, n, job->data);
     }
 }
 
@@ -193,7 +241,7 @@ static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
     if (nthreads > nshards)
         nthreads = (unsigned)nshards;
     job->nthreads = nthreads < RIBBON_THREADS ? nthreads : RIBBON_THREADS;
-    job->per = (size_t)nslots;
+    job->per = BLY_RIBBON_ROOM * (size_t)nslots;
     job->data = f->data;
     bly_status st =
         bly_block_new(&f->mem, 3 * (nshards + 1) * sizeof(size_t), &job->lists);
@@ -203,9 +251,9 @@ static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
     job->kept = job->from + nshards + 1;
     job->nbumped = job->kept + nshards + 1;
     do { /* with fewer threads where there is no room for all */
-        st = bly_block_new(&f->mem,
-                           job->nthreads * nslots * sizeof(bly_ribbon_slot),
-                           &job->slots);
+        st = bly_block_new(
+            &f->mem, (uint64_t)job->nthreads * job->per * sizeof(uint64_t),
+            &job->rooms);
     } while (st && (job->nthreads /= 2) > 0);
     if (st)
         bly_block_free(&f->mem, &job->lists);
@@ -245,7 +293,7 @@ bly_status bly_ribbon_build(bly_filter *f, uint64_t *h, uint64_t *values,
         f->state[BLY_RIBBON_KEYS] = distinct;
         f->items = f->nadded = distinct;
     }
-    bly_block_free(&f->mem, &job.slots);
+    bly_block_free(&f->mem, &job.rooms);
     bly_block_free(&f->mem, &job.lists);
     return st;
 }

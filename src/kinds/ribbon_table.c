@@ -17,51 +17,58 @@
 
 #include <string.h>
 
+/* The system while it is made. */
+typedef struct ribbon_band {
+    uint64_t *rows, *prints;
+} ribbon_band;
+
 /* No slot: the key follows from others. */
-#define RIBBON_NOWHERE UINT32_MAX
+#define RIBBON_NOWHERE SIZE_MAX
 
 /* Find a slot for the row of u, and fill it. False where there is none. */
 static inline bool ribbon_insert(const bly_ribbon_layer *l,
-                                 bly_ribbon_slot *slots, uint64_t u,
-                                 uint32_t *pivot)
+                                 const ribbon_band *band, uint64_t u,
+                                 size_t *pivot)
 {
     const bly_ribbon_key key = bly_ribbon_place(l, u);
-    uint64_t row = bly_ribbon_row(u), print = bly_ribbon_print(u);
-    bly_ribbon_slot *at = slots + key.start;
-    while (at->row) {
-        row ^= at->row;
-        print ^= at->print;
+    uint64_t row = bly_ribbon_row(u), print = bly_ribbon_print(u), other;
+    size_t at = key.start;
+    while ((other = band->rows[at])) {
+        row ^= other;
+        print ^= band->prints[at];
         if (!row) {
             *pivot = RIBBON_NOWHERE;
             return !(print & l->needs[key.wide]);
         }
-        const unsigned zeros = (unsigned)__builtin_ctzll(row);
+        const size_t zeros = (size_t)__builtin_ctzll(row);
         row >>= zeros;
         at += zeros;
     }
-    *at = (bly_ribbon_slot){ row, print };
-    *pivot = (uint32_t)(at - slots);
+    band->rows[at] = row;
+    band->prints[at] = print;
+    *pivot = at;
     return true;
 }
 
 /* Insert the keys from `from` to `to`, all or none. A row is kept in the slot
  * of its first 1 and no other changes, so emptying those undoes it. */
-static bool ribbon_insert_all(const bly_ribbon_layer *l, bly_ribbon_slot *slots,
-                              const uint64_t *from, const uint64_t *to)
+static bool ribbon_insert_all(const bly_ribbon_layer *l,
+                              const ribbon_band *band, const uint64_t *from,
+                              const uint64_t *to)
 {
-    uint32_t pivots[32];
+    size_t pivots[32];
     size_t n = 0;
     for (const uint64_t *u = to; u > from; u--) {
         /* 32 keys with one start, or two, are a chance of 10^-20 or a choice
          * of someone's: they are bumped. */
         if (n < sizeof pivots / sizeof pivots[0] &&
-            ribbon_insert(l, slots, u[-1], &pivots[n])) {
+            ribbon_insert(l, band, u[-1], &pivots[n])) {
             n++;
             continue;
         }
         while (n > 0)
             if (pivots[--n] != RIBBON_NOWHERE)
-                slots[pivots[n]] = (bly_ribbon_slot){ 0, 0 };
+                band->rows[pivots[n]] = band->prints[pivots[n]] = 0;
         return false;
     }
     return true;
@@ -76,7 +83,7 @@ static inline uint32_t ribbon_step(const bly_ribbon_layer *l, uint64_t u)
 /* Insert the keys of a bucket, step by step from the right; how many of them,
  * from the left, found no room. *bound is the first step that did. */
 static size_t ribbon_fill_bucket(const bly_ribbon_layer *l,
-                                 bly_ribbon_slot *slots, const uint64_t *u,
+                                 const ribbon_band *band, const uint64_t *u,
                                  size_t n, unsigned char *bound)
 {
     const uint32_t per = BLY_RIBBON_BUCKET / BLY_RIBBON_STEP;
@@ -86,7 +93,7 @@ static size_t ribbon_fill_bucket(const bly_ribbon_layer *l,
         size_t from = n - 1;
         while (from > 0 && ribbon_step(l, u[from - 1]) == step)
             from--;
-        if (!ribbon_insert_all(l, slots, u + from, u + n)) {
+        if (!ribbon_insert_all(l, band, u + from, u + n)) {
             *bound = (unsigned char)(step % per + 1);
             break;
         }
@@ -97,7 +104,7 @@ static size_t ribbon_fill_bucket(const bly_ribbon_layer *l,
 
 /* All keys by buckets. What is bumped is exchanged with keys before it, which
  * have been taken care of. */
-static size_t ribbon_fill(const bly_ribbon_layer *l, bly_ribbon_slot *slots,
+static size_t ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
                           uint64_t *u, size_t n, unsigned char *bounds)
 {
     size_t nbumped = 0;
@@ -109,7 +116,7 @@ static size_t ribbon_fill(const bly_ribbon_layer *l, bly_ribbon_slot *slots,
             if (bly_ribbon_place(l, u[to]).start / BLY_RIBBON_BUCKET != bucket)
                 break;
         const size_t left =
-            ribbon_fill_bucket(l, slots, u + from, to - from, &bounds[bucket]);
+            ribbon_fill_bucket(l, band, u + from, to - from, &bounds[bucket]);
         for (size_t i = 0; i < left; i++) {
             const uint64_t key = u[from + i];
             u[from + i] = u[nbumped];
@@ -123,24 +130,25 @@ static size_t ribbon_fill(const bly_ribbon_layer *l, bly_ribbon_slot *slots,
  * the 64 slots behind the present one, the nearest lowest, and so after each
  * 64th slot a word of the block. ngroups is a literal where it matters. */
 static inline __attribute__((always_inline)) void
-ribbon_substitute(const bly_ribbon_layer *l, const bly_ribbon_slot *slots,
+ribbon_substitute(const bly_ribbon_layer *l, const ribbon_band *band,
                   uint64_t *words, unsigned ngroups)
 {
     uint64_t planes[BLY_RIBBON_MAX_WIDTH] = { 0 };
     for (uint64_t block = l->nslots / 64; block-- > 0;) {
         for (unsigned i = 64; i-- > 0;) {
-            const bly_ribbon_slot *at = &slots[block * 64 + i];
-            const uint64_t row = at->row >> 1;
+            const size_t at = (size_t)block * 64 + i;
+            const uint64_t row = band->rows[at] >> 1;
+            const uint64_t print = band->prints[at];
             for (unsigned g = 0; g < ngroups; g++) {
                 uint64_t *p = &planes[4 * g];
                 const uint64_t bits =
                     bly_ribbon_parities(p[0] & row, p[1] & row, p[2] & row,
                                         p[3] & row) ^
-                    at->print >> g;
+                    print >> 4 * g;
                 p[0] = p[0] << 1 | (bits & 1);
-                p[1] = p[1] << 1 | (bits >> 16 & 1);
-                p[2] = p[2] << 1 | (bits >> 32 & 1);
-                p[3] = p[3] << 1 | (bits >> 48 & 1);
+                p[1] = p[1] << 1 | (bits >> 1 & 1);
+                p[2] = p[2] << 1 | (bits >> 2 & 1);
+                p[3] = p[3] << 1 | (bits >> 3 & 1);
             }
         }
         uint64_t *const to = words + bly_ribbon_block(l, block);
@@ -151,36 +159,37 @@ ribbon_substitute(const bly_ribbon_layer *l, const bly_ribbon_slot *slots,
 }
 
 size_t bly_ribbon_solve(const bly_ribbon_layer *l, uint64_t shard,
-                        bly_ribbon_slot *slots, uint64_t *u, size_t n,
+                        uint64_t *room, uint64_t *u, size_t n,
                         unsigned char *data)
 {
     uint64_t *const words =
         (uint64_t *)(void *)data + l->words + shard * l->stride;
     size_t nbumped = 0;
-    memset(slots, 0, l->nslots * sizeof *slots);
+    const ribbon_band made = { room, room + l->nslots }, *const band = &made;
+    memset(room, 0, BLY_RIBBON_ROOM * l->nslots * sizeof *room);
     if (l->nbounds) {
         nbumped =
-            ribbon_fill(l, slots, u, n, data + l->bounds + shard * l->nbounds);
+            ribbon_fill(l, band, u, n, data + l->bounds + shard * l->nbounds);
     } else {
-        uint32_t pivot;
+        size_t pivot;
         for (size_t i = 0; i < n && !nbumped; i++)
-            if (!ribbon_insert(l, slots, u[i], &pivot))
+            if (!ribbon_insert(l, band, u[i], &pivot))
                 nbumped = n;
         if (nbumped)
             return nbumped;
     }
     switch ((l->nplanes + 3) / 4) {
     case 1:
-        ribbon_substitute(l, slots, words, 1);
+        ribbon_substitute(l, band, words, 1);
         break;
     case 2:
-        ribbon_substitute(l, slots, words, 2);
+        ribbon_substitute(l, band, words, 2);
         break;
     case 3:
-        ribbon_substitute(l, slots, words, 3);
+        ribbon_substitute(l, band, words, 3);
         break;
     default:
-        ribbon_substitute(l, slots, words, (l->nplanes + 3) / 4);
+        ribbon_substitute(l, band, words, (l->nplanes + 3) / 4);
     }
     return nbumped;
 }

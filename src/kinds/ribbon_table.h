@@ -25,9 +25,6 @@
  * longer. The slots of a wide key all lie in wide blocks; a narrow one that
  * reaches into them does not look at their last bit. So any width between two
  * whole ones can be had, and the rate is exact for every number of slots.
- *
- * Bit i of a print is kept at bit 16 (i % 4) + i / 4 of its word: there four
- * parities that are made together come out (bly_ribbon_parities).
  */
 #ifndef BLY_RIBBON_TABLE_H
 #define BLY_RIBBON_TABLE_H
@@ -104,7 +101,9 @@ static inline uint64_t bly_ribbon_spare(unsigned nplanes)
     return (0u - nplanes) & 3;
 }
 
-/* The parities of four words, at bits 0, 16, 32, 48. */
+/* The parities of four words as bits 0 to 3. Halves of words are added until
+ * four of 16 bits make one word, then these within themselves; the product
+ * brings the bits 0, 16, 32 and 48 together at 48. */
 static inline __attribute__((always_inline)) uint64_t
 bly_ribbon_parities(uint64_t x0, uint64_t x1, uint64_t x2, uint64_t x3)
 {
@@ -117,20 +116,21 @@ bly_ribbon_parities(uint64_t x0, uint64_t x1, uint64_t x2, uint64_t x3)
     x ^= x >> 4;
     x ^= x >> 2;
     x ^= x >> 1;
-    return x & UINT64_C(0x0001000100010001);
+    x &= UINT64_C(0x0001000100010001);
+    return x * UINT64_C(0x0001000200040008) >> 48 & 15;
 }
 
-/* Room for one shard while it is made. A slot is free where its row is 0. */
-typedef struct bly_ribbon_slot {
-    uint64_t row, print;
-} bly_ribbon_slot;
+/* Room for one shard while it is made: BLY_RIBBON_ROOM words for each of its
+ * slots, all the rows first and then all the prints. A slot is free where its
+ * row is 0. */
+#define BLY_RIBBON_ROOM 2
 
 /* Solve a shard: n sorted hashes, all different, that fall into it. Keys that
  * find no room are moved to the front of u, in no order, and counted; where
  * the layer has bounds, all keys of a bucket that start below its bound are
  * among them, and no others. A layer without bounds takes all or none. */
 size_t bly_ribbon_solve(const bly_ribbon_layer *l, uint64_t shard,
-                        bly_ribbon_slot *slots, uint64_t *u, size_t n,
+                        uint64_t *room, uint64_t *u, size_t n,
                         unsigned char *data);
 
 #endif
