@@ -280,174 +280,29 @@ static void ribbon_stat(const bly_filter *f, bly_stats *out)
 
 /* ----------------------------------------------------------------- asking */
 
-/* Keys ahead of the present one whose words are fetched into L2, and into L1;
- * not where all of the filter is in the cache anyway (core/lines.h). */
-#define RIBBON_FAR 64
-#define RIBBON_NEAR 8
+/* A filter that fits the smallest L2 in use is not fetched ahead. */
 #define RIBBON_CACHED (256 << 10)
-
-/* Keys that go through the layers together. */
-#define RIBBON_PIECE 1024
-
-/* Keys on their way through the layers: their hashes, and where their answers
- * go. */
-typedef struct ribbon_keys {
-    uint64_t u[RIBBON_PIECE];
-    uint32_t at[RIBBON_PIECE];
-    size_t n;
-} ribbon_keys;
-
-/* A key whose words are on their way. */
-typedef struct ribbon_asked {
-    uint64_t u;
-    const uint64_t *block;      /* in which it starts */
-    const unsigned char *bound; /* of its bucket */
-    bly_ribbon_key key;
-} ribbon_asked;
-
-/* Two blocks, to the last of their lines. near is a literal. */
-static inline __attribute__((always_inline)) void
-ribbon_fetch(const void *block, unsigned ngroups, bool near)
-{
-    const char *const at = block;
-    for (unsigned to = 0; to < ngroups; to++)
-        if (near)
-            __builtin_prefetch(at + 64 * to, 0, 3);
-        else
-            __builtin_prefetch(at + 64 * to, 0, 2);
-    if (near)
-        __builtin_prefetch(at + 64 * ngroups - 8, 0, 3);
-    else
-        __builtin_prefetch(at + 64 * ngroups - 8, 0, 2);
-}
-
-/* Where u is to be looked for. */
-static inline __attribute__((always_inline)) ribbon_asked
-ribbon_find(const bly_filter *f, const bly_ribbon_layer *l, uint64_t u)
-{
-    static const unsigned char none = 0;
-    const bly_ribbon_key key = bly_ribbon_place(l, u);
-    return (ribbon_asked){
-        .u = u,
-        .block = (const uint64_t *)(const void *)f->data + l->words +
-                 key.shard * l->stride + bly_ribbon_block(l, key.start / 64),
-        .bound = l->nbounds ? f->data + l->bounds + key.shard * l->nbounds +
-                                  key.start / BLY_RIBBON_BUCKET
-                            : &none,
-        .key = key,
-    };
-}
-
-/* Is the print of a key what its slots give? A row covers two blocks, or one
- * where it starts with it, and then that one stands for the other, which may
- * be behind the end. ngroups is a literal where it matters. */
-static inline __attribute__((always_inline)) bool
-ribbon_test(const bly_ribbon_layer *l, const ribbon_asked *a, unsigned ngroups)
-{
-    const uint64_t row = bly_ribbon_row(a->u);
-    const unsigned s = a->key.start % 64;
-    const uint64_t here = row << s, there = row >> 1 >> (63 - s);
-    const uint64_t *const x = a->block;
-    const uint64_t *const y =
-        x + (s ? l->width + (a->key.start / 64 >= l->wide) : 0);
-    uint64_t sums = 0;
-    for (unsigned g = 0; g < ngroups; g++) {
-        uint64_t v[4];
-        for (unsigned i = 0; i < 4; i++)
-            v[i] = (bly_le64(x[4 * g + i]) & here) ^
-                   (bly_le64(y[4 * g + i]) & there);
-        sums |= bly_ribbon_parities(v[0], v[1], v[2], v[3]) << 4 * g;
-    }
-    return !((sums ^ bly_ribbon_print(a->u)) & l->needs[a->key.wide]);
-}
-
-/* Ask a layer for n keys, whose hashes in the layer before are h. Those that
- * it bumped are left in `rest`, which may be where h comes from. first: answer
- * i is that of key i, and whole words are written. first and ngroups are
- * literals where they matter. */
-static inline __attribute__((always_inline)) void
-ribbon_ask_layer(const bly_filter *f, const bly_ribbon_layer *layer,
-                 uint64_t seed, const uint64_t *h, size_t n, ribbon_keys *rest,
-                 uint64_t *maybe, bool first, unsigned ngroups)
-{
-    const bly_ribbon_layer local = *layer, *const l = &local;
-    ribbon_asked ring[RIBBON_FAR];
-    const bool ahead = f->shape.nbytes > RIBBON_CACHED;
-    size_t nbumped = 0;
-    uint64_t bits = 0;
-    for (size_t i = 0; i < n && i < RIBBON_FAR; i++) {
-        ring[i] = ribbon_find(f, l, bly_ribbon_hash(h[i], seed));
-        if (ahead)
-            ribbon_fetch(ring[i].block, ngroups, false);
-    }
-    for (size_t i = 0; i < n; i++) {
-        ribbon_asked *const a = &ring[i % RIBBON_FAR];
-        const uint64_t u = a->u;
-        const bool bumped =
-            a->key.start % BLY_RIBBON_BUCKET / BLY_RIBBON_STEP < *a->bound;
-        const uint64_t in = ribbon_test(l, a, ngroups) & !bumped;
-        if (i + RIBBON_FAR < n) {
-            *a = ribbon_find(f, l, bly_ribbon_hash(h[i + RIBBON_FAR], seed));
-            if (ahead)
-                ribbon_fetch(a->block, ngroups, false);
-        }
-        if (ahead)
-            ribbon_fetch(ring[(i + RIBBON_NEAR) % RIBBON_FAR].block, ngroups,
-                         true);
-        const uint32_t at = first ? (uint32_t)i : rest->at[i];
-        rest->u[nbumped] = u;
-        rest->at[nbumped] = at;
-        nbumped += bumped;
-        if (first) {
-            bits |= in << (i % 64);
-            if (i % 64 == 63 || i + 1 == n) {
-                maybe[i / 64] = bits;
-                bits = 0;
-            }
-        } else {
-            maybe[at / 64] |= in << (at % 64);
-        }
-    }
-    rest->n = nbumped;
-}
-
-static inline __attribute__((always_inline)) void
-ribbon_ask(const bly_filter *f, const bly_ribbon_map *map, const uint64_t *h,
-           size_t n, uint64_t *maybe, unsigned ngroups)
-{
-    const uint64_t *const seeds = &f->state[BLY_RIBBON_SEED];
-    ribbon_keys rest;
-    for (size_t from = 0; from < n; from += RIBBON_PIECE) {
-        const size_t np = n - from < RIBBON_PIECE ? n - from : RIBBON_PIECE;
-        uint64_t *const to = maybe + from / 64;
-        ribbon_ask_layer(f, &map->layer[0], seeds[0], h + from, np, &rest, to,
-                         true, ngroups);
-        for (unsigned i = 1; i < map->nlayers && rest.n; i++)
-            ribbon_ask_layer(f, &map->layer[i], seeds[i], rest.u, rest.n, &rest,
-                             to, false, ngroups);
-    }
-}
 
 static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
                        uint64_t *maybe)
 {
+    const bly_ribbon_variant *const v = bly_ribbon_best();
+    const bool ahead = f->shape.nbytes > RIBBON_CACHED;
     bly_ribbon_map map;
+    bly_ribbon_keys rest;
     if (!f->state[BLY_RIBBON_KEYS])
         return; /* nothing is in it */
     bly_ribbon_map_of(&f->shape, &map);
-    const unsigned ngroups = (map.layer[0].nplanes + 3) / 4;
-    switch (ngroups) {
-    case 1:
-        ribbon_ask(f, &map, h, n, maybe, 1);
-        break;
-    case 2:
-        ribbon_ask(f, &map, h, n, maybe, 2);
-        break;
-    case 3:
-        ribbon_ask(f, &map, h, n, maybe, 3);
-        break;
-    default:
-        ribbon_ask(f, &map, h, n, maybe, ngroups);
+    for (unsigned i = 0; i < map.nlayers; i++)
+        map.layer[i].seed = f->state[BLY_RIBBON_SEED + i];
+    for (size_t from = 0; from < n; from += BLY_RIBBON_PIECE) {
+        const size_t left = n - from;
+        const size_t np = left < BLY_RIBBON_PIECE ? left : BLY_RIBBON_PIECE;
+        uint64_t *const to = maybe + from / 64;
+        v->ask(&map.layer[0], f->data, h + from, np, &rest, to, true, ahead);
+        for (unsigned i = 1; i < map.nlayers && rest.n; i++)
+            v->ask(&map.layer[i], f->data, rest.u, rest.n, &rest, to, false,
+                   ahead);
     }
 }
 

@@ -4,8 +4,8 @@
 #ifndef BLY_RIBBON_H
 #define BLY_RIBBON_H
 
+#include "core/ribbon_table.h"
 #include "kinds/filter.h"
-#include "kinds/ribbon_table.h"
 
 #define BLY_RIBBON_LAYERS 4
 
@@ -32,15 +32,6 @@ typedef struct bly_ribbon_map {
 /* Where everything is in a filter of this shape, which must be sane but for
  * its nbytes. */
 void bly_ribbon_map_of(const bly_shape *s, bly_ribbon_map *out);
-
-/* The hash of a key in a layer, from that in the layer before, or from the
- * key's own in the first; and back. */
-static inline uint64_t bly_ribbon_hash(uint64_t h, uint64_t seed)
-{
-    return bly_mix64(h ^ seed);
-}
-
-uint64_t bly_ribbon_unhash(uint64_t u, uint64_t seed);
 
 /* kind.h */
 bly_status bly_ribbon_build(bly_filter *f, uint64_t *h, uint64_t *values,

@@ -31,21 +31,6 @@
 #define RIBBON_TRIES 1000
 #define RIBBON_ATTEMPTS 10
 
-/* The inverse of bly_mix64(), with the inverses of its factors mod 2^64. */
-static uint64_t ribbon_unmix(uint64_t x)
-{
-    x ^= x >> 31 ^ x >> 62;
-    x *= UINT64_C(0x319642b2d24d8ec3);
-    x ^= x >> 27 ^ x >> 54;
-    x *= UINT64_C(0x96de1b173f119089);
-    return x ^ x >> 30 ^ x >> 60;
-}
-
-uint64_t bly_ribbon_unhash(uint64_t u, uint64_t seed)
-{
-    return ribbon_unmix(u) ^ seed;
-}
-
 /* What a build works with, and where it stands in the present layer. */
 typedef struct ribbon_job {
     const bly_ribbon_layer *layer;

@@ -13,9 +13,25 @@
  * [1] Dillinger, Huebschle-Schneider, Sanders and Walzer, Fast Succinct
  *     Retrieval and Approximate Membership using Ribbon, 2022
  */
-#include "kinds/ribbon_table.h"
+#include "core/ribbon_table.h"
 
+#include <stdatomic.h>
 #include <string.h>
+
+/* The inverse of bly_mix64(), with the inverses of its factors mod 2^64. */
+static uint64_t unmix64(uint64_t x)
+{
+    x ^= x >> 31 ^ x >> 62;
+    x *= UINT64_C(0x319642b2d24d8ec3);
+    x ^= x >> 27 ^ x >> 54;
+    x *= UINT64_C(0x96de1b173f119089);
+    return x ^ x >> 30 ^ x >> 60;
+}
+
+uint64_t bly_ribbon_unhash(uint64_t u, uint64_t seed)
+{
+    return unmix64(u) ^ seed;
+}
 
 /* The system while it is made. */
 typedef struct ribbon_band {
@@ -128,27 +144,23 @@ static size_t ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
 
 /* Slots from the last to the first; a free one is 0. planes[i] holds bit i of
  * the 64 slots behind the present one, the nearest lowest, and so after each
- * 64th slot a word of the block. ngroups is a literal where it matters. */
-static inline __attribute__((always_inline)) void
-ribbon_substitute(const bly_ribbon_layer *l, const ribbon_band *band,
-                  uint64_t *words, unsigned ngroups)
+ * 64th slot a word of the block. */
+static void substitute_portable(const bly_ribbon_layer *l, const uint64_t *rows,
+                                const uint64_t *prints, uint64_t *words)
 {
+    const unsigned ngroups = (l->nplanes + 3) / 4;
     uint64_t planes[BLY_RIBBON_MAX_WIDTH] = { 0 };
-    for (uint64_t block = l->nslots / 64; block-- > 0;) {
-        for (unsigned i = 64; i-- > 0;) {
-            const size_t at = (size_t)block * 64 + i;
-            const uint64_t row = band->rows[at] >> 1;
-            const uint64_t print = band->prints[at];
+    for (size_t block = l->nslots / 64; block-- > 0;) {
+        for (size_t i = block * 64 + 64; i-- > block * 64;) {
+            const uint64_t row = rows[i] >> 1, print = prints[i];
             for (unsigned g = 0; g < ngroups; g++) {
-                uint64_t *p = &planes[4 * g];
+                uint64_t *const p = &planes[4 * g];
                 const uint64_t bits =
                     bly_ribbon_parities(p[0] & row, p[1] & row, p[2] & row,
                                         p[3] & row) ^
                     print >> 4 * g;
-                p[0] = p[0] << 1 | (bits & 1);
-                p[1] = p[1] << 1 | (bits >> 1 & 1);
-                p[2] = p[2] << 1 | (bits >> 2 & 1);
-                p[3] = p[3] << 1 | (bits >> 3 & 1);
+                for (unsigned j = 0; j < 4; j++)
+                    p[j] = p[j] << 1 | (bits >> j & 1);
             }
         }
         uint64_t *const to = words + bly_ribbon_block(l, block);
@@ -156,6 +168,46 @@ ribbon_substitute(const bly_ribbon_layer *l, const ribbon_band *band,
         for (unsigned i = 0; i < n; i++)
             to[i] = bly_le64(planes[i]);
     }
+}
+
+static inline uint64_t four_portable(const uint64_t *x, const uint64_t *y,
+                                     uint64_t here, uint64_t there)
+{
+    uint64_t v[4];
+    for (unsigned i = 0; i < 4; i++)
+        v[i] = (bly_le64(x[i]) & here) ^ (bly_le64(y[i]) & there);
+    return bly_ribbon_parities(v[0], v[1], v[2], v[3]);
+}
+
+static void ask_portable(const bly_ribbon_layer *l, const unsigned char *data,
+                         const uint64_t *h, size_t n, bly_ribbon_keys *rest,
+                         uint64_t *maybe, bool first, bool ahead)
+{
+    bly_ribbon_ask_with(l, data, h, n, rest, maybe, first, ahead,
+                        four_portable);
+}
+
+/* Best first. The last row needs nothing, so the search always ends. */
+const bly_ribbon_variant bly_ribbon_variants[] = {
+#if BLY_X86
+    { "avx2", BLY_CPU_AVX2, bly_ribbon_ask_avx2, bly_ribbon_substitute_avx2 },
+#endif
+    { "portable", 0, ask_portable, substitute_portable },
+};
+
+const bly_ribbon_variant *bly_ribbon_best(void)
+{
+    static _Atomic(const bly_ribbon_variant *) chosen;
+    const bly_ribbon_variant *v =
+        atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (!v) {
+        /* Two threads may both choose; they choose the same row. */
+        v = bly_ribbon_variants;
+        while (v->needs & ~bly_cpu_features())
+            v++;
+        atomic_store_explicit(&chosen, v, memory_order_relaxed);
+    }
+    return v;
 }
 
 size_t bly_ribbon_solve(const bly_ribbon_layer *l, uint64_t shard,
@@ -178,18 +230,6 @@ size_t bly_ribbon_solve(const bly_ribbon_layer *l, uint64_t shard,
         if (nbumped)
             return nbumped;
     }
-    switch ((l->nplanes + 3) / 4) {
-    case 1:
-        ribbon_substitute(l, band, words, 1);
-        break;
-    case 2:
-        ribbon_substitute(l, band, words, 2);
-        break;
-    case 3:
-        ribbon_substitute(l, band, words, 3);
-        break;
-    default:
-        ribbon_substitute(l, band, words, (l->nplanes + 3) / 4);
-    }
+    bly_ribbon_best()->substitute(l, band->rows, band->prints, words);
     return nbumped;
 }
