@@ -233,14 +233,18 @@ static bool ribbon_sane(const bly_shape *s)
         (width == BLY_RIBBON_MAX_WIDTH && wider) || (!width && !wider) ||
         !slots[0])
         return false;
-    for (unsigned i = 0; i < BLY_RIBBON_LAYERS; i++) {
-        const bool last = i + 1 == BLY_RIBBON_LAYERS || !slots[i + 1];
-        if (!slots[i] && !last)
+    unsigned n = 0;
+    while (n < BLY_RIBBON_LAYERS && slots[n]) {
+        if (slots[n] > RIBBON_MAX_SLOTS ||
+            slots[n] % (64 * ribbon_nshards(slots[n])))
             return false;
-        if (slots[i] > (last ? BLY_RIBBON_SHARD : RIBBON_MAX_SLOTS) ||
-            slots[i] % (64 * ribbon_nshards(slots[i])))
-            return false;
+        n++;
     }
+    for (unsigned i = n; i < BLY_RIBBON_LAYERS; i++)
+        if (slots[i])
+            return false;
+    if (slots[n - 1] > BLY_RIBBON_SHARD)
+        return false; /* the last layer is one shard */
     bly_ribbon_map_of(s, &map);
     return s->nbytes == map.nbytes;
 }
@@ -254,12 +258,9 @@ static void ribbon_describe(const bly_shape *s, const bly_want *w,
         bly_fact_real(out, "over_bound", 8 * (double)s->nbytes / bound);
 }
 
-/* Any seeds do. The number of keys is one that the slots can hold. */
+/* Any seeds do. */
 static bool ribbon_sound(const bly_filter *f)
 {
-    uint64_t slots = 0;
-    for (unsigned i = 0; i < BLY_RIBBON_LAYERS; i++)
-        slots += f->shape.p[BLY_RIBBON_SLOTS + i];
     for (unsigned i = BLY_RIBBON_STATES; i < BLY_STATE_WORDS; i++)
         if (f->state[i])
             return false;

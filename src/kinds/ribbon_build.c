@@ -235,11 +235,9 @@ static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
     job->from = (size_t *)(void *)job->lists.at;
     job->kept = job->from + nshards + 1;
     job->nbumped = job->kept + nshards + 1;
-    do { /* with fewer threads where there is no room for all */
-        st = bly_block_new(
-            &f->mem, (uint64_t)job->nthreads * job->per * sizeof(uint64_t),
-            &job->rooms);
-    } while (st && (job->nthreads /= 2) > 0);
+    st = bly_block_new(&f->mem,
+                       (uint64_t)job->nthreads * job->per * sizeof(uint64_t),
+                       &job->rooms);
     if (st)
         bly_block_free(&f->mem, &job->lists);
     return st;
@@ -276,7 +274,8 @@ bly_status bly_ribbon_build(bly_filter *f, uint64_t *h, uint64_t *values,
     } else {
         memcpy(&f->state[BLY_RIBBON_SEED], seeds, sizeof seeds);
         f->state[BLY_RIBBON_KEYS] = distinct;
-        f->items = f->nadded = distinct;
+        f->nadded = distinct;
+        f->items = distinct ? distinct : 1; /* no capacity is zero */
     }
     bly_block_free(&f->mem, &job.rooms);
     bly_block_free(&f->mem, &job.lists);
