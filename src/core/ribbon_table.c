@@ -38,108 +38,208 @@ typedef struct ribbon_band {
     uint64_t *rows, *prints;
 } ribbon_band;
 
-/* No slot: the key follows from others. */
-#define RIBBON_NOWHERE SIZE_MAX
+/* A row on its way to a slot. */
+typedef struct ribbon_row {
+    uint64_t row, print;
+    size_t at; /* the slot of its first 1 */
+} ribbon_row;
 
-/* Find a slot for the row of u, and fill it. False where there is none. */
-static inline bool ribbon_insert(const bly_ribbon_layer *l,
-                                 const ribbon_band *band, uint64_t u,
-                                 size_t *pivot)
+static inline ribbon_row ribbon_row_of(uint64_t u, size_t start)
 {
-    const bly_ribbon_key key = bly_ribbon_place(l, u);
-    uint64_t row = bly_ribbon_row(u), print = bly_ribbon_print(u), other;
-    size_t at = key.start;
-    while ((other = band->rows[at])) {
-        row ^= other;
-        print ^= band->prints[at];
-        if (!row) {
-            *pivot = RIBBON_NOWHERE;
-            return !(print & l->needs[key.wide]);
-        }
-        const size_t zeros = (size_t)__builtin_ctzll(row);
-        row >>= zeros;
-        at += zeros;
-    }
-    band->rows[at] = row;
-    band->prints[at] = print;
-    *pivot = at;
-    return true;
+    return (ribbon_row){ bly_ribbon_row(u), bly_ribbon_print(u), start };
 }
 
-/* Insert the keys from `from` to `to`, all or none. A row is kept in the slot
- * of its first 1 and no other changes, so emptying those undoes it. */
-static bool ribbon_insert_all(const bly_ribbon_layer *l,
-                              const ribbon_band *band, const uint64_t *from,
-                              const uint64_t *to)
+enum { RIBBON_MOVED, RIBBON_PLACED, RIBBON_VANISHED };
+
+/* Leave x in its slot, or move it on. Nothing remains of one that follows from
+ * those before. */
+static inline __attribute__((always_inline)) int
+ribbon_reduce(const ribbon_band *band, ribbon_row *x)
 {
-    size_t pivots[32];
-    size_t n = 0;
-    for (const uint64_t *u = to; u > from; u--) {
-        /* 32 keys with one start, or two, are a chance of 10^-20 or a choice
-         * of someone's: they are bumped. */
-        if (n < sizeof pivots / sizeof pivots[0] &&
-            ribbon_insert(l, band, u[-1], &pivots[n])) {
-            n++;
-            continue;
-        }
-        while (n > 0)
-            if (pivots[--n] != RIBBON_NOWHERE)
-                band->rows[pivots[n]] = band->prints[pivots[n]] = 0;
-        return false;
+    const uint64_t other = band->rows[x->at];
+    if (!other) {
+        band->rows[x->at] = x->row;
+        band->prints[x->at] = x->print;
+        return RIBBON_PLACED;
+    }
+    x->row ^= other;
+    x->print ^= band->prints[x->at];
+    if (!x->row)
+        return RIBBON_VANISHED;
+    const size_t zeros = (size_t)__builtin_ctzll(x->row);
+    x->row >>= zeros;
+    x->at += zeros;
+    return RIBBON_MOVED;
+}
+
+/* All keys or none. */
+static bool ribbon_fill_all(const bly_ribbon_layer *l, const ribbon_band *band,
+                            const uint64_t *u, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bly_ribbon_key key = bly_ribbon_place(l, u[i]);
+        ribbon_row x = ribbon_row_of(u[i], key.start);
+        int done;
+        while (!(done = ribbon_reduce(band, &x)))
+            ;
+        if (done == RIBBON_VANISHED && (x.print & l->needs[key.wide]))
+            return false;
     }
     return true;
 }
 
-/* The step in which u starts, counted from the first slot of the shard. */
-static inline uint32_t ribbon_step(const bly_ribbon_layer *l, uint64_t u)
-{
-    return bly_ribbon_place(l, u).start / BLY_RIBBON_STEP;
-}
+/* 32 keys that start within a step are a chance of 10^-20, or a choice of
+ * someone's: they are bumped. */
+#define RIBBON_STEP_KEYS 32
 
-/* Insert the keys of a bucket, step by step from the right; how many of them,
- * from the left, found no room. *bound is the first step that did. */
-static size_t ribbon_fill_bucket(const bly_ribbon_layer *l,
-                                 const ribbon_band *band, const uint64_t *u,
-                                 size_t n, unsigned char *bound)
+/* Buckets one after the other, and the key of them that is being inserted. */
+typedef struct ribbon_stream {
+    const bly_ribbon_layer *l;
+    const ribbon_band *band;
+    unsigned char *bounds;
+    uint64_t *u;
+    size_t nbumped; /* keys exchanged to the front of u */
+    size_t from;    /* keys of the bucket: its first, */
+    size_t end;     /* behind its last, */
+    size_t stop;    /* and behind the stream's last */
+    size_t now;     /* the key that is being inserted */
+    uint64_t needs; /* its */
+    size_t last;    /* behind the last key of its step */
+    uint32_t step;
+    size_t npivots; /* slots that keys of the step have taken */
+    size_t pivots[RIBBON_STEP_KEYS];
+} ribbon_stream;
+
+/* Behind the last key. */
+static const ribbon_row ribbon_none = { 0, 0, SIZE_MAX };
+
+static ribbon_row ribbon_take_bucket(ribbon_stream *s);
+
+/* The step of the present key, and so those left of it, find no room. A row is
+ * in the slot of its first 1 and changes no other, so emptying the slots that
+ * the step has taken undoes it. Bumped keys are exchanged with keys before
+ * them, which have been taken care of. */
+static ribbon_row ribbon_bump(ribbon_stream *s)
 {
     const uint32_t per = BLY_RIBBON_BUCKET / BLY_RIBBON_STEP;
-    *bound = 0;
-    while (n > 0) {
-        const uint32_t step = ribbon_step(l, u[n - 1]);
-        size_t from = n - 1;
-        while (from > 0 && ribbon_step(l, u[from - 1]) == step)
-            from--;
-        if (!ribbon_insert_all(l, band, u + from, u + n)) {
-            *bound = (unsigned char)(step % per + 1);
-            break;
-        }
-        n = from;
+    while (s->npivots > 0) {
+        const size_t at = s->pivots[--s->npivots];
+        s->band->rows[at] = s->band->prints[at] = 0;
     }
-    return n;
+    s->bounds[s->step / per] = (unsigned char)(s->step % per + 1);
+    for (size_t i = s->from; i < s->last; i++) {
+        const uint64_t key = s->u[i];
+        s->u[i] = s->u[s->nbumped];
+        s->u[s->nbumped++] = key;
+    }
+    return ribbon_take_bucket(s);
 }
 
-/* All keys by buckets. What is bumped is exchanged with keys before it, which
- * have been taken care of. */
+/* Begin with key s->now. */
+static ribbon_row ribbon_take(ribbon_stream *s, bool first)
+{
+    const uint64_t u = s->u[s->now];
+    const bly_ribbon_key key = bly_ribbon_place(s->l, u);
+    const uint32_t step = key.start / BLY_RIBBON_STEP;
+    if (first || step != s->step) {
+        s->step = step;
+        s->last = s->now + 1;
+        s->npivots = 0;
+    }
+    s->needs = s->l->needs[key.wide];
+    if (s->npivots == RIBBON_STEP_KEYS)
+        return ribbon_bump(s);
+    return ribbon_row_of(u, key.start);
+}
+
+/* The next bucket that has keys. */
+static ribbon_row ribbon_take_bucket(ribbon_stream *s)
+{
+    s->from = s->end;
+    if (s->from == s->stop)
+        return ribbon_none;
+    const uint32_t bucket =
+        bly_ribbon_place(s->l, s->u[s->from]).start / BLY_RIBBON_BUCKET;
+    while (++s->end < s->stop)
+        if (bly_ribbon_place(s->l, s->u[s->end]).start / BLY_RIBBON_BUCKET !=
+            bucket)
+            break;
+    s->now = s->end - 1;
+    return ribbon_take(s, true);
+}
+
+/* What follows when x is done: the key to its left. */
+static __attribute__((noinline)) ribbon_row ribbon_next(ribbon_stream *s,
+                                                        ribbon_row x, int done)
+{
+    if (done == RIBBON_PLACED)
+        s->pivots[s->npivots++] = x.at;
+    else if (x.print & s->needs)
+        return ribbon_bump(s);
+    if (s->now == s->from)
+        return ribbon_take_bucket(s);
+    s->now--;
+    return ribbon_take(s, false);
+}
+
+static inline __attribute__((always_inline)) void
+ribbon_go(ribbon_stream *s, const ribbon_band *band, ribbon_row *x)
+{
+    const int done = ribbon_reduce(band, x);
+    if (done)
+        *x = ribbon_next(s, *x, done);
+}
+
+/* The first of n keys that starts in this bucket or later. */
+static size_t ribbon_first_of(const bly_ribbon_layer *l, const uint64_t *u,
+                              size_t n, uint32_t bucket)
+{
+    size_t low = 0;
+    while (low < n) {
+        const size_t mid = low + (n - low) / 2;
+        if (bly_ribbon_place(l, u[mid]).start / BLY_RIBBON_BUCKET < bucket)
+            low = mid + 1;
+        else
+            n = mid;
+    }
+    return low;
+}
+
+/* All keys by buckets. A row waits for one load after the other, so the two
+ * halves of a shard are filled at once, a step of one and a step of the other.
+ * They must not meet, since a row that was added to one which is undone later
+ * would be wrong: the last bucket of the left half, whose rows reach into the
+ * right half, comes last. */
 static size_t ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
                           uint64_t *u, size_t n, unsigned char *bounds)
 {
-    size_t nbumped = 0;
+    const uint32_t half = (l->nbounds + 1) / 2;
+    const size_t mid = ribbon_first_of(l, u, n, half);
+    ribbon_stream a = { .l = l, .band = band, .bounds = bounds, .u = u };
+    ribbon_stream b = a;
     memset(bounds, 0, l->nbounds);
-    for (size_t from = 0, to; from < n; from = to) {
-        const uint32_t bucket =
-            bly_ribbon_place(l, u[from]).start / BLY_RIBBON_BUCKET;
-        for (to = from + 1; to < n; to++)
-            if (bly_ribbon_place(l, u[to]).start / BLY_RIBBON_BUCKET != bucket)
-                break;
-        const size_t left =
-            ribbon_fill_bucket(l, band, u + from, to - from, &bounds[bucket]);
-        for (size_t i = 0; i < left; i++) {
-            const uint64_t key = u[from + i];
-            u[from + i] = u[nbumped];
-            u[nbumped++] = key;
-        }
+    a.stop = ribbon_first_of(l, u, mid, half - 1);
+    b.u = u + mid;
+    b.stop = n - mid;
+    ribbon_row x = ribbon_take_bucket(&a), y = ribbon_take_bucket(&b);
+    while (x.row && y.row) {
+        ribbon_go(&a, band, &x);
+        ribbon_go(&b, band, &y);
     }
-    return nbumped;
+    while (x.row)
+        ribbon_go(&a, band, &x);
+    while (y.row)
+        ribbon_go(&b, band, &y);
+    a.stop = mid;
+    x = ribbon_take_bucket(&a);
+    while (x.row)
+        ribbon_go(&a, band, &x);
+    for (size_t i = 0; i < b.nbumped; i++) {
+        const uint64_t key = b.u[i];
+        b.u[i] = u[a.nbumped];
+        u[a.nbumped++] = key;
+    }
+    return a.nbumped;
 }
 
 /* Slots from the last to the first; a free one is 0. planes[i] holds bit i of
@@ -219,17 +319,11 @@ size_t bly_ribbon_solve(const bly_ribbon_layer *l, uint64_t shard,
     size_t nbumped = 0;
     const ribbon_band made = { room, room + l->nslots }, *const band = &made;
     memset(room, 0, BLY_RIBBON_ROOM * l->nslots * sizeof *room);
-    if (l->nbounds) {
+    if (l->nbounds)
         nbumped =
             ribbon_fill(l, band, u, n, data + l->bounds + shard * l->nbounds);
-    } else {
-        size_t pivot;
-        for (size_t i = 0; i < n && !nbumped; i++)
-            if (!ribbon_insert(l, band, u[i], &pivot))
-                nbumped = n;
-        if (nbumped)
-            return nbumped;
-    }
+    else if (!ribbon_fill_all(l, band, u, n))
+        return n;
     bly_ribbon_best()->substitute(l, band->rows, band->prints, words);
     return nbumped;
 }
