@@ -162,6 +162,31 @@ static void refuses_shapes(void **state)
     bly_free(f);
 }
 
+/* Zeros that are none, and bounds past their bucket, are damage. */
+static void checks_what_has_no_meaning(void **state)
+{
+    (void)state;
+    const bly_spec spec = ribbon_spec(30000, 0.01);
+    bly_filter *f = filled_from(&spec, 0, 30000);
+    bly_ribbon_map map;
+    bly_ribbon_map_of(&f->shape, &map);
+    assert_true(map.bounds > 8 * map.nwords && map.nbytes > map.end);
+    const struct {
+        uint64_t at;
+        unsigned char value;
+    } bad[] = { { 8 * map.nwords, 1 }, { map.bounds - 1, 128 },
+                { map.end, 1 },        { map.nbytes - 1, 1 },
+                { map.bounds, 129 },   { map.end - 1, 255 } };
+    assert_true(f->kind->check(f));
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        const unsigned char was = f->data[bad[i].at];
+        f->data[bad[i].at] = bad[i].value;
+        assert_false(f->kind->check(f));
+        f->data[bad[i].at] = was;
+    }
+    bly_free(f);
+}
+
 /* ------------------------------------------------------------------- rate */
 
 /* Each absent key is a coin of its own, so the hits are binomial: six sigma on
@@ -473,6 +498,7 @@ int main(void)
         cmocka_unit_test(plans_past_32_bits),
         cmocka_unit_test(plans_for_memory),
         cmocka_unit_test(refuses_shapes),
+        cmocka_unit_test(checks_what_has_no_meaning),
         cmocka_unit_test(keeps_any_rate_exactly),
         cmocka_unit_test(holds_sets_of_every_size),
         cmocka_unit_test(holds_three_layers),

@@ -190,56 +190,36 @@ ribbon_go(ribbon_stream *s, const ribbon_band *band, ribbon_row *x)
         *x = ribbon_next(s, *x, done);
 }
 
-/* The first of n keys that starts in this bucket or later. */
-static size_t ribbon_first_of(const bly_ribbon_layer *l, const uint64_t *u,
-                              size_t n, uint32_t bucket)
+/* Fill one shard or two: a row waits for one load after the other, and in
+ * between there is time for that of another shard. */
+static void ribbon_fill(const bly_ribbon_layer *l, bly_ribbon_part *parts,
+                        const ribbon_band *bands, unsigned nparts,
+                        unsigned char *data)
 {
-    size_t low = 0;
-    while (low < n) {
-        const size_t mid = low + (n - low) / 2;
-        if (bly_ribbon_place(l, u[mid]).start / BLY_RIBBON_BUCKET < bucket)
-            low = mid + 1;
-        else
-            n = mid;
+    ribbon_stream s[2];
+    ribbon_row x[2] = { ribbon_none, ribbon_none };
+    for (unsigned i = 0; i < nparts; i++) {
+        unsigned char *const bounds =
+            data + l->bounds + parts[i].shard * l->nbounds;
+        s[i] = (ribbon_stream){ .l = l,
+                                .band = &bands[i],
+                                .bounds = bounds,
+                                .u = parts[i].u,
+                                .stop = parts[i].n };
+        memset(bounds, 0, l->nbounds);
+        x[i] = ribbon_take_bucket(&s[i]);
     }
-    return low;
-}
-
-/* All keys by buckets. A row waits for one load after the other, so the two
- * halves of a shard are filled at once, a step of one and a step of the other.
- * They must not meet, since a row that was added to one which is undone later
- * would be wrong: the last bucket of the left half, whose rows reach into the
- * right half, comes last. */
-static size_t ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
-                          uint64_t *u, size_t n, unsigned char *bounds)
-{
-    const uint32_t half = (l->nbounds + 1) / 2;
-    const size_t mid = ribbon_first_of(l, u, n, half);
-    ribbon_stream a = { .l = l, .band = band, .bounds = bounds, .u = u };
-    ribbon_stream b = a;
-    memset(bounds, 0, l->nbounds);
-    a.stop = ribbon_first_of(l, u, mid, half - 1);
-    b.u = u + mid;
-    b.stop = n - mid;
-    ribbon_row x = ribbon_take_bucket(&a), y = ribbon_take_bucket(&b);
-    while (x.row && y.row) {
-        ribbon_go(&a, band, &x);
-        ribbon_go(&b, band, &y);
+    ribbon_row a = x[0], b = x[1];
+    while (a.row && b.row) {
+        ribbon_go(&s[0], &bands[0], &a);
+        ribbon_go(&s[1], &bands[1], &b);
     }
-    while (x.row)
-        ribbon_go(&a, band, &x);
-    while (y.row)
-        ribbon_go(&b, band, &y);
-    a.stop = mid;
-    x = ribbon_take_bucket(&a);
-    while (x.row)
-        ribbon_go(&a, band, &x);
-    for (size_t i = 0; i < b.nbumped; i++) {
-        const uint64_t key = b.u[i];
-        b.u[i] = u[a.nbumped];
-        u[a.nbumped++] = key;
-    }
-    return a.nbumped;
+    while (a.row)
+        ribbon_go(&s[0], &bands[0], &a);
+    while (b.row)
+        ribbon_go(&s[1], &bands[1], &b);
+    for (unsigned i = 0; i < nparts; i++)
+        parts[i].nbumped = s[i].nbumped;
 }
 
 /* Slots from the last to the first; a free one is 0. planes[i] holds bit i of
@@ -310,20 +290,25 @@ const bly_ribbon_variant *bly_ribbon_best(void)
     return v;
 }
 
-size_t bly_ribbon_solve(const bly_ribbon_layer *l, uint64_t shard,
-                        uint64_t *room, uint64_t *u, size_t n,
-                        unsigned char *data)
+void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *parts,
+                      unsigned nparts, unsigned char *data)
 {
-    uint64_t *const words =
-        (uint64_t *)(void *)data + l->words + shard * l->stride;
-    size_t nbumped = 0;
-    const ribbon_band made = { room, room + l->nslots }, *const band = &made;
-    memset(room, 0, BLY_RIBBON_ROOM * l->nslots * sizeof *room);
+    uint64_t *const words = (uint64_t *)(void *)data + l->words;
+    ribbon_band bands[2] = { { NULL, NULL }, { NULL, NULL } };
+    for (unsigned i = 0; i < nparts; i++) {
+        uint64_t *const room = parts[i].room;
+        bands[i] = (ribbon_band){ room, room + l->nslots };
+        memset(room, 0, BLY_RIBBON_ROOM * l->nslots * sizeof *room);
+    }
     if (l->nbounds)
-        nbumped =
-            ribbon_fill(l, band, u, n, data + l->bounds + shard * l->nbounds);
-    else if (!ribbon_fill_all(l, band, u, n))
-        return n;
-    bly_ribbon_best()->substitute(l, band->rows, band->prints, words);
-    return nbumped;
+        ribbon_fill(l, parts, bands, nparts, data);
+    for (unsigned i = 0; i < nparts; i++) {
+        if (!l->nbounds &&
+            !ribbon_fill_all(l, &bands[i], parts[i].u, parts[i].n)) {
+            parts[i].nbumped = parts[i].n;
+            continue;
+        }
+        bly_ribbon_best()->substitute(l, bands[i].rows, bands[i].prints,
+                                      words + parts[i].shard * l->stride);
+    }
 }

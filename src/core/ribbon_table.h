@@ -131,18 +131,25 @@ bly_ribbon_parities(uint64_t x0, uint64_t x1, uint64_t x2, uint64_t x3)
     return x * UINT64_C(0x0001000200040008) >> 48 & 15;
 }
 
-/* Room for one shard while it is made: BLY_RIBBON_ROOM words for each of its
- * slots, all the rows first and then all the prints. A slot is free where its
- * row is 0. */
+/* A shard that is made: n sorted hashes, all different, that fall into it, and
+ * BLY_RIBBON_ROOM words for each of its slots, for all the rows first and then
+ * for all the prints. */
+typedef struct bly_ribbon_part {
+    uint64_t shard;
+    uint64_t *u;
+    size_t n;
+    uint64_t *room;
+    size_t nbumped;
+} bly_ribbon_part;
+
 #define BLY_RIBBON_ROOM 2
 
-/* Solve a shard: n sorted hashes, all different, that fall into it. Keys that
- * find no room are moved to the front of u, in no order, and counted; where
- * the layer has bounds, all keys of a bucket that start below its bound are
- * among them, and no others. A layer without bounds takes all or none. */
-size_t bly_ribbon_solve(const bly_ribbon_layer *l, uint64_t shard,
-                        uint64_t *room, uint64_t *u, size_t n,
-                        unsigned char *data);
+/* Solve one shard, or two at once. Keys that find no room are moved to the
+ * front of u, in no order, and counted; where the layer has bounds, all keys of
+ * a bucket that start below its bound are among them, and no others. A layer
+ * without bounds takes all or none. nbumped must come as 0. */
+void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *parts,
+                      unsigned nparts, unsigned char *data);
 
 /* Keys that go through the layers together. */
 #define BLY_RIBBON_PIECE 1024

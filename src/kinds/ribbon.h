@@ -26,7 +26,10 @@ enum {
 typedef struct bly_ribbon_map {
     bly_ribbon_layer layer[BLY_RIBBON_LAYERS];
     unsigned nlayers;
-    uint64_t nbytes;
+    uint64_t nwords; /* of all blocks */
+    uint64_t bounds; /* bytes before the first bound, */
+    uint64_t end;    /* behind the last, */
+    uint64_t nbytes; /* and filled up */
 } bly_ribbon_map;
 
 /* Where everything is in a filter of this shape, which must be sane but for
