@@ -88,7 +88,7 @@ static bool ribbon_fill_all(const bly_ribbon_layer *l, const ribbon_band *band,
     return true;
 }
 
-/* 32 keys that start within a step are a chance of 10^-20, or a choice of
+/* 32 keys that start within a step are a chance of 10^-26, or a choice of
  * someone's: they are bumped. */
 #define RIBBON_STEP_KEYS 32
 
