@@ -248,7 +248,8 @@ typedef struct bly_kind {
     X(generalized)   \
     X(xor)           \
     X(fuse)          \
-    X(bloomier)
+    X(bloomier)      \
+    X(ribbon)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)

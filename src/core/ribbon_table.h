@@ -1,0 +1,342 @@
+/*
+ * ribbon_table.h - rows of 64 coefficients, solved and asked
+ *
+ * A shard is a linear system over GF(2). Its unknowns are slots, from 64 to
+ * 65536 of them, each a few bits wide. A key has a start, a row of 64
+ * coefficients for the slots from there on, the first of which is 1, and a
+ * print: the sum of the slots that its row selects shall be its print.
+ *
+ *     slots     0 . . . start . . . . . . . . . . . . . . . .
+ *     key             | 1 0 1 1 0 1 . . . 64 coefficients |  = print
+ *
+ * Such a band is solved in one pass and little memory: the row of a key goes to
+ * the slot of its first 1; where there is one already, the two are added, which
+ * moves the first 1 to the right, until there is room, or nothing is left (and
+ * then the print must be nothing too). Afterwards each slot follows from those
+ * to its right.
+ *
+ * Solutions lie in blocks of 64 slots, a word for each bit of width, so that
+ * the sums of a key are parities of words:
+ *
+ *     block     | bit 0 of 64 slots | bit 1 of 64 slots | ... |
+ *
+ * Blocks from `wide` on have one bit more than those before. A key is wide,
+ * too, where its share of the shard says so, and its print is then one bit
+ * longer. The slots of a wide key all lie in wide blocks; a narrow one that
+ * reaches into them does not look at their last bit. So any width between two
+ * whole ones can be had, and the rate is exact for every number of slots.
+ */
+#ifndef BLY_RIBBON_TABLE_H
+#define BLY_RIBBON_TABLE_H
+
+#include "core/bits.h"
+#include "core/cpu.h"
+
+#define BLY_RIBBON_ROW 64           /* coefficients of a key */
+#define BLY_RIBBON_SHARD (1u << 16) /* slots of the largest shard */
+#define BLY_RIBBON_BUCKET 256u      /* slots that share a bound */
+#define BLY_RIBBON_STEP 2u          /* slots to which a bound is exact */
+#define BLY_RIBBON_MAX_WIDTH 64u    /* bits of the widest print */
+
+/* A layer: shards of one size, and where they are. */
+typedef struct bly_ribbon_layer {
+    uint64_t nshards;
+    uint32_t nslots;  /* of a shard, a multiple of 64 */
+    uint32_t nbounds; /* of a shard, a byte for each bucket; 0: none */
+    uint64_t wide;    /* first block of a shard that has a bit more */
+    uint64_t stride;  /* words of a shard */
+    uint64_t words;   /* before the layer's first one */
+    uint64_t bounds;  /* bytes before its first bound */
+    unsigned width;   /* bits of a narrow slot */
+    unsigned nplanes; /* of the widest */
+    uint64_t narrow;  /* shares of 2^-32 that have no further bit */
+    uint64_t seed;
+    uint64_t needs[2]; /* bits of a print that count, narrow and wide */
+} bly_ribbon_layer;
+
+/* A key in its layer. */
+typedef struct bly_ribbon_key {
+    uint64_t shard;
+    uint32_t start;
+    bool wide;
+} bly_ribbon_key;
+
+/* The hash of a key in a layer, from that in the layer before, or from the
+ * key's own in the first; and back. */
+static inline uint64_t bly_ribbon_hash(uint64_t h, uint64_t seed)
+{
+    return bly_mix64(h ^ seed);
+}
+
+uint64_t bly_ribbon_unhash(uint64_t u, uint64_t seed);
+
+/* Its place follows from the top of the hash, so that sorted keys come in the
+ * order of their starts; the share of the shard that lies before it says
+ * whether it is wide. */
+static inline __attribute__((always_inline)) bly_ribbon_key
+bly_ribbon_place(const bly_ribbon_layer *l, uint64_t u)
+{
+    const uint64_t within = u * l->nshards;
+    return (bly_ribbon_key){
+        .shard = bly_mulhi(u, l->nshards),
+        .start = (uint32_t)bly_mulhi(within, l->nslots - (BLY_RIBBON_ROW - 1)),
+        .wide = within >> 32 >= l->narrow,
+    };
+}
+
+/* Row and print come from products, folded since low bits of a product know
+ * little of the factor. The multipliers are odd: the fractions of the square
+ * roots of 2 and of 5. */
+static inline uint64_t bly_ribbon_row(uint64_t u)
+{
+    const uint64_t g = u * UINT64_C(0x6a09e667f3bcc909);
+    return (g ^ g >> 32) | 1;
+}
+
+static inline uint64_t bly_ribbon_print(uint64_t u)
+{
+    const uint64_t g = u * UINT64_C(0x3c6ef372fe94f82b);
+    return g ^ g >> 32;
+}
+
+/* The first word of a block, counted from that of the shard. */
+static inline uint64_t bly_ribbon_block(const bly_ribbon_layer *l, uint64_t b)
+{
+    return b * l->width + (b > l->wide ? b - l->wide : 0);
+}
+
+/* Fewer words than these, and a group of four planes would end behind the
+ * last block. */
+static inline uint64_t bly_ribbon_spare(unsigned nplanes)
+{
+    return (0u - nplanes) & 3;
+}
+
+/* The parities of four words as bits 0 to 3. Halves of words are added until
+ * four of 16 bits make one word, then these within themselves; the product
+ * brings the bits 0, 16, 32 and 48 together at 48. */
+static inline __attribute__((always_inline)) uint64_t
+bly_ribbon_parities(uint64_t x0, uint64_t x1, uint64_t x2, uint64_t x3)
+{
+    const uint64_t low = UINT64_C(0x00000000ffffffff);
+    const uint64_t even = UINT64_C(0x0000ffff0000ffff);
+    const uint64_t a = ((x0 & low) | x2 << 32) ^ (x0 >> 32 | (x2 & ~low));
+    const uint64_t b = ((x1 & low) | x3 << 32) ^ (x1 >> 32 | (x3 & ~low));
+    uint64_t x = ((a ^ a >> 16) & even) | ((b ^ b << 16) & ~even);
+    x ^= x >> 8;
+    x ^= x >> 4;
+    x ^= x >> 2;
+    x ^= x >> 1;
+    x &= UINT64_C(0x0001000100010001);
+    return x * UINT64_C(0x0001000200040008) >> 48 & 15;
+}
+
+/* A shard that is made: n sorted hashes, all different, that fall into it, and
+ * BLY_RIBBON_ROOM words for each of its slots, for all the rows first and then
+ * for all the prints. */
+typedef struct bly_ribbon_part {
+    uint64_t shard;
+    uint64_t *u;
+    size_t n;
+    uint64_t *room;
+    size_t nbumped;
+} bly_ribbon_part;
+
+#define BLY_RIBBON_ROOM 2
+
+/* Solve one shard, or two at once. Keys that find no room are moved to the
+ * front of u, in no order, and counted; where the layer has bounds, all keys of
+ * a bucket that start below its bound are among them, and no others. A layer
+ * without bounds takes all or none. nbumped must come as 0. */
+void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *parts,
+                      unsigned nparts, unsigned char *data);
+
+/* Keys that go through the layers together. */
+#define BLY_RIBBON_PIECE 1024
+
+/* Keys on their way through the layers: their hashes, and the bits of the
+ * answer that are theirs. */
+typedef struct bly_ribbon_keys {
+    uint64_t u[BLY_RIBBON_PIECE];
+    uint32_t at[BLY_RIBBON_PIECE];
+    size_t n;
+} bly_ribbon_keys;
+
+/* What does the work, with what a processor has. The portable row defines the
+ * result; the others are tested against it. */
+typedef struct bly_ribbon_variant {
+    const char *name;
+    uint32_t needs; /* BLY_CPU_ bits */
+
+    /* Ask a layer for the n <= BLY_RIBBON_PIECE keys h, which are hashes of the
+     * layer before. Keys that it bumped are left in rest. first: h is not
+     * rest->u, answer i is that of key i, and whole words of maybe are written;
+     * else h is rest->u, and the bits of rest->at are set. ahead: fetch what
+     * will be asked, since the cache does not hold it. */
+    void (*ask)(const bly_ribbon_layer *l, const unsigned char *data,
+                const uint64_t *h, size_t n, bly_ribbon_keys *rest,
+                uint64_t *maybe, bool first, bool ahead);
+
+    /* The slots of a shard from its rows and prints. */
+    void (*substitute)(const bly_ribbon_layer *l, const uint64_t *rows,
+                       const uint64_t *prints, uint64_t *words);
+} bly_ribbon_variant;
+
+/* Best first; the last needs nothing. */
+extern const bly_ribbon_variant bly_ribbon_variants[];
+
+/* The best for this processor. */
+const bly_ribbon_variant *bly_ribbon_best(void);
+
+/* -------------------------------------- what the variants have in common */
+
+/* Keys ahead of the present one whose words are fetched into L2, and into L1
+ * (core/lines.h). */
+#define BLY_RIBBON_FAR 64
+#define BLY_RIBBON_NEAR 8
+
+/* A key whose words are on their way. */
+typedef struct bly_ribbon_asked {
+    uint64_t u;
+    const uint64_t *block;      /* in which it starts */
+    const unsigned char *bound; /* of its bucket */
+    bly_ribbon_key key;
+} bly_ribbon_asked;
+
+/* Two blocks, to the last of their lines. near is a literal. */
+static inline __attribute__((always_inline)) void
+bly_ribbon_fetch(const void *block, unsigned ngroups, bool near)
+{
+    const char *const at = block;
+    for (unsigned to = 0; to < ngroups; to++)
+        if (near)
+            __builtin_prefetch(at + 64 * to, 0, 3);
+        else
+            __builtin_prefetch(at + 64 * to, 0, 2);
+    if (near)
+        __builtin_prefetch(at + 64 * ngroups - 8, 0, 3);
+    else
+        __builtin_prefetch(at + 64 * ngroups - 8, 0, 2);
+}
+
+/* Where the key h is to be looked for. */
+static inline __attribute__((always_inline)) bly_ribbon_asked
+bly_ribbon_find(const bly_ribbon_layer *l, const unsigned char *data,
+                uint64_t h)
+{
+    static const unsigned char none = 0;
+    const uint64_t u = bly_ribbon_hash(h, l->seed);
+    const bly_ribbon_key key = bly_ribbon_place(l, u);
+    return (bly_ribbon_asked){
+        .u = u,
+        .block = (const uint64_t *)(const void *)data + l->words +
+                 key.shard * l->stride + bly_ribbon_block(l, key.start / 64),
+        .bound = l->nbounds ? data + l->bounds + key.shard * l->nbounds +
+                                  key.start / BLY_RIBBON_BUCKET
+                            : &none,
+        .key = key,
+    };
+}
+
+/* Parities of (x[i] & here) ^ (y[i] & there), i = 0 to 3, as bits 0 to 3. */
+typedef uint64_t bly_ribbon_four(const uint64_t *x, const uint64_t *y,
+                                 uint64_t here, uint64_t there);
+
+/* Is the print of a key what its slots give? A row covers two blocks, or one
+ * where it starts with it, and then that one stands for the other, which may
+ * be behind the end. */
+static inline __attribute__((always_inline)) bool
+bly_ribbon_test(const bly_ribbon_layer *l, const bly_ribbon_asked *a,
+                unsigned ngroups, bly_ribbon_four *four)
+{
+    const uint64_t row = bly_ribbon_row(a->u);
+    const unsigned s = a->key.start % 64;
+    const uint64_t here = row << s, there = row >> 1 >> (63 - s);
+    const uint64_t *const x = a->block;
+    const uint64_t *const y =
+        x + (s ? l->width + (a->key.start / 64 >= l->wide) : 0);
+    uint64_t sums = 0;
+    for (unsigned g = 0; g < ngroups; g++)
+        sums |= four(x + 4 * g, y + 4 * g, here, there) << 4 * g;
+    return !((sums ^ bly_ribbon_print(a->u)) & l->needs[a->key.wide]);
+}
+
+/* The body of ask(); first and ngroups are literals where they matter, four
+ * always is one. */
+static inline __attribute__((always_inline)) void
+bly_ribbon_ask_body(const bly_ribbon_layer *layer, const unsigned char *data,
+                    const uint64_t *h, size_t n, bly_ribbon_keys *rest,
+                    uint64_t *maybe, bool first, bool ahead, unsigned ngroups,
+                    bly_ribbon_four *four)
+{
+    const bly_ribbon_layer local = *layer, *const l = &local;
+    bly_ribbon_asked ring[BLY_RIBBON_FAR];
+    size_t nbumped = 0;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < n && i < BLY_RIBBON_FAR; i++) {
+        ring[i] = bly_ribbon_find(l, data, h[i]);
+        if (ahead)
+            bly_ribbon_fetch(ring[i].block, ngroups, false);
+    }
+    for (size_t i = 0; i < n; i++) {
+        bly_ribbon_asked *const a = &ring[i % BLY_RIBBON_FAR];
+        const uint64_t u = a->u;
+        const bool bumped =
+            a->key.start % BLY_RIBBON_BUCKET / BLY_RIBBON_STEP < *a->bound;
+        const uint64_t in = bly_ribbon_test(l, a, ngroups, four) & !bumped;
+        if (i + BLY_RIBBON_FAR < n) {
+            *a = bly_ribbon_find(l, data, h[i + BLY_RIBBON_FAR]);
+            if (ahead)
+                bly_ribbon_fetch(a->block, ngroups, false);
+        }
+        if (ahead && i + BLY_RIBBON_NEAR < n)
+            bly_ribbon_fetch(ring[(i + BLY_RIBBON_NEAR) % BLY_RIBBON_FAR].block,
+                             ngroups, true);
+        const uint32_t at = first ? (uint32_t)i : rest->at[i];
+        rest->u[nbumped] = u;
+        rest->at[nbumped] = at;
+        nbumped += bumped;
+        if (first) {
+            bits |= in << (i % 64);
+            if (i % 64 == 63 || i + 1 == n) {
+                maybe[i / 64] = bits;
+                bits = 0;
+            }
+        } else {
+            maybe[at / 64] |= in << (at % 64);
+        }
+    }
+    rest->n = nbumped;
+}
+
+/* ask(), with what matters as literals: the first layer, and the widths that
+ * are asked for most. */
+static inline __attribute__((always_inline)) void
+bly_ribbon_ask_with(const bly_ribbon_layer *l, const unsigned char *data,
+                    const uint64_t *h, size_t n, bly_ribbon_keys *rest,
+                    uint64_t *maybe, bool first, bool ahead,
+                    bly_ribbon_four *four)
+{
+    const unsigned ngroups = (l->nplanes + 3) / 4;
+    if (!first)
+        bly_ribbon_ask_body(l, data, h, n, rest, maybe, false, ahead, ngroups,
+                            four);
+    else if (ngroups == 2)
+        bly_ribbon_ask_body(l, data, h, n, rest, maybe, true, ahead, 2, four);
+    else if (ngroups == 3)
+        bly_ribbon_ask_body(l, data, h, n, rest, maybe, true, ahead, 3, four);
+    else
+        bly_ribbon_ask_body(l, data, h, n, rest, maybe, true, ahead, ngroups,
+                            four);
+}
+
+#if BLY_X86
+/* x86_ribbon.c */
+void bly_ribbon_ask_avx2(const bly_ribbon_layer *l, const unsigned char *data,
+                         const uint64_t *h, size_t n, bly_ribbon_keys *rest,
+                         uint64_t *maybe, bool first, bool ahead);
+void bly_ribbon_substitute_avx2(const bly_ribbon_layer *l, const uint64_t *rows,
+                                const uint64_t *prints, uint64_t *words);
+#endif
+
+#endif

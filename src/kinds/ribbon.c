@@ -1,0 +1,340 @@
+/*
+ * ribbon.c - the bumped ribbon filter: built at once, hardly above the bound
+ *
+ * No filter of n keys at rate p takes less than n log2(1/p) bits. This one
+ * stores a function: each key has a print of some bits, and the table gives it
+ * back for every key, and something else for most others. core/ribbon_table.h
+ * says how such a table is solved and asked.
+ *
+ *     first layer    n keys, about n slots       some 1 % find no room
+ *     second layer   those keys, 6 % more slots  hardly any of them
+ *     last layer     the rest, all of it
+ *
+ * A shard of the first layer has about as many slots as keys. Which keys of a
+ * bucket of 256 slots were bumped to the next layer says one byte, its bound:
+ * those that start in the steps of two slots below it [1]. So few slots stay
+ * empty, and a key is asked in one place, after a byte that is in the cache.
+ *
+ *     hash h -> u = mix(h ^ seed of layer 1), in the next layer mix(u ^ ...)
+ *     shard  = u * nshards / 2^64, share = the fraction of that
+ *     start  = share * (slots of a shard - 63)
+ *     row    = 64 bits of u C1, print = 64 bits of u C2
+ *
+ * Any rate. With f bits for all keys it is 2^-f. To reach one between, a key
+ * with share >= 1 - e has f + 1 bits: the rate is 2^-f (1 - e/2), exactly,
+ * whatever the keys. Rates that are no power of 1/2 take more than the bound
+ * for that, 1.2 % of the bits at 1 %, since the mean of rates is above the rate
+ * of the mean width.
+ *
+ * One million keys at 1 %: f = 6, e = 0.72, layers of 1000448 and 10752 slots,
+ * 6.827 bits a key, 1.028 of the bound.
+ *
+ * Nothing can be added, removed or merged: a slot is the sum of many keys, and
+ * which keys those are is known only while they are all at hand.
+ *
+ * In memory: layer after layer and shard after shard their blocks, as
+ * little-endian words, up to three words that are 0, then a byte for each
+ * bound, layer after layer, filled up to whole words.
+ *
+ * [1] Dillinger, Huebschle-Schneider, Sanders and Walzer, Fast Succinct
+ *     Retrieval and Approximate Membership using Ribbon, 2022
+ * [2] Dillinger and Walzer, Ribbon Filter: Practically Smaller Than Bloom and
+ *     Xor, 2021
+ */
+#include "kinds/ribbon.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/status.h"
+
+/* Slots of a layer; the sum of four times 64 bits is far below 2^64. */
+#define RIBBON_MAX_SLOTS (UINT64_C(1) << 49)
+
+#define RIBBON_PARAM_SLOTS(number, text)                               \
+    {                                                                  \
+        .name = "slots" number, .type = BLY_UINT,                      \
+        .max = (double)RIBBON_MAX_SLOTS, .help = "slots of the " text, \
+    }
+
+static const bly_param ribbon_params[] = {
+    [BLY_RIBBON_WIDTH] = { .name = "width",
+                           .type = BLY_UINT,
+                           .max = BLY_RIBBON_MAX_WIDTH,
+                           .help = "bits of a print" },
+    [BLY_RIBBON_WIDER] = { .name = "wider",
+                           .type = BLY_UINT,
+                           .max = 0x1p32 - 1,
+                           .help = "keys of 2^32 that have one bit more" },
+    [BLY_RIBBON_SLOTS] = RIBBON_PARAM_SLOTS("1", "first layer"),
+    RIBBON_PARAM_SLOTS("2", "second layer"),
+    RIBBON_PARAM_SLOTS("3", "third layer"),
+    RIBBON_PARAM_SLOTS("4", "fourth layer"),
+};
+
+/* ----------------------------------------------------------------- shapes */
+
+static uint64_t ribbon_nshards(uint64_t nslots)
+{
+    return (nslots + BLY_RIBBON_SHARD - 1) / BLY_RIBBON_SHARD;
+}
+
+/* Bits 0 to n - 1, n up to 64. */
+static uint64_t ribbon_low_bits(unsigned n)
+{
+    return n ? UINT64_MAX >> (64 - n) : 0;
+}
+
+static void ribbon_layer_of(const bly_shape *s, unsigned i,
+                            bly_ribbon_layer *out)
+{
+    const uint64_t wider = s->p[BLY_RIBBON_WIDER];
+    const uint64_t nslots = s->p[BLY_RIBBON_SLOTS + i];
+    bly_ribbon_layer l = { .nshards = ribbon_nshards(nslots),
+                           .width = (unsigned)s->p[BLY_RIBBON_WIDTH],
+                           .narrow = (UINT64_C(1) << 32) - wider };
+    l.nplanes = l.width + (wider > 0);
+    l.nslots = (uint32_t)(nslots / l.nshards);
+    /* Where the first wide key can start. */
+    l.wide = l.nslots / 64;
+    if (wider)
+        l.wide =
+            bly_mulhi(l.narrow << 32, l.nslots - (BLY_RIBBON_ROW - 1)) / 64;
+    l.stride = bly_ribbon_block(&l, l.nslots / 64);
+    l.needs[0] = ribbon_low_bits(l.width);
+    l.needs[1] = ribbon_low_bits(l.nplanes);
+    *out = l;
+}
+
+void bly_ribbon_map_of(const bly_shape *s, bly_ribbon_map *out)
+{
+    bly_ribbon_map map = { .nlayers = 0 };
+    while (map.nlayers < BLY_RIBBON_LAYERS &&
+           s->p[BLY_RIBBON_SLOTS + map.nlayers]) {
+        bly_ribbon_layer *l = &map.layer[map.nlayers];
+        ribbon_layer_of(s, map.nlayers++, l);
+        l->words = map.nwords;
+        map.nwords += l->nshards * l->stride;
+    }
+    map.bounds = 8 * (map.nwords + bly_ribbon_spare(map.layer[0].nplanes));
+    map.end = map.bounds;
+    for (unsigned i = 0; i + 1 < map.nlayers; i++) {
+        bly_ribbon_layer *l = &map.layer[i];
+        l->nbounds = (l->nslots + BLY_RIBBON_BUCKET - 1) / BLY_RIBBON_BUCKET;
+        l->bounds = map.end;
+        map.end += l->nshards * l->nbounds;
+    }
+    map.nbytes = (map.end + 7) / 8 * 8;
+    *out = map;
+}
+
+/* Whole blocks, and as many in each shard. */
+static uint64_t ribbon_round(double nslots)
+{
+    const uint64_t n = (uint64_t)ceil(nslots);
+    const uint64_t nshards = ribbon_nshards(n);
+    return nshards * ((n + nshards * 64 - 1) / (nshards * 64) * 64);
+}
+
+/* Up to this many keys go to a layer that bumps none. It is filled more tightly
+ * than lets every seed succeed: one in five to one in two does, which costs a
+ * small filter a millisecond. */
+#define RIBBON_FEW 20000
+
+/* Slots of the layers for n keys. A first layer of n slots bumps 0.9 % of the
+ * keys, with a deviation of 0.3 sqrt(n); one with 6 % to spare 0.005 % or less,
+ * with one of 0.05 sqrt(n). The next has room for five deviations more, so an
+ * attempt hardly ever fails. */
+static void ribbon_size(double n, uint64_t *slots)
+{
+    unsigned i = 0;
+    memset(slots, 0, BLY_RIBBON_LAYERS * sizeof *slots);
+    if (n > RIBBON_FEW) {
+        slots[i++] = ribbon_round(n);
+        n = 0.009 * n + 1.5 * sqrt(n);
+    }
+    while (n > RIBBON_FEW && i + 1 < BLY_RIBBON_LAYERS) {
+        slots[i++] = ribbon_round(1.06 * n);
+        n = 5e-5 * n + 0.6 * sqrt(n);
+    }
+    slots[i] = ribbon_round(n * (1.015 + 0.015 * n / RIBBON_FEW));
+}
+
+static double ribbon_rate(const bly_shape *s, double n)
+{
+    (void)n;
+    return ldexp(1 - (double)s->p[BLY_RIBBON_WIDER] * 0x1p-33,
+                 -(int)s->p[BLY_RIBBON_WIDTH]);
+}
+
+/* Bits of a print in units of 2^-32: the least that keep the rate p. */
+static uint64_t ribbon_print_bits(double p)
+{
+    const uint64_t one = UINT64_C(1) << 32;
+    uint64_t f = 0;
+    while (f < BLY_RIBBON_MAX_WIDTH && ldexp(p, (int)f + 1) <= 1)
+        f++;
+    if (f == BLY_RIBBON_MAX_WIDTH)
+        return f * one;
+    /* 2^-f (1 - e/2) = p; no more than 1 is missing, since p > 2^-(f+1). */
+    return f * one + (uint64_t)ceil((1 - ldexp(p, (int)f)) * 0x1p33);
+}
+
+static void ribbon_set_bits(bly_shape *s, uint64_t bits)
+{
+    bly_ribbon_map map;
+    s->p[BLY_RIBBON_WIDTH] = bits >> 32;
+    s->p[BLY_RIBBON_WIDER] = (uint32_t)bits;
+    bly_ribbon_map_of(s, &map);
+    s->nbytes = map.nbytes;
+}
+
+static bly_status ribbon_plan(const bly_want *w, bly_shape *out)
+{
+    bly_shape s = { .nbytes = 0 };
+    ribbon_size((double)w->items, &s.p[BLY_RIBBON_SLOTS]);
+    if (w->fpr > 0) {
+        ribbon_set_bits(&s, ribbon_print_bits(w->fpr));
+        *out = s;
+        return BLY_OK;
+    }
+    /* The widest prints that the memory holds: low fits, high does not. */
+    uint64_t low = 0, high = ((uint64_t)BLY_RIBBON_MAX_WIDTH << 32) + 1;
+    while (high - low > 1) {
+        const uint64_t mid = low + (high - low) / 2;
+        ribbon_set_bits(&s, mid);
+        if (s.nbytes <= w->bits / 8)
+            low = mid;
+        else
+            high = mid;
+    }
+    if (!low) {
+        ribbon_set_bits(&s, 1);
+        return bly_fail(BLY_EINVAL,
+                        "%llu bits are too few for a ribbon filter of %llu "
+                        "items, which begins at %llu",
+                        (unsigned long long)w->bits,
+                        (unsigned long long)w->items,
+                        (unsigned long long)s.nbytes * 8);
+    }
+    ribbon_set_bits(&s, low);
+    *out = s;
+    return BLY_OK;
+}
+
+static bool ribbon_sane(const bly_shape *s)
+{
+    const uint64_t width = s->p[BLY_RIBBON_WIDTH];
+    const uint64_t wider = s->p[BLY_RIBBON_WIDER];
+    const uint64_t *slots = &s->p[BLY_RIBBON_SLOTS];
+    bly_ribbon_map map;
+    if (width > BLY_RIBBON_MAX_WIDTH || wider > UINT32_MAX ||
+        (width == BLY_RIBBON_MAX_WIDTH && wider) || (!width && !wider) ||
+        !slots[0])
+        return false;
+    unsigned n = 0;
+    while (n < BLY_RIBBON_LAYERS && slots[n]) {
+        if (slots[n] > RIBBON_MAX_SLOTS ||
+            slots[n] % (64 * ribbon_nshards(slots[n])))
+            return false;
+        n++;
+    }
+    for (unsigned i = n; i < BLY_RIBBON_LAYERS; i++)
+        if (slots[i])
+            return false;
+    if (slots[n - 1] > BLY_RIBBON_SHARD)
+        return false; /* the last layer is one shard */
+    bly_ribbon_map_of(s, &map);
+    return s->nbytes == map.nbytes;
+}
+
+static void ribbon_describe(const bly_shape *s, const bly_want *w,
+                            const bly_filter *f, bly_facts *out)
+{
+    const double n = (double)(w ? w->items : f->items);
+    const double bound = -n * log2(ribbon_rate(s, n));
+    if (bound > 0)
+        bly_fact_real(out, "over_bound", 8 * (double)s->nbytes / bound);
+}
+
+/* Any seeds do. */
+static bool ribbon_sound(const bly_filter *f)
+{
+    for (unsigned i = BLY_RIBBON_STATES; i < BLY_STATE_WORDS; i++)
+        if (f->state[i])
+            return false;
+    return f->nlayers == 0 && f->state[BLY_RIBBON_KEYS] <= f->items;
+}
+
+/* Zeros are zero, and bounds within their buckets. */
+static bool ribbon_check(const bly_filter *f)
+{
+    bly_ribbon_map map;
+    unsigned char rest = 0;
+    bly_ribbon_map_of(&f->shape, &map);
+    for (uint64_t i = 8 * map.nwords; i < map.bounds; i++)
+        rest |= f->data[i];
+    for (uint64_t i = map.end; i < map.nbytes; i++)
+        rest |= f->data[i];
+    for (uint64_t i = map.bounds; i < map.end; i++)
+        if (f->data[i] > BLY_RIBBON_BUCKET / BLY_RIBBON_STEP)
+            return false;
+    return !rest;
+}
+
+static void ribbon_stat(const bly_filter *f, bly_stats *out)
+{
+    const double n = (double)f->state[BLY_RIBBON_KEYS];
+    double slots = 0;
+    for (unsigned i = 0; i < BLY_RIBBON_LAYERS; i++)
+        slots += (double)f->shape.p[BLY_RIBBON_SLOTS + i];
+    out->items_estimate = n;
+    out->items_sd = 0;
+    out->fill = fmin(1, n / slots);
+    out->fpr_now = n > 0 ? ribbon_rate(&f->shape, n) : 0;
+}
+
+/* ----------------------------------------------------------------- asking */
+
+/* A filter that fits the smallest L2 in use is not fetched ahead. */
+#define RIBBON_CACHED (256 << 10)
+
+static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
+                       uint64_t *maybe)
+{
+    const bly_ribbon_variant *const v = bly_ribbon_best();
+    const bool ahead = f->shape.nbytes > RIBBON_CACHED;
+    bly_ribbon_map map;
+    bly_ribbon_keys rest;
+    if (!f->state[BLY_RIBBON_KEYS])
+        return; /* nothing is in it */
+    bly_ribbon_map_of(&f->shape, &map);
+    for (unsigned i = 0; i < map.nlayers; i++)
+        map.layer[i].seed = f->state[BLY_RIBBON_SEED + i];
+    for (size_t from = 0; from < n; from += BLY_RIBBON_PIECE) {
+        const size_t left = n - from;
+        const size_t np = left < BLY_RIBBON_PIECE ? left : BLY_RIBBON_PIECE;
+        uint64_t *const to = maybe + from / 64;
+        v->ask(&map.layer[0], f->data, h + from, np, &rest, to, true, ahead);
+        for (unsigned i = 1; i < map.nlayers && rest.n; i++)
+            v->ask(&map.layer[i], f->data, rest.u, rest.n, &rest, to, false,
+                   ahead);
+    }
+}
+
+const bly_kind bly_kind_ribbon = {
+    .id = 12, /* on disk: never changed, never reused */
+    .name = "ribbon",
+    .summary = "built at once; 2 to 3 % above the lower bound of space",
+    .params = ribbon_params,
+    .nparams = sizeof ribbon_params / sizeof ribbon_params[0],
+    .plan = ribbon_plan,
+    .sane = ribbon_sane,
+    .rate = ribbon_rate,
+    .describe = ribbon_describe,
+    .sound = ribbon_sound,
+    .check = ribbon_check,
+    .stat = ribbon_stat,
+    .build = bly_ribbon_build,
+    .has = ribbon_has, /* no .add, no .merge: a slot is a sum of keys */
+};

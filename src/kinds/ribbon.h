@@ -1,0 +1,43 @@
+/*
+ * ribbon.h - the layers of a ribbon filter, and how they are filled
+ */
+#ifndef BLY_RIBBON_H
+#define BLY_RIBBON_H
+
+#include "core/ribbon_table.h"
+#include "kinds/filter.h"
+
+#define BLY_RIBBON_LAYERS 4
+
+/* Params of the shape. */
+enum {
+    BLY_RIBBON_WIDTH, /* bits of a narrow key */
+    BLY_RIBBON_WIDER, /* keys of 2^32 that have one more */
+    BLY_RIBBON_SLOTS  /* of the first layer, and three more of these */
+};
+
+/* Words of the state. */
+enum {
+    BLY_RIBBON_SEED,                     /* one for each layer */
+    BLY_RIBBON_KEYS = BLY_RIBBON_LAYERS, /* different keys in the filter */
+    BLY_RIBBON_STATES
+};
+
+typedef struct bly_ribbon_map {
+    bly_ribbon_layer layer[BLY_RIBBON_LAYERS];
+    unsigned nlayers;
+    uint64_t nwords; /* of all blocks */
+    uint64_t bounds; /* bytes before the first bound, */
+    uint64_t end;    /* behind the last, */
+    uint64_t nbytes; /* and filled up */
+} bly_ribbon_map;
+
+/* Where everything is in a filter of this shape, which must be sane but for
+ * its nbytes. */
+void bly_ribbon_map_of(const bly_shape *s, bly_ribbon_map *out);
+
+/* kind.h */
+bly_status bly_ribbon_build(bly_filter *f, uint64_t *h, uint64_t *values,
+                            size_t n, unsigned nthreads);
+
+#endif

@@ -1,0 +1,297 @@
+/*
+ * ribbon_build.c - filling the layers of a ribbon filter
+ *
+ * Layer by layer: hash, bring the keys of each shard together, and let threads
+ * take shards, which have nothing to do with each other. What a shard bumps
+ * goes to the next layer. The last one has no next: it is given room to spare,
+ * and where its rows do not fit nevertheless, its seed is changed, as often as
+ * need be. Only where it has fewer slots than keys, which takes rare luck or an
+ * enemy, all begins again with another seed for the first.
+ *
+ * Everything happens in the caller's array. A key is never lost there: bumped
+ * ones are exchanged to the front, and hashing is a bijection, so that the keys
+ * can be had back for the next attempt.
+ *
+ * A shard depends on its keys alone and these are sorted, so the same keys in
+ * any order and with any number of threads make the same bytes.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/sort.h"
+#include "core/status.h"
+#include "kinds/ribbon.h"
+
+#define RIBBON_THREADS 64
+
+/* Seeds for the last layer, and for the first. In the tightest last layer that
+ * plan() makes one seed in ten serves, or more: 0.9^1000 is 10^-46. */
+#define RIBBON_TRIES 1000
+#define RIBBON_ATTEMPTS 10
+
+/* What a build works with, and where it stands in the present layer. */
+typedef struct ribbon_job {
+    const bly_ribbon_layer *layer;
+    unsigned char *data;
+    uint64_t *u;
+    size_t *from;    /* of each shard, its first key; and one more */
+    size_t *kept;    /* its different keys */
+    size_t *nbumped; /* those of them that found no room */
+    bly_block lists; /* what holds the three */
+    bly_block rooms; /* for two shards a thread */
+    size_t per;      /* words of a room */
+    unsigned nthreads;
+    _Atomic size_t next_shard;
+    _Atomic unsigned next_thread;
+} ribbon_job;
+
+/* Hash n keys, and bring those of a shard together: an exchange along cycles,
+ * as in sort.c, with a shard in place of a byte. */
+static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
+{
+    const uint64_t nshards = job->layer->nshards;
+    uint64_t *const u = job->u;
+    size_t *const next = job->kept;
+    memset(job->from, 0, (size_t)(nshards + 1) * sizeof *job->from);
+    for (size_t i = 0; i < n; i++) {
+        u[i] = bly_ribbon_hash(u[i], seed);
+        job->from[bly_scale(u[i], nshards) + 1]++;
+    }
+    for (size_t s = 0; s < nshards; s++) {
+        next[s] = job->from[s];
+        job->from[s + 1] += job->from[s];
+    }
+    for (size_t s = 0; s < nshards; s++) {
+        const size_t end = job->from[s + 1];
+        while (next[s] < end) {
+            uint64_t key = u[next[s]];
+            for (;;) {
+                const size_t to = (size_t)bly_scale(key, nshards);
+                const size_t at = next[to]++;
+                const uint64_t other = u[at];
+                u[at] = key;
+                if (to == s)
+                    break;
+                key = other;
+            }
+        }
+    }
+}
+
+/* Bins into which the keys of a shard are sorted, of 8 or so; one with more
+ * than 64 is no chance of good hashes (10^-30). */
+#define RIBBON_BINS 8192
+#define RIBBON_BIN_MAX 64
+
+/* Sort the keys of a shard and drop the repeated ones; how many are left. By
+ * the share of the shard before them into bins, then each bin by insertion:
+ * twice as fast as sorting in place. room is for as many keys as there are; the
+ * array is sorted in place where it is not enough, or bins are uneven. */
+static size_t ribbon_sort(uint64_t nshards, uint64_t *u, size_t n,
+                          uint64_t *room, size_t nroom)
+{
+    uint32_t end[RIBBON_BINS + 1] = { 0 };
+    uint32_t most = 0;
+    size_t kept = 0;
+    if (n <= nroom) {
+        for (size_t i = 0; i < n; i++)
+            end[u[i] * nshards / (UINT64_MAX / RIBBON_BINS + 1) + 1]++;
+        for (size_t b = 0; b < RIBBON_BINS; b++) {
+            most = end[b + 1] > most ? end[b + 1] : most;
+            end[b + 1] += end[b];
+        }
+    }
+    if (n > nroom || most > RIBBON_BIN_MAX) {
+        bly_hashes_unique(u, NULL, &n);
+        return n;
+    }
+    /* Afterwards end[b] is the end of bin b. */
+    for (size_t i = 0; i < n; i++)
+        room[end[u[i] * nshards / (UINT64_MAX / RIBBON_BINS + 1)]++] = u[i];
+    for (size_t b = 0, i = 0; b < RIBBON_BINS; b++) {
+        const size_t first = kept;
+        for (; i < end[b]; i++) {
+            const uint64_t key = room[i];
+            size_t at = kept;
+            while (at > first && u[at - 1] > key)
+                at--;
+            if (at > first && u[at - 1] == key)
+                continue;
+            memmove(&u[at + 1], &u[at], (kept - at) * sizeof *u);
+            u[at] = key;
+            kept++;
+        }
+    }
+    return kept;
+}
+
+/* Take shards, by twos, until there are none. */
+static void *ribbon_worker(void *arg)
+{
+    ribbon_job *job = arg;
+    const bly_ribbon_layer *const l = job->layer;
+    uint64_t *const rooms =
+        (uint64_t *)(void *)job->rooms.at +
+        2 * job->per * atomic_fetch_add(&job->next_thread, 1);
+    for (;;) {
+        const size_t s = atomic_fetch_add(&job->next_shard, 2);
+        bly_ribbon_part parts[2];
+        unsigned n = 0;
+        for (; n < 2 && s + n < l->nshards; n++) {
+            uint64_t *const u = job->u + job->from[s + n];
+            uint64_t *const room = rooms + n * job->per;
+            const size_t nkeys = job->from[s + n + 1] - job->from[s + n];
+            parts[n] = (bly_ribbon_part){
+                .shard = s + n,
+                .u = u,
+                .n = ribbon_sort(l->nshards, u, nkeys, room, job->per),
+                .room = room,
+            };
+        }
+        if (!n)
+            return NULL;
+        bly_ribbon_solve(l, parts, n, job->data);
+        for (unsigned i = 0; i < n; i++) {
+            job->kept[s + i] = parts[i].n;
+            job->nbumped[s + i] = parts[i].nbumped;
+        }
+    }
+}
+
+/* Fill a layer with n keys: *kept is the number of different ones, and the
+ * number of those bumped is returned; they are in front then. */
+static size_t ribbon_fill_layer(ribbon_job *job, uint64_t seed, size_t n,
+                                size_t *kept)
+{
+    pthread_t threads[RIBBON_THREADS];
+    unsigned started = 0;
+    size_t nbumped = 0;
+    ribbon_deal(job, seed, n);
+    atomic_store(&job->next_shard, 0);
+    atomic_store(&job->next_thread, 0);
+    while (started + 1 < job->nthreads &&
+           2 * (started + 1) < job->layer->nshards &&
+           pthread_create(&threads[started], NULL, ribbon_worker, job) == 0)
+        started++;
+    ribbon_worker(job);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    *kept = 0;
+    for (size_t s = 0; s < job->layer->nshards; s++) {
+        uint64_t *const bumped = job->u + job->from[s];
+        *kept += job->kept[s];
+        for (size_t i = 0; i < job->nbumped[s]; i++) {
+            const uint64_t key = bumped[i];
+            bumped[i] = job->u[nbumped];
+            job->u[nbumped++] = key;
+        }
+    }
+    return nbumped;
+}
+
+static void ribbon_unhash_all(uint64_t *u, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        u[i] = bly_ribbon_unhash(u[i], seed);
+}
+
+/* Fill all layers; false where the last one does not take its keys, and u
+ * then holds the keys as before, in another order. *distinct is set in any
+ * case. */
+static bool ribbon_attempt(ribbon_job *job, const bly_ribbon_map *map, size_t n,
+                           uint64_t *seeds, uint64_t *distinct)
+{
+    size_t nkeys[BLY_RIBBON_LAYERS] = { n }, kept = 0;
+    const unsigned last = map->nlayers - 1;
+    bool done = false;
+    for (unsigned i = 0; i < last; i++) {
+        job->layer = &map->layer[i];
+        nkeys[i + 1] = ribbon_fill_layer(job, seeds[i], nkeys[i], &kept);
+        if (i == 0)
+            *distinct = kept;
+    }
+    job->layer = &map->layer[last];
+    for (seeds[last] = 0; seeds[last] < RIBBON_TRIES; seeds[last]++) {
+        done = !ribbon_fill_layer(job, seeds[last], nkeys[last], &kept);
+        if (last == 0)
+            *distinct = kept;
+        if (done)
+            return true;
+        ribbon_unhash_all(job->u, nkeys[last], seeds[last]);
+        if (kept > job->layer->nslots)
+            break; /* no seed can help */
+    }
+    for (unsigned i = last; i-- > 0;)
+        ribbon_unhash_all(job->u, nkeys[i], seeds[i]);
+    return false;
+}
+
+static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
+                              const bly_ribbon_map *map, unsigned nthreads)
+{
+    uint64_t nshards = 0, nslots = 0;
+    for (unsigned i = 0; i < map->nlayers; i++) {
+        const bly_ribbon_layer *l = &map->layer[i];
+        nshards = l->nshards > nshards ? l->nshards : nshards;
+        nslots = l->nslots > nslots ? l->nslots : nslots;
+    }
+    if (nthreads > (nshards + 1) / 2)
+        nthreads = (unsigned)((nshards + 1) / 2);
+    job->nthreads = nthreads < RIBBON_THREADS ? nthreads : RIBBON_THREADS;
+    job->per = BLY_RIBBON_ROOM * (size_t)nslots;
+    job->data = f->data;
+    bly_status st =
+        bly_block_new(&f->mem, 3 * (nshards + 1) * sizeof(size_t), &job->lists);
+    if (st)
+        return st;
+    job->from = (size_t *)(void *)job->lists.at;
+    job->kept = job->from + nshards + 1;
+    job->nbumped = job->kept + nshards + 1;
+    st = bly_block_new(
+        &f->mem, 2 * (uint64_t)job->nthreads * job->per * sizeof(uint64_t),
+        &job->rooms);
+    if (st)
+        bly_block_free(&f->mem, &job->lists);
+    return st;
+}
+
+bly_status bly_ribbon_build(bly_filter *f, uint64_t *h, uint64_t *values,
+                            size_t n, unsigned nthreads)
+{
+    uint64_t seeds[BLY_RIBBON_LAYERS] = { 0 }, distinct = 0;
+    bly_ribbon_map map;
+    ribbon_job job = { .u = h };
+    bool done = false;
+    (void)values;
+    bly_ribbon_map_of(&f->shape, &map);
+    bly_status st = ribbon_open(&job, f, &map, nthreads);
+    if (st)
+        return st;
+    while (!done && distinct <= f->items && seeds[0] < RIBBON_ATTEMPTS) {
+        done = ribbon_attempt(&job, &map, n, seeds, &distinct);
+        if (!done)
+            seeds[0]++;
+    }
+    if (distinct > f->items)
+        st = bly_fail(BLY_EFULL,
+                      "%llu different keys are more than the %llu that the "
+                      "filter was planned for",
+                      (unsigned long long)distinct,
+                      (unsigned long long)f->items);
+    else if (!done)
+        st = bly_fail(BLY_EFULL, "no seed serves these hashes: they are not "
+                                 "as good hashes are");
+    if (st) {
+        memset(f->data, 0, (size_t)f->shape.nbytes);
+    } else {
+        memcpy(&f->state[BLY_RIBBON_SEED], seeds, sizeof seeds);
+        f->state[BLY_RIBBON_KEYS] = distinct;
+        f->nadded = distinct;
+        f->items = distinct ? distinct : 1; /* no capacity is zero */
+    }
+    bly_block_free(&f->mem, &job.rooms);
+    bly_block_free(&f->mem, &job.lists);
+    return st;
+}
