@@ -125,6 +125,15 @@ uint64_t bly_written_bytes(const bly_filter *f)
     return records_fit(f, 0, &nrecords) ? file_end(f, 0) : 0;
 }
 
+double bly_entropy(const bly_filter *f)
+{
+    double sum = bly_code_entropy(bly_code_of(f->kind), f->data,
+                                  (size_t)f->shape.nbytes);
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        sum += bly_entropy(f->layer[i]);
+    return sum;
+}
+
 bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx)
 {
     walk w = { .to = UINT64_MAX, .put = put, .ctx = ctx };
