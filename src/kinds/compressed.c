@@ -16,8 +16,8 @@
  *     7.923  92    1   0.010811     15.829 48    3   0.000222401
  *
  * towards f = 2^(-z/n) for k = 1, at any price in memory. So there is a limit
- * to that, `memory`: bits a key, or else MOST_MEMORY times those that are
- * sent. Then for each k
+ * to that, `memory`: bits a key, or else MOST_MEMORY times those that are, or
+ * may be, sent. Then for each k
  *
  *     given z    the m at which m H(e^(-kn/m)) = z, by bisection, since that
  *                rises with m, or the limit; and of all k the one of least f
