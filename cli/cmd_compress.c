@@ -126,7 +126,7 @@ const struct command cmd_compress = {
     .about =
         "Writes the filter entropy coded: in about as many bytes as its "
         "contents are worth. A filter of bits that is half full, as a full one "
-        "is, cannot be shortened; with half of its keys it takes 13 % less, "
+        "is, cannot be shortened; with half of its keys it takes 11 % less, "
         "and counters take less than half.\n\n"
         "A coded file is used like any other, by every command; what changes "
         "it leaves it coded. It is decoded into memory each time, though, "
