@@ -48,18 +48,8 @@ enum {
 enum { CLASSIC_SHARED, CLASSIC_PARTITIONED };
 
 static const bly_param classic_params[] = {
-    [CLASSIC_BITS] = { .name = "bits",
-                       .type = BLY_UINT,
-                       .min = 1,
-                       .max = (double)BLY_PROBE_MAX_CELLS,
-                       .help = "bits in the array (m)" },
-    [CLASSIC_K] = { .name = "k",
-                    .type = BLY_UINT,
-                    .settable = true,
-                    .automatic = true,
-                    .min = 1,
-                    .max = BLY_PROBE_MAX_K,
-                    .help = "bits a key sets" },
+    [CLASSIC_BITS] = BLY_CLASSIC_BITS_PARAM,
+    [CLASSIC_K] = BLY_CLASSIC_K_PARAM,
     [CLASSIC_LAYOUT] = { .name = "layout",
                          .type = BLY_CHOICE,
                          .settable = true,

@@ -49,18 +49,8 @@ enum {
 };
 
 static const bly_param compressed_params[] = {
-    [COMPRESSED_BITS] = { .name = "bits",
-                          .type = BLY_UINT,
-                          .min = 1,
-                          .max = (double)BLY_PROBE_MAX_CELLS,
-                          .help = "bits in the array (m)" },
-    [COMPRESSED_K] = { .name = "k",
-                       .type = BLY_UINT,
-                       .settable = true,
-                       .automatic = true,
-                       .min = 1,
-                       .max = BLY_PROBE_MAX_K,
-                       .help = "bits a key sets" },
+    [COMPRESSED_BITS] = BLY_CLASSIC_BITS_PARAM,
+    [COMPRESSED_K] = BLY_CLASSIC_K_PARAM,
     [COMPRESSED_MEMORY] = { .name = "memory",
                             .type = BLY_REAL,
                             .settable = true,
