@@ -81,6 +81,11 @@ static void plan_head(const bly_spec *spec)
     puts("\n");
 }
 
+static uint64_t plan_bytes(const bly_prediction *p)
+{
+    return own_bytes(p->bits, p->facts, p->nfacts);
+}
+
 static void plan_table(const bly_spec *spec, const struct plan_row *rows,
                        size_t n)
 {
@@ -104,7 +109,7 @@ static void plan_table(const bly_spec *spec, const struct plan_row *rows,
             printf("%8.2f ", p->bits_per_key);
         else
             printf("%8s ", "");
-        printf("%10s %9s  ", show_bytes(bits_to_bytes(p->bits)),
+        printf("%10s %9s  ", show_bytes(plan_bytes(p)),
                isfinite(p->fpr) ? show_rate(p->fpr) : "");
         char *const settings = settings_text(p);
         print_wrapped(stdout, settings ? settings : "", column, column);
@@ -129,7 +134,7 @@ static void plan_page(const bly_prediction *p)
         printf(", %.3f a key", p->bits_per_key);
     if (isfinite(lower_bound(p->fpr)))
         printf(" (lower bound for that rate: %.3f)", lower_bound(p->fpr));
-    const uint64_t nbytes = bits_to_bytes(p->bits);
+    const uint64_t nbytes = plan_bytes(p);
     printf("\n" PLAN_ROW "%s (%llu bytes)\n", w, "memory", show_bytes(nbytes),
            (unsigned long long)nbytes);
     for (size_t i = 0; i < p->nfacts; i++)
@@ -162,7 +167,7 @@ static void plan_json(const bly_spec *spec, const struct plan_row *rows,
         json_real(&j, made ? p->bits_per_key : NAN);
         json_key(&j, "bytes");
         if (made)
-            json_uint(&j, bits_to_bytes(p->bits));
+            json_uint(&j, plan_bytes(p));
         else
             json_null(&j);
         json_key(&j, "fpr");
