@@ -57,6 +57,11 @@ void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE]);
 bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
                              bly_record *out);
 
+/* A rate as it is stored: NAN, for none, has one form of many. What is read may
+ * be anything; false: it is no rate. */
+uint64_t bly_rate_bits(double fpr);
+bool bly_rate_read(uint64_t bits, double *fpr);
+
 /* Could these n < BLY_PAGE bytes be the beginning of a page? */
 bool bly_record_begins(const unsigned char *bytes, size_t n);
 
