@@ -32,6 +32,8 @@
     X(intersect)    \
     X(compare)      \
     X(convert)      \
+    X(delta)        \
+    X(apply)        \
     X(top)          \
     X(help)
 
@@ -245,6 +247,12 @@ bly_status filter_tick(bly_filter *f);
 /* From here on, a mapped file that is cut while it is read ends the command
  * with a line that names it (b NULL: there is one), not with a signal. */
 void cut_watch(const char *a, const char *b);
+
+/* At most nbytes from fd, fewer only at its end; negative: errno is set. */
+int64_t read_all(int fd, void *buf, size_t nbytes);
+
+/* A bly_put to standard output; ctx is an int that gets the errno. */
+bool put_stdout(void *ctx, const void *bytes, size_t nbytes);
 
 /* Write f to path, "-" being standard output: YES, or said why not. */
 int filter_save(const bly_filter *f, const char *path);
