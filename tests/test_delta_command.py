@@ -225,7 +225,7 @@ def test_full_disk(ok, trouble):
         assert os.listdir(disk) == ["a.bly"]
         # Neither does a delta that is a whole filter.
         ok("build", "-q", "-o", "w.bly", "--memory", "150KiB", "--items",
-           "1000", stdin=keys(0, 10))
+           "120000", stdin=keys(0, 120000))
         trouble("delta", "a.bly", "w.bly", "-o", "disk/d.bld",
                 says=["disk/d.bld", "pace"])
         assert os.listdir(disk) == ["a.bly"]

@@ -16,8 +16,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/hash.h"
 #include "golden.h"
@@ -189,7 +191,7 @@ static int64_t draw(void *ctx, void *buf, size_t nbytes)
     return (int64_t)n;
 }
 
-static bly_status read_through(const unsigned char *bytes, size_t n,
+static bly_status read_through(const void *bytes, size_t n,
                                const bly_access *how, bly_filter **out)
 {
     tap t = { .bytes = bytes, .left = n };
@@ -454,7 +456,9 @@ static void lies_are_refused(void **unused)
         { AT_FPR, 8, UINT64_C(0xbfe0000000000000), "rate" },
         { AT_NLAYERS, 4, 1, "layers" },
         { AT_NLAYERS, 4, 65, "layers" },
-        { AT_ENCODING, 4, 1, "newer" },
+        { AT_ENCODING, 4, 3, "newer" },
+        { AT_ENCODING, 4, 2, "contradict" }, /* the other one */
+        { AT_ENCODING, 4, 1, "coded as" },
         { AT_NBYTES, 8, 0, "contradict" },
         { AT_NBYTES, 8, UINT64_MAX, "contradict" },
         { AT_STORED, 8, 1, "contradict" },
@@ -589,6 +593,246 @@ static void memory_may_end_anywhere(void **unused)
     assert_int_equal(ntries, 5 + 4 + 1); /* structs, blocks, the good one */
     free(a.at);
     bly_free(f);
+}
+
+/* ------------------------------------------------------------------- coded */
+
+static bly_filter *coded_tower(void)
+{
+    bly_filter *f = tower_make();
+    bly_set_coded(f, true);
+    return f;
+}
+
+/* Read by either way and written again it is the same; and told to, it is what
+ * it was before. */
+static void coded_towers_come_back(void **unused)
+{
+    (void)unused;
+    bly_filter *f = coded_tower(), *got;
+    byte_array a = written(f);
+    assert_int_equal(a.n, bly_written_bytes(f));
+    assert_int_equal(at64(a.at + AT_NBYTES), 100);
+    assert_int_equal(a.at[AT_ENCODING], 2);
+    for (int way = 0; way < 2; way++) {
+        assert_ok((way ? read_through : bly_load)(a.at, a.n, NULL, &got));
+        assert_true(bly_equal(f, got));
+        assert_true(got->coded && got->layer[0]->layer[0]->coded);
+        assert_same_bytes(got, &a);
+        bly_set_coded(got, false);
+        byte_array plain = written(got);
+        assert_int_equal(plain.n, TOWER_BYTES);
+        bly_free(got);
+        free(plain.at);
+    }
+    bly_set_coded(f, false);
+    assert_int_equal(bly_written_bytes(f), TOWER_BYTES);
+    free(a.at);
+    bly_free(f);
+}
+
+static void coded_parts_make_the_whole(void **unused)
+{
+    (void)unused;
+    bly_filter *f = coded_tower();
+    byte_array a = written(f);
+    static const size_t sizes[] = { 61, 4096, 9999, 1u << 20 };
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+        unsigned char *buf = guarded_new(sizes[s]);
+        size_t at = 0, n;
+        while ((n = bly_write_part(f, at, buf, sizes[s]))) {
+            assert_true(n == sizes[s] || at + n == a.n);
+            assert_memory_equal(buf, a.at + at, n);
+            at += n;
+        }
+        assert_int_equal(at, a.n);
+        guarded_free(buf, sizes[s]);
+    }
+    for (size_t room = 0; room <= a.n; room += 97) {
+        size_t left = room;
+        assert_status(bly_write(f, refuse_bytes, &left),
+                      room < a.n ? BLY_EIO : BLY_OK);
+    }
+    free(a.at);
+    bly_free(f);
+}
+
+static void coded_accidents_are_refused(void **unused)
+{
+    (void)unused;
+    bly_filter *f = coded_tower();
+    byte_array a = written(f);
+    for (size_t n = 0; n < a.n; n += 61)
+        refused(a.at, n, BLY_EFORMAT, NULL);
+    refused(a.at, a.n - 1, BLY_EFORMAT, "cut short");
+    flips_refused(&a, 0, 300);
+    flips_refused(&a, PAGE, PAGE + 200);
+    flips_refused(&a, a.n - 64, a.n);
+    const unsigned char zero = 0;
+    assert_true(put_bytes(&a, &zero, 1));
+    refused(a.at, a.n, BLY_EFORMAT, "bytes follow");
+    assert_int_equal(tower_open_count, 5);
+    free(a.at);
+    bly_free(f);
+}
+
+/* A forger computes the sums. The size is still the header's, and only one
+ * stream gives these bytes. */
+static void coded_forgeries_are_refused(void **unused)
+{
+    (void)unused;
+    bly_filter *f = tower_floor(100);
+    bly_set_coded(f, true);
+    byte_array a = written(f);
+    const size_t n = a.n - PAGE;
+    for (size_t i = 0; i < n; i++) {
+        a.at[PAGE + i] ^= 0x10;
+        set64(a.at + AT_PAYLOAD_SUM, bly_checksum(a.at + PAGE, n));
+        reseal(a.at);
+        refused(a.at, a.n, BLY_EFORMAT, "coded as");
+        a.at[PAGE + i] ^= 0x10;
+    }
+    set64(a.at + AT_PAYLOAD_SUM, bly_checksum(a.at + PAGE, n - 4));
+    set64(a.at + AT_STORED, n - 4);
+    reseal(a.at);
+    refused(a.at, a.n - 4, BLY_EFORMAT, "coded as");
+    static const uint64_t sizes[] = { 0, 4 * 100 + 65, UINT64_MAX };
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        set64(a.at + AT_STORED, sizes[i]);
+        reseal(a.at);
+        refused(a.at, a.n, BLY_EFORMAT, "contradict");
+    }
+    free(a.at);
+    bly_free(f);
+
+    /* A layer that is coded, or not, alone. */
+    f = tower_make();
+    f->layer[2]->coded = true;
+    a = written(f);
+    refused(a.at, a.n, BLY_EFORMAT, "other way round");
+    free(a.at);
+    bly_set_coded(f, true);
+    f->layer[2]->coded = false;
+    a = written(f);
+    refused(a.at, a.n, BLY_EFORMAT, "other way round");
+    free(a.at);
+    bly_free(f);
+}
+
+/* What a stream becomes is at most 1024 times the bytes that are there. */
+static void coded_promises_are_bounded(void **unused)
+{
+    (void)unused;
+    ledger l;
+    ledger_open(&l);
+    const bly_access how = { .mem = &l.mem };
+    bly_filter *f = tower_floor(100), *got;
+    bly_set_coded(f, true);
+    byte_array a = written(f);
+    const uint64_t n = a.n - PAGE;
+    static const struct {
+        uint64_t times, more;
+        const char *words;
+    } rows[] = {
+        { 1024, 0, "coded as" },
+        { 1024, 1, "contradict" },
+        { UINT64_C(1) << 40, 0, "contradict" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        for (int way = 0; way < 2; way++) {
+            const uint64_t size = rows[i].times * n + rows[i].more;
+            set64(a.at + AT_NBYTES, size);
+            set64(a.at + AT_PARAMS, size);
+            reseal(a.at);
+            l.peak = 0;
+            assert_status(
+                (way ? read_through : bly_load)(a.at, a.n, &how, &got),
+                BLY_EFORMAT);
+            assert_non_null(strstr(bly_error(), rows[i].words));
+            assert_true(l.peak < (int64_t)(1024 * n + 2 * PAGE));
+        }
+    /* 2^50 bytes of which the 1024th part is promised, and not there. */
+    set64(a.at + AT_NBYTES, UINT64_C(1) << 50);
+    set64(a.at + AT_PARAMS, UINT64_C(1) << 50);
+    set64(a.at + AT_STORED, UINT64_C(1) << 40);
+    reseal(a.at);
+    for (int way = 0; way < 2; way++) {
+        l.peak = 0;
+        assert_status((way ? read_through : bly_load)(a.at, a.n, &how, &got),
+                      BLY_EFORMAT);
+        assert_non_null(strstr(bly_error(), "cut short"));
+        assert_true(l.peak < (2 << 20));
+    }
+    ledger_check(&l);
+    free(a.at);
+    bly_free(f);
+}
+
+static void coded_memory_is_limited(void **unused)
+{
+    (void)unused;
+    bly_filter *f = coded_tower(), *got;
+    byte_array a = written(f);
+    const uint64_t need = 100 + 5000 + 4096 + 64;
+    bly_access how = { .max_bytes = need };
+    assert_ok(bly_load(a.at, a.n, &how, &got));
+    bly_free(got);
+    how.max_bytes = need - 1;
+    assert_status(bly_load(a.at, a.n, &how, &got), BLY_ERANGE);
+    assert_null(got);
+    for (int way = 0; way < 2; way++) {
+        bly_status st = BLY_ENOMEM;
+        for (long ntries = 0; st == BLY_ENOMEM; ntries++) {
+            ledger l;
+            ledger_open(&l);
+            l.fail_at = ntries;
+            how = (bly_access){ .mem = &l.mem };
+            st = (way ? read_through : bly_load)(a.at, a.n, &how, &got);
+            bly_free(got);
+            ledger_check(&l);
+        }
+        assert_ok(st);
+    }
+    assert_int_equal(tower_open_count, 5);
+    free(a.at);
+    bly_free(f);
+}
+
+/* Mapped, a damaged filter is used as it is. Its coded copy is not taken for
+ * a sound one. */
+static void damage_is_coded_too(void **unused)
+{
+    (void)unused;
+    bly_kind_info kind;
+    char path[] = "/tmp/bloomery-coded-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_true(bly_kind_at(0, &kind));
+    bly_filter *f = small(&kind), *map;
+    assert_ok(bly_save(f, path));
+    for (int damaged = 0; damaged <= 1; damaged++) {
+        if (damaged) {
+            const int at = open(path, O_WRONLY);
+            assert_int_equal(pwrite(at, "x", 1, PAGE + 5), 1);
+            close(at);
+        }
+        assert_ok(bly_map(path, NULL, &map));
+        bly_set_coded(map, true);
+        byte_array a = written(map);
+        if (damaged) {
+            refused(a.at, a.n, BLY_EFORMAT, "checksum");
+        } else {
+            bly_filter *got;
+            assert_ok(bly_load(a.at, a.n, NULL, &got));
+            assert_true(bly_equal(f, got));
+            bly_free(got);
+        }
+        free(a.at);
+        bly_free(map);
+    }
+    bly_free(f);
+    close(fd);
+    unlink(path);
 }
 
 /* ------------------------------------------------------------------ layers */
@@ -822,8 +1066,8 @@ static void the_example_is_true(void **unused)
     const size_t n = fread(file, 1, sizeof file, golden);
     while (fgets(line, sizeof line, page)) {
         size_t at;
-        int used;
-        if (line[0] != '0' || sscanf(line, "%8zx:%n", &at, &used) != 1)
+        int used = 0;
+        if (line[0] != '0' || sscanf(line, "%8zx:%n", &at, &used) != 1 || !used)
             continue;
         assert_true(at + 16 <= n);
         for (size_t i = 0; i < 16; i++) {
@@ -856,6 +1100,13 @@ int main(void)
         cmocka_unit_test(long_streams_grow),
         cmocka_unit_test(memory_limits_hold),
         cmocka_unit_test(memory_may_end_anywhere),
+        cmocka_unit_test(coded_towers_come_back),
+        cmocka_unit_test(coded_parts_make_the_whole),
+        cmocka_unit_test(coded_accidents_are_refused),
+        cmocka_unit_test(coded_forgeries_are_refused),
+        cmocka_unit_test(coded_promises_are_bounded),
+        cmocka_unit_test(coded_memory_is_limited),
+        cmocka_unit_test(damage_is_coded_too),
         cmocka_unit_test(kinds_have_their_say),
         cmocka_unit_test(depth_is_limited),
         cmocka_unit_test(layers_are_limited),

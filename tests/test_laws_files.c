@@ -195,6 +195,92 @@ LAW(maps_to_the_same_answers)
     assert_int_equal(system(path), 0);
 }
 
+/* Coded, a filter takes other bytes and is the same; told otherwise again, it
+ * takes the same. No other bytes are taken for it. */
+LAW(coded_it_is_the_same)
+{
+    static const size_t fills[] = { 0, 1, 500, 3000 };
+    const bly_spec spec = law_spec(row, 3000);
+    for (size_t i = 0; i < COUNT_OF(fills); i++) {
+        bly_filter *f = filled_from(&spec, 0, fills[i]), *g, *copy;
+        bly_stats stats;
+        bly_peek(f, &stats);
+        assert_true(stats.coded == ((kind->traits & BLY_CODED) != 0));
+        bly_set_coded(f, false);
+        byte_array plain = written(f);
+        bly_set_coded(f, true);
+        byte_array a = written(f);
+        assert_int_equal(a.n, bly_written_bytes(f));
+        assert_ok(bly_load(a.at, a.n, NULL, &g));
+        assert_true(bly_equal(f, g));
+        bly_peek(g, &stats);
+        assert_true(stats.coded && !stats.mapped);
+        assert_same_bytes(g, &a);
+        assert_ok(bly_clone(g, &copy));
+        assert_same_bytes(copy, &a);
+        bly_set_coded(copy, false);
+        assert_true(bly_equal(copy, g));
+        assert_same_bytes(copy, &plain);
+        bly_free(copy);
+        bly_free(g);
+        byte_source source = { a.at, a.n };
+        assert_ok(bly_read(get_bytes, &source, NULL, &g));
+        assert_same_bytes(g, &a);
+        bly_free(g);
+        for (size_t n = 0; n < a.n; n += 1 + n % 97)
+            assert_status(bly_load(a.at, n, NULL, &g), BLY_EFORMAT);
+        for (size_t bit = 0; bit < 8 * a.n; bit += bit < 8 * 88 ? 1 : 41) {
+            a.at[bit / 8] ^= (unsigned char)(1 << bit % 8);
+            assert_status(bly_load(a.at, a.n, NULL, &g), BLY_EFORMAT);
+            a.at[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        }
+        free(a.at);
+        free(plain.at);
+        bly_free(f);
+    }
+}
+
+static bly_status add_a_hash(bly_filter *f, void *ctx)
+{
+    return bly_add_hash(f, *(const uint64_t *)ctx);
+}
+
+/* On disk: decoded by a map, and coded again when it is changed. */
+LAW(coded_files_are_used_like_others)
+{
+    bly_filter *f = law_part(row, 3000, 0, 1000), *g;
+    char path[] = "/tmp/bloomery-laws-XXXXXX";
+    uint64_t hash = 99;
+    bly_stats stats;
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    bly_set_coded(f, true);
+    assert_ok(bly_save(f, path));
+    assert_ok(bly_map(path, NULL, &g));
+    bly_peek(g, &stats);
+    assert_true(stats.mapped && stats.coded);
+    assert_true(bly_equal(f, g));
+    assert_ok(bly_verify(g));
+    if (kind->can & BLY_CAN(ADD))
+        assert_status(bly_add_hash(g, hash), BLY_EREADONLY);
+    byte_array a = written(f);
+    assert_same_bytes(g, &a);
+    free(a.at);
+    bly_free(g);
+    if (kind->can & BLY_CAN(ADD)) {
+        assert_ok(bly_update(path, NULL, add_a_hash, &hash));
+        assert_ok(bly_add_hash(f, hash));
+        assert_ok(bly_open(path, NULL, &g));
+        bly_peek(g, &stats);
+        assert_true(stats.coded && !stats.mapped);
+        assert_true(bly_equal(f, g));
+        bly_free(g);
+    }
+    bly_free(f);
+    unlink(path);
+}
+
 /* A secret makes another filter of the same keys, is needed to ask, and is not
  * in the file. */
 LAW(secrets_are_kept)

@@ -342,6 +342,7 @@ void bly_peek(const bly_filter *f, bly_stats *out)
         .keyed = f->secret_check != 0,
         .shared = f->shared,
         .mapped = f->readonly,
+        .coded = f->coded,
     };
     out->nfacts = bly_collect_facts(f->kind, &f->shape, NULL, f, out->facts);
 }

@@ -283,6 +283,7 @@ bly_status bly_plan_begin(const bly_spec *spec, bly_planned *out)
             .hasher = hasher,
             .secret_check = spec->secret ? bly_secret_check(hasher.secret) : 0,
             .shared = spec->shared,
+            .coded = (kind->traits & BLY_CODED) != 0,
             .max_bytes = spec->max_bytes,
             .mem = spec->mem,
         },

@@ -86,6 +86,27 @@ uint64_t bly_checksum(const void *bytes, size_t nbytes)
     return XXH3_64bits(bytes, nbytes);
 }
 
+/* The state in the header is a block of this size, whose layout is xxHash's. */
+_Static_assert(sizeof(XXH3_state_t) <= sizeof(bly_summing) &&
+                   _Alignof(XXH3_state_t) <= _Alignof(bly_summing),
+               "XXH3 needs more room for its state");
+
+void bly_summing_start(bly_summing *s)
+{
+    memset(s, 0, sizeof *s);
+    XXH3_64bits_reset((XXH3_state_t *)(void *)s);
+}
+
+void bly_summing_add(bly_summing *s, const void *bytes, size_t nbytes)
+{
+    XXH3_64bits_update((XXH3_state_t *)(void *)s, bytes, nbytes);
+}
+
+uint64_t bly_summing_end(const bly_summing *s)
+{
+    return XXH3_64bits_digest((const XXH3_state_t *)(const void *)s);
+}
+
 uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len)
 {
     if (hs->id == BLY_HASH_SIPHASH13)

@@ -6,7 +6,7 @@
  * what a delta holds for each record, beside the few numbers of a header that
  * may have changed. The new version whole is what remains where shapes differ
  * (a scalable filter that grew a layer), and where so many bits flipped that
- * it is shorter. The shortest is written.
+ * it is shorter, coded or as it is. The shortest is written.
  *
  * What starts a delta is the identity of a version, and a receiver that has
  * another one refuses it: positions are toggled, so that applied twice, or to
@@ -21,6 +21,7 @@
 #include "core/status.h"
 #include "format/delta.h"
 #include "format/record.h"
+#include "format/writer.h"
 #include "kinds/filter.h"
 
 /* As record.c's, with a D for the Y. */
@@ -112,15 +113,10 @@ bly_status bly_delta_decode(const unsigned char bytes[DELTA_HEADER],
 
 void bly_delta_tell(const bly_delta_header *h, bly_delta *info)
 {
-    if (info)
-        *info = (bly_delta){
-            .from = h->from,
-            .to = h->to,
-            .form = h->form == DELTA_GAPS ? "gaps" : "whole",
-            .bytes = DELTA_HEADER + h->nbody,
-            .whole_bytes = h->form == DELTA_WHOLE ? h->nbody : 0,
-            .entropy = h->form == DELTA_GAPS ? 0 : NAN,
-        };
+    info->from = h->from;
+    info->to = h->to;
+    info->form = h->form == DELTA_GAPS ? "gaps" : "whole";
+    info->bytes = DELTA_HEADER + h->nbody;
 }
 
 static double entropy_bits(double d, double m)
@@ -130,8 +126,6 @@ static double entropy_bits(double d, double m)
 
 void bly_delta_tell_flips(uint64_t d, uint64_t m, bly_delta *info)
 {
-    if (!info)
-        return;
     info->flips += d;
     info->bits += m;
     info->entropy += entropy_bits((double)d, (double)m);
@@ -228,13 +222,43 @@ static bly_status write_gaps(const bly_filter *from, const bly_filter *to,
 
 /* ------------------------------------------------------------------ whole */
 
-static bly_status write_whole(const bly_filter *to, const bly_delta_header *h,
-                              bly_put *put, void *ctx)
+static bly_status write_whole(const bly_filter *to, bly_coding coding,
+                              const bly_delta_header *h, bly_put *put,
+                              void *ctx)
 {
     unsigned char header[DELTA_HEADER];
     bly_delta_encode(h, header);
     const bly_status st = put_all(put, ctx, header, sizeof header);
-    return st ? st : bly_write(to, put, ctx);
+    return st ? st : bly_file_write(to, coding, put, ctx);
+}
+
+/* --------------------------------------------------------------- choosing */
+
+/* The shortest of gaps, whole and whole coded; info gets what both have in
+ * common whichever it is. */
+static bly_coding choose_form(const bly_filter *from, const bly_filter *to,
+                              bly_delta_header *h, bly_delta *info)
+{
+    bly_coding coding = BLY_NOT_CODED;
+    info->whole_bytes = bly_file_bytes(to, BLY_NOT_CODED, UINT64_MAX);
+    h->form = DELTA_WHOLE;
+    h->nbody = info->whole_bytes;
+    if (same_layout(from, to)) {
+        const uint64_t gaps = gaps_bytes(from, to, info) + BLY_DELTA_SUM;
+        if (gaps < h->nbody) {
+            h->form = DELTA_GAPS;
+            h->nbody = gaps;
+        }
+    } else {
+        info->entropy = NAN;
+    }
+    const uint64_t coded = bly_file_bytes(to, BLY_ALL_CODED, h->nbody);
+    if (coded < h->nbody) {
+        coding = BLY_ALL_CODED;
+        h->form = DELTA_WHOLE;
+        h->nbody = coded;
+    }
+    return coding;
 }
 
 bly_status bly_delta_write(const bly_filter *from, const bly_filter *to,
@@ -250,31 +274,14 @@ bly_status bly_delta_write(const bly_filter *from, const bly_filter *to,
         st = bly_verify(to);
     if (st)
         return st;
-    const uint64_t whole = bly_written_bytes(to);
-    bly_delta_header h = {
-        .form = DELTA_WHOLE,
-        .from = bly_version_id(from),
-        .to = bly_version_id(to),
-        .nbody = whole,
-    };
+    bly_delta_header h = { .from = bly_version_id(from),
+                           .to = bly_version_id(to) };
     bly_delta told = { 0 };
-    if (same_layout(from, to)) {
-        const uint64_t gaps = gaps_bytes(from, to, &told) + BLY_DELTA_SUM;
-        if (gaps < whole) {
-            h.form = DELTA_GAPS;
-            h.nbody = gaps;
-        }
-    } else {
-        told.entropy = NAN;
-    }
+    const bly_coding coding = choose_form(from, to, &h, &told);
     st = h.form == DELTA_GAPS ? write_gaps(from, to, &h, put, ctx)
-                              : write_whole(to, &h, put, ctx);
-    if (!st && info) {
-        bly_delta_tell(&h, info);
-        info->whole_bytes = whole;
-        info->bits = told.bits;
-        info->flips = told.flips;
-        info->entropy = told.entropy;
-    }
+                              : write_whole(to, coding, &h, put, ctx);
+    bly_delta_tell(&h, &told);
+    if (!st && info)
+        *info = told;
     return st;
 }

@@ -59,7 +59,7 @@ bly_status bly_delta_decode(const unsigned char bytes[DELTA_HEADER],
 /* Could these n < DELTA_HEADER bytes be the beginning of a delta? */
 bool bly_delta_begins(const unsigned char *bytes, size_t n);
 
-/* Start *info, unless NULL, with what the header says. */
+/* What the header says, for info. */
 void bly_delta_tell(const bly_delta_header *h, bly_delta *info);
 
 /* d of m bits have flipped. */

@@ -9,6 +9,7 @@
  * a load, and the version that the delta promised: only then does it take the
  * place of the old one, which until then is untouched.
  */
+#include <math.h>
 #include <string.h>
 
 #include "codec/rice.h"
@@ -18,6 +19,7 @@
 #include "format/delta.h"
 #include "format/reader.h"
 #include "format/record.h"
+#include "format/writer.h"
 #include "kinds/filter.h"
 
 /* The delta as it comes in; what get() gives past `left` is not its body. */
@@ -185,7 +187,7 @@ static bly_status read_gaps(const bly_filter *f, delta_source *src,
     const uint64_t n = src->left;
     size_t got;
     bly_block body;
-    if (n < BLY_DELTA_SUM || n >= bly_written_bytes(f))
+    if (n < BLY_DELTA_SUM || n >= bly_file_bytes(f, BLY_NOT_CODED, UINT64_MAX))
         return delta_damaged("a delta that is longer than the filter");
     bly_status st = bly_block_new(&f->mem, n, &body);
     if (st)
@@ -227,6 +229,7 @@ static bly_status read_whole(const bly_filter *f, delta_source *src,
     if (!bly_same_hash(f, *out))
         return delta_damaged("it leads to a filter of another hash");
     inherit_hash(f, *out);
+    bly_set_coded(*out, f->coded);
     return BLY_OK;
 }
 
@@ -247,6 +250,7 @@ bly_status bly_delta_read(bly_filter *f, bly_get *get, void *ctx,
         st = admit_delta(f, &h);
     if (st)
         return st;
+    told = (bly_delta){ .entropy = h.form == DELTA_GAPS ? 0 : NAN };
     bly_delta_tell(&h, &told);
     src.left = h.nbody;
     st = h.form == DELTA_GAPS ? read_gaps(f, &src, &told, &next)

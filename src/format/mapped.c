@@ -4,7 +4,8 @@
  * The whole file is mapped once, for reading; the root owns the mapping and
  * every record's data points into it. Opening reads the header pages and no
  * payload, so it takes no longer for a large filter than for a small one; a
- * question pages in what it touches, and processes share those pages.
+ * question pages in what it touches, and processes share those pages. Coded
+ * files cannot be used so; for them it is only another way to read.
  *
  * How much the kernel reads ahead matters, since questions go anywhere. By
  * default a fault on a page that is not in memory brings in the 128 KiB
@@ -60,6 +61,10 @@ static bly_status map_file(const bly_file *in, const char *path,
     if (st) {
         munmap(map, nbytes);
         return bly_named_fail(st, path);
+    }
+    if ((*out)->coded) { /* and so decoded into memory of its own */
+        munmap(map, nbytes);
+        return BLY_OK;
     }
     if (exceeds_memory(nbytes))
         (void)madvise(map, nbytes, MADV_RANDOM);

@@ -14,8 +14,14 @@
  * comes after them is what makes a filter safe to use, and they are only what
  * makes it right.
  *
+ * A coded payload comes into memory as it is stored, and is decoded when its
+ * checksum was right. The size of what it becomes is in the header, whatever
+ * the stream says; and since a stream has a byte for 1024 of those at least,
+ * that memory too is bounded by the bytes that were there.
+ *
  * A mapped file takes the same way but for its payloads, which are not read:
- * bly_verify() does that on demand.
+ * bly_verify() does that on demand. Coded ones are, and the filter does not
+ * need the file any more.
  */
 #include <string.h>
 
@@ -140,12 +146,54 @@ static bly_status fetch_block(reader *r, const bly_mem *mem, uint64_t nbytes,
     return BLY_OK;
 }
 
+/* Decode the n bytes at `coded` into f, whose memory is asked for now that they
+ * are there: at most BLY_CODE_RATIO times as many. */
+static bly_status decode_payload(const bly_record *rec, const void *coded,
+                                 bly_filter *f)
+{
+    const uint64_t nbytes = rec->shape.nbytes;
+    if (bly_checksum(coded, (size_t)rec->nstored) != rec->payload_sum)
+        return bly_damaged("the payload does not match its checksum");
+    if (nbytes) {
+        const bly_status st = bly_block_new(&f->mem, nbytes, &f->block);
+        if (st)
+            return st;
+        f->data = f->block.at;
+    }
+    if (!bly_decode(rec->encoding, coded, (size_t)rec->nstored, f->data,
+                    (size_t)nbytes))
+        return bly_damaged("the payload is not what a filter is coded as");
+    return BLY_OK;
+}
+
+static bly_status fetch_coded(reader *r, const bly_record *rec, bly_filter *f)
+{
+    bly_status st;
+    f->coded = true;
+    if (r->src->bytes) {
+        st = decode_payload(rec, r->src->bytes + r->at, f);
+        r->at += rec->nstored;
+    } else {
+        bly_block coded;
+        st = fetch_block(r, &f->mem, rec->nstored, &coded);
+        if (st)
+            return st;
+        st = decode_payload(rec, coded.at, f);
+        bly_block_free(&f->mem, &coded);
+    }
+    if (r->src->map && !st) {
+        f->readonly = true;
+        f->payload_sum = bly_checksum(f->data, (size_t)rec->shape.nbytes);
+    }
+    return st;
+}
+
 static bly_status fetch_payload(reader *r, const bly_record *rec, bly_filter *f)
 {
     const uint64_t nbytes = rec->shape.nbytes;
-    if (nbytes > r->src->nbytes - r->at)
+    if (rec->nstored > r->src->nbytes - r->at)
         return cut_short(r);
-    if (r->src->map) {
+    if (r->src->map && !rec->encoding) {
         f->data = r->src->map + r->at;
         f->readonly = true;
         f->payload_sum = rec->payload_sum;
@@ -159,6 +207,8 @@ static bly_status fetch_payload(reader *r, const bly_record *rec, bly_filter *f)
                         "the filter needs %llu bytes or more, the limit is "
                         "%llu",
                         (unsigned long long)r->held, (unsigned long long)limit);
+    if (rec->encoding)
+        return fetch_coded(r, rec, f);
     if (nbytes) {
         const bly_status st = fetch_block(r, &f->mem, nbytes, &f->block);
         if (st)
@@ -214,6 +264,9 @@ static bly_status admit_record(reader *r, const bly_record *rec, unsigned depth)
     } else if (rec->hash_id != r->root.hash_id || rec->seed != r->root.seed ||
                rec->secret_check != r->root.secret_check) {
         return bly_damaged("a layer has another hash than its filter");
+    } else if (!rec->encoding != !r->root.encoding) {
+        return bly_damaged("a layer is coded and its filter is not, or the "
+                           "other way round");
     }
     return BLY_OK;
 }
@@ -262,7 +315,7 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
             st = bly_filter_push(f, layer); /* nlayers <= BLY_MAX_LAYERS */
     }
     if (!st)
-        st = bly_judge(f, !r->src->map);
+        st = bly_judge(f, !r->src->map || f->coded);
     if (!st && f->kind->open)
         st = f->kind->open(f);
     if (st) {

@@ -92,7 +92,31 @@ bly_status bly_damaged(const char *what)
                     what);
 }
 
-void bly_record_of(const bly_filter *f, bly_record *out)
+bly_code bly_code_of(const bly_kind *kind)
+{
+    return kind->bitset ? BLY_CODE_BITS : BLY_CODE_BYTES;
+}
+
+static bool put_sum(void *ctx, const void *bytes, size_t nbytes)
+{
+    bly_summing_add(ctx, bytes, nbytes);
+    return true;
+}
+
+/* What a coded payload comes to. */
+static void sum_coded(const bly_filter *f, bly_record *r)
+{
+    const size_t n = (size_t)f->shape.nbytes;
+    bly_summing sum;
+    bly_summing_start(&sum);
+    r->encoding = bly_code_of(f->kind);
+    r->nstored = bly_encode(r->encoding, f->data, n, put_sum, &sum);
+    r->payload_sum = bly_summing_end(&sum);
+    if (f->readonly && bly_checksum(f->data, n) != f->payload_sum)
+        r->payload_sum = ~r->payload_sum;
+}
+
+void bly_record_of(const bly_filter *f, bool coded, bly_record *out)
 {
     *out = (bly_record){
         .kind = f->kind,
@@ -104,11 +128,15 @@ void bly_record_of(const bly_filter *f, bly_record *out)
         .seed = f->hasher.seed,
         .secret_check = f->secret_check,
         .nlayers = f->nlayers,
-        .payload_sum = f->readonly
-                           ? f->payload_sum
-                           : bly_checksum(f->data, (size_t)f->shape.nbytes),
+        .nstored = f->shape.nbytes,
     };
     memcpy(out->state, f->state, sizeof out->state);
+    if (coded)
+        sum_coded(f, out);
+    else
+        out->payload_sum = f->readonly
+                               ? f->payload_sum
+                               : bly_checksum(f->data, (size_t)f->shape.nbytes);
 }
 
 void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
@@ -125,7 +153,8 @@ void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
     put64(page + AT_NADDED, r->nadded);
     put32(page + AT_NLAYERS, r->nlayers);
     put64(page + AT_NBYTES, r->shape.nbytes);
-    put64(page + AT_STORED, r->shape.nbytes);
+    put32(page + AT_ENCODING, r->encoding);
+    put64(page + AT_STORED, r->nstored);
     for (int i = 0; i < BLY_MAX_PARAMS; i++)
         put64(page + AT_PARAMS + 8 * i, r->shape.p[i]);
     for (int i = 0; i < BLY_STATE_WORDS; i++)
@@ -162,7 +191,7 @@ static bly_status check_page(const unsigned char page[BLY_PAGE])
                         (unsigned)version, BLY_FORMAT_VERSION);
     if (get64(page + AT_HEADER_SUM) != bly_checksum(page, AT_HEADER_SUM))
         return bly_damaged("a header does not match its checksum");
-    if (get32(page + AT_FLAGS) || get32(page + AT_ENCODING))
+    if (get32(page + AT_FLAGS) || get32(page + AT_ENCODING) > BLY_CODE_BYTES)
         return bly_fail(BLY_EFORMAT,
                         "made by a newer bloomery: flags %#x, "
                         "encoding %u (use a newer one)",
@@ -200,6 +229,16 @@ static bool shape_fits(const bly_record *r)
     return r->kind->sane(&r->shape);
 }
 
+/* The encoding is the kind's, and the size one that it could give. */
+static bool stored_fits(const bly_record *r)
+{
+    const uint64_t n = r->shape.nbytes;
+    if (!r->encoding)
+        return r->nstored == n;
+    return r->encoding == bly_code_of(r->kind) &&
+           r->nstored >= bly_coded_least(n) && r->nstored <= bly_coded_most(n);
+}
+
 bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
                              bly_record *out)
 {
@@ -215,6 +254,8 @@ bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
         .seed = get64(page + AT_SEED),
         .secret_check = get64(page + AT_SECRET_CHECK),
         .nlayers = get32(page + AT_NLAYERS),
+        .encoding = get32(page + AT_ENCODING),
+        .nstored = get64(page + AT_STORED),
         .payload_sum = get64(page + AT_PAYLOAD_SUM),
     };
     const bool rated = bly_rate_read(get64(page + AT_FPR), &r.fpr);
@@ -240,7 +281,7 @@ bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
         return bly_damaged("a capacity of zero");
     if (!rated)
         return bly_damaged("a rate outside 0 to 1");
-    if (!shape_fits(&r) || get64(page + AT_STORED) != r.shape.nbytes)
+    if (!shape_fits(&r) || !stored_fits(&r))
         return bly_damaged("sizes and parameters contradict each other");
     if (r.nlayers > BLY_MAX_LAYERS || (!r.kind->sound && !plain(&r)))
         return bly_damaged("state or layers that its kind does not have");

@@ -3,7 +3,7 @@
  *
  * A file is a sequence of records: the root filter, then its layers depth
  * first. A record is a header page, the payload (the filter's memory, byte
- * for byte), and zeros up to the next page unless it is the last:
+ * for byte, or coded), and zeros up to the next page unless it is the last:
  *
  *     0        4096            4096 + nbytes   8192 k
  *     +--------+---------------+---------------+--------+-----------
@@ -17,6 +17,7 @@
 #ifndef BLY_RECORD_H
 #define BLY_RECORD_H
 
+#include "codec/codec.h"
 #include "kinds/kind.h"
 
 #define BLY_PAGE 4096
@@ -40,13 +41,20 @@ typedef struct bly_record {
     uint64_t seed;
     uint64_t secret_check; /* 0 unless keyed */
     uint32_t nlayers;
+    uint32_t encoding; /* 0: as it is; else a bly_code */
+    uint64_t nstored;  /* bytes of the payload in the file */
     uint64_t payload_sum;
 } bly_record;
 
-/* The record of f, checksum of its payload included: reads all of that,
- * except where f is mapped. There the sum is the one that the file had, so
- * that a copy of a damaged file is known as damaged too. */
-void bly_record_of(const bly_filter *f, bly_record *out);
+/* The code of a kind that is coded: bits where its data is one array of them.
+ */
+bly_code bly_code_of(const bly_kind *kind);
+
+/* The record of f, coded or not, checksum of its payload included: reads all of
+ * that, except where f is mapped and not coded. There the sum is the one that
+ * the file had, and elsewhere one that is wrong if that was, so that a copy of
+ * a damaged file is known as damaged too. */
+void bly_record_of(const bly_filter *f, bool coded, bly_record *out);
 
 /* The page for a record. */
 void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE]);

@@ -5,11 +5,16 @@
  * which byte of the file it is, and hands over what lies in the range that is
  * wanted. A header page is made only where some of it is wanted, since its
  * checksum costs a pass over the payload.
+ *
+ * A coded payload is made as it is written, and once before that for its size
+ * and checksum, which stand in front of it. So writing needs no memory, and
+ * takes twice as long as coding does.
  */
 #include <string.h>
 
 #include "core/status.h"
 #include "format/record.h"
+#include "format/writer.h"
 
 /* A put gets no more at once: it may show progress, or stop. */
 #define MOST_AT_ONCE ((size_t)1 << 20)
@@ -17,26 +22,68 @@
 typedef struct walk {
     uint64_t at;       /* byte of the file that comes next */
     uint64_t from, to; /* bytes that are wanted */
+    bly_coding coding;
     bly_put *put;
     void *ctx;
+    bool stopped; /* put wants no more */
 } walk;
 
 /* The n bytes of the file from w->at on are these: hand over the part that is
- * wanted. False if put wants no more. */
-static bool walk_bytes(walk *w, const unsigned char *bytes, uint64_t n)
+ * wanted. */
+static void walk_bytes(walk *w, const unsigned char *bytes, uint64_t n)
 {
     const uint64_t at = w->at, end = at + n;
     uint64_t first = at > w->from ? at : w->from;
     const uint64_t last = end < w->to ? end : w->to;
     w->at = end;
-    while (first < last) {
+    while (first < last && !w->stopped) {
         const uint64_t left = last - first;
         const size_t now = left < MOST_AT_ONCE ? (size_t)left : MOST_AT_ONCE;
-        if (!w->put(w->ctx, bytes + (first - at), now))
-            return false;
+        w->stopped = !w->put(w->ctx, bytes + (first - at), now);
         first += now;
     }
-    return true;
+}
+
+/* Is any of the next n bytes wanted? */
+static bool walk_wants(const walk *w, uint64_t n)
+{
+    return !w->stopped && w->at < w->to && w->at + n > w->from;
+}
+
+/* The coder's put: it may stop where nothing more is wanted. */
+static bool walk_coded(void *ctx, const void *bytes, size_t n)
+{
+    walk *w = ctx;
+    walk_bytes(w, bytes, n);
+    return !w->stopped && w->at < w->to;
+}
+
+static bool is_coded(const bly_filter *f, bly_coding coding)
+{
+    return coding == BLY_CODED_OR_NOT ? f->coded : coding == BLY_ALL_CODED;
+}
+
+/* A put that counts down, and wants no more than there is room for. */
+static bool put_nowhere(void *ctx, const void *bytes, size_t n)
+{
+    uint64_t *room = ctx;
+    (void)bytes;
+    *room -= n < *room ? n : *room;
+    return *room > 0;
+}
+
+/* Bytes of the payload if they are fewer than most, else UINT64_MAX. */
+static uint64_t stored_bytes(const bly_filter *f, bly_coding coding,
+                             uint64_t most)
+{
+    uint64_t n = f->shape.nbytes;
+    if (n && is_coded(f, coding)) {
+        n = bly_encode(bly_code_of(f->kind), f->data, (size_t)n, put_nowhere,
+                       &(uint64_t){ most });
+        if (!n)
+            return UINT64_MAX;
+    }
+    return n < most ? n : UINT64_MAX;
 }
 
 static uint64_t padding_at(uint64_t at)
@@ -44,57 +91,93 @@ static uint64_t padding_at(uint64_t at)
     return -at & (BLY_PAGE - 1);
 }
 
-static bool walk_record(walk *w, const bly_filter *f)
+static void walk_payload(walk *w, const bly_filter *f, uint64_t nstored)
+{
+    if (!is_coded(f, w->coding))
+        walk_bytes(w, f->data, nstored);
+    else if (walk_wants(w, nstored))
+        bly_encode(bly_code_of(f->kind), f->data, (size_t)f->shape.nbytes,
+                   walk_coded, w);
+    else
+        w->at += nstored;
+}
+
+static void walk_record(walk *w, const bly_filter *f)
 {
     unsigned char page[BLY_PAGE] = { 0 };
-    if (!walk_bytes(w, page, padding_at(w->at)))
-        return false;
-    if (w->at < w->to && w->at + BLY_PAGE > w->from) {
-        bly_record r;
-        bly_record_of(f, &r);
+    bly_record r = { 0 };
+    walk_bytes(w, page, padding_at(w->at));
+    const bool wanted = walk_wants(w, BLY_PAGE);
+    if (wanted) {
+        bly_record_of(f, is_coded(f, w->coding), &r);
         bly_record_encode(&r, page);
     }
-    if (!walk_bytes(w, page, BLY_PAGE) ||
-        !walk_bytes(w, f->data, f->shape.nbytes))
+    walk_bytes(w, page, BLY_PAGE);
+    if (w->stopped || w->at >= w->to)
+        return;
+    walk_payload(w, f,
+                 wanted ? r.nstored : stored_bytes(f, w->coding, UINT64_MAX));
+    for (uint32_t i = 0; i < f->nlayers && !w->stopped && w->at < w->to; i++)
+        walk_record(w, f->layer[i]);
+}
+
+/* Whether f, layers included, is no more records, and no deeper, than a file
+ * may have. Counts them. */
+static bool records_fit(const bly_filter *f, unsigned depth, uint32_t *nrecords)
+{
+    if (depth >= BLY_MAX_DEPTH || ++*nrecords > BLY_MAX_RECORDS)
         return false;
-    for (uint32_t i = 0; i < f->nlayers && w->at < w->to; i++)
-        if (!walk_record(w, f->layer[i]))
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        if (!records_fit(f->layer[i], depth + 1, nrecords))
             return false;
     return true;
 }
 
 /* The size of a file that ends with f and its layers, if f starts at byte
- * `at` or the next page. Counts the records on the way down; 0 where there
- * are more of them, or deeper ones, than a file may have. */
-static uint64_t file_end(const bly_filter *f, uint64_t at, unsigned depth,
-                         uint32_t *nrecords)
+ * `at` or the next page; UINT64_MAX where it is not below most. */
+static uint64_t file_end(const bly_filter *f, bly_coding coding, uint64_t at,
+                         uint64_t most)
 {
-    if (depth >= BLY_MAX_DEPTH || ++*nrecords > BLY_MAX_RECORDS)
-        return 0;
-    at += padding_at(at) + BLY_PAGE + f->shape.nbytes;
-    for (uint32_t i = 0; i < f->nlayers; i++) {
-        at = file_end(f->layer[i], at, depth + 1, nrecords);
-        if (!at)
-            return 0;
-    }
+    at += padding_at(at) + BLY_PAGE;
+    if (at >= most)
+        return UINT64_MAX;
+    const uint64_t stored = stored_bytes(f, coding, most - at);
+    if (stored == UINT64_MAX)
+        return UINT64_MAX;
+    at += stored;
+    for (uint32_t i = 0; i < f->nlayers && at != UINT64_MAX; i++)
+        at = file_end(f->layer[i], coding, at, most);
     return at;
+}
+
+uint64_t bly_file_bytes(const bly_filter *f, bly_coding coding, uint64_t most)
+{
+    uint32_t nrecords = 0;
+    return records_fit(f, 0, &nrecords) ? file_end(f, coding, 0, most) : 0;
 }
 
 uint64_t bly_written_bytes(const bly_filter *f)
 {
+    return bly_file_bytes(f, BLY_CODED_OR_NOT, UINT64_MAX);
+}
+
+bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
+                          void *ctx)
+{
+    walk w = { .to = UINT64_MAX, .coding = coding, .put = put, .ctx = ctx };
     uint32_t nrecords = 0;
-    return file_end(f, 0, 0, &nrecords);
+    if (!records_fit(f, 0, &nrecords))
+        return bly_fail(BLY_ERANGE, "a file holds at most %d filters, %d deep",
+                        BLY_MAX_RECORDS, BLY_MAX_DEPTH);
+    walk_record(&w, f);
+    if (w.stopped)
+        return bly_fail(BLY_EIO, "writing stopped at the receiver's wish");
+    return BLY_OK;
 }
 
 bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx)
 {
-    walk w = { .to = bly_written_bytes(f), .put = put, .ctx = ctx };
-    if (!w.to)
-        return bly_fail(BLY_ERANGE, "a file holds at most %d filters, %d deep",
-                        BLY_MAX_RECORDS, BLY_MAX_DEPTH);
-    if (!walk_record(&w, f))
-        return bly_fail(BLY_EIO, "writing stopped at the receiver's wish");
-    return BLY_OK;
+    return bly_file_write(f, BLY_CODED_OR_NOT, put, ctx);
 }
 
 static bool put_memory(void *ctx, const void *bytes, size_t nbytes)

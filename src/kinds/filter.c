@@ -17,6 +17,7 @@ bly_setting bly_setting_of(const bly_filter *f)
         .secret_check = f->secret_check,
         .shared = f->shared,
         .blind = f->blind,
+        .coded = f->coded,
         .max_bytes = f->max_bytes,
         .mem = &f->mem,
     };
@@ -39,6 +40,7 @@ bly_status bly_filter_shell(const bly_kind *kind, const bly_shape *shape,
         .secret_check = set->secret_check,
         .shared = set->shared,
         .blind = set->blind,
+        .coded = set->coded,
         .mem = *mem,
         .max_bytes = set->max_bytes,
     };
@@ -215,6 +217,13 @@ void bly_filter_share(bly_filter *f, bool shared)
     f->shared = shared;
     for (uint32_t i = 0; i < f->nlayers; i++)
         bly_filter_share(f->layer[i], shared);
+}
+
+void bly_set_coded(bly_filter *f, bool coded)
+{
+    f->coded = coded;
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        bly_set_coded(f->layer[i], coded);
 }
 
 void bly_filter_added(bly_filter *f, uint64_t n)

@@ -16,7 +16,7 @@ typedef struct bly_setting {
     double fpr;
     bly_hasher hasher;
     uint64_t secret_check;
-    bool shared, blind;
+    bool shared, blind, coded;
     uint64_t max_bytes;
     const bly_mem *mem; /* copied */
 } bly_setting;
@@ -43,7 +43,8 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
  * BLY_MAX_LAYERS, and the layer is still the caller's. */
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
 
-/* bly_free(), bly_clone() and bly_equal() of bloomery.h are in filter.c too. */
+/* bly_free(), bly_clone(), bly_equal() and bly_set_coded() of bloomery.h are in
+ * filter.c too. */
 
 /* Does a key have the same hash in both? */
 bool bly_same_hash(const bly_filter *a, const bly_filter *b);

@@ -72,13 +72,15 @@ struct bly_filter {
     bly_filter *layer[BLY_MAX_LAYERS];
     uint32_t nlayers;
     bool shared, readonly, blind;
-    bly_block block; /* what holds data; its base is NULL where mapped */
+    bool coded; /* written so: bly_set_coded() */
+    bly_block block; /* what holds data; its base is NULL where that is in a
+                        mapped file */
     bly_mem mem;
     uint64_t max_bytes; /* 0: no limit */
     void *aux;          /* the kind's own, by open() and close() */
     void *map;          /* of the root of a mapped file */
     size_t map_bytes;
-    uint64_t payload_sum; /* of a mapped file: what bly_verify() expects */
+    uint64_t payload_sum; /* of the data, where mapped: bly_verify() expects it */
 };
 
 struct bly_bitset; /* bitset.h */
@@ -157,7 +159,8 @@ typedef struct bly_kind {
     void (*close)(bly_filter *f);
 
     /* Where the data is one array of bits: that array, for the functions of
-     * bitset.h. NULL elsewhere. */
+     * bitset.h. NULL elsewhere. It also decides how the data is coded in files
+     * (docs/format.md), so a kind has it from the beginning or never. */
     struct bly_bitset (*bitset)(const bly_filter *f);
 
     /* Fill in items_estimate, items_sd, fill and fpr_now. */

@@ -1,0 +1,34 @@
+/*
+ * codec.h - arrays to fewer bytes, and back
+ *
+ * Two models over one range coder (codec.c): one for arrays of bits, one for
+ * arrays of bytes. What is coded has exactly one coded form, and decoding
+ * refuses every other: cut, extended or altered input is an error.
+ */
+#ifndef BLY_CODEC_H
+#define BLY_CODEC_H
+
+#include <bloomery.h>
+
+/* Their numbers are those of `encoding` in a file: docs/format.md. */
+typedef enum bly_code { BLY_CODE_BITS = 1, BLY_CODE_BYTES = 2 } bly_code;
+
+/* However little an array says, its coded form has a byte for each so many of
+ * it: what a decoder gives out is bounded by what it was given. */
+#define BLY_CODE_RATIO 1024
+
+/* The range of sizes that n bytes may have when coded. */
+uint64_t bly_coded_least(uint64_t n);
+uint64_t bly_coded_most(uint64_t n);
+
+/* Code n bytes and hand the result to put, a piece at a time. The number of
+ * bytes; or 0 where put returned false, or n is 0. put NULL: only count. */
+uint64_t bly_encode(bly_code code, const unsigned char *data, size_t n,
+                    bly_put *put, void *ctx);
+
+/* The n bytes of data that `coded` is the coded form of. False if there are no
+ * such bytes: data then holds anything. */
+bool bly_decode(bly_code code, const unsigned char *coded, size_t ncoded,
+                unsigned char *data, size_t n);
+
+#endif
