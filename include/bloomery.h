@@ -159,6 +159,9 @@ enum {
 #define BLY_LIKELY_NO 2u  /* its "no" may be wrong too, at a known rate */
 #define BLY_ORDERED 4u    /* the same keys in another order make another one */
 #define BLY_CODED 8u      /* made to be sent: coded from the beginning */
+#define BLY_DIRECTED                                        \
+    16u /* a merged filter is a neighbour: its keys are one \
+           step away, and who merges whom matters */
 
 typedef struct bly_kind_info {
     const char *name;    /* "blocked" */
