@@ -17,6 +17,7 @@
 #include "core/bits.h"
 #include "core/hash.h"
 #include "format/delta.h"
+#include "kinds/kind.h"
 
 /* The delta from one to the other; the caller frees .at. */
 static byte_array delta_of(const bly_filter *from, const bly_filter *to,
@@ -116,13 +117,19 @@ LAW(of_nothing_is_short)
     bly_free(same);
 }
 
-/* A key more is another version. */
+/* A key more is another version, and so is another state. */
 LAW(versions_tell_contents_apart)
 {
     bly_filter *a = law_part(row, 6000, 0, 2000), *b = later_version(row);
     assert_true(bly_version_id(a) != bly_version_id(b));
     bly_free(b);
     b = law_part(row, 6000, 0, 2000);
+    /* Nothing but a word of its state. */
+    for (int i = 0; i < BLY_STATE_WORDS; i++) {
+        b->state[i]++;
+        assert_true(bly_version_id(a) != bly_version_id(b));
+        b->state[i]--;
+    }
     assert_true(bly_equal(a, b));
     assert_int_equal(bly_version_id(a), bly_version_id(b));
     bly_free(a);
@@ -565,15 +572,29 @@ static void forged_fields(void **unused)
     bly_free(new);
 }
 
-/* A whole version of another hash, though it is a filter. */
-static void forged_whole(void **unused)
+/* A version that its kind cannot be in, under the id that it would have. */
+static void forged_versions(void **unused)
 {
     (void)unused;
-    bly_filter *old = of_kind("classic", 100, 0, 50);
-    const bly_spec spec = {
-        .kind = "classic", .items = 200, .fpr = 0.01, .seed = 1
-    };
-    bly_filter *foreign = filled_from(&spec, 0, 50);
+    for (size_t i = 0; i < 3; i++) {
+        bly_filter *old, *new;
+        byte_array d;
+        make_case(i, &old, &new, &d);
+        free(d.at);
+        new->state[0] = UINT64_MAX;
+        d = delta_of(old, new, NULL);
+        assert_refused(old, &d, BLY_EFORMAT);
+        free(d.at);
+        bly_free(old);
+        bly_free(new);
+    }
+}
+
+/* A whole version of another hash, though it is a filter. */
+static void foreign_whole(const bly_spec *mine, const bly_spec *other)
+{
+    bly_filter *old = filled_from(mine, 0, 50);
+    bly_filter *foreign = filled_from(other, 0, 50);
     byte_array whole = written(foreign), d = { 0 };
     unsigned char header[DELTA_HEADER];
     const bly_delta_header h = {
@@ -586,10 +607,27 @@ static void forged_whole(void **unused)
     assert_true(put_bytes(&d, header, sizeof header) &&
                 put_bytes(&d, whole.at, whole.n));
     assert_refused(old, &d, BLY_EFORMAT);
+    assert_non_null(strstr(bly_error(), "hash"));
     free(d.at);
     free(whole.at);
     bly_free(old);
     bly_free(foreign);
+}
+
+static void forged_whole(void **unused)
+{
+    (void)unused;
+    static const unsigned char one[BLY_SECRET_BYTES] = { 1 },
+                               two[BLY_SECRET_BYTES] = { 2 };
+    bly_spec mine = { .kind = "classic", .items = 200, .fpr = 0.01 };
+    bly_spec other = mine;
+    other.seed = 1;
+    foreign_whole(&mine, &other);
+    mine.secret = one;
+    other.seed = 0;
+    foreign_whole(&mine, &other);
+    other.secret = two;
+    foreign_whole(&mine, &other);
 }
 
 /* ----------------------------------------------------------------- sources */
@@ -680,6 +718,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(any_bit_flipped),
         cmocka_unit_test(forged_bits),
         cmocka_unit_test(forged_fields),
+        cmocka_unit_test(forged_versions),
         cmocka_unit_test(forged_whole),
         cmocka_unit_test(sources_without_end),
         cmocka_unit_test(receivers_that_stop),

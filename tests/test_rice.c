@@ -233,6 +233,9 @@ static void the_last_position_and_the_one_behind(void **unused)
     far[5] = 1; /* 15 + 2^39 */
     assert_false(flips(far, 6, 1, 40, 1 << 20));
     assert_false(flips(far, 5, 1, 40, 2));
+    /* b = 63: 2 * 2^63 is not 0. */
+    const unsigned char huge[9] = { 4 };
+    assert_false(flips(huge, 9, 1, 63, 2));
     /* No array, no positions. */
     assert_true(flips(&last, 0, 0, 4, 0));
     assert_false(flips(&last, 1, 1, 4, 0));

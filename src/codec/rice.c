@@ -152,7 +152,7 @@ static inline bool source_zeros(bit_source *s, uint64_t most, uint64_t *out)
         if (zeros < 57) {
             *out += zeros;
             s->at += zeros + 1;
-            return *out <= most && s->at <= s->end;
+            return *out <= most;
         }
         *out += 57;
         s->at += 57;
@@ -181,7 +181,7 @@ bool bly_rice_flip(const unsigned char *stream, size_t n, bly_rice *r,
     const uint64_t m = 8 * (uint64_t)nbytes;
     bit_source s = { .bytes = stream, .n = n, .end = 8 * (uint64_t)n };
     uint64_t next = 0;
-    if (r->b > BLY_RICE_MAX_B || r->nflips > s.end / (r->b + 1))
+    if (r->b > BLY_RICE_MAX_B)
         return false;
     for (uint64_t i = 0; i < r->nflips; i++) {
         uint64_t zeros, low;
