@@ -151,7 +151,8 @@ static double attenuated_bound(const bly_kind *kind, const bly_shape *level,
 }
 
 /* A level that keeps the whole at w->fpr: the deepest, for which it is planned,
- * must be better than that by what the others take. */
+ * must be better than that by what the others take, and by what rounding takes.
+ * A little more at each step, or the last ones would never end. */
 static bly_status attenuated_fit(const bly_kind *kind, const bly_want *w,
                                  bly_want *one, bly_shape *out)
 {
@@ -163,7 +164,7 @@ static bly_status attenuated_fit(const bly_kind *kind, const bly_want *w,
         const double bound = attenuated_bound(kind, out, w);
         if (bound <= w->fpr)
             return BLY_OK;
-        one->fpr *= w->fpr / bound;
+        one->fpr *= w->fpr / bound * 0.9999;
     }
     return bly_fail(BLY_ERANGE, "no level is good enough for a rate of %g",
                     w->fpr);
