@@ -32,6 +32,7 @@
     X(intersect)    \
     X(compare)      \
     X(convert)      \
+    X(compress)     \
     X(delta)        \
     X(apply)        \
     X(top)          \

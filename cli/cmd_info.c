@@ -20,8 +20,22 @@ static const char *hash_name(uint32_t id)
                                       : "unknown";
 }
 
-static void info_json(const char *path, const bly_stats *s, uint64_t nfile,
-                      bool intact)
+/* The size of the file, and what it would be uncoded. */
+struct file_sizes {
+    uint64_t is, uncoded;
+};
+
+static struct file_sizes sizes_of(bly_filter *f, const bly_stats *s)
+{
+    struct file_sizes n = { .is = bly_written_bytes(f) };
+    bly_set_coded(f, false);
+    n.uncoded = bly_written_bytes(f);
+    bly_set_coded(f, s->coded);
+    return n;
+}
+
+static void info_json(const char *path, const bly_stats *s,
+                      const struct file_sizes *n, bool intact)
 {
     struct json j = { .to = stdout };
     json_open(&j, '{');
@@ -52,7 +66,11 @@ static void info_json(const char *path, const bly_stats *s, uint64_t nfile,
     json_key(&j, "bytes");
     json_uint(&j, s->bytes);
     json_key(&j, "file_bytes");
-    json_uint(&j, nfile);
+    json_uint(&j, n->is);
+    json_key(&j, "coded");
+    json_bool(&j, s->coded);
+    json_key(&j, "uncoded_bytes");
+    json_uint(&j, n->uncoded);
     json_key(&j, "checksum");
     json_text(&j, intact ? "right" : "wrong");
     json_key(&j, "hash");
@@ -73,8 +91,8 @@ static void info_json(const char *path, const bly_stats *s, uint64_t nfile,
 
 #define INFO_ROW "  %-*s "
 
-static void info_text(const char *path, const bly_stats *s, uint64_t nfile,
-                      bool intact)
+static void info_text(const char *path, const bly_stats *s,
+                      const struct file_sizes *n, bool intact)
 {
     const int w = fact_column(s->facts, s->nfacts, "rate at capacity");
     printf("%s\n" INFO_ROW "%s\n", show_name(path), w, "kind", s->kind);
@@ -100,8 +118,10 @@ static void info_text(const char *path, const bly_stats *s, uint64_t nfile,
         printf(", %.2f a key%s", bits_per_key(s),
                has_grown(s) ? "" : " at capacity");
     printf("\n" INFO_ROW "%s\n", w, "memory", show_bytes(s->bytes));
-    printf(INFO_ROW "%s, checksum %s\n", w, "file", show_bytes(nfile),
-           intact ? "right" : "wrong");
+    printf(INFO_ROW "%s, ", w, "file", show_bytes(n->is));
+    if (s->coded)
+        printf("coded (%s as it is), ", show_bytes(n->uncoded));
+    printf("checksum %s\n", intact ? "right" : "wrong");
     if (s->keyed)
         printf(INFO_ROW "%s, keyed\n", w, "hash", hash_name(s->hash_id));
     else
@@ -120,18 +140,18 @@ static int info_file(const char *path, bool follows)
     if (!f)
         return TROUBLE;
     const bool intact = bly_verify(f) == BLY_OK;
-    const uint64_t nfile = bly_written_bytes(f);
     bly_stats s;
     bly_stat(f, &s);
+    const struct file_sizes n = sizes_of(f, &s);
     int status = YES;
     if (!intact)
         status = fail("%s: %s", path, bly_error());
     if (follows && !info_args.json)
         putchar('\n');
     if (info_args.json)
-        info_json(path, &s, nfile, intact);
+        info_json(path, &s, &n, intact);
     else
-        info_text(path, &s, nfile, intact);
+        info_text(path, &s, &n, intact);
     if (intact)
         warn_past_capacity(path, &s);
     bly_free(f);

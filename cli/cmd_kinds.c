@@ -21,6 +21,9 @@ static const struct {
       "memory" },
     { BLY_LIKELY_NO, "likely-no",
       "its \"no\" may be wrong too, at a known rate" },
+    { BLY_CODED, "coded",
+      "its files are coded unless told otherwise, and the bits asked for and "
+      "promised are those that are sent" },
     { BLY_DIRECTED, "directed",
       "a filter that is merged into it is a neighbour, whose keys are one step "
       "further away" },

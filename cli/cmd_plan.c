@@ -81,6 +81,15 @@ static void plan_head(const bly_spec *spec)
     puts("\n");
 }
 
+/* Memory, of which the bits of a filter that is made to be sent say nothing. */
+static uint64_t plan_bytes(const bly_prediction *p)
+{
+    bly_kind_info kind;
+    return bly_kind_named(p->kind, &kind) && (kind.traits & BLY_CODED)
+               ? p->bytes
+               : bits_to_bytes(p->bits);
+}
+
 static void plan_table(const bly_spec *spec, const struct plan_row *rows,
                        size_t n)
 {
@@ -104,7 +113,7 @@ static void plan_table(const bly_spec *spec, const struct plan_row *rows,
             printf("%8.2f ", p->bits_per_key);
         else
             printf("%8s ", "");
-        printf("%10s %9s  ", show_bytes(bits_to_bytes(p->bits)),
+        printf("%10s %9s  ", show_bytes(plan_bytes(p)),
                isfinite(p->fpr) ? show_rate(p->fpr) : "");
         char *const settings = settings_text(p);
         print_wrapped(stdout, settings ? settings : "", column, column);
@@ -129,7 +138,7 @@ static void plan_page(const bly_prediction *p)
         printf(", %.3f a key", p->bits_per_key);
     if (isfinite(lower_bound(p->fpr)))
         printf(" (lower bound for that rate: %.3f)", lower_bound(p->fpr));
-    const uint64_t nbytes = bits_to_bytes(p->bits);
+    const uint64_t nbytes = plan_bytes(p);
     printf("\n" PLAN_ROW "%s (%llu bytes)\n", w, "memory", show_bytes(nbytes),
            (unsigned long long)nbytes);
     for (size_t i = 0; i < p->nfacts; i++)
@@ -162,7 +171,7 @@ static void plan_json(const bly_spec *spec, const struct plan_row *rows,
         json_real(&j, made ? p->bits_per_key : NAN);
         json_key(&j, "bytes");
         if (made)
-            json_uint(&j, bits_to_bytes(p->bits));
+            json_uint(&j, plan_bytes(p));
         else
             json_null(&j);
         json_key(&j, "fpr");

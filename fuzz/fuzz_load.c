@@ -161,7 +161,11 @@ static void change(bly_filter *f, const bly_access *how)
 
 static void use(bly_filter *f, const bly_access *how)
 {
+    bly_stats stats;
     ask(f);
+    write_and_load(f, how);
+    bly_peek(f, &stats);
+    bly_set_coded(f, !stats.coded);
     write_and_load(f, how);
     change(f, how);
     bly_free(f);

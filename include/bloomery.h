@@ -203,7 +203,8 @@ typedef struct bly_spec {
     const char *kind;            /* NULL: the default kind */
     uint64_t items;              /* capacity: how many keys will be added */
     double fpr;                  /* false positive rate at items, in (0,1) */
-    uint64_t bits;               /* memory for the filter */
+    uint64_t bits;               /* memory for the filter; of BLY_CODED kinds,
+                                    what it may take when it is sent */
     uint64_t seed;               /* filters combine only if seeds agree; 0 is
                                     a seed like others, never random */
     const unsigned char *secret; /* BLY_SECRET_BYTES: keyed with SipHash-1-3,
@@ -236,7 +237,8 @@ typedef struct bly_prediction {
                             BLY_SELF_SIZED needs none */
     double fpr;          /* rate at capacity, by the kind's exact formula;
                             NAN where there is no such thing */
-    uint64_t bits;       /* what the kind works on */
+    uint64_t bits;       /* what the kind works on; of BLY_CODED kinds, what
+                            it takes when it is sent */
     uint64_t bytes;      /* memory that takes */
     double bits_per_key; /* bits / items, or NAN */
     size_t nfacts;
@@ -402,7 +404,7 @@ typedef struct bly_stats {
     double fill;            /* share of cells in use, 0 to 1 */
     double fpr_now;         /* rate with its present contents */
     double fpr_at_capacity; /* rate that was planned */
-    uint64_t bits;          /* what the kind works on, layers included */
+    uint64_t bits;          /* as in bly_prediction, layers included */
     uint64_t bytes;         /* memory held */
     uint64_t seed;
     uint32_t hash_id;
@@ -478,12 +480,18 @@ typedef struct bly_access {
 } bly_access;
 
 /* Whether f is written coded: in fewer bytes, near to what its contents are
- * worth (a classic filter with half of its keys takes 13 % less, an empty one
- * a thousandth; a full one gains nothing). Answers and memory are the same.
- * What is read from a coded file is coded, a copy is as its original, and
+ * worth (a classic filter of 1 % with half of its keys takes 11 % less, an
+ * empty one a thousandth; a full one gains nothing). Answers and memory are the
+ * same. What is read from a coded file is coded, a copy is as its original, and
  * bly_update() leaves it as it is. Writing and reading take a few ns a bit,
  * where others take as long as a copy. */
 void bly_set_coded(bly_filter *f, bool coded);
+
+/* What the contents of f are worth, in bits: m H(X/m) for X ones among m bits,
+ * or for other kinds the entropy of single bytes. No coded payload is shorter
+ * that knows nothing of the places; bly_written_bytes() adds headers and a
+ * little for learning. Reads all of f. */
+double bly_entropy(const bly_filter *f);
 
 /* Write f in the .bly format, piece by piece. put returns false to stop, and
  * the call then fails with BLY_EIO. */

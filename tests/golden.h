@@ -6,7 +6,8 @@
  * it, write it back byte for byte, and make the same bytes from the same keys
  * (but for the last digits of the predicted rate, which depend on how the
  * machine computes a logarithm). KIND-keyed.bly is the same with a secret, for
- * the default kind.
+ * the default kind; KIND-coded.bly is the same coded, for the first kind of
+ * each encoding, and for those that have one.
  *
  * This is the recipe, and the check as a function that says what is wrong: the
  * tool that makes the files and test_format.c share it. Nothing here needs more
@@ -34,17 +35,32 @@ static inline size_t golden_key(unsigned i, char key[16])
     return (size_t)snprintf(key, 16, "key-%u", i % 100000000);
 }
 
-/* The file of a kind in folder. */
-static inline void golden_path(const char *folder, const char *kind, bool keyed,
-                               char *path, size_t room)
+typedef enum golden_form {
+    GOLDEN_PLAIN,
+    GOLDEN_KEYED,
+    GOLDEN_CODED,
+    GOLDEN_NFORMS
+} golden_form;
+
+/* What is put behind the name of the kind. */
+static inline const char *golden_suffix(golden_form form)
 {
-    snprintf(path, room, "%s/%s%s.bly", folder, kind, keyed ? "-keyed" : "");
+    static const char *const suffixes[] = { "", "-keyed", "-coded" };
+    return suffixes[form];
+}
+
+/* The file of a kind in folder. */
+static inline void golden_path(const char *folder, const char *kind,
+                               golden_form form, char *path, size_t room)
+{
+    snprintf(path, room, "%s/%s%s.bly", folder, kind, golden_suffix(form));
 }
 
 /* The filter that the file of this kind holds, made from its keys. */
-static inline bly_status golden_make(const bly_kind_info *kind, bool keyed,
-                                     bly_filter **out)
+static inline bly_status golden_make(const bly_kind_info *kind,
+                                     golden_form form, bly_filter **out)
 {
+    const bool keyed = form == GOLDEN_KEYED;
     const bly_spec spec = {
         .kind = kind->name,
         .items = GOLDEN_KEYS,
@@ -69,6 +85,8 @@ static inline bly_status golden_make(const bly_kind_info *kind, bool keyed,
     st = bly_builder_add(b, hashes, valued ? values : NULL, GOLDEN_KEYS);
     if (!st)
         st = bly_builder_finish(b, 1, out);
+    if (!st && form == GOLDEN_CODED)
+        bly_set_coded(*out, true);
     bly_builder_free(b);
     return st;
 }
@@ -85,8 +103,10 @@ static inline unsigned char *golden_bytes(const bly_filter *f, size_t *n)
     return bytes;
 }
 
-/* Where docs/format.md puts the rate, and the checksum that covers it. */
+/* Where docs/format.md puts the rate, the encoding, and the checksum that
+ * covers them. */
 #define GOLDEN_AT_FPR 48
+#define GOLDEN_AT_ENCODING 68
 #define GOLDEN_AT_SUM 4088
 
 static inline double golden_rate(const unsigned char *file)
@@ -137,16 +157,50 @@ static inline const char *golden_has_all(const bly_filter *f,
     return NULL;
 }
 
+/* How the kind is coded; 0 if it cannot be made. */
+static inline unsigned golden_encoding(const bly_kind_info *kind)
+{
+    unsigned char start[GOLDEN_AT_ENCODING + 1] = { 0 };
+    bly_filter *f;
+    if (golden_make(kind, GOLDEN_CODED, &f))
+        return 0;
+    bly_write_part(f, 0, start, sizeof start);
+    bly_free(f);
+    return start[GOLDEN_AT_ENCODING];
+}
+
+/* Is there to be a file of this form, for the kind of this row? */
+static inline bool golden_wants(const char *folder, size_t row,
+                                golden_form form)
+{
+    bly_kind_info kind, other;
+    char path[4096];
+    FILE *file;
+    if (form != GOLDEN_CODED)
+        return form == GOLDEN_PLAIN || row == 0;
+    bly_kind_at(row, &kind);
+    golden_path(folder, kind.name, form, path, sizeof path);
+    if ((file = fopen(path, "rb"))) {
+        fclose(file);
+        return true;
+    }
+    for (size_t i = 0; i < row && bly_kind_at(i, &other); i++)
+        if (golden_encoding(&other) == golden_encoding(&kind))
+            return false;
+    return true;
+}
+
 /* What is wrong with the golden file of this kind; NULL: nothing. */
-static inline const char *golden_check(const char *folder,
-                                       const bly_kind_info *kind, bool keyed)
+static inline const char *
+golden_check(const char *folder, const bly_kind_info *kind, golden_form form)
 {
     static unsigned char file[1 << 17];
-    const bly_access how = { .secret = keyed ? golden_secret : NULL };
+    const bly_access how = { .secret =
+                                 form == GOLDEN_KEYED ? golden_secret : NULL };
     const char *wrong = NULL;
     char path[4096];
     bly_filter *f = NULL;
-    golden_path(folder, kind->name, keyed, path, sizeof path);
+    golden_path(folder, kind->name, form, path, sizeof path);
     FILE *in = fopen(path, "rb");
     if (!in)
         return "is missing: run make vectors and keep what it writes";
@@ -170,7 +224,7 @@ static inline const char *golden_check(const char *folder,
     if (wrong)
         return wrong;
 
-    if (golden_make(kind, keyed, &f))
+    if (golden_make(kind, form, &f))
         return bly_error();
     wrong = golden_same(f, true, file, n);
     bly_free(f);

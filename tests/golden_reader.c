@@ -9,10 +9,11 @@
  */
 #include "golden.h"
 
-static int check(const char *folder, const bly_kind_info *kind, bool keyed)
+static int check(const char *folder, const bly_kind_info *kind,
+                 golden_form form)
 {
-    const char *wrong = golden_check(folder, kind, keyed);
-    printf("%s%s: %s\n", kind->name, keyed ? ", keyed" : "",
+    const char *wrong = golden_check(folder, kind, form);
+    printf("%s%s: %s\n", kind->name, golden_suffix(form),
            wrong ? wrong : "right");
     return wrong != NULL;
 }
@@ -26,8 +27,8 @@ int main(int argc, char **argv)
         return 2;
     }
     for (size_t i = 0; bly_kind_at(i, &kind); i++)
-        failures += check(argv[1], &kind, false);
-    bly_kind_at(0, &kind);
-    failures += check(argv[1], &kind, true);
+        for (int form = 0; form < GOLDEN_NFORMS; form++)
+            if (golden_wants(argv[1], i, (golden_form)form))
+                failures += check(argv[1], &kind, (golden_form)form);
     return failures != 0;
 }

@@ -1044,11 +1044,14 @@ static void golden_files_hold(void **unused)
 {
     (void)unused;
     EACH_KIND(kind)
-    for (int keyed = 0; keyed <= (row_ == 0); keyed++) {
-        const char *wrong = golden_check(golden_folder(), &kind, keyed);
+    for (int form = 0; form < GOLDEN_NFORMS; form++) {
+        if (!golden_wants(golden_folder(), row_, (golden_form)form))
+            continue;
+        const char *wrong =
+            golden_check(golden_folder(), &kind, (golden_form)form);
         if (wrong)
-            fail_msg("the golden file of %s%s: %s", kind.name,
-                     keyed ? ", keyed," : "", wrong);
+            fail_msg("the golden file %s%s.bly: %s", kind.name,
+                     golden_suffix((golden_form)form), wrong);
     }
 }
 
@@ -1059,7 +1062,7 @@ static void the_example_is_true(void **unused)
     char path[4096], line[256];
     unsigned char file[2 * PAGE];
     int nlines = 0;
-    golden_path(golden_folder(), "classic", false, path, sizeof path);
+    golden_path(golden_folder(), "classic", GOLDEN_PLAIN, path, sizeof path);
     FILE *golden = fopen(path, "rb"), *page = fopen("docs/format.md", "r");
     assert_non_null(golden);
     assert_non_null(page);

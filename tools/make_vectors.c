@@ -11,18 +11,19 @@
 
 #include "../tests/golden.h"
 
-static int make_one(const char *folder, const bly_kind_info *kind, bool keyed)
+static int make_one(const char *folder, const bly_kind_info *kind,
+                    golden_form form)
 {
     char path[4096];
     struct stat st;
-    golden_path(folder, kind->name, keyed, path, sizeof path);
+    golden_path(folder, kind->name, form, path, sizeof path);
     if (stat(path, &st) == 0) {
-        const char *wrong = golden_check(folder, kind, keyed);
+        const char *wrong = golden_check(folder, kind, form);
         printf("%s: %s\n", path, wrong ? wrong : "kept");
         return wrong != NULL;
     }
     bly_filter *f;
-    if (golden_make(kind, keyed, &f) || bly_save(f, path)) {
+    if (golden_make(kind, form, &f) || bly_save(f, path)) {
         fprintf(stderr, "make_vectors: %s: %s\n", path, bly_error());
         return 1;
     }
@@ -40,10 +41,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: make_vectors FOLDER\n");
         return 2;
     }
-    for (size_t i = 0; bly_kind_at(i, &kind); i++) {
-        nwrong += make_one(argv[1], &kind, false);
-        if (i == 0)
-            nwrong += make_one(argv[1], &kind, true);
-    }
+    for (size_t i = 0; bly_kind_at(i, &kind); i++)
+        for (int form = 0; form < GOLDEN_NFORMS; form++)
+            if (golden_wants(argv[1], i, (golden_form)form))
+                nwrong += make_one(argv[1], &kind, (golden_form)form);
     return nwrong ? 1 : 0;
 }

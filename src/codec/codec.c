@@ -33,6 +33,7 @@
  * [1] Krichevsky and Trofimov, The Performance of Universal Encoding, 1981
  * [2] Cover, Enumerative Source Encoding, 1973
  */
+#include <math.h>
 #include <string.h>
 
 #include "codec/codec.h"
@@ -302,6 +303,26 @@ uint64_t bly_encode(bly_code code, const unsigned char *data, size_t n,
         bly_encoder_flush(&e);
     }
     return e.stopped ? 0 : ncoded;
+}
+
+/* -x log2(x/all) for x of all. */
+static double worth(double x, double all)
+{
+    return x > 0 ? -x * log2(x / all) : 0;
+}
+
+double bly_code_entropy(bly_code code, const unsigned char *data, size_t n)
+{
+    uint64_t count[256] = { 0 };
+    double sum = 0, ones = 0;
+    for (size_t i = 0; i < n; i++)
+        count[data[i]]++;
+    for (unsigned x = 0; x < 256; x++) {
+        sum += worth((double)count[x], (double)n);
+        ones += (double)count[x] * __builtin_popcount(x);
+    }
+    const double m = 8 * (double)n;
+    return code == BLY_CODE_BITS ? worth(ones, m) + worth(m - ones, m) : sum;
 }
 
 bool bly_decode(bly_code code, const unsigned char *coded, size_t ncoded,

@@ -26,6 +26,10 @@ uint64_t bly_coded_most(uint64_t n);
 uint64_t bly_encode(bly_code code, const unsigned char *data, size_t n,
                     bly_put *put, void *ctx);
 
+/* What n bytes are worth in bits, if nothing is known but how many of their
+ * bits are ones, or how often each byte comes. */
+double bly_code_entropy(bly_code code, const unsigned char *data, size_t n);
+
 /* The n bytes of data that `coded` is the coded form of. False if there are no
  * such bytes: data then holds anything. */
 bool bly_decode(bly_code code, const unsigned char *coded, size_t ncoded,

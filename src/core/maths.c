@@ -153,6 +153,14 @@ double bly_fpr_mixture(double n, double nblocks, double width, double hits,
     return mixture(&(load_law){ n, nblocks, n / nblocks }, width, hits, k);
 }
 
+double bly_sent_bits(double n, double m, double k)
+{
+    /* Of e^-x, and for any x: the ones are q = 1 - e^-x, and the logarithm of
+     * the zeros is -x. */
+    const double x = k * n / m, q = -expm1(-x);
+    return q > 0 ? m * (x * exp(-x) - q * log(q)) / LN2 : 0;
+}
+
 double bly_overflow_bound(double lambda, double j)
 {
     return pow(exp(1) * lambda / j, j);

@@ -47,6 +47,12 @@ double bly_fpr_mixture_poisson(double load, double width, double hits,
 double bly_fpr_mixture(double n, double nblocks, double width, double hits,
                        double k);
 
+/* --------------------------------------------------------------- entropy */
+
+/* The bits that an ideal coder makes of the filter of n keys, m H(e^(-kn/m)):
+ * what it takes when it is sent (Mitzenmacher 2002). Rises with m. */
+double bly_sent_bits(double n, double m, double k);
+
 /* -------------------------------------------------------------- counters */
 
 /* The chance that one counter is hit j times or more, lambda times on average:

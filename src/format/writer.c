@@ -161,6 +161,15 @@ uint64_t bly_written_bytes(const bly_filter *f)
     return bly_file_bytes(f, BLY_CODED_OR_NOT, UINT64_MAX);
 }
 
+double bly_entropy(const bly_filter *f)
+{
+    double sum = bly_code_entropy(bly_code_of(f->kind), f->data,
+                                  (size_t)f->shape.nbytes);
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        sum += bly_entropy(f->layer[i]);
+    return sum;
+}
+
 bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
                           void *ctx)
 {

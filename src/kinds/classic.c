@@ -39,7 +39,12 @@
 #include "kinds/classic.h"
 #include "kinds/probe.h"
 
-enum { CLASSIC_BITS, CLASSIC_K, CLASSIC_LAYOUT, CLASSIC_RULE };
+enum {
+    CLASSIC_BITS = BLY_CLASSIC_BITS,
+    CLASSIC_K = BLY_CLASSIC_K,
+    CLASSIC_LAYOUT = BLY_CLASSIC_LAYOUT,
+    CLASSIC_RULE
+};
 enum { CLASSIC_SHARED, CLASSIC_PARTITIONED };
 
 static const bly_param classic_params[] = {
@@ -66,7 +71,7 @@ static const bly_param classic_params[] = {
     [CLASSIC_RULE] = BLY_PROBE_RULE_PARAM,
 };
 
-static uint64_t classic_nbytes(uint64_t m)
+uint64_t bly_classic_nbytes(uint64_t m)
 {
     return (m + 63) / 64 * 8;
 }
@@ -92,7 +97,7 @@ static bly_status classic_plan(const bly_want *w, bly_shape *out)
                                [CLASSIC_LAYOUT] = w->opt[CLASSIC_LAYOUT] } };
     if (out->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED)
         out->p[CLASSIC_BITS] = classic_range(out) * size.k;
-    out->nbytes = classic_nbytes(out->p[CLASSIC_BITS]);
+    out->nbytes = bly_classic_nbytes(out->p[CLASSIC_BITS]);
     return BLY_OK;
 }
 
@@ -101,7 +106,7 @@ static bool classic_sane(const bly_shape *s)
     const uint64_t m = s->p[CLASSIC_BITS], k = s->p[CLASSIC_K];
     return bly_probe_sane(m, k) && s->p[CLASSIC_LAYOUT] <= 1 &&
            (s->p[CLASSIC_LAYOUT] == CLASSIC_SHARED || m % k == 0) &&
-           s->nbytes == classic_nbytes(m);
+           s->nbytes == bly_classic_nbytes(m);
 }
 
 static double classic_rate(const bly_shape *s, double n)
@@ -291,8 +296,8 @@ static bool classic_sliced(const bly_filter *f)
     return f->shape.p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED;
 }
 
-static void classic_has(const bly_filter *f, const uint64_t *h, size_t n,
-                        uint64_t *maybe)
+void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
+                     uint64_t *maybe)
 {
     if (classic_sliced(f))
         classic_has_sliced(f, h, n, maybe);
@@ -300,19 +305,19 @@ static void classic_has(const bly_filter *f, const uint64_t *h, size_t n,
         classic_has_shared(f, h, n, maybe);
 }
 
-static bly_status classic_add(bly_filter *f, const uint64_t *h, size_t n,
-                              uint64_t *fresh, size_t *ndone)
+bly_status bly_classic_add(bly_filter *f, const uint64_t *h, size_t n,
+                           uint64_t *fresh, size_t *ndone)
 {
     return classic_add_body(f, h, n, fresh, ndone, false);
 }
 
-static bly_status classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
-                                     uint64_t *fresh, size_t *ndone)
+bly_status bly_classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
+                                  uint64_t *fresh, size_t *ndone)
 {
     return classic_add_body(f, h, n, fresh, ndone, true);
 }
 
-static bly_bitset classic_bitset(const bly_filter *f)
+bly_bitset bly_classic_bitset(const bly_filter *f)
 {
     return (bly_bitset){
         .words = (const uint64_t *)(const void *)f->data,
@@ -328,7 +333,7 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
                                   const bly_want *w, bly_filter **out)
 {
     const bly_shape shape = { .p = { [CLASSIC_BITS] = m, [CLASSIC_K] = k },
-                              .nbytes = classic_nbytes(m) };
+                              .nbytes = bly_classic_nbytes(m) };
     if (to != &bly_kind_classic)
         return bly_fail(BLY_ENOTSUP,
                         "a %s filter becomes a classic one, not a %s one",
@@ -352,7 +357,7 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
     return BLY_OK;
 }
 
-static bool classic_check(const bly_filter *f)
+bool bly_classic_check(const bly_filter *f)
 {
     return bly_bits_tail_clear((const uint64_t *)(const void *)f->data,
                                f->shape.p[CLASSIC_BITS], f->shape.nbytes / 8);
@@ -369,12 +374,12 @@ const bly_kind bly_kind_classic = {
     .rate = classic_rate,
     .bits = classic_bits,
     .describe = classic_describe,
-    .check = classic_check,
-    .bitset = classic_bitset,
+    .check = bly_classic_check,
+    .bitset = bly_classic_bitset,
     .stat = bly_bitset_stat,
-    .add = classic_add,
-    .add_shared = classic_add_shared,
-    .has = classic_has,
+    .add = bly_classic_add,
+    .add_shared = bly_classic_add_shared,
+    .has = bly_classic_has,
     .merge = bly_bitset_merge,
     .intersect = bly_bitset_intersect,
     .compare = bly_bitset_compare, /* no .remove: bits do not count */

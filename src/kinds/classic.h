@@ -1,10 +1,27 @@
 /*
- * classic.h - for kinds that can become a classic filter
+ * classic.h - for kinds that are classic filters with something of their own,
+ * or can become one
  */
 #ifndef BLY_CLASSIC_H
 #define BLY_CLASSIC_H
 
-#include "kinds/kind.h"
+#include "kinds/bitset.h"
+
+/* The shape that the functions below expect, whatever comes behind. */
+enum { BLY_CLASSIC_BITS, BLY_CLASSIC_K, BLY_CLASSIC_LAYOUT /* 0: shared */ };
+
+/* Bytes that m bits take: whole words. */
+uint64_t bly_classic_nbytes(uint64_t m);
+
+/* Of classic's row, for that of another kind. */
+bly_status bly_classic_add(bly_filter *f, const uint64_t *h, size_t n,
+                           uint64_t *fresh, size_t *ndone);
+bly_status bly_classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
+                                  uint64_t *fresh, size_t *ndone);
+void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
+                     uint64_t *maybe);
+bly_bitset bly_classic_bitset(const bly_filter *f);
+bool bly_classic_check(const bly_filter *f);
 
 /* The classic filter whose bits are set where the m counters of f, `width`
  * bits each at the beginning of its data, are not zero: the convert() of kinds

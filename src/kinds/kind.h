@@ -233,6 +233,7 @@ typedef struct bly_kind {
 #define BLY_KINDS(X) \
     X(blocked)       \
     X(classic)       \
+    X(compressed)    \
     X(counting)      \
     X(vicounting)    \
     X(spectral)      \

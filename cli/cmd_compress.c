@@ -1,0 +1,139 @@
+/*
+ * cmd_compress.c - a filter in a file of fewer bytes, or as it is again
+ *
+ * A coded filter is the same filter: only how it is written differs. Where the
+ * output is the input, that is changed under its lock, as by every command
+ * that changes a filter.
+ */
+#include "cli/cli.h"
+
+static struct {
+    const char *output;
+    bool decompress, json;
+} compress_args;
+
+struct compression {
+    const char *kind;
+    uint64_t before, after; /* bytes of the file */
+    double entropy;         /* bits */
+};
+
+static bly_status recode(bly_filter *f, void *ctx)
+{
+    struct compression *const c = ctx;
+    bly_stats s;
+    bly_peek(f, &s);
+    c->kind = s.kind;
+    c->before = bly_written_bytes(f);
+    bly_set_coded(f, !compress_args.decompress);
+    c->after = bly_written_bytes(f);
+    c->entropy = bly_entropy(f);
+    return BLY_OK;
+}
+
+static double compression_ratio(const struct compression *c)
+{
+    return (double)c->after / (double)c->before;
+}
+
+static void compress_report(FILE *to, const char *path,
+                            const struct compression *c)
+{
+    const uint64_t least = (uint64_t)(c->entropy / 8 + 0.5);
+    if (compress_args.json) {
+        struct json j = { .to = stdout };
+        json_open(&j, '{');
+        json_key(&j, "file");
+        json_text(&j, path);
+        json_key(&j, "kind");
+        json_text(&j, c->kind);
+        json_key(&j, "coded");
+        json_bool(&j, !compress_args.decompress);
+        json_key(&j, "bytes_before");
+        json_uint(&j, c->before);
+        json_key(&j, "bytes_after");
+        json_uint(&j, c->after);
+        json_key(&j, "entropy_bytes");
+        json_real(&j, c->entropy / 8);
+        json_key(&j, "ratio");
+        json_real(&j, compression_ratio(c));
+        json_close(&j, '}');
+        json_end(&j);
+        return;
+    }
+    fprintf(to, "%s: %s, %s before, %s after, %.1f %%; its contents are worth ",
+            show_name(path), c->kind, show_bytes(c->before),
+            show_bytes(c->after), 100 * compression_ratio(c));
+    fprintf(to, "%s\n", show_bytes(least));
+}
+
+static int compress_run(struct list *operands)
+{
+    const char *const output = compress_args.output;
+    if (!output)
+        return fail("-o FILE is missing: where to write the filter, which may "
+                    "be where it is");
+    if (operands->n != 1)
+        return fail("one filter is written at a time, not %zu", operands->n);
+    const char *const path = operands->at[0];
+    if (!output_works(output, compress_args.json) ||
+        (is_dash(output) && !output_spares(output, &path, 1)))
+        return TROUBLE;
+    FILE *const to = report_to(output);
+    struct compression c = { 0 };
+    const bly_access blind = { .blind = true };
+    if (is_same_file(output, path)) {
+        if (bly_update(output, &blind, recode, &c))
+            return fail_library();
+    } else {
+        bly_filter *const f = filter_open(path, &blind);
+        if (!f)
+            return TROUBLE;
+        recode(f, &c);
+        const int status = filter_save(f, output);
+        bly_free(f);
+        if (status != YES)
+            return status;
+    }
+    if (!quiet)
+        compress_report(to, output, &c);
+    return YES;
+}
+
+static const struct opt compress_options[] = {
+    { "output", 'o', OPT_TEXT, &compress_args.output, "FILE",
+      "write the filter to FILE, which may be where it is; - is standard "
+      "output" },
+    { "decompress", 'd', OPT_FLAG, &compress_args.decompress, NULL,
+      "write it as it is again, byte for byte as before" },
+    QUIET_OPTION(QUIET_HELP),
+    { "json", 0, OPT_FLAG, &compress_args.json, NULL,
+      "print the result as JSON" },
+    { 0 },
+};
+
+static const struct example compress_examples[] = {
+    { "bloomery compress -o words.blyc words.bly", "to be sent" },
+    { "bloomery compress -d -o words.bly words.blyc", "and back" },
+    { "bloomery compress -o words.bly words.bly", "where it is" },
+    { 0 },
+};
+
+const struct command cmd_compress = {
+    .name = "compress",
+    .usage = "-o FILE [OPTION]... FILTER",
+    .summary = "write a filter in fewer bytes, or as it is again",
+    .about =
+        "Writes the filter entropy coded: in about as many bytes as its "
+        "contents are worth. A filter of bits that is half full, as a full one "
+        "is, cannot be shortened; with half of its keys it takes 11 % less, "
+        "and counters take less than half.\n\n"
+        "A coded file is used like any other, by every command; what changes "
+        "it leaves it coded. It is decoded into memory each time, though, "
+        "where others are asked where they lie.\n\n"
+        "Filters of kind compressed are made for this: they are sized by what "
+        "they take when they are sent.",
+    .options = compress_options,
+    .examples = compress_examples,
+    .run = compress_run,
+};
