@@ -252,7 +252,7 @@ static bly_status attenuated_start(bly_filter *f)
                       "the filter needs %llu bytes, the limit is %llu",
                       (unsigned long long)(depth * level.nbytes),
                       (unsigned long long)f->max_bytes);
-    set.fpr = kind->rate(&level, (double)set.items);
+    set.fpr = NAN; /* how full a level becomes is the network's matter */
     set.max_bytes = 0;
     for (uint64_t j = 0; j < depth && !st; j++) {
         bly_filter *layer;
