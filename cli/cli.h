@@ -272,6 +272,10 @@ bool has_grown(const bly_stats *s);
 /* The value of a fact that s has; NAN if it has none of that name. */
 double fact_value(const bly_stats *s, const char *name);
 
+/* The memory of a filter's own cells, from its bits. Where these are what it
+ * takes when it is sent, as its facts say, it is the fact "bits". */
+uint64_t own_bytes(uint64_t bits, const bly_fact *facts, size_t n);
+
 /* What was made: "classic filter for 9 different, 12 B, ...", or as
  * members of an object. Sizes are the filter's own, as plan gives them. */
 double bits_per_key(const bly_stats *s);

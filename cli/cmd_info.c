@@ -115,8 +115,9 @@ static void info_text(const char *path, const bly_stats *s,
         printf(INFO_ROW "%.1f %%\n", w, "fill", s->fill * 100);
     printf(INFO_ROW "%llu bits", w, "size", (unsigned long long)s->bits);
     if (!isnan(bits_per_key(s)))
-        printf(", %.2f a key%s", bits_per_key(s),
-               has_grown(s) ? "" : " at capacity");
+        printf(", %.2f a key%s%s", bits_per_key(s),
+               has_grown(s) ? "" : " at capacity",
+               isnan(fact_value(s, "sent_bits")) ? "" : ", when it is sent");
     printf("\n" INFO_ROW "%s\n", w, "memory", show_bytes(s->bytes));
     printf(INFO_ROW "%s, ", w, "file", show_bytes(n->is));
     if (s->coded)

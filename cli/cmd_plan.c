@@ -81,13 +81,9 @@ static void plan_head(const bly_spec *spec)
     puts("\n");
 }
 
-/* Memory, of which the bits of a filter that is made to be sent say nothing. */
 static uint64_t plan_bytes(const bly_prediction *p)
 {
-    bly_kind_info kind;
-    return bly_kind_named(p->kind, &kind) && (kind.traits & BLY_CODED)
-               ? p->bytes
-               : bits_to_bytes(p->bits);
+    return own_bytes(p->bits, p->facts, p->nfacts);
 }
 
 static void plan_table(const bly_spec *spec, const struct plan_row *rows,

@@ -254,12 +254,26 @@ void warn_past_capacity(const char *path, const bly_stats *s)
 
 /* ------------------------------------------------------------------ made */
 
+static const bly_fact *find_fact(const bly_fact *facts, size_t n,
+                                 const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(facts[i].name, name) == 0)
+            return &facts[i];
+    return NULL;
+}
+
 double fact_value(const bly_stats *s, const char *name)
 {
-    for (size_t i = 0; i < s->nfacts; i++)
-        if (strcmp(s->facts[i].name, name) == 0)
-            return s->facts[i].real;
-    return NAN;
+    const bly_fact *const fact = find_fact(s->facts, s->nfacts, name);
+    return fact ? fact->real : NAN;
+}
+
+uint64_t own_bytes(uint64_t bits, const bly_fact *facts, size_t n)
+{
+    const bly_fact *const sent = find_fact(facts, n, "sent_bits");
+    const bly_fact *const held = find_fact(facts, n, "bits");
+    return bits_to_bytes(sent && held ? held->uint : bits);
 }
 
 double bits_per_key(const bly_stats *s)
@@ -276,9 +290,10 @@ void print_made(FILE *to, const bly_stats *s)
         fprintf(to, " of %u layers", s->layers);
     else if (s->capacity)
         fprintf(to, " for %llu different", (unsigned long long)s->capacity);
-    fprintf(to, ", %s", show_bytes(bits_to_bytes(s->bits)));
+    fprintf(to, ", %s", show_bytes(own_bytes(s->bits, s->facts, s->nfacts)));
     if (!isnan(bits_per_key(s)))
-        fprintf(to, ", %.2f bits a key", bits_per_key(s));
+        fprintf(to, ", %.2f bits a key%s", bits_per_key(s),
+                isnan(fact_value(s, "sent_bits")) ? "" : " when sent");
     if (!isnan(rate))
         fprintf(to, ", %s false positives", show_rate(rate));
     fputc('\n', to);
@@ -291,7 +306,7 @@ void json_made(struct json *j, const bly_stats *s)
     json_key(j, "items");
     json_uint(j, s->capacity);
     json_key(j, "bytes");
-    json_uint(j, bits_to_bytes(s->bits));
+    json_uint(j, own_bytes(s->bits, s->facts, s->nfacts));
     json_key(j, "bits_per_key");
     json_real(j, bits_per_key(s));
     json_key(j, "fpr");

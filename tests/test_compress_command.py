@@ -235,4 +235,4 @@ def test_a_filter_that_is_made_to_be_sent(ok):
     planned = ok("plan", "--json", "-n", 50000, "-p", "1%", "--kind",
                  "compressed").json["kinds"][0]
     assert planned["params"]["sent_bits"] == info["params"]["sent_bits"]
-    assert planned["bytes"] == info["params"]["bits"] // 64 * 8 + 8
+    assert planned["bytes"] == -(-info["params"]["bits"] // 8)

@@ -97,18 +97,22 @@ static inline void encode_symbol(bly_encoder *e, model *m, unsigned s)
     model_learn(m, s);
 }
 
+/* Passes symbol after symbol, by its width, and so divides once only. */
 static inline unsigned decode_symbol(bly_decoder *d, model *m)
 {
     const uint64_t r = d->range / m->total;
-    const uint64_t part = bly_decode_part(d, r, m->total);
-    uint32_t cum = 0;
+    uint64_t left = d->code, width;
     unsigned g = 0;
-    while (part - cum >= m->group[g])
-        cum += m->group[g++];
+    if (left >= r * m->total) {
+        d->wrong = true;
+        return 0;
+    }
+    for (; left >= (width = r * m->group[g]); g++)
+        left -= width;
     unsigned s = g * MODEL_GROUP;
-    while (part - cum >= m->freq[s])
-        cum += m->freq[s++];
-    bly_decode_step(d, r, cum, m->freq[s]);
+    for (; left >= (width = r * m->freq[s]); s++)
+        left -= width;
+    bly_decode_step(d, left, width);
     model_learn(m, s);
     return s;
 }
@@ -192,12 +196,14 @@ static inline uint64_t divide(uint64_t x, uint64_t n, uint64_t inverse)
 
 /* ------------------------------------------------------------------- bits */
 
+/* The word of the next 4 bytes, or of the n that are left. */
 static inline uint32_t load_word(const unsigned char *p, size_t n)
 {
-    unsigned char bytes[4] = { 0 };
-    uint32_t word;
-    memcpy(bytes, p, n < 4 ? n : 4);
-    memcpy(&word, bytes, sizeof word);
+    uint32_t word = 0;
+    if (n >= 4)
+        memcpy(&word, p, 4);
+    else
+        memcpy(&word, p, n);
     return bly_le32(word);
 }
 
@@ -227,13 +233,13 @@ static bool decode_bits(bly_decoder *d, unsigned char *data, size_t n)
     for (size_t i = 0; i < n && !d->wrong; i += 4) {
         const unsigned c = decode_symbol(d, &m);
         const uint32_t count = t.count[4][c];
-        uint64_t number = 0;
+        uint32_t word = c ? UINT32_MAX : 0;
         if (count > 1) {
             const uint64_t r = divide(d->range, count, t.inverse[c]);
-            number = bly_decode_part(d, r, count);
-            bly_decode_step(d, r, number, 1);
+            const uint64_t number = bly_decode_part(d, r, count);
+            bly_decode_step(d, d->code - r * number, r);
+            word = numbered_word(&t, (uint32_t)number, c);
         }
-        const uint32_t word = numbered_word(&t, (uint32_t)number, c);
         const uint32_t le = bly_le32(word);
         if (n - i >= 4) {
             memcpy(data + i, &le, 4);

@@ -171,12 +171,13 @@ static inline uint64_t bly_decode_part(bly_decoder *d, uint64_t r,
     return 0;
 }
 
-/* freq >= 1, and code / r from cum to cum + freq - 1, unless wrong. */
-static inline void bly_decode_step(bly_decoder *d, uint64_t r, uint64_t cum,
-                                   uint64_t freq)
+/* A symbol was found: code is what is left of it, code - r cum, and range its
+ * width, r freq. */
+static inline void bly_decode_step(bly_decoder *d, uint64_t code,
+                                   uint64_t range)
 {
-    d->code -= r * cum;
-    d->range = r * freq;
+    d->code = code;
+    d->range = range;
     if (d->range < BLY_RANGE_MIN) {
         d->code = d->code << 32 | bly_decoder_word(d);
         d->range <<= 32;
