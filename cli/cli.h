@@ -262,7 +262,8 @@ int filter_save(const bly_filter *f, const char *path);
 int fail_library(void);
 
 /* Does the filter hold more than it was made for? Beyond doubt: the estimate
- * lies three deviations and 2 % above the capacity. One that grows does not. */
+ * lies three deviations and 2 % above the capacity. One that grows does not, and
+ * of one with keys of others nobody knows. */
 bool is_past_capacity(const bly_stats *s);
 void warn_past_capacity(const char *path, const bly_stats *s);
 

@@ -220,14 +220,21 @@ int filter_save(const bly_filter *f, const char *path)
 
 /* -------------------------------------------------------------- capacity */
 
+/* Are its layers distances, with keys of others in most of them? */
+static bool has_levels(const bly_stats *s)
+{
+    bly_kind_info kind;
+    return bly_kind_named(s->kind, &kind) && (kind.traits & BLY_DIRECTED);
+}
+
 bool has_grown(const bly_stats *s)
 {
-    return s->layers > 1;
+    return s->layers > 1 && !has_levels(s);
 }
 
 bool is_past_capacity(const bly_stats *s)
 {
-    if (!s->capacity || has_grown(s))
+    if (!s->capacity || has_grown(s) || has_levels(s))
         return false;
     const double capacity = (double)s->capacity;
     if (isinf(s->items_estimate))
