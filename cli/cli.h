@@ -35,6 +35,8 @@
     X(compare)      \
     X(convert)      \
     X(compress)     \
+    X(delta)        \
+    X(apply)        \
     X(figures)      \
     X(explain)      \
     X(top)          \
@@ -251,6 +253,12 @@ bly_status filter_tick(bly_filter *f);
  * with a line that names it (b NULL: there is one), not with a signal. */
 void cut_watch(const char *a, const char *b);
 
+/* At most nbytes from fd, fewer only at its end; negative: errno is set. */
+int64_t read_all(int fd, void *buf, size_t nbytes);
+
+/* A bly_put to standard output; ctx is an int that gets the errno. */
+bool put_stdout(void *ctx, const void *bytes, size_t nbytes);
+
 /* Write f to path, "-" being standard output: YES, or said why not. */
 int filter_save(const bly_filter *f, const char *path);
 
@@ -258,7 +266,8 @@ int filter_save(const bly_filter *f, const char *path);
 int fail_library(void);
 
 /* Does the filter hold more than it was made for? Beyond doubt: the estimate
- * lies three deviations and 2 % above the capacity. One that grows does not. */
+ * lies three deviations and 2 % above the capacity. One that grows does not, and
+ * of one with keys of others nobody knows. */
 bool is_past_capacity(const bly_stats *s);
 void warn_past_capacity(const char *path, const bly_stats *s);
 

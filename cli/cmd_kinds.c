@@ -24,6 +24,9 @@ static const struct {
     { BLY_CODED, "coded",
       "its files are coded unless told otherwise, and the bits asked for and "
       "promised are those that are sent" },
+    { BLY_DIRECTED, "directed",
+      "a filter that is merged into it is a neighbour, whose keys are one step "
+      "further away" },
 };
 #define NTRAITS (sizeof traits / sizeof traits[0])
 

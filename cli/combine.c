@@ -4,7 +4,8 @@
  * The first is read into memory, the others are mapped and combined with it one
  * after another. Where the output is one of the inputs, it is changed under its
  * lock instead, so that keys which someone adds meanwhile are not lost; union
- * and intersection do not mind which comes first.
+ * and intersection do not mind which comes first, and kinds that do
+ * (BLY_DIRECTED) want it to be the first.
  */
 #include <math.h>
 
@@ -23,9 +24,17 @@ static bly_status combine_into(bly_filter *f, void *ctx)
 {
     struct combination *const c = ctx;
     const char *const name = c->inputs->at[c->base];
+    bly_kind_info kind;
+    bly_kind_of(f, &kind);
     c->said = true;
     if (!filter_can(f, name, c->ability))
         return BLY_ENOTSUP;
+    if (c->base && (kind.traits & BLY_DIRECTED)) {
+        fail("%s: the others of kind %s are merged as its neighbours; name it "
+             "first",
+             name, kind.name);
+        return BLY_EINVAL;
+    }
     const bly_access blind = { .blind = true };
     for (size_t i = 0; i < c->inputs->n; i++) {
         if (i == c->base)

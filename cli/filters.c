@@ -125,12 +125,11 @@ char *kinds_that_can(uint32_t ability)
 
 /* ----------------------------------------------------------------- files */
 
-static int64_t get_stdin(void *ctx, void *buf, size_t nbytes)
+int64_t read_all(int fd, void *buf, size_t nbytes)
 {
     size_t n = 0;
-    (void)ctx;
     while (n < nbytes) {
-        const ssize_t got = read(STDIN_FILENO, (char *)buf + n, nbytes - n);
+        const ssize_t got = read(fd, (char *)buf + n, nbytes - n);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -140,6 +139,12 @@ static int64_t get_stdin(void *ctx, void *buf, size_t nbytes)
         n += (size_t)got;
     }
     return (int64_t)n;
+}
+
+static int64_t get_stdin(void *ctx, void *buf, size_t nbytes)
+{
+    (void)ctx;
+    return read_all(STDIN_FILENO, buf, nbytes);
 }
 
 static bly_filter *
@@ -196,7 +201,7 @@ bly_status filter_tick(bly_filter *f)
                                     : BLY_OK;
 }
 
-static bool put_stdout(void *ctx, const void *bytes, size_t nbytes)
+bool put_stdout(void *ctx, const void *bytes, size_t nbytes)
 {
     int *const error = ctx;
     *error = out_write(bytes, nbytes);
@@ -215,14 +220,21 @@ int filter_save(const bly_filter *f, const char *path)
 
 /* -------------------------------------------------------------- capacity */
 
+/* Are its layers distances, with keys of others in most of them? */
+static bool has_levels(const bly_stats *s)
+{
+    bly_kind_info kind;
+    return bly_kind_named(s->kind, &kind) && (kind.traits & BLY_DIRECTED);
+}
+
 bool has_grown(const bly_stats *s)
 {
-    return s->layers > 1;
+    return s->layers > 1 && !has_levels(s);
 }
 
 bool is_past_capacity(const bly_stats *s)
 {
-    if (!s->capacity || has_grown(s))
+    if (!s->capacity || has_grown(s) || has_levels(s))
         return false;
     const double capacity = (double)s->capacity;
     if (isinf(s->items_estimate))

@@ -159,6 +159,9 @@ enum {
 #define BLY_LIKELY_NO 2u  /* its "no" may be wrong too, at a known rate */
 #define BLY_ORDERED 4u    /* the same keys in another order make another one */
 #define BLY_CODED 8u      /* made to be sent: coded from the beginning */
+#define BLY_DIRECTED                                        \
+    16u /* a merged filter is a neighbour: its keys are one \
+           step away, and who merges whom matters */
 
 typedef struct bly_kind_info {
     const char *name;    /* "blocked" */
@@ -490,11 +493,11 @@ typedef struct bly_access {
 } bly_access;
 
 /* Whether f is written coded: in fewer bytes, near to what its contents are
- * worth (a classic filter of 1 % with half of its keys takes 11 % less, an empty
- * one a thousandth; a full one gains nothing). Answers and memory are the same. What
- * is read from a coded file is coded, a copy is as its original, and
- * bly_update() leaves it as it is. Writing and reading take a few ns a bit, where
- * others take as long as a copy. */
+ * worth (a classic filter of 1 % with half of its keys takes 11 % less, an
+ * empty one a thousandth; a full one gains nothing). Answers and memory are the
+ * same. What is read from a coded file is coded, a copy is as its original, and
+ * bly_update() leaves it as it is. Writing and reading take a few ns a bit,
+ * where others take as long as a copy. */
 void bly_set_coded(bly_filter *f, bool coded);
 
 /* What the contents of f are worth, in bits: m H(X/m) for X ones among m bits,
@@ -552,6 +555,57 @@ bly_status bly_verify(const bly_filter *f);
 typedef bly_status bly_change(bly_filter *f, void *ctx);
 bly_status bly_update(const char *path, const bly_access *how,
                       bly_change *change, void *ctx);
+
+/* ---------------------------------------------------------------- deltas */
+
+/* What one version of a filter needs to become another one: the bits that
+ * flipped, or the new version whole, coded in any case, whichever is shorter.
+ * The receiver must have the very version that the delta starts from; with any
+ * other the delta is refused and nothing changes.
+ *
+ *     bly_delta_save(old, new, "today.bld", NULL);    where it is published
+ *     bly_delta_read(mine, get_today, &conn, NULL);   where it is followed
+ *
+ * Where keys go as well as come, keep a kind that can remove, and send that or
+ * what bly_convert() makes of it. */
+
+/* What identifies a version: a sum of kind, shape, hash, state and contents,
+ * layers included. Equal for filters that bly_equal() calls equal, whatever
+ * their capacity and counts, and with a chance of 2^-64 for others. It finds
+ * mistakes and no forgers. Reads all of f. */
+uint64_t bly_version_id(const bly_filter *f);
+
+typedef struct bly_delta {
+    uint64_t from, to;    /* version ids */
+    const char *form;     /* "gaps" or "whole" */
+    uint64_t bytes;       /* of the delta, all in all */
+    uint64_t whole_bytes; /* of the new version as a file that is not coded; 0
+                             where the delta alone is known */
+    uint64_t bits;        /* of both versions; 0 where their shapes differ */
+    uint64_t flips;       /* bits that differ */
+    double entropy;       /* bits that no code can do without for these: the
+                             sum of m H(d/m) over the arrays; NAN where shapes
+                             differ */
+} bly_delta;
+
+/* Write what makes `to` of `from`, piece by piece, as bly_write() does; or to
+ * path, as bly_save() does. *info unless NULL, says what was written. Two
+ * filters of different hash, seed or secret are no versions of one:
+ * BLY_EUNFIT. Kind and shape may differ. */
+bly_status bly_delta_write(const bly_filter *from, const bly_filter *to,
+                           bly_put *put, void *ctx, bly_delta *info);
+bly_status bly_delta_save(const bly_filter *from, const bly_filter *to,
+                          const char *path, bly_delta *info);
+
+/* Make f the version that a delta leads to, its hints included, from bytes
+ * that anyone may have written: an array, or what get hands over, as in
+ * bly_load() and bly_read(). BLY_EUNFIT where f is not the version that it
+ * starts from, BLY_EFORMAT where it is damaged; f has not changed then. f keeps
+ * its secret and its memory source, and is shared or coded as before. */
+bly_status bly_delta_apply(bly_filter *f, const void *bytes, size_t nbytes,
+                           bly_delta *info);
+bly_status bly_delta_read(bly_filter *f, bly_get *get, void *ctx,
+                          bly_delta *info);
 
 /* --------------------------------------------------------- heaviest keys */
 

@@ -377,7 +377,7 @@ bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
         return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
     b->finished = true;
     if (b->sized) {
-        bly_stats stats;
+        bly_stats stats = { 0 };
         *out = b->filter;
         b->filter = NULL;
         (*out)->kind->stat(*out, &stats);

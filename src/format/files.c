@@ -1,5 +1,5 @@
 /*
- * files.c - filters in files: save, open, update
+ * files.c - filters and deltas in files: save, open, update
  *
  * What the bytes are is in writer.c and reader.c, how a file is replaced in
  * replace.c; here the two meet.
@@ -39,14 +39,40 @@ static bly_status fill_file(void *ctx, const char *name, int fd)
     return out.err ? bly_io_fail(name, "written", out.err) : st;
 }
 
-bly_status bly_save(const bly_filter *f, const char *path)
+static bly_status save_file(const char *path, bly_fill *fill, void *ctx)
 {
     bly_target t;
     bly_status st = bly_target_open(path, &t);
     if (!st)
-        st = bly_target_replace(&t, fill_file, (void *)f);
+        st = bly_target_replace(&t, fill, ctx);
     bly_target_close(&t);
     return st;
+}
+
+bly_status bly_save(const bly_filter *f, const char *path)
+{
+    return save_file(path, fill_file, (void *)f);
+}
+
+typedef struct two_versions {
+    const bly_filter *from, *to;
+    bly_delta *info;
+} two_versions;
+
+static bly_status fill_delta(void *ctx, const char *name, int fd)
+{
+    const two_versions *v = ctx;
+    out_file out = { .fd = fd };
+    const bly_status st =
+        bly_delta_write(v->from, v->to, put_file, &out, v->info);
+    return out.err ? bly_io_fail(name, "written", out.err) : st;
+}
+
+bly_status bly_delta_save(const bly_filter *from, const bly_filter *to,
+                          const char *path, bly_delta *info)
+{
+    two_versions v = { from, to, info };
+    return save_file(path, fill_delta, &v);
 }
 
 /* ---------------------------------------------------------------- opening */

@@ -271,14 +271,13 @@ static bly_status admit_record(reader *r, const bly_record *rec, unsigned depth)
     return BLY_OK;
 }
 
-/* What the kind itself says of a filter that is otherwise complete. */
-static bly_status judge_filter(const reader *r, bly_filter *f)
+bly_status bly_judge(const bly_filter *f, bool contents)
 {
     if (f->kind->sound && !f->kind->sound(f))
         return bly_damaged("its state is none that its kind can be in");
-    if ((!r->src->map || f->coded) && f->kind->check && !f->kind->check(f))
+    if (contents && f->kind->check && !f->kind->check(f))
         return bly_damaged("its contents are none that its kind writes");
-    return f->kind->open ? f->kind->open(f) : BLY_OK;
+    return BLY_OK;
 }
 
 static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
@@ -316,7 +315,9 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
             st = bly_filter_push(f, layer); /* nlayers <= BLY_MAX_LAYERS */
     }
     if (!st)
-        st = judge_filter(r, f);
+        st = bly_judge(f, !r->src->map || f->coded);
+    if (!st && f->kind->open)
+        st = f->kind->open(f);
     if (st) {
         bly_free(f);
         return st;

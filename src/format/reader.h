@@ -22,4 +22,9 @@ typedef struct bly_source {
 bly_status bly_source_read(const bly_source *src, const bly_access *how,
                            bly_filter **out);
 
+/* What the kind itself says of a filter that came from outside and is otherwise
+ * complete, its layers judged already: of its state, and of its contents where
+ * they are to be read. */
+bly_status bly_judge(const bly_filter *f, bool contents);
+
 #endif

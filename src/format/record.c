@@ -45,6 +45,20 @@ _Static_assert(AT_ZEROS == 288, "docs/format.md says where the zeros begin");
 /* No rate: of the many NANs the one that is written. */
 #define NO_RATE UINT64_C(0x7ff8000000000000)
 
+uint64_t bly_rate_bits(double fpr)
+{
+    uint64_t bits = NO_RATE;
+    if (!isnan(fpr))
+        memcpy(&bits, &fpr, sizeof bits);
+    return bits;
+}
+
+bool bly_rate_read(uint64_t bits, double *fpr)
+{
+    memcpy(fpr, &bits, sizeof *fpr);
+    return (*fpr >= 0 && *fpr <= 1) || bits == NO_RATE;
+}
+
 static void put32(unsigned char *p, uint32_t x)
 {
     const uint32_t le = bly_le32(x);
@@ -102,7 +116,7 @@ static void sum_coded(const bly_filter *f, bly_record *r)
         r->payload_sum = ~r->payload_sum;
 }
 
-void bly_record_of(const bly_filter *f, bly_record *out)
+void bly_record_of(const bly_filter *f, bool coded, bly_record *out)
 {
     *out = (bly_record){
         .kind = f->kind,
@@ -117,7 +131,7 @@ void bly_record_of(const bly_filter *f, bly_record *out)
         .nstored = f->shape.nbytes,
     };
     memcpy(out->state, f->state, sizeof out->state);
-    if (f->coded)
+    if (coded)
         sum_coded(f, out);
     else
         out->payload_sum = f->readonly
@@ -127,9 +141,6 @@ void bly_record_of(const bly_filter *f, bly_record *out)
 
 void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
 {
-    uint64_t fpr = NO_RATE;
-    if (!isnan(r->fpr))
-        memcpy(&fpr, &r->fpr, sizeof fpr);
     memset(page, 0, BLY_PAGE);
     memcpy(page + AT_MAGIC, record_magic, sizeof record_magic);
     put32(page + AT_VERSION, BLY_FORMAT_VERSION);
@@ -138,7 +149,7 @@ void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
     put64(page + AT_SEED, r->seed);
     put64(page + AT_SECRET_CHECK, r->secret_check);
     put64(page + AT_ITEMS, r->items);
-    put64(page + AT_FPR, fpr);
+    put64(page + AT_FPR, bly_rate_bits(r->fpr));
     put64(page + AT_NADDED, r->nadded);
     put32(page + AT_NLAYERS, r->nlayers);
     put64(page + AT_NBYTES, r->shape.nbytes);
@@ -235,7 +246,6 @@ bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
     if (st)
         return st;
     const uint32_t kind_id = get32(page + AT_KIND);
-    const uint64_t fpr = get64(page + AT_FPR);
     bly_record r = {
         .kind = bly_kind_by_id(kind_id),
         .items = get64(page + AT_ITEMS),
@@ -248,7 +258,7 @@ bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
         .nstored = get64(page + AT_STORED),
         .payload_sum = get64(page + AT_PAYLOAD_SUM),
     };
-    memcpy(&r.fpr, &fpr, sizeof r.fpr);
+    const bool rated = bly_rate_read(get64(page + AT_FPR), &r.fpr);
     r.shape.nbytes = get64(page + AT_NBYTES);
     for (int i = 0; i < BLY_MAX_PARAMS; i++)
         r.shape.p[i] = get64(page + AT_PARAMS + 8 * i);
@@ -269,7 +279,7 @@ bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
         return bly_damaged("seed and secret do not fit the hash");
     if (r.items == 0 && !(r.kind->traits & BLY_SELF_SIZED))
         return bly_damaged("a capacity of zero");
-    if (!(r.fpr >= 0 && r.fpr <= 1) && fpr != NO_RATE)
+    if (!rated)
         return bly_damaged("a rate outside 0 to 1");
     if (!shape_fits(&r) || !stored_fits(&r))
         return bly_damaged("sizes and parameters contradict each other");

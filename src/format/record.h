@@ -50,11 +50,11 @@ typedef struct bly_record {
  */
 bly_code bly_code_of(const bly_kind *kind);
 
-/* The record of f, checksum of its payload included: reads all of that, except
- * where f is mapped and not coded. There the sum is the one that the file had,
- * and elsewhere one that is wrong if that was, so that a copy of a damaged
- * file is known as damaged too. */
-void bly_record_of(const bly_filter *f, bly_record *out);
+/* The record of f, coded or not, checksum of its payload included: reads all of
+ * that, except where f is mapped and not coded. There the sum is the one that
+ * the file had, and elsewhere one that is wrong if that was, so that a copy of
+ * a damaged file is known as damaged too. */
+void bly_record_of(const bly_filter *f, bool coded, bly_record *out);
 
 /* The page for a record. */
 void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE]);
@@ -64,6 +64,11 @@ void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE]);
  * needs more than the page to be judged is left to the reader. */
 bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
                              bly_record *out);
+
+/* A rate as it is stored: NAN, for none, has one form of many. What is read may
+ * be anything; false: it is no rate. */
+uint64_t bly_rate_bits(double fpr);
+bool bly_rate_read(uint64_t bits, double *fpr);
 
 /* Could these n < BLY_PAGE bytes be the beginning of a page? */
 bool bly_record_begins(const unsigned char *bytes, size_t n);

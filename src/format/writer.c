@@ -14,6 +14,7 @@
 
 #include "core/status.h"
 #include "format/record.h"
+#include "format/writer.h"
 
 /* A put gets no more at once: it may show progress, or stop. */
 #define MOST_AT_ONCE ((size_t)1 << 20)
@@ -21,6 +22,7 @@
 typedef struct walk {
     uint64_t at;       /* byte of the file that comes next */
     uint64_t from, to; /* bytes that are wanted */
+    bly_coding coding;
     bly_put *put;
     void *ctx;
     bool stopped; /* put wants no more */
@@ -56,11 +58,32 @@ static bool walk_coded(void *ctx, const void *bytes, size_t n)
     return !w->stopped && w->at < w->to;
 }
 
-static uint64_t stored_bytes(const bly_filter *f)
+static bool is_coded(const bly_filter *f, bly_coding coding)
 {
-    return f->coded ? bly_encode(bly_code_of(f->kind), f->data,
-                                 (size_t)f->shape.nbytes, NULL, NULL)
-                    : f->shape.nbytes;
+    return coding == BLY_CODED_OR_NOT ? f->coded : coding == BLY_ALL_CODED;
+}
+
+/* A put that counts down, and wants no more than there is room for. */
+static bool put_nowhere(void *ctx, const void *bytes, size_t n)
+{
+    uint64_t *room = ctx;
+    (void)bytes;
+    *room -= n < *room ? n : *room;
+    return *room > 0;
+}
+
+/* Bytes of the payload if they are fewer than most, else UINT64_MAX. */
+static uint64_t stored_bytes(const bly_filter *f, bly_coding coding,
+                             uint64_t most)
+{
+    uint64_t n = f->shape.nbytes;
+    if (n && is_coded(f, coding)) {
+        n = bly_encode(bly_code_of(f->kind), f->data, (size_t)n, put_nowhere,
+                       &(uint64_t){ most });
+        if (!n)
+            return UINT64_MAX;
+    }
+    return n < most ? n : UINT64_MAX;
 }
 
 static uint64_t padding_at(uint64_t at)
@@ -70,7 +93,7 @@ static uint64_t padding_at(uint64_t at)
 
 static void walk_payload(walk *w, const bly_filter *f, uint64_t nstored)
 {
-    if (!f->coded)
+    if (!is_coded(f, w->coding))
         walk_bytes(w, f->data, nstored);
     else if (walk_wants(w, nstored))
         bly_encode(bly_code_of(f->kind), f->data, (size_t)f->shape.nbytes,
@@ -86,13 +109,14 @@ static void walk_record(walk *w, const bly_filter *f)
     walk_bytes(w, page, padding_at(w->at));
     const bool wanted = walk_wants(w, BLY_PAGE);
     if (wanted) {
-        bly_record_of(f, &r);
+        bly_record_of(f, is_coded(f, w->coding), &r);
         bly_record_encode(&r, page);
     }
     walk_bytes(w, page, BLY_PAGE);
     if (w->stopped || w->at >= w->to)
         return;
-    walk_payload(w, f, wanted ? r.nstored : stored_bytes(f));
+    walk_payload(w, f,
+                 wanted ? r.nstored : stored_bytes(f, w->coding, UINT64_MAX));
     for (uint32_t i = 0; i < f->nlayers && !w->stopped && w->at < w->to; i++)
         walk_record(w, f->layer[i]);
 }
@@ -110,19 +134,31 @@ static bool records_fit(const bly_filter *f, unsigned depth, uint32_t *nrecords)
 }
 
 /* The size of a file that ends with f and its layers, if f starts at byte
- * `at` or the next page. */
-static uint64_t file_end(const bly_filter *f, uint64_t at)
+ * `at` or the next page; UINT64_MAX where it is not below most. */
+static uint64_t file_end(const bly_filter *f, bly_coding coding, uint64_t at,
+                         uint64_t most)
 {
-    at += padding_at(at) + BLY_PAGE + stored_bytes(f);
-    for (uint32_t i = 0; i < f->nlayers; i++)
-        at = file_end(f->layer[i], at);
+    at += padding_at(at) + BLY_PAGE;
+    if (at >= most)
+        return UINT64_MAX;
+    const uint64_t stored = stored_bytes(f, coding, most - at);
+    if (stored == UINT64_MAX)
+        return UINT64_MAX;
+    at += stored;
+    for (uint32_t i = 0; i < f->nlayers && at != UINT64_MAX; i++)
+        at = file_end(f->layer[i], coding, at, most);
     return at;
+}
+
+uint64_t bly_file_bytes(const bly_filter *f, bly_coding coding, uint64_t most)
+{
+    uint32_t nrecords = 0;
+    return records_fit(f, 0, &nrecords) ? file_end(f, coding, 0, most) : 0;
 }
 
 uint64_t bly_written_bytes(const bly_filter *f)
 {
-    uint32_t nrecords = 0;
-    return records_fit(f, 0, &nrecords) ? file_end(f, 0) : 0;
+    return bly_file_bytes(f, BLY_CODED_OR_NOT, UINT64_MAX);
 }
 
 double bly_entropy(const bly_filter *f)
@@ -134,9 +170,10 @@ double bly_entropy(const bly_filter *f)
     return sum;
 }
 
-bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx)
+bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
+                          void *ctx)
 {
-    walk w = { .to = UINT64_MAX, .put = put, .ctx = ctx };
+    walk w = { .to = UINT64_MAX, .coding = coding, .put = put, .ctx = ctx };
     uint32_t nrecords = 0;
     if (!records_fit(f, 0, &nrecords))
         return bly_fail(BLY_ERANGE, "a file holds at most %d filters, %d deep",
@@ -145,6 +182,11 @@ bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx)
     if (w.stopped)
         return bly_fail(BLY_EIO, "writing stopped at the receiver's wish");
     return BLY_OK;
+}
+
+bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx)
+{
+    return bly_file_write(f, BLY_CODED_OR_NOT, put, ctx);
 }
 
 static bool put_memory(void *ctx, const void *bytes, size_t nbytes)

@@ -157,7 +157,7 @@ bly_status bly_clone(const bly_filter *f, bly_filter **out)
     return BLY_OK;
 }
 
-static bool same_hash(const bly_filter *a, const bly_filter *b)
+bool bly_same_hash(const bly_filter *a, const bly_filter *b)
 {
     return a->hasher.id == b->hasher.id && a->hasher.seed == b->hasher.seed &&
            a->secret_check == b->secret_check;
@@ -193,7 +193,7 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
 
 bool bly_equal(const bly_filter *a, const bly_filter *b)
 {
-    if (!same_hash(a, b) || !same_shape(a, b) || a->nlayers != b->nlayers ||
+    if (!bly_same_hash(a, b) || !same_shape(a, b) || a->nlayers != b->nlayers ||
         memcmp(a->state, b->state, sizeof a->state) != 0)
         return false;
     if (a->shape.nbytes && memcmp(a->data, b->data, a->shape.nbytes) != 0)

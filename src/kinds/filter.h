@@ -46,6 +46,9 @@ bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
 /* bly_free(), bly_clone(), bly_equal() and bly_set_coded() of bloomery.h are in
  * filter.c too. */
 
+/* Does a key have the same hash in both? */
+bool bly_same_hash(const bly_filter *a, const bly_filter *b);
+
 /* Same kind, shape and hash, layers included? Says what differs if not. */
 bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b);
 

@@ -72,7 +72,7 @@ struct bly_filter {
     bly_filter *layer[BLY_MAX_LAYERS];
     uint32_t nlayers;
     bool shared, readonly, blind;
-    bool coded; /* written so: bly_set_coded() */
+    bool coded;      /* written so: bly_set_coded() */
     bly_block block; /* what holds data; its base is NULL where that is in a
                         mapped file */
     bly_mem mem;
@@ -80,7 +80,8 @@ struct bly_filter {
     void *aux;          /* the kind's own, by open() and close() */
     void *map;          /* of the root of a mapped file */
     size_t map_bytes;
-    uint64_t payload_sum; /* of the data, where mapped: bly_verify() expects it */
+    uint64_t
+        payload_sum; /* of the data, where mapped: bly_verify() expects it */
 };
 
 struct bly_bitset; /* bitset.h */
@@ -100,6 +101,14 @@ typedef struct bly_want {
 } bly_want;
 
 double bly_want_real(const bly_want *w, unsigned i);
+
+/* Give w the value of kind's option `name`, as if a caller had; and that of a
+ * param of a shape. For kinds made of others. */
+struct bly_kind;
+void bly_want_set(const struct bly_kind *kind, bly_want *w, const char *name,
+                  uint64_t value);
+uint64_t bly_shape_get(const struct bly_kind *kind, const bly_shape *s,
+                       const char *name);
 
 /* Where a kind tells what follows from its shape or contents. */
 typedef struct bly_facts {
@@ -164,7 +173,8 @@ typedef struct bly_kind {
      * (docs/format.md), so a kind has it from the beginning or never. */
     struct bly_bitset (*bitset)(const bly_filter *f);
 
-    /* Fill in items_estimate, items_sd, fill and fpr_now. */
+    /* Fill in items_estimate, items_sd, fill and fpr_now; may add facts that
+     * only the contents tell. */
     void (*stat)(const bly_filter *f, bly_stats *out);
 
     /* Can a filter of this shape take keys from many threads at once, as its
@@ -246,6 +256,7 @@ typedef struct bly_kind {
     X(countmin)      \
     X(spacecode)     \
     X(scalable)      \
+    X(attenuated)    \
     X(aging)         \
     X(deletable)     \
     X(floom)         \

@@ -46,7 +46,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "core/bits.h"
 #include "core/maths.h"
@@ -157,16 +156,6 @@ static double scalable_layer_items(const bly_shape *s, uint32_t i)
 
 /* ------------------------------------------------------------- one layer */
 
-static void scalable_option(const bly_kind *kind, bly_want *w, const char *name,
-                            uint64_t value)
-{
-    for (uint32_t i = 0; i < kind->nparams; i++)
-        if (strcmp(kind->params[i].name, name) == 0) {
-            w->opt[i] = value;
-            w->given[i] = true;
-        }
-}
-
 /* A classic filter of k slices of `slice` bits. */
 static bly_status scalable_slices(double items, double k, double slice,
                                   bly_shape *out)
@@ -177,8 +166,8 @@ static bly_status scalable_slices(double items, double k, double slice,
                         "most 2^48",
                         items, k * slice);
     bly_want w = { .items = (uint64_t)items, .bits = (uint64_t)(k * slice) };
-    scalable_option(&bly_kind_classic, &w, "k", (uint64_t)k);
-    scalable_option(&bly_kind_classic, &w, "layout", 1);
+    bly_want_set(&bly_kind_classic, &w, "k", (uint64_t)k);
+    bly_want_set(&bly_kind_classic, &w, "layout", 1);
     return bly_kind_classic.plan(&w, out);
 }
 

@@ -84,6 +84,29 @@ double bly_want_real(const bly_want *w, unsigned i)
     return bits_real(w->opt[i]);
 }
 
+/* The number of a param; one that there is not is our own mistake. */
+static uint32_t param_named(const bly_kind *kind, const char *name)
+{
+    uint32_t i = 0;
+    while (i + 1 < kind->nparams && strcmp(kind->params[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+void bly_want_set(const bly_kind *kind, bly_want *w, const char *name,
+                  uint64_t value)
+{
+    const uint32_t i = param_named(kind, name);
+    w->opt[i] = value;
+    w->given[i] = true;
+}
+
+uint64_t bly_shape_get(const bly_kind *kind, const bly_shape *s,
+                       const char *name)
+{
+    return s->p[param_named(kind, name)];
+}
+
 static void fact_put(bly_facts *facts, bly_fact fact)
 {
     if (facts->n < BLY_MAX_FACTS)

@@ -1,0 +1,287 @@
+/*
+ * delta.c - from one version of a filter to the next: writing it
+ *
+ * Memory is bits, whatever the kind, and two versions of one shape differ in
+ * some of them: the flipped positions, as gaps in Rice's code (rice.c), are
+ * what a delta holds for each record, beside the few numbers of a header that
+ * may have changed. The new version whole is what remains where shapes differ
+ * (a scalable filter that grew a layer), and where so many bits flipped that
+ * it is shorter, coded or as it is. The shortest is written.
+ *
+ * What starts a delta is the identity of a version, and a receiver that has
+ * another one refuses it: positions are toggled, so that applied twice, or to
+ * the wrong version, they would give a filter that is wrong and looks right.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "codec/rice.h"
+#include "core/bits.h"
+#include "core/hash.h"
+#include "core/status.h"
+#include "format/delta.h"
+#include "format/record.h"
+#include "format/writer.h"
+#include "kinds/filter.h"
+
+/* As record.c's, with a D for the Y. */
+static const unsigned char delta_magic[8] = { 0x89, 'B',  'L',  'D',
+                                              '\r', '\n', 0x1a, '\n' };
+
+/* --------------------------------------------------------------- identity */
+
+/* A record as it counts for a version, behind the sum of those before it. Not
+ * in it: items, rate and the number of additions, which tell of the filter and
+ * change no answer. */
+static uint64_t version_sum(const bly_filter *f, uint64_t before)
+{
+    unsigned char block[8 * (7 + BLY_MAX_PARAMS + BLY_STATE_WORDS)];
+    unsigned char *p = block;
+    const uint64_t words[] = {
+        before,
+        f->kind->id | (uint64_t)f->nlayers << 32,
+        f->hasher.id,
+        f->hasher.seed,
+        f->secret_check,
+        f->shape.nbytes,
+        bly_checksum(f->data, (size_t)f->shape.nbytes),
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++, p += 8)
+        bly_store64(p, words[i]);
+    for (int i = 0; i < BLY_MAX_PARAMS; i++, p += 8)
+        bly_store64(p, f->shape.p[i]);
+    for (int i = 0; i < BLY_STATE_WORDS; i++, p += 8)
+        bly_store64(p, f->state[i]);
+    uint64_t sum = bly_checksum(block, sizeof block);
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        sum = version_sum(f->layer[i], sum);
+    return sum;
+}
+
+uint64_t bly_version_id(const bly_filter *f)
+{
+    return version_sum(f, 0);
+}
+
+/* ----------------------------------------------------------------- header */
+
+void bly_delta_encode(const bly_delta_header *h,
+                      unsigned char bytes[DELTA_HEADER])
+{
+    memcpy(bytes + DELTA_AT_MAGIC, delta_magic, sizeof delta_magic);
+    bly_store64(bytes + DELTA_AT_VERSION,
+                BLY_DELTA_VERSION | (uint64_t)h->form << 32);
+    bly_store64(bytes + DELTA_AT_FROM, h->from);
+    bly_store64(bytes + DELTA_AT_TO, h->to);
+    bly_store64(bytes + DELTA_AT_BODY, h->nbody);
+    bly_store64(bytes + DELTA_AT_SUM, bly_checksum(bytes, DELTA_AT_SUM));
+}
+
+bool bly_delta_begins(const unsigned char *bytes, size_t n)
+{
+    const size_t most = sizeof delta_magic;
+    return n > 0 && memcmp(bytes, delta_magic, n < most ? n : most) == 0;
+}
+
+bly_status bly_delta_decode(const unsigned char bytes[DELTA_HEADER],
+                            bly_delta_header *out)
+{
+    if (!bly_delta_begins(bytes, sizeof delta_magic))
+        return bly_fail(BLY_EFORMAT, "not a delta between filters");
+    const uint64_t word = bly_load64(bytes + DELTA_AT_VERSION);
+    if ((uint32_t)word != BLY_DELTA_VERSION)
+        return bly_fail(BLY_EFORMAT,
+                        "a delta of format version %u, and this bloomery reads "
+                        "version %u: use a newer bloomery",
+                        (unsigned)word, BLY_DELTA_VERSION);
+    if (bly_load64(bytes + DELTA_AT_SUM) != bly_checksum(bytes, DELTA_AT_SUM))
+        return bly_fail(BLY_EFORMAT, "damaged: the header of the delta does "
+                                     "not match its checksum (get it again)");
+    if (word >> 32 > DELTA_WHOLE)
+        return bly_fail(BLY_EFORMAT,
+                        "made by a newer bloomery: a delta of form %u, which "
+                        "is unknown here (use a newer one)",
+                        (unsigned)(word >> 32));
+    *out = (bly_delta_header){
+        .form = (bly_delta_form)(word >> 32),
+        .from = bly_load64(bytes + DELTA_AT_FROM),
+        .to = bly_load64(bytes + DELTA_AT_TO),
+        .nbody = bly_load64(bytes + DELTA_AT_BODY),
+    };
+    return BLY_OK;
+}
+
+void bly_delta_tell(const bly_delta_header *h, bly_delta *info)
+{
+    info->from = h->from;
+    info->to = h->to;
+    info->form = h->form == DELTA_GAPS ? "gaps" : "whole";
+    info->bytes = DELTA_HEADER + h->nbody;
+}
+
+static double entropy_bits(double d, double m)
+{
+    return d > 0 && d < m ? d * log2(m / d) + (m - d) * log2(m / (m - d)) : 0;
+}
+
+void bly_delta_tell_flips(uint64_t d, uint64_t m, bly_delta *info)
+{
+    info->flips += d;
+    info->bits += m;
+    info->entropy += entropy_bits((double)d, (double)m);
+}
+
+/* ------------------------------------------------------------------- gaps */
+
+/* Do their records lie side by side? */
+static bool same_layout(const bly_filter *a, const bly_filter *b)
+{
+    if (a->kind != b->kind || a->nlayers != b->nlayers ||
+        a->shape.nbytes != b->shape.nbytes ||
+        memcmp(a->shape.p, b->shape.p, sizeof a->shape.p) != 0)
+        return false;
+    for (uint32_t i = 0; i < a->nlayers; i++)
+        if (!same_layout(a->layer[i], b->layer[i]))
+            return false;
+    return true;
+}
+
+static void measure_record(const bly_filter *from, const bly_filter *to,
+                           bly_rice *out)
+{
+    bly_rice_measure(from->data, to->data, (size_t)to->shape.nbytes, out);
+}
+
+/* Bytes of the entries of a record and its layers. */
+static uint64_t gaps_bytes(const bly_filter *from, const bly_filter *to,
+                           bly_delta *info)
+{
+    bly_rice r;
+    measure_record(from, to, &r);
+    bly_delta_tell_flips(r.nflips, 8 * to->shape.nbytes, info);
+    uint64_t n = ENTRY_HEADER + r.nbytes;
+    for (int i = 0; i < BLY_STATE_WORDS; i++)
+        n += to->state[i] ? 8 : 0;
+    for (uint32_t i = 0; i < to->nlayers; i++)
+        n += gaps_bytes(from->layer[i], to->layer[i], info);
+    return n;
+}
+
+/* Write them; where they end. */
+static unsigned char *gaps_encode(const bly_filter *from, const bly_filter *to,
+                                  unsigned char *p)
+{
+    bly_rice r;
+    unsigned char *const entry = p;
+    measure_record(from, to, &r);
+    bly_store64(entry + ENTRY_AT_ITEMS, to->items);
+    bly_store64(entry + ENTRY_AT_FPR, bly_rate_bits(to->fpr));
+    bly_store64(entry + ENTRY_AT_NADDED, to->nadded);
+    bly_store64(entry + ENTRY_AT_FLIPS, r.nflips);
+    entry[ENTRY_AT_RICE] = (unsigned char)r.b;
+    entry[ENTRY_AT_STATE] = 0;
+    p += ENTRY_HEADER;
+    for (int i = 0; i < BLY_STATE_WORDS; i++)
+        if (to->state[i]) {
+            entry[ENTRY_AT_STATE] |= (unsigned char)(1u << i);
+            bly_store64(p, to->state[i]);
+            p += 8;
+        }
+    bly_rice_write(from->data, to->data, (size_t)to->shape.nbytes, &r, p);
+    p += r.nbytes;
+    for (uint32_t i = 0; i < to->nlayers; i++)
+        p = gaps_encode(from->layer[i], to->layer[i], p);
+    return p;
+}
+
+static bly_status put_all(bly_put *put, void *ctx, const void *bytes,
+                          uint64_t nbytes)
+{
+    if (!put(ctx, bytes, (size_t)nbytes))
+        return bly_fail(BLY_EIO, "writing stopped at the receiver's wish");
+    return BLY_OK;
+}
+
+static bly_status write_gaps(const bly_filter *from, const bly_filter *to,
+                             const bly_delta_header *h, bly_put *put, void *ctx)
+{
+    unsigned char header[DELTA_HEADER];
+    bly_block body;
+    bly_status st = bly_block_new(&to->mem, h->nbody, &body);
+    if (st)
+        return st;
+    unsigned char *const end = gaps_encode(from, to, body.at);
+    bly_store64(end, bly_checksum(body.at, (size_t)(end - body.at)));
+    bly_delta_encode(h, header);
+    st = put_all(put, ctx, header, sizeof header);
+    if (!st)
+        st = put_all(put, ctx, body.at, h->nbody);
+    bly_block_free(&to->mem, &body);
+    return st;
+}
+
+/* ------------------------------------------------------------------ whole */
+
+static bly_status write_whole(const bly_filter *to, bly_coding coding,
+                              const bly_delta_header *h, bly_put *put,
+                              void *ctx)
+{
+    unsigned char header[DELTA_HEADER];
+    bly_delta_encode(h, header);
+    const bly_status st = put_all(put, ctx, header, sizeof header);
+    return st ? st : bly_file_write(to, coding, put, ctx);
+}
+
+/* --------------------------------------------------------------- choosing */
+
+/* The shortest of gaps, whole and whole coded; info gets what both have in
+ * common whichever it is. */
+static bly_coding choose_form(const bly_filter *from, const bly_filter *to,
+                              bly_delta_header *h, bly_delta *info)
+{
+    bly_coding coding = BLY_NOT_CODED;
+    info->whole_bytes = bly_file_bytes(to, BLY_NOT_CODED, UINT64_MAX);
+    h->form = DELTA_WHOLE;
+    h->nbody = info->whole_bytes;
+    if (same_layout(from, to)) {
+        const uint64_t gaps = gaps_bytes(from, to, info) + BLY_DELTA_SUM;
+        if (gaps < h->nbody) {
+            h->form = DELTA_GAPS;
+            h->nbody = gaps;
+        }
+    } else {
+        info->entropy = NAN;
+    }
+    const uint64_t coded = bly_file_bytes(to, BLY_ALL_CODED, h->nbody);
+    if (coded < h->nbody) {
+        coding = BLY_ALL_CODED;
+        h->form = DELTA_WHOLE;
+        h->nbody = coded;
+    }
+    return coding;
+}
+
+bly_status bly_delta_write(const bly_filter *from, const bly_filter *to,
+                           bly_put *put, void *ctx, bly_delta *info)
+{
+    if (!bly_same_hash(from, to))
+        return bly_fail(BLY_EUNFIT,
+                        "filters of another hash, seed or key are no versions "
+                        "of one: build both alike");
+    /* Of a mapped file only the header was looked at. */
+    bly_status st = bly_verify(from);
+    if (!st)
+        st = bly_verify(to);
+    if (st)
+        return st;
+    bly_delta_header h = { .from = bly_version_id(from),
+                           .to = bly_version_id(to) };
+    bly_delta told = { 0 };
+    const bly_coding coding = choose_form(from, to, &h, &told);
+    st = h.form == DELTA_GAPS ? write_gaps(from, to, &h, put, ctx)
+                              : write_whole(to, coding, &h, put, ctx);
+    bly_delta_tell(&h, &told);
+    if (!st && info)
+        *info = told;
+    return st;
+}

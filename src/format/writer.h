@@ -1,0 +1,26 @@
+/*
+ * writer.h - a filter to the bytes of a .bly file, coded or not
+ *
+ * bly_write() and its kin do what the filter says of itself (bly_set_coded());
+ * these what the caller says.
+ */
+#ifndef BLY_WRITER_H
+#define BLY_WRITER_H
+
+#include "kinds/kind.h"
+
+typedef enum bly_coding {
+    BLY_CODED_OR_NOT, /* as the filter says */
+    BLY_NOT_CODED,
+    BLY_ALL_CODED
+} bly_coding;
+
+bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
+                          void *ctx);
+
+/* Their number if they are fewer than `most`, else UINT64_MAX: coding stops
+ * there. 0 where there are more records, or deeper ones, than a file may have.
+ */
+uint64_t bly_file_bytes(const bly_filter *f, bly_coding coding, uint64_t most);
+
+#endif
