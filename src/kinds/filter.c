@@ -120,6 +120,22 @@ void bly_free(bly_filter *f)
     bly_mem_release(&mem, f, sizeof *f);
 }
 
+bly_part bly_part_of(const bly_filter *src)
+{
+    return (bly_part){ .bytes = src->data,
+                       .nbytes = src->shape.nbytes,
+                       .last = true,
+                       .src = src };
+}
+
+void bly_filter_become(bly_filter *dst, bly_filter *f)
+{
+    const bly_filter old = *dst;
+    *dst = *f;
+    *f = old;
+    bly_free(f);
+}
+
 bly_status bly_clone(const bly_filter *f, bly_filter **out)
 {
     *out = NULL;
@@ -229,4 +245,10 @@ void bly_filter_added(bly_filter *f, uint64_t n)
 void bly_filter_removed(bly_filter *f, uint64_t n)
 {
     f->nadded -= n < f->nadded ? n : f->nadded;
+}
+
+void bly_filter_at_most(bly_filter *f, uint64_t n)
+{
+    if (f->nadded > n)
+        f->nadded = n;
 }

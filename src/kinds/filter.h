@@ -45,6 +45,13 @@ bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
 
 /* bly_free(), bly_clone() and bly_equal() of bloomery.h are in filter.c too. */
 
+/* All of src as one part. */
+bly_part bly_part_of(const bly_filter *src);
+
+/* Make dst what f is, which was made with the setting of dst, and release the
+ * old contents with f. */
+void bly_filter_become(bly_filter *dst, bly_filter *f);
+
 /* Same kind, shape and hash, layers included? Says what differs if not. */
 bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b);
 
@@ -57,5 +64,8 @@ void bly_filter_share(bly_filter *f, bool shared);
 /* Count n additions that changed something, or n removals. */
 void bly_filter_added(bly_filter *f, uint64_t n);
 void bly_filter_removed(bly_filter *f, uint64_t n);
+
+/* No more than n additions count: after an intersection. */
+void bly_filter_at_most(bly_filter *f, uint64_t n);
 
 #endif
