@@ -1,10 +1,14 @@
 /*
  * combine.c - several filters become one
  *
- * The first is read into memory, the others are mapped and combined with it one
- * after another. Where the output is one of the inputs, it is changed under its
- * lock instead, so that keys which someone adds meanwhile are not lost; union
- * and intersection do not mind which comes first.
+ * The first is read into memory, the others are read one after another and
+ * combined with it on the way: one pass over each file, one of them open at a
+ * time, and one filter in memory. What is wrong with a file may be known only
+ * at its end; nothing is written then.
+ *
+ * Where the output is one of the inputs, it is changed under its lock, so that
+ * keys which someone adds meanwhile are not lost; union and intersection do not
+ * mind which comes first.
  */
 #include <math.h>
 
@@ -13,34 +17,35 @@
 struct combination {
     const struct list *inputs;
     size_t base; /* the input that the others are combined into */
-    uint32_t ability;
-    bly_status (*op)(bly_filter *dst, const bly_filter *src);
+    bly_combination how;
     bool said; /* why it failed */
     bly_stats stats;
 };
+
+/* It failed with an input: that is to blame, or that the two go together. */
+static void combine_failed(const char *base, const char *input, bly_status st)
+{
+    const bool alone = st == BLY_EFORMAT || st == BLY_EIO || st == BLY_ENOMEM;
+    fail("%s%s%s%s", alone ? "" : base, alone ? "" : " and ",
+         is_dash(input) ? "standard input: " : "", bly_error());
+}
 
 static bly_status combine_into(bly_filter *f, void *ctx)
 {
     struct combination *const c = ctx;
     const char *const name = c->inputs->at[c->base];
     c->said = true;
-    if (!filter_can(f, name, c->ability))
+    if (!filter_can(f, name,
+                    c->how == BLY_UNION ? BLY_CAN(MERGE) : BLY_CAN(INTERSECT)))
         return BLY_ENOTSUP;
-    const bly_access blind = { .blind = true };
     for (size_t i = 0; i < c->inputs->n; i++) {
         if (i == c->base)
             continue;
-        bly_filter *const other = filter_map(c->inputs->at[i], &blind);
-        if (!other)
-            return BLY_EIO;
-        bly_status st = bly_verify(other);
-        if (st)
-            fail("%s: %s", c->inputs->at[i], bly_error());
-        else if ((st = c->op(f, other)))
-            fail("%s and %s: %s", name, c->inputs->at[i], bly_error());
-        bly_free(other);
-        if (st)
+        const bly_status st = filter_combine(f, c->how, c->inputs->at[i]);
+        if (st) {
+            combine_failed(name, c->inputs->at[i], st);
             return st;
+        }
     }
     bly_stat(f, &c->stats);
     c->said = false;
@@ -90,8 +95,7 @@ static void combine_report(FILE *to, const char *output,
 }
 
 int combine(const char *output, const struct list *inputs, bool json,
-            uint32_t ability,
-            bly_status (*op)(bly_filter *dst, const bly_filter *src))
+            bly_combination how)
 {
     if (!output)
         return fail("-o FILE is missing: where to write the result");
@@ -101,7 +105,7 @@ int combine(const char *output, const struct list *inputs, bool json,
         (is_dash(output) && !output_spares(output, inputs->at, inputs->n)))
         return TROUBLE;
     FILE *const to = report_to(output);
-    struct combination c = { .inputs = inputs, .ability = ability, .op = op };
+    struct combination c = { .inputs = inputs, .how = how };
     c.base = input_that_is(output, inputs);
     const bly_access blind = { .blind = true };
     if (c.base < inputs->n) {

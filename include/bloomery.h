@@ -253,6 +253,11 @@ void bly_free(bly_filter *f);
 /* An independent, writable copy of f, from the same memory source. */
 bly_status bly_clone(const bly_filter *f, bly_filter **out);
 
+/* Make f what `from` is, and release `from`: for a filter that was made from f
+ * and is to take its place. BLY_EINVAL where they come from different memory
+ * sources, or are one. */
+bly_status bly_become(bly_filter *f, bly_filter *from);
+
 /* --------------------------------------------------------------- hashing */
 
 /* How a filter turns bytes into its 64-bit hash. */
@@ -507,6 +512,18 @@ bly_status bly_open(const char *path, const bly_access *how, bly_filter **out);
  * must not be cut while it is mapped; bly_save() and bly_update() replace it
  * and never do that. */
 bly_status bly_map(const char *path, const bly_access *how, bly_filter **out);
+
+/* Make dst the union, or the intersection, of dst and a filter that is read
+ * once, from its beginning to its end: a file, which may be a pipe, or what get
+ * hands over. Kinds that combine cell by cell take it in as it comes, so that
+ * no second filter is in memory. What does not fit is refused as by
+ * bly_merge(), with dst as it was; where the source turns out to be damaged, or
+ * cannot be read to its end, dst may have changed and can only be freed. */
+typedef enum bly_combination { BLY_UNION, BLY_INTERSECTION } bly_combination;
+bly_status bly_combine_file(bly_filter *dst, bly_combination how,
+                            const char *path);
+bly_status bly_combine_read(bly_filter *dst, bly_combination how, bly_get *get,
+                            void *ctx);
 
 /* Compare the payload of a mapped filter with its checksum: reads all of it. */
 bly_status bly_verify(const bly_filter *f);

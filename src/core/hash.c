@@ -86,6 +86,26 @@ uint64_t bly_checksum(const void *bytes, size_t nbytes)
     return XXH3_64bits(bytes, nbytes);
 }
 
+size_t bly_checksum_bytes(void)
+{
+    return sizeof(XXH3_state_t);
+}
+
+void bly_checksum_begin(void *state)
+{
+    (void)XXH3_64bits_reset(state);
+}
+
+void bly_checksum_more(void *state, const void *bytes, size_t nbytes)
+{
+    (void)XXH3_64bits_update(state, bytes, nbytes);
+}
+
+uint64_t bly_checksum_end(const void *state)
+{
+    return XXH3_64bits_digest(state);
+}
+
 uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len)
 {
     if (hs->id == BLY_HASH_SIPHASH13)

@@ -21,8 +21,12 @@ uint64_t bly_secret_check(const uint64_t key[2]);
 /* A secret of BLY_SECRET_BYTES as two words. */
 void bly_secret_words(const unsigned char *secret, uint64_t key[2]);
 
-/* XXH3 of a payload, for checksums; in pieces as *state, which is made and
- * ended by the other two. make: NULL if there is no memory. */
+/* XXH3 of a payload, for checksums; and the same of pieces that come one after
+ * another, with a state of so many bytes that begins at a cache line. */
 uint64_t bly_checksum(const void *bytes, size_t nbytes);
+size_t bly_checksum_bytes(void);
+void bly_checksum_begin(void *state);
+void bly_checksum_more(void *state, const void *bytes, size_t nbytes);
+uint64_t bly_checksum_end(const void *state);
 
 #endif

@@ -700,8 +700,7 @@ static bly_status cuckoo_merge(bly_filter *dst, const bly_filter *src)
         bly_free(both);
         return st;
     }
-    bly_filter_become(dst, both);
-    return BLY_OK;
+    return bly_become(dst, both);
 }
 
 static bly_status cuckoo_one_table(const bly_filter *a, const bly_filter *b)

@@ -128,12 +128,18 @@ bly_part bly_part_of(const bly_filter *src)
                        .src = src };
 }
 
-void bly_filter_become(bly_filter *dst, bly_filter *f)
+bly_status bly_become(bly_filter *f, bly_filter *from)
 {
-    const bly_filter old = *dst;
-    *dst = *f;
-    *f = old;
-    bly_free(f);
+    if (f == from || f->mem.alloc != from->mem.alloc ||
+        f->mem.release != from->mem.release || f->mem.ctx != from->mem.ctx)
+        return bly_fail(BLY_EINVAL,
+                        "a filter becomes another one that was made from it, "
+                        "in the same memory");
+    const bly_filter old = *f;
+    *f = *from;
+    *from = old;
+    bly_free(from);
+    return BLY_OK;
 }
 
 bly_status bly_clone(const bly_filter *f, bly_filter **out)

@@ -43,14 +43,11 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
  * BLY_MAX_LAYERS, and the layer is still the caller's. */
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
 
-/* bly_free(), bly_clone() and bly_equal() of bloomery.h are in filter.c too. */
+/* bly_free(), bly_clone(), bly_become() and bly_equal() of bloomery.h are in
+ * filter.c too. */
 
 /* All of src as one part. */
 bly_part bly_part_of(const bly_filter *src);
-
-/* Make dst what f is, which was made with the setting of dst, and release the
- * old contents with f. */
-void bly_filter_become(bly_filter *dst, bly_filter *f);
 
 /* Same kind, shape and hash, layers included? Says what differs if not. */
 bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b);

@@ -316,9 +316,7 @@ static bly_status quotient_merge(bly_filter *dst, const bly_filter *src)
     const bly_setting set = bly_setting_of(dst);
     bly_filter *both;
     const bly_status st = quotient_join(dst, src, &dst->shape, &set, &both);
-    if (!st)
-        bly_filter_become(dst, both);
-    return st;
+    return st ? st : bly_become(dst, both);
 }
 
 /* Walks two tables in order of their fingerprints. */
@@ -374,8 +372,7 @@ static bly_status quotient_intersect(bly_filter *dst, const bly_filter *src)
     if (st)
         return st;
     both->nadded = both->state[BLY_QUOTIENT_TOTAL];
-    bly_filter_become(dst, both);
-    return BLY_OK;
+    return bly_become(dst, both);
 }
 
 static bly_status quotient_compare(const bly_filter *a, const bly_filter *b,
