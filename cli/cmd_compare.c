@@ -160,6 +160,14 @@ static void compare_text(const char *a, const char *b, const bly_likeness *l)
                "inner product", l->inner);
 }
 
+static void compare_number(int wide, int digits, double value)
+{
+    if (isfinite(value))
+        printf("  %*.*f", wide, digits, value);
+    else
+        printf("  %*s", wide, "?");
+}
+
 /* A line for each pair. */
 static void compare_table(const char *const *names, const struct pair *pairs,
                           size_t npairs)
@@ -177,9 +185,13 @@ static void compare_table(const char *const *names, const struct pair *pairs,
     for (size_t i = 0; i < npairs; i++) {
         const bly_likeness *const l = &pairs[i].likeness;
         printf("%-*s  ", wide, show_name(names[pairs[i].a]));
-        printf("%-*s  %12.0f  %12.0f  %10.0f  %8.3f  %11.3f\n", wide,
-               show_name(names[pairs[i].b]), l->both, l->common, l->common_sd,
-               l->jaccard, l->containment);
+        printf("%-*s", wide, show_name(names[pairs[i].b]));
+        compare_number(12, 0, l->both);
+        compare_number(12, 0, l->common);
+        compare_number(10, 0, l->common_sd);
+        compare_number(8, 3, l->jaccard);
+        compare_number(11, 3, l->containment);
+        putchar('\n');
     }
 }
 

@@ -171,6 +171,7 @@ static bool aging_sane(const bly_shape *s)
            s->p[AGING_PERIOD] <= (uint64_t)AGING_MAX_SECONDS &&
            aging_timed(s) == (s->p[AGING_PERIOD] != 0) &&
            s->p[AGING_GRANULARITY] == 0 && s->p[AGING_SECONDS] == 0 &&
+           s->p[AGING_FOLDS] == 0 &&
            s->nbytes == aging_nslices(s) * aging_slice_words(s) * 8;
 }
 

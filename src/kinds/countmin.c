@@ -276,6 +276,7 @@ static bool countmin_sane(const bly_shape *s)
            d <= COUNTMIN_MAX_DEPTH && s->p[COUNTMIN_COUNTER] <= 1 &&
            s->p[COUNTMIN_UPDATE] <= 1 && !s->p[COUNTMIN_ERROR] &&
            !s->p[COUNTMIN_DELTA] && !s->p[COUNTMIN_CONFIDENCE] &&
+           !s->p[COUNTMIN_FOLDS] &&
            s->nbytes == w * d * countmin_counter_bytes(s);
 }
 

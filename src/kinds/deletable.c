@@ -111,7 +111,8 @@ static bool deletable_sane(const bly_shape *s)
     const uint64_t most = (uint64_t)DELETABLE_MAX_BITS;
     return r >= 1 && r <= most && bits >= 1 && bits <= DELETABLE_MAX_REGION &&
            r <= most / bits && k >= 1 && k <= DELETABLE_MAX_K &&
-           s->p[DELETABLE_TARGET] == 0 && s->nbytes == deletable_nbytes(s);
+           s->p[DELETABLE_TARGET] == 0 && s->p[DELETABLE_FOLDS] == 0 &&
+           s->nbytes == deletable_nbytes(s);
 }
 
 static double deletable_rate(const bly_shape *s, double n)
