@@ -371,10 +371,10 @@ LAW(builder_counts_the_distinct)
             assert_true((double)stats.capacity >= want * 0.98);
         else
             /* A kind that counts and can be full needs room for the counts. */
-            if ((kind->can & BLY_CAN(COUNT)) && (double)stats.capacity > want)
-                assert_between((double)stats.capacity, want, 6 * want);
-            else
-                assert_near((double)stats.capacity, want, streams[s].within);
+        if ((kind->can & BLY_CAN(COUNT)) && (double)stats.capacity > want)
+            assert_between((double)stats.capacity, want, 6 * want);
+        else
+            assert_near((double)stats.capacity, want, streams[s].within);
         if (distinct >= 1000)
             assert_between(stats.fpr_at_capacity, 0, LAW_FPR * 1.01);
         if (kind->can & BLY_CAN(HAS) && !(kind->traits & BLY_LIKELY_NO))
