@@ -353,12 +353,6 @@ static bly_status counting_merge_part(bly_filter *dst, const bly_part *p)
     return BLY_OK;
 }
 
-static bly_status counting_merge(bly_filter *dst, const bly_filter *src)
-{
-    const bly_part all = bly_part_of(src);
-    return counting_merge_part(dst, &all);
-}
-
 /* A key that a has x times and b has y times is in both min(x, y) times, and
  * the lesser counter is at least the sum of that over its keys. */
 static bly_status counting_intersect_part(bly_filter *dst, const bly_part *p)
@@ -372,12 +366,6 @@ static bly_status counting_intersect_part(bly_filter *dst, const bly_part *p)
         bly_filter_at_most(dst, p->src->nadded);
     }
     return BLY_OK;
-}
-
-static bly_status counting_intersect(bly_filter *dst, const bly_filter *src)
-{
-    const bly_part all = bly_part_of(src);
-    return counting_intersect_part(dst, &all);
 }
 
 static bly_status counting_compare(const bly_filter *a, const bly_filter *b,
@@ -431,9 +419,9 @@ const bly_kind bly_kind_counting = {
     .remove = counting_remove,
     .increase = counting_increase,
     .count = counting_count,
-    .merge = counting_merge,
+    .merge = bly_merge_as_part,
     .merge_part = counting_merge_part,
-    .intersect = counting_intersect,
+    .intersect = bly_intersect_as_part,
     .intersect_part = counting_intersect_part,
     .compare = counting_compare,
     .fold = counting_fold,

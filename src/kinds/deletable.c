@@ -414,12 +414,6 @@ static bly_status deletable_merge_part(bly_filter *dst, const bly_part *p)
     return bly_bitset_merge_part(dst, p);
 }
 
-static bly_status deletable_merge(bly_filter *dst, const bly_filter *src)
-{
-    const bly_part all = bly_part_of(src);
-    return deletable_merge_part(dst, &all);
-}
-
 /* Positions are scaled, so bits 2j and 2j + 1 fall together, and regions 2i and
  * 2i + 1. Where both bits were set the new one was set twice. */
 static bly_status deletable_fold(const bly_filter *f, bly_filter **out)
@@ -459,7 +453,7 @@ const bly_kind bly_kind_deletable = {
     .add = deletable_add,
     .has = deletable_has,
     .remove = deletable_remove,
-    .merge = deletable_merge,
+    .merge = bly_merge_as_part,
     .merge_part = deletable_merge_part,
     /* Marks too: a bit that was set once in one of them is of one common key
      * at most. */

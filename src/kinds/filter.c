@@ -128,6 +128,18 @@ bly_part bly_part_of(const bly_filter *src)
                        .src = src };
 }
 
+bly_status bly_merge_as_part(bly_filter *dst, const bly_filter *src)
+{
+    const bly_part all = bly_part_of(src);
+    return dst->kind->merge_part(dst, &all);
+}
+
+bly_status bly_intersect_as_part(bly_filter *dst, const bly_filter *src)
+{
+    const bly_part all = bly_part_of(src);
+    return dst->kind->intersect_part(dst, &all);
+}
+
 bly_status bly_become(bly_filter *f, bly_filter *from)
 {
     if (f == from || f->mem.alloc != from->mem.alloc ||

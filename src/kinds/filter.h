@@ -46,8 +46,11 @@ bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
 /* bly_free(), bly_clone(), bly_become() and bly_equal() of bloomery.h are in
  * filter.c too. */
 
-/* All of src as one part. */
+/* All of src as one part; and merge() and intersect() of kinds for which that
+ * is all there is to it. */
 bly_part bly_part_of(const bly_filter *src);
+bly_status bly_merge_as_part(bly_filter *dst, const bly_filter *src);
+bly_status bly_intersect_as_part(bly_filter *dst, const bly_filter *src);
 
 /* Same kind, shape and hash, layers included? Says what differs if not. */
 bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b);

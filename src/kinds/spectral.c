@@ -617,12 +617,6 @@ static bly_status spectral_merge_part(bly_filter *dst, const bly_part *p)
     return BLY_OK;
 }
 
-static bly_status spectral_merge(bly_filter *dst, const bly_filter *src)
-{
-    const bly_part all = bly_part_of(src);
-    return spectral_merge_part(dst, &all);
-}
-
 /* The lesser of two counters is never below the lesser of two truths, nor
  * below their sum over the keys that share it. */
 static bly_status spectral_intersect_part(bly_filter *dst, const bly_part *p)
@@ -635,12 +629,6 @@ static bly_status spectral_intersect_part(bly_filter *dst, const bly_part *p)
         bly_filter_at_most(dst, p->src->nadded);
     }
     return BLY_OK;
-}
-
-static bly_status spectral_intersect(bly_filter *dst, const bly_filter *src)
-{
-    const bly_part all = bly_part_of(src);
-    return spectral_intersect_part(dst, &all);
 }
 
 static bly_status spectral_compare(const bly_filter *a, const bly_filter *b,
@@ -698,9 +686,9 @@ const bly_kind bly_kind_spectral = {
     .remove = spectral_remove,
     .increase = spectral_increase,
     .count = spectral_count,
-    .merge = spectral_merge,
+    .merge = bly_merge_as_part,
     .merge_part = spectral_merge_part,
-    .intersect = spectral_intersect,
+    .intersect = bly_intersect_as_part,
     .intersect_part = spectral_intersect_part,
     .compare = spectral_compare,
     .fold = spectral_fold,

@@ -701,12 +701,6 @@ static bly_status vicounting_merge_part(bly_filter *dst, const bly_part *p)
     return BLY_OK;
 }
 
-static bly_status vicounting_merge(bly_filter *dst, const bly_filter *src)
-{
-    const bly_part all = bly_part_of(src);
-    return vicounting_merge_part(dst, &all);
-}
-
 /* Each of two cells holds the increments of all keys that both filters have,
  * and more: either will do, and the one with less in it denies more. */
 static bly_status vicounting_intersect_part(bly_filter *dst, const bly_part *p)
@@ -715,12 +709,6 @@ static bly_status vicounting_intersect_part(bly_filter *dst, const bly_part *p)
     if (p->last)
         bly_filter_at_most(dst, p->src->nadded);
     return BLY_OK;
-}
-
-static bly_status vicounting_intersect(bly_filter *dst, const bly_filter *src)
-{
-    const bly_part all = bly_part_of(src);
-    return vicounting_intersect_part(dst, &all);
 }
 
 static bly_status vicounting_compare(const bly_filter *a, const bly_filter *b,
@@ -776,9 +764,9 @@ const bly_kind bly_kind_vicounting = {
     .add = vicounting_add,
     .has = vicounting_has,
     .remove = vicounting_remove,
-    .merge = vicounting_merge,
+    .merge = bly_merge_as_part,
     .merge_part = vicounting_merge_part,
-    .intersect = vicounting_intersect,
+    .intersect = bly_intersect_as_part,
     .intersect_part = vicounting_intersect_part,
     .compare = vicounting_compare,
     .fold = vicounting_fold,
