@@ -80,7 +80,7 @@ LAW(intersect_keeps_every_common_key)
         if (bly_has(a, &le, 8))
             strangers += !bly_has(was, &le, 8) || !bly_has(b, &le, 8);
     }
-    assert_true(strangers <= (is_bits(kind) ? 0 : LAW_FPR * 20000));
+    assert_true((double)strangers <= (is_bits(kind) ? 0 : LAW_FPR * 20000));
     /* Not simply everything: of what one alone had, most is gone. */
     assert_true(hits(a, 0, 1000) < 700);
     free(before.at);

@@ -234,6 +234,45 @@ static void sums_that_do_not_fit(void **state)
     bly_free(f);
 }
 
+/* Two keys whose counters become one: their sum where keys are removed, or rows
+ * sum up to a total; else the greater of the two is enough. */
+static void what_becomes_of_two_counters(void **state)
+{
+    (void)state;
+    static const struct {
+        spelt kind;
+        uint64_t bits, count;
+    } rows[] = {
+        { { "spectral", { { "k", "1" }, { "update", "selection" } } }, 64, 8 },
+        { { "spectral", { { "k", "1" }, { "update", "recurring" } } }, 98, 8 },
+        { { "spectral", { { "k", "1" }, { "update", "increase" } } }, 64, 5 },
+        { { "countmin", { { "width", "2" }, { "depth", "1" } } }, 0, 8 },
+        { { "countmin",
+            { { "width", "2" },
+              { "depth", "1" },
+              { "update", "conservative" } } },
+          0,
+          5 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        bly_spec spec =
+            spec_of(&rows[i].kind, rows[i].bits ? 1 : 0, rows[i].bits);
+        const uint64_t h[] = { 0, 1 }, by[] = { 5, 3 };
+        uint64_t counts[2];
+        bly_filter *f;
+        spec.fpr = 0;
+        assert_ok(bly_new(&spec, &f));
+        assert_ok(bly_increase_hashes(f, h, by, 2, NULL));
+        assert_ok(bly_count_hashes(f, h, 2, counts));
+        assert_true(counts[0] == 5 && counts[1] == 3);
+        bly_filter *half = folded(f);
+        assert_ok(bly_count_hashes(half, h, 2, counts));
+        assert_true(counts[0] == rows[i].count && counts[1] == rows[i].count);
+        bly_free(half);
+        bly_free(f);
+    }
+}
+
 /* ------------------------------------------------------------- estimating */
 
 /* Three deviations of a variance lambda + 0.3 hold 99 of 100 cases of Poisson's
@@ -572,6 +611,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_cannot_be_folded),
         cmocka_unit_test(quotients_fold_while_there_is_room),
         cmocka_unit_test(sums_that_do_not_fit),
+        cmocka_unit_test(what_becomes_of_two_counters),
         cmocka_unit_test(chance_of_few_collisions),
         cmocka_unit_test(intersections_within_their_deviations),
         cmocka_unit_test(a_full_cuckoo_table_takes_no_other),
