@@ -216,6 +216,25 @@ static void quotients_fold_while_there_is_room(void **state)
     bly_free(f);
 }
 
+/* Two fingerprints that become one have the counts of both. */
+static void fingerprints_that_fall_together(void **state)
+{
+    (void)state;
+    const spelt quotient = { "quotient",
+                             { { "remainder", "2" }, { "folds", "1" } } };
+    const bly_spec spec = spec_of(&quotient, 2000, 20000);
+    bly_filter *large, *small;
+    assert_ok(bly_new(&spec, &large));
+    small = folded(large);
+    add_ints(large, 0, 1500);
+    add_ints(small, 0, 1500);
+    bly_filter *half = folded(large);
+    assert_true(bly_equal(half, small));
+    bly_free(half);
+    bly_free(large);
+    bly_free(small);
+}
+
 /* A counter of 32 bits that would overflow is not folded. */
 static void sums_that_do_not_fit(void **state)
 {
@@ -292,6 +311,31 @@ static void chance_of_few_collisions(void **state)
         bare = fmax(bare, bly_poisson_tail(lambda, first));
     }
     assert_true(bare > 0.05);
+}
+
+/* Where 0.04 collisions are expected, one pair of sets in 25 has one: that must
+ * not be past three deviations. */
+static void intersections_of_few_collisions(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = { "cuckoo", "quotient" };
+    const size_t ncases = scaled(400), n = 1000;
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+        size_t good = 0;
+        for (uint64_t i = 0; i < ncases; i++) {
+            const bly_spec spec = {
+                .kind = kinds[k], .items = n, .fpr = 5e-5, .seed = i
+            };
+            bly_filter *a = filled_from(&spec, i << 32, n);
+            bly_filter *b = filled_from(&spec, (i << 32) + n, n);
+            bly_likeness l;
+            assert_ok(bly_compare(a, b, &l));
+            good += l.common <= 3 * l.common_sd;
+            bly_free(a);
+            bly_free(b);
+        }
+        assert_true((double)good >= 0.99 * (double)ncases);
+    }
 }
 
 static double unit(uint64_t *random)
@@ -610,9 +654,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(rates_of_folded_filters),
         cmocka_unit_test(what_cannot_be_folded),
         cmocka_unit_test(quotients_fold_while_there_is_room),
+        cmocka_unit_test(fingerprints_that_fall_together),
         cmocka_unit_test(sums_that_do_not_fit),
         cmocka_unit_test(what_becomes_of_two_counters),
         cmocka_unit_test(chance_of_few_collisions),
+        cmocka_unit_test(intersections_of_few_collisions),
         cmocka_unit_test(intersections_within_their_deviations),
         cmocka_unit_test(a_full_cuckoo_table_takes_no_other),
         cmocka_unit_test(copies_add_up),
