@@ -110,14 +110,14 @@ static void compare_json(struct json *j, const char *const *names,
         { "inner", l->inner },
     };
     json_open(j, '{');
-    json_key(j, "file_a");
-    json_text(j, names[p->a]);
-    json_key(j, "file_b");
-    json_text(j, names[p->b]);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         json_key(j, rows[i].name);
         json_real(j, rows[i].value);
     }
+    json_key(j, "file_a");
+    json_text(j, names[p->a]);
+    json_key(j, "file_b");
+    json_text(j, names[p->b]);
     json_close(j, '}');
 }
 
