@@ -455,7 +455,8 @@ bly_status bly_compare(const bly_filter *a, const bly_filter *b,
                        bly_likeness *out);
 
 /* A filter of the same keys in half the memory, where the kind of f can; its
- * rate is that of f with twice the keys in it. *out as in bly_new(). */
+ * rate is that of f with twice the keys in it. BLY_EINVAL where its size is
+ * odd: plan with the option `folds`. *out as in bly_new(). */
 bly_status bly_fold(const bly_filter *f, bly_filter **out);
 
 /* A filter of spec's kind (ability CONVERT), or where spec names none or the
