@@ -86,24 +86,25 @@ uint64_t bly_checksum(const void *bytes, size_t nbytes)
     return XXH3_64bits(bytes, nbytes);
 }
 
-size_t bly_checksum_bytes(void)
+/* The state in the header is a block of this size, whose layout is xxHash's. */
+_Static_assert(sizeof(XXH3_state_t) <= sizeof(bly_summing) &&
+                   _Alignof(XXH3_state_t) <= _Alignof(bly_summing),
+               "XXH3 needs more room for its state");
+
+void bly_summing_start(bly_summing *s)
 {
-    return sizeof(XXH3_state_t);
+    memset(s, 0, sizeof *s);
+    XXH3_64bits_reset((XXH3_state_t *)(void *)s);
 }
 
-void bly_checksum_begin(void *state)
+void bly_summing_add(bly_summing *s, const void *bytes, size_t nbytes)
 {
-    (void)XXH3_64bits_reset(state);
+    XXH3_64bits_update((XXH3_state_t *)(void *)s, bytes, nbytes);
 }
 
-void bly_checksum_more(void *state, const void *bytes, size_t nbytes)
+uint64_t bly_summing_end(const bly_summing *s)
 {
-    (void)XXH3_64bits_update(state, bytes, nbytes);
-}
-
-uint64_t bly_checksum_end(const void *state)
-{
-    return XXH3_64bits_digest(state);
+    return XXH3_64bits_digest((const XXH3_state_t *)(const void *)s);
 }
 
 uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len)

@@ -21,12 +21,16 @@ uint64_t bly_secret_check(const uint64_t key[2]);
 /* A secret of BLY_SECRET_BYTES as two words. */
 void bly_secret_words(const unsigned char *secret, uint64_t key[2]);
 
-/* XXH3 of a payload, for checksums; and the same of pieces that come one after
- * another, with a state of so many bytes that begins at a cache line. */
+/* XXH3 of a payload, for checksums; and the same of one that comes in pieces:
+ * start, add any number of times, end. */
 uint64_t bly_checksum(const void *bytes, size_t nbytes);
-size_t bly_checksum_bytes(void);
-void bly_checksum_begin(void *state);
-void bly_checksum_more(void *state, const void *bytes, size_t nbytes);
-uint64_t bly_checksum_end(const void *state);
+
+typedef struct bly_summing {
+    _Alignas(64) unsigned char state[576];
+} bly_summing;
+
+void bly_summing_start(bly_summing *s);
+void bly_summing_add(bly_summing *s, const void *bytes, size_t nbytes);
+uint64_t bly_summing_end(const bly_summing *s);
 
 #endif

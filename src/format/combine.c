@@ -98,16 +98,12 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
                                  bly_filter *dst)
 {
     const uint64_t nbytes = rec->shape.nbytes;
-    bly_block room, sum;
+    bly_summing sum;
+    bly_block room;
     bly_status st = bly_block_new(&dst->mem, PIECE_BYTES + 1, &room);
     if (st)
         return st;
-    st = bly_block_new(&dst->mem, bly_checksum_bytes(), &sum);
-    if (st) {
-        bly_block_free(&dst->mem, &room);
-        return st;
-    }
-    bly_checksum_begin(sum.at);
+    bly_summing_start(&sum);
     for (uint64_t at = 0; at < nbytes && !st;) {
         const uint64_t left = nbytes - at;
         const size_t n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
@@ -117,7 +113,7 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
             st = cut_off(BLY_PAGE + at + got);
         if (st)
             break;
-        bly_checksum_more(sum.at, room.at, n);
+        bly_summing_add(&sum, room.at, n);
         st = combine(dst, &(bly_part){ .bytes = room.at,
                                        .at = at,
                                        .nbytes = n,
@@ -125,9 +121,8 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
                                        .src = from });
         at += n;
     }
-    if (!st && bly_checksum_end(sum.at) != rec->payload_sum)
+    if (!st && bly_summing_end(&sum) != rec->payload_sum)
         st = bly_damaged("the payload does not match its checksum");
-    bly_block_free(&dst->mem, &sum);
     bly_block_free(&dst->mem, &room);
     return st;
 }
