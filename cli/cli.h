@@ -33,6 +33,7 @@
     X(merge)        \
     X(intersect)    \
     X(compare)      \
+    X(shrink)       \
     X(convert)      \
     X(compress)     \
     X(delta)        \
@@ -242,6 +243,10 @@ bly_filter *filter_map(const char *path, const bly_access *how);
 /* The same into memory, to change it. */
 bly_filter *filter_open(const char *path, const bly_access *how);
 
+/* Combine f with the filter in path ("-": standard input), which is read once.
+ * Says nothing; the name of a file is in bly_error(). */
+bly_status filter_combine(bly_filter *f, bly_combination how, const char *path);
+
 /* Whether f can do what an ability is, BLY_CAN(...); if not, says which kinds
  * can. path is where f comes from. */
 bool filter_can(const bly_filter *f, const char *path, uint32_t ability);
@@ -266,8 +271,8 @@ int filter_save(const bly_filter *f, const char *path);
 int fail_library(void);
 
 /* Does the filter hold more than it was made for? Beyond doubt: the estimate
- * lies three deviations and 2 % above the capacity. One that grows does not, and
- * of one with keys of others nobody knows. */
+ * lies three deviations and 2 % above the capacity. One that grows does not,
+ * and of one with keys of others nobody knows. */
 bool is_past_capacity(const bly_stats *s);
 void warn_past_capacity(const char *path, const bly_stats *s);
 
@@ -284,6 +289,7 @@ uint64_t own_bytes(uint64_t bits, const bly_fact *facts, size_t n);
 /* What was made: "classic filter for 9 different, 12 B, ...", or as
  * members of an object. Sizes are the filter's own, as plan gives them. */
 double bits_per_key(const bly_stats *s);
+uint64_t filter_size(const bly_stats *s); /* in bytes */
 void print_made(FILE *to, const bly_stats *s);
 void json_made(struct json *j, const bly_stats *s);
 
@@ -293,8 +299,7 @@ char *kinds_that_can(uint32_t ability);
 
 /* merge and intersect: the inputs combined into the file output. */
 int combine(const char *output, const struct list *inputs, bool json,
-            uint32_t ability,
-            bly_status (*op)(bly_filter *dst, const bly_filter *src));
+            bly_combination how);
 
 /* ----------------------------------------------------------------- paths */
 

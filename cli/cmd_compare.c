@@ -1,16 +1,96 @@
 /*
- * cmd_compare.c - how much do two filters have in common?
+ * cmd_compare.c - how much do filters have in common, pair by pair?
+ *
+ * All are mapped and verified once, then every pair is compared. With --fold a
+ * pair of different sizes is brought to one size: the larger is folded in half
+ * until it is as small as the other.
  */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 
 static struct {
-    bool json;
+    bool fold, json;
 } compare_args;
 
-static void compare_json(const bly_likeness *l)
+/* A pair of operands, by their numbers, and what came out. */
+struct pair {
+    size_t a, b;
+    bly_likeness likeness;
+};
+
+/* -------------------------------------------------------------- comparing */
+
+static uint64_t compare_bits(const bly_filter *f)
 {
+    bly_stats s;
+    bly_peek(f, &s);
+    return s.bits;
+}
+
+/* f folded until it has no more than so many bits; how often. NULL where that
+ * does not go, or is not needed. */
+static bly_filter *compare_folded(const bly_filter *f, uint64_t bits,
+                                  unsigned *times)
+{
+    bly_filter *now = NULL, *half;
+    *times = 0;
+    while (compare_bits(now ? now : f) > bits) {
+        const bly_status st = bly_fold(now ? now : f, &half);
+        bly_free(now);
+        if (st)
+            return NULL;
+        now = half;
+        ++*times;
+    }
+    return now;
+}
+
+/* Compare two of different sizes; whether it goes, and which one was folded how
+ * often for that. */
+static bool compare_by_folding(const bly_filter *a, const bly_filter *b,
+                               bly_likeness *out, bool *first, unsigned *times)
+{
+    *first = compare_bits(a) > compare_bits(b);
+    const bly_filter *const small = *first ? b : a;
+    bly_filter *const folded =
+        compare_folded(*first ? a : b, compare_bits(small), times);
+    const bool goes = folded && bly_compare(*first ? folded : a,
+                                            *first ? b : folded, out) == BLY_OK;
+    bly_free(folded);
+    return goes;
+}
+
+static int compare_pair(bly_filter *const *f, const char *const *names,
+                        struct pair *p)
+{
+    const char *const a = names[p->a], *const b = names[p->b];
+    const bly_status st = bly_compare(f[p->a], f[p->b], &p->likeness);
+    char why[512];
+    bool first;
+    unsigned times;
+    if (!st)
+        return YES;
+    snprintf(why, sizeof why, "%s", bly_error());
+    if (st != BLY_EUNFIT ||
+        !compare_by_folding(f[p->a], f[p->b], &p->likeness, &first, &times))
+        return fail("%s and %s: %s", a, b, why);
+    if (compare_args.fold)
+        return YES;
+    return fail(
+        "%s and %s: %s; or compare them with --fold: %s is of the other "
+        "one's size when it is folded %u time%s",
+        a, b, why, first ? a : b, times, times == 1 ? "" : "s");
+}
+
+/* ---------------------------------------------------------------- telling */
+
+static void compare_json(struct json *j, const char *const *names,
+                         const struct pair *p)
+{
+    const bly_likeness *const l = &p->likeness;
     const struct {
         const char *name;
         double value;
@@ -29,14 +109,16 @@ static void compare_json(const bly_likeness *l)
         { "chance_cells", l->chance_cells },
         { "inner", l->inner },
     };
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
+    json_open(j, '{');
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        json_key(&j, rows[i].name);
-        json_real(&j, rows[i].value);
+        json_key(j, rows[i].name);
+        json_real(j, rows[i].value);
     }
-    json_close(&j, '}');
-    json_end(&j);
+    json_key(j, "file_a");
+    json_text(j, names[p->a]);
+    json_key(j, "file_b");
+    json_text(j, names[p->b]);
+    json_close(j, '}');
 }
 
 #define COMPARE_ROW "%-14s "
@@ -78,58 +160,132 @@ static void compare_text(const char *a, const char *b, const bly_likeness *l)
                "inner product", l->inner);
 }
 
-static int compare_run(struct list *operands)
+static void compare_number(int wide, int digits, double value)
 {
-    if (operands->n != 2)
-        return fail("two filters are needed, not %zu", operands->n);
-    const char *const a_path = operands->at[0], *const b_path = operands->at[1];
-    const bly_access blind = { .blind = true };
-    bly_filter *const a = filter_map(a_path, &blind);
-    bly_filter *const b = a ? filter_map(b_path, &blind) : NULL;
-    int status = TROUBLE;
-    bly_likeness l;
-    if (a && b) {
-        cut_watch(a_path, b_path);
-        if (bly_verify(a))
-            fail("%s: %s", a_path, bly_error());
-        else if (bly_verify(b))
-            fail("%s: %s", b_path, bly_error());
-        else if (bly_compare(a, b, &l))
-            fail("%s and %s: %s", a_path, b_path, bly_error());
-        else
-            status = YES;
-    }
-    bly_free(a);
-    bly_free(b);
-    if (status != YES)
-        return status;
-    if (compare_args.json)
-        compare_json(&l);
+    if (isfinite(value))
+        printf("  %*.*f", wide, digits, value);
     else
-        compare_text(a_path, b_path, &l);
+        printf("  %*s", wide, "?");
+}
+
+/* A line for each pair. */
+static void compare_table(const char *const *names, const struct pair *pairs,
+                          size_t npairs)
+{
+    int wide = 1;
+    for (size_t i = 0; i < npairs; i++)
+        for (int side = 0; side < 2; side++) {
+            const char *const name =
+                show_name(names[side ? pairs[i].b : pairs[i].a]);
+            const int n = (int)strlen(name);
+            wide = n > wide ? n : wide;
+        }
+    printf("%-*s  %-*s  %12s  %12s  %10s  %8s  %11s\n", wide, "a", wide, "b",
+           "union", "intersection", "+-", "jaccard", "containment");
+    for (size_t i = 0; i < npairs; i++) {
+        const bly_likeness *const l = &pairs[i].likeness;
+        printf("%-*s  ", wide, show_name(names[pairs[i].a]));
+        printf("%-*s", wide, show_name(names[pairs[i].b]));
+        compare_number(12, 0, l->both);
+        compare_number(12, 0, l->common);
+        compare_number(10, 0, l->common_sd);
+        compare_number(8, 3, l->jaccard);
+        compare_number(11, 3, l->containment);
+        putchar('\n');
+    }
+}
+
+static void compare_tell(const char *const *names, const struct pair *pairs,
+                         size_t npairs)
+{
+    struct json j = { .to = stdout };
+    if (!compare_args.json) {
+        if (npairs == 1)
+            compare_text(names[pairs->a], names[pairs->b], &pairs->likeness);
+        else
+            compare_table(names, pairs, npairs);
+        return;
+    }
+    if (npairs > 1)
+        json_open(&j, '[');
+    for (size_t i = 0; i < npairs; i++)
+        compare_json(&j, names, &pairs[i]);
+    if (npairs > 1)
+        json_close(&j, ']');
+    json_end(&j);
+}
+
+/* Map all that are named, and see that they are whole. */
+static int compare_open(const struct list *names, bly_filter **f)
+{
+    const bly_access blind = { .blind = true };
+    for (size_t i = 0; i < names->n; i++) {
+        f[i] = filter_map(names->at[i], &blind);
+        if (!f[i])
+            return TROUBLE;
+        if (bly_verify(f[i]))
+            return fail("%s: %s", names->at[i], bly_error());
+    }
+    if (names->n == 2)
+        cut_watch(names->at[0], names->at[1]);
+    else
+        cut_watch("one of the filters", NULL);
     return YES;
 }
 
+static int compare_run(struct list *operands)
+{
+    const size_t n = operands->n;
+    if (n < 2)
+        return fail("two filters are needed at least, not %zu", n);
+    const size_t npairs = n * (n - 1) / 2;
+    bly_filter **const f = calloc(n, sizeof *f);
+    struct pair *const pairs = calloc(npairs, sizeof *pairs);
+    int status = f && pairs ? compare_open(operands, f) : fail("out of memory");
+    struct pair *p = pairs;
+    for (size_t a = 0; a < n && status == YES; a++)
+        for (size_t b = a + 1; b < n && status == YES; b++, p++) {
+            p->a = a;
+            p->b = b;
+            status = compare_pair(f, operands->at, p);
+        }
+    if (status == YES)
+        compare_tell(operands->at, pairs, npairs);
+    for (size_t i = 0; f && i < n; i++)
+        bly_free(f[i]);
+    free(f);
+    free(pairs);
+    return status;
+}
+
 static const struct opt compare_options[] = {
+    { "fold", 0, OPT_FLAG, &compare_args.fold, NULL,
+      "fold the larger of two in half until they are of one size" },
     { "json", 0, OPT_FLAG, &compare_args.json, NULL,
-      "print the result as JSON" },
+      "print the result as JSON: an object for two filters, an array of them "
+      "for more" },
     { 0 },
 };
 
 static const struct example compare_examples[] = {
     { "bloomery compare mon.bly tue.bly", "how many keys of monday came back" },
+    { "bloomery compare mon.bly tue.bly wed.bly", "each with each other" },
     { 0 },
 };
 
 const struct command cmd_compare = {
     .name = "compare",
-    .usage = "[--json] FILTER FILTER",
-    .summary = "estimate how much two filters have in common",
+    .usage = "[OPTION]... FILTER FILTER...",
+    .summary = "estimate how much filters have in common",
     .about =
         "Estimates, from the contents of two filters that agree in kind, shape "
         "and hash, how many keys each has, how many both have together and how "
         "many in common, with standard deviations. An intersection of less "
-        "than about three deviations is no evidence that they share a key.",
+        "than about three deviations is no evidence that they share a key. Of "
+        "more than two filters every pair is compared.\n\n"
+        "Filters of one kind and hash that differ in size can be compared with "
+        "--fold, if the larger one can be folded in half until it is as small "
+        "as the other.",
     .options = compare_options,
     .examples = compare_examples,
     .run = compare_run,

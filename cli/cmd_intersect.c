@@ -11,7 +11,7 @@ static struct {
 static int intersect_run(struct list *operands)
 {
     return combine(intersect_args.output, operands, intersect_args.json,
-                   BLY_CAN(INTERSECT), bly_intersect);
+                   BLY_INTERSECTION);
 }
 
 static const struct opt intersect_options[] = {
@@ -40,7 +40,8 @@ const struct command cmd_intersect = {
         "and to "
         "some more: its rate lies between that of the filters and that of a "
         "filter built from the common keys alone.\n\n"
-        "FILE may be one of the filters: it is then changed under its lock.",
+        "Each file is read once, as by merge. FILE may be one of the filters: "
+        "it is then changed under its lock.",
     .options = intersect_options,
     .examples = intersect_examples,
     .run = intersect_run,

@@ -10,8 +10,7 @@ static struct {
 
 static int merge_run(struct list *operands)
 {
-    return combine(merge_args.output, operands, merge_args.json, BLY_CAN(MERGE),
-                   bly_merge);
+    return combine(merge_args.output, operands, merge_args.json, BLY_UNION);
 }
 
 static const struct opt merge_options[] = {
@@ -41,6 +40,10 @@ const struct command cmd_merge = {
         "together would have made.\n\n"
         "The capacity stays that of one filter: build filters that are to "
         "be merged with --items for all keys together.\n\n"
+        "Each file is read once, so it may be a pipe, and - is standard input. "
+        "For kinds that are merged cell by cell no more than one filter is in "
+        "memory, however many there are. Nothing is written unless every one "
+        "of them was sound.\n\n"
         "FILE may be one of the filters: it is then changed under its lock, "
         "and takes in what somebody adds to it meanwhile.",
     .options = merge_options,

@@ -1,11 +1,15 @@
 /*
  * combine.c - several filters become one
  *
- * The first is read into memory, the others are mapped and combined with it one
- * after another. Where the output is one of the inputs, it is changed under its
- * lock instead, so that keys which someone adds meanwhile are not lost; union
- * and intersection do not mind which comes first, and kinds that do
- * (BLY_DIRECTED) want it to be the first.
+ * The first is read into memory, the others are read one after another and
+ * combined with it on the way: one pass over each file, one of them open at a
+ * time, and one filter in memory. What is wrong with a file may be known only
+ * at its end; nothing is written then.
+ *
+ * Where the output is one of the inputs, it is changed under its lock, so that
+ * keys which someone adds meanwhile are not lost; union and intersection do not
+ * mind which comes first, and kinds that do (BLY_DIRECTED) want it to be the
+ * first.
  */
 #include <math.h>
 
@@ -14,11 +18,18 @@
 struct combination {
     const struct list *inputs;
     size_t base; /* the input that the others are combined into */
-    uint32_t ability;
-    bly_status (*op)(bly_filter *dst, const bly_filter *src);
+    bly_combination how;
     bool said; /* why it failed */
     bly_stats stats;
 };
+
+/* It failed with an input: that is to blame, or that the two go together. */
+static void combine_failed(const char *base, const char *input, bly_status st)
+{
+    const bool alone = st == BLY_EFORMAT || st == BLY_EIO || st == BLY_ENOMEM;
+    fail("%s%s%s%s", alone ? "" : base, alone ? "" : " and ",
+         is_dash(input) ? "standard input: " : "", bly_error());
+}
 
 static bly_status combine_into(bly_filter *f, void *ctx)
 {
@@ -27,7 +38,8 @@ static bly_status combine_into(bly_filter *f, void *ctx)
     bly_kind_info kind;
     bly_kind_of(f, &kind);
     c->said = true;
-    if (!filter_can(f, name, c->ability))
+    if (!filter_can(f, name,
+                    c->how == BLY_UNION ? BLY_CAN(MERGE) : BLY_CAN(INTERSECT)))
         return BLY_ENOTSUP;
     if (c->base && (kind.traits & BLY_DIRECTED)) {
         fail("%s: the others of kind %s are merged as its neighbours; name it "
@@ -35,21 +47,14 @@ static bly_status combine_into(bly_filter *f, void *ctx)
              name, kind.name);
         return BLY_EINVAL;
     }
-    const bly_access blind = { .blind = true };
     for (size_t i = 0; i < c->inputs->n; i++) {
         if (i == c->base)
             continue;
-        bly_filter *const other = filter_map(c->inputs->at[i], &blind);
-        if (!other)
-            return BLY_EIO;
-        bly_status st = bly_verify(other);
-        if (st)
-            fail("%s: %s", c->inputs->at[i], bly_error());
-        else if ((st = c->op(f, other)))
-            fail("%s and %s: %s", name, c->inputs->at[i], bly_error());
-        bly_free(other);
-        if (st)
+        const bly_status st = filter_combine(f, c->how, c->inputs->at[i]);
+        if (st) {
+            combine_failed(name, c->inputs->at[i], st);
             return st;
+        }
     }
     bly_stat(f, &c->stats);
     c->said = false;
@@ -99,8 +104,7 @@ static void combine_report(FILE *to, const char *output,
 }
 
 int combine(const char *output, const struct list *inputs, bool json,
-            uint32_t ability,
-            bly_status (*op)(bly_filter *dst, const bly_filter *src))
+            bly_combination how)
 {
     if (!output)
         return fail("-o FILE is missing: where to write the result");
@@ -110,7 +114,7 @@ int combine(const char *output, const struct list *inputs, bool json,
         (is_dash(output) && !output_spares(output, inputs->at, inputs->n)))
         return TROUBLE;
     FILE *const to = report_to(output);
-    struct combination c = { .inputs = inputs, .ability = ability, .op = op };
+    struct combination c = { .inputs = inputs, .how = how };
     c.base = input_that_is(output, inputs);
     const bly_access blind = { .blind = true };
     if (c.base < inputs->n) {

@@ -180,6 +180,12 @@ bly_filter *filter_open(const char *path, const bly_access *how)
     return filter_get(path, how, bly_open);
 }
 
+bly_status filter_combine(bly_filter *f, bly_combination how, const char *path)
+{
+    return is_dash(path) ? bly_combine_read(f, how, get_stdin, NULL)
+                         : bly_combine_file(f, how, path);
+}
+
 bool filter_can(const bly_filter *f, const char *path, uint32_t ability)
 {
     bly_kind_info kind;
@@ -283,6 +289,11 @@ uint64_t own_bytes(uint64_t bits, const bly_fact *facts, size_t n)
     return bits_to_bytes(sent && held ? held->uint : bits);
 }
 
+uint64_t filter_size(const bly_stats *s)
+{
+    return own_bytes(s->bits, s->facts, s->nfacts);
+}
+
 double bits_per_key(const bly_stats *s)
 {
     const double nkeys = has_grown(s) ? s->items_estimate : (double)s->capacity;
@@ -297,7 +308,7 @@ void print_made(FILE *to, const bly_stats *s)
         fprintf(to, " of %u layers", s->layers);
     else if (s->capacity)
         fprintf(to, " for %llu different", (unsigned long long)s->capacity);
-    fprintf(to, ", %s", show_bytes(own_bytes(s->bits, s->facts, s->nfacts)));
+    fprintf(to, ", %s", show_bytes(filter_size(s)));
     if (!isnan(bits_per_key(s)))
         fprintf(to, ", %.2f bits a key%s", bits_per_key(s),
                 isnan(fact_value(s, "sent_bits")) ? "" : " when sent");
@@ -313,7 +324,7 @@ void json_made(struct json *j, const bly_stats *s)
     json_key(j, "items");
     json_uint(j, s->capacity);
     json_key(j, "bytes");
-    json_uint(j, own_bytes(s->bits, s->facts, s->nfacts));
+    json_uint(j, filter_size(s));
     json_key(j, "bits_per_key");
     json_real(j, bits_per_key(s));
     json_key(j, "fpr");

@@ -138,11 +138,14 @@ static void change(bly_filter *f, const bly_access *how)
     if (bly_clone(f, &copy) == BLY_OK) {
         assert(bly_equal(f, copy));
         bly_merge(copy, f);
+        write_and_load(copy, how);
         bly_intersect(copy, f);
+        write_and_load(copy, how);
         bly_free(copy);
     }
     if (bly_fold(f, &half) == BLY_OK) {
         ask(half);
+        write_and_load(half, how);
         bly_free(half);
     }
     bly_add_hashes(f, hashes, NHASHES, fresh, &ndone);
@@ -192,6 +195,21 @@ static void map(const uint8_t *bytes, size_t n, const bly_access *how)
     close(fd);
 }
 
+/* Combined with itself while it is read. */
+static void combine(const bly_filter *f, const uint8_t *bytes, size_t n,
+                    const bly_access *how)
+{
+    for (int i = BLY_UNION; i <= BLY_INTERSECTION; i++) {
+        pool p = { bytes, n };
+        bly_filter *copy;
+        if (bly_clone(f, &copy) != BLY_OK)
+            return;
+        if (bly_combine_read(copy, (bly_combination)i, drain, &p) == BLY_OK)
+            write_and_load(copy, how);
+        bly_free(copy);
+    }
+}
+
 static void try_bytes(const uint8_t *bytes, size_t n)
 {
     static const unsigned char secret[BLY_SECRET_BYTES + 1] =
@@ -205,6 +223,7 @@ static void try_bytes(const uint8_t *bytes, size_t n)
             bly_filter *streamed;
             assert(bly_read(drain, &p, &ways[i], &streamed) == BLY_OK);
             assert(bly_equal(f, streamed));
+            combine(streamed, bytes, n, &ways[i]);
             bly_free(streamed);
             use(f, &ways[i]);
         }

@@ -261,6 +261,11 @@ void bly_free(bly_filter *f);
 /* An independent, writable copy of f, from the same memory source. */
 bly_status bly_clone(const bly_filter *f, bly_filter **out);
 
+/* Make f what `from` is, and release `from`: for a filter that was made from f
+ * and is to take its place. BLY_EINVAL where they come from different memory
+ * sources, or are one. */
+bly_status bly_become(bly_filter *f, bly_filter *from);
+
 /* --------------------------------------------------------------- hashing */
 
 /* How a filter turns bytes into its 64-bit hash. */
@@ -470,7 +475,8 @@ bly_status bly_compare(const bly_filter *a, const bly_filter *b,
                        bly_likeness *out);
 
 /* A filter of the same keys in half the memory, where the kind of f can; its
- * rate is that of f with twice the keys in it. *out as in bly_new(). */
+ * rate is that of f with twice the keys in it. BLY_EINVAL where its size is
+ * odd: plan with the option `folds`. *out as in bly_new(). */
 bly_status bly_fold(const bly_filter *f, bly_filter **out);
 
 /* A filter of spec's kind (ability CONVERT), or where spec names none or the
@@ -544,6 +550,18 @@ bly_status bly_open(const char *path, const bly_access *how, bly_filter **out);
  * into memory, and checked, as by bly_open(); the filter is read-only all the
  * same. */
 bly_status bly_map(const char *path, const bly_access *how, bly_filter **out);
+
+/* Make dst the union, or the intersection, of dst and a filter that is read
+ * once, from its beginning to its end: a file, which may be a pipe, or what get
+ * hands over. Kinds that combine cell by cell take it in as it comes, so that
+ * no second filter is in memory. What does not fit is refused as by
+ * bly_merge(), with dst as it was; where the source turns out to be damaged, or
+ * cannot be read to its end, dst may have changed and can only be freed. */
+typedef enum bly_combination { BLY_UNION, BLY_INTERSECTION } bly_combination;
+bly_status bly_combine_file(bly_filter *dst, bly_combination how,
+                            const char *path);
+bly_status bly_combine_read(bly_filter *dst, bly_combination how, bly_get *get,
+                            void *ctx);
 
 /* Compare the payload of a mapped filter with its checksum: reads all of it. */
 bly_status bly_verify(const bly_filter *f);

@@ -190,7 +190,7 @@ static bly_status op_fold(scene *s)
 
 LAW(combining_without_memory)
 {
-    scene s = { .row = row, .spec = law_spec(row, 2 * NKEYS) };
+    scene s = { .row = row, .spec = law_spec(row, 3 * NKEYS) };
     if (kind->can & BLY_CAN(MERGE))
         fail_in_turn(&s, true, op_merge);
     if (kind->can & BLY_CAN(INTERSECT))
@@ -199,7 +199,7 @@ LAW(combining_without_memory)
         fail_in_turn(&s, true, op_compare);
     if (kind->can & BLY_CAN(FOLD)) {
         /* Not every size can be halved. */
-        bly_filter *f = law_part(row, 2 * NKEYS, 0, NKEYS), *half;
+        bly_filter *f = law_part(row, 3 * NKEYS, 0, NKEYS), *half;
         const bly_status st = bly_fold(f, &half);
         bly_free(f);
         if (!st) {
@@ -233,6 +233,22 @@ static bly_status op_read(scene *s)
     const bly_access how = { .mem = s->spec.mem };
     byte_array left = s->file;
     return bly_read(get_all, &left, &how, &s->out);
+}
+
+/* What is combined as it is read gets its memory before it changes anything. */
+static bly_status op_combine(scene *s)
+{
+    byte_array all = written(s->g), left = all;
+    const bly_status st = bly_combine_read(s->f, BLY_UNION, get_all, &left);
+    free(all.at);
+    return st;
+}
+
+LAW(combining_what_is_read_without_memory)
+{
+    needs(kind, BLY_CAN(MERGE));
+    scene s = { .row = row, .spec = law_spec(row, 3 * NKEYS) };
+    assert_true(fail_in_turn(&s, true, op_combine) > 0);
 }
 
 static bly_status op_open(scene *s)

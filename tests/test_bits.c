@@ -454,6 +454,35 @@ static void tail_is_clear(void **state)
 }
 
 /* BLY_CPU names what stays; nothing can be switched on that is not there. */
+/* Every length around a few words; bits past the end do not come along. */
+static void folding_in_half(void **state)
+{
+    (void)state;
+    uint64_t random = 3;
+    for (uint64_t half = 1; half < 400; half++) {
+        const size_t nwords = (size_t)((2 * half + 63) / 64);
+        const size_t nhalf = (size_t)((half + 63) / 64);
+        uint64_t *src = guarded_new(nwords * 8);
+        uint64_t *halves = guarded_new(nhalf * 8);
+        uint64_t *pairs = guarded_new(nhalf * 8);
+        for (size_t i = 0; i < nwords; i++)
+            src[i] = test_random(&random) & test_random(&random);
+        bly_bits_fold_halves(halves, src, half);
+        bly_bits_fold_pairs(pairs, src, half);
+        for (uint64_t j = 0; j < half; j++) {
+            assert_true(bly_bit_get(halves, j) ==
+                        (bly_bit_get(src, j) || bly_bit_get(src, j + half)));
+            assert_true(bly_bit_get(pairs, j) == (bly_bit_get(src, 2 * j) ||
+                                                  bly_bit_get(src, 2 * j + 1)));
+        }
+        assert_true(bly_bits_tail_clear(halves, half, nhalf));
+        assert_true(bly_bits_tail_clear(pairs, half, nhalf));
+        guarded_free(src, nwords * 8);
+        guarded_free(halves, nhalf * 8);
+        guarded_free(pairs, nhalf * 8);
+    }
+}
+
 static void features_can_be_turned_off(void **state)
 {
     (void)state;
@@ -520,6 +549,7 @@ int main(void)
         cmocka_unit_test(counting_and_combining),
         cmocka_unit_test(counting_variants_agree),
         cmocka_unit_test(tail_is_clear),
+        cmocka_unit_test(folding_in_half),
         cmocka_unit_test(features_can_be_turned_off),
     };
     return cmocka_run_group_tests_name("bits", tests, NULL, NULL);

@@ -126,6 +126,59 @@ static void tails_are_seen(void **state)
     }
 }
 
+/* Two arrays as one, against plain ones. */
+static void arrays_are_combined(void **state)
+{
+    (void)state;
+    uint64_t rng = 2;
+    for (size_t w = 0; w < COUNT_OF(widths); w++) {
+        const unsigned width = widths[w];
+        const uint32_t top = bly_cell_top(width);
+        for (uint64_t half = 1; half <= 6000; half += half < 40 ? 1 : 2971) {
+            const uint64_t m = 2 * half;
+            const size_t nbytes = (size_t)bly_cells_nbytes(m, width);
+            unsigned char *a = guarded_new(nbytes), *b = guarded_new(nbytes);
+            unsigned char *sum = calloc(1, nbytes), *most = calloc(1, nbytes);
+            for (uint64_t j = 0; j < m; j++) {
+                const uint64_t r = test_random(&rng);
+                bly_cell_put(a, j, width, r % 3 ? (uint32_t)(r >> 8) & top : 0);
+                bly_cell_put(b, j, width,
+                             r % 5 ? 0 : (uint32_t)(r >> 40) & top);
+            }
+            bly_cells_fold_sum(sum, a, half, width);
+            bly_cells_fold_most(most, a, half, width);
+            for (uint64_t j = 0; j < half; j++) {
+                const uint64_t x = bly_cell_get(a, j, width);
+                const uint64_t y = bly_cell_get(a, j + half, width);
+                assert_int_equal(bly_cell_get(sum, j, width),
+                                 x + y < top ? x + y : top);
+                assert_int_equal(bly_cell_get(most, j, width), x > y ? x : y);
+            }
+            assert_true(bly_cells_tail_clear(sum, half, width));
+            uint64_t either = 0;
+            for (uint64_t j = 0; j < m; j++)
+                either += bly_cell_get(a, j, width) != 0 ||
+                          bly_cell_get(b, j, width) != 0;
+            assert_int_equal(bly_cells_used_either(a, b, m, width), either);
+            memcpy(sum, a,
+                   nbytes < bly_cells_nbytes(half, width)
+                       ? nbytes
+                       : (size_t)bly_cells_nbytes(half, width));
+            bly_cells_least(sum, b, half - 1, width);
+            for (uint64_t j = 0; j < half; j++) {
+                const uint32_t x = bly_cell_get(a, j, width);
+                const uint32_t y = bly_cell_get(b, j, width);
+                assert_int_equal(bly_cell_get(sum, j, width),
+                                 j < half - 1 && y < x ? y : x);
+            }
+            free(sum);
+            free(most);
+            guarded_free(a, nbytes);
+            guarded_free(b, nbytes);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +186,7 @@ int main(void)
         cmocka_unit_test(bits_are_where_the_format_says),
         cmocka_unit_test(sums_stop_at_the_top),
         cmocka_unit_test(tails_are_seen),
+        cmocka_unit_test(arrays_are_combined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

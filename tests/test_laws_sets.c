@@ -18,8 +18,15 @@
 
 /* ------------------------------------------------------------- combining */
 
-/* Kinds that intersect are sets of bits, and a union of bits is the filter of
- * both sets to the last one; others must at least not forget. */
+/* Is a filter of this kind a set of bits, which a key only sets? */
+static bool is_bits(const bly_kind_info *kind)
+{
+    return (kind->can & BLY_CAN(INTERSECT)) &&
+           !(kind->can & (BLY_CAN(REMOVE) | BLY_CAN(COUNT)));
+}
+
+/* A union of bits is the filter of both sets to the last one; others must at
+ * least not forget. */
 LAW(merge_equals_building_from_both)
 {
     needs(kind, BLY_CAN(MERGE));
@@ -29,7 +36,7 @@ LAW(merge_equals_building_from_both)
     byte_array before = written(b);
     assert_ok(bly_merge(a, b));
     assert_same_bytes(b, &before);
-    if (kind->can & BLY_CAN(INTERSECT)) {
+    if (is_bits(kind)) {
         assert_true(bly_equal(a, both));
         assert_ok(bly_merge(a, b)); /* once more changes nothing */
         assert_true(bly_equal(a, both));
@@ -44,7 +51,7 @@ LAW(merge_equals_building_from_both)
         assert_true(bly_equal(copy, a));
         bly_free(copy);
         assert_ok(bly_merge(none, a));
-        if (kind->can & BLY_CAN(INTERSECT))
+        if (is_bits(kind))
             assert_true(bly_equal(none, a));
         bly_free(none);
     }
@@ -54,7 +61,8 @@ LAW(merge_equals_building_from_both)
     bly_free(both);
 }
 
-/* All that is in both; and, of bits, nothing that is not in each. */
+/* All that is in both; and nothing that is not in each, unless a cell is more
+ * than its neighbours know: then no more than the rate allows. */
 LAW(intersect_keeps_every_common_key)
 {
     needs(kind, BLY_CAN(INTERSECT) | BLY_CAN(HAS));
@@ -66,17 +74,116 @@ LAW(intersect_keeps_every_common_key)
     assert_ok(bly_intersect(a, b));
     assert_same_bytes(b, &before);
     assert_int_equal(hits(a, 1000, 1000), 1000);
+    size_t strangers = 0;
     for (uint64_t key = 0; key < 20000; key++) {
         const uint64_t le = bly_le64(key);
         if (bly_has(a, &le, 8))
-            assert_true(bly_has(was, &le, 8) && bly_has(b, &le, 8));
+            strangers += !bly_has(was, &le, 8) || !bly_has(b, &le, 8);
     }
+    assert_true((double)strangers <= (is_bits(kind) ? 0 : LAW_FPR * 20000));
     /* Not simply everything: of what one alone had, most is gone. */
     assert_true(hits(a, 0, 1000) < 700);
     free(before.at);
     bly_free(a);
     bly_free(b);
     bly_free(was);
+}
+
+static void take_out(bly_filter *f, uint64_t first, size_t n)
+{
+    uint64_t *h = hashes_for(&(bly_spec){ .seed = LAW_SEED }, first, n);
+    bly_status *each = malloc(n * sizeof *each);
+    (void)bly_remove_hashes(f, h, n, each);
+    for (size_t i = 0; i < n; i++)
+        assert_true(each[i] == BLY_OK || each[i] == BLY_EREFUSED);
+    free(each);
+    free(h);
+}
+
+/* What comes out of a union, an intersection or a fold can be used on: of the
+ * keys that are in it some are removed, and all the others are still found. */
+LAW(removing_from_a_combination_harms_nobody)
+{
+    needs(kind, BLY_CAN(REMOVE));
+    needs_certain_no(kind);
+    if (kind->can & BLY_CAN(MERGE)) {
+        bly_filter *a = law_part(row, 6000, 0, 2000);
+        bly_filter *b = law_part(row, 6000, 1000, 2000);
+        assert_ok(bly_merge(a, b));
+        take_out(a, 0, 1000); /* of a alone */
+        assert_int_equal(hits(a, 1000, 2000), 2000);
+        take_out(a, 1000, 500); /* once; the copy of the other is left */
+        assert_int_equal(hits(a, 1500, 1500), 1500);
+        bly_free(a);
+        bly_free(b);
+    }
+    if (kind->can & BLY_CAN(INTERSECT)) {
+        bly_filter *a = law_part(row, 6000, 0, 2000);
+        bly_filter *b = law_part(row, 6000, 1000, 2000);
+        assert_ok(bly_intersect(a, b));
+        take_out(a, 1000, 500);
+        assert_int_equal(hits(a, 1500, 500), 500);
+        bly_free(a);
+        bly_free(b);
+    }
+    for (uint64_t items = 6000; items < 6064 && kind->can & BLY_CAN(FOLD);
+         items++) {
+        bly_filter *f = law_part(row, items, 0, 2000), *half;
+        if (!bly_fold(f, &half)) {
+            take_out(half, 0, 1000);
+            assert_int_equal(hits(half, 1000, 1000), 1000);
+            bly_free(half);
+        }
+        bly_free(f);
+    }
+}
+
+/* A key that was added x times to a and y times to b is x + y times in the
+ * union and min(x, y) times in the intersection: counts are never below, nor
+ * are they below x in the half of a. Several kinds have a few estimates that
+ * are too low; they say so by what they say of one filter. */
+LAW(counts_of_combinations)
+{
+    needs(kind, BLY_CAN(COUNT) | BLY_CAN(INCREASE));
+    enum { N = 1000 };
+    bly_filter *f[3], *half = NULL;
+    uint64_t *h = hashes_for(&(bly_spec){ .seed = LAW_SEED }, 0, N);
+    uint64_t by[2][N], counts[N];
+    size_t low = 0, low_before = 0;
+    for (size_t i = 0; i < N; i++) {
+        by[0][i] = i % 5;
+        by[1][i] = i % 3;
+    }
+    for (int i = 0; i < 3; i++) {
+        f[i] = law_part(row, 8 * N + 14, 0, 0);
+        assert_ok(bly_increase_hashes(f[i], h, by[i % 2], N, NULL));
+    }
+    assert_ok(bly_count_hashes(f[0], h, N, counts));
+    for (size_t i = 0; i < N; i++)
+        low_before += counts[i] < by[0][i];
+    if (kind->can & BLY_CAN(FOLD) && !bly_fold(f[0], &half)) {
+        assert_ok(bly_count_hashes(half, h, N, counts));
+        for (size_t i = 0; i < N; i++)
+            low += counts[i] < by[0][i];
+        bly_free(half);
+    }
+    if (kind->can & BLY_CAN(MERGE)) {
+        assert_ok(bly_merge(f[0], f[1]));
+        assert_ok(bly_count_hashes(f[0], h, N, counts));
+        for (size_t i = 0; i < N; i++)
+            low += counts[i] < by[0][i] + by[1][i];
+    }
+    if (kind->can & BLY_CAN(INTERSECT)) {
+        assert_ok(bly_intersect(f[2], f[1]));
+        assert_ok(bly_count_hashes(f[2], h, N, counts));
+        for (size_t i = 0; i < N; i++)
+            low += counts[i] < (by[0][i] < by[1][i] ? by[0][i] : by[1][i]);
+    }
+    if (!low_before)
+        assert_int_equal(low, 0);
+    for (int i = 0; i < 3; i++)
+        bly_free(f[i]);
+    free(h);
 }
 
 static void assert_unfit(bly_filter *f, const bly_filter *other,
@@ -175,30 +282,90 @@ LAW(clone_is_equal_and_independent)
     free(before.at);
 }
 
-/* Half the memory, and every key still there. */
+/* Half the memory, and every key still there. The rate is what the smaller
+ * filter says it is, and what folding says of it: that of f with twice the keys
+ * in it. Where one size is odd another is not. */
 LAW(folding_keeps_every_key)
 {
     needs(kind, BLY_CAN(FOLD));
     needs_certain_no(kind);
-    /* Not every size can be halved; of these at least one can. */
     bool folded = false;
-    for (uint64_t items = 1000; items < 1064; items++) {
+    for (uint64_t items = 3000; items < 3064; items++) {
         bly_filter *f = law_part(row, items, 0, 1000), *half;
+        byte_array before = written(f);
         const bly_status st = bly_fold(f, &half);
         if (st) {
+            assert_status(st, BLY_EINVAL);
             assert_null(half);
         } else {
             bly_stats a, b;
-            bly_peek(f, &a);
-            bly_peek(half, &b);
-            assert_int_equal(a.bits, 2 * b.bits);
+            bly_stat(f, &a);
+            bly_stat(half, &b);
+            /* A few spare cells at the end need not become fewer. */
+            assert_between((double)b.bits, 0.5 * (double)a.bits,
+                           0.55 * (double)a.bits);
+            assert_int_equal(a.items_added, b.items_added);
+            assert_int_equal(a.seed, b.seed);
+            assert_true(b.fpr_now >= a.fpr_now);
             assert_int_equal(hits(half, 0, 1000), 1000);
+            if (!isnan(b.fpr_now)) {
+                const double q = (double)scaled(100000), p = b.fpr_now;
+                assert_between((double)hits(half, ABSENT, (size_t)q) / q,
+                               p - 6 * sqrt(p / q) - 0.01 * p,
+                               p + 6 * sqrt(p / q) + 0.01 * p);
+            }
+            byte_array bytes = written(half);
+            bly_filter *again;
+            assert_ok(bly_load(bytes.at, bytes.n, NULL, &again));
+            assert_true(bly_equal(half, again));
+            bly_free(again);
+            free(bytes.at);
             folded = true;
             bly_free(half);
         }
+        assert_same_bytes(f, &before);
+        free(before.at);
         bly_free(f);
     }
     assert_true(folded);
+}
+
+/* The option `folds` keeps its word: as many times, and each time it is the
+ * filter that would have been made so small, but for what a cell may count
+ * twice. */
+LAW(folds_as_often_as_planned)
+{
+    needs(kind, BLY_CAN(FOLD) | BLY_CAN(HAS));
+    for (uint64_t items = 40000; items < 40003; items++) {
+        bly_option options[2] = { { "folds", "4" }, row->option };
+        bly_spec spec = law_spec(row, items);
+        spec.options = options;
+        spec.noptions = 1 + row->noptions;
+        bly_filter *f = filled_from(&spec, 0, 300);
+        for (int i = 0; i < 4; i++) {
+            bly_filter *half;
+            assert_ok(bly_fold(f, &half));
+            bly_free(f);
+            f = half;
+        }
+        assert_int_equal(hits(f, 0, 300), 300);
+        bly_free(f);
+    }
+    /* And in memory that is given. */
+    bly_option options[2] = { { "folds", "3" }, row->option };
+    bly_spec spec = law_spec(row, 5000);
+    spec.fpr = 0;
+    spec.bits = 1000003;
+    spec.options = options;
+    spec.noptions = 1 + row->noptions;
+    bly_filter *f, *half;
+    assert_ok(bly_new(&spec, &f));
+    bly_stats stats;
+    bly_peek(f, &stats);
+    assert_true(stats.bits <= spec.bits);
+    assert_ok(bly_fold(f, &half));
+    bly_free(half);
+    bly_free(f);
 }
 
 /* ------------------------------------------------------------- estimating */
@@ -318,8 +485,9 @@ LAW(saturation_is_told)
     bly_free(f);
 }
 
-/* What two filters have in common, within five of the deviations that come
- * with it, and no further off than these say: as in stat_at_capacity. */
+/* What two filters have in common, within six of the deviations that come with
+ * it (where fingerprints collide by chance tails are longer than a bell's), and
+ * no further off than these say: as in stat_at_capacity. */
 LAW(compare_within_its_deviations)
 {
     needs(kind, BLY_CAN(COMPARE));
@@ -337,12 +505,12 @@ LAW(compare_within_its_deviations)
             bly_filter *b = filled_from(&spec, first + N - common, N);
             bly_likeness l;
             assert_ok(bly_compare(a, b, &l));
-            assert_between(fabs(l.a - N), 0, 5 * l.a_sd);
-            assert_between(fabs(l.b - N), 0, 5 * l.b_sd);
-            assert_between(fabs(l.both - both), 0, 5 * l.both_sd);
+            assert_between(fabs(l.a - N), 0, 6 * l.a_sd);
+            assert_between(fabs(l.b - N), 0, 6 * l.b_sd);
+            assert_between(fabs(l.both - both), 0, 6 * l.both_sd);
             assert_true(l.common >= 0);
             assert_between(fabs(l.common - (double)common), 0,
-                           5 * l.common_sd + 1e-6);
+                           6 * l.common_sd + 1e-6);
             assert_near(l.jaccard, l.common / l.both, 1e-9);
             assert_near(l.containment, l.common / fmin(l.a, l.b), 1e-9);
             assert_between(l.shared_cells, 0, 1);
@@ -368,7 +536,9 @@ LAW(chance_level_is_right)
     bly_filter *b = law_part(row, NKEYS, NKEYS / 2, NKEYS / 2);
     bly_likeness l;
     assert_ok(bly_compare(a, b, &l));
-    assert_near(l.shared_cells, l.chance_cells, 0.03);
+    /* Where little is shared by chance, chance has more to say. */
+    assert_between(fabs(l.shared_cells - l.chance_cells), 0,
+                   fmax(0.03 * l.chance_cells, 3 * l.common_sd / l.a));
     bly_filter *copy;
     assert_ok(bly_clone(a, &copy));
     assert_ok(bly_compare(a, copy, &l));

@@ -558,24 +558,23 @@ static void deviation_of_items(void **state)
                    n + 5 * sd / sqrt(2000));
 }
 
-/* By the survey's formula from the zeros of two filters and of their AND. */
-static double survey_common(double z1, double z2, double z12, double m,
-                            double k)
-{
-    return log(m * (z1 + z2 - z12) / (z1 * z2)) / (-k * log1p(-1 / m));
-}
-
+/* The survey's formula, and inclusion and exclusion. */
 static void estimate_of_common(void **state)
 {
     (void)state;
     const double m = 80000, k = 6, z = 37789;
-    assert_between(survey_common(z, z, 49606, m, k), 5000.09, 5000.11);
-    assert_between(survey_common(z, z, 57728, m, k), -0.085, -0.075);
+    assert_between(bly_common_of_zeros(z, z, 49606, m, k), 5000.095, 5000.105);
+    /* A bare -0.08; a hundred zeros less in the AND make it positive. */
+    assert_near(bly_common_of_zeros(z, z, 57728, m, k), 0, 0);
+    assert_between(bly_common_of_zeros(z, z, 57728 - 100, m, k) -
+                       m / k * log1p(100 / (2 * z - 57728)),
+                   -0.085, -0.075);
     /* Zeros of the OR are z1 + z2 - z12. Ours takes a hit for 1/m of a cell
      * where the survey takes -ln(1 - 1/m): 1 / (2m) of the result. */
     const bly_estimate five =
         bly_estimate_common(m - z, m - z, m - (2 * z - 49606), m, k);
-    assert_near(five.value, survey_common(z, z, 49606, m, k), 1 / m);
+    assert_near(bly_common_of_zeros(z, z, 49606, m, k) / five.value,
+                1 - 1 / (2 * m), 1e-9);
     assert_near(
         bly_estimate_common(m - z, m - z, m - (2 * z - 57728), m, k).value, 0,
         0);
@@ -706,6 +705,9 @@ static void expectation_of_and(void **state)
     assert_between(bly_expected_and(10000, 10000, 0, 80000, 6), 22271.945,
                    22272.05);
     assert_near(bly_expected_and(0, 10000, 0, 80000, 6), 0, 0);
+    /* One probe in far more cells than there are keys: n1 n2 / m by chance. */
+    assert_near(bly_expected_and(1e4, 1e4, 0, 0x1p60, 1), 1e8 * 0x1p-60, 1e-9);
+    assert_near(bly_expected_and(1e4, 1e4, 5000, 0x1p60, 1), 5000, 1e-9);
 }
 
 /* k does not change when a filter is folded in half, the load does. */

@@ -1,4 +1,5 @@
-"""info, merge, intersect, compare; keyed filters; damaged files."""
+"""info, merge, intersect, compare, shrink; keyed filters; damaged files."""
+import itertools
 import os
 import stat
 import subprocess
@@ -108,6 +109,190 @@ def test_many_at_once(ok):
         build(ok, f"{i}.bly", i * 100, 100)
     ok("merge", "-q", "-o", "all.bly", *[f"{i}.bly" for i in range(12)])
     assert ok("has", "-c", "all.bly", stdin=keys(0, 1200)).out == "1200\n"
+
+
+@pytest.mark.parametrize("kind", MERGEABLE)
+def test_merge_from_pipes(ok, kind):
+    """Each input is read once, so it may be standard input or a pipe."""
+    for i in range(3):
+        build(ok, f"{i}.bly", i * 1000, 1500, "--kind", kind)
+    ok("merge", "-q", "-o", "all.bly", "0.bly", "1.bly", "2.bly")
+    one = (ok.path / "1.bly").read_bytes()
+    ok("merge", "-q", "-o", "piped.bly", "0.bly", "-", "2.bly", stdin=one)
+    ok("merge", "-q", "-o", "first.bly", "-", "0.bly", "2.bly", stdin=one)
+    whole = (ok.path / "all.bly").read_bytes()
+    assert (ok.path / "piped.bly").read_bytes() == whole
+    assert len((ok.path / "first.bly").read_bytes()) == len(whole)
+    os.mkfifo(ok.path / "fifo")
+    with subprocess.Popen(["cp", "1.bly", "fifo"], cwd=ok.path):
+        ok("merge", "-q", "-o", "fifo.bly", "0.bly", "fifo", "2.bly")
+    assert (ok.path / "fifo.bly").read_bytes() == whole
+
+
+@pytest.mark.parametrize("command", ["merge", "intersect"])
+def test_damage_that_is_found_late_changes_nothing(ok, trouble, command):
+    for i in range(3):
+        build(ok, f"{i}.bly", i * 1000, 1500, "--kind", "classic")
+    bad = bytearray((ok.path / "2.bly").read_bytes())
+    bad[-1] ^= 1
+    (ok.path / "2.bly").write_bytes(bad)
+    before = (ok.path / "0.bly").read_bytes()
+    files = ["0.bly", "1.bly", "2.bly"]
+    trouble(command, "-o", "out.bly", *files, says=["2.bly", "checksum"])
+    trouble(command, "-o", "0.bly", *files, says=["2.bly", "checksum"])
+    assert not (ok.path / "out.bly").exists()
+    assert (ok.path / "0.bly").read_bytes() == before
+    trouble(command, "-o", "out.bly", "0.bly", "-", stdin=bytes(bad),
+            says=["standard input", "checksum"])
+
+
+MEASURED = ("import os, resource, subprocess, sys\n"
+            "def limit():\n"
+            "    resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))\n"
+            "p = subprocess.Popen(sys.argv[1:], preexec_fn=limit)\n"
+            "_, status, usage = os.wait4(p.pid, 0)\n"
+            "print(status, usage.ru_maxrss)\n")
+
+
+def measured(path, *argv):
+    """Exit status and peak memory in KiB, with few descriptors. A small
+    program of its own starts the command, since a child begins with the peak
+    memory of its parent."""
+    done = subprocess.run([sys.executable, "-c", MEASURED, PROGRAM, *argv],
+                          cwd=path, capture_output=True, check=True)
+    return tuple(map(int, done.stdout.split()[-2:]))
+
+
+def test_a_thousand_filters_in_the_memory_of_one(ok):
+    """Few at once may be open, and of 16 MiB each none but one in memory."""
+    for i in range(4):
+        ok("build", "-q", "-o", f"{i}.bly", "--memory", "16MiB", "--kind",
+           "classic", "-O", "k=3", "--items", "1M", stdin=keys(i * 100, 100))
+    small = []
+    for i in range(1000):
+        name = f"s{i}.bly"
+        os.symlink(f"t{i % 4}.bly", ok.path / name)
+        small.append(name)
+    for i in range(4):
+        build(ok, f"t{i}.bly", i * 100, 100)
+    status, _ = measured(ok.path, "merge", "-q", "-o", "all.bly", *small)
+    assert status == 0
+    assert ok("has", "-c", "all.bly", stdin=keys(0, 400)).out == "400\n"
+    for command in "merge", "intersect":
+        status, peak = measured(ok.path, command, "-q", "-o", "out.bly",
+                                "0.bly", "1.bly", "2.bly", "3.bly")
+        assert status == 0
+        assert peak < (16 + 10) * 1024, peak
+    ok("merge", "-q", "-o", "out.bly", "0.bly", "1.bly", "2.bly", "3.bly")
+    assert ok("has", "-c", "out.bly", stdin=keys(0, 400)).out == "400\n"
+
+
+def test_compare_every_pair(ok):
+    for i, first in enumerate((0, 5000, 20000)):
+        build(ok, f"{i}.bly", first, 10000)
+    names = ["0.bly", "1.bly", "2.bly"]
+    pairs = ok("compare", "--json", *names).json
+    assert [(p["file_a"], p["file_b"]) for p in pairs] == list(
+        itertools.combinations(names, 2))
+    assert pairs[0]["intersection"] == pytest.approx(5000, rel=0.05)
+    for p in pairs[1:]:
+        assert p["intersection"] < 5 * p["intersection_sd"]
+    lines = ok("compare", *names).lines
+    assert len(lines) == 4 and "0.bly" in lines[1] and "2.bly" in lines[3]
+    assert all(len(line) == len(lines[0]) for line in lines)
+
+
+def test_compare_needs_two(trouble, ok):
+    build(ok, "a.bly", 0, 10)
+    trouble("compare", "a.bly", says="two")
+    trouble("compare", "a.bly", "nonesuch.bly", says="nonesuch.bly")
+
+
+FOLDING = kinds_that("add", "has", "fold")
+
+
+@pytest.mark.parametrize("kind", kinds_that("add", "compare", "fold"))
+def test_compare_by_folding(ok, trouble, kind):
+    ok("build", "-q", "-o", "a.bly", "-k", kind, "-n", "20000", "-O",
+       "folds=2", stdin=keys(0, 2000))
+    ok("build", "-q", "-o", "b.bly", "-k", kind, "-n", "20000", "-O",
+       "folds=2", stdin=keys(1000, 2000))
+    ok("shrink", "-q", "-t", "2", "b.bly")
+    trouble("compare", "a.bly", "b.bly", says=["--fold", "a.bly", "2 times"])
+    trouble("compare", "b.bly", "a.bly", says=["--fold", "a.bly", "2 times"])
+    for pair in (["a.bly", "b.bly"], ["b.bly", "a.bly"]):
+        c = ok("compare", "--fold", "--json", *pair).json
+        assert c["file_a"] == pair[0]
+        assert abs(c["intersection"] - 1000) < 5 * c["intersection_sd"]
+    build(ok, "c.bly", 0, 10, "--kind", kind, "--seed", "7")
+    trouble("compare", "--fold", "a.bly", "c.bly", says="seed")
+
+
+# ---------------------------------------------------------------- shrink
+
+def foldable(ok, kind, n=1000):
+    ok("build", "-q", "-o", "f.bly", "--kind", kind, "-n", "40000", "-O",
+       "folds=4", stdin=keys(0, n))
+
+
+@pytest.mark.parametrize("kind", FOLDING)
+def test_shrink(ok, kind):
+    foldable(ok, kind)
+    whole = (ok.path / "f.bly").read_bytes()
+    report = ok("shrink", "--json", "-o", "g.bly", "f.bly").json
+    assert (ok.path / "f.bly").read_bytes() == whole
+    assert report["folds"] == 1 and report["kind"] == kind
+    assert report["bytes"] < 0.56 * report["bytes_before"]
+    assert report["fpr_now"] >= report["fpr_now_before"]
+    assert ok("has", "-c", "g.bly", stdin=keys(0, 1000)).out == "1000\n"
+    info = ok("info", "--json", "g.bly").json
+    assert info["fpr_now"] == pytest.approx(report["fpr_now"])
+    # In its place, one step or two.
+    ok("shrink", "-q", "f.bly")
+    assert (ok.path / "f.bly").read_bytes() == (
+        ok.path / "g.bly").read_bytes()
+    text = ok("shrink", "-t", "2", "f.bly").out
+    assert "folded 2 times" in text
+    assert ok("has", "-c", "f.bly", stdin=keys(0, 1000)).out == "1000\n"
+
+
+@pytest.mark.parametrize("kind", ["classic", "blocked"])
+def test_shrink_as_far_as_it_may(ok, trouble, kind):
+    foldable(ok, kind, 5000)
+    report = ok("shrink", "--json", "--fpr", "1%", "-o", "g.bly", "f.bly").json
+    assert report["folds"] >= 2 and report["fpr_now"] <= 0.01
+    once_more = ok("shrink", "--json", "-o", "h.bly", "g.bly").json
+    assert once_more["fpr_now"] > 0.01
+    # It is there already: nothing to do is no trouble.
+    assert ok("shrink", "--json", "--fpr", "1%", "g.bly").json["folds"] == 0
+    size = report["bytes_before"]
+    fits = ok("shrink", "--json", "--bytes", str(size // 3), "-o", "g.bly",
+              "f.bly").json
+    assert fits["folds"] == 2 and fits["bytes"] <= size // 3
+    whole = (ok.path / "f.bly").read_bytes()
+    trouble("shrink", "--bytes", "2KiB", "--fpr", "1%", "f.bly", says="--fpr")
+    trouble("shrink", "--bytes", "100", "f.bly", says=["folded", "odd"])
+    trouble("shrink", "-t", "15", "f.bly", says=["folded", "odd"])
+    trouble("shrink", "-t", "2", "--fpr", "1%", "f.bly", says="--times")
+    assert (ok.path / "f.bly").read_bytes() == whole
+
+
+def test_shrink_says_who_can(ok, trouble):
+    for kind in kinds_that("add", without=["fold"]):
+        build(ok, "f.bly", 0, 10, "--kind", kind)
+        trouble("shrink", "-o", "g.bly", "f.bly",
+                says=[kind, "classic", "blocked"])
+    trouble("shrink", "nonesuch.bly", says="nonesuch.bly")
+    trouble("shrink", "-", says="file")
+    trouble("shrink", "a", "b", says="one filter")
+
+
+def test_shrink_through_pipes(ok):
+    foldable(ok, "classic")
+    ok("shrink", "-q", "-o", "g.bly", "f.bly")
+    piped = ok("shrink", "-q", "-o", "-", "-",
+               stdin=(ok.path / "f.bly").read_bytes())
+    assert piped.raw == (ok.path / "g.bly").read_bytes()
 
 
 # ----------------------------------------------------------------- keyed

@@ -8,6 +8,7 @@
 
 #include "api/plan.h"
 #include "core/status.h"
+#include "format/combine.h"
 
 /* ------------------------------------------------------------------ kinds */
 
@@ -391,6 +392,30 @@ bly_status bly_merge(bly_filter *dst, const bly_filter *src)
 bly_status bly_intersect(bly_filter *dst, const bly_filter *src)
 {
     return combine(dst, src, dst->kind->intersect, BLY_ABILITY_INTERSECT);
+}
+
+static bly_status may_read_into(const bly_filter *dst, bly_combination how)
+{
+    return how == BLY_UNION
+               ? may_change(dst, dst->kind->merge, BLY_ABILITY_MERGE)
+               : may_change(dst, dst->kind->intersect, BLY_ABILITY_INTERSECT);
+}
+
+bly_status bly_combine_file(bly_filter *dst, bly_combination how,
+                            const char *path)
+{
+    const bly_status st = may_read_into(dst, how);
+    return st ? st : bly_file_combine(path, how, dst);
+}
+
+bly_status bly_combine_read(bly_filter *dst, bly_combination how, bly_get *get,
+                            void *ctx)
+{
+    const bly_source src = { .get = get,
+                             .ctx = ctx,
+                             .nbytes = BLY_SIZE_UNKNOWN };
+    const bly_status st = may_read_into(dst, how);
+    return st ? st : bly_source_combine(&src, how, dst);
 }
 
 bly_status bly_compare(const bly_filter *a, const bly_filter *b,

@@ -170,6 +170,11 @@ uint64_t bly_bits_count_and(const uint64_t *a, const uint64_t *b,
 void bly_bits_or(uint64_t *a, const uint64_t *b, size_t nwords);
 void bly_bits_and(uint64_t *a, const uint64_t *b, size_t nwords);
 
+/* 2 half bits of src as half bits of dst, whose words are zero: bit j of dst is
+ * bit j or bit j + half of src; or it is bit 2j or bit 2j + 1. */
+void bly_bits_fold_halves(uint64_t *dst, const uint64_t *src, uint64_t half);
+void bly_bits_fold_pairs(uint64_t *dst, const uint64_t *src, uint64_t half);
+
 /* Whether all bits from `from` to the end of nwords words are clear. */
 bool bly_bits_tail_clear(const uint64_t *a, uint64_t from, size_t nwords);
 

@@ -74,6 +74,56 @@ void bly_cells_add(unsigned char *dst, const unsigned char *src, uint64_t m,
         add_cells(dst, src, m, width);
 }
 
+void bly_cells_least(unsigned char *dst, const unsigned char *src, uint64_t m,
+                     unsigned width)
+{
+    for (uint64_t j = 0; j < m; j++) {
+        const uint32_t a = bly_cell_get(dst, j, width);
+        const uint32_t b = bly_cell_get(src, j, width);
+        bly_cell_put(dst, j, width, a < b ? a : b);
+    }
+}
+
+/* Bytes that are combined at a time: whole counters of every width, and one
+ * more, which is read with the last of them. */
+#define CELLS_PIECE (24 * BLY_CELLS_UNIT)
+
+uint64_t bly_cells_used_either(const unsigned char *a, const unsigned char *b,
+                               uint64_t m, unsigned width)
+{
+    _Alignas(8) unsigned char piece[CELLS_PIECE + 1] = { 0 };
+    const uint64_t step = CELLS_PIECE * 8 / width;
+    uint64_t used = 0;
+    for (uint64_t from = 0; from < m; from += step) {
+        const uint64_t n = m - from < step ? m - from : step;
+        const uint64_t at = from * width / 8;
+        for (uint64_t i = 0; i < (n * width + 7) / 8; i++)
+            piece[i] = a[at + i] | b[at + i];
+        used += bly_cells_count(piece, n, width).used;
+    }
+    return used;
+}
+
+void bly_cells_fold_sum(unsigned char *dst, const unsigned char *src,
+                        uint64_t half, unsigned width)
+{
+    const uint32_t top = bly_cell_top(width);
+    for (uint64_t j = 0; j < half; j++)
+        bly_cell_put(dst, j, width,
+                     bly_cell_sum(bly_cell_get(src, j, width),
+                                  bly_cell_get(src, j + half, width), top));
+}
+
+void bly_cells_fold_most(unsigned char *dst, const unsigned char *src,
+                         uint64_t half, unsigned width)
+{
+    for (uint64_t j = 0; j < half; j++) {
+        const uint32_t a = bly_cell_get(src, j, width);
+        const uint32_t b = bly_cell_get(src, j + half, width);
+        bly_cell_put(dst, j, width, a > b ? a : b);
+    }
+}
+
 void bly_cells_to_bits(const unsigned char *cells, uint64_t m, unsigned width,
                        uint64_t *words)
 {

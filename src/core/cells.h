@@ -28,6 +28,9 @@ static inline bool bly_cell_width_ok(uint64_t width)
            width == 12 || width == 16 || width == 32;
 }
 
+/* So many bytes hold whole counters of every width, and whole words. */
+#define BLY_CELLS_UNIT 168 /* 8 * 3 * 7 */
+
 static inline uint32_t bly_cell_top(unsigned width)
 {
     return (uint32_t)(UINT32_MAX >> (32 - width));
@@ -105,6 +108,21 @@ bool bly_cells_tail_clear(const unsigned char *cells, uint64_t m,
 /* dst += src, counter by counter; a sum that reaches the top stays there. */
 void bly_cells_add(unsigned char *dst, const unsigned char *src, uint64_t m,
                    unsigned width);
+
+/* dst becomes the lesser of dst and src, counter by counter. */
+void bly_cells_least(unsigned char *dst, const unsigned char *src, uint64_t m,
+                     unsigned width);
+
+/* How many of m counters are not zero in a or in b. */
+uint64_t bly_cells_used_either(const unsigned char *a, const unsigned char *b,
+                               uint64_t m, unsigned width);
+
+/* Counter j of dst becomes the sum of counters j and j + half of src, or the
+ * greater of them. */
+void bly_cells_fold_sum(unsigned char *dst, const unsigned char *src,
+                        uint64_t half, unsigned width);
+void bly_cells_fold_most(unsigned char *dst, const unsigned char *src,
+                         uint64_t half, unsigned width);
 
 /* Set bit j of words, which are clear, where counter j is not zero. */
 void bly_cells_to_bits(const unsigned char *cells, uint64_t m, unsigned width,

@@ -10,6 +10,8 @@
  *   filters, 2007 (the mixture over block loads)
  * Swamidass and Baldi, Mathematical correction for fingerprint similarity
  *   measures, 2007 (the estimate of n)
+ * Broder and Mitzenmacher, Network applications of Bloom filters: a survey,
+ *   2004 (the size of an intersection from three counts of zeros)
  */
 #include <float.h>
 #include <math.h>
@@ -296,11 +298,20 @@ double bly_measured_sd(double f, double q, double n, double m, double k)
                 slope * slope * e * (1 - (1 + lambda) * e) / m);
 }
 
+/* With a = q^(k n1), b = q^(k n2): 1 - a - b + ab q^(-k common), written so
+ * that nothing cancels where m is far larger than n, as for fingerprints. */
 double bly_expected_and(double n1, double n2, double common, double m, double k)
 {
     const double lq = log1p(-1 / m);
-    return m * (1 - exp(k * n1 * lq) - exp(k * n2 * lq) +
-                exp(k * (n1 + n2 - common) * lq));
+    return m * (expm1(k * n1 * lq) * expm1(k * n2 * lq) +
+                exp(k * (n1 + n2) * lq) * expm1(-k * common * lq));
+}
+
+double bly_common_of_zeros(double z_a, double z_b, double z_and, double m,
+                           double k)
+{
+    const double z_or = z_a + z_b - z_and;
+    return fmax(0, log(m * z_or / (z_a * z_b)) / (-k * log1p(-1 / m)));
 }
 
 double bly_zeros_bound(double eps, double m, double kn)

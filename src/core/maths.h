@@ -89,10 +89,14 @@ typedef struct bly_estimate {
 bly_estimate bly_estimate_items(double ones, double m, double k);
 
 /* Keys common to two sets from the ones of their filters and of the OR, by
- * inclusion and exclusion, never below zero. The same as the survey's formula
- * ln(m (Z1 + Z2 - Z12) / (Z1 Z2)) / (-k ln(1 - 1/m)) over zero counts. */
+ * inclusion and exclusion, never below zero. */
 bly_estimate bly_estimate_common(double ones_a, double ones_b, double ones_or,
                                  double m, double k);
+
+/* The survey's own form of it, from the zeros of both filters and of their AND;
+ * never below zero. It is the estimate above times 1 - 1/(2m), nearly. */
+double bly_common_of_zeros(double z_a, double z_b, double z_and, double m,
+                           double k);
 
 /* The deviation of that estimate, from the keys only in a, only in b, and in
  * both (docs/maths.md, "Deviation of an intersection"). */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/status.h"
+#include "format/combine.h"
 #include "format/files.h"
 #include "format/reader.h"
 #include "format/replace.h"
@@ -133,6 +134,24 @@ bly_status bly_open(const char *path, const bly_access *how, bly_filter **out)
     if (st)
         return st;
     st = read_file(&in, path, how, out);
+    close(in.fd);
+    return st;
+}
+
+bly_status bly_file_combine(const char *path, bly_combination how,
+                            bly_filter *dst)
+{
+    bly_file in;
+    bly_status st = bly_file_open(path, &in);
+    if (st)
+        return st;
+    const bly_source src = {
+        .get = get_file,
+        .ctx = &in,
+        .nbytes = in.nbytes,
+    };
+    st = bly_source_combine(&src, how, dst);
+    st = in.err ? bly_io_fail(path, "read", in.err) : bly_named_fail(st, path);
     close(in.fd);
     return st;
 }

@@ -49,7 +49,7 @@
 #include "core/maths.h"
 #include "core/position.h"
 #include "core/status.h"
-#include "kinds/filter.h"
+#include "kinds/fold.h"
 
 #define AGING_MAX_K 64
 #define AGING_MAX_L 128
@@ -66,7 +66,8 @@ enum {
     AGING_PERIOD,
     AGING_TURN,
     AGING_GRANULARITY,
-    AGING_SECONDS
+    AGING_SECONDS,
+    AGING_FOLDS
 };
 enum { AGING_PARTITIONED, AGING_ROTATING };
 enum { AGING_ADDITIONS, AGING_TIME, AGING_EITHER };
@@ -136,6 +137,7 @@ static const bly_param aging_params[] = {
                         .max = AGING_MAX_SECONDS,
                         .help = "the window in seconds; a day if time turns "
                                 "and this is not given" },
+    [AGING_FOLDS] = BLY_FOLDS_PARAM,
 };
 
 /* ------------------------------------------------------------------ shapes */
@@ -169,6 +171,7 @@ static bool aging_sane(const bly_shape *s)
            s->p[AGING_PERIOD] <= (uint64_t)AGING_MAX_SECONDS &&
            aging_timed(s) == (s->p[AGING_PERIOD] != 0) &&
            s->p[AGING_GRANULARITY] == 0 && s->p[AGING_SECONDS] == 0 &&
+           s->p[AGING_FOLDS] == 0 &&
            s->nbytes == aging_nslices(s) * aging_slice_words(s) * 8;
 }
 
@@ -337,6 +340,15 @@ static bly_shape aging_best(const aging_search *a, double bits)
     return best;
 }
 
+/* Slices that can be folded as often as is wanted. */
+static bly_status aging_foldable(const bly_want *w, bly_shape *out)
+{
+    const bly_status st = bly_fold_plan(w->opt[AGING_FOLDS], 1, w->bits != 0,
+                                        &out->p[AGING_SLICE]);
+    out->nbytes = aging_nslices(out) * aging_slice_words(out) * 8;
+    return st;
+}
+
 static bly_status aging_plan(const bly_want *w, bly_shape *out)
 {
     const bool pair = w->opt[AGING_FORM] == AGING_ROTATING;
@@ -376,7 +388,7 @@ static bly_status aging_plan(const bly_want *w, bly_shape *out)
                             "%llu keys",
                             (unsigned long long)w->bits,
                             (unsigned long long)w->items);
-        return BLY_OK;
+        return aging_foldable(w, out);
     }
     double low = 0, high = 64; /* low is too few, high is enough */
     while (*out = aging_best(&a, high), aging_worst(out, n) > w->fpr) {
@@ -397,7 +409,7 @@ static bly_status aging_plan(const bly_want *w, bly_shape *out)
             *out = s;
         }
     }
-    return BLY_OK;
+    return aging_foldable(w, out);
 }
 
 static void aging_describe(const bly_shape *s, const bly_want *w,
@@ -673,6 +685,24 @@ static void aging_stat(const bly_filter *f, bly_stats *out)
     }
 }
 
+/* Positions are scaled, so bits 2j and 2j + 1 of every slice fall together. */
+static bly_status aging_fold(const bly_filter *f, bly_filter **out)
+{
+    bly_shape half = f->shape;
+    half.p[AGING_SLICE] /= 2;
+    half.nbytes = aging_nslices(&half) * aging_slice_words(&half) * 8;
+    const bly_status st = bly_fold_begin(f, f->shape.p[AGING_SLICE],
+                                         "bits of a slice", &half, out);
+    if (st)
+        return st;
+    memcpy((*out)->state, f->state, sizeof f->state);
+    const aging_ring from = aging_ring_of(f), to = aging_ring_of(*out);
+    for (unsigned j = 0; j < to.nslices; j++)
+        bly_bits_fold_pairs(to.words + j * to.slice_words,
+                            from.words + j * from.slice_words, to.slice);
+    return BLY_OK;
+}
+
 const bly_kind bly_kind_aging = {
     .id = 19, /* on disk: never changed, never reused */
     .name = "aging",
@@ -689,5 +719,6 @@ const bly_kind bly_kind_aging = {
     .stat = aging_stat,
     .add = aging_add,
     .has = aging_has,
+    .fold = aging_fold,
     .tick = aging_tick,
 };

@@ -3,7 +3,8 @@
  *
  * Union is OR, intersection is AND, and the ones tell how many keys there
  * are. A kind describes its array once, in its function bitset(), and takes
- * those below into its row as they are.
+ * those below into its row as they are. What two filters have in common is
+ * told here for all kinds, from the cells that are in use.
  */
 #ifndef BLY_BITSET_H
 #define BLY_BITSET_H
@@ -30,15 +31,22 @@ typedef struct bly_ones {
 void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
                           double width, bly_likeness *out);
 
+/* The same for fingerprints: of the `range` there are, each set has so many
+ * different ones in use. */
+void bly_likeness_of_prints(const bly_ones *used, double range,
+                            bly_likeness *out);
+
 /* fill, items_estimate, items_sd and fpr_now = fill^k. */
 void bly_bitset_stat(const bly_filter *f, bly_stats *out);
 
 bly_status bly_bitset_compare(const bly_filter *a, const bly_filter *b,
                               bly_likeness *out);
 
-/* dst->data |= or &= src->data, all of it; recounted. */
+/* dst->data |= or &= src->data, all of it or part by part; recounted. */
 bly_status bly_bitset_merge(bly_filter *dst, const bly_filter *src);
+bly_status bly_bitset_merge_part(bly_filter *dst, const bly_part *p);
 bly_status bly_bitset_intersect(bly_filter *dst, const bly_filter *src);
+bly_status bly_bitset_intersect_part(bly_filter *dst, const bly_part *p);
 
 /* nadded becomes the estimate by the contents, for a filter that was not made
  * key by key. */

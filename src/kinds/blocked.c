@@ -42,11 +42,12 @@
 #include "core/lines.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
+#include "kinds/fold.h"
 
 #define BLOCKED_MAX_K 16
 #define BLOCKED_MAX_BLOCKS (UINT64_C(1) << 40) /* 64 TiB */
 
-enum { BLOCKED_BLOCKS, BLOCKED_K };
+enum { BLOCKED_BLOCKS, BLOCKED_K, BLOCKED_FOLDS };
 
 static const bly_param blocked_params[] = {
     [BLOCKED_BLOCKS] = { .name = "blocks",
@@ -61,6 +62,7 @@ static const bly_param blocked_params[] = {
                     .min = 1,
                     .max = BLOCKED_MAX_K,
                     .help = "bits a key sets: 1, 2, 4, 8 or 16" },
+    [BLOCKED_FOLDS] = BLY_FOLDS_PARAM,
 };
 
 static bool blocked_k_ok(uint64_t k)
@@ -127,13 +129,18 @@ static bly_status blocked_plan(const bly_want *w, bly_shape *out)
                         "not %llu",
                         (unsigned long long)w->bits);
 
-    const uint64_t given = w->bits / BLY_LINE_BITS;
+    const uint64_t folds = w->opt[BLOCKED_FOLDS];
+    uint64_t given = w->bits / BLY_LINE_BITS;
+    const bly_status st = bly_fold_plan(folds, 1, true, &given);
+    if (st)
+        return st;
     uint64_t best = UINT64_MAX;
     double best_rate = 2;
     for (uint64_t k = 1; k <= BLOCKED_MAX_K; k *= 2) {
         if (only && k != only)
             continue;
-        const uint64_t nblocks = given ? given : blocked_least(n, w->fpr, k);
+        uint64_t nblocks = given ? given : blocked_least(n, w->fpr, k);
+        bly_fold_plan(folds, 1, false, &nblocks);
         const bly_shape s = blocked_shape(nblocks, k);
         const double rate = blocked_rate(&s, n);
         if (nblocks < best || (nblocks == best && rate < best_rate)) {
@@ -241,6 +248,23 @@ static void blocked_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = blocked_rate_now(f);
 }
 
+/* Blocks 2j and 2j + 1 fall together; the bits in a block do not depend on how
+ * many there are. */
+static bly_status blocked_fold(const bly_filter *f, bly_filter **out)
+{
+    const uint64_t n = f->shape.p[BLOCKED_BLOCKS];
+    const bly_shape half = blocked_shape(n / 2, f->shape.p[BLOCKED_K]);
+    const bly_status st = bly_fold_begin(f, n, "blocks", &half, out);
+    if (st)
+        return st;
+    const uint64_t *from = (const uint64_t *)(const void *)f->data;
+    uint64_t *to = (uint64_t *)(void *)(*out)->data;
+    for (uint64_t b = 0; b < n / 2; b++, from += BLY_LINE_WORDS)
+        for (unsigned i = 0; i < BLY_LINE_WORDS; i++, from++)
+            *to++ = from[0] | from[BLY_LINE_WORDS];
+    return BLY_OK;
+}
+
 const bly_kind bly_kind_blocked = {
     .id = 2, /* on disk: never changed, never reused */
     .name = "blocked",
@@ -257,6 +281,9 @@ const bly_kind bly_kind_blocked = {
     .add_shared = blocked_add_shared,
     .has = blocked_has,
     .merge = bly_bitset_merge,
+    .merge_part = bly_bitset_merge_part,
     .intersect = bly_bitset_intersect,
+    .intersect_part = bly_bitset_intersect_part,
     .compare = bly_bitset_compare,
+    .fold = blocked_fold,
 };

@@ -37,13 +37,15 @@
 #include "core/status.h"
 #include "kinds/bitset.h"
 #include "kinds/classic.h"
+#include "kinds/fold.h"
 #include "kinds/probe.h"
 
 enum {
     CLASSIC_BITS = BLY_CLASSIC_BITS,
     CLASSIC_K = BLY_CLASSIC_K,
     CLASSIC_LAYOUT = BLY_CLASSIC_LAYOUT,
-    CLASSIC_RULE
+    CLASSIC_RULE,
+    CLASSIC_FOLDS
 };
 enum { CLASSIC_SHARED, CLASSIC_PARTITIONED };
 
@@ -59,6 +61,7 @@ static const bly_param classic_params[] = {
                                                     NULL },
                          .help = "probes over all bits, or each in a slice" },
     [CLASSIC_RULE] = BLY_PROBE_RULE_PARAM,
+    [CLASSIC_FOLDS] = BLY_FOLDS_PARAM,
 };
 
 uint64_t bly_classic_nbytes(uint64_t m)
@@ -76,19 +79,23 @@ static uint64_t classic_range(const bly_shape *s)
 
 static bly_status classic_plan(const bly_want *w, bly_shape *out)
 {
+    const uint64_t folds = w->opt[CLASSIC_FOLDS];
     bly_size size;
-    const bly_status st =
+    bly_status st =
         bly_probe_plan(&bly_kind_classic, w, w->bits, w->opt[CLASSIC_K],
-                       w->opt[CLASSIC_RULE] != 0, &size);
+                       w->opt[CLASSIC_RULE] != 0, folds, &size);
     if (st)
         return st;
     *out = (bly_shape){ .p = { [CLASSIC_BITS] = (uint64_t)size.m,
                                [CLASSIC_K] = size.k,
                                [CLASSIC_LAYOUT] = w->opt[CLASSIC_LAYOUT] } };
-    if (out->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED)
-        out->p[CLASSIC_BITS] = classic_range(out) * size.k;
+    if (out->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED) {
+        uint64_t range = classic_range(out);
+        st = bly_fold_plan(folds, 1, w->bits != 0, &range);
+        out->p[CLASSIC_BITS] = range * size.k;
+    }
     out->nbytes = bly_classic_nbytes(out->p[CLASSIC_BITS]);
-    return BLY_OK;
+    return st;
 }
 
 static bool classic_sane(const bly_shape *s)
@@ -347,6 +354,26 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
     return BLY_OK;
 }
 
+/* Shared: positions are taken mod m, and their halves fall together.
+ * Partitioned: they are scaled, and neighbours do. Either way the result is the
+ * filter of half the size, to the bit. */
+static bly_status classic_fold(const bly_filter *f, bly_filter **out)
+{
+    const bool sliced = classic_sliced(f);
+    bly_shape half = f->shape;
+    half.p[CLASSIC_BITS] /= 2;
+    half.nbytes = bly_classic_nbytes(half.p[CLASSIC_BITS]);
+    const bly_status st =
+        bly_fold_begin(f, classic_range(&f->shape),
+                       sliced ? "bits of a slice" : "bits", &half, out);
+    if (st)
+        return st;
+    (sliced ? bly_bits_fold_pairs : bly_bits_fold_halves)(
+        (uint64_t *)(void *)(*out)->data,
+        (const uint64_t *)(const void *)f->data, half.p[CLASSIC_BITS]);
+    return BLY_OK;
+}
+
 bool bly_classic_check(const bly_filter *f)
 {
     return bly_bits_tail_clear((const uint64_t *)(const void *)f->data,
@@ -371,6 +398,9 @@ const bly_kind bly_kind_classic = {
     .add_shared = bly_classic_add_shared,
     .has = bly_classic_has,
     .merge = bly_bitset_merge,
+    .merge_part = bly_bitset_merge_part,
     .intersect = bly_bitset_intersect,
+    .intersect_part = bly_bitset_intersect_part,
     .compare = bly_bitset_compare, /* no .remove: bits do not count */
+    .fold = classic_fold,
 };

@@ -174,7 +174,7 @@ static bly_status compressed_plan(const bly_want *w, bly_shape *out)
     }
     const bly_status st =
         bly_probe_plan(&bly_kind_compressed, w, w->bits ? (uint64_t)size.m : 0,
-                       size.k, false, &size);
+                       size.k, false, 0, &size);
     if (st)
         return st;
     const uint64_t m = (uint64_t)size.m;
@@ -236,6 +236,8 @@ const bly_kind bly_kind_compressed = {
     .add_shared = bly_classic_add_shared,
     .has = bly_classic_has,
     .merge = bly_bitset_merge,
+    .merge_part = bly_bitset_merge_part,
     .intersect = bly_bitset_intersect,
+    .intersect_part = bly_bitset_intersect_part,
     .compare = bly_bitset_compare,
 };

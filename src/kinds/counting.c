@@ -33,9 +33,10 @@
  * them: one filter in 30 million of a million counters. Over a history of t
  * different sets, t times that. plan and info give it for the real lambda.
  *
- * Merging adds counters; a filter of bits follows by asking which are not
- * zero, and is bit for bit the classic filter of the keys in it while nothing
- * is stuck. There is no intersection: the lesser counter is no count of a set.
+ * Merging adds counters, an intersection has the lesser of two: never fewer
+ * than the keys of both have, so all of them are found and can be removed. A
+ * filter of bits follows by asking which are not zero, and is bit for bit the
+ * classic filter of the keys in it while nothing is stuck.
  *
  * [1] Fan, Cao, Almeida and Broder, Summary Cache: A Scalable Wide-Area Web
  *     Cache Sharing Protocol, 1998
@@ -44,9 +45,16 @@
 
 #include "core/status.h"
 #include "kinds/classic.h"
+#include "kinds/fold.h"
 #include "kinds/probe.h"
 
-enum { COUNTING_COUNTERS, COUNTING_K, COUNTING_WIDTH, COUNTING_RULE };
+enum {
+    COUNTING_COUNTERS,
+    COUNTING_K,
+    COUNTING_WIDTH,
+    COUNTING_RULE,
+    COUNTING_FOLDS
+};
 enum { COUNTING_STUCK }; /* state */
 
 static const bly_param counting_params[] = {
@@ -70,11 +78,20 @@ static const bly_param counting_params[] = {
                          .max = 16,
                          .help = "bits of a counter: 2, 3, 4, 8 or 16" },
     [COUNTING_RULE] = BLY_PROBE_RULE_PARAM,
+    [COUNTING_FOLDS] = BLY_FOLDS_PARAM,
 };
 
 static bool counting_width_ok(uint64_t width)
 {
     return width == 2 || width == 3 || width == 4 || width == 8 || width == 16;
+}
+
+static bly_shape counting_shape(uint64_t m, uint64_t k, uint64_t width)
+{
+    return (bly_shape){ .p = { [COUNTING_COUNTERS] = m,
+                               [COUNTING_K] = k,
+                               [COUNTING_WIDTH] = width },
+                        .nbytes = bly_cells_nbytes(m, (unsigned)width) };
 }
 
 static bly_status counting_plan(const bly_want *w, bly_shape *out)
@@ -88,18 +105,12 @@ static bly_status counting_plan(const bly_want *w, bly_shape *out)
     if (w->bits && w->bits < width)
         return bly_fail(BLY_EINVAL, "%llu bits do not hold a counter of %llu",
                         (unsigned long long)w->bits, (unsigned long long)width);
-    const bly_status st =
-        bly_probe_plan(&bly_kind_counting, w, w->bits / width,
-                       w->opt[COUNTING_K], w->opt[COUNTING_RULE] != 0, &size);
-    if (st)
-        return st;
-    *out = (bly_shape){
-        .p = { [COUNTING_COUNTERS] = (uint64_t)size.m,
-               [COUNTING_K] = size.k,
-               [COUNTING_WIDTH] = width },
-        .nbytes = bly_cells_nbytes((uint64_t)size.m, (unsigned)width),
-    };
-    return BLY_OK;
+    const bly_status st = bly_probe_plan(
+        &bly_kind_counting, w, w->bits / width, w->opt[COUNTING_K],
+        w->opt[COUNTING_RULE] != 0, w->opt[COUNTING_FOLDS], &size);
+    if (!st)
+        *out = counting_shape((uint64_t)size.m, size.k, width);
+    return st;
 }
 
 static bool counting_sane(const bly_shape *s)
@@ -329,12 +340,55 @@ static void counting_stat(const bly_filter *f, bly_stats *out)
                    f->shape.p[COUNTING_K], out);
 }
 
-static bly_status counting_merge(bly_filter *dst, const bly_filter *src)
+static bly_status counting_merge_part(bly_filter *dst, const bly_part *p)
 {
-    bly_cells_add(dst->data, src->data, dst->shape.p[COUNTING_COUNTERS],
-                  (unsigned)dst->shape.p[COUNTING_WIDTH]);
-    dst->state[COUNTING_STUCK] = counting_tally(dst).stuck;
-    bly_filter_added(dst, src->nadded);
+    const unsigned width = (unsigned)dst->shape.p[COUNTING_WIDTH];
+    bly_cells_add(dst->data + p->at, p->bytes,
+                  bly_probe_cells_in(p, dst->shape.p[COUNTING_COUNTERS], width),
+                  width);
+    if (p->last) {
+        dst->state[COUNTING_STUCK] = counting_tally(dst).stuck;
+        bly_filter_added(dst, p->src->nadded);
+    }
+    return BLY_OK;
+}
+
+/* A key that a has x times and b has y times is in both min(x, y) times, and
+ * the lesser counter is at least the sum of that over its keys. */
+static bly_status counting_intersect_part(bly_filter *dst, const bly_part *p)
+{
+    const unsigned width = (unsigned)dst->shape.p[COUNTING_WIDTH];
+    bly_cells_least(
+        dst->data + p->at, p->bytes,
+        bly_probe_cells_in(p, dst->shape.p[COUNTING_COUNTERS], width), width);
+    if (p->last) {
+        dst->state[COUNTING_STUCK] = counting_tally(dst).stuck;
+        bly_filter_at_most(dst, p->src->nadded);
+    }
+    return BLY_OK;
+}
+
+static bly_status counting_compare(const bly_filter *a, const bly_filter *b,
+                                   bly_likeness *out)
+{
+    bly_probe_compare(a, b, a->shape.p[COUNTING_COUNTERS],
+                      a->shape.p[COUNTING_K],
+                      (unsigned)a->shape.p[COUNTING_WIDTH], out);
+    return BLY_OK;
+}
+
+/* The sum of two counters counts every key of both; one that had a probe in
+ * each is counted twice, and a removal will leave one behind. */
+static bly_status counting_fold(const bly_filter *f, bly_filter **out)
+{
+    const uint64_t m = f->shape.p[COUNTING_COUNTERS];
+    const unsigned width = (unsigned)f->shape.p[COUNTING_WIDTH];
+    const bly_shape half = counting_shape(m / 2, f->shape.p[COUNTING_K], width);
+    const bly_status st = bly_fold_begin(f, m, "counters", &half, out);
+    if (st)
+        return st;
+    bly_cells_fold_sum((*out)->data, f->data, m / 2, width);
+    (*out)->state[COUNTING_STUCK] = counting_tally(*out).stuck;
     return BLY_OK;
 }
 
@@ -365,6 +419,11 @@ const bly_kind bly_kind_counting = {
     .remove = counting_remove,
     .increase = counting_increase,
     .count = counting_count,
-    .merge = counting_merge,
+    .merge = bly_merge_as_part,
+    .merge_part = counting_merge_part,
+    .intersect = bly_intersect_as_part,
+    .intersect_part = counting_intersect_part,
+    .compare = counting_compare,
+    .fold = counting_fold,
     .convert = counting_convert,
 };

@@ -39,7 +39,10 @@
  * N is kept in state[0], and no addition may bring it past 2^64 - 1: no 64-bit
  * counter can then overflow. With counters of 32 bits each is looked at.
  *
- * There is no removal: the bounds are for counts that only rise.
+ * There is no removal: the bounds are for counts that only rise. There is no
+ * intersection: the lesser of two counters is never too low for the lesser of
+ * two counts, but rows would no longer sum up to one N, and without it nobody
+ * could say how much too high a count may be.
  *
  * In memory and on disk: row after row, counters little-endian.
  *
@@ -54,6 +57,7 @@
 #include "core/bits.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
+#include "kinds/fold.h"
 
 #define COUNTMIN_MAX_WIDTH (UINT64_C(1) << 40)
 #define COUNTMIN_MAX_DEPTH 32 /* delta = 1.3e-14 */
@@ -70,7 +74,8 @@ enum {
     COUNTMIN_UPDATE,
     COUNTMIN_ERROR,
     COUNTMIN_DELTA,
-    COUNTMIN_CONFIDENCE
+    COUNTMIN_CONFIDENCE,
+    COUNTMIN_FOLDS
 };
 enum { COUNTMIN_32, COUNTMIN_64 };
 enum { COUNTMIN_PLAIN, COUNTMIN_CONSERVATIVE };
@@ -134,6 +139,7 @@ static const bly_param countmin_params[] = {
                               .min = 0.001,
                               .max = 1 - 1e-13,
                               .help = "1 - delta" },
+    [COUNTMIN_FOLDS] = BLY_FOLDS_PARAM,
 };
 
 /* ----------------------------------------------------------------- shapes */
@@ -210,7 +216,7 @@ static bly_status countmin_plan(const bly_want *w, bly_shape *out)
     const uint64_t counter = w->opt[COUNTMIN_COUNTER];
     uint64_t depth = 0;
     double width = INFINITY;
-    const bly_status st = countmin_depth(w, &depth);
+    bly_status st = countmin_depth(w, &depth);
     if (st)
         return st;
     if (g[COUNTMIN_WIDTH] + g[COUNTMIN_ERROR] + (w->bits > 0) + for_rate > 1)
@@ -243,7 +249,19 @@ static bly_status countmin_plan(const bly_want *w, bly_shape *out)
                         "a row of a countmin sketch has at most 2^40 counters; "
                         "this one would need %.3g",
                         width);
-    *out = (bly_shape){ .p = { [COUNTMIN_WIDTH] = (uint64_t)width,
+    uint64_t cells = (uint64_t)width;
+    st = bly_fold_plan(w->opt[COUNTMIN_FOLDS], 1, w->bits || g[COUNTMIN_WIDTH],
+                       &cells);
+    if (st)
+        return st;
+    if (g[COUNTMIN_WIDTH] && cells != w->opt[COUNTMIN_WIDTH])
+        return bly_fail(BLY_EINVAL,
+                        "a width of %llu cannot be folded in half %llu times: "
+                        "%llu can",
+                        (unsigned long long)w->opt[COUNTMIN_WIDTH],
+                        (unsigned long long)w->opt[COUNTMIN_FOLDS],
+                        (unsigned long long)cells);
+    *out = (bly_shape){ .p = { [COUNTMIN_WIDTH] = cells,
                                [COUNTMIN_DEPTH] = depth,
                                [COUNTMIN_COUNTER] = counter,
                                [COUNTMIN_UPDATE] = w->opt[COUNTMIN_UPDATE] } };
@@ -258,6 +276,7 @@ static bool countmin_sane(const bly_shape *s)
            d <= COUNTMIN_MAX_DEPTH && s->p[COUNTMIN_COUNTER] <= 1 &&
            s->p[COUNTMIN_UPDATE] <= 1 && !s->p[COUNTMIN_ERROR] &&
            !s->p[COUNTMIN_DELTA] && !s->p[COUNTMIN_CONFIDENCE] &&
+           !s->p[COUNTMIN_FOLDS] &&
            s->nbytes == w * d * countmin_counter_bytes(s);
 }
 
@@ -655,31 +674,79 @@ static void countmin_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = rate;
 }
 
-static bly_status countmin_merge(bly_filter *dst, const bly_filter *src)
+/* Can the counters of a part be added to those of dst? */
+static bly_status countmin_holds(const bly_filter *dst, const bly_part *p)
 {
     const bool wide = countmin_wide(dst);
     const uint64_t max = wide ? UINT64_MAX : UINT32_MAX;
-    const uint64_t ncells =
-        dst->shape.p[COUNTMIN_WIDTH] * dst->shape.p[COUNTMIN_DEPTH];
-    const uint64_t total = countmin_total(src);
+    const unsigned char *const cells = dst->data + p->at;
+    if (countmin_total(p->src) > UINT64_MAX - countmin_total(dst))
+        return bly_fail(BLY_ERANGE, "all counts together would pass 2^64 - 1");
+    for (uint64_t i = 0; i < p->nbytes / (wide ? 8 : 4); i++)
+        if (countmin_load(p->bytes, i, wide) >
+            max - countmin_load(cells, i, wide))
+            return bly_fail(BLY_ERANGE, "a counter of the sum would pass "
+                                        "2^32 - 1: use counter=64");
+    return BLY_OK;
+}
+
+static bly_status countmin_merge_part(bly_filter *dst, const bly_part *p)
+{
+    const bool wide = countmin_wide(dst);
+    unsigned char *const cells = dst->data + p->at;
+    const bly_status st = countmin_holds(dst, p);
+    if (st)
+        return st;
+    for (uint64_t i = 0; i < p->nbytes / (wide ? 8 : 4); i++)
+        countmin_store(cells, i,
+                       countmin_load(cells, i, wide) +
+                           countmin_load(p->bytes, i, wide),
+                       wide);
+    if (p->last) {
+        dst->state[COUNTMIN_TOTAL] += countmin_total(p->src);
+        bly_filter_added(dst, p->src->nadded);
+    }
+    return BLY_OK;
+}
+
+static bly_status countmin_merge(bly_filter *dst, const bly_filter *src)
+{
+    const bly_part all = bly_part_of(src);
     if (!countmin_check(src))
         return bly_fail(BLY_EFORMAT, "the countmin sketch to be merged is "
                                      "damaged: its counters and its total "
                                      "do not agree");
-    if (total > UINT64_MAX - countmin_total(dst))
-        return bly_fail(BLY_ERANGE, "all counts together would pass 2^64 - 1");
-    for (uint64_t i = 0; i < ncells; i++)
-        if (countmin_load(src->data, i, wide) >
-            max - countmin_load(dst->data, i, wide))
-            return bly_fail(BLY_ERANGE, "a counter of the sum would pass "
-                                        "2^32 - 1: use counter=64");
-    for (uint64_t i = 0; i < ncells; i++)
-        countmin_store(dst->data, i,
-                       countmin_load(dst->data, i, wide) +
-                           countmin_load(src->data, i, wide),
-                       wide);
-    dst->state[COUNTMIN_TOTAL] += total;
-    bly_filter_added(dst, src->nadded);
+    return countmin_merge_part(dst, &all);
+}
+
+/* Places are scaled, so counters 2j and 2j + 1 of a row fall together. Their
+ * sum is what plain update would have counted there; with conservative update,
+ * in which a counter need only be no less than the count of any of its keys,
+ * the greater of the two will do. */
+static bly_status countmin_fold(const bly_filter *f, bly_filter **out)
+{
+    const bool wide = countmin_wide(f);
+    const bool sum = f->shape.p[COUNTMIN_UPDATE] == COUNTMIN_PLAIN;
+    const uint64_t max = wide ? UINT64_MAX : UINT32_MAX;
+    bly_shape half = f->shape;
+    half.p[COUNTMIN_WIDTH] /= 2;
+    half.nbytes /= 2;
+    bly_status st = bly_fold_begin(f, f->shape.p[COUNTMIN_WIDTH],
+                                   "counters of a row", &half, out);
+    for (uint64_t i = 0; !st && i < half.nbytes / (wide ? 8 : 4); i++) {
+        const uint64_t a = countmin_load(f->data, 2 * i, wide);
+        const uint64_t b = countmin_load(f->data, 2 * i + 1, wide);
+        if (sum && a > max - b)
+            st = bly_fail(BLY_ERANGE, "folded in half, a counter would pass "
+                                      "2^32 - 1: use counter=64");
+        countmin_store((*out)->data, i, sum ? a + b : a > b ? a : b, wide);
+    }
+    if (st) {
+        bly_free(*out);
+        *out = NULL;
+        return st;
+    }
+    (*out)->state[COUNTMIN_TOTAL] = countmin_total(f);
     return BLY_OK;
 }
 
@@ -733,5 +800,7 @@ const bly_kind bly_kind_countmin = {
     .increase = countmin_increase,
     .count = countmin_count,
     .merge = countmin_merge,
-    .compare = countmin_compare, /* no .remove: see above */
+    .merge_part = countmin_merge_part,
+    .compare = countmin_compare, /* no .remove, no .intersect: see above */
+    .fold = countmin_fold,
 };

@@ -46,7 +46,9 @@
  * fingerprints a bit longer, as a layer: rates p/2 + p/4 + ... stay below p.
  *
  * It cannot be resized or counted by: fingerprints do not know their keys, and
- * two buckets hold 2b copies at most.
+ * two buckets hold 2b copies at most. Nor can it be folded: in a table of half
+ * the buckets i2 would follow from i1, and of a fingerprint nobody knows which
+ * of the two it lies in.
  *
  * state[0] is the number of fingerprints stored in data.
  *
@@ -58,8 +60,8 @@
 
 #include "core/bits.h"
 #include "core/status.h"
+#include "kinds/bitset.h"
 #include "kinds/cuckoo_table.h"
-#include "kinds/filter.h"
 
 #define CUCKOO_MIN_BITS 4
 #define CUCKOO_MAX_BITS 32
@@ -613,6 +615,171 @@ static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
+/* -------------------------------------------------------------------- sets */
+
+/* A cell is a fingerprint and its two buckets: of nb/2 (2^f - 1) there are, a
+ * key has one, wherever its fingerprint has moved. */
+static double cuckoo_cells(const bly_shape *s)
+{
+    return (double)s->p[CUCKOO_BUCKETS] / 2 *
+           (double)((UINT64_C(1) << s->p[CUCKOO_BITS]) - 1);
+}
+
+static bly_cuckoo_key cuckoo_key_in(const bly_cuckoo_table *t, uint64_t i,
+                                    uint32_t fp)
+{
+    return (
+        bly_cuckoo_key){ .i1 = i, .i2 = bly_cuckoo_other(t, i, fp), .fp = fp };
+}
+
+static unsigned cuckoo_copies_in(const bly_cuckoo_table *t, uint64_t i,
+                                 uint32_t fp)
+{
+    uint32_t s[BLY_CUCKOO_MAX_SLOTS];
+    unsigned n = 0;
+    bly_cuckoo_read(t, i, s);
+    for (unsigned j = 0; j < t->b; j++)
+        n += s[j] == fp;
+    return n;
+}
+
+/* Copies in a cell. */
+static unsigned cuckoo_copies(const bly_cuckoo_table *t, bly_cuckoo_key key)
+{
+    return cuckoo_copies_in(t, key.i1, key.fp) +
+           cuckoo_copies_in(t, key.i2, key.fp);
+}
+
+/* Store the fingerprints of src in dst, a table of the same shape. */
+static bool cuckoo_pour(bly_filter *dst, const bly_filter *src)
+{
+    const bly_cuckoo_table to = cuckoo_table_of(dst);
+    const bly_cuckoo_table from = cuckoo_table_of(src);
+    const bool unique = dst->shape.p[CUCKOO_UNIQUE] != 0;
+    for (uint64_t i = 0; i < from.nb; i++) {
+        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
+        bly_cuckoo_read(&from, i, s);
+        for (unsigned j = 0; j < from.b; j++) {
+            const bly_cuckoo_key key = cuckoo_key_in(&to, i, s[j]);
+            if (!s[j] || (unique && cuckoo_copies(&to, key)))
+                continue;
+            if (!bly_cuckoo_place(&to, key))
+                return false;
+            dst->state[0]++;
+        }
+    }
+    return true;
+}
+
+/* Table by table, since fingerprints of one length do not become those of
+ * another. Copies add up, as if the keys had been added: two keys may share a
+ * cell, and each must leave its own copy when it is removed. */
+static bly_status cuckoo_merge(bly_filter *dst, const bly_filter *src)
+{
+    bly_filter *both;
+    bly_status st = bly_clone(dst, &both);
+    for (uint32_t i = 0; i <= src->nlayers && !st; i++) {
+        if (i > both->nlayers)
+            st = cuckoo_grow(both);
+        if (st)
+            break;
+        bly_filter *const part = cuckoo_part(both, i);
+        const bly_filter *const from = i ? src->layer[i - 1] : src;
+        const uint64_t before = part->state[0];
+        if (!cuckoo_pour(part, from))
+            st = bly_fail(BLY_EFULL,
+                          "the fingerprints of both do not fit into a table "
+                          "for %llu keys: build both for as many as they have "
+                          "together",
+                          (unsigned long long)cuckoo_shape_room(&part->shape));
+        if (part != both)
+            bly_filter_added(part, part->state[0] - before);
+        bly_filter_added(both, part->state[0] - before);
+    }
+    if (st) {
+        bly_free(both);
+        return st;
+    }
+    return bly_become(dst, both);
+}
+
+static bly_status cuckoo_one_table(const bly_filter *a, const bly_filter *b)
+{
+    return a->nlayers || b->nlayers
+               ? bly_fail(BLY_ENOTSUP,
+                          "cuckoo filters that have grown cannot be "
+                          "intersected or compared: a key may be in different "
+                          "tables of them (build them large enough)")
+               : BLY_OK;
+}
+
+/* Of each cell as many copies as both have. */
+static bly_status cuckoo_intersect(bly_filter *dst, const bly_filter *src)
+{
+    const bly_cuckoo_table a = cuckoo_table_of(dst), b = cuckoo_table_of(src);
+    const bly_status st = cuckoo_one_table(dst, src);
+    if (st)
+        return st;
+    for (uint64_t i = 0; i < a.nb; i++) {
+        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
+        bly_cuckoo_read(&a, i, s);
+        for (unsigned j = 0; j < a.b; j++) {
+            const bly_cuckoo_key key = cuckoo_key_in(&a, i, s[j]);
+            if (s[j] && cuckoo_copies(&a, key) > cuckoo_copies(&b, key)) {
+                bly_cuckoo_exchange(&a, i, s[j], 0);
+                dst->state[0]--;
+            }
+        }
+    }
+    bly_filter_at_most(dst, dst->state[0]);
+    return BLY_OK;
+}
+
+/* Is slot j of bucket i the first in which its cell is met? */
+static bool cuckoo_first(const bly_cuckoo_table *t, bly_cuckoo_key key,
+                         const uint32_t *s, unsigned j)
+{
+    for (unsigned k = 0; k < j; k++)
+        if (s[k] == key.fp)
+            return false;
+    return key.i1 < key.i2 || !cuckoo_copies_in(t, key.i2, key.fp);
+}
+
+/* The cells that a has, and of them those that b has too. */
+static double cuckoo_used(const bly_cuckoo_table *a, const bly_cuckoo_table *b,
+                          double *both)
+{
+    double used = 0;
+    *both = 0;
+    for (uint64_t i = 0; i < a->nb; i++) {
+        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
+        bly_cuckoo_read(a, i, s);
+        for (unsigned j = 0; j < a->b; j++) {
+            const bly_cuckoo_key key = cuckoo_key_in(a, i, s[j]);
+            if (!s[j] || !cuckoo_first(a, key, s, j))
+                continue;
+            used++;
+            *both += cuckoo_copies(b, key) > 0;
+        }
+    }
+    return used;
+}
+
+static bly_status cuckoo_compare(const bly_filter *a, const bly_filter *b,
+                                 bly_likeness *out)
+{
+    const bly_cuckoo_table ta = cuckoo_table_of(a), tb = cuckoo_table_of(b);
+    const bly_status st = cuckoo_one_table(a, b);
+    if (st)
+        return st;
+    double both;
+    bly_ones used = { .b = cuckoo_used(&tb, &ta, &both) };
+    used.a = cuckoo_used(&ta, &tb, &both);
+    used.either = used.a + used.b - both;
+    bly_likeness_of_prints(&used, cuckoo_cells(&a->shape), out);
+    return BLY_OK;
+}
+
 /* ---------------------------------------------------------------- knowing */
 
 static uint64_t cuckoo_nslots(const bly_filter *f)
@@ -654,9 +821,7 @@ static bool cuckoo_check(const bly_filter *f)
  * those of which this many of its cells (pair of buckets, fingerprint) tell. */
 static double cuckoo_keys(const bly_filter *f)
 {
-    const double n = (double)f->state[0];
-    const double cells = (double)f->shape.p[CUCKOO_BUCKETS] / 2 *
-                         (double)((UINT64_C(1) << f->shape.p[CUCKOO_BITS]) - 1);
+    const double n = (double)f->state[0], cells = cuckoo_cells(&f->shape);
     return f->shape.p[CUCKOO_UNIQUE] && n < cells ? -cells * log1p(-n / cells)
                                                   : n;
 }
@@ -695,4 +860,7 @@ const bly_kind bly_kind_cuckoo = {
     .add = cuckoo_add,
     .has = cuckoo_has,
     .remove = cuckoo_remove,
+    .merge = cuckoo_merge,
+    .intersect = cuckoo_intersect,
+    .compare = cuckoo_compare, /* no .fold: see above */
 };

@@ -43,12 +43,19 @@
 #include "core/position.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
+#include "kinds/fold.h"
 
 #define DELETABLE_MAX_BITS 0x1p48
 #define DELETABLE_MAX_K 64
 #define DELETABLE_MAX_REGION (1 << 20) /* bits; some key is in every one */
 
-enum { DELETABLE_REGIONS, DELETABLE_REGION, DELETABLE_K, DELETABLE_TARGET };
+enum {
+    DELETABLE_REGIONS,
+    DELETABLE_REGION,
+    DELETABLE_K,
+    DELETABLE_TARGET,
+    DELETABLE_FOLDS
+};
 
 static const bly_param deletable_params[] = {
     [DELETABLE_REGIONS] = { .name = "regions",
@@ -78,6 +85,7 @@ static const bly_param deletable_params[] = {
                            .min = 0.01,
                            .max = 0.999,
                            .help = "share of keys that can be removed" },
+    [DELETABLE_FOLDS] = BLY_FOLDS_PARAM,
 };
 
 static uint64_t deletable_m(const bly_shape *s)
@@ -103,7 +111,8 @@ static bool deletable_sane(const bly_shape *s)
     const uint64_t most = (uint64_t)DELETABLE_MAX_BITS;
     return r >= 1 && r <= most && bits >= 1 && bits <= DELETABLE_MAX_REGION &&
            r <= most / bits && k >= 1 && k <= DELETABLE_MAX_K &&
-           s->p[DELETABLE_TARGET] == 0 && s->nbytes == deletable_nbytes(s);
+           s->p[DELETABLE_TARGET] == 0 && s->p[DELETABLE_FOLDS] == 0 &&
+           s->nbytes == deletable_nbytes(s);
 }
 
 static double deletable_rate(const bly_shape *s, double n)
@@ -212,6 +221,11 @@ static bly_status deletable_plan(const bly_want *w, bly_shape *out)
             }
         }
     }
+    const bly_status st = bly_fold_plan(
+        w->opt[DELETABLE_FOLDS], 1, w->bits != 0, &out->p[DELETABLE_REGIONS]);
+    if (st)
+        return st;
+    out->nbytes = deletable_nbytes(out);
     if (!deletable_sane(out))
         return bly_fail(BLY_ERANGE, "a deletable filter has at most 2^48 "
                                     "bits: ask for fewer items or a higher "
@@ -378,17 +392,48 @@ static bool deletable_check(const bly_filter *f)
            bly_bits_tail_clear(v.marks, r, (size_t)((r + 63) / 64));
 }
 
-/* A bit that both have set was set twice. */
-static bly_status deletable_merge(bly_filter *dst, const bly_filter *src)
+/* The ones of word w were set twice. Those past the end, which only a damaged
+ * filter has, have no region. */
+static void deletable_mark(const deletable_view *v, uint64_t w, uint64_t twice)
 {
-    const deletable_view a = deletable_view_of(dst), b = deletable_view_of(src);
-    const uint64_t nwords = deletable_words(&dst->shape);
-    for (uint64_t w = 0; w < nwords; w++)
-        for (uint64_t both = bly_le64(a.words[w] & b.words[w]); both;
-             both &= both - 1)
-            bly_bit_set(a.marks,
-                        (w * 64 + (uint64_t)__builtin_ctzll(both)) / a.region);
-    return bly_bitset_merge(dst, src);
+    for (twice = bly_le64(twice); twice; twice &= twice - 1) {
+        const uint64_t bit = w * 64 + (uint64_t)__builtin_ctzll(twice);
+        if (bit < v->m)
+            bly_bit_set(v->marks, bit / v->region);
+    }
+}
+
+/* A bit that both have set was set twice. */
+static bly_status deletable_merge_part(bly_filter *dst, const bly_part *p)
+{
+    const deletable_view v = deletable_view_of(dst);
+    const uint64_t *const from = (const uint64_t *)(const void *)p->bytes;
+    const uint64_t first = p->at / 8, nwords = deletable_words(&dst->shape);
+    for (uint64_t i = 0; i < p->nbytes / 8 && first + i < nwords; i++)
+        deletable_mark(&v, first + i, v.words[first + i] & from[i]);
+    return bly_bitset_merge_part(dst, p);
+}
+
+/* Positions are scaled, so bits 2j and 2j + 1 fall together, and regions 2i and
+ * 2i + 1. Where both bits were set the new one was set twice. */
+static bly_status deletable_fold(const bly_filter *f, bly_filter **out)
+{
+    bly_shape half = f->shape;
+    half.p[DELETABLE_REGIONS] /= 2;
+    half.nbytes = deletable_nbytes(&half);
+    const bly_status st =
+        bly_fold_begin(f, f->shape.p[DELETABLE_REGIONS], "regions", &half, out);
+    if (st)
+        return st;
+    const deletable_view from = deletable_view_of(f);
+    const deletable_view to = deletable_view_of(*out);
+    bly_bits_fold_pairs(to.words, from.words, to.m);
+    bly_bits_fold_pairs(to.marks, from.marks, half.p[DELETABLE_REGIONS]);
+    for (uint64_t j = 0; j < to.m; j++)
+        if (bly_bit_get(from.words, 2 * j) &&
+            bly_bit_get(from.words, 2 * j + 1))
+            bly_bit_set(to.marks, j / to.region);
+    return BLY_OK;
 }
 
 const bly_kind bly_kind_deletable = {
@@ -408,7 +453,12 @@ const bly_kind bly_kind_deletable = {
     .add = deletable_add,
     .has = deletable_has,
     .remove = deletable_remove,
-    .merge = deletable_merge,
-    .compare = bly_bitset_compare, /* no .intersect: the marks of an AND would
-                                     have to know whose bits are gone */
+    .merge = bly_merge_as_part,
+    .merge_part = deletable_merge_part,
+    /* Marks too: a bit that was set once in one of them is of one common key
+     * at most. */
+    .intersect = bly_bitset_intersect,
+    .intersect_part = bly_bitset_intersect_part,
+    .compare = bly_bitset_compare,
+    .fold = deletable_fold,
 };

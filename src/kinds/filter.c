@@ -122,6 +122,40 @@ void bly_free(bly_filter *f)
     bly_mem_release(&mem, f, sizeof *f);
 }
 
+bly_part bly_part_of(const bly_filter *src)
+{
+    return (bly_part){ .bytes = src->data,
+                       .nbytes = src->shape.nbytes,
+                       .last = true,
+                       .src = src };
+}
+
+bly_status bly_merge_as_part(bly_filter *dst, const bly_filter *src)
+{
+    const bly_part all = bly_part_of(src);
+    return dst->kind->merge_part(dst, &all);
+}
+
+bly_status bly_intersect_as_part(bly_filter *dst, const bly_filter *src)
+{
+    const bly_part all = bly_part_of(src);
+    return dst->kind->intersect_part(dst, &all);
+}
+
+bly_status bly_become(bly_filter *f, bly_filter *from)
+{
+    if (f == from || f->mem.alloc != from->mem.alloc ||
+        f->mem.release != from->mem.release || f->mem.ctx != from->mem.ctx)
+        return bly_fail(BLY_EINVAL,
+                        "a filter becomes another one that was made from it, "
+                        "in the same memory");
+    const bly_filter old = *f;
+    *f = *from;
+    *from = old;
+    bly_free(from);
+    return BLY_OK;
+}
+
 bly_status bly_clone(const bly_filter *f, bly_filter **out)
 {
     *out = NULL;
@@ -238,4 +272,10 @@ void bly_filter_added(bly_filter *f, uint64_t n)
 void bly_filter_removed(bly_filter *f, uint64_t n)
 {
     f->nadded -= n < f->nadded ? n : f->nadded;
+}
+
+void bly_filter_at_most(bly_filter *f, uint64_t n)
+{
+    if (f->nadded > n)
+        f->nadded = n;
 }

@@ -43,11 +43,17 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
  * BLY_MAX_LAYERS, and the layer is still the caller's. */
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
 
-/* bly_free(), bly_clone(), bly_equal() and bly_set_coded() of bloomery.h are in
- * filter.c too. */
+/* bly_free(), bly_clone(), bly_become(), bly_equal() and bly_set_coded() of
+ * bloomery.h are in filter.c too. */
 
 /* Does a key have the same hash in both? */
 bool bly_same_hash(const bly_filter *a, const bly_filter *b);
+
+/* All of src as one part; and merge() and intersect() of kinds for which that
+ * is all there is to it. */
+bly_part bly_part_of(const bly_filter *src);
+bly_status bly_merge_as_part(bly_filter *dst, const bly_filter *src);
+bly_status bly_intersect_as_part(bly_filter *dst, const bly_filter *src);
 
 /* Same kind, shape and hash, layers included? Says what differs if not. */
 bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b);
@@ -61,5 +67,8 @@ void bly_filter_share(bly_filter *f, bool shared);
 /* Count n additions that changed something, or n removals. */
 void bly_filter_added(bly_filter *f, uint64_t n);
 void bly_filter_removed(bly_filter *f, uint64_t n);
+
+/* No more than n additions count: after an intersection. */
+void bly_filter_at_most(bly_filter *f, uint64_t n);
 
 #endif

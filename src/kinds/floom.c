@@ -413,6 +413,9 @@ const bly_kind bly_kind_floom = {
     .add_shared = floom_add_shared,
     .has = floom_has,
     .merge = bly_bitset_merge,
+    .merge_part = bly_bitset_merge_part,
     .intersect = bly_bitset_intersect,
-    .compare = bly_bitset_compare,
+    .intersect_part = bly_bitset_intersect_part,
+    .compare = bly_bitset_compare, /* no .fold: regions have borders of their
+                                      own, which lie between the bits */
 };

@@ -120,6 +120,18 @@ void bly_fact_uint(bly_facts *facts, const char *name, uint64_t value);
 void bly_fact_real(bly_facts *facts, const char *name, double value);
 void bly_fact_word(bly_facts *facts, const char *name, const char *word);
 
+/* Part of the data of a filter that fits another: all, or a piece of what is
+ * being read. `at` is where it begins there, a multiple of BLY_PART_UNIT, which
+ * is whole cells of any kind; so is nbytes but for the last part. A byte more
+ * than that can be read. */
+#define BLY_PART_UNIT 168 /* BLY_CELLS_UNIT */
+typedef struct bly_part {
+    const unsigned char *bytes; /* aligned for words */
+    uint64_t at, nbytes;
+    bool last;
+    const bly_filter *src; /* whose it is; may be without data */
+} bly_part;
+
 typedef struct bly_kind {
     uint32_t id; /* on disk: never changed, never reused */
     const char *name, *summary;
@@ -231,6 +243,13 @@ typedef struct bly_kind {
     bly_status (*intersect)(bly_filter *dst, const bly_filter *src);
     bly_status (*compare)(const bly_filter *a, const bly_filter *b,
                           bly_likeness *out);
+
+    /* The same where it works cell by cell, for one part of the source's data
+     * after another, from the first byte to the last one. dst is brought up to
+     * date with the last. A part that fails leaves a dst that can only be
+     * freed. NULL: whole filters only. */
+    bly_status (*merge_part)(bly_filter *dst, const bly_part *p);
+    bly_status (*intersect_part)(bly_filter *dst, const bly_part *p);
 
     /* A new filter from this one, without the keys. w is what the caller
      * wants of it, read as by plan() of `to`; of items, fpr and bits any may

@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "core/status.h"
+#include "kinds/bitset.h"
+#include "kinds/fold.h"
 #include "kinds/probe.h"
 
 double bly_probe_rate(double n, double m, unsigned k)
@@ -41,9 +43,12 @@ static double keep_rate(double n, bly_size size, double fpr)
 
 bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
                           uint64_t cells, uint64_t k, bool rule_b,
-                          bly_size *out)
+                          uint64_t folds, bly_size *out)
 {
     const double n = (double)w->items;
+    const bly_status st = bly_fold_plan(folds, 1, true, &cells);
+    if (st)
+        return st;
     bly_size size = { (double)cells, (unsigned)k };
     if (cells) {
         if (!size.k)
@@ -66,8 +71,33 @@ bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
                         "k = %u probes need at least as many cells, "
                         "and there are %.0f",
                         size.k, size.m);
+    if (!cells) {
+        cells = (uint64_t)size.m;
+        bly_fold_plan(folds, 1, false, &cells);
+        size.m = (double)cells;
+    }
     *out = size;
     return BLY_OK;
+}
+
+void bly_probe_compare(const bly_filter *a, const bly_filter *b, uint64_t m,
+                       uint64_t k, unsigned width, bly_likeness *out)
+{
+    const bly_ones ones = {
+        .a = (double)bly_cells_count(a->data, m, width).used,
+        .b = (double)bly_cells_count(b->data, m, width).used,
+        .either = (double)bly_cells_used_either(a->data, b->data, m, width),
+    };
+    bly_likeness_of_ones(&ones, (double)m, (double)k, INFINITY, out);
+}
+
+_Static_assert(BLY_PART_UNIT % BLY_CELLS_UNIT == 0, "parts are whole cells");
+
+uint64_t bly_probe_cells_in(const bly_part *p, uint64_t m, unsigned width)
+{
+    const uint64_t first = p->at * 8 / width;
+    const uint64_t n = p->nbytes * 8 / width;
+    return first >= m ? 0 : m - first < n ? m - first : n;
 }
 
 bool bly_probe_sane(uint64_t m, uint64_t k)

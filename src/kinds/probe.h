@@ -43,10 +43,11 @@
     }
 
 /* m and k for w: from w->fpr, or for `cells` of them where that is not 0. k
- * is as given, or chosen where it is 0; rule_b as in maths.h. */
+ * is as given, or chosen where it is 0; rule_b as in maths.h, folds as in
+ * fold.h. */
 bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
                           uint64_t cells, uint64_t k, bool rule_b,
-                          bly_size *out);
+                          uint64_t folds, bly_size *out);
 
 /* The rate of n keys: that of independent probes, and n/m^2, since two keys of
  * one x and one y have all positions in common. It shows where m is small and
@@ -58,6 +59,14 @@ bool bly_probe_sane(uint64_t m, uint64_t k);
 
 /* Fill in stats from the number of cells in use. */
 void bly_probe_stat(uint64_t used, uint64_t m, uint64_t k, bly_stats *out);
+
+/* What two filters of m counters share, whose first bytes these are. */
+void bly_probe_compare(const bly_filter *a, const bly_filter *b, uint64_t m,
+                       uint64_t k, unsigned width, bly_likeness *out);
+
+/* The counters of `width` bits, of m there are from the first byte of data on,
+ * that are in a part. */
+uint64_t bly_probe_cells_in(const bly_part *p, uint64_t m, unsigned width);
 
 /* -------------------------------------------------------------- positions */
 

@@ -23,8 +23,9 @@
  * but for keys that share a fingerprint, and so never too low.
  *
  * Without the keys. F is stored whole, so twice the slots with r - 1 bits hold
- * the same fingerprints with the same M (resize), and two tables are merged as
- * sorted lists are.
+ * the same fingerprints with the same M (resize), and tables are merged,
+ * intersected and compared as sorted lists are. Half the slots with the same r
+ * hold them without their last bit (fold), while they are less than half full.
  *
  * Slots behind the last quotient take what is pushed out at the end: up to
  * 192, which runs of random keys at a load of 0.95 reach past once in 10^8
@@ -45,14 +46,15 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "kinds/filter.h"
+#include "kinds/bitset.h"
+#include "kinds/fold.h"
 #include "kinds/quotient_table.h"
 
 #define QUOTIENT_MAX_SLOTS (UINT64_C(1) << 40)
 #define QUOTIENT_MAX_MEMORY (UINT64_C(1) << 48) /* bits: 32 TiB */
 #define QUOTIENT_LOAD 0.95 /* bly_quotient_most() has it in whole numbers */
 
-enum { QUOTIENT_SLOTS, QUOTIENT_R };
+enum { QUOTIENT_SLOTS, QUOTIENT_R, QUOTIENT_FOLDS };
 
 static const bly_param quotient_params[] = {
     [QUOTIENT_SLOTS] = { .name = "slots",
@@ -67,6 +69,7 @@ static const bly_param quotient_params[] = {
                      .min = 1,
                      .max = BLY_RUNS_MAX_R,
                      .help = "bits stored of a fingerprint (r)" },
+    [QUOTIENT_FOLDS] = BLY_FOLDS_PARAM,
 };
 
 /* ----------------------------------------------------------------- shapes */
@@ -150,10 +153,13 @@ static uint64_t quotient_fit(const bly_want *w, uint64_t r)
         const double want = ceil(ldexp(range, -(int)r) / BLY_RUNS_BLOCK + 1e-9);
         nslots = fmax(nslots, want * BLY_RUNS_BLOCK);
     }
-    return nslots >= least && nslots <= (double)QUOTIENT_MAX_SLOTS &&
-                   quotient_hash_lasts((uint64_t)nslots, r)
-               ? (uint64_t)nslots
-               : 0;
+    if (!(nslots <= (double)QUOTIENT_MAX_SLOTS))
+        return 0;
+    uint64_t fit = (uint64_t)nslots;
+    if (bly_fold_plan(w->opt[QUOTIENT_FOLDS], BLY_RUNS_BLOCK, w->bits != 0,
+                      &fit))
+        return 0;
+    return (double)fit >= least && quotient_hash_lasts(fit, r) ? fit : 0;
 }
 
 static bly_status quotient_plan(const bly_want *w, bly_shape *out)
@@ -257,6 +263,20 @@ static void quotient_count(const bly_filter *f, const uint64_t *h, size_t n,
 
 /* ------------------------------------------------------- without the keys */
 
+/* All entries of a new filter f are written, or st says why not. */
+static bly_status quotient_finish(bly_quotient_writer *to, bly_filter *f,
+                                  bly_status st, bly_filter **out)
+{
+    *out = NULL;
+    if (!st)
+        st = bly_quotient_write_end(to);
+    if (st)
+        bly_free(f);
+    else
+        *out = f;
+    return st;
+}
+
 /* A new filter of this shape from all entries of a, and of b unless NULL. */
 static bly_status quotient_join(const bly_filter *a, const bly_filter *b,
                                 const bly_shape *shape, const bly_setting *set,
@@ -266,6 +286,7 @@ static bly_status quotient_join(const bly_filter *a, const bly_filter *b,
     bly_status st = bly_filter_make(a->kind, shape, set, &f);
     if (st)
         return st;
+    f->nadded = a->nadded + (b ? b->nadded : 0);
     const bly_quotient_table tf = quotient_table_of(f);
     const bly_quotient_table ta = quotient_table_of(a);
     const bly_quotient_table tb = quotient_table_of(b ? b : a);
@@ -287,15 +308,7 @@ static bly_status quotient_join(const bly_filter *a, const bly_filter *b,
         if (take_b)
             more_b = bly_quotient_walk_next(&wb);
     }
-    if (!st)
-        st = bly_quotient_write_end(&to);
-    if (st) {
-        bly_free(f);
-        return st;
-    }
-    f->nadded = a->nadded + (b ? b->nadded : 0);
-    *out = f;
-    return BLY_OK;
+    return quotient_finish(&to, f, st, out);
 }
 
 static bly_status quotient_merge(bly_filter *dst, const bly_filter *src)
@@ -303,17 +316,120 @@ static bly_status quotient_merge(bly_filter *dst, const bly_filter *src)
     const bly_setting set = bly_setting_of(dst);
     bly_filter *both;
     const bly_status st = quotient_join(dst, src, &dst->shape, &set, &both);
+    return st ? st : bly_become(dst, both);
+}
+
+/* Walks two tables in order of their fingerprints. */
+typedef struct quotient_pair {
+    bly_quotient_walk a, b;
+    bool more_a, more_b;
+} quotient_pair;
+
+static quotient_pair quotient_pair_of(const bly_filter *a, const bly_filter *b)
+{
+    const bly_quotient_table ta = quotient_table_of(a);
+    const bly_quotient_table tb = quotient_table_of(b);
+    quotient_pair p = { bly_quotient_walk_of(&ta), bly_quotient_walk_of(&tb),
+                        true, true };
+    p.more_a = bly_quotient_walk_next(&p.a);
+    p.more_b = bly_quotient_walk_next(&p.b);
+    return p;
+}
+
+/* Go to the next fingerprint that both have. */
+static bool quotient_meet(quotient_pair *p)
+{
+    while (p->more_a && p->more_b && p->a.F != p->b.F)
+        if (p->a.F < p->b.F)
+            p->more_a = bly_quotient_walk_next(&p->a);
+        else
+            p->more_b = bly_quotient_walk_next(&p->b);
+    return p->more_a && p->more_b;
+}
+
+static void quotient_part(quotient_pair *p)
+{
+    p->more_a = bly_quotient_walk_next(&p->a);
+    p->more_b = bly_quotient_walk_next(&p->b);
+}
+
+/* Fingerprints that both have, each as often as the one has it that has it less
+ * often: no key of both is lost, and one that is removed takes its own. */
+static bly_status quotient_intersect(bly_filter *dst, const bly_filter *src)
+{
+    const bly_setting set = bly_setting_of(dst);
+    bly_filter *both;
+    bly_status st = bly_filter_make(dst->kind, &dst->shape, &set, &both);
     if (st)
         return st;
-    const bly_block block = dst->block;
-    dst->block = both->block;
-    dst->data = both->data;
-    dst->nadded = both->nadded;
-    memcpy(dst->state, both->state, sizeof dst->state);
-    both->block = block;
-    both->data = block.at;
-    bly_free(both);
+    const bly_quotient_table t = quotient_table_of(both);
+    bly_quotient_writer to = bly_quotient_writer_of(&t, both->state);
+    quotient_pair p = quotient_pair_of(dst, src);
+    for (; !st && quotient_meet(&p); quotient_part(&p))
+        st = bly_quotient_write(&to, p.a.F,
+                                p.a.count < p.b.count ? p.a.count : p.b.count);
+    st = quotient_finish(&to, both, st, &both);
+    if (st)
+        return st;
+    both->nadded = both->state[BLY_QUOTIENT_TOTAL];
+    return bly_become(dst, both);
+}
+
+static bly_status quotient_compare(const bly_filter *a, const bly_filter *b,
+                                   bly_likeness *out)
+{
+    quotient_pair p = quotient_pair_of(a, b);
+    bly_ones used = { .a = (double)a->state[BLY_QUOTIENT_DISTINCT],
+                      .b = (double)b->state[BLY_QUOTIENT_DISTINCT] };
+    double both = 0;
+    for (; quotient_meet(&p); quotient_part(&p))
+        both++;
+    used.either = used.a + used.b - both;
+    bly_likeness_of_prints(&used, quotient_range(&a->shape), out);
     return BLY_OK;
+}
+
+/* Half the slots with remainders as long as before: fingerprints lose their
+ * last bit, which is what the hash scaled to half the range gives. */
+static bly_status quotient_fold(const bly_filter *f, bly_filter **out)
+{
+    const uint64_t nslots = f->shape.p[QUOTIENT_SLOTS] / 2;
+    const bly_shape half = quotient_shape(nslots, f->shape.p[QUOTIENT_R]);
+    bly_filter *to;
+    bly_status st =
+        bly_fold_begin(f, f->shape.p[QUOTIENT_SLOTS] / BLY_RUNS_BLOCK,
+                       "blocks of 64 slots", &half, &to);
+    if (st)
+        return st;
+    if (to->items > bly_quotient_most(nslots)) {
+        to->items = bly_quotient_most(nslots);
+        to->fpr = quotient_rate(&half, (double)to->items);
+    }
+    const bly_quotient_table tf = quotient_table_of(f);
+    const bly_quotient_table tt = quotient_table_of(to);
+    bly_quotient_walk from = bly_quotient_walk_of(&tf);
+    bly_quotient_writer writer = bly_quotient_writer_of(&tt, to->state);
+    bool more = bly_quotient_walk_next(&from);
+    while (!st && more) {
+        const uint64_t F = from.F / 2;
+        uint64_t count = from.count;
+        more = bly_quotient_walk_next(&from);
+        if (more && from.F / 2 == F) {
+            count += from.count;
+            more = bly_quotient_walk_next(&from);
+        }
+        if (count > BLY_QUOTIENT_MAX_COUNT)
+            count = BLY_QUOTIENT_MAX_COUNT;
+        st = bly_quotient_write(&writer, F, count);
+    }
+    st = quotient_finish(&writer, to, st, out);
+    return st == BLY_EFULL
+               ? bly_fail(BLY_EFULL,
+                          "%llu fingerprints do not fit into half the slots: "
+                          "a quotient filter can be folded while it is less "
+                          "than half full",
+                          (unsigned long long)f->state[BLY_QUOTIENT_DISTINCT])
+               : st;
 }
 
 /* Slots doubled `by` times, or halved where it is negative. */
@@ -439,5 +555,8 @@ const bly_kind bly_kind_quotient = {
     .increase = quotient_increase,
     .count = quotient_count,
     .merge = quotient_merge,
+    .intersect = quotient_intersect,
+    .compare = quotient_compare,
+    .fold = quotient_fold,
     .resize = quotient_resize,
 };

@@ -37,7 +37,10 @@
  * What it does not do. Counts may be too low as well as too high. There is no
  * `has`: with p0 < 1 an addition may leave no trace, and with p0 = 1 a classic
  * filter takes half the bits. There is no removal: bits do not know who set
- * them. Distinct keys cannot be told from its fill, only pairs can.
+ * them. Distinct keys cannot be told from its fill, only pairs can. There is no
+ * intersection: two filters that saw one key chose different groups for it. It
+ * cannot be folded: the sizes of later arrays follow from that of the first,
+ * rounded, and half of it does not give half of theirs.
  *
  * The generator is s = mix((s xor h) + PHI), kept in state[0]: what is added
  * stirs it, so that the same additions in the same order give the same bits,
@@ -673,21 +676,34 @@ static void spacecode_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = spacecode_any(spacecode_f(f, &v, 0), v.l);
 }
 
-static bly_status spacecode_merge(bly_filter *dst, const bly_filter *src)
+/* All but the numbers of ones in front, which follow in the end. */
+static bly_status spacecode_merge_part(bly_filter *dst, const bly_part *p)
 {
     const spacecode_view v = spacecode_view_of(&dst->shape);
     uint64_t *const words = spacecode_words(dst);
+    const uint64_t *const from = (const uint64_t *)(const void *)p->bytes;
+    const uint64_t first = p->at / 8, end = first + p->nbytes / 8;
+    const uint64_t begin = first > v.from[0] ? first : v.from[0];
+    if (begin < end)
+        bly_bits_or(words + begin, from + (begin - first),
+                    (size_t)(end - begin));
+    if (p->last) {
+        for (unsigned i = 0; i < v.g; i++)
+            words[i] = bly_le64(bly_bits_count(words + v.from[i],
+                                               (size_t)((v.m[i] + 63) / 64)));
+        bly_filter_added(dst, p->src->nadded);
+    }
+    return BLY_OK;
+}
+
+static bly_status spacecode_merge(bly_filter *dst, const bly_filter *src)
+{
+    const bly_part all = bly_part_of(src);
     if (!spacecode_check(src))
         return bly_fail(BLY_EFORMAT, "the spacecode filter to be merged is "
                                      "damaged: its bits are not as many as it "
                                      "says");
-    for (unsigned i = 0; i < v.g; i++) {
-        const size_t n = (size_t)((v.m[i] + 63) / 64);
-        bly_bits_or(words + v.from[i], spacecode_words(src) + v.from[i], n);
-        words[i] = bly_le64(bly_bits_count(words + v.from[i], n));
-    }
-    bly_filter_added(dst, src->nadded);
-    return BLY_OK;
+    return spacecode_merge_part(dst, &all);
 }
 
 const bly_kind bly_kind_spacecode = {
@@ -710,5 +726,6 @@ const bly_kind bly_kind_spacecode = {
     .add_shared = spacecode_add, /* looks at f->shared */
     .increase = spacecode_increase,
     .count = spacecode_count,
-    .merge = spacecode_merge, /* no .has, no .compare: see above */
+    .merge = spacecode_merge,
+    .merge_part = spacecode_merge_part, /* no .has, no .compare: see above */
 };

@@ -57,6 +57,7 @@
 
 #include "core/status.h"
 #include "kinds/classic.h"
+#include "kinds/fold.h"
 #include "kinds/probe.h"
 
 enum {
@@ -66,7 +67,8 @@ enum {
     SPECTRAL_WIDTH,
     SPECTRAL_SECONDARY,
     SPECTRAL_MARKER,
-    SPECTRAL_RULE
+    SPECTRAL_RULE,
+    SPECTRAL_FOLDS
 };
 enum { SPECTRAL_SELECTION, SPECTRAL_INCREASE, SPECTRAL_RECURRING };
 enum { SPECTRAL_STUCK }; /* state */
@@ -109,6 +111,7 @@ static const bly_param spectral_params[] = {
                           .max = (double)BLY_PROBE_MAX_CELLS,
                           .help = "bits that remember who moved there" },
     [SPECTRAL_RULE] = BLY_PROBE_RULE_PARAM,
+    [SPECTRAL_FOLDS] = BLY_FOLDS_PARAM,
 };
 
 static bool spectral_width_ok(uint64_t width)
@@ -165,9 +168,9 @@ static bly_status spectral_plan(const bly_want *w, bly_shape *out)
                             (unsigned long long)width);
     }
     bly_size size;
-    const bly_status st =
-        bly_probe_plan(&bly_kind_spectral, w, cells, w->opt[SPECTRAL_K],
-                       w->opt[SPECTRAL_RULE] != 0, &size);
+    const bly_status st = bly_probe_plan(
+        &bly_kind_spectral, w, cells, w->opt[SPECTRAL_K],
+        w->opt[SPECTRAL_RULE] != 0, w->opt[SPECTRAL_FOLDS], &size);
     if (st)
         return st;
     *out = spectral_shape((uint64_t)size.m, size.k, update, width);
@@ -588,19 +591,71 @@ static void spectral_stat(const bly_filter *f, bly_stats *out)
                    f->shape.p[SPECTRAL_K], out);
 }
 
-/* Sums of counters are never below the sum of the truths. Not so in the
- * secondary array: what one filter counts there the other may have in its
- * primary alone. So the union starts with an empty one, and estimates as
- * `selection` does until doubtful keys move again. */
-static bly_status spectral_merge(bly_filter *dst, const bly_filter *src)
+/* The primary array of f has become something else. The secondary does not go
+ * with it: what one filter counts there the other may have in its primary
+ * alone. So it starts empty, and f estimates as `selection` does until doubtful
+ * keys move again. */
+static void spectral_settle(bly_filter *f)
 {
-    const spectral_parts p = spectral_parts_of(dst);
-    bly_cells_add(dst->data, src->data, p.m.n, p.width);
+    const spectral_parts p = spectral_parts_of(f);
     if (p.marker)
         memset(p.secondary, 0,
-               (size_t)(dst->shape.nbytes - bly_cells_nbytes(p.m.n, p.width)));
-    dst->state[SPECTRAL_STUCK] = spectral_tally(dst).stuck;
-    bly_filter_added(dst, src->nadded);
+               (size_t)(f->shape.nbytes - bly_cells_nbytes(p.m.n, p.width)));
+    f->state[SPECTRAL_STUCK] = spectral_tally(f).stuck;
+}
+
+/* Sums of counters are never below the sum of the truths. */
+static bly_status spectral_merge_part(bly_filter *dst, const bly_part *p)
+{
+    const spectral_parts s = spectral_parts_of(dst);
+    bly_cells_add(dst->data + p->at, p->bytes,
+                  bly_probe_cells_in(p, s.m.n, s.width), s.width);
+    if (p->last) {
+        spectral_settle(dst);
+        bly_filter_added(dst, p->src->nadded);
+    }
+    return BLY_OK;
+}
+
+/* The lesser of two counters is never below the lesser of two truths, nor
+ * below their sum over the keys that share it. */
+static bly_status spectral_intersect_part(bly_filter *dst, const bly_part *p)
+{
+    const spectral_parts s = spectral_parts_of(dst);
+    bly_cells_least(dst->data + p->at, p->bytes,
+                    bly_probe_cells_in(p, s.m.n, s.width), s.width);
+    if (p->last) {
+        spectral_settle(dst);
+        bly_filter_at_most(dst, p->src->nadded);
+    }
+    return BLY_OK;
+}
+
+static bly_status spectral_compare(const bly_filter *a, const bly_filter *b,
+                                   bly_likeness *out)
+{
+    bly_probe_compare(a, b, a->shape.p[SPECTRAL_COUNTERS],
+                      a->shape.p[SPECTRAL_K],
+                      (unsigned)a->shape.p[SPECTRAL_WIDTH], out);
+    return BLY_OK;
+}
+
+/* Where nothing is ever removed, the greater of two counters is above the count
+ * of every key that shares it; else their sum has to be. */
+static bly_status spectral_fold(const bly_filter *f, bly_filter **out)
+{
+    const uint64_t *const p = f->shape.p;
+    const uint64_t m = p[SPECTRAL_COUNTERS];
+    const unsigned width = (unsigned)p[SPECTRAL_WIDTH];
+    const bly_shape half =
+        spectral_shape(m / 2, p[SPECTRAL_K], p[SPECTRAL_UPDATE], width);
+    const bly_status st = bly_fold_begin(f, m, "counters", &half, out);
+    if (st)
+        return st;
+    (p[SPECTRAL_UPDATE] == SPECTRAL_INCREASE
+         ? bly_cells_fold_most
+         : bly_cells_fold_sum)((*out)->data, f->data, m / 2, width);
+    spectral_settle(*out);
     return BLY_OK;
 }
 
@@ -631,6 +686,11 @@ const bly_kind bly_kind_spectral = {
     .remove = spectral_remove,
     .increase = spectral_increase,
     .count = spectral_count,
-    .merge = spectral_merge,
+    .merge = bly_merge_as_part,
+    .merge_part = spectral_merge_part,
+    .intersect = bly_intersect_as_part,
+    .intersect_part = spectral_intersect_part,
+    .compare = spectral_compare,
+    .fold = spectral_fold,
     .convert = spectral_convert,
 };

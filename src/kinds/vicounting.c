@@ -63,9 +63,10 @@
 
 #include "core/status.h"
 #include "kinds/classic.h"
+#include "kinds/fold.h"
 #include "kinds/probe.h"
 
-enum { VI_COUNTERS, VI_K, VI_INCREMENTS, VI_WIDTH };
+enum { VI_COUNTERS, VI_K, VI_INCREMENTS, VI_WIDTH, VI_FOLDS };
 enum { VI_STUCK }; /* state */
 enum { VI_S, VI_L2, VI_L4, VI_L8, VI_L16, VI_B3, VI_SETS };
 
@@ -96,6 +97,7 @@ static const bly_param vicounting_params[] = {
                    .min = 7,
                    .max = 16,
                    .help = "bits of a cell: 7, 8 or 16; for b3 12" },
+    [VI_FOLDS] = BLY_FOLDS_PARAM,
 };
 
 /* ---------------------------------------------------------- increment sets */
@@ -286,6 +288,16 @@ static bool vi_width_ok(uint64_t increments, uint64_t width)
                                      : width == 7 || width == 8 || width == 16;
 }
 
+static bly_shape vi_shape(uint64_t m, uint64_t k, uint64_t increments,
+                          uint64_t width)
+{
+    return (bly_shape){ .p = { [VI_COUNTERS] = m,
+                               [VI_K] = k,
+                               [VI_INCREMENTS] = increments,
+                               [VI_WIDTH] = width },
+                        .nbytes = bly_cells_nbytes(m, (unsigned)width) };
+}
+
 static bly_status vicounting_plan(const bly_want *w, bly_shape *out)
 {
     const uint64_t increments = w->opt[VI_INCREMENTS], only = w->opt[VI_K];
@@ -298,7 +310,11 @@ static bly_status vicounting_plan(const bly_want *w, bly_shape *out)
                         "width = %llu: cells have 12 bits for increments b3, "
                         "else 7, 8 or 16",
                         (unsigned long long)width);
-    const double given = (double)(w->bits / width);
+    uint64_t cells = w->bits / width;
+    const bly_status st = bly_fold_plan(w->opt[VI_FOLDS], 1, true, &cells);
+    if (st)
+        return st;
+    const double given = (double)cells;
     if (w->bits && (given < 1 || given < (double)only))
         return bly_fail(BLY_EINVAL,
                         "%llu bits are fewer than the cells of a key need",
@@ -324,13 +340,9 @@ static bly_status vicounting_plan(const bly_want *w, bly_shape *out)
         return bly_fail(BLY_ERANGE,
                         "a vicounting filter has at most 2^48 cells; "
                         "ask for fewer items or a higher rate");
-    *out = (bly_shape){
-        .p = { [VI_COUNTERS] = (uint64_t)best_m,
-               [VI_K] = best_k,
-               [VI_INCREMENTS] = increments,
-               [VI_WIDTH] = width },
-        .nbytes = bly_cells_nbytes((uint64_t)best_m, (unsigned)width),
-    };
+    cells = (uint64_t)best_m;
+    bly_fold_plan(w->opt[VI_FOLDS], 1, false, &cells);
+    *out = vi_shape(cells, best_k, increments, width);
     return BLY_OK;
 }
 
@@ -639,22 +651,92 @@ static void vicounting_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = vi_rate_now(f);
 }
 
-static bly_status vicounting_merge(bly_filter *dst, const bly_filter *src)
+/* What is in a cell, as if one key had put it there. */
+static vi_part vi_part_in(const vi_set *set, uint32_t cell)
+{
+    return set->pairs ? (vi_part){ cell >> 4, cell & 15 }
+                      : (vi_part){ cell, 1 };
+}
+
+/* Two cells as one. */
+static uint32_t vi_sum(const vi_set *set, uint32_t top, uint32_t a, uint32_t b)
+{
+    return vi_raised(set, top, a, vi_part_in(set, b));
+}
+
+/* The one with fewer hits, or with the lesser sum. */
+static uint32_t vi_lesser(const vi_set *set, uint32_t top, uint32_t a,
+                          uint32_t b)
+{
+    if (a == top || b == top)
+        return a == top ? b : a;
+    const vi_part in_a = vi_part_in(set, a), in_b = vi_part_in(set, b);
+    return in_a.hits != in_b.hits ? (in_a.hits < in_b.hits ? a : b)
+                                  : (a < b ? a : b);
+}
+
+/* Make each cell of a part one with that of dst. */
+static void vi_combine(bly_filter *dst, const bly_part *p,
+                       uint32_t (*combine)(const vi_set *, uint32_t, uint32_t,
+                                           uint32_t))
 {
     const vi_set *const set = &vi_sets[dst->shape.p[VI_INCREMENTS]];
-    const uint64_t m = dst->shape.p[VI_COUNTERS];
     const unsigned width = (unsigned)dst->shape.p[VI_WIDTH];
     const uint32_t top = bly_cell_top(width);
-    if (!set->pairs)
-        bly_cells_add(dst->data, src->data, m, width);
-    for (uint64_t j = 0; set->pairs && j < m; j++) {
-        const uint32_t a = bly_cell_get(dst->data, j, width);
-        const uint32_t b = bly_cell_get(src->data, j, width);
-        bly_cell_put(dst->data, j, width,
-                     vi_raised(set, top, a, (vi_part){ b >> 4, b & 15 }));
-    }
-    dst->state[VI_STUCK] = vi_tally(dst).stuck;
-    bly_filter_added(dst, src->nadded);
+    const uint64_t n = bly_probe_cells_in(p, dst->shape.p[VI_COUNTERS], width);
+    unsigned char *const cells = dst->data + p->at;
+    for (uint64_t j = 0; j < n; j++)
+        bly_cell_put(cells, j, width,
+                     combine(set, top, bly_cell_get(cells, j, width),
+                             bly_cell_get(p->bytes, j, width)));
+    if (p->last)
+        dst->state[VI_STUCK] = vi_tally(dst).stuck;
+}
+
+static bly_status vicounting_merge_part(bly_filter *dst, const bly_part *p)
+{
+    vi_combine(dst, p, vi_sum);
+    if (p->last)
+        bly_filter_added(dst, p->src->nadded);
+    return BLY_OK;
+}
+
+/* Each of two cells holds the increments of all keys that both filters have,
+ * and more: either will do, and the one with less in it denies more. */
+static bly_status vicounting_intersect_part(bly_filter *dst, const bly_part *p)
+{
+    vi_combine(dst, p, vi_lesser);
+    if (p->last)
+        bly_filter_at_most(dst, p->src->nadded);
+    return BLY_OK;
+}
+
+static bly_status vicounting_compare(const bly_filter *a, const bly_filter *b,
+                                     bly_likeness *out)
+{
+    bly_probe_compare(a, b, a->shape.p[VI_COUNTERS], a->shape.p[VI_K],
+                      (unsigned)a->shape.p[VI_WIDTH], out);
+    return BLY_OK;
+}
+
+/* Probes of a key that fall together count with the sum of their increments,
+ * so this is the filter of half the size, to the bit. */
+static bly_status vicounting_fold(const bly_filter *f, bly_filter **out)
+{
+    const uint64_t *const p = f->shape.p;
+    const vi_set *const set = &vi_sets[p[VI_INCREMENTS]];
+    const uint64_t m = p[VI_COUNTERS];
+    const unsigned width = (unsigned)p[VI_WIDTH];
+    const bly_shape half = vi_shape(m / 2, p[VI_K], p[VI_INCREMENTS], width);
+    const bly_status st = bly_fold_begin(f, m, "cells", &half, out);
+    if (st)
+        return st;
+    for (uint64_t j = 0; j < m / 2; j++)
+        bly_cell_put((*out)->data, j, width,
+                     vi_sum(set, bly_cell_top(width),
+                            bly_cell_get(f->data, j, width),
+                            bly_cell_get(f->data, j + m / 2, width)));
+    (*out)->state[VI_STUCK] = vi_tally(*out).stuck;
     return BLY_OK;
 }
 
@@ -682,6 +764,11 @@ const bly_kind bly_kind_vicounting = {
     .add = vicounting_add,
     .has = vicounting_has,
     .remove = vicounting_remove,
-    .merge = vicounting_merge,
+    .merge = bly_merge_as_part,
+    .merge_part = vicounting_merge_part,
+    .intersect = bly_intersect_as_part,
+    .intersect_part = vicounting_intersect_part,
+    .compare = vicounting_compare,
+    .fold = vicounting_fold,
     .convert = vicounting_convert,
 };

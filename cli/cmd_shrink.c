@@ -1,0 +1,225 @@
+/*
+ * cmd_shrink.c - a filter folded in half, as often as it goes
+ *
+ * Without -o the filter is changed where it lies, under its lock, as add and
+ * remove do it. With -o it is left as it is.
+ */
+#include <math.h>
+
+#include "cli/cli.h"
+
+static struct {
+    const char *output;
+    uint64_t times, bytes;
+    double fpr;
+    bool json;
+} shrink_args;
+
+struct shrinking {
+    const char *path;
+    uint64_t nfolds;
+    bool said; /* why it failed */
+    bly_stats old, new;
+    double next_rate; /* that one fold more would have had; NAN: not tried */
+};
+
+/* ---------------------------------------------------------------- folding */
+
+/* Has s what was asked for? To the rate alone there is no end. */
+static bool shrink_done(const struct shrinking *s)
+{
+    if (shrink_args.times)
+        return s->nfolds >= shrink_args.times;
+    if (shrink_args.bytes)
+        return filter_size(&s->new) <= shrink_args.bytes;
+    return shrink_args.fpr > 0 ? false : s->nfolds >= 1;
+}
+
+/* It goes no further: said why, unless the rate was to tell when to stop. */
+static bool shrink_stops(const struct shrinking *s)
+{
+    const bool too_often = !isnan(s->next_rate);
+    if (!shrink_args.times && !shrink_args.bytes && shrink_args.fpr > 0)
+        return true;
+    if (too_often)
+        fail("%s: folded %llu times it takes %s; once more and it would have "
+             "%s false positives, past --fpr",
+             s->path, (unsigned long long)s->nfolds,
+             show_bytes(filter_size(&s->new)), show_rate(s->next_rate));
+    else if (s->nfolds)
+        fail("%s: folded %llu times it takes %s; further: %s", s->path,
+             (unsigned long long)s->nfolds, show_bytes(filter_size(&s->new)),
+             bly_error());
+    else
+        fail("%s: %s", s->path, bly_error());
+    return false;
+}
+
+/* f, folded; or NULL, and said why. */
+static bly_filter *shrink_filter(struct shrinking *s, const bly_filter *f)
+{
+    bly_filter *now = NULL, *half; /* NULL: still f */
+    s->said = true;
+    s->next_rate = NAN;
+    bly_stat(f, &s->old);
+    s->new = s->old;
+    if (!filter_can(f, s->path, BLY_CAN(FOLD)))
+        return NULL;
+    while (!shrink_done(s)) {
+        bly_stats stats;
+        if (bly_fold(now ? now : f, &half))
+            half = NULL;
+        else
+            bly_stat(half, &stats);
+        if (half && shrink_args.fpr > 0 && stats.fpr_now > shrink_args.fpr) {
+            s->next_rate = stats.fpr_now;
+            bly_free(half);
+            half = NULL;
+        }
+        if (!half) {
+            if (shrink_stops(s))
+                break;
+            bly_free(now);
+            return NULL;
+        }
+        bly_free(now);
+        now = half;
+        s->new = stats;
+        s->nfolds++;
+    }
+    if (!now && bly_clone(f, &now))
+        fail("%s: %s", s->path, bly_error());
+    s->said = !now;
+    return now;
+}
+
+static bly_status shrink_in_place(bly_filter *f, void *ctx)
+{
+    struct shrinking *const s = ctx;
+    bly_filter *const small = shrink_filter(s, f);
+    return small ? bly_become(f, small) : BLY_EINVAL;
+}
+
+static int shrink_to(struct shrinking *s, const char *output)
+{
+    const bly_access blind = { .blind = true };
+    bly_filter *const f = filter_map(s->path, &blind);
+    if (!f)
+        return TROUBLE;
+    bly_filter *small = NULL;
+    if (bly_verify(f))
+        fail("%s: %s", s->path, bly_error());
+    else
+        small = shrink_filter(s, f);
+    const int status = small ? filter_save(small, output) : TROUBLE;
+    bly_free(small);
+    bly_free(f);
+    return status;
+}
+
+/* ---------------------------------------------------------------- telling */
+
+static void shrink_report(FILE *to, const char *output,
+                          const struct shrinking *s)
+{
+    if (shrink_args.json) {
+        struct json j = { .to = stdout };
+        json_open(&j, '{');
+        json_key(&j, "file");
+        json_text(&j, output);
+        json_key(&j, "kind");
+        json_text(&j, s->new.kind);
+        json_key(&j, "folds");
+        json_uint(&j, s->nfolds);
+        json_key(&j, "bytes_before");
+        json_uint(&j, filter_size(&s->old));
+        json_key(&j, "bytes");
+        json_uint(&j, filter_size(&s->new));
+        json_key(&j, "fpr_now_before");
+        json_real(&j, s->old.fpr_now);
+        json_key(&j, "fpr_now");
+        json_real(&j, s->new.fpr_now);
+        json_key(&j, "fpr_at_capacity");
+        json_real(&j, s->new.fpr_at_capacity);
+        json_close(&j, '}');
+        json_end(&j);
+        return;
+    }
+    fprintf(to, "%s: %s, folded %llu time%s: ", show_name(output), s->new.kind,
+            (unsigned long long)s->nfolds, s->nfolds == 1 ? "" : "s");
+    fprintf(to, "%s to %s, ", show_bytes(filter_size(&s->old)),
+            show_bytes(filter_size(&s->new)));
+    fprintf(to, "false positives now %s to %s\n", show_rate(s->old.fpr_now),
+            show_rate(s->new.fpr_now));
+}
+
+static int shrink_run(struct list *operands)
+{
+    if (operands->n != 1)
+        return fail("one filter is shrunk at a time, not %zu", operands->n);
+    if (shrink_args.times && (shrink_args.bytes || shrink_args.fpr > 0))
+        return fail("--times says how often; --fpr and --bytes say how far: "
+                    "give one or the other");
+    struct shrinking s = { .path = operands->at[0] };
+    const char *const output = shrink_args.output ? shrink_args.output : s.path;
+    const bool in_place = !shrink_args.output || is_same_file(output, s.path);
+    if (in_place ? !can_change(s.path)
+                 : !output_works(output, shrink_args.json))
+        return TROUBLE;
+    FILE *const to = report_to(output);
+    const bly_access blind = { .blind = true };
+    int status = YES;
+    if (!in_place)
+        status = shrink_to(&s, output);
+    else if (bly_update(s.path, &blind, shrink_in_place, &s))
+        status = s.said ? TROUBLE : fail_library();
+    if (status == YES && !quiet)
+        shrink_report(to, output, &s);
+    return status;
+}
+
+static const struct opt shrink_options[] = {
+    { "output", 'o', OPT_TEXT, &shrink_args.output, "FILE",
+      "write the result to FILE and leave FILTER as it is; - is standard "
+      "output" },
+    { "times", 't', OPT_POSITIVE, &shrink_args.times, "N",
+      "fold it so often; once if nothing is said" },
+    { "fpr", 'p', OPT_RATE, &shrink_args.fpr, "P",
+      "as often as its rate of false positives, with what is in it now, "
+      "stays at or below P" },
+    { "bytes", 'b', OPT_POSITIVE, &shrink_args.bytes, "SIZE",
+      "until it takes no more than SIZE: 64KiB; with --fpr as well, but not "
+      "past that rate" },
+    QUIET_OPTION(QUIET_HELP),
+    { "json", 0, OPT_FLAG, &shrink_args.json, NULL,
+      "print the result as JSON" },
+    { 0 },
+};
+
+static const struct example shrink_examples[] = {
+    { "bloomery shrink words.bly", "half the size, in its place" },
+    { "bloomery shrink --fpr 1% -o small.bly words.bly",
+      "as small as 1 % allows" },
+    { "bloomery build -O folds=4 -n 10M -o day.bly day.txt",
+      "a filter that can be folded four times" },
+    { 0 },
+};
+
+const struct command cmd_shrink = {
+    .name = "shrink",
+    .usage = "[OPTION]... FILTER",
+    .summary = "halve a filter, without its keys",
+    .about =
+        "Folds a filter in half: two of its cells become one. It has the same "
+        "keys in half the memory, and at least twice its rate of false "
+        "positives: that of the old one with twice the keys in it. A filter "
+        "that was made for more keys than came is brought down to size this "
+        "way. For kinds of bits the result is exactly the filter that would "
+        "have been built so small.\n\n"
+        "A size must be even to be halved. Build with -O folds=N what is to be "
+        "folded N times; bloomery kinds says which kinds can fold. Without -o "
+        "the filter is changed in its file.",
+    .options = shrink_options,
+    .examples = shrink_examples,
+    .run = shrink_run,
+};

@@ -1,0 +1,196 @@
+/*
+ * combine.c - a filter that is being read, combined with one in memory
+ *
+ * Where a kind combines cell by cell, the payload is taken in pieces as it
+ * comes: each is added to the checksum, combined, and forgotten. So a file is
+ * read once, it may be a pipe, and only the result is in memory. Other kinds,
+ * and filters with layers, are read whole and combined then.
+ *
+ *     get() -> | header page | piece | piece | ... | piece |  end
+ *                fits dst?     sum, merge_part()     sum right?
+ *
+ * That the sum is wrong is known at the end, when dst has changed already. So a
+ * dst for which this failed is worth nothing, and its owner frees it.
+ */
+#include <string.h>
+
+#include "core/hash.h"
+#include "core/status.h"
+#include "format/combine.h"
+#include "format/record.h"
+#include "kinds/filter.h"
+
+/* Whole cells of any kind (kind.h), of which L2 holds them and those of dst. */
+#define PIECE_BYTES (390 * BLY_PART_UNIT)
+
+typedef bly_status combine_part(bly_filter *dst, const bly_part *p);
+
+static combine_part *part_of_kind(const bly_kind *kind, bly_combination how)
+{
+    return how == BLY_UNION ? kind->merge_part : kind->intersect_part;
+}
+
+static bly_status cut_off(uint64_t nbytes)
+{
+    return bly_fail(BLY_EFORMAT,
+                    "cut short after %llu bytes (copy it again, or build it "
+                    "again)",
+                    (unsigned long long)nbytes);
+}
+
+static bly_status get_some(const bly_source *src, void *buf, size_t n,
+                           size_t *ngot)
+{
+    const int64_t got = src->get(src->ctx, buf, n);
+    if (got < 0 || (uint64_t)got > n)
+        return bly_fail(BLY_EIO, "the source cannot be read");
+    *ngot = (size_t)got;
+    return BLY_OK;
+}
+
+/* ----------------------------------------------------------------- whole */
+
+/* A source of which the first bytes were read already. */
+typedef struct begun_source {
+    const bly_source *src;
+    const unsigned char *bytes;
+    size_t at, nbytes;
+} begun_source;
+
+static int64_t get_begun(void *ctx, void *buf, size_t n)
+{
+    begun_source *b = ctx;
+    const size_t left = b->nbytes - b->at, old = left < n ? left : n;
+    if (old)
+        memcpy(buf, b->bytes + b->at, old);
+    b->at += old;
+    if (old == n)
+        return (int64_t)n;
+    const int64_t got =
+        b->src->get(b->src->ctx, (unsigned char *)buf + old, n - old);
+    return got < 0 ? got : (int64_t)old + got;
+}
+
+static bly_status combine_whole(begun_source *begun, bly_combination how,
+                                bly_filter *dst)
+{
+    const bly_source src = { .get = get_begun,
+                             .ctx = begun,
+                             .nbytes = begun->src->nbytes };
+    const bly_access blind = { .blind = true, .mem = &dst->mem };
+    bly_filter *f;
+    bly_status st = bly_source_read(&src, &blind, &f);
+    if (st)
+        return st;
+    st = bly_filter_fits(dst, f);
+    if (!st)
+        st = (how == BLY_UNION ? dst->kind->merge : dst->kind->intersect)(dst,
+                                                                          f);
+    bly_free(f);
+    return st;
+}
+
+/* ------------------------------------------------------------- in pieces */
+
+/* The payload of `from`, a filter without data, into dst. */
+static bly_status combine_pieces(const bly_source *src, combine_part *combine,
+                                 const bly_record *rec, const bly_filter *from,
+                                 bly_filter *dst)
+{
+    const uint64_t nbytes = rec->shape.nbytes;
+    bly_summing sum;
+    bly_block room;
+    bly_status st = bly_block_new(&dst->mem, PIECE_BYTES + 1, &room);
+    if (st)
+        return st;
+    bly_summing_start(&sum);
+    for (uint64_t at = 0; at < nbytes && !st;) {
+        const uint64_t left = nbytes - at;
+        const size_t n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        size_t got = 0;
+        st = get_some(src, room.at, n, &got);
+        if (!st && got < n)
+            st = cut_off(BLY_PAGE + at + got);
+        if (st)
+            break;
+        bly_summing_add(&sum, room.at, n);
+        st = combine(dst, &(bly_part){ .bytes = room.at,
+                                       .at = at,
+                                       .nbytes = n,
+                                       .last = n == left,
+                                       .src = from });
+        at += n;
+    }
+    if (!st && bly_summing_end(&sum) != rec->payload_sum)
+        st = bly_damaged("the payload does not match its checksum");
+    bly_block_free(&dst->mem, &room);
+    return st;
+}
+
+static bly_status combine_end(const bly_source *src, const bly_filter *dst)
+{
+    unsigned char more;
+    size_t got = 0;
+    const bly_status st = get_some(src, &more, 1, &got);
+    if (st)
+        return st;
+    if (got)
+        return bly_damaged("bytes follow the end of the filter");
+    /* What is wrong with the source is wrong with the result, if it matters. */
+    if (dst->kind->check && !dst->kind->check(dst))
+        return bly_damaged("its contents are none that its kind writes");
+    return BLY_OK;
+}
+
+/* The filter of a record, without its data. */
+static bly_status shell_of_record(const bly_record *rec, const bly_mem *mem,
+                                  bly_filter **out)
+{
+    const bly_setting set = {
+        .items = rec->items,
+        .fpr = rec->fpr,
+        .hasher = { .id = rec->hash_id, .seed = rec->seed },
+        .secret_check = rec->secret_check,
+        .blind = true,
+        .mem = mem,
+    };
+    const bly_status st = bly_filter_shell(rec->kind, &rec->shape, &set, out);
+    if (st)
+        return st;
+    (*out)->nadded = rec->nadded;
+    memcpy((*out)->state, rec->state, sizeof rec->state);
+    return BLY_OK;
+}
+
+bly_status bly_source_combine(const bly_source *src, bly_combination how,
+                              bly_filter *dst)
+{
+    unsigned char page[BLY_PAGE];
+    begun_source begun = { .src = src, .bytes = page };
+    bly_record rec;
+    bly_filter *from;
+    bly_status st = get_some(src, page, sizeof page, &begun.nbytes);
+    if (st)
+        return st;
+    if (begun.nbytes < sizeof page) /* the reader says what it is */
+        return combine_whole(&begun, how, dst);
+    st = bly_record_decode(page, &rec);
+    if (!st)
+        st = shell_of_record(&rec, &dst->mem, &from);
+    if (st)
+        return st;
+    combine_part *const combine = part_of_kind(dst->kind, how);
+    st = bly_filter_fits(dst, from);
+    if (!st && (!combine || rec.nlayers || !rec.shape.nbytes || rec.encoding)) {
+        st = combine_whole(&begun, how, dst);
+    } else if (!st) {
+        if (from->kind->sound && !from->kind->sound(from))
+            st = bly_damaged("its state is none that its kind can be in");
+        if (!st)
+            st = combine_pieces(src, combine, &rec, from, dst);
+        if (!st)
+            st = combine_end(src, dst);
+    }
+    bly_free(from);
+    return st;
+}
