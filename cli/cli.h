@@ -33,6 +33,7 @@
     X(compare)      \
     X(convert)      \
     X(top)          \
+    X(bench)        \
     X(help)
 
 enum { YES = 0, NO = 1, TROUBLE = 2 };
