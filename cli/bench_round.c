@@ -5,9 +5,10 @@
  * not count. Keys are made in blocks of 8 MiB, and the clock runs only while a
  * block is worked on: so a billion keys take no memory.
  *
- * One key in eight of each block is added one by one, so that both ways of
- * adding see every load of the filter. Small filters are filled again and
- * again until enough keys were added to be timed. F is measured at the size of
+ * One key in eight is added one by one, a little all through the filling, so
+ * that both ways of adding see every load of the filter. Small filters are
+ * filled again and again until enough keys were added to be timed, and there
+ * it is one filling in eight. F is measured at the size of
  * the full filter before the asking and after it; the mean of the two counts.
  */
 #define _GNU_SOURCE
@@ -21,7 +22,9 @@ const struct bench_effort bench_full = { .least_added = 1 << 19,
                                          .asked = 1 << 20 };
 const struct bench_effort bench_trial = { .least_added = 1, .asked = 1 << 13 };
 
-#define ONE_BY_ONE_OF 8 /* keys added */
+#define ONE_BY_ONE_OF 8
+#define ONE_BY_ONE_FROM 65536
+#define FILL_BLOCK (BENCH_BLOCK / 8)
 
 #define BENCH_ROW_(NAME, name, head, text) name,
 const char *const bench_op_names[NOPS] = { BENCH_OPS(BENCH_ROW_) };
@@ -71,6 +74,7 @@ static uint64_t ones(const uint64_t *words, size_t n)
 struct filling {
     double ns[2];
     uint64_t nkeys[2];
+    unsigned ntimes;
 };
 
 static const char *fill_step(struct bench_cell *cell, void *filter, bool single,
@@ -92,17 +96,23 @@ static const char *fill_once(struct bench_cell *cell, void *filter,
                              struct filling *total, struct bench_scratch *s)
 {
     const bool batches = cell->who->step(cell->who, OP_ADD) != NULL;
+    const bool small = cell->items < ONE_BY_ONE_FROM;
+    const bool turn = total->ntimes++ % ONE_BY_ONE_OF == ONE_BY_ONE_OF - 1;
     const char *why = NULL;
-    for (uint64_t at = 0; at < cell->items && !why; at += BENCH_BLOCK) {
-        const size_t n = cell->items - at < BENCH_BLOCK
+    for (uint64_t at = 0; at < cell->items && !why; at += FILL_BLOCK) {
+        const size_t n = cell->items - at < FILL_BLOCK
                              ? (size_t)(cell->items - at)
-                             : BENCH_BLOCK;
-        const size_t many = batches ? n - n / ONE_BY_ONE_OF : 0;
+                             : FILL_BLOCK;
+        const size_t one_by_one = !batches ? n
+                                  : !small ? n / ONE_BY_ONE_OF
+                                  : turn   ? n
+                                           : 0;
+        const size_t many = n - one_by_one;
         bench_fill_keys(KEYS_NEXT, cell->items, at, 0, s->keys, n);
         why = fill_step(cell, filter, false, s->keys, many, total, s);
         if (!why)
-            why = fill_step(cell, filter, true, s->keys + many, n - many, total,
-                            s);
+            why = fill_step(cell, filter, true, s->keys + many, one_by_one,
+                            total, s);
     }
     return why;
 }
