@@ -222,8 +222,10 @@ $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(CFLAGS) -O3 $^ -pthread -lm -o $@
 
+# BENCH_OPTIONS go to bloomery bench: --items 100M, --threads 2.
+BENCH_OPTIONS =
 bench: all $(BENCH)
-	@bench/run $(B)
+	@bench/run $(B) $(BENCH_OPTIONS)
 
 compile_commands.json: Makefile
 	@tools/compile-commands > $@

@@ -141,11 +141,15 @@ static __attribute__((noinline)) double walk_bare(void)
 /* Each pair is tried in turns, and its best time counts: among a few there is
  * one that nothing disturbed. */
 #define FLOOR_TURNS 6
+/* Where all is near, distances matter little. */
+#define FLOOR_NEAR ((size_t)1 << 20)
 
-static void ground_distances(unsigned *far, unsigned *near, unsigned *deep)
+static void ground_distances(size_t nlines, unsigned *far, unsigned *near,
+                             unsigned *deep)
 {
     double best = INFINITY, best_deep = INFINITY;
-    for (int turn = 0; turn < FLOOR_TURNS; turn++)
+    const int nturns = nlines < FLOOR_NEAR / FLOOR_LINE ? 1 : FLOOR_TURNS;
+    for (int turn = 0; turn < nturns; turn++)
         for (size_t f = 0; f < NDISTANCES; f++) {
             for (size_t k = 0; k < NDISTANCES; k++) {
                 const double ns = walk_read(floor_far[f], floor_near[k]);
@@ -174,8 +178,8 @@ bool bench_floor(uint64_t nbytes, struct bench_floor *out)
     const size_t bucket = (size_t)(2 * log2((double)nlines));
     ground_places(nlines);
     if (!ground.best[bucket].far)
-        ground_distances(&ground.best[bucket].far, &ground.best[bucket].near,
-                         &ground.best[bucket].deep);
+        ground_distances(nlines, &ground.best[bucket].far,
+                         &ground.best[bucket].near, &ground.best[bucket].deep);
     out->far = ground.best[bucket].far;
     out->near = ground.best[bucket].near;
     /* Once to fill the caches, thrice to be timed. */

@@ -204,7 +204,10 @@ static const char *ask_all(struct bench_cell *cell, void *filter,
                            const struct bench_effort *effort,
                            struct bench_sample *out, struct bench_scratch *s)
 {
-    const size_t some = effort->asked, few = effort->asked / 4;
+    /* A small filter shows all it can in fewer keys. */
+    const size_t some =
+        cell->items < effort->asked / 32 ? effort->asked / 8 : effort->asked;
+    const size_t few = some / 4;
     const size_t all = cell->items < some ? (size_t)cell->items : some;
     /* What changes the filter comes last. */
     const struct {
@@ -221,7 +224,7 @@ static const char *ask_all(struct bench_cell *cell, void *filter,
         { OP_ONE_ABSENT, KEYS_ABSENT, few },
         { OP_ONE_HALF, KEYS_HALF, few },
         { OP_ONE_PRESENT, KEYS_PRESENT, few },
-        { OP_COUNT, KEYS_PRESENT, some },
+        { OP_COUNT, KEYS_PRESENT, few },
         { OP_REMOVE, KEYS_NEXT, all },
     };
     const char *why = NULL;

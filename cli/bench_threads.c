@@ -18,7 +18,7 @@
 
 /* Enough that starting threads does not count, and that the lines which a pass
  * touches are not all cached when the next one comes. */
-#define ASKED_KEYS ((size_t)1 << 19)
+#define ASKED_KEYS ((size_t)1 << 18)
 #define ASKED_EACH (4 * ASKED_KEYS)
 #define ASKED_CALL 32768
 

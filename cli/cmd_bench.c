@@ -167,7 +167,7 @@ static void estimate(struct bench_cell *cell, double fpr,
         isnan(ns[OP_ADD]) ? fmax(ns[OP_BUILD], ns[OP_ONE_ADD]) : ns[OP_ADD];
     for (int op = OP_ASK_ABSENT; op < NOPS; op++)
         if (!isnan(ns[op]) && op != OP_ONE_ADD)
-            asking += ns[op] * (op > OP_ONE_ADD && op < OP_CALLS_64 ? 0.25 : 1);
+            asking += ns[op] * (op >= OP_COUNT && op < OP_CALLS_64 ? 0.25 : 1);
     /* Keys and places are made beside the clock, memory is touched once. */
     const double added =
         fmax((double)cell->items, (double)bench_full.least_added);
