@@ -1,7 +1,8 @@
 /*
  * bench.h - what the parts of bloomery bench share
  *
- *     cmd_bench.c       options, which cells there are, rounds
+ *     cmd_bench.c       options: which contenders, which sizes
+ *     bench_run.c       which cells there are; the rounds
  *     bench_machine.c   what it runs on, and how much memory is left
  *     bench_floor.c     F: what a random access costs here
  *     bench_kinds.c     contenders: every kind of the table
@@ -235,7 +236,7 @@ struct bench_results {
     struct bench_machine machine;
     double fpr, seconds; /* the estimate */
     unsigned nthreads, nrounds;
-    bool small_pages;
+    bool small_pages, json;
     double huge_share;
     const uint64_t *sizes;
     struct bench_floor *floors; /* by size */
@@ -246,6 +247,11 @@ struct bench_results {
     const char *missing;       /* peers, or "" */
     struct bench_lines *lines; /* NULL: not asked for */
 };
+
+/* bench_run.c: measure the cells of r, which are of n contenders at each size,
+ * and the commands too unless lines is NULL: YES, or said why not. */
+int bench_all(struct bench_results *r, const struct bench_contender *contenders,
+              size_t n, struct bench_scratch *s, struct bench_lines *lines);
 
 void bench_report_head(const struct bench_results *r); /* before it starts */
 void bench_report(const struct bench_results *r);

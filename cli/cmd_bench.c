@@ -1,12 +1,11 @@
 /*
  * cmd_bench.c - how fast the kinds are on this machine
  *
- * Which cells there are, how long they may take, and the rounds; bench.h says
- * what the other parts do, docs/performance.md how to read what comes out.
+ * The options, and which contenders and sizes they name; bench.h says what the
+ * other parts do, docs/performance.md how to read what comes out.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,12 +22,8 @@ static struct {
     bool json, peers;
 } bench_args;
 
-/* Unless --rounds says how often, as often as this allows. */
-#define BUDGET_SECONDS 60
 /* A filter that grows is also measured after it grew as many times over. */
 #define GROWTH 100
-/* The trial that tells how long all will take. */
-#define TRIAL_ITEMS 20000
 #define MAX_SIZES 64
 
 /* --------------------------------------------------------------- the line */
@@ -89,9 +84,9 @@ struct contenders {
     char (*names)[64]; /* of those whose name is made here */
 };
 
-static bool is_asked_for(const char *word, void *ctx)
+static bool is_another(const char *word, void *ctx)
 {
-    return strcmp(word, ctx) != 0; /* found: stop */
+    return strcmp(word, ctx) != 0; /* stops the search where it is not */
 }
 
 static bool take_kind(const char *word, void *ctx)
@@ -100,7 +95,8 @@ static bool take_kind(const char *word, void *ctx)
     return kind_exists(word);
 }
 
-/* Kinds in the order of the table, those that grow twice, then peers. */
+/* Kinds in the order of the table, then peers. The kind whose point is to grow
+ * comes a second time, grown. */
 static bool take_contenders(struct contenders *c, char *missing, size_t nbytes)
 {
     bly_kind_info kind;
@@ -119,7 +115,7 @@ static bool take_contenders(struct contenders *c, char *missing, size_t nbytes)
     for (size_t i = 0; bly_kind_at(i, &kind); i++) {
         const char *const name = kind.name;
         if (bench_args.kinds.n &&
-            each_word(&bench_args.kinds, is_asked_for, (void *)(uintptr_t)name))
+            each_word(&bench_args.kinds, is_another, (void *)(uintptr_t)name))
             continue;
         c->at[c->n++] = bench_kind(&kind, 0, name);
         if (strcmp(name, "scalable") != 0)
@@ -133,107 +129,6 @@ static bool take_contenders(struct contenders *c, char *missing, size_t nbytes)
     return true;
 }
 
-/* ------------------------------------------------------------------ plans */
-
-/* The bytes of a Bloom filter of n keys, for the table of F. */
-static uint64_t footprint(uint64_t n, double fpr)
-{
-    const double nbytes = -log(fpr) / 0.480453013918201 / 8 * (double)n;
-    return nbytes < 0x1p62 ? (uint64_t)nbytes + 1 : (uint64_t)1 << 62;
-}
-
-/* How much slower an access is at a footprint than in the trial, roughly. */
-static double slowness(uint64_t nbytes)
-{
-    return nbytes < 1 << 20 ? 1 : nbytes < 16 << 20 ? 1.5 : 3;
-}
-
-/* Seconds a round of cell takes, from one at few keys. */
-static void estimate(struct bench_cell *cell, double fpr,
-                     struct bench_cell *trial, struct bench_scratch *s)
-{
-    *trial = (struct bench_cell){ .who = cell->who, .items = TRIAL_ITEMS };
-    const double start = bench_now();
-    if (!cell->who->plan(cell->who, fpr, trial))
-        bench_round(trial, fpr, 1, &bench_trial, s);
-    const double whole = bench_now() - start;
-    double adding = 0, asking = 0;
-    if (!trial->nrounds) {
-        cell->seconds = whole * 1e-9;
-        return;
-    }
-    const double *const ns = trial->rounds[0].ns;
-    adding =
-        isnan(ns[OP_ADD]) ? fmax(ns[OP_BUILD], ns[OP_ONE_ADD]) : ns[OP_ADD];
-    for (int op = OP_ASK_ABSENT; op < NOPS; op++)
-        if (!isnan(ns[op]) && op != OP_ONE_ADD)
-            asking += ns[op] * (op >= OP_COUNT && op < OP_CALLS_64 ? 0.25 : 1);
-    /* Keys and places are made beside the clock, memory is touched once. */
-    const double added =
-        fmax((double)cell->items, (double)bench_full.least_added);
-    cell->seconds = ((adding + 2) * added * slowness(cell->bytes) +
-                     asking * (double)bench_full.asked * slowness(cell->bytes) +
-                     6e7 + 0.5 * (double)cell->bytes) *
-                    1e-9;
-}
-
-/* Say why a cell is not measured, if it is not. */
-static void admit(struct bench_cell *cell, double fpr)
-{
-    const char *const why = cell->who->plan(cell->who, fpr, cell);
-    const uint64_t left = bench_memory_left();
-    if (why)
-        snprintf(cell->why, sizeof cell->why, "%s", why);
-    else if (cell->needs > left)
-        snprintf(cell->why, sizeof cell->why,
-                 "skipped: measuring it takes %s, and %s are free",
-                 show_bytes(cell->needs), show_bytes(left));
-}
-
-/* ------------------------------------------------------------------- runs */
-
-static void run_rounds(struct bench_results *r, struct bench_scratch *s)
-{
-    const double start = bench_now();
-    const uint64_t total = (uint64_t)(1e3 * r->seconds);
-    uint64_t nkeys = 0;
-    double last = 0;
-    for (unsigned round = 0;; round++) {
-        const double from = bench_now();
-        uint64_t done = 0;
-        const double spent = (from - start) * 1e-9;
-        if (r->nrounds ? round >= r->nrounds
-                       : round >= BENCH_MAX_ROUNDS ||
-                             (round && spent + last > BUDGET_SECONDS))
-            break;
-        for (size_t i = 0; i < r->ncells; i++) {
-            struct bench_cell *const c = &r->cells[i];
-            const double used = (bench_now() - start) * 1e-9;
-            if (c->why[0])
-                continue;
-            if (!r->nrounds && !round &&
-                (c->seconds > BUDGET_SECONDS / 3 || used > 2 * BUDGET_SECONDS))
-                snprintf(c->why, sizeof c->why,
-                         "skipped: it takes about %.0f s, too much of a "
-                         "minute; --rounds 1 measures it",
-                         ceil(c->seconds));
-            else if (c->needs / 2 > bench_memory_left())
-                snprintf(c->why, sizeof c->why,
-                         "skipped: memory has become short");
-            else
-                bench_round(c, r->fpr, r->nthreads, &bench_full, s);
-            nkeys += c->items;
-            done += (uint64_t)(1e3 * c->seconds);
-            if (r->nrounds)
-                progress_at(nkeys, round * total + done, r->nrounds * total);
-            else
-                progress_at(nkeys, 0, 0);
-        }
-        last = (bench_now() - from) * 1e-9;
-    }
-    progress_clear();
-}
-
 static int bench_show(const struct bench_results *r)
 {
     const int status = bench_args.plot ? bench_plot(r, bench_args.plot) : YES;
@@ -242,61 +137,6 @@ static int bench_show(const struct bench_results *r)
     else
         bench_report(r);
     return status;
-}
-
-/* The lines for the commands: as many as the largest filter has keys, within
- * what DCSO's bloom does in some seconds. */
-#define MOST_LINES 10000000
-
-static void run_commands(struct bench_results *r, struct bench_lines *lines)
-{
-    const uint64_t largest = r->sizes[r->nsizes - 1];
-    const unsigned nrounds = r->nrounds && r->nrounds < 3 ? r->nrounds : 3;
-    bench_lines(largest < MOST_LINES ? largest : MOST_LINES, r->fpr, nrounds,
-                lines);
-    r->lines = lines;
-}
-
-static int bench_all(struct bench_results *r, const struct contenders *c,
-                     struct bench_scratch *s, struct bench_lines *lines)
-{
-    struct bench_cell *const trial = malloc(sizeof *trial);
-    if (!trial)
-        return fail("out of memory");
-    bool any = false;
-    for (size_t i = 0; i < r->ncells; i++) {
-        struct bench_cell *const cell = &r->cells[i];
-        cell->who = &c->at[i % c->n];
-        cell->items = r->sizes[i / c->n];
-        admit(cell, r->fpr);
-        if (!cell->why[0]) {
-            any = true;
-            estimate(cell, r->fpr, trial, s);
-            r->seconds += cell->seconds;
-        }
-    }
-    free(trial);
-    if (!any)
-        return fail("nothing can be measured: %s: %s", r->cells[0].who->name,
-                    r->cells[0].why);
-    if (!bench_args.json)
-        bench_report_head(r);
-    /* First, since a process that is made counts the memory that this one has
-     * held to its own peak. */
-    if (lines)
-        run_commands(r, lines);
-    progress_start(true);
-    for (size_t i = 0; i < r->nsizes; i++) {
-        r->footprints[i] = footprint(r->sizes[i], r->fpr);
-        if (r->footprints[i] < bench_memory_left())
-            bench_floor(r->footprints[i], &r->floors[i]);
-        else
-            r->floors[i] = (struct bench_floor){ NAN, NAN, NAN, NAN, 0, 0 };
-    }
-    r->huge_share = bench_floor_huge();
-    run_rounds(r, s);
-    bench_floor_close();
-    return bench_show(r);
 }
 
 /* Could pictures be written there? The folder is made if need be. */
@@ -350,6 +190,7 @@ static int bench_run(struct list *operands)
         .nsizes = sizes.n,
         .ncells = sizes.n * contenders.n,
         .missing = missing,
+        .json = bench_args.json,
     };
     /* More threads than processors only wait for each other. */
     const unsigned most = 4 * thread_count(0);
@@ -365,10 +206,14 @@ static int bench_run(struct list *operands)
     struct bench_scratch *const s = calloc(1, sizeof *s);
     struct bench_lines *const lines =
         bench_args.peers ? calloc(1, sizeof *lines) : NULL;
-    const int status =
-        r.cells && r.floors && r.footprints && s && (lines || !bench_args.peers)
-            ? bench_all(&r, &contenders, s, lines)
-            : fail("out of memory");
+    int status = TROUBLE;
+    if (!r.cells || !r.floors || !r.footprints || !s ||
+        (!lines && bench_args.peers))
+        fail("out of memory");
+    else
+        status = bench_all(&r, contenders.at, contenders.n, s, lines);
+    if (status == YES)
+        status = bench_show(&r);
     free(r.cells);
     free(r.floors);
     free(r.footprints);
