@@ -176,6 +176,10 @@ struct bench_effort {
     size_t least_added; /* small filters are filled again up to this */
     size_t asked;       /* keys of an operation */
 };
+/* Keys of a call, and the time after which no further call is made. */
+#define BENCH_ASK_CALL ((size_t)1 << 16)
+#define BENCH_ASK_NS 1.5e7
+
 extern const struct bench_effort bench_full, bench_trial;
 
 /* Measure cell once more; its why is set where that fails. */

@@ -175,7 +175,8 @@ static const char *fill_by_building(const struct bench_cell *cell, double fpr,
 
 /* ---------------------------------------------------------------- asking */
 
-/* Time one operation, and look at what it answered. */
+/* Time one operation, and look at what it answered. Slow kinds are asked for
+ * fewer keys. */
 static const char *ask(struct bench_cell *cell, void *filter, int op,
                        enum bench_keys which, size_t nkeys, double *ns,
                        struct bench_scratch *s)
@@ -183,14 +184,18 @@ static const char *ask(struct bench_cell *cell, void *filter, int op,
     bench_step *const step = cell->who->step(cell->who, op);
     const char *why = NULL;
     double spent = 0;
+    size_t done = 0;
     if (!step)
         return NULL;
-    for (size_t at = 0; at < nkeys && !why; at += BENCH_BLOCK) {
-        const size_t n = nkeys - at < BENCH_BLOCK ? nkeys - at : BENCH_BLOCK;
-        bench_fill_keys(which, cell->items, at, cell->nrounds, s->keys, n);
+    while (done < nkeys && spent < BENCH_ASK_NS && !why) {
+        const size_t n =
+            nkeys - done < BENCH_ASK_CALL ? nkeys - done : BENCH_ASK_CALL;
+        uint64_t *const keys = s->keys + done % BENCH_BLOCK;
+        bench_fill_keys(which, cell->items, done, cell->nrounds, keys, n);
         const double start = bench_start();
-        why = step(filter, s->keys, n, s);
+        why = step(filter, keys, n, s);
         spent += bench_spent(start);
+        done += n;
         if (op == OP_ASK_ABSENT || op == OP_ONE_ABSENT) {
             cell->nasked += n;
             cell->nhit += ones(s->maybe, n);
@@ -199,7 +204,7 @@ static const char *ask(struct bench_cell *cell, void *filter, int op,
             cell->nmissed += n - ones(s->maybe, n);
         }
     }
-    *ns = spent / (double)nkeys;
+    *ns = spent / (double)done;
     return why;
 }
 

@@ -2,8 +2,9 @@
  * bench_run.c - which cells of a bench are measured, how often, and in turns
  *
  * How long a cell takes is told by a trial with few keys. Without a number of
- * rounds, there are as many as fit in a minute; a cell that would take a third
- * of it is skipped, as is one that memory has no room for.
+ * rounds, there are as many as fit in a minute, but three of up to half a
+ * minute each; a cell that would take a third of it is skipped, as is one that
+ * memory has no room for.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -49,14 +50,16 @@ static void estimate(struct bench_cell *cell, double fpr,
         isnan(ns[OP_ADD]) ? fmax(ns[OP_BUILD], ns[OP_ONE_ADD]) : ns[OP_ADD];
     for (int op = OP_ASK_ABSENT; op < NOPS; op++)
         if (!isnan(ns[op]) && op != OP_ONE_ADD)
-            asking += ns[op] * (op >= OP_COUNT && op < OP_CALLS_64 ? 0.25 : 1);
+            asking +=
+                fmax(ns[op] * (double)BENCH_ASK_CALL,
+                     fmin(ns[op] * (double)bench_full.asked, BENCH_ASK_NS));
     /* Keys and places are made beside the clock, memory is touched once. */
     const double added =
         fmax((double)cell->items, (double)bench_full.least_added);
-    cell->seconds = ((adding + 2) * added * slowness(cell->bytes) +
-                     asking * (double)bench_full.asked * slowness(cell->bytes) +
-                     6e7 + 0.5 * (double)cell->bytes) *
-                    1e-9;
+    cell->seconds =
+        ((adding + 2) * added * slowness(cell->bytes) +
+         asking * slowness(cell->bytes) + 6e7 + 0.5 * (double)cell->bytes) *
+        1e-9;
 }
 
 /* Say why a cell is not measured, if it is not. */
@@ -84,9 +87,11 @@ static void run_rounds(struct bench_results *r, struct bench_scratch *s)
         const double from = bench_now();
         uint64_t done = 0;
         const double spent = (from - start) * 1e-9;
-        if (r->nrounds ? round >= r->nrounds
-                       : round >= BENCH_MAX_ROUNDS ||
-                             (round && spent + last > BUDGET_SECONDS))
+        /* Three are the fewest that have a median, if they are not too long. */
+        const bool enough = round >= 3 ? spent + last > BUDGET_SECONDS
+                                       : round && last > BUDGET_SECONDS / 2;
+        if (round >= (r->nrounds ? r->nrounds : BENCH_MAX_ROUNDS) ||
+            (!r->nrounds && enough))
             break;
         for (size_t i = 0; i < r->ncells; i++) {
             struct bench_cell *const c = &r->cells[i];
