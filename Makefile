@@ -74,7 +74,7 @@ $(B)/$(1)/libbloomery.a: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	$(Q)$(AR) rcs $$@ $$^
 $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
 	$$(call say,LINK,$$@)
-	$(Q)$(2) $(3) $(4) -pthread $$^ $(PKG_LIBS) -lm -o $$@
+	$(Q)$(2) $(3) $(4) -pthread $$^ $(PKG_LIBS) -lm -ldl -o $$@
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
         $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard cli/plot*.c)) $(B)/$(1)/libbloomery.a
@@ -236,8 +236,10 @@ $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(CFLAGS) -O3 $^ -pthread -lm -o $@
 
+# BENCH_OPTIONS go to bloomery bench: --items 100M, --threads 2.
+BENCH_OPTIONS =
 bench: all $(BENCH)
-	@bench/run $(B)
+	@bench/run $(B) $(BENCH_OPTIONS)
 
 compile_commands.json: Makefile
 	@tools/compile-commands > $@

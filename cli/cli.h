@@ -41,6 +41,7 @@
     X(figures)      \
     X(explain)      \
     X(top)          \
+    X(bench)        \
     X(help)
 
 enum { YES = 0, NO = 1, TROUBLE = 2 };

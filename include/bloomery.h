@@ -53,6 +53,11 @@ extern "C" {
 /* The version of the library that is running, "0.1.0". */
 const char *bly_version(void);
 
+/* What code runs on this processor, of what the library has several variants
+ * of: the variant, "avx512" or "portable" for instance, of job i, whose name
+ * *job becomes. NULL past the last. */
+const char *bly_cpu_row(unsigned i, const char **job);
+
 /* ------------------------------------------------------------- statuses */
 
 /* Every way a call can fail: name, then message. */

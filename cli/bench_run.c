@@ -1,0 +1,177 @@
+/*
+ * bench_run.c - which cells of a bench are measured, how often, and in turns
+ *
+ * How long a cell takes is told by a trial with few keys. Without a number of
+ * rounds, there are as many as fit in a minute, but three of up to half a
+ * minute each; a cell that would take a third of it is skipped, as is one that
+ * memory has no room for.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/bench.h"
+
+/* Unless it is said how often, as often as this allows. */
+#define BUDGET_SECONDS 60
+/* The trial that tells how long all will take. */
+#define TRIAL_ITEMS 20000
+
+/* ------------------------------------------------------------------ plans */
+
+/* The bytes of a Bloom filter of n keys, for the table of F. */
+static uint64_t footprint(uint64_t n, double fpr)
+{
+    const double nbytes = -log(fpr) / 0.480453013918201 / 8 * (double)n;
+    return nbytes < 0x1p62 ? (uint64_t)nbytes + 1 : (uint64_t)1 << 62;
+}
+
+/* How much slower an access is at a footprint than in the trial, roughly. */
+static double slowness(uint64_t nbytes)
+{
+    return nbytes < 1 << 20 ? 1 : nbytes < 16 << 20 ? 1.5 : 3;
+}
+
+/* Seconds a round of cell takes, from one at few keys. */
+static void estimate(struct bench_cell *cell, double fpr,
+                     struct bench_cell *trial, struct bench_scratch *s)
+{
+    *trial = (struct bench_cell){ .who = cell->who, .items = TRIAL_ITEMS };
+    const double start = bench_now();
+    if (!cell->who->plan(cell->who, fpr, trial))
+        bench_round(trial, fpr, 1, &bench_trial, s);
+    const double whole = bench_now() - start;
+    double adding = 0, asking = 0;
+    if (!trial->nrounds) {
+        cell->seconds = whole * 1e-9;
+        return;
+    }
+    const double *const ns = trial->rounds[0].ns;
+    adding =
+        isnan(ns[OP_ADD]) ? fmax(ns[OP_BUILD], ns[OP_ONE_ADD]) : ns[OP_ADD];
+    for (int op = OP_ASK_ABSENT; op < NOPS; op++)
+        if (!isnan(ns[op]) && op != OP_ONE_ADD)
+            asking +=
+                fmax(ns[op] * (double)BENCH_ASK_CALL,
+                     fmin(ns[op] * (double)bench_full.asked, BENCH_ASK_NS));
+    /* Keys and places are made beside the clock, memory is touched once. */
+    const double added =
+        fmax((double)cell->items, (double)bench_full.least_added);
+    cell->seconds =
+        ((adding + 2) * added * slowness(cell->bytes) +
+         asking * slowness(cell->bytes) + 6e7 + 0.5 * (double)cell->bytes) *
+        1e-9;
+}
+
+/* Say why a cell is not measured, if it is not. */
+static void admit(struct bench_cell *cell, double fpr)
+{
+    const char *const why = cell->who->plan(cell->who, fpr, cell);
+    const uint64_t left = bench_memory_left();
+    if (why)
+        snprintf(cell->why, sizeof cell->why, "%s", why);
+    else if (cell->needs > left)
+        snprintf(cell->why, sizeof cell->why,
+                 "skipped: measuring it takes %s, and %s are free",
+                 show_bytes(cell->needs), show_bytes(left));
+}
+
+/* ------------------------------------------------------------------- runs */
+
+static void run_rounds(struct bench_results *r, struct bench_scratch *s)
+{
+    const double start = bench_now();
+    const uint64_t total = (uint64_t)(1e3 * r->seconds);
+    uint64_t nkeys = 0;
+    double last = 0;
+    for (unsigned round = 0;; round++) {
+        const double from = bench_now();
+        uint64_t done = 0;
+        const double spent = (from - start) * 1e-9;
+        /* Three are the fewest that have a median, if they are not too long. */
+        const bool enough = round >= 3 ? spent + last > BUDGET_SECONDS
+                                       : round && last > BUDGET_SECONDS / 2;
+        if (round >= (r->nrounds ? r->nrounds : BENCH_MAX_ROUNDS) ||
+            (!r->nrounds && enough))
+            break;
+        for (size_t i = 0; i < r->ncells; i++) {
+            struct bench_cell *const c = &r->cells[i];
+            const double used = (bench_now() - start) * 1e-9;
+            if (c->why[0])
+                continue;
+            if (!r->nrounds && !round &&
+                (c->seconds > BUDGET_SECONDS / 3 || used > 2 * BUDGET_SECONDS))
+                snprintf(c->why, sizeof c->why,
+                         "skipped: it takes about %.0f s, too much of a "
+                         "minute; --rounds 1 measures it",
+                         ceil(c->seconds));
+            else if (c->needs / 2 > bench_memory_left())
+                snprintf(c->why, sizeof c->why,
+                         "skipped: memory has become short");
+            else
+                bench_round(c, r->fpr, r->nthreads, &bench_full, s);
+            nkeys += c->items;
+            done += (uint64_t)(1e3 * c->seconds);
+            if (r->nrounds)
+                progress_at(nkeys, round * total + done, r->nrounds * total);
+            else
+                progress_at(nkeys, 0, 0);
+        }
+        last = (bench_now() - from) * 1e-9;
+    }
+    progress_clear();
+}
+
+/* The lines for the commands: as many as the largest filter has keys, within
+ * what DCSO's bloom does in some seconds. */
+#define MOST_LINES 10000000
+
+static void run_commands(struct bench_results *r, struct bench_lines *lines)
+{
+    const uint64_t largest = r->sizes[r->nsizes - 1];
+    const unsigned nrounds = r->nrounds && r->nrounds < 3 ? r->nrounds : 3;
+    bench_lines(largest < MOST_LINES ? largest : MOST_LINES, r->fpr, nrounds,
+                lines);
+    r->lines = lines;
+}
+
+int bench_all(struct bench_results *r, const struct bench_contender *contenders,
+              size_t n, struct bench_scratch *s, struct bench_lines *lines)
+{
+    struct bench_cell *const trial = malloc(sizeof *trial);
+    if (!trial)
+        return fail("out of memory");
+    bool any = false;
+    for (size_t i = 0; i < r->ncells; i++) {
+        struct bench_cell *const cell = &r->cells[i];
+        cell->who = &contenders[i % n];
+        cell->items = r->sizes[i / n];
+        admit(cell, r->fpr);
+        if (!cell->why[0]) {
+            any = true;
+            estimate(cell, r->fpr, trial, s);
+            r->seconds += cell->seconds;
+        }
+    }
+    free(trial);
+    if (!any)
+        return fail("nothing can be measured: %s: %s", r->cells[0].who->name,
+                    r->cells[0].why);
+    if (!r->json)
+        bench_report_head(r);
+    /* First, since a process that is made counts the memory that this one has
+     * held to its own peak. */
+    if (lines)
+        run_commands(r, lines);
+    progress_start(true);
+    for (size_t i = 0; i < r->nsizes; i++) {
+        r->footprints[i] = footprint(r->sizes[i], r->fpr);
+        if (r->footprints[i] < bench_memory_left())
+            bench_floor(r->footprints[i], &r->floors[i]);
+        else
+            r->floors[i] = (struct bench_floor){ NAN, NAN, NAN, NAN, 0, 0 };
+    }
+    r->huge_share = bench_floor_huge();
+    run_rounds(r, s);
+    bench_floor_close();
+    return YES;
+}

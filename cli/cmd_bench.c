@@ -1,0 +1,274 @@
+/*
+ * cmd_bench.c - how fast the kinds are on this machine
+ *
+ * The options, and which contenders and sizes they name; bench.h says what the
+ * other parts do, docs/performance.md how to read what comes out.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/bench.h"
+#include "cli/pipeline.h"
+
+static struct {
+    struct list kinds, items;
+    double fpr;
+    uint64_t threads, rounds;
+    const char *plot, *pages;
+    bool json, peers;
+} bench_args;
+
+/* A filter that grows is also measured after it grew as many times over. */
+#define GROWTH 100
+#define MAX_SIZES 64
+
+/* --------------------------------------------------------------- the line */
+
+/* Call take() with every word of a list, commas being separators too. */
+static bool each_word(const struct list *list,
+                      bool (*take)(const char *word, void *ctx), void *ctx)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        char *const copy = strdup(list->at[i]);
+        char *rest = copy;
+        bool ok = copy != NULL;
+        if (!copy)
+            fail("out of memory");
+        for (char *word; ok && (word = strsep(&rest, ","));)
+            ok = take(word, ctx);
+        free(copy);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+struct sizes {
+    uint64_t at[MAX_SIZES];
+    size_t n;
+};
+
+/* Sorted, each once. */
+static bool take_size(const char *word, void *ctx)
+{
+    struct sizes *const s = ctx;
+    uint64_t value;
+    if (!bly_parse_count(word, &value) || !value) {
+        fail("--items '%s': not a number of keys above 0 (right: 10M, or "
+             "1k,1M,1G)",
+             word);
+        return false;
+    }
+    size_t at = 0;
+    while (at < s->n && s->at[at] < value)
+        at++;
+    if (at < s->n && s->at[at] == value)
+        return true;
+    if (s->n == MAX_SIZES) {
+        fail("--items: %d numbers at most", MAX_SIZES);
+        return false;
+    }
+    memmove(s->at + at + 1, s->at + at, (s->n - at) * sizeof s->at[0]);
+    s->at[at] = value;
+    s->n++;
+    return true;
+}
+
+struct contenders {
+    struct bench_contender *at;
+    size_t n;
+    char (*names)[64]; /* of those whose name is made here */
+};
+
+static bool is_another(const char *word, void *ctx)
+{
+    return strcmp(word, ctx) != 0; /* stops the search where it is not */
+}
+
+static bool take_kind(const char *word, void *ctx)
+{
+    (void)ctx;
+    return kind_exists(word);
+}
+
+/* Kinds in the order of the table, then peers. The kind whose point is to grow
+ * comes a second time, grown. */
+static bool take_contenders(struct contenders *c, char *missing, size_t nbytes)
+{
+    bly_kind_info kind;
+    size_t nkinds = 0;
+    if (!each_word(&bench_args.kinds, take_kind, NULL))
+        return false;
+    while (bly_kind_at(nkinds, &kind))
+        nkinds++;
+    const size_t most = 2 * nkinds + 2;
+    c->at = calloc(most, sizeof *c->at);
+    c->names = calloc(most, sizeof *c->names);
+    if (!c->at || !c->names) {
+        fail("out of memory");
+        return false;
+    }
+    for (size_t i = 0; bly_kind_at(i, &kind); i++) {
+        const char *const name = kind.name;
+        if (bench_args.kinds.n &&
+            each_word(&bench_args.kinds, is_another, (void *)(uintptr_t)name))
+            continue;
+        c->at[c->n++] = bench_kind(&kind, 0, name);
+        if (strcmp(name, "scalable") != 0)
+            continue;
+        snprintf(c->names[c->n], sizeof c->names[0], "%s x%d", name, GROWTH);
+        c->at[c->n] = bench_kind(&kind, GROWTH, c->names[c->n]);
+        c->n++;
+    }
+    if (bench_args.peers)
+        c->n += bench_peers(c->at + c->n, 2, missing, nbytes);
+    return true;
+}
+
+static int bench_show(const struct bench_results *r)
+{
+    const int status = bench_args.plot ? bench_plot(r, bench_args.plot) : YES;
+    if (bench_args.json)
+        bench_json(r);
+    else
+        bench_report(r);
+    return status;
+}
+
+/* Could pictures be written there? The folder is made if need be. */
+static bool folder_works(const char *path)
+{
+    struct stat st;
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+        fail_path(path, errno);
+        return false;
+    }
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        fail("--plot '%s': not a folder", path);
+        return false;
+    }
+    if (access(path, W_OK | X_OK) != 0) {
+        fail_path(path, errno);
+        return false;
+    }
+    return true;
+}
+
+static int bench_run(struct list *operands)
+{
+    struct sizes sizes = { .n = 0 };
+    struct contenders contenders = { 0 };
+    char missing[160] = "";
+    if (operands->n)
+        return fail("'%s' is not understood; kinds are options, as in --kind "
+                    "%s",
+                    operands->at[0], operands->at[0]);
+    if (bench_args.rounds > BENCH_MAX_ROUNDS)
+        return fail("--rounds: %d at most", BENCH_MAX_ROUNDS);
+    if (bench_args.pages && strcmp(bench_args.pages, "4k") != 0 &&
+        strcmp(bench_args.pages, "huge") != 0)
+        return fail("--pages '%s': right are 4k and huge", bench_args.pages);
+    if (!each_word(&bench_args.items, take_size, &sizes) ||
+        !take_contenders(&contenders, missing, sizeof missing) ||
+        (bench_args.plot && !folder_works(bench_args.plot))) {
+        free(contenders.at);
+        free(contenders.names);
+        return TROUBLE;
+    }
+    if (!sizes.n)
+        sizes = (struct sizes){ { 1000000, 10000000 }, 2 };
+
+    struct bench_results r = {
+        .fpr = bench_args.fpr > 0 ? bench_args.fpr : 0.01,
+        .nrounds = (unsigned)bench_args.rounds,
+        .small_pages = bench_args.pages && strcmp(bench_args.pages, "4k") == 0,
+        .sizes = sizes.at,
+        .nsizes = sizes.n,
+        .ncells = sizes.n * contenders.n,
+        .missing = missing,
+        .json = bench_args.json,
+    };
+    /* More threads than processors only wait for each other. */
+    const unsigned most = 4 * thread_count(0);
+    r.nthreads = bench_args.threads ? thread_count(bench_args.threads) : 1;
+    if (r.nthreads > most)
+        r.nthreads = most;
+    if (r.small_pages)
+        bench_use_small_pages();
+    bench_machine(&r.machine);
+    r.cells = calloc(r.ncells, sizeof *r.cells);
+    r.floors = calloc(r.nsizes, sizeof *r.floors);
+    r.footprints = calloc(r.nsizes, sizeof *r.footprints);
+    struct bench_scratch *const s = calloc(1, sizeof *s);
+    struct bench_lines *const lines =
+        bench_args.peers ? calloc(1, sizeof *lines) : NULL;
+    int status = TROUBLE;
+    if (!r.cells || !r.floors || !r.footprints || !s ||
+        (!lines && bench_args.peers))
+        fail("out of memory");
+    else
+        status = bench_all(&r, contenders.at, contenders.n, s, lines);
+    if (status == YES)
+        status = bench_show(&r);
+    free(r.cells);
+    free(r.floors);
+    free(r.footprints);
+    free(s);
+    free(lines);
+    free(contenders.at);
+    free(contenders.names);
+    return status;
+}
+
+static const struct opt bench_options[] = {
+    { "kind", 'k', OPT_LIST, &bench_args.kinds, "KIND",
+      "measure this kind; may be repeated; all if not given" },
+    { "items", 'n', OPT_LIST, &bench_args.items, "N",
+      "numbers of keys, 1k,1M,1G for instance; 1M and 10M if not given" },
+    { "fpr", 'p', OPT_RATE, &bench_args.fpr, "P",
+      "rate of false positives; 1% if not given" },
+    { "threads", 't', OPT_POSITIVE, &bench_args.threads, "N",
+      "ask and build with N threads too, four a processor at most" },
+    { "rounds", 'r', OPT_POSITIVE, &bench_args.rounds, "N",
+      "measure everything N times; as often as a minute allows if not given" },
+    { "pages", 0, OPT_TEXT, &bench_args.pages, "4k|huge",
+      "4k: do without huge pages, for the filters and for F" },
+    { "peers", 0, OPT_FLAG, &bench_args.peers, NULL,
+      "libbloom, a hash set, and the commands bloom and grep beside ours, "
+      "where they are there" },
+    { "plot", 0, OPT_TEXT, &bench_args.plot, "DIR",
+      "draw curves over the number of keys, one file an operation, in DIR" },
+    { "json", 0, OPT_FLAG, &bench_args.json, NULL, "print the result as JSON" },
+    { 0 },
+};
+
+static const struct example bench_examples[] = {
+    { "bloomery bench", "every kind at 1 and 10 million keys" },
+    { "bloomery bench --kind blocked --rounds 9", "one kind, in detail" },
+    { "bloomery bench --items 1k,10k,100k,1M,10M,100M --plot curves",
+      "how it goes with the number of keys" },
+    { 0 },
+};
+
+const struct command cmd_bench = {
+    .name = "bench",
+    .usage = "[OPTION]...",
+    .summary = "measure how fast the kinds are on this machine",
+    .about =
+        "Adds, asks, counts and removes integer keys with every kind, in "
+        "batches and one by one, and prints nanoseconds a key and multiples "
+        "of F. F is what a random read of a cache line costs on this machine "
+        "in as many bytes as the filter has: a filter that reads one line a "
+        "key cannot do better. Figures are medians over rounds, and every "
+        "round measures everything once.\n\n"
+        "A figure that is held to a target is marked + where it meets it and "
+        "- where it does not. What does not fit in memory, or in a minute "
+        "unless --rounds is given, is skipped and said so.",
+    .options = bench_options,
+    .examples = bench_examples,
+    .run = bench_run,
+};
