@@ -93,9 +93,13 @@ static inline bool bly_block_has_lanes_(const uint64_t *block, uint64_t hash,
 static inline bool bly_block_has_8_(const uint64_t *block, uint64_t g)
 {
 #if defined(__AVX512F__)
+    /* maskz: the plain forms make gcc 12 warn in C++. */
     const __m512i by = _mm512_setr_epi64(0, 6, 12, 18, 24, 30, 36, 42);
-    const __m512i bit = _mm512_srlv_epi64(_mm512_set1_epi64((long long)g), by);
-    return _mm512_testn_epi64_mask(_mm512_rolv_epi64(_mm512_set1_epi64(1), bit),
+    const __m512i bit =
+        _mm512_maskz_srlv_epi64(0xff, _mm512_set1_epi64((long long)g), by);
+    const __m512i mask =
+        _mm512_maskz_rolv_epi64(0xff, _mm512_set1_epi64(1), bit);
+    return _mm512_testn_epi64_mask(mask,
                                    _mm512_load_si512((const void *)block)) == 0;
 #elif defined(__AVX2__)
     const __m256i x = _mm256_set1_epi64x((long long)g);
