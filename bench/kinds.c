@@ -53,27 +53,27 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* F: random reads of a line in nbytes, T1 96 ahead and T0 10 ahead. */
+/* F: random reads of a line in nbytes, T1 128 ahead and T0 16 ahead. */
 static double floor_ns(size_t nbytes, size_t nreads)
 {
     const size_t huge = (size_t)2 << 20;
     const size_t size = (nbytes + 2 * huge - 1) & ~(huge - 1);
     unsigned char *base = mmap(NULL, size + huge, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    uint64_t *at = malloc((nreads + 128) * sizeof *at);
+    uint64_t *at = malloc((nreads + 256) * sizeof *at);
     if (base == MAP_FAILED || !at)
         exit(2);
     unsigned char *data = base + (-(uintptr_t)base & (huge - 1));
     madvise(data, size, MADV_HUGEPAGE);
     memset(data, 1, size);
     const uint64_t nlines = nbytes < 64 ? 1 : nbytes / 64;
-    for (size_t i = 0; i < nreads + 128; i++)
+    for (size_t i = 0; i < nreads + 256; i++)
         at[i] = mix(i + 1) % nlines * 64;
     uint64_t sum = 0;
     const double start = now_ns();
     for (size_t i = 0; i < nreads; i++) {
-        __builtin_prefetch(data + at[i + 96], 0, 2);
-        __builtin_prefetch(data + at[i + 10], 0, 3);
+        __builtin_prefetch(data + at[i + 128], 0, 2);
+        __builtin_prefetch(data + at[i + 16], 0, 3);
         uint64_t word;
         memcpy(&word, data + at[i], sizeof word);
         sum += word;

@@ -166,7 +166,7 @@ void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
 /* Keys are hashed this many at a time: the hashes stay in L1, the kind seldom
  * waits for the first lines of a piece, and the number is a multiple of 64, so
  * that bitmaps of pieces join. */
-#define PIECE_KEYS 1024
+#define PIECE_KEYS 2048
 
 /* The next piece of keys or of integers, whichever is given, as hashes. */
 static size_t hash_piece(const bly_filter *f, const bly_bytes *keys,

@@ -96,15 +96,18 @@ bly_lines_aim(const bly_lines *a, const bly_lines_keys *in, size_t i, size_t m,
               bly_lines_ring *r)
 {
     const size_t slot = i % BLY_LINES_RING;
+    const bly_lines lines = *a; /* not in the way of what is stored */
+    const bly_lines_keys keys = *in;
 #pragma GCC unroll 1
     for (size_t t = 0; t < m; t++) {
-        uint64_t h = in->at[i + t];
-        if (in->ints)
-            h = bly_int_hash(h, in->flip);
+        uint64_t h = keys.at[i + t];
+        if (keys.ints)
+            h = bly_int_hash(h, keys.flip);
         r->line[slot + t] =
-            (uintptr_t)(a->words + bly_scale(h, a->nlines) * BLY_LINE_WORDS);
+            (uintptr_t)(lines.words +
+                        bly_scale(h, lines.nlines) * BLY_LINE_WORDS);
         r->g[slot + t] = bly_lines_spread(h, BLY_LINES_C1);
-        if (a->k == 16)
+        if (lines.k == 16)
             r->g2[slot + t] = bly_lines_spread(h, BLY_LINES_C2);
     }
     for (size_t t = m; t < BLY_LINES_GROUP; t++)

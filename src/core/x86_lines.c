@@ -19,6 +19,77 @@
 #define AVX2 __attribute__((target("avx2,bmi2,popcnt")))
 #define AVX2_INLINE AVX2 static inline __attribute__((always_inline))
 
+/* a * c, low halves: there is no instruction for it. */
+AVX2_INLINE __m256i mul_avx2(__m256i a, uint64_t c)
+{
+    const __m256i low = _mm256_set1_epi64x((long long)c);
+    const __m256i high = _mm256_set1_epi64x((long long)(c >> 32));
+    const __m256i across =
+        _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64(a, 32), low),
+                         _mm256_mul_epu32(a, high));
+    return _mm256_add_epi64(_mm256_mul_epu32(a, low),
+                            _mm256_slli_epi64(across, 32));
+}
+
+AVX2_INLINE __m256i rotate_avx2(__m256i a, int by)
+{
+    return _mm256_or_si256(_mm256_slli_epi64(a, by),
+                           _mm256_srli_epi64(a, 64 - by));
+}
+
+/* bly_int_hash() of four keys. */
+AVX2_INLINE __m256i int_hash_avx2(__m256i key, uint64_t flip)
+{
+    __m256i h = _mm256_xor_si256(_mm256_shuffle_epi32(key, 0xb1),
+                                 _mm256_set1_epi64x((long long)flip));
+    h = _mm256_xor_si256(
+        h, _mm256_xor_si256(rotate_avx2(h, 49), rotate_avx2(h, 24)));
+    h = mul_avx2(h, BLY_INT_HASH_C);
+    h = _mm256_xor_si256(
+        h, _mm256_add_epi64(_mm256_srli_epi64(h, 35), _mm256_set1_epi64x(8)));
+    h = mul_avx2(h, BLY_INT_HASH_C);
+    return _mm256_xor_si256(h, _mm256_srli_epi64(h, 28));
+}
+
+AVX2_INLINE __m256i spread_avx2(__m256i h, uint64_t c)
+{
+    const __m256i g = mul_avx2(h, c);
+    return _mm256_xor_si256(g, _mm256_srli_epi64(g, 32));
+}
+
+/* bly_lines_aim() for a group, in two halves. With n < 2^32 lines, h n / 2^64
+ * is (high half of h * n + low half of h * n / 2^32) / 2^32; a line has 2^6
+ * bytes. */
+AVX2_INLINE void aim_avx2(const bly_lines *a, const bly_lines_keys *in,
+                          size_t i, bly_lines_ring *r)
+{
+    if (a->nlines > UINT32_MAX) {
+        bly_lines_aim(a, in, i, BLY_LINES_GROUP, r);
+        return;
+    }
+    const __m256i n = _mm256_set1_epi64x((long long)a->nlines);
+    const __m256i base = _mm256_set1_epi64x((long long)(uintptr_t)a->words);
+    for (size_t t = i; t < i + BLY_LINES_GROUP; t += 4) {
+        const size_t slot = t % BLY_LINES_RING;
+        __m256i h =
+            _mm256_loadu_si256((const __m256i *)(const void *)(in->at + t));
+        if (in->ints)
+            h = int_hash_avx2(h, in->flip);
+        const __m256i low = _mm256_mul_epu32(h, n);
+        const __m256i high = _mm256_mul_epu32(_mm256_srli_epi64(h, 32), n);
+        const __m256i sum = _mm256_add_epi64(high, _mm256_srli_epi64(low, 32));
+        const __m256i bytes = _mm256_and_si256(_mm256_srli_epi64(sum, 32 - 6),
+                                               _mm256_set1_epi64x(-64));
+        _mm256_store_si256((__m256i *)(void *)&r->line[slot],
+                           _mm256_add_epi64(base, bytes));
+        _mm256_store_si256((__m256i *)(void *)&r->g[slot],
+                           spread_avx2(h, BLY_LINES_C1));
+        if (a->k == 16)
+            _mm256_store_si256((__m256i *)(void *)&r->g2[slot],
+                               spread_avx2(h, BLY_LINES_C2));
+    }
+}
+
 /* Half of the mask: words 0 to 3 or 4 to 7, from a g that is theirs. */
 AVX2_INLINE __m256i mask_avx2(uint64_t g, unsigned k, unsigned half)
 {
@@ -58,7 +129,7 @@ AVX2_INLINE uint64_t probe_avx2(uint64_t *line, uint64_t g, uint64_t g2,
 
 #define ROW(name) bly_lines_##name##_avx2
 #define ROW_TARGET AVX2
-#define row_aim(a, in, i, r) bly_lines_aim(a, in, i, BLY_LINES_GROUP, r)
+#define row_aim aim_avx2
 #define row_probe probe_avx2
 #include "core/lines_walk.h"
 
@@ -90,8 +161,7 @@ AVX512_INLINE __m512i spread_avx512(__m512i h, uint64_t c)
     return _mm512_xor_si512(g, _mm512_srli_epi64(g, 32));
 }
 
-/* bly_lines_aim() for a group. With n < 2^32 lines, h n / 2^64 is (high half
- * of h * n + low half of h * n / 2^32) / 2^32; a line has 2^6 bytes. */
+/* bly_lines_aim() for a group, as above in one piece. */
 AVX512_INLINE void aim_avx512(const bly_lines *a, const bly_lines_keys *in,
                               size_t i, bly_lines_ring *r)
 {
