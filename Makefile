@@ -201,7 +201,7 @@ fuzz: $(FUZZERS:%=$(B)/fuzzer/%)
 CROSS = aarch64 s390x i686
 .PHONY: cross
 cross: $(CROSS:%=$(B)/cross/%)
-$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h src/core/lines*.h)
+$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h src/core/lines*.h tests/rows.h tests/golden.h)
 	@mkdir -p $(B)/cross/include
 	@cp /usr/include/xxhash.h /usr/include/xxh3.h $(B)/cross/include/
 	$(call say,CROSS,$@)

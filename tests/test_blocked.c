@@ -15,6 +15,7 @@
 #include "core/bits.h"
 #include "core/lines.h"
 #include "kinds/kind.h"
+#include "tests/rows.h"
 
 static const unsigned all_k[] = { 1, 2, 4, 8, 16 };
 
@@ -97,110 +98,12 @@ static void few_bits_a_key(void **state)
     }
 }
 
-/* What a row left of n keys: answers and lines. */
-typedef struct outcome {
-    uint64_t nfresh, *fresh, *maybe, *words;
-} outcome;
-
-static outcome outcome_new(uint64_t nlines, size_t n)
-{
-    const size_t nwords = BLY_BITMAP_WORDS(n) + 1;
-    outcome o = { .fresh = calloc(nwords, 8), .maybe = calloc(nwords, 8) };
-    o.words = aligned_alloc(64, nlines * 64);
-    assert_non_null(o.fresh);
-    assert_non_null(o.maybe);
-    assert_non_null(o.words);
-    memset(o.words, 0, nlines * 64);
-    return o;
-}
-
-static void outcome_free(outcome *o)
-{
-    free(o->fresh);
-    free(o->maybe);
-    free(o->words);
-}
-
-/* Add the first half of n keys, in two calls so that the second finds some of
- * its keys there, and ask for all. */
-static outcome outcome_of(const bly_lines_row *row, uint64_t nlines, unsigned k,
-                          bly_lines_keys in, size_t n)
-{
-    outcome o = outcome_new(nlines, n);
-    const bly_lines lines = { o.words, nlines, k };
-    in.n = n / 4;
-    o.nfresh = row->add(&lines, &in, NULL);
-    in.n = n / 2;
-    o.nfresh += row->add(&lines, &in, o.fresh);
-    in.n = n;
-    row->has(&lines, &in, o.maybe);
-    return o;
-}
-
-/* The same by the portable row, one key a call: no groups, nothing ahead. */
-static outcome outcome_singly(uint64_t nlines, unsigned k, bly_lines_keys in,
-                              size_t n)
-{
-    outcome o = outcome_new(nlines, n);
-    const bly_lines lines = { o.words, nlines, k };
-    const uint64_t *const keys = in.at;
-    in.n = 1;
-    for (size_t i = 0; i < n / 4 + n / 2 + n; i++) {
-        const bool first = i < n / 4, add = i < n / 4 + n / 2;
-        const size_t at = first ? i : add ? i - n / 4 : i - n / 4 - n / 2;
-        uint64_t bit;
-        in.at = keys + at;
-        if (add)
-            o.nfresh += bly_lines_add_portable(&lines, &in, &bit);
-        else
-            bly_lines_has_portable(&lines, &in, &bit);
-        if (!first)
-            (add ? o.fresh : o.maybe)[at / 64] |= bit << at % 64;
-    }
-    return o;
-}
-
-/* Every row sets the same bits and gives the same answers as the portable one
- * does for single keys, for every k, in arrays that are fetched ahead and in
- * small ones, for hashes and for integers, and for every number of keys around
- * a group, a word of results and the distance of fetching. */
 static void every_row_agrees(void **state)
 {
     (void)state;
-    enum { N = 5000 };
-    uint64_t *keys = malloc(N * sizeof *keys);
-    uint64_t rng = 4;
-    assert_non_null(keys);
-    for (size_t i = 0; i < N; i++)
-        keys[i] = i % 5 ? test_random(&rng) : keys[i / 2];
-    size_t nrows = 0;
-    while (bly_lines_rows[nrows].needs)
-        nrows++;
-    for (unsigned trial = 0; trial < COUNT_OF(all_k) * 4; trial++) {
-        const unsigned k = all_k[trial / 4];
-        const uint64_t nlines = trial & 1 ? 4999 : 13;
-        const bly_lines_keys in = { keys, 0, trial & 2, bly_int_flip(rng) };
-        for (size_t n = 0; n <= N; n += n < 300 ? 1 : N - n < 47 ? 1 : 47) {
-            outcome want = outcome_singly(nlines, k, in, n);
-            for (size_t r = 0; r <= nrows + 1; r++) {
-                const bly_lines_row *row =
-                    r <= nrows ? &bly_lines_rows[r] : &bly_lines_shared;
-                if (row->needs & ~bly_cpu_features())
-                    continue;
-                outcome got = outcome_of(row, nlines, k, in, n);
-                const size_t nwords = BLY_BITMAP_WORDS(n) + 1;
-                assert_int_equal(got.nfresh, want.nfresh);
-                assert_memory_equal(got.fresh, want.fresh, nwords * 8);
-                assert_memory_equal(got.maybe, want.maybe, nwords * 8);
-                assert_memory_equal(got.words, want.words, nlines * 64);
-                outcome_free(&got);
-            }
-            outcome_free(&want);
-            if (n >= 300 && getenv("BLY_QUICK"))
-                n += 1000;
-        }
-    }
-    free(keys);
+    const char *wrong = rows_check(getenv("BLY_QUICK") ? 600 : 5000);
+    if (wrong)
+        fail_msg("the row %s differs from the portable one", wrong);
 }
 
 /* Past 2^32 lines the number of a line does not fit 32 bits. The array is
