@@ -17,8 +17,8 @@
  *     that store; one group later asking is 15 % faster;
  *   - testing a mask register (kortest) competes with the probe: moving it to
  *     a general register makes the probe alone 20 % faster;
- *   - a single key through the batch's set-up waited for the key before it:
- *     160 ns a key at 10 million, 50 without;
+ *   - a single key through the set-up of a batch waits for the key before it
+ *     and takes three times as long as by itself;
  *   - far 128 and near 8: far 64 is 25 % slower at 10 million keys, near 24 is
  *     16 % slower at 100 million; one stage alone is slower everywhere past L2.
  *
