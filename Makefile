@@ -138,7 +138,7 @@ install: all
 	    $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 755 $(B)/bloomery $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 include/bloomery.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 include/bloomery.h include/bloomery_inline.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(B)/libbloomery.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(B)/libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
@@ -153,6 +153,7 @@ install: all
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/bloomery \
 	    $(DESTDIR)$(PREFIX)/include/bloomery.h \
+	    $(DESTDIR)$(PREFIX)/include/bloomery_inline.h \
 	    $(DESTDIR)$(LIBDIR)/libbloomery.* \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery.1 \
@@ -214,7 +215,7 @@ fuzz: $(FUZZERS:%=$(B)/fuzzer/%)
 CROSS = aarch64 s390x i686
 .PHONY: cross
 cross: $(CROSS:%=$(B)/cross/%)
-$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) include/bloomery.h
+$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h src/core/lines*.h tests/rows.h tests/golden.h)
 	@mkdir -p $(B)/cross/include
 	@cp /usr/include/xxhash.h /usr/include/xxh3.h $(B)/cross/include/
 	$(call say,CROSS,$@)

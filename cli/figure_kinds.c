@@ -60,16 +60,12 @@ const struct figure figure_halves = {
 
 /* ---------------------------------------------------------- stuck counters */
 
-/* The chance that a counter is hit `least` times or more. */
+/* The chance that a counter is hit `least` times or more, its tail summed. */
 static double poisson_tail(double mean, unsigned least)
 {
-    double term = exp(-mean), sum = 0;
-    for (unsigned i = 0; i < least; i++) {
-        sum += term;
+    double term = exp(-mean), tail = 0;
+    for (unsigned i = 0; i < least; i++)
         term *= mean / (i + 1);
-    }
-    /* Sum the tail itself where 1 - sum would lose it. */
-    double tail = 0;
     for (unsigned i = least; i < least + 60; i++) {
         tail += term;
         term *= mean / (i + 1);

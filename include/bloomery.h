@@ -346,6 +346,19 @@ void bly_has_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
 void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
                   uint64_t *maybe);
 
+/* What bloomery_inline.h needs to ask a blocked filter without a call. */
+typedef struct bly_blocked {
+    const uint64_t *words; /* blocks of eight, little-endian */
+    uint64_t nblocks;
+    uint64_t flip; /* the seed, as bly_int_hash() takes it */
+    uint32_t k;
+} bly_blocked;
+
+/* A view of f, valid until f is freed; keys that are added later are seen
+ * through it too. False, and *out unchanged, where f is not of the kind
+ * "blocked", is shared by many writers, or is keyed. */
+bool bly_blocked_view(const bly_filter *f, bly_blocked *out);
+
 /* Remove n hashes. each, unless NULL, gets the status of every one of them;
  * the result is BLY_OK if all were removed, else the first refusal. Those
  * that are refused do not keep the others from being removed. */

@@ -15,11 +15,19 @@
 #include "core/bits.h"
 #include "core/cpu.h"
 
-/* The header once more as a compiler without 128-bit integers sees it. Only
+/* The headers once more as a compiler without 128-bit integers sees it. Only
  * bly_mulhi() differs; the rest is renamed so that both can be here. */
 #ifdef __SIZEOF_INT128__
 #undef __SIZEOF_INT128__
 #undef BLY_BITS_H
+#undef BLOOMERY_INLINE_H
+#define bly_int_hash narrow_int_hash
+#define bly_lines_spread narrow_lines_spread
+#define bly_block_word_ narrow_block_word_
+#define bly_block_has_lanes_ narrow_block_has_lanes_
+#define bly_block_has_8_ narrow_block_has_8_
+#define bly_blocked_has narrow_blocked_has
+#define bly_blocked_has_int narrow_blocked_has_int
 #define bly_load64 narrow_load64
 #define bly_store64 narrow_store64
 #define bly_through narrow_through
@@ -38,6 +46,13 @@
 #define bly_bits_count_variant narrow_bits_count_variant
 #define bly_bits_count_variants narrow_bits_count_variants
 #include "core/bits.h"
+#undef bly_int_hash
+#undef bly_lines_spread
+#undef bly_block_word_
+#undef bly_block_has_lanes_
+#undef bly_block_has_8_
+#undef bly_blocked_has
+#undef bly_blocked_has_int
 #undef bly_load64
 #undef bly_store64
 #undef bly_through

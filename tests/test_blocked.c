@@ -4,16 +4,18 @@
  * One line a key, one bit a lane, for every k; the promised bits a key; a rate
  * that does not depend on the pattern of the keys.
  */
+#define _GNU_SOURCE
 #include "tests/support.h"
-
-#include <string.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "core/bits.h"
 #include "core/lines.h"
 #include "kinds/kind.h"
+#include "tests/rows.h"
 
 static const unsigned all_k[] = { 1, 2, 4, 8, 16 };
 
@@ -96,57 +98,115 @@ static void few_bits_a_key(void **state)
     }
 }
 
-/* Every row sets the same bits and gives the same answers as the portable one,
- * which is the last, for every k, in arrays that are fetched ahead and in
- * small ones, and for every number of keys around a word of results. */
 static void every_row_agrees(void **state)
 {
     (void)state;
-    enum { N = 70000 };
-    uint64_t *h = malloc(N * sizeof *h);
-    uint64_t rng = 4;
-    assert_non_null(h);
-    for (size_t i = 0; i < N; i++)
-        h[i] = i % 5 ? test_random(&rng) : h[i / 2];
+    const char *wrong = rows_check(getenv("BLY_QUICK") ? 600 : 5000);
+    if (wrong)
+        fail_msg("the row %s differs from the portable one", wrong);
+}
+
+/* Past 2^32 lines the number of a line does not fit 32 bits. The array is
+ * 256 GiB of addresses, of which a few pages are used. */
+static void more_lines_than_32_bits(void **state)
+{
+    (void)state;
+    const uint64_t nlines = (UINT64_C(1) << 32) + 12345;
+    if (sizeof(size_t) < 8)
+        skip();
+    const size_t nbytes = (size_t)(nlines * 64);
+    void *at = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        skip();
+    const bly_lines lines = { at, nlines, 8 };
+    uint64_t h[100], maybe[2], rng = 5;
+    for (size_t i = 0; i < COUNT_OF(h); i++)
+        h[i] = test_random(&rng);
+    const bly_lines_keys in = { .at = h, .n = COUNT_OF(h) };
+    assert_int_equal(bly_lines_best()->add(&lines, &in, NULL), COUNT_OF(h));
+    bly_lines_has_portable(&lines, &in, maybe);
+    assert_int_equal(bly_bits_count(maybe, 2), COUNT_OF(h));
+    munmap(at, nbytes);
+}
+
+/* The inline form gives the answers of the calls, and only where it may. */
+static void the_view_agrees(void **state)
+{
+    (void)state;
+    uint64_t rng = 6;
     for (size_t ki = 0; ki < COUNT_OF(all_k); ki++) {
-        for (int large = 0; large < 2; large++) {
-            const uint64_t nlines = large ? 5000 : 13;
-            bly_filter *wanted = blocked_new(nlines, all_k[ki]);
-            bly_lines lines = { (uint64_t *)(void *)wanted->data, nlines,
-                                all_k[ki] };
-            uint64_t want_fresh[BLY_BITMAP_WORDS(N)];
-            uint64_t want_maybe[BLY_BITMAP_WORDS(N)];
-            uint64_t fresh[BLY_BITMAP_WORDS(N)], maybe[BLY_BITMAP_WORDS(N)];
-            const size_t n = large ? N / 2 : 100;
-            const uint64_t want_n =
-                bly_lines_add_portable(&lines, h, n, want_fresh);
-            bly_lines_has_shared(&lines, h, N, want_maybe);
-            const bly_lines_row *row = bly_lines_rows;
-            for (;; row++) {
-                if (!(row->needs & ~bly_cpu_features())) {
-                    bly_filter *f = blocked_new(nlines, all_k[ki]);
-                    lines.words = (uint64_t *)(void *)f->data;
-                    assert_int_equal(row->add(&lines, h, n, fresh), want_n);
-                    assert_memory_equal(fresh, want_fresh,
-                                        BLY_BITMAP_WORDS(n) * 8);
-                    assert_true(bly_equal(f, wanted));
-                    for (size_t few = 0; few < 130; few++) {
-                        row->has(&lines, h, few, maybe);
-                        for (size_t i = 0; i < few; i++)
-                            assert_int_equal(maybe[i / 64] >> i % 64 & 1,
-                                             want_maybe[i / 64] >> i % 64 & 1);
-                    }
-                    row->has(&lines, h, N, maybe);
-                    assert_memory_equal(maybe, want_maybe, sizeof maybe);
-                    bly_free(f);
-                }
-                if (!row->needs)
-                    break;
-            }
-            bly_free(wanted);
+        bly_filter *f = blocked_new(97, all_k[ki]);
+        bly_blocked view;
+        assert_true(bly_blocked_view(f, &view));
+        for (uint64_t i = 0; i < 3000; i++) {
+            const uint64_t h = test_random(&rng);
+            if (i % 3 == 0)
+                assert_ok(bly_add_hash(f, h));
+            if (i % 7 == 0)
+                assert_ok(bly_add_ints(f, &i, 1, NULL, NULL));
+            uint64_t maybe;
+            bly_has_ints(f, &i, 1, &maybe);
+            assert_int_equal(bly_blocked_has(&view, h), bly_has_hash(f, h));
+            assert_int_equal(bly_blocked_has_int(&view, i), maybe);
         }
+        bly_free(f);
     }
-    free(h);
+    static const unsigned char secret[BLY_SECRET_BYTES] = { 1 };
+    const bly_spec none[] = {
+        { .kind = "classic", .items = 100, .fpr = 0.01 },
+        { .kind = "blocked", .items = 100, .fpr = 0.01, .shared = true },
+        { .kind = "blocked", .items = 100, .fpr = 0.01, .secret = secret },
+    };
+    for (size_t i = 0; i < COUNT_OF(none); i++) {
+        bly_filter *f;
+        bly_blocked view;
+        assert_ok(bly_new(&none[i], &f));
+        assert_false(bly_blocked_view(f, &view));
+        bly_free(f);
+    }
+}
+
+/* Integers are added and asked for as their bytes are, with any seed, by a
+ * shared filter and a keyed one too. */
+static void integers_are_their_bytes(void **state)
+{
+    (void)state;
+    static const unsigned char secret[BLY_SECRET_BYTES] = { 7 };
+    const bly_spec specs[] = {
+        { .items = 3000, .fpr = 0.01 },
+        { .items = 3000, .fpr = 0.01, .seed = UINT64_C(0x8070605040302010) },
+        { .items = 3000, .fpr = 0.01, .shared = true, .seed = 5 },
+        { .items = 3000, .fpr = 0.01, .secret = secret },
+        { .items = 3000, .fpr = 0.00001, .seed = 6 },
+    };
+    enum { N = 3000 };
+    uint64_t ints[N], maybe[BLY_BITMAP_WORDS(N)];
+    for (uint64_t i = 0; i < N; i++)
+        ints[i] = i * i * 77777;
+    for (size_t s = 0; s < COUNT_OF(specs); s++) {
+        bly_filter *f, *g;
+        size_t ndone;
+        assert_ok(bly_new(&specs[s], &f));
+        assert_ok(bly_new(&specs[s], &g));
+        assert_ok(bly_add_ints(f, ints, N, maybe, &ndone));
+        assert_int_equal(ndone, N);
+        for (size_t i = 0; i < N; i++) {
+            const uint64_t le = bly_le64(ints[i]);
+            assert_ok(bly_add(g, &le, 8));
+        }
+        assert_true(bly_equal(f, g));
+        bly_stats a, b;
+        bly_peek(f, &a);
+        bly_peek(g, &b);
+        assert_int_equal(a.items_added, b.items_added);
+        assert_int_equal(bly_bits_count(maybe, BLY_BITMAP_WORDS(N)),
+                         a.items_added);
+        bly_has_ints(g, ints, N, maybe);
+        assert_int_equal(bly_bits_count(maybe, BLY_BITMAP_WORDS(N)), N);
+        bly_free(f);
+        bly_free(g);
+    }
 }
 
 static void only_powers_of_two(void **state)
@@ -262,6 +322,9 @@ int main(void)
         cmocka_unit_test(one_line_and_one_bit_a_lane),
         cmocka_unit_test(few_bits_a_key),
         cmocka_unit_test(every_row_agrees),
+        cmocka_unit_test(more_lines_than_32_bits),
+        cmocka_unit_test(the_view_agrees),
+        cmocka_unit_test(integers_are_their_bytes),
         cmocka_unit_test(only_powers_of_two),
         cmocka_unit_test(less_than_a_block_is_refused),
         cmocka_unit_test(any_pattern_of_keys),

@@ -108,40 +108,66 @@ static bly_status need_secret(const bly_filter *f)
     return BLY_OK;
 }
 
-bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
-                          uint64_t *fresh, size_t *ndone)
+typedef bly_status add_fn(bly_filter *f, const uint64_t *keys, size_t n,
+                          uint64_t *fresh, size_t *ndone);
+typedef void has_fn(const bly_filter *f, const uint64_t *keys, size_t n,
+                    uint64_t *maybe);
+
+/* n hashes, or integers, by the function of the kind for them. */
+static bly_status add_all(bly_filter *f, add_fn *add, const uint64_t *keys,
+                          size_t n, uint64_t *fresh, size_t *ndone)
 {
     size_t done = 0;
     if (fresh && n)
         memset(fresh, 0, BLY_BITMAP_WORDS(n) * sizeof *fresh);
     bly_status st = may_change(f, f->kind->add, BLY_ABILITY_ADD);
     if (!st && n)
-        st = (f->shared ? f->kind->add_shared : f->kind->add)(f, hashes, n,
-                                                              fresh, &done);
+        st = add(f, keys, n, fresh, &done);
     if (ndone)
         *ndone = done;
     return st;
 }
 
-void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
-                    uint64_t *maybe)
+/* What is said of n keys by a filter that cannot be asked. */
+static void all_maybe(size_t n, uint64_t *maybe)
 {
     const size_t nwords = BLY_BITMAP_WORDS(n);
-    if (!n)
-        return;
-    if (f->kind->has) {
-        memset(maybe, 0, nwords * sizeof *maybe);
-        f->kind->has(f, hashes, n, maybe);
-        return;
-    }
-    memset(maybe, 0xff, nwords * sizeof *maybe);
+    if (n)
+        memset(maybe, 0xff, nwords * sizeof *maybe);
     if (n % 64)
         maybe[nwords - 1] = (UINT64_C(1) << n % 64) - 1;
 }
 
-/* Keys are hashed this many at a time: the hashes stay in L1, and the number
- * is a multiple of 64, so that bitmaps of pieces join. */
-#define PIECE_KEYS 512
+static void has_all(const bly_filter *f, has_fn *has, const uint64_t *keys,
+                    size_t n, uint64_t *maybe)
+{
+    if (!n)
+        return;
+    if (!has) {
+        all_maybe(n, maybe);
+        return;
+    }
+    memset(maybe, 0, BLY_BITMAP_WORDS(n) * sizeof *maybe);
+    has(f, keys, n, maybe);
+}
+
+bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
+                          uint64_t *fresh, size_t *ndone)
+{
+    return add_all(f, f->shared ? f->kind->add_shared : f->kind->add, hashes, n,
+                   fresh, ndone);
+}
+
+void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
+                    uint64_t *maybe)
+{
+    has_all(f, f->kind->has, hashes, n, maybe);
+}
+
+/* Keys are hashed this many at a time: the hashes stay in L1, the kind seldom
+ * waits for the first lines of a piece, and the number is a multiple of 64, so
+ * that bitmaps of pieces join. */
+#define PIECE_KEYS 2048
 
 /* The next piece of keys or of integers, whichever is given, as hashes. */
 static size_t hash_piece(const bly_filter *f, const bly_bytes *keys,
@@ -180,12 +206,13 @@ static void has_pieces(const bly_filter *f, const bly_bytes *keys,
                        const uint64_t *ints, size_t n, uint64_t *maybe)
 {
     uint64_t hashes[PIECE_KEYS];
+    if (f->blind) {
+        all_maybe(n, maybe);
+        return;
+    }
     for (size_t from = 0; from < n;) {
         const size_t np = hash_piece(f, keys, ints, from, n, hashes);
         bly_has_hashes(f, hashes, np, maybe + from / 64);
-        if (f->blind)
-            for (size_t i = 0; i < np; i++)
-                maybe[(from + i) / 64] |= UINT64_C(1) << (from + i) % 64;
         from += np;
     }
 }
@@ -196,10 +223,17 @@ bly_status bly_add_keys(bly_filter *f, const bly_bytes *keys, size_t n,
     return add_pieces(f, keys, NULL, n, fresh, ndone);
 }
 
+/* Does the kind hash integers itself? It knows one hash. */
+static bool hashes_ints(const bly_filter *f)
+{
+    return f->kind->add_ints && f->hasher.id == BLY_HASH_XXH3;
+}
+
 bly_status bly_add_ints(bly_filter *f, const uint64_t *ints, size_t n,
                         uint64_t *fresh, size_t *ndone)
 {
-    return add_pieces(f, NULL, ints, n, fresh, ndone);
+    return hashes_ints(f) ? add_all(f, f->kind->add_ints, ints, n, fresh, ndone)
+                          : add_pieces(f, NULL, ints, n, fresh, ndone);
 }
 
 void bly_has_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
@@ -211,7 +245,10 @@ void bly_has_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
 void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
                   uint64_t *maybe)
 {
-    has_pieces(f, NULL, ints, n, maybe);
+    if (hashes_ints(f))
+        has_all(f, f->kind->has_ints, ints, n, maybe);
+    else
+        has_pieces(f, NULL, ints, n, maybe);
 }
 
 bly_status bly_add_hash(bly_filter *f, uint64_t hash)
@@ -221,8 +258,10 @@ bly_status bly_add_hash(bly_filter *f, uint64_t hash)
 
 bool bly_has_hash(const bly_filter *f, uint64_t hash)
 {
-    uint64_t maybe;
-    bly_has_hashes(f, &hash, 1, &maybe);
+    uint64_t maybe = 0;
+    if (!f->kind->has)
+        return true;
+    f->kind->has(f, &hash, 1, &maybe);
     return maybe != 0;
 }
 

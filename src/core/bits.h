@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <bloomery_inline.h> /* bly_mulhi() */
+
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define bly_le64(x) __builtin_bswap64(x)
 #define bly_le32(x) __builtin_bswap32(x)
@@ -39,21 +41,6 @@ static inline __attribute__((always_inline)) void bly_store64(unsigned char *p,
 {
     word = bly_le64(word);
     memcpy(p, &word, sizeof word);
-}
-
-/* The high and the low half of a 64 x 64 bit product. */
-static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
-{
-#ifdef __SIZEOF_INT128__
-    __extension__ typedef unsigned __int128 u128;
-    return (uint64_t)(((u128)a * b) >> 64);
-#else
-    const uint64_t al = (uint32_t)a, ah = a >> 32;
-    const uint64_t bl = (uint32_t)b, bh = b >> 32;
-    const uint64_t mid = ah * bl + ((al * bl) >> 32);
-    const uint64_t low = al * bh + (uint32_t)mid;
-    return ah * bh + (mid >> 32) + (low >> 32);
-#endif
 }
 
 /* A 64-bit hash to [0, n) without division: h * n / 2^64. Uses the top bits

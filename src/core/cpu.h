@@ -14,7 +14,7 @@
 #else
 #define BLY_X86 0
 #endif
-#if defined(__aarch64__)
+#if defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BLY_ARM64 1
 #else
 #define BLY_ARM64 0

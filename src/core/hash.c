@@ -107,6 +107,15 @@ uint64_t bly_summing_end(const bly_summing *s)
     return XXH3_64bits_digest((const XXH3_state_t *)(const void *)s);
 }
 
+/* Of 4 to 8 bytes XXH3 takes words 1 and 2 of its secret, whose exclusive or
+ * is the constant, and a seed whose low half is repeated, bytes reversed, in
+ * the high half. */
+uint64_t bly_int_flip(uint64_t seed)
+{
+    const uint64_t reversed = __builtin_bswap32((uint32_t)seed);
+    return UINT64_C(0xc73ab174c5ecd5a2) - (seed ^ reversed << 32);
+}
+
 uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len)
 {
     if (hs->id == BLY_HASH_SIPHASH13)
@@ -137,11 +146,7 @@ void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
         }
         return;
     }
-    /* With a constant length the compiler keeps the one branch of XXH3 that
-     * serves 8 bytes: two multiplications. */
-    const uint64_t seed = hs->seed;
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t le = bly_le64(ints[i]);
-        hashes[i] = XXH3_64bits_withSeed(&le, sizeof le, seed);
-    }
+    const uint64_t flip = bly_int_flip(hs->seed);
+    for (size_t i = 0; i < n; i++)
+        hashes[i] = bly_int_hash(ints[i], flip);
 }

@@ -8,12 +8,15 @@
 #ifndef BLY_HASH_H
 #define BLY_HASH_H
 
-#include <bloomery.h>
+#include <bloomery_inline.h> /* bly_int_hash() */
 
 /* SipHash with one round a word and three at the end; key as two
  * little-endian words. bly_siphash24 is the form of the published vectors. */
 uint64_t bly_siphash13(const uint64_t key[2], const void *bytes, size_t len);
 uint64_t bly_siphash24(const uint64_t key[2], const void *bytes, size_t len);
+
+/* The seed as bly_int_hash() takes it. */
+uint64_t bly_int_flip(uint64_t seed);
 
 /* What identifies a secret in a file without giving it away. Never 0. */
 uint64_t bly_secret_check(const uint64_t key[2]);

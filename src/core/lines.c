@@ -5,16 +5,16 @@
 
 #include "core/lines.h"
 
-/* The mask of a key within its line. k is a literal wherever this is used. */
-static inline __attribute__((always_inline)) void
-line_mask(uint64_t h, unsigned k, uint64_t mask[BLY_LINE_WORDS])
+#define LINES_INLINE static inline __attribute__((always_inline))
+
+/* The mask of a key within its line. */
+LINES_INLINE void line_mask(uint64_t g, uint64_t g2, unsigned k,
+                            uint64_t mask[BLY_LINE_WORDS])
 {
-    const uint64_t g = bly_lines_spread(h, BLY_LINES_C1);
     if (k == 8) {
         for (unsigned i = 0; i < 8; i++)
             mask[i] = UINT64_C(1) << (g >> (6 * i) & 63);
     } else if (k == 16) {
-        const uint64_t g2 = bly_lines_spread(h, BLY_LINES_C2);
         for (unsigned i = 0; i < 8; i++) {
             /* Word i holds lanes 2i and 2i+1, whose number says which g. */
             const uint64_t from = i < 4 ? g : g2;
@@ -34,107 +34,51 @@ line_mask(uint64_t h, unsigned k, uint64_t mask[BLY_LINE_WORDS])
     }
 }
 
-static inline __attribute__((always_inline)) bool
-line_has(const uint64_t *line, uint64_t h, unsigned k)
+/* shared: with other writers, or readers while it writes. */
+LINES_INLINE uint64_t line_probe(uint64_t *line, uint64_t g, uint64_t g2,
+                                 unsigned k, bool add, bool shared)
 {
     uint64_t mask[BLY_LINE_WORDS], missing = 0;
-    line_mask(h, k, mask);
-    for (unsigned w = 0; w < BLY_LINE_WORDS; w++)
-        missing |= mask[w] & ~bly_le64(bly_word_load(&line[w]));
-    return missing == 0;
-}
-
-static inline __attribute__((always_inline)) bool
-line_add(uint64_t *line, uint64_t h, unsigned k, bool shared)
-{
-    uint64_t mask[BLY_LINE_WORDS], clear = 0;
-    line_mask(h, k, mask);
+    line_mask(g, g2, k, mask);
     for (unsigned w = 0; w < BLY_LINE_WORDS; w++) {
         const uint64_t set = bly_le64(mask[w]);
-        if (!set)
-            continue;
-        if (shared) {
-            clear |= bly_word_or_shared(&line[w], set);
+        if (add && shared) {
+            if (set)
+                missing |= bly_word_or_shared(&line[w], set);
         } else {
-            clear |= set & ~line[w];
-            line[w] |= set;
+            const uint64_t old = shared ? bly_word_load(&line[w]) : line[w];
+            missing |= set & ~old;
+            if (add)
+                line[w] = old | set;
         }
     }
-    return clear != 0;
+    return -(uint64_t)(missing == 0);
 }
 
-static inline __attribute__((always_inline)) void
-lines_has(const bly_lines *a, const uint64_t *h, size_t n, uint64_t *maybe,
-          unsigned k)
-{
-    BLY_LINES_WALK(a, h, n, false, line_has(line, hash, k),
-                   maybe[from / 64] = bits);
-}
+#define ROW(name) bly_lines_##name##_portable
+#define ROW_TARGET
+#define row_aim(a, in, i, r) bly_lines_aim(a, in, i, BLY_LINES_GROUP, r)
+#define row_probe(line, g, g2, k, add) line_probe(line, g, g2, k, add, false)
+#include "core/lines_walk.h"
 
-static inline __attribute__((always_inline)) uint64_t
-lines_add(const bly_lines *a, const uint64_t *h, size_t n, uint64_t *fresh,
-          unsigned k, bool shared)
-{
-    uint64_t nfresh = 0;
-    BLY_LINES_WALK(a, h, n, true, line_add(line, hash, k, shared), {
-        nfresh += (uint64_t)__builtin_popcountll(bits);
-        if (fresh)
-            fresh[from / 64] = bits;
-    });
-    return nfresh;
-}
+#define ROW(name) bly_lines_##name##_shared
+#define ROW_TARGET
+#define row_aim(a, in, i, r) bly_lines_aim(a, in, i, BLY_LINES_GROUP, r)
+#define row_probe(line, g, g2, k, add) line_probe(line, g, g2, k, add, true)
+#include "core/lines_walk.h"
 
-/* The one place where k becomes a literal: run STATEMENT(k). */
-#define BY_K(k, STATEMENT) \
-    switch (k) {           \
-    case 1:                \
-        STATEMENT(1);      \
-        break;             \
-    case 2:                \
-        STATEMENT(2);      \
-        break;             \
-    case 4:                \
-        STATEMENT(4);      \
-        break;             \
-    case 8:                \
-        STATEMENT(8);      \
-        break;             \
-    default:               \
-        STATEMENT(16);     \
-        break;             \
-    }
-
-void bly_lines_has_shared(const bly_lines *a, const uint64_t *h, size_t n,
-                          uint64_t *maybe){
-#define HAS_K(k) lines_has(a, h, n, maybe, k)
-    BY_K(a->k, HAS_K)
-}
-
-uint64_t bly_lines_add_portable(const bly_lines *a, const uint64_t *h, size_t n,
-                                uint64_t *fresh)
-{
-    uint64_t nfresh = 0;
-#define ADD_K(k) nfresh = lines_add(a, h, n, fresh, k, false)
-    BY_K(a->k, ADD_K)
-    return nfresh;
-}
-
-uint64_t bly_lines_add_shared(const bly_lines *a, const uint64_t *h, size_t n,
-                              uint64_t *fresh)
-{
-    uint64_t nfresh = 0;
-#define ADD_SHARED_K(k) nfresh = lines_add(a, h, n, fresh, k, true)
-    BY_K(a->k, ADD_SHARED_K)
-    return nfresh;
-}
+const bly_lines_row bly_lines_shared = { "shared", 0, bly_lines_has_shared,
+                                         bly_lines_add_shared };
 
 /* Best first. The last row needs nothing, so the search always ends. */
 const bly_lines_row bly_lines_rows[] = {
 #if BLY_X86
     { "avx512", BLY_CPU_AVX512, bly_lines_has_avx512, bly_lines_add_avx512 },
     { "avx2", BLY_CPU_AVX2, bly_lines_has_avx2, bly_lines_add_avx2 },
+#elif BLY_ARM64
+    { "neon", BLY_CPU_NEON, bly_lines_has_neon, bly_lines_add_neon },
 #endif
-    { "portable", 0, bly_lines_has_shared, bly_lines_add_portable },
+    { "portable", 0, bly_lines_has_portable, bly_lines_add_portable },
 };
 
 const bly_lines_row *bly_lines_best(void)

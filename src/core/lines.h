@@ -10,7 +10,15 @@
  *     lane i = w bits of g from bit w i, w = log2(512/k); for k = 16, lanes 8
  *              to 15 take theirs from a g of BLY_LINES_C2, from bit w (i - 8)
  *
- * The portable row defines the result; the others are tested against it.
+ * A walk over n keys keeps three places in the stream, in groups of eight:
+ *
+ *     keys   | done ... | probe | fetch into L1 | ... | hash, fetch into L2 |
+ *                         i       i + NEAR              i + FAR
+ *
+ * What is known of a key (its line, its g) is computed once, at the far place,
+ * and waits in a ring for the other two. lines_walk.h is the walk; a row gives
+ * it the instructions of one processor. The portable row defines the result;
+ * the others are tested against it.
  */
 #ifndef BLY_LINES_H
 #define BLY_LINES_H
@@ -19,13 +27,10 @@
 
 #include "core/bits.h"
 #include "core/cpu.h"
+#include "core/hash.h"
 
 #define BLY_LINE_WORDS 8
 #define BLY_LINE_BITS 512
-
-/* Two odd multipliers: the fraction of the golden ratio, and of sqrt(3). */
-#define BLY_LINES_C1 UINT64_C(0x9e3779b97f4a7c15)
-#define BLY_LINES_C2 UINT64_C(0xbb67ae8584caa73b)
 
 typedef struct bly_lines {
     uint64_t *words; /* little-endian, 64-aligned */
@@ -33,113 +38,146 @@ typedef struct bly_lines {
     unsigned k;
 } bly_lines;
 
+/* A stream of hashes; or of integers, which bly_int_hash() makes into hashes
+ * with flip. */
+typedef struct bly_lines_keys {
+    const uint64_t *at;
+    size_t n;
+    bool ints;
+    uint64_t flip;
+} bly_lines_keys;
+
+/* Has: maybe[i/64] bit i%64: are all k bits of key i set? Whole words. */
+typedef void bly_lines_has_fn(const bly_lines *a, const bly_lines_keys *in,
+                              uint64_t *maybe);
+
+/* Set the bits of all keys; the number of those that had one clear. fresh,
+ * unless NULL, is the bitmap of them. */
+typedef uint64_t bly_lines_add_fn(const bly_lines *a, const bly_lines_keys *in,
+                                  uint64_t *fresh);
+
 typedef struct bly_lines_row {
     const char *name;
     uint32_t needs; /* BLY_CPU_ bits */
-
-    /* maybe[i/64] bit i%64: are all k bits of hash i set? Whole words. */
-    void (*has)(const bly_lines *a, const uint64_t *h, size_t n,
-                uint64_t *maybe);
-
-    /* Set the bits of n hashes; the number of those that had one clear. fresh,
-     * unless NULL, is the bitmap of them. One writer, no readers. */
-    uint64_t (*add)(const bly_lines *a, const uint64_t *h, size_t n,
-                    uint64_t *fresh);
+    bly_lines_has_fn *has;
+    bly_lines_add_fn *add; /* one writer, no readers */
 } bly_lines_row;
 
 /* Best first; the last needs nothing. */
 extern const bly_lines_row bly_lines_rows[];
 
+/* For many writers and readers at once: word by word, atomically. */
+extern const bly_lines_row bly_lines_shared;
+
 /* The best row for this processor. */
 const bly_lines_row *bly_lines_best(void);
 
-/* The portable row: its has may meet writers, its add is for one alone, and
- * there is one for many. */
-uint64_t bly_lines_add_portable(const bly_lines *a, const uint64_t *h, size_t n,
-                                uint64_t *fresh);
-void bly_lines_has_shared(const bly_lines *a, const uint64_t *h, size_t n,
-                          uint64_t *maybe);
-uint64_t bly_lines_add_shared(const bly_lines *a, const uint64_t *h, size_t n,
-                              uint64_t *fresh);
-
 /* ------------------------------------------- what the rows have in common */
 
-/* The line came from the top bits of h, which are therefore the same for all
- * its keys. The product spreads the low bits upwards, the shift brings them
- * back down. */
-static inline uint64_t bly_lines_spread(uint64_t h, uint64_t c)
+#define BLY_LINES_GROUP 8
+#define BLY_LINES_FAR 16 /* groups ahead, into L2: it has many slots */
+#define BLY_LINES_NEAR 1 /* groups ahead, into L1: it has few */
+#define BLY_LINES_RING (2 * BLY_LINES_FAR * BLY_LINES_GROUP)
+
+/* What waits for its turn: key i of the stream at i % BLY_LINES_RING. line is
+ * an address, as 64 bits on every machine. */
+typedef struct bly_lines_ring {
+    _Alignas(64) uint64_t line[BLY_LINES_RING];
+    uint64_t g[BLY_LINES_RING];
+    uint64_t g2[BLY_LINES_RING]; /* k = 16 */
+} bly_lines_ring;
+
+/* m <= BLY_LINES_GROUP keys from number i on into the ring. The line comes from
+ * the top bits of h, which are therefore the same for all its keys; the product
+ * of bly_lines_spread() carries the low bits upwards, and its shift brings
+ * them back down. */
+static inline __attribute__((always_inline)) void
+bly_lines_aim(const bly_lines *a, const bly_lines_keys *in, size_t i, size_t m,
+              bly_lines_ring *r)
 {
-    const uint64_t g = h * c;
-    return g ^ (g >> 32);
+    const size_t slot = i % BLY_LINES_RING;
+    const bly_lines lines = *a; /* not in the way of what is stored */
+    const bly_lines_keys keys = *in;
+#pragma GCC unroll 1
+    for (size_t t = 0; t < m; t++) {
+        uint64_t h = keys.at[i + t];
+        if (keys.ints)
+            h = bly_int_hash(h, keys.flip);
+        r->line[slot + t] =
+            (uintptr_t)(lines.words +
+                        bly_scale(h, lines.nlines) * BLY_LINE_WORDS);
+        r->g[slot + t] = bly_lines_spread(h, BLY_LINES_C1);
+        if (lines.k == 16)
+            r->g2[slot + t] = bly_lines_spread(h, BLY_LINES_C2);
+    }
+    for (size_t t = m; t < BLY_LINES_GROUP; t++)
+        r->line[slot + t] = r->line[slot]; /* there is one to fetch */
 }
 
-static inline uint64_t *bly_lines_at(const bly_lines *a, uint64_t h)
+/* For vectors, by log2(k): word j of a line looks at the lane it is part of.
+ * by: how far g is shifted right for that lane's bits to be at the bottom;
+ * first: the number of the word's first bit within the lane. For k = 16, where
+ * a word has two lanes, by is of the lower one. */
+typedef struct bly_lines_places {
+    _Alignas(64) uint64_t by[BLY_LINE_WORDS], first[BLY_LINE_WORDS];
+} bly_lines_places;
+
+static const bly_lines_places bly_lines_place[] = {
+    { { 0 }, { 0, 64, 128, 192, 256, 320, 384, 448 } },
+    { { 0, 0, 0, 0, 8, 8, 8, 8 }, { 0, 64, 128, 192, 0, 64, 128, 192 } },
+    { { 0, 0, 7, 7, 14, 14, 21, 21 }, { 0, 64, 0, 64, 0, 64, 0, 64 } },
+    { { 0, 6, 12, 18, 24, 30, 36, 42 }, { 0 } },
+    { { 0, 10, 20, 30, 0, 10, 20, 30 }, { 0 } },
+};
+
+static inline __attribute__((always_inline)) const bly_lines_places *
+bly_lines_places_of(unsigned k)
 {
-    return a->words + bly_scale(h, a->nlines) * BLY_LINE_WORDS;
+    return &bly_lines_place[k == 16  ? 4
+                            : k == 8 ? 3
+                            : k == 4 ? 2
+                            : k == 2 ? 1
+                                     : 0];
 }
 
-/* Two stages of fetching ahead: into L2 early, for which a processor has many
- * slots, and into L1 shortly before use, for which it has few. */
-#define BLY_LINES_FAR 96
-#define BLY_LINES_NEAR 10
-/* An array that fits the smallest L2 in use gains nothing from it. */
-#define BLY_LINES_CACHED (256 << 10)
-
-static inline bool bly_lines_first(const bly_lines *a, const uint64_t *h,
-                                   size_t n)
-{
-    if (a->nlines * (BLY_LINE_BITS / 8) <= BLY_LINES_CACHED)
-        return false;
-    for (size_t i = 0; i < n && i < BLY_LINES_FAR; i++)
-        __builtin_prefetch(bly_lines_at(a, h[i]), 0, 2);
-    return true;
-}
+/* Answers, 64 to a word. */
+typedef struct bly_lines_answers {
+    uint64_t *to; /* NULL: they are only counted */
+    uint64_t word, nclear;
+} bly_lines_answers;
 
 static inline __attribute__((always_inline)) void
-bly_lines_ahead(const bly_lines *a, const uint64_t *h, size_t i, size_t n,
-                bool write)
+bly_lines_answer(bly_lines_answers *a, bool add)
 {
-    if (i + BLY_LINES_FAR < n)
-        __builtin_prefetch(bly_lines_at(a, h[i + BLY_LINES_FAR]), 0, 2);
-    if (i + BLY_LINES_NEAR < n) {
-        if (write)
-            __builtin_prefetch(bly_lines_at(a, h[i + BLY_LINES_NEAR]), 1, 3);
-        else
-            __builtin_prefetch(bly_lines_at(a, h[i + BLY_LINES_NEAR]), 0, 3);
-    }
+    if (add)
+        a->nclear += (uint64_t)__builtin_popcountll(a->word);
+    if (a->to)
+        *a->to++ = a->word;
+    a->word = 0;
 }
 
-/* Walk n hashes, 64 to a word of results. `one` is an expression in which
- * line and hash are the key's, worth 1 or 0; WORD is a statement on bits, the
- * results, and from, the number of the first key. Both are literal in their
- * row, so that the loop is compiled with the row's instructions. */
-#define BLY_LINES_WALK(a, h, n, write, one, WORD)               \
-    do {                                                        \
-        const bool ahead_ = bly_lines_first(a, h, n);           \
-        for (size_t from = 0; from < (n); from += 64) {         \
-            const size_t to_ = (n)-from < 64 ? (n) : from + 64; \
-            uint64_t bits = 0;                                  \
-            for (size_t i_ = from; i_ < to_; i_++) {            \
-                if (ahead_)                                     \
-                    bly_lines_ahead(a, h, i_, n, write);        \
-                const uint64_t hash = (h)[i_];                  \
-                uint64_t *const line = bly_lines_at(a, hash);   \
-                bits |= (uint64_t)(one) << (i_ - from);         \
-            }                                                   \
-            WORD;                                               \
-        }                                                       \
-    } while (0)
+/* Should a walk fetch ahead? An array that fits the smallest L2 in use gains
+ * nothing from it, and a larger one does even where it fits. */
+#define BLY_LINES_CACHED (256 << 10)
 
+static inline bool bly_lines_fetch(const bly_lines *a, size_t n)
+{
+    return n > 1 && a->nlines > BLY_LINES_CACHED / (BLY_LINE_BITS / 8);
+}
+
+/* Under this many keys the far place is never reached: all into L1. */
+#define BLY_LINES_FEW 32
+
+bly_lines_has_fn bly_lines_has_portable, bly_lines_has_shared;
+bly_lines_add_fn bly_lines_add_portable, bly_lines_add_shared;
 #if BLY_X86
 /* x86_lines.c */
-void bly_lines_has_avx2(const bly_lines *a, const uint64_t *h, size_t n,
-                        uint64_t *maybe);
-uint64_t bly_lines_add_avx2(const bly_lines *a, const uint64_t *h, size_t n,
-                            uint64_t *fresh);
-void bly_lines_has_avx512(const bly_lines *a, const uint64_t *h, size_t n,
-                          uint64_t *maybe);
-uint64_t bly_lines_add_avx512(const bly_lines *a, const uint64_t *h, size_t n,
-                              uint64_t *fresh);
+bly_lines_has_fn bly_lines_has_avx2, bly_lines_has_avx512;
+bly_lines_add_fn bly_lines_add_avx2, bly_lines_add_avx512;
+#elif BLY_ARM64
+/* arm_lines.c */
+bly_lines_has_fn bly_lines_has_neon;
+bly_lines_add_fn bly_lines_add_neon;
 #endif
 
 #endif

@@ -162,12 +162,31 @@ static bly_lines blocked_lines(const bly_filter *f)
                         .k = (unsigned)f->shape.p[BLOCKED_K] };
 }
 
+static const bly_lines_row *blocked_row(const bly_filter *f)
+{
+    return f->shared ? &bly_lines_shared : bly_lines_best();
+}
+
+static bly_lines_keys blocked_ints(const bly_filter *f, const uint64_t *ints,
+                                   size_t n)
+{
+    return (bly_lines_keys){ ints, n, true, bly_int_flip(f->hasher.seed) };
+}
+
 static void blocked_has(const bly_filter *f, const uint64_t *h, size_t n,
                         uint64_t *maybe)
 {
     const bly_lines lines = blocked_lines(f);
-    (f->shared ? bly_lines_has_shared : bly_lines_best()->has)(&lines, h, n,
-                                                               maybe);
+    const bly_lines_keys keys = { .at = h, .n = n };
+    blocked_row(f)->has(&lines, &keys, maybe);
+}
+
+static void blocked_has_ints(const bly_filter *f, const uint64_t *ints,
+                             size_t n, uint64_t *maybe)
+{
+    const bly_lines lines = blocked_lines(f);
+    const bly_lines_keys keys = blocked_ints(f, ints, n);
+    blocked_row(f)->has(&lines, &keys, maybe);
 }
 
 /* A part is a range of blocks. */
@@ -189,18 +208,33 @@ static bly_status blocked_add(bly_filter *f, const uint64_t *h, size_t n,
                               uint64_t *fresh, size_t *ndone)
 {
     const bly_lines lines = blocked_lines(f);
-    bly_filter_added(f, bly_lines_best()->add(&lines, h, n, fresh));
+    const bly_lines_keys keys = { .at = h, .n = n };
+    bly_filter_added(f, blocked_row(f)->add(&lines, &keys, fresh));
     *ndone = n;
     return BLY_OK;
 }
 
-static bly_status blocked_add_shared(bly_filter *f, const uint64_t *h, size_t n,
-                                     uint64_t *fresh, size_t *ndone)
+static bly_status blocked_add_ints(bly_filter *f, const uint64_t *ints,
+                                   size_t n, uint64_t *fresh, size_t *ndone)
 {
     const bly_lines lines = blocked_lines(f);
-    bly_filter_added(f, bly_lines_add_shared(&lines, h, n, fresh));
+    const bly_lines_keys keys = blocked_ints(f, ints, n);
+    bly_filter_added(f, blocked_row(f)->add(&lines, &keys, fresh));
     *ndone = n;
     return BLY_OK;
+}
+
+bool bly_blocked_view(const bly_filter *f, bly_blocked *out)
+{
+    if (f->kind != &bly_kind_blocked || f->shared || f->secret_check)
+        return false;
+    *out = (bly_blocked){
+        .words = (const uint64_t *)(const void *)f->data,
+        .nblocks = f->shape.p[BLOCKED_BLOCKS],
+        .flip = bly_int_flip(f->hasher.seed),
+        .k = (uint32_t)f->shape.p[BLOCKED_K],
+    };
+    return true;
 }
 
 static bly_bitset blocked_bitset(const bly_filter *f)
@@ -278,8 +312,10 @@ const bly_kind bly_kind_blocked = {
     .stat = blocked_stat,
     .pick = blocked_pick,
     .add = blocked_add,
-    .add_shared = blocked_add_shared,
+    .add_shared = blocked_add,
     .has = blocked_has,
+    .add_ints = blocked_add_ints,
+    .has_ints = blocked_has_ints,
     .merge = bly_bitset_merge,
     .merge_part = bly_bitset_merge_part,
     .intersect = bly_bitset_intersect,

@@ -200,6 +200,14 @@ typedef struct bly_kind {
     size_t (*pick)(const bly_filter *f, unsigned part, unsigned nparts,
                    const uint64_t *h, size_t n, uint64_t *out);
 
+    /* add() or add_shared(), and has(), of integers that bly_int_hash() makes
+     * into hashes with the filter's seed: for kinds that are so fast that a
+     * pass of hashing would show. NULL: they are hashed first. */
+    bly_status (*add_ints)(bly_filter *f, const uint64_t *ints, size_t n,
+                           uint64_t *fresh, size_t *ndone);
+    void (*has_ints)(const bly_filter *f, const uint64_t *ints, size_t n,
+                     uint64_t *maybe);
+
     /* -- abilities: BLY_ABILITIES in bloomery.h ------------------------- */
 
     bly_status (*add)(bly_filter *f, const uint64_t *h, size_t n,

@@ -1,0 +1,179 @@
+/*
+ * lines_walk.h - the walk over a stream of keys, for one row
+ *
+ * Included once by a row, which defines before:
+ *
+ *     ROW(name)   bly_lines_name_ and the row's name
+ *     ROW_TARGET  the attribute that allows its instructions, or nothing
+ *     row_aim     bly_lines_aim(), or the same for a whole group at once
+ *     row_probe   (uint64_t *line, uint64_t g, uint64_t g2, unsigned k, bool
+ *                 add): were all k bits set? Then ones from bit 8 on, else
+ *                 zeros there. With add they are now. k and add are literal
+ *
+ * and gets ROW(has) and ROW(add). No include guard: it is a template.
+ */
+#include "core/lines.h"
+
+#define ROW_INLINE ROW_TARGET static inline __attribute__((always_inline))
+
+ROW_INLINE void ROW(fetch)(const uint64_t *line, bool near)
+{
+#pragma GCC unroll 8
+    for (unsigned t = 0; t < BLY_LINES_GROUP; t++)
+        if (near)
+            __builtin_prefetch((const void *)(uintptr_t)line[t], 0, 3);
+        else
+            __builtin_prefetch((const void *)(uintptr_t)line[t], 0, 2);
+}
+
+/* Groups from `from` to `to` into the ring and on their way to a cache. A group
+ * is fetched when the next one is made: to read an address just stored as part
+ * of a vector, the processor waits until the store is done. */
+ROW_TARGET static __attribute__((noinline)) void
+ROW(lead)(const bly_lines *a, const bly_lines_keys *in, size_t from, size_t to,
+          bool fetch, bly_lines_ring *r)
+{
+    for (size_t g = from; g <= to; g++) {
+        const size_t i = g * BLY_LINES_GROUP;
+        if (g < to && in->n - i >= BLY_LINES_GROUP)
+            row_aim(a, in, i, r);
+        else if (g < to)
+            bly_lines_aim(a, in, i, in->n - i, r);
+        if (fetch && g > from)
+            ROW(fetch)
+            (&r->line[(i - BLY_LINES_GROUP) % BLY_LINES_RING],
+             in->n < BLY_LINES_FEW);
+    }
+}
+
+/* Probe m keys from a slot on: bit 8 + t is set if key t was there. */
+ROW_INLINE uint64_t ROW(group)(const bly_lines_ring *r, size_t slot, size_t m,
+                               unsigned k, bool add)
+{
+    uint64_t hits = 0;
+#pragma GCC unroll 8
+    for (size_t t = 0; t < m; t++) {
+        uint64_t *const line = (uint64_t *)(uintptr_t)r->line[slot + t];
+        const uint64_t g2 = k == 16 ? r->g2[slot + t] : 0;
+        hits |= row_probe(line, r->g[slot + t], g2, k, add) & UINT64_C(256)
+                                                                  << t;
+    }
+    return hits;
+}
+
+/* Group g of a walk, all of whose keys are in the ring, and its answers. */
+ROW_INLINE void ROW(step)(const bly_lines_ring *r, size_t g, size_t m,
+                          bly_lines_answers *to, unsigned k, bool add)
+{
+    const size_t slot = g * BLY_LINES_GROUP % BLY_LINES_RING;
+    uint64_t hits = ROW(group)(r, slot, m, k, add);
+    if (add)
+        hits ^= (UINT64_C(1) << (8 + m)) - 256;
+    to->word = to->word >> 8 | hits << 48;
+    if (g % 8 == 7)
+        bly_lines_answer(to, add);
+}
+
+/* out, unless NULL, gets the keys that were there; with add, those that were
+ * not, and their number is the result. */
+ROW_INLINE uint64_t ROW(walk)(const bly_lines *a, const bly_lines_keys *in,
+                              uint64_t *out, unsigned k, bool add)
+{
+    const size_t whole = in->n / BLY_LINES_GROUP;
+    const size_t rest = in->n % BLY_LINES_GROUP;
+    const size_t ngroups = whole + (rest != 0);
+    const bool fetch = bly_lines_fetch(a, in->n);
+    const size_t ahead =
+        fetch ? BLY_LINES_FAR : BLY_LINES_RING / BLY_LINES_GROUP;
+    bly_lines_ring r;
+    bly_lines_answers answers = { .to = out };
+
+    for (size_t g = 0; g < ngroups;) {
+        size_t ready = ngroups - g < ahead ? ngroups : g + ahead;
+        ROW(lead)(a, in, g, ready, fetch, &r);
+        if (fetch) {
+            for (; ready < whole; g++, ready++) {
+                const size_t i = ready * BLY_LINES_GROUP;
+                const size_t near = (g + BLY_LINES_NEAR) * BLY_LINES_GROUP;
+                row_aim(a, in, i, &r);
+                ROW(fetch)
+                (&r.line[(i - BLY_LINES_GROUP) % BLY_LINES_RING], false);
+                ROW(fetch)(&r.line[near % BLY_LINES_RING], true);
+                ROW(step)(&r, g, BLY_LINES_GROUP, &answers, k, add);
+            }
+            ROW(lead)(a, in, ready - 1, ngroups, fetch, &r);
+            ready = ngroups;
+        }
+        for (; g < ready && g < whole; g++) {
+            const size_t near = (g + BLY_LINES_NEAR) * BLY_LINES_GROUP;
+            if (fetch && g + BLY_LINES_NEAR < ready)
+                ROW(fetch)(&r.line[near % BLY_LINES_RING], true);
+            ROW(step)(&r, g, BLY_LINES_GROUP, &answers, k, add);
+        }
+        if (g < ready) {
+            ROW(step)(&r, g, rest, &answers, k, add);
+            g++;
+        }
+    }
+    if (ngroups % 8) {
+        answers.word >>= 64 - 8 * (ngroups % 8);
+        bly_lines_answer(&answers, add);
+    }
+    return answers.nclear;
+}
+
+/* k becomes a literal here, where it is worth it. */
+ROW_TARGET static __attribute__((noinline)) uint64_t
+ROW(many)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out, bool add)
+{
+    if (a->k == 8)
+        return add ? ROW(walk)(a, in, out, 8, true)
+                   : ROW(walk)(a, in, out, 8, false);
+    if (a->k == 16)
+        return add ? ROW(walk)(a, in, out, 16, true)
+                   : ROW(walk)(a, in, out, 16, false);
+    return add ? ROW(walk)(a, in, out, a->k & 7, true)
+               : ROW(walk)(a, in, out, a->k & 7, false);
+}
+
+/* A single key goes no way round: the processor looks ahead to the next call
+ * only if there is little in between. */
+ROW_INLINE uint64_t ROW(single)(const bly_lines *a, const bly_lines_keys *in,
+                                bool add)
+{
+    uint64_t h = *in->at;
+    if (in->ints)
+        h = bly_int_hash(h, in->flip);
+    uint64_t *const line = a->words + bly_scale(h, a->nlines) * BLY_LINE_WORDS;
+    const uint64_t g = bly_lines_spread(h, BLY_LINES_C1);
+    if (a->k == 8)
+        return row_probe(line, g, 0, 8, add) >> 63;
+    if (a->k < 8)
+        return row_probe(line, g, 0, a->k & 7, add) >> 63;
+    return row_probe(line, g, bly_lines_spread(h, BLY_LINES_C2), 16, add) >> 63;
+}
+
+ROW_TARGET void ROW(has)(const bly_lines *a, const bly_lines_keys *in,
+                         uint64_t *maybe)
+{
+    if (in->n == 1)
+        *maybe = ROW(single)(a, in, false);
+    else
+        ROW(many)(a, in, maybe, false);
+}
+
+ROW_TARGET uint64_t ROW(add)(const bly_lines *a, const bly_lines_keys *in,
+                             uint64_t *fresh)
+{
+    if (in->n != 1)
+        return ROW(many)(a, in, fresh, true);
+    const uint64_t clear = !ROW(single)(a, in, true);
+    if (fresh)
+        *fresh = clear;
+    return clear;
+}
+
+#undef ROW
+#undef ROW_TARGET
+#undef row_aim
+#undef row_probe
