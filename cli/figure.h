@@ -58,6 +58,8 @@
     X(spectral)      \
     X(countmin)      \
     X(spacecode)     \
+    X(sent)          \
+    X(fuse)          \
     X(bits_rate)     \
     X(past_capacity) \
     X(family_add)    \
