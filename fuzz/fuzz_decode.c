@@ -3,7 +3,8 @@
  *
  * The first byte says which code, the next three how many bytes it is to
  * become. The rest is decoded, and whatever comes of it is coded as these very
- * bytes. Then the rest is taken as data, coded, and decoded again.
+ * bytes; in pieces the same comes of it. Then the rest is taken as data, coded,
+ * and decoded again.
  *
  *     fuzz_decode -max_total_time=60 FOUND fuzz/corpus/decode
  */
@@ -39,6 +40,35 @@ static pile encode(bly_code code, const uint8_t *data, size_t n)
     return p;
 }
 
+static int64_t unheap(void *ctx, void *buf, size_t n)
+{
+    pile *p = ctx;
+    const size_t got = n < p->n ? n : p->n;
+    if (got)
+        memcpy(buf, p->at, got);
+    p->at += got;
+    p->n -= got;
+    return (int64_t)got;
+}
+
+/* Decode a few words at a time, and compare with want: the bytes that came of
+ * it as a whole, or NULL where nothing did. */
+static void in_pieces(bly_code code, const uint8_t *coded, size_t ncoded,
+                      size_t n, const uint8_t *want)
+{
+    pile from = { (uint8_t *)(uintptr_t)coded, ncoded };
+    bly_decoding d;
+    uint8_t some[64];
+    bool ok = bly_decoding_start(&d, code, ncoded, n, unheap, &from);
+    for (size_t at = 0; at < n && ok; at += sizeof some) {
+        const size_t few = n - at < sizeof some ? n - at : sizeof some;
+        ok = bly_decoding_some(&d, some, few);
+        assert(!ok || !want || memcmp(some, want + at, few) == 0);
+    }
+    ok = ok && bly_decoding_end(&d);
+    assert(ok == (want != NULL));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 4)
@@ -54,6 +84,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         pile p = encode(code, out, n);
         assert(p.n == nrest && (!nrest || memcmp(p.at, rest, nrest) == 0));
         free(p.at);
+        in_pieces(code, rest, nrest, n, out);
+    } else {
+        in_pieces(code, rest, nrest, n, NULL);
     }
     pile p = encode(code, rest, nrest);
     assert(bly_decode(code, p.at, p.n, out, nrest));

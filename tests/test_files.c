@@ -412,8 +412,9 @@ static void damaged_maps_are_harmless(void **unused)
             const int bit = (int)(at % 8);
             poke(fd, at, bit);
             const bly_status st = bly_map(target, NULL, &got);
-            if (bly_layer(f, 0) && st == BLY_EFORMAT) {
-                /* A layer has a header of its own. */
+            if ((bly_layer(f, 0) || (kind.traits & BLY_CODED)) &&
+                st == BLY_EFORMAT) {
+                /* A layer has a header of its own; what is coded is read. */
                 poke(fd, at, bit);
                 continue;
             }

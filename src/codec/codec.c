@@ -224,21 +224,18 @@ static void encode_bits(bly_encoder *e, const unsigned char *data, size_t n)
     }
 }
 
-static bool decode_bits(bly_decoder *d, unsigned char *data, size_t n)
+static bool decode_bits(bly_decoder *d, const numbering *t, model *m,
+                        unsigned char *data, size_t n)
 {
-    numbering t;
-    model m;
-    numbering_make(&t);
-    model_start(&m, WORD_BITS + 1);
     for (size_t i = 0; i < n && !d->wrong; i += 4) {
-        const unsigned c = decode_symbol(d, &m);
-        const uint32_t count = t.count[4][c];
+        const unsigned c = decode_symbol(d, m);
+        const uint32_t count = t->count[4][c];
         uint32_t word = c ? UINT32_MAX : 0;
         if (count > 1) {
-            const uint64_t r = divide(d->range, count, t.inverse[c]);
+            const uint64_t r = divide(d->range, count, t->inverse[c]);
             const uint64_t number = bly_decode_part(d, r, count);
             bly_decode_step(d, d->code - r * number, r);
-            word = numbered_word(&t, (uint32_t)number, c);
+            word = numbered_word(t, (uint32_t)number, c);
         }
         const uint32_t le = bly_le32(word);
         if (n - i >= 4) {
@@ -261,12 +258,11 @@ static void encode_bytes(bly_encoder *e, const unsigned char *data, size_t n)
         encode_symbol(e, &m, data[i]);
 }
 
-static bool decode_bytes(bly_decoder *d, unsigned char *data, size_t n)
+static bool decode_bytes(bly_decoder *d, model *m, unsigned char *data,
+                         size_t n)
 {
-    model m;
-    model_start(&m, 256);
     for (size_t i = 0; i < n && !d->wrong; i++)
-        data[i] = (unsigned char)decode_symbol(d, &m);
+        data[i] = (unsigned char)decode_symbol(d, m);
     return !d->wrong;
 }
 
@@ -331,24 +327,96 @@ double bly_code_entropy(bly_code code, const unsigned char *data, size_t n)
     return code == BLY_CODE_BITS ? worth(ones, m) + worth(m - ones, m) : sum;
 }
 
-bool bly_decode(bly_code code, const unsigned char *coded, size_t ncoded,
-                unsigned char *data, size_t n)
+/* What a decoding keeps from piece to piece. */
+typedef struct decoding {
+    bly_code code;
+    uint64_t ncoded, n, given;
+    bly_decoder decoder;
+    model model;
+    numbering numbering;
+} decoding;
+
+_Static_assert(sizeof(decoding) <= sizeof(bly_decoding),
+               "a decoding needs more room");
+
+static bool decoding_start(decoding *d, bly_code code, uint64_t ncoded,
+                           uint64_t n)
 {
-    bly_decoder d;
+    d->code = code;
+    d->ncoded = ncoded;
+    d->n = n;
+    d->given = 0;
+    d->decoder.wrong = false;
     if (!n)
         return ncoded == 0;
     if (ncoded < bly_coded_least(n))
         return false;
-    bly_decoder_start(&d, coded, ncoded);
-    if (d.wrong ||
-        !(code == BLY_CODE_BITS ? decode_bits : decode_bytes)(&d, data, n) ||
-        d.code != 0)
+    bly_decoder_start(&d->decoder);
+    model_start(&d->model, code == BLY_CODE_BITS ? WORD_BITS + 1 : 256);
+    if (code == BLY_CODE_BITS)
+        numbering_make(&d->numbering);
+    return !d->decoder.wrong;
+}
+
+static bool decoding_some(decoding *d, unsigned char *data, size_t n)
+{
+    d->given += n;
+    return d->code == BLY_CODE_BITS
+               ? decode_bits(&d->decoder, &d->numbering, &d->model, data, n)
+               : decode_bytes(&d->decoder, &d->model, data, n);
+}
+
+static bool decoding_end(decoding *d)
+{
+    bly_decoder *const in = &d->decoder;
+    if (d->given != d->n)
+        return false;
+    if (!d->n)
+        return true;
+    if (in->wrong || in->code != 0)
         return false;
     /* What follows is there to make up the least size. */
-    if (d.at != d.end && ncoded != bly_coded_least(n))
+    if ((in->at != in->end || in->left) && d->ncoded != bly_coded_least(d->n))
         return false;
-    for (; d.at < d.end; d.at++)
-        if (*d.at)
+    for (;; in->at++) {
+        if (in->at == in->end && in->get && in->left)
+            bly_decoder_fill(in);
+        if (in->at == in->end)
+            return !in->wrong;
+        if (*in->at)
             return false;
-    return true;
+    }
+}
+
+bool bly_decoding_start(bly_decoding *room, bly_code code, uint64_t ncoded,
+                        uint64_t n, bly_get *get, void *ctx)
+{
+    decoding *const d = (decoding *)(void *)room;
+    d->decoder.get = get;
+    d->decoder.ctx = ctx;
+    d->decoder.left = ncoded;
+    d->decoder.at = d->decoder.end = d->decoder.piece;
+    return decoding_start(d, code, ncoded, n);
+}
+
+bool bly_decoding_some(bly_decoding *room, unsigned char *data, size_t n)
+{
+    return decoding_some((decoding *)(void *)room, data, n);
+}
+
+bool bly_decoding_end(bly_decoding *room)
+{
+    return decoding_end((decoding *)(void *)room);
+}
+
+bool bly_decode(bly_code code, const unsigned char *coded, size_t ncoded,
+                unsigned char *data, size_t n)
+{
+    decoding d;
+    d.decoder.get = NULL;
+    d.decoder.left = 0;
+    d.decoder.at = coded;
+    d.decoder.end = coded + ncoded;
+    return decoding_start(&d, code, ncoded, n) && decoding_some(&d, data, n) &&
+           decoding_end(&d);
 }

@@ -35,4 +35,17 @@ double bly_code_entropy(bly_code code, const unsigned char *data, size_t n);
 bool bly_decode(bly_code code, const unsigned char *coded, size_t ncoded,
                 unsigned char *data, size_t n);
 
+/* The same in pieces: the coded bytes, ncoded of them, are got as they are
+ * needed, and the n bytes of data given out so many at a time, a multiple of 4
+ * but for the last. All of start, some and end must say true; where one did
+ * not, the input is none, or get ended too early. */
+typedef struct bly_decoding {
+    uint64_t room[1600]; /* codec.c knows what is in it */
+} bly_decoding;
+
+bool bly_decoding_start(bly_decoding *d, bly_code code, uint64_t ncoded,
+                        uint64_t n, bly_get *get, void *ctx);
+bool bly_decoding_some(bly_decoding *d, unsigned char *data, size_t n);
+bool bly_decoding_end(bly_decoding *d);
+
 #endif

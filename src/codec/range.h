@@ -137,12 +137,33 @@ typedef struct bly_decoder {
     uint64_t code, range; /* the number less low; code < range */
     const unsigned char *at, *end;
     bool wrong; /* ran out of bytes, or past an interval */
+
+    /* Where bytes come from when those at hand are used up. NULL: nowhere. */
+    bly_get *get;
+    void *ctx;
+    uint64_t left; /* bytes that are still to be got */
+    unsigned char piece[BLY_RANGE_PIECE];
 } bly_decoder;
+
+/* Get the next piece: whole, so that words do not lie across two of them. */
+static inline void bly_decoder_fill(bly_decoder *d)
+{
+    const size_t n =
+        d->left < sizeof d->piece ? (size_t)d->left : sizeof d->piece;
+    if (!n)
+        return;
+    d->wrong |= d->get(d->ctx, d->piece, n) != (int64_t)n;
+    d->left -= n;
+    d->at = d->piece;
+    d->end = d->piece + n;
+}
 
 static inline uint32_t bly_decoder_word(bly_decoder *d)
 {
+    if (d->at == d->end && d->get)
+        bly_decoder_fill(d);
     const unsigned char *p = d->at;
-    if (d->end - p < 4) {
+    if (d->wrong || d->end - p < 4) {
         d->wrong = true;
         return 0;
     }
@@ -151,10 +172,10 @@ static inline uint32_t bly_decoder_word(bly_decoder *d)
            p[3];
 }
 
-static inline void bly_decoder_start(bly_decoder *d, const unsigned char *bytes,
-                                     size_t n)
+/* With at and end, or get, ctx and left set. */
+static inline void bly_decoder_start(bly_decoder *d)
 {
-    *d = (bly_decoder){ .range = UINT64_MAX, .at = bytes, .end = bytes + n };
+    d->range = UINT64_MAX;
     d->code = (uint64_t)bly_decoder_word(d) << 32;
     d->code |= bly_decoder_word(d);
     d->wrong |= d->code >= d->range;

@@ -14,6 +14,7 @@
  */
 #include <string.h>
 
+#include "codec/codec.h"
 #include "core/hash.h"
 #include "core/status.h"
 #include "format/combine.h"
@@ -92,28 +93,62 @@ static bly_status combine_whole(begun_source *begun, bly_combination how,
 
 /* ------------------------------------------------------------- in pieces */
 
+/* The stored payload as it comes, and its sum. */
+typedef struct payload {
+    const bly_source *src;
+    bly_summing sum;
+    uint64_t at;
+    bly_status status; /* why a piece was not to be had */
+} payload;
+
+/* A bly_get: all of n bytes, or a failure that is in status. */
+static int64_t payload_get(void *ctx, void *buf, size_t n)
+{
+    payload *const p = ctx;
+    size_t got = 0;
+    p->status = get_some(p->src, buf, n, &got);
+    if (!p->status && got < n)
+        p->status = cut_off(BLY_PAGE + p->at + got);
+    if (p->status)
+        return -1;
+    bly_summing_add(&p->sum, buf, n);
+    p->at += n;
+    return (int64_t)n;
+}
+
+/* What is wrong with a coded payload: what kept it from coming, if anything. */
+static bly_status coded_wrong(const payload *p)
+{
+    return p->status ? p->status
+                     : bly_damaged("the coded payload cannot be decoded");
+}
+
 /* The payload of `from`, a filter without data, into dst. */
 static bly_status combine_pieces(const bly_source *src, combine_part *combine,
                                  const bly_record *rec, const bly_filter *from,
                                  bly_filter *dst)
 {
     const uint64_t nbytes = rec->shape.nbytes;
-    bly_summing sum;
+    payload in = { .src = src };
+    bly_decoding decoding;
     bly_block room;
     bly_status st = bly_block_new(&dst->mem, PIECE_BYTES + 1, &room);
     if (st)
         return st;
-    bly_summing_start(&sum);
+    bly_summing_start(&in.sum);
+    if (rec->encoding &&
+        !bly_decoding_start(&decoding, (bly_code)rec->encoding, rec->nstored,
+                            nbytes, payload_get, &in))
+        st = coded_wrong(&in);
     for (uint64_t at = 0; at < nbytes && !st;) {
         const uint64_t left = nbytes - at;
         const size_t n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-        size_t got = 0;
-        st = get_some(src, room.at, n, &got);
-        if (!st && got < n)
-            st = cut_off(BLY_PAGE + at + got);
+        if (!rec->encoding)
+            st = payload_get(&in, room.at, n) < 0 ? in.status : BLY_OK;
+        else if (!bly_decoding_some(&decoding, room.at, n))
+            st = coded_wrong(&in);
         if (st)
             break;
-        bly_summing_add(&sum, room.at, n);
         st = combine(dst, &(bly_part){ .bytes = room.at,
                                        .at = at,
                                        .nbytes = n,
@@ -121,7 +156,9 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
                                        .src = from });
         at += n;
     }
-    if (!st && bly_summing_end(&sum) != rec->payload_sum)
+    if (!st && rec->encoding && !bly_decoding_end(&decoding))
+        st = coded_wrong(&in);
+    if (!st && bly_summing_end(&in.sum) != rec->payload_sum)
         st = bly_damaged("the payload does not match its checksum");
     bly_block_free(&dst->mem, &room);
     return st;
@@ -181,7 +218,7 @@ bly_status bly_source_combine(const bly_source *src, bly_combination how,
         return st;
     combine_part *const combine = part_of_kind(dst->kind, how);
     st = bly_filter_fits(dst, from);
-    if (!st && (!combine || rec.nlayers || !rec.shape.nbytes || rec.encoding)) {
+    if (!st && (!combine || rec.nlayers || !rec.shape.nbytes)) {
         st = combine_whole(&begun, how, dst);
     } else if (!st) {
         if (from->kind->sound && !from->kind->sound(from))
