@@ -6,6 +6,7 @@
  *     bench_machine.c   what it runs on, and how much memory is left
  *     bench_floor.c     F: what a random access costs here
  *     bench_kinds.c     contenders: every kind of the table
+ *     bench_inline.c    asking without a call, for those who have a header
  *     bench_peers.c     contenders: libbloom and an exact hash set
  *     bench_round.c     one cell, once: fill, ask, remove, with F beside it
  *     bench_threads.c   the same asking and building with several threads
@@ -43,6 +44,10 @@
       "asking one by one, half of the keys present")                           \
     X(ONE_PRESENT, "single_present", "present",                                \
       "asking one by one, present keys")                                       \
+    X(INLINE_ABSENT, "inline_absent", "inline",                                \
+      "asking one by one without a call, absent keys")                         \
+    X(INLINE_PRESENT, "inline_present", "inline",                              \
+      "asking one by one without a call, present keys")                        \
     X(CALLS_64, "calls_64", "by 64",                                           \
       "asking in calls of 64 keys, half present")                              \
     X(CALLS_256, "calls_256", "by 256",                                        \
@@ -94,8 +99,7 @@ struct bench_cell {
     struct bench_sample rounds[BENCH_MAX_ROUNDS];
 };
 
-/* The keys of a step, 8 MiB of them at most so that they come from memory as a
- * caller's would, and where it leaves what it found. */
+/* The keys of a step, and where it leaves what it found. */
 #define BENCH_BLOCK ((size_t)1 << 20)
 #define BENCH_PIECE 512 /* keys that stay in the first-level cache */
 struct bench_scratch {
@@ -110,6 +114,9 @@ struct bench_scratch {
  * was wrong, here and below; NULL is success. */
 typedef const char *bench_step(void *filter, const uint64_t *keys, size_t n,
                                struct bench_scratch *s);
+
+/* bloomery_inline.h on a blocked filter; NULL where this processor cannot. */
+bench_step *bench_inline_step(void);
 
 struct bench_contender {
     const char *name;

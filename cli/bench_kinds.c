@@ -6,6 +6,7 @@
  * that stay in the first-level cache.
  */
 #define _GNU_SOURCE
+#include <string.h>
 #include <endian.h>
 #include <math.h>
 #include <pthread.h>
@@ -143,6 +144,8 @@ static bench_step *kind_step(const struct bench_contender *c, int op)
         [OP_CALLS_256] = { BLY_CAN(HAS), step_calls_256 },
         [OP_ACT] = { BLY_CAN(HAS), step_act },
     };
+    if (op == OP_INLINE_ABSENT || op == OP_INLINE_PRESENT)
+        return strcmp(c->kind, "blocked") == 0 ? bench_inline_step() : NULL;
     return c->can & steps[op].needs ? steps[op].step : NULL;
 }
 

@@ -196,10 +196,12 @@ static const char *ask(struct bench_cell *cell, void *filter, int op,
         why = step(filter, keys, n, s);
         spent += bench_spent(start);
         done += n;
-        if (op == OP_ASK_ABSENT || op == OP_ONE_ABSENT) {
+        if (op == OP_ASK_ABSENT || op == OP_ONE_ABSENT ||
+            op == OP_INLINE_ABSENT) {
             cell->nasked += n;
             cell->nhit += ones(s->maybe, n);
-        } else if (op == OP_ASK_PRESENT || op == OP_ONE_PRESENT) {
+        } else if (op == OP_ASK_PRESENT || op == OP_ONE_PRESENT ||
+                   op == OP_INLINE_PRESENT) {
             cell->npresent += n;
             cell->nmissed += n - ones(s->maybe, n);
         }
@@ -229,6 +231,8 @@ static const char *ask_all(struct bench_cell *cell, void *filter,
         { OP_CALLS_64, KEYS_HALF, some },
         { OP_CALLS_256, KEYS_HALF, some },
         { OP_ACT, KEYS_HALF, some },
+        { OP_INLINE_ABSENT, KEYS_ABSENT, few },
+        { OP_INLINE_PRESENT, KEYS_PRESENT, few },
         { OP_ONE_ABSENT, KEYS_ABSENT, few },
         { OP_ONE_HALF, KEYS_HALF, few },
         { OP_ONE_PRESENT, KEYS_PRESENT, few },
