@@ -388,7 +388,8 @@ bly_status bly_tick(bly_filter *f, uint64_t now);
  * temporary file in that folder, which has no name and is gone with the
  * builder; the filter is then made in several passes over it, and is the same
  * as without. BLY_EIO where the file cannot be written or read, BLY_ERANGE
- * where the bound is too low for the filter and one part of the keys beside it.
+ * where the bound is too low for the filter and one part of the keys beside it,
+ * or, without a folder, for the hashes.
  */
 typedef struct bly_builder bly_builder;
 
