@@ -478,7 +478,7 @@ def test_top_of_several_files(ok):
 
 
 def test_a_filter_that_is_full_is_named(ok, trouble):
-    make(ok, "cuckoo", keys(0, 100))
+    ok("build", "-q", "-k", "cuckoo", "-o", "f.bly", stdin=keys(0, 100))
     before = (ok.path / "f.bly").read_bytes()
     trouble("add", "f.bly", stdin=keys(0, 1000), says=["f.bly: ", "full"])
     assert (ok.path / "f.bly").read_bytes() == before
