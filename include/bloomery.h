@@ -560,9 +560,10 @@ bly_status bly_map(const char *path, const bly_access *how, bly_filter **out);
 /* Make dst the union, or the intersection, of dst and a filter that is read
  * once, from its beginning to its end: a file, which may be a pipe, or what get
  * hands over. Kinds that combine cell by cell take it in as it comes, so that
- * no second filter is in memory. What does not fit is refused as by
- * bly_merge(), with dst as it was; where the source turns out to be damaged, or
- * cannot be read to its end, dst may have changed and can only be freed. */
+ * no second filter is in memory, unless it is coded: then it is decoded first.
+ * What does not fit is refused as by bly_merge(), with dst as it was; where the
+ * source turns out to be damaged, or cannot be read to its end, dst may have
+ * changed and can only be freed. */
 typedef enum bly_combination { BLY_UNION, BLY_INTERSECTION } bly_combination;
 bly_status bly_combine_file(bly_filter *dst, bly_combination how,
                             const char *path);

@@ -4,10 +4,10 @@
  * Where a kind combines cell by cell, the payload is taken in pieces as it
  * comes: each is added to the checksum, combined, and forgotten. So a file is
  * read once, it may be a pipe, and only the result is in memory. Other kinds,
- * and filters with layers, are read whole and combined then.
+ * filters with layers, and coded ones are read whole and combined then.
  *
- *     get() -> | header page | piece | piece | ... | piece |  end
- *                fits dst?     sum, merge_part()     sum right?
+ *     get() -> | header | piece | piece | ... | piece |  end
+ *              fits dst?  sum, merge_part()        sum right?
  *
  * That the sum is wrong is known at the end, when dst has changed already. So a
  * dst for which this failed is worth nothing, and its owner frees it.

@@ -222,7 +222,8 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
         if (a->shape.p[i] != b->shape.p[i])
             return bly_fail(BLY_EUNFIT,
                             "filters that differ in %s do not "
-                            "combine: build both with one capacity and rate",
+                            "combine: build both with one capacity, rate and "
+                            "options",
                             a->kind->params[i].name);
     if (!same_shape(a, b))
         return bly_fail(BLY_EUNFIT, "filters of another shape do not combine");
