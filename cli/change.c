@@ -68,6 +68,7 @@ int change_keys(struct change *c, const struct list *operands)
         return TROUBLE;
 
     c->job.nthreads = 1;
+    c->job.path = path;
     const bly_status st = bly_update(path, &how, change_all, &r);
     input_close(&r.in);
     if (st && c->job.error[0])

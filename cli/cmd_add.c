@@ -87,7 +87,9 @@ static int add_run(struct list *operands)
     const unsigned nthreads = thread_count(add_args.threads);
     how.shared = (kind.can & BLY_CAN(SHARE)) && nthreads > 1;
     a.shared = how.shared;
-    a.job = (struct job){ .batch = add_batch, .nthreads = nthreads, .ctx = &a };
+    a.job = (struct job){
+        .batch = add_batch, .nthreads = nthreads, .path = path, .ctx = &a
+    };
     const bly_status st = bly_update(path, &how, add_all, &a);
     input_close(&a.in);
     if (st)

@@ -150,7 +150,8 @@ static const struct opt build_options[] = {
       "make a keyed filter with the secret in FILE: 16 raw bytes or 32 "
       "hexadecimal digits" },
     { "max-memory", 0, OPT_POSITIVE, &build_args.max_memory, "SIZE",
-      "hold no more than this: 500MB, 2GiB; the filter must fit" },
+      "hold no more than this: 500MB, 2GiB; the filter must fit, and "
+      "without --spill the hashes too" },
     { "spill", 0, OPT_TEXT, &build_args.spill, "DIR",
       "folder for a temporary file of what --max-memory does not hold" },
     { "null", '0', OPT_FLAG, &build_args.nul, NULL,

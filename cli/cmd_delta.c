@@ -65,8 +65,8 @@ static void delta_text(FILE *to, const char *output, const bly_delta *d)
     fputc('\n', to);
 }
 
-static int delta_put(const bly_filter *old, const bly_filter *new,
-                     bly_delta *info)
+static int delta_put(const char *const paths[2], const bly_filter *old,
+                     const bly_filter *new, bly_delta *info)
 {
     int error = 0;
     const bly_status st =
@@ -75,6 +75,8 @@ static int delta_put(const bly_filter *old, const bly_filter *new,
             : bly_delta_save(old, new, delta_args.output, info);
     if (error)
         return fail_path("standard output", error);
+    if (st == BLY_EUNFIT)
+        return fail("%s and %s: %s", paths[0], paths[1], bly_error());
     return st ? fail_library() : YES;
 }
 
@@ -106,7 +108,7 @@ static int delta_run(struct list *operands)
         else if (bly_verify(new))
             fail("%s: %s", new_path, bly_error());
         else
-            status = delta_put(old, new, &info);
+            status = delta_put(operands->at, old, new, &info);
     }
     bly_free(old);
     bly_free(new);

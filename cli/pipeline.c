@@ -114,6 +114,16 @@ static void stop_run(struct run *r, bly_status status, const char *why)
         ;
 }
 
+/* The same for a batch that failed, by what it was to change. */
+static void stop_batch(struct run *r, bly_status status, const char *why)
+{
+    char named[sizeof r->job->error];
+    const char *const path = r->job->path;
+    snprintf(named, sizeof named, "%s%s%s", path ? path : "", path ? ": " : "",
+             why);
+    stop_run(r, status, named);
+}
+
 /* Move the picked keys of a batch to *to, separators included. */
 static void keep_picked(const bly_bytes *keys, size_t n, const uint64_t *picked,
                         char **to)
@@ -203,7 +213,7 @@ static bool work(struct worker *w)
         memset(w->picked, 0, sizeof w->picked);
         const bly_status st = job->batch(job, &batch);
         if (st) {
-            stop_run(w->run, st, batch.why ? batch.why : bly_error());
+            stop_batch(w->run, st, batch.why ? batch.why : bly_error());
             return false;
         }
         uint64_t here = 0;

@@ -41,6 +41,7 @@ struct job {
     char delimiter;    /* where valued */
     char terminator;   /* what ends a printed key */
     unsigned nthreads; /* see thread_count() */
+    const char *path;  /* named where batch() fails; NULL: nothing is */
     void *ctx;
 
     uint64_t nkeys;   /* results: keys worked on */

@@ -24,6 +24,7 @@
 #include <bloomery.h>
 
 #define PAGE 4096
+#define FIELDS 288 /* of a header; zeros and the checksum follow */
 #define NHASHES 67 /* more than a word of a bitmap */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -42,22 +43,34 @@ static void set64(uint8_t *p, uint64_t x)
         p[i] = (uint8_t)(x >> 8 * i);
 }
 
+/* The size of the header that these FIELDS bytes begin: short where the
+ * encoding is not 0. */
+static size_t header_bytes(const uint8_t *page)
+{
+    static const uint8_t none[4];
+    return memcmp(page + 68, none, 4) ? FIELDS + 8 : PAGE;
+}
+
 /* Checksums, and the zeros that a header must have, right in every record:
  * offsets as in docs/format.md. */
 static void repair(uint8_t *bytes, size_t n)
 {
+    const size_t align = header_bytes(bytes) == PAGE ? PAGE : 8;
     size_t at = 0;
-    while (n - at >= PAGE) {
-        uint8_t *page = bytes + at, *payload = page + PAGE;
+    while (n - at >= FIELDS) {
+        uint8_t *page = bytes + at;
+        const size_t nheader = header_bytes(page);
+        if (nheader > n - at)
+            return;
         uint64_t stored = at64(page + 80);
-        const size_t left = n - at - PAGE;
-        memset(page + 288, 0, 4088 - 288);
+        const size_t left = n - at - nheader;
+        memset(page + FIELDS, 0, nheader - 8 - FIELDS);
         if (stored > left)
             stored = left;
-        set64(page + 280, XXH3_64bits(payload, (size_t)stored));
-        set64(page + 4088, XXH3_64bits(page, 4088));
-        at += PAGE + (size_t)stored;
-        const size_t padding = -at & (PAGE - 1);
+        set64(page + 280, XXH3_64bits(page + nheader, (size_t)stored));
+        set64(page + nheader - 8, XXH3_64bits(page, nheader - 8));
+        at += nheader + (size_t)stored;
+        const size_t padding = -at & (align - 1);
         if (padding > n - at)
             return;
         memset(bytes + at, 0, padding);
@@ -231,25 +244,24 @@ static void try_bytes(const uint8_t *bytes, size_t n)
     map(bytes, n, &ways[0]);
 }
 
-/* The first `head` bytes of the input are the beginning of a page. */
-static void try_repaired(const uint8_t *data, size_t size, size_t head)
+/* The input, with `more` bytes behind the fields of its first header. */
+static void try_repaired(const uint8_t *data, size_t size, size_t more)
 {
-    const size_t zeros = PAGE - head;
-    uint8_t *copy = calloc(size + zeros + 1, 1);
+    uint8_t *copy = calloc(size + more + 1, 1);
     assert(copy);
-    memcpy(copy, data, head);
-    memcpy(copy + PAGE, data + head, size - head);
-    repair(copy, size + zeros);
-    try_bytes(copy, size + zeros);
+    memcpy(copy, data, FIELDS);
+    memcpy(copy + FIELDS + more, data + FIELDS, size - FIELDS);
+    repair(copy, size + more);
+    try_bytes(copy, size + more);
     free(copy);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     try_bytes(data, size);
-    if (size >= PAGE)
-        try_repaired(data, size, PAGE);
-    if (size >= 288)
-        try_repaired(data, size, 288);
+    if (size < FIELDS)
+        return 0;
+    try_repaired(data, size, 0);
+    try_repaired(data, size, header_bytes(data) - FIELDS);
     return 0;
 }

@@ -401,7 +401,8 @@ bly_status bly_tick(bly_filter *f, uint64_t now);
  * temporary file in that folder, which has no name and is gone with the
  * builder; the filter is then made in several passes over it, and is the same
  * as without. BLY_EIO where the file cannot be written or read, BLY_ERANGE
- * where the bound is too low for the filter and one part of the keys beside it.
+ * where the bound is too low for the filter and one part of the keys beside it,
+ * or, without a folder, for the hashes.
  */
 typedef struct bly_builder bly_builder;
 
@@ -571,10 +572,11 @@ bly_status bly_map(const char *path, const bly_access *how, bly_filter **out);
 
 /* Make dst the union, or the intersection, of dst and a filter that is read
  * once, from its beginning to its end: a file, which may be a pipe, or what get
- * hands over. Kinds that combine cell by cell take it in as it comes, so that
- * no second filter is in memory. What does not fit is refused as by
- * bly_merge(), with dst as it was; where the source turns out to be damaged, or
- * cannot be read to its end, dst may have changed and can only be freed. */
+ * hands over. Kinds that combine cell by cell take it in as it comes, coded or
+ * not, so that no second filter is in memory.
+ * What does not fit is refused as by bly_merge(), with dst as it was; where the
+ * source turns out to be damaged, or cannot be read to its end, dst may have
+ * changed and can only be freed. */
 typedef enum bly_combination { BLY_UNION, BLY_INTERSECTION } bly_combination;
 bly_status bly_combine_file(bly_filter *dst, bly_combination how,
                             const char *path);

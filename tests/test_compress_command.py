@@ -5,15 +5,15 @@ import struct
 import pytest
 from conftest import KINDS, kinds_that, keys
 
-PAGE = 4096
+PAGE = 4096  # the header of a file that is not coded
+SHORT = 296  # and of one that is
 
 
 def build(ok, name, *argv, items=20000, n=10000):
-    lines = keys(0, n)
-    if set(argv) & set(kinds_that("build", "get")):
-        lines = "".join(f"{key}\t{i}\n"
-                        for i, key in enumerate(lines.split()))
-    ok("build", "-q", "-o", name, "--items", items, *argv, stdin=lines)
+    text = keys(0, n)
+    if set(argv) & set(kinds_that("build", "get")):  # a value for each key
+        text = text.replace("\n", "\t5\n")
+    ok("build", "-q", "-o", name, "--items", items, *argv, stdin=text)
 
 
 # ------------------------------------------------------------- the decoder
@@ -115,8 +115,8 @@ def test_the_page_tells_how_to_decode(ok, kind):
     if plain[64] == 0:  # no layers
         encoding, nbytes, stored = struct.unpack_from("<IQQ", coded, 68)
         assert struct.unpack_from("<IQQ", plain, 68) == (0, nbytes, nbytes)
-        payload = coded[PAGE:PAGE + stored]
-        assert len(payload) == stored == len(coded) - PAGE
+        payload = coded[SHORT:SHORT + stored]
+        assert len(payload) == stored == len(coded) - SHORT
         assert decode(payload, encoding, nbytes) == plain[PAGE:]
 
 
@@ -153,7 +153,7 @@ def test_coded_files_are_used_like_others(ok, bly, kind):
 
 @pytest.mark.parametrize("kind", kinds_that("has", "add", "merge"))
 def test_coded_and_plain_files_combine(ok, kind):
-    build(ok, "a.bly", "--kind", kind, items=40000)
+    build(ok, "a.bly", "--kind", kind, n=5000)
     ok("compress", "-q", "-o", "b.bly", "a.bly")
     ok("merge", "-q", "-o", "ab.bly", "a.bly", "b.bly")
     ok("merge", "-q", "-o", "ba.bly", "b.bly", "a.bly")
@@ -174,12 +174,30 @@ def test_what_it_says(ok):
     worth = -p * math.log2(p) - (1 - p) * math.log2(1 - p)
     assert said["entropy_bytes"] == pytest.approx((before - PAGE) * worth,
                                                   rel=0.01)
-    assert after - PAGE <= 1.01 * said["entropy_bytes"] + 16
+    assert after - SHORT <= 1.01 * said["entropy_bytes"] + 16
     text = ok("compress", "-o", "g.bly", "f.bly").out
     assert "before" in text and "after" in text and "%" in text
     back = ok("compress", "--json", "-d", "-o", "h.bly", "g.bly").json
     assert back["coded"] is False
     assert back["bytes_before"] == after and back["bytes_after"] == before
+
+
+@pytest.mark.parametrize("kind", ["blocked", "classic", "counting"])
+def test_a_sparse_file_is_worth_its_contents(ok, kind):
+    """All of the file, its header too: 20000 keys where a million would fit."""
+    build(ok, "f.bly", "--kind", kind, items=1000000, n=20000)
+    said = ok("compress", "--json", "-o", "g.bly", "f.bly").json
+    assert said["bytes_after"] <= 1.01 * said["entropy_bytes"]
+    ok("compress", "-q", "-d", "-o", "h.bly", "g.bly")
+    assert ((ok.path / "h.bly").read_bytes() ==
+            (ok.path / "f.bly").read_bytes())
+
+
+def test_levels_are_sent_in_a_few_bytes(ok):
+    """Headers of coded levels are not filled up to pages."""
+    build(ok, "f.bly", "--kind", "attenuated", items=100, n=10)
+    said = ok("compress", "--json", "-o", "g.bly", "f.bly").json
+    assert said["bytes_after"] <= said["entropy_bytes"] + 5 * (SHORT + 16)
 
 
 def test_pipes_and_places(ok, trouble):
@@ -229,7 +247,7 @@ def test_a_filter_that_is_made_to_be_sent(ok):
     info = ok("info", "--json", "f.bly").json
     assert info["coded"] is True
     assert info["params"]["sent_bits_per_key"] < 9
-    assert info["file_bytes"] - PAGE == pytest.approx(
+    assert info["file_bytes"] - SHORT == pytest.approx(
         info["params"]["sent_bits"] / 8, rel=0.01)
     ok("build", "-q", "-o", "c.bly", "--kind", "classic", "--fpr", "1%",
        stdin=keys(0, 50000))

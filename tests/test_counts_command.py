@@ -475,3 +475,10 @@ def test_top_of_several_files(ok):
     assert ok("top", "a", "b.gz").out == ok(
         "top", stdin="\n".join(lines)).out
     assert ok("top", "-m", "1MiB", "a", "b.gz").lines[0].startswith("w1\t")
+
+
+def test_a_filter_that_is_full_is_named(ok, trouble):
+    ok("build", "-q", "-k", "cuckoo", "-o", "f.bly", stdin=keys(0, 100))
+    before = (ok.path / "f.bly").read_bytes()
+    trouble("add", "f.bly", stdin=keys(0, 1000), says=["f.bly: ", "full"])
+    assert (ok.path / "f.bly").read_bytes() == before

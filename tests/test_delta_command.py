@@ -96,7 +96,8 @@ def test_filters_that_have_nothing_in_common(ok, trouble):
     ok("build", "-q", "-o", "a.bly", "--items", "100", stdin="x\n")
     ok("build", "-q", "-o", "b.bly", "--items", "100", "--seed", "7",
        stdin="x\n")
-    trouble("delta", "a.bly", "b.bly", "-o", "d.bld", says="seed")
+    trouble("delta", "a.bly", "b.bly", "-o", "d.bld",
+            says=["a.bly and b.bly", "seed"])
     assert not (ok.path / "d.bld").exists()
 
 

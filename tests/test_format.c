@@ -26,6 +26,7 @@
 #include "kinds/filter.h"
 
 #define PAGE 4096
+#define SHORT 296 /* header of a coded record */
 enum {
     AT_VERSION = 8,
     AT_KIND = 12,
@@ -161,10 +162,11 @@ static uint64_t at64(const unsigned char *p)
     return x;
 }
 
-/* Make the header sum of a page right again, as a forger would. */
+/* Make the sum of a header right again, as a forger would. */
 static void reseal(unsigned char *page)
 {
-    set64(page + AT_HEADER_SUM, bly_checksum(page, AT_HEADER_SUM));
+    const size_t at = page[AT_ENCODING] ? AT_ZEROS : AT_HEADER_SUM;
+    set64(page + at, bly_checksum(page, at));
 }
 
 /* A bly_get over an array, which counts what it was asked for. */
@@ -458,7 +460,7 @@ static void lies_are_refused(void **unused)
         { AT_NLAYERS, 4, 65, "layers" },
         { AT_ENCODING, 4, 3, "newer" },
         { AT_ENCODING, 4, 2, "contradict" }, /* the other one */
-        { AT_ENCODING, 4, 1, "coded as" },
+        { AT_ENCODING, 4, 1, "sum" },        /* the zeros are its payload */
         { AT_NBYTES, 8, 0, "contradict" },
         { AT_NBYTES, 8, UINT64_MAX, "contradict" },
         { AT_STORED, 8, 1, "contradict" },
@@ -666,7 +668,7 @@ static void coded_accidents_are_refused(void **unused)
         refused(a.at, n, BLY_EFORMAT, NULL);
     refused(a.at, a.n - 1, BLY_EFORMAT, "cut short");
     flips_refused(&a, 0, 300);
-    flips_refused(&a, PAGE, PAGE + 200);
+    flips_refused(&a, SHORT, SHORT + 200);
     flips_refused(&a, a.n - 64, a.n);
     const unsigned char zero = 0;
     assert_true(put_bytes(&a, &zero, 1));
@@ -684,15 +686,15 @@ static void coded_forgeries_are_refused(void **unused)
     bly_filter *f = tower_floor(100);
     bly_set_coded(f, true);
     byte_array a = written(f);
-    const size_t n = a.n - PAGE;
+    const size_t n = a.n - SHORT;
     for (size_t i = 0; i < n; i++) {
-        a.at[PAGE + i] ^= 0x10;
-        set64(a.at + AT_PAYLOAD_SUM, bly_checksum(a.at + PAGE, n));
+        a.at[SHORT + i] ^= 0x10;
+        set64(a.at + AT_PAYLOAD_SUM, bly_checksum(a.at + SHORT, n));
         reseal(a.at);
         refused(a.at, a.n, BLY_EFORMAT, "coded as");
-        a.at[PAGE + i] ^= 0x10;
+        a.at[SHORT + i] ^= 0x10;
     }
-    set64(a.at + AT_PAYLOAD_SUM, bly_checksum(a.at + PAGE, n - 4));
+    set64(a.at + AT_PAYLOAD_SUM, bly_checksum(a.at + SHORT, n - 4));
     set64(a.at + AT_STORED, n - 4);
     reseal(a.at);
     refused(a.at, a.n - 4, BLY_EFORMAT, "coded as");
@@ -705,15 +707,27 @@ static void coded_forgeries_are_refused(void **unused)
     free(a.at);
     bly_free(f);
 
-    /* A layer that is coded, or not, alone. */
+    /* A layer that is coded, or not, alone: the last one. */
     f = tower_make();
-    f->layer[2]->coded = true;
     a = written(f);
+    unsigned char *last = a.at + 8 * PAGE;
+    last[AT_ENCODING] = 2;
+    reseal(last);
     refused(a.at, a.n, BLY_EFORMAT, "other way round");
     free(a.at);
     bly_set_coded(f, true);
-    f->layer[2]->coded = false;
     a = written(f);
+    last = a.at + a.n - 8;
+    do
+        last--;
+    while (memcmp(last, a.at, 8) != 0); /* the magic */
+    a.n = (size_t)(last - a.at) + AT_ZEROS;
+    last[AT_ENCODING] = 0;
+    memcpy(last + AT_STORED, last + AT_NBYTES, 8);
+    static const unsigned char zeros[PAGE];
+    assert_true(put_bytes(&a, zeros, sizeof zeros));
+    last = a.at + a.n - sizeof zeros - AT_ZEROS;
+    reseal(last);
     refused(a.at, a.n, BLY_EFORMAT, "other way round");
     free(a.at);
     bly_free(f);
@@ -729,7 +743,7 @@ static void coded_promises_are_bounded(void **unused)
     bly_filter *f = tower_floor(100), *got;
     bly_set_coded(f, true);
     byte_array a = written(f);
-    const uint64_t n = a.n - PAGE;
+    const uint64_t n = a.n - SHORT;
     static const struct {
         uint64_t times, more;
         const char *words;

@@ -97,8 +97,11 @@ def test_what_does_not_fit_is_refused(ok, trouble, command):
     build(ok, "other-seed.bly", 0, 10, "--seed", "7")
     build(ok, "other-kind.bly", 0, 10, "--kind", "classic")
     ok("build", "-q", "-o", "other-size.bly", "--items", "999", stdin="x\n")
+    (ok.path / "key").write_bytes(b"k" * 16)
+    build(ok, "keyed.bly", 0, 10, "-K", "key")
     for other, word in (("other-seed.bly", "seed"), ("other-kind.bly", "kind"),
-                        ("other-size.bly", "capacity")):
+                        ("other-size.bly", "capacity"),
+                        ("keyed.bly", "keyed filter")):
         trouble(command, "-o", "out.bly", "a.bly", other, says=word)
         trouble("compare", "a.bly", other, says=word)
     assert not (ok.path / "out.bly").exists()
@@ -371,6 +374,8 @@ def test_flipped_bits(ok, bly, trouble, kind):
        stdin=keys(0, 1000))
     whole = bytearray((ok.path / "f.bly").read_bytes())
     for at in (0, 9, 13, 30, 60, 100, 300, 4000, 4090, 4096, len(whole) - 1):
+        if at >= len(whole):
+            continue
         damaged = bytearray(whole)
         damaged[at] ^= 0x10
         (ok.path / "bad.bly").write_bytes(damaged)

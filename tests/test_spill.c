@@ -127,8 +127,9 @@ static void static_in_groups(void **state)
         bly_stat(kept, &stats);
         assert_int_equal(stats.capacity, 600000);
         spec.spill = folder;
-        /* The keys are 6.4 MB; the filter is 0.8 MB, a shard some 0.8. */
-        for (uint64_t bound = 3; bound <= 6; bound++) {
+        /* The keys are 6.4 MB; the filter is 0.8 MB, a shard some 0.8; all
+         * shards at once would take 25. */
+        for (uint64_t bound = 3; bound <= 12; bound += bound < 6 ? 1 : 3) {
             ledger l;
             ledger_open(&l);
             spec.mem = &l.mem;
@@ -166,6 +167,39 @@ static void too_low_a_bound(void **state)
     assert_non_null(strstr(bly_error(), "shards"));
     assert_status(build_status(&unbound, h, NULL, total, 1, &f), BLY_EINVAL);
     assert_non_null(strstr(bly_error(), "max_bytes"));
+    free(h);
+}
+
+/* Without a folder the bound is one all the same. */
+static void bound_without_folder(void **state)
+{
+    (void)state;
+    static const bly_option shards = { "shards", "32" };
+    bly_spec spec = { .kind = "fuse", .options = &shards, .noptions = 1 };
+    size_t total;
+    uint64_t *h = stream_for(&spec, 600000, &total);
+    bly_filter *f;
+    ledger l;
+    ledger_open(&l);
+    spec.mem = &l.mem;
+    spec.max_bytes = 6 * MIB; /* less than the hashes take */
+    assert_status(build_status(&spec, h, NULL, total, 1, &f), BLY_ERANGE);
+    assert_null(f);
+    assert_non_null(strstr(bly_error(), "folder"));
+    spec.kind = "blocked";
+    spec.noptions = 0;
+    assert_status(build_status(&spec, h, NULL, total, 1, &f), BLY_ERANGE);
+    spec.kind = "fuse"; /* which takes several times that with one shard */
+    spec.max_bytes = 9 * MIB;
+    assert_status(build_status(&spec, h, NULL, total, 1, &f), BLY_ERANGE);
+    assert_null(f);
+    assert_non_null(strstr(bly_error(), "shards"));
+    spec.noptions = 1;
+    assert_ok(build_status(&spec, h, NULL, total, 1, &f));
+    bly_free(f);
+    ledger_check(&l);
+    /* Of the last chunk, 1 MiB, most is never touched. */
+    assert_between((double)l.peak, MIB, 10.5 * MIB);
     free(h);
 }
 
@@ -266,6 +300,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(static_in_groups),
         cmocka_unit_test(too_low_a_bound),
+        cmocka_unit_test(bound_without_folder),
         cmocka_unit_test(file_comes_and_goes),
         cmocka_unit_test(folder_that_is_none),
         cmocka_unit_test(file_that_cannot_grow),

@@ -275,7 +275,8 @@ def test_a_wrong_line_changes_nothing(ok, trouble, kind):
 def test_immutable_values(ok, trouble):
     make(ok, "bloomier", pairs(0, 1000), "-O", "layout=immutable")
     before = (ok.path / "f.bly").read_bytes()
-    trouble("set", "f.bly", "key-1", "1", says=["immutable", "layout=mutable"])
+    trouble("set", "f.bly", "key-1", "1", 
+            says=["f.bly: ", "immutable", "layout=mutable"])
     assert (ok.path / "f.bly").read_bytes() == before
     made = info(ok)["params"]
     assert made["layout"] == "immutable" and made["value_bits"] == 13

@@ -247,6 +247,13 @@ static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
     return job.status ? bly_fail(job.status, "%s", job.error) : BLY_OK;
 }
 
+/* Whether it is made in passes over the keys, within a bound, or from all of
+ * them at once. */
+static bool in_passes(const bly_builder *b)
+{
+    return b->kept.spilled || (b->kept.max_bytes && b->planned.kind->build);
+}
+
 /* The number of distinct keys kept: exact where that is cheap. A static kind
  * counts for itself: it must not be short of room where the estimate is, and
  * has enough where all keys were planned for. */
@@ -260,7 +267,7 @@ static bly_status builder_distinct(bly_builder *b, uint64_t *out)
     if (b->kept.nkeys > EXACT_KEYS ||
         (build && b->kept.nkeys <= b->planned.want.items))
         return BLY_OK;
-    if (b->kept.spilled)
+    if (in_passes(b))
         return bly_spilled_distinct(&b->kept, out);
     const size_t nbytes = ((size_t)b->kept.nkeys + 1) * sizeof(uint64_t);
     uint64_t *h = b->mem.alloc(b->mem.ctx, nbytes);
@@ -307,13 +314,13 @@ static bly_status builder_attempt(bly_builder *b, unsigned nthreads,
         return st;
     /* Shared while it is filled, if that is done by several threads. */
     bly_setting set = p->set;
-    set.shared |=
-        !keys->h && !b->kept.spilled && b->kept.nkeys > BLY_CHUNK_KEYS &&
-        thread_count(nthreads) > 1 && bly_shape_shares(p->kind, &p->shape);
+    set.shared |= !keys->h && !in_passes(b) && b->kept.nkeys > BLY_CHUNK_KEYS &&
+                  thread_count(nthreads) > 1 &&
+                  bly_shape_shares(p->kind, &p->shape);
     st = bly_filter_make(p->kind, &p->shape, &set, &f);
     if (st)
         return st;
-    if (b->kept.spilled)
+    if (in_passes(b))
         st = bly_spilled_fill(&b->kept, f, holds_a_set(p->kind),
                               thread_count(nthreads));
     else if (p->kind->build)
@@ -338,13 +345,13 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
     const bly_want want = b->planned.want;
     bly_joined keys = { 0 };
     uint64_t distinct = 0;
-    bly_status st = bly_kept_seal(&b->kept);
+    bly_status st = bly_kept_seal(&b->kept, kind->build != NULL);
     if (!st && !holds_a_set(kind))
         st = builder_distinct(b, &distinct);
-    if (!st && !b->kept.spilled && (kind->build || holds_a_set(kind)))
+    if (!st && !in_passes(b) && (kind->build || holds_a_set(kind)))
         st = bly_kept_join(&b->kept, &keys);
     if (!st && holds_a_set(kind)) {
-        if (b->kept.spilled)
+        if (in_passes(b))
             st = bly_spilled_distinct(&b->kept, &distinct);
         else
             st = bly_hashes_unique(keys.h, NULL, &keys.n);

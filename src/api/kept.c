@@ -161,14 +161,23 @@ static bly_status file_read(const bly_kept *k, off_t at, void *to, size_t n)
 
 /* ----------------------------------------------------------------- taking */
 
+static bly_status no_room(const bly_kept *k)
+{
+    return bly_fail(BLY_ERANGE,
+                    "the bound of %llu bytes does not hold the hashes of more "
+                    "than %llu keys: raise it, or name a folder to spill to",
+                    (unsigned long long)k->max_bytes,
+                    (unsigned long long)k->nkeys);
+}
+
 /* Make room for at least one more key in the last chunk. */
 static bly_status make_room(bly_kept *k)
 {
     if (k->last && k->last->n < BLY_CHUNK_KEYS)
         return BLY_OK;
-    if (k->folder && k->max_bytes && k->nchunks &&
+    if (k->max_bytes && k->nchunks &&
         (k->nchunks + 1) * (uint64_t)chunk_bytes(k) > k->max_bytes) {
-        const bly_status st = spill_chunks(k);
+        const bly_status st = k->folder ? spill_chunks(k) : no_room(k);
         if (st)
             return st;
     }
@@ -205,9 +214,15 @@ bly_status bly_kept_add(bly_kept *k, const uint64_t *hashes,
     return BLY_OK;
 }
 
-bly_status bly_kept_seal(bly_kept *k)
+uint64_t bly_kept_bytes(const bly_kept *k)
 {
-    return k->fd >= 0 ? spill_chunks(k) : BLY_OK;
+    return (k->nkeys - k->spilled) * key_bytes(k);
+}
+
+bly_status bly_kept_seal(bly_kept *k, bool spare)
+{
+    const bool many = spare && bly_kept_bytes(k) > k->max_bytes / 8;
+    return k->fd >= 0 || (k->folder && many) ? spill_chunks(k) : BLY_OK;
 }
 
 /* ---------------------------------------------------------------- reading */

@@ -31,7 +31,7 @@ typedef struct bly_kept {
     bly_chunk *first, *last;
     size_t nchunks;     /* in memory */
     uint64_t nkeys;     /* in all */
-    uint64_t max_bytes; /* for chunks; 0: no bound */
+    uint64_t max_bytes; /* for chunks, one at least; 0: no bound */
     char *folder;       /* for what passes it, or NULL */
     uint64_t spilled;   /* keys in the file */
     int fd;             /* of the file; -1: none yet */
@@ -42,12 +42,18 @@ bly_status bly_kept_open(const bly_mem *mem, bool valued, uint64_t max_bytes,
                          const char *folder, bly_kept *out);
 void bly_kept_close(bly_kept *k);
 
-/* Keep n more; values exactly where valued. After a failure only close. */
+/* Keep n more; values exactly where valued. BLY_ERANGE past the bound, where
+ * there is no folder. After a failure only close. */
 bly_status bly_kept_add(bly_kept *k, const uint64_t *hashes,
                         const uint64_t *values, size_t n);
 
-/* No more will come: where there is a file, all is in it after this. */
-bly_status bly_kept_seal(bly_kept *k);
+/* No more will come: where there is a file, all is in it after this. With
+ * `spare`, building needs memory too, several times that of the keys: more than
+ * an eighth of the bound goes to a file, where there may be one. */
+bly_status bly_kept_seal(bly_kept *k, bool spare);
+
+/* Bytes of the keys in memory. */
+uint64_t bly_kept_bytes(const bly_kept *k);
 
 /* Go through what is kept, chunk by chunk. NULL at the end, or where st is
  * set. Start with zeros; bly_kept_end() in any case. */

@@ -49,7 +49,7 @@ bly_status bly_fail_ability(const bly_kind *kind, unsigned ability)
     for (size_t i = 0; (other = bly_kind_row(i)); i++)
         if (bly_kind_can(other) & UINT32_C(1) << ability)
             name_list_add(&can, other->name);
-    return bly_fail(BLY_ENOTSUP, "a %s filter cannot %s; kinds that can: %s",
+    return bly_fail(BLY_ENOTSUP, "a filter of kind %s cannot %s; these can: %s",
                     kind->name, bly_can_help(ability),
                     can.len ? can.text : "none");
 }

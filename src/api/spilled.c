@@ -1,7 +1,8 @@
 /*
  * spilled.c - a filter from keys in a file, in bounded memory
  *
- * Every pass reads the whole file in order and picks out what it wants.
+ * Every pass reads the whole file in order and picks out what it wants. Where
+ * the keys are few beside the bound, or there is no file, they are in memory.
  */
 #include "api/spilled.h"
 #include "core/sort.h"
@@ -128,9 +129,10 @@ static bly_status build_groups(bly_kept *k, bly_filter *f,
                                const uint64_t *counts, uint64_t nshards,
                                unsigned nthreads)
 {
-    const uint64_t held = f->shape.nbytes +
-                          (uint64_t)BLY_CHUNK_KEYS * (k->valued ? 16 : 8) +
-                          nshards * sizeof *counts;
+    const uint64_t buffer =
+        k->spilled ? (uint64_t)BLY_CHUNK_KEYS * (k->valued ? 16 : 8) : 0;
+    const uint64_t held =
+        f->shape.nbytes + bly_kept_bytes(k) + buffer + nshards * sizeof *counts;
     const uint64_t room = k->max_bytes > held ? k->max_bytes - held : 0;
     bly_status st = BLY_OK;
     for (group g = { 0 }; g.first < nshards && !st; g.first += g.n) {
@@ -141,9 +143,10 @@ static bly_status build_groups(bly_kept *k, bly_filter *f,
             return bly_fail(
                 BLY_ERANGE,
                 "the bound of %llu bytes is too low: the filter and one of its "
-                "%llu shards take %llu; raise it, or ask for more shards",
+                "%llu shards take %llu; raise it, %sor ask for more shards",
                 (unsigned long long)k->max_bytes, (unsigned long long)nshards,
-                (unsigned long long)(held + least));
+                (unsigned long long)(held + least),
+                k->folder ? "" : "name a folder to spill to, ");
         bly_joined keys;
         st = bly_kept_gather(k, nshards, g.first, g.n, g.nkeys, &keys);
         if (!st)

@@ -86,7 +86,7 @@ bly_status bly_hashes_unique(uint64_t *h, uint64_t *values, size_t *n)
             if (h[i] == h[i - 1] && values[i] != values[i - 1])
                 return bly_fail(BLY_EINVAL,
                                 "a key is given twice, with two different "
-                                "values: %llu and %llu",
+                                "values: %llu and %llu (leave one out)",
                                 (unsigned long long)values[i - 1],
                                 (unsigned long long)values[i]);
     for (size_t i = 0; i < *n; i++) {

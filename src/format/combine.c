@@ -4,10 +4,10 @@
  * Where a kind combines cell by cell, the payload is taken in pieces as it
  * comes: each is added to the checksum, combined, and forgotten. So a file is
  * read once, it may be a pipe, and only the result is in memory. Other kinds,
- * and filters with layers, are read whole and combined then.
+ * filters with layers, and coded ones are read whole and combined then.
  *
- *     get() -> | header page | piece | piece | ... | piece |  end
- *                fits dst?     sum, merge_part()     sum right?
+ *     get() -> | header | piece | piece | ... | piece |  end
+ *              fits dst?  sum, merge_part()        sum right?
  *
  * That the sum is wrong is known at the end, when dst has changed already. So a
  * dst for which this failed is worth nothing, and its owner frees it.
@@ -96,6 +96,7 @@ static bly_status combine_whole(begun_source *begun, bly_combination how,
 /* The stored payload as it comes, and its sum. */
 typedef struct payload {
     const bly_source *src;
+    size_t header; /* bytes before it */
     bly_summing sum;
     uint64_t at;
     bly_status status; /* why a piece was not to be had */
@@ -108,7 +109,7 @@ static int64_t payload_get(void *ctx, void *buf, size_t n)
     size_t got = 0;
     p->status = get_some(p->src, buf, n, &got);
     if (!p->status && got < n)
-        p->status = cut_off(BLY_PAGE + p->at + got);
+        p->status = cut_off(p->header + p->at + got);
     if (p->status)
         return -1;
     bly_summing_add(&p->sum, buf, n);
@@ -129,7 +130,7 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
                                  bly_filter *dst)
 {
     const uint64_t nbytes = rec->shape.nbytes;
-    payload in = { .src = src };
+    payload in = { .src = src, .header = bly_header_bytes(rec->encoding != 0) };
     bly_decoding decoding;
     bly_block room;
     bly_status st = bly_block_new(&dst->mem, PIECE_BYTES + 1, &room);
@@ -199,6 +200,21 @@ static bly_status shell_of_record(const bly_record *rec, const bly_mem *mem,
     return BLY_OK;
 }
 
+/* As many bytes as the header has, which is known by its beginning. */
+static bly_status get_header(const bly_source *src, unsigned char *page,
+                             size_t *ngot, bool *whole)
+{
+    size_t more = 0;
+    bly_status st = get_some(src, page, BLY_SHORT_HEADER, ngot);
+    *whole = !st && *ngot == BLY_SHORT_HEADER;
+    if (!*whole || bly_record_short(page))
+        return st;
+    st = get_some(src, page + *ngot, BLY_PAGE - *ngot, &more);
+    *ngot += more;
+    *whole = *ngot == BLY_PAGE;
+    return st;
+}
+
 bly_status bly_source_combine(const bly_source *src, bly_combination how,
                               bly_filter *dst)
 {
@@ -206,10 +222,11 @@ bly_status bly_source_combine(const bly_source *src, bly_combination how,
     begun_source begun = { .src = src, .bytes = page };
     bly_record rec;
     bly_filter *from;
-    bly_status st = get_some(src, page, sizeof page, &begun.nbytes);
+    bool whole; /* the header */
+    bly_status st = get_header(src, page, &begun.nbytes, &whole);
     if (st)
         return st;
-    if (begun.nbytes < sizeof page) /* the reader says what it is */
+    if (!whole) /* the reader says what it is */
         return combine_whole(&begun, how, dst);
     st = bly_record_decode(page, &rec);
     if (!st)

@@ -2,7 +2,7 @@
  * mapped.c - a filter used where it lies in its file
  *
  * The whole file is mapped once, for reading; the root owns the mapping and
- * every record's data points into it. Opening reads the header pages and no
+ * every record's data points into it. Opening reads the headers and no
  * payload, so it takes no longer for a large filter than for a small one; a
  * question pages in what it touches, and processes share those pages. Coded
  * files cannot be used so; for them it is only another way to read.

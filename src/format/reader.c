@@ -1,7 +1,7 @@
 /*
  * reader.c - the bytes of a .bly file to a filter, from any source
  *
- * Nothing is believed. A header page must match its checksum and be one that
+ * Nothing is believed. A header must match its checksum and be one that
  * its kind could have written (record.c). Memory is asked for only when the
  * source is known to hold as many bytes, or, where its size is unknown, in
  * steps that double as bytes arrive: a header that lies about its size costs
@@ -86,10 +86,14 @@ static bly_status fetch_record(reader *r, bly_record *out)
     unsigned char page[BLY_PAGE];
     size_t got;
     const bool first = r->at == 0;
-    const bly_status st = fetch_some(r, page, sizeof page, &got);
+    bly_status st = fetch_some(r, page, BLY_SHORT_HEADER, &got);
+    if (!st && got == BLY_SHORT_HEADER && !bly_record_short(page) &&
+        bly_record_begins(page, got)) {
+        st = fetch_all(r, page + got, sizeof page - got);
+    }
     if (st)
         return st;
-    if (got == sizeof page)
+    if (got == BLY_SHORT_HEADER)
         return bly_record_decode(page, out);
     if (first && got == 0)
         return bly_fail(BLY_EFORMAT, "empty, not a .bly file");
@@ -98,11 +102,12 @@ static bly_status fetch_record(reader *r, bly_record *out)
     return cut_short(r);
 }
 
-/* Up to the page at which the next record starts there are zeros. */
+/* Up to where the next record starts there are zeros. */
 static bly_status fetch_padding(reader *r)
 {
     unsigned char pad[BLY_PAGE];
-    const size_t n = (size_t)(-r->at & (BLY_PAGE - 1));
+    const size_t align = bly_record_align(r->root.encoding != 0);
+    const size_t n = (size_t)(-r->at & (align - 1));
     const bly_status st = fetch_all(r, pad, n);
     if (st)
         return st;

@@ -1,9 +1,10 @@
 /*
- * record.c - one record of a .bly file: its header page
+ * record.c - one record of a .bly file: its header
  *
- * Fields lie at fixed offsets, little-endian, each aligned to its size; what
- * is not a field is zero; the last eight bytes are the checksum of all before
- * them. A filter has exactly one page: nothing is left to the writer's taste.
+ * Fields lie at fixed offsets, little-endian, each aligned to its size; zeros
+ * fill the page, but not where the record is coded; the last eight bytes are
+ * the checksum of all before them. A filter has exactly one header: nothing is
+ * left to the writer's taste.
  */
 #include <math.h>
 #include <string.h>
@@ -37,10 +38,9 @@ enum {
     AT_PARAMS = 88,
     AT_STATE = AT_PARAMS + 8 * BLY_MAX_PARAMS,
     AT_PAYLOAD_SUM = AT_STATE + 8 * BLY_STATE_WORDS,
-    AT_ZEROS = AT_PAYLOAD_SUM + 8,
-    AT_HEADER_SUM = BLY_PAGE - 8
+    AT_ZEROS = AT_PAYLOAD_SUM + 8
 };
-_Static_assert(AT_ZEROS == 288, "docs/format.md says where the zeros begin");
+_Static_assert(AT_ZEROS + 8 == BLY_SHORT_HEADER, "docs/format.md says both");
 
 /* No rate: of the many NANs the one that is written. */
 #define NO_RATE UINT64_C(0x7ff8000000000000)
@@ -83,6 +83,13 @@ static uint64_t get64(const unsigned char *p)
     uint64_t le;
     memcpy(&le, p, sizeof le);
     return bly_le64(le);
+}
+
+/* The last eight bytes of a header: whatever is coded, and be it in a way that
+ * is not known here, has a short one. */
+static size_t header_sum_at(uint32_t encoding)
+{
+    return bly_header_bytes(encoding != 0) - 8;
 }
 
 bly_status bly_damaged(const char *what)
@@ -160,7 +167,13 @@ void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
     for (int i = 0; i < BLY_STATE_WORDS; i++)
         put64(page + AT_STATE + 8 * i, r->state[i]);
     put64(page + AT_PAYLOAD_SUM, r->payload_sum);
-    put64(page + AT_HEADER_SUM, bly_checksum(page, AT_HEADER_SUM));
+    const size_t at_sum = header_sum_at(r->encoding);
+    put64(page + at_sum, bly_checksum(page, at_sum));
+}
+
+bool bly_record_short(const unsigned char *head)
+{
+    return get32(head + AT_ENCODING) != 0;
 }
 
 bool bly_record_begins(const unsigned char *bytes, size_t n)
@@ -177,8 +190,8 @@ static bool all_zero(const unsigned char *p, size_t n)
     return true;
 }
 
-/* Is the page whole, and of a form that this library writes? */
-static bly_status check_page(const unsigned char page[BLY_PAGE])
+/* Is the header whole, and of a form that this library writes? */
+static bly_status check_page(const unsigned char *page)
 {
     if (!bly_record_begins(page, sizeof record_magic))
         return bly_fail(BLY_EFORMAT, "not a .bly file");
@@ -189,7 +202,8 @@ static bly_status check_page(const unsigned char page[BLY_PAGE])
                         "is of format version %u and this bloomery reads "
                         "version %u: use a newer bloomery",
                         (unsigned)version, BLY_FORMAT_VERSION);
-    if (get64(page + AT_HEADER_SUM) != bly_checksum(page, AT_HEADER_SUM))
+    const size_t at_sum = header_sum_at(get32(page + AT_ENCODING));
+    if (get64(page + at_sum) != bly_checksum(page, at_sum))
         return bly_damaged("a header does not match its checksum");
     if (get32(page + AT_FLAGS) || get32(page + AT_ENCODING) > BLY_CODE_BYTES)
         return bly_fail(BLY_EFORMAT,
@@ -197,7 +211,7 @@ static bly_status check_page(const unsigned char page[BLY_PAGE])
                         "encoding %u (use a newer one)",
                         (unsigned)get32(page + AT_FLAGS),
                         (unsigned)get32(page + AT_ENCODING));
-    if (!all_zero(page + AT_ZEROS, AT_HEADER_SUM - AT_ZEROS))
+    if (!all_zero(page + AT_ZEROS, at_sum - AT_ZEROS))
         return bly_damaged("a header has bytes set that must be zero");
     return BLY_OK;
 }
@@ -239,8 +253,7 @@ static bool stored_fits(const bly_record *r)
            r->nstored >= bly_coded_least(n) && r->nstored <= bly_coded_most(n);
 }
 
-bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
-                             bly_record *out)
+bly_status bly_record_decode(const unsigned char *page, bly_record *out)
 {
     bly_status st = check_page(page);
     if (st)

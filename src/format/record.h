@@ -1,8 +1,8 @@
 /*
- * record.h - one record of a .bly file: its header page
+ * record.h - one record of a .bly file: its header
  *
  * A file is a sequence of records: the root filter, then its layers depth
- * first. A record is a header page, the payload (the filter's memory, byte
+ * first. A record is a header, the payload (the filter's memory, byte
  * for byte, or coded), and zeros up to the next page unless it is the last:
  *
  *     0        4096            4096 + nbytes   8192 k
@@ -10,9 +10,11 @@
  *     | header | payload       | zeros         | header | payload ...
  *     +--------+---------------+---------------+--------+-----------
  *
- * so every payload starts at a page boundary and a file can be mapped.
- * docs/format.md is normative; record.c is its header page, writer.c and
- * reader.c are the walk over the records, replace.c is how a file changes.
+ * so every payload starts at a page boundary and a file can be mapped. A coded
+ * file cannot be, and is to be short: its headers are without the zeros of the
+ * page, and its records start at multiples of 8 bytes.
+ * docs/format.md is normative; record.c is the header, writer.c and reader.c
+ * are the walk over the records, replace.c is how a file changes.
  */
 #ifndef BLY_RECORD_H
 #define BLY_RECORD_H
@@ -21,6 +23,7 @@
 #include "kinds/kind.h"
 
 #define BLY_PAGE 4096
+#define BLY_SHORT_HEADER 296 /* of a coded record */
 #define BLY_FORMAT_VERSION 1
 
 /* A root, layers, and two levels more; as many records as two full levels of
@@ -29,7 +32,7 @@
 #define BLY_MAX_DEPTH 4
 #define BLY_MAX_RECORDS 4161
 
-/* What a header page says. */
+/* What a header says. */
 typedef struct bly_record {
     const bly_kind *kind;
     bly_shape shape;
@@ -56,21 +59,36 @@ bly_code bly_code_of(const bly_kind *kind);
  * a damaged file is known as damaged too. */
 void bly_record_of(const bly_filter *f, bool coded, bly_record *out);
 
-/* The page for a record. */
+/* The bytes of a header, and the multiple of bytes at which records start. */
+static inline size_t bly_header_bytes(bool coded)
+{
+    return coded ? BLY_SHORT_HEADER : BLY_PAGE;
+}
+
+static inline size_t bly_record_align(bool coded)
+{
+    return coded ? 8 : BLY_PAGE;
+}
+
+/* The header for a record, in the first bly_header_bytes() of page. */
 void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE]);
 
-/* What a page from outside says, if it could be the page of a filter. On
- * BLY_OK the shape is sane for its kind and every field is in range; what
- * needs more than the page to be judged is left to the reader. */
-bly_status bly_record_decode(const unsigned char page[BLY_PAGE],
-                             bly_record *out);
+/* Whether the header that begins with these BLY_SHORT_HEADER bytes ends with
+ * them, if it is one: that of a coded record. */
+bool bly_record_short(const unsigned char *head);
+
+/* What a header from outside says, if it could be that of a filter: all of
+ * `page`, or its beginning where bly_record_short(). On BLY_OK the shape is
+ * sane for its kind and every field is in range; what needs more than the
+ * header to be judged is left to the reader. */
+bly_status bly_record_decode(const unsigned char *page, bly_record *out);
 
 /* A rate as it is stored: NAN, for none, has one form of many. What is read may
  * be anything; false: it is no rate. */
 uint64_t bly_rate_bits(double fpr);
 bool bly_rate_read(uint64_t bits, double *fpr);
 
-/* Could these n < BLY_PAGE bytes be the beginning of a page? */
+/* Could these n bytes be the beginning of a header? */
 bool bly_record_begins(const unsigned char *bytes, size_t n);
 
 /* The failure of bytes that are not what was written: "damaged: `what`", and

@@ -3,7 +3,7 @@
  *
  * One walk over the records serves whole files and parts of them: it knows at
  * which byte of the file it is, and hands over what lies in the range that is
- * wanted. A header page is made only where some of it is wanted, since its
+ * wanted. A header is made only where some of it is wanted, since its
  * checksum costs a pass over the payload.
  *
  * A coded payload is made as it is written, and once before that for its size
@@ -22,7 +22,7 @@
 typedef struct walk {
     uint64_t at;       /* byte of the file that comes next */
     uint64_t from, to; /* bytes that are wanted */
-    bly_coding coding;
+    bool coded;        /* the whole file, or nothing of it */
     bly_put *put;
     void *ctx;
     bool stopped; /* put wants no more */
@@ -73,11 +73,10 @@ static bool put_nowhere(void *ctx, const void *bytes, size_t n)
 }
 
 /* Bytes of the payload if they are fewer than most, else UINT64_MAX. */
-static uint64_t stored_bytes(const bly_filter *f, bly_coding coding,
-                             uint64_t most)
+static uint64_t stored_bytes(const bly_filter *f, bool coded, uint64_t most)
 {
     uint64_t n = f->shape.nbytes;
-    if (n && is_coded(f, coding)) {
+    if (n && coded) {
         n = bly_encode(bly_code_of(f->kind), f->data, (size_t)n, put_nowhere,
                        &(uint64_t){ most });
         if (!n)
@@ -86,14 +85,15 @@ static uint64_t stored_bytes(const bly_filter *f, bly_coding coding,
     return n < most ? n : UINT64_MAX;
 }
 
-static uint64_t padding_at(uint64_t at)
+/* Zeros from byte `at` to where a record may start. */
+static uint64_t padding_at(uint64_t at, bool coded)
 {
-    return -at & (BLY_PAGE - 1);
+    return -at & (bly_record_align(coded) - 1);
 }
 
 static void walk_payload(walk *w, const bly_filter *f, uint64_t nstored)
 {
-    if (!is_coded(f, w->coding))
+    if (!w->coded)
         walk_bytes(w, f->data, nstored);
     else if (walk_wants(w, nstored))
         bly_encode(bly_code_of(f->kind), f->data, (size_t)f->shape.nbytes,
@@ -104,19 +104,20 @@ static void walk_payload(walk *w, const bly_filter *f, uint64_t nstored)
 
 static void walk_record(walk *w, const bly_filter *f)
 {
+    const size_t nheader = bly_header_bytes(w->coded);
     unsigned char page[BLY_PAGE] = { 0 };
     bly_record r = { 0 };
-    walk_bytes(w, page, padding_at(w->at));
-    const bool wanted = walk_wants(w, BLY_PAGE);
+    walk_bytes(w, page, padding_at(w->at, w->coded));
+    const bool wanted = walk_wants(w, nheader);
     if (wanted) {
-        bly_record_of(f, is_coded(f, w->coding), &r);
+        bly_record_of(f, w->coded, &r);
         bly_record_encode(&r, page);
     }
-    walk_bytes(w, page, BLY_PAGE);
+    walk_bytes(w, page, nheader);
     if (w->stopped || w->at >= w->to)
         return;
     walk_payload(w, f,
-                 wanted ? r.nstored : stored_bytes(f, w->coding, UINT64_MAX));
+                 wanted ? r.nstored : stored_bytes(f, w->coded, UINT64_MAX));
     for (uint32_t i = 0; i < f->nlayers && !w->stopped && w->at < w->to; i++)
         walk_record(w, f->layer[i]);
 }
@@ -134,26 +135,28 @@ static bool records_fit(const bly_filter *f, unsigned depth, uint32_t *nrecords)
 }
 
 /* The size of a file that ends with f and its layers, if f starts at byte
- * `at` or the next page; UINT64_MAX where it is not below most. */
-static uint64_t file_end(const bly_filter *f, bly_coding coding, uint64_t at,
+ * `at` or where the next record may; UINT64_MAX where it is not below most. */
+static uint64_t file_end(const bly_filter *f, bool coded, uint64_t at,
                          uint64_t most)
 {
-    at += padding_at(at) + BLY_PAGE;
+    at += padding_at(at, coded) + bly_header_bytes(coded);
     if (at >= most)
         return UINT64_MAX;
-    const uint64_t stored = stored_bytes(f, coding, most - at);
+    const uint64_t stored = stored_bytes(f, coded, most - at);
     if (stored == UINT64_MAX)
         return UINT64_MAX;
     at += stored;
     for (uint32_t i = 0; i < f->nlayers && at != UINT64_MAX; i++)
-        at = file_end(f->layer[i], coding, at, most);
+        at = file_end(f->layer[i], coded, at, most);
     return at;
 }
 
 uint64_t bly_file_bytes(const bly_filter *f, bly_coding coding, uint64_t most)
 {
     uint32_t nrecords = 0;
-    return records_fit(f, 0, &nrecords) ? file_end(f, coding, 0, most) : 0;
+    return records_fit(f, 0, &nrecords)
+               ? file_end(f, is_coded(f, coding), 0, most)
+               : 0;
 }
 
 uint64_t bly_written_bytes(const bly_filter *f)
@@ -173,7 +176,9 @@ double bly_entropy(const bly_filter *f)
 bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
                           void *ctx)
 {
-    walk w = { .to = UINT64_MAX, .coding = coding, .put = put, .ctx = ctx };
+    walk w = {
+        .to = UINT64_MAX, .coded = is_coded(f, coding), .put = put, .ctx = ctx
+    };
     uint32_t nrecords = 0;
     if (!records_fit(f, 0, &nrecords))
         return bly_fail(BLY_ERANGE, "a file holds at most %d filters, %d deep",
@@ -205,7 +210,11 @@ size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
         return 0;
     const size_t n = nbytes < end - from ? nbytes : (size_t)(end - from);
     unsigned char *p = buf;
-    walk w = { .from = from, .to = from + n, .put = put_memory, .ctx = &p };
+    walk w = { .from = from,
+               .to = from + n,
+               .coded = f->coded,
+               .put = put_memory,
+               .ctx = &p };
     walk_record(&w, f);
     return n;
 }

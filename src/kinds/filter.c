@@ -208,9 +208,13 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
     if (a->kind != b->kind)
         return bly_fail(BLY_EUNFIT, "filters of kind %s and %s do not combine",
                         a->kind->name, b->kind->name);
-    if (a->hasher.id != b->hasher.id || a->hasher.seed != b->hasher.seed)
-        return bly_fail(BLY_EUNFIT, "filters of another hash or seed do not "
-                                    "combine: build both with one --seed");
+    if (a->hasher.id != b->hasher.id)
+        return bly_fail(BLY_EUNFIT, "a keyed filter does not combine with one "
+                                    "that is not: build both with one key, or "
+                                    "both without");
+    if (a->hasher.seed != b->hasher.seed)
+        return bly_fail(BLY_EUNFIT, "filters of different seeds do not "
+                                    "combine: build both with one seed");
     if (a->secret_check != b->secret_check)
         return bly_fail(BLY_EUNFIT, "filters of different keys do not combine: "
                                     "build both with one key");
@@ -218,7 +222,8 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
         if (a->shape.p[i] != b->shape.p[i])
             return bly_fail(BLY_EUNFIT,
                             "filters that differ in %s do not "
-                            "combine: build both with one capacity and rate",
+                            "combine: build both with one capacity, rate and "
+                            "options",
                             a->kind->params[i].name);
     if (!same_shape(a, b))
         return bly_fail(BLY_EUNFIT, "filters of another shape do not combine");
