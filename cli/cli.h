@@ -41,6 +41,7 @@
     X(figures)      \
     X(explain)      \
     X(top)          \
+    X(redis)        \
     X(bench)        \
     X(help)
 
@@ -334,6 +335,7 @@ bool can_change(const char *path);
  * second; nothing where standard error is no terminal. progress_at() may be
  * called from any one thread at a time. total 0: not known. */
 void progress_start(bool prints_to_stdout);
+void progress_unit(const char *unit); /* what is counted, if not keys */
 void progress_at(uint64_t nkeys, uint64_t done, uint64_t total);
 void progress_clear(void);
 
