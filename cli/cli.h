@@ -83,6 +83,7 @@ struct example {
 struct command {
     const char *name;
     const char *usage;   /* what follows the name: "-o FILE [INPUT...]" */
+    const char *verbs;   /* words that its first operand is one of; NULL: any */
     const char *summary; /* one line, without a dot */
     const char *about;   /* paragraphs, an empty line between them */
     const struct opt *options;

@@ -180,6 +180,7 @@ static const struct example redis_examples[] = {
 
 const struct command cmd_redis = {
     .name = "redis",
+    .verbs = "load dump has add build bench",
     .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "put filters on Redis or Valkey servers, and ask them there",
     .about =

@@ -153,10 +153,15 @@ bool router_open(struct router *r, const struct redis_login *login)
         return router_fail(r, "--host %s: too long a name", login->host);
     if (!node_connect(r, &r->nodes[0], &r->nodes[0].aside))
         return false;
-    /* A server that says no here is one for itself; one that wants a password
-     * says so for everything. */
+    /* Waits for a server that is just reading its data. */
+    redisReply *const pong = router_call(r, "", true, "PING");
+    if (!pong)
+        return false;
+    freeReplyObject(pong);
+    /* A server that knows no slots is one for itself, with all keys. */
     r->clustered = learn_slots(r);
-    return r->clustered || !(strstr(r->why, "NOAUTH"));
+    r->why[0] = '\0';
+    return true;
 }
 
 void router_close(struct router *r)
@@ -349,8 +354,11 @@ redisReply *router_answer(struct router *r, struct ticket t, unsigned slot,
     if (reply && redirection_of(r, reply) == ANSWERED)
         return reply;
     const bool was_refused = reply != NULL;
+    if (was_refused)
+        router_fail(r, "%s:%d: %s", node->host, node->port,
+                    ((const redisReply *)reply)->str);
     freeReplyObject(reply);
-    if (!was_refused && !(again && r->clustered)) {
+    if (!w || (!was_refused && !(again && r->clustered))) {
         if (!r->why[0])
             router_fail(r, "%s:%d: the connection was lost", node->host,
                         node->port);

@@ -74,7 +74,7 @@ struct ticket router_send(struct router *r, unsigned slot,
                           const struct wire *w);
 
 /* The answer to the oldest command of that node that has none yet, w being that
- * command; as router_ask(). */
+ * command; as router_ask(). w NULL: it is not sent elsewhere. */
 redisReply *router_answer(struct router *r, struct ticket t, unsigned slot,
                           const struct wire *w, bool again);
 
