@@ -102,7 +102,7 @@ def test_what_is_loaded_is_dumped_byte_for_byte(ok, server, at, path):
     assert server.r.keys() == [b"k"] and server.r.ttl("k") == -1
     ok("redis", "dump", "k", "back.bly", *at)
     back = (ok.path / "back.bly").read_bytes()
-    if "tick" in ok("kinds", "--json", info["kind"]).out:
+    if "tick" in ok("kinds", "--json", info["kind"]).json[0]["can"]:
         assert len(back) == path.stat().st_size  # it was told the time
     else:
         assert back == path.read_bytes()
@@ -510,6 +510,16 @@ def test_shards_are_everywhere_and_no_key_is_forgotten(ok, cluster, words):
 def ok_info(cluster, key):
     flat = cluster.owner(key).r.execute_command("BLY.INFO", key)
     return dict(zip(flat[::2], flat[1::2]))
+
+
+def test_answers_go_to_the_keys_they_are_for(ok, cluster):
+    at = ["--cluster", *cluster.at]
+    ok("redis", "build", *at, "--shards", 7, "--fpr", "1e-9", "sharp",
+       stdin=lines(5000))
+    mixed = b"".join(b"%d\nno%d\n" % (i, i) for i in range(5000))
+    assert ok("redis", "has", *at, "sharp", stdin=mixed).raw == lines(5000)
+    assert ok("redis", "has", *at, "-v", "sharp", stdin=mixed).lines == \
+        [f"no{i}" for i in range(5000)]
 
 
 def test_the_rate_holds_across_the_cluster(ok, cluster, words):
