@@ -140,6 +140,9 @@ static int redis_run(struct list *operands)
     if (redis_port > 65535)
         return fail("--port %llu: 65535 is the last one",
                     (unsigned long long)redis_port);
+    if (redis_timeout > 86400)
+        return fail("--timeout %llu: a day, 86400, is the most",
+                    (unsigned long long)redis_timeout);
     if (redis_args.shards && !redis_args.cluster)
         return fail("--shards is of use with --cluster alone");
     if (login->user && !login->password_file)

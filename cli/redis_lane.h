@@ -1,5 +1,5 @@
 /*
- * redis_lane.h - one connection to one server
+ * redis_lane.h - what the router is made of: a connection, and the map of slots
  */
 #ifndef BLY_REDIS_LANE_H
 #define BLY_REDIS_LANE_H
@@ -31,6 +31,23 @@ void lane_explain(const struct redis_login *login, const char *key,
  * To be wiped by password_wipe(). */
 const char *password_read(const char *path);
 void password_wipe(void);
+
+/* --------------------------------------------------- in redis_slots.c */
+
+#define NO_NODE UINT16_MAX
+
+/* The place of a server, which is added if it is new; NO_NODE: no memory. */
+uint16_t node_place(struct router *r, const char *host, int port);
+
+/* Connect one of the lanes of a node, unless it is; false: r->why. */
+bool node_connect(struct router *r, struct redis_node *node,
+                  redisContext **lane);
+
+/* Read the map from the first server that gives one, beginning with another one
+ * each time, since one may be cut off from the others and know nothing new;
+ * those that were down come last. False where none does; r->why says why the
+ * last one did not. */
+bool learn_slots(struct router *r);
 
 static inline bool starts_with(const char *text, const char *word)
 {

@@ -17,7 +17,8 @@
  *
  * A server that dies is replaced by one of its replicas, after the cluster's
  * node timeout (15 s unless it is set) and an election. ATTEMPTS pauses of up
- * to a second are 35 s, twice that.
+ * to a second are 35 s, twice that. A server of its own is tried once more,
+ * since it may have closed a connection that was idle for long.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -32,7 +33,6 @@
 #define PAUSE_MS 100u /* after the first failure; then twice that, ... */
 #define PAUSE_MAX_MS 1000u
 #define FLUSH_BYTES ((size_t)64 * 1024)
-#define NO_NODE UINT16_MAX
 
 __attribute__((format(printf, 2, 3))) static bool
 router_fail(struct router *r, const char *format, ...)
@@ -47,102 +47,6 @@ router_fail(struct router *r, const char *format, ...)
 bool router_explain(struct router *r, const char *key, const char *text)
 {
     lane_explain(r->login, key, text, r->why, sizeof r->why);
-    return false;
-}
-
-/* ---------------------------------------------------------- who has what */
-
-/* Connect, unless *lane is already; false: r->why. */
-static bool node_connect(struct router *r, struct redis_node *node,
-                         redisContext **lane)
-{
-    if (!*lane)
-        *lane =
-            lane_open(r->login, node->host, node->port, r->why, sizeof r->why);
-    node->is_down = !*lane;
-    return *lane != NULL;
-}
-
-/* The place of a server, which is added if it is new; NO_NODE: no memory. */
-static uint16_t node_place(struct router *r, const char *host, int port)
-{
-    for (size_t i = 0; i < r->nnodes; i++)
-        if (r->nodes[i].port == port && strcmp(r->nodes[i].host, host) == 0)
-            return (uint16_t)i;
-    if (r->nnodes >= NO_NODE || strlen(host) >= sizeof r->nodes->host)
-        return NO_NODE;
-    struct redis_node *const more =
-        realloc(r->nodes, (r->nnodes + 1) * sizeof *more);
-    if (!more)
-        return NO_NODE;
-    r->nodes = more;
-    more[r->nnodes] = (struct redis_node){ .port = port };
-    memcpy(more[r->nnodes].host, host, strlen(host) + 1);
-    return (uint16_t)r->nnodes++;
-}
-
-/* A server as CLUSTER SLOTS gives it: [host, port, ...]. One that does not know
- * its own name is called as it was reached. */
-static uint16_t node_of_reply(struct router *r, const redisReply *e,
-                              const char *reached)
-{
-    if (e->type != REDIS_REPLY_ARRAY || e->elements < 2 ||
-        e->element[1]->type != REDIS_REPLY_INTEGER)
-        return NO_NODE;
-    const redisReply *const host = e->element[0];
-    const bool named = host->type == REDIS_REPLY_STRING && host->len;
-    char name[sizeof r->nodes->host];
-    snprintf(name, sizeof name, "%s", named ? host->str : reached);
-    return node_place(r, name, (int)e->element[1]->integer);
-}
-
-/* [[first slot, last slot, primary, replica...]...] */
-static void take_slots(struct router *r, const redisReply *all,
-                       const char *reached)
-{
-    for (size_t i = 0; i < all->elements; i++) {
-        const redisReply *const e = all->element[i];
-        if (e->type != REDIS_REPLY_ARRAY || e->elements < 3 ||
-            e->element[0]->type != REDIS_REPLY_INTEGER ||
-            e->element[1]->type != REDIS_REPLY_INTEGER)
-            continue;
-        const uint16_t owner = node_of_reply(r, e->element[2], reached);
-        for (size_t k = 3; k < e->elements; k++)
-            node_of_reply(r, e->element[k], reached);
-        const long long last = e->element[1]->integer;
-        for (long long s = e->element[0]->integer;
-             owner != NO_NODE && s >= 0 && s <= last && s < SLOTS; s++)
-            r->owner[s] = owner;
-    }
-}
-
-/* Read the map from the first server that gives one. False where none does;
- * r->why says why the last one did not. */
-static bool learn_slots(struct router *r)
-{
-    const char *words[] = { "CLUSTER", "SLOTS" };
-    for (size_t i = 0; i < r->nnodes; i++) {
-        if (!node_connect(r, &r->nodes[i], &r->nodes[i].aside))
-            continue;
-        redisReply *const reply = lane_words(r->nodes[i].aside, 2, words);
-        if (!reply) {
-            router_fail(r, "%s:%d: %s", r->nodes[i].host, r->nodes[i].port,
-                        lane_error(r->nodes[i].aside));
-            lane_close(&r->nodes[i].aside);
-            continue;
-        }
-        const bool is_map = reply->type == REDIS_REPLY_ARRAY && reply->elements;
-        if (is_map) {
-            char reached[sizeof r->nodes->host];
-            memcpy(reached, r->nodes[i].host, sizeof reached);
-            take_slots(r, reply, reached);
-        } else if (is_error(reply)) {
-            router_explain(r, "CLUSTER SLOTS", reply->str);
-        }
-        freeReplyObject(reply);
-        if (is_map)
-            return true;
-    }
     return false;
 }
 
@@ -256,7 +160,7 @@ redisReply *router_ask(struct router *r, unsigned slot, const struct wire *w,
         if (reply)
             router_fail(r, "%s:%d: %s", node->host, node->port, reply->str);
         const bool give_up = attempt == ATTEMPTS || (maybe_done && !again) ||
-                             (!r->clustered && !reply);
+                             (!r->clustered && !reply && attempt > 1);
         const uint16_t next = how == MOVED || how == ASK
                                   ? redirected_to(r, reply->str, to)
                                   : NO_NODE;
@@ -358,7 +262,7 @@ redisReply *router_answer(struct router *r, struct ticket t, unsigned slot,
         router_fail(r, "%s:%d: %s", node->host, node->port,
                     ((const redisReply *)reply)->str);
     freeReplyObject(reply);
-    if (!w || (!was_refused && !(again && r->clustered))) {
+    if (!w || (!was_refused && !again)) {
         if (!r->why[0])
             router_fail(r, "%s:%d: the connection was lost", node->host,
                         node->port);

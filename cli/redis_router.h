@@ -31,6 +31,7 @@ struct router {
     struct redis_node *nodes;
     size_t nnodes;
     bool clustered;
+    unsigned nlearned;     /* how often the map was asked for */
     uint16_t owner[SLOTS]; /* the place of the node that has a slot */
     char why[512];         /* what went wrong, once something has */
 };

@@ -1,4 +1,5 @@
 """bloomery redis: filters on real servers, one and a cluster."""
+import signal
 import socket
 import subprocess
 import threading
@@ -57,9 +58,13 @@ class Proxy:
         while True:
             try:
                 client = self.listener.accept()[0]
-                there = socket.create_connection(("127.0.0.1", self.target))
             except OSError:
                 return
+            try:
+                there = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                client.close()
+                continue
             threading.Thread(target=self.hand_on, args=(client, there, True),
                              daemon=True).start()
             threading.Thread(target=self.hand_on, args=(there, client, False),
@@ -322,6 +327,30 @@ def test_add(ok, trouble, server, at):
     trouble("redis", "add", "full", *at, stdin=lines(100000), says="full")
 
 
+def test_a_connection_that_was_closed_for_being_idle(server, at, ok):
+    ok("redis", "build", "k", "apple", *at)
+    ask = subprocess.Popen([PROGRAM, "redis", "has", "k", *map(str, at)],
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    for _ in range(3):
+        ask.stdin.write(b"apple\n")
+        ask.stdin.flush()
+        assert ask.stdout.readline() == b"apple\n"
+        server.r.execute_command("CLIENT", "KILL", "TYPE", "normal",
+                                 "SKIPME", "yes")
+    ask.stdin.close()
+    assert ask.wait(30) == 0
+
+
+def test_a_server_that_does_not_answer(trouble, ok, server, at):
+    ok("redis", "build", "k", "apple", *at)
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        trouble("redis", "has", "k", "apple", "--timeout", "1", *at,
+                says="--timeout")
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+
+
 def test_answers_come_line_by_line_where_keys_do(server, at, ok):
     ok("redis", "build", "k", "apple", "pear", *at)
     ask = subprocess.Popen([PROGRAM, "redis", "has", "k", *map(str, at)],
@@ -344,7 +373,8 @@ def test_options_of_other_verbs_are_refused(trouble):
                         (["has"], "KEY"), (["load", "f"], "FILTER KEY"),
                         (["lode", "f", "k"], "'load'"), ([], "verb"),
                         (["bench", "x"], "operands"),
-                        (["has", "k", "--port", "65536"], "65535")):
+                        (["has", "k", "--port", "65536"], "65535"),
+                        (["has", "k", "--timeout", "1M"], "86400")):
         trouble("redis", *words, says=says)
 
 
