@@ -1,17 +1,38 @@
 /*
  * redis_keys.c - bloomery redis has, add: keys by the million
  *
- * A block of lines (256 KiB) becomes one command for every 512 keys, or one a
- * shard where the filter has several. All of them go out before the first
- * answer is read: a block costs one round trip, and the servers work at the
- * same time. The commands are made a second time when the answers come, for
- * the few that have to be sent again; that is cheaper than keeping them.
+ * The keys of a block of lines (256 KiB) are divided by their shards, and each
+ * shard's become commands of up to 512 keys. All of them go out before the
+ * first answer is read: a block costs one round trip, and all servers work at
+ * the same time. The answers of a shard are kept in the order of its keys, from
+ * where every key takes its own.
+ *
+ *     block     k0 k1 k2 k3 k4 ...
+ *     shard 0   k0 k3 ..       BLY.HAS words:{0} k0 k3 ..     1 0 ..
+ *     shard 1   k1 k2 k4 ..    BLY.HAS words:{1} k1 k2 k4 ..  1 1 0 ..
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/redis_shards.h"
+
+#define COMMAND_KEYS 512
+
+/* The keys of a block that are one shard's, and what was answered. */
+struct shard_keys {
+    bly_bytes *keys;
+    unsigned char *answers;
+    size_t n, room;
+    size_t next; /* the answer to be taken next */
+};
+
+/* A command under way. */
+struct sent {
+    struct wire wire;
+    struct ticket ticket;
+    size_t shard, from, n; /* its keys in the shard's */
+};
 
 /* Asking or adding. */
 struct asking {
@@ -20,109 +41,140 @@ struct asking {
     const char *verb; /* BLY.HAS */
     bool again;       /* whether a command may be carried out twice */
     bool invert;
-    struct ticket *tickets; /* of the commands of a block, in their order */
-    size_t nsent, nanswered, room;
-    struct shard_split split;
-    const char *words[BATCH + 2];
-    size_t lens[BATCH + 2];
+    bool answered; /* the block has its answers */
+    struct shard_keys *of;
+    struct sent *sent;
+    size_t nsent, room, nanswered;
 };
 
-/* The command for the keys of one shard. False: no memory. */
-static bool shard_command(struct asking *a, const struct batch *b, size_t shard,
-                          struct wire *w)
+static bool asking_fail(struct asking *a)
 {
-    const size_t from = a->split.start[shard];
-    const size_t n = a->split.start[shard + 1] - from;
-    a->words[0] = a->verb;
-    a->lens[0] = strlen(a->verb);
-    a->words[1] = a->shards.at[shard].key;
-    a->lens[1] = a->shards.at[shard].len;
+    snprintf(a->r.why, sizeof a->r.why, "out of memory");
+    return false;
+}
+
+static bool shard_keys_put(struct shard_keys *k, const bly_bytes *key)
+{
+    if (k->n == k->room) {
+        const size_t room = k->room ? k->room * 2 : 64;
+        bly_bytes *const keys = realloc(k->keys, room * sizeof *keys);
+        if (keys)
+            k->keys = keys;
+        unsigned char *const answers = keys ? realloc(k->answers, room) : NULL;
+        if (!answers)
+            return false;
+        k->answers = answers;
+        k->room = room;
+    }
+    k->keys[k->n++] = *key;
+    return true;
+}
+
+/* Send the command for some keys of a shard. */
+static bool send_keys(struct asking *a, size_t shard, size_t from, size_t n)
+{
+    const char *words[COMMAND_KEYS + 2];
+    size_t lens[COMMAND_KEYS + 2];
+    if (a->nsent == a->room) {
+        const size_t room = a->room ? a->room * 2 : 64;
+        struct sent *const more = realloc(a->sent, room * sizeof *more);
+        if (!more)
+            return asking_fail(a);
+        a->sent = more;
+        a->room = room;
+    }
+    words[0] = a->verb;
+    lens[0] = strlen(a->verb);
+    words[1] = a->shards.at[shard].key;
+    lens[1] = a->shards.at[shard].len;
     for (size_t i = 0; i < n; i++) {
-        const bly_bytes *const key = &b->keys[a->split.order[from + i]];
-        a->words[i + 2] = key->ptr;
-        a->lens[i + 2] = key->len;
+        words[i + 2] = a->of[shard].keys[from + i].ptr;
+        lens[i + 2] = a->of[shard].keys[from + i].len;
     }
+    struct sent *const s = &a->sent[a->nsent];
+    *s = (struct sent){ .shard = shard, .from = from, .n = n };
     const int len =
-        redisFormatCommandArgv(&w->bytes, (int)n + 2, a->words, a->lens);
-    w->len = len < 0 ? 0 : (size_t)len;
-    return len >= 0;
+        redisFormatCommandArgv(&s->wire.bytes, (int)n + 2, words, lens);
+    if (len < 0)
+        return asking_fail(a);
+    s->wire.len = (size_t)len;
+    s->ticket = router_send(&a->r, a->shards.at[shard].slot, &s->wire);
+    a->nsent++;
+    return true;
 }
 
-static bly_status no_memory(struct batch *b)
-{
-    b->why = "out of memory";
-    return BLY_ENOMEM;
-}
-
-static bly_status ask_ahead(struct job *job, struct batch *b)
-{
-    struct asking *const a = job->ctx;
-    if (a->nanswered == a->nsent)
-        a->nanswered = a->nsent = 0;
-    shards_split(&a->shards, b, &a->split);
-    for (size_t i = 0; i < a->shards.n; i++) {
-        struct wire w;
-        if (a->split.start[i] == a->split.start[i + 1])
-            continue;
-        if (a->nsent == a->room) {
-            const size_t room = a->room ? a->room * 2 : 256;
-            struct ticket *const more =
-                realloc(a->tickets, room * sizeof *more);
-            if (!more)
-                return no_memory(b);
-            a->tickets = more;
-            a->room = room;
-        }
-        if (!shard_command(a, b, i, &w))
-            return no_memory(b);
-        a->tickets[a->nsent++] = router_send(&a->r, a->shards.at[i].slot, &w);
-        redisFreeCommand(w.bytes);
-    }
-    return BLY_OK;
-}
-
-/* Pick the keys of a shard that the server says 1 of. */
-static bool take_answer(struct asking *a, struct batch *b, size_t shard,
+/* Take what a server says of some keys of a shard: 1 or 0 of each. */
+static bool take_answer(struct asking *a, const struct sent *s,
                         const redisReply *reply)
 {
-    const size_t from = a->split.start[shard];
-    const size_t n = a->split.start[shard + 1] - from;
-    const char *const key = a->shards.at[shard].key;
+    const char *const key = a->shards.at[s->shard].key;
     if (reply->type == REDIS_REPLY_ERROR)
         return router_explain(&a->r, key, reply->str);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != n)
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != s->n)
         return router_explain(&a->r, key, "an answer for other keys came back");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         const redisReply *const e = reply->element[i];
         if (e->type == REDIS_REPLY_ERROR)
             return router_explain(&a->r, key, e->str);
         if (e->type != REDIS_REPLY_INTEGER)
             return router_explain(&a->r, key, "an answer that is no number");
-        const size_t at = a->split.order[from + i];
-        b->picked[at / 64] |= (uint64_t)(e->integer == 1) << at % 64;
+        a->of[s->shard].answers[s->from + i] = e->integer == 1;
     }
     return true;
+}
+
+/* Send all keys of the block and take all answers. False: r.why. */
+static bool ask_block(struct asking *a)
+{
+    a->nsent = a->nanswered = 0;
+    for (size_t i = 0; i < a->shards.n; i++) {
+        const size_t all = a->of[i].n;
+        for (size_t from = 0; from < all; from += COMMAND_KEYS) {
+            const size_t left = all - from;
+            if (!send_keys(a, i, from,
+                           left < COMMAND_KEYS ? left : COMMAND_KEYS))
+                return false;
+        }
+    }
+    while (a->nanswered < a->nsent) {
+        struct sent *const s = &a->sent[a->nanswered++];
+        redisReply *const reply = router_answer(
+            &a->r, s->ticket, a->shards.at[s->shard].slot, &s->wire, a->again);
+        redisFreeCommand(s->wire.bytes);
+        const bool ok = reply && take_answer(a, s, reply);
+        freeReplyObject(reply);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bly_status ask_ahead(struct job *job, struct batch *b)
+{
+    struct asking *const a = job->ctx;
+    if (a->answered)
+        for (size_t i = 0; i < a->shards.n; i++)
+            a->of[i].n = a->of[i].next = 0;
+    a->answered = false;
+    for (size_t i = 0; i < b->n; i++)
+        if (!shard_keys_put(&a->of[shards_choose(&a->shards, b, i)],
+                            &b->keys[i])) {
+            b->why = "out of memory";
+            return BLY_ENOMEM;
+        }
+    return BLY_OK;
 }
 
 static bly_status ask_batch(struct job *job, struct batch *b)
 {
     struct asking *const a = job->ctx;
-    shards_split(&a->shards, b, &a->split);
     b->why = a->r.why;
-    for (size_t i = 0; i < a->shards.n; i++) {
-        struct wire w;
-        if (a->split.start[i] == a->split.start[i + 1])
-            continue;
-        if (!shard_command(a, b, i, &w))
-            return no_memory(b);
-        redisReply *const reply =
-            router_answer(&a->r, a->tickets[a->nanswered++],
-                          a->shards.at[i].slot, &w, a->again);
-        redisFreeCommand(w.bytes);
-        const bool ok = reply && take_answer(a, b, i, reply);
-        freeReplyObject(reply);
-        if (!ok)
-            return BLY_EIO;
+    if (!a->answered && !ask_block(a))
+        return BLY_EIO;
+    a->answered = true;
+    for (size_t i = 0; i < b->n; i++) {
+        struct shard_keys *const k = &a->of[shards_choose(&a->shards, b, i)];
+        b->picked[i / 64] |= (uint64_t)k->answers[k->next++] << i % 64;
     }
     if (a->invert)
         batch_invert(b);
@@ -140,8 +192,11 @@ static bool asking_open(struct asking *a, const struct redis_args *args,
         if (!shards_read(&a->r, name, &a->shards))
             return false;
     } else if (!shards_one(&a->shards, name)) {
-        return router_explain(&a->r, name, "out of memory");
+        return asking_fail(a);
     }
+    a->of = calloc(a->shards.n, sizeof *a->of);
+    if (!a->of)
+        return asking_fail(a);
     a->again = !adds || (a->shards.is_sharded && !a->shards.counts);
     a->verb = adds ? "BLY.ADD" : "BLY.HAS";
     a->invert = args->invert;
@@ -158,8 +213,15 @@ static bool asking_open(struct asking *a, const struct redis_args *args,
 static void asking_close(struct asking *a)
 {
     router_close(&a->r);
+    for (size_t i = 0; a->of && i < a->shards.n; i++) {
+        free(a->of[i].keys);
+        free(a->of[i].answers);
+    }
+    while (a->nanswered < a->nsent)
+        redisFreeCommand(a->sent[a->nanswered++].wire.bytes);
     shards_free(&a->shards);
-    free(a->tickets);
+    free(a->of);
+    free(a->sent);
     free(a);
 }
 

@@ -205,22 +205,20 @@ bool shards_same(struct router *r, const struct shards *s)
 
 /* ----------------------------------------------------------------- keys */
 
+size_t shards_choose(const struct shards *s, const struct batch *b, size_t i)
+{
+    return s->is_sharded ? shard_of(b->hashes[i], s->n) : 0;
+}
+
 void shards_split(const struct shards *s, const struct batch *b,
                   struct shard_split *out)
 {
     uint16_t *const start = out->start;
-    if (!s->is_sharded) {
-        start[0] = 0;
-        start[1] = (uint16_t)b->n;
-        for (size_t i = 0; i < b->n; i++)
-            out->order[i] = (uint16_t)i;
-        return;
-    }
     /* Counting sort. start[i + 1] is at first the number of keys of shard i,
      * then where those of shard i begin, and in the end where they stop. */
     memset(start, 0, (s->n + 1) * sizeof *start);
     for (size_t i = 0; i < b->n; i++)
-        start[shard_of(b->hashes[i], s->n) + 1]++;
+        start[shards_choose(s, b, i) + 1]++;
     uint16_t sum = 0;
     for (size_t i = 1; i <= s->n; i++) {
         const uint16_t here = start[i];
@@ -228,5 +226,5 @@ void shards_split(const struct shards *s, const struct batch *b,
         sum = (uint16_t)(sum + here);
     }
     for (size_t i = 0; i < b->n; i++)
-        out->order[start[shard_of(b->hashes[i], s->n) + 1]++] = (uint16_t)i;
+        out->order[start[shards_choose(s, b, i) + 1]++] = (uint16_t)i;
 }

@@ -48,6 +48,9 @@ int shards_there(struct router *r, const char *name);
 /* The hash that chooses shards, which is not that of the filters in them. */
 const bly_hasher *shard_hasher(void);
 
+/* The shard of key i of a batch, whose hashes are those of shard_hasher(). */
+size_t shards_choose(const struct shards *s, const struct batch *b, size_t i);
+
 /* Keys of a batch, those of a shard together and in their order:
  * order[start[i]] up to order[start[i + 1]] are those of shard i. */
 struct shard_split {
