@@ -238,6 +238,10 @@ bool sizing_spec(const struct sizing *s, bly_spec *spec);
 const unsigned char *secret_read(const char *path, bool *ok);
 void secret_wipe(void);
 
+/* Open a file with something secret in it. Negative, and said why, if that
+ * fails. *open_to_all: others may read it, which is worth a warning. */
+int secret_open(const char *path, bool *open_to_all);
+
 /* Open the filter in path ("-": standard input) to read it, where it lies if
  * that is a file. NULL, and said why, if that fails. Who maps two at once tells
  * cut_watch() both names. */

@@ -2,7 +2,7 @@
  * redis_build.c - bloomery redis build: keys into a filter on servers
  *
  * The filters are built here, by the library and one a shard, and sent when
- * they are whole: that takes a hundredth of the traffic that adding the keys
+ * they are whole: that takes a tenth of the traffic that adding the keys
  * there would, and servers do nothing but copy. All shards go to temporary keys
  * first. Only when all are there the old filter, if there is one, is taken out
  * of sight, and they get their names; a reader meanwhile gets an error, and

@@ -7,9 +7,7 @@
  */
 #define _GNU_SOURCE /* explicit_bzero */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/redis_lane.h"
@@ -130,14 +128,10 @@ void password_wipe(void)
 
 const char *password_read(const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        fail_path(path, errno);
+    bool open_to_all;
+    const int fd = secret_open(path, &open_to_all);
+    if (fd < 0)
         return NULL;
-    }
-    struct stat st;
-    const bool open_to_all =
-        fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0044);
     const int64_t n = read_all(fd, password, sizeof password - 1);
     const int error = errno;
     close(fd);
