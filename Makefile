@@ -41,9 +41,16 @@ PKGS     = zlib libzstd
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -lz -lzstd)
 
+# Without hiredis the command is built all the same, and `redis` says so.
+HIREDIS := $(shell pkg-config --exists hiredis 2>/dev/null && echo yes)
+ifeq ($(HIREDIS),yes)
+PKG_CFLAGS += -DBLY_HIREDIS $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I hiredis))
+PKG_LIBS   += $(shell pkg-config --libs hiredis)
+endif
+
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
-CLI_SRC  := $(sort $(wildcard cli/*.c))
+CLI_SRC  := $(sort $(filter-out $(if $(HIREDIS),,cli/redis_%),$(wildcard cli/*.c)))
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
 TESTS    := $(TEST_SRC:tests/%.c=%)
 FUZZ_SRC := $(sort $(wildcard fuzz/fuzz_*.c))

@@ -41,6 +41,7 @@
     X(figures)      \
     X(explain)      \
     X(top)          \
+    X(redis)        \
     X(bench)        \
     X(help)
 
@@ -82,6 +83,7 @@ struct example {
 struct command {
     const char *name;
     const char *usage;   /* what follows the name: "-o FILE [INPUT...]" */
+    const char *verbs;   /* words that its first operand is one of; NULL: any */
     const char *summary; /* one line, without a dot */
     const char *about;   /* paragraphs, an empty line between them */
     const struct opt *options;
@@ -236,6 +238,10 @@ bool sizing_spec(const struct sizing *s, bly_spec *spec);
 const unsigned char *secret_read(const char *path, bool *ok);
 void secret_wipe(void);
 
+/* Open a file with something secret in it. Negative, and said why, if that
+ * fails. *open_to_all: others may read it, which is worth a warning. */
+int secret_open(const char *path, bool *open_to_all);
+
 /* Open the filter in path ("-": standard input) to read it, where it lies if
  * that is a file. NULL, and said why, if that fails. Who maps two at once tells
  * cut_watch() both names. */
@@ -334,6 +340,7 @@ bool can_change(const char *path);
  * second; nothing where standard error is no terminal. progress_at() may be
  * called from any one thread at a time. total 0: not known. */
 void progress_start(bool prints_to_stdout);
+void progress_unit(const char *unit); /* what is counted, if not keys */
 void progress_at(uint64_t nkeys, uint64_t done, uint64_t total);
 void progress_clear(void);
 

@@ -297,6 +297,11 @@ void completion_bash(void)
           "    if [[ $cur == -* ]]; then\n"
           "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n",
           stdout);
+    for (size_t i = 0; command_at(i); i++)
+        if (command_at(i)->verbs)
+            printf("    elif [[ $cmd == %s ]] && ((COMP_CWORD == 2)); then\n"
+                   "        COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))\n",
+                   command_at(i)->name, command_at(i)->verbs);
     fputs("    elif [[ $cmd == help ]]; then\n"
           "        COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
           "    elif [[ $cmd == kinds ]]; then\n"

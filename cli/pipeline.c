@@ -179,6 +179,32 @@ static void stop_at_line(struct worker *w, uint64_t n, const char *why)
     stop_run(r, BLY_EINVAL, text);
 }
 
+/* Show all keys of the worker's block to the command before it works on any. */
+static bool work_ahead(struct worker *w)
+{
+    struct job *const job = w->run->job;
+    struct cutter cutter =
+        cutter_start(w->block.at, w->block.len, w->run->in->separator);
+    size_t n;
+    while ((n = cutter_next(&cutter, w->keys, BATCH))) {
+        struct batch batch = {
+            .keys = w->keys,
+            .hashes = job->hasher ? w->hashes : NULL,
+            .n = n,
+            .picked = w->picked,
+            .text = &w->text,
+        };
+        if (job->hasher)
+            bly_hash_keys(job->hasher, w->keys, n, w->hashes);
+        const bly_status st = job->ahead(job, &batch);
+        if (st) {
+            stop_run(w->run, st, batch.why ? batch.why : bly_error());
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Work on all keys of the worker's block, which becomes its output. */
 static bool work(struct worker *w)
 {
@@ -190,6 +216,8 @@ static bool work(struct worker *w)
     size_t n;
 
     w->text.len = 0;
+    if (job->ahead && !work_ahead(w))
+        return false;
     while ((n = cutter_next(&cutter, w->keys, BATCH))) {
         if (job->valued) {
             char why[VALUE_WHY];

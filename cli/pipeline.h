@@ -33,6 +33,11 @@ struct job {
 
     /* Work on some keys. Called by several threads at once. */
     bly_status (*batch)(struct job *job, struct batch *b);
+
+    /* Unless NULL: called for every batch of a block before batch() is called
+     * for the first of them, so that questions can go out before the answers
+     * are waited for. What it picks does not count. */
+    bly_status (*ahead)(struct job *job, struct batch *b);
     bool prints;       /* write the picked keys to standard output */
     bool writes;       /* or the text that batch() makes of them */
     bool first_only;   /* stop at the first picked key */

@@ -20,6 +20,7 @@
 static struct {
     bool on, shown;
     double start, last;
+    const char *unit;
 } bar;
 
 static double now_seconds(void)
@@ -34,8 +35,14 @@ void progress_start(bool prints_to_stdout)
     /* Lines of keys and the progress line on one terminal would mix. */
     bar.on =
         isatty(STDERR_FILENO) && !(prints_to_stdout && isatty(STDOUT_FILENO));
+    bar.unit = "keys";
     if (bar.on)
         bar.start = bar.last = now_seconds();
+}
+
+void progress_unit(const char *unit)
+{
+    bar.unit = unit;
 }
 
 void progress_at(uint64_t nkeys, uint64_t done, uint64_t total)
@@ -48,8 +55,8 @@ void progress_at(uint64_t nkeys, uint64_t done, uint64_t total)
     bar.last = now;
     bar.shown = true;
     const double spent = now - bar.start;
-    fprintf(stderr, "\r\033[K%llu keys, %.1f M/s", (unsigned long long)nkeys,
-            (double)nkeys / spent / 1e6);
+    fprintf(stderr, "\r\033[K%llu %s, %.1f M/s", (unsigned long long)nkeys,
+            bar.unit, (double)nkeys / spent / 1e6);
     if (total && done <= total && done) {
         const double share = (double)done / (double)total;
         fprintf(stderr, ", %.0f %%, %.0f s left", share * 100,

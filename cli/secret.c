@@ -61,19 +61,26 @@ static bool secret_parse(size_t n)
     return true;
 }
 
+int secret_open(const char *path, bool *open_to_all)
+{
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        fail_path(path, errno);
+    *open_to_all = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                   (st.st_mode & 0044);
+    return fd;
+}
+
 const unsigned char *secret_read(const char *path, bool *ok)
 {
     *ok = !path;
     if (!path)
         return NULL;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        fail_path(path, errno);
+    bool open_to_all;
+    const int fd = secret_open(path, &open_to_all);
+    if (fd < 0)
         return NULL;
-    }
-    struct stat st;
-    const bool open_to_all =
-        fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0044);
     size_t n = 0;
     ssize_t got;
     do {

@@ -1,0 +1,220 @@
+/*
+ * cmd_redis.c - filters on servers: bloomery redis VERB ...
+ *
+ * The first operand is the verb, and what follows it is the verb's. One table
+ * of options serves all; a row here says which of them a verb takes, and one
+ * that it does not take is an error, not ignored.
+ */
+#include <string.h>
+
+#include "cli/redis.h"
+
+static struct redis_args redis_args = {
+    .login = { .host = "127.0.0.1", .port = 6379, .timeout = 60 },
+};
+static uint64_t redis_port, redis_timeout;
+static const char *redis_host;
+
+static const struct opt redis_options[] = {
+    { "host", 'H', OPT_TEXT, &redis_host, "HOST",
+      "the server, or any one of a cluster; 127.0.0.1 if not given" },
+    { "port", 'P', OPT_POSITIVE, &redis_port, "N", "its port; 6379" },
+    { "user", 'u', OPT_TEXT, &redis_args.login.user, "NAME",
+      "user to log in as; the default one if not given" },
+    { "password-file", 0, OPT_TEXT, &redis_args.login.password_file, "FILE",
+      "the password is the first line of FILE" },
+    { "timeout", 0, OPT_POSITIVE, &redis_timeout, "SECONDS",
+      "how long an answer is waited for; 60" },
+    { "cluster", 'C', OPT_FLAG, &redis_args.cluster, NULL,
+      "has, add, build: NAME is a filter in shards, NAME:{0} and so on" },
+    { "shards", 0, OPT_POSITIVE, &redis_args.shards, "N",
+      "build --cluster: how many, up to 4096; 16" },
+    { "replace", 0, OPT_FLAG, &redis_args.replace, NULL,
+      "load, build: put the filter in the place of one that is there" },
+    { "file", 'f', OPT_LIST, &redis_args.keys.files, "FILE",
+      "has, add, build: read keys from FILE; may be repeated; - is standard "
+      "input" },
+    { "null", '0', OPT_FLAG, &redis_args.keys.nul, NULL,
+      "keys end at NUL bytes, not at newlines; printed ones too" },
+    { "invert", 'v', OPT_FLAG, &redis_args.invert, NULL,
+      "has: print the keys that are certainly not in it" },
+    { "count", 'c', OPT_FLAG, &redis_args.count, NULL,
+      "has: print only how many keys would be printed" },
+    SIZING_OPTIONS(redis_args.sizing),
+    QUIET_OPTION("say nothing that is no error; has: stop at the first key "
+                 "that would be printed"),
+    { "json", 0, OPT_FLAG, &redis_args.json, NULL, "print the result as JSON" },
+    { 0 },
+};
+
+#ifdef BLY_HIREDIS
+#include "cli/redis_lane.h"
+
+#define EVERY " host port user password-file timeout quiet json "
+#define KEYS " cluster file null "
+
+static const struct verb {
+    const char *name, *operands;
+    size_t least; /* operands */
+    const char *options;
+    redis_verb *run;
+} redis_verbs[] = {
+    { "load", "FILTER KEY", 2, EVERY "replace ", redis_load },
+    { "dump", "KEY FILTER", 2, EVERY, redis_dump },
+    { "has", "KEY [ITEM]...", 1, EVERY KEYS "invert count ", redis_has },
+    { "add", "KEY [ITEM]...", 1, EVERY KEYS, redis_add },
+    { "build", "KEY [ITEM]...", 1,
+      EVERY KEYS "shards replace items fpr bits memory kind option ",
+      redis_build },
+    { "bench", "", 0, EVERY "items ", redis_bench },
+};
+#define NVERBS (sizeof redis_verbs / sizeof redis_verbs[0])
+
+static const char *verb_word(size_t i, const void *ctx)
+{
+    (void)ctx;
+    return redis_verbs[i].name;
+}
+
+static const struct verb *verb_named(const char *name)
+{
+    for (size_t i = 0; i < NVERBS; i++)
+        if (strcmp(redis_verbs[i].name, name) == 0)
+            return &redis_verbs[i];
+    const char *const near = nearest_word(name, NVERBS, verb_word, NULL);
+    if (near)
+        fail("unknown verb '%s'; did you mean '%s'?", name, near);
+    else
+        fail("unknown verb '%s'; there are load, dump, has, add, build and "
+             "bench",
+             name);
+    return NULL;
+}
+
+/* Was the option given? All variables of options begin as zero. */
+static bool was_given(const struct opt *o)
+{
+    switch (o->type) {
+    case OPT_FLAG:
+        return *(const bool *)o->to;
+    case OPT_COUNT:
+    case OPT_POSITIVE:
+        return *(const uint64_t *)o->to != 0;
+    case OPT_RATE:
+        return *(const double *)o->to > 0;
+    case OPT_TEXT:
+        return *(const char *const *)o->to != NULL;
+    case OPT_LIST:
+        return ((const struct list *)o->to)->n != 0;
+    }
+    return false;
+}
+
+/* Does the verb take all that was given? False, and said so, if not. */
+static bool verb_takes(const struct verb *v)
+{
+    for (const struct opt *o = redis_options; o->name; o++) {
+        char word[40];
+        snprintf(word, sizeof word, " %s ", o->name);
+        if (!was_given(o) || strstr(v->options, word))
+            continue;
+        fail("%s takes no --%s; see bloomery redis --help", v->name, o->name);
+        return false;
+    }
+    return true;
+}
+
+static int redis_run(struct list *operands)
+{
+    if (operands->n == 0)
+        return fail("which verb? right: bloomery redis load, dump, has, add, "
+                    "build or bench");
+    const struct verb *const v = verb_named(operands->at[0]);
+    if (!v || !verb_takes(v))
+        return TROUBLE;
+    struct list rest = { operands->at + 1, operands->n - 1 };
+    if (rest.n < v->least)
+        return fail("%s wants more; right: bloomery redis %s %s", v->name,
+                    v->name, v->operands);
+    struct redis_login *const login = &redis_args.login;
+    if (redis_port > 65535)
+        return fail("--port %llu: 65535 is the last one",
+                    (unsigned long long)redis_port);
+    if (redis_timeout > 86400)
+        return fail("--timeout %llu: a day, 86400, is the most",
+                    (unsigned long long)redis_timeout);
+    if (redis_args.shards && !redis_args.cluster)
+        return fail("--shards is of use with --cluster alone");
+    if (login->user && !login->password_file)
+        return fail("--user needs --password-file");
+    login->host = redis_host ? redis_host : login->host;
+    login->port = redis_port ? redis_port : login->port;
+    login->timeout = redis_timeout ? redis_timeout : login->timeout;
+    if (login->password_file &&
+        !(login->password = password_read(login->password_file)))
+        return TROUBLE;
+    const int status = v->run(&redis_args, &rest);
+    password_wipe();
+    return status;
+}
+
+#else
+
+static int redis_run(struct list *operands)
+{
+    (void)operands;
+    return fail("this bloomery was built without hiredis (libhiredis-dev) and "
+                "cannot talk to servers");
+}
+
+#endif
+
+static const struct example redis_examples[] = {
+    { "bloomery redis load words.bly words", "a file into a key" },
+    { "bloomery redis has words -f letter.txt", "which lines may be in it?" },
+    { "bloomery redis dump words copy.bly", "and back, byte for byte" },
+    { "bloomery redis build --cluster --shards 64 leaked -f leaked.txt.zst "
+      "--fpr 0.1%",
+      "one filter over all servers of a cluster" },
+    { "bloomery redis has --cluster -c leaked -f today.txt",
+      "the number of lines that may be in it" },
+    { 0 },
+};
+
+const struct command cmd_redis = {
+    .name = "redis",
+    .verbs = "load dump has add build bench",
+    .usage = "VERB [OPERAND]... [OPTION]...",
+    .summary = "put filters on Redis or Valkey servers, and ask them there",
+    .about =
+        "Talks to a server that has the module bloomery.so loaded. A filter is "
+        "a key there.\n\n"
+        "load FILTER KEY sends a file to a key, which must not be there unless "
+        "--replace says so. The file is checked first. It goes to a temporary "
+        "key, which is renamed when the server has all of it: nobody ever sees "
+        "a part.\n\n"
+        "dump KEY FILTER writes the filter in a key to a file, as it was "
+        "loaded to the last byte unless it was changed since.\n\n"
+        "has KEY [ITEM]... and add KEY [ITEM]... are bloomery has and add for "
+        "a filter on a server, with the same options and exit status. Items "
+        "are sent in large batches. What was added before an error stays "
+        "added.\n\n"
+        "build KEY [ITEM]... makes a filter here, from items given as "
+        "arguments, with -f or on standard input, and loads it.\n\n"
+        "bench measures the server: how long it works for an item, by its own "
+        "clocks, with SET and GET, BF.* and BLY.*, in commands of 1, 16 and "
+        "100 items. It uses keys that begin with bloomery:bench: and takes "
+        "them away again; --items says how many items, 100000 if not "
+        "given.\n\n"
+        "One filter over a whole cluster: with --cluster, build divides NAME "
+        "into shards, NAME:{0}, NAME:{1} and so on, each with its share of the "
+        "keys and the full rate; has and add send an item where it belongs. "
+        "How many shards there are is kept in NAME:{meta}. Slots may move and "
+        "servers may fail over meanwhile: the command follows, and waits up to "
+        "35 seconds for a successor.\n\n"
+        "Where the server is one of a cluster, keys without --cluster find "
+        "their server as well.",
+    .options = redis_options,
+    .examples = redis_examples,
+    .run = redis_run,
+};
