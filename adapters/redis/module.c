@@ -99,9 +99,12 @@ void key_changed(server_ctx *ctx, const char *event, server_string *key)
         srv.NotifyKeyspaceEvent(ctx, SERVER_NOTIFY_GENERIC, event, key);
 }
 
+/* A context of its own: the one of the rewriting belongs to no client, and a
+ * database is chosen for a client. */
 void rewrite_as_restore(server_io *io, server_string *key)
 {
-    server_ctx *ctx = srv.GetContextFromIO ? srv.GetContextFromIO(io) : NULL;
+    server_ctx *ctx =
+        srv.GetThreadSafeContext ? srv.GetThreadSafeContext(NULL) : NULL;
     if (!ctx)
         return;
     if (srv.SelectDb && srv.GetDbIdFromIO)
@@ -113,6 +116,7 @@ void rewrite_as_restore(server_io *io, server_string *key)
         srv.EmitAOF(io, "RESTORE", "slb", key, 0LL, at, n);
     if (dump)
         srv.FreeCallReply(dump);
+    srv.FreeThreadSafeContext(ctx);
 }
 
 /* ------------------------------------------------------------------ memory */
