@@ -337,8 +337,24 @@ static bool merging_do(const merging *m, cms *into)
     return ok;
 }
 
+/* The server asks for the keys: routing in a cluster of Redis 7.0 looks at
+ * nothing else. */
+static int merge_keys(server_ctx *ctx, server_string **argv, int argc)
+{
+    long long n;
+    srv.KeyAtPosWithFlags(ctx, 1, SERVER_KEYSPEC_RW | SERVER_KEYSPEC_UPDATE);
+    if (argc > 2 && srv.StringToLongLong(argv[2], &n) == SERVER_OK)
+        for (int i = 3; i < argc && i - 3 < n; i++)
+            srv.KeyAtPosWithFlags(ctx, i,
+                                  SERVER_KEYSPEC_RO | SERVER_KEYSPEC_ACCESS);
+    return SERVER_OK;
+}
+
 static int cms_merge(server_ctx *ctx, server_string **argv, int argc)
 {
+    if (srv.IsKeysPositionRequest && srv.KeyAtPosWithFlags &&
+        srv.IsKeysPositionRequest(ctx))
+        return merge_keys(ctx, argv, argc);
     if (argc < 4)
         return srv.WrongArity(ctx);
     server_key *key;
@@ -476,7 +492,7 @@ static const command_row cms_commands[] = {
       cms_incrby, 0 },
     { "cms.query", "readonly", "read", "2.0.0", "Counts of items", CMS_ROWS,
       "key item...", cms_query_command, 0 },
-    { "cms.merge", "write deny-oom", "write", "2.0.0",
+    { "cms.merge", "write deny-oom getkeys-api", "write", "2.0.0",
       "Makes a sketch the weighted sum of others", "O(numkeys * width * depth)",
       "destination numkeys:integer source... [WEIGHTS weight:integer...]",
       cms_merge, 2 },
