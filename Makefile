@@ -192,9 +192,11 @@ check:
 $(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o $(B)/fuzzer/cli/expression.o \
         $(B)/fuzzer/libbloomery.a
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread $^ \
-	    $(PKG_LIBS) -lm -o $@
--include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d)
+	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread \
+	    $(filter %.o,$^) $(filter %.a,$^) $(PKG_LIBS) -lm -o $@
+# Those of the adapter are linked with it.
+$(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/fuzzer/%.o)
+-include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d) $(REDIS_SRC:%.c=$(B)/fuzzer/%.d)
 
 # Every figure in full, with its page: what is committed comes from here.
 figures: $(B)/bloomery

@@ -13,6 +13,10 @@
 #define LN2 0.693147180559945
 #define BF_MAX_BITS (UINT64_C(1) << 45)
 #define BF_MAX_LINKS ((uint64_t)1 << 16)
+#define BF_MAX_HASHES 1100 /* log2(1/e) of the least double is 1074 */
+
+/* Of a sub-filter in a dump: the sum over all links is then a number, too. */
+#define BF_MAX_CAPACITY (UINT64_C(1) << 46)
 #define MURMUR64_SEED UINT64_C(0xc6a4a7935bd1e995)
 #define MURMUR32_SEED 0x9747b28cu
 
@@ -57,7 +61,7 @@ static bool size_valkey(double error, uint64_t capacity, bf_link *out)
 
 bool bf_size(bf_scheme scheme, double error, uint64_t capacity, bf_link *out)
 {
-    if (!(error > 0 && error < 1) || !capacity)
+    if (!(error > 0 && error < 1) || !capacity || capacity > BF_MAX_CAPACITY)
         return false;
     return scheme == BF_REDIS ? size_redis(error, capacity, out)
                               : size_valkey(error, capacity, out);
@@ -165,13 +169,16 @@ bf_filter *bf_blank(bf_scheme scheme, uint64_t nlinks)
 
 bool bf_link_is_sane(const bf_filter *f, const bf_link *l)
 {
+    /* Dumps of the oldest versions end within a byte. */
     if (!(l->error > 0 && l->error < 1) || !l->nbytes ||
-        l->nbytes > BF_MAX_BITS / 8 || l->bits != 8 * l->nbytes || !l->hashes ||
-        l->n2 > 63 || !l->capacity)
+        l->nbytes > BF_MAX_BITS / 8 || l->bits > 8 * l->nbytes ||
+        l->bits <= 8 * (l->nbytes - 1) || !l->hashes ||
+        l->hashes > BF_MAX_HASHES || l->n2 > 63 || !l->capacity ||
+        l->capacity > BF_MAX_CAPACITY || l->items > BF_MAX_CAPACITY)
         return false;
     if (f->scheme == BF_VALKEY)
         return true;
-    return l->bits_per_entry > 0 && l->bits_per_entry < 1e6 &&
+    return l->bits_per_entry > 0 && l->bits_per_entry < 0x1p20 &&
            l->hashes == redis_hashes(l->bits_per_entry) &&
            (!l->n2 || l->bits >= UINT64_C(1) << l->n2);
 }

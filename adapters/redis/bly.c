@@ -627,7 +627,7 @@ static held_filter *import_begin(server_ctx *ctx, uint64_t nbytes)
     }
     held_filter *h = memory_try(sizeof *h);
     if (h)
-        h->pieces = memory_try(nbytes);
+        h->pieces = memory_try_raw(nbytes);
     if (!h || !h->pieces) {
         held_free(h);
         reply_error(ctx, "ERR Insufficient memory");
@@ -777,7 +777,7 @@ static void *held_load(server_io *io, int encoding)
                 : NULL;
         if (h) {
             *h = (held_filter){ .nbytes = nbytes, .nhere = nhere };
-            h->pieces = memory_try(nbytes);
+            h->pieces = memory_try_raw(nbytes);
             if (!h->pieces ||
                 load_piece(&p, h->pieces, (size_t)nhere) != (int64_t)nhere) {
                 held_free(h);

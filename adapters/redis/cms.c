@@ -70,7 +70,7 @@ static uint32_t cms_add(cms *s, bytes item, uint64_t by)
         uint32_t *cell = cms_cell(s, item, row);
         *cell = by > CMS_CEILING - *cell ? CMS_CEILING : *cell + (uint32_t)by;
     }
-    s->count += by;
+    s->count = by > INT64_MAX - s->count ? INT64_MAX : s->count + by;
     return cms_query(s, item);
 }
 
@@ -298,7 +298,8 @@ static bool weighted_sum(const merging *m, const int64_t *values, int64_t most,
 {
     wide sum = 0;
     for (long long i = 0; i < m->n; i++)
-        sum += (wide)values[i] * m->weights[i];
+        if (__builtin_add_overflow(sum, (wide)values[i] * m->weights[i], &sum))
+            return false;
     *out = (int64_t)sum;
     return sum >= 0 && sum <= most;
 }

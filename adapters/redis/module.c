@@ -140,13 +140,18 @@ static uint64_t memory_left(void)
     return (uint64_t)kb * 1024;
 }
 
-void *memory_try(uint64_t nbytes)
+void *memory_try_raw(uint64_t nbytes)
 {
     if (nbytes > SIZE_MAX / 2 ||
         (nbytes > MEMORY_LARGE && nbytes > memory_left() / 10 * 9))
         return NULL;
-    void *at = srv.TryAlloc ? srv.TryAlloc((size_t)(nbytes ? nbytes : 1))
-                            : srv.Alloc((size_t)(nbytes ? nbytes : 1));
+    const size_t n = nbytes ? (size_t)nbytes : 1;
+    return srv.TryAlloc ? srv.TryAlloc(n) : srv.Alloc(n);
+}
+
+void *memory_try(uint64_t nbytes)
+{
+    void *at = memory_try_raw(nbytes);
     if (at)
         memset(at, 0, (size_t)nbytes);
     return at;
