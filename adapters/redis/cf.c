@@ -102,6 +102,7 @@ static cf_filter *cf_make(server_ctx *ctx, server_string *name, server_key *key,
     }
     srv.ModuleTypeSetValue(key, cf_type, f);
     tell_reserve(ctx, name, capacity, f);
+    key_changed(ctx, "cuckoo.reserve", name);
     return f;
 }
 

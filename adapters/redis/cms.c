@@ -489,7 +489,7 @@ static const command_row cms_commands[] = {
       "Makes a sketch for an error and a probability", "O(width * depth)",
       "key error:double probability:double", cms_init_by_prob, 0 },
     { "cms.incrby", "write deny-oom", "write", "2.0.0",
-      "Raises the counts of items", CMS_ROWS, "key item increment:integer...",
+      "Raises the counts of items", CMS_ROWS, "key (item increment:integer)...",
       cms_incrby, 0 },
     { "cms.query", "readonly", "read", "2.0.0", "Counts of items", CMS_ROWS,
       "key item...", cms_query_command, 0 },
