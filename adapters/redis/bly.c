@@ -207,11 +207,17 @@ static int bly_create(server_ctx *ctx, server_string **argv, int argc)
         key_open(ctx, argv[1], SERVER_WRITE, bly_type, &key, &value);
     bly_filter *f;
     held_filter *h;
+    bly_status st;
     if (what == HELD_OURS) {
         reply_error(ctx, "ERR item exists");
     } else if (what == HELD_OTHER) {
         reply_error(ctx, WRONGTYPE);
-    } else if (bly_new(&spec, &f)) {
+    } else if ((st = bly_new(&spec, &f)) == BLY_ENOTSUP) {
+        reply_error(ctx,
+                    "ERR a %s filter is built at once from all its keys: make "
+                    "a file with bloomery build, and BLY.IMPORT takes it",
+                    spec.kind);
+    } else if (st) {
         reply_library(ctx);
     } else if (!(h = held_new(f))) {
         reply_error(ctx, "ERR Insufficient memory to create filter");
