@@ -31,7 +31,7 @@ bool is_resp3(server_ctx *ctx)
 
 void reply_bool(server_ctx *ctx, bool yes)
 {
-    if (srv.ReplyWithBool && is_resp3(ctx))
+    if (srv.ReplyWithBool) /* which is 1 or 0 in RESP2 */
         srv.ReplyWithBool(ctx, yes);
     else
         srv.ReplyWithLongLong(ctx, yes);
