@@ -135,12 +135,14 @@ $(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig \
+	    $(DESTDIR)$(LIBDIR)/bloomery \
 	    $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 755 $(B)/bloomery $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 include/bloomery.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(B)/libbloomery.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(B)/libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/
+	install -m 755 $(B)/bloomery.so $(DESTDIR)$(LIBDIR)/bloomery/
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libbloomery.so
 	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' \
@@ -154,6 +156,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/bloomery \
 	    $(DESTDIR)$(PREFIX)/include/bloomery.h \
 	    $(DESTDIR)$(LIBDIR)/libbloomery.* \
+	    $(DESTDIR)$(LIBDIR)/bloomery/bloomery.so \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery.1 \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery-*.1 \

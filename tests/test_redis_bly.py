@@ -291,3 +291,21 @@ def test_an_add_that_stops_in_the_middle(tmp_path):
         assert a.r.wait(1, 20000) == 1
         assert a.r.execute_command("DEBUG", "DIGEST-VALUE", "k") == \
             b.r.execute_command("DEBUG", "DIGEST-VALUE", "k")
+
+
+def test_a_filter_of_unknown_size_grows_within_its_rate(r):
+    """From 100 to 200,000 keys: never more than 27 bits a key on the way from
+    10,000 on, and the rate of 1 % is kept. (docs/redis.md says why it cannot
+    be 16 at every moment.)"""
+    r.execute_command("BLY.CREATE", "k", "scalable")
+    most = 0
+    for at in range(0, 200000, 2000):
+        r.execute_command("BLY.ADD", "k", *range(at, at + 2000))
+        if at >= 10000:
+            most = max(most, facts(r, "k")["bits"] / (at + 2000))
+    assert 15 < most < 27
+    hits = sum(sum(r.execute_command("BLY.HAS", "k", *range(at, at + 2000)))
+               for at in range(10**6, 10**6 + 40000, 2000))
+    assert hits < 400 + 6 * 20
+    for at in range(0, 200000, 20000):
+        assert all(r.execute_command("BLY.HAS", "k", *range(at, at + 20000)))
