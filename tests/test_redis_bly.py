@@ -68,6 +68,8 @@ def test_what_a_kind_cannot_do_is_said(r, kind):
                              ("GET", "get")):
         if kind not in kinds_that(ability):
             assert kind in error_of(r, "BLY." + command, "k", "a")
+    if kind not in kinds_that("resize"):
+        assert kind in error_of(r, "BLY.RESIZE", "k", 5000)
     if kind not in kinds_that("tick"):
         assert kind in error_of(r, "BLY.TICK", "k", 5)
     make(r, "l", kind)
@@ -131,6 +133,30 @@ def test_compare(r, kind):
     if like["jaccard"] is not None:
         assert 0.1 < like["jaccard"] < 0.6
     assert "not found" in error_of(r, "BLY.COMPARE", "a", "none")
+
+
+@pytest.mark.parametrize("kind", kinds_that("add", "resize"))
+def test_resize(r, kind):
+    """A filter that is full gets room for its next keys, and knows its old
+    ones: from 100 to 20,000 at a rate that allows for it."""
+    r.execute_command("BLY.CREATE", "k", kind, "CAPACITY", 100, "FPR", "5e-5")
+    room, resized = 100, 0
+    for at in range(0, 20000, 50):
+        if at + 50 > room:
+            room *= 2
+            assert r.execute_command("BLY.RESIZE", "k", room) == b"OK"
+            resized += 1
+        assert not any(isinstance(x, Exception) for x in r.execute_command(
+            "BLY.ADD", "k", *range(at, at + 50)))
+    assert resized == 8 and facts(r, "k")["capacity"] == room
+    assert all(r.execute_command("BLY.HAS", "k", *range(20000)))
+    # 20,000 at 1 % are 200.
+    hits = sum(r.execute_command("BLY.HAS", "k", *range(10**6, 10**6 + 20000)))
+    assert hits < 200 + 6 * 15
+    before = r.execute_command("DEBUG", "DIGEST-VALUE", "k")
+    for bad in ("0", "-1", "x", "", 2**60):
+        error_of(r, "BLY.RESIZE", "k", bad)
+        assert r.execute_command("DEBUG", "DIGEST-VALUE", "k") == before
 
 
 # ---------------------------------------------------------------------- files
@@ -247,6 +273,8 @@ def test_replicas_and_logs_hold_the_same(tmp_path):
                 make(a.r, "other", kind, first=400)
                 a.r.execute_command("BLY.MERGE", kind, "other")
                 a.r.delete("other")
+            if kind in kinds_that("resize"):
+                a.r.execute_command("BLY.RESIZE", kind, 4000)
             if kind in kinds_that("tick"):
                 a.r.execute_command("BLY.TICK", kind, int(time.time()) + 50)
         a.r.execute_command("BLY.IMPORT", "half", 0, 100, b"x" * 60)

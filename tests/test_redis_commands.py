@@ -89,7 +89,7 @@ FLAGS = {
     "write denyoom": "bf.reserve cf.reserve cms.initbydim cms.initbyprob "
     "topk.reserve bf.add bf.madd bf.insert bf.loadchunk bf.load cf.add "
     "cf.addnx cf.insert cf.insertnx cf.loadchunk cms.incrby topk.add "
-    "topk.incrby bly.create bly.add bly.merge bly.import",
+    "topk.incrby bly.create bly.add bly.merge bly.resize bly.import",
     "write denyoom movablekeys": "cms.merge",
     "write fast": "cf.del",
     "write": "cf.compact bly.remove bly.tick",

@@ -523,6 +523,30 @@ static int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
     return SERVER_OK;
 }
 
+/* BLY.RESIZE key capacity: the same keys with room for more or fewer, where the
+ * kind can do that without them. */
+static int bly_resize_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    if (argc != 3)
+        return srv.WrongArity(ctx);
+    bly_spec spec = { .max_bytes = bly_limit(ctx) };
+    if (!bly_parse_count(arg_bytes(argv[2]).at, &spec.items) || !spec.items)
+        return reply_error(ctx, "ERR capacity must be a whole number");
+    server_key *key;
+    bly_filter *f = bly_to_use(ctx, argv[1], SERVER_WRITE, &key), *resized;
+    if (f && bly_convert(f, &spec, &resized)) {
+        reply_library(ctx);
+    } else if (f) {
+        held_filter *h = srv.ModuleTypeGetValue(key);
+        h->f = resized;
+        bly_free(f);
+        bly_changed(ctx, resized, argv[1], "bly.resize");
+        srv.ReplyWithSimpleString(ctx, "OK");
+    }
+    key_close(key);
+    return SERVER_OK;
+}
+
 /* A name and a number of an answer; what is not a number is null. */
 static void reply_fact(server_ctx *ctx, const char *name, double value)
 {
@@ -936,6 +960,9 @@ static const command_row bly_commands[] = {
     { "bly.merge", "write deny-oom", "write", "1.0.0",
       "Makes a filter the union with others", "O(n * size)",
       "destination source...", bly_merge_command, -1 },
+    { "bly.resize", "write deny-oom", "write", "1.0.0",
+      "Gives a filter room for more items or fewer", "O(size)",
+      "key capacity:integer", bly_resize_command, 0 },
     { "bly.compare", "readonly", "read", "1.0.0", "How much two filters share",
       "O(size)", "key other", bly_compare_command, -1 },
     { "bly.info", "readonly", "read", "1.0.0", "What a filter is, and holds",
