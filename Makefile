@@ -128,7 +128,8 @@ $(COMPLETION): $(B)/bloomery
 REDIS_SRC := $(sort $(wildcard adapters/redis/*.c))
 $(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) -shared -pthread -Wl,-Bsymbolic $^ -lm -o $@
+	$(Q)$(CC) $(CFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
+	    -lm -o $@
 -include $(REDIS_SRC:%.c=$(B)/release/%.d)
 
 # -------------------------------------------------------------------- install

@@ -1,9 +1,10 @@
 """The module as the server sees it: every command's table, keys, events,
 settings, memory; and every command with arguments that nobody would give."""
 import random
+import subprocess
 
 import pytest
-from redis_support import Server, error_of, needs_server, redis
+from redis_support import MODULE, Server, error_of, needs_server, redis
 
 pytestmark = needs_server
 
@@ -82,6 +83,12 @@ def test_every_command_is_told_of(r):
             assert says in str(answer(r, name, *words, "more")), name
         if name not in ("bf.insert", "cf.reserve"):
             assert says not in str(answer(r, name, *words)), name
+
+
+def test_nothing_but_its_entry_is_exported():
+    names = subprocess.run(["nm", "-D", "--defined-only", MODULE], check=True,
+                           capture_output=True).stdout.split()[2::3]
+    assert names == [b"RedisModule_OnLoad"]
 
 
 # As in RedisBloom but for cf.compact, which writes.

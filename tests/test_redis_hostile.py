@@ -169,6 +169,23 @@ def test_versions_of_old_are_read_and_newer_ones_refused(r):
     assert r.execute_command("COPY", "oldc", "copy") == 1
 
 
+@pytest.mark.parametrize("bits, n2", [
+    (2**40, 0), (2**63, 0), (193, 0), (184, 0), (0, 0), (192, 8), (192, 63)])
+def test_more_bits_than_there_are_bytes(r, bits, n2):
+    """192 bits, or a few less in the last byte, are what 24 bytes hold."""
+    r.execute_command("BF.RESERVE", "k", "0.01", 20)
+    dump = r.dump("k")
+
+    def filter_of(bits, n2):
+        return sealed(dump[:10] + u(0) + u(1) + u(5) + u(2) + u(20) + d(0.01) +
+                      u(7) + d(9.585) + u(bits) + u(n2) + s(b"\0" * 24) +
+                      u(0) + b"\0" + dump[-10:-8])
+
+    r.restore("good", 0, filter_of(192, 0))
+    with pytest.raises(redis.exceptions.ResponseError, match="Bad data"):
+        r.restore("bad", 0, filter_of(bits, n2))
+
+
 def pieces_of(r, family):
     at, found = 0, []
     while True:

@@ -97,10 +97,11 @@ static double bf_now(int which)
 /* Bytes that a key may take: what a primary has allowed is not asked again. */
 static uint64_t bf_limit(server_ctx *ctx)
 {
-    return srv.GetContextFlags(ctx) &
-                   (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING)
+    const uint64_t limit = (uint64_t)bf_now(MEMORY_LIMIT);
+    return limit && srv.GetContextFlags(ctx) &
+                        (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING)
                ? 0
-               : (uint64_t)bf_now(MEMORY_LIMIT);
+               : limit;
 }
 
 /* ------------------------------------------------------------------- making */

@@ -349,6 +349,7 @@ static void places_of(const bf_filter *f, const bf_link *l, places *p)
     p->kept = l->hashes < KEPT ? l->hashes : KEPT;
 }
 
+#ifdef __SIZEOF_INT128__
 __extension__ typedef unsigned __int128 wide_product;
 
 /* x mod d without a division. The quotient by the inverse is at most two too
@@ -360,6 +361,13 @@ static inline uint64_t modulo(uint64_t x, uint64_t d, uint64_t inverse)
         x -= d;
     return x;
 }
+#else
+static inline uint64_t modulo(uint64_t x, uint64_t d, uint64_t inverse)
+{
+    (void)inverse;
+    return x % d;
+}
+#endif
 
 /* Compute places [from, to) of item i, and fetch them. */
 static inline void places_fetch(places *p, size_t i, bf_hash h, uint32_t from,
