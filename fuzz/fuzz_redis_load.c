@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 enum { MAX_TYPES = 8, NKEYS = 4, MAX_WORDS = 12, MAX_DEPTH = 8 };
-#define MOST_MEMORY ((size_t)32 << 20)
+#define MOST_MEMORY ((size_t)4 << 20)
 #define MOST_COMMANDS 40
 
 /* ------------------------------------------------------------ what it keeps */

@@ -118,3 +118,18 @@ def error_of(r, *words):
     with pytest.raises(redis.exceptions.ResponseError) as e:
         r.execute_command(*words)
     return str(e.value)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """One for all tests of a file that imports this."""
+    with Server(tmp_path_factory.mktemp("redis")) as s:
+        yield s
+
+
+@pytest.fixture
+def r(server):
+    """A client of it, with no keys there; it must live through the test."""
+    server.r.flushall()
+    yield server.r
+    assert server.is_alive(), server.log()[-3000:]

@@ -3,26 +3,14 @@ import time
 
 import pytest
 from conftest import KINDS, kinds_that, run
-from redis_support import Server, error_of, needs_server, redis
+from redis_support import (  # noqa: F401
+    error_of, needs_server, r, redis, server, Server)
 
 pytestmark = needs_server
 
 ADDED = kinds_that("add")
 BUILT = kinds_that("build")
 SURE = kinds_that("add", "has", without=["likely-no"])
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with Server(tmp_path_factory.mktemp("bly")) as s:
-        yield s
-
-
-@pytest.fixture
-def r(server):
-    server.r.flushall()
-    yield server.r
-    assert server.is_alive(), server.log()[-3000:]
 
 
 def facts(r, key):

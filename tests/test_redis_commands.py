@@ -4,24 +4,12 @@ import random
 import subprocess
 
 import pytest
-from redis_support import MODULE, Server, error_of, needs_server, redis
+from redis_support import (  # noqa: F401
+    error_of, MODULE, needs_server, r, redis, server, Server)
 
 pytestmark = needs_server
 
 FAMILIES = ("bf", "cf", "cms", "topk", "bly")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with Server(tmp_path_factory.mktemp("commands")) as s:
-        yield s
-
-
-@pytest.fixture
-def r(server):
-    server.r.flushall()
-    yield server.r
-    assert server.is_alive(), server.log()[-3000:]
 
 
 def raw(r, *words):

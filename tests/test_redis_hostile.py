@@ -3,7 +3,7 @@ import random
 import struct
 
 import pytest
-from redis_support import Server, needs_server, redis
+from redis_support import needs_server, r, redis, server  # noqa: F401
 
 pytestmark = needs_server
 
@@ -29,19 +29,6 @@ def sealed(dump):
     for byte in dump:
         crc = crc >> 8 ^ TABLE[(crc ^ byte) & 255]
     return dump + struct.pack("<Q", crc)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with Server(tmp_path_factory.mktemp("hostile")) as s:
-        yield s
-
-
-@pytest.fixture
-def r(server):
-    server.r.flushall()
-    yield server.r
-    assert server.is_alive(), server.log()[-3000:]
 
 
 MAKE = {
