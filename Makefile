@@ -135,19 +135,22 @@ $(COMPLETION): $(B)/bloomery
 REDIS_SRC := $(sort $(wildcard adapters/redis/*.c))
 $(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) -shared -pthread -Wl,-Bsymbolic $^ -lm -o $@
+	$(Q)$(CC) $(CFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
+	    -lm -o $@
 -include $(REDIS_SRC:%.c=$(B)/release/%.d)
 
 # -------------------------------------------------------------------- install
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig \
+	    $(DESTDIR)$(LIBDIR)/bloomery \
 	    $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 755 $(B)/bloomery $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 include/bloomery.h include/bloomery_inline.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(B)/libbloomery.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(B)/libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/
+	install -m 755 $(B)/bloomery.so $(DESTDIR)$(LIBDIR)/bloomery/
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libbloomery.so
 	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' \
@@ -162,6 +165,7 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/include/bloomery.h \
 	    $(DESTDIR)$(PREFIX)/include/bloomery_inline.h \
 	    $(DESTDIR)$(LIBDIR)/libbloomery.* \
+	    $(DESTDIR)$(LIBDIR)/bloomery/bloomery.so \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery.1 \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery-*.1 \
@@ -200,9 +204,11 @@ check:
 $(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o $(B)/fuzzer/cli/expression.o \
         $(B)/fuzzer/libbloomery.a
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread $^ \
-	    $(PKG_LIBS) -lm -o $@
--include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d)
+	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread \
+	    $(filter %.o,$^) $(filter %.a,$^) $(PKG_LIBS) -lm -o $@
+# Those of the adapter are linked with it.
+$(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/fuzzer/%.o)
+-include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d) $(REDIS_SRC:%.c=$(B)/fuzzer/%.d)
 
 # Every figure in full, with its page: what is committed comes from here.
 figures: $(B)/bloomery

@@ -45,20 +45,22 @@ def free_port():
 class Server:
     """One server; `with Server(folder) as s: s.r.execute_command(...)`."""
 
-    def __init__(self, folder, *options, module_args=(), module=MODULE):
+    def __init__(self, folder, *options, module_args=(), module=MODULE,
+                 config=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self.options = [str(o) for o in options]
         self.module = [] if module is None else [
             "--loadmodule", str(module), *map(str, module_args)]
+        self.config = [] if config is None else [str(config)]
         self.process = None
         self.start()
 
     def start(self):
         log = open(self.folder / "log", "ab")
         self.process = subprocess.Popen(
-            [SERVER, "--port", str(self.port), "--bind", "127.0.0.1",
+            [SERVER, *self.config, "--port", str(self.port), "--bind", "127.0.0.1",
              "--dir", str(self.folder), "--save", "",
              "--enable-debug-command", "yes", *self.options, *self.module],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL)
@@ -116,3 +118,18 @@ def error_of(r, *words):
     with pytest.raises(redis.exceptions.ResponseError) as e:
         r.execute_command(*words)
     return str(e.value)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """One for all tests of a file that imports this."""
+    with Server(tmp_path_factory.mktemp("redis")) as s:
+        yield s
+
+
+@pytest.fixture
+def r(server):
+    """A client of it, with no keys there; it must live through the test."""
+    server.r.flushall()
+    yield server.r
+    assert server.is_alive(), server.log()[-3000:]

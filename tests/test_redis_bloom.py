@@ -4,23 +4,12 @@ import random
 
 import pytest
 import redis_model as model
-from redis_support import Server, error_of, needs_server, redis
+from redis_support import (  # noqa: F401
+    error_of, needs_server, r, redis, server)
 
 pytestmark = needs_server
 
 SEED = bytes(range(100, 132))
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with Server(tmp_path_factory.mktemp("bf")) as s:
-        yield s
-
-
-@pytest.fixture
-def r(server):
-    server.r.flushall()
-    return server.r
 
 
 def bf(r, *words):

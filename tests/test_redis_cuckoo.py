@@ -1,20 +1,9 @@
 """CF.* in a real server."""
 import pytest
-from redis_support import Server, error_of, needs_server, redis
+from redis_support import (  # noqa: F401
+    error_of, needs_server, r, redis, server)
 
 pytestmark = needs_server
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with Server(tmp_path_factory.mktemp("cf")) as s:
-        yield s
-
-
-@pytest.fixture
-def r(server):
-    server.r.flushall()
-    return server.r
 
 
 def info(r, key):

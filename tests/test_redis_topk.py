@@ -2,21 +2,10 @@
 import random
 
 import pytest
-from redis_support import Server, error_of, needs_server, redis
+from redis_support import (  # noqa: F401
+    error_of, needs_server, r, redis, server, Server)
 
 pytestmark = needs_server
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with Server(tmp_path_factory.mktemp("topk")) as s:
-        yield s
-
-
-@pytest.fixture
-def r(server):
-    server.r.flushall()
-    return server.r
 
 
 def test_pushed_out(r):

@@ -97,10 +97,11 @@ static double bf_now(int which)
 /* Bytes that a key may take: what a primary has allowed is not asked again. */
 static uint64_t bf_limit(server_ctx *ctx)
 {
-    return srv.GetContextFlags(ctx) &
-                   (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING)
+    const uint64_t limit = (uint64_t)bf_now(MEMORY_LIMIT);
+    return limit && srv.GetContextFlags(ctx) &
+                        (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING)
                ? 0
-               : (uint64_t)bf_now(MEMORY_LIMIT);
+               : limit;
 }
 
 /* ------------------------------------------------------------------- making */
@@ -291,20 +292,16 @@ static const char *add_error(const bf_filter *f, bf_added what)
     }
 }
 
-enum { BATCH = 64 };
-
-/* Hash a batch of arguments, and fetch what it will touch. */
+/* Hash as many of n arguments as go together. */
 static size_t next_batch(const bf_filter *f, server_string **argv, int n,
                          bf_hash *h)
 {
-    bytes items[BATCH] = { 0 };
-    const size_t batch = bf_now(AHEAD) == 0 ? 1 : n < BATCH ? (size_t)n : BATCH;
+    bytes items[BF_BATCH];
+    const size_t most = bf_now(AHEAD) == 0 ? 1 : BF_BATCH;
+    const size_t batch = (size_t)n < most ? (size_t)n : most;
     for (size_t i = 0; i < batch; i++)
         items[i] = arg_bytes(argv[i]);
     bf_hash_items(f, items, batch, h);
-    if (batch > 1)
-        for (size_t i = 0; i < batch; i++)
-            bf_fetch(f, h[i]);
     return batch;
 }
 
@@ -321,20 +318,24 @@ static void reply_added(server_ctx *ctx, const bf_filter *f, bool fresh)
 static long add_items(server_ctx *ctx, bf_filter *f, server_string **argv,
                       int n, bool *changed)
 {
-    bf_hash h[BATCH];
+    bf_hash h[BF_BATCH];
+    bf_added what[BF_BATCH];
     const uint64_t limit = bf_limit(ctx);
     long nreplies = 0;
     while (n > 0) {
-        const size_t batch = next_batch(f, argv, n, h);
+        size_t batch = next_batch(f, argv, n, h);
+        if (batch == 1)
+            what[0] = bf_add(f, h[0], limit);
+        else
+            batch = bf_add_batch(f, h, batch, limit, what);
         for (size_t i = 0; i < batch; i++) {
-            const bf_added what = bf_add(f, h[i], limit);
             nreplies++;
-            if (what == BF_ADDED || what == BF_THERE)
-                reply_added(ctx, f, what == BF_ADDED);
+            if (what[i] == BF_ADDED || what[i] == BF_THERE)
+                reply_added(ctx, f, what[i] == BF_ADDED);
             else
-                reply_error(ctx, "%s", add_error(f, what));
-            *changed |= what == BF_ADDED;
-            if (what == BF_FULL)
+                reply_error(ctx, "%s", add_error(f, what[i]));
+            *changed |= what[i] == BF_ADDED;
+            if (what[i] == BF_FULL) /* nothing that follows was added */
                 return nreplies;
         }
         argv += batch;
@@ -570,15 +571,18 @@ static int bf_exists_many(server_ctx *ctx, server_string **argv, int argc,
     bf_open(ctx, argv[1], SERVER_READ, &key, &f);
     if (many)
         srv.ReplyWithArray(ctx, argc - 2);
-    for (int at = 2; at < argc;) {
-        bf_hash h[BATCH];
-        const size_t n =
-            f ? next_batch(f, argv + at, argc - at, h) : (size_t)(argc - at);
+    for (int at = 2; at < argc && !f; at++)
+        reply_bool(ctx, false);
+    for (int at = 2; at < argc && f;) {
+        bf_hash h[BF_BATCH];
+        bool found[BF_BATCH];
+        const size_t n = next_batch(f, argv + at, argc - at, h);
+        if (n == 1)
+            found[0] = bf_has(f, h[0]);
+        else
+            bf_has_batch(f, h, n, found);
         for (size_t i = 0; i < n; i++)
-            if (f)
-                reply_added(ctx, f, bf_has(f, h[i]));
-            else
-                reply_bool(ctx, false);
+            reply_added(ctx, f, found[i]);
         at += (int)n;
     }
     key_close(key);

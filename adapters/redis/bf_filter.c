@@ -13,6 +13,10 @@
 #define LN2 0.693147180559945
 #define BF_MAX_BITS (UINT64_C(1) << 45)
 #define BF_MAX_LINKS ((uint64_t)1 << 16)
+#define BF_MAX_HASHES 1100 /* log2(1/e) of the least double is 1074 */
+
+/* Of a sub-filter in a dump: the sum over all links is then a number, too. */
+#define BF_MAX_CAPACITY (UINT64_C(1) << 46)
 #define MURMUR64_SEED UINT64_C(0xc6a4a7935bd1e995)
 #define MURMUR32_SEED 0x9747b28cu
 
@@ -57,7 +61,7 @@ static bool size_valkey(double error, uint64_t capacity, bf_link *out)
 
 bool bf_size(bf_scheme scheme, double error, uint64_t capacity, bf_link *out)
 {
-    if (!(error > 0 && error < 1) || !capacity)
+    if (!(error > 0 && error < 1) || !capacity || capacity > BF_MAX_CAPACITY)
         return false;
     return scheme == BF_REDIS ? size_redis(error, capacity, out)
                               : size_valkey(error, capacity, out);
@@ -165,13 +169,16 @@ bf_filter *bf_blank(bf_scheme scheme, uint64_t nlinks)
 
 bool bf_link_is_sane(const bf_filter *f, const bf_link *l)
 {
+    /* Dumps of the oldest versions end within a byte. */
     if (!(l->error > 0 && l->error < 1) || !l->nbytes ||
-        l->nbytes > BF_MAX_BITS / 8 || l->bits != 8 * l->nbytes || !l->hashes ||
-        l->n2 > 63 || !l->capacity)
+        l->nbytes > BF_MAX_BITS / 8 || l->bits > 8 * l->nbytes ||
+        l->bits <= 8 * (l->nbytes - 1) || !l->hashes ||
+        l->hashes > BF_MAX_HASHES || l->n2 > 63 || !l->capacity ||
+        l->capacity > BF_MAX_CAPACITY || l->items > BF_MAX_CAPACITY)
         return false;
     if (f->scheme == BF_VALKEY)
         return true;
-    return l->bits_per_entry > 0 && l->bits_per_entry < 1e6 &&
+    return l->bits_per_entry > 0 && l->bits_per_entry < 0x1p20 &&
            l->hashes == redis_hashes(l->bits_per_entry) &&
            (!l->n2 || l->bits >= UINT64_C(1) << l->n2);
 }
@@ -238,34 +245,42 @@ void bf_hash_items(const bf_filter *f, const bytes *items, size_t n,
     }
 }
 
-/* Where probe i of a hash falls. */
+/* Probe i of a hash, before it is taken modulo the bits. */
+static inline uint64_t probe_value(const bf_filter *f, const bf_link *l,
+                                   bf_hash h, uint32_t i)
+{
+    const uint64_t prime = UINT64_C(0xffffffffffffffc5);
+    const uint64_t at = h.a + i * h.b;
+    if (f->scheme == BF_VALKEY)
+        return i == 0 ? h.a : i == 1 ? h.b : at >= prime ? at - prime : at;
+    return is_narrow(f, l) ? (uint32_t)at : at;
+}
+
+/* Where it falls. */
 static uint64_t probe_bit(const bf_filter *f, const bf_link *l, bf_hash h,
                           uint32_t i)
 {
-    if (f->scheme == BF_VALKEY) {
-        if (i < 2)
-            return (i ? h.b : h.a) % l->bits;
-        return (h.a + i * h.b) % UINT64_C(0xffffffffffffffc5) % l->bits;
-    }
-    const uint64_t at =
-        is_narrow(f, l) ? (uint32_t)(h.a + i * h.b) : h.a + i * h.b;
+    const uint64_t at = probe_value(f, l, h, i);
     return l->n2 ? at & ((UINT64_C(1) << l->n2) - 1) : at % l->bits;
 }
 
-void bf_fetch(const bf_filter *f, bf_hash h)
+static bool bit_is_set(const bf_link *l, uint64_t bit)
 {
-    const bf_link *l = &f->links[f->nlinks - 1];
-    for (uint32_t i = 0; i < l->hashes && i < 16; i++)
-        __builtin_prefetch(l->data + probe_bit(f, l, h, i) / 8, 0, 2);
+    return l->data[bit / 8] >> bit % 8 & 1;
 }
+
+static void set_bit(bf_link *l, uint64_t bit)
+{
+    l->data[bit / 8] |= (unsigned char)(1u << bit % 8);
+}
+
+/* ----------------------------------------------------------------- one item */
 
 static bool link_has(const bf_filter *f, const bf_link *l, bf_hash h)
 {
-    for (uint32_t i = 0; i < l->hashes; i++) {
-        const uint64_t bit = probe_bit(f, l, h, i);
-        if (!(l->data[bit / 8] >> bit % 8 & 1))
+    for (uint32_t i = 0; i < l->hashes; i++)
+        if (!bit_is_set(l, probe_bit(f, l, h, i)))
             return false;
-    }
     return true;
 }
 
@@ -277,34 +292,183 @@ bool bf_has(const bf_filter *f, bf_hash h)
     return false;
 }
 
+/* Room for one more in the newest sub-filter; BF_ADDED if there is now. */
+static bf_added bf_make_room(bf_filter *f, uint64_t limit)
+{
+    const bf_link *l = &f->links[f->nlinks - 1];
+    bf_link next;
+    if (l->items < l->capacity)
+        return BF_ADDED;
+    if (!f->expansion)
+        return BF_FULL;
+    if (f->nlinks == BF_MAX_LINKS)
+        return BF_NO_LINK;
+    const bf_added st =
+        next_size(f->scheme, f->expansion, f->tightening, l, &next);
+    if (st != BF_ADDED)
+        return st;
+    if (limit && bf_bytes(f) + next.nbytes > limit)
+        return BF_NO_MEMORY;
+    return bf_push(f, &next) ? BF_ADDED : BF_NO_MEMORY;
+}
+
 bf_added bf_add(bf_filter *f, bf_hash h, uint64_t limit)
 {
     if (bf_has(f, h))
         return BF_THERE;
+    const bf_added st = bf_make_room(f, limit);
+    if (st != BF_ADDED)
+        return st;
     bf_link *l = &f->links[f->nlinks - 1];
-    if (l->items >= l->capacity) {
-        bf_link next;
-        if (!f->expansion)
-            return BF_FULL;
-        if (f->nlinks == BF_MAX_LINKS)
-            return BF_NO_LINK;
-        const bf_added st =
-            next_size(f->scheme, f->expansion, f->tightening, l, &next);
-        if (st != BF_ADDED)
-            return st;
-        if (limit && bf_bytes(f) + next.nbytes > limit)
-            return BF_NO_MEMORY;
-        if (!bf_push(f, &next))
-            return BF_NO_MEMORY;
-        l = &f->links[f->nlinks - 1];
-    }
-    for (uint32_t i = 0; i < l->hashes; i++) {
-        const uint64_t bit = probe_bit(f, l, h, i);
-        l->data[bit / 8] |= (unsigned char)(1u << bit % 8);
-    }
+    for (uint32_t i = 0; i < l->hashes; i++)
+        set_bit(l, probe_bit(f, l, h, i));
     l->items++;
     f->items++;
     return BF_ADDED;
+}
+
+/* --------------------------------------------------------------- many items */
+
+/* Places of a batch in one sub-filter. Those past the ones that are kept are
+ * computed when they are needed. */
+enum { KEPT = 16 };
+
+typedef struct places {
+    const bf_filter *f;
+    const bf_link *l;
+    uint64_t inverse; /* floor((2^64 - 1) / bits) */
+    uint32_t kept;
+    uint64_t bit[BF_BATCH][KEPT];
+} places;
+
+static void places_of(const bf_filter *f, const bf_link *l, places *p)
+{
+    p->f = f;
+    p->l = l;
+    p->inverse = UINT64_MAX / l->bits;
+    p->kept = l->hashes < KEPT ? l->hashes : KEPT;
+}
+
+#ifdef __SIZEOF_INT128__
+__extension__ typedef unsigned __int128 wide_product;
+
+/* x mod d without a division. The quotient by the inverse is at most two too
+ * small: x / 2^64 < 1 times what the inverse lacks of 2^64 / d, below 2. */
+static inline uint64_t modulo(uint64_t x, uint64_t d, uint64_t inverse)
+{
+    x -= (uint64_t)((wide_product)x * inverse >> 64) * d;
+    while (x >= d)
+        x -= d;
+    return x;
+}
+#else
+static inline uint64_t modulo(uint64_t x, uint64_t d, uint64_t inverse)
+{
+    (void)inverse;
+    return x % d;
+}
+#endif
+
+/* Compute places [from, to) of item i, and fetch them. */
+static inline void places_fetch(places *p, size_t i, bf_hash h, uint32_t from,
+                                uint32_t to)
+{
+    const bf_link *l = p->l;
+    for (uint32_t k = from; k < to; k++) {
+        const uint64_t at = probe_value(p->f, l, h, k);
+        p->bit[i][k] = l->n2 ? at & ((UINT64_C(1) << l->n2) - 1)
+                             : modulo(at, l->bits, p->inverse);
+        __builtin_prefetch(l->data + p->bit[i][k] / 8);
+    }
+}
+
+/* Are the bits of places [from, to) of item i set? */
+static inline bool places_set(const places *p, size_t i, uint32_t from,
+                              uint32_t to)
+{
+    for (uint32_t k = from; k < to; k++)
+        if (!bit_is_set(p->l, p->bit[i][k]))
+            return false;
+    return true;
+}
+
+/* Past the kept ones. */
+static bool rest_set(const places *p, bf_hash h)
+{
+    for (uint32_t k = KEPT; k < p->l->hashes; k++)
+        if (!bit_is_set(p->l, probe_bit(p->f, p->l, h, k)))
+            return false;
+    return true;
+}
+
+/* Which of those that are not found yet one sub-filter has. In a full one half
+ * of the bits are set, and an item that is not there falls at its first two
+ * three times in four; in one that is less than half full it falls at its first
+ * seven times in ten. What is left is fetched for the rest alone. */
+static void link_has_batch(places *p, const bf_hash *h, size_t n, bool *found)
+{
+    const uint32_t some = p->l->items < p->l->capacity / 2 ? 1 : 2;
+    const uint32_t first = p->kept < some ? p->kept : some;
+    uint8_t left[BF_BATCH];
+    size_t nleft = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!found[i])
+            places_fetch(p, i, h[i], 0, first);
+    for (size_t i = 0; i < n; i++)
+        if (!found[i] && places_set(p, i, 0, first)) {
+            places_fetch(p, i, h[i], first, p->kept);
+            left[nleft++] = (uint8_t)i;
+        }
+    for (size_t k = 0; k < nleft; k++) {
+        const size_t i = left[k];
+        found[i] = places_set(p, i, first, p->kept) && rest_set(p, h[i]);
+    }
+}
+
+void bf_has_batch(const bf_filter *f, const bf_hash *h, size_t n, bool *found)
+{
+    places p;
+    memset(found, 0, n * sizeof *found);
+    for (uint64_t i = f->nlinks; i-- > 0;) {
+        places_of(f, &f->links[i], &p);
+        link_has_batch(&p, h, n, found);
+    }
+}
+
+size_t bf_add_batch(bf_filter *f, const bf_hash *h, size_t n, uint64_t limit,
+                    bf_added *what)
+{
+    bool found[BF_BATCH] = { false };
+    places p;
+    for (uint64_t i = f->nlinks - 1; i-- > 0;) {
+        places_of(f, &f->links[i], &p);
+        link_has_batch(&p, h, n, found);
+    }
+    const uint64_t nlinks = f->nlinks;
+    bf_link *l = &f->links[nlinks - 1];
+    places_of(f, l, &p);
+    for (size_t i = 0; i < n; i++)
+        if (!found[i])
+            places_fetch(&p, i, h[i], 0, p.kept);
+    for (size_t i = 0; i < n; i++) {
+        what[i] = BF_THERE;
+        if (found[i] || (places_set(&p, i, 0, p.kept) && rest_set(&p, h[i])))
+            continue;
+        what[i] = bf_make_room(f, limit);
+        if (f->nlinks != nlinks) { /* the places are of the one before */
+            what[i] = bf_add(f, h[i], limit);
+            return i + 1;
+        }
+        if (what[i] != BF_ADDED)
+            continue;
+        for (uint32_t k = 0; k < p.kept; k++)
+            set_bit(l, p.bit[i][k]);
+        for (uint32_t k = KEPT; k < l->hashes; k++)
+            set_bit(l, probe_bit(f, l, h[i], k));
+        l->items++;
+        f->items++;
+    }
+    return n;
 }
 
 size_t bf_chunk(const bf_filter *f, uint64_t offset, size_t most,

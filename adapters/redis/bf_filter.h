@@ -102,13 +102,18 @@ bf_added bf_scales_to(const bf_wish *w, uint64_t to, uint64_t limit,
 void bf_hash_items(const bf_filter *f, const bytes *items, size_t n,
                    bf_hash *out);
 
-/* Fetch what the newest sub-filter will touch for a hash. */
-void bf_fetch(const bf_filter *f, bf_hash h);
-
 bool bf_has(const bf_filter *f, bf_hash h);
 
 /* limit: bytes that all bit arrays may take, 0 for none. */
 bf_added bf_add(bf_filter *f, bf_hash h, uint64_t limit);
+
+/* The same for up to BF_BATCH hashes, and what they touch is fetched ahead.
+ * Adding gives the number that are done, at least one: a filter that grows is
+ * looked at anew. */
+enum { BF_BATCH = 32 };
+void bf_has_batch(const bf_filter *f, const bf_hash *h, size_t n, bool *found);
+size_t bf_add_batch(bf_filter *f, const bf_hash *h, size_t n, uint64_t limit,
+                    bf_added *what);
 
 /* As cf_chunk(). */
 size_t bf_chunk(const bf_filter *f, uint64_t offset, size_t most,

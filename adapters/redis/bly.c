@@ -92,10 +92,35 @@ static bool can(const bly_filter *f, uint32_t ability)
     return kind.can & ability;
 }
 
-static void tick_now(bly_filter *f)
+/* Is this a primary's word, or a log's? It comes with its own time, and what
+ * was allowed there is not asked again. */
+static bool is_told(server_ctx *ctx)
 {
-    if (can(f, BLY_CAN(TICK)))
-        bly_tick(f, (uint64_t)time(NULL));
+    return srv.GetContextFlags(ctx) &
+           (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING);
+}
+
+static uint64_t bly_limit(server_ctx *ctx)
+{
+    return is_told(ctx) ? 0 : (uint64_t)bly_settings[BLY_LIMIT].value;
+}
+
+/* The time that filters were told last: a command tells replicas the same. */
+static uint64_t told_time;
+
+static void tick_now(server_ctx *ctx, bly_filter *f)
+{
+    if (is_told(ctx) || !can(f, BLY_CAN(TICK)))
+        return;
+    told_time = (uint64_t)time(NULL);
+    bly_tick(f, told_time);
+}
+
+/* Replicate the time a filter was told, if it cares. */
+static void tell_time(server_ctx *ctx, const bly_filter *f, server_string *name)
+{
+    if (can(f, BLY_CAN(TICK)) && !is_told(ctx))
+        srv.Replicate(ctx, "BLY.TICK", "sl", name, (long long)told_time);
 }
 
 /* The filter in a key; NULL, and an error was sent, if there is none. */
@@ -117,10 +142,7 @@ static bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
                     (unsigned long long)h->nbytes);
     if (!h || !h->f)
         return NULL;
-    /* What a primary or a log says comes with its own time. */
-    if (!(srv.GetContextFlags(ctx) &
-          (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING)))
-        tick_now(h->f);
+    tick_now(ctx, h->f);
     return h->f;
 }
 
@@ -128,8 +150,7 @@ static bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
 static void bly_changed(server_ctx *ctx, const bly_filter *f,
                         server_string *name, const char *event)
 {
-    if (can(f, BLY_CAN(TICK)))
-        srv.Replicate(ctx, "BLY.TICK", "sl", name, (long long)time(NULL));
+    tell_time(ctx, f, name);
     srv.ReplicateVerbatim(ctx);
     key_changed(ctx, event, name);
 }
@@ -168,6 +189,22 @@ static bool create_words(server_ctx *ctx, server_string **argv, int argc,
     return true;
 }
 
+/* A filter of which nothing is said begins as BF.ADD makes one. One that grows
+ * has a long way to go from there: more and smaller steps, with rates for so
+ * many, hold fewer bits a key than its defaults, which are for sizes that
+ * somebody thought about (docs/redis.md has the figures). */
+static void nothing_said(bly_spec *spec, bly_option *options)
+{
+    static const bly_option far[] = { { "growth", "1.5" },
+                                      { "level", "25" },
+                                      { "tightening", "0.3" } };
+    spec->items = 100;
+    if (strcmp(spec->kind, "scalable") == 0) {
+        spec->noptions = sizeof far / sizeof far[0];
+        memcpy(options, far, sizeof far);
+    }
+}
+
 static int bly_create(server_ctx *ctx, server_string **argv, int argc)
 {
     bly_option options[MAX_OPTIONS];
@@ -175,29 +212,37 @@ static int bly_create(server_ctx *ctx, server_string **argv, int argc)
         return srv.WrongArity(ctx);
     bly_spec spec = { .kind = arg_bytes(argv[2]).at,
                       .mem = &server_memory,
-                      .max_bytes = (uint64_t)bly_settings[BLY_LIMIT].value };
+                      .max_bytes = bly_limit(ctx) };
     if (!create_words(ctx, argv, argc, &spec, options))
         return SERVER_OK;
     if (!spec.items && !spec.bits && !spec.noptions)
-        spec.items = 100; /* as BF.ADD makes one */
+        nothing_said(&spec, options);
     server_key *key;
     void *value;
     const held what =
         key_open(ctx, argv[1], SERVER_WRITE, bly_type, &key, &value);
     bly_filter *f;
     held_filter *h;
+    bly_status st;
     if (what == HELD_OURS) {
         reply_error(ctx, "ERR item exists");
     } else if (what == HELD_OTHER) {
         reply_error(ctx, WRONGTYPE);
-    } else if (bly_new(&spec, &f)) {
+    } else if ((st = bly_new(&spec, &f)) == BLY_ENOTSUP) {
+        reply_error(ctx,
+                    "ERR a %s filter is built at once from all its keys: make "
+                    "a file with bloomery build, and BLY.IMPORT takes it",
+                    spec.kind);
+    } else if (st) {
         reply_library(ctx);
     } else if (!(h = held_new(f))) {
         reply_error(ctx, "ERR Insufficient memory to create filter");
     } else {
         srv.ModuleTypeSetValue(key, bly_type, h);
-        tick_now(f);
-        bly_changed(ctx, f, argv[1], "bly.create");
+        tick_now(ctx, f);
+        srv.ReplicateVerbatim(ctx); /* the time comes when there is a filter */
+        tell_time(ctx, f, argv[1]);
+        key_changed(ctx, "bly.create", argv[1]);
         srv.ReplyWithSimpleString(ctx, "OK");
     }
     key_close(key);
@@ -259,10 +304,12 @@ static int bly_add_command(server_ctx *ctx, server_string **argv, int argc)
     if (f && items_take(ctx, argv + 2, argc - 2, &it)) {
         size_t done = 0;
         const bly_status st = bly_add_keys(f, it.keys, it.n, it.bitmap, &done);
-        if (done) {
-            /* What follows the one that failed is not in the filter here, and
-             * fails on a replica in the same place. */
+        if (done == it.n) {
             bly_changed(ctx, f, argv[1], "bly.add");
+        } else if (done) { /* what followed is not in it, here or elsewhere */
+            tell_time(ctx, f, argv[1]);
+            srv.Replicate(ctx, "BLY.ADD", "sv", argv[1], argv + 2, done);
+            key_changed(ctx, "bly.add", argv[1]);
         }
         if (st && !done) {
             reply_library(ctx);
@@ -406,7 +453,9 @@ static int bly_tick_command(server_ctx *ctx, server_string **argv, int argc)
     if (f && bly_tick(f, (uint64_t)now)) {
         reply_library(ctx);
     } else if (f) {
+        tell_time(ctx, f, argv[1]);
         srv.ReplicateVerbatim(ctx);
+        key_changed(ctx, "bly.tick", argv[1]);
         srv.ReplyWithSimpleString(ctx, "OK");
     }
     key_close(key);
@@ -434,14 +483,19 @@ static int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
     } else if (into && !into->f) {
         reply_error(ctx, "ERR BLY.IMPORT is not finished");
         ok = false;
-    } else if (into && bly_clone(into->f, &merged)) {
-        reply_library(ctx);
-        ok = false;
+    } else if (into) {
+        tick_now(ctx, into->f);
+        if (bly_clone(into->f, &merged)) {
+            reply_library(ctx);
+            ok = false;
+        }
     }
     for (int i = 2; i < argc && ok; i++) {
         const bly_filter *from =
             bly_to_use(ctx, argv[i], SERVER_READ, &from_key);
         ok = from != NULL;
+        if (ok)
+            tell_time(ctx, from, argv[i]);
         if (ok &&
             (merged ? bly_merge(merged, from) : bly_clone(from, &merged))) {
             reply_library(ctx);
@@ -463,6 +517,30 @@ static int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
     if (ok) {
         srv.ReplicateVerbatim(ctx);
         key_changed(ctx, "bly.merge", argv[1]);
+        srv.ReplyWithSimpleString(ctx, "OK");
+    }
+    key_close(key);
+    return SERVER_OK;
+}
+
+/* BLY.RESIZE key capacity: the same keys with room for more or fewer, where the
+ * kind can do that without them. */
+static int bly_resize_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    if (argc != 3)
+        return srv.WrongArity(ctx);
+    bly_spec spec = { .max_bytes = bly_limit(ctx) };
+    if (!bly_parse_count(arg_bytes(argv[2]).at, &spec.items) || !spec.items)
+        return reply_error(ctx, "ERR capacity must be a whole number");
+    server_key *key;
+    bly_filter *f = bly_to_use(ctx, argv[1], SERVER_WRITE, &key), *resized;
+    if (f && bly_convert(f, &spec, &resized)) {
+        reply_library(ctx);
+    } else if (f) {
+        held_filter *h = srv.ModuleTypeGetValue(key);
+        h->f = resized;
+        bly_free(f);
+        bly_changed(ctx, resized, argv[1], "bly.resize");
         srv.ReplyWithSimpleString(ctx, "OK");
     }
     key_close(key);
@@ -588,14 +666,14 @@ static int bly_export(server_ctx *ctx, server_string **argv, int argc)
 /* The first piece makes the key, with room for all. */
 static held_filter *import_begin(server_ctx *ctx, uint64_t nbytes)
 {
-    const uint64_t limit = (uint64_t)bly_settings[BLY_LIMIT].value;
+    const uint64_t limit = bly_limit(ctx);
     if (limit && nbytes > limit) {
         reply_error(ctx, "ERR the file is larger than bly-memory-limit allows");
         return NULL;
     }
     held_filter *h = memory_try(sizeof *h);
     if (h)
-        h->pieces = memory_try(nbytes);
+        h->pieces = memory_try_raw(nbytes);
     if (!h || !h->pieces) {
         held_free(h);
         reply_error(ctx, "ERR Insufficient memory");
@@ -745,7 +823,7 @@ static void *held_load(server_io *io, int encoding)
                 : NULL;
         if (h) {
             *h = (held_filter){ .nbytes = nbytes, .nhere = nhere };
-            h->pieces = memory_try(nbytes);
+            h->pieces = memory_try_raw(nbytes);
             if (!h->pieces ||
                 load_piece(&p, h->pieces, (size_t)nhere) != (int64_t)nhere) {
                 held_free(h);
@@ -797,10 +875,36 @@ static void held_digest(server_digest *md, void *value)
     srv.DigestEndSequence(md);
 }
 
+/* Where a file that is written as commands has come to. */
+typedef struct rewriting {
+    server_io *io;
+    server_string *key;
+    uint64_t at, nbytes;
+} rewriting;
+
+static bool rewrite_piece(void *ctx, const void *data, size_t n)
+{
+    rewriting *w = ctx;
+    for (size_t done = 0, some; done < n; done += some) {
+        some = n - done < PIECE ? n - done : PIECE;
+        srv.EmitAOF(w->io, "BLY.IMPORT", "sllb", w->key, (long long)w->at,
+                    (long long)w->nbytes, (const char *)data + done, some);
+        w->at += some;
+    }
+    return true;
+}
+
+/* As a file in pieces, be it a filter or one that is still on its way. */
 static void held_rewrite(server_io *io, server_string *key, void *value)
 {
-    (void)value;
-    rewrite_as_restore(io, key);
+    const held_filter *h = value;
+    rewriting w = { .io = io, .key = key, .nbytes = h->nbytes };
+    if (h->f) {
+        w.nbytes = bly_written_bytes(h->f);
+        bly_write(h->f, rewrite_piece, &w);
+    } else {
+        rewrite_piece(&w, h->pieces, (size_t)h->nhere);
+    }
 }
 
 static int held_defrag(server_defrag *ctx, server_string *key, void **value)
@@ -856,6 +960,9 @@ static const command_row bly_commands[] = {
     { "bly.merge", "write deny-oom", "write", "1.0.0",
       "Makes a filter the union with others", "O(n * size)",
       "destination source...", bly_merge_command, -1 },
+    { "bly.resize", "write deny-oom", "write", "1.0.0",
+      "Gives a filter room for more items or fewer", "O(size)",
+      "key capacity:integer", bly_resize_command, 0 },
     { "bly.compare", "readonly", "read", "1.0.0", "How much two filters share",
       "O(size)", "key other", bly_compare_command, -1 },
     { "bly.info", "readonly", "read", "1.0.0", "What a filter is, and holds",

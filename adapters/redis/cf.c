@@ -102,6 +102,7 @@ static cf_filter *cf_make(server_ctx *ctx, server_string *name, server_key *key,
     }
     srv.ModuleTypeSetValue(key, cf_type, f);
     tell_reserve(ctx, name, capacity, f);
+    key_changed(ctx, "cuckoo.reserve", name);
     return f;
 }
 
@@ -590,19 +591,19 @@ static void cf_save(server_io *io, void *value)
     }
 }
 
-/* One table of a dump; its memory is the server's string. */
+/* Table i of a dump; its memory is the server's string. What the shape does
+ * not say is not taken: chunks and copies are made from the shape. */
 static bool load_table(server_io *io, int encoding, const cf_shape *s,
-                       cf_table *t)
+                       uint64_t i, cf_table *t)
 {
     size_t n = 0;
     t->buckets = encoding < 4 ? s->buckets : srv.LoadUnsigned(io);
     if (srv.IsIOError(io))
         return false;
     t->slots = (unsigned char *)srv.LoadStringBuffer(io, &n);
-    return !srv.IsIOError(io) && t->slots && t->buckets &&
-           t->buckets <= CF_MAX_BUCKETS &&
-           (t->buckets & (t->buckets - 1)) == 0 &&
-           t->buckets * s->bucket_size == n;
+    return !srv.IsIOError(io) && t->slots &&
+           t->buckets == cf_table_buckets(s, i) &&
+           n / s->bucket_size == t->buckets && n % s->bucket_size == 0;
 }
 
 static void *cf_load(server_io *io, int encoding)
@@ -627,11 +628,12 @@ static void *cf_load(server_io *io, int encoding)
         s.max_iterations = (uint16_t)iterations;
         s.expansion = (uint16_t)expansion;
     }
+    /* Before version 4 all tables were of one size, as many as there are. */
+    if (encoding < 4 && s.ntables > 1)
+        s.expansion = 1;
     /* Tables are taken as they come, none is made before its bytes are there;
      * what is asked for first is a few words a table. */
-    cf_shape trial = s;
-    trial.expansion = s.expansion ? 1 : 0;
-    if (srv.IsIOError(io) || !cf_is_sane(&trial))
+    if (srv.IsIOError(io) || !cf_is_sane(&s))
         return NULL;
     cf_filter *f = memory_try(sizeof *f);
     if (!f)
@@ -640,7 +642,7 @@ static void *cf_load(server_io *io, int encoding)
     f->tables = memory_try(s.ntables * sizeof *f->tables);
     bool ok = f->tables;
     for (uint64_t i = 0; i < s.ntables && ok; i++)
-        ok = load_table(io, encoding, &s, &f->tables[i]);
+        ok = load_table(io, encoding, &s, i, &f->tables[i]);
     if (!ok) {
         cf_free(f);
         return NULL;

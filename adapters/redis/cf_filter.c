@@ -23,7 +23,7 @@ static uint64_t power_of_two(uint64_t n)
 /* ------------------------------------------------------------------- making */
 
 /* Buckets of table i; 0 where there would be too many. */
-static uint64_t table_buckets(const cf_shape *s, uint64_t i)
+uint64_t cf_table_buckets(const cf_shape *s, uint64_t i)
 {
     uint64_t buckets = s->buckets;
     for (; i > 0 && s->expansion > 1; i--) {
@@ -62,7 +62,7 @@ void cf_free(void *value)
 static bool cf_grow(cf_filter *f)
 {
     const uint64_t n = f->s.ntables;
-    const uint64_t buckets = table_buckets(&f->s, n);
+    const uint64_t buckets = cf_table_buckets(&f->s, n);
     cf_table *more = n < CF_MAX_TABLES && buckets
                          ? memory_try((n + 1) * sizeof *more)
                          : NULL;
@@ -90,7 +90,7 @@ bool cf_is_sane(const cf_shape *s)
            s->bucket_size <= 255 && s->max_iterations >= 1 &&
            s->expansion <= 32768 && (s->expansion & (s->expansion - 1)) == 0 &&
            (s->expansion || s->ntables == 1) &&
-           table_buckets(s, s->ntables - 1);
+           cf_table_buckets(s, s->ntables - 1);
 }
 
 cf_filter *cf_of_shape(const cf_shape *s)
@@ -257,7 +257,7 @@ bool cf_remove(cf_filter *f, uint64_t hash)
     if (!slot)
         return false;
     *slot = 0;
-    f->s.items--;
+    f->s.items -= f->s.items > 0; /* a dump may have said less than it holds */
     f->s.deletes++;
     if (f->s.ntables > 1 && f->s.deletes * 10 > f->s.items)
         cf_compact(f, false);

@@ -43,6 +43,9 @@ cf_filter *cf_new(uint64_t capacity, uint16_t bucket_size,
  * or where such a filter cannot be. */
 cf_filter *cf_of_shape(const cf_shape *s);
 bool cf_is_sane(const cf_shape *s);
+
+/* Buckets of table i of a sane shape: the first's times expansion^i. */
+uint64_t cf_table_buckets(const cf_shape *s, uint64_t i);
 void cf_free(void *f);
 
 uint64_t cf_table_bytes(const cf_filter *f, uint64_t i);

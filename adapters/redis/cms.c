@@ -70,7 +70,7 @@ static uint32_t cms_add(cms *s, bytes item, uint64_t by)
         uint32_t *cell = cms_cell(s, item, row);
         *cell = by > CMS_CEILING - *cell ? CMS_CEILING : *cell + (uint32_t)by;
     }
-    s->count += by;
+    s->count = by > INT64_MAX - s->count ? INT64_MAX : s->count + by;
     return cms_query(s, item);
 }
 
@@ -298,7 +298,8 @@ static bool weighted_sum(const merging *m, const int64_t *values, int64_t most,
 {
     wide sum = 0;
     for (long long i = 0; i < m->n; i++)
-        sum += (wide)values[i] * m->weights[i];
+        if (__builtin_add_overflow(sum, (wide)values[i] * m->weights[i], &sum))
+            return false;
     *out = (int64_t)sum;
     return sum >= 0 && sum <= most;
 }
@@ -337,8 +338,24 @@ static bool merging_do(const merging *m, cms *into)
     return ok;
 }
 
+/* The server asks for the keys: routing in a cluster of Redis 7.0 looks at
+ * nothing else. */
+static int merge_keys(server_ctx *ctx, server_string **argv, int argc)
+{
+    long long n;
+    srv.KeyAtPosWithFlags(ctx, 1, SERVER_KEYSPEC_RW | SERVER_KEYSPEC_UPDATE);
+    if (argc > 2 && srv.StringToLongLong(argv[2], &n) == SERVER_OK)
+        for (int i = 3; i < argc && i - 3 < n; i++)
+            srv.KeyAtPosWithFlags(ctx, i,
+                                  SERVER_KEYSPEC_RO | SERVER_KEYSPEC_ACCESS);
+    return SERVER_OK;
+}
+
 static int cms_merge(server_ctx *ctx, server_string **argv, int argc)
 {
+    if (srv.IsKeysPositionRequest && srv.KeyAtPosWithFlags &&
+        srv.IsKeysPositionRequest(ctx))
+        return merge_keys(ctx, argv, argc);
     if (argc < 4)
         return srv.WrongArity(ctx);
     server_key *key;
@@ -472,11 +489,11 @@ static const command_row cms_commands[] = {
       "Makes a sketch for an error and a probability", "O(width * depth)",
       "key error:double probability:double", cms_init_by_prob, 0 },
     { "cms.incrby", "write deny-oom", "write", "2.0.0",
-      "Raises the counts of items", CMS_ROWS, "key item increment:integer...",
+      "Raises the counts of items", CMS_ROWS, "key (item increment:integer)...",
       cms_incrby, 0 },
     { "cms.query", "readonly", "read", "2.0.0", "Counts of items", CMS_ROWS,
       "key item...", cms_query_command, 0 },
-    { "cms.merge", "write deny-oom", "write", "2.0.0",
+    { "cms.merge", "write deny-oom getkeys-api", "write", "2.0.0",
       "Makes a sketch the weighted sum of others", "O(numkeys * width * depth)",
       "destination numkeys:integer source... [WEIGHTS weight:integer...]",
       cms_merge, 2 },

@@ -3,9 +3,12 @@
  *
  *     key error_rate:double [EXPANSION expansion:integer] [NONSCALING] item...
  *
+ *     key (item increment:integer)...
+ *
  * A word is an argument, a string unless it says otherwise; "key" is a key.
- * Capitals are a word to be typed. Brackets: may be left out. Dots: one or
- * more. A word in capitals with what follows it in its brackets is a block.
+ * Capitals are a word to be typed. Brackets: may be left out. Parentheses: come
+ * together. Dots: one or more. Several words in brackets or parentheses are a
+ * block, but for a word in capitals and its one value.
  */
 #define _GNU_SOURCE
 #include "adapters/redis/docs.h"
@@ -71,7 +74,17 @@ static void read_argument(struct docs *d, size_t i, char *words, bool optional)
 {
     server_arg *arg = &d->args[i];
     char *rest = words, *first = strsep(&rest, " ");
-    if (is_token(first)) {
+    if (!is_token(first) && rest) { /* a block without a word of its own */
+        int n = 0;
+        for (char *word = first; word && n + 1 < MAX_SUBARGS;
+             word = strsep(&rest, " "))
+            read_word(word, &d->subargs[i][n++]);
+        *arg = (server_arg){ .name = "block",
+                             .type = SERVER_ARG_BLOCK,
+                             .key_spec_index = -1,
+                             .subargs = d->subargs[i] };
+        d->required += optional ? 0 : n;
+    } else if (is_token(first)) {
         *arg = (server_arg){ .type = SERVER_ARG_PURE_TOKEN,
                              .token = first,
                              .key_spec_index = -1 };
@@ -106,15 +119,31 @@ static void read_arguments(struct docs *d, const char *line)
     d->required = 1;
     size_t n = 0;
     for (char *at = d->text; *at && n + 1 < MAX_ARGS; n++) {
-        const bool optional = *at == '[';
+        const bool optional = *at == '[', together = *at == '(';
         char *end = optional       ? strchr(at, ']')
+                    : together     ? strchr(at, ')')
                     : is_token(at) ? at + strlen(at)
                                    : at + strcspn(at, " ");
         char *next = *end ? end + 1 : end;
         *end = '\0';
-        read_argument(d, n, at + optional, optional);
+        read_argument(d, n, at + (optional || together), optional);
+        if (strncmp(next, "...", 3) == 0) {
+            d->args[n].flags |= SERVER_ARG_MULTIPLE;
+            d->more = true;
+            next += 3;
+        }
         at = next + strspn(next, " ");
     }
+}
+
+/* What looks at a key as it is now is not to be kept by a proxy. */
+static const char *tips_of(const char *name)
+{
+    const char *word = strchr(name, '.') + 1;
+    return strcmp(word, "info") == 0 || strcmp(word, "debug") == 0 ||
+                   strcmp(word, "scandump") == 0 || strcmp(word, "export") == 0
+               ? "dont_cache"
+               : NULL;
 }
 
 int docs_tell(server_command *command, const command_row *row)
@@ -161,6 +190,7 @@ int docs_tell(server_command *command, const command_row *row)
         .summary = row->summary,
         .complexity = row->complexity,
         .since = row->since,
+        .tips = tips_of(row->name),
         .arity = d.more ? -d.required : d.required,
         .key_specs = keys,
         .args = d.args,

@@ -31,7 +31,7 @@ bool is_resp3(server_ctx *ctx)
 
 void reply_bool(server_ctx *ctx, bool yes)
 {
-    if (srv.ReplyWithBool && is_resp3(ctx))
+    if (srv.ReplyWithBool) /* which is 1 or 0 in RESP2 */
         srv.ReplyWithBool(ctx, yes);
     else
         srv.ReplyWithLongLong(ctx, yes);
@@ -99,9 +99,12 @@ void key_changed(server_ctx *ctx, const char *event, server_string *key)
         srv.NotifyKeyspaceEvent(ctx, SERVER_NOTIFY_GENERIC, event, key);
 }
 
+/* A context of its own: the one of the rewriting belongs to no client, and a
+ * database is chosen for a client. */
 void rewrite_as_restore(server_io *io, server_string *key)
 {
-    server_ctx *ctx = srv.GetContextFromIO ? srv.GetContextFromIO(io) : NULL;
+    server_ctx *ctx =
+        srv.GetThreadSafeContext ? srv.GetThreadSafeContext(NULL) : NULL;
     if (!ctx)
         return;
     if (srv.SelectDb && srv.GetDbIdFromIO)
@@ -113,6 +116,7 @@ void rewrite_as_restore(server_io *io, server_string *key)
         srv.EmitAOF(io, "RESTORE", "slb", key, 0LL, at, n);
     if (dump)
         srv.FreeCallReply(dump);
+    srv.FreeThreadSafeContext(ctx);
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -136,13 +140,18 @@ static uint64_t memory_left(void)
     return (uint64_t)kb * 1024;
 }
 
-void *memory_try(uint64_t nbytes)
+void *memory_try_raw(uint64_t nbytes)
 {
     if (nbytes > SIZE_MAX / 2 ||
         (nbytes > MEMORY_LARGE && nbytes > memory_left() / 10 * 9))
         return NULL;
-    void *at = srv.TryAlloc ? srv.TryAlloc((size_t)(nbytes ? nbytes : 1))
-                            : srv.Alloc((size_t)(nbytes ? nbytes : 1));
+    const size_t n = nbytes ? (size_t)nbytes : 1;
+    return srv.TryAlloc ? srv.TryAlloc(n) : srv.Alloc(n);
+}
+
+void *memory_try(uint64_t nbytes)
+{
+    void *at = memory_try_raw(nbytes);
     if (at)
         memset(at, 0, (size_t)nbytes);
     return at;

@@ -103,6 +103,10 @@ void rewrite_as_restore(server_io *io, server_string *key);
 /* Zeroed memory of the server's allocator, or NULL: never ends the server. A
  * size that the system cannot have is refused before it is asked for. */
 void *memory_try(uint64_t nbytes);
+
+/* The same with any bytes in it, for what is filled in order: room that is
+ * never touched costs nothing. */
+void *memory_try_raw(uint64_t nbytes);
 void memory_free(void *at);
 
 /* For defrag: let the server move what a pointer, given by its address, points

@@ -3,10 +3,18 @@
  */
 #include "adapters/redis/murmur.h"
 
+#include <string.h>
+
 /* The n bytes at p as a little-endian number; n is 8 at most. */
-static uint64_t number_at(const unsigned char *p, size_t n)
+static inline uint64_t number_at(const unsigned char *p, size_t n)
 {
     uint64_t value = 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (n == 8 || n == 4) {
+        memcpy(&value, p, n);
+        return value;
+    }
+#endif
     while (n-- > 0)
         value = value << 8 | p[n];
     return value;

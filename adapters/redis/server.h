@@ -189,7 +189,8 @@ typedef struct server_command_info {
     X(REQUIRED, void, LogIOError,                                              \
       (server_io *, const char *, const char *, ...))                          \
     X(REQUIRED, void, EmitAOF, (server_io *, const char *, const char *, ...)) \
-    X(OPTIONAL, server_ctx *, GetContextFromIO, (server_io *))                 \
+    X(OPTIONAL, server_ctx *, GetThreadSafeContext, (void *))                  \
+    X(OPTIONAL, void, FreeThreadSafeContext, (server_ctx *))                   \
     X(OPTIONAL, int, GetDbIdFromIO, (server_io *))                             \
     X(OPTIONAL, int, SelectDb, (server_ctx *, int))                            \
     X(REQUIRED, server_reply *, Call,                                          \

@@ -604,7 +604,7 @@ static const command_row topk_commands[] = {
       "O(n * depth + k)", "key item...", topk_add_command, 0 },
     { "topk.incrby", "write deny-oom", "write", "2.0.0",
       "Adds items several times", "O(n * depth * increment + k)",
-      "key item increment:integer...", topk_incrby, 0 },
+      "key (item increment:integer)...", topk_incrby, 0 },
     { "topk.query", "readonly", "read", "2.0.0",
       "Whether items are on the list", "O(n * k)", "key item...", topk_query,
       0 },
