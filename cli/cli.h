@@ -41,6 +41,8 @@
     X(figures)      \
     X(explain)      \
     X(top)          \
+    X(similar)      \
+    X(basket)       \
     X(bench)        \
     X(help)
 
