@@ -86,7 +86,7 @@ static void as_far_off_as_promised(void **state)
         for (size_t i = 0; i < COUNT_OF(ks); i++)
             for (size_t c = 0; c < COUNT_OF(js); c++) {
                 const unsigned k = ks[i];
-                const size_t trials = scaled(f == BLY_LINEAR61 ? 400 : 1200);
+                const size_t trials = scaled(f == BLY_LINEAR61 ? 160 : 800);
                 double bias, rms;
                 measure((bly_family)f, k, 2000, js[c], trials, &bias, &rms);
                 const double sd = sqrt(js[c] * (1 - js[c]) / k);
@@ -182,9 +182,15 @@ static void linear_maps_are_linear(void **state)
 {
     (void)state;
     const uint64_t p = (UINT64_C(1) << 61) - 1;
-    static const uint64_t xs[] = {
-        0, 1, 2, (UINT64_C(1) << 61) - 1, UINT64_C(1) << 61, UINT64_MAX
-    };
+    static const uint64_t xs[] = { 0,
+                                   1,
+                                   2,
+                                   (UINT64_C(1) << 61) - 2,
+                                   (UINT64_C(1) << 61) - 1,
+                                   UINT64_C(1) << 61,
+                                   UINT64_C(0x123456789abcdef),
+                                   UINT64_C(0xfedcba9876543210),
+                                   UINT64_MAX };
     /* From the images of 0 and 1 follow b and a, and from those all others:
      * a x + b by adding a, bit by bit. Minima of one shingle are images. */
     bly_sketch *s = sketch_of(BLY_LINEAR61, 8);
