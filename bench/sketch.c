@@ -96,6 +96,10 @@ int main(int argc, char **argv)
     if (!all)
         return 2;
     nftw(argc > 1 ? argv[1] : "/usr/share/doc", take, 16, FTW_PHYS);
+    if (!ntexts) {
+        fputs("no texts there; name a folder that has some\n", stderr);
+        return 0;
+    }
     const char *job, *row = "";
     for (unsigned i = 0; (row = bly_cpu_row(i, &job)) != NULL; i++)
         if (strcmp(job, "likeness") == 0)
