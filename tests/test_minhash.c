@@ -20,8 +20,7 @@ static bly_sketch *sketch_of(bly_family family, unsigned k)
     return s;
 }
 
-/* Two sets of n hashes together with nboth in common: a is the first n1, b the
- * last n - n1 + nboth. */
+/* n hashes: one set is the first na of them, the other the last nb. */
 struct pair {
     uint64_t x[4096];
     size_t na, nb, n;

@@ -327,8 +327,8 @@ static uint32_t component_of(uint64_t value)
     return (uint32_t)(bly_shingle_mix(value) >> 32);
 }
 
-/* The bin that stands in for an empty one. Tries end by the pigeonhole hash of
- * most numbers; where a sketch has few full bins a walk ends them all. */
+/* The bin that stands in for an empty one. A share f of full bins takes 1/f
+ * tries, t at most; the walk ends what chance does not. */
 static uint64_t stand_in(const uint64_t *bins, unsigned t, unsigned i)
 {
     for (unsigned j = 1; j <= 16 * t; j++) {
