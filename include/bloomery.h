@@ -762,6 +762,230 @@ void bly_hll_write(const bly_hll *s, void *bytes);
 bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
                         bly_hll **out);
 
+/* ------------------------------------------------------ likeness of texts */
+
+/* How much two texts have in common: cut them into shingles, n words or n
+ * characters in a row, and compare the sets. J = |A and B| / |A or B|. A sketch
+ * of a few hundred bytes estimates it; banding finds the pairs worth comparing
+ * among many texts. docs/likeness.md has the definitions and the errors.
+ *
+ *     bly_shingler *cut;
+ *     bly_sketch *s;
+ *     bly_shingles x;
+ *     const bly_sketch_spec spec = { .k = 128 };
+ *     if (bly_shingler_new(&spec.shingling, NULL, &cut) ||
+ *         bly_sketch_new(&spec, &s) || bly_shingle(cut, text, len, &x))
+ *         errx(2, "%s", bly_error());
+ *     bly_sketch_add(s, x.hashes, x.n);
+ *
+ * Threads. A shingler and a sketch that is added to have one user each; any
+ * number of threads may compare sketches. */
+
+/* A word is a run of ASCII letters, ASCII digits and bytes from 0x80 on; upper
+ * case is folded in ASCII, and everything else separates words. */
+typedef enum bly_unit {
+    BLY_WORDS, /* n words in a row */
+    BLY_CHARS  /* n bytes in a row, of the words joined by single blanks */
+} bly_unit;
+
+#define BLY_MAX_SHINGLE 1024
+
+/* Zero in any field means the default. */
+typedef struct bly_shingling {
+    bly_unit unit;
+    unsigned size; /* n, to BLY_MAX_SHINGLE; 0: 5 words or 10 characters */
+    uint64_t seed; /* of the hash of a word; characters have none */
+} bly_shingling;
+
+/* What became of a text. The hashes are the shingler's, until it cuts another
+ * text; the caller may sort them there. */
+typedef struct bly_shingles {
+    uint64_t *hashes; /* one a shingle, in the order of the text, repeated
+                         ones too */
+    size_t n;         /* a text of fewer than `size` units has one shingle,
+                         one without words has none */
+    uint64_t nwords;
+    uint64_t text; /* hash of all words in their order: equal for texts that
+                      differ in separators and ASCII case alone */
+} bly_shingles;
+
+typedef struct bly_shingler bly_shingler;
+
+/* how NULL: the default. mem as in bly_spec. *out is the caller's until
+ * bly_shingler_free(), or NULL. */
+bly_status bly_shingler_new(const bly_shingling *how, const bly_mem *mem,
+                            bly_shingler **out);
+
+/* Release s. NULL is allowed. */
+void bly_shingler_free(bly_shingler *s);
+
+/* Cut a text of any bytes. Takes memory of the size of the largest text so
+ * far, and 8 bytes a shingle. Where it fails, *out has no shingles. */
+bly_status bly_shingle(bly_shingler *s, const void *text, size_t nbytes,
+                       bly_shingles *out);
+
+/* Sort n hashes in place and drop repeated ones: the number that is left. */
+size_t bly_distinct(uint64_t *hashes, size_t n);
+
+/* Exactly how much two sets share, both sorted and without repetition, as
+ * bly_distinct() leaves them. J is both / either; the share of a in b is
+ * both / na. Sets of nothing are like nothing: J of two of them is 0. */
+typedef struct bly_overlap {
+    uint64_t both, either;
+    double jaccard;
+} bly_overlap;
+bly_overlap bly_overlap_of(const uint64_t *a, size_t na, const uint64_t *b,
+                           size_t nb);
+
+/* --------------------------------------------------- sketches of likeness */
+
+/* k components for a set of shingles; two sets of likeness J agree in about
+ * J k of them. The number on disk, then the word, then what it is. */
+#define BLY_FAMILIES(X)                                                \
+    X(FSS, "fss", "one pass for long texts, least error; the default") \
+    X(OPH, "oph", "one permutation; fss is better for short texts")    \
+    X(LINEAR32, "linear", "k maps a x + b mod 2^32, one minimum each") \
+    X(LINEAR61, "linear61", "the same mod 2^61 - 1; thirty times slower")
+
+typedef enum bly_family {
+#define BLY_FAMILY_ROW_(name, word, help) BLY_##name,
+    BLY_FAMILIES(BLY_FAMILY_ROW_)
+#undef BLY_FAMILY_ROW_
+        BLY_FAMILY_COUNT_
+} bly_family;
+
+/* The word of a family, "fss", and what it is; NULL past the last. */
+const char *bly_family_name(unsigned family);
+const char *bly_family_help(unsigned family);
+
+#define BLY_MAX_COMPONENTS 512
+
+/* What must agree for two sketches to be compared. Zero: the default. */
+typedef struct bly_sketch_spec {
+    bly_shingling shingling;
+    bly_family family;
+    unsigned k;         /* components, 1 to BLY_MAX_COMPONENTS; 0: 128 */
+    const bly_mem *mem; /* as in bly_spec; need not agree */
+} bly_sketch_spec;
+
+/* Put the defaults in for zeros. BLY_EINVAL where something is out of range. */
+bly_status bly_sketch_spec_check(bly_sketch_spec *spec);
+
+/* BLY_OK where sketches of both can be compared; else BLY_EUNFIT, and
+ * bly_error() names what differs. Both as bly_sketch_spec_check() leaves
+ * them. */
+bly_status bly_sketch_spec_fits(const bly_sketch_spec *a,
+                                const bly_sketch_spec *b);
+
+/* A spec as BLY_SKETCH_HEAD bytes, the same on every machine, for files that
+ * hold many sketches; and from bytes that anyone may have written. */
+#define BLY_SKETCH_HEAD 32
+void bly_sketch_spec_write(const bly_sketch_spec *spec, void *bytes);
+bly_status bly_sketch_spec_read(const void *bytes, size_t nbytes,
+                                bly_sketch_spec *out);
+
+typedef struct bly_sketch bly_sketch;
+
+/* The sketch of no shingles. *out is the caller's until bly_sketch_free(), or
+ * NULL. */
+bly_status bly_sketch_new(const bly_sketch_spec *spec, bly_sketch **out);
+
+/* Release s. NULL is allowed. */
+void bly_sketch_free(bly_sketch *s);
+
+/* With defaults filled in. */
+const bly_sketch_spec *bly_sketch_spec_of(const bly_sketch *s);
+
+/* Forget all shingles. */
+void bly_sketch_clear(bly_sketch *s);
+
+/* See n more shingles, in any order, repeated ones included; the sketch is the
+ * same whether they come at once or in parts. BLY_EREADONLY where s has been
+ * read from compact bytes. */
+bly_status bly_sketch_add(bly_sketch *s, const uint64_t *hashes, size_t n);
+
+/* Make dst the sketch of the union. BLY_EUNFIT where their specs differ,
+ * BLY_EREADONLY where one has been read from compact bytes. */
+bly_status bly_sketch_merge(bly_sketch *dst, const bly_sketch *src);
+
+/* The k components of s, for comparing and banding; false, and out unchanged,
+ * where s has seen no shingle or is compact. */
+bool bly_sketch_components(const bly_sketch *s, uint32_t *out);
+
+/* How many of k components agree. */
+unsigned bly_components_equal(const uint32_t *a, const uint32_t *b, unsigned k);
+
+/* An estimate of J with its deviation. */
+typedef struct bly_resemblance {
+    double jaccard;
+    double sd;
+    unsigned equal; /* components that agree */
+    unsigned bits;  /* of each that were compared: 32, or fewer if compact */
+} bly_resemblance;
+
+/* The estimate from `equal` of k components that agree in `bits` bits. The
+ * deviation is that of k independent components, which is above that of fss. */
+bly_resemblance bly_resemblance_of(unsigned equal, unsigned k, unsigned bits);
+
+/* BLY_EUNFIT where their specs differ. A sketch that has seen no shingle is
+ * like nothing, not even like another. */
+bly_status bly_sketch_compare(const bly_sketch *a, const bly_sketch *b,
+                              bly_resemblance *out);
+
+/* As bytes, the same on every machine. bits 0: all that there is, so that what
+ * is loaded can be added to and merged; 1 to 32: that many of each component,
+ * which can only be compared. A compact sketch has its own bits or fewer:
+ * bly_sketch_bits() says how many, 0 where it is whole. */
+unsigned bly_sketch_bits(const bly_sketch *s);
+size_t bly_sketch_written_bytes(const bly_sketch *s, unsigned bits);
+bly_status bly_sketch_write(const bly_sketch *s, unsigned bits, void *bytes);
+
+/* A sketch from bytes that anyone may have written. */
+bly_status bly_sketch_load(const void *bytes, size_t nbytes, const bly_mem *mem,
+                           bly_sketch **out);
+
+/* --------------------------------------------------------------- banding */
+
+/* Components in bands of r: two texts are a candidate pair if all r components
+ * of some band agree. Pairs of likeness s are, with this probability:
+ * 1 - (1 - s^rows)^bands. */
+typedef struct bly_bands {
+    unsigned bands, rows;
+} bly_bands;
+double bly_bands_chance(bly_bands b, double likeness);
+
+/* The largest rows for which k / rows bands find a pair at the threshold with
+ * probability `recall` at least (0: 0.995). BLY_EINVAL where k components
+ * cannot do that. */
+bly_status bly_bands_choose(unsigned k, double threshold, double recall,
+                            bly_bands *out);
+
+/* What makes the areas least that a step at the threshold would not have:
+ * candidates below it and pairs missed above. It misses many pairs at the
+ * threshold itself, and is here for comparison. */
+bly_status bly_bands_balance(unsigned k, double threshold, bly_bands *out);
+
+/* The keys of all bands: texts that share one are candidates. Of b.bands *
+ * b.rows components. */
+void bly_bands_keys(bly_bands b, const uint32_t *components, uint64_t *keys);
+
+/* --------------------------------------------- hashing that keeps likeness */
+
+/* Sign hashing (SimHash). Each hash votes with its weight (NULL: 1 each) for
+ * the ones among its 64 bits and against the zeros; bits that are not voted
+ * down are set. Sets at an angle theta differ in 64 theta / pi bits, where for
+ * sets of weight 1 cos theta = |A and B| / sqrt(|A| |B|). Hashes must be
+ * distinct. */
+uint64_t bly_simhash(const uint64_t *hashes, const double *weights, size_t n);
+unsigned bly_hamming(uint64_t a, uint64_t b); /* bits that differ */
+double bly_simhash_angle(uint64_t a, uint64_t b);
+
+/* r of nbits bits (bit j is bit j % 8 of byte j / 8), drawn by seed, as one
+ * number; r is 64 at most and nbits not 0. Two arrays that differ in d bits
+ * agree in all r with probability (1 - d/nbits)^r. */
+uint64_t bly_sample_bits(const void *bits, uint64_t nbits, uint64_t seed,
+                         unsigned r);
+
 /* --------------------------------------------------------------- numbers */
 
 /* Read all of text as a count ("10M", "1e6", "64MiB" is 67108864) or as a

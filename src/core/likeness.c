@@ -1,0 +1,77 @@
+/*
+ * likeness.c - the loops under shingles and sketches: portable, and the choice
+ */
+#include <stdatomic.h>
+
+#include "core/likeness.h"
+
+static inline unsigned char fold_byte(unsigned char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (unsigned char)(c + 32);
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c >= 0x80 ? c
+                                                                         : 0;
+}
+
+static void words_portable(const unsigned char *text, size_t nblocks,
+                           unsigned char *folded, uint64_t *masks)
+{
+    for (size_t i = 0; i < nblocks; i++) {
+        uint64_t mask = 0;
+        for (unsigned j = 0; j < BLY_TEXT_BLOCK; j++) {
+            const unsigned char c = fold_byte(text[i * BLY_TEXT_BLOCK + j]);
+            folded[i * BLY_TEXT_BLOCK + j] = c;
+            mask |= (uint64_t)(c != 0) << j;
+        }
+        masks[i] = mask;
+    }
+}
+
+static void bins_portable(uint64_t *bins, unsigned t, const uint64_t *x,
+                          size_t n, unsigned round)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t g = bly_bins_hash(x[i], round);
+        const uint64_t value = bly_bins_value(g, round);
+        uint64_t *const at = &bins[(g >> 32) * t >> 32];
+        *at = value < *at ? value : *at;
+    }
+}
+
+static void minima_portable(uint32_t *minima, const uint32_t *a,
+                            const uint32_t *b, size_t nlanes, const uint64_t *x,
+                            size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t high = (uint32_t)(x[i] >> 32);
+        for (size_t lane = 0; lane < nlanes; lane++) {
+            const uint32_t image = a[lane] * high + b[lane];
+            minima[lane] = image < minima[lane] ? image : minima[lane];
+        }
+    }
+}
+
+/* Best first. The last row needs nothing, so the search always ends. */
+const bly_likeness_row bly_likeness_rows[] = {
+#if BLY_X86
+    { "avx512", BLY_CPU_AVX512, bly_words_avx512, bly_bins_avx512,
+      bly_minima_avx512 },
+    { "avx2", BLY_CPU_AVX2, bly_words_avx2, bins_portable, bly_minima_avx2 },
+#endif
+    { "portable", 0, words_portable, bins_portable, minima_portable },
+};
+
+const bly_likeness_row *bly_likeness_best(void)
+{
+    static _Atomic(const bly_likeness_row *) chosen;
+    const bly_likeness_row *row =
+        atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (!row) {
+        /* Two threads may both choose; they choose the same row. */
+        row = bly_likeness_rows;
+        while (row->needs & ~bly_cpu_features())
+            row++;
+        atomic_store_explicit(&chosen, row, memory_order_relaxed);
+    }
+    return row;
+}

@@ -1,0 +1,414 @@
+/*
+ * minhash.c - sketches of sets: how much two sets share, from k components
+ *
+ * Under a random order of all shingles the first of A and the first of B are
+ * the same with probability J = |A and B| / |A or B| [1]. k orders, k first
+ * ones: the share of them that agree estimates J with deviation
+ * sqrt(J (1-J) / k), 0.035 at J = 0.8 and k = 128. Every shingle takes part,
+ * and one that comes again changes nothing. Families differ in the orders:
+ *
+ *     linear     component i = min over x of a_i x + b_i mod 2^32, a_i odd, x
+ *                the high half of the hash; k steps a shingle
+ *     linear61   the same mod the prime 2^61 - 1, 1 <= a_i < p
+ *     fss        t = k bins, rounds i = 0, 1, ..., 2t - 1 until no bin is empty
+ *                [2]: g = mix(x + (i+1) G); x goes to bin t g / 2^64, in rounds
+ *                from t on to bin i - t; the bin keeps the least of
+ *                i 2^54 + (g G >> 10)
+ *     oph        round 0 of that alone; an empty bin copies the first that is
+ *                not among those that its number is hashed to [3]
+ *
+ * A round of fss costs one step a shingle whatever k is, and texts much longer
+ * than k need one. Earlier rounds always win, so a sketch of parts is the least
+ * of their sketches, bin by bin, and the last t rounds only see to an end. Most
+ * bins sample one order without putting back, so the error is below that of
+ * independent components.
+ *
+ * A value keeps what merging needs; a component is 32 bits that are as good as
+ * random: the high half of mix(value), or for linear the minimum itself. Of b
+ * bits of each, unlike ones agree by chance, so J = (P - 2^-b) / (1 - 2^-b)
+ * [4].
+ *
+ * [1] Broder, On the resemblance and containment of documents, 1997
+ * [2] Dahlgaard, Knudsen and Thorup, Fast similarity sketching, 2017
+ * [3] Shrivastava, Optimal densification for fast and accurate minwise hashing,
+ *     2017
+ * [4] Li and Koenig, b-bit minwise hashing, 2010
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/fields.h"
+#include "core/likeness.h"
+#include "core/memory.h"
+#include "core/status.h"
+#include "sketch/sketches.h"
+
+#define DEFAULT_COMPONENTS 128
+
+static const struct {
+    const char *name, *help;
+} families[] = {
+#define FAMILY_ROW_(id, word, what) { word, what },
+    BLY_FAMILIES(FAMILY_ROW_)
+#undef FAMILY_ROW_
+};
+
+const char *bly_family_name(unsigned family)
+{
+    return family < BLY_FAMILY_COUNT_ ? families[family].name : NULL;
+}
+
+const char *bly_family_help(unsigned family)
+{
+    return family < BLY_FAMILY_COUNT_ ? families[family].help : NULL;
+}
+
+/* ------------------------------------------------------------------- specs */
+
+bly_status bly_sketch_spec_check(bly_sketch_spec *spec)
+{
+    bly_sketch_spec s = *spec;
+    const bly_status st = bly_shingling_check(&s.shingling);
+    if (st)
+        return st;
+    if ((unsigned)s.family >= BLY_FAMILY_COUNT_)
+        return bly_fail(BLY_EINVAL, "there is no family %u of sketches",
+                        (unsigned)s.family);
+    if (!s.k)
+        s.k = DEFAULT_COMPONENTS;
+    if (s.k > BLY_MAX_COMPONENTS)
+        return bly_fail(BLY_EINVAL, "a sketch has 1 to %d components, not %u",
+                        BLY_MAX_COMPONENTS, s.k);
+    *spec = s;
+    return BLY_OK;
+}
+
+bly_status bly_sketch_spec_fits(const bly_sketch_spec *a,
+                                const bly_sketch_spec *b)
+{
+    const char *what = NULL;
+    if (a->shingling.unit != b->shingling.unit)
+        what = "unit of shingles";
+    else if (a->shingling.size != b->shingling.size)
+        what = "size of shingles";
+    else if (a->family != b->family)
+        what = "family";
+    else if (a->k != b->k)
+        what = "number of components";
+    else if (a->shingling.seed != b->shingling.seed)
+        what = "seed";
+    if (!what)
+        return BLY_OK;
+    return bly_fail(BLY_EUNFIT, "the sketches differ in their %s", what);
+}
+
+/* ------------------------------------------------------- making and freeing */
+
+static size_t lanes_of(unsigned k)
+{
+    return (k + BLY_MINIMA_LANES - 1) / BLY_MINIMA_LANES * BLY_MINIMA_LANES;
+}
+
+static size_t sketch_bytes(const bly_sketch_spec *spec, unsigned bits)
+{
+    const size_t k = spec->k;
+    if (bits)
+        return k * sizeof(uint32_t);
+    switch (spec->family) {
+    case BLY_LINEAR32:
+        return 3 * lanes_of(spec->k) * sizeof(uint32_t);
+    case BLY_LINEAR61:
+        return 3 * k * sizeof(uint64_t);
+    default:
+        return k * sizeof(uint64_t);
+    }
+}
+
+/* The coefficients: numbers of a stream that the seed begins. */
+static uint64_t draw(const bly_sketch *s, uint64_t i)
+{
+    return bly_shingle_mix(bly_shingle_mix(s->spec.shingling.seed + 1) +
+                           (i + 1) * BLY_BINS_STEP);
+}
+
+static void draw_coefficients(bly_sketch *s)
+{
+    if (s->spec.family == BLY_LINEAR32) {
+        const size_t lanes = lanes_of(s->spec.k);
+        uint32_t *const a = bly_sketch_halves(s) + lanes, *const b = a + lanes;
+        for (size_t i = 0; i < lanes; i++) {
+            const uint64_t r = draw(s, i);
+            a[i] = (uint32_t)(r >> 32) | 1; /* odd: a permutation */
+            b[i] = (uint32_t)r;
+        }
+    } else if (s->spec.family == BLY_LINEAR61) {
+        uint64_t *const a = s->words + s->spec.k, *const b = a + s->spec.k;
+        for (size_t i = 0; i < s->spec.k; i++) {
+            a[i] = 1 + draw(s, 2 * i) % (BLY_P61 - 1);
+            b[i] = draw(s, 2 * i + 1) % BLY_P61;
+        }
+    }
+}
+
+bly_status bly_sketch_make(const bly_sketch_spec *spec, unsigned bits,
+                           bly_sketch **out)
+{
+    bly_sketch_spec checked = *spec;
+    *out = NULL;
+    const bly_status st = bly_sketch_spec_check(&checked);
+    if (st)
+        return st;
+    const bly_mem *const mem = spec->mem ? spec->mem : &bly_mem_system;
+    const size_t nbytes = sizeof(bly_sketch) + sketch_bytes(&checked, bits);
+    bly_sketch *s = bly_mem_zalloc(mem, nbytes);
+    if (!s)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    s->mem = *mem;
+    s->spec = checked;
+    s->spec.mem = NULL;
+    s->bits = bits;
+    s->nbytes = nbytes;
+    if (!bits)
+        draw_coefficients(s);
+    bly_sketch_clear(s);
+    *out = s;
+    return BLY_OK;
+}
+
+bly_status bly_sketch_new(const bly_sketch_spec *spec, bly_sketch **out)
+{
+    return bly_sketch_make(spec, 0, out);
+}
+
+void bly_sketch_free(bly_sketch *s)
+{
+    if (!s)
+        return;
+    const bly_mem mem = s->mem;
+    bly_mem_release(&mem, s, s->nbytes);
+}
+
+const bly_sketch_spec *bly_sketch_spec_of(const bly_sketch *s)
+{
+    return &s->spec;
+}
+
+unsigned bly_sketch_bits(const bly_sketch *s)
+{
+    return s->bits;
+}
+
+void bly_sketch_clear(bly_sketch *s)
+{
+    s->any = false;
+    if (s->bits)
+        return;
+    /* All ones: the greatest minimum, and BLY_BINS_EMPTY. */
+    if (s->spec.family == BLY_LINEAR32)
+        memset(s->words, 0xff, lanes_of(s->spec.k) * sizeof(uint32_t));
+    else
+        memset(s->words, 0xff, s->spec.k * sizeof(uint64_t));
+}
+
+/* ------------------------------------------------------------------ adding */
+
+/* A round from t on: all go to one bin. */
+static void forced_bin(uint64_t *bin, const uint64_t *x, size_t n,
+                       unsigned round)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t v = bly_bins_value(bly_bins_hash(x[i], round), round);
+        *bin = v < *bin ? v : *bin;
+    }
+}
+
+/* Rounds until none can change a bin any more: all hold values of this round or
+ * of earlier ones. Bins only fall and the limit only rises, so `full`, below
+ * which all are done, never goes back. */
+static void fss_add(uint64_t *bins, unsigned t, const uint64_t *x, size_t n)
+{
+    const bly_likeness_row *const row = bly_likeness_best();
+    unsigned full = 0;
+    for (unsigned round = 0; full < t && round < 2 * t; round++) {
+        if (round < t)
+            row->bins(bins, t, x, n, round);
+        else
+            forced_bin(&bins[round - t], x, n, round);
+        const uint64_t limit = (uint64_t)(round + 1) << BLY_BINS_ROUND;
+        /* At round 1023 the limit passes 2^64; no later round comes. */
+        while (full < t && (bins[full] < limit || !limit))
+            full++;
+    }
+}
+
+/* a x + b mod 2^61 - 1, all below it. The product has 122 bits: its low 61 and
+ * its high 61 add up to it. */
+static inline uint64_t linear61(uint64_t a, uint64_t x, uint64_t b)
+{
+    const uint64_t low = a * x, high = bly_mulhi(a, x);
+    uint64_t sum = (low & BLY_P61) + (low >> 61 | high << 3) + b;
+    sum = (sum & BLY_P61) + (sum >> 61);
+    return sum >= BLY_P61 ? sum - BLY_P61 : sum;
+}
+
+static void linear61_add(uint64_t *minima, size_t k, const uint64_t *x,
+                         size_t n)
+{
+    const uint64_t *const a = minima + k, *const b = a + k;
+    for (size_t j = 0; j < n; j++) {
+        uint64_t y = (x[j] & BLY_P61) + (x[j] >> 61);
+        y = y >= BLY_P61 ? y - BLY_P61 : y;
+        for (size_t i = 0; i < k; i++) {
+            const uint64_t image = linear61(a[i], y, b[i]);
+            minima[i] = image < minima[i] ? image : minima[i];
+        }
+    }
+}
+
+static bly_status compact_fail(void)
+{
+    return bly_fail(BLY_EREADONLY, "a compact sketch can only be compared; "
+                                   "keep whole ones to add or merge");
+}
+
+bly_status bly_sketch_add(bly_sketch *s, const uint64_t *hashes, size_t n)
+{
+    const unsigned k = s->spec.k;
+    if (s->bits)
+        return compact_fail();
+    if (!n)
+        return BLY_OK;
+    s->any = true;
+    switch (s->spec.family) {
+    case BLY_LINEAR32: {
+        const size_t lanes = lanes_of(k);
+        uint32_t *const minima = bly_sketch_halves(s);
+        bly_likeness_best()->minima(minima, minima + lanes, minima + 2 * lanes,
+                                    lanes, hashes, n);
+        break;
+    }
+    case BLY_LINEAR61:
+        linear61_add(s->words, k, hashes, n);
+        break;
+    case BLY_OPH:
+        bly_likeness_best()->bins(s->words, k, hashes, n, 0);
+        break;
+    default:
+        fss_add(s->words, k, hashes, n);
+    }
+    return BLY_OK;
+}
+
+bly_status bly_sketch_merge(bly_sketch *dst, const bly_sketch *src)
+{
+    const bly_status st = bly_sketch_spec_fits(&dst->spec, &src->spec);
+    if (st)
+        return st;
+    if (dst->bits || src->bits)
+        return compact_fail();
+    dst->any |= src->any;
+    if (dst->spec.family == BLY_LINEAR32) {
+        uint32_t *const d = bly_sketch_halves(dst);
+        const uint32_t *const m = bly_sketch_halves(src);
+        for (size_t i = 0; i < lanes_of(dst->spec.k); i++)
+            d[i] = m[i] < d[i] ? m[i] : d[i];
+    } else {
+        for (size_t i = 0; i < dst->spec.k; i++)
+            dst->words[i] =
+                src->words[i] < dst->words[i] ? src->words[i] : dst->words[i];
+    }
+    return BLY_OK;
+}
+
+/* -------------------------------------------------------------- components */
+
+static uint32_t component_of(uint64_t value)
+{
+    return (uint32_t)(bly_shingle_mix(value) >> 32);
+}
+
+/* The bin that stands in for an empty one. A share f of full bins takes 1/f
+ * tries, t at most; the walk ends what chance does not. */
+static uint64_t stand_in(const uint64_t *bins, unsigned t, unsigned i)
+{
+    for (unsigned j = 1; j <= 16 * t; j++) {
+        const uint64_t h = bly_shingle_mix((uint64_t)i << 32 | j);
+        const uint64_t value = bins[(h >> 32) * t >> 32];
+        if (value != BLY_BINS_EMPTY)
+            return value;
+    }
+    while (bins[i] == BLY_BINS_EMPTY)
+        i = (i + 1) % t;
+    return bins[i];
+}
+
+void bly_sketch_known(const bly_sketch *s, uint32_t *out)
+{
+    const unsigned k = s->spec.k;
+    if (s->bits || s->spec.family == BLY_LINEAR32) {
+        memcpy(out, s->words, k * sizeof *out);
+        return;
+    }
+    for (unsigned i = 0; i < k; i++) {
+        uint64_t value = s->words[i];
+        if (value == BLY_BINS_EMPTY && s->spec.family == BLY_OPH)
+            value = stand_in(s->words, k, i);
+        out[i] = component_of(value);
+    }
+}
+
+bool bly_sketch_components(const bly_sketch *s, uint32_t *out)
+{
+    if (!s->any || s->bits)
+        return false;
+    bly_sketch_known(s, out);
+    return true;
+}
+
+unsigned bly_components_equal(const uint32_t *a, const uint32_t *b, unsigned k)
+{
+    unsigned equal = 0;
+    for (unsigned i = 0; i < k; i++)
+        equal += a[i] == b[i];
+    return equal;
+}
+
+bly_resemblance bly_resemblance_of(unsigned equal, unsigned k, unsigned bits)
+{
+    const double chance = ldexp(1, -(int)bits);
+    const double share = (double)equal / (double)k;
+    /* One more of each kind: k of k that agree do not make it certain. */
+    const double p = (equal + 1.0) / (k + 2.0);
+    return (bly_resemblance){
+        .jaccard = fmax(0, (share - chance) / (1 - chance)),
+        .sd = sqrt(p * (1 - p) / k) / (1 - chance),
+        .equal = equal,
+        .bits = bits,
+    };
+}
+
+bly_status bly_sketch_compare(const bly_sketch *a, const bly_sketch *b,
+                              bly_resemblance *out)
+{
+    uint32_t x[BLY_MAX_COMPONENTS], y[BLY_MAX_COMPONENTS];
+    const bly_status st = bly_sketch_spec_fits(&a->spec, &b->spec);
+    if (st)
+        return st;
+    unsigned bits = a->bits ? a->bits : 32;
+    if (b->bits && b->bits < bits)
+        bits = b->bits;
+    const unsigned k = a->spec.k;
+    if (!a->any || !b->any) {
+        *out = (bly_resemblance){ .bits = bits };
+        return BLY_OK;
+    }
+    bly_sketch_known(a, x);
+    bly_sketch_known(b, y);
+    const uint32_t mask = (uint32_t)bly_field_mask(bits);
+    for (unsigned i = 0; i < k; i++) {
+        x[i] &= mask;
+        y[i] &= mask;
+    }
+    *out = bly_resemblance_of(bly_components_equal(x, y, k), k, bits);
+    return BLY_OK;
+}
