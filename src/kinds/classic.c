@@ -158,15 +158,20 @@ classic_test(const void *words, uint64_t at, uint64_t tag)
 static void classic_has_shared(const bly_filter *f, const uint64_t *h, size_t n,
                                uint64_t *maybe)
 {
-    const bly_probe_query q = {
+    bly_probe_query q = {
         .cells = f->data,
         .width = 1,
         .range = bly_modulus_of(f->shape.p[CLASSIC_BITS]),
-        .k = f->shape.p[CLASSIC_K],
+        .k = 7,
         .test = classic_test,
         .ctx = f->data,
     };
-    bly_probe_ask(&q, h, n, maybe);
+    if (f->shape.p[CLASSIC_K] == 7) { /* one percent: what most ask for */
+        bly_probe_ask(&q, h, n, maybe);
+    } else {
+        q.k = f->shape.p[CLASSIC_K];
+        bly_probe_ask(&q, h, n, maybe);
+    }
 }
 
 /* Keys whose cells are fetched together. */
@@ -216,38 +221,39 @@ static inline void classic_note(classic_batch *b, size_t i, bool changed)
         b->fresh[i / 64] |= (uint64_t)changed << i % 64;
 }
 
-/* Keys whose positions are computed, and fetched, before any is set. */
-#define CLASSIC_AHEAD 32
-#define CLASSIC_ROOM 512 /* positions, at least those of one key */
+/* The bits of one key. shared is a literal wherever this is used. */
+static inline __attribute__((always_inline)) void
+classic_mark(classic_batch *b, size_t i, bly_spots at, bool shared)
+{
+    uint64_t *const words = b->words;
+    bool changed = false;
+#pragma GCC unroll 8
+    for (uint64_t j = 0; j < at.n; j++)
+        changed |= classic_set(words, bly_spot(at, j), shared);
+    classic_note(b, i, changed);
+}
 
-/* Shared layout. Unlike counters, bits do not mind a position named twice, so
- * nothing is compared. k and shared are literals where they matter. */
+static inline __attribute__((always_inline)) void
+classic_mark_alone(void *ctx, size_t i, bly_spots at)
+{
+    classic_mark(ctx, i, at, false);
+}
+
+static inline __attribute__((always_inline)) void
+classic_mark_shared(void *ctx, size_t i, bly_spots at)
+{
+    classic_mark(ctx, i, at, true);
+}
+
+/* Shared layout. Unlike counters, bits do not mind a position named twice. k
+ * is a literal where it matters. */
 static inline __attribute__((always_inline)) void
 classic_add_spread(const bly_shape *s, classic_batch *b, const uint64_t *h,
                    size_t n, uint64_t k, bool shared)
 {
-    const bly_modulus range = bly_modulus_of(s->p[CLASSIC_BITS]);
-    const size_t room = CLASSIC_ROOM / (size_t)k;
-    const size_t per = room < CLASSIC_AHEAD ? room : CLASSIC_AHEAD;
-    uint64_t at[CLASSIC_ROOM];
-    for (size_t from = 0; from < n; from += per) {
-        const size_t ng = n - from < per ? n - from : per;
-        uint64_t *to = at;
-        for (size_t j = 0; j < ng; j++) {
-            bly_probe p = bly_probe_start(h[from + j], range);
-            for (uint64_t i = 0; i < k; i++) {
-                *to = bly_probe_next(&p, range.n, i);
-                __builtin_prefetch(&b->words[*to++ >> 6], 0, 3);
-            }
-        }
-        const uint64_t *next = at;
-        for (size_t j = 0; j < ng; j++) {
-            bool changed = false;
-            for (uint64_t i = 0; i < k; i++)
-                changed |= classic_set(b->words, *next++, shared);
-            classic_note(b, from + j, changed);
-        }
-    }
+    bly_probe_each((const unsigned char *)b->words, 1,
+                   bly_modulus_of(s->p[CLASSIC_BITS]), k, false, h, n,
+                   shared ? classic_mark_shared : classic_mark_alone, b);
 }
 
 /* Partitioned: a slice for each probe, fetched for a group ahead. */
