@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "core/position.h"
 #include "kinds/probe.h"
 
 /* Where list says that positions cannot repeat, they do not; and where the
@@ -136,7 +137,8 @@ static void every_key_is_visited_once_in_order(void **state)
             h[j] = test_random(&rng);
         visited v = { h, bly_modulus_of(k + test_random(&rng) % 4000), k, 0,
                       round % 2 };
-        bly_probe_each(cells, 8, v.range, k, v.different, h, n, visit_one, &v);
+        bly_probe_each(cells, 8, (bly_steps){ .range = v.range, .k = k },
+                       v.different, h, n, visit_one, &v);
         assert_int_equal(v.next, n);
     }
 }
@@ -150,7 +152,14 @@ static void rows_agree_at(uint64_t m, uint64_t k, size_t n, uint64_t *rng)
     static uint64_t at[2][(MOST + BLY_STEPS_LANES) * BLY_PROBE_MAX_K];
     const size_t stride =
         (n + BLY_STEPS_LANES - 1) / BLY_STEPS_LANES * BLY_STEPS_LANES;
-    const bly_steps steps = { bly_modulus_of(m), k, stride };
+    const bly_steps steps = { .range = bly_modulus_of(m),
+                              .k = k,
+                              .stride = stride };
+    const bly_steps apart = { .range = steps.range,
+                              .k = k,
+                              .stride = stride,
+                              .independent = true,
+                              .apart = m * (n % 2) };
     const bly_steps_row *last = bly_steps_rows;
     uint64_t *const h = malloc((n ? n : 1) * sizeof *h);
     uint64_t near[2][BLY_BITMAP_WORDS(MOST)];
@@ -175,6 +184,12 @@ static void rows_agree_at(uint64_t m, uint64_t k, size_t n, uint64_t *rng)
             }
             assert_memory_equal(near[1], near[0],
                                 BLY_BITMAP_WORDS(n) * sizeof near[0][0]);
+            row->fill(&apart, h, n, at[1]);
+            for (uint64_t i = 0; i < k; i++)
+                for (size_t j = 0; j < n; j++)
+                    assert_int_equal(at[1][i * stride + j],
+                                     i * apart.apart +
+                                         bly_position(h[j], i, m));
         }
         if (row == last)
             break;

@@ -1,6 +1,7 @@
 /*
  * steps.c - the k positions of many keys at once: the portable row
  */
+#include "core/position.h"
 #include "core/steps.h"
 
 /* x or x - m, whichever is in [0, m); without a branch, which would be taken
@@ -37,7 +38,12 @@ static void steps_fill_portable(const bly_steps *s, const uint64_t *h, size_t n,
                                 uint64_t *at)
 {
     for (size_t j = 0; j < n; j++)
-        steps_of_key(s, h[j], at + j, false);
+        if (s->independent)
+            for (uint64_t i = 0; i < s->k; i++)
+                at[i * s->stride + j] =
+                    i * s->apart + bly_position(h[j], i, s->range.n);
+        else
+            steps_of_key(s, h[j], at + j, false);
 }
 
 static void steps_list_portable(const bly_steps *s, const uint64_t *h, size_t n,

@@ -2,14 +2,20 @@
  * steps.h - the k positions of many keys at once: the loops under
  * kinds/probe.h
  *
- * Enhanced double hashing, as probe.h says: with h the hash of a key,
+ * There are two rules. The first is enhanced double hashing, as probe.h says:
+ * with h the hash of a key,
  *
  *     x = h mod m,  y = mix(h) mod m
  *     position i = x, then x += y, y += i + 1 (mod m)        i = 0 .. k-1
  *
  * Only the first two values need a modulus; after them a sum passes m once at
- * most, since k <= m. All keys take the same steps, so a vector takes those of
- * four or eight keys at a time. The positions come out by steps: position i of
+ * most, since k <= m. The second is that of position.h, by which positions are
+ * as good as independent; there position i may have a slice for itself:
+ *
+ *     position i = i * apart + mix(h + (i + 1) C) m / 2^64
+ *
+ * All keys take the same steps, so a vector takes those of four or eight keys
+ * at a time. The positions come out by steps: position i of
  * key j is at[i * stride + j].
  *
  * The portable row defines the result; the others are tested against it.
@@ -26,6 +32,8 @@ typedef struct bly_steps {
     bly_modulus range; /* below 2^62 */
     uint64_t k;        /* 1 <= k <= range.n */
     size_t stride;     /* at least the number of keys */
+    bool independent;  /* the second rule */
+    uint64_t apart;    /* of the slices, with that; or 0 */
 } bly_steps;
 
 /* The positions of n keys. What is in `at` behind the last of them, up to the
@@ -33,7 +41,8 @@ typedef struct bly_steps {
 typedef void bly_steps_fill(const bly_steps *s, const uint64_t *h, size_t n,
                             uint64_t *at);
 
-/* As fill; and bit j of near is set where two positions of key j may be one.
+/* As fill, by the first rule; and bit j of near is set where two positions of
+ * key j may be one.
  *
  * Positions i < j are one if d y + c = 0 (mod m) for d = j - i and for c the
  * difference of their cubic terms, which is at most (k^3 - k)/6. So it is

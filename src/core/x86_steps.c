@@ -7,6 +7,7 @@
  * minimum of words but can choose by the sign of x - m, which is right since
  * sums stay below 2^63.
  */
+#include "core/position.h"
 #include "core/steps.h"
 
 #if BLY_X86
@@ -75,11 +76,32 @@
         return near;                                                           \
     }                                                                          \
                                                                                \
+    static inline TARGET void steps_apart_##ROW(const bly_steps *s, VEC h,     \
+                                                uint64_t *at)                  \
+    {                                                                          \
+        const VEC m = SET1_##ROW(s->range.n);                                  \
+        const VEC step = SET1_##ROW(BLY_POSITION_STEP);                        \
+        const VEC apart = SET1_##ROW(s->apart);                                \
+        const size_t stride = s->stride;                                       \
+        VEC slice = SET1_##ROW(0);                                             \
+        for (uint64_t left = s->k; left; left--) {                             \
+            h = ADD_##ROW(h, step);                                            \
+            STORE_##ROW(at, ADD_##ROW(slice, steps_mulhi_##ROW(                \
+                                                 steps_mix_##ROW(h), m)));     \
+            slice = ADD_##ROW(slice, apart);                                   \
+            at += stride;                                                      \
+        }                                                                      \
+    }                                                                          \
+                                                                               \
     TARGET void bly_steps_fill_##ROW(const bly_steps *s, const uint64_t *h,    \
                                      size_t n, uint64_t *at)                   \
     {                                                                          \
-        for (size_t j = 0; j < n; j += LANES)                                  \
-            steps_of_##ROW(s, LOAD_##ROW(h + j, n - j), at + j, false);        \
+        if (s->independent)                                                    \
+            for (size_t j = 0; j < n; j += LANES)                              \
+                steps_apart_##ROW(s, LOAD_##ROW(h + j, n - j), at + j);        \
+        else                                                                   \
+            for (size_t j = 0; j < n; j += LANES)                              \
+                steps_of_##ROW(s, LOAD_##ROW(h + j, n - j), at + j, false);    \
     }                                                                          \
                                                                                \
     TARGET void bly_steps_list_##ROW(const bly_steps *s, const uint64_t *h,    \

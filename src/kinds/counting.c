@@ -233,10 +233,12 @@ counting_run(const bly_filter *f, counting_batch *b, const uint64_t *h,
     b->cells = f->data;
     if (f->shape.p[COUNTING_WIDTH] == 4) {
         b->width = 4;
-        bly_probe_each(f->data, 4, range, k, true, h, n, visit, b);
+        bly_probe_each(f->data, 4, (bly_steps){ .range = range, .k = k }, true,
+                       h, n, visit, b);
     } else {
         b->width = (unsigned)f->shape.p[COUNTING_WIDTH];
-        bly_probe_each(f->data, b->width, range, k, true, h, n, visit, b);
+        bly_probe_each(f->data, b->width, (bly_steps){ .range = range, .k = k },
+                       true, h, n, visit, b);
     }
 }
 

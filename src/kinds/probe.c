@@ -142,7 +142,7 @@ uint64_t bly_probe_repeats(const uint64_t *h, size_t n, bly_modulus range,
                            uint64_t k)
 {
     const size_t per = bly_probe_keys(k, 64);
-    const bly_steps steps = { range, k, per };
+    const bly_steps steps = { .range = range, .k = k, .stride = per };
     uint64_t at[BLY_PROBE_ROOM], near, all = 0;
     for (size_t from = 0; from < n; from += per) {
         bly_steps_best()->list(&steps, h + from,

@@ -149,7 +149,8 @@ typedef struct bly_probe_query {
     unsigned width;    /* bits of a cell, to know what to fetch */
     bly_modulus range; /* of a position */
     uint64_t k;
-    bool tagged; /* make tags */
+    bool independent, tagged; /* as in bly_steps; make tags */
+    uint64_t apart;           /* as in bly_steps */
     bly_probe_test *test;
     const void *ctx;
 } bly_probe_query;
@@ -278,7 +279,7 @@ bly_probe_ask(const bly_probe_query *q, const uint64_t *h, size_t n,
               uint64_t *maybe)
 {
     const size_t per = bly_probe_keys(q->k, BLY_PROBE_PIECE);
-    const bly_steps steps = { q->range, q->k, per };
+    const bly_steps steps = { q->range, q->k, per, q->independent, q->apart };
     const bly_steps_row *const row = bly_steps_best();
     uint64_t at[3][BLY_PROBE_ROOM];
     bly_probe_piece piece;
@@ -337,14 +338,16 @@ bly_probe_fetch_all(const unsigned char *cells, unsigned width, uint64_t k,
 }
 
 /* Visit n keys in their order. Where `different` is set, equal positions of a
- * key count once; else as often as they occur. */
+ * key count once (by the first rule of steps.h); else as often as they occur.
+ * how.stride is not used. */
 static inline __attribute__((always_inline)) void
-bly_probe_each(const unsigned char *cells, unsigned width, bly_modulus range,
-               uint64_t k, bool different, const uint64_t *h, size_t n,
+bly_probe_each(const unsigned char *cells, unsigned width, bly_steps how,
+               bool different, const uint64_t *h, size_t n,
                bly_probe_visit *visit, void *ctx)
 {
+    const uint64_t k = how.k;
     const size_t per = bly_probe_keys(k, BLY_PROBE_GROUP);
-    const bly_steps steps = { range, k, per };
+    const bly_steps steps = { how.range, k, per, how.independent, how.apart };
     const bly_steps_row *const row = bly_steps_best();
     uint64_t at[2][BLY_PROBE_ROOM], near[2];
     uint64_t *now = at[0], *next = at[1];

@@ -456,11 +456,13 @@ spectral_run(const bly_filter *f, spectral_batch *b, const uint64_t *h,
     b->h = h;
     if (b->parts.width == 32) {
         b->parts.width = 32;
-        bly_probe_each(f->data, 32, b->parts.m, b->parts.k, true, h, n, visit,
-                       b);
+        bly_probe_each(f->data, 32,
+                       (bly_steps){ .range = b->parts.m, .k = b->parts.k },
+                       true, h, n, visit, b);
     } else {
-        bly_probe_each(f->data, b->parts.width, b->parts.m, b->parts.k, true, h,
-                       n, visit, b);
+        bly_probe_each(f->data, b->parts.width,
+                       (bly_steps){ .range = b->parts.m, .k = b->parts.k },
+                       true, h, n, visit, b);
     }
 }
 

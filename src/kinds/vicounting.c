@@ -498,11 +498,14 @@ vi_run(const bly_filter *f, vi_batch *b, const uint64_t *h, size_t n,
     if (f->shape.p[VI_INCREMENTS] == VI_S && f->shape.p[VI_WIDTH] == 8) {
         b->set = &vi_sets[VI_S];
         b->width = 8;
-        bly_probe_each(f->data, 8, b->range, b->k, true, h, n, visit, b);
+        bly_probe_each(f->data, 8, (bly_steps){ .range = b->range, .k = b->k },
+                       true, h, n, visit, b);
     } else {
         b->set = &vi_sets[f->shape.p[VI_INCREMENTS]];
         b->width = (unsigned)f->shape.p[VI_WIDTH];
-        bly_probe_each(f->data, b->width, b->range, b->k, true, h, n, visit, b);
+        bly_probe_each(f->data, b->width,
+                       (bly_steps){ .range = b->range, .k = b->k }, true, h, n,
+                       visit, b);
     }
 }
 
