@@ -164,6 +164,7 @@ static void modulus_is_the_remainder(void **state)
         const bly_modulus by = bly_modulus_of(n);
         for (size_t j = 0; j < COUNT_OF(edges); j++)
             assert_true(bly_mod(edges[j], by) == edges[j] % n);
+            assert_true(bly_div(edges[j], by) == edges[j] / n);
         for (uint64_t q = 0; q < 300; q++) {
             /* About multiples, small and large, where a quotient is short. */
             const uint64_t low = q * n, high = UINT64_MAX - q;
@@ -178,6 +179,7 @@ static void modulus_is_the_remainder(void **state)
         const uint64_t n = edgy(&random) >> 1, h = edgy(&random);
         if (n)
             assert_true(bly_mod(h, bly_modulus_of(n)) == h % n);
+            assert_true(bly_div(h, bly_modulus_of(n)) == h / n);
     }
 }
 

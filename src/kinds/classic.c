@@ -151,15 +151,6 @@ static bly_steps classic_steps(const bly_shape *s)
     };
 }
 
-static inline __attribute__((always_inline)) bool
-classic_test(const void *words, uint64_t at, uint64_t tag)
-{
-    (void)tag;
-    return bly_le64(bly_word_load((const uint64_t *)words + (at >> 6))) >>
-               (at & 63) &
-           1;
-}
-
 void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
                      uint64_t *maybe)
 {
@@ -171,7 +162,7 @@ void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
         .k = 7,
         .independent = steps.independent,
         .apart = steps.apart,
-        .test = classic_test,
+        .test = bly_probe_bit,
         .ctx = f->data,
     };
     if (steps.k == 7) { /* one percent: what most ask for */

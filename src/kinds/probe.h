@@ -143,6 +143,17 @@ static inline uint64_t bly_probe_tag_next(uint64_t tag, uint64_t i)
 /* Whether a cell lets the key with this tag pass. ctx is the kind's. */
 typedef bool bly_probe_test(const void *ctx, uint64_t at, uint64_t tag);
 
+/* The test of filters of bits: ctx is their words. A bit may be set meanwhile
+ * by a writer of a shared filter. */
+static inline __attribute__((always_inline)) bool
+bly_probe_bit(const void *words, uint64_t at, uint64_t tag)
+{
+    (void)tag;
+    return bly_le64(bly_word_load((const uint64_t *)words + (at >> 6))) >>
+               (at & 63) &
+           1;
+}
+
 /* What asking works on. Where a field is a literal, so is what follows. */
 typedef struct bly_probe_query {
     const unsigned char *cells;
