@@ -10,14 +10,18 @@
  * which is x + i y + (i^3 - i)/6. A filter of counters and a filter of bits
  * with the same m and k therefore use the same cells for a key.
  *
- * Asking goes round by round: all keys of a piece test their first cell, those
- * that passed fetch and then test their second, and so on. A round has no
- * branch that depends on the data and overlaps the cache misses of all its
- * keys; a key that is absent leaves after about two rounds, whatever k is. Who
- * is left after three is likely to stay, and has the rest tested at once.
+ * Kinds whose ranges are short take independent positions instead (steps.h).
  *
- * Changing goes by groups: the positions of a group are computed and fetched
- * while the group before is worked on.
+ * Asking goes by pieces. All keys of a piece test their first cell, while the
+ * first cells of the next piece are fetched. If many leave, those that passed
+ * go on round by round: they fetch and then test their second cell, then their
+ * third. A round has no branch that depends on the data and overlaps the cache
+ * misses of all its keys; a key that is absent leaves after about two rounds,
+ * whatever k is. Who is left after three, or in a piece where few leave, is
+ * likely to stay, and has the rest fetched at once.
+ *
+ * Changing goes by groups: the positions of a group are computed, and fetched
+ * key by key while the group before is worked on.
  *
  * [1] Dillinger and Manolios, Bloom Filters in Probabilistic Verification, 2004
  */
