@@ -37,6 +37,7 @@
 #define bly_modulus narrow_modulus
 #define bly_modulus_of narrow_modulus_of
 #define bly_mod narrow_mod
+#define bly_div narrow_div
 #define bly_mix64 narrow_mix64
 #define bly_bit_get narrow_bit_get
 #define bly_bit_set narrow_bit_set
@@ -62,6 +63,7 @@
 #undef bly_modulus
 #undef bly_modulus_of
 #undef bly_mod
+#undef bly_div
 #undef bly_mix64
 #undef bly_bit_get
 #undef bly_bit_set
@@ -177,8 +179,10 @@ static void modulus_is_the_remainder(void **state)
         if (n == 0 || n > INT64_MAX) /* its stated range */
             continue;
         const bly_modulus by = bly_modulus_of(n);
-        for (size_t j = 0; j < COUNT_OF(edges); j++)
+        for (size_t j = 0; j < COUNT_OF(edges); j++) {
             assert_true(bly_mod(edges[j], by) == edges[j] % n);
+            assert_true(bly_div(edges[j], by) == edges[j] / n);
+        }
         for (uint64_t q = 0; q < 300; q++) {
             /* About multiples, small and large, where a quotient is short. */
             const uint64_t low = q * n, high = UINT64_MAX - q;
@@ -191,8 +195,10 @@ static void modulus_is_the_remainder(void **state)
     }
     for (int i = 0; i < 300000; i++) {
         const uint64_t n = edgy(&random) >> 1, h = edgy(&random);
-        if (n)
+        if (n) {
             assert_true(bly_mod(h, bly_modulus_of(n)) == h % n);
+            assert_true(bly_div(h, bly_modulus_of(n)) == h / n);
+        }
     }
 }
 

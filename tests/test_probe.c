@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "core/position.h"
 #include "kinds/probe.h"
 
 /* Where list says that positions cannot repeat, they do not; and where the
@@ -26,14 +27,15 @@ static void repetitions_are_never_missed(void **state)
             for (int round = 0; round < (k > 40 ? 200 : 3000); round++) {
                 const uint64_t h = test_random(&rng);
                 uint64_t at[BLY_PROBE_MAX_K], again[BLY_PROBE_MAX_K];
-                const bool may = bly_probe_list(h, range, k, at);
+                const bool may = bly_probe_repeats(&h, 1, range, k);
+                const bly_spots all = bly_probe_list(h, range, k, at);
                 bly_probe p = bly_probe_start(h, range);
                 for (uint64_t q = 0; q < k; q++) {
                     assert_int_equal(at[q], bly_probe_next(&p, m, q));
                     assert_true(at[q] < m);
                     again[q] = at[q];
                 }
-                const uint64_t left = bly_probe_dedupe(at, k);
+                const uint64_t left = bly_probe_dedupe(all, at).n;
                 for (uint64_t a = 0; a < left; a++)
                     for (uint64_t b = 0; b < a; b++)
                         assert_true(at[a] != at[b]);
@@ -44,7 +46,6 @@ static void repetitions_are_never_missed(void **state)
                     assert_true(kept);
                 }
                 assert_true(may || left == k);
-                assert_int_equal(may, bly_probe_repeats(h, range, k));
                 seen += left < k;
                 if (m == 479253 && k == 7) {
                     said += may;
@@ -108,17 +109,20 @@ typedef struct visited {
     bly_modulus range;
     uint64_t k;
     size_t next;
+    bool different;
 } visited;
 
-static void visit_one(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+static void visit_one(void *ctx, size_t i, bly_spots at)
 {
     visited *const v = ctx;
     uint64_t mine[BLY_PROBE_MAX_K];
     assert_int_equal(i, v->next++);
-    bly_probe_list(v->h[i], v->range, v->k, mine);
-    assert_int_equal(nat, bly_probe_dedupe(mine, v->k));
-    for (uint64_t j = 0; j < nat; j++)
-        assert_int_equal(at[j], mine[j]);
+    bly_spots want = bly_probe_list(v->h[i], v->range, v->k, mine);
+    if (v->different)
+        want = bly_probe_dedupe(want, mine);
+    assert_int_equal(at.n, want.n);
+    for (uint64_t j = 0; j < want.n; j++)
+        assert_int_equal(bly_spot(at, j), mine[j]);
 }
 
 static void every_key_is_visited_once_in_order(void **state)
@@ -131,9 +135,84 @@ static void every_key_is_visited_once_in_order(void **state)
         const size_t n = (size_t)(test_random(&rng) % 300);
         for (size_t j = 0; j < n; j++)
             h[j] = test_random(&rng);
-        visited v = { h, bly_modulus_of(k + test_random(&rng) % 4000), k, 0 };
-        bly_probe_each(cells, 8, v.range, k, h, n, visit_one, &v);
+        visited v = { h, bly_modulus_of(k + test_random(&rng) % 4000), k, 0,
+                      round % 2 };
+        bly_probe_each(cells, 8, (bly_steps){ .range = v.range, .k = k },
+                       v.different, h, n, visit_one, &v);
         assert_int_equal(v.next, n);
+    }
+}
+
+/* Whether k of the m numbers that follow each other by steps of h and of the
+ * row are those of the portable row, which is the last; and no more is said to
+ * repeat. */
+static void rows_agree_at(uint64_t m, uint64_t k, size_t n, uint64_t *rng)
+{
+    enum { MOST = 200 };
+    static uint64_t at[2][(MOST + BLY_STEPS_LANES) * BLY_PROBE_MAX_K];
+    const size_t stride =
+        (n + BLY_STEPS_LANES - 1) / BLY_STEPS_LANES * BLY_STEPS_LANES;
+    const bly_steps steps = { .range = bly_modulus_of(m),
+                              .k = k,
+                              .stride = stride };
+    const bly_steps apart = { .range = steps.range,
+                              .k = k,
+                              .stride = stride,
+                              .independent = true,
+                              .apart = m * (n % 2) };
+    const bly_steps_row *last = bly_steps_rows;
+    uint64_t *const h = malloc((n ? n : 1) * sizeof *h);
+    uint64_t near[2][BLY_BITMAP_WORDS(MOST)];
+    assert_non_null(h);
+    for (size_t j = 0; j < n; j++)
+        h[j] = j % 5 ? test_random(rng) : UINT64_MAX - test_random(rng) % 3;
+    while (last->needs)
+        last++;
+    last->list(&steps, h, n, at[0], near[0]);
+    for (const bly_steps_row *row = bly_steps_rows;; row++) {
+        if (!(row->needs & ~bly_cpu_features())) {
+            for (int listed = 0; listed < 2; listed++) {
+                memset(at[1], 0xff, sizeof at[1]);
+                if (listed)
+                    row->list(&steps, h, n, at[1], near[1]);
+                else
+                    row->fill(&steps, h, n, at[1]);
+                for (uint64_t i = 0; i < k; i++)
+                    for (size_t j = 0; j < n; j++)
+                        assert_int_equal(at[1][i * stride + j],
+                                         at[0][i * stride + j]);
+            }
+            assert_memory_equal(near[1], near[0],
+                                BLY_BITMAP_WORDS(n) * sizeof near[0][0]);
+            row->fill(&apart, h, n, at[1]);
+            for (uint64_t i = 0; i < k; i++)
+                for (size_t j = 0; j < n; j++)
+                    assert_int_equal(at[1][i * stride + j],
+                                     i * apart.apart +
+                                         bly_position(h[j], i, m));
+        }
+        if (row == last)
+            break;
+    }
+    for (size_t j = 0; j < n; j++) {
+        bly_probe p = bly_probe_start(h[j], steps.range);
+        for (uint64_t i = 0; i < k; i++)
+            assert_int_equal(at[0][i * stride + j], bly_probe_next(&p, m, i));
+    }
+    free(h);
+}
+
+static void rows_agree(void **state)
+{
+    (void)state;
+    uint64_t rng = 6;
+    for (int round = 0; round < 3000; round++) {
+        const uint64_t k = round % 9 ? 1 + test_random(&rng) % 20
+                                     : 1 + test_random(&rng) % BLY_PROBE_MAX_K;
+        const uint64_t room =
+            BLY_PROBE_MAX_CELLS >> (test_random(&rng) % 49); /* 1 .. 2^48 */
+        const uint64_t m = room > k ? room - test_random(&rng) % (room - k) : k;
+        rows_agree_at(m, k, (size_t)(test_random(&rng) % 200), &rng);
     }
 }
 
@@ -166,6 +245,7 @@ int main(void)
         cmocka_unit_test(repetitions_are_never_missed),
         cmocka_unit_test(rounds_give_what_a_loop_gives),
         cmocka_unit_test(every_key_is_visited_once_in_order),
+        cmocka_unit_test(rows_agree),
         cmocka_unit_test(tags_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

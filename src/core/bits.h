@@ -68,6 +68,13 @@ static inline uint64_t bly_mod(uint64_t h, bly_modulus by)
     return r - (by.n & -(uint64_t)(r >= by.n));
 }
 
+/* The quotient that goes with it. */
+static inline uint64_t bly_div(uint64_t h, bly_modulus by)
+{
+    const uint64_t q = bly_mulhi(h, by.inverse);
+    return q + (h - q * by.n >= by.n);
+}
+
 /* A bijection of 64 bits in which every bit of the input stirs every bit of
  * the output: the finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
 static inline uint64_t bly_mix64(uint64_t x)

@@ -12,11 +12,12 @@
 
 #include "core/bits.h"
 
+#define BLY_POSITION_STEP UINT64_C(0x9e3779b97f4a7c15) /* golden ratio */
+
 /* Position number i, in [0, range). */
 static inline uint64_t bly_position(uint64_t h, uint64_t i, uint64_t range)
 {
-    const uint64_t step = UINT64_C(0x9e3779b97f4a7c15); /* golden ratio */
-    return bly_scale(bly_mix64(h + (i + 1) * step), range);
+    return bly_scale(bly_mix64(h + (i + 1) * BLY_POSITION_STEP), range);
 }
 
 #endif

@@ -33,7 +33,6 @@
 #include <math.h>
 
 #include "core/bits.h"
-#include "core/position.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
 #include "kinds/classic.h"
@@ -138,59 +137,39 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
     }
 }
 
-/* Probe i of a key in its slice. Slices are short, and two values mod s tell
+/* Where the probes of a key go. Slices are short, and two values mod s tell
  * only s^2 keys apart: n of them would add n/s^2 to the rate, half as much
- * again at 1000 keys and 0.1 %. So here each probe has a hash of its own. */
-static inline uint64_t classic_position(uint64_t h, uint64_t range, uint64_t i)
+ * again at 1000 keys and 0.1 %. So there each probe has a hash of its own. */
+static bly_steps classic_steps(const bly_shape *s)
 {
-    return i * range + bly_position(h, i, range);
+    const bool sliced = s->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED;
+    return (bly_steps){
+        .range = bly_modulus_of(classic_range(s)),
+        .k = s->p[CLASSIC_K],
+        .independent = sliced,
+        .apart = sliced ? classic_range(s) : 0,
+    };
 }
 
-static inline __attribute__((always_inline)) bool
-classic_test(const void *words, uint64_t at, uint64_t tag)
+void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
+                     uint64_t *maybe)
 {
-    (void)tag;
-    return bly_le64(bly_word_load((const uint64_t *)words + (at >> 6))) >>
-               (at & 63) &
-           1;
-}
-
-static void classic_has_shared(const bly_filter *f, const uint64_t *h, size_t n,
-                               uint64_t *maybe)
-{
-    const bly_probe_query q = {
+    const bly_steps steps = classic_steps(&f->shape);
+    bly_probe_query q = {
         .cells = f->data,
         .width = 1,
-        .range = bly_modulus_of(f->shape.p[CLASSIC_BITS]),
-        .k = f->shape.p[CLASSIC_K],
-        .test = classic_test,
+        .range = steps.range,
+        .k = 7,
+        .independent = steps.independent,
+        .apart = steps.apart,
+        .test = bly_probe_bit,
         .ctx = f->data,
     };
-    bly_probe_ask(&q, h, n, maybe);
-}
-
-/* Keys whose cells are fetched together. */
-#define CLASSIC_GROUP 32
-
-static void classic_has_sliced(const bly_filter *f, const uint64_t *h, size_t n,
-                               uint64_t *maybe)
-{
-    const uint64_t *const words = (const uint64_t *)(const void *)f->data;
-    const uint64_t k = f->shape.p[CLASSIC_K], range = classic_range(&f->shape);
-    for (size_t from = 0; from < n; from += CLASSIC_GROUP) {
-        const size_t ng = n - from < CLASSIC_GROUP ? n - from : CLASSIC_GROUP;
-        for (size_t j = 0; j < ng; j++)
-            __builtin_prefetch(
-                &words[classic_position(h[from + j], range, 0) >> 6]);
-        uint64_t bits = 0;
-        for (size_t j = 0; j < ng; j++) {
-            bool in = true;
-            for (uint64_t i = 0; i < k && in; i++)
-                in = classic_test(words,
-                                  classic_position(h[from + j], range, i), 0);
-            bits |= (uint64_t)in << j;
-        }
-        maybe[from >> 6] |= bits << (from & 63);
+    if (steps.k == 7) { /* one percent: what most ask for */
+        bly_probe_ask(&q, h, n, maybe);
+    } else {
+        q.k = steps.k;
+        bly_probe_ask(&q, h, n, maybe);
     }
 }
 
@@ -216,73 +195,46 @@ static inline void classic_note(classic_batch *b, size_t i, bool changed)
         b->fresh[i / 64] |= (uint64_t)changed << i % 64;
 }
 
-/* Keys whose positions are computed, and fetched, before any is set. */
-#define CLASSIC_AHEAD 32
-#define CLASSIC_ROOM 512 /* positions, at least those of one key */
-
-/* Shared layout. Unlike counters, bits do not mind a position named twice, so
- * nothing is compared. k and shared are literals where they matter. */
+/* The bits of one key. shared is a literal wherever this is used. */
 static inline __attribute__((always_inline)) void
-classic_add_spread(const bly_shape *s, classic_batch *b, const uint64_t *h,
-                   size_t n, uint64_t k, bool shared)
+classic_mark(classic_batch *b, size_t i, bly_spots at, bool shared)
 {
-    const bly_modulus range = bly_modulus_of(s->p[CLASSIC_BITS]);
-    const size_t room = CLASSIC_ROOM / (size_t)k;
-    const size_t per = room < CLASSIC_AHEAD ? room : CLASSIC_AHEAD;
-    uint64_t at[CLASSIC_ROOM];
-    for (size_t from = 0; from < n; from += per) {
-        const size_t ng = n - from < per ? n - from : per;
-        uint64_t *to = at;
-        for (size_t j = 0; j < ng; j++) {
-            bly_probe p = bly_probe_start(h[from + j], range);
-            for (uint64_t i = 0; i < k; i++) {
-                *to = bly_probe_next(&p, range.n, i);
-                __builtin_prefetch(&b->words[*to++ >> 6], 0, 3);
-            }
-        }
-        const uint64_t *next = at;
-        for (size_t j = 0; j < ng; j++) {
-            bool changed = false;
-            for (uint64_t i = 0; i < k; i++)
-                changed |= classic_set(b->words, *next++, shared);
-            classic_note(b, from + j, changed);
-        }
-    }
+    uint64_t *const words = b->words;
+    bool changed = false;
+#pragma GCC unroll 8
+    for (uint64_t j = 0; j < at.n; j++)
+        changed |= classic_set(words, bly_spot(at, j), shared);
+    classic_note(b, i, changed);
 }
 
-/* Partitioned: a slice for each probe, fetched for a group ahead. */
-static void classic_add_sliced(const bly_shape *s, classic_batch *b,
-                               const uint64_t *h, size_t n, bool shared)
+static inline __attribute__((always_inline)) void
+classic_mark_alone(void *ctx, size_t i, bly_spots at)
 {
-    const uint64_t k = s->p[CLASSIC_K], range = classic_range(s);
-    for (size_t from = 0; from < n; from += CLASSIC_GROUP) {
-        const size_t to = n - from < CLASSIC_GROUP ? n : from + CLASSIC_GROUP;
-        for (size_t j = from; j < to; j++)
-            for (uint64_t i = 0; i < k; i++)
-                __builtin_prefetch(
-                    &b->words[classic_position(h[j], range, i) >> 6], 0, 2);
-        for (size_t j = from; j < to; j++) {
-            bool changed = false;
-            for (uint64_t i = 0; i < k; i++)
-                changed |= classic_set(
-                    b->words, classic_position(h[j], range, i), shared);
-            classic_note(b, j, changed);
-        }
-    }
+    classic_mark(ctx, i, at, false);
 }
 
-/* shared is a literal wherever the body is used. */
+static inline __attribute__((always_inline)) void
+classic_mark_shared(void *ctx, size_t i, bly_spots at)
+{
+    classic_mark(ctx, i, at, true);
+}
+
+/* Unlike counters, bits do not mind a position named twice. shared is a literal
+ * wherever the body is used. */
 static inline __attribute__((always_inline)) bly_status
 classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
                  size_t *ndone, bool shared)
 {
+    bly_probe_visit *const visit =
+        shared ? classic_mark_shared : classic_mark_alone;
     classic_batch b = { (uint64_t *)(void *)f->data, fresh, 0 };
-    if (f->shape.p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED)
-        classic_add_sliced(&f->shape, &b, h, n, shared);
-    else if (f->shape.p[CLASSIC_K] == 7) /* one percent: what most ask for */
-        classic_add_spread(&f->shape, &b, h, n, 7, shared);
-    else
-        classic_add_spread(&f->shape, &b, h, n, f->shape.p[CLASSIC_K], shared);
+    bly_steps steps = classic_steps(&f->shape);
+    if (steps.k == 7) { /* one percent: what most ask for */
+        steps.k = 7;
+        bly_probe_each(f->data, 1, steps, false, h, n, visit, &b);
+    } else {
+        bly_probe_each(f->data, 1, steps, false, h, n, visit, &b);
+    }
     bly_filter_added(f, b.nfresh);
     *ndone = n;
     return BLY_OK;
@@ -291,15 +243,6 @@ classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
 static bool classic_sliced(const bly_filter *f)
 {
     return f->shape.p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED;
-}
-
-void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
-                     uint64_t *maybe)
-{
-    if (classic_sliced(f))
-        classic_has_sliced(f, h, n, maybe);
-    else
-        classic_has_shared(f, h, n, maybe);
 }
 
 bly_status bly_classic_add(bly_filter *f, const uint64_t *h, size_t n,

@@ -166,17 +166,17 @@ typedef struct counting_batch {
 } counting_batch;
 
 static inline __attribute__((always_inline)) void
-counting_raise(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+counting_raise(void *ctx, size_t i, bly_spots at)
 {
     counting_batch *const b = ctx;
     unsigned char *const cells = b->f->data;
     const uint32_t top = bly_cell_top(b->width);
     const uint64_t by = b->by ? b->by[i] : 1;
     bool new_key = false, changed = false;
-    for (uint64_t j = 0; j < nat; j++) {
-        const uint32_t c = bly_cell_get(cells, at[j], b->width);
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), b->width);
         const uint32_t sum = bly_cell_sum(c, by, top);
-        bly_cell_put(cells, at[j], b->width, sum);
+        bly_cell_put(cells, bly_spot(at, j), b->width, sum);
         new_key |= c == 0;
         changed |= c != sum;
         b->stuck += (c != top) & (sum == top);
@@ -187,39 +187,39 @@ counting_raise(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
 }
 
 static inline __attribute__((always_inline)) uint32_t
-counting_least(const counting_batch *b, const uint64_t *at, uint64_t nat)
+counting_least(const counting_batch *b, bly_spots at)
 {
     uint32_t least = UINT32_MAX;
-    for (uint64_t j = 0; j < nat; j++) {
-        const uint32_t c = bly_cell_get(b->cells, at[j], b->width);
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint32_t c = bly_cell_get(b->cells, bly_spot(at, j), b->width);
         least = c < least ? c : least;
     }
     return least;
 }
 
 static inline __attribute__((always_inline)) void
-counting_lower(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+counting_lower(void *ctx, size_t i, bly_spots at)
 {
     counting_batch *const b = ctx;
     unsigned char *const cells = b->f->data;
     const uint32_t top = bly_cell_top(b->width);
-    if (!counting_least(b, at, nat)) {
+    if (!counting_least(b, at)) {
         b->each[i] = BLY_EABSENT;
         return;
     }
-    for (uint64_t j = 0; j < nat; j++) {
-        const uint32_t c = bly_cell_get(cells, at[j], b->width);
-        bly_cell_put(cells, at[j], b->width, c - (c != top));
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), b->width);
+        bly_cell_put(cells, bly_spot(at, j), b->width, c - (c != top));
     }
     b->each[i] = BLY_OK;
     b->changed++;
 }
 
 static inline __attribute__((always_inline)) void
-counting_read(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+counting_read(void *ctx, size_t i, bly_spots at)
 {
     counting_batch *const b = ctx;
-    const uint32_t least = counting_least(b, at, nat);
+    const uint32_t least = counting_least(b, at);
     b->counts[i] = least == bly_cell_top(b->width) ? UINT64_MAX : least;
 }
 
@@ -233,10 +233,12 @@ counting_run(const bly_filter *f, counting_batch *b, const uint64_t *h,
     b->cells = f->data;
     if (f->shape.p[COUNTING_WIDTH] == 4) {
         b->width = 4;
-        bly_probe_each(f->data, 4, range, k, h, n, visit, b);
+        bly_probe_each(f->data, 4, (bly_steps){ .range = range, .k = k }, true,
+                       h, n, visit, b);
     } else {
         b->width = (unsigned)f->shape.p[COUNTING_WIDTH];
-        bly_probe_each(f->data, b->width, range, k, h, n, visit, b);
+        bly_probe_each(f->data, b->width, (bly_steps){ .range = range, .k = k },
+                       true, h, n, visit, b);
     }
 }
 

@@ -40,10 +40,10 @@
 #include <math.h>
 
 #include "core/bits.h"
-#include "core/position.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
 #include "kinds/fold.h"
+#include "kinds/probe.h"
 
 #define DELETABLE_MAX_BITS 0x1p48
 #define DELETABLE_MAX_K 64
@@ -268,106 +268,99 @@ static inline deletable_view deletable_view_of(const bly_filter *f)
     };
 }
 
-/* The positions of a key, each once; their number. */
-static inline unsigned deletable_positions(const deletable_view *v, uint64_t h,
-                                           uint64_t *at)
+static inline bly_steps deletable_steps(const deletable_view *v)
 {
-    unsigned n = 0;
-    for (unsigned i = 0; i < v->k; i++) {
-        const uint64_t p = bly_position(h, i, v->m);
-        unsigned j = 0;
-        while (j < n && at[j] != p)
-            j++;
-        at[n] = p;
-        n += j == n;
-    }
-    return n;
+    return (bly_steps){ .range = bly_modulus_of(v->m),
+                        .k = v->k,
+                        .independent = true };
 }
-
-/* Keys whose probes are fetched ahead. */
-#define DELETABLE_GROUP 32
 
 static void deletable_has(const bly_filter *f, const uint64_t *h, size_t n,
                           uint64_t *maybe)
 {
     const deletable_view v = deletable_view_of(f);
-    for (size_t from = 0; from < n; from += DELETABLE_GROUP) {
-        const size_t ng =
-            n - from < DELETABLE_GROUP ? n - from : DELETABLE_GROUP;
-        uint64_t first[DELETABLE_GROUP], bits = 0;
-        for (size_t j = 0; j < ng; j++) {
-            first[j] = bly_position(h[from + j], 0, v.m);
-            __builtin_prefetch(&v.words[first[j] >> 6]);
-            if (v.k > 1)
-                __builtin_prefetch(
-                    &v.words[bly_position(h[from + j], 1, v.m) >> 6]);
-        }
-        for (size_t j = 0; j < ng; j++) {
-            bool in = bly_bit_get(v.words, first[j]);
-            for (unsigned i = 1; i < v.k && in; i++)
-                in = bly_bit_get(v.words, bly_position(h[from + j], i, v.m));
-            bits |= (uint64_t)in << j;
-        }
-        maybe[from / 64] |= bits << (from % 64);
+    const bly_probe_query q = {
+        .cells = f->data,
+        .width = 1,
+        .range = bly_modulus_of(v.m),
+        .k = v.k,
+        .independent = true,
+        .test = bly_probe_bit,
+        .ctx = v.words,
+    };
+    bly_probe_ask(&q, h, n, maybe);
+}
+
+/* One batch; what it does not need stays zero. */
+typedef struct deletable_batch {
+    deletable_view v;
+    bly_modulus region; /* bits of one */
+    uint64_t *fresh;
+    bly_status *each;
+    uint64_t changed; /* keys that changed something */
+} deletable_batch;
+
+/* A key that names a position twice has no collision with itself. */
+static inline __attribute__((always_inline)) void
+deletable_set(void *ctx, size_t i, bly_spots all)
+{
+    deletable_batch *const b = ctx;
+    uint64_t room[BLY_PROBE_MAX_K];
+    const bly_spots at = bly_probe_dedupe(all, room);
+    bool changed = false;
+    for (uint64_t j = 0; j < at.n; j++) {
+        /* Without a branch: while half the bits are set none can be told. */
+        const bool clear = bly_bit_set(b->v.words, room[j]);
+        const uint64_t r = bly_div(room[j], b->region);
+        b->v.marks[r >> 6] |= bly_le64((uint64_t)!clear << (r & 63));
+        changed |= clear;
     }
+    b->changed += changed;
+    if (b->fresh)
+        b->fresh[i / 64] |= (uint64_t)changed << i % 64;
 }
 
 static bly_status deletable_add(bly_filter *f, const uint64_t *h, size_t n,
                                 uint64_t *fresh, size_t *ndone)
 {
-    const deletable_view v = deletable_view_of(f);
-    uint64_t at[DELETABLE_MAX_K], nfresh = 0;
-    for (size_t from = 0; from < n; from += DELETABLE_GROUP) {
-        const size_t to =
-            n - from < DELETABLE_GROUP ? n : from + DELETABLE_GROUP;
-        for (size_t j = from; j < to; j++)
-            for (unsigned i = 0; i < v.k; i++)
-                __builtin_prefetch(&v.words[bly_position(h[j], i, v.m) >> 6],
-                                   1);
-        for (size_t j = from; j < to; j++) {
-            const unsigned np = deletable_positions(&v, h[j], at);
-            bool changed = false;
-            for (unsigned i = 0; i < np; i++) {
-                if (bly_bit_set(v.words, at[i]))
-                    changed = true;
-                else
-                    bly_bit_set(v.marks, at[i] / v.region);
-            }
-            nfresh += changed;
-            if (fresh)
-                fresh[j / 64] |= (uint64_t)changed << (j % 64);
-        }
-    }
-    bly_filter_added(f, nfresh);
+    deletable_batch b = { .v = deletable_view_of(f), .fresh = fresh };
+    b.region = bly_modulus_of(b.v.region);
+    bly_probe_each(f->data, 1, deletable_steps(&b.v), false, h, n,
+                   deletable_set, &b);
+    bly_filter_added(f, b.changed);
     *ndone = n;
     return BLY_OK;
 }
 
-static bly_status deletable_remove_one(const deletable_view *v, uint64_t h)
+static inline __attribute__((always_inline)) void
+deletable_clear(void *ctx, size_t i, bly_spots all)
 {
-    uint64_t at[DELETABLE_MAX_K];
-    const unsigned np = deletable_positions(v, h, at);
+    deletable_batch *const b = ctx;
+    uint64_t at[BLY_PROBE_MAX_K];
     unsigned nfree = 0;
-    for (unsigned i = 0; i < np; i++) {
-        if (!bly_bit_get(v->words, at[i]))
-            return BLY_EABSENT;
-        if (!bly_bit_get(v->marks, at[i] / v->region))
-            at[nfree++] = at[i]; /* nfree <= i: what is overwritten was seen */
+    for (uint64_t j = 0; j < all.n; j++) {
+        const uint64_t p = bly_spot(all, j);
+        if (!bly_bit_get(b->v.words, p)) {
+            b->each[i] = BLY_EABSENT;
+            return;
+        }
+        at[nfree] = p;
+        nfree += !bly_bit_get(b->v.marks, bly_div(p, b->region));
     }
-    for (unsigned i = 0; i < nfree; i++)
-        bly_bit_clear(v->words, at[i]);
-    return nfree ? BLY_OK : BLY_EREFUSED;
+    for (unsigned j = 0; j < nfree; j++)
+        bly_bit_clear(b->v.words, at[j]);
+    b->each[i] = nfree ? BLY_OK : BLY_EREFUSED;
+    b->changed += nfree != 0;
 }
 
 static void deletable_remove(bly_filter *f, const uint64_t *h, size_t n,
                              bly_status *each)
 {
-    const deletable_view v = deletable_view_of(f);
-    for (size_t i = 0; i < n; i++) {
-        each[i] = deletable_remove_one(&v, h[i]);
-        if (!each[i] && f->nadded)
-            f->nadded--;
-    }
+    deletable_batch b = { .v = deletable_view_of(f), .each = each };
+    b.region = bly_modulus_of(b.v.region);
+    bly_probe_each(f->data, 1, deletable_steps(&b.v), false, h, n,
+                   deletable_clear, &b);
+    bly_filter_removed(f, b.changed);
 }
 
 /* ---------------------------------------------------------------- the rest */

@@ -37,6 +37,7 @@
 #include "core/position.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
+#include "kinds/probe.h"
 
 #define FLOOM_MAX_BITS 0x1p48
 #define FLOOM_MAX_K 64
@@ -240,6 +241,7 @@ static void floom_describe(const bly_shape *s, const bly_want *w,
 typedef struct floom_view {
     uint64_t *words, *patterns;
     uint64_t m, b;
+    bly_modulus range; /* m */
     unsigned k;
     bool source;
 } floom_view;
@@ -251,6 +253,7 @@ static inline floom_view floom_view_of(const bly_filter *f)
         .words = words,
         .patterns = words + floom_words(&f->shape),
         .m = f->shape.p[FLOOM_BITS],
+        .range = bly_modulus_of(f->shape.p[FLOOM_BITS]),
         .b = f->shape.p[FLOOM_B],
         .k = (unsigned)f->shape.p[FLOOM_K],
         .source = f->shape.p[FLOOM_SOURCE],
@@ -262,7 +265,7 @@ static inline floom_view floom_view_of(const bly_filter *f)
 static inline uint64_t floom_region(const floom_view *v, uint64_t p)
 {
     const uint64_t pb = p * v->b;
-    return v->source && pb ? (pb - 1) / v->m : pb / v->m;
+    return bly_div(pb - (v->source && pb), v->range);
 }
 
 static inline uint64_t floom_pattern(const floom_view *v, uint64_t h)
@@ -273,9 +276,6 @@ static inline uint64_t floom_pattern(const floom_view *v, uint64_t h)
     return pattern;
 }
 
-/* Keys whose first probes are fetched ahead. */
-#define FLOOM_GROUP 32
-
 static inline bool floom_get(const uint64_t *words, uint64_t j)
 {
     return bly_le64(bly_word_load(&words[j >> 6])) >> (j & 63) & 1;
@@ -285,22 +285,23 @@ static void floom_has(const bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *maybe)
 {
     const floom_view v = floom_view_of(f);
-    for (size_t from = 0; from < n; from += FLOOM_GROUP) {
-        const size_t ng = n - from < FLOOM_GROUP ? n - from : FLOOM_GROUP;
-        uint64_t bits = 0;
-        for (size_t j = 0; j < ng; j++)
-            __builtin_prefetch(
-                &v.words[bly_position(h[from + j], 0, v.m) >> 6]);
-        for (size_t j = 0; j < ng; j++) {
-            bool in = true;
-            for (unsigned i = 0; i < v.k && in; i++)
-                in = floom_get(v.words, bly_position(h[from + j], i, v.m));
-            /* Few come so far: the pattern is made for those alone. */
-            in = in && floom_get(v.patterns, floom_pattern(&v, h[from + j]));
-            bits |= (uint64_t)in << j;
+    const bly_probe_query q = {
+        .cells = f->data,
+        .width = 1,
+        .range = v.range,
+        .k = v.k,
+        .independent = true,
+        .test = bly_probe_bit,
+        .ctx = v.words,
+    };
+    bly_probe_ask(&q, h, n, maybe);
+    /* Few come so far: the pattern is made for those alone. */
+    for (size_t from = 0; from < n; from += 64)
+        for (uint64_t bits = maybe[from / 64]; bits; bits &= bits - 1) {
+            const uint64_t key = h[from + (size_t)__builtin_ctzll(bits)];
+            if (!floom_get(v.patterns, floom_pattern(&v, key)))
+                maybe[from / 64] &= ~(bits & -bits);
         }
-        maybe[from / 64] |= bits << (from % 64);
-    }
 }
 
 static inline __attribute__((always_inline)) bool
@@ -311,32 +312,54 @@ floom_set(uint64_t *words, uint64_t j, bool shared)
                   : bly_bit_set(words, j);
 }
 
+/* A batch that is being added. */
+typedef struct floom_batch {
+    floom_view v;
+    uint64_t *fresh; /* or NULL */
+    uint64_t nfresh;
+} floom_batch;
+
 /* The bits first and the pattern last: who asks meanwhile and finds the
- * pattern may rely on the bits. */
+ * pattern may rely on the bits. shared is a literal wherever this is used. */
+static inline __attribute__((always_inline)) void
+floom_mark(floom_batch *b, size_t i, bly_spots at, bool shared)
+{
+    uint64_t pattern = 0;
+    bool changed = false;
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint64_t p = bly_spot(at, j);
+        changed |= floom_set(b->v.words, p, shared);
+        pattern |= UINT64_C(1) << floom_region(&b->v, p);
+    }
+    changed |= floom_set(b->v.patterns, pattern, shared);
+    b->nfresh += changed;
+    if (b->fresh)
+        b->fresh[i / 64] |= (uint64_t)changed << i % 64;
+}
+
+static inline __attribute__((always_inline)) void
+floom_mark_alone(void *ctx, size_t i, bly_spots at)
+{
+    floom_mark(ctx, i, at, false);
+}
+
+static inline __attribute__((always_inline)) void
+floom_mark_shared(void *ctx, size_t i, bly_spots at)
+{
+    floom_mark(ctx, i, at, true);
+}
+
 static inline __attribute__((always_inline)) void
 floom_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
                bool shared)
 {
-    const floom_view v = floom_view_of(f);
-    uint64_t nfresh = 0;
-    for (size_t from = 0; from < n; from += FLOOM_GROUP) {
-        const size_t to = n - from < FLOOM_GROUP ? n : from + FLOOM_GROUP;
-        for (size_t j = from; j < to; j++)
-            for (unsigned i = 0; i < v.k; i++)
-                __builtin_prefetch(&v.words[bly_position(h[j], i, v.m) >> 6],
-                                   1);
-        for (size_t j = from; j < to; j++) {
-            bool changed = false;
-            for (unsigned i = 0; i < v.k; i++)
-                changed |=
-                    floom_set(v.words, bly_position(h[j], i, v.m), shared);
-            changed |= floom_set(v.patterns, floom_pattern(&v, h[j]), shared);
-            nfresh += changed;
-            if (fresh)
-                fresh[j / 64] |= (uint64_t)changed << (j % 64);
-        }
-    }
-    bly_filter_added(f, nfresh);
+    floom_batch b = { .v = floom_view_of(f), .fresh = fresh };
+    const bly_steps steps = { .range = b.v.range,
+                              .k = b.v.k,
+                              .independent = true };
+    bly_probe_each(f->data, 1, steps, false, h, n,
+                   shared ? floom_mark_shared : floom_mark_alone, &b);
+    bly_filter_added(f, b.nfresh);
 }
 
 static bly_status floom_add(bly_filter *f, const uint64_t *h, size_t n,

@@ -115,15 +115,39 @@ void bly_probe_stat(uint64_t used, uint64_t m, uint64_t k, bly_stats *out)
     out->fpr_now = pow(out->fill, (double)k);
 }
 
-uint64_t bly_probe_dedupe(uint64_t *at, uint64_t k)
+bly_spots bly_probe_list(uint64_t h, bly_modulus range, uint64_t k,
+                         uint64_t *at)
+{
+    bly_probe p = bly_probe_start(h, range);
+    for (uint64_t i = 0; i < k; i++)
+        at[i] = bly_probe_next(&p, range.n, i);
+    return (bly_spots){ at, 1, k };
+}
+
+bly_spots bly_probe_dedupe(bly_spots s, uint64_t *at)
 {
     uint64_t n = 0;
-    for (uint64_t i = 0; i < k; i++) {
+    for (uint64_t i = 0; i < s.n; i++) {
+        const uint64_t spot = bly_spot(s, i);
         bool seen = false;
         for (uint64_t j = 0; j < n; j++)
-            seen |= at[j] == at[i];
-        at[n] = at[i];
+            seen |= at[j] == spot;
+        at[n] = spot;
         n += !seen;
     }
-    return n;
+    return (bly_spots){ at, 1, n };
+}
+
+uint64_t bly_probe_repeats(const uint64_t *h, size_t n, bly_modulus range,
+                           uint64_t k)
+{
+    const size_t per = bly_probe_keys(k, 64);
+    const bly_steps steps = { .range = range, .k = k, .stride = per };
+    uint64_t at[BLY_PROBE_ROOM], near, all = 0;
+    for (size_t from = 0; from < n; from += per) {
+        bly_steps_best()->list(&steps, h + from,
+                               n - from < per ? n - from : per, at, &near);
+        all |= near << from;
+    }
+    return all;
 }

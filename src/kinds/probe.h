@@ -10,14 +10,18 @@
  * which is x + i y + (i^3 - i)/6. A filter of counters and a filter of bits
  * with the same m and k therefore use the same cells for a key.
  *
- * Asking goes round by round: all keys of a piece test their first cell, those
- * that passed fetch and then test their second, and so on. A round has no
- * branch that depends on the data and overlaps the cache misses of all its
- * keys; a key that is absent leaves after about two rounds, whatever k is. Who
- * is left after three is likely to stay, and has the rest tested at once.
+ * Kinds whose ranges are short take independent positions instead (steps.h).
  *
- * Changing goes by groups: the positions of a group are computed and fetched
- * while the group before is worked on.
+ * Asking goes by pieces. All keys of a piece test their first cell, while the
+ * first cells of the next piece are fetched. If many leave, those that passed
+ * go on round by round: they fetch and then test their second cell, then their
+ * third. A round has no branch that depends on the data and overlaps the cache
+ * misses of all its keys; a key that is absent leaves after about two rounds,
+ * whatever k is. Who is left after three, or in a piece where few leave, is
+ * likely to stay, and has the rest fetched at once.
+ *
+ * Changing goes by groups: the positions of a group are computed, and fetched
+ * key by key while the group before is worked on.
  *
  * [1] Dillinger and Manolios, Bloom Filters in Probabilistic Verification, 2004
  */
@@ -26,6 +30,7 @@
 
 #include "core/cells.h"
 #include "core/maths.h"
+#include "core/steps.h"
 #include "kinds/filter.h"
 
 #define BLY_PROBE_MAX_CELLS (UINT64_C(1) << 48) /* (double)m is exact */
@@ -89,44 +94,39 @@ static inline uint64_t bly_probe_next(bly_probe *p, uint64_t range, uint64_t i)
     return at;
 }
 
-/* The positions of h, k <= m of them, into at. True if two of them may be one.
- *
- * Positions i < j are one if d y + c = 0 (mod m) for d = j - i and for c the
- * difference of their cubic terms, which is at most (k^3 - k)/6. So it is
- * enough to look whether one of y, 2y, .. (k-1)y comes so near to a multiple
- * of m from below, or is one: k looks in place of k^2/2. */
-static inline bool bly_probe_list(uint64_t h, bly_modulus range, uint64_t k,
-                                  uint64_t *at)
+/* Positions of one key: at[0], at[stride], ... */
+typedef struct bly_spots {
+    const uint64_t *at;
+    size_t stride;
+    uint64_t n;
+} bly_spots;
+
+static inline uint64_t bly_spot(bly_spots s, uint64_t i)
 {
-    const uint64_t m = range.n, cubic = (k * k * k - k) / 6;
-    const uint64_t far = m > cubic ? m - cubic - 1 : 0;
-    bly_probe p = bly_probe_start(h, range);
-    const uint64_t y = p.y;
-    uint64_t dy = 0;
-    bool near = false;
-    at[0] = p.x;
-    for (uint64_t i = 1; i < k; i++) {
-        p.x += p.y;
-        p.x = p.x >= m ? p.x - m : p.x;
-        p.y += i;
-        p.y = p.y >= m ? p.y - m : p.y;
-        at[i] = p.x;
-        dy += y;
-        dy = dy >= m ? dy - m : dy;
-        near |= dy - 1 >= far; /* dy = 0 becomes the greatest of all */
-    }
-    return near;
+    return s.at[i * s.stride];
 }
 
-/* Leave the first of equal positions; returns how many are left. */
-uint64_t bly_probe_dedupe(uint64_t *at, uint64_t k);
+/* The positions of h, k <= m of them, as they come, into at. */
+bly_spots bly_probe_list(uint64_t h, bly_modulus range, uint64_t k,
+                         uint64_t *at);
 
-/* Whether some of the k positions of h may be one, for whom asks after the
- * fact. */
-static inline bool bly_probe_repeats(uint64_t h, bly_modulus range, uint64_t k)
+/* The different ones of s, in the order of their first, into at. */
+bly_spots bly_probe_dedupe(bly_spots s, uint64_t *at);
+
+/* Bit j of the word: may some of the k positions of h[j] be one? Of 64 keys at
+ * most. */
+uint64_t bly_probe_repeats(const uint64_t *h, size_t n, bly_modulus range,
+                           uint64_t k);
+
+/* Positions of a block of keys, by steps as in steps.h. Whoever works on a
+ * block computes them once, for as many keys as there is room for. */
+#define BLY_PROBE_ROOM 2048 /* at least BLY_STEPS_LANES keys */
+
+static inline size_t bly_probe_keys(uint64_t k, size_t most)
 {
-    uint64_t at[BLY_PROBE_MAX_K];
-    return bly_probe_list(h, range, k, at);
+    const size_t fit =
+        BLY_PROBE_ROOM / (size_t)k / BLY_STEPS_LANES * BLY_STEPS_LANES;
+    return fit < most ? fit : most;
 }
 
 /* ----------------------------------------------------------------- asking */
@@ -147,86 +147,145 @@ static inline uint64_t bly_probe_tag_next(uint64_t tag, uint64_t i)
 /* Whether a cell lets the key with this tag pass. ctx is the kind's. */
 typedef bool bly_probe_test(const void *ctx, uint64_t at, uint64_t tag);
 
+/* The test of filters of bits: ctx is their words. A bit may be set meanwhile
+ * by a writer of a shared filter. */
+static inline __attribute__((always_inline)) bool
+bly_probe_bit(const void *words, uint64_t at, uint64_t tag)
+{
+    (void)tag;
+    return bly_le64(bly_word_load((const uint64_t *)words + (at >> 6))) >>
+               (at & 63) &
+           1;
+}
+
 /* What asking works on. Where a field is a literal, so is what follows. */
 typedef struct bly_probe_query {
     const unsigned char *cells;
     unsigned width;    /* bits of a cell, to know what to fetch */
     bly_modulus range; /* of a position */
     uint64_t k;
-    bool tagged; /* make tags */
+    bool independent, tagged; /* as in bly_steps; make tags */
+    uint64_t apart;           /* as in bly_steps */
     bly_probe_test *test;
     const void *ctx;
 } bly_probe_query;
 
-#define BLY_PROBE_PIECE 512
-#define BLY_PROBE_ROUNDS 3
-#define BLY_PROBE_ROOM 256 /* positions at once; at least one key's */
+#define BLY_PROBE_PIECE 256 /* keys at once, at most */
+#define BLY_PROBE_FEW 16    /* no round for so few */
+#define BLY_PROBE_AHEAD 24  /* keys whose rest is fetched before it is used */
 
-/* Keys of a piece that have passed all probes so far. */
+/* Who of a piece passed all probes so far. */
 typedef struct bly_probe_piece {
+    const uint64_t *at; /* positions of all, by steps */
+    size_t stride;
     size_t n;
-    bly_probe p[BLY_PROBE_PIECE];
-    uint64_t tag[BLY_PROBE_PIECE];
+    uint64_t tag[BLY_PROBE_PIECE]; /* for the next probe */
     uint16_t key[BLY_PROBE_PIECE];
 } bly_probe_piece;
 
-/* Probe number i, and those that pass go on to the next. */
+static inline __attribute__((always_inline)) void
+bly_probe_fetch(const bly_probe_query *q, uint64_t at)
+{
+    __builtin_prefetch(q->cells + bly_cell_byte(at, q->width), 0, 2);
+}
+
+/* The tags of those that passed probe i. */
+static inline __attribute__((always_inline)) void
+bly_probe_turn(const bly_probe_query *q, bly_probe_piece *piece, uint64_t i)
+{
+    if (q->tagged)
+        for (size_t j = 0; j < piece->n; j++) {
+            uint64_t *const tag = &piece->tag[piece->key[j]];
+            *tag = bly_probe_tag_next(*tag, i);
+        }
+}
+
+/* The first probe, of all keys; meanwhile the first cells of the next piece
+ * are fetched. */
+static inline __attribute__((always_inline)) void
+bly_probe_first(const bly_probe_query *q, bly_probe_piece *piece,
+                const uint64_t *next, size_t nnext)
+{
+    const uint64_t *const at = piece->at;
+    const size_t n = piece->n, both = n < nnext ? n : nnext;
+    size_t kept = 0, j = 0;
+#pragma GCC unroll 4
+    for (; j < both; j++) {
+        bly_probe_fetch(q, next[j]);
+        piece->key[kept] = (uint16_t)j;
+        kept += q->test(q->ctx, at[j], q->tagged ? piece->tag[j] : 0);
+    }
+    for (; j < n; j++) {
+        piece->key[kept] = (uint16_t)j;
+        kept += q->test(q->ctx, at[j], q->tagged ? piece->tag[j] : 0);
+    }
+    piece->n = kept;
+    bly_probe_turn(q, piece, 0);
+}
+
+/* Fetch probe i of those that are left; and look at it. */
+static inline __attribute__((always_inline)) void
+bly_probe_call(const bly_probe_query *q, const bly_probe_piece *piece,
+               uint64_t i)
+{
+    const uint64_t *const at = piece->at + i * piece->stride;
+#pragma GCC unroll 4
+    for (size_t j = 0; j < piece->n; j++)
+        bly_probe_fetch(q, at[piece->key[j]]);
+}
+
 static inline __attribute__((always_inline)) void
 bly_probe_round(const bly_probe_query *q, bly_probe_piece *piece, uint64_t i)
 {
-    const uint64_t m = q->range.n;
+    const uint64_t *const at = piece->at + i * piece->stride;
     const size_t n = piece->n;
     size_t kept = 0;
+#pragma GCC unroll 4
     for (size_t j = 0; j < n; j++) {
-        const uint64_t x = piece->p[j].x, y = piece->p[j].y;
-        const uint64_t tag = q->tagged ? piece->tag[j] : 0;
-        const bool in = q->test(q->ctx, x, tag);
-        uint64_t x2 = x + y, y2 = y + i + 1;
-        x2 -= m & -(uint64_t)(x2 >= m);
-        y2 -= m & -(uint64_t)(y2 >= m);
-        piece->p[kept] = (bly_probe){ x2, y2 };
-        piece->key[kept] = piece->key[j];
-        if (q->tagged)
-            piece->tag[kept] = bly_probe_tag_next(tag, i);
-        /* Who leaves fetches what is there already. */
-        const uint64_t next = x ^ ((x ^ x2) & -(uint64_t)in);
-        __builtin_prefetch(q->cells + bly_cell_byte(next, q->width), 0, 2);
-        kept += in;
+        const uint16_t key = piece->key[j];
+        piece->key[kept] = key;
+        kept += q->test(q->ctx, at[key], q->tagged ? piece->tag[key] : 0);
     }
     piece->n = kept;
+    bly_probe_turn(q, piece, i);
 }
 
-/* The probes from number `first` on, for a few keys at a time: most of those
- * that came so far will pass, so all their cells are fetched at once. */
 static inline __attribute__((always_inline)) void
-bly_probe_rest(const bly_probe_query *q, bly_probe_piece *piece, uint64_t first)
+bly_probe_fetch_rest(const bly_probe_query *q, const bly_probe_piece *piece,
+                     size_t j, uint64_t first)
 {
-    const size_t per = BLY_PROBE_ROOM / (size_t)(q->k - first);
-    uint64_t at[BLY_PROBE_ROOM];
-    size_t kept = 0;
-    for (size_t from = 0; from < piece->n; from += per) {
-        const size_t to = piece->n - from < per ? piece->n : from + per;
-        uint64_t *put = at;
-        for (size_t j = from; j < to; j++)
-            for (uint64_t i = first; i < q->k; i++, put++) {
-                *put = bly_probe_next(&piece->p[j], q->range.n, i);
-                __builtin_prefetch(q->cells + bly_cell_byte(*put, q->width), 0,
-                                   2);
-            }
-        const uint64_t *get = at;
-        for (size_t j = from; j < to; j++) {
-            uint64_t tag = q->tagged ? piece->tag[j] : 0;
-            bool in = true;
-            for (uint64_t i = first; i < q->k; i++, get++) {
-                in &= q->test(q->ctx, *get, tag);
+    const uint64_t *at = piece->at + piece->key[j];
+#pragma GCC unroll 8
+    for (uint64_t i = 1; i < q->k; i++)
+        if (i >= first)
+            bly_probe_fetch(q, at[i * piece->stride]);
+}
+
+/* The probes from number `first` on, of those that are left: most of them will
+ * pass. Sets their bits of maybe, from bit `from` on. */
+static inline __attribute__((always_inline)) void
+bly_probe_rest(const bly_probe_query *q, const bly_probe_piece *piece,
+               uint64_t first, size_t from, uint64_t *maybe)
+{
+    const size_t stride = piece->stride, n = piece->n;
+    for (size_t j = 0; j < n && j < BLY_PROBE_AHEAD; j++)
+        bly_probe_fetch_rest(q, piece, j, first);
+    for (size_t j = 0; j < n; j++) {
+        const uint16_t key = piece->key[j];
+        const uint64_t *at = piece->at + key;
+        uint64_t tag = q->tagged ? piece->tag[key] : 0;
+        bool in = true;
+        if (j + BLY_PROBE_AHEAD < n)
+            bly_probe_fetch_rest(q, piece, j + BLY_PROBE_AHEAD, first);
+#pragma GCC unroll 8
+        for (uint64_t i = 1; i < q->k; i++)
+            if (i >= first) {
+                in &= q->test(q->ctx, at[i * stride], tag);
                 if (q->tagged)
                     tag = bly_probe_tag_next(tag, i);
             }
-            piece->key[kept] = piece->key[j];
-            kept += in;
-        }
+        maybe[(from + key) / 64] |= (uint64_t)in << (from + key) % 64;
     }
-    piece->n = kept;
 }
 
 /* Set the bits of maybe, which are zero, for keys whose k cells all pass. */
@@ -234,81 +293,108 @@ static inline __attribute__((always_inline)) void
 bly_probe_ask(const bly_probe_query *q, const uint64_t *h, size_t n,
               uint64_t *maybe)
 {
-    const uint64_t rounds = q->k < BLY_PROBE_ROUNDS ? q->k : BLY_PROBE_ROUNDS;
+    const size_t per = bly_probe_keys(q->k, BLY_PROBE_PIECE);
+    const bly_steps steps = { q->range, q->k, per, q->independent, q->apart };
+    const bly_steps_row *const row = bly_steps_best();
+    uint64_t at[3][BLY_PROBE_ROOM];
     bly_probe_piece piece;
-    for (size_t from = 0; from < n; from += BLY_PROBE_PIECE) {
-        piece.n = n - from < BLY_PROBE_PIECE ? n - from : BLY_PROBE_PIECE;
-        for (size_t j = 0; j < piece.n; j++) {
-            piece.p[j] = bly_probe_start(h[from + j], q->range);
-            piece.key[j] = (uint16_t)j;
-            if (q->tagged)
+    piece.stride = per;
+    row->fill(&steps, h, n < per ? n : per, at[0]);
+    for (size_t j = 0; j < n && j < per; j++)
+        bly_probe_fetch(q, at[0][j]);
+    if (n > per)
+        row->fill(&steps, h + per, n - per < per ? n - per : per, at[1]);
+    for (size_t from = 0, turn = 0; from < n;
+         from += per, turn = turn == 2 ? 0 : turn + 1) {
+        const size_t left = n - from, after = left > per ? left - per : 0;
+        const size_t far = after > per ? after - per : 0;
+        const size_t before = left < per ? left : per;
+        const uint64_t *next = at[turn == 2 ? 0 : turn + 1];
+        uint64_t *beyond = at[turn == 0 ? 2 : turn - 1];
+        piece.at = at[turn];
+        piece.n = before;
+        if (q->tagged)
+            for (size_t j = 0; j < piece.n; j++)
                 piece.tag[j] = bly_probe_tag(h[from + j]);
-            __builtin_prefetch(q->cells + bly_cell_byte(piece.p[j].x, q->width),
-                               0, 2);
+        bly_probe_first(q, &piece, next, after < per ? after : per);
+        uint64_t i = 1;
+        const bool more = q->k > 1 && piece.n > BLY_PROBE_FEW &&
+                          piece.n < before - before / 4;
+        if (more)
+            bly_probe_call(q, &piece, 1);
+        if (far)
+            row->fill(&steps, h + from + 2 * per, far < per ? far : per,
+                      beyond);
+        if (more)
+            bly_probe_round(q, &piece, i++);
+        if (more && q->k > 2) {
+            bly_probe_call(q, &piece, 2);
+            bly_probe_round(q, &piece, i++);
         }
-        for (uint64_t i = 0; i < rounds; i++)
-            bly_probe_round(q, &piece, i);
-        if (q->k > rounds)
-            bly_probe_rest(q, &piece, rounds);
-        for (size_t j = 0; j < piece.n; j++)
-            maybe[(from + piece.key[j]) / 64] |= UINT64_C(1)
-                                                 << (from + piece.key[j]) % 64;
+        bly_probe_rest(q, &piece, i, from, maybe);
     }
 }
 
 /* --------------------------------------------------------------- changing */
 
-/* Work on one key: number i of the batch, with its nat different positions. */
-typedef void bly_probe_visit(void *ctx, size_t i, const uint64_t *at,
-                             uint64_t nat);
+/* Work on one key, number i of the batch. */
+typedef void bly_probe_visit(void *ctx, size_t i, bly_spots at);
 
 #define BLY_PROBE_GROUP 32 /* keys of a group, at most */
 
-typedef struct bly_probe_group {
-    uint64_t at[BLY_PROBE_ROOM];
-    uint64_t count[BLY_PROBE_GROUP]; /* positions of each key */
-} bly_probe_group;
-
+/* Fetch the cells of one key into L2. */
 static inline __attribute__((always_inline)) void
-bly_probe_fill(bly_probe_group *g, const unsigned char *cells, unsigned width,
-               bly_modulus range, uint64_t k, const uint64_t *h, size_t n)
+bly_probe_fetch_all(const unsigned char *cells, unsigned width, uint64_t k,
+                    const uint64_t *at, size_t stride)
 {
-    uint64_t *at = g->at;
-    for (size_t j = 0; j < n; j++) {
-        uint64_t nat = k;
-        if (bly_probe_list(h[j], range, k, at))
-            nat = bly_probe_dedupe(at, k);
-        for (uint64_t i = 0; i < nat; i++)
-            __builtin_prefetch(cells + bly_cell_byte(at[i], width), 0, 2);
-        g->count[j] = nat;
-        at += nat;
-    }
+#pragma GCC unroll 8
+    for (uint64_t i = 0; i < k; i++, at += stride)
+        __builtin_prefetch(cells + bly_cell_byte(*at, width), 0, 2);
 }
 
-/* Visit n keys in their order. */
+/* Visit n keys in their order. Where `different` is set, equal positions of a
+ * key count once (by the first rule of steps.h); else as often as they occur.
+ * how.stride is not used. */
 static inline __attribute__((always_inline)) void
-bly_probe_each(const unsigned char *cells, unsigned width, bly_modulus range,
-               uint64_t k, const uint64_t *h, size_t n, bly_probe_visit *visit,
-               void *ctx)
+bly_probe_each(const unsigned char *cells, unsigned width, bly_steps how,
+               bool different, const uint64_t *h, size_t n,
+               bly_probe_visit *visit, void *ctx)
 {
-    const size_t per = (size_t)(BLY_PROBE_ROOM / k) < BLY_PROBE_GROUP
-                           ? (size_t)(BLY_PROBE_ROOM / k)
-                           : BLY_PROBE_GROUP;
-    bly_probe_group groups[2];
-    unsigned now = 0;
-    bly_probe_fill(&groups[0], cells, width, range, k, h, n < per ? n : per);
-    for (size_t from = 0; from < n; from += per, now ^= 1) {
-        const size_t ng = n - from < per ? n - from : per;
-        if (from + ng < n) {
-            const size_t after = n - from - ng;
-            bly_probe_fill(&groups[now ^ 1], cells, width, range, k,
-                           h + from + ng, after < per ? after : per);
+    const uint64_t k = how.k;
+    const size_t per = bly_probe_keys(k, BLY_PROBE_GROUP);
+    const bly_steps steps = { how.range, k, per, how.independent, how.apart };
+    const bly_steps_row *const row = bly_steps_best();
+    uint64_t at[2][BLY_PROBE_ROOM], near[2];
+    uint64_t *now = at[0], *next = at[1];
+    size_t nnow = n < per ? n : per;
+    near[0] = near[1] = 0;
+    if (different)
+        row->list(&steps, h, nnow, now, &near[0]);
+    else
+        row->fill(&steps, h, nnow, now);
+    for (size_t j = 0; j < nnow; j++)
+        bly_probe_fetch_all(cells, width, k, now + j, per);
+    for (size_t from = 0; from < n;) {
+        const size_t left = n - from - nnow, nnext = left < per ? left : per;
+        if (nnext && different)
+            row->list(&steps, h + from + nnow, nnext, next, &near[1]);
+        else if (nnext)
+            row->fill(&steps, h + from + nnow, nnext, next);
+        for (size_t j = 0; j < nnow; j++) {
+            if (j < nnext)
+                bly_probe_fetch_all(cells, width, k, next + j, per);
+            bly_spots spots = { now + j, per, k };
+            uint64_t own[BLY_PROBE_MAX_K];
+            if (different && near[0] >> j & 1)
+                spots = bly_probe_dedupe(spots, own);
+            visit(ctx, from + j, spots);
         }
-        const uint64_t *at = groups[now].at;
-        for (size_t j = 0; j < ng; j++) {
-            visit(ctx, from + j, at, groups[now].count[j]);
-            at += groups[now].count[j];
-        }
+        uint64_t *const swap = now;
+        now = next;
+        next = swap;
+        near[0] = near[1];
+        from += nnow;
+        nnow = nnext;
     }
 }
 

@@ -256,12 +256,11 @@ typedef struct spectral_least {
 } spectral_least;
 
 static inline __attribute__((always_inline)) spectral_least
-spectral_least_of(const unsigned char *cells, unsigned width,
-                  const uint64_t *at, uint64_t nat)
+spectral_least_of(const unsigned char *cells, unsigned width, bly_spots at)
 {
     spectral_least least = { UINT32_MAX, 0 };
-    for (uint64_t j = 0; j < nat; j++) {
-        const uint32_t c = bly_cell_get(cells, at[j], width);
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), width);
         least.times = c < least.value ? 1 : least.times + (c == least.value);
         least.value = c < least.value ? c : least.value;
     }
@@ -270,15 +269,14 @@ spectral_least_of(const unsigned char *cells, unsigned width,
 
 /* Add `by` to the counters; how many stuck by it. */
 static inline __attribute__((always_inline)) uint64_t
-spectral_raise(unsigned char *cells, unsigned width, const uint64_t *at,
-               uint64_t nat, uint64_t by)
+spectral_raise(unsigned char *cells, unsigned width, bly_spots at, uint64_t by)
 {
     const uint32_t top = bly_cell_top(width);
     uint64_t stuck = 0;
-    for (uint64_t j = 0; j < nat; j++) {
-        const uint32_t c = bly_cell_get(cells, at[j], width);
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), width);
         const uint32_t sum = bly_cell_sum(c, by, top);
-        bly_cell_put(cells, at[j], width, sum);
+        bly_cell_put(cells, bly_spot(at, j), width, sum);
         stuck += (c != top) & (sum == top);
     }
     return stuck;
@@ -286,13 +284,13 @@ spectral_raise(unsigned char *cells, unsigned width, const uint64_t *at,
 
 /* Take one from the counters that are neither stuck nor zero. */
 static inline __attribute__((always_inline)) void
-spectral_lower(unsigned char *cells, unsigned width, const uint64_t *at,
-               uint64_t nat)
+spectral_lower(unsigned char *cells, unsigned width, bly_spots at)
 {
     const uint32_t top = bly_cell_top(width);
-    for (uint64_t j = 0; j < nat; j++) {
-        const uint32_t c = bly_cell_get(cells, at[j], width);
-        bly_cell_put(cells, at[j], width, c - ((c != top) & (c != 0)));
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), width);
+        bly_cell_put(cells, bly_spot(at, j), width,
+                     c - ((c != top) & (c != 0)));
     }
 }
 
@@ -305,12 +303,11 @@ static inline uint64_t spectral_other_hash(uint64_t h)
 
 /* The counters of a key in the secondary array, of which tiny ones have fewer
  * than k. */
-static uint64_t spectral_moved(const spectral_parts *p, uint64_t other,
-                               uint64_t *at)
+static bly_spots spectral_moved(const spectral_parts *p, uint64_t other,
+                                uint64_t *room)
 {
     const uint64_t k2 = p->k < p->m2.n ? p->k : p->m2.n;
-    bly_probe_list(other, p->m2, k2, at);
-    return bly_probe_dedupe(at, k2);
+    return bly_probe_dedupe(bly_probe_list(other, p->m2, k2, room), room);
 }
 
 static bool spectral_marked(const spectral_parts *p, uint64_t other)
@@ -343,109 +340,105 @@ static inline uint64_t spectral_by(const spectral_batch *b, size_t i)
 }
 
 static inline __attribute__((always_inline)) void
-spectral_add_selection(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+spectral_add_selection(void *ctx, size_t i, bly_spots at)
 {
     spectral_batch *const b = ctx;
     unsigned char *const cells = b->parts.primary;
     const uint64_t by = spectral_by(b, i);
     const bool new_key =
-        b->fresh && !spectral_least_of(cells, b->parts.width, at, nat).value;
-    b->stuck += spectral_raise(cells, b->parts.width, at, nat, by);
+        b->fresh && !spectral_least_of(cells, b->parts.width, at).value;
+    b->stuck += spectral_raise(cells, b->parts.width, at, by);
     spectral_note(b, i, new_key, by);
 }
 
 static inline __attribute__((always_inline)) void
-spectral_add_increase(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+spectral_add_increase(void *ctx, size_t i, bly_spots at)
 {
     spectral_batch *const b = ctx;
     unsigned char *const cells = b->parts.primary;
     const unsigned width = b->parts.width;
     const uint32_t top = bly_cell_top(width);
     const uint64_t by = spectral_by(b, i);
-    const uint32_t least = spectral_least_of(cells, width, at, nat).value;
+    const uint32_t least = spectral_least_of(cells, width, at).value;
     const uint32_t goal = bly_cell_sum(least, by, top);
-    for (uint64_t j = 0; j < nat; j++) {
-        const uint32_t c = bly_cell_get(cells, at[j], width);
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), width);
         const uint32_t sum = c < goal ? goal : c;
-        bly_cell_put(cells, at[j], width, sum);
+        bly_cell_put(cells, bly_spot(at, j), width, sum);
         b->stuck += (c != top) & (sum == top);
     }
     spectral_note(b, i, !least, by);
 }
 
-static void spectral_add_recurring(void *ctx, size_t i, const uint64_t *at,
-                                   uint64_t nat)
+static void spectral_add_recurring(void *ctx, size_t i, bly_spots at)
 {
     spectral_batch *const b = ctx;
     const spectral_parts *const p = &b->parts;
     const uint64_t by = spectral_by(b, i);
     const uint64_t other = spectral_other_hash(b->h[i]);
-    uint64_t at2[BLY_PROBE_MAX_K];
+    uint64_t room[BLY_PROBE_MAX_K];
     const bool new_key =
-        b->fresh && !spectral_least_of(p->primary, p->width, at, nat).value;
+        b->fresh && !spectral_least_of(p->primary, p->width, at).value;
     if (by) {
-        b->stuck += spectral_raise(p->primary, p->width, at, nat, by);
-        const spectral_least now =
-            spectral_least_of(p->primary, p->width, at, nat);
+        b->stuck += spectral_raise(p->primary, p->width, at, by);
+        const spectral_least now = spectral_least_of(p->primary, p->width, at);
         if (spectral_marked(p, other)) {
-            const uint64_t nat2 = spectral_moved(p, other, at2);
-            b->stuck += spectral_raise(p->secondary, p->width, at2, nat2, by);
+            const bly_spots at2 = spectral_moved(p, other, room);
+            b->stuck += spectral_raise(p->secondary, p->width, at2, by);
         } else if (now.times == 1) {
-            const uint64_t nat2 = spectral_moved(p, other, at2);
+            const bly_spots at2 = spectral_moved(p, other, room);
             spectral_mark(p, other);
-            b->stuck +=
-                spectral_raise(p->secondary, p->width, at2, nat2, now.value);
+            b->stuck += spectral_raise(p->secondary, p->width, at2, now.value);
         }
     }
     spectral_note(b, i, new_key, by);
 }
 
 static inline __attribute__((always_inline)) void
-spectral_take(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+spectral_take(void *ctx, size_t i, bly_spots at)
 {
     spectral_batch *const b = ctx;
     const spectral_parts *const p = &b->parts;
-    if (!spectral_least_of(p->primary, p->width, at, nat).value) {
+    if (!spectral_least_of(p->primary, p->width, at).value) {
         b->each[i] = BLY_EABSENT;
         return;
     }
-    spectral_lower(p->primary, p->width, at, nat);
+    spectral_lower(p->primary, p->width, at);
     if (p->marker) {
         const uint64_t other = spectral_other_hash(b->h[i]);
-        uint64_t at2[BLY_PROBE_MAX_K];
+        uint64_t room[BLY_PROBE_MAX_K];
         if (spectral_marked(p, other))
-            spectral_lower(p->secondary, p->width, at2,
-                           spectral_moved(p, other, at2));
+            spectral_lower(p->secondary, p->width,
+                           spectral_moved(p, other, room));
     }
     b->each[i] = BLY_OK;
     b->changed++;
 }
 
 /* What `increase` answers to removals: the counters are what they are. */
-static void spectral_keep(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+static void spectral_keep(void *ctx, size_t i, bly_spots at)
 {
     spectral_batch *const b = ctx;
     const spectral_parts *const p = &b->parts;
-    b->each[i] = spectral_least_of(p->primary, p->width, at, nat).value
+    b->each[i] = spectral_least_of(p->primary, p->width, at).value
                      ? BLY_EREFUSED
                      : BLY_EABSENT;
 }
 
 static inline __attribute__((always_inline)) void
-spectral_read(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+spectral_read(void *ctx, size_t i, bly_spots at)
 {
     spectral_batch *const b = ctx;
     const spectral_parts *const p = &b->parts;
-    const spectral_least first =
-        spectral_least_of(p->primary, p->width, at, nat);
+    const spectral_least first = spectral_least_of(p->primary, p->width, at);
     uint32_t value = first.value;
     if (p->marker && value && first.times == 1) {
         const uint64_t other = spectral_other_hash(b->h[i]);
-        uint64_t at2[BLY_PROBE_MAX_K];
+        uint64_t room[BLY_PROBE_MAX_K];
         if (spectral_marked(p, other)) {
-            const uint64_t nat2 = spectral_moved(p, other, at2);
+            const bly_spots at2 = spectral_moved(p, other, room);
             const uint32_t second =
-                spectral_least_of(p->secondary, p->width, at2, nat2).value;
+                spectral_least_of(p->secondary, p->width, at2).value;
             /* Who moved has no zero there. */
             if (second && second < value)
                 value = second;
@@ -463,10 +456,13 @@ spectral_run(const bly_filter *f, spectral_batch *b, const uint64_t *h,
     b->h = h;
     if (b->parts.width == 32) {
         b->parts.width = 32;
-        bly_probe_each(f->data, 32, b->parts.m, b->parts.k, h, n, visit, b);
+        bly_probe_each(f->data, 32,
+                       (bly_steps){ .range = b->parts.m, .k = b->parts.k },
+                       true, h, n, visit, b);
     } else {
-        bly_probe_each(f->data, b->parts.width, b->parts.m, b->parts.k, h, n,
-                       visit, b);
+        bly_probe_each(f->data, b->parts.width,
+                       (bly_steps){ .range = b->parts.m, .k = b->parts.k },
+                       true, h, n, visit, b);
     }
 }
 

@@ -442,19 +442,19 @@ vi_parts(const vi_batch *b, size_t i, uint64_t nat, vi_part *parts)
     }
 }
 
-static inline __attribute__((always_inline)) void
-vi_raise(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+static inline __attribute__((always_inline)) void vi_raise(void *ctx, size_t i,
+                                                           bly_spots at)
 {
     vi_batch *const b = ctx;
     const uint32_t top = bly_cell_top(b->width);
     vi_part parts[BLY_PROBE_MAX_K];
     bool new_key = false, changed = false;
-    vi_parts(b, i, nat, parts);
-    for (uint64_t j = 0; j < nat; j++) {
-        const uint32_t c = bly_cell_get(b->cells, at[j], b->width);
+    vi_parts(b, i, at.n, parts);
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint32_t c = bly_cell_get(b->cells, bly_spot(at, j), b->width);
         const uint32_t sum = vi_raised(b->set, top, c, parts[j]);
         new_key |= !vi_pass(b->set, top, c, parts[j], false);
-        bly_cell_put(b->cells, at[j], b->width, sum);
+        bly_cell_put(b->cells, bly_spot(at, j), b->width, sum);
         changed |= c != sum;
         b->stuck += (c != top) & (sum == top);
     }
@@ -463,23 +463,24 @@ vi_raise(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
         b->fresh[i / 64] |= (uint64_t)new_key << i % 64;
 }
 
-static inline __attribute__((always_inline)) void
-vi_lower(void *ctx, size_t i, const uint64_t *at, uint64_t nat)
+static inline __attribute__((always_inline)) void vi_lower(void *ctx, size_t i,
+                                                           bly_spots at)
 {
     vi_batch *const b = ctx;
     const uint32_t top = bly_cell_top(b->width);
     vi_part parts[BLY_PROBE_MAX_K];
     bool in = true;
-    vi_parts(b, i, nat, parts);
-    for (uint64_t j = 0; j < nat; j++)
-        in &= vi_pass(b->set, top, bly_cell_get(b->cells, at[j], b->width),
+    vi_parts(b, i, at.n, parts);
+    for (uint64_t j = 0; j < at.n; j++)
+        in &= vi_pass(b->set, top,
+                      bly_cell_get(b->cells, bly_spot(at, j), b->width),
                       parts[j], true);
     b->each[i] = in ? BLY_OK : BLY_EABSENT;
     if (!in)
         return;
-    for (uint64_t j = 0; j < nat; j++) {
-        const uint32_t c = bly_cell_get(b->cells, at[j], b->width);
-        bly_cell_put(b->cells, at[j], b->width,
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint32_t c = bly_cell_get(b->cells, bly_spot(at, j), b->width);
+        bly_cell_put(b->cells, bly_spot(at, j), b->width,
                      vi_lowered(b->set, top, c, parts[j]));
     }
     b->changed++;
@@ -497,11 +498,14 @@ vi_run(const bly_filter *f, vi_batch *b, const uint64_t *h, size_t n,
     if (f->shape.p[VI_INCREMENTS] == VI_S && f->shape.p[VI_WIDTH] == 8) {
         b->set = &vi_sets[VI_S];
         b->width = 8;
-        bly_probe_each(f->data, 8, b->range, b->k, h, n, visit, b);
+        bly_probe_each(f->data, 8, (bly_steps){ .range = b->range, .k = b->k },
+                       true, h, n, visit, b);
     } else {
         b->set = &vi_sets[f->shape.p[VI_INCREMENTS]];
         b->width = (unsigned)f->shape.p[VI_WIDTH];
-        bly_probe_each(f->data, b->width, b->range, b->k, h, n, visit, b);
+        bly_probe_each(f->data, b->width,
+                       (bly_steps){ .range = b->range, .k = b->k }, true, h, n,
+                       visit, b);
     }
 }
 
@@ -549,11 +553,13 @@ static void vi_recheck(const vi_batch *b, const uint64_t *h, size_t n,
                        uint64_t *maybe)
 {
     const uint32_t top = bly_cell_top(b->width);
-    for (size_t from = 0; from < n; from += 64)
-        for (uint64_t bits = maybe[from / 64]; bits; bits &= bits - 1) {
+    for (size_t from = 0; from < n; from += 64) {
+        uint64_t bits = maybe[from / 64];
+        if (bits)
+            bits &= bly_probe_repeats(h + from, n - from < 64 ? n - from : 64,
+                                      b->range, b->k);
+        for (; bits; bits &= bits - 1) {
             const uint64_t key = h[from + (size_t)__builtin_ctzll(bits)];
-            if (!bly_probe_repeats(key, b->range, b->k))
-                continue;
             uint64_t at[BLY_PROBE_MAX_K];
             vi_part parts[BLY_PROBE_MAX_K];
             const uint64_t nat = vi_merge_parts(b, key, at, parts);
@@ -565,6 +571,7 @@ static void vi_recheck(const vi_batch *b, const uint64_t *h, size_t n,
             if (!in)
                 maybe[from / 64] &= ~(bits & -bits);
         }
+    }
 }
 
 static void vicounting_has(const bly_filter *f, const uint64_t *h, size_t n,

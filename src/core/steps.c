@@ -1,0 +1,82 @@
+/*
+ * steps.c - the k positions of many keys at once: the portable row
+ */
+#include "core/position.h"
+#include "core/steps.h"
+
+/* x or x - m, whichever is in [0, m); without a branch, which would be taken
+ * every other time. */
+static inline uint64_t steps_wrap(uint64_t x, uint64_t m)
+{
+    return x - (m & -(uint64_t)(x >= m));
+}
+
+static inline __attribute__((always_inline)) bool
+steps_of_key(const bly_steps *s, uint64_t h, uint64_t *at, bool listed)
+{
+    const uint64_t m = s->range.n;
+    const uint64_t far = listed ? bly_steps_far(m, s->k) : 0;
+    uint64_t x = bly_mod(h, s->range), y = bly_mod(bly_mix64(h), s->range);
+    const uint64_t y0 = y;
+    uint64_t dy = 0;
+    bool near = false;
+    *at = x;
+    for (uint64_t i = 1; i < s->k; i++) {
+        x = steps_wrap(x + y, m);
+        y = steps_wrap(y + i, m);
+        at += s->stride;
+        *at = x;
+        if (listed) {
+            dy = steps_wrap(dy + y0, m);
+            near |= dy - 1 >= far; /* dy = 0 becomes the greatest of all */
+        }
+    }
+    return near;
+}
+
+static void steps_fill_portable(const bly_steps *s, const uint64_t *h, size_t n,
+                                uint64_t *at)
+{
+    for (size_t j = 0; j < n; j++)
+        if (s->independent)
+            for (uint64_t i = 0; i < s->k; i++)
+                at[i * s->stride + j] =
+                    i * s->apart + bly_position(h[j], i, s->range.n);
+        else
+            steps_of_key(s, h[j], at + j, false);
+}
+
+static void steps_list_portable(const bly_steps *s, const uint64_t *h, size_t n,
+                                uint64_t *at, uint64_t *near)
+{
+    for (size_t from = 0; from < n; from += 64) {
+        const size_t to = n - from < 64 ? n : from + 64;
+        uint64_t bits = 0;
+        for (size_t j = from; j < to; j++)
+            bits |= (uint64_t)steps_of_key(s, h[j], at + j, true) << j % 64;
+        near[from / 64] = bits;
+    }
+}
+
+const bly_steps_row bly_steps_rows[] = {
+#if BLY_X86
+    { "avx512", BLY_CPU_AVX512, bly_steps_fill_avx512, bly_steps_list_avx512 },
+    { "avx2", BLY_CPU_AVX2, bly_steps_fill_avx2, bly_steps_list_avx2 },
+#endif
+    { "portable", 0, steps_fill_portable, steps_list_portable },
+};
+
+const bly_steps_row *bly_steps_best(void)
+{
+    static _Atomic(const bly_steps_row *) chosen;
+    const bly_steps_row *row =
+        atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (!row) {
+        /* Two threads may both choose; they choose the same row. */
+        row = bly_steps_rows;
+        while (row->needs & ~bly_cpu_features())
+            row++;
+        atomic_store_explicit(&chosen, row, memory_order_relaxed);
+    }
+    return row;
+}
