@@ -123,26 +123,33 @@ static void cuckoo_move(const bly_cuckoo_table *t, const cuckoo_step *way,
     bly_cuckoo_exchange(t, way[at].bucket, left, fp);
 }
 
-/* Each bucket is looked into when it joins the queue, so the search ends
- * there: it need not come to the bucket's turn. */
+/* Buckets of the queue that are on their way to the cache: more would fetch
+ * what is not looked into, fewer would wait. */
+#define CUCKOO_LAG 4
+
 bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key)
 {
     cuckoo_step way[CUCKOO_SEARCH];
-    uint32_t n = 2;
+    uint32_t n = 2,
+             seen = 2; /* in the queue; looked into: the first are full */
     way[0] = (cuckoo_step){ key.at1, 0, 0 };
     way[1] = (cuckoo_step){ key.at2, 0, 0 };
     for (uint32_t at = 0; at < n; at++) {
+        const uint64_t from = way[at].bucket;
         uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(t, way[at].bucket, s);
+        bly_cuckoo_read(t, from, s);
         for (uint32_t j = 0; j < t->b && n < CUCKOO_SEARCH; j++) {
-            const uint64_t to = bly_cuckoo_other(t, way[at].bucket, s[j]);
-            way[n] = (cuckoo_step){ to, at, s[j] };
-            if (bly_cuckoo_match(t, to, 0, t->sorted, t->nwords == 1)) {
-                cuckoo_move(t, way, n, key.fp);
+            const uint64_t to = bly_cuckoo_other(t, from, s[j]);
+            __builtin_prefetch(bly_cuckoo_at(t, to));
+            way[n++] = (cuckoo_step){ to, at, s[j] };
+        }
+        /* All but the last ones, and the one whose turn is next. */
+        for (; seen < n && (seen + CUCKOO_LAG < n || seen <= at + 1); seen++)
+            if (bly_cuckoo_match(t, way[seen].bucket, 0, t->sorted,
+                                 t->nwords == 1)) {
+                cuckoo_move(t, way, seen, key.fp);
                 return true;
             }
-            n++;
-        }
     }
     return false;
 }

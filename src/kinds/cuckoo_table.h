@@ -251,8 +251,13 @@ bly_cuckoo_has(const bly_cuckoo_table *t, bly_cuckoo_key key, bool sorted,
 /* Ask for keys of a table whose buckets are single words, 64 at a time: sets
  * bits of maybe, and says for how many of the n; others are left to the
  * caller. */
+#define BLY_CUCKOO_AVX512_BUCKETS (UINT32_MAX - 1)
 size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t, const uint64_t *h,
                              size_t n, uint64_t *maybe);
+
+/* Locate eight keys. */
+void bly_cuckoo_locate_avx512(const bly_cuckoo_table *t, const uint64_t *h,
+                              uint64_t *at1, uint64_t *at2, uint64_t *fp);
 #endif
 
 /* Both buckets of key are full: move others out of the way and store it.
@@ -316,8 +321,8 @@ bool bly_cuckoo_check(const bly_cuckoo_table *t, uint64_t *nstored);
 typedef struct bly_cuckoo_stream {
     const uint64_t *h;
     size_t n;
-    bool ahead;
-    bly_cuckoo_key ring[BLY_CUCKOO_RING];
+    bool ahead, avx512;
+    uint64_t at1[BLY_CUCKOO_RING], at2[BLY_CUCKOO_RING], fp[BLY_CUCKOO_RING];
 } bly_cuckoo_stream;
 
 static inline const unsigned char *bly_cuckoo_at(const bly_cuckoo_table *t,
@@ -326,15 +331,34 @@ static inline const unsigned char *bly_cuckoo_at(const bly_cuckoo_table *t,
     return t->data + (bit >> 3);
 }
 
+/* The hint that comes from the ring's entry i. */
+#define BLY_CUCKOO_FETCH(q, t, i, level)                                      \
+    do {                                                                      \
+        __builtin_prefetch(bly_cuckoo_at(t, (q)->at1[(i) % BLY_CUCKOO_RING]), \
+                           0, level);                                         \
+        __builtin_prefetch(bly_cuckoo_at(t, (q)->at2[(i) % BLY_CUCKOO_RING]), \
+                           0, level);                                         \
+    } while (0)
+
+/* Locate keys i to i + 7, those that there are; i is a multiple of 8. */
 static inline __attribute__((always_inline)) void
 bly_cuckoo_enter(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
 {
-    const bly_cuckoo_key key = bly_cuckoo_locate(t, q->h[i]);
-    q->ring[i % BLY_CUCKOO_RING] = key;
-    if (q->ahead) {
-        __builtin_prefetch(bly_cuckoo_at(t, key.at1), 0, 2);
-        __builtin_prefetch(bly_cuckoo_at(t, key.at2), 0, 2);
-    }
+    const size_t n = q->n - i < 8 ? q->n - i : 8, to = i % BLY_CUCKOO_RING;
+#if BLY_X86
+    if (n == 8 && q->avx512)
+        bly_cuckoo_locate_avx512(t, q->h + i, q->at1 + to, q->at2 + to,
+                                 q->fp + to);
+    else
+#endif
+        for (size_t j = 0; j < n; j++) {
+            const bly_cuckoo_key key = bly_cuckoo_locate(t, q->h[i + j]);
+            q->at1[to + j] = key.at1;
+            q->at2[to + j] = key.at2;
+            q->fp[to + j] = key.fp;
+        }
+    for (size_t j = 0; q->ahead && j < n; j++)
+        BLY_CUCKOO_FETCH(q, t, i + j, 2);
 }
 
 static inline void bly_cuckoo_stream_open(bly_cuckoo_stream *q,
@@ -344,28 +368,34 @@ static inline void bly_cuckoo_stream_open(bly_cuckoo_stream *q,
     q->h = h;
     q->n = n;
     q->ahead = t->nbits / 8 > BLY_CUCKOO_CACHED;
-    for (size_t i = 0; i < n && i < BLY_CUCKOO_FAR; i++)
+    q->avx512 = t->nb <= BLY_CUCKOO_AVX512_BUCKETS &&
+                (bly_cpu_features() & BLY_CPU_AVX512);
+    for (size_t i = 0; i < n && i < BLY_CUCKOO_FAR; i += 8)
         bly_cuckoo_enter(q, t, i);
+}
+
+static inline __attribute__((always_inline)) bly_cuckoo_key
+bly_cuckoo_entry(const bly_cuckoo_stream *q, size_t i)
+{
+    return (bly_cuckoo_key){ .at1 = q->at1[i % BLY_CUCKOO_RING],
+                             .at2 = q->at2[i % BLY_CUCKOO_RING],
+                             .fp = (uint32_t)q->fp[i % BLY_CUCKOO_RING] };
 }
 
 /* Key number i; to be asked for one after another. */
 static inline __attribute__((always_inline)) bly_cuckoo_key
 bly_cuckoo_next(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
 {
-    if (i + BLY_CUCKOO_FAR < q->n)
+    if (i % 8 == 0 && i + BLY_CUCKOO_FAR < q->n)
         bly_cuckoo_enter(q, t, i + BLY_CUCKOO_FAR);
-    if (q->ahead && i + BLY_CUCKOO_NEAR < q->n) {
-        const bly_cuckoo_key *near =
-            &q->ring[(i + BLY_CUCKOO_NEAR) % BLY_CUCKOO_RING];
-        __builtin_prefetch(bly_cuckoo_at(t, near->at1));
-        __builtin_prefetch(bly_cuckoo_at(t, near->at2));
-    }
-    return q->ring[i % BLY_CUCKOO_RING];
+    if (q->ahead && i + BLY_CUCKOO_NEAR < q->n)
+        BLY_CUCKOO_FETCH(q, t, i + BLY_CUCKOO_NEAR, 3);
+    return bly_cuckoo_entry(q, i);
 }
 
 /* Key number i + SOON will need others moved if its buckets are full: then
- * fetch the buckets to which these lead, which the search looks into first. */
-#define BLY_CUCKOO_SOON 4
+ * fetch those to which the first leads, where the search begins. */
+#define BLY_CUCKOO_SOON 3
 
 static inline __attribute__((always_inline)) void
 bly_cuckoo_fetch_ways(const bly_cuckoo_stream *q, const bly_cuckoo_table *t,
@@ -373,7 +403,7 @@ bly_cuckoo_fetch_ways(const bly_cuckoo_stream *q, const bly_cuckoo_table *t,
 {
     if (!q->ahead || i + BLY_CUCKOO_SOON >= q->n)
         return;
-    const bly_cuckoo_key key = q->ring[(i + BLY_CUCKOO_SOON) % BLY_CUCKOO_RING];
+    const bly_cuckoo_key key = bly_cuckoo_entry(q, i + BLY_CUCKOO_SOON);
     uint64_t w = bly_cuckoo_load(t, key.at1);
     if (bly_cuckoo_hits(t, w, 0) | bly_cuckoo_match(t, key.at2, 0, false, true))
         return;

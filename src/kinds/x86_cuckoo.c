@@ -57,26 +57,53 @@ AVX512_INLINE __m512i mix_eight(__m512i x)
 }
 
 /* bly_cuckoo_locate() of eight hashes. */
-AVX512_INLINE void locate_eight(const cuckoo_lanes *c, __m512i h,
-                                cuckoo_eight *out)
+AVX512_INLINE void locate_eight(const cuckoo_lanes *c, __m512i h, __m512i *at1,
+                                __m512i *at2, __m512i *fp)
 {
-    const __m512i one = all(1), seven = all(7);
+    const __m512i one = all(1);
     const __m512i g = _mm512_srli_epi64(
         _mm512_mullo_epi64(h, all(UINT64_C(0x9e3779b97f4a7c15))), 32);
-    const __m512i fp = _mm512_add_epi64(
+    *fp = _mm512_add_epi64(
         one, _mm512_srli_epi64(_mm512_mul_epu32(g, c->nprints), 32));
-    const __m512i at1 = _mm512_mul_epu32(scale_eight(h, c->nb), c->width);
-    const __m512i half = scale_eight(mix_eight(fp), c->half);
+    *at1 = _mm512_mul_epu32(scale_eight(h, c->nb), c->width);
+    const __m512i half = scale_eight(mix_eight(*fp), c->half);
     const __m512i sum = _mm512_add_epi64(one, _mm512_add_epi64(half, half));
     const __m512i other =
-        _mm512_sub_epi64(_mm512_mul_epu32(sum, c->width), at1);
-    const __m512i at2 = _mm512_mask_add_epi64(
-        other, _mm512_movepi64_mask(other), other, c->nbits);
+        _mm512_sub_epi64(_mm512_mul_epu32(sum, c->width), *at1);
+    *at2 = _mm512_mask_add_epi64(other, _mm512_movepi64_mask(other), other,
+                                 c->nbits);
+}
+
+AVX512_INLINE void enter_eight(const cuckoo_lanes *c, const uint64_t *h,
+                               cuckoo_eight *out)
+{
+    const __m512i seven = all(7);
+    __m512i at1, at2, fp;
+    locate_eight(c, _mm512_loadu_si512(h), &at1, &at2, &fp);
     _mm512_store_si512(out->byte1, _mm512_srli_epi64(at1, 3));
     _mm512_store_si512(out->byte2, _mm512_srli_epi64(at2, 3));
     _mm512_store_si512(out->shift1, _mm512_and_si512(at1, seven));
     _mm512_store_si512(out->shift2, _mm512_and_si512(at2, seven));
     _mm512_store_si512(out->full, _mm512_mullo_epi64(fp, c->ones));
+}
+
+AVX512_INLINE cuckoo_lanes lanes_of(const bly_cuckoo_table *t)
+{
+    return (cuckoo_lanes){ all(t->nb),    all(t->nb / 2), all(t->nprints),
+                           all(t->width), all(t->nbits),  all(t->ones),
+                           all(t->highs) };
+}
+
+AVX512 void bly_cuckoo_locate_avx512(const bly_cuckoo_table *t,
+                                     const uint64_t *h, uint64_t *at1,
+                                     uint64_t *at2, uint64_t *fp)
+{
+    const cuckoo_lanes c = lanes_of(t);
+    __m512i a, b, p;
+    locate_eight(&c, _mm512_loadu_si512(h), &a, &b, &p);
+    _mm512_storeu_si512(at1, a);
+    _mm512_storeu_si512(at2, b);
+    _mm512_storeu_si512(fp, p);
 }
 
 /* bly_cuckoo_hits() in eight words. */
@@ -107,17 +134,15 @@ AVX512 size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
                                     uint64_t *maybe)
 {
     const size_t ngroups = n / 64 * 8;
-    if (t->nb > UINT32_MAX - 1)
+    if (t->nb > BLY_CUCKOO_AVX512_BUCKETS)
         return 0;
     _Alignas(64) cuckoo_eight ring[RING];
-    const cuckoo_lanes c = { all(t->nb),    all(t->nb / 2), all(t->nprints),
-                             all(t->width), all(t->nbits),  all(t->ones),
-                             all(t->highs) };
+    const cuckoo_lanes c = lanes_of(t);
     uint64_t bits = 0;
     for (size_t i = 0; i < ngroups + FAR; i++) {
         if (i < ngroups) {
             cuckoo_eight *const last = &ring[i % RING];
-            locate_eight(&c, _mm512_loadu_si512(h + 8 * i), last);
+            enter_eight(&c, h + 8 * i, last);
             for (unsigned j = 0; j < 8; j++) {
                 __builtin_prefetch(t->data + last->byte1[j], 0, 2);
                 __builtin_prefetch(t->data + last->byte2[j], 0, 2);
