@@ -1,65 +1,43 @@
 /*
  * x86_peel.c - slots of eight keys at once, with AVX-512
  *
- * Segments and windows are below 2^32, so a product with one takes the halves
- * of the hash one by one: (high n + (low n / 2^32)) / 2^32. The slots of eight
- * keys cost what those of one do.
+ * Segments, windows and slots are below 2^32, as bly_eight_scale() wants. The
+ * slots of eight keys cost what those of one do; the cells are gathered.
  */
 #include "kinds/peel.h"
 
+#include "core/x86_eight.h"
+
 #if BLY_X86
-#include <immintrin.h>
-
-#define AVX512 \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2,popcnt")))
-#define AVX512_INLINE static inline AVX512 __attribute__((always_inline))
-
-AVX512_INLINE __m512i peel_all(uint64_t x)
-{
-    return _mm512_set1_epi64((long long)x);
-}
-
-/* bly_scale() for n below 2^32. */
-AVX512_INLINE __m512i peel_scale(__m512i h, __m512i n)
-{
-    const __m512i high = _mm512_mul_epu32(_mm512_srli_epi64(h, 32), n);
-    const __m512i low = _mm512_srli_epi64(_mm512_mul_epu32(h, n), 32);
-    return _mm512_srli_epi64(_mm512_add_epi64(high, low), 32);
-}
-
-AVX512_INLINE __m512i peel_mix(__m512i x)
-{
-    x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 30));
-    x = _mm512_mullo_epi64(x, peel_all(UINT64_C(0xbf58476d1ce4e5b9)));
-    x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 27));
-    x = _mm512_mullo_epi64(x, peel_all(UINT64_C(0x94d049bb133111eb)));
-    return _mm512_xor_si512(x, _mm512_srli_epi64(x, 31));
-}
 
 /* One of the later slots of fuse. */
-AVX512_INLINE __m512i peel_later(__m512i at, __m512i bits, __m512i mask)
+BLY_EIGHT __m512i peel_later(__m512i at, __m512i bits, __m512i mask)
 {
     return _mm512_xor_si512(at, _mm512_and_si512(bits, mask));
 }
 
-AVX512_INLINE void peel_eight(const bly_peel *p, const unsigned char *data,
-                              const uint64_t *h, bly_peel_eight *out,
-                              unsigned arity, bool fuse)
+BLY_EIGHT void peel_eight(const bly_peel *p, const unsigned char *data,
+                          const uint64_t *h, bly_peel_eight *out,
+                          unsigned arity, bool fuse)
 {
     const __m512i hash = _mm512_loadu_si512(h);
-    const __m512i c = peel_all(BLY_POWERS_C), segment = peel_all(p->segment);
-    __m512i seed = peel_all(bly_load64(data)), base = _mm512_setzero_si512();
+    const __m512i c = bly_eight_all(BLY_POWERS_C),
+                  segment = bly_eight_all(p->segment);
+    __m512i seed = bly_eight_all(bly_load64(data)),
+            base = _mm512_setzero_si512();
     if (p->nshards > 1) {
-        const __m512i shard = peel_scale(hash, peel_all(p->nshards));
+        const __m512i shard = bly_eight_scale(hash, bly_eight_all(p->nshards));
         seed = _mm512_i64gather_epi64(shard, data, 8);
-        base = _mm512_mul_epu32(shard, peel_all(p->nslots));
+        base = _mm512_mul_epu32(shard, bly_eight_all(p->nslots));
     }
-    __m512i g = _mm512_andnot_si512(peel_all(BLY_PEEL_LOW),
-                                    peel_mix(_mm512_xor_si512(hash, seed)));
+    __m512i g =
+        _mm512_andnot_si512(bly_eight_all(BLY_PEEL_LOW),
+                            bly_eight_mix(_mm512_xor_si512(hash, seed)));
     _mm512_store_si512(out->g, g);
     if (fuse) {
-        const __m512i mask = peel_all(p->segment - 1);
-        const __m512i first = peel_scale(g, peel_all(p->windows * p->segment));
+        const __m512i mask = bly_eight_all(p->segment - 1);
+        const __m512i first =
+            bly_eight_scale(g, bly_eight_all(p->windows * p->segment));
         const __m512i x = _mm512_mullo_epi64(g, c);
         __m512i at = first;
         _mm512_store_si512(out->slot[0], _mm512_add_epi64(base, at));
@@ -83,14 +61,15 @@ AVX512_INLINE void peel_eight(const bly_peel *p, const unsigned char *data,
     }
     for (unsigned i = 0; i < arity; i++) {
         _mm512_store_si512(out->slot[i],
-                           _mm512_add_epi64(base, peel_scale(g, segment)));
+                           _mm512_add_epi64(base, bly_eight_scale(g, segment)));
         base = _mm512_add_epi64(base, segment);
         g = _mm512_mullo_epi64(g, c);
     }
 }
 
-AVX512 void bly_peel_find_avx512(const bly_peel *p, const unsigned char *data,
-                                 const uint64_t *h, bly_peel_eight *out)
+BLY_AVX512 void bly_peel_find_avx512(const bly_peel *p,
+                                     const unsigned char *data,
+                                     const uint64_t *h, bly_peel_eight *out)
 {
     if (!p->fuse)
         peel_eight(p, data, h, out, 3, false);
@@ -103,8 +82,8 @@ AVX512 void bly_peel_find_avx512(const bly_peel *p, const unsigned char *data,
 /* Cells of `width` bytes of eight keys: the last bytes of the 4 that end with
  * the cell, since what lies before the cells can be read, and what lies behind
  * them cannot. */
-AVX512_INLINE __m256i cells_eight(const unsigned char *cells,
-                                  const uint64_t *slot, unsigned width)
+BLY_EIGHT __m256i cells_eight(const unsigned char *cells, const uint64_t *slot,
+                              unsigned width)
 {
     const __m512i at = _mm512_load_si512(slot);
     if (width == 1)
@@ -114,15 +93,16 @@ AVX512_INLINE __m256i cells_eight(const unsigned char *cells,
     return _mm512_i64gather_epi32(at, cells, 4);
 }
 
-AVX512_INLINE uint64_t prints_eight(const bly_peel_eight *keys,
-                                    const unsigned char *cells, unsigned width,
-                                    unsigned arity)
+BLY_EIGHT uint64_t prints_eight(const bly_peel_eight *keys,
+                                const unsigned char *cells, unsigned width,
+                                unsigned arity)
 {
     __m256i sum = cells_eight(cells, keys->slot[0], width);
     for (unsigned k = 1; k < arity; k++)
         sum = _mm256_xor_si256(sum, cells_eight(cells, keys->slot[k], width));
-    const __m512i print = _mm512_mullo_epi64(
-        _mm512_load_si512(keys->g), peel_all(UINT64_C(0x9e3779b97f4a7c15)));
+    const __m512i print =
+        _mm512_mullo_epi64(_mm512_load_si512(keys->g),
+                           bly_eight_all(UINT64_C(0x9e3779b97f4a7c15)));
     const __m256i top = _mm512_cvtepi64_epi32(_mm512_srli_epi64(print, 32));
     /* The top bytes alone: what is below them, a shift drops. */
     return _mm256_cmpeq_epi32_mask(
@@ -130,10 +110,10 @@ AVX512_INLINE uint64_t prints_eight(const bly_peel_eight *keys,
         _mm256_setzero_si256());
 }
 
-AVX512_INLINE void prints_has_eights(const bly_peel *p,
-                                     const unsigned char *data, unsigned width,
-                                     const uint64_t *h, size_t ngroups,
-                                     uint64_t *maybe, unsigned arity, bool fuse)
+BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
+                                 unsigned width, const uint64_t *h,
+                                 size_t ngroups, uint64_t *maybe,
+                                 unsigned arity, bool fuse)
 {
     const unsigned char *const cells = data + bly_peel_head(p->nshards);
     const bly_peel geometry = *p;
@@ -157,10 +137,10 @@ AVX512_INLINE void prints_has_eights(const bly_peel *p,
     }
 }
 
-AVX512 size_t bly_peel_prints_avx512(const bly_peel *p,
-                                     const unsigned char *data, unsigned width,
-                                     const uint64_t *h, size_t n,
-                                     uint64_t *maybe)
+BLY_AVX512 size_t bly_peel_prints_avx512(const bly_peel *p,
+                                         const unsigned char *data,
+                                         unsigned width, const uint64_t *h,
+                                         size_t n, uint64_t *maybe)
 {
     const size_t ngroups = n / 64 * 8;
     if (p->nshards > UINT32_MAX || !ngroups)
