@@ -169,7 +169,7 @@ static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
 
 /* Straight into the filter. One thread at a time, even where the kind could be
  * shared: with atomic operations 10 million keys of a blocked filter take two
- * threads 0.5 s of processor time, and 0.12 s so. Cutting and hashing, the most
+ * threads 0.5 s of processor time, and 0.16 s so. Cutting and hashing, the most
  * of the work, is done by then. */
 static bly_status builder_add_sized(bly_builder *b, const uint64_t *hashes,
                                     size_t n)
