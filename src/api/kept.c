@@ -194,24 +194,28 @@ static bly_status make_room(bly_kept *k)
     return BLY_OK;
 }
 
-bly_status bly_kept_add(bly_kept *k, const uint64_t *hashes,
-                        const uint64_t *values, size_t n)
+bly_status bly_kept_reserve(bly_kept *k, size_t n, bly_place *out)
 {
-    for (size_t from = 0; from < n;) {
-        const bly_status st = make_room(k);
-        if (st)
-            return st;
-        bly_chunk *c = k->last;
-        const size_t room = BLY_CHUNK_KEYS - c->n;
-        const size_t np = n - from < room ? n - from : room;
-        memcpy(c->hashes + c->n, hashes + from, np * sizeof *hashes);
-        if (values)
-            memcpy(c->values + c->n, values + from, np * sizeof *values);
-        c->n += np;
-        k->nkeys += np;
-        from += np;
-    }
+    *out = (bly_place){ 0 };
+    const bly_status st = make_room(k);
+    if (st)
+        return st;
+    bly_chunk *c = k->last;
+    const size_t room = BLY_CHUNK_KEYS - c->n;
+    out->hashes = c->hashes + c->n;
+    out->values = c->values ? c->values + c->n : NULL;
+    out->n = n < room ? n : room;
+    c->n += out->n;
+    k->nkeys += out->n;
     return BLY_OK;
+}
+
+void bly_kept_put(const bly_place *at, const uint64_t *hashes,
+                  const uint64_t *values)
+{
+    memcpy(at->hashes, hashes, at->n * sizeof *hashes);
+    if (values)
+        memcpy(at->values, values, at->n * sizeof *values);
 }
 
 uint64_t bly_kept_bytes(const bly_kept *k)

@@ -7,7 +7,8 @@
  * is read again chunk by chunk, or gathered in one array: all of it, or the
  * keys of some shards.
  *
- * One thread at a time, but for reading chunks that are in memory.
+ * One thread at a time, but for reading chunks that are in memory and for
+ * filling places in them.
  */
 #ifndef BLY_KEPT_H
 #define BLY_KEPT_H
@@ -42,10 +43,18 @@ bly_status bly_kept_open(const bly_mem *mem, bool valued, uint64_t max_bytes,
                          const char *folder, bly_kept *out);
 void bly_kept_close(bly_kept *k);
 
-/* Keep n more; values exactly where valued. BLY_ERANGE past the bound, where
- * there is no folder. After a failure only close. */
-bly_status bly_kept_add(bly_kept *k, const uint64_t *hashes,
-                        const uint64_t *values, size_t n);
+/* A place for some of n more keys, and what fills it, values exactly where
+ * valued. Places of one chunk may be filled by several threads at once, but
+ * where there is a folder it must be done before the next call. BLY_ERANGE past
+ * the bound, where there is no folder. After a failure only close. */
+typedef struct bly_place {
+    uint64_t *hashes, *values;
+    size_t n; /* 0 after a failure */
+} bly_place;
+
+bly_status bly_kept_reserve(bly_kept *k, size_t n, bly_place *out);
+void bly_kept_put(const bly_place *at, const uint64_t *hashes,
+                  const uint64_t *values);
 
 /* No more will come: where there is a file, all is in it after this. With
  * `spare`, building needs memory too, several times that of the keys: more than

@@ -116,6 +116,23 @@ static inline __attribute__((always_inline)) unsigned bly_select(uint64_t x,
     return at + (unsigned)__builtin_ctzll(byte);
 }
 
+/* The same by an instruction that deposits bits where x has ones: `pdep`, a
+ * literal or as good as one, says that the processor has it and does it fast.
+ */
+static inline __attribute__((always_inline)) unsigned
+bly_select_by(uint64_t x, unsigned k, bool pdep)
+{
+#if defined(__x86_64__)
+    if (pdep) {
+        uint64_t at;
+        __asm__("pdep %2, %1, %0" : "=r"(at) : "r"(UINT64_C(1) << k), "r"(x));
+        return (unsigned)__builtin_ctzll(at);
+    }
+#endif
+    (void)pdep;
+    return bly_select(x, k);
+}
+
 static inline bool bly_bit_get(const uint64_t *words, uint64_t j)
 {
     return bly_le64(words[j >> 6]) >> (j & 63) & 1;

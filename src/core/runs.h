@@ -46,6 +46,7 @@ typedef struct bly_runs {
     uint64_t nblocks, stride; /* of so many bytes */
     uint64_t mask;            /* the r bits of a slot */
     unsigned r;
+    bool pdep; /* this processor selects by it: bly_select_by() */
 } bly_runs;
 
 /* Bytes of a block. */
@@ -139,7 +140,7 @@ BLY_RUNS_INLINE uint64_t bly_runs_nth_end(const bly_runs *t, uint64_t j,
         const uint64_t ends = bly_load64(bly_runs_ends(t, i)) & hide;
         const unsigned n = (unsigned)__builtin_popcountll(ends);
         if (d <= n)
-            return i * BLY_RUNS_BLOCK + bly_select(ends, d - 1);
+            return i * BLY_RUNS_BLOCK + bly_select_by(ends, d - 1, t->pdep);
         d -= n;
     }
     return BLY_RUNS_NOWHERE;

@@ -408,10 +408,10 @@ static bly_status cuckoo_open(bly_filter *f)
 }
 
 static inline __attribute__((always_inline)) void
-cuckoo_has_body(const bly_filter *f, const uint64_t *h, size_t n,
+cuckoo_has_body(const bly_cuckoo_table *table, const uint64_t *h, size_t n,
                 uint64_t *maybe, bool sorted, bool single)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = *table; /* nobody else can change this one */
     bly_cuckoo_stream q;
     bly_cuckoo_stream_open(&q, &t, h, n);
     for (size_t from = 0; from < n; from += 64) {
@@ -428,12 +428,18 @@ cuckoo_has_body(const bly_filter *f, const uint64_t *h, size_t n,
 static void cuckoo_has(const bly_filter *f, const uint64_t *h, size_t n,
                        uint64_t *maybe)
 {
-    if (f->shape.p[CUCKOO_SEMISORT])
-        cuckoo_has_body(f, h, n, maybe, true, true);
-    else if (cuckoo_table_of(f).nwords == 1)
-        cuckoo_has_body(f, h, n, maybe, false, true);
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    size_t done = 0;
+#if BLY_X86
+    if (bly_cuckoo_single(&t) && (bly_cpu_features() & BLY_CPU_AVX512))
+        done = bly_cuckoo_has_avx512(&t, h, n, maybe);
+#endif
+    if (t.sorted)
+        cuckoo_has_body(&t, h, n, maybe, true, true);
+    else if (bly_cuckoo_single(&t))
+        cuckoo_has_body(&t, h + done, n - done, maybe + done / 64, false, true);
     else
-        cuckoo_has_body(f, h, n, maybe, false, false);
+        cuckoo_has_body(&t, h, n, maybe, false, false);
     for (uint32_t i = 0; i < f->nlayers; i++)
         cuckoo_has(f->layer[i], h, n, maybe);
 }
@@ -466,9 +472,9 @@ typedef enum cuckoo_stop {
 } cuckoo_stop;
 
 /* Add keys to `table`, which is f or one of its layers, until one fails. */
-static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
-                               const uint64_t *h, size_t n, size_t from,
-                               uint64_t *fresh, size_t *ndone)
+static inline __attribute__((always_inline)) cuckoo_stop
+cuckoo_fill_body(bly_filter *f, bly_filter *table, const uint64_t *h, size_t n,
+                 size_t from, uint64_t *fresh, size_t *ndone, bool single)
 {
     const bly_cuckoo_table t = cuckoo_table_of(table);
     const bool unique = f->shape.p[CUCKOO_UNIQUE] != 0;
@@ -483,7 +489,9 @@ static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
                            (bly_cuckoo_has(&t, key, t.sorted, t.nwords == 1) ||
                             cuckoo_elsewhere(f, table, q.h[i]));
         if (!(known && unique)) {
-            if (!bly_cuckoo_place(&t, key)) {
+            if (single)
+                bly_cuckoo_fetch_ways(&q, &t, i);
+            if (!bly_cuckoo_place(&t, key, single)) {
                 stop = bly_cuckoo_all_copies(&t, key) ? CUCKOO_TOO_MANY_COPIES
                                                       : CUCKOO_NO_ROOM;
                 break;
@@ -499,6 +507,16 @@ static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
     bly_filter_added(f, nstored);
     *ndone = from + i;
     return stop;
+}
+
+static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
+                               const uint64_t *h, size_t n, size_t from,
+                               uint64_t *fresh, size_t *ndone)
+{
+    const bly_cuckoo_table t = cuckoo_table_of(table);
+    return bly_cuckoo_single(&t)
+               ? cuckoo_fill_body(f, table, h, n, from, fresh, ndone, true)
+               : cuckoo_fill_body(f, table, h, n, from, fresh, ndone, false);
 }
 
 /* One table more. */
@@ -591,28 +609,37 @@ static void cuckoo_refuse(const bly_filter *f, const uint64_t *h, size_t n,
 static bool cuckoo_take_one(bly_filter *table, uint64_t h)
 {
     const bly_cuckoo_table t = cuckoo_table_of(table);
-    const bool taken = bly_cuckoo_take(&t, bly_cuckoo_locate(&t, h));
+    const bool taken = bly_cuckoo_take(&t, bly_cuckoo_locate(&t, h), false);
     table->state[0] -= taken;
     return taken;
+}
+
+static inline __attribute__((always_inline)) void
+cuckoo_remove_body(bly_filter *f, const uint64_t *h, size_t n, bly_status *each,
+                   bool single)
+{
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    bly_cuckoo_stream q;
+    bly_cuckoo_stream_open(&q, &t, h, n);
+    for (size_t i = 0; i < n; i++) {
+        bool taken = bly_cuckoo_take(&t, bly_cuckoo_next(&q, &t, i), single);
+        f->state[0] -= taken;
+        for (uint32_t l = 0; l < f->nlayers && !taken; l++)
+            taken = cuckoo_take_one(f->layer[l], h[i]);
+        each[i] = taken ? BLY_OK : BLY_EABSENT;
+    }
 }
 
 static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
                           bly_status *each)
 {
     const bly_cuckoo_table t = cuckoo_table_of(f);
-    bly_cuckoo_stream q;
-    if (f->shape.p[CUCKOO_UNIQUE]) {
+    if (f->shape.p[CUCKOO_UNIQUE])
         cuckoo_refuse(f, h, n, each);
-        return;
-    }
-    bly_cuckoo_stream_open(&q, &t, h, n);
-    for (size_t i = 0; i < n; i++) {
-        bool taken = bly_cuckoo_take(&t, bly_cuckoo_next(&q, &t, i));
-        f->state[0] -= taken;
-        for (uint32_t l = 0; l < f->nlayers && !taken; l++)
-            taken = cuckoo_take_one(f->layer[l], h[i]);
-        each[i] = taken ? BLY_OK : BLY_EABSENT;
-    }
+    else if (bly_cuckoo_single(&t))
+        cuckoo_remove_body(f, h, n, each, true);
+    else
+        cuckoo_remove_body(f, h, n, each, false);
 }
 
 /* -------------------------------------------------------------------- sets */
@@ -625,19 +652,20 @@ static double cuckoo_cells(const bly_shape *s)
            (double)((UINT64_C(1) << s->p[CUCKOO_BITS]) - 1);
 }
 
-static bly_cuckoo_key cuckoo_key_in(const bly_cuckoo_table *t, uint64_t i,
+static bly_cuckoo_key cuckoo_key_in(const bly_cuckoo_table *t, uint64_t bit,
                                     uint32_t fp)
 {
-    return (
-        bly_cuckoo_key){ .i1 = i, .i2 = bly_cuckoo_other(t, i, fp), .fp = fp };
+    return (bly_cuckoo_key){ .at1 = bit,
+                             .at2 = bly_cuckoo_other(t, bit, fp),
+                             .fp = fp };
 }
 
-static unsigned cuckoo_copies_in(const bly_cuckoo_table *t, uint64_t i,
+static unsigned cuckoo_copies_in(const bly_cuckoo_table *t, uint64_t bit,
                                  uint32_t fp)
 {
     uint32_t s[BLY_CUCKOO_MAX_SLOTS];
     unsigned n = 0;
-    bly_cuckoo_read(t, i, s);
+    bly_cuckoo_read(t, bit, s);
     for (unsigned j = 0; j < t->b; j++)
         n += s[j] == fp;
     return n;
@@ -646,8 +674,8 @@ static unsigned cuckoo_copies_in(const bly_cuckoo_table *t, uint64_t i,
 /* Copies in a cell. */
 static unsigned cuckoo_copies(const bly_cuckoo_table *t, bly_cuckoo_key key)
 {
-    return cuckoo_copies_in(t, key.i1, key.fp) +
-           cuckoo_copies_in(t, key.i2, key.fp);
+    return cuckoo_copies_in(t, key.at1, key.fp) +
+           cuckoo_copies_in(t, key.at2, key.fp);
 }
 
 /* Store the fingerprints of src in dst, a table of the same shape. */
@@ -656,14 +684,14 @@ static bool cuckoo_pour(bly_filter *dst, const bly_filter *src)
     const bly_cuckoo_table to = cuckoo_table_of(dst);
     const bly_cuckoo_table from = cuckoo_table_of(src);
     const bool unique = dst->shape.p[CUCKOO_UNIQUE] != 0;
-    for (uint64_t i = 0; i < from.nb; i++) {
+    for (uint64_t bit = 0; bit < from.nbits; bit += from.width) {
         uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(&from, i, s);
+        bly_cuckoo_read(&from, bit, s);
         for (unsigned j = 0; j < from.b; j++) {
-            const bly_cuckoo_key key = cuckoo_key_in(&to, i, s[j]);
+            const bly_cuckoo_key key = cuckoo_key_in(&to, bit, s[j]);
             if (!s[j] || (unique && cuckoo_copies(&to, key)))
                 continue;
-            if (!bly_cuckoo_place(&to, key))
+            if (!bly_cuckoo_place(&to, key, false))
                 return false;
             dst->state[0]++;
         }
@@ -720,13 +748,13 @@ static bly_status cuckoo_intersect(bly_filter *dst, const bly_filter *src)
     const bly_status st = cuckoo_one_table(dst, src);
     if (st)
         return st;
-    for (uint64_t i = 0; i < a.nb; i++) {
+    for (uint64_t bit = 0; bit < a.nbits; bit += a.width) {
         uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(&a, i, s);
+        bly_cuckoo_read(&a, bit, s);
         for (unsigned j = 0; j < a.b; j++) {
-            const bly_cuckoo_key key = cuckoo_key_in(&a, i, s[j]);
+            const bly_cuckoo_key key = cuckoo_key_in(&a, bit, s[j]);
             if (s[j] && cuckoo_copies(&a, key) > cuckoo_copies(&b, key)) {
-                bly_cuckoo_exchange(&a, i, s[j], 0);
+                bly_cuckoo_exchange(&a, bit, s[j], 0);
                 dst->state[0]--;
             }
         }
@@ -735,14 +763,14 @@ static bly_status cuckoo_intersect(bly_filter *dst, const bly_filter *src)
     return BLY_OK;
 }
 
-/* Is slot j of bucket i the first in which its cell is met? */
+/* Is slot j of a bucket the first in which its cell is met? */
 static bool cuckoo_first(const bly_cuckoo_table *t, bly_cuckoo_key key,
                          const uint32_t *s, unsigned j)
 {
     for (unsigned k = 0; k < j; k++)
         if (s[k] == key.fp)
             return false;
-    return key.i1 < key.i2 || !cuckoo_copies_in(t, key.i2, key.fp);
+    return key.at1 < key.at2 || !cuckoo_copies_in(t, key.at2, key.fp);
 }
 
 /* The cells that a has, and of them those that b has too. */
@@ -751,11 +779,11 @@ static double cuckoo_used(const bly_cuckoo_table *a, const bly_cuckoo_table *b,
 {
     double used = 0;
     *both = 0;
-    for (uint64_t i = 0; i < a->nb; i++) {
+    for (uint64_t bit = 0; bit < a->nbits; bit += a->width) {
         uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(a, i, s);
+        bly_cuckoo_read(a, bit, s);
         for (unsigned j = 0; j < a->b; j++) {
-            const bly_cuckoo_key key = cuckoo_key_in(a, i, s[j]);
+            const bly_cuckoo_key key = cuckoo_key_in(a, bit, s[j]);
             if (!s[j] || !cuckoo_first(a, key, s, j))
                 continue;
             used++;

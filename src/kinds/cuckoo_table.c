@@ -64,11 +64,10 @@ static uint32_t cuckoo_rank(uint32_t fp)
     return fp << 28 | fp >> 4;
 }
 
-static void cuckoo_write_sorted(const bly_cuckoo_table *t, uint64_t i,
+static void cuckoo_write_sorted(const bly_cuckoo_table *t, uint64_t bit,
                                 const uint32_t *from)
 {
     const unsigned high = t->f - 4;
-    uint64_t bit = i * t->width;
     uint32_t s[4];
     for (unsigned j = 0; j < 4; j++) {
         unsigned at = j;
@@ -84,15 +83,15 @@ static void cuckoo_write_sorted(const bly_cuckoo_table *t, uint64_t i,
             bly_cuckoo_store(t, bit, high, s[j] >> 4);
 }
 
-bool bly_cuckoo_exchange_sorted(const bly_cuckoo_table *t, uint64_t i,
+bool bly_cuckoo_exchange_sorted(const bly_cuckoo_table *t, uint64_t bit,
                                 uint32_t old, uint32_t fp)
 {
     uint32_t s[4];
-    bly_cuckoo_read_sorted(t, i, s);
+    bly_cuckoo_read_sorted(t, bit, s);
     for (unsigned j = 0; j < 4; j++) {
         if (s[j] == old) {
             s[j] = fp;
-            cuckoo_write_sorted(t, i, s);
+            cuckoo_write_sorted(t, bit, s);
             return true;
         }
     }
@@ -124,26 +123,33 @@ static void cuckoo_move(const bly_cuckoo_table *t, const cuckoo_step *way,
     bly_cuckoo_exchange(t, way[at].bucket, left, fp);
 }
 
+/* Buckets of the queue that are on their way to the cache: more would fetch
+ * what is not looked into, fewer would wait. */
+#define CUCKOO_LAG 4
+
 bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key)
 {
     cuckoo_step way[CUCKOO_SEARCH];
-    uint32_t n = 2;
-    way[0] = (cuckoo_step){ key.i1, 0, 0 };
-    way[1] = (cuckoo_step){ key.i2, 0, 0 };
+    uint32_t n = 2,
+             seen = 2; /* in the queue; looked into: the first are full */
+    way[0] = (cuckoo_step){ key.at1, 0, 0 };
+    way[1] = (cuckoo_step){ key.at2, 0, 0 };
     for (uint32_t at = 0; at < n; at++) {
+        const uint64_t from = way[at].bucket;
         uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(t, way[at].bucket, s);
-        for (uint32_t j = 0; j < t->b; j++) {
-            if (!s[j]) {
-                cuckoo_move(t, way, at, key.fp);
-                return true;
-            }
-        }
+        bly_cuckoo_read(t, from, s);
         for (uint32_t j = 0; j < t->b && n < CUCKOO_SEARCH; j++) {
-            const uint64_t to = bly_cuckoo_other(t, way[at].bucket, s[j]);
+            const uint64_t to = bly_cuckoo_other(t, from, s[j]);
             __builtin_prefetch(bly_cuckoo_at(t, to));
             way[n++] = (cuckoo_step){ to, at, s[j] };
         }
+        /* All but the last ones, and the one whose turn is next. */
+        for (; seen < n && (seen + CUCKOO_LAG < n || seen <= at + 1); seen++)
+            if (bly_cuckoo_match(t, way[seen].bucket, 0, t->sorted,
+                                 t->nwords == 1)) {
+                cuckoo_move(t, way, seen, key.fp);
+                return true;
+            }
     }
     return false;
 }
@@ -151,8 +157,8 @@ bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key)
 bool bly_cuckoo_all_copies(const bly_cuckoo_table *t, bly_cuckoo_key key)
 {
     uint32_t s[2 * BLY_CUCKOO_MAX_SLOTS];
-    bly_cuckoo_read(t, key.i1, s);
-    bly_cuckoo_read(t, key.i2, s + t->b);
+    bly_cuckoo_read(t, key.at1, s);
+    bly_cuckoo_read(t, key.at2, s + t->b);
     for (unsigned j = 0; j < 2 * t->b; j++)
         if (s[j] != key.fp)
             return false;
@@ -164,14 +170,14 @@ bool bly_cuckoo_all_copies(const bly_cuckoo_table *t, bly_cuckoo_key key)
 bool bly_cuckoo_check(const bly_cuckoo_table *t, uint64_t *nstored)
 {
     *nstored = 0;
-    for (uint64_t i = 0; i < t->nb; i++) {
+    for (uint64_t bit = 0; bit < t->nbits; bit += t->width) {
         uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(t, i, s);
+        bly_cuckoo_read(t, bit, s);
         for (unsigned j = 0; j < t->b; j++)
             *nstored += s[j] != 0;
         if (!t->sorted)
             continue;
-        if ((bly_cuckoo_load(t, i * t->width) & 0xfff) >= CUCKOO_CODES)
+        if ((bly_cuckoo_load(t, bit) & 0xfff) >= CUCKOO_CODES)
             return false;
         for (unsigned j = 1; j < 4; j++)
             if (cuckoo_rank(s[j - 1]) < cuckoo_rank(s[j]))

@@ -18,7 +18,9 @@
  *
  * A fingerprint lies in one of two buckets, i1 and i2 = t - i1 (mod nb), where
  * t is odd and follows from the fingerprint, and nb is even: so either bucket
- * leads to the other, and they are never the same.
+ * leads to the other, and they are never the same. Below a bucket is named by
+ * its first bit, i times the bits of a bucket, which spares a multiplication
+ * wherever it is touched.
  *
  * Reading is safe and ends whatever the bytes are.
  *
@@ -29,6 +31,7 @@
 #define BLY_CUCKOO_TABLE_H
 
 #include "core/bits.h"
+#include "core/cpu.h"
 
 #define BLY_CUCKOO_MAX_SLOTS 8
 
@@ -52,6 +55,7 @@ static inline uint64_t bly_cuckoo_nbytes(uint64_t nbits)
 typedef struct bly_cuckoo_table {
     unsigned char *data;
     uint64_t nb, nprints; /* 2^f - 1 */
+    uint64_t nbits;       /* of all buckets */
     uint64_t ones, highs;
     unsigned b, f;
     unsigned width;     /* bits of a bucket */
@@ -68,6 +72,12 @@ static inline bool bly_cuckoo_one_word(unsigned n, unsigned f)
     return bits + 8 - (odd < 8 ? odd : 8) <= 64;
 }
 
+/* Whether a bucket is one word of plain slots. */
+static inline bool bly_cuckoo_single(const bly_cuckoo_table *t)
+{
+    return t->nwords == 1 && !t->sorted;
+}
+
 static inline bly_cuckoo_table bly_cuckoo_table_of(unsigned char *data,
                                                    uint64_t nb, unsigned b,
                                                    unsigned f, bool sorted)
@@ -80,6 +90,7 @@ static inline bly_cuckoo_table bly_cuckoo_table_of(unsigned char *data,
                            .width = (unsigned)bly_cuckoo_width(b, f, sorted),
                            .sorted = sorted };
     unsigned n = b;
+    t.nbits = nb * t.width;
     while (!bly_cuckoo_one_word(n, f))
         n /= 2;
     t.nwords = b / n;
@@ -114,10 +125,9 @@ extern uint16_t bly_cuckoo_nibbles[4096];
 /* Fills it in, once: to be called before a sorted table is touched. */
 void bly_cuckoo_prepare(void);
 
-static inline void bly_cuckoo_read_sorted(const bly_cuckoo_table *t, uint64_t i,
-                                          uint32_t *s)
+static inline void bly_cuckoo_read_sorted(const bly_cuckoo_table *t,
+                                          uint64_t bit, uint32_t *s)
 {
-    const uint64_t bit = i * t->width;
     const unsigned high = t->f - 4;
     const uint64_t mask = (UINT64_C(1) << high) - 1;
     uint64_t w = bly_cuckoo_load(t, bit);
@@ -134,15 +144,14 @@ static inline void bly_cuckoo_read_sorted(const bly_cuckoo_table *t, uint64_t i,
                        (low >> 4 * j & 15));
 }
 
-/* The slots of bucket i; there is room for BLY_CUCKOO_MAX_SLOTS in s. */
-static inline void bly_cuckoo_read(const bly_cuckoo_table *t, uint64_t i,
+/* The slots of a bucket; there is room for BLY_CUCKOO_MAX_SLOTS in s. */
+static inline void bly_cuckoo_read(const bly_cuckoo_table *t, uint64_t bit,
                                    uint32_t *s)
 {
     if (t->sorted) {
-        bly_cuckoo_read_sorted(t, i, s);
+        bly_cuckoo_read_sorted(t, bit, s);
         return;
     }
-    uint64_t bit = i * t->width;
     for (unsigned j = 0; j < t->b; j++, bit += t->f)
         s[j] = (uint32_t)(bly_cuckoo_load(t, bit) & t->nprints);
 }
@@ -158,38 +167,37 @@ static inline uint64_t bly_cuckoo_hits(const bly_cuckoo_table *t, uint64_t w,
     return (x - t->ones) & ~x & t->highs;
 }
 
-/* Whether bucket i has fp. Without a branch: which bucket it is in is a coin
- * flip. `sorted` is t's; `single`: a bucket is one word. Both are literals in
- * the loops that matter. */
-static inline __attribute__((always_inline)) bool
-bly_cuckoo_match(const bly_cuckoo_table *t, uint64_t i, uint32_t fp,
+/* Not 0 where the bucket has fp. Without a branch: which bucket it is in is a
+ * coin flip. `sorted` is t's; `single`: a bucket is one word. Both are literals
+ * in the loops that matter. */
+static inline __attribute__((always_inline)) uint64_t
+bly_cuckoo_match(const bly_cuckoo_table *t, uint64_t bit, uint32_t fp,
                  bool sorted, bool single)
 {
     if (sorted) {
         uint32_t s[4];
-        bly_cuckoo_read_sorted(t, i, s);
-        return (int)(s[0] == fp) | (int)(s[1] == fp) | (int)(s[2] == fp) |
-               (int)(s[3] == fp);
+        bly_cuckoo_read_sorted(t, bit, s);
+        return (uint64_t)((int)(s[0] == fp) | (int)(s[1] == fp) |
+                          (int)(s[2] == fp) | (int)(s[3] == fp));
     }
-    uint64_t bit = i * t->width, hits = 0;
+    uint64_t hits = 0;
     const unsigned nwords = single ? 1 : t->nwords;
     for (unsigned w = 0; w < nwords; w++, bit += t->word_bits)
         hits |= bly_cuckoo_hits(t, bly_cuckoo_load(t, bit), fp);
-    return hits != 0;
+    return hits;
 }
 
-bool bly_cuckoo_exchange_sorted(const bly_cuckoo_table *t, uint64_t i,
+bool bly_cuckoo_exchange_sorted(const bly_cuckoo_table *t, uint64_t bit,
                                 uint32_t old, uint32_t fp);
 
-/* Replace one `old` in bucket i, if there is one. Either may be 0, an empty
+/* Replace one `old` in a bucket, if there is one. Either may be 0, an empty
  * slot. */
 static inline __attribute__((always_inline)) bool
-bly_cuckoo_exchange(const bly_cuckoo_table *t, uint64_t i, uint32_t old,
+bly_cuckoo_exchange(const bly_cuckoo_table *t, uint64_t bit, uint32_t old,
                     uint32_t fp)
 {
     if (t->sorted)
-        return bly_cuckoo_exchange_sorted(t, i, old, fp);
-    uint64_t bit = i * t->width;
+        return bly_cuckoo_exchange_sorted(t, bit, old, fp);
     for (unsigned w = 0; w < t->nwords; w++, bit += t->word_bits) {
         const uint64_t hits = bly_cuckoo_hits(t, bly_cuckoo_load(t, bit), old);
         if (hits) {
@@ -204,27 +212,28 @@ bly_cuckoo_exchange(const bly_cuckoo_table *t, uint64_t i, uint32_t old,
 /* ------------------------------------------------------------------- keys */
 
 typedef struct bly_cuckoo_key {
-    uint64_t i1, i2;
+    uint64_t at1, at2; /* the first bits of its buckets */
     uint32_t fp;
 } bly_cuckoo_key;
 
-/* The other bucket of a fingerprint that may be in bucket i. */
-static inline uint64_t bly_cuckoo_other(const bly_cuckoo_table *t, uint64_t i,
-                                        uint32_t fp)
+/* The other bucket of a fingerprint that may be in this one. */
+static inline __attribute__((always_inline)) uint64_t
+bly_cuckoo_other(const bly_cuckoo_table *t, uint64_t bit, uint32_t fp)
 {
     const uint64_t sum = 1 + 2 * bly_scale(bly_mix64(fp), t->nb / 2);
-    return sum >= i ? sum - i : sum + t->nb - i;
+    const uint64_t other = sum * t->width - bit;
+    return other + (t->nbits & -(other >> 63)); /* below 2^63, or negative */
 }
 
 /* The bucket comes from the top bits of the hash; the product brings the low
  * ones up for the fingerprint. */
-static inline bly_cuckoo_key bly_cuckoo_locate(const bly_cuckoo_table *t,
-                                               uint64_t h)
+static inline __attribute__((always_inline)) bly_cuckoo_key
+bly_cuckoo_locate(const bly_cuckoo_table *t, uint64_t h)
 {
     const uint64_t g = h * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    bly_cuckoo_key key = { .i1 = bly_scale(h, t->nb),
+    bly_cuckoo_key key = { .at1 = bly_scale(h, t->nb) * t->width,
                            .fp = (uint32_t)(1 + (g * t->nprints >> 32)) };
-    key.i2 = bly_cuckoo_other(t, key.i1, key.fp);
+    key.at2 = bly_cuckoo_other(t, key.at1, key.fp);
     return key;
 }
 
@@ -234,30 +243,62 @@ static inline __attribute__((always_inline)) bool
 bly_cuckoo_has(const bly_cuckoo_table *t, bly_cuckoo_key key, bool sorted,
                bool single)
 {
-    const bool in1 = bly_cuckoo_match(t, key.i1, key.fp, sorted, single);
-    const bool in2 = bly_cuckoo_match(t, key.i2, key.fp, sorted, single);
-    return (int)in1 | (int)in2;
+    return (bly_cuckoo_match(t, key.at1, key.fp, sorted, single) |
+            bly_cuckoo_match(t, key.at2, key.fp, sorted, single)) != 0;
 }
+
+#if BLY_X86
+/* Ask for keys of a table whose buckets are single words, 64 at a time: sets
+ * bits of maybe, and says for how many of the n; others are left to the
+ * caller. */
+#define BLY_CUCKOO_AVX512_BUCKETS (UINT32_MAX - 1)
+size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t, const uint64_t *h,
+                             size_t n, uint64_t *maybe);
+
+/* Locate eight keys. */
+void bly_cuckoo_locate_avx512(const bly_cuckoo_table *t, const uint64_t *h,
+                              uint64_t *at1, uint64_t *at2, uint64_t *fp);
+#endif
 
 /* Both buckets of key are full: move others out of the way and store it.
  * False, and nothing has changed, where there is none. */
 bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key);
 
-/* Store a copy of key; false where there is no room. */
-static inline bool bly_cuckoo_place(const bly_cuckoo_table *t,
-                                    bly_cuckoo_key key)
+/* Replace one `old` in the first of both buckets that has it. Without a branch
+ * on which one that is, where a bucket is a word. */
+static inline __attribute__((always_inline)) bool
+bly_cuckoo_exchange_either(const bly_cuckoo_table *t, bly_cuckoo_key key,
+                           uint32_t old, uint32_t fp, bool single)
 {
-    return bly_cuckoo_exchange(t, key.i1, 0, key.fp) ||
-           bly_cuckoo_exchange(t, key.i2, 0, key.fp) ||
+    if (!single)
+        return bly_cuckoo_exchange(t, key.at1, old, fp) ||
+               bly_cuckoo_exchange(t, key.at2, old, fp);
+    const uint64_t in1 = bly_cuckoo_match(t, key.at1, old, false, true);
+    const uint64_t in2 = bly_cuckoo_match(t, key.at2, old, false, true);
+    const uint64_t second = -(uint64_t)!in1;
+    const uint64_t hits = in1 | (in2 & second);
+    if (!hits)
+        return false;
+    const uint64_t bit = key.at1 ^ ((key.at1 ^ key.at2) & second);
+    bly_cuckoo_store(t, bit + (unsigned)__builtin_ctzll(hits) + 1 - t->f, t->f,
+                     fp);
+    return true;
+}
+
+/* Store a copy of key; false where there is no room. `single` as above, and
+ * not sorted. */
+static inline __attribute__((always_inline)) bool
+bly_cuckoo_place(const bly_cuckoo_table *t, bly_cuckoo_key key, bool single)
+{
+    return bly_cuckoo_exchange_either(t, key, 0, key.fp, single) ||
            bly_cuckoo_squeeze(t, key);
 }
 
 /* Take a copy of key out; false where there is none. */
-static inline bool bly_cuckoo_take(const bly_cuckoo_table *t,
-                                   bly_cuckoo_key key)
+static inline __attribute__((always_inline)) bool
+bly_cuckoo_take(const bly_cuckoo_table *t, bly_cuckoo_key key, bool single)
 {
-    return bly_cuckoo_exchange(t, key.i1, key.fp, 0) ||
-           bly_cuckoo_exchange(t, key.i2, key.fp, 0);
+    return bly_cuckoo_exchange_either(t, key, key.fp, 0, single);
 }
 
 /* Are both buckets full of this one fingerprint? */
@@ -280,25 +321,44 @@ bool bly_cuckoo_check(const bly_cuckoo_table *t, uint64_t *nstored);
 typedef struct bly_cuckoo_stream {
     const uint64_t *h;
     size_t n;
-    bool ahead;
-    bly_cuckoo_key ring[BLY_CUCKOO_RING];
+    bool ahead, avx512;
+    uint64_t at1[BLY_CUCKOO_RING], at2[BLY_CUCKOO_RING], fp[BLY_CUCKOO_RING];
 } bly_cuckoo_stream;
 
 static inline const unsigned char *bly_cuckoo_at(const bly_cuckoo_table *t,
-                                                 uint64_t i)
+                                                 uint64_t bit)
 {
-    return t->data + (i * t->width >> 3);
+    return t->data + (bit >> 3);
 }
 
-static inline void bly_cuckoo_enter(bly_cuckoo_stream *q,
-                                    const bly_cuckoo_table *t, size_t i)
+/* The hint that comes from the ring's entry i. */
+#define BLY_CUCKOO_FETCH(q, t, i, level)                                      \
+    do {                                                                      \
+        __builtin_prefetch(bly_cuckoo_at(t, (q)->at1[(i) % BLY_CUCKOO_RING]), \
+                           0, level);                                         \
+        __builtin_prefetch(bly_cuckoo_at(t, (q)->at2[(i) % BLY_CUCKOO_RING]), \
+                           0, level);                                         \
+    } while (0)
+
+/* Locate keys i to i + 7, those that there are; i is a multiple of 8. */
+static inline __attribute__((always_inline)) void
+bly_cuckoo_enter(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
 {
-    const bly_cuckoo_key key = bly_cuckoo_locate(t, q->h[i]);
-    q->ring[i % BLY_CUCKOO_RING] = key;
-    if (q->ahead) {
-        __builtin_prefetch(bly_cuckoo_at(t, key.i1), 0, 2);
-        __builtin_prefetch(bly_cuckoo_at(t, key.i2), 0, 2);
-    }
+    const size_t n = q->n - i < 8 ? q->n - i : 8, to = i % BLY_CUCKOO_RING;
+#if BLY_X86
+    if (n == 8 && q->avx512)
+        bly_cuckoo_locate_avx512(t, q->h + i, q->at1 + to, q->at2 + to,
+                                 q->fp + to);
+    else
+#endif
+        for (size_t j = 0; j < n; j++) {
+            const bly_cuckoo_key key = bly_cuckoo_locate(t, q->h[i + j]);
+            q->at1[to + j] = key.at1;
+            q->at2[to + j] = key.at2;
+            q->fp[to + j] = key.fp;
+        }
+    for (size_t j = 0; q->ahead && j < n; j++)
+        BLY_CUCKOO_FETCH(q, t, i + j, 2);
 }
 
 static inline void bly_cuckoo_stream_open(bly_cuckoo_stream *q,
@@ -307,24 +367,49 @@ static inline void bly_cuckoo_stream_open(bly_cuckoo_stream *q,
 {
     q->h = h;
     q->n = n;
-    q->ahead = t->nb * t->width / 8 > BLY_CUCKOO_CACHED;
-    for (size_t i = 0; i < n && i < BLY_CUCKOO_FAR; i++)
+    q->ahead = t->nbits / 8 > BLY_CUCKOO_CACHED;
+    q->avx512 = t->nb <= BLY_CUCKOO_AVX512_BUCKETS &&
+                (bly_cpu_features() & BLY_CPU_AVX512);
+    for (size_t i = 0; i < n && i < BLY_CUCKOO_FAR; i += 8)
         bly_cuckoo_enter(q, t, i);
 }
 
+static inline __attribute__((always_inline)) bly_cuckoo_key
+bly_cuckoo_entry(const bly_cuckoo_stream *q, size_t i)
+{
+    return (bly_cuckoo_key){ .at1 = q->at1[i % BLY_CUCKOO_RING],
+                             .at2 = q->at2[i % BLY_CUCKOO_RING],
+                             .fp = (uint32_t)q->fp[i % BLY_CUCKOO_RING] };
+}
+
 /* Key number i; to be asked for one after another. */
-static inline bly_cuckoo_key
+static inline __attribute__((always_inline)) bly_cuckoo_key
 bly_cuckoo_next(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
 {
-    if (i + BLY_CUCKOO_FAR < q->n)
+    if (i % 8 == 0 && i + BLY_CUCKOO_FAR < q->n)
         bly_cuckoo_enter(q, t, i + BLY_CUCKOO_FAR);
-    if (q->ahead && i + BLY_CUCKOO_NEAR < q->n) {
-        const bly_cuckoo_key *near =
-            &q->ring[(i + BLY_CUCKOO_NEAR) % BLY_CUCKOO_RING];
-        __builtin_prefetch(bly_cuckoo_at(t, near->i1));
-        __builtin_prefetch(bly_cuckoo_at(t, near->i2));
-    }
-    return q->ring[i % BLY_CUCKOO_RING];
+    if (q->ahead && i + BLY_CUCKOO_NEAR < q->n)
+        BLY_CUCKOO_FETCH(q, t, i + BLY_CUCKOO_NEAR, 3);
+    return bly_cuckoo_entry(q, i);
+}
+
+/* Key number i + SOON will need others moved if its buckets are full: then
+ * fetch those to which the first leads, where the search begins. */
+#define BLY_CUCKOO_SOON 3
+
+static inline __attribute__((always_inline)) void
+bly_cuckoo_fetch_ways(const bly_cuckoo_stream *q, const bly_cuckoo_table *t,
+                      size_t i)
+{
+    if (!q->ahead || i + BLY_CUCKOO_SOON >= q->n)
+        return;
+    const bly_cuckoo_key key = bly_cuckoo_entry(q, i + BLY_CUCKOO_SOON);
+    uint64_t w = bly_cuckoo_load(t, key.at1);
+    if (bly_cuckoo_hits(t, w, 0) | bly_cuckoo_match(t, key.at2, 0, false, true))
+        return;
+    for (unsigned j = 0; j < t->b; j++, w >>= t->f)
+        __builtin_prefetch(bly_cuckoo_at(
+            t, bly_cuckoo_other(t, key.at1, (uint32_t)(w & t->nprints))));
 }
 
 #endif

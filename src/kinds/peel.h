@@ -38,6 +38,7 @@
 #define BLY_PEEL_H
 
 #include "core/bits.h"
+#include "core/cpu.h"
 #include "kinds/filter.h"
 
 #define BLY_PEEL_MAX_ARITY 4
@@ -59,7 +60,6 @@ typedef struct bly_peel {
 typedef struct bly_peel_key {
     uint64_t g;
     uint64_t slot[BLY_PEEL_MAX_ARITY];
-    uint64_t unused[3]; /* 64 bytes, so that an index is a shift */
 } bly_peel_key;
 
 /* --------------------------------------------------------------- planning */
@@ -168,26 +168,79 @@ void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
 
 /* ----------------------------------------------------------------- asking */
 
-/* Lines are fetched into L2 this many keys ahead. A second stage, into L1
- * shortly before use, as in core/lines.h, gains nothing here: with three lines
- * a key the processor is as far ahead by itself. */
-#define BLY_PEEL_FAR 48
-#define BLY_PEEL_RING 64 /* a power of two above FAR */
+/* Keys are found in groups of eight, and wait in a ring while their lines come
+ * into L2. A second stage, into L1 shortly before use, as in core/lines.h,
+ * gains nothing here: with three lines a key the processor is as far ahead by
+ * itself. */
+typedef struct bly_peel_eight {
+    _Alignas(BLY_LINE) uint64_t g[8];
+    uint64_t slot[BLY_PEEL_MAX_ARITY][8];
+} bly_peel_eight;
+
+#define BLY_PEEL_FAR 6  /* groups */
+#define BLY_PEEL_RING 8 /* a power of two above FAR */
 /* An array that fits the smallest L2 in use gains nothing from it. */
 #define BLY_PEEL_CACHED (256 << 10)
+
+#if BLY_X86
+/* bly_peel_find() of eight hashes, for less than 2^32 shards. */
+void bly_peel_find_avx512(const bly_peel *p, const unsigned char *data,
+                          const uint64_t *h, bly_peel_eight *out);
+
+/* Ask for fingerprints in cells of 1, 2 or 4 bytes (prints.h), 64 keys at a
+ * time; for how many of the n, the others are left to the caller. */
+size_t bly_peel_prints_avx512(const bly_peel *p, const unsigned char *data,
+                              unsigned width, const uint64_t *h, size_t n,
+                              uint64_t *maybe);
+#endif
 
 /* Whether key i is in it; ctx is the caller's. */
 typedef bool bly_peel_test(const void *ctx, const bly_peel_key *key, size_t i);
 
+/* A group of n keys, 8 at most. */
 static inline __attribute__((always_inline)) void
-bly_peel_fetch(const bly_peel_key *key, unsigned arity,
+bly_peel_enter(const bly_peel *p, unsigned arity, bool fuse, bool avx512,
+               const unsigned char *data, const uint64_t *h, size_t n,
+               bly_peel_eight *out)
+{
+#if BLY_X86
+    if (n == 8 && avx512) {
+        bly_peel_find_avx512(p, data, h, out);
+        return;
+    }
+#endif
+    (void)avx512;
+    for (size_t j = 0; j < n; j++) {
+        bly_peel_key key;
+        bly_peel_find(p, arity, fuse, data, h[j], &key);
+        out->g[j] = key.g;
+        for (unsigned k = 0; k < arity; k++)
+            out->slot[k][j] = key.slot[k];
+    }
+}
+
+static inline __attribute__((always_inline)) void
+bly_peel_fetch(const bly_peel_eight *keys, size_t n, unsigned arity,
                const unsigned char *cells, unsigned cell_bits)
 {
-    __builtin_prefetch(cells + key->slot[0] * cell_bits / 8, 0, 2);
-    __builtin_prefetch(cells + key->slot[1] * cell_bits / 8, 0, 2);
-    __builtin_prefetch(cells + key->slot[2] * cell_bits / 8, 0, 2);
-    if (arity == 4)
-        __builtin_prefetch(cells + key->slot[3] * cell_bits / 8, 0, 2);
+    for (size_t j = 0; j < n; j++)
+        for (unsigned k = 0; k < arity; k++)
+            __builtin_prefetch(cells + keys->slot[k][j] * cell_bits / 8, 0, 2);
+}
+
+static inline __attribute__((always_inline)) uint64_t
+bly_peel_answer(const bly_peel_eight *keys, size_t n, unsigned arity,
+                bly_peel_test *test, const void *ctx, size_t first)
+{
+    uint64_t bits = 0;
+    for (size_t j = 0; j < n; j++) {
+        bly_peel_key key;
+        key.g = keys->g[j];
+        for (unsigned k = 0; k < arity; k++)
+            key.slot[k] = keys->slot[k][j];
+        bits |= (uint64_t)test(ctx, &key, first + j) << j;
+    }
+    return bits;
 }
 
 /* Ask for n hashes; words of maybe are what test() says. Cells are at data +
@@ -200,40 +253,35 @@ bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
 {
     const unsigned char *const cells = data + bly_peel_head(p->nshards);
     const bly_peel geometry = *p; /* nobody else can change this one */
+    const size_t ngroups = n / 8 + (n % 8 != 0);
     const bool ahead =
         p->nslots * p->nshards * cell_bits / 8 > BLY_PEEL_CACHED && n > 1;
-    bly_peel_key ring[BLY_PEEL_RING], key;
+    const size_t far = ahead ? BLY_PEEL_FAR : 0;
+    const bool avx512 = n >= 8 && p->nshards <= UINT32_MAX &&
+                        (bly_cpu_features() & BLY_CPU_AVX512);
+    bly_peel_eight ring[BLY_PEEL_RING];
     uint64_t bits = 0;
-    size_t in = 0, i = 0;
-#define BLY_PEEL_ANSWER(key)                             \
-    do {                                                 \
-        bits |= (uint64_t)test(ctx, key, i) << (i % 64); \
-        if (i % 64 == 63) {                              \
-            maybe[i / 64] = bits;                        \
-            bits = 0;                                    \
-        }                                                \
-    } while (0)
-    if (ahead) {
-        for (; in < BLY_PEEL_FAR && in < n; in++) {
-            bly_peel_find(&geometry, arity, fuse, data, h[in], &ring[in]);
-            bly_peel_fetch(&ring[in], arity, cells, cell_bits);
+    for (size_t in = 0; in < ngroups + far; in++) {
+        if (in < ngroups) {
+            const size_t m = n - 8 * in < 8 ? n - 8 * in : 8;
+            bly_peel_eight *const last = &ring[in % BLY_PEEL_RING];
+            bly_peel_enter(&geometry, arity, fuse, avx512, data, h + 8 * in, m,
+                           last);
+            if (ahead)
+                bly_peel_fetch(last, m, arity, cells, cell_bits);
         }
-        for (; in < n; in++, i++) {
-            bly_peel_key *const last = &ring[in % BLY_PEEL_RING];
-            bly_peel_find(&geometry, arity, fuse, data, h[in], last);
-            bly_peel_fetch(last, arity, cells, cell_bits);
-            BLY_PEEL_ANSWER(&ring[i % BLY_PEEL_RING]);
+        if (in < far)
+            continue;
+        const size_t at = in - far;
+        const size_t m = n - 8 * at < 8 ? n - 8 * at : 8;
+        bits |= bly_peel_answer(&ring[at % BLY_PEEL_RING], m, arity, test, ctx,
+                                8 * at)
+                << at % 8 * 8;
+        if (at % 8 == 7 || at + 1 == ngroups) {
+            maybe[at / 8] = bits;
+            bits = 0;
         }
-        for (; i < n; i++)
-            BLY_PEEL_ANSWER(&ring[i % BLY_PEEL_RING]);
     }
-    for (; i < n; i++) {
-        bly_peel_find(&geometry, arity, fuse, data, h[i], &key);
-        BLY_PEEL_ANSWER(&key);
-    }
-#undef BLY_PEEL_ANSWER
-    if (n % 64)
-        maybe[n / 64] = bits;
 }
 
 #endif

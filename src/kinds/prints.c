@@ -263,6 +263,15 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
     const uint64_t bits = f->shape.p[PRINTS_BITS];
     if (!f->state[BLY_PEEL_STATE])
         return; /* no keys: nothing is in it */
+#if BLY_X86
+    if (bly_cpu_features() & BLY_CPU_AVX512) {
+        const size_t done = bly_peel_prints_avx512(
+            &p, f->data, (unsigned)bits / 8, h, n, maybe);
+        h += done;
+        n -= done;
+        maybe += done / 64;
+    }
+#endif
 #define ASK(width, arity, fuse, test)                                      \
     bly_peel_ask(&p, arity, fuse, f->data, 8 * (width), h, n, test, cells, \
                  maybe)

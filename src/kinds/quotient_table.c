@@ -277,14 +277,24 @@ BLY_RUNS_INLINE void quotient_remove_body(const bly_quotient_table *t,
     }
 }
 
-/* The same bodies twice: with an instruction that counts ones, and without. */
+/* The same bodies twice: with an instruction that counts ones, and without.
+ * Every processor with AVX-512 has a fast one that selects, too; some of those
+ * before take a hundred cycles for it. */
 #if BLY_X86
+static bly_quotient_table quotient_with_pdep(const bly_quotient_table *t)
+{
+    bly_quotient_table own = *t;
+    own.runs.pdep = (bly_cpu_features() & BLY_CPU_AVX512) != 0;
+    return own;
+}
+
 #define QUOTIENT_POPCNT __attribute__((target("popcnt"))) static
 QUOTIENT_POPCNT void quotient_has_popcnt(const bly_quotient_table *t,
                                          const uint64_t *h, size_t n,
                                          uint64_t *maybe)
 {
-    quotient_has_body(t, h, n, maybe);
+    const bly_quotient_table own = quotient_with_pdep(t);
+    quotient_has_body(&own, h, n, maybe);
 }
 
 QUOTIENT_POPCNT bly_status quotient_add_popcnt(const bly_quotient_table *t,
@@ -293,14 +303,16 @@ QUOTIENT_POPCNT bly_status quotient_add_popcnt(const bly_quotient_table *t,
                                                const uint64_t *by, size_t n,
                                                uint64_t *fresh, size_t *ndone)
 {
-    return quotient_add_body(t, sums, h, by, n, fresh, ndone);
+    const bly_quotient_table own = quotient_with_pdep(t);
+    return quotient_add_body(&own, sums, h, by, n, fresh, ndone);
 }
 
 QUOTIENT_POPCNT void quotient_remove_popcnt(const bly_quotient_table *t,
                                             uint64_t *sums, const uint64_t *h,
                                             size_t n, bly_status *each)
 {
-    quotient_remove_body(t, sums, h, n, each);
+    const bly_quotient_table own = quotient_with_pdep(t);
+    quotient_remove_body(&own, sums, h, n, each);
 }
 #endif
 

@@ -1,0 +1,45 @@
+/*
+ * x86_eight.h - the arithmetic of bits.h for eight words at once, with AVX-512
+ *
+ * For files that are compiled for x86 only. Results are those of the functions
+ * for one word.
+ */
+#ifndef BLY_X86_EIGHT_H
+#define BLY_X86_EIGHT_H
+
+#include "core/bits.h"
+#include "core/cpu.h"
+
+#if BLY_X86
+#include <immintrin.h>
+
+#define BLY_AVX512 \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2,popcnt")))
+#define BLY_EIGHT static inline BLY_AVX512 __attribute__((always_inline))
+
+BLY_EIGHT __m512i bly_eight_all(uint64_t x)
+{
+    return _mm512_set1_epi64((long long)x);
+}
+
+/* bly_scale() for n below 2^32, by the halves of h: a product of 64 bits is
+ * (high n + low n / 2^32) / 2^32. */
+BLY_EIGHT __m512i bly_eight_scale(__m512i h, __m512i n)
+{
+    const __m512i high = _mm512_mul_epu32(_mm512_srli_epi64(h, 32), n);
+    const __m512i low = _mm512_srli_epi64(_mm512_mul_epu32(h, n), 32);
+    return _mm512_srli_epi64(_mm512_add_epi64(high, low), 32);
+}
+
+/* bly_mix64() */
+BLY_EIGHT __m512i bly_eight_mix(__m512i x)
+{
+    x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 30));
+    x = _mm512_mullo_epi64(x, bly_eight_all(UINT64_C(0xbf58476d1ce4e5b9)));
+    x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 27));
+    x = _mm512_mullo_epi64(x, bly_eight_all(UINT64_C(0x94d049bb133111eb)));
+    return _mm512_xor_si512(x, _mm512_srli_epi64(x, 31));
+}
+#endif
+
+#endif
