@@ -43,7 +43,8 @@ PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -lz -lzstd)
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
-CLI_SRC  := $(sort $(wildcard cli/*.c))
+APP_SRC  := $(sort $(wildcard apps/*/*.c))
+CLI_SRC  := $(sort $(wildcard cli/*.c)) $(APP_SRC)
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
 TESTS    := $(TEST_SRC:tests/%.c=%)
 FUZZ_SRC := $(sort $(wildcard fuzz/fuzz_*.c))
@@ -190,7 +191,7 @@ check:
 	@tools/run-tests $(B) sanitizers
 
 $(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o $(B)/fuzzer/cli/expression.o \
-        $(B)/fuzzer/libbloomery.a
+        $(APP_SRC:%.c=$(B)/fuzzer/%.o) $(B)/fuzzer/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread $^ \
 	    $(PKG_LIBS) -lm -o $@

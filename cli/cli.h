@@ -41,6 +41,7 @@
     X(figures)      \
     X(explain)      \
     X(top)          \
+    X(dedup)        \
     X(bench)        \
     X(help)
 
@@ -335,6 +336,7 @@ bool can_change(const char *path);
  * called from any one thread at a time. total 0: not known. */
 void progress_start(bool prints_to_stdout);
 void progress_at(uint64_t nkeys, uint64_t done, uint64_t total);
+void progress_documents(uint64_t ndocs, uint64_t done, uint64_t total);
 void progress_clear(void);
 
 #endif

@@ -38,7 +38,8 @@ void progress_start(bool prints_to_stdout)
         bar.start = bar.last = now_seconds();
 }
 
-void progress_at(uint64_t nkeys, uint64_t done, uint64_t total)
+static void progress_line(const char *what, uint64_t n, uint64_t done,
+                          uint64_t total)
 {
     if (!bar.on)
         return;
@@ -48,14 +49,25 @@ void progress_at(uint64_t nkeys, uint64_t done, uint64_t total)
     bar.last = now;
     bar.shown = true;
     const double spent = now - bar.start;
-    fprintf(stderr, "\r\033[K%llu keys, %.1f M/s", (unsigned long long)nkeys,
-            (double)nkeys / spent / 1e6);
+    const double rate = (double)n / spent;
+    fprintf(stderr, "\r\033[K%llu %s, %.1f %s/s", (unsigned long long)n, what,
+            rate >= 1e5 ? rate / 1e6 : rate / 1e3, rate >= 1e5 ? "M" : "k");
     if (total && done <= total && done) {
         const double share = (double)done / (double)total;
         fprintf(stderr, ", %.0f %%, %.0f s left", share * 100,
                 ceil(spent * (1 - share) / share));
     }
     fflush(stderr);
+}
+
+void progress_at(uint64_t nkeys, uint64_t done, uint64_t total)
+{
+    progress_line("keys", nkeys, done, total);
+}
+
+void progress_documents(uint64_t ndocs, uint64_t done, uint64_t total)
+{
+    progress_line("documents", ndocs, done, total);
 }
 
 void progress_clear(void)
