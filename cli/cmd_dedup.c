@@ -73,6 +73,11 @@ static const struct opt dedup_options[] = {
       "write the sketches of what was kept" },
     { "against", 0, OPT_TEXT, &dedup_args.against, "FILE",
       "take what is in an index as kept before all others" },
+    { "work", 0, OPT_TEXT, &dedup_args.work, "DIR",
+      "keep sketches in files in this folder, not in memory, and there what "
+      "--resume needs" },
+    { "resume", 0, OPT_FLAG, &dedup_args.resume, NULL,
+      "go on with what a run that ended too early left in --work" },
     { "index", 0, OPT_TEXT, &dedup_args.index, "FORM",
       "memory (default), or bloom: one pass, a filter, no check" },
     { "paragraphs", 0, OPT_FLAG, &dedup_args.paragraphs, NULL,

@@ -17,7 +17,8 @@ struct dedup_args {
     const char *unit, *family;
     uint64_t size, k, seed;
     uint64_t max_cluster, max_bucket, memory, threads;
-    const char *save_index, *against;
+    const char *save_index, *against, *work;
+    bool resume;
     bool exact, paragraphs;
     const char *index, *filter, *kind;
     bool read_only;

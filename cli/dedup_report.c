@@ -30,6 +30,7 @@ static void report_json(const struct dedup *d)
         { "largest_bucket", r->largest_bucket },
         { "largest_cluster", r->largest_cluster },
         { "rounds", r->rounds },
+        { "resumed", r->resumed },
     };
     struct json j = { .to = stdout };
     json_open(&j, '{');

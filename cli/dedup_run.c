@@ -220,7 +220,13 @@ bool dedup_pick(struct dedup_options *o)
         .memory = a->memory,
         .nthreads = thread_count(a->threads),
         .has_id = a->id_field != NULL,
+        .work = a->work,
+        .resume = a->resume,
     };
+    if (a->resume && !a->work) {
+        fail("--resume wants the folder of the run that ended: --work DIR");
+        return false;
+    }
     if (a->lines && a->files) {
         fail("--lines and --files exclude each other");
         return false;
@@ -238,7 +244,11 @@ bool dedup_pick(struct dedup_options *o)
 static bool dedup_steps(struct dedup *d)
 {
     const struct dedup_args *const a = &dedup_args;
-    const char *const folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    const char *const folder = a->work            ? a->work
+                               : getenv("TMPDIR") ? getenv("TMPDIR")
+                                                  : "/tmp";
+    if (a->work && !dedup_rows_in(d, a->work))
+        return false;
     if (a->against && !dedup_load_index(d, a->against))
         return false;
     if (!lines_spool(d->in, folder))

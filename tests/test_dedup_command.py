@@ -394,6 +394,63 @@ def test_an_index_is_refused_when_it_does_not_fit(ok, trouble):
         trouble("dedup", "c", "--against", "i", "-o", "o", says="i: ")
 
 
+# ------------------------------------------------------------ work and resume
+
+def test_a_run_that_ended_goes_on(ok, trouble, planted):
+    texts, _ = planted
+    (ok.path / "c").write_text(jsonl(texts) * 4 + "bad\n")
+    (ok.path / "w").mkdir()
+    whole = ok("dedup", "c", "--id", "id", "-o", "o", "--removed", "r", "--json").json
+    expected = [(ok.path / f).read_bytes() for f in "or"]
+    run = ["dedup", "c", "--id", "id", "-o", "o2", "--removed", "r2", "--json",
+           "--work", "w"]
+    ok(*run)
+    journal = (ok.path / "w" / "journal").read_bytes()
+    assert os.listdir(ok.path / "w") == ["journal"]
+    cuts = [0, 5, 16, 1000, len(journal) // 3, len(journal) // 2, len(journal) - 1,
+            len(journal)]
+    resumed = []
+    for cut in cuts:
+        (ok.path / "w" / "journal").write_bytes(journal[:cut])
+        if cut == 5:
+            trouble(*run, "--resume", says="journal")
+            continue
+        report = ok(*run, "--resume").json
+        resumed.append(report["resumed"])
+        assert [(ok.path / f).read_bytes() for f in ("o2", "r2")] == expected
+        assert report["malformed"] == 1
+        for name in "removed", "equal", "documents", "without_text", "text_bytes":
+            assert report[name] == whole[name]
+    assert resumed == sorted(resumed)
+    assert resumed[0] == 0 and 0 < resumed[-3] < resumed[-1] == whole["documents"]
+    damaged = bytearray(journal)
+    damaged[len(journal) // 2] ^= 1
+    (ok.path / "w" / "journal").write_bytes(damaged)
+    assert 0 < ok(*run, "--resume").json["resumed"] < whole["documents"]
+    assert (ok.path / "o2").read_bytes() == expected[0]
+    trouble(*run, "--resume", "--k", "64", says="other inputs or options")
+    trouble("dedup", "c", "-o", "x", "--resume", says="--work")
+
+
+def test_a_run_that_is_killed_leaves_nothing_half(ok, planted):
+    texts, _ = planted
+    (ok.path / "c").write_text(jsonl(texts) * 8)
+    (ok.path / "w").mkdir()
+    ok("dedup", "c", "-o", "o")
+    command = [PROGRAM, "dedup", "c", "-o", "o2", "--work", "w"]
+    victim = subprocess.Popen(command, cwd=ok.path, stdout=subprocess.DEVNULL)
+    journal = ok.path / "w" / "journal"
+    while victim.poll() is None and (
+            not journal.exists() or journal.stat().st_size < 2_000_000):
+        pass
+    victim.kill()
+    victim.wait()
+    # Either it was killed and there is no output, or it was faster.
+    assert (ok.path / "o2").exists() == (victim.returncode == 0)
+    ok("dedup", "c", "-o", "o2", "--work", "w", "--resume")
+    assert (ok.path / "o2").read_bytes() == (ok.path / "o").read_bytes()
+
+
 # -------------------------------------------------------------------- outputs
 
 def test_folders_and_standard_streams(ok, bly):

@@ -45,6 +45,8 @@ struct dedup_options {
     uint64_t max_cluster, max_bucket;
     uint64_t memory; /* for shingles of pairs and for sorting */
     unsigned nthreads;
+    const char *work; /* a folder for what memory need not hold; NULL: none */
+    bool resume;      /* go on with what is in it */
 };
 
 enum dedup_state {
@@ -62,7 +64,7 @@ struct dedup_bad {
 struct dedup_report {
     uint64_t documents, bytes, text_bytes, empty, malformed;
     uint64_t equal, candidates, checked, pairs, removed, kept, dropped_empty;
-    uint64_t largest_bucket, largest_cluster, indexed, rounds;
+    uint64_t largest_bucket, largest_cluster, indexed, rounds, resumed;
     double seconds[5]; /* read, band, decide, check, write */
     struct dedup_bad bad[DEDUP_SHOWN];
     size_t nbad;
@@ -100,6 +102,8 @@ struct dedup {
     uint64_t n, room; /* documents, those of an index included */
     uint32_t base;    /* of them from an index */
     uint32_t *rows;   /* k components each */
+    int rows_fd;      /* of the file they are in; 0: none */
+    size_t rows_mapped;
     uint64_t *hashes; /* of the words, or of the text */
     uint32_t *nshingles;
     uint8_t *states;
@@ -131,8 +135,32 @@ __attribute__((format(printf, 2, 3))) bool dedup_fail(struct dedup *d,
                                                       const char *format, ...);
 double dedup_seconds(void);
 
-/* Room for n documents more, all arrays of `read` together. */
+/* An array that grows; false leaves it as it was. */
+#define GROW(p, n) dedup_grow((void **)&(p), (n), sizeof *(p))
+bool dedup_grow(void **p, uint64_t n, size_t size);
+
+/* Documents in a row: what a worker makes of a block, and a journal keeps. */
+struct dedup_part {
+    size_t n, room;
+    uint32_t *rows;
+    uint64_t *hashes;
+    uint32_t *nshingles;
+    uint8_t *states;
+    double *values;
+    uint64_t *id_end; /* in ids */
+    char *ids;
+    size_t ids_len, ids_room;
+    uint64_t text_bytes;
+};
+bool dedup_part_room(struct dedup_part *p, size_t k, size_t n);
+void dedup_part_free(struct dedup_part *p);
+
+/* Room for n documents more, all arrays together; and n documents more. */
 bool dedup_room(struct dedup *d, uint64_t n);
+bool dedup_append(struct dedup *d, const struct dedup_part *p);
+
+/* Keep components in a file without a name in folder. Before all others. */
+bool dedup_rows_in(struct dedup *d, const char *folder);
 
 /* The text of a line: what json_find() and unescaping make of it in buf, which
  * grows, or the line itself. fields: text, id, field, as found. NULL, or why

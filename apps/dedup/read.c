@@ -4,56 +4,16 @@
  * Workers find the text of each line, cut it into shingles and sketch them;
  * rows are appended in the order of the blocks. A line without a text has a row
  * too, of nothing, so that the number of a document is the number of its line.
+ *
+ * With a journal every block is also written there. Documents that a journal
+ * had already are read, and malformed ones told, but not sketched again.
  */
-#define _GNU_SOURCE
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "apps/dedup/dedup.h"
-
-bool dedup_fail(struct dedup *d, const char *format, ...)
-{
-    va_list ap;
-    if (d->error[0])
-        return false;
-    va_start(ap, format);
-    vsnprintf(d->error, sizeof d->error, format, ap);
-    va_end(ap);
-    return false;
-}
-
-double dedup_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-void dedup_free(struct dedup *d)
-{
-    free(d->rows);
-    free(d->hashes);
-    free(d->nshingles);
-    free(d->states);
-    free(d->values);
-    free(d->id_start);
-    free(d->ids);
-    free(d->rank);
-    free(d->order);
-    free(d->same);
-    free(d->witness);
-    free(d->cluster);
-    free(d->likeness);
-    free(d->buckets.start);
-    free(d->buckets.docs);
-    free(d->buckets.doc_start);
-    free(d->buckets.of_doc);
-    dedup_pairs_free(&d->pairs);
-}
+#include "apps/dedup/journal.h"
 
 /* ------------------------------------------------------------------- texts */
 
@@ -115,69 +75,36 @@ void dedup_bad_line(struct dedup *d, const struct lines_block *b, size_t i,
 
 /* ----------------------------------------------------------------- workers */
 
-/* What a worker made of a block; arrays are by line. */
+/* What a worker made of a block. */
 struct reader {
     bly_shingler *cut;
     bly_sketch *sketch;
     bly_hasher hasher;
     struct dedup_text text;
-    size_t room;
-    uint32_t *rows;
-    uint64_t *hashes;
-    uint32_t *nshingles;
-    uint8_t *states;
-    const char **whys;
-    double *values;
-    uint64_t *id_end; /* in ids */
-    char *ids;
-    size_t ids_len, ids_room;
-    uint64_t text_bytes;
+    struct dedup_part part;
+    const char **whys; /* by line: what is wrong with it, or NULL */
+    size_t whys_room;
 };
 
 struct reading {
     struct dedup *d;
     struct reader *readers;
+    struct dedup_journal journal;
+    uint64_t resumed; /* lines that it had */
 };
 
-/* Arrays that grow together. False leaves them as they were or larger. */
-#define GROW(p, n) grow_array((void **)&(p), (n), sizeof *(p))
-static bool grow_array(void **p, uint64_t n, size_t size)
-{
-    if (n == 0)
-        n = 1;
-    void *const more =
-        n > SIZE_MAX / size ? NULL : realloc(*p, (size_t)n * size);
-    if (!more)
-        return false;
-    *p = more;
-    return true;
-}
-
-static bool reader_room(const struct dedup *d, struct reader *r, size_t n)
-{
-    if (n <= r->room)
-        return true;
-    const size_t k = d->opt->sketch.k;
-    if (n > SIZE_MAX / (k ? k : 1) || !GROW(r->rows, n * k) ||
-        !GROW(r->hashes, n) || !GROW(r->nshingles, n) || !GROW(r->states, n) ||
-        !GROW(r->whys, n) || !GROW(r->values, n) || !GROW(r->id_end, n))
-        return false;
-    r->room = n;
-    return true;
-}
-
-static bool reader_id(struct reader *r, const struct json_slice *id)
+static bool part_id(struct dedup_part *p, const struct json_slice *id)
 {
     const size_t n =
         id->type == JSON_STRING || id->type == JSON_NUMBER ? id->len : 0;
-    if (r->ids_len + n > r->ids_room) {
-        if (!GROW(r->ids, (r->ids_len + n) * 2))
+    if (p->ids_len + n > p->ids_room) {
+        if (!GROW(p->ids, (p->ids_len + n) * 2))
             return false;
-        r->ids_room = (r->ids_len + n) * 2;
+        p->ids_room = (p->ids_len + n) * 2;
     }
     if (n)
-        memcpy(r->ids + r->ids_len, id->at, n);
-    r->ids_len += n;
+        memcpy(p->ids + p->ids_len, id->at, n);
+    p->ids_len += n;
     return true;
 }
 
@@ -202,22 +129,48 @@ static bool sketch_row(const struct dedup *d, struct reader *r, size_t i)
 {
     const unsigned k = d->opt->sketch.k;
     const struct dedup_text *const t = &r->text;
+    struct dedup_part *const p = &r->part;
     bly_shingles x;
     if (bly_shingle(r->cut, t->at, t->len, &x))
         return false;
-    r->states[i] = x.n ? DOC_TEXT : DOC_EMPTY;
-    r->nshingles[i] = x.n < UINT32_MAX ? (uint32_t)x.n : UINT32_MAX;
-    r->hashes[i] = x.text;
+    p->states[i] = x.n ? DOC_TEXT : DOC_EMPTY;
+    p->nshingles[i] = x.n < UINT32_MAX ? (uint32_t)x.n : UINT32_MAX;
+    p->hashes[i] = x.text;
     if (d->opt->whole_only) {
-        r->hashes[i] = bly_hash(&r->hasher, t->at, t->len);
+        p->hashes[i] = bly_hash(&r->hasher, t->at, t->len);
         return true;
     }
     bly_sketch_clear(r->sketch);
     if (bly_sketch_add(r->sketch, x.hashes, x.n))
         return false;
-    uint32_t *const row = r->rows + i * k;
+    uint32_t *const row = p->rows + i * k;
     if (!bly_sketch_components(r->sketch, row))
         memset(row, 0, k * sizeof *row);
+    return true;
+}
+
+/* The next row of the part, from a line that dedup_text() has seen. */
+static bool read_row(const struct dedup *d, struct reader *r, const char *why)
+{
+    struct dedup_part *const p = &r->part;
+    const size_t i = p->n, k = d->opt->sketch.k;
+    p->hashes[i] = 0;
+    p->nshingles[i] = 0;
+    p->states[i] = DOC_BAD;
+    p->values[i] = 0;
+    memset(p->rows + i * k, 0, k * sizeof *p->rows);
+    if (!why && !sketch_row(d, r, i))
+        return lines_fail(d->in, "%s", bly_error());
+    if (d->opt->priority == DEDUP_LONGEST)
+        p->values[i] = (double)r->text.len;
+    else if (d->opt->priority == DEDUP_FIELD)
+        p->values[i] = slice_value(&r->text.fields[2], d->opt->ascending);
+    if (!why)
+        p->text_bytes += r->text.len;
+    if (d->opt->want_ids && !part_id(p, &r->text.fields[1]))
+        return lines_fail(d->in, "out of memory");
+    p->id_end[i] = p->ids_len;
+    p->n++;
     return true;
 }
 
@@ -226,66 +179,20 @@ static bool read_block(void *ctx, unsigned worker, struct lines_block *b)
     struct reading *const all = ctx;
     const struct dedup *const d = all->d;
     struct reader *const r = &all->readers[worker];
-    size_t at = 0, n, i = 0;
+    size_t at = 0, n;
     const char *line;
-    r->ids_len = 0;
-    r->text_bytes = 0;
-    if (!reader_room(d, r, b->nlines))
+    r->part.n = r->part.ids_len = 0;
+    r->part.text_bytes = 0;
+    if (!dedup_part_room(&r->part, d->opt->sketch.k, b->nlines) ||
+        (b->nlines > r->whys_room && !GROW(r->whys, b->nlines)))
         return lines_fail(d->in, "out of memory");
-    while (lines_next(d->in, b, &at, &line, &n)) {
-        const char *const why = dedup_text(d->opt, line, n, &r->text);
-        r->whys[i] = why;
-        r->hashes[i] = 0;
-        r->nshingles[i] = 0;
-        r->states[i] = DOC_BAD;
-        if (!why && !sketch_row(d, r, i))
-            return lines_fail(d->in, "%s", bly_error());
-        if (d->opt->priority == DEDUP_LONGEST)
-            r->values[i] = (double)r->text.len;
-        else if (d->opt->priority == DEDUP_FIELD)
-            r->values[i] = slice_value(&r->text.fields[2], d->opt->ascending);
-        if (!why)
-            r->text_bytes += r->text.len;
-        if (d->id_start && !reader_id(r, &r->text.fields[1]))
-            return lines_fail(d->in, "out of memory");
-        r->id_end[i++] = r->ids_len;
+    if (b->nlines > r->whys_room)
+        r->whys_room = b->nlines;
+    for (size_t i = 0; lines_next(d->in, b, &at, &line, &n); i++) {
+        r->whys[i] = dedup_text(d->opt, line, n, &r->text);
+        if (b->first + i >= all->resumed && !read_row(d, r, r->whys[i]))
+            return false;
     }
-    return true;
-}
-
-bool dedup_room(struct dedup *d, uint64_t n)
-{
-    const uint64_t want = d->n + n;
-    if (want > DEDUP_MAX_DOCS - 1)
-        return dedup_fail(d, "more than 2^32 - 2 documents");
-    if (want <= d->room)
-        return true;
-    const uint64_t room = want + want / 2;
-    const uint64_t k = d->opt->sketch.k;
-    if (!GROW(d->rows, room * k) || !GROW(d->hashes, room) ||
-        !GROW(d->nshingles, room) || !GROW(d->states, room) ||
-        (d->opt->priority != DEDUP_FIRST && !GROW(d->values, room)) ||
-        (d->opt->want_ids && !GROW(d->id_start, room + 1)))
-        return dedup_fail(d, "out of memory for %llu documents",
-                          (unsigned long long)room);
-    d->room = room;
-    return true;
-}
-
-static bool append_ids(struct dedup *d, const struct reader *r, size_t n)
-{
-    if (!d->id_start)
-        return true;
-    if (d->ids_len + r->ids_len > d->ids_room) {
-        if (!GROW(d->ids, (d->ids_len + r->ids_len) * 2))
-            return lines_fail(d->in, "out of memory");
-        d->ids_room = (d->ids_len + r->ids_len) * 2;
-    }
-    if (r->ids_len)
-        memcpy(d->ids + d->ids_len, r->ids, r->ids_len);
-    for (size_t i = 0; i < n; i++)
-        d->id_start[d->n + i + 1] = d->ids_len + r->id_end[i];
-    d->ids_len += r->ids_len;
     return true;
 }
 
@@ -294,74 +201,63 @@ static bool append_block(void *ctx, unsigned worker, struct lines_block *b)
     struct reading *const all = ctx;
     struct dedup *const d = all->d;
     const struct reader *const r = &all->readers[worker];
-    const size_t k = d->opt->sketch.k, n = b->nlines;
-    if (!dedup_room(d, n))
-        return lines_fail(d->in, "%s", d->error);
-    if (!append_ids(d, r, n))
-        return false;
-    if (!d->opt->whole_only)
-        memcpy(d->rows + d->n * k, r->rows, n * k * sizeof *r->rows);
-    memcpy(d->hashes + d->n, r->hashes, n * sizeof *r->hashes);
-    memcpy(d->nshingles + d->n, r->nshingles, n * sizeof *r->nshingles);
-    memcpy(d->states + d->n, r->states, n);
-    if (d->values)
-        memcpy(d->values + d->n, r->values, n * sizeof *r->values);
-    for (size_t i = 0; i < n; i++) {
-        if (r->whys[i]) {
-            dedup_bad_line(d, b, i, r->whys[i]);
-            if (d->opt->strict)
-                return lines_fail(
-                    d->in, "%s:%llu: %s; without --strict it would be kept",
-                    b->file->name,
-                    (unsigned long long)(b->first + i - b->file->first + 1),
-                    r->whys[i]);
-        }
-        d->report.empty += r->states[i] == DOC_EMPTY;
+    for (size_t i = 0; i < b->nlines; i++) {
+        if (!r->whys[i])
+            continue;
+        dedup_bad_line(d, b, i, r->whys[i]);
+        if (d->opt->strict)
+            return lines_fail(
+                d->in, "%s:%llu: %s; without --strict it would be kept",
+                b->file->name,
+                (unsigned long long)(b->first + i - b->file->first + 1),
+                r->whys[i]);
     }
-    d->n += n;
-    d->report.text_bytes += r->text_bytes;
+    if (r->part.n && (!dedup_journal_write(d, &all->journal, &r->part) ||
+                      !dedup_append(d, &r->part)))
+        return lines_fail(d->in, "%s", d->error);
     return true;
 }
 
-static void reader_free(struct reader *r)
+static bool readers_new(struct dedup *d, struct reading *all)
 {
-    bly_shingler_free(r->cut);
-    bly_sketch_free(r->sketch);
-    free(r->text.buf);
-    free(r->rows);
-    free(r->hashes);
-    free(r->nshingles);
-    free(r->states);
-    free(r->whys);
-    free(r->values);
-    free(r->id_end);
-    free(r->ids);
+    const bly_spec plain = { .seed = d->opt->sketch.shingling.seed };
+    all->readers = calloc(d->in->nthreads, sizeof *all->readers);
+    if (!all->readers)
+        return dedup_fail(d, "out of memory");
+    for (unsigned i = 0; i < d->in->nthreads; i++) {
+        struct reader *const r = &all->readers[i];
+        if (bly_shingler_new(&d->opt->sketch.shingling, NULL, &r->cut) ||
+            bly_sketch_new(&d->opt->sketch, &r->sketch) ||
+            bly_hasher_for(&plain, &r->hasher))
+            return dedup_fail(d, "%s", bly_error());
+    }
+    return true;
 }
 
 bool dedup_read(struct dedup *d)
 {
     const double start = dedup_seconds();
-    const unsigned n = d->in->nthreads;
-    struct reading all = { .d = d, .readers = calloc(n, sizeof *all.readers) };
-    bool ok = all.readers != NULL;
-    if (!ok)
-        dedup_fail(d, "out of memory");
-    for (unsigned i = 0; ok && i < n; i++) {
-        struct reader *const r = &all.readers[i];
-        const bly_spec plain = { .seed = d->opt->sketch.shingling.seed };
-        ok = !bly_shingler_new(&d->opt->sketch.shingling, NULL, &r->cut) &&
-             !bly_sketch_new(&d->opt->sketch, &r->sketch) &&
-             !bly_hasher_for(&plain, &r->hasher);
-        if (!ok)
-            dedup_fail(d, "%s", bly_error());
-    }
-    ok = ok && dedup_room(d, 1024);
+    struct reading all = { .d = d };
+    bool ok = readers_new(d, &all) && dedup_room(d, 1024);
     if (ok && d->id_start && d->n == 0)
         d->id_start[0] = 0;
+    ok = ok && dedup_journal_open(d, &all.journal);
+    all.resumed = d->n - d->base;
+    d->report.resumed = all.resumed;
     if (ok && !lines_run(d->in, read_block, append_block, &all))
         ok = dedup_fail(d, "%s", d->in->error);
-    for (unsigned i = 0; all.readers && i < n; i++)
-        reader_free(&all.readers[i]);
+    if (ok && d->n - d->base != d->in->ndocs)
+        ok = dedup_fail(d, "the input is not the one that the folder of "
+                           "--work is about");
+    ok = dedup_journal_close(d, &all.journal) && ok;
+    for (unsigned i = 0; all.readers && i < d->in->nthreads; i++) {
+        struct reader *const r = &all.readers[i];
+        bly_shingler_free(r->cut);
+        bly_sketch_free(r->sketch);
+        free(r->text.buf);
+        free(r->whys);
+        dedup_part_free(&r->part);
+    }
     free(all.readers);
     d->report.documents = d->in->ndocs;
     d->report.bytes = d->in->nbytes;
