@@ -22,7 +22,7 @@
 
 #include "apps/dedup/lines.h"
 
-#define BLOCK_BYTES ((size_t)1 << 20)
+#define BLOCK_BYTES ((size_t)256 * 1024)
 
 struct lines_state {
     struct lines *in;

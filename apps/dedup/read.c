@@ -124,6 +124,17 @@ static double slice_value(const struct json_slice *s, bool ascending)
     return *end || isnan(v) ? none : v;
 }
 
+static bool has_word(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c >= 0x80 || (c >= '0' && c <= '9') ||
+            ((c | 32) >= 'a' && (c | 32) <= 'z'))
+            return true;
+    }
+    return false;
+}
+
 /* Row i from the text of a line. */
 static bool sketch_row(const struct dedup *d, struct reader *r, size_t i)
 {
@@ -131,15 +142,16 @@ static bool sketch_row(const struct dedup *d, struct reader *r, size_t i)
     const struct dedup_text *const t = &r->text;
     struct dedup_part *const p = &r->part;
     bly_shingles x;
+    if (d->opt->whole_only) {
+        p->states[i] = has_word(t->at, t->len) ? DOC_TEXT : DOC_EMPTY;
+        p->hashes[i] = bly_hash(&r->hasher, t->at, t->len);
+        return true;
+    }
     if (bly_shingle(r->cut, t->at, t->len, &x))
         return false;
     p->states[i] = x.n ? DOC_TEXT : DOC_EMPTY;
     p->nshingles[i] = x.n < UINT32_MAX ? (uint32_t)x.n : UINT32_MAX;
     p->hashes[i] = x.text;
-    if (d->opt->whole_only) {
-        p->hashes[i] = bly_hash(&r->hasher, t->at, t->len);
-        return true;
-    }
     bly_sketch_clear(r->sketch);
     if (bly_sketch_add(r->sketch, x.hashes, x.n))
         return false;
