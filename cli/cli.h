@@ -42,6 +42,8 @@
     X(explain)      \
     X(top)          \
     X(dedup)        \
+    X(similar)      \
+    X(basket)       \
     X(bench)        \
     X(help)
 

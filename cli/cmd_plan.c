@@ -12,12 +12,14 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/plan_near.h"
 #include "cli/plot.h"
 
 static struct {
     struct sizing sizing;
     const char *plot;
-    bool json;
+    bool near, json;
+    double threshold, recall;
 } plan_args;
 
 /* What the library says of a kind. */
@@ -252,6 +254,27 @@ static int plan_plot(const bly_spec *spec, const struct plan_row *rows,
     return saved ? YES : fail_path(plan_args.plot, error);
 }
 
+/* Sketches of texts, not filters: -k is the number of components. */
+static int plan_sketches(void)
+{
+    const struct sizing *const s = &plan_args.sizing;
+    uint64_t k = 128;
+    if (s->items || s->fpr > 0 || s->bits || s->memory || s->options.n)
+        return fail("--near goes with --threshold, --recall and -k alone");
+    if (s->kind && !bly_parse_count(s->kind, &k))
+        return fail("with --near, -k is a number of components, not '%s'",
+                    s->kind);
+    if (k > BLY_MAX_COMPONENTS)
+        k = BLY_MAX_COMPONENTS + 1; /* which is refused */
+    return plan_near(&(struct near_plan){
+        .threshold = plan_args.threshold > 0 ? plan_args.threshold : 0.8,
+        .recall = plan_args.recall,
+        .components = (unsigned)k,
+        .plot = plan_args.plot,
+        .json = plan_args.json,
+    });
+}
+
 static int plan_run(struct list *operands)
 {
     if (operands->n)
@@ -260,6 +283,10 @@ static int plan_run(struct list *operands)
                     operands->at[0], operands->at[0]);
     if (plan_args.json && plan_args.plot && strcmp(plan_args.plot, "-") == 0)
         return fail("--json and --plot - would mix on standard output");
+    if (plan_args.near)
+        return plan_sketches();
+    if (plan_args.threshold > 0 || plan_args.recall > 0)
+        return fail("--threshold and --recall go with --near");
     bly_spec spec = { 0 };
     if (!sizing_spec(&plan_args.sizing, &spec))
         return TROUBLE;
@@ -313,9 +340,18 @@ static int plan_run(struct list *operands)
 
 static const struct opt plan_options[] = {
     SIZING_OPTIONS(plan_args.sizing),
+    { "near", 0, OPT_FLAG, &plan_args.near, NULL,
+      "plan the search for near copies of texts: -k is then the number of "
+      "components of a sketch, 128 if not given" },
+    { "threshold", 't', OPT_RATE, &plan_args.threshold, "J",
+      "with --near: the likeness from which pairs are wanted; 0.8 if not "
+      "given" },
+    { "recall", 0, OPT_RATE, &plan_args.recall, "P",
+      "with --near: how likely such a pair must be found; 0.995 if not "
+      "given" },
     { "plot", 0, OPT_TEXT, &plan_args.plot, "FILE.svg",
-      "draw bits a key against the rate, for every kind; - is standard "
-      "output" },
+      "draw bits a key against the rate, for every kind, or the curve of "
+      "--near; - is standard output" },
     { "json", 0, OPT_FLAG, &plan_args.json, NULL, "print the result as JSON" },
     { 0 },
 };
@@ -324,6 +360,8 @@ static const struct example plan_examples[] = {
     { "bloomery plan --items 10M --fpr 0.1%", "what would it take?" },
     { "bloomery plan --items 10M --memory 16MiB", "how good would it be?" },
     { "bloomery plan --memory 1GiB --fpr 1%", "how many keys would fit?" },
+    { "bloomery plan --near -t 0.8 -k 128",
+      "which pairs of texts would be found?" },
     { 0 },
 };
 
@@ -334,7 +372,10 @@ const struct command cmd_plan = {
     .about = "Give two of --items, --fpr and --memory (or --bits), or --items "
              "alone for a rate of 1 %: every kind of filter is sized for them "
              "and shown with the bits a key it takes and the rate it keeps. "
-             "With --kind all about that one is shown. Nothing is made.",
+             "With --kind all about that one is shown. Nothing is made.\n\n"
+             "With --near the subject is texts that are nearly alike: how the "
+             "components of their sketches are cut into bands, and how likely "
+             "a pair of each likeness is found.",
     .options = plan_options,
     .examples = plan_examples,
     .run = plan_run,

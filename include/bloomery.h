@@ -826,13 +826,11 @@ bly_overlap bly_overlap_of(const uint64_t *a, size_t na, const uint64_t *b,
 
 /* k components for a set of shingles; two sets of likeness J agree in about
  * J k of them. The number on disk, then the word, then what it is. */
-#define BLY_FAMILIES(X)                                                 \
-    X(FSS, "fss", "one pass for long texts, least error; the default")  \
-    X(OPH, "oph", "one permutation, empty bins filled; biased for few") \
-    X(LINEAR32, "linear", "k maps a x + b mod 2^32, one minimum each")  \
-    X(LINEAR61, "linear61",                                             \
-      "the same mod 2^61 - 1, which takes 15 times "                    \
-      "as long")
+#define BLY_FAMILIES(X)                                                \
+    X(FSS, "fss", "one pass for long texts, least error; the default") \
+    X(OPH, "oph", "one permutation; fss is better for short texts")    \
+    X(LINEAR32, "linear", "k maps a x + b mod 2^32, one minimum each") \
+    X(LINEAR61, "linear61", "the same mod 2^61 - 1; thirty times slower")
 
 typedef enum bly_family {
 #define BLY_FAMILY_ROW_(name, word, help) BLY_##name,

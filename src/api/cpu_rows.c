@@ -4,6 +4,7 @@
 #include <bloomery.h>
 
 #include "core/bits.h"
+#include "core/likeness.h"
 #include "core/lines.h"
 
 static const char *count_row(void)
@@ -19,6 +20,11 @@ static const char *lines_row(void)
     return bly_lines_best()->name;
 }
 
+static const char *likeness_row(void)
+{
+    return bly_likeness_best()->name;
+}
+
 const char *bly_cpu_row(unsigned i, const char **job)
 {
     static const struct {
@@ -27,6 +33,7 @@ const char *bly_cpu_row(unsigned i, const char **job)
     } jobs[] = {
         { "lines", lines_row }, /* blocked filters */
         { "counting bits", count_row },
+        { "likeness", likeness_row }, /* shingles and sketches */
     };
     if (i >= sizeof jobs / sizeof jobs[0])
         return NULL;

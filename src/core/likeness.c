@@ -53,6 +53,11 @@ static void minima_portable(uint32_t *minima, const uint32_t *a,
 
 /* Best first. The last row needs nothing, so the search always ends. */
 const bly_likeness_row bly_likeness_rows[] = {
+#if BLY_X86
+    { "avx512", BLY_CPU_AVX512, bly_words_avx512, bly_bins_avx512,
+      bly_minima_avx512 },
+    { "avx2", BLY_CPU_AVX2, bly_words_avx2, bins_portable, bly_minima_avx2 },
+#endif
     { "portable", 0, words_portable, bins_portable, minima_portable },
 };
 

@@ -66,6 +66,19 @@ typedef struct bly_likeness_row {
 /* Best first; the last needs nothing. */
 extern const bly_likeness_row bly_likeness_rows[];
 
+#if BLY_X86
+void bly_words_avx2(const unsigned char *text, size_t nblocks,
+                    unsigned char *folded, uint64_t *masks);
+void bly_words_avx512(const unsigned char *text, size_t nblocks,
+                      unsigned char *folded, uint64_t *masks);
+void bly_bins_avx512(uint64_t *bins, unsigned t, const uint64_t *x, size_t n,
+                     unsigned round);
+void bly_minima_avx2(uint32_t *minima, const uint32_t *a, const uint32_t *b,
+                     size_t nlanes, const uint64_t *x, size_t n);
+void bly_minima_avx512(uint32_t *minima, const uint32_t *a, const uint32_t *b,
+                       size_t nlanes, const uint64_t *x, size_t n);
+#endif
+
 /* The best row for this processor. */
 const bly_likeness_row *bly_likeness_best(void);
 

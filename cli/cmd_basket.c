@@ -1,0 +1,518 @@
+/*
+ * cmd_basket.c - which things come together, even if they are rare?
+ *
+ * A line is a basket of items. An item is the set of baskets that it is in, and
+ * two items belong together if these sets are alike: J = baskets with both /
+ * baskets with either. Counting pairs finds those that are frequent; this finds
+ * those that are close, at any frequency (Cohen et al., Finding interesting
+ * associations without support pruning, 2001):
+ *
+ *     each basket number has k images, and each item keeps the least of each
+ *     over its baskets; items that agree in a band of these are candidates;
+ *     the baskets of candidates are compared.
+ *
+ * What is kept is the number of each item's baskets, and 4 k bytes an item.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/input.h"
+
+static struct {
+    double threshold, recall;
+    uint64_t components, least;
+    bool json;
+} basket_args = {
+    .threshold = 0.5, .recall = 0.95, .components = 100, .least = 2
+};
+
+#define BASKET_MOST UINT32_MAX       /* items, baskets: numbers of 32 bits */
+#define BASKET_MOST_PAIRS (1u << 26) /* candidates: half a GiB */
+
+struct item {
+    size_t name; /* where its bytes begin */
+    size_t len;
+    size_t first;  /* its baskets, in `lists` */
+    uint32_t n;    /* how many baskets it is in */
+    uint32_t last; /* the basket it was seen in last, from 1 */
+};
+
+/* An item in a basket. */
+struct seen {
+    uint32_t item, basket;
+};
+
+/* All that was read. Zero is empty. */
+struct baskets {
+    struct block names;
+    struct item *items;
+    size_t nitems, room;
+    uint32_t *table; /* item numbers from 1, by hash; a power of two of them */
+    size_t ntable;
+    struct seen *seen; /* in the order of baskets */
+    size_t nseen, seen_room;
+    uint32_t nbaskets;
+    uint32_t *lists; /* the baskets of each item, rising */
+};
+
+/* --------------------------------------------------------------- reading */
+
+/* The array with room for `need` of its elements; NULL, and the old one still
+ * there, without memory. */
+static void *basket_grow(void *array, size_t *room, size_t need, size_t size)
+{
+    if (need <= *room)
+        return array;
+    const size_t now = need < 64 ? 64 : need + need / 2;
+    void *const grown =
+        now > SIZE_MAX / size ? NULL : realloc(array, now * size);
+    if (grown)
+        *room = now;
+    return grown;
+}
+
+static uint64_t basket_hash(const char *word, size_t len)
+{
+    static const bly_hasher by = { .id = BLY_HASH_XXH3 };
+    return bly_hash(&by, word, len);
+}
+
+static bool basket_rehash(struct baskets *b)
+{
+    const size_t n = b->ntable ? 2 * b->ntable : 1024;
+    uint32_t *const table = calloc(n, sizeof *table);
+    if (!table)
+        return false;
+    for (size_t i = 0; i < b->nitems; i++) {
+        size_t at = (size_t)basket_hash(b->names.at + b->items[i].name,
+                                        b->items[i].len);
+        while (table[at & (n - 1)])
+            at++;
+        table[at & (n - 1)] = (uint32_t)(i + 1);
+    }
+    free(b->table);
+    b->table = table;
+    b->ntable = n;
+    return true;
+}
+
+/* The item of that name, made if there is none; NULL without memory. */
+static struct item *basket_item(struct baskets *b, const char *word, size_t len)
+{
+    if (2 * b->nitems >= b->ntable && !basket_rehash(b))
+        return NULL;
+    const size_t mask = b->ntable - 1;
+    size_t at = (size_t)basket_hash(word, len) & mask;
+    for (; b->table[at]; at = (at + 1) & mask) {
+        struct item *const it = &b->items[b->table[at] - 1];
+        if (it->len == len && memcmp(b->names.at + it->name, word, len) == 0)
+            return it;
+    }
+    const size_t name = b->names.len;
+    struct item *const items =
+        b->nitems >= BASKET_MOST - 1
+            ? NULL
+            : basket_grow(b->items, &b->room, b->nitems + 1, sizeof *items);
+    if (!items)
+        return NULL;
+    b->items = items;
+    if (!block_put(&b->names, word, len))
+        return NULL;
+    b->table[at] = (uint32_t)(b->nitems + 1);
+    b->items[b->nitems] = (struct item){ .name = name, .len = len };
+    return &b->items[b->nitems++];
+}
+
+static bool basket_see(struct baskets *b, const char *word, size_t len)
+{
+    struct item *const it = basket_item(b, word, len);
+    if (!it)
+        return false;
+    if (it->last == b->nbaskets)
+        return true; /* twice in one basket is once */
+    struct seen *const seen =
+        basket_grow(b->seen, &b->seen_room, b->nseen + 1, sizeof *seen);
+    if (!seen)
+        return false;
+    b->seen = seen;
+    b->seen[b->nseen++] =
+        (struct seen){ (uint32_t)(it - b->items), b->nbaskets - 1 };
+    it->last = b->nbaskets;
+    it->n++;
+    return true;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static int basket_line(struct baskets *b, const char *line, size_t n)
+{
+    if (b->nbaskets == BASKET_MOST)
+        return fail("more than %u baskets", BASKET_MOST);
+    b->nbaskets++;
+    for (size_t i = 0; i < n;) {
+        if (is_blank(line[i])) {
+            i++;
+            continue;
+        }
+        const size_t start = i;
+        while (i < n && !is_blank(line[i]))
+            i++;
+        if (!basket_see(b, line + start, i - start))
+            return fail("out of memory");
+    }
+    return YES;
+}
+
+static int basket_read(struct baskets *b, const struct list *names)
+{
+    struct input in;
+    struct block block = { 0 };
+    int status = YES;
+    input_files(&in, names->at, names->n, false);
+    while (status == YES && input_next(&in, &block))
+        for (size_t i = 0; i < block.len && status == YES;) {
+            const char *const line = block.at + i;
+            const char *const end = memchr(line, in.separator, block.len - i);
+            const size_t n = end ? (size_t)(end - line) : block.len - i;
+            status = basket_line(b, line, n);
+            i += n + 1;
+        }
+    if (status == YES && in.error[0])
+        status = fail("%s", in.error);
+    block_free(&block);
+    input_close(&in);
+    return status;
+}
+
+/* -------------------------------------------------------------- searching */
+
+/* The baskets of each item one after the other. Occurrences come in the order
+ * of baskets, so each list rises. */
+static bool basket_lists(struct baskets *b)
+{
+    b->lists = calloc(b->nseen + 1, sizeof *b->lists);
+    if (!b->lists)
+        return false;
+    size_t sum = 0;
+    for (size_t i = 0; i < b->nitems; i++) {
+        b->items[i].first = sum;
+        sum += b->items[i].n;
+        b->items[i].n = 0;
+    }
+    for (size_t i = 0; i < b->nseen; i++) {
+        struct item *const it = &b->items[b->seen[i].item];
+        b->lists[it->first + it->n++] = b->seen[i].basket;
+    }
+    return true;
+}
+
+/* An item that occurs often enough, and its k minima. */
+struct signature {
+    uint32_t item;
+    uint32_t minima[];
+};
+
+struct search {
+    unsigned k;
+    bly_bands bands;
+    unsigned char *signatures; /* n of them */
+    size_t n;
+    uint64_t *pairs; /* candidates: item and item, half a word each */
+    size_t npairs, room;
+};
+
+static struct signature *search_at(const struct search *s, size_t i)
+{
+    const size_t each = sizeof(struct signature) + s->k * sizeof(uint32_t);
+    return (struct signature *)(void *)(s->signatures + i * each);
+}
+
+/* The images of a basket's number are the components of a set of it alone. */
+static int search_sign(struct search *s, const struct baskets *b)
+{
+    static const bly_hasher by = { .id = BLY_HASH_XXH3 };
+    const bly_sketch_spec spec = { .family = BLY_LINEAR32, .k = s->k };
+    const size_t each = sizeof(struct signature) + s->k * sizeof(uint32_t);
+    uint32_t *const slot = calloc(b->nitems + 1, sizeof *slot);
+    for (size_t i = 0; slot && i < b->nitems; i++)
+        if (b->items[i].n >= basket_args.least)
+            slot[i] = (uint32_t)++s->n;
+    s->signatures = s->n < SIZE_MAX / each ? malloc((s->n + 1) * each) : NULL;
+    bly_sketch *images = NULL;
+    if (!slot || !s->signatures || bly_sketch_new(&spec, &images)) {
+        free(slot);
+        return fail("out of memory for the signatures of %zu items", s->n);
+    }
+    memset(s->signatures, 0xff, (s->n + 1) * each);
+    uint32_t image[BLY_MAX_COMPONENTS] = { 0 };
+    uint64_t last = UINT64_MAX;
+    for (size_t i = 0; i < b->nseen; i++) {
+        const uint64_t basket = b->seen[i].basket;
+        const uint32_t item = b->seen[i].item;
+        if (!slot[item])
+            continue;
+        if (basket != last) {
+            uint64_t h;
+            bly_hash_ints(&by, &basket, 1, &h);
+            bly_sketch_clear(images);
+            (void)bly_sketch_add(images, &h, 1); /* a whole one takes it */
+            (void)bly_sketch_components(images, image);
+            last = basket;
+        }
+        struct signature *const to = search_at(s, slot[item] - 1);
+        to->item = item;
+        for (unsigned c = 0; c < s->k; c++)
+            to->minima[c] = image[c] < to->minima[c] ? image[c] : to->minima[c];
+    }
+    bly_sketch_free(images);
+    free(slot);
+    return YES;
+}
+
+struct band_entry {
+    uint64_t key;
+    uint32_t item;
+};
+
+static int band_order(const void *a, const void *b)
+{
+    const struct band_entry *const x = a, *const y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->item < y->item ? -1 : x->item > y->item;
+}
+
+/* All pairs of n entries of one key. */
+static int search_bucket(struct search *s, const struct band_entry *e, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        if (s->npairs + i > BASKET_MOST_PAIRS)
+            s->npairs = bly_distinct(s->pairs, s->npairs);
+        if (s->npairs + i > BASKET_MOST_PAIRS)
+            return fail("more than %u candidate pairs; raise --threshold or "
+                        "--min-count",
+                        BASKET_MOST_PAIRS);
+        uint64_t *const pairs =
+            basket_grow(s->pairs, &s->room, s->npairs + i, sizeof *pairs);
+        if (!pairs)
+            return fail("out of memory");
+        s->pairs = pairs;
+        for (size_t j = 0; j < i; j++)
+            s->pairs[s->npairs++] = (uint64_t)e[j].item << 32 | e[i].item;
+    }
+    return YES;
+}
+
+static int search_candidates(struct search *s)
+{
+    struct band_entry *const e = calloc(s->n + 1, sizeof *e);
+    uint64_t *const keys = calloc(s->n * s->bands.bands + 1, sizeof *keys);
+    int status = e && keys ? YES : fail("out of memory");
+    for (size_t i = 0; i < s->n && status == YES; i++)
+        bly_bands_keys(s->bands, search_at(s, i)->minima,
+                       keys + i * s->bands.bands);
+    for (unsigned band = 0; band < s->bands.bands && status == YES; band++) {
+        for (size_t i = 0; i < s->n; i++)
+            e[i] = (struct band_entry){ keys[i * s->bands.bands + band],
+                                        search_at(s, i)->item };
+        qsort(e, s->n, sizeof *e, band_order);
+        for (size_t i = 0, end; i < s->n && status == YES; i = end) {
+            for (end = i + 1; end < s->n && e[end].key == e[i].key; end++)
+                ;
+            status = search_bucket(s, e + i, end - i);
+        }
+    }
+    free(e);
+    free(keys);
+    if (status == YES)
+        s->npairs = bly_distinct(s->pairs, s->npairs);
+    return status;
+}
+
+/* ---------------------------------------------------------------- telling */
+
+struct together {
+    const struct item *a, *b;
+    uint32_t both;
+    double jaccard;
+};
+
+static uint32_t common_baskets(const struct baskets *b, const struct item *x,
+                               const struct item *y)
+{
+    const uint32_t *const p = b->lists + x->first, *const q =
+                                                       b->lists + y->first;
+    uint32_t i = 0, j = 0, both = 0;
+    while (i < x->n && j < y->n) {
+        const uint32_t u = p[i], v = q[j];
+        both += u == v;
+        i += u <= v;
+        j += v <= u;
+    }
+    return both;
+}
+
+/* The likest first, equal ones by the order in which they came. */
+static int together_order(const void *a, const void *b)
+{
+    const struct together *const x = a, *const y = b;
+    if (x->jaccard != y->jaccard)
+        return x->jaccard > y->jaccard ? -1 : 1;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    return x->b < y->b ? -1 : x->b > y->b;
+}
+
+static void basket_json(const struct baskets *b, const struct search *s,
+                        const struct together *t, size_t n)
+{
+    struct json j = { .to = stdout };
+    json_open(&j, '{');
+    json_key(&j, "baskets");
+    json_uint(&j, b->nbaskets);
+    json_key(&j, "items");
+    json_uint(&j, b->nitems);
+    json_key(&j, "bands");
+    json_uint(&j, s->bands.bands);
+    json_key(&j, "rows");
+    json_uint(&j, s->bands.rows);
+    json_key(&j, "candidates");
+    json_uint(&j, s->npairs);
+    json_key(&j, "pairs");
+    json_open(&j, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_open(&j, '{');
+        json_key(&j, "a");
+        json_bytes(&j, b->names.at + t[i].a->name, t[i].a->len);
+        json_key(&j, "b");
+        json_bytes(&j, b->names.at + t[i].b->name, t[i].b->len);
+        json_key(&j, "jaccard");
+        json_real(&j, t[i].jaccard);
+        json_key(&j, "both");
+        json_uint(&j, t[i].both);
+        json_key(&j, "count_a");
+        json_uint(&j, t[i].a->n);
+        json_key(&j, "count_b");
+        json_uint(&j, t[i].b->n);
+        json_key(&j, "a_then_b");
+        json_real(&j, (double)t[i].both / t[i].a->n);
+        json_key(&j, "b_then_a");
+        json_real(&j, (double)t[i].both / t[i].b->n);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+static void basket_print(const struct baskets *b, const struct together *t,
+                         size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct item *const x = t[i].a, *const y = t[i].b;
+        fwrite(b->names.at + x->name, 1, x->len, stdout);
+        putchar('\t');
+        fwrite(b->names.at + y->name, 1, y->len, stdout);
+        printf("\t%.4f\t%u\t%u\t%u\t%.4f\t%.4f\n", t[i].jaccard, t[i].both,
+               x->n, y->n, (double)t[i].both / x->n, (double)t[i].both / y->n);
+    }
+}
+
+static int basket_tell(const struct baskets *b, const struct search *s)
+{
+    struct together *const t = calloc(s->npairs + 1, sizeof *t);
+    size_t n = 0;
+    if (!t)
+        return fail("out of memory");
+    for (size_t i = 0; i < s->npairs; i++) {
+        const struct item *const x = &b->items[s->pairs[i] >> 32];
+        const struct item *const y = &b->items[(uint32_t)s->pairs[i]];
+        const uint32_t both = common_baskets(b, x, y);
+        const double j = (double)both / ((double)x->n + y->n - both);
+        if (j >= basket_args.threshold)
+            t[n++] = (struct together){ x, y, both, j };
+    }
+    qsort(t, n, sizeof *t, together_order);
+    if (basket_args.json)
+        basket_json(b, s, t, n);
+    else
+        basket_print(b, t, n);
+    free(t);
+    return YES;
+}
+
+static int basket_run(struct list *operands)
+{
+    struct baskets b = { 0 };
+    struct search s = { 0 };
+    if (basket_args.components > BLY_MAX_COMPONENTS)
+        return fail("--components %llu: %d at most",
+                    (unsigned long long)basket_args.components,
+                    BLY_MAX_COMPONENTS);
+    s.k = (unsigned)basket_args.components;
+    if (bly_bands_choose(s.k, basket_args.threshold, basket_args.recall,
+                         &s.bands))
+        return fail_library();
+    int status = basket_read(&b, operands);
+    if (status == YES && !basket_lists(&b))
+        status = fail("out of memory");
+    if (status == YES)
+        status = search_sign(&s, &b);
+    if (status == YES)
+        status = search_candidates(&s);
+    if (status == YES)
+        status = basket_tell(&b, &s);
+    block_free(&b.names);
+    free(b.items);
+    free(b.table);
+    free(b.seen);
+    free(b.lists);
+    free(s.signatures);
+    free(s.pairs);
+    return status;
+}
+
+static const struct opt basket_options[] = {
+    { "threshold", 't', OPT_RATE, &basket_args.threshold, "J",
+      "least share of baskets with both among those with either; 0.5 if not "
+      "given" },
+    { "recall", 'r', OPT_RATE, &basket_args.recall, "P",
+      "probability that a pair at the threshold is found; 0.95 if not given" },
+    { "components", 'k', OPT_POSITIVE, &basket_args.components, "K",
+      "components of an item's signature, 512 at most; 100 if not given" },
+    { "min-count", 'c', OPT_POSITIVE, &basket_args.least, "N",
+      "leave out items that are in fewer baskets; 2 if not given" },
+    { "json", 0, OPT_FLAG, &basket_args.json, NULL,
+      "print the result as JSON" },
+    { 0 },
+};
+
+static const struct example basket_examples[] = {
+    { "bloomery basket -t 0.8 receipts.txt",
+      "what is bought together, or not at all" },
+    { 0 },
+};
+
+const struct command cmd_basket = {
+    .name = "basket",
+    .usage = "[OPTION]... [INPUT]...",
+    .summary = "find items that come together, even rare ones",
+    .about =
+        "Every line of the input is a basket of items separated by blanks. "
+        "Prints the pairs of items whose baskets are alike, the likest first: "
+        "item, item, J, baskets with both, baskets with the first, baskets "
+        "with the second, and the share of the first one's baskets that have "
+        "the second, and of the second one's that have the first, with tabs "
+        "between them. J is the number of baskets with both over that of "
+        "baskets with either.\n\n"
+        "The counts are exact. Candidates come from signatures, so a pair at "
+        "the threshold is missed with a small probability (see --recall), and "
+        "pairs above it with a smaller one. No item is left out for being "
+        "rare, but for those in fewer baskets than --min-count.",
+    .options = basket_options,
+    .examples = basket_examples,
+    .run = basket_run,
+};

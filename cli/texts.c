@@ -1,0 +1,63 @@
+/*
+ * texts.c - whole texts, and how they are cut
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/source.h"
+#include "cli/texts.h"
+
+bool cutting_shingles(const struct cutting *c, bly_shingling *out)
+{
+    *out = (bly_shingling){ .unit = BLY_WORDS };
+    if (c->unit && strcmp(c->unit, "char") == 0)
+        out->unit = BLY_CHARS;
+    else if (c->unit && strcmp(c->unit, "word") != 0) {
+        fail("--unit is word or char, not '%s'", c->unit);
+        return false;
+    }
+    if (c->size > BLY_MAX_SHINGLE) {
+        fail("--size %llu: a shingle has %d units at most",
+             (unsigned long long)c->size, BLY_MAX_SHINGLE);
+        return false;
+    }
+    out->size = (unsigned)c->size;
+    return true;
+}
+
+bool family_named(const char *name, bly_family *out)
+{
+    char all[128] = "";
+    for (unsigned f = 0; bly_family_name(f); f++) {
+        if (!name || strcmp(name, bly_family_name(f)) == 0) {
+            *out = (bly_family)f;
+            return true;
+        }
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", f ? ", " : "",
+                 bly_family_name(f));
+    }
+    fail("--family '%s' is unknown; there are %s", name, all);
+    return false;
+}
+
+bool text_read(const char *name, struct block *b)
+{
+    static char part[1 << 16];
+    struct source *const s = source_open(name, -1);
+    if (!s) {
+        fail_path(name, errno);
+        return false;
+    }
+    b->len = 0;
+    ptrdiff_t n;
+    bool room = true;
+    while (room && (n = source_read(s, part, sizeof part)) > 0)
+        room = block_put(b, part, (size_t)n);
+    if (!room)
+        fail("%s: out of memory", name);
+    else if (n < 0)
+        fail("%s: %s", name, source_error(s));
+    source_close(s);
+    return room && n == 0;
+}

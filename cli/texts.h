@@ -1,0 +1,39 @@
+/*
+ * texts.h - whole texts, and how they are cut
+ */
+#ifndef BLY_TEXTS_H
+#define BLY_TEXTS_H
+
+#include "cli/input.h"
+
+/* Options of what cuts texts into shingles; zero is the default. */
+struct cutting {
+    const char *unit; /* "word" or "char" */
+    uint64_t size;
+};
+
+#define CUTTING_OPTIONS(c)                                              \
+    { "unit",                                                           \
+      'u',                                                              \
+      OPT_TEXT,                                                         \
+      &(c).unit,                                                        \
+      "UNIT",                                                           \
+      "shingles of words (word, the default) or of bytes "              \
+      "(char), for scripts without blanks" },                           \
+    {                                                                   \
+        "size", 'n', OPT_POSITIVE, &(c).size, "N",                      \
+            "units in a shingle; 5 words or 10 characters if not given" \
+    }
+
+/* False, and said why, if that cannot be meant. */
+bool cutting_shingles(const struct cutting *c, bly_shingling *out);
+
+/* The family of that name; NULL is the default. False, and said so, if there is
+ * none. */
+bool family_named(const char *name, bly_family *out);
+
+/* All of a file, decompressed, into b; "-" is standard input. False, and said
+ * why, if that fails. */
+bool text_read(const char *name, struct block *b);
+
+#endif

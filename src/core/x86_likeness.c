@@ -1,0 +1,174 @@
+/*
+ * x86_likeness.c - words and minima, with AVX2 and AVX-512
+ *
+ * Words: a byte is a letter if, with bit 5 set, it is at most 25 above 'a', a
+ * digit if at most 9 above '0', and of other scripts if its top bit is set; a
+ * mask of comparisons is a bit a byte. AVX2 compares unsigned bytes by taking
+ * the lesser.
+ *
+ * Bins: AVX-512 multiplies eight words of 64 bits at once and so makes eight
+ * hashes; the bins then take them one by one, since two may share one. AVX2
+ * would need three multiplications for one, and gains nothing.
+ *
+ * Minima: the minima and the coefficients of 128 maps fit the 32 registers of
+ * AVX-512, those of 32 the 16 of AVX2; all x pass by them.
+ */
+#include "core/likeness.h"
+
+#if BLY_X86
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,lzcnt")))
+#define AVX512      \
+    __attribute__(( \
+        target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,popcnt,lzcnt")))
+
+/* ------------------------------------------------------------------- words */
+
+static inline AVX2 __m256i at_most_avx2(__m256i c, char first, char span)
+{
+    const __m256i above = _mm256_sub_epi8(c, _mm256_set1_epi8(first));
+    return _mm256_cmpeq_epi8(_mm256_min_epu8(above, _mm256_set1_epi8(span)),
+                             above);
+}
+
+static inline AVX2 uint32_t fold_avx2(const unsigned char *text,
+                                      unsigned char *folded)
+{
+    const __m256i bit5 = _mm256_set1_epi8(32);
+    const __m256i c = _mm256_loadu_si256((const __m256i *)(const void *)text);
+    const __m256i low = _mm256_or_si256(c, bit5);
+    const __m256i letter = at_most_avx2(low, 'a', 25);
+    const __m256i digit = at_most_avx2(c, '0', 9);
+    /* Blending looks at the top bit of each byte of its mask. */
+    const __m256i word = _mm256_or_si256(_mm256_or_si256(letter, digit), c);
+    const __m256i lower = _mm256_or_si256(c, _mm256_and_si256(letter, bit5));
+    _mm256_storeu_si256(
+        (__m256i *)(void *)folded,
+        _mm256_blendv_epi8(_mm256_setzero_si256(), lower, word));
+    return (uint32_t)_mm256_movemask_epi8(word);
+}
+
+AVX2 void bly_words_avx2(const unsigned char *text, size_t nblocks,
+                         unsigned char *folded, uint64_t *masks)
+{
+    for (size_t i = 0; i < nblocks; i++, text += 64, folded += 64) {
+        const uint64_t low = fold_avx2(text, folded);
+        masks[i] = low | (uint64_t)fold_avx2(text + 32, folded + 32) << 32;
+    }
+}
+
+AVX512 void bly_words_avx512(const unsigned char *text, size_t nblocks,
+                             unsigned char *folded, uint64_t *masks)
+{
+    const __m512i bit5 = _mm512_set1_epi8(32);
+    for (size_t i = 0; i < nblocks; i++, text += 64, folded += 64) {
+        const __m512i c = _mm512_loadu_si512(text);
+        const __m512i low = _mm512_or_si512(c, bit5);
+        const __mmask64 letter = _mm512_cmple_epu8_mask(
+            _mm512_sub_epi8(low, _mm512_set1_epi8('a')), _mm512_set1_epi8(25));
+        const __mmask64 digit = _mm512_cmple_epu8_mask(
+            _mm512_sub_epi8(c, _mm512_set1_epi8('0')), _mm512_set1_epi8(9));
+        const __mmask64 other = _mm512_movepi8_mask(c);
+        masks[i] = letter | digit | other;
+        _mm512_storeu_si512(
+            folded, _mm512_mask_blend_epi8(
+                        letter, _mm512_maskz_mov_epi8(masks[i], c), low));
+    }
+}
+
+/* -------------------------------------------------------------------- bins */
+
+static inline AVX512 __m512i mix_avx512(__m512i x)
+{
+    x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 33));
+    x = _mm512_mullo_epi64(x, _mm512_set1_epi64((long long)BLY_SHINGLE_M1));
+    x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 33));
+    x = _mm512_mullo_epi64(x, _mm512_set1_epi64((long long)BLY_SHINGLE_M2));
+    return _mm512_xor_si512(x, _mm512_srli_epi64(x, 33));
+}
+
+AVX512 void bly_bins_avx512(uint64_t *bins, unsigned t, const uint64_t *x,
+                            size_t n, unsigned round)
+{
+    const __m512i step = _mm512_set1_epi64((long long)BLY_BINS_STEP);
+    const __m512i start =
+        _mm512_set1_epi64((long long)((round + UINT64_C(1)) * BLY_BINS_STEP));
+    const __m512i before =
+        _mm512_set1_epi64((long long)((uint64_t)round << BLY_BINS_ROUND));
+    const __m512i count = _mm512_set1_epi64(t);
+    for (size_t i = 0; i < n; i += 8) {
+        const unsigned here = n - i < 8 ? (unsigned)(n - i) : 8;
+        uint64_t bin[8], value[8];
+        const __m512i g = mix_avx512(_mm512_add_epi64(
+            start,
+            _mm512_maskz_loadu_epi64((__mmask8)((1u << here) - 1), x + i)));
+        const __m512i v =
+            _mm512_srli_epi64(_mm512_mullo_epi64(g, step), 64 - BLY_BINS_ROUND);
+        _mm512_storeu_si512(
+            bin, _mm512_srli_epi64(
+                     _mm512_mul_epu32(_mm512_srli_epi64(g, 32), count), 32));
+        _mm512_storeu_si512(value, _mm512_add_epi64(before, v));
+        for (unsigned j = 0; j < here; j++) {
+            uint64_t *const at = &bins[bin[j]];
+            *at = value[j] < *at ? value[j] : *at;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ minima */
+
+/* All x past `wide` vectors of maps, a literal at the call sites. */
+#define MINIMA_PASS(vec, load, store, set1, mul, add, min, per, wide) \
+    do {                                                              \
+        vec a_[wide], b_[wide], m_[wide];                             \
+        for (unsigned v = 0; v < (wide); v++) {                       \
+            a_[v] = load((const void *)(a + lane + (per)*v));         \
+            b_[v] = load((const void *)(b + lane + (per)*v));         \
+            m_[v] = load((const void *)(minima + lane + (per)*v));    \
+        }                                                             \
+        for (size_t i = 0; i < n; i++) {                              \
+            const vec high = set1((int)(uint32_t)(x[i] >> 32));       \
+            for (unsigned v = 0; v < (wide); v++)                     \
+                m_[v] = min(m_[v], add(mul(a_[v], high), b_[v]));     \
+        }                                                             \
+        for (unsigned v = 0; v < (wide); v++)                         \
+            store((void *)(minima + lane + (per)*v), m_[v]);          \
+        lane += (per) * (wide);                                       \
+    } while (0)
+
+AVX2 void bly_minima_avx2(uint32_t *minima, const uint32_t *a,
+                          const uint32_t *b, size_t nlanes, const uint64_t *x,
+                          size_t n)
+{
+#define PASS_AVX2(wide)                                                  \
+    MINIMA_PASS(__m256i, _mm256_loadu_si256, _mm256_storeu_si256,        \
+                _mm256_set1_epi32, _mm256_mullo_epi32, _mm256_add_epi32, \
+                _mm256_min_epu32, 8, wide)
+    size_t lane = 0;
+    while (nlanes - lane >= 32)
+        PASS_AVX2(4);
+    while (lane < nlanes)
+        PASS_AVX2(2);
+}
+
+AVX512 void bly_minima_avx512(uint32_t *minima, const uint32_t *a,
+                              const uint32_t *b, size_t nlanes,
+                              const uint64_t *x, size_t n)
+{
+#define PASS_AVX512(wide)                                                \
+    MINIMA_PASS(__m512i, _mm512_loadu_si512, _mm512_storeu_si512,        \
+                _mm512_set1_epi32, _mm512_mullo_epi32, _mm512_add_epi32, \
+                _mm512_min_epu32, 16, wide)
+    size_t lane = 0;
+    while (nlanes - lane >= 128)
+        PASS_AVX512(8);
+    while (nlanes - lane >= 64)
+        PASS_AVX512(4);
+    while (lane < nlanes)
+        PASS_AVX512(1);
+}
+
+#else
+typedef int bly_x86_likeness_is_empty; /* C has no empty file */
+#endif
