@@ -6,7 +6,6 @@
  * (dedup_filtered in dedup_filter.c).
  */
 #define _GNU_SOURCE
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -265,10 +264,10 @@ static bool dedup_steps(struct dedup *d)
 int dedup_bad_input(const struct dedup *d)
 {
     int status = YES;
-    for (size_t i = 0; i < d->report.nbad; i++)
+    for (size_t i = 0; i < d->report.nbad && !d->opt->strict; i++)
         warn("%s:%llu: %s; the line is kept", d->report.bad[i].file,
              (unsigned long long)d->report.bad[i].line, d->report.bad[i].why);
-    if (d->report.malformed > d->report.nbad)
+    if (d->report.malformed > d->report.nbad && !d->opt->strict)
         warn("%llu lines of that sort in all",
              (unsigned long long)d->report.malformed);
     for (size_t i = 0; i < d->in->nfiles; i++) {
@@ -307,7 +306,9 @@ static bool outputs_work(const struct list *operands)
                 fail("%s: two results would go there", outs[i]);
                 return false;
             }
-        if (!output_spares(outs[i], operands->at, operands->n))
+        if (!output_spares(outs[i], operands->at, operands->n) ||
+            (!is_stdout(outs[i]) && !dedup_is_folder(outs[i]) &&
+             !output_works(outs[i], false)))
             return false;
     }
     if (to_stdout + (a->json && !quiet) > 1) {

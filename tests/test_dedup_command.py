@@ -226,6 +226,7 @@ def test_bad_lines_stay_and_are_told(bly):
     (bly.path / "out").unlink()
     strict = bly("dedup", "c.jsonl", "-o", "out", "--strict")
     assert strict.status == 2 and "c.jsonl:2: " in strict.err
+    assert len(strict.err.splitlines()) == 1
     assert not (bly.path / "out").exists()
     assert os.listdir(bly.path) == ["c.jsonl"]
 

@@ -160,7 +160,7 @@ static bool copy_block(void *ctx, unsigned worker, struct lines_block *b)
     return !c->out.error || copy_close(c, true);
 }
 
-static bool is_folder(const char *path)
+bool dedup_is_folder(const char *path)
 {
     struct stat st;
     const size_t n = strlen(path);
@@ -171,7 +171,8 @@ static bool is_folder(const char *path)
 bool dedup_write_corpus(struct dedup *d, const char *path)
 {
     const double start = dedup_seconds();
-    struct copying c = { .d = d, .folder = is_folder(path) ? path : NULL };
+    struct copying c = { .d = d,
+                         .folder = dedup_is_folder(path) ? path : NULL };
     const unsigned nthreads = d->in->nthreads;
     d->in->error[0] = '\0';
     bool ok = c.folder || copy_open(&c, path);

@@ -217,6 +217,7 @@ bool dedup_write_removed(struct dedup *d, const char *path);
 /* The corpus without what was removed: all into one file, "-" for standard
  * output, or where path is a folder, a file there for each. */
 bool dedup_write_corpus(struct dedup *d, const char *path);
+bool dedup_is_folder(const char *path); /* there, or by its final slash */
 
 bool dedup_save_index(struct dedup *d, const char *path);
 bool dedup_load_index(struct dedup *d, const char *path);

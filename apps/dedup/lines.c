@@ -39,15 +39,27 @@ struct lines_state {
     size_t ntail, tail_room;
 };
 
+/* Several workers may fail at once; one of them is told. */
+static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
+
 bool lines_fail(struct lines *in, const char *format, ...)
 {
     va_list ap;
-    if (in->error[0])
-        return false;
+    pthread_mutex_lock(&failing);
     va_start(ap, format);
-    vsnprintf(in->error, sizeof in->error, format, ap);
+    if (!in->error[0])
+        vsnprintf(in->error, sizeof in->error, format, ap);
     va_end(ap);
+    pthread_mutex_unlock(&failing);
     return false;
+}
+
+static bool has_failed(const struct lines *in)
+{
+    pthread_mutex_lock(&failing);
+    const bool failed = in->error[0];
+    pthread_mutex_unlock(&failing);
+    return failed;
 }
 
 bool lines_init(struct lines *in, const struct lines_ops *ops,
@@ -339,7 +351,7 @@ static void *lines_worker_run(void *arg)
     while (!atomic_load(&s->stop)) {
         pthread_mutex_lock(&s->reading);
         const bool got = !atomic_load(&s->stop) && next_block(s, &b);
-        const bool failed = !got && s->in->error[0];
+        const bool failed = !got && has_failed(s->in);
         pthread_mutex_unlock(&s->reading);
         if (failed)
             stop_lines(s);
