@@ -272,7 +272,10 @@ int dedup_bad_input(const struct dedup *d)
              (unsigned long long)d->report.malformed);
     for (size_t i = 0; i < d->in->nfiles; i++) {
         const struct lines_file *const f = &d->in->files[i];
-        if (f->error[0])
+        if (f->error[0] && d->in->whole)
+            status = fail("%s: %s; what came before that was used", f->name,
+                          f->error);
+        else if (f->error[0])
             status = fail("%s: %s; the %llu lines before that were used",
                           f->name, f->error, (unsigned long long)f->ndocs);
     }

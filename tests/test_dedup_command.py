@@ -469,6 +469,18 @@ def test_folders_and_standard_streams(ok, bly):
     assert "3 documents" in through.err
 
 
+@pytest.mark.parametrize("options", [[], ["--index", "bloom"]])
+def test_a_last_line_without_a_newline(ok, options):
+    """It stays as it is, unless another line follows."""
+    a, b, c = (" ".join(f"{x}{i}" for i in range(9)) for x in "abc")
+    (ok.path / "x").write_text(f"{a}\n{b}")
+    (ok.path / "y").write_text(f"{a}\n{c}\n{b}")
+    ok("dedup", "--lines", "x", "-o", "out", *options)
+    assert (ok.path / "out").read_text() == f"{a}\n{b}"
+    ok("dedup", "--lines", "x", "y", "-o", "out", *options)
+    assert (ok.path / "out").read_text() == f"{a}\n{b}\n{c}\n"
+
+
 def test_lines_and_files(ok):
     (ok.path / "l").write_text("the same line of text\nThe same, line of text!\nother words\n")
     ok("dedup", "--lines", "l", "-o", "out")
