@@ -62,8 +62,9 @@ struct banding {
     unsigned first, nbands; /* the bands at hand */
     size_t ndocs;           /* that take part, in order of priority */
     const uint32_t *docs;
-    struct dedup_key **keys, **temp; /* of each band at hand */
-    atomic_size_t next;
+    struct dedup_key **keys; /* of each band at hand */
+    struct dedup_key **temp; /* of each thread */
+    atomic_size_t next, nworkers;
     bool sorting;
 };
 
@@ -86,25 +87,33 @@ static void band_keys(struct banding *g, size_t from)
 static void *band_worker(void *arg)
 {
     struct banding *const g = arg;
+    const size_t worker = atomic_fetch_add(&g->nworkers, 1);
     for (;;) {
         const size_t i = atomic_fetch_add(&g->next, 1);
         if (g->sorting ? i >= g->nbands : i * PART >= g->ndocs)
             return NULL;
         if (g->sorting)
-            dedup_sort(g->keys[i], g->temp[i], g->ndocs);
+            dedup_sort(g->keys[i], g->temp[worker], g->ndocs);
         else
             band_keys(g, i * PART);
     }
 }
 
+#define MAX_SORTERS 64
+static unsigned sorters(const struct dedup *d)
+{
+    return d->opt->nthreads < MAX_SORTERS ? d->opt->nthreads : MAX_SORTERS;
+}
+
 static void band_threads(struct banding *g, bool sorting)
 {
-    pthread_t threads[64];
+    pthread_t threads[MAX_SORTERS];
     unsigned n = 0;
-    const unsigned want = g->d->opt->nthreads;
+    const unsigned want = sorters(g->d);
     g->sorting = sorting;
     atomic_store(&g->next, 0);
-    while (n + 1 < want && n < 64 &&
+    atomic_store(&g->nworkers, 0);
+    while (n + 1 < want &&
            pthread_create(&threads[n], NULL, band_worker, g) == 0)
         n++;
     band_worker(g);
@@ -194,15 +203,14 @@ static bool band_group(struct banding *g)
 static bool band_all(struct dedup *d, struct banding *g)
 {
     const unsigned nbands = d->opt->bands.bands;
-    const uint64_t each = (uint64_t)g->ndocs * 2 * sizeof **g->keys + 1;
+    const uint64_t each = (uint64_t)g->ndocs * sizeof **g->keys + 1;
     const uint64_t fit = d->opt->memory / 2 / each;
     const unsigned group = fit < 1 ? 1 : fit < nbands ? (unsigned)fit : nbands;
     bool ok = true;
-    for (unsigned i = 0; i < group && ok; i++) {
-        g->keys[i] = calloc(g->ndocs + 1, sizeof **g->keys);
-        g->temp[i] = calloc(g->ndocs + 1, sizeof **g->temp);
-        ok = g->keys[i] && g->temp[i];
-    }
+    for (unsigned i = 0; i < group && ok; i++)
+        ok = (g->keys[i] = malloc((g->ndocs + 1) * sizeof **g->keys)) != NULL;
+    for (unsigned i = 0; i < sorters(d) && ok; i++)
+        ok = (g->temp[i] = malloc((g->ndocs + 1) * sizeof **g->temp)) != NULL;
     if (!ok)
         dedup_fail(d, "out of memory for bands; a smaller --memory may do");
     for (unsigned first = 0; ok && first < nbands; first += group) {
@@ -210,10 +218,10 @@ static bool band_all(struct dedup *d, struct banding *g)
         g->nbands = nbands - first < group ? nbands - first : group;
         ok = band_group(g);
     }
-    for (unsigned i = 0; i < group; i++) {
+    for (unsigned i = 0; i < group; i++)
         free(g->keys[i]);
+    for (unsigned i = 0; i < sorters(d); i++)
         free(g->temp[i]);
-    }
     return ok;
 }
 
@@ -221,7 +229,7 @@ bool dedup_band(struct dedup *d)
 {
     const double start = dedup_seconds();
     struct dedup_key *keys[BLY_MAX_COMPONENTS] = { 0 };
-    struct dedup_key *temp[BLY_MAX_COMPONENTS] = { 0 };
+    struct dedup_key *temp[MAX_SORTERS] = { 0 };
     uint32_t *const docs = malloc(((size_t)d->n + 1) * sizeof *docs);
     if (!docs)
         return dedup_fail(d, "out of memory");
