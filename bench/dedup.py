@@ -113,8 +113,8 @@ def recall(folder):
     for names in by_shingle.values():
         if len(names) <= 1000:
             shared.update(itertools.combinations(sorted(names), 2))
-    # A shingle in more than a thousand texts is in a licence; few pairs of J
-    # at 0.8 have no other, and those are found by the exact sets below.
+    # A shingle in more than a thousand texts is in a licence. Pairs that share
+    # less than a quarter of the smaller text besides these are not looked at.
     want = set()
     for (a, b), n in shared.items():
         if n * 2 > 0.5 * min(len(distinct[a]), len(distinct[b])):
