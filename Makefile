@@ -50,7 +50,9 @@ endif
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
-CLI_SRC  := $(sort $(filter-out $(if $(HIREDIS),,cli/redis_%),$(wildcard cli/*.c)))
+APP_SRC  := $(sort $(wildcard apps/*/*.c))
+CLI_SRC  := $(sort $(filter-out $(if $(HIREDIS),,cli/redis_%),$(wildcard cli/*.c))) \
+            $(APP_SRC)
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
 TESTS    := $(TEST_SRC:tests/%.c=%)
 FUZZ_SRC := $(sort $(wildcard fuzz/fuzz_*.c))
@@ -202,7 +204,7 @@ check:
 	@tools/run-tests $(B) sanitizers
 
 $(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o $(B)/fuzzer/cli/expression.o \
-        $(B)/fuzzer/libbloomery.a
+        $(APP_SRC:%.c=$(B)/fuzzer/%.o) $(B)/fuzzer/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread \
 	    $(filter %.o,$^) $(filter %.a,$^) $(PKG_LIBS) -lm -o $@

@@ -41,6 +41,7 @@
     X(figures)      \
     X(explain)      \
     X(top)          \
+    X(dedup)        \
     X(redis)        \
     X(similar)      \
     X(basket)       \

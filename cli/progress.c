@@ -45,7 +45,7 @@ void progress_unit(const char *unit)
     bar.unit = unit;
 }
 
-void progress_at(uint64_t nkeys, uint64_t done, uint64_t total)
+void progress_at(uint64_t n, uint64_t done, uint64_t total)
 {
     if (!bar.on)
         return;
@@ -55,8 +55,10 @@ void progress_at(uint64_t nkeys, uint64_t done, uint64_t total)
     bar.last = now;
     bar.shown = true;
     const double spent = now - bar.start;
-    fprintf(stderr, "\r\033[K%llu %s, %.1f M/s", (unsigned long long)nkeys,
-            bar.unit, (double)nkeys / spent / 1e6);
+    const double rate = (double)n / spent;
+    fprintf(stderr, "\r\033[K%llu %s, %.1f %s/s", (unsigned long long)n,
+            bar.unit, rate >= 1e5 ? rate / 1e6 : rate / 1e3,
+            rate >= 1e5 ? "M" : "k");
     if (total && done <= total && done) {
         const double share = (double)done / (double)total;
         fprintf(stderr, ", %.0f %%, %.0f s left", share * 100,

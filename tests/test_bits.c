@@ -32,6 +32,7 @@
 #define bly_store64 narrow_store64
 #define bly_through narrow_through
 #define bly_select narrow_select
+#define bly_select_by narrow_select_by
 #define bly_mulhi narrow_mulhi
 #define bly_scale narrow_scale
 #define bly_modulus narrow_modulus
@@ -58,6 +59,7 @@
 #undef bly_store64
 #undef bly_through
 #undef bly_select
+#undef bly_select_by
 #undef bly_mulhi
 #undef bly_scale
 #undef bly_modulus

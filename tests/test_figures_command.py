@@ -35,6 +35,15 @@ def test_every_figure_lies_in_its_bands(ok):
         assert f"({name}.svg)" in page and f"({name}.csv)" in page
 
 
+def test_a_value_outside_its_band_is_status_1(bly):
+    """Of a few thousand seeds one is four deviations off. The same numbers
+    come out everywhere, so it is off everywhere."""
+    result = bly("figures", "rate-against-k", "--seed", "2882")
+    assert result.status == 1
+    assert result.out.count("OUTSIDE") == 1
+    assert "15 of 16 values" in result.out
+
+
 def test_json_holds_every_point(ok):
     figure, = ok("figures", "rate-against-k", "--json").json
     assert figure["name"] == "rate-against-k" and figure["outside"] == 0

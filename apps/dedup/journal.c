@@ -1,0 +1,225 @@
+/*
+ * journal.c - rows that outlive the command
+ *
+ * Sketching is most of the work of a run. With --work DIR the rows of every
+ * block are appended to DIR/journal, and --resume takes them from there:
+ *
+ *     magic 8 | fingerprint 8 | record | record | ...
+ *
+ *     record: documents 8 | bytes of ids 8 | bytes of text 8 | checksum 8
+ *             hashes 8 n | values 8 n | ends of ids 8 n | shingles 4 n
+ *             components 4 k n | states n | ids
+ *
+ * in the byte order of the machine, since nobody else reads it. The fingerprint
+ * is of all that rows depend on: sketch, fields, priority, and the names, sizes
+ * and times of the inputs. A record that is not whole, the last one before a
+ * kill, is cut off.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apps/dedup/journal.h"
+
+#define JOURNAL_MAGIC UINT64_C(0x314a4459424c89) /* "\x89LBYDJ1" */
+#define RECORD_WORDS 4
+
+static uint64_t mix_in(uint64_t sum, const void *bytes, size_t n)
+{
+    const bly_hasher h = { .id = BLY_HASH_XXH3, .seed = sum };
+    return bly_hash(&h, bytes, n);
+}
+
+static uint64_t mix_path(uint64_t sum, const struct json_path *p)
+{
+    sum = mix_in(sum, &p->n, sizeof p->n);
+    for (size_t i = 0; i < p->n; i++)
+        sum = mix_in(sum, p->token[i], p->length[i]);
+    return sum;
+}
+
+static uint64_t fingerprint(const struct dedup *d)
+{
+    const struct dedup_options *const o = d->opt;
+    unsigned char head[BLY_SKETCH_HEAD];
+    bly_sketch_spec_write(&o->sketch, head);
+    uint64_t sum = mix_in(d->base, head, sizeof head);
+    const int small[] = { (int)o->format, (int)o->priority, o->ascending,
+                          o->want_ids, o->whole_only };
+    sum = mix_in(sum, small, sizeof small);
+    sum = mix_path(sum, &o->text);
+    sum = mix_path(sum, &o->id);
+    sum = mix_path(sum, &o->field);
+    for (size_t i = 0; i < d->in->nfiles; i++) {
+        const struct lines_file *const f = &d->in->files[i];
+        struct stat st;
+        sum = mix_in(sum, f->name, strlen(f->name));
+        if (f->spool < 0 && stat(f->path, &st) == 0) {
+            const int64_t facts[] = { st.st_size, st.st_mtim.tv_sec,
+                                      st.st_mtim.tv_nsec };
+            sum = mix_in(sum, facts, sizeof facts);
+        }
+    }
+    return sum;
+}
+
+/* The arrays of a part in the order of a record. */
+struct piece {
+    void *at;
+    uint64_t nbytes;
+};
+#define PIECES 7
+static void part_pieces(const struct dedup_part *p, size_t k, struct piece *to)
+{
+    const uint64_t n = p->n;
+    to[0] = (struct piece){ p->hashes, 8 * n };
+    to[1] = (struct piece){ p->values, 8 * n };
+    to[2] = (struct piece){ p->id_end, 8 * n };
+    to[3] = (struct piece){ p->nshingles, 4 * n };
+    to[4] = (struct piece){ p->rows, 4 * k * n };
+    to[5] = (struct piece){ p->states, n };
+    to[6] = (struct piece){ p->ids, p->ids_len };
+}
+
+static bool write_all(int fd, const void *bytes, uint64_t n)
+{
+    const char *at = bytes;
+    while (n) {
+        const ssize_t put = write(fd, at, n < 1 << 30 ? (size_t)n : 1 << 30);
+        if (put < 0 && errno != EINTR)
+            return false;
+        at += put > 0 ? put : 0;
+        n -= put > 0 ? (uint64_t)put : 0;
+    }
+    return true;
+}
+
+static bool read_whole(int fd, void *bytes, uint64_t n)
+{
+    char *at = bytes;
+    while (n) {
+        const ssize_t got = read(fd, at, n < 1 << 30 ? (size_t)n : 1 << 30);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        at += got > 0 ? got : 0;
+        n -= got > 0 ? (uint64_t)got : 0;
+    }
+    return true;
+}
+
+static uint64_t record_sum(const uint64_t *words, const struct piece *pieces)
+{
+    uint64_t sum = mix_in(0, words, 3 * sizeof *words);
+    for (size_t i = 0; i < PIECES; i++)
+        sum = mix_in(sum, pieces[i].at, (size_t)pieces[i].nbytes);
+    return sum;
+}
+
+bool dedup_journal_write(struct dedup *d, struct dedup_journal *j,
+                         const struct dedup_part *p)
+{
+    struct piece pieces[PIECES];
+    uint64_t words[RECORD_WORDS] = { p->n, p->ids_len, p->text_bytes, 0 };
+    if (j->fd <= 0)
+        return true;
+    part_pieces(p, d->opt->sketch.k, pieces);
+    words[3] = record_sum(words, pieces);
+    bool ok = write_all(j->fd, words, sizeof words);
+    for (size_t i = 0; ok && i < PIECES; i++)
+        ok = write_all(j->fd, pieces[i].at, pieces[i].nbytes);
+    return ok || dedup_fail(d, "%s: %s", j->path, strerror(errno));
+}
+
+/* The next whole record into p; false at the end of what is whole. */
+static bool read_record(const struct dedup *d, int fd, uint64_t left,
+                        struct dedup_part *p)
+{
+    const size_t k = d->opt->sketch.k;
+    struct piece pieces[PIECES];
+    uint64_t words[RECORD_WORDS], sum = sizeof words;
+    if (left < sizeof words || !read_whole(fd, words, sizeof words) ||
+        words[0] > left || words[1] > left)
+        return false;
+    if (!dedup_part_room(p, k, (size_t)words[0]) ||
+        (words[1] > p->ids_room && !GROW(p->ids, words[1])))
+        return false;
+    if (words[1] > p->ids_room)
+        p->ids_room = (size_t)words[1];
+    p->n = (size_t)words[0];
+    p->ids_len = (size_t)words[1];
+    p->text_bytes = words[2];
+    part_pieces(p, k, pieces);
+    for (size_t i = 0; i < PIECES; i++)
+        sum += pieces[i].nbytes;
+    if (sum > left)
+        return false;
+    for (size_t i = 0; i < PIECES; i++)
+        if (!read_whole(fd, pieces[i].at, pieces[i].nbytes))
+            return false;
+    return record_sum(words, pieces) == words[3];
+}
+
+/* Take what is there; the file then ends behind its last whole record. */
+static bool journal_resume(struct dedup *d, struct dedup_journal *j)
+{
+    uint64_t words[2];
+    struct stat st;
+    struct dedup_part p = { 0 };
+    if (fstat(j->fd, &st) != 0)
+        return dedup_fail(d, "%s: %s", j->path, strerror(errno));
+    if (st.st_size == 0)
+        return true;
+    if (!read_whole(j->fd, words, sizeof words) || words[0] != JOURNAL_MAGIC ||
+        words[1] != fingerprint(d))
+        return dedup_fail(d,
+                          "%s: is of other inputs or options; without "
+                          "--resume it is begun anew",
+                          j->path);
+    off_t whole = lseek(j->fd, 0, SEEK_CUR);
+    bool ok = true;
+    while (ok && read_record(d, j->fd, (uint64_t)(st.st_size - whole), &p)) {
+        ok = dedup_append(d, &p);
+        whole = lseek(j->fd, 0, SEEK_CUR);
+    }
+    dedup_part_free(&p);
+    if (ok && (ftruncate(j->fd, whole) != 0 ||
+               lseek(j->fd, whole, SEEK_SET) != whole))
+        ok = dedup_fail(d, "%s: %s", j->path, strerror(errno));
+    return ok;
+}
+
+bool dedup_journal_open(struct dedup *d, struct dedup_journal *j)
+{
+    if (!d->opt->work)
+        return true;
+    if (asprintf(&j->path, "%s/journal", d->opt->work) < 0) {
+        j->path = NULL;
+        return dedup_fail(d, "out of memory");
+    }
+    j->fd = open(j->path,
+                 O_RDWR | O_CREAT | O_CLOEXEC | (d->opt->resume ? 0 : O_TRUNC),
+                 0666);
+    if (j->fd < 0)
+        return dedup_fail(d, "%s: %s", j->path, strerror(errno));
+    if (!journal_resume(d, j))
+        return false;
+    const uint64_t words[2] = { JOURNAL_MAGIC, fingerprint(d) };
+    if (lseek(j->fd, 0, SEEK_CUR) == 0 &&
+        !write_all(j->fd, words, sizeof words))
+        return dedup_fail(d, "%s: %s", j->path, strerror(errno));
+    return true;
+}
+
+bool dedup_journal_close(struct dedup *d, struct dedup_journal *j)
+{
+    const bool ok = j->fd <= 0 || close(j->fd) == 0;
+    if (!ok)
+        dedup_fail(d, "%s: %s", j->path, strerror(errno));
+    free(j->path);
+    return ok;
+}

@@ -1,0 +1,21 @@
+/*
+ * journal.h - rows that outlive the command
+ */
+#ifndef BLY_JOURNAL_H
+#define BLY_JOURNAL_H
+
+#include "apps/dedup/dedup.h"
+
+struct dedup_journal {
+    int fd; /* 0: there is none */
+    char *path;
+};
+
+/* Open the journal in the folder of d->opt->work, if there is one: a new one,
+ * or with d->opt->resume what is there, whose documents are appended to d. */
+bool dedup_journal_open(struct dedup *d, struct dedup_journal *j);
+bool dedup_journal_write(struct dedup *d, struct dedup_journal *j,
+                         const struct dedup_part *p);
+bool dedup_journal_close(struct dedup *d, struct dedup_journal *j);
+
+#endif

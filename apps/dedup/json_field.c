@@ -1,0 +1,425 @@
+/*
+ * json_field.c - fields of one line of JSON, found where they stand
+ *
+ * Most of a line is one long string, so the speed is that of looking for its
+ * end: the next quote, and whether the backslashes before it are even. What is
+ * inside is looked at once more for escapes, which are then checked one by one.
+ *
+ * The grammar is checked: brackets, commas, colons, names, numbers, words,
+ * escapes, and that nothing follows. Bytes inside of strings may be anything
+ * but a quote: control characters and what is no UTF-8 harm nobody here.
+ *
+ * There is no recursion. The containers that are open are a stack of bits and
+ * of positions, DEPTH of them. matched[i] counts the tokens of path i that lead
+ * to where the reader is; path i concerns the members of the container at depth
+ * d exactly where matched[i] is d.
+ */
+#define _GNU_SOURCE /* strdup */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/dedup/json_field.h"
+
+#define DEPTH 256
+#define MAX_PATHS 4
+
+bool json_path_read(struct json_path *p, const char *pointer)
+{
+    *p = (struct json_path){ .text = strdup(pointer) };
+    if (!p->text)
+        return false;
+    char *from = p->text, *to = p->text;
+    if (*from == '/')
+        from++;
+    const bool plain = pointer[0] != '/';
+    for (;;) {
+        if (p->n == JSON_PATH_TOKENS)
+            break;
+        p->token[p->n] = to;
+        while (*from && (plain || *from != '/')) {
+            if (!plain && *from == '~') {
+                if (from[1] != '0' && from[1] != '1')
+                    goto bad;
+                *to++ = from[1] == '0' ? '~' : '/';
+                from += 2;
+            } else {
+                *to++ = *from++;
+            }
+        }
+        p->length[p->n] = (size_t)(to - p->token[p->n]);
+        p->n++;
+        if (!*from)
+            return true;
+        from++;
+    }
+bad:
+    json_path_free(p);
+    return false;
+}
+
+void json_path_free(struct json_path *p)
+{
+    free(p->text);
+    *p = (struct json_path){ 0 };
+}
+
+/* --------------------------------------------------------------- scanning */
+
+static const char *skip_blanks(const char *s, const char *end)
+{
+    while (s < end && (*s == ' ' || *s == '\t' || *s == '\r' || *s == '\n'))
+        s++;
+    return s;
+}
+
+static int hex_value(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+static bool four_digits(const char *s, const char *end, unsigned *value)
+{
+    *value = 0;
+    if (end - s < 4)
+        return false;
+    for (int i = 0; i < 4; i++) {
+        const int v = hex_value(s[i]);
+        if (v < 0)
+            return false;
+        *value = *value * 16 + (unsigned)v;
+    }
+    return true;
+}
+
+/* Whether all escapes of a string are ones that exist. */
+static bool escapes_exist(const char *s, const char *end)
+{
+    while ((s = memchr(s, '\\', (size_t)(end - s)))) {
+        unsigned code;
+        if (s + 1 == end)
+            return false;
+        if (s[1] == 'u') {
+            if (!four_digits(s + 2, end, &code))
+                return false;
+            s += 6;
+        } else if (s[1] && strchr("\"\\/bfnrt", s[1])) {
+            s += 2;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The string whose first quote is at s: what is behind it, or NULL. */
+static const char *scan_string(const char *s, const char *end,
+                               struct json_slice *out)
+{
+    const char *const from = ++s;
+    for (;;) {
+        const char *const quote = memchr(s, '"', (size_t)(end - s));
+        if (!quote)
+            return NULL;
+        const char *b = quote;
+        while (b > from && b[-1] == '\\')
+            b--;
+        s = quote + 1;
+        if ((quote - b) % 2)
+            continue;
+        out->type = JSON_STRING;
+        out->at = from;
+        out->len = (size_t)(quote - from);
+        out->escaped = memchr(from, '\\', out->len) != NULL;
+        return !out->escaped || escapes_exist(from, quote) ? s : NULL;
+    }
+}
+
+static const char *scan_digits(const char *s, const char *end)
+{
+    while (s < end && *s >= '0' && *s <= '9')
+        s++;
+    return s;
+}
+
+static const char *scan_number(const char *s, const char *end)
+{
+    if (s < end && *s == '-')
+        s++;
+    const char *d = scan_digits(s, end);
+    if (d == s || (*s == '0' && d > s + 1))
+        return NULL;
+    s = d;
+    if (s < end && *s == '.') {
+        d = scan_digits(s + 1, end);
+        if (d == s + 1)
+            return NULL;
+        s = d;
+    }
+    if (s < end && (*s == 'e' || *s == 'E')) {
+        s++;
+        if (s < end && (*s == '+' || *s == '-'))
+            s++;
+        d = scan_digits(s, end);
+        if (d == s)
+            return NULL;
+        s = d;
+    }
+    return s;
+}
+
+/* A value that is no container. */
+static const char *scan_scalar(const char *s, const char *end,
+                               struct json_slice *out)
+{
+    static const char *const words[] = { "true", "false", "null" };
+    if (*s == '"')
+        return scan_string(s, end, out);
+    out->at = s;
+    out->escaped = false;
+    const char *behind = NULL;
+    for (size_t i = 0; i < 3 && !behind; i++) {
+        const size_t n = strlen(words[i]);
+        if ((size_t)(end - s) >= n && memcmp(s, words[i], n) == 0)
+            behind = s + n;
+    }
+    out->type = behind ? JSON_OTHER : JSON_NUMBER;
+    if (!behind)
+        behind = scan_number(s, end);
+    out->len = behind ? (size_t)(behind - s) : 0;
+    return behind;
+}
+
+/* ------------------------------------------------------------------ paths */
+
+struct json_place {
+    const struct json_path *paths;
+    size_t npaths;
+    size_t matched[MAX_PATHS];
+    size_t depth;                /* containers that are open */
+    uint64_t arrays[DEPTH / 64]; /* which of them are arrays */
+    uint32_t index[DEPTH];       /* of the member being read, in arrays */
+};
+
+static bool in_array(const struct json_place *at)
+{
+    const size_t d = at->depth - 1;
+    return at->arrays[d / 64] >> d % 64 & 1;
+}
+
+static bool token_is_index(const struct json_path *p, size_t i, uint32_t index)
+{
+    uint64_t v = 0;
+    const char *const t = p->token[i];
+    if (p->length[i] == 0 || p->length[i] > 9 ||
+        (t[0] == '0' && p->length[i] > 1))
+        return false;
+    for (size_t j = 0; j < p->length[i]; j++) {
+        if (t[j] < '0' || t[j] > '9')
+            return false;
+        v = v * 10 + (unsigned)(t[j] - '0');
+    }
+    return v == index;
+}
+
+static bool token_is_name(const struct json_path *p, size_t i,
+                          const struct json_slice *name)
+{
+    char buf[256];
+    const char *at = name->at;
+    size_t n = name->len;
+    if (name->escaped) {
+        if (n > sizeof buf)
+            return false;
+        n = json_unescape(at, n, buf);
+        at = buf;
+    }
+    return n == p->length[i] && memcmp(at, p->token[i], n) == 0;
+}
+
+/* A member begins, name NULL for one of an array: which paths go on here? */
+static void match_member(struct json_place *at, const struct json_slice *name)
+{
+    const size_t d = at->depth - 1;
+    for (size_t i = 0; i < at->npaths; i++) {
+        const struct json_path *const p = &at->paths[i];
+        if (at->matched[i] > d)
+            at->matched[i] = d;
+        if (at->matched[i] == d && d < p->n &&
+            (name ? token_is_name(p, d, name)
+                  : token_is_index(p, d, at->index[d])))
+            at->matched[i] = d + 1;
+    }
+}
+
+/* A value stands here: is it what a path leads to? */
+static void match_value(const struct json_place *at,
+                        const struct json_slice *value,
+                        struct json_slice *found)
+{
+    for (size_t i = 0; i < at->npaths; i++)
+        if (at->matched[i] == at->depth && at->depth == at->paths[i].n)
+            found[i] = *value;
+}
+
+/* A name and its colon: what is behind, or NULL. */
+static const char *scan_name(struct json_place *at, const char *s,
+                             const char *end)
+{
+    struct json_slice name;
+    s = skip_blanks(s, end);
+    if (s == end || *s != '"' || !(s = scan_string(s, end, &name)))
+        return NULL;
+    s = skip_blanks(s, end);
+    if (s == end || *s != ':')
+        return NULL;
+    match_member(at, &name);
+    return skip_blanks(s + 1, end);
+}
+
+/* Open the container at s: what is behind, and in *empty whether it ended. */
+static const char *open_container(struct json_place *at, const char *s,
+                                  const char *end, bool *empty)
+{
+    const bool array = *s == '[';
+    const size_t d = at->depth;
+    if (d == DEPTH)
+        return NULL;
+    at->depth++;
+    at->index[d] = 0;
+    at->arrays[d / 64] &= ~(UINT64_C(1) << d % 64);
+    at->arrays[d / 64] |= (uint64_t)array << d % 64;
+    s = skip_blanks(s + 1, end);
+    *empty = s < end && *s == (array ? ']' : '}');
+    if (*empty) {
+        at->depth--;
+        return s + 1;
+    }
+    if (!array)
+        return scan_name(at, s, end);
+    match_member(at, NULL);
+    return s;
+}
+
+/* A value ended at s: close what closes, and go on to the next value. What is
+ * there, or NULL; *done where it was the last. */
+static const char *next_value(struct json_place *at, const char *s,
+                              const char *end, bool *done)
+{
+    for (;;) {
+        s = skip_blanks(s, end);
+        *done = at->depth == 0;
+        if (*done)
+            return s == end ? s : NULL;
+        if (s == end)
+            return NULL;
+        const bool array = in_array(at);
+        if (*s == (array ? ']' : '}')) {
+            at->depth--;
+            s++;
+            continue;
+        }
+        if (*s != ',')
+            return NULL;
+        if (!array)
+            return scan_name(at, s + 1, end);
+        at->index[at->depth - 1]++;
+        match_member(at, NULL);
+        return skip_blanks(s + 1, end);
+    }
+}
+
+bool json_find(const char *line, size_t n, const struct json_path *paths,
+               size_t npaths, struct json_slice *found)
+{
+    const char *const end = line + n;
+    struct json_place at = { .paths = paths,
+                             .npaths =
+                                 npaths < MAX_PATHS ? npaths : MAX_PATHS };
+    for (size_t i = 0; i < npaths; i++)
+        found[i] = (struct json_slice){ .type = JSON_NONE };
+    const char *s = skip_blanks(line, end);
+    bool done = false;
+    while (!done) {
+        struct json_slice value;
+        if (!s || s == end)
+            return false;
+        if (*s == '{' || *s == '[') {
+            value = (struct json_slice){ .type = JSON_OTHER, .at = s };
+            match_value(&at, &value, found);
+            bool empty;
+            s = open_container(&at, s, end, &empty);
+            if (!s)
+                return false;
+            if (!empty)
+                continue;
+        } else {
+            s = scan_scalar(s, end, &value);
+            if (!s)
+                return false;
+            match_value(&at, &value, found);
+        }
+        s = next_value(&at, s, end, &done);
+    }
+    return s != NULL;
+}
+
+/* ------------------------------------------------------------- unescaping */
+
+static char *put_utf8(char *to, unsigned code)
+{
+    if (code < 0x80) {
+        *to++ = (char)code;
+    } else if (code < 0x800) {
+        *to++ = (char)(0xc0 | code >> 6);
+        *to++ = (char)(0x80 | (code & 63));
+    } else if (code < 0x10000) {
+        *to++ = (char)(0xe0 | code >> 12);
+        *to++ = (char)(0x80 | (code >> 6 & 63));
+        *to++ = (char)(0x80 | (code & 63));
+    } else {
+        *to++ = (char)(0xf0 | code >> 18);
+        *to++ = (char)(0x80 | (code >> 12 & 63));
+        *to++ = (char)(0x80 | (code >> 6 & 63));
+        *to++ = (char)(0x80 | (code & 63));
+    }
+    return to;
+}
+
+size_t json_unescape(const char *raw, size_t n, char *out)
+{
+    const char *s = raw, *const end = raw + n;
+    char *to = out;
+    while (s < end) {
+        const char *b = memchr(s, '\\', (size_t)(end - s));
+        if (!b)
+            b = end;
+        memcpy(to, s, (size_t)(b - s));
+        to += b - s;
+        s = b;
+        if (end - s < 2)
+            break;
+        unsigned code, low;
+        if (s[1] != 'u' || !four_digits(s + 2, end, &code)) {
+            static const char from[] = "bfnrt", into[] = "\b\f\n\r\t";
+            const char *const known = s[1] ? strchr(from, s[1]) : NULL;
+            *to++ = known ? into[known - from] : s[1];
+            s += 2;
+            continue;
+        }
+        s += 6;
+        if (code >= 0xd800 && code < 0xdc00 && end - s >= 6 && s[0] == '\\' &&
+            s[1] == 'u' && four_digits(s + 2, end, &low) && low >= 0xdc00 &&
+            low < 0xe000) {
+            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+            s += 6;
+        } else if (code >= 0xd800 && code < 0xe000) {
+            code = 0xfffd;
+        }
+        to = put_utf8(to, code);
+    }
+    return (size_t)(to - out);
+}

@@ -1,0 +1,49 @@
+/*
+ * json_field.h - fields of one line of JSON, found where they stand
+ *
+ * A line is read once, from its first byte to its last, and nothing is copied:
+ * a field is a slice of the line, still escaped.
+ */
+#ifndef BLY_JSON_FIELD_H
+#define BLY_JSON_FIELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define JSON_PATH_TOKENS 16
+
+/* Where a field is: "/a/b/0" is a JSON pointer, "text" is the same as "/text".
+ * Tokens are unescaped (~0 and ~1) and belong to the path. */
+struct json_path {
+    char *text;
+    const char *token[JSON_PATH_TOKENS];
+    size_t length[JSON_PATH_TOKENS];
+    size_t n;
+};
+
+/* False for more than JSON_PATH_TOKENS tokens, for a bad ~, and without
+ * memory. */
+bool json_path_read(struct json_path *p, const char *pointer);
+void json_path_free(struct json_path *p);
+
+enum json_type { JSON_NONE, JSON_STRING, JSON_NUMBER, JSON_OTHER };
+
+/* A value as it stands in the line; of a string, what is between the quotes. */
+struct json_slice {
+    enum json_type type;
+    const char *at;
+    size_t len;
+    bool escaped; /* a string with a backslash in it */
+};
+
+/* Read all of a line and fill in found[i] for path i: JSON_NONE where there is
+ * no such field, the last one where there are several. False where the line is
+ * no JSON. */
+bool json_find(const char *line, size_t n, const struct json_path *paths,
+               size_t npaths, struct json_slice *found);
+
+/* Unescape n bytes of a string that json_find() accepted into out, which has
+ * room for n. The length. Half of a surrogate pair becomes U+FFFD. */
+size_t json_unescape(const char *raw, size_t n, char *out);
+
+#endif

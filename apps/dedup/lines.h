@@ -1,0 +1,86 @@
+/*
+ * lines.h - documents of files, a block at a time, by several threads, in order
+ *
+ * Every document has a number: files in the order they were given, lines in
+ * theirs. Whoever reads the files again sees the same numbers.
+ */
+#ifndef BLY_LINES_H
+#define BLY_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where bytes come from: cli/source.h, for instance. */
+struct lines_ops {
+    void *(*open)(const char *name); /* NULL with errno */
+    ptrdiff_t (*read)(void *source, void *buf, size_t n);
+    const char *(*error)(const void *source);
+    uint64_t (*done)(const void *source); /* bytes of the file itself */
+    void (*close)(void *source);
+};
+
+struct lines_file {
+    const char *name; /* for people */
+    char *path;       /* what is opened */
+    int spool;        /* a file without a name that has the bytes; -1: none */
+    uint64_t first;   /* number of its first document, from 0 */
+    uint64_t ndocs;   /* once it was read */
+    uint64_t nbytes;  /* likewise, decompressed */
+    bool known;       /* it was read once: ndocs must come again */
+    char error[160];  /* it ended too early: what was wrong */
+};
+
+/* Whole lines of one file, in a buffer that belongs to a worker. LINES_SLACK
+ * bytes behind len may be read. */
+#define LINES_SLACK 64
+struct lines_block {
+    struct lines_file *file;
+    uint64_t number; /* of the block */
+    uint64_t first;  /* document; its line is first - file->first + 1 */
+    size_t nlines;
+    char *at;
+    size_t len, room;
+};
+
+struct lines {
+    const struct lines_ops *ops;
+    struct lines_file *files;
+    size_t nfiles;
+    bool whole; /* a file is one document */
+    unsigned nthreads;
+    void (*progress)(uint64_t ndocs, uint64_t done, uint64_t total);
+    uint64_t bytes_all;     /* of all files as they lie; 0: not known */
+    uint64_t ndocs, nbytes; /* that were read, in the last run */
+    char error[512];        /* what stopped a run */
+};
+
+/* names are borrowed. False without memory. */
+bool lines_init(struct lines *in, const struct lines_ops *ops,
+                const char *const *names, size_t n);
+void lines_free(struct lines *in);
+
+/* Copy what can be read only once into files without names in folder. False
+ * with in->error. */
+bool lines_spool(struct lines *in, const char *folder);
+
+/* What a worker does with a block. work is called by several threads at once,
+ * turn in the order of the blocks. False stops the run, with in->error. */
+typedef bool lines_fn(void *ctx, unsigned worker, struct lines_block *b);
+
+/* Read all files from their beginnings. A file that ends too early, damaged
+ * gzip for instance, gives its whole lines, has its error, and stops nothing.
+ */
+bool lines_run(struct lines *in, lines_fn *work, lines_fn *turn, void *ctx);
+
+/* Stop a run: writes in->error unless something is there. Returns false. */
+__attribute__((format(printf, 2, 3))) bool lines_fail(struct lines *in,
+                                                      const char *format, ...);
+
+/* The line at *at, without its newline and a carriage return before that; *at
+ * moves behind it. False at the end of the block. In a file that is one
+ * document, all of it. */
+bool lines_next(const struct lines *in, const struct lines_block *b, size_t *at,
+                const char **line, size_t *len);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * pairs.c - pairs that were asked for, and the estimate of their likeness
+ *
+ * A list with a hash table over it. The list keeps the order in which pairs
+ * were asked for, so that those of one round are its end.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "apps/dedup/dedup.h"
+
+double dedup_estimate(const struct dedup *d, uint32_t a, uint32_t b)
+{
+    const size_t k = d->opt->sketch.k;
+    return (double)bly_components_equal(d->rows + a * k, d->rows + b * k,
+                                        (unsigned)k) /
+           (double)k;
+}
+
+static size_t pair_slot(uint32_t a, uint32_t b, size_t nslots)
+{
+    uint64_t h = ((uint64_t)a << 32 | b) * UINT64_C(0x9E3779B97F4A7C15);
+    h ^= h >> 32;
+    h *= UINT64_C(0xD6E8FEB86659FD93);
+    return (size_t)(h >> 32) & (nslots - 1);
+}
+
+static bool pairs_grow(struct dedup_pairs *p)
+{
+    if (p->n == p->room) {
+        const size_t room = p->room ? p->room * 2 : 1024;
+        struct dedup_pair *const more =
+            room > SIZE_MAX / sizeof *more
+                ? NULL
+                : realloc(p->at, room * sizeof *more);
+        if (!more)
+            return false;
+        p->at = more;
+        p->room = room;
+    }
+    if (p->nslots && p->n < p->nslots / 2)
+        return true;
+    const size_t nslots = p->nslots ? p->nslots * 2 : 4096;
+    uint32_t *const slots = calloc(nslots, sizeof *slots);
+    if (!slots || p->n >= UINT32_MAX - 1) {
+        free(slots);
+        return false;
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        size_t s = pair_slot(p->at[i].a, p->at[i].b, nslots);
+        while (slots[s])
+            s = (s + 1) & (nslots - 1);
+        slots[s] = (uint32_t)i + 1;
+    }
+    free(p->slots);
+    p->slots = slots;
+    p->nslots = nslots;
+    return true;
+}
+
+struct dedup_pair *dedup_pair_of(struct dedup_pairs *p, uint32_t a, uint32_t b)
+{
+    if (a > b) {
+        const uint32_t swap = a;
+        a = b;
+        b = swap;
+    }
+    if ((p->n == p->room || p->n >= p->nslots / 2) && !pairs_grow(p))
+        return NULL;
+    size_t s = pair_slot(a, b, p->nslots);
+    for (; p->slots[s]; s = (s + 1) & (p->nslots - 1)) {
+        struct dedup_pair *const q = &p->at[p->slots[s] - 1];
+        if (q->a == a && q->b == b)
+            return q;
+    }
+    p->slots[s] = (uint32_t)p->n + 1;
+    p->at[p->n] = (struct dedup_pair){ .a = a, .b = b, .likeness = NAN };
+    return &p->at[p->n++];
+}
+
+void dedup_pairs_free(struct dedup_pairs *p)
+{
+    free(p->at);
+    free(p->slots);
+    *p = (struct dedup_pairs){ 0 };
+}

@@ -1,0 +1,278 @@
+/*
+ * read.c - the first pass: every document becomes a row
+ *
+ * Workers find the text of each line, cut it into shingles and sketch them;
+ * rows are appended in the order of the blocks. A line without a text has a row
+ * too, of nothing, so that the number of a document is the number of its line.
+ *
+ * With a journal every block is also written there. Documents that a journal
+ * had already are read, and malformed ones told, but not sketched again.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/dedup/dedup.h"
+#include "apps/dedup/journal.h"
+
+/* ------------------------------------------------------------------- texts */
+
+/* The text as it stands, or unescaped. */
+static const char *unescape_text(struct dedup_text *t)
+{
+    const struct json_slice *const s = &t->fields[0];
+    t->at = s->at;
+    t->len = s->len;
+    if (!s->escaped)
+        return NULL;
+    if (s->len > t->room) {
+        char *const more = realloc(t->buf, s->len);
+        if (!more)
+            return "out of memory";
+        t->buf = more;
+        t->room = s->len;
+    }
+    t->at = t->buf;
+    t->len = json_unescape(s->at, s->len, t->buf);
+    return NULL;
+}
+
+const char *dedup_text(const struct dedup_options *opt, const char *line,
+                       size_t n, struct dedup_text *out)
+{
+    if (opt->format != DEDUP_JSON) {
+        out->at = line;
+        out->len = n;
+        memset(out->fields, 0, sizeof out->fields);
+        return NULL;
+    }
+    const struct json_path paths[3] = { opt->text, opt->id, opt->field };
+    memset(out->fields, 0, sizeof out->fields);
+    out->at = line;
+    out->len = 0;
+    if (opt->has_field || opt->has_id) {
+        if (!json_find(line, n, paths, opt->has_field ? 3 : 2, out->fields))
+            return "not JSON";
+    } else if (!json_find(line, n, paths, 1, out->fields)) {
+        return "not JSON";
+    }
+    if (out->fields[0].type == JSON_NONE)
+        return "has no text field";
+    if (out->fields[0].type != JSON_STRING)
+        return "its text field is no string";
+    return unescape_text(out);
+}
+
+void dedup_bad_line(struct dedup *d, const struct lines_block *b, size_t i,
+                    const char *why)
+{
+    d->report.malformed++;
+    if (d->report.nbad < DEDUP_SHOWN)
+        d->report.bad[d->report.nbad++] =
+            (struct dedup_bad){ b->file->name,
+                                b->first + i - b->file->first + 1, why };
+}
+
+/* ----------------------------------------------------------------- workers */
+
+/* What a worker made of a block. */
+struct reader {
+    bly_shingler *cut;
+    bly_sketch *sketch;
+    bly_hasher hasher;
+    struct dedup_text text;
+    struct dedup_part part;
+    const char **whys; /* by line: what is wrong with it, or NULL */
+    size_t whys_room;
+};
+
+struct reading {
+    struct dedup *d;
+    struct reader *readers;
+    struct dedup_journal journal;
+    uint64_t resumed; /* lines that it had */
+};
+
+static bool part_id(struct dedup_part *p, const struct json_slice *id)
+{
+    const size_t n =
+        id->type == JSON_STRING || id->type == JSON_NUMBER ? id->len : 0;
+    if (p->ids_len + n > p->ids_room) {
+        if (!GROW(p->ids, (p->ids_len + n) * 2))
+            return false;
+        p->ids_room = (p->ids_len + n) * 2;
+    }
+    if (n)
+        memcpy(p->ids + p->ids_len, id->at, n);
+    p->ids_len += n;
+    return true;
+}
+
+/* The number that a slice is; infinite, and so behind all others, if it is
+ * none. */
+static double slice_value(const struct json_slice *s, bool ascending)
+{
+    char buf[64];
+    const double none = ascending ? INFINITY : -INFINITY;
+    if ((s->type != JSON_NUMBER && s->type != JSON_STRING) || s->len == 0 ||
+        s->len >= sizeof buf)
+        return none;
+    memcpy(buf, s->at, s->len);
+    buf[s->len] = '\0';
+    char *end;
+    const double v = strtod(buf, &end);
+    return *end || isnan(v) ? none : v;
+}
+
+static bool has_word(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c >= 0x80 || (c >= '0' && c <= '9') ||
+            ((c | 32) >= 'a' && (c | 32) <= 'z'))
+            return true;
+    }
+    return false;
+}
+
+/* Row i from the text of a line. */
+static bool sketch_row(const struct dedup *d, struct reader *r, size_t i)
+{
+    const unsigned k = d->opt->sketch.k;
+    const struct dedup_text *const t = &r->text;
+    struct dedup_part *const p = &r->part;
+    bly_shingles x;
+    if (d->opt->whole_only) {
+        p->states[i] = has_word(t->at, t->len) ? DOC_TEXT : DOC_EMPTY;
+        p->hashes[i] = bly_hash(&r->hasher, t->at, t->len);
+        return true;
+    }
+    if (bly_shingle(r->cut, t->at, t->len, &x))
+        return false;
+    p->states[i] = x.n ? DOC_TEXT : DOC_EMPTY;
+    p->nshingles[i] = x.n < UINT32_MAX ? (uint32_t)x.n : UINT32_MAX;
+    p->hashes[i] = x.text;
+    bly_sketch_clear(r->sketch);
+    if (bly_sketch_add(r->sketch, x.hashes, x.n))
+        return false;
+    uint32_t *const row = p->rows + i * k;
+    if (!bly_sketch_components(r->sketch, row))
+        memset(row, 0, k * sizeof *row);
+    return true;
+}
+
+/* The next row of the part, from a line that dedup_text() has seen. */
+static bool read_row(const struct dedup *d, struct reader *r, const char *why)
+{
+    struct dedup_part *const p = &r->part;
+    const size_t i = p->n, k = d->opt->sketch.k;
+    p->hashes[i] = 0;
+    p->nshingles[i] = 0;
+    p->states[i] = DOC_BAD;
+    p->values[i] = 0;
+    memset(p->rows + i * k, 0, k * sizeof *p->rows);
+    if (!why && !sketch_row(d, r, i))
+        return lines_fail(d->in, "%s", bly_error());
+    if (d->opt->priority == DEDUP_LONGEST)
+        p->values[i] = (double)r->text.len;
+    else if (d->opt->priority == DEDUP_FIELD)
+        p->values[i] = slice_value(&r->text.fields[2], d->opt->ascending);
+    if (!why)
+        p->text_bytes += r->text.len;
+    if (d->opt->want_ids && !part_id(p, &r->text.fields[1]))
+        return lines_fail(d->in, "out of memory");
+    p->id_end[i] = p->ids_len;
+    p->n++;
+    return true;
+}
+
+static bool read_block(void *ctx, unsigned worker, struct lines_block *b)
+{
+    struct reading *const all = ctx;
+    const struct dedup *const d = all->d;
+    struct reader *const r = &all->readers[worker];
+    size_t at = 0, n;
+    const char *line;
+    r->part.n = r->part.ids_len = 0;
+    r->part.text_bytes = 0;
+    if (!dedup_part_room(&r->part, d->opt->sketch.k, b->nlines) ||
+        (b->nlines > r->whys_room && !GROW(r->whys, b->nlines)))
+        return lines_fail(d->in, "out of memory");
+    if (b->nlines > r->whys_room)
+        r->whys_room = b->nlines;
+    for (size_t i = 0; lines_next(d->in, b, &at, &line, &n); i++) {
+        r->whys[i] = dedup_text(d->opt, line, n, &r->text);
+        if (b->first + i >= all->resumed && !read_row(d, r, r->whys[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool append_block(void *ctx, unsigned worker, struct lines_block *b)
+{
+    struct reading *const all = ctx;
+    struct dedup *const d = all->d;
+    const struct reader *const r = &all->readers[worker];
+    for (size_t i = 0; i < b->nlines; i++) {
+        if (!r->whys[i])
+            continue;
+        dedup_bad_line(d, b, i, r->whys[i]);
+        if (d->opt->strict)
+            return lines_fail(
+                d->in, "%s:%llu: %s; without --strict it would be kept",
+                b->file->name,
+                (unsigned long long)(b->first + i - b->file->first + 1),
+                r->whys[i]);
+    }
+    if (r->part.n && (!dedup_journal_write(d, &all->journal, &r->part) ||
+                      !dedup_append(d, &r->part)))
+        return lines_fail(d->in, "%s", d->error);
+    return true;
+}
+
+static bool readers_new(struct dedup *d, struct reading *all)
+{
+    const bly_spec plain = { .seed = d->opt->sketch.shingling.seed };
+    all->readers = calloc(d->in->nthreads, sizeof *all->readers);
+    if (!all->readers)
+        return dedup_fail(d, "out of memory");
+    for (unsigned i = 0; i < d->in->nthreads; i++) {
+        struct reader *const r = &all->readers[i];
+        if (bly_shingler_new(&d->opt->sketch.shingling, NULL, &r->cut) ||
+            bly_sketch_new(&d->opt->sketch, &r->sketch) ||
+            bly_hasher_for(&plain, &r->hasher))
+            return dedup_fail(d, "%s", bly_error());
+    }
+    return true;
+}
+
+bool dedup_read(struct dedup *d)
+{
+    const double start = dedup_seconds();
+    struct reading all = { .d = d };
+    bool ok = readers_new(d, &all) && dedup_room(d, 1024);
+    if (ok && d->id_start && d->n == 0)
+        d->id_start[0] = 0;
+    ok = ok && dedup_journal_open(d, &all.journal);
+    all.resumed = d->n - d->base;
+    d->report.resumed = all.resumed;
+    if (ok && !lines_run(d->in, read_block, append_block, &all))
+        ok = dedup_fail(d, "%s", d->in->error);
+    if (ok && d->n - d->base != d->in->ndocs)
+        ok = dedup_fail(d, "the input is not the one that the folder of "
+                           "--work is about");
+    ok = dedup_journal_close(d, &all.journal) && ok;
+    for (unsigned i = 0; all.readers && i < d->in->nthreads; i++) {
+        struct reader *const r = &all.readers[i];
+        bly_shingler_free(r->cut);
+        bly_sketch_free(r->sketch);
+        free(r->text.buf);
+        free(r->whys);
+        dedup_part_free(&r->part);
+    }
+    free(all.readers);
+    d->report.documents = d->in->ndocs;
+    d->report.bytes = d->in->nbytes;
+    d->report.seconds[0] = dedup_seconds() - start;
+    return ok;
+}

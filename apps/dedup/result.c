@@ -1,0 +1,179 @@
+/*
+ * result.c - what is found, as lists of ids
+ *
+ *     pairs      id TAB id TAB J     the lesser id first, lines sorted
+ *     clusters   id TAB number       those that stand alone are left out
+ *     removed    id TAB witness TAB J
+ *
+ * An id is the id field as it stands in the line, or FILE:LINE.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/dedup/dedup.h"
+#include "apps/dedup/out_file.h"
+
+/* The file that a document is a line of. */
+static const struct lines_file *file_of(const struct dedup *d, uint64_t line)
+{
+    size_t from = 0, to = d->in->nfiles;
+    while (to - from > 1) {
+        const size_t mid = from + (to - from) / 2;
+        if (d->in->files[mid].first <= line)
+            from = mid;
+        else
+            to = mid;
+    }
+    return &d->in->files[from];
+}
+
+size_t dedup_id(const struct dedup *d, uint32_t doc, char *buf, size_t room,
+                const char **at)
+{
+    if (d->id_start && d->id_start[doc + 1] > d->id_start[doc]) {
+        *at = d->ids + d->id_start[doc];
+        return (size_t)(d->id_start[doc + 1] - d->id_start[doc]);
+    }
+    int n;
+    *at = buf;
+    if (doc < d->base) {
+        n = snprintf(buf, room, "index:%lu", (unsigned long)doc + 1);
+    } else {
+        const uint64_t line = doc - d->base;
+        const struct lines_file *const f = file_of(d, line);
+        n = d->in->whole ? snprintf(buf, room, "%s", f->name)
+                         : snprintf(buf, room, "%s:%llu", f->name,
+                                    (unsigned long long)(line - f->first + 1));
+    }
+    return (size_t)n < room ? (size_t)n : room - 1;
+}
+
+#define ID_ROOM 4200
+
+static void put_id(const struct dedup *d, struct out_file *o, uint32_t doc)
+{
+    char buf[ID_ROOM];
+    const char *at;
+    const size_t n = dedup_id(d, doc, buf, sizeof buf, &at);
+    out_put(o, at, n);
+}
+
+static bool close_list(struct dedup *d, struct out_file *o, const char *path)
+{
+    if (out_close(o, true))
+        return true;
+    return dedup_fail(d, "%s: %s", path, strerror(o->error));
+}
+
+static bool open_list(struct dedup *d, struct out_file *o, const char *path)
+{
+    if (out_open(o, path))
+        return true;
+    dedup_fail(d, "%s: %s", path, strerror(o->error));
+    out_close(o, false);
+    return false;
+}
+
+bool dedup_write_removed(struct dedup *d, const char *path)
+{
+    struct out_file o;
+    if (!open_list(d, &o, path))
+        return false;
+    for (uint32_t i = d->base; i < d->n; i++) {
+        if (d->witness[i] == DEDUP_NONE)
+            continue;
+        put_id(d, &o, i);
+        out_put(&o, "\t", 1);
+        put_id(d, &o, d->witness[i]);
+        out_print(&o, "\t%.4f\n", d->likeness[i]);
+    }
+    return close_list(d, &o, path);
+}
+
+bool dedup_write_clusters(struct dedup *d, const char *path)
+{
+    struct out_file o;
+    uint32_t *const number = calloc((size_t)d->n + 1, sizeof *number);
+    if (!number)
+        return dedup_fail(d, "out of memory");
+    if (!open_list(d, &o, path)) {
+        free(number);
+        return false;
+    }
+    for (uint32_t i = 0; i < d->n; i++)
+        if (d->cluster[i] != i)
+            number[d->cluster[i]] = 1; /* has another member */
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < d->n; i++) {
+        const uint32_t c = d->cluster[i];
+        if (number[c] == 0)
+            continue;
+        if (number[c] == 1) /* its first member to be written */
+            number[c] = ++next + 1;
+        put_id(d, &o, i);
+        out_print(&o, "\t%lu\n", (unsigned long)number[c] - 1);
+    }
+    free(number);
+    return close_list(d, &o, path);
+}
+
+/* ------------------------------------------------------------------- pairs */
+
+static int by_text(const void *x, const void *y)
+{
+    return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+static char *pair_line(const struct dedup *d, uint32_t a, uint32_t b, double j)
+{
+    char abuf[ID_ROOM], bbuf[ID_ROOM], *line;
+    const char *ida, *idb;
+    size_t na = dedup_id(d, a, abuf, sizeof abuf, &ida);
+    size_t nb = dedup_id(d, b, bbuf, sizeof bbuf, &idb);
+    const int c = memcmp(ida, idb, na < nb ? na : nb);
+    if (c > 0 || (c == 0 && na > nb)) {
+        const char *const id = ida;
+        const size_t n = na;
+        ida = idb;
+        na = nb;
+        idb = id;
+        nb = n;
+    }
+    if (asprintf(&line, "%.*s\t%.*s\t%.4f\n", (int)na, ida, (int)nb, idb, j) <
+        0)
+        return NULL;
+    return line;
+}
+
+bool dedup_write_pairs(struct dedup *d, const char *path)
+{
+    struct out_file o;
+    const double t = d->opt->verify == DEDUP_UNCHECKED ? 0 : d->opt->threshold;
+    char **const lines =
+        calloc(d->pairs.n + (size_t)d->report.equal + 1, sizeof *lines);
+    size_t n = 0;
+    bool ok = lines != NULL;
+    for (size_t i = 0; ok && i < d->pairs.n; i++) {
+        const struct dedup_pair *const p = &d->pairs.at[i];
+        if (p->likeness >= t)
+            ok = (lines[n++] = pair_line(d, p->a, p->b, p->likeness)) != NULL;
+    }
+    for (uint32_t i = d->base; ok && i < d->n; i++)
+        if (d->same[i] != i)
+            ok = (lines[n++] = pair_line(d, d->same[i], i, 1)) != NULL;
+    if (!ok)
+        dedup_fail(d, "out of memory for pairs");
+    ok = ok && open_list(d, &o, path);
+    if (ok) {
+        qsort(lines, n, sizeof *lines, by_text);
+        for (size_t i = 0; i < n; i++)
+            out_put(&o, lines[i], strlen(lines[i]));
+        ok = close_list(d, &o, path);
+    }
+    for (size_t i = 0; lines && i < n; i++)
+        free(lines[i]);
+    free(lines);
+    return ok;
+}

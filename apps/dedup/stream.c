@@ -1,0 +1,282 @@
+/*
+ * stream.c - one pass and a filter: what was there before goes
+ *
+ * Workers make the keys of a block: of a document its bands, of a paragraph its
+ * words or its n-grams. In the block's turn the filter is asked for them, unit
+ * by unit in the order of the input, and those of a unit that stays are added.
+ * So who stays does not depend on the threads, and a unit never meets itself.
+ *
+ * A document without a partner costs no memory beyond its bits in the filter,
+ * and the answer is "maybe": at the rate of the filter something goes that has
+ * no copy.
+ *
+ * Paragraphs are the lines of a text. They are cut out of a line of JSON where
+ * they stand, between one \n and the next, and nothing else is written anew:
+ *
+ *     {"text": "first\nsecond\nthird"}   ->   {"text": "first\nthird"}
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/dedup/out_file.h"
+#include "apps/dedup/stream.h"
+
+/* A part of a block that goes or stays as one. */
+struct unit {
+    size_t from, to; /* of the block */
+    size_t nkeys;
+};
+
+struct stream_worker {
+    bly_shingler *cut;
+    bly_sketch *sketch;
+    struct dedup_text text;
+    struct unit *units;
+    size_t nunits, units_room;
+    uint64_t *keys, *bits;
+    size_t nkeys, keys_room, bits_room;
+    struct bad_line {
+        size_t line;
+        const char *why;
+    } * bad;
+    size_t nbad, bad_room;
+    uint64_t empty, text_bytes;
+};
+
+struct streaming {
+    struct dedup *d;
+    const struct stream_options *o;
+    struct stream_report *report;
+    bly_filter *f;
+    struct stream_worker *workers;
+    struct out_file out;
+    bool unended;
+};
+
+static bool make_room(void **p, size_t *room, size_t want, size_t size)
+{
+    if (want <= *room)
+        return true;
+    const size_t n = want * 2 + 64;
+    void *const more = realloc(*p, n * size);
+    if (!more)
+        return false;
+    *p = more;
+    *room = n;
+    return true;
+}
+#define ROOM(p, room, want) make_room((void **)&(p), &(room), want, sizeof *(p))
+
+static bool add_unit(struct stream_worker *w, size_t from, size_t to,
+                     const uint64_t *keys, size_t nkeys)
+{
+    if (!ROOM(w->units, w->units_room, w->nunits + 1) ||
+        !ROOM(w->keys, w->keys_room, w->nkeys + nkeys))
+        return false;
+    w->units[w->nunits++] =
+        (struct unit){ .from = from, .to = to, .nkeys = nkeys };
+    if (nkeys)
+        memcpy(w->keys + w->nkeys, keys, nkeys * sizeof *keys);
+    w->nkeys += nkeys;
+    return true;
+}
+
+/* A document by its bands; the unit is its line. */
+static bool band_unit(struct streaming *s, struct stream_worker *w, size_t from,
+                      size_t to)
+{
+    const bly_bands bands = s->d->opt->bands;
+    uint32_t row[BLY_MAX_COMPONENTS];
+    uint64_t keys[BLY_MAX_COMPONENTS];
+    bly_shingles x;
+    if (bly_shingle(w->cut, w->text.at, w->text.len, &x))
+        return false;
+    bly_sketch_clear(w->sketch);
+    if (bly_sketch_add(w->sketch, x.hashes, x.n))
+        return false;
+    const bool some = bly_sketch_components(w->sketch, row);
+    if (some)
+        bly_bands_keys(bands, row, keys);
+    w->empty += !some;
+    return add_unit(w, from, to, keys, some ? bands.bands : 0);
+}
+
+/* One paragraph, unescaped; the unit is its bytes in the block. */
+static bool paragraph_unit(struct streaming *s, struct stream_worker *w,
+                           const char *text, size_t n, size_t from, size_t to)
+{
+    bly_shingles x;
+    if (bly_shingle(w->cut, text, n, &x))
+        return false;
+    if (x.nwords < s->o->min_words)
+        x.n = 0;
+    if (s->o->unit == STREAM_PARAGRAPHS)
+        return add_unit(w, from, to, &x.text, x.n > 0);
+    return add_unit(w, from, to, x.hashes, bly_distinct(x.hashes, x.n));
+}
+
+/* The lines of a JSON string where they stand. */
+static bool json_paragraphs(struct streaming *s, struct stream_worker *w,
+                            const struct lines_block *b)
+{
+    const struct json_slice *const t = &w->text.fields[0];
+    const char *from = t->at;
+    const char *const end = t->at + t->len;
+    if (!ROOM(w->text.buf, w->text.room, t->len))
+        return false;
+    while (from < end) {
+        const char *e = from; /* behind the next \n, or the end */
+        while ((e = memchr(e, '\\', (size_t)(end - e))) && e[1] != 'n')
+            e += 2;
+        const char *const behind = e ? e + 2 : end;
+        const size_t n =
+            json_unescape(from, (size_t)((e ? e : end) - from), w->text.buf);
+        if (!paragraph_unit(s, w, w->text.buf, n, (size_t)(from - b->at),
+                            (size_t)(behind - b->at)))
+            return false;
+        from = behind;
+    }
+    return true;
+}
+
+static bool stream_line(struct streaming *s, struct stream_worker *w,
+                        const struct lines_block *b, const char *line, size_t n,
+                        size_t from, size_t to, size_t number)
+{
+    const char *const why = dedup_text(s->d->opt, line, n, &w->text);
+    if (why) {
+        if (!ROOM(w->bad, w->bad_room, w->nbad + 1))
+            return false;
+        w->bad[w->nbad++] = (struct bad_line){ number, why };
+        return true;
+    }
+    w->text_bytes += w->text.len;
+    if (s->o->unit == STREAM_BANDS)
+        return band_unit(s, w, from, to);
+    if (s->d->opt->format == DEDUP_JSON)
+        return json_paragraphs(s, w, b);
+    return paragraph_unit(s, w, line, n, from, to);
+}
+
+static bool stream_work(void *ctx, unsigned worker, struct lines_block *b)
+{
+    struct streaming *const s = ctx;
+    struct stream_worker *const w = &s->workers[worker];
+    size_t at = 0, n, from = 0;
+    const char *line;
+    w->nunits = w->nkeys = w->nbad = 0;
+    w->empty = w->text_bytes = 0;
+    for (size_t i = 0; lines_next(s->d->in, b, &at, &line, &n); i++) {
+        if (!stream_line(s, w, b, line, n, from, at, i))
+            return lines_fail(s->d->in, "out of memory");
+        from = at;
+    }
+    return ROOM(w->bits, w->bits_room, BLY_BITMAP_WORDS(w->nkeys) + 1) ||
+           lines_fail(s->d->in, "out of memory");
+}
+
+/* Is a unit known? Bands: if one of them is. */
+static bool is_known(const struct streaming *s, const uint64_t *keys, size_t n,
+                     uint64_t *bits)
+{
+    size_t known = 0;
+    if (n == 0)
+        return false;
+    bly_has_hashes(s->f, keys, n, bits);
+    for (size_t i = 0; i < BLY_BITMAP_WORDS(n); i++)
+        known += (size_t)__builtin_popcountll(bits[i]);
+    if (s->o->unit == STREAM_BANDS)
+        return known > 0;
+    return (double)known >= s->o->share * (double)n;
+}
+
+static void stream_put(struct streaming *s, const char *at, size_t n)
+{
+    if (n == 0)
+        return;
+    if (s->unended)
+        out_put(&s->out, "\n", 1);
+    out_put(&s->out, at, n);
+    s->unended = false;
+}
+
+static bool stream_turn(void *ctx, unsigned worker, struct lines_block *b)
+{
+    struct streaming *const s = ctx;
+    struct dedup *const d = s->d;
+    struct stream_worker *const w = &s->workers[worker];
+    const uint64_t *keys = w->keys;
+    size_t from = 0; /* not written yet */
+    for (size_t i = 0; i < w->nbad; i++) {
+        dedup_bad_line(d, b, w->bad[i].line, w->bad[i].why);
+        if (d->opt->strict)
+            return lines_fail(d->in, "%s:%llu: %s", b->file->name,
+                              (unsigned long long)(b->first + w->bad[i].line -
+                                                   b->file->first + 1),
+                              w->bad[i].why);
+    }
+    for (size_t i = 0; i < w->nunits; i++) {
+        const struct unit *const u = &w->units[i];
+        if (is_known(s, keys, u->nkeys, w->bits)) {
+            stream_put(s, b->at + from, u->from - from);
+            from = u->to;
+            s->report->removed_units++;
+        } else if (!s->o->read_only && u->nkeys &&
+                   bly_add_hashes(s->f, keys, u->nkeys, NULL, NULL)) {
+            return lines_fail(d->in, "%s", bly_error());
+        }
+        keys += u->nkeys;
+    }
+    stream_put(s, b->at + from, b->len - from);
+    if (from < b->len)
+        s->unended = b->at[b->len - 1] != '\n';
+    s->report->units += w->nunits;
+    s->report->keys += w->nkeys;
+    d->report.empty += w->empty;
+    d->report.text_bytes += w->text_bytes;
+    return !s->out.error ||
+           lines_fail(d->in, "%s: %s", s->out.path, strerror(s->out.error));
+}
+
+bool dedup_stream(struct dedup *d, const struct stream_options *o,
+                  bly_filter *f, const char *path, struct stream_report *r)
+{
+    const double start = dedup_seconds();
+    const unsigned n = d->in->nthreads;
+    struct streaming s = { .d = d, .o = o, .report = r, .f = f };
+    bly_shingling cut = d->opt->sketch.shingling;
+    if (o->unit == STREAM_NGRAMS)
+        cut = (bly_shingling){ .unit = BLY_WORDS, .size = o->ngram };
+    s.workers = calloc(n, sizeof *s.workers);
+    bool ok = s.workers != NULL;
+    for (unsigned i = 0; ok && i < n; i++)
+        ok = !bly_shingler_new(&cut, NULL, &s.workers[i].cut) &&
+             !bly_sketch_new(&d->opt->sketch, &s.workers[i].sketch);
+    if (!ok)
+        dedup_fail(d, "out of memory");
+    if (ok && !out_open(&s.out, path)) {
+        ok = dedup_fail(d, "%s: %s", path, strerror(s.out.error));
+        out_close(&s.out, false);
+    } else if (ok) {
+        ok = lines_run(d->in, stream_work, stream_turn, &s);
+        if (!ok)
+            dedup_fail(d, "%s", d->in->error);
+        if (!out_close(&s.out, ok) && ok)
+            ok = dedup_fail(d, "%s: %s", path, strerror(s.out.error));
+    }
+    for (unsigned i = 0; s.workers && i < n; i++) {
+        struct stream_worker *const w = &s.workers[i];
+        bly_shingler_free(w->cut);
+        bly_sketch_free(w->sketch);
+        free(w->text.buf);
+        free(w->units);
+        free(w->keys);
+        free(w->bits);
+        free(w->bad);
+    }
+    free(s.workers);
+    d->report.documents = d->in->ndocs;
+    d->report.bytes = d->in->nbytes;
+    d->report.seconds[0] = dedup_seconds() - start;
+    return ok;
+}

@@ -1,0 +1,31 @@
+/*
+ * stream.h - one pass and a filter: what was there before goes
+ */
+#ifndef BLY_STREAM_H
+#define BLY_STREAM_H
+
+#include "apps/dedup/dedup.h"
+
+enum stream_unit {
+    STREAM_BANDS,      /* a document by its bands: near-copies */
+    STREAM_PARAGRAPHS, /* lines of texts, each by itself */
+    STREAM_NGRAMS      /* lines of texts, by the share of known n-grams */
+};
+
+struct stream_options {
+    enum stream_unit unit;
+    unsigned ngram;     /* words; STREAM_NGRAMS */
+    uint64_t min_words; /* paragraphs of fewer are kept, and not added */
+    double share;       /* of n-grams known: at or above, it goes */
+    bool read_only;     /* add nothing to the filter */
+};
+
+struct stream_report {
+    uint64_t units, removed_units, keys;
+};
+
+/* Read d->in once; keys go into f, and what is left to path. */
+bool dedup_stream(struct dedup *d, const struct stream_options *o,
+                  bly_filter *f, const char *path, struct stream_report *r);
+
+#endif

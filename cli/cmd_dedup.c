@@ -1,0 +1,145 @@
+/*
+ * cmd_dedup.c - a corpus without its near-copies: the options
+ *
+ * dedup_run.c reads them and runs the steps of apps/dedup/; dedup_filter.c does
+ * with a filter what can be done in one pass.
+ */
+#include "cli/dedup_args.h"
+#include "cli/keys.h"
+
+static const struct opt dedup_options[] = {
+    { "output", 'o', OPT_TEXT, &dedup_args.output, "OUT",
+      "write the corpus without near-copies there: a file, - for standard "
+      "output, or a folder (FOLDER/) with a file for every input" },
+    { "pairs", 0, OPT_TEXT, &dedup_args.pairs, "FILE",
+      "write the pairs at the threshold or above: id, id, likeness" },
+    { "clusters", 0, OPT_TEXT, &dedup_args.clusters, "FILE",
+      "write the clusters: id, number" },
+    { "removed", 0, OPT_TEXT, &dedup_args.removed, "FILE",
+      "write what was removed: id, the one that stays for it, likeness" },
+    { "text-field", 0, OPT_TEXT, &dedup_args.text_field, "FIELD",
+      "where a line of JSON has its text: a name or a JSON pointer; text if "
+      "not given" },
+    { "field", 0, OPT_TEXT, &dedup_args.text_field, "FIELD",
+      "the same, shorter" },
+    { "id-field", 0, OPT_TEXT, &dedup_args.id_field, "FIELD",
+      "where it has its id; FILE:LINE if not given" },
+    { "id", 0, OPT_TEXT, &dedup_args.id_field, "FIELD", "the same, shorter" },
+    { "lines", 'l', OPT_FLAG, &dedup_args.lines, NULL,
+      "the input is no JSON: a line is a document" },
+    { "files", 0, OPT_FLAG, &dedup_args.files, NULL,
+      "a file is a document; folders are walked through; -o lists the files "
+      "that stay, or copies them into a folder" },
+    { "threshold", 'T', OPT_RATE, &dedup_args.threshold, "J",
+      "likeness from which on a document is a copy; 0.8 if not given" },
+    { "verify", 0, OPT_TEXT, &dedup_args.verify, "HOW",
+      "exact: compare the texts (default); estimate: believe the sketches; "
+      "none: believe the bands" },
+    { "policy", 0, OPT_TEXT, &dedup_args.policy, "HOW",
+      "greedy: what goes is like one that stays (default); component: one of "
+      "all that are linked stays" },
+    { "max-cluster", 0, OPT_POSITIVE, &dedup_args.max_cluster, "N",
+      "leave components of more to the greedy policy" },
+    { "priority", 0, OPT_TEXT, &dedup_args.priority, "HOW",
+      "who stays: first (default), longest, or field:NAME, the largest number "
+      "first, with :asc the least" },
+    { "drop-empty", 0, OPT_FLAG, &dedup_args.drop_empty, NULL,
+      "remove texts without words too" },
+    { "drop-all", 0, OPT_FLAG, &dedup_args.drop_all, NULL,
+      "remove every document that has a copy, and the one it is a copy of" },
+    { "strict", 0, OPT_FLAG, &dedup_args.strict, NULL,
+      "end at the first malformed line" },
+    { "exact", 0, OPT_FLAG, &dedup_args.exact, NULL,
+      "only texts that are equal byte for byte" },
+    { "profile", 0, OPT_TEXT, &dedup_args.profile, "NAME",
+      "corpus: 5 words, k 128 (default); lecture: 10 characters, k 100, "
+      "linear" },
+    { "unit", 0, OPT_TEXT, &dedup_args.unit, "UNIT",
+      "shingles of words or of characters: word, char" },
+    { "size", 0, OPT_POSITIVE, &dedup_args.size, "N", "units in a shingle" },
+    { "k", 'k', OPT_POSITIVE, &dedup_args.k, "K", "components of a sketch" },
+    { "family", 0, OPT_TEXT, &dedup_args.family, "NAME",
+      "of sketches: fss, oph, linear, linear61" },
+    { "seed", 0, OPT_COUNT, &dedup_args.seed, "N", "of the hash of words" },
+    { "recall", 0, OPT_RATE, &dedup_args.recall, "P",
+      "chance to find a pair at the threshold, for choosing bands; 0.995 if "
+      "not given" },
+    { "bands", 0, OPT_TEXT, &dedup_args.bands, "B,R",
+      "bands and rows; or area, which balances errors and misses many pairs" },
+    { "max-bucket", 0, OPT_POSITIVE, &dedup_args.max_bucket, "N",
+      "with --pairs and components: compare all with all in buckets up to "
+      "this; 1000 if not given" },
+    { "save-index", 0, OPT_TEXT, &dedup_args.save_index, "FILE",
+      "write the sketches of what was kept" },
+    { "against", 0, OPT_TEXT, &dedup_args.against, "FILE",
+      "take what is in an index as kept before all others" },
+    { "work", 0, OPT_TEXT, &dedup_args.work, "DIR",
+      "keep sketches in files in this folder, not in memory, and there what "
+      "--resume needs" },
+    { "resume", 0, OPT_FLAG, &dedup_args.resume, NULL,
+      "go on with what a run that ended too early left in --work" },
+    { "index", 0, OPT_TEXT, &dedup_args.index, "FORM",
+      "memory (default), or bloom: one pass, a filter, no check" },
+    { "paragraphs", 0, OPT_FLAG, &dedup_args.paragraphs, NULL,
+      "remove lines of texts that occurred before, in one pass" },
+    { "filter", 0, OPT_TEXT, &dedup_args.filter, "F.bly",
+      "the filter of these: read if it is there, and written in the end" },
+    { "read-only", 0, OPT_FLAG, &dedup_args.read_only, NULL,
+      "add nothing to the filter" },
+    { "kind", 0, OPT_TEXT, &dedup_args.kind, "KIND",
+      "kind of a new filter; see bloomery kinds" },
+    { "items", 'n', OPT_POSITIVE, &dedup_args.items, "N",
+      "documents, paragraphs or n-grams it is for; it grows if not given" },
+    { "fpr", 'p', OPT_RATE, &dedup_args.documents_rate, "P",
+      "rate at which a filter removes what is new; 1e-5 if not given" },
+    { "ngram", 0, OPT_POSITIVE, &dedup_args.ngram_size, "N",
+      "words of an n-gram, for dedup ngrams; 13 if not given" },
+    { "share", 0, OPT_RATE, &dedup_args.share, "S",
+      "of known n-grams from which on a paragraph goes; 0.8 if not given" },
+    { "min-words", 0, OPT_COUNT, &dedup_args.min_words, "N",
+      "paragraphs of fewer words always stay; 5 if not given" },
+    { "memory", 'm', OPT_POSITIVE, &dedup_args.memory, "SIZE",
+      "for sorting and comparing, besides the sketches; 1 GiB if not given" },
+    THREADS_OPTION(dedup_args.threads),
+    QUIET_OPTION(QUIET_HELP),
+    { "json", 0, OPT_FLAG, &dedup_args.json, NULL,
+      "print the report as one object" },
+    { 0 },
+};
+
+static const struct example dedup_examples[] = {
+    { "bloomery dedup corpus.jsonl.zst -o clean.jsonl",
+      "without near-copies, in the same order" },
+    { "bloomery dedup a.jsonl b.jsonl -o clean/ --removed gone.tsv --id id",
+      "file by file, and who went for whom" },
+    { "bloomery dedup --files /usr/share/doc --clusters alike.tsv",
+      "which files are alike" },
+    { "bloomery dedup new.jsonl --against old.idx --save-index old.idx -o "
+      "add.jsonl",
+      "what is new since" },
+    { "bloomery dedup --paragraphs --filter seen.bly crawl.jsonl -o out.jsonl",
+      "without paragraphs seen before" },
+    { 0 },
+};
+
+const struct command cmd_dedup = {
+    .name = "dedup",
+    .usage = "[ngrams] [OPTION]... [INPUT]... [-o OUT]",
+    .summary = "remove near-copies from a corpus",
+    .about =
+        "Reads documents, a line of JSON each, and writes those that are no "
+        "near-copies of others, byte for byte and in their order. Two "
+        "documents are compared by their shingles, 5 words in a row: the "
+        "likeness is the share of shingles that both have among those that "
+        "one has. Sketches find the candidates, the texts themselves decide: "
+        "no document goes unless one that stays is that like it.\n\n"
+        "Malformed lines are kept, counted and told; texts without words are "
+        "like nothing and are kept. gzip and zstd are recognised.\n\n"
+        "With --paragraphs, with ngrams as first word, and with --index "
+        "bloom a filter of any kind that adds takes the place of sketches: "
+        "one pass, memory that does not grow with the text, and a small, "
+        "chosen chance that something new is removed.",
+    .options = dedup_options,
+    .examples = dedup_examples,
+    .run = dedup_run,
+};

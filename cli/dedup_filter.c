@@ -1,0 +1,133 @@
+/*
+ * dedup_filter.c - dedup in one pass, with a filter of any kind that adds
+ *
+ * One filter holds the keys of all bands: the number of a band is part of its
+ * keys, so that this is b filters in one, of the same size and rate. For n
+ * documents it is made for n b keys at the rate e / b, so that a document
+ * without a copy is removed with probability e.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/dedup/stream.h"
+#include "cli/dedup_args.h"
+
+static bly_filter *filter_made(const struct dedup *d,
+                               const struct stream_options *o)
+{
+    const struct dedup_args *const a = &dedup_args;
+    const bool bands = o->unit == STREAM_BANDS;
+    const uint64_t each = bands ? d->opt->bands.bands : 1;
+    bly_spec spec = { .kind = a->kind, .fpr = a->documents_rate };
+    spec.items = a->items ? a->items * each : 0;
+    if (bands)
+        spec.fpr /= (double)each;
+    if (!a->kind && !a->items)
+        spec.kind = "scalable"; /* grows, since nobody said how many */
+    if (!spec.items)
+        spec.items = 1000000;
+    bly_filter *f;
+    if (a->kind && !kind_exists(a->kind))
+        return NULL;
+    if (bly_new(&spec, &f)) {
+        fail_library();
+        return NULL;
+    }
+    return f;
+}
+
+/* The filter of --filter, or a new one. */
+static bly_filter *filter_for(const struct dedup *d,
+                              const struct stream_options *o)
+{
+    const struct dedup_args *const a = &dedup_args;
+    const bool there = a->filter && access(a->filter, F_OK) == 0;
+    if (o->read_only && !there) {
+        fail("--read-only wants a filter: --filter FILE that exists");
+        return NULL;
+    }
+    bly_filter *const f =
+        there ? filter_open(a->filter, NULL) : filter_made(d, o);
+    const char *const name = a->filter ? a->filter : "the filter";
+    if (f && (!filter_can(f, name, BLY_CAN(HAS)) ||
+              (!o->read_only && !filter_can(f, name, BLY_CAN(ADD))))) {
+        bly_free(f);
+        return NULL;
+    }
+    return f;
+}
+
+static void filter_report(const struct dedup *d, const struct stream_options *o,
+                          const struct stream_report *r)
+{
+    const char *const unit =
+        o->unit == STREAM_BANDS ? "documents" : "paragraphs";
+    if (quiet)
+        return;
+    if (dedup_args.json) {
+        struct json j = { .to = stdout };
+        json_open(&j, '{');
+        json_key(&j, "documents");
+        json_uint(&j, d->report.documents);
+        json_key(&j, "bytes");
+        json_uint(&j, d->report.bytes);
+        json_key(&j, "malformed");
+        json_uint(&j, d->report.malformed);
+        json_key(&j, "unit");
+        json_text(&j, unit);
+        json_key(&j, "units");
+        json_uint(&j, r->units);
+        json_key(&j, "removed");
+        json_uint(&j, r->removed_units);
+        json_key(&j, "keys");
+        json_uint(&j, r->keys);
+        json_key(&j, "seconds");
+        json_real(&j, d->report.seconds[0]);
+        json_close(&j, '}');
+        json_end(&j);
+        return;
+    }
+    FILE *const to = report_to(dedup_args.output);
+    fprintf(to, "%llu documents, %s: %llu of %llu %s removed\n",
+            (unsigned long long)d->report.documents,
+            show_bytes(d->report.bytes), (unsigned long long)r->removed_units,
+            (unsigned long long)r->units, unit);
+}
+
+int dedup_filtered(struct dedup *d, bool ngrams)
+{
+    const struct dedup_args *const a = &dedup_args;
+    const struct stream_options o = {
+        .unit = ngrams          ? STREAM_NGRAMS
+                : a->paragraphs ? STREAM_PARAGRAPHS
+                                : STREAM_BANDS,
+        .ngram = (unsigned)a->ngram_size,
+        .min_words = a->min_words,
+        .share = ngrams ? a->share : 1,
+        .read_only = a->read_only,
+    };
+    if (!a->output)
+        return fail("where to? right: -o OUT, or -o - for standard output");
+    if (a->pairs || a->clusters || a->removed || a->save_index || a->against)
+        return fail("a filter knows no partners: --pairs, --clusters, "
+                    "--removed, --save-index and --against need --index "
+                    "memory");
+    if (d->opt->format == DEDUP_FILES)
+        return fail("--files needs --index memory");
+    bly_filter *const f = filter_for(d, &o);
+    if (!f)
+        return TROUBLE;
+    struct stream_report r = { 0 };
+    const bool ok = dedup_stream(d, &o, f, a->output, &r);
+    progress_clear();
+    int status = dedup_bad_input(d);
+    if (!ok)
+        status = fail("%s", d->error);
+    if (ok && a->filter && !o.read_only && filter_save(f, a->filter) != YES)
+        status = TROUBLE;
+    if (ok)
+        filter_report(d, &o, &r);
+    bly_free(f);
+    return status;
+}

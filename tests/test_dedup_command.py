@@ -1,0 +1,551 @@
+"""bloomery dedup: near-copies go, nothing else does, no line is lost.
+
+The truth is computed here by a plain join from the definitions: words, shingles
+of five of them, J = shared / all."""
+import collections
+import gzip
+import itertools
+import json
+import os
+import random
+import re
+import subprocess
+
+import pytest
+from conftest import PROGRAM, kinds_that
+
+T = 0.8
+
+
+def words(text):
+    if isinstance(text, str):
+        text = text.encode("utf-8", "surrogatepass")
+    return [w.lower() for w in re.findall(rb"[A-Za-z0-9\x80-\xff]+", text)]
+
+
+def shingles(text, n=5):
+    w = words(text)
+    if not w:
+        return frozenset()
+    n = min(n, len(w))
+    return frozenset(tuple(w[i:i + n]) for i in range(len(w) - n + 1))
+
+
+def jaccard(a, b):
+    return len(a & b) / len(a | b) if a and b else 0.0
+
+
+def truth(texts):
+    """All pairs with a common shingle: (i, j) -> J."""
+    sets = [shingles(t) for t in texts]
+    by_shingle = collections.defaultdict(list)
+    for i, s in enumerate(sets):
+        for x in s:
+            by_shingle[x].append(i)
+    shared = collections.Counter()
+    for docs in by_shingle.values():
+        shared.update(itertools.combinations(docs, 2))
+    return {(i, j): n / (len(sets[i]) + len(sets[j]) - n)
+            for (i, j), n in shared.items()}
+
+
+def corpus(n, seed=1, length=(60, 300)):
+    """Random texts; a third are edited copies, more or less."""
+    r = random.Random(seed)
+    vocabulary = ["".join(r.choice("abcdefghijklmnop") for _ in range(r.randint(2, 8)))
+                  for _ in range(5000)]
+    texts = []
+    for _ in range(n):
+        if texts and r.random() < 0.35:
+            t = list(r.choice(texts))
+            for _ in range(max(1, int(len(t) * r.choice([.002, .01, .02, .03, .05, .2])))):
+                at = r.randrange(len(t))
+                what = r.random()
+                if what < 0.6:
+                    t[at] = r.choice(vocabulary)
+                elif what < 0.8:
+                    t.insert(at, r.choice(vocabulary))
+                elif len(t) > 5:
+                    del t[at]
+        else:
+            t = [r.choice(vocabulary) for _ in range(r.randint(*length))]
+        texts.append(t)
+    return [" ".join(t) for t in texts]
+
+
+def jsonl(texts, **more):
+    return "".join(json.dumps({"id": f"d{i}", "text": t, **more}) + "\n"
+                   for i, t in enumerate(texts))
+
+
+def tsv(path):
+    return [line.split("\t") for line in path.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    texts = corpus(2500)
+    return texts, truth(texts)
+
+
+def number(id):
+    return int(id[1:])
+
+
+# ------------------------------------------------------------------ likeness
+
+def test_pairs_are_found_and_only_pairs(ok, planted):
+    texts, known = planted
+    (ok.path / "c.jsonl").write_text(jsonl(texts))
+    report = ok("dedup", "c.jsonl", "--id", "id", "--pairs", "p.tsv", "--json").json
+    found = {tuple(sorted((number(a), number(b)))): float(j)
+             for a, b, j in tsv(ok.path / "p.tsv")}
+    want = {p for p, j in known.items() if j >= T}
+    assert len(want) > 300
+    assert len(want & set(found)) >= 0.995 * len(want)
+    assert len(want & set(found)) >= 0.999 * len(found)
+    for pair, j in found.items():
+        assert abs(known[pair] - j) < 5.1e-5, pair
+    lines = (ok.path / "p.tsv").read_text().splitlines()
+    assert lines == sorted(lines)
+    assert all(a <= b for a, b, _ in tsv(ok.path / "p.tsv"))
+    assert report["pairs"] == len(found)
+    assert report["params"]["bands"] == 21 and report["params"]["rows"] == 6
+    assert report["expected_recall"] == pytest.approx(0.998312, abs=1e-6)
+
+
+@pytest.mark.parametrize("priority", ["first", "longest", "field:score",
+                                      "field:score:asc"])
+def test_what_goes_has_a_witness_that_stays(ok, planted, priority):
+    texts, known = planted
+    lines = [json.dumps({"id": f"d{i}", "text": t, "score": i * 7919 % 1000})
+             for i, t in enumerate(texts)]
+    (ok.path / "c.jsonl").write_text("\n".join(lines) + "\n")
+    ok("dedup", "c.jsonl", "--id", "id", "-o", "out.jsonl", "--removed", "r.tsv",
+       "--priority", priority)
+    out = (ok.path / "out.jsonl").read_text().splitlines()
+    kept = {number(json.loads(x)["id"]) for x in out}
+    assert out == [x for i, x in enumerate(lines) if i in kept]
+    rank = {"first": lambda i: i, "longest": lambda i: (-len(texts[i]), i),
+            "field:score": lambda i: (-(i * 7919 % 1000), i),
+            "field:score:asc": lambda i: (i * 7919 % 1000, i)}[priority]
+    gone = tsv(ok.path / "r.tsv")
+    assert len(gone) + len(kept) == len(texts) and len(gone) > 200
+    for a, w, j in gone:
+        a, w = number(a), number(w)
+        assert w in kept and a not in kept
+        assert rank(w) < rank(a)
+        assert known[min(a, w), max(a, w)] >= T
+        assert abs(known[min(a, w), max(a, w)] - float(j)) < 5.1e-5
+    # And what stays is not like anything that stays, but for what bands miss.
+    both = [p for p, j in known.items() if j >= T and set(p) <= kept]
+    assert len(both) <= 0.005 * len(gone)
+
+
+def test_components_link_what_greedy_leaves(ok):
+    """A like B like C, A not like C: greedy keeps C, component does not."""
+    base = [f"w{i}" for i in range(200)]
+    b = base[:9] + ["x"] * 0 + base[9:]
+    b = base[15:] + [f"y{i}" for i in range(15)]
+    c = b[15:] + [f"z{i}" for i in range(15)]
+    texts = [" ".join(x) for x in (base, b, c)] + corpus(50, seed=9)
+    known = truth(texts)
+    assert known[0, 1] >= T and known[1, 2] >= T > known[0, 2]
+    (ok.path / "c.jsonl").write_text(jsonl(texts))
+    runs = {}
+    for name, more in {"greedy": [], "component": ["--policy", "component"],
+                       "split": ["--policy", "component", "--max-cluster", "2"]}.items():
+        ok("dedup", "c.jsonl", "--id", "id", "-o", name, "--clusters", "c.tsv", *more)
+        runs[name] = {json.loads(x)["id"] for x in
+                      (ok.path / name).read_text().splitlines()}
+        if name == "component":
+            numbers = {a: n for a, n in tsv(ok.path / "c.tsv")}
+            assert numbers["d0"] == numbers["d1"] == numbers["d2"]
+    assert {"d0", "d2"} <= runs["greedy"] and "d1" not in runs["greedy"]
+    assert {"d1", "d2"}.isdisjoint(runs["component"]) and "d0" in runs["component"]
+    assert runs["split"] == runs["greedy"]
+
+
+@pytest.mark.parametrize("options, score", [
+    (["--verify", "estimate"], 0.85), (["--bands", "area"], 0.3),
+    (["--family", "oph"], 0.99), (["--family", "linear"], 0.99)])
+def test_other_ways_to_look(ok, planted, options, score):
+    texts, known = planted
+    (ok.path / "c.jsonl").write_text(jsonl(texts))
+    ok("dedup", "c.jsonl", "--id", "id", "--pairs", "p.tsv", *options)
+    found = {tuple(sorted((number(a), number(b)))) for a, b, _ in tsv(ok.path / "p.tsv")}
+    want = {p for p, j in known.items() if j >= T}
+    assert len(want & found) >= score * len(want)
+
+
+def test_threads_change_nothing(ok, planted):
+    texts, _ = planted
+    (ok.path / "c.jsonl").write_text(jsonl(texts) * 3 + "not json\n")
+    outs = []
+    for threads in 1, 4:
+        ok("dedup", "c.jsonl", "--id", "id", "-o", "o", "--pairs", "p", "--clusters",
+           "c", "--removed", "r", "--save-index", "i", "--threads", threads)
+        outs.append([(ok.path / f).read_bytes() for f in "opcri"])
+    assert outs[0] == outs[1]
+    # Nor does memory, nor compression.
+    subprocess.run(["zstd", "-q", "c.jsonl"], cwd=ok.path, check=True)
+    (ok.path / "c.jsonl.gz").write_bytes(gzip.compress(
+        (ok.path / "c.jsonl").read_bytes()))
+    for source, more in [("c.jsonl", ["--memory", "1"]), ("c.jsonl.zst", []),
+                         ("c.jsonl.gz", [])]:
+        ok("dedup", source, "--id", "id", "-o", "o", "--removed", "r", *more)
+        assert (ok.path / "o").read_bytes() == outs[0][0], (source, more)
+        if source == "c.jsonl":
+            assert (ok.path / "r").read_bytes() == outs[0][3]
+
+
+# ----------------------------------------------------------------- bad input
+
+GOOD = '{"id":"a","text":"one two three four five six seven"}'
+BAD = [b"", b"{", b'{"text":', b"[1,2", b'{"text":"x" "y":1}', b'{"text":1}',
+       b'{"txt":"x"}', b'{"text":null}', b'{"text":"a\\q"}', b'{"text":"a\\u12"}',
+       b'{"text":"unended}', b'{"text":"a"} x', b"nonsense", b"{" * 1000,
+       b'{"text":01}', b'"text"', b"\xff\xfe", b"\0"]
+
+
+def test_bad_lines_stay_and_are_told(bly):
+    lines = []
+    for i, bad in enumerate(BAD):
+        lines += [f"{GOOD[:-2]} {i * 97} b{i} c{i} d{i} e{i}\"}}".encode(), bad]
+    content = b"\n".join(lines) + b"\n"
+    (bly.path / "c.jsonl").write_bytes(content)
+    done = bly("dedup", "c.jsonl", "-o", "out", "--json")
+    assert done.status == 0
+    assert (bly.path / "out").read_bytes() == content
+    assert done.json["malformed"] == len(BAD)
+    told = done.err.splitlines()
+    assert len(told) == 11
+    for i in range(10):
+        assert f"c.jsonl:{2 * i + 2}: " in told[i]
+    assert str(len(BAD)) in told[10]
+    (bly.path / "out").unlink()
+    strict = bly("dedup", "c.jsonl", "-o", "out", "--strict")
+    assert strict.status == 2 and "c.jsonl:2: " in strict.err
+    assert len(strict.err.splitlines()) == 1
+    assert not (bly.path / "out").exists()
+    assert os.listdir(bly.path) == ["c.jsonl"]
+
+
+def test_texts_without_words_are_like_nothing(ok):
+    content = "".join(json.dumps({"text": t}) + "\n" for t in
+                      ["", "", " ", "!?", "!?", "...", "a", "a", "A"])
+    (ok.path / "c").write_text(content)
+    report = ok("dedup", "c", "-o", "out", "--json").json
+    assert report["without_text"] == 6 and report["removed"] == 2
+    assert len((ok.path / "out").read_text().splitlines()) == 7
+    report = ok("dedup", "c", "-o", "out", "--drop-empty", "--json").json
+    assert report["dropped_empty"] == 6
+    assert (ok.path / "out").read_text() == '{"text": "a"}\n'
+
+
+def test_escapes_and_encodings_are_the_same_text(ok):
+    lines = ['{"text":"gr\\u00fc\\u00dfe an \\ud83d\\ude00 alle leute hier und dort"}',
+             '{"text":"grüße an 😀 alle leute hier und dort"}',
+             '{ "x" : [ {"text":"no"} ] , "text" : "gr\\u00FC\\u00dfe\\nan \\ud83d\\ude00\\talle\\/leute hier und dort" }',
+             '{"text":"half \\ud83d of a pair is one word in this line here"}',
+             '{"text":"other words that have nothing to do with the rest"}']
+    (ok.path / "c").write_text("\n".join(lines))
+    ok("dedup", "c", "-o", "out")
+    assert (ok.path / "out").read_text() == "\n".join([lines[0]] + lines[3:])
+
+
+def test_bytes_that_are_no_utf8(ok):
+    lines = [b'{"text":"a \xff\xfe b c d e f g"}', b'{"text":"A, \xff\xfe B c d e f g"}',
+             b'{"text":"\xc3\x28 z y x w v u t s"}', b'{"text":"q\x00r s t u v w x"}']
+    (ok.path / "c").write_bytes(b"\r\n".join(lines) + b"\r\n")
+    ok("dedup", "c", "-o", "out")
+    assert (ok.path / "out").read_bytes() == b"\r\n".join(
+        [lines[0]] + lines[2:]) + b"\r\n"
+
+
+def test_pointers(ok):
+    lines = [json.dumps({"a": {"b": [{"t~/x": "no"}, {"t~/x": t}]}, "text": str(i)})
+             for i, t in enumerate(["one two three four five six"] * 2 +
+                                   ["seven eight nine ten eleven twelve"])]
+    (ok.path / "c").write_text("\n".join(lines) + "\n")
+    ok("dedup", "c", "-o", "out", "--text-field", "/a/b/1/t~0~1x", "--id-field",
+       "/text", "--removed", "r")
+    assert (ok.path / "out").read_text().splitlines() == [lines[0], lines[2]]
+    assert tsv(ok.path / "r") == [["1", "0", "1.0000"]]
+
+
+def test_a_line_of_100_megabytes(ok):
+    long = b"x" * 50 + b" word another" * 8_000_000
+    with open(ok.path / "c", "wb") as f:
+        for tail in b"", b", !", b"":
+            f.write(b'{"text":"' + long + tail + b'"}\n')
+        f.write(GOOD.encode())
+    ok("dedup", "c", "-o", "out", timeout=600)
+    assert os.path.getsize(ok.path / "out") == len(long) + 12 + len(GOOD)
+
+
+def test_a_damaged_file_is_used_up_to_its_last_good_line(bly, planted):
+    texts, _ = planted
+    content = jsonl(texts).encode()
+    packed = gzip.compress(content)
+    (bly.path / "c.gz").write_bytes(packed[:len(packed) // 2])
+    (bly.path / "d").write_text('{"text":"the next file is read all the same"}\n')
+    done = bly("dedup", "c.gz", "d", "--exact", "-o", "out")
+    assert done.status == 2 and "c.gz: the gzip data" in done.err
+    out = (bly.path / "out").read_bytes()
+    used = int(re.search(r"the (\d+) lines", done.err)[1])
+    seen, expected = set(), []
+    for line, text in zip(content.splitlines()[:used], texts):
+        if text not in seen:
+            expected.append(line)
+        seen.add(text)
+    assert used > 500
+    assert out.splitlines() == expected + [b'{"text":"the next file is read all the same"}']
+
+
+def test_missing_files_and_full_disks(bly, trouble):
+    (bly.path / "c").write_text(GOOD + "\n")
+    trouble("dedup", "absent", "-o", "out", says="absent")
+    assert not (bly.path / "out").exists()
+    for option in "-o", "--pairs", "--removed", "--save-index":
+        (bly.path / "c").write_text((GOOD + "\n") * 3)
+        trouble("dedup", "c", option, "/dev/full", says=["/dev/full", "space"])
+    trouble("dedup", "c", "-o", "no/such/folder", says="no/such/folder")
+    trouble("dedup", "c", "-o", "c", says="overwritten")
+    trouble("dedup", "c", "-o", "x", "--pairs", "x", says="x")
+
+
+@pytest.mark.parametrize("options", [
+    ["--threshold", "1.5"], ["--bands", "3,50"], ["--priority", "last"],
+    ["--verify", "maybe"], ["--family", "md5"], ["--index", "b-tree"],
+    ["--text-field", "/a~2"], ["--lines", "--files"], ["--k", "1000"]])
+def test_options_that_cannot_be_meant(trouble, options):
+    trouble("dedup", "-o", "out", *options, says=options[0] if
+            options[0] not in ("--lines", "--k") else "")
+
+
+# ------------------------------------------------------------- large buckets
+
+def test_ten_thousand_equal_lines(ok):
+    (ok.path / "c").write_text((GOOD + "\n") * 10000)
+    report = ok("dedup", "c", "-o", "out", "--json").json
+    assert report["equal"] == 9999 and report["candidates"] == 0
+    assert (ok.path / "out").read_text() == GOOD + "\n"
+
+
+def test_a_template_costs_a_comparison_a_page(ok):
+    """A thousand pages alike: pairs are half a million, comparisons are not."""
+    r = random.Random(5)
+    template = [f"t{i}" for i in range(300)]
+    for n in 500, 2000:
+        texts = [" ".join(template[:150] + [f"v{r.random()}"] + template[150:])
+                 for _ in range(n)]
+        (ok.path / "c").write_text(jsonl(texts))
+        report = ok("dedup", "c", "-o", "out", "--json").json
+        assert report["largest_bucket"] > n * 0.5
+        assert report["removed"] == n - 1
+        assert report["candidates"] < 2 * n and report["checked"] < 2 * n
+        report = ok("dedup", "c", "--policy", "component", "--max-bucket", "100",
+                    "-o", "out", "--json").json
+        assert report["removed"] == n - 1
+        assert report["candidates"] < 2 * 21 * n
+
+
+# ------------------------------------------------------------- across corpora
+
+def test_an_index_takes_the_place_of_its_corpus(ok, planted):
+    texts, known = planted
+    half = len(texts) // 2
+    (ok.path / "a").write_text(jsonl(texts[:half]))
+    (ok.path / "b").write_text("".join(
+        json.dumps({"id": f"d{i}", "text": texts[i]}) + "\n"
+        for i in range(half, len(texts))))
+    ok("dedup", "a", "--id", "id", "-o", "a.out", "--save-index", "a.idx")
+    report = ok("dedup", "b", "--id", "id", "--against", "a.idx", "-o", "b.out",
+                "--removed", "r", "--save-index", "b.idx", "--json").json
+    first = (ok.path / "a.out").read_text().splitlines()
+    second = (ok.path / "b.out").read_text().splitlines()
+    assert report["indexed"] == len(first)
+    kept = {json.loads(x)["id"] for x in first + second}
+    for a, w, j in tsv(ok.path / "r"):
+        assert w in kept and a not in kept
+        pair = tuple(sorted((number(a), number(w))))
+        # Of an index there are sketches alone, so the likeness is an estimate.
+        assert known.get(pair, 0) >= (T if number(w) >= half else T - 0.15)
+    # What went in once is not new again.
+    again = ok("dedup", "a", "b", "--id", "id", "--against", "b.idx", "-o", "c",
+               "--json").json
+    assert again["indexed"] == len(kept)
+    assert again["kept"] < 0.02 * len(texts)
+
+
+def test_an_index_is_refused_when_it_does_not_fit(ok, trouble):
+    (ok.path / "c").write_text((GOOD + "\n"))
+    ok("dedup", "c", "--save-index", "i", "-q")
+    trouble("dedup", "c", "--against", "i", "--k", "64", "-o", "o", says="i: ")
+    content = (ok.path / "i").read_bytes()
+    for i in range(len(content)):
+        (ok.path / "i").write_bytes(content[:i])
+        if i % 97 == 0:
+            trouble("dedup", "c", "--against", "i", "-o", "o", says="i: ")
+    for i in range(0, len(content), 41):
+        damaged = bytearray(content)
+        damaged[i] ^= 4
+        (ok.path / "i").write_bytes(damaged)
+        trouble("dedup", "c", "--against", "i", "-o", "o", says="i: ")
+
+
+# ------------------------------------------------------------ work and resume
+
+def test_a_run_that_ended_goes_on(ok, trouble, planted):
+    texts, _ = planted
+    (ok.path / "c").write_text(jsonl(texts) * 4 + "bad\n")
+    (ok.path / "w").mkdir()
+    whole = ok("dedup", "c", "--id", "id", "-o", "o", "--removed", "r", "--json").json
+    expected = [(ok.path / f).read_bytes() for f in "or"]
+    run = ["dedup", "c", "--id", "id", "-o", "o2", "--removed", "r2", "--json",
+           "--work", "w"]
+    ok(*run)
+    journal = (ok.path / "w" / "journal").read_bytes()
+    assert os.listdir(ok.path / "w") == ["journal"]
+    cuts = [0, 5, 16, 1000, len(journal) // 3, len(journal) // 2, len(journal) - 1,
+            len(journal)]
+    resumed = []
+    for cut in cuts:
+        (ok.path / "w" / "journal").write_bytes(journal[:cut])
+        if cut == 5:
+            trouble(*run, "--resume", says="journal")
+            continue
+        report = ok(*run, "--resume").json
+        resumed.append(report["resumed"])
+        assert [(ok.path / f).read_bytes() for f in ("o2", "r2")] == expected
+        assert report["malformed"] == 1
+        for name in "removed", "equal", "documents", "without_text", "text_bytes":
+            assert report[name] == whole[name]
+    assert resumed == sorted(resumed)
+    assert resumed[0] == 0 and 0 < resumed[-3] < resumed[-1] == whole["documents"]
+    damaged = bytearray(journal)
+    damaged[len(journal) // 2] ^= 1
+    (ok.path / "w" / "journal").write_bytes(damaged)
+    assert 0 < ok(*run, "--resume").json["resumed"] < whole["documents"]
+    assert (ok.path / "o2").read_bytes() == expected[0]
+    trouble(*run, "--resume", "--k", "64", says="other inputs or options")
+    trouble("dedup", "c", "-o", "x", "--resume", says="--work")
+
+
+def test_a_run_that_is_killed_leaves_nothing_half(ok, planted):
+    texts, _ = planted
+    (ok.path / "c").write_text(jsonl(texts) * 8)
+    (ok.path / "w").mkdir()
+    ok("dedup", "c", "-o", "o")
+    command = [PROGRAM, "dedup", "c", "-o", "o2", "--work", "w"]
+    victim = subprocess.Popen(command, cwd=ok.path, stdout=subprocess.DEVNULL)
+    journal = ok.path / "w" / "journal"
+    while victim.poll() is None and (
+            not journal.exists() or journal.stat().st_size < 2_000_000):
+        pass
+    victim.kill()
+    victim.wait()
+    # Either it was killed and there is no output, or it was faster.
+    assert (ok.path / "o2").exists() == (victim.returncode == 0)
+    ok("dedup", "c", "-o", "o2", "--work", "w", "--resume")
+    assert (ok.path / "o2").read_bytes() == (ok.path / "o").read_bytes()
+
+
+# -------------------------------------------------------------------- outputs
+
+def test_folders_and_standard_streams(ok, bly):
+    for folder, text in ("x", "alpha beta gamma delta epsilon"), ("y", "a b c d e f g"):
+        (ok.path / folder).mkdir()
+        (ok.path / folder / "same.jsonl").write_text(
+            jsonl([text, "a b c d e f g", "more " + text]))
+    ok("dedup", "x/same.jsonl", "y/same.jsonl", "-o", "out/")
+    ids = [[json.loads(x)["text"] for x in
+            (ok.path / "out" / f / "same.jsonl").read_text().splitlines()] for f in "xy"]
+    assert ids[0][:2] == ["alpha beta gamma delta epsilon", "a b c d e f g"]
+    assert "a b c d e f g" not in ids[1]
+    through = bly("dedup", "-o", "-", stdin=(ok.path / "x" / "same.jsonl").read_bytes())
+    assert through.raw == (ok.path / "x" / "same.jsonl").read_bytes()
+    assert "3 documents" in through.err
+
+
+@pytest.mark.parametrize("options", [[], ["--index", "bloom"]])
+def test_a_last_line_without_a_newline(ok, options):
+    """It stays as it is, unless another line follows."""
+    a, b, c = (" ".join(f"{x}{i}" for i in range(9)) for x in "abc")
+    (ok.path / "x").write_text(f"{a}\n{b}")
+    (ok.path / "y").write_text(f"{a}\n{c}\n{b}")
+    ok("dedup", "--lines", "x", "-o", "out", *options)
+    assert (ok.path / "out").read_text() == f"{a}\n{b}"
+    ok("dedup", "--lines", "x", "y", "-o", "out", *options)
+    assert (ok.path / "out").read_text() == f"{a}\n{b}\n{c}\n"
+
+
+def test_lines_and_files(ok):
+    (ok.path / "l").write_text("the same line of text\nThe same, line of text!\nother words\n")
+    ok("dedup", "--lines", "l", "-o", "out")
+    assert (ok.path / "out").read_text() == "the same line of text\nother words\n"
+    ok("dedup", "--lines", "--exact", "l", "-o", "out")
+    assert (ok.path / "out").read_bytes() == (ok.path / "l").read_bytes()
+    (ok.path / "d" / "e").mkdir(parents=True)
+    text = " ".join(f"w{i}" for i in range(100))
+    (ok.path / "d" / "a").write_text(text)
+    (ok.path / "d" / "e" / "b.gz").write_bytes(gzip.compress(text.upper().encode()))
+    (ok.path / "d" / "e" / "c").write_text("something else\n")
+    (ok.path / "d" / "f").write_text("")
+    ok("dedup", "--files", "d", "-o", "out", "--clusters", "c")
+    assert (ok.path / "out").read_text() == "d/a\nd/e/c\nd/f\n"
+    assert tsv(ok.path / "c") == [["d/a", "1"], ["d/e/b.gz", "1"]]
+
+
+def test_drop_all(ok):
+    (ok.path / "l").write_text("one two three\nfour five six\nOne two three\n")
+    ok("dedup", "--lines", "--drop-all", "l", "-o", "out")
+    assert (ok.path / "out").read_text() == "four five six\n"
+
+
+# ------------------------------------------------------------ with a filter
+
+@pytest.mark.parametrize("kind", [None] + kinds_that("add", "has", without=["likely_no"]))
+def test_one_pass_with_any_filter(ok, bly, planted, kind):
+    texts, known = planted
+    texts = texts[:600]
+    (ok.path / "c").write_text(jsonl(texts))
+    options = ["--kind", kind, "--items", "600", "--fpr", "1%"] if kind else []
+    done = bly("dedup", "c", "--index", "bloom", "-o", "out", *options)
+    if done.status:
+        pytest.skip(done.err)
+    kept = [number(json.loads(x)["id"]) for x in
+            (ok.path / "out").read_text().splitlines()]
+    both = [p for p, j in known.items() if j >= 0.9 and set(p) <= set(kept)]
+    assert not both
+    assert len(kept) > 300
+
+
+def test_paragraphs_are_cut_out_where_they_stand(ok):
+    p = ["a b c d e f", "g h i j k l", "short", "m n \\u00f6 \\\"p\\\" q r"]
+    lines = ['{"text":"%s", "n": 1}' % "\\n".join(p),
+             '{"text":"short\\nnew words here and there and so on\\n%s\\nshort"}' % p[1],
+             "bad", '{"x":"%s","text":"%s"}' % (p[0], p[3])]
+    (ok.path / "c").write_text("\n".join(lines) + "\n")
+    for threads in 1, 3:
+        ok("dedup", "--paragraphs", "c", "-o", "out", "--threads", threads)
+        assert (ok.path / "out").read_text().splitlines() == [
+            lines[0],
+            '{"text":"short\\nnew words here and there and so on\\nshort"}',
+            "bad", '{"x":"%s","text":""}' % p[0]]
+    # The filter goes on where it was.
+    ok("dedup", "--paragraphs", "c", "-o", "out", "--filter", "f.bly")
+    ok("dedup", "--paragraphs", "c", "-o", "out", "--filter", "f.bly", "--read-only")
+    assert (ok.path / "out").read_text().splitlines()[0] == '{"text":"short\\n", "n": 1}'
+
+
+def test_ngrams(ok):
+    r = random.Random(3)
+    para = [" ".join(f"w{r.randrange(9999)}" for _ in range(60)) for _ in range(3)]
+    near = para[0].split()
+    near[2] = "other"
+    lines = [para[0], para[1], " ".join(near), para[2], "few words here", "few words here"]
+    (ok.path / "l").write_text("\n".join(lines) + "\n")
+    ok("dedup", "ngrams", "--lines", "l", "-o", "out")
+    assert (ok.path / "out").read_text().splitlines() == lines[:2] + lines[3:]
