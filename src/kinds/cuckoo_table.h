@@ -368,8 +368,10 @@ static inline void bly_cuckoo_stream_open(bly_cuckoo_stream *q,
     q->h = h;
     q->n = n;
     q->ahead = t->nbits / 8 > BLY_CUCKOO_CACHED;
+#if BLY_X86
     q->avx512 = t->nb <= BLY_CUCKOO_AVX512_BUCKETS &&
                 (bly_cpu_features() & BLY_CPU_AVX512);
+#endif
     for (size_t i = 0; i < n && i < BLY_CUCKOO_FAR; i += 8)
         bly_cuckoo_enter(q, t, i);
 }
