@@ -402,6 +402,7 @@ def test_without_hiredis_it_is_built_and_says_so(tmp_path):
               if not o.name.startswith("redis_") and
               o.name != "cmd_redis.o" and
               (ROOT / "cli" / o.with_suffix(".c").name).exists()]
+    others += sorted((BUILD / "release" / "apps").glob("*/*.o"))
     compiled("-pthread", tmp_path / "cmd_redis.o", *others,
              BUILD / "release" / "libbloomery.a", "-lz", "-lzstd", "-lm",
              "-ldl", "-o", tmp_path / "bloomery")

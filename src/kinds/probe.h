@@ -288,11 +288,30 @@ bly_probe_rest(const bly_probe_query *q, const bly_probe_piece *piece,
     }
 }
 
+/* One key alone: probe after probe, to the first that does not pass. */
+static inline __attribute__((always_inline)) bool
+bly_probe_alone(const bly_probe_query *q, uint64_t h)
+{
+    bly_probe p = bly_probe_start(h, q->range);
+    uint64_t tag = q->tagged ? bly_probe_tag(h) : 0;
+    for (uint64_t i = 0; i < q->k; i++) {
+        if (!q->test(q->ctx, bly_probe_next(&p, q->range.n, i), tag))
+            return false;
+        if (q->tagged)
+            tag = bly_probe_tag_next(tag, i);
+    }
+    return true;
+}
+
 /* Set the bits of maybe, which are zero, for keys whose k cells all pass. */
 static inline __attribute__((always_inline)) void
 bly_probe_ask(const bly_probe_query *q, const uint64_t *h, size_t n,
               uint64_t *maybe)
 {
+    if (n == 1 && !q->independent) {
+        *maybe |= bly_probe_alone(q, *h);
+        return;
+    }
     const size_t per = bly_probe_keys(q->k, BLY_PROBE_PIECE);
     const bly_steps steps = { q->range, q->k, per, q->independent, q->apart };
     const bly_steps_row *const row = bly_steps_best();
