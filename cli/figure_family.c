@@ -144,16 +144,18 @@ const struct figure figure_past_capacity = {
 
 enum { TIME_PIECE = 4096 };
 
-/* Nanoseconds a key to make, or to ask, n keys in batches. */
+/* Nanoseconds a key to add n keys in batches, or to build a static filter of
+ * them; an empty filter is made before. */
 static double family_make_ns(struct figure_run *run, const bly_spec *spec,
                              uint64_t n, bly_filter **out)
 {
-    const double start = figure_clock();
     bly_kind_info kind;
     bly_kind_named(spec->kind, &kind);
-    *out = is_static(&kind) ? figure_built(run, spec, NULL, 0, n)
-                            : figure_filter(run, spec, NULL);
-    if (*out && !is_static(&kind))
+    *out = is_static(&kind) ? NULL : figure_filter(run, spec, NULL);
+    const double start = figure_clock();
+    if (is_static(&kind))
+        *out = figure_built(run, spec, NULL, 0, n);
+    else if (*out)
         figure_add(run, *out, 0, n);
     return (figure_clock() - start) / (double)n;
 }
