@@ -31,38 +31,43 @@
 #include "cli/cli.h"
 #include "cli/plot.h"
 
-#define FIGURES(X)   \
-    X(slides)        \
-    X(course)        \
-    X(counters)      \
-    X(time_add)      \
-    X(time_ask)      \
-    X(rate_k)        \
-    X(rate_bits)     \
-    X(halves)        \
-    X(zeros)         \
-    X(memory)        \
-    X(floom_1_8)     \
-    X(floom_1_12)    \
-    X(floom_1_16)    \
-    X(floom_5_8)     \
-    X(floom_5_12)    \
-    X(floom_5_16)    \
-    X(floom_replay)  \
-    X(floom_time)    \
-    X(overflow)      \
-    X(deletable)     \
-    X(growth)        \
-    X(increments)    \
-    X(cuckoo)        \
-    X(spectral)      \
-    X(countmin)      \
-    X(spacecode)     \
-    X(sent)          \
-    X(fuse)          \
-    X(bits_rate)     \
-    X(past_capacity) \
-    X(family_add)    \
+#define FIGURES(X)     \
+    X(slides)          \
+    X(course)          \
+    X(counters)        \
+    X(time_add)        \
+    X(time_ask)        \
+    X(rate_k)          \
+    X(rate_bits)       \
+    X(halves)          \
+    X(zeros)           \
+    X(memory)          \
+    X(floom_1_8)       \
+    X(floom_1_12)      \
+    X(floom_1_16)      \
+    X(floom_5_8)       \
+    X(floom_5_12)      \
+    X(floom_5_16)      \
+    X(floom_replay)    \
+    X(floom_time_1_8)  \
+    X(floom_time_1_12) \
+    X(floom_time_1_16) \
+    X(floom_time_5_8)  \
+    X(floom_time_5_12) \
+    X(floom_time_5_16) \
+    X(overflow)        \
+    X(deletable)       \
+    X(growth)          \
+    X(increments)      \
+    X(cuckoo)          \
+    X(spectral)        \
+    X(countmin)        \
+    X(spacecode)       \
+    X(sent)            \
+    X(fuse)            \
+    X(bits_rate)       \
+    X(past_capacity)   \
+    X(family_add)      \
     X(family_ask)
 
 struct figure_run;
