@@ -147,6 +147,11 @@ static uint32_t bucket_add(topk *t, topk_bucket *b, uint32_t fingerprint,
     return 0;
 }
 
+static uint32_t fingerprint_of(bytes item)
+{
+    return murmur2(item.at, item.n, TOPK_FINGERPRINT_SEED);
+}
+
 static topk_bucket *topk_at(const topk *t, bytes item, uint64_t row)
 {
     return &t->buckets[row * t->width +
@@ -157,8 +162,7 @@ static topk_bucket *topk_at(const topk *t, bytes item, uint64_t row)
  * caller's), or nothing. False without memory: then the list is unchanged. */
 static bool topk_add(topk *t, bytes item, uint32_t n, topk_entry *out)
 {
-    const uint32_t fingerprint =
-        murmur2(item.at, item.n, TOPK_FINGERPRINT_SEED);
+    const uint32_t fingerprint = fingerprint_of(item);
     uint32_t most = 0;
     *out = (topk_entry){ 0 };
     char *copy = memory_try(item.n + 1);
@@ -316,9 +320,7 @@ static int topk_query(server_ctx *ctx, server_string **argv, int argc)
         srv.ReplyWithArray(ctx, argc - 2);
         for (int i = 2; i < argc; i++) {
             const bytes item = arg_bytes(argv[i]);
-            reply_bool(ctx, heap_find(t, item,
-                                      murmur2(item.at, item.n,
-                                              TOPK_FINGERPRINT_SEED)) != NULL);
+            reply_bool(ctx, heap_find(t, item, fingerprint_of(item)) != NULL);
         }
     }
     key_close(key);
@@ -335,8 +337,7 @@ static int topk_count(server_ctx *ctx, server_string **argv, int argc)
         srv.ReplyWithArray(ctx, argc - 2);
         for (int i = 2; i < argc; i++) {
             const bytes item = arg_bytes(argv[i]);
-            const uint32_t fingerprint =
-                murmur2(item.at, item.n, TOPK_FINGERPRINT_SEED);
+            const uint32_t fingerprint = fingerprint_of(item);
             uint32_t most = 0;
             for (uint64_t row = 0; row < t->depth; row++) {
                 const topk_bucket *b = topk_at(t, item, row);
