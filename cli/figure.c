@@ -139,17 +139,29 @@ static void figure_library_failed(struct figure_run *run)
     fail("%s: %s", run->figure->name, bly_error());
 }
 
+/* A spec with options added, which point into it. */
+struct full_spec {
+    bly_spec spec;
+    bly_option options[BLY_MAX_PARAMS];
+    char text[200];
+};
+
+static const bly_spec *with_options(struct full_spec *to, const bly_spec *spec,
+                                    const char *options)
+{
+    to->spec = *spec;
+    snprintf(to->text, sizeof to->text, "%s", options ? options : "");
+    to->spec.options = to->options;
+    to->spec.noptions = split_options(to->text, to->options, BLY_MAX_PARAMS);
+    return &to->spec;
+}
+
 bly_filter *figure_filter(struct figure_run *run, const bly_spec *spec,
                           const char *options)
 {
-    char text[200];
-    bly_option at[BLY_MAX_PARAMS];
-    bly_spec with = *spec;
+    struct full_spec full;
     bly_filter *f;
-    snprintf(text, sizeof text, "%s", options ? options : "");
-    with.options = at;
-    with.noptions = split_options(text, at, BLY_MAX_PARAMS);
-    if (bly_new(&with, &f))
+    if (bly_new(with_options(&full, spec, options), &f))
         figure_library_failed(run);
     return f;
 }
@@ -169,23 +181,18 @@ static size_t next_piece(uint64_t *ints, uint64_t *first, uint64_t *n)
 bly_filter *figure_built(struct figure_run *run, const bly_spec *spec,
                          const char *options, uint64_t first, uint64_t n)
 {
-    char text[200];
-    bly_option at[BLY_MAX_PARAMS];
-    bly_spec with = *spec;
+    struct full_spec full;
     bly_builder *b = NULL;
     bly_filter *f = NULL;
+    bly_kind_info kind = { 0 };
     uint64_t ints[FIGURE_PIECE], hashes[FIGURE_PIECE];
-    snprintf(text, sizeof text, "%s", options ? options : "");
-    with.options = at;
-    with.noptions = split_options(text, at, BLY_MAX_PARAMS);
-    bly_status st = bly_builder_new(&with, &b);
+    bly_status st = bly_builder_new(with_options(&full, spec, options), &b);
+    bly_kind_named(spec->kind, &kind);
+    const bool valued =
+        (kind.can & BLY_CAN(BUILD)) && (kind.can & BLY_CAN(GET));
     while (!st && n) {
         const size_t piece = next_piece(ints, &first, &n);
         bly_hash_ints(bly_builder_hasher(b), ints, piece, hashes);
-        bly_kind_info kind = { 0 };
-        bly_kind_named(with.kind ? with.kind : "blocked", &kind);
-        const bool valued =
-            (kind.can & BLY_CAN(BUILD)) && (kind.can & BLY_CAN(GET));
         st = bly_builder_add(b, hashes, valued ? ints : NULL, piece);
     }
     if (!st)

@@ -142,8 +142,6 @@ const struct figure figure_past_capacity = {
 
 /* ------------------------------------------------------------ time over n */
 
-enum { TIME_PIECE = 4096 };
-
 /* Nanoseconds a key to add n keys in batches, or to build a static filter of
  * them; an empty filter is made before. */
 static double family_make_ns(struct figure_run *run, const bly_spec *spec,
@@ -259,7 +257,7 @@ static char *decimal_key(uint64_t i)
 static double table_bytes(uint64_t n)
 {
     const double before = heap_bytes();
-    struct chained **slots = calloc(n, sizeof *slots), *all = NULL;
+    struct chained **slots = calloc(n, sizeof *slots);
     for (uint64_t i = 0; slots && i < n; i++) {
         struct chained *node = malloc(sizeof *node);
         if (!node)
@@ -268,9 +266,7 @@ static double table_bytes(uint64_t n)
         struct chained **slot = &slots[figure_random(&state) % n];
         *node = (struct chained){ *slot, decimal_key(i) };
         *slot = node;
-        all = node;
     }
-    (void)all;
     const double bytes = heap_bytes() - before;
     for (uint64_t i = 0; slots && i < n; i++)
         while (slots[i]) {
