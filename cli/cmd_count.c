@@ -58,13 +58,8 @@ static bly_status count_batch(struct job *job, struct batch *b)
 static int count_run(struct list *operands)
 {
     struct input in;
-    if (operands->n == 0)
-        return fail("which filter? right: bloomery count FILTER [KEY]...");
-    if (!keys_input(&count_args.keys, operands, &in))
-        return TROUBLE;
-    bly_filter *const f =
-        filter_to_ask(operands->at[0], count_args.keys.key_file,
-                      &count_args.check, BLY_CAN(COUNT));
+    bly_filter *const f = ask_begin(operands, &count_args.keys,
+                                    &count_args.check, BLY_CAN(COUNT), &in);
     if (!f)
         return TROUBLE;
 
@@ -83,17 +78,13 @@ static int count_run(struct list *operands)
         .ctx = &c,
     };
     struct job job = {
-        .hasher = bly_hasher_of(f),
         .batch = count_batch,
         .writes = true,
         .nthreads = thread_count(count_args.threads),
         .ctx = &c,
     };
-    const bly_status st = pipeline_run(&job, &in);
-    input_close(&in);
-    bly_free(f);
-    if (st)
-        return fail("%s", job.error);
+    if (!ask_end(f, &in, &job))
+        return TROUBLE;
     return job.npicked ? YES : NO;
 }
 

@@ -48,28 +48,20 @@ static bly_status get_batch(struct job *job, struct batch *b)
 static int get_run(struct list *operands)
 {
     struct input in;
-    if (operands->n == 0)
-        return fail("which filter? right: bloomery get FILTER [KEY]...");
-    if (!keys_input(&get_args.keys, operands, &in))
-        return TROUBLE;
-    bly_filter *const f = filter_to_ask(operands->at[0], get_args.keys.key_file,
-                                        &get_args.check, BLY_CAN(GET));
+    bly_filter *const f =
+        ask_begin(operands, &get_args.keys, &get_args.check, BLY_CAN(GET), &in);
     if (!f)
         return TROUBLE;
 
     struct job job = {
-        .hasher = bly_hasher_of(f),
         .batch = get_batch,
         .writes = !get_args.count && !quiet,
         .first_only = quiet,
         .nthreads = thread_count(get_args.threads),
         .ctx = f,
     };
-    const bly_status st = pipeline_run(&job, &in);
-    input_close(&in);
-    bly_free(f);
-    if (st)
-        return fail("%s", job.error);
+    if (!ask_end(f, &in, &job))
+        return TROUBLE;
     if (get_args.count && !quiet)
         printf("%llu\n", (unsigned long long)job.npicked);
     return job.npicked ? YES : NO;

@@ -24,18 +24,13 @@ static bly_status has_batch(struct job *job, struct batch *b)
 static int has_run(struct list *operands)
 {
     struct input in;
-    if (operands->n == 0)
-        return fail("which filter? right: bloomery has FILTER [KEY]...");
-    if (!keys_input(&has_args.keys, operands, &in))
-        return TROUBLE;
-    bly_filter *const f = filter_to_ask(operands->at[0], has_args.keys.key_file,
-                                        &has_args.check, BLY_CAN(HAS));
+    bly_filter *const f =
+        ask_begin(operands, &has_args.keys, &has_args.check, BLY_CAN(HAS), &in);
     if (!f)
         return TROUBLE;
 
     const bool counts = has_args.count || has_args.json;
     struct job job = {
-        .hasher = bly_hasher_of(f),
         .batch = has_batch,
         .prints = !counts && !quiet,
         .first_only = quiet,
@@ -43,11 +38,8 @@ static int has_run(struct list *operands)
         .nthreads = thread_count(has_args.threads),
         .ctx = f,
     };
-    const bly_status st = pipeline_run(&job, &in);
-    input_close(&in);
-    bly_free(f);
-    if (st)
-        return fail("%s", job.error);
+    if (!ask_end(f, &in, &job))
+        return TROUBLE;
 
     if (has_args.json && !quiet) {
         struct json j = { .to = stdout };

@@ -44,8 +44,9 @@ static bool passes(const bly_filter *f, const char *path,
     return false;
 }
 
-bly_filter *filter_to_ask(const char *path, const char *key_file,
-                          const struct checking *c, uint32_t ability)
+/* The filter to be asked for what an ability is. NULL, and said why. */
+static bly_filter *filter_to_ask(const char *path, const char *key_file,
+                                 const struct checking *c, uint32_t ability)
 {
     bool ok;
     if (c->always && c->never) {
@@ -74,6 +75,31 @@ bly_filter *filter_to_ask(const char *path, const char *key_file,
         return own;
     }
     return f;
+}
+
+bly_filter *ask_begin(const struct list *operands, const struct keys *k,
+                      const struct checking *c, uint32_t ability,
+                      struct input *in)
+{
+    if (operands->n == 0) {
+        fail("which filter? right: bloomery %s FILTER [KEY]...",
+             running_command());
+        return NULL;
+    }
+    if (!keys_input(k, operands, in))
+        return NULL;
+    return filter_to_ask(operands->at[0], k->key_file, c, ability);
+}
+
+bool ask_end(bly_filter *f, struct input *in, struct job *job)
+{
+    job->hasher = bly_hasher_of(f);
+    const bly_status st = pipeline_run(job, in);
+    input_close(in);
+    bly_free(f);
+    if (st)
+        fail("%s", job->error);
+    return !st;
 }
 
 bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,

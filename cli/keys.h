@@ -69,9 +69,13 @@ struct checking {
     "size. (One that comes through a pipe, or forgets with time, is read "  \
     "and compared in any case.)"
 
-/* The filter to be asked for what an ability is. NULL, and said why. */
-bly_filter *filter_to_ask(const char *path, const char *key_file,
-                          const struct checking *c, uint32_t ability);
+/* The two ends of a command that asks a filter for keys: the keys and the
+ * filter of its line, NULL and said why; and running job over them, after
+ * which both are gone. False, and said why, if that failed. */
+bly_filter *ask_begin(const struct list *operands, const struct keys *k,
+                      const struct checking *c, uint32_t ability,
+                      struct input *in);
+bool ask_end(bly_filter *f, struct input *in, struct job *job);
 
 /* Can the filter in path be changed as an ability says? False, and said why, if
  * not. *kind is what it is. */
