@@ -986,6 +986,128 @@ double bly_simhash_angle(uint64_t a, uint64_t b);
 uint64_t bly_sample_bits(const void *bits, uint64_t nbits, uint64_t seed,
                          unsigned r);
 
+/* -------------------------------------------- filters of other systems */
+
+/* Proxies, databases, Java and Go services keep filters in formats of their
+ * own, each with its own hash. A format is opened, described and asked; some
+ * are written from keys. Bits never go from one format to another where the
+ * rules for positions differ: that takes the keys.
+ *
+ *     bly_foreign *f;
+ *     if (bly_foreign_open(NULL, bytes, nbytes, &f))
+ *         errx(2, "%s", bly_error());
+ *     bly_foreign_has(f, keys, n, bitmap);
+ *     bly_foreign_free(f);
+ *
+ * A foreign filter may have several parts, each a filter for itself: one a
+ * commit, a block of a table, a group of rows. A key may be in it if it may be
+ * in one of them. */
+typedef struct bly_foreign bly_foreign;
+
+/* An option of a format; its value is text. */
+typedef struct bly_format_option {
+    const char *name;
+    const char *def;            /* NULL: none */
+    const char *const *choices; /* NULL at the end; NULL: any text */
+    const char *help;
+} bly_format_option;
+
+#define BLY_FORMAT_MAX_OPTIONS 8
+
+/* What a format can do. Every one can be opened and described. */
+#define BLY_FORMAT_KNOWN 1u /* is recognised by its content */
+#define BLY_FORMAT_HAS 2u   /* can be asked for keys */
+#define BLY_FORMAT_NEW 4u   /* can be made from keys */
+
+typedef struct bly_format_info {
+    const char *name;    /* "guava" */
+    const char *systems; /* whose it is: "Guava BloomFilter.writeTo (Java)" */
+    const char *summary; /* one line, without a dot */
+    uint32_t can;        /* BLY_FORMAT_... */
+    const bly_format_option *options;
+    size_t noptions;
+} bly_format_info;
+
+/* The format of a row, false past the last, or of a name. */
+bool bly_format_at(size_t index, bly_format_info *out);
+bool bly_format_named(const char *name, bly_format_info *out);
+
+typedef struct bly_foreign_spec {
+    const char *format; /* NULL: by its content; bly_foreign_new() wants one */
+    const bly_option *options; /* of the format */
+    size_t noptions;
+    uint64_t items;     /* new ones: capacity; 0: as many as are added */
+    double fpr;         /* new ones: 0: 0.01 */
+    uint64_t max_bytes; /* hold no more than this; 0: no limit. An opened one
+                           never holds more than a few times its file */
+    const bly_mem *mem; /* as in bly_spec */
+} bly_foreign_spec;
+
+/* Open what bytes hold. They are borrowed until bly_foreign_free(). spec may be
+ * NULL. BLY_EFORMAT where they are of no format, or damaged; BLY_EINVAL where
+ * they could be of several, or an option is missing or wrong. */
+bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
+                            size_t nbytes, bly_foreign **out);
+
+/* Make an empty one. Keys are kept as hashes until bly_foreign_write() where
+ * items is 0; it can be asked only where it is not, or after that. */
+bly_status bly_foreign_new(const bly_foreign_spec *spec, bly_foreign **out);
+
+/* A new one with the bits of an opened one, where hash and positions agree and
+ * only the form differs. BLY_EUNFIT, and said why, where that takes the keys.
+ */
+bly_status bly_foreign_repack(const bly_foreign_spec *spec,
+                              const bly_foreign *from, bly_foreign **out);
+
+/* Release f. NULL is allowed. */
+void bly_foreign_free(bly_foreign *f);
+
+/* What a format, or one part of it, tells of itself. */
+typedef struct bly_foreign_stats {
+    const char *format;
+    char name[128]; /* of the part; "" where there is one only */
+    size_t nparts;
+    uint64_t bits;         /* of the array */
+    uint64_t ones;         /* of them set */
+    uint32_t k;            /* probes; 0 where parts differ */
+    uint64_t items;        /* as it says itself; UINT64_MAX: it does not */
+    uint64_t capacity;     /* 0: it does not say */
+    double fpr_planned;    /* NAN: it does not say */
+    double items_estimate; /* by its bits; NAN: they do not tell */
+    double fpr_now;        /* by its bits; of several parts the mean */
+    double fill;
+    bly_fact facts[BLY_MAX_FACTS];
+    size_t nfacts;
+} bly_foreign_stats;
+
+/* Of part i, or of all together for BLY_WHOLE. */
+#define BLY_WHOLE SIZE_MAX
+void bly_foreign_stat(const bly_foreign *f, size_t part,
+                      bly_foreign_stats *out);
+
+/* Which of n keys may be in it, as a bitmap; keys are text, in the form that
+ * the format's option `keys` names (bytes as they are, numbers, hexadecimal).
+ * Fails before anything is written where a key is not of that form:
+ * *nbad, unless NULL, is its number. */
+bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
+                           size_t n, uint64_t *bitmap, size_t *nbad);
+
+/* In which parts one key may be: a bitmap of nparts. */
+bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
+                             uint64_t *bitmap);
+
+/* Add keys to one that was made. *ndone, unless NULL, is how many were taken.
+ * Only one thread at a time. */
+bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
+                           size_t *ndone);
+
+/* Write it piece by piece, as bly_write() does. The first call fixes its size
+ * where items was 0. */
+bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx);
+
+/* The same to path, atomically, as bly_save() does. */
+bly_status bly_foreign_save(bly_foreign *f, const char *path);
+
 /* --------------------------------------------------------------- numbers */
 
 /* Read all of text as a count ("10M", "1e6", "64MiB" is 67108864) or as a

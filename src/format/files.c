@@ -32,27 +32,38 @@ static bool put_file(void *ctx, const void *bytes, size_t nbytes)
     return !out->err;
 }
 
+typedef struct writing {
+    bly_writes *write;
+    const void *what;
+} writing;
+
 static bly_status fill_file(void *ctx, const char *name, int fd)
 {
-    const bly_filter *f = ctx;
+    const writing *w = ctx;
     out_file out = { .fd = fd };
-    const bly_status st = bly_write(f, put_file, &out);
+    const bly_status st = w->write(w->what, put_file, &out);
     return out.err ? bly_io_fail(name, "written", out.err) : st;
 }
 
-static bly_status save_file(const char *path, bly_fill *fill, void *ctx)
+bly_status bly_file_save(const char *path, bly_writes *write, const void *what)
 {
+    writing w = { write, what };
     bly_target t;
     bly_status st = bly_target_open(path, &t);
     if (!st)
-        st = bly_target_replace(&t, fill, ctx);
+        st = bly_target_replace(&t, fill_file, &w);
     bly_target_close(&t);
     return st;
 }
 
+static bly_status write_filter(const void *what, bly_put *put, void *ctx)
+{
+    return bly_write(what, put, ctx);
+}
+
 bly_status bly_save(const bly_filter *f, const char *path)
 {
-    return save_file(path, fill_file, (void *)f);
+    return bly_file_save(path, write_filter, f);
 }
 
 typedef struct two_versions {
@@ -60,20 +71,17 @@ typedef struct two_versions {
     bly_delta *info;
 } two_versions;
 
-static bly_status fill_delta(void *ctx, const char *name, int fd)
+static bly_status write_delta(const void *what, bly_put *put, void *ctx)
 {
-    const two_versions *v = ctx;
-    out_file out = { .fd = fd };
-    const bly_status st =
-        bly_delta_write(v->from, v->to, put_file, &out, v->info);
-    return out.err ? bly_io_fail(name, "written", out.err) : st;
+    const two_versions *v = what;
+    return bly_delta_write(v->from, v->to, put, ctx, v->info);
 }
 
 bly_status bly_delta_save(const bly_filter *from, const bly_filter *to,
                           const char *path, bly_delta *info)
 {
-    two_versions v = { from, to, info };
-    return save_file(path, fill_delta, &v);
+    const two_versions v = { from, to, info };
+    return bly_file_save(path, write_delta, &v);
 }
 
 /* ---------------------------------------------------------------- opening */
@@ -180,7 +188,7 @@ bly_status bly_update(const char *path, const bly_access *how,
     if (!st)
         st = change(f, ctx);
     if (!st)
-        st = bly_target_replace(&t, fill_file, f);
+        st = bly_target_replace(&t, fill_file, &(writing){ write_filter, f });
     bly_free(f);
     bly_target_close(&t);
     return st;

@@ -1,0 +1,609 @@
+/*
+ * foreign.c - filters of other systems: what all formats have in common
+ *
+ * The calls of bloomery.h on foreign filters check their arguments, turn the
+ * text of keys into hashes, and walk the parts; what a format is, is in its
+ * row (format.h).
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/sort.h"
+#include "foreign/format.h"
+#include "format/files.h"
+
+/* ------------------------------------------------------------- the table */
+
+#define FORMAT_ROW_(name) &bly_format_##name,
+static const bly_format *const formats[] = { BLY_FORMATS(FORMAT_ROW_) };
+#undef FORMAT_ROW_
+#define NFORMATS (sizeof formats / sizeof *formats)
+
+bool bly_format_at(size_t index, bly_format_info *out)
+{
+    if (index >= NFORMATS)
+        return false;
+    const bly_format *const t = formats[index];
+    *out = (bly_format_info){
+        .name = t->name,
+        .systems = t->systems,
+        .summary = t->summary,
+        .can = (t->recognise ? BLY_FORMAT_KNOWN : 0) |
+               (t->hash ? BLY_FORMAT_HAS : 0) | (t->plan ? BLY_FORMAT_NEW : 0),
+        .options = t->options,
+        .noptions = t->noptions,
+    };
+    return true;
+}
+
+static const bly_format *format_named(const char *name)
+{
+    for (size_t i = 0; i < NFORMATS; i++)
+        if (strcmp(formats[i]->name, name) == 0)
+            return formats[i];
+    return NULL;
+}
+
+bool bly_format_named(const char *name, bly_format_info *out)
+{
+    size_t i = 0;
+    while (bly_format_at(i, out)) {
+        if (strcmp(out->name, name) == 0)
+            return true;
+        i++;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------ life and options */
+
+static bool is_choice(const bly_format_option *o, const char *value)
+{
+    for (size_t i = 0; o->choices && o->choices[i]; i++)
+        if (strcmp(o->choices[i], value) == 0)
+            return true;
+    return !o->choices;
+}
+
+static char *text_copy(const bly_mem *mem, const char *text)
+{
+    const size_t n = strlen(text) + 1;
+    char *const copy = bly_mem_zalloc(mem, n);
+    if (copy)
+        memcpy(copy, text, n);
+    return copy;
+}
+
+/* Give f the value of one option. */
+static bly_status option_set(bly_foreign *f, const bly_option *given)
+{
+    for (uint32_t i = 0; i < f->format->noptions; i++) {
+        const bly_format_option *const o = &f->format->options[i];
+        if (strcmp(o->name, given->name) != 0)
+            continue;
+        if (!is_choice(o, given->value))
+            return bly_fail(BLY_EINVAL,
+                            "option %s of %s: '%s' is none of its "
+                            "values",
+                            o->name, f->format->name, given->value);
+        if (f->option[i] != o->def)
+            return bly_fail(BLY_EINVAL, "option %s is given twice", o->name);
+        char *const copy = text_copy(&f->mem, given->value);
+        if (!copy)
+            return bly_fail(BLY_ENOMEM, "out of memory");
+        f->option[i] = copy;
+        return BLY_OK;
+    }
+    return bly_fail(BLY_EINVAL, "format %s has no option '%s'", f->format->name,
+                    given->name);
+}
+
+static bly_status options_set(bly_foreign *f, const bly_foreign_spec *spec)
+{
+    for (uint32_t i = 0; i < f->format->noptions; i++)
+        f->option[i] = f->format->options[i].def;
+    for (size_t i = 0; i < spec->noptions; i++) {
+        const bly_status st = option_set(f, &spec->options[i]);
+        if (st)
+            return st;
+    }
+    for (uint32_t i = 0; i < f->format->noptions; i++)
+        if (strcmp(f->format->options[i].name, "keys") == 0 && f->option[i])
+            bly_key_form_named(f->option[i], &f->form);
+    return BLY_OK;
+}
+
+void bly_foreign_free(bly_foreign *f)
+{
+    if (!f)
+        return;
+    const bly_mem mem = f->mem;
+    if (f->format->close)
+        f->format->close(f);
+    else
+        bly_mem_release(&mem, f->own, f->own_bytes);
+    for (uint32_t i = 0; i < f->format->noptions; i++)
+        if (f->option[i] != f->format->options[i].def)
+            bly_mem_release(&mem, (char *)f->option[i],
+                            strlen(f->option[i]) + 1);
+    bly_mem_release(&mem, f->kept, f->kept_room * sizeof *f->kept);
+    bly_block_free(&mem, &f->block);
+    bly_mem_release(&mem, f, sizeof *f);
+}
+
+/* An empty one of a format, with its options. */
+static bly_status foreign_make(const bly_format *format,
+                               const bly_foreign_spec *spec, bly_foreign **out)
+{
+    const bly_mem *const mem = spec->mem ? spec->mem : &bly_mem_system;
+    bly_foreign *const f = bly_mem_zalloc(mem, sizeof *f);
+    if (!f)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    f->format = format;
+    f->mem = *mem;
+    f->max_bytes = spec->max_bytes;
+    f->nparts = 1;
+    f->one.items = UINT64_MAX;
+    f->one.fpr_planned = NAN;
+    const bly_status st = options_set(f, spec);
+    if (st)
+        bly_foreign_free(f);
+    else
+        *out = f;
+    return st;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+/* The one format that these bytes may be of. */
+static bly_status recognise(const unsigned char *bytes, size_t n,
+                            const bly_format **out)
+{
+    *out = NULL;
+    for (size_t i = 0; i < NFORMATS; i++) {
+        if (!formats[i]->recognise || !formats[i]->recognise(bytes, n))
+            continue;
+        if (*out)
+            return bly_fail(BLY_EINVAL,
+                            "may be of the format %s or %s; name the one that "
+                            "it is",
+                            (*out)->name, formats[i]->name);
+        *out = formats[i];
+    }
+    return *out ? BLY_OK
+                : bly_fail(BLY_EFORMAT, "of no format that can be recognised");
+}
+
+bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
+                            size_t nbytes, bly_foreign **out)
+{
+    static const bly_foreign_spec plain = { 0 };
+    const bly_format *format;
+    *out = NULL;
+    if (!spec)
+        spec = &plain;
+    if (spec->format) {
+        format = format_named(spec->format);
+        if (!format)
+            return bly_fail(BLY_EINVAL, "unknown format '%s'", spec->format);
+    } else {
+        const bly_status st = recognise(bytes, nbytes, &format);
+        if (st)
+            return st;
+    }
+    bly_foreign *f;
+    bly_status st = foreign_make(format, spec, &f);
+    if (st)
+        return st;
+    f->bytes = bytes;
+    f->nbytes = nbytes;
+    st = format->open(f);
+    if (st)
+        bly_foreign_free(f);
+    else
+        *out = f;
+    return st;
+}
+
+/* ------------------------------------------------------------- describing */
+
+static void part_at(const bly_foreign *f, size_t i, bly_foreign_part *p)
+{
+    *p = (bly_foreign_part){ .items = UINT64_MAX, .fpr_planned = NAN };
+    if (f->format->part)
+        f->format->part(f, i, p);
+    else
+        *p = f->one;
+}
+
+/* Bits set in all bytes of a part; those past nbits do not count. */
+static uint64_t part_ones(const bly_foreign_part *p)
+{
+    uint64_t ones = 0, i = 0;
+    for (; i + 64 <= p->nbits; i += 64) {
+        uint64_t word;
+        memcpy(&word, p->bytes + i / 8, sizeof word);
+        ones += (uint64_t)__builtin_popcountll(word);
+    }
+    for (; i < p->nbits; i++)
+        ones += bly_part_bit(p, i);
+    return ones;
+}
+
+static void part_stat(const bly_foreign *f, const bly_foreign_part *p,
+                      bly_foreign_stats *out)
+{
+    const double m = (double)p->nbits;
+    memcpy(out->name, p->name, sizeof out->name);
+    out->bits = p->nbits;
+    out->k = p->k;
+    out->items = p->items;
+    out->capacity = p->capacity;
+    out->fpr_planned = p->fpr_planned;
+    out->items_estimate = out->fill = NAN;
+    out->fpr_now = p->excludes_all ? 0 : 1;
+    if (f->format->test) {
+        out->fpr_now = p->fpr_planned;
+        return;
+    }
+    if (p->excludes_all || p->k == 0 || p->nbits == 0)
+        return;
+    out->ones = part_ones(p);
+    out->fill = (double)out->ones / m;
+    out->fpr_now = pow(out->fill, p->k);
+    out->items_estimate =
+        out->ones < p->nbits ? -m / p->k * log1p(-out->fill) : INFINITY;
+}
+
+/* All parts: sums, and the mean of what each says by mistake. */
+static void whole_stat(const bly_foreign *f, bly_foreign_stats *out)
+{
+    bly_foreign_stats s = { 0 };
+    bly_foreign_part p;
+    double rates = 0;
+    uint64_t measured = 0; /* bits of parts that have a fill */
+    part_at(f, 0, &p);
+    part_stat(f, &p, out);
+    if (f->nparts == 1)
+        return;
+    *out = (bly_foreign_stats){ .k = p.k, .fpr_planned = p.fpr_planned };
+    for (size_t i = 0; i < f->nparts; i++) {
+        s.ones = 0;
+        part_at(f, i, &p);
+        part_stat(f, &p, &s);
+        out->bits += s.bits;
+        out->ones += s.ones;
+        out->capacity += s.capacity;
+        out->k = out->k == s.k ? s.k : 0;
+        out->items = s.items == UINT64_MAX || out->items == UINT64_MAX
+                         ? UINT64_MAX
+                         : out->items + s.items;
+        if (!(s.fpr_planned == out->fpr_planned))
+            out->fpr_planned = NAN;
+        if (!isnan(s.fill))
+            measured += s.bits;
+        out->items_estimate += isnan(s.items_estimate) ? 0 : s.items_estimate;
+        rates += s.fpr_now;
+    }
+    out->fpr_now = f->nparts ? rates / (double)f->nparts : NAN;
+    out->fill = measured ? (double)out->ones / (double)measured : NAN;
+    if (!measured)
+        out->items_estimate = NAN;
+}
+
+void bly_foreign_stat(const bly_foreign *f, size_t part, bly_foreign_stats *out)
+{
+    memset(out, 0, sizeof *out);
+    if (part == BLY_WHOLE && f->nparts == 0) {
+        out->fpr_planned = out->items_estimate = out->fpr_now = out->fill = NAN;
+        out->items = 0;
+    } else if (part == BLY_WHOLE) {
+        whole_stat(f, out);
+    } else {
+        bly_foreign_part p;
+        part_at(f, part, &p);
+        part_stat(f, &p, out);
+    }
+    out->format = f->format->name;
+    out->nparts = f->nparts;
+    bly_facts facts = { out->facts, 0 };
+    if (part == BLY_WHOLE && f->format->describe)
+        f->format->describe(f, &facts);
+    out->nfacts = facts.n;
+}
+
+/* ----------------------------------------------------------------- asking */
+
+static bly_status key_read(const bly_foreign *f, bly_bytes text, bly_scratch *s,
+                           bly_foreign_key *key)
+{
+    memset(key->h, 0, sizeof key->h);
+    const bly_status st = f->format->encode
+                              ? f->format->encode(f, text, s, key)
+                              : bly_key_encode(f->form, text, s, key);
+    if (!st)
+        f->format->hash(f, key);
+    return st;
+}
+
+static bool part_has(const bly_foreign *f, size_t i, const bly_foreign_key *key)
+{
+    if (f->format->test)
+        return f->format->test(f, i, key);
+    bly_foreign_part p;
+    uint64_t at[BLY_FOREIGN_MAX_K];
+    part_at(f, i, &p);
+    if (p.excludes_all)
+        return false;
+    if (p.k == 0)
+        return true;
+    f->format->positions(f, &p, key, at);
+    for (uint32_t j = 0; j < p.k; j++)
+        if (!bly_part_bit(&p, at[j]))
+            return false;
+    return true;
+}
+
+static bly_status can_ask(const bly_foreign *f)
+{
+    if (!f->format->hash)
+        return bly_fail(BLY_ENOTSUP,
+                        "a filter of the format %s can be described, not asked",
+                        f->format->name);
+    if (!f->bytes && !f->planned)
+        return bly_fail(BLY_EINVAL, "its size is not known before it is "
+                                    "written; give the number of items");
+    return BLY_OK;
+}
+
+bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
+                           size_t n, uint64_t *bitmap, size_t *nbad)
+{
+    bly_scratch scratch = { .mem = &f->mem };
+    bly_status st = can_ask(f);
+    memset(bitmap, 0, BLY_BITMAP_WORDS(n) * sizeof *bitmap);
+    if (nbad)
+        *nbad = 0;
+    for (size_t i = 0; i < n && !st; i++) {
+        bly_foreign_key key;
+        st = key_read(f, keys[i], &scratch, &key);
+        bool maybe = false;
+        for (size_t j = 0; j < f->nparts && !st && !maybe; j++)
+            maybe = part_has(f, j, &key);
+        bitmap[i / 64] |= (uint64_t)maybe << i % 64;
+        if (st && nbad)
+            *nbad = i;
+    }
+    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    return st;
+}
+
+bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
+                             uint64_t *bitmap)
+{
+    bly_scratch scratch = { .mem = &f->mem };
+    bly_foreign_key k;
+    bly_status st = can_ask(f);
+    memset(bitmap, 0, BLY_BITMAP_WORDS(f->nparts) * sizeof *bitmap);
+    if (!st)
+        st = key_read(f, key, &scratch, &k);
+    for (size_t j = 0; j < f->nparts && !st; j++)
+        bitmap[j / 64] |= (uint64_t)part_has(f, j, &k) << j % 64;
+    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    return st;
+}
+
+/* ----------------------------------------------------------------- making */
+
+double bly_bloom_bits(double n, double fpr)
+{
+    const double ln2 = 0.69314718055994530942;
+    return -n * log(fpr) / (ln2 * ln2);
+}
+
+/* The array that f->one describes. */
+static bly_status array_new(bly_foreign *f)
+{
+    const uint64_t nbytes = (f->one.nbits + 63) / 64 * 8;
+    if (f->max_bytes && nbytes > f->max_bytes)
+        return bly_fail(BLY_ERANGE,
+                        "it would take %llu bytes, and %llu are "
+                        "allowed",
+                        (unsigned long long)nbytes,
+                        (unsigned long long)f->max_bytes);
+    const bly_status st = bly_block_new(&f->mem, nbytes, &f->block);
+    if (st)
+        return st;
+    f->one.bytes = f->block.at;
+    f->planned = true;
+    return BLY_OK;
+}
+
+static void key_set(bly_foreign *f, const bly_foreign_key *key)
+{
+    uint64_t at[BLY_FOREIGN_MAX_K];
+    const bly_foreign_part *const p = &f->one;
+    bool fresh = false;
+    f->format->positions(f, p, key, at);
+    for (uint32_t j = 0; j < p->k; j++) {
+        unsigned char *const byte =
+            f->block.at + (at[j] / 8 ^ (p->order == BLY_BE_WORDS ? 7 : 0));
+        const unsigned char bit = (unsigned char)(1u << at[j] % 8);
+        fresh |= !(*byte & bit);
+        *byte |= bit;
+    }
+    f->nseen++;
+    f->nadded += fresh;
+}
+
+bly_status bly_foreign_new(const bly_foreign_spec *spec, bly_foreign **out)
+{
+    *out = NULL;
+    const bly_format *const format =
+        spec->format ? format_named(spec->format) : NULL;
+    if (!format)
+        return bly_fail(BLY_EINVAL, "unknown format '%s'",
+                        spec->format ? spec->format : "");
+    if (!format->plan)
+        return bly_fail(BLY_ENOTSUP, "the format %s can be read, not written",
+                        format->name);
+    const double fpr = spec->fpr == 0 ? 0.01 : spec->fpr;
+    if (!(fpr > 0 && fpr < 1))
+        return bly_fail(BLY_EINVAL, "a rate lies between 0 and 1");
+    bly_foreign *f;
+    bly_status st = foreign_make(format, spec, &f);
+    if (st)
+        return st;
+    f->items = spec->items;
+    f->fpr = fpr;
+    if (f->items) {
+        st = format->plan(f, f->items, f->fpr);
+        if (!st)
+            st = array_new(f);
+    }
+    if (st)
+        bly_foreign_free(f);
+    else
+        *out = f;
+    return st;
+}
+
+/* Keep the hash of a key until their number is known. */
+static bly_status key_keep(bly_foreign *f, const bly_foreign_key *key)
+{
+    const size_t each = f->format->nhash;
+    if (f->nkept + each > f->kept_room) {
+        const size_t room = f->kept_room ? f->kept_room * 2 : each * 1024;
+        if (room > SIZE_MAX / 16 ||
+            (f->max_bytes && room * sizeof *f->kept > f->max_bytes))
+            return bly_fail(BLY_ERANGE, "more keys than memory allows; give "
+                                        "their number beforehand");
+        uint64_t *const kept = bly_mem_zalloc(&f->mem, room * sizeof *kept);
+        if (!kept)
+            return bly_fail(BLY_ENOMEM, "out of memory");
+        if (f->nkept)
+            memcpy(kept, f->kept, f->nkept * sizeof *kept);
+        bly_mem_release(&f->mem, f->kept, f->kept_room * sizeof *kept);
+        f->kept = kept;
+        f->kept_room = room;
+    }
+    memcpy(f->kept + f->nkept, key->h, each * sizeof *f->kept);
+    f->nkept += each;
+    return BLY_OK;
+}
+
+bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
+                           size_t *ndone)
+{
+    bly_scratch scratch = { .mem = &f->mem };
+    bly_status st = BLY_OK;
+    size_t i = 0;
+    if (f->bytes)
+        st = bly_fail(BLY_EREADONLY, "an opened foreign filter takes no keys");
+    while (i < n && !st) {
+        bly_foreign_key key;
+        st = key_read(f, keys[i], &scratch, &key);
+        if (!st && f->planned)
+            key_set(f, &key);
+        else if (!st)
+            st = key_keep(f, &key);
+        i += !st;
+    }
+    if (ndone)
+        *ndone = i;
+    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    return st;
+}
+
+/* How many different first words the kept hashes have. */
+static bly_status kept_distinct(const bly_foreign *f, size_t *out)
+{
+    const size_t each = f->format->nhash, n = f->nkept / each;
+    uint64_t *const firsts =
+        bly_mem_zalloc(&f->mem, (n ? n : 1) * sizeof *firsts);
+    if (!firsts)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        firsts[i] = f->kept[i * each];
+    *out = n;
+    const bly_status st = bly_hashes_unique(firsts, NULL, out);
+    bly_mem_release(&f->mem, firsts, (n ? n : 1) * sizeof *firsts);
+    return st;
+}
+
+/* Size it by the keys that came, and put them in. */
+static bly_status kept_place(bly_foreign *f)
+{
+    const size_t each = f->format->nhash;
+    size_t n;
+    bly_status st = kept_distinct(f, &n);
+    if (st)
+        return st;
+    f->items = n ? n : 1;
+    st = f->format->plan(f, f->items, f->fpr);
+    if (!st)
+        st = array_new(f);
+    for (size_t i = 0; i < f->nkept && !st; i += each) {
+        bly_foreign_key key = { 0 };
+        memcpy(key.h, f->kept + i, each * sizeof *f->kept);
+        key_set(f, &key);
+    }
+    return st;
+}
+
+bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
+{
+    if (f->bytes)
+        return put(ctx, f->bytes, f->nbytes)
+                   ? BLY_OK
+                   : bly_fail(BLY_EIO, "output failed");
+    if (!f->planned) {
+        const bly_status st = kept_place(f);
+        if (st)
+            return st;
+    }
+    const bly_status st = f->format->write(f, put, ctx);
+    return st == BLY_EIO ? bly_fail(BLY_EIO, "output failed") : st;
+}
+
+static bly_status write_foreign(const void *what, bly_put *put, void *ctx)
+{
+    return bly_foreign_write((bly_foreign *)(uintptr_t)what, put, ctx);
+}
+
+bly_status bly_foreign_save(bly_foreign *f, const char *path)
+{
+    return bly_file_save(path, write_foreign, f);
+}
+
+bly_status bly_foreign_repack(const bly_foreign_spec *spec,
+                              const bly_foreign *from, bly_foreign **out)
+{
+    bly_foreign *f;
+    bly_foreign_spec empty = *spec;
+    *out = NULL;
+    empty.items = 0;
+    bly_status st = bly_foreign_new(&empty, &f);
+    if (st)
+        return st;
+    f->items = from->items;
+    if (from->nparts != 1 || !f->format->adopt || !f->format->adopt(f, from)) {
+        st = bly_fail(BLY_EUNFIT,
+                      "a %s filter places its keys otherwise than a %s one: "
+                      "the bits mean nothing there, and the keys are needed",
+                      from->format->name, f->format->name);
+    } else {
+        st = array_new(f);
+    }
+    if (!st) {
+        const bool swap = f->one.order != from->one.order;
+        const size_t nbytes = (size_t)((from->one.nbits + 7) / 8);
+        for (size_t i = 0; i < nbytes; i++)
+            f->block.at[swap ? i ^ 7 : i] = from->one.bytes[i];
+    }
+    if (st)
+        bly_foreign_free(f);
+    else
+        *out = f;
+    return st;
+}

@@ -1,0 +1,236 @@
+/*
+ * format.h - what a foreign format is: a table row
+ *
+ * A format describes itself as a kind does: its name, its options, and a
+ * function for each thing it can do; a NULL is a thing it cannot do. What they
+ * have in common is done once, in foreign.c: recognising, turning the text of
+ * a key into bytes, asking part by part, counting bits, keeping hashes until
+ * the number of keys is known.
+ *
+ * Nearly every format is arrays of bits in which a key names k positions:
+ *
+ *     text --keys--> bytes --hash()--> h[0..3] --positions()--> k bits of a
+ *                                                               part
+ *
+ * so a row says how to find its parts, how to hash and how to place.
+ *
+ * Adding a format: src/foreign/NAME.c, one row X(NAME) in BLY_FORMATS below, a
+ * section in docs/formats.md, a test. The fuzzer walks the table.
+ *
+ * Bytes come from anywhere. open() checks all that the others rely on: after it
+ * no function may read outside, run for ever, or ask for memory that the file
+ * does not justify.
+ */
+#ifndef BLY_FOREIGN_FORMAT_H
+#define BLY_FOREIGN_FORMAT_H
+
+#include "core/memory.h"
+#include "core/status.h"
+#include "kinds/kind.h" /* bly_facts */
+
+#define BLY_FOREIGN_MAX_K 255
+#define BLY_FOREIGN_WORDS 4 /* of a key's hash */
+
+/* How the bits of an array lie in bytes. */
+typedef enum bly_bit_order {
+    BLY_LSB_FIRST, /* bit i is bit i % 8 of byte i / 8 */
+    BLY_BE_WORDS   /* bit i is bit i % 64 of big-endian 64-bit word i / 64 */
+} bly_bit_order;
+
+/* One filter of a file. open() has checked that bytes holds nbits. */
+typedef struct bly_foreign_part {
+    const unsigned char *bytes;
+    uint64_t nbits;
+    uint32_t k; /* 1 to BLY_FOREIGN_MAX_K; 0: it says maybe to all */
+    bly_bit_order order;
+    bool excludes_all;  /* empty by decree: it has no key, whatever its bits */
+    uint64_t items;     /* as it says; UINT64_MAX: it does not */
+    uint64_t capacity;  /* 0: it does not say */
+    double fpr_planned; /* NAN: it does not say */
+    char name[128];     /* printable; "" where there is one only */
+} bly_foreign_part;
+
+/* A key on its way: its bytes, in the form that is hashed, and its hash. */
+typedef struct bly_foreign_key {
+    const unsigned char *bytes;
+    size_t len;
+    uint64_t h[BLY_FOREIGN_WORDS];
+} bly_foreign_key;
+
+/* Bytes for an encoded key that text does not hold as it is; grows. */
+typedef struct bly_scratch {
+    unsigned char *at;
+    size_t room;
+    const bly_mem *mem;
+} bly_scratch;
+
+/* At least n bytes, or NULL. */
+unsigned char *bly_scratch_need(bly_scratch *s, size_t n);
+
+/* What the text of a key means. Bytes of the numbers are little-endian. The
+ * words are the choices of an option `keys`. */
+typedef enum bly_key_form {
+    BLY_KEY_BYTES, /* "bytes": as they are */
+    BLY_KEY_HEX,   /* "hex": two digits a byte */
+    BLY_KEY_UTF16, /* "utf16": UTF-8 to UTF-16, little-endian, no mark */
+    BLY_KEY_INT32, /* "int32", from -2^31 to 2^32 - 1 */
+    BLY_KEY_INT64, /* "int64", from -2^63 to 2^64 - 1 */
+    BLY_KEY_DOUBLE /* "double" */
+} bly_key_form;
+
+/* The bytes of text in a form; BLY_EINVAL, naming what would be right. */
+bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
+                          bly_foreign_key *out);
+
+/* The form of a word, false where it is none. */
+bool bly_key_form_named(const char *word, bly_key_form *out);
+
+struct bly_foreign {
+    const struct bly_format *format;
+    bly_mem mem;
+    const char *option[BLY_FORMAT_MAX_OPTIONS]; /* by row; copied, or default */
+    bly_key_form form; /* by the option `keys`, where there is one */
+
+    const unsigned char *bytes; /* an opened one's; NULL: it was made */
+    size_t nbytes;
+    size_t nparts;
+    bly_foreign_part one; /* where it has one part: open() or plan() fills it */
+    void *own;            /* the format's, by open() or plan(); see close() */
+    size_t own_bytes;     /* released by foreign.c where close is NULL */
+
+    /* Made ones: */
+    uint64_t items; /* as asked */
+    double fpr;
+    uint64_t max_bytes;
+    bool planned;    /* the array is there; one.bytes is it */
+    bly_block block; /* that holds it */
+    uint64_t nadded; /* keys that set a bit that was clear */
+    uint64_t nseen;  /* keys that came */
+    uint64_t *kept;  /* nkept hashes of format->nhash words each */
+    size_t nkept, kept_room;
+};
+
+/* The value of an option of f, by its row. */
+static inline const char *bly_foreign_option(const bly_foreign *f, unsigned i)
+{
+    return f->option[i];
+}
+
+typedef struct bly_format {
+    const char *name, *systems, *summary;
+    const bly_format_option *options; /* the one called `keys` is foreign.c's */
+    uint32_t noptions;
+
+    /* Could these be the bytes of such a file, as surely as they can tell
+     * without being read whole? NULL: nothing in them tells; the format has to
+     * be named. */
+    bool (*recognise)(const unsigned char *bytes, size_t n);
+
+    /* Check f->bytes and find the parts: f->nparts, and f->one where that is
+     * 1. Fails with BLY_EFORMAT and says what is wrong. */
+    bly_status (*open)(bly_foreign *f);
+
+    /* Release what own points to. NULL: it is one piece from f->mem. */
+    void (*close)(bly_foreign *f);
+
+    /* Part i of several. NULL: there is f->one alone. */
+    void (*part)(const bly_foreign *f, size_t i, bly_foreign_part *out);
+
+    /* What else there is to tell. NULL: nothing. */
+    void (*describe)(const bly_foreign *f, bly_facts *out);
+
+    /* -- asking: hash and positions, or hash and test ------------------- */
+
+    /* The bytes that are hashed for the text of a key. NULL: by f->form. */
+    bly_status (*encode)(const bly_foreign *f, bly_bytes text, bly_scratch *s,
+                         bly_foreign_key *out);
+
+    /* key->h of its bytes. NULL: nothing can be asked. */
+    void (*hash)(const bly_foreign *f, bly_foreign_key *key);
+
+    /* The p->k positions of a key in a part, each below p->nbits. */
+    void (*positions)(const bly_foreign *f, const bly_foreign_part *p,
+                      const bly_foreign_key *key, uint64_t *out);
+
+    /* Where a part is no array of bits: may the key be in it? */
+    bool (*test)(const bly_foreign *f, size_t part, const bly_foreign_key *key);
+
+    /* -- making: plan, then bits by positions(), then write -------------- */
+
+    /* For items keys at a rate fpr: fill f->one, all but bytes, as the format's
+     * own programs would. Its array is f->one.nbits rounded up to 8 bytes.
+     * NULL: cannot be made. */
+    bly_status (*plan)(bly_foreign *f, uint64_t items, double fpr);
+    uint32_t nhash; /* words of h that positions() reads */
+
+    /* The header, the array (f->one) and whatever follows. */
+    bly_status (*write)(const bly_foreign *f, bly_put *put, void *ctx);
+
+    /* Take the bits of `from`, of any format: plan f->one to match and return
+     * true where positions agree; foreign.c copies the bits. NULL: never. */
+    bool (*adopt)(bly_foreign *f, const bly_foreign *from);
+} bly_format;
+
+/* Every format there is, in the order of `bloomery formats`. */
+#define BLY_FORMATS(X) X(guava)
+
+#define BLY_FORMAT_DECLARE_(name) extern const bly_format bly_format_##name;
+BLY_FORMATS(BLY_FORMAT_DECLARE_)
+#undef BLY_FORMAT_DECLARE_
+
+/* -- for formats -------------------------------------------------------- */
+
+/* "NAME: what is wrong", BLY_EFORMAT. */
+#define bly_damaged(...) bly_fail(BLY_EFORMAT, __VA_ARGS__)
+
+/* Big-endian numbers, and little-endian ones, at any address. */
+static inline uint32_t bly_get_be32(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+           p[3];
+}
+static inline uint64_t bly_get_be64(const unsigned char *p)
+{
+    return (uint64_t)bly_get_be32(p) << 32 | bly_get_be32(p + 4);
+}
+static inline uint32_t bly_get_le32(const unsigned char *p)
+{
+    return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 |
+           p[0];
+}
+static inline uint64_t bly_get_le64(const unsigned char *p)
+{
+    return (uint64_t)bly_get_le32(p + 4) << 32 | bly_get_le32(p);
+}
+static inline void bly_put_be32(unsigned char *p, uint32_t x)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(x >> (24 - 8 * i));
+}
+static inline void bly_put_be64(unsigned char *p, uint64_t x)
+{
+    bly_put_be32(p, (uint32_t)(x >> 32));
+    bly_put_be32(p + 4, (uint32_t)x);
+}
+static inline void bly_put_le32(unsigned char *p, uint32_t x)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(x >> 8 * i);
+}
+static inline void bly_put_le64(unsigned char *p, uint64_t x)
+{
+    bly_put_le32(p, (uint32_t)x);
+    bly_put_le32(p + 4, (uint32_t)(x >> 32));
+}
+
+/* Bit i of a part. */
+static inline bool bly_part_bit(const bly_foreign_part *p, uint64_t i)
+{
+    const uint64_t at = i / 8 ^ (p->order == BLY_BE_WORDS ? 7 : 0);
+    return p->bytes[at] >> i % 8 & 1;
+}
+
+/* m = -n ln p / (ln 2)^2, which most of them round in one way or another. */
+double bly_bloom_bits(double n, double fpr);
+
+#endif

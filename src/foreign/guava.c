@@ -1,0 +1,140 @@
+/*
+ * guava.c - BloomFilter.writeTo of Guava (Java)
+ *
+ *     offset  size
+ *     0       1     strategy: 0 MURMUR128_MITZ_32, 1 MURMUR128_MITZ_64
+ *     1       1     k
+ *     2       4     n, the number of words, big-endian
+ *     6       8n    the words, big-endian
+ *
+ * A value is hashed as its funnel writes it: a string as its bytes or as
+ * UTF-16, a number as its little-endian bytes. Which funnel is not in the
+ * file; the option `keys` names it. Since Guava 17 strategy 1 is what is
+ * written; the other is read, and written on demand.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "foreign/format.h"
+#include "foreign/hashes.h"
+
+#define GUAVA_HEADER 6
+
+enum { GUAVA_KEYS, GUAVA_STRATEGY, GUAVA_NOPTIONS };
+
+static const char *const guava_forms[] = { "bytes", "utf16", "int32",
+                                           "int64", "hex",   NULL };
+static const char *const guava_strategies[] = { "32", "64", NULL };
+static const bly_format_option guava_options[] = {
+    [GUAVA_KEYS] = { "keys", "bytes", guava_forms,
+                     "what the funnel makes of a key: its bytes (strings with "
+                     "a charset, byte arrays), utf16 (unencoded characters), "
+                     "int32, int64 (Integer, Long)" },
+    [GUAVA_STRATEGY] = { "strategy", "64", guava_strategies,
+                         "of a new one: bits of MURMUR128_MITZ" },
+};
+
+static bool guava_recognise(const unsigned char *bytes, size_t n)
+{
+    return n > GUAVA_HEADER && bytes[0] <= 1 && bytes[1] > 0 &&
+           (n - GUAVA_HEADER) % 8 == 0 &&
+           bly_get_be32(bytes + 2) == (n - GUAVA_HEADER) / 8;
+}
+
+static bly_status guava_open(bly_foreign *f)
+{
+    if (f->nbytes <= GUAVA_HEADER)
+        return bly_damaged("shorter than the header of a Guava filter");
+    const uint64_t nwords = bly_get_be32(f->bytes + 2);
+    if (f->bytes[0] > 1)
+        return bly_damaged("Guava strategy %u; 0 and 1 are known", f->bytes[0]);
+    if (f->bytes[1] == 0)
+        return bly_damaged("a Guava filter with no hash functions");
+    if (nwords > INT32_MAX || nwords * 8 != f->nbytes - GUAVA_HEADER)
+        return bly_damaged("its header says %llu words, and %zu bytes follow",
+                           (unsigned long long)nwords,
+                           f->nbytes - GUAVA_HEADER);
+    f->one.bytes = f->bytes + GUAVA_HEADER;
+    f->one.nbits = nwords * 64;
+    f->one.k = f->bytes[1];
+    f->one.order = BLY_BE_WORDS;
+    return BLY_OK;
+}
+
+static bool guava_is_64(const bly_foreign *f)
+{
+    return f->bytes ? f->bytes[0] == 1
+                    : strcmp(f->option[GUAVA_STRATEGY], "64") == 0;
+}
+
+static void guava_describe(const bly_foreign *f, bly_facts *out)
+{
+    bly_fact_word(out, "strategy",
+                  guava_is_64(f) ? "MURMUR128_MITZ_64" : "MURMUR128_MITZ_32");
+    bly_fact_word(out, "keys", f->option[GUAVA_KEYS]);
+}
+
+static void guava_hash(const bly_foreign *f, bly_foreign_key *key)
+{
+    (void)f;
+    bly_murmur3_128(key->bytes, key->len, 0, false, key->h);
+}
+
+static void guava_positions(const bly_foreign *f, const bly_foreign_part *p,
+                            const bly_foreign_key *key, uint64_t *out)
+{
+    if (guava_is_64(f)) {
+        uint64_t c = key->h[0];
+        for (uint32_t i = 0; i < p->k; i++, c += key->h[1])
+            out[i] = (c & INT64_MAX) % p->nbits;
+    } else {
+        const uint32_t a = (uint32_t)key->h[0];
+        const uint32_t b = (uint32_t)(key->h[0] >> 32);
+        for (uint32_t i = 1; i <= p->k; i++) {
+            const uint32_t c = a + i * b;
+            out[i - 1] = (c >> 31 ? ~c : c) % p->nbits;
+        }
+    }
+}
+
+/* As Guava sizes: k from the bits before they are rounded up to words. */
+static bly_status guava_plan(bly_foreign *f, uint64_t items, double fpr)
+{
+    const double m = floor(bly_bloom_bits((double)items, fpr));
+    const double nwords = fmax(1, ceil(m / 64));
+    const double k = fmax(1, round(m / (double)items * log(2)));
+    if (nwords > INT32_MAX || k > 255)
+        return bly_fail(BLY_ERANGE, "a Guava filter has at most 2^31 - 1 words "
+                                    "and 255 hash functions");
+    f->one.nbits = (uint64_t)nwords * 64;
+    f->one.k = (uint32_t)k;
+    f->one.order = BLY_BE_WORDS;
+    return BLY_OK;
+}
+
+static bly_status guava_write(const bly_foreign *f, bly_put *put, void *ctx)
+{
+    unsigned char head[GUAVA_HEADER] = { guava_is_64(f),
+                                         (unsigned char)f->one.k };
+    bly_put_be32(head + 2, (uint32_t)(f->one.nbits / 64));
+    return put(ctx, head, sizeof head) &&
+                   put(ctx, f->one.bytes, (size_t)(f->one.nbits / 8))
+               ? BLY_OK
+               : BLY_EIO;
+}
+
+const bly_format bly_format_guava = {
+    .name = "guava",
+    .systems = "Guava BloomFilter.writeTo (Java)",
+    .summary = "the filter that Java services write",
+    .options = guava_options,
+    .noptions = GUAVA_NOPTIONS,
+    .recognise = guava_recognise,
+    .open = guava_open,
+    .describe = guava_describe,
+    .hash = guava_hash,
+    .positions = guava_positions,
+    .plan = guava_plan,
+    .nhash = 2,
+    .write = guava_write,
+};
