@@ -1032,6 +1032,10 @@ typedef struct bly_format_info {
 bool bly_format_at(size_t index, bly_format_info *out);
 bool bly_format_named(const char *name, bly_format_info *out);
 
+/* The first format that recognises these bytes by their content, damaged or
+ * not; false where none does. */
+bool bly_format_of(const void *bytes, size_t nbytes, bly_format_info *out);
+
 typedef struct bly_foreign_spec {
     const char *format; /* NULL: by its content; bly_foreign_new() wants one */
     const bly_option *options; /* of the format */

@@ -55,6 +55,14 @@ bool bly_format_named(const char *name, bly_format_info *out)
     return false;
 }
 
+bool bly_format_of(const void *bytes, size_t nbytes, bly_format_info *out)
+{
+    for (size_t i = 0; i < NFORMATS; i++)
+        if (formats[i]->recognise && formats[i]->recognise(bytes, nbytes))
+            return bly_format_at(i, out);
+    return false;
+}
+
 /* ------------------------------------------------------ life and options */
 
 static bool is_choice(const bly_format_option *o, const char *value)
