@@ -381,13 +381,15 @@ static void test_datasketches_numbers(void **state)
 static void test_datasketches_empty(void **state)
 {
     (void)state;
-    static const char *const files[] = { "datasketches/bf_n0_h3_cpp.sk",
-                                         "datasketches/bf_n0_h5_go.sk",
-                                         "datasketches/bf_n0_h3_java.sk",
-                                         "datasketches/"
-                                         "ds-empty-1000-3-seed123.sk" };
-    for (size_t i = 0; i < COUNT_OF(files); i++) {
-        struct opened o = opened(files[i], NULL, NULL, NULL);
+    static const char *const names[] = {
+        "bf_n0_h3_cpp",           "bf_n0_h3_go", "bf_n0_h3_java",
+        "bf_n0_h5_cpp",           "bf_n0_h5_go", "bf_n0_h5_java",
+        "ds-empty-1000-3-seed123"
+    };
+    char file[64];
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        snprintf(file, sizeof file, "datasketches/%s.sk", names[i]);
+        struct opened o = opened(file, NULL, NULL, NULL);
         bly_foreign_stats s;
         bly_foreign_stat(o.f, BLY_WHOLE, &s);
         assert_int_equal(s.items, 0);
