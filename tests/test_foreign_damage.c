@@ -496,6 +496,12 @@ static void test_git_corners(void **state)
     assert_ok(bly_foreign_where(f, (bly_bytes){ "none", 4 }, &bitmap));
     assert_int_equal(bitmap, 4 | 8); /* not computed, too many */
     bly_foreign_free(f);
+    b.at[8 + 2 * 12 + 11] ^= 0x80; /* BIDX begins before OIDL */
+    assert_refused("git", &b, BLY_EFORMAT, "outside");
+    b.at[8 + 2 * 12 + 11] ^= 0x80;
+    b.at[8 + 3 * 12 + 11] += 4; /* BIDX is longer than the commits */
+    assert_refused("git", &b, BLY_EFORMAT, "index of the filters");
+    b.at[8 + 3 * 12 + 11] -= 4;
     b.at[8 + 2 * 12] = 'X'; /* BIDX has another name */
     assert_refused("git", &b, BLY_EFORMAT, "--changed-paths");
     free(b.at);
@@ -587,6 +593,9 @@ static void test_table_corners(void **state)
     b.at[4 + 69] = 1; /* compressed, and no checksum is verified */
     assert_refused("rocksdb", &b, BLY_ENOTSUP, "compressed");
     b.at[4 + 69] = 0;
+    b.at[4 + 69 + 5] = 1; /* shared with the key before the first */
+    assert_refused("rocksdb", &b, BLY_EFORMAT, "entry of its metaindex");
+    b.at[4 + 69 + 5] = 0;
     b.at[b.n - 12] = 6;
     assert_refused("rocksdb", &b, BLY_ENOTSUP, "version 6");
     free(b.at);
@@ -656,7 +665,7 @@ static void test_bitcoin_corners(void **state)
     assert_refused("bip158", &b, BLY_EFORMAT, "number of items");
     free(b.at);
     /* A filterload message without bits matches everything. */
-    assert_ok(open_as("bip37", "\0\0\0\0\0\0\0\0\0\0", 10, NULL, &f));
+    assert_ok(open_as("bip37", "\0\5\0\0\0\0\0\0\0\0", 10, NULL, &f));
     assert_int_equal(ask(f, "00"), 1);
     bly_foreign_free(f);
 }
@@ -693,11 +702,38 @@ static void test_hashes(void **state)
                          bly_leveldb_hash("\xc3", 1, false));
 }
 
+/* Which formats take bytes above 0x7f at the end of a key as negative. */
+static void test_signed_tails(void **state)
+{
+    (void)state;
+    const unsigned char *const text = (const unsigned char *)"\xc3\xbc";
+    uint64_t want[2];
+    struct sample s[NSAMPLES];
+    samples_make(s);
+    bly_murmur3_128(text, 2, 0, true, want);
+    for (unsigned i = 0; i < NSAMPLES; i++) {
+        const char *const format = s[i].format;
+        bly_foreign *f;
+        bly_foreign_key key = { text, 2, { 0 } };
+        assert_ok(open_as(format, s[i].bytes.at, s[i].bytes.n, NULL, &f));
+        f->format->hash(f, &key);
+        if (strcmp(format, "cassandra") == 0)
+            assert_int_equal(key.h[0], want[0]);
+        else if (strncmp(format, "rocksdb", 7) == 0)
+            assert_int_equal(key.h[0], bly_leveldb_hash(text, 2, true));
+        else if (strncmp(format, "leveldb", 7) == 0)
+            assert_int_equal(key.h[0], bly_leveldb_hash(text, 2, false));
+        bly_foreign_free(f);
+    }
+    samples_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hashes),
         cmocka_unit_test(test_numbers_of_cassandra),
+        cmocka_unit_test(test_signed_tails),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_cut_and_flipped),
         cmocka_unit_test(test_memory),

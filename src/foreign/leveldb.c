@@ -89,10 +89,11 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
     b->nfilters = (uint32_t)n;
     f->nparts = 0;
     for (uint32_t i = 0; i < n; i++) {
-        /* Behind the last offset stands where the offsets begin. */
+        /* Behind the last offset stands where the offsets begin, so that none
+         * is past it where they ascend. */
         const uint32_t begin = leveldb_begin(b, i);
         const uint32_t next = leveldb_begin(b, i + 1);
-        if (begin > next || next > offsets)
+        if (begin > next)
             return bly_damaged("filter %u of %zu lies outside its block", i, n);
         if (begin < next)
             b->number[f->nparts++] = i;
