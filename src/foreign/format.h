@@ -178,10 +178,18 @@ typedef struct bly_format {
 } bly_format;
 
 /* Every format there is, in the order of `bloomery formats`. */
-#define BLY_FORMATS(X)                                                      \
-    X(guava)                                                                \
-    X(leveldb) X(leveldb_filter) X(rocksdb) X(rocksdb_filter) X(git) X(elf) \
-        X(datasketches) X(cassandra) X(bip37) X(bip158)
+#define BLY_FORMATS(X) \
+    X(guava)           \
+    X(leveldb)         \
+    X(leveldb_filter)  \
+    X(rocksdb)         \
+    X(rocksdb_filter)  \
+    X(git)             \
+    X(elf)             \
+    X(datasketches)    \
+    X(cassandra)       \
+    X(bip37)           \
+    X(bip158)
 
 #define BLY_FORMAT_DECLARE_(name) extern const bly_format bly_format_##name;
 BLY_FORMATS(BLY_FORMAT_DECLARE_)

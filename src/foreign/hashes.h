@@ -1,9 +1,10 @@
 /*
  * hashes.h - the hash functions that foreign formats are bound to
  *
- * MurmurHash2 and 3 (Austin Appleby, public domain), FNV-1 (Fowler, Noll, Vo),
- * MD5 (RFC 1321), LevelDB's, the checksum CRC-32C, XXH64 by xxHash's header. Good enough for a filter, and none
- * of them for anything else here.
+ * MurmurHash3 (its older forms are in bloomery.h; Austin Appleby, public
+ * domain), FNV-1 (Fowler, Noll, Vo), MD5 (RFC 1321), LevelDB's own, the
+ * checksum CRC-32C, XXH64 by xxHash's header. Good enough for a filter, and
+ * none of them for anything else here.
  */
 #ifndef BLY_FOREIGN_HASHES_H
 #define BLY_FOREIGN_HASHES_H
@@ -21,9 +22,6 @@ void bly_murmur3_128(const void *bytes, size_t len, uint32_t seed,
  * before they are shifted. */
 uint32_t bly_murmur3_32(const void *bytes, size_t len, uint32_t seed,
                         bool signed_bytes);
-
-uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
-uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed);
 
 /* LevelDB's own 32 bits. signed_tail: RocksDB's mistake, which it keeps: the
  * last bytes are added as signed numbers. */
