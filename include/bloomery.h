@@ -988,6 +988,12 @@ uint64_t bly_sample_bits(const void *bits, uint64_t nbits, uint64_t seed,
 
 /* -------------------------------------------- filters of other systems */
 
+/* MurmurHash2 (Austin Appleby, public domain) of 32 bits, and its 64-bit form
+ * "A": what RedisBloom and others place keys with. Good enough for a filter,
+ * but not for keys that an adversary chooses. */
+uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed);
+uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
+
 /* Proxies, databases, Java and Go services keep filters in formats of their
  * own, each with its own hash. A format is opened, described and asked; some
  * are written from keys. Bits never go from one format to another where the
