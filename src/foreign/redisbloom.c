@@ -120,23 +120,11 @@ static bool redisbloom_recognise(const unsigned char *bytes, size_t n)
     return redisbloom_wrong(bytes, n) == NULL;
 }
 
-/* own: where the bits of each begin, in the file. */
+/* own: the filters of the chain. */
 static void redisbloom_part(const bly_foreign *f, size_t i,
                             bly_foreign_part *out)
 {
-    if (!f->bytes) {
-        *out = f->one;
-        return;
-    }
-    const unsigned char *const l = redisbloom_link(f->bytes, i);
-    out->bytes = f->bytes + ((const size_t *)f->own)[i];
-    out->nbits = l[52] ? UINT64_C(1) << l[52] : bly_get_le64(l + 8);
-    out->k = bly_get_le32(l + 40);
-    out->items = bly_get_le64(l + 16);
-    out->capacity = bly_get_le64(l + 44);
-    out->fpr_planned = bly_get_le_double(l + 24);
-    if (f->nparts > 1)
-        snprintf(out->name, sizeof out->name, "filter %zu", i + 1);
+    *out = f->bytes ? ((const bly_foreign_part *)f->own)[i] : f->one;
 }
 
 static bly_status redisbloom_open(bly_foreign *f)
@@ -144,18 +132,27 @@ static bly_status redisbloom_open(bly_foreign *f)
     const char *const wrong = redisbloom_wrong(f->bytes, f->nbytes);
     if (wrong)
         return bly_damaged("%s", wrong);
-    f->nparts = bly_get_le32(f->bytes + 8);
-    f->own_bytes = f->nparts * sizeof(size_t);
-    size_t *const starts = bly_mem_zalloc(&f->mem, f->own_bytes);
-    if (!starts)
+    const size_t n = bly_get_le32(f->bytes + 8);
+    const unsigned char *at = redisbloom_link(f->bytes, n);
+    f->own_bytes = n * sizeof(bly_foreign_part); /* 4 times a link at most */
+    bly_foreign_part *const parts = bly_mem_zalloc(&f->mem, f->own_bytes);
+    if (!parts)
         return bly_fail(BLY_ENOMEM, "out of memory");
-    f->own = starts;
-    size_t at = REDISBLOOM_HEADER + REDISBLOOM_LINK * f->nparts;
-    for (size_t i = 0; i < f->nparts; i++) {
-        starts[i] = at;
-        at += (size_t)bly_get_le64(redisbloom_link(f->bytes, i));
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char *const l = redisbloom_link(f->bytes, i);
+        parts[i].bytes = at;
+        parts[i].nbits = l[52] ? UINT64_C(1) << l[52] : bly_get_le64(l + 8);
+        parts[i].k = bly_get_le32(l + 40);
+        parts[i].items = bly_get_le64(l + 16);
+        parts[i].capacity = bly_get_le64(l + 44);
+        parts[i].fpr_planned = bly_get_le_double(l + 24);
+        if (n > 1)
+            snprintf(parts[i].name, sizeof parts[i].name, "filter %zu", i + 1);
+        at += (size_t)bly_get_le64(l);
     }
-    redisbloom_part(f, 0, &f->one);
+    f->own = parts;
+    f->nparts = n;
+    f->one = parts[0];
     return BLY_OK;
 }
 
@@ -174,7 +171,7 @@ static double redisbloom_rate(const bly_foreign *f)
 {
     double right = 1;
     for (size_t i = 0; i < f->nparts; i++) {
-        bly_foreign_part p = { 0 };
+        bly_foreign_part p;
         redisbloom_part(f, i, &p);
         const double fill =
             -expm1(-(double)p.k * (double)p.items / (double)p.nbits);
