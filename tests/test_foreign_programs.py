@@ -6,9 +6,11 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 
 import pytest
+import redis_model
 from conftest import ROOT
 from redis_support import Server, needs_server
 
@@ -324,3 +326,30 @@ def test_redisbloom_files(ok, server, name):
     ok("redis", "load", "f", "k", "-q", "--port", server.port)
     assert stream(server.r, "k") == whole
     assert all(server.r.execute_command("BF.MEXISTS", "k", *[f"item-{i}" for i in range(1000)]))
+
+
+@needs_server
+@pytest.mark.parametrize("options,n2", [(0, 12), (1, 0), (4, 12), (5, 0)])
+def test_redisbloom_of_old_versions(ok, bly, server, options, n2):
+    """Hashes of 32 bits and powers of two: places are computed by the model."""
+    nbytes, k, rate = 512, 4, 0.1
+    bits = bytearray(nbytes)
+    for key in TEXTS[:800]:
+        if options & 4:
+            a = redis_model.murmur64a(key.encode(), 0xc6a4a7935bd1e995)
+            b = redis_model.murmur64a(key.encode(), a)
+        else:
+            a = redis_model.murmur2(key.encode(), 0x9747b28c)
+            b = redis_model.murmur2(key.encode(), a)
+        for i in range(k):
+            at = (a + i * b) % 2**64 % (2**n2 if n2 else 8 * nbytes)
+            bits[at // 8] |= 1 << at % 8
+    header = struct.pack("<QIII", 800, 1, options, 2) + struct.pack(
+        "<QQQddIQB", nbytes, 8 * nbytes, 800, rate, 4.8, k, 800, n2)
+    (ok.path / "f").write_bytes(header + bits)
+    server.r.delete("old")
+    ok("redis", "load", "f", "old", "-q", "--port", server.port)
+    theirs = asked(server.r, "old", TEXTS)
+    said = theirs.decode().splitlines()
+    assert set(TEXTS[:800]) <= set(said) and len(said) < 1400
+    assert answers(bly, "f", TEXTS) == theirs

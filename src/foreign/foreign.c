@@ -617,7 +617,9 @@ bly_status bly_foreign_repack(const bly_foreign_spec *spec,
         return st;
     f->items = from->items;
     if (from->format == f->format && !f->format->adopt) {
-        st = bly_fail(BLY_EUNFIT, "it is of the format %s already",
+        st = bly_fail(BLY_EUNFIT,
+                      "it is of the format %s already, and one of another "
+                      "size needs the keys",
                       f->format->name);
     } else if (from->nparts != 1 || !f->format->adopt ||
                !f->format->adopt(f, from)) {
