@@ -221,11 +221,10 @@ bf_added bf_scales_to(const bf_wish *w, uint64_t to, uint64_t limit,
 
 /* ------------------------------------------------------------------ hashing */
 
-/* Filters of old dumps without 64-bit hashes. */
-static bool is_narrow(const bf_filter *f, const bf_link *l)
+/* Filters of old dumps: two hashes of 32 bits. */
+static bool is_narrow(const bf_filter *f)
 {
-    return f->scheme == BF_REDIS && !(f->options & BF_HASH64) && l->n2 &&
-           l->n2 <= 31;
+    return f->scheme == BF_REDIS && !(f->options & BF_HASH64);
 }
 
 void bf_hash_items(const bf_filter *f, const bytes *items, size_t n,
@@ -235,7 +234,7 @@ void bf_hash_items(const bf_filter *f, const bytes *items, size_t n,
         if (f->scheme == BF_VALKEY) {
             out[i].a = siphash13(f->seed, items[i].at, items[i].n);
             out[i].b = siphash13(f->seed + 16, items[i].at, items[i].n);
-        } else if (is_narrow(f, &f->links[0])) {
+        } else if (is_narrow(f)) {
             const uint32_t a =
                 bly_murmur2(items[i].at, items[i].n, MURMUR32_SEED);
             out[i].a = a;
@@ -248,21 +247,20 @@ void bf_hash_items(const bf_filter *f, const bytes *items, size_t n,
 }
 
 /* Probe i of a hash, before it is taken modulo the bits. */
-static inline uint64_t probe_value(const bf_filter *f, const bf_link *l,
-                                   bf_hash h, uint32_t i)
+static inline uint64_t probe_value(const bf_filter *f, bf_hash h, uint32_t i)
 {
     const uint64_t prime = UINT64_C(0xffffffffffffffc5);
     const uint64_t at = h.a + i * h.b;
     if (f->scheme == BF_VALKEY)
         return i == 0 ? h.a : i == 1 ? h.b : at >= prime ? at - prime : at;
-    return is_narrow(f, l) ? (uint32_t)at : at;
+    return at;
 }
 
 /* Where it falls. */
 static uint64_t probe_bit(const bf_filter *f, const bf_link *l, bf_hash h,
                           uint32_t i)
 {
-    const uint64_t at = probe_value(f, l, h, i);
+    const uint64_t at = probe_value(f, h, i);
     return l->n2 ? at & ((UINT64_C(1) << l->n2) - 1) : at % l->bits;
 }
 
@@ -377,7 +375,7 @@ static inline void places_fetch(places *p, size_t i, bf_hash h, uint32_t from,
 {
     const bf_link *l = p->l;
     for (uint32_t k = from; k < to; k++) {
-        const uint64_t at = probe_value(p->f, l, h, k);
+        const uint64_t at = probe_value(p->f, h, k);
         p->bit[i][k] = l->n2 ? at & ((UINT64_C(1) << l->n2) - 1)
                              : modulo(at, l->bits, p->inverse);
         __builtin_prefetch(l->data + p->bit[i][k] / 8);

@@ -25,7 +25,7 @@ typedef enum bf_scheme { BF_REDIS, BF_VALKEY } bf_scheme;
 
 /* Options of RedisBloom's header. */
 #define BF_EXACT 1u  /* bits as computed, not a power of two */
-#define BF_HASH64 4u /* Murmur64A; else, and below 2^32 bits, Murmur2 */
+#define BF_HASH64 4u /* Murmur64A; else Murmur2 */
 #define BF_NONSCALING 8u
 #define BF_KNOWN_OPTIONS 15u
 

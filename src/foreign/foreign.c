@@ -432,7 +432,7 @@ double bly_bloom_bits(double n, double fpr)
 /* The array that f->one describes. */
 static bly_status array_new(bly_foreign *f)
 {
-    const uint64_t nbytes = (f->one.nbits + 63) / 64 * 8;
+    const uint64_t nbytes = bly_part_bytes(&f->one);
     if (f->max_bytes && nbytes > f->max_bytes)
         return bly_fail(BLY_ERANGE,
                         "it would take %llu bytes, and %llu are "
@@ -603,6 +603,17 @@ bly_status bly_foreign_save(bly_foreign *f, const char *path)
     return bly_file_save(path, write_foreign, f);
 }
 
+/* The bits of a part into the array of f, in its order. */
+static void bits_copy(const bly_foreign_part *from, bly_foreign *f)
+{
+    const size_t swap = (size_t)(f->one.order ^ from->order);
+    const size_t nbytes = from->order == BLY_LSB_FIRST
+                              ? (size_t)((from->nbits + 7) / 8)
+                              : (size_t)bly_part_bytes(from);
+    for (size_t i = 0; i < nbytes; i++)
+        f->block.at[i ^ swap] = from->bytes[i];
+}
+
 bly_status bly_foreign_repack(const bly_foreign_spec *spec,
                               const bly_foreign *from, bly_foreign **out)
 {
@@ -614,7 +625,13 @@ bly_status bly_foreign_repack(const bly_foreign_spec *spec,
     if (st)
         return st;
     f->items = from->items;
-    if (from->nparts != 1 || !f->format->adopt || !f->format->adopt(f, from)) {
+    if (from->format == f->format && !f->format->adopt) {
+        st = bly_fail(BLY_EUNFIT,
+                      "it is of the format %s already, and one of another "
+                      "size needs the keys",
+                      f->format->name);
+    } else if (from->nparts != 1 || !f->format->adopt ||
+               !f->format->adopt(f, from)) {
         st = bly_fail(BLY_EUNFIT,
                       "a %s filter places its keys otherwise than a %s one: "
                       "the bits mean nothing there, and the keys are needed",
@@ -622,12 +639,8 @@ bly_status bly_foreign_repack(const bly_foreign_spec *spec,
     } else {
         st = array_new(f);
     }
-    if (!st) {
-        const bool swap = f->one.order != from->one.order;
-        const size_t nbytes = (size_t)((from->one.nbits + 7) / 8);
-        for (size_t i = 0; i < nbytes; i++)
-            f->block.at[swap ? i ^ 7 : i] = from->one.bytes[i];
-    }
+    if (!st)
+        bits_copy(&from->one, f);
     if (st)
         bly_foreign_free(f);
     else
