@@ -18,7 +18,6 @@ import time
 import urllib.request
 
 SQUID = shutil.which("squid") or shutil.which("squid", path="/usr/sbin")
-DIGEST = "/squid-internal-periodic/store_digest"
 number = itertools.count()
 
 
@@ -143,14 +142,12 @@ minimum_direct_hops 0
                 answer += data
         return answer.split(b"\r\n")[0].decode()
 
-    def digest(self):
-        """The digest as it is served now, or None."""
-        try:
-            with urllib.request.urlopen(
-                    f"http://127.0.0.1:{self.port}{DIGEST}", timeout=30) as r:
-                return r.read()
-        except urllib.error.HTTPError:
-            return None
+    def page(self, name):
+        """A page of the cache manager."""
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+                f"http://127.0.0.1:{self.port}/squid-internal-mgr/{name}",
+                timeout=30) as r:
+            return r.read().decode(errors="replace")
 
     def close(self):
         self.process.send_signal(signal.SIGTERM)

@@ -579,7 +579,8 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
     if (!st && f->format->counts) {
         size_t n;
         st = kept_distinct(f, &n);
-        f->nseen = st ? f->nseen : n;
+        if (!st)
+            f->nseen = f->one.items = n;
     }
     if (st)
         return st;

@@ -116,16 +116,6 @@ static bly_status squid_open(bly_foreign *f)
     return BLY_OK;
 }
 
-static void squid_describe(const bly_foreign *f, bly_facts *out)
-{
-    if (!f->bytes)
-        return;
-    bly_fact_uint(out, "version", be16(f->bytes));
-    bly_fact_uint(out, "version_required", be16(f->bytes + 2));
-    bly_fact_uint(out, "bits_per_entry", f->bytes[20]);
-    bly_fact_uint(out, "deletions", bly_get_be32(f->bytes + 12));
-}
-
 /* ------------------------------------------------------------------ keys */
 
 /* The methods whose answers are kept, by their codes from 1 on. */
@@ -251,6 +241,16 @@ static unsigned bits_of(const bly_foreign *f)
     if (!given || !bly_parse_count(given, &bits))
         bits = (uint64_t)bits_for(f->fpr);
     return (unsigned)bits;
+}
+
+static void squid_describe(const bly_foreign *f, bly_facts *out)
+{
+    bly_fact_uint(out, "bits_per_entry", f->bytes ? f->bytes[20] : bits_of(f));
+    if (!f->bytes)
+        return;
+    bly_fact_uint(out, "version", be16(f->bytes));
+    bly_fact_uint(out, "version_required", be16(f->bytes + 2));
+    bly_fact_uint(out, "deletions", bly_get_be32(f->bytes + 12));
 }
 
 static bly_status squid_write(const bly_foreign *f, bly_put *put, void *ctx)
