@@ -8,10 +8,10 @@
  *     header | pause | 128 bytes of control block | pause | mask
  *
  * libmicrohttpd asks for the body piece by piece, in a thread of the
- * connection's own, and sends each piece before it asks for the next. It may
- * hold back the end of a piece for more to come; setting TCP_NODELAY anew, even
- * where it is set, makes the kernel send what it holds. A Squid without the bug
- * sees nothing of all this but a quarter of a second.
+ * connection's own, and sends each piece before it asks for the next. Version
+ * 0.9.75 holds nothing back; should another do so, TCP_NODELAY, set before each
+ * pause, makes the kernel send what it has. A Squid without the bug sees
+ * nothing of all this but a quarter of a second.
  *
  * There are no objects here. A sibling that is asked for one with
  * only-if-cached says 504, and the Squid goes to the origin.

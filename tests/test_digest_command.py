@@ -21,9 +21,7 @@ needs_squid = pytest.mark.skipif(not SQUID, reason="no squid")
 
 
 def built_without(verb):
-    return b"built without" in subprocess.run(
-        [PROGRAM, "digest", verb, "x:1", "--listen", "nowhere"][:4],
-        capture_output=True, check=False, timeout=60).stderr
+    return "built without" in run("digest", verb, "127.0.0.1:1").err
 
 
 needs_curl = pytest.mark.skipif(built_without("get"), reason="no libcurl")
@@ -420,7 +418,7 @@ def digest_file(ok):
 @needs_server
 def test_serves_in_three_parts(ok, digest_file):
     body = digest_file.read_bytes()
-    with Server("serve", digest_file) as s:
+    with Server("serve", digest_file, "--pause", 300) as s:
         # Header, control block, mask, each in a read of its own.
         head, control, *mask = s.ask(f"GET {PATH}")
         assert head.startswith(b"HTTP/1.1 200 ") and head.endswith(b"\r\n\r\n")
@@ -510,6 +508,14 @@ def test_many_at_once(digest_file, variant):
         with socket.create_connection(("127.0.0.1", s.port)) as c:
             c.sendall(f"GET {PATH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             s.stop()
+
+
+def test_without_libraries_it_is_built_and_says_so(bare, trouble, ok):
+    for verb, library in [("get", "libcurl"), ("serve", "libmicrohttpd"),
+                          ("relay", "libcurl")]:
+        trouble("digest", verb, "x:1", program=bare, says=library)
+    ok("digest", "build", "-o", "d", stdin="http://a.test/\n", program=bare)
+    assert "--listen" in ok("digest", "--help", program=bare).out
 
 
 # ------------------------------------------------------------- real Squids
@@ -624,7 +630,7 @@ def test_swap_state_and_log_of_a_squid(ok, squid, whole_digest):
 @needs_server
 def test_relay_hands_a_digest_on_whole(squid, origin, whole_digest):
     """Two stock Squids: what one has, the other finds."""
-    with Server("relay", f"127.0.0.1:{squid.port}") as relay:
+    with Server("relay", f"127.0.0.1:{squid.port}", "--pause", 500) as relay:
         assert count_hits(squid, origin, f"digest-url={relay.url}") == 600
         relay.stop()
         assert relay.told["digests"] >= 1
@@ -642,7 +648,7 @@ def test_squid_follows_a_digest_that_is_served(ok, squid, origin,
     it, and to the origin for the rest."""
     ok("digest", "build", "-o", "d", "--fpr", "1e-5", stdin="".join(
         f"{u}\n" for u in squid.urls[:100]))
-    with Server("serve", ok.path / "d") as server:
+    with Server("serve", ok.path / "d", "--pause", 500) as server:
         proxy = neighbour(squid, origin, f"digest-url={server.url}")
         try:
             for url in squid.urls[:120]:
@@ -661,7 +667,7 @@ def test_served_as_a_sibling_it_has_nothing(ok, origin):
     page from the origin."""
     urls = [f"{origin.url}/promised/{i}" for i in range(10)]
     ok("digest", "build", "-o", "d", stdin="".join(f"{u}\n" for u in urls))
-    with Server("serve", ok.path / "d") as server:
+    with Server("serve", ok.path / "d", "--pause", 500) as server:
         proxy = neighbour(server, origin)
         try:
             for url in urls:
