@@ -253,8 +253,14 @@ int digest_has(const struct digest_args *args, struct list *operands)
     const struct foreign_args squid = { .format = "squid" };
     struct foreign_file file;
     struct digest_counts counts = { 0 };
+    bool reads_stdin = operands->n == 1 && args->files.n == 0;
     if (operands->n > 1 && args->files.n)
         return fail("URLs come from the command line or from --file, not both");
+    for (size_t i = 0; i < args->files.n; i++)
+        reads_stdin |= is_stdin(args->files.at[i]);
+    if (reads_stdin && is_stdin(path))
+        return fail("standard input cannot be both the digest and the URLs; "
+                    "give the URLs with -f");
     if (foreign_open(path, &squid, &file) != YES)
         return TROUBLE;
     struct asking a = {

@@ -1,6 +1,7 @@
 """bloomery digest: digests that Squids wrote, hostile ones, real Squids."""
 import hashlib
 import json
+import random
 import signal
 import socket
 import struct
@@ -175,6 +176,7 @@ def test_has_answers_as_grep(ok, bly, trouble):
     trouble("digest", "has", "d", stdin="http://a.test/x\n???\n",
             says=["standard input:2", "access.log"])
     trouble("digest", "has", "none", "http://a.test/", says="none")
+    trouble("digest", "has", "-", stdin="x", says="cannot be both")
     (ok.path / "list").write_text("http://a.test/\n")
     trouble("digest", "has", "list", "http://a.test/", says="list")
 
@@ -236,7 +238,7 @@ def test_simulate_summaries_against_icp(ok):
 
 def test_simulate_is_repeatable(ok):
     argv = ["digest", "simulate", "--requests", "20000", "--documents", "5000",
-            "--cache", "200"]
+            "--cache", "200", "--bits", "8", "-T", "5%"]
     assert ok(*argv).raw == ok(*argv).raw
     assert ok(*argv, "--json").json != ok(*argv, "--json", "--seed", 1).json
     assert "ask all (ICP)" in ok(*argv).out
@@ -268,6 +270,32 @@ def test_simulate_by_hand(ok, trouble):
     trouble("digest", "simulate", "--proxies", "1", says="2 at least")
     trouble("digest", "simulate", "--proxies", "65", says="64")
     trouble("digest", "simulate", "-T", "0", says="--threshold")
+
+
+def test_simulate_against_plain_caches(ok):
+    """The same requests through caches that are lists."""
+    draw = random.Random(7)
+    asked = [int(300 * draw.random() ** 2) for _ in range(5000)]
+    (ok.path / "list").write_text(
+        "".join(f"http://a.test/{d}\n" for d in asked))
+    caches, local, had = [[], [], []], 0, 0
+    for i, document in enumerate(asked):
+        mine = caches[i % 3]
+        if document in mine:
+            local += 1
+            mine.remove(document)
+        else:
+            had += any(document in c for c in caches)
+        mine.append(document)
+        del mine[:-20]
+    s = ok("digest", "simulate", "list", "--proxies", 3, "--cache", 20, "-T",
+           "1%", "--bits", 8, "--warmup", "1e-9", "--json").json
+    assert s["local_hits"] * 5000 == pytest.approx(local)
+    assert s["icp"]["remote_hits"] * 5000 == pytest.approx(had)
+    assert s["icp"]["queries"] * 5000 == pytest.approx(2 * (5000 - local))
+    # News at every document: nothing is missed.
+    assert s["summaries"][0]["false_misses"] == 0
+    assert s["summaries"][0]["updates"] == s["icp"]["queries"]
 
 
 # ------------------------------------------------------- hostile servers
@@ -579,9 +607,9 @@ def neighbour(squid, origin, extra=""):
     return proxy
 
 
-def answered(proxy, n):
-    """Its log, once it has n answers in it."""
-    wait_until(lambda: proxy.log("access.log").count(" TCP_") >= n)
+def answered(proxy, origin, n):
+    """Its log, once there are n answers for pages of the origin in it."""
+    wait_until(lambda: proxy.log("access.log").count(f" {origin.url}/") >= n)
     return proxy.log("access.log")
 
 
@@ -591,7 +619,7 @@ def count_hits(squid, origin, extra=""):
     try:
         for url in squid.urls:
             assert proxy.get(url)[0] == 200
-        return answered(proxy, 601).count("CD_SIBLING_HIT/")
+        return answered(proxy, origin, 601).count("CD_SIBLING_HIT/")
     finally:
         proxy.close()
 
@@ -653,7 +681,7 @@ def test_squid_follows_a_digest_that_is_served(ok, squid, origin,
         try:
             for url in squid.urls[:120]:
                 assert proxy.get(url)[0] == 200
-            log = answered(proxy, 121)
+            log = answered(proxy, origin, 121)
             assert log.count("CD_SIBLING_HIT/") == 100
             assert log.count("HIER_DIRECT/") == 21
         finally:
@@ -673,7 +701,7 @@ def test_served_as_a_sibling_it_has_nothing(ok, origin):
             for url in urls:
                 assert proxy.get(url) == (200, b"page " + url.removeprefix(
                     origin.url).encode())
-            assert answered(proxy, 11).count("HIER_DIRECT/") == 11
+            assert answered(proxy, origin, 11).count("HIER_DIRECT/") == 11
         finally:
             proxy.close()
         server.stop()
