@@ -5,7 +5,7 @@ import subprocess
 import threading
 
 import pytest
-from conftest import BUILD, PROGRAM, ROOT, run
+from conftest import PROGRAM, ROOT, run
 from redis_support import Server, free_port, needs_server, redis
 from test_redis_life import wait_for
 
@@ -395,23 +395,11 @@ def test_bench(ok, server, at):
     assert "BLY.HAS" in ok("redis", "bench", "--items", "100", *at).out
 
 
-def test_without_hiredis_it_is_built_and_says_so(tmp_path):
-    def compiled(*words):
-        subprocess.run(["gcc", *map(str, words)], check=True, cwd=ROOT)
-    compiled("-std=c11", "-Iinclude", "-I.", "-c", "cli/cmd_redis.c", "-o",
-             tmp_path / "cmd_redis.o")
-    others = [o for o in sorted((BUILD / "release" / "cli").glob("*.o"))
-              if not o.name.startswith("redis_") and
-              o.name != "cmd_redis.o" and
-              (ROOT / "cli" / o.with_suffix(".c").name).exists()]
-    others += sorted((BUILD / "release" / "apps").glob("*/*.o"))
-    compiled("-pthread", tmp_path / "cmd_redis.o", *others,
-             BUILD / "release" / "libbloomery.a", "-lz", "-lzstd", "-lm",
-             "-ldl", "-o", tmp_path / "bloomery")
-    said = run("redis", "has", "k", "x", program=tmp_path / "bloomery")
+def test_without_hiredis_it_is_built_and_says_so(bare):
+    said = run("redis", "has", "k", "x", program=bare)
     assert said.status == 2 and "hiredis" in said.err
     assert len(said.err.splitlines()) == 1
-    helped = run("redis", "--help", program=tmp_path / "bloomery")
+    helped = run("redis", "--help", program=bare)
     assert helped.status == 0 and "--cluster" in helped.out
 
 

@@ -530,10 +530,10 @@ bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
     while (i < n && !st) {
         bly_foreign_key key;
         st = key_read(f, keys[i], &scratch, &key);
+        if (!st && (!f->planned || f->format->counts))
+            st = key_keep(f, &key);
         if (!st && f->planned)
             key_set(f, &key);
-        else if (!st)
-            st = key_keep(f, &key);
         i += !st;
     }
     if (ndone)
@@ -584,12 +584,16 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
         return put(ctx, f->bytes, f->nbytes)
                    ? BLY_OK
                    : bly_fail(BLY_EIO, "output failed");
-    if (!f->planned) {
-        const bly_status st = kept_place(f);
-        if (st)
-            return st;
+    bly_status st = f->planned ? BLY_OK : kept_place(f);
+    if (!st && f->format->counts) {
+        size_t n;
+        st = kept_distinct(f, &n);
+        if (!st)
+            f->nseen = f->one.items = n;
     }
-    const bly_status st = f->format->write(f, put, ctx);
+    if (st)
+        return st;
+    st = f->format->write(f, put, ctx);
     return st == BLY_EIO ? bly_fail(BLY_EIO, "output failed") : st;
 }
 

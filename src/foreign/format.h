@@ -172,6 +172,8 @@ typedef struct bly_format {
      * NULL: cannot be made. */
     bly_status (*plan)(bly_foreign *f, uint64_t items, double fpr);
     uint32_t nhash; /* words of h that positions() reads */
+    bool counts;    /* f->nseen is to be the number of different keys: hashes
+                       are kept, though items is known */
 
     /* The header, the array (f->one) and whatever follows. */
     bly_status (*write)(const bly_foreign *f, bly_put *put, void *ctx);
@@ -184,6 +186,7 @@ typedef struct bly_format {
 /* Every format there is, in the order of `bloomery formats`. */
 #define BLY_FORMATS(X) \
     X(guava)           \
+    X(squid)           \
     X(dcso)            \
     X(bits_and_blooms) \
     X(redisbloom)      \
