@@ -100,8 +100,8 @@ def beside_set_and_get(server, requests):
                   f"{server.usec(words[0].lower()):.2f} |", flush=True)
 
 
-def command(name, items):
-    words = [name.encode(), b"big", *items]
+def command(name, items, key=b"big"):
+    words = [name.encode(), key, *items]
     return b"*%d\r\n" % len(words) + b"".join(
         b"$%d\r\n%b\r\n" % (len(w), w) for w in words)
 
