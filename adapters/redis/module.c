@@ -171,6 +171,21 @@ void memory_moved(server_defrag *ctx, void *pointer)
         memcpy(pointer, &fresh, sizeof fresh);
 }
 
+size_t array_chunk(const void *value, uint64_t narrays, array_part_of *part,
+                   uint64_t offset, size_t most, unsigned char **at)
+{
+    for (uint64_t i = 0; i < narrays; i++) {
+        const array_part p = part(value, i);
+        if (offset < p.nbytes) {
+            *at = p.at + offset;
+            return p.nbytes - offset < most ? (size_t)(p.nbytes - offset)
+                                            : most;
+        }
+        offset -= p.nbytes;
+    }
+    return 0;
+}
+
 /* ----------------------------------------------------------------- numbers */
 
 void put_le(unsigned char *at, uint64_t value, unsigned n)
