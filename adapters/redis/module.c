@@ -103,12 +103,8 @@ void key_changed(server_ctx *ctx, const char *event, server_string *key)
  * database is chosen for a client. */
 void rewrite_as_restore(server_io *io, server_string *key)
 {
-    server_ctx *ctx =
-        srv.GetThreadSafeContext ? srv.GetThreadSafeContext(NULL) : NULL;
-    if (!ctx)
-        return;
-    if (srv.SelectDb && srv.GetDbIdFromIO)
-        srv.SelectDb(ctx, srv.GetDbIdFromIO(io));
+    server_ctx *ctx = srv.GetThreadSafeContext(NULL);
+    srv.SelectDb(ctx, srv.GetDbIdFromIO(io));
     server_reply *dump = srv.Call(ctx, "DUMP", "s", key);
     size_t n = 0;
     const char *at = dump ? srv.CallReplyStringPtr(dump, &n) : NULL;
