@@ -370,6 +370,37 @@ static int replicate(server_ctx *ctx, const char *name, const char *how, ...)
     return SERVER_OK;
 }
 
+/* A command that a module calls gives no answer here. */
+static server_ctx *context(void *client)
+{
+    (void)client;
+    return NULL;
+}
+
+static void free_context(server_ctx *ctx)
+{
+    (void)ctx;
+}
+
+static int database(server_io *io)
+{
+    (void)io;
+    return 0;
+}
+
+static int select_database(server_ctx *ctx, int number)
+{
+    (void)ctx, (void)number;
+    return SERVER_OK;
+}
+
+static server_reply *call(server_ctx *ctx, const char *name, const char *how,
+                          ...)
+{
+    (void)ctx, (void)name, (void)how;
+    return NULL;
+}
+
 static void emit(server_io *io, const char *name, const char *how, ...)
 {
     (void)io, (void)name, (void)how;
@@ -440,6 +471,11 @@ static void start_server(void)
         .LoadStringBuffer = load_buffer,
         .IsIOError = io_failed,
         .EmitAOF = emit,
+        .GetThreadSafeContext = context,
+        .FreeThreadSafeContext = free_context,
+        .GetDbIdFromIO = database,
+        .SelectDb = select_database,
+        .Call = call,
         .Replicate = replicate,
         .ReplicateVerbatim = with_nothing,
         .Alloc = malloc,
