@@ -59,7 +59,8 @@ def test_merge(r):
 def test_merge_is_exact_however_large_its_parts_are(r):
     """Sums of products of 63 bits that cancel out, beside those that do not."""
     random.seed(1)
-    counts = [0, 1, 5, 2**32 - 2]
+    counts = [0, 1, 5, 2**32 - 2, 2**40 + 7, 2**62]
+    cells = [min(count, 2**32 - 1) for count in counts]
     for i, count in enumerate(counts):
         r.execute_command("CMS.INITBYDIM", i, 1, 1)
         r.execute_command("CMS.INCRBY", i, "a", count)
@@ -72,12 +73,15 @@ def test_merge_is_exact_however_large_its_parts_are(r):
         near = random.randrange(-3, 9)
         weights = [far, near - far, random.randrange(3)]
         which[1] = which[0]
-        total = sum(counts[i] * w for i, w in zip(which, weights))
+        cell = sum(cells[i] * w for i, w in zip(which, weights))
+        count = sum(counts[i] * w for i, w in zip(which, weights))
+        fits = 0 <= cell < 2**32 and 0 <= count < 2**63
         words = ["CMS.MERGE", "to", 3, *which, "WEIGHTS", *weights]
-        agreed[0 <= total < 2**32] += 1
-        if 0 <= total < 2**32:
+        agreed[fits] += 1
+        if fits:
             r.execute_command(*words)
-            assert r.execute_command("CMS.QUERY", "to", "a") == [total]
+            assert r.execute_command("CMS.QUERY", "to", "a") == [cell]
+            assert r.execute_command("CMS.INFO", "to")[5] == count
         else:
             assert error_of(r, *words) == "CMS: MERGE overflow"
     assert min(agreed) > 100
