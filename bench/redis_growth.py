@@ -77,7 +77,7 @@ def main():
     parser.add_argument("kinds", nargs="*", metavar="KIND",
                         default=["elastic", "scalable"])
     options = parser.parse_args()
-    with Server(options.module) as server:
+    with Server(str(pathlib.Path(options.module).resolve())) as server:
         for kind in options.kinds:
             grow(server, kind, options.keys)
 

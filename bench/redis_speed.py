@@ -30,18 +30,25 @@ class Server:
     """A server on a free port, in a folder of its own, ended on exit."""
 
     def __init__(self, module):
+        self.folder = tempfile.TemporaryDirectory()
+        for _ in range(5): # another may take the port meanwhile
+            if self.start(module):
+                return
+        raise SystemExit("the server does not start")
+
+    def start(self, module):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
-        self.folder = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--save", "", "--bind",
              "127.0.0.1", "--dir", self.folder.name, "--loadmodule", module],
             stdout=subprocess.DEVNULL)
-        while self.cli("PING").strip() != "PONG":
-            if self.process.poll() is not None:
-                raise SystemExit("the server does not start")
+        while self.process.poll() is None:
+            if self.cli("PING").strip() == "PONG":
+                return True
             time.sleep(0.05)
+        return False
 
     def cli(self, *words, stdin=None):
         done = subprocess.run(
@@ -169,7 +176,7 @@ def main():
     parser.add_argument("--requests", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    with Server(options.module) as server:
+    with Server(str(pathlib.Path(options.module).resolve())) as server:
         beside_set_and_get(server, options.requests, options.rounds)
         many_items(server, options.capacity, options.rounds)
 

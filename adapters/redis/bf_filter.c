@@ -333,7 +333,7 @@ bf_added bf_add(bf_filter *f, bf_hash h, uint64_t limit)
  * some twenty requests at a time: a few items ahead are enough to keep it busy,
  * and more would wait in a cache that they fill. Those past the ones that are
  * kept are computed when they are needed. */
-enum { KEPT = 16, RING = 32, ADD_AHEAD = 4, HAS_AHEAD = 8 };
+enum { KEPT = 16, RING = 32, ADD_AHEAD = 4, HAS_AHEAD = 12 };
 
 typedef struct places {
     const bf_filter *f;
