@@ -64,8 +64,7 @@ static void follows_its_keys(void **state)
             bly_stats s;
             bly_stat(f, &s);
             const double bits = (double)s.bits / (double)next;
-            assert_true(next < 2000 || bits < rows[i].most_bits + 1.2);
-            assert_true(next < 5000 || bits < rows[i].most_bits + 1);
+            assert_true(next < 2500 || bits < rows[i].most_bits + 1);
             assert_true(next < 10000 || bits < rows[i].most_bits + 0.5);
             assert_true(next < 100000 || bits < rows[i].most_bits);
             assert_int_equal(hits(f, next - 100, 100), 100);
