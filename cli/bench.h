@@ -245,8 +245,9 @@ void bench_lines(uint64_t nlines, double fpr, unsigned nrounds,
 /* All that a run found. */
 struct bench_results {
     struct bench_machine machine;
-    double fpr, seconds; /* the estimate */
-    unsigned nthreads, nrounds;
+    double fpr, seconds;        /* the estimate, of a round */
+    unsigned nthreads, nrounds; /* 0: as many as fit the time */
+    uint64_t minutes;           /* 0: as long as it takes */
     bool small_pages, json;
     double huge_share;
     const uint64_t *sizes;

@@ -43,9 +43,10 @@ void bench_report_head(const struct bench_results *r)
         printf("about %.0f s: %u round%s\n", ceil(r->seconds * r->nrounds),
                r->nrounds, r->nrounds == 1 ? "" : "s");
     else
-        printf("about %.0f s a round; as many rounds as a minute allows, one "
-               "at least\n",
-               ceil(r->seconds));
+        printf("about %.0f s a round; as many rounds as %llu minute%s allow%s, "
+               "three at least\n",
+               ceil(r->seconds), (unsigned long long)r->minutes,
+               r->minutes == 1 ? "" : "s", r->minutes == 1 ? "s" : "");
     fflush(stdout);
 }
 
