@@ -127,4 +127,8 @@ bly_filter *filled(const bly_kind_info *kind, uint64_t first, size_t n);
 /* How many of n keys from `first` on may be in f. */
 uint64_t hits(const bly_filter *f, uint64_t first, size_t n);
 
+/* n keys by the portable code, then by every set of instructions there is: the
+ * same filter, the same answers, and after removals the same filter again. */
+void assert_rows_agree(const bly_spec *spec, size_t n);
+
 #endif
