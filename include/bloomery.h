@@ -988,6 +988,12 @@ uint64_t bly_sample_bits(const void *bits, uint64_t nbits, uint64_t seed,
 
 /* -------------------------------------------- filters of other systems */
 
+/* MurmurHash2 (Austin Appleby, public domain) of 32 bits, and its 64-bit form
+ * "A": what RedisBloom and others place keys with. Good enough for a filter,
+ * but not for keys that an adversary chooses. */
+uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed);
+uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
+
 /* Proxies, databases, Java and Go services keep filters in formats of their
  * own, each with its own hash. A format is opened, described and asked; some
  * are written from keys. Bits never go from one format to another where the
@@ -1031,6 +1037,10 @@ typedef struct bly_format_info {
 /* The format of a row, false past the last, or of a name. */
 bool bly_format_at(size_t index, bly_format_info *out);
 bool bly_format_named(const char *name, bly_format_info *out);
+
+/* The first format that recognises these bytes by their content, damaged or
+ * not; false where none does. */
+bool bly_format_of(const void *bytes, size_t nbytes, bly_format_info *out);
 
 typedef struct bly_foreign_spec {
     const char *format; /* NULL: by its content; bly_foreign_new() wants one */
