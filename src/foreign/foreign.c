@@ -250,7 +250,8 @@ static void part_stat(const bly_foreign *f, const bly_foreign_part *p,
         return;
     out->ones = part_ones(p);
     out->fill = (double)out->ones / m;
-    out->fpr_now = pow(out->fill, p->k);
+    out->fpr_now =
+        f->format->rate ? f->format->rate(f, p) : pow(out->fill, p->k);
     out->items_estimate =
         out->ones < p->nbits ? -m / p->k * log1p(-out->fill) : INFINITY;
 }

@@ -155,6 +155,10 @@ typedef struct bly_format {
     /* Where a part is no array of bits: may the key be in it? */
     bool (*test)(const bly_foreign *f, size_t part, const bly_foreign_key *key);
 
+    /* The rate of false positives of a part, by its bits. NULL: its fill to
+     * the power of k. */
+    double (*rate)(const bly_foreign *f, const bly_foreign_part *p);
+
     /* -- making: plan, then bits by positions(), then write -------------- */
 
     /* For items keys at a rate fpr: fill f->one, all but bytes, as the format's
@@ -172,7 +176,10 @@ typedef struct bly_format {
 } bly_format;
 
 /* Every format there is, in the order of `bloomery formats`. */
-#define BLY_FORMATS(X) X(guava)
+#define BLY_FORMATS(X) \
+    X(guava)           \
+    X(sbbf)            \
+    X(parquet)
 
 #define BLY_FORMAT_DECLARE_(name) extern const bly_format bly_format_##name;
 BLY_FORMATS(BLY_FORMAT_DECLARE_)

@@ -148,6 +148,27 @@ uint64_t bly_xxh64(const void *bytes, size_t len, uint64_t seed)
     return XXH64(bytes, len, seed);
 }
 
+/* With a width that the compiler knows, nothing is left of XXH64 but a few
+ * products. */
+static inline __attribute__((always_inline)) void
+xxh64_each(const unsigned char *at, size_t width, size_t n, uint64_t *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = XXH64(at + i * width, width, 0);
+}
+
+void bly_xxh64_fixed(const void *values, size_t width, size_t n, uint64_t *out)
+{
+    if (width == 4)
+        xxh64_each(values, 4, n, out);
+    else if (width == 8)
+        xxh64_each(values, 8, n, out);
+    else if (width == 16)
+        xxh64_each(values, 16, n, out);
+    else
+        xxh64_each(values, width, n, out);
+}
+
 /* ------------------------------------------------------------------ MD5 */
 
 /* RFC 1321: floor(2^32 |sin(i + 1)|), and the rotations, four a round. */

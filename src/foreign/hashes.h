@@ -27,6 +27,9 @@ uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed);
 uint64_t bly_fnv1(const void *bytes, size_t len);
 uint64_t bly_xxh64(const void *bytes, size_t len, uint64_t seed);
 
+/* That of each of n values of `width` bytes, one after another, with seed 0. */
+void bly_xxh64_fixed(const void *values, size_t width, size_t n, uint64_t *out);
+
 /* MD5 of several pieces, one after another. */
 typedef struct bly_md5 {
     uint32_t state[4];

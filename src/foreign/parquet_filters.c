@@ -1,0 +1,190 @@
+/*
+ * parquet_filters.c - new filters for chunks, and a footer that knows of them
+ *
+ *     before   data                       footer   length  PAR1
+ *     after    data  filter  filter  ...  footer'  length  PAR1
+ *
+ * Nothing before the old footer moves, so every offset in it stays right. The
+ * new footer is the old one, copied, but for fields 14 and 15 (offset and
+ * length of a filter) of the metadata of each chunk that got one. A field's
+ * header holds the distance from the id before it, so the header of the field
+ * behind them is written anew; all other bytes are those of the old footer,
+ * whatever they mean.
+ */
+#include <string.h>
+
+#include "core/maths.h"
+#include "foreign/hashes.h"
+#include "foreign/parquet_file.h"
+#include "foreign/sbbf.h"
+
+#define ADD_BATCH 256 /* hashes at a time */
+
+bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
+                                    uint64_t nvalues, double fpr)
+{
+    bly_parquet_entry *const e = bly_parquet_entry_at(p, group, column);
+    if (!(fpr > 0 && fpr < 1))
+        return bly_fail(BLY_EINVAL, "a rate lies between 0 and 1");
+    if (p->making || e->blocks)
+        return bly_fail(BLY_EINVAL, "another filter is being made, or this one "
+                                    "was");
+    if (p->is_signed)
+        return bly_fail(BLY_ENOTSUP, "its footer is signed and must not be "
+                                     "changed");
+    if (e->is.encrypted || e->is.elsewhere || e->slot.out_of_order)
+        return bly_fail(BLY_ENOTSUP, "row group %zu, column %s: %s", group,
+                        p->columns[column].name,
+                        e->is.encrypted   ? "encrypted"
+                        : e->is.elsewhere ? "in another file"
+                                          : "its metadata are out of order");
+    if (p->columns[column].type == BLY_PARQUET_BOOLEAN)
+        return bly_fail(BLY_ENOTSUP,
+                        "column %s is BOOLEAN, for which the "
+                        "format has no filters",
+                        p->columns[column].name);
+    p->nblocks = bly_sbbf_blocks((double)nvalues, fpr);
+    const bly_status st =
+        bly_block_new(&p->mem, p->nblocks * BLY_SBBF_BLOCK, &p->block);
+    if (st)
+        return st;
+    p->fpr = fpr;
+    p->making = e;
+    return BLY_OK;
+}
+
+void bly_parquet_filter_add(bly_parquet *p, const bly_bytes *values, size_t n)
+{
+    uint64_t hashes[ADD_BATCH];
+    while (n) {
+        const size_t some = n < ADD_BATCH ? n : ADD_BATCH;
+        for (size_t i = 0; i < some; i++)
+            hashes[i] = bly_xxh64(values[i].ptr, values[i].len, 0);
+        bly_sbbf_add(p->block.at, p->nblocks, hashes, some);
+        values += some;
+        n -= some;
+    }
+}
+
+void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
+                                  size_t width, size_t n)
+{
+    const unsigned char *at = values;
+    uint64_t hashes[ADD_BATCH];
+    while (n) {
+        const size_t some = n < ADD_BATCH ? n : ADD_BATCH;
+        bly_xxh64_fixed(at, width, some, hashes);
+        bly_sbbf_add(p->block.at, p->nblocks, hashes, some);
+        at += some * width;
+        n -= some;
+    }
+}
+
+bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
+{
+    bly_parquet_entry *const e = p->making;
+    const uint64_t n = bly_sbbf_fold(p->block.at, p->nblocks, p->fpr);
+    const size_t nbytes = (size_t)n * BLY_SBBF_BLOCK;
+    p->making = NULL;
+    bly_status st = BLY_OK;
+    e->blocks = bly_mem_zalloc(&p->mem, nbytes);
+    if (e->blocks) {
+        memcpy(e->blocks, p->block.at, nbytes);
+        e->nblocks = n;
+    } else {
+        st = bly_fail(BLY_ENOMEM, "out of memory");
+    }
+    bly_block_free(&p->mem, &p->block);
+    p->block = (bly_block){ 0 };
+    if (!st && out) {
+        const bly_sbbf s = { e->blocks, n, 0, true };
+        bly_foreign_part part = { 0 };
+        uint64_t ones = 0;
+        bly_sbbf_part(&s, &part);
+        for (size_t i = 0; i < nbytes; i++)
+            ones += (uint64_t)__builtin_popcount(e->blocks[i]);
+        out->nbytes = nbytes;
+        out->fpr = bly_sbbf_rate(NULL, &part);
+        out->values =
+            bly_estimate_items((double)ones, (double)part.nbits, BLY_SBBF_K)
+                .value;
+    }
+    return st;
+}
+
+/* The fields of a filter that begins at a byte of the file: what stands in the
+ * slot from now on. The number of bytes is returned. */
+static size_t fields_put(const bly_parquet_entry *e, uint64_t at,
+                         unsigned char out[4 * BLY_THRIFT_ROOM])
+{
+    const bly_parquet_slot *const s = &e->slot;
+    unsigned char header[BLY_SBBF_HEADER];
+    const uint64_t nbytes =
+        bly_sbbf_header(header, e->nblocks) + e->nblocks * BLY_SBBF_BLOCK;
+    size_t n = bly_thrift_put_field(out, s->after, 14, BLY_THRIFT_I64);
+    n += bly_thrift_put_int(out + n, (int64_t)at);
+    n += bly_thrift_put_field(out + n, 14, 15, BLY_THRIFT_I32);
+    n += bly_thrift_put_int(out + n, (int64_t)nbytes);
+    if (s->next)
+        n += bly_thrift_put_field(out + n, 15, s->next, s->type);
+    return n;
+}
+
+/* The new footer; put NULL: only its length is wanted. */
+static bool footer_put(const bly_parquet *p, bly_put *put, void *ctx,
+                       uint64_t *nbytes)
+{
+    const size_t nchunks = p->ngroups * p->ncolumns;
+    uint64_t filter_at = p->footer_at;
+    size_t from = 0;
+    *nbytes = 0;
+    for (size_t i = 0; i <= nchunks; i++) {
+        const bly_parquet_entry *const e = &p->chunks[i];
+        const bool is_last = i == nchunks;
+        if (!is_last && !e->blocks)
+            continue;
+        const size_t to = is_last ? p->nfooter : e->slot.from;
+        unsigned char fields[4 * BLY_THRIFT_ROOM], header[BLY_SBBF_HEADER];
+        const size_t n = is_last ? 0 : fields_put(e, filter_at, fields);
+        if (put && !(put(ctx, p->footer + from, to - from) &&
+                     (n == 0 || put(ctx, fields, n))))
+            return false;
+        *nbytes += to - from + n;
+        if (is_last)
+            break;
+        from = e->slot.next ? e->slot.value : e->slot.to;
+        filter_at +=
+            bly_sbbf_header(header, e->nblocks) + e->nblocks * BLY_SBBF_BLOCK;
+    }
+    return true;
+}
+
+static bool filters_put(const bly_parquet *p, bly_put *put, void *ctx)
+{
+    for (size_t i = 0; i < p->ngroups * p->ncolumns; i++) {
+        const bly_parquet_entry *const e = &p->chunks[i];
+        unsigned char header[BLY_SBBF_HEADER];
+        if (!e->blocks)
+            continue;
+        const size_t n = bly_sbbf_header(header, e->nblocks);
+        if (!put(ctx, header, n) ||
+            !put(ctx, e->blocks, (size_t)e->nblocks * BLY_SBBF_BLOCK))
+            return false;
+    }
+    return true;
+}
+
+bly_status bly_parquet_write(const bly_parquet *p, bly_put *put, void *ctx)
+{
+    unsigned char end[8];
+    uint64_t n;
+    footer_put(p, NULL, NULL, &n);
+    if (n > INT32_MAX)
+        return bly_fail(BLY_ERANGE, "its footer would be larger than 2 GiB");
+    bly_put_le32(end, (uint32_t)n);
+    memcpy(end + 4, "PAR1", 4);
+    return put(ctx, p->bytes, p->footer_at) && filters_put(p, put, ctx) &&
+                   footer_put(p, put, ctx, &n) && put(ctx, end, sizeof end)
+               ? BLY_OK
+               : bly_fail(BLY_EIO, "output failed");
+}
