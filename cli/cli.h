@@ -22,6 +22,7 @@
 #define COMMANDS(X) \
     X(plan)         \
     X(kinds)        \
+    X(formats)      \
     X(build)        \
     X(add)          \
     X(remove)       \
@@ -223,6 +224,10 @@ struct sizing {
         "option", 'O', OPT_LIST, &(s).options, "NAME=VALUE",                   \
             "an option of the kind; may be repeated"                           \
     }
+
+/* NAME=VALUE words as options, which live until the command ends. False, and
+ * said why, if one is not of that form. */
+bool option_words(const struct list *words, const bly_option **out);
 
 /* Whether there is a kind of that name; false, and said so, if not. */
 bool kind_exists(const char *name);

@@ -9,11 +9,12 @@
  */
 #include <stdlib.h>
 
-#include "cli/keys.h"
+#include "cli/foreign.h"
 #include "cli/values.h"
 
 static struct {
     struct sizing sizing;
+    const char *format;
     const char *output, *key_file, *delimiter, *spill;
     uint64_t seed, threads, max_memory;
     bool nul, json;
@@ -89,6 +90,54 @@ static bool build_values(const bly_spec *spec, struct job *job)
     return false;
 }
 
+/* ------------------------------------------- for another system */
+
+/* Options that mean nothing there; false, and said so, if one was given. */
+static bool build_is_plain(void)
+{
+    const struct sizing *const s = &build_args.sizing;
+    const char *const wrong = s->kind                ? "--kind"
+                              : s->bits              ? "--bits"
+                              : s->memory            ? "--memory"
+                              : build_args.seed      ? "--seed"
+                              : build_args.key_file  ? "--key-file"
+                              : build_args.spill     ? "--spill"
+                              : build_args.delimiter ? "--delimiter"
+                                                     : NULL;
+    if (wrong)
+        fail("%s says nothing to a format of another system; right: --items, "
+             "--fpr and -O",
+             wrong);
+    return !wrong;
+}
+
+static int build_foreign(const struct list *operands)
+{
+    const struct foreign_args args = { build_args.format,
+                                       build_args.sizing.options };
+    bly_foreign_spec spec = { .items = build_args.sizing.items,
+                              .fpr = build_args.sizing.fpr,
+                              .max_bytes = build_args.max_memory };
+    if (!build_is_plain() || !foreign_spec(&args, &spec))
+        return TROUBLE;
+    struct input in;
+    struct job job = { 0 };
+    input_files(&in, operands->at, operands->n, build_args.nul);
+    bly_foreign *const f =
+        foreign_build(&spec, &in, NULL, NULL, spec.items != 0, &job);
+    input_close(&in);
+    if (!f)
+        return TROUBLE;
+    FILE *const to = report_to(build_args.output);
+    const int status = foreign_save(f, build_args.output);
+    if (status == YES && !quiet)
+        foreign_report(to, build_args.json, build_args.output, &job, f);
+    bly_foreign_free(f);
+    return status;
+}
+
+/* --------------------------------------------------------------- running */
+
 static int build_run(struct list *operands)
 {
     if (!build_args.output)
@@ -107,12 +156,15 @@ static int build_run(struct list *operands)
     };
     bool ok;
     static const char *const standard_input[] = { "-" };
-    if (!sizing_spec(&build_args.sizing, &spec) || !build_values(&spec, &job) ||
-        !output_works(build_args.output, build_args.json) ||
+    if (!output_works(build_args.output, build_args.json) ||
         !output_spares(build_args.output, &build_args.key_file, 1) ||
         !(operands->n
               ? output_spares(build_args.output, operands->at, operands->n)
               : output_spares(build_args.output, standard_input, 1)))
+        return TROUBLE;
+    if (build_args.format)
+        return build_foreign(operands);
+    if (!sizing_spec(&build_args.sizing, &spec) || !build_values(&spec, &job))
         return TROUBLE;
     spec.secret = secret_read(build_args.key_file, &ok);
     if (!ok)
@@ -144,6 +196,8 @@ static const struct opt build_options[] = {
     { "output", 'o', OPT_TEXT, &build_args.output, "FILE",
       "write the filter to FILE; - is standard output" },
     SIZING_OPTIONS(build_args.sizing),
+    FORMAT_OPTION(build_args, "make it in this format of another system, with "
+                              "-O for its options; see bloomery formats"),
     { "seed", 's', OPT_COUNT, &build_args.seed, "S",
       "seed of the hash; filters combine only if their seeds agree" },
     { "key-file", 'K', OPT_TEXT, &build_args.key_file, "FILE",
@@ -175,6 +229,8 @@ static const struct example build_examples[] = {
     { "bloomery build -o leaked.bly --kind fuse --max-memory 4GiB --spill "
       "/var/tmp leaked.txt.zst",
       "a billion lines in 4 GiB" },
+    { "bloomery build -o known.bloom --format FORMAT --fpr 0.1% hashes.txt",
+      "for another system; bloomery formats says which" },
     { 0 },
 };
 
@@ -200,6 +256,8 @@ const struct command cmd_build = {
         "bytes each, which has no name and is gone at the end however that "
         "comes. The filter is the same as without. Kinds that are built at "
         "once take several passes over the file.\n\n"
+        "With --format the filter is one of another system, bit for bit as "
+        "that system would make it for as many keys and that rate.\n\n"
         "Nothing is written before everything is read. An interrupted build "
         "leaves what was in FILE before. FILE must not be an input.",
     .options = build_options,

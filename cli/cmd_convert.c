@@ -9,12 +9,13 @@
  */
 #include <math.h>
 
-#include "cli/keys.h"
+#include "cli/convert_foreign.h"
 
 static struct {
     struct sizing sizing;
     struct keys keys;
-    const char *output;
+    struct foreign_args from;
+    const char *output, *to;
     uint64_t threads;
     bool json;
 } convert_args;
@@ -166,6 +167,24 @@ static void convert_report(FILE *to, const struct conversion *c)
     warn_past_capacity(convert_args.output, &c->new);
 }
 
+/* Where another system is on one side, or on both. */
+static int convert_other(const char *path, const struct foreign_file *file)
+{
+    bool ok;
+    const struct foreign_conversion c = {
+        .path = path,
+        .output = convert_args.output,
+        .to = convert_args.to,
+        .sizing = &convert_args.sizing,
+        .keys = &convert_args.keys,
+        .threads = convert_args.threads,
+        .json = convert_args.json,
+    };
+    const bly_access how = { .secret =
+                                 secret_read(convert_args.keys.key_file, &ok) };
+    return ok ? convert_foreign(&c, file, &how) : TROUBLE;
+}
+
 static int convert_run(struct list *operands)
 {
     const struct list *const files = &convert_args.keys.files;
@@ -175,8 +194,7 @@ static int convert_run(struct list *operands)
     if (operands->n != 1)
         return fail("one filter is converted at a time, not %zu", operands->n);
     const char *const path = operands->at[0];
-    if (!sizing_spec(&convert_args.sizing, &spec) ||
-        !output_works(convert_args.output, convert_args.json) ||
+    if (!output_works(convert_args.output, convert_args.json) ||
         !output_spares(convert_args.output, &path, 1) ||
         !output_spares(convert_args.output, &convert_args.keys.key_file, 1) ||
         !output_spares(convert_args.output, files->at, files->n))
@@ -185,10 +203,21 @@ static int convert_run(struct list *operands)
         if (is_stdin(files->at[i]) && is_stdin(path))
             return fail("standard input cannot be both the filter and the "
                         "keys");
+    struct foreign_file file;
+    if (foreign_open(path, &convert_args.from, &file) != YES)
+        return TROUBLE;
+    if (file.f || convert_args.to) {
+        const int status = convert_other(path, &file);
+        foreign_close(&file);
+        return status;
+    }
+    if (!sizing_spec(&convert_args.sizing, &spec))
+        return TROUBLE;
     if (!spec.kind && !spec.items && !spec.bits && !(spec.fpr > 0) &&
         !spec.noptions && !files->n)
-        return fail("into what? right: --kind KIND, or --items N for another "
-                    "size");
+        return fail(
+            "into what? right: --kind KIND, --items N for another size, or "
+            "--to FORMAT");
     bool ok;
     spec.secret = secret_read(convert_args.keys.key_file, &ok);
     if (!ok)
@@ -225,6 +254,14 @@ static const struct opt convert_options[] = {
     { "output", 'o', OPT_TEXT, &convert_args.output, "FILE",
       "write the new filter to FILE; - is standard output" },
     SIZING_OPTIONS(convert_args.sizing),
+    { "to", 'T', OPT_TEXT, &convert_args.to, "FORMAT",
+      "into this format of another system, with -O for its options; see "
+      "bloomery formats" },
+    FORMAT_OPTION(convert_args.from,
+                  "FILTER is of this format of another system; most are "
+                  "recognised without"),
+    { "from-option", 0, OPT_LIST, &convert_args.from.options, "NAME=VALUE",
+      "an option of that format; may be repeated" },
     KEYS_OPTIONS(convert_args.keys),
     THREADS_OPTION(convert_args.threads),
     QUIET_OPTION(QUIET_HELP),
@@ -240,6 +277,8 @@ static const struct example convert_examples[] = {
       "room for more keys" },
     { "bloomery convert --kind blocked -o one.bly -f all.txt.gz grown.bly",
       "one filter for many layers; that needs the keys" },
+    { "bloomery convert --to guava -o words.guava -f words.txt words.bly",
+      "for a service in Java" },
     { 0 },
 };
 
@@ -258,6 +297,10 @@ const struct command cmd_convert = {
         "the capacity is the number of different keys that were read. Lines "
         "that FILTER certainly does not have are left out: what was removed "
         "does not come back.\n\n"
+        "With --to the new filter is one of another system (bloomery formats), "
+        "and FILTER may be one in any case. Systems place keys by rules of "
+        "their own, so this takes the keys too, unless two formats differ in "
+        "form alone.\n\n"
         "FILE must be none of the inputs.",
     .options = convert_options,
     .examples = convert_examples,

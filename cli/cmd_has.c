@@ -4,13 +4,17 @@
  * The filter is asked where it lies in its file; where it is large, only the
  * pages that keys fall on are read. Options and exit status are grep's.
  */
-#include "cli/keys.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/foreign.h"
 
 static struct {
     struct keys keys;
     struct checking check;
     uint64_t threads;
-    bool invert, count, json;
+    struct foreign_args foreign;
+    bool invert, count, json, parts;
 } has_args;
 
 static bly_status has_batch(struct job *job, struct batch *b)
@@ -21,14 +25,86 @@ static bly_status has_batch(struct job *job, struct batch *b)
     return BLY_OK;
 }
 
-static int has_run(struct list *operands)
+/* ------------------------------------------------ of another system */
+
+static bly_status has_foreign_batch(struct job *job, struct batch *b)
+{
+    const bly_status st = foreign_ask(job->ctx, b);
+    if (!st && has_args.invert)
+        batch_invert(b);
+    return st;
+}
+
+/* The line of a key that is in part i: the key, a tab, the part's name. */
+static bool part_line(const bly_foreign *f, size_t i, const bly_bytes *key,
+                      struct block *to)
+{
+    char name[BLY_PART_NAME];
+    bly_foreign_part_name(f, i, name);
+    const char end = has_args.keys.nul ? '\0' : '\n';
+    return block_put(to, key->ptr, key->len) && block_put(to, "\t", 1) &&
+           block_put(to, name, strlen(name)) && block_put(to, &end, 1);
+}
+
+/* The parts that each picked key may be in. */
+static bly_status has_parts_batch(struct job *job, struct batch *b)
+{
+    const bly_foreign *const f = job->ctx;
+    const size_t nparts = bly_foreign_nparts(f);
+    uint64_t *const in = calloc(BLY_BITMAP_WORDS(nparts) + 1, sizeof *in);
+    bly_status st = in ? foreign_ask(f, b) : BLY_ENOMEM;
+    for (size_t i = 0; i < b->n && !st; i++) {
+        if (!(b->picked[i / 64] >> i % 64 & 1))
+            continue;
+        st = bly_foreign_where(f, b->keys[i], in);
+        for (size_t p = 0; p < nparts && !st; p++)
+            if ((in[p / 64] >> p % 64 & 1) &&
+                !part_line(f, p, &b->keys[i], b->text))
+                st = BLY_ENOMEM;
+    }
+    free(in);
+    return st;
+}
+
+/* --------------------------------------------------------------- running */
+
+static int has_report(const struct job *job)
+{
+    if (has_args.json && !quiet) {
+        struct json j = { .to = stdout };
+        json_open(&j, '{');
+        json_key(&j, "asked");
+        json_uint(&j, job->nkeys);
+        json_key(&j, "maybe");
+        json_uint(&j,
+                  has_args.invert ? job->nkeys - job->npicked : job->npicked);
+        json_close(&j, '}');
+        json_end(&j);
+    } else if (has_args.count && !quiet) {
+        printf("%llu\n", (unsigned long long)job->npicked);
+    }
+    return job->npicked ? YES : NO;
+}
+
+static int has_foreign(struct foreign_file *file, const struct list *operands,
+                       struct job *job)
 {
     struct input in;
-    bly_filter *const f =
-        ask_begin(operands, &has_args.keys, &has_args.check, BLY_CAN(HAS), &in);
-    if (!f)
+    const bool parts = has_args.parts && job->prints;
+    if (!keys_input(&has_args.keys, operands, &in))
         return TROUBLE;
+    job->batch = parts ? has_parts_batch : has_foreign_batch;
+    job->prints &= !parts;
+    job->writes = parts;
+    job->ctx = file->f;
+    job->path = operands->at[0];
+    const bly_status st = pipeline_run(job, &in);
+    input_close(&in);
+    return st ? fail("%s", job->error) : has_report(job);
+}
 
+static int has_run(struct list *operands)
+{
     const bool counts = has_args.count || has_args.json;
     struct job job = {
         .batch = has_batch,
@@ -36,24 +112,27 @@ static int has_run(struct list *operands)
         .first_only = quiet,
         .terminator = has_args.keys.nul ? '\0' : '\n',
         .nthreads = thread_count(has_args.threads),
-        .ctx = f,
     };
-    if (!ask_end(f, &in, &job))
+    struct foreign_file file = { 0 };
+    if (operands->n &&
+        foreign_open(operands->at[0], &has_args.foreign, &file) != YES)
         return TROUBLE;
-
-    if (has_args.json && !quiet) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "asked");
-        json_uint(&j, job.nkeys);
-        json_key(&j, "maybe");
-        json_uint(&j, has_args.invert ? job.nkeys - job.npicked : job.npicked);
-        json_close(&j, '}');
-        json_end(&j);
-    } else if (counts && !quiet) {
-        printf("%llu\n", (unsigned long long)job.npicked);
+    if (file.f) {
+        const int status = has_args.parts && has_args.invert
+                               ? fail("--parts and --invert exclude each other")
+                               : has_foreign(&file, operands, &job);
+        foreign_close(&file);
+        return status;
     }
-    return job.npicked ? YES : NO;
+    if (has_args.parts)
+        return fail("--parts is for files of other systems");
+    struct input in;
+    bly_filter *const f =
+        ask_begin(operands, &has_args.keys, &has_args.check, BLY_CAN(HAS), &in);
+    if (!f)
+        return TROUBLE;
+    job.ctx = f;
+    return ask_end(f, &in, &job) ? has_report(&job) : TROUBLE;
 }
 
 static const struct opt has_options[] = {
@@ -67,6 +146,10 @@ static const struct opt has_options[] = {
     KEYS_OPTIONS(has_args.keys),
     THREADS_OPTION(has_args.threads),
     CHECK_OPTIONS(has_args.check),
+    FORMAT_READ_OPTIONS(has_args.foreign),
+    { "parts", 'P', OPT_FLAG, &has_args.parts, NULL,
+      "of a file of another system with several filters: print a line for each "
+      "that may have the key, the key, a tab and the filter's name" },
     { "json", 0, OPT_FLAG, &has_args.json, NULL,
       "print {\"asked\":N,\"maybe\":M} and no keys" },
     { 0 },
@@ -78,6 +161,8 @@ static const struct example has_examples[] = {
       "the words of a letter that are in no dictionary" },
     { "bloomery has -q leaked.bly \"$word\" && echo choose another",
       "the exit status tells" },
+    { "bloomery has --parts .git/objects/info/commit-graph Makefile",
+      "the commits that may have changed it" },
     { 0 },
 };
 
@@ -92,6 +177,8 @@ const struct command cmd_has = {
         "printed; one that was not is printed at the rate that the filter was "
         "made for. (bloomery kinds names the kinds whose \"no\" is only "
         "likely.)\n\n" CHECK_ABOUT "\n\n"
+        "A filter of another system (bloomery formats) is asked in the same "
+        "way, with the hash of that system.\n\n"
         "The exit status is 0 if a key was printed (or would have been), 1 if "
         "none was, and 2 after an error.",
     .options = has_options,

@@ -7,10 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/foreign.h"
 
 static struct {
-    bool json;
+    struct foreign_args foreign;
+    bool json, parts;
 } info_args;
 
 static const char *hash_name(uint32_t id)
@@ -134,8 +135,137 @@ static void info_text(const char *path, const bly_stats *s,
         printf(INFO_ROW "%s\n", w, s->facts[i].name, show_fact(&s->facts[i]));
 }
 
+/* ------------------------------------------------ of another system */
+
+static void json_known(struct json *j, const char *key, uint64_t value,
+                       uint64_t unknown)
+{
+    json_key(j, key);
+    if (value == unknown)
+        json_null(j);
+    else
+        json_uint(j, value);
+}
+
+static void foreign_members(struct json *j, const bly_foreign_stats *s)
+{
+    json_key(j, "bits");
+    json_uint(j, s->bits);
+    json_key(j, "ones");
+    json_uint(j, s->ones);
+    json_known(j, "k", s->k, 0);
+    json_known(j, "items", s->items, UINT64_MAX);
+    json_known(j, "capacity", s->capacity, 0);
+    json_key(j, "items_estimate");
+    json_real(j, s->items_estimate);
+    json_key(j, "fpr_now");
+    json_real(j, s->fpr_now);
+    json_key(j, "fpr_planned");
+    json_real(j, s->fpr_planned);
+    json_key(j, "fill");
+    json_real(j, s->fill);
+}
+
+static void info_foreign_json(const char *path, const bly_foreign *f,
+                              const bly_foreign_stats *s, size_t nbytes)
+{
+    struct json j = { .to = stdout };
+    json_open(&j, '{');
+    json_key(&j, "file");
+    json_text(&j, path);
+    json_key(&j, "format");
+    json_text(&j, s->format);
+    json_key(&j, "bytes");
+    json_uint(&j, nbytes);
+    json_key(&j, "filters");
+    json_uint(&j, s->nparts);
+    foreign_members(&j, s);
+    json_facts(&j, s->facts, s->nfacts);
+    if (info_args.parts) {
+        json_key(&j, "parts");
+        json_open(&j, '[');
+        for (size_t i = 0; i < s->nparts; i++) {
+            bly_foreign_stats part;
+            bly_foreign_stat(f, i, &part);
+            json_open(&j, '{');
+            json_key(&j, "name");
+            json_text(&j, part.name);
+            foreign_members(&j, &part);
+            json_close(&j, '}');
+        }
+        json_close(&j, ']');
+    }
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+static void info_foreign_text(const char *path, const bly_foreign *f,
+                              const bly_foreign_stats *s, size_t nbytes)
+{
+    const int w = fact_column(s->facts, s->nfacts, "planned rate");
+    bly_format_info format;
+    bly_format_named(s->format, &format);
+    printf("%s\n" INFO_ROW "%s: %s\n", show_name(path), w, "format", s->format,
+           format.systems);
+    if (s->nparts != 1)
+        printf(INFO_ROW "%zu\n", w, "filters", s->nparts);
+    if (!isnan(s->items_estimate))
+        printf(INFO_ROW "about %.0f by its bits\n", w, "keys",
+               s->items_estimate);
+    if (s->items != UINT64_MAX)
+        printf(INFO_ROW "%llu by its own count\n", w, "keys",
+               (unsigned long long)s->items);
+    if (s->capacity)
+        printf(INFO_ROW "%s\n", w, "capacity", show_keys(s->capacity));
+    if (!isnan(s->fpr_now))
+        printf(INFO_ROW "%s%s\n", w, "rate now", show_rate(s->fpr_now),
+               s->nparts > 1 ? ", the mean of its filters" : "");
+    if (!isnan(s->fpr_planned))
+        printf(INFO_ROW "%s\n", w, "planned rate", show_rate(s->fpr_planned));
+    if (!isnan(s->fill))
+        printf(INFO_ROW "%.1f %%\n", w, "fill", s->fill * 100);
+    printf(INFO_ROW "%llu bits", w, "size", (unsigned long long)s->bits);
+    if (s->k)
+        printf(", %u probes a key", s->k);
+    printf("\n" INFO_ROW "%s\n", w, "file", show_bytes(nbytes));
+    for (size_t i = 0; i < s->nfacts; i++)
+        printf(INFO_ROW "%s\n", w, s->facts[i].name, show_fact(&s->facts[i]));
+    for (size_t i = 0; info_args.parts && i < s->nparts; i++) {
+        bly_foreign_stats part;
+        bly_foreign_stat(f, i, &part);
+        printf("%s%s: %llu bits, %u probes", i ? "" : "\n",
+               part.name[0] ? part.name : "the filter",
+               (unsigned long long)part.bits, part.k);
+        if (!isnan(part.items_estimate))
+            printf(", about %.0f keys", part.items_estimate);
+        printf(", rate %s\n", show_rate(part.fpr_now));
+    }
+}
+
+static void info_foreign(const char *path, const struct foreign_file *file)
+{
+    bly_foreign_stats s;
+    bly_foreign_stat(file->f, BLY_WHOLE, &s);
+    if (info_args.json)
+        info_foreign_json(path, file->f, &s, file->nbytes);
+    else
+        info_foreign_text(path, file->f, &s, file->nbytes);
+}
+
+/* --------------------------------------------------------------- running */
+
 static int info_file(const char *path, bool follows)
 {
+    struct foreign_file file;
+    if (foreign_open(path, &info_args.foreign, &file) != YES)
+        return TROUBLE;
+    if (file.f) {
+        if (follows && !info_args.json)
+            putchar('\n');
+        info_foreign(path, &file);
+        foreign_close(&file);
+        return YES;
+    }
     const bly_access how = { .blind = true };
     bly_filter *const f = filter_map(path, &how);
     if (!f)
@@ -174,17 +304,22 @@ static int info_run(struct list *operands)
 static const struct opt info_options[] = {
     { "json", 0, OPT_FLAG, &info_args.json, NULL,
       "print one JSON object a filter, each on its line" },
+    { "parts", 'P', OPT_FLAG, &info_args.parts, NULL,
+      "of a file of another system: tell of each of its filters" },
+    FORMAT_READ_OPTIONS(info_args.foreign),
     { 0 },
 };
 
 static const struct example info_examples[] = {
     { "bloomery info words.bly", "what it is, how full, how often wrong" },
+    { "bloomery info .git/objects/info/commit-graph",
+      "a file of another system; see bloomery formats" },
     { 0 },
 };
 
 const struct command cmd_info = {
     .name = "info",
-    .usage = "[--json] FILTER...",
+    .usage = "[OPTION]... FILTER...",
     .summary = "tell what a filter is, how full, and how often wrong",
     .about =
         "Prints the kind and the shape of each filter, how many different keys "
@@ -195,7 +330,9 @@ const struct command cmd_info = {
         "file is read and its checksum compared.\n\n"
         "A filter that holds more keys than it was made for is warned of: it "
         "still never misses a key, but says maybe too often. The secret of a "
-        "keyed filter is not needed.",
+        "keyed filter is not needed.\n\n"
+        "Of a filter of another system (bloomery formats) it tells what the "
+        "file says, and what follows from its bits.",
     .options = info_options,
     .examples = info_examples,
     .run = info_run,

@@ -229,31 +229,8 @@ FLOOM_FIGURE(5, 16)
 
 /* ---------------------------------------------------------------- replay */
 
-/* MurmurHash2 of Austin Appleby, 32 bits. */
-static uint32_t murmur2(const char *key, size_t len, uint32_t seed)
-{
-    const uint32_t m = 0x5bd1e995;
-    const unsigned char *at = (const unsigned char *)key;
-    uint32_t h = seed ^ (uint32_t)len;
-    for (; len >= 4; at += 4, len -= 4) {
-        uint32_t w = at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
-                     (uint32_t)at[3] << 24;
-        w *= m;
-        w ^= w >> 24;
-        h = h * m ^ w * m;
-    }
-    if (len) {
-        for (size_t i = len; i-- > 0;)
-            h ^= (uint32_t)at[i] << (8 * i);
-        h *= m;
-    }
-    h ^= h >> 13;
-    h *= m;
-    return h ^ h >> 15;
-}
-
 /* One filter as the paper's program has it: position i of a key is
- * murmur2(key, i) mod m, its region counts the borders j m / b below it. */
+ * bly_murmur2(key, i) mod m, its region counts the borders j m / b below it. */
 struct replay {
     unsigned char *bits, *patterns;
     uint32_t m;
@@ -265,7 +242,7 @@ static bool replay_key(struct replay *r, const char *key, bool set)
 {
     uint32_t pattern = 0;
     for (unsigned i = 0; i < r->k; i++) {
-        const uint32_t at = murmur2(key, strlen(key), i) % r->m;
+        const uint32_t at = bly_murmur2(key, strlen(key), i) % r->m;
         unsigned region = 0;
         for (unsigned j = 1; j < r->b; j++)
             region += at > (uint64_t)j * r->m / r->b;

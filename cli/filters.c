@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/foreign.h"
 
 /* ---------------------------------------------------------------- sizing */
 
@@ -40,11 +40,9 @@ bool kind_exists(const char *name)
     return false;
 }
 
-/* NAME=VALUE words as options of spec. They live until the command ends. */
-static bool options_spec(const struct list *words, bly_spec *spec)
+bool option_words(const struct list *words, const bly_option **out)
 {
-    static bly_option *options;
-    options = calloc(words->n + 1, sizeof *options);
+    bly_option *const options = calloc(words->n + 1, sizeof *options);
     for (size_t i = 0; options && i < words->n; i++) {
         const char *const text = words->at[i];
         const char *const equals = strchr(text, '=');
@@ -63,8 +61,7 @@ static bool options_spec(const struct list *words, bly_spec *spec)
         fail("out of memory");
         return false;
     }
-    spec->options = options;
-    spec->noptions = words->n;
+    *out = options;
     return true;
 }
 
@@ -91,7 +88,8 @@ bool sizing_spec(const struct sizing *s, bly_spec *spec)
         return false;
     }
 
-    return options_spec(&s->options, spec);
+    spec->noptions = s->options.n;
+    return option_words(&s->options, &spec->options);
 }
 
 bool is_sized(const bly_spec *spec)
@@ -152,6 +150,7 @@ filter_get(const char *path, const bly_access *how,
            bly_status (*get)(const char *, const bly_access *, bly_filter **))
 {
     bly_filter *f = NULL;
+    char why[1024];
     const bly_status st =
         is_dash(path) ? bly_read(get_stdin, NULL, how, &f) : get(path, how, &f);
     if (!st)
@@ -160,8 +159,18 @@ filter_get(const char *path, const bly_access *how,
         fail("%s, with --key-file", bly_error());
     else if (is_dash(path))
         fail("standard input: %s", bly_error());
-    else
+    else if (st != BLY_EFORMAT)
         fail_library();
+    else {
+        snprintf(why, sizeof why, "%s", bly_error());
+        const char *const format = foreign_format(path);
+        if (format)
+            fail("%s: a %s filter of another system, which cannot be changed "
+                 "here; info, has and convert take it",
+                 path, format);
+        else
+            fail("%s", why);
+    }
     return NULL;
 }
 

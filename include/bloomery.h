@@ -993,6 +993,12 @@ uint64_t bly_sample_bits(const void *bits, uint64_t nbits, uint64_t seed,
 
 /* -------------------------------------------- filters of other systems */
 
+/* MurmurHash2 (Austin Appleby, public domain) of 32 bits, and its 64-bit form
+ * "A": what RedisBloom and others place keys with. Good enough for a filter,
+ * but not for keys that an adversary chooses. */
+uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed);
+uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
+
 /* Proxies, databases, Java and Go services keep filters in formats of their
  * own, each with its own hash. A format is opened, described and asked; some
  * are written from keys. Bits never go from one format to another where the
@@ -1067,10 +1073,12 @@ bly_status bly_foreign_repack(const bly_foreign_spec *spec,
 /* Release f. NULL is allowed. */
 void bly_foreign_free(bly_foreign *f);
 
+#define BLY_PART_NAME 128 /* bytes of the name of a part */
+
 /* What a format, or one part of it, tells of itself. */
 typedef struct bly_foreign_stats {
     const char *format;
-    char name[128]; /* of the part; "" where there is one only */
+    char name[BLY_PART_NAME]; /* of the part; "" where there is one only */
     size_t nparts;
     uint64_t bits;         /* of the array */
     uint64_t ones;         /* of them set */
@@ -1089,6 +1097,13 @@ typedef struct bly_foreign_stats {
 #define BLY_WHOLE SIZE_MAX
 void bly_foreign_stat(const bly_foreign *f, size_t part,
                       bly_foreign_stats *out);
+
+/* The name of its format; how many parts it has, and the name of one. Bits are
+ * not counted for these. */
+const char *bly_foreign_format(const bly_foreign *f);
+size_t bly_foreign_nparts(const bly_foreign *f);
+void bly_foreign_part_name(const bly_foreign *f, size_t part,
+                           char name[BLY_PART_NAME]);
 
 /* Which of n keys may be in it, as a bitmap; keys are text, in the form that
  * the format's option `keys` names (bytes as they are, numbers, hexadecimal).

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "adapters/redis/murmur.h"
+#include <bloomery.h>
+
 #include "adapters/redis/siphash.h"
 
 #define LN2_SQUARED 0.480453013918201
@@ -235,12 +236,13 @@ void bf_hash_items(const bf_filter *f, const bytes *items, size_t n,
             out[i].a = siphash13(f->seed, items[i].at, items[i].n);
             out[i].b = siphash13(f->seed + 16, items[i].at, items[i].n);
         } else if (is_narrow(f, &f->links[0])) {
-            const uint32_t a = murmur2(items[i].at, items[i].n, MURMUR32_SEED);
+            const uint32_t a =
+                bly_murmur2(items[i].at, items[i].n, MURMUR32_SEED);
             out[i].a = a;
-            out[i].b = murmur2(items[i].at, items[i].n, a);
+            out[i].b = bly_murmur2(items[i].at, items[i].n, a);
         } else {
-            out[i].a = murmur64a(items[i].at, items[i].n, MURMUR64_SEED);
-            out[i].b = murmur64a(items[i].at, items[i].n, out[i].a);
+            out[i].a = bly_murmur64a(items[i].at, items[i].n, MURMUR64_SEED);
+            out[i].b = bly_murmur64a(items[i].at, items[i].n, out[i].a);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "adapters/redis/murmur.h"
+#include <bloomery.h>
 
 #define CF_MIX UINT64_C(0x5bd1e995)
 
@@ -126,7 +126,7 @@ cf_filter *cf_new(uint64_t capacity, uint16_t bucket_size,
 
 uint64_t cf_hash(bytes item)
 {
-    return murmur64a(item.at, item.n, 0);
+    return bly_murmur64a(item.at, item.n, 0);
 }
 
 static unsigned char fingerprint_of(uint64_t hash)

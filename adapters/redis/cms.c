@@ -2,8 +2,8 @@
  * cms.c - CMS.*: count-min sketches
  *
  * A key holds depth rows of width counters of 32 bits that stick at their
- * ceiling. Row r of an item is cell murmur2(item, r) mod width, so that a dump
- * is that of RedisBloom, byte for byte.
+ * ceiling. Row r of an item is cell bly_murmur2(item, r) mod width, so that a
+ * dump is that of RedisBloom, byte for byte.
  *
  * What differs from it: CMS.MERGE declares its sources, so that ACLs, cluster
  * clients and the server see them.
@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "adapters/redis/module.h"
-#include "adapters/redis/murmur.h"
 
 #define CMS_ENCODING 0
 #define CMS_CEILING UINT32_MAX
@@ -51,7 +52,7 @@ static uint64_t cms_bytes(const cms *s)
 static uint32_t *cms_cell(cms *s, bytes item, uint64_t row)
 {
     return &s->cells[row * s->width +
-                     murmur2(item.at, item.n, (uint32_t)row) % s->width];
+                     bly_murmur2(item.at, item.n, (uint32_t)row) % s->width];
 }
 
 static uint32_t cms_query(cms *s, bytes item)

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "adapters/redis/module.h"
-#include "adapters/redis/murmur.h"
 
 #define TOPK_ENCODING 0
 #define TOPK_FINGERPRINT_SEED 1919
@@ -149,13 +150,13 @@ static uint32_t bucket_add(topk *t, topk_bucket *b, uint32_t fingerprint,
 
 static uint32_t fingerprint_of(bytes item)
 {
-    return murmur2(item.at, item.n, TOPK_FINGERPRINT_SEED);
+    return bly_murmur2(item.at, item.n, TOPK_FINGERPRINT_SEED);
 }
 
 static topk_bucket *topk_at(const topk *t, bytes item, uint64_t row)
 {
     return &t->buckets[row * t->width +
-                       murmur2(item.at, item.n, (uint32_t)row) % t->width];
+                       bly_murmur2(item.at, item.n, (uint32_t)row) % t->width];
 }
 
 /* Add n times an item. What left the list is in *out (its item is the

@@ -292,6 +292,24 @@ static void whole_stat(const bly_foreign *f, bly_foreign_stats *out)
         out->items_estimate = NAN;
 }
 
+const char *bly_foreign_format(const bly_foreign *f)
+{
+    return f->format->name;
+}
+
+size_t bly_foreign_nparts(const bly_foreign *f)
+{
+    return f->nparts;
+}
+
+void bly_foreign_part_name(const bly_foreign *f, size_t part,
+                           char name[BLY_PART_NAME])
+{
+    bly_foreign_part p;
+    part_at(f, part, &p);
+    memcpy(name, p.name, BLY_PART_NAME);
+}
+
 void bly_foreign_stat(const bly_foreign *f, size_t part, bly_foreign_stats *out)
 {
     memset(out, 0, sizeof *out);

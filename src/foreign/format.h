@@ -47,7 +47,7 @@ typedef struct bly_foreign_part {
     uint64_t items;     /* as it says; UINT64_MAX: it does not */
     uint64_t capacity;  /* 0: it does not say */
     double fpr_planned; /* NAN: it does not say */
-    char name[128];     /* printable; "" where there is one only */
+    char name[BLY_PART_NAME]; /* printable; "" where there is one only */
 } bly_foreign_part;
 
 /* A key on its way: its bytes, in the form that is hashed, and its hash. */

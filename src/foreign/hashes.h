@@ -1,7 +1,7 @@
 /*
  * hashes.h - the hash functions that foreign formats are bound to
  *
- * MurmurHash2 and 3 (Austin Appleby, public domain), FNV-1 (Fowler, Noll, Vo),
+ * MurmurHash3 (its older forms are in bloomery.h; Austin Appleby, public domain), FNV-1 (Fowler, Noll, Vo),
  * MD5 (RFC 1321), XXH64 by xxHash's header. Good enough for a filter, and none
  * of them for anything else here.
  */
@@ -22,8 +22,6 @@ void bly_murmur3_128(const void *bytes, size_t len, uint32_t seed,
 uint32_t bly_murmur3_32(const void *bytes, size_t len, uint32_t seed,
                         bool signed_bytes);
 
-uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
-uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed);
 uint64_t bly_fnv1(const void *bytes, size_t len);
 uint64_t bly_xxh64(const void *bytes, size_t len, uint64_t seed);
 

@@ -1,0 +1,223 @@
+/*
+ * convert_foreign.c - filters into formats of other systems, and out of them
+ *
+ * Positions are part of a format, so bits can be carried over only where two
+ * formats place keys alike and differ in form. Everything else is built anew
+ * from the keys, sized as the old one was; keys that the old one certainly does
+ * not have stay out.
+ */
+#include <math.h>
+
+#include "cli/convert_foreign.h"
+
+/* What is converted: one of the two. */
+struct origin {
+    const bly_filter *ours;
+    const bly_foreign *theirs;
+    bool sifts; /* it can say which keys it does not have */
+};
+
+static bly_status origin_sift(const void *ctx, struct batch *b)
+{
+    const struct origin *const o = ctx;
+    if (o->theirs && o->sifts)
+        return foreign_ask(o->theirs, b);
+    if (o->sifts) {
+        uint64_t hashes[BATCH];
+        bly_hash_keys(bly_hasher_of(o->ours), b->keys, b->n, hashes);
+        bly_has_hashes(o->ours, hashes, b->n, b->picked);
+    } else {
+        batch_invert(b);
+    }
+    return BLY_OK;
+}
+
+/* The capacity and the rate that it was made for, as far as it knows. */
+static void origin_sizes(const struct origin *o, uint64_t *items, double *fpr)
+{
+    double rate;
+    uint64_t capacity;
+    if (o->theirs) {
+        bly_foreign_stats s;
+        bly_foreign_stat(o->theirs, BLY_WHOLE, &s);
+        rate = s.fpr_planned;
+        capacity = s.nparts == 1 ? s.capacity : 0;
+    } else {
+        bly_stats s;
+        bly_stat(o->ours, &s);
+        rate = s.fpr_at_capacity;
+        capacity = has_grown(&s) || is_past_capacity(&s) ? 0 : s.capacity;
+    }
+    if (!*items)
+        *items = capacity;
+    if (!(*fpr > 0) && rate > 0 && rate < 1)
+        *fpr = rate;
+}
+
+/* ------------------------------------------------------ into a format */
+
+static bly_foreign *convert_into(const struct foreign_conversion *c,
+                                 const struct origin *o, bly_foreign_spec *spec,
+                                 struct job *job)
+{
+    if (!c->keys->files.n) {
+        bly_foreign *f = NULL;
+        if (!o->theirs)
+            fail("%s: another system places keys otherwise, so its bits cannot "
+                 "be made of these: give the keys with -f INPUT",
+                 c->path);
+        else if (bly_foreign_repack(spec, o->theirs, &f))
+            fail("%s: %s; give them with -f INPUT", c->path, bly_error());
+        return f;
+    }
+    struct input in;
+    input_files(&in, c->keys->files.at, c->keys->files.n, c->keys->nul);
+    bly_foreign *const f =
+        foreign_build(spec, &in, origin_sift, o, spec->items != 0, job);
+    input_close(&in);
+    return f;
+}
+
+static int convert_to(const struct foreign_conversion *c,
+                      const struct origin *o)
+{
+    const struct foreign_args args = { c->to, c->sizing->options };
+    bly_foreign_spec spec = { .items = c->sizing->items,
+                              .fpr = c->sizing->fpr };
+    struct job job = { 0 };
+    if (c->sizing->kind || c->sizing->bits || c->sizing->memory)
+        return fail("--kind, --bits and --memory say nothing to a format of "
+                    "another system; right: --items, --fpr and -O");
+    if (!foreign_spec(&args, &spec))
+        return TROUBLE;
+    if (c->keys->files.n)
+        origin_sizes(o, &spec.items, &spec.fpr);
+    bly_foreign *const f = convert_into(c, o, &spec, &job);
+    if (!f)
+        return TROUBLE;
+    FILE *const to = report_to(c->output);
+    const int status = foreign_save(f, c->output);
+    if (status == YES && !quiet)
+        foreign_report(to, c->json, c->output, &job, f);
+    bly_foreign_free(f);
+    return status;
+}
+
+/* -------------------------------------------------------- out of one */
+
+struct making_ours {
+    const struct origin *origin;
+    bly_builder *builder;
+};
+
+static bly_status ours_batch(struct job *job, struct batch *b)
+{
+    const struct making_ours *const m = job->ctx;
+    uint64_t kept[BATCH];
+    size_t n = 0;
+    const bly_status st = origin_sift(m->origin, b);
+    for (size_t i = 0; i < b->n && !st; i++)
+        if (b->picked[i / 64] >> i % 64 & 1)
+            kept[n++] = b->hashes[i];
+    return st ? st : bly_builder_add(m->builder, kept, NULL, n);
+}
+
+static bly_filter *convert_ours(const struct foreign_conversion *c,
+                                const struct origin *o, bly_spec *spec,
+                                struct job *job)
+{
+    struct making_ours m = { .origin = o };
+    bly_filter *f = NULL;
+    if (bly_builder_new(spec, &m.builder)) {
+        fail_library();
+        return NULL;
+    }
+    struct input in;
+    input_files(&in, c->keys->files.at, c->keys->files.n, c->keys->nul);
+    *job = (struct job){
+        .hasher = bly_builder_hasher(m.builder),
+        .batch = ours_batch,
+        .nthreads = thread_count(c->threads),
+        .ctx = &m,
+    };
+    if (pipeline_run(job, &in))
+        fail("%s", job->error);
+    else if (!job->npicked && !is_sized(spec))
+        fail("none of the keys is in the filter; to make an empty one, say "
+             "with --items how many keys it is for");
+    else if (bly_builder_finish(m.builder, job->nthreads, &f))
+        fail_library();
+    input_close(&in);
+    bly_builder_free(m.builder);
+    return f;
+}
+
+static int convert_from(const struct foreign_conversion *c,
+                        const struct origin *o)
+{
+    bly_spec spec = { 0 };
+    struct job job;
+    if (!c->keys->files.n)
+        return fail("%s: another system placed its keys otherwise, so its bits "
+                    "mean nothing here: give the keys with -f INPUT",
+                    c->path);
+    if (!sizing_spec(c->sizing, &spec))
+        return TROUBLE;
+    if (!spec.bits)
+        origin_sizes(o, &spec.items, &spec.fpr);
+    bly_filter *const f = convert_ours(c, o, &spec, &job);
+    if (!f)
+        return TROUBLE;
+    FILE *const to = report_to(c->output);
+    const int status = filter_save(f, c->output);
+    if (status == YES && !quiet) {
+        bly_stats s;
+        bly_stat(f, &s);
+        if (c->json) {
+            struct json j = { .to = stdout };
+            json_open(&j, '{');
+            json_key(&j, "file");
+            json_text(&j, c->output);
+            json_key(&j, "keys");
+            json_uint(&j, job.nkeys);
+            json_key(&j, "left_out");
+            json_uint(&j, job.nkeys - job.npicked);
+            json_made(&j, &s);
+            json_close(&j, '}');
+            json_end(&j);
+        } else {
+            fprintf(to, "%s: %s read, %llu left out that were not in it; ",
+                    show_name(c->output), show_keys(job.nkeys),
+                    (unsigned long long)(job.nkeys - job.npicked));
+            print_made(to, &s);
+        }
+        warn_past_capacity(c->output, &s);
+    }
+    bly_free(f);
+    return status;
+}
+
+/* --------------------------------------------------------------- both ways */
+
+int convert_foreign(const struct foreign_conversion *c,
+                    const struct foreign_file *file, const bly_access *how)
+{
+    struct origin o = { .theirs = file->f };
+    if (o.theirs) {
+        bly_format_info format;
+        bly_format_named(bly_foreign_format(o.theirs), &format);
+        o.sifts = format.can & BLY_FORMAT_HAS;
+        return c->to ? convert_to(c, &o) : convert_from(c, &o);
+    }
+    bly_filter *const f = filter_map(c->path, how);
+    if (!f)
+        return TROUBLE;
+    bly_kind_info kind;
+    bly_kind_of(f, &kind);
+    o.ours = f;
+    o.sifts = (kind.can & BLY_CAN(HAS)) && !(kind.traits & BLY_LIKELY_NO);
+    const int status = bly_verify(f) ? fail("%s: %s", c->path, bly_error())
+                                     : convert_to(c, &o);
+    bly_free(f);
+    return status;
+}

@@ -1,0 +1,23 @@
+/*
+ * convert_foreign.h - filters into formats of other systems, and out of them
+ */
+#ifndef BLY_CONVERT_FOREIGN_H
+#define BLY_CONVERT_FOREIGN_H
+
+#include "cli/foreign.h"
+
+struct foreign_conversion {
+    const char *path, *output;
+    const char *to; /* a format; NULL: one of our own kinds */
+    const struct sizing *sizing;
+    const struct keys *keys;
+    uint64_t threads;
+    bool json;
+};
+
+/* Convert what file holds, or, where that is nothing, our own filter in path:
+ * an exit status. */
+int convert_foreign(const struct foreign_conversion *c,
+                    const struct foreign_file *file, const bly_access *how);
+
+#endif

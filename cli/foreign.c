@@ -1,0 +1,318 @@
+/*
+ * foreign.c - files of other systems, as commands open and make them
+ *
+ * A file is mapped where it lies; one that is compressed, or comes through a
+ * pipe, is read into memory. What begins as a .bly file does is ours, and
+ * everything else is shown to the formats.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/foreign.h"
+#include "cli/source.h"
+
+static const char *format_word(size_t i, const void *ctx)
+{
+    bly_format_info info;
+    (void)ctx;
+    return bly_format_at(i, &info) ? info.name : NULL;
+}
+
+bool format_exists(const char *name)
+{
+    bly_format_info info;
+    if (bly_format_named(name, &info))
+        return true;
+    size_t n = 0;
+    while (bly_format_at(n, &info))
+        n++;
+    const char *const near = nearest_word(name, n, format_word, NULL);
+    if (near)
+        fail("unknown format '%s'; did you mean '%s'?", name, near);
+    else
+        fail("unknown format '%s'; bloomery formats lists them", name);
+    return false;
+}
+
+bool foreign_spec(const struct foreign_args *args, bly_foreign_spec *spec)
+{
+    if (args->format && !format_exists(args->format))
+        return false;
+    spec->format = args->format;
+    spec->noptions = args->options.n;
+    return option_words(&args->options, &spec->options);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* What is compressed, by its first bytes. */
+static bool is_packed(const unsigned char *p, size_t n)
+{
+    return (n >= 2 && p[0] == 0x1f && p[1] == 0x8b) ||
+           (n >= 4 && memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0);
+}
+
+/* Half of the machine's memory: more is no filter, or one to unpack first. */
+static size_t most_unpacked(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
+}
+
+/* All that a source has, unpacked. */
+static int foreign_read(const char *path, struct foreign_file *file)
+{
+    struct source *const s = source_open(path, -1);
+    if (!s)
+        return fail_path(path, errno);
+    const size_t most = most_unpacked();
+    struct block b = { 0 };
+    char piece[65536];
+    ptrdiff_t n;
+    int status = YES;
+    while ((n = source_read(s, piece, sizeof piece)) > 0 && status == YES) {
+        if (b.len > most)
+            status = fail("%s: more than half of the memory; unpack it to a "
+                          "file first",
+                          path);
+        else if (!block_put(&b, piece, (size_t)n))
+            status = fail("out of memory");
+    }
+    if (n < 0)
+        status = fail("%s: %s", path, source_error(s));
+    source_close(s);
+    file->bytes = b.at;
+    file->nbytes = b.len;
+    return status;
+}
+
+/* The bytes of a file where they lie. */
+static int foreign_map(const char *path, int fd, size_t nbytes,
+                       struct foreign_file *file)
+{
+    void *const at = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED)
+        return fail_path(path, errno);
+    cut_watch(path, NULL);
+    file->bytes = at;
+    file->nbytes = nbytes;
+    file->mapped = true;
+    return YES;
+}
+
+/* Get at the bytes, unless they are those of one of our own filters. */
+static int foreign_bytes(const char *path, bool named,
+                         struct foreign_file *file)
+{
+    if (is_dash(path))
+        return named ? foreign_read(path, file) : YES;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return named ? fail_path(path, errno) : YES;
+    struct stat st;
+    unsigned char head[8];
+    int status = YES;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        if (named)
+            status = foreign_read(path, file);
+    } else {
+        const ssize_t n = pread(fd, head, sizeof head, 0);
+        const bool ours = n == sizeof head && memcmp(head,
+                                                     "\x89"
+                                                     "BL",
+                                                     3) == 0;
+        if (n > 0 && is_packed(head, (size_t)n))
+            status = foreign_read(path, file);
+        else if (n > 0 && (named || !ours))
+            status = foreign_map(path, fd, (size_t)st.st_size, file);
+        else if (named)
+            status = fail("%s: empty", path);
+    }
+    close(fd);
+    return status;
+}
+
+int foreign_open(const char *path, const struct foreign_args *args,
+                 struct foreign_file *file)
+{
+    bly_foreign_spec spec = { 0 };
+    *file = (struct foreign_file){ 0 };
+    if (!foreign_spec(args, &spec))
+        return TROUBLE;
+    int status = foreign_bytes(path, args->format != NULL, file);
+    if (status == YES && file->bytes) {
+        const bly_status st =
+            bly_foreign_open(&spec, file->bytes, file->nbytes, &file->f);
+        /* Of no format: whoever reads our own says what is wrong with it. */
+        if (st && (st != BLY_EFORMAT || args->format))
+            status = fail("%s: %s", path, bly_error());
+    }
+    if (status == YES && !file->f && spec.noptions)
+        status = fail("%s: -O is for files of other systems; say which with "
+                      "--format",
+                      path);
+    if (!file->f)
+        foreign_close(file);
+    return status;
+}
+
+const char *foreign_format(const char *path)
+{
+    static char name[64];
+    struct foreign_file file = { 0 };
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    name[0] = '\0';
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        st.st_size > 0) {
+        file.nbytes = (size_t)st.st_size;
+        file.bytes = mmap(NULL, file.nbytes, PROT_READ, MAP_PRIVATE, fd, 0);
+        file.mapped = file.bytes != MAP_FAILED;
+        if (file.mapped &&
+            !bly_foreign_open(NULL, file.bytes, file.nbytes, &file.f)) {
+            snprintf(name, sizeof name, "%s", bly_foreign_format(file.f));
+        }
+        if (file.mapped)
+            foreign_close(&file);
+    }
+    if (fd >= 0)
+        close(fd);
+    return name[0] ? name : NULL;
+}
+
+void foreign_close(struct foreign_file *file)
+{
+    bly_foreign_free(file->f);
+    if (file->mapped)
+        munmap(file->bytes, file->nbytes);
+    else
+        free(file->bytes);
+    *file = (struct foreign_file){ 0 };
+}
+
+/* ----------------------------------------------------------------- asking */
+
+bly_status foreign_ask(const bly_foreign *f, struct batch *b)
+{
+    static _Thread_local char why[256];
+    size_t bad;
+    const bly_status st = bly_foreign_has(f, b->keys, b->n, b->picked, &bad);
+    if (st && b->n) {
+        snprintf(why, sizeof why, "key '%s': %s",
+                 show_text(b->keys[bad].ptr, b->keys[bad].len), bly_error());
+        b->why = why;
+    }
+    return st;
+}
+
+/* ----------------------------------------------------------------- making */
+
+struct making {
+    bly_foreign *f;
+    foreign_sift *sift;
+    const void *ctx;
+};
+
+static bly_status foreign_take(struct job *job, struct batch *b)
+{
+    static char why[256];
+    const struct making *const m = job->ctx;
+    size_t n = 0, done = 0;
+    bly_bytes kept[BATCH];
+    if (m->sift) {
+        const bly_status st = m->sift(m->ctx, b);
+        if (st)
+            return st;
+    } else {
+        memset(b->picked, 0, BLY_BITMAP_WORDS(b->n) * sizeof *b->picked);
+        batch_invert(b);
+    }
+    for (size_t i = 0; i < b->n; i++)
+        if (b->picked[i / 64] >> i % 64 & 1)
+            kept[n++] = b->keys[i];
+    const bly_status st = bly_foreign_add(m->f, kept, n, &done);
+    if (st && done < n) {
+        snprintf(why, sizeof why, "key '%s': %s",
+                 show_text(kept[done].ptr, kept[done].len), bly_error());
+        b->why = why;
+    }
+    return st;
+}
+
+bly_foreign *foreign_build(const bly_foreign_spec *spec, struct input *in,
+                           foreign_sift *sift, const void *ctx,
+                           bool may_be_empty, struct job *job)
+{
+    struct making m = { .sift = sift, .ctx = ctx };
+    if (bly_foreign_new(spec, &m.f)) {
+        fail_library();
+        return NULL;
+    }
+    job->batch = foreign_take;
+    job->ctx = &m;
+    job->nthreads = 1;
+    const bly_status st = pipeline_run(job, in);
+    if (st)
+        fail("%s", job->error);
+    else if (!job->npicked && !may_be_empty)
+        fail("no keys; to make an empty filter, say with --items how many keys "
+             "it is for");
+    else
+        return m.f;
+    bly_foreign_free(m.f);
+    return NULL;
+}
+
+int foreign_save(bly_foreign *f, const char *path)
+{
+    if (!is_dash(path))
+        return bly_foreign_save(f, path) ? fail_library() : YES;
+    int error = 0;
+    if (bly_foreign_write(f, put_stdout, &error) == BLY_OK)
+        return YES;
+    return error ? fail_path("standard output", error) : fail_library();
+}
+
+void foreign_report(FILE *to, bool json, const char *path,
+                    const struct job *job, const bly_foreign *f)
+{
+    bly_foreign_stats s;
+    bly_foreign_stat(f, BLY_WHOLE, &s);
+    if (json) {
+        struct json j = { .to = stdout };
+        json_open(&j, '{');
+        json_key(&j, "file");
+        json_text(&j, path);
+        json_key(&j, "keys");
+        json_uint(&j, job->nkeys);
+        json_key(&j, "left_out");
+        json_uint(&j, job->nkeys - job->npicked);
+        json_key(&j, "format");
+        json_text(&j, s.format);
+        json_key(&j, "bits");
+        json_uint(&j, s.bits);
+        json_key(&j, "k");
+        json_uint(&j, s.k);
+        json_key(&j, "fpr_now");
+        json_real(&j, s.fpr_now);
+        json_close(&j, '}');
+        json_end(&j);
+        return;
+    }
+    fprintf(to, "%s: ", show_name(path));
+    if (job->nkeys)
+        fprintf(to, "%s read", show_keys(job->nkeys));
+    if (job->nkeys > job->npicked)
+        fprintf(to, ", %llu left out that were not in it",
+                (unsigned long long)(job->nkeys - job->npicked));
+    fprintf(to, "%s%s filter, %s, %u probes a key, %s false positives\n",
+            job->nkeys ? "; " : "", s.format, show_bytes(bits_to_bytes(s.bits)),
+            s.k, show_rate(s.fpr_now));
+}

@@ -1,0 +1,70 @@
+/*
+ * foreign.h - files of other systems, as commands open and make them
+ */
+#ifndef BLY_CLI_FOREIGN_H
+#define BLY_CLI_FOREIGN_H
+
+#include "cli/keys.h"
+
+/* What the command line says of a format. */
+struct foreign_args {
+    const char *format;
+    struct list options;
+};
+
+#define FORMAT_OPTION(a, what)                               \
+    {                                                        \
+        "format", 'F', OPT_TEXT, &(a).format, "FORMAT", what \
+    }
+#define FORMAT_READ_OPTIONS(a)                                               \
+    FORMAT_OPTION(a, "the file is of this format of another system; see "    \
+                     "bloomery formats. Most are recognised without"),       \
+    {                                                                        \
+        "option", 'O', OPT_LIST, &(a).options, "NAME=VALUE",                 \
+            "an option of the format, how keys are meant for instance; may " \
+            "be repeated"                                                    \
+    }
+
+/* Whether there is a format of that name; false, and said so, if not. */
+bool format_exists(const char *name);
+
+/* One of the file's bytes and what was made of them. */
+struct foreign_file {
+    bly_foreign *f;
+    void *bytes;
+    size_t nbytes;
+    bool mapped;
+};
+
+/* Is the file in path ("-": standard input) of another system, either because
+ * args say so or by its content? NULL in file->f with YES: no, it is one of
+ * ours or nobody's. TROUBLE, and said why, if it is and cannot be opened. */
+int foreign_open(const char *path, const struct foreign_args *args,
+                 struct foreign_file *file);
+void foreign_close(struct foreign_file *file);
+
+/* The format of a file that is recognised, for messages; NULL: none. What
+ * bly_error() said is gone. */
+const char *foreign_format(const char *path);
+
+/* The spec of what args say. False, and said why. */
+bool foreign_spec(const struct foreign_args *args, bly_foreign_spec *spec);
+
+/* Which keys of a batch may be in f: a job's batch() for foreign filters. */
+bly_status foreign_ask(const bly_foreign *f, struct batch *b);
+
+/* A new one from the keys of an input; `sift`, unless NULL, picks those that
+ * are to come in. NULL, and said why. */
+typedef bly_status foreign_sift(const void *ctx, struct batch *b);
+bly_foreign *foreign_build(const bly_foreign_spec *spec, struct input *in,
+                           foreign_sift *sift, const void *ctx,
+                           bool may_be_empty, struct job *job);
+
+/* Write it to path, "-" being standard output: YES, or said why not. */
+int foreign_save(bly_foreign *f, const char *path);
+
+/* What was made, for people or for programs. */
+void foreign_report(FILE *to, bool json, const char *path,
+                    const struct job *job, const bly_foreign *f);
+
+#endif
