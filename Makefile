@@ -48,6 +48,13 @@ PKG_CFLAGS += -DBLY_HIREDIS $(patsubst -I%,-isystem %,$(shell pkg-config --cflag
 PKG_LIBS   += $(shell pkg-config --libs hiredis)
 endif
 
+# Without snappy `parquet add` refuses what is compressed with it.
+SNAPPY := $(shell echo '\#include <snappy-c.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
+ifeq ($(SNAPPY),yes)
+PKG_CFLAGS += -DBLY_SNAPPY
+PKG_LIBS   += -lsnappy
+endif
+
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
 APP_SRC  := $(sort $(wildcard apps/*/*.c))

@@ -45,6 +45,7 @@
     X(dedup)        \
     X(redis)        \
     X(similar)      \
+    X(parquet)      \
     X(basket)       \
     X(bench)        \
     X(help)

@@ -151,7 +151,8 @@ int foreign_open(const char *path, const struct foreign_args *args,
         const bly_status st =
             bly_foreign_open(&spec, file->bytes, file->nbytes, &file->f);
         /* Of no format: whoever reads our own says what is wrong with it. */
-        if (st && (st != BLY_EFORMAT || args->format))
+        if (st && (st != BLY_EFORMAT || args->format ||
+                   bly_foreign_known(file->bytes, file->nbytes)))
             status = fail("%s: %s", path, bly_error());
     }
     if (status == YES && !file->f && spec.noptions)

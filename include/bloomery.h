@@ -1060,6 +1060,10 @@ typedef struct bly_foreign_spec {
 bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
                             size_t nbytes, bly_foreign **out);
 
+/* Do bytes look like a file of some format? If it cannot be opened then, it is
+ * damaged, or of a form that nobody should ask. */
+bool bly_foreign_known(const void *bytes, size_t nbytes);
+
 /* Make an empty one. Keys are kept as hashes until bly_foreign_write() where
  * items is 0; it can be asked only where it is not, or after that. */
 bly_status bly_foreign_new(const bly_foreign_spec *spec, bly_foreign **out);

@@ -174,6 +174,12 @@ static bly_status recognise(const unsigned char *bytes, size_t n,
                 : bly_fail(BLY_EFORMAT, "of no format that can be recognised");
 }
 
+bool bly_foreign_known(const void *bytes, size_t nbytes)
+{
+    const bly_format *format;
+    return recognise(bytes, nbytes, &format) != BLY_EFORMAT;
+}
+
 bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
                             size_t nbytes, bly_foreign **out)
 {

@@ -1,0 +1,79 @@
+/*
+ * verbs.c - commands whose first operand says what to do
+ */
+#include <string.h>
+
+#include "cli/verbs.h"
+
+static const char *verb_word(size_t i, const void *ctx)
+{
+    const struct verb *const verbs = ctx;
+    return verbs[i].name;
+}
+
+static size_t verb_named(const struct command *c, const struct verb *verbs,
+                         size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return i;
+    const char *const near = nearest_word(name, n, verb_word, verbs);
+    if (near)
+        fail("unknown verb '%s'; did you mean '%s'?", name, near);
+    else
+        fail("unknown verb '%s'; there are: %s", name, c->verbs);
+    return n;
+}
+
+/* Was the option given? All variables of options begin as zero. */
+static bool was_given(const struct opt *o)
+{
+    switch (o->type) {
+    case OPT_FLAG:
+        return *(const bool *)o->to;
+    case OPT_COUNT:
+    case OPT_POSITIVE:
+        return *(const uint64_t *)o->to != 0;
+    case OPT_RATE:
+        return *(const double *)o->to > 0;
+    case OPT_TEXT:
+        return *(const char *const *)o->to != NULL;
+    case OPT_LIST:
+        return ((const struct list *)o->to)->n != 0;
+    }
+    return false;
+}
+
+/* Does the verb take all that was given? False, and said so, if not. */
+static bool verb_takes(const struct command *c, const struct verb *v)
+{
+    for (const struct opt *o = c->options; o->name; o++) {
+        char word[40];
+        snprintf(word, sizeof word, " %s ", o->name);
+        if (!was_given(o) || strstr(v->options, word))
+            continue;
+        fail("%s takes no --%s; see bloomery %s --help", v->name, o->name,
+             c->name);
+        return false;
+    }
+    return true;
+}
+
+size_t verb_find(const struct command *c, const struct verb *verbs, size_t n,
+                 const struct list *operands, struct list *rest)
+{
+    if (operands->n == 0) {
+        fail("which verb? right: bloomery %s VERB, which is one of: %s",
+             c->name, c->verbs);
+        return n;
+    }
+    const size_t i = verb_named(c, verbs, n, operands->at[0]);
+    if (i == n || !verb_takes(c, &verbs[i]))
+        return n;
+    *rest = (struct list){ operands->at + 1, operands->n - 1 };
+    if (rest->n >= verbs[i].least)
+        return i;
+    fail("%s wants more; right: bloomery %s %s %s", verbs[i].name, c->name,
+         verbs[i].name, verbs[i].operands);
+    return n;
+}
