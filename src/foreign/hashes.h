@@ -1,9 +1,9 @@
 /*
  * hashes.h - the hash functions that foreign formats are bound to
  *
- * MurmurHash3 (its older forms are in bloomery.h; Austin Appleby, public domain), FNV-1 (Fowler, Noll, Vo),
- * MD5 (RFC 1321), XXH64 by xxHash's header. Good enough for a filter, and none
- * of them for anything else here.
+ * MurmurHash3 (its older forms are in bloomery.h; Austin Appleby, public
+ * domain), FNV-1 (Fowler, Noll, Vo), MD5 (RFC 1321), XXH64 by xxHash's header.
+ * Good enough for a filter, and none of them for anything else here.
  */
 #ifndef BLY_FOREIGN_HASHES_H
 #define BLY_FOREIGN_HASHES_H

@@ -32,7 +32,7 @@ typedef struct bly_parquet_slot {
 typedef struct bly_parquet_entry {
     bly_parquet_chunk is;
     bly_parquet_slot slot;
-    unsigned char *blocks; /* of a new filter */
+    bly_block block; /* of a new filter; at NULL: it has none */
     uint64_t nblocks;
 } bly_parquet_entry;
 
@@ -65,6 +65,10 @@ struct bly_parquet {
     bly_block block;
     uint64_t nblocks;
     double fpr;
+
+    /* The size of the last one, since many are for as many: */
+    uint64_t sized_for;
+    double sized_fpr;
 };
 
 static inline bly_parquet_entry *

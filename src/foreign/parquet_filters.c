@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "core/bits.h"
 #include "core/maths.h"
 #include "foreign/hashes.h"
 #include "foreign/parquet_file.h"
@@ -20,13 +21,20 @@
 
 #define ADD_BATCH 256 /* hashes at a time */
 
+/* Three headers and two numbers at most. */
+#define FIELDS_ROOM ((size_t)5 * BLY_THRIFT_ROOM)
+
+/* Data are written in such pieces. In one piece of some hundred megabytes, from
+ * a mapped file, Linux needs six times as long. */
+#define PUT_BYTES ((size_t)1 << 20)
+
 bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
                                     uint64_t nvalues, double fpr)
 {
     bly_parquet_entry *const e = bly_parquet_entry_at(p, group, column);
     if (!(fpr > 0 && fpr < 1))
         return bly_fail(BLY_EINVAL, "a rate lies between 0 and 1");
-    if (p->making || e->blocks)
+    if (p->making || e->block.at)
         return bly_fail(BLY_EINVAL, "another filter is being made, or this one "
                                     "was");
     if (p->is_signed)
@@ -43,7 +51,10 @@ bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
                         "column %s is BOOLEAN, for which the "
                         "format has no filters",
                         p->columns[column].name);
-    p->nblocks = bly_sbbf_blocks((double)nvalues, fpr);
+    if (p->sized_for != nvalues || !(p->sized_fpr == fpr) || p->nblocks == 0)
+        p->nblocks = bly_sbbf_blocks((double)nvalues, fpr);
+    p->sized_for = nvalues;
+    p->sized_fpr = fpr;
     const bly_status st =
         bly_block_new(&p->mem, p->nblocks * BLY_SBBF_BLOCK, &p->block);
     if (st)
@@ -85,24 +96,24 @@ bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
     bly_parquet_entry *const e = p->making;
     const uint64_t n = bly_sbbf_fold(p->block.at, p->nblocks, p->fpr);
     const size_t nbytes = (size_t)n * BLY_SBBF_BLOCK;
-    p->making = NULL;
     bly_status st = BLY_OK;
-    e->blocks = bly_mem_zalloc(&p->mem, nbytes);
-    if (e->blocks) {
-        memcpy(e->blocks, p->block.at, nbytes);
-        e->nblocks = n;
+    if (n == p->nblocks) {
+        e->block = p->block;
     } else {
-        st = bly_fail(BLY_ENOMEM, "out of memory");
+        st = bly_block_new(&p->mem, nbytes, &e->block);
+        if (!st)
+            memcpy(e->block.at, p->block.at, nbytes);
+        bly_block_free(&p->mem, &p->block);
     }
-    bly_block_free(&p->mem, &p->block);
+    e->nblocks = n;
+    p->making = NULL;
     p->block = (bly_block){ 0 };
     if (!st && out) {
-        const bly_sbbf s = { e->blocks, n, 0, true };
+        const bly_sbbf s = { e->block.at, n, 0, true };
         bly_foreign_part part = { 0 };
-        uint64_t ones = 0;
         bly_sbbf_part(&s, &part);
-        for (size_t i = 0; i < nbytes; i++)
-            ones += (uint64_t)__builtin_popcount(e->blocks[i]);
+        const uint64_t ones =
+            bly_bits_count((const uint64_t *)(void *)e->block.at, nbytes / 8);
         out->nbytes = nbytes;
         out->fpr = bly_sbbf_rate(NULL, &part);
         out->values =
@@ -115,7 +126,7 @@ bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
 /* The fields of a filter that begins at a byte of the file: what stands in the
  * slot from now on. The number of bytes is returned. */
 static size_t fields_put(const bly_parquet_entry *e, uint64_t at,
-                         unsigned char out[4 * BLY_THRIFT_ROOM])
+                         unsigned char *out)
 {
     const bly_parquet_slot *const s = &e->slot;
     unsigned char header[BLY_SBBF_HEADER];
@@ -130,33 +141,42 @@ static size_t fields_put(const bly_parquet_entry *e, uint64_t at,
     return n;
 }
 
-/* The new footer; put NULL: only its length is wanted. */
-static bool footer_put(const bly_parquet *p, bly_put *put, void *ctx,
-                       uint64_t *nbytes)
+/* The new footer, made in memory: *n bytes, the last 8 of the file included.
+ */
+static bly_status footer_make(const bly_parquet *p, unsigned char **out,
+                              size_t *room, size_t *n)
 {
     const size_t nchunks = p->ngroups * p->ncolumns;
     uint64_t filter_at = p->footer_at;
-    size_t from = 0;
-    *nbytes = 0;
-    for (size_t i = 0; i <= nchunks; i++) {
+    size_t from = 0, to = 0;
+    *room = p->nfooter + 8;
+    for (size_t i = 0; i < nchunks; i++)
+        *room += p->chunks[i].block.at ? FIELDS_ROOM : 0;
+    unsigned char *const made = bly_mem_zalloc(&p->mem, *room);
+    if (!made)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    for (size_t i = 0; i < nchunks; i++) {
         const bly_parquet_entry *const e = &p->chunks[i];
-        const bool is_last = i == nchunks;
-        if (!is_last && !e->blocks)
+        unsigned char header[BLY_SBBF_HEADER];
+        if (!e->block.at)
             continue;
-        const size_t to = is_last ? p->nfooter : e->slot.from;
-        unsigned char fields[4 * BLY_THRIFT_ROOM], header[BLY_SBBF_HEADER];
-        const size_t n = is_last ? 0 : fields_put(e, filter_at, fields);
-        if (put && !(put(ctx, p->footer + from, to - from) &&
-                     (n == 0 || put(ctx, fields, n))))
-            return false;
-        *nbytes += to - from + n;
-        if (is_last)
-            break;
+        memcpy(made + to, p->footer + from, e->slot.from - from);
+        to += e->slot.from - from;
+        to += fields_put(e, filter_at, made + to);
         from = e->slot.next ? e->slot.value : e->slot.to;
         filter_at +=
             bly_sbbf_header(header, e->nblocks) + e->nblocks * BLY_SBBF_BLOCK;
     }
-    return true;
+    memcpy(made + to, p->footer + from, p->nfooter - from);
+    to += p->nfooter - from;
+    bly_put_le32(made + to, (uint32_t)to);
+    memcpy(made + to + 4, "PAR1", 4);
+    *out = made;
+    *n = to + 8;
+    if (to <= INT32_MAX)
+        return BLY_OK;
+    bly_mem_release(&p->mem, made, *room);
+    return bly_fail(BLY_ERANGE, "its footer would be larger than 2 GiB");
 }
 
 static bool filters_put(const bly_parquet *p, bly_put *put, void *ctx)
@@ -164,11 +184,21 @@ static bool filters_put(const bly_parquet *p, bly_put *put, void *ctx)
     for (size_t i = 0; i < p->ngroups * p->ncolumns; i++) {
         const bly_parquet_entry *const e = &p->chunks[i];
         unsigned char header[BLY_SBBF_HEADER];
-        if (!e->blocks)
+        if (!e->block.at)
             continue;
         const size_t n = bly_sbbf_header(header, e->nblocks);
         if (!put(ctx, header, n) ||
-            !put(ctx, e->blocks, (size_t)e->nblocks * BLY_SBBF_BLOCK))
+            !put(ctx, e->block.at, (size_t)e->nblocks * BLY_SBBF_BLOCK))
+            return false;
+    }
+    return true;
+}
+
+static bool data_put(const bly_parquet *p, bly_put *put, void *ctx)
+{
+    for (size_t at = 0; at < p->footer_at; at += PUT_BYTES) {
+        const size_t left = p->footer_at - at;
+        if (!put(ctx, p->bytes + at, left < PUT_BYTES ? left : PUT_BYTES))
             return false;
     }
     return true;
@@ -176,15 +206,13 @@ static bool filters_put(const bly_parquet *p, bly_put *put, void *ctx)
 
 bly_status bly_parquet_write(const bly_parquet *p, bly_put *put, void *ctx)
 {
-    unsigned char end[8];
-    uint64_t n;
-    footer_put(p, NULL, NULL, &n);
-    if (n > INT32_MAX)
-        return bly_fail(BLY_ERANGE, "its footer would be larger than 2 GiB");
-    bly_put_le32(end, (uint32_t)n);
-    memcpy(end + 4, "PAR1", 4);
-    return put(ctx, p->bytes, p->footer_at) && filters_put(p, put, ctx) &&
-                   footer_put(p, put, ctx, &n) && put(ctx, end, sizeof end)
-               ? BLY_OK
-               : bly_fail(BLY_EIO, "output failed");
+    unsigned char *footer = NULL;
+    size_t room = 0, n = 0;
+    const bly_status st = footer_make(p, &footer, &room, &n);
+    if (st)
+        return st;
+    const bool ok = data_put(p, put, ctx) && filters_put(p, put, ctx) &&
+                    put(ctx, footer, n);
+    bly_mem_release(&p->mem, footer, room);
+    return ok ? BLY_OK : bly_fail(BLY_EIO, "output failed");
 }

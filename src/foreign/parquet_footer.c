@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "foreign/parquet_file.h"
-#include "foreign/sbbf.h"
 
 /* Nesting of schemas; Arrow's own limit is near it. */
 #define PARQUET_DEPTH 64
@@ -568,8 +567,7 @@ void bly_parquet_free(bly_parquet *p)
     const bly_mem mem = p->mem;
     const size_t nchunks = p->ngroups * p->ncolumns;
     for (size_t i = 0; p->chunks && i < nchunks; i++)
-        bly_mem_release(&mem, p->chunks[i].blocks,
-                        (size_t)p->chunks[i].nblocks * BLY_SBBF_BLOCK);
+        bly_block_free(&mem, &p->chunks[i].block);
     bly_mem_release(&mem, p->chunks, (nchunks + 1) * sizeof *p->chunks);
     bly_mem_release(&mem, p->groups, (p->ngroups + 1) * sizeof *p->groups);
     bly_mem_release(&mem, p->columns,

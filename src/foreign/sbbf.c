@@ -34,12 +34,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/cpu.h"
 #include "core/maths.h"
 #include "foreign/hashes.h"
 #include "foreign/sbbf.h"
 #include "foreign/thrift.h"
 
-static const uint32_t salts[BLY_SBBF_K] = {
+const uint32_t bly_sbbf_salts[BLY_SBBF_K] = {
     0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
     0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31,
 };
@@ -120,14 +121,72 @@ void bly_sbbf_positions(const bly_foreign *f, const bly_foreign_part *p,
     const uint64_t block = block_of(key->h[0], p->nbits / 256);
     const uint32_t x = (uint32_t)key->h[0];
     for (uint32_t j = 0; j < BLY_SBBF_K; j++)
-        out[j] = block * 256 + j * 32 + (uint32_t)(x * salts[j]) / (1u << 27);
+        out[j] = block * 256 + j * 32 +
+                 (uint32_t)(x * bly_sbbf_salts[j]) / (1u << 27);
 }
 
-/* A word of a block, and back. */
-static uint32_t word_get(const unsigned char *p)
+/* ----------------------------------------------------------------- adding */
+
+static void add_portable(unsigned char *blocks, uint64_t nblocks,
+                         const uint64_t *hashes, size_t n)
 {
-    return bly_get_le32(p);
+    for (size_t i = 0; i < n; i++) {
+        unsigned char *const block =
+            blocks + block_of(hashes[i], nblocks) * BLY_SBBF_BLOCK;
+        const uint32_t x = (uint32_t)hashes[i];
+        for (unsigned j = 0; j < BLY_SBBF_K; j++) {
+            const uint32_t bit = (uint32_t)(x * bly_sbbf_salts[j]) >> 27;
+            block[4 * j + bit / 8] |= (unsigned char)(1u << bit % 8);
+        }
+    }
 }
+
+/* Best first. The last row needs nothing, so the search always ends. */
+const struct bly_sbbf_row bly_sbbf_rows[] = {
+#if BLY_X86
+    { "avx2", BLY_CPU_AVX2, bly_sbbf_add_avx2 },
+#endif
+    { "portable", 0, add_portable },
+};
+
+void bly_sbbf_add(unsigned char *blocks, uint64_t nblocks,
+                  const uint64_t *hashes, size_t n)
+{
+    const struct bly_sbbf_row *row = bly_sbbf_rows;
+    while (row->needs & ~bly_cpu_features())
+        row++;
+    row->add(blocks, nblocks, hashes, n);
+}
+
+/* ------------------------------------------------------------------ rates */
+
+/* Ones in the two halves of a word, each in its half. */
+static uint64_t halves_count(uint64_t x)
+{
+    x -= x >> 1 & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) +
+        (x >> 2 & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    x += x >> 8;
+    return (x + (x >> 16)) & UINT64_C(0x0000003f0000003f);
+}
+
+/* The chance, times 32^8, that a block (or two together) says maybe to a value
+ * that comes to it: the product of the ones in its words. */
+static uint64_t block_ones(const unsigned char *a, const unsigned char *b)
+{
+    uint64_t all = 1;
+    for (unsigned j = 0; j < BLY_SBBF_BLOCK; j += 8) {
+        uint64_t x, y;
+        memcpy(&x, a + j, 8);
+        memcpy(&y, b + j, 8);
+        const uint64_t n = halves_count(x | y);
+        all *= (n & 63) * (n >> 32);
+    }
+    return all;
+}
+
+#define ONES_ALL 0x1p40 /* 32^8 */
 
 double bly_sbbf_rate(const bly_foreign *f, const bly_foreign_part *p)
 {
@@ -135,44 +194,30 @@ double bly_sbbf_rate(const bly_foreign *f, const bly_foreign_part *p)
     const uint64_t nblocks = p->nbits / 256;
     double sum = 0;
     for (uint64_t i = 0; i < nblocks; i++) {
-        double all = 1;
-        for (unsigned j = 0; j < BLY_SBBF_K; j++)
-            all *= (double)__builtin_popcount(
-                word_get(p->bytes + i * BLY_SBBF_BLOCK + j * 4));
-        sum += all;
+        const unsigned char *const at = p->bytes + i * BLY_SBBF_BLOCK;
+        sum += (double)block_ones(at, at);
     }
-    return sum / 0x1p40 / (double)nblocks; /* 32^8 */
+    return sum / ONES_ALL / (double)nblocks;
 }
 
-void bly_sbbf_add(unsigned char *blocks, uint64_t nblocks,
-                  const uint64_t *hashes, size_t n)
+/* Would half as many blocks keep a rate? Where they would not, few blocks tell.
+ */
+static bool can_fold(const unsigned char *blocks, uint64_t nblocks, double fpr)
 {
-    for (size_t i = 0; i < n; i++) {
-        unsigned char *const block =
-            blocks + block_of(hashes[i], nblocks) * BLY_SBBF_BLOCK;
-        const uint32_t x = (uint32_t)hashes[i];
-        uint32_t words[BLY_SBBF_K];
-        for (unsigned j = 0; j < BLY_SBBF_K; j++)
-            words[j] = (uint32_t)1 << ((uint32_t)(x * salts[j]) >> 27);
-        for (unsigned j = 0; j < BLY_SBBF_K; j++)
-            bly_put_le32(block + j * 4, word_get(block + j * 4) | words[j]);
+    const double most = fpr * ONES_ALL * (double)(nblocks / 2);
+    double sum = 0;
+    if (nblocks % 2)
+        return false;
+    for (uint64_t i = 0; i < nblocks && sum <= most; i += 2) {
+        const unsigned char *const at = blocks + i * BLY_SBBF_BLOCK;
+        sum += (double)block_ones(at, at + BLY_SBBF_BLOCK);
     }
+    return sum <= most;
 }
 
 uint64_t bly_sbbf_fold(unsigned char *blocks, uint64_t nblocks, double fpr)
 {
-    while (nblocks % 2 == 0) {
-        double sum = 0;
-        for (uint64_t i = 0; i < nblocks; i += 2) {
-            const unsigned char *const a = blocks + i * BLY_SBBF_BLOCK;
-            double all = 1;
-            for (unsigned j = 0; j < BLY_SBBF_K; j++)
-                all *= (double)__builtin_popcount(
-                    word_get(a + j * 4) | word_get(a + j * 4 + BLY_SBBF_BLOCK));
-            sum += all;
-        }
-        if (sum / 0x1p40 / (double)(nblocks / 2) > fpr)
-            break;
+    while (can_fold(blocks, nblocks, fpr)) {
         nblocks /= 2;
         for (uint64_t i = 0; i < nblocks; i++)
             for (unsigned j = 0; j < BLY_SBBF_BLOCK; j++)

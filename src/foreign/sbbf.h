@@ -44,8 +44,19 @@ void bly_sbbf_positions(const bly_foreign *f, const bly_foreign_part *p,
 double bly_sbbf_rate(const bly_foreign *f, const bly_foreign_part *p);
 
 /* Set the bits of hashes. */
-void bly_sbbf_add(unsigned char *blocks, uint64_t nblocks,
-                  const uint64_t *hashes, size_t n);
+typedef void bly_sbbf_add_fn(unsigned char *blocks, uint64_t nblocks,
+                             const uint64_t *hashes, size_t n);
+bly_sbbf_add_fn bly_sbbf_add;
+
+/* Its variants, best first. */
+struct bly_sbbf_row {
+    const char *name;
+    uint32_t needs; /* BLY_CPU_... */
+    bly_sbbf_add_fn *add;
+};
+extern const struct bly_sbbf_row bly_sbbf_rows[];
+bly_sbbf_add_fn bly_sbbf_add_avx2;
+extern const uint32_t bly_sbbf_salts[BLY_SBBF_K];
 
 /* Halve an even number of blocks as long as the rate stays within fpr; the
  * number that is left is returned. What is left is what adding the same hashes
