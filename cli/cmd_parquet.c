@@ -4,6 +4,7 @@
  * Reading columns and writing files is apps/parquet/, asking filters the
  * library; here are the lines that people type and read.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,7 +258,9 @@ static int add_write(const struct parquet_file *file)
                         : parquet_save(file, parquet_args.output, &error);
     if (ok)
         return YES;
-    return err ? fail_path("standard output", err) : fail("%s", error.text);
+    /* EFAULT: what was to be written is not there any more. */
+    return err && err != EFAULT ? fail_path("standard output", err)
+                                : fail("%s", error.text);
 }
 
 static int add_file(struct parquet_file *file)

@@ -124,6 +124,16 @@ bool parquet_file_same(const struct parquet_file *f, struct parquet_error *e)
                                 f->path);
 }
 
+/* What looked damaged, or could not be copied, may have been changed under our
+ * eyes: that is then what is told. */
+static bool file_blame(const struct parquet_file *f, struct parquet_error *e)
+{
+    struct parquet_error changed;
+    if (!parquet_file_same(f, &changed))
+        *e = changed;
+    return false;
+}
+
 bool parquet_add(struct parquet_file *f, size_t column, double fpr,
                  bly_parquet_filter *out, struct parquet_error *e)
 {
@@ -139,18 +149,16 @@ bool parquet_add(struct parquet_file *f, size_t column, double fpr,
         ok = chunk_filter(&c, fpr, out ? &out[c.group] : &made);
     }
     chunk_free(&c);
-    /* What looked damaged may have been changed under our eyes. */
-    struct parquet_error changed;
-    if (!ok && !parquet_file_same(f, &changed))
-        *e = changed;
-    return ok;
+    return ok || file_blame(f, e);
 }
 
 bool parquet_put(const struct parquet_file *f, bly_put *put, void *ctx,
                  struct parquet_error *e)
 {
-    if (bly_parquet_write(f->p, put, ctx))
-        return parquet_fail_library(e);
+    if (bly_parquet_write(f->p, put, ctx)) {
+        parquet_fail_library(e);
+        return file_blame(f, e);
+    }
     return parquet_file_same(f, e);
 }
 
@@ -176,5 +184,8 @@ bool parquet_save(const struct parquet_file *f, const char *path,
     struct saving s = { .file = f, .error = e };
     if (bly_file_save(path, save_write, &s) == BLY_OK)
         return true;
-    return s.changed ? false : parquet_fail_library(e);
+    if (s.changed)
+        return false;
+    parquet_fail_library(e);
+    return file_blame(f, e);
 }
