@@ -119,8 +119,8 @@ bool parquet_file_same(const struct parquet_file *f, struct parquet_error *e)
                       memcmp(footer, m->footer, m->nfooter) == 0;
     free(footer);
     return same || parquet_fail(e,
-                                "%s: changed while it was read; nothing was "
-                                "written. Run it again when nobody writes",
+                                "%s: changed while it was read; run it "
+                                "again when nobody writes to it",
                                 f->path);
 }
 
