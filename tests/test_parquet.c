@@ -70,6 +70,26 @@ static void test_rows(void **state)
     free(h);
 }
 
+/* Values of any width, one by one and many at once. */
+static void test_fixed_hashes(void **state)
+{
+    (void)state;
+    static const size_t widths[] = { 4, 8, 12, 16, 40 };
+    enum { VALUES = 61 };
+    for (size_t w = 0; w < COUNT_OF(widths); w++) {
+        const size_t nbytes = widths[w] * VALUES;
+        unsigned char *const values = guarded_new(nbytes);
+        uint64_t got[VALUES], seed = w;
+        for (size_t i = 0; i < nbytes; i++)
+            values[i] = (unsigned char)test_random(&seed);
+        bly_xxh64_fixed(values, widths[w], VALUES, got);
+        for (size_t i = 0; i < VALUES; i++)
+            assert_int_equal(got[i],
+                             bly_xxh64(values + i * widths[w], widths[w], 0));
+        guarded_free(values, nbytes);
+    }
+}
+
 /* Folding gives what fewer blocks would have been given; it stops at the rate,
  * and the rate is what absent hashes meet. */
 static void test_fold(void **state)
@@ -599,6 +619,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_positions),
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_fixed_hashes),
         cmocka_unit_test(test_fold),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_headers),
