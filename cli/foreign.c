@@ -148,11 +148,12 @@ int foreign_open(const char *path, const struct foreign_args *args,
         return TROUBLE;
     int status = foreign_bytes(path, args->format != NULL, file);
     if (status == YES && file->bytes) {
+        bly_format_info info;
         const bly_status st =
             bly_foreign_open(&spec, file->bytes, file->nbytes, &file->f);
         /* Of no format: whoever reads our own says what is wrong with it. */
         if (st && (st != BLY_EFORMAT || args->format ||
-                   bly_foreign_known(file->bytes, file->nbytes)))
+                   bly_format_of(file->bytes, file->nbytes, &info)))
             status = fail("%s: %s", path, bly_error());
     }
     if (status == YES && !file->f && spec.noptions)

@@ -1043,6 +1043,10 @@ typedef struct bly_format_info {
 bool bly_format_at(size_t index, bly_format_info *out);
 bool bly_format_named(const char *name, bly_format_info *out);
 
+/* The first format that recognises these bytes by their content, damaged or
+ * not; false where none does. */
+bool bly_format_of(const void *bytes, size_t nbytes, bly_format_info *out);
+
 typedef struct bly_foreign_spec {
     const char *format; /* NULL: by its content; bly_foreign_new() wants one */
     const bly_option *options; /* of the format */
@@ -1059,10 +1063,6 @@ typedef struct bly_foreign_spec {
  * they could be of several, or an option is missing or wrong. */
 bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
                             size_t nbytes, bly_foreign **out);
-
-/* Do bytes look like a file of some format? If it cannot be opened then, it is
- * damaged, or of a form that nobody should ask. */
-bool bly_foreign_known(const void *bytes, size_t nbytes);
 
 /* Make an empty one. Keys are kept as hashes until bly_foreign_write() where
  * items is 0; it can be asked only where it is not, or after that. */

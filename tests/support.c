@@ -55,6 +55,30 @@ uint64_t test_random(uint64_t *state)
     return x ^ (x >> 31);
 }
 
+void zipf_draw(double exponent, size_t nkeys, size_t nevents, uint64_t *state,
+               uint64_t *events, uint64_t *times)
+{
+    double *const upto = malloc(nkeys * sizeof *upto);
+    double sum = 0;
+    assert_non_null(upto);
+    for (size_t i = 0; i < nkeys; i++)
+        upto[i] = sum += pow((double)i + 1, -exponent);
+    for (size_t e = 0; e < nevents; e++) {
+        const double at = (double)(test_random(state) >> 11) * 0x1p-53 * sum;
+        size_t low = 0, high = nkeys - 1;
+        while (low < high) {
+            const size_t mid = (low + high) / 2;
+            if (upto[mid] > at)
+                high = mid;
+            else
+                low = mid + 1;
+        }
+        events[e] = low;
+        times[low]++;
+    }
+    free(upto);
+}
+
 size_t scaled(size_t n)
 {
     return getenv("BLY_QUICK") ? n / 8 : n;
@@ -387,4 +411,54 @@ int run_laws_and(const char *group, const struct CMUnitTest *more, size_t nmore,
 int run_laws(const char *group, int argc, char **argv)
 {
     return run_laws_and(group, NULL, 0, argc, argv);
+}
+
+uint64_t fill_random(bly_filter *f, uint64_t rng, uint64_t most)
+{
+    uint64_t n = 0;
+    for (; n < most; n++)
+        if (bly_add_hash(f, test_random(&rng)))
+            break;
+    return n;
+}
+
+uint64_t count_of(const bly_filter *f, uint64_t hash)
+{
+    uint64_t count;
+    assert_ok(bly_count_hashes(f, &hash, 1, &count));
+    return count;
+}
+
+const bly_fact *fact_of(const bly_fact *facts, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(facts[i].name, name) == 0)
+            return &facts[i];
+    fail_msg("no fact %s", name);
+    return NULL;
+}
+
+static void add_times(bly_filter *one, bly_filter *both, uint64_t h, int times)
+{
+    for (int i = 0; i < times; i++) {
+        assert_ok(bly_add_hash(one, h));
+        assert_ok(bly_add_hash(both, h));
+    }
+}
+
+void assert_merge_adds_up(bly_filter *a, bly_filter *b, bly_filter *both,
+                          int a_times, int b_times)
+{
+    uint64_t rng = 13;
+    for (int j = 0; j < 100; j++) {
+        const uint64_t h = test_random(&rng);
+        add_times(a, both, h, j % a_times);
+        add_times(b, both, h, j % b_times);
+    }
+    assert_ok(bly_merge(a, b));
+    assert_true(bly_equal(a, both));
+    assert_ok(bly_verify(a));
+    bly_free(a);
+    bly_free(b);
+    bly_free(both);
 }

@@ -53,6 +53,12 @@ void assert_status_at(bly_status got, bly_status want, const char *what,
 /* The next of a sequence that is fixed by where *state starts. */
 uint64_t test_random(uint64_t *state);
 
+/* nevents draws among nkeys keys, key i with probability in proportion to
+ * 1 / (i + 1)^exponent; times, which is zero before, gets how often each came.
+ */
+void zipf_draw(double exponent, size_t nkeys, size_t nevents, uint64_t *state,
+               uint64_t *events, uint64_t *times);
+
 /* Sanitizers make a program ten times slower, and what they look for does not
  * need many keys: n, or an eighth of it where BLY_QUICK is set. */
 size_t scaled(size_t n);
@@ -126,5 +132,20 @@ bly_filter *filled(const bly_kind_info *kind, uint64_t first, size_t n);
 
 /* How many of n keys from `first` on may be in f. */
 uint64_t hits(const bly_filter *f, uint64_t first, size_t n);
+
+/* Add hashes from the generator until f is full, or `most`: how many. */
+uint64_t fill_random(bly_filter *f, uint64_t rng, uint64_t most);
+
+/* What f counts for a hash. */
+uint64_t count_of(const bly_filter *f, uint64_t hash);
+
+/* The fact of that name; the test fails without. */
+const bly_fact *fact_of(const bly_fact *facts, size_t n, const char *name);
+
+/* Three empty filters of one shape that count: a and b get keys up to
+ * a_times - 1 and b_times - 1 times, `both` all of them, and a merged with b is
+ * it. Frees them. */
+void assert_merge_adds_up(bly_filter *a, bly_filter *b, bly_filter *both,
+                          int a_times, int b_times);
 
 #endif

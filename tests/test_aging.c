@@ -27,16 +27,6 @@ static bly_spec aging_spec(uint64_t items, double fpr,
     return spec;
 }
 
-static const bly_fact *fact_of(const bly_fact *facts, size_t n,
-                               const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(facts[i].name, name) == 0)
-            return &facts[i];
-    fail_msg("no fact %s", name);
-    return NULL;
-}
-
 /* F(a, i) of the essay, as it stands there, for half-full slices. */
 static double recursion(int k, int l, int a, int i)
 {

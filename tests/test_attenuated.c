@@ -35,15 +35,6 @@ static int distance(const bly_filter *f, uint64_t key)
     return present ? (int)value : -1;
 }
 
-static double fact_of(const bly_fact *facts, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(facts[i].name, name) == 0)
-            return facts[i].real;
-    fail_msg("no fact %s", name);
-    return NAN;
-}
-
 /* ----------------------------------------------------------------- networks */
 
 #define NODES 50
@@ -205,7 +196,7 @@ static void news_travel_so_far(void **unused)
     until_quiet(net);
     bly_stats stats;
     bly_peek(net->own[3], &stats);
-    const double k = fact_of(stats.facts, stats.nfacts, "k");
+    const double k = fact_of(stats.facts, stats.nfacts, "k")->real;
     const uint64_t key = ABSENT;
     assert_ok(bly_add_ints(net->own[3], &key, 1, NULL, NULL));
     for (int hop = 0; hop <= DEPTH; hop++) {
@@ -388,13 +379,14 @@ static void keeps_the_rate_of_all_levels(void **unused)
     const bly_spec spec = spec_of(1000, options, 2);
     bly_prediction plan;
     assert_ok(bly_plan(&spec, &plan));
-    const double bound = fact_of(plan.facts, plan.nfacts, "fpr_bound");
+    const double bound = fact_of(plan.facts, plan.nfacts, "fpr_bound")->real;
     assert_between(bound, 0.0095, 0.01);
-    assert_near(fact_of(plan.facts, plan.nfacts, "deepest_items"), 9000, 1e-9);
+    assert_near(fact_of(plan.facts, plan.nfacts, "deepest_items")->real, 9000,
+                1e-9);
     const double rates[] = {
-        fact_of(plan.facts, plan.nfacts, "fpr_level_0"),
-        fact_of(plan.facts, plan.nfacts, "fpr_level_1"),
-        fact_of(plan.facts, plan.nfacts, "fpr_level_2"),
+        fact_of(plan.facts, plan.nfacts, "fpr_level_0")->real,
+        fact_of(plan.facts, plan.nfacts, "fpr_level_1")->real,
+        fact_of(plan.facts, plan.nfacts, "fpr_level_2")->real,
     };
     assert_near(bound, 1 - (1 - rates[0]) * (1 - rates[1]) * (1 - rates[2]),
                 1e-9);
@@ -420,8 +412,8 @@ static void keeps_the_rate_of_all_levels(void **unused)
     bly_stats stats;
     bly_stat(f, &stats);
     assert_near(stats.fpr_now, seen, 6 * sd / p);
-    assert_near(fact_of(stats.facts, stats.nfacts, "fpr_level_2"), rates[2],
-                0.1);
+    assert_near(fact_of(stats.facts, stats.nfacts, "fpr_level_2")->real,
+                rates[2], 0.1);
     assert_near(stats.items_estimate, 13000, 0.02);
     bly_free(f);
 }

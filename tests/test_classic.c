@@ -116,15 +116,6 @@ static void partitioned_is_whole_slices(void **state)
     assert_near(p.fpr, 0.0100400558, 1e-8);
 }
 
-static const bly_fact *fact_of(const bly_prediction *p, const char *name)
-{
-    for (size_t i = 0; i < p->nfacts; i++)
-        if (strcmp(p->facts[i].name, name) == 0)
-            return &p->facts[i];
-    fail_msg("no fact %s", name);
-    return NULL;
-}
-
 /* The table of sizing rules, through plan. */
 static void rules_a_and_b(void **state)
 {
@@ -149,14 +140,17 @@ static void rules_a_and_b(void **state)
         bly_prediction p;
         assert_ok(bly_plan(&spec, &p));
         assert_int_equal(p.bits, rows[i].a_bits);
-        assert_int_equal(fact_of(&p, "k")->uint, rows[i].a_k);
-        assert_int_equal(fact_of(&p, "rule_b_bits")->uint, rows[i].b_bits);
-        assert_int_equal(fact_of(&p, "rule_b_k")->uint, rows[i].b_k);
+        assert_int_equal(fact_of(p.facts, p.nfacts, "k")->uint, rows[i].a_k);
+        assert_int_equal(fact_of(p.facts, p.nfacts, "rule_b_bits")->uint,
+                         rows[i].b_bits);
+        assert_int_equal(fact_of(p.facts, p.nfacts, "rule_b_k")->uint,
+                         rows[i].b_k);
         spec.options = &rule_b;
         spec.noptions = 1;
         assert_ok(bly_plan(&spec, &p));
         assert_int_equal(p.bits, rows[i].b_bits);
-        assert_true(fact_of(&p, "fpr_approx")->real <= rows[i].p);
+        assert_true(fact_of(p.facts, p.nfacts, "fpr_approx")->real <=
+                    rows[i].p);
     }
 }
 
@@ -167,8 +161,9 @@ static void best_k_for_given_bits(void **state)
     const bly_spec spec = { .kind = "classic", .items = 1000, .bits = 8000 };
     bly_prediction p;
     assert_ok(bly_plan(&spec, &p));
-    assert_int_equal(fact_of(&p, "k")->uint, 6);
-    assert_near(fact_of(&p, "fpr_exact")->real, 0.0215944787, 1e-8);
+    assert_int_equal(fact_of(p.facts, p.nfacts, "k")->uint, 6);
+    assert_near(fact_of(p.facts, p.nfacts, "fpr_exact")->real, 0.0215944787,
+                1e-8);
     /* And 1000/8000^2 for keys that share x and y. */
     assert_near(p.fpr, 0.0215944787 + 1000.0 / (8000.0 * 8000.0), 1e-8);
 }

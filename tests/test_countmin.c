@@ -31,23 +31,6 @@ static bly_filter *sketch(const options *o)
     return f;
 }
 
-static uint64_t count_of(const bly_filter *f, uint64_t h)
-{
-    uint64_t count;
-    assert_ok(bly_count_hashes(f, &h, 1, &count));
-    return count;
-}
-
-static const bly_fact *fact_of(const bly_fact *facts, size_t n,
-                               const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(facts[i].name, name) == 0)
-            return &facts[i];
-    fail_msg("no fact %s", name);
-    return NULL;
-}
-
 static uint64_t total_of(const bly_filter *f)
 {
     bly_stats s;
@@ -190,7 +173,7 @@ static void without_a_capacity(void **state)
 #define NEVENTS 200000
 
 typedef struct stream {
-    uint32_t *events; /* key numbers */
+    uint64_t *events; /* key numbers */
     uint64_t *times;  /* of each key */
     uint64_t *hashes; /* of each key */
 } stream;
@@ -200,26 +183,9 @@ static stream zipf(double exponent, uint64_t seed)
 {
     stream s = { malloc(NEVENTS * sizeof *s.events),
                  calloc(NKEYS, sizeof *s.times), NULL };
-    double *upto = malloc(NKEYS * sizeof *upto), sum = 0;
     assert_non_null(s.events);
     assert_non_null(s.times);
-    assert_non_null(upto);
-    for (size_t i = 0; i < NKEYS; i++)
-        upto[i] = sum += pow((double)i + 1, -exponent);
-    for (size_t e = 0; e < NEVENTS; e++) {
-        const double at = (double)(test_random(&seed) >> 11) * 0x1p-53 * sum;
-        size_t low = 0, high = NKEYS - 1;
-        while (low < high) {
-            const size_t mid = (low + high) / 2;
-            if (upto[mid] > at)
-                high = mid;
-            else
-                low = mid + 1;
-        }
-        s.events[e] = (uint32_t)low;
-        s.times[low]++;
-    }
-    free(upto);
+    zipf_draw(exponent, NKEYS, NEVENTS, &seed, s.events, s.times);
     const bly_spec spec = { .seed = seed };
     s.hashes = hashes_for(&spec, 0, NKEYS);
     return s;

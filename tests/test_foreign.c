@@ -138,24 +138,6 @@ static void test_key_forms(void **state)
 
 /* ------------------------------------------------- what all formats can do */
 
-struct text {
-    char *at;
-    size_t n, room;
-};
-
-static bool put_text(void *ctx, const void *bytes, size_t n)
-{
-    struct text *const t = ctx;
-    if (t->n + n > t->room) {
-        t->room = (t->n + n) * 2;
-        t->at = realloc(t->at, t->room);
-        assert_non_null(t->at);
-    }
-    memcpy(t->at + t->n, bytes, n);
-    t->n += n;
-    return true;
-}
-
 static size_t key_text(char *buf, size_t room, uint64_t i)
 {
     return (size_t)snprintf(buf, room, "http://item.test/%llu",
@@ -194,14 +176,14 @@ static void test_made_is_read(void **state)
         if (!(t.can & BLY_FORMAT_NEW))
             continue;
         print_message("%s\n", t.name);
-        struct text known = { 0 }, counted = { 0 };
+        byte_array known = { 0 }, counted = { 0 };
         bly_foreign *f = made(t.name, 1000, 1000);
-        assert_ok(bly_foreign_write(f, put_text, &known));
+        assert_ok(bly_foreign_write(f, put_bytes, &known));
         for (uint64_t j = 0; j < 1000; j++)
             assert_true(has_number(f, j));
         bly_foreign_free(f);
         f = made(t.name, 0, 1000);
-        assert_ok(bly_foreign_write(f, put_text, &counted));
+        assert_ok(bly_foreign_write(f, put_bytes, &counted));
         bly_foreign_free(f);
         assert_int_equal(known.n, counted.n);
         assert_memory_equal(known.at, counted.at, known.n);
@@ -233,9 +215,9 @@ static void test_hostile(void **state)
     for (size_t i = 0; bly_format_at(i, &t); i++) {
         if (!(t.can & BLY_FORMAT_NEW))
             continue;
-        struct text good = { 0 };
+        byte_array good = { 0 };
         bly_foreign *f = made(t.name, 20, 20);
-        assert_ok(bly_foreign_write(f, put_text, &good));
+        assert_ok(bly_foreign_write(f, put_bytes, &good));
         bly_foreign_free(f);
         const bly_foreign_spec spec = { .format = t.name };
         for (size_t n = 0; n < good.n; n++) {
@@ -247,14 +229,14 @@ static void test_hostile(void **state)
             free(cut);
         }
         for (size_t n = 0; n < good.n * 8; n++) {
-            good.at[n / 8] ^= (char)(1 << n % 8);
+            good.at[n / 8] ^= (unsigned char)(1u << n % 8);
             if (!bly_foreign_open(&spec, good.at, good.n, &f)) {
                 bly_foreign_stats s;
                 bly_foreign_stat(f, BLY_WHOLE, &s);
                 has_number(f, 3);
             }
             bly_foreign_free(f);
-            good.at[n / 8] ^= (char)(1 << n % 8);
+            good.at[n / 8] ^= (unsigned char)(1u << n % 8);
         }
         free(good.at);
     }

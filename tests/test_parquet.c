@@ -506,7 +506,7 @@ static void read_all_of(const unsigned char *bytes, size_t n)
         bly_foreign_stat(filters, BLY_WHOLE, &s);
         bly_foreign_free(filters);
     }
-    assert_true(l.peak < 64 * (int64_t)n + 4096);
+    assert_true(l.peak < 8 * (int64_t)n + 4096);
     ledger_check(&l);
 }
 

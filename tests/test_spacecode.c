@@ -142,23 +142,6 @@ static bly_filter *made(uint64_t items, double fpr, const options *o)
     return f;
 }
 
-static uint64_t count_of(const bly_filter *f, uint64_t h)
-{
-    uint64_t count;
-    assert_ok(bly_count_hashes(f, &h, 1, &count));
-    return count;
-}
-
-static const bly_fact *fact_of(const bly_fact *facts, size_t n,
-                               const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(facts[i].name, name) == 0)
-            return &facts[i];
-    fail_msg("no fact %s", name);
-    return NULL;
-}
-
 static const options single = { { { "filters", "1" } }, 1 };
 
 /* 16.8 bits a key in the first array, 22.4 in all; one array alone has k = 12

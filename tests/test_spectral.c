@@ -46,13 +46,6 @@ static bly_filter *spectral_new(uint64_t items, uint64_t counters,
     return f;
 }
 
-static uint64_t count_of(const bly_filter *f, uint64_t h)
-{
-    uint64_t count;
-    assert_ok(bly_count_hashes(f, &h, 1, &count));
-    return count;
-}
-
 /* ------------------------------------------------------- the table of errors
  */
 

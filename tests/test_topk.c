@@ -182,27 +182,10 @@ static stream zipf(double exponent)
 {
     stream s = { malloc(NEVENTS * sizeof *s.events),
                  calloc(NKEYS, sizeof *s.times), 0 };
-    double *upto = malloc(NKEYS * sizeof *upto), sum = 0;
     uint64_t random = 7;
     assert_non_null(s.events);
     assert_non_null(s.times);
-    assert_non_null(upto);
-    for (size_t i = 0; i < NKEYS; i++)
-        upto[i] = sum += pow((double)i + 1, -exponent);
-    for (size_t e = 0; e < NEVENTS; e++) {
-        const double at = (double)(test_random(&random) >> 11) * 0x1p-53 * sum;
-        size_t low = 0, high = NKEYS - 1;
-        while (low < high) {
-            const size_t mid = (low + high) / 2;
-            if (upto[mid] > at)
-                high = mid;
-            else
-                low = mid + 1;
-        }
-        s.events[e] = low;
-        s.times[low]++;
-    }
-    free(upto);
+    zipf_draw(exponent, NKEYS, NEVENTS, &random, s.events, s.times);
     uint64_t *sorted = malloc(NKEYS * sizeof *sorted);
     assert_non_null(sorted);
     memcpy(sorted, s.times, NKEYS * sizeof *sorted);

@@ -55,6 +55,14 @@ bool bly_format_named(const char *name, bly_format_info *out)
     return false;
 }
 
+bool bly_format_of(const void *bytes, size_t nbytes, bly_format_info *out)
+{
+    for (size_t i = 0; i < NFORMATS; i++)
+        if (formats[i]->recognise && formats[i]->recognise(bytes, nbytes))
+            return bly_format_at(i, out);
+    return false;
+}
+
 /* ------------------------------------------------------ life and options */
 
 static bool is_choice(const bly_format_option *o, const char *value)
@@ -174,12 +182,6 @@ static bly_status recognise(const unsigned char *bytes, size_t n,
                 : bly_fail(BLY_EFORMAT, "of no format that can be recognised");
 }
 
-bool bly_foreign_known(const void *bytes, size_t nbytes)
-{
-    const bly_format *format;
-    return recognise(bytes, nbytes, &format) != BLY_EFORMAT;
-}
-
 bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
                             size_t nbytes, bly_foreign **out)
 {
@@ -248,11 +250,9 @@ static void part_stat(const bly_foreign *f, const bly_foreign_part *p,
     out->fpr_planned = p->fpr_planned;
     out->items_estimate = out->fill = NAN;
     out->fpr_now = p->excludes_all ? 0 : 1;
-    if (f->format->test) {
+    if (!p->bytes && !p->excludes_all)
         out->fpr_now = p->fpr_planned;
-        return;
-    }
-    if (p->excludes_all || p->k == 0 || p->nbits == 0)
+    if (p->excludes_all || p->k == 0 || p->nbits == 0 || !p->bytes)
         return;
     out->ones = part_ones(p);
     out->fill = (double)out->ones / m;
@@ -269,11 +269,12 @@ static void whole_stat(const bly_foreign *f, bly_foreign_stats *out)
     bly_foreign_part p;
     double rates = 0;
     uint64_t measured = 0; /* bits of parts that have a fill */
+    bool differ = false;   /* in k */
     part_at(f, 0, &p);
     part_stat(f, &p, out);
     if (f->nparts == 1)
         return;
-    *out = (bly_foreign_stats){ .k = p.k, .fpr_planned = p.fpr_planned };
+    *out = (bly_foreign_stats){ .fpr_planned = p.fpr_planned };
     for (size_t i = 0; i < f->nparts; i++) {
         s.ones = 0;
         part_at(f, i, &p);
@@ -281,7 +282,10 @@ static void whole_stat(const bly_foreign *f, bly_foreign_stats *out)
         out->bits += s.bits;
         out->ones += s.ones;
         out->capacity += s.capacity;
-        out->k = out->k == s.k ? s.k : 0;
+        if (s.k) { /* those that say maybe to all have none */
+            differ |= out->k && out->k != s.k;
+            out->k = s.k;
+        }
         out->items = s.items == UINT64_MAX || out->items == UINT64_MAX
                          ? UINT64_MAX
                          : out->items + s.items;
@@ -292,6 +296,7 @@ static void whole_stat(const bly_foreign *f, bly_foreign_stats *out)
         out->items_estimate += isnan(s.items_estimate) ? 0 : s.items_estimate;
         rates += s.fpr_now;
     }
+    out->k = differ ? 0 : out->k;
     out->fpr_now = f->nparts ? rates / (double)f->nparts : NAN;
     out->fill = measured ? (double)out->ones / (double)measured : NAN;
     if (!measured)
@@ -451,8 +456,7 @@ static void key_set(bly_foreign *f, const bly_foreign_key *key)
     bool fresh = false;
     f->format->positions(f, p, key, at);
     for (uint32_t j = 0; j < p->k; j++) {
-        unsigned char *const byte =
-            f->block.at + (at[j] / 8 ^ (p->order == BLY_BE_WORDS ? 7 : 0));
+        unsigned char *const byte = f->block.at + (at[j] / 8 ^ p->order);
         const unsigned char bit = (unsigned char)(1u << at[j] % 8);
         fresh |= !(*byte & bit);
         *byte |= bit;

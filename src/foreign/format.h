@@ -31,15 +31,17 @@
 #define BLY_FOREIGN_MAX_K 255
 #define BLY_FOREIGN_WORDS 4 /* of a key's hash */
 
-/* How the bits of an array lie in bytes. */
+/* How the bits of an array lie in bytes: bit i is bit i % 8 of the byte i / 8,
+ * exclusive-or this. */
 typedef enum bly_bit_order {
-    BLY_LSB_FIRST, /* bit i is bit i % 8 of byte i / 8 */
-    BLY_BE_WORDS   /* bit i is bit i % 64 of big-endian 64-bit word i / 64 */
+    BLY_LSB_FIRST = 0,  /* little-endian words of any size */
+    BLY_BE_WORDS32 = 3, /* big-endian words of 32 bits */
+    BLY_BE_WORDS = 7    /* big-endian words of 64 bits */
 } bly_bit_order;
 
 /* One filter of a file. open() has checked that bytes holds nbits. */
 typedef struct bly_foreign_part {
-    const unsigned char *bytes;
+    const unsigned char *bytes; /* NULL: no array of bits, whatever nbits is */
     uint64_t nbits;
     uint32_t k; /* 1 to BLY_FOREIGN_MAX_K; 0: it says maybe to all */
     bly_bit_order order;
@@ -70,12 +72,14 @@ unsigned char *bly_scratch_need(bly_scratch *s, size_t n);
 /* What the text of a key means. Bytes of the numbers are little-endian. The
  * words are the choices of an option `keys`. */
 typedef enum bly_key_form {
-    BLY_KEY_BYTES, /* "bytes": as they are */
-    BLY_KEY_HEX,   /* "hex": two digits a byte */
-    BLY_KEY_UTF16, /* "utf16": UTF-8 to UTF-16, little-endian, no mark */
-    BLY_KEY_INT32, /* "int32", from -2^31 to 2^32 - 1 */
-    BLY_KEY_INT64, /* "int64", from -2^63 to 2^64 - 1 */
-    BLY_KEY_DOUBLE /* "double" */
+    BLY_KEY_BYTES,    /* "bytes": as they are */
+    BLY_KEY_HEX,      /* "hex": two digits a byte */
+    BLY_KEY_UTF16,    /* "utf16": UTF-8 to UTF-16, little-endian, no mark */
+    BLY_KEY_INT32,    /* "int32", from -2^31 to 2^32 - 1 */
+    BLY_KEY_INT64,    /* "int64", from -2^63 to 2^64 - 1 */
+    BLY_KEY_INT32_BE, /* "int32be": the same, big-endian */
+    BLY_KEY_INT64_BE, /* "int64be" */
+    BLY_KEY_DOUBLE    /* "double" */
 } bly_key_form;
 
 /* The bytes of text in a form; BLY_EINVAL, naming what would be right. */
@@ -152,7 +156,9 @@ typedef struct bly_format {
     void (*positions)(const bly_foreign *f, const bly_foreign_part *p,
                       const bly_foreign_key *key, uint64_t *out);
 
-    /* Where a part is no array of bits: may the key be in it? */
+    /* May the key be in a part? For parts that are no array of bits, and where
+     * it is known without making a bly_foreign_part: files of a million. NULL:
+     * by positions(). */
     bool (*test)(const bly_foreign *f, size_t part, const bly_foreign_key *key);
 
     /* The rate of false positives of a part, by its bits. NULL: its fill to
@@ -178,6 +184,16 @@ typedef struct bly_format {
 /* Every format there is, in the order of `bloomery formats`. */
 #define BLY_FORMATS(X) \
     X(guava)           \
+    X(leveldb)         \
+    X(leveldb_filter)  \
+    X(rocksdb)         \
+    X(rocksdb_filter)  \
+    X(git)             \
+    X(elf)             \
+    X(datasketches)    \
+    X(cassandra)       \
+    X(bip37)           \
+    X(bip158)          \
     X(sbbf)            \
     X(parquet)
 
@@ -233,8 +249,7 @@ static inline void bly_put_le64(unsigned char *p, uint64_t x)
 /* Bit i of a part. */
 static inline bool bly_part_bit(const bly_foreign_part *p, uint64_t i)
 {
-    const uint64_t at = i / 8 ^ (p->order == BLY_BE_WORDS ? 7 : 0);
-    return p->bytes[at] >> i % 8 & 1;
+    return p->bytes[i / 8 ^ p->order] >> i % 8 & 1;
 }
 
 /* m = -n ln p / (ln 2)^2, which most of them round in one way or another. */

@@ -133,6 +133,45 @@ uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed)
     return h ^ h >> 15;
 }
 
+/* ------------------------------------------------------ LevelDB, CRC-32C */
+
+uint32_t bly_leveldb_hash(const void *bytes, size_t len, bool signed_tail)
+{
+    const uint32_t m = 0xc6a4a793;
+    const unsigned char *p = bytes;
+    uint32_t h = 0xbc9f1d34 ^ ((uint32_t)len * m);
+    size_t left = len;
+    for (; left >= 4; left -= 4, p += 4) {
+        h = (h + bly_get_le32(p)) * m;
+        h ^= h >> 16;
+    }
+    if (left > 0) {
+        for (size_t i = 0; i < left; i++)
+            h += (signed_tail ? (uint32_t)(int32_t)(int8_t)p[i] : p[i])
+                 << 8 * i;
+        h *= m;
+        h ^= h >> 24;
+    }
+    return h;
+}
+
+uint32_t bly_crc32c(uint32_t sum, const void *bytes, size_t len)
+{
+    /* The remainders of four bits: x / 2 or x / 2 ^ 0x82f63b78, four times. */
+    static const uint32_t fours[16] = {
+        0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
+        0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+        0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75
+    };
+    const unsigned char *const p = bytes;
+    sum = ~sum;
+    for (size_t i = 0; i < len; i++) {
+        sum = fours[(sum ^ p[i]) & 15] ^ sum >> 4;
+        sum = fours[(sum ^ p[i] >> 4) & 15] ^ sum >> 4;
+    }
+    return ~sum;
+}
+
 /* --------------------------------------------------------- FNV-1, XXH64 */
 
 uint64_t bly_fnv1(const void *bytes, size_t len)

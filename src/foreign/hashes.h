@@ -2,8 +2,9 @@
  * hashes.h - the hash functions that foreign formats are bound to
  *
  * MurmurHash3 (its older forms are in bloomery.h; Austin Appleby, public
- * domain), FNV-1 (Fowler, Noll, Vo), MD5 (RFC 1321), XXH64 by xxHash's header.
- * Good enough for a filter, and none of them for anything else here.
+ * domain), FNV-1 (Fowler, Noll, Vo), MD5 (RFC 1321), LevelDB's own, the
+ * checksum CRC-32C, XXH64 by xxHash's header. Good enough for a filter, and
+ * none of them for anything else here.
  */
 #ifndef BLY_FOREIGN_HASHES_H
 #define BLY_FOREIGN_HASHES_H
@@ -22,6 +23,10 @@ void bly_murmur3_128(const void *bytes, size_t len, uint32_t seed,
 uint32_t bly_murmur3_32(const void *bytes, size_t len, uint32_t seed,
                         bool signed_bytes);
 
+/* LevelDB's own 32 bits. signed_tail: RocksDB's mistake, which it keeps: the
+ * last bytes are added as signed numbers. */
+uint32_t bly_leveldb_hash(const void *bytes, size_t len, bool signed_tail);
+
 uint64_t bly_fnv1(const void *bytes, size_t len);
 uint64_t bly_xxh64(const void *bytes, size_t len, uint64_t seed);
 
@@ -32,6 +37,9 @@ void bly_xxh64_fixed(const void *values, size_t width, size_t n, uint64_t *out);
  * AVX-512: how many were done is returned, all but the last seven at most. */
 size_t bly_xxh64_eights(const unsigned char *at, size_t width, size_t n,
                         uint64_t *out);
+
+/* CRC-32C (Castagnoli) of bytes that follow those of sum; 0 to begin. */
+uint32_t bly_crc32c(uint32_t sum, const void *bytes, size_t len);
 
 /* MD5 of several pieces, one after another. */
 typedef struct bly_md5 {

@@ -12,9 +12,10 @@
 #include "foreign/format.h"
 
 static const char *const form_words[] = {
-    [BLY_KEY_BYTES] = "bytes", [BLY_KEY_HEX] = "hex",
-    [BLY_KEY_UTF16] = "utf16", [BLY_KEY_INT32] = "int32",
-    [BLY_KEY_INT64] = "int64", [BLY_KEY_DOUBLE] = "double",
+    [BLY_KEY_BYTES] = "bytes",      [BLY_KEY_HEX] = "hex",
+    [BLY_KEY_UTF16] = "utf16",      [BLY_KEY_INT32] = "int32",
+    [BLY_KEY_INT64] = "int64",      [BLY_KEY_INT32_BE] = "int32be",
+    [BLY_KEY_INT64_BE] = "int64be", [BLY_KEY_DOUBLE] = "double",
 };
 
 bool bly_key_form_named(const char *word, bly_key_form *out)
@@ -162,17 +163,25 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
             return bly_fail(BLY_EINVAL, "not UTF-8");
         break;
     case BLY_KEY_INT32:
+    case BLY_KEY_INT32_BE:
         out->len = 4;
         if (!int_read(text, &x) ||
             (x > UINT32_MAX && x < UINT64_MAX - INT32_MAX))
             return bly_fail(BLY_EINVAL, "not a whole number of 32 bits");
-        bly_put_le32(at, (uint32_t)x);
+        if (form == BLY_KEY_INT32)
+            bly_put_le32(at, (uint32_t)x);
+        else
+            bly_put_be32(at, (uint32_t)x);
         break;
     case BLY_KEY_INT64:
+    case BLY_KEY_INT64_BE:
         out->len = 8;
         if (!int_read(text, &x))
             return bly_fail(BLY_EINVAL, "not a whole number of 64 bits");
-        bly_put_le64(at, x);
+        if (form == BLY_KEY_INT64)
+            bly_put_le64(at, x);
+        else
+            bly_put_be64(at, x);
         break;
     default: {
         char buf[512], *end;

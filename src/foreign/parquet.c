@@ -24,16 +24,18 @@ static const bly_format_option parquet_options[] = {
 };
 
 struct parquet_part {
-    bly_sbbf sbbf; /* no blocks: it has no filter */
-    size_t group, column;
+    uint64_t at;      /* where its blocks begin in the file */
+    uint32_t nblocks; /* 0: it has no filter */
+    bool known;       /* of a make that can be asked */
+    bool is_empty;    /* there are no values */
 };
 
 struct parquet_own {
     bly_parquet *file;
-    struct parquet_part *parts;
-    size_t nparts;
-    size_t ncolumns; /* with filters */
-    size_t column;   /* that is asked */
+    struct parquet_part *parts; /* of a column after another, by groups */
+    uint32_t *columns;          /* with filters */
+    size_t ncolumns, room;
+    size_t ngroups;
 };
 
 static bool parquet_recognise(const unsigned char *bytes, size_t n)
@@ -50,24 +52,33 @@ static void parquet_close(bly_foreign *f)
         return;
     bly_parquet_free(own->file);
     bly_mem_release(&f->mem, own->parts,
-                    (own->nparts + 1) * sizeof *own->parts);
+                    (own->room * own->ngroups + 1) * sizeof *own->parts);
+    bly_mem_release(&f->mem, own->columns,
+                    (own->room + 1) * sizeof *own->columns);
     bly_mem_release(&f->mem, own, sizeof *own);
 }
 
 static bool has_filter(const bly_parquet *p, size_t column)
 {
-    for (size_t g = 0; g < p->ngroups; g++)
-        if (bly_parquet_entry_at(p, g, column)->is.filter_at)
+    for (size_t g = 0; g < p->ngroups; g++) {
+        bly_parquet_entry e;
+        bly_parquet_entry_at(p, g, column, &e);
+        if (e.is.filter_at)
             return true;
+    }
     return false;
 }
 
 /* The filter of one chunk. */
-static bly_status part_find(const bly_parquet *p, struct parquet_part *part)
+static bly_status part_find(const bly_parquet *p, size_t group, size_t column,
+                            struct parquet_part *part)
 {
-    const bly_parquet_chunk *const c =
-        &bly_parquet_entry_at(p, part->group, part->column)->is;
-    const char *const name = p->columns[part->column].name;
+    const char *const name = bly_parquet_name(p, column);
+    bly_parquet_entry e;
+    bly_sbbf s;
+    bly_parquet_entry_at(p, group, column, &e);
+    const bly_parquet_chunk *const c = &e.is;
+    part->is_empty = c->nvalues == 0;
     /* What is encrypted is there, and cannot be read. */
     if (c->filter_at == 0 || c->encrypted)
         return BLY_OK;
@@ -75,19 +86,20 @@ static bly_status part_find(const bly_parquet *p, struct parquet_part *part)
         c->filter_bytes > p->footer_at - c->filter_at)
         return bly_damaged("row group %zu, column %s: its filter should be "
                            "outside the file's data",
-                           part->group, name);
-    const bly_status st =
-        bly_sbbf_read(p->bytes + c->filter_at,
-                      p->footer_at - (size_t)c->filter_at, &part->sbbf);
+                           group, name);
+    const bly_status st = bly_sbbf_read(
+        p->bytes + c->filter_at, p->footer_at - (size_t)c->filter_at, &s);
     if (st)
-        return bly_damaged("row group %zu, column %s: a damaged filter",
-                           part->group, name);
+        return bly_damaged("row group %zu, column %s: a damaged filter", group,
+                           name);
     if (c->filter_bytes &&
-        c->filter_bytes !=
-            part->sbbf.nheader + part->sbbf.nblocks * BLY_SBBF_BLOCK)
+        c->filter_bytes != s.nheader + s.nblocks * BLY_SBBF_BLOCK)
         return bly_damaged("row group %zu, column %s: a filter of another "
                            "length than the footer says",
-                           part->group, name);
+                           group, name);
+    part->at = c->filter_at + s.nheader;
+    part->nblocks = (uint32_t)s.nblocks;
+    part->known = s.known;
     return BLY_OK;
 }
 
@@ -97,27 +109,26 @@ static bly_status parts_find(bly_foreign *f, size_t from, size_t to)
     struct parquet_own *const own = f->own;
     const bly_parquet *const p = own->file;
     for (size_t c = from; c < to; c++)
-        if (has_filter(p, c)) {
-            own->ncolumns++;
-            own->column = c;
-            own->nparts += p->ngroups;
-        }
-    own->parts =
-        bly_mem_zalloc(&f->mem, (own->nparts + 1) * sizeof *own->parts);
-    if (!own->parts)
+        own->room += has_filter(p, c);
+    own->ngroups = p->ngroups;
+    own->parts = bly_mem_zalloc(&f->mem, (own->room * own->ngroups + 1) *
+                                             sizeof *own->parts);
+    own->columns =
+        bly_mem_zalloc(&f->mem, (own->room + 1) * sizeof *own->columns);
+    if (!own->parts || !own->columns)
         return bly_fail(BLY_ENOMEM, "out of memory");
-    size_t n = 0;
     for (size_t c = from; c < to; c++) {
-        const size_t ngroups = has_filter(p, c) ? p->ngroups : 0;
-        for (size_t g = 0; g < ngroups; g++) {
-            own->parts[n].group = g;
-            own->parts[n].column = c;
-            const bly_status st = part_find(p, &own->parts[n++]);
+        if (!has_filter(p, c))
+            continue;
+        for (size_t g = 0; g < p->ngroups; g++) {
+            const bly_status st = part_find(
+                p, g, c, &own->parts[own->ncolumns * own->ngroups + g]);
             if (st)
                 return st;
         }
+        own->columns[own->ncolumns++] = (uint32_t)c;
     }
-    f->nparts = own->nparts;
+    f->nparts = own->ncolumns * own->ngroups;
     return BLY_OK;
 }
 
@@ -137,7 +148,7 @@ static bly_status parquet_open(bly_foreign *f)
     st = bly_parquet_column_named(own->file, name, &column);
     if (!st)
         st = parts_find(f, column, column + 1);
-    if (!st && own->nparts == 0)
+    if (!st && own->ncolumns == 0)
         st = bly_fail(BLY_EINVAL, "column %s has no filters", name);
     return st;
 }
@@ -146,14 +157,18 @@ static void parquet_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
 {
     const struct parquet_own *const own = f->own;
     const struct parquet_part *const part = &own->parts[i];
-    const bly_parquet *const p = own->file;
-    if (part->sbbf.nblocks)
-        bly_sbbf_part(&part->sbbf, out);
-    else
-        out->excludes_all =
-            bly_parquet_entry_at(p, part->group, part->column)->is.nvalues == 0;
+    const bly_sbbf s = { .blocks = f->bytes + part->at,
+                         .nblocks = part->nblocks,
+                         .known = part->known };
+    if (part->nblocks) {
+        bly_sbbf_part(&s, out);
+    } else {
+        out->excludes_all = part->is_empty;
+        out->fpr_planned = 1;
+    }
     snprintf(out->name, sizeof out->name, "row group %zu, column %s",
-             part->group, p->columns[part->column].name);
+             i % own->ngroups,
+             bly_parquet_name(own->file, own->columns[i / own->ngroups]));
 }
 
 static void parquet_describe(const bly_foreign *f, bly_facts *out)
@@ -175,8 +190,11 @@ static bly_status parquet_encode(const bly_foreign *f, bly_bytes text,
         return bly_fail(BLY_EINVAL,
                         "%zu columns of this file have filters; name one with "
                         "the option column=%s",
-                        own->ncolumns, own->file->columns[own->column].name);
-    return bly_parquet_key(&own->file->columns[own->column], text, s, out);
+                        own->ncolumns,
+                        bly_parquet_name(own->file, own->columns[0]));
+    bly_parquet_column c;
+    bly_parquet_column_at(own->file, own->columns[0], &c);
+    return bly_parquet_key(&c, text, s, out);
 }
 
 const bly_format bly_format_parquet = {

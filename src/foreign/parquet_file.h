@@ -3,7 +3,7 @@
  *
  *     "PAR1"  pages, filters, indexes  footer  its length, 4 bytes  "PAR1"
  *
- *     parquet_footer.c   reads the footer
+ *     parquet_footer.c   reads the footer, parquet_schema.c its columns
  *     parquet_pages.c    reads the headers of pages
  *     parquet_types.c    names types, and turns text into values
  *     parquet_filters.c  makes filters, writes the footer again
@@ -29,16 +29,29 @@ typedef struct bly_parquet_slot {
     bool out_of_order; /* ids do not rise: no place can be told */
 } bly_parquet_slot;
 
+/* A chunk as its footer tells of it. Chunks are many, so they are read from
+ * there whenever they are wanted. */
 typedef struct bly_parquet_entry {
     bly_parquet_chunk is;
     bly_parquet_slot slot;
-    bly_block block; /* of a new filter; at NULL: it has none */
-    uint64_t nblocks;
 } bly_parquet_entry;
 
-typedef struct bly_parquet_group {
-    uint64_t nrows;
-} bly_parquet_group;
+/* A column, in few bytes: wide files have many. */
+typedef struct bly_parquet_leaf {
+    uint32_t name; /* where it begins in names */
+    uint32_t width;
+    uint16_t precision;
+    uint8_t scale;
+    uint8_t type, meaning, bits, digits;
+    uint8_t max_def, max_rep;
+    bool is_unsigned;
+} bly_parquet_leaf;
+
+/* A filter that was made. */
+typedef struct bly_parquet_made {
+    bly_block block; /* at NULL: none */
+    uint64_t nblocks;
+} bly_parquet_made;
 
 struct bly_parquet {
     bly_mem mem;
@@ -50,18 +63,22 @@ struct bly_parquet {
     unsigned char *footer; /* a copy: the file may change meanwhile */
     size_t footer_at, nfooter;
 
-    bly_parquet_column *columns;
+    bly_parquet_leaf *columns;
     size_t ncolumns, columns_room;
-    char *names; /* of all columns and of the creator */
+    char *names; /* of all columns, and of the creator */
     size_t nnames, names_room;
-    const char *created_by;
+    size_t created_by;
 
-    bly_parquet_group *groups;
-    bly_parquet_entry *chunks; /* ngroups times ncolumns */
+    uint64_t *group_rows;
+    uint32_t *chunks; /* where each begins in the footer: ngroups times
+                         ncolumns */
     size_t ngroups;
 
-    /* The filter that is being made: */
-    bly_parquet_entry *making; /* NULL: none */
+    /* Filters that were made, one a chunk; NULL before the first. */
+    bly_parquet_made *made;
+
+    /* The one that is being made: */
+    bly_parquet_made *making; /* NULL: none */
     bly_block block;
     uint64_t nblocks;
     double fpr;
@@ -71,11 +88,20 @@ struct bly_parquet {
     double sized_fpr;
 };
 
-static inline bly_parquet_entry *
-bly_parquet_entry_at(const bly_parquet *p, size_t group, size_t column)
+/* Read the schema, a list of n elements at t, into columns and names; the name
+ * of the creator goes along. */
+bly_status bly_parquet_schema_read(bly_parquet *p, bly_thrift t, size_t n,
+                                   bly_bytes creator);
+
+bly_status bly_parquet_footer_damaged(void);
+
+static inline const char *bly_parquet_name(const bly_parquet *p, size_t column)
 {
-    return &p->chunks[group * p->ncolumns + column];
+    return p->names + p->columns[column].name;
 }
+
+void bly_parquet_entry_at(const bly_parquet *p, size_t group, size_t column,
+                          bly_parquet_entry *out);
 
 /* The bytes of a value from its text; what the text must be like is in
  * docs/formats.md. */

@@ -28,29 +28,46 @@
  * a mapped file, Linux needs six times as long. */
 #define PUT_BYTES ((size_t)1 << 20)
 
+/* Room for filters, once one is wanted. */
+static bly_parquet_made *made_at(bly_parquet *p, size_t group, size_t column)
+{
+    if (!p->made)
+        p->made = bly_mem_zalloc(&p->mem, (p->ngroups * p->ncolumns + 1) *
+                                              sizeof *p->made);
+    return p->made ? &p->made[group * p->ncolumns + column] : NULL;
+}
+
+/* Why a chunk can have no filter; NULL: it can. */
+static const char *no_filter(const bly_parquet *p, size_t group, size_t column)
+{
+    bly_parquet_entry e;
+    bly_parquet_entry_at(p, group, column, &e);
+    return p->columns[column].type == BLY_PARQUET_BOOLEAN
+               ? "BOOLEAN, for which the format has no filters"
+           : e.is.encrypted      ? "encrypted"
+           : e.is.elsewhere      ? "in another file"
+           : e.slot.out_of_order ? "its metadata are out of order"
+                                 : NULL;
+}
+
 bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
                                     uint64_t nvalues, double fpr)
 {
-    bly_parquet_entry *const e = bly_parquet_entry_at(p, group, column);
+    const char *const why = no_filter(p, group, column);
+    bly_parquet_made *const made = made_at(p, group, column);
+    if (!made)
+        return bly_fail(BLY_ENOMEM, "out of memory");
     if (!(fpr > 0 && fpr < 1))
         return bly_fail(BLY_EINVAL, "a rate lies between 0 and 1");
-    if (p->making || e->block.at)
+    if (p->making || made->block.at)
         return bly_fail(BLY_EINVAL, "another filter is being made, or this one "
                                     "was");
     if (p->is_signed)
         return bly_fail(BLY_ENOTSUP, "its footer is signed and must not be "
                                      "changed");
-    if (e->is.encrypted || e->is.elsewhere || e->slot.out_of_order)
+    if (why)
         return bly_fail(BLY_ENOTSUP, "row group %zu, column %s: %s", group,
-                        p->columns[column].name,
-                        e->is.encrypted   ? "encrypted"
-                        : e->is.elsewhere ? "in another file"
-                                          : "its metadata are out of order");
-    if (p->columns[column].type == BLY_PARQUET_BOOLEAN)
-        return bly_fail(BLY_ENOTSUP,
-                        "column %s is BOOLEAN, for which the "
-                        "format has no filters",
-                        p->columns[column].name);
+                        bly_parquet_name(p, column), why);
     if (p->sized_for != nvalues || !(p->sized_fpr == fpr) || p->nblocks == 0)
         p->nblocks = bly_sbbf_blocks((double)nvalues, fpr);
     p->sized_for = nvalues;
@@ -60,7 +77,7 @@ bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
     if (st)
         return st;
     p->fpr = fpr;
-    p->making = e;
+    p->making = made;
     return BLY_OK;
 }
 
@@ -93,7 +110,7 @@ void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
 
 bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
 {
-    bly_parquet_entry *const e = p->making;
+    bly_parquet_made *const e = p->making;
     const uint64_t n = bly_sbbf_fold(p->block.at, p->nblocks, p->fpr);
     const size_t nbytes = (size_t)n * BLY_SBBF_BLOCK;
     bly_status st = BLY_OK;
@@ -125,13 +142,12 @@ bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
 
 /* The fields of a filter that begins at a byte of the file: what stands in the
  * slot from now on. The number of bytes is returned. */
-static size_t fields_put(const bly_parquet_entry *e, uint64_t at,
-                         unsigned char *out)
+static size_t fields_put(const bly_parquet_slot *s, uint64_t nblocks,
+                         uint64_t at, unsigned char *out)
 {
-    const bly_parquet_slot *const s = &e->slot;
     unsigned char header[BLY_SBBF_HEADER];
     const uint64_t nbytes =
-        bly_sbbf_header(header, e->nblocks) + e->nblocks * BLY_SBBF_BLOCK;
+        bly_sbbf_header(header, nblocks) + nblocks * BLY_SBBF_BLOCK;
     size_t n = bly_thrift_put_field(out, s->after, 14, BLY_THRIFT_I64);
     n += bly_thrift_put_int(out + n, (int64_t)at);
     n += bly_thrift_put_field(out + n, 14, 15, BLY_THRIFT_I32);
@@ -141,31 +157,42 @@ static size_t fields_put(const bly_parquet_entry *e, uint64_t at,
     return n;
 }
 
+/* The bytes of a filter in the file. */
+static uint64_t filter_bytes(const bly_parquet_made *m)
+{
+    unsigned char header[BLY_SBBF_HEADER];
+    return bly_sbbf_header(header, m->nblocks) + m->nblocks * BLY_SBBF_BLOCK;
+}
+
+/* The chunks that may have got one. */
+static size_t made_count(const bly_parquet *p)
+{
+    return p->made ? p->ngroups * p->ncolumns : 0;
+}
+
 /* The new footer, made in memory: *n bytes, the last 8 of the file included.
  */
 static bly_status footer_make(const bly_parquet *p, unsigned char **out,
                               size_t *room, size_t *n)
 {
-    const size_t nchunks = p->ngroups * p->ncolumns;
     uint64_t filter_at = p->footer_at;
     size_t from = 0, to = 0;
     *room = p->nfooter + 8;
-    for (size_t i = 0; i < nchunks; i++)
-        *room += p->chunks[i].block.at ? FIELDS_ROOM : 0;
+    for (size_t i = 0; i < made_count(p); i++)
+        *room += p->made[i].block.at ? FIELDS_ROOM : 0;
     unsigned char *const made = bly_mem_zalloc(&p->mem, *room);
     if (!made)
         return bly_fail(BLY_ENOMEM, "out of memory");
-    for (size_t i = 0; i < nchunks; i++) {
-        const bly_parquet_entry *const e = &p->chunks[i];
-        unsigned char header[BLY_SBBF_HEADER];
-        if (!e->block.at)
+    for (size_t i = 0; i < made_count(p); i++) {
+        bly_parquet_entry e;
+        if (!p->made[i].block.at)
             continue;
-        memcpy(made + to, p->footer + from, e->slot.from - from);
-        to += e->slot.from - from;
-        to += fields_put(e, filter_at, made + to);
-        from = e->slot.next ? e->slot.value : e->slot.to;
-        filter_at +=
-            bly_sbbf_header(header, e->nblocks) + e->nblocks * BLY_SBBF_BLOCK;
+        bly_parquet_entry_at(p, i / p->ncolumns, i % p->ncolumns, &e);
+        memcpy(made + to, p->footer + from, e.slot.from - from);
+        to += e.slot.from - from;
+        to += fields_put(&e.slot, p->made[i].nblocks, filter_at, made + to);
+        from = e.slot.next ? e.slot.value : e.slot.to;
+        filter_at += filter_bytes(&p->made[i]);
     }
     memcpy(made + to, p->footer + from, p->nfooter - from);
     to += p->nfooter - from;
@@ -181,8 +208,8 @@ static bly_status footer_make(const bly_parquet *p, unsigned char **out,
 
 static bool filters_put(const bly_parquet *p, bly_put *put, void *ctx)
 {
-    for (size_t i = 0; i < p->ngroups * p->ncolumns; i++) {
-        const bly_parquet_entry *const e = &p->chunks[i];
+    for (size_t i = 0; i < made_count(p); i++) {
+        const bly_parquet_made *const e = &p->made[i];
         unsigned char header[BLY_SBBF_HEADER];
         if (!e->block.at)
             continue;

@@ -104,9 +104,10 @@ bly_status bly_parquet_page_next(const bly_parquet *p, size_t group,
                                  size_t column, uint64_t *at,
                                  bly_parquet_page *out)
 {
-    const bly_parquet_chunk *const c =
-        &bly_parquet_entry_at(p, group, column)->is;
-    const char *const name = p->columns[column].name;
+    const char *const name = bly_parquet_name(p, column);
+    bly_parquet_entry e;
+    bly_parquet_entry_at(p, group, column, &e);
+    const bly_parquet_chunk *const c = &e.is;
     if (c->encrypted || c->elsewhere)
         return bly_fail(BLY_ENOTSUP, "row group %zu, column %s: %s", group,
                         name, c->encrypted ? "encrypted" : "in another file");

@@ -83,6 +83,14 @@ bool bly_delta_begins(const unsigned char *bytes, size_t n)
     return n > 0 && memcmp(bytes, delta_magic, n < most ? n : most) == 0;
 }
 
+bly_status bly_not_a_filter(const unsigned char *bytes, size_t n)
+{
+    return bly_fail(BLY_EFORMAT, "not a .bly file%s",
+                    n >= sizeof delta_magic && bly_delta_begins(bytes, n)
+                        ? " but a delta between two, which bloomery apply takes"
+                        : "");
+}
+
 bly_status bly_delta_decode(const unsigned char bytes[DELTA_HEADER],
                             bly_delta_header *out)
 {

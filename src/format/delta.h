@@ -59,6 +59,10 @@ bly_status bly_delta_decode(const unsigned char bytes[DELTA_HEADER],
 /* Could these n < DELTA_HEADER bytes be the beginning of a delta? */
 bool bly_delta_begins(const unsigned char *bytes, size_t n);
 
+/* These are not the first n bytes of a .bly file: BLY_EFORMAT, and whether they
+ * are those of a delta. */
+bly_status bly_not_a_filter(const unsigned char *bytes, size_t n);
+
 /* What the header says, for info. */
 void bly_delta_tell(const bly_delta_header *h, bly_delta *info);
 

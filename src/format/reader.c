@@ -27,6 +27,7 @@
 
 #include "core/hash.h"
 #include "core/status.h"
+#include "format/delta.h"
 #include "format/reader.h"
 #include "format/record.h"
 #include "kinds/filter.h"
@@ -98,7 +99,7 @@ static bly_status fetch_record(reader *r, bly_record *out)
     if (first && got == 0)
         return bly_fail(BLY_EFORMAT, "empty, not a .bly file");
     if (first && !bly_record_begins(page, got))
-        return bly_fail(BLY_EFORMAT, "not a .bly file");
+        return bly_not_a_filter(page, got);
     return cut_short(r);
 }
 

@@ -12,6 +12,7 @@
 #include "core/bits.h"
 #include "core/hash.h"
 #include "core/status.h"
+#include "format/delta.h"
 #include "format/record.h"
 
 /* As PNG's: the high bit shows transfers that strip it, CR LF and LF those
@@ -194,7 +195,7 @@ static bool all_zero(const unsigned char *p, size_t n)
 static bly_status check_page(const unsigned char *page)
 {
     if (!bly_record_begins(page, sizeof record_magic))
-        return bly_fail(BLY_EFORMAT, "not a .bly file");
+        return bly_not_a_filter(page, BLY_SHORT_HEADER);
     /* Before the checksum, which another version may keep elsewhere. */
     const uint32_t version = get32(page + AT_VERSION);
     if (version != BLY_FORMAT_VERSION)

@@ -1,0 +1,207 @@
+/*
+ * leveldb.c - filters in the tables of LevelDB
+ *
+ * A table (.ldb, .sst) ends in a footer of 48 bytes: the places of its
+ * metaindex and of its index, padding, and a magic number. The metaindex names
+ * the block of filters, filter.leveldb.BuiltinBloomFilter2:
+ *
+ *     filters, one after another
+ *     their offsets, 4 bytes little-endian each
+ *     the offset of those offsets, 4 bytes
+ *     base, 1 byte (11)
+ *
+ *     filter: bits, then k in one byte
+ *
+ * Filter number i has the keys of the data blocks that begin at file offsets
+ * from i 2^base to below (i + 1) 2^base; one without bytes has none. Which
+ * block a key would be in depends on the order of the keys, which a table does
+ * not tell, so every filter is asked. Each that is not empty is a part.
+ *
+ * Keys are hashed as their users know them. d is h rotated by 17 to the right;
+ * position i is h + i d (32 bits) mod m. More than 30 probes are kept for
+ * another meaning, and match everything.
+ *
+ * The format `leveldb` is a table, `leveldb-filter` the block alone.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "foreign/hashes.h"
+#include "foreign/sorted_table.h"
+
+#define LEVELDB_FOOTER 48
+#define LEVELDB_MAGIC UINT64_C(0xdb4775248b80fb57)
+#define LEVELDB_POLICY "filter.leveldb.BuiltinBloomFilter2"
+#define LEVELDB_TAIL 5 /* of the block of filters */
+#define LEVELDB_MAX_K 30
+#define LEVELDB_MAX_BASE 30 /* 2^32 filters of 1 GiB: names fit 64 bits */
+
+enum { LEVELDB_KEYS, LEVELDB_NOPTIONS };
+
+static const char *const leveldb_forms[] = { "bytes", "hex", NULL };
+static const bly_format_option leveldb_options[] = {
+    [LEVELDB_KEYS] = { "keys", "bytes", leveldb_forms,
+                       "keys as they are, or in hexadecimal" },
+};
+
+struct leveldb_block {
+    const unsigned char *filters, *offsets;
+    unsigned base;
+    uint32_t nfilters; /* empty ones too */
+    uint32_t number[]; /* of each part */
+};
+
+/* ---------------------------------------------------------------- opening */
+
+static bool leveldb_recognise(const unsigned char *bytes, size_t n)
+{
+    return n >= LEVELDB_FOOTER && bly_get_le64(bytes + n - 8) == LEVELDB_MAGIC;
+}
+
+/* Where filter i begins, or the one before it ends. */
+static uint32_t leveldb_begin(const struct leveldb_block *b, uint32_t i)
+{
+    return bly_get_le32(b->offsets + (size_t)i * 4);
+}
+
+/* Check a block of filters and find those that are not empty. */
+static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
+{
+    const unsigned char *const bytes = block.ptr;
+    if (block.len < LEVELDB_TAIL)
+        return bly_damaged("a block of filters of %zu bytes; it ends in %d",
+                           block.len, LEVELDB_TAIL);
+    const size_t end = block.len - LEVELDB_TAIL;
+    const uint32_t offsets = bly_get_le32(bytes + end);
+    if (offsets > end || (end - offsets) % 4 != 0 ||
+        bytes[block.len - 1] > LEVELDB_MAX_BASE)
+        return bly_damaged("not a block of filters: its end does not say where "
+                           "they are");
+    const size_t n = (end - offsets) / 4;
+    f->own_bytes = sizeof(struct leveldb_block) + n * sizeof(uint32_t);
+    f->own = bly_mem_zalloc(&f->mem, f->own_bytes);
+    if (!f->own)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    struct leveldb_block *const b = f->own;
+    b->filters = bytes;
+    b->offsets = bytes + offsets;
+    b->base = bytes[block.len - 1];
+    b->nfilters = (uint32_t)n;
+    f->nparts = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        /* Behind the last offset stands where the offsets begin, so that none
+         * is past it where they ascend. */
+        const uint32_t begin = leveldb_begin(b, i);
+        const uint32_t next = leveldb_begin(b, i + 1);
+        if (begin > next)
+            return bly_damaged("filter %u of %zu lies outside its block", i, n);
+        if (begin < next)
+            b->number[f->nparts++] = i;
+    }
+    return BLY_OK;
+}
+
+static bly_status leveldb_open(bly_foreign *f)
+{
+    if (!leveldb_recognise(f->bytes, f->nbytes))
+        return bly_damaged("not a table of LevelDB: its last 8 bytes are "
+                           "others");
+    char name[BLY_TABLE_NAME];
+    bly_table_place place;
+    bly_bytes block;
+    if (!bly_table_place_read(f->bytes + f->nbytes - LEVELDB_FOOTER,
+                              LEVELDB_FOOTER - 8, &place))
+        return bly_damaged("its footer does not say where the metaindex is");
+    bly_status st = bly_table_block(f, place, true, "metaindex", &block);
+    if (!st)
+        st = bly_table_find(block, "filter.", name, &place);
+    if (st)
+        return st;
+    if (!name[0])
+        return bly_damaged("a table without filters: its database was opened "
+                           "without a filter policy");
+    if (strcmp(name, LEVELDB_POLICY) != 0)
+        return bly_fail(BLY_ENOTSUP,
+                        "its filters are of another kind than "
+                        "%s",
+                        LEVELDB_POLICY);
+    st = bly_table_block(f, place, true, "block of filters", &block);
+    return st ? st : leveldb_read(f, block);
+}
+
+static bly_status leveldb_filter_open(bly_foreign *f)
+{
+    return leveldb_read(f, (bly_bytes){ f->bytes, f->nbytes });
+}
+
+/* ------------------------------------------------------------- describing */
+
+static void leveldb_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
+{
+    const struct leveldb_block *const b = f->own;
+    const uint32_t begin = leveldb_begin(b, b->number[i]);
+    const uint32_t end = leveldb_begin(b, b->number[i] + 1);
+    const uint64_t from = (uint64_t)b->number[i] << b->base;
+    const uint32_t k = b->filters[end - 1];
+    out->bytes = b->filters + begin;
+    out->nbits = (uint64_t)(end - begin - 1) * 8;
+    out->excludes_all = out->nbits == 0; /* as LevelDB takes a single byte */
+    out->k = k > LEVELDB_MAX_K ? 0 : k;
+    snprintf(out->name, sizeof out->name, "blocks from %llu to %llu",
+             (unsigned long long)from,
+             (unsigned long long)(from + (UINT64_C(1) << b->base) - 1));
+}
+
+static void leveldb_describe(const bly_foreign *f, bly_facts *out)
+{
+    const struct leveldb_block *const b = f->own;
+    bly_fact_uint(out, "filters", f->nparts);
+    bly_fact_uint(out, "empty_filters", b->nfilters - f->nparts);
+    bly_fact_uint(out, "base", b->base);
+    bly_fact_word(out, "keys", f->option[LEVELDB_KEYS]);
+}
+
+/* ----------------------------------------------------------------- asking */
+
+static void leveldb_hash(const bly_foreign *f, bly_foreign_key *key)
+{
+    (void)f;
+    key->h[0] = bly_leveldb_hash(key->bytes, key->len, false);
+}
+
+static void leveldb_positions(const bly_foreign *f, const bly_foreign_part *p,
+                              const bly_foreign_key *key, uint64_t *out)
+{
+    uint32_t h = (uint32_t)key->h[0];
+    const uint32_t step = h >> 17 | h << 15;
+    (void)f;
+    for (uint32_t i = 0; i < p->k; i++, h += step)
+        out[i] = h % p->nbits;
+}
+
+const bly_format bly_format_leveldb = {
+    .name = "leveldb",
+    .systems = "LevelDB tables (.ldb, .sst)",
+    .summary = "which keys the blocks of a table may have",
+    .options = leveldb_options,
+    .noptions = LEVELDB_NOPTIONS,
+    .recognise = leveldb_recognise,
+    .open = leveldb_open,
+    .part = leveldb_part,
+    .describe = leveldb_describe,
+    .hash = leveldb_hash,
+    .positions = leveldb_positions,
+};
+
+const bly_format bly_format_leveldb_filter = {
+    .name = "leveldb-filter",
+    .systems = "LevelDB, the block of filters of a table",
+    .summary = "the same, cut out of its table",
+    .options = leveldb_options,
+    .noptions = LEVELDB_NOPTIONS,
+    .open = leveldb_filter_open,
+    .part = leveldb_part,
+    .describe = leveldb_describe,
+    .hash = leveldb_hash,
+    .positions = leveldb_positions,
+};
