@@ -55,11 +55,25 @@ PKG_CFLAGS += -DBLY_SNAPPY
 PKG_LIBS   += -lsnappy
 endif
 
+# Likewise without libcurl or libmicrohttpd, and `digest` says so.
+CURL := $(shell pkg-config --exists libcurl 2>/dev/null && echo yes)
+ifeq ($(CURL),yes)
+PKG_CFLAGS += -DBLY_CURL $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I libcurl))
+PKG_LIBS   += $(shell pkg-config --libs libcurl)
+endif
+MICROHTTPD := $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo yes)
+ifeq ($(MICROHTTPD),yes)
+PKG_CFLAGS += -DBLY_MICROHTTPD $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I libmicrohttpd))
+PKG_LIBS   += $(shell pkg-config --libs libmicrohttpd)
+endif
+WITHOUT  := $(if $(HIREDIS),,cli/redis_%) $(if $(CURL),,cli/digest_fetch.c) \
+            $(if $(MICROHTTPD),,cli/digest_serve.c) \
+            $(if $(and $(CURL),$(MICROHTTPD)),,cli/digest_relay.c)
+
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
 APP_SRC  := $(sort $(wildcard apps/*/*.c))
-CLI_SRC  := $(sort $(filter-out $(if $(HIREDIS),,cli/redis_%),$(wildcard cli/*.c))) \
-            $(APP_SRC)
+CLI_SRC  := $(sort $(filter-out $(WITHOUT),$(wildcard cli/*.c))) $(APP_SRC)
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
 TESTS    := $(TEST_SRC:tests/%.c=%)
 FUZZ_SRC := $(sort $(wildcard fuzz/fuzz_*.c))

@@ -2,13 +2,13 @@
 """Speed of the module inside a real server; prints tables in Markdown.
 
     bench/redis_speed.py [--module build/bloomery.so] [--capacity 200000000]
-                         [--requests 200000]
+                         [--requests 200000] [--rounds 5]
 
 Two measurements, each within one run of one server:
 
 * BF.ADD and BF.EXISTS beside SET and GET, by redis-benchmark with pipelines of
-  1, 16 and 64. The server's CPU time a command is what INFO says it used, so
-  that a busy machine matters less; requests a second are told beside it.
+  1, 16 and 64, in turn. The server's CPU time a command is what INFO says it
+  used, so that a busy machine matters less: medians of rounds, and the least.
 * BF.MADD and BF.MEXISTS of 100 items on a filter of 200 million at 1 %, a
   twentieth full: microseconds an item inside the command (INFO commandstats),
   fetching ahead and one by one in turn (bf-fetch-ahead), medians of rounds and
@@ -30,18 +30,25 @@ class Server:
     """A server on a free port, in a folder of its own, ended on exit."""
 
     def __init__(self, module):
+        self.folder = tempfile.TemporaryDirectory()
+        for _ in range(5): # another may take the port meanwhile
+            if self.start(module):
+                return
+        raise SystemExit("the server does not start")
+
+    def start(self, module):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
-        self.folder = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--save", "", "--bind",
              "127.0.0.1", "--dir", self.folder.name, "--loadmodule", module],
             stdout=subprocess.DEVNULL)
-        while self.cli("PING").strip() != "PONG":
-            if self.process.poll() is not None:
-                raise SystemExit("the server does not start")
+        while self.process.poll() is None:
+            if self.cli("PING").strip() == "PONG":
+                return True
             time.sleep(0.05)
+        return False
 
     def cli(self, *words, stdin=None):
         done = subprocess.run(
@@ -79,29 +86,42 @@ class Server:
         self.folder.cleanup()
 
 
-def beside_set_and_get(server, requests):
-    print("| pipeline | command | requests/s | CPU us a command | in it, us |")
-    print("| --- | --- | --- | --- | --- |")
+def cpu_of(server, words, pipeline, requests):
+    """Microseconds of the server's processor that a command costs."""
+    before = server.cpu()
+    subprocess.run(
+        ["redis-benchmark", "-p", str(server.port), "-n", str(requests), "-P",
+         str(pipeline), "-r", "1000000", "-q", *words],
+        stdout=subprocess.DEVNULL, check=True)
+    return (server.cpu() - before) / requests * 1e6
+
+
+def beside_set_and_get(server, requests, rounds):
     server.cli("BF.RESERVE", "filter", "0.01", 10_000_000)
     rows = (("SET", "key:__rand_int__", "x"), ("GET", "key:__rand_int__"),
             ("BF.ADD", "filter", "key:__rand_int__"),
             ("BF.EXISTS", "filter", "key:__rand_int__"))
+    print("CPU us a command, median and least of", rounds, "rounds\n\n"
+          "| pipeline |", " | ".join(row[0] for row in rows),
+          "| ADD / SET | EXISTS / GET |\n|" + " --- |" * 7)
+    for words in rows: # every key is there, and all memory was touched
+        cpu_of(server, words, 64, 5 * requests)
     for pipeline in (1, 16, 64):
-        for words in rows:
-            server.cli("CONFIG", "RESETSTAT")
-            before = server.cpu()
-            out = subprocess.run(
-                ["redis-benchmark", "-p", str(server.port), "-n",
-                 str(requests), "-P", str(pipeline), "-r", "1000000", "-q",
-                 "--csv", *words], capture_output=True, check=True).stdout
-            used = (server.cpu() - before) / requests * 1e6
-            rate = float(out.decode().splitlines()[-1].split(",")[1].strip('"'))
-            print(f"| {pipeline} | {words[0]} | {rate:,.0f} | {used:.2f} | "
-                  f"{server.usec(words[0].lower()):.2f} |", flush=True)
+        used = {row[0]: [] for row in rows}
+        for _ in range(rounds):
+            for words in random.sample(rows, len(rows)):
+                used[words[0]].append(
+                    cpu_of(server, words, pipeline, requests))
+        cells = [f"{statistics.median(u):.2f}, {min(u):.2f}"
+                 for u in used.values()]
+        for a, b in (("BF.ADD", "SET"), ("BF.EXISTS", "GET")):
+            cells.append(", ".join(f"{f(used[a]) / f(used[b]):.2f}"
+                                   for f in (statistics.median, min)))
+        print("|", pipeline, "|", " | ".join(cells), "|", flush=True)
 
 
-def command(name, items):
-    words = [name.encode(), b"big", *items]
+def command(name, items, key=b"big"):
+    words = [name.encode(), key, *items]
     return b"*%d\r\n" % len(words) + b"".join(
         b"$%d\r\n%b\r\n" % (len(w), w) for w in words)
 
@@ -112,7 +132,7 @@ def batches(name, first, n, size):
                                    for k in range(size)]) for i in range(n))
 
 
-def many_items(server, capacity, rounds=9, calls=300):
+def many_items(server, capacity, rounds, calls=300):
     server.cli("BF.RESERVE", "big", "0.01", capacity)
     filled = 0
     while filled < capacity // 20:
@@ -154,10 +174,11 @@ def main():
     parser.add_argument("--module", default=str(root / "build/bloomery.so"))
     parser.add_argument("--capacity", type=int, default=200_000_000)
     parser.add_argument("--requests", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    with Server(options.module) as server:
-        beside_set_and_get(server, options.requests)
-        many_items(server, options.capacity)
+    with Server(str(pathlib.Path(options.module).resolve())) as server:
+        beside_set_and_get(server, options.requests, options.rounds)
+        many_items(server, options.capacity, options.rounds)
 
 
 if __name__ == "__main__":

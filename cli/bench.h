@@ -72,11 +72,15 @@ struct bench_floor {
     unsigned far, near; /* distances of the two stages */
 };
 
+/* What several threads do: asking; building; building with the number of keys
+ * told before, where keys are added as they come. */
+enum { TIMES_ASK, TIMES_BUILD, TIMES_SIZED, NTIMES };
+
 /* Figures of one round. NAN: not measured. */
 struct bench_sample {
     double ns[NOPS];
     struct bench_floor floor;
-    double ask_times, build_times; /* several threads, as a ratio to one */
+    double times[NTIMES]; /* several threads, as a ratio to one */
 };
 
 #define BENCH_MAX_ROUNDS 100
@@ -198,7 +202,7 @@ enum bench_keys { KEYS_NEXT, KEYS_ABSENT, KEYS_HALF, KEYS_PRESENT };
 void bench_fill_keys(enum bench_keys which, uint64_t n, uint64_t from,
                      uint64_t salt, uint64_t *keys, size_t count);
 
-/* bench_threads.c: ratios of nthreads to one, for asking and for building. */
+/* bench_threads.c: ratios of nthreads to one. */
 void bench_threads(const struct bench_cell *cell, double fpr,
                    const void *filter, unsigned nthreads,
                    struct bench_sample *out);
@@ -213,14 +217,14 @@ struct bench_figure bench_figure_of(double *values, size_t n); /* sorts them */
 struct bench_figure bench_ns(const struct bench_cell *cell, int op);
 struct bench_figure bench_multiple(const struct bench_cell *cell, int op);
 struct bench_figure bench_floor_figure(const struct bench_cell *cell);
-struct bench_figure bench_times(const struct bench_cell *cell, bool build);
+struct bench_figure bench_times(const struct bench_cell *cell, int which);
 double bench_rate(const struct bench_cell *cell); /* measured; NAN: was not */
 
 /* bench_targets.c: the multiple of F that an operation of a cell is held to,
  * or NAN; the bits a key; the ratio of two threads to one. */
 double bench_target(const struct bench_cell *cell, int op, double fpr);
 double bench_target_bits(const struct bench_cell *cell, double fpr);
-double bench_target_times(bool build, unsigned nthreads);
+double bench_target_times(int which, unsigned nthreads);
 double bench_target_line(bool build); /* of the command: ns a line */
 
 /* A command and its rival on the same lines: nanoseconds of processor time. */
@@ -245,8 +249,9 @@ void bench_lines(uint64_t nlines, double fpr, unsigned nrounds,
 /* All that a run found. */
 struct bench_results {
     struct bench_machine machine;
-    double fpr, seconds; /* the estimate */
-    unsigned nthreads, nrounds;
+    double fpr, seconds;        /* the estimate, of a round */
+    unsigned nthreads, nrounds; /* 0: as many as fit the time */
+    uint64_t minutes;           /* 0: as long as it takes */
     bool small_pages, json;
     double huge_share;
     const uint64_t *sizes;

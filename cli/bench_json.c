@@ -108,12 +108,14 @@ static void put_ops(struct json *j, const struct bench_cell *c, double fpr)
 static void put_threads(struct json *j, const struct bench_cell *c,
                         unsigned nthreads)
 {
-    for (int build = 0; build < 2; build++) {
-        const struct bench_figure times = bench_times(c, build);
-        const double target = bench_target_times(build, nthreads);
+    static const char *const names[NTIMES] = { "ask_threads", "build_threads",
+                                               "build_items_threads" };
+    for (int which = 0; which < NTIMES; which++) {
+        const struct bench_figure times = bench_times(c, which);
+        const double target = bench_target_times(which, nthreads);
         if (isnan(times.median))
             continue;
-        json_key(j, build ? "build_threads" : "ask_threads");
+        json_key(j, names[which]);
         json_open(j, '{');
         put_figure(j, "times", times);
         put_target(j, target, times.median >= target);

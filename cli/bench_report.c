@@ -43,9 +43,10 @@ void bench_report_head(const struct bench_results *r)
         printf("about %.0f s: %u round%s\n", ceil(r->seconds * r->nrounds),
                r->nrounds, r->nrounds == 1 ? "" : "s");
     else
-        printf("about %.0f s a round; as many rounds as a minute allows, one "
-               "at least\n",
-               ceil(r->seconds));
+        printf("about %.0f s a round; as many rounds as %llu minute%s allow%s, "
+               "three at least\n",
+               ceil(r->seconds), (unsigned long long)r->minutes,
+               r->minutes == 1 ? "" : "s", r->minutes == 1 ? "s" : "");
     fflush(stdout);
 }
 
@@ -171,19 +172,20 @@ static void table_ops(const struct bench_results *r,
 static void table_threads(const struct bench_results *r,
                           const struct bench_cell *at, size_t n)
 {
-    printf("\n%u threads, as multiples of one\n%-14s%10s%10s\n", r->nthreads,
-           "", "ask", "build");
+    printf("\n%u threads, as multiples of one\n%-14s%10s%10s%15s\n",
+           r->nthreads, "", "ask", "build", "build --items");
     for (size_t i = 0; i < n; i++) {
         if (at[i].why[0] || !at[i].who->kind)
             continue;
         printf("%-14s", at[i].who->name);
-        for (int build = 0; build < 2; build++) {
-            const double x = bench_times(&at[i], build).median;
-            const double target = bench_target_times(build, r->nthreads);
+        for (int which = 0; which < NTIMES; which++) {
+            const double x = bench_times(&at[i], which).median;
+            const double target = bench_target_times(which, r->nthreads);
+            const int width = which == TIMES_SIZED ? 14 : 9;
             if (isnan(x))
-                printf("%10s", "- ");
+                printf("%*s", width + 1, "- ");
             else
-                printf("%9.2f%c", x,
+                printf("%*.2f%c", width, x,
                        isnan(target) ? ' '
                        : x >= target ? '+'
                                      : '-');

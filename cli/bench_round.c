@@ -253,7 +253,7 @@ void bench_round(struct bench_cell *cell, double fpr, unsigned nthreads,
                  const struct bench_effort *effort, struct bench_scratch *s)
 {
     const struct bench_contender *const c = cell->who;
-    struct bench_sample sample = { .ask_times = NAN, .build_times = NAN };
+    struct bench_sample sample = { .times = { NAN, NAN, NAN } };
     struct bench_floor after = { 0 };
     void *filter = NULL;
     for (int op = 0; op < NOPS; op++)
@@ -342,9 +342,9 @@ struct bench_figure bench_floor_figure(const struct bench_cell *cell)
     FIGURE(cell, s->floor.read);
 }
 
-struct bench_figure bench_times(const struct bench_cell *cell, bool build)
+struct bench_figure bench_times(const struct bench_cell *cell, int which)
 {
-    FIGURE(cell, build ? s->build_times : s->ask_times);
+    FIGURE(cell, s->times[which]);
 }
 
 double bench_rate(const struct bench_cell *cell)

@@ -2,17 +2,18 @@
  * bench_run.c - which cells of a bench are measured, how often, and in turns
  *
  * How long a cell takes is told by a trial with few keys. Without a number of
- * rounds, there are as many as fit in a minute, but three of up to half a
- * minute each; a cell that would take a third of it is skipped, as is one that
- * memory has no room for.
+ * rounds there are as many as the time allows, and three at least, the fewest
+ * that have a median: the cells that take longest are left out until three
+ * rounds of the others fit, and one that memory has no room for is left out in
+ * any case.
  */
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "cli/bench.h"
 
-/* Unless it is said how often, as often as this allows. */
-#define BUDGET_SECONDS 60
+#define LEAST_ROUNDS 3
 /* The trial that tells how long all will take. */
 #define TRIAL_ITEMS 20000
 
@@ -75,6 +76,35 @@ static void admit(struct bench_cell *cell, double fpr)
                  show_bytes(cell->needs), show_bytes(left));
 }
 
+/* Seconds that all rounds may take; infinite where only their number is
+ * given. */
+static double budget(const struct bench_results *r)
+{
+    return r->nrounds && !r->minutes ? INFINITY : 60 * (double)r->minutes;
+}
+
+/* Leave out what takes longest until the rest fits the time. What costs most is
+ * the largest sizes, so curves lose their right ends and no points between. */
+static void trim(struct bench_results *r)
+{
+    const unsigned least = r->nrounds ? r->nrounds : LEAST_ROUNDS;
+    const double all = r->seconds;
+    while (r->seconds * least > budget(r)) {
+        struct bench_cell *longest = NULL;
+        for (size_t i = 0; i < r->ncells; i++)
+            if (!r->cells[i].why[0] &&
+                (!longest || r->cells[i].seconds >= longest->seconds))
+                longest = &r->cells[i];
+        if (!longest)
+            return;
+        snprintf(longest->why, sizeof longest->why,
+                 "skipped: a round of it takes about %.0f s; --minutes %.0f is "
+                 "enough for %u of all, --rounds 1 for one",
+                 ceil(longest->seconds), ceil(all * least / 60), least);
+        r->seconds -= longest->seconds;
+    }
+}
+
 /* ------------------------------------------------------------------- runs */
 
 static void run_rounds(struct bench_results *r, struct bench_scratch *s)
@@ -87,23 +117,19 @@ static void run_rounds(struct bench_results *r, struct bench_scratch *s)
         const double from = bench_now();
         uint64_t done = 0;
         const double spent = (from - start) * 1e-9;
-        /* Three are the fewest that have a median, if they are not too long. */
-        const bool enough = round >= 3 ? spent + last > BUDGET_SECONDS
-                                       : round && last > BUDGET_SECONDS / 2;
+        /* An estimate may be short: then it is twice the time at most. */
+        const double most = round < LEAST_ROUNDS ? 2 * budget(r) : budget(r);
         if (round >= (r->nrounds ? r->nrounds : BENCH_MAX_ROUNDS) ||
-            (!r->nrounds && enough))
+            (round && spent + last > most))
             break;
         for (size_t i = 0; i < r->ncells; i++) {
             struct bench_cell *const c = &r->cells[i];
             const double used = (bench_now() - start) * 1e-9;
             if (c->why[0])
                 continue;
-            if (!r->nrounds && !round &&
-                (c->seconds > BUDGET_SECONDS / 3 || used > 2 * BUDGET_SECONDS))
+            if (!round && used > 2 * budget(r))
                 snprintf(c->why, sizeof c->why,
-                         "skipped: it takes about %.0f s, too much of a "
-                         "minute; --rounds 1 measures it",
-                         ceil(c->seconds));
+                         "skipped: the time was over; --rounds 1 measures it");
             else if (c->needs / 2 > bench_memory_left())
                 snprintf(c->why, sizeof c->why,
                          "skipped: memory has become short");
@@ -111,7 +137,7 @@ static void run_rounds(struct bench_results *r, struct bench_scratch *s)
                 bench_round(c, r->fpr, r->nthreads, &bench_full, s);
             nkeys += c->items;
             done += (uint64_t)(1e3 * c->seconds);
-            if (r->nrounds)
+            if (isinf(budget(r)))
                 progress_at(nkeys, round * total + done, r->nrounds * total);
             else
                 progress_at(nkeys, 0, 0);
@@ -141,6 +167,7 @@ int bench_all(struct bench_results *r, const struct bench_contender *contenders,
     if (!trial)
         return fail("out of memory");
     bool any = false;
+    const double start = bench_now(), worked = (double)clock();
     for (size_t i = 0; i < r->ncells; i++) {
         struct bench_cell *const cell = &r->cells[i];
         cell->who = &contenders[i % n];
@@ -149,13 +176,20 @@ int bench_all(struct bench_results *r, const struct bench_contender *contenders,
         if (!cell->why[0]) {
             any = true;
             estimate(cell, r->fpr, trial, s);
-            r->seconds += cell->seconds;
         }
+    }
+    /* Others may have the processor for part of the time. */
+    const double busy = ((double)clock() - worked) / CLOCKS_PER_SEC * 1e9;
+    const double times = fmax(1, (bench_now() - start) / fmax(busy, 1));
+    for (size_t i = 0; i < r->ncells; i++) {
+        r->cells[i].seconds *= times;
+        r->seconds += r->cells[i].seconds;
     }
     free(trial);
     if (!any)
         return fail("nothing can be measured: %s: %s", r->cells[0].who->name,
                     r->cells[0].why);
+    trim(r);
     if (!r->json)
         bench_report_head(r);
     /* First, since a process that is made counts the memory that this one has

@@ -3,9 +3,10 @@
  *
  * Asking: each thread asks the same filter for keys of its own, as many as the
  * one thread does alone; the ratio is that of keys a second. Building: the
- * hashes of all keys lie ready; the threads give them to a builder, which is
- * not told how many there are, in pieces, and it finishes with as many threads.
- * This is the clock on the wall, so it wants a machine that does nothing else.
+ * hashes of all keys lie ready; the threads give them to a builder in pieces,
+ * and it finishes with as many threads. It is not told how many there are; and,
+ * where a kind then takes keys as they come, it is. This is the clock on the
+ * wall, so it wants a machine that does nothing else.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -64,12 +65,13 @@ static double ask_speed(struct asking *a, unsigned n)
 
 /* Nanoseconds of building with nthreads; NAN where that fails. */
 static double build_time(const struct bench_cell *cell, double fpr,
-                         const uint64_t *hashes, unsigned nthreads)
+                         const uint64_t *hashes, bool sized, unsigned nthreads)
 {
     bly_filter *f;
     const double start = bench_now();
-    const char *const why = bench_build(cell->who, 0, fpr, hashes,
-                                        (size_t)cell->items, nthreads, &f);
+    const char *const why =
+        bench_build(cell->who, sized ? cell->items : 0, fpr, hashes,
+                    (size_t)cell->items, nthreads, &f);
     const double ns = bench_now() - start;
     bly_free(f);
     return why ? NAN : ns;
@@ -90,7 +92,7 @@ void bench_threads(const struct bench_cell *cell, double fpr,
         bench_fill_keys(KEYS_HALF, cell->items, 0, cell->nrounds, a.keys,
                         nasked);
         const double one = ask_speed(&a, 1);
-        out->ask_times = ask_speed(&a, nthreads) / one;
+        out->times[TIMES_ASK] = ask_speed(&a, nthreads) / one;
     }
     free(a.keys);
 
@@ -103,7 +105,11 @@ void bench_threads(const struct bench_cell *cell, double fpr,
         const uint64_t key = bench_mix(at);
         bly_hash_ints(&hasher, &key, 1, hashes + at);
     }
-    const double one = build_time(cell, fpr, hashes, 1);
-    out->build_times = one / build_time(cell, fpr, hashes, nthreads);
+    for (int sized = 0; sized < 2; sized++)
+        if (!sized || c->can & BLY_CAN(ADD)) {
+            const double one = build_time(cell, fpr, hashes, sized, 1);
+            out->times[sized ? TIMES_SIZED : TIMES_BUILD] =
+                one / build_time(cell, fpr, hashes, sized, nthreads);
+        }
     free(hashes);
 }

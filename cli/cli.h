@@ -43,6 +43,7 @@
     X(explain)      \
     X(top)          \
     X(dedup)        \
+    X(digest)       \
     X(redis)        \
     X(similar)      \
     X(parquet)      \

@@ -17,7 +17,7 @@
 static struct {
     struct list kinds, items;
     double fpr;
-    uint64_t threads, rounds;
+    uint64_t threads, rounds, minutes;
     const char *plot, *pages;
     bool json, peers;
 } bench_args;
@@ -25,6 +25,7 @@ static struct {
 /* A filter that grows is also measured after it grew as many times over. */
 #define GROWTH 100
 #define MAX_SIZES 64
+#define MINUTES 2
 
 /* --------------------------------------------------------------- the line */
 
@@ -92,13 +93,14 @@ static bool is_another(const char *word, void *ctx)
 static bool take_kind(const char *word, void *ctx)
 {
     (void)ctx;
-    return kind_exists(word);
+    return strcmp(word, "all") == 0 || kind_exists(word);
 }
 
 /* Kinds in the order of the table, then peers. The kind whose point is to grow
  * comes a second time, grown. */
 static bool take_contenders(struct contenders *c, char *missing, size_t nbytes)
 {
+    static char all_kinds[] = "all";
     bly_kind_info kind;
     size_t nkinds = 0;
     if (!each_word(&bench_args.kinds, take_kind, NULL))
@@ -112,9 +114,11 @@ static bool take_contenders(struct contenders *c, char *missing, size_t nbytes)
         fail("out of memory");
         return false;
     }
+    const bool all = !bench_args.kinds.n ||
+                     !each_word(&bench_args.kinds, is_another, all_kinds);
     for (size_t i = 0; bly_kind_at(i, &kind); i++) {
         const char *const name = kind.name;
-        if (bench_args.kinds.n &&
+        if (!all &&
             each_word(&bench_args.kinds, is_another, (void *)(uintptr_t)name))
             continue;
         c->at[c->n++] = bench_kind(&kind, 0, name);
@@ -185,6 +189,8 @@ static int bench_run(struct list *operands)
     struct bench_results r = {
         .fpr = bench_args.fpr > 0 ? bench_args.fpr : 0.01,
         .nrounds = (unsigned)bench_args.rounds,
+        .minutes = bench_args.minutes || bench_args.rounds ? bench_args.minutes
+                                                           : MINUTES,
         .small_pages = bench_args.pages && strcmp(bench_args.pages, "4k") == 0,
         .sizes = sizes.at,
         .nsizes = sizes.n,
@@ -226,7 +232,7 @@ static int bench_run(struct list *operands)
 
 static const struct opt bench_options[] = {
     { "kind", 'k', OPT_LIST, &bench_args.kinds, "KIND",
-      "measure this kind; may be repeated; all if not given" },
+      "measure this kind; may be repeated; all if not given, or \"all\"" },
     { "items", 'n', OPT_LIST, &bench_args.items, "N",
       "numbers of keys, 1k,1M,1G for instance; 1M and 10M if not given" },
     { "fpr", 'p', OPT_RATE, &bench_args.fpr, "P",
@@ -234,7 +240,10 @@ static const struct opt bench_options[] = {
     { "threads", 't', OPT_POSITIVE, &bench_args.threads, "N",
       "ask and build with N threads too, four a processor at most" },
     { "rounds", 'r', OPT_POSITIVE, &bench_args.rounds, "N",
-      "measure everything N times; as often as a minute allows if not given" },
+      "measure everything N times; as often as the time allows if not given" },
+    { "minutes", 0, OPT_POSITIVE, &bench_args.minutes, "N",
+      "leave out what takes longest, so that three rounds, or those of "
+      "--rounds, take no more; 2 unless --rounds is given" },
     { "pages", 0, OPT_TEXT, &bench_args.pages, "4k|huge",
       "4k: do without huge pages, for the filters and for F" },
     { "peers", 0, OPT_FLAG, &bench_args.peers, NULL,
@@ -249,7 +258,8 @@ static const struct opt bench_options[] = {
 static const struct example bench_examples[] = {
     { "bloomery bench", "every kind at 1 and 10 million keys" },
     { "bloomery bench --kind blocked --rounds 9", "one kind, in detail" },
-    { "bloomery bench --items 1k,10k,100k,1M,10M,100M --plot curves",
+    { "bloomery bench --items 1k,10k,100k,1M,10M,100M,1G --minutes 20 --plot "
+      "curves",
       "how it goes with the number of keys" },
     { 0 },
 };
@@ -266,8 +276,8 @@ const struct command cmd_bench = {
         "key cannot do better. Figures are medians over rounds, and every "
         "round measures everything once.\n\n"
         "A figure that is held to a target is marked + where it meets it and "
-        "- where it does not. What does not fit in memory, or in a minute "
-        "unless --rounds is given, is skipped and said so.",
+        "- where it does not. What does not fit in memory, or in the time, "
+        "is skipped and said so.",
     .options = bench_options,
     .examples = bench_examples,
     .run = bench_run,

@@ -1,13 +1,10 @@
 /*
  * cmd_redis.c - filters on servers: bloomery redis VERB ...
  *
- * The first operand is the verb, and what follows it is the verb's. One table
- * of options serves all; a row here says which of them a verb takes, and one
- * that it does not take is an error, not ignored.
+ * The first operand is the verb, and what follows it is the verb's.
  */
-#include <string.h>
-
 #include "cli/redis.h"
+#include "cli/verbs.h"
 
 static struct redis_args redis_args = {
     .login = { .host = "127.0.0.1", .port = 6379, .timeout = 60 },
@@ -53,89 +50,27 @@ static const struct opt redis_options[] = {
 #define EVERY " host port user password-file timeout quiet json "
 #define KEYS " cluster file null "
 
-static const struct verb {
-    const char *name, *operands;
-    size_t least; /* operands */
-    const char *options;
-    redis_verb *run;
-} redis_verbs[] = {
-    { "load", "FILTER KEY", 2, EVERY "replace ", redis_load },
-    { "dump", "KEY FILTER", 2, EVERY, redis_dump },
-    { "has", "KEY [ITEM]...", 1, EVERY KEYS "invert count ", redis_has },
-    { "add", "KEY [ITEM]...", 1, EVERY KEYS, redis_add },
+static const struct verb redis_verbs[] = {
+    { "load", "FILTER KEY", 2, EVERY "replace " },
+    { "dump", "KEY FILTER", 2, EVERY },
+    { "has", "KEY [ITEM]...", 1, EVERY KEYS "invert count " },
+    { "add", "KEY [ITEM]...", 1, EVERY KEYS },
     { "build", "KEY [ITEM]...", 1,
-      EVERY KEYS "shards replace items fpr bits memory kind option ",
-      redis_build },
-    { "bench", "", 0, EVERY "items ", redis_bench },
+      EVERY KEYS "shards replace items fpr bits memory kind option " },
+    { "bench", "", 0, EVERY "items " },
+};
+static redis_verb *const redis_functions[] = {
+    redis_load, redis_dump, redis_has, redis_add, redis_build, redis_bench,
 };
 #define NVERBS (sizeof redis_verbs / sizeof redis_verbs[0])
 
-static const char *verb_word(size_t i, const void *ctx)
-{
-    (void)ctx;
-    return redis_verbs[i].name;
-}
-
-static const struct verb *verb_named(const char *name)
-{
-    for (size_t i = 0; i < NVERBS; i++)
-        if (strcmp(redis_verbs[i].name, name) == 0)
-            return &redis_verbs[i];
-    const char *const near = nearest_word(name, NVERBS, verb_word, NULL);
-    if (near)
-        fail("unknown verb '%s'; did you mean '%s'?", name, near);
-    else
-        fail("unknown verb '%s'; there are load, dump, has, add, build and "
-             "bench",
-             name);
-    return NULL;
-}
-
-/* Was the option given? All variables of options begin as zero. */
-static bool was_given(const struct opt *o)
-{
-    switch (o->type) {
-    case OPT_FLAG:
-        return *(const bool *)o->to;
-    case OPT_COUNT:
-    case OPT_POSITIVE:
-        return *(const uint64_t *)o->to != 0;
-    case OPT_RATE:
-        return *(const double *)o->to > 0;
-    case OPT_TEXT:
-        return *(const char *const *)o->to != NULL;
-    case OPT_LIST:
-        return ((const struct list *)o->to)->n != 0;
-    }
-    return false;
-}
-
-/* Does the verb take all that was given? False, and said so, if not. */
-static bool verb_takes(const struct verb *v)
-{
-    for (const struct opt *o = redis_options; o->name; o++) {
-        char word[40];
-        snprintf(word, sizeof word, " %s ", o->name);
-        if (!was_given(o) || strstr(v->options, word))
-            continue;
-        fail("%s takes no --%s; see bloomery redis --help", v->name, o->name);
-        return false;
-    }
-    return true;
-}
-
 static int redis_run(struct list *operands)
 {
-    if (operands->n == 0)
-        return fail("which verb? right: bloomery redis load, dump, has, add, "
-                    "build or bench");
-    const struct verb *const v = verb_named(operands->at[0]);
-    if (!v || !verb_takes(v))
+    struct list rest;
+    const size_t verb =
+        verb_find(&cmd_redis, redis_verbs, NVERBS, operands, &rest);
+    if (verb == NVERBS)
         return TROUBLE;
-    struct list rest = { operands->at + 1, operands->n - 1 };
-    if (rest.n < v->least)
-        return fail("%s wants more; right: bloomery redis %s %s", v->name,
-                    v->name, v->operands);
     struct redis_login *const login = &redis_args.login;
     if (redis_port > 65535)
         return fail("--port %llu: 65535 is the last one",
@@ -153,7 +88,7 @@ static int redis_run(struct list *operands)
     if (login->password_file &&
         !(login->password = password_read(login->password_file)))
         return TROUBLE;
-    const int status = v->run(&redis_args, &rest);
+    const int status = redis_functions[verb](&redis_args, &rest);
     password_wipe();
     return status;
 }
@@ -195,6 +130,10 @@ const struct command cmd_redis = {
         "a part.\n\n"
         "dump KEY FILTER writes the filter in a key to a file, as it was "
         "loaded to the last byte unless it was changed since.\n\n"
+        "A key of BF.* is dumped as header and chunks of BF.SCANDUMP, the "
+        "format redisbloom (bloomery formats), and such a file is loaded by "
+        "BF.LOADCHUNK: between servers, or from bloomery build --format "
+        "redisbloom. For that the server may have RedisBloom instead.\n\n"
         "has KEY [ITEM]... and add KEY [ITEM]... are bloomery has and add for "
         "a filter on a server, with the same options and exit status. Items "
         "are sent in large batches. What was added before an error stays "

@@ -42,7 +42,10 @@ bool kind_exists(const char *name)
 
 bool option_words(const struct list *words, const bly_option **out)
 {
-    bly_option *const options = calloc(words->n + 1, sizeof *options);
+    *out = NULL;
+    if (words->n == 0)
+        return true;
+    bly_option *const options = calloc(words->n, sizeof *options);
     for (size_t i = 0; options && i < words->n; i++) {
         const char *const text = words->at[i];
         const char *const equals = strchr(text, '=');

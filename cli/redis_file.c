@@ -1,28 +1,30 @@
 /*
- * redis_file.c - bloomery redis load, dump: a .bly file into a key, and back
+ * redis_file.c - bloomery redis load, dump: a file into a key, and back
  *
  * A file is read and checked whole before anything is sent. What comes back is
  * checked as it comes: where the filter changed between two pieces, their
  * checksums do not fit, and a copy is made on the server and read instead.
+ *
+ * A .bly file goes into a key of BLY.*, one of RedisBloom into a key of BF.*
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/foreign.h"
 #include "cli/redis_upload.h"
 
-static int file_report(const struct redis_args *args, FILE *to,
-                       const char *path, const char *key, const bly_filter *f)
+/* What went where: word names `name` in JSON, "kind" or "format". */
+static void file_report(const struct redis_args *args, FILE *to,
+                        const char *path, const char *key, const char *word,
+                        const char *name, uint64_t nbytes)
 {
-    bly_stats s;
-    const uint64_t nbytes = bly_written_bytes(f);
-    bly_peek(f, &s);
     if (quiet)
-        return YES;
+        return;
     if (!args->json) {
-        fprintf(to, "%s: %s, %s, %s %s\n", show_name(path), s.kind,
+        fprintf(to, "%s: %s, %s, %s %s\n", show_name(path), name,
                 show_bytes(nbytes), "key", show_text(key, strlen(key)));
-        return YES;
+        return;
     }
     struct json j = { .to = stdout };
     json_open(&j, '{');
@@ -30,26 +32,50 @@ static int file_report(const struct redis_args *args, FILE *to,
     json_text(&j, path);
     json_key(&j, "key");
     json_text(&j, key);
-    json_key(&j, "kind");
-    json_text(&j, s.kind);
+    json_key(&j, word);
+    json_text(&j, name);
     json_key(&j, "bytes");
     json_uint(&j, nbytes);
     json_close(&j, '}');
     json_end(&j);
-    return YES;
 }
 
-int redis_load(const struct redis_args *args, struct list *operands)
+static void filter_report(const struct redis_args *args, FILE *to,
+                          const char *path, const char *key,
+                          const bly_filter *f)
 {
-    const char *const path = operands->at[0];
-    struct upload u = { .key = operands->at[1] };
-    const bly_access blind = { .blind = true };
-    if (operands->n > 2)
-        return fail("one file goes into one key; %zu words are too many",
-                    operands->n);
-    bly_filter *const f = filter_open(path, &blind);
-    if (!f)
-        return TROUBLE;
+    bly_stats s;
+    bly_peek(f, &s);
+    file_report(args, to, path, key, "kind", s.kind, bly_written_bytes(f));
+}
+
+/* Send what is in the file of another system to a key. */
+static int load_foreign(const struct redis_args *args, const char *path,
+                        const struct foreign_file *file, struct upload *u)
+{
+    const char *const format = bly_foreign_format(file->f);
+    struct router r = { 0 };
+    int status = YES;
+    if (strcmp(format, "redisbloom") != 0)
+        return fail("%s: of the format %s, which no key can hold; right: a "
+                    ".bly file, or one of redisbloom",
+                    path, format);
+    if (!router_open(&r, &args->login) ||
+        !upload_may(&r, u->key, args->replace) ||
+        !chunks_send(&r, u, file->bytes, file->nbytes) ||
+        !upload_place(&r, u, args->replace))
+        status = fail("%s", r.why);
+    else
+        file_report(args, stdout, path, u->key, "format", format, file->nbytes);
+    upload_drop(&r, u);
+    router_close(&r);
+    return status;
+}
+
+/* The same of one of ours. */
+static int load_filter(const struct redis_args *args, const char *path,
+                       const bly_filter *f, struct upload *u)
+{
     bly_stats s;
     bly_peek(f, &s);
     struct router r = { 0 };
@@ -59,13 +85,36 @@ int redis_load(const struct redis_args *args, struct list *operands)
                       "to know; ask it with bloomery has",
                       path);
     else if (!router_open(&r, &args->login) ||
-             !upload_may(&r, u.key, args->replace) || !upload_send(&r, &u, f) ||
-             !upload_place(&r, &u, args->replace))
+             !upload_may(&r, u->key, args->replace) || !upload_send(&r, u, f) ||
+             !upload_place(&r, u, args->replace))
         status = fail("%s", r.why);
     else
-        file_report(args, stdout, path, u.key, f);
-    upload_drop(&r, &u);
+        filter_report(args, stdout, path, u->key, f);
+    upload_drop(&r, u);
     router_close(&r);
+    return status;
+}
+
+int redis_load(const struct redis_args *args, struct list *operands)
+{
+    const char *const path = operands->at[0];
+    struct upload u = { .key = operands->at[1] };
+    const bly_access blind = { .blind = true };
+    const struct foreign_args any = { 0 };
+    struct foreign_file file;
+    if (operands->n > 2)
+        return fail("one file goes into one key; %zu words are too many",
+                    operands->n);
+    int status = foreign_open(path, &any, &file);
+    if (status != YES)
+        return status;
+    if (file.f) {
+        status = load_foreign(args, path, &file, &u);
+        foreign_close(&file);
+        return status;
+    }
+    bly_filter *const f = filter_open(path, &blind);
+    status = f ? load_filter(args, path, f, &u) : TROUBLE;
     bly_free(f);
     return status;
 }
@@ -174,6 +223,38 @@ static bly_filter *fetch_copy(struct router *r, const char *key)
     return f;
 }
 
+/* The filter in a key of BF.* to a file. */
+static int dump_chunks(const struct redis_args *args, struct router *r,
+                       const char *key, const char *path)
+{
+    struct block b = { 0 };
+    bly_foreign *const f = chunks_fetch(r, key, &b);
+    FILE *const to = report_to(path);
+    int status = f ? foreign_save(f, path) : fail("%s", r->why);
+    if (status == YES)
+        file_report(args, to, path, key, "format", bly_foreign_format(f),
+                    b.len);
+    bly_foreign_free(f);
+    block_free(&b);
+    return status;
+}
+
+/* The filter in a key of BLY.* to a file. */
+static int dump_filter(const struct redis_args *args, struct router *r,
+                       const char *key, const char *path)
+{
+    bool torn = false;
+    bly_filter *f = fetch_filter(r, key, &torn);
+    if (!f && torn)
+        f = fetch_copy(r, key);
+    FILE *const to = report_to(path);
+    int status = f ? filter_save(f, path) : fail("%s", r->why);
+    if (status == YES)
+        filter_report(args, to, path, key, f);
+    bly_free(f);
+    return status;
+}
+
 int redis_dump(const struct redis_args *args, struct list *operands)
 {
     const char *const key = operands->at[0], *const path = operands->at[1];
@@ -183,20 +264,13 @@ int redis_dump(const struct redis_args *args, struct list *operands)
     if (!output_works(path, args->json))
         return TROUBLE;
     struct router r = { 0 };
-    bly_filter *f = NULL;
-    bool torn = false;
-    if (router_open(&r, &args->login)) {
-        f = fetch_filter(&r, key, &torn);
-        if (!f && torn)
-            f = fetch_copy(&r, key);
-    }
-    int status = f ? YES : fail("%s", r.why);
+    int status;
+    if (!router_open(&r, &args->login))
+        status = fail("%s", r.why);
+    else if (chunks_are_in(&r, key))
+        status = dump_chunks(args, &r, key, path);
+    else
+        status = dump_filter(args, &r, key, path);
     router_close(&r);
-    FILE *const to = report_to(path);
-    if (status == YES)
-        status = filter_save(f, path);
-    if (status == YES)
-        file_report(args, to, path, key, f);
-    bly_free(f);
     return status;
 }

@@ -27,7 +27,6 @@
 /* What is sent at a time: large enough that waiting for the answer does not
  * count, small enough that the server's other users do not wait long. */
 #define PIECE_BYTES ((size_t)4 << 20)
-#define UNPLACED_SECONDS 86400
 #define BESIDE_TRIES (1u << 20)
 
 char *key_beside(const char *key, const char *what)
@@ -60,7 +59,8 @@ bool upload_may(struct router *r, const char *key, bool replace)
         return false;
     const char *const type = reply->str ? reply->str : "";
     const bool is_none = strcmp(type, "none") == 0;
-    const bool is_filter = strcmp(type, "bloomery-") == 0;
+    const bool is_filter =
+        strcmp(type, "bloomery-") == 0 || strcmp(type, "MBbloom--") == 0;
     const bool may = is_none || (replace && is_filter);
     if (!may && is_filter)
         upload_fail(r, key,

@@ -4,6 +4,7 @@
 #ifndef BLY_REDIS_UPLOAD_H
 #define BLY_REDIS_UPLOAD_H
 
+#include "cli/input.h"
 #include "cli/redis_router.h"
 
 /* A filter on its way to a key. */
@@ -25,6 +26,17 @@ bool upload_place(struct router *r, struct upload *u, bool replace);
 
 /* Take away what was not placed, if the server can still be reached. */
 void upload_drop(struct router *r, struct upload *u);
+
+/* The same as upload_send() for a file of RedisBloom, whose bytes have been
+ * checked; and the other way: is there a filter of RedisBloom in a key, and
+ * what is it? b holds its bytes and is the caller's; NULL: r->why. */
+bool chunks_send(struct router *r, struct upload *u, const void *file,
+                 size_t nbytes);
+bool chunks_are_in(struct router *r, const char *key);
+bly_foreign *chunks_fetch(struct router *r, const char *key, struct block *b);
+
+/* A temporary key is gone after this, whatever happens to who made it. */
+#define UNPLACED_SECONDS 86400
 
 /* The name of a key in the slot of another one, that nobody else uses. The
  * caller frees it; NULL: no memory. */

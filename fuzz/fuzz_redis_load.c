@@ -152,11 +152,6 @@ static int with_buffer(server_ctx *ctx, const char *at, size_t n)
     return with_number(ctx, sum);
 }
 
-static int with_string(server_ctx *ctx, server_string *s)
-{
-    return with_buffer(ctx, s->at, s->n);
-}
-
 static int with_null(server_ctx *ctx)
 {
     return with_number(ctx, 0);
@@ -347,6 +342,8 @@ static int io_failed(server_io *io)
     return io->failed;
 }
 
+extern size_t __sanitizer_get_allocated_size(const volatile void *p);
+
 /* ------------------------------------------------------------ nothing to do */
 
 static int context_flags(server_ctx *ctx)
@@ -367,15 +364,41 @@ static void log_line(server_ctx *ctx, const char *level, const char *text, ...)
     (void)ctx, (void)level, (void)text;
 }
 
-static void log_io(server_io *io, const char *level, const char *text, ...)
-{
-    (void)io, (void)level, (void)text;
-}
-
 static int replicate(server_ctx *ctx, const char *name, const char *how, ...)
 {
     (void)ctx, (void)name, (void)how;
     return SERVER_OK;
+}
+
+/* A command that a module calls gives no answer here. */
+static server_ctx *context(void *client)
+{
+    (void)client;
+    return NULL;
+}
+
+static void free_context(server_ctx *ctx)
+{
+    (void)ctx;
+}
+
+static int database(server_io *io)
+{
+    (void)io;
+    return 0;
+}
+
+static int select_database(server_ctx *ctx, int number)
+{
+    (void)ctx, (void)number;
+    return SERVER_OK;
+}
+
+static server_reply *call(server_ctx *ctx, const char *name, const char *how,
+                          ...)
+{
+    (void)ctx, (void)name, (void)how;
+    return NULL;
 }
 
 static void emit(server_io *io, const char *name, const char *how, ...)
@@ -402,7 +425,7 @@ static void digest_end(server_digest *md)
 static void *defrag_alloc(server_defrag *ctx, void *at)
 {
     (void)ctx;
-    const size_t n = srv.MallocSize(at);
+    const size_t n = __sanitizer_get_allocated_size(at);
     void *moved = malloc(n);
     memcpy(moved, at, n);
     free(at);
@@ -410,13 +433,6 @@ static void *defrag_alloc(server_defrag *ctx, void *at)
 }
 
 /* --------------------------------------------------------------- the server */
-
-extern size_t __sanitizer_get_allocated_size(const volatile void *p);
-
-static size_t malloc_size(void *at)
-{
-    return __sanitizer_get_allocated_size(at);
-}
 
 static void start_server(void)
 {
@@ -432,7 +448,6 @@ static void start_server(void)
         .ReplyWithMap = with_map,
         .ReplyWithBool = with_bool,
         .ReplyWithStringBuffer = with_buffer,
-        .ReplyWithString = with_string,
         .ReplyWithNull = with_null,
         .ReplyWithDouble = with_double,
         .StringPtrLen = string_at,
@@ -455,14 +470,17 @@ static void start_server(void)
         .SaveStringBuffer = save_buffer,
         .LoadStringBuffer = load_buffer,
         .IsIOError = io_failed,
-        .LogIOError = log_io,
         .EmitAOF = emit,
+        .GetThreadSafeContext = context,
+        .FreeThreadSafeContext = free_context,
+        .GetDbIdFromIO = database,
+        .SelectDb = select_database,
+        .Call = call,
         .Replicate = replicate,
         .ReplicateVerbatim = with_nothing,
         .Alloc = malloc,
         .TryAlloc = try_alloc,
         .Free = free,
-        .MallocSize = malloc_size,
         .DefragAlloc = defrag_alloc,
         .DigestAddStringBuffer = digest_buffer,
         .DigestAddLongLong = digest_number,
@@ -609,6 +627,9 @@ static const char *const seed_commands[][10] = {
     { "bly.create", "c", "scalable", "CAPACITY", "2", "FPR", "0.1" },
     { "bly.add", "c", "1", "2", "3", "4", "5" },
     { "bly.create", "d", "aging", "CAPACITY", "10" },
+    { "seed" },
+    { "bly.create", "a", "elastic", "CAPACITY", "10" },
+    { "bly.add", "a", "1", "2", "3", "4", "5" },
     { "seed" },
     { "bly.import", "a", "0", "9", "abc" },
     { "seed" },

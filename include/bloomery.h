@@ -395,7 +395,9 @@ bly_status bly_tick(bly_filter *f, uint64_t now);
  * it. Where spec has items (or bits and fpr), kinds that add take the keys as
  * they come. Otherwise the hashes are kept, 8 bytes each, and the filter is
  * sized by the number of distinct ones: counted exactly up to a million,
- * estimated within 2 % above.
+ * estimated within 2 % above. Threads that add at once have filters of their
+ * own where bits are all that adding sets, 256 MiB of them at most and none
+ * under a bound; the result is the same for any number of threads.
  *
  * With spec->spill and a bound, max_bytes, hashes that would pass it go to a
  * temporary file in that folder, which has no name and is gone with the

@@ -70,9 +70,9 @@ static inline uint64_t bly_block_word_(const uint64_t *block, unsigned i)
 #endif
 }
 
-/* Any k. */
-static inline bool bly_block_has_lanes_(const uint64_t *block, uint64_t hash,
-                                        unsigned k)
+/* Any k. Not inline, so that a loop with k = 8 has its registers for itself. */
+__attribute__((noinline, cold, unused)) static bool
+bly_block_has_lanes_(const uint64_t *block, uint64_t hash, unsigned k)
 {
     const unsigned width = 512 / k;
     unsigned w = 5; /* log2(width) */

@@ -92,3 +92,26 @@ def kinds_that(*abilities, without=()):
     return [k["kind"] for k in TABLE
             if set(abilities) <= set(k["can"] + k["traits"])
             and not set(without) & set(k["can"] + k["traits"])]
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory):
+    """The command linked without the libraries that it can do without: files
+    that need one are left out, and those that say so compiled again."""
+    folder = tmp_path_factory.mktemp("bare")
+    says = ["cmd_redis", "cmd_digest"]
+    needs = ["redis_", "digest_fetch", "digest_serve", "digest_relay", *says]
+
+    def compiled(*words):
+        subprocess.run(["gcc", *map(str, words)], check=True, cwd=ROOT)
+    for name in says:
+        compiled("-std=c11", "-Iinclude", "-I.", "-c", f"cli/{name}.c", "-o",
+                 folder / f"{name}.o")
+    others = [o for o in sorted((BUILD / "release" / "cli").glob("*.o"))
+              if not o.name.startswith(tuple(needs)) and
+              (ROOT / "cli" / o.with_suffix(".c").name).exists()]
+    others += sorted((BUILD / "release" / "apps").glob("*/*.o"))
+    compiled("-pthread", *sorted(folder.glob("*.o")), *others,
+             BUILD / "release" / "libbloomery.a", "-lz", "-lzstd", "-lm",
+             "-ldl", "-o", folder / "bloomery")
+    return folder / "bloomery"

@@ -120,7 +120,7 @@ class Bloom:
 
     def header(self):
         out = struct.pack("<QIII", self.items, len(self.links),
-                          5 if self.expansion else 13, self.expansion)
+                          5 if self.expansion else 13, self.expansion or 2)
         for link in self.links:
             out += struct.pack(
                 "<QQQddIQB", len(link["data"]), link["bits"], link["items"],

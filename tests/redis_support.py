@@ -113,6 +113,116 @@ class Server:
         self.stop()
 
 
+def wait_for(what, seconds=60):
+    """Until it is true; errors of a server that is on its way do not count."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if what():
+                return
+        except redis.exceptions.RedisError:
+            pass
+        time.sleep(0.03)
+    raise AssertionError("it did not come about in time")
+
+
+class Cluster:
+    """Three primaries, each with a replica; `with Cluster(folder) as c: ...`."""
+
+    def __init__(self, folder, *options):
+        self.nodes = []
+        try:
+            for i in range(6):
+                self.nodes.append(Server(
+                    pathlib.Path(folder) / str(i), "--cluster-enabled", "yes",
+                    "--cluster-require-full-coverage", "no",
+                    "--repl-diskless-sync-delay", "0", *options))
+            self.create()
+        except BaseException:
+            self.stop()
+            raise
+
+    def create(self):
+        made = subprocess.run(
+            ["redis-cli", "--cluster", "create",
+             *[f"127.0.0.1:{n.port}" for n in self.nodes],
+             "--cluster-replicas", "1", "--cluster-yes"],
+            capture_output=True, timeout=120, check=False)
+        assert b"All 16384 slots covered" in made.stdout, made.stdout
+        wait_for(lambda: all(
+            n.r.info("replication").get("connected_slaves") == 1 or
+            n.r.info("replication").get("master_link_status") == "up"
+            for n in self.nodes))
+        wait_for(lambda: all(
+            b"cluster_state:ok" in n.cli("CLUSTER", "INFO").stdout
+            for n in self.nodes))
+
+    @property
+    def at(self):
+        """The last node that lives: a replica, most likely."""
+        return ["--port", [n for n in self.nodes if n.is_alive()][-1].port]
+
+    def primaries(self):
+        return [n for n in self.nodes if n.is_alive() and
+                n.r.info("replication")["role"] == "master"]
+
+    def find(self, key):
+        """The primary that answers for a key; None while nobody does."""
+        for n in self.primaries():
+            try:
+                n.r.execute_command("EXISTS", key)
+                return n
+            except redis.exceptions.ResponseError:
+                pass
+        return None
+
+    def owner(self, key):
+        node = self.find(key)
+        assert node, "nobody has " + key
+        return node
+
+    def begin_move(self, key):
+        """The slot of a key is on its way, and its keys are there already."""
+        source = self.owner(key)
+        target = next(n for n in self.primaries() if n is not source)
+        slot = source.r.execute_command("CLUSTER", "KEYSLOT", key)
+        ids = {n: n.r.execute_command("CLUSTER", "MYID").decode()
+               for n in (source, target)}
+        target.r.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING",
+                                 ids[source])
+        source.r.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING",
+                                 ids[target])
+        keys = source.r.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 100)
+        source.r.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0,
+                                 10000, "KEYS", *keys)
+        return source, target, slot, ids[target]
+
+    def end_move(self, move):
+        source, target, slot, new = move
+        for n in (target, source):
+            n.r.execute_command("CLUSTER", "SETSLOT", slot, "NODE", new)
+        wait_for(lambda: all(
+            self.names_owner(n, slot) == target.port
+            for n in self.nodes if n.is_alive()))
+
+    @staticmethod
+    def names_owner(node, slot):
+        for row in node.r.execute_command("CLUSTER", "SLOTS"):
+            if row[0] <= slot <= row[1]:
+                return row[2][1]
+        return None
+
+    def stop(self):
+        for n in self.nodes:
+            n.stop()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
 def error_of(r, *words):
     """The text of the error that a command gives, as on the wire."""
     with pytest.raises(redis.exceptions.ResponseError) as e:

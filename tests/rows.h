@@ -85,10 +85,11 @@ static bool outcome_same(const outcome *a, const outcome *b, uint64_t nlines,
 }
 
 /* Does every row set the same bits and give the same answers as the portable
- * one does for single keys? For every k, in arrays that are fetched ahead and
- * in small ones, for hashes and for integers, and for every number of keys, up
- * to max, around a group, a word of results and the distance of fetching. The
- * name of a row that does not, or NULL. */
+ * one does for single keys? For every k, in arrays that are fetched in one
+ * stage and in two, for hashes and for integers, and for every number of keys,
+ * up to max, around a group, a word of results and the distance of fetching;
+ * for some of these where the array is large. The name of a row that does not,
+ * or NULL. */
 static const char *rows_check(size_t max)
 {
     const char *wrong = NULL;
@@ -100,12 +101,16 @@ static const char *rows_check(size_t max)
     size_t last = 0; /* the portable row; the shared one comes behind it */
     while (bly_lines_rows[last].needs)
         last++;
-    for (unsigned trial = 0; trial < 5 * 4; trial++) {
-        const unsigned k = 1u << trial / 4;
-        const uint64_t nlines = trial & 1 ? 4999 : 13;
-        const bly_lines_keys in = { keys, 0, trial & 2,
+    for (unsigned trial = 0; trial < 5 * 6; trial++) {
+        static const uint64_t sizes[] = {
+            13, 4999, BLY_LINES_CACHED / (BLY_LINE_BITS / 8) + 7
+        };
+        const unsigned k = 1u << trial / 6;
+        const uint64_t nlines = sizes[trial % 3];
+        const size_t few = trial % 3 == 2 ? 11 : 1;
+        const bly_lines_keys in = { keys, 0, trial / 3 & 1,
                                     bly_int_flip(bly_mix64(trial)) };
-        for (size_t n = 0; n <= max; n += n < 300 ? 1 : 47) {
+        for (size_t n = 0; n <= max; n += (n < 300 ? 1 : 47) * few) {
             outcome want = outcome_singly(nlines, k, in, n);
             for (size_t r = 0; r <= last + 1; r++) {
                 const bly_lines_row *row =

@@ -27,6 +27,7 @@ typedef struct scene {
     const char *path;  /* f, saved */
     const uint64_t *hashes, *values;
     size_t nhashes;
+    bool spares;     /* some memory only makes it faster: it may do without */
     bly_filter *out; /* what the operation made */
 } scene;
 
@@ -57,7 +58,7 @@ static long fail_in_turn(scene *base, bool filters, operation *op)
         const bly_status st = op(&s);
         const bool reached = l.calls > l.fail_at;
         l.fail_at = -1;
-        if (reached) {
+        if (reached && !(s.spares && st == BLY_OK)) {
             assert_status(st, BLY_ENOMEM);
             assert_null(s.out);
             assert_int_equal(l.live, live);
@@ -372,13 +373,18 @@ static bly_status op_build(scene *s)
     if (!st)
         st = bly_builder_finish(b, 2, &s->out);
     bly_builder_free(b);
+    if (!st && s->row->kind.can & BLY_CAN(HAS) &&
+        !(s->row->kind.traits & BLY_LIKELY_NO))
+        for (size_t i = 0; i < s->nhashes; i += 97)
+            assert_true(bly_has_hash(s->out, s->hashes[i]));
     return st;
 }
 
 /* With the capacity given, and without it, when keys are kept in chunks. */
 LAW(builder_without_memory)
 {
-    scene s = { .row = row, .nhashes = 450000 };
+    /* Copies for threads are made where there is memory for them. */
+    scene s = { .row = row, .nhashes = 450000, .spares = true };
     bly_spec spec = law_spec(row, 0);
     uint64_t *h = hashes_for(&spec, 0, s.nhashes), *values = NULL;
     if (takes_values(kind)) {

@@ -91,6 +91,8 @@ def test_threads_are_ratios(small):
     assert small["threads"] == 2
     for row in small["results"]:
         assert row["build_threads"]["times"]["median"] > 0
+        if "add" in row["operations"]:
+            assert row["build_items_threads"]["times"]["median"] > 0
 
 
 @pytest.mark.skipif(not (BUILD / "plain" / "bloomery").exists(),
@@ -181,6 +183,22 @@ def test_what_does_not_fit_is_skipped(ok):
     assert "free" in rows[2]["skipped"]
 
 
+def test_what_takes_too_long_is_skipped(ok):
+    small, large = ok("bench", "-k", "classic", "-n", "1k,2G", "-r", "9",
+                      "--minutes", "1", "--json").json["results"]
+    assert "skipped" not in small and small["rounds"] >= 1
+    assert "--minutes" in large["skipped"] or "free" in large["skipped"]
+    text = ok("bench", "-k", "classic", "-n", "1k", "-r", "2",
+              "--minutes", "1").out
+    assert "medians of 2 rounds" in text
+
+
+def test_all_kinds_by_name(ok):
+    rows = ok("bench", "-k", "blocked,all", "-n", "100", "-r", "1",
+              "--json").json["results"]
+    assert {k["kind"] for k in TABLE} == {r["kind"] for r in rows}
+
+
 def test_threads_are_bounded(ok):
     result = ok("bench", "-k", "blocked", "-n", "1k", "-r", "1", "--threads",
                 "1000", "--json").json
@@ -199,6 +217,7 @@ def test_threads_are_bounded(ok):
     (["--threads", "0"], "threads"),
     (["--rounds", "0"], "rounds"),
     (["--rounds", "1e9"], "rounds"),
+    (["--minutes", "0"], "minutes"),
     (["--pages", "1g"], "1g"),
     (["--plot", "no/such/folder"], "no/such/folder"),
     (["--plot", "/dev/null"], "/dev/null"),

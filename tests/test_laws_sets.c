@@ -465,15 +465,18 @@ LAW(saturation_is_told)
     const bly_spec spec = law_spec(row, 10);
     bly_filter *f;
     assert_ok(bly_new(&spec, &f));
+    bly_stats empty;
+    bly_peek(f, &empty);
     uint64_t *h = hashes_for(&spec, 0, 200000);
     bly_status st = bly_add_hashes(f, h, 200000, NULL, NULL);
     assert_true(st == BLY_OK || st == BLY_EFULL);
     if (!st) {
         bly_stats stats;
         bly_stat(f, &stats);
-        /* Unless it forgets, grows, or clears bits as well as setting them. */
+        /* Unless it forgets, grew, or clears bits as well as setting them. */
         assert_true(stats.fill > 0.99 || kind->can & BLY_CAN(TICK) ||
-                    stats.layers > 0 || kind->traits & BLY_LIKELY_NO);
+                    stats.layers > 0 || stats.bytes > empty.bytes ||
+                    kind->traits & BLY_LIKELY_NO);
         if (stats.fill == 1) {
             assert_near(stats.fpr_now, 1, 0);
             assert_true(isnan(stats.items_estimate) ||

@@ -1,4 +1,6 @@
 """CMS.* in a real server."""
+import random
+
 import pytest
 from redis_support import (  # noqa: F401
     error_of, needs_server, r, redis, server)
@@ -52,6 +54,37 @@ def test_merge(r):
     assert error_of(r, "CMS.MERGE", "to", 1, "x", "WEIGHTS", -1) == \
         "CMS: MERGE overflow"
     assert r.execute_command("CMS.QUERY", "to", "i") == [30]
+
+
+def test_merge_is_exact_however_large_its_parts_are(r):
+    """Sums of products of 63 bits that cancel out, beside those that do not."""
+    random.seed(1)
+    counts = [0, 1, 5, 2**32 - 2, 2**40 + 7, 2**62]
+    cells = [min(count, 2**32 - 1) for count in counts]
+    for i, count in enumerate(counts):
+        r.execute_command("CMS.INITBYDIM", i, 1, 1)
+        r.execute_command("CMS.INCRBY", i, "a", count)
+    r.execute_command("CMS.INITBYDIM", "to", 1, 1)
+    agreed = [0, 0]
+    for _ in range(2000):
+        which = [random.randrange(len(counts)) for _ in range(3)]
+        far = random.choice((1, 2**31, 2**32 + 5, 2**62)) * \
+            random.choice((1, -1))
+        near = random.randrange(-3, 9)
+        weights = [far, near - far, random.randrange(3)]
+        which[1] = which[0]
+        cell = sum(cells[i] * w for i, w in zip(which, weights))
+        count = sum(counts[i] * w for i, w in zip(which, weights))
+        fits = 0 <= cell < 2**32 and 0 <= count < 2**63
+        words = ["CMS.MERGE", "to", 3, *which, "WEIGHTS", *weights]
+        agreed[fits] += 1
+        if fits:
+            r.execute_command(*words)
+            assert r.execute_command("CMS.QUERY", "to", "a") == [cell]
+            assert r.execute_command("CMS.INFO", "to")[5] == count
+        else:
+            assert error_of(r, *words) == "CMS: MERGE overflow"
+    assert min(agreed) > 100
 
 
 def test_merge_declares_its_sources(r):

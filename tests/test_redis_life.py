@@ -1,10 +1,10 @@
 """Filters outlive their server: restarts, logs, replicas, a cluster."""
-import subprocess
 import threading
 import time
 
 import pytest
-from redis_support import Server, error_of, needs_server, redis
+from redis_support import (
+    Cluster, Server, error_of, needs_server, redis, wait_for)
 
 pytestmark = needs_server
 
@@ -23,25 +23,15 @@ def fill(r):
     r.execute_command("TOPK.ADD", "topk", *("abcdefg" * 3))
     r.execute_command("BLY.CREATE", "bly", "scalable", "CAPACITY", 100)
     r.execute_command("BLY.ADD", "bly", *range(500))
+    r.execute_command("BLY.CREATE", "grown", "elastic")
+    r.execute_command("BLY.ADD", "grown", *range(9000))
     r.execute_command("BLY.CREATE", "old", "aging", "CAPACITY", 100)
     r.execute_command("BLY.ADD", "old", *range(100))
-    return ["bf", "vk", "cf", "cms", "topk", "bly", "old"]
+    return ["bf", "vk", "cf", "cms", "topk", "bly", "grown", "old"]
 
 
 def digests(r, keys):
     return dict(zip(keys, r.execute_command("DEBUG", "DIGEST-VALUE", *keys)))
-
-
-def wait_for(what, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            if what():
-                return
-        except redis.exceptions.RedisError:
-            pass
-        time.sleep(0.03)
-    raise AssertionError("it did not come about in time")
 
 
 def test_rdb(tmp_path):
@@ -126,6 +116,40 @@ def test_a_replica_with_other_defaults_becomes_the_same(tmp_path):
         assert after - before < 60, "more than pings"
 
 
+def forgetful(r, kind_of_change):
+    """A filter with a window of four seconds that has forgotten something, and
+    was then changed this way. What is asked for tells it the time as well."""
+    r.execute_command("BLY.CREATE", "k", "aging", "CAPACITY", 100, "turn",
+                      "time", "seconds", 4, "generations", 4)
+    r.execute_command("BLY.ADD", "k", "early")
+    wait_for(lambda: r.execute_command("BLY.HAS", "k", "early") == [0])
+    if kind_of_change == "add":
+        r.execute_command("BLY.ADD", "k", "late")
+    elif kind_of_change == "tick":
+        r.execute_command("BLY.TICK", "k", int(time.time()) + 1)
+    else:
+        r.execute_command("BLY.CREATE", "other", "aging", "CAPACITY", 100,
+                          "turn", "time", "seconds", 4, "generations", 4)
+
+
+@pytest.mark.parametrize("change", ["add", "tick", "create"])
+def test_the_time_goes_to_replicas_and_to_the_log(tmp_path, change):
+    """They have no clock of their own: one that is not told would find keys
+    that the primary has forgotten."""
+    with Server(tmp_path / "a", "--repl-diskless-sync-delay", 0, "--appendonly",
+                "yes", "--appendfsync", "always") as a, \
+            Server(tmp_path / "b", "--replicaof", "127.0.0.1", a.port) as b:
+        wait_for(lambda: b.r.info("replication")["master_link_status"] == "up")
+        forgetful(a.r, change)
+        keys = ["k"] if change != "create" else ["other"]
+        assert a.r.wait(1, 10000) == 1
+        before = digests(a.r, keys)
+        assert digests(b.r, keys) == before
+        a.kill()
+        a.start()
+        assert digests(a.r, keys) == before
+
+
 def test_migrate(tmp_path):
     with Server(tmp_path / "a") as a, Server(tmp_path / "b") as b:
         keys = fill(a.r)
@@ -145,10 +169,11 @@ def test_bulk_load_by_pipe(tmp_path):
 
 
 def test_two_modules_of_one_name_and_a_bad_argument(tmp_path):
-    with Server(tmp_path / "a") as a:
+    with Server(tmp_path / "a", "--enable-module-command", "yes") as a:
         with pytest.raises(redis.exceptions.ResponseError):
             a.r.module_load(a.module[1])
-        assert a.r.ping()
+        assert "named bf is loaded already" in a.log()
+        assert a.r.execute_command("BF.ADD", "k", "x") == 1
     for args in (["nothing", 1], ["bf-initial-size", "x"],
                  ["bf-initial-size"], ["cf-max-iterations", 0]):
         with pytest.raises(RuntimeError):
@@ -159,58 +184,25 @@ def test_two_modules_of_one_name_and_a_bad_argument(tmp_path):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cluster")
-    nodes = []
-    try:
-        for i in range(6):
-            nodes.append(Server(
-                folder / str(i), "--cluster-enabled", "yes",
-                "--cluster-node-timeout", "1000", "--appendonly", "yes",
-                "--cluster-require-full-coverage", "no",
-                "--repl-diskless-sync-delay", "0"))
-        made = subprocess.run(
-            ["redis-cli", "--cluster", "create",
-             *[f"127.0.0.1:{n.port}" for n in nodes],
-             "--cluster-replicas", "1", "--cluster-yes"],
-            capture_output=True, timeout=120, check=False)
-        assert b"All 16384 slots covered" in made.stdout, made.stdout
-        wait_for(lambda: all(
-            n.r.info("replication").get("connected_slaves") == 1 or
-            n.r.info("replication").get("master_link_status") == "up"
-            for n in nodes))
-        wait_for(lambda: all(
-            b"cluster_state:ok" in n.cli("CLUSTER", "INFO").stdout
-            for n in nodes))
-        yield nodes
-    finally:
-        for n in nodes:
-            n.stop()
-
-
-def owner(nodes, key):
-    """The node that a live node says has the slot of a key."""
-    ask = next(n for n in nodes if n.is_alive())
-    slot = ask.r.execute_command("CLUSTER", "KEYSLOT", key)
-    for first, last, where, *_ in ask.r.execute_command("CLUSTER", "SLOTS"):
-        if first <= slot <= last:
-            return next(n for n in nodes if n.port == where[1])
-    raise AssertionError("no node has that slot")
+    with Cluster(tmp_path_factory.mktemp("cluster"), "--appendonly", "yes",
+                 "--cluster-node-timeout", "1000") as c:
+        yield c
 
 
 def test_merge_of_sources_in_another_slot_is_told_so(cluster):
     """By the node that has the destination's slot; others send it there."""
-    error = error_of(owner(cluster, "{a}d").r, "CMS.MERGE", "{a}d", 1, "{b}s")
+    error = error_of(cluster.owner("{a}d").r, "CMS.MERGE", "{a}d", 1, "{b}s")
     assert error.startswith("CROSSSLOT"), error
 
 
 def test_no_waited_key_is_forgotten_when_a_primary_dies(cluster):
     """Writers wait for a replica; one primary is killed in the middle."""
     names = [f"f:{{{i}}}" for i in range(6)]
-    victim = owner(cluster, names[0])
+    victim = cluster.owner(names[0])
     acknowledged = {name: [] for name in names}
 
     def write(name):
-        r = owner(cluster, name).connect()
+        r = cluster.owner(name).connect()
         try:
             for item in range(100000):
                 r.execute_command("BF.ADD", name, item)
@@ -229,8 +221,8 @@ def test_no_waited_key_is_forgotten_when_a_primary_dies(cluster):
     victim.kill()
     for t in threads:
         t.join()
-    wait_for(lambda: owner(cluster, names[0]) is not victim)
+    wait_for(lambda: cluster.find(names[0]))
     for name in names:
-        r = owner(cluster, name).r
+        r = cluster.owner(name).r
         assert all(r.execute_command("BF.MEXISTS", name, *acknowledged[name]))
         assert r.execute_command("BF.ADD", name, "and it goes on") in (0, 1)

@@ -266,16 +266,17 @@ static uint64_t *values_for(const bly_kind_info *kind, size_t n)
     return values;
 }
 
-/* With the capacity given, without it, and shared from the start; fed by one
- * thread and by four, finished by one and by four. 300000 keys are more than
- * one chunk. */
+/* Without a capacity, with it, shared from the start, and the first two with a
+ * bound, which allows no copies for threads; fed by one thread and by four,
+ * finished by one and by four. 300000 keys are more than one chunk. */
 LAW(builder_in_threads_equals_one)
 {
     const size_t n = scaled(300000);
     uint64_t *values = values_for(kind, n);
-    for (int form = 0; form < 3; form++) {
-        bly_spec spec = law_spec(row, form ? n : 0);
+    for (int form = 0; form < 5; form++) {
+        bly_spec spec = law_spec(row, form % 3 ? n : 0);
         spec.shared = form == 2;
+        spec.max_bytes = form > 2 ? 1 << 30 : 0;
         if (spec.shared && !law_shares(row))
             continue;
         uint64_t *h = hashes_for(&spec, 0, n);

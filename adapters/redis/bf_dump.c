@@ -312,7 +312,7 @@ static void header_write(const bf_filter *f, unsigned char *to)
     put_le(to, f->items, 8);
     put_le(to + 8, f->nlinks, 4);
     put_le(to + 12, f->options, 4);
-    put_le(to + 16, f->expansion, 4);
+    put_le(to + 16, f->expansion ? f->expansion : 2, 4); /* as it does */
     for (uint64_t i = 0; i < f->nlinks; i++) {
         const bf_link *l = &f->links[i];
         unsigned char *at = to + HEADER + HEADER_LINK * i;

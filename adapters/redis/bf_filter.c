@@ -221,11 +221,10 @@ bf_added bf_scales_to(const bf_wish *w, uint64_t to, uint64_t limit,
 
 /* ------------------------------------------------------------------ hashing */
 
-/* Filters of old dumps without 64-bit hashes. */
-static bool is_narrow(const bf_filter *f, const bf_link *l)
+/* Filters of old dumps: two hashes of 32 bits. */
+static bool is_narrow(const bf_filter *f)
 {
-    return f->scheme == BF_REDIS && !(f->options & BF_HASH64) && l->n2 &&
-           l->n2 <= 31;
+    return f->scheme == BF_REDIS && !(f->options & BF_HASH64);
 }
 
 void bf_hash_items(const bf_filter *f, const bytes *items, size_t n,
@@ -235,7 +234,7 @@ void bf_hash_items(const bf_filter *f, const bytes *items, size_t n,
         if (f->scheme == BF_VALKEY) {
             out[i].a = siphash13(f->seed, items[i].at, items[i].n);
             out[i].b = siphash13(f->seed + 16, items[i].at, items[i].n);
-        } else if (is_narrow(f, &f->links[0])) {
+        } else if (is_narrow(f)) {
             const uint32_t a =
                 bly_murmur2(items[i].at, items[i].n, MURMUR32_SEED);
             out[i].a = a;
@@ -248,21 +247,20 @@ void bf_hash_items(const bf_filter *f, const bytes *items, size_t n,
 }
 
 /* Probe i of a hash, before it is taken modulo the bits. */
-static inline uint64_t probe_value(const bf_filter *f, const bf_link *l,
-                                   bf_hash h, uint32_t i)
+static inline uint64_t probe_value(const bf_filter *f, bf_hash h, uint32_t i)
 {
     const uint64_t prime = UINT64_C(0xffffffffffffffc5);
     const uint64_t at = h.a + i * h.b;
     if (f->scheme == BF_VALKEY)
         return i == 0 ? h.a : i == 1 ? h.b : at >= prime ? at - prime : at;
-    return is_narrow(f, l) ? (uint32_t)at : at;
+    return at;
 }
 
 /* Where it falls. */
 static uint64_t probe_bit(const bf_filter *f, const bf_link *l, bf_hash h,
                           uint32_t i)
 {
-    const uint64_t at = probe_value(f, l, h, i);
+    const uint64_t at = probe_value(f, h, i);
     return l->n2 ? at & ((UINT64_C(1) << l->n2) - 1) : at % l->bits;
 }
 
@@ -331,16 +329,18 @@ bf_added bf_add(bf_filter *f, bf_hash h, uint64_t limit)
 
 /* --------------------------------------------------------------- many items */
 
-/* Places of a batch in one sub-filter. Those past the ones that are kept are
- * computed when they are needed. */
-enum { KEPT = 16 };
+/* Places in one sub-filter of the items that are on their way. Memory answers
+ * some twenty requests at a time: a few items ahead are enough to keep it busy,
+ * and more would wait in a cache that they fill. Those past the ones that are
+ * kept are computed when they are needed. */
+enum { KEPT = 16, RING = 32, ADD_AHEAD = 4, HAS_AHEAD = 12 };
 
 typedef struct places {
     const bf_filter *f;
     const bf_link *l;
     uint64_t inverse; /* floor((2^64 - 1) / bits) */
     uint32_t kept;
-    uint64_t bit[BF_BATCH][KEPT];
+    uint64_t bit[RING][KEPT]; /* of item i in row i % RING */
 } places;
 
 static void places_of(const bf_filter *f, const bf_link *l, places *p)
@@ -377,10 +377,11 @@ static inline void places_fetch(places *p, size_t i, bf_hash h, uint32_t from,
 {
     const bf_link *l = p->l;
     for (uint32_t k = from; k < to; k++) {
-        const uint64_t at = probe_value(p->f, l, h, k);
-        p->bit[i][k] = l->n2 ? at & ((UINT64_C(1) << l->n2) - 1)
-                             : modulo(at, l->bits, p->inverse);
-        __builtin_prefetch(l->data + p->bit[i][k] / 8);
+        const uint64_t at = probe_value(p->f, h, k);
+        uint64_t *const bit = &p->bit[i % RING][k];
+        *bit = l->n2 ? at & ((UINT64_C(1) << l->n2) - 1)
+                     : modulo(at, l->bits, p->inverse);
+        __builtin_prefetch(l->data + *bit / 8);
     }
 }
 
@@ -389,7 +390,7 @@ static inline bool places_set(const places *p, size_t i, uint32_t from,
                               uint32_t to)
 {
     for (uint32_t k = from; k < to; k++)
-        if (!bit_is_set(p->l, p->bit[i][k]))
+        if (!bit_is_set(p->l, p->bit[i % RING][k]))
             return false;
     return true;
 }
@@ -411,19 +412,18 @@ static void link_has_batch(places *p, const bf_hash *h, size_t n, bool *found)
 {
     const uint32_t some = p->l->items < p->l->capacity / 2 ? 1 : 2;
     const uint32_t first = p->kept < some ? p->kept : some;
-    uint8_t left[BF_BATCH];
-    size_t nleft = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!found[i])
+    bool left[BF_BATCH];
+    for (size_t i = 0; i < n + 2 * HAS_AHEAD; i++) {
+        if (i < n && !found[i])
             places_fetch(p, i, h[i], 0, first);
-    for (size_t i = 0; i < n; i++)
-        if (!found[i] && places_set(p, i, 0, first)) {
-            places_fetch(p, i, h[i], first, p->kept);
-            left[nleft++] = (uint8_t)i;
+        const size_t j = i - HAS_AHEAD, k = j - HAS_AHEAD; /* or far above n */
+        if (j < n) {
+            left[j] = !found[j] && places_set(p, j, 0, first);
+            if (left[j])
+                places_fetch(p, j, h[j], first, p->kept);
         }
-    for (size_t k = 0; k < nleft; k++) {
-        const size_t i = left[k];
-        found[i] = places_set(p, i, first, p->kept) && rest_set(p, h[i]);
+        if (k < n && left[k])
+            found[k] = places_set(p, k, first, p->kept) && rest_set(p, h[k]);
     }
 }
 
@@ -449,10 +449,12 @@ size_t bf_add_batch(bf_filter *f, const bf_hash *h, size_t n, uint64_t limit,
     const uint64_t nlinks = f->nlinks;
     bf_link *l = &f->links[nlinks - 1];
     places_of(f, l, &p);
-    for (size_t i = 0; i < n; i++)
-        if (!found[i])
-            places_fetch(&p, i, h[i], 0, p.kept);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t ahead = 0, i; ahead < n + ADD_AHEAD; ahead++) {
+        if (ahead < n && !found[ahead])
+            places_fetch(&p, ahead, h[ahead], 0, p.kept);
+        if (ahead < ADD_AHEAD)
+            continue;
+        i = ahead - ADD_AHEAD;
         what[i] = BF_THERE;
         if (found[i] || (places_set(&p, i, 0, p.kept) && rest_set(&p, h[i])))
             continue;
@@ -464,7 +466,7 @@ size_t bf_add_batch(bf_filter *f, const bf_hash *h, size_t n, uint64_t limit,
         if (what[i] != BF_ADDED)
             continue;
         for (uint32_t k = 0; k < p.kept; k++)
-            set_bit(l, p.bit[i][k]);
+            set_bit(l, p.bit[i % RING][k]);
         for (uint32_t k = KEPT; k < l->hashes; k++)
             set_bit(l, probe_bit(f, l, h[i], k));
         l->items++;
@@ -473,16 +475,14 @@ size_t bf_add_batch(bf_filter *f, const bf_hash *h, size_t n, uint64_t limit,
     return n;
 }
 
+static array_part bf_part(const void *value, uint64_t i)
+{
+    const bf_link *l = &((const bf_filter *)value)->links[i];
+    return (array_part){ l->data, l->nbytes };
+}
+
 size_t bf_chunk(const bf_filter *f, uint64_t offset, size_t most,
                 unsigned char **at)
 {
-    for (uint64_t i = 0; i < f->nlinks; i++) {
-        const uint64_t n = f->links[i].nbytes;
-        if (offset < n) {
-            *at = f->links[i].data + offset;
-            return n - offset < most ? (size_t)(n - offset) : most;
-        }
-        offset -= n;
-    }
-    return 0;
+    return array_chunk(f, f->nlinks, bf_part, offset, most, at);
 }

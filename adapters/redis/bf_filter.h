@@ -25,7 +25,7 @@ typedef enum bf_scheme { BF_REDIS, BF_VALKEY } bf_scheme;
 
 /* Options of RedisBloom's header. */
 #define BF_EXACT 1u  /* bits as computed, not a power of two */
-#define BF_HASH64 4u /* Murmur64A; else, and below 2^32 bits, Murmur2 */
+#define BF_HASH64 4u /* Murmur64A; else Murmur2 */
 #define BF_NONSCALING 8u
 #define BF_KNOWN_OPTIONS 15u
 
@@ -110,12 +110,12 @@ bf_added bf_add(bf_filter *f, bf_hash h, uint64_t limit);
 /* The same for up to BF_BATCH hashes, and what they touch is fetched ahead.
  * Adding gives the number that are done, at least one: a filter that grows is
  * looked at anew. */
-enum { BF_BATCH = 32 };
+enum { BF_BATCH = 128 };
 void bf_has_batch(const bf_filter *f, const bf_hash *h, size_t n, bool *found);
 size_t bf_add_batch(bf_filter *f, const bf_hash *h, size_t n, uint64_t limit,
                     bf_added *what);
 
-/* As cf_chunk(). */
+/* array_chunk() of the sub-filters one after another. */
 size_t bf_chunk(const bf_filter *f, uint64_t offset, size_t most,
                 unsigned char **at);
 

@@ -312,16 +312,14 @@ void cf_compact(cf_filter *f, bool all)
 
 /* ------------------------------------------------------------------- chunks */
 
+static array_part cf_part(const void *value, uint64_t i)
+{
+    const cf_filter *f = value;
+    return (array_part){ f->tables[i].slots, cf_table_bytes(f, i) };
+}
+
 size_t cf_chunk(const cf_filter *f, uint64_t offset, size_t most,
                 unsigned char **at)
 {
-    for (uint64_t i = 0; i < f->s.ntables; i++) {
-        const uint64_t n = cf_table_bytes(f, i);
-        if (offset < n) {
-            *at = f->tables[i].slots + offset;
-            return n - offset < most ? (size_t)(n - offset) : most;
-        }
-        offset -= n;
-    }
-    return 0;
+    return array_chunk(f, f->s.ntables, cf_part, offset, most, at);
 }

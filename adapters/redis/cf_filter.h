@@ -61,9 +61,8 @@ bool cf_remove(cf_filter *f, uint64_t hash);
  * go on past a table that cannot be emptied. */
 void cf_compact(cf_filter *f, bool all);
 
-/* The stream of SCANDUMP and LOADCHUNK is the tables one after another: how
- * many bytes there are from offset to the end of its table, up to most, and
- * where they are. 0 past the end. */
+/* The stream of SCANDUMP and LOADCHUNK is the tables one after another:
+ * array_chunk() of it. */
 size_t cf_chunk(const cf_filter *f, uint64_t offset, size_t most,
                 unsigned char **at);
 

@@ -20,8 +20,6 @@
 #define CMS_ENCODING 0
 #define CMS_CEILING UINT32_MAX
 
-__extension__ typedef __int128 wide; /* of products of counts and weights */
-
 typedef struct cms {
     uint64_t width, depth, count;
     uint32_t cells[]; /* row after row */
@@ -292,26 +290,51 @@ static const char *merging_read(merging *m, server_string **argv, int argc)
     return NULL;
 }
 
+/* high * 2^64 + low: products of counts and weights have up to 126 bits. */
+typedef struct wide_sum {
+    uint64_t low;
+    int64_t high;
+} wide_sum;
+
+/* Add count * weight; false where even so many bits do not hold the sum. */
+static bool wide_add(wide_sum *sum, uint64_t count, int64_t weight)
+{
+    const uint64_t w = weight < 0 ? -(uint64_t)weight : (uint64_t)weight;
+    const uint64_t c0 = count & UINT32_MAX, c1 = count >> 32;
+    const uint64_t w0 = w & UINT32_MAX, w1 = w >> 32;
+    const uint64_t middle = c1 * w0 + (c0 * w0 >> 32);
+    const uint64_t other = c0 * w1 + (middle & UINT32_MAX);
+    uint64_t low = count * w;
+    uint64_t high = c1 * w1 + (middle >> 32) + (other >> 32);
+    if (weight < 0) {
+        high = ~high + (low == 0);
+        low = -low;
+    }
+    sum->low += low;
+    return !__builtin_add_overflow(sum->high, (int64_t)high, &sum->high) &&
+           !__builtin_add_overflow(sum->high, sum->low < low, &sum->high);
+}
+
 /* The weighted sum of what the sources have in one place; false where it is
  * not in [0, most]. */
-static bool weighted_sum(const merging *m, const int64_t *values, int64_t most,
-                         int64_t *out)
+static bool weighted_sum(const merging *m, const uint64_t *values,
+                         uint64_t most, uint64_t *out)
 {
-    wide sum = 0;
+    wide_sum sum = { 0, 0 };
     for (long long i = 0; i < m->n; i++)
-        if (__builtin_add_overflow(sum, (wide)values[i] * m->weights[i], &sum))
+        if (!wide_add(&sum, values[i], m->weights[i]))
             return false;
-    *out = (int64_t)sum;
-    return sum >= 0 && sum <= most;
+    *out = sum.low;
+    return sum.high == 0 && sum.low <= most;
 }
 
 /* Two passes: whether every sum fits, then the sums. A cell is read before it
  * is written, so that the destination may be a source. */
-static bool merge_cells(const merging *m, cms *into, int64_t *values,
+static bool merge_cells(const merging *m, cms *into, uint64_t *values,
                         bool write)
 {
     for (uint64_t c = 0; c < into->width * into->depth; c++) {
-        int64_t sum;
+        uint64_t sum;
         for (long long i = 0; i < m->n; i++)
             values[i] = m->from[i]->cells[c];
         if (!weighted_sum(m, values, CMS_CEILING, &sum))
@@ -324,16 +347,16 @@ static bool merge_cells(const merging *m, cms *into, int64_t *values,
 
 static bool merging_do(const merging *m, cms *into)
 {
-    int64_t *values = calloc((size_t)m->n, sizeof *values), count = 0;
+    uint64_t *values = calloc((size_t)m->n, sizeof *values), count = 0;
     if (!values)
         return false;
     for (long long i = 0; i < m->n; i++)
-        values[i] = (int64_t)m->from[i]->count;
+        values[i] = m->from[i]->count;
     const bool ok = weighted_sum(m, values, INT64_MAX, &count) &&
                     merge_cells(m, into, values, false);
     if (ok) {
         merge_cells(m, into, values, true);
-        into->count = (uint64_t)count;
+        into->count = count;
     }
     free(values);
     return ok;

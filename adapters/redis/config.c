@@ -95,7 +95,7 @@ int settings_register(server_ctx *ctx, setting *s, size_t n)
         char text[40];
         s[i].value = s[i].def;
         setting_text(&s[i], s[i].def, text, sizeof text);
-        if (!srv.RegisterStringConfig)
+        if (!srv.RegisterStringConfig || !srv.LoadConfigs)
             continue;
         if (srv.RegisterStringConfig(ctx, s[i].name, text, UNPREFIXED,
                                      setting_get, setting_set, NULL,

@@ -103,12 +103,8 @@ void key_changed(server_ctx *ctx, const char *event, server_string *key)
  * database is chosen for a client. */
 void rewrite_as_restore(server_io *io, server_string *key)
 {
-    server_ctx *ctx =
-        srv.GetThreadSafeContext ? srv.GetThreadSafeContext(NULL) : NULL;
-    if (!ctx)
-        return;
-    if (srv.SelectDb && srv.GetDbIdFromIO)
-        srv.SelectDb(ctx, srv.GetDbIdFromIO(io));
+    server_ctx *ctx = srv.GetThreadSafeContext(NULL);
+    srv.SelectDb(ctx, srv.GetDbIdFromIO(io));
     server_reply *dump = srv.Call(ctx, "DUMP", "s", key);
     size_t n = 0;
     const char *at = dump ? srv.CallReplyStringPtr(dump, &n) : NULL;
@@ -169,6 +165,21 @@ void memory_moved(server_defrag *ctx, void *pointer)
     memcpy(&old, pointer, sizeof old);
     if (old && (fresh = srv.DefragAlloc(ctx, old)))
         memcpy(pointer, &fresh, sizeof fresh);
+}
+
+size_t array_chunk(const void *value, uint64_t narrays, array_part_of *part,
+                   uint64_t offset, size_t most, unsigned char **at)
+{
+    for (uint64_t i = 0; i < narrays; i++) {
+        const array_part p = part(value, i);
+        if (offset < p.nbytes) {
+            *at = p.at + offset;
+            return p.nbytes - offset < most ? (size_t)(p.nbytes - offset)
+                                            : most;
+        }
+        offset -= p.nbytes;
+    }
+    return 0;
 }
 
 /* ----------------------------------------------------------------- numbers */

@@ -160,7 +160,6 @@ typedef struct server_command_info {
     X(OPTIONAL, int, ReplyWithBool, (server_ctx *, int))                       \
     X(REQUIRED, int, ReplyWithStringBuffer,                                    \
       (server_ctx *, const char *, size_t))                                    \
-    X(REQUIRED, int, ReplyWithString, (server_ctx *, server_string *))         \
     X(REQUIRED, int, ReplyWithNull, (server_ctx *))                            \
     X(REQUIRED, int, ReplyWithDouble, (server_ctx *, double))                  \
     X(REQUIRED, const char *, StringPtrLen, (const server_string *, size_t *)) \
@@ -186,13 +185,11 @@ typedef struct server_command_info {
     X(REQUIRED, void, SaveStringBuffer, (server_io *, const char *, size_t))   \
     X(REQUIRED, char *, LoadStringBuffer, (server_io *, size_t *))             \
     X(REQUIRED, int, IsIOError, (server_io *))                                 \
-    X(REQUIRED, void, LogIOError,                                              \
-      (server_io *, const char *, const char *, ...))                          \
     X(REQUIRED, void, EmitAOF, (server_io *, const char *, const char *, ...)) \
-    X(OPTIONAL, server_ctx *, GetThreadSafeContext, (void *))                  \
-    X(OPTIONAL, void, FreeThreadSafeContext, (server_ctx *))                   \
-    X(OPTIONAL, int, GetDbIdFromIO, (server_io *))                             \
-    X(OPTIONAL, int, SelectDb, (server_ctx *, int))                            \
+    X(REQUIRED, server_ctx *, GetThreadSafeContext, (void *))                  \
+    X(REQUIRED, void, FreeThreadSafeContext, (server_ctx *))                   \
+    X(REQUIRED, int, GetDbIdFromIO, (server_io *))                             \
+    X(REQUIRED, int, SelectDb, (server_ctx *, int))                            \
     X(REQUIRED, server_reply *, Call,                                          \
       (server_ctx *, const char *, const char *, ...))                         \
     X(REQUIRED, const char *, CallReplyStringPtr, (server_reply *, size_t *))  \
@@ -202,14 +199,11 @@ typedef struct server_command_info {
     X(REQUIRED, int, ReplicateVerbatim, (server_ctx *))                        \
     X(OPTIONAL, int, NotifyKeyspaceEvent,                                      \
       (server_ctx *, int, const char *, server_string *))                      \
-    X(OPTIONAL, int, SignalModifiedKey, (server_ctx *, server_string *))       \
     X(REQUIRED, void *, Alloc, (size_t))                                       \
     X(OPTIONAL, void *, TryAlloc, (size_t))                                    \
     X(REQUIRED, void, Free, (void *))                                          \
-    X(OPTIONAL, size_t, MallocSize, (void *))                                  \
     X(OPTIONAL, int, IsKeysPositionRequest, (server_ctx *))                    \
     X(OPTIONAL, void, KeyAtPosWithFlags, (server_ctx *, int, int))             \
-    X(OPTIONAL, void, KeyAtPos, (server_ctx *, int))                           \
     X(OPTIONAL, server_command *, GetCommand, (server_ctx *, const char *))    \
     X(OPTIONAL, int, SetCommandInfo,                                           \
       (server_command *, const server_command_info *))                         \
@@ -221,34 +215,20 @@ typedef struct server_command_info {
        server_string *(*)(const char *, void *),                               \
        int (*)(const char *, server_string *, void *, server_string **),       \
        int (*)(server_ctx *, void *, server_string **), void *))               \
-    X(OPTIONAL, int, RegisterNumericConfig,                                    \
-      (server_ctx *, const char *, long long, unsigned, long long, long long,  \
-       long long (*)(const char *, void *),                                    \
-       int (*)(const char *, long long, void *, server_string **),             \
-       int (*)(server_ctx *, void *, server_string **), void *))               \
-    X(OPTIONAL, int, RegisterBoolConfig,                                       \
-      (server_ctx *, const char *, int, unsigned,                              \
-       int (*)(const char *, void *),                                          \
-       int (*)(const char *, int, void *, server_string **),                   \
-       int (*)(server_ctx *, void *, server_string **), void *))               \
     X(OPTIONAL, int, LoadConfigs, (server_ctx *))                              \
     X(OPTIONAL, int, RegisterInfoFunc,                                         \
       (server_ctx *, void (*)(server_info *, int)))                            \
     X(OPTIONAL, int, InfoAddSection, (server_info *, const char *))            \
     X(OPTIONAL, int, InfoAddFieldULongLong,                                    \
       (server_info *, const char *, unsigned long long))                       \
-    X(OPTIONAL, int, InfoAddFieldDouble,                                       \
-      (server_info *, const char *, double))                                   \
-    X(OPTIONAL, int, InfoAddFieldCString,                                      \
-      (server_info *, const char *, const char *))                             \
-    X(OPTIONAL, void *, DefragAlloc, (server_defrag *, void *))                \
+    X(REQUIRED, void *, DefragAlloc, (server_defrag *, void *))                \
     X(OPTIONAL, int, DefragShouldStop, (server_defrag *))                      \
     X(OPTIONAL, int, DefragCursorSet, (server_defrag *, unsigned long))        \
     X(OPTIONAL, int, DefragCursorGet, (server_defrag *, unsigned long *))      \
-    X(OPTIONAL, void, DigestAddStringBuffer,                                   \
+    X(REQUIRED, void, DigestAddStringBuffer,                                   \
       (server_digest *, const char *, size_t))                                 \
-    X(OPTIONAL, void, DigestAddLongLong, (server_digest *, long long))         \
-    X(OPTIONAL, void, DigestEndSequence, (server_digest *))
+    X(REQUIRED, void, DigestAddLongLong, (server_digest *, long long))         \
+    X(REQUIRED, void, DigestEndSequence, (server_digest *))
 
 typedef struct server_api {
 #define SERVER_MEMBER_(need, result, name, arguments) result(*name) arguments;

@@ -2,7 +2,8 @@
  * builder.c - a filter from all its keys, in as many threads as call
  *
  * Two ways. Where the capacity is known and the kind adds, the filter exists
- * from the start and keys go straight into it. Otherwise hashes are kept
+ * from the start and keys go straight into it, or into copies of it that
+ * several threads have for themselves (copies.h). Otherwise hashes are kept
  * (kept.h) while a HyperLogLog counts the distinct ones; in the end the filter
  * is planned for that number and filled from what was kept.
  *
@@ -25,11 +26,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/copies.h"
 #include "api/kept.h"
 #include "api/plan.h"
 #include "api/spilled.h"
 #include "core/sort.h"
 #include "core/status.h"
+#include "kinds/bitset.h"
 #include "sketch/hyperloglog.h"
 
 /* Up to this many keys are counted exactly, by sorting them. */
@@ -49,8 +52,9 @@ struct bly_builder {
     bool sized;  /* keys go straight into filter */
     bool valued; /* keys come with values */
     bool finished;
-    bly_filter *filter;
-    pthread_mutex_t lock; /* of all below, and of filter unless shared */
+    bly_filter *filter; /* where sized, and of it: */
+    bly_copies copies;
+    pthread_mutex_t lock; /* of all below */
     bly_kept kept;
     uint64_t max_value; /* of the values kept, 1 at least; 0: no values */
     registers *unused;  /* that no thread has; one at least is made */
@@ -63,6 +67,15 @@ static bool sizes_itself(const bly_planned *planned)
 {
     bly_planned trial = *planned;
     return (planned->kind->traits & BLY_SELF_SIZED) && !bly_plan_end(&trial);
+}
+
+/* Copies may be made, but not past a bound. A filter of copies is shared when
+ * it is done: until then each has one writer. */
+static void builder_split(bly_builder *b)
+{
+    bly_copies_open(&b->copies, b->filter, b->planned.set.max_bytes != 0);
+    if (b->copies.most > 1)
+        bly_filter_share(b->filter, false);
 }
 
 bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
@@ -95,6 +108,8 @@ bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
         if (!st)
             st = bly_filter_make(b->planned.kind, &b->planned.shape,
                                  &b->planned.set, &b->filter);
+        if (!st)
+            builder_split(b);
     } else if (!st) {
         /* A rate that is out of range should not wait for the last key. */
         bly_planned trial = b->planned;
@@ -167,18 +182,15 @@ static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
     return st;
 }
 
-/* Straight into the filter. One thread at a time, even where the kind could be
- * shared: with atomic operations 10 million keys of a blocked filter take two
- * threads 0.5 s of processor time, and 0.16 s so. Cutting and hashing, the most
- * of the work, is done by then. */
+/* Straight into the filter, or a copy. */
 static bly_status builder_add_sized(bly_builder *b, const uint64_t *hashes,
                                     size_t n)
 {
     if (b->filter->shared) /* as the caller wants it */
         return bly_add_hashes(b->filter, hashes, n, NULL, NULL);
-    pthread_mutex_lock(&b->lock);
-    const bly_status st = bly_add_hashes(b->filter, hashes, n, NULL, NULL);
-    pthread_mutex_unlock(&b->lock);
+    bly_filter *const own = bly_copies_take(&b->copies);
+    const bly_status st = bly_add_hashes(own, hashes, n, NULL, NULL);
+    bly_copies_give(&b->copies, own);
     return st;
 }
 
@@ -203,8 +215,7 @@ typedef struct fill_job {
     bly_builder *builder;
     const bly_chunk *next; /* to be taken; under the builder's lock */
     bly_filter *filter;
-    bly_status (*add)(bly_filter *f, const uint64_t *h, size_t n,
-                      uint64_t *fresh, size_t *ndone);
+    bly_copies *copies; /* each thread has one; NULL: they share filter */
     unsigned nparts;    /* 0: chunks are dealt out; else keys, by part */
     unsigned next_part; /* to be taken; under the builder's lock */
     bly_status status;  /* the first failure; under the builder's lock */
@@ -222,12 +233,13 @@ static void fill_failed(fill_job *job, bly_status st)
 }
 
 /* Take a part, and add its keys out of all chunks: reading them all costs a
- * thread less than an atomic operation a word would. */
+ * thread less than an atomic operation a word would. The cells are apart; all
+ * else a thread has for itself. */
 static void *fill_part(void *arg)
 {
     enum { PIECE = 2048 };
     fill_job *job = arg;
-    bly_filter *f = job->filter;
+    bly_filter part = *job->filter, *const f = &part;
     uint64_t piece[PIECE];
     bly_status st = BLY_OK;
     pthread_mutex_lock(&job->builder->lock);
@@ -253,6 +265,8 @@ static void *fill_worker(void *arg)
 {
     fill_job *job = arg;
     bly_builder *b = job->builder;
+    bly_filter *const f =
+        job->copies ? bly_copies_take(job->copies) : job->filter;
     for (;;) {
         pthread_mutex_lock(&b->lock);
         const bly_chunk *c = job->status ? NULL : job->next;
@@ -260,13 +274,16 @@ static void *fill_worker(void *arg)
             job->next = c->next;
         pthread_mutex_unlock(&b->lock);
         if (!c)
-            return NULL;
+            break;
         size_t done;
-        const bly_status st =
-            job->add(job->filter, c->hashes, c->n, NULL, &done);
+        const bly_status st = (f->shared ? f->kind->add_shared : f->kind->add)(
+            f, c->hashes, c->n, NULL, &done);
         if (st)
             fill_failed(job, st);
     }
+    if (job->copies)
+        bly_copies_give(job->copies, f);
+    return NULL;
 }
 
 static unsigned thread_count(unsigned wanted)
@@ -281,31 +298,50 @@ static unsigned thread_count(unsigned wanted)
 /* With more parts than this each thread would mostly read. */
 #define MAX_PARTS 8
 
-/* Add the chunks to f, with several threads where it is shared. */
-static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
+static bly_status fill_run(fill_job *job, void *(*worker)(void *),
+                           unsigned nworkers)
 {
-    fill_job job = { .builder = b,
-                     .next = b->kept.first,
-                     .filter = f,
-                     .add = f->shared ? f->kind->add_shared : f->kind->add };
-    void *(*worker)(void *) = fill_worker;
-    unsigned nworkers = f->shared ? thread_count(nthreads) : 1;
     pthread_t threads[MAX_THREADS];
     unsigned started = 0;
-    if (nworkers > 1 && nworkers <= MAX_PARTS && f->kind->pick) {
-        job.nparts = nworkers;
-        worker = fill_part;
-    }
     while (started + 1 < nworkers &&
-           pthread_create(&threads[started], NULL, worker, &job) == 0)
+           pthread_create(&threads[started], NULL, worker, job) == 0)
         started++;
-    worker(&job);
+    worker(job);
     for (unsigned i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     /* Parts whose thread could not be made. */
-    while (job.next_part < job.nparts && !job.status)
-        fill_part(&job);
-    return job.status ? bly_fail(job.status, "%s", job.error) : BLY_OK;
+    while (job->next_part < job->nparts && !job->status)
+        fill_part(job);
+    return job->status ? bly_fail(job->status, "%s", job->error) : BLY_OK;
+}
+
+/* Add the chunks to f, with several threads where it is shared: each has a
+ * copy, or a part, or they do share it. It may not be shared afterwards. */
+static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
+{
+    fill_job job = { .builder = b, .next = b->kept.first, .filter = f };
+    const unsigned nworkers = f->shared ? thread_count(nthreads) : 1;
+    bly_copies copies;
+    bly_status st;
+    if (nworkers == 1)
+        return fill_run(&job, fill_worker, 1);
+    bly_copies_open(&copies, f, b->kept.max_bytes != 0);
+    if (f->kind->pick && nworkers > copies.most && nworkers <= MAX_PARTS) {
+        bly_filter_share(f, false);
+        job.nparts = nworkers;
+        st = fill_run(&job, fill_part, nworkers);
+    } else if (copies.most > 1) {
+        bly_filter_share(f, false);
+        job.copies = &copies;
+        st = fill_run(&job, fill_worker,
+                      nworkers < copies.most ? nworkers : copies.most);
+        if (!st)
+            bly_copies_merge(&copies, nworkers);
+    } else {
+        st = fill_run(&job, fill_worker, nworkers);
+    }
+    bly_copies_close(&copies);
+    return st;
 }
 
 /* Whether it is made in passes over the keys, within a bound, or from all of
@@ -449,10 +485,16 @@ bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
     b->finished = true;
     if (b->sized) {
         bly_stats stats = { 0 };
+        bly_copies_merge(&b->copies, thread_count(nthreads));
+        bly_copies_close(&b->copies);
         *out = b->filter;
         b->filter = NULL;
-        (*out)->kind->stat(*out, &stats);
+        if ((*out)->kind->bitset)
+            bly_bitset_stat(*out, &stats);
+        else
+            (*out)->kind->stat(*out, &stats);
         settle_count(*out, stats.items_estimate);
+        bly_filter_share(*out, b->planned.set.shared);
         return BLY_OK;
     }
     const bly_status st = builder_make(b, nthreads, out);
@@ -465,6 +507,8 @@ void bly_builder_free(bly_builder *b)
     if (!b)
         return;
     bly_kept_close(&b->kept);
+    if (b->filter)
+        bly_copies_close(&b->copies);
     bly_free(b->filter);
     while (b->unused) {
         registers *const r = b->unused;

@@ -13,7 +13,9 @@
  * A walk over n keys keeps three places in the stream, in groups of eight:
  *
  *     keys   | done ... | probe | fetch into L1 | ... | hash, fetch into L2 |
- *                         i       i + NEAR              i + FAR
+ *                         g       g + 1                 g + FAR
+ *
+ * or, where L2 holds the array, two, the second at g + NEAR.
  *
  * What is known of a key (its line, its g) is computed once, at the far place,
  * and waits in a ring for the other two. lines_walk.h is the walk; a row gives
@@ -76,7 +78,7 @@ const bly_lines_row *bly_lines_best(void);
 
 #define BLY_LINES_GROUP 8
 #define BLY_LINES_FAR 16 /* groups ahead, into L2: it has many slots */
-#define BLY_LINES_NEAR 1 /* groups ahead, into L1: it has few */
+#define BLY_LINES_NEAR 3 /* groups ahead, into L1, where L2 has the array */
 #define BLY_LINES_RING (2 * BLY_LINES_FAR * BLY_LINES_GROUP)
 
 /* What waits for its turn: key i of the stream at i % BLY_LINES_RING. line is
@@ -156,17 +158,17 @@ bly_lines_answer(bly_lines_answers *a, bool add)
     a->word = 0;
 }
 
-/* Should a walk fetch ahead? An array that fits the smallest L2 in use gains
- * nothing from it, and a larger one does even where it fits. */
-#define BLY_LINES_CACHED (256 << 10)
-
-static inline bool bly_lines_fetch(const bly_lines *a, size_t n)
-{
-    return n > 1 && a->nlines > BLY_LINES_CACHED / (BLY_LINE_BITS / 8);
-}
-
-/* Under this many keys the far place is never reached: all into L1. */
+/* Should a walk fetch in two stages? An array that L2 holds, or half of it,
+ * wants one: a group less in flight is a group sooner done. So does a call with
+ * so few keys that the far place is never reached. */
+#define BLY_LINES_CACHED (2 << 20)
 #define BLY_LINES_FEW 32
+
+static inline bool bly_lines_far(const bly_lines *a, size_t n)
+{
+    return n >= BLY_LINES_FEW &&
+           a->nlines > BLY_LINES_CACHED / (BLY_LINE_BITS / 8);
+}
 
 bly_lines_has_fn bly_lines_has_portable, bly_lines_has_shared;
 bly_lines_add_fn bly_lines_add_portable, bly_lines_add_shared;

@@ -6,6 +6,7 @@
  *     ROW(name)   bly_lines_name_ and the row's name
  *     ROW_TARGET  the attribute that allows its instructions, or nothing
  *     row_aim     bly_lines_aim(), or the same for a whole group at once
+ *     ROW_LINES   how many lines row_aim can tell apart, where that is not all
  *     row_probe   (uint64_t *line, uint64_t g, uint64_t g2, unsigned k, bool
  *                 add): were all k bits set? Then ones from bit 8 on, else
  *                 zeros there. With add they are now. k and add are literal
@@ -16,8 +17,10 @@
 
 #define ROW_INLINE ROW_TARGET static inline __attribute__((always_inline))
 
-ROW_INLINE void ROW(fetch)(const uint64_t *line, bool near)
+/* The lines of group g, into L1 or into L2. */
+ROW_INLINE void ROW(fetch)(const bly_lines_ring *r, size_t g, bool near)
 {
+    const uint64_t *const line = &r->line[g * BLY_LINES_GROUP % BLY_LINES_RING];
 #pragma GCC unroll 8
     for (unsigned t = 0; t < BLY_LINES_GROUP; t++)
         if (near)
@@ -26,12 +29,13 @@ ROW_INLINE void ROW(fetch)(const uint64_t *line, bool near)
             __builtin_prefetch((const void *)(uintptr_t)line[t], 0, 2);
 }
 
-/* Groups from `from` to `to` into the ring and on their way to a cache. A group
- * is fetched when the next one is made: to read an address just stored as part
- * of a vector, the processor waits until the store is done. */
+/* Groups from `from` to `to` into the ring and on their way to a cache: L2
+ * where it is far, else L1. A group is fetched when the next one is made: to
+ * read an address just stored as part of a vector, the processor waits until
+ * the store is done. */
 ROW_TARGET static __attribute__((noinline)) void
 ROW(lead)(const bly_lines *a, const bly_lines_keys *in, size_t from, size_t to,
-          bool fetch, bly_lines_ring *r)
+          bool far, bly_lines_ring *r)
 {
     for (size_t g = from; g <= to; g++) {
         const size_t i = g * BLY_LINES_GROUP;
@@ -39,10 +43,8 @@ ROW(lead)(const bly_lines *a, const bly_lines_keys *in, size_t from, size_t to,
             row_aim(a, in, i, r);
         else if (g < to)
             bly_lines_aim(a, in, i, in->n - i, r);
-        if (fetch && g > from)
-            ROW(fetch)
-            (&r->line[(i - BLY_LINES_GROUP) % BLY_LINES_RING],
-             in->n < BLY_LINES_FEW);
+        if (g > from)
+            ROW(fetch)(r, g - 1, !far);
     }
 }
 
@@ -75,46 +77,43 @@ ROW_INLINE void ROW(step)(const bly_lines_ring *r, size_t g, size_t m,
 }
 
 /* out, unless NULL, gets the keys that were there; with add, those that were
- * not, and their number is the result. */
-ROW_INLINE uint64_t ROW(walk)(const bly_lines *a, const bly_lines_keys *in,
-                              uint64_t *out, unsigned k, bool add)
+ * not, and their number is the result. What `of` and `keys` point to is copied,
+ * so that nothing stored through out can change it. */
+ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
+                              uint64_t *out, unsigned k, bool add, bool ints,
+                              bool far)
 {
+    const bly_lines lines = *of, *const a = &lines;
+    const bly_lines_keys stream = { keys->at, keys->n, ints, keys->flip },
+                         *const in = &stream;
     const size_t whole = in->n / BLY_LINES_GROUP;
     const size_t rest = in->n % BLY_LINES_GROUP;
     const size_t ngroups = whole + (rest != 0);
-    const bool fetch = bly_lines_fetch(a, in->n);
-    const size_t ahead =
-        fetch ? BLY_LINES_FAR : BLY_LINES_RING / BLY_LINES_GROUP;
+    const size_t ahead = far ? BLY_LINES_FAR : BLY_LINES_NEAR + 1;
+    const size_t near = far ? 1 : BLY_LINES_NEAR;
     bly_lines_ring r;
     bly_lines_answers answers = { .to = out };
+    size_t g = 0, ready = ngroups < ahead ? ngroups : ahead;
 
-    for (size_t g = 0; g < ngroups;) {
-        size_t ready = ngroups - g < ahead ? ngroups : g + ahead;
-        ROW(lead)(a, in, g, ready, fetch, &r);
-        if (fetch) {
-            for (; ready < whole; g++, ready++) {
-                const size_t i = ready * BLY_LINES_GROUP;
-                const size_t near = (g + BLY_LINES_NEAR) * BLY_LINES_GROUP;
-                row_aim(a, in, i, &r);
-                ROW(fetch)
-                (&r.line[(i - BLY_LINES_GROUP) % BLY_LINES_RING], false);
-                ROW(fetch)(&r.line[near % BLY_LINES_RING], true);
-                ROW(step)(&r, g, BLY_LINES_GROUP, &answers, k, add);
-            }
-            ROW(lead)(a, in, ready - 1, ngroups, fetch, &r);
-            ready = ngroups;
-        }
-        for (; g < ready && g < whole; g++) {
-            const size_t near = (g + BLY_LINES_NEAR) * BLY_LINES_GROUP;
-            if (fetch && g + BLY_LINES_NEAR < ready)
-                ROW(fetch)(&r.line[near % BLY_LINES_RING], true);
-            ROW(step)(&r, g, BLY_LINES_GROUP, &answers, k, add);
-        }
-        if (g < ready) {
-            ROW(step)(&r, g, rest, &answers, k, add);
-            g++;
-        }
+    ROW(lead)(of, keys, 0, ready, far, &r);
+    for (; ready < whole; g++, ready++) {
+        row_aim(a, in, ready * BLY_LINES_GROUP, &r);
+        if (far)
+            ROW(fetch)(&r, ready - 1, false);
+        ROW(fetch)(&r, g + near, true);
+        ROW(step)(&r, g, BLY_LINES_GROUP, &answers, k, add);
     }
+    if (far && g) /* the last one made */
+        ROW(fetch)(&r, ready - 1, false);
+    if (ready < ngroups) /* one that is not whole */
+        ROW(lead)(of, keys, ready, ngroups, far, &r);
+    for (; g < whole; g++) {
+        if (g + near < ngroups)
+            ROW(fetch)(&r, g + near, true);
+        ROW(step)(&r, g, BLY_LINES_GROUP, &answers, k, add);
+    }
+    if (g < ngroups)
+        ROW(step)(&r, g++, rest, &answers, k, add);
     if (ngroups % 8) {
         answers.word >>= 64 - 8 * (ngroups % 8);
         bly_lines_answer(&answers, add);
@@ -122,18 +121,41 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *a, const bly_lines_keys *in,
     return answers.nclear;
 }
 
-/* k becomes a literal here, where it is worth it. */
+/* The rest become literals here, where it is worth it: eight lanes are what is
+ * planned for most rates. */
+ROW_TARGET static __attribute__((noinline)) uint64_t
+ROW(eight)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out,
+           bool add, bool far)
+{
+    if (in->ints && far)
+        return add ? ROW(walk)(a, in, out, 8, true, true, true)
+                   : ROW(walk)(a, in, out, 8, false, true, true);
+    if (in->ints)
+        return add ? ROW(walk)(a, in, out, 8, true, true, false)
+                   : ROW(walk)(a, in, out, 8, false, true, false);
+    return add ? ROW(walk)(a, in, out, 8, true, false, far)
+               : ROW(walk)(a, in, out, 8, false, false, far);
+}
+
 ROW_TARGET static __attribute__((noinline)) uint64_t
 ROW(many)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out, bool add)
 {
+    const bool far = bly_lines_far(a, in->n);
+#ifdef ROW_LINES
+    if (a->nlines > ROW_LINES) {
+        if (add)
+            return bly_lines_add_portable(a, in, out);
+        bly_lines_has_portable(a, in, out);
+        return 0;
+    }
+#endif
     if (a->k == 8)
-        return add ? ROW(walk)(a, in, out, 8, true)
-                   : ROW(walk)(a, in, out, 8, false);
+        return ROW(eight)(a, in, out, add, far);
     if (a->k == 16)
-        return add ? ROW(walk)(a, in, out, 16, true)
-                   : ROW(walk)(a, in, out, 16, false);
-    return add ? ROW(walk)(a, in, out, a->k & 7, true)
-               : ROW(walk)(a, in, out, a->k & 7, false);
+        return add ? ROW(walk)(a, in, out, 16, true, in->ints, far)
+                   : ROW(walk)(a, in, out, 16, false, in->ints, far);
+    return add ? ROW(walk)(a, in, out, a->k & 7, true, in->ints, far)
+               : ROW(walk)(a, in, out, a->k & 7, false, in->ints, far);
 }
 
 /* A single key goes no way round: the processor looks ahead to the next call
@@ -175,5 +197,6 @@ ROW_TARGET uint64_t ROW(add)(const bly_lines *a, const bly_lines_keys *in,
 
 #undef ROW
 #undef ROW_TARGET
+#undef ROW_LINES
 #undef row_aim
 #undef row_probe

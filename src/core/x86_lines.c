@@ -63,10 +63,6 @@ AVX2_INLINE __m256i spread_avx2(__m256i h, uint64_t c)
 AVX2_INLINE void aim_avx2(const bly_lines *a, const bly_lines_keys *in,
                           size_t i, bly_lines_ring *r)
 {
-    if (a->nlines > UINT32_MAX) {
-        bly_lines_aim(a, in, i, BLY_LINES_GROUP, r);
-        return;
-    }
     const __m256i n = _mm256_set1_epi64x((long long)a->nlines);
     const __m256i base = _mm256_set1_epi64x((long long)(uintptr_t)a->words);
     for (size_t t = i; t < i + BLY_LINES_GROUP; t += 4) {
@@ -129,6 +125,7 @@ AVX2_INLINE uint64_t probe_avx2(uint64_t *line, uint64_t g, uint64_t g2,
 
 #define ROW(name) bly_lines_##name##_avx2
 #define ROW_TARGET AVX2
+#define ROW_LINES UINT32_MAX
 #define row_aim aim_avx2
 #define row_probe probe_avx2
 #include "core/lines_walk.h"
@@ -166,10 +163,6 @@ AVX512_INLINE void aim_avx512(const bly_lines *a, const bly_lines_keys *in,
                               size_t i, bly_lines_ring *r)
 {
     const size_t slot = i % BLY_LINES_RING;
-    if (a->nlines > UINT32_MAX) {
-        bly_lines_aim(a, in, i, BLY_LINES_GROUP, r);
-        return;
-    }
     __m512i h = _mm512_loadu_si512(in->at + i);
     if (in->ints)
         h = int_hash_avx512(h, in->flip);
@@ -231,6 +224,7 @@ AVX512_INLINE uint64_t probe_avx512(uint64_t *line, uint64_t g, uint64_t g2,
 
 #define ROW(name) bly_lines_##name##_avx512
 #define ROW_TARGET AVX512
+#define ROW_LINES UINT32_MAX
 #define row_aim aim_avx512
 #define row_probe probe_avx512
 #include "core/lines_walk.h"

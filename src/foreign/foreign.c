@@ -434,7 +434,7 @@ double bly_bloom_bits(double n, double fpr)
 /* The array that f->one describes. */
 static bly_status array_new(bly_foreign *f)
 {
-    const uint64_t nbytes = (f->one.nbits + 63) / 64 * 8;
+    const uint64_t nbytes = bly_part_bytes(&f->one);
     if (f->max_bytes && nbytes > f->max_bytes)
         return bly_fail(BLY_ERANGE,
                         "it would take %llu bytes, and %llu are "
@@ -532,10 +532,10 @@ bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
     while (i < n && !st) {
         bly_foreign_key key;
         st = key_read(f, keys[i], &scratch, &key);
+        if (!st && (!f->planned || f->format->counts))
+            st = key_keep(f, &key);
         if (!st && f->planned)
             key_set(f, &key);
-        else if (!st)
-            st = key_keep(f, &key);
         i += !st;
     }
     if (ndone)
@@ -586,12 +586,16 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
         return put(ctx, f->bytes, f->nbytes)
                    ? BLY_OK
                    : bly_fail(BLY_EIO, "output failed");
-    if (!f->planned) {
-        const bly_status st = kept_place(f);
-        if (st)
-            return st;
+    bly_status st = f->planned ? BLY_OK : kept_place(f);
+    if (!st && f->format->counts) {
+        size_t n;
+        st = kept_distinct(f, &n);
+        if (!st)
+            f->nseen = f->one.items = n;
     }
-    const bly_status st = f->format->write(f, put, ctx);
+    if (st)
+        return st;
+    st = f->format->write(f, put, ctx);
     return st == BLY_EIO ? bly_fail(BLY_EIO, "output failed") : st;
 }
 
@@ -605,6 +609,17 @@ bly_status bly_foreign_save(bly_foreign *f, const char *path)
     return bly_file_save(path, write_foreign, f);
 }
 
+/* The bits of a part into the array of f, in its order. */
+static void bits_copy(const bly_foreign_part *from, bly_foreign *f)
+{
+    const size_t swap = (size_t)(f->one.order ^ from->order);
+    const size_t nbytes = from->order == BLY_LSB_FIRST
+                              ? (size_t)((from->nbits + 7) / 8)
+                              : (size_t)bly_part_bytes(from);
+    for (size_t i = 0; i < nbytes; i++)
+        f->block.at[i ^ swap] = from->bytes[i];
+}
+
 bly_status bly_foreign_repack(const bly_foreign_spec *spec,
                               const bly_foreign *from, bly_foreign **out)
 {
@@ -616,7 +631,13 @@ bly_status bly_foreign_repack(const bly_foreign_spec *spec,
     if (st)
         return st;
     f->items = from->items;
-    if (from->nparts != 1 || !f->format->adopt || !f->format->adopt(f, from)) {
+    if (from->format == f->format && !f->format->adopt) {
+        st = bly_fail(BLY_EUNFIT,
+                      "it is of the format %s already, and one of another "
+                      "size needs the keys",
+                      f->format->name);
+    } else if (from->nparts != 1 || !f->format->adopt ||
+               !f->format->adopt(f, from)) {
         st = bly_fail(BLY_EUNFIT,
                       "a %s filter places its keys otherwise than a %s one: "
                       "the bits mean nothing there, and the keys are needed",
@@ -624,12 +645,8 @@ bly_status bly_foreign_repack(const bly_foreign_spec *spec,
     } else {
         st = array_new(f);
     }
-    if (!st) {
-        const bool swap = f->one.order != from->one.order;
-        const size_t nbytes = (size_t)((from->one.nbits + 7) / 8);
-        for (size_t i = 0; i < nbytes; i++)
-            f->block.at[swap ? i ^ 7 : i] = from->one.bytes[i];
-    }
+    if (!st)
+        bits_copy(&from->one, f);
     if (st)
         bly_foreign_free(f);
     else

@@ -24,12 +24,15 @@
 #ifndef BLY_FOREIGN_FORMAT_H
 #define BLY_FOREIGN_FORMAT_H
 
+#include <string.h>
+
 #include "core/memory.h"
 #include "core/status.h"
 #include "kinds/kind.h" /* bly_facts */
 
 #define BLY_FOREIGN_MAX_K 255
-#define BLY_FOREIGN_WORDS 4 /* of a key's hash */
+#define BLY_FOREIGN_MAX_BITS 0x1p50 /* of one that is made */
+#define BLY_FOREIGN_WORDS 4         /* of a key's hash */
 
 /* How the bits of an array lie in bytes: bit i is bit i % 8 of the byte i / 8,
  * exclusive-or this. */
@@ -39,7 +42,8 @@ typedef enum bly_bit_order {
     BLY_BE_WORDS = 7    /* big-endian words of 64 bits */
 } bly_bit_order;
 
-/* One filter of a file. open() has checked that bytes holds nbits. */
+/* One filter of a file. open() has checked that bytes holds nbits, in whole
+ * words where they are BLY_BE_WORDS. */
 typedef struct bly_foreign_part {
     const unsigned char *bytes; /* NULL: no array of bits, whatever nbits is */
     uint64_t nbits;
@@ -172,6 +176,8 @@ typedef struct bly_format {
      * NULL: cannot be made. */
     bly_status (*plan)(bly_foreign *f, uint64_t items, double fpr);
     uint32_t nhash; /* words of h that positions() reads */
+    bool counts;    /* f->nseen is to be the number of different keys: hashes
+                       are kept, though items is known */
 
     /* The header, the array (f->one) and whatever follows. */
     bly_status (*write)(const bly_foreign *f, bly_put *put, void *ctx);
@@ -184,14 +190,18 @@ typedef struct bly_format {
 /* Every format there is, in the order of `bloomery formats`. */
 #define BLY_FORMATS(X) \
     X(guava)           \
+    X(squid)           \
+    X(dcso)            \
+    X(bits_and_blooms) \
+    X(redisbloom)      \
+    X(git)             \
+    X(elf)             \
     X(leveldb)         \
     X(leveldb_filter)  \
     X(rocksdb)         \
     X(rocksdb_filter)  \
-    X(git)             \
-    X(elf)             \
-    X(datasketches)    \
     X(cassandra)       \
+    X(datasketches)    \
     X(bip37)           \
     X(bip158)          \
     X(sbbf)            \
@@ -244,6 +254,26 @@ static inline void bly_put_le64(unsigned char *p, uint64_t x)
 {
     bly_put_le32(p, (uint32_t)x);
     bly_put_le32(p + 4, (uint32_t)(x >> 32));
+}
+
+static inline double bly_get_le_double(const unsigned char *p)
+{
+    const uint64_t bits = bly_get_le64(p);
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static inline void bly_put_le_double(unsigned char *p, double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bly_put_le64(p, bits);
+}
+
+/* Bytes of the array of a part that is made: whole words. */
+static inline uint64_t bly_part_bytes(const bly_foreign_part *p)
+{
+    return (p->nbits / 64 + (p->nbits % 64 != 0)) * 8;
 }
 
 /* Bit i of a part. */

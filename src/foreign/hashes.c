@@ -45,25 +45,34 @@ static uint64_t tail_word(const unsigned char *p, size_t n, bool is_signed)
     return word;
 }
 
-void bly_murmur3_128(const void *bytes, size_t len, uint32_t seed,
-                     bool signed_tail, uint64_t out[2])
+#define MURMUR3_C1 UINT64_C(0x87c37b91114253d5)
+#define MURMUR3_C2 UINT64_C(0x4cf5ad432745937f)
+
+/* All whole blocks of 16 bytes into h. */
+static void murmur3_blocks(const unsigned char *p, size_t len, uint64_t h[2])
 {
-    const uint64_t c1 = UINT64_C(0x87c37b91114253d5);
-    const uint64_t c2 = UINT64_C(0x4cf5ad432745937f);
-    const unsigned char *p = bytes;
-    uint64_t a = seed, b = seed;
-    size_t left = len;
-    for (; left >= 16; left -= 16, p += 16) {
-        a ^= rotate64(bly_get_le64(p) * c1, 31) * c2;
+    uint64_t a = h[0], b = h[1];
+    for (; len >= 16; len -= 16, p += 16) {
+        a ^= rotate64(bly_get_le64(p) * MURMUR3_C1, 31) * MURMUR3_C2;
         a = (rotate64(a, 27) + b) * 5 + 0x52dce729;
-        b ^= rotate64(bly_get_le64(p + 8) * c2, 33) * c1;
+        b ^= rotate64(bly_get_le64(p + 8) * MURMUR3_C2, 33) * MURMUR3_C1;
         b = (rotate64(b, 31) + a) * 5 + 0x38495ab5;
     }
-    if (left > 8)
-        b ^= rotate64(tail_word(p + 8, left - 8, signed_tail) * c2, 33) * c1;
-    if (left > 0)
-        a ^= rotate64(tail_word(p, left < 8 ? left : 8, signed_tail) * c1, 31) *
-             c2;
+    h[0] = a;
+    h[1] = b;
+}
+
+/* The last n bytes, fewer than a block, of len in all. */
+static void murmur3_end(const uint64_t h[2], const unsigned char *p, size_t n,
+                        uint64_t len, bool is_signed, uint64_t out[2])
+{
+    uint64_t a = h[0], b = h[1];
+    if (n > 8)
+        b ^= rotate64(tail_word(p + 8, n - 8, is_signed) * MURMUR3_C2, 33) *
+             MURMUR3_C1;
+    if (n > 0)
+        a ^= rotate64(tail_word(p, n < 8 ? n : 8, is_signed) * MURMUR3_C1, 31) *
+             MURMUR3_C2;
     a ^= len;
     b ^= len;
     a += b;
@@ -72,6 +81,30 @@ void bly_murmur3_128(const void *bytes, size_t len, uint32_t seed,
     b = murmur3_finish(b);
     out[0] = a + b;
     out[1] = out[0] + b;
+}
+
+void bly_murmur3_128(const void *bytes, size_t len, uint32_t seed,
+                     bool signed_tail, uint64_t out[2])
+{
+    const unsigned char *const p = bytes;
+    uint64_t h[2] = { seed, seed };
+    murmur3_blocks(p, len, h);
+    murmur3_end(h, p + len / 16 * 16, len % 16, len, signed_tail, out);
+}
+
+void bly_murmur3_256(const void *bytes, size_t len, uint64_t out[4])
+{
+    const unsigned char *const p = bytes;
+    const size_t n = len % 16;
+    unsigned char tail[16];
+    uint64_t h[2] = { 0, 0 };
+    murmur3_blocks(p, len, h);
+    if (n)
+        memcpy(tail, p + (len - n), n);
+    tail[n] = 1;
+    murmur3_end(h, tail, n, len, false, out);
+    murmur3_blocks(tail, n + 1, h);
+    murmur3_end(h, tail, (n + 1) % 16, (uint64_t)len + 1, false, out + 2);
 }
 
 uint32_t bly_murmur3_32(const void *bytes, size_t len, uint32_t seed,

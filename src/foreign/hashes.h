@@ -18,6 +18,10 @@
 void bly_murmur3_128(const void *bytes, size_t len, uint32_t seed,
                      bool signed_tail, uint64_t out[2]);
 
+/* The same with seed 0, and behind it that of the bytes with a byte 1 at their
+ * end. */
+void bly_murmur3_256(const void *bytes, size_t len, uint64_t out[4]);
+
 /* The x86 form with 32 bits. signed_bytes: those above 0x7f are sign-extended
  * before they are shifted. */
 uint32_t bly_murmur3_32(const void *bytes, size_t len, uint32_t seed,

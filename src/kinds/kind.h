@@ -18,7 +18,8 @@
  *                                        | layer[0..nlayers) -> filters
  *
  * shape   integers that plan() chose, in the order of the kind's params;
- *         constant for the life of a filter; checked by sane() on load
+ *         constant, unless a filter becomes another one (bly_become()) as it
+ *         grows; checked by sane() on load
  * state   integers that change as keys come (a clock, a generator); saved
  * data    the cells, little-endian wherever a word has an order (bits.h), so
  *         that a file is the memory and can be mapped on any machine
@@ -283,6 +284,7 @@ typedef struct bly_kind {
     X(countmin)      \
     X(spacecode)     \
     X(scalable)      \
+    X(elastic)       \
     X(attenuated)    \
     X(aging)         \
     X(deletable)     \

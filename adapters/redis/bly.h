@@ -1,0 +1,66 @@
+/*
+ * bly.h - what the files of BLY.* share
+ */
+#ifndef BLY_REDIS_BLY_H
+#define BLY_REDIS_BLY_H
+
+#include <bloomery.h>
+
+#include "adapters/redis/module.h"
+
+/* What a key holds: a filter, or a file that is coming. */
+typedef struct held_filter {
+    bly_filter *f; /* NULL while a file is coming */
+    unsigned char *pieces;
+    uint64_t nbytes, nhere; /* of the file, and those that are here */
+} held_filter;
+
+extern server_type *bly_type;
+extern const bly_mem server_memory;
+
+/* Register the type; SERVER_OK or SERVER_ERR. */
+int bly_type_start(server_ctx *ctx);
+
+/* A value around a filter, which it owns; NULL, and the filter is gone. */
+held_filter *held_new(bly_filter *f);
+void held_free(void *value);
+
+/* The filter in a key, which is told the time; NULL, and an error was sent, if
+ * there is none. */
+bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
+                       server_key **key);
+
+/* BLY_CAN() of a filter's kind. */
+bool filter_can(const bly_filter *f, uint32_t ability);
+
+/* Bytes that a key may take, 0 for any number: what a primary has allowed is
+ * not asked again. */
+uint64_t bly_limit(server_ctx *ctx);
+
+/* Tell a filter the time, if it cares; replicate what it was told; replicate a
+ * command that changed it, after the time. */
+void tick_now(server_ctx *ctx, bly_filter *f);
+void tell_time(server_ctx *ctx, const bly_filter *f, server_string *name);
+void bly_changed(server_ctx *ctx, const bly_filter *f, server_string *name,
+                 const char *event);
+
+/* The library's last error. A count or a value, as an integer where that holds
+ * it. */
+int reply_library(server_ctx *ctx);
+void reply_unsigned(server_ctx *ctx, uint64_t value);
+
+/* Items: bly_items.c. Whole filters: bly_whole.c. Files: bly_file.c. */
+int bly_add_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_has_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_remove_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_count_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_get_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_tick_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_merge_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_resize_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_compare_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_info_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_export(server_ctx *ctx, server_string **argv, int argc);
+int bly_import(server_ctx *ctx, server_string **argv, int argc);
+
+#endif

@@ -1,0 +1,317 @@
+/*
+ * bly_file.c - BLY.* filters as .bly files: in commands, dumps and logs
+ *
+ * BLY.IMPORT takes a file in pieces. Until the last has come the key holds the
+ * pieces and no filter; the file's own checksums say whether it is whole. A
+ * dump has the file in it, and a log that is written anew has it as BLY.IMPORT.
+ */
+#include <string.h>
+
+#include "adapters/redis/bly.h"
+
+#define BLY_TYPE "bloomery-"
+#define BLY_ENCODING 0
+#define PIECE ((size_t)1 << 20)
+
+server_type *bly_type;
+
+/* ----------------------------------------------------------------- commands */
+
+/* BLY.EXPORT key offset [count]: [size of the file, bytes from offset on]. */
+int bly_export(server_ctx *ctx, server_string **argv, int argc)
+{
+    long long offset, count = (long long)PIECE;
+    if (argc != 3 && argc != 4)
+        return srv.WrongArity(ctx);
+    if (srv.StringToLongLong(argv[2], &offset) != SERVER_OK || offset < 0 ||
+        (argc == 4 && (srv.StringToLongLong(argv[3], &count) != SERVER_OK ||
+                       count < 1 || count > (long long)(64 * PIECE))))
+        return reply_error(ctx,
+                           "ERR offset and count must be whole numbers, "
+                           "count up to %zu",
+                           64 * PIECE);
+    server_key *key;
+    const bly_filter *f = bly_to_use(ctx, argv[1], SERVER_READ, &key);
+    unsigned char *piece = f ? memory_try((uint64_t)count) : NULL;
+    if (f && !piece) {
+        reply_error(ctx, "ERR Insufficient memory");
+    } else if (f) {
+        const size_t n =
+            bly_write_part(f, (uint64_t)offset, piece, (size_t)count);
+        srv.ReplyWithArray(ctx, 2);
+        srv.ReplyWithLongLong(ctx, (long long)bly_written_bytes(f));
+        srv.ReplyWithStringBuffer(ctx, (const char *)piece, n);
+    }
+    memory_free(piece);
+    key_close(key);
+    return SERVER_OK;
+}
+
+/* The first piece makes the key, with room for all. */
+static held_filter *import_begin(server_ctx *ctx, uint64_t nbytes)
+{
+    const uint64_t limit = bly_limit(ctx);
+    if (limit && nbytes > limit) {
+        reply_error(ctx, "ERR the file is larger than bly-memory-limit allows");
+        return NULL;
+    }
+    held_filter *h = memory_try(sizeof *h);
+    if (h)
+        h->pieces = memory_try_raw(nbytes);
+    if (!h || !h->pieces) {
+        held_free(h);
+        reply_error(ctx, "ERR Insufficient memory");
+        return NULL;
+    }
+    h->nbytes = nbytes;
+    return h;
+}
+
+/* The last piece is here: the file becomes a filter. */
+static bool import_end(server_ctx *ctx, held_filter *h)
+{
+    const bly_access how = { .mem = &server_memory };
+    if (bly_load(h->pieces, (size_t)h->nbytes, &how, &h->f)) {
+        reply_library(ctx);
+        return false;
+    }
+    memory_free(h->pieces);
+    h->pieces = NULL;
+    return true;
+}
+
+/* BLY.IMPORT key offset size data, in order. */
+int bly_import(server_ctx *ctx, server_string **argv, int argc)
+{
+    long long offset, size;
+    if (argc != 5)
+        return srv.WrongArity(ctx);
+    const bytes data = arg_bytes(argv[4]);
+    if (srv.StringToLongLong(argv[2], &offset) != SERVER_OK || offset < 0 ||
+        srv.StringToLongLong(argv[3], &size) != SERVER_OK || size < 1 ||
+        data.n == 0 || offset > size || data.n > (uint64_t)(size - offset))
+        return reply_error(ctx, "ERR offset and size must be whole numbers, "
+                                "and the data within them");
+    server_key *key;
+    void *value;
+    const held what =
+        key_open(ctx, argv[1], SERVER_WRITE, bly_type, &key, &value);
+    held_filter *h = value;
+    bool ok = false;
+    if (what == HELD_OTHER)
+        reply_error(ctx, WRONGTYPE);
+    else if (h && h->f)
+        reply_error(ctx, "ERR item exists");
+    else if (h ? (uint64_t)size != h->nbytes || (uint64_t)offset != h->nhere
+               : offset != 0)
+        reply_error(ctx,
+                    "ERR pieces must come in order: %llu of %llu bytes "
+                    "are here",
+                    (unsigned long long)(h ? h->nhere : 0),
+                    (unsigned long long)(h ? h->nbytes : (uint64_t)size));
+    else if (h || (h = import_begin(ctx, (uint64_t)size)))
+        ok = true;
+    if (ok && !value)
+        srv.ModuleTypeSetValue(key, bly_type, h);
+    if (ok) {
+        memcpy(h->pieces + offset, data.at, data.n);
+        h->nhere += data.n;
+        if (h->nhere < h->nbytes || import_end(ctx, h)) {
+            key_changed(ctx, "bly.import", argv[1]);
+            srv.ReplyWithSimpleString(ctx, "OK");
+        } else {
+            srv.DeleteKey(key); /* damaged: nothing of it stays */
+        }
+        srv.ReplicateVerbatim(ctx);
+    }
+    key_close(key);
+    return SERVER_OK;
+}
+
+/* --------------------------------------------------------------- the server */
+
+static bool save_piece(void *io, const void *data, size_t n)
+{
+    for (size_t at = 0; at < n; at += PIECE)
+        srv.SaveStringBuffer(io, (const char *)data + at,
+                             n - at < PIECE ? n - at : PIECE);
+    return true;
+}
+
+/* u 1 and the file in pieces, a piece of no bytes at the end; or u 0 for an
+ * import that is not finished: its sizes, then its bytes. */
+static void held_save(server_io *io, void *value)
+{
+    const held_filter *h = value;
+    srv.SaveUnsigned(io, h->f != NULL);
+    if (h->f) {
+        bly_write(h->f, save_piece, io);
+    } else {
+        srv.SaveUnsigned(io, h->nbytes);
+        srv.SaveUnsigned(io, h->nhere);
+        save_piece(io, h->pieces, (size_t)h->nhere);
+    }
+    srv.SaveStringBuffer(io, "", 0);
+}
+
+/* What bly_read() asks for, from the pieces. */
+typedef struct piecewise {
+    server_io *io;
+    char *piece;
+    size_t n, at;
+    bool ended;
+} piecewise;
+
+static int64_t load_piece(void *ctx, void *to, size_t n)
+{
+    piecewise *p = ctx;
+    size_t got = 0;
+    while (got < n && !p->ended) {
+        if (p->at == p->n) {
+            memory_free(p->piece);
+            p->at = p->n = 0;
+            p->piece = srv.LoadStringBuffer(p->io, &p->n);
+            if (srv.IsIOError(p->io))
+                return -1;
+            p->ended = p->n == 0;
+            continue;
+        }
+        const size_t some = n - got < p->n - p->at ? n - got : p->n - p->at;
+        memcpy((char *)to + got, p->piece + p->at, some);
+        p->at += some;
+        got += some;
+    }
+    return (int64_t)got;
+}
+
+static void *held_load(server_io *io, int encoding)
+{
+    if (encoding > BLY_ENCODING)
+        return NULL;
+    const uint64_t whole = srv.LoadUnsigned(io);
+    if (srv.IsIOError(io))
+        return NULL;
+    piecewise p = { .io = io };
+    held_filter *h = NULL;
+    char end;
+    if (whole) {
+        const bly_access how = { .mem = &server_memory };
+        bly_filter *f;
+        if (!bly_read(load_piece, &p, &how, &f))
+            h = held_new(f);
+    } else {
+        const uint64_t nbytes = srv.LoadUnsigned(io);
+        const uint64_t nhere = srv.LoadUnsigned(io);
+        h = !srv.IsIOError(io) && nbytes && nhere < nbytes
+                ? memory_try(sizeof *h)
+                : NULL;
+        if (h) {
+            *h = (held_filter){ .nbytes = nbytes, .nhere = nhere };
+            h->pieces = memory_try_raw(nbytes);
+            if (!h->pieces ||
+                load_piece(&p, h->pieces, (size_t)nhere) != (int64_t)nhere) {
+                held_free(h);
+                h = NULL;
+            }
+        }
+    }
+    if (h && (load_piece(&p, &end, 1) != 0 || !p.ended)) {
+        held_free(h); /* bytes behind the end */
+        h = NULL;
+    }
+    memory_free(p.piece);
+    return h;
+}
+
+static size_t held_mem_usage(const void *value)
+{
+    const held_filter *h = value;
+    bly_stats stats;
+    if (!h->f)
+        return sizeof *h + (size_t)h->nbytes;
+    bly_peek(h->f, &stats);
+    return sizeof *h + (size_t)stats.bytes;
+}
+
+static void *held_copy(server_string *from, server_string *to,
+                       const void *value)
+{
+    (void)from;
+    (void)to;
+    const held_filter *h = value;
+    bly_filter *copy;
+    return h->f && !bly_clone(h->f, &copy) ? held_new(copy) : NULL;
+}
+
+static bool digest_piece(void *md, const void *data, size_t n)
+{
+    srv.DigestAddStringBuffer(md, data, n);
+    return true;
+}
+
+static void held_digest(server_digest *md, void *value)
+{
+    const held_filter *h = value;
+    if (h->f)
+        bly_write(h->f, digest_piece, md);
+    else
+        digest_piece(md, h->pieces, (size_t)h->nhere);
+    srv.DigestEndSequence(md);
+}
+
+/* Where a file that is written as commands has come to. */
+typedef struct rewriting {
+    server_io *io;
+    server_string *key;
+    uint64_t at, nbytes;
+} rewriting;
+
+static bool rewrite_piece(void *ctx, const void *data, size_t n)
+{
+    rewriting *w = ctx;
+    for (size_t done = 0, some; done < n; done += some) {
+        some = n - done < PIECE ? n - done : PIECE;
+        srv.EmitAOF(w->io, "BLY.IMPORT", "sllb", w->key, (long long)w->at,
+                    (long long)w->nbytes, (const char *)data + done, some);
+        w->at += some;
+    }
+    return true;
+}
+
+/* As a file in pieces, be it a filter or one that is still on its way. */
+static void held_rewrite(server_io *io, server_string *key, void *value)
+{
+    const held_filter *h = value;
+    rewriting w = { .io = io, .key = key, .nbytes = h->nbytes };
+    if (h->f) {
+        w.nbytes = bly_written_bytes(h->f);
+        bly_write(h->f, rewrite_piece, &w);
+    } else {
+        rewrite_piece(&w, h->pieces, (size_t)h->nhere);
+    }
+}
+
+static int held_defrag(server_defrag *ctx, server_string *key, void **value)
+{
+    (void)key;
+    memory_moved(ctx, value);
+    memory_moved(ctx, &((held_filter *)*value)->pieces);
+    return 0;
+}
+
+int bly_type_start(server_ctx *ctx)
+{
+    server_methods methods = {
+        .version = 4,
+        .rdb_load = held_load,
+        .rdb_save = held_save,
+        .aof_rewrite = held_rewrite,
+        .mem_usage = held_mem_usage,
+        .free = held_free,
+        .digest = held_digest,
+        .copy = held_copy,
+        .defrag = held_defrag,
+    };
+    bly_type = srv.CreateDataType(ctx, BLY_TYPE, BLY_ENCODING, &methods);
+    return bly_type ? SERVER_OK : SERVER_ERR;
+}

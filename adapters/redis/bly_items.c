@@ -1,0 +1,211 @@
+/*
+ * bly_items.c - BLY.* commands on items: add, ask, remove, count; and the time
+ *
+ * Items of a command go to the library together, which hashes them first and
+ * fetches ahead what they touch.
+ */
+#include <stdlib.h>
+
+#include "adapters/redis/bly.h"
+
+/* Items of a command, with room for what is said of them. */
+typedef struct items {
+    size_t n;
+    bly_bytes *keys;
+    uint64_t *hashes, *numbers, *bitmap;
+    bly_status *statuses;
+} items;
+
+static void items_free(items *it)
+{
+    free(it->keys);
+    free(it->hashes);
+    free(it->numbers);
+    free(it->bitmap);
+    free(it->statuses);
+}
+
+static bool items_take(server_ctx *ctx, server_string **argv, int argc,
+                       items *it)
+{
+    *it = (items){ .n = (size_t)argc };
+    it->keys = malloc(it->n * sizeof *it->keys);
+    it->hashes = malloc(it->n * sizeof *it->hashes);
+    it->numbers = calloc(it->n, sizeof *it->numbers);
+    it->bitmap = calloc(BLY_BITMAP_WORDS(it->n), sizeof *it->bitmap);
+    it->statuses = calloc(it->n, sizeof *it->statuses);
+    if (!it->keys || !it->hashes || !it->numbers || !it->bitmap ||
+        !it->statuses) {
+        reply_error(ctx, "ERR Insufficient memory");
+        return false;
+    }
+    for (size_t i = 0; i < it->n; i++) {
+        const bytes b = arg_bytes(argv[i]);
+        it->keys[i] = (bly_bytes){ b.at, b.n };
+    }
+    return true;
+}
+
+static bool bit_of(const uint64_t *bitmap, size_t i)
+{
+    return bitmap[i / 64] >> i % 64 & 1;
+}
+
+/* What a command does with the filter in a key and the items behind it: it
+ * sends the reply. */
+typedef void items_work(server_ctx *ctx, server_string **argv, bly_filter *f,
+                        items *it);
+
+static int with_items(server_ctx *ctx, server_string **argv, int argc, int mode,
+                      items_work *work)
+{
+    if (argc < 3)
+        return srv.WrongArity(ctx);
+    server_key *key;
+    bly_filter *f = bly_to_use(ctx, argv[1], mode, &key);
+    items it = { 0 };
+    if (f && items_take(ctx, argv + 2, argc - 2, &it))
+        work(ctx, argv, f, &it);
+    items_free(&it);
+    key_close(key);
+    return SERVER_OK;
+}
+
+static void add_items(server_ctx *ctx, server_string **argv, bly_filter *f,
+                      items *it)
+{
+    size_t done = 0;
+    const bly_status st = bly_add_keys(f, it->keys, it->n, it->bitmap, &done);
+    if (done == it->n) {
+        bly_changed(ctx, f, argv[1], "bly.add");
+    } else if (done) { /* what followed is not in it, here or elsewhere */
+        tell_time(ctx, f, argv[1]);
+        srv.Replicate(ctx, "BLY.ADD", "sv", argv[1], argv + 2, done);
+        key_changed(ctx, "bly.add", argv[1]);
+    }
+    if (st && !done) {
+        reply_library(ctx);
+    } else {
+        srv.ReplyWithArray(ctx, (long)it->n);
+        for (size_t i = 0; i < done; i++)
+            reply_bool(ctx, bit_of(it->bitmap, i));
+        for (size_t i = done; i < it->n; i++)
+            reply_library(ctx);
+    }
+}
+
+int bly_add_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    return with_items(ctx, argv, argc, SERVER_WRITE, add_items);
+}
+
+static void has_items(server_ctx *ctx, server_string **argv, bly_filter *f,
+                      items *it)
+{
+    (void)argv;
+    if (!filter_can(f, BLY_CAN(HAS))) {
+        bly_stats stats;
+        bly_peek(f, &stats);
+        reply_error(ctx, "ERR %s filters cannot say whether a key is in them",
+                    stats.kind);
+        return;
+    }
+    bly_has_keys(f, it->keys, it->n, it->bitmap);
+    srv.ReplyWithArray(ctx, (long)it->n);
+    for (size_t i = 0; i < it->n; i++)
+        reply_bool(ctx, bit_of(it->bitmap, i));
+}
+
+int bly_has_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    return with_items(ctx, argv, argc, SERVER_READ, has_items);
+}
+
+static void remove_items(server_ctx *ctx, server_string **argv, bly_filter *f,
+                         items *it)
+{
+    bly_hash_keys(bly_hasher_of(f), it->keys, it->n, it->hashes);
+    const bly_status st = bly_remove_hashes(f, it->hashes, it->n, it->statuses);
+    if (st && st != BLY_EABSENT && st != BLY_EREFUSED) {
+        reply_library(ctx);
+    } else {
+        bool changed = false;
+        srv.ReplyWithArray(ctx, (long)it->n);
+        for (size_t i = 0; i < it->n; i++) {
+            changed |= it->statuses[i] == BLY_OK;
+            if (it->statuses[i] == BLY_EREFUSED)
+                reply_error(ctx, "ERR %s", bly_status_text(BLY_EREFUSED));
+            else
+                reply_bool(ctx, it->statuses[i] == BLY_OK);
+        }
+        if (changed)
+            bly_changed(ctx, f, argv[1], "bly.remove");
+    }
+}
+
+int bly_remove_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    return with_items(ctx, argv, argc, SERVER_WRITE, remove_items);
+}
+
+static void count_items(server_ctx *ctx, server_string **argv, bly_filter *f,
+                        items *it)
+{
+    (void)argv;
+    bly_hash_keys(bly_hasher_of(f), it->keys, it->n, it->hashes);
+    if (bly_count_hashes(f, it->hashes, it->n, it->numbers)) {
+        reply_library(ctx);
+    } else {
+        srv.ReplyWithArray(ctx, (long)it->n);
+        for (size_t i = 0; i < it->n; i++)
+            reply_unsigned(ctx, it->numbers[i]);
+    }
+}
+
+int bly_count_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    return with_items(ctx, argv, argc, SERVER_READ, count_items);
+}
+
+static void get_items(server_ctx *ctx, server_string **argv, bly_filter *f,
+                      items *it)
+{
+    (void)argv;
+    bly_hash_keys(bly_hasher_of(f), it->keys, it->n, it->hashes);
+    if (bly_get_hashes(f, it->hashes, it->n, it->numbers, it->bitmap)) {
+        reply_library(ctx);
+    } else {
+        srv.ReplyWithArray(ctx, (long)it->n);
+        for (size_t i = 0; i < it->n; i++)
+            if (bit_of(it->bitmap, i))
+                reply_unsigned(ctx, it->numbers[i]);
+            else
+                srv.ReplyWithNull(ctx);
+    }
+}
+
+int bly_get_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    return with_items(ctx, argv, argc, SERVER_READ, get_items);
+}
+
+int bly_tick_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    long long now;
+    if (argc != 3)
+        return srv.WrongArity(ctx);
+    if (srv.StringToLongLong(argv[2], &now) != SERVER_OK || now < 0)
+        return reply_error(ctx, "ERR seconds must be a whole number");
+    server_key *key;
+    bly_filter *f = bly_to_use(ctx, argv[1], SERVER_WRITE, &key);
+    if (f && bly_tick(f, (uint64_t)now)) {
+        reply_library(ctx);
+    } else if (f) {
+        tell_time(ctx, f, argv[1]);
+        srv.ReplicateVerbatim(ctx);
+        key_changed(ctx, "bly.tick", argv[1]);
+        srv.ReplyWithSimpleString(ctx, "OK");
+    }
+    key_close(key);
+    return SERVER_OK;
+}

@@ -1,0 +1,191 @@
+/*
+ * cmd_digest.c - cache digests, for people who run Squid: bloomery digest VERB
+ */
+#include "cli/digest.h"
+#include "cli/verbs.h"
+
+static struct digest_args digest_args;
+
+static const struct opt digest_options[] = {
+    { "output", 'o', OPT_TEXT, &digest_args.output, "FILE",
+      "get, build: write the digest there; - is standard output" },
+    { "from", 0, OPT_LIST, &digest_args.from, "INPUT",
+      "build: access.log, a list of URLs or swap.state; may be repeated" },
+    { "items", 'n', OPT_POSITIVE, &digest_args.items, "N",
+      "build: entries it is for; as many as there are if not given" },
+    { "fpr", 'p', OPT_RATE, &digest_args.fpr, "P",
+      "build: rate of false positives; 1% if not given" },
+    { "bits", 'b', OPT_LIST, &digest_args.bits, "N",
+      "build: bits an entry instead of a rate, up to 127 (Squid's own have "
+      "5); simulate: bits a document, may be repeated; 8, 16 and 32 if not "
+      "given" },
+    { "file", 'f', OPT_LIST, &digest_args.files, "FILE",
+      "has: read URLs, or lines of access.log, from FILE; may be repeated; - "
+      "is standard input" },
+    { "invert", 'v', OPT_FLAG, &digest_args.invert, NULL,
+      "has: print those that are certainly not in it" },
+    { "count", 'c', OPT_FLAG, &digest_args.count, NULL,
+      "has: print only how many would be printed" },
+    { "listen", 'l', OPT_TEXT, &digest_args.listen, "ADDRESS:PORT",
+      "serve, relay: where to answer; 127.0.0.1:3129 if not given; port 0 is "
+      "any free one" },
+    { "lifetime", 0, OPT_POSITIVE, &digest_args.lifetime, "SECONDS",
+      "serve: how long a digest is good for, 3600 if not given; relay: the "
+      "same where the peer does not say, 300" },
+    { "pause", 0, OPT_POSITIVE, &digest_args.pause, "MS",
+      "serve, relay: wait so long behind the header and behind the control "
+      "block; 125 if not given" },
+    { "timeout", 0, OPT_POSITIVE, &digest_args.timeout, "SECONDS",
+      "get, relay: how long a fetch may take; 30 if not given" },
+    { "max-size", 0, OPT_POSITIVE, &digest_args.max_size, "SIZE",
+      "get, relay: the largest digest that is fetched; 64MiB if not given" },
+    { "proxies", 0, OPT_POSITIVE, &digest_args.proxies, "N",
+      "simulate: how many, up to 64; 16 if not given" },
+    { "cache", 0, OPT_POSITIVE, &digest_args.cache, "N",
+      "simulate: documents that each keeps; 2000 if not given" },
+    { "documents", 0, OPT_POSITIVE, &digest_args.documents, "N",
+      "simulate: documents there are; 60000 if not given" },
+    { "zipf", 0, OPT_TEXT, &digest_args.zipf, "A",
+      "simulate: how often document r is asked for, r to the power -A; 0.8 if "
+      "not given" },
+    { "requests", 0, OPT_POSITIVE, &digest_args.requests, "N",
+      "simulate: how many; 300000 if not given" },
+    { "warmup", 0, OPT_RATE, &digest_args.warmup, "P",
+      "simulate: share of requests that come first and do not count; a third "
+      "if not given" },
+    { "threshold", 'T', OPT_LIST, &digest_args.thresholds, "P",
+      "simulate: share of new documents at which a summary is sent again; may "
+      "be repeated; 1%, 5% and 10% if not given" },
+    { "seed", 0, OPT_COUNT, &digest_args.seed, "N",
+      "simulate: of the trace and of the hashes" },
+    QUIET_OPTION("say nothing that is no error; has: stop at the first one "
+                 "that would be printed"),
+    { "json", 0, OPT_FLAG, &digest_args.json, NULL,
+      "print the result as JSON" },
+    { 0 },
+};
+
+#define EVERY " quiet json "
+
+static const struct verb digest_verbs[] = {
+    { "get", "URL|HOST:PORT [-o FILE]", 1, EVERY "output timeout max-size " },
+    { "build", "--from INPUT -o FILE", 0, EVERY "output from items fpr bits " },
+    { "has", "FILE [METHOD] URL", 1, EVERY "file invert count " },
+    { "serve", "FILE [--listen ADDRESS:PORT]", 1,
+      EVERY "listen lifetime pause " },
+    { "relay", "URL|HOST:PORT [--listen ADDRESS:PORT]", 1,
+      EVERY "listen lifetime pause timeout max-size " },
+    { "simulate", "[ACCESS.LOG]...", 0,
+      EVERY "bits threshold proxies cache documents zipf requests warmup "
+            "seed " },
+};
+static digest_verb *const digest_functions[] = {
+    digest_get,   digest_build, digest_has,
+    digest_serve, digest_relay, digest_simulate,
+};
+#define NVERBS (sizeof digest_verbs / sizeof digest_verbs[0])
+
+/* What was left out where the command was built. */
+#ifndef BLY_CURL
+int digest_get(const struct digest_args *args, struct list *operands)
+{
+    (void)args;
+    (void)operands;
+    return fail("this bloomery was built without libcurl "
+                "(libcurl4-openssl-dev) and cannot fetch");
+}
+#endif
+#ifndef BLY_MICROHTTPD
+int digest_serve(const struct digest_args *args, struct list *operands)
+{
+    (void)args;
+    (void)operands;
+    return fail("this bloomery was built without libmicrohttpd "
+                "(libmicrohttpd-dev) and cannot serve");
+}
+#endif
+#if !defined(BLY_CURL) || !defined(BLY_MICROHTTPD)
+int digest_relay(const struct digest_args *args, struct list *operands)
+{
+    (void)args;
+    (void)operands;
+    return fail("this bloomery was built without libcurl or libmicrohttpd "
+                "(libcurl4-openssl-dev, libmicrohttpd-dev) and cannot relay");
+}
+#endif
+
+static int digest_run(struct list *operands)
+{
+    struct list rest;
+    const size_t verb =
+        verb_find(&cmd_digest, digest_verbs, NVERBS, operands, &rest);
+    if (verb == NVERBS)
+        return TROUBLE;
+    struct digest_args *const a = &digest_args;
+    if (a->pause > 10000 || a->timeout > 86400 || a->lifetime > 31536000)
+        return fail("at most --pause 10000 (ms), --timeout 86400 and "
+                    "--lifetime 31536000 (seconds)");
+    a->pause = a->pause ? a->pause : 125;
+    a->timeout = a->timeout ? a->timeout : 30;
+    a->max_size = a->max_size ? a->max_size : UINT64_C(64) << 20;
+    a->listen = a->listen ? a->listen : "127.0.0.1:3129";
+    return digest_functions[verb](a, &rest);
+}
+
+static const struct example digest_examples[] = {
+    { "bloomery digest get proxy.example.net:3128 -o peer.digest",
+      "what a neighbour has" },
+    { "bloomery digest has peer.digest GET http://www.debian.org/",
+      "may it have this page?" },
+    { "bloomery digest has -c peer.digest -f /var/log/squid/access.log",
+      "how many of our requests it could have answered" },
+    { "bloomery digest build --from /var/spool/squid/swap.state -o my.digest",
+      "a digest of a cache without asking the proxy" },
+    { "bloomery digest relay sibling:3128 --listen 127.0.0.1:3129",
+      "for cache_peer ... digest-url=http://127.0.0.1:3129" DIGEST_PATH },
+    { "bloomery digest simulate /var/log/squid/access.log --proxies 4 --cache "
+      "50000",
+      "what four neighbours would save each other" },
+    { 0 },
+};
+
+const struct command cmd_digest = {
+    .name = "digest",
+    .verbs = "get build has serve relay simulate",
+    .usage = "VERB [OPERAND]... [OPTION]...",
+    .summary = "fetch, make, ask, serve and repair Squid's cache digests",
+    .about =
+        "A cache digest is a Bloom filter of what a Squid proxy has in its "
+        "cache. Neighbours fetch it over HTTP and ask the proxy only for what "
+        "may be there.\n\n"
+        "get URL|HOST:PORT fetches a proxy's digest, checks it and tells what "
+        "is in it; -o keeps it.\n\n"
+        "build makes one of an access.log (Squid's own form, or that of web "
+        "servers), a list (URL, METHOD URL, or MD5 keys in hexadecimal, a line "
+        "each) or the swap.state of a disk cache. Files may be compressed. Of "
+        "a "
+        "log those answers are taken that the proxy may have kept.\n\n"
+        "has FILE [METHOD] URL says whether the proxy may have it. METHOD is "
+        "GET if not given. Without a URL, lines are read from -f or standard "
+        "input, lists or logs as build takes them, and those that may be there "
+        "are printed. URLs are brought into Squid's canonical form first. The "
+        "exit status is 0 if something was printed (or would have been), 1 if "
+        "nothing was, and 2 after an error.\n\n"
+        "serve FILE answers " DIGEST_PATH " with a digest, read again when the "
+        "file is replaced, so that Squids take this place for a sibling (or "
+        "find its digest by digest-url=). There are no objects here: what they "
+        "ask for then is answered 504, and they go to the origin.\n\n"
+        "relay URL|HOST:PORT fetches a proxy's digest, again when it has "
+        "expired, and serves it in its place. Squids before October 2025 spoil "
+        "a digest whose parts arrive together (bug 5510) and then find a "
+        "fraction of it. serve and relay send header, control block and mask "
+        "apart, with pauses, and such a Squid has all of it.\n\n"
+        "simulate replays access.log files, or a trace that is made, through "
+        "proxies with caches of their own, and compares asking all neighbours "
+        "(ICP) with summaries of their caches: which remote hits are found, "
+        "and for how many messages and bytes. The client's address decides the "
+        "proxy.",
+    .options = digest_options,
+    .examples = digest_examples,
+    .run = digest_run,
+};

@@ -1,0 +1,655 @@
+/*
+ * elastic.c - a filter that grows, and at no time holds much more than it needs
+ *
+ * A scalable filter makes its next layer for keys that may come, and pays for
+ * those that have not. Here memory follows the keys. They are fingerprints in
+ * tables as those of quotient.c, and a table is written anew, a twentieth
+ * larger, whenever it is full: for that no key is needed, since a fingerprint
+ * of m bits stays what it is while slots become more,
+ *
+ *     F = the first m bits of the hash
+ *     F scaled to slots * 2^r  ->  a home slot, and r bits that are stored
+ *     r = the least with slots * 2^r >= 2^m, so that no two F become one
+ *
+ * and the table of any number of slots is the sorted list of the same F.
+ *
+ * The rate of a table with n keys is n / 2^m. So it may take no more than
+ * 0.95 * 2^(m-r) keys, r being fixed for it from the start; then it is left as
+ * it is, and a new one with longer fingerprints begins, small again:
+ *
+ *     table    0          1               2                     i
+ *     slots    S          g S             g^2 S         up to   g^i S
+ *     m        s + r      s + r + log g   s + r + 2 log g       (S = 2^s)
+ *     rate     q          q               q             up to   q = 0.95 / 2^r
+ *
+ * The first `level` tables have this r, and each one after them a bit more
+ * than the one before, so that rates add up to (level + 1) q and not further.
+ * With 1 %, r = 10 and level = 9: a million keys that began as a hundred are in
+ * five tables, and on the way have had
+ *
+ *     (r + 2.125) / 0.95 = 12.8  bits a key where the newest table is full,
+ *                          14.8  at most, from 100,000 keys on
+ *
+ * Less than log2(1/p) + log2(log2 n) a key is impossible for a filter that does
+ * not know how many keys will come [1], here 11 bits. Most keys are in the
+ * newest table, which is asked first; a key that is not there asks all.
+ *
+ * A key that is known already is not added again. Tables cannot say whose a
+ * fingerprint is, so there is no removal and no union, as in scalable.c.
+ *
+ * data: the tables, each from a multiple of 64 bytes on. The shape says how
+ * many there are and how large the newest is; growing changes it. state: [0..2]
+ * the sums of the newest table, which are all equal since nothing is in it
+ * twice; [3] fingerprints in all tables before it.
+ *
+ * [1] Pagh, Segev and Wieder, How to Approximate a Set Without Knowing Its Size
+ *     in Advance, 2013
+ * [2] Pandey, Bender, Johnson and Patro, A General-Purpose Counting Filter:
+ *     Making Every Bit Count, 2017
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "kinds/filter.h"
+#include "kinds/quotient_table.h"
+
+enum {
+    ELASTIC_FIRST,
+    ELASTIC_PRINT,
+    ELASTIC_LEVEL,
+    ELASTIC_GROWTH,
+    ELASTIC_TABLES,
+    ELASTIC_SLOTS
+};
+enum { ELASTIC_BEFORE = BLY_QUOTIENT_SUMS }; /* in the state */
+
+#define ELASTIC_MAX_SLOTS (UINT64_C(1) << 40)
+#define ELASTIC_MAX_PRINT 62 /* slots * 2^r is below twice that: one word */
+#define ELASTIC_MAX_TABLES 64
+#define ELASTIC_MAX_GROWTH 256
+#define ELASTIC_LOAD 0.95 /* bly_quotient_most() has it in whole numbers */
+
+/* Slots of the first table, where a rate was asked for: smaller ones would be
+ * many before a filter is of a size that matters. */
+#define ELASTIC_MIN_FIRST 4096
+
+/* What is made anew gets a twentieth of all slots more. Less would be written
+ * more often: a key that is added moves so many others. */
+#define ELASTIC_STEP 20
+
+static const bly_param elastic_params[] = {
+    [ELASTIC_FIRST] = { .name = "first_slots",
+                        .type = BLY_UINT,
+                        .min = BLY_RUNS_BLOCK,
+                        .max = (double)ELASTIC_MAX_SLOTS,
+                        .help = "home slots that the first table may reach" },
+    [ELASTIC_PRINT] = { .name = "fingerprint",
+                        .type = BLY_UINT,
+                        .min = 7,
+                        .max = ELASTIC_MAX_PRINT,
+                        .help = "bits of a fingerprint in the first table" },
+    [ELASTIC_LEVEL] = { .name = "level",
+                        .type = BLY_UINT,
+                        .settable = true,
+                        .automatic = true,
+                        .min = 1,
+                        .max = ELASTIC_MAX_TABLES,
+                        .help = "tables of equal rate, before rates fall; "
+                                "chosen, 7 or more, if not given" },
+    [ELASTIC_GROWTH] = { .name = "growth",
+                         .type = BLY_UINT,
+                         .settable = true,
+                         .def = 4,
+                         .min = 2,
+                         .max = ELASTIC_MAX_GROWTH,
+                         .help = "slots of a table over those of the one "
+                                 "before, a power of two" },
+    [ELASTIC_TABLES] = { .name = "tables",
+                         .type = BLY_UINT,
+                         .min = 1,
+                         .max = ELASTIC_MAX_TABLES,
+                         .help = "tables there are" },
+    [ELASTIC_SLOTS] = { .name = "slots",
+                        .type = BLY_UINT,
+                        .min = BLY_RUNS_BLOCK,
+                        .max = (double)ELASTIC_MAX_SLOTS,
+                        .help = "home slots of the newest table" },
+};
+
+/* ------------------------------------------------------------------ tables */
+
+static unsigned elastic_log2(uint64_t x)
+{
+    return 63 - (unsigned)__builtin_clzll(x);
+}
+
+/* Table number i, if it has so many slots. */
+typedef struct elastic_size {
+    uint64_t most;   /* slots that it may reach */
+    uint64_t slots;  /* those it has */
+    uint64_t nbytes; /* of it */
+    unsigned print;  /* m */
+    unsigned r;
+} elastic_size;
+
+/* False where hashes are too short for it, or it is too large for any machine.
+ * slots: 0 is all it may reach. */
+static bool elastic_sized(const bly_shape *s, uint64_t i, uint64_t slots,
+                          elastic_size *out)
+{
+    const uint64_t first = s->p[ELASTIC_FIRST], level = s->p[ELASTIC_LEVEL];
+    const uint64_t up = i * elastic_log2(s->p[ELASTIC_GROWTH]);
+    const uint64_t print =
+        s->p[ELASTIC_PRINT] + up + (i < level ? 0 : i - level + 1);
+    if (up > 40 || first > ELASTIC_MAX_SLOTS >> up || print > ELASTIC_MAX_PRINT)
+        return false;
+    *out = (elastic_size){ .most = first << up, .print = (unsigned)print };
+    out->slots = slots ? slots : out->most;
+    const unsigned q = elastic_log2(out->slots);
+    if (out->slots > out->most || out->slots % BLY_RUNS_BLOCK || print <= q ||
+        print - q > BLY_RUNS_MAX_R)
+        return false;
+    out->r = out->print - q;
+    const uint64_t nblocks = bly_quotient_nblocks(out->slots);
+    out->nbytes = (bly_runs_nbytes(nblocks, out->r) + 63) / 64 * 64;
+    return true;
+}
+
+/* Bytes of all tables; 0 where one cannot be. */
+static uint64_t elastic_nbytes(const bly_shape *s)
+{
+    const uint64_t last = s->p[ELASTIC_TABLES] - 1;
+    elastic_size size;
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i <= last; i++) {
+        if (!elastic_sized(s, i, i < last ? 0 : s->p[ELASTIC_SLOTS], &size))
+            return 0;
+        sum += size.nbytes;
+    }
+    return sum;
+}
+
+/* Walks the tables of a filter, from the newest to the oldest. */
+typedef struct elastic_walk {
+    const bly_filter *f;
+    uint64_t i, at; /* tables still to come, and where they end */
+    elastic_size size;
+    bly_quotient_table t;
+} elastic_walk;
+
+static elastic_walk elastic_walk_of(const bly_filter *f)
+{
+    return (elastic_walk){ .f = f,
+                           .i = f->shape.p[ELASTIC_TABLES],
+                           .at = f->shape.nbytes };
+}
+
+static bool elastic_next(elastic_walk *w)
+{
+    const bool newest = w->i == w->f->shape.p[ELASTIC_TABLES];
+    if (w->i == 0 ||
+        !elastic_sized(&w->f->shape, w->i - 1,
+                       newest ? w->f->shape.p[ELASTIC_SLOTS] : 0, &w->size))
+        return false;
+    w->i--;
+    w->at -= w->size.nbytes;
+    w->t = bly_quotient_table_of(w->f->data + w->at, w->size.slots, w->size.r);
+    return true;
+}
+
+/* What a table sees of a hash. */
+static uint64_t elastic_cut(const elastic_size *size, uint64_t h)
+{
+    return h & UINT64_MAX << (64 - size->print);
+}
+
+/* The cut hash of an entry: the one that is scaled to it. False where there is
+ * none, in a damaged table. A division of doubles is near; each fingerprint
+ * more is one entry more, or two. */
+static bool elastic_uncut(const elastic_size *size, const bly_quotient_table *t,
+                          uint64_t entry, uint64_t *h)
+{
+    const unsigned shift = 64 - size->print;
+    const uint64_t last = UINT64_MAX >> shift;
+    const double near =
+        ldexp((double)entry, (int)size->print) / (double)t->range;
+    uint64_t F = near < (double)last ? (uint64_t)near : last;
+    for (int i = 0; i < 64; i++) {
+        const uint64_t is = bly_scale(F << shift, t->range);
+        if (is == entry) {
+            *h = F << shift;
+            return true;
+        }
+        const uint64_t off = is < entry ? entry - is : is - entry;
+        const uint64_t by = off < 2 ? 1 : off / 2;
+        if (is < entry ? by > last - F : by > F)
+            return false;
+        F = is < entry ? F + by : F - by;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ shapes */
+
+static bool elastic_sane(const bly_shape *s)
+{
+    const uint64_t first = s->p[ELASTIC_FIRST], growth = s->p[ELASTIC_GROWTH];
+    const uint64_t slots = s->p[ELASTIC_SLOTS];
+    return first >= BLY_RUNS_BLOCK && first <= ELASTIC_MAX_SLOTS &&
+           (first & (first - 1)) == 0 && growth >= 2 &&
+           growth <= ELASTIC_MAX_GROWTH && (growth & (growth - 1)) == 0 &&
+           s->p[ELASTIC_PRINT] <= ELASTIC_MAX_PRINT &&
+           s->p[ELASTIC_PRINT] > elastic_log2(first) &&
+           s->p[ELASTIC_LEVEL] >= 1 &&
+           s->p[ELASTIC_LEVEL] <= ELASTIC_MAX_TABLES &&
+           s->p[ELASTIC_TABLES] >= 1 &&
+           s->p[ELASTIC_TABLES] <= ELASTIC_MAX_TABLES &&
+           slots >= BLY_RUNS_BLOCK && slots <= ELASTIC_MAX_SLOTS &&
+           s->nbytes != 0 && s->nbytes == elastic_nbytes(s);
+}
+
+/* The least power of two that is not below x. */
+static uint64_t elastic_power(uint64_t x)
+{
+    return x < 2 ? 1 : UINT64_C(1) << (elastic_log2(x - 1) + 1);
+}
+
+/* r of the first tables, so that the rates of all stay below this. */
+static double elastic_remainder(double fpr, double level)
+{
+    return fmax(1, ceil(log2(ELASTIC_LOAD * (level + 1) / fpr)));
+}
+
+/* What all rates add up to. */
+static double elastic_bound(const bly_shape *s)
+{
+    const int r =
+        (int)s->p[ELASTIC_PRINT] - (int)elastic_log2(s->p[ELASTIC_FIRST]);
+    return fmin(1, ldexp(ELASTIC_LOAD * ((double)s->p[ELASTIC_LEVEL] + 1), -r));
+}
+
+/* For a rate: the level is as high as r, a whole number, allows. */
+static bly_status elastic_for_rate(const bly_want *w, bly_shape *s)
+{
+    const double least =
+        w->given[ELASTIC_LEVEL] ? (double)w->opt[ELASTIC_LEVEL] : 7;
+    const double r = elastic_remainder(w->fpr, least);
+    const double level = floor(ldexp(w->fpr, (int)fmin(r, 100)) / ELASTIC_LOAD);
+    if (s->p[ELASTIC_FIRST] < ELASTIC_MIN_FIRST)
+        s->p[ELASTIC_FIRST] = ELASTIC_MIN_FIRST;
+    const double print = elastic_log2(s->p[ELASTIC_FIRST]) + r;
+    if (print > ELASTIC_MAX_PRINT)
+        return bly_fail(BLY_ERANGE,
+                        "fingerprints would have %.0f bits, and there are "
+                        "%d: ask for fewer items or a higher rate",
+                        print, ELASTIC_MAX_PRINT);
+    s->p[ELASTIC_PRINT] = (uint64_t)print;
+    s->p[ELASTIC_LEVEL] =
+        (uint64_t)(w->given[ELASTIC_LEVEL]
+                       ? least
+                       : fmax(least, fmin(level - 1, ELASTIC_MAX_TABLES)));
+    s->nbytes = elastic_nbytes(s);
+    if (!s->nbytes)
+        return bly_fail(BLY_ERANGE,
+                        "fingerprints would be too long for so few slots: ask "
+                        "for more items or a higher rate");
+    return BLY_OK;
+}
+
+/* For memory: the longest fingerprints that fit. */
+static bly_status elastic_for_bits(const bly_want *w, bly_shape *s)
+{
+    s->p[ELASTIC_LEVEL] = w->given[ELASTIC_LEVEL] ? w->opt[ELASTIC_LEVEL] : 7;
+    for (uint64_t m = ELASTIC_MAX_PRINT; m > elastic_log2(s->p[ELASTIC_FIRST]);
+         m--) {
+        s->p[ELASTIC_PRINT] = m;
+        s->nbytes = elastic_nbytes(s);
+        if (s->nbytes && s->nbytes <= w->bits / 8)
+            return BLY_OK;
+    }
+    return bly_fail(BLY_EINVAL,
+                    "%llu bits do not do for %llu items of at least one bit "
+                    "and 2.125 more",
+                    (unsigned long long)w->bits, (unsigned long long)w->items);
+}
+
+static bly_status elastic_plan(const bly_want *w, bly_shape *out)
+{
+    const uint64_t growth = w->opt[ELASTIC_GROWTH];
+    if (growth & (growth - 1))
+        return bly_fail(BLY_EINVAL,
+                        "growth is a power of two from 2 to %d, not %llu",
+                        ELASTIC_MAX_GROWTH, (unsigned long long)growth);
+    uint64_t slots = (w->items + w->items / 19 + BLY_RUNS_BLOCK) /
+                     BLY_RUNS_BLOCK * BLY_RUNS_BLOCK;
+    while (bly_quotient_most(slots) < w->items)
+        slots += BLY_RUNS_BLOCK;
+    if (slots > ELASTIC_MAX_SLOTS)
+        return bly_fail(BLY_ERANGE,
+                        "an elastic filter begins with at most %.3g "
+                        "items",
+                        ELASTIC_LOAD * (double)ELASTIC_MAX_SLOTS);
+    *out = (bly_shape){ .p = { [ELASTIC_FIRST] = elastic_power(slots),
+                               [ELASTIC_GROWTH] = growth,
+                               [ELASTIC_TABLES] = 1,
+                               [ELASTIC_SLOTS] = slots } };
+    return w->bits ? elastic_for_bits(w, out) : elastic_for_rate(w, out);
+}
+
+/* Tables fill up one after another. */
+static double elastic_rate(const bly_shape *s, double n)
+{
+    elastic_size size;
+    double pass = 0;
+    for (uint64_t i = 0; n > 0 && elastic_sized(s, i, 0, &size); i++) {
+        const double most = (double)bly_quotient_most(size.most);
+        pass += fmin(n, most) * log1p(-ldexp(1, -(int)size.print));
+        n -= most;
+    }
+    return -expm1(pass);
+}
+
+static void elastic_describe(const bly_shape *s, const bly_want *w,
+                             const bly_filter *f, bly_facts *out)
+{
+    (void)w;
+    elastic_size size;
+    double room = 0;
+    bly_fact_real(out, "fpr_bound", elastic_bound(s));
+    for (uint64_t i = 0; i < s->p[ELASTIC_LEVEL]; i++)
+        if (elastic_sized(s, i, 0, &size))
+            room += (double)bly_quotient_most(size.most);
+    bly_fact_real(out, "items_of_level", room);
+    if (f)
+        bly_fact_uint(out, "fingerprints",
+                      f->state[ELASTIC_BEFORE] + f->state[BLY_QUOTIENT_USED]);
+}
+
+/* ----------------------------------------------------------------- growing */
+
+/* The newest table of f, written with more slots to that of the larger g. */
+static bly_status elastic_spread(const bly_filter *f, bly_filter *g)
+{
+    elastic_walk from = elastic_walk_of(f), to = elastic_walk_of(g);
+    if (!elastic_next(&from) || !elastic_next(&to))
+        return bly_fail(BLY_EFORMAT, "damaged");
+    bly_quotient_walk w = bly_quotient_walk_of(&from.t);
+    bly_quotient_writer out = bly_quotient_writer_of(&to.t, g->state);
+    memcpy(g->data, f->data, (size_t)from.at);
+    g->state[ELASTIC_BEFORE] = f->state[ELASTIC_BEFORE];
+    while (bly_quotient_walk_next(&w)) {
+        uint64_t h;
+        if (!elastic_uncut(&from.size, &from.t, w.F, &h))
+            return bly_fail(BLY_EFORMAT,
+                            "damaged: an entry is nobody's "
+                            "fingerprint (restore it from a copy)");
+        const bly_status st =
+            bly_quotient_write(&out, bly_scale(h, to.t.range), 1);
+        if (st)
+            return st;
+    }
+    return bly_quotient_write_end(&out);
+}
+
+/* The newest table of f is left as it is; g has an empty one more. */
+static bly_status elastic_seal(const bly_filter *f, bly_filter *g)
+{
+    memcpy(g->data, f->data, (size_t)f->shape.nbytes);
+    g->state[ELASTIC_BEFORE] =
+        f->state[ELASTIC_BEFORE] + f->state[BLY_QUOTIENT_USED];
+    return BLY_OK;
+}
+
+/* The shape after this one. False: there is none. */
+static bool elastic_after(const bly_shape *s, bly_shape *out)
+{
+    elastic_size size;
+    const uint64_t last = s->p[ELASTIC_TABLES] - 1;
+    uint64_t slots = s->p[ELASTIC_SLOTS], before = 0;
+    *out = *s;
+    if (!elastic_sized(s, last, slots, &size))
+        return false;
+    if (slots == size.most) {
+        if (++out->p[ELASTIC_TABLES] > ELASTIC_MAX_TABLES)
+            return false;
+        before = slots;
+        slots = 0;
+        size.most = ELASTIC_MAX_SLOTS;
+    } else if (last) {
+        before = size.most / s->p[ELASTIC_GROWTH];
+    }
+    const uint64_t more = (slots + before) / ELASTIC_STEP + BLY_RUNS_BLOCK - 1;
+    slots += (more > BLY_RUNS_BLOCK ? more : BLY_RUNS_BLOCK) / BLY_RUNS_BLOCK *
+             BLY_RUNS_BLOCK;
+    out->p[ELASTIC_SLOTS] = slots < size.most ? slots : size.most;
+    out->nbytes = elastic_nbytes(out);
+    return out->nbytes != 0;
+}
+
+/* Would the newest table of such a shape be far from full with this one's keys?
+ * If it has no room then, that is because of keys that lie in one place. */
+static bool elastic_crowded(const bly_filter *f, const bly_shape *s)
+{
+    const uint64_t most = bly_quotient_most(s->p[ELASTIC_SLOTS]);
+    return s->p[ELASTIC_TABLES] == f->shape.p[ELASTIC_TABLES] &&
+           f->state[BLY_QUOTIENT_USED] < most - most / 4;
+}
+
+/* Room for more keys. Chosen keys can crowd into one place, and a table be full
+ * long before its time, also when it is written anew: it is made larger, but
+ * not without end, so that a few of them do not take all memory. */
+static bly_status elastic_grow(bly_filter *f)
+{
+    const bly_setting set = bly_setting_of(f);
+    bly_shape next = f->shape;
+    bly_status st;
+    do {
+        bly_filter *g;
+        if (elastic_crowded(f, &next))
+            return bly_fail(BLY_EFULL, "the filter is full: too many keys in "
+                                       "one place (where keys are chosen by "
+                                       "others, build a keyed one)");
+        if (!elastic_after(&next, &next))
+            return bly_fail(BLY_EFULL, "the filter is full: its tables cannot "
+                                       "grow further (build a new one)");
+        if (f->max_bytes && next.nbytes > f->max_bytes)
+            return bly_fail(BLY_EFULL,
+                            "to grow, the filter would need %llu bytes, the "
+                            "limit is %llu",
+                            (unsigned long long)next.nbytes,
+                            (unsigned long long)f->max_bytes);
+        st = bly_filter_make(f->kind, &next, &set, &g);
+        if (st)
+            return st;
+        g->nadded = f->nadded;
+        const bool sealed =
+            next.p[ELASTIC_TABLES] != f->shape.p[ELASTIC_TABLES];
+        st = sealed ? elastic_seal(f, g) : elastic_spread(f, g);
+        if (!st)
+            return bly_become(f, g);
+        bly_free(g);
+    } while (st == BLY_EFULL);
+    return st;
+}
+
+/* -------------------------------------------------------- asking and adding */
+
+/* Keys that go through the tables together: their hashes stay in L1. */
+#define ELASTIC_GROUP 512
+
+/* Which of n <= ELASTIC_GROUP keys some table knows. */
+static void elastic_ask(const bly_filter *f, const uint64_t *h, size_t n,
+                        uint64_t *maybe)
+{
+    uint64_t left[ELASTIC_GROUP], cut[ELASTIC_GROUP];
+    uint64_t hit[BLY_BITMAP_WORDS(ELASTIC_GROUP)];
+    uint16_t at[ELASTIC_GROUP];
+    for (size_t i = 0; i < n; i++) {
+        left[i] = h[i];
+        at[i] = (uint16_t)i;
+    }
+    for (elastic_walk w = elastic_walk_of(f); n > 0 && elastic_next(&w);) {
+        size_t kept = 0;
+        for (size_t i = 0; i < n; i++)
+            cut[i] = elastic_cut(&w.size, left[i]);
+        bly_quotient_has(&w.t, cut, n, hit);
+        for (size_t i = 0; i < n; i++) {
+            const uint64_t is = hit[i / 64] >> (i % 64) & 1;
+            maybe[at[i] / 64] |= is << (at[i] % 64);
+            left[kept] = left[i];
+            at[kept] = at[i];
+            kept += !is;
+        }
+        n = kept;
+    }
+}
+
+static void elastic_has(const bly_filter *f, const uint64_t *h, size_t n,
+                        uint64_t *maybe)
+{
+    for (size_t from = 0; from < n; from += ELASTIC_GROUP)
+        elastic_ask(f, h + from,
+                    n - from < ELASTIC_GROUP ? n - from : ELASTIC_GROUP,
+                    maybe + from / 64);
+}
+
+/* Add at most ELASTIC_GROUP keys as far as the newest table has room for those
+ * that no table knows; the number of keys that are done. */
+static size_t elastic_add_group(bly_filter *f, const uint64_t *h, size_t n,
+                                uint64_t *fresh, size_t first)
+{
+    uint64_t known[BLY_BITMAP_WORDS(ELASTIC_GROUP)] = { 0 };
+    elastic_walk w = elastic_walk_of(f);
+    uint64_t nfresh = 0;
+    size_t i = 0, one;
+    elastic_ask(f, h, n, known);
+    if (!elastic_next(&w))
+        return 0;
+    for (; i < n; i++) {
+        const uint64_t cut = elastic_cut(&w.size, h[i]);
+        uint64_t there = known[i / 64] >> (i % 64) & 1;
+        if (!there) /* one of the same group may have put it there */
+            bly_quotient_has(&w.t, &cut, 1, &there);
+        if (there)
+            continue;
+        if (bly_quotient_add(&w.t, f->state, &cut, NULL, 1, NULL, &one))
+            break;
+        nfresh++;
+        if (fresh)
+            fresh[(first + i) / 64] |= UINT64_C(1) << ((first + i) % 64);
+    }
+    bly_filter_added(f, nfresh);
+    return i;
+}
+
+static bly_status elastic_add(bly_filter *f, const uint64_t *h, size_t n,
+                              uint64_t *fresh, size_t *ndone)
+{
+    size_t from = 0;
+    bly_status st = BLY_OK;
+    while (from < n && !st) {
+        const size_t ng = n - from < ELASTIC_GROUP ? n - from : ELASTIC_GROUP;
+        const size_t done = elastic_add_group(f, h + from, ng, fresh, from);
+        from += done;
+        if (done < ng)
+            st = elastic_grow(f);
+    }
+    *ndone = from;
+    return st;
+}
+
+/* ----------------------------------------------------------------- knowing */
+
+static bool elastic_sound(const bly_filter *f)
+{
+    const uint64_t *state = f->state;
+    const uint64_t most = bly_quotient_most(f->shape.p[ELASTIC_SLOTS]);
+    for (int i = ELASTIC_BEFORE + 1; i < BLY_STATE_WORDS; i++)
+        if (state[i])
+            return false;
+    return f->nlayers == 0 && state[BLY_QUOTIENT_USED] <= most &&
+           state[BLY_QUOTIENT_DISTINCT] == state[BLY_QUOTIENT_USED] &&
+           state[BLY_QUOTIENT_TOTAL] == state[BLY_QUOTIENT_USED] &&
+           state[ELASTIC_BEFORE] <= f->shape.nbytes;
+}
+
+/* Is a table in order, every entry somebody's fingerprint, and once in it? */
+static bool elastic_table_good(const elastic_walk *w, uint64_t *sums)
+{
+    bly_quotient_walk entries = bly_quotient_walk_of(&w->t);
+    const uint64_t used =
+        bly_runs_nbytes(bly_quotient_nblocks(w->size.slots), w->size.r);
+    uint64_t h;
+    if (!bly_quotient_check(&w->t, sums) ||
+        sums[BLY_QUOTIENT_TOTAL] != sums[BLY_QUOTIENT_USED] ||
+        sums[BLY_QUOTIENT_DISTINCT] != sums[BLY_QUOTIENT_USED])
+        return false;
+    for (uint64_t i = w->at + used; i < w->at + w->size.nbytes; i++)
+        if (w->f->data[i])
+            return false;
+    while (bly_quotient_walk_next(&entries))
+        if (!elastic_uncut(&w->size, &w->t, entries.F, &h))
+            return false;
+    return true;
+}
+
+static bool elastic_check(const bly_filter *f)
+{
+    uint64_t before = 0;
+    for (elastic_walk w = elastic_walk_of(f); elastic_next(&w);) {
+        uint64_t sums[BLY_QUOTIENT_SUMS] = { 0 };
+        if (!elastic_table_good(&w, sums))
+            return false;
+        if (w.i + 1 < f->shape.p[ELASTIC_TABLES])
+            before += sums[BLY_QUOTIENT_USED];
+        else if (memcmp(sums, f->state, sizeof sums) != 0)
+            return false;
+    }
+    return before == f->state[ELASTIC_BEFORE];
+}
+
+/* Of n keys that a table of range M met, M (1 - (1 - 1/M)^n) have left a
+ * fingerprint, and it met only those that no other took for its own. A table
+ * that is not the newest is full. */
+static void elastic_stat(const bly_filter *f, bly_stats *out)
+{
+    double slots = 0, items = 0, pass = 0;
+    const double held =
+        (double)f->state[ELASTIC_BEFORE] + (double)f->state[BLY_QUOTIENT_USED];
+    elastic_size size;
+    for (uint64_t i = 0; i < f->shape.p[ELASTIC_TABLES]; i++) {
+        const bool newest = i + 1 == f->shape.p[ELASTIC_TABLES];
+        if (!elastic_sized(&f->shape, i, newest ? f->shape.p[ELASTIC_SLOTS] : 0,
+                           &size))
+            break;
+        const double n = newest ? (double)f->state[BLY_QUOTIENT_USED]
+                                : (double)bly_quotient_most(size.slots);
+        const double range = ldexp(1, (int)size.print);
+        slots += (double)size.slots;
+        items -= range * log1p(-n / range) / exp(pass);
+        pass += log1p(-n / range);
+    }
+    out->fill = held / slots;
+    out->items_estimate = items;
+    out->items_sd = sqrt(fmax(0, items - held));
+    out->fpr_now = -expm1(pass);
+}
+
+const bly_kind bly_kind_elastic = {
+    .id = 30, /* on disk: never changed, never reused */
+    .name = "elastic",
+    .summary = "grows for ever, in memory that follows its keys",
+    .params = elastic_params,
+    .nparams = sizeof elastic_params / sizeof elastic_params[0],
+    .traits = BLY_ORDERED,
+    .plan = elastic_plan,
+    .sane = elastic_sane,
+    .rate = elastic_rate,
+    .describe = elastic_describe,
+    .sound = elastic_sound,
+    .check = elastic_check,
+    .stat = elastic_stat,
+    .add = elastic_add,
+    .has = elastic_has,
+};
