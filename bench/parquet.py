@@ -56,6 +56,7 @@ def main():
                        "-o"]
                 rounds = []
                 for _ in range(args.rounds):
+                    pathlib.Path(folder, "out.parquet").unlink(missing_ok=True)
                     read = subprocess.run([*node, "read", path, expression],
                                           check=True, capture_output=True)
                     rounds.append((float(read.stdout),
