@@ -48,6 +48,13 @@ PKG_CFLAGS += -DBLY_HIREDIS $(patsubst -I%,-isystem %,$(shell pkg-config --cflag
 PKG_LIBS   += $(shell pkg-config --libs hiredis)
 endif
 
+# Without snappy `parquet add` refuses what is compressed with it.
+SNAPPY := $(shell echo '\#include <snappy-c.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
+ifeq ($(SNAPPY),yes)
+PKG_CFLAGS += -DBLY_SNAPPY
+PKG_LIBS   += -lsnappy
+endif
+
 # Likewise without libcurl or libmicrohttpd, and `digest` says so.
 CURL := $(shell pkg-config --exists libcurl 2>/dev/null && echo yes)
 ifeq ($(CURL),yes)

@@ -46,6 +46,7 @@
     X(digest)       \
     X(redis)        \
     X(similar)      \
+    X(parquet)      \
     X(basket)       \
     X(bench)        \
     X(help)

@@ -560,6 +560,11 @@ bly_status bly_read(bly_get *get, void *ctx, const bly_access *how,
  * happens. When the call returns BLY_OK the file is on disk. */
 bly_status bly_save(const bly_filter *f, const char *path);
 
+/* The same for bytes of any kind: what write() puts, from `what`. Where it
+ * fails, path is as it was. */
+typedef bly_status bly_writes(const void *what, bly_put *put, void *ctx);
+bly_status bly_file_save(const char *path, bly_writes *write, const void *what);
+
 /* Read the filter in path into memory, and check all of it. */
 bly_status bly_open(const char *path, const bly_access *how, bly_filter **out);
 
@@ -1128,6 +1133,181 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx);
 
 /* The same to path, atomically, as bly_save() does. */
 bly_status bly_foreign_save(bly_foreign *f, const char *path);
+
+/* --------------------------------------------------------- Parquet files */
+
+/* A Parquet file is groups of rows; a group is a chunk a column, a chunk pages
+ * of values. What lies where is told by its footer, and so is the filter of a
+ * chunk, where it has one. Asking those is the format "parquet" above. Here are
+ * the columns, the pages as they lie in the file, and filters for chunks that
+ * have none: the data stay as they are, filters and a footer that knows of them
+ * come behind.
+ *
+ *     bly_parquet *p;
+ *     bly_parquet_open(bytes, nbytes, NULL, &p);
+ *     bly_parquet_filter_begin(p, group, column, nvalues, 0.01);
+ *     bly_parquet_filter_add(p, values, n);
+ *     bly_parquet_filter_end(p, NULL);
+ *     bly_parquet_write(p, put, ctx);
+ *     bly_parquet_free(p);
+ */
+typedef struct bly_parquet bly_parquet;
+
+typedef enum bly_parquet_type {
+    BLY_PARQUET_BOOLEAN,
+    BLY_PARQUET_INT32,
+    BLY_PARQUET_INT64,
+    BLY_PARQUET_INT96,
+    BLY_PARQUET_FLOAT,
+    BLY_PARQUET_DOUBLE,
+    BLY_PARQUET_BYTE_ARRAY,
+    BLY_PARQUET_FIXED
+} bly_parquet_type;
+
+/* What the values of a column stand for. */
+typedef enum bly_parquet_meaning {
+    BLY_PARQUET_PLAIN, /* for themselves */
+    BLY_PARQUET_STRING,
+    BLY_PARQUET_ENUM,
+    BLY_PARQUET_JSON,
+    BLY_PARQUET_BSON,
+    BLY_PARQUET_INTEGER,   /* of `bits` */
+    BLY_PARQUET_DECIMAL,   /* with `scale` digits behind the point */
+    BLY_PARQUET_DATE,      /* days since 1970 */
+    BLY_PARQUET_TIME,      /* 10^-digits seconds since midnight */
+    BLY_PARQUET_TIMESTAMP, /* 10^-digits seconds since 1970 */
+    BLY_PARQUET_UUID,
+    BLY_PARQUET_FLOAT16,
+    BLY_PARQUET_INTERVAL,
+    BLY_PARQUET_OTHER /* something this library does not know */
+} bly_parquet_meaning;
+
+typedef struct bly_parquet_column {
+    const char *name; /* with a dot between the parts of its path */
+    bly_parquet_type type;
+    uint32_t width; /* bytes of a value; 0 where they differ */
+    bly_parquet_meaning meaning;
+    uint32_t bits;      /* of an integer */
+    bool is_unsigned;   /* integer */
+    uint32_t digits;    /* of a time: 3, 6 or 9 behind the second */
+    int32_t scale;      /* of a decimal */
+    uint32_t precision; /* of a decimal */
+    uint32_t max_def;   /* of its definition levels, */
+    uint32_t max_rep;   /* and its repetition levels */
+} bly_parquet_column;
+
+/* "INT64 timestamp in microseconds", into room bytes. */
+void bly_parquet_type_name(const bly_parquet_column *c, char *out, size_t room);
+
+typedef struct bly_parquet_chunk {
+    uint64_t nvalues;      /* nulls included */
+    uint32_t codec;        /* see bly_parquet_codec_name() */
+    uint64_t at, nbytes;   /* its pages in the file */
+    uint64_t filter_at;    /* 0: it has none */
+    uint64_t filter_bytes; /* with its header; 0: the footer does not tell */
+    bool encrypted;        /* neither pages nor filter can be read */
+    bool elsewhere;        /* its pages are in another file */
+} bly_parquet_chunk;
+
+typedef struct bly_parquet_shape {
+    uint64_t nrows;
+    size_t ngroups, ncolumns;
+    uint64_t footer_at; /* the data end there */
+    uint64_t footer_bytes;
+    const char *created_by; /* "" where it does not tell */
+    bool is_signed;         /* footer and all: it must not be changed */
+} bly_parquet_shape;
+
+/* Read a footer. bytes are the whole file and are borrowed until
+ * bly_parquet_free(); mem as in bly_spec, or NULL. BLY_EFORMAT where they are
+ * no Parquet file, damaged, or encrypted. */
+bly_status bly_parquet_open(const void *bytes, size_t nbytes,
+                            const bly_mem *mem, bly_parquet **out);
+void bly_parquet_free(bly_parquet *p);
+void bly_parquet_stat(const bly_parquet *p, bly_parquet_shape *out);
+
+/* Column and chunk of numbers within the shape. */
+void bly_parquet_column_at(const bly_parquet *p, size_t column,
+                           bly_parquet_column *out);
+void bly_parquet_chunk_at(const bly_parquet *p, size_t group, size_t column,
+                          bly_parquet_chunk *out);
+uint64_t bly_parquet_group_rows(const bly_parquet *p, size_t group);
+
+/* The number of the column of a name; BLY_EINVAL where there is none, or
+ * several. */
+bly_status bly_parquet_column_named(const bly_parquet *p, const char *name,
+                                    size_t *out);
+
+/* Pages, codecs and encodings are numbered as in the format; a number that it
+ * does not have is "unknown". */
+enum {
+    BLY_PARQUET_DATA_PAGE = 0,
+    BLY_PARQUET_INDEX_PAGE = 1,
+    BLY_PARQUET_DICTIONARY_PAGE = 2,
+    BLY_PARQUET_DATA_PAGE_V2 = 3
+};
+enum {
+    BLY_PARQUET_UNCOMPRESSED = 0,
+    BLY_PARQUET_SNAPPY = 1,
+    BLY_PARQUET_GZIP = 2,
+    BLY_PARQUET_ZSTD = 6
+};
+enum {
+    BLY_PARQUET_PLAIN_VALUES = 0,
+    BLY_PARQUET_PLAIN_DICTIONARY = 2,
+    BLY_PARQUET_RLE = 3,
+    BLY_PARQUET_DELTA_BINARY_PACKED = 5,
+    BLY_PARQUET_DELTA_LENGTH_BYTE_ARRAY = 6,
+    BLY_PARQUET_DELTA_BYTE_ARRAY = 7,
+    BLY_PARQUET_RLE_DICTIONARY = 8,
+    BLY_PARQUET_BYTE_STREAM_SPLIT = 9
+};
+const char *bly_parquet_codec_name(uint32_t codec);
+const char *bly_parquet_encoding_name(uint32_t encoding);
+
+typedef struct bly_parquet_page {
+    uint32_t kind; /* BLY_PARQUET_..._PAGE */
+    uint32_t nvalues;
+    uint32_t encoding;
+    uint32_t def_encoding, rep_encoding; /* DATA_PAGE */
+    uint32_t def_bytes, rep_bytes; /* DATA_PAGE_V2: levels, never compressed */
+    bool compressed;               /* what follows the levels is */
+    uint32_t nplain;               /* bytes, with nothing compressed */
+    bool has_crc;
+    uint32_t crc; /* CRC-32 of bytes */
+    const unsigned char *bytes;
+    size_t nbytes;
+} bly_parquet_page;
+
+/* The page at byte *at of a chunk, 0 being the first; *at becomes that of the
+ * next, or the chunk's nbytes. */
+bly_status bly_parquet_page_next(const bly_parquet *p, size_t group,
+                                 size_t column, uint64_t *at,
+                                 bly_parquet_page *out);
+
+/* What was made of a filter. */
+typedef struct bly_parquet_filter {
+    uint64_t nbytes; /* of its blocks */
+    double fpr;      /* by its bits */
+    double values;   /* different ones, by its bits */
+} bly_parquet_filter;
+
+/* Begin the filter of a chunk, for at most nvalues different values and a rate
+ * fpr; add all its values, each in its PLAIN encoding (without the length, for
+ * byte arrays), in any number of calls: as bytes, or n of `width` bytes one
+ * after another; and end it: it is folded to the least power of two of bytes
+ * that keeps the rate. One at a time, each chunk once. What a chunk had before
+ * is not asked any more. end() fills *out unless NULL. */
+bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
+                                    uint64_t nvalues, double fpr);
+void bly_parquet_filter_add(bly_parquet *p, const bly_bytes *values, size_t n);
+void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
+                                  size_t width, size_t n);
+bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out);
+
+/* The file with the filters that were made: data as they were, filters, footer.
+ * What the footer holds that this library does not know stays in it. */
+bly_status bly_parquet_write(const bly_parquet *p, bly_put *put, void *ctx);
 
 /* --------------------------------------------------------------- numbers */
 

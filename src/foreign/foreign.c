@@ -245,7 +245,8 @@ static uint64_t part_ones(const bly_foreign_part *p)
     return ones;
 }
 
-static void part_stat(const bly_foreign_part *p, bly_foreign_stats *out)
+static void part_stat(const bly_foreign *f, const bly_foreign_part *p,
+                      bly_foreign_stats *out)
 {
     const double m = (double)p->nbits;
     memcpy(out->name, p->name, sizeof out->name);
@@ -262,7 +263,8 @@ static void part_stat(const bly_foreign_part *p, bly_foreign_stats *out)
         return;
     out->ones = part_ones(p);
     out->fill = (double)out->ones / m;
-    out->fpr_now = pow(out->fill, p->k);
+    out->fpr_now =
+        f->format->rate ? f->format->rate(f, p) : pow(out->fill, p->k);
     out->items_estimate =
         out->ones < p->nbits ? -m / p->k * log1p(-out->fill) : INFINITY;
 }
@@ -276,14 +278,14 @@ static void whole_stat(const bly_foreign *f, bly_foreign_stats *out)
     uint64_t measured = 0; /* bits of parts that have a fill */
     bool differ = false;   /* in k */
     part_at(f, 0, &p);
-    part_stat(&p, out);
+    part_stat(f, &p, out);
     if (f->nparts == 1)
         return;
     *out = (bly_foreign_stats){ .fpr_planned = p.fpr_planned };
     for (size_t i = 0; i < f->nparts; i++) {
         s.ones = 0;
         part_at(f, i, &p);
-        part_stat(&p, &s);
+        part_stat(f, &p, &s);
         out->bits += s.bits;
         out->ones += s.ones;
         out->capacity += s.capacity;
@@ -337,7 +339,7 @@ void bly_foreign_stat(const bly_foreign *f, size_t part, bly_foreign_stats *out)
     } else {
         bly_foreign_part p;
         part_at(f, part, &p);
-        part_stat(&p, out);
+        part_stat(f, &p, out);
     }
     out->format = f->format->name;
     out->nparts = f->nparts;

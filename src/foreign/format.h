@@ -165,6 +165,10 @@ typedef struct bly_format {
      * by positions(). */
     bool (*test)(const bly_foreign *f, size_t part, const bly_foreign_key *key);
 
+    /* The rate of false positives of a part, by its bits. NULL: its fill to
+     * the power of k. */
+    double (*rate)(const bly_foreign *f, const bly_foreign_part *p);
+
     /* -- making: plan, then bits by positions(), then write -------------- */
 
     /* For items keys at a rate fpr: fill f->one, all but bytes, as the format's
@@ -199,7 +203,9 @@ typedef struct bly_format {
     X(cassandra)       \
     X(datasketches)    \
     X(bip37)           \
-    X(bip158)
+    X(bip158)          \
+    X(sbbf)            \
+    X(parquet)
 
 #define BLY_FORMAT_DECLARE_(name) extern const bly_format bly_format_##name;
 BLY_FORMATS(BLY_FORMAT_DECLARE_)

@@ -15,10 +15,6 @@ typedef struct bly_file {
 /* Open path for reading; the caller closes out->fd. */
 bly_status bly_file_open(const char *path, bly_file *out);
 
-/* Put what write() makes of `what` in the place of path, as bly_save() does. */
-typedef bly_status bly_writes(const void *what, bly_put *put, void *ctx);
-bly_status bly_file_save(const char *path, bly_writes *write, const void *what);
-
 /* st, with the path in front of its line. */
 bly_status bly_named_fail(bly_status st, const char *path);
 

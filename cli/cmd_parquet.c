@@ -1,0 +1,400 @@
+/*
+ * cmd_parquet.c - filters in Parquet files: bloomery parquet VERB ...
+ *
+ * Reading columns and writing files is apps/parquet/, asking filters the
+ * library; here are the lines that people type and read.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/parquet/parquet.h"
+#include "cli/keys.h"
+#include "cli/parquet_info.h"
+#include "cli/verbs.h"
+
+static struct {
+    struct list columns;
+    const char *output;
+    struct list files;
+    double fpr;
+    bool nul, replace, json;
+} parquet_args;
+
+/* ------------------------------------------------------------------- info */
+
+static int parquet_verb_info(const struct list *operands)
+{
+    int status = YES;
+    for (size_t i = 0; i < operands->n && status == YES; i++) {
+        struct parquet_error error;
+        struct parquet_file f;
+        cut_watch(operands->at[i], NULL);
+        if (!parquet_file_open(&f, operands->at[i], &error))
+            return fail("%s", error.text);
+        if (i && !parquet_args.json)
+            putchar('\n');
+        status = parquet_info(&f, parquet_args.json);
+        parquet_file_close(&f);
+    }
+    return status;
+}
+
+/* -------------------------------------------------------------------- has */
+
+struct asking {
+    const bly_foreign *f;
+    size_t ngroups;
+    uint64_t *bitmap;
+    uint64_t nasked, nfound;
+};
+
+/* A line of a value that may be somewhere: the value, and its row groups. */
+static void has_text(const struct asking *a, bly_bytes value)
+{
+    const char *comma = "\t";
+    fwrite(value.ptr, 1, value.len, stdout);
+    for (size_t i = 0; i < a->ngroups; i++)
+        if (a->bitmap[i / 64] >> i % 64 & 1) {
+            printf("%s%zu", comma, i);
+            comma = ",";
+        }
+    putchar(parquet_args.nul ? '\0' : '\n');
+}
+
+static void has_json(const struct asking *a, bly_bytes value)
+{
+    struct json j = { .to = stdout };
+    json_open(&j, '{');
+    json_key(&j, "value");
+    json_bytes(&j, value.ptr, value.len);
+    json_key(&j, "row_groups");
+    json_open(&j, '[');
+    for (size_t i = 0; i < a->ngroups; i++)
+        if (a->bitmap[i / 64] >> i % 64 & 1)
+            json_uint(&j, i);
+    json_close(&j, ']');
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+static int has_value(struct asking *a, bly_bytes value)
+{
+    if (bly_foreign_where(a->f, value, a->bitmap))
+        return fail("'%s': %s", show_text(value.ptr, value.len), bly_error());
+    bool found = false;
+    for (size_t i = 0; i < BLY_BITMAP_WORDS(a->ngroups); i++)
+        found |= a->bitmap[i] != 0;
+    a->nasked++;
+    a->nfound += found;
+    if (quiet)
+        return YES;
+    if (parquet_args.json)
+        has_json(a, value);
+    else if (found)
+        has_text(a, value);
+    return YES;
+}
+
+static int has_values(struct asking *a, struct input *in)
+{
+    struct block b = { 0 };
+    int status = YES;
+    while (status == YES && input_next(in, &b)) {
+        const char *at = b.at, *const end = b.at + b.len;
+        while (status == YES && at < end && !(quiet && a->nfound)) {
+            const char *const stop =
+                memchr(at, in->separator, (size_t)(end - at));
+            status = has_value(a, (bly_bytes){ at, (size_t)(stop - at) });
+            at = stop + 1;
+        }
+        if (quiet && a->nfound)
+            break;
+    }
+    if (status == YES && in->error[0])
+        status = fail("%s", in->error);
+    block_free(&b);
+    return status;
+}
+
+static int has_file(const struct parquet_file *file, struct input *in)
+{
+    const bly_option column = { "column", parquet_args.columns.at[0] };
+    const bly_foreign_spec spec = { .format = "parquet",
+                                    .options = &column,
+                                    .noptions = 1 };
+    bly_foreign *f;
+    if (bly_foreign_open(&spec, file->bytes, file->nbytes, &f))
+        return fail("%s: %s", file->path, bly_error());
+    bly_foreign_stats s;
+    bly_foreign_stat(f, BLY_WHOLE, &s);
+    struct asking a = { .f = f, .ngroups = s.nparts };
+    a.bitmap = calloc(BLY_BITMAP_WORDS(s.nparts) + 1, sizeof *a.bitmap);
+    const int status = a.bitmap ? has_values(&a, in) : fail("out of memory");
+    free(a.bitmap);
+    bly_foreign_free(f);
+    return status != YES ? status : a.nfound ? YES : NO;
+}
+
+static int parquet_verb_has(const struct list *operands)
+{
+    const struct keys keys = { .files = parquet_args.files,
+                               .nul = parquet_args.nul };
+    struct parquet_error error;
+    struct parquet_file file;
+    struct input in;
+    if (parquet_args.columns.n != 1)
+        return fail("has asks one column: --column C");
+    if (!keys_input(&keys, operands, &in))
+        return TROUBLE;
+    cut_watch(operands->at[0], NULL);
+    int status = TROUBLE;
+    if (parquet_file_open(&file, operands->at[0], &error)) {
+        status = has_file(&file, &in);
+        parquet_file_close(&file);
+    } else {
+        fail("%s", error.text);
+    }
+    input_close(&in);
+    return status;
+}
+
+/* -------------------------------------------------------------------- add */
+
+/* What a column's filters came to. */
+struct added {
+    const char *name;
+    uint64_t nbytes;
+    double values, worst;
+};
+
+static void add_report(FILE *to, const struct added *a, size_t n,
+                       size_t ngroups)
+{
+    for (size_t i = 0; i < n; i++)
+        fprintf(to, "%s: %zu filter%s, %s for about %.0f values, rate %s%s\n",
+                show_name(a[i].name), ngroups, ngroups == 1 ? "" : "s",
+                show_bytes(a[i].nbytes), a[i].values, show_rate(a[i].worst),
+                ngroups == 1 ? "" : " at most");
+}
+
+static void add_json(const struct added *a, size_t n, size_t ngroups)
+{
+    struct json j = { .to = stdout };
+    json_open(&j, '{');
+    json_key(&j, "output");
+    json_text(&j, parquet_args.output);
+    json_key(&j, "row_groups");
+    json_uint(&j, ngroups);
+    json_key(&j, "columns");
+    json_open(&j, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_open(&j, '{');
+        json_key(&j, "column");
+        json_text(&j, a[i].name);
+        json_key(&j, "bytes");
+        json_uint(&j, a[i].nbytes);
+        json_key(&j, "values_estimate");
+        json_real(&j, a[i].values);
+        json_key(&j, "fpr");
+        json_real(&j, a[i].worst);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+/* May the column get filters? Says why not. */
+static bool add_may(const struct parquet_file *file, size_t column,
+                    size_t ngroups)
+{
+    bly_parquet_column c;
+    bly_parquet_column_at(file->p, column, &c);
+    for (size_t g = 0; g < ngroups && !parquet_args.replace; g++) {
+        bly_parquet_chunk chunk;
+        bly_parquet_chunk_at(file->p, g, column, &chunk);
+        if (chunk.filter_at == 0)
+            continue;
+        fail("%s: column %s has filters; --replace makes new ones", file->path,
+             c.name);
+        return false;
+    }
+    return true;
+}
+
+static int add_column(struct parquet_file *file, const char *name,
+                      size_t ngroups, struct added *a)
+{
+    struct parquet_error error;
+    size_t column;
+    if (bly_parquet_column_named(file->p, name, &column))
+        return fail("%s: %s", file->path, bly_error());
+    if (!add_may(file, column, ngroups))
+        return TROUBLE;
+    bly_parquet_filter *const made = calloc(ngroups + 1, sizeof *made);
+    if (!made)
+        return fail("out of memory");
+    int status = YES;
+    const double fpr = parquet_args.fpr > 0 ? parquet_args.fpr : 0.01;
+    if (!parquet_add(file, column, fpr, made, &error))
+        status = fail("%s: %s", file->path, error.text);
+    *a = (struct added){ .name = name };
+    for (size_t g = 0; g < ngroups; g++) {
+        a->nbytes += made[g].nbytes;
+        a->values += made[g].values;
+        a->worst = made[g].fpr > a->worst ? made[g].fpr : a->worst;
+    }
+    free(made);
+    return status;
+}
+
+static int add_write(const struct parquet_file *file)
+{
+    struct parquet_error error;
+    int err = 0;
+    const bool ok = is_dash(parquet_args.output)
+                        ? parquet_put(file, put_stdout, &err, &error)
+                        : parquet_save(file, parquet_args.output, &error);
+    if (ok)
+        return YES;
+    /* EFAULT: what was to be written is not there any more. */
+    return err && err != EFAULT ? fail_path("standard output", err)
+                                : fail("%s", error.text);
+}
+
+static int add_file(struct parquet_file *file)
+{
+    const struct list *const names = &parquet_args.columns;
+    bly_parquet_shape shape;
+    bly_parquet_stat(file->p, &shape);
+    struct added *const a = calloc(names->n, sizeof *a);
+    int status = a ? YES : fail("out of memory");
+    FILE *const to = report_to(parquet_args.output);
+    for (size_t i = 0; i < names->n && status == YES; i++) {
+        for (size_t k = 0; k < i && status == YES; k++)
+            if (strcmp(names->at[i], names->at[k]) == 0)
+                status = fail("--column %s is given twice", names->at[i]);
+        if (status == YES)
+            status = add_column(file, names->at[i], shape.ngroups, &a[i]);
+    }
+    if (status == YES)
+        status = add_write(file);
+    if (status == YES && parquet_args.json && !quiet)
+        add_json(a, names->n, shape.ngroups);
+    else if (status == YES && !quiet)
+        add_report(to, a, names->n, shape.ngroups);
+    free(a);
+    return status;
+}
+
+static int parquet_verb_add(const struct list *operands)
+{
+    const char *const path = operands->at[0];
+    struct parquet_error error;
+    struct parquet_file file;
+    if (operands->n > 1)
+        return fail("add takes one file; columns are named with --column");
+    if (!parquet_args.output)
+        return fail("where to? right: bloomery parquet add FILE -o OUT "
+                    "--column C");
+    if (parquet_args.columns.n == 0)
+        return fail("which column? right: bloomery parquet add FILE -o OUT "
+                    "--column C; bloomery parquet info FILE lists them");
+    if (!output_works(parquet_args.output, parquet_args.json) ||
+        !output_spares(parquet_args.output, &path, 1))
+        return TROUBLE;
+    cut_watch(path, NULL);
+    if (!parquet_file_open(&file, path, &error))
+        return fail("%s", error.text);
+    const int status = add_file(&file);
+    parquet_file_close(&file);
+    return status;
+}
+
+/* ----------------------------------------------------------------- command */
+
+static const struct opt parquet_options[] = {
+    { "column", 'c', OPT_LIST, &parquet_args.columns, "NAME",
+      "has: the column to ask; add: one to get filters, may be repeated. Parts "
+      "of nested names have a dot between them" },
+    { "output", 'o', OPT_TEXT, &parquet_args.output, "FILE",
+      "add: write the file with filters there; - is standard output" },
+    { "fpr", 'p', OPT_RATE, &parquet_args.fpr, "P",
+      "add: rate of false positives at most; 1 % if not given" },
+    { "replace", 0, OPT_FLAG, &parquet_args.replace, NULL,
+      "add: make new filters for a column that has some" },
+    { "file", 'f', OPT_LIST, &parquet_args.files, "FILE",
+      "has: read values from FILE; may be repeated; - is standard input" },
+    { "null", '0', OPT_FLAG, &parquet_args.nul, NULL,
+      "has: values end at NUL bytes, not at newlines; printed ones too" },
+    QUIET_OPTION("say nothing that is no error; has: stop at the first value "
+                 "that may be there"),
+    { "json", 0, OPT_FLAG, &parquet_args.json, NULL,
+      "print JSON; has: an object a value, also for those that are nowhere" },
+    { 0 },
+};
+
+static const struct verb parquet_verbs[] = {
+    { "info", "FILE...", 1, " json " },
+    { "has", "FILE --column C [VALUE]...", 1, " column file null quiet json " },
+    { "add", "FILE -o OUT --column C...", 1,
+      " column output fpr replace quiet json " },
+};
+static int (*const parquet_functions[])(const struct list *) = {
+    parquet_verb_info,
+    parquet_verb_has,
+    parquet_verb_add,
+};
+#define NVERBS (sizeof parquet_verbs / sizeof parquet_verbs[0])
+
+static int parquet_run(struct list *operands)
+{
+    struct list rest;
+    const size_t i =
+        verb_find(&cmd_parquet, parquet_verbs, NVERBS, operands, &rest);
+    return i == NVERBS ? TROUBLE : parquet_functions[i](&rest);
+}
+
+static const struct example parquet_examples[] = {
+    { "bloomery parquet info visits.parquet",
+      "columns, and which have filters" },
+    { "bloomery parquet add visits.parquet -o fast.parquet -c url -c user",
+      "give two columns filters" },
+    { "bloomery parquet has fast.parquet -c url http://example.org/",
+      "the row groups that may have it" },
+    { 0 },
+};
+
+const struct command cmd_parquet = {
+    .name = "parquet",
+    .verbs = "info has add",
+    .usage = "VERB FILE [OPERAND]... [OPTION]...",
+    .summary = "give columns of Parquet files filters, and ask them",
+    .about =
+        "A Parquet file may hold a Bloom filter for each column and group of "
+        "rows. DuckDB, Spark, Arrow and others skip the groups that a filter "
+        "rules out.\n\n"
+        "info FILE... lists the columns with their types, and for those with "
+        "filters their size, about how many different values they hold, and "
+        "their rate of false positives, the mean over row groups.\n\n"
+        "has FILE --column C [VALUE]... prints each value that may be in the "
+        "column, a tab, and the numbers of the row groups that may have it, "
+        "from 0. Values come as arguments, with -f, or on standard input, and "
+        "are written as the column's type wants it: 2020-01-31, "
+        "2020-01-31 12:00:00.5, 1.50, a UUID, hexadecimal digits for bytes of "
+        "a fixed length. A value that cannot be of the type is an error. Exit "
+        "status 0: one may be there; 1: none is.\n\n"
+        "add FILE -o OUT --column C... reads the columns and writes OUT, which "
+        "is FILE with a filter for each of them in every row group. Data are "
+        "copied as they are, and of the footer only the places of the filters "
+        "change. A filter is as small as --fpr allows, a power of two of "
+        "bytes, 128 MiB at most. All types but BOOLEAN are read, nested "
+        "columns too; PLAIN, dictionary, DELTA and BYTE_STREAM_SPLIT "
+        "encodings; pages that are UNCOMPRESSED, SNAPPY, GZIP or ZSTD. "
+        "Anything else is refused, and then nothing is written; the same "
+        "where FILE is changed meanwhile.",
+    .options = parquet_options,
+    .examples = parquet_examples,
+    .run = parquet_run,
+};

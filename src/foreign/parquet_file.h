@@ -1,0 +1,111 @@
+/*
+ * parquet_file.h - what is known of a Parquet file, from its footer
+ *
+ *     "PAR1"  pages, filters, indexes  footer  its length, 4 bytes  "PAR1"
+ *
+ *     parquet_footer.c   reads the footer, parquet_schema.c its columns
+ *     parquet_pages.c    reads the headers of pages
+ *     parquet_types.c    names types, and turns text into values
+ *     parquet_filters.c  makes filters, writes the footer again
+ *     parquet.c          the filters of a file as a foreign format
+ */
+#ifndef BLY_FOREIGN_PARQUET_FILE_H
+#define BLY_FOREIGN_PARQUET_FILE_H
+
+#include "foreign/format.h"
+#include "foreign/thrift.h"
+
+#define BLY_PARQUET_MAGIC 4
+
+/* Where the fields of a filter go in the metadata of a chunk: instead of what
+ * is between from and to, which is nothing or those of another filter. Offsets
+ * are into the footer. */
+typedef struct bly_parquet_slot {
+    uint32_t from, to;
+    int32_t after;     /* id of the field before; */
+    int32_t next;      /* of the one behind, 0 where there is none, */
+    unsigned type;     /* its type, */
+    uint32_t value;    /* and where its value begins */
+    bool out_of_order; /* ids do not rise: no place can be told */
+} bly_parquet_slot;
+
+/* A chunk as its footer tells of it. Chunks are many, so they are read from
+ * there whenever they are wanted. */
+typedef struct bly_parquet_entry {
+    bly_parquet_chunk is;
+    bly_parquet_slot slot;
+} bly_parquet_entry;
+
+/* A column, in few bytes: wide files have many. */
+typedef struct bly_parquet_leaf {
+    uint32_t name; /* where it begins in names */
+    uint32_t width;
+    uint16_t precision;
+    uint8_t scale;
+    uint8_t type, meaning, bits, digits;
+    uint8_t max_def, max_rep;
+    bool is_unsigned;
+} bly_parquet_leaf;
+
+/* A filter that was made. */
+typedef struct bly_parquet_made {
+    bly_block block; /* at NULL: none */
+    uint64_t nblocks;
+} bly_parquet_made;
+
+struct bly_parquet {
+    bly_mem mem;
+    const unsigned char *bytes;
+    size_t nbytes;
+    uint64_t nrows;
+    bool is_signed;
+
+    unsigned char *footer; /* a copy: the file may change meanwhile */
+    size_t footer_at, nfooter;
+
+    bly_parquet_leaf *columns;
+    size_t ncolumns, columns_room;
+    char *names; /* of all columns, and of the creator */
+    size_t nnames, names_room;
+    size_t created_by;
+
+    uint64_t *group_rows;
+    uint32_t *chunks; /* where each begins in the footer: ngroups times
+                         ncolumns */
+    size_t ngroups;
+
+    /* Filters that were made, one a chunk; NULL before the first. */
+    bly_parquet_made *made;
+
+    /* The one that is being made: */
+    bly_parquet_made *making; /* NULL: none */
+    bly_block block;
+    uint64_t nblocks;
+    double fpr;
+
+    /* The size of the last one, since many are for as many: */
+    uint64_t sized_for;
+    double sized_fpr;
+};
+
+/* Read the schema, a list of n elements at t, into columns and names; the name
+ * of the creator goes along. */
+bly_status bly_parquet_schema_read(bly_parquet *p, bly_thrift t, size_t n,
+                                   bly_bytes creator);
+
+bly_status bly_parquet_footer_damaged(void);
+
+static inline const char *bly_parquet_name(const bly_parquet *p, size_t column)
+{
+    return p->names + p->columns[column].name;
+}
+
+void bly_parquet_entry_at(const bly_parquet *p, size_t group, size_t column,
+                          bly_parquet_entry *out);
+
+/* The bytes of a value from its text; what the text must be like is in
+ * docs/formats.md. */
+bly_status bly_parquet_key(const bly_parquet_column *c, bly_bytes text,
+                           bly_scratch *s, bly_foreign_key *out);
+
+#endif

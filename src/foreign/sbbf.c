@@ -1,0 +1,337 @@
+/*
+ * sbbf.c - the split-block Bloom filter of Parquet, alone in a file
+ *
+ * z blocks of 256 bits, each eight words of 32. A value sets one bit in every
+ * word of one block:
+ *
+ *     h          XXH64 of its bytes, seed 0
+ *     block      (h >> 32) z >> 32
+ *     bit        of word j: (low half of h) salt[j] mod 2^32 >> 27
+ *
+ * Words are little-endian, so bit b of word j of block i is bit 256 i + 32 j +
+ * b of the bytes, low bits first. A header in Thrift stands before them:
+ *
+ *     1 number of bytes, 2 algorithm, 3 hash, 4 compression
+ *
+ * the last three unions of which the first member alone is in use.
+ *
+ * Half as many blocks: since z enters by a floor of h z / 2^32, the block of
+ * half the number is half the block's number, rounded down. So neighbours are
+ * joined by OR, and the result is the filter of half the size to the last bit.
+ * A filter can thus be made before the number of different values is known:
+ * large enough for all, then folded as long as its rate allows. Some eight
+ * thousand values at 1 % and eight times as many equal to them:
+ *
+ *     room for 73,728 in 4096 blocks -> 2048 -> 1024 -> 512, at 0.13 %
+ *
+ * Sizes are powers of two. Arrow, Velox and ClickHouse refuse others; DuckDB
+ * and parquet-java would take them.
+ *
+ * [1] Putze, Sanders and Singler, Cache-, Hash- and Space-Efficient Bloom
+ *     Filters, 2007
+ * [2] Apple, Split Block Bloom Filters, 2021
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/cpu.h"
+#include "core/maths.h"
+#include "foreign/hashes.h"
+#include "foreign/sbbf.h"
+#include "foreign/thrift.h"
+
+const uint32_t bly_sbbf_salts[BLY_SBBF_K] = {
+    0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
+    0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31,
+};
+
+/* ----------------------------------------------------------------- header */
+
+bly_status bly_sbbf_read(const unsigned char *bytes, size_t n, bly_sbbf *out)
+{
+    bly_thrift t = { bytes, bytes + n, false };
+    bly_thrift_field f = { 0 };
+    uint64_t nbytes = 0;
+    int32_t algorithm = 0, hash = 0, compression = 0;
+    while (bly_thrift_next(&t, &f))
+        if (f.id == 1)
+            nbytes = bly_thrift_uint(&t, &f, INT32_MAX);
+        else if (f.id == 2)
+            algorithm = bly_thrift_member(&t, &f);
+        else if (f.id == 3)
+            hash = bly_thrift_member(&t, &f);
+        else if (f.id == 4)
+            compression = bly_thrift_member(&t, &f);
+        else
+            bly_thrift_skip(&t, &f);
+    if (t.bad || nbytes == 0 || algorithm == 0 || hash == 0 || compression == 0)
+        return bly_damaged("not the header of a split-block filter");
+    *out = (bly_sbbf){ .known = algorithm == 1 && hash == 1 && compression == 1,
+                       .blocks = t.at,
+                       .nheader = (size_t)(t.at - bytes),
+                       .nblocks = nbytes / BLY_SBBF_BLOCK };
+    if (nbytes % BLY_SBBF_BLOCK)
+        return bly_damaged("a split-block filter of %llu bytes, which are not "
+                           "blocks of 32",
+                           (unsigned long long)nbytes);
+    if (nbytes > n - out->nheader)
+        return bly_damaged(
+            "the header of a split-block filter says %llu bytes, "
+            "and %zu follow",
+            (unsigned long long)nbytes, n - out->nheader);
+    return BLY_OK;
+}
+
+size_t bly_sbbf_header(unsigned char out[BLY_SBBF_HEADER], uint64_t nblocks)
+{
+    /* Three unions, each a struct in a struct, and the end. */
+    static const unsigned char rest[] = { 0x1c, 0x1c, 0,    0, 0x1c, 0x1c, 0,
+                                          0,    0x1c, 0x1c, 0, 0,    0 };
+    size_t n = bly_thrift_put_field(out, 0, 1, BLY_THRIFT_I32);
+    n += bly_thrift_put_int(out + n, (int64_t)(nblocks * BLY_SBBF_BLOCK));
+    memcpy(out + n, rest, sizeof rest);
+    return n + sizeof rest;
+}
+
+/* ----------------------------------------------------------------- blocks */
+
+void bly_sbbf_part(const bly_sbbf *s, bly_foreign_part *out)
+{
+    out->bytes = s->blocks;
+    out->nbits = s->nblocks * BLY_SBBF_BLOCK * 8;
+    out->k = s->known ? BLY_SBBF_K : 0;
+    out->order = BLY_LSB_FIRST;
+}
+
+void bly_sbbf_hash(const bly_foreign *f, bly_foreign_key *key)
+{
+    (void)f;
+    key->h[0] = bly_xxh64(key->bytes, key->len, 0);
+}
+
+static uint64_t block_of(uint64_t h, uint64_t nblocks)
+{
+    return (h >> 32) * nblocks >> 32;
+}
+
+void bly_sbbf_positions(const bly_foreign *f, const bly_foreign_part *p,
+                        const bly_foreign_key *key, uint64_t *out)
+{
+    (void)f;
+    const uint64_t block = block_of(key->h[0], p->nbits / 256);
+    const uint32_t x = (uint32_t)key->h[0];
+    for (uint32_t j = 0; j < BLY_SBBF_K; j++)
+        out[j] = block * 256 + j * 32 +
+                 (uint32_t)(x * bly_sbbf_salts[j]) / (1u << 27);
+}
+
+/* ----------------------------------------------------------------- adding */
+
+static void add_portable(unsigned char *blocks, uint64_t nblocks,
+                         const uint64_t *hashes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char *const block =
+            blocks + block_of(hashes[i], nblocks) * BLY_SBBF_BLOCK;
+        const uint32_t x = (uint32_t)hashes[i];
+        for (unsigned j = 0; j < BLY_SBBF_K; j++) {
+            const uint32_t bit = (uint32_t)(x * bly_sbbf_salts[j]) >> 27;
+            block[4 * j + bit / 8] |= (unsigned char)(1u << bit % 8);
+        }
+    }
+}
+
+/* Best first. The last row needs nothing, so the search always ends. */
+const struct bly_sbbf_row bly_sbbf_rows[] = {
+#if BLY_X86
+    { "avx2", BLY_CPU_AVX2, bly_sbbf_add_avx2 },
+#endif
+    { "portable", 0, add_portable },
+};
+
+void bly_sbbf_add(unsigned char *blocks, uint64_t nblocks,
+                  const uint64_t *hashes, size_t n)
+{
+    const struct bly_sbbf_row *row = bly_sbbf_rows;
+    while (row->needs & ~bly_cpu_features())
+        row++;
+    row->add(blocks, nblocks, hashes, n);
+}
+
+/* ------------------------------------------------------------------ rates */
+
+/* Ones in the two halves of a word, each in its half. */
+static uint64_t halves_count(uint64_t x)
+{
+    x -= x >> 1 & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) +
+        (x >> 2 & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    x += x >> 8;
+    return (x + (x >> 16)) & UINT64_C(0x0000003f0000003f);
+}
+
+/* The chance, times 32^8, that a block (or two together) says maybe to a value
+ * that comes to it: the product of the ones in its words. */
+static uint64_t block_ones(const unsigned char *a, const unsigned char *b)
+{
+    uint64_t all = 1;
+    for (unsigned j = 0; j < BLY_SBBF_BLOCK; j += 8) {
+        uint64_t x, y;
+        memcpy(&x, a + j, 8);
+        memcpy(&y, b + j, 8);
+        const uint64_t n = halves_count(x | y);
+        all *= (n & 63) * (n >> 32);
+    }
+    return all;
+}
+
+#define ONES_ALL 0x1p40 /* 32^8 */
+
+double bly_sbbf_rate(const bly_foreign *f, const bly_foreign_part *p)
+{
+    (void)f;
+    const uint64_t nblocks = p->nbits / 256;
+    double sum = 0;
+    for (uint64_t i = 0; i < nblocks; i++) {
+        const unsigned char *const at = p->bytes + i * BLY_SBBF_BLOCK;
+        sum += (double)block_ones(at, at);
+    }
+    return sum / ONES_ALL / (double)nblocks;
+}
+
+/* Would half as many blocks keep a rate? Where they would not, few blocks tell.
+ */
+static bool can_fold(const unsigned char *blocks, uint64_t nblocks, double fpr)
+{
+    const double most = fpr * ONES_ALL * (double)(nblocks / 2);
+    double sum = 0;
+    if (nblocks % 2)
+        return false;
+    for (uint64_t i = 0; i < nblocks && sum <= most; i += 2) {
+        const unsigned char *const at = blocks + i * BLY_SBBF_BLOCK;
+        sum += (double)block_ones(at, at + BLY_SBBF_BLOCK);
+    }
+    return sum <= most;
+}
+
+uint64_t bly_sbbf_fold(unsigned char *blocks, uint64_t nblocks, double fpr)
+{
+    while (can_fold(blocks, nblocks, fpr)) {
+        nblocks /= 2;
+        for (uint64_t i = 0; i < nblocks; i++)
+            for (unsigned j = 0; j < BLY_SBBF_BLOCK; j++)
+                blocks[i * BLY_SBBF_BLOCK + j] =
+                    blocks[2 * i * BLY_SBBF_BLOCK + j] |
+                    blocks[(2 * i + 1) * BLY_SBBF_BLOCK + j];
+    }
+    return nblocks;
+}
+
+uint64_t bly_sbbf_blocks(double n, double fpr)
+{
+    uint64_t z = 1;
+    while (z < BLY_SBBF_MAX_BLOCKS && (double)z * 256 < n)
+        z *= 2; /* less than a bit a value is too little for any rate */
+    while (z < BLY_SBBF_MAX_BLOCKS &&
+           bly_fpr_mixture(n, (double)z, 32, 1, BLY_SBBF_K) > fpr)
+        z *= 2;
+    return z;
+}
+
+/* ------------------------------------------------------ alone in its file */
+
+/* The form from before there was a header in Thrift: its length, and two
+ * numbers 0 for algorithm and hash, which was Murmur3. */
+static bool is_abandoned(const unsigned char *bytes, size_t n)
+{
+    static const unsigned char none[8];
+    return n > 12 && bly_get_le32(bytes) == n - 12 &&
+           (n - 12) % BLY_SBBF_BLOCK == 0 && memcmp(bytes + 4, none, 8) == 0;
+}
+
+static bool sbbf_recognise(const unsigned char *bytes, size_t n)
+{
+    bly_sbbf s;
+    if (n < BLY_SBBF_BLOCK)
+        return false;
+    if (is_abandoned(bytes, n))
+        return true;
+    /* Its length is told at the second byte: nothing else is read far. */
+    return bytes[0] == 0x15 && bly_sbbf_read(bytes, n, &s) == BLY_OK &&
+           s.nheader + s.nblocks * BLY_SBBF_BLOCK == n;
+}
+
+static bly_status sbbf_open(bly_foreign *f)
+{
+    bly_sbbf s;
+    if (is_abandoned(f->bytes, f->nbytes))
+        return bly_damaged(
+            "a split-block filter of the abandoned form, with three numbers "
+            "before it and hashed by Murmur3, which no Parquet file has; only "
+            "those with a Thrift header and XXH64 can be asked");
+    const bly_status st = bly_sbbf_read(f->bytes, f->nbytes, &s);
+    if (st)
+        return st;
+    if (s.nheader + s.nblocks * BLY_SBBF_BLOCK != f->nbytes)
+        return bly_damaged("%llu bytes behind the end of a split-block filter",
+                           (unsigned long long)(f->nbytes - s.nheader -
+                                                s.nblocks * BLY_SBBF_BLOCK));
+    bly_sbbf_part(&s, &f->one);
+    return BLY_OK;
+}
+
+enum { SBBF_KEYS, SBBF_NOPTIONS };
+
+static const char *const sbbf_forms[] = { "bytes", "hex",    "int32",
+                                          "int64", "double", NULL };
+static const bly_format_option sbbf_options[] = {
+    [SBBF_KEYS] = { "keys", "bytes", sbbf_forms,
+                    "what a column's type makes of a key: bytes (strings), "
+                    "int32, int64, double, hex (the bytes of any other)" },
+};
+
+static void sbbf_describe(const bly_foreign *f, bly_facts *out)
+{
+    bly_fact_uint(out, "blocks", f->one.nbits / 256);
+    bly_fact_word(out, "keys", f->option[SBBF_KEYS]);
+}
+
+static bly_status sbbf_plan(bly_foreign *f, uint64_t items, double fpr)
+{
+    const uint64_t z = bly_sbbf_blocks((double)items, fpr);
+    if (z == BLY_SBBF_MAX_BLOCKS &&
+        bly_fpr_mixture((double)items, (double)z, 32, 1, BLY_SBBF_K) > fpr)
+        return bly_fail(BLY_ERANGE, "a split-block filter has at most 128 MiB");
+    f->one.nbits = z * 256;
+    f->one.k = BLY_SBBF_K;
+    f->one.order = BLY_LSB_FIRST;
+    return BLY_OK;
+}
+
+static bly_status sbbf_write(const bly_foreign *f, bly_put *put, void *ctx)
+{
+    unsigned char head[BLY_SBBF_HEADER];
+    const size_t n = bly_sbbf_header(head, f->one.nbits / 256);
+    return put(ctx, head, n) &&
+                   put(ctx, f->one.bytes, (size_t)(f->one.nbits / 8))
+               ? BLY_OK
+               : BLY_EIO;
+}
+
+const bly_format bly_format_sbbf = {
+    .name = "sbbf",
+    .systems = "Parquet split-block Bloom filter, without the file",
+    .summary = "a column's filter as it lies in a Parquet file",
+    .options = sbbf_options,
+    .noptions = SBBF_NOPTIONS,
+    .recognise = sbbf_recognise,
+    .open = sbbf_open,
+    .describe = sbbf_describe,
+    .hash = bly_sbbf_hash,
+    .positions = bly_sbbf_positions,
+    .rate = bly_sbbf_rate,
+    .plan = sbbf_plan,
+    .nhash = 1,
+    .write = sbbf_write,
+};

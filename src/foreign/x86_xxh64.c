@@ -1,0 +1,56 @@
+/*
+ * x86_xxh64.c - XXH64 of eight values of 4 or 8 bytes at once, with AVX-512
+ *
+ * Of so few bytes XXH64 is one step over the value and a final mixing.
+ */
+#include "core/x86_eight.h"
+#include "foreign/hashes.h"
+
+#if BLY_X86
+
+#define XXH_P1 UINT64_C(0x9e3779b185ebca87)
+#define XXH_P2 UINT64_C(0xc2b2ae3d27d4eb4f)
+#define XXH_P3 UINT64_C(0x165667b19e3779f9)
+#define XXH_P4 UINT64_C(0x85ebca77c2b2ae63)
+#define XXH_P5 UINT64_C(0x27d4eb2f165667c5)
+
+BLY_EIGHT __m512i times(__m512i x, uint64_t by)
+{
+    return _mm512_mullo_epi64(x, bly_eight_all(by));
+}
+
+BLY_EIGHT __m512i plus(__m512i x, uint64_t y)
+{
+    return _mm512_add_epi64(x, bly_eight_all(y));
+}
+
+BLY_EIGHT void finish(__m512i h, uint64_t *out)
+{
+    h = times(_mm512_xor_si512(h, _mm512_srli_epi64(h, 33)), XXH_P2);
+    h = times(_mm512_xor_si512(h, _mm512_srli_epi64(h, 29)), XXH_P3);
+    h = _mm512_xor_si512(h, _mm512_srli_epi64(h, 32));
+    _mm512_storeu_si512(out, h);
+}
+
+BLY_AVX512 size_t bly_xxh64_eights(const unsigned char *at, size_t width,
+                                   size_t n, uint64_t *out)
+{
+    const size_t whole = n & ~(size_t)7;
+    const __m512i start = bly_eight_all(XXH_P5 + width);
+    for (size_t i = 0; width == 8 && i < whole; i += 8) {
+        const __m512i x = _mm512_loadu_si512(at + i * 8);
+        const __m512i k = times(_mm512_rol_epi64(times(x, XXH_P2), 31), XXH_P1);
+        const __m512i h = _mm512_rol_epi64(_mm512_xor_si512(start, k), 27);
+        finish(plus(times(h, XXH_P1), XXH_P4), out + i);
+    }
+    for (size_t i = 0; width == 4 && i < whole; i += 8) {
+        const __m512i x = _mm512_cvtepu32_epi64(
+            _mm256_loadu_si256((const __m256i *)(const void *)(at + i * 4)));
+        const __m512i h =
+            _mm512_rol_epi64(_mm512_xor_si512(start, times(x, XXH_P1)), 23);
+        finish(plus(times(h, XXH_P2), XXH_P3), out + i);
+    }
+    return whole;
+}
+
+#endif
