@@ -1113,8 +1113,8 @@ void bly_foreign_part_name(const bly_foreign *f, size_t part,
 
 /* Which of n keys may be in it, as a bitmap; keys are text, in the form that
  * the format's option `keys` names (bytes as they are, numbers, hexadecimal).
- * Fails before anything is written where a key is not of that form:
- * *nbad, unless NULL, is its number. */
+ * Where one is not of that form the call fails: *nbad, unless NULL, is its
+ * number, and the bitmap means nothing. */
 bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
                            size_t n, uint64_t *bitmap, size_t *nbad);
 

@@ -363,6 +363,14 @@ static bly_status key_read(const bly_foreign *f, bly_bytes text, bly_scratch *s,
     return st;
 }
 
+static bool places_set(const bly_foreign_part *p, const uint64_t *at)
+{
+    for (uint32_t j = 0; j < p->k; j++)
+        if (!bly_part_bit(p, at[j]))
+            return false;
+    return true;
+}
+
 static bool part_has(const bly_foreign *f, size_t i, const bly_foreign_key *key)
 {
     if (f->format->test)
@@ -375,10 +383,7 @@ static bool part_has(const bly_foreign *f, size_t i, const bly_foreign_key *key)
     if (p.k == 0)
         return true;
     f->format->positions(f, &p, key, at);
-    for (uint32_t j = 0; j < p.k; j++)
-        if (!bly_part_bit(&p, at[j]))
-            return false;
-    return true;
+    return places_set(&p, at);
 }
 
 static bly_status can_ask(const bly_foreign *f)
@@ -393,24 +398,82 @@ static bly_status can_ask(const bly_foreign *f)
     return BLY_OK;
 }
 
+/* Keys that are in the same array are worked on in groups: the places of all
+ * are known, and fetched, before the first is looked at. */
+#define GROUP 16
+
+/* The places of up to GROUP keys in p, p->k each; how many keys could be read.
+ */
+static size_t group_places(const bly_foreign *f, const bly_foreign_part *p,
+                           const bly_bytes *keys, size_t n, bly_scratch *s,
+                           uint64_t *at, bly_status *st)
+{
+    for (size_t i = 0; i < n; i++, at += p->k) {
+        bly_foreign_key key;
+        *st = key_read(f, keys[i], s, &key);
+        if (*st)
+            return i;
+        f->format->positions(f, p, &key, at);
+        for (uint32_t j = 0; j < p->k; j++)
+            __builtin_prefetch(p->bytes + at[j] / 8);
+    }
+    return n;
+}
+
+/* Is it one array of bits, and nothing else? */
+static bool is_one_array(const bly_foreign *f)
+{
+    return f->nparts == 1 && !f->format->part && !f->format->test && f->one.k &&
+           f->one.bytes && !f->one.excludes_all;
+}
+
+static bly_status array_has(const bly_foreign *f, const bly_bytes *keys,
+                            size_t n, uint64_t *bitmap, bly_scratch *s,
+                            size_t *ndone)
+{
+    const bly_foreign_part *const p = &f->one;
+    uint64_t at[GROUP * BLY_FOREIGN_MAX_K];
+    bly_status st = BLY_OK;
+    for (*ndone = 0; *ndone < n && !st;) {
+        const size_t left = n - *ndone, base = *ndone;
+        *ndone += group_places(f, p, keys + base, left < GROUP ? left : GROUP,
+                               s, at, &st);
+        for (size_t i = base; i < *ndone; i++)
+            bitmap[i / 64] |= (uint64_t)places_set(p, at + (i - base) * p->k)
+                              << i % 64;
+    }
+    return st;
+}
+
+static bly_status parts_have(const bly_foreign *f, const bly_bytes *keys,
+                             size_t n, uint64_t *bitmap, bly_scratch *s,
+                             size_t *ndone)
+{
+    for (*ndone = 0; *ndone < n; ++*ndone) {
+        bly_foreign_key key;
+        const bly_status st = key_read(f, keys[*ndone], s, &key);
+        if (st)
+            return st;
+        bool maybe = false;
+        for (size_t j = 0; j < f->nparts && !maybe; j++)
+            maybe = part_has(f, j, &key);
+        bitmap[*ndone / 64] |= (uint64_t)maybe << *ndone % 64;
+    }
+    return BLY_OK;
+}
+
 bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
                            size_t n, uint64_t *bitmap, size_t *nbad)
 {
     bly_scratch scratch = { .mem = &f->mem };
+    size_t ndone = 0;
     bly_status st = can_ask(f);
     memset(bitmap, 0, BLY_BITMAP_WORDS(n) * sizeof *bitmap);
+    if (!st)
+        st = (is_one_array(f) ? array_has : parts_have)(f, keys, n, bitmap,
+                                                        &scratch, &ndone);
     if (nbad)
-        *nbad = 0;
-    for (size_t i = 0; i < n && !st; i++) {
-        bly_foreign_key key;
-        st = key_read(f, keys[i], &scratch, &key);
-        bool maybe = false;
-        for (size_t j = 0; j < f->nparts && !st && !maybe; j++)
-            maybe = part_has(f, j, &key);
-        bitmap[i / 64] |= (uint64_t)maybe << i % 64;
-        if (st && nbad)
-            *nbad = i;
-    }
+        *nbad = ndone < n ? ndone : 0;
     bly_mem_release(&f->mem, scratch.at, scratch.room);
     return st;
 }
