@@ -271,6 +271,12 @@ bly_status bly_clone(const bly_filter *f, bly_filter **out);
  * sources, or are one. */
 bly_status bly_become(bly_filter *f, bly_filter *from);
 
+/* Let a memory source that defragments move what it gave for f: `move` gets a
+ * pointer of its alloc and answers where these bytes are from now on, or NULL
+ * where they stay. f itself may move: the result is where it is. */
+bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
+                     void *ctx);
+
 /* --------------------------------------------------------------- hashing */
 
 /* How a filter turns bytes into its 64-bit hash. */

@@ -495,6 +495,78 @@ LAW(fresh_in_every_form)
     key_list_free(&l);
 }
 
+/* ------------------------------------------------------ memory that moves */
+
+/* An allocator that gives every block another distance from a cache line, and
+ * keeps before it what malloc gave and how long it is. */
+typedef struct block_head {
+    void *base;
+    size_t nbytes;
+} block_head;
+
+static void *crooked_alloc(void *ctx, size_t nbytes)
+{
+    size_t *const calls = ctx;
+    char *base = malloc(nbytes + sizeof(block_head) + 64);
+    assert_non_null(base);
+    char *at = base + sizeof(block_head) + 16 * (++*calls % 4);
+    const block_head head = { base, nbytes };
+    memcpy(at - sizeof head, &head, sizeof head);
+    return at;
+}
+
+static block_head head_of(const void *at)
+{
+    block_head head;
+    memcpy(&head, (const char *)at - sizeof head, sizeof head);
+    return head;
+}
+
+static void crooked_release(void *ctx, void *at, size_t nbytes)
+{
+    (void)ctx;
+    assert_int_equal(head_of(at).nbytes, nbytes);
+    free(head_of(at).base);
+}
+
+/* Every second one stays where it is. */
+static void *crooked_move(void *ctx, void *at)
+{
+    size_t *const calls = ctx;
+    if (++*calls % 2)
+        return NULL;
+    void *to = crooked_alloc(ctx, head_of(at).nbytes);
+    memcpy(to, at, head_of(at).nbytes);
+    crooked_release(ctx, at, head_of(at).nbytes);
+    return to;
+}
+
+/* A filter whose memory is moved is the same one, and goes on. */
+LAW(moves_in_memory)
+{
+    size_t calls = 0;
+    const bly_mem crooked = { .alloc = crooked_alloc,
+                              .release = crooked_release,
+                              .ctx = &calls };
+    bly_spec spec = law_spec(row, 3000);
+    spec.mem = &crooked;
+    bly_filter *f = filled_from(&spec, 0, 2000);
+    uint64_t *more = hashes_for(&spec, 2000, 1000);
+    byte_array before = written(f);
+    for (int i = 0; i < 8; i++) {
+        f = bly_move(f, crooked_move, &calls);
+        assert_same_bytes(f, &before);
+    }
+    if (kind->can & BLY_CAN(ADD))
+        assert_ok(bly_add_hashes(f, more, 1000, NULL, NULL));
+    if (kind->can & BLY_CAN(HAS) && !(kind->traits & BLY_LIKELY_NO))
+        assert_int_equal(hits(f, 0, 2000), 2000);
+    assert_ok(bly_verify(f));
+    free(before.at);
+    free(more);
+    bly_free(f);
+}
+
 /* ------------------------------------------------- against an exact set */
 
 /* What a plain array of counts does beside the filter: add, remove, count,

@@ -28,10 +28,11 @@ static setting bly_settings[NSETTINGS] = {
 
 /* ------------------------------------------------------------------- values */
 
+/* The library zeroes what must be. */
 static void *bly_try(void *ctx, size_t n)
 {
     (void)ctx;
-    return memory_try(n);
+    return memory_try_raw(n);
 }
 
 static void bly_untry(void *ctx, void *at, size_t n)

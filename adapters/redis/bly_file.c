@@ -291,11 +291,19 @@ static void held_rewrite(server_io *io, server_string *key, void *value)
     }
 }
 
+static void *defrag_move(void *ctx, void *at)
+{
+    return srv.DefragAlloc(ctx, at);
+}
+
 static int held_defrag(server_defrag *ctx, server_string *key, void **value)
 {
     (void)key;
     memory_moved(ctx, value);
-    memory_moved(ctx, &((held_filter *)*value)->pieces);
+    held_filter *h = *value;
+    memory_moved(ctx, &h->pieces);
+    if (h->f)
+        h->f = bly_move(h->f, defrag_move, ctx);
     return 0;
 }
 

@@ -90,6 +90,19 @@ void bly_block_free(const bly_mem *mem, bly_block *b)
     *b = (bly_block){ 0 };
 }
 
+void bly_block_move(bly_block *b, void *(*move)(void *ctx, void *at), void *ctx)
+{
+    if (!b->base || b->mapped)
+        return;
+    const size_t before = (size_t)(b->at - (unsigned char *)b->base);
+    unsigned char *base = move(ctx, b->base);
+    if (!base)
+        return;
+    b->base = base;
+    b->at = align_up(base, BLY_LINE);
+    memmove(b->at, base + before, b->nbytes - BLY_LINE);
+}
+
 void *bly_mem_zalloc(const bly_mem *mem, size_t nbytes)
 {
     void *p = mem->alloc(mem->ctx, nbytes);

@@ -27,6 +27,10 @@ bly_status bly_block_new(const bly_mem *mem, uint64_t nbytes, bly_block *out);
 
 void bly_block_free(const bly_mem *mem, bly_block *b);
 
+/* The block may move as bly_move() says, and starts at a cache line again. */
+void bly_block_move(bly_block *b, void *(*move)(void *ctx, void *at),
+                    void *ctx);
+
 /* Small things: zeroed, BLY_ENOMEM as NULL. n * size must not overflow. */
 void *bly_mem_zalloc(const bly_mem *mem, size_t nbytes);
 void bly_mem_release(const bly_mem *mem, void *ptr, size_t nbytes);

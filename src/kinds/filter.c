@@ -156,6 +156,21 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
     return BLY_OK;
 }
 
+bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
+                     void *ctx)
+{
+    bly_filter *moved = move(ctx, f);
+    if (moved)
+        f = moved;
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        f->layer[i] = bly_move(f->layer[i], move, ctx);
+    if (f->block.base) {
+        bly_block_move(&f->block, move, ctx);
+        f->data = f->block.at;
+    }
+    return f;
+}
+
 bly_status bly_clone(const bly_filter *f, bly_filter **out)
 {
     *out = NULL;

@@ -43,8 +43,8 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
  * BLY_MAX_LAYERS, and the layer is still the caller's. */
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
 
-/* bly_free(), bly_clone(), bly_become(), bly_equal() and bly_set_coded() of
- * bloomery.h are in filter.c too. */
+/* bly_free(), bly_clone(), bly_become(), bly_move(), bly_equal() and
+ * bly_set_coded() of bloomery.h are in filter.c too. */
 
 /* Does a key have the same hash in both? */
 bool bly_same_hash(const bly_filter *a, const bly_filter *b);
