@@ -14,7 +14,7 @@ import uuid
 import pytest
 
 from conftest import BUILD, PROGRAM, ROOT
-from parquet_file import (BINARY, I32, I64, STRUCT, File, Thrift, field,
+from parquet_file import (BINARY, I32, I64, STRUCT, File, Thrift, drop, field,
                           filter_of, put)
 
 VECTORS = pathlib.Path(os.environ.get(
@@ -368,7 +368,26 @@ def test_damaged_files(trouble):
         f.write(trouble.path / "bad.parquet")
         trouble("parquet", "has", "bad.parquet", "-c", "url", "1",
                 says="row group 0, column url")
+    f = File(TYPES)
+    f.chunk(0, "url").append([3, STRUCT, f.meta(0, "url")])
+    f.write(trouble.path / "bad.parquet")
+    trouble("parquet", "info", "bad.parquet", says="damaged footer")
+    f = File(TYPES)
+    drop(f.meta(0, "url"), 5)
+    f.write(trouble.path / "bad.parquet")
+    trouble("parquet", "info", "bad.parquet", says="damaged footer")
     assert not (trouble.path / "o.parquet").exists()
+
+
+@needs_vectors
+def test_what_is_encrypted_or_elsewhere_says_maybe(ok):
+    f = File(TYPES)
+    put(f.chunk(0, "url"), 8, STRUCT, [])
+    put(f.chunk(0, "id"), 1, BINARY, b"other.parquet")
+    f.write(ok.path / "e.parquet")
+    for column in ("url", "id"):
+        assert ok("parquet", "has", "e.parquet", "-c", column, "5").out == \
+            "5\t0\n"
 
 
 @needs_vectors
