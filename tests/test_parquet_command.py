@@ -348,6 +348,8 @@ def test_encodings_that_cannot_be_read(trouble, plain):
 def test_damaged_files(trouble):
     raw = TYPES.read_bytes()
     n = struct.unpack("<I", raw[-8:-4])[0]
+    trouble("parquet", "info", "-", stdin=raw, says="name a file")
+    trouble("parquet", "info", ".", says="not a regular file")
     cases = {
         "does not end with PAR1": raw[:-1],
         "does not begin with PAR1": raw[1:],
