@@ -170,7 +170,7 @@ void bench_use_small_pages(void);
 uint64_t bench_huge_bytes(void); /* in huge pages of this process */
 
 struct bench_machine {
-    char cpu[128], pages[64], rows[128];
+    char cpu[128], pages[64], rows[512];
     unsigned nprocessors;
     uint64_t l1, l2, l3, memory; /* bytes; 0: not known */
 };

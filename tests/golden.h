@@ -7,7 +7,8 @@
  * (but for the last digits of the predicted rate, which depend on how the
  * machine computes a logarithm). KIND-keyed.bly is the same with a secret, for
  * the default kind; KIND-coded.bly is the same coded, for the first kind of
- * each encoding, and for those that have one.
+ * each encoding, and for those that have one; KIND-blocked.bly is the same with
+ * blocked layers, for kinds whose layers are of either kind.
  *
  * This is the recipe, and the check as a function that says what is wrong: the
  * tool that makes the files and test_format.c share it. Nothing here needs more
@@ -51,13 +52,15 @@ typedef enum golden_form {
     GOLDEN_PLAIN,
     GOLDEN_KEYED,
     GOLDEN_CODED,
+    GOLDEN_BLOCKED,
     GOLDEN_NFORMS
 } golden_form;
 
 /* What is put behind the name of the kind. */
 static inline const char *golden_suffix(golden_form form)
 {
-    static const char *const suffixes[] = { "", "-keyed", "-coded" };
+    static const char *const suffixes[] = { "", "-keyed", "-coded",
+                                            "-blocked" };
     return suffixes[form];
 }
 
@@ -68,13 +71,26 @@ static inline void golden_path(const char *folder, const char *kind,
     snprintf(path, room, "%s/%s%s.bly", folder, kind, golden_suffix(form));
 }
 
+/* Does the kind have layers of a kind that can be chosen? */
+static inline bool golden_layered(const bly_kind_info *kind)
+{
+    for (size_t i = 0; i < kind->nparams; i++)
+        if (strcmp(kind->params[i].name, "layer") == 0)
+            return true;
+    return false;
+}
+
 /* The filter that the file of this kind holds, made from its keys. */
 static inline bly_status golden_make(const bly_kind_info *kind,
                                      golden_form form, bly_filter **out)
 {
     const bool keyed = form == GOLDEN_KEYED;
+    const bly_option layer = { "layer",
+                               form == GOLDEN_BLOCKED ? "blocked" : "classic" };
     const bly_spec spec = {
         .kind = kind->name,
+        .options = &layer,
+        .noptions = golden_layered(kind) ? 1 : 0,
         .items = GOLDEN_KEYS,
         .fpr = GOLDEN_FPR,
         .seed = keyed ? 0 : GOLDEN_SEED,
@@ -197,9 +213,11 @@ static inline bool golden_wants(const char *folder, size_t row,
     bly_kind_info kind, other;
     char path[4096];
     FILE *file;
+    bly_kind_at(row, &kind);
+    if (form == GOLDEN_BLOCKED)
+        return golden_layered(&kind);
     if (form != GOLDEN_CODED)
         return form == GOLDEN_PLAIN || row == 0;
-    bly_kind_at(row, &kind);
     golden_path(folder, kind.name, form, path, sizeof path);
     if ((file = fopen(path, "rb"))) {
         fclose(file);

@@ -462,3 +462,79 @@ void assert_merge_adds_up(bly_filter *a, bly_filter *b, bly_filter *both,
     bly_free(b);
     bly_free(both);
 }
+
+/* All that a filter of n keys says of 2n, half of which are not there. */
+typedef struct said {
+    byte_array before, after;
+    uint64_t *maybe, *counts, *values, *present;
+    bly_status *each;
+} said;
+
+static said said_by(const bly_spec *spec, size_t n)
+{
+    bly_filter *f = filled_from(spec, 0, n);
+    uint64_t *h = hashes_for(spec, n / 2, 2 * n);
+    bly_kind_info kind;
+    bly_kind_of(f, &kind);
+    const size_t words = BLY_BITMAP_WORDS(2 * n);
+    said s = { .before = written(f),
+               .maybe = calloc(words, 8),
+               .counts = calloc(2 * n, 8),
+               .values = calloc(2 * n, 8),
+               .present = calloc(words, 8),
+               .each = calloc(2 * n, sizeof *s.each) };
+    assert_true(s.maybe && s.counts && s.values && s.present && s.each);
+    if (kind.can & BLY_CAN(HAS))
+        bly_has_hashes(f, h, 2 * n, s.maybe);
+    if (kind.can & BLY_CAN(COUNT))
+        assert_ok(bly_count_hashes(f, h, 2 * n, s.counts));
+    if (kind.can & BLY_CAN(GET))
+        assert_ok(bly_get_hashes(f, h, 2 * n, s.values, s.present));
+    if (kind.can & BLY_CAN(REMOVE))
+        bly_remove_hashes(f, h, n, s.each);
+    s.after = written(f);
+    free(h);
+    bly_free(f);
+    return s;
+}
+
+static void said_free(said *s)
+{
+    free(s->before.at);
+    free(s->after.at);
+    free(s->maybe);
+    free(s->counts);
+    free(s->values);
+    free(s->present);
+    free(s->each);
+}
+
+void assert_rows_agree(const bly_spec *spec, size_t n)
+{
+    static const char *const sets[] = { "popcnt", "avx2,popcnt", "neon",
+                                        "avx512,avx2,popcnt" };
+    const char *const given = getenv("BLY_CPU");
+    char *const kept = given ? strdup(given) : NULL;
+    const size_t nbits = BLY_BITMAP_WORDS(2 * n) * 8;
+    setenv("BLY_CPU", "portable", 1);
+    said want = said_by(spec, n);
+    for (size_t i = 0; i < COUNT_OF(sets); i++) {
+        setenv("BLY_CPU", sets[i], 1);
+        said got = said_by(spec, n);
+        assert_int_equal(got.before.n, want.before.n);
+        assert_memory_equal(got.before.at, want.before.at, want.before.n);
+        assert_memory_equal(got.maybe, want.maybe, nbits);
+        assert_memory_equal(got.counts, want.counts, 16 * n);
+        assert_memory_equal(got.values, want.values, 16 * n);
+        assert_memory_equal(got.present, want.present, nbits);
+        assert_memory_equal(got.each, want.each, 2 * n * sizeof *got.each);
+        assert_int_equal(got.after.n, want.after.n);
+        assert_memory_equal(got.after.at, want.after.at, want.after.n);
+        said_free(&got);
+    }
+    said_free(&want);
+    unsetenv("BLY_CPU");
+    if (kept)
+        setenv("BLY_CPU", kept, 1);
+    free(kept);
+}

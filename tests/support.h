@@ -148,4 +148,8 @@ const bly_fact *fact_of(const bly_fact *facts, size_t n, const char *name);
 void assert_merge_adds_up(bly_filter *a, bly_filter *b, bly_filter *both,
                           int a_times, int b_times);
 
+/* n keys by the portable code, then by every set of instructions there is: the
+ * same filter, the same answers, and after removals the same filter again. */
+void assert_rows_agree(const bly_spec *spec, size_t n);
+
 #endif

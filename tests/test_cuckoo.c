@@ -609,6 +609,29 @@ static void a_chain_keeps_its_rate(void **state)
     }
 }
 
+/* Beyond the size from which buckets are fetched ahead: with instructions of
+ * the processor and without, to the last bit. */
+static void rows_agree(void **state)
+{
+    (void)state;
+    static const bly_option options[][2] = {
+        { { "fingerprint", "8" }, { "bucket", "4" } },
+        { { "fingerprint", "12" }, { "bucket", "4" } },
+        { { "fingerprint", "16" }, { "bucket", "4" } },
+        { { "fingerprint", "12" }, { "bucket", "8" } },
+        { { "semisort", "on" }, { "bucket", "4" } },
+    };
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        const size_t n = scaled(400000);
+        const bly_spec spec = { .kind = "cuckoo",
+                                .items = n,
+                                .seed = LAW_SEED,
+                                .options = options[i],
+                                .noptions = 2 };
+        assert_rows_agree(&spec, n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -631,6 +654,7 @@ int main(void)
         cmocka_unit_test(other_ways_to_plan),
         cmocka_unit_test(any_bytes_can_be_asked),
         cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(rows_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -382,6 +382,25 @@ static void shapes_from_outside(void **state)
     free(h);
 }
 
+/* Beyond the size from which cells are fetched ahead: with instructions of the
+ * processor and without, to the last bit. */
+static void rows_agree(void **state)
+{
+    (void)state;
+    static const bly_option options[] = {
+        { "bits", "8" }, { "bits", "16" }, { "bits", "32" }, { "arity", "4" }
+    };
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        const size_t n = scaled(400000);
+        const bly_spec spec = { .kind = "fuse",
+                                .items = n,
+                                .seed = LAW_SEED,
+                                .options = &options[i],
+                                .noptions = 1 };
+        assert_rows_agree(&spec, n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,6 +413,7 @@ int main(void)
         cmocka_unit_test(keys_that_are_no_hashes),
         cmocka_unit_test(order_of_peeling),
         cmocka_unit_test(shapes_from_outside),
+        cmocka_unit_test(rows_agree),
     };
     return cmocka_run_group_tests_name("fuse", tests, NULL, NULL);
 }

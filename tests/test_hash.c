@@ -349,6 +349,33 @@ static void seeds_and_secrets_matter(void **state)
     }
 }
 
+/* Every row that this processor runs, for every number of integers around a
+ * vector, in place too, and nothing behind the last. */
+static void integers_by_every_row(void **state)
+{
+    (void)state;
+    enum { MOST = 70 };
+    const bly_ints_row *row = bly_ints_rows;
+    for (bool last = false; !last; row++) {
+        last = row->needs == 0;
+        if (row->needs & ~bly_cpu_features())
+            continue;
+        for (size_t n = 0; n <= MOST; n++) {
+            const uint64_t flip =
+                bly_int_flip(n * UINT64_C(0x9e3779b97f4a7c15));
+            uint64_t ints[MOST + 1], hashes[MOST + 1];
+            for (size_t i = 0; i <= MOST; i++)
+                ints[i] = hashes[i] = bly_mix64(i);
+            row->hash(ints, n, flip, hashes);
+            for (size_t i = 0; i <= MOST; i++)
+                assert_int_equal(hashes[i],
+                                 i < n ? bly_int_hash(ints[i], flip) : ints[i]);
+            row->hash(ints, n, flip, ints);
+            assert_memory_equal(ints, hashes, sizeof ints);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +384,7 @@ int main(void)
         cmocka_unit_test(secret_check_identifies),
         cmocka_unit_test(xxh3_as_published),
         cmocka_unit_test(xxh3_as_scalar),
+        cmocka_unit_test(integers_by_every_row),
         cmocka_unit_test(forms_agree_xxh3),
         cmocka_unit_test(forms_agree_siphash),
         cmocka_unit_test(keys_end_at_a_wall),

@@ -138,7 +138,7 @@ static void every_key_is_visited_once_in_order(void **state)
         visited v = { h, bly_modulus_of(k + test_random(&rng) % 4000), k, 0,
                       round % 2 };
         bly_probe_each(cells, 8, (bly_steps){ .range = v.range, .k = k },
-                       v.different, h, n, visit_one, &v);
+                       v.different, h, n, NULL, visit_one, &v);
         assert_int_equal(v.next, n);
     }
 }

@@ -86,13 +86,31 @@ static void shapes_from_outside(void **state)
     bly_free(f);
 }
 
+/* Beyond the size from which cells are fetched ahead: with instructions of the
+ * processor and without, to the last bit. */
+static void rows_agree(void **state)
+{
+    (void)state;
+    static const bly_option options[] = { { "bits", "8" },
+                                          { "bits", "16" },
+                                          { "bits", "32" } };
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        const size_t n = scaled(400000);
+        const bly_spec spec = { .kind = "xor",
+                                .items = n,
+                                .seed = LAW_SEED,
+                                .options = &options[i],
+                                .noptions = 1 };
+        assert_rows_agree(&spec, n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(every_form),
-        cmocka_unit_test(small_sets),
-        cmocka_unit_test(shapes_from_outside),
+        cmocka_unit_test(sizes),      cmocka_unit_test(every_form),
+        cmocka_unit_test(small_sets), cmocka_unit_test(shapes_from_outside),
+        cmocka_unit_test(rows_agree),
     };
     return cmocka_run_group_tests_name("xor", tests, NULL, NULL);
 }

@@ -189,7 +189,8 @@ static void nothing_said(bly_spec *spec, bly_option *options)
 {
     static const bly_option far[] = { { "growth", "1.5" },
                                       { "level", "25" },
-                                      { "tightening", "0.3" } };
+                                      { "tightening", "0.3" },
+                                      { "layer", "classic" } };
     spec->items = 100;
     if (strcmp(spec->kind, "scalable") == 0) {
         spec->noptions = sizeof far / sizeof far[0];

@@ -1,11 +1,17 @@
 /*
  * cpu_rows.c - which variants of the library's loops this processor runs
+ *
+ * Most are rows of a table, best first. The loops of some kinds look for one
+ * feature by themselves, and their variants are named after it.
  */
 #include <bloomery.h>
 
 #include "core/bits.h"
+#include "core/hash.h"
 #include "core/likeness.h"
 #include "core/lines.h"
+#include "core/ribbon_table.h"
+#include "core/steps.h"
 
 static const char *count_row(void)
 {
@@ -20,9 +26,39 @@ static const char *lines_row(void)
     return bly_lines_best()->name;
 }
 
+static const char *ints_row(void)
+{
+    return bly_ints_best()->name;
+}
+
+static const char *steps_row(void)
+{
+    return bly_steps_best()->name;
+}
+
+static const char *ribbon_row(void)
+{
+    return bly_ribbon_best()->name;
+}
+
 static const char *likeness_row(void)
 {
     return bly_likeness_best()->name;
+}
+
+/* Of kinds/x86_cuckoo.c and kinds/x86_peel.c. */
+static const char *eight_row(void)
+{
+    return bly_cpu_features() & BLY_CPU_AVX512 ? "avx512" : "portable";
+}
+
+/* Of kinds/quotient_table.c. */
+static const char *quotient_row(void)
+{
+    const uint32_t have = bly_cpu_features();
+    return !(have & BLY_CPU_POPCNT) ? "portable"
+           : have & BLY_CPU_AVX512  ? "pdep"
+                                    : "popcnt";
 }
 
 const char *bly_cpu_row(unsigned i, const char **job)
@@ -31,7 +67,13 @@ const char *bly_cpu_row(unsigned i, const char **job)
         const char *job;
         const char *(*row)(void);
     } jobs[] = {
-        { "lines", lines_row }, /* blocked filters */
+        { "lines", lines_row },   /* blocked filters */
+        { "integers", ints_row }, /* hashing them */
+        { "steps", steps_row },   /* classic filters and those of counters */
+        { "cuckoo", eight_row },
+        { "peel", eight_row }, /* xor, fuse, bloomier */
+        { "ribbon", ribbon_row },
+        { "quotient", quotient_row },
         { "counting bits", count_row },
         { "likeness", likeness_row }, /* shingles and sketches */
     };

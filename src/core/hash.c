@@ -136,6 +136,22 @@ void bly_hash_keys(const bly_hasher *hs, const bly_bytes *keys, size_t n,
         hashes[i] = XXH3_64bits_withSeed(keys[i].ptr, keys[i].len, seed);
 }
 
+static void ints_portable(const uint64_t *ints, size_t n, uint64_t flip,
+                          uint64_t *hashes)
+{
+    for (size_t i = 0; i < n; i++)
+        hashes[i] = bly_int_hash(ints[i], flip);
+}
+
+const bly_ints_row bly_ints_rows[] = {
+#if BLY_X86
+    { "avx512", BLY_CPU_AVX512, bly_ints_avx512 },
+#endif
+    { "portable", 0, ints_portable },
+};
+
+BLY_BEST_ROW(bly_ints_row, bly_ints_best, bly_ints_rows)
+
 void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
                    uint64_t *hashes)
 {
@@ -146,7 +162,5 @@ void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
         }
         return;
     }
-    const uint64_t flip = bly_int_flip(hs->seed);
-    for (size_t i = 0; i < n; i++)
-        hashes[i] = bly_int_hash(ints[i], flip);
+    bly_ints_best()->hash(ints, n, bly_int_flip(hs->seed), hashes);
 }

@@ -61,17 +61,4 @@ const bly_likeness_row bly_likeness_rows[] = {
     { "portable", 0, words_portable, bins_portable, minima_portable },
 };
 
-const bly_likeness_row *bly_likeness_best(void)
-{
-    static _Atomic(const bly_likeness_row *) chosen;
-    const bly_likeness_row *row =
-        atomic_load_explicit(&chosen, memory_order_relaxed);
-    if (!row) {
-        /* Two threads may both choose; they choose the same row. */
-        row = bly_likeness_rows;
-        while (row->needs & ~bly_cpu_features())
-            row++;
-        atomic_store_explicit(&chosen, row, memory_order_relaxed);
-    }
-    return row;
-}
+BLY_BEST_ROW(bly_likeness_row, bly_likeness_best, bly_likeness_rows)

@@ -81,17 +81,4 @@ const bly_lines_row bly_lines_rows[] = {
     { "portable", 0, bly_lines_has_portable, bly_lines_add_portable },
 };
 
-const bly_lines_row *bly_lines_best(void)
-{
-    static _Atomic(const bly_lines_row *) chosen;
-    const bly_lines_row *row =
-        atomic_load_explicit(&chosen, memory_order_relaxed);
-    if (!row) {
-        /* Two threads may both choose; they choose the same row. */
-        row = bly_lines_rows;
-        while (row->needs & ~bly_cpu_features())
-            row++;
-        atomic_store_explicit(&chosen, row, memory_order_relaxed);
-    }
-    return row;
-}
+BLY_BEST_ROW(bly_lines_row, bly_lines_best, bly_lines_rows)

@@ -275,20 +275,7 @@ const bly_ribbon_variant bly_ribbon_variants[] = {
     { "portable", 0, ask_portable, substitute_portable },
 };
 
-const bly_ribbon_variant *bly_ribbon_best(void)
-{
-    static _Atomic(const bly_ribbon_variant *) chosen;
-    const bly_ribbon_variant *v =
-        atomic_load_explicit(&chosen, memory_order_relaxed);
-    if (!v) {
-        /* Two threads may both choose; they choose the same row. */
-        v = bly_ribbon_variants;
-        while (v->needs & ~bly_cpu_features())
-            v++;
-        atomic_store_explicit(&chosen, v, memory_order_relaxed);
-    }
-    return v;
-}
+BLY_BEST_ROW(bly_ribbon_variant, bly_ribbon_best, bly_ribbon_variants)
 
 void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *parts,
                       unsigned nparts, unsigned char *data)

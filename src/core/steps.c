@@ -66,17 +66,4 @@ const bly_steps_row bly_steps_rows[] = {
     { "portable", 0, steps_fill_portable, steps_list_portable },
 };
 
-const bly_steps_row *bly_steps_best(void)
-{
-    static _Atomic(const bly_steps_row *) chosen;
-    const bly_steps_row *row =
-        atomic_load_explicit(&chosen, memory_order_relaxed);
-    if (!row) {
-        /* Two threads may both choose; they choose the same row. */
-        row = bly_steps_rows;
-        while (row->needs & ~bly_cpu_features())
-            row++;
-        atomic_store_explicit(&chosen, row, memory_order_relaxed);
-    }
-    return row;
-}
+BLY_BEST_ROW(bly_steps_row, bly_steps_best, bly_steps_rows)

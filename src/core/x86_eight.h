@@ -8,7 +8,7 @@
 #define BLY_X86_EIGHT_H
 
 #include "core/bits.h"
-#include "core/cpu.h"
+#include "core/hash.h"
 
 #if BLY_X86
 #include <immintrin.h>
@@ -39,6 +39,22 @@ BLY_EIGHT __m512i bly_eight_mix(__m512i x)
     x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 27));
     x = _mm512_mullo_epi64(x, bly_eight_all(UINT64_C(0x94d049bb133111eb)));
     return _mm512_xor_si512(x, _mm512_srli_epi64(x, 31));
+}
+
+/* bly_int_hash(). Halves are swapped by a shuffle: there are fewer units that
+ * shift. */
+BLY_EIGHT __m512i bly_eight_int_hash(__m512i key, uint64_t flip)
+{
+    const __m512i c = bly_eight_all(BLY_INT_HASH_C);
+    __m512i h =
+        _mm512_xor_si512(_mm512_shuffle_epi32(key, 0xb1), bly_eight_all(flip));
+    h = _mm512_ternarylogic_epi64(h, _mm512_rol_epi64(h, 49),
+                                  _mm512_rol_epi64(h, 24), 0x96); /* xor */
+    h = _mm512_mullo_epi64(h, c);
+    h = _mm512_xor_si512(
+        h, _mm512_add_epi64(_mm512_srli_epi64(h, 35), bly_eight_all(8)));
+    h = _mm512_mullo_epi64(h, c);
+    return _mm512_xor_si512(h, _mm512_srli_epi64(h, 28));
 }
 #endif
 

@@ -10,6 +10,7 @@
  * AVX-512 holds the line in one register, AVX2 in two.
  */
 #include "core/lines.h"
+#include "core/x86_eight.h"
 
 #if BLY_X86
 #include <immintrin.h>
@@ -136,22 +137,6 @@ AVX2_INLINE uint64_t probe_avx2(uint64_t *line, uint64_t g, uint64_t g2,
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2,popcnt")))
 #define AVX512_INLINE AVX512 static inline __attribute__((always_inline))
 
-/* bly_int_hash() of eight keys. Halves are swapped by a shuffle: there are
- * fewer units that shift. */
-AVX512_INLINE __m512i int_hash_avx512(__m512i key, uint64_t flip)
-{
-    const __m512i c = _mm512_set1_epi64((long long)BLY_INT_HASH_C);
-    __m512i h = _mm512_xor_si512(_mm512_shuffle_epi32(key, 0xb1),
-                                 _mm512_set1_epi64((long long)flip));
-    h = _mm512_ternarylogic_epi64(h, _mm512_rol_epi64(h, 49),
-                                  _mm512_rol_epi64(h, 24), 0x96); /* xor */
-    h = _mm512_mullo_epi64(h, c);
-    h = _mm512_xor_si512(
-        h, _mm512_add_epi64(_mm512_srli_epi64(h, 35), _mm512_set1_epi64(8)));
-    h = _mm512_mullo_epi64(h, c);
-    return _mm512_xor_si512(h, _mm512_srli_epi64(h, 28));
-}
-
 AVX512_INLINE __m512i spread_avx512(__m512i h, uint64_t c)
 {
     const __m512i g = _mm512_mullo_epi64(h, _mm512_set1_epi64((long long)c));
@@ -165,7 +150,7 @@ AVX512_INLINE void aim_avx512(const bly_lines *a, const bly_lines_keys *in,
     const size_t slot = i % BLY_LINES_RING;
     __m512i h = _mm512_loadu_si512(in->at + i);
     if (in->ints)
-        h = int_hash_avx512(h, in->flip);
+        h = bly_eight_int_hash(h, in->flip);
     const __m512i n = _mm512_set1_epi64((long long)a->nlines);
     const __m512i low = _mm512_mul_epu32(h, n);
     const __m512i high = _mm512_mul_epu32(_mm512_shuffle_epi32(h, 0xb1), n);

@@ -142,17 +142,19 @@ static bly_status bip158_open(bly_foreign *f)
         return bly_damaged("%llu items do not fit into the %zu bytes that "
                            "follow",
                            (unsigned long long)n, f->nbytes - begin);
-    f->own_bytes = sizeof(struct bip158_set) + (size_t)n * sizeof(uint64_t);
-    f->own = bly_mem_zalloc(&f->mem, f->own_bytes);
-    if (!f->own)
+    if (n > SIZE_MAX / sizeof(uint64_t) - sizeof(struct bip158_set))
         return bly_fail(BLY_ENOMEM, "out of memory");
+    bly_status st = bly_foreign_own(f, sizeof(struct bip158_set) +
+                                           (size_t)n * sizeof(uint64_t));
+    if (st)
+        return st;
     struct bip158_set *const set = f->own;
     struct bip158_bits bits = { f->bytes + begin, 0, nbits };
     set->n = n;
     f->one.nbits = nbits;
     f->one.items = n;
     f->one.fpr_planned = n ? 1.0 / BIP158_M : 0;
-    const bly_status st = bip158_unpack(&bits, set);
+    st = bip158_unpack(&bits, set);
     return st ? st : bip158_key(f, set);
 }
 

@@ -221,10 +221,9 @@ static bly_status elf_open(bly_foreign *f)
         return bly_damaged("an ELF file of class %u and byte order %u; 1 and 2 "
                            "are known",
                            class, order);
-    f->own_bytes = sizeof(struct elf_file);
-    f->own = bly_mem_zalloc(&f->mem, f->own_bytes);
-    if (!f->own)
-        return bly_fail(BLY_ENOMEM, "out of memory");
+    const bly_status st = bly_foreign_own(f, sizeof(struct elf_file));
+    if (st)
+        return st;
     struct elf_file *const e = f->own;
     *e = (struct elf_file){
         .bytes = f->bytes, .n = f->nbytes, .wide = class == 2, .big = order == 2

@@ -121,6 +121,13 @@ static bly_status options_set(bly_foreign *f, const bly_foreign_spec *spec)
     return BLY_OK;
 }
 
+bly_status bly_foreign_own(bly_foreign *f, size_t nbytes)
+{
+    f->own = bly_mem_zalloc(&f->mem, nbytes);
+    f->own_bytes = f->own ? nbytes : 0;
+    return f->own ? BLY_OK : bly_fail(BLY_ENOMEM, "out of memory");
+}
+
 void bly_foreign_free(bly_foreign *f)
 {
     if (!f)

@@ -216,6 +216,9 @@ BLY_FORMATS(BLY_FORMAT_DECLARE_)
 /* "NAME: what is wrong", BLY_EFORMAT. */
 #define bly_damaged(...) bly_fail(BLY_EFORMAT, __VA_ARGS__)
 
+/* f->own, zeroed; BLY_ENOMEM. Once a filter. */
+bly_status bly_foreign_own(bly_foreign *f, size_t nbytes);
+
 /* Big-endian numbers, and little-endian ones, at any address. */
 static inline uint32_t bly_get_be32(const unsigned char *p)
 {

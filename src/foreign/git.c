@@ -204,13 +204,12 @@ static bly_status git_open(bly_foreign *f)
     if (f->bytes[5] != 1 && f->bytes[5] != 2)
         return bly_damaged("object ids of type %u; 1 and 2 are known",
                            f->bytes[5]);
-    f->own_bytes = sizeof(struct git_graph);
-    f->own = bly_mem_zalloc(&f->mem, f->own_bytes);
-    if (!f->own)
-        return bly_fail(BLY_ENOMEM, "out of memory");
+    bly_status st = bly_foreign_own(f, sizeof(struct git_graph));
+    if (st)
+        return st;
     struct git_graph *const g = f->own;
     g->id_bytes = f->bytes[5] == 1 ? 20 : 32;
-    bly_status st = git_check_table(f, g->id_bytes);
+    st = git_check_table(f, g->id_bytes);
     if (!st)
         st = git_find_filters(f, g);
     if (!st)

@@ -78,10 +78,10 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
         return bly_damaged("not a block of filters: its end does not say where "
                            "they are");
     const size_t n = (end - offsets) / 4;
-    f->own_bytes = sizeof(struct leveldb_block) + n * sizeof(uint32_t);
-    f->own = bly_mem_zalloc(&f->mem, f->own_bytes);
-    if (!f->own)
-        return bly_fail(BLY_ENOMEM, "out of memory");
+    const bly_status st =
+        bly_foreign_own(f, sizeof(struct leveldb_block) + n * sizeof(uint32_t));
+    if (st)
+        return st;
     struct leveldb_block *const b = f->own;
     b->filters = bytes;
     b->offsets = bytes + offsets;

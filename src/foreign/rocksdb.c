@@ -125,13 +125,6 @@ static bly_status rocksdb_read(bly_foreign *f, bly_bytes block)
     return rocksdb_legacy(f, tail, n);
 }
 
-static bly_status rocksdb_make(bly_foreign *f)
-{
-    f->own_bytes = sizeof(struct rocksdb_filter);
-    f->own = bly_mem_zalloc(&f->mem, f->own_bytes);
-    return f->own ? BLY_OK : bly_fail(BLY_ENOMEM, "out of memory");
-}
-
 static bool rocksdb_recognise(const unsigned char *bytes, size_t n)
 {
     return n >= ROCKSDB_FOOTER && bly_get_le64(bytes + n - 8) == ROCKSDB_MAGIC;
@@ -180,7 +173,7 @@ static bly_status rocksdb_open(bly_foreign *f)
     bly_status st =
         rocksdb_find(f, footer[0] == ROCKSDB_CRC, metaindex, &block);
     if (!st)
-        st = rocksdb_make(f);
+        st = bly_foreign_own(f, sizeof(struct rocksdb_filter));
     if (st)
         return st;
     struct rocksdb_filter *const r = f->own;
@@ -191,7 +184,7 @@ static bly_status rocksdb_open(bly_foreign *f)
 
 static bly_status rocksdb_filter_open(bly_foreign *f)
 {
-    const bly_status st = rocksdb_make(f);
+    const bly_status st = bly_foreign_own(f, sizeof(struct rocksdb_filter));
     return st ? st : rocksdb_read(f, (bly_bytes){ f->bytes, f->nbytes });
 }
 

@@ -155,22 +155,17 @@ void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
                      uint64_t *maybe)
 {
     const bly_steps steps = classic_steps(&f->shape);
-    bly_probe_query q = {
+    const bly_probe_query q = {
         .cells = f->data,
         .width = 1,
         .range = steps.range,
-        .k = 7,
+        .k = steps.k,
         .independent = steps.independent,
         .apart = steps.apart,
         .test = bly_probe_bit,
         .ctx = f->data,
     };
-    if (steps.k == 7) { /* one percent: what most ask for */
-        bly_probe_ask(&q, h, n, maybe);
-    } else {
-        q.k = steps.k;
-        bly_probe_ask(&q, h, n, maybe);
-    }
+    bly_probe_ask(&q, h, n, maybe);
 }
 
 /* A batch that is being added. */
@@ -228,13 +223,8 @@ classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
     bly_probe_visit *const visit =
         shared ? classic_mark_shared : classic_mark_alone;
     classic_batch b = { (uint64_t *)(void *)f->data, fresh, 0 };
-    bly_steps steps = classic_steps(&f->shape);
-    if (steps.k == 7) { /* one percent: what most ask for */
-        steps.k = 7;
-        bly_probe_each(f->data, 1, steps, false, h, n, visit, &b);
-    } else {
-        bly_probe_each(f->data, 1, steps, false, h, n, visit, &b);
-    }
+    bly_probe_each(f->data, 1, classic_steps(&f->shape), false, h, n, NULL,
+                   visit, &b);
     bly_filter_added(f, b.nfresh);
     *ndone = n;
     return BLY_OK;

@@ -165,25 +165,60 @@ typedef struct counting_batch {
     uint64_t stuck;   /* counters that stuck in this batch */
 } counting_batch;
 
+/* Cells are bytes, and what is written to bytes may be anything that was read
+ * before: sums are kept apart until the key is done. */
 static inline __attribute__((always_inline)) void
 counting_raise(void *ctx, size_t i, bly_spots at)
 {
     counting_batch *const b = ctx;
     unsigned char *const cells = b->f->data;
-    const uint32_t top = bly_cell_top(b->width);
+    const unsigned width = b->width;
+    const uint32_t top = bly_cell_top(width);
     const uint64_t by = b->by ? b->by[i] : 1;
+    uint64_t stuck = 0;
     bool new_key = false, changed = false;
+#pragma GCC unroll 8
     for (uint64_t j = 0; j < at.n; j++) {
-        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), b->width);
+        const uint64_t spot = bly_spot(at, j);
+        const uint32_t c = bly_cell_get(cells, spot, width);
         const uint32_t sum = bly_cell_sum(c, by, top);
-        bly_cell_put(cells, bly_spot(at, j), b->width, sum);
+        bly_cell_put(cells, spot, width, sum);
         new_key |= c == 0;
         changed |= c != sum;
-        b->stuck += (c != top) & (sum == top);
+        stuck += (c != top) & (sum == top);
     }
     b->changed += changed;
+    b->stuck += stuck;
     if (b->fresh)
         b->fresh[i / 64] |= (uint64_t)new_key << i % 64;
+}
+
+/* The same by 1: a counter that is not at its top is raised in place. */
+static inline __attribute__((always_inline)) void
+counting_raise_one(void *ctx, size_t i, bly_spots at)
+{
+    counting_batch *const b = ctx;
+    if (b->width != 4) {
+        counting_raise(ctx, i, at);
+        return;
+    }
+    unsigned char *const cells = b->f->data;
+    unsigned most = 0, stuck = 0, clear = 0;
+#pragma GCC unroll 8
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint64_t spot = bly_spot(at, j);
+        const unsigned shift = (unsigned)(spot & 1) * 4;
+        const unsigned byte = cells[spot >> 1], c = byte >> shift & 15;
+        const unsigned rises = c != 15;
+        cells[spot >> 1] = (unsigned char)(byte + (rises << shift));
+        clear |= c == 0;
+        most |= rises;
+        stuck += c == 14;
+    }
+    b->changed += most;
+    b->stuck += stuck;
+    if (b->fresh)
+        b->fresh[i / 64] |= (uint64_t)clear << i % 64;
 }
 
 static inline __attribute__((always_inline)) uint32_t
@@ -231,14 +266,13 @@ counting_run(const bly_filter *f, counting_batch *b, const uint64_t *h,
     const uint64_t k = f->shape.p[COUNTING_K];
     const bly_modulus range = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]);
     b->cells = f->data;
+    const bly_steps steps = { .range = range, .k = k };
     if (f->shape.p[COUNTING_WIDTH] == 4) {
         b->width = 4;
-        bly_probe_each(f->data, 4, (bly_steps){ .range = range, .k = k }, true,
-                       h, n, visit, b);
+        bly_probe_each(f->data, 4, steps, true, h, n, NULL, visit, b);
     } else {
         b->width = (unsigned)f->shape.p[COUNTING_WIDTH];
-        bly_probe_each(f->data, b->width, (bly_steps){ .range = range, .k = k },
-                       true, h, n, visit, b);
+        bly_probe_each(f->data, b->width, steps, true, h, n, NULL, visit, b);
     }
 }
 
@@ -246,7 +280,7 @@ static bly_status counting_add(bly_filter *f, const uint64_t *h, size_t n,
                                uint64_t *fresh, size_t *ndone)
 {
     counting_batch b = { .f = f, .fresh = fresh };
-    counting_run(f, &b, h, n, counting_raise);
+    counting_run(f, &b, h, n, counting_raise_one);
     f->state[COUNTING_STUCK] += b.stuck;
     bly_filter_added(f, b.changed);
     *ndone = n;

@@ -300,24 +300,39 @@ typedef struct deletable_batch {
     uint64_t changed; /* keys that changed something */
 } deletable_batch;
 
-/* A key that names a position twice has no collision with itself. */
+/* Fetch the marks of a key's regions: its bits are on their way. */
 static inline __attribute__((always_inline)) void
-deletable_set(void *ctx, size_t i, bly_spots all)
+deletable_ahead(void *ctx, size_t i, bly_spots at)
+{
+    const deletable_batch *const b = ctx;
+    (void)i;
+    for (uint64_t j = 0; j < at.n; j++)
+        __builtin_prefetch(
+            &b->v.marks[bly_div(bly_spot(at, j), b->region) >> 6], 0, 2);
+}
+
+/* All bits are read before one is set: a key that names a position twice has
+ * no collision with itself. Without a branch: while half the bits are set none
+ * can be told. */
+static inline __attribute__((always_inline)) void
+deletable_set(void *ctx, size_t i, bly_spots at)
 {
     deletable_batch *const b = ctx;
-    uint64_t room[BLY_PROBE_MAX_K];
-    const bly_spots at = bly_probe_dedupe(all, room);
-    bool changed = false;
+    uint64_t *const words = b->v.words, *const marks = b->v.marks;
+    const bly_modulus region = b->region;
+    bool set[BLY_PROBE_MAX_K], all = true;
     for (uint64_t j = 0; j < at.n; j++) {
-        /* Without a branch: while half the bits are set none can be told. */
-        const bool clear = bly_bit_set(b->v.words, room[j]);
-        const uint64_t r = bly_div(room[j], b->region);
-        b->v.marks[r >> 6] |= bly_le64((uint64_t)!clear << (r & 63));
-        changed |= clear;
+        set[j] = bly_bit_get(words, bly_spot(at, j));
+        all &= set[j];
     }
-    b->changed += changed;
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint64_t p = bly_spot(at, j), r = bly_div(p, region);
+        bly_bit_set(words, p);
+        marks[r >> 6] |= bly_le64((uint64_t)set[j] << (r & 63));
+    }
+    b->changed += !all;
     if (b->fresh)
-        b->fresh[i / 64] |= (uint64_t)changed << i % 64;
+        b->fresh[i / 64] |= (uint64_t)!all << i % 64;
 }
 
 static bly_status deletable_add(bly_filter *f, const uint64_t *h, size_t n,
@@ -326,7 +341,7 @@ static bly_status deletable_add(bly_filter *f, const uint64_t *h, size_t n,
     deletable_batch b = { .v = deletable_view_of(f), .fresh = fresh };
     b.region = bly_modulus_of(b.v.region);
     bly_probe_each(f->data, 1, deletable_steps(&b.v), false, h, n,
-                   deletable_set, &b);
+                   deletable_ahead, deletable_set, &b);
     bly_filter_added(f, b.changed);
     *ndone = n;
     return BLY_OK;
@@ -359,7 +374,7 @@ static void deletable_remove(bly_filter *f, const uint64_t *h, size_t n,
     deletable_batch b = { .v = deletable_view_of(f), .each = each };
     b.region = bly_modulus_of(b.v.region);
     bly_probe_each(f->data, 1, deletable_steps(&b.v), false, h, n,
-                   deletable_clear, &b);
+                   deletable_ahead, deletable_clear, &b);
     bly_filter_removed(f, b.changed);
 }
 

@@ -357,7 +357,7 @@ floom_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
     const bly_steps steps = { .range = b.v.range,
                               .k = b.v.k,
                               .independent = true };
-    bly_probe_each(f->data, 1, steps, false, h, n,
+    bly_probe_each(f->data, 1, steps, false, h, n, NULL,
                    shared ? floom_mark_shared : floom_mark_alone, &b);
     bly_filter_added(f, b.nfresh);
 }

@@ -303,10 +303,10 @@ bly_probe_alone(const bly_probe_query *q, uint64_t h)
     return true;
 }
 
-/* Set the bits of maybe, which are zero, for keys whose k cells all pass. */
+/* bly_probe_ask() for many keys, or one. */
 static inline __attribute__((always_inline)) void
-bly_probe_ask(const bly_probe_query *q, const uint64_t *h, size_t n,
-              uint64_t *maybe)
+bly_probe_ask_k(const bly_probe_query *q, const uint64_t *h, size_t n,
+                uint64_t *maybe)
 {
     if (n == 1 && !q->independent) {
         *maybe |= bly_probe_alone(q, *h);
@@ -354,6 +354,20 @@ bly_probe_ask(const bly_probe_query *q, const uint64_t *h, size_t n,
     }
 }
 
+/* Set the bits of maybe for keys whose k cells all pass. A k of 7 is what one
+ * percent takes and most ask for, and becomes a literal. */
+static inline __attribute__((always_inline)) void
+bly_probe_ask(const bly_probe_query *q, const uint64_t *h, size_t n,
+              uint64_t *maybe)
+{
+    bly_probe_query seven = *q;
+    seven.k = 7;
+    if (q->k == 7)
+        bly_probe_ask_k(&seven, h, n, maybe);
+    else
+        bly_probe_ask_k(q, h, n, maybe);
+}
+
 /* --------------------------------------------------------------- changing */
 
 /* Work on one key, number i of the batch. */
@@ -371,13 +385,11 @@ bly_probe_fetch_all(const unsigned char *cells, unsigned width, uint64_t k,
         __builtin_prefetch(cells + bly_cell_byte(*at, width), 0, 2);
 }
 
-/* Visit n keys in their order. Where `different` is set, equal positions of a
- * key count once (by the first rule of steps.h); else as often as they occur.
- * how.stride is not used. */
+/* bly_probe_each() */
 static inline __attribute__((always_inline)) void
-bly_probe_each(const unsigned char *cells, unsigned width, bly_steps how,
-               bool different, const uint64_t *h, size_t n,
-               bly_probe_visit *visit, void *ctx)
+bly_probe_each_k(const unsigned char *cells, unsigned width, bly_steps how,
+                 bool different, const uint64_t *h, size_t n,
+                 bly_probe_visit *ahead, bly_probe_visit *visit, void *ctx)
 {
     const uint64_t k = how.k;
     const size_t per = bly_probe_keys(k, BLY_PROBE_GROUP);
@@ -391,8 +403,11 @@ bly_probe_each(const unsigned char *cells, unsigned width, bly_steps how,
         row->list(&steps, h, nnow, now, &near[0]);
     else
         row->fill(&steps, h, nnow, now);
-    for (size_t j = 0; j < nnow; j++)
+    for (size_t j = 0; j < nnow; j++) {
         bly_probe_fetch_all(cells, width, k, now + j, per);
+        if (ahead)
+            ahead(ctx, j, (bly_spots){ now + j, per, k });
+    }
     for (size_t from = 0; from < n;) {
         const size_t left = n - from - nnow, nnext = left < per ? left : per;
         if (nnext && different)
@@ -402,11 +417,14 @@ bly_probe_each(const unsigned char *cells, unsigned width, bly_steps how,
         for (size_t j = 0; j < nnow; j++) {
             if (j < nnext)
                 bly_probe_fetch_all(cells, width, k, next + j, per);
-            bly_spots spots = { now + j, per, k };
+            if (ahead && j < nnext)
+                ahead(ctx, from + nnow + j, (bly_spots){ next + j, per, k });
+            const bly_spots spots = { now + j, per, k };
             uint64_t own[BLY_PROBE_MAX_K];
-            if (different && near[0] >> j & 1)
-                spots = bly_probe_dedupe(spots, own);
-            visit(ctx, from + j, spots);
+            if (different && __builtin_expect(near[0] >> j & 1, 0))
+                visit(ctx, from + j, bly_probe_dedupe(spots, own));
+            else
+                visit(ctx, from + j, spots);
         }
         uint64_t *const swap = now;
         now = next;
@@ -415,6 +433,24 @@ bly_probe_each(const unsigned char *cells, unsigned width, bly_steps how,
         from += nnow;
         nnow = nnext;
     }
+}
+
+/* Visit n keys in their order. Where `different` is set, equal positions of a
+ * key count once (by the first rule of steps.h); else as often as they occur.
+ * ahead, unless NULL, is called for every key some time before visit, to fetch
+ * what that needs beside the cells. how.stride is not used. */
+static inline __attribute__((always_inline)) void
+bly_probe_each(const unsigned char *cells, unsigned width, bly_steps how,
+               bool different, const uint64_t *h, size_t n,
+               bly_probe_visit *ahead, bly_probe_visit *visit, void *ctx)
+{
+    bly_steps seven = how; /* as in bly_probe_ask() */
+    seven.k = 7;
+    if (how.k == 7)
+        bly_probe_each_k(cells, width, seven, different, h, n, ahead, visit,
+                         ctx);
+    else
+        bly_probe_each_k(cells, width, how, different, h, n, ahead, visit, ctx);
 }
 
 #endif

@@ -458,11 +458,11 @@ spectral_run(const bly_filter *f, spectral_batch *b, const uint64_t *h,
         b->parts.width = 32;
         bly_probe_each(f->data, 32,
                        (bly_steps){ .range = b->parts.m, .k = b->parts.k },
-                       true, h, n, visit, b);
+                       true, h, n, NULL, visit, b);
     } else {
         bly_probe_each(f->data, b->parts.width,
                        (bly_steps){ .range = b->parts.m, .k = b->parts.k },
-                       true, h, n, visit, b);
+                       true, h, n, NULL, visit, b);
     }
 }
 

@@ -499,13 +499,13 @@ vi_run(const bly_filter *f, vi_batch *b, const uint64_t *h, size_t n,
         b->set = &vi_sets[VI_S];
         b->width = 8;
         bly_probe_each(f->data, 8, (bly_steps){ .range = b->range, .k = b->k },
-                       true, h, n, visit, b);
+                       true, h, n, NULL, visit, b);
     } else {
         b->set = &vi_sets[f->shape.p[VI_INCREMENTS]];
         b->width = (unsigned)f->shape.p[VI_WIDTH];
         bly_probe_each(f->data, b->width,
                        (bly_steps){ .range = b->range, .k = b->k }, true, h, n,
-                       visit, b);
+                       NULL, visit, b);
     }
 }
 
