@@ -21,17 +21,31 @@ static struct {
     bool nul, replace, json;
 } parquet_args;
 
+/* Open the file in path. False, and said why, if that fails. */
+static bool file_open(struct parquet_file *f, const char *path)
+{
+    struct parquet_error error;
+    if (is_dash(path)) {
+        fail("a Parquet file is read from its end, which standard input does "
+             "not have; name a file");
+        return false;
+    }
+    cut_watch(path, NULL);
+    if (parquet_file_open(f, path, &error))
+        return true;
+    fail("%s", error.text);
+    return false;
+}
+
 /* ------------------------------------------------------------------- info */
 
 static int parquet_verb_info(const struct list *operands)
 {
     int status = YES;
     for (size_t i = 0; i < operands->n && status == YES; i++) {
-        struct parquet_error error;
         struct parquet_file f;
-        cut_watch(operands->at[i], NULL);
-        if (!parquet_file_open(&f, operands->at[i], &error))
-            return fail("%s", error.text);
+        if (!file_open(&f, operands->at[i]))
+            return TROUBLE;
         if (i && !parquet_args.json)
             putchar('\n');
         status = parquet_info(&f, parquet_args.json);
@@ -140,20 +154,16 @@ static int parquet_verb_has(const struct list *operands)
 {
     const struct keys keys = { .files = parquet_args.files,
                                .nul = parquet_args.nul };
-    struct parquet_error error;
     struct parquet_file file;
     struct input in;
     if (parquet_args.columns.n != 1)
         return fail("has asks one column: --column C");
     if (!keys_input(&keys, operands, &in))
         return TROUBLE;
-    cut_watch(operands->at[0], NULL);
     int status = TROUBLE;
-    if (parquet_file_open(&file, operands->at[0], &error)) {
+    if (file_open(&file, operands->at[0])) {
         status = has_file(&file, &in);
         parquet_file_close(&file);
-    } else {
-        fail("%s", error.text);
     }
     input_close(&in);
     return status;
@@ -237,8 +247,11 @@ static int add_column(struct parquet_file *file, const char *name,
         return fail("out of memory");
     int status = YES;
     const double fpr = parquet_args.fpr > 0 ? parquet_args.fpr : 0.01;
+    progress_start(false);
+    progress_unit("values");
     if (!parquet_add(file, column, fpr, made, &error))
         status = fail("%s: %s", file->path, error.text);
+    progress_clear();
     *a = (struct added){ .name = name };
     for (size_t g = 0; g < ngroups; g++) {
         a->nbytes += made[g].nbytes;
@@ -291,7 +304,6 @@ static int add_file(struct parquet_file *file)
 static int parquet_verb_add(const struct list *operands)
 {
     const char *const path = operands->at[0];
-    struct parquet_error error;
     struct parquet_file file;
     if (operands->n > 1)
         return fail("add takes one file; columns are named with --column");
@@ -304,9 +316,9 @@ static int parquet_verb_add(const struct list *operands)
     if (!output_works(parquet_args.output, parquet_args.json) ||
         !output_spares(parquet_args.output, &path, 1))
         return TROUBLE;
-    cut_watch(path, NULL);
-    if (!parquet_file_open(&file, path, &error))
-        return fail("%s", error.text);
+    if (!file_open(&file, path))
+        return TROUBLE;
+    file.progress = progress_at;
     const int status = add_file(&file);
     parquet_file_close(&file);
     return status;

@@ -1,6 +1,6 @@
 // hyparquet and hyparquet-writer for tests.
 //
-//     node hyparquet.mjs BUILD/npm write FILE   strings, numbers, a nested list
+//     node hyparquet.mjs BUILD/npm write FILE   3000 rows, encodings of all kinds
 //     node hyparquet.mjs BUILD/npm ask FILE COLUMN VALUE...
 //
 // ask prints, for each value, how many rows are found with filters in use, and
@@ -23,6 +23,15 @@ if (verb === 'write') {
         columnData: [
             { name: 'id', data: ids, type: 'INT64' },
             { name: 'name', data: names, type: 'STRING', nullable: true },
+            ...[
+                ['prefixed', 'STRING', 'DELTA_BYTE_ARRAY', i => `pre/${i >> 4}/${i}`],
+                ['after', 'STRING', 'DELTA_LENGTH_BYTE_ARRAY', i => 'x'.repeat(i % 9) + i],
+                ['steps', 'INT64', 'DELTA_BINARY_PACKED', i => BigInt(i * i - 500)],
+                ['small', 'INT32', 'DELTA_BINARY_PACKED', i => -7 * i],
+                ['split', 'DOUBLE', 'BYTE_STREAM_SPLIT', i => i / 4],
+            ].map(([name, type, encoding, make]) => ({
+                name, type, encoding, data: ids.map((_, i) => make(i)),
+            })),
         ],
     })));
 } else {

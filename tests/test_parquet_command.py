@@ -14,7 +14,7 @@ import uuid
 import pytest
 
 from conftest import BUILD, PROGRAM, ROOT
-from parquet_file import (BINARY, I32, I64, STRUCT, File, Thrift, field,
+from parquet_file import (BINARY, I32, I64, STRUCT, File, Thrift, drop, field,
                           filter_of, put)
 
 VECTORS = pathlib.Path(os.environ.get(
@@ -348,6 +348,8 @@ def test_encodings_that_cannot_be_read(trouble, plain):
 def test_damaged_files(trouble):
     raw = TYPES.read_bytes()
     n = struct.unpack("<I", raw[-8:-4])[0]
+    trouble("parquet", "info", "-", stdin=raw, says="name a file")
+    trouble("parquet", "info", ".", says="not a regular file")
     cases = {
         "does not end with PAR1": raw[:-1],
         "does not begin with PAR1": raw[1:],
@@ -368,7 +370,26 @@ def test_damaged_files(trouble):
         f.write(trouble.path / "bad.parquet")
         trouble("parquet", "has", "bad.parquet", "-c", "url", "1",
                 says="row group 0, column url")
+    f = File(TYPES)
+    f.chunk(0, "url").append([3, STRUCT, f.meta(0, "url")])
+    f.write(trouble.path / "bad.parquet")
+    trouble("parquet", "info", "bad.parquet", says="damaged footer")
+    f = File(TYPES)
+    drop(f.meta(0, "url"), 5)
+    f.write(trouble.path / "bad.parquet")
+    trouble("parquet", "info", "bad.parquet", says="damaged footer")
     assert not (trouble.path / "o.parquet").exists()
+
+
+@needs_vectors
+def test_what_is_encrypted_or_elsewhere_says_maybe(ok):
+    f = File(TYPES)
+    put(f.chunk(0, "url"), 8, STRUCT, [])
+    put(f.chunk(0, "id"), 1, BINARY, b"other.parquet")
+    f.write(ok.path / "e.parquet")
+    for column in ("url", "id"):
+        assert ok("parquet", "has", "e.parquet", "-c", column, "5").out == \
+            "5\t0\n"
 
 
 @needs_vectors
@@ -630,22 +651,47 @@ def test_encodings_of_version_2_are_met(duck, tmp_path):
         assert any(encoding in s for s in seen), (encoding, seen)
 
 
+def hyparquet(*argv):
+    done = subprocess.run(
+        ["node", ROOT / "tests" / "hyparquet.mjs", BUILD / "npm", *argv],
+        capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(x) for x in done.stdout.splitlines()]
+
+
+@needs_npm
+@pytest.mark.parametrize("column, encoding, value", [
+    ("prefixed", 7, lambda i: f"pre/{i >> 4}/{i}"),
+    ("after", 6, lambda i: "x" * (i % 9) + str(i)),
+    ("steps", 5, lambda i: str(i * i - 500)),
+    ("small", 5, lambda i: str(-7 * i)),
+    ("split", 9, lambda i: str(i / 4))])
+def test_encodings_of_hyparquet_writer(ok, tmp_path, column, encoding, value):
+    hyparquet("write", tmp_path / "t.parquet")
+    f = File(tmp_path / "t.parquet")
+    header, _, _ = page_at(f, 0, column)
+    page = field(header, 5) or field(header, 8)
+    assert field(page, 2 if field(header, 5) else 4) == encoding
+    ok("parquet", "add", "t.parquet", "-o", "f.parquet", "-c", column, "-p",
+       "1e-5")
+    values = [value(i) for i in range(3000)]
+    got = found(ok("parquet", "has", "f.parquet", "-c", column,
+                   stdin="\n".join(values)))
+    for i, v in enumerate(values):
+        assert i // 1000 in got[v]
+    assert sum(len(groups) for groups in got.values()) < 3010 + 20
+
+
 @needs_npm
 def test_hyparquet_reads_ours(ok, tmp_path):
-    def node(*argv):
-        done = subprocess.run(
-            ["node", ROOT / "tests" / "hyparquet.mjs", BUILD / "npm", *argv],
-            capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return [json.loads(x) for x in done.stdout.splitlines()]
-    node("write", tmp_path / "t.parquet")
+    hyparquet("write", tmp_path / "t.parquet")
     ok("parquet", "add", "t.parquet", "-o", "f.parquet", "-c", "name", "-c",
        "id")
     names = [f"name {i}" for i in range(1, 1200, 37) if i % 5]
-    there = node("ask", tmp_path / "f.parquet", "name", *names)
+    there = hyparquet("ask", tmp_path / "f.parquet", "name", *names)
     assert all(rows >= 2 for rows, _ in there)
-    absent = node("ask", tmp_path / "f.parquet", "name",
-                  *(f"name {i}" for i in range(5000, 5030)))
+    absent = hyparquet("ask", tmp_path / "f.parquet", "name",
+                       *(f"name {i}" for i in range(5000, 5030)))
     assert all(rows == 0 for rows, _ in absent)
     # What is ruled out is not read.
     assert sorted(n for _, n in absent)[15] < sorted(n for _, n in there)[15]

@@ -87,6 +87,10 @@ struct parquet_file {
     size_t nbytes;
     bly_parquet *p;
     struct parquet_mark *mark; /* what it was when it was opened */
+
+    /* Told by parquet_add() now and then, unless NULL: values that were read,
+     * bytes, and bytes in all. */
+    void (*progress)(uint64_t nvalues, uint64_t done, uint64_t total);
 };
 
 bool parquet_file_open(struct parquet_file *f, const char *path,

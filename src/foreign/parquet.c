@@ -78,9 +78,11 @@ static bly_status part_find(const bly_parquet *p, size_t group, size_t column,
     bly_sbbf s;
     bly_parquet_entry_at(p, group, column, &e);
     const bly_parquet_chunk *const c = &e.is;
+    /* What is encrypted is there, and cannot be read; nor can another file. */
+    if (c->encrypted || c->elsewhere)
+        return BLY_OK;
     part->is_empty = c->nvalues == 0;
-    /* What is encrypted is there, and cannot be read. */
-    if (c->filter_at == 0 || c->encrypted)
+    if (c->filter_at == 0)
         return BLY_OK;
     if (c->filter_at < BLY_PARQUET_MAGIC || c->filter_at >= p->footer_at ||
         c->filter_bytes > p->footer_at - c->filter_at)

@@ -23,6 +23,9 @@ bly_status bly_parquet_footer_damaged(void)
 
 /* ------------------------------------------------------------- the groups */
 
+/* Type, codec, number of values, length, offset. */
+#define METADATA_NEEDS (1u << 1 | 1u << 4 | 1u << 5 | 1u << 7 | 1u << 9)
+
 /* The metadata of a chunk, and the place of a filter's fields in them. */
 static void metadata_read(const bly_parquet *p, bly_thrift *t, unsigned type,
                           bly_parquet_entry *e)
@@ -31,11 +34,13 @@ static void metadata_read(const bly_parquet *p, bly_thrift *t, unsigned type,
     bly_parquet_slot *const s = &e->slot;
     uint64_t data_at = 0, dictionary_at = 0;
     int32_t last = 0;
-    s->from = (uint32_t)(t->at - p->footer);
+    uint32_t has = 0; /* fields, by their ids */
+    *s = (bly_parquet_slot){ .from = (uint32_t)(t->at - p->footer) };
     while (bly_thrift_next(t, &f)) {
         const unsigned char *const value = t->at;
         s->out_of_order |= f.id <= last;
         last = f.id;
+        has |= f.id > 0 && f.id < 16 ? (uint32_t)1 << f.id : 0;
         if (f.id > 15 && s->next == 0) {
             s->to = (uint32_t)(f.start - p->footer);
             s->next = f.id;
@@ -78,6 +83,8 @@ static void metadata_read(const bly_parquet *p, bly_thrift *t, unsigned type,
     }
     if (s->next == 0)
         s->to = (uint32_t)(f.start - p->footer);
+    if ((has & METADATA_NEEDS) != METADATA_NEEDS)
+        t->bad = true;
     /* Some write an offset of 0 where there is no dictionary. */
     e->is.at =
         dictionary_at && dictionary_at < data_at ? dictionary_at : data_at;
@@ -93,6 +100,7 @@ static void chunk_read(const bly_parquet *p, bly_thrift *t, unsigned type,
             e->is.elsewhere = bly_thrift_text(t, &f).len > 0;
         } else if (f.id == 3 && bly_thrift_struct(t, &f)) {
             metadata_read(p, t, type, e);
+            t->bad |= has_metadata;
             has_metadata = true;
         } else if (f.id == 8 || f.id == 9) {
             e->is.encrypted = true;
