@@ -99,18 +99,20 @@ def bare(tmp_path_factory):
     """The command linked without the libraries that it can do without: files
     that need one are left out, and those that say so compiled again."""
     folder = tmp_path_factory.mktemp("bare")
-    says = ["cmd_redis", "cmd_digest"]
-    needs = ["redis_", "digest_fetch", "digest_serve", "digest_relay", *says]
+    says = ["cli/cmd_redis", "cli/cmd_digest", "apps/parquet/page_unpack"]
+    needs = ["redis_", "digest_fetch", "digest_serve", "digest_relay",
+             *(pathlib.Path(name).name for name in says)]
 
     def compiled(*words):
         subprocess.run(["gcc", *map(str, words)], check=True, cwd=ROOT)
     for name in says:
-        compiled("-std=c11", "-Iinclude", "-I.", "-c", f"cli/{name}.c", "-o",
-                 folder / f"{name}.o")
+        compiled("-std=c11", "-Iinclude", "-I.", "-c", f"{name}.c", "-o",
+                 folder / f"{pathlib.Path(name).name}.o")
     others = [o for o in sorted((BUILD / "release" / "cli").glob("*.o"))
               if not o.name.startswith(tuple(needs)) and
               (ROOT / "cli" / o.with_suffix(".c").name).exists()]
-    others += sorted((BUILD / "release" / "apps").glob("*/*.o"))
+    others += [o for o in sorted((BUILD / "release" / "apps").glob("*/*.o"))
+               if not o.name.startswith(tuple(needs))]
     compiled("-pthread", *sorted(folder.glob("*.o")), *others,
              BUILD / "release" / "libbloomery.a", "-lz", "-lzstd", "-lm",
              "-ldl", "-o", folder / "bloomery")

@@ -33,7 +33,9 @@
 
 enum { BAB_KEYS, BAB_FORM, BAB_NOPTIONS };
 
-static const char *const bab_key_forms[] = { "bytes", "hex", NULL };
+static const char *const bab_key_forms[] = { "bytes", "int32be", "int64be",
+                                             "int32", "int64",   "hex",
+                                             NULL };
 static const char *const bab_forms[] = { "binary", "json", NULL };
 static const bly_format_option bab_options[] = {
     [BAB_KEYS] = { "keys", "bytes", bab_key_forms,
