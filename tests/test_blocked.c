@@ -288,32 +288,60 @@ static uint64_t patterned(unsigned pattern, uint64_t i)
     }
 }
 
-/* The rate is that of random keys, whatever the keys look like: within 10 %,
- * which is more than six deviations of 2 million questions at 1 %. */
-static void any_pattern_of_keys(void **state)
+/* The share of keys that are said to be there, of Q that are not, in a filter
+ * of N others; key_of(which, i) is key i. */
+static double rate_of(uint64_t (*key_of)(unsigned which, uint64_t i),
+                      unsigned which, double fpr)
 {
-    (void)state;
     enum { N = 200000, Q = 2000000 };
     uint64_t *keys = malloc(Q * sizeof *keys);
     uint64_t *maybe = malloc(BLY_BITMAP_WORDS(Q) * sizeof *maybe);
     assert_non_null(keys);
     assert_non_null(maybe);
-    for (unsigned pattern = 0; pattern < NPATTERNS; pattern++) {
-        const bly_spec spec = { .kind = "blocked", .items = N, .fpr = 0.01 };
-        bly_filter *f;
-        assert_ok(bly_new(&spec, &f));
-        for (uint64_t i = 0; i < N; i++)
-            keys[i] = patterned(pattern, i);
-        assert_ok(bly_add_ints(f, keys, N, NULL, NULL));
-        for (uint64_t i = 0; i < Q; i++)
-            keys[i] = patterned(pattern, N + i);
-        bly_has_ints(f, keys, Q, maybe);
-        assert_between((double)bly_bits_count(maybe, BLY_BITMAP_WORDS(Q)) / Q,
-                       0.009, 0.011);
-        bly_free(f);
-    }
+    const bly_spec spec = { .kind = "blocked", .items = N, .fpr = fpr };
+    bly_filter *f;
+    assert_ok(bly_new(&spec, &f));
+    for (uint64_t i = 0; i < N; i++)
+        keys[i] = key_of(which, i);
+    assert_ok(bly_add_ints(f, keys, N, NULL, NULL));
+    for (uint64_t i = 0; i < Q; i++)
+        keys[i] = key_of(which, N + i);
+    bly_has_ints(f, keys, Q, maybe);
+    const double hits = (double)bly_bits_count(maybe, BLY_BITMAP_WORDS(Q));
+    bly_free(f);
     free(keys);
     free(maybe);
+    return hits / Q;
+}
+
+/* The rate is that of random keys, whatever the keys look like: within 10 %,
+ * which is more than six deviations of 2 million questions at 1 %. */
+static void any_pattern_of_keys(void **state)
+{
+    (void)state;
+    for (unsigned pattern = 0; pattern < NPATTERNS; pattern++)
+        assert_between(rate_of(patterned, pattern, 0.01), 0.009, 0.011);
+}
+
+static uint64_t random_key(unsigned which, uint64_t i)
+{
+    return bly_mix64(i + ((uint64_t)which << 40));
+}
+
+/* Within 3 % of the plan, four deviations at 1 %. */
+static void random_keys(void **state)
+{
+    (void)state;
+    static const double rates[] = { 0.3, 0.1, 0.03, 0.01 };
+    for (unsigned i = 0; i < COUNT_OF(rates); i++) {
+        const bly_spec spec = { .kind = "blocked",
+                                .items = 200000,
+                                .fpr = rates[i] };
+        bly_prediction plan;
+        assert_ok(bly_plan(&spec, &plan));
+        assert_between(rate_of(random_key, i, rates[i]), 0.97 * plan.fpr,
+                       1.03 * plan.fpr);
+    }
 }
 
 int main(void)
@@ -328,6 +356,7 @@ int main(void)
         cmocka_unit_test(only_powers_of_two),
         cmocka_unit_test(less_than_a_block_is_refused),
         cmocka_unit_test(any_pattern_of_keys),
+        cmocka_unit_test(random_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
