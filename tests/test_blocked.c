@@ -106,6 +106,49 @@ static void every_row_agrees(void **state)
         fail_msg("the row %s differs from the portable one", wrong);
 }
 
+/* Zeroed lines, of which most pages are never touched. */
+static uint64_t *lines_map(uint64_t nlines)
+{
+    void *at = mmap(NULL, (size_t)nlines * 64, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* Arrays that no cache holds, in which a row may take another way. */
+static void every_row_agrees_in_memory(void **state)
+{
+    (void)state;
+    enum { MOST = 1500 };
+    const uint64_t nlines = BLY_LINES_BEYOND / 64 + 99;
+    uint64_t h[MOST], maybe[2][BLY_BITMAP_WORDS(MOST)], rng = 9;
+    for (size_t i = 0; i < MOST; i++)
+        h[i] = test_random(&rng);
+    for (const bly_lines_row *row = bly_lines_rows; row->needs; row++) {
+        if (row->needs & ~bly_cpu_features())
+            continue;
+        for (size_t n = 100; n <= MOST; n += 1 + n / 9) {
+            const bly_lines a = { lines_map(nlines), nlines, 8 };
+            const bly_lines b = { lines_map(nlines), nlines, 8 };
+            assert_true(a.words && b.words);
+            bly_lines_keys in = { h, n, n & 1, 5 };
+            assert_int_equal(row->add(&a, &in, maybe[0]),
+                             bly_lines_add_portable(&b, &in, maybe[1]));
+            assert_memory_equal(maybe[0], maybe[1], BLY_BITMAP_WORDS(n) * 8);
+            in.n = n / 2; /* a stranger is among the keys that are asked for */
+            in.at = h + (MOST - n / 2);
+            row->has(&a, &in, maybe[0]);
+            bly_lines_has_portable(&b, &in, maybe[1]);
+            assert_memory_equal(maybe[0], maybe[1],
+                                BLY_BITMAP_WORDS(n / 2) * 8);
+            in = (bly_lines_keys){ h, n, n & 1, 5 };
+            bly_lines_has_portable(&a, &in, maybe[0]);
+            assert_int_equal(bly_bits_count(maybe[0], BLY_BITMAP_WORDS(n)), n);
+            munmap(a.words, (size_t)nlines * 64);
+            munmap(b.words, (size_t)nlines * 64);
+        }
+    }
+}
+
 /* Past 2^32 lines the number of a line does not fit 32 bits. The array is
  * 256 GiB of addresses, of which a few pages are used. */
 static void more_lines_than_32_bits(void **state)
@@ -350,6 +393,7 @@ int main(void)
         cmocka_unit_test(one_line_and_one_bit_a_lane),
         cmocka_unit_test(few_bits_a_key),
         cmocka_unit_test(every_row_agrees),
+        cmocka_unit_test(every_row_agrees_in_memory),
         cmocka_unit_test(more_lines_than_32_bits),
         cmocka_unit_test(the_view_agrees),
         cmocka_unit_test(integers_are_their_bytes),
