@@ -221,11 +221,12 @@ struct bench_figure bench_times(const struct bench_cell *cell, int which);
 double bench_rate(const struct bench_cell *cell); /* measured; NAN: was not */
 
 /* bench_targets.c: the multiple of F that an operation of a cell is held to,
- * or NAN; the bits a key; the ratio of two threads to one. */
+ * or NAN; the bits a key; the ratio of two threads to one; nanoseconds a line
+ * of the command. */
 double bench_target(const struct bench_cell *cell, int op, double fpr);
 double bench_target_bits(const struct bench_cell *cell, double fpr);
 double bench_target_times(int which, unsigned nthreads);
-double bench_target_line(bool build); /* of the command: ns a line */
+double bench_target_line(bool build, uint64_t nlines);
 
 /* A command and its rival on the same lines: nanoseconds of processor time. */
 struct bench_command {

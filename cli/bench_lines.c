@@ -68,7 +68,13 @@ static const char *run_process(const char *const *argv, const char *input,
                                    (char *const *)(uintptr_t)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (error) {
-        snprintf(why, sizeof why, "%s: %s", argv[0], strerror(error));
+        if (error == ENOENT)
+            snprintf(why, sizeof why, "%s is not there%s", argv[0],
+                     strcmp(argv[0], "bloom") == 0
+                         ? " (package golang-github-dcso-bloom-cli)"
+                         : "");
+        else
+            snprintf(why, sizeof why, "%s: %s", argv[0], strerror(error));
         return why;
     }
     while (wait4(child, &status, 0, &usage) < 0)

@@ -229,10 +229,12 @@ static void report_lines(const struct bench_lines *lines)
             printf("not run: %s\n", c->why);
             continue;
         }
-        const bool ours = c->who == lines->at[0].who;
-        const double target = bench_target_line(c->job[0] == 'b');
+        const double target =
+            c->who == lines->at[0].who
+                ? bench_target_line(c->job[0] == 'b', c->nlines)
+                : NAN;
         printf("%9.1f%c ns a line of %llu, peak %s\n", c->ns.median,
-               !ours                    ? ' '
+               isnan(target)            ? ' '
                : c->ns.median <= target ? '+'
                                         : '-',
                (unsigned long long)c->nlines, show_bytes(c->peak));

@@ -176,6 +176,16 @@ def test_peers(ok):
     assert not list(ok.path.iterdir()) # temporary files are gone
 
 
+def test_peers_that_are_missing_are_named(ok):
+    result = ok("bench", "-k", "blocked", "-n", "1k", "-r", "1", "--peers",
+                "--json", env={**os.environ, "TMPDIR": str(ok.path),
+                               "PATH": "/nonexistent"}).json
+    theirs = [c for c in result["commands"] if c["command"] != "bloomery"]
+    assert theirs and all("not there" in c["skipped"] for c in theirs)
+    assert any("golang-github-dcso-bloom-cli" in c["skipped"] for c in theirs)
+    assert not list(ok.path.iterdir())
+
+
 def test_what_does_not_fit_is_skipped(ok):
     rows = ok("bench", "-k", "blocked,classic", "-n", "1k,1e13", "-r", "1",
               "--json").json["results"]

@@ -106,6 +106,49 @@ static void every_row_agrees(void **state)
         fail_msg("the row %s differs from the portable one", wrong);
 }
 
+/* Zeroed lines, of which most pages are never touched. */
+static uint64_t *lines_map(uint64_t nlines)
+{
+    void *at = mmap(NULL, (size_t)nlines * 64, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* Arrays that no cache holds, in which a row may take another way. */
+static void every_row_agrees_in_memory(void **state)
+{
+    (void)state;
+    enum { MOST = 1500 };
+    const uint64_t nlines = BLY_LINES_BEYOND / 64 + 99;
+    uint64_t h[MOST], maybe[2][BLY_BITMAP_WORDS(MOST)], rng = 9;
+    for (size_t i = 0; i < MOST; i++)
+        h[i] = test_random(&rng);
+    for (const bly_lines_row *row = bly_lines_rows; row->needs; row++) {
+        if (row->needs & ~bly_cpu_features())
+            continue;
+        for (size_t n = 100; n <= MOST; n += 1 + n / 9) {
+            const bly_lines a = { lines_map(nlines), nlines, 8 };
+            const bly_lines b = { lines_map(nlines), nlines, 8 };
+            assert_true(a.words && b.words);
+            bly_lines_keys in = { h, n, n & 1, 5 };
+            assert_int_equal(row->add(&a, &in, maybe[0]),
+                             bly_lines_add_portable(&b, &in, maybe[1]));
+            assert_memory_equal(maybe[0], maybe[1], BLY_BITMAP_WORDS(n) * 8);
+            in.n = n / 2; /* a stranger is among the keys that are asked for */
+            in.at = h + (MOST - n / 2);
+            row->has(&a, &in, maybe[0]);
+            bly_lines_has_portable(&b, &in, maybe[1]);
+            assert_memory_equal(maybe[0], maybe[1],
+                                BLY_BITMAP_WORDS(n / 2) * 8);
+            in = (bly_lines_keys){ h, n, n & 1, 5 };
+            bly_lines_has_portable(&a, &in, maybe[0]);
+            assert_int_equal(bly_bits_count(maybe[0], BLY_BITMAP_WORDS(n)), n);
+            munmap(a.words, (size_t)nlines * 64);
+            munmap(b.words, (size_t)nlines * 64);
+        }
+    }
+}
+
 /* Past 2^32 lines the number of a line does not fit 32 bits. The array is
  * 256 GiB of addresses, of which a few pages are used. */
 static void more_lines_than_32_bits(void **state)
@@ -288,32 +331,60 @@ static uint64_t patterned(unsigned pattern, uint64_t i)
     }
 }
 
-/* The rate is that of random keys, whatever the keys look like: within 10 %,
- * which is more than six deviations of 2 million questions at 1 %. */
-static void any_pattern_of_keys(void **state)
+/* The share of keys that are said to be there, of Q that are not, in a filter
+ * of N others; key_of(which, i) is key i. */
+static double rate_of(uint64_t (*key_of)(unsigned which, uint64_t i),
+                      unsigned which, double fpr)
 {
-    (void)state;
     enum { N = 200000, Q = 2000000 };
     uint64_t *keys = malloc(Q * sizeof *keys);
     uint64_t *maybe = malloc(BLY_BITMAP_WORDS(Q) * sizeof *maybe);
     assert_non_null(keys);
     assert_non_null(maybe);
-    for (unsigned pattern = 0; pattern < NPATTERNS; pattern++) {
-        const bly_spec spec = { .kind = "blocked", .items = N, .fpr = 0.01 };
-        bly_filter *f;
-        assert_ok(bly_new(&spec, &f));
-        for (uint64_t i = 0; i < N; i++)
-            keys[i] = patterned(pattern, i);
-        assert_ok(bly_add_ints(f, keys, N, NULL, NULL));
-        for (uint64_t i = 0; i < Q; i++)
-            keys[i] = patterned(pattern, N + i);
-        bly_has_ints(f, keys, Q, maybe);
-        assert_between((double)bly_bits_count(maybe, BLY_BITMAP_WORDS(Q)) / Q,
-                       0.009, 0.011);
-        bly_free(f);
-    }
+    const bly_spec spec = { .kind = "blocked", .items = N, .fpr = fpr };
+    bly_filter *f;
+    assert_ok(bly_new(&spec, &f));
+    for (uint64_t i = 0; i < N; i++)
+        keys[i] = key_of(which, i);
+    assert_ok(bly_add_ints(f, keys, N, NULL, NULL));
+    for (uint64_t i = 0; i < Q; i++)
+        keys[i] = key_of(which, N + i);
+    bly_has_ints(f, keys, Q, maybe);
+    const double hits = (double)bly_bits_count(maybe, BLY_BITMAP_WORDS(Q));
+    bly_free(f);
     free(keys);
     free(maybe);
+    return hits / Q;
+}
+
+/* The rate is that of random keys, whatever the keys look like: within 10 %,
+ * which is more than six deviations of 2 million questions at 1 %. */
+static void any_pattern_of_keys(void **state)
+{
+    (void)state;
+    for (unsigned pattern = 0; pattern < NPATTERNS; pattern++)
+        assert_between(rate_of(patterned, pattern, 0.01), 0.009, 0.011);
+}
+
+static uint64_t random_key(unsigned which, uint64_t i)
+{
+    return bly_mix64(i + ((uint64_t)which << 40));
+}
+
+/* Within 3 % of the plan, four deviations at 1 %. */
+static void random_keys(void **state)
+{
+    (void)state;
+    static const double rates[] = { 0.3, 0.1, 0.03, 0.01 };
+    for (unsigned i = 0; i < COUNT_OF(rates); i++) {
+        const bly_spec spec = { .kind = "blocked",
+                                .items = 200000,
+                                .fpr = rates[i] };
+        bly_prediction plan;
+        assert_ok(bly_plan(&spec, &plan));
+        assert_between(rate_of(random_key, i, rates[i]), 0.97 * plan.fpr,
+                       1.03 * plan.fpr);
+    }
 }
 
 int main(void)
@@ -322,12 +393,14 @@ int main(void)
         cmocka_unit_test(one_line_and_one_bit_a_lane),
         cmocka_unit_test(few_bits_a_key),
         cmocka_unit_test(every_row_agrees),
+        cmocka_unit_test(every_row_agrees_in_memory),
         cmocka_unit_test(more_lines_than_32_bits),
         cmocka_unit_test(the_view_agrees),
         cmocka_unit_test(integers_are_their_bytes),
         cmocka_unit_test(only_powers_of_two),
         cmocka_unit_test(less_than_a_block_is_refused),
         cmocka_unit_test(any_pattern_of_keys),
+        cmocka_unit_test(random_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,6 +170,14 @@ static inline bool bly_lines_far(const bly_lines *a, size_t n)
            a->nlines > BLY_LINES_CACHED / (BLY_LINE_BITS / 8);
 }
 
+/* Is it beyond the third-level cache that a processor has for itself? */
+#define BLY_LINES_BEYOND (32 << 20)
+
+static inline bool bly_lines_beyond(const bly_lines *a)
+{
+    return a->nlines > BLY_LINES_BEYOND / (BLY_LINE_BITS / 8);
+}
+
 bly_lines_has_fn bly_lines_has_portable, bly_lines_has_shared;
 bly_lines_add_fn bly_lines_add_portable, bly_lines_add_shared;
 #if BLY_X86

@@ -7,6 +7,8 @@
  *     ROW_TARGET  the attribute that allows its instructions, or nothing
  *     row_aim     bly_lines_aim(), or the same for a whole group at once
  *     ROW_LINES   how many lines row_aim can tell apart, where that is not all
+ *     ROW_BURSTS  defined where many instructions a key make it wise to fetch
+ *                 many groups at a time from memory, see below
  *     row_probe   (uint64_t *line, uint64_t g, uint64_t g2, unsigned k, bool
  *                 add): were all k bits set? Then ones from bit 8 on, else
  *                 zeros there. With add they are now. k and add are literal
@@ -96,6 +98,19 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
     size_t g = 0, ready = ngroups < ahead ? ngroups : ahead;
 
     ROW(lead)(of, keys, 0, ready, far, &r);
+#ifdef ROW_BURSTS
+    /* A line that comes late holds up all that is behind it, and with many
+     * instructions a key that is the fetching too. So where lines come from
+     * memory, half of the ring is filled, then the other half is probed. */
+    if (bly_lines_beyond(a))
+        for (; far && ready + BLY_LINES_FAR <= whole; ready += BLY_LINES_FAR) {
+            ROW(lead)(of, keys, ready, ready + BLY_LINES_FAR, far, &r);
+            for (const size_t end = g + BLY_LINES_FAR; g < end; g++) {
+                ROW(fetch)(&r, g + near, true);
+                ROW(step)(&r, g, BLY_LINES_GROUP, &answers, k, add);
+            }
+        }
+#endif
     for (; ready < whole; g++, ready++) {
         row_aim(a, in, ready * BLY_LINES_GROUP, &r);
         if (far)
@@ -198,5 +213,6 @@ ROW_TARGET uint64_t ROW(add)(const bly_lines *a, const bly_lines_keys *in,
 #undef ROW
 #undef ROW_TARGET
 #undef ROW_LINES
+#undef ROW_BURSTS
 #undef row_aim
 #undef row_probe

@@ -127,6 +127,7 @@ AVX2_INLINE uint64_t probe_avx2(uint64_t *line, uint64_t g, uint64_t g2,
 #define ROW(name) bly_lines_##name##_avx2
 #define ROW_TARGET AVX2
 #define ROW_LINES UINT32_MAX
+#define ROW_BURSTS
 #define row_aim aim_avx2
 #define row_probe probe_avx2
 #include "core/lines_walk.h"
