@@ -90,7 +90,7 @@ static bool put_page(void *ctx, const char *bytes, size_t n)
     return true;
 }
 
-static unsigned count_of(const char *text)
+static unsigned times_drawn(const char *text)
 {
     unsigned n = 0;
 
@@ -336,7 +336,7 @@ static void what_is_not_finite_breaks_the_line(void **state)
     assert_int_equal(letters(path_of("line", 0), 'M'), 3);
     assert_int_equal(letters(path_of("line", 0), 'L'), 2);
     /* The last point has no neighbour and is drawn as a dot. */
-    assert_int_equal(count_of("<path class=\"dot\""), 1);
+    assert_int_equal(times_drawn("<path class=\"dot\""), 1);
 }
 
 static void log_axes_skip_what_is_not_above_zero(void **state)
@@ -411,7 +411,7 @@ static void ends_can_be_fixed(void **state)
     p.x.min = 0.5;
     p.x.max = NAN;
     draw_page(&p);
-    assert_int_equal(count_of("<path class=\"dot\""), 2); /* of four */
+    assert_int_equal(times_drawn("<path class=\"dot\""), 2); /* of four */
     place_of("12", &x, &y);
     assert_false(has_text("14"));
 
@@ -604,7 +604,7 @@ static void names_at_line_ends_do_not_overlap(void **state)
     for (int reversed = 0; reversed < 2; reversed++) {
         p.y.reversed = reversed;
         draw_page(&p);
-        assert_int_equal(count_of("<path class=\"lead\""), N);
+        assert_int_equal(times_drawn("<path class=\"lead\""), N);
         for (unsigned i = 0; i < N; i++)
             place_of(names[i], &x[i], &y[i]);
         for (unsigned i = 0; i < N; i++)
@@ -619,7 +619,7 @@ static void names_at_line_ends_do_not_overlap(void **state)
     for (unsigned i = 0; i < N; i++)
         s[i].style = PLOT_POINTS;
     draw_page(&p);
-    assert_int_equal(count_of("<path class=\"lead\""), 0);
+    assert_int_equal(times_drawn("<path class=\"lead\""), 0);
     for (unsigned i = 0; i < N; i++) {
         place_of(names[i], &x[i], &y[i]);
         assert_true(i == 0 || y[i] > y[i - 1]);
@@ -638,7 +638,7 @@ static void styles_draw_what_they_say(void **state)
 
     s.style = PLOT_BARS;
     draw_page(&p);
-    assert_int_equal(count_of("<path class=\"bar\" stroke"), 3);
+    assert_int_equal(times_drawn("<path class=\"bar\" stroke"), 3);
     assert_int_equal(letters(path_of("err", 0), 'V'), 2);
     assert_int_equal(letters(path_of("err", 0), 'h'), 3); /* caps */
     assert_true(has_text("0"));                           /* where bars stand */
@@ -666,13 +666,13 @@ static void styles_draw_what_they_say(void **state)
     s.style = PLOT_BAND;
     draw_page(&p);
     assert_int_equal(letters(path_of("band", 0), 'L'), 5);
-    assert_int_equal(count_of("<path class=\"line"), 0);
+    assert_int_equal(times_drawn("<path class=\"line"), 0);
 
     s.style = PLOT_BOTH;
     draw_page(&p);
     /* Three markers, and none at the end of the line, where its name is. */
-    assert_int_equal(count_of("<path class=\"dot\""), 3);
-    assert_int_equal(count_of("<path class=\"line d1\""), 1);
+    assert_int_equal(times_drawn("<path class=\"dot\""), 3);
+    assert_int_equal(times_drawn("<path class=\"line d1\""), 1);
     assert_true(on_page("up: 4 m (3 to 6)"));
     line_point(0, &x, &y);
     high = strtod(strchr(path_of("err", 0), 'V') + 1, NULL);
@@ -682,8 +682,8 @@ static void styles_draw_what_they_say(void **state)
     s.marker = PLOT_CROSS;
     s.color = 3;
     draw_page(&p);
-    assert_int_equal(count_of("<path class=\"open\""), 3);
-    assert_int_equal(count_of("<path class=\"line d3\""), 1);
+    assert_int_equal(times_drawn("<path class=\"open\""), 3);
+    assert_int_equal(times_drawn("<path class=\"line d3\""), 1);
     assert_true(on_page("<g class=\"s c2\">"));
 }
 
@@ -780,7 +780,8 @@ static void long_texts_stay_in_the_picture(void **state)
             start = strstr(title, "</title>") + 8;
         assert_true(end - start < 150);
     }
-    assert_true(count_of("class=\"t\"") == 3 && count_of("class=\"f\"") == 4);
+    assert_true(times_drawn("class=\"t\"") == 3 &&
+                times_drawn("class=\"f\"") == 4);
     const char *last = page;
     for (const char *at = page; (at = strstr(at, "class=\"t\"")) != NULL; at++)
         last = at;
@@ -1009,10 +1010,11 @@ static void an_array_is_drawn_step_by_step(void **state)
     assert_well_formed();
     assert_true(has_text("add &lt;x&gt;") && has_text("no"));
     assert_true(has_text("h1") && has_text("h2 h3"));
-    assert_int_equal(count_of("class=\"band c0\""), 2); /* set by the add */
-    assert_int_equal(count_of("class=\"line c0\""), 1); /* asked, and set */
-    assert_int_equal(count_of("class=\"line c1\""), 1); /* asked, and empty */
-    assert_int_equal(count_of("<path class=\"axis\""), 10);
+    assert_int_equal(times_drawn("class=\"band c0\""), 2); /* set by the add */
+    assert_int_equal(times_drawn("class=\"line c0\""), 1); /* asked, and set */
+    assert_int_equal(times_drawn("class=\"line c1\""),
+                     1); /* asked, and empty */
+    assert_int_equal(times_drawn("<path class=\"axis\""), 10);
 
     /* Too long for one row; and nothing at all. */
     const unsigned many[100] = { 0 };

@@ -159,15 +159,67 @@ BLY_RUNS_INLINE uint64_t bly_runs_upto(const bly_runs *t, uint64_t x)
            1;
 }
 
+/* Occupied quotients from .. to-1. */
+BLY_RUNS_INLINE uint64_t bly_runs_occupied(const bly_runs *t, uint64_t from,
+                                           uint64_t to)
+{
+    uint64_t n = 0, hide = UINT64_MAX << from % 64;
+    for (uint64_t j = from / BLY_RUNS_BLOCK;
+         j < t->nblocks && j * BLY_RUNS_BLOCK < to; j++, hide = UINT64_MAX) {
+        uint64_t ours = bly_load64(bly_runs_occupieds(t, j)) & hide;
+        if (to - j * BLY_RUNS_BLOCK < 64)
+            ours &= bly_through(to - 1);
+        n += (unsigned)__builtin_popcountll(ours);
+    }
+    return n;
+}
+
+/* Where the runs stop that push each other. Of quotients before slot `from`,
+ * some runs, `pending` of them, end there or behind; the first slot e > from
+ * with none: it is empty, or holds the first of its own run. With `empty`, a
+ * quotient `from` or e counts as before: the first e that is empty. Behind the
+ * last slot where there is none.
+ *
+ * e lies behind a runend. If that is the d-th, and there are c runs to end
+ * up to there, the c-th is the next to look at. */
+BLY_RUNS_INLINE uint64_t bly_runs_rest(const bly_runs *t, uint64_t from,
+                                       uint64_t pending, bool empty)
+{
+    uint64_t j = from / BLY_RUNS_BLOCK, hide = UINT64_MAX << from % 64;
+    for (; j < t->nblocks; j++, hide = UINT64_MAX) {
+        const uint64_t ends = bly_load64(bly_runs_ends(t, j)) & hide;
+        uint64_t come = bly_load64(bly_runs_occupieds(t, j));
+        if (empty) { /* one slot sooner */
+            come >>= 1;
+            if (j + 1 < t->nblocks)
+                come |= bly_load64(bly_runs_occupieds(t, j + 1)) << 63;
+        }
+        come &= hide;
+        const uint64_t n = (unsigned)__builtin_popcountll(ends);
+        uint64_t d = pending;
+        while (d <= n) {
+            const unsigned p = bly_select_by(ends, (unsigned)d - 1, t->pdep);
+            const uint64_t c =
+                pending + (unsigned)__builtin_popcountll(come & bly_through(p));
+            if (c == d)
+                return j * BLY_RUNS_BLOCK + p + 1;
+            d = c;
+        }
+        pending += (unsigned)__builtin_popcountll(come);
+        pending -= n;
+    }
+    return t->nblocks * BLY_RUNS_BLOCK;
+}
+
 BLY_RUNS_INLINE uint64_t bly_runs_empty_from(const bly_runs *t, uint64_t slot)
 {
-    while (slot < t->nblocks * BLY_RUNS_BLOCK) {
-        const uint64_t next = bly_runs_upto(t, slot);
-        if (next <= slot)
-            break;
-        slot = next;
-    }
-    return slot;
+    if (slot >= t->nblocks * BLY_RUNS_BLOCK)
+        return slot;
+    const uint64_t next = bly_runs_upto(t, slot);
+    if (next <= slot)
+        return slot;
+    const uint64_t pending = bly_runs_occupied(t, slot + 1, next + 1);
+    return pending ? bly_runs_rest(t, next, pending, true) : next;
 }
 
 /* The run of quotient q, if it has one. */
@@ -252,9 +304,10 @@ BLY_RUNS_INLINE void bly_runs_close(const bly_runs *t, uint64_t q, uint64_t at,
 {
     /* All that lies behind moves down, up to an empty slot or one that holds
      * the first of its own run. */
-    uint64_t end = run->end + 1, next;
-    while ((next = bly_runs_upto(t, end - 1)) > end)
-        end = next;
+    const uint64_t behind = run->end + 1;
+    const uint64_t pending = bly_runs_occupied(t, q + 1, behind);
+    const uint64_t end =
+        pending ? bly_runs_rest(t, behind, pending, false) : behind;
     bly_runs_shift_down(t, at, end);
     if (run->start == run->end)
         bly_runs_mark_occupied(t, q, false);

@@ -45,11 +45,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/bits.h"
-#include "core/maths.h"
 #include "core/position.h"
 #include "core/status.h"
 #include "kinds/fold.h"
+#include "kinds/probe.h"
 
 #define AGING_MAX_K 64
 #define AGING_MAX_L 128
@@ -476,22 +475,42 @@ static inline uint64_t aging_pair_bit(const aging_ring *r, uint64_t h,
            bly_position(h, i, r->slice);
 }
 
-/* A run of k is looked for backwards: the slices of ages from `low` on, of
- * which the first `known` have the bit. A miss at age p rules out every run
- * with p in it, and what was found above p needs no second look. */
+/* A run of k is looked for backwards. The slice of age p - 1 is next; those
+ * above it, to age low + k - 1, have the bit, and so have those below goal. A
+ * miss rules out every run with that slice in it, and what was found above it
+ * needs no second look. */
+typedef struct aging_walk {
+    unsigned p, low, goal;
+} aging_walk;
+
+typedef enum aging_answer { AGING_MORE, AGING_NO, AGING_YES } aging_answer;
+
+static inline aging_walk aging_walk_start(const aging_ring *r)
+{
+    return (aging_walk){ .p = r->k };
+}
+
+/* Whether the slice has the bit is a coin flip, and not a branch. */
+static inline __attribute__((always_inline)) aging_answer
+aging_walk_on(const aging_ring *r, aging_walk *w, bool set)
+{
+    const unsigned p = w->p, low = w->low;
+    w->p = set ? p - 1 : p + r->k;
+    w->low = set ? low : p;
+    w->goal = set ? w->goal : low + r->k;
+    return w->p == w->goal     ? AGING_YES
+           : w->p > r->nslices ? AGING_NO
+                               : AGING_MORE;
+}
+
 static bool aging_has_run(const aging_ring *r, uint64_t h)
 {
-    unsigned low = 0, known = 0;
-    while (low + r->k <= r->nslices) {
-        unsigned p = low + r->k; /* ages from p to the end of the run are set */
-        while (p > low + known && bly_bit_get(r->words, aging_bit(r, h, p - 1)))
-            p--;
-        if (p == low + known)
-            return true;
-        known = low + r->k - p;
-        low = p;
-    }
-    return false;
+    aging_walk w = aging_walk_start(r);
+    aging_answer a = w.p > r->nslices ? AGING_NO : AGING_MORE;
+    while (a == AGING_MORE)
+        a = aging_walk_on(r, &w,
+                          bly_bit_get(r->words, aging_bit(r, h, w.p - 1)));
+    return a == AGING_YES;
 }
 
 static bool aging_has_pair(const aging_ring *r, uint64_t h)
@@ -511,16 +530,6 @@ static inline bool aging_has_one(const aging_ring *r, uint64_t h)
     return r->pair ? aging_has_pair(r, h) : aging_has_run(r, h);
 }
 
-/* Set the bits of a key in the young; true if one was clear. */
-static inline bool aging_set(const aging_ring *r, uint64_t h)
-{
-    bool changed = false;
-    for (unsigned i = 0; i < r->k; i++)
-        changed |= bly_bit_set(r->words, r->pair ? aging_pair_bit(r, h, 0, i)
-                                                 : aging_bit(r, h, i));
-    return changed;
-}
-
 static void aging_turn(bly_filter *f, aging_ring *r)
 {
     r->young = aging_slice_at(r, r->nslices - 1);
@@ -532,32 +541,103 @@ static void aging_turn(bly_filter *f, aging_ring *r)
 
 /* -------------------------------------------------------- asking and adding */
 
-/* Keys whose first probes are fetched ahead. */
-#define AGING_GROUP 32
+/* Keys that are on their way at once. Each waits for one bit, of a slice that
+ * depends on those before; a key that is done makes room for the next. */
+#define AGING_WALKS 48
+
+static void aging_has_runs(const aging_ring *r, const uint64_t *h, size_t n,
+                           uint64_t *maybe)
+{
+    struct {
+        aging_walk w;
+        uint64_t bit;
+        size_t key;
+    } way[AGING_WALKS];
+    size_t nways = 0, next = 0;
+    while (nways < AGING_WALKS && next < n) {
+        const aging_walk w = aging_walk_start(r);
+        way[nways].w = w;
+        way[nways].bit = aging_bit(r, h[next], w.p - 1);
+        way[nways].key = next++;
+        __builtin_prefetch(&r->words[way[nways++].bit >> 6]);
+    }
+    while (nways)
+        for (size_t i = 0; i < nways; i++) {
+            const aging_answer a =
+                aging_walk_on(r, &way[i].w, bly_bit_get(r->words, way[i].bit));
+            size_t key = way[i].key;
+            if (a != AGING_MORE) {
+                maybe[key / 64] |= (uint64_t)(a == AGING_YES) << key % 64;
+                if (next == n) {
+                    way[i--] = way[--nways];
+                    continue;
+                }
+                way[i].key = key = next++;
+                way[i].w = aging_walk_start(r);
+            }
+            way[i].bit = aging_bit(r, h[key], way[i].w.p - 1);
+            __builtin_prefetch(&r->words[way[i].bit >> 6]);
+        }
+}
 
 static void aging_has(const bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *maybe)
 {
     const aging_ring r = aging_ring_of(f);
-    for (size_t from = 0; from < n; from += AGING_GROUP) {
-        const size_t ng = n - from < AGING_GROUP ? n - from : AGING_GROUP;
-        for (size_t j = 0; j < ng; j++) {
-            /* The probes that are surely made: the far ends of first runs. */
-            if (r.pair) {
-                for (unsigned age = 0; age < 2; age++)
-                    __builtin_prefetch(
-                        &r.words[aging_pair_bit(&r, h[from + j], age, 0) >> 6]);
-                continue;
-            }
-            for (unsigned age = r.k - 1; age < r.nslices; age += r.k)
-                __builtin_prefetch(
-                    &r.words[aging_bit(&r, h[from + j], age) >> 6]);
-        }
-        uint64_t bits = 0;
-        for (size_t j = 0; j < ng; j++)
-            bits |= (uint64_t)aging_has_one(&r, h[from + j]) << j;
-        maybe[from / 64] |= bits << (from % 64);
+    if (!r.pair && n > 1) {
+        aging_has_runs(&r, h, n, maybe);
+    } else if (!r.pair) {
+        *maybe |= aging_has_run(&r, *h);
+    } else {
+        bly_probe_query q = { .cells = f->data,
+                              .width = 1,
+                              .range = bly_modulus_of(r.slice),
+                              .k = r.k,
+                              .independent = true,
+                              .test = bly_probe_bit,
+                              .ctx = f->data };
+        bly_probe_ask(&q, h, n, maybe);
+        q.cells = q.ctx = f->data + r.slice_words * 8;
+        bly_probe_ask(&q, h, n, maybe);
     }
+}
+
+#define AGING_GROUP 32 /* keys whose bits are fetched together */
+
+/* The bits of n keys in the young, by steps as in steps.h. The slices from the
+ * youngest to the last of the memory have numbers one after another, and so do
+ * those that follow from the first on. */
+static void aging_places(const aging_ring *r, const uint64_t *h, size_t n,
+                         uint64_t *at)
+{
+    const uint64_t apart = r->pair ? 0 : r->slice_words * 64;
+    const unsigned room = r->nslices - r->young;
+    const unsigned before = r->pair || r->k < room ? r->k : room;
+    bly_steps steps = { .range = bly_modulus_of(r->slice),
+                        .k = before,
+                        .stride = AGING_GROUP,
+                        .independent = true,
+                        .apart = apart };
+    uint64_t moved[AGING_GROUP];
+    for (size_t j = 0; j < n; j++)
+        moved[j] = h[j] + (r->pair ? 0 : r->young * BLY_POSITION_STEP);
+    bly_steps_best()->fill(&steps, moved, n, at);
+    for (size_t i = 0; i < before * (size_t)AGING_GROUP; i++)
+        at[i] += r->young * r->slice_words * 64;
+    if (before < r->k) {
+        steps.k = r->k - before;
+        bly_steps_best()->fill(&steps, h, n, at + before * (size_t)AGING_GROUP);
+    }
+}
+
+/* Set the bits of a key, which are at[0], at[AGING_GROUP], ...; true if one was
+ * clear. */
+static inline bool aging_set(const aging_ring *r, const uint64_t *at)
+{
+    bool changed = false;
+    for (unsigned i = 0; i < r->k; i++)
+        changed |= bly_bit_set(r->words, at[i * AGING_GROUP]);
+    return changed;
 }
 
 static bly_status aging_add(bly_filter *f, const uint64_t *h, size_t n,
@@ -566,31 +646,31 @@ static bly_status aging_add(bly_filter *f, const uint64_t *h, size_t n,
     aging_ring r = aging_ring_of(f);
     const bool counts = f->shape.p[AGING_TURN] != AGING_TIME;
     const uint64_t g = f->shape.p[AGING_GENERATION];
-    uint64_t nchanged = 0;
+    uint64_t at[AGING_GROUP * AGING_MAX_K] = { 0 }, nchanged = 0;
 
     for (size_t from = 0; from < n; from += AGING_GROUP) {
         const size_t ng = n - from < AGING_GROUP ? n - from : AGING_GROUP;
-        for (size_t j = 0; j < ng; j++)
-            for (unsigned i = 0; i < r.k; i++)
-                __builtin_prefetch(
-                    &r.words[(r.pair ? aging_pair_bit(&r, h[from + j], 0, i)
-                                     : aging_bit(&r, h[from + j], i)) >>
-                             6],
-                    1);
-        for (size_t j = from; j < from + ng; j++) {
-            const bool known = fresh && aging_has_one(&r, h[j]);
+        aging_places(&r, h + from, ng, at);
+        for (unsigned i = 0; i < r.k; i++)
+            for (size_t j = 0; j < ng; j++)
+                __builtin_prefetch(&r.words[at[i * AGING_GROUP + j] >> 6], 0,
+                                   2);
+        for (size_t j = 0; j < ng; j++) {
+            const size_t key = from + j;
+            const bool known = fresh && aging_has_one(&r, h[key]);
             /* Not before the next key comes: the last one of a generation has
              * the whole of the next l before it, too. */
             if (counts && f->state[AGING_COUNT] >= g) {
                 aging_turn(f, &r);
                 f->state[AGING_SINCE] = f->state[AGING_NOW];
+                aging_places(&r, h + from, ng, at);
             }
-            const bool changed = aging_set(&r, h[j]);
+            const bool changed = aging_set(&r, at + j);
             nchanged += changed;
             if (counts)
                 f->state[AGING_COUNT] += changed;
             if (fresh)
-                fresh[j / 64] |= (uint64_t)!known << (j % 64);
+                fresh[key / 64] |= (uint64_t)!known << (key % 64);
         }
     }
     bly_filter_added(f, nchanged);

@@ -96,7 +96,11 @@ static double blocked_rate(const bly_shape *s, double n)
 static uint64_t blocked_least(double n, double fpr, uint64_t k)
 {
     bly_shape s;
-    uint64_t low = 0, high = 1; /* low is too few, high is enough */
+    /* low is too few, high is enough. No filter keeps the rate with fewer than
+     * n log2(1/fpr) bits; the mixture is the slower the fuller lines are, so
+     * the search begins not far below. */
+    const double half = floor(-log2(fpr) * n / (2 * BLY_LINE_BITS));
+    uint64_t low = 0, high = half > 1 ? (uint64_t)half : 1;
     while (s = blocked_shape(high, k), blocked_rate(&s, n) > fpr) {
         low = high;
         high *= 2;

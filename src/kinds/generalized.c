@@ -39,10 +39,8 @@
  */
 #include <math.h>
 
-#include "core/bits.h"
-#include "core/position.h"
 #include "core/status.h"
-#include "kinds/filter.h"
+#include "kinds/probe.h"
 
 #define GENERALIZED_MAX_BITS 0x1p48
 #define GENERALIZED_MAX_K 32
@@ -267,73 +265,87 @@ static inline generalized_view generalized_view_of(const bly_filter *f)
     };
 }
 
-/* Zeros where zeros must be; then ones, but for bits that are to be zero. */
-static bool generalized_has_one(const generalized_view *v, uint64_t h)
+/* Must a bit of the key at p be zero? */
+static bool generalized_resets(const generalized_view *v, bly_spots at,
+                               uint64_t p)
 {
-    uint64_t zero[GENERALIZED_MAX_K];
-    for (unsigned i = 0; i < v->k0; i++) {
-        zero[i] = bly_position(h, i, v->m);
-        if (bly_bit_get(v->words, zero[i]))
+    for (unsigned i = 0; i < v->k0; i++)
+        if (bly_spot(at, i) == p)
+            return true;
+    return false;
+}
+
+/* Zeros where zeros must be, and ones, but for bits that are to be zero. All
+ * are looked at without a branch; a look at which zeros are in order is then
+ * seldom needed. */
+static inline __attribute__((always_inline)) bool
+generalized_holds(const generalized_view *v, bly_spots at)
+{
+    bool zeros = true, ones = true;
+    for (unsigned i = 0; i < v->k0; i++)
+        zeros &= !bly_bit_get(v->words, bly_spot(at, i));
+    for (unsigned i = v->k0; i < v->k; i++)
+        ones &= bly_bit_get(v->words, bly_spot(at, i));
+    if (ones || !zeros)
+        return zeros;
+    for (unsigned i = v->k0; i < v->k; i++)
+        if (!bly_bit_get(v->words, bly_spot(at, i)) &&
+            !generalized_resets(v, at, bly_spot(at, i)))
             return false;
-    }
-    for (unsigned i = v->k0; i < v->k; i++) {
-        const uint64_t p = bly_position(h, i, v->m);
-        if (bly_bit_get(v->words, p))
-            continue;
-        unsigned j = 0;
-        while (j < v->k0 && zero[j] != p)
-            j++;
-        if (j == v->k0)
-            return false;
-    }
     return true;
 }
 
-/* Keys whose probes are fetched ahead. */
-#define GENERALIZED_GROUP 32
+/* One batch: the bitmap is of keys that are there, or of those that were not
+ * before they were added. */
+typedef struct generalized_batch {
+    generalized_view v;
+    uint64_t *bitmap, nfresh;
+} generalized_batch;
+
+static inline __attribute__((always_inline)) void
+generalized_ask(void *ctx, size_t i, bly_spots at)
+{
+    generalized_batch *const b = ctx;
+    b->bitmap[i / 64] |= (uint64_t)generalized_holds(&b->v, at) << i % 64;
+}
+
+static inline __attribute__((always_inline)) void
+generalized_enter(void *ctx, size_t i, bly_spots at)
+{
+    generalized_batch *const b = ctx;
+    const generalized_view v = b->v;
+    const bool absent = !generalized_holds(&v, at);
+    for (unsigned j = v.k0; j < v.k; j++)
+        bly_bit_set(v.words, bly_spot(at, j));
+    for (unsigned j = 0; j < v.k0; j++)
+        bly_bit_clear(v.words, bly_spot(at, j));
+    b->nfresh += absent;
+    if (b->bitmap)
+        b->bitmap[i / 64] |= (uint64_t)absent << i % 64;
+}
+
+static bly_steps generalized_steps(const generalized_view *v)
+{
+    return (bly_steps){ .range = bly_modulus_of(v->m),
+                        .k = v->k,
+                        .independent = true };
+}
 
 static void generalized_has(const bly_filter *f, const uint64_t *h, size_t n,
                             uint64_t *maybe)
 {
-    const generalized_view v = generalized_view_of(f);
-    for (size_t from = 0; from < n; from += GENERALIZED_GROUP) {
-        const size_t ng =
-            n - from < GENERALIZED_GROUP ? n - from : GENERALIZED_GROUP;
-        uint64_t bits = 0;
-        for (size_t j = 0; j < ng; j++)
-            for (unsigned i = 0; i < 2 && i < v.k; i++)
-                __builtin_prefetch(
-                    &v.words[bly_position(h[from + j], i, v.m) >> 6]);
-        for (size_t j = 0; j < ng; j++)
-            bits |= (uint64_t)generalized_has_one(&v, h[from + j]) << j;
-        maybe[from / 64] |= bits << (from % 64);
-    }
+    generalized_batch b = { .v = generalized_view_of(f), .bitmap = maybe };
+    bly_probe_each(f->data, 1, generalized_steps(&b.v), false, h, n, NULL,
+                   generalized_ask, &b);
 }
 
 static bly_status generalized_add(bly_filter *f, const uint64_t *h, size_t n,
                                   uint64_t *fresh, size_t *ndone)
 {
-    const generalized_view v = generalized_view_of(f);
-    uint64_t nfresh = 0;
-    for (size_t from = 0; from < n; from += GENERALIZED_GROUP) {
-        const size_t to =
-            n - from < GENERALIZED_GROUP ? n : from + GENERALIZED_GROUP;
-        for (size_t j = from; j < to; j++)
-            for (unsigned i = 0; i < v.k; i++)
-                __builtin_prefetch(&v.words[bly_position(h[j], i, v.m) >> 6],
-                                   1);
-        for (size_t j = from; j < to; j++) {
-            const bool absent = !generalized_has_one(&v, h[j]);
-            for (unsigned i = v.k0; i < v.k; i++)
-                bly_bit_set(v.words, bly_position(h[j], i, v.m));
-            for (unsigned i = 0; i < v.k0; i++)
-                bly_bit_clear(v.words, bly_position(h[j], i, v.m));
-            nfresh += absent;
-            if (fresh)
-                fresh[j / 64] |= (uint64_t)absent << (j % 64);
-        }
-    }
-    bly_filter_added(f, nfresh);
+    generalized_batch b = { .v = generalized_view_of(f), .bitmap = fresh };
+    bly_probe_each(f->data, 1, generalized_steps(&b.v), false, h, n, NULL,
+                   generalized_enter, &b);
+    bly_filter_added(f, b.nfresh);
     *ndone = n;
     return BLY_OK;
 }

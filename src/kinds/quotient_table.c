@@ -204,14 +204,39 @@ BLY_RUNS_INLINE void quotient_fetch(const bly_quotient_table *t, uint64_t h,
     }
 }
 
+/* What a change moves: on average 1 / 2(1 - a)^2 slots at a load of a, up to
+ * the next place where nothing was pushed. That many lines, at most 6. */
+static unsigned quotient_moved(const bly_quotient_table *t,
+                               const uint64_t *sums)
+{
+    const uint64_t left = t->nslots - sums[BLY_QUOTIENT_USED];
+    const double share = (double)left / (double)t->nslots;
+    const double bits = (double)(t->runs.stride * 8) / BLY_RUNS_BLOCK;
+    const double lines = bits / (2 * share * share) / 512;
+    return lines < 6 ? (unsigned)lines : 6;
+}
+
+/* The same for what will be changed: the lines behind the home slot too. */
+BLY_RUNS_INLINE void quotient_fetch_moved(const bly_quotient_table *t,
+                                          uint64_t h, unsigned nlines)
+{
+    const uint64_t q = bly_scale(h, t->range) >> t->runs.r;
+    const unsigned char *block = bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK);
+    for (unsigned i = 1; i <= nlines; i++)
+        __builtin_prefetch(block + t->runs.stride + 64 * i, 0, 2);
+}
+
 BLY_RUNS_INLINE void quotient_ahead(const bly_quotient_table *t,
-                                    const uint64_t *h, size_t i, size_t n)
+                                    const uint64_t *h, size_t i, size_t n,
+                                    unsigned moved)
 {
     if (i == 0)
         for (size_t k = 0; k < n && k < QUOTIENT_FAR; k++)
             quotient_fetch(t, h[k], false);
-    if (i + QUOTIENT_FAR < n)
+    if (i + QUOTIENT_FAR < n) {
         quotient_fetch(t, h[i + QUOTIENT_FAR], false);
+        quotient_fetch_moved(t, h[i + QUOTIENT_FAR], moved);
+    }
     if (i + QUOTIENT_NEAR < n)
         quotient_fetch(t, h[i + QUOTIENT_NEAR], true);
 }
@@ -235,7 +260,7 @@ BLY_RUNS_INLINE void quotient_has_body(const bly_quotient_table *t,
         const size_t to = n - from < 64 ? n : from + 64;
         uint64_t bits = 0;
         for (size_t i = from; i < to; i++) {
-            quotient_ahead(t, h, i, n);
+            quotient_ahead(t, h, i, n, 0);
             bits |= (uint64_t)(quotient_count_one(t, h[i]) != 0) << (i - from);
         }
         maybe[from / 64] = bits;
@@ -248,11 +273,12 @@ BLY_RUNS_INLINE bly_status quotient_add_body(const bly_quotient_table *t,
                                              const uint64_t *by, size_t n,
                                              uint64_t *fresh, size_t *ndone)
 {
+    const unsigned moved = quotient_moved(t, sums);
     bly_status st = BLY_OK;
     size_t i = 0;
     for (; i < n; i++) {
         bool known = true;
-        quotient_ahead(t, h, i, n);
+        quotient_ahead(t, h, i, n, moved);
         if (!by || by[i])
             st = quotient_put(t, sums, bly_scale(h[i], t->range),
                               by ? by[i] : 1, &known);
@@ -269,8 +295,9 @@ BLY_RUNS_INLINE void quotient_remove_body(const bly_quotient_table *t,
                                           uint64_t *sums, const uint64_t *h,
                                           size_t n, bly_status *each)
 {
+    const unsigned moved = quotient_moved(t, sums);
     for (size_t i = 0; i < n; i++) {
-        quotient_ahead(t, h, i, n);
+        quotient_ahead(t, h, i, n, moved);
         each[i] = quotient_take(t, sums, bly_scale(h[i], t->range))
                       ? BLY_OK
                       : BLY_EABSENT;
@@ -355,7 +382,7 @@ void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
                         size_t n, uint64_t *counts)
 {
     for (size_t i = 0; i < n; i++) {
-        quotient_ahead(t, h, i, n);
+        quotient_ahead(t, h, i, n, 0);
         counts[i] = quotient_count_one(t, h[i]);
     }
 }
