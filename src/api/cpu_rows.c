@@ -12,6 +12,7 @@
 #include "core/lines.h"
 #include "core/ribbon_table.h"
 #include "core/steps.h"
+#include "foreign/sbbf.h"
 
 static const char *count_row(void)
 {
@@ -46,7 +47,12 @@ static const char *likeness_row(void)
     return bly_likeness_best()->name;
 }
 
-/* Of kinds/x86_cuckoo.c and kinds/x86_peel.c. */
+static const char *sbbf_row(void)
+{
+    return bly_sbbf_best()->name;
+}
+
+/* Of kinds/x86_cuckoo.c, kinds/x86_peel.c and foreign/x86_xxh64.c. */
 static const char *eight_row(void)
 {
     return bly_cpu_features() & BLY_CPU_AVX512 ? "avx512" : "portable";
@@ -74,6 +80,8 @@ const char *bly_cpu_row(unsigned i, const char **job)
         { "peel", eight_row }, /* xor, fuse, bloomier */
         { "ribbon", ribbon_row },
         { "quotient", quotient_row },
+        { "split blocks", sbbf_row }, /* Parquet's filters */
+        { "XXH64", eight_row },       /* of their values */
         { "counting bits", count_row },
         { "likeness", likeness_row }, /* shingles and sketches */
     };

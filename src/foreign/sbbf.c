@@ -149,13 +149,18 @@ const struct bly_sbbf_row bly_sbbf_rows[] = {
     { "portable", 0, add_portable },
 };
 
-void bly_sbbf_add(unsigned char *blocks, uint64_t nblocks,
-                  const uint64_t *hashes, size_t n)
+const struct bly_sbbf_row *bly_sbbf_best(void)
 {
     const struct bly_sbbf_row *row = bly_sbbf_rows;
     while (row->needs & ~bly_cpu_features())
         row++;
-    row->add(blocks, nblocks, hashes, n);
+    return row;
+}
+
+void bly_sbbf_add(unsigned char *blocks, uint64_t nblocks,
+                  const uint64_t *hashes, size_t n)
+{
+    bly_sbbf_best()->add(blocks, nblocks, hashes, n);
 }
 
 /* ------------------------------------------------------------------ rates */

@@ -55,6 +55,7 @@ struct bly_sbbf_row {
     bly_sbbf_add_fn *add;
 };
 extern const struct bly_sbbf_row bly_sbbf_rows[];
+const struct bly_sbbf_row *bly_sbbf_best(void);
 bly_sbbf_add_fn bly_sbbf_add_avx2;
 extern const uint32_t bly_sbbf_salts[BLY_SBBF_K];
 
