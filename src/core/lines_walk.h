@@ -91,7 +91,10 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
     const size_t whole = in->n / BLY_LINES_GROUP;
     const size_t rest = in->n % BLY_LINES_GROUP;
     const size_t ngroups = whole + (rest != 0);
-    const size_t ahead = far ? BLY_LINES_FAR : BLY_LINES_NEAR + 1;
+    const size_t all = BLY_LINES_RING / BLY_LINES_GROUP; /* that fit */
+    const size_t ahead = !far             ? BLY_LINES_NEAR + 1
+                         : ngroups <= all ? all
+                                          : BLY_LINES_FAR;
     const size_t near = far ? 1 : BLY_LINES_NEAR;
     bly_lines_ring r;
     bly_lines_answers answers = { .to = out };
