@@ -42,6 +42,11 @@ static ptrdiff_t dedup_source_read(void *s, void *buf, size_t n)
     return source_read(s, buf, n);
 }
 
+static bool dedup_source_skip(void *s, uint64_t n)
+{
+    return source_skip(s, n);
+}
+
 static const char *dedup_source_error(const void *s)
 {
     return source_error(s);
@@ -58,8 +63,8 @@ static void dedup_source_close(void *s)
 }
 
 static const struct lines_ops dedup_ops = {
-    dedup_open,        dedup_source_read,  dedup_source_error,
-    dedup_source_done, dedup_source_close,
+    dedup_open,         dedup_source_read, dedup_source_skip,
+    dedup_source_error, dedup_source_done, dedup_source_close,
 };
 
 /* ----------------------------------------------------------------- options */
@@ -219,6 +224,9 @@ bool dedup_pick(struct dedup_options *o)
         .memory = a->memory,
         .nthreads = thread_count(a->threads),
         .has_id = a->id_field != NULL,
+        .folder = a->work            ? a->work
+                  : getenv("TMPDIR") ? getenv("TMPDIR")
+                                     : "/tmp",
         .work = a->work,
         .resume = a->resume,
     };
@@ -243,14 +251,10 @@ bool dedup_pick(struct dedup_options *o)
 static bool dedup_steps(struct dedup *d)
 {
     const struct dedup_args *const a = &dedup_args;
-    const char *const folder = a->work            ? a->work
-                               : getenv("TMPDIR") ? getenv("TMPDIR")
-                                                  : "/tmp";
-    if (a->work && !dedup_rows_in(d, a->work))
-        return false;
+    dedup_init(d);
     if (a->against && !dedup_load_index(d, a->against))
         return false;
-    if (!lines_spool(d->in, folder))
+    if (!lines_spool(d->in, d->opt->folder))
         return dedup_fail(d, "%s", d->in->error);
     return dedup_read(d) && dedup_rank(d) && dedup_collapse(d) &&
            dedup_band(d) && dedup_decide(d) &&

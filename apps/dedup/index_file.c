@@ -77,7 +77,7 @@ bool dedup_save_index(struct dedup *d, const char *path)
     if (!row)
         return dedup_fail(d, "out of memory");
     uint64_t count = 0;
-    for (uint32_t i = 0; i < d->n; i++)
+    for (uint32_t i = 0; dedup_more(d, i); i++)
         count += goes_in(d, i);
     memcpy(head, MAGIC, MAGIC_BYTES);
     bly_sketch_spec_write(&d->opt->sketch, head + MAGIC_BYTES);
@@ -86,7 +86,7 @@ bool dedup_save_index(struct dedup *d, const char *path)
     if (ok)
         out_put(&o, head, sizeof head);
     uint64_t sum = count;
-    for (uint32_t i = 0; ok && i < d->n; i++) {
+    for (uint32_t i = 0; ok && dedup_more(d, i); i++) {
         if (!goes_in(d, i))
             continue;
         const size_t n = row_bytes(d, i, row);
@@ -107,11 +107,8 @@ static bool append_id(struct dedup *d, const unsigned char *id, uint32_t n)
 {
     if (d->ids_len + n > d->ids_room) {
         const uint64_t room = (d->ids_len + n) * 2;
-        char *const more =
-            room > SIZE_MAX ? NULL : realloc(d->ids, (size_t)room);
-        if (!more)
-            return dedup_fail(d, "out of memory");
-        d->ids = more;
+        if (!STORE(&d->store, d->ids, room))
+            return dedup_no_room(d, "ids");
         d->ids_room = room;
     }
     if (n)
@@ -145,6 +142,7 @@ static bool load_row(struct dedup *d, FILE *f, unsigned char *row,
     if (d->id_start && !append_id(d, row + fixed, nid))
         return false;
     d->n++;
+    store_trim(&d->store);
     return true;
 }
 
