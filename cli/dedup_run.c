@@ -274,6 +274,8 @@ int dedup_bad_input(const struct dedup *d)
     if (d->report.malformed > d->report.nbad && !d->opt->strict)
         warn("%llu lines of that sort in all",
              (unsigned long long)d->report.malformed);
+    if (d->report.malformed)
+        status = TROUBLE;
     for (size_t i = 0; i < d->in->nfiles; i++) {
         const struct lines_file *const f = &d->in->files[i];
         if (f->error[0] && d->in->whole)

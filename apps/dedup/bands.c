@@ -48,7 +48,7 @@ static bool bucket_room(struct dedup *d)
     if (b->n == UINT32_MAX)
         return dedup_fail(d, "more than 2^32 - 1 buckets");
     if (b->n + 2 > b->room) {
-        if (!STORE(&d->store, b->start, (b->n + 2) * 2))
+        if (!STORE(&d->store, b->at, (b->n + 2) * 2))
             return dedup_no_room(d, "buckets");
         b->room = (b->n + 2) * 2;
     }
@@ -71,13 +71,13 @@ static bool bucket_end(struct banding *g)
         b->ndocs = g->before;
         return true;
     }
-    b->start[b->n] = g->before;
+    b->at[b->n].start = g->before;
     for (uint64_t i = g->before; i < b->ndocs; i++)
         if (!sorter_add(
                 &g->members,
                 ((uint64_t)d->rank[b->docs[i]] << 32 | b->n) << g->shift, 0))
             return dedup_no_room(d, "buckets");
-    b->start[++b->n] = b->ndocs;
+    b->at[++b->n].start = b->ndocs;
     if (n > d->report.largest_bucket)
         d->report.largest_bucket = n;
     return true;

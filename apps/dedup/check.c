@@ -25,6 +25,8 @@ struct checker {
     struct dedup_text text;
     uint64_t *words;
     size_t n, room;
+    uint32_t *places; /* of parts, while a set is sorted */
+    size_t places_room;
 };
 
 struct checking {
@@ -42,6 +44,42 @@ static bool any_wanted(void *ctx, uint64_t first, uint64_t n)
     return false;
 }
 
+/* Sort n hashes into to, each once: how many. Hashes are uniform, so a part for
+ * every two of them, by their high bits, is nearly all; parts that are large
+ * hold repeated ones. n is below 2^32. */
+static size_t sort_set(struct checker *w, const uint64_t *x, size_t n,
+                       uint64_t *to)
+{
+    unsigned bits = 1;
+    while (bits < 31 && (size_t)2 << bits < n)
+        bits++;
+    const size_t nparts = (size_t)1 << bits;
+    const unsigned shift = 64 - bits;
+    size_t kept = 0;
+    if (nparts > w->places_room) {
+        if (!GROW(w->places, nparts))
+            return 0;
+        w->places_room = nparts;
+    }
+    memset(w->places, 0, nparts * sizeof *w->places);
+    for (size_t i = 0; i < n; i++)
+        w->places[x[i] >> shift]++;
+    for (size_t i = 0, sum = 0; i < nparts; i++) {
+        sum += w->places[i];
+        w->places[i] = (uint32_t)sum;
+    }
+    for (size_t i = n; i-- > 0;)
+        to[--w->places[x[i] >> shift]] = x[i];
+    for (size_t i = 0; i < nparts; i++) {
+        const size_t from = w->places[i];
+        const size_t end = i + 1 < nparts ? w->places[i + 1] : n;
+        const size_t m = bly_distinct(to + from, end - from);
+        memmove(to + kept, to + from, m * sizeof *to);
+        kept += m;
+    }
+    return kept;
+}
+
 /* The set of shingles of one line, behind those of the block so far. */
 static bool make_set(const struct checking *c, struct checker *w,
                      const char *line, size_t n)
@@ -51,16 +89,17 @@ static bool make_set(const struct checking *c, struct checker *w,
         return lines_fail(c->d->in, "the input changed while it was read");
     if (bly_shingle(w->cut, w->text.at, w->text.len, &x))
         return lines_fail(c->d->in, "%s", bly_error());
-    const size_t count = bly_distinct(x.hashes, x.n);
-    if (w->n + count + 1 > w->room) {
-        const size_t room = (w->n + count + 1) * 2;
+    if (w->n + x.n + 1 > w->room) {
+        const size_t room = (w->n + x.n + 1) * 2;
         if (!GROW(w->words, room))
             return lines_fail(c->d->in, "out of memory");
         w->room = room;
     }
-    w->words[w->n++] = count;
-    memcpy(w->words + w->n, x.hashes, count * sizeof *x.hashes);
-    w->n += count;
+    const size_t count = sort_set(w, x.hashes, x.n, w->words + w->n + 1);
+    if (x.n && !count)
+        return lines_fail(c->d->in, "out of memory");
+    w->words[w->n] = count;
+    w->n += count + 1;
     return true;
 }
 
@@ -122,8 +161,8 @@ static bool keep_sets(void *ctx, unsigned worker, struct lines_block *b)
             at[i] = from + 1;
             from += d->set_words[from] + 1;
         }
-    store_trim(&d->sets);
-    store_trim(&d->store);
+    store_trim_now(&d->sets);
+    store_trim_now(&d->store);
     return true;
 }
 
@@ -144,6 +183,7 @@ static bool read_sets(struct dedup *d)
         bly_shingler_free(c.checkers[i].cut);
         free(c.checkers[i].text.buf);
         free(c.checkers[i].words);
+        free(c.checkers[i].places);
     }
     free(c.checkers);
     return ok;

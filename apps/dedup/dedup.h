@@ -87,10 +87,15 @@ struct dedup_pairs {
     size_t nslots;   /* a power of two */
 };
 
-/* Buckets: bucket i holds docs[start[i]] to docs[start[i + 1] - 1], by rank. */
+/* Bucket i holds docs[at[i].start] to docs[at[i + 1].start - 1], by rank. */
+struct dedup_bucket {
+    uint64_t start;
+    uint32_t nstay, changed; /* of greedy's */
+};
+
 struct dedup_buckets {
+    struct dedup_bucket *at;
     uint64_t n, room;
-    uint64_t *start;
     uint32_t *docs;
     uint64_t ndocs, docs_room;
     uint64_t *first; /* of the document of rank r: buckets of[first[r]] ... */

@@ -45,11 +45,11 @@ void dedup_free(struct dedup *d)
 {
     struct store *const s = &d->store;
     void *const arrays[] = {
-        d->rows,       d->hashes,       d->nshingles,     d->states,
-        d->values,     d->id_start,     d->ids,           d->rank,
-        d->order,      d->same,         d->witness,       d->cluster,
-        d->likeness,   d->buckets.docs, d->buckets.start, d->buckets.first,
-        d->buckets.of, d->pairs.at,     d->pairs.slots,   d->set_at,
+        d->rows,       d->hashes,       d->nshingles,   d->states,
+        d->values,     d->id_start,     d->ids,         d->rank,
+        d->order,      d->same,         d->witness,     d->cluster,
+        d->likeness,   d->buckets.docs, d->buckets.at,  d->buckets.first,
+        d->buckets.of, d->pairs.at,     d->pairs.slots, d->set_at,
     };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         store_release(s, arrays[i]);
@@ -130,7 +130,7 @@ bool dedup_append(struct dedup *d, const struct dedup_part *p)
         d->report.empty += p->states[i] == DOC_EMPTY;
     d->n += n;
     d->report.text_bytes += p->text_bytes;
-    store_trim(&d->store);
+    store_trim_now(&d->store);
     return true;
 }
 

@@ -8,11 +8,12 @@
  * A document is compared with those of its buckets that stay, never with all of
  * them: a template shared by g pages costs g times those that stay. And these
  * may be many: pages that share half of their text with one another all stay,
- * and all meet in the bands that the template fills. So a bucket has CROWD of
- * those that stay, the first ones, and a document from such a crowd is compared
- * exactly with MOST_CHECKS at most, the likeliest. Two of a crowd that are more
- * alike than the crowd is agree also in what is not the template's, and so meet
- * in other buckets. The cost is linear in the documents whatever they share.
+ * and all meet in the bands that the template fills. So there is a budget of
+ * comparisons, so many a document. Where it is spent, a document is compared
+ * with the first CROWD of a bucket that stay, and exactly with MOST_CHECKS, the
+ * likeliest; and it is looked for by what it does not share with the crowd
+ * (crowd.h). So the cost is linear in the documents whatever they share, and
+ * small corpora lose nothing.
  *
  * Whom to compare with depends on what earlier comparisons gave, and exact ones
  * are made for many pairs at once. So it goes in rounds:
@@ -33,10 +34,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/dedup/dedup.h"
+#include "apps/dedup/crowd.h"
 
-#define CROWD 256
-#define MOST_CHECKS 32
+#define CROWD 32
+#define MOST_CHECKS 16
+#define MOST_STAY 1024 /* kept of a bucket, whatever the budget */
+
+/* The budget: what n documents may cost, on the average. */
+#define BUDGET_SKETCHES(n) (1000000 + 100 * (n))
+#define BUDGET_CHECKS(n) (1000000 + 8 * (n))
 
 struct partner {
     double estimate;
@@ -49,16 +55,22 @@ struct walk {
     double sure;           /* at this or above they are hardly wrong */
     bool first;            /* the first of all walks */
     uint32_t *stays;       /* by bucket, as its docs: those that stay */
-    uint32_t *nstay;       /* of each bucket */
-    uint8_t *changed;      /* of each bucket, in this walk */
     uint8_t *open;         /* of each document: something was not known */
+    uint8_t *listed;       /* likewise: it is in the crowd */
     uint32_t *seen;        /* 1 + the last document it was met for */
-    struct partner *found; /* of the document at hand */
+    uint32_t doc;          /* the one at hand */
+    struct partner *found; /* its partners */
     size_t nfound, room;
-    bool crowded; /* likewise */
+    bool crowded; /* one of its buckets is full */
+    struct crowd crowd;
     uint64_t candidates;
     const uint32_t *only; /* NULL, or compare within these clusters alone */
 };
+
+static const uint32_t *row_of(const struct dedup *d, uint32_t doc)
+{
+    return d->rows + (size_t)doc * d->opt->sketch.k;
+}
 
 static int by_estimate(const void *x, const void *y)
 {
@@ -82,34 +94,48 @@ static bool add_partner(struct walk *w, uint32_t doc, double estimate)
     return true;
 }
 
+/* Compare the document at hand with another, by their sketches. It may have
+ * been listed in an earlier walk and go in this one, or come later. */
+static bool meet(void *ctx, uint32_t other)
+{
+    struct walk *const w = ctx;
+    struct dedup *const d = w->d;
+    if (w->seen[other] == w->doc + 1 || d->witness[other] != DEDUP_NONE ||
+        d->rank[other] >= d->rank[w->doc] ||
+        (w->only && w->only[other] != w->only[w->doc]))
+        return true;
+    w->seen[other] = w->doc + 1;
+    w->candidates++;
+    const double e = dedup_estimate(d, w->doc, other);
+    store_trim(&d->store);
+    return e < w->floor || add_partner(w, other, e);
+}
+
 /* Those of the buckets of doc that stay and may be like it, likeliest first. */
 static bool find_partners(struct walk *w, uint32_t doc)
 {
     struct dedup *const d = w->d;
     const struct dedup_buckets *const b = &d->buckets;
     const uint64_t to = b->first[d->rank[doc] + 1];
+    const bool rich = w->candidates < BUDGET_SKETCHES((uint64_t)d->rank[doc]) &&
+                      d->pairs.n < BUDGET_CHECKS((uint64_t)d->rank[doc]);
+    w->doc = doc;
     w->nfound = 0;
-    w->crowded = false;
     for (uint64_t i = b->first[d->rank[doc]]; i < to; i++) {
-        const uint32_t bucket = b->of[i];
-        const uint32_t *const stay = w->stays + b->start[bucket];
-        w->crowded = w->crowded || w->nstay[bucket] == CROWD;
-        for (uint32_t j = 0; j < w->nstay[bucket]; j++) {
-            const uint32_t other = stay[j];
-            if (w->seen[other] == doc + 1 ||
-                (w->only && w->only[other] != w->only[doc]))
-                continue;
-            w->seen[other] = doc + 1;
-            w->candidates++;
-            const double e = dedup_estimate(d, doc, other);
-            store_trim(&d->store);
-            if (e >= w->floor && !add_partner(w, other, e))
+        const struct dedup_bucket *const bucket = &b->at[b->of[i]];
+        const uint32_t *const stay = w->stays + bucket->start;
+        w->crowded = w->crowded || bucket->nstay >= CROWD;
+        const uint32_t n =
+            rich || bucket->nstay < CROWD ? bucket->nstay : CROWD;
+        for (uint32_t j = 0; j < n; j++)
+            if (!meet(w, stay[j]))
                 return false;
-        }
     }
+    if (w->crowded && !crowd_look(&w->crowd, row_of(d, doc), meet, w))
+        return false;
     if (w->nfound > 1)
         qsort(w->found, w->nfound, sizeof *w->found, by_estimate);
-    if (w->crowded && w->nfound > MOST_CHECKS)
+    if (w->crowded && !rich && w->nfound > MOST_CHECKS)
         w->nfound = MOST_CHECKS;
     return true;
 }
@@ -122,6 +148,7 @@ static bool find_witness(struct walk *w, uint32_t doc)
     const double t = d->opt->verify == DEDUP_UNCHECKED ? 0 : d->opt->threshold;
     d->witness[doc] = DEDUP_NONE;
     w->open[doc] = 0;
+    w->crowded = false;
     if (doc < d->base)
         return true;
     if (!find_partners(w, doc))
@@ -149,10 +176,12 @@ static bool look_again(const struct walk *w, uint32_t doc)
 {
     const struct dedup_buckets *const b = &w->d->buckets;
     const uint32_t rank = w->d->rank[doc];
-    if (w->first || w->open[doc])
+    const uint32_t witness = w->d->witness[doc];
+    if (w->first || w->open[doc] ||
+        (witness != DEDUP_NONE && w->d->witness[witness] != DEDUP_NONE))
         return true;
     for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++)
-        if (w->changed[b->of[i]])
+        if (b->at[b->of[i]].changed)
             return true;
     return false;
 }
@@ -163,14 +192,22 @@ static bool walk_document(struct walk *w, uint32_t doc)
     const struct dedup_buckets *const b = &d->buckets;
     const uint32_t rank = d->rank[doc];
     const bool stayed = d->witness[doc] == DEDUP_NONE;
-    if (look_again(w, doc) && !find_witness(w, doc))
+    const bool look = look_again(w, doc);
+    if (look && !find_witness(w, doc))
         return false;
     const bool stays = d->witness[doc] == DEDUP_NONE;
+    if (look && stays && w->crowded && !w->listed[doc]) {
+        w->listed[doc] = 1;
+        if (!crowd_put(&w->crowd, doc))
+            return false;
+    }
     for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++) {
-        const uint32_t bucket = b->of[i];
-        w->changed[bucket] |= stays != stayed;
-        if (stays && w->nstay[bucket] < CROWD)
-            w->stays[b->start[bucket] + w->nstay[bucket]++] = doc;
+        struct dedup_bucket *const bucket = &b->at[b->of[i]];
+        if (bucket->nstay == MOST_STAY)
+            continue;
+        bucket->changed |= stays != stayed;
+        if (stays)
+            w->stays[bucket->start + bucket->nstay++] = doc;
     }
     return true;
 }
@@ -180,7 +217,7 @@ static bool walk_all(struct walk *w)
     struct dedup *const d = w->d;
     const struct dedup_buckets *const b = &d->buckets;
     for (uint64_t i = 0; i < b->n; i++) {
-        w->nstay[i] = w->changed[i] = 0;
+        b->at[i].nstay = b->at[i].changed = 0;
         store_trim(&d->store);
     }
     for (uint64_t i = 0; dedup_more(d, i); i++)
@@ -215,9 +252,9 @@ bool dedup_greedy(struct dedup *d, const uint32_t *only)
                       .first = true,
                       .floor = dedup_floor(d->opt),
                       .sure = t + 2 * sqrt(t * (1 - t) / d->opt->sketch.k) };
-    bool ok = STORE(s, w.stays, d->buckets.ndocs) &&
-              STORE(s, w.nstay, d->buckets.n) &&
-              STORE(s, w.changed, d->buckets.n) && STORE(s, w.open, d->n) &&
+    w.crowd.d = d;
+    bool ok = STORE_ZEROS(s, w.listed, d->n) &&
+              STORE(s, w.stays, d->buckets.ndocs) && STORE(s, w.open, d->n) &&
               STORE(s, w.seen, d->n);
     if (!ok)
         dedup_no_room(d, "buckets");
@@ -232,10 +269,10 @@ bool dedup_greedy(struct dedup *d, const uint32_t *only)
         ok = dedup_check(d, known);
     }
     store_release(s, w.stays);
-    store_release(s, w.nstay);
-    store_release(s, w.changed);
     store_release(s, w.open);
     store_release(s, w.seen);
+    store_release(s, w.listed);
+    crowd_free(&w.crowd);
     free(w.found);
     return ok;
 }

@@ -24,8 +24,8 @@ static bool all_pairs(struct dedup *d)
     const struct dedup_buckets *const b = &d->buckets;
     const double least = dedup_floor(d->opt);
     for (uint64_t i = 0; i < b->n; i++) {
-        const uint32_t *const docs = b->docs + b->start[i];
-        const size_t n = (size_t)(b->start[i + 1] - b->start[i]);
+        const uint32_t *const docs = b->docs + b->at[i].start;
+        const size_t n = (size_t)(b->at[i + 1].start - b->at[i].start);
         for (size_t x = 1; x < n; x++) {
             const bool large = n > d->opt->max_bucket;
             if (large && !ask_for(d, docs[0], docs[x], least))

@@ -134,7 +134,13 @@ static uint64_t resident(struct store *s)
 
 void store_trim(struct store *s)
 {
-    if (!s->folder || ++s->uses % USES_A_LOOK || resident(s) <= s->limit)
+    if (s->folder && ++s->uses % USES_A_LOOK == 0)
+        store_trim_now(s);
+}
+
+void store_trim_now(struct store *s)
+{
+    if (!s->folder || resident(s) <= s->limit)
         return;
     for (size_t i = 0; i < STORE_ARRAYS; i++)
         if (s->arrays[i].at)

@@ -44,6 +44,9 @@ void store_release(struct store *s, void *p);
  * size meanwhile; using them is fine. */
 void store_trim(struct store *s);
 
+/* The same after a use of many places. */
+void store_trim_now(struct store *s);
+
 void store_free(struct store *s);
 
 #endif

@@ -172,12 +172,6 @@ struct walk {
     size_t njoined;
 };
 
-static inline void word_hash(struct walk *w, size_t start, size_t len)
-{
-    w->s->hashes[w->nwords++] =
-        XXH3_64bits_withSeed(w->s->folded + start, len, w->s->how.seed);
-}
-
 /* Join in place: what is joined is never longer than what it comes from. */
 static inline void word_join(struct walk *w, size_t start, size_t len)
 {
@@ -187,16 +181,33 @@ static inline void word_join(struct walk *w, size_t start, size_t len)
     w->njoined += len;
 }
 
-/* The words that end in a chunk whose first byte is byte `base` of the text. */
-static inline __attribute__((always_inline)) void
-walk_words(struct walk *w, const uint16_t *edges, size_t n, size_t base,
-           bool inside, void (*word)(struct walk *w, size_t start, size_t len))
+/* A word that begins in one chunk and ends in another. */
+static void one_word(struct walk *w, size_t start, size_t len)
 {
+    if (w->s->how.unit == BLY_WORDS)
+        w->s->hashes[w->nwords++] =
+            bly_word_hash(w->s->folded + start, len, w->s->how.seed);
+    else
+        word_join(w, start, len);
+}
+
+/* The words that end in a chunk whose first byte is byte `base` of the text. */
+static void walk_words(struct walk *w, const uint16_t *edges, size_t n,
+                       size_t base, bool inside, const bly_likeness_row *row)
+{
+    const bool hashing = w->s->how.unit == BLY_WORDS;
     size_t i = 0;
     if (inside && n)
-        word(w, w->start, base + edges[i++] - w->start);
+        one_word(w, w->start, base + edges[i++] - w->start);
+    const size_t nwords = (n - i) / 2;
+    if (hashing) {
+        row->hashes(w->s->folded + base, edges + i, nwords, w->s->how.seed,
+                    w->s->hashes + w->nwords);
+        w->nwords += nwords;
+        i += 2 * nwords;
+    }
     for (; i + 1 < n; i += 2)
-        word(w, base + edges[i], (size_t)(edges[i + 1] - edges[i]));
+        word_join(w, base + edges[i], (size_t)(edges[i + 1] - edges[i]));
     if (i < n)
         w->start = base + edges[i];
 }
@@ -227,17 +238,11 @@ static bly_status walk_text(struct walk *w, const unsigned char *text, size_t n)
                 hash_room(w->s, w->nwords, w->nwords + nedges / 2 + 2);
             if (st)
                 return st;
-            walk_words(w, edges, nedges, base, was_inside, word_hash);
-        } else {
-            walk_words(w, edges, nedges, base, was_inside, word_join);
         }
+        walk_words(w, edges, nedges, base, was_inside, row);
     }
-    if (inside) { /* the text ends in a word, and at the end of a block */
-        if (hashing)
-            word_hash(w, w->start, n - w->start);
-        else
-            word_join(w, w->start, n - w->start);
-    }
+    if (inside) /* the text ends in a word, and at the end of a block */
+        one_word(w, w->start, n - w->start);
     return BLY_OK;
 }
 
