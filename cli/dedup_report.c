@@ -31,6 +31,7 @@ static void report_json(const struct dedup *d)
         { "largest_cluster", r->largest_cluster },
         { "rounds", r->rounds },
         { "resumed", r->resumed },
+        { "resumed_pairs", r->resumed_pairs },
     };
     struct json j = { .to = stdout };
     json_open(&j, '{');

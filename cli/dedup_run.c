@@ -27,7 +27,7 @@ struct dedup_args dedup_args = {
     .ngram_size = 13,
     .min_words = 5,
     .share = 0.8,
-    .kind = NULL,
+    .level = "paragraphs",
 };
 
 /* -------------------------------------------------------------- the source */
@@ -69,9 +69,8 @@ static const struct lines_ops dedup_ops = {
 
 /* ----------------------------------------------------------------- options */
 
-/* Which of the words it is; -1, and said so, for none. */
-static int choice(const char *option, const char *given,
-                  const char *const *words)
+int dedup_choice(const char *option, const char *given,
+                 const char *const *words)
 {
     for (int i = 0; words[i]; i++)
         if (strcmp(given, words[i]) == 0)
@@ -85,7 +84,7 @@ static bool pick_sketch(struct dedup_options *o)
 {
     static const char *const profiles[] = { "corpus", "lecture", NULL };
     const struct dedup_args *const a = &dedup_args;
-    const int profile = choice("profile", a->profile, profiles);
+    const int profile = dedup_choice("profile", a->profile, profiles);
     if (profile < 0)
         return false;
     if (profile == 1)
@@ -94,7 +93,7 @@ static bool pick_sketch(struct dedup_options *o)
                                        .k = 100 };
     if (a->unit) {
         static const char *const units[] = { "word", "char", NULL };
-        const int unit = choice("unit", a->unit, units);
+        const int unit = dedup_choice("unit", a->unit, units);
         if (unit < 0)
             return false;
         o->sketch.shingling.unit = unit ? BLY_CHARS : BLY_WORDS;
@@ -202,8 +201,8 @@ bool dedup_pick(struct dedup_options *o)
     static const char *const verifies[] = { "exact", "estimate", "none", NULL };
     static const char *const policies[] = { "greedy", "component", NULL };
     const struct dedup_args *const a = &dedup_args;
-    const int verify = choice("verify", a->verify, verifies);
-    const int policy = choice("policy", a->policy, policies);
+    const int verify = dedup_choice("verify", a->verify, verifies);
+    const int policy = dedup_choice("policy", a->policy, policies);
     if (verify < 0 || policy < 0)
         return false;
     *o = (struct dedup_options){

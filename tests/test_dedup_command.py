@@ -474,7 +474,8 @@ def test_a_run_that_ended_goes_on(bly, trouble, planted):
            "--work", "w"]
     ok(*run)
     journal = (ok.path / "w" / "journal").read_bytes()
-    assert os.listdir(ok.path / "w") == ["journal"]
+    assert sorted(os.listdir(ok.path / "w")) == ["checked", "journal"]
+    checked = (ok.path / "w" / "checked").read_bytes()
     cuts = [0, 5, 16, 1000, len(journal) // 3, len(journal) // 2, len(journal) - 1,
             len(journal)]
     resumed = []
@@ -491,6 +492,13 @@ def test_a_run_that_ended_goes_on(bly, trouble, planted):
             assert report[name] == whole[name]
     assert resumed == sorted(resumed)
     assert resumed[0] == 0 and 0 < resumed[-3] < resumed[-1] == whole["documents"]
+    # What was compared is not compared again.
+    for cut, some in (16, 0), (len(checked) - 1, 0), (len(checked), 1):
+        (ok.path / "w" / "checked").write_bytes(checked[:cut])
+        report = ok(*run, "--resume").json
+        assert report["checked"] + report["resumed_pairs"] >= whole["checked"]
+        assert (report["checked"] == 0) == bool(some)
+        assert [(ok.path / f).read_bytes() for f in ("o2", "r2")] == expected
     damaged = bytearray(journal)
     damaged[len(journal) // 2] ^= 1
     (ok.path / "w" / "journal").write_bytes(damaged)
@@ -517,6 +525,61 @@ def test_a_run_that_is_killed_leaves_nothing_half(ok, planted):
     assert (ok.path / "o2").exists() == (victim.returncode == 0)
     ok("dedup", "c", "-o", "o2", "--work", "w", "--resume")
     assert (ok.path / "o2").read_bytes() == (ok.path / "o").read_bytes()
+
+
+def test_a_kill_at_any_time_and_resume(ok, planted):
+    """Killed again and again, a little later each time: the result is the same."""
+    texts, _ = planted
+    (ok.path / "c").write_text(jsonl(texts + pages(3000, 20)))
+    (ok.path / "w").mkdir()
+    outputs = ["-o", "o", "--pairs", "p", "--removed", "r", "--threads", "2"]
+    ok("dedup", "c", *outputs)
+    expected = [(ok.path / f).read_bytes() for f in "opr"]
+    for f in "opr":
+        (ok.path / f).unlink()
+    patience, kills = 0.02, 0
+    while True:
+        run = subprocess.Popen([PROGRAM, "dedup", "c", *outputs, "--work", "w", "--resume"],
+                               cwd=ok.path, stdout=subprocess.DEVNULL)
+        try:
+            assert run.wait(patience) == 0
+            break
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.wait()
+            kills += 1
+            patience *= 1.5
+    assert kills > 3
+    assert [(ok.path / f).read_bytes() for f in "opr"] == expected
+    left = [f for f in os.listdir(ok.path) if ".tmp-" not in f]
+    assert sorted(left) == ["c", "o", "p", "r", "w"]
+
+
+def test_a_full_disk_is_told(bly, planted):
+    """In each stage: as the folder of --work and of the output fills."""
+    texts, _ = planted
+    (bly.path / "c").write_text(jsonl(texts))
+    small = bly.path / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small],
+                             capture_output=True)
+    if mounted.returncode:
+        pytest.skip("no tmpfs to be had")
+    try:
+        sizes = ["64k", "256k", "1m", "2m", "3m", "64m"]
+        seen = []
+        for size in sizes:
+            subprocess.run(["mount", "-o", f"remount,size={size}", small], check=True)
+            for f in small.iterdir():
+                f.unlink()
+            done = bly("dedup", "c", "--work", "small", "-o", "small/out", "--memory", "1M")
+            seen.append(done.status)
+            if done.status:
+                assert done.status == 2 and "space" in done.err
+                assert not (small / "out").exists()
+        assert seen[0] == 2 and seen[-1] == 0 and seen == sorted(seen, reverse=True)
+    finally:
+        subprocess.run(["umount", small], check=True)
 
 
 # -------------------------------------------------------------------- outputs
@@ -618,3 +681,43 @@ def test_ngrams(ok):
     (ok.path / "l").write_text("\n".join(lines) + "\n")
     ok("dedup", "ngrams", "--lines", "l", "-o", "out")
     assert (ok.path / "out").read_text().splitlines() == lines[:2] + lines[3:]
+
+
+def test_ngrams_above_the_share(ok):
+    """Of the 8 of 10 n-grams that are known 0.8 is not exceeded, 0.79 is."""
+    a = [f"a{i}" for i in range(22)]
+    b = a[:20] + ["x", "y"]  # 8 of its 10 n-grams of 13 words are those of a
+    (ok.path / "l").write_text(" ".join(a) + "\n" + " ".join(b) + "\n")
+    for share, lines in ("0.8", 2), ("0.79", 1):
+        ok("dedup", "ngrams", "--lines", "l", "-o", "out", "--share", share)
+        assert len((ok.path / "out").read_text().splitlines()) == lines
+
+
+def test_ngrams_are_counted_first(ok):
+    r = random.Random(2)
+    lines = [" ".join(f"{r.getrandbits(30)}" for _ in range(33)) for _ in range(3000)]
+    (ok.path / "l").write_text("\n".join(lines) + "\n")
+    ok("dedup", "ngrams", "--lines", "l", "-o", "out", "--filter", "f.bly", "--rate", "0.1%")
+    info = ok("info", "f.bly", "--json").json
+    assert 21 * 3000 < info["capacity"] < 1.1 * 21 * 3000
+    through = ok("dedup", "ngrams", "--lines", "-o", "-", "-q",
+                 stdin=(ok.path / "l").read_bytes())
+    assert through.raw == (ok.path / "l").read_bytes()
+    ok("dedup", "ngrams", "--lines", "l", "-o", "out", "--filter", "g.bly", "--ngrams", "1M")
+    assert ok("info", "g.bly", "--json").json["capacity"] == 1000000
+
+
+def test_ngrams_of_documents_and_paragraphs(ok):
+    r = random.Random(4)
+    p = [" ".join(f"w{r.randrange(99999)}" for _ in range(40)) for _ in range(6)]
+    lines = [json.dumps({"text": "\n".join(x)}) for x in
+             (p[:3], p[:3], [p[0], p[3], p[4], p[5]], [p[3], p[3]])]
+    (ok.path / "c").write_text("\n".join(lines) + "\n")
+
+    def left(level):
+        ok("dedup", "ngrams", "c", "-o", "out", "--level", level)
+        return [json.loads(x)["text"].splitlines()
+                for x in (ok.path / "out").read_text().splitlines()]
+    assert left("documents") == [p[:3], [p[0], p[3], p[4], p[5]], [p[3], p[3]]]
+    assert left("paragraphs") == [p[:3], [], [p[3], p[4], p[5]], []]
+    assert left("both") == [p[:3], [p[3], p[4], p[5]], []]

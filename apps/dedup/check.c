@@ -8,12 +8,13 @@
  * Then the pairs are compared, by several threads.
  */
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/dedup/dedup.h"
+#include "apps/dedup/journal.h"
 
 #define WANTED UINT64_MAX /* in set_at: to be made in this pass */
 
@@ -227,6 +228,8 @@ static void *compare_some(void *arg)
             if (i >= d->pairs.n)
                 return NULL;
             struct dedup_pair *const p = &d->pairs.at[i];
+            if (!isnan(p->likeness))
+                continue;
             p->likeness =
                 is_exact(d, p)
                     ? exact_likeness(d, d->set_words + d->set_at[p->a] - 1,
@@ -261,7 +264,7 @@ bool dedup_check(struct dedup *d, size_t from)
         return dedup_no_room(d, "documents");
     for (size_t i = from; i < d->pairs.n; i++) {
         const struct dedup_pair *const p = &d->pairs.at[i];
-        if (!is_exact(d, p))
+        if (!is_exact(d, p) || !isnan(p->likeness))
             continue;
         d->report.checked++;
         for (unsigned j = 0; j < 2; j++) {
@@ -272,9 +275,10 @@ bool dedup_check(struct dedup *d, size_t from)
         }
         store_trim(&d->store);
     }
-    const bool ok = !reads || read_sets(d);
+    bool ok = !reads || read_sets(d);
     if (ok)
         compare_all(d, from);
+    ok = ok && dedup_checked_write(d, &d->checked, from);
     d->report.seconds[3] += dedup_seconds() - start;
     return ok;
 }

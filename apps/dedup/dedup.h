@@ -68,6 +68,7 @@ struct dedup_report {
     uint64_t documents, bytes, text_bytes, empty, malformed;
     uint64_t equal, candidates, checked, pairs, removed, kept, dropped_empty;
     uint64_t largest_bucket, largest_cluster, indexed, rounds, resumed;
+    uint64_t resumed_pairs;
     double seconds[5]; /* read, band, decide, check, write */
     struct dedup_bad bad[DEDUP_SHOWN];
     size_t nbad;
@@ -102,6 +103,13 @@ struct dedup_buckets {
     uint32_t *of;
 };
 
+/* A file in the folder of --work. */
+struct dedup_journal {
+    int fd; /* 0: there is none */
+    char *path;
+    uint64_t size, whole; /* when it was opened, and of that whole records */
+};
+
 struct dedup {
     const struct dedup_options *opt;
     struct lines *in;
@@ -127,6 +135,7 @@ struct dedup {
     double *likeness;  /* to the witness */
     struct dedup_buckets buckets;
     struct dedup_pairs pairs;
+    struct dedup_journal checked; /* of pairs */
 
     struct store sets;   /* of the shingles of documents that were compared */
     uint64_t *set_words; /* of a set: how many, and then they */

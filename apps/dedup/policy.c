@@ -5,7 +5,7 @@
  * one cluster, of which one document stays. A cluster of more than
  * --max-cluster is left to greedy.
  */
-#include "apps/dedup/dedup.h"
+#include "apps/dedup/journal.h"
 
 /* --------------------------------------------------------------- all pairs */
 
@@ -23,6 +23,7 @@ static bool all_pairs(struct dedup *d)
 {
     const struct dedup_buckets *const b = &d->buckets;
     const double least = dedup_floor(d->opt);
+    const size_t known = d->pairs.n;
     for (uint64_t i = 0; i < b->n; i++) {
         const uint32_t *const docs = b->docs + b->at[i].start;
         const size_t n = (size_t)(b->at[i + 1].start - b->at[i].start);
@@ -35,7 +36,7 @@ static bool all_pairs(struct dedup *d)
                     return false;
         }
     }
-    return dedup_check(d, 0);
+    return dedup_check(d, known);
 }
 
 /* --------------------------------------------------------------- component */
@@ -164,16 +165,17 @@ static bool count_results(struct dedup *d)
 bool dedup_decide(struct dedup *d)
 {
     const double start = dedup_seconds(), checked = d->report.seconds[3];
-    bool ok;
+    bool ok = dedup_checked_open(d, &d->checked);
     for (uint32_t i = 0; dedup_more(d, i); i++) {
         d->witness[i] = DEDUP_NONE;
         d->likeness[i] = 0;
     }
     if (d->opt->policy == DEDUP_COMPONENT)
-        ok = decide_components(d);
+        ok = ok && decide_components(d);
     else
-        ok = (!d->opt->all_pairs || all_pairs(d)) && dedup_greedy(d, NULL);
-    if (!ok)
+        ok =
+            ok && (!d->opt->all_pairs || all_pairs(d)) && dedup_greedy(d, NULL);
+    if (!dedup_journal_close(d, &d->checked) || !ok)
         return false;
     spread(d);
     ok = count_results(d);
