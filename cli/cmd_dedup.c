@@ -71,6 +71,8 @@ static const struct opt dedup_options[] = {
       "this; 1000 if not given" },
     { "save-index", 0, OPT_TEXT, &dedup_args.save_index, "FILE",
       "write the sketches of what was kept" },
+    { "with-shingles", 0, OPT_FLAG, &dedup_args.with_shingles, NULL,
+      "and its shingles, 8 bytes a word, so that --against compares exactly" },
     { "against", 0, OPT_TEXT, &dedup_args.against, "FILE",
       "take what is in an index as kept before all others" },
     { "work", 0, OPT_TEXT, &dedup_args.work, "DIR",

@@ -18,7 +18,7 @@ struct dedup_args {
     uint64_t size, k, seed;
     uint64_t max_cluster, max_bucket, memory, threads;
     const char *save_index, *against, *work;
-    bool resume;
+    bool resume, with_shingles;
     bool exact, paragraphs;
     const char *index, *filter, *kind, *level;
     bool read_only;

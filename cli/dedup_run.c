@@ -233,6 +233,10 @@ bool dedup_pick(struct dedup_options *o)
         fail("--resume wants the folder of the run that ended: --work DIR");
         return false;
     }
+    if (a->exact && (a->save_index || a->against)) {
+        fail("an index is of sketches, which --exact does without");
+        return false;
+    }
     if (a->lines && a->files) {
         fail("--lines and --files exclude each other");
         return false;
@@ -261,7 +265,9 @@ static bool dedup_steps(struct dedup *d)
            (!a->clusters || dedup_write_clusters(d, a->clusters)) &&
            (!a->removed || dedup_write_removed(d, a->removed)) &&
            (!a->output || dedup_write_corpus(d, a->output)) &&
-           (!a->save_index || dedup_save_index(d, a->save_index));
+           (!a->save_index ||
+            dedup_save_index(d, a->save_index,
+                             a->with_shingles || d->index_has_sets));
 }
 
 int dedup_bad_input(const struct dedup *d)

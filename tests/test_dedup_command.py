@@ -319,7 +319,8 @@ def test_missing_files_and_full_disks(bly, trouble):
 @pytest.mark.parametrize("options", [
     ["--threshold", "1.5"], ["--bands", "3,50"], ["--priority", "last"],
     ["--verify", "maybe"], ["--family", "md5"], ["--index", "b-tree"],
-    ["--text-field", "/a~2"], ["--lines", "--files"], ["--k", "1000"]])
+    ["--text-field", "/a~2"], ["--lines", "--files"], ["--k", "1000"],
+    ["--exact", "--against", "x"], ["--level", "words", "--paragraphs"]])
 def test_options_that_cannot_be_meant(trouble, options):
     trouble("dedup", "-o", "out", *options, says=options[0] if
             options[0] not in ("--lines", "--k") else "")
@@ -414,14 +415,16 @@ def test_work_keeps_to_the_memory(ok):
 
 # ------------------------------------------------------------- across corpora
 
-def test_an_index_takes_the_place_of_its_corpus(ok, planted):
+@pytest.mark.parametrize("shingles", [False, True])
+def test_an_index_takes_the_place_of_its_corpus(ok, planted, shingles):
     texts, known = planted
     half = len(texts) // 2
     (ok.path / "a").write_text(jsonl(texts[:half]))
     (ok.path / "b").write_text("".join(
         json.dumps({"id": f"d{i}", "text": texts[i]}) + "\n"
         for i in range(half, len(texts))))
-    ok("dedup", "a", "--id", "id", "-o", "a.out", "--save-index", "a.idx")
+    ok("dedup", "a", "--id", "id", "-o", "a.out", "--save-index", "a.idx",
+       *["--with-shingles"] * shingles)
     report = ok("dedup", "b", "--id", "id", "--against", "a.idx", "-o", "b.out",
                 "--removed", "r", "--save-index", "b.idx", "--json").json
     first = (ok.path / "a.out").read_text().splitlines()
@@ -431,18 +434,25 @@ def test_an_index_takes_the_place_of_its_corpus(ok, planted):
     for a, w, j in tsv(ok.path / "r"):
         assert w in kept and a not in kept
         pair = tuple(sorted((number(a), number(w))))
-        # Of an index there are sketches alone, so the likeness is an estimate.
-        assert known.get(pair, 0) >= (T if number(w) >= half else T - 0.15)
+        # Where an index has sketches alone the likeness is an estimate.
+        exact = shingles or number(w) >= half
+        assert known.get(pair, 0) >= (T if exact else T - 0.15)
+        assert abs(known.get(pair, 0) - float(j)) < (5.1e-5 if exact else 0.2)
+    assert report["index_exact"] == shingles
     # What went in once is not new again.
     again = ok("dedup", "a", "b", "--id", "id", "--against", "b.idx", "-o", "c",
                "--json").json
     assert again["indexed"] == len(kept)
     assert again["kept"] < 0.02 * len(texts)
+    assert again["index_exact"] == shingles
+    if shingles:
+        assert again["kept"] == 0
 
 
-def test_an_index_is_refused_when_it_does_not_fit(ok, trouble):
+@pytest.mark.parametrize("shingles", [False, True])
+def test_an_index_is_refused_when_it_does_not_fit(ok, trouble, shingles):
     (ok.path / "c").write_text((GOOD + "\n"))
-    ok("dedup", "c", "--save-index", "i", "-q")
+    ok("dedup", "c", "--save-index", "i", "-q", *["--with-shingles"] * shingles)
     trouble("dedup", "c", "--against", "i", "--k", "64", "-o", "o", says="i: ")
     content = (ok.path / "i").read_bytes()
     for i in range(len(content)):

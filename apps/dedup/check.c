@@ -118,8 +118,8 @@ static bool make_sets(void *ctx, unsigned worker, struct lines_block *b)
     return true;
 }
 
-/* Room for n words more. What does not fit memory goes to a file. */
-static bool sets_room(struct dedup *d, uint64_t n)
+/* What does not fit memory goes to a file. */
+bool dedup_set_room(struct dedup *d, uint64_t n)
 {
     const uint64_t want = d->sets_len + n;
     if (want <= d->sets_room)
@@ -151,7 +151,7 @@ static bool keep_sets(void *ctx, unsigned worker, struct lines_block *b)
     const struct checker *const w = &c->checkers[worker];
     uint64_t *const at = d->set_at + d->base;
     uint64_t from = d->sets_len;
-    if (!sets_room(d, w->n))
+    if (!dedup_set_room(d, w->n))
         return lines_fail(d->in, "no room for sets of shingles in %s: %s",
                           d->opt->folder, strerror(errno));
     if (w->n)
@@ -214,7 +214,8 @@ struct comparing {
 
 static bool is_exact(const struct dedup *d, const struct dedup_pair *p)
 {
-    return d->opt->verify == DEDUP_EXACT && p->a >= d->base;
+    return d->opt->verify == DEDUP_EXACT &&
+           (p->a >= d->base || d->index_has_sets);
 }
 
 static void *compare_some(void *arg)
@@ -256,12 +257,43 @@ static void compare_all(struct dedup *d, size_t from)
         pthread_join(threads[--n], NULL);
 }
 
+/* Where sets are: nowhere but those of an index. */
+static bool places_new(struct dedup *d)
+{
+    uint64_t at = 0;
+    if (d->set_at)
+        return true;
+    if (!STORE_ZEROS(&d->store, d->set_at, d->n))
+        return dedup_no_room(d, "documents");
+    for (uint32_t i = 0; d->index_has_sets && i < d->base; i++) {
+        d->set_at[i] = at + 1;
+        at += d->set_words[at] + 1;
+        store_trim(&d->store);
+        store_trim(&d->sets);
+    }
+    return true;
+}
+
+bool dedup_need_sets(struct dedup *d,
+                     bool (*wanted)(const struct dedup *d, uint32_t doc))
+{
+    bool reads = false;
+    if (!places_new(d))
+        return false;
+    for (uint32_t i = d->base; dedup_more(d, i); i++)
+        if (d->set_at[i] == 0 && wanted(d, i)) {
+            d->set_at[i] = WANTED;
+            reads = true;
+        }
+    return !reads || read_sets(d);
+}
+
 bool dedup_check(struct dedup *d, size_t from)
 {
     const double start = dedup_seconds();
     bool reads = false;
-    if (!d->set_at && !STORE_ZEROS(&d->store, d->set_at, d->n))
-        return dedup_no_room(d, "documents");
+    if (!places_new(d))
+        return false;
     for (size_t i = from; i < d->pairs.n; i++) {
         const struct dedup_pair *const p = &d->pairs.at[i];
         if (!is_exact(d, p) || !isnan(p->likeness))

@@ -140,7 +140,8 @@ struct dedup {
     struct store sets;   /* of the shingles of documents that were compared */
     uint64_t *set_words; /* of a set: how many, and then they */
     uint64_t sets_len, sets_room;
-    uint64_t *set_at; /* of a document: 1 + where its set is; 0: nowhere */
+    uint64_t *set_at;    /* of a document: 1 + where its set is; 0: nowhere */
+    bool index_has_sets; /* the first ones are of the index, in its order */
     char error[512];
 };
 
@@ -217,8 +218,14 @@ double dedup_estimate(const struct dedup *d, uint32_t a, uint32_t b);
 struct dedup_pair *dedup_pair_of(struct dedup *d, uint32_t a, uint32_t b);
 
 /* Fill in the likeness of all pairs from number `from` on; with an exact check
- * that of all but those of an index is exact. */
+ * that of all but those of an index without shingles is exact. */
 bool dedup_check(struct dedup *d, size_t from);
+
+/* Room for n words more in d->set_words; false with errno. And the sets of all
+ * documents that `wanted` is true of. */
+bool dedup_set_room(struct dedup *d, uint64_t n);
+bool dedup_need_sets(struct dedup *d,
+                     bool (*wanted)(const struct dedup *d, uint32_t doc));
 
 /* Estimates below this are no candidates. */
 double dedup_floor(const struct dedup_options *o);
@@ -242,7 +249,8 @@ bool dedup_write_removed(struct dedup *d, const char *path);
 bool dedup_write_corpus(struct dedup *d, const char *path);
 bool dedup_is_folder(const char *path); /* there, or by its final slash */
 
-bool dedup_save_index(struct dedup *d, const char *path);
+/* shingles: these too, so that what comes later is compared exactly. */
+bool dedup_save_index(struct dedup *d, const char *path, bool shingles);
 bool dedup_load_index(struct dedup *d, const char *path);
 
 #endif
