@@ -45,6 +45,27 @@ static bool any_wanted(void *ctx, uint64_t first, uint64_t n)
     return false;
 }
 
+#define SMALL_PART 32
+
+/* Put to[from] to to[end - 1] in order behind the first `kept`, all of which
+ * are less; kept <= from. Equal ones once. The number kept then. */
+static size_t insert_part(uint64_t *to, size_t kept, size_t from, size_t end)
+{
+    const size_t first = kept;
+    for (size_t i = from; i < end; i++) {
+        const uint64_t x = to[i];
+        size_t j = kept;
+        while (j > first && to[j - 1] > x)
+            j--;
+        if (j > first && to[j - 1] == x)
+            continue;
+        memmove(to + j + 1, to + j, (kept - j) * sizeof *to);
+        to[j] = x;
+        kept++;
+    }
+    return kept;
+}
+
 /* Sort n hashes into to, each once: how many. Hashes are uniform, so a part for
  * every two of them, by their high bits, is nearly all; parts that are large
  * hold repeated ones. n is below 2^32. */
@@ -74,9 +95,13 @@ static size_t sort_set(struct checker *w, const uint64_t *x, size_t n,
     for (size_t i = 0; i < nparts; i++) {
         const size_t from = w->places[i];
         const size_t end = i + 1 < nparts ? w->places[i + 1] : n;
-        const size_t m = bly_distinct(to + from, end - from);
-        memmove(to + kept, to + from, m * sizeof *to);
-        kept += m;
+        if (end - from <= SMALL_PART) {
+            kept = insert_part(to, kept, from, end);
+        } else {
+            const size_t m = bly_distinct(to + from, end - from);
+            memmove(to + kept, to + from, m * sizeof *to);
+            kept += m;
+        }
     }
     return kept;
 }

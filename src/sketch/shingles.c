@@ -148,18 +148,35 @@ static bly_status hash_room(bly_shingler *s, size_t used, size_t n)
 
 /* ------------------------------------------------------------------ words */
 
+static inline unsigned ones_in(uint64_t x)
+{
+    x -= x >> 1 & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) +
+        (x >> 2 & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)(x * UINT64_C(0x0101010101010101) >> 56);
+}
+
 /* Where words begin and end, in turn, in up to CHUNK_BLOCKS masks; *inside says
- * whether the last byte before them was of a word. */
+ * whether the last byte before them was of a word. Eight are written at a time,
+ * since how many there are is hard to foresee; behind the last one is garbage.
+ */
 static size_t find_edges(const uint64_t *masks, size_t nmasks, uint64_t *inside,
                          uint16_t *edges)
 {
+    const uint64_t top = UINT64_C(1)
+                         << 63; /* there is always one to be found */
     size_t n = 0;
     for (size_t i = 0; i < nmasks; i++) {
         uint64_t edge = masks[i] ^ (masks[i] << 1 | *inside);
+        const size_t base = i * BLY_TEXT_BLOCK;
         *inside = masks[i] >> 63;
-        for (; edge; edge &= edge - 1)
-            edges[n++] = (uint16_t)(i * BLY_TEXT_BLOCK +
-                                    (unsigned)__builtin_ctzll(edge));
+        const size_t here = ones_in(edge);
+        for (size_t j = 0; j < here; j += 8)
+            for (size_t k = 0; k < 8; k++, edge &= edge - 1)
+                edges[n + j + k] =
+                    (uint16_t)(base + (unsigned)__builtin_ctzll(edge | top));
+        n += here;
     }
     return n;
 }
@@ -219,7 +236,7 @@ static bly_status walk_text(struct walk *w, const unsigned char *text, size_t n)
     const bool hashing = w->s->how.unit == BLY_WORDS;
     unsigned char tail[BLY_TEXT_BLOCK] = { 0 };
     uint64_t masks[CHUNK_BLOCKS], inside = 0;
-    uint16_t edges[CHUNK_BYTES];
+    uint16_t edges[CHUNK_BYTES + 8];
     for (size_t base = 0; base < n; base += CHUNK_BYTES) {
         const size_t bytes = n - base < CHUNK_BYTES ? n - base : CHUNK_BYTES;
         const size_t whole = bytes / BLY_TEXT_BLOCK;
