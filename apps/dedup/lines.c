@@ -4,7 +4,7 @@
  * What can be read only once, a pipe, is copied to a file first. Reading is in
  * lines_run.c.
  */
-#define _GNU_SOURCE /* mkostemp */
+#define _GNU_SOURCE /* strdup */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "apps/dedup/lines.h"
+#include "apps/dedup/store.h"
 
 /* Several workers may fail at once; one of them is told. */
 static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
@@ -103,12 +104,10 @@ bool lines_spool(struct lines *in, const char *folder)
         if (strcmp(f->path, "-") != 0 && stat(f->path, &st) == 0 &&
             S_ISREG(st.st_mode))
             continue;
-        char name[4096], link[64];
-        snprintf(name, sizeof name, "%s/bloomery-XXXXXX", folder);
-        f->spool = mkostemp(name, 0);
+        char link[64];
+        f->spool = store_file(folder);
         if (f->spool < 0)
-            return lines_fail(in, "%s: %s", name, strerror(errno));
-        unlink(name);
+            return lines_fail(in, "%s: %s", folder, strerror(errno));
         if (!spool_bytes(in, f, f->spool))
             return false;
         snprintf(link, sizeof link, "/proc/self/fd/%d", f->spool);

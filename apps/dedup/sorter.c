@@ -6,15 +6,14 @@
  * what is in memory is one more run. Where there are more runs than can be read
  * side by side, groups of them are merged to longer runs before.
  */
-#define _GNU_SOURCE /* mkostemp */
+#define _GNU_SOURCE /* pread */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "apps/dedup/sorter.h"
+#include "apps/dedup/store.h"
 
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
@@ -82,21 +81,11 @@ void dedup_sort(struct dedup_key *keys, struct dedup_key *temp, size_t n,
 
 static bool run_open(struct sorter *s)
 {
-    char name[4096];
-    const int n = snprintf(name, sizeof name, "%s/sort-XXXXXX", s->folder);
     if (s->fd > 0)
         return true;
-    if (n < 0 || (size_t)n >= sizeof name) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    s->fd = mkostemp(name, O_CLOEXEC);
-    if (s->fd < 0) {
-        s->fd = 0;
-        return false;
-    }
-    unlink(name);
-    return true;
+    const int fd = store_file(s->folder);
+    s->fd = fd > 0 ? fd : 0;
+    return fd > 0;
 }
 
 static bool run_write(struct sorter *s, const struct dedup_key *keys, size_t n)

@@ -30,10 +30,10 @@ static struct store_array *array_of(struct store *s, const void *p)
     return NULL;
 }
 
-static int file_without_name(const char *folder)
+int store_file(const char *folder)
 {
     char name[4096];
-    const int n = snprintf(name, sizeof name, "%s/array-XXXXXX", folder);
+    const int n = snprintf(name, sizeof name, "%s/bloomery-XXXXXX", folder);
     if (n < 0 || (size_t)n >= sizeof name) {
         errno = ENAMETOOLONG;
         return -1;
@@ -52,7 +52,7 @@ static bool file_resize(struct store *s, void **p, size_t nbytes)
         return false;
     }
     const bool fresh = !a->at;
-    const int fd = fresh ? file_without_name(s->folder) : a->fd;
+    const int fd = fresh ? store_file(s->folder) : a->fd;
     if (fd < 0)
         return false;
     /* Allocated, not only promised: a full disk is an error here and would be
