@@ -5,6 +5,7 @@
  * a document. With a folder to work in all of them are in files there
  * (store.h).
  */
+#define _GNU_SOURCE /* clock_gettime */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -85,19 +85,19 @@ AVX512 void bly_words_avx512(const unsigned char *text, size_t nblocks,
 /* ------------------------------------------------------------------ hashes */
 
 /* The first bytes of XXH3's secret, as words. */
-static const uint64_t secret[7] = {
+static const uint64_t xxh3_secret[7] = {
     UINT64_C(0xbe4ba423396cfeb8), UINT64_C(0x1cad21f72c81017c),
     UINT64_C(0xdb979083e96dd4de), UINT64_C(0x1f67b3b7a4a44072),
     UINT64_C(0x78e5c0cc4ee679cb), UINT64_C(0x2172ffcc7dd05a82),
     UINT64_C(0x8e2443f7744608b8),
 };
 
-static inline AVX512 __m512i times(__m512i x, uint64_t by)
+static inline AVX512 __m512i mul_avx512(__m512i x, uint64_t by)
 {
     return _mm512_mullo_epi64(x, _mm512_set1_epi64((long long)by));
 }
 
-static inline AVX512 __m512i shifted_in(__m512i x, unsigned by)
+static inline AVX512 __m512i shift_in_avx512(__m512i x, unsigned by)
 {
     return _mm512_xor_si512(x, _mm512_srli_epi64(x, by));
 }
@@ -116,11 +116,12 @@ static inline AVX512 __m512i hash_1to3(__m512i low, __m512i len, uint64_t seed)
     const __m512i all = _mm512_or_si512(
         _mm512_or_si512(_mm512_slli_epi64(c1, 16), _mm512_slli_epi64(c2, 24)),
         _mm512_or_si512(c3, _mm512_slli_epi64(len, 8)));
-    const uint64_t flip = ((uint32_t)secret[0] ^ secret[0] >> 32) + seed;
+    const uint64_t flip =
+        ((uint32_t)xxh3_secret[0] ^ xxh3_secret[0] >> 32) + seed;
     __m512i h = _mm512_xor_si512(all, _mm512_set1_epi64((long long)flip));
-    h = times(shifted_in(h, 33), UINT64_C(0xc2b2ae3d27d4eb4f));
-    h = times(shifted_in(h, 29), UINT64_C(0x165667b19e3779f9));
-    return shifted_in(h, 32);
+    h = mul_avx512(shift_in_avx512(h, 33), UINT64_C(0xc2b2ae3d27d4eb4f));
+    h = mul_avx512(shift_in_avx512(h, 29), UINT64_C(0x165667b19e3779f9));
+    return shift_in_avx512(h, 32);
 }
 
 /* 4 to 8 bytes: the first four and the last four. */
@@ -131,15 +132,15 @@ static inline AVX512 __m512i hash_4to8(__m512i low, __m512i len, uint64_t seed)
     const __m512i end = _mm512_and_si512(_mm512_srlv_epi64(low, past),
                                          _mm512_set1_epi64(0xffffffff));
     seed ^= (uint64_t)__builtin_bswap32((uint32_t)seed) << 32;
-    const uint64_t flip = (secret[1] ^ secret[2]) - seed;
+    const uint64_t flip = (xxh3_secret[1] ^ xxh3_secret[2]) - seed;
     __m512i h =
         _mm512_xor_si512(_mm512_add_epi64(end, _mm512_slli_epi64(low, 32)),
                          _mm512_set1_epi64((long long)flip));
     h = _mm512_xor_si512(
         h, _mm512_xor_si512(_mm512_rol_epi64(h, 49), _mm512_rol_epi64(h, 24)));
-    h = times(h, UINT64_C(0x9fb21c651e98df25));
+    h = mul_avx512(h, UINT64_C(0x9fb21c651e98df25));
     h = _mm512_xor_si512(h, _mm512_add_epi64(_mm512_srli_epi64(h, 35), len));
-    return shifted_in(times(h, UINT64_C(0x9fb21c651e98df25)), 28);
+    return shift_in_avx512(mul_avx512(h, UINT64_C(0x9fb21c651e98df25)), 28);
 }
 
 /* The two halves of the products of 64 bits, one upon the other. */
@@ -167,15 +168,15 @@ static inline AVX512 __m512i hash_9to16(__m512i low, __m512i high, __m512i len,
         0x08090a0b0c0d0e0f, 0x0001020304050607, 0x08090a0b0c0d0e0f,
         0x0001020304050607, 0x08090a0b0c0d0e0f, 0x0001020304050607,
         0x08090a0b0c0d0e0f, 0x0001020304050607);
-    const uint64_t flip1 = (secret[3] ^ secret[4]) + seed;
-    const uint64_t flip2 = (secret[5] ^ secret[6]) - seed;
+    const uint64_t flip1 = (xxh3_secret[3] ^ xxh3_secret[4]) + seed;
+    const uint64_t flip2 = (xxh3_secret[5] ^ xxh3_secret[6]) - seed;
     low = _mm512_xor_si512(low, _mm512_set1_epi64((long long)flip1));
     high = _mm512_xor_si512(high, _mm512_set1_epi64((long long)flip2));
     __m512i h = _mm512_add_epi64(len, _mm512_shuffle_epi8(low, swap));
     h = _mm512_add_epi64(h, high);
     h = _mm512_add_epi64(h, fold_product(low, high));
-    return shifted_in(times(shifted_in(h, 37), UINT64_C(0x165667919e3779f9)),
-                      32);
+    return shift_in_avx512(
+        mul_avx512(shift_in_avx512(h, 37), UINT64_C(0x165667919e3779f9)), 32);
 }
 
 AVX512 void bly_hashes_avx512(const unsigned char *folded,
