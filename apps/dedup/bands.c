@@ -10,6 +10,7 @@
  *
  * Documents of equal text were collapsed before: only one of them is here.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ struct banding {
     size_t ndocs;            /* that take part, by rank */
     uint32_t *ranks;         /* of these */
     atomic_size_t next, nworkers;
-    atomic_bool failed;
+    atomic_int failed; /* errno; 0: it goes well */
     bool sorting;
     struct sorter members; /* (rank and bucket), to turn buckets around */
     unsigned shift;        /* of a rank in them */
@@ -188,7 +189,7 @@ static void *band_worker(void *arg)
         if (g->sorting)
             dedup_sort(g->keys[i], g->temp[worker], g->ndocs, true);
         else if (!part_keys(g, worker, i * PART))
-            atomic_store(&g->failed, true);
+            atomic_store(&g->failed, errno);
     }
     return NULL;
 }
@@ -212,7 +213,8 @@ static bool band_threads(struct banding *g, bool sorting)
     band_worker(g);
     while (n > 0)
         pthread_join(threads[--n], NULL);
-    return !atomic_load(&g->failed);
+    errno = atomic_load(&g->failed); /* every thread has its own */
+    return errno == 0;
 }
 
 /* All bands in memory, each sorted for itself. */
