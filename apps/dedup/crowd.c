@@ -75,7 +75,7 @@ bool crowd_look(struct crowd *c, const uint32_t *row, crowd_fn *found,
         const unsigned n = listed(c, tag, docs);
         if (n == CROWD_LIST)
             continue;
-        for (unsigned j = 0; j < n; j++)
+        for (unsigned j = 0; found && j < n; j++)
             if (!found(ctx, docs[j]))
                 return false;
         if (c->nown < CROWD_OWN)
@@ -98,6 +98,16 @@ bool crowd_put(struct crowd *c, uint32_t doc)
     }
     store_trim(&c->d->store);
     return true;
+}
+
+void crowd_clear(struct crowd *c)
+{
+    for (uint64_t i = 0; i < c->nslots; i++) {
+        c->slots[i] = 0;
+        if (i % 512 == 0)
+            store_trim(&c->d->store);
+    }
+    c->n = 0;
 }
 
 void crowd_free(struct crowd *c)

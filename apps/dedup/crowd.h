@@ -20,8 +20,8 @@ struct crowd {
 
 /* Call found for documents that are listed under a value of this row that is
  * not common, in the order of its components; one may come more than once.
- * False as soon as found returns that. The values that are not common are kept
- * in c->own. */
+ * False as soon as found returns that; it may be NULL. The values that are not
+ * common are kept in c->own. */
 typedef bool crowd_fn(void *ctx, uint32_t doc);
 bool crowd_look(struct crowd *c, const uint32_t *row, crowd_fn *found,
                 void *ctx);
@@ -29,6 +29,7 @@ bool crowd_look(struct crowd *c, const uint32_t *row, crowd_fn *found,
 /* List a document under c->own, as the last crowd_look() left it. */
 bool crowd_put(struct crowd *c, uint32_t doc);
 
+void crowd_clear(struct crowd *c);
 void crowd_free(struct crowd *c);
 
 #endif

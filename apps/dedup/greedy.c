@@ -40,9 +40,12 @@
 #define MOST_CHECKS 16
 #define MOST_STAY 1024 /* kept of a bucket, whatever the budget */
 
-/* The budget: what n documents may cost, on the average. */
-#define BUDGET_SKETCHES(n) (1000000 + 100 * (n))
-#define BUDGET_CHECKS(n) (1000000 + 8 * (n))
+/* The budget: comparisons of sketches that the first n documents may cost. What
+ * they cost follows from the buckets alone, so that what a document is compared
+ * with does not depend on what was known before. */
+#define BUDGET(n) (UINT64_C(1000000) + 32 * (n))
+
+enum { CROWDED = 1, POOR = 2 }; /* POOR: and the budget was spent */
 
 struct partner {
     double estimate;
@@ -56,12 +59,12 @@ struct walk {
     bool first;            /* the first of all walks */
     uint32_t *stays;       /* by bucket, as its docs: those that stay */
     uint8_t *open;         /* of each document: something was not known */
-    uint8_t *listed;       /* likewise: it is in the crowd */
+    uint8_t *crowd_bits;   /* likewise: CROWDED, POOR */
     uint32_t *seen;        /* 1 + the last document it was met for */
     uint32_t doc;          /* the one at hand */
     struct partner *found; /* its partners */
     size_t nfound, room;
-    bool crowded; /* one of its buckets is full */
+    uint64_t spent; /* of the budget, in this walk */
     struct crowd crowd;
     uint64_t candidates;
     const uint32_t *only; /* NULL, or compare within these clusters alone */
@@ -94,14 +97,12 @@ static bool add_partner(struct walk *w, uint32_t doc, double estimate)
     return true;
 }
 
-/* Compare the document at hand with another, by their sketches. It may have
- * been listed in an earlier walk and go in this one, or come later. */
+/* Compare the document at hand with another that stays, by their sketches. */
 static bool meet(void *ctx, uint32_t other)
 {
     struct walk *const w = ctx;
     struct dedup *const d = w->d;
-    if (w->seen[other] == w->doc + 1 || d->witness[other] != DEDUP_NONE ||
-        d->rank[other] >= d->rank[w->doc] ||
+    if (w->seen[other] == w->doc + 1 ||
         (w->only && w->only[other] != w->only[w->doc]))
         return true;
     w->seen[other] = w->doc + 1;
@@ -117,38 +118,35 @@ static bool find_partners(struct walk *w, uint32_t doc)
     struct dedup *const d = w->d;
     const struct dedup_buckets *const b = &d->buckets;
     const uint64_t to = b->first[d->rank[doc] + 1];
-    const bool rich = w->candidates < BUDGET_SKETCHES((uint64_t)d->rank[doc]) &&
-                      d->pairs.n < BUDGET_CHECKS((uint64_t)d->rank[doc]);
+    const bool poor = w->crowd_bits[doc] & POOR;
+    const uint32_t most = poor ? CROWD : MOST_STAY;
     w->doc = doc;
     w->nfound = 0;
     for (uint64_t i = b->first[d->rank[doc]]; i < to; i++) {
         const struct dedup_bucket *const bucket = &b->at[b->of[i]];
         const uint32_t *const stay = w->stays + bucket->start;
-        w->crowded = w->crowded || bucket->nstay >= CROWD;
-        const uint32_t n =
-            rich || bucket->nstay < CROWD ? bucket->nstay : CROWD;
-        for (uint32_t j = 0; j < n; j++)
+        for (uint32_t j = 0; j < bucket->nstay && j < most; j++)
             if (!meet(w, stay[j]))
                 return false;
     }
-    if (w->crowded && !crowd_look(&w->crowd, row_of(d, doc), meet, w))
+    if (poor && !crowd_look(&w->crowd, row_of(d, doc), meet, w))
         return false;
     if (w->nfound > 1)
         qsort(w->found, w->nfound, sizeof *w->found, by_estimate);
-    if (w->crowded && !rich && w->nfound > MOST_CHECKS)
+    if (poor && w->nfound > MOST_CHECKS)
         w->nfound = MOST_CHECKS;
     return true;
 }
 
 /* What doc is removed for, as far as is known. Where the estimate may be wrong
- * those that come next are asked for too, to save rounds. */
+ * those that come next are asked for too, to save rounds; in a crowd, where
+ * some estimate is always too high, it is not believed at all. */
 static bool find_witness(struct walk *w, uint32_t doc)
 {
     struct dedup *const d = w->d;
     const double t = d->opt->verify == DEDUP_UNCHECKED ? 0 : d->opt->threshold;
     d->witness[doc] = DEDUP_NONE;
     w->open[doc] = 0;
-    w->crowded = false;
     if (doc < d->base)
         return true;
     if (!find_partners(w, doc))
@@ -161,7 +159,8 @@ static bool find_witness(struct walk *w, uint32_t doc)
         const bool known = !isnan(p->likeness);
         const double j = known ? p->likeness : w->found[i].estimate;
         w->open[doc] |= !known;
-        if (j >= t && d->witness[doc] == DEDUP_NONE) {
+        if (j >= (known || !w->crowd_bits[doc] ? t : w->sure) &&
+            d->witness[doc] == DEDUP_NONE) {
             d->witness[doc] = w->found[i].doc;
             d->likeness[doc] = j;
         }
@@ -176,14 +175,31 @@ static bool look_again(const struct walk *w, uint32_t doc)
 {
     const struct dedup_buckets *const b = &w->d->buckets;
     const uint32_t rank = w->d->rank[doc];
-    const uint32_t witness = w->d->witness[doc];
-    if (w->first || w->open[doc] ||
-        (witness != DEDUP_NONE && w->d->witness[witness] != DEDUP_NONE))
+    if (w->first || w->open[doc])
         return true;
     for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++)
         if (b->at[b->of[i]].changed)
             return true;
     return false;
+}
+
+/* Pay for a document. Was it poor, or is it? Then it is looked at in every
+ * walk, since the crowd may have changed. */
+static bool pay(struct walk *w, uint32_t doc)
+{
+    const struct dedup_buckets *const b = &w->d->buckets;
+    const uint32_t rank = w->d->rank[doc];
+    const bool spent = w->spent >= BUDGET((uint64_t)rank);
+    const uint8_t before = w->crowd_bits[doc];
+    uint8_t now = 0;
+    for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++) {
+        const uint32_t n = b->at[b->of[i]].nstay;
+        if (n >= CROWD)
+            now = spent ? CROWDED | POOR : CROWDED;
+        w->spent += spent && n > CROWD ? CROWD : n;
+    }
+    w->crowd_bits[doc] = now;
+    return (before | now) & POOR;
 }
 
 static bool walk_document(struct walk *w, uint32_t doc)
@@ -192,15 +208,13 @@ static bool walk_document(struct walk *w, uint32_t doc)
     const struct dedup_buckets *const b = &d->buckets;
     const uint32_t rank = d->rank[doc];
     const bool stayed = d->witness[doc] == DEDUP_NONE;
-    const bool look = look_again(w, doc);
-    if (look && !find_witness(w, doc))
+    if ((pay(w, doc) || look_again(w, doc)) && !find_witness(w, doc))
         return false;
     const bool stays = d->witness[doc] == DEDUP_NONE;
-    if (look && stays && w->crowded && !w->listed[doc]) {
-        w->listed[doc] = 1;
-        if (!crowd_put(&w->crowd, doc))
-            return false;
-    }
+    if (stays && w->crowd_bits[doc] &&
+        (!crowd_look(&w->crowd, row_of(d, doc), NULL, NULL) ||
+         !crowd_put(&w->crowd, doc)))
+        return false;
     for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++) {
         struct dedup_bucket *const bucket = &b->at[b->of[i]];
         if (bucket->nstay == MOST_STAY)
@@ -222,7 +236,8 @@ static bool walk_all(struct walk *w)
     }
     for (uint64_t i = 0; dedup_more(d, i); i++)
         w->seen[i] = 0;
-    w->candidates = 0;
+    w->candidates = w->spent = 0;
+    crowd_clear(&w->crowd);
     for (uint64_t i = 0; dedup_more(d, i); i++) {
         const uint32_t doc = d->order[i];
         if (d->states[doc] == DOC_TEXT && d->same[doc] == doc &&
@@ -253,7 +268,7 @@ bool dedup_greedy(struct dedup *d, const uint32_t *only)
                       .floor = dedup_floor(d->opt),
                       .sure = t + 2 * sqrt(t * (1 - t) / d->opt->sketch.k) };
     w.crowd.d = d;
-    bool ok = STORE_ZEROS(s, w.listed, d->n) &&
+    bool ok = STORE_ZEROS(s, w.crowd_bits, d->n) &&
               STORE(s, w.stays, d->buckets.ndocs) && STORE(s, w.open, d->n) &&
               STORE(s, w.seen, d->n);
     if (!ok)
@@ -271,7 +286,7 @@ bool dedup_greedy(struct dedup *d, const uint32_t *only)
     store_release(s, w.stays);
     store_release(s, w.open);
     store_release(s, w.seen);
-    store_release(s, w.listed);
+    store_release(s, w.crowd_bits);
     crowd_free(&w.crowd);
     free(w.found);
     return ok;
