@@ -18,9 +18,9 @@ struct dedup_args {
     uint64_t size, k, seed;
     uint64_t max_cluster, max_bucket, memory, threads;
     const char *save_index, *against, *work;
-    bool resume;
+    bool resume, with_shingles;
     bool exact, paragraphs;
-    const char *index, *filter, *kind;
+    const char *index, *filter, *kind, *level;
     bool read_only;
     uint64_t items;
     double documents_rate;
@@ -31,6 +31,11 @@ extern struct dedup_args dedup_args;
 
 /* Read the options; false, and said why, where they cannot be meant. */
 bool dedup_pick(struct dedup_options *o);
+
+/* Which of the words, up to NULL, was given for an option; -1, and said so, for
+ * none. There are two or three. */
+int dedup_choice(const char *option, const char *given,
+                 const char *const *words);
 
 /* The files among the operands, folders walked through with --files. */
 bool dedup_files(const struct list *operands, struct list *files);

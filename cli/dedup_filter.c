@@ -13,8 +13,25 @@
 #include "apps/dedup/stream.h"
 #include "cli/dedup_args.h"
 
-static bly_filter *filter_made(const struct dedup *d,
-                               const struct stream_options *o)
+/* How many n-grams there are, and four deviations of that estimate more. */
+static bool count_ngrams(struct dedup *d, const struct stream_options *o,
+                         uint64_t *items)
+{
+    double distinct;
+    if (!lines_spool(d->in, d->opt->folder)) {
+        fail("%s", d->in->error);
+        return false;
+    }
+    if (!dedup_stream_count(d, o, &distinct)) {
+        progress_clear();
+        fail("%s", d->error);
+        return false;
+    }
+    *items = (uint64_t)(distinct * 1.035) + 100;
+    return true;
+}
+
+static bly_filter *filter_made(struct dedup *d, const struct stream_options *o)
 {
     const struct dedup_args *const a = &dedup_args;
     const bool bands = o->unit == STREAM_BANDS;
@@ -23,7 +40,10 @@ static bly_filter *filter_made(const struct dedup *d,
     spec.items = a->items ? a->items * each : 0;
     if (bands)
         spec.fpr /= (double)each;
-    if (!a->kind && !a->items)
+    if (!a->items && o->unit == STREAM_NGRAMS &&
+        !count_ngrams(d, o, &spec.items))
+        return NULL;
+    if (!a->kind && !spec.items)
         spec.kind = "scalable"; /* grows, since nobody said how many */
     if (!spec.items)
         spec.items = 1000000;
@@ -38,8 +58,7 @@ static bly_filter *filter_made(const struct dedup *d,
 }
 
 /* The filter of --filter, or a new one. */
-static bly_filter *filter_for(const struct dedup *d,
-                              const struct stream_options *o)
+static bly_filter *filter_for(struct dedup *d, const struct stream_options *o)
 {
     const struct dedup_args *const a = &dedup_args;
     const bool there = a->filter && access(a->filter, F_OK) == 0;
@@ -98,13 +117,20 @@ static void filter_report(const struct dedup *d, const struct stream_options *o,
 int dedup_filtered(struct dedup *d, bool ngrams)
 {
     const struct dedup_args *const a = &dedup_args;
+    static const char *const levels[] = { "paragraphs", "documents", "both",
+                                          NULL };
+    const int level = dedup_choice("level", a->level, levels);
+    if (level < 0)
+        return TROUBLE;
     const struct stream_options o = {
         .unit = ngrams          ? STREAM_NGRAMS
                 : a->paragraphs ? STREAM_PARAGRAPHS
                                 : STREAM_BANDS,
         .ngram = (unsigned)a->ngram_size,
         .min_words = a->min_words,
-        .share = ngrams ? a->share : 1,
+        .share = a->share,
+        .documents = ngrams && level > 0,
+        .paragraphs = !ngrams || level != 1,
         .read_only = a->read_only,
     };
     if (!a->output)

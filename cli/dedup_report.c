@@ -1,6 +1,8 @@
 /*
  * dedup_report.c - what dedup found, for people and for programs
  */
+#include <math.h>
+
 #include "cli/dedup_args.h"
 
 static const char *const step_names[] = { "read", "band", "decide", "check",
@@ -31,6 +33,7 @@ static void report_json(const struct dedup *d)
         { "largest_cluster", r->largest_cluster },
         { "rounds", r->rounds },
         { "resumed", r->resumed },
+        { "resumed_pairs", r->resumed_pairs },
     };
     struct json j = { .to = stdout };
     json_open(&j, '{');
@@ -63,6 +66,8 @@ static void report_json(const struct dedup *d)
     json_key(&j, "priority");
     json_text(&j, dedup_args.priority);
     json_close(&j, '}');
+    json_key(&j, "index_exact");
+    json_bool(&j, d->index_has_sets);
     json_key(&j, "expected_recall");
     json_real(&j, o->whole_only ? 1 : bly_bands_chance(o->bands, o->threshold));
     json_key(&j, "seconds");
@@ -105,6 +110,14 @@ void dedup_report(const struct dedup *d)
     if (r->empty || r->malformed)
         fprintf(to, "%llu without words, %llu malformed lines\n",
                 (unsigned long long)r->empty, (unsigned long long)r->malformed);
+    if (d->base && !d->index_has_sets)
+        fprintf(to,
+                "likeness to the %lu documents of the index is an estimate, "
+                "deviation %.3f at the threshold; --with-shingles makes an "
+                "index that is compared exactly\n",
+                (unsigned long)d->base,
+                sqrt(d->opt->threshold * (1 - d->opt->threshold) /
+                     d->opt->sketch.k));
     if (!d->opt->whole_only)
         fprintf(to,
                 "%llu candidates, %llu pairs checked, %llu at %.4g or above; "

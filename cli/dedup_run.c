@@ -27,7 +27,7 @@ struct dedup_args dedup_args = {
     .ngram_size = 13,
     .min_words = 5,
     .share = 0.8,
-    .kind = NULL,
+    .level = "paragraphs",
 };
 
 /* -------------------------------------------------------------- the source */
@@ -40,6 +40,11 @@ static void *dedup_open(const char *name)
 static ptrdiff_t dedup_source_read(void *s, void *buf, size_t n)
 {
     return source_read(s, buf, n);
+}
+
+static bool dedup_source_skip(void *s, uint64_t n)
+{
+    return source_skip(s, n);
 }
 
 static const char *dedup_source_error(const void *s)
@@ -58,15 +63,14 @@ static void dedup_source_close(void *s)
 }
 
 static const struct lines_ops dedup_ops = {
-    dedup_open,        dedup_source_read,  dedup_source_error,
-    dedup_source_done, dedup_source_close,
+    dedup_open,         dedup_source_read, dedup_source_skip,
+    dedup_source_error, dedup_source_done, dedup_source_close,
 };
 
 /* ----------------------------------------------------------------- options */
 
-/* Which of the words it is; -1, and said so, for none. */
-static int choice(const char *option, const char *given,
-                  const char *const *words)
+int dedup_choice(const char *option, const char *given,
+                 const char *const *words)
 {
     for (int i = 0; words[i]; i++)
         if (strcmp(given, words[i]) == 0)
@@ -80,7 +84,7 @@ static bool pick_sketch(struct dedup_options *o)
 {
     static const char *const profiles[] = { "corpus", "lecture", NULL };
     const struct dedup_args *const a = &dedup_args;
-    const int profile = choice("profile", a->profile, profiles);
+    const int profile = dedup_choice("profile", a->profile, profiles);
     if (profile < 0)
         return false;
     if (profile == 1)
@@ -89,7 +93,7 @@ static bool pick_sketch(struct dedup_options *o)
                                        .k = 100 };
     if (a->unit) {
         static const char *const units[] = { "word", "char", NULL };
-        const int unit = choice("unit", a->unit, units);
+        const int unit = dedup_choice("unit", a->unit, units);
         if (unit < 0)
             return false;
         o->sketch.shingling.unit = unit ? BLY_CHARS : BLY_WORDS;
@@ -197,8 +201,8 @@ bool dedup_pick(struct dedup_options *o)
     static const char *const verifies[] = { "exact", "estimate", "none", NULL };
     static const char *const policies[] = { "greedy", "component", NULL };
     const struct dedup_args *const a = &dedup_args;
-    const int verify = choice("verify", a->verify, verifies);
-    const int policy = choice("policy", a->policy, policies);
+    const int verify = dedup_choice("verify", a->verify, verifies);
+    const int policy = dedup_choice("policy", a->policy, policies);
     if (verify < 0 || policy < 0)
         return false;
     *o = (struct dedup_options){
@@ -219,11 +223,18 @@ bool dedup_pick(struct dedup_options *o)
         .memory = a->memory,
         .nthreads = thread_count(a->threads),
         .has_id = a->id_field != NULL,
+        .folder = a->work            ? a->work
+                  : getenv("TMPDIR") ? getenv("TMPDIR")
+                                     : "/tmp",
         .work = a->work,
         .resume = a->resume,
     };
     if (a->resume && !a->work) {
         fail("--resume wants the folder of the run that ended: --work DIR");
+        return false;
+    }
+    if (a->exact && (a->save_index || a->against)) {
+        fail("an index is of sketches, which --exact does without");
         return false;
     }
     if (a->lines && a->files) {
@@ -243,14 +254,10 @@ bool dedup_pick(struct dedup_options *o)
 static bool dedup_steps(struct dedup *d)
 {
     const struct dedup_args *const a = &dedup_args;
-    const char *const folder = a->work            ? a->work
-                               : getenv("TMPDIR") ? getenv("TMPDIR")
-                                                  : "/tmp";
-    if (a->work && !dedup_rows_in(d, a->work))
-        return false;
+    dedup_init(d);
     if (a->against && !dedup_load_index(d, a->against))
         return false;
-    if (!lines_spool(d->in, folder))
+    if (!lines_spool(d->in, d->opt->folder))
         return dedup_fail(d, "%s", d->in->error);
     return dedup_read(d) && dedup_rank(d) && dedup_collapse(d) &&
            dedup_band(d) && dedup_decide(d) &&
@@ -258,7 +265,9 @@ static bool dedup_steps(struct dedup *d)
            (!a->clusters || dedup_write_clusters(d, a->clusters)) &&
            (!a->removed || dedup_write_removed(d, a->removed)) &&
            (!a->output || dedup_write_corpus(d, a->output)) &&
-           (!a->save_index || dedup_save_index(d, a->save_index));
+           (!a->save_index ||
+            dedup_save_index(d, a->save_index,
+                             a->with_shingles || d->index_has_sets));
 }
 
 int dedup_bad_input(const struct dedup *d)
@@ -270,6 +279,8 @@ int dedup_bad_input(const struct dedup *d)
     if (d->report.malformed > d->report.nbad && !d->opt->strict)
         warn("%llu lines of that sort in all",
              (unsigned long long)d->report.malformed);
+    if (d->report.malformed)
+        status = TROUBLE;
     for (size_t i = 0; i < d->in->nfiles; i++) {
         const struct lines_file *const f = &d->in->files[i];
         if (f->error[0] && d->in->whole)

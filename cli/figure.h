@@ -68,7 +68,9 @@
     X(bits_rate)       \
     X(past_capacity)   \
     X(family_add)      \
-    X(family_ask)
+    X(family_ask)      \
+    X(near)            \
+    X(near_families)
 
 struct figure_run;
 

@@ -268,3 +268,21 @@ ptrdiff_t source_read(struct source *s, void *buf, size_t n)
     }
     return s->at_end ? 0 : read_some(s, buf, n);
 }
+
+bool source_skip(struct source *s, uint64_t n)
+{
+    char buf[16384];
+    while (n) {
+        if (s->coding == CODING_PLAIN && s->from == s->to &&
+            lseek(s->fd, (off_t)n, SEEK_CUR) >= 0) {
+            s->done += n;
+            return true;
+        }
+        const ptrdiff_t got =
+            source_read(s, buf, n < sizeof buf ? (size_t)n : sizeof buf);
+        if (got <= 0)
+            return false;
+        n -= (uint64_t)got;
+    }
+    return true;
+}

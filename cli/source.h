@@ -19,6 +19,10 @@ struct source *source_open(const char *name, int stop_fd);
 ptrdiff_t source_read(struct source *s, void *buf, size_t n);
 const char *source_error(const struct source *s);
 
+/* Leave n bytes out. False where there are not as many, though a file that can
+ * be sought in may say so only when it is read on. */
+bool source_skip(struct source *s, uint64_t n);
+
 /* Bytes of the file itself that were read so far. */
 uint64_t source_done(const struct source *s);
 

@@ -1,7 +1,8 @@
 /*
  * fuzz_dedup_index.c - indexes of dedup that anyone may have written
  *
- * What loads has rows for all of its documents; what does not says why.
+ * What loads has rows for all of its documents, and sets where it says so; what
+ * does not says why.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -16,7 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char name[64];
-    struct dedup_options o = { .want_ids = true };
+    struct dedup_options o = { .want_ids = true,
+                               .memory = 1 << 20,
+                               .folder = "/tmp" };
     if (bly_sketch_spec_check(&o.sketch))
         return 0;
     o.sketch.k = 4; /* small rows, so that inputs are small */
@@ -27,11 +30,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     struct dedup d = { .opt = &o };
+    dedup_init(&d);
     if (dedup_load_index(&d, name)) {
         assert(d.base == d.n && d.n * 32 <= size);
         for (uint32_t i = 0; i < d.n; i++)
             assert(d.id_start[i] <= d.id_start[i + 1] &&
                    d.id_start[i + 1] <= d.ids_len);
+        uint64_t at = 0; /* sets follow one another, to the end */
+        for (uint32_t i = 0; i < d.n && d.index_has_sets; i++)
+            at += d.set_words[at] + 1;
+        assert(at == d.sets_len);
     } else {
         assert(d.error[0]);
     }

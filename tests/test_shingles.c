@@ -300,6 +300,40 @@ static void rows_agree(void **state)
     }
 }
 
+/* Every row hashes words of any length as XXH3 does. */
+static void rows_hash_alike(void **state)
+{
+    (void)state;
+    enum { WORDS = 203 };
+    static unsigned char text[WORDS * 64 + BLY_WORD_SLACK];
+    static uint16_t edges[2 * WORDS];
+    uint64_t want[WORDS], got[WORDS + 1];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (unsigned char)(i * 7 + (i >> 5));
+    for (unsigned i = 0; i < WORDS; i++) {
+        edges[2 * i] = (uint16_t)(64 * i + i % 5);
+        edges[2 * i + 1] = (uint16_t)(edges[2 * i] + 1 + i * 11 % 40);
+    }
+    for (unsigned seed = 0; seed < 3; seed++) {
+        const uint64_t s = seed * UINT64_C(0x123456789abcdef1);
+        for (unsigned i = 0; i < WORDS; i++)
+            want[i] =
+                bly_word_hash(text + edges[2 * i],
+                              (size_t)(edges[2 * i + 1] - edges[2 * i]), s);
+        for (const bly_likeness_row *r = bly_likeness_rows;; r++) {
+            for (size_t n = 0; n <= WORDS && !(r->needs & ~bly_cpu_features());
+                 n += n < 20 ? 1 : 61) {
+                got[n] = 42;
+                r->hashes(text, edges, n, s, got);
+                assert_memory_equal(want, got, n * sizeof *got);
+                assert_true(got[n] == 42);
+            }
+            if (!r->needs)
+                break;
+        }
+    }
+}
+
 static void sets_that_overlap(void **state)
 {
     (void)state;
@@ -370,6 +404,7 @@ int main(void)
         cmocka_unit_test(texts_that_are_equal),
         cmocka_unit_test(hashes_stay),
         cmocka_unit_test(rows_agree),
+        cmocka_unit_test(rows_hash_alike),
         cmocka_unit_test(sets_that_overlap),
         cmocka_unit_test(arguments_and_memory),
     };

@@ -1,115 +1,209 @@
 /*
  * bands.c - rows that agree in a band meet in a bucket
  *
- * For each band: the keys of all documents, sorted; keys that occur twice or
- * more are buckets. Most documents are in none, so what is left is small. Bands
- * are taken several at a time, as memory allows, and sorted by several threads;
- * buckets are gathered in the order of the bands whatever the threads do.
+ * The keys of all bands of all documents are sorted; keys that occur twice or
+ * more are buckets. Most documents are in none, so what is left is small. The
+ * number of a band is part of its keys, so that bands can be sorted together,
+ * in files if need be (sorter.h); where memory allows it every band is sorted
+ * for itself, by several threads. A key has the rank of its document, so that a
+ * bucket is in the order of priority.
  *
  * Documents of equal text were collapsed before: only one of them is here.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "apps/dedup/dedup.h"
 
-#define DIGIT_BITS 11
-#define DIGITS (1u << DIGIT_BITS)
-
-/* Keys are hashes, so their high bits tell nearly all of them apart: sort by
- * as many digits as n needs and 8 bits more, least first, and let insertion
- * do the rest. The passes are stable, so documents stay in their order. */
-void dedup_sort(struct dedup_key *keys, struct dedup_key *temp, size_t n)
-{
-    unsigned bits = 8;
-    while (bits < 64 && (n >> (bits - 8)))
-        bits++;
-    const unsigned passes = (bits + DIGIT_BITS - 1) / DIGIT_BITS;
-    struct dedup_key *from = keys, *to = temp;
-    for (unsigned p = passes; p-- > 0 && n > 64;) {
-        const unsigned shift = 64 - DIGIT_BITS * (p + 1);
-        size_t at[DIGITS] = { 0 }, sum = 0;
-        for (size_t i = 0; i < n; i++)
-            at[from[i].key >> shift & (DIGITS - 1)]++;
-        for (unsigned i = 0; i < DIGITS; i++) {
-            const size_t here = at[i];
-            at[i] = sum;
-            sum += here;
-        }
-        for (size_t i = 0; i < n; i++)
-            to[at[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
-        struct dedup_key *const swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != keys)
-        memcpy(keys, from, n * sizeof *keys);
-    for (size_t i = 1; i < n; i++) {
-        const struct dedup_key k = keys[i];
-        size_t j = i;
-        for (; j > 0 && keys[j - 1].key > k.key; j--)
-            keys[j] = keys[j - 1];
-        keys[j] = k;
-    }
-}
-
-/* -------------------------------------------------------- several at a time */
+#define PART 4096 /* documents whose keys a thread makes at a time */
+#define MAX_SORTERS 64
 
 struct banding {
     struct dedup *d;
-    unsigned first, nbands; /* the bands at hand */
-    size_t ndocs;           /* that take part, in order of priority */
-    const uint32_t *docs;
-    struct dedup_key **keys; /* of each band at hand */
+    struct dedup_key **keys; /* of each band; NULL: sorters */
     struct dedup_key **temp; /* of each thread */
+    struct sorter *sorters;  /* likewise */
+    size_t ndocs;            /* that take part, by rank */
+    uint32_t *ranks;         /* of these */
     atomic_size_t next, nworkers;
+    atomic_int failed; /* errno; 0: it goes well */
     bool sorting;
+    struct sorter members; /* (rank and bucket), to turn buckets around */
+    unsigned shift;        /* of a rank in them */
+    bool some, fresh;      /* the bucket being gathered: */
+    uint64_t key, before;  /* its key, and ndocs when it began */
 };
 
-#define PART 4096 /* documents whose keys a thread makes at a time */
+static bool takes_part(const struct dedup *d, uint32_t doc)
+{
+    return d->states[doc] == DOC_TEXT && d->same[doc] == doc;
+}
 
-static void band_keys(struct banding *g, size_t from)
+/* ---------------------------------------------------------------- gathering */
+
+static bool bucket_room(struct dedup *d)
+{
+    struct dedup_buckets *const b = &d->buckets;
+    if (b->n == UINT32_MAX)
+        return dedup_fail(d, "more than 2^32 - 1 buckets");
+    if (b->n + 2 > b->room) {
+        if (!STORE(&d->store, b->at, (b->n + 2) * 2))
+            return dedup_no_room(d, "buckets");
+        b->room = (b->n + 2) * 2;
+    }
+    if (b->ndocs + 1 > b->docs_room) {
+        if (!STORE(&d->store, b->docs, (b->ndocs + 1) * 2))
+            return dedup_no_room(d, "buckets");
+        b->docs_room = (b->ndocs + 1) * 2;
+    }
+    return true;
+}
+
+/* The bucket at hand has all its documents. Those of an index are not compared
+ * with one another, so a bucket of them alone is none. */
+static bool bucket_end(struct banding *g)
+{
+    struct dedup *const d = g->d;
+    struct dedup_buckets *const b = &d->buckets;
+    const uint64_t n = b->ndocs - g->before;
+    if (n < 2 || !g->fresh) {
+        b->ndocs = g->before;
+        return true;
+    }
+    b->at[b->n].start = g->before;
+    for (uint64_t i = g->before; i < b->ndocs; i++)
+        if (!sorter_add(
+                &g->members,
+                ((uint64_t)d->rank[b->docs[i]] << 32 | b->n) << g->shift, 0))
+            return dedup_no_room(d, "buckets");
+    b->at[++b->n].start = b->ndocs;
+    if (n > d->report.largest_bucket)
+        d->report.largest_bucket = n;
+    return true;
+}
+
+static bool take_band_keys(void *ctx, const struct dedup_key *keys, size_t n)
+{
+    struct banding *const g = ctx;
+    struct dedup *const d = g->d;
+    struct dedup_buckets *const b = &d->buckets;
+    for (size_t i = 0; i < n; i++) {
+        if (!g->some || keys[i].key != g->key) {
+            if (g->some && !bucket_end(g))
+                return false;
+            g->some = true;
+            g->key = keys[i].key;
+            g->before = b->ndocs;
+            g->fresh = false;
+        }
+        if (!bucket_room(d))
+            return false;
+        const uint32_t doc = d->order[keys[i].doc];
+        b->docs[b->ndocs++] = doc;
+        g->fresh = g->fresh || doc >= d->base;
+        store_trim(&d->store);
+    }
+    return true;
+}
+
+static bool gathering_ends(struct banding *g)
+{
+    const bool ok = !g->some || bucket_end(g);
+    g->some = false;
+    return ok;
+}
+
+/* Which buckets a document is in, from all members by rank. */
+struct turning {
+    struct dedup *d;
+    unsigned shift;
+    uint64_t n;    /* members so far */
+    uint64_t rank; /* the next whose buckets begin */
+};
+
+static bool take_members(void *ctx, const struct dedup_key *keys, size_t n)
+{
+    struct turning *const t = ctx;
+    struct dedup_buckets *const b = &t->d->buckets;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t member = keys[i].key >> t->shift;
+        while (t->rank <= member >> 32)
+            b->first[t->rank++] = t->n;
+        b->of[t->n++] = (uint32_t)member;
+        store_trim(&t->d->store);
+    }
+    return true;
+}
+
+static bool turn_around(struct dedup *d, struct banding *g)
+{
+    struct dedup_buckets *const b = &d->buckets;
+    struct turning t = { .d = d, .shift = g->shift };
+    bool told;
+    if (!STORE(&d->store, b->first, d->n + 1) ||
+        !STORE(&d->store, b->of, b->ndocs) ||
+        !sorter_each(&g->members, 1, take_members, &t, &told))
+        return dedup_no_room(d, "buckets");
+    while (t.rank <= d->n) {
+        b->first[t.rank++] = t.n;
+        store_trim(&d->store);
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ sorting */
+
+static bool part_keys(struct banding *g, size_t worker, size_t from)
 {
     const struct dedup *const d = g->d;
     const size_t to = from + PART < g->ndocs ? from + PART : g->ndocs;
+    const unsigned nbands = d->opt->bands.bands;
     uint64_t keys[BLY_MAX_COMPONENTS];
     for (size_t i = from; i < to; i++) {
+        const uint32_t rank = g->ranks[i];
         bly_bands_keys(d->opt->bands,
-                       d->rows + (size_t)g->docs[i] * d->opt->sketch.k, keys);
-        for (unsigned b = 0; b < g->nbands; b++)
-            g->keys[b][i] =
-                (struct dedup_key){ keys[g->first + b], g->docs[i] };
+                       d->rows + (size_t)d->order[rank] * d->opt->sketch.k,
+                       keys);
+        for (unsigned b = 0; b < nbands; b++) {
+            if (g->keys)
+                g->keys[b][i] = (struct dedup_key){ keys[b], rank };
+            else if (!sorter_add(&g->sorters[worker], keys[b], rank))
+                return false;
+        }
+        if (worker == 0)
+            store_trim(&g->d->store);
     }
+    return true;
 }
 
 static void *band_worker(void *arg)
 {
     struct banding *const g = arg;
     const size_t worker = atomic_fetch_add(&g->nworkers, 1);
-    for (;;) {
+    while (!atomic_load(&g->failed)) {
         const size_t i = atomic_fetch_add(&g->next, 1);
-        if (g->sorting ? i >= g->nbands : i * PART >= g->ndocs)
-            return NULL;
+        if (g->sorting ? i >= g->d->opt->bands.bands : i * PART >= g->ndocs)
+            break;
         if (g->sorting)
-            dedup_sort(g->keys[i], g->temp[worker], g->ndocs);
-        else
-            band_keys(g, i * PART);
+            dedup_sort(g->keys[i], g->temp[worker], g->ndocs, true);
+        else if (!part_keys(g, worker, i * PART))
+            atomic_store(&g->failed, errno);
     }
+    return NULL;
 }
 
-#define MAX_SORTERS 64
-static unsigned sorters(const struct dedup *d)
+static unsigned band_workers(const struct dedup *d)
 {
     return d->opt->nthreads < MAX_SORTERS ? d->opt->nthreads : MAX_SORTERS;
 }
 
-static void band_threads(struct banding *g, bool sorting)
+static bool band_threads(struct banding *g, bool sorting)
 {
     pthread_t threads[MAX_SORTERS];
     unsigned n = 0;
-    const unsigned want = sorters(g->d);
+    const unsigned want = band_workers(g->d);
     g->sorting = sorting;
     atomic_store(&g->next, 0);
     atomic_store(&g->nworkers, 0);
@@ -119,128 +213,84 @@ static void band_threads(struct banding *g, bool sorting)
     band_worker(g);
     while (n > 0)
         pthread_join(threads[--n], NULL);
+    errno = atomic_load(&g->failed); /* every thread has its own */
+    return errno == 0;
 }
 
-/* ---------------------------------------------------------------- gathering */
-
-static bool bucket_add(struct dedup *d, const struct dedup_key *keys, size_t n)
+/* All bands in memory, each sorted for itself. */
+static bool band_in_memory(struct banding *g)
 {
-    struct dedup_buckets *const b = &d->buckets;
-    if (b->n == UINT32_MAX)
-        return dedup_fail(d, "more than 2^32 - 1 buckets");
-    if (b->n + 2 > b->room) {
-        const size_t room = (b->n + 2) * 2;
-        uint64_t *const more = realloc(b->start, room * sizeof *more);
-        if (!more)
-            return dedup_fail(d, "out of memory for buckets");
-        b->start = more;
-        b->room = room;
-    }
-    if (b->ndocs + n > b->docs_room) {
-        const uint64_t room = (b->ndocs + n) * 2;
-        uint32_t *const more =
-            room > SIZE_MAX / sizeof *more
-                ? NULL
-                : realloc(b->docs, (size_t)room * sizeof *more);
-        if (!more)
-            return dedup_fail(d, "out of memory for buckets");
-        b->docs = more;
-        b->docs_room = room;
-    }
-    b->start[b->n] = b->ndocs;
-    for (size_t i = 0; i < n; i++)
-        b->docs[b->ndocs++] = keys[i].doc;
-    b->start[++b->n] = b->ndocs;
-    if (n > d->report.largest_bucket)
-        d->report.largest_bucket = n;
-    return true;
-}
-
-/* Buckets of one sorted band. Documents of an index are not compared with one
- * another, so a bucket of them alone is none. */
-static bool gather_band(struct dedup *d, const struct dedup_key *keys, size_t n)
-{
-    for (size_t i = 0; i < n;) {
-        size_t j = i + 1;
-        bool fresh = keys[i].doc >= d->base;
-        for (; j < n && keys[j].key == keys[i].key; j++)
-            fresh = fresh || keys[j].doc >= d->base;
-        if (j - i > 1 && fresh && !bucket_add(d, keys + i, j - i))
-            return false;
-        i = j;
-    }
-    return true;
-}
-
-/* Which buckets a document is in, by counting. */
-static bool turn_around(struct dedup *d)
-{
-    struct dedup_buckets *const b = &d->buckets;
-    b->doc_start = calloc((size_t)d->n + 2, sizeof *b->doc_start);
-    b->of_doc = calloc((size_t)b->ndocs + 1, sizeof *b->of_doc);
-    if (!b->doc_start || !b->of_doc)
-        return dedup_fail(d, "out of memory for buckets");
-    for (uint64_t i = 0; i < b->ndocs; i++)
-        b->doc_start[b->docs[i] + 2]++;
-    for (uint64_t i = 2; i < d->n + 2; i++)
-        b->doc_start[i] += b->doc_start[i - 1];
-    for (size_t i = 0; i < b->n; i++)
-        for (uint64_t j = b->start[i]; j < b->start[i + 1]; j++)
-            b->of_doc[b->doc_start[b->docs[j] + 1]++] = (uint32_t)i;
-    return true;
-}
-
-static bool band_group(struct banding *g)
-{
-    band_threads(g, false);
-    band_threads(g, true);
-    for (unsigned b = 0; b < g->nbands; b++)
-        if (!gather_band(g->d, g->keys[b], g->ndocs))
-            return false;
-    return true;
-}
-
-static bool band_all(struct dedup *d, struct banding *g)
-{
-    const unsigned nbands = d->opt->bands.bands;
-    const uint64_t each = (uint64_t)g->ndocs * sizeof **g->keys + 1;
-    const uint64_t fit = d->opt->memory / 2 / each;
-    const unsigned group = fit < 1 ? 1 : fit < nbands ? (unsigned)fit : nbands;
+    struct dedup *const d = g->d;
+    const unsigned nbands = d->opt->bands.bands, nworkers = band_workers(d);
+    struct dedup_key *keys[BLY_MAX_COMPONENTS] = { 0 };
+    struct dedup_key *temp[MAX_SORTERS] = { 0 };
     bool ok = true;
-    for (unsigned i = 0; i < group && ok; i++)
-        ok = (g->keys[i] = malloc((g->ndocs + 1) * sizeof **g->keys)) != NULL;
-    for (unsigned i = 0; i < sorters(d) && ok; i++)
-        ok = (g->temp[i] = malloc((g->ndocs + 1) * sizeof **g->temp)) != NULL;
+    g->keys = keys;
+    g->temp = temp;
+    for (unsigned i = 0; i < nbands && ok; i++)
+        ok = (keys[i] = malloc((g->ndocs + 1) * sizeof **keys)) != NULL;
+    for (unsigned i = 0; i < nworkers && ok; i++)
+        ok = (temp[i] = malloc((g->ndocs + 1) * sizeof **temp)) != NULL;
     if (!ok)
         dedup_fail(d, "out of memory for bands; a smaller --memory may do");
-    for (unsigned first = 0; ok && first < nbands; first += group) {
-        g->first = first;
-        g->nbands = nbands - first < group ? nbands - first : group;
-        ok = band_group(g);
-    }
-    for (unsigned i = 0; i < group; i++)
-        free(g->keys[i]);
-    for (unsigned i = 0; i < sorters(d); i++)
-        free(g->temp[i]);
+    ok = ok && band_threads(g, false) && band_threads(g, true);
+    for (unsigned b = 0; b < nbands && ok; b++)
+        ok = take_band_keys(g, keys[b], g->ndocs) && gathering_ends(g);
+    for (unsigned i = 0; i < nbands; i++)
+        free(keys[i]);
+    for (unsigned i = 0; i < nworkers; i++)
+        free(temp[i]);
     return ok;
+}
+
+/* All bands together, by way of files. */
+static bool band_in_files(struct banding *g)
+{
+    struct dedup *const d = g->d;
+    const unsigned nworkers = band_workers(d);
+    struct sorter sorters[MAX_SORTERS];
+    for (unsigned i = 0; i < nworkers; i++)
+        sorters[i] = (struct sorter){ .folder = d->opt->folder,
+                                      .memory = d->opt->memory / 2 / nworkers,
+                                      .hashes = true };
+    bool told = false;
+    g->keys = NULL;
+    g->sorters = sorters;
+    bool ok = band_threads(g, false) &&
+              sorter_each(sorters, nworkers, take_band_keys, g, &told);
+    if (!ok && !told)
+        dedup_no_room(d, "sorting bands");
+    ok = ok && gathering_ends(g);
+    for (unsigned i = 0; i < nworkers; i++)
+        sorter_free(&sorters[i]);
+    return ok;
+}
+
+static bool band_all(struct banding *g)
+{
+    struct dedup *const d = g->d;
+    const uint64_t arrays = d->opt->bands.bands + band_workers(d);
+    if (!STORE(&d->store, g->ranks, d->n))
+        return dedup_no_room(d, "bands");
+    for (uint32_t i = 0; dedup_more(d, i); i++)
+        if (takes_part(d, d->order[i]))
+            g->ranks[g->ndocs++] = i;
+    return (g->ndocs + 1) * arrays * sizeof **g->keys <= d->opt->memory / 2
+               ? band_in_memory(g)
+               : band_in_files(g);
 }
 
 bool dedup_band(struct dedup *d)
 {
     const double start = dedup_seconds();
-    struct dedup_key *keys[BLY_MAX_COMPONENTS] = { 0 };
-    struct dedup_key *temp[MAX_SORTERS] = { 0 };
-    uint32_t *const docs = malloc(((size_t)d->n + 1) * sizeof *docs);
-    if (!docs)
-        return dedup_fail(d, "out of memory");
-    struct banding g = { .d = d, .docs = docs, .keys = keys, .temp = temp };
-    for (uint64_t i = 0; i < d->n; i++) {
-        const uint32_t doc = d->order[i];
-        if (d->states[doc] == DOC_TEXT && d->same[doc] == doc)
-            docs[g.ndocs++] = doc;
-    }
-    const bool ok = (d->opt->whole_only || band_all(d, &g)) && turn_around(d);
-    free(docs);
+    struct banding g = { .d = d,
+                         .members = { .folder = d->opt->folder,
+                                      .memory = d->opt->memory / 8 } };
+    while (g.shift < 31 && d->n < UINT64_C(1) << (31 - g.shift))
+        g.shift++;
+    const bool ok = (d->opt->whole_only || band_all(&g)) && turn_around(d, &g);
+    sorter_free(&g.members);
+    store_release(&d->store, g.ranks);
     d->report.seconds[1] += dedup_seconds() - start;
     return ok;
 }

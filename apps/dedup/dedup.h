@@ -18,6 +18,8 @@
 
 #include "apps/dedup/json_field.h"
 #include "apps/dedup/lines.h"
+#include "apps/dedup/sorter.h"
+#include "apps/dedup/store.h"
 
 #define DEDUP_MAX_DOCS UINT32_MAX
 #define DEDUP_NONE UINT32_MAX
@@ -45,8 +47,9 @@ struct dedup_options {
     uint64_t max_cluster, max_bucket;
     uint64_t memory; /* for shingles of pairs and for sorting */
     unsigned nthreads;
-    const char *work; /* a folder for what memory need not hold; NULL: none */
-    bool resume;      /* go on with what is in it */
+    const char *folder; /* for what is too large for memory */
+    const char *work;   /* the same, for all of it and what resume needs */
+    bool resume;        /* go on with what is in it */
 };
 
 enum dedup_state {
@@ -65,6 +68,7 @@ struct dedup_report {
     uint64_t documents, bytes, text_bytes, empty, malformed;
     uint64_t equal, candidates, checked, pairs, removed, kept, dropped_empty;
     uint64_t largest_bucket, largest_cluster, indexed, rounds, resumed;
+    uint64_t resumed_pairs;
     double seconds[5]; /* read, band, decide, check, write */
     struct dedup_bad bad[DEDUP_SHOWN];
     size_t nbad;
@@ -84,14 +88,26 @@ struct dedup_pairs {
     size_t nslots;   /* a power of two */
 };
 
-/* Buckets: bucket i holds docs[start[i]] to docs[start[i + 1] - 1], by rank. */
+/* Bucket i holds docs[at[i].start] to docs[at[i + 1].start - 1], by rank. */
+struct dedup_bucket {
+    uint64_t start;
+    uint32_t nstay, changed; /* of greedy's */
+};
+
 struct dedup_buckets {
-    size_t n, room;
-    uint64_t *start;
+    struct dedup_bucket *at;
+    uint64_t n, room;
     uint32_t *docs;
     uint64_t ndocs, docs_room;
-    uint64_t *doc_start; /* of document d: buckets of_doc[doc_start[d]] ... */
-    uint32_t *of_doc;
+    uint64_t *first; /* of the document of rank r: buckets of[first[r]] ... */
+    uint32_t *of;
+};
+
+/* A file in the folder of --work. */
+struct dedup_journal {
+    int fd; /* 0: there is none */
+    char *path;
+    uint64_t size, whole; /* when it was opened, and of that whole records */
 };
 
 struct dedup {
@@ -99,12 +115,11 @@ struct dedup {
     struct lines *in;
     struct dedup_report report;
 
-    uint64_t n, room; /* documents, those of an index included */
-    uint32_t base;    /* of them from an index */
-    uint32_t *rows;   /* k components each */
-    int rows_fd;      /* of the file they are in; 0: none */
-    size_t rows_mapped;
-    uint64_t *hashes; /* of the words, or of the text */
+    uint64_t n, room;   /* documents, those of an index included */
+    uint32_t base;      /* of them from an index */
+    struct store store; /* of all arrays by document, bucket and pair */
+    uint32_t *rows;     /* k components each */
+    uint64_t *hashes;   /* of the words, or of the text */
     uint32_t *nshingles;
     uint8_t *states;
     double *values;     /* of the field or the length; NULL: input order */
@@ -120,10 +135,19 @@ struct dedup {
     double *likeness;  /* to the witness */
     struct dedup_buckets buckets;
     struct dedup_pairs pairs;
+    struct dedup_journal checked; /* of pairs */
+
+    struct store sets;   /* of the shingles of documents that were compared */
+    uint64_t *set_words; /* of a set: how many, and then they */
+    uint64_t sets_len, sets_room;
+    uint64_t *set_at;    /* of a document: 1 + where its set is; 0: nowhere */
+    bool index_has_sets; /* the first ones are of the index, in its order */
     char error[512];
 };
 
-/* Each step returns false with d->error. */
+/* Each step returns false with d->error. dedup_init() comes first, with d zeros
+ * but for what the caller hands over, d->opt and d->in. */
+void dedup_init(struct dedup *d);
 bool dedup_read(struct dedup *d);
 bool dedup_rank(struct dedup *d);
 bool dedup_collapse(struct dedup *d);
@@ -133,7 +157,17 @@ void dedup_free(struct dedup *d);
 
 __attribute__((format(printf, 2, 3))) bool dedup_fail(struct dedup *d,
                                                       const char *format, ...);
+/* The same for a store or a sorter that failed with errno. */
+bool dedup_no_room(struct dedup *d, const char *what);
 double dedup_seconds(void);
+
+/* Is there a document i? For loops over all: keeps to the bound on memory. */
+static inline bool dedup_more(struct dedup *d, uint64_t i)
+{
+    if (d->store.folder)
+        store_trim(&d->store);
+    return i < d->n;
+}
 
 /* An array that grows; false leaves it as it was. */
 #define GROW(p, n) dedup_grow((void **)&(p), (n), sizeof *(p))
@@ -159,9 +193,6 @@ void dedup_part_free(struct dedup_part *p);
 bool dedup_room(struct dedup *d, uint64_t n);
 bool dedup_append(struct dedup *d, const struct dedup_part *p);
 
-/* Keep components in a file without a name in folder. Before all others. */
-bool dedup_rows_in(struct dedup *d, const char *folder);
-
 /* The text of a line: what json_find() and unescaping make of it in buf, which
  * grows, or the line itself. fields: text, id, field, as found. NULL, or why
  * there is none. */
@@ -179,23 +210,22 @@ void dedup_bad_line(struct dedup *d, const struct lines_block *b, size_t i,
 
 /* --------------------------------------------------------- pairs and checks */
 
-/* Sort n (key, document) pairs by key, and by document where keys agree; temp
- * has room for n too. */
-struct dedup_key {
-    uint64_t key;
-    uint32_t doc;
-};
-void dedup_sort(struct dedup_key *keys, struct dedup_key *temp, size_t n);
-
 /* The share of components that agree. */
 double dedup_estimate(const struct dedup *d, uint32_t a, uint32_t b);
 
-/* Find a pair, or add it with a likeness that is not known. NULL: no memory. */
-struct dedup_pair *dedup_pair_of(struct dedup_pairs *p, uint32_t a, uint32_t b);
-void dedup_pairs_free(struct dedup_pairs *p);
+/* Find a pair, or add it with a likeness that is not known. NULL: no
+ * room, and d->error says so. */
+struct dedup_pair *dedup_pair_of(struct dedup *d, uint32_t a, uint32_t b);
 
-/* Fill in the likeness of all pairs from number `from` on. */
+/* Fill in the likeness of all pairs from number `from` on; with an exact check
+ * that of all but those of an index without shingles is exact. */
 bool dedup_check(struct dedup *d, size_t from);
+
+/* Room for n words more in d->set_words; false with errno. And the sets of all
+ * documents that `wanted` is true of. */
+bool dedup_set_room(struct dedup *d, uint64_t n);
+bool dedup_need_sets(struct dedup *d,
+                     bool (*wanted)(const struct dedup *d, uint32_t doc));
 
 /* Estimates below this are no candidates. */
 double dedup_floor(const struct dedup_options *o);
@@ -219,7 +249,8 @@ bool dedup_write_removed(struct dedup *d, const char *path);
 bool dedup_write_corpus(struct dedup *d, const char *path);
 bool dedup_is_folder(const char *path); /* there, or by its final slash */
 
-bool dedup_save_index(struct dedup *d, const char *path);
+/* shingles: these too, so that what comes later is compared exactly. */
+bool dedup_save_index(struct dedup *d, const char *path, bool shingles);
 bool dedup_load_index(struct dedup *d, const char *path);
 
 #endif

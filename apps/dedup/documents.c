@@ -2,19 +2,16 @@
  * documents.c - the rows of documents: where they are kept
  *
  * Arrays by document that grow together. The components are most of it, k words
- * a document; with a folder to work in they are in a file there that has no
- * name, mapped, so that the system may bring them out of memory.
+ * a document. With a folder to work in all of them are in files there
+ * (store.h).
  */
-#define _GNU_SOURCE /* mremap, mkostemp */
+#define _GNU_SOURCE /* clock_gettime */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "apps/dedup/dedup.h"
 
@@ -36,31 +33,37 @@ double dedup_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* A quarter of the memory each for arrays and for sets of shingles; sorting has
+ * half. */
+void dedup_init(struct dedup *d)
+{
+    d->store =
+        (struct store){ .folder = d->opt->work, .limit = d->opt->memory / 4 };
+    d->sets = d->store;
+}
+
 void dedup_free(struct dedup *d)
 {
-    if (d->rows_mapped)
-        munmap(d->rows, d->rows_mapped);
-    else
-        free(d->rows);
-    if (d->rows_fd > 0)
-        close(d->rows_fd);
-    free(d->hashes);
-    free(d->nshingles);
-    free(d->states);
-    free(d->values);
-    free(d->id_start);
-    free(d->ids);
-    free(d->rank);
-    free(d->order);
-    free(d->same);
-    free(d->witness);
-    free(d->cluster);
-    free(d->likeness);
-    free(d->buckets.start);
-    free(d->buckets.docs);
-    free(d->buckets.doc_start);
-    free(d->buckets.of_doc);
-    dedup_pairs_free(&d->pairs);
+    struct store *const s = &d->store;
+    void *const arrays[] = {
+        d->rows,       d->hashes,       d->nshingles,   d->states,
+        d->values,     d->id_start,     d->ids,         d->rank,
+        d->order,      d->same,         d->witness,     d->cluster,
+        d->likeness,   d->buckets.docs, d->buckets.at,  d->buckets.first,
+        d->buckets.of, d->pairs.at,     d->pairs.slots, d->set_at,
+    };
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        store_release(s, arrays[i]);
+    store_free(s);
+    store_release(&d->sets, d->set_words);
+    store_free(&d->sets);
+}
+
+bool dedup_no_room(struct dedup *d, const char *what)
+{
+    return dedup_fail(d, "no room for %s: %s%s%s", what, strerror(errno),
+                      d->store.folder ? " in " : "",
+                      d->store.folder ? d->store.folder : "");
 }
 
 bool dedup_grow(void **p, uint64_t n, size_t size)
@@ -75,39 +78,6 @@ bool dedup_grow(void **p, uint64_t n, size_t size)
     return true;
 }
 
-bool dedup_rows_in(struct dedup *d, const char *folder)
-{
-    char name[4096];
-    snprintf(name, sizeof name, "%s/rows-XXXXXX", folder);
-    d->rows_fd = mkostemp(name, 0);
-    if (d->rows_fd < 0)
-        return dedup_fail(d, "%s: %s", folder, strerror(errno));
-    unlink(name);
-    return true;
-}
-
-/* Room for n words of components. */
-static bool rows_room(struct dedup *d, uint64_t n)
-{
-    if (d->rows_fd <= 0)
-        return GROW(d->rows, n);
-    n = (n + 1) * sizeof *d->rows;
-    /* Allocated, not only promised: a full disk is an error here and would be
-     * a signal later. */
-    if (n > SIZE_MAX || posix_fallocate(d->rows_fd, 0, (off_t)n) != 0)
-        return false;
-    void *const map =
-        d->rows_mapped
-            ? mremap(d->rows, d->rows_mapped, (size_t)n, MREMAP_MAYMOVE)
-            : mmap(NULL, (size_t)n, PROT_READ | PROT_WRITE, MAP_SHARED,
-                   d->rows_fd, 0);
-    if (map == MAP_FAILED)
-        return false;
-    d->rows = map;
-    d->rows_mapped = (size_t)n;
-    return true;
-}
-
 bool dedup_room(struct dedup *d, uint64_t n)
 {
     const uint64_t want = d->n + n;
@@ -117,14 +87,13 @@ bool dedup_room(struct dedup *d, uint64_t n)
         return true;
     const uint64_t room = want + want / 2;
     const uint64_t k = d->opt->sketch.k;
-    if (!rows_room(d, room * k) || !GROW(d->hashes, room) ||
-        !GROW(d->nshingles, room) || !GROW(d->states, room) ||
-        (d->opt->priority != DEDUP_FIRST && !GROW(d->values, room)) ||
-        (d->opt->want_ids && !GROW(d->id_start, room + 1)))
-        return dedup_fail(d,
-                          "out of memory, or of room in the folder of --work, "
-                          "for %llu documents",
-                          (unsigned long long)room);
+    struct store *const s = &d->store;
+    if ((!d->opt->whole_only && !STORE(s, d->rows, room * k)) ||
+        !STORE(s, d->hashes, room) || !STORE(s, d->nshingles, room) ||
+        !STORE(s, d->states, room) ||
+        (d->opt->priority != DEDUP_FIRST && !STORE(s, d->values, room)) ||
+        (d->opt->want_ids && !STORE(s, d->id_start, room + 1)))
+        return dedup_no_room(d, "documents");
     d->room = room;
     return true;
 }
@@ -134,8 +103,8 @@ static bool append_ids(struct dedup *d, const struct dedup_part *p)
     if (!d->id_start)
         return true;
     if (d->ids_len + p->ids_len > d->ids_room) {
-        if (!GROW(d->ids, (d->ids_len + p->ids_len) * 2))
-            return dedup_fail(d, "out of memory");
+        if (!STORE(&d->store, d->ids, (d->ids_len + p->ids_len) * 2))
+            return dedup_no_room(d, "ids");
         d->ids_room = (d->ids_len + p->ids_len) * 2;
     }
     if (p->ids_len)
@@ -162,6 +131,7 @@ bool dedup_append(struct dedup *d, const struct dedup_part *p)
         d->report.empty += p->states[i] == DOC_EMPTY;
     d->n += n;
     d->report.text_bytes += p->text_bytes;
+    store_trim_now(&d->store);
     return true;
 }
 

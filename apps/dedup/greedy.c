@@ -6,9 +6,17 @@
  * goes has a witness that stays, at the threshold or above.
  *
  * A document is compared with those of its buckets that stay, never with all of
- * them: a template shared by g pages costs g times those that stay. Whom to
- * compare with depends on what earlier comparisons gave, and exact ones are
- * made in passes over the input. So it goes in rounds:
+ * them: a template shared by g pages costs g times those that stay. And these
+ * may be many: pages that share half of their text with one another all stay,
+ * and all meet in the bands that the template fills. So there is a budget of
+ * comparisons, so many a document. Where it is spent, a document is compared
+ * with the first CROWD of a bucket that stay, and exactly with MOST_CHECKS, the
+ * likeliest; and it is looked for by what it does not share with the crowd
+ * (crowd.h). So the cost is linear in the documents whatever they share, and
+ * small corpora lose nothing.
+ *
+ * Whom to compare with depends on what earlier comparisons gave, and exact ones
+ * are made for many pairs at once. So it goes in rounds:
  *
  *     1. walk through all documents; where a likeness is not known, take the
  *        estimate for it and put the pair on the list
@@ -18,13 +26,26 @@
  * The last walk used exact values alone, so that its result is that of a walk
  * with all values at hand. Estimates only decide how many rounds there are,
  * three or four in practice. Partners are tried from the likeliest on, so that
- * most documents that go need one comparison.
+ * most documents that go need one comparison. From the second walk on only
+ * those are looked at again for which something was not known, or a bucket of
+ * which has changed.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/dedup/dedup.h"
+#include "apps/dedup/crowd.h"
+
+#define CROWD 32
+#define MOST_CHECKS 16
+#define MOST_STAY 1024 /* kept of a bucket, whatever the budget */
+
+/* The budget: comparisons of sketches that the first n documents may cost. What
+ * they cost follows from the buckets alone, so that what a document is compared
+ * with does not depend on what was known before. */
+#define BUDGET(n) (UINT64_C(1000000) + 32 * (n))
+
+enum { CROWDED = 1, POOR = 2 }; /* POOR: and the budget was spent */
 
 struct partner {
     double estimate;
@@ -34,14 +55,25 @@ struct partner {
 struct walk {
     struct dedup *d;
     double floor;          /* estimates below are no candidates */
+    double sure;           /* at this or above they are hardly wrong */
+    bool first;            /* the first of all walks */
     uint32_t *stays;       /* by bucket, as its docs: those that stay */
-    uint32_t *nstay;       /* of each bucket */
+    uint8_t *open;         /* of each document: something was not known */
+    uint8_t *crowd_bits;   /* likewise: CROWDED, POOR */
     uint32_t *seen;        /* 1 + the last document it was met for */
-    struct partner *found; /* of the document at hand */
+    uint32_t doc;          /* the one at hand */
+    struct partner *found; /* its partners */
     size_t nfound, room;
+    uint64_t spent; /* of the budget, in this walk */
+    struct crowd crowd;
     uint64_t candidates;
     const uint32_t *only; /* NULL, or compare within these clusters alone */
 };
+
+static const uint32_t *row_of(const struct dedup *d, uint32_t doc)
+{
+    return d->rows + (size_t)doc * d->opt->sketch.k;
+}
 
 static int by_estimate(const void *x, const void *y)
 {
@@ -51,64 +83,145 @@ static int by_estimate(const void *x, const void *y)
     return (p->doc > q->doc) - (p->doc < q->doc);
 }
 
+static bool add_partner(struct walk *w, uint32_t doc, double estimate)
+{
+    if (w->nfound == w->room) {
+        const size_t room = w->room * 2 + 64;
+        struct partner *const more = realloc(w->found, room * sizeof *more);
+        if (!more)
+            return dedup_fail(w->d, "out of memory");
+        w->found = more;
+        w->room = room;
+    }
+    w->found[w->nfound++] = (struct partner){ estimate, doc };
+    return true;
+}
+
+/* Compare the document at hand with another that stays, by their sketches. */
+static bool meet(void *ctx, uint32_t other)
+{
+    struct walk *const w = ctx;
+    struct dedup *const d = w->d;
+    if (w->seen[other] == w->doc + 1 ||
+        (w->only && w->only[other] != w->only[w->doc]))
+        return true;
+    w->seen[other] = w->doc + 1;
+    w->candidates++;
+    const double e = dedup_estimate(d, w->doc, other);
+    store_trim(&d->store);
+    return e < w->floor || add_partner(w, other, e);
+}
+
 /* Those of the buckets of doc that stay and may be like it, likeliest first. */
 static bool find_partners(struct walk *w, uint32_t doc)
 {
     struct dedup *const d = w->d;
     const struct dedup_buckets *const b = &d->buckets;
+    const uint64_t to = b->first[d->rank[doc] + 1];
+    const bool poor = w->crowd_bits[doc] & POOR;
+    const uint32_t most = poor ? CROWD : MOST_STAY;
+    w->doc = doc;
     w->nfound = 0;
-    for (uint64_t i = b->doc_start[doc]; i < b->doc_start[doc + 1]; i++) {
-        const uint32_t bucket = b->of_doc[i];
-        const uint32_t *const stay = w->stays + b->start[bucket];
-        for (uint32_t j = 0; j < w->nstay[bucket]; j++) {
-            const uint32_t other = stay[j];
-            if (w->seen[other] == doc + 1 ||
-                (w->only && w->only[other] != w->only[doc]))
-                continue;
-            w->seen[other] = doc + 1;
-            w->candidates++;
-            const double e = dedup_estimate(d, doc, other);
-            if (e < w->floor)
-                continue;
-            if (w->nfound == w->room) {
-                const size_t room = w->room * 2 + 64;
-                struct partner *const more =
-                    realloc(w->found, room * sizeof *more);
-                if (!more)
-                    return dedup_fail(d, "out of memory");
-                w->found = more;
-                w->room = room;
-            }
-            w->found[w->nfound++] = (struct partner){ e, other };
-        }
+    for (uint64_t i = b->first[d->rank[doc]]; i < to; i++) {
+        const struct dedup_bucket *const bucket = &b->at[b->of[i]];
+        const uint32_t *const stay = w->stays + bucket->start;
+        for (uint32_t j = 0; j < bucket->nstay && j < most; j++)
+            if (!meet(w, stay[j]))
+                return false;
     }
+    if (poor && !crowd_look(&w->crowd, row_of(d, doc), meet, w))
+        return false;
     if (w->nfound > 1)
         qsort(w->found, w->nfound, sizeof *w->found, by_estimate);
+    if (poor && w->nfound > MOST_CHECKS)
+        w->nfound = MOST_CHECKS;
     return true;
 }
 
-/* What doc is removed for, as far as is known. */
+/* What doc is removed for, as far as is known. Where the estimate may be wrong
+ * those that come next are asked for too, to save rounds; in a crowd, where
+ * some estimate is always too high, it is not believed at all. */
 static bool find_witness(struct walk *w, uint32_t doc)
 {
     struct dedup *const d = w->d;
     const double t = d->opt->verify == DEDUP_UNCHECKED ? 0 : d->opt->threshold;
     d->witness[doc] = DEDUP_NONE;
+    w->open[doc] = 0;
     if (doc < d->base)
         return true;
     if (!find_partners(w, doc))
         return false;
     for (size_t i = 0; i < w->nfound; i++) {
         const struct dedup_pair *const p =
-            dedup_pair_of(&d->pairs, doc, w->found[i].doc);
+            dedup_pair_of(d, doc, w->found[i].doc);
         if (!p)
-            return dedup_fail(d, "out of memory for pairs");
-        const double j =
-            isnan(p->likeness) ? w->found[i].estimate : p->likeness;
-        if (j >= t) {
+            return false;
+        const bool known = !isnan(p->likeness);
+        const double j = known ? p->likeness : w->found[i].estimate;
+        w->open[doc] |= !known;
+        if (j >= (known || !w->crowd_bits[doc] ? t : w->sure) &&
+            d->witness[doc] == DEDUP_NONE) {
             d->witness[doc] = w->found[i].doc;
             d->likeness[doc] = j;
-            return true;
         }
+        if (j >= t && (known || j >= w->sure))
+            return true;
+    }
+    return true;
+}
+
+/* Whether what the last walk found of doc may be otherwise now. */
+static bool look_again(const struct walk *w, uint32_t doc)
+{
+    const struct dedup_buckets *const b = &w->d->buckets;
+    const uint32_t rank = w->d->rank[doc];
+    if (w->first || w->open[doc])
+        return true;
+    for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++)
+        if (b->at[b->of[i]].changed)
+            return true;
+    return false;
+}
+
+/* Pay for a document. Was it poor, or is it? Then it is looked at in every
+ * walk, since the crowd may have changed. */
+static bool pay(struct walk *w, uint32_t doc)
+{
+    const struct dedup_buckets *const b = &w->d->buckets;
+    const uint32_t rank = w->d->rank[doc];
+    const bool spent = w->spent >= BUDGET((uint64_t)rank);
+    const uint8_t before = w->crowd_bits[doc];
+    uint8_t now = 0;
+    for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++) {
+        const uint32_t n = b->at[b->of[i]].nstay;
+        if (n >= CROWD)
+            now = spent ? CROWDED | POOR : CROWDED;
+        w->spent += spent && n > CROWD ? CROWD : n;
+    }
+    w->crowd_bits[doc] = now;
+    return (before | now) & POOR;
+}
+
+static bool walk_document(struct walk *w, uint32_t doc)
+{
+    struct dedup *const d = w->d;
+    const struct dedup_buckets *const b = &d->buckets;
+    const uint32_t rank = d->rank[doc];
+    const bool stayed = d->witness[doc] == DEDUP_NONE;
+    if ((pay(w, doc) || look_again(w, doc)) && !find_witness(w, doc))
+        return false;
+    const bool stays = d->witness[doc] == DEDUP_NONE;
+    if (stays && w->crowd_bits[doc] &&
+        (!crowd_look(&w->crowd, row_of(d, doc), NULL, NULL) ||
+         !crowd_put(&w->crowd, doc)))
+        return false;
+    for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++) {
+        struct dedup_bucket *const bucket = &b->at[b->of[i]];
+        if (bucket->nstay == MOST_STAY)
+            continue;
+        bucket->changed |= stays != stayed;
+        if (stays)
+            w->stays[bucket->start + bucket->nstay++] = doc;
     }
     return true;
 }
@@ -117,23 +230,21 @@ static bool walk_all(struct walk *w)
 {
     struct dedup *const d = w->d;
     const struct dedup_buckets *const b = &d->buckets;
-    memset(w->nstay, 0, (b->n + 1) * sizeof *w->nstay);
-    memset(w->seen, 0, ((size_t)d->n + 1) * sizeof *w->seen);
-    w->candidates = 0;
-    for (uint64_t i = 0; i < d->n; i++) {
-        const uint32_t doc = d->order[i];
-        d->witness[doc] = DEDUP_NONE;
-        if (d->states[doc] != DOC_TEXT || d->same[doc] != doc)
-            continue;
-        if (!find_witness(w, doc))
-            return false;
-        if (d->witness[doc] != DEDUP_NONE)
-            continue;
-        for (uint64_t j = b->doc_start[doc]; j < b->doc_start[doc + 1]; j++) {
-            const uint32_t bucket = b->of_doc[j];
-            w->stays[b->start[bucket] + w->nstay[bucket]++] = doc;
-        }
+    for (uint64_t i = 0; i < b->n; i++) {
+        b->at[i].nstay = b->at[i].changed = 0;
+        store_trim(&d->store);
     }
+    for (uint64_t i = 0; dedup_more(d, i); i++)
+        w->seen[i] = 0;
+    w->candidates = w->spent = 0;
+    crowd_clear(&w->crowd);
+    for (uint64_t i = 0; dedup_more(d, i); i++) {
+        const uint32_t doc = d->order[i];
+        if (d->states[doc] == DOC_TEXT && d->same[doc] == doc &&
+            !walk_document(w, doc))
+            return false;
+    }
+    w->first = false;
     return true;
 }
 
@@ -149,26 +260,34 @@ double dedup_floor(const struct dedup_options *o)
 
 bool dedup_greedy(struct dedup *d, const uint32_t *only)
 {
-    struct walk w = { .d = d, .only = only, .floor = dedup_floor(d->opt) };
-    w.stays = malloc(((size_t)d->buckets.ndocs + 1) * sizeof *w.stays);
-    w.nstay = malloc((d->buckets.n + 1) * sizeof *w.nstay);
-    w.seen = malloc(((size_t)d->n + 1) * sizeof *w.seen);
-    bool ok = w.stays && w.nstay && w.seen;
+    struct store *const s = &d->store;
+    const double t = d->opt->threshold;
+    struct walk w = { .d = d,
+                      .only = only,
+                      .first = true,
+                      .floor = dedup_floor(d->opt),
+                      .sure = t + 2 * sqrt(t * (1 - t) / d->opt->sketch.k) };
+    w.crowd.d = d;
+    bool ok = STORE_ZEROS(s, w.crowd_bits, d->n) &&
+              STORE(s, w.stays, d->buckets.ndocs) && STORE(s, w.open, d->n) &&
+              STORE(s, w.seen, d->n);
     if (!ok)
-        dedup_fail(d, "out of memory");
+        dedup_no_room(d, "buckets");
     while (ok) {
         const size_t known = d->pairs.n;
         ok = walk_all(&w);
         d->report.rounds++;
+        if (w.candidates > d->report.candidates)
+            d->report.candidates = w.candidates;
         if (!ok || d->pairs.n == known)
             break;
         ok = dedup_check(d, known);
     }
-    if (w.candidates > d->report.candidates)
-        d->report.candidates = w.candidates;
-    free(w.stays);
-    free(w.nstay);
-    free(w.seen);
+    store_release(s, w.stays);
+    store_release(s, w.open);
+    store_release(s, w.seen);
+    store_release(s, w.crowd_bits);
+    crowd_free(&w.crowd);
     free(w.found);
     return ok;
 }

@@ -1,11 +1,19 @@
 /*
- * index_file.c - the rows of documents that were kept, for later corpora
+ * index_file.c - what is kept of documents that stayed, for later corpora
  *
- *     8 bytes    89 'B' 'L' 'Y' 'D' 'I' '1' '\n'
- *     32         the sketch: unit, size, family, k, seed
- * (bly_sketch_spec_write) 8          number of documents a document: 8 hash of
- * its words 4      shingles, repeated ones included 4      bytes of its id, 0
- * where it has none 4 k    components id 8          checksum
+ *     8 bytes   89 'B' 'L' 'Y' 'D' 'I', '1' or with shingles '2', '\n'
+ *     32        the sketch: unit, size, family, k, seed (bly_sketch_spec_write)
+ *     8         number of documents
+ *
+ *     8         of each document: hash of its words
+ *     4         shingles, repeated ones included
+ *     4         bytes of its id, 0 where it has none
+ *     4 k       components
+ *               id
+ *     8         with shingles: how many different ones
+ *     8 each    and their hashes, ascending
+ *
+ *     8         checksum
  *
  * Little-endian. The checksum is the XXH3 of all documents, each with the one
  * before it as seed, the first with the number of documents.
@@ -18,10 +26,11 @@
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"
 
-#define MAGIC \
-    "\x89"    \
-    "BLYDI1\n"
-#define MAGIC_BYTES 8
+static const unsigned char magic[8] = {
+    0x89, 'B', 'L', 'Y', 'D', 'I', '1', '\n'
+};
+#define MAGIC_BYTES sizeof magic
+#define MAGIC_VERSION 6 /* where '1' or '2' stands */
 #define ROW_HEAD 16
 #define MAX_ID ((uint32_t)1 << 20)
 
@@ -68,7 +77,35 @@ static size_t row_bytes(const struct dedup *d, uint32_t doc, unsigned char *to)
     return ROW_HEAD + 4 * k + n;
 }
 
-bool dedup_save_index(struct dedup *d, const char *path)
+#define WORDS_AT_ONCE 512
+
+/* The set of a document as bytes: its size, and its hashes some at a time. */
+static uint64_t put_set(const struct dedup *d, struct out_file *o, uint32_t doc,
+                        uint64_t sum)
+{
+    const uint64_t *const set = d->set_words + d->set_at[doc] - 1;
+    unsigned char bytes[8 * WORDS_AT_ONCE];
+    size_t n = 1;
+    for (uint64_t i = 0; i <= set[0]; i += n) {
+        const uint64_t left = set[0] + 1 - i;
+        n = i == 0 ? 1 : left < WORDS_AT_ONCE ? (size_t)left : WORDS_AT_ONCE;
+        for (size_t j = 0; j < n; j++)
+            put_le(bytes + 8 * j, set[i + j], 8);
+        sum = chain(sum, bytes, 8 * n);
+        out_put(o, bytes, 8 * n);
+    }
+    return sum;
+}
+
+static bool sets_for_index(struct dedup *d)
+{
+    if (d->base && !d->index_has_sets)
+        return dedup_fail(d, "an index with shingles cannot go on from one "
+                             "without");
+    return dedup_need_sets(d, goes_in);
+}
+
+bool dedup_save_index(struct dedup *d, const char *path, bool shingles)
 {
     struct out_file o;
     unsigned char head[MAGIC_BYTES + BLY_SKETCH_HEAD + 8];
@@ -76,22 +113,29 @@ bool dedup_save_index(struct dedup *d, const char *path)
         malloc(ROW_HEAD + 4 * BLY_MAX_COMPONENTS + MAX_ID);
     if (!row)
         return dedup_fail(d, "out of memory");
+    if (shingles && !sets_for_index(d)) {
+        free(row);
+        return false;
+    }
     uint64_t count = 0;
-    for (uint32_t i = 0; i < d->n; i++)
+    for (uint32_t i = 0; dedup_more(d, i); i++)
         count += goes_in(d, i);
-    memcpy(head, MAGIC, MAGIC_BYTES);
+    memcpy(head, magic, MAGIC_BYTES);
+    head[MAGIC_VERSION] = shingles ? '2' : '1';
     bly_sketch_spec_write(&d->opt->sketch, head + MAGIC_BYTES);
     put_le(head + MAGIC_BYTES + BLY_SKETCH_HEAD, count, 8);
     bool ok = out_open(&o, path);
     if (ok)
         out_put(&o, head, sizeof head);
     uint64_t sum = count;
-    for (uint32_t i = 0; ok && i < d->n; i++) {
+    for (uint32_t i = 0; ok && dedup_more(d, i); i++) {
         if (!goes_in(d, i))
             continue;
         const size_t n = row_bytes(d, i, row);
         sum = chain(sum, row, n);
         out_put(&o, row, n);
+        if (shingles)
+            sum = put_set(d, &o, i, sum);
     }
     put_le(head, sum, 8);
     if (ok)
@@ -107,17 +151,39 @@ static bool append_id(struct dedup *d, const unsigned char *id, uint32_t n)
 {
     if (d->ids_len + n > d->ids_room) {
         const uint64_t room = (d->ids_len + n) * 2;
-        char *const more =
-            room > SIZE_MAX ? NULL : realloc(d->ids, (size_t)room);
-        if (!more)
-            return dedup_fail(d, "out of memory");
-        d->ids = more;
+        if (!STORE(&d->store, d->ids, room))
+            return dedup_no_room(d, "ids");
         d->ids_room = room;
     }
     if (n)
         memcpy(d->ids + d->ids_len, id, n);
     d->ids_len += n;
     d->id_start[d->n + 1] = d->ids_len;
+    return true;
+}
+
+/* A set of shingles: ascending, or it is no set. */
+static bool load_set(struct dedup *d, FILE *f, uint64_t *sum)
+{
+    unsigned char bytes[8 * WORDS_AT_ONCE];
+    uint64_t left = 1, before = 0; /* the size first */
+    for (bool size = true; left; size = false) {
+        const size_t n = left < WORDS_AT_ONCE ? (size_t)left : WORDS_AT_ONCE;
+        if (fread(bytes, 8, n, f) != n)
+            return false;
+        *sum = chain(*sum, bytes, 8 * n);
+        if (!dedup_set_room(d, n))
+            return dedup_no_room(d, "the shingles of an index");
+        for (size_t j = 0; j < n; j++) {
+            const uint64_t x = get_le(bytes + 8 * j, 8);
+            if (!size && x <= before && before)
+                return false;
+            before = size ? 0 : x;
+            d->set_words[d->sets_len++] = x;
+            left = size ? x : left - 1;
+        }
+    }
+    store_trim(&d->sets);
     return true;
 }
 
@@ -145,15 +211,19 @@ static bool load_row(struct dedup *d, FILE *f, unsigned char *row,
     if (d->id_start && !append_id(d, row + fixed, nid))
         return false;
     d->n++;
-    return true;
+    store_trim(&d->store);
+    return !d->index_has_sets || load_set(d, f, sum);
 }
 
 static bool load_rows(struct dedup *d, FILE *f)
 {
     unsigned char head[MAGIC_BYTES + BLY_SKETCH_HEAD + 8];
     bly_sketch_spec spec;
-    if (fread(head, 1, sizeof head, f) != sizeof head ||
-        memcmp(head, MAGIC, MAGIC_BYTES) != 0)
+    if (fread(head, 1, sizeof head, f) != sizeof head)
+        return dedup_fail(d, "not an index of --save-index");
+    d->index_has_sets = head[MAGIC_VERSION] == '2';
+    head[MAGIC_VERSION] -= d->index_has_sets;
+    if (memcmp(head, magic, MAGIC_BYTES) != 0)
         return dedup_fail(d, "not an index of --save-index");
     if (bly_sketch_spec_read(head + MAGIC_BYTES, BLY_SKETCH_HEAD, &spec) ||
         bly_sketch_spec_fits(&d->opt->sketch, &spec))

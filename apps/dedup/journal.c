@@ -10,10 +10,14 @@
  *             hashes 8 n | values 8 n | ends of ids 8 n | shingles 4 n
  *             components 4 k n | states n | ids
  *
- * in the byte order of the machine, since nobody else reads it. The fingerprint
- * is of all that rows depend on: sketch, fields, priority, and the names, sizes
- * and times of the inputs. A record that is not whole, the last one before a
- * kill, is cut off.
+ * and DIR/checked likewise gets what comparing found:
+ *
+ *     record: pairs 8 | checksum 8 | (document 4 | document 4 | likeness 8) n
+ *
+ * in the byte order of the machine, since nobody else reads them. The
+ * fingerprint is of all that rows depend on: sketch, fields, priority, and the
+ * names, sizes and times of the inputs; for pairs of the threshold too. A
+ * record that is not whole, the last one before a kill, is cut off.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -164,54 +168,117 @@ static bool read_record(const struct dedup *d, int fd, uint64_t left,
     return record_sum(words, pieces) == words[3];
 }
 
-/* Take what is there; the file then ends behind its last whole record. */
+/* Take all records that are whole. */
 static bool journal_resume(struct dedup *d, struct dedup_journal *j)
 {
-    uint64_t words[2];
-    struct stat st;
     struct dedup_part p = { 0 };
-    if (fstat(j->fd, &st) != 0)
-        return dedup_fail(d, "%s: %s", j->path, strerror(errno));
-    if (st.st_size == 0)
-        return true;
-    if (!read_whole(j->fd, words, sizeof words) || words[0] != JOURNAL_MAGIC ||
-        words[1] != fingerprint(d))
-        return dedup_fail(d,
-                          "%s: is of other inputs or options; without "
-                          "--resume it is begun anew",
-                          j->path);
-    off_t whole = lseek(j->fd, 0, SEEK_CUR);
     bool ok = true;
-    while (ok && read_record(d, j->fd, (uint64_t)(st.st_size - whole), &p)) {
+    while (ok && read_record(d, j->fd, j->size - j->whole, &p)) {
         ok = dedup_append(d, &p);
-        whole = lseek(j->fd, 0, SEEK_CUR);
+        j->whole = (uint64_t)lseek(j->fd, 0, SEEK_CUR);
     }
     dedup_part_free(&p);
-    if (ok && (ftruncate(j->fd, whole) != 0 ||
-               lseek(j->fd, whole, SEEK_SET) != whole))
-        ok = dedup_fail(d, "%s: %s", j->path, strerror(errno));
     return ok;
 }
 
-bool dedup_journal_open(struct dedup *d, struct dedup_journal *j)
+/* Open DIR/name: a new one, or with --resume what is there, which take reads
+ * and leaves at its end. */
+static bool open_in_work(struct dedup *d, struct dedup_journal *j,
+                         const char *name, uint64_t print,
+                         bool (*take)(struct dedup *d, struct dedup_journal *j))
 {
+    uint64_t words[2] = { JOURNAL_MAGIC, print };
+    struct stat st;
     if (!d->opt->work)
         return true;
-    if (asprintf(&j->path, "%s/journal", d->opt->work) < 0) {
+    if (asprintf(&j->path, "%s/%s", d->opt->work, name) < 0) {
         j->path = NULL;
         return dedup_fail(d, "out of memory");
     }
     j->fd = open(j->path,
                  O_RDWR | O_CREAT | O_CLOEXEC | (d->opt->resume ? 0 : O_TRUNC),
                  0666);
-    if (j->fd < 0)
+    if (j->fd < 0 || fstat(j->fd, &st) != 0)
         return dedup_fail(d, "%s: %s", j->path, strerror(errno));
-    if (!journal_resume(d, j))
+    if (st.st_size == 0)
+        return write_all(j->fd, words, sizeof words) ||
+               dedup_fail(d, "%s: %s", j->path, strerror(errno));
+    if (!read_whole(j->fd, words, sizeof words) || words[0] != JOURNAL_MAGIC ||
+        words[1] != print)
+        return dedup_fail(d,
+                          "%s: is of other inputs or options; without "
+                          "--resume it is begun anew",
+                          j->path);
+    j->size = (uint64_t)st.st_size;
+    j->whole = sizeof words;
+    if (!take(d, j))
         return false;
-    const uint64_t words[2] = { JOURNAL_MAGIC, fingerprint(d) };
-    if (lseek(j->fd, 0, SEEK_CUR) == 0 &&
-        !write_all(j->fd, words, sizeof words))
-        return dedup_fail(d, "%s: %s", j->path, strerror(errno));
+    return (ftruncate(j->fd, (off_t)j->whole) == 0 &&
+            lseek(j->fd, (off_t)j->whole, SEEK_SET) == (off_t)j->whole) ||
+           dedup_fail(d, "%s: %s", j->path, strerror(errno));
+}
+
+bool dedup_journal_open(struct dedup *d, struct dedup_journal *j)
+{
+    return open_in_work(d, j, "journal", fingerprint(d), journal_resume);
+}
+
+/* ------------------------------------------------------------------- checked
+ */
+
+static uint64_t pairs_sum(uint64_t n, const struct dedup_pair *pairs)
+{
+    return mix_in(n, pairs, (size_t)n * sizeof *pairs);
+}
+
+static bool checked_resume(struct dedup *d, struct dedup_journal *j)
+{
+    struct dedup_pair *pairs = NULL;
+    uint64_t words[2];
+    bool ok = true;
+    while (ok && read_whole(j->fd, words, sizeof words) &&
+           words[0] <= (j->size - j->whole) / sizeof *pairs &&
+           (ok = GROW(pairs, words[0])) &&
+           read_whole(j->fd, pairs, words[0] * sizeof *pairs) &&
+           pairs_sum(words[0], pairs) == words[1]) {
+        for (uint64_t i = 0; ok && i < words[0]; i++) {
+            struct dedup_pair *const p =
+                pairs[i].a < d->n && pairs[i].b < d->n
+                    ? dedup_pair_of(d, pairs[i].a, pairs[i].b)
+                    : NULL;
+            ok = p != NULL;
+            if (ok)
+                p->likeness = pairs[i].likeness;
+        }
+        j->whole += sizeof words + words[0] * sizeof *pairs;
+        d->report.resumed_pairs += words[0];
+    }
+    free(pairs);
+    return ok || dedup_fail(d, "%s: out of memory, or damaged", j->path);
+}
+
+bool dedup_checked_open(struct dedup *d, struct dedup_journal *j)
+{
+    const uint64_t print =
+        mix_in(fingerprint(d), &d->opt->threshold, sizeof d->opt->threshold);
+    return d->opt->verify != DEDUP_EXACT ||
+           open_in_work(d, j, "checked", print, checked_resume);
+}
+
+#define PAIRS_A_RECORD ((size_t)65536)
+
+bool dedup_checked_write(struct dedup *d, struct dedup_journal *j, size_t from)
+{
+    for (size_t i = from; j->fd > 0 && i < d->pairs.n; i += PAIRS_A_RECORD) {
+        const size_t left = d->pairs.n - i;
+        const uint64_t n = left < PAIRS_A_RECORD ? left : PAIRS_A_RECORD;
+        const struct dedup_pair *const pairs = d->pairs.at + i;
+        const uint64_t words[2] = { n, pairs_sum(n, pairs) };
+        if (!write_all(j->fd, words, sizeof words) ||
+            !write_all(j->fd, pairs, n * sizeof *pairs))
+            return dedup_fail(d, "%s: %s", j->path, strerror(errno));
+        store_trim_now(&d->store);
+    }
     return true;
 }
 
@@ -221,5 +288,6 @@ bool dedup_journal_close(struct dedup *d, struct dedup_journal *j)
     if (!ok)
         dedup_fail(d, "%s: %s", j->path, strerror(errno));
     free(j->path);
+    *j = (struct dedup_journal){ 0 };
     return ok;
 }

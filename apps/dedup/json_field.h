@@ -42,6 +42,11 @@ struct json_slice {
 bool json_find(const char *line, size_t n, const struct json_path *paths,
                size_t npaths, struct json_slice *found);
 
+/* The string whose first quote is at s: what is behind it, or NULL where it
+ * does not end or has an escape that does not exist. */
+const char *json_scan_string(const char *s, const char *end,
+                             struct json_slice *out);
+
 /* Unescape n bytes of a string that json_find() accepted into out, which has
  * room for n. The length. Half of a surrogate pair becomes U+FFFD. */
 size_t json_unescape(const char *raw, size_t n, char *out);

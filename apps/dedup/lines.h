@@ -15,6 +15,7 @@
 struct lines_ops {
     void *(*open)(const char *name); /* NULL with errno */
     ptrdiff_t (*read)(void *source, void *buf, size_t n);
+    bool (*skip)(void *source, uint64_t n); /* n bytes that are there */
     const char *(*error)(const void *source);
     uint64_t (*done)(const void *source); /* bytes of the file itself */
     void (*close)(void *source);
@@ -43,6 +44,13 @@ struct lines_block {
     size_t len, room;
 };
 
+/* Where a block began when all were read. */
+struct lines_mark {
+    uint32_t file;
+    uint64_t place; /* in the file, decompressed */
+    uint64_t first; /* document */
+};
+
 struct lines {
     const struct lines_ops *ops;
     struct lines_file *files;
@@ -52,7 +60,10 @@ struct lines {
     void (*progress)(uint64_t ndocs, uint64_t done, uint64_t total);
     uint64_t bytes_all;     /* of all files as they lie; 0: not known */
     uint64_t ndocs, nbytes; /* that were read, in the last run */
-    char error[512];        /* what stopped a run */
+    struct lines_mark *marks;
+    size_t nmarks, marks_room;
+    bool marked;     /* they are all there */
+    char error[512]; /* what stopped a run */
 };
 
 /* names are borrowed. False without memory. */
@@ -73,9 +84,17 @@ typedef bool lines_fn(void *ctx, unsigned worker, struct lines_block *b);
  */
 bool lines_run(struct lines *in, lines_fn *work, lines_fn *turn, void *ctx);
 
+/* The same, without blocks that are not wanted; after a run that read all. A
+ * file that is not what it was ends the run. */
+typedef bool lines_want(void *ctx, uint64_t first, uint64_t ndocs);
+bool lines_run_some(struct lines *in, lines_want *want, lines_fn *work,
+                    lines_fn *turn, void *ctx);
+
 /* Stop a run: writes in->error unless something is there. Returns false. */
 __attribute__((format(printf, 2, 3))) bool lines_fail(struct lines *in,
                                                       const char *format, ...);
+
+bool lines_has_failed(struct lines *in);
 
 /* The line at *at, without its newline and a carriage return before that; *at
  * moves behind it. False at the end of the block. In a file that is one

@@ -5,7 +5,6 @@
  * were asked for, so that those of one round are its end.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "apps/dedup/dedup.h"
 
@@ -25,49 +24,48 @@ static size_t pair_slot(uint32_t a, uint32_t b, size_t nslots)
     return (size_t)(h >> 32) & (nslots - 1);
 }
 
-static bool pairs_grow(struct dedup_pairs *p)
+static bool pairs_grow(struct dedup *d)
 {
+    struct dedup_pairs *const p = &d->pairs;
     if (p->n == p->room) {
         const size_t room = p->room ? p->room * 2 : 1024;
-        struct dedup_pair *const more =
-            room > SIZE_MAX / sizeof *more
-                ? NULL
-                : realloc(p->at, room * sizeof *more);
-        if (!more)
-            return false;
-        p->at = more;
+        if (!STORE(&d->store, p->at, room))
+            return dedup_no_room(d, "pairs");
         p->room = room;
     }
     if (p->nslots && p->n < p->nslots / 2)
         return true;
     const size_t nslots = p->nslots ? p->nslots * 2 : 4096;
-    uint32_t *const slots = calloc(nslots, sizeof *slots);
-    if (!slots || p->n >= UINT32_MAX - 1) {
-        free(slots);
-        return false;
-    }
+    uint32_t *slots;
+    if (p->n >= UINT32_MAX - 1)
+        return dedup_fail(d, "more than 2^32 - 2 pairs");
+    if (!STORE_ZEROS(&d->store, slots, nslots))
+        return dedup_no_room(d, "pairs");
     for (size_t i = 0; i < p->n; i++) {
         size_t s = pair_slot(p->at[i].a, p->at[i].b, nslots);
         while (slots[s])
             s = (s + 1) & (nslots - 1);
         slots[s] = (uint32_t)i + 1;
+        store_trim(&d->store);
     }
-    free(p->slots);
+    store_release(&d->store, p->slots);
     p->slots = slots;
     p->nslots = nslots;
     return true;
 }
 
-struct dedup_pair *dedup_pair_of(struct dedup_pairs *p, uint32_t a, uint32_t b)
+struct dedup_pair *dedup_pair_of(struct dedup *d, uint32_t a, uint32_t b)
 {
+    struct dedup_pairs *const p = &d->pairs;
     if (a > b) {
         const uint32_t swap = a;
         a = b;
         b = swap;
     }
-    if ((p->n == p->room || p->n >= p->nslots / 2) && !pairs_grow(p))
+    if ((p->n == p->room || p->n >= p->nslots / 2) && !pairs_grow(d))
         return NULL;
     size_t s = pair_slot(a, b, p->nslots);
+    store_trim(&d->store);
     for (; p->slots[s]; s = (s + 1) & (p->nslots - 1)) {
         struct dedup_pair *const q = &p->at[p->slots[s] - 1];
         if (q->a == a && q->b == b)
@@ -76,11 +74,4 @@ struct dedup_pair *dedup_pair_of(struct dedup_pairs *p, uint32_t a, uint32_t b)
     p->slots[s] = (uint32_t)p->n + 1;
     p->at[p->n] = (struct dedup_pair){ .a = a, .b = b, .likeness = NAN };
     return &p->at[p->n++];
-}
-
-void dedup_pairs_free(struct dedup_pairs *p)
-{
-    free(p->at);
-    free(p->slots);
-    *p = (struct dedup_pairs){ 0 };
 }

@@ -81,7 +81,7 @@ bool dedup_write_removed(struct dedup *d, const char *path)
     struct out_file o;
     if (!open_list(d, &o, path))
         return false;
-    for (uint32_t i = d->base; i < d->n; i++) {
+    for (uint32_t i = d->base; dedup_more(d, i); i++) {
         if (d->witness[i] == DEDUP_NONE)
             continue;
         put_id(d, &o, i);
@@ -95,18 +95,18 @@ bool dedup_write_removed(struct dedup *d, const char *path)
 bool dedup_write_clusters(struct dedup *d, const char *path)
 {
     struct out_file o;
-    uint32_t *const number = calloc((size_t)d->n + 1, sizeof *number);
-    if (!number)
-        return dedup_fail(d, "out of memory");
+    uint32_t *number;
+    if (!STORE_ZEROS(&d->store, number, d->n))
+        return dedup_no_room(d, "clusters");
     if (!open_list(d, &o, path)) {
-        free(number);
+        store_release(&d->store, number);
         return false;
     }
-    for (uint32_t i = 0; i < d->n; i++)
+    for (uint32_t i = 0; dedup_more(d, i); i++)
         if (d->cluster[i] != i)
             number[d->cluster[i]] = 1; /* has another member */
     uint32_t next = 0;
-    for (uint32_t i = 0; i < d->n; i++) {
+    for (uint32_t i = 0; dedup_more(d, i); i++) {
         const uint32_t c = d->cluster[i];
         if (number[c] == 0)
             continue;
@@ -115,20 +115,33 @@ bool dedup_write_clusters(struct dedup *d, const char *path)
         put_id(d, &o, i);
         out_print(&o, "\t%lu\n", (unsigned long)number[c] - 1);
     }
-    free(number);
+    store_release(&d->store, number);
     return close_list(d, &o, path);
 }
 
 /* ------------------------------------------------------------------- pairs */
 
-static int by_text(const void *x, const void *y)
+/* Lines one after the other, each with its end; and where they begin. */
+struct pair_lines {
+    struct dedup *d;
+    char *text;
+    uint64_t len, room;
+    uint64_t *starts;
+    uint64_t n, starts_room;
+};
+
+static int by_text(const void *x, const void *y, void *ctx)
 {
-    return strcmp(*(char *const *)x, *(char *const *)y);
+    const struct pair_lines *const l = ctx;
+    store_trim(&l->d->store);
+    return strcmp(l->text + *(const uint64_t *)x,
+                  l->text + *(const uint64_t *)y);
 }
 
-static char *pair_line(const struct dedup *d, uint32_t a, uint32_t b, double j)
+static bool put_pair(struct pair_lines *l, uint32_t a, uint32_t b, double j)
 {
-    char abuf[ID_ROOM], bbuf[ID_ROOM], *line;
+    struct dedup *const d = l->d;
+    char abuf[ID_ROOM], bbuf[ID_ROOM];
     const char *ida, *idb;
     size_t na = dedup_id(d, a, abuf, sizeof abuf, &ida);
     size_t nb = dedup_id(d, b, bbuf, sizeof bbuf, &idb);
@@ -141,39 +154,51 @@ static char *pair_line(const struct dedup *d, uint32_t a, uint32_t b, double j)
         idb = id;
         nb = n;
     }
-    if (asprintf(&line, "%.*s\t%.*s\t%.4f\n", (int)na, ida, (int)nb, idb, j) <
-        0)
-        return NULL;
-    return line;
+    const uint64_t most = na + nb + 64;
+    if (l->n == l->starts_room) {
+        if (!STORE(&d->store, l->starts, (l->n + 64) * 2))
+            return dedup_no_room(d, "pairs");
+        l->starts_room = (l->n + 64) * 2;
+    }
+    if (l->len + most > l->room) {
+        if (!STORE(&d->store, l->text, (l->len + most) * 2))
+            return dedup_no_room(d, "pairs");
+        l->room = (l->len + most) * 2;
+    }
+    l->starts[l->n++] = l->len;
+    l->len +=
+        (uint64_t)snprintf(l->text + l->len, (size_t)most, "%.*s\t%.*s\t%.4f\n",
+                           (int)na, ida, (int)nb, idb, j) +
+        1;
+    store_trim(&d->store);
+    return true;
 }
 
 bool dedup_write_pairs(struct dedup *d, const char *path)
 {
     struct out_file o;
     const double t = d->opt->verify == DEDUP_UNCHECKED ? 0 : d->opt->threshold;
-    char **const lines =
-        calloc(d->pairs.n + (size_t)d->report.equal + 1, sizeof *lines);
-    size_t n = 0;
-    bool ok = lines != NULL;
+    struct pair_lines l = { .d = d };
+    bool ok = true;
     for (size_t i = 0; ok && i < d->pairs.n; i++) {
         const struct dedup_pair *const p = &d->pairs.at[i];
         if (p->likeness >= t)
-            ok = (lines[n++] = pair_line(d, p->a, p->b, p->likeness)) != NULL;
+            ok = put_pair(&l, p->a, p->b, p->likeness);
     }
-    for (uint32_t i = d->base; ok && i < d->n; i++)
+    for (uint32_t i = d->base; ok && dedup_more(d, i); i++)
         if (d->same[i] != i)
-            ok = (lines[n++] = pair_line(d, d->same[i], i, 1)) != NULL;
-    if (!ok)
-        dedup_fail(d, "out of memory for pairs");
+            ok = put_pair(&l, d->same[i], i, 1);
     ok = ok && open_list(d, &o, path);
     if (ok) {
-        qsort(lines, n, sizeof *lines, by_text);
-        for (size_t i = 0; i < n; i++)
-            out_put(&o, lines[i], strlen(lines[i]));
+        if (l.n)
+            qsort_r(l.starts, (size_t)l.n, sizeof *l.starts, by_text, &l);
+        for (uint64_t i = 0; i < l.n; i++) {
+            out_put(&o, l.text + l.starts[i], strlen(l.text + l.starts[i]));
+            store_trim(&d->store);
+        }
         ok = close_list(d, &o, path);
     }
-    for (size_t i = 0; lines && i < n; i++)
-        free(lines[i]);
-    free(lines);
+    store_release(&d->store, l.text);
+    store_release(&d->store, l.starts);
     return ok;
 }

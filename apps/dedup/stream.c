@@ -10,6 +10,10 @@
  * and the answer is "maybe": at the rate of the filter something goes that has
  * no copy.
  *
+ * A document may be a unit and its paragraphs too. Then it is asked for first,
+ * its paragraphs after that, and its own keys are added last: what one level
+ * adds the other does not see before the next document.
+ *
  * Paragraphs are the lines of a text. They are cut out of a line of JSON where
  * they stand, between one \n and the next, and nothing else is written anew:
  *
@@ -25,6 +29,7 @@
 struct unit {
     size_t from, to; /* of the block */
     size_t nkeys;
+    size_t nparts; /* units behind it that are parts of it */
 };
 
 struct stream_worker {
@@ -48,6 +53,7 @@ struct streaming {
     const struct stream_options *o;
     struct stream_report *report;
     bly_filter *f;
+    bly_hll *count; /* not NULL: only count the keys */
     struct stream_worker *workers;
     struct out_file out;
     bool unended;
@@ -153,9 +159,18 @@ static bool stream_line(struct streaming *s, struct stream_worker *w,
     w->text_bytes += w->text.len;
     if (s->o->unit == STREAM_BANDS)
         return band_unit(s, w, from, to);
-    if (s->d->opt->format == DEDUP_JSON)
-        return json_paragraphs(s, w, b);
-    return paragraph_unit(s, w, line, n, from, to);
+    const size_t whole = w->nunits;
+    if (s->o->documents &&
+        !paragraph_unit(s, w, w->text.at, w->text.len, from, to))
+        return false;
+    if (!s->o->paragraphs)
+        return true;
+    const bool ok = s->d->opt->format == DEDUP_JSON
+                        ? json_paragraphs(s, w, b)
+                        : paragraph_unit(s, w, line, n, from, to);
+    if (ok && s->o->documents)
+        w->units[whole].nparts = w->nunits - whole - 1;
+    return ok;
 }
 
 static bool stream_work(void *ctx, unsigned worker, struct lines_block *b)
@@ -187,7 +202,9 @@ static bool is_known(const struct streaming *s, const uint64_t *keys, size_t n,
         known += (size_t)__builtin_popcountll(bits[i]);
     if (s->o->unit == STREAM_BANDS)
         return known > 0;
-    return (double)known >= s->o->share * (double)n;
+    if (s->o->unit == STREAM_PARAGRAPHS)
+        return known == n;
+    return (double)known > s->o->share * (double)n;
 }
 
 static void stream_put(struct streaming *s, const char *at, size_t n)
@@ -200,13 +217,10 @@ static void stream_put(struct streaming *s, const char *at, size_t n)
     s->unended = false;
 }
 
-static bool stream_turn(void *ctx, unsigned worker, struct lines_block *b)
+static bool tell_bad(struct streaming *s, const struct stream_worker *w,
+                     const struct lines_block *b)
 {
-    struct streaming *const s = ctx;
     struct dedup *const d = s->d;
-    struct stream_worker *const w = &s->workers[worker];
-    const uint64_t *keys = w->keys;
-    size_t from = 0; /* not written yet */
     for (size_t i = 0; i < w->nbad; i++) {
         dedup_bad_line(d, b, w->bad[i].line, w->bad[i].why);
         if (d->opt->strict)
@@ -215,17 +229,53 @@ static bool stream_turn(void *ctx, unsigned worker, struct lines_block *b)
                                                    b->file->first + 1),
                               w->bad[i].why);
     }
+    return true;
+}
+
+static bool add_keys(struct streaming *s, const uint64_t *keys, size_t n)
+{
+    return s->o->read_only || n == 0 ||
+           !bly_add_hashes(s->f, keys, n, NULL, NULL) ||
+           lines_fail(s->d->in, "%s", bly_error());
+}
+
+/* The unit goes: what stands before it in the block is written, it is not. */
+static void drop_unit(struct streaming *s, const struct lines_block *b,
+                      const struct unit *u, size_t *from)
+{
+    stream_put(s, b->at + *from, u->from - *from);
+    *from = u->to;
+    s->report->removed_units++;
+}
+
+static bool stream_turn(void *ctx, unsigned worker, struct lines_block *b)
+{
+    struct streaming *const s = ctx;
+    struct dedup *const d = s->d;
+    struct stream_worker *const w = &s->workers[worker];
+    const uint64_t *keys = w->keys, *late = NULL;
+    size_t from = 0, nlate = 0; /* from: not written yet; late: of a document */
+    size_t parts = 0;           /* of it that are still to come */
+    if (!tell_bad(s, w, b))
+        return false;
     for (size_t i = 0; i < w->nunits; i++) {
         const struct unit *const u = &w->units[i];
+        const bool last = parts == 1; /* of the parts of a document */
+        parts -= parts > 0;
         if (is_known(s, keys, u->nkeys, w->bits)) {
-            stream_put(s, b->at + from, u->from - from);
-            from = u->to;
-            s->report->removed_units++;
-        } else if (!s->o->read_only && u->nkeys &&
-                   bly_add_hashes(s->f, keys, u->nkeys, NULL, NULL)) {
-            return lines_fail(d->in, "%s", bly_error());
+            drop_unit(s, b, u, &from);
+            for (size_t j = 0; j < u->nparts; j++, i++) /* they go with it */
+                keys += w->units[i].nkeys;
+        } else if (u->nparts) {
+            parts = u->nparts;
+            late = keys;
+            nlate = u->nkeys;
+        } else if (!add_keys(s, keys, u->nkeys)) {
+            return false;
         }
-        keys += u->nkeys;
+        if (last && !add_keys(s, late, nlate))
+            return false;
+        keys += w->units[i].nkeys;
     }
     stream_put(s, b->at + from, b->len - from);
     if (from < b->len)
@@ -238,22 +288,65 @@ static bool stream_turn(void *ctx, unsigned worker, struct lines_block *b)
            lines_fail(d->in, "%s: %s", s->out.path, strerror(s->out.error));
 }
 
+static bool count_turn(void *ctx, unsigned worker, struct lines_block *b)
+{
+    struct streaming *const s = ctx;
+    (void)b;
+    bly_hll_add(s->count, s->workers[worker].keys, s->workers[worker].nkeys);
+    return true;
+}
+
+static bool workers_new(struct streaming *s)
+{
+    struct dedup *const d = s->d;
+    bly_shingling cut = d->opt->sketch.shingling;
+    if (s->o->unit == STREAM_NGRAMS)
+        cut = (bly_shingling){ .unit = BLY_WORDS, .size = s->o->ngram };
+    s->workers = calloc(d->in->nthreads, sizeof *s->workers);
+    bool ok = s->workers != NULL;
+    for (unsigned i = 0; ok && i < d->in->nthreads; i++)
+        ok = !bly_shingler_new(&cut, NULL, &s->workers[i].cut) &&
+             !bly_sketch_new(&d->opt->sketch, &s->workers[i].sketch);
+    return ok || dedup_fail(d, "out of memory");
+}
+
+static void workers_free(struct streaming *s)
+{
+    for (unsigned i = 0; s->workers && i < s->d->in->nthreads; i++) {
+        struct stream_worker *const w = &s->workers[i];
+        bly_shingler_free(w->cut);
+        bly_sketch_free(w->sketch);
+        free(w->text.buf);
+        free(w->units);
+        free(w->keys);
+        free(w->bits);
+        free(w->bad);
+    }
+    free(s->workers);
+}
+
+bool dedup_stream_count(struct dedup *d, const struct stream_options *o,
+                        double *distinct)
+{
+    struct streaming s = { .d = d, .o = o };
+    bool ok = workers_new(&s);
+    if (ok && bly_hll_new(0, NULL, &s.count))
+        ok = dedup_fail(d, "%s", bly_error());
+    if (ok && !lines_run(d->in, stream_work, count_turn, &s))
+        ok = dedup_fail(d, "%s", d->in->error);
+    if (ok)
+        *distinct = bly_hll_estimate(s.count, NULL);
+    bly_hll_free(s.count);
+    workers_free(&s);
+    return ok;
+}
+
 bool dedup_stream(struct dedup *d, const struct stream_options *o,
                   bly_filter *f, const char *path, struct stream_report *r)
 {
     const double start = dedup_seconds();
-    const unsigned n = d->in->nthreads;
     struct streaming s = { .d = d, .o = o, .report = r, .f = f };
-    bly_shingling cut = d->opt->sketch.shingling;
-    if (o->unit == STREAM_NGRAMS)
-        cut = (bly_shingling){ .unit = BLY_WORDS, .size = o->ngram };
-    s.workers = calloc(n, sizeof *s.workers);
-    bool ok = s.workers != NULL;
-    for (unsigned i = 0; ok && i < n; i++)
-        ok = !bly_shingler_new(&cut, NULL, &s.workers[i].cut) &&
-             !bly_sketch_new(&d->opt->sketch, &s.workers[i].sketch);
-    if (!ok)
-        dedup_fail(d, "out of memory");
+    bool ok = workers_new(&s);
     if (ok && !out_open(&s.out, path)) {
         ok = dedup_fail(d, "%s: %s", path, strerror(s.out.error));
         out_close(&s.out, false);
@@ -264,17 +357,7 @@ bool dedup_stream(struct dedup *d, const struct stream_options *o,
         if (!out_close(&s.out, ok) && ok)
             ok = dedup_fail(d, "%s: %s", path, strerror(s.out.error));
     }
-    for (unsigned i = 0; s.workers && i < n; i++) {
-        struct stream_worker *const w = &s.workers[i];
-        bly_shingler_free(w->cut);
-        bly_sketch_free(w->sketch);
-        free(w->text.buf);
-        free(w->units);
-        free(w->keys);
-        free(w->bits);
-        free(w->bad);
-    }
-    free(s.workers);
+    workers_free(&s);
     d->report.documents = d->in->ndocs;
     d->report.bytes = d->in->nbytes;
     d->report.seconds[0] = dedup_seconds() - start;

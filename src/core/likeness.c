@@ -1,6 +1,9 @@
 /*
  * likeness.c - the loops under shingles and sketches: portable, and the choice
  */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <stdatomic.h>
 
 #include "core/likeness.h"
@@ -25,6 +28,20 @@ static void words_portable(const unsigned char *text, size_t nblocks,
         }
         masks[i] = mask;
     }
+}
+
+uint64_t bly_word_hash(const unsigned char *word, size_t n, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(word, n, seed);
+}
+
+static void hashes_portable(const unsigned char *folded, const uint16_t *edges,
+                            size_t n, uint64_t seed, uint64_t *hashes)
+{
+    for (size_t i = 0; i < n; i++)
+        hashes[i] = XXH3_64bits_withSeed(
+            folded + edges[2 * i], (size_t)(edges[2 * i + 1] - edges[2 * i]),
+            seed);
 }
 
 static void bins_portable(uint64_t *bins, unsigned t, const uint64_t *x,
@@ -54,11 +71,13 @@ static void minima_portable(uint32_t *minima, const uint32_t *a,
 /* Best first. The last row needs nothing, so the search always ends. */
 const bly_likeness_row bly_likeness_rows[] = {
 #if BLY_X86
-    { "avx512", BLY_CPU_AVX512, bly_words_avx512, bly_bins_avx512,
-      bly_minima_avx512 },
-    { "avx2", BLY_CPU_AVX2, bly_words_avx2, bins_portable, bly_minima_avx2 },
+    { "avx512", BLY_CPU_AVX512, bly_words_avx512, bly_hashes_avx512,
+      bly_bins_avx512, bly_minima_avx512 },
+    { "avx2", BLY_CPU_AVX2, bly_words_avx2, hashes_portable, bins_portable,
+      bly_minima_avx2 },
 #endif
-    { "portable", 0, words_portable, bins_portable, minima_portable },
+    { "portable", 0, words_portable, hashes_portable, bins_portable,
+      minima_portable },
 };
 
 BLY_BEST_ROW(bly_likeness_row, bly_likeness_best, bly_likeness_rows)

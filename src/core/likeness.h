@@ -12,6 +12,7 @@
 #include "core/cpu.h"
 
 #define BLY_TEXT_BLOCK 64 /* bytes of text at a time: a mask of 64 bits */
+#define BLY_WORD_SLACK 8
 #define BLY_MINIMA_LANES 16
 
 /* The finaliser of MurmurHash3, a bijection: what shingles and components are
@@ -52,6 +53,12 @@ typedef struct bly_likeness_row {
     void (*words)(const unsigned char *text, size_t nblocks,
                   unsigned char *folded, uint64_t *masks);
 
+    /* XXH3 of n words of folded text: word i is the bytes from edges[2 i] to
+     * edges[2 i + 1] - 1, one at least. BLY_WORD_SLACK bytes behind a word may
+     * be read. */
+    void (*hashes)(const unsigned char *folded, const uint16_t *edges, size_t n,
+                   uint64_t seed, uint64_t *hashes);
+
     /* A round of bins: with g the hash of x for this round, bin t g / 2^64
      * (of the high half of g) keeps the least value. t < 2^31. */
     void (*bins)(uint64_t *bins, unsigned t, const uint64_t *x, size_t n,
@@ -71,6 +78,8 @@ void bly_words_avx2(const unsigned char *text, size_t nblocks,
                     unsigned char *folded, uint64_t *masks);
 void bly_words_avx512(const unsigned char *text, size_t nblocks,
                       unsigned char *folded, uint64_t *masks);
+void bly_hashes_avx512(const unsigned char *folded, const uint16_t *edges,
+                       size_t n, uint64_t seed, uint64_t *hashes);
 void bly_bins_avx512(uint64_t *bins, unsigned t, const uint64_t *x, size_t n,
                      unsigned round);
 void bly_minima_avx2(uint32_t *minima, const uint32_t *a, const uint32_t *b,
@@ -78,6 +87,9 @@ void bly_minima_avx2(uint32_t *minima, const uint32_t *a, const uint32_t *b,
 void bly_minima_avx512(uint32_t *minima, const uint32_t *a, const uint32_t *b,
                        size_t nlanes, const uint64_t *x, size_t n);
 #endif
+
+/* XXH3 of one word. */
+uint64_t bly_word_hash(const unsigned char *word, size_t n, uint64_t seed);
 
 /* The best row for this processor. */
 const bly_likeness_row *bly_likeness_best(void);

@@ -6,6 +6,11 @@
  * mask of comparisons is a bit a byte. AVX2 compares unsigned bytes by taking
  * the lesser.
  *
+ * Hashes: words are short and their lengths a coin flip, so that a branch on
+ * them costs more than the hash. AVX-512 takes eight words at once, computes
+ * what XXH3 does for 1 to 3, for 4 to 8 and for 9 to 16 bytes, and each takes
+ * its own. Longer words are hashed one by one.
+ *
  * Bins: AVX-512 multiplies eight words of 64 bits at once and so makes eight
  * hashes; the bins then take them one by one, since two may share one. AVX2
  * would need three multiplications for one, and gains nothing.
@@ -74,6 +79,143 @@ AVX512 void bly_words_avx512(const unsigned char *text, size_t nblocks,
         _mm512_storeu_si512(
             folded, _mm512_mask_blend_epi8(
                         letter, _mm512_maskz_mov_epi8(masks[i], c), low));
+    }
+}
+
+/* ------------------------------------------------------------------ hashes */
+
+/* The first bytes of XXH3's secret, as words. */
+static const uint64_t xxh3_secret[7] = {
+    UINT64_C(0xbe4ba423396cfeb8), UINT64_C(0x1cad21f72c81017c),
+    UINT64_C(0xdb979083e96dd4de), UINT64_C(0x1f67b3b7a4a44072),
+    UINT64_C(0x78e5c0cc4ee679cb), UINT64_C(0x2172ffcc7dd05a82),
+    UINT64_C(0x8e2443f7744608b8),
+};
+
+static inline AVX512 __m512i mul_avx512(__m512i x, uint64_t by)
+{
+    return _mm512_mullo_epi64(x, _mm512_set1_epi64((long long)by));
+}
+
+static inline AVX512 __m512i shift_in_avx512(__m512i x, unsigned by)
+{
+    return _mm512_xor_si512(x, _mm512_srli_epi64(x, by));
+}
+
+/* 1 to 3 bytes: the first, the middle, the last and the length. */
+static inline AVX512 __m512i hash_1to3(__m512i low, __m512i len, uint64_t seed)
+{
+    const __m512i byte = _mm512_set1_epi64(255);
+    const __m512i one = _mm512_set1_epi64(1);
+    const __m512i middle =
+        _mm512_slli_epi64(_mm512_srli_epi64(len, 1), 3); /* in bits */
+    const __m512i last = _mm512_slli_epi64(_mm512_sub_epi64(len, one), 3);
+    const __m512i c1 = _mm512_and_si512(low, byte);
+    const __m512i c2 = _mm512_and_si512(_mm512_srlv_epi64(low, middle), byte);
+    const __m512i c3 = _mm512_and_si512(_mm512_srlv_epi64(low, last), byte);
+    const __m512i all = _mm512_or_si512(
+        _mm512_or_si512(_mm512_slli_epi64(c1, 16), _mm512_slli_epi64(c2, 24)),
+        _mm512_or_si512(c3, _mm512_slli_epi64(len, 8)));
+    const uint64_t flip =
+        ((uint32_t)xxh3_secret[0] ^ xxh3_secret[0] >> 32) + seed;
+    __m512i h = _mm512_xor_si512(all, _mm512_set1_epi64((long long)flip));
+    h = mul_avx512(shift_in_avx512(h, 33), UINT64_C(0xc2b2ae3d27d4eb4f));
+    h = mul_avx512(shift_in_avx512(h, 29), UINT64_C(0x165667b19e3779f9));
+    return shift_in_avx512(h, 32);
+}
+
+/* 4 to 8 bytes: the first four and the last four. */
+static inline AVX512 __m512i hash_4to8(__m512i low, __m512i len, uint64_t seed)
+{
+    const __m512i past = /* of the last four, in bits */
+        _mm512_slli_epi64(_mm512_sub_epi64(len, _mm512_set1_epi64(4)), 3);
+    const __m512i end = _mm512_and_si512(_mm512_srlv_epi64(low, past),
+                                         _mm512_set1_epi64(0xffffffff));
+    seed ^= (uint64_t)__builtin_bswap32((uint32_t)seed) << 32;
+    const uint64_t flip = (xxh3_secret[1] ^ xxh3_secret[2]) - seed;
+    __m512i h =
+        _mm512_xor_si512(_mm512_add_epi64(end, _mm512_slli_epi64(low, 32)),
+                         _mm512_set1_epi64((long long)flip));
+    h = _mm512_xor_si512(
+        h, _mm512_xor_si512(_mm512_rol_epi64(h, 49), _mm512_rol_epi64(h, 24)));
+    h = mul_avx512(h, UINT64_C(0x9fb21c651e98df25));
+    h = _mm512_xor_si512(h, _mm512_add_epi64(_mm512_srli_epi64(h, 35), len));
+    return shift_in_avx512(mul_avx512(h, UINT64_C(0x9fb21c651e98df25)), 28);
+}
+
+/* The two halves of the products of 64 bits, one upon the other. */
+static inline AVX512 __m512i fold_product(__m512i a, __m512i b)
+{
+    const __m512i ah = _mm512_srli_epi64(a, 32), bh = _mm512_srli_epi64(b, 32);
+    const __m512i half = _mm512_set1_epi64(0xffffffff);
+    const __m512i ll = _mm512_mul_epu32(a, b), lh = _mm512_mul_epu32(a, bh);
+    const __m512i hl = _mm512_mul_epu32(ah, b), hh = _mm512_mul_epu32(ah, bh);
+    const __m512i mid = _mm512_add_epi64(lh, _mm512_srli_epi64(ll, 32));
+    const __m512i mid2 = _mm512_add_epi64(hl, _mm512_and_si512(mid, half));
+    const __m512i high =
+        _mm512_add_epi64(_mm512_add_epi64(hh, _mm512_srli_epi64(mid, 32)),
+                         _mm512_srli_epi64(mid2, 32));
+    const __m512i low = _mm512_or_si512(_mm512_slli_epi64(mid2, 32),
+                                        _mm512_and_si512(ll, half));
+    return _mm512_xor_si512(low, high);
+}
+
+/* 9 to 16 bytes: the first eight and the last eight. */
+static inline AVX512 __m512i hash_9to16(__m512i low, __m512i high, __m512i len,
+                                        uint64_t seed)
+{
+    const __m512i swap = _mm512_set_epi64(
+        0x08090a0b0c0d0e0f, 0x0001020304050607, 0x08090a0b0c0d0e0f,
+        0x0001020304050607, 0x08090a0b0c0d0e0f, 0x0001020304050607,
+        0x08090a0b0c0d0e0f, 0x0001020304050607);
+    const uint64_t flip1 = (xxh3_secret[3] ^ xxh3_secret[4]) + seed;
+    const uint64_t flip2 = (xxh3_secret[5] ^ xxh3_secret[6]) - seed;
+    low = _mm512_xor_si512(low, _mm512_set1_epi64((long long)flip1));
+    high = _mm512_xor_si512(high, _mm512_set1_epi64((long long)flip2));
+    __m512i h = _mm512_add_epi64(len, _mm512_shuffle_epi8(low, swap));
+    h = _mm512_add_epi64(h, high);
+    h = _mm512_add_epi64(h, fold_product(low, high));
+    return shift_in_avx512(
+        mul_avx512(shift_in_avx512(h, 37), UINT64_C(0x165667919e3779f9)), 32);
+}
+
+AVX512 void bly_hashes_avx512(const unsigned char *folded,
+                              const uint16_t *edges, size_t n, uint64_t seed,
+                              uint64_t *hashes)
+{
+    const __m512i low16 = _mm512_set1_epi64(0xffff);
+    for (size_t i = 0; i < n; i += 8) {
+        const __mmask8 here = (__mmask8)(n - i < 8 ? (1u << (n - i)) - 1 : 255);
+        const __m512i both = _mm512_cvtepu32_epi64(
+            _mm256_maskz_loadu_epi32(here, edges + 2 * i));
+        const __m512i start = _mm512_and_si512(both, low16);
+        const __m512i end = _mm512_srli_epi64(both, 16);
+        const __m512i len = _mm512_sub_epi64(end, start);
+        const __mmask8 over3 =
+            _mm512_mask_cmpgt_epi64_mask(here, len, _mm512_set1_epi64(3));
+        const __mmask8 over8 =
+            _mm512_mask_cmpgt_epi64_mask(here, len, _mm512_set1_epi64(8));
+        unsigned over16 =
+            _mm512_mask_cmpgt_epi64_mask(here, len, _mm512_set1_epi64(16));
+        const __m512i zero = _mm512_setzero_si512();
+        const __m512i low =
+            _mm512_mask_i64gather_epi64(zero, here, start, folded, 1);
+        __m512i h = hash_1to3(low, len, seed);
+        h = _mm512_mask_mov_epi64(h, over3, hash_4to8(low, len, seed));
+        if (over8) {
+            const __m512i high = _mm512_mask_i64gather_epi64(
+                zero, over8, _mm512_sub_epi64(end, _mm512_set1_epi64(8)),
+                folded, 1);
+            h = _mm512_mask_mov_epi64(h, over8,
+                                      hash_9to16(low, high, len, seed));
+        }
+        _mm512_mask_storeu_epi64(hashes + i, here, h);
+        for (; over16; over16 &= over16 - 1) {
+            const size_t j = i + (unsigned)__builtin_ctz(over16);
+            hashes[j] =
+                bly_word_hash(folded + edges[2 * j],
+                              (size_t)(edges[2 * j + 1] - edges[2 * j]), seed);
+        }
     }
 }
 

@@ -148,18 +148,35 @@ static bly_status hash_room(bly_shingler *s, size_t used, size_t n)
 
 /* ------------------------------------------------------------------ words */
 
+static inline unsigned ones_in(uint64_t x)
+{
+    x -= x >> 1 & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) +
+        (x >> 2 & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)(x * UINT64_C(0x0101010101010101) >> 56);
+}
+
 /* Where words begin and end, in turn, in up to CHUNK_BLOCKS masks; *inside says
- * whether the last byte before them was of a word. */
+ * whether the last byte before them was of a word. Eight are written at a time,
+ * since how many there are is hard to foresee; behind the last one is garbage.
+ */
 static size_t find_edges(const uint64_t *masks, size_t nmasks, uint64_t *inside,
                          uint16_t *edges)
 {
+    const uint64_t top = UINT64_C(1)
+                         << 63; /* there is always one to be found */
     size_t n = 0;
     for (size_t i = 0; i < nmasks; i++) {
         uint64_t edge = masks[i] ^ (masks[i] << 1 | *inside);
+        const size_t base = i * BLY_TEXT_BLOCK;
         *inside = masks[i] >> 63;
-        for (; edge; edge &= edge - 1)
-            edges[n++] = (uint16_t)(i * BLY_TEXT_BLOCK +
-                                    (unsigned)__builtin_ctzll(edge));
+        const size_t here = ones_in(edge);
+        for (size_t j = 0; j < here; j += 8)
+            for (size_t k = 0; k < 8; k++, edge &= edge - 1)
+                edges[n + j + k] =
+                    (uint16_t)(base + (unsigned)__builtin_ctzll(edge | top));
+        n += here;
     }
     return n;
 }
@@ -172,12 +189,6 @@ struct walk {
     size_t njoined;
 };
 
-static inline void word_hash(struct walk *w, size_t start, size_t len)
-{
-    w->s->hashes[w->nwords++] =
-        XXH3_64bits_withSeed(w->s->folded + start, len, w->s->how.seed);
-}
-
 /* Join in place: what is joined is never longer than what it comes from. */
 static inline void word_join(struct walk *w, size_t start, size_t len)
 {
@@ -187,16 +198,33 @@ static inline void word_join(struct walk *w, size_t start, size_t len)
     w->njoined += len;
 }
 
-/* The words that end in a chunk whose first byte is byte `base` of the text. */
-static inline __attribute__((always_inline)) void
-walk_words(struct walk *w, const uint16_t *edges, size_t n, size_t base,
-           bool inside, void (*word)(struct walk *w, size_t start, size_t len))
+/* A word that begins in one chunk and ends in another. */
+static void one_word(struct walk *w, size_t start, size_t len)
 {
+    if (w->s->how.unit == BLY_WORDS)
+        w->s->hashes[w->nwords++] =
+            bly_word_hash(w->s->folded + start, len, w->s->how.seed);
+    else
+        word_join(w, start, len);
+}
+
+/* The words that end in a chunk whose first byte is byte `base` of the text. */
+static void walk_words(struct walk *w, const uint16_t *edges, size_t n,
+                       size_t base, bool inside, const bly_likeness_row *row)
+{
+    const bool hashing = w->s->how.unit == BLY_WORDS;
     size_t i = 0;
     if (inside && n)
-        word(w, w->start, base + edges[i++] - w->start);
+        one_word(w, w->start, base + edges[i++] - w->start);
+    const size_t nwords = (n - i) / 2;
+    if (hashing) {
+        row->hashes(w->s->folded + base, edges + i, nwords, w->s->how.seed,
+                    w->s->hashes + w->nwords);
+        w->nwords += nwords;
+        i += 2 * nwords;
+    }
     for (; i + 1 < n; i += 2)
-        word(w, base + edges[i], (size_t)(edges[i + 1] - edges[i]));
+        word_join(w, base + edges[i], (size_t)(edges[i + 1] - edges[i]));
     if (i < n)
         w->start = base + edges[i];
 }
@@ -208,7 +236,7 @@ static bly_status walk_text(struct walk *w, const unsigned char *text, size_t n)
     const bool hashing = w->s->how.unit == BLY_WORDS;
     unsigned char tail[BLY_TEXT_BLOCK] = { 0 };
     uint64_t masks[CHUNK_BLOCKS], inside = 0;
-    uint16_t edges[CHUNK_BYTES];
+    uint16_t edges[CHUNK_BYTES + 8];
     for (size_t base = 0; base < n; base += CHUNK_BYTES) {
         const size_t bytes = n - base < CHUNK_BYTES ? n - base : CHUNK_BYTES;
         const size_t whole = bytes / BLY_TEXT_BLOCK;
@@ -227,17 +255,11 @@ static bly_status walk_text(struct walk *w, const unsigned char *text, size_t n)
                 hash_room(w->s, w->nwords, w->nwords + nedges / 2 + 2);
             if (st)
                 return st;
-            walk_words(w, edges, nedges, base, was_inside, word_hash);
-        } else {
-            walk_words(w, edges, nedges, base, was_inside, word_join);
         }
+        walk_words(w, edges, nedges, base, was_inside, row);
     }
-    if (inside) { /* the text ends in a word, and at the end of a block */
-        if (hashing)
-            word_hash(w, w->start, n - w->start);
-        else
-            word_join(w, w->start, n - w->start);
-    }
+    if (inside) /* the text ends in a word, and at the end of a block */
+        one_word(w, w->start, n - w->start);
     return BLY_OK;
 }
 

@@ -1,0 +1,118 @@
+/*
+ * crowd.c - who of a crowd has more in common than the crowd has
+ *
+ * Pages of one template meet in the bands that the template fills, and there
+ * are too many of them to be compared. What two of them that are near-copies
+ * share besides are single components that few others have. So each page that
+ * stays is listed under the values of its first CROWD_OWN components that are
+ * not common, that is, whose list has room; a page is compared with those on
+ * the lists of all its values.
+ *
+ * If a share f of what the template does not give agrees, the chance to miss
+ * is (1 - f)^CROWD_OWN: pages of which the template is half and that are 0.8
+ * alike have f = 0.6, and 0.3 where it is three quarters.
+ *
+ * One table with open addresses holds the lists: entries of one tag follow one
+ * another, with others in between.
+ */
+#include "apps/dedup/crowd.h"
+
+static uint32_t tag_of(uint32_t position, uint32_t value)
+{
+    uint64_t x = ((uint64_t)position << 32 | value) + 1;
+    x *= UINT64_C(0x9E3779B97F4A7C15);
+    x ^= x >> 32;
+    x *= UINT64_C(0xD6E8FEB86659FD93);
+    return (uint32_t)(x >> 32);
+}
+
+static uint64_t slot_of(uint32_t tag, uint64_t nslots)
+{
+    return (tag * UINT64_C(0x9E3779B97F4A7C15) >> 24) & (nslots - 1);
+}
+
+static bool crowd_grow(struct crowd *c)
+{
+    const uint64_t had = c->nslots, nslots = had ? had * 2 : 1024;
+    uint64_t *slots;
+    if (!STORE_ZEROS(&c->d->store, slots, nslots))
+        return dedup_no_room(c->d, "buckets");
+    for (uint64_t i = 0; i < had; i++) {
+        if (!c->slots[i])
+            continue;
+        uint64_t s = slot_of((uint32_t)(c->slots[i] >> 32), nslots);
+        while (slots[s])
+            s = (s + 1) & (nslots - 1);
+        slots[s] = c->slots[i];
+        store_trim(&c->d->store);
+    }
+    store_release(&c->d->store, c->slots);
+    c->slots = slots;
+    c->nslots = nslots;
+    return true;
+}
+
+/* The documents under a tag; CROWD_LIST at most. */
+static unsigned listed(const struct crowd *c, uint32_t tag, uint32_t *docs)
+{
+    unsigned n = 0;
+    if (c->nslots == 0)
+        return 0;
+    for (uint64_t s = slot_of(tag, c->nslots); c->slots[s] && n < CROWD_LIST;
+         s = (s + 1) & (c->nslots - 1))
+        if (c->slots[s] >> 32 == tag)
+            docs[n++] = (uint32_t)c->slots[s] - 1;
+    return n;
+}
+
+bool crowd_look(struct crowd *c, const uint32_t *row, crowd_fn *found,
+                void *ctx)
+{
+    c->nown = 0;
+    for (uint32_t i = 0; i < c->d->opt->sketch.k; i++) {
+        const uint32_t tag = tag_of(i, row[i]);
+        uint32_t docs[CROWD_LIST];
+        const unsigned n = listed(c, tag, docs);
+        if (n == CROWD_LIST)
+            continue;
+        for (unsigned j = 0; found && j < n; j++)
+            if (!found(ctx, docs[j]))
+                return false;
+        if (c->nown < CROWD_OWN)
+            c->own[c->nown++] = tag;
+        store_trim(&c->d->store);
+    }
+    return true;
+}
+
+bool crowd_put(struct crowd *c, uint32_t doc)
+{
+    if (c->n + c->nown > c->nslots / 2 && !crowd_grow(c))
+        return false;
+    for (unsigned i = 0; i < c->nown; i++) {
+        uint64_t s = slot_of(c->own[i], c->nslots);
+        while (c->slots[s])
+            s = (s + 1) & (c->nslots - 1);
+        c->slots[s] = (uint64_t)c->own[i] << 32 | (doc + 1);
+        c->n++;
+    }
+    store_trim(&c->d->store);
+    return true;
+}
+
+void crowd_clear(struct crowd *c)
+{
+    for (uint64_t i = 0; i < c->nslots; i++) {
+        c->slots[i] = 0;
+        if (i % 512 == 0)
+            store_trim(&c->d->store);
+    }
+    c->n = 0;
+}
+
+void crowd_free(struct crowd *c)
+{
+    store_release(&c->d->store, c->slots);
+    c->slots = NULL;
+    c->n = c->nslots = 0;
+}
