@@ -58,14 +58,13 @@ static void use(bly_parquet *p)
     struct parquet_error error;
     bly_parquet_shape shape;
     bly_parquet_stat(p, &shape);
-    bool made = true;
     for (size_t i = 0; i < shape.ncolumns; i++) {
         struct chunk c = { .file = p, .number = i, .error = &error };
         bly_parquet_column_at(p, i, &c.column);
         for (c.group = 0; c.group < shape.ngroups; c.group++) {
             bly_parquet_filter filter;
             bly_parquet_chunk_at(p, c.group, i, &c.is);
-            made &= chunk_filter(&c, 0.01, &filter);
+            (void)chunk_filter(&c, 0.01, &filter); /* it may be damaged */
         }
         chunk_free(&c);
     }
