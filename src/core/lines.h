@@ -78,7 +78,7 @@ const bly_lines_row *bly_lines_best(void);
 
 #define BLY_LINES_GROUP 8
 #define BLY_LINES_FAR 16 /* groups ahead, into L2: it has many slots */
-#define BLY_LINES_NEAR 3 /* groups ahead, into L1, where L2 has the array */
+#define BLY_LINES_NEAR 7 /* groups ahead, into L1, where L2 has the array */
 #define BLY_LINES_RING (2 * BLY_LINES_FAR * BLY_LINES_GROUP)
 
 /* What waits for its turn: key i of the stream at i % BLY_LINES_RING. line is
@@ -159,8 +159,8 @@ bly_lines_answer(bly_lines_answers *a, bool add)
 }
 
 /* Should a walk fetch in two stages? An array that L2 holds, or half of it,
- * wants one: a group less in flight is a group sooner done. So does a call with
- * so few keys that the far place is never reached. */
+ * wants one, and that far enough ahead for what is in L3 after all. So does a
+ * call with so few keys that the far place is never reached. */
 #define BLY_LINES_CACHED (2 << 20)
 #define BLY_LINES_FEW 32
 
