@@ -126,8 +126,9 @@ struct bench_contender {
     const char *name;
     const char *kind; /* NULL: a peer */
     unsigned growth;  /* made for a part of the keys, one in so many; 0: all */
-    uint32_t can;     /* as in bly_kind_info */
-    bool likely_no;   /* its "no" may be wrong */
+    const bly_option *option; /* of the kind; NULL: none */
+    uint32_t can;             /* as in bly_kind_info */
+    bool likely_no;           /* its "no" may be wrong */
 
     /* Fill in bits_per_key, bytes, needs and planned. */
     const char *(*plan)(const struct bench_contender *c, double fpr,
@@ -142,9 +143,10 @@ struct bench_contender {
     void (*size)(const void *filter, struct bench_cell *cell);
 };
 
-/* bench_kinds.c: the contender that a kind is, grown or not. */
-struct bench_contender bench_kind(const bly_kind_info *kind, unsigned growth,
-                                  const char *name);
+/* bench_kinds.c: the contender that a kind is, grown or not, with an option or
+ * none. */
+struct bench_contender bench_kind(const bly_kind_info *kind, const char *name,
+                                  unsigned growth, const bly_option *option);
 
 /* A filter of n keys from their hashes, by a builder that nthreads threads give
  * them to. items 0: it finds out how many there are. */

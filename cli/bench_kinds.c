@@ -156,7 +156,15 @@ static bly_spec kind_spec(const struct bench_contender *c, uint64_t items,
 {
     if (c->growth > 1 && items)
         items = items / c->growth + 1;
-    return (bly_spec){ .kind = c->kind, .items = items, .fpr = fpr };
+    const bly_option *const o = c->option;
+    /* What says the rate in another way takes its place. */
+    if (o && strcmp(o->name, "bits") == 0)
+        fpr = 0;
+    return (bly_spec){ .kind = c->kind,
+                       .items = items,
+                       .fpr = fpr,
+                       .options = o,
+                       .noptions = o != NULL };
 }
 
 static const char *kind_plan(const struct bench_contender *c, double fpr,
@@ -263,13 +271,14 @@ const char *bench_build(const struct bench_contender *c, uint64_t items,
     return h.failed ? "a builder did not take all keys" : error_of(st);
 }
 
-struct bench_contender bench_kind(const bly_kind_info *kind, unsigned growth,
-                                  const char *name)
+struct bench_contender bench_kind(const bly_kind_info *kind, const char *name,
+                                  unsigned growth, const bly_option *option)
 {
     return (struct bench_contender){
         .name = name,
         .kind = kind->name,
         .growth = growth,
+        .option = option,
         .can = kind->can,
         .likely_no = kind->traits & BLY_LIKELY_NO,
         .plan = kind_plan,

@@ -23,7 +23,6 @@ static struct {
 } bench_args;
 
 /* A filter that grows is also measured after it grew as many times over. */
-#define GROWTH 100
 #define MAX_SIZES 64
 #define MINUTES 2
 
@@ -82,7 +81,6 @@ static bool take_size(const char *word, void *ctx)
 struct contenders {
     struct bench_contender *at;
     size_t n;
-    char (*names)[64]; /* of those whose name is made here */
 };
 
 static bool is_another(const char *word, void *ctx)
@@ -96,8 +94,20 @@ static bool take_kind(const char *word, void *ctx)
     return strcmp(word, "all") == 0 || kind_exists(word);
 }
 
-/* Kinds in the order of the table, then peers. The kind whose point is to grow
- * comes a second time, grown. */
+/* Kinds that come a second time, otherwise: the one whose point is to grow,
+ * grown; those that have targets for other options than the plan chooses. */
+static const struct variant {
+    const char *kind, *name;
+    unsigned growth;
+    bly_option option;
+} variants[] = {
+    { "scalable", "scalable x100", 100, { 0 } },
+    { "countmin", "countmin 5", 0, { "depth", "5" } },
+    { "fuse", "fuse 16", 0, { "bits", "16" } },
+};
+#define NVARIANTS (sizeof variants / sizeof variants[0])
+
+/* Kinds in the order of the table, each with its variants, then peers. */
 static bool take_contenders(struct contenders *c, char *missing, size_t nbytes)
 {
     static char all_kinds[] = "all";
@@ -107,10 +117,8 @@ static bool take_contenders(struct contenders *c, char *missing, size_t nbytes)
         return false;
     while (bly_kind_at(nkinds, &kind))
         nkinds++;
-    const size_t most = 2 * nkinds + 2;
-    c->at = calloc(most, sizeof *c->at);
-    c->names = calloc(most, sizeof *c->names);
-    if (!c->at || !c->names) {
+    c->at = calloc(nkinds + NVARIANTS + 2, sizeof *c->at);
+    if (!c->at) {
         fail("out of memory");
         return false;
     }
@@ -121,12 +129,13 @@ static bool take_contenders(struct contenders *c, char *missing, size_t nbytes)
         if (!all &&
             each_word(&bench_args.kinds, is_another, (void *)(uintptr_t)name))
             continue;
-        c->at[c->n++] = bench_kind(&kind, 0, name);
-        if (strcmp(name, "scalable") != 0)
-            continue;
-        snprintf(c->names[c->n], sizeof c->names[0], "%s x%d", name, GROWTH);
-        c->at[c->n] = bench_kind(&kind, GROWTH, c->names[c->n]);
-        c->n++;
+        c->at[c->n++] = bench_kind(&kind, name, 0, NULL);
+        for (size_t j = 0; j < NVARIANTS; j++) {
+            const struct variant *const v = &variants[j];
+            if (strcmp(v->kind, name) == 0)
+                c->at[c->n++] = bench_kind(&kind, v->name, v->growth,
+                                           v->option.name ? &v->option : NULL);
+        }
     }
     if (bench_args.peers)
         c->n += bench_peers(c->at + c->n, 2, missing, nbytes);
@@ -180,7 +189,6 @@ static int bench_run(struct list *operands)
         !take_contenders(&contenders, missing, sizeof missing) ||
         (bench_args.plot && !folder_works(bench_args.plot))) {
         free(contenders.at);
-        free(contenders.names);
         return TROUBLE;
     }
     if (!sizes.n)
@@ -226,7 +234,6 @@ static int bench_run(struct list *operands)
     free(s);
     free(lines);
     free(contenders.at);
-    free(contenders.names);
     return status;
 }
 

@@ -73,6 +73,8 @@ def test_bits_and_rates_are_plausible(small):
     rows = {r["name"]: r for r in small["results"]}
     assert 9.9 < rows["blocked"]["bits_per_key"] < 10.5
     assert rows["scalable x100"]["layers"] > rows["scalable"]["layers"]
+    assert rows["fuse 16"]["fpr_planned"] < 0.001 < rows["fuse"]["fpr_planned"]
+    assert rows["countmin 5"]["kind"] == "countmin"
 
 
 def test_machine_and_floor(small):
