@@ -55,19 +55,18 @@ PKG_CFLAGS += -DBLY_SNAPPY
 PKG_LIBS   += -lsnappy
 endif
 
-# Likewise without libcurl or libmicrohttpd, and `digest` says so.
+# Likewise without libcurl or libmicrohttpd, and `digest` says so. They are loaded
+# when they are needed (cli/late.h), not linked.
 CURL := $(shell pkg-config --exists libcurl 2>/dev/null && echo yes)
 ifeq ($(CURL),yes)
 PKG_CFLAGS += -DBLY_CURL $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I libcurl))
-PKG_LIBS   += $(shell pkg-config --libs libcurl)
 endif
 MICROHTTPD := $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo yes)
 ifeq ($(MICROHTTPD),yes)
 PKG_CFLAGS += -DBLY_MICROHTTPD $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I libmicrohttpd))
-PKG_LIBS   += $(shell pkg-config --libs libmicrohttpd)
 endif
-WITHOUT  := $(if $(HIREDIS),,cli/redis_%) $(if $(CURL),,cli/digest_fetch.c) \
-            $(if $(MICROHTTPD),,cli/digest_serve.c) \
+WITHOUT  := $(if $(HIREDIS),,cli/redis_%) $(if $(CURL),,cli/digest_fetch.c cli/late_curl.c) \
+            $(if $(MICROHTTPD),,cli/digest_serve.c cli/late_microhttpd.c) \
             $(if $(and $(CURL),$(MICROHTTPD)),,cli/digest_relay.c)
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP

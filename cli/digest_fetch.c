@@ -6,12 +6,12 @@
  * control block is there, by the size that it says. Memory grows with what has
  * come, not with what was announced.
  */
-#include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cli/digest.h"
+#include "cli/late_curl.h"
 
 char *digest_url(const char *text)
 {
@@ -188,9 +188,11 @@ int digest_get(const struct digest_args *args, struct list *operands)
     char *const url = digest_url(operands->at[0]);
     struct digest_copy copy;
     char why[512];
-    if (!url || curl_global_init(CURL_GLOBAL_DEFAULT)) {
-        free(url);
+    if (!url)
         return fail("out of memory");
+    if (!curl_begin()) {
+        free(url);
+        return TROUBLE;
     }
     int status = YES;
     if (!digest_fetch(args, url, NULL, &copy, why, sizeof why))

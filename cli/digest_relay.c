@@ -5,11 +5,11 @@
  * once at the start. Where the proxy does not answer, the last copy stays: old
  * news cost a question in vain, none cost every hit.
  */
-#include <curl/curl.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "cli/digest.h"
+#include "cli/late_curl.h"
 
 #define RETRY_SECONDS 5 /* between fetches that failed */
 
@@ -63,9 +63,11 @@ int digest_relay(const struct digest_args *args, struct list *operands)
         .stop = &source.stop,
     };
     source.ctx = &r;
-    if (!url || curl_global_init(CURL_GLOBAL_DEFAULT)) {
-        free(url);
+    if (!url)
         return fail("out of memory");
+    if (!curl_begin()) {
+        free(url);
+        return TROUBLE;
     }
     struct digest_copy first = { 0 };
     relay_fetch(&r, &first);

@@ -18,7 +18,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -32,6 +31,7 @@
 #include <unistd.h>
 
 #include "cli/digest.h"
+#include "cli/late_microhttpd.h"
 
 #define CONNECTIONS 200 /* at once; a Squid needs one */
 #define IDLE_SECONDS 30
@@ -326,7 +326,7 @@ int digest_answer(const struct digest_args *args, struct digest_source *source,
     struct server s = { .args = args, .source = source };
     sigset_t ends;
     int signal_number, status = YES;
-    const int fd = listen_on(args->listen);
+    const int fd = mhd_begin() ? listen_on(args->listen) : -1;
     if (first->bytes)
         copy_put(&s, first);
     if (fd < 0) {
