@@ -11,14 +11,15 @@ import time
 
 import pytest
 from conftest import BUILD, PROGRAM, ROOT, run
-from squid_support import SQUID, Origin, Squid, wait_until
+from squid_support import SQUID, Origin, Squid, shared_memory, wait_until
 
 VECTORS = ROOT.parent / "shared" / "vectors" / "squid"
 NAMES = ["squid57-bpe5-disk", "squid57-bpe16-disk", "squid57-bpe5-1000"]
 PATH = "/squid-internal-periodic/store_digest"
 
 needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="no vectors")
-needs_squid = pytest.mark.skipif(not SQUID, reason="no squid")
+needs_squid = pytest.mark.skipif(
+    not SQUID or not shared_memory(), reason="no squid, or no /dev/shm for it")
 
 
 def built_without(verb):
