@@ -70,6 +70,8 @@ struct list {
     size_t n;
 };
 
+bool list_has(const struct list *words, const char *word);
+
 /* A row of a command's option table; the table ends with a name of NULL. `to`
  * points to a variable of the type above. An argument called KIND is completed
  * with the kinds there are. */
@@ -175,6 +177,10 @@ const char *show_text(const void *text, size_t nbytes);
  * where the first one starts. A newline in text breaks the line. */
 #define HARD_BLANK '\x1f' /* printed as a blank; no line breaks there */
 void print_wrapped(FILE *to, const char *text, int at, int indent);
+
+/* A row of a table: a name, and from a column on what text says of it, wrapped.
+ * The text is freed; NULL: there was no memory for it. */
+void print_row(const char *name, int column, char *text);
 
 /* ------------------------------------------------------------------ json */
 

@@ -62,15 +62,6 @@ static void format_json(struct json *j, const bly_format_info *t)
 
 #define FORMATS_COLUMN 18
 
-/* A name, and what text says of it, wrapped; the text is freed. */
-static void formats_row(const char *name, char *text)
-{
-    const int at = printf("%-*s  ", FORMATS_COLUMN - 2, name);
-    print_wrapped(stdout, text ? text : "", at, FORMATS_COLUMN);
-    putchar('\n');
-    free(text);
-}
-
 static void format_row(const bly_format_info *t)
 {
     char *text = NULL;
@@ -82,7 +73,7 @@ static void format_row(const bly_format_info *t)
             t->can & BLY_FORMAT_HAS ? ", has" : "",
             t->can & BLY_FORMAT_NEW ? ", build, convert" : "");
     fclose(to);
-    formats_row(t->name, text);
+    print_row(t->name, FORMATS_COLUMN, text);
 }
 
 static void format_option_row(const bly_format_option *o)
@@ -98,7 +89,7 @@ static void format_option_row(const bly_format_option *o)
     if (o->def)
         fprintf(to, "; %s if not given", o->def);
     fclose(to);
-    formats_row(o->name, text);
+    print_row(o->name, FORMATS_COLUMN, text);
 }
 
 /* All about one. */
@@ -118,14 +109,6 @@ static void format_page(const bly_format_info *t)
         format_option_row(&t->options[i]);
 }
 
-static bool format_is_wanted(const bly_format_info *t, const struct list *names)
-{
-    for (size_t i = 0; i < names->n; i++)
-        if (strcmp(names->at[i], t->name) == 0)
-            return true;
-    return names->n == 0;
-}
-
 static int formats_run(struct list *operands)
 {
     for (size_t i = 0; i < operands->n; i++)
@@ -137,7 +120,7 @@ static int formats_run(struct list *operands)
     bly_format_info t;
     bool any = false;
     for (size_t i = 0; bly_format_at(i, &t); i++) {
-        if (!format_is_wanted(&t, operands))
+        if (operands->n && !list_has(operands, t.name))
             continue;
         if (formats_args.json) {
             format_json(&j, &t);

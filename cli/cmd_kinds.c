@@ -102,15 +102,6 @@ static void kind_json(struct json *j, const bly_kind_info *kind)
 /* Where texts begin; nearly all names are shorter. */
 #define KINDS_COLUMN 14
 
-/* A name, and what text says of it, wrapped; the text is freed. */
-static void kinds_row(const char *name, char *text)
-{
-    const int at = printf("%-*s  ", KINDS_COLUMN - 2, name);
-    print_wrapped(stdout, text ? text : "", at, KINDS_COLUMN);
-    putchar('\n');
-    free(text);
-}
-
 /* In the table: what it is and what it can do. */
 static void kind_row(const bly_kind_info *kind, bool is_default)
 {
@@ -128,7 +119,7 @@ static void kind_row(const bly_kind_info *kind, bool is_default)
         comma = ", ";
     }
     fclose(to);
-    kinds_row(kind->name, text);
+    print_row(kind->name, KINDS_COLUMN, text);
 }
 
 static void option_row(const bly_param *p)
@@ -151,7 +142,7 @@ static void option_row(const bly_param *p)
     else
         fprintf(to, "; %.15g if not given", p->def);
     fclose(to);
-    kinds_row(p->name, text);
+    print_row(p->name, KINDS_COLUMN, text);
 }
 
 /* All about one kind. */
@@ -176,15 +167,6 @@ static void kind_page(const bly_kind_info *kind)
     }
 }
 
-/* Is the kind among those asked for? All are, if none was named. */
-static bool is_wanted(const bly_kind_info *kind, const struct list *names)
-{
-    for (size_t i = 0; i < names->n; i++)
-        if (strcmp(names->at[i], kind->name) == 0)
-            return true;
-    return names->n == 0;
-}
-
 static int kinds_run(struct list *operands)
 {
     for (size_t i = 0; i < operands->n; i++)
@@ -196,7 +178,7 @@ static int kinds_run(struct list *operands)
     bly_kind_info kind;
     bool any = false;
     for (size_t i = 0; bly_kind_at(i, &kind); i++) {
-        if (!is_wanted(&kind, operands))
+        if (operands->n && !list_has(operands, kind.name))
             continue;
         if (kinds_args.json) {
             kind_json(&j, &kind);

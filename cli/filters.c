@@ -153,7 +153,7 @@ filter_get(const char *path, const bly_access *how,
            bly_status (*get)(const char *, const bly_access *, bly_filter **))
 {
     bly_filter *f = NULL;
-    char why[1024];
+    const char *format;
     const bly_status st =
         is_dash(path) ? bly_read(get_stdin, NULL, how, &f) : get(path, how, &f);
     if (!st)
@@ -162,18 +162,12 @@ filter_get(const char *path, const bly_access *how,
         fail("%s, with --key-file", bly_error());
     else if (is_dash(path))
         fail("standard input: %s", bly_error());
-    else if (st != BLY_EFORMAT)
+    else if (st == BLY_EFORMAT && (format = foreign_format(path)))
+        fail("%s: a %s filter of another system, which cannot be changed "
+             "here; info, has and convert take it",
+             path, format);
+    else
         fail_library();
-    else {
-        snprintf(why, sizeof why, "%s", bly_error());
-        const char *const format = foreign_format(path);
-        if (format)
-            fail("%s: a %s filter of another system, which cannot be changed "
-                 "here; info, has and convert take it",
-                 path, format);
-        else
-            fail("%s", why);
-    }
     return NULL;
 }
 

@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -167,26 +166,18 @@ int foreign_open(const char *path, const struct foreign_args *args,
 
 const char *foreign_format(const char *path)
 {
-    static char name[64];
     struct foreign_file file = { 0 };
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bly_format_info info = { 0 };
     struct stat st;
-    name[0] = '\0';
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-        st.st_size > 0) {
-        file.nbytes = (size_t)st.st_size;
-        file.bytes = mmap(NULL, file.nbytes, PROT_READ, MAP_PRIVATE, fd, 0);
-        file.mapped = file.bytes != MAP_FAILED;
-        if (file.mapped &&
-            !bly_foreign_open(NULL, file.bytes, file.nbytes, &file.f)) {
-            snprintf(name, sizeof name, "%s", bly_foreign_format(file.f));
-        }
-        if (file.mapped)
-            foreign_close(&file);
-    }
-    if (fd >= 0)
-        close(fd);
-    return name[0] ? name : NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+        foreign_map(path, fd, (size_t)st.st_size, &file) == YES)
+        bly_format_of(file.bytes, file.nbytes, &info);
+    foreign_close(&file);
+    close(fd);
+    return info.name;
 }
 
 void foreign_close(struct foreign_file *file)
@@ -233,7 +224,6 @@ static bly_status foreign_take(struct job *job, struct batch *b)
         if (st)
             return st;
     } else {
-        memset(b->picked, 0, BLY_BITMAP_WORDS(b->n) * sizeof *b->picked);
         batch_invert(b);
     }
     for (size_t i = 0; i < b->n; i++)

@@ -43,8 +43,8 @@ int foreign_open(const char *path, const struct foreign_args *args,
                  struct foreign_file *file);
 void foreign_close(struct foreign_file *file);
 
-/* The format of a file that is recognised, for messages; NULL: none. What
- * bly_error() said is gone. */
+/* The format of a file that is recognised, for messages; NULL: none.
+ * bly_error() says what it said before. */
 const char *foreign_format(const char *path);
 
 /* The spec of what args say. False, and said why. */

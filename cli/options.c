@@ -12,6 +12,14 @@
 #include "cli/cli.h"
 #include "cli/help.h"
 
+bool list_has(const struct list *words, const char *word)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (strcmp(words->at[i], word) == 0)
+            return true;
+    return false;
+}
+
 /* Edits between two words: a letter more, less, another, or two swapped. Words
  * of 31 letters at most; longer ones are far from everything. */
 #define WORD_MAX 32

@@ -265,3 +265,11 @@ void print_wrapped(FILE *to, const char *text, int at, int indent)
         text += n;
     }
 }
+
+void print_row(const char *name, int column, char *text)
+{
+    const int at = printf("%-*s  ", column - 2, name);
+    print_wrapped(stdout, text ? text : "", at, column);
+    putchar('\n');
+    free(text);
+}

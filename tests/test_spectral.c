@@ -51,34 +51,12 @@ static bly_filter *spectral_new(uint64_t items, uint64_t counters,
 
 enum { KEYS = 1000, EVENTS = 50000 };
 
-/* Key numbers by Zipf's law with this exponent. */
-static void draw_events(double exponent, uint64_t *rng, unsigned *events)
-{
-    double below[KEYS], total = 0;
-    for (int i = 0; i < KEYS; i++) {
-        total += pow(i + 1, -exponent);
-        below[i] = total;
-    }
-    for (int e = 0; e < EVENTS; e++) {
-        const double at = (double)(test_random(rng) >> 11) * 0x1p-53 * total;
-        unsigned low = 0, high = KEYS - 1;
-        while (low < high) {
-            const unsigned mid = (low + high) / 2;
-            if (below[mid] > at)
-                high = mid;
-            else
-                low = mid + 1;
-        }
-        events[e] = low;
-    }
-}
-
 typedef struct errors {
     double wrong, square, low;
 } errors;
 
 /* Feed the events to f, which it frees, and add up its errors. */
-static void measure(bly_filter *f, const unsigned *events, const uint64_t *h,
+static void measure(bly_filter *f, const uint64_t *events, const uint64_t *h,
                     uint64_t *estimates, errors *sum)
 {
     static uint64_t stream[EVENTS];
@@ -114,7 +92,7 @@ static void table_of_errors(void **state)
         { 1, 5000, 0.1009, { 0.1013, 0.0467, 0.0510 }, { 3.44, 1.02, 1.12 } },
     };
     enum { ROUNDS = 12 };
-    static unsigned events[EVENTS];
+    static uint64_t events[EVENTS];
     for (size_t r = 0; r < COUNT_OF(rows); r++) {
         errors sum[3] = { { 0, 0, 0 } }, equal = { 0, 0, 0 };
         uint64_t rng = 100 + r;
@@ -124,7 +102,8 @@ static void table_of_errors(void **state)
             uint64_t h[KEYS], estimates[3][KEYS];
             for (int i = 0; i < KEYS; i++)
                 h[i] = test_random(&rng);
-            draw_events(rows[r].exponent, &rng, events);
+            uint64_t times[KEYS] = { 0 };
+            zipf_draw(rows[r].exponent, KEYS, EVENTS, &rng, events, times);
             for (int rule = 0; rule < 3; rule++)
                 measure(spectral_new(KEYS, rows[r].m, 0, "5", rule, "32"),
                         events, h, estimates[rule], &sum[rule]);

@@ -124,11 +124,11 @@ static bly_status dcso_write(const bly_foreign *f, bly_put *put, void *ctx)
     bly_put_le64(head + 24, f->one.k);
     bly_put_le64(head + 32, f->one.nbits);
     bly_put_le64(head + 40, f->nadded);
-    return put(ctx, head, sizeof head) &&
-                   put(ctx, f->one.bytes, (size_t)bly_part_bytes(&f->one)) &&
-                   (!data || put(ctx, data, strlen(data)))
-               ? BLY_OK
-               : BLY_EIO;
+    const bly_status st = bly_foreign_put(f, head, sizeof head,
+                                          bly_part_bytes(&f->one), put, ctx);
+    if (st || !data)
+        return st;
+    return put(ctx, data, strlen(data)) ? BLY_OK : BLY_EIO;
 }
 
 const bly_format bly_format_dcso = {

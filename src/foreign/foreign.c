@@ -650,6 +650,14 @@ static bly_status kept_place(bly_foreign *f)
     return st;
 }
 
+bly_status bly_foreign_put(const bly_foreign *f, const void *head, size_t nhead,
+                           uint64_t nbytes, bly_put *put, void *ctx)
+{
+    return put(ctx, head, nhead) && put(ctx, f->one.bytes, (size_t)nbytes)
+               ? BLY_OK
+               : BLY_EIO;
+}
+
 bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
 {
     if (f->bytes)

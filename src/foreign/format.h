@@ -285,6 +285,10 @@ static inline bool bly_part_bit(const bly_foreign_part *p, uint64_t i)
     return p->bytes[i / 8 ^ p->order] >> i % 8 & 1;
 }
 
+/* What most formats are: a header, and nbytes of the array of f. */
+bly_status bly_foreign_put(const bly_foreign *f, const void *head, size_t nhead,
+                           uint64_t nbytes, bly_put *put, void *ctx);
+
 /* m = -n ln p / (ln 2)^2, which most of them round in one way or another. */
 double bly_bloom_bits(double n, double fpr);
 

@@ -117,10 +117,7 @@ static bly_status guava_write(const bly_foreign *f, bly_put *put, void *ctx)
     unsigned char head[GUAVA_HEADER] = { guava_is_64(f),
                                          (unsigned char)f->one.k };
     bly_put_be32(head + 2, (uint32_t)(f->one.nbits / 64));
-    return put(ctx, head, sizeof head) &&
-                   put(ctx, f->one.bytes, (size_t)(f->one.nbits / 8))
-               ? BLY_OK
-               : BLY_EIO;
+    return bly_foreign_put(f, head, sizeof head, f->one.nbits / 8, put, ctx);
 }
 
 const bly_format bly_format_guava = {

@@ -12,8 +12,9 @@
  *     12      4     options               16   8   items
  *     16      4     growth                24   8   rate, a double
  *     20      53    each of the chain     32   8   bits per entry, a double
- *     then    ...   the bits of each      40   4   k = ceil(ln 2 bits per
- * entry) 44   8   capacity 52   1   n2
+ *     then    ...   the bits of each      40   4   k = ceil(ln 2 x the last)
+ *                                         44   8   capacity
+ *                                         52   1   n2
  *
  * All numbers are little-endian. Options: 1 bits as computed and not a power of
  * two, 2 the capacity was given in bits, 4 64-bit hash, 8 does not scale. A key
@@ -258,10 +259,7 @@ static bly_status redisbloom_write(const bly_foreign *f, bly_put *put,
     bly_put_le_double(l + 32, redisbloom_bits_per_entry(p->fpr_planned));
     bly_put_le32(l + 40, p->k);
     bly_put_le64(l + 44, p->capacity);
-    return put(ctx, head, sizeof head) &&
-                   put(ctx, p->bytes, (size_t)bly_part_bytes(p))
-               ? BLY_OK
-               : BLY_EIO;
+    return bly_foreign_put(f, head, sizeof head, bly_part_bytes(p), put, ctx);
 }
 
 const bly_format bly_format_redisbloom = {

@@ -318,10 +318,7 @@ static bly_status sbbf_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
     unsigned char head[BLY_SBBF_HEADER];
     const size_t n = bly_sbbf_header(head, f->one.nbits / 256);
-    return put(ctx, head, n) &&
-                   put(ctx, f->one.bytes, (size_t)(f->one.nbits / 8))
-               ? BLY_OK
-               : BLY_EIO;
+    return bly_foreign_put(f, head, n, f->one.nbits / 8, put, ctx);
 }
 
 const bly_format bly_format_sbbf = {

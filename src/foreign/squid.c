@@ -269,9 +269,7 @@ static bly_status squid_write(const bly_foreign *f, bly_put *put, void *ctx)
     bly_put_be32(head + 16, (uint32_t)nmask);
     head[20] = (unsigned char)bits_of(f);
     head[21] = SQUID_K;
-    return put(ctx, head, sizeof head) && put(ctx, f->one.bytes, nmask)
-               ? BLY_OK
-               : BLY_EIO;
+    return bly_foreign_put(f, head, sizeof head, nmask, put, ctx);
 }
 
 const bly_format bly_format_squid = {
