@@ -58,11 +58,11 @@ static bool is_packed(const unsigned char *p, size_t n)
            (n >= 4 && memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0);
 }
 
-/* Half of the machine's memory: more is no filter, or one to unpack first. */
+/* Half of the memory: more is no filter, or one to unpack first. */
 static size_t most_unpacked(void)
 {
-    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
+    const uint64_t half = bly_memory_limit() / 2;
+    return half < SIZE_MAX ? (size_t)half : SIZE_MAX;
 }
 
 /* All that a source has, unpacked. */

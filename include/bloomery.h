@@ -58,6 +58,10 @@ const char *bly_version(void);
  * *job becomes. NULL past the last. */
 const char *bly_cpu_row(unsigned i, const char **job);
 
+/* The bytes of memory that this process may use: the machine's, or what its
+ * control group (a container's, for instance) allows if that is less. */
+uint64_t bly_memory_limit(void);
+
 /* ------------------------------------------------------------- statuses */
 
 /* Every way a call can fail: name, then message. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/memory.h"
 
@@ -222,6 +223,14 @@ static void the_ledger_notices(void **state)
     assert_int_equal(l.wrong, 1);
 }
 
+static void what_may_be_used(void **state)
+{
+    (void)state;
+    const uint64_t machine =
+        (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    assert_in_range(bly_memory_limit(), 1 << 20, machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +242,7 @@ int main(void)
         cmocka_unit_test(an_allocator_that_has_none),
         cmocka_unit_test(small_things),
         cmocka_unit_test(the_ledger_notices),
+        cmocka_unit_test(what_may_be_used),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

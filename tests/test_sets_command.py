@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 from conftest import PROGRAM, keys, kinds_that
@@ -421,3 +422,55 @@ def test_a_mapped_filter_larger_than_what_is_touched(ok):
     status, peak_kib = map(int, numbers.split())
     assert status == 0 and needle == "needle"
     assert peak_kib < 64 * 1024
+
+
+@pytest.fixture
+def group():
+    """A control group with 32 MiB of memory, below our own."""
+    places = [("/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes"),
+              ("/sys/fs/cgroup", "", "memory.max")]
+    ours = dict(line.rstrip().split(":", 2)[1:]
+                for line in open("/proc/self/cgroup", encoding="utf-8"))
+    for root, names, limit in places:
+        made = f"{root}{ours.get(names, '/').rstrip('/')}/bloomery-{os.getpid()}"
+        try:
+            os.mkdir(made)
+            try:
+                with open(f"{made}/{limit}", "w", encoding="ascii") as out:
+                    out.write(str(32 << 20))
+                yield made
+                return
+            finally:
+                os.rmdir(made)
+        except OSError:
+            continue
+    pytest.skip("control groups cannot be made here")
+
+
+def map_flags(pid, name):
+    """What the system knows of a mapped file; nothing if it is not yet one."""
+    with open(f"/proc/{pid}/smaps", encoding="utf-8") as maps:
+        found = maps.read().partition(name)[2].partition("VmFlags:")[2]
+    return found.partition("\n")[0].split()
+
+
+def test_a_filter_larger_than_its_container(ok, group):
+    """Of a filter that does not fit in what the process may use, a question
+    must read a page, not what the disk likes to read ahead."""
+    ok("build", "-q", "-o", "big.bly", "--memory", "64MiB", "--fpr", "1%",
+       stdin="needle\n")
+    enter = f"echo $$ > {group}/cgroup.procs && exec \"$@\""
+    for inside, told in (True, True), (False, False):
+        with subprocess.Popen(
+                ["sh", "-c", enter if inside else 'exec "$@"', "sh", PROGRAM,
+                 "has", "--no-verify", "big.bly", "-f", "-"], cwd=ok.path,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE) as asker:
+            until = time.monotonic() + (30 if told else 1)
+            while "rr" not in map_flags(asker.pid, "big.bly"):
+                assert asker.poll() is None
+                if time.monotonic() > until:
+                    break
+                time.sleep(0.01)
+            assert ("rr" in map_flags(asker.pid, "big.bly")) == told
+            assert asker.communicate(b"needle\n")[0] == b"needle\n"
+            assert asker.returncode == 0
