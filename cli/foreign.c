@@ -58,8 +58,7 @@ static bool is_packed(const unsigned char *p, size_t n)
            (n >= 4 && memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0);
 }
 
-/* Half of the memory: more is no filter, or one to unpack first. */
-static size_t most_unpacked(void)
+static size_t half_of_memory(void)
 {
     const uint64_t half = bly_memory_limit() / 2;
     return half < SIZE_MAX ? (size_t)half : SIZE_MAX;
@@ -71,7 +70,8 @@ static int foreign_read(const char *path, struct foreign_file *file)
     struct source *const s = source_open(path, -1);
     if (!s)
         return fail_path(path, errno);
-    const size_t most = most_unpacked();
+    const size_t most = half_of_memory(); /* more is no filter, or one to
+                                             unpack first */
     struct block b = { 0 };
     char piece[65536];
     ptrdiff_t n;
@@ -99,6 +99,8 @@ static int foreign_map(const char *path, int fd, size_t nbytes,
     void *const at = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (at == MAP_FAILED)
         return fail_path(path, errno);
+    if (nbytes > half_of_memory()) /* a question is for one page, then */
+        (void)madvise(at, nbytes, MADV_RANDOM);
     cut_watch(path, NULL);
     file->bytes = at;
     file->nbytes = nbytes;

@@ -454,16 +454,17 @@ def map_flags(pid, name):
     return found.partition("\n")[0].split()
 
 
-def test_a_filter_larger_than_its_container(ok, group):
+@pytest.mark.parametrize("which", [["--memory", "64MiB"],
+                                   ["--format", "dcso", "--items", "60M"]])
+def test_a_filter_larger_than_its_container(ok, group, which):
     """Of a filter that does not fit in what the process may use, a question
     must read a page, not what the disk likes to read ahead."""
-    ok("build", "-q", "-o", "big.bly", "--memory", "64MiB", "--fpr", "1%",
-       stdin="needle\n")
+    ok("build", "-q", "-o", "big.bly", *which, "--fpr", "1%", stdin="needle\n")
     enter = f"echo $$ > {group}/cgroup.procs && exec \"$@\""
     for inside, told in (True, True), (False, False):
         with subprocess.Popen(
                 ["sh", "-c", enter if inside else 'exec "$@"', "sh", PROGRAM,
-                 "has", "--no-verify", "big.bly", "-f", "-"], cwd=ok.path,
+                 "has", "big.bly", "-f", "-"], cwd=ok.path,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE) as asker:
             until = time.monotonic() + (30 if told else 1)
             while "rr" not in map_flags(asker.pid, "big.bly"):
