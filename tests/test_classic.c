@@ -203,6 +203,31 @@ static void tail_bits_are_checked(void **state)
     bly_free(f);
 }
 
+/* A batch is asked in one way where keys are there and in another where they
+ * are not. With any k the answers are those to the keys one by one. */
+static void a_batch_that_changes(void **state)
+{
+    (void)state;
+    static const char *const ks[] = { "1", "3", "7", "20", "60", "255" };
+    enum { N = 6000, SAME = 1500 };
+    static uint64_t h[N], maybe[BLY_BITMAP_WORDS(N)];
+    uint64_t rng = 7;
+    for (size_t i = 0; i < N; i++)
+        h[i] = test_random(&rng);
+    for (size_t s = 0; s < 2 * COUNT_OF(ks); s++) {
+        bly_filter *f = classic_new(N, UINT64_C(1) << 21, ks[s / 2],
+                                    s % 2 ? "shared" : "partitioned");
+        for (size_t i = 0; i < N; i++)
+            if (i / SAME % 2 == 0)
+                assert_ok(bly_add_hash(f, h[i]));
+        bly_has_hashes(f, h, N, maybe);
+        for (size_t i = 0; i < N; i++)
+            assert_int_equal(maybe[i / 64] >> i % 64 & 1,
+                             bly_has_hash(f, h[i]));
+        bly_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +237,7 @@ int main(void)
         cmocka_unit_test(partitioned_is_whole_slices),
         cmocka_unit_test(rules_a_and_b),
         cmocka_unit_test(best_k_for_given_bits),
+        cmocka_unit_test(a_batch_that_changes),
         cmocka_unit_test(small_filters_keep_the_rate),
         cmocka_unit_test(tail_bits_are_checked),
     };
