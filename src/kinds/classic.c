@@ -190,15 +190,25 @@ static inline void classic_note(classic_batch *b, size_t i, bool changed)
         b->fresh[i / 64] |= (uint64_t)changed << i % 64;
 }
 
-/* The bits of one key. shared is a literal wherever this is used. */
+/* The bits of one key. shared is a literal wherever this is used. Most keys are
+ * new and have one of their first two bits clear; then nothing need be known of
+ * the others, and setting is all that is done. */
 static inline __attribute__((always_inline)) void
 classic_mark(classic_batch *b, size_t i, bly_spots at, bool shared)
 {
     uint64_t *const words = b->words;
-    bool changed = false;
+    bool changed = !shared && at.n > 1 &&
+                   !(bly_bit_get(words, bly_spot(at, 0)) &
+                     bly_bit_get(words, bly_spot(at, 1)));
+    if (changed) {
 #pragma GCC unroll 8
-    for (uint64_t j = 0; j < at.n; j++)
-        changed |= classic_set(words, bly_spot(at, j), shared);
+        for (uint64_t j = 0; j < at.n; j++)
+            bly_bit_set(words, bly_spot(at, j));
+    } else {
+#pragma GCC unroll 8
+        for (uint64_t j = 0; j < at.n; j++)
+            changed |= classic_set(words, bly_spot(at, j), shared);
+    }
     classic_note(b, i, changed);
 }
 
