@@ -27,45 +27,13 @@
  */
 #define _GNU_SOURCE
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
 #include <bloomery_inline.h>
 
+#include "bench/measure.h"
+
 #define MAX_ROUNDS 99
 #define MAX_ASKED ((size_t)2000000)
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 30;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    x ^= x >> 27;
-    x *= UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-static void *room(size_t nbytes)
-{
-    const size_t huge = (size_t)2 << 20;
-    const size_t size = (nbytes + 2 * huge - 1) & ~(huge - 1);
-    unsigned char *base = mmap(NULL, size + huge, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED)
-        exit(2);
-    base += -(uintptr_t)base & (huge - 1);
-    madvise(base, size, MADV_HUGEPAGE);
-    memset(base, 1, size);
-    return base;
-}
 
 /* What is measured. A call is one pass over the asked keys. */
 static struct {
@@ -232,18 +200,6 @@ static const struct {
     { "add one by one", single_add, false },
 };
 #define NROWS (sizeof rows / sizeof rows[0])
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof *v, ascending);
-    return v[n / 2];
-}
 
 int main(int argc, char **argv)
 {

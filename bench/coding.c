@@ -6,34 +6,16 @@
  * contents, and the time to code and decode against that of a checksum over
  * the same memory, the median of five rounds.
  */
+#define _GNU_SOURCE
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include <bloomery.h>
+
+#include "bench/measure.h"
 
 #define BITS 100000000
 #define ROUNDS 5
 #define HEADER 296 /* of a coded file */
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *times)
-{
-    qsort(times, ROUNDS, sizeof *times, ascending);
-    return times[ROUNDS / 2];
-}
 
 static void coding_row(const bly_filter *f, unsigned char *bytes, double fill)
 {
@@ -43,21 +25,21 @@ static void coding_row(const bly_filter *f, unsigned char *bytes, double fill)
     volatile uint64_t sink = 0;
     bly_write_part(f, 0, bytes, n);
     for (int i = 0; i < ROUNDS; i++) {
-        double from = seconds();
+        double from = now_ns() / 1e9;
         sink += bly_written_bytes(f); /* one pass of the coder */
-        code[i] = seconds() - from;
+        code[i] = now_ns() / 1e9 - from;
         bly_filter *g;
-        from = seconds();
+        from = now_ns() / 1e9;
         if (bly_load(bytes, n, NULL, &g))
             exit(2);
-        decode[i] = seconds() - from;
+        decode[i] = now_ns() / 1e9 - from;
         bly_free(g);
-        from = seconds();
+        from = now_ns() / 1e9;
         sink += bly_hash(&plain, bytes + n, BITS / 8);
-        sum[i] = seconds() - from;
+        sum[i] = now_ns() / 1e9 - from;
     }
-    const double least = bly_entropy(f) / 8, c = median(code),
-                 d = median(decode), s = median(sum);
+    const double least = bly_entropy(f) / 8, c = median(code, ROUNDS),
+                 d = median(decode, ROUNDS), s = median(sum, ROUNDS);
     printf("%9.5f %12.0f %10zu %7.3f %% %6.2f %6.2f %8.1f %8.1f\n", fill, least,
            n - HEADER, 100 * ((double)(n - HEADER) / least - 1), c * 1e9 / BITS,
            d * 1e9 / BITS, c / s, d / s);

@@ -12,11 +12,10 @@
 #define _GNU_SOURCE
 #include <ftw.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include <bloomery.h>
+
+#include "bench/measure.h"
 
 #define MOST_BYTES (64u << 20)
 #define MOST_TEXTS 65536
@@ -48,19 +47,6 @@ static int take(const char *path, const struct stat *st, int type,
     return 0;
 }
 
-static double thread_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* MB a second; s NULL: shingles alone. */
 static double speed(bly_shingler *cut, bly_sketch *s, uint64_t *nshingles)
 {
@@ -68,7 +54,7 @@ static double speed(bly_shingler *cut, bly_sketch *s, uint64_t *nshingles)
     static volatile uint64_t sink;
     for (unsigned pass = 0; pass < PASSES; pass++) {
         uint32_t parts[BLY_MAX_COMPONENTS];
-        const double start = thread_seconds();
+        const double start = now_ns() / 1e9;
         *nshingles = 0;
         for (size_t i = 0; i < ntexts; i++) {
             bly_shingles x;
@@ -84,10 +70,9 @@ static double speed(bly_shingler *cut, bly_sketch *s, uint64_t *nshingles)
             if (bly_sketch_components(s, parts))
                 sink += parts[0];
         }
-        seconds[pass] = thread_seconds() - start;
+        seconds[pass] = now_ns() / 1e9 - start;
     }
-    qsort(seconds, PASSES, sizeof seconds[0], by_value);
-    return (double)used / 1e6 / seconds[PASSES / 2];
+    return (double)used / 1e6 / median(seconds, PASSES);
 }
 
 int main(int argc, char **argv)

@@ -46,11 +46,10 @@
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include <bloomery.h>
+
+#include "bench/measure.h"
 
 #define NKEYS 1000000
 
@@ -79,13 +78,6 @@ static void need_ok(bly_status st)
         fprintf(stderr, "topk: %s\n", bly_error());
         exit(2);
     }
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---------------------------------------------------------------- streams */
@@ -160,9 +152,9 @@ static score run_topk(const stream *s, size_t k, size_t bytes, uint64_t kth)
     need_ok(bly_topk_new(&spec, &t));
     for (size_t i = 0; i < s->n; i++)
         keys[i] = (bly_bytes){ &s->events[i], sizeof s->events[i] };
-    const double start = seconds();
+    const double start = now_ns();
     need_ok(bly_topk_add_keys(t, keys, NULL, s->n, NULL));
-    sc.ns = (seconds() - start) * 1e9 / (double)s->n;
+    sc.ns = (now_ns() - start) / (double)s->n;
     const size_t n = bly_topk_list(t, list, k);
     for (size_t i = 0; i < n; i++) {
         uint64_t key;
