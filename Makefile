@@ -270,7 +270,9 @@ vectors: $(B)/tools/make_vectors
 
 $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(CFLAGS) -O3 $^ -pthread -lm -o $@
+	$(CC) $(BASE) $(CFLAGS) -O3 $(filter %.c %.a,$^) -pthread -lm -o $@
+
+-include $(BENCH:=.d)
 
 # BENCH_OPTIONS go to bloomery bench: --items 100M, --threads 2.
 BENCH_OPTIONS =
