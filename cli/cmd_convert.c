@@ -24,26 +24,19 @@ struct conversion {
     const bly_filter *from;
     bly_stats old, new;
     bool sifts; /* from can say which keys it does not have */
-    bly_builder *builder;
     struct job job;
 };
 
 /* ------------------------------------------------------- from its keys */
 
-static bly_status convert_batch(struct job *job, struct batch *b)
+static bly_status convert_sift(const void *ctx, struct batch *b)
 {
-    struct conversion *const c = job->ctx;
-    uint64_t kept[BATCH];
-    size_t n = 0;
+    const struct conversion *const c = ctx;
     if (c->sifts)
         bly_has_hashes(c->from, b->hashes, b->n, b->picked);
-    for (size_t i = 0; i < b->n; i++) {
-        if (!c->sifts)
-            b->picked[i / 64] |= UINT64_C(1) << i % 64;
-        if (b->picked[i / 64] >> i % 64 & 1)
-            kept[n++] = b->hashes[i];
-    }
-    return bly_builder_add(c->builder, kept, NULL, n);
+    else
+        batch_invert(b);
+    return BLY_OK;
 }
 
 /* The rate that it was made for. What grows may state a bound on all that it
@@ -74,33 +67,11 @@ static void convert_complete(const bly_stats *old, bly_spec *spec)
 static bly_filter *convert_keys(struct conversion *c, bly_spec *spec)
 {
     bly_kind_info kind;
-    bly_filter *f = NULL;
     bly_kind_of(c->from, &kind);
     c->sifts = (kind.can & BLY_CAN(HAS)) && !(kind.traits & BLY_LIKELY_NO);
     convert_complete(&c->old, spec);
-    if (bly_builder_new(spec, &c->builder)) {
-        fail_library();
-        return NULL;
-    }
-    c->job = (struct job){
-        .hasher = bly_builder_hasher(c->builder),
-        .batch = convert_batch,
-        .nthreads = thread_count(convert_args.threads),
-        .ctx = c,
-    };
-    struct input in;
-    input_files(&in, convert_args.keys.files.at, convert_args.keys.files.n,
-                convert_args.keys.nul);
-    if (pipeline_run(&c->job, &in))
-        fail("%s", c->job.error);
-    else if (!c->job.npicked && !is_sized(spec))
-        fail("none of the keys is in the filter; to make an empty one, say "
-             "with --items how many keys it is for");
-    else if (bly_builder_finish(c->builder, c->job.nthreads, &f))
-        fail_library();
-    input_close(&in);
-    bly_builder_free(c->builder);
-    return f;
+    return sifted_filter(spec, &convert_args.keys, convert_args.threads,
+                         convert_sift, c, &c->job);
 }
 
 /* ---------------------------------------------------- without its keys */

@@ -105,53 +105,6 @@ static int convert_to(const struct foreign_conversion *c,
 
 /* -------------------------------------------------------- out of one */
 
-struct making_ours {
-    const struct origin *origin;
-    bly_builder *builder;
-};
-
-static bly_status ours_batch(struct job *job, struct batch *b)
-{
-    const struct making_ours *const m = job->ctx;
-    uint64_t kept[BATCH];
-    size_t n = 0;
-    const bly_status st = origin_sift(m->origin, b);
-    for (size_t i = 0; i < b->n && !st; i++)
-        if (b->picked[i / 64] >> i % 64 & 1)
-            kept[n++] = b->hashes[i];
-    return st ? st : bly_builder_add(m->builder, kept, NULL, n);
-}
-
-static bly_filter *convert_ours(const struct foreign_conversion *c,
-                                const struct origin *o, bly_spec *spec,
-                                struct job *job)
-{
-    struct making_ours m = { .origin = o };
-    bly_filter *f = NULL;
-    if (bly_builder_new(spec, &m.builder)) {
-        fail_library();
-        return NULL;
-    }
-    struct input in;
-    input_files(&in, c->keys->files.at, c->keys->files.n, c->keys->nul);
-    *job = (struct job){
-        .hasher = bly_builder_hasher(m.builder),
-        .batch = ours_batch,
-        .nthreads = thread_count(c->threads),
-        .ctx = &m,
-    };
-    if (pipeline_run(job, &in))
-        fail("%s", job->error);
-    else if (!job->npicked && !is_sized(spec))
-        fail("none of the keys is in the filter; to make an empty one, say "
-             "with --items how many keys it is for");
-    else if (bly_builder_finish(m.builder, job->nthreads, &f))
-        fail_library();
-    input_close(&in);
-    bly_builder_free(m.builder);
-    return f;
-}
-
 static int convert_from(const struct foreign_conversion *c,
                         const struct origin *o)
 {
@@ -165,7 +118,8 @@ static int convert_from(const struct foreign_conversion *c,
         return TROUBLE;
     if (!spec.bits)
         origin_sizes(o, &spec.items, &spec.fpr);
-    bly_filter *const f = convert_ours(c, o, &spec, &job);
+    bly_filter *const f =
+        sifted_filter(&spec, c->keys, c->threads, origin_sift, o, &job);
     if (!f)
         return TROUBLE;
     FILE *const to = report_to(c->output);

@@ -211,7 +211,7 @@ bly_status foreign_ask(const bly_foreign *f, struct batch *b)
 
 struct making {
     bly_foreign *f;
-    foreign_sift *sift;
+    sift_fn *sift;
     const void *ctx;
 };
 
@@ -241,8 +241,8 @@ static bly_status foreign_take(struct job *job, struct batch *b)
 }
 
 bly_foreign *foreign_build(const bly_foreign_spec *spec, struct input *in,
-                           foreign_sift *sift, const void *ctx,
-                           bool may_be_empty, struct job *job)
+                           sift_fn *sift, const void *ctx, bool may_be_empty,
+                           struct job *job)
 {
     struct making m = { .sift = sift, .ctx = ctx };
     if (bly_foreign_new(spec, &m.f)) {

@@ -4,7 +4,7 @@
 #ifndef BLY_CLI_FOREIGN_H
 #define BLY_CLI_FOREIGN_H
 
-#include "cli/keys.h"
+#include "cli/sifted.h"
 
 /* What the command line says of a format. */
 struct foreign_args {
@@ -55,10 +55,9 @@ bly_status foreign_ask(const bly_foreign *f, struct batch *b);
 
 /* A new one from the keys of an input; `sift`, unless NULL, picks those that
  * are to come in. NULL, and said why. */
-typedef bly_status foreign_sift(const void *ctx, struct batch *b);
 bly_foreign *foreign_build(const bly_foreign_spec *spec, struct input *in,
-                           foreign_sift *sift, const void *ctx,
-                           bool may_be_empty, struct job *job);
+                           sift_fn *sift, const void *ctx, bool may_be_empty,
+                           struct job *job);
 
 /* Write it to path, "-" being standard output: YES, or said why not. */
 int foreign_save(bly_foreign *f, const char *path);
