@@ -411,17 +411,48 @@ static inline uint64_t spacecode_set(bly_filter *f, const spacecode_view *v,
     return clear;
 }
 
-static inline bool spacecode_used(const bly_filter *f, const spacecode_view *v,
-                                  unsigned i, uint64_t h, unsigned group)
+/* Keys that are asked together: as many as have so many groups in all. */
+#define SPACECODE_PAIRS 256
+_Static_assert(BLY_MAX_URNS <= SPACECODE_PAIRS, "a key is asked as a whole");
+
+/* A group of a key, of those whose bits were set so far. */
+typedef struct spacecode_pair {
+    uint64_t a, at;
+    unsigned key;
+} spacecode_pair;
+
+/* The theta of n keys in array i. Bit after bit: the next bit of all groups
+ * that are left is fetched, then looked at, and who has it set stays. Half do,
+ * at most, so that a group takes two bits, and none waits for another. */
+static void spacecode_thetas(const bly_filter *f, const spacecode_view *v,
+                             unsigned i, const uint64_t *h, size_t n,
+                             unsigned *theta)
 {
     const uint64_t *const words = spacecode_words(f) + v->from[i];
-    uint64_t a = spacecode_group(h, group);
-    for (unsigned t = 0; t < v->k; t++) {
-        const uint64_t bit = spacecode_bit(&a, v->m[i]);
-        if (!(bly_le64(bly_word_load(&words[bit >> 6])) >> (bit & 63) & 1))
-            return false;
+    spacecode_pair pairs[SPACECODE_PAIRS];
+    size_t left = 0;
+    for (size_t key = 0; key < n; key++) {
+        theta[key] = 0;
+        for (unsigned j = 0; j < v->l; j++)
+            pairs[left++] = (spacecode_pair){ .a = spacecode_group(h[key], j),
+                                              .key = (unsigned)key };
     }
-    return true;
+    for (unsigned t = 0; t < v->k; t++) {
+        size_t kept = 0;
+        for (size_t p = 0; p < left; p++) {
+            pairs[p].at = spacecode_bit(&pairs[p].a, v->m[i]);
+            __builtin_prefetch(&words[pairs[p].at >> 6], 0, 2);
+        }
+        for (size_t p = 0; p < left; p++) {
+            const spacecode_pair pair = pairs[p];
+            const uint64_t word = bly_le64(bly_word_load(&words[pair.at >> 6]));
+            pairs[kept] = pair;
+            kept += word >> (pair.at & 63) & 1;
+        }
+        left = kept;
+    }
+    for (size_t p = 0; p < left; p++)
+        theta[pairs[p].key]++;
 }
 
 /* ----------------------------------------------------------------- adding */
@@ -511,10 +542,9 @@ static inline void spacecode_fetch(const spacecode_turn *turn, uint64_t h,
 static bool spacecode_absent(const bly_filter *f, const spacecode_view *v,
                              uint64_t h)
 {
-    for (unsigned j = 0; j < v->l; j++)
-        if (spacecode_used(f, v, 0, h, j))
-            return false;
-    return true;
+    unsigned theta;
+    spacecode_thetas(f, v, 0, &h, 1, &theta);
+    return theta == 0;
 }
 
 /* Keys whose bits are fetched ahead of being set. */
@@ -595,15 +625,6 @@ static bly_status spacecode_increase(bly_filter *f, const uint64_t *h,
 
 /* ----------------------------------------------------------------- asking */
 
-static unsigned spacecode_theta(const bly_filter *f, const spacecode_view *v,
-                                unsigned i, uint64_t h)
-{
-    unsigned theta = 0;
-    for (unsigned j = 0; j < v->l; j++)
-        theta += spacecode_used(f, v, i, h, j);
-    return theta;
-}
-
 /* What each theta means in one array, found when it is first seen. */
 typedef struct spacecode_table {
     double f;
@@ -623,35 +644,25 @@ static uint64_t spacecode_means(const bly_filter *f, spacecode_table *t,
     return t->x[theta];
 }
 
-/* Ask for the first bit of every group of h in the first array. */
-static void spacecode_ahead(const bly_filter *f, const spacecode_view *v,
-                            uint64_t h)
-{
-    const uint64_t *const words = spacecode_words(f) + v->from[0];
-    for (unsigned j = 0; j < v->l; j++) {
-        uint64_t a = spacecode_group(h, j);
-        __builtin_prefetch(&words[spacecode_bit(&a, v->m[0]) >> 6], 0, 2);
-    }
-}
-
 static void spacecode_count(const bly_filter *f, const uint64_t *h, size_t n,
                             uint64_t *counts)
 {
     const spacecode_view v = spacecode_view_of(&f->shape);
+    const size_t per = SPACECODE_PAIRS / v.l;
     spacecode_table tables[SPACECODE_MAX_FILTERS];
-    unsigned ntables = 0;
+    unsigned ntables = 0, theta[SPACECODE_PAIRS];
     for (size_t key = 0; key < n; key++) {
-        unsigned i = 0, theta;
-        if (key + 1 < n)
-            spacecode_ahead(f, &v, h[key + 1]);
-        while (theta = spacecode_theta(f, &v, i, h[key]),
-               10 * theta > 9 * v.l && i + 1 < v.g)
-            i++;
+        unsigned *const seen = &theta[key % per], i = 0;
+        if (key % per == 0)
+            spacecode_thetas(f, &v, 0, h + key, n - key < per ? n - key : per,
+                             theta);
+        while (10 * *seen > 9 * v.l && i + 1 < v.g)
+            spacecode_thetas(f, &v, ++i, h + key, 1, seen);
         for (; ntables <= i; ntables++) {
             memset(&tables[ntables], 0, sizeof tables[ntables]);
             tables[ntables].f = spacecode_f(f, &v, ntables);
         }
-        const uint64_t x = spacecode_means(f, &tables[i], v.l, theta);
+        const uint64_t x = spacecode_means(f, &tables[i], v.l, *seen);
         const double scaled = (double)x / v.p[i];
         counts[key] = x == BLY_OCCUPANCY_ALL || scaled >= 0x1p63
                           ? UINT64_MAX
