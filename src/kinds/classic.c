@@ -197,9 +197,12 @@ static inline __attribute__((always_inline)) void
 classic_mark(classic_batch *b, size_t i, bly_spots at, bool shared)
 {
     uint64_t *const words = b->words;
-    bool changed = !shared && at.n > 1 &&
-                   !(bly_bit_get(words, bly_spot(at, 0)) &
-                     bly_bit_get(words, bly_spot(at, 1)));
+    bool changed = false;
+    if (!shared && at.n > 1) { /* one branch for both */
+        const bool first = bly_bit_get(words, bly_spot(at, 0));
+        const bool second = bly_bit_get(words, bly_spot(at, 1));
+        changed = first + second < 2;
+    }
     if (changed) {
 #pragma GCC unroll 8
         for (uint64_t j = 0; j < at.n; j++)
