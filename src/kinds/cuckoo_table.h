@@ -30,6 +30,8 @@
 #ifndef BLY_CUCKOO_TABLE_H
 #define BLY_CUCKOO_TABLE_H
 
+#include <bloomery.h>
+
 #include "core/bits.h"
 #include "core/cpu.h"
 
@@ -254,6 +256,13 @@ bly_cuckoo_has(const bly_cuckoo_table *t, bly_cuckoo_key key, bool sorted,
 #define BLY_CUCKOO_AVX512_BUCKETS (UINT32_MAX - 1)
 size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t, const uint64_t *h,
                              size_t n, uint64_t *maybe);
+
+/* The same for adding, eight at a time and up to the first that finds no room;
+ * and for removing. */
+size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *t, const uint64_t *h,
+                             size_t n);
+size_t bly_cuckoo_remove_avx512(const bly_cuckoo_table *t, const uint64_t *h,
+                                size_t n, bly_status *each);
 
 /* Locate eight keys. */
 void bly_cuckoo_locate_avx512(const bly_cuckoo_table *t, const uint64_t *h,
