@@ -159,67 +159,41 @@ BLY_RUNS_INLINE uint64_t bly_runs_upto(const bly_runs *t, uint64_t x)
            1;
 }
 
-/* Occupied quotients from .. to-1. */
-BLY_RUNS_INLINE uint64_t bly_runs_occupied(const bly_runs *t, uint64_t from,
-                                           uint64_t to)
-{
-    uint64_t n = 0, hide = UINT64_MAX << from % 64;
-    for (uint64_t j = from / BLY_RUNS_BLOCK;
-         j < t->nblocks && j * BLY_RUNS_BLOCK < to; j++, hide = UINT64_MAX) {
-        uint64_t ours = bly_load64(bly_runs_occupieds(t, j)) & hide;
-        if (to - j * BLY_RUNS_BLOCK < 64)
-            ours &= bly_through(to - 1);
-        n += (unsigned)__builtin_popcountll(ours);
-    }
-    return n;
-}
-
-/* Where the runs stop that push each other. Of quotients before slot `from`,
- * some runs, `pending` of them, end there or behind; the first slot e > from
- * with none: it is empty, or holds the first of its own run. With `empty`, a
- * quotient `from` or e counts as before: the first e that is empty. Behind the
- * last slot where there is none.
+/* The first slot at or behind `from` to which nobody is pushed: all runs of
+ * quotients before it end before it. It is empty, or holds the first of its
+ * own run. With `empty`, its own quotient counts as before: it is empty. Behind
+ * the last slot where there is none.
  *
- * e lies behind a runend. If that is the d-th, and there are c runs to end
- * up to there, the c-th is the next to look at. */
+ * In each block that begins where the offset says. Where d runs have to end
+ * before a slot, and have not, the next to look at is the one behind the d-th
+ * runend. */
 BLY_RUNS_INLINE uint64_t bly_runs_rest(const bly_runs *t, uint64_t from,
-                                       uint64_t pending, bool empty)
+                                       bool empty)
 {
-    uint64_t j = from / BLY_RUNS_BLOCK, hide = UINT64_MAX << from % 64;
-    for (; j < t->nblocks; j++, hide = UINT64_MAX) {
-        const uint64_t ends = bly_load64(bly_runs_ends(t, j)) & hide;
-        uint64_t come = bly_load64(bly_runs_occupieds(t, j));
-        if (empty) { /* one slot sooner */
-            come >>= 1;
-            if (j + 1 < t->nblocks)
-                come |= bly_load64(bly_runs_occupieds(t, j + 1)) << 63;
+    unsigned at = (unsigned)(from % BLY_RUNS_BLOCK);
+    for (uint64_t j = from / BLY_RUNS_BLOCK; j < t->nblocks; j++, at = 0) {
+        const unsigned char *const block = bly_runs_block(t, j);
+        const unsigned offset = *block;
+        if (offset >= BLY_RUNS_BLOCK)
+            continue;
+        const uint64_t occupieds = bly_load64(block + 1);
+        const uint64_t ends = bly_load64(block + 9) & UINT64_MAX << offset;
+        const unsigned n = (unsigned)__builtin_popcountll(ends);
+        at = at > offset ? at : offset;
+        unsigned ended =
+            (unsigned)__builtin_popcountll(ends & ((UINT64_C(1) << at) - 1));
+        while (at < BLY_RUNS_BLOCK) {
+            const unsigned d = (unsigned)__builtin_popcountll(
+                occupieds & bly_through(at) >> !empty);
+            if (d <= ended)
+                return j * BLY_RUNS_BLOCK + at;
+            if (d > n)
+                break;
+            at = bly_select_by(ends, d - 1, t->pdep) + 1;
+            ended = d;
         }
-        come &= hide;
-        const uint64_t n = (unsigned)__builtin_popcountll(ends);
-        uint64_t d = pending;
-        while (d <= n) {
-            const unsigned p = bly_select_by(ends, (unsigned)d - 1, t->pdep);
-            const uint64_t c =
-                pending + (unsigned)__builtin_popcountll(come & bly_through(p));
-            if (c == d)
-                return j * BLY_RUNS_BLOCK + p + 1;
-            d = c;
-        }
-        pending += (unsigned)__builtin_popcountll(come);
-        pending -= n;
     }
     return t->nblocks * BLY_RUNS_BLOCK;
-}
-
-BLY_RUNS_INLINE uint64_t bly_runs_empty_from(const bly_runs *t, uint64_t slot)
-{
-    if (slot >= t->nblocks * BLY_RUNS_BLOCK)
-        return slot;
-    const uint64_t next = bly_runs_upto(t, slot);
-    if (next <= slot)
-        return slot;
-    const uint64_t pending = bly_runs_occupied(t, slot + 1, next + 1);
-    return pending ? bly_runs_rest(t, next, pending, true) : next;
 }
 
 /* The run of quotient q, if it has one. */
@@ -255,6 +229,75 @@ BLY_RUNS_INLINE bool bly_runs_find(const bly_runs *t, uint64_t q, bly_run *run)
     return true;
 }
 
+/* Most runs lie in the block of their quotient or the next: they are found
+ * without a branch, and so is the place of those that are not there. */
+typedef struct bly_glance {
+    unsigned char *slots; /* of the block in which it is */
+    uint64_t first;       /* the number of its first slot */
+    unsigned start, len;  /* the run in it; no run is one of 0 slots */
+    bool there, sure;     /* not sure: ask bly_runs_find() */
+} bly_glance;
+
+/* q is of a block that another follows. */
+BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t, uint64_t q)
+{
+    const uint64_t j = q / BLY_RUNS_BLOCK;
+    unsigned char *const block = bly_runs_block(t, j);
+    const unsigned offset = *block, home = (unsigned)(q % BLY_RUNS_BLOCK);
+    const uint64_t occupieds = bly_load64(block + 1);
+    const uint64_t here = bly_load64(block + 9) & UINT64_MAX << offset % 64;
+    const uint64_t next = bly_load64(block + t->stride + 9);
+    const uint64_t there = 0 - (occupieds >> home & 1);
+    const unsigned d =
+        (unsigned)__builtin_popcountll(occupieds & bly_through(home));
+    const unsigned nhere = (unsigned)__builtin_popcountll(here);
+    /* Conditions are all ones or none. The last run up to q ends behind this
+     * block; it ends at all; there is none in this block. */
+    const uint64_t far = 0 - (uint64_t)(d > nhere);
+    const uint64_t ends = here ^ ((here ^ next) & far);
+    const unsigned k = d - 1 - (nhere & (unsigned)far);
+    const uint64_t found =
+        0 - (uint64_t)(k < (unsigned)__builtin_popcountll(ends));
+    const uint64_t none = 0 - (uint64_t)(d == 0);
+    const unsigned least = (offset > home ? offset : home) & ~(unsigned)far;
+    const unsigned end =
+        bly_select_by(ends | ~found, k & (unsigned)found, t->pdep);
+    /* The run begins behind the one before it. One that is not there would
+     * begin behind this one. */
+    const uint64_t before = ends & ((UINT64_C(1) << end) - 1);
+    const unsigned last = 63 - (unsigned)__builtin_clzll(before << 1 | 1);
+    const unsigned behind =
+        (last & (unsigned)there) | ((end + 1) & (unsigned)(found & ~there));
+    const unsigned start = behind > least ? behind : least;
+    /* The first run of the next block may begin in this one. */
+    const uint64_t whole = found & (0 - (uint64_t)(end >= start)) &
+                           ~(far & (0 - (uint64_t)(k == 0)));
+    return (bly_glance){
+        .slots = block + (t->stride & far) + BLY_RUNS_HEAD,
+        .first = (j - far) * BLY_RUNS_BLOCK,
+        .start = start,
+        .len = (end + 1 - start) & (unsigned)(whole & there),
+        .there = there != 0,
+        .sure = (int)(offset < 64) &
+                (int)(((there & whole) | (~there & (found | none))) != 0),
+    };
+}
+
+/* Is slot q empty, and is there no run of this quotient? Then all runs of
+ * quotients before end before. */
+BLY_RUNS_INLINE bool bly_runs_home_empty(const bly_runs *t, uint64_t q)
+{
+    const unsigned char *const block = bly_runs_block(t, q / BLY_RUNS_BLOCK);
+    const unsigned offset = *block, home = (unsigned)(q % BLY_RUNS_BLOCK);
+    const uint64_t before = (UINT64_C(1) << home) - 1;
+    const uint64_t occupieds = bly_load64(block + 1) & bly_through(home);
+    const uint64_t ends = bly_load64(block + 9) & UINT64_MAX << offset % 64;
+    return offset <= home &&
+           __builtin_popcountll(occupieds) ==
+               __builtin_popcountll(ends & before) &&
+           !(occupieds >> home);
+}
+
 /* --------------------------------------------------------------- changing */
 
 /* Slots from .. empty-1 move to from+1 .. empty, runends with them; slot
@@ -265,6 +308,27 @@ void bly_runs_shift_up(const bly_runs *t, uint64_t from, uint64_t empty);
  * then empty. */
 void bly_runs_shift_down(const bly_runs *t, uint64_t at, uint64_t end);
 
+/* Everyone whose quotient is before a block, and who lies in it or was pushed
+ * into it, moves on by as many slots as are filled behind: of n empty ones,
+ * in order. Can the offsets behind quotient q take that? And do it. */
+BLY_RUNS_INLINE bool bly_runs_offsets(const bly_runs *t, uint64_t q,
+                                      const uint64_t *empty, unsigned n,
+                                      bool change)
+{
+    unsigned i = 0;
+    for (uint64_t j = q / BLY_RUNS_BLOCK + 1;
+         j * BLY_RUNS_BLOCK <= empty[n - 1]; j++) {
+        unsigned char *const offset = bly_runs_block(t, j);
+        while (empty[i] < j * BLY_RUNS_BLOCK)
+            i++;
+        if (change)
+            *offset = (unsigned char)(*offset + (n - i));
+        else if (*offset + (n - i) > BLY_RUNS_MAX_OFFSET)
+            return false;
+    }
+    return true;
+}
+
 /* Make n free slots at `at`, in the run of quotient q; false, and nothing has
  * changed, where there is no room. Their runends are clear. */
 BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
@@ -273,26 +337,14 @@ BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
     const uint64_t nslots = t->nblocks * BLY_RUNS_BLOCK;
     uint64_t empty[BLY_RUNS_MAX_OPEN], from = at;
     for (unsigned i = 0; i < n; i++) {
-        empty[i] = bly_runs_empty_from(t, from);
+        empty[i] = from < nslots ? bly_runs_rest(t, from, true) : nslots;
         if (empty[i] >= nslots)
             return false;
         from = empty[i] + 1;
     }
-    /* Everyone whose quotient is before a block, and who lies in it or was
-     * pushed into it, moves on by as many slots as were filled behind. */
-    const uint64_t first = q / BLY_RUNS_BLOCK + 1;
-    for (int change = 0; change < 2; change++) {
-        unsigned i = 0;
-        for (uint64_t j = first; j * BLY_RUNS_BLOCK <= empty[n - 1]; j++) {
-            unsigned char *offset = bly_runs_block(t, j);
-            while (empty[i] < j * BLY_RUNS_BLOCK)
-                i++;
-            if (change)
-                *offset = (unsigned char)(*offset + (n - i));
-            else if (*offset + (n - i) > BLY_RUNS_MAX_OFFSET)
-                return false;
-        }
-    }
+    if (!bly_runs_offsets(t, q, empty, n, false))
+        return false;
+    bly_runs_offsets(t, q, empty, n, true);
     for (unsigned i = 0; i < n; i++)
         bly_runs_shift_up(t, at, empty[i]);
     return true;
@@ -302,12 +354,8 @@ BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
 BLY_RUNS_INLINE void bly_runs_close(const bly_runs *t, uint64_t q, uint64_t at,
                                     const bly_run *run)
 {
-    /* All that lies behind moves down, up to an empty slot or one that holds
-     * the first of its own run. */
-    const uint64_t behind = run->end + 1;
-    const uint64_t pending = bly_runs_occupied(t, q + 1, behind);
-    const uint64_t end =
-        pending ? bly_runs_rest(t, behind, pending, false) : behind;
+    /* All that lies behind moves down, up to where nobody is pushed. */
+    const uint64_t end = bly_runs_rest(t, run->end + 1, false);
     bly_runs_shift_down(t, at, end);
     if (run->start == run->end)
         bly_runs_mark_occupied(t, q, false);

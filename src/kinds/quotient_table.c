@@ -156,6 +156,45 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
     return BLY_OK;
 }
 
+/* Add fingerprint F once where that is easy: there is none of it yet, and few
+ * of its quotient. False: it is not, and nothing has changed. */
+BLY_RUNS_INLINE bool quotient_put_easily(const bly_quotient_table *t,
+                                         uint64_t F)
+{
+    const bly_runs *runs = &t->runs;
+    const uint64_t q = F >> runs->r, remainder = F & runs->mask;
+    if (bly_runs_home_empty(runs, q)) {
+        bly_runs_mark_occupied(runs, q, true);
+        bly_runs_mark_end(runs, q, true);
+        bly_runs_set(runs, q, remainder);
+        return true;
+    }
+    const bly_glance g = bly_runs_glance(runs, q);
+    const unsigned bit = g.start % BLY_RUNS_BLOCK * runs->r;
+    const uint64_t word = bly_load64(g.slots + bit / 8) >> bit % 8;
+    unsigned below = 0, same = 0;
+#pragma GCC unroll 3
+    for (unsigned i = 0; i < 3; i++) {
+        const uint64_t other = word >> i * runs->r % 64 & runs->mask;
+        below += (unsigned)(i < g.len) & (unsigned)(other < remainder);
+        same |= (unsigned)(i < g.len) & (unsigned)(other == remainder);
+    }
+    if ((int)!g.sure | (int)(g.len > 3) | (int)(t->fit < 3) | (int)same)
+        return false;
+    const uint64_t at = g.first + g.start + below;
+    const bool last = below == g.len;
+    if (!bly_runs_open(runs, q, at, 1))
+        return false;
+    bly_runs_mark_occupied(runs, q, true);
+    if (last) {
+        if (g.there)
+            bly_runs_mark_end(runs, at - 1, false);
+        bly_runs_mark_end(runs, at, true);
+    }
+    bly_runs_set(runs, at, remainder);
+    return true;
+}
+
 /* Take one of fingerprint F. */
 BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
                                    uint64_t F)
@@ -186,20 +225,22 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
 #define QUOTIENT_FAR 48
 #define QUOTIENT_NEAR 8
 
-/* Fetch the block of h: its head, and the remainders near the home slot. */
+/* Fetch what h may need: the head of its block, that of the next one, and the
+ * remainders near the home slot. Heads are needed first. */
 BLY_RUNS_INLINE void quotient_fetch(const bly_quotient_table *t, uint64_t h,
                                     bool near)
 {
     const uint64_t q = bly_scale(h, t->range) >> t->runs.r;
     const unsigned char *block = bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK);
+    const unsigned char *next = block + t->runs.stride;
     const unsigned char *home = block + BLY_RUNS_HEAD + q % 64 * t->runs.r / 8;
     if (near) {
         __builtin_prefetch(block, 0, 3);
-        __builtin_prefetch(block + BLY_RUNS_HEAD - 1, 0, 3);
-        __builtin_prefetch(home + 8, 0, 3);
+        __builtin_prefetch(next + BLY_RUNS_HEAD - 1, 0, 3);
     } else {
         __builtin_prefetch(block, 0, 2);
         __builtin_prefetch(block + BLY_RUNS_HEAD - 1, 0, 2);
+        __builtin_prefetch(next + BLY_RUNS_HEAD - 1, 0, 2);
         __builtin_prefetch(home + 8, 0, 2);
     }
 }
@@ -252,6 +293,25 @@ BLY_RUNS_INLINE uint64_t quotient_count_one(const bly_quotient_table *t,
     return quotient_find(runs, &run, F & runs->mask).count;
 }
 
+/* Compares the slots of a short run at once. The fourth and those behind may
+ * be digits of a count: what is found there has to be read in order. */
+BLY_RUNS_INLINE bool quotient_has_one(const bly_quotient_table *t, uint64_t h)
+{
+    const uint64_t F = bly_scale(h, t->range);
+    const bly_runs *runs = &t->runs;
+    const bly_glance g = bly_runs_glance(runs, F >> runs->r);
+    const unsigned bit = g.start % BLY_RUNS_BLOCK * runs->r;
+    const uint64_t word = bly_load64(g.slots + bit / 8) >> bit % 8;
+    const uint64_t x = word ^ (F & runs->mask) * t->ones;
+    const uint64_t in = (UINT64_C(1) << g.len * runs->r % 64) - 1;
+    const uint64_t hits = (x - t->ones) & ~x & t->highs & in;
+    const uint64_t lowest = hits & (0 - hits);
+    if ((int)(g.there & !g.sure) | (int)(g.len > t->fit) |
+        (int)((lowest & t->late) != 0))
+        return quotient_count_one(t, h) != 0;
+    return hits != 0;
+}
+
 BLY_RUNS_INLINE void quotient_has_body(const bly_quotient_table *t,
                                        const uint64_t *h, size_t n,
                                        uint64_t *maybe)
@@ -261,9 +321,19 @@ BLY_RUNS_INLINE void quotient_has_body(const bly_quotient_table *t,
         uint64_t bits = 0;
         for (size_t i = from; i < to; i++) {
             quotient_ahead(t, h, i, n, 0);
-            bits |= (uint64_t)(quotient_count_one(t, h[i]) != 0) << (i - from);
+            bits |= (uint64_t)quotient_has_one(t, h[i]) << (i - from);
         }
         maybe[from / 64] = bits;
+    }
+}
+
+BLY_RUNS_INLINE void quotient_count_body(const bly_quotient_table *t,
+                                         const uint64_t *h, size_t n,
+                                         uint64_t *counts)
+{
+    for (size_t i = 0; i < n; i++) {
+        quotient_ahead(t, h, i, n, 0);
+        counts[i] = quotient_count_one(t, h[i]);
     }
 }
 
@@ -274,14 +344,22 @@ BLY_RUNS_INLINE bly_status quotient_add_body(const bly_quotient_table *t,
                                              uint64_t *fresh, size_t *ndone)
 {
     const unsigned moved = quotient_moved(t, sums);
+    const uint64_t most = bly_quotient_most(t->nslots);
     bly_status st = BLY_OK;
     size_t i = 0;
     for (; i < n; i++) {
         bool known = true;
         quotient_ahead(t, h, i, n, moved);
-        if (!by || by[i])
-            st = quotient_put(t, sums, bly_scale(h[i], t->range),
-                              by ? by[i] : 1, &known);
+        const uint64_t F = bly_scale(h[i], t->range);
+        if ((!by || by[i] == 1) && sums[BLY_QUOTIENT_USED] < most &&
+            quotient_put_easily(t, F)) {
+            sums[BLY_QUOTIENT_USED]++;
+            sums[BLY_QUOTIENT_DISTINCT]++;
+            sums[BLY_QUOTIENT_TOTAL]++;
+            known = false;
+        } else if (!by || by[i]) {
+            st = quotient_put(t, sums, F, by ? by[i] : 1, &known);
+        }
         if (st)
             break;
         if (fresh)
@@ -304,87 +382,102 @@ BLY_RUNS_INLINE void quotient_remove_body(const bly_quotient_table *t,
     }
 }
 
-/* The same bodies twice: with an instruction that counts ones, and without.
- * Every processor with AVX-512 has a fast one that selects, too; some of those
- * before take a hundred cycles for it. */
-#if BLY_X86
-static bly_quotient_table quotient_with_pdep(const bly_quotient_table *t)
-{
-    bly_quotient_table own = *t;
-    own.runs.pdep = (bly_cpu_features() & BLY_CPU_AVX512) != 0;
-    return own;
-}
+/* The same bodies for processors that select and count ones by an instruction,
+ * that only count, and for others. Every processor with AVX-512 has a fast
+ * `pdep`, and what came with it; some of those before take a hundred cycles. */
+typedef struct quotient_row {
+    const char *name;
+    uint32_t needs; /* BLY_CPU_ bits */
+    void (*has)(const bly_quotient_table *t, const uint64_t *h, size_t n,
+                uint64_t *maybe);
+    void (*count)(const bly_quotient_table *t, const uint64_t *h, size_t n,
+                  uint64_t *counts);
+    bly_status (*add)(const bly_quotient_table *t, uint64_t *sums,
+                      const uint64_t *h, const uint64_t *by, size_t n,
+                      uint64_t *fresh, size_t *ndone);
+    void (*remove)(const bly_quotient_table *t, uint64_t *sums,
+                   const uint64_t *h, size_t n, bly_status *each);
+} quotient_row;
 
-#define QUOTIENT_POPCNT __attribute__((target("popcnt"))) static
-QUOTIENT_POPCNT void quotient_has_popcnt(const bly_quotient_table *t,
-                                         const uint64_t *h, size_t n,
-                                         uint64_t *maybe)
-{
-    const bly_quotient_table own = quotient_with_pdep(t);
-    quotient_has_body(&own, h, n, maybe);
-}
-
-QUOTIENT_POPCNT bly_status quotient_add_popcnt(const bly_quotient_table *t,
-                                               uint64_t *sums,
-                                               const uint64_t *h,
-                                               const uint64_t *by, size_t n,
-                                               uint64_t *fresh, size_t *ndone)
-{
-    const bly_quotient_table own = quotient_with_pdep(t);
-    return quotient_add_body(&own, sums, h, by, n, fresh, ndone);
-}
-
-QUOTIENT_POPCNT void quotient_remove_popcnt(const bly_quotient_table *t,
-                                            uint64_t *sums, const uint64_t *h,
-                                            size_t n, bly_status *each)
-{
-    const bly_quotient_table own = quotient_with_pdep(t);
-    quotient_remove_body(&own, sums, h, n, each);
-}
-#endif
-
-void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h, size_t n,
-                      uint64_t *maybe)
-{
-#if BLY_X86
-    if (bly_cpu_features() & BLY_CPU_POPCNT) {
-        quotient_has_popcnt(t, h, n, maybe);
-        return;
+#define QUOTIENT_ROW(name, attribute, by_pdep)                               \
+    attribute static void quotient_has_##name(const bly_quotient_table *t,   \
+                                              const uint64_t *h, size_t n,   \
+                                              uint64_t *maybe)               \
+    {                                                                        \
+        bly_quotient_table own = *t;                                         \
+        own.runs.pdep = by_pdep;                                             \
+        quotient_has_body(&own, h, n, maybe);                                \
+    }                                                                        \
+    attribute static void quotient_count_##name(const bly_quotient_table *t, \
+                                                const uint64_t *h, size_t n, \
+                                                uint64_t *counts)            \
+    {                                                                        \
+        bly_quotient_table own = *t;                                         \
+        own.runs.pdep = by_pdep;                                             \
+        quotient_count_body(&own, h, n, counts);                             \
+    }                                                                        \
+    attribute static bly_status quotient_add_##name(                         \
+        const bly_quotient_table *t, uint64_t *sums, const uint64_t *h,      \
+        const uint64_t *by, size_t n, uint64_t *fresh, size_t *ndone)        \
+    {                                                                        \
+        bly_quotient_table own = *t;                                         \
+        own.runs.pdep = by_pdep;                                             \
+        return quotient_add_body(&own, sums, h, by, n, fresh, ndone);        \
+    }                                                                        \
+    attribute static void quotient_remove_##name(                            \
+        const bly_quotient_table *t, uint64_t *sums, const uint64_t *h,      \
+        size_t n, bly_status *each)                                          \
+    {                                                                        \
+        bly_quotient_table own = *t;                                         \
+        own.runs.pdep = by_pdep;                                             \
+        quotient_remove_body(&own, sums, h, n, each);                        \
     }
+
+#define QUOTIENT_ROW_OF(name, needs)                              \
+    {                                                             \
+#name, needs, quotient_has_##name, quotient_count_##name, \
+            quotient_add_##name, quotient_remove_##name           \
+    }
+
+#if BLY_X86
+QUOTIENT_ROW(pdep, __attribute__((target("popcnt,lzcnt,bmi,bmi2"))), true)
+QUOTIENT_ROW(popcnt, __attribute__((target("popcnt"))), false)
 #endif
-    quotient_has_body(t, h, n, maybe);
+QUOTIENT_ROW(portable, , false)
+
+static const quotient_row quotient_rows[] = {
+#if BLY_X86
+    QUOTIENT_ROW_OF(pdep, BLY_CPU_AVX512),
+    QUOTIENT_ROW_OF(popcnt, BLY_CPU_POPCNT),
+#endif
+    QUOTIENT_ROW_OF(portable, 0),
+};
+
+static BLY_BEST_ROW(quotient_row, quotient_best, quotient_rows)
+
+    void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h,
+                          size_t n, uint64_t *maybe)
+{
+    quotient_best()->has(t, h, n, maybe);
+}
+
+void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
+                        size_t n, uint64_t *counts)
+{
+    quotient_best()->count(t, h, n, counts);
 }
 
 bly_status bly_quotient_add(const bly_quotient_table *t, uint64_t *sums,
                             const uint64_t *h, const uint64_t *by, size_t n,
                             uint64_t *fresh, size_t *ndone)
 {
-#if BLY_X86
-    if (bly_cpu_features() & BLY_CPU_POPCNT)
-        return quotient_add_popcnt(t, sums, h, by, n, fresh, ndone);
-#endif
-    return quotient_add_body(t, sums, h, by, n, fresh, ndone);
+    return quotient_best()->add(t, sums, h, by, n, fresh, ndone);
 }
 
 void bly_quotient_remove(const bly_quotient_table *t, uint64_t *sums,
                          const uint64_t *h, size_t n, bly_status *each)
 {
-#if BLY_X86
-    if (bly_cpu_features() & BLY_CPU_POPCNT) {
-        quotient_remove_popcnt(t, sums, h, n, each);
-        return;
-    }
-#endif
-    quotient_remove_body(t, sums, h, n, each);
-}
-
-void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
-                        size_t n, uint64_t *counts)
-{
-    for (size_t i = 0; i < n; i++) {
-        quotient_ahead(t, h, i, n, 0);
-        counts[i] = quotient_count_one(t, h[i]);
-    }
+    quotient_best()->remove(t, sums, h, n, each);
 }
 
 /* ------------------------------------------------------ from first to last */
