@@ -38,6 +38,7 @@
 #define BLY_RUNS_BLOCK 64
 #define BLY_RUNS_HEAD 17  /* bytes of a block before its slots */
 #define BLY_RUNS_MAX_R 56 /* with 7 bits before it in its byte: one word */
+#define BLY_RUNS_SHORT 57 /* bits that are in a word wherever they begin */
 #define BLY_RUNS_MAX_OFFSET 255
 #define BLY_RUNS_MAX_OPEN 68 /* slots opened at once */
 
@@ -347,6 +348,50 @@ BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
     bly_runs_offsets(t, q, empty, n, true);
     for (unsigned i = 0; i < n; i++)
         bly_runs_shift_up(t, at, empty[i]);
+    return true;
+}
+
+/* Insert a value at slot `at`, in the run of quotient q, which becomes one if
+ * it was not there; last: nothing of it is behind. False, and nothing has
+ * changed, where there is no room. */
+BLY_RUNS_INLINE bool bly_runs_insert(const bly_runs *t, uint64_t q, uint64_t at,
+                                     bool there, bool last, uint64_t value)
+{
+    if (at >= t->nblocks * BLY_RUNS_BLOCK)
+        return false;
+    const uint64_t empty = bly_runs_rest(t, at, true);
+    const unsigned moved = (unsigned)(empty - at) * t->r;
+    const unsigned a = (unsigned)(at % BLY_RUNS_BLOCK);
+    const unsigned b = (unsigned)(empty % BLY_RUNS_BLOCK);
+    unsigned char *const block = bly_runs_block(t, q / BLY_RUNS_BLOCK);
+    if (empty / BLY_RUNS_BLOCK == q / BLY_RUNS_BLOCK &&
+        (b - a + 1) * t->r <= BLY_RUNS_SHORT) {
+        /* Most often: what moves is in one word, and no offset changes. */
+        unsigned char *const p = block + BLY_RUNS_HEAD + a * t->r / 8;
+        const unsigned bit = a * t->r % 8;
+        const uint64_t word = bly_load64(p), old = word >> bit;
+        const uint64_t stay = (UINT64_C(1) << moved) - 1;
+        const uint64_t all = (UINT64_C(1) << (moved + t->r)) - 1;
+        const uint64_t now = (old & stay) << t->r | value;
+        bly_store64(p, (word & ~(all << bit)) | now << bit);
+        const uint64_t ends = bly_load64(block + 9);
+        const uint64_t span = (UINT64_MAX << a) & bly_through(b);
+        const uint64_t up = (ends & ~span) | ((ends & span) << 1 & span);
+        const uint64_t end = (uint64_t)last << a;
+        bly_store64(block + 9, (up & ~(end >> there)) | end);
+    } else {
+        if (empty >= t->nblocks * BLY_RUNS_BLOCK ||
+            !bly_runs_offsets(t, q, &empty, 1, false))
+            return false;
+        bly_runs_offsets(t, q, &empty, 1, true);
+        bly_runs_shift_up(t, at, empty);
+        bly_runs_set(t, at, value);
+        if (last && there)
+            bly_runs_mark_end(t, at - 1, false);
+        if (last)
+            bly_runs_mark_end(t, at, true);
+    }
+    bly_runs_mark(block + 1, q, true);
     return true;
 }
 

@@ -156,6 +156,35 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
     return BLY_OK;
 }
 
+/* How a remainder compares with the slots of a run of up to three, which can
+ * hold no digits. */
+typedef struct quotient_place {
+    unsigned below, same; /* slots less than it; equal to it */
+} quotient_place;
+
+BLY_RUNS_INLINE quotient_place quotient_place_in(const bly_runs *t,
+                                                 const bly_glance *g,
+                                                 uint64_t remainder)
+{
+    const unsigned bit = g->start % BLY_RUNS_BLOCK * t->r;
+    const uint64_t word = bly_load64(g->slots + bit / 8) >> bit % 8;
+    quotient_place place = { 0, 0 };
+#pragma GCC unroll 3
+    for (unsigned i = 0; i < 3; i++) {
+        const uint64_t other = word >> i * t->r % 64 & t->mask;
+        place.below += (unsigned)(i < g->len) & (unsigned)(other < remainder);
+        place.same += (unsigned)(i < g->len) & (unsigned)(other == remainder);
+    }
+    return place;
+}
+
+/* Is this what quotient_place_in() is for? */
+BLY_RUNS_INLINE bool quotient_is_short(const bly_quotient_table *t,
+                                       const bly_glance *g)
+{
+    return (int)g->sure & (int)(g->len <= 3) & (int)(t->fit >= 3);
+}
+
 /* Add fingerprint F once where that is easy: there is none of it yet, and few
  * of its quotient. False: it is not, and nothing has changed. */
 BLY_RUNS_INLINE bool quotient_put_easily(const bly_quotient_table *t,
@@ -170,29 +199,11 @@ BLY_RUNS_INLINE bool quotient_put_easily(const bly_quotient_table *t,
         return true;
     }
     const bly_glance g = bly_runs_glance(runs, q);
-    const unsigned bit = g.start % BLY_RUNS_BLOCK * runs->r;
-    const uint64_t word = bly_load64(g.slots + bit / 8) >> bit % 8;
-    unsigned below = 0, same = 0;
-#pragma GCC unroll 3
-    for (unsigned i = 0; i < 3; i++) {
-        const uint64_t other = word >> i * runs->r % 64 & runs->mask;
-        below += (unsigned)(i < g.len) & (unsigned)(other < remainder);
-        same |= (unsigned)(i < g.len) & (unsigned)(other == remainder);
-    }
-    if ((int)!g.sure | (int)(g.len > 3) | (int)(t->fit < 3) | (int)same)
+    const quotient_place place = quotient_place_in(runs, &g, remainder);
+    if (!quotient_is_short(t, &g) || place.same)
         return false;
-    const uint64_t at = g.first + g.start + below;
-    const bool last = below == g.len;
-    if (!bly_runs_open(runs, q, at, 1))
-        return false;
-    bly_runs_mark_occupied(runs, q, true);
-    if (last) {
-        if (g.there)
-            bly_runs_mark_end(runs, at - 1, false);
-        bly_runs_mark_end(runs, at, true);
-    }
-    bly_runs_set(runs, at, remainder);
-    return true;
+    return bly_runs_insert(runs, q, g.first + g.start + place.below, g.there,
+                           place.below == g.len, remainder);
 }
 
 /* Take one of fingerprint F. */
@@ -203,6 +214,19 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
     const uint64_t q = F >> runs->r;
     uint64_t slots[QUOTIENT_MAX_ENTRY];
     bly_run run;
+    const bly_glance g = bly_runs_glance(runs, q);
+    const quotient_place place = quotient_place_in(runs, &g, F & runs->mask);
+    if (quotient_is_short(t, &g) && place.same < 2) {
+        run.start = g.first + g.start;
+        run.end = run.start + g.len - 1;
+        if (!place.same)
+            return false;
+        bly_runs_close(runs, q, run.start + place.below, &run);
+        sums[BLY_QUOTIENT_USED]--;
+        sums[BLY_QUOTIENT_DISTINCT]--;
+        sums[BLY_QUOTIENT_TOTAL]--;
+        return true;
+    }
     if (!bly_runs_find(runs, q, &run))
         return false;
     const quotient_entry e = quotient_find(runs, &run, F & runs->mask);
