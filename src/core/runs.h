@@ -127,6 +127,12 @@ BLY_RUNS_INLINE void bly_runs_mark_end(const bly_runs *t, uint64_t slot,
     bly_runs_mark(bly_runs_ends(t, slot / BLY_RUNS_BLOCK), slot, on);
 }
 
+/* The number of the highest one of x, from 1; 0 where there is none. */
+BLY_RUNS_INLINE unsigned bly_runs_ones_to(uint64_t x)
+{
+    return 64 - (unsigned)__builtin_clzll(x | 1) - (unsigned)(x == 0);
+}
+
 #define BLY_RUNS_NOWHERE UINT64_MAX
 
 /* The d-th runend, from 1, at or behind `from`, of a quotient of block j: at
@@ -235,53 +241,52 @@ BLY_RUNS_INLINE bool bly_runs_find(const bly_runs *t, uint64_t q, bly_run *run)
 typedef struct bly_glance {
     unsigned char *slots; /* of the block in which it is */
     uint64_t first;       /* the number of its first slot */
-    unsigned start, len;  /* the run in it; no run is one of 0 slots */
-    bool there, sure;     /* not sure: ask bly_runs_find() */
+    unsigned start, len;  /* the run in it */
+    uint64_t there;       /* all ones: there is one; else 0 */
+    uint64_t doubt;       /* not 0: ask bly_runs_find() */
 } bly_glance;
 
-/* q is of a block that another follows. */
-BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t, uint64_t q)
+/* Of quotient q of this block, which another follows. place: also where a run
+ * would begin that is not there, and with a len of 0; else what is said of such
+ * a one, but for .there, means nothing. */
+BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t,
+                                           unsigned char *block, uint64_t q,
+                                           bool place)
 {
-    const uint64_t j = q / BLY_RUNS_BLOCK;
-    unsigned char *const block = bly_runs_block(t, j);
     const unsigned offset = *block, home = (unsigned)(q % BLY_RUNS_BLOCK);
-    const uint64_t occupieds = bly_load64(block + 1);
+    const uint64_t upto = bly_load64(block + 1) << (63 - home);
     const uint64_t here = bly_load64(block + 9) & UINT64_MAX << offset % 64;
     const uint64_t next = bly_load64(block + t->stride + 9);
-    const uint64_t there = 0 - (occupieds >> home & 1);
-    const unsigned d =
-        (unsigned)__builtin_popcountll(occupieds & bly_through(home));
+    const uint64_t there = 0 - (upto >> 63);
+    const unsigned d = (unsigned)__builtin_popcountll(upto);
     const unsigned nhere = (unsigned)__builtin_popcountll(here);
-    /* Conditions are all ones or none. The last run up to q ends behind this
-     * block; it ends at all; there is none in this block. */
+    /* All ones where the last run up to q ends behind this block. */
     const uint64_t far = 0 - (uint64_t)(d > nhere);
     const uint64_t ends = here ^ ((here ^ next) & far);
     const unsigned k = d - 1 - (nhere & (unsigned)far);
-    const uint64_t found =
-        0 - (uint64_t)(k < (unsigned)__builtin_popcountll(ends));
-    const uint64_t none = 0 - (uint64_t)(d == 0);
-    const unsigned least = (offset > home ? offset : home) & ~(unsigned)far;
-    const unsigned end =
-        bly_select_by(ends | ~found, k & (unsigned)found, t->pdep);
+    const uint64_t end = bly_nth_one(ends, k, t->pdep);
     /* The run begins behind the one before it. One that is not there would
      * begin behind this one. */
-    const uint64_t before = ends & ((UINT64_C(1) << end) - 1);
-    const unsigned last = 63 - (unsigned)__builtin_clzll(before << 1 | 1);
-    const unsigned behind =
-        (last & (unsigned)there) | ((end + 1) & (unsigned)(found & ~there));
-    const unsigned start = behind > least ? behind : least;
+    uint64_t before = ends & (end - 1);
+    if (place)
+        before = (ends & (end - (end != 0))) | (end & ~there);
+    const unsigned least = (offset > home ? offset : home) & ~(unsigned)far;
+    const unsigned behind = bly_runs_ones_to(before);
+    bly_glance g = { .slots = block + (t->stride & far) + BLY_RUNS_HEAD,
+                     .first = (q / BLY_RUNS_BLOCK - far) * BLY_RUNS_BLOCK,
+                     .start = behind > least ? behind : least,
+                     .there = there };
+    const unsigned stop = bly_runs_ones_to(end);
+    g.len = stop - g.start;
     /* The first run of the next block may begin in this one. */
-    const uint64_t whole = found & (0 - (uint64_t)(end >= start)) &
-                           ~(far & (0 - (uint64_t)(k == 0)));
-    return (bly_glance){
-        .slots = block + (t->stride & far) + BLY_RUNS_HEAD,
-        .first = (j - far) * BLY_RUNS_BLOCK,
-        .start = start,
-        .len = (end + 1 - start) & (unsigned)(whole & there),
-        .there = there != 0,
-        .sure = (int)(offset < 64) &
-                (int)(((there & whole) | (~there & (found | none))) != 0),
-    };
+    g.doubt = (far & (uint64_t)(k == 0)) | (uint64_t)(stop <= g.start);
+    if (place) {
+        const uint64_t none = (uint64_t)(end == 0) & (uint64_t)(d != 0);
+        g.doubt = (g.doubt & there) | (none & ~there);
+        g.len &= (unsigned)there;
+    }
+    g.doubt |= offset / 64;
+    return g;
 }
 
 /* Is slot q empty, and is there no run of this quotient? Then all runs of

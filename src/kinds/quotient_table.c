@@ -182,7 +182,7 @@ BLY_RUNS_INLINE quotient_place quotient_place_in(const bly_runs *t,
 BLY_RUNS_INLINE bool quotient_is_short(const bly_quotient_table *t,
                                        const bly_glance *g)
 {
-    return (int)g->sure & (int)(g->len <= 3) & (int)(t->fit >= 3);
+    return !(g->doubt | (uint64_t)(g->len > 3) | (uint64_t)(t->fit < 3));
 }
 
 /* Add fingerprint F once where that is easy: there is none of it yet, and few
@@ -198,12 +198,13 @@ BLY_RUNS_INLINE bool quotient_put_easily(const bly_quotient_table *t,
         bly_runs_set(runs, q, remainder);
         return true;
     }
-    const bly_glance g = bly_runs_glance(runs, q);
+    const bly_glance g = bly_runs_glance(
+        runs, bly_runs_block(runs, q / BLY_RUNS_BLOCK), q, true);
     const quotient_place place = quotient_place_in(runs, &g, remainder);
     if (!quotient_is_short(t, &g) || place.same)
         return false;
-    return bly_runs_insert(runs, q, g.first + g.start + place.below, g.there,
-                           place.below == g.len, remainder);
+    return bly_runs_insert(runs, q, g.first + g.start + place.below,
+                           g.there != 0, place.below == g.len, remainder);
 }
 
 /* Take one of fingerprint F. */
@@ -214,7 +215,8 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
     const uint64_t q = F >> runs->r;
     uint64_t slots[QUOTIENT_MAX_ENTRY];
     bly_run run;
-    const bly_glance g = bly_runs_glance(runs, q);
+    const bly_glance g = bly_runs_glance(
+        runs, bly_runs_block(runs, q / BLY_RUNS_BLOCK), q, true);
     const quotient_place place = quotient_place_in(runs, &g, F & runs->mask);
     if (quotient_is_short(t, &g) && place.same < 2) {
         run.start = g.first + g.start;
@@ -246,28 +248,15 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
 
 /* ---------------------------------------------------------------- batches */
 
-#define QUOTIENT_FAR 48
-#define QUOTIENT_NEAR 8
+/* Keys wait in a ring while what they need comes, a chunk after the other: into
+ * L2 two chunks ahead, into L1 one. */
+#define QUOTIENT_CHUNK 32
+#define QUOTIENT_RING (4 * QUOTIENT_CHUNK)
 
-/* Fetch what h may need: the head of its block, that of the next one, and the
- * remainders near the home slot. Heads are needed first. */
-BLY_RUNS_INLINE void quotient_fetch(const bly_quotient_table *t, uint64_t h,
-                                    bool near)
-{
-    const uint64_t q = bly_scale(h, t->range) >> t->runs.r;
-    const unsigned char *block = bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK);
-    const unsigned char *next = block + t->runs.stride;
-    const unsigned char *home = block + BLY_RUNS_HEAD + q % 64 * t->runs.r / 8;
-    if (near) {
-        __builtin_prefetch(block, 0, 3);
-        __builtin_prefetch(next + BLY_RUNS_HEAD - 1, 0, 3);
-    } else {
-        __builtin_prefetch(block, 0, 2);
-        __builtin_prefetch(block + BLY_RUNS_HEAD - 1, 0, 2);
-        __builtin_prefetch(next + BLY_RUNS_HEAD - 1, 0, 2);
-        __builtin_prefetch(home + 8, 0, 2);
-    }
-}
+typedef struct quotient_ring {
+    uint64_t F[QUOTIENT_RING];
+    unsigned char *block[QUOTIENT_RING];
+} quotient_ring;
 
 /* What a change moves: on average 1 / 2(1 - a)^2 slots at a load of a, up to
  * the next place where nothing was pushed. That many lines, at most 6. */
@@ -281,35 +270,51 @@ static unsigned quotient_moved(const bly_quotient_table *t,
     return lines < 6 ? (unsigned)lines : 6;
 }
 
-/* The same for what will be changed: the lines behind the home slot too. */
-BLY_RUNS_INLINE void quotient_fetch_moved(const bly_quotient_table *t,
-                                          uint64_t h, unsigned nlines)
+/* Keys from .. to-1: into the ring, and into L2 the head of their block, that
+ * of the next one, the remainders near the home slot, and so many lines behind
+ * them. */
+BLY_RUNS_INLINE void quotient_enter(const bly_quotient_table *t,
+                                    quotient_ring *ring, const uint64_t *h,
+                                    size_t from, size_t to, unsigned nlines)
 {
-    const uint64_t q = bly_scale(h, t->range) >> t->runs.r;
-    const unsigned char *block = bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK);
-    for (unsigned i = 1; i <= nlines; i++)
-        __builtin_prefetch(block + t->runs.stride + 64 * i, 0, 2);
+    const uint64_t stride = t->runs.stride;
+    for (size_t i = from; i < to; i++) {
+        const uint64_t F = bly_scale(h[i], t->range), q = F >> t->runs.r;
+        unsigned char *block = bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK);
+        ring->F[i % QUOTIENT_RING] = F;
+        ring->block[i % QUOTIENT_RING] = block;
+        __builtin_prefetch(block, 0, 2);
+        __builtin_prefetch(block + BLY_RUNS_HEAD - 1, 0, 2);
+        __builtin_prefetch(block + stride + BLY_RUNS_HEAD - 1, 0, 2);
+        __builtin_prefetch(block + BLY_RUNS_HEAD + q % 64 * t->runs.r / 8 + 8,
+                           0, 2);
+        for (unsigned k = 1; k <= nlines; k++)
+            __builtin_prefetch(block + stride + 64 * k, 0, 2);
+    }
 }
 
+/* To be called before the chunk that begins with key `from`, a chunk after the
+ * other. Heads are needed first. */
 BLY_RUNS_INLINE void quotient_ahead(const bly_quotient_table *t,
-                                    const uint64_t *h, size_t i, size_t n,
-                                    unsigned moved)
+                                    quotient_ring *ring, const uint64_t *h,
+                                    size_t from, size_t n, unsigned nlines)
 {
-    if (i == 0)
-        for (size_t k = 0; k < n && k < QUOTIENT_FAR; k++)
-            quotient_fetch(t, h[k], false);
-    if (i + QUOTIENT_FAR < n) {
-        quotient_fetch(t, h[i + QUOTIENT_FAR], false);
-        quotient_fetch_moved(t, h[i + QUOTIENT_FAR], moved);
+    const size_t near = from + QUOTIENT_CHUNK, far = near + QUOTIENT_CHUNK;
+    const size_t end = far + QUOTIENT_CHUNK;
+    if (from == 0)
+        quotient_enter(t, ring, h, 0, n < far ? n : far, nlines);
+    if (far < n)
+        quotient_enter(t, ring, h, far, n < end ? n : end, nlines);
+    for (size_t i = near; i < far && i < n; i++) {
+        const unsigned char *block = ring->block[i % QUOTIENT_RING];
+        __builtin_prefetch(block, 0, 3);
+        __builtin_prefetch(block + t->runs.stride + BLY_RUNS_HEAD - 1, 0, 3);
     }
-    if (i + QUOTIENT_NEAR < n)
-        quotient_fetch(t, h[i + QUOTIENT_NEAR], true);
 }
 
 BLY_RUNS_INLINE uint64_t quotient_count_one(const bly_quotient_table *t,
-                                            uint64_t h)
+                                            uint64_t F)
 {
-    const uint64_t F = bly_scale(h, t->range);
     const bly_runs *runs = &t->runs;
     bly_run run;
     if (!bly_runs_find(runs, F >> runs->r, &run))
@@ -317,37 +322,46 @@ BLY_RUNS_INLINE uint64_t quotient_count_one(const bly_quotient_table *t,
     return quotient_find(runs, &run, F & runs->mask).count;
 }
 
-/* Compares the slots of a short run at once. The fourth and those behind may
- * be digits of a count: what is found there has to be read in order. */
-BLY_RUNS_INLINE bool quotient_has_one(const bly_quotient_table *t, uint64_t h)
+/* Bit 0: the fingerprint is there; bit 1: that is not sure. Compares the slots
+ * of a short run at once. The fourth and those behind may be digits of a count:
+ * what is found there has to be read in order. No branch depends on what is
+ * found. */
+BLY_RUNS_INLINE unsigned quotient_glance(const bly_quotient_table *t,
+                                         uint64_t F, unsigned char *block)
 {
-    const uint64_t F = bly_scale(h, t->range);
     const bly_runs *runs = &t->runs;
-    const bly_glance g = bly_runs_glance(runs, F >> runs->r);
+    const bly_glance g = bly_runs_glance(runs, block, F >> runs->r, false);
     const unsigned bit = g.start % BLY_RUNS_BLOCK * runs->r;
     const uint64_t word = bly_load64(g.slots + bit / 8) >> bit % 8;
     const uint64_t x = word ^ (F & runs->mask) * t->ones;
     const uint64_t in = (UINT64_C(1) << g.len * runs->r % 64) - 1;
-    const uint64_t hits = (x - t->ones) & ~x & t->highs & in;
-    const uint64_t lowest = hits & (0 - hits);
-    if ((int)(g.there & !g.sure) | (int)(g.len > t->fit) |
-        (int)((lowest & t->late) != 0))
-        return quotient_count_one(t, h) != 0;
-    return hits != 0;
+    const uint64_t hits = (x - t->ones) & ~x & t->highs & in & g.there;
+    const uint64_t doubt = (g.there & (g.doubt | (uint64_t)(g.len > t->fit))) |
+                           (hits & (0 - hits) & t->late);
+    return (unsigned)(hits != 0) | (unsigned)(doubt != 0) << 1;
 }
 
 BLY_RUNS_INLINE void quotient_has_body(const bly_quotient_table *t,
                                        const uint64_t *h, size_t n,
                                        uint64_t *maybe)
 {
-    for (size_t from = 0; from < n; from += 64) {
-        const size_t to = n - from < 64 ? n : from + 64;
-        uint64_t bits = 0;
-        for (size_t i = from; i < to; i++) {
-            quotient_ahead(t, h, i, n, 0);
-            bits |= (uint64_t)quotient_has_one(t, h[i]) << (i - from);
+    quotient_ring ring;
+    for (size_t from = 0; from < n; from += QUOTIENT_CHUNK) {
+        const size_t np = n - from < QUOTIENT_CHUNK ? n - from : QUOTIENT_CHUNK;
+        const uint64_t *const F = ring.F + from % QUOTIENT_RING;
+        unsigned char *const *const block = ring.block + from % QUOTIENT_RING;
+        uint64_t bits = 0, doubts = 0;
+        quotient_ahead(t, &ring, h, from, n, 0);
+        for (size_t i = 0; i < np; i++) {
+            const unsigned seen = quotient_glance(t, F[i], block[i]);
+            bits |= (uint64_t)(seen & 1) << i;
+            doubts |= (uint64_t)(seen >> 1) << i;
         }
-        maybe[from / 64] = bits;
+        for (bits &= ~doubts; doubts; doubts &= doubts - 1) {
+            const unsigned i = (unsigned)__builtin_ctzll(doubts);
+            bits |= (uint64_t)(quotient_count_one(t, F[i]) != 0) << i;
+        }
+        maybe[from / 64] |= bits << from % 64;
     }
 }
 
@@ -355,9 +369,11 @@ BLY_RUNS_INLINE void quotient_count_body(const bly_quotient_table *t,
                                          const uint64_t *h, size_t n,
                                          uint64_t *counts)
 {
+    quotient_ring ring;
     for (size_t i = 0; i < n; i++) {
-        quotient_ahead(t, h, i, n, 0);
-        counts[i] = quotient_count_one(t, h[i]);
+        if (i % QUOTIENT_CHUNK == 0)
+            quotient_ahead(t, &ring, h, i, n, 0);
+        counts[i] = quotient_count_one(t, ring.F[i % QUOTIENT_RING]);
     }
 }
 
@@ -369,12 +385,14 @@ BLY_RUNS_INLINE bly_status quotient_add_body(const bly_quotient_table *t,
 {
     const unsigned moved = quotient_moved(t, sums);
     const uint64_t most = bly_quotient_most(t->nslots);
+    quotient_ring ring;
     bly_status st = BLY_OK;
     size_t i = 0;
     for (; i < n; i++) {
         bool known = true;
-        quotient_ahead(t, h, i, n, moved);
-        const uint64_t F = bly_scale(h[i], t->range);
+        if (i % QUOTIENT_CHUNK == 0)
+            quotient_ahead(t, &ring, h, i, n, moved);
+        const uint64_t F = ring.F[i % QUOTIENT_RING];
         if ((!by || by[i] == 1) && sums[BLY_QUOTIENT_USED] < most &&
             quotient_put_easily(t, F)) {
             sums[BLY_QUOTIENT_USED]++;
@@ -398,9 +416,11 @@ BLY_RUNS_INLINE void quotient_remove_body(const bly_quotient_table *t,
                                           size_t n, bly_status *each)
 {
     const unsigned moved = quotient_moved(t, sums);
+    quotient_ring ring;
     for (size_t i = 0; i < n; i++) {
-        quotient_ahead(t, h, i, n, moved);
-        each[i] = quotient_take(t, sums, bly_scale(h[i], t->range))
+        if (i % QUOTIENT_CHUNK == 0)
+            quotient_ahead(t, &ring, h, i, n, moved);
+        each[i] = quotient_take(t, sums, ring.F[i % QUOTIENT_RING])
                       ? BLY_OK
                       : BLY_EABSENT;
     }
