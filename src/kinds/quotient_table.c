@@ -249,9 +249,10 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
 /* ---------------------------------------------------------------- batches */
 
 /* Keys wait in a ring while what they need comes, a chunk after the other: into
- * L2 two chunks ahead, into L1 one. */
-#define QUOTIENT_CHUNK 32
-#define QUOTIENT_RING (4 * QUOTIENT_CHUNK)
+ * L2 so many keys ahead, into L1 a chunk. */
+#define QUOTIENT_CHUNK 8
+#define QUOTIENT_FAR 32
+#define QUOTIENT_RING 64
 
 typedef struct quotient_ring {
     uint64_t F[QUOTIENT_RING];
@@ -299,13 +300,13 @@ BLY_RUNS_INLINE void quotient_ahead(const bly_quotient_table *t,
                                     quotient_ring *ring, const uint64_t *h,
                                     size_t from, size_t n, unsigned nlines)
 {
-    const size_t near = from + QUOTIENT_CHUNK, far = near + QUOTIENT_CHUNK;
+    const size_t near = from + QUOTIENT_CHUNK, far = from + QUOTIENT_FAR;
     const size_t end = far + QUOTIENT_CHUNK;
     if (from == 0)
         quotient_enter(t, ring, h, 0, n < far ? n : far, nlines);
     if (far < n)
         quotient_enter(t, ring, h, far, n < end ? n : end, nlines);
-    for (size_t i = near; i < far && i < n; i++) {
+    for (size_t i = near; i < near + QUOTIENT_CHUNK && i < n; i++) {
         const unsigned char *block = ring->block[i % QUOTIENT_RING];
         __builtin_prefetch(block, 0, 3);
         __builtin_prefetch(block + t->runs.stride + BLY_RUNS_HEAD - 1, 0, 3);
@@ -393,8 +394,10 @@ BLY_RUNS_INLINE bly_status quotient_add_body(const bly_quotient_table *t,
         if (i % QUOTIENT_CHUNK == 0)
             quotient_ahead(t, &ring, h, i, n, moved);
         const uint64_t F = ring.F[i % QUOTIENT_RING];
-        if ((!by || by[i] == 1) && sums[BLY_QUOTIENT_USED] < most &&
-            quotient_put_easily(t, F)) {
+        if (__builtin_expect((!by || by[i] == 1) &&
+                                 sums[BLY_QUOTIENT_USED] < most &&
+                                 quotient_put_easily(t, F),
+                             1)) {
             sums[BLY_QUOTIENT_USED]++;
             sums[BLY_QUOTIENT_DISTINCT]++;
             sums[BLY_QUOTIENT_TOTAL]++;
