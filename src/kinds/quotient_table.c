@@ -362,7 +362,8 @@ BLY_RUNS_INLINE void quotient_has_body(const bly_quotient_table *t,
             const unsigned i = (unsigned)__builtin_ctzll(doubts);
             bits |= (uint64_t)(quotient_count_one(t, F[i]) != 0) << i;
         }
-        maybe[from / 64] |= bits << from % 64;
+        maybe[from / 64] =
+            (from % 64 ? maybe[from / 64] : 0) | bits << from % 64;
     }
 }
 
