@@ -4,7 +4,8 @@
  * An entry is found by reading its run from the start: runs are short, 1.55
  * slots on average at a load of 0.95, unless there are high counts in them. A
  * new count is encoded as a whole, slots are opened or closed behind the old
- * one, and it is written over that.
+ * one, and it is written over that. Runs of up to three slots, which hold no
+ * digits, are compared as one word, and so is the beginning of longer ones.
  *
  * Walking and writing go through the table once, in order of F. As both meet
  * the quotients in the same order, neither has to search: two tables of one
