@@ -609,6 +609,63 @@ static void a_chain_keeps_its_rate(void **state)
     }
 }
 
+/* Keys of a batch come one after the other, also where they meet in one bucket
+ * or are the same, and where others are moved out of the way. */
+static void same_one_by_one(bly_filter *batch, bly_filter *singly, uint64_t rng)
+{
+    enum { N = 600 };
+    uint64_t h[N], maybe[BLY_BITMAP_WORDS(N)];
+    bly_status each[N];
+    const uint64_t nslots = batch->shape.p[P_BUCKETS] * batch->shape.p[P_SLOTS];
+    for (int round = 0; round < 6; round++) {
+        size_t done, one = 0;
+        for (size_t i = 0; i < N; i++)
+            h[i] = bly_mix64(test_random(&rng) % (2 * nslots));
+        const bly_status st = bly_add_hashes(batch, h, N, NULL, &done);
+        bly_status last = BLY_OK;
+        while (one < N && !(last = bly_add_hash(singly, h[one])))
+            one++;
+        assert_int_equal(st, last);
+        assert_int_equal(done, one);
+        assert_true(bly_equal(batch, singly));
+        assert_true(batch->kind->check(batch));
+        bly_has_hashes(batch, h, N, maybe);
+        for (size_t i = 0; i < N; i++)
+            assert_int_equal(maybe[i / 64] >> i % 64 & 1,
+                             bly_has_hash(singly, h[i]));
+        const size_t n = N / 2 + (size_t)round; /* some twice, some never */
+        bly_remove_hashes(batch, h + N / 4, n, each);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(each[i],
+                             bly_remove_hashes(singly, h + N / 4 + i, 1, NULL));
+        assert_true(bly_equal(batch, singly));
+        assert_true(batch->kind->check(batch));
+    }
+    bly_free(batch);
+    bly_free(singly);
+}
+
+static void batches_are_keys_one_by_one(void **state)
+{
+    (void)state;
+    for (uint64_t bits = 4; bits <= 32; bits++) {
+        for (uint64_t b = 1; b <= 8; b *= 2) {
+            static const uint64_t sizes[] = { 16, 256, 1024 };
+            for (size_t i = 0; i < COUNT_OF(sizes); i++)
+                same_one_by_one(table(sizes[i] / b, b, bits, false),
+                                table(sizes[i] / b, b, bits, false),
+                                100 * bits + b);
+        }
+        same_one_by_one(table(64, 4, bits, true), table(64, 4, bits, true),
+                        bits);
+    }
+    const bly_option o[] = { { "grow", "2" } };
+    bly_filter *a, *b;
+    assert_ok(make(60, 0.01, o, 1, &a));
+    assert_ok(make(60, 0.01, o, 1, &b));
+    same_one_by_one(a, b, 5);
+}
+
 /* Beyond the size from which buckets are fetched ahead: with instructions of
  * the processor and without, to the last bit. */
 static void rows_agree(void **state)
@@ -654,6 +711,7 @@ int main(void)
         cmocka_unit_test(other_ways_to_plan),
         cmocka_unit_test(any_bytes_can_be_asked),
         cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(batches_are_keys_one_by_one),
         cmocka_unit_test(rows_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

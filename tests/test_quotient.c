@@ -259,6 +259,67 @@ static void random_operations(void **state)
     }
 }
 
+/* Batches of a filter that is full, with a place where runs are pushed over
+ * several blocks, against a sorted list: for fingerprints that are there, for
+ * those beside them and for others. */
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void assert_holds(const bly_filter *f, const uint64_t *prints, size_t n)
+{
+    enum { N = 900 };
+    const uint64_t range = f->shape.p[P_SLOTS] << f->shape.p[P_R];
+    uint64_t h[N], want[N], maybe[BLY_BITMAP_WORDS(N)], rng = n;
+    for (size_t i = 0; i < N; i++) {
+        want[i] = i % 3 ? prints[test_random(&rng) % n] + i % 3 - 1
+                        : test_random(&rng) % range;
+        want[i] = want[i] < range ? want[i] : 0;
+        h[i] = want[i] << __builtin_clzll(range) << 1; /* a power of two */
+        assert_int_equal(fingerprint(f, h[i]), want[i]);
+    }
+    bly_has_hashes(f, h, N, maybe);
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(maybe[i / 64] >> i % 64 & 1,
+                         bsearch(&want[i], prints, n, 8, by_size) != NULL);
+}
+
+static void batches_of_full_filters(void **state)
+{
+    (void)state;
+    enum { SLOTS = 1024, N = SLOTS * 19 / 20 - 40, MORE = N + 40 };
+    for (uint64_t r = 1; r <= 50; r++) {
+        bly_filter *f = table(SLOTS, r);
+        uint64_t h[MORE], prints[MORE], rng = r;
+        bly_status each[MORE];
+        for (size_t i = 0; i < MORE; i++) {
+            h[i] = test_random(&rng);
+            if (i % 8 == 0) /* an eighth in a sixteenth of the slots */
+                h[i] = h[i] >> 4 | UINT64_C(7) << 60;
+        }
+        for (size_t i = 0; i < MORE; i++)
+            prints[i] = fingerprint(f, h[i]);
+        size_t n = r < 4 ? N / 2 : N; /* short ones are counted by more slots */
+        assert_ok(bly_add_hashes(f, h, n, NULL, NULL));
+        qsort(prints, n, 8, by_size);
+        assert_true(f->kind->check(f));
+        assert_holds(f, prints, n);
+
+        bly_remove_hashes(f, h + n / 3, n - n / 3, each);
+        for (size_t i = 0; i < n - n / 3; i++)
+            assert_int_equal(each[i], BLY_OK);
+        n /= 3;
+        for (size_t i = 0; i < n; i++)
+            prints[i] = fingerprint(f, h[i]);
+        qsort(prints, n, 8, by_size);
+        assert_true(f->kind->check(f));
+        assert_holds(f, prints, n);
+        bly_free(f);
+    }
+}
+
 static void counts(void **state)
 {
     (void)state;
@@ -566,6 +627,7 @@ int main(void)
         cmocka_unit_test(full_loses_nothing),
         cmocka_unit_test(one_place_is_full),
         cmocka_unit_test(random_operations),
+        cmocka_unit_test(batches_of_full_filters),
         cmocka_unit_test(counts),
         cmocka_unit_test(merging_is_adding_both),
         cmocka_unit_test(resizing_keeps_all_answers),

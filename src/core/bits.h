@@ -133,6 +133,24 @@ bly_select_by(uint64_t x, unsigned k, bool pdep)
     return bly_select(x, k);
 }
 
+/* That one alone; 0 where there are not so many. k is taken modulo 64. */
+static inline __attribute__((always_inline)) uint64_t
+bly_nth_one(uint64_t x, unsigned k, bool pdep)
+{
+    k %= 64;
+#if defined(__x86_64__)
+    if (pdep) {
+        uint64_t one;
+        __asm__("pdep %2, %1, %0" : "=r"(one) : "r"(UINT64_C(1) << k), "r"(x));
+        return one;
+    }
+#endif
+    (void)pdep;
+    return k < (unsigned)__builtin_popcountll(x)
+               ? UINT64_C(1) << bly_select(x, k)
+               : 0;
+}
+
 static inline bool bly_bit_get(const uint64_t *words, uint64_t j)
 {
     return bly_le64(words[j >> 6]) >> (j & 63) & 1;

@@ -2,94 +2,81 @@
  * runs.c - moving slots along, a word at a time
  *
  * A block has 64 slots of r bits, which is r words: moving slots by one is
- * moving these by r bits, with care for the two words at the ends. From block
- * to block a single slot is carried over.
+ * moving these by r bits, with care for the two words at the ends. What leaves
+ * a word, and what leaves a block, is carried to the next.
  */
 #include "core/runs.h"
 
-/* Bits low .. high-1 of a block's words are to become those of `moved`; this
- * is word w of them. */
-static inline void runs_put_word(unsigned char *words, unsigned w, unsigned low,
-                                 unsigned high, uint64_t moved)
+/* In the r words of a block, bits low .. high-1 move up by r; what is in the
+ * highest r of them leaves. `carry` comes in: what has left the block before
+ * where low is 0, else 0. */
+static inline uint64_t runs_words_up(unsigned char *words, unsigned r,
+                                     unsigned low, unsigned high,
+                                     uint64_t carry)
 {
-    unsigned char *p = words + 8 * w;
-    uint64_t mask = UINT64_MAX;
-    if (w == low / 64)
-        mask &= UINT64_MAX << low % 64;
-    if (w == (high - 1) / 64)
-        mask &= bly_through(high - 1);
-    bly_store64(p, (bly_load64(p) & ~mask) | (moved & mask));
+    const unsigned last = (high - 1) / 64;
+    uint64_t move = UINT64_MAX << low % 64; /* bits of this word */
+    for (unsigned w = low / 64; w <= last; w++, move = UINT64_MAX) {
+        const uint64_t old = bly_load64(words + 8 * w), x = old & move;
+        if (w == last)
+            move &= bly_through(high - 1);
+        bly_store64(words + 8 * w, (old & ~move) | ((x << r | carry) & move));
+        carry = x >> (64 - r);
+    }
+    return carry;
 }
 
-/* Within the r words of a block: slots a .. b-1 one up, or slots a+1 .. b one
- * down. Bits outside the places they come to stay as they are. */
-static inline void runs_block_up(unsigned char *words, unsigned r, unsigned a,
-                                 unsigned b)
+/* The same down, where the lowest r bits leave; carry comes in where high is
+ * the end of the block. */
+static inline uint64_t runs_words_down(unsigned char *words, unsigned r,
+                                       unsigned low, unsigned high,
+                                       uint64_t carry)
 {
-    const unsigned low = (a + 1) * r, high = (b + 1) * r;
-    if (a >= b)
-        return;
-    for (unsigned w = (high - 1) / 64 + 1; w-- > low / 64;) {
-        const uint64_t here = bly_load64(words + 8 * w);
-        const uint64_t below = w ? bly_load64(words + 8 * (w - 1)) : 0;
-        runs_put_word(words, w, low, high, here << r | below >> (64 - r));
+    const unsigned first = low / 64;
+    uint64_t move = bly_through(high - 1);
+    for (unsigned w = (high - 1) / 64 + 1; w-- > first; move = UINT64_MAX) {
+        const uint64_t old = bly_load64(words + 8 * w), x = old & move;
+        if (w == first)
+            move &= UINT64_MAX << low % 64;
+        bly_store64(words + 8 * w, (old & ~move) | ((x >> r | carry) & move));
+        carry = x << (64 - r);
     }
-}
-
-static inline void runs_block_down(unsigned char *words, unsigned r, unsigned a,
-                                   unsigned b)
-{
-    const unsigned low = a * r, high = b * r;
-    if (a >= b)
-        return;
-    for (unsigned w = low / 64; w <= (high - 1) / 64; w++) {
-        const uint64_t here = bly_load64(words + 8 * w);
-        const uint64_t above = w + 1 < r ? bly_load64(words + 8 * (w + 1)) : 0;
-        runs_put_word(words, w, low, high, here >> r | above << (64 - r));
-    }
+    return carry;
 }
 
 void bly_runs_shift_up(const bly_runs *t, uint64_t from, uint64_t empty)
 {
-    for (uint64_t j = empty / BLY_RUNS_BLOCK;; j--) {
-        const bool first = j == from / BLY_RUNS_BLOCK;
-        const unsigned a = first ? (unsigned)(from % 64) : 0;
-        const unsigned b =
-            j == empty / BLY_RUNS_BLOCK ? (unsigned)(empty % 64) : 63;
-        runs_block_up(bly_runs_block(t, j) + BLY_RUNS_HEAD, t->r, a, b);
-        const uint64_t ends = bly_load64(bly_runs_ends(t, j));
+    const uint64_t last = empty / BLY_RUNS_BLOCK;
+    unsigned a = (unsigned)(from % BLY_RUNS_BLOCK);
+    uint64_t carry = 0, end = 0;
+    for (uint64_t j = from / BLY_RUNS_BLOCK; j <= last; j++, a = 0) {
+        const unsigned b = j == last ? (unsigned)(empty % 64) : 63;
+        unsigned char *const block = bly_runs_block(t, j);
+        carry = runs_words_up(block + BLY_RUNS_HEAD, t->r, a * t->r,
+                              (b + 1) * t->r, carry);
+        const uint64_t ends = bly_load64(block + 9);
         const uint64_t span = (UINT64_MAX << a) & bly_through(b);
-        uint64_t moved = (ends & span) << 1 & span;
-        if (!first) {
-            bly_runs_set(t, j * BLY_RUNS_BLOCK,
-                         bly_runs_get(t, j * BLY_RUNS_BLOCK - 1));
-            moved |= bly_load64(bly_runs_ends(t, j - 1)) >> 63;
-        }
-        bly_store64(bly_runs_ends(t, j), (ends & ~span) | moved);
-        if (first)
-            return;
+        bly_store64(block + 9,
+                    (ends & ~span) | (((ends & span) << 1 | end) & span));
+        end = ends >> 63;
     }
 }
 
 void bly_runs_shift_down(const bly_runs *t, uint64_t at, uint64_t end)
 {
-    const uint64_t last = end - 1;
-    for (uint64_t j = at / BLY_RUNS_BLOCK; j <= last / BLY_RUNS_BLOCK; j++) {
-        const unsigned a = j == at / BLY_RUNS_BLOCK ? (unsigned)(at % 64) : 0;
-        const bool final = j == last / BLY_RUNS_BLOCK;
-        const unsigned b = final ? (unsigned)(last % 64) : 63;
-        runs_block_down(bly_runs_block(t, j) + BLY_RUNS_HEAD, t->r, a, b);
-        const uint64_t ends = bly_load64(bly_runs_ends(t, j));
+    const uint64_t first = at / BLY_RUNS_BLOCK;
+    unsigned b = (unsigned)((end - 1) % BLY_RUNS_BLOCK);
+    uint64_t carry = 0, top = 0;
+    for (uint64_t j = (end - 1) / BLY_RUNS_BLOCK + 1; j-- > first; b = 63) {
+        const unsigned a = j == first ? (unsigned)(at % 64) : 0;
+        unsigned char *const block = bly_runs_block(t, j);
+        carry = runs_words_down(block + BLY_RUNS_HEAD, t->r, a * t->r,
+                                (b + 1) * t->r, carry);
+        const uint64_t ends = bly_load64(block + 9);
         const uint64_t span = (UINT64_MAX << a) & bly_through(b);
-        uint64_t moved = (ends & span) >> 1 & span;
-        uint64_t carried = 0;
-        if (!final) {
-            const uint64_t next = (j + 1) * BLY_RUNS_BLOCK;
-            carried = bly_runs_get(t, next);
-            moved |= bly_load64(bly_runs_ends(t, j + 1)) << 63;
-        }
-        bly_runs_set(t, j * BLY_RUNS_BLOCK + b, carried);
-        bly_store64(bly_runs_ends(t, j), (ends & ~span) | moved);
+        bly_store64(block + 9,
+                    (ends & ~span) | (((ends & span) >> 1 | top) & span));
+        top = ends << 63;
     }
 }
 

@@ -38,6 +38,7 @@
 #define BLY_RUNS_BLOCK 64
 #define BLY_RUNS_HEAD 17  /* bytes of a block before its slots */
 #define BLY_RUNS_MAX_R 56 /* with 7 bits before it in its byte: one word */
+#define BLY_RUNS_SHORT 57 /* bits that are in a word wherever they begin */
 #define BLY_RUNS_MAX_OFFSET 255
 #define BLY_RUNS_MAX_OPEN 68 /* slots opened at once */
 
@@ -126,6 +127,12 @@ BLY_RUNS_INLINE void bly_runs_mark_end(const bly_runs *t, uint64_t slot,
     bly_runs_mark(bly_runs_ends(t, slot / BLY_RUNS_BLOCK), slot, on);
 }
 
+/* The number of the highest one of x, from 1; 0 where there is none. */
+BLY_RUNS_INLINE unsigned bly_runs_ones_to(uint64_t x)
+{
+    return 64 - (unsigned)__builtin_clzll(x | 1) - (unsigned)(x == 0);
+}
+
 #define BLY_RUNS_NOWHERE UINT64_MAX
 
 /* The d-th runend, from 1, at or behind `from`, of a quotient of block j: at
@@ -159,67 +166,41 @@ BLY_RUNS_INLINE uint64_t bly_runs_upto(const bly_runs *t, uint64_t x)
            1;
 }
 
-/* Occupied quotients from .. to-1. */
-BLY_RUNS_INLINE uint64_t bly_runs_occupied(const bly_runs *t, uint64_t from,
-                                           uint64_t to)
-{
-    uint64_t n = 0, hide = UINT64_MAX << from % 64;
-    for (uint64_t j = from / BLY_RUNS_BLOCK;
-         j < t->nblocks && j * BLY_RUNS_BLOCK < to; j++, hide = UINT64_MAX) {
-        uint64_t ours = bly_load64(bly_runs_occupieds(t, j)) & hide;
-        if (to - j * BLY_RUNS_BLOCK < 64)
-            ours &= bly_through(to - 1);
-        n += (unsigned)__builtin_popcountll(ours);
-    }
-    return n;
-}
-
-/* Where the runs stop that push each other. Of quotients before slot `from`,
- * some runs, `pending` of them, end there or behind; the first slot e > from
- * with none: it is empty, or holds the first of its own run. With `empty`, a
- * quotient `from` or e counts as before: the first e that is empty. Behind the
- * last slot where there is none.
+/* The first slot at or behind `from` to which nobody is pushed: all runs of
+ * quotients before it end before it. It is empty, or holds the first of its
+ * own run. With `empty`, its own quotient counts as before: it is empty. Behind
+ * the last slot where there is none.
  *
- * e lies behind a runend. If that is the d-th, and there are c runs to end
- * up to there, the c-th is the next to look at. */
+ * In each block that begins where the offset says. Where d runs have to end
+ * before a slot, and have not, the next to look at is the one behind the d-th
+ * runend. */
 BLY_RUNS_INLINE uint64_t bly_runs_rest(const bly_runs *t, uint64_t from,
-                                       uint64_t pending, bool empty)
+                                       bool empty)
 {
-    uint64_t j = from / BLY_RUNS_BLOCK, hide = UINT64_MAX << from % 64;
-    for (; j < t->nblocks; j++, hide = UINT64_MAX) {
-        const uint64_t ends = bly_load64(bly_runs_ends(t, j)) & hide;
-        uint64_t come = bly_load64(bly_runs_occupieds(t, j));
-        if (empty) { /* one slot sooner */
-            come >>= 1;
-            if (j + 1 < t->nblocks)
-                come |= bly_load64(bly_runs_occupieds(t, j + 1)) << 63;
+    unsigned at = (unsigned)(from % BLY_RUNS_BLOCK);
+    for (uint64_t j = from / BLY_RUNS_BLOCK; j < t->nblocks; j++, at = 0) {
+        const unsigned char *const block = bly_runs_block(t, j);
+        const unsigned offset = *block;
+        if (offset >= BLY_RUNS_BLOCK)
+            continue;
+        const uint64_t occupieds = bly_load64(block + 1);
+        const uint64_t ends = bly_load64(block + 9) & UINT64_MAX << offset;
+        const unsigned n = (unsigned)__builtin_popcountll(ends);
+        at = at > offset ? at : offset;
+        unsigned ended =
+            (unsigned)__builtin_popcountll(ends & ((UINT64_C(1) << at) - 1));
+        while (at < BLY_RUNS_BLOCK) {
+            const unsigned d = (unsigned)__builtin_popcountll(
+                occupieds & bly_through(at) >> !empty);
+            if (d <= ended)
+                return j * BLY_RUNS_BLOCK + at;
+            if (d > n)
+                break;
+            at = bly_select_by(ends, d - 1, t->pdep) + 1;
+            ended = d;
         }
-        come &= hide;
-        const uint64_t n = (unsigned)__builtin_popcountll(ends);
-        uint64_t d = pending;
-        while (d <= n) {
-            const unsigned p = bly_select_by(ends, (unsigned)d - 1, t->pdep);
-            const uint64_t c =
-                pending + (unsigned)__builtin_popcountll(come & bly_through(p));
-            if (c == d)
-                return j * BLY_RUNS_BLOCK + p + 1;
-            d = c;
-        }
-        pending += (unsigned)__builtin_popcountll(come);
-        pending -= n;
     }
     return t->nblocks * BLY_RUNS_BLOCK;
-}
-
-BLY_RUNS_INLINE uint64_t bly_runs_empty_from(const bly_runs *t, uint64_t slot)
-{
-    if (slot >= t->nblocks * BLY_RUNS_BLOCK)
-        return slot;
-    const uint64_t next = bly_runs_upto(t, slot);
-    if (next <= slot)
-        return slot;
-    const uint64_t pending = bly_runs_occupied(t, slot + 1, next + 1);
-    return pending ? bly_runs_rest(t, next, pending, true) : next;
 }
 
 /* The run of quotient q, if it has one. */
@@ -255,6 +236,74 @@ BLY_RUNS_INLINE bool bly_runs_find(const bly_runs *t, uint64_t q, bly_run *run)
     return true;
 }
 
+/* Most runs lie in the block of their quotient or the next: they are found
+ * without a branch, and so is the place of those that are not there. */
+typedef struct bly_glance {
+    unsigned char *slots; /* of the block in which it is */
+    uint64_t first;       /* the number of its first slot */
+    unsigned start, len;  /* the run in it */
+    uint64_t there;       /* all ones: there is one; else 0 */
+    uint64_t doubt;       /* not 0: ask bly_runs_find() */
+} bly_glance;
+
+/* Of quotient q of this block, which another follows. place: also where a run
+ * would begin that is not there, and with a len of 0; else what is said of such
+ * a one, but for .there, means nothing. */
+BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t,
+                                           unsigned char *block, uint64_t q,
+                                           bool place)
+{
+    const unsigned offset = *block, home = (unsigned)(q % BLY_RUNS_BLOCK);
+    const uint64_t upto = bly_load64(block + 1) << (63 - home);
+    const uint64_t here = bly_load64(block + 9) & UINT64_MAX << offset % 64;
+    const uint64_t next = bly_load64(block + t->stride + 9);
+    const uint64_t there = 0 - (upto >> 63);
+    const unsigned d = (unsigned)__builtin_popcountll(upto);
+    const unsigned nhere = (unsigned)__builtin_popcountll(here);
+    /* All ones where the last run up to q ends behind this block. */
+    const uint64_t far = 0 - (uint64_t)(d > nhere);
+    const uint64_t ends = here ^ ((here ^ next) & far);
+    const unsigned k = d - 1 - (nhere & (unsigned)far);
+    const uint64_t end = bly_nth_one(ends, k, t->pdep);
+    /* The run begins behind the one before it. One that is not there would
+     * begin behind this one. */
+    uint64_t before = ends & (end - 1);
+    if (place)
+        before = (ends & (end - (end != 0))) | (end & ~there);
+    const unsigned least = (offset > home ? offset : home) & ~(unsigned)far;
+    const unsigned behind = bly_runs_ones_to(before);
+    bly_glance g = { .slots = block + (t->stride & far) + BLY_RUNS_HEAD,
+                     .first = (q / BLY_RUNS_BLOCK - far) * BLY_RUNS_BLOCK,
+                     .start = behind > least ? behind : least,
+                     .there = there };
+    const unsigned stop = bly_runs_ones_to(end);
+    g.len = stop - g.start;
+    /* The first run of the next block may begin in this one. */
+    g.doubt = (far & (uint64_t)(k == 0)) | (uint64_t)(stop <= g.start);
+    if (place) {
+        const uint64_t none = (uint64_t)(end == 0) & (uint64_t)(d != 0);
+        g.doubt = (g.doubt & there) | (none & ~there);
+        g.len &= (unsigned)there;
+    }
+    g.doubt |= offset / 64;
+    return g;
+}
+
+/* Is slot q empty, and is there no run of this quotient? Then all runs of
+ * quotients before end before. */
+BLY_RUNS_INLINE bool bly_runs_home_empty(const bly_runs *t, uint64_t q)
+{
+    const unsigned char *const block = bly_runs_block(t, q / BLY_RUNS_BLOCK);
+    const unsigned offset = *block, home = (unsigned)(q % BLY_RUNS_BLOCK);
+    const uint64_t before = (UINT64_C(1) << home) - 1;
+    const uint64_t occupieds = bly_load64(block + 1) & bly_through(home);
+    const uint64_t ends = bly_load64(block + 9) & UINT64_MAX << offset % 64;
+    return offset <= home &&
+           __builtin_popcountll(occupieds) ==
+               __builtin_popcountll(ends & before) &&
+           !(occupieds >> home);
+}
+
 /* --------------------------------------------------------------- changing */
 
 /* Slots from .. empty-1 move to from+1 .. empty, runends with them; slot
@@ -265,6 +314,27 @@ void bly_runs_shift_up(const bly_runs *t, uint64_t from, uint64_t empty);
  * then empty. */
 void bly_runs_shift_down(const bly_runs *t, uint64_t at, uint64_t end);
 
+/* Everyone whose quotient is before a block, and who lies in it or was pushed
+ * into it, moves on by as many slots as are filled behind: of n empty ones,
+ * in order. Can the offsets behind quotient q take that? And do it. */
+BLY_RUNS_INLINE bool bly_runs_offsets(const bly_runs *t, uint64_t q,
+                                      const uint64_t *empty, unsigned n,
+                                      bool change)
+{
+    unsigned i = 0;
+    for (uint64_t j = q / BLY_RUNS_BLOCK + 1;
+         j * BLY_RUNS_BLOCK <= empty[n - 1]; j++) {
+        unsigned char *const offset = bly_runs_block(t, j);
+        while (empty[i] < j * BLY_RUNS_BLOCK)
+            i++;
+        if (change)
+            *offset = (unsigned char)(*offset + (n - i));
+        else if (*offset + (n - i) > BLY_RUNS_MAX_OFFSET)
+            return false;
+    }
+    return true;
+}
+
 /* Make n free slots at `at`, in the run of quotient q; false, and nothing has
  * changed, where there is no room. Their runends are clear. */
 BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
@@ -273,28 +343,60 @@ BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
     const uint64_t nslots = t->nblocks * BLY_RUNS_BLOCK;
     uint64_t empty[BLY_RUNS_MAX_OPEN], from = at;
     for (unsigned i = 0; i < n; i++) {
-        empty[i] = bly_runs_empty_from(t, from);
+        empty[i] = from < nslots ? bly_runs_rest(t, from, true) : nslots;
         if (empty[i] >= nslots)
             return false;
         from = empty[i] + 1;
     }
-    /* Everyone whose quotient is before a block, and who lies in it or was
-     * pushed into it, moves on by as many slots as were filled behind. */
-    const uint64_t first = q / BLY_RUNS_BLOCK + 1;
-    for (int change = 0; change < 2; change++) {
-        unsigned i = 0;
-        for (uint64_t j = first; j * BLY_RUNS_BLOCK <= empty[n - 1]; j++) {
-            unsigned char *offset = bly_runs_block(t, j);
-            while (empty[i] < j * BLY_RUNS_BLOCK)
-                i++;
-            if (change)
-                *offset = (unsigned char)(*offset + (n - i));
-            else if (*offset + (n - i) > BLY_RUNS_MAX_OFFSET)
-                return false;
-        }
-    }
+    if (!bly_runs_offsets(t, q, empty, n, false))
+        return false;
+    bly_runs_offsets(t, q, empty, n, true);
     for (unsigned i = 0; i < n; i++)
         bly_runs_shift_up(t, at, empty[i]);
+    return true;
+}
+
+/* Insert a value at slot `at`, in the run of quotient q, which becomes one if
+ * it was not there; last: nothing of it is behind. False, and nothing has
+ * changed, where there is no room. */
+BLY_RUNS_INLINE bool bly_runs_insert(const bly_runs *t, uint64_t q, uint64_t at,
+                                     bool there, bool last, uint64_t value)
+{
+    if (at >= t->nblocks * BLY_RUNS_BLOCK)
+        return false;
+    const uint64_t empty = bly_runs_rest(t, at, true);
+    const unsigned moved = (unsigned)(empty - at) * t->r;
+    const unsigned a = (unsigned)(at % BLY_RUNS_BLOCK);
+    const unsigned b = (unsigned)(empty % BLY_RUNS_BLOCK);
+    unsigned char *const block = bly_runs_block(t, q / BLY_RUNS_BLOCK);
+    if (empty / BLY_RUNS_BLOCK == q / BLY_RUNS_BLOCK &&
+        (b - a + 1) * t->r <= BLY_RUNS_SHORT) {
+        /* Most often: what moves is in one word, and no offset changes. */
+        unsigned char *const p = block + BLY_RUNS_HEAD + a * t->r / 8;
+        const unsigned bit = a * t->r % 8;
+        const uint64_t word = bly_load64(p), old = word >> bit;
+        const uint64_t stay = (UINT64_C(1) << moved) - 1;
+        const uint64_t all = (UINT64_C(1) << (moved + t->r)) - 1;
+        const uint64_t now = (old & stay) << t->r | value;
+        bly_store64(p, (word & ~(all << bit)) | now << bit);
+        const uint64_t ends = bly_load64(block + 9);
+        const uint64_t span = (UINT64_MAX << a) & bly_through(b);
+        const uint64_t up = (ends & ~span) | ((ends & span) << 1 & span);
+        const uint64_t end = (uint64_t)last << a;
+        bly_store64(block + 9, (up & ~(end >> there)) | end);
+    } else {
+        if (empty >= t->nblocks * BLY_RUNS_BLOCK ||
+            !bly_runs_offsets(t, q, &empty, 1, false))
+            return false;
+        bly_runs_offsets(t, q, &empty, 1, true);
+        bly_runs_shift_up(t, at, empty);
+        bly_runs_set(t, at, value);
+        if (last && there)
+            bly_runs_mark_end(t, at - 1, false);
+        if (last)
+            bly_runs_mark_end(t, at, true);
+    }
+    bly_runs_mark(block + 1, q, true);
     return true;
 }
 
@@ -302,12 +404,8 @@ BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
 BLY_RUNS_INLINE void bly_runs_close(const bly_runs *t, uint64_t q, uint64_t at,
                                     const bly_run *run)
 {
-    /* All that lies behind moves down, up to an empty slot or one that holds
-     * the first of its own run. */
-    const uint64_t behind = run->end + 1;
-    const uint64_t pending = bly_runs_occupied(t, q + 1, behind);
-    const uint64_t end =
-        pending ? bly_runs_rest(t, behind, pending, false) : behind;
+    /* All that lies behind moves down, up to where nobody is pushed. */
+    const uint64_t end = bly_runs_rest(t, run->end + 1, false);
     bly_runs_shift_down(t, at, end);
     if (run->start == run->end)
         bly_runs_mark_occupied(t, q, false);

@@ -407,6 +407,14 @@ static bly_status cuckoo_open(bly_filter *f)
     return BLY_OK;
 }
 
+#if BLY_X86
+/* Is x86_cuckoo.c for this table? */
+static bool cuckoo_by_eight(const bly_cuckoo_table *t)
+{
+    return bly_cuckoo_single(t) && (bly_cpu_features() & BLY_CPU_AVX512);
+}
+#endif
+
 static inline __attribute__((always_inline)) void
 cuckoo_has_body(const bly_cuckoo_table *table, const uint64_t *h, size_t n,
                 uint64_t *maybe, bool sorted, bool single)
@@ -431,7 +439,7 @@ static void cuckoo_has(const bly_filter *f, const uint64_t *h, size_t n,
     const bly_cuckoo_table t = cuckoo_table_of(f);
     size_t done = 0;
 #if BLY_X86
-    if (bly_cuckoo_single(&t) && (bly_cpu_features() & BLY_CPU_AVX512))
+    if (cuckoo_by_eight(&t))
         done = bly_cuckoo_has_avx512(&t, h, n, maybe);
 #endif
     if (t.sorted)
@@ -482,6 +490,13 @@ cuckoo_fill_body(bly_filter *f, bly_filter *table, const uint64_t *h, size_t n,
     uint64_t nstored = 0;
     cuckoo_stop stop = CUCKOO_DONE;
     size_t i = 0;
+#if BLY_X86
+    if (!fresh && !unique && cuckoo_by_eight(&t)) {
+        nstored = bly_cuckoo_add_avx512(&t, h + from, n);
+        from += nstored;
+        n -= nstored;
+    }
+#endif
     bly_cuckoo_stream_open(&q, &t, h + from, n);
     for (; i < n; i++) {
         const bly_cuckoo_key key = bly_cuckoo_next(&q, &t, i);
@@ -614,32 +629,52 @@ static bool cuckoo_take_one(bly_filter *table, uint64_t h)
     return taken;
 }
 
-static inline __attribute__((always_inline)) void
-cuckoo_remove_body(bly_filter *f, const uint64_t *h, size_t n, bly_status *each,
-                   bool single)
+/* Keys that are not in the first table: a table knows nothing of the others, so
+ * each can have its turn with all keys. */
+static void cuckoo_remove_left(bly_filter *f, const uint64_t *h, size_t n,
+                               bly_status *each)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t l = 0; l < f->nlayers && each[i]; l++)
+            if (cuckoo_take_one(f->layer[l], h[i]))
+                each[i] = BLY_OK;
+}
+
+static inline __attribute__((always_inline)) void
+cuckoo_remove_body(const bly_cuckoo_table *t, const uint64_t *h, size_t n,
+                   bly_status *each, bool single)
+{
     bly_cuckoo_stream q;
-    bly_cuckoo_stream_open(&q, &t, h, n);
-    for (size_t i = 0; i < n; i++) {
-        bool taken = bly_cuckoo_take(&t, bly_cuckoo_next(&q, &t, i), single);
-        f->state[0] -= taken;
-        for (uint32_t l = 0; l < f->nlayers && !taken; l++)
-            taken = cuckoo_take_one(f->layer[l], h[i]);
-        each[i] = taken ? BLY_OK : BLY_EABSENT;
-    }
+    bly_cuckoo_stream_open(&q, t, h, n);
+    for (size_t i = 0; i < n; i++)
+        each[i] = bly_cuckoo_take(t, bly_cuckoo_next(&q, t, i), single)
+                      ? BLY_OK
+                      : BLY_EABSENT;
 }
 
 static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
                           bly_status *each)
 {
     const bly_cuckoo_table t = cuckoo_table_of(f);
-    if (f->shape.p[CUCKOO_UNIQUE])
+    size_t done = 0;
+    if (f->shape.p[CUCKOO_UNIQUE]) {
         cuckoo_refuse(f, h, n, each);
-    else if (bly_cuckoo_single(&t))
-        cuckoo_remove_body(f, h, n, each, true);
+        return;
+    }
+#if BLY_X86
+    if (cuckoo_by_eight(&t))
+        done = bly_cuckoo_remove_avx512(&t, h, n, each);
+#endif
+    if (bly_cuckoo_single(&t))
+        cuckoo_remove_body(&t, h + done, n - done, each + done, true);
     else
-        cuckoo_remove_body(f, h, n, each, false);
+        cuckoo_remove_body(&t, h, n, each, false);
+    size_t nleft = 0;
+    for (size_t i = 0; i < n; i++)
+        nleft += each[i] != BLY_OK;
+    f->state[0] -= n - nleft;
+    if (f->nlayers && nleft)
+        cuckoo_remove_left(f, h, n, each);
 }
 
 /* -------------------------------------------------------------------- sets */

@@ -30,6 +30,8 @@
 #ifndef BLY_CUCKOO_TABLE_H
 #define BLY_CUCKOO_TABLE_H
 
+#include <bloomery.h>
+
 #include "core/bits.h"
 #include "core/cpu.h"
 
@@ -255,6 +257,13 @@ bly_cuckoo_has(const bly_cuckoo_table *t, bly_cuckoo_key key, bool sorted,
 size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t, const uint64_t *h,
                              size_t n, uint64_t *maybe);
 
+/* The same for adding, eight at a time and up to the first that finds no room;
+ * and for removing. */
+size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *t, const uint64_t *h,
+                             size_t n);
+size_t bly_cuckoo_remove_avx512(const bly_cuckoo_table *t, const uint64_t *h,
+                                size_t n, bly_status *each);
+
 /* Locate eight keys. */
 void bly_cuckoo_locate_avx512(const bly_cuckoo_table *t, const uint64_t *h,
                               uint64_t *at1, uint64_t *at2, uint64_t *fp);
@@ -331,13 +340,15 @@ static inline const unsigned char *bly_cuckoo_at(const bly_cuckoo_table *t,
     return t->data + (bit >> 3);
 }
 
-/* The hint that comes from the ring's entry i. */
-#define BLY_CUCKOO_FETCH(q, t, i, level)                                      \
-    do {                                                                      \
-        __builtin_prefetch(bly_cuckoo_at(t, (q)->at1[(i) % BLY_CUCKOO_RING]), \
-                           0, level);                                         \
-        __builtin_prefetch(bly_cuckoo_at(t, (q)->at2[(i) % BLY_CUCKOO_RING]), \
-                           0, level);                                         \
+/* The hint that comes from the ring's entry i: the line `bit` bits and so many
+ * bytes behind the beginning of its buckets. */
+#define BLY_CUCKOO_FETCH(q, t, i, bit, byte, level)                          \
+    do {                                                                     \
+        const size_t at_ = (i) % BLY_CUCKOO_RING;                            \
+        __builtin_prefetch(bly_cuckoo_at(t, (q)->at1[at_] + (bit)) + (byte), \
+                           0, level);                                        \
+        __builtin_prefetch(bly_cuckoo_at(t, (q)->at2[at_] + (bit)) + (byte), \
+                           0, level);                                        \
     } while (0)
 
 /* Locate keys i to i + 7, those that there are; i is a multiple of 8. */
@@ -358,7 +369,7 @@ bly_cuckoo_enter(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
             q->fp[to + j] = key.fp;
         }
     for (size_t j = 0; q->ahead && j < n; j++)
-        BLY_CUCKOO_FETCH(q, t, i + j, 2);
+        BLY_CUCKOO_FETCH(q, t, i + j, 0, 0, 2);
 }
 
 static inline void bly_cuckoo_stream_open(bly_cuckoo_stream *q,
@@ -391,7 +402,8 @@ bly_cuckoo_next(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
     if (i % 8 == 0 && i + BLY_CUCKOO_FAR < q->n)
         bly_cuckoo_enter(q, t, i + BLY_CUCKOO_FAR);
     if (q->ahead && i + BLY_CUCKOO_NEAR < q->n)
-        BLY_CUCKOO_FETCH(q, t, i + BLY_CUCKOO_NEAR, 3);
+        BLY_CUCKOO_FETCH(q, t, i + BLY_CUCKOO_NEAR, t->width - t->word_bits, 7,
+                         3);
     return bly_cuckoo_entry(q, i);
 }
 

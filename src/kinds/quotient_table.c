@@ -4,7 +4,8 @@
  * An entry is found by reading its run from the start: runs are short, 1.55
  * slots on average at a load of 0.95, unless there are high counts in them. A
  * new count is encoded as a whole, slots are opened or closed behind the old
- * one, and it is written over that.
+ * one, and it is written over that. Runs of up to three slots, which hold no
+ * digits, are compared as one word, and so is the beginning of longer ones.
  *
  * Walking and writing go through the table once, in order of F. As both meet
  * the quotients in the same order, neither has to search: two tables of one
@@ -156,6 +157,57 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
     return BLY_OK;
 }
 
+/* How a remainder compares with the slots of a run of up to three, which can
+ * hold no digits. */
+typedef struct quotient_place {
+    unsigned below, same; /* slots less than it; equal to it */
+} quotient_place;
+
+BLY_RUNS_INLINE quotient_place quotient_place_in(const bly_runs *t,
+                                                 const bly_glance *g,
+                                                 uint64_t remainder)
+{
+    const unsigned bit = g->start % BLY_RUNS_BLOCK * t->r;
+    const uint64_t word = bly_load64(g->slots + bit / 8) >> bit % 8;
+    quotient_place place = { 0, 0 };
+#pragma GCC unroll 3
+    for (unsigned i = 0; i < 3; i++) {
+        const uint64_t other = word >> i * t->r % 64 & t->mask;
+        place.below += (unsigned)(i < g->len) & (unsigned)(other < remainder);
+        place.same += (unsigned)(i < g->len) & (unsigned)(other == remainder);
+    }
+    return place;
+}
+
+/* Is this what quotient_place_in() is for? */
+BLY_RUNS_INLINE bool quotient_is_short(const bly_quotient_table *t,
+                                       const bly_glance *g)
+{
+    return !(g->doubt | (uint64_t)(g->len > 3) | (uint64_t)(t->fit < 3));
+}
+
+/* Add fingerprint F once where that is easy: there is none of it yet, and few
+ * of its quotient. False: it is not, and nothing has changed. */
+BLY_RUNS_INLINE bool quotient_put_easily(const bly_quotient_table *t,
+                                         uint64_t F)
+{
+    const bly_runs *runs = &t->runs;
+    const uint64_t q = F >> runs->r, remainder = F & runs->mask;
+    if (bly_runs_home_empty(runs, q)) {
+        bly_runs_mark_occupied(runs, q, true);
+        bly_runs_mark_end(runs, q, true);
+        bly_runs_set(runs, q, remainder);
+        return true;
+    }
+    const bly_glance g = bly_runs_glance(
+        runs, bly_runs_block(runs, q / BLY_RUNS_BLOCK), q, true);
+    const quotient_place place = quotient_place_in(runs, &g, remainder);
+    if (!quotient_is_short(t, &g) || place.same)
+        return false;
+    return bly_runs_insert(runs, q, g.first + g.start + place.below,
+                           g.there != 0, place.below == g.len, remainder);
+}
+
 /* Take one of fingerprint F. */
 BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
                                    uint64_t F)
@@ -164,6 +216,20 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
     const uint64_t q = F >> runs->r;
     uint64_t slots[QUOTIENT_MAX_ENTRY];
     bly_run run;
+    const bly_glance g = bly_runs_glance(
+        runs, bly_runs_block(runs, q / BLY_RUNS_BLOCK), q, true);
+    const quotient_place place = quotient_place_in(runs, &g, F & runs->mask);
+    if (quotient_is_short(t, &g) && place.same < 2) {
+        run.start = g.first + g.start;
+        run.end = run.start + g.len - 1;
+        if (!place.same)
+            return false;
+        bly_runs_close(runs, q, run.start + place.below, &run);
+        sums[BLY_QUOTIENT_USED]--;
+        sums[BLY_QUOTIENT_DISTINCT]--;
+        sums[BLY_QUOTIENT_TOTAL]--;
+        return true;
+    }
     if (!bly_runs_find(runs, q, &run))
         return false;
     const quotient_entry e = quotient_find(runs, &run, F & runs->mask);
@@ -183,26 +249,16 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
 
 /* ---------------------------------------------------------------- batches */
 
-#define QUOTIENT_FAR 48
-#define QUOTIENT_NEAR 8
+/* Keys wait in a ring while what they need comes, a chunk after the other: into
+ * L2 so many keys ahead, into L1 a chunk. */
+#define QUOTIENT_CHUNK 8
+#define QUOTIENT_FAR 32
+#define QUOTIENT_RING 64
 
-/* Fetch the block of h: its head, and the remainders near the home slot. */
-BLY_RUNS_INLINE void quotient_fetch(const bly_quotient_table *t, uint64_t h,
-                                    bool near)
-{
-    const uint64_t q = bly_scale(h, t->range) >> t->runs.r;
-    const unsigned char *block = bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK);
-    const unsigned char *home = block + BLY_RUNS_HEAD + q % 64 * t->runs.r / 8;
-    if (near) {
-        __builtin_prefetch(block, 0, 3);
-        __builtin_prefetch(block + BLY_RUNS_HEAD - 1, 0, 3);
-        __builtin_prefetch(home + 8, 0, 3);
-    } else {
-        __builtin_prefetch(block, 0, 2);
-        __builtin_prefetch(block + BLY_RUNS_HEAD - 1, 0, 2);
-        __builtin_prefetch(home + 8, 0, 2);
-    }
-}
+typedef struct quotient_ring {
+    uint64_t F[QUOTIENT_RING];
+    unsigned char *block[QUOTIENT_RING];
+} quotient_ring;
 
 /* What a change moves: on average 1 / 2(1 - a)^2 slots at a load of a, up to
  * the next place where nothing was pushed. That many lines, at most 6. */
@@ -216,35 +272,51 @@ static unsigned quotient_moved(const bly_quotient_table *t,
     return lines < 6 ? (unsigned)lines : 6;
 }
 
-/* The same for what will be changed: the lines behind the home slot too. */
-BLY_RUNS_INLINE void quotient_fetch_moved(const bly_quotient_table *t,
-                                          uint64_t h, unsigned nlines)
+/* Keys from .. to-1: into the ring, and into L2 the head of their block, that
+ * of the next one, the remainders near the home slot, and so many lines behind
+ * them. */
+BLY_RUNS_INLINE void quotient_enter(const bly_quotient_table *t,
+                                    quotient_ring *ring, const uint64_t *h,
+                                    size_t from, size_t to, unsigned nlines)
 {
-    const uint64_t q = bly_scale(h, t->range) >> t->runs.r;
-    const unsigned char *block = bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK);
-    for (unsigned i = 1; i <= nlines; i++)
-        __builtin_prefetch(block + t->runs.stride + 64 * i, 0, 2);
+    const uint64_t stride = t->runs.stride;
+    for (size_t i = from; i < to; i++) {
+        const uint64_t F = bly_scale(h[i], t->range), q = F >> t->runs.r;
+        unsigned char *block = bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK);
+        ring->F[i % QUOTIENT_RING] = F;
+        ring->block[i % QUOTIENT_RING] = block;
+        __builtin_prefetch(block, 0, 2);
+        __builtin_prefetch(block + BLY_RUNS_HEAD - 1, 0, 2);
+        __builtin_prefetch(block + stride + BLY_RUNS_HEAD - 1, 0, 2);
+        __builtin_prefetch(block + BLY_RUNS_HEAD + q % 64 * t->runs.r / 8 + 8,
+                           0, 2);
+        for (unsigned k = 1; k <= nlines; k++)
+            __builtin_prefetch(block + stride + 64 * k, 0, 2);
+    }
 }
 
+/* To be called before the chunk that begins with key `from`, a chunk after the
+ * other. Heads are needed first. */
 BLY_RUNS_INLINE void quotient_ahead(const bly_quotient_table *t,
-                                    const uint64_t *h, size_t i, size_t n,
-                                    unsigned moved)
+                                    quotient_ring *ring, const uint64_t *h,
+                                    size_t from, size_t n, unsigned nlines)
 {
-    if (i == 0)
-        for (size_t k = 0; k < n && k < QUOTIENT_FAR; k++)
-            quotient_fetch(t, h[k], false);
-    if (i + QUOTIENT_FAR < n) {
-        quotient_fetch(t, h[i + QUOTIENT_FAR], false);
-        quotient_fetch_moved(t, h[i + QUOTIENT_FAR], moved);
+    const size_t near = from + QUOTIENT_CHUNK, far = from + QUOTIENT_FAR;
+    const size_t end = far + QUOTIENT_CHUNK;
+    if (from == 0)
+        quotient_enter(t, ring, h, 0, n < far ? n : far, nlines);
+    if (far < n)
+        quotient_enter(t, ring, h, far, n < end ? n : end, nlines);
+    for (size_t i = near; i < near + QUOTIENT_CHUNK && i < n; i++) {
+        const unsigned char *block = ring->block[i % QUOTIENT_RING];
+        __builtin_prefetch(block, 0, 3);
+        __builtin_prefetch(block + t->runs.stride + BLY_RUNS_HEAD - 1, 0, 3);
     }
-    if (i + QUOTIENT_NEAR < n)
-        quotient_fetch(t, h[i + QUOTIENT_NEAR], true);
 }
 
 BLY_RUNS_INLINE uint64_t quotient_count_one(const bly_quotient_table *t,
-                                            uint64_t h)
+                                            uint64_t F)
 {
-    const uint64_t F = bly_scale(h, t->range);
     const bly_runs *runs = &t->runs;
     bly_run run;
     if (!bly_runs_find(runs, F >> runs->r, &run))
@@ -252,18 +324,59 @@ BLY_RUNS_INLINE uint64_t quotient_count_one(const bly_quotient_table *t,
     return quotient_find(runs, &run, F & runs->mask).count;
 }
 
+/* Bit 0: the fingerprint is there; bit 1: that is not sure. Compares the slots
+ * of a short run at once. The fourth and those behind may be digits of a count:
+ * what is found there has to be read in order. No branch depends on what is
+ * found. */
+BLY_RUNS_INLINE unsigned quotient_glance(const bly_quotient_table *t,
+                                         uint64_t F, unsigned char *block)
+{
+    const bly_runs *runs = &t->runs;
+    const bly_glance g = bly_runs_glance(runs, block, F >> runs->r, false);
+    const unsigned bit = g.start % BLY_RUNS_BLOCK * runs->r;
+    const uint64_t word = bly_load64(g.slots + bit / 8) >> bit % 8;
+    const uint64_t x = word ^ (F & runs->mask) * t->ones;
+    const uint64_t in = (UINT64_C(1) << g.len * runs->r % 64) - 1;
+    const uint64_t hits = (x - t->ones) & ~x & t->highs & in & g.there;
+    const uint64_t doubt = (g.there & (g.doubt | (uint64_t)(g.len > t->fit))) |
+                           (hits & (0 - hits) & t->late);
+    return (unsigned)(hits != 0) | (unsigned)(doubt != 0) << 1;
+}
+
 BLY_RUNS_INLINE void quotient_has_body(const bly_quotient_table *t,
                                        const uint64_t *h, size_t n,
                                        uint64_t *maybe)
 {
-    for (size_t from = 0; from < n; from += 64) {
-        const size_t to = n - from < 64 ? n : from + 64;
-        uint64_t bits = 0;
-        for (size_t i = from; i < to; i++) {
-            quotient_ahead(t, h, i, n, 0);
-            bits |= (uint64_t)(quotient_count_one(t, h[i]) != 0) << (i - from);
+    quotient_ring ring;
+    for (size_t from = 0; from < n; from += QUOTIENT_CHUNK) {
+        const size_t np = n - from < QUOTIENT_CHUNK ? n - from : QUOTIENT_CHUNK;
+        const uint64_t *const F = ring.F + from % QUOTIENT_RING;
+        unsigned char *const *const block = ring.block + from % QUOTIENT_RING;
+        uint64_t bits = 0, doubts = 0;
+        quotient_ahead(t, &ring, h, from, n, 0);
+        for (size_t i = 0; i < np; i++) {
+            const unsigned seen = quotient_glance(t, F[i], block[i]);
+            bits |= (uint64_t)(seen & 1) << i;
+            doubts |= (uint64_t)(seen >> 1) << i;
         }
-        maybe[from / 64] = bits;
+        for (bits &= ~doubts; doubts; doubts &= doubts - 1) {
+            const unsigned i = (unsigned)__builtin_ctzll(doubts);
+            bits |= (uint64_t)(quotient_count_one(t, F[i]) != 0) << i;
+        }
+        maybe[from / 64] =
+            (from % 64 ? maybe[from / 64] : 0) | bits << from % 64;
+    }
+}
+
+BLY_RUNS_INLINE void quotient_count_body(const bly_quotient_table *t,
+                                         const uint64_t *h, size_t n,
+                                         uint64_t *counts)
+{
+    quotient_ring ring;
+    for (size_t i = 0; i < n; i++) {
+        if (i % QUOTIENT_CHUNK == 0)
+            quotient_ahead(t, &ring, h, i, n, 0);
+        counts[i] = quotient_count_one(t, ring.F[i % QUOTIENT_RING]);
     }
 }
 
@@ -274,14 +387,26 @@ BLY_RUNS_INLINE bly_status quotient_add_body(const bly_quotient_table *t,
                                              uint64_t *fresh, size_t *ndone)
 {
     const unsigned moved = quotient_moved(t, sums);
+    const uint64_t most = bly_quotient_most(t->nslots);
+    quotient_ring ring;
     bly_status st = BLY_OK;
     size_t i = 0;
     for (; i < n; i++) {
         bool known = true;
-        quotient_ahead(t, h, i, n, moved);
-        if (!by || by[i])
-            st = quotient_put(t, sums, bly_scale(h[i], t->range),
-                              by ? by[i] : 1, &known);
+        if (i % QUOTIENT_CHUNK == 0)
+            quotient_ahead(t, &ring, h, i, n, moved);
+        const uint64_t F = ring.F[i % QUOTIENT_RING];
+        if (__builtin_expect((!by || by[i] == 1) &&
+                                 sums[BLY_QUOTIENT_USED] < most &&
+                                 quotient_put_easily(t, F),
+                             1)) {
+            sums[BLY_QUOTIENT_USED]++;
+            sums[BLY_QUOTIENT_DISTINCT]++;
+            sums[BLY_QUOTIENT_TOTAL]++;
+            known = false;
+        } else if (!by || by[i]) {
+            st = quotient_put(t, sums, F, by ? by[i] : 1, &known);
+        }
         if (st)
             break;
         if (fresh)
@@ -296,95 +421,112 @@ BLY_RUNS_INLINE void quotient_remove_body(const bly_quotient_table *t,
                                           size_t n, bly_status *each)
 {
     const unsigned moved = quotient_moved(t, sums);
+    quotient_ring ring;
     for (size_t i = 0; i < n; i++) {
-        quotient_ahead(t, h, i, n, moved);
-        each[i] = quotient_take(t, sums, bly_scale(h[i], t->range))
+        if (i % QUOTIENT_CHUNK == 0)
+            quotient_ahead(t, &ring, h, i, n, moved);
+        each[i] = quotient_take(t, sums, ring.F[i % QUOTIENT_RING])
                       ? BLY_OK
                       : BLY_EABSENT;
     }
 }
 
-/* The same bodies twice: with an instruction that counts ones, and without.
- * Every processor with AVX-512 has a fast one that selects, too; some of those
- * before take a hundred cycles for it. */
-#if BLY_X86
-static bly_quotient_table quotient_with_pdep(const bly_quotient_table *t)
-{
-    bly_quotient_table own = *t;
-    own.runs.pdep = (bly_cpu_features() & BLY_CPU_AVX512) != 0;
-    return own;
-}
+/* The same bodies for processors that select and count ones by an instruction,
+ * that only count, and for others. Every processor with AVX-512 has a fast
+ * `pdep`, and what came with it; some of those before take a hundred cycles. */
+typedef struct quotient_row {
+    const char *name;
+    uint32_t needs; /* BLY_CPU_ bits */
+    void (*has)(const bly_quotient_table *t, const uint64_t *h, size_t n,
+                uint64_t *maybe);
+    void (*count)(const bly_quotient_table *t, const uint64_t *h, size_t n,
+                  uint64_t *counts);
+    bly_status (*add)(const bly_quotient_table *t, uint64_t *sums,
+                      const uint64_t *h, const uint64_t *by, size_t n,
+                      uint64_t *fresh, size_t *ndone);
+    void (*remove)(const bly_quotient_table *t, uint64_t *sums,
+                   const uint64_t *h, size_t n, bly_status *each);
+} quotient_row;
 
-#define QUOTIENT_POPCNT __attribute__((target("popcnt"))) static
-QUOTIENT_POPCNT void quotient_has_popcnt(const bly_quotient_table *t,
-                                         const uint64_t *h, size_t n,
-                                         uint64_t *maybe)
-{
-    const bly_quotient_table own = quotient_with_pdep(t);
-    quotient_has_body(&own, h, n, maybe);
-}
-
-QUOTIENT_POPCNT bly_status quotient_add_popcnt(const bly_quotient_table *t,
-                                               uint64_t *sums,
-                                               const uint64_t *h,
-                                               const uint64_t *by, size_t n,
-                                               uint64_t *fresh, size_t *ndone)
-{
-    const bly_quotient_table own = quotient_with_pdep(t);
-    return quotient_add_body(&own, sums, h, by, n, fresh, ndone);
-}
-
-QUOTIENT_POPCNT void quotient_remove_popcnt(const bly_quotient_table *t,
-                                            uint64_t *sums, const uint64_t *h,
-                                            size_t n, bly_status *each)
-{
-    const bly_quotient_table own = quotient_with_pdep(t);
-    quotient_remove_body(&own, sums, h, n, each);
-}
-#endif
-
-void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h, size_t n,
-                      uint64_t *maybe)
-{
-#if BLY_X86
-    if (bly_cpu_features() & BLY_CPU_POPCNT) {
-        quotient_has_popcnt(t, h, n, maybe);
-        return;
+#define QUOTIENT_ROW(name, attribute, by_pdep)                               \
+    attribute static void quotient_has_##name(const bly_quotient_table *t,   \
+                                              const uint64_t *h, size_t n,   \
+                                              uint64_t *maybe)               \
+    {                                                                        \
+        bly_quotient_table own = *t;                                         \
+        own.runs.pdep = by_pdep;                                             \
+        quotient_has_body(&own, h, n, maybe);                                \
+    }                                                                        \
+    attribute static void quotient_count_##name(const bly_quotient_table *t, \
+                                                const uint64_t *h, size_t n, \
+                                                uint64_t *counts)            \
+    {                                                                        \
+        bly_quotient_table own = *t;                                         \
+        own.runs.pdep = by_pdep;                                             \
+        quotient_count_body(&own, h, n, counts);                             \
+    }                                                                        \
+    attribute static bly_status quotient_add_##name(                         \
+        const bly_quotient_table *t, uint64_t *sums, const uint64_t *h,      \
+        const uint64_t *by, size_t n, uint64_t *fresh, size_t *ndone)        \
+    {                                                                        \
+        bly_quotient_table own = *t;                                         \
+        own.runs.pdep = by_pdep;                                             \
+        return quotient_add_body(&own, sums, h, by, n, fresh, ndone);        \
+    }                                                                        \
+    attribute static void quotient_remove_##name(                            \
+        const bly_quotient_table *t, uint64_t *sums, const uint64_t *h,      \
+        size_t n, bly_status *each)                                          \
+    {                                                                        \
+        bly_quotient_table own = *t;                                         \
+        own.runs.pdep = by_pdep;                                             \
+        quotient_remove_body(&own, sums, h, n, each);                        \
     }
+
+#define QUOTIENT_ROW_OF(name, needs)                              \
+    {                                                             \
+#name, needs, quotient_has_##name, quotient_count_##name, \
+            quotient_add_##name, quotient_remove_##name           \
+    }
+
+#if BLY_X86
+QUOTIENT_ROW(pdep, __attribute__((target("popcnt,lzcnt,bmi,bmi2"))), true)
+QUOTIENT_ROW(popcnt, __attribute__((target("popcnt"))), false)
 #endif
-    quotient_has_body(t, h, n, maybe);
+QUOTIENT_ROW(portable, , false)
+
+static const quotient_row quotient_rows[] = {
+#if BLY_X86
+    QUOTIENT_ROW_OF(pdep, BLY_CPU_AVX512),
+    QUOTIENT_ROW_OF(popcnt, BLY_CPU_POPCNT),
+#endif
+    QUOTIENT_ROW_OF(portable, 0),
+};
+
+static BLY_BEST_ROW(quotient_row, quotient_best, quotient_rows)
+
+    void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h,
+                          size_t n, uint64_t *maybe)
+{
+    quotient_best()->has(t, h, n, maybe);
+}
+
+void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
+                        size_t n, uint64_t *counts)
+{
+    quotient_best()->count(t, h, n, counts);
 }
 
 bly_status bly_quotient_add(const bly_quotient_table *t, uint64_t *sums,
                             const uint64_t *h, const uint64_t *by, size_t n,
                             uint64_t *fresh, size_t *ndone)
 {
-#if BLY_X86
-    if (bly_cpu_features() & BLY_CPU_POPCNT)
-        return quotient_add_popcnt(t, sums, h, by, n, fresh, ndone);
-#endif
-    return quotient_add_body(t, sums, h, by, n, fresh, ndone);
+    return quotient_best()->add(t, sums, h, by, n, fresh, ndone);
 }
 
 void bly_quotient_remove(const bly_quotient_table *t, uint64_t *sums,
                          const uint64_t *h, size_t n, bly_status *each)
 {
-#if BLY_X86
-    if (bly_cpu_features() & BLY_CPU_POPCNT) {
-        quotient_remove_popcnt(t, sums, h, n, each);
-        return;
-    }
-#endif
-    quotient_remove_body(t, sums, h, n, each);
-}
-
-void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
-                        size_t n, uint64_t *counts)
-{
-    for (size_t i = 0; i < n; i++) {
-        quotient_ahead(t, h, i, n, 0);
-        counts[i] = quotient_count_one(t, h[i]);
-    }
+    quotient_best()->remove(t, sums, h, n, each);
 }
 
 /* ------------------------------------------------------ from first to last */

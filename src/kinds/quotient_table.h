@@ -41,6 +41,11 @@ typedef struct bly_quotient_table {
     bly_runs runs;
     uint64_t nslots; /* home slots */
     uint64_t range;  /* fingerprints there are: nslots * 2^r */
+    /* A few slots lie in a word wherever they begin: how many, the lowest bit
+     * of each, and the highest. */
+    unsigned fit;
+    uint64_t ones, highs;
+    uint64_t late; /* highs but for those of the first three */
 } bly_quotient_table;
 
 /* Blocks of a table. Behind those of the home slots are a few more: the sum of
@@ -62,11 +67,17 @@ static inline uint64_t bly_quotient_most(uint64_t nslots)
 static inline bly_quotient_table
 bly_quotient_table_of(unsigned char *data, uint64_t nslots, uint64_t r)
 {
-    return (bly_quotient_table){
+    bly_quotient_table t = {
         .runs = bly_runs_of(data, bly_quotient_nblocks(nslots), (unsigned)r),
         .nslots = nslots,
         .range = nslots << r,
+        .fit = (unsigned)((64 - 7) / r),
     };
+    for (unsigned i = 0; i < t.fit; i++)
+        t.ones |= UINT64_C(1) << i * r;
+    t.highs = t.ones << (r - 1);
+    t.late = t.fit > 3 ? t.highs & UINT64_MAX << 3 * r : 0;
+    return t;
 }
 
 /* ---------------------------------------------------------------- batches */

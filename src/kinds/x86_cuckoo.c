@@ -1,12 +1,22 @@
 /*
- * x86_cuckoo.c - asking for eight keys at once, with AVX-512
+ * x86_cuckoo.c - cuckoo filters with AVX-512, eight keys at once
  *
  * Of cuckoo filters whose buckets are one word of plain slots and fewer than
- * 2^32. The buckets of eight keys are gathered and compared as one is in
- * cuckoo_table.h.
+ * 2^32. Eight keys are located at once and their buckets fetched; then they
+ * wait in a ring of vectors: where their buckets begin, and what a bucket full
+ * of their fingerprint would be.
  *
- * The keys wait in a ring of vectors: where their buckets begin, and what a
- * bucket full of their fingerprint would be.
+ * Asking compares the buckets of eight keys at once, as one is compared in
+ * cuckoo_table.h. Keys that are added or removed come one after the other, for
+ * they may share buckets; which bucket and which slot of it costs no branch.
+ *
+ * Of the words of eight bytes in which buckets lie every ninth reaches into
+ * the next cache line, which must be fetched too.
+ *
+ * Where both buckets of a new key are full, the eight fingerprints in them are
+ * located at once. If one of their other buckets has room, which at a load of
+ * 0.95 five of six have, that is where the search of cuckoo_table.c would
+ * end, too.
  */
 #include "kinds/cuckoo_table.h"
 
@@ -14,10 +24,9 @@
 
 #if BLY_X86
 
-/* Groups of eight keys: in the ring, and between fetching and asking. */
+/* Groups of eight keys: in the ring, and between fetching and use. */
 #define CUCKOO_GROUPS 16
 #define CUCKOO_GROUPS_FAR 8
-#define CUCKOO_GROUPS_NEAR 1
 
 typedef struct cuckoo_eight {
     uint64_t byte1[8], byte2[8]; /* of the buckets' first bits */
@@ -30,43 +39,37 @@ typedef struct cuckoo_lanes {
     __m512i nb, half, nprints, width, nbits, ones, highs;
 } cuckoo_lanes;
 
-/* bly_cuckoo_locate() of eight hashes. */
-BLY_EIGHT void cuckoo_locate_eight(const cuckoo_lanes *c, __m512i h,
-                                   __m512i *at1, __m512i *at2, __m512i *fp)
-{
-    const __m512i one = bly_eight_all(1);
-    const __m512i g = _mm512_srli_epi64(
-        _mm512_mullo_epi64(h, bly_eight_all(UINT64_C(0x9e3779b97f4a7c15))), 32);
-    *fp = _mm512_add_epi64(
-        one, _mm512_srli_epi64(_mm512_mul_epu32(g, c->nprints), 32));
-    *at1 = _mm512_mul_epu32(bly_eight_scale(h, c->nb), c->width);
-    const __m512i half = bly_eight_scale(bly_eight_mix(*fp), c->half);
-    const __m512i sum = _mm512_add_epi64(one, _mm512_add_epi64(half, half));
-    const __m512i other =
-        _mm512_sub_epi64(_mm512_mul_epu32(sum, c->width), *at1);
-    *at2 = _mm512_mask_add_epi64(other, _mm512_movepi64_mask(other), other,
-                                 c->nbits);
-}
-
-BLY_EIGHT void cuckoo_enter_eight(const cuckoo_lanes *c, const uint64_t *h,
-                                  cuckoo_eight *out)
-{
-    const __m512i seven = bly_eight_all(7);
-    __m512i at1, at2, fp;
-    cuckoo_locate_eight(c, _mm512_loadu_si512(h), &at1, &at2, &fp);
-    _mm512_store_si512(out->byte1, _mm512_srli_epi64(at1, 3));
-    _mm512_store_si512(out->byte2, _mm512_srli_epi64(at2, 3));
-    _mm512_store_si512(out->shift1, _mm512_and_si512(at1, seven));
-    _mm512_store_si512(out->shift2, _mm512_and_si512(at2, seven));
-    _mm512_store_si512(out->full, _mm512_mullo_epi64(fp, c->ones));
-}
-
 BLY_EIGHT cuckoo_lanes cuckoo_lanes_of(const bly_cuckoo_table *t)
 {
     return (cuckoo_lanes){ bly_eight_all(t->nb),      bly_eight_all(t->nb / 2),
                            bly_eight_all(t->nprints), bly_eight_all(t->width),
                            bly_eight_all(t->nbits),   bly_eight_all(t->ones),
                            bly_eight_all(t->highs) };
+}
+
+/* bly_cuckoo_other() of eight fingerprints. */
+BLY_EIGHT __m512i cuckoo_other_eight(const cuckoo_lanes *c, __m512i at,
+                                     __m512i fp)
+{
+    const __m512i half = bly_eight_scale(bly_eight_mix(fp), c->half);
+    const __m512i sum =
+        _mm512_add_epi64(bly_eight_all(1), _mm512_add_epi64(half, half));
+    const __m512i other = _mm512_sub_epi64(_mm512_mul_epu32(sum, c->width), at);
+    return _mm512_mask_add_epi64(other, _mm512_movepi64_mask(other), other,
+                                 c->nbits);
+}
+
+/* bly_cuckoo_locate() of eight hashes. */
+BLY_EIGHT void cuckoo_locate_eight(const cuckoo_lanes *c, __m512i h,
+                                   __m512i *at1, __m512i *at2, __m512i *fp)
+{
+    const __m512i g = _mm512_srli_epi64(
+        _mm512_mullo_epi64(h, bly_eight_all(UINT64_C(0x9e3779b97f4a7c15))), 32);
+    *fp = _mm512_add_epi64(
+        bly_eight_all(1),
+        _mm512_srli_epi64(_mm512_mul_epu32(g, c->nprints), 32));
+    *at1 = _mm512_mul_epu32(bly_eight_scale(h, c->nb), c->width);
+    *at2 = cuckoo_other_eight(c, *at1, *fp);
 }
 
 BLY_AVX512 void bly_cuckoo_locate_avx512(const bly_cuckoo_table *t,
@@ -81,14 +84,86 @@ BLY_AVX512 void bly_cuckoo_locate_avx512(const bly_cuckoo_table *t,
     _mm512_storeu_si512(fp, p);
 }
 
-/* bly_cuckoo_hits() in eight words. */
+/* ------------------------------------------------------------------ fetch */
+
+/* Lines of second halves that are fetched for eight keys. There are 1.75 on
+ * average, and more than these in one group of forty. */
+#define CUCKOO_ENDS 4
+
+/* Of sixteen words that begin in these bytes, some end in the next line: fetch
+ * that. A line's number has 32 bits. */
+BLY_EIGHT void cuckoo_fetch_ends(const unsigned char *data, __m512i byte1,
+                                 __m512i byte2)
+{
+    const __mmask16 second = 0xaaaa; /* the upper half of each lane */
+    _Alignas(64) uint32_t ends[16];
+    const __m512i lines = _mm512_mask_mov_epi32(
+        _mm512_srli_epi64(byte1, 6), second, _mm512_slli_epi64(byte2, 32 - 6));
+    const __m512i in_line = _mm512_and_si512(
+        _mm512_mask_mov_epi32(byte1, second, _mm512_slli_epi64(byte2, 32)),
+        _mm512_set1_epi32(63));
+    const __mmask16 split =
+        _mm512_cmpgt_epi32_mask(in_line, _mm512_set1_epi32(64 - 8));
+    _mm512_store_si512(ends, _mm512_maskz_compress_epi32(split, lines));
+#pragma GCC unroll 4
+    for (unsigned j = 0; j < CUCKOO_ENDS; j++)
+        __builtin_prefetch(data + ((uint64_t)ends[j] + 1) * 64, 0, 2);
+}
+
+/* Locate eight keys, and fetch their buckets into L2. */
+BLY_EIGHT void cuckoo_enter_eight(const cuckoo_lanes *c,
+                                  const unsigned char *data, const uint64_t *h,
+                                  cuckoo_eight *out)
+{
+    const __m512i seven = bly_eight_all(7);
+    __m512i at1, at2, fp;
+    cuckoo_locate_eight(c, _mm512_loadu_si512(h), &at1, &at2, &fp);
+    const __m512i byte1 = _mm512_srli_epi64(at1, 3);
+    const __m512i byte2 = _mm512_srli_epi64(at2, 3);
+    _mm512_store_si512(out->byte1, byte1);
+    _mm512_store_si512(out->byte2, byte2);
+    _mm512_store_si512(out->shift1, _mm512_and_si512(at1, seven));
+    _mm512_store_si512(out->shift2, _mm512_and_si512(at2, seven));
+    _mm512_store_si512(out->full, _mm512_mullo_epi64(fp, c->ones));
+#pragma GCC unroll 8
+    for (unsigned j = 0; j < 8; j++) {
+        __builtin_prefetch(data + out->byte1[j], 0, 2);
+        __builtin_prefetch(data + out->byte2[j], 0, 2);
+    }
+    cuckoo_fetch_ends(data, byte1, byte2);
+}
+
+/* Two words, and eight: a gather takes longer. */
+BLY_EIGHT __m128i cuckoo_load_two(const unsigned char *data,
+                                  const uint64_t *byte)
+{
+    const __m128i low =
+        _mm_loadl_epi64((const __m128i *)(const void *)(data + byte[0]));
+    return _mm_castpd_si128(_mm_loadh_pd(
+        _mm_castsi128_pd(low), (const double *)(const void *)(data + byte[1])));
+}
+
+BLY_EIGHT __m512i cuckoo_load_eight(const unsigned char *data,
+                                    const uint64_t *byte)
+{
+    const __m256i low = _mm256_inserti128_si256(
+        _mm256_castsi128_si256(cuckoo_load_two(data, byte)),
+        cuckoo_load_two(data, byte + 2), 1);
+    const __m256i high = _mm256_inserti128_si256(
+        _mm256_castsi128_si256(cuckoo_load_two(data, byte + 4)),
+        cuckoo_load_two(data, byte + 6), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+/* ----------------------------------------------------------------- asking */
+
+/* bly_cuckoo_hits() in eight words, before `highs`. */
 BLY_EIGHT __m512i cuckoo_hits_eight(const cuckoo_lanes *c,
                                     const unsigned char *data,
                                     const uint64_t *byte, const uint64_t *shift,
                                     __m512i full)
 {
-    const __m512i words =
-        _mm512_i64gather_epi64(_mm512_load_si512(byte), data, 1);
+    const __m512i words = cuckoo_load_eight(data, byte);
     const __m512i x = _mm512_xor_si512(
         _mm512_srlv_epi64(words, _mm512_load_si512(shift)), full);
     return _mm512_andnot_si512(x, _mm512_sub_epi64(x, c->ones));
@@ -117,28 +192,251 @@ BLY_AVX512 size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
     const cuckoo_lanes c = cuckoo_lanes_of(t);
     uint64_t bits = 0;
     for (size_t i = 0; i < ngroups + CUCKOO_GROUPS_FAR; i++) {
-        if (i < ngroups) {
-            cuckoo_eight *const last = &ring[i % CUCKOO_GROUPS];
-            cuckoo_enter_eight(&c, h + 8 * i, last);
-            for (unsigned j = 0; j < 8; j++) {
-                __builtin_prefetch(t->data + last->byte1[j], 0, 2);
-                __builtin_prefetch(t->data + last->byte2[j], 0, 2);
-            }
-        }
+        if (i < ngroups)
+            cuckoo_enter_eight(&c, t->data, h + 8 * i,
+                               &ring[i % CUCKOO_GROUPS]);
         if (i < CUCKOO_GROUPS_FAR)
             continue;
-        const cuckoo_eight *near =
-            &ring[(i - CUCKOO_GROUPS_FAR + CUCKOO_GROUPS_NEAR) % CUCKOO_GROUPS];
-        for (unsigned j = 0; j < 8; j++) {
-            __builtin_prefetch(t->data + near->byte1[j], 0, 3);
-            __builtin_prefetch(t->data + near->byte2[j], 0, 3);
-        }
         const size_t at = i - CUCKOO_GROUPS_FAR;
         bits |= cuckoo_ask_eight(&c, t->data, &ring[at % CUCKOO_GROUPS])
                 << (at % 8 * 8);
         if (at % 8 == 7) {
             maybe[at / 8] |= bits;
             bits = 0;
+        }
+    }
+    return ngroups * 8;
+}
+
+/* --------------------------------------------------------------- changing */
+
+/* Without `andn` gcc goes by way of mask registers. Who has AVX-512 has it. */
+#define CUCKOO_CHANGE                                           \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl," \
+                          "bmi,bmi2,popcnt")))
+
+/* What is to be done for eight keys. Which bucket and which slot is decided
+ * for all at once, before any of them is changed: a load would otherwise wait
+ * for the key before, whose store goes nobody knows where. So whoever changes
+ * a slot looks whether it still is as it was. */
+typedef struct cuckoo_spots {
+    uint64_t byte[8];  /* where the word of the bucket begins */
+    uint64_t slot[8];  /* the bits of the slot in it; 0: there is none */
+    uint64_t print[8]; /* the fingerprint, there */
+} cuckoo_spots;
+
+/* The first slot, of the first bucket that has one, which holds the same as
+ * `full` does in every slot. */
+BLY_EIGHT void cuckoo_decide(const cuckoo_lanes *c, const bly_cuckoo_table *t,
+                             const cuckoo_eight *keys, __m512i full,
+                             cuckoo_spots *out)
+{
+    const __m512i in1 = _mm512_and_si512(
+        cuckoo_hits_eight(c, t->data, keys->byte1, keys->shift1, full),
+        c->highs);
+    const __m512i in2 = _mm512_and_si512(
+        cuckoo_hits_eight(c, t->data, keys->byte2, keys->shift2, full),
+        c->highs);
+    const __mmask8 first = _mm512_test_epi64_mask(in1, in1);
+    const __m512i in = _mm512_mask_mov_epi64(in2, first, in1);
+    const __m512i byte = _mm512_mask_mov_epi64(
+        _mm512_load_si512(keys->byte2), first, _mm512_load_si512(keys->byte1));
+    const __m512i shift =
+        _mm512_mask_mov_epi64(_mm512_load_si512(keys->shift2), first,
+                              _mm512_load_si512(keys->shift1));
+    const __m512i high =
+        _mm512_and_si512(in, _mm512_sub_epi64(_mm512_setzero_si512(), in));
+    const __m512i slot = _mm512_sub_epi64(
+        _mm512_add_epi64(high, high),
+        _mm512_srl_epi64(high, _mm_cvtsi32_si128((int)t->f - 1)));
+    _mm512_store_si512(out->byte, byte);
+    _mm512_store_si512(out->slot, _mm512_sllv_epi64(slot, shift));
+    _mm512_store_si512(
+        out->print,
+        _mm512_sllv_epi64(_mm512_and_si512(slot, _mm512_load_si512(keys->full)),
+                          shift));
+}
+
+BLY_EIGHT bly_cuckoo_key cuckoo_key_of(const bly_cuckoo_table *t,
+                                       const cuckoo_eight *keys, unsigned j)
+{
+    return (bly_cuckoo_key){
+        .at1 = keys->byte1[j] * 8 + keys->shift1[j],
+        .at2 = keys->byte2[j] * 8 + keys->shift2[j],
+        .fp = (uint32_t)(keys->full[j] & t->nprints),
+    };
+}
+
+CUCKOO_CHANGE size_t bly_cuckoo_remove_avx512(const bly_cuckoo_table *table,
+                                              const uint64_t *h, size_t n,
+                                              bly_status *each)
+{
+    const bly_cuckoo_table t = *table;
+    const size_t ngroups = t.nb > BLY_CUCKOO_AVX512_BUCKETS ? 0 : n / 8;
+    _Alignas(64) cuckoo_eight ring[CUCKOO_GROUPS];
+    _Alignas(64) cuckoo_spots spots;
+    const cuckoo_lanes c = cuckoo_lanes_of(&t);
+    for (size_t i = 0; i < ngroups + CUCKOO_GROUPS_FAR; i++) {
+        if (i < ngroups)
+            cuckoo_enter_eight(&c, t.data, h + 8 * i, &ring[i % CUCKOO_GROUPS]);
+        if (i < CUCKOO_GROUPS_FAR)
+            continue;
+        const size_t at = i - CUCKOO_GROUPS_FAR;
+        const cuckoo_eight *keys = &ring[at % CUCKOO_GROUPS];
+        cuckoo_decide(&c, &t, keys, _mm512_load_si512(keys->full), &spots);
+        for (unsigned j = 0; j < 8; j++) {
+            unsigned char *const p = t.data + spots.byte[j];
+            const uint64_t word = bly_load64(p), slot = spots.slot[j];
+            bool taken = slot != 0;
+            if ((word ^ spots.print[j]) & slot)
+                taken = bly_cuckoo_take(&t, cuckoo_key_of(&t, keys, j), true);
+            else
+                bly_store64(p, word & ~slot);
+            each[8 * at + j] = taken ? BLY_OK : BLY_EABSENT;
+        }
+    }
+    return ngroups * 8;
+}
+
+/* The ways out of two full buckets: of each slot in turn, what is in it and
+ * the other bucket of that. */
+typedef struct cuckoo_ways {
+    __m512i print, at;
+} cuckoo_ways;
+
+/* In which lanes they are, of up to four slots a bucket. */
+typedef struct cuckoo_slots {
+    __mmask8 used, second; /* of any bucket, of the second */
+    __m512i shift;
+} cuckoo_slots;
+
+BLY_EIGHT cuckoo_slots cuckoo_slots_of(const bly_cuckoo_table *t)
+{
+    uint64_t shift[8];
+    if (t->b > 4)
+        return (cuckoo_slots){ 0 };
+    for (unsigned j = 0; j < 8; j++)
+        shift[j] = j % t->b * t->f;
+    return (cuckoo_slots){ .used = (__mmask8)((1u << 2 * t->b) - 1),
+                           .second = (__mmask8)(0xffu << t->b),
+                           .shift = _mm512_loadu_si512(shift) };
+}
+
+BLY_EIGHT cuckoo_ways cuckoo_ways_from(const bly_cuckoo_table *t,
+                                       const cuckoo_lanes *c,
+                                       const cuckoo_slots *slots,
+                                       const cuckoo_eight *keys, unsigned j)
+{
+    const uint64_t at1 = keys->byte1[j] * 8 + keys->shift1[j];
+    const uint64_t at2 = keys->byte2[j] * 8 + keys->shift2[j];
+    const __m512i at = _mm512_mask_set1_epi64(bly_eight_all(at1), slots->second,
+                                              (long long)at2);
+    const __m512i word = _mm512_mask_set1_epi64(
+        bly_eight_all(bly_cuckoo_load(t, at1)), slots->second,
+        (long long)bly_cuckoo_load(t, at2));
+    const __m512i print =
+        _mm512_and_si512(_mm512_srlv_epi64(word, slots->shift), c->nprints);
+    return (cuckoo_ways){ print, cuckoo_other_eight(c, at, print) };
+}
+
+/* Which of eight words have an empty slot. */
+BLY_EIGHT unsigned cuckoo_have_room(const cuckoo_lanes *c,
+                                    const unsigned char *data,
+                                    const uint64_t *byte, const uint64_t *shift)
+{
+    return _mm512_test_epi64_mask(
+        cuckoo_hits_eight(c, data, byte, shift, _mm512_setzero_si512()),
+        c->highs);
+}
+
+/* For those of eight keys whose buckets are full: fetch where the ways lead.
+ */
+BLY_EIGHT void cuckoo_fetch_ways(const bly_cuckoo_table *t,
+                                 const cuckoo_lanes *c,
+                                 const cuckoo_slots *slots,
+                                 const cuckoo_eight *keys,
+                                 const cuckoo_spots *spots)
+{
+    const __m512i found = _mm512_load_si512(spots->slot);
+    for (unsigned full = _mm512_testn_epi64_mask(found, found); full;
+         full &= full - 1) {
+        const cuckoo_ways ways =
+            cuckoo_ways_from(t, c, slots, keys, (unsigned)__builtin_ctz(full));
+        _Alignas(64) uint64_t byte[8];
+        _mm512_store_si512(byte, _mm512_srli_epi64(ways.at, 3));
+        for (unsigned j = 0; j < 8; j++)
+            __builtin_prefetch(t->data + byte[j], 0, 3);
+    }
+}
+
+/* Both buckets of key j are full. Where a way of one step leads to room, go
+ * the first such; else search on. */
+BLY_EIGHT bool cuckoo_make_room(const bly_cuckoo_table *t,
+                                const cuckoo_lanes *c,
+                                const cuckoo_slots *slots,
+                                const cuckoo_eight *keys, unsigned j)
+{
+    const bly_cuckoo_key key = cuckoo_key_of(t, keys, j);
+    if (!slots->used)
+        return bly_cuckoo_squeeze(t, key);
+    const cuckoo_ways ways = cuckoo_ways_from(t, c, slots, keys, j);
+    _Alignas(64) uint64_t byte[8], shift[8];
+    _Alignas(64) uint64_t print[8];
+    _mm512_store_si512(byte, _mm512_srli_epi64(ways.at, 3));
+    _mm512_store_si512(shift, _mm512_and_si512(ways.at, bly_eight_all(7)));
+    _mm512_store_si512(print, ways.print);
+    const unsigned room =
+        cuckoo_have_room(c, t->data, byte, shift) & slots->used;
+    if (!room)
+        return bly_cuckoo_squeeze(t, key);
+    const unsigned first = (unsigned)__builtin_ctz(room);
+    bly_cuckoo_exchange(t, byte[first] * 8 + shift[first], 0,
+                        (uint32_t)print[first]);
+    bly_cuckoo_store(t,
+                     (first < t->b ? key.at1 : key.at2) + first % t->b * t->f,
+                     t->f, key.fp);
+    return true;
+}
+
+/* Groups between deciding and adding. */
+#define CUCKOO_GROUPS_SOON 1
+
+CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
+                                           const uint64_t *h, size_t n)
+{
+    const bly_cuckoo_table t = *table;
+    const size_t ngroups = t.nb > BLY_CUCKOO_AVX512_BUCKETS ? 0 : n / 8;
+    _Alignas(64) cuckoo_eight ring[CUCKOO_GROUPS];
+    _Alignas(64) cuckoo_spots spots[CUCKOO_GROUPS_SOON + 1];
+    const cuckoo_lanes c = cuckoo_lanes_of(&t);
+    const cuckoo_slots slots = cuckoo_slots_of(&t);
+    for (size_t i = 0; i < ngroups + CUCKOO_GROUPS_FAR; i++) {
+        if (i < ngroups)
+            cuckoo_enter_eight(&c, t.data, h + 8 * i, &ring[i % CUCKOO_GROUPS]);
+        if (i + CUCKOO_GROUPS_SOON >= CUCKOO_GROUPS_FAR) {
+            const size_t soon = i - CUCKOO_GROUPS_FAR + CUCKOO_GROUPS_SOON;
+            if (soon < ngroups) {
+                const cuckoo_eight *keys = &ring[soon % CUCKOO_GROUPS];
+                cuckoo_spots *to = &spots[soon % (CUCKOO_GROUPS_SOON + 1)];
+                cuckoo_decide(&c, &t, keys, _mm512_setzero_si512(), to);
+                cuckoo_fetch_ways(&t, &c, &slots, keys, to);
+            }
+        }
+        if (i < CUCKOO_GROUPS_FAR)
+            continue;
+        const size_t at = i - CUCKOO_GROUPS_FAR;
+        const cuckoo_eight *keys = &ring[at % CUCKOO_GROUPS];
+        const cuckoo_spots *from = &spots[at % (CUCKOO_GROUPS_SOON + 1)];
+        for (unsigned j = 0; j < 8; j++) {
+            unsigned char *const p = t.data + from->byte[j];
+            const uint64_t word = bly_load64(p), slot = from->slot[j];
+            if (slot && !(word & slot))
+                bly_store64(p, word | from->print[j]);
+            else if (!bly_cuckoo_exchange_either(
+                         &t, cuckoo_key_of(&t, keys, j), 0,
+                         (uint32_t)(keys->full[j] & t.nprints), true) &&
+                     !cuckoo_make_room(&t, &c, &slots, keys, j))
+                return 8 * at + j;
         }
     }
     return ngroups * 8;
