@@ -90,9 +90,11 @@ static inline uint64_t bly_peel_word(uint64_t h, uint64_t seed)
 }
 
 /* A value of g for fingerprints: take its high bits. */
+#define BLY_PEEL_PRINT_C UINT64_C(0x9e3779b97f4a7c15)
+
 static inline uint64_t bly_peel_print(uint64_t g)
 {
-    return g * UINT64_C(0x9e3779b97f4a7c15);
+    return g * BLY_PEEL_PRINT_C;
 }
 
 /* The slots of g in its shard, from base on. arity and fuse are literals
