@@ -388,7 +388,8 @@ static void rows_agree(void **state)
 {
     (void)state;
     static const bly_option options[] = {
-        { "bits", "8" }, { "bits", "16" }, { "bits", "32" }, { "arity", "4" }
+        { "bits", "8" },  { "bits", "16" },  { "bits", "32" },
+        { "arity", "4" }, { "shards", "4" }, { "shards", "7" }
     };
     for (size_t i = 0; i < COUNT_OF(options); i++) {
         const size_t n = scaled(400000);
