@@ -215,6 +215,7 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
            scratch *s)
 {
     uint64_t *const slots = s->slots, *const slot_values = s->slot_values;
+    const bool avx512 = bly_cpu_features() & BLY_CPU_AVX512;
     bly_peel_block blocks[2];
     uint64_t over = 0, zeroed = 0;
     for (size_t from = 0, turn = 0; from < n + BLY_PEEL_BLOCK;
@@ -226,7 +227,7 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
             from ? bly_peel_block_at(from - BLY_PEEL_BLOCK, n) : 0;
         if (nnext) {
             zeroed = zero_slots(p, s->words[from + nnext - 1], zeroed, s);
-            bly_peel_fill(p, arity, fuse, s->words + from, nnext,
+            bly_peel_fill(p, arity, fuse, avx512, s->words + from, nnext,
                           &blocks[turn]);
         }
         for (size_t j = nnow; j < nnext; j++)

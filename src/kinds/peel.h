@@ -152,11 +152,24 @@ static inline size_t bly_peel_block_at(size_t from, size_t n)
                                        : BLY_PEEL_BLOCK;
 }
 
+#if BLY_X86
+/* bly_peel_fill() of a full block. */
+void bly_peel_fill_avx512(const bly_peel *p, const uint64_t *words,
+                          bly_peel_block *out);
+#endif
+
 /* The lowest six bits of words are not looked at. */
 static inline __attribute__((always_inline)) void
-bly_peel_fill(const bly_peel *p, unsigned arity, bool fuse,
+bly_peel_fill(const bly_peel *p, unsigned arity, bool fuse, bool avx512,
               const uint64_t *words, size_t n, bly_peel_block *out)
 {
+#if BLY_X86
+    if (avx512 && n == BLY_PEEL_BLOCK) {
+        bly_peel_fill_avx512(p, words, out);
+        return;
+    }
+#endif
+    (void)avx512;
     for (size_t j = 0; j < n; j++) {
         uint64_t slot[BLY_PEEL_MAX_ARITY];
         bly_peel_slots(p, arity, fuse, words[j] & ~BLY_PEEL_LOW, 0, slot);

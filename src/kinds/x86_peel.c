@@ -20,6 +20,7 @@ typedef struct peel_layout {
     __m512i seeds, bases; /* then by these bits: the seed, the first slot */
 } peel_layout;
 
+/* data NULL: shards are no concern. */
 BLY_EIGHT peel_layout peel_layout_of(const bly_peel *p,
                                      const unsigned char *data, bool fuse)
 {
@@ -32,7 +33,7 @@ BLY_EIGHT peel_layout peel_layout_of(const bly_peel *p,
         .mask = bly_eight_all(p->segment - 1),
         .few = p->nshards <= 8 && !(p->nshards & (p->nshards - 1)),
     };
-    if (l.few) {
+    if (data && l.few) {
         uint64_t seeds[8], bases[8];
         for (unsigned i = 0; i < 8; i++) {
             const uint64_t shard = i * p->nshards / 8;
@@ -45,6 +46,28 @@ BLY_EIGHT peel_layout peel_layout_of(const bly_peel *p,
     return l;
 }
 
+/* bly_peel_slots(), slot i less i segments. */
+BLY_EIGHT void peel_slots_eight(const peel_layout *l, __m512i g, __m512i base,
+                                unsigned arity, bool fuse, __m512i *slot)
+{
+    const __m512i c = bly_eight_all(BLY_POWERS_C);
+    if (fuse) {
+        const __m512i first = bly_eight_scale(g, l->range);
+        const __m512i x = _mm512_mullo_epi64(g, c);
+        slot[0] = _mm512_add_epi64(base, first);
+        for (unsigned i = 1; i < arity; i++) /* first ^ (x >> .. & mask) */
+            slot[i] = _mm512_add_epi64(
+                base,
+                _mm512_ternarylogic_epi64(
+                    first, _mm512_srli_epi64(x, 64 - 18 * i), l->mask, 0x78));
+    } else {
+        for (unsigned i = 0; i < arity; i++) {
+            slot[i] = _mm512_add_epi64(base, bly_eight_scale(g, l->range));
+            g = _mm512_mullo_epi64(g, c);
+        }
+    }
+}
+
 /* Eight keys. */
 typedef struct peel_eight {
     __m512i g;
@@ -54,7 +77,6 @@ typedef struct peel_eight {
 BLY_EIGHT peel_eight peel_find_eight(const peel_layout *l, __m512i hash,
                                      unsigned arity, bool fuse)
 {
-    const __m512i c = bly_eight_all(BLY_POWERS_C);
     __m512i seed, base;
     peel_eight keys;
     if (l->few) {
@@ -70,23 +92,7 @@ BLY_EIGHT peel_eight peel_find_eight(const peel_layout *l, __m512i hash,
         _mm512_andnot_si512(bly_eight_all(BLY_PEEL_LOW),
                             bly_eight_mix(_mm512_xor_si512(hash, seed)));
     keys.g = g;
-    if (fuse) {
-        const __m512i first = bly_eight_scale(g, l->range);
-        const __m512i x = _mm512_mullo_epi64(g, c);
-        keys.slot[0] = _mm512_add_epi64(base, first);
-        for (unsigned i = 1; i < arity; i++) /* first ^ (x >> .. & mask) */
-            keys.slot[i] = _mm512_add_epi64(
-                base,
-                _mm512_ternarylogic_epi64(
-                    first, _mm512_srli_epi64(x, 64 - 18 * i), l->mask, 0x78));
-    } else {
-        __m512i power = g;
-        for (unsigned i = 0; i < arity; i++) {
-            keys.slot[i] =
-                _mm512_add_epi64(base, bly_eight_scale(power, l->range));
-            power = _mm512_mullo_epi64(power, c);
-        }
-    }
+    peel_slots_eight(l, g, base, arity, fuse, keys.slot);
     return keys;
 }
 
@@ -116,6 +122,35 @@ BLY_AVX512 void bly_peel_find_avx512(const bly_peel *p,
         peel_find_and_store(p, data, h, out, 3, true);
     else
         peel_find_and_store(p, data, h, out, 4, true);
+}
+
+BLY_EIGHT void peel_fill(const bly_peel *p, const uint64_t *words,
+                         bly_peel_block *out, unsigned arity, bool fuse)
+{
+    const peel_layout l = peel_layout_of(p, NULL, fuse);
+    for (unsigned j = 0; j < BLY_PEEL_BLOCK; j += 8) {
+        const __m512i g = _mm512_andnot_si512(bly_eight_all(BLY_PEEL_LOW),
+                                              _mm512_loadu_si512(words + j));
+        __m512i slot[BLY_PEEL_MAX_ARITY], segments = _mm512_setzero_si512();
+        peel_slots_eight(&l, g, segments, arity, fuse, slot);
+        for (unsigned i = 0; i < arity; i++) {
+            _mm256_store_si256(
+                (__m256i *)(void *)&out->at[i][j],
+                _mm512_cvtepi64_epi32(_mm512_add_epi64(slot[i], segments)));
+            segments = _mm512_add_epi64(segments, l.segment);
+        }
+    }
+}
+
+BLY_AVX512 void bly_peel_fill_avx512(const bly_peel *p, const uint64_t *words,
+                                     bly_peel_block *out)
+{
+    if (!p->fuse)
+        peel_fill(p, words, out, 3, false);
+    else if (p->arity == 3)
+        peel_fill(p, words, out, 3, true);
+    else
+        peel_fill(p, words, out, 4, true);
 }
 
 /* ----------------------------------------------------------- fingerprints */
