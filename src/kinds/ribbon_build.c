@@ -47,37 +47,14 @@ typedef struct ribbon_job {
     _Atomic unsigned next_thread;
 } ribbon_job;
 
-/* Hash n keys, and bring those of a shard together: an exchange along cycles,
- * as in sort.c, with a shard in place of a byte. */
+/* Hash n keys, and bring those of a shard together. */
 static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
 {
     const uint64_t nshards = job->layer->nshards;
-    uint64_t *const u = job->u;
-    size_t *const next = job->kept;
-    memset(job->from, 0, (size_t)(nshards + 1) * sizeof *job->from);
-    for (size_t i = 0; i < n; i++) {
-        u[i] = bly_ribbon_hash(u[i], seed);
-        job->from[bly_scale(u[i], nshards) + 1]++;
-    }
-    for (size_t s = 0; s < nshards; s++) {
-        next[s] = job->from[s];
-        job->from[s + 1] += job->from[s];
-    }
-    for (size_t s = 0; s < nshards; s++) {
-        const size_t end = job->from[s + 1];
-        while (next[s] < end) {
-            uint64_t key = u[next[s]];
-            for (;;) {
-                const size_t to = (size_t)bly_scale(key, nshards);
-                const size_t at = next[to]++;
-                const uint64_t other = u[at];
-                u[at] = key;
-                if (to == s)
-                    break;
-                key = other;
-            }
-        }
-    }
+    for (size_t i = 0; i < n; i++)
+        job->u[i] = bly_ribbon_hash(job->u[i], seed);
+    bly_hashes_part(job->u, NULL, n, nshards, 0, (size_t)nshards, job->from,
+                    job->kept);
 }
 
 /* Bins into which the keys of a shard are sorted, of 8 or so; one with more
