@@ -144,12 +144,12 @@ typedef struct bly_ribbon_part {
 
 #define BLY_RIBBON_ROOM 2
 
-/* Solve one shard, or two at once. Keys that find no room are moved to the
+/* Solve a shard. Keys that find no room are moved to the
  * front of u, in no order, and counted; where the layer has bounds, all keys of
  * a bucket that start below its bound are among them, and no others. A layer
  * without bounds takes all or none. nbumped must come as 0. */
-void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *parts,
-                      unsigned nparts, unsigned char *data);
+void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *part,
+                      unsigned char *data);
 
 /* Keys that go through the layers together. */
 #define BLY_RIBBON_PIECE 1024

@@ -40,7 +40,7 @@ typedef struct ribbon_job {
     size_t *kept;    /* its different keys */
     size_t *nbumped; /* those of them that found no room */
     bly_block lists; /* what holds the three */
-    bly_block rooms; /* for two shards a thread */
+    bly_block rooms; /* for a shard a thread */
     size_t per;      /* words of a room */
     unsigned nthreads;
     _Atomic size_t next_shard;
@@ -104,37 +104,28 @@ static size_t ribbon_sort(uint64_t nshards, uint64_t *u, size_t n,
     return kept;
 }
 
-/* Take shards, by twos, until there are none. */
+/* Take shards until there are none. */
 static void *ribbon_worker(void *arg)
 {
     ribbon_job *job = arg;
     const bly_ribbon_layer *const l = job->layer;
-    uint64_t *const rooms =
-        (uint64_t *)(void *)job->rooms.at +
-        2 * job->per * atomic_fetch_add(&job->next_thread, 1);
-    for (;;) {
-        const size_t s = atomic_fetch_add(&job->next_shard, 2);
-        bly_ribbon_part parts[2];
-        unsigned n = 0;
-        for (; n < 2 && s + n < l->nshards; n++) {
-            uint64_t *const u = job->u + job->from[s + n];
-            uint64_t *const room = rooms + n * job->per;
-            const size_t nkeys = job->from[s + n + 1] - job->from[s + n];
-            parts[n] = (bly_ribbon_part){
-                .shard = s + n,
-                .u = u,
-                .n = ribbon_sort(l->nshards, u, nkeys, room, job->per),
-                .room = room,
-            };
-        }
-        if (!n)
-            return NULL;
-        bly_ribbon_solve(l, parts, n, job->data);
-        for (unsigned i = 0; i < n; i++) {
-            job->kept[s + i] = parts[i].n;
-            job->nbumped[s + i] = parts[i].nbumped;
-        }
+    uint64_t *const room = (uint64_t *)(void *)job->rooms.at +
+                           job->per * atomic_fetch_add(&job->next_thread, 1);
+    size_t s;
+    while ((s = atomic_fetch_add(&job->next_shard, 1)) < l->nshards) {
+        uint64_t *const u = job->u + job->from[s];
+        const size_t n = job->from[s + 1] - job->from[s];
+        bly_ribbon_part part = {
+            .shard = s,
+            .u = u,
+            .n = ribbon_sort(l->nshards, u, n, room, job->per),
+            .room = room,
+        };
+        bly_ribbon_solve(l, &part, job->data);
+        job->kept[s] = part.n;
+        job->nbumped[s] = part.nbumped;
     }
+    return NULL;
 }
 
 /* Fill a layer with n keys: *kept is the number of different ones, and the
@@ -148,8 +139,7 @@ static size_t ribbon_fill_layer(ribbon_job *job, uint64_t seed, size_t n,
     ribbon_deal(job, seed, n);
     atomic_store(&job->next_shard, 0);
     atomic_store(&job->next_thread, 0);
-    while (started + 1 < job->nthreads &&
-           2 * (started + 1) < job->layer->nshards &&
+    while (started + 1 < job->nthreads && started + 1 < job->layer->nshards &&
            pthread_create(&threads[started], NULL, ribbon_worker, job) == 0)
         started++;
     ribbon_worker(job);
@@ -214,8 +204,8 @@ static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
         nshards = l->nshards > nshards ? l->nshards : nshards;
         nslots = l->nslots > nslots ? l->nslots : nslots;
     }
-    if (nthreads > (nshards + 1) / 2)
-        nthreads = (unsigned)((nshards + 1) / 2);
+    if (nthreads > nshards)
+        nthreads = (unsigned)nshards;
     job->nthreads = nthreads < RIBBON_THREADS ? nthreads : RIBBON_THREADS;
     job->per = BLY_RIBBON_ROOM * (size_t)nslots;
     job->data = f->data;
@@ -226,9 +216,9 @@ static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
     job->from = (size_t *)(void *)job->lists.at;
     job->kept = job->from + nshards + 1;
     job->nbumped = job->kept + nshards + 1;
-    st = bly_block_new(
-        &f->mem, 2 * (uint64_t)job->nthreads * job->per * sizeof(uint64_t),
-        &job->rooms);
+    st = bly_block_new(&f->mem,
+                       (uint64_t)job->nthreads * job->per * sizeof(uint64_t),
+                       &job->rooms);
     if (st)
         bly_block_free(&f->mem, &job->lists);
     return st;
