@@ -232,8 +232,9 @@ static bool ribbon_fill_group(const bly_ribbon_layer *l,
         start[i] = bly_ribbon_place(l, u[i]).start;
         const ribbon_row x = ribbon_row_of(band, u[i], start[i]);
         const uint64_t other = *x.at;
-        x.at[0] = other ? other : x.row;
-        x.at[band->nslots] |= other ? 0 : x.print;
+        const uint64_t free = (uint64_t)(other != 0) - 1;
+        x.at[0] = other | (x.row & free);
+        x.at[band->nslots] |= x.print & free;
         g.waiting[g.nwaiting] = x;
         g.nwaiting += other != 0;
         g.taken[g.ntaken] = x.at;

@@ -57,48 +57,71 @@ static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
                     job->kept);
 }
 
-/* Bins into which the keys of a shard are sorted, of 8 or so; one with more
- * than 64 is no chance of good hashes (10^-30). */
-#define RIBBON_BINS 8192
+/* The keys of a shard are sorted by the share of it before them: into heaps of
+ * 512 to 1024, and those into bins of one or two, which stays in the first
+ * cache. A bin with more than 64 is no chance of good hashes (10^-90). */
+#define RIBBON_HEAP 1024
+#define RIBBON_HEAP_BITS 8 /* for 2^18 keys: the largest shard has 2^16 slots \
+                            */
+#define RIBBON_BIN_BITS 11
 #define RIBBON_BIN_MAX 64
 
-/* Sort the keys of a shard and drop the repeated ones; how many are left. By
- * the share of the shard before them into bins, then each bin by insertion:
- * twice as fast as sorting in place. room is for as many keys as there are; the
- * array is sorted in place where it is not enough, or bins are uneven. */
+/* Copy n keys, in the order of `bits` bits of their share below the highest
+ * `above`; end[b] becomes the end of those with bits b. The largest number of
+ * keys that agree in them; where that is above `most`, nothing is copied. */
+static uint32_t ribbon_spread(uint64_t nshards, const uint64_t *from, size_t n,
+                              unsigned above, unsigned bits, uint32_t most,
+                              uint32_t *end, uint64_t *to)
+{
+    const unsigned below = 64 - bits;
+    uint32_t sum = 0, largest = 0;
+    memset(end, 0, sizeof *end << bits);
+    for (size_t i = 0; i < n; i++)
+        end[from[i] * nshards << above >> below]++;
+    for (size_t b = 0; b < (size_t)1 << bits; b++) {
+        const uint32_t count = end[b];
+        largest = count > largest ? count : largest;
+        end[b] = sum;
+        sum += count;
+    }
+    for (size_t i = 0; i < n && largest <= most; i++)
+        to[end[from[i] * nshards << above >> below]++] = from[i];
+    return largest;
+}
+
+/* Sort the keys of a shard and drop the repeated ones; how many are left. room
+ * is for as many keys as there are; the array is sorted in place where it is
+ * not enough, or bins are uneven. */
 static size_t ribbon_sort(uint64_t nshards, uint64_t *u, size_t n,
                           uint64_t *room, size_t nroom)
 {
-    uint32_t end[RIBBON_BINS + 1] = { 0 };
-    uint32_t most = 0;
-    size_t kept = 0;
-    if (n <= nroom) {
-        for (size_t i = 0; i < n; i++)
-            end[u[i] * nshards / (UINT64_MAX / RIBBON_BINS + 1) + 1]++;
-        for (size_t b = 0; b < RIBBON_BINS; b++) {
-            most = end[b + 1] > most ? end[b + 1] : most;
-            end[b + 1] += end[b];
-        }
-    }
-    if (n > nroom || most > RIBBON_BIN_MAX) {
+    uint32_t heap[1 << RIBBON_HEAP_BITS], bin[1 << RIBBON_BIN_BITS];
+    unsigned bits = 1;
+    size_t kept = 0, i = 0;
+    while (bits < RIBBON_HEAP_BITS && n >> bits > RIBBON_HEAP)
+        bits++;
+    if (n > nroom) {
         bly_hashes_unique(u, NULL, &n);
         return n;
     }
-    /* Afterwards end[b] is the end of bin b. */
-    for (size_t i = 0; i < n; i++)
-        room[end[u[i] * nshards / (UINT64_MAX / RIBBON_BINS + 1)]++] = u[i];
-    for (size_t b = 0, i = 0; b < RIBBON_BINS; b++) {
-        const size_t first = kept;
-        for (; i < end[b]; i++) {
-            const uint64_t key = room[i];
+    ribbon_spread(nshards, u, n, 0, bits, UINT32_MAX, heap, room);
+    for (size_t b = 0; b < (size_t)1 << bits; b++) {
+        if (ribbon_spread(nshards, room + i, heap[b] - i, bits, RIBBON_BIN_BITS,
+                          RIBBON_BIN_MAX, bin, u + i) > RIBBON_BIN_MAX) {
+            memcpy(u, room, n * sizeof *u);
+            bly_hashes_unique(u, NULL, &n);
+            return n;
+        }
+        for (; i < heap[b]; i++) {
+            const uint64_t key = u[i];
             size_t at = kept;
-            while (at > first && u[at - 1] > key)
+            while (at > 0 && u[at - 1] > key)
                 at--;
-            if (at > first && u[at - 1] == key)
+            if (at > 0 && u[at - 1] == key)
                 continue;
-            memmove(&u[at + 1], &u[at], (kept - at) * sizeof *u);
+            for (size_t j = kept++; j > at; j--)
+                u[j] = u[j - 1];
             u[at] = key;
-            kept++;
         }
     }
     return kept;
