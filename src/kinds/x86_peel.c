@@ -55,12 +55,14 @@ BLY_EIGHT void peel_slots_eight(const peel_layout *l, __m512i g, __m512i base,
         const __m512i first = bly_eight_scale(g, l->range);
         const __m512i x = _mm512_mullo_epi64(g, c);
         slot[0] = _mm512_add_epi64(base, first);
+#pragma GCC unroll 4
         for (unsigned i = 1; i < arity; i++) /* first ^ (x >> .. & mask) */
             slot[i] = _mm512_add_epi64(
                 base,
                 _mm512_ternarylogic_epi64(
                     first, _mm512_srli_epi64(x, 64 - 18 * i), l->mask, 0x78));
     } else {
+#pragma GCC unroll 4
         for (unsigned i = 0; i < arity; i++) {
             slot[i] = _mm512_add_epi64(base, bly_eight_scale(g, l->range));
             g = _mm512_mullo_epi64(g, c);
@@ -179,6 +181,7 @@ BLY_EIGHT void prints_enter(const peel_layout *l, const uint64_t *h, size_t at,
     const __m512i print = _mm512_srli_epi64(
         _mm512_mullo_epi64(keys.g, bly_eight_all(BLY_PEEL_PRINT_C)),
         64 - 8 * width);
+#pragma GCC unroll 4
     for (unsigned i = 0; i < arity; i++)
         _mm512_store_si512(w->slot[at % PEEL_WAITING][i], keys.slot[i]);
     if (width == 1)
