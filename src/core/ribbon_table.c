@@ -381,6 +381,8 @@ static void ask_portable(const bly_ribbon_layer *l, const unsigned char *data,
 /* Best first. The last row needs nothing, so the search always ends. */
 const bly_ribbon_variant bly_ribbon_variants[] = {
 #if BLY_X86
+    { "avx512", BLY_CPU_AVX512 | BLY_CPU_AVX2, bly_ribbon_ask_avx512,
+      bly_ribbon_substitute_avx2 },
     { "avx2", BLY_CPU_AVX2, bly_ribbon_ask_avx2, bly_ribbon_substitute_avx2 },
 #endif
     { "portable", 0, ask_portable, substitute_portable },
