@@ -498,18 +498,20 @@ static void bytes_are_as_ever(void **state)
 {
     (void)state;
     static const struct {
-        size_t n, crowd;
+        size_t planned, n, crowd;
         double fpr;
         uint64_t sum;
     } rows[] = {
-        { 70000, 0, 0.01, UINT64_C(0xb2dd8a52132a313f) },
-        { 70000, 0, 0.001, UINT64_C(0x0abfce639f130950) },
-        { 400000, 0, 0.03, UINT64_C(0x28bf896ad4a61054) },
-        { 60000, 32, 0.01, UINT64_C(0x64c2ddeb812df47d) },
-        { 60000, 80, 0.01, UINT64_C(0x58b8d938bc941183) },
+        { 70000, 70000, 0, 0.01, UINT64_C(0xb2dd8a52132a313f) },
+        { 70000, 70000, 0, 0.001, UINT64_C(0x0abfce639f130950) },
+        { 400000, 400000, 0, 0.03, UINT64_C(0x28bf896ad4a61054) },
+        { 60000, 60000, 32, 0.01, UINT64_C(0x64c2ddeb812df47d) },
+        { 60000, 60000, 80, 0.01, UINT64_C(0x58b8d938bc941183) },
+        /* Half empty: all of the crowd would find room. */
+        { 60000, 30000, 50, 0.01, UINT64_C(0xfc8b0721f3a5e81c) },
     };
     for (size_t r = 0; r < COUNT_OF(rows); r++) {
-        const bly_spec spec = ribbon_spec(rows[r].n, rows[r].fpr);
+        const bly_spec spec = ribbon_spec(rows[r].planned, rows[r].fpr);
         uint64_t *h = malloc(rows[r].n * sizeof *h);
         for (size_t i = 0; i < rows[r].n; i++)
             h[i] = i < rows[r].crowd
