@@ -8,7 +8,10 @@
  * Buckets are taken from left to right, and the keys within a bucket from right
  * to left. Keys of the bucket before spill over into its first slots, so it is
  * there that room ends first, and few keys lie between a bound and the bucket's
- * beginning [1].
+ * beginning [1]. That order decides who is bumped and nothing else: where all
+ * find room, which slots are taken and what they hold follows from the set of
+ * rows. So keys are inserted in an order that is fast, and again in the right
+ * one where that fails.
  *
  * [1] Dillinger, Huebschle-Schneider, Sanders and Walzer, Fast Succinct
  *     Retrieval and Approximate Membership using Ribbon, 2022
@@ -227,7 +230,7 @@ static bool ribbon_fill_group(const bly_ribbon_layer *l,
         return n == 0;
     g.nwaiting = g.ntaken = 0;
     g.needs = l->needs[bly_ribbon_place(l, u[0]).wide];
-    /* Two keys in three find their first slot free: those without a branch. */
+    /* Every second key finds its first slot free: those without a branch. */
     for (size_t i = 0; i < n; i++) {
         start[i] = bly_ribbon_place(l, u[i]).start;
         const ribbon_row x = ribbon_row_of(band, u[i], start[i]);
