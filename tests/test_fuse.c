@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "kinds/peel.h"
 
 static uint64_t *random_hashes(size_t n, uint64_t seed)
@@ -388,7 +389,8 @@ static void rows_agree(void **state)
 {
     (void)state;
     static const bly_option options[] = {
-        { "bits", "8" }, { "bits", "16" }, { "bits", "32" }, { "arity", "4" }
+        { "bits", "8" },  { "bits", "16" },  { "bits", "32" },
+        { "arity", "4" }, { "shards", "4" }, { "shards", "7" }
     };
     for (size_t i = 0; i < COUNT_OF(options); i++) {
         const size_t n = scaled(400000);
@@ -399,6 +401,41 @@ static void rows_agree(void **state)
                                 .noptions = 1 };
         assert_rows_agree(&spec, n);
     }
+}
+
+/* The same keys make the same bytes in every version. */
+static void bytes_are_as_ever(void **state)
+{
+    (void)state;
+    enum { N = 200000 };
+    static const struct {
+        const char *kind;
+        bly_option option;
+        double fpr;
+        uint64_t sum;
+    } rows[] = {
+        { "fuse", { "arity", "3" }, 0.01, UINT64_C(0x37a12335d302b9f9) },
+        { "fuse", { "arity", "4" }, 0.01, UINT64_C(0xd473c522ecb18bb4) },
+        { "fuse", { "shards", "1" }, 1e-4, UINT64_C(0xc855bfbbbce21e7e) },
+        { "fuse", { "shards", "5" }, 1e-9, UINT64_C(0x3209ca439ea2d304) },
+        { "xor", { "shards", "1" }, 0.01, UINT64_C(0xf89ecf9fe4129ec4) },
+        { "xor", { "shards", "8" }, 1e-4, UINT64_C(0x4455dd18850fc566) },
+    };
+    uint64_t *h = malloc(N * sizeof *h);
+    for (size_t r = 0; r < COUNT_OF(rows); r++) {
+        const bly_spec spec = { .kind = rows[r].kind,
+                                .items = N,
+                                .fpr = rows[r].fpr,
+                                .options = &rows[r].option,
+                                .noptions = 1 };
+        for (size_t i = 0; i < N; i++)
+            h[i] = bly_mix64(i);
+        bly_filter *f = built(&spec, h, N);
+        assert_true(bly_checksum(f->data, (size_t)f->shape.nbytes) ==
+                    rows[r].sum);
+        bly_free(f);
+    }
+    free(h);
 }
 
 int main(void)
@@ -414,6 +451,7 @@ int main(void)
         cmocka_unit_test(order_of_peeling),
         cmocka_unit_test(shapes_from_outside),
         cmocka_unit_test(rows_agree),
+        cmocka_unit_test(bytes_are_as_ever),
     };
     return cmocka_run_group_tests_name("fuse", tests, NULL, NULL);
 }

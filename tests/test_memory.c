@@ -211,6 +211,34 @@ static void small_things(void **state)
     bly_mem_release(&bly_mem_system, p, 100);
 }
 
+/* Addresses first, memory as it is wanted, and zero again when dropped. */
+static void a_block_that_grows(void **state)
+{
+    (void)state;
+    const size_t most = 64 * BLY_BLOCK_STEP, step = BLY_BLOCK_STEP;
+    ledger l;
+    bly_block b;
+    ledger_open(&l);
+    assert_false(bly_block_reserve(&l.mem, most, &b));
+    assert_null(b.at);
+    if (!bly_block_reserve(&bly_mem_system, most, &b)) {
+        assert_true(sizeof(size_t) < 8);
+        return;
+    }
+    assert_int_equal((uintptr_t)b.at % step, 0);
+    for (size_t at = 0; at < 6 * step; at += 2 * step) {
+        assert_true(bly_block_grow(&b, at, at + 2 * step));
+        assert_true(b.at[at] == 0 && b.at[at + 2 * step - 1] == 0);
+        memset(b.at + at, 0xff, 2 * step);
+    }
+    bly_block_drop(b.at + step, step);
+    assert_int_equal(b.at[step - 1], 0xff);
+    assert_int_equal(b.at[step], 0);
+    assert_int_equal(b.at[2 * step], 0xff);
+    bly_block_free(&bly_mem_system, &b);
+    assert_null(b.at);
+}
+
 /* The ledger itself notices what it is there to notice. */
 static void the_ledger_notices(void **state)
 {
@@ -241,6 +269,7 @@ int main(void)
         cmocka_unit_test(sizes_past_the_machine),
         cmocka_unit_test(an_allocator_that_has_none),
         cmocka_unit_test(small_things),
+        cmocka_unit_test(a_block_that_grows),
         cmocka_unit_test(the_ledger_notices),
         cmocka_unit_test(what_may_be_used),
     };

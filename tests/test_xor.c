@@ -93,7 +93,9 @@ static void rows_agree(void **state)
     (void)state;
     static const bly_option options[] = { { "bits", "8" },
                                           { "bits", "16" },
-                                          { "bits", "32" } };
+                                          { "bits", "32" },
+                                          { "shards", "8" },
+                                          { "shards", "9" } };
     for (size_t i = 0; i < COUNT_OF(options); i++) {
         const size_t n = scaled(400000);
         const bly_spec spec = { .kind = "xor",

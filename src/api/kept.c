@@ -29,6 +29,11 @@ static size_t chunk_bytes(const bly_kept *k)
     return sizeof(bly_chunk) + BLY_CHUNK_KEYS * key_bytes(k);
 }
 
+/* Addresses for half a billion keys, taken in steps of some chunks. */
+#define ROW_BYTES (UINT64_C(1) << 32)
+#define CHUNK_HASHES (BLY_CHUNK_KEYS * sizeof(uint64_t))
+#define STEP_CHUNKS (4 * BLY_BLOCK_STEP / CHUNK_HASHES)
+
 bly_status bly_kept_open(const bly_mem *mem, bool valued, uint64_t max_bytes,
                          const char *folder, bly_kept *out)
 {
@@ -45,12 +50,32 @@ bly_status bly_kept_open(const bly_mem *mem, bool valued, uint64_t max_bytes,
     return BLY_OK;
 }
 
+/* A place for hashes behind those of the chunks so far, or NULL. With a bound,
+ * chunks come and go. */
+static uint64_t *row_next(bly_kept *k)
+{
+    if (k->max_bytes || k->valued || k->nrow < k->nchunks ||
+        k->nrow >= ROW_BYTES / CHUNK_HASHES)
+        return NULL;
+    if (!k->row.at && !bly_block_reserve(&k->mem, (size_t)ROW_BYTES, &k->row))
+        return NULL;
+    const size_t at = k->nrow * CHUNK_HASHES;
+    if (k->nrow % STEP_CHUNKS == 0 &&
+        !bly_block_grow(&k->row, at, at + STEP_CHUNKS * CHUNK_HASHES))
+        return NULL;
+    k->nrow++;
+    return (uint64_t *)(void *)(k->row.at + at);
+}
+
 static bly_chunk *chunk_new(bly_kept *k)
 {
-    bly_chunk *c = k->mem.alloc(k->mem.ctx, chunk_bytes(k));
+    uint64_t *const place = row_next(k);
+    bly_chunk *c = k->mem.alloc(k->mem.ctx, place ? sizeof *c : chunk_bytes(k));
     if (c) {
         c->next = NULL;
         c->n = 0;
+        c->in_row = place != NULL;
+        c->hashes = place ? place : (uint64_t *)(void *)(c + 1);
         c->values = k->valued ? c->hashes + BLY_CHUNK_KEYS : NULL;
     }
     return c;
@@ -69,7 +94,9 @@ static bly_chunk *chunk_pop(bly_kept *k)
 
 static void chunk_free(bly_kept *k, bly_chunk *c)
 {
-    bly_mem_release(&k->mem, c, chunk_bytes(k));
+    if (c->in_row)
+        bly_block_drop(c->hashes, CHUNK_HASHES);
+    bly_mem_release(&k->mem, c, c->in_row ? sizeof *c : chunk_bytes(k));
 }
 
 void bly_kept_close(bly_kept *k)
@@ -80,8 +107,10 @@ void bly_kept_close(bly_kept *k)
         close(k->fd);
     if (k->folder)
         bly_mem_release(&k->mem, k->folder, strlen(k->folder) + 1);
+    bly_block_free(&k->mem, &k->row);
     k->folder = NULL;
     k->fd = -1;
+    k->nrow = 0;
     k->nkeys = k->spilled = 0;
 }
 
@@ -295,14 +324,35 @@ static bly_status joined_new(bly_kept *k, uint64_t n, bly_joined *out)
 
 void bly_joined_free(const bly_kept *k, bly_joined *keys)
 {
-    bly_mem_release(&k->mem, keys->h, keys->nbytes);
+    if (keys->row.at)
+        bly_block_free(&k->mem, &keys->row);
+    else
+        bly_mem_release(&k->mem, keys->h, keys->nbytes);
     *keys = (bly_joined){ 0 };
+}
+
+/* Take the row, which is all that there is. */
+static void join_row(bly_kept *k, bly_joined *out)
+{
+    *out = (bly_joined){ .h = (uint64_t *)(void *)k->row.at,
+                         .n = (size_t)k->nkeys,
+                         .row = k->row };
+    while (k->first) {
+        bly_chunk *c = chunk_pop(k);
+        bly_mem_release(&k->mem, c, sizeof *c);
+    }
+    k->row = (bly_block){ 0 };
+    k->nrow = 0;
 }
 
 bly_status bly_kept_join(bly_kept *k, bly_joined *out)
 {
     if (k->spilled)
         return bly_kept_gather(k, 1, 0, 1, k->nkeys, out);
+    if (k->nrow && k->nrow == k->nchunks) {
+        join_row(k, out);
+        return BLY_OK;
+    }
     const bly_status st = joined_new(k, k->nkeys, out);
     if (st)
         return st;

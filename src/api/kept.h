@@ -1,11 +1,12 @@
 /*
  * kept.h - the hashes that a builder keeps until it has them all
  *
- * In chunks in memory, 8 bytes a key and 16 with a value. With a bound and a
- * folder, chunks that would pass the bound go to a temporary file there, which
- * has no name, so that nothing is left behind whatever happens. What is kept
- * is read again chunk by chunk, or gathered in one array: all of it, or the
- * keys of some shards.
+ * In chunks in memory, 8 bytes a key and 16 with a value. Where the system
+ * lets them, chunks lie one behind the other, and are one array already. With a
+ * bound and a folder, chunks that would pass the bound go to a temporary file
+ * there, which has no name, so that nothing is left behind whatever happens.
+ * What is kept is read again chunk by chunk, or gathered in one array: all of
+ * it, or the keys of some shards.
  *
  * One thread at a time, but for reading chunks that are in memory and for
  * filling places in them.
@@ -22,8 +23,9 @@
 typedef struct bly_chunk {
     struct bly_chunk *next;
     size_t n;
+    uint64_t *hashes; /* behind this, or in the row */
     uint64_t *values; /* behind hashes, or NULL */
-    uint64_t hashes[];
+    bool in_row;
 } bly_chunk;
 
 typedef struct bly_kept {
@@ -31,6 +33,8 @@ typedef struct bly_kept {
     bool valued;
     bly_chunk *first, *last;
     size_t nchunks;     /* in memory */
+    bly_block row;      /* of the hashes of the first chunks, or NULL */
+    size_t nrow;        /* chunks in it */
     uint64_t nkeys;     /* in all */
     uint64_t max_bytes; /* for chunks, one at least; 0: no bound */
     char *folder;       /* for what passes it, or NULL */
@@ -81,9 +85,10 @@ void bly_kept_end(bly_kept *k, bly_kept_walk *w);
 typedef struct bly_joined {
     uint64_t *h, *values; /* values behind h, or NULL */
     size_t n, nbytes;
+    bly_block row; /* where that holds them */
 } bly_joined;
 
-/* All of them; chunks in memory are released on the way. */
+/* All of them; chunks in memory are released on the way, or are the array. */
 bly_status bly_kept_join(bly_kept *k, bly_joined *out);
 
 /* The number of keys in each of `total` parts, where the part of h is h scaled

@@ -11,7 +11,7 @@
 
 /* From here on a block is mapped for itself: two huge pages, so that rounding
  * up to whole ones costs at most half as much again, and usually far less. */
-#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_PAGE BLY_BLOCK_STEP
 #define MAP_FROM (2 * HUGE_PAGE)
 
 static void *system_alloc(void *ctx, size_t nbytes)
@@ -35,13 +35,14 @@ static unsigned char *align_up(void *p, size_t to)
 }
 
 /* Map nbytes at a huge page boundary: reserve one more page than needed and
- * give the ends back. */
-static bly_status block_map(size_t nbytes, bly_block *out)
+ * give the ends back. Huge pages from byte `huge` on. */
+static bly_status block_map(size_t nbytes, int access, size_t huge,
+                            bly_block *out)
 {
     const size_t want = (nbytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
     const size_t room = want + HUGE_PAGE;
-    unsigned char *p = mmap(NULL, room, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *p =
+        mmap(NULL, room, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return BLY_ENOMEM;
     unsigned char *at = align_up(p, HUGE_PAGE);
@@ -51,7 +52,7 @@ static bly_status block_map(size_t nbytes, bly_block *out)
     if (HUGE_PAGE - head)
         munmap(at + want, HUGE_PAGE - head);
     /* Refused where the kernel has none: slower, never wrong. */
-    (void)madvise(at, want, MADV_HUGEPAGE);
+    (void)madvise(at + huge, want - huge, MADV_HUGEPAGE);
     *out = (bly_block){ at, at, want, true };
     return BLY_OK;
 }
@@ -66,7 +67,7 @@ bly_status bly_block_new(const bly_mem *mem, uint64_t nbytes, bly_block *out)
                         (unsigned long long)nbytes);
     const size_t want = (size_t)nbytes;
     if (mem->alloc == system_alloc && want >= MAP_FROM) {
-        if (block_map(want, out) == BLY_OK)
+        if (block_map(want, PROT_READ | PROT_WRITE, 0, out) == BLY_OK)
             return BLY_OK;
     } else {
         void *base = mem->alloc(mem->ctx, want + BLY_LINE);
@@ -88,6 +89,25 @@ void bly_block_free(const bly_mem *mem, bly_block *b)
     else if (b->base)
         mem->release(mem->ctx, b->base, b->nbytes);
     *b = (bly_block){ 0 };
+}
+
+/* Without access, addresses are all that it takes. The first huge page is none,
+ * so that few bytes take little time. */
+bool bly_block_reserve(const bly_mem *mem, size_t most, bly_block *out)
+{
+    *out = (bly_block){ 0 };
+    return mem->alloc == system_alloc && SIZE_MAX > UINT32_MAX &&
+           block_map(most, PROT_NONE, HUGE_PAGE, out) == BLY_OK;
+}
+
+bool bly_block_grow(const bly_block *b, size_t from, size_t to)
+{
+    return mprotect(b->at + from, to - from, PROT_READ | PROT_WRITE) == 0;
+}
+
+void bly_block_drop(void *at, size_t nbytes)
+{
+    (void)madvise(at, nbytes, MADV_DONTNEED);
 }
 
 void bly_block_move(bly_block *b, void *(*move)(void *ctx, void *at), void *ctx)

@@ -27,6 +27,17 @@ bly_status bly_block_new(const bly_mem *mem, uint64_t nbytes, bly_block *out);
 
 void bly_block_free(const bly_mem *mem, bly_block *b);
 
+/* A block that grows in place: addresses for `most` bytes, none of which may be
+ * touched yet. From the system alone, and where addresses abound; false
+ * elsewhere, and no message: do without. */
+bool bly_block_reserve(const bly_mem *mem, size_t most, bly_block *out);
+
+/* Let the bytes from `from` to `to` of such a block be used, multiples of
+ * BLY_BLOCK_STEP; or let go of what is in some that may. */
+#define BLY_BLOCK_STEP ((size_t)2 << 20)
+bool bly_block_grow(const bly_block *b, size_t from, size_t to);
+void bly_block_drop(void *at, size_t nbytes);
+
 /* The block may move as bly_move() says, and starts at a cache line again. */
 void bly_block_move(bly_block *b, void *(*move)(void *ctx, void *at),
                     void *ctx);

@@ -8,7 +8,10 @@
  * Buckets are taken from left to right, and the keys within a bucket from right
  * to left. Keys of the bucket before spill over into its first slots, so it is
  * there that room ends first, and few keys lie between a bound and the bucket's
- * beginning [1].
+ * beginning [1]. That order decides who is bumped and nothing else: where all
+ * find room, which slots are taken and what they hold follows from the set of
+ * rows. So keys are inserted in an order that is fast, and again in the right
+ * one where that fails.
  *
  * [1] Dillinger, Huebschle-Schneider, Sanders and Walzer, Fast Succinct
  *     Retrieval and Approximate Membership using Ribbon, 2022
@@ -33,20 +36,24 @@ uint64_t bly_ribbon_unhash(uint64_t u, uint64_t seed)
     return unmix64(u) ^ seed;
 }
 
-/* The system while it is made. */
+/* The system while it is made: slot i has a row, 0 where it is free, at rows[i]
+ * and a print at rows[i + nslots], which is 0 then too. */
 typedef struct ribbon_band {
-    uint64_t *rows, *prints;
+    uint64_t *rows;
+    size_t nslots;
 } ribbon_band;
 
 /* A row on its way to a slot. */
 typedef struct ribbon_row {
     uint64_t row, print;
-    size_t at; /* the slot of its first 1 */
+    uint64_t *at; /* the slot of its first 1 */
 } ribbon_row;
 
-static inline ribbon_row ribbon_row_of(uint64_t u, size_t start)
+static inline __attribute__((always_inline)) ribbon_row
+ribbon_row_of(const ribbon_band *band, uint64_t u, uint32_t start)
 {
-    return (ribbon_row){ bly_ribbon_row(u), bly_ribbon_print(u), start };
+    return (ribbon_row){ bly_ribbon_row(u), bly_ribbon_print(u),
+                         band->rows + start };
 }
 
 enum { RIBBON_MOVED, RIBBON_PLACED, RIBBON_VANISHED };
@@ -56,20 +63,27 @@ enum { RIBBON_MOVED, RIBBON_PLACED, RIBBON_VANISHED };
 static inline __attribute__((always_inline)) int
 ribbon_reduce(const ribbon_band *band, ribbon_row *x)
 {
-    const uint64_t other = band->rows[x->at];
+    const uint64_t other = *x->at;
     if (!other) {
-        band->rows[x->at] = x->row;
-        band->prints[x->at] = x->print;
+        x->at[0] = x->row;
+        x->at[band->nslots] = x->print;
         return RIBBON_PLACED;
     }
+    x->print ^= x->at[band->nslots];
     x->row ^= other;
-    x->print ^= band->prints[x->at];
     if (!x->row)
         return RIBBON_VANISHED;
-    const size_t zeros = (size_t)__builtin_ctzll(x->row);
+    const unsigned zeros = (unsigned)__builtin_ctzll(x->row);
     x->row >>= zeros;
     x->at += zeros;
     return RIBBON_MOVED;
+}
+
+static void ribbon_empty(const ribbon_band *band, uint64_t *const *slots,
+                         size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        slots[i][0] = slots[i][band->nslots] = 0;
 }
 
 /* All keys or none. */
@@ -78,7 +92,7 @@ static bool ribbon_fill_all(const bly_ribbon_layer *l, const ribbon_band *band,
 {
     for (size_t i = 0; i < n; i++) {
         const bly_ribbon_key key = bly_ribbon_place(l, u[i]);
-        ribbon_row x = ribbon_row_of(u[i], key.start);
+        ribbon_row x = ribbon_row_of(band, u[i], key.start);
         int done;
         while (!(done = ribbon_reduce(band, &x)))
             ;
@@ -92,134 +106,234 @@ static bool ribbon_fill_all(const bly_ribbon_layer *l, const ribbon_band *band,
  * someone's: they are bumped. */
 #define RIBBON_STEP_KEYS 32
 
-/* Buckets one after the other, and the key of them that is being inserted. */
-typedef struct ribbon_stream {
-    const bly_ribbon_layer *l;
-    const ribbon_band *band;
-    unsigned char *bounds;
-    uint64_t *u;
-    size_t nbumped; /* keys exchanged to the front of u */
-    size_t from;    /* keys of the bucket: its first, */
-    size_t end;     /* behind its last, */
-    size_t stop;    /* and behind the stream's last */
-    size_t now;     /* the key that is being inserted */
-    uint64_t needs; /* its */
-    size_t last;    /* behind the last key of its step */
+/* Behind the last key of a bucket that was bumped, and its step. */
+typedef struct ribbon_bump {
+    size_t last;
     uint32_t step;
-    size_t npivots; /* slots that keys of the step have taken */
-    size_t pivots[RIBBON_STEP_KEYS];
-} ribbon_stream;
+} ribbon_bump;
 
-/* Behind the last key. */
-static const ribbon_row ribbon_none = { 0, 0, SIZE_MAX };
-
-static ribbon_row ribbon_take_bucket(ribbon_stream *s);
-
-/* The step of the present key, and so those left of it, find no room. A row is
- * in the slot of its first 1 and changes no other, so emptying the slots that
- * the step has taken undoes it. Bumped keys are exchanged with keys before
- * them, which have been taken care of. */
-static ribbon_row ribbon_bump(ribbon_stream *s)
+/* Insert keys of a bucket, u[from] to u[end - 1], the last first. False where
+ * one finds no room: its step is then the one to be bumped. A row is in the
+ * slot of its first 1 and changes no other, so emptying the slots that the step
+ * has taken undoes it. */
+static bool ribbon_fill_in_order(const bly_ribbon_layer *l,
+                                 const ribbon_band *band, const uint64_t *u,
+                                 size_t from, size_t end, ribbon_bump *bump)
 {
-    const uint32_t per = BLY_RIBBON_BUCKET / BLY_RIBBON_STEP;
-    while (s->npivots > 0) {
-        const size_t at = s->pivots[--s->npivots];
-        s->band->rows[at] = s->band->prints[at] = 0;
+    uint64_t *pivots[RIBBON_STEP_KEYS];
+    size_t npivots = 0;
+    for (size_t i = end; i-- > from;) {
+        const bly_ribbon_key key = bly_ribbon_place(l, u[i]);
+        const uint32_t step = key.start / BLY_RIBBON_STEP;
+        ribbon_row x = ribbon_row_of(band, u[i], key.start);
+        if (i + 1 == end || step != bump->step) {
+            *bump = (ribbon_bump){ i + 1, step };
+            npivots = 0;
+        }
+        int done = RIBBON_VANISHED;
+        if (npivots < RIBBON_STEP_KEYS)
+            while (!(done = ribbon_reduce(band, &x)))
+                ;
+        if (done == RIBBON_PLACED) {
+            pivots[npivots++] = x.at;
+        } else if (npivots == RIBBON_STEP_KEYS ||
+                   (x.print & l->needs[key.wide])) {
+            ribbon_empty(band, pivots, npivots);
+            return false;
+        }
     }
-    s->bounds[s->step / per] = (unsigned char)(s->step % per + 1);
-    for (size_t i = s->from; i < s->last; i++) {
-        const uint64_t key = s->u[i];
-        s->u[i] = s->u[s->nbumped];
-        s->u[s->nbumped++] = key;
-    }
-    return ribbon_take_bucket(s);
+    return true;
 }
 
-/* Begin with key s->now. */
-static ribbon_row ribbon_take(ribbon_stream *s, bool first)
-{
-    const uint64_t u = s->u[s->now];
-    const bly_ribbon_key key = bly_ribbon_place(s->l, u);
-    const uint32_t step = key.start / BLY_RIBBON_STEP;
-    if (first || step != s->step) {
-        s->step = step;
-        s->last = s->now + 1;
-        s->npivots = 0;
-    }
-    s->needs = s->l->needs[key.wide];
-    if (s->npivots == RIBBON_STEP_KEYS)
-        return ribbon_bump(s);
-    return ribbon_row_of(u, key.start);
-}
+/* Keys that are inserted at once, at most: a bucket has half as many. */
+#define RIBBON_GROUP 512
+/* Rows of them that are on their way at the same time, since each waits for one
+ * load after the other. */
+#define RIBBON_LANES 4
 
-/* The next bucket that has keys. */
-static ribbon_row ribbon_take_bucket(ribbon_stream *s)
-{
-    s->from = s->end;
-    if (s->from == s->stop)
-        return ribbon_none;
-    const uint32_t bucket =
-        bly_ribbon_place(s->l, s->u[s->from]).start / BLY_RIBBON_BUCKET;
-    while (++s->end < s->stop)
-        if (bly_ribbon_place(s->l, s->u[s->end]).start / BLY_RIBBON_BUCKET !=
-            bucket)
-            break;
-    s->now = s->end - 1;
-    return ribbon_take(s, true);
-}
+/* Keys of a bucket that are inserted in any order. */
+typedef struct ribbon_group {
+    ribbon_row waiting[RIBBON_GROUP]; /* for a lane */
+    size_t nwaiting;
+    uint64_t *taken[RIBBON_GROUP]; /* slots */
+    size_t ntaken;
+    uint64_t needs;
+} ribbon_group;
 
-/* What follows when x is done: the key to its left. */
-static __attribute__((noinline)) ribbon_row ribbon_next(ribbon_stream *s,
-                                                        ribbon_row x, int done)
+/* A row is done: *x becomes one that waits. What is wrong or over, if so. */
+enum { RIBBON_GO_ON, RIBBON_NONE_WAITS, RIBBON_NO_ROOM };
+
+static inline __attribute__((always_inline)) int
+ribbon_next(ribbon_group *g, ribbon_row *x, int done)
 {
     if (done == RIBBON_PLACED)
-        s->pivots[s->npivots++] = x.at;
-    else if (x.print & s->needs)
-        return ribbon_bump(s);
-    if (s->now == s->from)
-        return ribbon_take_bucket(s);
-    s->now--;
-    return ribbon_take(s, false);
+        g->taken[g->ntaken++] = x->at;
+    else if (x->print & g->needs)
+        return RIBBON_NO_ROOM;
+    if (g->nwaiting == 0)
+        return RIBBON_NONE_WAITS;
+    *x = g->waiting[--g->nwaiting];
+    return RIBBON_GO_ON;
 }
 
-static inline __attribute__((always_inline)) void
-ribbon_go(ribbon_stream *s, const ribbon_band *band, ribbon_row *x)
+/* Move nlanes rows on, and those that wait when one is done, until none does:
+ * then there is one lane less. False where a row finds no room. nlanes is a
+ * literal, and lanes are variables by name, so that they are registers. */
+static inline __attribute__((always_inline)) bool
+ribbon_run(const ribbon_band *band, ribbon_group *g, ribbon_row *lanes,
+           unsigned nlanes)
 {
-    const int done = ribbon_reduce(band, x);
-    if (done)
-        *x = ribbon_next(s, *x, done);
+    const ribbon_band local = *band;
+    ribbon_row x0 = lanes[0], x1 = lanes[nlanes > 1 ? 1 : 0],
+               x2 = lanes[nlanes > 2 ? 2 : 0], x3 = lanes[nlanes > 3 ? 3 : 0];
+    unsigned over = 0;
+    int done, what = RIBBON_GO_ON;
+#define LANE(k, x)                                               \
+    if (k < nlanes) {                                            \
+        done = ribbon_reduce(&local, &x);                        \
+        if (__builtin_expect(done != RIBBON_MOVED, 0) &&         \
+            (what = ribbon_next(g, &x, done)) != RIBBON_GO_ON) { \
+            over = k;                                            \
+            break;                                               \
+        }                                                        \
+    }
+    for (;;) {
+        LANE(0, x0)
+        LANE(1, x1)
+        LANE(2, x2)
+        LANE(3, x3)
+    }
+#undef LANE
+    lanes[0] = x0;
+    if (nlanes > 1)
+        lanes[1] = x1;
+    if (nlanes > 2)
+        lanes[2] = x2;
+    if (nlanes > 3)
+        lanes[3] = x3;
+    lanes[over] = lanes[nlanes - 1];
+    return what != RIBBON_NO_ROOM;
 }
 
-/* Fill one shard or two: a row waits for one load after the other, and in
- * between there is time for that of another shard. */
-static void ribbon_fill(const bly_ribbon_layer *l, bly_ribbon_part *parts,
-                        const ribbon_band *bands, unsigned nparts,
-                        unsigned char *data)
+/* Insert n keys of a bucket, all narrow or all wide, in whatever order is
+ * fastest. Which slots are taken and what follows from the rows in them does
+ * not depend on the order; only which key is bumped does. So where one would
+ * be, or a step has too many, nothing is inserted, and false returned. */
+static bool ribbon_fill_group(const bly_ribbon_layer *l,
+                              const ribbon_band *band, const uint64_t *u,
+                              size_t n)
 {
-    ribbon_stream s[2];
-    ribbon_row x[2] = { ribbon_none, ribbon_none };
-    for (unsigned i = 0; i < nparts; i++) {
-        unsigned char *const bounds =
-            data + l->bounds + parts[i].shard * l->nbounds;
-        s[i] = (ribbon_stream){ .l = l,
-                                .band = &bands[i],
-                                .bounds = bounds,
-                                .u = parts[i].u,
-                                .stop = parts[i].n };
-        memset(bounds, 0, l->nbounds);
-        x[i] = ribbon_take_bucket(&s[i]);
+    uint32_t start[RIBBON_GROUP];
+    ribbon_group g;
+    bool good = true;
+    if (n == 0 || n > RIBBON_GROUP)
+        return n == 0;
+    g.nwaiting = g.ntaken = 0;
+    g.needs = l->needs[bly_ribbon_place(l, u[0]).wide];
+    /* Every second key finds its first slot free: those without a branch. */
+    for (size_t i = 0; i < n; i++) {
+        start[i] = bly_ribbon_place(l, u[i]).start;
+        const ribbon_row x = ribbon_row_of(band, u[i], start[i]);
+        const uint64_t other = *x.at;
+        const uint64_t free = (uint64_t)(other != 0) - 1;
+        x.at[0] = other | (x.row & free);
+        x.at[band->nslots] |= x.print & free;
+        g.waiting[g.nwaiting] = x;
+        g.nwaiting += other != 0;
+        g.taken[g.ntaken] = x.at;
+        g.ntaken += other == 0;
+        if (i >= RIBBON_STEP_KEYS)
+            good &= start[i - RIBBON_STEP_KEYS] / BLY_RIBBON_STEP !=
+                    start[i] / BLY_RIBBON_STEP;
     }
-    ribbon_row a = x[0], b = x[1];
-    while (a.row && b.row) {
-        ribbon_go(&s[0], &bands[0], &a);
-        ribbon_go(&s[1], &bands[1], &b);
+    ribbon_row lanes[RIBBON_LANES];
+    size_t nlanes = g.nwaiting < RIBBON_LANES ? g.nwaiting : RIBBON_LANES;
+    for (size_t k = 0; k < nlanes; k++)
+        lanes[k] = g.waiting[--g.nwaiting];
+    for (; nlanes > 0 && good; nlanes--)
+        good = nlanes == 4   ? ribbon_run(band, &g, lanes, 4)
+               : nlanes == 3 ? ribbon_run(band, &g, lanes, 3)
+               : nlanes == 2 ? ribbon_run(band, &g, lanes, 2)
+                             : ribbon_run(band, &g, lanes, 1);
+    if (!good)
+        ribbon_empty(band, g.taken, g.ntaken);
+    return good;
+}
+
+/* The first of the sorted keys from u[low] to u[high - 1] that starts at a
+ * slot or behind it. */
+static size_t ribbon_find_start(const bly_ribbon_layer *l, const uint64_t *u,
+                                size_t low, size_t high, uint32_t slot)
+{
+    const size_t near = low + 2 * BLY_RIBBON_BUCKET;
+    if (near < high && bly_ribbon_place(l, u[near]).start >= slot)
+        high = near;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (bly_ribbon_place(l, u[mid]).start < slot)
+            low = mid + 1;
+        else
+            high = mid;
     }
-    while (a.row)
-        ribbon_go(&s[0], &bands[0], &a);
-    while (b.row)
-        ribbon_go(&s[1], &bands[1], &b);
-    for (unsigned i = 0; i < nparts; i++)
-        parts[i].nbumped = s[i].nbumped;
+    return low;
+}
+
+/* A bucket is filled in parts, from its end to its beginning, where room ends
+ * first: the slots from which on they are. In one bucket in five a key of the
+ * last part finds no room, in one of thirty in the second, hardly ever in the
+ * first; and a part in which one does not is filled twice. */
+static const uint32_t ribbon_parts[] = { 48, 16, 8, 0 };
+#define RIBBON_PARTS 4
+
+/* Where narrow keys reach into wide blocks, their prints have a bit there that
+ * nobody asks for, and which of two is inserted first decides about it. */
+static bool ribbon_is_mixed(const bly_ribbon_layer *l, uint32_t slot)
+{
+    return l->nplanes > l->width &&
+           slot + BLY_RIBBON_BUCKET + BLY_RIBBON_ROW > l->wide * 64 &&
+           slot < (l->wide + 1) * 64;
+}
+
+/* Fill the bucket that begins at slot with the keys from u[from] to u[end - 1].
+ * False where one finds no room: *bump then says which. */
+static bool ribbon_fill_bucket(const bly_ribbon_layer *l,
+                               const ribbon_band *band, const uint64_t *u,
+                               uint32_t slot, size_t from, size_t end,
+                               ribbon_bump *bump)
+{
+    const bool mixed = ribbon_is_mixed(l, slot);
+    for (unsigned i = 0; i < RIBBON_PARTS; i++) {
+        const size_t first =
+            ribbon_find_start(l, u, from, end, slot + ribbon_parts[i]);
+        if ((mixed || !ribbon_fill_group(l, band, u + first, end - first)) &&
+            !ribbon_fill_in_order(l, band, u, first, end, bump))
+            return false;
+        end = first;
+    }
+    return true;
+}
+
+/* Fill a shard, bucket by bucket. Bumped keys are exchanged with keys before
+ * them, which have been taken care of. */
+static void ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
+                        bly_ribbon_part *part, unsigned char *bounds)
+{
+    const uint32_t nsteps = BLY_RIBBON_BUCKET / BLY_RIBBON_STEP;
+    uint64_t *const u = part->u;
+    memset(bounds, 0, l->nbounds);
+    for (size_t b = 0, from = 0, end; b < l->nbounds; b++, from = end) {
+        const uint32_t slot = (uint32_t)b * BLY_RIBBON_BUCKET;
+        ribbon_bump bump = { 0, 0 };
+        end = ribbon_find_start(l, u, from, part->n, slot + BLY_RIBBON_BUCKET);
+        if (ribbon_fill_bucket(l, band, u, slot, from, end, &bump))
+            continue;
+        bounds[b] = (unsigned char)(bump.step % nsteps + 1);
+        for (size_t i = from; i < bump.last; i++) {
+            const uint64_t key = u[i];
+            u[i] = u[part->nbumped];
+            u[part->nbumped++] = key;
+        }
+    }
 }
 
 /* Slots from the last to the first; a free one is 0. planes[i] holds bit i of
@@ -270,6 +384,8 @@ static void ask_portable(const bly_ribbon_layer *l, const unsigned char *data,
 /* Best first. The last row needs nothing, so the search always ends. */
 const bly_ribbon_variant bly_ribbon_variants[] = {
 #if BLY_X86
+    { "avx512", BLY_CPU_AVX512 | BLY_CPU_AVX2, bly_ribbon_ask_avx512,
+      bly_ribbon_substitute_avx2 },
     { "avx2", BLY_CPU_AVX2, bly_ribbon_ask_avx2, bly_ribbon_substitute_avx2 },
 #endif
     { "portable", 0, ask_portable, substitute_portable },
@@ -277,25 +393,19 @@ const bly_ribbon_variant bly_ribbon_variants[] = {
 
 BLY_BEST_ROW(bly_ribbon_variant, bly_ribbon_best, bly_ribbon_variants)
 
-void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *parts,
-                      unsigned nparts, unsigned char *data)
+void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *part,
+                      unsigned char *data)
 {
     uint64_t *const words = (uint64_t *)(void *)data + l->words;
-    ribbon_band bands[2] = { { NULL, NULL }, { NULL, NULL } };
-    for (unsigned i = 0; i < nparts; i++) {
-        uint64_t *const room = parts[i].room;
-        bands[i] = (ribbon_band){ room, room + l->nslots };
-        memset(room, 0, BLY_RIBBON_ROOM * l->nslots * sizeof *room);
+    const ribbon_band band = { part->room, l->nslots };
+    memset(part->room, 0, BLY_RIBBON_ROOM * l->nslots * sizeof *part->room);
+    if (l->nbounds) {
+        ribbon_fill(l, &band, part,
+                    data + l->bounds + part->shard * l->nbounds);
+    } else if (!ribbon_fill_all(l, &band, part->u, part->n)) {
+        part->nbumped = part->n;
+        return;
     }
-    if (l->nbounds)
-        ribbon_fill(l, parts, bands, nparts, data);
-    for (unsigned i = 0; i < nparts; i++) {
-        if (!l->nbounds &&
-            !ribbon_fill_all(l, &bands[i], parts[i].u, parts[i].n)) {
-            parts[i].nbumped = parts[i].n;
-            continue;
-        }
-        bly_ribbon_best()->substitute(l, bands[i].rows, bands[i].prints,
-                                      words + parts[i].shard * l->stride);
-    }
+    bly_ribbon_best()->substitute(l, band.rows, band.rows + l->nslots,
+                                  words + part->shard * l->stride);
 }

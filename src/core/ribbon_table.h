@@ -87,15 +87,18 @@ bly_ribbon_place(const bly_ribbon_layer *l, uint64_t u)
 /* Row and print come from products, folded since low bits of a product know
  * little of the factor. The multipliers are odd: the fractions of the square
  * roots of 2 and of 5. */
+#define BLY_RIBBON_ROW_C UINT64_C(0x6a09e667f3bcc909)
+#define BLY_RIBBON_PRINT_C UINT64_C(0x3c6ef372fe94f82b)
+
 static inline uint64_t bly_ribbon_row(uint64_t u)
 {
-    const uint64_t g = u * UINT64_C(0x6a09e667f3bcc909);
+    const uint64_t g = u * BLY_RIBBON_ROW_C;
     return (g ^ g >> 32) | 1;
 }
 
 static inline uint64_t bly_ribbon_print(uint64_t u)
 {
-    const uint64_t g = u * UINT64_C(0x3c6ef372fe94f82b);
+    const uint64_t g = u * BLY_RIBBON_PRINT_C;
     return g ^ g >> 32;
 }
 
@@ -144,12 +147,12 @@ typedef struct bly_ribbon_part {
 
 #define BLY_RIBBON_ROOM 2
 
-/* Solve one shard, or two at once. Keys that find no room are moved to the
+/* Solve a shard. Keys that find no room are moved to the
  * front of u, in no order, and counted; where the layer has bounds, all keys of
  * a bucket that start below its bound are among them, and no others. A layer
  * without bounds takes all or none. nbumped must come as 0. */
-void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *parts,
-                      unsigned nparts, unsigned char *data);
+void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *part,
+                      unsigned char *data);
 
 /* Keys that go through the layers together. */
 #define BLY_RIBBON_PIECE 1024
@@ -335,6 +338,9 @@ bly_ribbon_ask_with(const bly_ribbon_layer *l, const unsigned char *data,
 void bly_ribbon_ask_avx2(const bly_ribbon_layer *l, const unsigned char *data,
                          const uint64_t *h, size_t n, bly_ribbon_keys *rest,
                          uint64_t *maybe, bool first, bool ahead);
+void bly_ribbon_ask_avx512(const bly_ribbon_layer *l, const unsigned char *data,
+                           const uint64_t *h, size_t n, bly_ribbon_keys *rest,
+                           uint64_t *maybe, bool first, bool ahead);
 void bly_ribbon_substitute_avx2(const bly_ribbon_layer *l, const uint64_t *rows,
                                 const uint64_t *prints, uint64_t *words);
 #endif

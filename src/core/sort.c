@@ -101,6 +101,56 @@ bly_status bly_hashes_unique(uint64_t *h, uint64_t *values, size_t *n)
     return BLY_OK;
 }
 
+/* Chains of exchanges that run side by side: each waits for one load after
+ * the other. */
+#define PART_CHAINS 8
+
+/* Put a key where its part goes on, and take the one that lies there. */
+static inline __attribute__((always_inline)) size_t
+exchange(uint64_t *h, uint64_t *values, size_t to, size_t *next, uint64_t *key,
+         uint64_t *value)
+{
+    const size_t at = next[to]++;
+    const uint64_t other = h[at];
+    h[at] = *key;
+    *key = other;
+    if (values) {
+        const uint64_t beside = values[at];
+        values[at] = *value;
+        *value = beside;
+    }
+    return at;
+}
+
+/* Fill part p; keys from next[p] to its end may be anyone's. The last ones are
+ * taken out, and each begins a chain: it goes where it belongs, the key that
+ * lay there goes on, and so forth to one for which p has no place left but
+ * those that were taken out. */
+static inline __attribute__((always_inline)) void
+fill_part(uint64_t *h, uint64_t *values, uint64_t total, uint64_t first,
+          size_t p, size_t end, size_t *next)
+{
+    uint64_t key[PART_CHAINS], value[PART_CHAINS] = { 0 };
+    const size_t left = end - next[p];
+    const size_t n = left < PART_CHAINS ? left : PART_CHAINS;
+    const size_t limit = end - n;
+    for (size_t c = 0; c < n; c++) {
+        key[c] = h[limit + c];
+        value[c] = values ? values[limit + c] : 0;
+    }
+    while (next[p] + PART_CHAINS <= limit)
+        for (size_t c = 0; c < PART_CHAINS; c++)
+            exchange(h, values, (size_t)(bly_scale(key[c], total) - first),
+                     next, &key[c], &value[c]);
+    for (size_t c = 0; c < n; c++) {
+        size_t to, at;
+        do {
+            to = (size_t)(bly_scale(key[c], total) - first);
+            at = exchange(h, values, to, next, &key[c], &value[c]);
+        } while (to != p || at < limit);
+    }
+}
+
 void bly_hashes_part(uint64_t *h, uint64_t *values, size_t n, uint64_t total,
                      uint64_t first, size_t nparts, size_t *start, size_t *next)
 {
@@ -114,15 +164,9 @@ void bly_hashes_part(uint64_t *h, uint64_t *values, size_t n, uint64_t total,
     for (size_t p = nparts; p-- > 0;)
         next[p] = start[p] = start[p + 1] - start[p];
     for (size_t p = 0; p < nparts; p++) {
-        while (next[p] < start[p + 1]) {
-            const size_t i = next[p];
-            const size_t to = (size_t)(bly_scale(h[i], total) - first);
-            if (to != p) {
-                if (values)
-                    swap_at(values, i, next[to]);
-                swap_at(h, i, next[to]);
-            }
-            next[to]++;
-        }
+        if (values)
+            fill_part(h, values, total, first, p, start[p + 1], next);
+        else
+            fill_part(h, NULL, total, first, p, start[p + 1], next);
     }
 }

@@ -1,5 +1,5 @@
 /*
- * x86_ribbon.c - parities of four planes at once, with AVX2
+ * x86_ribbon.c - parities of planes at once: four with AVX2, eight with AVX-512
  *
  * The parity of a word: fold each byte's halves onto each other, look up the
  * parity of four bits, and let the sum of absolute differences from 0 add up
@@ -7,8 +7,9 @@
  */
 #include "core/ribbon_table.h"
 
+#include "core/x86_eight.h"
+
 #if BLY_X86
-#include <immintrin.h>
 
 #define AVX2 __attribute__((target("avx2,bmi2,popcnt")))
 
@@ -89,6 +90,213 @@ AVX2 void bly_ribbon_substitute_avx2(const bly_ribbon_layer *l,
         substitute_groups(l, rows, prints, words, 3);
     else
         substitute_groups(l, rows, prints, words, ngroups);
+}
+
+/* ---------------------------------------------------------------- AVX-512 */
+
+/* Groups of eight keys that wait for their words, and of them those whose words
+ * are not fetched yet: a fetch whose address is still being computed would take
+ * a place that others need. */
+#define EIGHT_WAITING 8
+#define EIGHT_UNFETCHED 2
+
+typedef struct ribbon_eight {
+    _Alignas(64) uint64_t u[8];
+    uint64_t x[8], y[8];        /* addresses of two blocks */
+    uint64_t here[8], there[8]; /* what the row selects of them */
+    uint64_t print[8], needs[8];
+    uint64_t bound[8], step[8]; /* where the bound is; the key's step */
+} ribbon_eight;
+
+/* bly_ribbon_find() of n hashes, 8 at most; the others are as if 0. */
+BLY_EIGHT void ribbon_find_eight(const bly_ribbon_layer *l,
+                                 const unsigned char *data, const uint64_t *h,
+                                 size_t n, ribbon_eight *out)
+{
+    const __m512i one = bly_eight_all(1), zero = _mm512_setzero_si512();
+    const __m512i wide = bly_eight_all(l->wide),
+                  width = bly_eight_all(l->width);
+    const __m512i hash =
+        _mm512_maskz_loadu_epi64((__mmask8)(255u >> (8 - n)), h);
+    const __m512i u =
+        bly_eight_mix(_mm512_xor_si512(hash, bly_eight_all(l->seed)));
+    const __m512i shard = bly_eight_scale(u, bly_eight_all(l->nshards));
+    const __m512i within = _mm512_mullo_epi64(u, bly_eight_all(l->nshards));
+    const __m512i start = bly_eight_scale(
+        within, bly_eight_all(l->nslots - (BLY_RIBBON_ROW - 1)));
+    const __m512i b = _mm512_srli_epi64(start, 6);
+    const __m512i s = _mm512_and_si512(start, bly_eight_all(63));
+    /* The first words of the two blocks. */
+    const __m512i before =
+        _mm512_add_epi64(_mm512_mul_epu32(b, width),
+                         _mm512_max_epi64(_mm512_sub_epi64(b, wide), zero));
+    const __m512i word = _mm512_add_epi64(
+        _mm512_mul_epu32(shard, bly_eight_all(l->stride)), before);
+    const __m512i x = _mm512_add_epi64(
+        bly_eight_all((uint64_t)(uintptr_t)data + 8 * l->words),
+        _mm512_slli_epi64(word, 3));
+    const __m512i planes = _mm512_mask_add_epi64(
+        width, _mm512_cmpge_epu64_mask(b, wide), width, one);
+    const __m512i y = _mm512_mask_add_epi64(x, _mm512_test_epi64_mask(s, s), x,
+                                            _mm512_slli_epi64(planes, 3));
+    __m512i row = _mm512_mullo_epi64(u, bly_eight_all(BLY_RIBBON_ROW_C));
+    row =
+        _mm512_or_si512(_mm512_xor_si512(row, _mm512_srli_epi64(row, 32)), one);
+    const __m512i print =
+        _mm512_mullo_epi64(u, bly_eight_all(BLY_RIBBON_PRINT_C));
+    const __mmask8 is_wide = _mm512_cmpge_epu64_mask(
+        _mm512_srli_epi64(within, 32), bly_eight_all(l->narrow));
+    _mm512_store_si512(out->u, u);
+    _mm512_store_si512(out->x, x);
+    _mm512_store_si512(out->y, y);
+    _mm512_store_si512(out->here, _mm512_sllv_epi64(row, s));
+    _mm512_store_si512(
+        out->there, _mm512_srlv_epi64(_mm512_srli_epi64(row, 1),
+                                      _mm512_xor_si512(s, bly_eight_all(63))));
+    _mm512_store_si512(out->print,
+                       _mm512_xor_si512(print, _mm512_srli_epi64(print, 32)));
+    _mm512_store_si512(
+        out->needs, _mm512_mask_blend_epi64(is_wide, bly_eight_all(l->needs[0]),
+                                            bly_eight_all(l->needs[1])));
+    _mm512_store_si512(
+        out->bound,
+        _mm512_add_epi64(_mm512_mul_epu32(shard, bly_eight_all(l->nbounds)),
+                         _mm512_srli_epi64(start, 8)));
+    _mm512_store_si512(out->step, _mm512_and_si512(_mm512_srli_epi64(start, 1),
+                                                   bly_eight_all(127)));
+}
+
+_Static_assert(BLY_RIBBON_BUCKET == 256 && BLY_RIBBON_STEP == 2,
+               "a step is bits 1 to 7 of a start");
+
+/* Fetch the words of a key, to the last of their lines, into L2. */
+BLY_EIGHT void ribbon_fetch_eight(const ribbon_eight *keys, unsigned j,
+                                  unsigned nplanes)
+{
+    const char *const at = (const char *)(uintptr_t)keys->x[j];
+#pragma GCC unroll 4
+    for (unsigned to = 0; to < 16 * nplanes - 8; to += 64)
+        __builtin_prefetch(at + to, 0, 2);
+    __builtin_prefetch(at + 16 * nplanes - 8, 0, 2);
+}
+
+/* In each of eight words, bit 0 is the parity of v's. */
+BLY_EIGHT __m512i parity_avx512(__m512i v)
+{
+    const __m512i parity = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0));
+    v = _mm512_xor_si512(v, _mm512_srli_epi64(v, 4));
+    v = _mm512_and_si512(v, _mm512_set1_epi8(15));
+    return _mm512_sad_epu8(_mm512_shuffle_epi8(parity, v),
+                           _mm512_setzero_si512());
+}
+
+/* The sums of a key's planes, 8 at a time, a byte each. */
+BLY_EIGHT void ribbon_add_up(const ribbon_eight *keys, unsigned j,
+                             unsigned nplanes, unsigned char *sums)
+{
+    const uint64_t *const x = (const uint64_t *)(uintptr_t)keys->x[j],
+                          *const y = (const uint64_t *)(uintptr_t)keys->y[j];
+#pragma GCC unroll 2
+    for (unsigned p = 0; p < nplanes; p += 8) {
+        const unsigned n = nplanes - p < 8 ? nplanes - p : 8;
+        const __mmask8 some = (__mmask8)(255u >> (8 - n));
+        const __m512i there =
+            _mm512_and_si512(_mm512_maskz_loadu_epi64(some, y + p),
+                             bly_eight_all(keys->there[j]));
+        const __m512i all =
+            _mm512_ternarylogic_epi64(/* there ^ (x & here) */
+                                      there,
+                                      _mm512_maskz_loadu_epi64(some, x + p),
+                                      bly_eight_all(keys->here[j]), 0x78);
+        sums[p / 8] = (unsigned char)_mm512_test_epi64_mask(parity_avx512(all),
+                                                            bly_eight_all(1));
+    }
+}
+
+/* Which of eight keys were bumped. A bound is the last of four bytes, since
+ * what lies before can be read and what lies behind cannot. */
+BLY_EIGHT __mmask8 ribbon_bumped(const bly_ribbon_layer *l,
+                                 const unsigned char *data,
+                                 const ribbon_eight *keys)
+{
+    if (!l->nbounds)
+        return 0;
+    const __m256i bounds = _mm512_i64gather_epi32(
+        _mm512_load_si512(keys->bound), data + l->bounds - 3, 1);
+    return _mm512_cmplt_epu64_mask(
+        _mm512_load_si512(keys->step),
+        _mm512_cvtepu32_epi64(_mm256_srli_epi32(bounds, 24)));
+}
+
+BLY_EIGHT void ribbon_ask_eights(const bly_ribbon_layer *layer,
+                                 const unsigned char *data, const uint64_t *h,
+                                 size_t n, bly_ribbon_keys *rest,
+                                 uint64_t *maybe, bool ahead, unsigned nplanes)
+{
+    const bly_ribbon_layer local = *layer, *const l = &local;
+    const size_t ngroups = (n + 7) / 8;
+    ribbon_eight ring[EIGHT_WAITING];
+    _Alignas(64) uint64_t sums[8] = { 0 };
+    size_t nbumped = 0, entered = 0;
+    uint64_t bits = 0;
+#define FIND()                                                    \
+    (ribbon_find_eight(l, data, h + 8 * entered,                  \
+                       n - 8 * entered < 8 ? n - 8 * entered : 8, \
+                       &ring[entered % EIGHT_WAITING]),           \
+     entered++)
+    while (entered < ngroups && entered < EIGHT_WAITING)
+        FIND();
+    for (size_t i = 0;
+         ahead && i < entered && i < EIGHT_WAITING - EIGHT_UNFETCHED; i++)
+        for (unsigned j = 0; j < 8; j++)
+            ribbon_fetch_eight(&ring[i], j, nplanes);
+    for (size_t i = 0; i < ngroups; i++) {
+        const ribbon_eight *const keys = &ring[i % EIGHT_WAITING];
+        const size_t next = i + EIGHT_WAITING - EIGHT_UNFETCHED;
+        const bool fetch = ahead && next < entered;
+        for (unsigned j = 0; fetch && j < 8; j++)
+            ribbon_fetch_eight(&ring[next % EIGHT_WAITING], j, nplanes);
+        for (unsigned j = 0; j < 8; j++)
+            ribbon_add_up(keys, j, nplanes, (unsigned char *)&sums[j]);
+        const __m512i wrong = _mm512_xor_si512(_mm512_load_si512(sums),
+                                               _mm512_load_si512(keys->print));
+        const __mmask8 right =
+            _mm512_testn_epi64_mask(wrong, _mm512_load_si512(keys->needs));
+        const __mmask8 there =
+            (__mmask8)(255u >> (n - 8 * i < 8 ? 8 - (n - 8 * i) : 0));
+        unsigned bumped = ribbon_bumped(l, data, keys) & there;
+        bits |= (uint64_t)(right & there & ~bumped) << i % 8 * 8;
+        for (; bumped; bumped &= bumped - 1) {
+            const unsigned j = (unsigned)__builtin_ctz(bumped);
+            rest->u[nbumped] = keys->u[j];
+            rest->at[nbumped++] = (uint32_t)(8 * i + j);
+        }
+        if (i % 8 == 7 || i + 1 == ngroups) {
+            maybe[i / 8] = bits;
+            bits = 0;
+        }
+        if (entered < ngroups)
+            FIND();
+    }
+#undef FIND
+    rest->n = nbumped;
+}
+
+BLY_AVX512 void bly_ribbon_ask_avx512(const bly_ribbon_layer *l,
+                                      const unsigned char *data,
+                                      const uint64_t *h, size_t n,
+                                      bly_ribbon_keys *rest, uint64_t *maybe,
+                                      bool first, bool ahead)
+{
+    if (!first || n < 8 || l->nshards > UINT32_MAX)
+        bly_ribbon_ask_avx2(l, data, h, n, rest, maybe, first, ahead);
+    else if (l->nplanes == 7)
+        ribbon_ask_eights(l, data, h, n, rest, maybe, ahead, 7);
+    else if (l->nplanes == 10)
+        ribbon_ask_eights(l, data, h, n, rest, maybe, ahead, 10);
+    else
+        ribbon_ask_eights(l, data, h, n, rest, maybe, ahead, l->nplanes);
 }
 
 #else

@@ -162,15 +162,21 @@ static bly_status scratch_new(const bly_filter *f, const bly_peel *p,
 /* Parts into which keys are sorted before they are entered. */
 #define MAX_PARTS_BITS 10
 
+static unsigned parts_bits(const bly_peel *p)
+{
+    unsigned bits = 1;
+    while (bits < MAX_PARTS_BITS && (uint64_t)1 << bits < p->windows)
+        bits++;
+    return bits;
+}
+
 /* Copy the keys to s->words, sorted by the highest bits of g. */
 static void sort_words(const bly_peel *p, const uint64_t *h,
                        const uint64_t *values, size_t n, uint64_t seed,
                        scratch *s)
 {
     size_t next[(1 << MAX_PARTS_BITS) + 1] = { 0 };
-    unsigned bits = 1;
-    while (bits < MAX_PARTS_BITS && (uint64_t)1 << bits < p->windows)
-        bits++;
+    const unsigned bits = parts_bits(p);
     for (size_t i = 0; i < n; i++)
         next[(bly_peel_word(h[i], seed) >> (64 - bits)) + 1]++;
     for (size_t b = 1; b < (size_t)1 << bits; b++)
@@ -184,25 +190,67 @@ static void sort_words(const bly_peel *p, const uint64_t *h,
     }
 }
 
-/* Enter n keys into the slots; false where a slot has too many to count. */
-static inline __attribute__((always_inline)) bool
-enter_keys(const bly_peel *p, unsigned arity, bool fuse, size_t n, scratch *s)
+/* Zero the slots that keys up to the last of a block may have. Keys are sorted
+ * by their highest bits alone, so the last one's may all be ones below these.
+ * A segment is zeroed when it is needed, and then in the cache. */
+static uint64_t zero_slots(const bly_peel *p, uint64_t last, uint64_t zeroed,
+                           scratch *s)
 {
-    uint64_t over = 0;
-    memset(s->slots, 0, (size_t)p->nslots * sizeof *s->slots);
-    if (s->values)
-        memset(s->slot_values, 0, (size_t)p->nslots * sizeof *s->slot_values);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t slot[BLY_PEEL_MAX_ARITY];
-        bly_peel_slots(p, arity, fuse, s->words[i], 0, slot);
-        for (unsigned k = 0; k < arity; k++) {
-            uint64_t *const at = &s->slots[slot[k]];
-            over |= (*at & BLY_PEEL_LOW) + 1;
-            *at = (*at ^ s->words[i]) + 1;
-            if (s->values)
-                s->slot_values[slot[k]] ^= s->values[i];
+    const uint64_t most = last | UINT64_MAX >> parts_bits(p);
+    const uint64_t end = (bly_scale(most, p->windows) + p->arity) * p->segment;
+    if (end > zeroed) {
+        const size_t n = (size_t)(end - zeroed);
+        memset(s->slots + zeroed, 0, n * sizeof *s->slots);
+        if (s->values)
+            memset(s->slot_values + zeroed, 0, n * sizeof *s->slots);
+        zeroed = end;
+    }
+    return zeroed;
+}
+
+/* Enter n keys into the slots; false where a slot has too many to count. Slots
+ * are fetched a block of keys ahead. */
+static inline __attribute__((always_inline)) bool
+enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
+           scratch *s)
+{
+    uint64_t *const slots = s->slots, *const slot_values = s->slot_values;
+    const bool avx512 = bly_cpu_features() & BLY_CPU_AVX512;
+    bly_peel_block blocks[2];
+    uint64_t over = 0, zeroed = 0;
+    for (size_t from = 0, turn = 0; from < n + BLY_PEEL_BLOCK;
+         from += BLY_PEEL_BLOCK, turn ^= 1) {
+        const bly_peel_block *const now = &blocks[turn ^ 1], *const next =
+                                                                 &blocks[turn];
+        const size_t nnext = bly_peel_block_at(from, n);
+        const size_t nnow =
+            from ? bly_peel_block_at(from - BLY_PEEL_BLOCK, n) : 0;
+        if (nnext) {
+            zeroed = zero_slots(p, s->words[from + nnext - 1], zeroed, s);
+            bly_peel_fill(p, arity, fuse, avx512, s->words + from, nnext,
+                          &blocks[turn]);
+        }
+        for (size_t j = nnow; j < nnext; j++)
+            for (unsigned k = 0; k < arity; k++)
+                __builtin_prefetch(&slots[next->at[k][j]], 1, 3);
+        for (size_t j = 0; j < nnow; j++) {
+            const size_t i = from - BLY_PEEL_BLOCK + j;
+            const uint64_t g = s->words[i];
+            if (j < nnext)
+                for (unsigned k = 0; k < arity; k++)
+                    __builtin_prefetch(&slots[next->at[k][j]], 1, 3);
+            for (unsigned k = 0; k < arity; k++) {
+                const uint32_t at = now->at[k][j];
+                const uint64_t with = slots[at] ^ g;
+                over |= with ^ (with + 1); /* where the addition carries to */
+                slots[at] = with + 1;
+                if (valued)
+                    slot_values[at] ^= s->values[i];
+            }
         }
     }
+    if (zeroed < p->nslots)
+        zero_slots(p, UINT64_MAX, zeroed, s);
     return !(over & (BLY_PEEL_LOW + 1));
 }
 
@@ -210,11 +258,13 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, size_t n, scratch *s)
  * end, and at those that come to have one key then; how many came off, after n
  * that were off before. *end moves on. */
 static inline __attribute__((always_inline)) size_t
-peel_queue(const bly_peel *p, unsigned arity, bool fuse, size_t next,
-           size_t *end, size_t n, scratch *s)
+peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
+           size_t next, size_t *end, size_t n, scratch *s)
 {
-    uint64_t *const slots = s->slots;
+    uint64_t *const slots = s->slots, *const slot_values = s->slot_values;
+    uint64_t *const words = s->words;
     uint32_t *const queue = s->queue;
+    const unsigned shift = (unsigned)__builtin_ctzll(p->segment);
     size_t last = *end;
     for (; next < last; next++) {
         /* Past the end of the queue are old slots: harmless. */
@@ -225,26 +275,26 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, size_t next,
                        soon);
         for (unsigned k = 0; k < arity; k++)
             __builtin_prefetch(&slots[soon[k]], 1, 3);
-        const uint64_t own = queue[next];
+        const uint32_t own = queue[next];
+        const uint64_t g = slots[own] - 1;
         /* Its key may have come off at another slot: one in twenty. */
-        if ((slots[own] & BLY_PEEL_LOW) != 1)
+        if (g & BLY_PEEL_LOW)
             continue;
-        const uint64_t g = slots[own] & ~BLY_PEEL_LOW;
-        const uint64_t value = s->values ? s->slot_values[own] : 0;
-        uint64_t number = 0;
+        const uint64_t value = valued ? slot_values[own] : 0;
         bly_peel_slots(p, arity, fuse, g, 0, slot);
         for (unsigned k = 0; k < arity; k++) {
             const uint64_t left = (slots[slot[k]] ^ g) - 1;
-            number |= slot[k] == own ? k : 0;
             slots[slot[k]] = left;
-            if (s->values)
-                s->slot_values[slot[k]] ^= value;
+            if (valued)
+                slot_values[slot[k]] ^= value;
             queue[last] = (uint32_t)slot[k];
             last += (left & BLY_PEEL_LOW) == 1;
         }
-        if (s->values)
+        if (valued)
             s->values[n] = value;
-        s->words[n++] = g | number;
+        /* Slots lie in segments that follow each other. */
+        words[n++] = g | (fuse ? (own >> shift) - (slot[0] >> shift)
+                               : own / (uint32_t)p->segment);
     }
     *end = last;
     return n;
@@ -255,39 +305,43 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, size_t next,
  * key but once, so the queue has room for all. Three parts that all keys have
  * in common are one segment here. */
 static inline __attribute__((always_inline)) size_t
-peel_keys(const bly_peel *p, unsigned arity, bool fuse, scratch *s)
+peel_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, scratch *s)
 {
-    const bly_peel geometry = *p;
     const uint64_t step = fuse ? p->segment : p->nslots;
     size_t n = 0, end = 0;
-    for (uint64_t from = 0; from < geometry.nslots; from += step) {
+    for (uint64_t from = 0; from < p->nslots; from += step) {
         const size_t next = end;
         for (uint64_t i = from; i < from + step; i++) {
             s->queue[end] = (uint32_t)i;
             end += (s->slots[i] & BLY_PEEL_LOW) == 1;
         }
-        n = peel_queue(&geometry, arity, fuse, next, &end, n, s);
+        n = peel_queue(p, arity, fuse, valued, next, &end, n, s);
     }
     return n;
 }
 
 static inline __attribute__((always_inline)) bool
-peel_body(const bly_peel *p, unsigned arity, bool fuse, size_t n, scratch *s)
+peel_body(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
+          scratch *s)
 {
-    return enter_keys(p, arity, fuse, n, s) &&
-           peel_keys(p, arity, fuse, s) == n;
+    const bly_peel geometry = *p; /* nobody else can change this one */
+    return enter_keys(&geometry, arity, fuse, valued, n, s) &&
+           peel_keys(&geometry, arity, fuse, valued, s) == n;
 }
 
-/* Peel n keys with this seed; whether that worked. */
+/* Peel n keys with this seed; whether that worked. Only bloomier, which is like
+ * fuse, has values. */
 static bool peel_seeded(const bly_peel *p, const uint64_t *h,
                         const uint64_t *values, size_t n, uint64_t seed,
                         scratch *s)
 {
     sort_words(p, h, values, n, seed, s);
     if (!p->fuse)
-        return peel_body(p, 3, false, n, s);
-    return p->arity == 3 ? peel_body(p, 3, true, n, s)
-                         : peel_body(p, 4, true, n, s);
+        return peel_body(p, 3, false, values != NULL, n, s);
+    if (values)
+        return peel_body(p, p->arity, true, true, n, s);
+    return p->arity == 3 ? peel_body(p, 3, true, false, n, s)
+                         : peel_body(p, 4, true, false, n, s);
 }
 
 /* ----------------------------------------------------------------- shards */

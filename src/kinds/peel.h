@@ -90,9 +90,11 @@ static inline uint64_t bly_peel_word(uint64_t h, uint64_t seed)
 }
 
 /* A value of g for fingerprints: take its high bits. */
+#define BLY_PEEL_PRINT_C UINT64_C(0x9e3779b97f4a7c15)
+
 static inline uint64_t bly_peel_print(uint64_t g)
 {
-    return g * UINT64_C(0x9e3779b97f4a7c15);
+    return g * BLY_PEEL_PRINT_C;
 }
 
 /* The slots of g in its shard, from base on. arity and fuse are literals
@@ -134,6 +136,47 @@ bly_peel_find(const bly_peel *p, unsigned arity, bool fuse,
 }
 
 /* --------------------------------------------------------------- building */
+
+/* Slots of some words, counted from the first of their shard; word j has
+ * at[0][j], at[1][j], ... */
+#define BLY_PEEL_BLOCK 64
+typedef struct bly_peel_block {
+    _Alignas(BLY_LINE) uint32_t at[BLY_PEEL_MAX_ARITY][BLY_PEEL_BLOCK];
+} bly_peel_block;
+
+/* Words of the block that begins with word `from` of n. */
+static inline size_t bly_peel_block_at(size_t from, size_t n)
+{
+    return from >= n                   ? 0
+           : n - from < BLY_PEEL_BLOCK ? n - from
+                                       : BLY_PEEL_BLOCK;
+}
+
+#if BLY_X86
+/* bly_peel_fill() of a full block. */
+void bly_peel_fill_avx512(const bly_peel *p, const uint64_t *words,
+                          bly_peel_block *out);
+#endif
+
+/* The lowest six bits of words are not looked at. */
+static inline __attribute__((always_inline)) void
+bly_peel_fill(const bly_peel *p, unsigned arity, bool fuse, bool avx512,
+              const uint64_t *words, size_t n, bly_peel_block *out)
+{
+#if BLY_X86
+    if (avx512 && n == BLY_PEEL_BLOCK) {
+        bly_peel_fill_avx512(p, words, out);
+        return;
+    }
+#endif
+    (void)avx512;
+    for (size_t j = 0; j < n; j++) {
+        uint64_t slot[BLY_PEEL_MAX_ARITY];
+        bly_peel_slots(p, arity, fuse, words[j] & ~BLY_PEEL_LOW, 0, slot);
+        for (unsigned k = 0; k < arity; k++)
+            out->at[k][j] = (uint32_t)slot[k];
+    }
+}
 
 /* The keys of a shard in the order of peeling: word i is the key's g, and in
  * its lowest six bits the number of the slot that is its own. Give cells from

@@ -168,17 +168,23 @@ static inline __attribute__((always_inline)) void
 prints_assign_body(bly_filter *f, const bly_peel *p, const bly_peeled *keys,
                    unsigned width, unsigned arity, bool fuse)
 {
-    unsigned char *const cells = f->data + bly_peel_head(p->nshards);
-    const uint64_t base = keys->shard * p->nslots;
-    for (size_t i = keys->n; i-- > 0;) {
-        const uint64_t g = keys->words[i] & ~BLY_PEEL_LOW;
-        uint64_t slot[BLY_PEEL_MAX_ARITY];
-        bly_peel_slots(p, arity, fuse, g, base, slot);
-        /* The own cell is zero still. */
-        uint32_t cell = prints_of(g, width);
-        for (unsigned k = 0; k < arity; k++)
-            cell ^= prints_get(cells, slot[k], width);
-        prints_set(cells, slot[keys->words[i] & BLY_PEEL_LOW], width, cell);
+    unsigned char *const cells =
+        f->data + bly_peel_head(p->nshards) + keys->shard * p->nslots * width;
+    const bool avx512 = bly_cpu_features() & BLY_CPU_AVX512;
+    const bly_peel geometry = *p; /* nobody else can change this one */
+    bly_peel_block block;
+    for (size_t end = keys->n; end > 0;) {
+        const size_t n = end < BLY_PEEL_BLOCK ? end : BLY_PEEL_BLOCK;
+        const uint64_t *const words = keys->words + (end -= n);
+        bly_peel_fill(&geometry, arity, fuse, avx512, words, n, &block);
+        for (size_t j = n; j-- > 0;) {
+            /* The own cell is zero still. */
+            uint32_t cell = prints_of(words[j] & ~BLY_PEEL_LOW, width);
+            for (unsigned k = 0; k < arity; k++)
+                cell ^= prints_get(cells, block.at[k][j], width);
+            prints_set(cells, block.at[words[j] & BLY_PEEL_LOW][j], width,
+                       cell);
+        }
     }
 }
 

@@ -40,124 +40,115 @@ typedef struct ribbon_job {
     size_t *kept;    /* its different keys */
     size_t *nbumped; /* those of them that found no room */
     bly_block lists; /* what holds the three */
-    bly_block rooms; /* for two shards a thread */
+    bly_block rooms; /* for a shard a thread */
     size_t per;      /* words of a room */
     unsigned nthreads;
     _Atomic size_t next_shard;
     _Atomic unsigned next_thread;
 } ribbon_job;
 
-/* Hash n keys, and bring those of a shard together: an exchange along cycles,
- * as in sort.c, with a shard in place of a byte. */
+/* Hash n keys, and bring those of a shard together. */
 static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
 {
     const uint64_t nshards = job->layer->nshards;
-    uint64_t *const u = job->u;
-    size_t *const next = job->kept;
-    memset(job->from, 0, (size_t)(nshards + 1) * sizeof *job->from);
-    for (size_t i = 0; i < n; i++) {
-        u[i] = bly_ribbon_hash(u[i], seed);
-        job->from[bly_scale(u[i], nshards) + 1]++;
-    }
-    for (size_t s = 0; s < nshards; s++) {
-        next[s] = job->from[s];
-        job->from[s + 1] += job->from[s];
-    }
-    for (size_t s = 0; s < nshards; s++) {
-        const size_t end = job->from[s + 1];
-        while (next[s] < end) {
-            uint64_t key = u[next[s]];
-            for (;;) {
-                const size_t to = (size_t)bly_scale(key, nshards);
-                const size_t at = next[to]++;
-                const uint64_t other = u[at];
-                u[at] = key;
-                if (to == s)
-                    break;
-                key = other;
-            }
-        }
-    }
+    for (size_t i = 0; i < n; i++)
+        job->u[i] = bly_ribbon_hash(job->u[i], seed);
+    bly_hashes_part(job->u, NULL, n, nshards, 0, (size_t)nshards, job->from,
+                    job->kept);
 }
 
-/* Bins into which the keys of a shard are sorted, of 8 or so; one with more
- * than 64 is no chance of good hashes (10^-30). */
-#define RIBBON_BINS 8192
+/* The keys of a shard are sorted by the share of it before them: into heaps of
+ * 512 to 1024, and those into bins of one or two, which stays in the first
+ * cache. A bin with more than 64 is no chance of good hashes (10^-90). */
+#define RIBBON_HEAP 1024
+#define RIBBON_HEAP_BITS 8 /* for 2^18 keys: the largest shard has 2^16 slots \
+                            */
+#define RIBBON_BIN_BITS 11
 #define RIBBON_BIN_MAX 64
 
-/* Sort the keys of a shard and drop the repeated ones; how many are left. By
- * the share of the shard before them into bins, then each bin by insertion:
- * twice as fast as sorting in place. room is for as many keys as there are; the
- * array is sorted in place where it is not enough, or bins are uneven. */
+/* Copy n keys, in the order of `bits` bits of their share below the highest
+ * `above`; end[b] becomes the end of those with bits b. The largest number of
+ * keys that agree in them; where that is above `most`, nothing is copied. */
+static uint32_t ribbon_spread(uint64_t nshards, const uint64_t *from, size_t n,
+                              unsigned above, unsigned bits, uint32_t most,
+                              uint32_t *end, uint64_t *to)
+{
+    const unsigned below = 64 - bits;
+    uint32_t sum = 0, largest = 0;
+    memset(end, 0, sizeof *end << bits);
+    for (size_t i = 0; i < n; i++)
+        end[from[i] * nshards << above >> below]++;
+    for (size_t b = 0; b < (size_t)1 << bits; b++) {
+        const uint32_t count = end[b];
+        largest = count > largest ? count : largest;
+        end[b] = sum;
+        sum += count;
+    }
+    for (size_t i = 0; i < n && largest <= most; i++)
+        to[end[from[i] * nshards << above >> below]++] = from[i];
+    return largest;
+}
+
+/* Sort the keys of a shard and drop the repeated ones; how many are left. room
+ * is for as many keys as there are; the array is sorted in place where it is
+ * not enough, or bins are uneven. */
 static size_t ribbon_sort(uint64_t nshards, uint64_t *u, size_t n,
                           uint64_t *room, size_t nroom)
 {
-    uint32_t end[RIBBON_BINS + 1] = { 0 };
-    uint32_t most = 0;
-    size_t kept = 0;
-    if (n <= nroom) {
-        for (size_t i = 0; i < n; i++)
-            end[u[i] * nshards / (UINT64_MAX / RIBBON_BINS + 1) + 1]++;
-        for (size_t b = 0; b < RIBBON_BINS; b++) {
-            most = end[b + 1] > most ? end[b + 1] : most;
-            end[b + 1] += end[b];
-        }
-    }
-    if (n > nroom || most > RIBBON_BIN_MAX) {
+    uint32_t heap[1 << RIBBON_HEAP_BITS], bin[1 << RIBBON_BIN_BITS];
+    unsigned bits = 1;
+    size_t kept = 0, i = 0;
+    while (bits < RIBBON_HEAP_BITS && n >> bits > RIBBON_HEAP)
+        bits++;
+    if (n > nroom) {
         bly_hashes_unique(u, NULL, &n);
         return n;
     }
-    /* Afterwards end[b] is the end of bin b. */
-    for (size_t i = 0; i < n; i++)
-        room[end[u[i] * nshards / (UINT64_MAX / RIBBON_BINS + 1)]++] = u[i];
-    for (size_t b = 0, i = 0; b < RIBBON_BINS; b++) {
-        const size_t first = kept;
-        for (; i < end[b]; i++) {
-            const uint64_t key = room[i];
+    ribbon_spread(nshards, u, n, 0, bits, UINT32_MAX, heap, room);
+    for (size_t b = 0; b < (size_t)1 << bits; b++) {
+        if (ribbon_spread(nshards, room + i, heap[b] - i, bits, RIBBON_BIN_BITS,
+                          RIBBON_BIN_MAX, bin, u + i) > RIBBON_BIN_MAX) {
+            memcpy(u, room, n * sizeof *u);
+            bly_hashes_unique(u, NULL, &n);
+            return n;
+        }
+        for (; i < heap[b]; i++) {
+            const uint64_t key = u[i];
             size_t at = kept;
-            while (at > first && u[at - 1] > key)
+            while (at > 0 && u[at - 1] > key)
                 at--;
-            if (at > first && u[at - 1] == key)
+            if (at > 0 && u[at - 1] == key)
                 continue;
-            memmove(&u[at + 1], &u[at], (kept - at) * sizeof *u);
+            for (size_t j = kept++; j > at; j--)
+                u[j] = u[j - 1];
             u[at] = key;
-            kept++;
         }
     }
     return kept;
 }
 
-/* Take shards, by twos, until there are none. */
+/* Take shards until there are none. */
 static void *ribbon_worker(void *arg)
 {
     ribbon_job *job = arg;
     const bly_ribbon_layer *const l = job->layer;
-    uint64_t *const rooms =
-        (uint64_t *)(void *)job->rooms.at +
-        2 * job->per * atomic_fetch_add(&job->next_thread, 1);
-    for (;;) {
-        const size_t s = atomic_fetch_add(&job->next_shard, 2);
-        bly_ribbon_part parts[2];
-        unsigned n = 0;
-        for (; n < 2 && s + n < l->nshards; n++) {
-            uint64_t *const u = job->u + job->from[s + n];
-            uint64_t *const room = rooms + n * job->per;
-            const size_t nkeys = job->from[s + n + 1] - job->from[s + n];
-            parts[n] = (bly_ribbon_part){
-                .shard = s + n,
-                .u = u,
-                .n = ribbon_sort(l->nshards, u, nkeys, room, job->per),
-                .room = room,
-            };
-        }
-        if (!n)
-            return NULL;
-        bly_ribbon_solve(l, parts, n, job->data);
-        for (unsigned i = 0; i < n; i++) {
-            job->kept[s + i] = parts[i].n;
-            job->nbumped[s + i] = parts[i].nbumped;
-        }
+    uint64_t *const room = (uint64_t *)(void *)job->rooms.at +
+                           job->per * atomic_fetch_add(&job->next_thread, 1);
+    size_t s;
+    while ((s = atomic_fetch_add(&job->next_shard, 1)) < l->nshards) {
+        uint64_t *const u = job->u + job->from[s];
+        const size_t n = job->from[s + 1] - job->from[s];
+        bly_ribbon_part part = {
+            .shard = s,
+            .u = u,
+            .n = ribbon_sort(l->nshards, u, n, room, job->per),
+            .room = room,
+        };
+        bly_ribbon_solve(l, &part, job->data);
+        job->kept[s] = part.n;
+        job->nbumped[s] = part.nbumped;
     }
+    return NULL;
 }
 
 /* Fill a layer with n keys: *kept is the number of different ones, and the
@@ -171,8 +162,7 @@ static size_t ribbon_fill_layer(ribbon_job *job, uint64_t seed, size_t n,
     ribbon_deal(job, seed, n);
     atomic_store(&job->next_shard, 0);
     atomic_store(&job->next_thread, 0);
-    while (started + 1 < job->nthreads &&
-           2 * (started + 1) < job->layer->nshards &&
+    while (started + 1 < job->nthreads && started + 1 < job->layer->nshards &&
            pthread_create(&threads[started], NULL, ribbon_worker, job) == 0)
         started++;
     ribbon_worker(job);
@@ -237,8 +227,8 @@ static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
         nshards = l->nshards > nshards ? l->nshards : nshards;
         nslots = l->nslots > nslots ? l->nslots : nslots;
     }
-    if (nthreads > (nshards + 1) / 2)
-        nthreads = (unsigned)((nshards + 1) / 2);
+    if (nthreads > nshards)
+        nthreads = (unsigned)nshards;
     job->nthreads = nthreads < RIBBON_THREADS ? nthreads : RIBBON_THREADS;
     job->per = BLY_RIBBON_ROOM * (size_t)nslots;
     job->data = f->data;
@@ -249,9 +239,9 @@ static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
     job->from = (size_t *)(void *)job->lists.at;
     job->kept = job->from + nshards + 1;
     job->nbumped = job->kept + nshards + 1;
-    st = bly_block_new(
-        &f->mem, 2 * (uint64_t)job->nthreads * job->per * sizeof(uint64_t),
-        &job->rooms);
+    st = bly_block_new(&f->mem,
+                       (uint64_t)job->nthreads * job->per * sizeof(uint64_t),
+                       &job->rooms);
     if (st)
         bly_block_free(&f->mem, &job->lists);
     return st;

@@ -2,7 +2,9 @@
  * x86_peel.c - slots of eight keys at once, with AVX-512
  *
  * Segments, windows and slots are below 2^32, as bly_eight_scale() wants. The
- * slots of eight keys cost what those of one do; the cells are gathered.
+ * slots of eight keys cost what those of one do. Cells are read one by one,
+ * which takes fewer cycles than instructions that gather, and the sums of 64
+ * keys are compared with their fingerprints at once.
  */
 #include "kinds/peel.h"
 
@@ -10,60 +12,105 @@
 
 #if BLY_X86
 
-/* One of the later slots of fuse. */
-BLY_EIGHT __m512i peel_later(__m512i at, __m512i bits, __m512i mask)
+/* A layout in registers. */
+typedef struct peel_layout {
+    const unsigned char *data;
+    __m512i nshards, nslots, segment, range, mask;
+    bool few; /* one shard, or 2, 4 or 8: by the highest three bits of h */
+    __m512i seeds, bases; /* then by these bits: the seed, the first slot */
+} peel_layout;
+
+/* data NULL: shards are no concern. */
+BLY_EIGHT peel_layout peel_layout_of(const bly_peel *p,
+                                     const unsigned char *data, bool fuse)
 {
-    return _mm512_xor_si512(at, _mm512_and_si512(bits, mask));
+    peel_layout l = {
+        .data = data,
+        .nshards = bly_eight_all(p->nshards),
+        .nslots = bly_eight_all(p->nslots),
+        .segment = bly_eight_all(p->segment),
+        .range = bly_eight_all(fuse ? p->windows * p->segment : p->segment),
+        .mask = bly_eight_all(p->segment - 1),
+        .few = p->nshards <= 8 && !(p->nshards & (p->nshards - 1)),
+    };
+    if (data && l.few) {
+        uint64_t seeds[8], bases[8];
+        for (unsigned i = 0; i < 8; i++) {
+            const uint64_t shard = i * p->nshards / 8;
+            seeds[i] = bly_load64(data + shard * 8);
+            bases[i] = shard * p->nslots;
+        }
+        l.seeds = _mm512_loadu_si512(seeds);
+        l.bases = _mm512_loadu_si512(bases);
+    }
+    return l;
 }
 
-BLY_EIGHT void peel_eight(const bly_peel *p, const unsigned char *data,
-                          const uint64_t *h, bly_peel_eight *out,
-                          unsigned arity, bool fuse)
+/* bly_peel_slots(), slot i less i segments. */
+BLY_EIGHT void peel_slots_eight(const peel_layout *l, __m512i g, __m512i base,
+                                unsigned arity, bool fuse, __m512i *slot)
 {
-    const __m512i hash = _mm512_loadu_si512(h);
-    const __m512i c = bly_eight_all(BLY_POWERS_C),
-                  segment = bly_eight_all(p->segment);
-    __m512i seed = bly_eight_all(bly_load64(data)),
-            base = _mm512_setzero_si512();
-    if (p->nshards > 1) {
-        const __m512i shard = bly_eight_scale(hash, bly_eight_all(p->nshards));
-        seed = _mm512_i64gather_epi64(shard, data, 8);
-        base = _mm512_mul_epu32(shard, bly_eight_all(p->nslots));
+    const __m512i c = bly_eight_all(BLY_POWERS_C);
+    if (fuse) {
+        const __m512i first = bly_eight_scale(g, l->range);
+        const __m512i x = _mm512_mullo_epi64(g, c);
+        slot[0] = _mm512_add_epi64(base, first);
+#pragma GCC unroll 4
+        for (unsigned i = 1; i < arity; i++) /* first ^ (x >> .. & mask) */
+            slot[i] = _mm512_add_epi64(
+                base,
+                _mm512_ternarylogic_epi64(
+                    first, _mm512_srli_epi64(x, 64 - 18 * i), l->mask, 0x78));
+    } else {
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < arity; i++) {
+            slot[i] = _mm512_add_epi64(base, bly_eight_scale(g, l->range));
+            g = _mm512_mullo_epi64(g, c);
+        }
     }
-    __m512i g =
+}
+
+/* Eight keys. */
+typedef struct peel_eight {
+    __m512i g;
+    __m512i slot[BLY_PEEL_MAX_ARITY]; /* slot i less i segments */
+} peel_eight;
+
+BLY_EIGHT peel_eight peel_find_eight(const peel_layout *l, __m512i hash,
+                                     unsigned arity, bool fuse)
+{
+    __m512i seed, base;
+    peel_eight keys;
+    if (l->few) {
+        const __m512i shard = _mm512_srli_epi64(hash, 61);
+        seed = _mm512_permutexvar_epi64(shard, l->seeds);
+        base = _mm512_permutexvar_epi64(shard, l->bases);
+    } else {
+        const __m512i shard = bly_eight_scale(hash, l->nshards);
+        seed = _mm512_i64gather_epi64(shard, l->data, 8);
+        base = _mm512_mul_epu32(shard, l->nslots);
+    }
+    const __m512i g =
         _mm512_andnot_si512(bly_eight_all(BLY_PEEL_LOW),
                             bly_eight_mix(_mm512_xor_si512(hash, seed)));
-    _mm512_store_si512(out->g, g);
-    if (fuse) {
-        const __m512i mask = bly_eight_all(p->segment - 1);
-        const __m512i first =
-            bly_eight_scale(g, bly_eight_all(p->windows * p->segment));
-        const __m512i x = _mm512_mullo_epi64(g, c);
-        __m512i at = first;
-        _mm512_store_si512(out->slot[0], _mm512_add_epi64(base, at));
-        at = _mm512_add_epi64(at, segment);
-        _mm512_store_si512(
-            out->slot[1],
-            _mm512_add_epi64(base,
-                             peel_later(at, _mm512_srli_epi64(x, 46), mask)));
-        at = _mm512_add_epi64(at, segment);
-        _mm512_store_si512(
-            out->slot[2],
-            _mm512_add_epi64(base,
-                             peel_later(at, _mm512_srli_epi64(x, 28), mask)));
-        at = _mm512_add_epi64(at, segment);
-        if (arity == 4)
-            _mm512_store_si512(
-                out->slot[3],
-                _mm512_add_epi64(
-                    base, peel_later(at, _mm512_srli_epi64(x, 10), mask)));
-        return;
-    }
+    keys.g = g;
+    peel_slots_eight(l, g, base, arity, fuse, keys.slot);
+    return keys;
+}
+
+BLY_EIGHT void peel_find_and_store(const bly_peel *p, const unsigned char *data,
+                                   const uint64_t *h, bly_peel_eight *out,
+                                   unsigned arity, bool fuse)
+{
+    const peel_layout l = peel_layout_of(p, data, fuse);
+    const peel_eight keys =
+        peel_find_eight(&l, _mm512_loadu_si512(h), arity, fuse);
+    __m512i segments = _mm512_setzero_si512();
+    _mm512_store_si512(out->g, keys.g);
     for (unsigned i = 0; i < arity; i++) {
         _mm512_store_si512(out->slot[i],
-                           _mm512_add_epi64(base, bly_eight_scale(g, segment)));
-        base = _mm512_add_epi64(base, segment);
-        g = _mm512_mullo_epi64(g, c);
+                           _mm512_add_epi64(keys.slot[i], segments));
+        segments = _mm512_add_epi64(segments, l.segment);
     }
 }
 
@@ -72,42 +119,127 @@ BLY_AVX512 void bly_peel_find_avx512(const bly_peel *p,
                                      const uint64_t *h, bly_peel_eight *out)
 {
     if (!p->fuse)
-        peel_eight(p, data, h, out, 3, false);
+        peel_find_and_store(p, data, h, out, 3, false);
     else if (p->arity == 3)
-        peel_eight(p, data, h, out, 3, true);
+        peel_find_and_store(p, data, h, out, 3, true);
     else
-        peel_eight(p, data, h, out, 4, true);
+        peel_find_and_store(p, data, h, out, 4, true);
 }
 
-/* Cells of `width` bytes of eight keys: the last bytes of the 4 that end with
- * the cell, since what lies before the cells can be read, and what lies behind
- * them cannot. */
-BLY_EIGHT __m256i cells_eight(const unsigned char *cells, const uint64_t *slot,
-                              unsigned width)
+BLY_EIGHT void peel_fill(const bly_peel *p, const uint64_t *words,
+                         bly_peel_block *out, unsigned arity, bool fuse)
 {
-    const __m512i at = _mm512_load_si512(slot);
+    const peel_layout l = peel_layout_of(p, NULL, fuse);
+    for (unsigned j = 0; j < BLY_PEEL_BLOCK; j += 8) {
+        const __m512i g = _mm512_andnot_si512(bly_eight_all(BLY_PEEL_LOW),
+                                              _mm512_loadu_si512(words + j));
+        __m512i slot[BLY_PEEL_MAX_ARITY], segments = _mm512_setzero_si512();
+        peel_slots_eight(&l, g, segments, arity, fuse, slot);
+        for (unsigned i = 0; i < arity; i++) {
+            _mm256_store_si256(
+                (__m256i *)(void *)&out->at[i][j],
+                _mm512_cvtepi64_epi32(_mm512_add_epi64(slot[i], segments)));
+            segments = _mm512_add_epi64(segments, l.segment);
+        }
+    }
+}
+
+BLY_AVX512 void bly_peel_fill_avx512(const bly_peel *p, const uint64_t *words,
+                                     bly_peel_block *out)
+{
+    if (!p->fuse)
+        peel_fill(p, words, out, 3, false);
+    else if (p->arity == 3)
+        peel_fill(p, words, out, 3, true);
+    else
+        peel_fill(p, words, out, 4, true);
+}
+
+/* ----------------------------------------------------------- fingerprints */
+
+/* Groups of eight keys are found, wait while their slots go through memory to
+ * where they can be read one by one, are fetched, and wait for their cells: so
+ * many groups in all, and for the first of the two. A fetch whose address is
+ * still being computed would take a place that others need. */
+#define PEEL_WAITING 8
+#define PEEL_UNFETCHED 2
+
+/* Keys that wait, and fingerprints and sums of 64 of them. */
+typedef struct peel_waiting {
+    _Alignas(BLY_LINE) uint64_t slot[PEEL_WAITING][BLY_PEEL_MAX_ARITY][8];
+    _Alignas(BLY_LINE) unsigned char prints[2][256], sums[256];
+} peel_waiting;
+
+/* Where group `at` leaves its fingerprints, the high bytes of g C. */
+BLY_EIGHT void prints_enter(const peel_layout *l, const uint64_t *h, size_t at,
+                            unsigned width, unsigned arity, bool fuse,
+                            peel_waiting *w)
+{
+    const peel_eight keys =
+        peel_find_eight(l, _mm512_loadu_si512(h + 8 * at), arity, fuse);
+    unsigned char *const to = w->prints[at / 8 % 2] + at % 8 * 8 * width;
+    const __m512i print = _mm512_srli_epi64(
+        _mm512_mullo_epi64(keys.g, bly_eight_all(BLY_PEEL_PRINT_C)),
+        64 - 8 * width);
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < arity; i++)
+        _mm512_store_si512(w->slot[at % PEEL_WAITING][i], keys.slot[i]);
     if (width == 1)
-        return _mm512_i64gather_epi32(at, cells - 3, 1);
-    if (width == 2)
-        return _mm512_i64gather_epi32(at, cells - 2, 2);
-    return _mm512_i64gather_epi32(at, cells, 4);
+        _mm_storel_epi64((__m128i *)(void *)to, _mm512_cvtepi64_epi8(print));
+    else if (width == 2)
+        _mm_store_si128((__m128i *)(void *)to, _mm512_cvtepi64_epi16(print));
+    else
+        _mm256_store_si256((__m256i *)(void *)to, _mm512_cvtepi64_epi32(print));
 }
 
-BLY_EIGHT uint64_t prints_eight(const bly_peel_eight *keys,
-                                const unsigned char *cells, unsigned width,
-                                unsigned arity)
+/* Fetch the cells of a key into L2. cells[i] is the first of segment i. */
+BLY_EIGHT void prints_fetch(const unsigned char *const *cells,
+                            uint64_t (*slot)[8], unsigned j, unsigned width,
+                            unsigned arity)
 {
-    __m256i sum = cells_eight(cells, keys->slot[0], width);
-    for (unsigned k = 1; k < arity; k++)
-        sum = _mm256_xor_si256(sum, cells_eight(cells, keys->slot[k], width));
-    const __m512i print =
-        _mm512_mullo_epi64(_mm512_load_si512(keys->g),
-                           bly_eight_all(UINT64_C(0x9e3779b97f4a7c15)));
-    const __m256i top = _mm512_cvtepi64_epi32(_mm512_srli_epi64(print, 32));
-    /* The top bytes alone: what is below them, a shift drops. */
-    return _mm256_cmpeq_epi32_mask(
-        _mm256_srli_epi32(_mm256_xor_si256(sum, top), (int)(32 - 8 * width)),
-        _mm256_setzero_si256());
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < arity; i++)
+        __builtin_prefetch(cells[i] + slot[i][j] * width, 0, 2);
+}
+
+/* Add up the cells of a key. Each sum is stored by itself, hence volatile:
+ * brought together in a register they take two instructions more. */
+BLY_EIGHT void prints_add_up(const unsigned char *const *cells,
+                             uint64_t (*slot)[8], unsigned j, unsigned width,
+                             unsigned arity, unsigned char *sums)
+{
+    uint32_t sum = 0;
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < arity; i++) {
+        const void *const at = cells[i] + slot[i][j] * width;
+        sum ^= width == 1   ? *(const uint8_t *)at
+               : width == 2 ? *(const uint16_t *)at
+                            : *(const uint32_t *)at;
+    }
+    if (width == 1)
+        ((volatile uint8_t *)sums)[j] = (uint8_t)sum;
+    else if (width == 2)
+        ((volatile uint16_t *)(void *)sums)[j] = (uint16_t)sum;
+    else
+        ((volatile uint32_t *)(void *)sums)[j] = sum;
+}
+
+/* Which of 64 keys have their fingerprints as sums. */
+BLY_EIGHT uint64_t prints_compare(const unsigned char *prints,
+                                  const unsigned char *sums, unsigned width)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < width; i++) {
+        const __m512i a = _mm512_load_si512(prints + BLY_LINE * i),
+                      b = _mm512_load_si512(sums + BLY_LINE * i);
+        if (width == 1)
+            bits = _mm512_cmpeq_epi8_mask(a, b);
+        else if (width == 2)
+            bits |= (uint64_t)_mm512_cmpeq_epi16_mask(a, b) << 32 * i;
+        else
+            bits |= (uint64_t)_mm512_cmpeq_epi32_mask(a, b) << 16 * i;
+    }
+    return bits;
 }
 
 BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
@@ -115,27 +247,37 @@ BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
                                  size_t ngroups, uint64_t *maybe,
                                  unsigned arity, bool fuse)
 {
-    const unsigned char *const cells = data + bly_peel_head(p->nshards);
-    const bly_peel geometry = *p;
-    bly_peel_eight ring[BLY_PEEL_RING];
-    uint64_t bits = 0;
-    for (size_t in = 0; in < ngroups + BLY_PEEL_FAR; in++) {
-        if (in < ngroups) {
-            bly_peel_eight *const last = &ring[in % BLY_PEEL_RING];
-            peel_eight(&geometry, data, h + 8 * in, last, arity, fuse);
-            bly_peel_fetch(last, 8, arity, cells, 8 * width);
+    const peel_layout l = peel_layout_of(p, data, fuse);
+    const unsigned char *cells[BLY_PEEL_MAX_ARITY];
+    peel_waiting w;
+    for (unsigned i = 0; i < arity; i++)
+        cells[i] = data + bly_peel_head(p->nshards) + i * p->segment * width;
+    for (size_t at = 0; at < PEEL_WAITING; at++)
+        prints_enter(&l, h, at, width, arity, fuse, &w);
+    for (size_t at = 0; at < PEEL_WAITING - PEEL_UNFETCHED; at++)
+        for (unsigned j = 0; j < 8; j++)
+            prints_fetch(cells, w.slot[at], j, width, arity);
+    for (size_t at = 0; at < ngroups; at++) {
+        /* In the end old keys are fetched again: harmless. */
+        uint64_t(*const slot)[8] = w.slot[at % PEEL_WAITING],
+                        (*const next)[8] =
+                            w.slot[(at + PEEL_WAITING - PEEL_UNFETCHED) %
+                                   PEEL_WAITING];
+        unsigned char *const sums = w.sums + at % 8 * 8 * width;
+#pragma GCC unroll 8
+        for (unsigned j = 0; j < 8; j++) {
+            prints_fetch(cells, next, j, width, arity);
+            prints_add_up(cells, slot, j, width, arity, sums);
         }
-        if (in < BLY_PEEL_FAR)
-            continue;
-        const size_t at = in - BLY_PEEL_FAR;
-        bits |= prints_eight(&ring[at % BLY_PEEL_RING], cells, width, arity)
-                << at % 8 * 8;
-        if (at % 8 == 7) {
-            maybe[at / 8] = bits;
-            bits = 0;
-        }
+        if (at % 8 == 7)
+            maybe[at / 8] = prints_compare(w.prints[at / 8 % 2], w.sums, width);
+        if (at + PEEL_WAITING < ngroups)
+            prints_enter(&l, h, at + PEEL_WAITING, width, arity, fuse, &w);
     }
 }
+
+/* 64 keys are as many groups as wait. */
+_Static_assert(PEEL_WAITING == 8, "the first 64 keys are entered together");
 
 BLY_AVX512 size_t bly_peel_prints_avx512(const bly_peel *p,
                                          const unsigned char *data,
