@@ -33,6 +33,7 @@
 #define bly_through narrow_through
 #define bly_select narrow_select
 #define bly_select_by narrow_select_by
+#define bly_nth_one narrow_nth_one
 #define bly_mulhi narrow_mulhi
 #define bly_scale narrow_scale
 #define bly_modulus narrow_modulus
@@ -60,6 +61,7 @@
 #undef bly_through
 #undef bly_select
 #undef bly_select_by
+#undef bly_nth_one
 #undef bly_mulhi
 #undef bly_scale
 #undef bly_modulus
@@ -556,9 +558,33 @@ static void selects_every_one(void **state)
     }
 }
 
+/* The k-th one of a word, by every way there is. */
+static void ones_of_a_word(void **state)
+{
+    (void)state;
+    const bool pdep = bly_cpu_features() & BLY_CPU_AVX512;
+    uint64_t rng = 11;
+    for (int round = 0; round < 1000; round++) {
+        const uint64_t x = round ? test_random(&rng) & test_random(&rng) : 0;
+        unsigned k = 0;
+        for (unsigned at = 0; at < 64; at++)
+            if (x >> at & 1) {
+                for (int by = 0; by <= pdep; by++) {
+                    assert_int_equal(bly_select_by(x, k, by), at);
+                    assert_true(bly_nth_one(x, k, by) == UINT64_C(1) << at);
+                }
+                k++;
+            }
+        for (; k < 64; k++)
+            for (int by = 0; by <= pdep; by++)
+                assert_true(bly_nth_one(x, k, by) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ones_of_a_word),
         cmocka_unit_test(words_lie_at_any_address),
         cmocka_unit_test(selects_every_one),
         cmocka_unit_test(high_half_of_a_product),
