@@ -307,11 +307,23 @@ typedef struct bly_bytes {
     size_t len;
 } bly_bytes;
 
-/* The hash of one key, of many, and of many integers. An integer hashes as
- * its 8 little-endian bytes do, only faster. */
+/* Keys one behind the other in a buffer: key i is the bytes from offset i up to
+ * offset i + 1, so that n keys have n + 1 offsets, none less than the one
+ * before. Columns of strings are so in Arrow, with offsets of 32 or 64 bits;
+ * the other pointer is NULL. Borrowed for the call. */
+typedef struct bly_column {
+    const void *bytes;
+    const uint32_t *offsets;
+    const uint64_t *wide_offsets;
+} bly_column;
+
+/* The hash of one key, of many, of a column, and of many integers. An integer
+ * hashes as its 8 little-endian bytes do, only faster. */
 uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len);
 void bly_hash_keys(const bly_hasher *hs, const bly_bytes *keys, size_t n,
                    uint64_t *hashes);
+void bly_hash_column(const bly_hasher *hs, const bly_column *keys, size_t n,
+                     uint64_t *hashes);
 void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
                    uint64_t *hashes);
 
@@ -336,8 +348,8 @@ bly_status bly_remove(bly_filter *f, const void *key, size_t len);
 bly_status bly_add_hash(bly_filter *f, uint64_t hash);
 bool bly_has_hash(const bly_filter *f, uint64_t hash);
 
-/* The same for n hashes, keys or integers at once. Input and result arrays
- * must not overlap.
+/* The same for n hashes, keys, keys of a column or integers at once. Input and
+ * result arrays must not overlap.
  *
  * Adding stops at the first key that fails. *ndone, unless NULL, is the number
  * of keys that were added before it: n where the status is BLY_OK. fresh,
@@ -347,12 +359,16 @@ bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
                           uint64_t *fresh, size_t *ndone);
 bly_status bly_add_keys(bly_filter *f, const bly_bytes *keys, size_t n,
                         uint64_t *fresh, size_t *ndone);
+bly_status bly_add_column(bly_filter *f, const bly_column *keys, size_t n,
+                          uint64_t *fresh, size_t *ndone);
 bly_status bly_add_ints(bly_filter *f, const uint64_t *ints, size_t n,
                         uint64_t *fresh, size_t *ndone);
 void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
                     uint64_t *maybe);
 void bly_has_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
                   uint64_t *maybe);
+void bly_has_column(const bly_filter *f, const bly_column *keys, size_t n,
+                    uint64_t *maybe);
 void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
                   uint64_t *maybe);
 

@@ -312,6 +312,36 @@ static void keys_end_at_a_wall(void **state)
     guarded_free(wall, sizeof copy);
 }
 
+/* A column of keys of every length, empty ones among them, whose last ends
+ * where memory does, has the hashes of its keys. */
+static void columns_are_keys(void **state)
+{
+    (void)state;
+    enum { N = 260, BYTES = N * (N - 1) / 2 };
+    const bly_hasher hashers[] = { xxh3_hasher(7), sip_hasher() };
+    unsigned char *const bytes = guarded_new(BYTES);
+    uint32_t *const offsets = guarded_new((N + 1) * sizeof *offsets);
+    uint64_t *const wide = guarded_new((N + 1) * sizeof *wide);
+    uint64_t random = 9, hashes[N];
+    for (size_t i = 0; i < BYTES; i++)
+        bytes[i] = (unsigned char)test_random(&random);
+    for (size_t i = 0; i <= N; i++)
+        wide[i] = offsets[i] = (uint32_t)(i ? i * (i - 1) / 2 : 0);
+    for (size_t which = 0; which < 2 * COUNT_OF(hashers); which++) {
+        const bly_hasher *const hs = &hashers[which / 2];
+        const bly_column narrow = { .bytes = bytes, .offsets = offsets };
+        const bly_column column = { .bytes = bytes, .wide_offsets = wide };
+        bly_hash_column(hs, which % 2 ? &narrow : &column, N, hashes);
+        for (size_t i = 0; i < N; i++)
+            assert_int_equal(hashes[i], bly_hash(hs, bytes + wide[i],
+                                                 wide[i + 1] - wide[i]));
+        bly_hash_column(hs, &narrow, 0, NULL); /* nothing is touched */
+    }
+    guarded_free(bytes, BYTES);
+    guarded_free(offsets, (N + 1) * sizeof *offsets);
+    guarded_free(wide, (N + 1) * sizeof *wide);
+}
+
 /* Length counts, and so does what stands behind a NUL; emptiness is a key. */
 static void every_byte_counts(void **state)
 {
@@ -388,6 +418,7 @@ int main(void)
         cmocka_unit_test(forms_agree_xxh3),
         cmocka_unit_test(forms_agree_siphash),
         cmocka_unit_test(keys_end_at_a_wall),
+        cmocka_unit_test(columns_are_keys),
         cmocka_unit_test(every_byte_counts),
         cmocka_unit_test(seeds_and_secrets_matter),
     };

@@ -48,13 +48,20 @@ static void bitmap_free(uint64_t *bitmap, size_t n)
 typedef struct key_list {
     uint64_t *ints, *le, *hashes;
     bly_bytes *keys;
+    uint32_t *offsets; /* into le */
+    uint64_t *wide_offsets;
     size_t n;
 } key_list;
 
 static key_list key_list_new(const bly_spec *spec, uint64_t first, size_t n)
 {
-    key_list l = { guarded_new(n * 8), calloc(n + 1, 8), guarded_new(n * 8),
-                   guarded_new(n * sizeof(bly_bytes)), n };
+    key_list l = { guarded_new(n * 8),
+                   calloc(n + 1, 8),
+                   guarded_new(n * 8),
+                   guarded_new(n * sizeof(bly_bytes)),
+                   guarded_new(n * 4 + 4),
+                   guarded_new(n * 8 + 8),
+                   n };
     assert_non_null(l.le);
     uint64_t *h = hashes_for(spec, first, n);
     for (size_t i = 0; i < n; i++) {
@@ -63,8 +70,20 @@ static key_list key_list_new(const bly_spec *spec, uint64_t first, size_t n)
         l.hashes[i] = h[i];
         l.keys[i] = (bly_bytes){ &l.le[i], 8 };
     }
+    for (size_t i = 0; i <= n; i++) {
+        l.offsets[i] = (uint32_t)(8 * i);
+        l.wide_offsets[i] = 8 * i;
+    }
     free(h);
     return l;
+}
+
+/* Its keys from one on. */
+static bly_column column_of(const key_list *l, size_t from, bool wide)
+{
+    return wide ? (bly_column){ .bytes = l->le,
+                                .wide_offsets = l->wide_offsets + from }
+                : (bly_column){ .bytes = l->le, .offsets = l->offsets + from };
 }
 
 static void key_list_free(key_list *l)
@@ -72,6 +91,8 @@ static void key_list_free(key_list *l)
     guarded_free(l->ints, l->n * 8);
     guarded_free(l->hashes, l->n * 8);
     guarded_free(l->keys, l->n * sizeof(bly_bytes));
+    guarded_free(l->offsets, l->n * 4 + 4);
+    guarded_free(l->wide_offsets, l->n * 8 + 8);
     free(l->le);
 }
 
@@ -183,11 +204,13 @@ LAW(says_what_it_cannot_do)
 
 /* ------------------------------------------------------- asking and adding */
 
-/* What was added is there: five ways to add, seven to ask, in batches of every
+/* What was added is there: seven ways to add, nine to ask, in batches of every
  * size to 130, which is twice past the 64 of a bitmap's word. */
 typedef enum add_form {
     BY_HASHES,
     BY_KEYS,
+    BY_COLUMN,
+    BY_WIDE_COLUMN,
     BY_INTS,
     BY_HASH,
     BY_KEY,
@@ -207,6 +230,13 @@ static void add_by(bly_filter *f, const key_list *l, size_t from, size_t n,
         assert_ok(bly_add_keys(f, l->keys + from, n, NULL, &ndone));
         assert_int_equal(ndone, n);
         break;
+    case BY_COLUMN:
+    case BY_WIDE_COLUMN: {
+        const bly_column column = column_of(l, from, form == BY_WIDE_COLUMN);
+        assert_ok(bly_add_column(f, &column, n, NULL, &ndone));
+        assert_int_equal(ndone, n);
+        break;
+    }
     case BY_INTS:
         assert_ok(bly_add_ints(f, l->ints + from, n, NULL, &ndone));
         assert_int_equal(ndone, n);
@@ -224,13 +254,18 @@ static void add_by(bly_filter *f, const key_list *l, size_t from, size_t n,
 static void assert_all_there(const bly_filter *f, const key_list *l,
                              size_t from, size_t n)
 {
-    uint64_t *maybe[3];
-    for (int i = 0; i < 3; i++)
+    enum { FORMS = 5 };
+    const bly_column column = column_of(l, from, false);
+    const bly_column wide = column_of(l, from, true);
+    uint64_t *maybe[FORMS];
+    for (int i = 0; i < FORMS; i++)
         maybe[i] = bitmap_new(n);
     bly_has_hashes(f, l->hashes + from, n, maybe[0]);
     bly_has_keys(f, l->keys + from, n, maybe[1]);
     bly_has_ints(f, l->ints + from, n, maybe[2]);
-    for (int i = 0; i < 3; i++) {
+    bly_has_column(f, &column, n, maybe[3]);
+    bly_has_column(f, &wide, n, maybe[4]);
+    for (int i = 0; i < FORMS; i++) {
         for (size_t j = 0; j < n; j++)
             assert_true(bitmap_get(maybe[i], j));
         assert_tail_clear(maybe[i], n);

@@ -169,22 +169,35 @@ void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
  * that bitmaps of pieces join. */
 #define PIECE_KEYS 2048
 
-/* The next piece of keys or of integers, whichever is given, as hashes. */
-static size_t hash_piece(const bly_filter *f, const bly_bytes *keys,
-                         const uint64_t *ints, size_t from, size_t n,
-                         uint64_t *hashes)
+/* Keys that are not yet hashed: one of these. */
+typedef struct key_source {
+    const bly_bytes *keys;
+    const bly_column *column;
+    const uint64_t *ints;
+} key_source;
+
+/* The next piece of them, as hashes. */
+static size_t hash_piece(const bly_filter *f, const key_source *s, size_t from,
+                         size_t n, uint64_t *hashes)
 {
     const size_t np = n - from < PIECE_KEYS ? n - from : PIECE_KEYS;
-    if (keys)
-        bly_hash_keys(&f->hasher, keys + from, np, hashes);
-    else
-        bly_hash_ints(&f->hasher, ints + from, np, hashes);
+    if (s->keys) {
+        bly_hash_keys(&f->hasher, s->keys + from, np, hashes);
+    } else if (s->column) {
+        bly_column rest = *s->column;
+        if (rest.wide_offsets)
+            rest.wide_offsets += from;
+        else
+            rest.offsets += from;
+        bly_hash_column(&f->hasher, &rest, np, hashes);
+    } else {
+        bly_hash_ints(&f->hasher, s->ints + from, np, hashes);
+    }
     return np;
 }
 
-static bly_status add_pieces(bly_filter *f, const bly_bytes *keys,
-                             const uint64_t *ints, size_t n, uint64_t *fresh,
-                             size_t *ndone)
+static bly_status add_pieces(bly_filter *f, const key_source *s, size_t n,
+                             uint64_t *fresh, size_t *ndone)
 {
     uint64_t hashes[PIECE_KEYS];
     size_t from = 0, done = 0;
@@ -192,7 +205,7 @@ static bly_status add_pieces(bly_filter *f, const bly_bytes *keys,
         memset(fresh, 0, BLY_BITMAP_WORDS(n) * sizeof *fresh);
     bly_status st = need_secret(f);
     while (!st && from < n) {
-        const size_t np = hash_piece(f, keys, ints, from, n, hashes);
+        const size_t np = hash_piece(f, s, from, n, hashes);
         st = bly_add_hashes(f, hashes, np, fresh ? fresh + from / 64 : NULL,
                             &done);
         from += st ? done : np;
@@ -202,8 +215,8 @@ static bly_status add_pieces(bly_filter *f, const bly_bytes *keys,
     return st;
 }
 
-static void has_pieces(const bly_filter *f, const bly_bytes *keys,
-                       const uint64_t *ints, size_t n, uint64_t *maybe)
+static void has_pieces(const bly_filter *f, const key_source *s, size_t n,
+                       uint64_t *maybe)
 {
     uint64_t hashes[PIECE_KEYS];
     if (f->blind) {
@@ -211,7 +224,7 @@ static void has_pieces(const bly_filter *f, const bly_bytes *keys,
         return;
     }
     for (size_t from = 0; from < n;) {
-        const size_t np = hash_piece(f, keys, ints, from, n, hashes);
+        const size_t np = hash_piece(f, s, from, n, hashes);
         bly_has_hashes(f, hashes, np, maybe + from / 64);
         from += np;
     }
@@ -220,7 +233,13 @@ static void has_pieces(const bly_filter *f, const bly_bytes *keys,
 bly_status bly_add_keys(bly_filter *f, const bly_bytes *keys, size_t n,
                         uint64_t *fresh, size_t *ndone)
 {
-    return add_pieces(f, keys, NULL, n, fresh, ndone);
+    return add_pieces(f, &(key_source){ .keys = keys }, n, fresh, ndone);
+}
+
+bly_status bly_add_column(bly_filter *f, const bly_column *keys, size_t n,
+                          uint64_t *fresh, size_t *ndone)
+{
+    return add_pieces(f, &(key_source){ .column = keys }, n, fresh, ndone);
 }
 
 /* Does the kind hash integers itself? It knows one hash. */
@@ -232,14 +251,21 @@ static bool hashes_ints(const bly_filter *f)
 bly_status bly_add_ints(bly_filter *f, const uint64_t *ints, size_t n,
                         uint64_t *fresh, size_t *ndone)
 {
-    return hashes_ints(f) ? add_all(f, f->kind->add_ints, ints, n, fresh, ndone)
-                          : add_pieces(f, NULL, ints, n, fresh, ndone);
+    return hashes_ints(f)
+               ? add_all(f, f->kind->add_ints, ints, n, fresh, ndone)
+               : add_pieces(f, &(key_source){ .ints = ints }, n, fresh, ndone);
 }
 
 void bly_has_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
                   uint64_t *maybe)
 {
-    has_pieces(f, keys, NULL, n, maybe);
+    has_pieces(f, &(key_source){ .keys = keys }, n, maybe);
+}
+
+void bly_has_column(const bly_filter *f, const bly_column *keys, size_t n,
+                    uint64_t *maybe)
+{
+    has_pieces(f, &(key_source){ .column = keys }, n, maybe);
 }
 
 void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
@@ -248,7 +274,7 @@ void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
     if (hashes_ints(f))
         has_all(f, f->kind->has_ints, ints, n, maybe);
     else
-        has_pieces(f, NULL, ints, n, maybe);
+        has_pieces(f, &(key_source){ .ints = ints }, n, maybe);
 }
 
 bly_status bly_add_hash(bly_filter *f, uint64_t hash)

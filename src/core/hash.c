@@ -123,6 +123,16 @@ uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len)
     return XXH3_64bits_withSeed(key, len, hs->seed);
 }
 
+/* wide is a literal wherever this is used. */
+static inline __attribute__((always_inline)) bly_bytes
+column_key(const bly_column *c, size_t i, bool wide)
+{
+    const uint64_t from = wide ? c->wide_offsets[i] : c->offsets[i];
+    const uint64_t to = wide ? c->wide_offsets[i + 1] : c->offsets[i + 1];
+    return (bly_bytes){ (const unsigned char *)c->bytes + (size_t)from,
+                        (size_t)(to - from) };
+}
+
 void bly_hash_keys(const bly_hasher *hs, const bly_bytes *keys, size_t n,
                    uint64_t *hashes)
 {
@@ -134,6 +144,30 @@ void bly_hash_keys(const bly_hasher *hs, const bly_bytes *keys, size_t n,
     const uint64_t seed = hs->seed;
     for (size_t i = 0; i < n; i++)
         hashes[i] = XXH3_64bits_withSeed(keys[i].ptr, keys[i].len, seed);
+}
+
+/* A loop for each width, in which the hash is inlined. */
+#define HASH_COLUMN(wide)                                         \
+    for (size_t i = 0; i < n; i++) {                              \
+        const bly_bytes key = column_key(keys, i, wide);          \
+        hashes[i] = XXH3_64bits_withSeed(key.ptr, key.len, seed); \
+    }
+
+void bly_hash_column(const bly_hasher *hs, const bly_column *keys, size_t n,
+                     uint64_t *hashes)
+{
+    const uint64_t seed = hs->seed;
+    const bool wide = keys->wide_offsets != NULL;
+    if (hs->id == BLY_HASH_SIPHASH13) {
+        for (size_t i = 0; i < n; i++) {
+            const bly_bytes key = column_key(keys, i, wide);
+            hashes[i] = bly_siphash13(hs->secret, key.ptr, key.len);
+        }
+    } else if (wide) {
+        HASH_COLUMN(true)
+    } else {
+        HASH_COLUMN(false)
+    }
 }
 
 static void ints_portable(const uint64_t *ints, size_t n, uint64_t flip,
