@@ -117,7 +117,9 @@ uint64_t bench_memory_left(void)
         left = (uint64_t)1 << 30; /* nobody says: be modest */
     /* A container may be allowed less than the machine has. */
     const uint64_t most = bly_memory_limit();
-    left = left < most ? left : most;
+    const uint64_t used = number_of("/sys/fs/cgroup/memory.current", "");
+    const uint64_t free = most > used ? most - used : 0;
+    left = left < free ? left : free;
     const uint64_t room = left / 8; /* for others, and for what is not known */
     left -= room;
     return left < SIZE_MAX / 2 ? left : SIZE_MAX / 2;
