@@ -13,6 +13,7 @@
 #include "core/ribbon_table.h"
 #include "core/steps.h"
 #include "foreign/sbbf.h"
+#include "kinds/quotient_table.h"
 
 static const char *count_row(void)
 {
@@ -58,15 +59,6 @@ static const char *eight_row(void)
     return bly_cpu_features() & BLY_CPU_AVX512 ? "avx512" : "portable";
 }
 
-/* Of kinds/quotient_table.c. */
-static const char *quotient_row(void)
-{
-    const uint32_t have = bly_cpu_features();
-    return !(have & BLY_CPU_POPCNT) ? "portable"
-           : have & BLY_CPU_AVX512  ? "pdep"
-                                    : "popcnt";
-}
-
 const char *bly_cpu_row(unsigned i, const char **job)
 {
     static const struct {
@@ -79,9 +71,9 @@ const char *bly_cpu_row(unsigned i, const char **job)
         { "cuckoo", eight_row },
         { "peel", eight_row }, /* xor, fuse, bloomier */
         { "ribbon", ribbon_row },
-        { "quotient", quotient_row },
-        { "split blocks", sbbf_row }, /* Parquet's filters */
-        { "XXH64", eight_row },       /* of their values */
+        { "quotient", bly_quotient_row_name }, /* elastic too */
+        { "split blocks", sbbf_row },          /* Parquet's filters */
+        { "XXH64", eight_row },                /* of their values */
         { "counting bits", count_row },
         { "likeness", likeness_row }, /* shingles and sketches */
     };

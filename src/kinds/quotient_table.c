@@ -502,10 +502,16 @@ static const quotient_row quotient_rows[] = {
     QUOTIENT_ROW_OF(portable, 0),
 };
 
-static BLY_BEST_ROW(quotient_row, quotient_best, quotient_rows)
+static const quotient_row *quotient_best(void);
+BLY_BEST_ROW(quotient_row, quotient_best, quotient_rows)
 
-    void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h,
-                          size_t n, uint64_t *maybe)
+const char *bly_quotient_row_name(void)
+{
+    return quotient_best()->name;
+}
+
+void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h, size_t n,
+                      uint64_t *maybe)
 {
     quotient_best()->has(t, h, n, maybe);
 }

@@ -82,6 +82,9 @@ bly_quotient_table_of(unsigned char *data, uint64_t nslots, uint64_t r)
 
 /* ---------------------------------------------------------------- batches */
 
+/* What they are done with: "pdep", "popcnt" or "portable". */
+const char *bly_quotient_row_name(void);
+
 /* The functions of a kind (kind.h), for hashes scaled to the range. by: how
  * often to add each; NULL is once. */
 bly_status bly_quotient_add(const bly_quotient_table *t, uint64_t *sums,
