@@ -54,9 +54,9 @@ void bly_runs_shift_up(const bly_runs *t, uint64_t from, uint64_t empty)
         unsigned char *const block = bly_runs_block(t, j);
         carry = runs_words_up(block + BLY_RUNS_HEAD, t->r, a * t->r,
                               (b + 1) * t->r, carry);
-        const uint64_t ends = bly_load64(block + 9);
+        const uint64_t ends = bly_load64(block + BLY_RUNS_ENDS);
         const uint64_t span = (UINT64_MAX << a) & bly_through(b);
-        bly_store64(block + 9,
+        bly_store64(block + BLY_RUNS_ENDS,
                     (ends & ~span) | (((ends & span) << 1 | end) & span));
         end = ends >> 63;
     }
@@ -72,9 +72,9 @@ void bly_runs_shift_down(const bly_runs *t, uint64_t at, uint64_t end)
         unsigned char *const block = bly_runs_block(t, j);
         carry = runs_words_down(block + BLY_RUNS_HEAD, t->r, a * t->r,
                                 (b + 1) * t->r, carry);
-        const uint64_t ends = bly_load64(block + 9);
+        const uint64_t ends = bly_load64(block + BLY_RUNS_ENDS);
         const uint64_t span = (UINT64_MAX << a) & bly_through(b);
-        bly_store64(block + 9,
+        bly_store64(block + BLY_RUNS_ENDS,
                     (ends & ~span) | (((ends & span) >> 1 | top) & span));
         top = ends << 63;
     }

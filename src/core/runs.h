@@ -36,6 +36,8 @@
 #include "core/bits.h"
 
 #define BLY_RUNS_BLOCK 64
+#define BLY_RUNS_OCCUPIEDS 1 /* where in a block they are */
+#define BLY_RUNS_ENDS 9
 #define BLY_RUNS_HEAD 17  /* bytes of a block before its slots */
 #define BLY_RUNS_MAX_R 56 /* with 7 bits before it in its byte: one word */
 #define BLY_RUNS_SHORT 57 /* bits that are in a word wherever they begin */
@@ -83,12 +85,12 @@ BLY_RUNS_INLINE unsigned char *bly_runs_block(const bly_runs *t, uint64_t j)
 
 BLY_RUNS_INLINE unsigned char *bly_runs_occupieds(const bly_runs *t, uint64_t j)
 {
-    return bly_runs_block(t, j) + 1;
+    return bly_runs_block(t, j) + BLY_RUNS_OCCUPIEDS;
 }
 
 BLY_RUNS_INLINE unsigned char *bly_runs_ends(const bly_runs *t, uint64_t j)
 {
-    return bly_runs_block(t, j) + 9;
+    return bly_runs_block(t, j) + BLY_RUNS_ENDS;
 }
 
 BLY_RUNS_INLINE uint64_t bly_runs_get(const bly_runs *t, uint64_t slot)
@@ -183,8 +185,9 @@ BLY_RUNS_INLINE uint64_t bly_runs_rest(const bly_runs *t, uint64_t from,
         const unsigned offset = *block;
         if (offset >= BLY_RUNS_BLOCK)
             continue;
-        const uint64_t occupieds = bly_load64(block + 1);
-        const uint64_t ends = bly_load64(block + 9) & UINT64_MAX << offset;
+        const uint64_t occupieds = bly_load64(block + BLY_RUNS_OCCUPIEDS);
+        const uint64_t ends = bly_load64(block + BLY_RUNS_ENDS) & UINT64_MAX
+                                                                      << offset;
         const unsigned n = (unsigned)__builtin_popcountll(ends);
         at = at > offset ? at : offset;
         unsigned ended =
@@ -254,9 +257,10 @@ BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t,
                                            bool place)
 {
     const unsigned offset = *block, home = (unsigned)(q % BLY_RUNS_BLOCK);
-    const uint64_t upto = bly_load64(block + 1) << (63 - home);
-    const uint64_t here = bly_load64(block + 9) & UINT64_MAX << offset % 64;
-    const uint64_t next = bly_load64(block + t->stride + 9);
+    const uint64_t upto = bly_load64(block + BLY_RUNS_OCCUPIEDS) << (63 - home);
+    const uint64_t here =
+        bly_load64(block + BLY_RUNS_ENDS) & UINT64_MAX << offset % 64;
+    const uint64_t next = bly_load64(block + t->stride + BLY_RUNS_ENDS);
     const uint64_t there = 0 - (upto >> 63);
     const unsigned d = (unsigned)__builtin_popcountll(upto);
     const unsigned nhere = (unsigned)__builtin_popcountll(here);
@@ -296,8 +300,10 @@ BLY_RUNS_INLINE bool bly_runs_home_empty(const bly_runs *t, uint64_t q)
     const unsigned char *const block = bly_runs_block(t, q / BLY_RUNS_BLOCK);
     const unsigned offset = *block, home = (unsigned)(q % BLY_RUNS_BLOCK);
     const uint64_t before = (UINT64_C(1) << home) - 1;
-    const uint64_t occupieds = bly_load64(block + 1) & bly_through(home);
-    const uint64_t ends = bly_load64(block + 9) & UINT64_MAX << offset % 64;
+    const uint64_t occupieds =
+        bly_load64(block + BLY_RUNS_OCCUPIEDS) & bly_through(home);
+    const uint64_t ends =
+        bly_load64(block + BLY_RUNS_ENDS) & UINT64_MAX << offset % 64;
     return offset <= home &&
            __builtin_popcountll(occupieds) ==
                __builtin_popcountll(ends & before) &&
@@ -379,11 +385,11 @@ BLY_RUNS_INLINE bool bly_runs_insert(const bly_runs *t, uint64_t q, uint64_t at,
         const uint64_t all = (UINT64_C(1) << (moved + t->r)) - 1;
         const uint64_t now = (old & stay) << t->r | value;
         bly_store64(p, (word & ~(all << bit)) | now << bit);
-        const uint64_t ends = bly_load64(block + 9);
+        const uint64_t ends = bly_load64(block + BLY_RUNS_ENDS);
         const uint64_t span = (UINT64_MAX << a) & bly_through(b);
         const uint64_t up = (ends & ~span) | ((ends & span) << 1 & span);
         const uint64_t end = (uint64_t)last << a;
-        bly_store64(block + 9, (up & ~(end >> there)) | end);
+        bly_store64(block + BLY_RUNS_ENDS, (up & ~(end >> there)) | end);
     } else {
         if (empty >= t->nblocks * BLY_RUNS_BLOCK ||
             !bly_runs_offsets(t, q, &empty, 1, false))
@@ -396,7 +402,7 @@ BLY_RUNS_INLINE bool bly_runs_insert(const bly_runs *t, uint64_t q, uint64_t at,
         if (last)
             bly_runs_mark_end(t, at, true);
     }
-    bly_runs_mark(block + 1, q, true);
+    bly_runs_mark(block + BLY_RUNS_OCCUPIEDS, q, true);
     return true;
 }
 

@@ -61,8 +61,7 @@ static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
  * 512 to 1024, and those into bins of one or two, which stays in the first
  * cache. A bin with more than 64 is no chance of good hashes (10^-90). */
 #define RIBBON_HEAP 1024
-#define RIBBON_HEAP_BITS 8 /* for 2^18 keys: the largest shard has 2^16 slots \
-                            */
+#define RIBBON_HEAP_BITS 8 /* enough for 2^18 keys; a shard has 2^16 slots */
 #define RIBBON_BIN_BITS 11
 #define RIBBON_BIN_MAX 64
 
