@@ -250,12 +250,16 @@ fuzz: $(FUZZERS:%=$(B)/fuzzer/%)
 CROSS = aarch64 s390x i686
 .PHONY: cross
 cross: $(CROSS:%=$(B)/cross/%)
-$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h src/core/lines*.h tests/rows.h tests/golden.h)
-	@mkdir -p $(B)/cross/include
-	@cp /usr/include/xxhash.h /usr/include/xxh3.h $(B)/cross/include/
+# Copied once: several copies at the same time get in each other's way.
+$(B)/cross_include/%.h: /usr/include/%.h
+	@mkdir -p $(@D)
+	@cp $< $@
+$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h src/core/lines*.h tests/rows.h tests/golden.h) \
+    $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
+	$(Q)mkdir -p $(@D)
 	$(call say,CROSS,$@)
 	$(Q)$*-linux-gnu-gcc -std=c11 -O1 -Wall -Wextra $(WERROR) -Iinclude -Isrc \
-	    -I$(B)/cross/include -static -pthread $(filter %.c,$^) -lm -o $@
+	    -I$(B)/cross_include -static -pthread $(filter %.c,$^) -lm -o $@
 
 $(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
 	@mkdir -p $(@D)
