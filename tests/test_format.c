@@ -358,6 +358,38 @@ static void prefixes_are_refused(void **unused)
     bly_free(f);
 }
 
+/* What is missing is told in numbers: what there is and what it takes, which is
+ * the whole file wherever the header was read and promises no layers. */
+static void missing_bytes_are_counted(void **unused)
+{
+    (void)unused;
+    bly_filter *f = tower_floor(3 * PAGE), *got;
+    byte_array a = written(f);
+    static const size_t cuts[] = { 1,        7,        8,           295,
+                                   296,      PAGE - 1, PAGE,        PAGE + 1,
+                                   2 * PAGE, 3 * PAGE, 4 * PAGE - 1 };
+    for (size_t i = 0; i < COUNT_OF(cuts); i++) {
+        const size_t n = cuts[i];
+        char want[100];
+        const char *least = n < PAGE ? "at least " : "";
+        const size_t needs = n < 296 ? 296 : n < PAGE ? PAGE : a.n;
+        snprintf(want, sizeof want, "it has %zu bytes and needs %s%zu (", n,
+                 least, needs);
+        refused(a.at, n, BLY_EFORMAT, want);
+        assert_status(read_through(a.at, n, NULL, &got), BLY_EFORMAT);
+        assert_non_null(strstr(bly_error(), want));
+    }
+    free(a.at);
+    bly_free(f);
+    /* With layers the end is known with the last of them. */
+    f = tower_make();
+    a = written(f);
+    refused(a.at, PAGE + 1, BLY_EFORMAT, "needs at least");
+    refused(a.at, a.n - 1, BLY_EFORMAT, "needs at least");
+    free(a.at);
+    bly_free(f);
+}
+
 static void more_bytes_are_refused(void **unused)
 {
     (void)unused;
@@ -1108,6 +1140,7 @@ int main(void)
         cmocka_unit_test(parts_make_the_whole),
         cmocka_unit_test(a_receiver_may_stop),
         cmocka_unit_test(prefixes_are_refused),
+        cmocka_unit_test(missing_bytes_are_counted),
         cmocka_unit_test(more_bytes_are_refused),
         cmocka_unit_test(flipped_bits_are_refused),
         cmocka_unit_test(other_files_are_known),

@@ -31,14 +31,6 @@ static combine_part *part_of_kind(const bly_kind *kind, bly_combination how)
     return how == BLY_UNION ? kind->merge_part : kind->intersect_part;
 }
 
-static bly_status cut_off(uint64_t nbytes)
-{
-    return bly_fail(BLY_EFORMAT,
-                    "cut short after %llu bytes (copy it again, or build it "
-                    "again)",
-                    (unsigned long long)nbytes);
-}
-
 static bly_status get_some(const bly_source *src, void *buf, size_t n,
                            size_t *ngot)
 {
@@ -96,7 +88,7 @@ static bly_status combine_whole(begun_source *begun, bly_combination how,
 /* The stored payload as it comes, and its sum. */
 typedef struct payload {
     const bly_source *src;
-    size_t header; /* bytes before it */
+    uint64_t header, end; /* bytes before it, and to its end */
     bly_summing sum;
     uint64_t at;
     bly_status status; /* why a piece was not to be had */
@@ -109,7 +101,7 @@ static int64_t payload_get(void *ctx, void *buf, size_t n)
     size_t got = 0;
     p->status = get_some(p->src, buf, n, &got);
     if (!p->status && got < n)
-        p->status = cut_off(p->header + p->at + got);
+        p->status = bly_cut_short(p->header + p->at + got, p->end, false);
     if (p->status)
         return -1;
     bly_summing_add(&p->sum, buf, n);
@@ -130,7 +122,8 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
                                  bly_filter *dst)
 {
     const uint64_t nbytes = rec->shape.nbytes;
-    payload in = { .src = src, .header = bly_header_bytes(rec->encoding != 0) };
+    const uint64_t header = bly_header_bytes(rec->encoding != 0);
+    payload in = { .src = src, .header = header, .end = header + rec->nstored };
     bly_decoding decoding;
     bly_block room;
     bly_status st = bly_block_new(&dst->mem, PIECE_BYTES + 1, &room);

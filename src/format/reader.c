@@ -41,17 +41,18 @@ typedef struct reader {
     uint64_t at;       /* bytes read so far */
     uint64_t held;     /* bytes of payload so far */
     uint32_t nrecords; /* so far */
+    bool alone;        /* the root is known, and to have no layers */
     bly_record root;   /* whose hash its layers share */
     bly_hasher hasher;
     bool blind;
 } reader;
 
-static bly_status cut_short(const reader *r)
+/* The source ends before byte `needs` of the file. */
+static bly_status ends_early(const reader *r, uint64_t needs)
 {
-    return bly_fail(BLY_EFORMAT,
-                    "cut short after %llu bytes (copy it again, or build it "
-                    "again)",
-                    (unsigned long long)r->at);
+    const uint64_t known = r->src->nbytes;
+    return bly_cut_short(known == BLY_SIZE_UNKNOWN ? r->at : known, needs,
+                         !r->alone);
 }
 
 /* At most n bytes, fewer only at the end of the source. */
@@ -77,16 +78,18 @@ static bly_status fetch_some(reader *r, void *buf, size_t n, size_t *ngot)
 
 static bly_status fetch_all(reader *r, void *buf, size_t n)
 {
+    const uint64_t end = r->at + n;
     size_t got;
     const bly_status st = fetch_some(r, buf, n, &got);
-    return st ? st : got < n ? cut_short(r) : BLY_OK;
+    return st ? st : got < n ? ends_early(r, end) : BLY_OK;
 }
 
 static bly_status fetch_record(reader *r, bly_record *out)
 {
     unsigned char page[BLY_PAGE];
     size_t got;
-    const bool first = r->at == 0;
+    const uint64_t start = r->at;
+    const bool first = start == 0;
     bly_status st = fetch_some(r, page, BLY_SHORT_HEADER, &got);
     if (!st && got == BLY_SHORT_HEADER && !bly_record_short(page) &&
         bly_record_begins(page, got)) {
@@ -100,7 +103,7 @@ static bly_status fetch_record(reader *r, bly_record *out)
         return bly_fail(BLY_EFORMAT, "empty, not a .bly file");
     if (first && !bly_record_begins(page, got))
         return bly_not_a_filter(page, got);
-    return cut_short(r);
+    return ends_early(r, start + BLY_SHORT_HEADER);
 }
 
 /* Up to where the next record starts there are zeros. */
@@ -176,7 +179,9 @@ static bly_status fetch_coded(reader *r, const bly_record *rec, bly_filter *f)
 {
     bly_status st;
     f->coded = true;
-    if (r->src->bytes) {
+    /* From an array as it lies there; but a mapped file may change between
+     * the checksum and the decoder, so of that both see one copy. */
+    if (r->src->bytes && !r->src->map) {
         st = decode_payload(rec, r->src->bytes + r->at, f);
         r->at += rec->nstored;
     } else {
@@ -198,7 +203,7 @@ static bly_status fetch_payload(reader *r, const bly_record *rec, bly_filter *f)
 {
     const uint64_t nbytes = rec->shape.nbytes;
     if (rec->nstored > r->src->nbytes - r->at)
-        return cut_short(r);
+        return ends_early(r, r->at + rec->nstored);
     if (r->src->map && !rec->encoding) {
         f->data = r->src->map + r->at;
         f->readonly = true;
@@ -261,6 +266,7 @@ static bly_status admit_record(reader *r, const bly_record *rec, unsigned depth)
         const bly_status st = unlock_root(r, rec);
         if (st)
             return st;
+        r->alone = rec->nlayers == 0;
         if (r->how.shared && !r->src->map &&
             !bly_shape_shares(rec->kind, &rec->shape))
             return bly_fail(BLY_ENOTSUP,

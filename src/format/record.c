@@ -100,6 +100,15 @@ bly_status bly_damaged(const char *what)
                     what);
 }
 
+bly_status bly_cut_short(uint64_t has, uint64_t needs, bool least)
+{
+    return bly_fail(BLY_EFORMAT,
+                    "cut short: it has %llu bytes and needs %s%llu (copy it "
+                    "again, or build it again)",
+                    (unsigned long long)has, least ? "at least " : "",
+                    (unsigned long long)needs);
+}
+
 bly_code bly_code_of(const bly_kind *kind)
 {
     return kind->bitset ? BLY_CODE_BITS : BLY_CODE_BYTES;

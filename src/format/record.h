@@ -95,4 +95,8 @@ bool bly_record_begins(const unsigned char *bytes, size_t n);
  * the way out. */
 bly_status bly_damaged(const char *what);
 
+/* The failure of a file that ends too early, after `has` bytes; `least`: there
+ * is more to come than the headers so far tell of. */
+bly_status bly_cut_short(uint64_t has, uint64_t needs, bool least);
+
 #endif
