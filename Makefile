@@ -23,7 +23,9 @@ CXX      = g++
 AR       = ar
 PREFIX   = /usr/local
 LIBDIR   = $(PREFIX)/lib
-CFLAGS   = -O2 -g
+# CFLAGS, CPPFLAGS and LDFLAGS are the user's, from the command line or, as Debian gives them, from the
+# environment.
+CFLAGS  ?= -O2 -g
 WARN     = -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 WERROR   =
 B        = build
@@ -37,37 +39,52 @@ MAJOR   := $(call part,MAJOR)
 VERSION := $(MAJOR).$(call part,MINOR).$(call part,PATCH)
 SONAME   = libbloomery.so.$(MAJOR)
 
-PKGS     = zlib libzstd
-PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -lz -lzstd)
+# ------------------------------------------------------------------ libraries
 
-# Without hiredis the command is built all the same, and `redis` says so.
-HIREDIS := $(shell pkg-config --exists hiredis 2>/dev/null && echo yes)
-ifeq ($(HIREDIS),yes)
-PKG_CFLAGS += -DBLY_HIREDIS $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I hiredis))
-PKG_LIBS   += $(shell pkg-config --libs hiredis)
+# Whether the compiler finds these headers. (Not by a piped '#include': in $(shell) versions of make
+# disagree about the number sign, and the answer was always yes.)
+finds = $(shell $(CC) $(CPPFLAGS) -E $(addprefix -include ,$(1)) -x c /dev/null >/dev/null 2>&1 && echo yes)
+
+# What nothing goes without: header and Debian's package. Missing ones are named before anything is
+# compiled; targets that install what is missing, or build nothing, do not ask.
+REQUIRED = stdio.h=libc6-dev xxhash.h=libxxhash-dev zlib.h=zlib1g-dev zstd.h=libzstd-dev
+header   = $(firstword $(subst =, ,$(1)))
+package  = $(lastword $(subst =, ,$(1)))
+UNASKING = demo test check clean uninstall
+ifneq ($(filter-out $(UNASKING),$(or $(MAKECMDGOALS),all)),)
+ifeq ($(shell $(CC) --version 2>/dev/null),)
+$(error there is no $(CC); on Debian: apt-get install gcc libc6-dev)
+endif
+ifneq ($(call finds,$(foreach r,$(REQUIRED),$(call header,$(r)))),yes)
+LACKING := $(foreach r,$(REQUIRED),$(if $(call finds,$(call header,$(r))),,$(r)))
+$(error missing: $(foreach r,$(LACKING),$(call header,$(r))); on Debian: apt-get install \
+$(foreach r,$(LACKING),$(call package,$(r))))
+endif
 endif
 
-# Without snappy `parquet add` refuses what is compressed with it.
-SNAPPY := $(shell echo '\#include <snappy-c.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
-ifeq ($(SNAPPY),yes)
-PKG_CFLAGS += -DBLY_SNAPPY
-PKG_LIBS   += -lsnappy
-endif
+PKG_CFLAGS := $(shell pkg-config --cflags zlib libzstd 2>/dev/null)
+PKG_LIBS   := $(shell pkg-config --libs zlib libzstd 2>/dev/null || echo -lz -lzstd)
 
-# Likewise without libcurl or libmicrohttpd, and `digest` says so. They are loaded
-# when they are needed (cli/late.h), not linked.
-CURL := $(shell pkg-config --exists libcurl 2>/dev/null && echo yes)
-ifeq ($(CURL),yes)
-PKG_CFLAGS += -DBLY_CURL $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I libcurl))
+# A library that the command can do without: without it, what needs it says so. pkg-config is asked, or
+# the compiler where there is no pkg-config.
+#   $(call optional,NAME,PKG-CONFIG'S NAME,HEADER,LIBRARIES)
+# sets NAME to yes and adds -DBLY_NAME, if it is there. No libraries: loaded when needed (cli/late.h).
+define optional
+$(1) := $$(or $$(shell pkg-config --exists $(2) 2>/dev/null && echo yes),$$(call finds,$(3)))
+ifeq ($$($(1)),yes)
+PKG_CFLAGS += -DBLY_$(1) $$(patsubst -I%,-isystem %,$$(shell pkg-config --cflags-only-I $(2) 2>/dev/null))
+PKG_LIBS   += $(if $(4),$$(shell pkg-config --libs $(2) 2>/dev/null || echo $(4)))
 endif
-MICROHTTPD := $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo yes)
-ifeq ($(MICROHTTPD),yes)
-PKG_CFLAGS += -DBLY_MICROHTTPD $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I libmicrohttpd))
-endif
+endef
+$(eval $(call optional,HIREDIS,hiredis,hiredis/hiredis.h,-lhiredis))
+$(eval $(call optional,SNAPPY,snappy,snappy-c.h,-lsnappy))
+$(eval $(call optional,CURL,libcurl,curl/curl.h))
+$(eval $(call optional,MICROHTTPD,libmicrohttpd,microhttpd.h))
 WITHOUT  := $(if $(HIREDIS),,cli/redis_%) $(if $(CURL),,cli/digest_fetch.c cli/late_curl.c) \
             $(if $(MICROHTTPD),,cli/digest_serve.c cli/late_microhttpd.c) \
             $(if $(and $(CURL),$(MICROHTTPD)),,cli/digest_relay.c)
+
+# -------------------------------------------------------------------- sources
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
@@ -90,25 +107,40 @@ lib: $(B)/libbloomery.a $(B)/libbloomery.so
 
 # ---------------------------------------------------------------- the library
 
+# What something is built with, kept in a file that it depends on: it is built anew when that has changed,
+# as when a library was installed since. The file is written only when it differs. `make install` leaves it
+# alone: it often comes through sudo, without the flags that the build was given.
+FORCE:
+.PHONY: FORCE
+WITH    = '$(subst ','\'',$(strip $(USES)))'
+stamp   = @$(if $(filter install,$(MAKECMDGOALS)),test -e $@ ||) { mkdir -p $(@D); \
+    printf '%s\n' $(WITH) | cmp -s - $@ || printf '%s\n' $(WITH) > $@; }
+
 # A variant is the library and its tests, compiled one way:
 #   $(call variant,NAME,COMPILER,FLAGS,LINK FLAGS)
-# gives build/NAME/libbloomery.a and build/NAME/tests/test_*.
+# gives build/NAME/libbloomery.a and build/NAME/tests/test_*. Only the command and what belongs to it
+# sees other libraries, so a new one does not rebuild the rest.
 define variant
-$(B)/$(1)/%.o: %.c
+$(B)/$(1)/flags: USES = $(filter-out ccache,$(2)) $(CPPFLAGS) $(3) $(4) $(LDFLAGS)
+$(B)/$(1)/packages: USES = $(PKG_CFLAGS) $(PKG_LIBS)
+$(B)/$(1)/flags $(B)/$(1)/packages: FORCE
+	$$(stamp)
+$(B)/$(1)/%.o: %.c $(B)/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$@)
-	$(Q)$(2) $(BASE) $(PKG_CFLAGS) $(3) -c $$< -o $$@
+	$(Q)$(2) $(BASE) $$(if $$(filter src/%,$$<),,$(PKG_CFLAGS)) $(CPPFLAGS) $(3) -c $$< -o $$@
+$(patsubst %.c,$(B)/$(1)/%.o,$(CLI_SRC) $(FUZZ_SRC)): $(B)/$(1)/packages
 $(B)/$(1)/libbloomery.a: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	@rm -f $$@
 	$(Q)$(AR) rcs $$@ $$^
 $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
 	$$(call say,LINK,$$@)
-	$(Q)$(2) $(3) $(4) -pthread $$^ $(PKG_LIBS) -lm -ldl -o $$@
+	$(Q)$(2) $(3) $(4) $(LDFLAGS) -pthread $$^ $(PKG_LIBS) -lm -ldl -o $$@
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
         $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard cli/plot*.c)) $(B)/$(1)/libbloomery.a
 	$$(call say,LINK,$$@)
-	$(Q)$(2) $(3) $(4) -pthread $$^ -lcmocka -lm -o $$@ \
+	$(Q)$(2) $(3) $(4) $(LDFLAGS) -pthread $$^ -lcmocka -lm -o $$@ \
 	    $$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c)
 -include $(LIB_SRC:%.c=$(B)/$(1)/%.d) $(CLI_SRC:%.c=$(B)/$(1)/%.d) \
          $(TEST_SRC:%.c=$(B)/$(1)/%.d) $(B)/$(1)/tests/support.d
@@ -131,7 +163,7 @@ $(B)/libbloomery.a: $(B)/release/libbloomery.a
 
 $(B)/libbloomery.so: $(LIB_SRC:%.c=$(B)/release/%.o) src/libbloomery.map
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) -shared -pthread -Wl,-soname,$(SONAME) \
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,-soname,$(SONAME) \
 	    -Wl,--version-script=src/libbloomery.map $(filter %.o,$^) -lm \
 	    -o $(B)/libbloomery.so.$(VERSION)
 	@ln -sf libbloomery.so.$(VERSION) $(B)/$(SONAME)
@@ -157,7 +189,7 @@ $(COMPLETION): $(B)/bloomery
 REDIS_SRC := $(sort $(wildcard adapters/redis/*.c))
 $(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
 -include $(REDIS_SRC:%.c=$(B)/release/%.d)
 
@@ -226,7 +258,7 @@ check:
 $(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o $(B)/fuzzer/cli/expression.o \
         $(APP_SRC:%.c=$(B)/fuzzer/%.o) $(B)/fuzzer/libbloomery.a
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer -pthread \
+	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer $(LDFLAGS) -pthread \
 	    $(filter %.o,$^) $(filter %.a,$^) $(PKG_LIBS) -lm -o $@
 # Those of the adapter are linked with it.
 $(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/fuzzer/%.o)
@@ -264,7 +296,7 @@ $(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h src/core/l
 $(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(BASE) $(CFLAGS) $^ -pthread -lm -o $@
+	$(Q)$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $^ -pthread -lm -o $@
 
 # Writes golden files for kinds that have none; never changes one.
 vectors: $(B)/tools/make_vectors
@@ -274,7 +306,7 @@ vectors: $(B)/tools/make_vectors
 
 $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(CFLAGS) -O3 $(filter %.c %.a,$^) -pthread -lm -o $@
+	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.a,$^) -pthread -lm -o $@
 
 -include $(BENCH:=.d)
 
