@@ -78,6 +78,8 @@ endif
 endef
 $(eval $(call optional,HIREDIS,hiredis,hiredis/hiredis.h,-lhiredis))
 $(eval $(call optional,SNAPPY,snappy,snappy-c.h,-lsnappy))
+$(eval $(call optional,LZMA,liblzma,lzma.h,-llzma))
+$(eval $(call optional,BZIP2,bzip2,bzlib.h,-lbz2))
 $(eval $(call optional,CURL,libcurl,curl/curl.h))
 $(eval $(call optional,MICROHTTPD,libmicrohttpd,microhttpd.h))
 WITHOUT  := $(if $(HIREDIS),,cli/redis_%) $(if $(CURL),,cli/digest_fetch.c cli/late_curl.c) \
@@ -255,7 +257,7 @@ check:
 	    $(B)/tsan/tests/test_threads
 	@tools/run-tests $(B) sanitizers
 
-$(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o $(B)/fuzzer/cli/expression.o \
+$(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o $(B)/fuzzer/cli/unpack.o $(B)/fuzzer/cli/expression.o \
         $(APP_SRC:%.c=$(B)/fuzzer/%.o) $(B)/fuzzer/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer $(LDFLAGS) -pthread \

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "cli/input.h"
+#include "cli/source.h"
 
 static struct {
     double threshold, recall;
@@ -485,6 +486,7 @@ static const struct opt basket_options[] = {
       "components of an item's signature, 512 at most; 100 if not given" },
     { "min-count", 'c', OPT_POSITIVE, &basket_args.least, "N",
       "leave out items that are in fewer baskets; 2 if not given" },
+    BINARY_OPTION,
     { "json", 0, OPT_FLAG, &basket_args.json, NULL,
       "print the result as JSON" },
     { 0 },

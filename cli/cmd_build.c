@@ -210,6 +210,7 @@ static const struct opt build_options[] = {
       "folder for a temporary file of what --max-memory does not hold" },
     { "null", '0', OPT_FLAG, &build_args.nul, NULL,
       "keys end at NUL bytes, not at newlines" },
+    BINARY_OPTION,
     DELIMITER_OPTION(build_args.delimiter),
     THREADS_OPTION(build_args.threads),
     QUIET_OPTION(QUIET_HELP),

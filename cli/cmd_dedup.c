@@ -17,6 +17,7 @@ static const struct opt dedup_options[] = {
       "write the clusters: id, number" },
     { "removed", 0, OPT_TEXT, &dedup_args.removed, "FILE",
       "write what was removed: id, the one that stays for it, likeness" },
+    BINARY_OPTION,
     { "text-field", 0, OPT_TEXT, &dedup_args.text_field, "FIELD",
       "where a line of JSON has its text: a name or a JSON pointer; text if "
       "not given" },
@@ -142,7 +143,8 @@ const struct command cmd_dedup = {
         "one has. Sketches find the candidates, the texts themselves decide: "
         "no document goes unless one that stays is that like it.\n\n"
         "Malformed lines are kept, counted and told; texts without words are "
-        "like nothing and are kept. gzip and zstd are recognised.\n\n"
+        "like nothing and are kept. gzip, zstd, xz and bzip2 are "
+        "recognised.\n\n"
         "With --paragraphs, with ngrams as first word, and with --index "
         "bloom a filter of any kind that adds takes the place of sketches: "
         "one pass, memory that does not grow with the text, and a small, "

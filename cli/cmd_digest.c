@@ -2,6 +2,7 @@
  * cmd_digest.c - cache digests, for people who run Squid: bloomery digest VERB
  */
 #include "cli/digest.h"
+#include "cli/source.h"
 #include "cli/verbs.h"
 
 static struct digest_args digest_args;
@@ -58,6 +59,7 @@ static const struct opt digest_options[] = {
       "be repeated; 1%, 5% and 10% if not given" },
     { "seed", 0, OPT_COUNT, &digest_args.seed, "N",
       "simulate: of the trace and of the hashes" },
+    BINARY_OPTION,
     QUIET_OPTION("say nothing that is no error; has: stop at the first one "
                  "that would be printed"),
     { "json", 0, OPT_FLAG, &digest_args.json, NULL,
@@ -69,15 +71,16 @@ static const struct opt digest_options[] = {
 
 static const struct verb digest_verbs[] = {
     { "get", "URL|HOST:PORT [-o FILE]", 1, EVERY "output timeout max-size " },
-    { "build", "--from INPUT -o FILE", 0, EVERY "output from items fpr bits " },
-    { "has", "FILE [METHOD] URL", 1, EVERY "file invert count " },
+    { "build", "--from INPUT -o FILE", 0,
+      EVERY "output from items fpr bits binary " },
+    { "has", "FILE [METHOD] URL", 1, EVERY "file invert count binary " },
     { "serve", "FILE [--listen ADDRESS:PORT]", 1,
       EVERY "listen lifetime pause " },
     { "relay", "URL|HOST:PORT [--listen ADDRESS:PORT]", 1,
       EVERY "listen lifetime pause timeout max-size " },
     { "simulate", "[ACCESS.LOG]...", 0,
       EVERY "bits threshold proxies cache documents zipf requests warmup "
-            "seed " },
+            "seed binary " },
 };
 static digest_verb *const digest_functions[] = {
     digest_get,   digest_build, digest_has,

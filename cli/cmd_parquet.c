@@ -340,6 +340,7 @@ static const struct opt parquet_options[] = {
       "has: read values from FILE; may be repeated; - is standard input" },
     { "null", '0', OPT_FLAG, &parquet_args.nul, NULL,
       "has: values end at NUL bytes, not at newlines; printed ones too" },
+    BINARY_OPTION,
     QUIET_OPTION("say nothing that is no error; has: stop at the first value "
                  "that may be there"),
     { "json", 0, OPT_FLAG, &parquet_args.json, NULL,
@@ -349,7 +350,8 @@ static const struct opt parquet_options[] = {
 
 static const struct verb parquet_verbs[] = {
     { "info", "FILE...", 1, " json " },
-    { "has", "FILE --column C [VALUE]...", 1, " column file null quiet json " },
+    { "has", "FILE --column C [VALUE]...", 1,
+      " column file null binary quiet json " },
     { "add", "FILE -o OUT --column C...", 1,
       " column output fpr replace quiet json " },
 };

@@ -33,6 +33,7 @@ static const struct opt redis_options[] = {
       "input" },
     { "null", '0', OPT_FLAG, &redis_args.keys.nul, NULL,
       "keys end at NUL bytes, not at newlines; printed ones too" },
+    BINARY_OPTION,
     { "invert", 'v', OPT_FLAG, &redis_args.invert, NULL,
       "has: print the keys that are certainly not in it" },
     { "count", 'c', OPT_FLAG, &redis_args.count, NULL,
@@ -48,7 +49,7 @@ static const struct opt redis_options[] = {
 #include "cli/redis_lane.h"
 
 #define EVERY " host port user password-file timeout quiet json "
-#define KEYS " cluster file null "
+#define KEYS " cluster file null binary "
 
 static const struct verb redis_verbs[] = {
     { "load", "FILTER KEY", 2, EVERY "replace " },

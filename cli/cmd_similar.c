@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/source.h"
 #include "cli/texts.h"
 
 static struct {
@@ -278,6 +279,7 @@ static const struct opt similar_options[] = {
       "how sketches are made: fss (the default), oph, linear, linear61" },
     { "fpr", 'p', OPT_RATE, &similar_args.fpr, "P",
       "rate of the Bloom filters; 1% if not given" },
+    BINARY_OPTION,
     { "json", 0, OPT_FLAG, &similar_args.json, NULL,
       "print the result as JSON" },
     { 0 },
@@ -304,7 +306,8 @@ const struct command cmd_similar = {
         "deviation; and that from Bloom filters of the shingles, with the "
         "share of cells that both have set and what would be shared by "
         "chance.\n\n"
-        "Compressed files (gzip, zstd) are read as what they contain; - is "
+        "Compressed files (gzip, zstd, xz, bzip2) are read as what they "
+        "contain; - is "
         "standard input. A text without words is like nothing.",
     .options = similar_options,
     .examples = similar_examples,

@@ -91,6 +91,7 @@ static const struct opt top_options[] = {
       "chosen by --k if not given" },
     { "null", '0', OPT_FLAG, &top_args.nul, NULL,
       "keys end at NUL bytes, not at newlines, when read and when printed" },
+    BINARY_OPTION,
     { "json", 0, OPT_FLAG, &top_args.json, NULL,
       "print {\"keys\":N,\"top\":[{\"key\":..,\"count\":N},..]}" },
     { 0 },

@@ -34,7 +34,7 @@ struct dedup_args dedup_args = {
 
 static void *dedup_open(const char *name)
 {
-    return source_open(name, -1);
+    return source_open(name, -1, source_lines());
 }
 
 static ptrdiff_t dedup_source_read(void *s, void *buf, size_t n)

@@ -125,7 +125,7 @@ static int file_read(struct reading *r, const char *name)
     /* What can be read once alone is lines. */
     if (is_dash(name) || (stat(name, &st) == 0 && !S_ISREG(st.st_mode)))
         return lines_read(r, name);
-    struct source *const s = source_open(name, -1);
+    struct source *const s = source_open(name, -1, SOURCE_ANY);
     if (!s)
         return fail_path(name, errno);
     const ptrdiff_t n = source_read(s, piece, sizeof piece);

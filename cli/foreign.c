@@ -16,6 +16,7 @@
 
 #include "cli/foreign.h"
 #include "cli/source.h"
+#include "cli/unpack.h"
 
 static const char *format_word(size_t i, const void *ctx)
 {
@@ -54,8 +55,8 @@ bool foreign_spec(const struct foreign_args *args, bly_foreign_spec *spec)
 /* What is compressed, by its first bytes. */
 static bool is_packed(const unsigned char *p, size_t n)
 {
-    return (n >= 2 && p[0] == 0x1f && p[1] == 0x8b) ||
-           (n >= 4 && memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0);
+    bool more;
+    return unpacker_of(p, n, &more) != NULL;
 }
 
 static size_t half_of_memory(void)
@@ -67,7 +68,7 @@ static size_t half_of_memory(void)
 /* All that a source has, unpacked. */
 static int foreign_read(const char *path, struct foreign_file *file)
 {
-    struct source *const s = source_open(path, -1);
+    struct source *const s = source_open(path, -1, SOURCE_ANY);
     if (!s)
         return fail_path(path, errno);
     const size_t most = half_of_memory(); /* more is no filter, or one to
@@ -118,17 +119,17 @@ static int foreign_bytes(const char *path, bool named,
     if (fd < 0)
         return named ? fail_path(path, errno) : YES;
     struct stat st;
-    unsigned char head[8];
+    unsigned char head[UNPACK_MAGIC];
     int status = YES;
     if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
         if (named)
             status = foreign_read(path, file);
     } else {
         const ssize_t n = pread(fd, head, sizeof head, 0);
-        const bool ours = n == sizeof head && memcmp(head,
-                                                     "\x89"
-                                                     "BL",
-                                                     3) == 0;
+        const bool ours = n >= 8 && memcmp(head,
+                                           "\x89"
+                                           "BL",
+                                           3) == 0;
         if (n > 0 && is_packed(head, (size_t)n))
             status = foreign_read(path, file);
         else if (n > 0 && (named || !ours))

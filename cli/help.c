@@ -22,8 +22,10 @@ static const struct {
       "A key is a line, without its newline; with -0 it ends at a NUL byte "
       "instead. Bytes are taken as they are: a carriage return belongs to the "
       "key, an empty line is the empty key, an empty file has no keys, and the "
-      "last line needs no newline. Files compressed with gzip or zstd are "
-      "recognised by their first bytes. - is standard input." },
+      "last line needs no newline. Files compressed with gzip, zstd, xz or "
+      "bzip2 are recognised by their first bytes and unpacked; archives, "
+      "databases and filters are recognised too, and refused. --binary takes "
+      "the bytes of a file as they are. - is standard input." },
     { "numbers", "Counts and sizes take suffixes: 10M, 1e6, 64MiB (k, M, G, T "
                  "are powers of 1000; Ki, Mi, Gi, Ti of 1024). Rates are "
                  "written 0.01 or 1%." },

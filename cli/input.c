@@ -139,7 +139,7 @@ static ptrdiff_t fill(struct input *in, struct block *b, bool *file_ended)
         if (in->next == in->nnames)
             return 0;
         const char *const name = in->names[in->next];
-        in->source = source_open(name, in->stop_fd);
+        in->source = source_open(name, in->stop_fd, source_lines());
         if (!in->source) {
             input_fail(in, name, strerror(errno));
             return -1;

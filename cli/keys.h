@@ -5,6 +5,7 @@
 #define BLY_KEYS_H
 
 #include "cli/pipeline.h"
+#include "cli/source.h"
 
 /* Where keys come from: the operands behind the filter, or files, or standard
  * input; and the secret that they are hashed with. */
@@ -15,13 +16,14 @@ struct keys {
 };
 
 #define KEYS_OPTIONS(k)                                      \
-    { "file",                                                \
-      'f',                                                   \
-      OPT_LIST,                                              \
-      &(k).files,                                            \
-      "FILE",                                                \
-      "read keys from FILE; may be repeated; - is "          \
-      "standard input" },                                    \
+    BINARY_OPTION,                                           \
+        { "file",                                            \
+          'f',                                               \
+          OPT_LIST,                                          \
+          &(k).files,                                        \
+          "FILE",                                            \
+          "read keys from FILE; may be repeated; - is "      \
+          "standard input" },                                \
         { "null",                                            \
           '0',                                               \
           OPT_FLAG,                                          \

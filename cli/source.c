@@ -1,16 +1,11 @@
 /*
  * source.c - the bytes of one file, decompressed where it is compressed
  *
- * The first bytes tell:
- *
- *     1f 8b 08       gzip; members may follow one another, zeros may follow
- *     28 b5 2f fd    zstd; frames may follow one another
- *     5x 2a 4d 18    zstd too: a frame to be skipped, which some tools write
- *                    first
- *
- * anything else is taken as it is, and straight into the caller's buffer. A
- * compressed file that ends too early, or goes on with something else, is an
- * error: half a list must not look like a list.
+ * The first bytes tell how (unpack.c); anything else is taken as it is, and
+ * straight into the caller's buffer. A compressed file that ends too early, or
+ * goes on with something else, is an error: half a list must not look like a
+ * list. Nor must an archive or a database, which are known by their first bytes
+ * too, those that come out of a compressed file included.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,31 +17,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <zlib.h>
-#include <zstd.h>
-
 #include "cli/source.h"
+#include "cli/unpack.h"
 
-#define MAGIC_BYTES 4
 #define PACKED_BYTES (128 * 1024) /* compressed bytes read at a time */
 
-enum coding { CODING_UNKNOWN, CODING_PLAIN, CODING_GZIP, CODING_ZSTD };
+bool binary_input;
 
 struct source {
     int fd;
     int stop_fd; /* -1: none, or the file never waits */
-    enum coding coding;
-    uint64_t done;
-    char error[128];
+    enum source_use use;
+    bool known;                    /* how it is packed */
+    const struct unpacker *packed; /* NULL: it is not */
+    void *unpacking;
+    uint64_t done, given;
+    char error[160];
     unsigned char *in; /* PACKED_BYTES; the first ones also when plain */
     size_t from, to;   /* of in: read and not used yet */
     bool at_end;       /* of the file */
-    bool in_member;    /* within a gzip member or a zstd frame */
-    z_stream gzip;
-    ZSTD_DStream *zstd;
+    bool in_member;    /* of a packed one */
 };
 
-struct source *source_open(const char *name, int stop_fd)
+struct source *source_open(const char *name, int stop_fd, enum source_use use)
 {
     struct source *const s = calloc(1, sizeof *s);
     if (!s || !(s->in = malloc(PACKED_BYTES))) {
@@ -54,6 +47,8 @@ struct source *source_open(const char *name, int stop_fd)
         errno = ENOMEM;
         return NULL;
     }
+    s->use = use;
+    s->known = use == SOURCE_RAW;
     s->fd = strcmp(name, "-") == 0 ? STDIN_FILENO
                                    : open(name, O_RDONLY | O_CLOEXEC);
     if (s->fd < 0) {
@@ -74,9 +69,8 @@ void source_close(struct source *s)
 {
     if (!s)
         return;
-    if (s->coding == CODING_GZIP)
-        inflateEnd(&s->gzip);
-    ZSTD_freeDStream(s->zstd);
+    if (s->unpacking)
+        s->packed->close(s->unpacking);
     if (s->fd != STDIN_FILENO)
         close(s->fd);
     free(s->in);
@@ -131,136 +125,98 @@ static bool refill(struct source *s)
     return got >= 0;
 }
 
-/* Could these n bytes be the start of a gzip or zstd file? UNKNOWN: more of
- * them are needed to tell. */
-static enum coding coding_of(const unsigned char *b, size_t n)
+/* Read as many bytes as it takes to know how it is packed, and no more, so that
+ * a person at a terminal is answered after the first line. */
+static bool find_packing(struct source *s)
 {
-    static const struct {
-        unsigned char bytes[MAGIC_BYTES], mask0;
-        size_t n;
-        enum coding coding;
-    } magics[] = {
-        { { 0x1f, 0x8b, 0x08 }, 0xff, 3, CODING_GZIP },
-        { { 0x28, 0xb5, 0x2f, 0xfd }, 0xff, 4, CODING_ZSTD },
-        { { 0x50, 0x2a, 0x4d, 0x18 }, 0xf0, 4, CODING_ZSTD },
-    };
-    bool possible = false;
-    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
-        const size_t known = n < magics[i].n ? n : magics[i].n;
-        if (known && (b[0] & magics[i].mask0) != magics[i].bytes[0])
-            continue;
-        if (known > 1 && memcmp(b + 1, magics[i].bytes + 1, known - 1) != 0)
-            continue;
-        if (known == magics[i].n)
-            return magics[i].coding;
-        possible = true;
-    }
-    return possible ? CODING_UNKNOWN : CODING_PLAIN;
-}
-
-/* Read as many bytes as it takes to know the coding, and no more, so that a
- * person at a terminal is answered after the first line. */
-static bool find_coding(struct source *s)
-{
-    while (s->coding == CODING_UNKNOWN) {
+    bool more = true;
+    while (!s->packed && more) {
         const ptrdiff_t got = read_some(s, s->in + s->to, PACKED_BYTES - s->to);
         if (got < 0)
             return false;
         s->to += (size_t)got;
-        s->coding = coding_of(s->in, s->to);
-        /* The file is shorter than a magic. Two bytes that no text has are
-         * what is left of a compressed one; "P" and "(" are keys. */
-        if (got == 0 && s->coding == CODING_UNKNOWN)
-            s->coding = s->to < 2 || s->in[1] < 0x80 ? CODING_PLAIN
-                        : s->in[0] == 0x1f           ? CODING_GZIP
-                                                     : CODING_ZSTD;
+        s->packed = unpacker_of(s->in, s->to, &more);
+        if (got == 0)
+            break;
     }
-    if (s->coding == CODING_GZIP) {
-        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) {
-            s->coding = CODING_PLAIN; /* nothing to end */
-            return source_fail(s, strerror(ENOMEM)) == 0;
-        }
-    } else if (s->coding == CODING_ZSTD) {
-        s->zstd = ZSTD_createDStream();
-        if (!s->zstd)
-            return source_fail(s, strerror(ENOMEM)) == 0;
+    /* The file is shorter than a magic: what is left of a compressed one, or
+     * a key? "P" and "(" are keys. */
+    for (size_t i = 0; more && !s->packed && unpacker_at(i); i++) {
+        const struct unpacker *const u = unpacker_at(i);
+        if (s->to >= u->sure && memcmp(s->in, u->magic, u->sure) == 0)
+            s->packed = u;
     }
+    s->known = true;
+    if (!s->packed)
+        return true;
+    if (s->packed->library) {
+        snprintf(s->error, sizeof s->error,
+                 "compressed with %s, and this bloomery was built without %s; "
+                 "right: %s FILE | bloomery ...",
+                 s->packed->name, s->packed->library, s->packed->program);
+        return false;
+    }
+    s->unpacking = s->packed->open();
+    return s->unpacking || source_fail(s, strerror(ENOMEM)) == 0;
+}
+
+static ptrdiff_t fail_packed(struct source *s, enum unpacked how)
+{
+    const struct unpacker *const u = s->packed;
+    if (how == UNPACK_MEMORY)
+        return source_fail(s, strerror(ENOMEM));
+    if (how == UNPACK_LARGE)
+        snprintf(s->error, sizeof s->error,
+                 "the %s data wants more memory than a file may have it; "
+                 "right: %s FILE | bloomery ...",
+                 u->name, u->program);
+    else
+        snprintf(s->error, sizeof s->error, "the %s data %s", u->name,
+                 how == UNPACK_DAMAGED ? "is damaged" : "ends too early");
+    return -1;
+}
+
+/* Zeros behind a member, where there may be some. */
+static bool skip_padding(struct source *s)
+{
+    do {
+        while (s->from < s->to && s->in[s->from] == 0)
+            s->from++;
+        if (!refill(s))
+            return false;
+    } while (s->from < s->to && s->in[s->from] == 0);
     return true;
 }
 
-static ptrdiff_t read_gzip(struct source *s, void *buf, size_t n)
+static ptrdiff_t read_packed(struct source *s, void *buf, size_t n)
 {
-    z_stream *const z = &s->gzip;
-    /* zlib counts in unsigned int. */
-    const uInt room = n < (1u << 30) ? (uInt)n : 1u << 30;
-    z->next_out = buf;
-    z->avail_out = room;
-    while (z->avail_out == room) {
+    struct unpack_io io = { .out = buf, .nout = n };
+    while (io.nout == n) {
         if (!refill(s))
             return -1;
-        if (s->from == s->to)
-            return s->in_member ? source_fail(s, "the gzip data ends too early")
-                                : 0;
-        z->next_in = s->in + s->from;
-        z->avail_in = (uInt)(s->to - s->from);
-        s->in_member = true;
-        const int rc = inflate(z, Z_NO_FLUSH);
-        s->from = s->to - z->avail_in;
-        if (rc == Z_STREAM_END) {
-            s->in_member = false;
-            /* Tapes and some writers pad with zeros. */
-            do {
-                while (s->from < s->to && s->in[s->from] == 0)
-                    s->from++;
-                if (!refill(s))
-                    return -1;
-            } while (s->from < s->to && s->in[s->from] == 0);
-            if (inflateReset(z) != Z_OK)
-                return source_fail(s, "the gzip data is damaged");
-        } else if (rc == Z_MEM_ERROR) {
-            return source_fail(s, strerror(ENOMEM));
-        } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
-            return source_fail(s, "the gzip data is damaged");
-        }
-    }
-    return (ptrdiff_t)(room - z->avail_out);
-}
-
-static ptrdiff_t read_zstd(struct source *s, void *buf, size_t n)
-{
-    ZSTD_outBuffer out = { buf, n, 0 };
-    while (out.pos == 0) {
-        if (!refill(s))
-            return -1;
-        /* At the end of the file there may still be bytes inside zstd; it
-         * gives them for no input, and nothing when there are none. */
         if (s->from == s->to && !s->in_member)
             return 0;
-        ZSTD_inBuffer in = { s->in, s->to, s->from };
-        const size_t rc = ZSTD_decompressStream(s->zstd, &out, &in);
-        if (ZSTD_isError(rc)) {
-            snprintf(s->error, sizeof s->error, "the zstd data is damaged: %s",
-                     ZSTD_getErrorName(rc));
+        /* At the end of the file there may still be bytes inside the decoder;
+         * it gives them for no input, and nothing when there are none. */
+        io.in = s->in + s->from;
+        io.nin = s->to - s->from;
+        const enum unpacked how = s->packed->run(s->unpacking, &io);
+        const bool stuck = io.nin == s->to - s->from && io.nout == n;
+        s->from = s->to - io.nin;
+        if (how != UNPACK_ON && how != UNPACK_MEMBER)
+            return fail_packed(s, how);
+        s->in_member = how == UNPACK_ON;
+        if (how == UNPACK_MEMBER && s->packed->padded && !skip_padding(s))
             return -1;
-        }
-        const bool stuck = in.pos == s->from && out.pos == 0;
-        s->from = in.pos;
-        s->in_member = rc != 0;
-        if (stuck && s->from == s->to && s->at_end && s->in_member)
-            return source_fail(s, "the zstd data ends too early");
+        if (stuck && s->in_member && (s->at_end || s->from < s->to))
+            return fail_packed(s, s->from < s->to ? UNPACK_DAMAGED : UNPACK_ON);
     }
-    return (ptrdiff_t)out.pos;
+    return (ptrdiff_t)(n - io.nout);
 }
 
-ptrdiff_t source_read(struct source *s, void *buf, size_t n)
+static ptrdiff_t read_plain(struct source *s, void *buf, size_t n)
 {
-    if (s->coding == CODING_UNKNOWN && !find_coding(s))
-        return -1;
-    if (s->coding == CODING_GZIP)
-        return read_gzip(s, buf, n);
-    if (s->coding == CODING_ZSTD)
-        return read_zstd(s, buf, n);
-    if (s->from < s->to) { /* what was read to find the coding */
+    if (s->from < s->to) { /* what was read to find the packing */
         const size_t have = s->to - s->from < n ? s->to - s->from : n;
         memcpy(buf, s->in + s->from, have);
         s->from += have;
@@ -269,11 +225,75 @@ ptrdiff_t source_read(struct source *s, void *buf, size_t n)
     return s->at_end ? 0 : read_some(s, buf, n);
 }
 
+/* -------------------------------------------------- files that are no lists */
+
+#define MAGIC(at, bytes) (at), sizeof(bytes) - 1, (bytes)
+
+static const struct {
+    size_t at, n;
+    const char *bytes;
+    const char *what, *right; /* NULL: nothing in particular */
+} no_lists[] = {
+    { MAGIC(0, "\x89"
+               "BLY\r\n\x1a\n"),
+      "a .bly filter", "bloomery info FILE" },
+    { MAGIC(0, "PK\x03\x04"), "a zip archive", "unzip -p FILE" },
+    { MAGIC(0, "PK\x05\x06"), "an empty zip archive", NULL },
+    { MAGIC(0, "7z\xbc\xaf\x27\x1c"), "a 7z archive", "7z x -so FILE" },
+    { MAGIC(0, "Rar!\x1a\x07"), "a RAR archive", "unrar p -inul FILE" },
+    { MAGIC(257, "ustar"), "a tar archive", "tar xOf FILE" },
+    { MAGIC(0, "\x04\x22\x4d\x18"), "compressed with lz4", "lz4 -dc FILE" },
+    { MAGIC(0, "LZIP\x01"), "compressed with lzip", "lzip -dc FILE" },
+    { MAGIC(0, "\x5d\x00\x00"), "compressed with lzma", "xz -dc FILE" },
+    { MAGIC(0, "\x1f\x9d"), "compressed with compress", "gzip -dc FILE" },
+    /* What follows is the first field of a page header or of a footer. */
+    { MAGIC(0, "PAR1\x15"), "a Parquet file", "bloomery parquet add FILE" },
+    { MAGIC(0, "SQLite format 3\0"), "an SQLite database",
+      "sqlite3 FILE 'select ...'" },
+    { MAGIC(0, "ARROW1\0\0"), "an Arrow file", NULL },
+    { MAGIC(0, "Obj\x01"), "an Avro file", NULL },
+    { MAGIC(0, "\x89HDF\r\n\x1a\n"), "an HDF5 file", NULL },
+    { MAGIC(0, "%PDF-1."), "a PDF document", "pdftotext FILE -" },
+    { MAGIC(0, "\xff\xfe"), "UTF-16 text", "iconv -f UTF-16 -t UTF-8 FILE" },
+    { MAGIC(0, "\xfe\xff"), "UTF-16 text", "iconv -f UTF-16 -t UTF-8 FILE" },
+};
+
+/* Is it lines that begin with these n bytes? False, and why not. */
+static bool is_list(struct source *s, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < sizeof no_lists / sizeof no_lists[0]; i++) {
+        if (n < no_lists[i].at + no_lists[i].n ||
+            memcmp(bytes + no_lists[i].at, no_lists[i].bytes, no_lists[i].n))
+            continue;
+        const char *const right = no_lists[i].right;
+        snprintf(s->error, sizeof s->error,
+                 "%s, not lines of text;%s%s%s --binary takes its bytes as "
+                 "they are",
+                 no_lists[i].what, right ? " right: " : "", right ? right : "",
+                 right ? ";" : "");
+        return false;
+    }
+    return true;
+}
+
+ptrdiff_t source_read(struct source *s, void *buf, size_t n)
+{
+    if (!s->known && !find_packing(s))
+        return -1;
+    const ptrdiff_t got =
+        s->packed ? read_packed(s, buf, n) : read_plain(s, buf, n);
+    if (got > 0 && s->given == 0 && s->use == SOURCE_LINES &&
+        !is_list(s, buf, (size_t)got))
+        return -1;
+    s->given += got > 0 ? (uint64_t)got : 0;
+    return got;
+}
+
 bool source_skip(struct source *s, uint64_t n)
 {
     char buf[16384];
     while (n) {
-        if (s->coding == CODING_PLAIN && s->from == s->to &&
+        if (s->known && !s->packed && s->from == s->to &&
             lseek(s->fd, (off_t)n, SEEK_CUR) >= 0) {
             s->done += n;
             return true;

@@ -10,9 +10,30 @@
 
 struct source;
 
+/* What the bytes are for. */
+enum source_use {
+    SOURCE_LINES, /* unpacked; an archive, a database or a filter is an error */
+    SOURCE_ANY,   /* unpacked, whatever they are */
+    SOURCE_RAW    /* as they lie */
+};
+
+/* --binary: files with keys, documents or texts are read as they lie. An option
+ * of every command that reads such files. */
+extern bool binary_input;
+#define BINARY_OPTION                                                  \
+    {                                                                  \
+        "binary", 0, OPT_FLAG, &binary_input, NULL,                    \
+            "take the bytes of input files as they are: unpack none, " \
+            "and refuse none for being an archive or a database"       \
+    }
+static inline enum source_use source_lines(void)
+{
+    return binary_input ? SOURCE_RAW : SOURCE_LINES;
+}
+
 /* Open a file, "-" being standard input. NULL with errno. stop_fd, unless -1,
  * ends a pipe or a terminal when it becomes readable. */
-struct source *source_open(const char *name, int stop_fd);
+struct source *source_open(const char *name, int stop_fd, enum source_use use);
 
 /* Up to n bytes into buf: the number, 0 at the end, -1 when something is wrong
  * (source_error() says what). Does not wait for more than there is. */

@@ -44,7 +44,7 @@ bool family_named(const char *name, bly_family *out)
 bool text_read(const char *name, struct block *b)
 {
     static char part[1 << 16];
-    struct source *const s = source_open(name, -1);
+    struct source *const s = source_open(name, -1, source_lines());
     if (!s) {
         fail_path(name, errno);
         return false;

@@ -1,5 +1,5 @@
 /*
- * fuzz_source.c - what the command reads: plain, gzip or zstd, whole or not
+ * fuzz_source.c - what the command reads: plain or compressed, whole or not
  *
  * Bytes come from a file in memory. What is read is a number of bytes or an
  * error with a text; a stream that expands without bound is left after a
@@ -29,7 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    struct source *s = source_open(name, -1);
+    /* The last byte says what for, so that the corpus covers all three. */
+    const enum source_use use = size ? data[size - 1] % 3 : SOURCE_LINES;
+    struct source *s = source_open(name, -1, use);
     if (s) {
         size_t sum = 0;
         ptrdiff_t n = 0;

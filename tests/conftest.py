@@ -99,7 +99,8 @@ def bare(tmp_path_factory):
     """The command linked without the libraries that it can do without: files
     that need one are left out, and those that say so compiled again."""
     folder = tmp_path_factory.mktemp("bare")
-    says = ["cli/cmd_redis", "cli/cmd_digest", "apps/parquet/page_unpack"]
+    says = ["cli/cmd_redis", "cli/cmd_digest", "cli/unpack",
+            "apps/parquet/page_unpack"]
     needs = ["redis_", "digest_fetch", "digest_serve", "digest_relay",
              *(pathlib.Path(name).name for name in says)]
 

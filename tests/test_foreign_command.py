@@ -1,5 +1,7 @@
 """Filters of other systems in info, has, build --format, convert --to, formats."""
+import bz2
 import gzip
+import lzma
 import json
 
 import pytest
@@ -44,6 +46,9 @@ def test_build_info_has(ok, bly, name):
     # Compressed, and through a pipe.
     (ok.path / "f.gz").write_bytes(gzip.compress((ok.path / "f").read_bytes()))
     assert ok("info", "--json", "f.gz").json["bits"] == info["bits"]
+    for pack in lzma.compress, bz2.compress:
+        (ok.path / "f.x").write_bytes(pack((ok.path / "f").read_bytes()))
+        assert ok("info", "--json", "f.x").json["bits"] == info["bits"]
     piped = ok("info", "--json", "--format", name, "-", stdin=(ok.path / "f").read_bytes())
     assert piped.json["bits"] == info["bits"]
     # To standard output.

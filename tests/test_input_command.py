@@ -1,0 +1,221 @@
+"""What the command reads: compressed lists, files that are no lists, keys that
+are names of files."""
+import gzip
+import io
+import lzma
+import sqlite3
+import subprocess
+import tarfile
+import zipfile
+import zlib
+
+import pytest
+from conftest import ROOT, keys, run
+
+N = 5000
+TEXT = keys(0, N).encode()
+
+
+def program(*argv):
+    """What a program makes of its standard input."""
+    return lambda text: subprocess.run(argv, input=text, check=True,
+                                       capture_output=True).stdout
+
+
+PACKERS = {
+    "gz": program("gzip", "-c"),
+    "zst": program("zstd", "-q", "-c"),
+    "xz": program("xz", "-c"),
+    "xz-crc32": program("xz", "-c", "--check=crc32", "-0"),
+    "xz-blocks": program("xz", "-c", "--block-size=1000"),
+    "bz2": program("bzip2", "-c"),
+    "bz2-small": program("bzip2", "-c", "-1"),
+}
+
+
+@pytest.fixture
+def five(ok):
+    """The filter of the lines as they are, and what has says of a key."""
+    ok("build", "-q", "-o", "plain.bly", stdin=TEXT)
+    return ok
+
+
+def same_as_plain(ok, name):
+    return ((ok.path / name).read_bytes() ==
+            (ok.path / "plain.bly").read_bytes())
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+def test_compressed_lists_are_lists(five, packer):
+    pack = PACKERS[packer]
+    (five.path / "one").write_bytes(pack(TEXT))
+    (five.path / "two").write_bytes(pack(TEXT[:999]) + pack(b"") +
+                                    pack(TEXT[999:]))
+    for name in "one", "two":
+        done = five("build", "-o", "b.bly", name)
+        assert f"{N} keys read" in done.out
+        assert same_as_plain(five, "b.bly")
+        # A pipe, and a list of keys to be asked.
+        five("build", "-q", "-o", "b.bly",
+             stdin=(five.path / name).read_bytes())
+        assert same_as_plain(five, "b.bly")
+        assert five("has", "-c", "plain.bly", "-f", name).out == f"{N}\n"
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+def test_half_a_compressed_list_is_an_error(five, trouble, packer):
+    packed = PACKERS[packer](TEXT)
+    cuts = {len(packed) // 3, len(packed) // 2, len(packed) - 5,
+            len(packed) - 1, 30, 12}
+    for cut in sorted(cuts):
+        (five.path / "cut").write_bytes(packed[:cut])
+        trouble("build", "-o", "b.bly", "cut", says=["cut: ", "ends too early"])
+    assert not (five.path / "b.bly").exists()
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+def test_what_follows_a_compressed_list_is_an_error(five, trouble, packer):
+    (five.path / "more").write_bytes(PACKERS[packer](TEXT) +
+                                     b"key-x\n" * 9)
+    trouble("build", "-o", "b.bly", "more", says=["more: ", "damaged"])
+
+
+@pytest.mark.parametrize("packer", ["xz", "bz2"])
+def test_a_flipped_bit_is_an_error(five, trouble, packer):
+    packed = bytearray(PACKERS[packer](TEXT))
+    packed[len(packed) // 2] ^= 4
+    (five.path / "bad").write_bytes(packed)
+    trouble("build", "-o", "b.bly", "bad", says=["bad: ", "damaged"])
+
+
+def test_padding_between_xz_streams(five):
+    packed = PACKERS["xz"](TEXT[:100]) + b"\0" * 8 + PACKERS["xz"](TEXT[100:])
+    (five.path / "padded").write_bytes(packed + b"\0" * 4)
+    five("build", "-q", "-o", "b.bly", "padded")
+    assert same_as_plain(five, "b.bly")
+
+
+def test_an_xz_file_that_wants_much_memory(five, trouble):
+    """The dictionary is the file's wish; a list may not wish for a gigabyte."""
+    # Only the head wishes: the packer itself uses a small one.
+    small = lzma.compress(TEXT, filters=[{"id": lzma.FILTER_LZMA2,
+                                          "dict_size": 1 << 20}])
+    # Block header: size, flags, filter id 21, size 1, dictionary; then its CRC.
+    head = bytearray(small[12:12 + (small[12] + 1) * 4])
+    at = head.index(b"\x21\x01") + 2
+    head[at] = 2 * (30 - 12)
+    head[-4:] = zlib.crc32(bytes(head[:-4])).to_bytes(4, "little")
+    (five.path / "wish.xz").write_bytes(small[:12] + head +
+                                        small[12 + len(head):])
+    trouble("build", "-o", "b.bly", "wish.xz",
+            says=["wish.xz: ", "memory", "xz -dc"])
+
+
+def test_dedup_reads_them(ok):
+    lines = "".join(f'{{"text": "one two three four five six {i}"}}\n'
+                    for i in range(50)).encode()
+    (ok.path / "c").write_bytes(lines)
+    want = ok("dedup", "-q", "-o", "-", "c").raw
+    for suffix in "xz", "bz2":
+        (ok.path / f"c.{suffix}").write_bytes(PACKERS[suffix](lines))
+        assert ok("dedup", "-q", "-o", "-", f"c.{suffix}").raw == want
+
+
+def test_a_short_key_that_begins_as_they_do(ok):
+    for key in "B", "BZ", "BZh", "BZh9", "P", "PK", "PAR1", "SQLite format 3":
+        for end in "", "\n", "\nsecond\n":
+            ok("build", "-q", "-o", "k.bly", stdin=key + end)
+            assert ok("has", "k.bly", key).out == key + "\n"
+
+
+def test_without_the_libraries(bare, five, trouble):
+    for suffix, library in ("xz", "liblzma"), ("bz2", "libbz2"):
+        (five.path / "in").write_bytes(PACKERS[suffix](TEXT))
+        trouble("build", "-o", "b.bly", "in", program=bare,
+                says=["in: ", library, "-dc"])
+
+
+# ------------------------------------------------------ files that are no lists
+
+def zipped():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as to:
+        to.writestr("list.txt", TEXT)
+    return stream.getvalue()
+
+
+def tarred():
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as to:
+        row = tarfile.TarInfo("list.txt")
+        row.size = len(TEXT)
+        to.addfile(row, io.BytesIO(TEXT))
+    return stream.getvalue()
+
+
+def lite(folder):
+    to = sqlite3.connect(folder / "db")
+    to.execute("create table t (a)")
+    to.commit()
+    to.close()
+    return (folder / "db").read_bytes()
+
+
+OTHERS = {
+    "zip archive": lambda folder: zipped(),
+    "7z archive": lambda folder: b"7z\xbc\xaf\x27\x1c\0\4" + bytes(100),
+    "RAR archive": lambda folder: b"Rar!\x1a\x07\x01\0" + bytes(100),
+    "tar archive": lambda folder: tarred(),
+    "lz4": lambda folder: program("lz4", "-c")(TEXT)
+    if subprocess.run("command -v lz4", shell=True).returncode == 0
+    else b"\x04\x22\x4d\x18" + bytes(100),
+    "lzip": lambda folder: b"LZIP\x01\x0c" + bytes(100),
+    "lzma": lambda folder: lzma.compress(TEXT, lzma.FORMAT_ALONE),
+    "SQLite": lambda folder: lite(folder),
+    "Parquet": lambda folder: b"PAR1\x15\x04\x15" + bytes(100) + b"PAR1",
+    "UTF-16": lambda folder: TEXT.decode().encode("utf-16"),
+    ".bly": lambda folder: (ROOT / "tests/golden/blocked.bly").read_bytes(),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_is_no_list_is_refused(five, trouble, what, packed):
+    content = OTHERS[what](five.path)
+    (five.path / "in").write_bytes(gzip.compress(content) if packed
+                                   else content)
+    before = (five.path / "plain.bly").read_bytes()
+    for line in (["build", "-o", "b.bly", "in"], ["top", "in"],
+                 ["has", "plain.bly", "-f", "in"],
+                 ["add", "plain.bly", "-f", "in"], ["similar", "in", "in"]):
+        trouble(*line, says=["in: ", what, "--binary"])
+    trouble("build", "-o", "b.bly", says=["standard input: ", what],
+            stdin=(five.path / "in").read_bytes())
+    assert (five.path / "plain.bly").read_bytes() == before
+    assert not (five.path / "b.bly").exists()
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_binary_takes_the_bytes_as_they_are(five, what):
+    content = OTHERS[what](five.path)
+    (five.path / "in").write_bytes(content)
+    five("build", "-q", "--binary", "-0", "-o", "b.bly", "in")
+    first = content.split(b"\0")[0]
+    done = five("has", "--binary", "-0", "b.bly", "-f", "in")
+    assert done.raw.split(b"\0")[0] == first
+
+
+def test_binary_does_not_unpack(ok):
+    packed = gzip.compress(TEXT)
+    (ok.path / "in.gz").write_bytes(packed)
+    done = ok("build", "--binary", "-o", "b.bly", "in.gz")
+    assert f"{N} keys" not in done.out
+    first = packed.split(b"\n")[0]
+    assert ok("has", "b.bly", "--binary", stdin=first + b"\n").raw == \
+        first + b"\n"
+
+
+def test_every_command_that_reads_lists_takes_binary():
+    """The law: an option for those that read keys, documents or texts."""
+    for command in ("build", "add", "has", "top", "dedup", "similar", "basket"):
+        assert "--binary" in run(command, "--help").out, command
