@@ -614,10 +614,50 @@ static void test_values(void **state)
     bly_mem_release(s.mem, s.at, s.room);
 }
 
+/* Zeros and NaNs by their bits, of every width; R's NA is a NaN too. */
+static void test_reals_that_are_alike(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bits;
+        uint32_t width;
+        bly_real_sort sort;
+    } rows[] = {
+        { 0, 8, BLY_REAL_ZERO },
+        { 1, 8, BLY_REAL_OTHER },
+        { UINT64_C(1) << 63, 8, BLY_REAL_ZERO },
+        { UINT64_C(0x7ff0000000000000), 8, BLY_REAL_OTHER },
+        { UINT64_C(0xfff0000000000000), 8, BLY_REAL_OTHER },
+        { UINT64_C(0x7ff00000000007a2), 8, BLY_REAL_NAN },
+        { UINT64_MAX, 8, BLY_REAL_NAN },
+        { 0x80000000, 4, BLY_REAL_ZERO },
+        { 0x7f800000, 4, BLY_REAL_OTHER },
+        { 0xff800001, 4, BLY_REAL_NAN },
+        { 0x8000, 2, BLY_REAL_ZERO },
+        { 0x7c00, 2, BLY_REAL_OTHER },
+        { 0x7c01, 2, BLY_REAL_NAN },
+    };
+    unsigned char value[8], pair[2][8];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bly_put_le64(value, rows[i].bits);
+        assert_int_equal(bly_real_sort_of(value, rows[i].width), rows[i].sort);
+    }
+    bly_real_pair(BLY_REAL_NAN, 8, pair);
+    assert_memory_equal(pair[0], "\0\0\0\0\0\0\xf8\x7f", 8);
+    assert_memory_equal(pair[1], "\0\0\0\0\0\0\xf8\xff", 8);
+    bly_real_pair(BLY_REAL_NAN, 4, pair);
+    assert_memory_equal(pair[1], "\0\0\xc0\xff", 4);
+    bly_real_pair(BLY_REAL_NAN, 2, pair);
+    assert_memory_equal(pair[0], "\0\x7e", 2);
+    bly_real_pair(BLY_REAL_ZERO, 2, pair);
+    assert_memory_equal(pair[1], "\0\x80", 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_reals_that_are_alike),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_fixed_hashes),
         cmocka_unit_test(test_fold),

@@ -70,6 +70,16 @@ def plain(tmp_path):
 # -------------------------------------------------- files of other systems
 
 @needs_vectors
+@pytest.mark.parametrize("column", ["d", "f"])
+def test_either_zero_finds_the_other_and_a_nan_may_be_anywhere(ok, column):
+    """DuckDB's filters hold values as they came: 0.0 here, and no NaN that
+    this program could know the bits of."""
+    for value in "0", "-0.0", "nan":
+        assert found(ok("parquet", "has", TYPES, "-c", column, "--",
+                        value))[value][0] == 0
+
+
+@needs_vectors
 @pytest.mark.parametrize("column", COLUMNS)
 def test_every_value_of_every_type_is_found(ok, column):
     got = found(ok("parquet", "has", TYPES, "-c", column, stdin=texts(column)))
@@ -80,15 +90,18 @@ def test_every_value_of_every_type_is_found(ok, column):
 @needs_vectors
 @pytest.mark.parametrize("column", COLUMNS)
 def test_duckdbs_filters_are_reproduced(ok, plain, column):
-    """Bit for bit, from the column itself and from the values."""
+    """Bit for bit, from the column itself and from the values; but where
+    there is one zero, ours holds the other too."""
     theirs = File(TYPES).filter(0, column)
-    assert theirs == filter_of([COLUMNS[column](i)[1] for i in range(N)],
-                               len(theirs))
+    values = [COLUMNS[column](i)[1] for i in range(N)]
+    assert theirs == filter_of(values, len(theirs))
+    if column in "df":
+        values.append(struct.pack("<" + column, -0.0))
     # DuckDB allows 200 values in 256 bytes, which is 1.3 %.
     rate = "2%" if column == "u8" else "1%"
     ok("parquet", "add", plain, "-o", "out.parquet", "-c", column, "-p", rate)
     out = File(ok.path / "out.parquet")
-    assert out.filter(0, column) == theirs
+    assert out.filter(0, column) == filter_of(values, len(theirs))
     assert out.data[:len(File(plain).data)] == File(plain).data
 
 
@@ -636,6 +649,37 @@ def test_every_type_that_duckdb_writes(duck, ok, tmp_path, codec, version):
                     f"'{tmp_path}/t.parquet' where {name} is not null limit 20)"
                     f" a where (select count(*) from '{tmp_path}/f.parquet' b "
                     f"where b.{name} = a.v) = 0") == [["0"]]
+
+
+@needs_npm
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize("type", ["float", "double"])
+def test_zeros_and_nans_of_either_sign(duck, ok, bly, tmp_path, type, version):
+    """0.0 = -0.0, and NaN = NaN whatever its sign: DuckDB finds as many rows
+    with filters as without, and so does `has`. A group with neither is still
+    ruled out for zeros."""
+    special = ["0.0", "-0.0", "'nan'", "-('nan'::double)"]
+    cases = " ".join(f"when {g} then ({x})::{type}"
+                     for g, x in enumerate(special))
+    duck(f"copy (select case when i % 50 = 7 then case i // 2048 {cases} end "
+         f"else (i + 0.5)::{type} end as y from range(10240) r(i)) to "
+         f"'{tmp_path}/t.parquet' (write_bloom_filter false, "
+         f"row_group_size 2048, parquet_version {version})")
+    ok("parquet", "add", "t.parquet", "-o", "f.parquet", "-c", "y")
+    assert len(File(tmp_path / "f.parquet").groups) == 5
+    query = (f"select count(*) from '{tmp_path}/{{}}.parquet' "
+             f"where y = ({{}})::{type}")
+    for x in special:
+        before, after = (duck(query.format(name, x)) for name in ("t", "f"))
+        assert before == after != [["0"]], x
+    for x in "0", "0.0", "-0.0", "-0e5":
+        [groups] = found(ok("parquet", "has", "f.parquet", "-c", "y", "--",
+                            x)).values()
+        assert groups == [0, 1], x
+    for x in "nan", "-nan":
+        [groups] = found(ok("parquet", "has", "f.parquet", "-c", "y", "--",
+                            x)).values()
+        assert {2, 3} <= set(groups), x
 
 
 @needs_npm

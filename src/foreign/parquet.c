@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "foreign/hashes.h"
 #include "foreign/parquet_file.h"
 #include "foreign/sbbf.h"
 
@@ -199,6 +200,46 @@ static bly_status parquet_encode(const bly_foreign *f, bly_bytes text,
     return bly_parquet_key(&c, text, s, out);
 }
 
+/* h[0] is the hash of the value. A zero has that of the other zero in h[1], for
+ * filters that hold only one of the two; for any other value it is the same
+ * one again. */
+static void parquet_hash(const bly_foreign *f, bly_foreign_key *key)
+{
+    const struct parquet_own *const own = f->own;
+    bly_parquet_column c;
+    bly_sbbf_hash(f, key);
+    key->h[1] = key->h[0];
+    key->h[2] = BLY_REAL_OTHER;
+    bly_parquet_column_at(own->file, own->columns[0], &c);
+    const uint32_t width = bly_parquet_real_width(&c);
+    if (!width || key->len != width)
+        return;
+    key->h[2] = bly_real_sort_of(key->bytes, width);
+    if (key->h[2] == BLY_REAL_ZERO) {
+        unsigned char pair[2][8];
+        bly_real_pair(BLY_REAL_ZERO, width, pair);
+        const bool negative = key->bytes[width - 1] != 0;
+        key->h[1] = bly_xxh64(pair[!negative], width, 0);
+    }
+}
+
+/* A NaN may be anywhere: others' filters hold its bits as they came, and it has
+ * as many as there are fractions (R's NA is one of its own). */
+static bool parquet_test(const bly_foreign *f, size_t i,
+                         const bly_foreign_key *key)
+{
+    const struct parquet_own *const own = f->own;
+    const struct parquet_part *const part = &own->parts[i];
+    if (part->nblocks == 0)
+        return !part->is_empty;
+    if (!part->known || key->h[2] == BLY_REAL_NAN)
+        return true;
+    const unsigned char *const blocks = f->bytes + part->at;
+    return bly_sbbf_has(blocks, part->nblocks, key->h[0]) ||
+           (key->h[1] != key->h[0] &&
+            bly_sbbf_has(blocks, part->nblocks, key->h[1]));
+}
+
 const bly_format bly_format_parquet = {
     .name = "parquet",
     .systems = "Parquet files: DuckDB, Spark, Arrow, ...",
@@ -211,7 +252,7 @@ const bly_format bly_format_parquet = {
     .part = parquet_part,
     .describe = parquet_describe,
     .encode = parquet_encode,
-    .hash = bly_sbbf_hash,
-    .positions = bly_sbbf_positions,
+    .hash = parquet_hash,
+    .test = parquet_test,
     .rate = bly_sbbf_rate,
 };

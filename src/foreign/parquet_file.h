@@ -82,6 +82,8 @@ struct bly_parquet {
     bly_block block;
     uint64_t nblocks;
     double fpr;
+    uint32_t real_width;    /* of its values if they are reals, else 0 */
+    bool has_zero, has_nan; /* among those that came */
 
     /* The size of the last one, since many are for as many: */
     uint64_t sized_for;
@@ -99,6 +101,42 @@ static inline const char *bly_parquet_name(const bly_parquet *p, size_t column)
 {
     return p->names + p->columns[column].name;
 }
+
+/* Reals of 2, 4 or 8 bytes, little-endian, by their bits. Two zeros compare
+ * equal, and so does every NaN with every other in many systems, whatever its
+ * sign and payload; their hashes differ. */
+typedef enum bly_real_sort {
+    BLY_REAL_OTHER,
+    BLY_REAL_ZERO,
+    BLY_REAL_NAN
+} bly_real_sort;
+
+/* The infinity of a width: above it, with the sign left out, are the NaNs. */
+static inline uint64_t bly_real_infinity(uint32_t width)
+{
+    return width == 2   ? 0x7c00
+           : width == 4 ? 0x7f800000
+                        : UINT64_C(0x7ff0000000000000);
+}
+
+static inline bly_real_sort bly_real_sort_of(const unsigned char *value,
+                                             uint32_t width)
+{
+    const uint64_t x = width == 2   ? value[0] | (uint64_t)value[1] << 8
+                       : width == 4 ? bly_get_le32(value)
+                                    : bly_get_le64(value);
+    const uint64_t size = x & UINT64_MAX >> (65 - 8 * width);
+    return size == 0                         ? BLY_REAL_ZERO
+           : size > bly_real_infinity(width) ? BLY_REAL_NAN
+                                             : BLY_REAL_OTHER;
+}
+
+/* Bytes of a real of the column; 0: its values are none. */
+uint32_t bly_parquet_real_width(const bly_parquet_column *c);
+
+/* Both of a sort: zero or the quiet NaN, positive and negative. */
+void bly_real_pair(bly_real_sort sort, uint32_t width,
+                   unsigned char pair[2][8]);
 
 void bly_parquet_entry_at(const bly_parquet *p, size_t group, size_t column,
                           bly_parquet_entry *out);

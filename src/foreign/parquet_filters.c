@@ -76,9 +76,55 @@ bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
         bly_block_new(&p->mem, p->nblocks * BLY_SBBF_BLOCK, &p->block);
     if (st)
         return st;
+    bly_parquet_column is;
+    bly_parquet_column_at(p, column, &is);
+    p->real_width = bly_parquet_real_width(&is);
+    p->has_zero = p->has_nan = false;
     p->fpr = fpr;
     p->making = made;
     return BLY_OK;
+}
+
+/* Readers ask for one zero and mean both, and for one NaN and mean all. So
+ * where a chunk has one of them its filter gets both zeros, or both quiet
+ * NaNs. */
+static inline __attribute__((always_inline)) void
+look_at(bly_parquet *p, const unsigned char *at, uint32_t width, size_t n)
+{
+    bool zero = false, nan = false;
+    for (size_t i = 0; i < n; i++, at += width) {
+        const bly_real_sort sort = bly_real_sort_of(at, width);
+        zero |= sort == BLY_REAL_ZERO;
+        nan |= sort == BLY_REAL_NAN;
+    }
+    p->has_zero |= zero;
+    p->has_nan |= nan;
+}
+
+/* The compiler sees each width. */
+static void look_at_reals(bly_parquet *p, const unsigned char *at, size_t n)
+{
+    if (p->real_width == 8)
+        look_at(p, at, 8, n);
+    else if (p->real_width == 4)
+        look_at(p, at, 4, n);
+    else
+        look_at(p, at, 2, n);
+}
+
+static void add_alike(bly_parquet *p)
+{
+    const bly_real_sort sorts[] = { BLY_REAL_ZERO, BLY_REAL_NAN };
+    for (size_t i = 0; i < 2; i++) {
+        unsigned char pair[2][8];
+        uint64_t hashes[2];
+        if (!(sorts[i] == BLY_REAL_ZERO ? p->has_zero : p->has_nan))
+            continue;
+        bly_real_pair(sorts[i], p->real_width, pair);
+        for (size_t j = 0; j < 2; j++)
+            hashes[j] = bly_xxh64(pair[j], p->real_width, 0);
+        bly_sbbf_add(p->block.at, p->nblocks, hashes, 2);
+    }
 }
 
 void bly_parquet_filter_add(bly_parquet *p, const bly_bytes *values, size_t n)
@@ -86,8 +132,11 @@ void bly_parquet_filter_add(bly_parquet *p, const bly_bytes *values, size_t n)
     uint64_t hashes[ADD_BATCH];
     while (n) {
         const size_t some = n < ADD_BATCH ? n : ADD_BATCH;
-        for (size_t i = 0; i < some; i++)
+        for (size_t i = 0; i < some; i++) {
             hashes[i] = bly_xxh64(values[i].ptr, values[i].len, 0);
+            if (p->real_width && values[i].len == p->real_width)
+                look_at_reals(p, values[i].ptr, 1);
+        }
         bly_sbbf_add(p->block.at, p->nblocks, hashes, some);
         values += some;
         n -= some;
@@ -99,6 +148,8 @@ void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
 {
     const unsigned char *at = values;
     uint64_t hashes[ADD_BATCH];
+    if (p->real_width == width && width)
+        look_at_reals(p, values, n);
     while (n) {
         const size_t some = n < ADD_BATCH ? n : ADD_BATCH;
         bly_xxh64_fixed(at, width, some, hashes);
@@ -111,6 +162,7 @@ void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
 bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
 {
     bly_parquet_made *const e = p->making;
+    add_alike(p);
     const uint64_t n = bly_sbbf_fold(p->block.at, p->nblocks, p->fpr);
     const size_t nbytes = (size_t)n * BLY_SBBF_BLOCK;
     bly_status st = BLY_OK;

@@ -261,6 +261,29 @@ static bool real_take(struct text *t, bool is_float, int64_t *out)
     return *end == '\0' && end != buf;
 }
 
+/* ------------------------------------------------- reals that are alike */
+
+void bly_real_pair(bly_real_sort sort, uint32_t width, unsigned char pair[2][8])
+{
+    /* Quiet is the highest bit of the fraction. The lowest of the exponent, at
+     * the other side of that border, is the lowest that infinity has. */
+    const uint64_t inf = bly_real_infinity(width);
+    const uint64_t quiet = (inf & (0 - inf)) >> 1;
+    const uint64_t x = sort == BLY_REAL_ZERO ? 0 : inf | quiet;
+    for (uint32_t i = 0; i < width; i++)
+        pair[0][i] = pair[1][i] = (unsigned char)(x >> 8 * i);
+    pair[1][width - 1] |= 0x80;
+}
+
+uint32_t bly_parquet_real_width(const bly_parquet_column *c)
+{
+    return c->type == BLY_PARQUET_FLOAT || c->type == BLY_PARQUET_DOUBLE ||
+                   (c->type == BLY_PARQUET_FIXED &&
+                    c->meaning == BLY_PARQUET_FLOAT16 && c->width == 2)
+               ? c->width
+               : 0;
+}
+
 /* ------------------------------------------------------------ the columns */
 
 static bly_status key_wrong(const bly_parquet_column *c, const char *right)

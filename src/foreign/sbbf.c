@@ -114,15 +114,29 @@ static uint64_t block_of(uint64_t h, uint64_t nblocks)
     return (h >> 32) * nblocks >> 32;
 }
 
+static void hash_places(uint64_t hash, uint64_t nblocks, uint64_t *out)
+{
+    const uint64_t block = block_of(hash, nblocks);
+    for (uint32_t j = 0; j < BLY_SBBF_K; j++)
+        out[j] = block * 256 + j * 32 +
+                 (uint32_t)((uint32_t)hash * bly_sbbf_salts[j]) / (1u << 27);
+}
+
 void bly_sbbf_positions(const bly_foreign *f, const bly_foreign_part *p,
                         const bly_foreign_key *key, uint64_t *out)
 {
     (void)f;
-    const uint64_t block = block_of(key->h[0], p->nbits / 256);
-    const uint32_t x = (uint32_t)key->h[0];
+    hash_places(key->h[0], p->nbits / 256, out);
+}
+
+bool bly_sbbf_has(const unsigned char *blocks, uint64_t nblocks, uint64_t hash)
+{
+    uint64_t at[BLY_SBBF_K];
+    bool all = true;
+    hash_places(hash, nblocks, at);
     for (uint32_t j = 0; j < BLY_SBBF_K; j++)
-        out[j] = block * 256 + j * 32 +
-                 (uint32_t)(x * bly_sbbf_salts[j]) / (1u << 27);
+        all &= blocks[at[j] / 8] >> at[j] % 8 & 1;
+    return all;
 }
 
 /* ----------------------------------------------------------------- adding */

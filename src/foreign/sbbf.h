@@ -40,6 +40,9 @@ void bly_sbbf_hash(const bly_foreign *f, bly_foreign_key *key);
 void bly_sbbf_positions(const bly_foreign *f, const bly_foreign_part *p,
                         const bly_foreign_key *key, uint64_t *out);
 
+/* Are all bits of a hash set? */
+bool bly_sbbf_has(const unsigned char *blocks, uint64_t nblocks, uint64_t hash);
+
 /* The mean over blocks of what each says by mistake. */
 double bly_sbbf_rate(const bly_foreign *f, const bly_foreign_part *p);
 
