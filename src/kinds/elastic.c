@@ -561,6 +561,19 @@ static bly_status elastic_add(bly_filter *f, const uint64_t *h, size_t n,
 
 /* ----------------------------------------------------------------- knowing */
 
+/* Fingerprints that the tables before the newest have room for. A table is
+ * left as it is when it can reach no more slots, and holds what fits then or,
+ * where keys lie in one place, less. */
+static uint64_t elastic_room_before(const bly_shape *s)
+{
+    elastic_size size;
+    uint64_t room = 0;
+    for (uint64_t i = 0; i + 1 < s->p[ELASTIC_TABLES]; i++)
+        if (elastic_sized(s, i, 0, &size))
+            room += bly_quotient_most(size.most);
+    return room;
+}
+
 static bool elastic_sound(const bly_filter *f)
 {
     const uint64_t *state = f->state;
@@ -571,7 +584,7 @@ static bool elastic_sound(const bly_filter *f)
     return f->nlayers == 0 && state[BLY_QUOTIENT_USED] <= most &&
            state[BLY_QUOTIENT_DISTINCT] == state[BLY_QUOTIENT_USED] &&
            state[BLY_QUOTIENT_TOTAL] == state[BLY_QUOTIENT_USED] &&
-           state[ELASTIC_BEFORE] <= f->shape.nbytes;
+           state[ELASTIC_BEFORE] <= elastic_room_before(&f->shape);
 }
 
 /* Is a table in order, every entry somebody's fingerprint, and once in it? */
