@@ -44,6 +44,9 @@
  *
  * Growing (`grow` = s). A full table is followed by one s times as large with
  * fingerprints a bit longer, as a layer: rates p/2 + p/4 + ... stay below p.
+ * A key that two tables seem to have cannot be removed: to take the other's
+ * fingerprint would make that one vanish. It is refused, about as often as a
+ * false positive comes.
  *
  * It cannot be resized or counted by: fingerprints do not know their keys, and
  * two buckets hold 2b copies at most. Nor can it be folded: in a table of half
@@ -629,15 +632,38 @@ static bool cuckoo_take_one(bly_filter *table, uint64_t h)
     return taken;
 }
 
-/* Keys that are not in the first table: a table knows nothing of the others, so
- * each can have its turn with all keys. */
-static void cuckoo_remove_left(bly_filter *f, const uint64_t *h, size_t n,
-                               bly_status *each)
+/* Take h out of a filter that has grown. A key is in the table that had room
+ * when it came, and nobody knows any more which one that was. Where several
+ * tables seem to have it, all but one have other keys that look like it there,
+ * and to take one of these would be a false "no" for a key that nobody removed:
+ * so it stays. That happens as often as the other tables have false positives,
+ * and to a key that was added once before a table grew and once after. */
+static bly_status cuckoo_remove_grown(bly_filter *f, uint64_t h)
 {
-    for (size_t i = 0; i < n; i++)
-        for (uint32_t l = 0; l < f->nlayers && each[i]; l++)
-            if (cuckoo_take_one(f->layer[l], h[i]))
-                each[i] = BLY_OK;
+    bly_filter *holder = NULL;
+    for (uint32_t i = 0; i <= f->nlayers; i++) {
+        bly_filter *const part = cuckoo_part(f, i);
+        if (!cuckoo_has_one(part, h))
+            continue;
+        if (holder)
+            return BLY_EREFUSED;
+        holder = part;
+    }
+    return holder && cuckoo_take_one(holder, h) ? BLY_OK : BLY_EABSENT;
+}
+
+/* The same for many. Asking for a few first brings the lines of all tables
+ * into the cache, several at a time. */
+static void cuckoo_remove_all_grown(bly_filter *f, const uint64_t *h, size_t n,
+                                    bly_status *each)
+{
+    for (size_t from = 0; from < n; from += 64) {
+        const size_t some = n - from < 64 ? n - from : 64;
+        uint64_t maybe = 0;
+        cuckoo_has(f, h + from, some, &maybe);
+        for (size_t i = from; i < from + some; i++)
+            each[i] = cuckoo_remove_grown(f, h[i]);
+    }
 }
 
 static inline __attribute__((always_inline)) void
@@ -661,6 +687,10 @@ static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
         cuckoo_refuse(f, h, n, each);
         return;
     }
+    if (f->nlayers) {
+        cuckoo_remove_all_grown(f, h, n, each);
+        return;
+    }
 #if BLY_X86
     if (cuckoo_by_eight(&t))
         done = bly_cuckoo_remove_avx512(&t, h, n, each);
@@ -669,12 +699,8 @@ static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
         cuckoo_remove_body(&t, h + done, n - done, each + done, true);
     else
         cuckoo_remove_body(&t, h, n, each, false);
-    size_t nleft = 0;
     for (size_t i = 0; i < n; i++)
-        nleft += each[i] != BLY_OK;
-    f->state[0] -= n - nleft;
-    if (f->nlayers && nleft)
-        cuckoo_remove_left(f, h, n, each);
+        f->state[0] -= each[i] == BLY_OK;
 }
 
 /* -------------------------------------------------------------------- sets */
