@@ -76,8 +76,9 @@ static void choose_option(trial *t, const bly_param *p)
     t->options[i] = (bly_option){ p->name, word };
 }
 
-/* A filter that can be asked for; false where plan() says that it cannot. */
-static bool choose_spec(trial *t)
+/* A filter that can be asked for, with each option given once in `rarely`
+ * times; false where plan() says that it cannot be. */
+static bool choose_spec(trial *t, uint64_t rarely)
 {
     bly_prediction plan;
     t->spec = (bly_spec){ .kind = t->kind->name,
@@ -90,7 +91,7 @@ static bool choose_spec(trial *t)
     else
         t->spec.bits = (uint64_t)((double)t->spec.items * any_size(t, 1, 64));
     for (size_t i = 0; i < t->kind->nparams; i++)
-        if (t->kind->params[i].settable && up_to(t, 3) == 0)
+        if (t->kind->params[i].settable && up_to(t, rarely - 1) == 0)
             choose_option(t, &t->kind->params[i]);
     return bly_plan(&t->spec, &plan) == BLY_OK && plan.bits / 8 < MAX_BYTES / 4;
 }
@@ -327,10 +328,9 @@ static void begin(trial *t)
     memset(t->times, 1, n);
 }
 
-static void run_trial(trial *t)
+static void any_steps(trial *t)
 {
     const int nsteps = 4 + (int)up_to(t, 12);
-    begin(t);
     for (int i = 0; i < nsteps; i++) {
         const size_t s = (size_t)up_to(t, COUNT_OF(steps) - 1);
         const bool other_way =
@@ -341,7 +341,18 @@ static void run_trial(trial *t)
         assert_written_loads(t);
         assert_nothing_forgotten(t);
     }
-    bly_free(t->f);
+}
+
+/* Fill it to its brim and past it, remove a half, and a half of the rest. */
+static void remove_halves(trial *t)
+{
+    for (int i = 0; i < 6; i++)
+        step_add(t);
+    for (int i = 0; i < 3; i++) {
+        step_remove(t);
+        assert_nothing_forgotten(t);
+        assert_written_loads(t);
+    }
 }
 
 static void say_trial(const trial *t, unsigned long number)
@@ -359,13 +370,13 @@ static unsigned long trials_wanted(void)
     const char *n = getenv("BLY_TRIALS");
     return n                    ? strtoul(n, NULL, 10)
            : getenv("BLY_FULL") ? 20000
-                                : (unsigned long)scaled(48);
+                                : (unsigned long)scaled(32);
 }
 
-LAW(whatever_was_written_loads_and_answers_alike)
+/* As many filters as are wanted go through run(). */
+static void run_trials(const bly_kind_info *kind, uint64_t rarely,
+                       void (*run)(trial *t))
 {
-    if (row->noptions) /* options are chosen here */
-        skip();
     static trial t;
     const char *only = getenv("BLY_TRIAL");
     const bool verbose = only || getenv("BLY_VERBOSE");
@@ -375,17 +386,36 @@ LAW(whatever_was_written_loads_and_answers_alike)
     unsigned long number = only ? strtoul(only, NULL, 10) : 0, made = 0;
     for (; made < wanted; number++) {
         t = (trial){ .kind = kind, .random = number, .h = h };
-        if (!choose_spec(&t)) {
+        if (!choose_spec(&t, rarely)) {
             assert_true(number < 100 * wanted + 1000);
             continue;
         }
         if (verbose)
             say_trial(&t, number);
-        run_trial(&t);
+        begin(&t);
+        run(&t);
+        bly_free(t.f);
         made++;
     }
     print_message("%lu filters of kind %s\n", made, kind->name);
     free(h);
+}
+
+/* Rows with options are left out: options are chosen here. */
+LAW(whatever_was_written_loads_and_answers_alike)
+{
+    if (row->noptions)
+        skip();
+    run_trials(kind, 4, any_steps);
+}
+
+LAW(removing_half_leaves_the_rest)
+{
+    needs(kind, BLY_CAN(ADD) | BLY_CAN(REMOVE));
+    needs_certain_no(kind);
+    if (row->noptions)
+        skip();
+    run_trials(kind, 2, remove_halves);
 }
 
 int main(int argc, char **argv)
