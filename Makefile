@@ -86,6 +86,18 @@ WITHOUT  := $(if $(HIREDIS),,cli/redis_%) $(if $(CURL),,cli/digest_fetch.c cli/l
             $(if $(MICROHTTPD),,cli/digest_serve.c cli/late_microhttpd.c) \
             $(if $(and $(CURL),$(MICROHTTPD)),,cli/digest_relay.c)
 
+# ------------------------------------------------------------------ hardening
+
+# What makes a mistake in the code harder to use, where the compiler has it for this machine; before CFLAGS,
+# so that -fno-stack-protector there has the last word. _FORTIFY_SOURCE wants an optimising compiler, and
+# who gives a level of it gets that. docs/performance.md says what it costs.
+takes       = $(shell $(CC) -Werror $(1) -S -x c /dev/null -o /dev/null 2>/dev/null && echo $(1))
+FORTIFY     = $(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if $(findstring \
+                  _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+HARDEN     := $(call takes,-fstack-protector-strong) $(call takes,-fcf-protection) \
+              $(call takes,-mbranch-protection=standard) $(FORTIFY)
+HARDEN_LINK = -Wl,-z,relro,-z,now
+
 # -------------------------------------------------------------------- sources
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
@@ -151,8 +163,8 @@ endef
 comma := ,
 HIDDEN = -fvisibility=hidden -fPIC
 SAN    = -O1 -g -fno-omit-frame-pointer
-$(eval $(call variant,release,$(CC),$(CFLAGS) $(HIDDEN),))
-$(eval $(call variant,plain,$(CC),$(CFLAGS) -DBLY_TESTING,))
+$(eval $(call variant,release,$(CC),$(HARDEN) $(CFLAGS) $(HIDDEN),-pie $(HARDEN_LINK)))
+$(eval $(call variant,plain,$(CC),$(HARDEN) $(CFLAGS) -DBLY_TESTING,))
 $(eval $(call variant,clang,$(CLANG),$(CFLAGS) -DBLY_TESTING,))
 $(eval $(call variant,asan,$(CLANG),$(SAN) -DBLY_TESTING \
     -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined,))
@@ -165,7 +177,7 @@ $(B)/libbloomery.a: $(B)/release/libbloomery.a
 
 $(B)/libbloomery.so: $(LIB_SRC:%.c=$(B)/release/%.o) src/libbloomery.map
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,-soname,$(SONAME) \
+	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-soname,$(SONAME) \
 	    -Wl,--version-script=src/libbloomery.map $(filter %.o,$^) -lm \
 	    -o $(B)/libbloomery.so.$(VERSION)
 	@ln -sf libbloomery.so.$(VERSION) $(B)/$(SONAME)
@@ -191,7 +203,7 @@ $(COMPLETION): $(B)/bloomery
 REDIS_SRC := $(sort $(wildcard adapters/redis/*.c))
 $(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
+	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
 -include $(REDIS_SRC:%.c=$(B)/release/%.d)
 
