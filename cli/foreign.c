@@ -2,8 +2,8 @@
  * foreign.c - files of other systems, as commands open and make them
  *
  * A file is mapped where it lies; one that is compressed, or comes through a
- * pipe, is read into memory. What begins as a .bly file does is ours, and
- * everything else is shown to the formats.
+ * pipe, is read into memory (foreign_packed.c). What begins as a .bly file does
+ * is ours, and everything else is shown to the formats.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "cli/foreign.h"
-#include "cli/source.h"
 #include "cli/unpack.h"
 
 static const char *format_word(size_t i, const void *ctx)
@@ -52,45 +51,12 @@ bool foreign_spec(const struct foreign_args *args, bly_foreign_spec *spec)
 
 /* ---------------------------------------------------------------- reading */
 
-/* What is compressed, by its first bytes. */
-static bool is_packed(const unsigned char *p, size_t n)
+bool is_bly(const unsigned char *bytes, size_t n)
 {
-    bool more;
-    return unpacker_of(p, n, &more) != NULL;
-}
-
-static size_t half_of_memory(void)
-{
-    const uint64_t half = bly_memory_limit() / 2;
-    return half < SIZE_MAX ? (size_t)half : SIZE_MAX;
-}
-
-/* All that a source has, unpacked. */
-static int foreign_read(const char *path, struct foreign_file *file)
-{
-    struct source *const s = source_open(path, -1, SOURCE_ANY);
-    if (!s)
-        return fail_path(path, errno);
-    const size_t most = half_of_memory(); /* more is no filter, or one to
-                                             unpack first */
-    struct block b = { 0 };
-    char piece[65536];
-    ptrdiff_t n;
-    int status = YES;
-    while ((n = source_read(s, piece, sizeof piece)) > 0 && status == YES) {
-        if (b.len > most)
-            status = fail("%s: more than half of the memory; unpack it to a "
-                          "file first",
-                          path);
-        else if (!block_put(&b, piece, (size_t)n))
-            status = fail("out of memory");
-    }
-    if (n < 0)
-        status = fail("%s: %s", path, source_error(s));
-    source_close(s);
-    file->bytes = b.at;
-    file->nbytes = b.len;
-    return status;
+    return n >= 8 && memcmp(bytes,
+                            "\x89"
+                            "BL",
+                            3) == 0;
 }
 
 /* The bytes of a file where they lie. */
@@ -110,9 +76,10 @@ static int foreign_map(const char *path, int fd, size_t nbytes,
 }
 
 /* Get at the bytes, unless they are those of one of our own filters. */
-static int foreign_bytes(const char *path, bool named,
+static int foreign_bytes(const char *path, const char *format,
                          struct foreign_file *file)
 {
+    const bool named = format != NULL;
     if (is_dash(path))
         return named ? foreign_read(path, file) : YES;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -126,12 +93,12 @@ static int foreign_bytes(const char *path, bool named,
             status = foreign_read(path, file);
     } else {
         const ssize_t n = pread(fd, head, sizeof head, 0);
-        const bool ours = n >= 8 && memcmp(head,
-                                           "\x89"
-                                           "BL",
-                                           3) == 0;
-        if (n > 0 && is_packed(head, (size_t)n))
-            status = foreign_read(path, file);
+        const size_t nhead = n > 0 ? (size_t)n : 0;
+        bool more;
+        const struct unpacker *const packed = unpacker_of(head, nhead, &more);
+        const bool ours = is_bly(head, nhead);
+        if (packed)
+            status = foreign_unpack(path, packed->name, format, file);
         else if (n > 0 && (named || !ours))
             status = foreign_map(path, fd, (size_t)st.st_size, file);
         else if (named)
@@ -148,7 +115,7 @@ int foreign_open(const char *path, const struct foreign_args *args,
     *file = (struct foreign_file){ 0 };
     if (!foreign_spec(args, &spec))
         return TROUBLE;
-    int status = foreign_bytes(path, args->format != NULL, file);
+    int status = foreign_bytes(path, args->format, file);
     if (status == YES && file->bytes) {
         bly_format_info info;
         const bly_status st =

@@ -43,6 +43,21 @@ int foreign_open(const char *path, const struct foreign_args *args,
                  struct foreign_file *file);
 void foreign_close(struct foreign_file *file);
 
+/* The bytes of a file compressed with `packed`, unpacked. Little is held of one
+ * that no format knows; format, unless NULL, is the one that was named.
+ * TROUBLE, and said why. */
+int foreign_unpack(const char *path, const char *packed, const char *format,
+                   struct foreign_file *file);
+
+/* The same from what can be read only once, compressed or not. */
+int foreign_read(const char *path, struct foreign_file *file);
+
+/* More than this is not unpacked into memory. */
+size_t half_of_memory(void);
+
+/* Do these n bytes begin as a .bly file does? */
+bool is_bly(const unsigned char *bytes, size_t n);
+
 /* The format of a file that is recognised, for messages; NULL: none.
  * bly_error() says what it said before. */
 const char *foreign_format(const char *path);

@@ -30,8 +30,9 @@
 /* Blocks that one long line made larger than this shrink again. */
 #define BLOCK_KEEP (16 * BLOCK_BYTES)
 
-/* A key longer than this is a file without separators, not a key. */
-#define KEY_MAX ((size_t)1 << 30)
+/* A key longer than this is a file without separators, not a key: 50 KB of zstd
+ * may be gigabytes of zeros. */
+#define KEY_MAX ((size_t)64 << 20)
 
 static void input_fail(struct input *in, const char *name, const char *what)
 {
@@ -182,8 +183,9 @@ bool input_next(struct input *in, struct block *b)
     for (;;) {
         if (b->room - b->len < BLOCK_BYTES / 2) {
             if (b->len > KEY_MAX) {
-                input_fail(in, in->names[in->next - 1],
-                           "a key of more than 1 GiB; is the separator right?");
+                input_fail(
+                    in, in->names[in->next - 1],
+                    "a key of more than 64 MiB; is the separator right?");
                 return false;
             }
             if (!resize(in, &b->at, &b->room, b->room * 2))

@@ -52,10 +52,14 @@ bool text_read(const char *name, struct block *b)
     b->len = 0;
     ptrdiff_t n;
     bool room = true;
+    const uint64_t most =
+        bly_memory_limit() / 4; /* a block grows by doubling */
     while (room && (n = source_read(s, part, sizeof part)) > 0)
-        room = block_put(b, part, (size_t)n);
+        room = b->len <= most && block_put(b, part, (size_t)n);
     if (!room)
-        fail("%s: out of memory", name);
+        fail("%s: %s", name,
+             b->len > most ? "a text of more than a quarter of the memory"
+                           : "out of memory");
     else if (n < 0)
         fail("%s: %s", name, source_error(s));
     source_close(s);

@@ -3,6 +3,7 @@ are names of files."""
 import gzip
 import io
 import lzma
+import os
 import sqlite3
 import subprocess
 import tarfile
@@ -10,7 +11,7 @@ import zipfile
 import zlib
 
 import pytest
-from conftest import ROOT, keys, run
+from conftest import PROGRAM, ROOT, keys, run
 
 N = 5000
 TEXT = keys(0, N).encode()
@@ -219,3 +220,56 @@ def test_every_command_that_reads_lists_takes_binary():
     """The law: an option for those that read keys, documents or texts."""
     for command in ("build", "add", "has", "top", "dedup", "similar", "basket"):
         assert "--binary" in run(command, "--help").out, command
+
+
+# ---------------------------------------------------------------------- bombs
+
+BOMB_BYTES = 160 << 20
+MOST_KB = 130 << 10  # the command alone takes 10 MB, an xz -9 decoder 65
+
+
+def held(folder, *argv):
+    """Status, what was said, and the most memory that was held, in KB."""
+    line = [PROGRAM, *map(str, argv)]
+    with open(folder / "said", "w+b") as said:
+        child = subprocess.Popen(line, cwd=folder, stdin=subprocess.DEVNULL,
+                                 stdout=said, stderr=said)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        return child.returncode, said.read().decode(), used.ru_maxrss
+
+
+@pytest.mark.parametrize("packer", [["gzip", "-1"], ["zstd", "-q"],
+                                    ["xz", "-0"], ["bzip2"]])
+def test_a_bomb_that_is_no_filter_is_not_held(five, packer):
+    subprocess.run(f"head -c {BOMB_BYTES} /dev/zero | {' '.join(packer)} -c"
+                   " > bomb", shell=True, check=True, cwd=five.path)
+    assert (five.path / "bomb").stat().st_size < BOMB_BYTES / 200
+    for line in (["info", "bomb"], ["info", "--format", "guava", "bomb"],
+                 ["has", "bomb", "key"], ["digest", "has", "bomb", "http://a/"],
+                 ["convert", "--to", "dcso", "-o", "x", "bomb"],
+                 ["build", "-o", "x.bly", "bomb"],
+                 ["has", "plain.bly", "-f", "bomb"]):
+        status, said, kilobytes = held(five.path, *line)
+        assert status == 2 and "bomb: " in said, (line, said)
+        assert kilobytes < MOST_KB, (line, kilobytes)
+    # Changing a filter unpacks nothing at all.
+    assert held(five.path, "add", "bomb", "key")[0] == 2
+
+
+def test_a_large_filter_of_another_system_in_gzip(ok):
+    """What is a filter is unpacked whole, larger than what is looked at."""
+    ok("build", "-q", "--format", "guava", "--items", "3M", "-o", "f",
+       stdin=TEXT)
+    assert (ok.path / "f").stat().st_size > 3 << 20
+    for pack in gzip.compress, lzma.compress:
+        (ok.path / "packed").write_bytes(pack((ok.path / "f").read_bytes()))
+        assert ok("has", "-c", "packed", stdin=TEXT).out == f"{N}\n"
+
+
+def test_a_compressed_filter_of_ours(five, trouble):
+    (five.path / "p.bly.gz").write_bytes(
+        gzip.compress((five.path / "plain.bly").read_bytes()))
+    for line in ["info", "p.bly.gz"], ["has", "p.bly.gz", "key-1"]:
+        trouble(*line, says=[".bly filter", "gzip", "unpack"])
