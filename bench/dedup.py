@@ -214,6 +214,15 @@ def recall(program, folder, packages):
           share(witnessed, removed))
     both = [p for p in want if kept.issuperset(p)]
     print(f"pairs at the threshold that both stay: {len(both)}")
+    subprocess.run([program, "dedup", corpus, "--index", "bloom", "-o", folder / "out"],
+                   check=True)
+    kept = {json.loads(line)["id"] for line in open(folder / "out")}
+    copies = {b for _, b in want} | equal.keys()
+    new = set(range(n)) - copies
+    print("--index bloom: removed without an earlier one at the threshold:",
+          share(new - kept, new))
+    print("--index bloom: pairs at the threshold that both stay:",
+          sum(kept.issuperset(p) for p in want))
 
 
 def main():

@@ -58,15 +58,18 @@ static const struct opt dedup_options[] = {
     { "unit", 0, OPT_TEXT, &dedup_args.unit, "UNIT",
       "shingles of words or of characters: word, char" },
     { "size", 0, OPT_POSITIVE, &dedup_args.size, "N", "units in a shingle" },
-    { "k", 'k', OPT_POSITIVE, &dedup_args.k, "K", "components of a sketch" },
+    { "k", 'k', OPT_POSITIVE, &dedup_args.k, "K",
+      "components of a sketch; 128 if "
+      "not given, 512 with --index bloom" },
     { "family", 0, OPT_TEXT, &dedup_args.family, "NAME",
       "of sketches: fss, oph, linear, linear61" },
     { "seed", 0, OPT_COUNT, &dedup_args.seed, "N", "of the hash of words" },
     { "recall", 0, OPT_RATE, &dedup_args.recall, "P",
       "chance to find a pair at the threshold, for choosing bands; 0.995 if "
-      "not given" },
+      "not given, 0.25 with --index bloom" },
     { "bands", 0, OPT_TEXT, &dedup_args.bands, "B,R",
-      "bands and rows; or area, which balances errors and misses many pairs" },
+      "bands and rows; or area, which balances errors and misses many pairs; "
+      "with --index bloom B,R,KNOWN: how many bands must be known" },
     { "max-bucket", 0, OPT_POSITIVE, &dedup_args.max_bucket, "N",
       "with --pairs and components: compare all with all in buckets up to "
       "this; 1000 if not given" },
@@ -82,9 +85,12 @@ static const struct opt dedup_options[] = {
     { "resume", 0, OPT_FLAG, &dedup_args.resume, NULL,
       "go on with what a run that ended too early left in --work" },
     { "index", 0, OPT_TEXT, &dedup_args.index, "FORM",
-      "memory (default), or bloom: one pass, a filter, no check" },
+      "memory (default), or bloom: one pass, a filter, no check, so that the "
+      "likeness at which a document goes is only about the threshold" },
     { "paragraphs", 0, OPT_FLAG, &dedup_args.paragraphs, NULL,
-      "remove lines of texts that occurred before, in one pass" },
+      "remove lines of texts that occurred before, in one pass; lines are "
+      "compared by their words, so case, punctuation and spacing do not "
+      "count" },
     { "filter", 0, OPT_TEXT, &dedup_args.filter, "F.bly",
       "the filter of these: read if it is there, and written in the end" },
     { "read-only", 0, OPT_FLAG, &dedup_args.read_only, NULL,
@@ -147,8 +153,11 @@ const struct command cmd_dedup = {
         "recognised.\n\n"
         "With --paragraphs, with ngrams as first word, and with --index "
         "bloom a filter of any kind that adds takes the place of sketches: "
-        "one pass, memory that does not grow with the text, and a small, "
-        "chosen chance that something new is removed.",
+        "one pass, and memory that does not grow with the text. A filter "
+        "knows words, not bytes: case, punctuation and spacing do not count. "
+        "It cannot compare: with --index bloom a document may go that is "
+        "somewhat less like an earlier one than the threshold says, and the "
+        "report says how likely that is.",
     .options = dedup_options,
     .examples = dedup_examples,
     .run = dedup_run,

@@ -2,11 +2,12 @@
  * dedup_filter.c - dedup in one pass, with a filter of any kind that adds
  *
  * One filter holds the keys of all bands: the number of a band is part of its
- * keys, so that this is b filters in one, of the same size and rate. For n
- * documents it is made for n b keys at the rate e / b, so that a document
- * without a copy is removed with probability e.
+ * keys, so that this is b filters in one, of the same size and rate. A document
+ * goes if enough of its bands are known (apps/dedup/agreement.h). Nothing is
+ * compared, so what that costs is told with every run.
  */
 #define _GNU_SOURCE
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,8 +39,11 @@ static bly_filter *filter_made(struct dedup *d, const struct stream_options *o)
     const uint64_t each = bands ? d->opt->bands.bands : 1;
     bly_spec spec = { .kind = a->kind, .fpr = a->documents_rate };
     spec.items = a->items ? a->items * each : 0;
-    if (bands)
-        spec.fpr /= (double)each;
+    if (bands) {
+        const struct agreement g = { d->opt->bands, d->opt->known };
+        spec.fpr = agreement_key_rate(&g, a->documents_rate);
+        spec.seed = dedup_stream_seed(d->opt);
+    }
     if (!a->items && o->unit == STREAM_NGRAMS &&
         !count_ngrams(d, o, &spec.items))
         return NULL;
@@ -74,7 +78,90 @@ static bly_filter *filter_for(struct dedup *d, const struct stream_options *o)
         bly_free(f);
         return NULL;
     }
+    if (f && there && o->unit == STREAM_BANDS) {
+        bly_stats s;
+        bly_stat(f, &s);
+        if (s.seed != dedup_stream_seed(d->opt)) {
+            fail("%s: not made for %u bands of %u of these sketches; right: "
+                 "the --bands, --threshold, --recall, --profile, --unit, "
+                 "--size, --k, --family and --seed that it was made with, or "
+                 "a new file",
+                 name, d->opt->bands.bands, d->opt->bands.rows);
+            bly_free(f);
+            return NULL;
+        }
+    }
     return f;
+}
+
+/* Likenesses that a report tells the price of: the threshold, one that a copy
+ * has, and some that none has. */
+#define NPRICES 5
+static size_t price_points(double threshold, double at[NPRICES])
+{
+    size_t n = 0;
+    at[n++] = (1 + threshold) / 2;
+    at[n++] = threshold;
+    for (int i = 1; i <= 3; i++)
+        if (threshold - 0.1 * i > 0.05)
+            at[n++] = round((threshold - 0.1 * i) * 1e9) / 1e9;
+    return n;
+}
+
+static const char *show_chance(double p)
+{
+    static char text[NPRICES][32];
+    static unsigned turn;
+    char *const at = text[turn++ % NPRICES];
+    snprintf(at, sizeof text[0], p < 5e-5 ? "%.0e" : "%.4f", p);
+    return at;
+}
+
+static void bands_report(FILE *to, const struct dedup_options *o)
+{
+    const struct agreement g = { o->bands, o->known };
+    double at[NPRICES];
+    const size_t n = price_points(o->threshold, at);
+    fprintf(to,
+            "a document went if %u of its %u bands of %u were known, and "
+            "nothing was compared: an earlier one that is %.4g like it "
+            "removes it with probability %s, at the threshold of %.4g with %s",
+            g.known, g.bands.bands, g.bands.rows, at[0],
+            show_chance(agreement_chance(&g, at[0])), at[1],
+            show_chance(agreement_chance(&g, at[1])));
+    for (size_t i = 2; i < n; i++)
+        fprintf(to, "%s at %.4g with %s", i == 2 ? "; by mistake" : ",", at[i],
+                show_chance(agreement_chance(&g, at[i])));
+    fprintf(to, "; of many such the chances add up. --index memory compares "
+                "the texts\n");
+}
+
+static void bands_json(struct json *j, const struct dedup_options *o)
+{
+    const struct agreement g = { o->bands, o->known };
+    double at[NPRICES];
+    const size_t n = price_points(o->threshold, at);
+    json_key(j, "k");
+    json_uint(j, o->sketch.k);
+    json_key(j, "bands");
+    json_uint(j, g.bands.bands);
+    json_key(j, "rows");
+    json_uint(j, g.bands.rows);
+    json_key(j, "known_bands");
+    json_uint(j, g.known);
+    json_key(j, "threshold");
+    json_real(j, o->threshold);
+    json_key(j, "expected_recall");
+    json_real(j, agreement_chance(&g, o->threshold));
+    json_key(j, "chance_by_likeness");
+    json_open(j, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_open(j, '[');
+        json_real(j, at[i]);
+        json_real(j, agreement_chance(&g, at[i]));
+        json_close(j, ']');
+    }
+    json_close(j, ']');
 }
 
 static void filter_report(const struct dedup *d, const struct stream_options *o,
@@ -101,6 +188,10 @@ static void filter_report(const struct dedup *d, const struct stream_options *o,
         json_uint(&j, r->removed_units);
         json_key(&j, "keys");
         json_uint(&j, r->keys);
+        json_key(&j, "compared_by");
+        json_text(&j, o->unit == STREAM_BANDS ? "bands" : "words");
+        if (o->unit == STREAM_BANDS)
+            bands_json(&j, d->opt);
         json_key(&j, "seconds");
         json_real(&j, d->report.seconds[0]);
         json_close(&j, '}');
@@ -112,6 +203,11 @@ static void filter_report(const struct dedup *d, const struct stream_options *o,
             (unsigned long long)d->report.documents,
             show_bytes(d->report.bytes), (unsigned long long)r->removed_units,
             (unsigned long long)r->units, unit);
+    if (o->unit == STREAM_BANDS)
+        bands_report(to, d->opt);
+    else
+        fprintf(to, "texts were compared by their words: case, punctuation "
+                    "and spacing do not count\n");
 }
 
 int dedup_filtered(struct dedup *d, bool ngrams)

@@ -16,7 +16,6 @@
 struct dedup_args dedup_args = {
     .text_field = "text",
     .threshold = 0.8,
-    .recall = 0.995,
     .verify = "exact",
     .policy = "greedy",
     .priority = "first",
@@ -80,6 +79,12 @@ int dedup_choice(const char *option, const char *given,
     return -1;
 }
 
+/* Is it --index bloom, where bands alone decide? */
+static bool is_bloom(void)
+{
+    return dedup_args.index && strcmp(dedup_args.index, "bloom") == 0;
+}
+
 static bool pick_sketch(struct dedup_options *o)
 {
     static const char *const profiles[] = { "corpus", "lecture", NULL };
@@ -116,11 +121,51 @@ static bool pick_sketch(struct dedup_options *o)
         o->sketch.shingling.size = (unsigned)a->size;
     if (a->k)
         o->sketch.k = (unsigned)a->k;
+    else if (is_bloom() && o->sketch.family == BLY_FSS)
+        o->sketch.k = BLY_MAX_COMPONENTS; /* nothing else decides */
     o->sketch.shingling.seed = a->seed;
     if (bly_sketch_spec_check(&o->sketch)) {
         fail_library();
         return false;
     }
+    return true;
+}
+
+/* Bands that decide without a check, --index bloom, and how many of them. */
+static bool pick_agreement(struct dedup_options *o)
+{
+    const struct dedup_args *const a = &dedup_args;
+    struct agreement g = { .known = 1 };
+    unsigned b, r, m = 0;
+    char more;
+    const int given =
+        a->bands ? sscanf(a->bands, "%u,%u,%u%c", &b, &r, &m, &more) : 0;
+    if (!a->bands) {
+        if (!agreement_choose(o->sketch.k, o->threshold, o->recall, &g)) {
+            fail("%u components cannot find a pair of likeness %g with "
+                 "probability %g; right: more of them (--k), or less --recall",
+                 o->sketch.k, o->threshold, o->recall);
+            return false;
+        }
+    } else if (strcmp(a->bands, "area") == 0) {
+        if (bly_bands_balance(o->sketch.k, o->threshold, &g.bands)) {
+            fail_library();
+            return false;
+        }
+    } else if ((given == 2 || given == 3) && b && r && (m || given == 2) &&
+               b <= BLY_MAX_COMPONENTS && r <= BLY_MAX_COMPONENTS && m <= b &&
+               b * r <= o->sketch.k) {
+        g.bands = (bly_bands){ b, r };
+        agreement_known(&g, o->threshold, o->recall);
+        g.known = given == 3 ? m : g.known ? g.known : 1;
+    } else {
+        fail("--bands %s: right: area, B,R or B,R,KNOWN with B times R at most "
+             "%u and KNOWN at most B",
+             a->bands, o->sketch.k);
+        return false;
+    }
+    o->bands = g.bands;
+    o->known = g.known;
     return true;
 }
 
@@ -130,6 +175,8 @@ static bool pick_bands(struct dedup_options *o)
     const struct dedup_args *const a = &dedup_args;
     unsigned b, r;
     char more;
+    if (is_bloom())
+        return pick_agreement(o);
     if (!a->bands) {
         if (bly_bands_choose(o->sketch.k, o->threshold, o->recall, &o->bands))
             goto failed;
@@ -210,7 +257,9 @@ bool dedup_pick(struct dedup_options *o)
                   : a->files ? DEDUP_FILES
                              : DEDUP_JSON,
         .threshold = a->threshold,
-        .recall = a->recall,
+        .recall = a->recall > 0 ? a->recall
+                  : is_bloom()  ? 0.25
+                                : 0.995,
         .whole_only = a->exact,
         .all_pairs = a->pairs != NULL,
         .verify = (enum dedup_verify)verify,

@@ -6,6 +6,7 @@ import collections
 import gzip
 import itertools
 import json
+import math
 import os
 import random
 import re
@@ -320,7 +321,9 @@ def test_missing_files_and_full_disks(bly, trouble):
     ["--threshold", "1.5"], ["--bands", "3,50"], ["--priority", "last"],
     ["--verify", "maybe"], ["--family", "md5"], ["--index", "b-tree"],
     ["--text-field", "/a~2"], ["--lines", "--files"], ["--k", "1000"],
-    ["--exact", "--against", "x"], ["--level", "words", "--paragraphs"]])
+    ["--exact", "--against", "x"],
+    ["--bands", "9,13,10", "--index", "bloom"], ["--bands", "9,0", "--index", "bloom"],
+    ["--level", "words", "--paragraphs"]])
 def test_options_that_cannot_be_meant(trouble, options):
     trouble("dedup", "-o", "out", *options, says=options[0] if
             options[0] not in ("--lines", "--k") else "")
@@ -646,7 +649,7 @@ def test_drop_all(ok):
 
 # ------------------------------------------------------------ with a filter
 
-@pytest.mark.parametrize("kind", [None] + kinds_that("add", "has", without=["likely_no"]))
+@pytest.mark.parametrize("kind", [None] + kinds_that("add", "has", without=["likely-no"]))
 def test_one_pass_with_any_filter(ok, bly, planted, kind):
     texts, known = planted
     texts = texts[:600]
@@ -660,6 +663,77 @@ def test_one_pass_with_any_filter(ok, bly, planted, kind):
     both = [p for p, j in known.items() if j >= 0.9 and set(p) <= set(kept)]
     assert not both
     assert len(kept) > 300
+
+
+def chance(report, likeness):
+    """That an earlier document of some likeness removes a later one."""
+    n, p = report["bands"], likeness ** report["rows"]
+    return sum(math.comb(n, i) * p ** i * (1 - p) ** (n - i)
+               for i in range(report["known_bands"], n + 1))
+
+
+def middling(n, seed=11):
+    """Texts of 300 words, and for each one a later one that shares a part of
+    them in one piece; texts, and the likeness of each to its forerunner."""
+    r = random.Random(seed)
+    fresh = lambda k: [f"w{r.getrandbits(40):x}" for _ in range(k)]
+    texts, alike = [], []
+    for share in [0.6, 0.68, 0.75, 0.8, 0.96, 0.99]:
+        for _ in range(n):
+            old = fresh(300)
+            new = old[:int(300 * share)] + fresh(300 - int(300 * share))
+            texts += [" ".join(old), " ".join(new)]
+            alike += [0, jaccard(shingles(texts[-2]), shingles(texts[-1]))]
+    return texts, alike
+
+
+def test_a_filter_spares_what_is_below_the_threshold(ok):
+    """Texts of middling likeness stay: one common band does not make a copy.
+    The report says what an earlier document of some likeness costs, and that
+    is what happens."""
+    texts, alike = middling(150)
+    (ok.path / "c").write_text(jsonl(texts))
+    report = json.loads(ok("dedup", "c", "--index", "bloom", "-o", "out",
+                           "--json").out)
+    kept = {number(json.loads(x)["id"]) for x in
+            (ok.path / "out").read_text().splitlines()}
+    below = [i for i, j in enumerate(alike) if j < 0.7]
+    above = [i for i, j in enumerate(alike) if j > 0.9]
+    assert len(below) >= 1350 and len(above) >= 290
+    # One common band of 6 would remove more than half of those with forerunners.
+    assert len(set(below) - kept) <= 3
+    assert not set(above) & kept
+    for j, p in report["chance_by_likeness"]:
+        assert math.isclose(p, chance(report, j), rel_tol=1e-6)
+    assert [j for j, _ in report["chance_by_likeness"]] == [0.9, 0.8, 0.7, 0.6, 0.5]
+    assert report["expected_recall"] == dict(report["chance_by_likeness"])[0.8] > 0.25
+    text = ok("dedup", "c", "--index", "bloom", "-o", "out").out
+    assert "nothing was compared" in text and "at 0.5 with" in text
+
+
+def test_pages_of_one_template_stay_with_a_filter(ok):
+    """Many pages that are 0.56 alike: every one knows the template."""
+    r = random.Random(5)
+    template = [f"t{i}" for i in range(120)]
+    texts = [" ".join(template[:60] + [f"{r.getrandbits(28):x}" for _ in range(40)]
+                      + template[60:]) for _ in range(2000)]
+    (ok.path / "c").write_text(jsonl(texts))
+    ok("dedup", "c", "--index", "bloom", "-o", "out")
+    assert len((ok.path / "out").read_text().splitlines()) > 1980
+
+
+def test_a_filter_of_other_bands_is_refused(ok, trouble):
+    """It would know none of the keys, and all would stay without a word."""
+    (ok.path / "c").write_text(jsonl(["a b c d e f g"] * 2))
+    ok("dedup", "c", "--index", "bloom", "-o", "out", "--filter", "f.bly")
+    ok("dedup", "c", "--index", "bloom", "-o", "out", "--filter", "f.bly")
+    assert (ok.path / "out").read_text() == ""
+    # How many must be known is asked of the same keys.
+    ok("dedup", "c", "--index", "bloom", "-o", "out", "--filter", "f.bly",
+       "--bands", "51,10,2")
+    for options in ["-k", "128"], ["--bands", "9,13"], ["--size", "4"]:
+        trouble("dedup", "c", "--index", "bloom", "-o", "out", "--filter", "f.bly",
+                *options, says="f.bly: not made for")
 
 
 def test_paragraphs_are_cut_out_where_they_stand(ok, bly):
@@ -680,6 +754,16 @@ def test_paragraphs_are_cut_out_where_they_stand(ok, bly):
     ok("dedup", "--paragraphs", "c", "-o", "out", "--filter", "f.bly")
     ok("dedup", "--paragraphs", "c", "-o", "out", "--filter", "f.bly", "--read-only")
     assert (ok.path / "out").read_text().splitlines()[0] == '{"text":"short\\n", "n": 1}'
+
+
+def test_paragraphs_are_compared_by_words_and_that_is_said(ok):
+    (ok.path / "l").write_text("Yes, we can do that!\nyes we can  do that\n")
+    said = ok("dedup", "--paragraphs", "--lines", "l", "-o", "out").out
+    assert (ok.path / "out").read_text() == "Yes, we can do that!\n"
+    assert "by their words" in said
+    assert json.loads(ok("dedup", "--paragraphs", "--lines", "l", "-o", "out",
+                         "--json").out)["compared_by"] == "words"
+    assert "by their words" in " ".join(ok("help", "dedup").out.split())
 
 
 def test_ngrams(ok):

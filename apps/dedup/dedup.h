@@ -16,6 +16,7 @@
 
 #include <bloomery.h>
 
+#include "apps/dedup/agreement.h"
 #include "apps/dedup/json_field.h"
 #include "apps/dedup/lines.h"
 #include "apps/dedup/sorter.h"
@@ -37,6 +38,7 @@ struct dedup_options {
     bly_sketch_spec sketch;
     double threshold, recall;
     bly_bands bands;
+    unsigned known;  /* of them that make a copy, where nothing is checked */
     bool whole_only; /* equal texts alone, no sketches */
     bool all_pairs;  /* every pair is wanted, not only what decides */
     enum dedup_verify verify;

@@ -7,8 +7,9 @@
  * So who stays does not depend on the threads, and a unit never meets itself.
  *
  * A document without a partner costs no memory beyond its bits in the filter,
- * and the answer is "maybe": at the rate of the filter something goes that has
- * no copy.
+ * and there is nothing to compare it with. So the keys alone decide: n-grams by
+ * their share, documents by the number of known bands (agreement.c), which is
+ * an estimate of likeness and as good as one.
  *
  * A document may be a unit and its paragraphs too. Then it is asked for first,
  * its paragraphs after that, and its own keys are added last: what one level
@@ -190,7 +191,7 @@ static bool stream_work(void *ctx, unsigned worker, struct lines_block *b)
            lines_fail(s->d->in, "out of memory");
 }
 
-/* Is a unit known? Bands: if one of them is. */
+/* Is a unit known? Bands: if enough of them are (agreement.h). */
 static bool is_known(const struct streaming *s, const uint64_t *keys, size_t n,
                      uint64_t *bits)
 {
@@ -201,7 +202,7 @@ static bool is_known(const struct streaming *s, const uint64_t *keys, size_t n,
     for (size_t i = 0; i < BLY_BITMAP_WORDS(n); i++)
         known += (size_t)__builtin_popcountll(bits[i]);
     if (s->o->unit == STREAM_BANDS)
-        return known > 0;
+        return known >= s->d->opt->known;
     if (s->o->unit == STREAM_PARAGRAPHS)
         return known == n;
     return (double)known > s->o->share * (double)n;
@@ -294,6 +295,18 @@ static bool count_turn(void *ctx, unsigned worker, struct lines_block *b)
     (void)b;
     bly_hll_add(s->count, s->workers[worker].keys, s->workers[worker].nkeys);
     return true;
+}
+
+uint64_t dedup_stream_seed(const struct dedup_options *o)
+{
+    unsigned char head[BLY_SKETCH_HEAD + 8];
+    const bly_hasher by = { .id = BLY_HASH_XXH3 };
+    bly_sketch_spec_write(&o->sketch, head);
+    const unsigned shape[] = { o->bands.bands, o->bands.rows };
+    for (size_t i = 0; i < 8; i++)
+        head[BLY_SKETCH_HEAD + i] =
+            (unsigned char)(shape[i / 4] >> 8 * (i % 4));
+    return bly_hash(&by, head, sizeof head) | 1;
 }
 
 static bool workers_new(struct streaming *s)

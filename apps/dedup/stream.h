@@ -23,6 +23,10 @@ struct stream_options {
     bool read_only;     /* add nothing to the filter */
 };
 
+/* What the keys of bands depend on, as a seed for their filter: filters of
+ * other bands know nothing of these keys. Never 0. */
+uint64_t dedup_stream_seed(const struct dedup_options *o);
+
 struct stream_report {
     uint64_t units, removed_units, keys;
 };
