@@ -89,7 +89,7 @@ static bool choose_spec(trial *t, uint64_t rarely)
     if (up_to(t, 1))
         t->spec.fpr = any_size(t, 1e-5, 0.9);
     else
-        t->spec.bits = (uint64_t)((double)t->spec.items * any_size(t, 1, 64));
+        t->spec.bits = (uint64_t)((double)t->spec.items * any_size(t, 1, 24));
     for (size_t i = 0; i < t->kind->nparams; i++)
         if (t->kind->params[i].settable && up_to(t, rarely - 1) == 0)
             choose_option(t, &t->kind->params[i]);
@@ -98,15 +98,18 @@ static bool choose_spec(trial *t, uint64_t rarely)
 
 /* ----------------------------------------------------------------- checks */
 
-/* g, which was f before it went through a file, is f. */
+/* g, which was f before it went through a file, is f. Some keys are asked for
+ * as well, since it is answers that count. */
 static void assert_same(trial *t, const bly_filter *g)
 {
+    enum { SOME = 3000 };
+    const uint64_t *h = t->h + up_to(t, UNIVERSE - SOME);
     assert_true(bly_equal(t->f, g));
     if (!(t->kind->can & BLY_CAN(HAS)))
         return;
-    bly_has_hashes(t->f, t->h, UNIVERSE, t->maybe[0]);
-    bly_has_hashes(g, t->h, UNIVERSE, t->maybe[1]);
-    assert_memory_equal(t->maybe[0], t->maybe[1], sizeof t->maybe[0]);
+    bly_has_hashes(t->f, h, SOME, t->maybe[0]);
+    bly_has_hashes(g, h, SOME, t->maybe[1]);
+    assert_memory_equal(t->maybe[0], t->maybe[1], BLY_BITMAP_WORDS(SOME) * 8);
 }
 
 static void assert_written_loads(trial *t)
@@ -304,6 +307,7 @@ static const struct {
 } steps[] = {
     { BLY_CAN(ADD), step_add },
     { BLY_CAN(ADD), step_add },
+    { BLY_CAN(ADD), step_add },
     { BLY_CAN(INCREASE), step_increase },
     { BLY_CAN(REMOVE), step_remove },
     { BLY_CAN(FOLD), step_fold },
@@ -370,7 +374,7 @@ static unsigned long trials_wanted(void)
     const char *n = getenv("BLY_TRIALS");
     return n                    ? strtoul(n, NULL, 10)
            : getenv("BLY_FULL") ? 20000
-                                : (unsigned long)scaled(32);
+                                : (unsigned long)scaled(64);
 }
 
 /* As many filters as are wanted go through run(). */
