@@ -81,7 +81,7 @@ static const struct opt dedup_options[] = {
       "take what is in an index as kept before all others" },
     { "work", 0, OPT_TEXT, &dedup_args.work, "DIR",
       "keep sketches in files in this folder, not in memory, and there what "
-      "--resume needs" },
+      "--resume needs; made if it is not there, for one run at a time" },
     { "resume", 0, OPT_FLAG, &dedup_args.resume, NULL,
       "go on with what a run that ended too early left in --work" },
     { "index", 0, OPT_TEXT, &dedup_args.index, "FORM",

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apps/dedup/journal.h"
 #include "cli/dedup_args.h"
 #include "cli/source.h"
 
@@ -411,9 +412,12 @@ int dedup_run(struct list *operands)
             progress_start(false);
             progress_unit("documents");
             struct dedup d = { .opt = &o, .in = &in };
-            status = filtered && !(a->index && a->index[0] == 'm')
-                         ? dedup_filtered(&d, ngrams)
-                         : dedup_near(&d);
+            if (!dedup_work_open(&d))
+                status = fail("%s", d.error);
+            else if (filtered && !(a->index && a->index[0] == 'm'))
+                status = dedup_filtered(&d, ngrams);
+            else
+                status = dedup_near(&d);
             dedup_free(&d);
         } else {
             fail("out of memory");

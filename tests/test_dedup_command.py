@@ -3,6 +3,7 @@
 The truth is computed here by a plain join from the definitions: words, shingles
 of five of them, J = shared / all."""
 import collections
+import fcntl
 import gzip
 import itertools
 import json
@@ -566,6 +567,69 @@ def test_a_kill_at_any_time_and_resume(ok, planted):
     assert [(ok.path / f).read_bytes() for f in "opr"] == expected
     left = [f for f in os.listdir(ok.path) if ".tmp-" not in f]
     assert sorted(left) == ["c", "o", "p", "r", "w"]
+
+
+@pytest.mark.parametrize("name", ["journal", "checked"])
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_a_users_file_in_the_folder_of_work_is_left_alone(ok, trouble, name, resume):
+    """It has one of our names and is not ours: refused before anything is
+    changed. So are links, which would lead elsewhere, and pipes."""
+    (ok.path / "c").write_text(jsonl(["a b c d e f", "g h i j k l"] * 2))
+    folder = ok.path / "w"
+    folder.mkdir()
+    run = ["dedup", "c", "-o", "out", "--work", "w", *resume]
+    for content in b"dear diary, a long day it was\n", b"x":
+        (folder / name).write_bytes(content)
+        trouble(*run, says=[f"w/{name}", "not written by dedup", "an empty folder"])
+        assert (folder / name).read_bytes() == content
+        assert os.listdir(folder) == [name]
+    (folder / name).unlink()
+    (ok.path / "other").write_text("")
+    (folder / name).symlink_to(ok.path / "other")
+    trouble(*run, says=[f"w/{name}", "not a regular file"])
+    assert (ok.path / "other").read_text() == ""
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    trouble(*run, says=[f"w/{name}", "not a regular file"])
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    trouble(*run, says=[f"w/{name}", "not a regular file"])
+    (folder / name).rmdir()
+    ok(*run)
+    ok(*run)
+    assert not (ok.path / "other").read_text()
+    assert sorted(os.listdir(folder)) == ["checked", "journal"]
+
+
+def test_the_folder_of_work_is_made(ok, trouble):
+    (ok.path / "c").write_text(jsonl(["a b c d e f", "g h i j k l"] * 2))
+    ok("dedup", "c", "-o", "out", "--work", "new")
+    assert sorted(os.listdir(ok.path / "new")) == ["checked", "journal"]
+    trouble("dedup", "c", "-o", "out", "--work", "no/where", says=["--work no/where", "made"])
+    trouble("dedup", "c", "-o", "out", "--work", "c", says=["--work c", "a folder"])
+
+
+def test_one_run_at_a_time_in_the_folder_of_work(ok, trouble):
+    (ok.path / "c").write_text(jsonl(["a b c d e f"] * 2))
+    (ok.path / "w").mkdir()
+    fd = os.open(ok.path / "w", os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    trouble("dedup", "c", "-o", "out", "--work", "w", says=["--work w", "another run"])
+    os.close(fd)
+    ok("dedup", "c", "-o", "out", "--work", "w")
+
+
+def test_what_a_killed_run_left_is_swept(ok):
+    """Files that were about to lose their names; nobody else's."""
+    (ok.path / "c").write_text(jsonl(["a b c d e f"] * 2))
+    (ok.path / "w").mkdir()
+    for name, mode in [("bloomery-aB3xYz", 0o600), ("bloomery-PUBLIC", 0o644),
+                       ("bloomery-aB3xYzz", 0o600), ("mine", 0o600)]:
+        (ok.path / "w" / name).write_text("x")
+        (ok.path / "w" / name).chmod(mode)
+    ok("dedup", "c", "-o", "out", "--work", "w")
+    assert sorted(os.listdir(ok.path / "w")) == [
+        "bloomery-PUBLIC", "bloomery-aB3xYzz", "checked", "journal", "mine"]
 
 
 def test_a_full_disk_is_told(bly, planted):

@@ -137,6 +137,7 @@ struct dedup {
     double *likeness;  /* to the witness */
     struct dedup_buckets buckets;
     struct dedup_pairs pairs;
+    int work_fd;                  /* the folder of --work; 0: none */
     struct dedup_journal checked; /* of pairs */
 
     struct store sets;   /* of the shingles of documents that were compared */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "apps/dedup/dedup.h"
 
@@ -57,11 +58,22 @@ void dedup_free(struct dedup *d)
     store_free(s);
     store_release(&d->sets, d->set_words);
     store_free(&d->sets);
+    if (d->work_fd > 0)
+        close(d->work_fd);
 }
 
 bool dedup_no_room(struct dedup *d, const char *what)
 {
-    return dedup_fail(d, "no room for %s: %s%s%s", what, strerror(errno),
+    const int error = errno;
+    const char *const folder = d->opt->folder;
+    if (error == ENOENT || error == ENOTDIR || error == EACCES ||
+        error == EROFS)
+        return dedup_fail(d,
+                          "%s: no file for %s can be made there: %s; right: a "
+                          "folder that can be written to, by --work%s",
+                          folder, what, strerror(error),
+                          d->opt->work ? "" : " or TMPDIR");
+    return dedup_fail(d, "no room for %s: %s%s%s", what, strerror(error),
                       d->store.folder ? " in " : "",
                       d->store.folder ? d->store.folder : "");
 }

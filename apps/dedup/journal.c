@@ -18,13 +18,20 @@
  * fingerprint is of all that rows depend on: sketch, fields, priority, and the
  * names, sizes and times of the inputs; for pairs of the threshold too. A
  * record that is not whole, the last one before a kill, is cut off.
+ *
+ * The folder may be any that a user has, so a file of these names is ours only
+ * if it begins with the magic; another is left as it is, and the run ends
+ * before it does anything. One run at a time: the folder is locked.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -181,35 +188,127 @@ static bool journal_resume(struct dedup *d, struct dedup_journal *j)
     return ok;
 }
 
+/* --------------------------------------------------------------- the folder
+ */
+
+static const char *const work_names[] = { "journal", "checked" };
+
+/* Open a file of the folder, making it if it is not there. Whatever is there
+ * must be a regular file that is empty or begins with the magic; its first
+ * words are read, and its size is j->size. */
+static bool open_ours(struct dedup *d, struct dedup_journal *j,
+                      const char *name, int flags, uint64_t words[2])
+{
+    struct stat st;
+    if (asprintf(&j->path, "%s/%s", d->opt->work, name) < 0) {
+        j->path = NULL;
+        return dedup_fail(d, "out of memory");
+    }
+    /* Nonblocking: a pipe of that name would keep us waiting. */
+    j->fd = openat(d->work_fd, name,
+                   O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0666);
+    if (j->fd < 0 && errno == ENOENT)
+        return true;
+    if (j->fd < 0 && errno != ELOOP && errno != ENXIO && errno != EISDIR)
+        return dedup_fail(d, "%s: %s", j->path, strerror(errno));
+    if (j->fd < 0 || fstat(j->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return dedup_fail(d,
+                          "%s: not a regular file; right: an empty folder for "
+                          "--work, or that of an earlier run",
+                          j->path);
+    j->size = (uint64_t)st.st_size;
+    if (j->size && (!read_whole(j->fd, words, 2 * sizeof *words) ||
+                    words[0] != JOURNAL_MAGIC))
+        return dedup_fail(d,
+                          "%s: not written by dedup, and left as it is; right: "
+                          "an empty folder for --work, or that of an earlier "
+                          "run",
+                          j->path);
+    return true;
+}
+
+/* Files that lost their names only after a kill: bloomery- and six letters. The
+ * folder is locked, so nobody is about to take the name away. */
+static void sweep_work(int folder)
+{
+    static const char begin[] = "bloomery-";
+    const size_t n = sizeof begin - 1;
+    const int fd = dup(folder);
+    DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir && fd >= 0)
+        close(fd);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        struct stat st;
+        size_t letters = n;
+        if (strncmp(e->d_name, begin, n) != 0)
+            continue;
+        while (isalnum((unsigned char)e->d_name[letters]))
+            letters++;
+        if (letters == n + 6 && !e->d_name[letters] &&
+            fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+            (st.st_mode & 07777) == 0600)
+            unlinkat(folder, e->d_name, 0);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+bool dedup_work_open(struct dedup *d)
+{
+    const char *const work = d->opt->work;
+    if (!work)
+        return true;
+    if (mkdir(work, 0777) != 0 && errno != EEXIST)
+        return dedup_fail(d, "--work %s: cannot be made: %s", work,
+                          strerror(errno));
+    const int fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return dedup_fail(d, "--work %s: %s; right: a folder", work,
+                          strerror(errno));
+    d->work_fd = fd;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return dedup_fail(d,
+                          "--work %s: another run uses it; right: a folder "
+                          "for each run",
+                          work);
+    bool ok = true;
+    for (size_t i = 0; ok && i < sizeof work_names / sizeof *work_names; i++) {
+        struct dedup_journal j = { 0 };
+        uint64_t words[2];
+        ok = open_ours(d, &j, work_names[i], 0, words);
+        if (j.fd > 0)
+            close(j.fd);
+        free(j.path);
+    }
+    if (ok)
+        sweep_work(fd);
+    return ok;
+}
+
 /* Open DIR/name: a new one, or with --resume what is there, which take reads
  * and leaves at its end. */
 static bool open_in_work(struct dedup *d, struct dedup_journal *j,
                          const char *name, uint64_t print,
                          bool (*take)(struct dedup *d, struct dedup_journal *j))
 {
-    uint64_t words[2] = { JOURNAL_MAGIC, print };
-    struct stat st;
+    const uint64_t fresh[2] = { JOURNAL_MAGIC, print };
+    uint64_t words[2] = { 0 };
     if (!d->opt->work)
         return true;
-    if (asprintf(&j->path, "%s/%s", d->opt->work, name) < 0) {
-        j->path = NULL;
-        return dedup_fail(d, "out of memory");
-    }
-    j->fd = open(j->path,
-                 O_RDWR | O_CREAT | O_CLOEXEC | (d->opt->resume ? 0 : O_TRUNC),
-                 0666);
-    if (j->fd < 0 || fstat(j->fd, &st) != 0)
+    if (!open_ours(d, j, name, O_CREAT, words))
+        return false;
+    if (j->fd < 0)
         return dedup_fail(d, "%s: %s", j->path, strerror(errno));
-    if (st.st_size == 0)
-        return write_all(j->fd, words, sizeof words) ||
+    if (!j->size || !d->opt->resume)
+        return (ftruncate(j->fd, 0) == 0 && lseek(j->fd, 0, SEEK_SET) == 0 &&
+                write_all(j->fd, fresh, sizeof fresh)) ||
                dedup_fail(d, "%s: %s", j->path, strerror(errno));
-    if (!read_whole(j->fd, words, sizeof words) || words[0] != JOURNAL_MAGIC ||
-        words[1] != print)
+    if (words[1] != print)
         return dedup_fail(d,
                           "%s: is of other inputs or options; without "
                           "--resume it is begun anew",
                           j->path);
-    j->size = (uint64_t)st.st_size;
     j->whole = sizeof words;
     if (!take(d, j))
         return false;
@@ -220,7 +319,7 @@ static bool open_in_work(struct dedup *d, struct dedup_journal *j,
 
 bool dedup_journal_open(struct dedup *d, struct dedup_journal *j)
 {
-    return open_in_work(d, j, "journal", fingerprint(d), journal_resume);
+    return open_in_work(d, j, work_names[0], fingerprint(d), journal_resume);
 }
 
 /* ------------------------------------------------------------------- checked
@@ -262,7 +361,7 @@ bool dedup_checked_open(struct dedup *d, struct dedup_journal *j)
     const uint64_t print =
         mix_in(fingerprint(d), &d->opt->threshold, sizeof d->opt->threshold);
     return d->opt->verify != DEDUP_EXACT ||
-           open_in_work(d, j, "checked", print, checked_resume);
+           open_in_work(d, j, work_names[1], print, checked_resume);
 }
 
 #define PAIRS_A_RECORD ((size_t)65536)

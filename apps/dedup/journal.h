@@ -6,6 +6,11 @@
 
 #include "apps/dedup/dedup.h"
 
+/* Make or open the folder of d->opt->work, if there is one, for this run alone,
+ * and remove what a killed one left there. False, and nothing is changed, where
+ * a file in it has one of our names and is not ours. */
+bool dedup_work_open(struct dedup *d);
+
 /* Open the journal in the folder of d->opt->work, if there is one: a new one,
  * or with d->opt->resume what is there, whose documents are appended to d. */
 bool dedup_journal_open(struct dedup *d, struct dedup_journal *j);
