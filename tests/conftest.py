@@ -14,6 +14,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("BLY_BUILD", ROOT / "build"))
 PROGRAM = os.environ.get("BLOOMERY", str(ROOT / "build" / "bloomery"))
 
+# Seconds after which something that hangs is ended. Every limit of a test is
+# this one, so that no machine is too slow or too busy: no test measures time.
+PATIENCE = 3600
+# The same for a server that was told to end: then it is killed.
+GRACE = 20
+
 
 class Result:
     """Status, output and error of one run; output as bytes and as text."""
@@ -31,7 +37,7 @@ class Result:
         return json.loads(self.out)
 
 
-def run(*argv, stdin=b"", program=PROGRAM, cwd=None, timeout=120, **kw):
+def run(*argv, stdin=b"", program=PROGRAM, cwd=None, timeout=PATIENCE, **kw):
     if isinstance(stdin, str):
         stdin = stdin.encode()
     done = subprocess.run([program, *map(str, argv)], input=stdin, cwd=cwd,

@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import GRACE, PATIENCE
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("BLY_BUILD", ROOT / "build")).resolve()
@@ -66,7 +67,8 @@ class Server:
             stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         log.close()
         self.r = self.connect()
-        for _ in range(400):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
             try:
                 self.r.ping()
                 return
@@ -79,7 +81,7 @@ class Server:
         raise RuntimeError("the server does not answer: " + self.log()[-2000:])
 
     def connect(self, **how):
-        return redis.Redis("127.0.0.1", self.port, socket_timeout=60, **how)
+        return redis.Redis("127.0.0.1", self.port, socket_timeout=PATIENCE, **how)
 
     def log(self):
         return (self.folder / "log").read_text(errors="replace")
@@ -88,7 +90,7 @@ class Server:
         """redis-cli, for what a client library hides (RESP3, --pipe)."""
         return subprocess.run(
             ["redis-cli", "-p", str(self.port), *map(str, words)],
-            input=stdin, capture_output=True, timeout=60, check=False, **kw)
+            input=stdin, capture_output=True, timeout=PATIENCE, check=False, **kw)
 
     def is_alive(self):
         return self.process.poll() is None
@@ -102,7 +104,7 @@ class Server:
         if self.process and self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(20)
+                self.process.wait(GRACE)
             except subprocess.TimeoutExpired:
                 self.kill()
 
@@ -113,7 +115,7 @@ class Server:
         self.stop()
 
 
-def wait_for(what, seconds=60):
+def wait_for(what, seconds=PATIENCE):
     """Until it is true; errors of a server that is on its way do not count."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -147,7 +149,7 @@ class Cluster:
             ["redis-cli", "--cluster", "create",
              *[f"127.0.0.1:{n.port}" for n in self.nodes],
              "--cluster-replicas", "1", "--cluster-yes"],
-            capture_output=True, timeout=120, check=False)
+            capture_output=True, timeout=PATIENCE, check=False)
         assert b"All 16384 slots covered" in made.stdout, made.stdout
         wait_for(lambda: all(
             n.r.info("replication").get("connected_slaves") == 1 or

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from conftest import GRACE, PATIENCE
 
 SQUID = shutil.which("squid") or shutil.which("squid", path="/usr/sbin")
 
@@ -34,7 +35,7 @@ def free_port():
         return s.getsockname()[1]
 
 
-def wait_until(true, seconds=60, every=0.1):
+def wait_until(true, seconds=PATIENCE, every=0.1):
     """Whatever true() says once it says something."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -115,7 +116,7 @@ minimum_direct_hops 0
                 os.chown(path, user.pw_uid, user.pw_gid)
         self.argv = [SQUID, "-f", str(config), "-n", self.name, "-N"]
         subprocess.run([*self.argv, "-z"], check=True, capture_output=True,
-                       timeout=60)
+                       timeout=PATIENCE)
         self.process = subprocess.Popen(self.argv, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
         wait_until(self.answers)
@@ -137,12 +138,12 @@ minimum_direct_hops 0
         proxy = urllib.request.ProxyHandler(
             {"http": f"http://127.0.0.1:{self.port}"})
         request = urllib.request.Request(url, headers=headers)
-        with urllib.request.build_opener(proxy).open(request, timeout=30) as r:
+        with urllib.request.build_opener(proxy).open(request, timeout=PATIENCE) as r:
             return r.status, r.read()
 
     def send(self, line):
         """Send a request line as it stands; the answer's first line."""
-        with socket.create_connection(("127.0.0.1", self.port), 30) as s:
+        with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as s:
             s.sendall(line.encode("latin-1") + b" HTTP/1.1\r\n"
                       b"Host: x\r\nConnection: close\r\n\r\n")
             answer = b""
@@ -154,13 +155,13 @@ minimum_direct_hops 0
         """A page of the cache manager."""
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
                 f"http://127.0.0.1:{self.port}/squid-internal-mgr/{name}",
-                timeout=30) as r:
+                timeout=PATIENCE) as r:
             return r.read().decode(errors="replace")
 
     def close(self):
         self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(20)
+            self.process.wait(GRACE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -6,7 +6,7 @@ import shutil
 import xml.etree.ElementTree as xml
 
 import pytest
-from conftest import BUILD, KINDS, TABLE, run
+from conftest import BUILD, KINDS, PATIENCE, TABLE, run
 
 SMALL = ("bench", "--items", "3k", "--rounds", "1")
 
@@ -14,7 +14,7 @@ SMALL = ("bench", "--items", "3k", "--rounds", "1")
 @pytest.fixture(scope="module")
 def small():
     """Every kind, once."""
-    result = run(*SMALL, "--json", "--threads", "2", timeout=300)
+    result = run(*SMALL, "--json", "--threads", "2", timeout=PATIENCE)
     assert result.status == 0, result.err
     return result.json
 

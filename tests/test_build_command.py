@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from conftest import PROGRAM, keys, kinds_that
+from conftest import PATIENCE, PROGRAM, keys, kinds_that
 
 ADDABLE = kinds_that("add", "has", without=["likely-no"])
 
@@ -239,7 +239,7 @@ def test_a_closed_pipe(ok):
     done = subprocess.run(f"{PROGRAM} has f.bly -f in | head -n 1; "
                           "echo ${PIPESTATUS[0]}", shell=True, cwd=ok.path,
                           executable="/bin/bash", capture_output=True,
-                          timeout=60)
+                          timeout=PATIENCE)
     assert done.stdout.splitlines()[0] == b"key-0"
     assert done.stderr == b""
 
@@ -250,7 +250,7 @@ def test_output_to_a_full_device(ok):
     with open("/dev/full", "wb") as full:
         done = subprocess.run([PROGRAM, "has", "f.bly", "-f", "in"],
                               cwd=ok.path, stdout=full, stderr=subprocess.PIPE,
-                              timeout=60)
+                              timeout=PATIENCE)
     assert done.returncode == 2
     assert b"space" in done.stderr
 
@@ -281,7 +281,7 @@ def test_two_writers_lose_nothing(ok):
         for i in range(15):
             done = subprocess.run(
                 [PROGRAM, "add", "-q", "f.bly", f"writer-{number}-{i}"],
-                cwd=ok.path, timeout=60)
+                cwd=ok.path, timeout=PATIENCE)
             if done.returncode:
                 failed.append((number, i))
 
@@ -372,7 +372,7 @@ def test_a_file_size_limit(ok):
     done = subprocess.run(
         f"ulimit -f 100; trap '' XFSZ; echo x | {PROGRAM} build -o f.bly "
         "--memory 1MiB --fpr 1%", shell=True, cwd=ok.path,
-        executable="/bin/bash", capture_output=True, timeout=60)
+        executable="/bin/bash", capture_output=True, timeout=PATIENCE)
     assert done.returncode == 2, done.stderr
     assert b"f.bly" in done.stderr
     assert os.listdir(ok.path) == []

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 
 import pytest
-from conftest import KINDS, PROGRAM, keys, kinds_that
+from conftest import KINDS, PATIENCE, PROGRAM, keys, kinds_that
 
 REMOVE = kinds_that("add", "remove", "has")
 COUNT = kinds_that("add", "count")
@@ -97,7 +97,7 @@ def test_removers_and_adders_lose_nothing(ok):
                              cwd=ok.path)
             for i in range(20)
             for command, i in (("remove", i), ("add", 1000 + i))]
-    assert [job.wait(60) for job in jobs] == [0] * 40
+    assert [job.wait(PATIENCE) for job in jobs] == [0] * 40
     assert ok("has", "-c", "f.bly", stdin=keys(20, 180)).out == "180\n"
     assert ok("has", "-c", "f.bly", stdin=keys(1000, 20)).out == "20\n"
     assert float(info(ok)["items_estimate"]) == pytest.approx(200, abs=3)
@@ -414,7 +414,7 @@ def test_convert_in_a_pipe(ok):
     make(ok, "counting", keys(0, 100))
     done = subprocess.run(
         f"cat f.bly | {PROGRAM} convert -k classic -o - - > c.bly",
-        shell=True, cwd=ok.path, capture_output=True, text=True, timeout=60)
+        shell=True, cwd=ok.path, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0 and "from counting" in done.stderr
     assert ok("has", "-c", "c.bly", stdin=keys(0, 100)).out == "100\n"
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PROGRAM, kinds_that
+from conftest import PATIENCE, PROGRAM, kinds_that
 
 T = 0.8
 
@@ -283,7 +283,7 @@ def test_a_line_of_100_megabytes(ok):
         for tail in b"", b", !", b"":
             f.write(b'{"text":"' + long + tail + b'"}\n')
         f.write(GOOD.encode())
-    ok("dedup", "c", "-o", "out", timeout=600)
+    ok("dedup", "c", "-o", "out", timeout=PATIENCE)
     assert os.path.getsize(ok.path / "out") == len(long) + 12 + len(GOOD)
 
 
@@ -373,7 +373,7 @@ def test_a_template_of_pages_that_stay_costs_a_budget(ok):
     for i in copies:
         texts.append(texts[i] + " one more word")
     (ok.path / "c").write_text(jsonl(texts))
-    report = ok("dedup", "c", "-o", "out", "--json", "--threads", 2, timeout=600).json
+    report = ok("dedup", "c", "-o", "out", "--json", "--threads", 2, timeout=PATIENCE).json
     assert report["largest_bucket"] > n // 5  # where all pairs were ten million
     assert report["candidates"] < 1_000_000 + 200 * n
     assert report["checked"] < 1_000_000 + 100 * n

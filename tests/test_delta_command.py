@@ -6,14 +6,14 @@ import subprocess
 import time
 
 import pytest
-from conftest import PROGRAM, keys, kinds_that
+from conftest import PATIENCE, PROGRAM, keys, kinds_that
 
 CHANGING = kinds_that("add")
 
 
 def shell(line, cwd):
     done = subprocess.run(line, shell=True, cwd=cwd, executable="/bin/bash",
-                          env={**os.environ, "bly": PROGRAM}, timeout=60,
+                          env={**os.environ, "bly": PROGRAM}, timeout=PATIENCE,
                           capture_output=True)
     return done.returncode, done.stdout, done.stderr.decode()
 
@@ -249,6 +249,6 @@ def test_two_at_once_apply_it_once(ok):
                              stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE) for _ in range(2)]
     for p in both:
-        p.communicate(timeout=60)
+        p.communicate(timeout=PATIENCE)
     assert sorted(p.returncode for p in both) == [0, 2]
     assert (ok.path / "a.bly").read_bytes() == (ok.path / "b.bly").read_bytes()

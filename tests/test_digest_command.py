@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from conftest import BUILD, PROGRAM, ROOT, run
+from conftest import BUILD, PATIENCE, PROGRAM, ROOT, run
 from squid_support import SQUID, Origin, Squid, shared_memory, wait_until
 
 VECTORS = ROOT.parent / "shared" / "vectors" / "squid"
@@ -428,7 +428,7 @@ class Server:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=PATIENCE)
         assert self.process.returncode == 0, err
         self.told, self.err = json.loads(out), err.decode()
 

@@ -5,7 +5,7 @@ import pathlib
 import xml.etree.ElementTree as xml
 
 import pytest
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 
 VECTORS = pathlib.Path(os.environ.get("BLY_VECTORS",
                                       ROOT.parent / "shared" / "vectors"))
@@ -20,7 +20,7 @@ def table(path):
 
 def test_every_figure_lies_in_its_bands(ok):
     """All of them, quick: this is what --quick promises."""
-    result = ok("figures", "--quick", "--out", "figs", timeout=600)
+    result = ok("figures", "--quick", "--out", "figs", timeout=PATIENCE)
     assert "OUTSIDE" not in result.out
     names = [line.split()[0] for line in ok("figures", "--list").lines]
     assert len(names) > 25 and len(set(names)) == len(names)
@@ -94,7 +94,7 @@ def test_published_curves_lie_where_ours_do(ok, percent, regions):
     of n keys, which is what the files hold; of hundreds of rows a few may
     lie outside four deviations by chance, and by interpolation."""
     name = f"floom-{percent}-{regions}"
-    ok("figures", name, "--full", "--out", "figs", timeout=600)
+    ok("figures", name, "--full", "--out", "figs", timeout=PATIENCE)
     rows = table(ok.path / "figs" / f"{name}.csv")
     bands = {}
     for column, series in enumerate(["plain", "Floom", "plain, as large"], 1):

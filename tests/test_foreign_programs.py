@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 import redis_model
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 from redis_support import Server, needs_server
 
 PEERS = ROOT / "tests" / "peers"
@@ -30,7 +30,7 @@ def lines(keys):
 
 def call(*argv, stdin=b"", env=None, cwd=None):
     done = subprocess.run(list(map(str, argv)), input=stdin, env=env, cwd=cwd,
-                          capture_output=True, timeout=120)
+                          capture_output=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 

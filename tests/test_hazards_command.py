@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import KINDS, PROGRAM, keys, kinds_that
+from conftest import KINDS, PATIENCE, PROGRAM, keys, kinds_that
 
 BUILT = [k for k in kinds_that("has") if k not in kinds_that("build", "get")]
 
@@ -14,7 +14,7 @@ BUILT = [k for k in kinds_that("has") if k not in kinds_that("build", "get")]
 def shell(line, cwd, **kw):
     """A line of bash with $bly for the program: status, output, error."""
     done = subprocess.run(line, shell=True, cwd=cwd, executable="/bin/bash",
-                          env={**os.environ, "bly": PROGRAM}, timeout=60,
+                          env={**os.environ, "bly": PROGRAM}, timeout=PATIENCE,
                           capture_output=True, text=True, **kw)
     return done.returncode, done.stdout, done.stderr
 
@@ -63,7 +63,7 @@ def test_a_file_that_is_cut_meanwhile(ok):
     asker.stdin.flush()
     assert asker.stdout.readline() == b"key-1\n"
     os.truncate(ok.path / "f.bly", 4096)
-    out, err = asker.communicate(keys(0, 10).encode(), timeout=60)
+    out, err = asker.communicate(keys(0, 10).encode(), timeout=PATIENCE)
     assert asker.returncode == 2, (asker.returncode, err)
     assert out == b""
     lines = err.decode().splitlines()

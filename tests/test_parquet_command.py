@@ -13,7 +13,7 @@ import uuid
 
 import pytest
 
-from conftest import BUILD, PROGRAM, ROOT
+from conftest import BUILD, PATIENCE, PROGRAM, ROOT
 from parquet_file import (BINARY, I32, I64, STRUCT, File, Thrift, drop, field,
                           filter_of, put)
 
@@ -453,7 +453,7 @@ def test_changed_while_it_is_read(tmp_path, pipe_of):
                 f.seek(-20, 2)
                 f.write(b"\1")
             os.utime(path, ns=(10**18, 10**18))
-        rest, err = p.communicate(timeout=60)
+        rest, err = p.communicate(timeout=PATIENCE)
         assert p.returncode == 2, err
         assert b"changed while it was read" in err
         assert len(first + rest) >= len(before)
@@ -465,7 +465,7 @@ def test_changed_while_it_is_read(tmp_path, pipe_of):
         f.read(100000)
         os.utime(path, ns=(10**18, 10**18))
         f.read()
-    assert p.wait(timeout=60) == 2
+    assert p.wait(timeout=PATIENCE) == 2
     assert b"changed while it was read" in p.stderr.read()
 
 
@@ -476,7 +476,7 @@ def test_cut_while_it_is_read(tmp_path, pipe_of):
     p = pipe_of(path, "-o", "-", "-c", "url")
     p.stdout.read(1000)
     os.truncate(path, 200000)
-    _, err = p.communicate(timeout=60)
+    _, err = p.communicate(timeout=PATIENCE)
     assert p.returncode == 2 and len(err.splitlines()) == 1, err
     assert b"large.parquet" in err and b"while it was" in err
 
@@ -511,7 +511,7 @@ class DuckDB:
 
     def close(self):
         self.node.stdin.close()
-        self.node.wait(timeout=30)
+        self.node.wait(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -698,7 +698,7 @@ def test_encodings_of_version_2_are_met(duck, tmp_path):
 def hyparquet(*argv):
     done = subprocess.run(
         ["node", ROOT / "tests" / "hyparquet.mjs", BUILD / "npm", *argv],
-        capture_output=True, text=True, timeout=60)
+        capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return [json.loads(x) for x in done.stdout.splitlines()]
 

@@ -2,7 +2,7 @@
 import time
 
 import pytest
-from conftest import KINDS, kinds_that, run
+from conftest import KINDS, PATIENCE, kinds_that, run
 from redis_support import (  # noqa: F401
     error_of, needs_server, r, redis, server, Server)
 
@@ -291,7 +291,7 @@ def test_replicas_and_logs_hold_the_same(tmp_path):
 
         before = digests(a.r)
         assert len(set(before.values())) == len(keys)
-        assert a.r.wait(1, 20000) == 1
+        assert a.r.wait(1, PATIENCE * 1000) == 1
         assert digests(b.r) == before
         a.kill()
         a.start()
@@ -321,7 +321,7 @@ def test_an_add_that_stops_in_the_middle(tmp_path):
         answers = a.r.execute_command("BLY.ADD", "k", *range(5000))
         errors = [x for x in answers if isinstance(x, Exception)]
         assert 4000 < len(errors) < 5000 and "limit" in str(errors[0])
-        assert a.r.wait(1, 20000) == 1
+        assert a.r.wait(1, PATIENCE * 1000) == 1
         assert a.r.execute_command("DEBUG", "DIGEST-VALUE", "k") == \
             b.r.execute_command("DEBUG", "DIGEST-VALUE", "k")
 

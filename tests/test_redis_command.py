@@ -5,7 +5,7 @@ import subprocess
 import threading
 
 import pytest
-from conftest import PROGRAM, ROOT, run
+from conftest import PATIENCE, PROGRAM, ROOT, run
 from redis_support import (
     Cluster, Server, free_port, needs_server, redis, wait_for)
 
@@ -280,7 +280,7 @@ def test_a_load_that_is_killed(ok, server, at):
         load = subprocess.Popen(
             [PROGRAM, "redis", "load", "f.bly", "k", "--port", str(p.port)],
             cwd=ok.path)
-        assert load.wait(60) < 0
+        assert load.wait(PATIENCE) < 0
     left = server.r.keys()
     assert len(left) == 1 and b":loading:" in left[0]
     assert 0 < server.r.ttl(left[0]) <= 86400
@@ -340,7 +340,7 @@ def test_a_connection_that_was_closed_for_being_idle(server, at, ok):
         server.r.execute_command("CLIENT", "KILL", "TYPE", "normal",
                                  "SKIPME", "yes")
     ask.stdin.close()
-    assert ask.wait(30) == 0
+    assert ask.wait(PATIENCE) == 0
 
 
 def test_a_server_that_does_not_answer(trouble, ok, server, at):
@@ -362,7 +362,7 @@ def test_answers_come_line_by_line_where_keys_do(server, at, ok):
         ask.stdin.flush()
         assert ask.stdout.readline() == word
     ask.stdin.close()
-    assert ask.wait(30) == 0
+    assert ask.wait(PATIENCE) == 0
 
 
 def test_options_of_other_verbs_are_refused(trouble):
@@ -538,7 +538,7 @@ def test_slots_that_move_while_it_is_asked(ok, cluster, words):
     cluster.end_move(moved_meta)
     feed(asking, lines(NKEYS))  # MOVED
     asking.stdin.close()
-    assert asking.wait(60) == 0, asking.stderr.read()
+    assert asking.wait(PATIENCE) == 0, asking.stderr.read()
     assert cluster.owner("words:{0}") is move[1]
 
 
@@ -563,7 +563,7 @@ def test_reshard_by_the_usual_tool(ok, cluster, words):
         ["redis-cli", "--cluster", "reshard", f"127.0.0.1:{source.port}",
          "--cluster-from", ids[0], "--cluster-to", ids[1],
          "--cluster-slots", "2000", "--cluster-yes"],
-        capture_output=True, timeout=300, check=False)
+        capture_output=True, timeout=PATIENCE, check=False)
     assert moved.returncode == 0, moved.stdout[-2000:]
     assert ok("redis", "has", "--cluster", "-c", "words", "-f", words,
               *cluster.at).out == f"{NKEYS}\n"
@@ -572,14 +572,14 @@ def test_reshard_by_the_usual_tool(ok, cluster, words):
 def test_a_primary_dies_while_it_is_asked(ok, cluster, words):
     """The last test of this cluster: its successor is waited for."""
     for n in cluster.primaries():
-        assert n.r.wait(1, 10000) == 1
+        assert n.r.wait(1, PATIENCE * 1000) == 1
     victim = cluster.owner("words:{1}")
     asking = ask_by_pipe(cluster.at)
     feed(asking, lines(NKEYS))
     victim.kill()
     feed(asking, lines(NKEYS))
     asking.stdin.close()
-    assert asking.wait(120) == 0, asking.stderr.read()
+    assert asking.wait(PATIENCE) == 0, asking.stderr.read()
     assert ok("redis", "has", "--cluster", "-c", "words", "-f", words,
               *cluster.at).out == f"{NKEYS}\n"
     done = ok("redis", "add", "--cluster", "words", "--json", *cluster.at,

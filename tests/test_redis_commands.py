@@ -4,6 +4,7 @@ import random
 import subprocess
 
 import pytest
+from conftest import PATIENCE
 from redis_support import (  # noqa: F401
     error_of, MODULE, needs_server, r, redis, server, Server)
 
@@ -231,13 +232,13 @@ def test_events(server, r):
     r.config_set("notify-keyspace-events", "EA")
     listener = server.connect().pubsub()
     listener.psubscribe("__keyevent@0__:*")
-    listener.get_message(timeout=10)
+    listener.get_message(timeout=PATIENCE)
     for words, want in EVENTS:
         r.execute_command(*words)
         r.set("mark", "x")  # its event comes after those of the command
         got = []
         while True:
-            message = listener.get_message(timeout=10)
+            message = listener.get_message(timeout=PATIENCE)
             name = message["channel"].decode().split(":", 1)[1]
             if name == "set":
                 break

@@ -3,6 +3,7 @@ import threading
 import time
 
 import pytest
+from conftest import PATIENCE
 from redis_support import (
     Cluster, Server, error_of, needs_server, redis, wait_for)
 
@@ -104,7 +105,7 @@ def test_a_replica_with_other_defaults_becomes_the_same(tmp_path):
         a.r.execute_command("BF.ADD", "made", "x")
         a.r.execute_command("CF.ADD", "cmade", "x")
         keys = fill(a.r) + ["made", "cmade"]
-        assert a.r.wait(1, 10000) == 1
+        assert a.r.wait(1, PATIENCE * 1000) == 1
         assert digests(a.r, keys) == digests(b.r, keys)
         # What changes nothing goes nowhere.
         before = a.r.info("replication")["master_repl_offset"]
@@ -142,7 +143,7 @@ def test_the_time_goes_to_replicas_and_to_the_log(tmp_path, change):
         wait_for(lambda: b.r.info("replication")["master_link_status"] == "up")
         forgetful(a.r, change)
         keys = ["k"] if change != "create" else ["other"]
-        assert a.r.wait(1, 10000) == 1
+        assert a.r.wait(1, PATIENCE * 1000) == 1
         before = digests(a.r, keys)
         assert digests(b.r, keys) == before
         a.kill()

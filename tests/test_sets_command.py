@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from conftest import PROGRAM, keys, kinds_that
+from conftest import PATIENCE, PROGRAM, keys, kinds_that
 
 MERGEABLE = kinds_that("add", "has", "merge")
 
@@ -466,7 +466,7 @@ def test_a_filter_larger_than_its_container(ok, group, which):
                 ["sh", "-c", enter if inside else 'exec "$@"', "sh", PROGRAM,
                  "has", "big.bly", "-f", "-"], cwd=ok.path,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE) as asker:
-            until = time.monotonic() + (30 if told else 1)
+            until = time.monotonic() + (PATIENCE if told else 1)
             while "rr" not in map_flags(asker.pid, "big.bly"):
                 assert asker.poll() is None
                 if time.monotonic() > until:

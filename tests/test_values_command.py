@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import PROGRAM, keys, kinds_that
+from conftest import PATIENCE, PROGRAM, keys, kinds_that
 
 VALUED = kinds_that("build", "get")
 SET = kinds_that("build", "get", "set")
@@ -291,6 +291,6 @@ def test_setters_lose_nothing(ok, kind):
     make(ok, kind, pairs(0, 100))
     jobs = [subprocess.Popen([PROGRAM, "set", "-q", "f.bly", f"key-{i}",
                               str(i)], cwd=ok.path) for i in range(20)]
-    assert [job.wait(60) for job in jobs] == [0] * 20
+    assert [job.wait(PATIENCE) for job in jobs] == [0] * 20
     assert ok("get", "f.bly", stdin=keys(0, 100)).out == (
         pairs(0, 20, times=1) + pairs(20, 80))
