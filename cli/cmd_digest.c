@@ -36,6 +36,19 @@ static const struct opt digest_options[] = {
     { "pause", 0, OPT_POSITIVE, &digest_args.pause, "MS",
       "serve, relay: wait so long behind the header and behind the control "
       "block; 125 if not given" },
+    { "connections", 0, OPT_POSITIVE, &digest_args.connections, "N",
+      "serve, relay: the most at once; 200 if not given" },
+    { "per-address", 0, OPT_POSITIVE, &digest_args.per_address, "N",
+      "serve, relay: the most at once from one address; 32 if not given" },
+    { "request-time", 0, OPT_POSITIVE, &digest_args.request_time, "SECONDS",
+      "serve, relay: how long a client may take to send a request; 10 if not "
+      "given" },
+    { "answer-time", 0, OPT_POSITIVE, &digest_args.answer_time, "SECONDS",
+      "serve, relay: how long a client may take to receive the answer; 300 if "
+      "not given" },
+    { "refresh", 0, OPT_POSITIVE, &digest_args.refresh, "SECONDS",
+      "relay: the least time between two fetches, whatever the peer says; 60 "
+      "if not given" },
     { "timeout", 0, OPT_POSITIVE, &digest_args.timeout, "SECONDS",
       "get, relay: how long a fetch may take; 30 if not given" },
     { "max-size", 0, OPT_POSITIVE, &digest_args.max_size, "SIZE",
@@ -68,16 +81,18 @@ static const struct opt digest_options[] = {
 };
 
 #define EVERY " quiet json "
+#define SERVER                                                    \
+    "listen lifetime pause connections per-address request-time " \
+    "answer-time "
 
 static const struct verb digest_verbs[] = {
     { "get", "URL|HOST:PORT [-o FILE]", 1, EVERY "output timeout max-size " },
     { "build", "--from INPUT -o FILE", 0,
       EVERY "output from items fpr bits binary " },
     { "has", "FILE [METHOD] URL", 1, EVERY "file invert count binary " },
-    { "serve", "FILE [--listen ADDRESS:PORT]", 1,
-      EVERY "listen lifetime pause " },
+    { "serve", "FILE [--listen ADDRESS:PORT]", 1, EVERY SERVER },
     { "relay", "URL|HOST:PORT [--listen ADDRESS:PORT]", 1,
-      EVERY "listen lifetime pause timeout max-size " },
+      EVERY SERVER "timeout max-size refresh " },
     { "simulate", "[ACCESS.LOG]...", 0,
       EVERY "bits threshold proxies cache documents zipf requests warmup "
             "seed binary " },
@@ -128,6 +143,15 @@ static int digest_run(struct list *operands)
     if (a->pause > 10000 || a->timeout > 86400 || a->lifetime > 31536000)
         return fail("at most --pause 10000 (ms), --timeout 86400 and "
                     "--lifetime 31536000 (seconds)");
+    if (a->request_time > 86400 || a->answer_time > 86400 ||
+        a->refresh > 86400 || a->connections > 10000)
+        return fail("at most --request-time, --answer-time and --refresh 86400 "
+                    "(seconds) and --connections 10000");
+    a->connections = a->connections ? a->connections : 200;
+    a->per_address = a->per_address ? a->per_address : 32;
+    a->request_time = a->request_time ? a->request_time : 10;
+    a->answer_time = a->answer_time ? a->answer_time : 300;
+    a->refresh = a->refresh ? a->refresh : 60;
     a->pause = a->pause ? a->pause : 125;
     a->timeout = a->timeout ? a->timeout : 30;
     a->max_size = a->max_size ? a->max_size : UINT64_C(64) << 20;
@@ -175,11 +199,12 @@ const struct command cmd_digest = {
         "exit status is 0 if something was printed (or would have been), 1 if "
         "nothing was, and 2 after an error.\n\n"
         "serve FILE answers " DIGEST_PATH " with a digest, read again when the "
-        "file is replaced, so that Squids take this place for a sibling (or "
+        "file has changed, so that Squids take this place for a sibling (or "
         "find its digest by digest-url=). There are no objects here: what they "
         "ask for then is answered 504, and they go to the origin.\n\n"
         "relay URL|HOST:PORT fetches a proxy's digest, again when it has "
-        "expired, and serves it in its place. Squids before October 2025 spoil "
+        "expired, and serves it in its place; clients get the last copy while "
+        "it is fetched. Squids before October 2025 spoil "
         "a digest whose parts arrive together (bug 5510) and then find a "
         "fraction of it. serve and relay send header, control block and mask "
         "apart, with pauses, and such a Squid has all of it.\n\n"

@@ -21,7 +21,8 @@ struct digest_args {
     double fpr;
     bool invert, count, json;
     /* of the network */
-    uint64_t timeout, lifetime, pause, max_size;
+    uint64_t timeout, lifetime, pause, max_size, refresh;
+    uint64_t connections, per_address, request_time, answer_time;
     /* of the replay */
     uint64_t proxies, cache, documents, requests, seed;
     double warmup;
@@ -77,21 +78,67 @@ bool digest_fetch(const struct digest_args *args, const char *url,
 
 /* ---------------------------------------------------------------- serving */
 
-/* What is handed out. refresh() is called, by one thread at a time, before
- * each answer: it may put a newer copy in place of *now, whose bytes it owns,
- * and leaves it alone otherwise. */
+/* Where digests come from. One thread, beside those that answer, calls
+ * refresh() at the start, when *wait (milliseconds) of the call before has
+ * passed, and, for a source that `looks` (one that costs next to nothing),
+ * before each answer. It may take its time. True: *newer, whose bytes are the
+ * caller's from then on, is handed out in place of the last one. */
 struct digest_source {
-    bool (*refresh)(void *ctx, const struct digest_copy *now,
-                    struct digest_copy *newer);
+    bool (*refresh)(void *ctx, struct digest_copy *newer, int64_t *wait);
     void *ctx;
     const char *name; /* what it is, for people */
+    bool looks;
+    int64_t lifetime; /* seconds that Expires is ahead of each answer; 0: the
+                       * copy says when it expires */
     atomic_bool stop; /* set when it is to end */
 };
 
-/* Answer on args->listen until SIGINT or SIGTERM. first is handed out until
- * there is a newer one, and is released; bytes NULL: there is none yet. */
+/* A digest that several answers may be using. Only *users changes. */
+struct digest_shared {
+    struct digest_copy copy;
+    atomic_uint users;
+};
+
+/* What is handed out, and the thread that keeps it new. */
+struct keeper;
+
+/* first, if there are bytes in it, is handed out until there is a newer one;
+ * it is the keeper's, even where NULL is returned: no memory, or no thread. */
+struct keeper *keeper_open(struct digest_source *source,
+                           struct digest_copy *first);
+
+/* What is handed out now; NULL: nothing yet. Given back by keeper_drop(). */
+struct digest_shared *keeper_take(struct keeper *k);
+void keeper_drop(struct digest_shared *c);
+
+/* Sleep, though not past the end. */
+void keeper_pause(struct keeper *k, uint64_t ms);
+
+/* Set source->stop and wake whoever waits. */
+void keeper_stop(struct keeper *k);
+
+/* Release k after keeper_stop(). False: refresh() has not come back in time, so
+ * k and all that the source uses must be left alone. */
+bool keeper_close(struct keeper *k);
+
+/* Answer on args->listen until SIGINT or SIGTERM. first as above. False in
+ * *idle: keeper_close() said so. */
 int digest_answer(const struct digest_args *args, struct digest_source *source,
-                  struct digest_copy *first);
+                  struct digest_copy *first, bool *idle);
+
+/* Say on standard error that something is wrong, once for each reason and never
+ * in a flood, and that it is over. */
+struct digest_trouble {
+    char told[512]; /* empty: all is well */
+    int64_t at;     /* when, by gate_clock() */
+};
+void trouble_tell(struct digest_trouble *t, const char *name, const char *why,
+                  bool has_last);
+void trouble_over(struct digest_trouble *t, const char *name);
+
+/* Milliseconds until something that failed n times (1 at least) is tried again:
+ * 1 s, 2 s, 4 s, ..., at most `most`. */
+int64_t retry_wait(unsigned n, int64_t most);
 
 /* -------------------------------------------------------------- reporting */
 

@@ -11,6 +11,7 @@
 #define MHD_CALLS(X)                     \
     X(MHD_start_daemon)                  \
     X(MHD_stop_daemon)                   \
+    X(MHD_add_connection)                \
     X(MHD_get_connection_info)           \
     X(MHD_add_response_header)           \
     X(MHD_create_response_from_buffer)   \
@@ -27,6 +28,7 @@ bool mhd_begin(void);
 
 #define MHD_start_daemon (*mhd_calls.late_MHD_start_daemon)
 #define MHD_stop_daemon (*mhd_calls.late_MHD_stop_daemon)
+#define MHD_add_connection (*mhd_calls.late_MHD_add_connection)
 #define MHD_get_connection_info (*mhd_calls.late_MHD_get_connection_info)
 #define MHD_add_response_header (*mhd_calls.late_MHD_add_response_header)
 #define MHD_create_response_from_buffer \

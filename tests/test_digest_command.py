@@ -1,34 +1,25 @@
 """bloomery digest: digests that Squids wrote, hostile ones, real Squids."""
 import hashlib
-import json
 import random
 import signal
 import socket
 import struct
 import subprocess
 import threading
-import time
 
 import pytest
-from conftest import BUILD, PATIENCE, PROGRAM, ROOT, run
+from conftest import BUILD, ROOT, run
+from digest_support import (  # noqa: F401: digest_file is a fixture
+    PATH, Peer, Server, answer, block, digest_file, drip, needs_curl,
+    needs_server, pour)
 from squid_support import SQUID, Origin, Squid, shared_memory, wait_until
 
 VECTORS = ROOT.parent / "shared" / "vectors" / "squid"
 NAMES = ["squid57-bpe5-disk", "squid57-bpe16-disk", "squid57-bpe5-1000"]
-PATH = "/squid-internal-periodic/store_digest"
 
 needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="no vectors")
 needs_squid = pytest.mark.skipif(
     not SQUID or not shared_memory(), reason="no squid, or no /dev/shm for it")
-
-
-def built_without(verb):
-    return "built without" in run("digest", verb, "127.0.0.1:1").err
-
-
-needs_curl = pytest.mark.skipif(built_without("get"), reason="no libcurl")
-needs_server = pytest.mark.skipif(built_without("serve"),
-                                  reason="no libmicrohttpd")
 
 
 def rows(name):
@@ -301,62 +292,6 @@ def test_simulate_against_plain_caches(ok):
 
 # ------------------------------------------------------- hostile servers
 
-class Peer:
-    """Answers every request with these bytes, then closes."""
-
-    def __init__(self, answer, then=None):
-        self.answer, self.then = answer, then
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self):
-        while True:
-            try:
-                s = self.listener.accept()[0]
-            except OSError:
-                return
-            with s:
-                try:
-                    s.recv(65536)
-                    s.sendall(self.answer)
-                    if self.then:
-                        self.then(s)
-                except OSError:
-                    pass
-
-    def __enter__(self):
-        return f"127.0.0.1:{self.port}"
-
-    def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)  # ends accept() too
-        self.listener.close()
-
-    def __exit__(self, *args):
-        if self.listener.fileno() >= 0:
-            self.close()
-
-
-def block(capacity=10, bits=8, mask=10, version=5, required=3, k=4):
-    return struct.pack(">HHIIIIBB", version, required, capacity, 1, 0, mask,
-                       bits, k).ljust(128, b"\0")
-
-
-def answer(body, head="HTTP/1.1 200 OK"):
-    return f"{head}\r\nConnection: close\r\n\r\n".encode() + body
-
-
-def drip(s):
-    while True:
-        s.sendall(b"\0")
-        time.sleep(0.1)
-
-
-def pour(s):
-    while True:
-        s.sendall(bytes(65536))
-
-
 @needs_curl
 @pytest.mark.parametrize("body,says", [
     (block() + bytes(9), "9 follow"),
@@ -400,49 +335,6 @@ def test_fetches_are_bounded(trouble, ok):
 
 
 # ------------------------------------------------------------------ serving
-
-class Server:
-    """`digest serve` or `relay`; what it said in the end is in .told."""
-
-    def __init__(self, *argv, program=PROGRAM):
-        self.process = subprocess.Popen(
-            [program, "digest", *map(str, argv), "--json", "--listen",
-             "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        line = self.process.stdout.readline()
-        assert line, self.process.stderr.read().decode()
-        self.url, self.port = map(json.loads(line).get, ["url", "port"])
-
-    def __enter__(self):
-        return self
-
-    def ask(self, request, **headers):
-        """What arrives, read by read."""
-        pieces = []
-        with socket.create_connection(("127.0.0.1", self.port), 30) as s:
-            s.sendall(f"{request} HTTP/1.1\r\nHost: x\r\n".encode() + b"".join(
-                f"{k.replace('_', '-')}: {v}\r\n".encode()
-                for k, v in headers.items()) + b"Connection: close\r\n\r\n")
-            while data := s.recv(1 << 20):
-                pieces.append(data)
-        return pieces
-
-    def stop(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=PATIENCE)
-        assert self.process.returncode == 0, err
-        self.told, self.err = json.loads(out), err.decode()
-
-    def __exit__(self, *args):
-        if self.process.poll() is None:
-            self.stop()
-
-
-@pytest.fixture
-def digest_file(ok):
-    ok("digest", "build", "-o", "d", stdin="".join(
-        f"http://a.test/{i}\n" for i in range(600)))
-    return ok.path / "d"
-
 
 @needs_server
 def test_serves_in_three_parts(ok, digest_file):
@@ -496,17 +388,18 @@ def test_serves_no_digest_that_harms(trouble):
 @needs_curl
 @needs_server
 def test_relay_keeps_what_it_has(ok, digest_file):
-    """Each answer fetches anew once a copy has expired, and a proxy that is
-    gone, or sends nonsense, does not take the last copy away."""
+    """It is fetched anew once a copy has expired, and a proxy that is gone, or
+    sends nonsense, does not take the last copy away."""
     body = digest_file.read_bytes()
     old = "HTTP/1.1 200 OK\r\nExpires: Thu, 01 Jan 1998 00:00:00 GMT"
     peer = Peer(answer(body, old))
-    with peer as where, Server("relay", where) as s:
+    with peer as where, Server("relay", where, "--refresh", 1) as s:
         assert b"".join(s.ask(f"GET {PATH}")).endswith(body)
         peer.answer = answer(block() + bytes(10), old)
-        _, control, mask = s.ask(f"GET {PATH}")
-        assert (control, mask) == (block(), bytes(10))
+        wait_until(lambda: s.ask(f"GET {PATH}")[1:] == [block(), bytes(10)])
         peer.answer = answer(b"nonsense")
+        n = peer.nasked
+        wait_until(lambda: peer.nasked > n + 1)
         assert b"".join(s.ask(f"GET {PATH}")).endswith(block() + bytes(10))
         peer.close()
         assert b"".join(s.ask(f"GET {PATH}")).endswith(block() + bytes(10))
