@@ -1,10 +1,11 @@
 /*
  * digest_fetch.c - the digest of a proxy, over HTTP
  *
- * One GET by libcurl, directly, whatever proxy the environment names. What
- * comes is bounded three ways: by --max-size, by --timeout, and, once the
- * control block is there, by the size that it says. Memory grows with what has
- * come, not with what was announced.
+ * One GET by libcurl, directly, whatever proxy the environment names; no
+ * redirect is followed and nothing is unpacked. What comes is bounded: headers
+ * by HEADER_MOST, the body by --max-size and, once the control block is there,
+ * by the size that it says, and all of it by --timeout. Memory grows with what
+ * has come, not with what was announced.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +35,12 @@ char *digest_url(const char *text)
     return url;
 }
 
+#define HEADER_MOST (64 * 1024) /* of all answers, interim ones too */
+
 struct fetch {
     struct block body;
-    uint64_t most; /* bytes that may come */
+    size_t nheaders; /* bytes */
+    uint64_t most;   /* bytes that may come */
     int64_t expires;
     const atomic_bool *stop;
     const char *why; /* it was ended here; NULL: libcurl knows */
@@ -63,18 +67,38 @@ static size_t fetch_body(char *bytes, size_t size, size_t n, void *ctx)
     return f->why ? 0 : n;
 }
 
+/* The value of a header line if it has this name (with its colon), without the
+ * line's end; false if it has another, or is too long to be right. */
+static bool header_value(const char *line, size_t n, const char *name,
+                         char *value, size_t room)
+{
+    const size_t nname = strlen(name);
+    if (n <= nname || n - nname >= room || strncasecmp(line, name, nname) != 0)
+        return false;
+    memcpy(value, line + nname, n - nname);
+    value[n - nname] = '\0';
+    value[strcspn(value, "\r\n")] = '\0';
+    return true;
+}
+
 static size_t fetch_header(char *line, size_t size, size_t n, void *ctx)
 {
     struct fetch *const f = ctx;
-    static const char name[] = "Expires:";
-    char value[64] = "";
+    char value[64];
     n *= size;
-    if (n > sizeof name && n < sizeof name + sizeof value &&
-        strncasecmp(line, name, sizeof name - 1) == 0) {
-        memcpy(value, line + sizeof name - 1, n - sizeof name + 1);
-        value[strcspn(value, "\r\n")] = '\0';
+    f->nheaders += n;
+    if (f->nheaders > HEADER_MOST) {
+        f->why = "its headers do not end";
+        return 0;
+    }
+    if (header_value(line, n, "Expires:", value, sizeof value)) {
         const time_t when = curl_getdate(value, NULL);
         f->expires = when > 0 ? (int64_t)when : 0;
+    } else if (header_value(line, n, "Content-Encoding:", value,
+                            sizeof value) &&
+               !strstr(value, "identity")) {
+        f->why = "it came compressed, which nobody asked for";
+        return 0;
     }
     return n;
 }
@@ -90,11 +114,16 @@ static int fetch_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c,
 static bool fetch_set(CURL *curl, const struct digest_args *args,
                       const char *url, struct fetch *f, char *error)
 {
+    /* What Content-Length announces: nothing of it need come. */
+    const curl_off_t most =
+        f->most < INT64_MAX ? (curl_off_t)f->most : INT64_MAX;
     error[0] = '\0';
     return !curl_easy_setopt(curl, CURLOPT_URL, url) &&
            !curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, error) &&
            !curl_easy_setopt(curl, CURLOPT_PROXY, "") &&
            !curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") &&
+           !curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) &&
+           !curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, most) &&
            !curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) &&
            !curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L) &&
            !curl_easy_setopt(curl, CURLOPT_FILETIME, 1L) &&
@@ -131,6 +160,8 @@ bool digest_fetch(const struct digest_args *args, const char *url,
         done = code == CURLE_OK && status == 200;
         if (f.why)
             snprintf(why, room, "%s", f.why);
+        else if (code == CURLE_FILESIZE_EXCEEDED)
+            snprintf(why, room, "it is larger than --max-size");
         else if (status == 404)
             snprintf(why, room, "404: it has no digest, or none yet");
         else if (code == CURLE_OK)
