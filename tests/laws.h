@@ -60,18 +60,18 @@ typedef struct law {
                                const bly_kind_info *kind)
 
 /* Go on only with kinds that have all these abilities. */
-#define needs(kind, abilities)          \
-    do {                                \
-        if ((abilities) & ~(kind)->can) \
-            skip();                     \
+#define needs(kind, abilities)                   \
+    do {                                         \
+        if ((abilities) & ~(kind)->can)          \
+            skip_for("the kind cannot do this"); \
     } while (0)
 
 /* Go on only with kinds whose "no" is certain. */
-#define needs_certain_no(kind)              \
-    do {                                    \
-        needs(kind, BLY_CAN(HAS));          \
-        if ((kind)->traits & BLY_LIKELY_NO) \
-            skip();                         \
+#define needs_certain_no(kind)                               \
+    do {                                                     \
+        needs(kind, BLY_CAN(HAS));                           \
+        if ((kind)->traits & BLY_LIKELY_NO)                  \
+            skip_for("a \"no\" of the kind is only likely"); \
     } while (0)
 
 void law_add(law *l);

@@ -14,6 +14,16 @@
 
 /* ------------------------------------------------------------ assertions */
 
+void skip_reason(const char *format, ...)
+{
+    char reason[200];
+    va_list more;
+    va_start(more, format);
+    vsnprintf(reason, sizeof reason, format, more);
+    va_end(more);
+    print_message("skipped: %s\n", reason);
+}
+
 void assert_near_at(double got, double want, double rel, const char *what,
                     const char *file, int line)
 {

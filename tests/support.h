@@ -48,6 +48,16 @@ void assert_between_at(double got, double low, double high, const char *what,
 void assert_status_at(bly_status got, bly_status want, const char *what,
                       const char *file, int line);
 
+/* Skip the test for this reason; tools/run-tests adds reasons up. Never skip()
+ * alone: tests that nobody runs should be seen, and why. */
+#define skip_for(...)             \
+    do {                          \
+        skip_reason(__VA_ARGS__); \
+        skip();                   \
+    } while (0)
+
+__attribute__((format(printf, 1, 2))) void skip_reason(const char *format, ...);
+
 /* ---------------------------------------------------------------- chance */
 
 /* The next of a sequence that is fixed by where *state starts. */

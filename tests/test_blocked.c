@@ -156,12 +156,12 @@ static void more_lines_than_32_bits(void **state)
     (void)state;
     const uint64_t nlines = (UINT64_C(1) << 32) + 12345;
     if (sizeof(size_t) < 8)
-        skip();
+        skip_for("addresses of 32 bits");
     const size_t nbytes = (size_t)(nlines * 64);
     void *at = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
-        skip();
+        skip_for("no 256 GiB of addresses");
     const bly_lines lines = { at, nlines, 8 };
     uint64_t h[100], maybe[2], rng = 5;
     for (size_t i = 0; i < COUNT_OF(h); i++)

@@ -41,7 +41,7 @@ static byte_array files(const char *names)
          name = strtok_r(NULL, " ", &rest))
         if (!file_add(name, &all)) {
             free(all.at);
-            skip();
+            skip_for("no files of other systems");
         }
     return all;
 }

@@ -28,10 +28,8 @@ static byte_array vector(const char *name)
     byte_array b = { 0 };
     char piece[4096];
     size_t n;
-    if (!in) {
-        print_message("no %s\n", path);
-        skip();
-    }
+    if (!in)
+        skip_for("no files of other systems");
     while ((n = fread(piece, 1, sizeof piece, in)) > 0)
         put_bytes(&b, piece, n);
     fclose(in);

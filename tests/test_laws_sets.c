@@ -208,7 +208,7 @@ LAW(unlike_filters_do_not_combine)
 {
     const uint32_t any = BLY_CAN(MERGE) | BLY_CAN(INTERSECT) | BLY_CAN(COMPARE);
     if (!(kind->can & any))
-        skip();
+        skip_for("the kind cannot do this");
     bly_filter *f = law_part(row, 2000, 0, 1000), *other;
     bly_spec spec = law_spec(row, 2000);
     spec.seed++;

@@ -97,10 +97,10 @@ static bool only_plans(const law_row *row)
 static void rates_for(const law_row *row, size_t n)
 {
     if (only_plans(row))
-        skip();
+        skip_for("the option only changes plans");
     /* Other choices of an option at one size, where there is little time. */
     if (row->noptions && n != 10000 && !getenv("BLY_FULL"))
-        skip();
+        skip_for("only with BLY_FULL (make test-full)");
     for (size_t i = 0; i < COUNT_OF(rates); i++)
         assert_rate_at_capacity(row, n, rates[i]);
 }
@@ -127,7 +127,7 @@ LAW(a_million_keys)
 {
     needs(kind, BLY_CAN(ADD) | BLY_CAN(HAS));
     if (!getenv("BLY_FULL"))
-        skip();
+        skip_for("only with BLY_FULL (make test-full)");
     rates_for(row, 1000000);
 }
 
@@ -135,7 +135,7 @@ LAW(ten_million_keys)
 {
     needs(kind, BLY_CAN(ADD) | BLY_CAN(HAS));
     if (!getenv("BLY_FULL"))
-        skip();
+        skip_for("only with BLY_FULL (make test-full)");
     rates_for(row, 10000000);
 }
 

@@ -125,7 +125,7 @@ LAW(shared_adding_equals_one_thread)
 {
     needs(kind, BLY_CAN(ADD) | BLY_CAN(SHARE));
     if (!law_shares(row) || (kind->traits & BLY_ORDERED))
-        skip();
+        skip_for("not shared, or the order of keys counts");
     const size_t n = scaled(100000);
     bly_spec spec = law_spec(row, n);
     bly_filter *one = filled_from(&spec, 0, n), *many;
@@ -208,7 +208,7 @@ LAW(readers_find_what_was_written)
 {
     needs(kind, BLY_CAN(ADD) | BLY_CAN(SHARE) | BLY_CAN(HAS));
     if (!law_shares(row))
-        skip();
+        skip_for("not shared, or the order of keys counts");
     enum { READERS = 2 };
     const size_t each = scaled(40000);
     bly_spec spec = law_spec(row, THREADS * each);
