@@ -68,6 +68,7 @@ enum opt_type {
 struct list {
     const char **at;
     size_t n;
+    size_t literal; /* of operands: the last so many stood behind -- */
 };
 
 bool list_has(const struct list *words, const char *word);

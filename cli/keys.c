@@ -1,10 +1,22 @@
 /*
  * keys.c - commands that ask or change one filter: FILTER [KEY]... [-f FILE]...
  */
+#include <sys/stat.h>
+
 #include "cli/keys.h"
 
 /* Up to here a filter is read as fast as a program is started. */
 #define CHECK_BYTES ((uint64_t)64 << 20)
+
+void warn_of_file(const struct list *operands, const char *key)
+{
+    struct stat st;
+    if (operands->literal || stat(key, &st) || S_ISDIR(st.st_mode))
+        return;
+    warn("'%s' is taken for a key, and there is a file of that name; right, if "
+         "its lines are meant: -f %s; if not: -- before the key",
+         key, key);
+}
 
 bool keys_input(const struct keys *k, const struct list *operands,
                 struct input *in)
@@ -14,6 +26,8 @@ bool keys_input(const struct keys *k, const struct list *operands,
             fail("keys come from the command line or from --file, not both");
             return false;
         }
+        if (operands->n == 2)
+            warn_of_file(operands, operands->at[1]);
         input_keys(in, operands->at + 1, operands->n - 1);
         return true;
     }

@@ -46,6 +46,10 @@ struct keys {
 bool keys_input(const struct keys *k, const struct list *operands,
                 struct input *in);
 
+/* Warn of a key, the only one of a line, that is the name of a file: its lines
+ * may have been meant. Not where -- stands before the keys. */
+void warn_of_file(const struct list *operands, const char *key);
+
 /* Is a filter checked before it is asked? Small ones always, unless `never`;
  * others where `always`. */
 struct checking {

@@ -235,6 +235,7 @@ bool options_parse(const struct command *c, int argc, char **argv,
         const char *const word = argv[i];
         if (options_ended || word[0] != '-' || !word[1]) {
             operands->at[operands->n++] = word;
+            operands->literal += options_ended;
             continue;
         }
         if (strcmp(word, "--") == 0) {

@@ -70,7 +70,8 @@ size_t verb_find(const struct command *c, const struct verb *verbs, size_t n,
     const size_t i = verb_named(c, verbs, n, operands->at[0]);
     if (i == n || !verb_takes(c, &verbs[i]))
         return n;
-    *rest = (struct list){ operands->at + 1, operands->n - 1 };
+    *rest =
+        (struct list){ operands->at + 1, operands->n - 1, operands->literal };
     if (rest->n >= verbs[i].least)
         return i;
     fail("%s wants more; right: bloomery %s %s %s", verbs[i].name, c->name,

@@ -273,3 +273,51 @@ def test_a_compressed_filter_of_ours(five, trouble):
         gzip.compress((five.path / "plain.bly").read_bytes()))
     for line in ["info", "p.bly.gz"], ["has", "p.bly.gz", "key-1"]:
         trouble(*line, says=[".bly filter", "gzip", "unpack"])
+
+
+# --------------------------------------------- keys that are names of files
+
+@pytest.fixture
+def counted(ok):
+    """Filters for every command that takes keys, and a list beside them."""
+    (ok.path / "today.log").write_text("one\ntwo\n")
+    ok("build", "-q", "--kind", "counting", "--items", 100, "-o", "c.bly")
+    (ok.path / "v").write_text("one\t1\n")
+    ok("build", "-q", "--kind", "bloomier", "-o", "v.bly", "v")
+    return ok
+
+
+ASKING = [["has", "c.bly"], ["add", "c.bly"], ["remove", "c.bly"],
+          ["count", "c.bly"], ["get", "v.bly"]]
+
+
+@pytest.mark.parametrize("line", ASKING)
+def test_a_key_that_is_a_file_is_told(counted, bly, line):
+    plain = bly(*line, "today.log")
+    told = [x for x in plain.err.splitlines() if "-f today.log" in x]
+    assert len(told) == 1 and "warning" in told[0], plain.err
+    # A key all the same: only the warning differs, and -- silences it.
+    counted("build", "-q", "--kind", "counting", "--items", 100, "-o", "c.bly")
+    for same in ([*line, "--", "today.log"], [line[0], "--", line[1],
+                                              "today.log"]):
+        quiet = bly(*same)
+        assert (quiet.status, quiet.out) == (plain.status, plain.out)
+        assert "-f today.log" not in quiet.err
+        counted("build", "-q", "--kind", "counting", "--items", 100, "-o",
+                "c.bly")
+
+
+@pytest.mark.parametrize("line", ASKING)
+def test_keys_that_are_no_files_are_not(counted, bly, line):
+    for more in (["absent"], ["today.log", "one"], ["."], ["-f", "today.log"]):
+        assert "-f today.log" not in bly(*line, *more).err
+    if line[0] in ("has", "add", "remove"):
+        assert "-f today.log" not in bly(*line, "-q", "today.log").err
+
+
+def test_set_tells_too(counted, bly):
+    told = bly("set", "v.bly", "today.log", 1).err
+    assert told.count("-f today.log") == 1
+    told = bly("set", "v.bly", "today.log").err
+    assert "-f today.log" in told
+    assert "-f today.log" not in bly("set", "v.bly", "--", "today.log", 1).err
