@@ -118,8 +118,15 @@ static const char *show_spread(const struct bench_cell *cell)
 static void table_sizes(const struct bench_results *r,
                         const struct bench_cell *at, size_t n)
 {
-    printf("%-14s %8s %10s %9s %9s %7s %7s\n", "", "bits/key", "memory",
-           "planned", "measured", "F", "spread");
+    int planned = 9, measured = 9;
+    for (size_t i = 0; i < n; i++) {
+        if (!isnan(at[i].planned))
+            rate_column(at[i].planned, &planned);
+        if (!isnan(bench_rate(&at[i])))
+            rate_column(bench_rate(&at[i]), &measured);
+    }
+    printf("%-14s %8s %10s %*s %*s %7s %7s\n", "", "bits/key", "memory",
+           planned, "planned", measured, "measured", "F", "spread");
     for (size_t i = 0; i < n; i++) {
         const struct bench_cell *const c = &at[i];
         printf("%-14s ", c->who->name);
@@ -129,12 +136,12 @@ static void table_sizes(const struct bench_results *r,
             continue;
         }
         const double target = bench_target_bits(c, r->fpr);
-        printf("%7.2f%c %10s %9s %9s %7.2f %7s\n", c->bits_per_key,
+        printf("%7.2f%c %10s %*s %*s %7.2f %7s\n", c->bits_per_key,
                isnan(target)               ? ' '
                : c->bits_per_key <= target ? '+'
                                            : '-',
-               show_bytes(c->bytes),
-               isnan(c->planned) ? "" : show_rate(c->planned),
+               show_bytes(c->bytes), planned,
+               isnan(c->planned) ? "" : show_rate(c->planned), measured,
                isnan(bench_rate(c)) ? "" : show_rate(bench_rate(c)),
                bench_floor_figure(c).median, show_spread(c));
     }

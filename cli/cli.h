@@ -154,7 +154,8 @@ int out_write(const void *bytes, size_t n);
 int out_finish(int status);
 
 /* Numbers for people, into one of a few buffers that are used in turn: a size
- * as "58.5 KiB", a rate as "2.16 %", a real number as "10.1". */
+ * as "58.5 KiB", a real number as "10.1". A rate is "2.16 %", and below 0.01 %
+ * "1 in 1.11 billion"; no command has another form. */
 const char *show_bytes(uint64_t nbytes);
 static inline uint64_t bits_to_bytes(uint64_t nbits)
 {
@@ -162,7 +163,18 @@ static inline uint64_t bits_to_bytes(uint64_t nbits)
 }
 const char *show_keys(uint64_t nkeys); /* "1 key", "5 keys" */
 const char *show_rate(double rate);
+
+/* Three digits: "1230", "19.9 million". An estimate is "about 19.9 million". The
+ * number of different keys that a filter is for, or was given, is all digits up
+ * to a million; past that it was estimated where nobody said it, and is "about"
+ * unless it is round. */
+const char *show_rounded(double value);
+const char *show_estimate(double value);
+const char *show_count(uint64_t n);
 const char *show_real(double value);
+
+/* How wide a column of rates is: *wide becomes as much as this one takes. */
+void rate_column(double rate, int *wide);
 const char *show_fact(const bly_fact *fact);
 
 /* How wide a column is that holds the names of facts, and one more. */

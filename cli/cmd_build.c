@@ -26,7 +26,8 @@ static bly_status build_batch(struct job *job, struct batch *b)
 }
 
 /* What was made, for people or for programs. */
-static void build_report(FILE *to, const struct job *job, const bly_stats *s)
+static void build_report(FILE *to, const struct job *job, const bly_stats *s,
+                         bool estimated)
 {
     if (build_args.json) {
         struct json j = { .to = stdout };
@@ -36,6 +37,8 @@ static void build_report(FILE *to, const struct job *job, const bly_stats *s)
         json_key(&j, "keys");
         json_uint(&j, job->nkeys);
         json_made(&j, s);
+        json_key(&j, "items_estimated");
+        json_bool(&j, estimated);
         json_close(&j, '}');
         json_end(&j);
     } else {
@@ -176,6 +179,7 @@ static int build_run(struct list *operands)
     job.hasher = bly_builder_hasher(b);
     job.ctx = b;
     bly_filter *const f = build_filter(b, &job, operands, is_sized(&spec));
+    const bool estimated = bly_builder_estimated(b);
     bly_builder_free(b);
     if (!f)
         return TROUBLE;
@@ -186,7 +190,7 @@ static int build_run(struct list *operands)
     if (status == YES && !quiet) {
         bly_stats s;
         bly_stat(f, &s);
-        build_report(to, &job, &s);
+        build_report(to, &job, &s, estimated);
     }
     bly_free(f);
     return status;

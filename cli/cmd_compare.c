@@ -126,7 +126,8 @@ static void compare_json(struct json *j, const char *const *names,
 static void compare_keys(const char *name, double keys, double sd)
 {
     if (isfinite(keys))
-        printf(COMPARE_ROW "%.0f +- %.0f keys\n", name, keys, sd);
+        printf(COMPARE_ROW "%s +- %s keys\n", name, show_estimate(keys),
+               show_rounded(sd));
     else if (isinf(keys))
         printf(COMPARE_ROW "more keys than it can tell\n", name);
     else

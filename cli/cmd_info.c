@@ -102,11 +102,12 @@ static void info_text(const char *path, const bly_stats *s,
     else if (isnan(s->items_estimate))
         printf(INFO_ROW "its contents do not tell", w, "keys");
     else
-        printf(INFO_ROW "%.0f +- %.0f by its contents", w, "keys",
-               s->items_estimate, s->items_sd);
-    printf("; %llu counted\n", (unsigned long long)s->items_added);
+        printf(INFO_ROW "%s +- %s by its contents", w, "keys",
+               show_estimate(s->items_estimate), show_rounded(s->items_sd));
+    printf("; %s counted\n", show_count(s->items_added));
     if (s->capacity)
-        printf(INFO_ROW "%s\n", w, "capacity", show_keys(s->capacity));
+        printf(INFO_ROW "%s key%s\n", w, "capacity", show_count(s->capacity),
+               s->capacity == 1 ? "" : "s");
     if (!isnan(s->fpr_now))
         printf(INFO_ROW "%s\n", w, "rate now", show_rate(s->fpr_now));
     if (!isnan(s->fpr_at_capacity))
@@ -210,8 +211,8 @@ static void info_foreign_text(const char *path, const bly_foreign *f,
     if (s->nparts != 1)
         printf(INFO_ROW "%zu\n", w, "filters", s->nparts);
     if (!isnan(s->items_estimate))
-        printf(INFO_ROW "about %.0f by its bits\n", w, "keys",
-               s->items_estimate);
+        printf(INFO_ROW "%s by its bits\n", w, "keys",
+               show_estimate(s->items_estimate));
     if (s->items != UINT64_MAX)
         printf(INFO_ROW "%llu by its own count\n", w, "keys",
                (unsigned long long)s->items);
@@ -237,7 +238,7 @@ static void info_foreign_text(const char *path, const bly_foreign *f,
                part.name[0] ? part.name : "the filter",
                (unsigned long long)part.bits, part.k);
         if (!isnan(part.items_estimate))
-            printf(", about %.0f keys", part.items_estimate);
+            printf(", %s keys", show_estimate(part.items_estimate));
         printf(", rate %s\n", show_rate(part.fpr_now));
     }
 }
@@ -326,7 +327,8 @@ const struct command cmd_info = {
         "it holds as far as its contents tell, with the standard deviation of "
         "that estimate, and the rate of false positives as it is and as it was "
         "planned. Beside the estimate stands what was counted: additions that "
-        "changed it, or, after a build or a merge, different keys. The whole "
+        "changed it, or, after a build or a merge, different keys, which is an "
+        "estimate too where there were more than a million. The whole "
         "file is read and its checksum compared.\n\n"
         "A filter that holds more keys than it was made for is warned of: it "
         "still never misses a key, but says maybe too often. The secret of a "

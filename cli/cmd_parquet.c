@@ -182,10 +182,10 @@ static void add_report(FILE *to, const struct added *a, size_t n,
                        size_t ngroups)
 {
     for (size_t i = 0; i < n; i++)
-        fprintf(to, "%s: %zu filter%s, %s for about %.0f values, rate %s%s\n",
+        fprintf(to, "%s: %zu filter%s, %s for %s values, rate %s%s\n",
                 show_name(a[i].name), ngroups, ngroups == 1 ? "" : "s",
-                show_bytes(a[i].nbytes), a[i].values, show_rate(a[i].worst),
-                ngroups == 1 ? "" : " at most");
+                show_bytes(a[i].nbytes), show_estimate(a[i].values),
+                show_rate(a[i].worst), ngroups == 1 ? "" : " at most");
 }
 
 static void add_json(const struct added *a, size_t n, size_t ngroups)

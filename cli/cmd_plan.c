@@ -93,9 +93,13 @@ static void plan_table(const bly_spec *spec, const struct plan_row *rows,
 {
     plan_head(spec);
     const bool keys = !spec->items; /* then they differ from kind to kind */
+    int wide = 9;
+    for (size_t i = 0; i < n; i++)
+        if (!rows[i].reason[0] && isfinite(rows[i].plan.fpr))
+            rate_column(rows[i].plan.fpr, &wide);
     int column =
-        printf("%-11s%s%8s %10s %9s  ", "kind", keys ? "        keys " : "",
-               "bits/key", "memory", "rate");
+        printf("%-11s%s%8s %10s %*s  ", "kind", keys ? "        keys " : "",
+               "bits/key", "memory", wide, "rate");
     puts("settings");
     for (size_t i = 0; i < n; i++) {
         const bly_prediction *const p = &rows[i].plan;
@@ -111,7 +115,7 @@ static void plan_table(const bly_spec *spec, const struct plan_row *rows,
             printf("%8.2f ", p->bits_per_key);
         else
             printf("%8s ", "");
-        printf("%10s %9s  ", show_bytes(plan_bytes(p)),
+        printf("%10s %*s  ", show_bytes(plan_bytes(p)), wide,
                isfinite(p->fpr) ? show_rate(p->fpr) : "");
         char *const settings = settings_text(p);
         print_wrapped(stdout, settings ? settings : "", column, column);

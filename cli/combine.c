@@ -95,7 +95,7 @@ static void combine_report(FILE *to, const char *output,
         fprintf(to, "%s: %s of %zu filters", show_name(output), s->kind,
                 c->inputs->n);
         if (isfinite(s->items_estimate))
-            fprintf(to, ", about %.0f keys", s->items_estimate);
+            fprintf(to, ", %s keys", show_estimate(s->items_estimate));
         if (!isnan(s->fpr_now))
             fprintf(to, ", %s false positives", show_rate(s->fpr_now));
         fputc('\n', to);

@@ -265,9 +265,9 @@ void warn_past_capacity(const char *path, const bly_stats *s)
     if (isinf(s->items_estimate) && s->fpr_now >= 1)
         warn("%s: saturated: it says maybe to every key", path);
     else
-        warn("%s: holds more than the %s it was made for: false "
-             "positives now %s, planned %s",
-             path, show_keys(s->capacity), show_rate(s->fpr_now),
+        warn("%s: holds more keys than it was made for, %s: false positives "
+             "now %s, planned %s",
+             path, show_count(s->capacity), show_rate(s->fpr_now),
              show_rate(s->fpr_at_capacity));
 }
 
@@ -308,15 +308,17 @@ double bits_per_key(const bly_stats *s)
 
 void print_made(FILE *to, const bly_stats *s)
 {
-    const double rate = has_grown(s) ? s->fpr_now : s->fpr_at_capacity;
+    /* Past capacity the plan is no promise any more. */
+    const double rate =
+        has_grown(s) || is_past_capacity(s) ? s->fpr_now : s->fpr_at_capacity;
     fprintf(to, "%s filter", s->kind);
     if (has_grown(s))
         fprintf(to, " of %u layers", s->layers);
     else if (s->capacity)
-        fprintf(to, " for %llu different", (unsigned long long)s->capacity);
+        fprintf(to, " for %s different", show_count(s->capacity));
     fprintf(to, ", %s", show_bytes(filter_size(s)));
     if (!isnan(bits_per_key(s)))
-        fprintf(to, ", %.2f bits a key%s", bits_per_key(s),
+        fprintf(to, ", %.2f bits per key%s", bits_per_key(s),
                 isnan(fact_value(s, "sent_bits")) ? "" : " when sent");
     if (!isnan(rate))
         fprintf(to, ", %s false positives", show_rate(rate));
@@ -335,4 +337,6 @@ void json_made(struct json *j, const bly_stats *s)
     json_real(j, bits_per_key(s));
     json_key(j, "fpr");
     json_real(j, s->fpr_at_capacity);
+    json_key(j, "fpr_now");
+    json_real(j, s->fpr_now);
 }

@@ -32,7 +32,7 @@
 
 /* A key longer than this is a file without separators, not a key: 50 KB of zstd
  * may be gigabytes of zeros. */
-#define KEY_MAX ((size_t)64 << 20)
+#define KEY_MAX ((size_t)128 << 20)
 
 static void input_fail(struct input *in, const char *name, const char *what)
 {
@@ -181,16 +181,14 @@ bool input_next(struct input *in, struct block *b)
     in->ntail = 0;
 
     for (;;) {
-        if (b->room - b->len < BLOCK_BYTES / 2) {
-            if (b->len > KEY_MAX) {
-                input_fail(
-                    in, in->names[in->next - 1],
-                    "a key of more than 64 MiB; is the separator right?");
-                return false;
-            }
-            if (!resize(in, &b->at, &b->room, b->room * 2))
-                return false;
+        if (b->len > KEY_MAX) {
+            input_fail(in, in->names[in->next - 1],
+                       "a key of more than 128 MiB; is the separator right?");
+            return false;
         }
+        if (b->room - b->len < BLOCK_BYTES / 2 &&
+            !resize(in, &b->at, &b->room, b->room * 2))
+            return false;
         bool file_ended;
         const ptrdiff_t got = fill(in, b, &file_ended);
         if (got < 0)

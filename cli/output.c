@@ -152,16 +152,65 @@ const char *show_keys(uint64_t nkeys)
     return s;
 }
 
+/* Three digits of a number that is not negative, behind a word or two. */
+static const char *show_digits(const char *before, double value)
+{
+    static const char *const words[] = { "million", "billion", "trillion" };
+    char *const s = show_buffer();
+    double v = value;
+    if (v >= 1000) {
+        const double unit = pow(10, floor(log10(v)) - 2);
+        v = round(v / unit) * unit;
+    }
+    if (v < 1e6) {
+        snprintf(s, SHOW_BYTES, "%s%.0f", before, v);
+        return s;
+    }
+    size_t i = 0;
+    for (v /= 1e6; v >= 1000 && i + 1 < sizeof words / sizeof words[0]; i++)
+        v /= 1000;
+    snprintf(s, SHOW_BYTES, "%s%.3g %s", before, v, words[i]);
+    return s;
+}
+
+const char *show_rounded(double value)
+{
+    return show_digits("", value);
+}
+
+const char *show_estimate(double value)
+{
+    return show_digits("about ", value);
+}
+
+const char *show_count(uint64_t n)
+{
+    char *const s = show_buffer();
+    if (n >= 1000000) {
+        const double unit = pow(10, floor(log10((double)n)) - 2);
+        return show_digits(fmod((double)n, unit) > 0 ? "about " : "",
+                           (double)n);
+    }
+    snprintf(s, SHOW_BYTES, "%llu", (unsigned long long)n);
+    return s;
+}
+
 const char *show_rate(double rate)
 {
     char *const s = show_buffer();
     if (isnan(rate))
         snprintf(s, SHOW_BYTES, "unknown");
-    else if (rate == 0 || rate >= 1e-6)
+    else if (rate == 0 || rate >= 0.99995e-4)
         snprintf(s, SHOW_BYTES, "%.3g %%", rate * 100);
     else
-        snprintf(s, SHOW_BYTES, "%.3g", rate);
+        return show_digits("1 in ", 1 / rate);
     return s;
+}
+
+void rate_column(double rate, int *wide)
+{
+    const int n = (int)strlen(show_rate(rate));
+    *wide = n > *wide ? n : *wide;
 }
 
 const char *show_real(double value)

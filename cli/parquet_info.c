@@ -98,14 +98,14 @@ static void info_text(const struct parquet_file *f, const bly_parquet_shape *s,
            (unsigned long long)s->nrows, s->ngroups);
     if (s->created_by[0])
         printf("  created by  %s\n", show_name(s->created_by));
-    printf("\n  %-*s  %-*s  %8s  %10s  %10s  %8s\n", name_wide, "column",
+    printf("\n  %-*s  %-*s  %8s  %10s  %18s  %8s\n", name_wide, "column",
            type_wide, "type", "filters", "size", "values", "rate");
     for (size_t i = 0; i < s->ncolumns; i++) {
         const struct column_row *const r = &rows[i];
         printf("  %-*s  ", name_wide, show_name(r->is.name));
         if (r->nfilters)
-            printf("%-*s  %8zu  %10s  %10.0f  %8s\n", type_wide, r->type,
-                   r->nfilters, show_bytes(r->nbytes), r->values,
+            printf("%-*s  %8zu  %10s  %18s  %8s\n", type_wide, r->type,
+                   r->nfilters, show_bytes(r->nbytes), show_estimate(r->values),
                    show_rate(r->rate));
         else
             printf("%-*s  %8s\n", type_wide, r->type, "none");

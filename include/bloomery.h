@@ -453,6 +453,11 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
 bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
                               bly_filter **out);
 
+/* After that: is the capacity an estimate of how many different keys there
+ * were? It is right to 2 %. False where the caller said it, where there were up
+ * to a million keys, and for kinds that look at every key. */
+bool bly_builder_estimated(const bly_builder *b);
+
 /* Release b and what it still holds. NULL is allowed. */
 void bly_builder_free(bly_builder *b);
 

@@ -52,6 +52,7 @@ struct bly_builder {
     bool sized;  /* keys go straight into filter */
     bool valued; /* keys come with values */
     bool finished;
+    bool estimated;     /* the number of keys that the filter was made for */
     bly_filter *filter; /* where sized, and of it: */
     bly_copies copies;
     pthread_mutex_t lock; /* of all below */
@@ -365,8 +366,10 @@ static bly_status builder_distinct(bly_builder *b, uint64_t *out)
     if (*out > b->kept.nkeys)
         *out = b->kept.nkeys;
     if (b->kept.nkeys > EXACT_KEYS ||
-        (build && b->kept.nkeys <= b->planned.want.items))
+        (build && b->kept.nkeys <= b->planned.want.items)) {
+        b->estimated = !build;
         return BLY_OK;
+    }
     if (in_passes(b))
         return bly_spilled_distinct(&b->kept, out);
     const size_t nbytes = ((size_t)b->kept.nkeys + 1) * sizeof(uint64_t);
@@ -460,6 +463,7 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
     uint64_t items = distinct > want.items ? distinct : want.items;
     if (!items)
         items = 1;
+    b->estimated &= items != want.items;
     for (int attempt = 0; !st && !*out; attempt++) {
         b->planned.want = want;
         b->planned.want.items = items;
@@ -500,6 +504,11 @@ bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
     const bly_status st = builder_make(b, nthreads, out);
     bly_kept_close(&b->kept);
     return st;
+}
+
+bool bly_builder_estimated(const bly_builder *b)
+{
+    return b->estimated;
 }
 
 void bly_builder_free(bly_builder *b)
