@@ -210,6 +210,10 @@ $(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
 
 # -------------------------------------------------------------------- install
 
+# Programs find a new library only after ldconfig has seen it; those who give DESTDIR make a package, which
+# sees to that where it is unpacked.
+LDCONFIG = $(if $(DESTDIR),:,if [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/usr/sbin:/sbin" ldconfig || :; fi)
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig \
 	    $(DESTDIR)$(LIBDIR)/bloomery \
@@ -228,6 +232,7 @@ install: all
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(COMPLETION) \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bloomery
+	$(Q)$(LDCONFIG)
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/bloomery \
@@ -239,6 +244,7 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery.1 \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery-*.1 \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bloomery
+	$(Q)$(LDCONFIG)
 
 # ---------------------------------------------------------------------- tests
 
