@@ -4,6 +4,7 @@
 #   make demo       on a fresh Debian: installs what is missing, then shows it
 #   make test       likewise, then every test there is
 #   make test-full  the long forms of laws and rates (half an hour)
+#   make faults     power cuts and failing calls, the long form (half an hour)
 #   make check      the sanitizer runs alone
 #   make install    DESTDIR= PREFIX=/usr/local
 #   make figures    redraw docs/figures (twenty minutes)
@@ -114,7 +115,7 @@ BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
 MAN       = $(B)/man/.done
 COMPLETION = $(B)/bloomery.bash
 
-.PHONY: all lib demo test test-full check bench figures fuzz vectors install uninstall clean \
+.PHONY: all lib demo test test-full faults check bench figures fuzz vectors install uninstall clean \
         setup programs
 
 all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION)
@@ -263,7 +264,22 @@ test:
 # All that tools/run-tests runs.
 programs: $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/tsan/bloomery \
-    $(FUZZERS:%=$(B)/fuzzer/%) $(B)/clang/bloomery cross
+    $(FUZZERS:%=$(B)/fuzzer/%) $(B)/clang/bloomery $(FAULTS) cross
+
+# Power cuts and failing calls (tests/disk_tracer.c): what runs the command
+# under bad luck, and their long form.
+FAULTS = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so
+$(B)/tests/disk_tracer: tests/disk_tracer.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) $< -o $@
+$(B)/tests/failing_malloc.so: tests/failing_malloc.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) -fPIC -shared $< -ldl -o $@
+faults: all $(FAULTS)
+	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
+	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py
 
 # The long forms: rates up to ten million keys, ten million operations a kind.
 test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_rates

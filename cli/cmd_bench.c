@@ -156,8 +156,8 @@ static int bench_show(const struct bench_results *r)
 static bool folder_works(const char *path)
 {
     struct stat st;
-    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-        fail_path(path, errno);
+    if (bly_folder_make(path)) {
+        fail_library();
         return false;
     }
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/figure.h"
@@ -188,8 +187,8 @@ static int figures_run(struct list *operands)
     if (figures_args.quick && figures_args.full)
         return fail("--quick and --full contradict each other: give one");
     const char *folder = figures_args.out;
-    if (folder && mkdir(folder, 0777) && errno != EEXIST)
-        return fail_path(folder, errno);
+    if (folder && bly_folder_make(folder))
+        return fail_library();
     struct json j = { .to = stdout };
     struct page page = { 0 };
     if (figures_args.json)

@@ -596,6 +596,10 @@ bly_status bly_save(const bly_filter *f, const char *path);
 typedef bly_status bly_writes(const void *what, bly_put *put, void *ctx);
 bly_status bly_file_save(const char *path, bly_writes *write, const void *what);
 
+/* Make the folder that path names, unless something is there. What is saved in
+ * it then outlives a power cut. */
+bly_status bly_folder_make(const char *path);
+
 /* Read the filter in path into memory, and check all of it. */
 bly_status bly_open(const char *path, const bly_access *how, bly_filter **out);
 

@@ -34,17 +34,16 @@ static bool is_kept(const struct dedup *d, uint64_t doc)
            !(d->opt->drop_empty && d->states[doc] == DOC_EMPTY);
 }
 
-/* Make all folders of a path. */
-static bool make_folders(char *path)
+/* Make all folders that the file of a path is in. */
+static bool make_folders(const struct copying *c, char *path)
 {
-    for (char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
+    bool ok = true;
+    for (char *s = strchr(path + 1, '/'); ok && s; s = strchr(s + 1, '/')) {
         *s = '\0';
-        const bool ok = mkdir(path, 0777) == 0 || errno == EEXIST;
+        ok = bly_folder_make(path) == BLY_OK;
         *s = '/';
-        if (!ok)
-            return false;
     }
-    return true;
+    return ok || lines_fail(c->d->in, "%s", bly_error());
 }
 
 static char *path_in(const char *folder, const char *name)
@@ -105,11 +104,9 @@ static bool next_file(struct copying *c, const struct lines_file *f)
     if (!copy_close(c, true))
         return false;
     char *const path = path_in(c->folder, f->name);
-    const bool ok = path && make_folders(path);
-    if (!ok)
-        lines_fail(c->d->in, "%s: %s", f->name,
-                   strerror(path ? errno : ENOMEM));
-    const bool opened = ok && copy_open(c, path);
+    if (!path)
+        return lines_fail(c->d->in, "%s: %s", f->name, strerror(ENOMEM));
+    const bool opened = make_folders(c, path) && copy_open(c, path);
     free(path);
     return opened;
 }

@@ -110,6 +110,7 @@ struct dedup_journal {
     int fd; /* 0: there is none */
     char *path;
     uint64_t size, whole; /* when it was opened, and of that whole records */
+    uint64_t print;       /* fingerprint of what its records depend on */
 };
 
 struct dedup {

@@ -16,8 +16,14 @@
  *
  * in the byte order of the machine, since nobody else reads them. The
  * fingerprint is of all that rows depend on: sketch, fields, priority, and the
- * names, sizes and times of the inputs; for pairs of the threshold too. A
- * record that is not whole, the last one before a kill, is cut off.
+ * names, sizes and times of the inputs; for pairs of the threshold too, and
+ * every checksum begins with it. A record that is not whole, the last one
+ * before a kill, is cut off.
+ *
+ * When both are begun anew they are synced once: a power cut may then cost
+ * records, which are done again, but brings back nothing of an older run. Until
+ * then the disk may hold the new head before the old records; these have
+ * checksums of their own run and are cut off.
  *
  * The folder may be any that a user has, so a file of these names is ours only
  * if it begins with the magic; another is left as it is, and the run ends
@@ -123,9 +129,10 @@ static bool read_whole(int fd, void *bytes, uint64_t n)
     return true;
 }
 
-static uint64_t record_sum(const uint64_t *words, const struct piece *pieces)
+static uint64_t record_sum(const struct dedup_journal *j, const uint64_t *words,
+                           const struct piece *pieces)
 {
-    uint64_t sum = mix_in(0, words, 3 * sizeof *words);
+    uint64_t sum = mix_in(j->print, words, 3 * sizeof *words);
     for (size_t i = 0; i < PIECES; i++)
         sum = mix_in(sum, pieces[i].at, (size_t)pieces[i].nbytes);
     return sum;
@@ -139,7 +146,7 @@ bool dedup_journal_write(struct dedup *d, struct dedup_journal *j,
     if (j->fd <= 0)
         return true;
     part_pieces(p, d->opt->sketch.k, pieces);
-    words[3] = record_sum(words, pieces);
+    words[3] = record_sum(j, words, pieces);
     bool ok = write_all(j->fd, words, sizeof words);
     for (size_t i = 0; ok && i < PIECES; i++)
         ok = write_all(j->fd, pieces[i].at, pieces[i].nbytes);
@@ -147,9 +154,11 @@ bool dedup_journal_write(struct dedup *d, struct dedup_journal *j,
 }
 
 /* The next whole record into p; false at the end of what is whole. */
-static bool read_record(const struct dedup *d, int fd, uint64_t left,
+static bool read_record(const struct dedup *d, const struct dedup_journal *j,
                         struct dedup_part *p)
 {
+    const int fd = j->fd;
+    const uint64_t left = j->size - j->whole;
     const size_t k = d->opt->sketch.k;
     struct piece pieces[PIECES];
     uint64_t words[RECORD_WORDS], sum = sizeof words;
@@ -172,7 +181,7 @@ static bool read_record(const struct dedup *d, int fd, uint64_t left,
     for (size_t i = 0; i < PIECES; i++)
         if (!read_whole(fd, pieces[i].at, pieces[i].nbytes))
             return false;
-    return record_sum(words, pieces) == words[3];
+    return record_sum(j, words, pieces) == words[3];
 }
 
 /* Take all records that are whole. */
@@ -180,7 +189,7 @@ static bool journal_resume(struct dedup *d, struct dedup_journal *j)
 {
     struct dedup_part p = { 0 };
     bool ok = true;
-    while (ok && read_record(d, j->fd, j->size - j->whole, &p)) {
+    while (ok && read_record(d, j, &p)) {
         ok = dedup_append(d, &p);
         j->whole = (uint64_t)lseek(j->fd, 0, SEEK_CUR);
     }
@@ -259,9 +268,8 @@ bool dedup_work_open(struct dedup *d)
     const char *const work = d->opt->work;
     if (!work)
         return true;
-    if (mkdir(work, 0777) != 0 && errno != EEXIST)
-        return dedup_fail(d, "--work %s: cannot be made: %s", work,
-                          strerror(errno));
+    if (bly_folder_make(work))
+        return dedup_fail(d, "--work %s", bly_error());
     const int fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return dedup_fail(d, "--work %s: %s; right: a folder", work,
@@ -286,6 +294,18 @@ bool dedup_work_open(struct dedup *d)
     return ok;
 }
 
+/* Some file systems have nothing to sync. */
+static bool sync_file(int fd)
+{
+    while (fsync(fd) != 0) {
+        if (errno == EINVAL || errno == ENOTSUP)
+            return true;
+        if (errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
 /* Open DIR/name: a new one, or with --resume what is there, which take reads
  * and leaves at its end. */
 static bool open_in_work(struct dedup *d, struct dedup_journal *j,
@@ -296,13 +316,15 @@ static bool open_in_work(struct dedup *d, struct dedup_journal *j,
     uint64_t words[2] = { 0 };
     if (!d->opt->work)
         return true;
+    j->print = print;
     if (!open_ours(d, j, name, O_CREAT, words))
         return false;
     if (j->fd < 0)
         return dedup_fail(d, "%s: %s", j->path, strerror(errno));
     if (!j->size || !d->opt->resume)
         return (ftruncate(j->fd, 0) == 0 && lseek(j->fd, 0, SEEK_SET) == 0 &&
-                write_all(j->fd, fresh, sizeof fresh)) ||
+                write_all(j->fd, fresh, sizeof fresh) && sync_file(j->fd) &&
+                sync_file(d->work_fd)) ||
                dedup_fail(d, "%s: %s", j->path, strerror(errno));
     if (words[1] != print)
         return dedup_fail(d,
@@ -319,15 +341,22 @@ static bool open_in_work(struct dedup *d, struct dedup_journal *j,
 
 bool dedup_journal_open(struct dedup *d, struct dedup_journal *j)
 {
+    /* What an older run has checked goes first, or --resume would find it
+     * beside the new journal. */
+    struct dedup_journal checked = { 0 };
+    const bool ok = d->opt->resume || dedup_checked_open(d, &checked);
+    if (!(dedup_journal_close(d, &checked) && ok))
+        return false;
     return open_in_work(d, j, work_names[0], fingerprint(d), journal_resume);
 }
 
 /* ------------------------------------------------------------------- checked
  */
 
-static uint64_t pairs_sum(uint64_t n, const struct dedup_pair *pairs)
+static uint64_t pairs_sum(const struct dedup_journal *j, uint64_t n,
+                          const struct dedup_pair *pairs)
 {
-    return mix_in(n, pairs, (size_t)n * sizeof *pairs);
+    return mix_in(j->print ^ n, pairs, (size_t)n * sizeof *pairs);
 }
 
 static bool checked_resume(struct dedup *d, struct dedup_journal *j)
@@ -339,7 +368,7 @@ static bool checked_resume(struct dedup *d, struct dedup_journal *j)
            words[0] <= (j->size - j->whole) / sizeof *pairs &&
            (ok = GROW(pairs, words[0])) &&
            read_whole(j->fd, pairs, words[0] * sizeof *pairs) &&
-           pairs_sum(words[0], pairs) == words[1]) {
+           pairs_sum(j, words[0], pairs) == words[1]) {
         for (uint64_t i = 0; ok && i < words[0]; i++) {
             struct dedup_pair *const p =
                 pairs[i].a < d->n && pairs[i].b < d->n
@@ -372,7 +401,7 @@ bool dedup_checked_write(struct dedup *d, struct dedup_journal *j, size_t from)
         const size_t left = d->pairs.n - i;
         const uint64_t n = left < PAIRS_A_RECORD ? left : PAIRS_A_RECORD;
         const struct dedup_pair *const pairs = d->pairs.at + i;
-        const uint64_t words[2] = { n, pairs_sum(n, pairs) };
+        const uint64_t words[2] = { n, pairs_sum(j, n, pairs) };
         if (!write_all(j->fd, words, sizeof words) ||
             !write_all(j->fd, pairs, n * sizeof *pairs))
             return dedup_fail(d, "%s: %s", j->path, strerror(errno));

@@ -1,0 +1,50 @@
+/*
+ * folder.c - folders that last
+ *
+ * A file that is synced, in a folder that is synced, is lost in a power cut all
+ * the same if the folder's own name was not on disk yet. So the folder that a
+ * new one is made in is synced before anything is put into the new one.
+ */
+#define _GNU_SOURCE
+#define _FILE_OFFSET_BITS 64
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/status.h"
+#include "format/replace.h"
+
+static int sync_folder(const char *path)
+{
+    const int fd = bly_fd_open(path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return errno;
+    int err = 0;
+    do
+        err = fsync(fd) ? errno : 0;
+    while (err == EINTR);
+    close(fd);
+    /* Some file systems have nothing to sync in a folder. */
+    return err == EINVAL || err == ENOTSUP ? 0 : err;
+}
+
+bly_status bly_folder_make(const char *path)
+{
+    char up[PATH_MAX];
+    size_t n = strlen(path);
+    if (n >= sizeof up)
+        return bly_io_fail(path, "made", ENAMETOOLONG);
+    if (mkdir(path, 0777))
+        return errno == EEXIST ? BLY_OK : bly_io_fail(path, "made", errno);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (n && path[n - 1] != '/')
+        n--;
+    memcpy(up, path, n);
+    strcpy(up + n, n ? "" : ".");
+    const int err = sync_folder(up);
+    return err ? bly_io_fail(path, "made to last, though it is there", err)
+               : BLY_OK;
+}
