@@ -177,6 +177,40 @@ static void fss_as_defined(void **state)
 }
 
 /* linear61 against arithmetic of 128 bits, by way of long multiplication. */
+/* A page of zeros: few shingles, each of them often. The sketch is that of the
+ * set, and takes a pass over the text, not one for each of 2k rounds. */
+static void repeated_shingles_count_once(void **state)
+{
+    (void)state;
+    enum { N = 40000 };
+    static const unsigned ks[] = { 1, 5, 8, 128, 512 };
+    static const size_t differents[] = {
+        1, 2, 60, 700, 1024, 1025, 3000, 9000
+    };
+    static uint64_t x[N];
+    uint64_t random = 77;
+    for (size_t i = 0; i < sizeof ks / sizeof ks[0]; i++)
+        for (size_t j = 0; j < sizeof differents / sizeof differents[0]; j++) {
+            const unsigned k = ks[i];
+            const size_t d = differents[j];
+            uint32_t once[BLY_MAX_COMPONENTS], often[BLY_MAX_COMPONENTS];
+            bly_sketch *const s = sketch_of(BLY_FSS, k);
+            for (size_t n = 0; n < d; n++)
+                x[n] = test_random(&random);
+            /* One at a time, which has nothing to repeat. */
+            for (size_t n = 0; n < d; n++)
+                assert_ok(bly_sketch_add(s, x + n, 1));
+            assert_true(bly_sketch_components(s, once));
+            for (size_t n = d; n < N; n++)
+                x[n] = x[test_random(&random) % d];
+            bly_sketch_clear(s);
+            assert_ok(bly_sketch_add(s, x, N));
+            assert_true(bly_sketch_components(s, often));
+            assert_memory_equal(once, often, k * sizeof *once);
+            bly_sketch_free(s);
+        }
+}
+
 static void linear_maps_are_linear(void **state)
 {
     (void)state;
@@ -518,6 +552,7 @@ int main(void)
         cmocka_unit_test(fss_is_below_the_formula),
         cmocka_unit_test(short_texts),
         cmocka_unit_test(fss_as_defined),
+        cmocka_unit_test(repeated_shingles_count_once),
         cmocka_unit_test(linear_maps_are_linear),
         cmocka_unit_test(merging_is_seeing_both),
         cmocka_unit_test(few_bits),

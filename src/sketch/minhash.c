@@ -222,14 +222,16 @@ static void forced_bin(uint64_t *bin, const uint64_t *x, size_t n,
     }
 }
 
-/* Rounds until none can change a bin any more: all hold values of this round or
- * of earlier ones. Bins only fall and the limit only rises, so `full`, below
- * which all are done, never goes back. */
-static void fss_add(uint64_t *bins, unsigned t, const uint64_t *x, size_t n)
+/* Rounds from one to before another, until none can change a bin any more: all
+ * hold values of this round or of earlier ones. Bins only fall and the limit
+ * only rises, so `full`, below which all are done, never goes back. True: it
+ * has come to that. */
+static bool fss_rounds(uint64_t *bins, unsigned t, const uint64_t *x, size_t n,
+                       unsigned from, unsigned to)
 {
     const bly_likeness_row *const row = bly_likeness_best();
     unsigned full = 0;
-    for (unsigned round = 0; full < t && round < 2 * t; round++) {
+    for (unsigned round = from; full < t && round < to; round++) {
         if (round < t)
             row->bins(bins, t, x, n, round);
         else
@@ -239,6 +241,50 @@ static void fss_add(uint64_t *bins, unsigned t, const uint64_t *x, size_t n)
         while (full < t && (bins[full] < limit || !limit))
             full++;
     }
+    return full == t;
+}
+
+/* Few shingles repeated often, a page of zeros, go through up to 2t rounds: 100
+ * MB of one word took minutes. Texts with as many different shingles as t / 2
+ * are done after FSS_EARLY rounds, those with 16 t after one. What is left
+ * repeats itself, or is short; from there on each shingle comes once, but for
+ * those beyond FSS_SEEN different ones, which need few rounds. */
+#define FSS_EARLY 16u
+#define FSS_SEEN 1024u
+#define FSS_SLOTS (2 * FSS_SEEN)
+static void fss_late_rounds(uint64_t *bins, unsigned t, const uint64_t *x,
+                            size_t n, unsigned from)
+{
+    uint64_t seen[FSS_SLOTS], some[FSS_SEEN];
+    bool taken[FSS_SLOTS] = { false };
+    size_t nseen = 0, nsome = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = x[i] % FSS_SLOTS;
+        while (taken[at] && seen[at] != x[i])
+            at = (at + 1) % FSS_SLOTS;
+        if (taken[at])
+            continue;
+        if (nseen < FSS_SEEN) {
+            taken[at] = true;
+            seen[at] = x[i];
+            nseen++;
+        }
+        some[nsome++] = x[i];
+        if (nsome == FSS_SEEN) {
+            fss_rounds(bins, t, some, nsome, from, 2 * t);
+            nsome = 0;
+        }
+    }
+    fss_rounds(bins, t, some, nsome, from, 2 * t);
+}
+
+static void fss_add(uint64_t *bins, unsigned t, const uint64_t *x, size_t n)
+{
+    unsigned early = n > 16 * (size_t)t ? 1 : FSS_EARLY;
+    if (early > 2 * t)
+        early = 2 * t;
+    if (!fss_rounds(bins, t, x, n, 0, early))
+        fss_late_rounds(bins, t, x, n, early);
 }
 
 /* a x + b mod 2^61 - 1, all below it. The product has 122 bits: its low 61 and
