@@ -60,11 +60,12 @@ static bly_status bip37_open(bly_foreign *f)
                            "so many bytes, and %d more",
                            BIP37_MAX_BYTES, BIP37_TAIL);
     const uint32_t k = bly_get_le32(f->bytes + end);
+    const unsigned flags = f->bytes[end + 8];
     if (k > BIP37_MAX_K)
         return bly_damaged("%u hash functions; at most %d are allowed", k,
                            BIP37_MAX_K);
-    if (f->bytes[end + 8] > 2)
-        return bly_damaged("flags %u; 0, 1 and 2 are known", f->bytes[end + 8]);
+    if (flags > 2)
+        return bly_damaged("flags %u; 0, 1 and 2 are known", flags);
     f->one.bytes = f->bytes + begin;
     f->one.nbits = (uint64_t)(end - begin) * 8;
     f->one.k = f->one.nbits ? k : 0;
@@ -73,9 +74,10 @@ static bly_status bip37_open(bly_foreign *f)
 
 static void bip37_describe(const bly_foreign *f, bly_facts *out)
 {
-    static const char *const flags[] = { "none", "all", "pubkey only" };
+    static const char *const names[] = { "none", "all", "pubkey only" };
+    const unsigned flags = bip37_tail(f)[8]; /* may have changed since */
     bly_fact_uint(out, "tweak", bly_get_le32(bip37_tail(f) + 4));
-    bly_fact_word(out, "update", flags[bip37_tail(f)[8]]);
+    bly_fact_word(out, "update", flags <= 2 ? names[flags] : "unknown");
     bly_fact_word(out, "keys", f->option[BIP37_KEYS]);
 }
 

@@ -176,9 +176,8 @@ static int bab_name(struct bab_text *t)
     bab_blanks(t);
     if (t->end - t->at < 3 || t->at[0] != '"' || t->at[2] != '"')
         return -1;
-    const char *const names = "mkb", *const found =
-                                         t->at[1] ? strchr(names, t->at[1])
-                                                  : NULL;
+    const char *const names = "mkb", letter = (char)t->at[1];
+    const char *const found = letter ? strchr(names, letter) : NULL;
     t->at += 3;
     return found && bab_take(t, ':') ? (int)(found - names) : -1;
 }

@@ -41,20 +41,23 @@ static const bly_format_option cassandra_options[] = {
                             "nb-1-big-Filter.db" },
 };
 
-/* The size that its header gives, 0 where that is no header. */
-static uint64_t cassandra_size(const unsigned char *bytes, size_t n)
+/* The size that its header gives, 0 where that is no header; and *k. */
+static uint64_t cassandra_size(const unsigned char *bytes, size_t n,
+                               uint32_t *k)
 {
     if (n < CASSANDRA_HEADER)
         return 0;
-    const uint32_t k = bly_get_be32(bytes), nwords = bly_get_be32(bytes + 4);
-    if (k < 1 || k > CASSANDRA_MAX_K || nwords < 1 || nwords > INT32_MAX)
+    const uint32_t nwords = bly_get_be32(bytes + 4);
+    *k = bly_get_be32(bytes);
+    if (*k < 1 || *k > CASSANDRA_MAX_K || nwords < 1 || nwords > INT32_MAX)
         return 0;
     return CASSANDRA_HEADER + (uint64_t)nwords * 8;
 }
 
 static bool cassandra_recognise(const unsigned char *bytes, size_t n)
 {
-    return n > 0 && cassandra_size(bytes, n) == n;
+    uint32_t k;
+    return n > 0 && cassandra_size(bytes, n, &k) == n;
 }
 
 static bool cassandra_is_old(const bly_foreign *f)
@@ -69,7 +72,8 @@ static bool cassandra_is_any(const bly_foreign *f)
 
 static bly_status cassandra_open(bly_foreign *f)
 {
-    const uint64_t size = cassandra_size(f->bytes, f->nbytes);
+    uint32_t k;
+    const uint64_t size = cassandra_size(f->bytes, f->nbytes, &k);
     if (size == 0)
         return bly_damaged("not a Filter.db: it begins with a number of hash "
                            "functions, 1 to %d, and one of words, big-endian",
@@ -79,7 +83,7 @@ static bly_status cassandra_open(bly_foreign *f)
                            (unsigned long long)size, f->nbytes);
     f->one.bytes = f->bytes + CASSANDRA_HEADER;
     f->one.nbits = (size - CASSANDRA_HEADER) * 8;
-    f->one.k = bly_get_be32(f->bytes);
+    f->one.k = k;
     f->one.order = cassandra_is_old(f) ? BLY_BE_WORDS : BLY_LSB_FIRST;
     return BLY_OK;
 }

@@ -15,11 +15,12 @@ static inline size_t bly_compact_size(const unsigned char *p, size_t n,
 {
     if (n == 0)
         return 0;
-    if (p[0] < 253) {
-        *out = p[0];
+    const unsigned first = p[0];
+    if (first < 253) {
+        *out = first;
         return 1;
     }
-    const size_t width = (size_t)1 << (p[0] - 252);
+    const size_t width = (size_t)1 << (first - 252);
     uint64_t x = 0;
     if (n <= width)
         return 0;

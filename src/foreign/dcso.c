@@ -40,8 +40,9 @@ static const bly_format_option dcso_options[] = {
                     "of a new one: text to keep behind the bits" },
 };
 
-/* What is wrong with the header, or NULL. */
-static const char *dcso_wrong(const unsigned char *bytes, size_t n)
+/* What is wrong with the header, or NULL: then *out is what it says. */
+static const char *dcso_wrong(const unsigned char *bytes, size_t n,
+                              bly_foreign_part *out)
 {
     if (n < DCSO_HEADER)
         return "shorter than the header of a DCSO filter";
@@ -55,26 +56,25 @@ static const char *dcso_wrong(const unsigned char *bytes, size_t n)
         return "a DCSO filter with a rate that is not between 0 and 1";
     if (m == 0 || m / 64 + (m % 64 != 0) > (n - DCSO_HEADER) / 8)
         return "a DCSO filter with no bits, or cut short";
+    out->bytes = bytes + DCSO_HEADER;
+    out->capacity = bly_get_le64(bytes + 8);
+    out->fpr_planned = p;
+    out->k = (uint32_t)k;
+    out->nbits = m;
+    out->items = bly_get_le64(bytes + 40);
     return NULL;
 }
 
 static bool dcso_recognise(const unsigned char *bytes, size_t n)
 {
-    return dcso_wrong(bytes, n) == NULL;
+    bly_foreign_part unused;
+    return dcso_wrong(bytes, n, &unused) == NULL;
 }
 
 static bly_status dcso_open(bly_foreign *f)
 {
-    const char *const wrong = dcso_wrong(f->bytes, f->nbytes);
-    if (wrong)
-        return bly_damaged("%s", wrong);
-    f->one.bytes = f->bytes + DCSO_HEADER;
-    f->one.capacity = bly_get_le64(f->bytes + 8);
-    f->one.fpr_planned = bly_get_le_double(f->bytes + 16);
-    f->one.k = (uint32_t)bly_get_le64(f->bytes + 24);
-    f->one.nbits = bly_get_le64(f->bytes + 32);
-    f->one.items = bly_get_le64(f->bytes + 40);
-    return BLY_OK;
+    const char *const wrong = dcso_wrong(f->bytes, f->nbytes, &f->one);
+    return wrong ? bly_damaged("%s", wrong) : BLY_OK;
 }
 
 static void dcso_describe(const bly_foreign *f, bly_facts *out)

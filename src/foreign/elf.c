@@ -36,6 +36,7 @@ struct elf_file {
     size_t n;
     bool wide, big; /* 64 bits; big-endian */
     uint64_t hash;  /* where .gnu.hash is in the file */
+    uint32_t nbuckets, first, nwords, shift; /* that it begins with */
     uint64_t symbols;
 };
 
@@ -157,8 +158,7 @@ static bool elf_recognise(const unsigned char *bytes, size_t n)
 /* How many symbols it knows: up to the end of the last bucket's chain. */
 static bly_status elf_count(struct elf_file *e, uint64_t buckets)
 {
-    const uint32_t nbuckets = elf_hash_word(e, ELF_NBUCKETS);
-    const uint32_t first = elf_hash_word(e, ELF_SYMOFFSET);
+    const uint32_t nbuckets = e->nbuckets, first = e->first;
     uint64_t last = 0;
     for (uint32_t i = 0; i < nbuckets; i++) {
         const uint64_t symbol = elf_number(e, buckets + (uint64_t)i * 4, 4);
@@ -190,10 +190,12 @@ static bly_status elf_read(bly_foreign *f, struct elf_file *e)
                            "symbols, or was linked with --hash-style=sysv");
     if (!elf_within(e, e->hash, ELF_HASH_HEAD))
         return bly_damaged("its .gnu.hash lies outside the file");
-    const uint32_t nwords = elf_hash_word(e, ELF_NWORDS);
-    const uint32_t shift = elf_hash_word(e, ELF_SHIFT);
+    const uint32_t nwords = e->nwords = elf_hash_word(e, ELF_NWORDS);
+    const uint32_t shift = e->shift = elf_hash_word(e, ELF_SHIFT);
+    e->nbuckets = elf_hash_word(e, ELF_NBUCKETS);
+    e->first = elf_hash_word(e, ELF_SYMOFFSET);
     const uint64_t filter = (uint64_t)nwords * (e->wide ? 8 : 4);
-    const uint64_t buckets = (uint64_t)elf_hash_word(e, ELF_NBUCKETS) * 4;
+    const uint64_t buckets = (uint64_t)e->nbuckets * 4;
     if (nwords == 0 || (nwords & (nwords - 1)) != 0 || shift > 31)
         return bly_damaged("its .gnu.hash has %u words, shifted by %u; a power "
                            "of two and at most 31 are possible",
@@ -237,9 +239,9 @@ static void elf_describe(const bly_foreign *f, bly_facts *out)
     bly_fact_uint(out, "word_bits", e->wide ? 64 : 32);
     bly_fact_word(out, "byte_order", e->big ? "big-endian" : "little-endian");
     bly_fact_uint(out, "machine", elf_number(e, 18, 2));
-    bly_fact_uint(out, "buckets", elf_hash_word(e, ELF_NBUCKETS));
-    bly_fact_uint(out, "first_symbol", elf_hash_word(e, ELF_SYMOFFSET));
-    bly_fact_uint(out, "shift", elf_hash_word(e, ELF_SHIFT));
+    bly_fact_uint(out, "buckets", e->nbuckets);
+    bly_fact_uint(out, "first_symbol", e->first);
+    bly_fact_uint(out, "shift", e->shift);
 }
 
 /* ----------------------------------------------------------------- asking */
@@ -261,7 +263,7 @@ static void elf_positions(const bly_foreign *f, const bly_foreign_part *p,
     const uint64_t nwords = p->nbits / word_bits;
     const uint64_t word = h / word_bits % nwords * word_bits;
     out[0] = word + h % word_bits;
-    out[1] = word + (h >> elf_hash_word(e, ELF_SHIFT)) % word_bits;
+    out[1] = word + (h >> e->shift) % word_bits;
 }
 
 const bly_format bly_format_elf = {

@@ -135,7 +135,12 @@ typedef struct bly_format {
     bool (*recognise)(const unsigned char *bytes, size_t n);
 
     /* Check f->bytes and find the parts: f->nparts, and f->one where that is
-     * 1. Fails with BLY_EFORMAT and says what is wrong. */
+     * 1. Fails with BLY_EFORMAT and says what is wrong.
+     *
+     * The bytes may be a mapped file that somebody is writing to. So a number
+     * that is checked is read once, into a variable, and the variable is used
+     * from then on; what is too much to keep is checked at each use. Then any
+     * change gives another answer, and never a step out of the file. */
     bly_status (*open)(bly_foreign *f);
 
     /* Release what own points to. NULL: it is one piece from f->mem. */

@@ -45,6 +45,7 @@ struct git_graph {
     const unsigned char *ids;  /* sorted */
     const unsigned char *ends; /* big-endian, checked to ascend */
     const unsigned char *filters;
+    size_t nfilters; /* bytes */
     uint32_t k;
     bool is_signed; /* hash version 1 */
 };
@@ -56,34 +57,33 @@ static bool git_recognise(const unsigned char *bytes, size_t n)
     return n > GIT_HEADER && memcmp(bytes, "CGPH\1", 5) == 0;
 }
 
-/* A chunk that the table names; false where there is none. The table has been
- * checked. */
-static bool git_chunk(const bly_foreign *f, const char *id, bly_bytes *out)
-{
-    const unsigned char *e = f->bytes + GIT_HEADER;
-    for (unsigned i = 0; i < f->bytes[6]; i++, e += GIT_ENTRY) {
-        if (memcmp(e, id, 4) != 0)
-            continue;
-        const uint64_t begin = bly_get_be64(e + 4);
-        const uint64_t end = bly_get_be64(e + GIT_ENTRY + 4);
-        *out = (bly_bytes){ f->bytes + begin, (size_t)(end - begin) };
-        return true;
-    }
-    return false;
-}
+/* The chunks that are read. */
+enum { GIT_OIDF, GIT_OIDL, GIT_BIDX, GIT_BDAT, GIT_NCHUNKS };
 
-/* Chunks follow the table, and each other, and end before the checksum. */
-static bly_status git_check_table(const bly_foreign *f, size_t id_bytes)
+/* Find them by the table; ptr is NULL where there is none. Chunks follow the
+ * table, and each other, and end before the checksum. */
+static bly_status git_read_table(const bly_foreign *f, size_t id_bytes,
+                                 bly_bytes out[GIT_NCHUNKS])
 {
+    static const char *const ids[] = { "OIDF", "OIDL", "BIDX", "BDAT" };
     const size_t n = f->bytes[6], first = GIT_HEADER + (n + 1) * GIT_ENTRY;
+    bly_bytes *open = NULL; /* it ends where the next one begins */
     if (f->nbytes < first + id_bytes)
         return bly_damaged("it ends within the table of its %zu chunks", n);
     uint64_t last = first;
     for (size_t i = 0; i <= n; i++) {
-        const uint64_t at =
-            bly_get_be64(f->bytes + GIT_HEADER + i * GIT_ENTRY + 4);
+        const unsigned char *const e = f->bytes + GIT_HEADER + i * GIT_ENTRY;
+        const uint64_t at = bly_get_be64(e + 4);
         if (at < last || at > f->nbytes - id_bytes)
             return bly_damaged("chunk %zu of %zu lies outside the file", i, n);
+        if (open)
+            open->len = (size_t)(at - last);
+        open = NULL;
+        for (unsigned j = 0; j < GIT_NCHUNKS && i < n && !open; j++)
+            if (!out[j].ptr && memcmp(e, ids[j], 4) == 0)
+                open = &out[j];
+        if (open)
+            open->ptr = f->bytes + at;
         last = at;
     }
     return BLY_OK;
@@ -91,16 +91,20 @@ static bly_status git_check_table(const bly_foreign *f, size_t id_bytes)
 
 static bly_status git_find_filters(const bly_foreign *f, struct git_graph *g)
 {
-    bly_bytes fan, ids, ends, data;
-    if (!git_chunk(f, "OIDF", &fan) || fan.len != 1024 ||
-        !git_chunk(f, "OIDL", &ids))
+    bly_bytes chunks[GIT_NCHUNKS] = { { 0 } };
+    const bly_status st = git_read_table(f, g->id_bytes, chunks);
+    if (st)
+        return st;
+    const bly_bytes fan = chunks[GIT_OIDF], ids = chunks[GIT_OIDL],
+                    ends = chunks[GIT_BIDX], data = chunks[GIT_BDAT];
+    if (fan.len != 1024 || !ids.ptr)
         return bly_damaged("a commit-graph without a list of its commits");
     g->ncommits = bly_get_be32((const unsigned char *)fan.ptr + 1020);
     if (ids.len / g->id_bytes != g->ncommits || ids.len % g->id_bytes != 0)
         return bly_damaged("%u commits are announced and %zu bytes of object "
                            "ids there",
                            g->ncommits, ids.len);
-    if (!git_chunk(f, "BIDX", &ends) || !git_chunk(f, "BDAT", &data))
+    if (!ends.ptr || !data.ptr)
         return bly_damaged("a commit-graph without changed-path filters; git "
                            "commit-graph write --reachable --changed-paths "
                            "makes them");
@@ -114,10 +118,11 @@ static bly_status git_find_filters(const bly_foreign *f, struct git_graph *g)
     g->ids = ids.ptr;
     g->ends = ends.ptr;
     g->filters = (const unsigned char *)data.ptr + GIT_BDAT_HEAD;
+    g->nfilters = data.len - GIT_BDAT_HEAD;
     uint32_t last = 0;
     for (uint32_t i = 0; i < g->ncommits; i++) {
         const uint32_t end = bly_get_be32(g->ends + (size_t)i * 4);
-        if (end < last || end > data.len - GIT_BDAT_HEAD)
+        if (end < last || end > g->nfilters)
             return bly_damaged("the filter of commit %u ends outside", i);
         last = end;
     }
@@ -201,17 +206,15 @@ static bly_status git_open(bly_foreign *f)
 {
     if (!git_recognise(f->bytes, f->nbytes))
         return bly_damaged("not a commit-graph of version 1");
-    if (f->bytes[5] != 1 && f->bytes[5] != 2)
-        return bly_damaged("object ids of type %u; 1 and 2 are known",
-                           f->bytes[5]);
+    const unsigned type = f->bytes[5];
+    if (type != 1 && type != 2)
+        return bly_damaged("object ids of type %u; 1 and 2 are known", type);
     bly_status st = bly_foreign_own(f, sizeof(struct git_graph));
     if (st)
         return st;
     struct git_graph *const g = f->own;
-    g->id_bytes = f->bytes[5] == 1 ? 20 : 32;
-    st = git_check_table(f, g->id_bytes);
-    if (!st)
-        st = git_find_filters(f, g);
+    g->id_bytes = type == 1 ? 20 : 32;
+    st = git_find_filters(f, g);
     if (!st)
         st = git_settings(g);
     return st ? st : git_choose(f, g);
@@ -219,12 +222,15 @@ static bly_status git_open(bly_foreign *f)
 
 /* ------------------------------------------------------------- describing */
 
-/* The filter of part i. */
+/* The filter of part i. The index was checked, but is not kept; where it has
+ * changed since, nothing is known of the commit. */
 static bly_bytes git_filter(const struct git_graph *g, size_t i)
 {
     const size_t at = g->first + i;
     const uint32_t begin = at ? bly_get_be32(g->ends + (at - 1) * 4) : 0;
     const uint32_t end = bly_get_be32(g->ends + at * 4);
+    if (begin > end || end > g->nfilters)
+        return (bly_bytes){ g->filters, 0 };
     return (bly_bytes){ g->filters + begin, end - begin };
 }
 
@@ -232,11 +238,11 @@ enum git_class { GIT_NOT_COMPUTED, GIT_NO_CHANGES, GIT_TOO_MANY, GIT_PATHS };
 
 static enum git_class git_classify(bly_bytes filter)
 {
-    const unsigned char *const p = filter.ptr;
-    return filter.len == 0                   ? GIT_NOT_COMPUTED
-           : filter.len == 1 && p[0] == 0    ? GIT_NO_CHANGES
-           : filter.len == 1 && p[0] == 0xff ? GIT_TOO_MANY
-                                             : GIT_PATHS;
+    const int only = filter.len == 1 ? *(const unsigned char *)filter.ptr : -1;
+    return filter.len == 0 ? GIT_NOT_COMPUTED
+           : only == 0     ? GIT_NO_CHANGES
+           : only == 0xff  ? GIT_TOO_MANY
+                           : GIT_PATHS;
 }
 
 static void git_part(const bly_foreign *f, size_t i, bly_foreign_part *out)

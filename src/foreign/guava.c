@@ -46,9 +46,10 @@ static bly_status guava_open(bly_foreign *f)
     if (f->nbytes <= GUAVA_HEADER)
         return bly_damaged("shorter than the header of a Guava filter");
     const uint64_t nwords = bly_get_be32(f->bytes + 2);
-    if (f->bytes[0] > 1)
-        return bly_damaged("Guava strategy %u; 0 and 1 are known", f->bytes[0]);
-    if (f->bytes[1] == 0)
+    const unsigned strategy = f->bytes[0], k = f->bytes[1];
+    if (strategy > 1)
+        return bly_damaged("Guava strategy %u; 0 and 1 are known", strategy);
+    if (k == 0)
         return bly_damaged("a Guava filter with no hash functions");
     if (nwords > INT32_MAX || nwords * 8 != f->nbytes - GUAVA_HEADER)
         return bly_damaged("its header says %llu words, and %zu bytes follow",
@@ -56,7 +57,7 @@ static bly_status guava_open(bly_foreign *f)
                            f->nbytes - GUAVA_HEADER);
     f->one.bytes = f->bytes + GUAVA_HEADER;
     f->one.nbits = nwords * 64;
-    f->one.k = f->bytes[1];
+    f->one.k = k;
     f->one.order = BLY_BE_WORDS;
     return BLY_OK;
 }

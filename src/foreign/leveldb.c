@@ -47,6 +47,7 @@ static const bly_format_option leveldb_options[] = {
 struct leveldb_block {
     const unsigned char *filters, *offsets;
     unsigned base;
+    uint32_t nbytes;   /* of all filters */
     uint32_t nfilters; /* empty ones too */
     uint32_t number[]; /* of each part */
 };
@@ -73,8 +74,8 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
                            block.len, LEVELDB_TAIL);
     const size_t end = block.len - LEVELDB_TAIL;
     const uint32_t offsets = bly_get_le32(bytes + end);
-    if (offsets > end || (end - offsets) % 4 != 0 ||
-        bytes[block.len - 1] > LEVELDB_MAX_BASE)
+    const unsigned base = bytes[block.len - 1];
+    if (offsets > end || (end - offsets) % 4 != 0 || base > LEVELDB_MAX_BASE)
         return bly_damaged("not a block of filters: its end does not say where "
                            "they are");
     const size_t n = (end - offsets) / 4;
@@ -85,7 +86,8 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
     struct leveldb_block *const b = f->own;
     b->filters = bytes;
     b->offsets = bytes + offsets;
-    b->base = bytes[block.len - 1];
+    b->base = base;
+    b->nbytes = offsets;
     b->nfilters = (uint32_t)n;
     f->nparts = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -93,7 +95,7 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
          * is past it where they ascend. */
         const uint32_t begin = leveldb_begin(b, i);
         const uint32_t next = leveldb_begin(b, i + 1);
-        if (begin > next)
+        if (begin > next || next > offsets)
             return bly_damaged("filter %u of %zu lies outside its block", i, n);
         if (begin < next)
             b->number[f->nparts++] = i;
@@ -142,11 +144,17 @@ static void leveldb_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
     const uint32_t begin = leveldb_begin(b, b->number[i]);
     const uint32_t end = leveldb_begin(b, b->number[i] + 1);
     const uint64_t from = (uint64_t)b->number[i] << b->base;
-    const uint32_t k = b->filters[end - 1];
-    out->bytes = b->filters + begin;
-    out->nbits = (uint64_t)(end - begin - 1) * 8;
-    out->excludes_all = out->nbits == 0; /* as LevelDB takes a single byte */
-    out->k = k > LEVELDB_MAX_K ? 0 : k;
+    /* The offsets were checked, but are not kept; where they have changed
+     * since, nothing is known of the part, and it says maybe. */
+    if (begin < end && end <= b->nbytes) {
+        const uint32_t k = b->filters[end - 1];
+        out->bytes = b->filters + begin;
+        out->nbits = (uint64_t)(end - begin - 1) * 8;
+        out->excludes_all = out->nbits == 0; /* as LevelDB: a single byte */
+        out->k = k > LEVELDB_MAX_K ? 0 : k;
+    } else {
+        out->fpr_planned = 1;
+    }
     snprintf(out->name, sizeof out->name, "blocks from %llu to %llu",
              (unsigned long long)from,
              (unsigned long long)(from + (UINT64_C(1) << b->base) - 1));

@@ -67,16 +67,19 @@ static double redisbloom_hashes(double bits_per_entry)
 }
 
 /* What is wrong with one of the chain that may have `left` bytes of bits, as
- * RedisBloom itself would see when it loads; NULL: nothing. */
-static const char *redisbloom_link_wrong(const unsigned char *l, uint64_t left)
+ * RedisBloom itself would see when it loads; NULL: nothing, and then *out is
+ * what it says, and *nbytes the length of its bits. */
+static const char *redisbloom_link_wrong(const unsigned char *l, uint64_t left,
+                                         bly_foreign_part *out,
+                                         uint64_t *nbytes)
 {
-    const uint64_t nbytes = bly_get_le64(l), k = bly_get_le32(l + 40);
+    const uint64_t n = bly_get_le64(l), k = bly_get_le32(l + 40);
     const double error = bly_get_le_double(l + 24);
     const unsigned n2 = l[52];
-    if (nbytes == 0 || nbytes > left)
+    if (n == 0 || n > left)
         return "a RedisBloom dump that is cut short, or has a filter of no "
                "bits";
-    if (bly_get_le64(l + 8) != nbytes * 8)
+    if (bly_get_le64(l + 8) != n * 8)
         return "a RedisBloom dump whose bits and bytes do not agree";
     if (!(error > 0 && error < 1))
         return "a RedisBloom dump with a rate that is not between 0 and 1";
@@ -84,32 +87,55 @@ static const char *redisbloom_link_wrong(const unsigned char *l, uint64_t left)
         redisbloom_hashes(bly_get_le_double(l + 32)) != (double)k)
         return "a RedisBloom dump with hash functions that do not fit its bits "
                "for an entry, or more than 255";
-    if (n2 > 63 || (n2 && nbytes * 8 < UINT64_C(1) << n2))
+    if (n2 > 63 || (n2 && n * 8 < UINT64_C(1) << n2))
         return "a RedisBloom dump with fewer bits than its power of two";
+    *nbytes = n;
+    out->nbits = n2 ? UINT64_C(1) << n2 : n * 8;
+    out->k = (uint32_t)k;
+    out->items = bly_get_le64(l + 16);
+    out->capacity = bly_get_le64(l + 44);
+    out->fpr_planned = error;
     return NULL;
 }
 
-/* The same of all that is before the bits. */
-static const char *redisbloom_wrong(const unsigned char *bytes, size_t n)
+/* The same of the header; *nparts is the length of the chain. */
+static const char *redisbloom_header_wrong(const unsigned char *bytes, size_t n,
+                                           size_t *nparts)
 {
     if (n < REDISBLOOM_HEADER + REDISBLOOM_LINK)
         return "shorter than the header of a RedisBloom dump";
-    const size_t nparts = bly_get_le32(bytes + 8);
-    if (nparts == 0 || nparts > (n - REDISBLOOM_HEADER) / REDISBLOOM_LINK)
+    *nparts = bly_get_le32(bytes + 8);
+    if (*nparts == 0 || *nparts > (n - REDISBLOOM_HEADER) / REDISBLOOM_LINK)
         return "a RedisBloom dump of no filters, or cut short";
     if (bly_get_le32(bytes + 12) > REDISBLOOM_OPTIONS)
         return "a RedisBloom dump with unknown options";
+    return NULL;
+}
+
+/* The same of the chain; parts, if not NULL, are what it is made of. */
+static const char *redisbloom_chain_wrong(const unsigned char *bytes, size_t n,
+                                          size_t nparts,
+                                          bly_foreign_part *parts)
+{
+    const unsigned char *at = redisbloom_link(bytes, nparts);
     uint64_t left = n - REDISBLOOM_HEADER - REDISBLOOM_LINK * nparts;
     uint64_t items = bly_get_le64(bytes);
     for (size_t i = 0; i < nparts; i++) {
-        const unsigned char *const l = redisbloom_link(bytes, i);
-        const char *const wrong = redisbloom_link_wrong(l, left);
+        bly_foreign_part part = { .bytes = at };
+        uint64_t nbytes;
+        const char *const wrong = redisbloom_link_wrong(
+            redisbloom_link(bytes, i), left, &part, &nbytes);
         if (wrong)
             return wrong;
-        if (bly_get_le64(l + 16) > items)
+        if (part.items > items)
             return "a RedisBloom dump whose items do not add up";
-        items -= bly_get_le64(l + 16);
-        left -= bly_get_le64(l);
+        items -= part.items;
+        left -= nbytes;
+        at += (size_t)nbytes;
+        if (nparts > 1)
+            snprintf(part.name, sizeof part.name, "filter %zu", i + 1);
+        if (parts)
+            parts[i] = part;
     }
     return items  ? "a RedisBloom dump whose items do not add up"
            : left ? "a RedisBloom dump with bytes behind its end"
@@ -118,7 +144,9 @@ static const char *redisbloom_wrong(const unsigned char *bytes, size_t n)
 
 static bool redisbloom_recognise(const unsigned char *bytes, size_t n)
 {
-    return redisbloom_wrong(bytes, n) == NULL;
+    size_t nparts;
+    return !redisbloom_header_wrong(bytes, n, &nparts) &&
+           !redisbloom_chain_wrong(bytes, n, nparts, NULL);
 }
 
 /* own: the filters of the chain. */
@@ -130,28 +158,18 @@ static void redisbloom_part(const bly_foreign *f, size_t i,
 
 static bly_status redisbloom_open(bly_foreign *f)
 {
-    const char *const wrong = redisbloom_wrong(f->bytes, f->nbytes);
+    size_t n;
+    const char *wrong = redisbloom_header_wrong(f->bytes, f->nbytes, &n);
     if (wrong)
         return bly_damaged("%s", wrong);
-    const size_t n = bly_get_le32(f->bytes + 8);
-    const unsigned char *at = redisbloom_link(f->bytes, n);
-    f->own_bytes = n * sizeof(bly_foreign_part); /* 4 times a link at most */
-    bly_foreign_part *const parts = bly_mem_zalloc(&f->mem, f->own_bytes);
-    if (!parts)
-        return bly_fail(BLY_ENOMEM, "out of memory");
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char *const l = redisbloom_link(f->bytes, i);
-        parts[i].bytes = at;
-        parts[i].nbits = l[52] ? UINT64_C(1) << l[52] : bly_get_le64(l + 8);
-        parts[i].k = bly_get_le32(l + 40);
-        parts[i].items = bly_get_le64(l + 16);
-        parts[i].capacity = bly_get_le64(l + 44);
-        parts[i].fpr_planned = bly_get_le_double(l + 24);
-        if (n > 1)
-            snprintf(parts[i].name, sizeof parts[i].name, "filter %zu", i + 1);
-        at += (size_t)bly_get_le64(l);
-    }
-    f->own = parts;
+    /* 4 times a link at most */
+    const bly_status st = bly_foreign_own(f, n * sizeof(bly_foreign_part));
+    if (st)
+        return st;
+    bly_foreign_part *const parts = f->own;
+    wrong = redisbloom_chain_wrong(f->bytes, f->nbytes, n, parts);
+    if (wrong)
+        return bly_damaged("%s", wrong);
     f->nparts = n;
     f->one = parts[0];
     return BLY_OK;

@@ -102,7 +102,8 @@ static bly_status rocksdb_read(bly_foreign *f, bly_bytes block)
         return bly_damaged("a filter of %zu bytes; it ends in %d", block.len,
                            ROCKSDB_TAIL);
     const size_t n = block.len - ROCKSDB_TAIL;
-    const unsigned char *const tail = (const unsigned char *)block.ptr + n;
+    unsigned char tail[ROCKSDB_TAIL]; /* read once */
+    memcpy(tail, (const unsigned char *)block.ptr + n, sizeof tail);
     f->one.bytes = block.ptr;
     f->one.nbits = (uint64_t)n * 8;
     f->one.excludes_all = n == 0;
@@ -162,6 +163,7 @@ static bly_status rocksdb_open(bly_foreign *f)
         return bly_damaged("not a table of RocksDB: its last 8 bytes are "
                            "others");
     const unsigned char *const footer = f->bytes + f->nbytes - ROCKSDB_FOOTER;
+    const unsigned checksums = footer[0];
     const uint32_t version = bly_get_le32(footer + ROCKSDB_FOOTER - 12);
     bly_table_place metaindex;
     bly_bytes block;
@@ -171,14 +173,14 @@ static bly_status rocksdb_open(bly_foreign *f)
     if (!bly_table_place_read(footer + 1, ROCKSDB_FOOTER - 13, &metaindex))
         return bly_damaged("its footer does not say where the metaindex is");
     bly_status st =
-        rocksdb_find(f, footer[0] == ROCKSDB_CRC, metaindex, &block);
+        rocksdb_find(f, checksums == ROCKSDB_CRC, metaindex, &block);
     if (!st)
         st = bly_foreign_own(f, sizeof(struct rocksdb_filter));
     if (st)
         return st;
     struct rocksdb_filter *const r = f->own;
     r->version = version;
-    r->checksums = footer[0];
+    r->checksums = checksums;
     return rocksdb_read(f, block);
 }
 

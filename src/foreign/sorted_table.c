@@ -48,10 +48,11 @@ bly_status bly_table_block(const bly_foreign *f, bly_table_place place,
         if (masked != bly_get_le32(block + n + 1))
             return bly_damaged("the checksum of its %s is wrong", what);
     }
-    if (block[n] != 0)
+    const unsigned type = block[n];
+    if (type != 0)
         return bly_fail(BLY_ENOTSUP,
                         "its %s is compressed (type %u), which is not read",
-                        what, block[n]);
+                        what, type);
     *out = (bly_bytes){ block, n };
     return BLY_OK;
 }
