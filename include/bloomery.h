@@ -78,7 +78,8 @@ uint64_t bly_memory_limit(void);
     X(EREFUSED, "the key cannot be removed")              \
     X(EREADONLY, "the filter is mapped read-only")        \
     X(ESECRET, "the secret is missing or is another one") \
-    X(EIO, "input or output failed")
+    X(EIO, "input or output failed")                      \
+    X(EBUSY, "another process is changing the file")
 
 typedef enum bly_status {
 #define BLY_STATUS_ROW_(name, text) BLY_##name,
@@ -539,6 +540,14 @@ bly_status bly_convert(const bly_filter *f, const bly_spec *spec,
 
 /* ----------------------------------------------------------------- files */
 
+/* Whoever changes or replaces a file holds its lock. While a call waits for
+ * another's, it asks this function whether to go on: at once, with ms 0, and
+ * then every 50 ms or sooner, with the milliseconds that it has waited. Where
+ * the answer is false, the call fails with BLY_EBUSY. So one function limits
+ * the wait, tells the user of it, and ends it when a signal came. Without a
+ * function a call waits for as long as it takes. */
+typedef bool bly_wait(void *ctx, const char *path, uint64_t ms);
+
 /* How to open. NULL, or zero in any field, means the default. */
 typedef struct bly_access {
     const unsigned char *secret; /* of a keyed filter */
@@ -548,6 +557,8 @@ typedef struct bly_access {
     bool shared;                 /* as in bly_spec */
     uint64_t max_bytes;          /* as in bly_spec */
     const bly_mem *mem;          /* as in bly_spec */
+    bly_wait *wait;              /* bly_update() only: for another's lock */
+    void *wait_ctx;
 } bly_access;
 
 /* Whether f is written coded: in fewer bytes, near to what its contents are
@@ -592,9 +603,48 @@ bly_status bly_read(bly_get *get, void *ctx, const bly_access *how,
 bly_status bly_save(const bly_filter *f, const char *path);
 
 /* The same for bytes of any kind: what write() puts, from `what`. Where it
- * fails, path is as it was. */
+ * fails, path is as it was. wait may be NULL. */
 typedef bly_status bly_writes(const void *what, bly_put *put, void *ctx);
-bly_status bly_file_save(const char *path, bly_writes *write, const void *what);
+bly_status bly_file_save(const char *path, bly_wait *wait, void *wait_ctx,
+                         bly_writes *write, const void *what);
+
+/* The same piece by piece, where the bytes come from somewhere else:
+ *
+ *     bly_draft *d;
+ *     if (bly_draft_new(path, NULL, NULL, &d))
+ *         errx(2, "%s", bly_error());
+ *     bly_draft_put(d, bytes, nbytes);
+ *     if (bly_draft_commit(d))
+ *         errx(2, "%s", bly_error());
+ *
+ * This is the one way in which files are replaced; bly_save() and all the
+ * others that take a path to write to go it too. Nothing is at path before the
+ * commit, and a process that dies leaves the old file; what it leaves beside
+ * it, a file called .NAME.00000?.tmp at most, is removed when the next one
+ * writes to path. The lock of the old file is held from the beginning to the
+ * end. A symbolic link is followed and stays. The new file gets the permission
+ * bits of the old one, never its setuid, setgid and sticky bits or
+ * capabilities; its owner and group where the caller may set them; its access
+ * control list and its extended attributes (user.*), or the call fails, says
+ * what cannot be kept, and changes nothing. A file that is new gets what the
+ * umask and its folder give. Another hard link keeps the old contents. Pipes
+ * and devices are written to as they are.
+ *
+ * put() is a bly_put, gathers small pieces, and returns false when a write has
+ * failed; commit() then fails too and says why. Both commit() and abandon()
+ * release d, which may be NULL. */
+typedef struct bly_draft bly_draft;
+bly_status bly_draft_new(const char *path, bly_wait *wait, void *wait_ctx,
+                         bly_draft **out);
+bool bly_draft_put(void *draft, const void *bytes, size_t nbytes);
+bly_status bly_draft_commit(bly_draft *d);
+void bly_draft_abandon(bly_draft *d);
+
+/* A file in a folder, to write to and to read from, that has no name and is
+ * gone when it is closed: for what does not fit into memory. The caller closes
+ * it.
+ */
+bly_status bly_scratch_file(const char *folder, int *fd);
 
 /* Make the folder that path names, unless something is there. What is saved in
  * it then outlives a power cut. */

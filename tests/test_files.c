@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,11 +163,11 @@ static void permissions_stay(void **unused)
     const mode_t old = umask(027);
     assert_ok(bly_save(f, target));
     assert_int_equal(mode_of(target) & 07777, 0640);
-    static const mode_t modes[] = { 0600, 0644, 0666, 0751 };
+    static const mode_t modes[] = { 0600, 0644, 0666, 0751, 06755, 01777 };
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
         assert_int_equal(chmod(target, modes[i]), 0);
         assert_ok(bly_save(f, target));
-        assert_int_equal(mode_of(target) & 07777, modes[i]);
+        assert_int_equal(mode_of(target) & 07777, modes[i] & 0777);
     }
     umask(old);
     bly_free(f);
@@ -627,6 +628,150 @@ static void creators_leave_a_whole_file(void **unused)
     }
 }
 
+/* ------------------------------------------------------------------ drafts */
+
+static void drafts_replace_the_whole_file(void **unused)
+{
+    (void)unused;
+    static char bytes[300000];
+    bly_filter *f = filled(&kind, 0, NKEYS);
+    bly_draft *d;
+    memset(bytes, 'x', sizeof bytes);
+    assert_ok(bly_save(f, target));
+    assert_ok(bly_draft_new(target, NULL, NULL, &d));
+    assert_true(bly_draft_put(d, "abc", 3));
+    assert_true(bly_draft_put(d, NULL, 0));
+    assert_true(bly_draft_put(d, bytes, sizeof bytes));
+    assert_true(bly_draft_put(d, "end", 3));
+    assert_holds(target, f);
+    bly_draft_abandon(d);
+    assert_holds(target, f);
+
+    assert_ok(bly_draft_new(target, NULL, NULL, &d));
+    assert_true(bly_draft_put(d, "abc", 3));
+    assert_true(bly_draft_put(d, bytes, sizeof bytes));
+    assert_true(bly_draft_put(d, "end", 3));
+    assert_ok(bly_draft_commit(d));
+    byte_array got = contents(target);
+    assert_int_equal(got.n, sizeof bytes + 6);
+    assert_memory_equal(got.at, "abcx", 4);
+    assert_memory_equal(got.at + got.n - 4, "xend", 4);
+    free(got.at);
+
+    /* A draft writes filters too. */
+    assert_ok(bly_draft_new(target, NULL, NULL, &d));
+    assert_ok(bly_write(f, bly_draft_put, d));
+    assert_ok(bly_draft_commit(d));
+    assert_holds(target, f);
+
+    /* What cannot be written is told in the end. */
+    assert_ok(bly_draft_new("/dev/full", NULL, NULL, &d));
+    assert_true(bly_draft_put(d, "abc", 3));
+    assert_false(bly_draft_put(d, bytes, sizeof bytes));
+    assert_false(bly_draft_put(d, "abc", 3));
+    assert_status(bly_draft_commit(d), BLY_EIO);
+    assert_says("/dev/full: cannot be written");
+    bly_draft_abandon(NULL);
+    bly_free(f);
+}
+
+static void make_file(const char *path)
+{
+    const int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+/* What a killed process left is removed by the next one that writes the same
+ * file; what a living one has, and what looks like a draft but is none, is
+ * not. */
+static void stale_drafts_are_removed(void **unused)
+{
+    (void)unused;
+    bly_filter *f = filled(&kind, 0, NKEYS);
+    char *stale = in_folder(".words.bly.000000.tmp");
+    char *used = in_folder(".words.bly.000003.tmp");
+    char *last = in_folder(".words.bly.000007.tmp");
+    char *others = in_folder(".other.bly.000000.tmp");
+    char *linked = in_folder(".words.bly.000005.tmp");
+    char *kept = in_folder("words.bly.000000.tmp");
+    for (int round = 0; round < 2; round++) { /* new, and replaced */
+        make_file(stale);
+        make_file(used);
+        make_file(last);
+        make_file(others);
+        make_file(kept);
+        assert_int_equal(symlink("words.bly.000000.tmp", linked), 0);
+        const int fd = open(used, O_RDONLY);
+        assert_int_equal(flock(fd, LOCK_EX), 0);
+        assert_ok(bly_save(f, target));
+        assert_holds(target, f);
+        assert_int_equal(access(stale, F_OK), -1);
+        assert_int_equal(access(last, F_OK), -1);
+        assert_int_equal(unlink(used), 0);
+        assert_int_equal(unlink(others), 0);
+        assert_int_equal(unlink(linked), 0);
+        assert_int_equal(unlink(kept), 0);
+        close(fd);
+    }
+    free(stale);
+    free(used);
+    free(last);
+    free(others);
+    free(linked);
+    free(kept);
+    bly_free(f);
+}
+
+/* ----------------------------------------------------------------- waiting */
+
+typedef struct patience {
+    int asked;
+    uint64_t first, last, limit;
+    char path[64];
+} patience;
+
+static bool ask_patience(void *ctx, const char *path, uint64_t ms)
+{
+    patience *p = ctx;
+    if (!p->asked++)
+        p->first = ms;
+    p->last = ms;
+    snprintf(p->path, sizeof p->path, "%s", path);
+    return ms < p->limit;
+}
+
+static void waits_are_asked_about(void **unused)
+{
+    (void)unused;
+    bly_filter *f = filled(&kind, 0, NKEYS);
+    assert_ok(bly_save(f, target));
+    const int fd = open(target, O_RDONLY);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    for (uint64_t limit = 0; limit <= 120; limit += 120) {
+        patience p = { .limit = limit };
+        const bly_access how = { .wait = ask_patience, .wait_ctx = &p };
+        bly_draft *d;
+        assert_status(bly_update(target, &how, do_nothing, NULL), BLY_EBUSY);
+        assert_says("words.bly: another process is changing it");
+        assert_int_equal(p.first, 0);
+        assert_true(p.last >= limit);
+        assert_string_equal(p.path, target);
+        assert_true(limit ? p.asked > 1 : p.asked == 1);
+        p = (patience){ .limit = limit };
+        assert_status(bly_draft_new(target, ask_patience, &p, &d), BLY_EBUSY);
+        assert_null(d);
+        assert_true(p.asked > 0);
+    }
+    assert_holds(target, f);
+    close(fd);
+    patience p = { 0 };
+    const bly_access how = { .wait = ask_patience, .wait_ctx = &p };
+    assert_ok(bly_update(target, &how, do_nothing, NULL));
+    assert_int_equal(p.asked, 0);
+    bly_free(f);
+}
+
 static void keyed_files_stay_keyed(void **unused)
 {
     (void)unused;
@@ -674,6 +819,9 @@ int main(void)
         FILE_TEST(threads_queue_as_processes_do),
         FILE_TEST(saves_wait_for_updates),
         FILE_TEST(creators_leave_a_whole_file),
+        FILE_TEST(drafts_replace_the_whole_file),
+        FILE_TEST(stale_drafts_are_removed),
+        FILE_TEST(waits_are_asked_about),
         FILE_TEST(keyed_files_stay_keyed),
     };
     return cmocka_run_group_tests_name("files", tests, NULL, NULL);

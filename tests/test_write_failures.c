@@ -1,4 +1,4 @@
-/* LDFLAGS: -Wl,--wrap=open64,--wrap=openat64,--wrap=read,--wrap=write,--wrap=fsync,--wrap=close,--wrap=linkat,--wrap=renameat,--wrap=fchmod,--wrap=fstat64,--wrap=stat64,--wrap=readlink,--wrap=flock */
+/* LDFLAGS: -Wl,--wrap=open64,--wrap=openat64,--wrap=read,--wrap=write,--wrap=fsync,--wrap=close,--wrap=linkat,--wrap=renameat,--wrap=fchmod,--wrap=fstat64,--wrap=stat64,--wrap=readlink,--wrap=flock,--wrap=flistxattr,--wrap=fgetxattr,--wrap=fsetxattr,--wrap=fremovexattr */
 /*
  * test_write_failures.c - every system call of a save fails in turn
  *
@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define NKEYS 500
@@ -28,20 +29,24 @@
 /* ------------------------------------------------------------------- calls */
 
 /* Every wrapped call, and whether it may say EINTR. */
-#define CALLS(X)       \
-    X(open, true)      \
-    X(openat, true)    \
-    X(read, true)      \
-    X(write, true)     \
-    X(fsync, true)     \
-    X(close, true)     \
-    X(linkat, false)   \
-    X(renameat, false) \
-    X(fchmod, false)   \
-    X(fstat, false)    \
-    X(stat, false)     \
-    X(readlink, false) \
-    X(flock, true)
+#define CALLS(X)         \
+    X(open, true)        \
+    X(openat, true)      \
+    X(read, true)        \
+    X(write, true)       \
+    X(fsync, true)       \
+    X(close, true)       \
+    X(linkat, false)     \
+    X(renameat, false)   \
+    X(fchmod, false)     \
+    X(fstat, false)      \
+    X(stat, false)       \
+    X(readlink, false)   \
+    X(flock, true)       \
+    X(flistxattr, false) \
+    X(fgetxattr, false)  \
+    X(fsetxattr, false)  \
+    X(fremovexattr, false)
 
 enum {
 #define CALL_ID(name, interruptible) CALL_##name,
@@ -114,6 +119,17 @@ ssize_t __real_readlink(const char *path, char *buf, size_t n);
 ssize_t __wrap_readlink(const char *path, char *buf, size_t n);
 int __real_flock(int fd, int how);
 int __wrap_flock(int fd, int how);
+
+ssize_t __real_flistxattr(int fd, char *list, size_t n);
+ssize_t __wrap_flistxattr(int fd, char *list, size_t n);
+ssize_t __real_fgetxattr(int fd, const char *name, void *value, size_t n);
+ssize_t __wrap_fgetxattr(int fd, const char *name, void *value, size_t n);
+int __real_fsetxattr(int fd, const char *name, const void *value, size_t n,
+                     int flags);
+int __wrap_fsetxattr(int fd, const char *name, const void *value, size_t n,
+                     int flags);
+int __real_fremovexattr(int fd, const char *name);
+int __wrap_fremovexattr(int fd, const char *name);
 
 static mode_t mode_argument(int flags, va_list args)
 {
@@ -229,6 +245,28 @@ int __wrap_flock(int fd, int how)
     return fails(CALL_flock) ? -1 : __real_flock(fd, how);
 }
 
+ssize_t __wrap_flistxattr(int fd, char *list, size_t n)
+{
+    return fails(CALL_flistxattr) ? -1 : __real_flistxattr(fd, list, n);
+}
+
+ssize_t __wrap_fgetxattr(int fd, const char *name, void *value, size_t n)
+{
+    return fails(CALL_fgetxattr) ? -1 : __real_fgetxattr(fd, name, value, n);
+}
+
+int __wrap_fsetxattr(int fd, const char *name, const void *value, size_t n,
+                     int flags)
+{
+    return fails(CALL_fsetxattr) ? -1
+                                 : __real_fsetxattr(fd, name, value, n, flags);
+}
+
+int __wrap_fremovexattr(int fd, const char *name)
+{
+    return fails(CALL_fremovexattr) ? -1 : __real_fremovexattr(fd, name);
+}
+
 /* --------------------------------------------------------------- the folder */
 
 static char folder[] = "/tmp/bloomery-writes-XXXXXX";
@@ -263,6 +301,8 @@ static int entries(const char *path)
     return n;
 }
 
+static bool noted; /* the file system keeps attributes */
+
 static void put_old(const byte_array *old)
 {
     if (!old) {
@@ -273,6 +313,15 @@ static void put_old(const byte_array *old)
     assert_non_null(out);
     assert_int_equal(fwrite(old->at, 1, old->n, out), old->n);
     assert_int_equal(fclose(out), 0);
+    noted = setxattr(target, "user.note", "by hand", 7, 0) == 0;
+}
+
+/* Whether the target has the attribute that the old file had. */
+static bool note_stayed(void)
+{
+    char value[8];
+    return !noted || (getxattr(target, "user.note", value, 8) == 7 &&
+                      memcmp(value, "by hand", 7) == 0);
 }
 
 /* Whether the target is exactly this; NULL: absent. */
@@ -392,6 +441,9 @@ static void every_call_fails(int with)
                          is_old   ? "old"
                          : is_new ? "new"
                                   : "neither");
+            if (j->has_old && !note_stayed())
+                fail_msg("%s, call %d fails with %s: its attribute is gone",
+                         j->name, at - 1, strerror(with));
             /* A network disk may keep its bad news for the end. */
             if (plan.failed == CALL_close && !plan.after_place && !j->no_proc)
                 assert_status(st, with == EINTR ? BLY_OK : BLY_EIO);
@@ -493,7 +545,7 @@ static void disks_are_synced(void **unused)
             seen[c] += plan.seen[c];
     }
     for (int c = 0; c < NCALLS; c++)
-        assert_true(seen[c] > 0);
+        assert_true(seen[c] > 0 || (c == CALL_fsetxattr && !noted));
     free(old.at);
     free(new.at);
     bly_free(fresh);

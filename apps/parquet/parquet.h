@@ -91,6 +91,8 @@ struct parquet_file {
     /* Told by parquet_add() now and then, unless NULL: values that were read,
      * bytes, and bytes in all. */
     void (*progress)(uint64_t nvalues, uint64_t done, uint64_t total);
+
+    bly_wait *wait; /* parquet_save(): for others that write the same file */
 };
 
 bool parquet_file_open(struct parquet_file *f, const char *path,

@@ -191,7 +191,7 @@ bool parquet_save(const struct parquet_file *f, const char *path,
                   struct parquet_error *e)
 {
     struct saving s = { .file = f, .error = e };
-    if (bly_file_save(path, save_write, &s) == BLY_OK)
+    if (bly_file_save(path, f->wait, NULL, save_write, &s) == BLY_OK)
         return true;
     if (s.changed)
         return false;

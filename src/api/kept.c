@@ -7,9 +7,7 @@
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -116,27 +114,6 @@ void bly_kept_close(bly_kept *k)
 
 /* --------------------------------------------------------------- the file */
 
-/* A file without a name in the folder. */
-static int nameless(const char *folder)
-{
-    int fd = -1;
-#ifdef O_TMPFILE
-    fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
-        return fd;
-#endif
-    char *path;
-    if (asprintf(&path, "%s/bloomery-XXXXXX", folder) < 0) {
-        errno = ENOMEM;
-        return -1;
-    }
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path);
-    free(path);
-    return fd;
-}
-
 static bly_status file_fail(const bly_kept *k, const char *done, int err)
 {
     char name[512];
@@ -155,7 +132,7 @@ static off_t file_offset(const bly_kept *k, uint64_t i)
 static bly_status spill_chunks(bly_kept *k)
 {
     if (k->fd < 0) {
-        k->fd = nameless(k->folder);
+        k->fd = bly_scratch_open(k->folder);
         if (k->fd < 0)
             return file_fail(k, "made", errno);
     }

@@ -684,7 +684,7 @@ static bly_status write_foreign(const void *what, bly_put *put, void *ctx)
 
 bly_status bly_foreign_save(bly_foreign *f, const char *path)
 {
-    return bly_file_save(path, write_foreign, f);
+    return bly_file_save(path, NULL, NULL, write_foreign, f);
 }
 
 /* The bits of a part into the array of f, in its order. */

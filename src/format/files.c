@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,14 +47,112 @@ static bly_status fill_file(void *ctx, const char *name, int fd)
     return out.err ? bly_io_fail(name, "written", out.err) : st;
 }
 
-bly_status bly_file_save(const char *path, bly_writes *write, const void *what)
+bly_status bly_file_save(const char *path, bly_wait *wait, void *wait_ctx,
+                         bly_writes *write, const void *what)
 {
     writing w = { write, what };
     bly_target t;
-    bly_status st = bly_target_open(path, &t);
+    if (!write)
+        return bly_fail(BLY_EINVAL, "the function that writes is NULL");
+    bly_status st = bly_target_open(path, wait, wait_ctx, &t);
     if (!st)
         st = bly_target_replace(&t, fill_file, &w);
     bly_target_close(&t);
+    return st;
+}
+
+/* Small pieces are gathered. */
+#define DRAFT_BYTES ((size_t)128 << 10)
+
+struct bly_draft {
+    bly_target t;
+    int err;  /* of the first write that failed */
+    size_t n; /* bytes in buf */
+    unsigned char buf[DRAFT_BYTES];
+    char path[];
+};
+
+bly_status bly_draft_new(const char *path, bly_wait *wait, void *ctx,
+                         bly_draft **out)
+{
+    if (!out)
+        return bly_fail(BLY_EINVAL, "the place for the result is NULL");
+    *out = NULL;
+    if (!path)
+        return bly_fail(BLY_EINVAL, "the path is NULL; name a file");
+    const size_t npath = strlen(path) + 1;
+    bly_draft *d = malloc(sizeof *d + npath);
+    if (!d)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    d->err = 0;
+    d->n = 0;
+    memcpy(d->path, path, npath);
+    bly_status st = bly_target_open(d->path, wait, ctx, &d->t);
+    if (!st)
+        st = bly_target_begin(&d->t);
+    if (st) {
+        bly_draft_abandon(d);
+        return st;
+    }
+    *out = d;
+    return BLY_OK;
+}
+
+static void draft_flush(bly_draft *d)
+{
+    if (!d->err)
+        d->err = bly_fd_write(d->t.fd, d->buf, d->n);
+    d->n = 0;
+}
+
+bool bly_draft_put(void *draft, const void *bytes, size_t nbytes)
+{
+    bly_draft *d = draft;
+    if (!d)
+        return false;
+    if (nbytes > DRAFT_BYTES - d->n)
+        draft_flush(d);
+    if (nbytes > DRAFT_BYTES) {
+        if (!d->err)
+            d->err = bly_fd_write(d->t.fd, bytes, nbytes);
+    } else if (nbytes) {
+        memcpy(d->buf + d->n, bytes, nbytes);
+        d->n += nbytes;
+    }
+    return !d->err;
+}
+
+bly_status bly_draft_commit(bly_draft *d)
+{
+    if (!d)
+        return bly_fail(BLY_EINVAL, "the draft is NULL");
+    draft_flush(d);
+    const bly_status st = d->err ? bly_io_fail(d->path, "written", d->err)
+                                 : bly_target_commit(&d->t);
+    bly_draft_abandon(d);
+    return st;
+}
+
+void bly_draft_abandon(bly_draft *d)
+{
+    if (d)
+        bly_target_close(&d->t);
+    free(d);
+}
+
+bly_status bly_scratch_file(const char *folder, int *fd)
+{
+    if (!folder || !fd)
+        return bly_fail(BLY_EINVAL, "the folder, or the place for the result, "
+                                    "is NULL");
+    *fd = bly_scratch_open(folder);
+    if (*fd >= 0)
+        return BLY_OK;
+    char name[512];
+    const int err = errno;
+    snprintf(name, sizeof name, "a temporary file in %s", folder);
+    const bly_status st = bly_io_fail(name, "made", err);
+    errno = err;
     return st;
 }
 
@@ -63,7 +163,7 @@ static bly_status write_filter(const void *what, bly_put *put, void *ctx)
 
 bly_status bly_save(const bly_filter *f, const char *path)
 {
-    return bly_file_save(path, write_filter, f);
+    return bly_file_save(path, NULL, NULL, write_filter, f);
 }
 
 typedef struct two_versions {
@@ -81,7 +181,7 @@ bly_status bly_delta_save(const bly_filter *from, const bly_filter *to,
                           const char *path, bly_delta *info)
 {
     const two_versions v = { from, to, info };
-    return bly_file_save(path, write_delta, &v);
+    return bly_file_save(path, NULL, NULL, write_delta, &v);
 }
 
 /* ---------------------------------------------------------------- opening */
@@ -171,7 +271,10 @@ bly_status bly_update(const char *path, const bly_access *how,
 {
     bly_target t;
     bly_filter *f = NULL;
-    bly_status st = bly_target_open(path, &t);
+    if (!change)
+        return bly_fail(BLY_EINVAL, "the function that changes is NULL");
+    bly_status st = bly_target_open(path, how ? how->wait : NULL,
+                                    how ? how->wait_ctx : NULL, &t);
     if (!st && t.special)
         st = bly_fail(BLY_EIO,
                       "%s: cannot be changed: not a regular file "

@@ -9,23 +9,31 @@
  *             by now, somebody replaced it meanwhile: open that one instead
  *     draft   a file without a name (O_TMPFILE) in the same folder: if this
  *             process dies, it is gone
- *     fill    the new bytes, the old permissions, fsync()
+ *     fill    the new bytes, the old rights (attributes.c), fsync()
  *     place   give the draft a temporary name, rename() that over the target,
  *             fsync() the folder: from here on it lasts
  *     unlock  close the old file, which has no name any more
  *
  * Where there is no old file there is nothing to lock, and the draft gets the
  * target's name at once; if that name has come into being meanwhile, the link
- * fails, and the new file is locked and replaced like any other.
+ * fails, and the new file is locked and replaced like any other. A file that is
+ * made new has the rights that its folder and the umask give.
  *
- * Some file systems have no files without a name, and some systems no /proc
- * to give them one through. There the draft has its temporary name from the
- * start (.NAME.XXXXXX.tmp), a process that is killed leaves it behind, and of
- * two that create one file at the same moment the later one wins.
+ * Some file systems have no files without a name. There the draft has its
+ * temporary name from the start, and of two that create one file at the same
+ * moment the later one wins. Where the draft has no name but cannot be given
+ * one, because there is no /proc, it is copied to one that has.
  *
- * A symbolic link is followed and stays. Permission bits are kept, and owner
- * and group where the caller may set them; a second hard link keeps the old
- * contents. Pipes, terminals and devices are written to as they are.
+ * A process that is killed may leave a temporary name behind. These names are
+ * few, .NAME.000000.tmp to .NAME.000007.tmp, and whoever holds one holds a lock
+ * on its file. So the next writer of NAME need not search: it looks at eight
+ * names, and one whose lock can be taken is nobody's any more and is removed.
+ * Only when all of them are in use are there names by chance, which stay if
+ * their writer is killed.
+ *
+ * A symbolic link is followed and stays. What the old file had beside its bytes
+ * is kept as attributes.c says; a second hard link keeps the old contents.
+ * Pipes, terminals and devices are written to as they are.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -39,6 +47,7 @@
 
 #include "core/bits.h"
 #include "core/status.h"
+#include "format/attributes.h"
 #include "format/replace.h"
 
 /* ----------------------------------------------------------------- errors */
@@ -74,6 +83,11 @@ bly_status bly_io_fail(const char *name, const char *done, int err)
 
 static bly_status write_fail(const bly_target *t, int err)
 {
+    if (err == EWOULDBLOCK)
+        return bly_fail(BLY_EBUSY,
+                        "%s: another process is changing it; try again when it "
+                        "is done, or wait longer",
+                        t->name);
     return bly_io_fail(t->name, "written", err);
 }
 
@@ -169,6 +183,44 @@ static bool lock_unknown(int err)
     return err == ENOLCK || err == ENOSYS || err == EOPNOTSUPP;
 }
 
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Where a caller wants to be asked, the lock is tried again and again: after a
+ * millisecond, then after twice as long each time, up to this. */
+#define PAUSE_MOST_MS 50
+
+/* Wait for the lock of fd. 0 or an errno: EWOULDBLOCK where the caller does not
+ * want to wait any longer. */
+static int lock_wait(bly_target *t, int fd)
+{
+    long pause = 1;
+    if (!t->wait) {
+        while (flock(fd, LOCK_EX))
+            if (errno != EINTR)
+                return errno;
+        return 0;
+    }
+    while (flock(fd, LOCK_EX | LOCK_NB)) {
+        if (errno == EINTR)
+            continue;
+        if (errno != EWOULDBLOCK)
+            return errno;
+        const uint64_t now = now_ms();
+        if (!t->since)
+            t->since = now;
+        if (!t->wait(t->wait_ctx, t->name, now - t->since))
+            return EWOULDBLOCK;
+        nanosleep(&(struct timespec){ .tv_nsec = pause * 1000000 }, NULL);
+        pause = 2 * pause < PAUSE_MOST_MS ? 2 * pause : PAUSE_MOST_MS;
+    }
+    return 0;
+}
+
 /* Lock the file that t->path names and stay with it until it is still the one
  * named. 0 or an errno: ENOENT where there is none. */
 static int lock_file(bly_target *t)
@@ -180,15 +232,10 @@ static int lock_file(bly_target *t)
         const int fd = bly_fd_open(t->path, O_RDWR);
         if (fd < 0)
             return errno;
-        int err = 0;
-        while (flock(fd, LOCK_EX)) {
-            if (errno == EINTR)
-                continue;
-            if (!lock_unknown(errno))
-                err = errno;
-            t->no_lock = errno;
-            break;
-        }
+        int err = lock_wait(t, fd);
+        t->no_lock = lock_unknown(err) ? err : 0;
+        if (t->no_lock)
+            err = 0;
         if (!err && fstat(fd, &t->old))
             err = errno;
         if (!err && stat(t->path, &now)) {
@@ -205,13 +252,18 @@ static int lock_file(bly_target *t)
     }
 }
 
-bly_status bly_target_open(const char *path, bly_target *t)
+bly_status bly_target_open(const char *path, bly_wait *wait, void *wait_ctx,
+                           bly_target *t)
 {
     struct stat st, followed;
-    t->name = path;
-    t->lock = -1;
-    t->special = false;
-    t->no_lock = 0;
+    *t = (bly_target){ .name = path,
+                       .lock = -1,
+                       .fd = -1,
+                       .dir = -1,
+                       .wait = wait,
+                       .wait_ctx = wait_ctx };
+    if (!path)
+        return bly_fail(BLY_EINVAL, "the path is NULL; name a file");
     const bool there = stat(path, &st) == 0;
     if (!there && errno != ENOENT)
         return write_fail(t, errno);
@@ -234,8 +286,130 @@ bly_status bly_target_open(const char *path, bly_target *t)
     return err && err != ENOENT ? write_fail(t, err) : BLY_OK;
 }
 
+/* ------------------------------------------------------------------ draft */
+
+/* Names that a killed process may leave behind, and the next one looks at. */
+#define DRAFT_NAMES 8
+
+/* How many names are tried: those, and then others by chance, which nobody has
+ * twice, really. */
+#define NAME_TRIES 100
+
+/* Name number i for a draft beside t. */
+static void draft_name(const bly_target *t, int i, char name[NAME_MAX + 1])
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
+    char suffix[7] = { 0 };
+    uint64_t x = (uint64_t)i << 25;
+    if (i >= DRAFT_NAMES) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        x = bly_mix64((uint64_t)now.tv_sec * 1000000000 +
+                      (uint64_t)now.tv_nsec + ((uint64_t)getpid() << 40));
+    }
+    for (int j = 0; j < 6; j++, x >>= 5)
+        suffix[j] = digits[x & 31];
+    /* A dot before, 11 bytes behind: the rest is for the name's beginning. */
+    snprintf(name, NAME_MAX + 1, ".%.*s.%s.tmp", NAME_MAX - 12,
+             base_of(t->path), suffix);
+}
+
+/* Remove a draft that nobody writes any more. Under its lock: a writer that has
+ * just made it, and not locked it yet, finds out (draft_lock()). */
+static void draft_remove_stale(const bly_target *t, const char *name)
+{
+    struct stat st;
+    const int how = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    int fd = openat(t->dir, name, O_RDWR | how);
+    if (fd < 0 && errno == EACCES) /* it may have got its last rights already */
+        fd = openat(t->dir, name, O_RDONLY | how);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
+        (void)unlinkat(t->dir, name, 0);
+    close(fd);
+}
+
+static void draft_sweep(const bly_target *t)
+{
+    char name[NAME_MAX + 1];
+    for (int i = 0; i < DRAFT_NAMES; i++) {
+        draft_name(t, i, name);
+        draft_remove_stale(t, name);
+    }
+}
+
+/* Lock a draft for as long as it has its temporary name. False where somebody
+ * took it for a stale one before it was locked. */
+static bool draft_lock(int fd)
+{
+    struct stat st;
+    return (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+           (fstat(fd, &st) || st.st_nlink > 0);
+}
+
+/* Where the old file was private, so is the draft from the start. */
+static mode_t draft_mode(const bly_target *t)
+{
+    return t->lock >= 0 ? 0600 : 0666;
+}
+
+/* A new draft with a name, in the folder. 0 or an errno. */
+static int draft_named(bly_target *t, mode_t mode)
+{
+    for (int i = 0; i < NAME_TRIES; i++) {
+        draft_name(t, i, t->draft);
+        t->fd = openat(t->dir, t->draft, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC,
+                       mode);
+        if (t->fd >= 0 && draft_lock(t->fd))
+            return 0;
+        if (t->fd >= 0) {
+            close(t->fd);
+            t->fd = -1;
+        } else if (errno != EEXIST && errno != EINTR) {
+            break;
+        }
+    }
+    t->draft[0] = '\0';
+    return errno;
+}
+
+/* Open the folder of t and a new file in it. 0 or an errno. */
+static int draft_open(bly_target *t, mode_t mode)
+{
+    char folder[PATH_MAX];
+    const size_t n = (size_t)(base_of(t->path) - t->path);
+    memcpy(folder, t->path, n);
+    strcpy(folder + n, n ? "" : ".");
+    t->dir = bly_fd_open(folder, O_RDONLY | O_DIRECTORY);
+    if (t->dir < 0)
+        return errno;
+    draft_sweep(t);
+    t->fd = openat(t->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    if (t->fd < 0)
+        return draft_named(t, mode);
+    (void)flock(t->fd, LOCK_EX | LOCK_NB);
+    return 0;
+}
+
+static void draft_close(bly_target *t)
+{
+    if (t->draft[0])
+        unlinkat(t->dir, t->draft, 0);
+    t->draft[0] = '\0';
+    if (t->fd >= 0) {
+        (void)flock(t->fd, LOCK_UN);
+        close(t->fd);
+    }
+    if (t->dir >= 0)
+        close(t->dir);
+    t->fd = t->dir = -1;
+}
+
 void bly_target_close(bly_target *t)
 {
+    draft_close(t);
     if (t->lock < 0)
         return;
     /* A process that was forked meanwhile has the lock too, and for as long
@@ -245,138 +419,44 @@ void bly_target_close(bly_target *t)
     t->lock = -1;
 }
 
-/* ------------------------------------------------------------------ draft */
-
-typedef struct draft {
-    int dir, fd;
-    char name[NAME_MAX + 1]; /* in dir; "": has none */
-} draft;
-
-/* A name that nobody has, for a draft beside t. */
-static void draft_name(const bly_target *t, char name[NAME_MAX + 1])
-{
-    static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
-    char suffix[7] = { 0 };
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t x = bly_mix64((uint64_t)now.tv_sec * 1000000000 +
-                           (uint64_t)now.tv_nsec + ((uint64_t)getpid() << 40));
-    for (int i = 0; i < 6; i++, x >>= 5)
-        suffix[i] = digits[x & 31];
-    /* A dot before, 11 bytes behind: the rest is for the name's beginning. */
-    snprintf(name, NAME_MAX + 1, ".%.*s.%s.tmp", NAME_MAX - 12,
-             base_of(t->path), suffix);
-}
-
-/* How often a name is tried anew when somebody has it: never twice, really. */
-#define NAME_TRIES 100
-
-/* Open the folder of t and a new file in it; d->fd is -1 on failure. 0 or an
- * errno. */
-static int draft_open(const bly_target *t, bool named, draft *d)
-{
-    /* Where the old file was private, so is the draft from the start. */
-    const mode_t mode = t->lock >= 0 ? 0600 : 0666;
-    char folder[PATH_MAX];
-    const size_t n = (size_t)(base_of(t->path) - t->path);
-    memcpy(folder, t->path, n);
-    strcpy(folder + n, n ? "" : ".");
-    *d = (draft){ .dir = -1, .fd = -1 };
-    d->dir = bly_fd_open(folder, O_RDONLY | O_DIRECTORY);
-    if (d->dir < 0)
-        return errno;
-    if (!named) {
-        d->fd = openat(d->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-        if (d->fd >= 0)
-            return 0;
-    }
-    for (int i = 0; i < NAME_TRIES; i++) {
-        draft_name(t, d->name);
-        d->fd = openat(d->dir, d->name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC,
-                       mode);
-        if (d->fd >= 0)
-            return 0;
-        if (errno != EEXIST && errno != EINTR)
-            break;
-    }
-    d->name[0] = '\0';
-    return errno;
-}
-
-static void draft_close(draft *d)
-{
-    if (d->fd >= 0)
-        close(d->fd);
-    if (d->name[0])
-        unlinkat(d->dir, d->name, 0);
-    if (d->dir >= 0)
-        close(d->dir);
-}
-
-/* Permissions, owner and group as the old file has them. If the group cannot
- * be kept, another one must not get its rights. 0 or an errno. */
-static int draft_inherit(const bly_target *t, const draft *d)
-{
-    const struct stat *old = &t->old;
-    struct stat new;
-    mode_t mode = old->st_mode & 0777;
-    if (fstat(d->fd, &new))
-        return errno;
-    if ((new.st_uid != old->st_uid || new.st_gid != old->st_gid) &&
-        fchown(d->fd, old->st_uid, old->st_gid) &&
-        fchown(d->fd, (uid_t)-1, old->st_gid))
-        mode = (mode & 0707) | (mode & 07) << 3;
-    return fchmod(d->fd, mode) ? errno : 0;
-}
-
 /* Link the draft, which has no name, to `name` in its folder. */
-static int draft_link(const draft *d, const char *name)
+static int draft_link(const bly_target *t, const char *name)
 {
     char self[32];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", d->fd);
-    return linkat(AT_FDCWD, self, d->dir, name, AT_SYMLINK_FOLLOW) ? errno : 0;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", t->fd);
+    return linkat(AT_FDCWD, self, t->dir, name, AT_SYMLINK_FOLLOW) ? errno : 0;
 }
 
-/* Give the draft its place; *unnameable where it has no name and cannot be
- * given one, so that a draft with a name must do. 0 or an errno. */
-static int draft_place(bly_target *t, draft *d, bool *unnameable)
+/* Give the draft, which has none, a temporary name. 0 or an errno. */
+static int draft_link_any(bly_target *t)
 {
-    const char *base = base_of(t->path);
-    int err = 0;
-    while (!d->name[0] && t->lock < 0) {
-        err = draft_link(d, base);
-        *unnameable = err && err != EEXIST;
-        if (err != EEXIST)
-            return err;
-        /* So it is there now: replace it. Unless it is gone again. */
-        err = lock_file(t);
-        if (!err)
-            err = draft_inherit(t, d);
-        if (err && err != ENOENT)
-            return err;
+    char name[NAME_MAX + 1];
+    int err = EEXIST;
+    for (int i = 0; i < NAME_TRIES && err == EEXIST; i++) {
+        draft_name(t, i, name);
+        err = draft_link(t, name);
     }
-    if (!d->name[0]) {
-        char name[NAME_MAX + 1];
-        for (int i = 0; i < NAME_TRIES; i++) {
-            draft_name(t, name);
-            err = draft_link(d, name);
-            if (err != EEXIST)
-                break;
-        }
-        *unnameable = err != 0;
-        if (err)
-            return err;
-        strcpy(d->name, name);
-    }
-    /* The last chance of a network file system to complain. */
-    const int fd = d->fd;
-    d->fd = -1;
-    if (close(fd) && errno != EINTR)
-        return errno;
-    if (renameat(d->dir, d->name, d->dir, base))
-        return errno;
-    d->name[0] = '\0';
-    return 0;
+    if (!err)
+        strcpy(t->draft, name);
+    return err;
+}
+
+/* Put a draft that has a name in the place of one that cannot get one. */
+static int draft_copy(bly_target *t)
+{
+    unsigned char buf[16384];
+    const int from = t->fd;
+    int64_t n = 0;
+    int err = lseek(from, 0, SEEK_SET) ? errno : 0;
+    t->fd = -1;
+    if (!err)
+        err = draft_named(t, draft_mode(t));
+    while (!err && (n = bly_fd_read(from, buf, sizeof buf)) > 0)
+        err = bly_fd_write(t->fd, buf, (size_t)n);
+    if (!err && n < 0)
+        err = errno;
+    close(from);
+    return err;
 }
 
 /* Some file systems have nothing to sync in a folder, and pipes nothing at
@@ -392,53 +472,128 @@ static int sync_fd(int fd)
     return 0;
 }
 
-static bly_status replace_once(bly_target *t, bool named, bly_fill *fill,
-                               void *ctx, bool *unnameable)
+/* The old file's rights, and all of it on disk. */
+static bly_status draft_finish(bly_target *t)
 {
-    draft d;
-    bly_status st = BLY_OK;
-    int err = draft_open(t, named, &d);
-    if (!err)
-        st = fill(ctx, t->name, d.fd);
-    if (!err && !st && t->lock >= 0)
-        err = draft_inherit(t, &d);
-    if (!err && !st)
-        err = sync_fd(d.fd);
-    if (!err && !st)
-        err = draft_place(t, &d, unnameable);
-    if (err) {
-        st = write_fail(t, err);
-    } else if (!st) {
-        err = sync_fd(d.dir);
-        if (err)
-            st =
-                bly_io_fail(t->name, "made to last, though it is written", err);
+    if (t->lock >= 0) {
+        const bly_status st = bly_attributes_keep(t->name, t->lock, t->fd);
+        if (st)
+            return st;
     }
-    draft_close(&d);
-    return st;
+    const int err = sync_fd(t->fd);
+    return err ? write_fail(t, err) : BLY_OK;
 }
 
-static bly_status write_special(const bly_target *t, bly_fill *fill, void *ctx)
+/* Let the draft, which has a temporary name, take the target's. 0 or an errno.
+ */
+static int draft_rename(bly_target *t)
 {
-    const int fd = bly_fd_open(t->name, O_WRONLY);
-    if (fd < 0)
-        return write_fail(t, errno);
-    bly_status st = fill(ctx, t->name, fd);
-    int err = st ? 0 : sync_fd(fd);
+    /* Closing is the last chance of a network file system to complain. The lock
+     * is the other descriptor's too, and lasts until the name is given up. */
+    const int held = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
+    int err = held < 0 ? errno : 0;
+    if (!err && close(t->fd) && errno != EINTR)
+        err = errno;
+    if (held >= 0)
+        t->fd = held;
+    if (!err && renameat(t->dir, t->draft, t->dir, base_of(t->path)))
+        err = errno;
+    if (!err)
+        t->draft[0] = '\0';
+    return err;
+}
+
+/* Give the draft, which has no name, one: the target's where there is no old
+ * file, else a temporary one. *placed: it was the target's. */
+static bly_status draft_give_name(bly_target *t, bool *placed)
+{
+    bly_status st = BLY_OK;
+    int err = 0;
+    while (!st && t->lock < 0) {
+        err = draft_link(t, base_of(t->path));
+        *placed = !err;
+        if (err != EEXIST)
+            break;
+        /* So it is there now: replace it. Unless it is gone again. */
+        err = lock_file(t);
+        if (err == ENOENT)
+            continue;
+        st = err ? write_fail(t, err) : draft_finish(t);
+    }
+    if (st || *placed)
+        return st;
+    if (t->lock >= 0)
+        err = draft_link_any(t);
+    if (!err)
+        return BLY_OK;
+    err = draft_copy(t);
+    return err ? write_fail(t, err) : draft_finish(t);
+}
+
+/* ---------------------------------------------------------------- replace */
+
+bly_status bly_target_begin(bly_target *t)
+{
+    int err = 0;
+    if (t->special) {
+        t->fd = bly_fd_open(t->name, O_WRONLY);
+        err = t->fd < 0 ? errno : 0;
+    } else {
+        err = draft_open(t, draft_mode(t));
+    }
+    return err ? write_fail(t, err) : BLY_OK;
+}
+
+static bly_status commit_special(bly_target *t)
+{
+    int err = sync_fd(t->fd);
     if (err == EROFS) /* what some devices say instead */
         err = 0;
-    if (close(fd) && !err && errno != EINTR)
+    if (close(t->fd) && !err && errno != EINTR)
         err = errno;
-    return err && !st ? write_fail(t, err) : st;
+    t->fd = -1;
+    return err ? write_fail(t, err) : BLY_OK;
+}
+
+bly_status bly_target_commit(bly_target *t)
+{
+    bool placed = false;
+    if (t->special)
+        return commit_special(t);
+    bly_status st = draft_finish(t);
+    if (!st && !t->draft[0])
+        st = draft_give_name(t, &placed);
+    if (st)
+        return st;
+    int err = placed ? 0 : draft_rename(t);
+    if (err)
+        return write_fail(t, err);
+    err = sync_fd(t->dir);
+    return err ? bly_io_fail(t->name, "made to last, though it is written", err)
+               : BLY_OK;
 }
 
 bly_status bly_target_replace(bly_target *t, bly_fill *fill, void *ctx)
 {
-    bool unnameable = false;
-    if (t->special)
-        return write_special(t, fill, ctx);
-    const bly_status st = replace_once(t, false, fill, ctx, &unnameable);
-    if (!unnameable)
-        return st;
-    return replace_once(t, true, fill, ctx, &unnameable);
+    bly_status st = bly_target_begin(t);
+    if (!st)
+        st = fill(ctx, t->name, t->fd);
+    return st ? st : bly_target_commit(t);
+}
+
+int bly_scratch_open(const char *folder)
+{
+    bly_target t = { .lock = -1, .fd = -1, .dir = -1 };
+    const int n = snprintf(t.path, sizeof t.path, "%s/bloomery", folder);
+    if (n < 0 || (size_t)n >= sizeof t.path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    const int err = draft_open(&t, 0600);
+    const int fd = err ? -1 : t.fd;
+    t.fd = -1;
+    draft_close(&t); /* and with it the name, if it has one */
+    if (err)
+        errno = err;
+    return fd;
 }

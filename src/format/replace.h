@@ -19,18 +19,35 @@ typedef struct bly_target {
     int no_lock;         /* errno, where its file system cannot lock */
     struct stat old;     /* where there is a lock */
     bool special;        /* a pipe or a device: written, not replaced */
+    bly_wait *wait;      /* for the lock; NULL: as long as it takes */
+    void *wait_ctx;
+    uint64_t since;           /* when waiting began, in ms; 0: not yet */
+    int fd;                   /* the draft, or what is special; -1: not begun */
+    int dir;                  /* its folder */
+    char draft[NAME_MAX + 1]; /* its name there; "": it has none */
 } bly_target;
 
 /* Find what `path` names and, where that is a file, wait for its lock. Pairs
  * with bly_target_close(), also when it fails. */
-bly_status bly_target_open(const char *path, bly_target *t);
+bly_status bly_target_open(const char *path, bly_wait *wait, void *wait_ctx,
+                           bly_target *t);
 
-/* Put what fill() writes in the place of the target. */
+/* Begin a new version: what is written to t->fd from here on is it. */
+bly_status bly_target_begin(bly_target *t);
+
+/* Put what was written in the place of the target. */
+bly_status bly_target_commit(bly_target *t);
+
+/* Begin, let fill() write, and commit. */
 typedef bly_status bly_fill(void *ctx, const char *name, int fd);
 bly_status bly_target_replace(bly_target *t, bly_fill *fill, void *ctx);
 
-/* Let the next writer in. */
+/* Drop what was begun and not committed, and let the next writer in. */
 void bly_target_close(bly_target *t);
+
+/* A new file in a folder, to read and to write, that has no name; -1: errno is
+ * set. */
+int bly_scratch_open(const char *folder);
 
 /* open(), closed on exec; -1: errno is set. These three go on when a signal
  * interrupts them. */
