@@ -83,7 +83,7 @@ int bench_plot(const struct bench_results *r, const char *folder)
                      bench_op_names[op]) >= (int)sizeof path)
             status = fail_path(folder, ENAMETOOLONG);
         else if (!plot_op(r, op, width, series, points, path))
-            status = fail_path(path, errno);
+            status = fail("%s", plot_why());
     }
     free(series);
     free(points);

@@ -62,7 +62,8 @@ int change_keys(struct change *c, const struct list *operands)
     if (!can_change(path) || !keys_input(c->keys, operands, &r.in))
         return TROUBLE;
     bool ok;
-    const bly_access how = { .secret = secret_read(c->keys->key_file, &ok) };
+    const bly_access how = { .secret = secret_read(c->keys->key_file, &ok),
+                             .wait = wait_for_lock };
     bly_kind_info kind;
     if (!ok || !filter_to_change(path, &how, c->ability, &kind))
         return TROUBLE;

@@ -61,7 +61,8 @@ enum opt_type {
     OPT_POSITIVE, /* uint64_t, 1 at least */
     OPT_RATE,     /* double, above 0 and below 1 */
     OPT_TEXT,     /* const char *; the last one given counts */
-    OPT_LIST      /* struct list: every one given counts */
+    OPT_LIST,     /* struct list: every one given counts */
+    OPT_WAIT      /* --wait: seconds, for wait_limit() */
 };
 
 /* Words in the order they were given; the words belong to argv. */
@@ -125,6 +126,9 @@ const char *nearest_word(const char *wrong, size_t n,
  * TROUBLE, so that a command can end in `return fail("...", ...)`. */
 __attribute__((format(printf, 1, 2))) int fail(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
+
+/* The same for what is neither; not with --quiet. */
+__attribute__((format(printf, 1, 2))) void note(const char *format, ...);
 
 /* The command that runs, for the two above; NULL before it is known. */
 void set_running(const char *command);
@@ -302,6 +306,21 @@ bool put_stdout(void *ctx, const void *bytes, size_t nbytes);
 
 /* Write f to path, "-" being standard output: YES, or said why not. */
 int filter_save(const bly_filter *f, const char *path);
+
+/* The same for anything else. */
+int file_save(const char *path, bly_writes *write, const void *what);
+
+/* The command's bly_wait: says after a second what it waits for, and gives up
+ * after the seconds of --wait, which every command has that writes files. */
+bool wait_for_lock(void *ctx, const char *path, uint64_t ms);
+bool wait_limit(const char *text); /* false: not a number of seconds */
+bool wait_given(void);
+#define WAIT_OPTION                                                          \
+    {                                                                        \
+        "wait", 0, OPT_WAIT, NULL, "SECONDS",                                \
+            "wait this long for another process that is changing the file; " \
+            "0: not at all; if not given, as long as it takes"               \
+    }
 
 /* Say what the library says of its last failure. */
 int fail_library(void);

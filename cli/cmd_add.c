@@ -79,7 +79,8 @@ static int add_run(struct list *operands)
     if (!can_change(path) || !keys_input(&add_args.keys, operands, &a.in))
         return TROUBLE;
     bool ok;
-    bly_access how = { .secret = secret_read(add_args.keys.key_file, &ok) };
+    bly_access how = { .secret = secret_read(add_args.keys.key_file, &ok),
+                       .wait = wait_for_lock };
     bly_kind_info kind;
     if (!ok || !filter_to_change(path, &how, BLY_CAN(ADD), &kind))
         return TROUBLE;
@@ -102,6 +103,7 @@ static int add_run(struct list *operands)
 static const struct opt add_options[] = {
     KEYS_OPTIONS(add_args.keys),
     THREADS_OPTION(add_args.threads),
+    WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &add_args.json, NULL,
       "print {\"file\":..,\"keys\":..,\"new\":..}" },

@@ -55,7 +55,7 @@ static bly_status apply_to(bly_filter *f, void *ctx)
 
 static int apply_elsewhere(struct application *a)
 {
-    const bly_access blind = { .blind = true };
+    const bly_access blind = { .blind = true, .wait = wait_for_lock };
     bly_filter *const f = filter_open(a->filter, &blind);
     if (!f)
         return TROUBLE;
@@ -68,7 +68,7 @@ static int apply_elsewhere(struct application *a)
 
 static int apply_in_place(struct application *a)
 {
-    const bly_access blind = { .blind = true };
+    const bly_access blind = { .blind = true, .wait = wait_for_lock };
     if (bly_update(a->filter, &blind, apply_to, a))
         return a->said ? TROUBLE : fail_library();
     return YES;
@@ -146,6 +146,7 @@ static const struct opt apply_options[] = {
     { "output", 'o', OPT_TEXT, &apply_args.output, "FILE",
       "leave FILTER as it is and write the new version to FILE; - is standard "
       "output" },
+    WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &apply_args.json, NULL, "print the result as JSON" },
     { 0 },

@@ -217,6 +217,7 @@ static const struct opt build_options[] = {
     BINARY_OPTION,
     DELIMITER_OPTION(build_args.delimiter),
     THREADS_OPTION(build_args.threads),
+    WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &build_args.json, NULL, "print the result as JSON" },
     { 0 },

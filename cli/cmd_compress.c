@@ -81,7 +81,7 @@ static int compress_run(struct list *operands)
         return TROUBLE;
     FILE *const to = report_to(output);
     struct compression c = { 0 };
-    const bly_access blind = { .blind = true };
+    const bly_access blind = { .blind = true, .wait = wait_for_lock };
     if (is_same_file(output, path)) {
         if (bly_update(output, &blind, recode, &c))
             return fail_library();
@@ -106,6 +106,7 @@ static const struct opt compress_options[] = {
       "output" },
     { "decompress", 'd', OPT_FLAG, &compress_args.decompress, NULL,
       "write it as it is again, byte for byte as before" },
+    WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &compress_args.json, NULL,
       "print the result as JSON" },

@@ -235,6 +235,7 @@ static const struct opt convert_options[] = {
       "an option of that format; may be repeated" },
     KEYS_OPTIONS(convert_args.keys),
     THREADS_OPTION(convert_args.threads),
+    WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &convert_args.json, NULL,
       "print the result as JSON" },

@@ -116,6 +116,7 @@ static const struct opt dedup_options[] = {
     { "memory", 'm', OPT_POSITIVE, &dedup_args.memory, "SIZE",
       "for sorting and comparing, besides the sketches; 1 GiB if not given" },
     THREADS_OPTION(dedup_args.threads),
+    WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &dedup_args.json, NULL,
       "print the report as one object" },

@@ -65,14 +65,26 @@ static void delta_text(FILE *to, const char *output, const bly_delta *d)
     fputc('\n', to);
 }
 
+struct two_versions {
+    const bly_filter *old, *new;
+    bly_delta *info;
+};
+
+static bly_status delta_write(const void *what, bly_put *put, void *ctx)
+{
+    const struct two_versions *const v = what;
+    return bly_delta_write(v->old, v->new, put, ctx, v->info);
+}
+
 static int delta_put(const char *const paths[2], const bly_filter *old,
                      const bly_filter *new, bly_delta *info)
 {
     int error = 0;
-    const bly_status st =
-        is_dash(delta_args.output)
-            ? bly_delta_write(old, new, put_stdout, &error, info)
-            : bly_delta_save(old, new, delta_args.output, info);
+    const struct two_versions v = { old, new, info };
+    const bly_status st = is_dash(delta_args.output)
+                              ? delta_write(&v, put_stdout, &error)
+                              : bly_file_save(delta_args.output, wait_for_lock,
+                                              NULL, delta_write, &v);
     if (error)
         return fail_path("standard output", error);
     if (st == BLY_EUNFIT)
@@ -124,6 +136,7 @@ static int delta_run(struct list *operands)
 static const struct opt delta_options[] = {
     { "output", 'o', OPT_TEXT, &delta_args.output, "FILE",
       "write the delta to FILE; - is standard output" },
+    WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &delta_args.json, NULL, "print the result as JSON" },
     { 0 },

@@ -73,6 +73,7 @@ static const struct opt digest_options[] = {
     { "seed", 0, OPT_COUNT, &digest_args.seed, "N",
       "simulate: of the trace and of the hashes" },
     BINARY_OPTION,
+    WAIT_OPTION,
     QUIET_OPTION("say nothing that is no error; has: stop at the first one "
                  "that would be printed"),
     { "json", 0, OPT_FLAG, &digest_args.json, NULL,
@@ -86,9 +87,10 @@ static const struct opt digest_options[] = {
     "answer-time "
 
 static const struct verb digest_verbs[] = {
-    { "get", "URL|HOST:PORT [-o FILE]", 1, EVERY "output timeout max-size " },
+    { "get", "URL|HOST:PORT [-o FILE]", 1,
+      EVERY "output wait timeout max-size " },
     { "build", "--from INPUT -o FILE", 0,
-      EVERY "output from items fpr bits binary " },
+      EVERY "output wait from items fpr bits binary " },
     { "has", "FILE [METHOD] URL", 1, EVERY "file invert count binary " },
     { "serve", "FILE [--listen ADDRESS:PORT]", 1, EVERY SERVER },
     { "relay", "URL|HOST:PORT [--listen ADDRESS:PORT]", 1,

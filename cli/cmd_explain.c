@@ -129,7 +129,7 @@ static int explain_run(struct list *operands)
         status = YES;
         if (explain_args.plot && !explain_draw(&e, "A filter, step by step",
                                                NULL, explain_args.plot))
-            status = fail_path(explain_args.plot, errno);
+            status = fail("%s", plot_why());
     }
     explain_free(&e);
     return status;

@@ -160,7 +160,7 @@ static bool page_save(struct page *page, const char *folder)
         fail("out of memory");
     else if (!plot_to_file(write_page, page, path)) {
         ok = false;
-        fail_path(path, errno);
+        fail("%s", plot_why());
     }
     free(path);
     free(page->text);

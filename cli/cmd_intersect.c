@@ -18,6 +18,7 @@ static const struct opt intersect_options[] = {
     { "output", 'o', OPT_TEXT, &intersect_args.output, "FILE",
       "write the result to FILE, which may be one of the inputs; - is standard "
       "output" },
+    WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &intersect_args.json, NULL,
       "print the result as JSON" },

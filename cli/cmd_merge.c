@@ -17,6 +17,7 @@ static const struct opt merge_options[] = {
     { "output", 'o', OPT_TEXT, &merge_args.output, "FILE",
       "write the result to FILE, which may be one of the inputs; - is standard "
       "output" },
+    WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &merge_args.json, NULL, "print the result as JSON" },
     { 0 },

@@ -319,6 +319,7 @@ static int parquet_verb_add(const struct list *operands)
     if (!file_open(&file, path))
         return TROUBLE;
     file.progress = progress_at;
+    file.wait = wait_for_lock;
     const int status = add_file(&file);
     parquet_file_close(&file);
     return status;
@@ -341,6 +342,7 @@ static const struct opt parquet_options[] = {
     { "null", '0', OPT_FLAG, &parquet_args.nul, NULL,
       "has: values end at NUL bytes, not at newlines; printed ones too" },
     BINARY_OPTION,
+    WAIT_OPTION,
     QUIET_OPTION("say nothing that is no error; has: stop at the first value "
                  "that may be there"),
     { "json", 0, OPT_FLAG, &parquet_args.json, NULL,
@@ -353,7 +355,7 @@ static const struct verb parquet_verbs[] = {
     { "has", "FILE --column C [VALUE]...", 1,
       " column file null binary quiet json " },
     { "add", "FILE -o OUT --column C...", 1,
-      " column output fpr replace quiet json " },
+      " column output wait fpr replace quiet json " },
 };
 static int (*const parquet_functions[])(const struct list *) = {
     parquet_verb_info,

@@ -6,7 +6,6 @@
  * rate p is n log2(1/p) bits: whatever is below it must be wrong more often.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,10 +251,9 @@ static int plan_plot(const bly_spec *spec, const struct plan_row *rows,
         .nseries = n + 1,
     };
     const bool saved = plot_save(&plot, plan_args.plot);
-    const int error = errno;
     free(series);
     free(points);
-    return saved ? YES : fail_path(plan_args.plot, error);
+    return saved ? YES : fail("%s", plot_why());
 }
 
 /* Sketches of texts, not filters: -k is the number of components. */

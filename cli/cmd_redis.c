@@ -39,6 +39,7 @@ static const struct opt redis_options[] = {
     { "count", 'c', OPT_FLAG, &redis_args.count, NULL,
       "has: print only how many keys would be printed" },
     SIZING_OPTIONS(redis_args.sizing),
+    WAIT_OPTION,
     QUIET_OPTION("say nothing that is no error; has: stop at the first key "
                  "that would be printed"),
     { "json", 0, OPT_FLAG, &redis_args.json, NULL, "print the result as JSON" },
@@ -53,7 +54,7 @@ static const struct opt redis_options[] = {
 
 static const struct verb redis_verbs[] = {
     { "load", "FILTER KEY", 2, EVERY "replace " },
-    { "dump", "KEY FILTER", 2, EVERY },
+    { "dump", "KEY FILTER", 2, EVERY "wait " },
     { "has", "KEY [ITEM]...", 1, EVERY KEYS "invert count " },
     { "add", "KEY [ITEM]...", 1, EVERY KEYS },
     { "build", "KEY [ITEM]...", 1,

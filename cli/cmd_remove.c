@@ -44,6 +44,7 @@ static int remove_run(struct list *operands)
 
 static const struct opt remove_options[] = {
     KEYS_OPTIONS(remove_args.keys),
+    WAIT_OPTION,
     QUIET_OPTION("say nothing, not even with --json, and do not name what is "
                  "refused; errors are still told"),
     { "json", 0, OPT_FLAG, &remove_args.json, NULL,

@@ -95,6 +95,7 @@ static int set_run(struct list *operands)
 static const struct opt set_options[] = {
     KEYS_OPTIONS(set_args.keys),
     DELIMITER_OPTION(set_args.delimiter),
+    WAIT_OPTION,
     QUIET_OPTION("say nothing, not even with --json, and do not name what is "
                  "refused; errors are still told"),
     { "json", 0, OPT_FLAG, &set_args.json, NULL,

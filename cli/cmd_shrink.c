@@ -102,7 +102,7 @@ static bly_status shrink_in_place(bly_filter *f, void *ctx)
 
 static int shrink_to(struct shrinking *s, const char *output)
 {
-    const bly_access blind = { .blind = true };
+    const bly_access blind = { .blind = true, .wait = wait_for_lock };
     bly_filter *const f = filter_map(s->path, &blind);
     if (!f)
         return TROUBLE;
@@ -167,7 +167,7 @@ static int shrink_run(struct list *operands)
                  : !output_works(output, shrink_args.json))
         return TROUBLE;
     FILE *const to = report_to(output);
-    const bly_access blind = { .blind = true };
+    const bly_access blind = { .blind = true, .wait = wait_for_lock };
     int status = YES;
     if (!in_place)
         status = shrink_to(&s, output);
@@ -190,6 +190,7 @@ static const struct opt shrink_options[] = {
     { "bytes", 'b', OPT_POSITIVE, &shrink_args.bytes, "SIZE",
       "until it takes no more than SIZE: 64KiB; with --fpr as well, but not "
       "past that rate" },
+    WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &shrink_args.json, NULL,
       "print the result as JSON" },

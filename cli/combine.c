@@ -116,7 +116,7 @@ int combine(const char *output, const struct list *inputs, bool json,
     FILE *const to = report_to(output);
     struct combination c = { .inputs = inputs, .how = how };
     c.base = input_that_is(output, inputs);
-    const bly_access blind = { .blind = true };
+    const bly_access blind = { .blind = true, .wait = wait_for_lock };
     if (c.base < inputs->n) {
         if (bly_update(output, &blind, combine_into, &c))
             return c.said ? TROUBLE : fail_library();

@@ -271,6 +271,7 @@ bool dedup_pick(struct dedup_options *o)
         .max_cluster = a->max_cluster,
         .max_bucket = a->max_bucket,
         .memory = a->memory,
+        .wait = wait_for_lock,
         .nthreads = thread_count(a->threads),
         .has_id = a->id_field != NULL,
         .folder = a->work            ? a->work

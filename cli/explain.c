@@ -3,7 +3,6 @@
  */
 #include "cli/explain.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,8 +190,6 @@ bool explain_draw(const struct explain *e, const char *title,
                                   .steps = steps,
                                   .nsteps = e->nsteps };
     const bool ok = plot_array_save(&a, path);
-    const int saved = errno;
     free(steps);
-    errno = saved;
     return ok;
 }

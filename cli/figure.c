@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "cli/figure.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -457,13 +456,13 @@ static bool figure_save(const struct figure_run *run, const char *folder)
         fail("out of memory");
     if (ok && !plot_to_file(write_csv, run, csv)) {
         ok = false;
-        fail_path(csv, errno);
+        fail("%s", plot_why());
     }
     bool (*const draw)(const struct figure_run *, const char *) =
         run->figure->draw ? run->figure->draw : save_picture;
     if (ok && !draw(run, svg)) {
         ok = false;
-        fail_path(svg, errno);
+        fail("%s", plot_why());
     }
     free(csv);
     free(svg);

@@ -220,14 +220,14 @@ bool put_stdout(void *ctx, const void *bytes, size_t nbytes)
     return *error == 0;
 }
 
+static bly_status write_filter(const void *what, bly_put *put, void *ctx)
+{
+    return bly_write(what, put, ctx);
+}
+
 int filter_save(const bly_filter *f, const char *path)
 {
-    if (!is_dash(path))
-        return bly_save(f, path) ? fail_library() : YES;
-    int error = 0;
-    if (bly_write(f, put_stdout, &error) == BLY_OK)
-        return YES;
-    return error ? fail_path("standard output", error) : fail_library();
+    return file_save(path, write_filter, f);
 }
 
 /* -------------------------------------------------------------- capacity */

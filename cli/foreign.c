@@ -232,14 +232,14 @@ bly_foreign *foreign_build(const bly_foreign_spec *spec, struct input *in,
     return NULL;
 }
 
+static bly_status write_foreign(const void *what, bly_put *put, void *ctx)
+{
+    return bly_foreign_write((bly_foreign *)(uintptr_t)what, put, ctx);
+}
+
 int foreign_save(bly_foreign *f, const char *path)
 {
-    if (!is_dash(path))
-        return bly_foreign_save(f, path) ? fail_library() : YES;
-    int error = 0;
-    if (bly_foreign_write(f, put_stdout, &error) == BLY_OK)
-        return YES;
-    return error ? fail_path("standard output", error) : fail_library();
+    return file_save(path, write_foreign, f);
 }
 
 void foreign_report(FILE *to, bool json, const char *path,

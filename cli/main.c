@@ -19,6 +19,7 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
+#include "cli/plot.h"
 
 static const struct command *const table[] = {
 #define COMMAND_ROW_(name) &cmd_##name,
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
         return fail_command(word);
 
     set_running(c->name);
+    plot_wait = wait_for_lock;
     struct list operands;
     int status;
     if (options_parse(c, argc - 2, argv + 2, &operands, &status))

@@ -150,6 +150,12 @@ static bool set_option(const struct opt *o, const char *given, const char *text)
         list->at[list->n++] = text;
         return true;
     }
+    case OPT_WAIT:
+        if (wait_limit(text))
+            return true;
+        fail("%s '%s': not a number of seconds (right: 0, 0.5, 10)", given,
+             text);
+        return false;
     }
     return false;
 }

@@ -77,6 +77,16 @@ void warn(const char *format, ...)
     va_end(ap);
 }
 
+void note(const char *format, ...)
+{
+    va_list ap;
+    if (quiet)
+        return;
+    va_start(ap, format);
+    say("", format, ap);
+    va_end(ap);
+}
+
 int fail_path(const char *path, int error)
 {
     return fail("%s: %s", path, strerror(error));

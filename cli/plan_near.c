@@ -1,7 +1,6 @@
 /*
  * plan_near.c - the curve of banding: which pairs of texts will be found
  */
-#include <errno.h>
 #include <string.h>
 
 #include "cli/plan_near.h"
@@ -105,7 +104,7 @@ static int near_plot(const struct near_plan *p, const struct banding *ways,
         .references = &at,
         .nreferences = 1,
     };
-    return plot_save(&plot, p->plot) ? YES : fail_path(p->plot, errno);
+    return plot_save(&plot, p->plot) ? YES : fail("%s", plot_why());
 }
 
 int plan_near(const struct near_plan *p)

@@ -26,6 +26,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <bloomery.h>
+
 enum plot_scale {
     PLOT_LINEAR,
     PLOT_LOG, /* what is not above zero is left out */
@@ -133,10 +135,14 @@ typedef bool plot_put(void *ctx, const char *bytes, size_t n);
  * errno ENOMEM. */
 bool plot_write(const struct plot *p, plot_put *put, void *ctx);
 
-/* Write p to the file at path by way of a temporary file beside it, so that a
- * reader sees the old picture or the new one. "-" is standard output. False
- * with errno; the old file is then untouched. */
+/* Write p to the file at path, so that a reader sees the old picture or the new
+ * one. "-" is standard output. False if that fails, and plot_why() then says
+ * why in one line that names the file; the old file is untouched. */
 bool plot_save(const struct plot *p, const char *path);
+const char *plot_why(void);
+
+/* Asked while another process holds the lock of the file; see bly_wait. */
+extern bly_wait *plot_wait;
 
 /* ------------------------------------------------------------- an array */
 

@@ -1,91 +1,73 @@
 /*
  * plot_file.c - a picture into a file
  *
- * By way of a temporary file beside it and a rename, so that whoever looks
- * sees the old picture or the new one, and a full disk costs nothing. There
- * is no fsync: a picture that a power cut takes can be drawn again. What is
- * no regular file (a pipe, /dev/null) is written to as it is.
+ * The library replaces files (bly_draft_new()): whoever looks sees the old
+ * picture or the new one.
  */
-#define _XOPEN_SOURCE 700 /* open, fdopen, realpath */
+#define _XOPEN_SOURCE 700
 
 #include "cli/plot_svg.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static bool put_file(void *ctx, const char *bytes, size_t n)
+#include <bloomery.h>
+
+bly_wait *plot_wait;
+
+static char why[1024] = "out of memory"; /* unless something else is */
+
+const char *plot_why(void)
+{
+    return why;
+}
+
+static bool save_fail(const char *path, int error)
+{
+    snprintf(why, sizeof why, "%s: %s", path, strerror(error));
+    return false;
+}
+
+static bool put_stdio(void *ctx, const char *bytes, size_t n)
 {
     return fwrite(bytes, 1, n, ctx) == n;
 }
 
-/* Write to f and close it, standard output only flushed. */
-static bool save_to(plot_writer *write, const void *what, FILE *f)
+static bool save_to_stdout(plot_writer *write, const void *what)
 {
-    const bool written = write(what, put_file, f);
-    const int saved = errno;
-    const bool ended = f == stdout ? fflush(f) == 0 : fclose(f) == 0;
-
-    if (!written)
-        errno = saved;
-    return written && ended;
+    errno = 0;
+    return (write(what, put_stdio, stdout) && fflush(stdout) == 0) ||
+           save_fail("standard output", errno);
 }
 
-/* A new file beside target. *name is malloced, and its caller's. */
-static FILE *open_beside(const char *target, char **name)
-{
-    const char *slash = strrchr(target, '/');
-    const size_t folder = slash ? (size_t)(slash - target) + 1 : 0;
-    int fd = -1;
+/* A bly_draft, and whether it took everything. */
+struct drawing {
+    bly_draft *draft;
+    bool refused;
+};
 
-    *name = malloc(folder + 48);
-    if (!*name)
-        return NULL;
-    memcpy(*name, target, folder);
-    for (unsigned i = 0; i < 1000 && fd < 0; i++) {
-        snprintf(*name + folder, 48, ".plot-%ld-%u.tmp", (long)getpid(), i);
-        fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0 && errno != EEXIST)
-            break;
-    }
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-    if (fd >= 0 && !f) {
-        close(fd);
-        unlink(*name);
-    }
-    return f;
+static bool put_draft(void *ctx, const char *bytes, size_t n)
+{
+    struct drawing *const d = ctx;
+    d->refused = !bly_draft_put(d->draft, bytes, n);
+    return !d->refused;
 }
 
 bool plot_to_file(plot_writer *write, const void *what, const char *path)
 {
-    struct stat st;
-
+    struct drawing d = { 0 };
     if (!strcmp(path, "-"))
-        return save_to(write, what, stdout);
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-        FILE *f = fopen(path, "w"); /* a pipe, /dev/null: nothing to rename */
-        return f && save_to(write, what, f);
+        return save_to_stdout(write, what);
+    bool ok = bly_draft_new(path, plot_wait, NULL, &d.draft) == BLY_OK;
+    if (ok && !write(what, put_draft, &d) && !d.refused) {
+        const int error = errno;
+        bly_draft_abandon(d.draft);
+        return save_fail(path, error);
     }
-    char *real = realpath(path, NULL); /* a link stays, its target changes */
-    const char *target = real ? real : path;
-    char *temporary = NULL;
-    FILE *f = open_beside(target, &temporary);
-    bool ok = f && save_to(write, what, f);
-    if (ok)
-        ok = rename(temporary, target) == 0;
-    if (f && !ok) {
-        const int saved = errno;
-        unlink(temporary);
-        errno = saved;
-    }
-    const int saved = errno;
-    free(temporary);
-    free(real);
-    errno = saved;
+    ok = ok && bly_draft_commit(d.draft) == BLY_OK;
+    if (!ok)
+        snprintf(why, sizeof why, "%s", bly_error());
     return ok;
 }
 

@@ -40,6 +40,8 @@ static bool was_given(const struct opt *o)
         return *(const char *const *)o->to != NULL;
     case OPT_LIST:
         return ((const struct list *)o->to)->n != 0;
+    case OPT_WAIT:
+        return wait_given();
     }
     return false;
 }

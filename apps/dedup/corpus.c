@@ -25,7 +25,6 @@ struct copying {
     const struct lines_file *file;
     struct out_file out;
     bool open, unended;
-    char *path;
 };
 
 static bool is_kept(const struct dedup *d, uint64_t doc)
@@ -78,22 +77,14 @@ static bool copy_close(struct copying *c, bool keep)
     c->open = false;
     if (out_close(&c->out, keep) || !keep)
         return true;
-    return lines_fail(c->d->in, "%s: %s", c->path, strerror(c->out.error));
+    return lines_fail(c->d->in, "%s", c->out.why);
 }
 
 static bool copy_open(struct copying *c, const char *path)
 {
-    free(c->path);
-    c->path = strdup(path);
-    c->open = c->path && out_open(&c->out, path);
+    c->open = out_open(&c->out, path, c->d->opt->wait);
     c->unended = false;
-    if (c->open)
-        return true;
-    lines_fail(c->d->in, "%s: %s", path,
-               strerror(c->path ? c->out.error : ENOMEM));
-    if (c->path)
-        out_close(&c->out, false);
-    return false;
+    return c->open || lines_fail(c->d->in, "%s", c->out.why);
 }
 
 static bool next_file(struct copying *c, const struct lines_file *f)
@@ -140,7 +131,7 @@ static bool copy_block(void *ctx, unsigned worker, struct lines_block *b)
         return false;
     if (d->in->whole) {
         out_put(&c->out, b->at, b->len);
-        return !c->out.error || copy_close(c, true);
+        return !c->out.failed || copy_close(c, true);
     }
     size_t from = 0, at = 0, n;
     const char *line;
@@ -154,7 +145,7 @@ static bool copy_block(void *ctx, unsigned worker, struct lines_block *b)
         if (!more)
             break;
     }
-    return !c->out.error || copy_close(c, true);
+    return !c->out.failed || copy_close(c, true);
 }
 
 bool dedup_is_folder(const char *path)
@@ -177,7 +168,6 @@ bool dedup_write_corpus(struct dedup *d, const char *path)
     ok = ok && lines_run(d->in, NULL, copy_block, &c);
     d->in->nthreads = nthreads;
     ok = copy_close(&c, ok) && ok;
-    free(c.path);
     d->report.seconds[4] = dedup_seconds() - start;
     return ok || dedup_fail(d, "%s", d->in->error);
 }

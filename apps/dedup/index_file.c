@@ -124,7 +124,7 @@ bool dedup_save_index(struct dedup *d, const char *path, bool shingles)
     head[MAGIC_VERSION] = shingles ? '2' : '1';
     bly_sketch_spec_write(&d->opt->sketch, head + MAGIC_BYTES);
     put_le(head + MAGIC_BYTES + BLY_SKETCH_HEAD, count, 8);
-    bool ok = out_open(&o, path);
+    bool ok = out_open(&o, path, d->opt->wait);
     if (ok)
         out_put(&o, head, sizeof head);
     uint64_t sum = count;
@@ -142,7 +142,7 @@ bool dedup_save_index(struct dedup *d, const char *path, bool shingles)
         out_put(&o, head, 8);
     free(row);
     ok = out_close(&o, ok) && ok;
-    return ok || dedup_fail(d, "%s: %s", path, strerror(o.error));
+    return ok || dedup_fail(d, "%s", o.why);
 }
 
 /* --------------------------------------------------------------- reading */

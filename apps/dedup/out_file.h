@@ -1,5 +1,5 @@
 /*
- * out_file.h - a file that appears whole or not at all
+ * out_file.h - a file that appears whole or not at all, or standard output
  */
 #ifndef BLY_OUT_FILE_H
 #define BLY_OUT_FILE_H
@@ -8,25 +8,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <bloomery.h>
+
 struct out_file {
-    int fd;
-    char *path, *temp; /* temp NULL: written where it is */
-    char *buf;
+    bly_draft *draft; /* NULL: standard output */
+    char *buf;        /* for that one */
     size_t n;
-    int error; /* the first errno; what follows is not written */
+    bool failed;   /* what follows is not written */
+    char why[512]; /* with the name in front */
 };
 
-/* Begin to write path, "-" being standard output. Beside a regular file, or
- * where there is none, a temporary file is written; a device or a pipe is
- * written itself. False with o->error. */
-bool out_open(struct out_file *o, const char *path);
+/* Begin to write path as bly_draft_new() does, waiting for other writers as
+ * `wait` says; "-" is standard output. False with o->why, and nothing to close.
+ */
+bool out_open(struct out_file *o, const char *path, bly_wait *wait);
 
-/* Append bytes; what goes wrong is told by out_close(). */
+/* Append bytes; what goes wrong is in o->why, and told by out_close(). */
 void out_put(struct out_file *o, const void *bytes, size_t n);
 __attribute__((format(printf, 2, 3))) void out_print(struct out_file *o,
                                                      const char *format, ...);
 
-/* Bring it to disk under its name; false with o->error, and what was under the
+/* Bring it to disk under its name; false with o->why, and what was under the
  * name is as it was. keep false: give up, leave nothing. */
 bool out_close(struct out_file *o, bool keep);
 

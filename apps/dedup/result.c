@@ -60,20 +60,14 @@ static void put_id(const struct dedup *d, struct out_file *o, uint32_t doc)
     out_put(o, at, n);
 }
 
-static bool close_list(struct dedup *d, struct out_file *o, const char *path)
+static bool close_list(struct dedup *d, struct out_file *o)
 {
-    if (out_close(o, true))
-        return true;
-    return dedup_fail(d, "%s: %s", path, strerror(o->error));
+    return out_close(o, true) || dedup_fail(d, "%s", o->why);
 }
 
 static bool open_list(struct dedup *d, struct out_file *o, const char *path)
 {
-    if (out_open(o, path))
-        return true;
-    dedup_fail(d, "%s: %s", path, strerror(o->error));
-    out_close(o, false);
-    return false;
+    return out_open(o, path, d->opt->wait) || dedup_fail(d, "%s", o->why);
 }
 
 bool dedup_write_removed(struct dedup *d, const char *path)
@@ -89,7 +83,7 @@ bool dedup_write_removed(struct dedup *d, const char *path)
         put_id(d, &o, d->witness[i]);
         out_print(&o, "\t%.4f\n", d->likeness[i]);
     }
-    return close_list(d, &o, path);
+    return close_list(d, &o);
 }
 
 bool dedup_write_clusters(struct dedup *d, const char *path)
@@ -116,7 +110,7 @@ bool dedup_write_clusters(struct dedup *d, const char *path)
         out_print(&o, "\t%lu\n", (unsigned long)number[c] - 1);
     }
     store_release(&d->store, number);
-    return close_list(d, &o, path);
+    return close_list(d, &o);
 }
 
 /* ------------------------------------------------------------------- pairs */
@@ -196,7 +190,7 @@ bool dedup_write_pairs(struct dedup *d, const char *path)
             out_put(&o, l.text + l.starts[i], strlen(l.text + l.starts[i]));
             store_trim(&d->store);
         }
-        ok = close_list(d, &o, path);
+        ok = close_list(d, &o);
     }
     store_release(&d->store, l.text);
     store_release(&d->store, l.starts);

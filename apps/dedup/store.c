@@ -8,7 +8,7 @@
  * kept in one place: now and then ask how much of files is resident, and if it
  * is too much, let all of it go.
  */
-#define _GNU_SOURCE /* mremap, mkostemp */
+#define _GNU_SOURCE /* mremap */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <bloomery.h>
 
 #include "apps/dedup/store.h"
 
@@ -32,16 +34,8 @@ static struct store_array *array_of(struct store *s, const void *p)
 
 int store_file(const char *folder)
 {
-    char name[4096];
-    const int n = snprintf(name, sizeof name, "%s/bloomery-XXXXXX", folder);
-    if (n < 0 || (size_t)n >= sizeof name) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    const int fd = mkostemp(name, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(name);
-    return fd;
+    int fd;
+    return bly_scratch_file(folder, &fd) ? -1 : fd;
 }
 
 static bool file_resize(struct store *s, void **p, size_t nbytes)

@@ -285,8 +285,7 @@ static bool stream_turn(void *ctx, unsigned worker, struct lines_block *b)
     s->report->keys += w->nkeys;
     d->report.empty += w->empty;
     d->report.text_bytes += w->text_bytes;
-    return !s->out.error ||
-           lines_fail(d->in, "%s: %s", s->out.path, strerror(s->out.error));
+    return !s->out.failed || lines_fail(d->in, "%s", s->out.why);
 }
 
 static bool count_turn(void *ctx, unsigned worker, struct lines_block *b)
@@ -360,15 +359,14 @@ bool dedup_stream(struct dedup *d, const struct stream_options *o,
     const double start = dedup_seconds();
     struct streaming s = { .d = d, .o = o, .report = r, .f = f };
     bool ok = workers_new(&s);
-    if (ok && !out_open(&s.out, path)) {
-        ok = dedup_fail(d, "%s: %s", path, strerror(s.out.error));
-        out_close(&s.out, false);
+    if (ok && !out_open(&s.out, path, d->opt->wait)) {
+        ok = dedup_fail(d, "%s", s.out.why);
     } else if (ok) {
         ok = lines_run(d->in, stream_work, stream_turn, &s);
         if (!ok)
             dedup_fail(d, "%s", d->in->error);
         if (!out_close(&s.out, ok) && ok)
-            ok = dedup_fail(d, "%s: %s", path, strerror(s.out.error));
+            ok = dedup_fail(d, "%s", s.out.why);
     }
     workers_free(&s);
     d->report.documents = d->in->ndocs;

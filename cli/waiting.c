@@ -1,0 +1,57 @@
+/*
+ * waiting.c - files that another process is changing
+ *
+ * Whoever changes a file holds its lock, and the next one waits. Nobody should
+ * sit in front of a silent terminal meanwhile: after a second the wait is told
+ * of, and --wait bounds it. Signals keep their default action, so that an
+ * interrupt ends the wait with the command.
+ */
+#include "cli/cli.h"
+
+static struct {
+    bool given, said;
+    uint64_t ms;
+} waiting;
+
+/* A year: more is as good as no limit. */
+#define WAIT_MOST 31536000.0
+
+bool wait_limit(const char *text)
+{
+    double seconds;
+    if (!bly_parse_real(text, &seconds) || !(seconds >= 0))
+        return false;
+    waiting.given = true;
+    waiting.ms = (uint64_t)((seconds < WAIT_MOST ? seconds : WAIT_MOST) * 1000);
+    return true;
+}
+
+bool wait_given(void)
+{
+    return waiting.given;
+}
+
+bool wait_for_lock(void *ctx, const char *path, uint64_t ms)
+{
+    (void)ctx;
+    if (waiting.given && ms >= waiting.ms)
+        return false;
+    if (ms >= 1000 && !waiting.said) {
+        waiting.said = true;
+        note("waiting for another process that is changing %s", path);
+    }
+    return true;
+}
+
+int file_save(const char *path, bly_writes *write, const void *what)
+{
+    if (is_dash(path)) {
+        int error = 0;
+        if (write(what, put_stdout, &error) == BLY_OK)
+            return YES;
+        return error ? fail_path("standard output", error) : fail_library();
+    }
+    return bly_file_save(path, wait_for_lock, NULL, write, what)
+               ? fail_library()
+               : YES;
+}
