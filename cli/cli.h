@@ -153,6 +153,12 @@ int fail_path(const char *path, int error);
 /* All of it to standard output, past stdio; 0, or an errno. */
 int out_write(const void *bytes, size_t n);
 
+/* A key, or what else is data, to standard output: the bytes as they are, and
+ * clean where that is a terminal. */
+bool out_is_terminal(void);
+void print_key(const void *key, size_t n);
+void print_key_end(bool nul); /* a NUL, or a newline */
+
 /* Send what stdio still holds and report what went wrong with it: status, or
  * TROUBLE. The last thing a command's exit goes through. */
 int out_finish(int status);
@@ -168,10 +174,10 @@ static inline uint64_t bits_to_bytes(uint64_t nbits)
 const char *show_keys(uint64_t nkeys); /* "1 key", "5 keys" */
 const char *show_rate(double rate);
 
-/* Three digits: "1230", "19.9 million". An estimate is "about 19.9 million". The
- * number of different keys that a filter is for, or was given, is all digits up
- * to a million; past that it was estimated where nobody said it, and is "about"
- * unless it is round. */
+/* Three digits: "1230", "19.9 million". An estimate is "about 19.9 million".
+ * The number of different keys that a filter is for, or was given, is all
+ * digits up to a million; past that it was estimated where nobody said it, and
+ * is "about" unless it is round. */
 const char *show_rounded(double value);
 const char *show_estimate(double value);
 const char *show_count(uint64_t n);
@@ -184,8 +190,20 @@ const char *show_fact(const bly_fact *fact);
 /* How wide a column is that holds the names of facts, and one more. */
 int fact_column(const bly_fact *facts, size_t n, const char *other);
 
-/* Names of files and keys for people, control characters replaced, into one of
- * two buffers. Messages of fail() and warn() are cleaned as a whole. */
+/* Bytes from outside, for people: what would steer a terminal becomes question
+ * marks, one a byte, as ls has it. That is control characters, those of UTF-8
+ * past ASCII too, what turns the direction of writing around, and what is no
+ * UTF-8; keep_lines leaves newlines and tabs, and makes newlines of NULs. All
+ * that people read goes through this: messages of fail() and warn() as a whole,
+ * names by the two below, keys on a terminal by print_key(). */
+void text_clean(void *text, size_t n, bool keep_lines);
+
+/* The length of the UTF-8 character that n bytes begin with; 0 if it is none.
+ * And how many bytes of one of that length are not for a terminal: 0 or all. */
+size_t utf8_length(const unsigned char *s, size_t n);
+size_t steers(const unsigned char *s, size_t len);
+
+/* Names of files and keys, clean, into one of two buffers of the thread. */
 const char *show_name(const char *name);
 const char *show_text(const void *text, size_t nbytes);
 

@@ -414,9 +414,9 @@ static void basket_print(const struct baskets *b, const struct together *t,
 {
     for (size_t i = 0; i < n; i++) {
         const struct item *const x = t[i].a, *const y = t[i].b;
-        fwrite(b->names.at + x->name, 1, x->len, stdout);
+        print_key(b->names.at + x->name, x->len);
         putchar('\t');
-        fwrite(b->names.at + y->name, 1, y->len, stdout);
+        print_key(b->names.at + y->name, y->len);
         printf("\t%.4f\t%u\t%u\t%u\t%.4f\t%.4f\n", t[i].jaccard, t[i].both,
                x->n, y->n, (double)t[i].both / x->n, (double)t[i].both / y->n);
     }

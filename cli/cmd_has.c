@@ -41,6 +41,7 @@ static bool part_line(const bly_foreign *f, size_t i, const bly_bytes *key,
 {
     char name[BLY_PART_NAME];
     bly_foreign_part_name(f, i, name);
+    text_clean(name, strlen(name), false); /* it is the file's, not the key's */
     const char end = has_args.keys.nul ? '\0' : '\n';
     return block_put(to, key->ptr, key->len) && block_put(to, "\t", 1) &&
            block_put(to, name, strlen(name)) && block_put(to, &end, 1);

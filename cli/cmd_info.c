@@ -101,6 +101,9 @@ static void info_text(const char *path, const bly_stats *s,
         printf(INFO_ROW "more than its contents can tell", w, "keys");
     else if (isnan(s->items_estimate))
         printf(INFO_ROW "its contents do not tell", w, "keys");
+    else if (s->items_sd == 0) /* it knows every one */
+        printf(INFO_ROW "%s by its contents", w, "keys",
+               show_count((uint64_t)s->items_estimate));
     else
         printf(INFO_ROW "%s +- %s by its contents", w, "keys",
                show_estimate(s->items_estimate), show_rounded(s->items_sd));
@@ -235,7 +238,7 @@ static void info_foreign_text(const char *path, const bly_foreign *f,
         bly_foreign_stats part;
         bly_foreign_stat(f, i, &part);
         printf("%s%s: %llu bits, %u probes", i ? "" : "\n",
-               part.name[0] ? part.name : "the filter",
+               part.name[0] ? show_name(part.name) : "the filter",
                (unsigned long long)part.bits, part.k);
         if (!isnan(part.items_estimate))
             printf(", %s keys", show_estimate(part.items_estimate));

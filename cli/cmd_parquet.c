@@ -67,13 +67,13 @@ struct asking {
 static void has_text(const struct asking *a, bly_bytes value)
 {
     const char *comma = "\t";
-    fwrite(value.ptr, 1, value.len, stdout);
+    print_key(value.ptr, value.len);
     for (size_t i = 0; i < a->ngroups; i++)
         if (a->bitmap[i / 64] >> i % 64 & 1) {
             printf("%s%zu", comma, i);
             comma = ",";
         }
-    putchar(parquet_args.nul ? '\0' : '\n');
+    print_key_end(parquet_args.nul);
 }
 
 static void has_json(const struct asking *a, bly_bytes value)

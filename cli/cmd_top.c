@@ -54,9 +54,9 @@ static int top_print(const bly_topk *t, uint64_t nkeys)
     if (top_args.json)
         top_json(items, n, nkeys);
     for (size_t i = 0; i < n && !top_args.json; i++) {
-        fwrite(items[i].key.ptr, 1, items[i].key.len, stdout);
-        printf("\t%llu%c", (unsigned long long)items[i].count,
-               top_args.nul ? '\0' : '\n');
+        print_key(items[i].key.ptr, items[i].key.len);
+        printf("\t%llu", (unsigned long long)items[i].count);
+        print_key_end(top_args.nul);
     }
     free(items);
     return YES;

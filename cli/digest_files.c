@@ -181,7 +181,7 @@ static bool ask(struct asking *a, bly_bytes key, bly_bytes text)
     a->nasked++;
     a->nmaybe += bit & 1;
     if (picked && a->prints) {
-        fwrite(text.ptr, 1, text.len, stdout);
+        print_key(text.ptr, text.len);
         putchar('\n');
     }
     a->ended = picked && quiet;

@@ -159,13 +159,14 @@ void explain_print(const struct explain *e)
         if ((int)strlen(e->steps[i].label) > label)
             label = (int)strlen(e->steps[i].label);
     for (size_t i = 0; i < e->nhashes; i++)
-        printf("h%zu(x) = (%s) mod %zu\n", i + 1, e->hashes[i], e->m);
+        printf("h%zu(x) = (%s) mod %zu\n", i + 1, show_name(e->hashes[i]),
+               e->m);
     printf("\n%-*s", label, "");
     for (size_t c = 0; c < e->m; c++)
         printf(" %*zu", width, c);
     putchar('\n');
     for (size_t i = 0; i < e->nsteps; i++) {
-        printf("%-*s", label, e->steps[i].label);
+        printf("%-*s", label, show_name(e->steps[i].label));
         print_cells(e, &e->steps[i], width);
         print_places(e, &e->steps[i]);
         putchar('\n');

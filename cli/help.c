@@ -27,7 +27,9 @@ static const struct {
       "databases and filters are recognised too, and refused. --binary takes "
       "the bytes of a file as they are. - is standard input. Of a single key "
       "given as an argument that is the name of a file, a warning says that "
-      "-f reads the file; -- before the key silences it." },
+      "-f reads the file; -- before the key silences it. Printed keys are the "
+      "bytes that came; on a terminal, control characters and what is no UTF-8 "
+      "are shown as question marks." },
     { "numbers", "Counts and sizes take suffixes: 10M, 1e6, 64MiB (k, M, G, T "
                  "are powers of 1000; Ki, Mi, Gi, Ti of 1024). Rates are "
                  "written 0.01 or 1%." },

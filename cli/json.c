@@ -39,9 +39,7 @@ void json_end(struct json *j)
     j->comma = false;
 }
 
-/* The length of the UTF-8 character that nbytes of s begin with; 0 if it
- * is none. */
-static size_t utf8_length(const unsigned char *s, size_t nbytes)
+size_t utf8_length(const unsigned char *s, size_t nbytes)
 {
     if (s[0] < 0x80)
         return 1;
@@ -79,8 +77,12 @@ static void json_string(struct json *j, const void *text, size_t nbytes)
             fputs("\\n", j->to);
         else if (*s == '\t')
             fputs("\\t", j->to);
-        else if (*s < ' ' || *s == 0x7f)
-            fprintf(j->to, "\\u%04x", *s);
+        else if (steers(s, n)) /* three bytes at most: below U+10000 */
+            fprintf(j->to, "\\u%04x",
+                    n == 1   ? *s
+                    : n == 2 ? (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu)
+                             : (s[0] & 0x0fu) << 12 | (s[1] & 0x3fu) << 6 |
+                                   (s[2] & 0x3fu));
         else
             fwrite(s, 1, n, j->to);
         s += n;

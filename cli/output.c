@@ -27,17 +27,35 @@ const char *running_command(void)
     return running;
 }
 
-/* Control characters become question marks: they would start a line of their
- * own, or steer the terminal. Those of UTF-8 past ASCII are c2 80 to c2 9f. */
-static void clean(char *text, size_t n)
+/* Three bytes of UTF-8: a separator of lines or paragraphs, or what turns the
+ * direction of writing around (U+2028 to U+202E, U+2066 to U+2069). */
+static bool turns_text(const unsigned char *s)
 {
-    unsigned char *const s = (unsigned char *)text;
-    for (size_t i = 0; i < n; i++) {
-        if (s[i] < ' ' || s[i] == 0x7f)
-            s[i] = '?';
-        else if (s[i] == 0xc2 && i + 1 < n && s[i + 1] >= 0x80 &&
-                 s[i + 1] < 0xa0)
-            s[i] = s[i + 1] = '?';
+    return s[0] == 0xe2 && ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
+                            (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+}
+
+size_t steers(const unsigned char *s, size_t len)
+{
+    return len == 0                                  ? 1
+           : len == 1 && (*s < ' ' || *s == 0x7f)    ? 1
+           : len == 2 && s[0] == 0xc2 && s[1] < 0xa0 ? 2
+           : len == 3 && turns_text(s)               ? 3
+                                                     : 0;
+}
+
+void text_clean(void *text, size_t n, bool keep_lines)
+{
+    unsigned char *s = text;
+    unsigned char *const end = s + n;
+    while (s < end) {
+        if (keep_lines && *s == '\0') /* the end of a key, with -0 */
+            *s = '\n';
+        const size_t len = utf8_length(s, (size_t)(end - s));
+        const size_t bad =
+            keep_lines && (*s == '\n' || *s == '\t') ? 0 : steers(s, len);
+        memset(s, '?', bad);
+        s += bad ? bad : len;
     }
 }
 
@@ -49,7 +67,7 @@ say(const char *what, const char *format, va_list ap)
     const int n = vsnprintf(text, sizeof text, format, ap);
     if (n >= (int)sizeof text)
         memcpy(text + sizeof text - 4, "...", 4);
-    clean(text, strlen(text));
+    text_clean(text, strlen(text), false);
     progress_clear();
     fflush(stdout);
     if (running)
@@ -111,6 +129,32 @@ int out_write(const void *bytes, size_t n)
         n -= (size_t)put;
     }
     return 0;
+}
+
+bool out_is_terminal(void)
+{
+    static int known = -1;
+    if (known < 0)
+        known = isatty(STDOUT_FILENO);
+    return known;
+}
+
+void print_key(const void *key, size_t n)
+{
+    char *const copy = out_is_terminal() ? malloc(n + 1) : NULL;
+    if (copy) {
+        memcpy(copy, key, n);
+        text_clean(copy, n, true);
+    }
+    /* Without memory for a clean one, a terminal is shown nothing. */
+    if (copy || !out_is_terminal())
+        fwrite(copy ? copy : key, 1, n, stdout);
+    free(copy);
+}
+
+void print_key_end(bool nul)
+{
+    putchar(nul && !out_is_terminal() ? '\0' : '\n');
 }
 
 int out_finish(int status)
@@ -233,7 +277,7 @@ const char *show_real(double value)
 const char *show_fact(const bly_fact *fact)
 {
     if (fact->type == BLY_CHOICE)
-        return fact->word;
+        return show_name(fact->word);
     if (fact->type == BLY_REAL)
         return show_real(fact->real);
     char *const s = show_buffer();
@@ -257,13 +301,13 @@ int fact_column(const bly_fact *facts, size_t n, const char *other)
 
 const char *show_text(const void *text, size_t n)
 {
-    static char buffers[2][SHOW_TEXT_BYTES];
-    static unsigned next;
+    static _Thread_local char buffers[2][SHOW_TEXT_BYTES];
+    static _Thread_local unsigned next;
     char *const s = buffers[next++ % 2];
     const size_t fits = n < SHOW_TEXT_BYTES ? n : SHOW_TEXT_BYTES - 1;
     memcpy(s, text, fits);
     s[fits] = '\0';
-    clean(s, fits);
+    text_clean(s, fits, false);
     if (fits < n)
         memcpy(s + fits - 3, "...", 3);
     return s;

@@ -279,6 +279,8 @@ static bool write_in_turn(struct worker *w)
         return false;
     /* Nobody else writes before the turn is passed on: no lock is needed. */
     const struct block *const out = r->job->writes ? &w->text : &w->block;
+    if (out_is_terminal())
+        text_clean(out->at, out->len, true);
     const int error = out_write(out->at, out->len);
     if (error) {
         char why[256];

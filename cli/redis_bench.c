@@ -212,8 +212,8 @@ static void bench_print(struct benching *b, bool as_json)
         json_open(&j, '[');
     } else {
         printf("server %s, %llu items, ns an item\n%-12s %6s %12s %12s\n",
-               b->version, (unsigned long long)b->items, "command", "items",
-               "in command", "main thread");
+               show_name(b->version), (unsigned long long)b->items, "command",
+               "items", "in command", "main thread");
     }
     for (size_t i = 0; i < NROWS; i++) {
         const double command = bench_median(b->in_command[i]);
