@@ -2,13 +2,18 @@
 #
 #   make            library, command, man pages, completion
 #   make demo       on a fresh Debian: installs what is missing, then shows it
-#   make test       likewise, then every test there is
+#   make test       likewise, then every test there is; at the end what was skipped, and why
 #   make test-full  the long forms of laws and rates (half an hour)
 #   make faults     power cuts and failing calls, the long form (half an hour)
 #   make check      the sanitizer runs alone
-#   make install    DESTDIR= PREFIX=/usr/local
+#   make fuzz       every fuzzer for FUZZ_SECONDS=600
+#   make fuzz-night the same again and again for FUZZ_HOURS=8, or until Ctrl-C
+#   make install    DESTDIR= PREFIX=/usr/local; what was built, with whatever flags
 #   make figures    redraw docs/figures (twenty minutes)
-#   make bench, make fuzz, make vectors, make compile_commands.json, make clean
+#   make bench, make vectors, make compile_commands.json, make clean
+#
+# CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX, LIBDIR, WERROR=-Werror and V=1 may be given; what they concern is then
+# built anew, as it is when a library was installed since.
 
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
@@ -115,7 +120,7 @@ BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
 MAN       = $(B)/man/.done
 COMPLETION = $(B)/bloomery.bash
 
-.PHONY: all lib demo test test-full faults check bench figures fuzz vectors install uninstall clean \
+.PHONY: all lib demo test test-full faults check bench figures fuzz fuzz-night vectors install uninstall clean \
         setup programs
 
 all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION)
@@ -305,14 +310,14 @@ $(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/fuzzer/%.o)
 figures: $(B)/bloomery
 	$(B)/bloomery figures --full --out docs/figures
 
-# FUZZ_SECONDS each; what they find stays in build/fuzzer/found.
+# Every fuzzer for FUZZ_SECONDS; fuzz-night repeats that until FUZZ_HOURS are over, or Ctrl-C. Corpora and what
+# was found stay in build/fuzz.
 FUZZ_SECONDS = 600
+FUZZ_HOURS   = 8
 fuzz: $(FUZZERS:%=$(B)/fuzzer/%)
-	@for f in $(FUZZERS:fuzz_%=%); do \
-	    mkdir -p $(B)/fuzzer/found/$$f; \
-	    $(B)/fuzzer/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 \
-	        -artifact_prefix=$(B)/fuzzer/found/$$f/ \
-	        $(B)/fuzzer/found/$$f fuzz/corpus/$$f tests/golden || exit 1; done
+	@tools/fuzz $(B) $(FUZZ_SECONDS) 0
+fuzz-night: $(FUZZERS:%=$(B)/fuzzer/%)
+	@tools/fuzz $(B) $(FUZZ_SECONDS) $(FUZZ_HOURS)
 
 # The same golden files on other machines: a program without cmocka, static,
 # run by qemu-user. xxHash is a header alone, borrowed from the native system.
