@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import pytest
-from conftest import PROGRAM, keys, run
+from conftest import PATIENCE, PROGRAM, keys, run
 from parquet_file import BINARY, I32, I64, LIST, STRUCT, dump
 
 NOBODY = 65534
@@ -391,10 +391,10 @@ def test_waiting_is_told_of(held):
                           "add -q f.bly mine")]
     assert waits[0].stderr.readline() == \
         "bloomery: add: waiting for another process that is changing f.bly\n"
-    assert waits[1].wait(120) == 0  # another file
+    assert waits[1].wait(PATIENCE) == 0  # another file
     holder.release()
     for w in waits:
-        assert w.communicate(timeout=120)[1] == ""
+        assert w.communicate(timeout=PATIENCE)[1] == ""
         assert w.returncode == 0
     for key in ("held", "mine"):  # nothing is lost
         assert run("has", "-q", "f.bly", key, cwd=folder).status == 0
@@ -406,7 +406,7 @@ def test_an_interrupt_ends_the_wait(held):
                          stderr=subprocess.PIPE, text=True)
     assert "waiting" in w.stderr.readline()
     w.send_signal(signal.SIGINT)
-    assert w.wait(120) == -signal.SIGINT
+    assert w.wait(PATIENCE) == -signal.SIGINT
     holder.release()
     assert run("has", "-q", "f.bly", "mine", cwd=folder).status == 1
 

@@ -7,7 +7,7 @@ import subprocess
 import termios
 
 import pytest
-from conftest import KINDS, PROGRAM, ROOT, keys, run
+from conftest import KINDS, PATIENCE, PROGRAM, ROOT, keys, run
 from parquet_file import BINARY, I32, I64, LIST, STRUCT, dump
 
 # An escape, a bell, a carriage return, DEL; a CSI in UTF-8 and one that is a
@@ -30,7 +30,7 @@ def assert_clean(raw, what):
 def told(folder, *argv, stdin=b""):
     """What a command says, both streams, which must be clean."""
     done = subprocess.run([PROGRAM, *argv], input=stdin, cwd=folder,
-                          capture_output=True, timeout=300)
+                          capture_output=True, timeout=PATIENCE)
     assert done.returncode in (0, 1, 2), (argv, done)
     for raw in done.stdout, done.stderr:
         assert_clean(raw, argv)
