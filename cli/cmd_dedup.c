@@ -115,6 +115,9 @@ static const struct opt dedup_options[] = {
       "paragraphs of fewer words always stay; 5 if not given" },
     { "memory", 'm', OPT_POSITIVE, &dedup_args.memory, "SIZE",
       "for sorting and comparing, besides the sketches; 1 GiB if not given" },
+    { "max-line", 0, OPT_POSITIVE, &dedup_args.max_line, "SIZE",
+      "longest line, or with --files longest file, that is taken; a longer one "
+      "ends the run; 128 MiB if not given" },
     THREADS_OPTION(dedup_args.threads),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),

@@ -16,7 +16,7 @@ struct dedup_args {
     const char *verify, *policy, *priority, *profile, *bands;
     const char *unit, *family;
     uint64_t size, k, seed;
-    uint64_t max_cluster, max_bucket, memory, threads;
+    uint64_t max_cluster, max_bucket, memory, threads, max_line;
     const char *save_index, *against, *work;
     bool resume, with_shingles;
     bool exact, paragraphs;

@@ -6,6 +6,7 @@
  * (dedup_filtered in dedup_filter.c).
  */
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ struct dedup_args dedup_args = {
     .profile = "corpus",
     .max_bucket = 1000,
     .memory = UINT64_C(1) << 30,
+    .max_line = LINES_MAX_DEFAULT,
     .documents_rate = 1e-5,
     .ngram_size = 13,
     .min_words = 5,
@@ -288,6 +290,10 @@ bool dedup_pick(struct dedup_options *o)
         fail("an index is of sketches, which --exact does without");
         return false;
     }
+    if (a->max_line < LINES_MAX_LEAST) {
+        fail("--max-line: right: 256 KiB or more");
+        return false;
+    }
     if (a->lines && a->files) {
         fail("--lines and --files exclude each other");
         return false;
@@ -387,6 +393,12 @@ int dedup_run(struct list *operands)
 {
     const struct dedup_args *const a = &dedup_args;
     const bool ngrams = operands->n && strcmp(operands->at[0], "ngrams") == 0;
+#ifdef M_MMAP_THRESHOLD
+    /* Long lines are given back to the system when they are done. If left to
+     * itself, malloc() would begin to keep them after the first, once for each
+     * thread. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
     struct dedup_options o = { 0 };
     struct lines in = { 0 };
     struct list files;
@@ -409,6 +421,7 @@ int dedup_run(struct list *operands)
                        files.n ? files.n : 1)) {
             in.whole = o.format == DEDUP_FILES;
             in.nthreads = o.nthreads;
+            in.max_line = a->max_line;
             in.progress = progress_at;
             progress_start(false);
             progress_unit("documents");

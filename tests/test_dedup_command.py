@@ -287,6 +287,38 @@ def test_a_line_of_100_megabytes(ok):
     assert os.path.getsize(ok.path / "out") == len(long) + 12 + len(GOOD)
 
 
+@pytest.mark.parametrize("options", [[], ["--index", "bloom"], ["--paragraphs"],
+                                     ["--exact"], ["--lines"], ["--files"]])
+def test_a_line_without_an_end(ok, trouble, options):
+    """A few kilobytes, compressed, and a gigabyte of one line: the run ends, says
+    which line it was, and never held all of it."""
+    path = ok.path / "bomb.gz"
+    with gzip.open(path, "wb", 9) as f:
+        f.write(GOOD.encode() + b"\n")
+        for _ in range(300):
+            f.write(b"a " * 500_000)
+    assert path.stat().st_size < 1_000_000
+    says = ["bomb.gz" if "--files" in options else "bomb.gz:2", "--max-line"]
+    run = ["dedup", path, "-o", "out", *options]
+    trouble(*run, "--max-line", "4MiB", says=says)
+    trouble(*run, says=says)
+    assert not (ok.path / "out").exists()
+    assert peak_of(ok.path, *run, "--max-line", "1MiB", "--threads", "8",
+                   status=2) < 64 << 20
+
+
+def test_long_lines_are_worked_on_one_at_a_time(ok):
+    """Twelve of 12 MB each, whose shingles take 8 times that: eight threads
+    need the memory of one."""
+    with open(ok.path / "c", "wb") as f:
+        for i in range(12):
+            f.write(b"x%d " % i + b"a " * 6_000_000 + b"\n" + b"few words here\n")
+    alone, together = (peak_of(ok.path, "dedup", "c", "--lines", "-o", f"out{n}",
+                               "--threads", n) for n in "18")
+    assert (ok.path / "out1").read_bytes() == (ok.path / "out8").read_bytes()
+    assert together < alone + (96 << 20)
+
+
 def test_a_damaged_file_is_used_up_to_its_last_good_line(bly, planted):
     texts, _ = planted
     content = jsonl(texts).encode()
@@ -322,7 +354,7 @@ def test_missing_files_and_full_disks(bly, trouble):
     ["--threshold", "1.5"], ["--bands", "3,50"], ["--priority", "last"],
     ["--verify", "maybe"], ["--family", "md5"], ["--index", "b-tree"],
     ["--text-field", "/a~2"], ["--lines", "--files"], ["--k", "1000"],
-    ["--exact", "--against", "x"],
+    ["--exact", "--against", "x"], ["--max-line", "1000"],
     ["--bands", "9,13,10", "--index", "bloom"], ["--bands", "9,0", "--index", "bloom"],
     ["--level", "words", "--paragraphs"]])
 def test_options_that_cannot_be_meant(trouble, options):
@@ -391,11 +423,12 @@ os.write(2, b"%d" % usage.ru_maxrss)
 os._exit(os.waitstatus_to_exitcode(status))"""
 
 
-def peak_of(path, *argv):
+def peak_of(path, *argv, status=0):
     """The most memory that the command had, in bytes."""
     run = subprocess.run([sys.executable, "-S", "-c", MEASURE, PROGRAM, *argv], cwd=path,
-                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
-    return int(run.stderr) * 1024
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert run.returncode == status
+    return int(run.stderr.split(b"\n")[-1]) * 1024
 
 
 def test_work_keeps_to_the_memory(ok):

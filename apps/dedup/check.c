@@ -195,17 +195,17 @@ static bool keep_sets(void *ctx, unsigned worker, struct lines_block *b)
 /* Make the sets that are wanted. */
 static bool read_sets(struct dedup *d)
 {
-    const unsigned nthreads = d->in->nthreads;
+    const unsigned nworkers = lines_workers(d->in);
     struct checking c = { .d = d };
-    c.checkers = calloc(nthreads, sizeof *c.checkers);
+    c.checkers = calloc(nworkers, sizeof *c.checkers);
     bool ok = c.checkers || dedup_fail(d, "out of memory");
-    for (unsigned i = 0; ok && i < nthreads; i++)
+    for (unsigned i = 0; ok && i < nworkers; i++)
         if (bly_shingler_new(&d->opt->sketch.shingling, NULL,
                              &c.checkers[i].cut))
             ok = dedup_fail(d, "%s", bly_error());
     if (ok && !lines_run_some(d->in, any_wanted, make_sets, keep_sets, &c))
         ok = dedup_fail(d, "%s", d->in->error);
-    for (unsigned i = 0; c.checkers && i < nthreads; i++) {
+    for (unsigned i = 0; c.checkers && i < nworkers; i++) {
         bly_shingler_free(c.checkers[i].cut);
         free(c.checkers[i].text.buf);
         free(c.checkers[i].words);

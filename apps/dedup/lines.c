@@ -35,7 +35,9 @@ bool lines_fail(struct lines *in, const char *format, ...)
 bool lines_init(struct lines *in, const struct lines_ops *ops,
                 const char *const *names, size_t n)
 {
-    *in = (struct lines){ .ops = ops, .nthreads = 1 };
+    *in = (struct lines){ .ops = ops,
+                          .nthreads = 1,
+                          .max_line = LINES_MAX_DEFAULT };
     in->files = calloc(n + 1, sizeof *in->files);
     if (!in->files)
         return false;

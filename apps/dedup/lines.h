@@ -51,12 +51,18 @@ struct lines_mark {
     uint64_t first; /* document */
 };
 
+/* The least that max_line may be, and what it is if nothing is said: with its
+ * shingles such a line takes a gigabyte at worst. */
+#define LINES_MAX_LEAST ((uint64_t)256 * 1024)
+#define LINES_MAX_DEFAULT ((uint64_t)128 << 20)
+
 struct lines {
     const struct lines_ops *ops;
     struct lines_file *files;
     size_t nfiles;
     bool whole; /* a file is one document */
     unsigned nthreads;
+    uint64_t max_line; /* bytes of a line, or of a document; see lines_run() */
     void (*progress)(uint64_t ndocs, uint64_t done, uint64_t total);
     uint64_t bytes_all;     /* of all files as they lie; 0: not known */
     uint64_t ndocs, nbytes; /* that were read, in the last run */
@@ -75,12 +81,21 @@ void lines_free(struct lines *in);
  * with in->error. */
 bool lines_spool(struct lines *in, const char *folder);
 
+/* A worker's number is below this: there is one for each thread, and one for
+ * long lines, which are worked on one at a time. */
+static inline unsigned lines_workers(const struct lines *in)
+{
+    return in->nthreads + 1;
+}
+
 /* What a worker does with a block. work is called by several threads at once,
  * turn in the order of the blocks. False stops the run, with in->error. */
 typedef bool lines_fn(void *ctx, unsigned worker, struct lines_block *b);
 
-/* Read all files from their beginnings. A file that ends too early, damaged
- * gzip for instance, gives its whole lines, has its error, and stops nothing.
+/* Read all files from their beginnings. A line of more than max_line bytes ends
+ * the run: a few bytes of zstd can be a line of any length. A file that ends
+ * too early, damaged gzip for instance, gives its whole lines, has its error,
+ * and stops nothing.
  */
 bool lines_run(struct lines *in, lines_fn *work, lines_fn *turn, void *ctx);
 

@@ -6,6 +6,10 @@
  * to hand over what it made. Memory is a block a worker, larger only where a
  * line is; results come in the order of the input whatever the threads do.
  *
+ * What a worker needs for a block grows with the block, to several times its
+ * size. So long lines are worked on one at a time, with a worker's number of
+ * their own, and memory is bounded by one of them whatever the threads are.
+ *
  * A block ends where a line does. What was read behind that is the tail, and
  * begins the next block. The first run marks where blocks begin, so that a
  * later one can leave some out.
@@ -20,13 +24,15 @@
 
 #include "apps/dedup/lines.h"
 
-#define BLOCK_BYTES ((size_t)256 * 1024)
+#define BLOCK_BYTES ((size_t)LINES_MAX_LEAST)
+#define LARGE_BYTES ((size_t)8 << 20)
 
 struct lines_state {
     struct lines *in;
     lines_fn *work, *turn;
     void *ctx;
     pthread_mutex_t reading, turning;
+    pthread_mutex_t large; /* taken while reading, so in the order of blocks */
     pthread_cond_t turned;
     atomic_bool stop;
     uint64_t nblocks, next_turn;
@@ -54,6 +60,29 @@ static bool block_room(struct lines_state *s, struct lines_block *b, size_t n)
     b->at = more;
     b->room = n;
     return true;
+}
+
+/* No line ends in the block, which is full: twice the room, as long as the line
+ * may be that long. */
+static bool longer_block(struct lines_state *s, struct lines_block *b)
+{
+    const struct lines *const in = s->in;
+    const struct lines_file *const f = &in->files[s->file];
+    const uint64_t most =
+        in->max_line < SIZE_MAX / 2 ? in->max_line + 1 : SIZE_MAX / 2;
+    if (b->room < most)
+        return block_room(s, b,
+                          b->room < most / 2 ? b->room * 2 : (size_t)most);
+    if (in->whole)
+        return lines_fail(s->in,
+                          "%s: more than %llu bytes; --max-line allows longer "
+                          "documents",
+                          f->name, (unsigned long long)in->max_line);
+    return lines_fail(s->in,
+                      "%s:%llu: a line of more than %llu bytes; --max-line "
+                      "allows longer ones",
+                      f->name, (unsigned long long)(in->ndocs - f->first + 1),
+                      (unsigned long long)in->max_line);
 }
 
 static bool keep_tail(struct lines_state *s, const char *at, size_t n)
@@ -89,8 +118,7 @@ static bool fill_block(struct lines_state *s, struct lines_block *b,
     for (;;) {
         if (b->len == b->room && (ends && !in->whole))
             break;
-        if (b->len == b->room &&
-            !block_room(s, b, b->room > SIZE_MAX / 2 ? SIZE_MAX : b->room * 2))
+        if (b->len == b->room && !longer_block(s, b))
             return false;
         const ptrdiff_t got =
             in->ops->read(s->source, b->at + b->len, b->room - b->len);
@@ -303,16 +331,25 @@ static void *lines_worker_run(void *arg)
         const bool got = !atomic_load(&s->stop) &&
                          (s->want ? next_wanted(s, &b) : next_block(s, &b));
         const bool failed = !got && lines_has_failed(s->in);
+        const bool large = got && b.room > LARGE_BYTES;
+        if (large)
+            pthread_mutex_lock(&s->large);
         pthread_mutex_unlock(&s->reading);
         if (failed)
             stop_lines(s);
         if (!got)
             break;
-        if (s->work && !s->work(s->ctx, w->number, &b)) {
+        const unsigned number = large ? s->in->nthreads : w->number;
+        const bool worked = !s->work || s->work(s->ctx, number, &b);
+        if (!worked)
             stop_lines(s);
-            break;
+        const bool ok = worked && take_turn(s, number, &b);
+        if (large) {
+            free(b.at);
+            b = (struct lines_block){ 0 };
+            pthread_mutex_unlock(&s->large);
         }
-        if (!take_turn(s, w->number, &b))
+        if (!ok)
             break;
     }
     free(b.at);
@@ -329,6 +366,7 @@ bool lines_run_some(struct lines *in, lines_want *want, lines_fn *work,
                              .ctx = ctx,
                              .reading = PTHREAD_MUTEX_INITIALIZER,
                              .turning = PTHREAD_MUTEX_INITIALIZER,
+                             .large = PTHREAD_MUTEX_INITIALIZER,
                              .turned = PTHREAD_COND_INITIALIZER };
     if (!want)
         in->ndocs = in->nbytes = 0;

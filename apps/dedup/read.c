@@ -233,10 +233,10 @@ static bool append_block(void *ctx, unsigned worker, struct lines_block *b)
 static bool readers_new(struct dedup *d, struct reading *all)
 {
     const bly_spec plain = { .seed = d->opt->sketch.shingling.seed };
-    all->readers = calloc(d->in->nthreads, sizeof *all->readers);
+    all->readers = calloc(lines_workers(d->in), sizeof *all->readers);
     if (!all->readers)
         return dedup_fail(d, "out of memory");
-    for (unsigned i = 0; i < d->in->nthreads; i++) {
+    for (unsigned i = 0; i < lines_workers(d->in); i++) {
         struct reader *const r = &all->readers[i];
         if (bly_shingler_new(&d->opt->sketch.shingling, NULL, &r->cut) ||
             bly_sketch_new(&d->opt->sketch, &r->sketch) ||
@@ -262,7 +262,7 @@ bool dedup_read(struct dedup *d)
         ok = dedup_fail(d, "the input is not the one that the folder of "
                            "--work is about");
     ok = dedup_journal_close(d, &all.journal) && ok;
-    for (unsigned i = 0; all.readers && i < d->in->nthreads; i++) {
+    for (unsigned i = 0; all.readers && i < lines_workers(d->in); i++) {
         struct reader *const r = &all.readers[i];
         bly_shingler_free(r->cut);
         bly_sketch_free(r->sketch);

@@ -314,9 +314,9 @@ static bool workers_new(struct streaming *s)
     bly_shingling cut = d->opt->sketch.shingling;
     if (s->o->unit == STREAM_NGRAMS)
         cut = (bly_shingling){ .unit = BLY_WORDS, .size = s->o->ngram };
-    s->workers = calloc(d->in->nthreads, sizeof *s->workers);
+    s->workers = calloc(lines_workers(d->in), sizeof *s->workers);
     bool ok = s->workers != NULL;
-    for (unsigned i = 0; ok && i < d->in->nthreads; i++)
+    for (unsigned i = 0; ok && i < lines_workers(d->in); i++)
         ok = !bly_shingler_new(&cut, NULL, &s->workers[i].cut) &&
              !bly_sketch_new(&d->opt->sketch, &s->workers[i].sketch);
     return ok || dedup_fail(d, "out of memory");
@@ -324,7 +324,7 @@ static bool workers_new(struct streaming *s)
 
 static void workers_free(struct streaming *s)
 {
-    for (unsigned i = 0; s->workers && i < s->d->in->nthreads; i++) {
+    for (unsigned i = 0; s->workers && i < lines_workers(s->d->in); i++) {
         struct stream_worker *const w = &s->workers[i];
         bly_shingler_free(w->cut);
         bly_sketch_free(w->sketch);
