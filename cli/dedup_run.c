@@ -312,6 +312,8 @@ static bool dedup_steps(struct dedup *d)
 {
     const struct dedup_args *const a = &dedup_args;
     dedup_init(d);
+    if (a->output && !dedup_corpus_fits(d, a->output))
+        return false;
     if (a->against && !dedup_load_index(d, a->against))
         return false;
     if (!lines_spool(d->in, d->opt->folder))

@@ -709,6 +709,43 @@ def test_folders_and_standard_streams(ok, bly):
     assert "3 documents" in through.err
 
 
+def test_inputs_that_would_meet_in_a_folder(ok, trouble):
+    """One would replace the other, and its documents be lost; or an input be
+    replaced by what is left of it. Nothing is begun."""
+    (ok.path / "d" / "e").mkdir(parents=True)
+    for i, name in enumerate(["a", "d/a", "d/e/a", "b"]):
+        (ok.path / name).write_text(jsonl([f"some words of their own {i}"]))
+    (ok.path / "a.gz").write_bytes(gzip.compress(b'{"text":"x y z"}\n'))
+    for inputs in ["a", "a.gz"], ["a", "./a"], ["b", "../b"]:
+        if inputs == ["b", "../b"]:
+            (ok.path.parent / "b").write_text(jsonl(["yet other words"]))
+        trouble("dedup", *inputs, "-o", "out/", says="would be written there")
+    for inputs, out in (["d/a"], "."), (["a"], "d/.."), ([ok.path / "d" / "a"], "/"):
+        trouble("dedup", *inputs, "-o", out, says="over the input")
+    assert not (ok.path / "out").exists()
+    # Up and down again: it stays in the folder.
+    (ok.path / "out").mkdir()
+    ok("dedup", "d/e/../../b", "-o", "out/")
+    assert (ok.path / "out" / "d" / "e" / "b").read_bytes() == (ok.path / "b").read_bytes()
+    ok("dedup", "a", "d/a", "d/e/a", "-o", "out/")
+    ok("dedup", "a", "d/a", "d/e/a", "-o", "out/")  # what is there is replaced
+
+
+def test_ids_and_names_cannot_forge_lines(ok):
+    """Lists have a line per document, whatever its id or its file is called."""
+    (ok.path / "c").write_bytes(b'{"id":"a\tb\x1b[2J","text":"a b c d e f"}\n'
+                                b'{"id":"c","text":"a b c d e f"}\n')
+    ok("dedup", "c", "--id", "id", "--removed", "r", "--pairs", "p", "-o", "out")
+    assert (ok.path / "r").read_text() == "c\ta?b?[2J\t1.0000\n"
+    assert len((ok.path / "p").read_text().split("\t")) == 3
+    (ok.path / "d").mkdir()
+    (ok.path / "d" / "x\n..").write_text("some words")
+    (ok.path / "d" / "y").write_text("some words")
+    ok("dedup", "--files", "d", "-o", "list", "--removed", "r")
+    assert (ok.path / "list").read_text() == "d/x?..\n"
+    assert (ok.path / "r").read_text() == "d/y\td/x?..\t1.0000\n"
+
+
 @pytest.mark.parametrize("options", [[], ["--index", "bloom"]])
 def test_a_last_line_without_a_newline(ok, options):
     """It stays as it is, unless another line follows."""

@@ -5,12 +5,14 @@
  * A last line without a newline gets one only if another line follows it.
  *
  * Into a folder every input becomes a file under its own relative path, so that
- * equal names in different folders do not meet; "../" and a leading "/" are
- * left out of it, and so is a final .gz or .zst, since what is written is
- * plain.
+ * equal names in different folders do not meet; "." and ".." and a leading "/"
+ * are left out of it, so that it stays in the folder, and so is what ends the
+ * name of a compressed file, since what is written is plain. Where that brings
+ * two inputs together, or one over itself, nothing is begun.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,26 +49,33 @@ static bool make_folders(const struct copying *c, char *path)
 
 static char *path_in(const char *folder, const char *name)
 {
-    char *path;
-    for (;;) {
-        if (strncmp(name, "/", 1) == 0)
-            name++;
-        else if (strncmp(name, "./", 2) == 0)
-            name += 2;
-        else if (strncmp(name, "../", 3) == 0)
-            name += 3;
-        else
-            break;
-    }
+    static const char *const ends[] = { ".gz", ".zst", ".xz", ".bz2" };
     if (strcmp(name, "-") == 0)
         name = "stdin";
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
+    char *const path = malloc(strlen(folder) + strlen(name) + 2);
+    if (!path)
         return NULL;
-    const size_t n = strlen(path);
-    if (n > 3 && strcmp(path + n - 3, ".gz") == 0)
-        path[n - 3] = '\0';
-    else if (n > 4 && strcmp(path + n - 4, ".zst") == 0)
-        path[n - 4] = '\0';
+    size_t n = strlen(folder);
+    memcpy(path, folder, n);
+    while (*name) {
+        const size_t part = strcspn(name, "/");
+        if (part && !(part == 1 && name[0] == '.') &&
+            !(part == 2 && name[0] == '.' && name[1] == '.')) {
+            path[n++] = '/';
+            memcpy(path + n, name, part);
+            n += part;
+        }
+        name += part + (name[part] == '/');
+    }
+    path[n] = '\0';
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const size_t end = strlen(ends[i]);
+        if (n > end + 1 && path[n - end - 1] != '/' &&
+            strcmp(path + n - end, ends[i]) == 0) {
+            path[n - end] = '\0';
+            break;
+        }
+    }
     return path;
 }
 
@@ -120,7 +129,11 @@ static bool copy_block(void *ctx, unsigned worker, struct lines_block *b)
     (void)worker;
     if (d->in->whole && !c->folder) { /* names of the files that stay */
         if (is_kept(d, first)) {
-            out_put(&c->out, b->file->name, strlen(b->file->name));
+            char buf[PATH_MAX + 64];
+            const char *name;
+            const size_t n =
+                dedup_id(d, (uint32_t)first, buf, sizeof buf, &name);
+            out_put(&c->out, name, n);
             out_put(&c->out, "\n", 1);
         }
         return true;
@@ -154,6 +167,85 @@ bool dedup_is_folder(const char *path)
     const size_t n = strlen(path);
     return (n && path[n - 1] == '/') ||
            (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* An input: which file it is, and where it would be written to. */
+struct target {
+    const char *name;
+    char *path;
+    bool there; /* it is a file that has a place: */
+    dev_t dev;
+    ino_t ino;
+};
+
+static int by_path(const void *x, const void *y)
+{
+    return strcmp(((const struct target *)x)->path,
+                  ((const struct target *)y)->path);
+}
+
+static int by_file(const void *x, const void *y)
+{
+    const struct target *const a = x, *const b = y;
+    if (a->there != b->there)
+        return a->there ? 1 : -1;
+    if (a->dev != b->dev)
+        return a->dev < b->dev ? -1 : 1;
+    return (a->ino > b->ino) - (a->ino < b->ino);
+}
+
+static void which_file(struct target *t, const char *path)
+{
+    struct stat st;
+    t->there = stat(path, &st) == 0;
+    t->dev = t->there ? st.st_dev : 0;
+    t->ino = t->there ? st.st_ino : 0;
+}
+
+static bool targets_differ(struct dedup *d, struct target *all, size_t n)
+{
+    qsort(all, n, sizeof *all, by_path);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(all[i - 1].path, all[i].path) == 0)
+            return dedup_fail(d,
+                              "%s: both %s and %s would be written there; "
+                              "right: -o FILE for all, or a run for each",
+                              all[i].path, all[i - 1].name, all[i].name);
+    /* What is written replaces what is there: that must be no input. */
+    qsort(all, n, sizeof *all, by_file);
+    for (size_t i = 0; i < n; i++) {
+        struct target at = { 0 };
+        which_file(&at, all[i].path);
+        const struct target *const input =
+            at.there ? bsearch(&at, all, n, sizeof *all, by_file) : NULL;
+        if (input)
+            return dedup_fail(d,
+                              "%s: would be written over the input %s; right: "
+                              "another folder",
+                              all[i].path, input->name);
+    }
+    return true;
+}
+
+bool dedup_corpus_fits(struct dedup *d, const char *path)
+{
+    const struct lines *const in = d->in;
+    if (!dedup_is_folder(path) || in->nfiles == 0)
+        return true;
+    struct target *const all = calloc(in->nfiles, sizeof *all);
+    bool ok = all != NULL;
+    for (size_t i = 0; ok && i < in->nfiles; i++) {
+        all[i].name = in->files[i].name;
+        which_file(&all[i], in->files[i].path);
+        all[i].path = path_in(path, all[i].name);
+        ok = all[i].path != NULL;
+    }
+    ok = ok ? targets_differ(d, all, in->nfiles)
+            : dedup_fail(d, "out of memory");
+    for (size_t i = 0; all && i < in->nfiles; i++)
+        free(all[i].path);
+    free(all);
+    return ok;
 }
 
 bool dedup_write_corpus(struct dedup *d, const char *path)

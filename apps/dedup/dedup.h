@@ -241,6 +241,10 @@ bool dedup_greedy(struct dedup *d, const uint32_t *only);
 
 /* ----------------------------------------------------------------- results */
 
+/* Ids and names of files stand in lists with a tab or a line's end behind them,
+ * so control characters in them become question marks. */
+void dedup_plain_id(char *id, size_t n);
+
 /* The id of a document, in a buffer of the caller's. */
 size_t dedup_id(const struct dedup *d, uint32_t doc, char *buf, size_t room,
                 const char **at);
@@ -252,6 +256,9 @@ bool dedup_write_removed(struct dedup *d, const char *path);
 /* The corpus without what was removed: all into one file, "-" for standard
  * output, or where path is a folder, a file there for each. */
 bool dedup_write_corpus(struct dedup *d, const char *path);
+/* Can it be, with a file for each input? False where two of them would be
+ * written to one file, or one over an input. */
+bool dedup_corpus_fits(struct dedup *d, const char *path);
 bool dedup_is_folder(const char *path); /* there, or by its final slash */
 
 /* shingles: these too, so that what comes later is compared exactly. */

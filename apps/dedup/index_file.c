@@ -157,6 +157,7 @@ static bool append_id(struct dedup *d, const unsigned char *id, uint32_t n)
     }
     if (n)
         memcpy(d->ids + d->ids_len, id, n);
+    dedup_plain_id(d->ids + d->ids_len, n);
     d->ids_len += n;
     d->id_start[d->n + 1] = d->ids_len;
     return true;

@@ -104,6 +104,7 @@ static bool part_id(struct dedup_part *p, const struct json_slice *id)
     }
     if (n)
         memcpy(p->ids + p->ids_len, id->at, n);
+    dedup_plain_id(p->ids + p->ids_len, n);
     p->ids_len += n;
     return true;
 }

@@ -29,6 +29,13 @@ static const struct lines_file *file_of(const struct dedup *d, uint64_t line)
     return &d->in->files[from];
 }
 
+void dedup_plain_id(char *id, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)id[i] < ' ' || id[i] == 0x7f)
+            id[i] = '?';
+}
+
 size_t dedup_id(const struct dedup *d, uint32_t doc, char *buf, size_t room,
                 const char **at)
 {
@@ -47,7 +54,9 @@ size_t dedup_id(const struct dedup *d, uint32_t doc, char *buf, size_t room,
                          : snprintf(buf, room, "%s:%llu", f->name,
                                     (unsigned long long)(line - f->first + 1));
     }
-    return (size_t)n < room ? (size_t)n : room - 1;
+    const size_t len = (size_t)n < room ? (size_t)n : room - 1;
+    dedup_plain_id(buf, len);
+    return len;
 }
 
 #define ID_ROOM 4200
