@@ -22,7 +22,7 @@
 #include "cli/digest.h"
 #include "cli/digest_gate.h"
 
-#define LOOK_MS 1000
+#define LOOK_MS 5000
 #define FIRST_MS 5000
 #define TELL_MS 10000 /* between two reasons, where they keep changing */
 #define CLOSE_MS 3000 /* libcurl looks once a second whether to stop */

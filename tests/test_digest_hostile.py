@@ -238,9 +238,12 @@ def test_half_a_file_is_never_served(digest_file, program):
     with Server("serve", digest_file, "--pause", 1, program=program) as s:
         for _ in range(2):
             with open(digest_file, "r+b", buffering=0) as f:
+                begin = time.monotonic()
                 f.write(new[:50000])
                 for _ in range(5):
-                    assert s.digest() == old
+                    got = s.digest()
+                    if time.monotonic() - begin < 1:  # it may look done then
+                        assert got == old
                 f.write(new[50000:])
             wait_until(lambda: s.digest() == new)
             old, new = new, old
@@ -258,7 +261,7 @@ def test_half_a_file_is_never_served(digest_file, program):
         was = digest_file.stat()
         os.utime(twin, ns=(was.st_atime_ns, was.st_mtime_ns))
         twin.rename(digest_file)
-        assert s.digest() == old
+        wait_until(lambda: s.digest() == old)
 
 
 def test_what_is_no_file_does_not_hang(digest_file, program):
@@ -355,13 +358,13 @@ def test_a_request_has_its_time(digest_file, program):
                 program=program) as s:
         with Slow(s, 10, ["127.0.0.1"]) as slow:
             wait_until(lambda: slow.alive() == 0)
-            assert s.digest() == digest_file.read_bytes()
+        s.stop()
+        assert "10 too slow" in s.err
+    with Server("serve", digest_file, program=program) as s:
         with s.connect() as c:  # nor is there time for a second request
             c.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 2)
             with c.makefile("rb") as f:
                 assert f.read().count(b"HTTP/1.1 404 ") == 1
-        s.stop()
-        assert "too slow" in s.err
 
 
 def test_an_answer_has_its_time(digest_file, program):
@@ -384,11 +387,12 @@ def test_an_answer_has_its_time(digest_file, program):
         readers = [s.connect() for i in range(10)]
         for c in readers:
             c.sendall(HALF + b"\r\n")
+        wait_until(lambda: "too slow" in s.said())
         wait_until(lambda: s.descriptors() <= before)
         for c in readers:
             c.close()
         s.stop()
-        assert "too slow" in s.err
+        assert "10 too slow" in s.err
 
 
 # ------------------------------------------------------------ wild requests
@@ -437,8 +441,7 @@ def throw(server, data, read=True):
 
 
 def test_wild_requests(digest_file, program):
-    with Server("serve", digest_file, "--pause", 1, "--request-time", 5,
-                program=program) as s:
+    with Server("serve", digest_file, "--pause", 1, program=program) as s:
         before = s.descriptors()
         for data in wild_requests():
             throw(s, data)
@@ -499,7 +502,7 @@ def test_load_leaves_nothing_behind(digest_file, verb):
             replace(digest_file, body)
     with peer as where, Server(
             verb, digest_file if verb == "serve" else where, "--pause", 1,
-            "--request-time", 5,
+            "--request-time", 86400,
             *(["--refresh", 1] if verb == "relay" else [])) as s:
         wait_until(lambda: s.digest() in bodies)
 
