@@ -139,8 +139,13 @@ stamp   = @$(if $(filter install,$(MAKECMDGOALS)),test -e $@ ||) { mkdir -p $(@D
 
 # A variant is the library and its tests, compiled one way:
 #   $(call variant,NAME,COMPILER,FLAGS,LINK FLAGS)
-# gives build/NAME/libbloomery.a and build/NAME/tests/test_*. Only the command and what belongs to it
-# sees other libraries, so a new one does not rebuild the rest.
+# gives build/NAME/libbloomery.a, build/NAME/bloomery and build/NAME/tests/test_*. Only the command and what
+# belongs to it sees other libraries, so a new one does not rebuild the rest.
+#
+# Disk: the tests share one libbloomery.so, where each with a copy of its own would take 15 MB under a
+# sanitizer; archives are lists of the objects beside them, but for the one that is installed. Tests look
+# inside, so nothing is hidden in their library, and the compiler is told that nothing will be replaced.
+pic = -fPIC $(if $(filter-out release,$(1)),-fno-semantic-interposition)
 define variant
 $(B)/$(1)/flags: USES = $(filter-out ccache,$(2)) $(CPPFLAGS) $(3) $(4) $(LDFLAGS)
 $(B)/$(1)/packages: USES = $(PKG_CFLAGS) $(PKG_LIBS)
@@ -149,38 +154,44 @@ $(B)/$(1)/flags $(B)/$(1)/packages: FORCE
 $(B)/$(1)/%.o: %.c $(B)/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$@)
-	$(Q)$(2) $(BASE) $$(if $$(filter src/%,$$<),,$(PKG_CFLAGS)) $(CPPFLAGS) $(3) -c $$< -o $$@
+	$(Q)$(2) $(BASE) $$(if $$(filter src/%,$$<),,$(PKG_CFLAGS)) $(CPPFLAGS) $(3) $(call pic,$(1)) -c $$< -o $$@
 $(patsubst %.c,$(B)/$(1)/%.o,$(CLI_SRC) $(FUZZ_SRC)): $(B)/$(1)/packages
 $(B)/$(1)/libbloomery.a: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	@rm -f $$@
-	$(Q)$(AR) rcs $$@ $$^
+	$(Q)$(AR) rcs $(if $(filter-out release,$(1)),--thin) $$@ $$^
+$(B)/$(1)/libbloomery.so: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
+	$$(call say,LINK,$$@)
+	$(Q)$(2) $(3) $(4) $(LDFLAGS) -shared -pthread -Wl,-soname,$$(@F),-Bsymbolic $$^ -lm -o $$@
 $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
 	$$(call say,LINK,$$@)
-	$(Q)$(2) $(3) $(4) $(LDFLAGS) -pthread $$^ $(PKG_LIBS) -lm -ldl -o $$@
-# A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */
+	$(Q)$(2) $(3) $(4) $(LDFLAGS) -pie -pthread $$^ $(PKG_LIBS) -lm -ldl -o $$@
+# A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
+# something between the library's objects, so that such a test holds them itself.
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
-        $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard cli/plot*.c)) $(B)/$(1)/libbloomery.a
+        $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard cli/plot*.c)) $(B)/$(1)/libbloomery.a $(B)/$(1)/libbloomery.so
 	$$(call say,LINK,$$@)
-	$(Q)$(2) $(3) $(4) $(LDFLAGS) -pthread $$^ -lcmocka -lm -o $$@ \
-	    $$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c)
+	$(Q)own=$$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c); \
+	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o,$$^) \
+	    $(B)/$(1)/libbloomery.$$$$([ "$$$$own" ] && echo a || echo so) -Wl,-rpath,'$$$$ORIGIN/..' \
+	    $$$$own -lcmocka -lm -o $$@
 -include $(LIB_SRC:%.c=$(B)/$(1)/%.d) $(CLI_SRC:%.c=$(B)/$(1)/%.d) \
          $(TEST_SRC:%.c=$(B)/$(1)/%.d) $(B)/$(1)/tests/support.d
 endef
 
 comma := ,
-HIDDEN = -fvisibility=hidden -fPIC
-SAN    = -O1 -g -fno-omit-frame-pointer
-$(eval $(call variant,release,$(CC),$(HARDEN) $(CFLAGS) $(HIDDEN),-pie $(HARDEN_LINK)))
+# Reports of a sanitizer name lines; variables would double the size of a program.
+SAN   = -O1 -gline-tables-only -fno-omit-frame-pointer -DBLY_TESTING
+NO_G  = $(filter-out -g%,$(CFLAGS))
+$(eval $(call variant,release,$(CC),$(HARDEN) $(CFLAGS) -fvisibility=hidden,$(HARDEN_LINK)))
 $(eval $(call variant,plain,$(CC),$(HARDEN) $(CFLAGS) -DBLY_TESTING,))
-$(eval $(call variant,clang,$(CLANG),$(CFLAGS) -DBLY_TESTING,))
-$(eval $(call variant,asan,$(CLANG),$(SAN) -DBLY_TESTING \
-    -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined,))
-$(eval $(call variant,tsan,$(CLANG),$(SAN) -DBLY_TESTING -fsanitize=thread,))
-$(eval $(call variant,fuzzer,$(CLANG),$(SAN) -DBLY_TESTING \
+$(eval $(call variant,clang,$(CLANG),$(NO_G) -DBLY_TESTING,))
+$(eval $(call variant,asan,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined,))
+$(eval $(call variant,tsan,$(CLANG),$(SAN) -fsanitize=thread,))
+$(eval $(call variant,fuzzer,$(CLANG),$(SAN) \
     -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link,))
 
 $(B)/libbloomery.a: $(B)/release/libbloomery.a
-	$(Q)cp $< $@
+	$(Q)ln -f $< $@
 
 $(B)/libbloomery.so: $(LIB_SRC:%.c=$(B)/release/%.o) src/libbloomery.map
 	$(call say,LINK,$@)
@@ -191,7 +202,7 @@ $(B)/libbloomery.so: $(LIB_SRC:%.c=$(B)/release/%.o) src/libbloomery.map
 	@ln -sf libbloomery.so.$(VERSION) $@
 
 $(B)/bloomery: $(B)/release/bloomery
-	$(Q)cp $< $@
+	$(Q)ln -f $< $@
 
 $(MAN): $(B)/bloomery
 	@rm -rf $(@D) && mkdir -p $(@D)
@@ -297,11 +308,15 @@ check:
 	    $(B)/tsan/tests/test_threads
 	@tools/run-tests $(B) sanitizers
 
-$(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/cli/source.o $(B)/fuzzer/cli/unpack.o $(B)/fuzzer/cli/expression.o \
-        $(APP_SRC:%.c=$(B)/fuzzer/%.o) $(B)/fuzzer/libbloomery.a
+# What the fuzzers look into, once for all of them.
+$(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/fuzzer/%.o,cli/source.c cli/unpack.c cli/expression.c $(APP_SRC) $(LIB_SRC))
+	$(call say,LINK,$@)
+	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F),-Bsymbolic \
+	    $^ $(PKG_LIBS) -lm -o $@
+$(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/libtarget.so
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer $(LDFLAGS) -pthread \
-	    $(filter %.o,$^) $(filter %.a,$^) $(PKG_LIBS) -lm -o $@
+	    $(filter %.o %.so,$^) -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) -lm -o $@
 # Those of the adapter are linked with it.
 $(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/fuzzer/%.o)
 -include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d) $(REDIS_SRC:%.c=$(B)/fuzzer/%.d)
@@ -333,7 +348,7 @@ $(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h src/core/l
 	$(Q)mkdir -p $(@D)
 	$(call say,CROSS,$@)
 	$(Q)$*-linux-gnu-gcc -std=c11 -O1 -Wall -Wextra $(WERROR) -Iinclude -Isrc \
-	    -I$(B)/cross_include -static -pthread $(filter %.c,$^) -lm -o $@
+	    -I$(B)/cross_include -static -s -pthread $(filter %.c,$^) -lm -o $@
 
 $(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
 	@mkdir -p $(@D)
