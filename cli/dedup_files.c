@@ -11,17 +11,23 @@
 
 #include "cli/dedup_args.h"
 
+static bool files_fail(void)
+{
+    fail("out of memory");
+    return false;
+}
+
 static bool files_put(struct list *files, const char *name)
 {
     if ((files->n & (files->n + 1)) == 0 || !files->at) {
         const char **const more =
             realloc(files->at, (files->n + 1) * 2 * sizeof *more);
         if (!more)
-            return false;
+            return files_fail();
         files->at = more;
     }
     files->at[files->n] = strdup(name);
-    return files->at[files->n] && ++files->n;
+    return (files->at[files->n] && ++files->n) || files_fail();
 }
 
 static int no_dots(const struct dirent *e)
@@ -49,13 +55,17 @@ static bool walk_folder(struct list *files, const char *folder)
         struct stat st;
         if (ok && asprintf(&path, "%s/%s", folder, names[i]->d_name) < 0) {
             path = NULL;
-            ok = false;
+            ok = files_fail();
         }
+        /* One that is gone by now is none; of another nobody may think so. */
         if (ok && lstat(path, &st) == 0) {
             if (S_ISDIR(st.st_mode))
                 ok = walk_folder(files, path);
             else if (S_ISREG(st.st_mode))
                 ok = files_put(files, path);
+        } else if (ok && errno != ENOENT) {
+            fail_path(path, errno);
+            ok = false;
         }
         free(path);
         free(names[i]);

@@ -6,6 +6,7 @@
  * (dedup_filtered in dedup_filter.c).
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,11 @@ static const char *dedup_source_error(const void *s)
     return source_error(s);
 }
 
+static bool dedup_source_broken(const void *s)
+{
+    return source_broken(s);
+}
+
 static uint64_t dedup_source_done(const void *s)
 {
     return source_done(s);
@@ -65,8 +71,9 @@ static void dedup_source_close(void *s)
 }
 
 static const struct lines_ops dedup_ops = {
-    dedup_open,         dedup_source_read, dedup_source_skip,
-    dedup_source_error, dedup_source_done, dedup_source_close,
+    dedup_open,         dedup_source_read,   dedup_source_skip,
+    dedup_source_error, dedup_source_broken, dedup_source_done,
+    dedup_source_close,
 };
 
 /* ----------------------------------------------------------------- options */
@@ -207,8 +214,13 @@ failed:
 static bool pick_field(const char *option, const char *given,
                        struct json_path *to)
 {
+    errno = 0;
     if (json_path_read(to, given))
         return true;
+    if (errno == ENOMEM) {
+        fail("out of memory");
+        return false;
+    }
     fail("--%s %s: right: the name of a field, or a JSON pointer such as "
          "/meta/id",
          option, given);

@@ -33,6 +33,7 @@ struct source {
     void *unpacking;
     uint64_t done, given;
     char error[160];
+    bool broken;       /* the error is none of its bytes */
     unsigned char *in; /* PACKED_BYTES; the first ones also when plain */
     size_t from, to;   /* of in: read and not used yet */
     bool at_end;       /* of the file */
@@ -87,9 +88,17 @@ uint64_t source_done(const struct source *s)
     return s->done;
 }
 
+bool source_broken(const struct source *s)
+{
+    return s->broken;
+}
+
+/* Reading or memory failed. What is wrong with the bytes is written to s->error
+ * where it is found. */
 static ptrdiff_t source_fail(struct source *s, const char *error)
 {
     snprintf(s->error, sizeof s->error, "%s", error);
+    s->broken = true;
     return -1;
 }
 

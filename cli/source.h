@@ -40,6 +40,9 @@ struct source *source_open(const char *name, int stop_fd, enum source_use use);
 ptrdiff_t source_read(struct source *s, void *buf, size_t n);
 const char *source_error(const struct source *s);
 
+/* Whether that was the system's failure, and the file may be good. */
+bool source_broken(const struct source *s);
+
 /* Leave n bytes out. False where there are not as many, though a file that can
  * be sought in may say so only when it is read on. */
 bool source_skip(struct source *s, uint64_t n);

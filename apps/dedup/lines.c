@@ -92,10 +92,13 @@ static bool spool_bytes(struct lines *in, struct lines_file *f, int fd)
             at += put > 0 ? (size_t)put : 0;
         }
     }
-    if (got < 0)
+    const bool broken = got < 0 && in->ops->broken(source);
+    if (broken)
+        lines_fail(in, "%s: %s", f->name, in->ops->error(source));
+    else if (got < 0)
         snprintf(f->error, sizeof f->error, "%s", in->ops->error(source));
     in->ops->close(source);
-    return true;
+    return !broken;
 }
 
 bool lines_spool(struct lines *in, const char *folder)

@@ -17,6 +17,7 @@ struct lines_ops {
     ptrdiff_t (*read)(void *source, void *buf, size_t n);
     bool (*skip)(void *source, uint64_t n); /* n bytes that are there */
     const char *(*error)(const void *source);
+    bool (*broken)(const void *source);   /* the disk's error, or memory's */
     uint64_t (*done)(const void *source); /* bytes of the file itself */
     void (*close)(void *source);
 };
@@ -95,8 +96,8 @@ typedef bool lines_fn(void *ctx, unsigned worker, struct lines_block *b);
 /* Read all files from their beginnings. A line of more than max_line bytes ends
  * the run: a few bytes of zstd can be a line of any length. A file that ends
  * too early, damaged gzip for instance, gives its whole lines, has its error,
- * and stops nothing.
- */
+ * and stops nothing. One that cannot be read ends the run: the next one may
+ * find all of it. */
 bool lines_run(struct lines *in, lines_fn *work, lines_fn *turn, void *ctx);
 
 /* The same, without blocks that are not wanted; after a run that read all. A

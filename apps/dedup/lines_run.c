@@ -124,6 +124,9 @@ static bool fill_block(struct lines_state *s, struct lines_block *b,
             in->ops->read(s->source, b->at + b->len, b->room - b->len);
         if (got <= 0) {
             *ended = true;
+            if (got < 0 && in->ops->broken(s->source))
+                return lines_fail(in, "%s: %s", f->name,
+                                  in->ops->error(s->source));
             if (got < 0 && !f->error[0])
                 snprintf(f->error, sizeof f->error, "%s",
                          in->ops->error(s->source));
