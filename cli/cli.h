@@ -217,6 +217,17 @@ void print_wrapped(FILE *to, const char *text, int at, int indent);
  * The text is freed; NULL: there was no memory for it. */
 void print_row(const char *name, int column, char *text);
 
+/* Text that is made by printing: text_end() gives it to the caller, who frees
+ * it. Where memory is short both end the command: half a text must not look
+ * like a whole one. */
+struct text {
+    FILE *to;
+    char *at;
+    size_t n;
+};
+FILE *text_begin(struct text *t);
+char *text_end(struct text *t);
+
 /* ------------------------------------------------------------------ json */
 
 /* Where a JSON writer stands. Starts as { .to = stdout }. */

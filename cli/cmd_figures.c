@@ -154,7 +154,7 @@ static bool write_page(const void *what, plot_put *put, void *ctx)
 static bool page_save(struct page *page, const char *folder)
 {
     char *path = NULL;
-    bool ok = page->to && fclose(page->to) == 0 &&
+    bool ok = page->to && fclose(page->to) == 0 && page->text &&
               asprintf(&path, "%s/index.md", folder) >= 0;
     if (!ok)
         fail("out of memory");

@@ -1,7 +1,6 @@
 /*
  * cmd_formats.c - the table of other systems' formats and what can be done
  */
-#define _GNU_SOURCE /* open_memstream */
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,32 +63,24 @@ static void format_json(struct json *j, const bly_format_info *t)
 
 static void format_row(const bly_format_info *t)
 {
-    char *text = NULL;
-    size_t n;
-    FILE *const to = open_memstream(&text, &n);
-    if (!to)
-        return;
+    struct text text;
+    FILE *const to = text_begin(&text);
     fprintf(to, "%s\n%s; info%s%s", t->summary, t->systems,
             t->can & BLY_FORMAT_HAS ? ", has" : "",
             t->can & BLY_FORMAT_NEW ? ", build, convert" : "");
-    fclose(to);
-    print_row(t->name, FORMATS_COLUMN, text);
+    print_row(t->name, FORMATS_COLUMN, text_end(&text));
 }
 
 static void format_option_row(const bly_format_option *o)
 {
-    char *text = NULL;
-    size_t n;
-    FILE *const to = open_memstream(&text, &n);
-    if (!to)
-        return;
+    struct text text;
+    FILE *const to = text_begin(&text);
     fputs(o->help, to);
     for (size_t i = 0; o->choices && o->choices[i]; i++)
         fprintf(to, "%s%s", i ? " or " : "; ", o->choices[i]);
     if (o->def)
         fprintf(to, "; %s if not given", o->def);
-    fclose(to);
-    print_row(o->name, FORMATS_COLUMN, text);
+    print_row(o->name, FORMATS_COLUMN, text_end(&text));
 }
 
 /* All about one. */

@@ -1,7 +1,6 @@
 /*
  * cmd_kinds.c - the table of kinds and what each can do
  */
-#define _GNU_SOURCE /* open_memstream */
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,11 +104,8 @@ static void kind_json(struct json *j, const bly_kind_info *kind)
 /* In the table: what it is and what it can do. */
 static void kind_row(const bly_kind_info *kind, bool is_default)
 {
-    char *text = NULL;
-    size_t n;
-    FILE *const to = open_memstream(&text, &n);
-    if (!to)
-        return;
+    struct text text;
+    FILE *const to = text_begin(&text);
     fprintf(to, "%s%s\ncan", kind->summary, is_default ? " (the default)" : "");
     const char *comma = " ";
     for (unsigned bit = 0; bly_can_name(bit); bit++) {
@@ -118,17 +114,13 @@ static void kind_row(const bly_kind_info *kind, bool is_default)
         fprintf(to, "%s%s", comma, bly_can_name(bit));
         comma = ", ";
     }
-    fclose(to);
-    print_row(kind->name, KINDS_COLUMN, text);
+    print_row(kind->name, KINDS_COLUMN, text_end(&text));
 }
 
 static void option_row(const bly_param *p)
 {
-    char *text = NULL;
-    size_t n;
-    FILE *const to = open_memstream(&text, &n);
-    if (!to)
-        return;
+    struct text text;
+    FILE *const to = text_begin(&text);
     fprintf(to, "%s; ", p->help);
     if (p->type == BLY_CHOICE)
         for (size_t i = 0; p->choices[i]; i++)
@@ -141,8 +133,7 @@ static void option_row(const bly_param *p)
         fprintf(to, "; %s if not given", p->choices[(size_t)p->def]);
     else
         fprintf(to, "; %.15g if not given", p->def);
-    fclose(to);
-    print_row(p->name, KINDS_COLUMN, text);
+    print_row(p->name, KINDS_COLUMN, text_end(&text));
 }
 
 /* All about one kind. */

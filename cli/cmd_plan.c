@@ -49,11 +49,8 @@ static double lower_bound(double rate)
  * rest is for the page of one kind. The caller frees it. */
 static char *settings_text(const bly_prediction *p)
 {
-    char *text = NULL;
-    size_t n;
-    FILE *const to = open_memstream(&text, &n);
-    if (!to)
-        return NULL;
+    struct text text;
+    FILE *const to = text_begin(&text);
     const char *between = "";
     for (size_t i = 0; i < p->nfacts; i++) {
         const bly_fact *fact = &p->facts[i];
@@ -63,8 +60,7 @@ static char *settings_text(const bly_prediction *p)
                 show_fact(fact));
         between = ", ";
     }
-    fclose(to);
-    return text;
+    return text_end(&text);
 }
 
 static void plan_head(const bly_spec *spec)

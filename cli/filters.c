@@ -107,11 +107,8 @@ bool is_sized(const bly_spec *spec)
 
 char *kinds_that_can(uint32_t ability)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *const to = open_memstream(&text, &n);
-    if (!to)
-        return NULL;
+    struct text text;
+    FILE *const to = text_begin(&text);
     bly_kind_info info;
     const char *comma = "";
     for (size_t i = 0; bly_kind_at(i, &info); i++) {
@@ -120,8 +117,7 @@ char *kinds_that_can(uint32_t ability)
         fprintf(to, "%s%s", comma, info.name);
         comma = ", ";
     }
-    fclose(to);
-    return text;
+    return text_end(&text);
 }
 
 /* ----------------------------------------------------------------- files */

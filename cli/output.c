@@ -318,6 +318,24 @@ const char *show_name(const char *name)
     return show_text(name, strlen(name));
 }
 
+FILE *text_begin(struct text *t)
+{
+    *t = (struct text){ 0 };
+    t->to = open_memstream(&t->at, &t->n);
+    if (!t->to)
+        exit(out_finish(fail("out of memory")));
+    return t->to;
+}
+
+char *text_end(struct text *t)
+{
+    const bool whole = !ferror(t->to);
+    /* glibc closes it with 0 also where it had no room for the last bytes. */
+    if (fclose(t->to) != 0 || !whole || !t->at)
+        exit(out_finish(fail("out of memory")));
+    return t->at;
+}
+
 #define LINE_WIDTH 79
 
 /* Columns that bytes take on a terminal, near enough: UTF-8 continuation

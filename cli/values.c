@@ -133,7 +133,9 @@ bly_status pairs_print(const struct pair_style *style, struct batch *b,
             put = pair_line(style, &b->keys[i], numbers[i], b->text);
     }
     if (to) {
-        put = fclose(to) == 0 && block_put(b->text, text, n);
+        /* glibc closes it with 0 also where it had no room for the text. */
+        put = !ferror(to);
+        put = fclose(to) == 0 && put && text && block_put(b->text, text, n);
         free(text);
     }
     if (put)
