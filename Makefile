@@ -277,14 +277,15 @@ test:
 	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
 	@tools/run-tests $(B)
 
+FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so
+
 # All that tools/run-tests runs.
 programs: $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/tsan/bloomery \
     $(FUZZERS:%=$(B)/fuzzer/%) $(B)/clang/bloomery $(FAULTS) cross
 
-# Power cuts and failing calls (tests/disk_tracer.c): what runs the command
-# under bad luck, and their long form.
-FAULTS = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so
+# Power cuts and failing calls: what runs the command under bad luck, and the
+# long form.
 $(B)/tests/disk_tracer: tests/disk_tracer.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

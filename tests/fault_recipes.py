@@ -35,7 +35,6 @@ class Recipe:
     needs: str = ""            # a server: "digest" or "redis"
     slow: bool = False         # only in the long form
     volatile: bool = False     # times are printed, or drawn
-    unsynced: bool = False     # pictures, so far
 
     @property
     def command(self):
@@ -110,13 +109,12 @@ WRITES = [
     writing("digest get PEER -o old.digest", "old.digest", needs="digest"),
     writing("redis -P PORT dump here b.bly", "b.bly", needs="redis"),
     writing("redis -P PORT dump here new.bly", "new.bly", needs="redis"),
-    writing("plan -n 1000 --plot old.svg", "old.svg", unsynced=True),
-    writing("explain --add 2,4,9 --plot new.svg", "new.svg", unsynced=True),
+    writing("plan -n 1000 --plot old.svg", "old.svg"),
+    writing("explain --add 2,4,9 --plot new.svg", "new.svg"),
     writing("figures example-slides --out drawn", "drawn",
-            "drawn/example-slides.csv", "drawn/example-slides.svg",
-            unsynced=True),
+            "drawn/example-slides.csv", "drawn/example-slides.svg"),
     writing("bench -k blocked -n 1k -r 1 --plot curves", "curves", slow=True,
-            volatile=True, unsynced=True),
+            volatile=True),
 ]
 
 READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
