@@ -83,7 +83,7 @@ static int count_run(struct list *operands)
         .nthreads = thread_count(count_args.threads),
         .ctx = &c,
     };
-    if (!ask_end(f, &in, &job))
+    if (!ask_end(f, operands, &in, &job))
         return TROUBLE;
     return job.npicked ? YES : NO;
 }

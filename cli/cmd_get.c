@@ -60,7 +60,7 @@ static int get_run(struct list *operands)
         .nthreads = thread_count(get_args.threads),
         .ctx = f,
     };
-    if (!ask_end(f, &in, &job))
+    if (!ask_end(f, operands, &in, &job))
         return TROUBLE;
     if (get_args.count && !quiet)
         printf("%llu\n", (unsigned long long)job.npicked);

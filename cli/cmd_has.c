@@ -22,7 +22,7 @@ static bly_status has_batch(struct job *job, struct batch *b)
     bly_has_hashes(job->ctx, b->hashes, b->n, b->picked);
     if (has_args.invert)
         batch_invert(b);
-    return BLY_OK;
+    return bly_damage(job->ctx);
 }
 
 /* ------------------------------------------------ of another system */
@@ -133,7 +133,7 @@ static int has_run(struct list *operands)
     if (!f)
         return TROUBLE;
     job.ctx = f;
-    return ask_end(f, &in, &job) ? has_report(&job) : TROUBLE;
+    return ask_end(f, operands, &in, &job) ? has_report(&job) : TROUBLE;
 }
 
 static const struct opt has_options[] = {

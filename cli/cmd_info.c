@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/foreign.h"
 
@@ -26,9 +27,14 @@ struct file_sizes {
     uint64_t is, uncoded;
 };
 
-static struct file_sizes sizes_of(bly_filter *f, const bly_stats *s)
+static struct file_sizes sizes_of(bly_filter *f, const char *path,
+                                  const bly_stats *s)
 {
     struct file_sizes n = { .is = bly_written_bytes(f) };
+    struct stat st;
+    /* Written anew, an old file may be of a newer version, and longer. */
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        n.is = (uint64_t)st.st_size;
     bly_set_coded(f, false);
     n.uncoded = bly_written_bytes(f);
     bly_set_coded(f, s->coded);
@@ -72,6 +78,10 @@ static void info_json(const char *path, const bly_stats *s,
     json_bool(&j, s->coded);
     json_key(&j, "uncoded_bytes");
     json_uint(&j, n->uncoded);
+    json_key(&j, "format_version");
+    json_uint(&j, s->format);
+    json_key(&j, "block_checksums");
+    json_bool(&j, s->format > 1);
     json_key(&j, "checksum");
     json_text(&j, intact ? "right" : "wrong");
     json_key(&j, "hash");
@@ -127,7 +137,9 @@ static void info_text(const char *path, const bly_stats *s,
     printf(INFO_ROW "%s, ", w, "file", show_bytes(n->is));
     if (s->coded)
         printf("coded (%s as it is), ", show_bytes(n->uncoded));
-    printf("checksum %s\n", intact ? "right" : "wrong");
+    printf("format version %u%s, checksum %s\n", s->format,
+           s->format > 1 ? " with a checksum for each 64 KiB" : "",
+           intact ? "right" : "wrong");
     if (s->keyed)
         printf(INFO_ROW "%s, keyed\n", w, "hash", hash_name(s->hash_id));
     else
@@ -277,7 +289,7 @@ static int info_file(const char *path, bool follows)
     const bool intact = bly_verify(f) == BLY_OK;
     bly_stats s;
     bly_stat(f, &s);
-    const struct file_sizes n = sizes_of(f, &s);
+    const struct file_sizes n = sizes_of(f, path, &s);
     int status = YES;
     if (!intact)
         status = fail("%s: %s", path, bly_error());

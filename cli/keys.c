@@ -49,9 +49,10 @@ static bool passes(const bly_filter *f, const char *path,
 {
     bly_stats s;
     bly_peek(f, &s);
-    /* What is coded was checked as it was decoded. */
+    /* What is coded was checked as it was decoded; what has a sum for each
+     * block is checked as it is asked. */
     if (c->never || s.coded ||
-        (!c->always && bly_written_bytes(f) > CHECK_BYTES) ||
+        (!c->always && (s.format > 1 || bly_written_bytes(f) > CHECK_BYTES)) ||
         bly_verify(f) == BLY_OK)
         return true;
     fail("%s: %s", path, bly_error());
@@ -67,7 +68,9 @@ static bly_filter *filter_to_ask(const char *path, const char *key_file,
         fail("--verify and --no-verify exclude each other");
         return NULL;
     }
-    const bly_access how = { .secret = secret_read(key_file, &ok) };
+    const bly_access how = { .secret = secret_read(key_file, &ok),
+                             .checking = c->never ? BLY_CHECK_NOTHING
+                                                  : BLY_CHECK_BLOCKS };
     bly_filter *f = ok ? filter_map(path, &how) : NULL;
     if (!f)
         return NULL;
@@ -105,9 +108,11 @@ bly_filter *ask_begin(const struct list *operands, const struct keys *k,
     return filter_to_ask(operands->at[0], k->key_file, c, ability);
 }
 
-bool ask_end(bly_filter *f, struct input *in, struct job *job)
+bool ask_end(bly_filter *f, const struct list *operands, struct input *in,
+             struct job *job)
 {
     job->hasher = bly_hasher_of(f);
+    job->path = operands->at[0];
     const bly_status st = pipeline_run(job, in);
     input_close(in);
     bly_free(f);

@@ -51,29 +51,33 @@ bool keys_input(const struct keys *k, const struct list *operands,
 void warn_of_file(const struct list *operands, const char *key);
 
 /* Is a filter checked before it is asked? Small ones always, unless `never`;
- * others where `always`. */
+ * others where `always`, and else block by block as they are asked. */
 struct checking {
     bool always, never;
 };
 
-#define CHECK_OPTIONS(c)                                                   \
-    { "verify",                                                            \
-      0,                                                                   \
-      OPT_FLAG,                                                            \
-      &(c).always,                                                         \
-      NULL,                                                                \
-      "compare the filter with its checksum first, "                       \
-      "though it is larger than 64 MiB" },                                 \
-    {                                                                      \
-        "no-verify", 0, OPT_FLAG, &(c).never, NULL,                        \
-            "do not, though it is small: a damaged filter answers wrongly" \
+#define CHECK_OPTIONS(c)                                        \
+    { "verify",                                                 \
+      0,                                                        \
+      OPT_FLAG,                                                 \
+      &(c).always,                                              \
+      NULL,                                                     \
+      "compare all of the filter with its checksums first, "    \
+      "though it is larger than 64 MiB" },                      \
+    {                                                           \
+        "no-verify", 0, OPT_FLAG, &(c).never, NULL,             \
+            "compare nothing: a damaged filter answers wrongly" \
     }
-#define CHECK_ABOUT                                                         \
-    "A filter of up to 64 MiB is compared with its checksum before it is "  \
-    "asked. A larger one is not, unless --verify says so: only the pages "  \
-    "that keys fall on are read, so that it is asked at once whatever its " \
-    "size. (One that comes through a pipe, or forgets with time, is read "  \
-    "and compared in any case.)"
+#define CHECK_ABOUT                                                          \
+    "A filter of up to 64 MiB is compared with its checksum before it is "   \
+    "asked. A larger one is asked at once, whatever its size: it has a "     \
+    "checksum for each 64 KiB, and only those blocks that keys fall on are " \
+    "read and compared, each once. Where one is damaged, the command ends "  \
+    "with status 2 and prints no answer that depends on it. A larger file "  \
+    "of an older bloomery has one checksum for all of it, and is compared "  \
+    "only if --verify says so (bloomery info names the version of its "      \
+    "format). What comes through a pipe, or forgets with time, is read and " \
+    "compared in any case."
 
 /* The two ends of a command that asks a filter for keys: the keys and the
  * filter of its line, NULL and said why; and running job over them, after
@@ -81,7 +85,8 @@ struct checking {
 bly_filter *ask_begin(const struct list *operands, const struct keys *k,
                       const struct checking *c, uint32_t ability,
                       struct input *in);
-bool ask_end(bly_filter *f, struct input *in, struct job *job);
+bool ask_end(bly_filter *f, const struct list *operands, struct input *in,
+             struct job *job);
 
 /* Can the filter in path be changed as an ability says? False, and said why, if
  * not. *kind is what it is. */

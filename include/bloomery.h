@@ -383,7 +383,9 @@ typedef struct bly_blocked {
 
 /* A view of f, valid until f is freed; keys that are added later are seen
  * through it too. False, and *out unchanged, where f is not of the kind
- * "blocked", is shared by many writers, or is keyed. */
+ * "blocked", is shared by many writers, or is keyed. A mapped file that is
+ * checked block by block is checked whole first: false where it is damaged, and
+ * bly_damage() tells. */
 bool bly_blocked_view(const bly_filter *f, bly_blocked *out);
 
 /* Remove n hashes. each, unless NULL, gets the status of every one of them;
@@ -481,7 +483,9 @@ typedef struct bly_stats {
     uint32_t hash_id;
     uint32_t layers;
     bool keyed, shared, mapped;
-    bool coded; /* bly_set_coded() */
+    bool coded;      /* bly_set_coded() */
+    uint32_t format; /* version of the file that it was read from, or is mapped
+                        from: 2 has a sum for each block; 0: from none */
     size_t nfacts;
     bly_fact facts[BLY_MAX_FACTS];
 } bly_stats;
@@ -548,6 +552,16 @@ bly_status bly_convert(const bly_filter *f, const bly_spec *spec,
  * function a call waits for as long as it takes. */
 typedef bool bly_wait(void *ctx, const char *path, uint64_t ms);
 
+/* What bly_map() compares with its checksums, apart from headers. Files of more
+ * than 64 MiB have a sum for each block of 64 KiB, unless they were written
+ * before there were any (format version 1). */
+typedef enum bly_checking {
+    BLY_CHECK_BLOCKS, /* each block when a question first depends on it, where
+                         the file has sums of blocks; else nothing */
+    BLY_CHECK_ALL,    /* everything, before the call returns: bly_verify() */
+    BLY_CHECK_NOTHING /* nothing: a damaged file gives wrong answers */
+} bly_checking;
+
 /* How to open. NULL, or zero in any field, means the default. */
 typedef struct bly_access {
     const unsigned char *secret; /* of a keyed filter */
@@ -559,6 +573,7 @@ typedef struct bly_access {
     const bly_mem *mem;          /* as in bly_spec */
     bly_wait *wait;              /* bly_update() only: for another's lock */
     void *wait_ctx;
+    bly_checking checking;       /* by bly_map(); others check everything */
 } bly_access;
 
 /* Whether f is written coded: in fewer bytes, near to what its contents are
@@ -654,8 +669,13 @@ bly_status bly_folder_make(const char *path);
 bly_status bly_open(const char *path, const bly_access *how, bly_filter **out);
 
 /* Ask the filter in path where it lies, without reading it: what is asked for
- * is paged in. The header is checked, the payload is not (bly_verify() does):
- * a damaged payload gives wrong answers, never a crash. Read-only. The file
+ * is paged in. The header is checked; of the payload, what how->checking says.
+ * By default a file of more than 64 MiB is compared with its checksums block by
+ * block, when a question first depends on a block, and other files not at all
+ * (bly_verify() does it at once). Of what depends on a damaged block the answer
+ * is "maybe", or BLY_EFORMAT from calls that return a status, and bly_damage()
+ * tells; a damaged payload that is not compared gives wrong answers. Neither
+ * is ever a crash. Read-only. The file
  * must not be cut while it is mapped; bly_save() and bly_update() replace it
  * and never do that. A coded file cannot be asked where it lies: it is decoded
  * into memory, and checked, as by bly_open(); the filter is read-only all the
@@ -677,6 +697,12 @@ bly_status bly_combine_read(bly_filter *dst, bly_combination how, bly_get *get,
 
 /* Compare the payload of a mapped filter with its checksum: reads all of it. */
 bly_status bly_verify(const bly_filter *f);
+
+/* Has a question met a damaged block of a mapped file? BLY_EFORMAT, and which
+ * bytes of the file they are, if so; then a "maybe" may stand for "the file
+ * does not tell". To be asked after bly_has() and its kin, which cannot fail:
+ * after each batch, or at the end. Costs next to nothing. */
+bly_status bly_damage(const bly_filter *f);
 
 /* Change the filter in path: take its lock, open it, let change() work on it,
  * save it if that returned BLY_OK, release the lock. Writers queue; readers

@@ -474,7 +474,7 @@ static void lies_are_refused(void **unused)
 {
     (void)unused;
     static const lie lies[] = {
-        { AT_VERSION, 4, 2, "format version 2" },
+        { AT_VERSION, 4, 3, "format version 3" },
         { AT_VERSION, 4, 0, "format version 0" },
         { AT_KIND, 4, 0, "newer" },
         { AT_KIND, 4, 999, "number 999" },

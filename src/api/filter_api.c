@@ -9,6 +9,7 @@
 #include "api/plan.h"
 #include "core/status.h"
 #include "format/combine.h"
+#include "kinds/filter.h"
 
 /* ------------------------------------------------------------------ kinds */
 
@@ -138,6 +139,44 @@ static void all_maybe(size_t n, uint64_t *maybe)
         maybe[nwords - 1] = (UINT64_C(1) << n % 64) - 1;
 }
 
+/* Keys are hashed this many at a time: the hashes stay in L1, the kind seldom
+ * waits for the first lines of a piece, and the number is a multiple of 64, so
+ * that bitmaps of pieces join. */
+#define PIECE_KEYS 2048
+
+/* Hashes, of a mapped file of which not every block was compared with its sum:
+ * first those on which the answers depend. Where they are damaged, the answer
+ * is "maybe". Apart from the others, so that these know nothing of it. */
+static __attribute__((noinline)) void has_unread(const bly_filter *f,
+                                                 const uint64_t *hashes,
+                                                 size_t n, uint64_t *maybe)
+{
+    for (size_t from = 0; from < n; from += PIECE_KEYS) {
+        const size_t np = n - from < PIECE_KEYS ? n - from : PIECE_KEYS;
+        uint64_t bad[BLY_BITMAP_WORDS(PIECE_KEYS)] = { 0 };
+        bly_filter_reach(f, hashes + from, np, bad);
+        f->kind->has(f, hashes + from, np, maybe + from / 64);
+        for (size_t i = 0; i < BLY_BITMAP_WORDS(np); i++)
+            maybe[from / 64 + i] |= bad[i];
+    }
+}
+
+/* Can all n be answered? For calls that return a status. */
+static bly_status may_answer(const bly_filter *f, const uint64_t *hashes,
+                             size_t n)
+{
+    for (size_t from = 0; from < n && bly_filter_unread(f);
+         from += PIECE_KEYS) {
+        const size_t np = n - from < PIECE_KEYS ? n - from : PIECE_KEYS;
+        uint64_t bad[BLY_BITMAP_WORDS(PIECE_KEYS)] = { 0 };
+        bly_filter_reach(f, hashes + from, np, bad);
+        for (size_t i = 0; i < BLY_BITMAP_WORDS(np); i++)
+            if (bad[i])
+                return bly_damage(f);
+    }
+    return BLY_OK;
+}
+
 static void has_all(const bly_filter *f, has_fn *has, const uint64_t *keys,
                     size_t n, uint64_t *maybe)
 {
@@ -148,7 +187,10 @@ static void has_all(const bly_filter *f, has_fn *has, const uint64_t *keys,
         return;
     }
     memset(maybe, 0, BLY_BITMAP_WORDS(n) * sizeof *maybe);
-    has(f, keys, n, maybe);
+    if (bly_filter_unread(f)) /* and then keys are hashes */
+        has_unread(f, keys, n, maybe);
+    else
+        has(f, keys, n, maybe);
 }
 
 bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
@@ -163,11 +205,6 @@ void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
 {
     has_all(f, f->kind->has, hashes, n, maybe);
 }
-
-/* Keys are hashed this many at a time: the hashes stay in L1, the kind seldom
- * waits for the first lines of a piece, and the number is a multiple of 64, so
- * that bitmaps of pieces join. */
-#define PIECE_KEYS 2048
 
 /* Keys that are not yet hashed: one of these. */
 typedef struct key_source {
@@ -271,7 +308,7 @@ void bly_has_column(const bly_filter *f, const bly_column *keys, size_t n,
 void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
                   uint64_t *maybe)
 {
-    if (hashes_ints(f))
+    if (hashes_ints(f) && !bly_filter_unread(f))
         has_all(f, f->kind->has_ints, ints, n, maybe);
     else
         has_pieces(f, &(key_source){ .ints = ints }, n, maybe);
@@ -287,7 +324,10 @@ bool bly_has_hash(const bly_filter *f, uint64_t hash)
     uint64_t maybe = 0;
     if (!f->kind->has)
         return true;
-    f->kind->has(f, &hash, 1, &maybe);
+    if (bly_filter_unread(f))
+        has_unread(f, &hash, 1, &maybe);
+    else
+        f->kind->has(f, &hash, 1, &maybe);
     return maybe != 0;
 }
 
@@ -348,9 +388,10 @@ bly_status bly_count_hashes(const bly_filter *f, const uint64_t *hashes,
 {
     if (!f->kind->count)
         return bly_fail_ability(f->kind, BLY_ABILITY_COUNT);
-    if (n)
+    const bly_status st = may_answer(f, hashes, n);
+    if (n && !st)
         f->kind->count(f, hashes, n, counts);
-    return BLY_OK;
+    return st;
 }
 
 bly_status bly_get_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
@@ -358,11 +399,12 @@ bly_status bly_get_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
 {
     if (!f->kind->get)
         return bly_fail_ability(f->kind, BLY_ABILITY_GET);
-    if (n) {
+    const bly_status st = may_answer(f, hashes, n);
+    if (n && !st) {
         memset(present, 0, BLY_BITMAP_WORDS(n) * sizeof *present);
         f->kind->get(f, hashes, n, values, present);
     }
-    return BLY_OK;
+    return st;
 }
 
 bly_status bly_set_hash(bly_filter *f, uint64_t hash, uint64_t value)
@@ -409,6 +451,7 @@ void bly_peek(const bly_filter *f, bly_stats *out)
         .shared = f->shared,
         .mapped = f->readonly,
         .coded = f->coded,
+        .format = f->format,
     };
     out->nfacts = bly_collect_facts(f->kind, &f->shape, NULL, f, out->facts);
 }
@@ -434,7 +477,8 @@ static bly_status may_combine(const bly_filter *a, const bly_filter *b,
         return st;
     if (!able)
         return bly_fail_ability(a->kind, ability);
-    return BLY_OK;
+    const bly_status damaged = bly_filter_settle(a);
+    return damaged ? damaged : bly_filter_settle(b);
 }
 
 static bly_status combine(bly_filter *dst, const bly_filter *src,
@@ -496,7 +540,8 @@ bly_status bly_fold(const bly_filter *f, bly_filter **out)
     *out = NULL;
     if (!f->kind->fold)
         return bly_fail_ability(f->kind, BLY_ABILITY_FOLD);
-    return f->kind->fold(f, out);
+    const bly_status st = bly_filter_settle(f);
+    return st ? st : f->kind->fold(f, out);
 }
 
 bly_status bly_convert(const bly_filter *f, const bly_spec *spec,
@@ -508,7 +553,9 @@ bly_status bly_convert(const bly_filter *f, const bly_spec *spec,
     *out = NULL;
     if (!same.kind)
         same.kind = f->kind->name;
-    const bly_status st = bly_read_options(&same, &to, &w);
+    bly_status st = bly_read_options(&same, &to, &w);
+    if (!st)
+        st = bly_filter_settle(f);
     if (st)
         return st;
     if (to == f->kind)

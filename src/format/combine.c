@@ -89,10 +89,36 @@ static bly_status combine_whole(begun_source *begun, bly_combination how,
 typedef struct payload {
     const bly_source *src;
     uint64_t header, end; /* bytes before it, and to its end */
-    bly_summing sum;
+    bly_summing sum;      /* of all, or where there is a table, of this block */
     uint64_t at;
+    bly_block table;
     bly_status status; /* why a piece was not to be had */
 } payload;
+
+/* Sum up the n bytes that follow, and compare each block that ends in them. */
+static bly_status payload_sum_up(payload *p, const unsigned char *bytes,
+                                 size_t n)
+{
+    const uint64_t whole = UINT64_C(1) << BLY_SUMS_SHIFT;
+    const uint64_t nbytes = p->end - p->header;
+    while (p->table.at && n) {
+        const uint64_t next = (p->at / whole + 1) * whole;
+        const uint64_t end = next < nbytes ? next : nbytes, i = p->at / whole;
+        const size_t now = n < end - p->at ? n : (size_t)(end - p->at);
+        bly_summing_add(&p->sum, bytes, now);
+        p->at += now;
+        bytes += now;
+        n -= now;
+        if (p->at < end)
+            continue;
+        if (bly_summing_end(&p->sum) != bly_sums_at(&p->table, i))
+            return bly_sums_fail(p->header, nbytes, BLY_SUMS_SHIFT, i);
+        bly_summing_start(&p->sum);
+    }
+    bly_summing_add(&p->sum, bytes, n);
+    p->at += n;
+    return BLY_OK;
+}
 
 /* A bly_get: all of n bytes, or a failure that is in status. */
 static int64_t payload_get(void *ctx, void *buf, size_t n)
@@ -102,11 +128,32 @@ static int64_t payload_get(void *ctx, void *buf, size_t n)
     p->status = get_some(p->src, buf, n, &got);
     if (!p->status && got < n)
         p->status = bly_cut_short(p->header + p->at + got, p->end, false);
-    if (p->status)
-        return -1;
-    bly_summing_add(&p->sum, buf, n);
-    p->at += n;
-    return (int64_t)n;
+    if (!p->status)
+        p->status = payload_sum_up(p, buf, n);
+    return p->status ? -1 : (int64_t)n;
+}
+
+/* The table of sums, which comes before the payload. It is as long as that of
+ * dst, whose shape is the same. */
+static bly_status get_table(payload *p, const bly_record *rec,
+                            const bly_mem *mem)
+{
+    const size_t n = (size_t)bly_table_bytes(rec->nstored);
+    const size_t span = (size_t)bly_table_span(rec->nstored);
+    size_t got = 0;
+    bly_status st = bly_summed_fits(BLY_PAGE + rec->nstored);
+    if (!st)
+        st = bly_block_new(mem, span, &p->table);
+    if (!st)
+        st = get_some(p->src, p->table.at, span, &got);
+    if (!st && got < span)
+        st = bly_cut_short(p->header - span + got, p->end, false);
+    if (!st && bly_checksum(p->table.at, n) != rec->payload_sum)
+        st = bly_damaged("the table of sums does not match its checksum");
+    for (size_t i = n; i < span && !st; i++)
+        if (p->table.at[i])
+            st = bly_damaged("bytes before a payload are not zero");
+    return st;
 }
 
 /* What is wrong with a coded payload: what kept it from coming, if anything. */
@@ -122,7 +169,8 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
                                  bly_filter *dst)
 {
     const uint64_t nbytes = rec->shape.nbytes;
-    const uint64_t header = bly_header_bytes(rec->encoding != 0);
+    const uint64_t header = bly_header_bytes(rec->encoding != 0) +
+                            (rec->summed ? bly_table_span(rec->nstored) : 0);
     payload in = { .src = src, .header = header, .end = header + rec->nstored };
     bly_decoding decoding;
     bly_block room;
@@ -130,6 +178,8 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
     if (st)
         return st;
     bly_summing_start(&in.sum);
+    if (rec->summed)
+        st = get_table(&in, rec, &dst->mem);
     if (rec->encoding &&
         !bly_decoding_start(&decoding, (bly_code)rec->encoding, rec->nstored,
                             nbytes, payload_get, &in))
@@ -152,8 +202,9 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
     }
     if (!st && rec->encoding && !bly_decoding_end(&decoding))
         st = coded_wrong(&in);
-    if (!st && bly_summing_end(&in.sum) != rec->payload_sum)
+    if (!st && !rec->summed && bly_summing_end(&in.sum) != rec->payload_sum)
         st = bly_damaged("the payload does not match its checksum");
+    bly_block_free(&dst->mem, &in.table);
     bly_block_free(&dst->mem, &room);
     return st;
 }

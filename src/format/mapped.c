@@ -4,8 +4,10 @@
  * The whole file is mapped once, for reading; the root owns the mapping and
  * every record's data points into it. Opening reads the headers and no
  * payload, so it takes no longer for a large filter than for a small one; a
- * question pages in what it touches, and processes share those pages. Coded
- * files cannot be used so; for them it is only another way to read.
+ * question pages in what it touches, and processes share those pages. Where the
+ * file has sums of blocks, those that a question depends on are compared before
+ * it is answered, each once (core/sums.h, reach() of kind.h). Coded files
+ * cannot be used so; for them it is only another way to read.
  *
  * How much the kernel reads ahead matters, since questions go anywhere. By
  * default a fault on a page that is not in memory brings in the 128 KiB
@@ -40,6 +42,16 @@ static bool exceeds_memory(size_t nbytes)
     return nbytes > MAP_SMALL && nbytes > bly_memory_limit() / 2;
 }
 
+/* Every question goes anywhere, and brings in a page; comparing a block brings
+ * in all of its pages at once. */
+static void fetch_blocks(bly_filter *f)
+{
+    if (f->sums)
+        f->sums->fetch = true;
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        fetch_blocks(f->layer[i]);
+}
+
 static bly_status map_file(const bly_file *in, const char *path,
                            const bly_access *how, bly_filter **out)
 {
@@ -70,8 +82,10 @@ static bly_status map_file(const bly_file *in, const char *path,
         munmap(map, nbytes);
         return BLY_OK;
     }
-    if (exceeds_memory(nbytes))
+    if (exceeds_memory(nbytes)) {
         (void)madvise(map, nbytes, MADV_RANDOM);
+        fetch_blocks(*out);
+    }
     (*out)->map = map;
     (*out)->map_bytes = nbytes;
     return BLY_OK;
@@ -89,6 +103,19 @@ bly_status bly_map(const char *path, const bly_access *how, bly_filter **out)
     return st;
 }
 
+/* All of it, whatever was seen of it before. */
+static bly_status verify_payload(const bly_filter *f)
+{
+    if (!f->sums)
+        return bly_checksum(f->data, (size_t)f->shape.nbytes) == f->payload_sum
+                   ? BLY_OK
+                   : bly_damaged("the payload does not match its checksum");
+    for (uint64_t i = 0; i < f->sums->nblocks; i++)
+        if (!bly_sums_compare(f->sums, i))
+            return bly_sums_status(f->sums);
+    return BLY_OK;
+}
+
 bly_status bly_verify(const bly_filter *f)
 {
     if (!f->readonly)
@@ -99,11 +126,11 @@ bly_status bly_verify(const bly_filter *f)
     const bool ahead = exceeds_memory(nbytes);
     if (ahead)
         (void)madvise(f->data, nbytes, MADV_SEQUENTIAL);
-    const uint64_t sum = bly_checksum(f->data, nbytes);
+    const bly_status wrong = verify_payload(f);
     if (ahead)
         (void)madvise(f->data, nbytes, MADV_RANDOM);
-    if (sum != f->payload_sum)
-        return bly_damaged("the payload does not match its checksum");
+    if (wrong)
+        return wrong;
     if (f->kind->check && !f->kind->check(f))
         return bly_damaged("its contents are none that its kind writes");
     for (uint32_t i = 0; i < f->nlayers; i++) {

@@ -20,8 +20,12 @@
  * that memory too is bounded by the bytes that were there.
  *
  * A mapped file takes the same way but for its payloads, which are not read:
- * bly_verify() does that on demand. Coded ones are, and the filter does not
- * need the file any more.
+ * block by block when they are asked, where the file has a table of sums
+ * (core/sums.h), and else by bly_verify() on demand. Coded ones are, and the
+ * filter does not need the file any more.
+ *
+ * What a mapped file says may change while it is looked at. So headers and
+ * tables are copied first, checked in the copy, and used from there.
  */
 #include <string.h>
 
@@ -41,6 +45,7 @@ typedef struct reader {
     uint64_t at;       /* bytes read so far */
     uint64_t held;     /* bytes of payload so far */
     uint32_t nrecords; /* so far */
+    uint64_t tables;   /* bytes of tables of sums so far, with their zeros */
     bool alone;        /* the root is known, and to have no layers */
     bly_record root;   /* whose hash its layers share */
     bly_hasher hasher;
@@ -199,18 +204,60 @@ static bly_status fetch_coded(reader *r, const bly_record *rec, bly_filter *f)
     return st;
 }
 
-static bly_status fetch_payload(reader *r, const bly_record *rec, bly_filter *f)
+/* The table of sums of a payload, and the zeros behind it. */
+static bly_status fetch_table(reader *r, const bly_record *rec,
+                              const bly_mem *mem, bly_block *out)
 {
-    const uint64_t nbytes = rec->shape.nbytes;
-    if (rec->nstored > r->src->nbytes - r->at)
-        return ends_early(r, r->at + rec->nstored);
-    if (r->src->map && !rec->encoding) {
-        f->data = r->src->map + r->at;
-        f->readonly = true;
-        f->payload_sum = rec->payload_sum;
-        r->at += nbytes;
+    const uint64_t n = bly_table_bytes(rec->nstored), start = r->at;
+    *out = (bly_block){ 0 };
+    bly_status st = n ? fetch_block(r, mem, n, out) : BLY_OK;
+    if (!st && bly_checksum(out->at, (size_t)n) != rec->payload_sum)
+        st = bly_damaged("the table of sums does not match its checksum");
+    if (!st)
+        st = fetch_padding(r);
+    if (st)
+        bly_block_free(mem, out);
+    r->tables += r->at - start;
+    return st;
+}
+
+/* Compare a payload that was read with its table. */
+static bly_status compare_blocks(const bly_filter *f, const bly_block *table,
+                                 uint64_t offset)
+{
+    const uint64_t nbytes = f->shape.nbytes;
+    const uint64_t n = bly_sums_count(nbytes, BLY_SUMS_SHIFT);
+    for (uint64_t i = 0; i < n; i++)
+        if (bly_sums_of(f->data, nbytes, BLY_SUMS_SHIFT, i) !=
+            bly_sums_at(table, i))
+            return bly_sums_fail(offset, nbytes, BLY_SUMS_SHIFT, i);
+    return BLY_OK;
+}
+
+/* Use a payload where it lies. */
+static bly_status map_payload(reader *r, const bly_record *rec,
+                              bly_block *table, bly_filter *f)
+{
+    const uint64_t nbytes = rec->shape.nbytes, offset = r->at;
+    f->data = r->src->map + offset;
+    f->readonly = true;
+    f->payload_sum = rec->payload_sum;
+    r->at += nbytes;
+    if (!rec->summed)
         return BLY_OK;
-    }
+    const bly_status st =
+        bly_sums_new(&f->mem, f->data, nbytes, BLY_SUMS_SHIFT,
+                     r->how.checking == BLY_CHECK_NOTHING, table, &f->sums);
+    if (!st)
+        f->sums->offset = offset;
+    return st;
+}
+
+/* Read a payload into memory of its own. */
+static bly_status read_payload(reader *r, const bly_record *rec,
+                               const bly_block *table, bly_filter *f)
+{
+    const uint64_t nbytes = rec->shape.nbytes, offset = r->at;
     const uint64_t limit = r->how.max_bytes;
     r->held += nbytes;
     if (limit && r->held > limit)
@@ -226,9 +273,27 @@ static bly_status fetch_payload(reader *r, const bly_record *rec, bly_filter *f)
             return st;
         f->data = f->block.at;
     }
+    if (rec->summed)
+        return compare_blocks(f, table, offset);
     if (bly_checksum(f->data, (size_t)nbytes) != rec->payload_sum)
         return bly_damaged("the payload does not match its checksum");
     return BLY_OK;
+}
+
+static bly_status fetch_payload(reader *r, const bly_record *rec, bly_filter *f)
+{
+    const uint64_t span = rec->summed ? bly_table_span(rec->nstored) : 0;
+    bly_block table = { 0 };
+    bly_status st = BLY_OK;
+    if (span + rec->nstored > r->src->nbytes - r->at)
+        return ends_early(r, r->at + span + rec->nstored);
+    if (rec->summed)
+        st = fetch_table(r, rec, &f->mem, &table);
+    if (!st)
+        st = r->src->map && !rec->encoding ? map_payload(r, rec, &table, f)
+                                           : read_payload(r, rec, &table, f);
+    bly_block_free(&f->mem, &table);
+    return st;
 }
 
 /* Is the secret, or its absence, right for this root? */
@@ -279,6 +344,9 @@ static bly_status admit_record(reader *r, const bly_record *rec, unsigned depth)
     } else if (!rec->encoding != !r->root.encoding) {
         return bly_damaged("a layer is coded and its filter is not, or the "
                            "other way round");
+    } else if (rec->summed != r->root.summed) {
+        return bly_damaged("a layer is of another format version than its "
+                           "filter");
     }
     return BLY_OK;
 }
@@ -316,6 +384,7 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
     if (st)
         return st;
     f->nadded = rec.nadded;
+    f->format = rec.summed ? 2 : 1;
     memcpy(f->state, rec.state, sizeof f->state);
     st = fetch_payload(r, &rec, f);
     for (uint32_t i = 0; i < rec.nlayers && !st; i++) {
@@ -325,6 +394,8 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
             st = read_record(r, depth + 1, &layer);
         if (!st)
             st = bly_filter_push(f, layer); /* nlayers <= BLY_MAX_LAYERS */
+        if (!st && f->sums)
+            bly_sums_join(layer->sums, f->sums);
     }
     if (!st)
         st = bly_judge(f, !r->src->map || f->coded);
@@ -362,6 +433,10 @@ bly_status bly_source_read(const bly_source *src, const bly_access *how,
     bly_status st = read_record(&r, 0, out);
     if (!st)
         st = expect_end(&r);
+    if (!st && r.root.summed)
+        st = bly_summed_fits(r.at - r.tables);
+    if (!st && src->map && r.how.checking == BLY_CHECK_ALL)
+        st = bly_verify(*out);
     if (st) {
         bly_free(*out);
         *out = NULL;

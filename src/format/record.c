@@ -120,6 +120,58 @@ static bool put_sum(void *ctx, const void *bytes, size_t nbytes)
     return true;
 }
 
+#ifdef BLY_TESTING
+uint64_t bly_summed_from = (uint64_t)64 << 20;
+#endif
+
+bly_status bly_summed_fits(uint64_t nbytes)
+{
+    return nbytes > BLY_SUMMED_FROM
+               ? BLY_OK
+               : bly_damaged("it is of format version 2, and too small for it");
+}
+
+/* Is a mapped payload what the file says? */
+static bool payload_intact(const bly_filter *f)
+{
+    if (!f->sums)
+        return bly_checksum(f->data, (size_t)f->shape.nbytes) == f->payload_sum;
+    for (uint64_t i = 0; i < f->sums->nblocks; i++)
+        if (!bly_sums_compare(f->sums, i))
+            return false;
+    return true;
+}
+
+uint64_t bly_record_sum(const bly_filter *f, uint64_t i)
+{
+    return f->sums ? bly_sums_at(&f->sums->table, i)
+                   : bly_sums_of(f->data, f->shape.nbytes, BLY_SUMS_SHIFT, i);
+}
+
+/* The sum of the table. */
+static uint64_t sum_table(const bly_filter *f)
+{
+    const uint64_t n = bly_sums_count(f->shape.nbytes, BLY_SUMS_SHIFT);
+    bly_summing sum;
+    bly_summing_start(&sum);
+    for (uint64_t i = 0; i < n; i++) {
+        unsigned char le[8];
+        put64(le, bly_record_sum(f, i));
+        bly_summing_add(&sum, le, sizeof le);
+    }
+    return bly_summing_end(&sum);
+}
+
+/* The sum of a payload that is stored as it is. */
+static uint64_t sum_stored(const bly_filter *f, bool summed)
+{
+    if (f->readonly && summed == (f->sums != NULL))
+        return summed ? sum_table(f) : f->payload_sum;
+    const uint64_t sum =
+        summed ? sum_table(f) : bly_checksum(f->data, (size_t)f->shape.nbytes);
+    return f->readonly && !payload_intact(f) ? ~sum : sum;
+}
+
 /* What a coded payload comes to. */
 static void sum_coded(const bly_filter *f, bly_record *r)
 {
@@ -129,11 +181,11 @@ static void sum_coded(const bly_filter *f, bly_record *r)
     r->encoding = bly_code_of(f->kind);
     r->nstored = bly_encode(r->encoding, f->data, n, put_sum, &sum);
     r->payload_sum = bly_summing_end(&sum);
-    if (f->readonly && bly_checksum(f->data, n) != f->payload_sum)
+    if (f->readonly && !payload_intact(f))
         r->payload_sum = ~r->payload_sum;
 }
 
-void bly_record_of(const bly_filter *f, bool coded, bly_record *out)
+void bly_record_of(const bly_filter *f, bly_form form, bly_record *out)
 {
     *out = (bly_record){
         .kind = f->kind,
@@ -146,21 +198,20 @@ void bly_record_of(const bly_filter *f, bool coded, bly_record *out)
         .secret_check = f->secret_check,
         .nlayers = f->nlayers,
         .nstored = f->shape.nbytes,
+        .summed = form == BLY_FORM_SUMMED,
     };
     memcpy(out->state, f->state, sizeof out->state);
-    if (coded)
+    if (form == BLY_FORM_CODED)
         sum_coded(f, out);
     else
-        out->payload_sum = f->readonly
-                               ? f->payload_sum
-                               : bly_checksum(f->data, (size_t)f->shape.nbytes);
+        out->payload_sum = sum_stored(f, out->summed);
 }
 
 void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
 {
     memset(page, 0, BLY_PAGE);
     memcpy(page + AT_MAGIC, record_magic, sizeof record_magic);
-    put32(page + AT_VERSION, BLY_FORMAT_VERSION);
+    put32(page + AT_VERSION, r->summed ? 2 : 1);
     put32(page + AT_KIND, r->kind->id);
     put32(page + AT_HASH, r->hash_id);
     put64(page + AT_SEED, r->seed);
@@ -207,11 +258,11 @@ static bly_status check_page(const unsigned char *page)
         return bly_not_a_filter(page, BLY_SHORT_HEADER);
     /* Before the checksum, which another version may keep elsewhere. */
     const uint32_t version = get32(page + AT_VERSION);
-    if (version != BLY_FORMAT_VERSION)
+    if (version < 1 || version > 2)
         return bly_fail(BLY_EFORMAT,
                         "is of format version %u and this bloomery reads "
-                        "version %u: use a newer bloomery",
-                        (unsigned)version, BLY_FORMAT_VERSION);
+                        "versions 1 and 2: use a newer bloomery",
+                        (unsigned)version);
     const size_t at_sum = header_sum_at(get32(page + AT_ENCODING));
     if (get64(page + at_sum) != bly_checksum(page, at_sum))
         return bly_damaged("a header does not match its checksum");
@@ -221,6 +272,8 @@ static bly_status check_page(const unsigned char *page)
                         "encoding %u (use a newer one)",
                         (unsigned)get32(page + AT_FLAGS),
                         (unsigned)get32(page + AT_ENCODING));
+    if (version == 2 && get32(page + AT_ENCODING))
+        return bly_damaged("it is of format version 2, and coded");
     if (!all_zero(page + AT_ZEROS, at_sum - AT_ZEROS))
         return bly_damaged("a header has bytes set that must be zero");
     return BLY_OK;
@@ -279,6 +332,7 @@ bly_status bly_record_decode(const unsigned char *page, bly_record *out)
         .nlayers = get32(page + AT_NLAYERS),
         .encoding = get32(page + AT_ENCODING),
         .nstored = get64(page + AT_STORED),
+        .summed = get32(page + AT_VERSION) == 2,
         .payload_sum = get64(page + AT_PAYLOAD_SUM),
     };
     const bool rated = bly_rate_read(get64(page + AT_FPR), &r.fpr);

@@ -13,6 +13,9 @@
  * so every payload starts at a page boundary and a file can be mapped. A coded
  * file cannot be, and is to be short: its headers are without the zeros of the
  * page, and its records start at multiples of 8 bytes.
+ * A file of more than BLY_SUMMED_FROM bytes has a table of sums, one for each
+ * block of the payload, between header and payload, so that it can be checked
+ * block by block while it is asked; it is then of format version 2.
  * docs/format.md is normative; record.c is the header, writer.c and reader.c
  * are the walk over the records, replace.c is how a file changes.
  */
@@ -20,11 +23,27 @@
 #define BLY_RECORD_H
 
 #include "codec/codec.h"
+#include "core/sums.h"
 #include "kinds/kind.h"
 
 #define BLY_PAGE 4096
 #define BLY_SHORT_HEADER 296 /* of a coded record */
-#define BLY_FORMAT_VERSION 1
+
+/* Files that would be longer than this in version 1 are of version 2: up to
+ * here a file is read as fast as a program is started. */
+#ifdef BLY_TESTING
+extern uint64_t bly_summed_from;
+#define BLY_SUMMED_FROM bly_summed_from
+#else
+#define BLY_SUMMED_FROM ((uint64_t)64 << 20)
+#endif
+
+/* How all records of a file are written. */
+typedef enum bly_form {
+    BLY_FORM_PLAIN,  /* version 1, the payload as it is */
+    BLY_FORM_SUMMED, /* version 2: the same, and a table of sums before it */
+    BLY_FORM_CODED   /* version 1, coded */
+} bly_form;
 
 /* A root, layers, and two levels more; as many records as two full levels of
  * layers make: 1 + 64 + 64^2. What reads a file recurses no deeper and what
@@ -44,26 +63,45 @@ typedef struct bly_record {
     uint64_t seed;
     uint64_t secret_check; /* 0 unless keyed */
     uint32_t nlayers;
-    uint32_t encoding; /* 0: as it is; else a bly_code */
-    uint64_t nstored;  /* bytes of the payload in the file */
-    uint64_t payload_sum;
+    uint32_t encoding;    /* 0: as it is; else a bly_code */
+    uint64_t nstored;     /* bytes of the payload in the file */
+    bool summed;          /* version 2 */
+    uint64_t payload_sum; /* of the payload; summed: of the table */
 } bly_record;
 
 /* The code of a kind that is coded: bits where its data is one array of them.
  */
 bly_code bly_code_of(const bly_kind *kind);
 
-/* The record of f, coded or not, checksum of its payload included: reads all of
- * that, except where f is mapped and not coded. There the sum is the one that
- * the file had, and elsewhere one that is wrong if that was, so that a copy of
- * a damaged file is known as damaged too. */
-void bly_record_of(const bly_filter *f, bool coded, bly_record *out);
+/* The record of f, checksum of its payload included: reads all of that, except
+ * where f is mapped and written in the form that it has there. There the sum is
+ * the one that the file had, and elsewhere one that is wrong if that was, so
+ * that a copy of a damaged file is known as damaged too. */
+void bly_record_of(const bly_filter *f, bly_form form, bly_record *out);
+
+/* Sum number i of the table of f. */
+uint64_t bly_record_sum(const bly_filter *f, uint64_t i);
 
 /* The bytes of a header, and the multiple of bytes at which records start. */
 static inline size_t bly_header_bytes(bool coded)
 {
     return coded ? BLY_SHORT_HEADER : BLY_PAGE;
 }
+
+/* The bytes of the table of sums of a payload; and with the zeros behind it. */
+static inline uint64_t bly_table_bytes(uint64_t nbytes)
+{
+    return 8 * bly_sums_count(nbytes, BLY_SUMS_SHIFT);
+}
+
+static inline uint64_t bly_table_span(uint64_t nbytes)
+{
+    return (bly_table_bytes(nbytes) + BLY_PAGE - 1) / BLY_PAGE * BLY_PAGE;
+}
+
+/* Whether a file of this length in version 1 is one of version 2. A file of
+ * version 1 may have any length: an older bloomery knew no other. */
+bly_status bly_summed_fits(uint64_t nbytes);
 
 static inline size_t bly_record_align(bool coded)
 {

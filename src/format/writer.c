@@ -8,10 +8,12 @@
  *
  * A coded payload is made as it is written, and once before that for its size
  * and checksum, which stand in front of it. So writing needs no memory, and
- * takes twice as long as coding does.
+ * takes twice as long as coding does. A table of sums is computed twice for the
+ * same reason: once for its checksum in the header.
  */
 #include <string.h>
 
+#include "core/bits.h"
 #include "core/status.h"
 #include "format/record.h"
 #include "format/writer.h"
@@ -22,7 +24,7 @@
 typedef struct walk {
     uint64_t at;       /* byte of the file that comes next */
     uint64_t from, to; /* bytes that are wanted */
-    bool coded;        /* the whole file, or nothing of it */
+    bly_form form;     /* of the whole file */
     bly_put *put;
     void *ctx;
     bool stopped; /* put wants no more */
@@ -91,9 +93,24 @@ static uint64_t padding_at(uint64_t at, bool coded)
     return -at & (bly_record_align(coded) - 1);
 }
 
+/* A page of the table at a time, filled up with zeros. */
+#define PAGE_SUMS (BLY_PAGE / 8)
+
+static void walk_table(walk *w, const bly_filter *f)
+{
+    const uint64_t n = bly_sums_count(f->shape.nbytes, BLY_SUMS_SHIFT);
+    for (uint64_t first = 0; first < n; first += PAGE_SUMS) {
+        unsigned char page[BLY_PAGE] = { 0 };
+        if (walk_wants(w, sizeof page))
+            for (uint64_t i = first; i < n && i < first + PAGE_SUMS; i++)
+                bly_store64(page + 8 * (i - first), bly_record_sum(f, i));
+        walk_bytes(w, page, sizeof page);
+    }
+}
+
 static void walk_payload(walk *w, const bly_filter *f, uint64_t nstored)
 {
-    if (!w->coded)
+    if (w->form != BLY_FORM_CODED)
         walk_bytes(w, f->data, nstored);
     else if (walk_wants(w, nstored))
         bly_encode(bly_code_of(f->kind), f->data, (size_t)f->shape.nbytes,
@@ -104,20 +121,22 @@ static void walk_payload(walk *w, const bly_filter *f, uint64_t nstored)
 
 static void walk_record(walk *w, const bly_filter *f)
 {
-    const size_t nheader = bly_header_bytes(w->coded);
+    const bool coded = w->form == BLY_FORM_CODED;
+    const size_t nheader = bly_header_bytes(coded);
     unsigned char page[BLY_PAGE] = { 0 };
     bly_record r = { 0 };
-    walk_bytes(w, page, padding_at(w->at, w->coded));
+    walk_bytes(w, page, padding_at(w->at, coded));
     const bool wanted = walk_wants(w, nheader);
     if (wanted) {
-        bly_record_of(f, w->coded, &r);
+        bly_record_of(f, w->form, &r);
         bly_record_encode(&r, page);
     }
     walk_bytes(w, page, nheader);
     if (w->stopped || w->at >= w->to)
         return;
-    walk_payload(w, f,
-                 wanted ? r.nstored : stored_bytes(f, w->coded, UINT64_MAX));
+    if (w->form == BLY_FORM_SUMMED)
+        walk_table(w, f);
+    walk_payload(w, f, wanted ? r.nstored : stored_bytes(f, coded, UINT64_MAX));
     for (uint32_t i = 0; i < f->nlayers && !w->stopped && w->at < w->to; i++)
         walk_record(w, f->layer[i]);
 }
@@ -136,9 +155,12 @@ static bool records_fit(const bly_filter *f, unsigned depth, uint32_t *nrecords)
 
 /* The size of a file that ends with f and its layers, if f starts at byte
  * `at` or where the next record may; UINT64_MAX where it is not below most. */
-static uint64_t file_end(const bly_filter *f, bool coded, uint64_t at,
+static uint64_t file_end(const bly_filter *f, bly_form form, uint64_t at,
                          uint64_t most)
 {
+    const bool coded = form == BLY_FORM_CODED;
+    if (form == BLY_FORM_SUMMED)
+        at += bly_table_span(f->shape.nbytes);
     at += padding_at(at, coded) + bly_header_bytes(coded);
     if (at >= most)
         return UINT64_MAX;
@@ -147,15 +169,25 @@ static uint64_t file_end(const bly_filter *f, bool coded, uint64_t at,
         return UINT64_MAX;
     at += stored;
     for (uint32_t i = 0; i < f->nlayers && at != UINT64_MAX; i++)
-        at = file_end(f->layer[i], coded, at, most);
+        at = file_end(f->layer[i], form, at, most);
     return at;
+}
+
+/* How f is written, which its size decides where it is not coded. */
+static bly_form form_of(const bly_filter *f, bly_coding coding)
+{
+    if (is_coded(f, coding))
+        return BLY_FORM_CODED;
+    return file_end(f, BLY_FORM_PLAIN, 0, UINT64_MAX) > BLY_SUMMED_FROM
+               ? BLY_FORM_SUMMED
+               : BLY_FORM_PLAIN;
 }
 
 uint64_t bly_file_bytes(const bly_filter *f, bly_coding coding, uint64_t most)
 {
     uint32_t nrecords = 0;
     return records_fit(f, 0, &nrecords)
-               ? file_end(f, is_coded(f, coding), 0, most)
+               ? file_end(f, form_of(f, coding), 0, most)
                : 0;
 }
 
@@ -176,13 +208,12 @@ double bly_entropy(const bly_filter *f)
 bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
                           void *ctx)
 {
-    walk w = {
-        .to = UINT64_MAX, .coded = is_coded(f, coding), .put = put, .ctx = ctx
-    };
+    walk w = { .to = UINT64_MAX, .put = put, .ctx = ctx };
     uint32_t nrecords = 0;
     if (!records_fit(f, 0, &nrecords))
         return bly_fail(BLY_ERANGE, "a file holds at most %d filters, %d deep",
                         BLY_MAX_RECORDS, BLY_MAX_DEPTH);
+    w.form = form_of(f, coding);
     walk_record(&w, f);
     if (w.stopped)
         return bly_fail(BLY_EIO, "writing stopped at the receiver's wish");
@@ -212,7 +243,7 @@ size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
     unsigned char *p = buf;
     walk w = { .from = from,
                .to = from + n,
-               .coded = f->coded,
+               .form = form_of(f, BLY_CODED_OR_NOT),
                .put = put_memory,
                .ctx = &p };
     walk_record(&w, f);

@@ -446,6 +446,7 @@ const bly_kind bly_kind_attenuated = {
     .describe = attenuated_describe,
     .start = attenuated_start,
     .sound = attenuated_sound,
+    .reach = bly_reach_layers,
     .stat = attenuated_stat,
     .add = attenuated_add,
     .add_shared = attenuated_add,

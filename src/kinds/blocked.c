@@ -193,6 +193,14 @@ static void blocked_has_ints(const bly_filter *f, const uint64_t *ints,
     blocked_row(f)->has(&lines, &keys, maybe);
 }
 
+static void blocked_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                          uint64_t *bad)
+{
+    const uint64_t nblocks = f->shape.p[BLOCKED_BLOCKS];
+    for (size_t i = 0; i < n; i++)
+        bly_reach(f, bly_scale(h[i], nblocks) * BLY_LINE, BLY_LINE, i, bad);
+}
+
 /* A part is a range of blocks. */
 static size_t blocked_pick(const bly_filter *f, unsigned part, unsigned nparts,
                            const uint64_t *h, size_t n, uint64_t *out)
@@ -230,7 +238,8 @@ static bly_status blocked_add_ints(bly_filter *f, const uint64_t *ints,
 
 bool bly_blocked_view(const bly_filter *f, bly_blocked *out)
 {
-    if (f->kind != &bly_kind_blocked || f->shared || f->secret_check)
+    if (f->kind != &bly_kind_blocked || f->shared || f->secret_check ||
+        bly_filter_settle(f)) /* nobody compares block by block inline */
         return false;
     *out = (bly_blocked){
         .words = (const uint64_t *)(const void *)f->data,
@@ -312,6 +321,7 @@ const bly_kind bly_kind_blocked = {
     .plan = blocked_plan,
     .sane = blocked_sane,
     .rate = blocked_rate,
+    .reach = blocked_reach,
     .bitset = blocked_bitset,
     .stat = blocked_stat,
     .pick = blocked_pick,

@@ -530,6 +530,24 @@ static void bloomier_get(const bly_filter *f, const uint64_t *h, size_t n,
             bloomier_settle(&q, i);
 }
 
+static void bloomier_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                           uint64_t *bad)
+{
+    const bloomier b = bloomier_of(f);
+    const uint64_t values = b.mutable ? bloomier_values_at(&f->shape) : 0;
+    for (size_t i = 0; i < n; i++) {
+        bly_peel_key key;
+        if (!bly_peel_reach(f, &b.p, b.cell, h[i], i, bad, &key) || !b.mutable)
+            continue;
+        /* Whichever of its slots has the value. */
+        for (unsigned k = 0; k < b.p.arity; k++) {
+            const uint64_t bit = value_at(&b, key.slot[k]), byte = bit / 8;
+            const uint64_t last = (bit + b.value - 1) / 8;
+            bly_reach(f, values + byte, last - byte + 1, i, bad);
+        }
+    }
+}
+
 static bly_status bloomier_set(bly_filter *f, uint64_t h, uint64_t value)
 {
     const bloomier b = bloomier_of(f);
@@ -562,6 +580,7 @@ const bly_kind bly_kind_bloomier = {
     .bits = bloomier_bits,
     .describe = bloomier_describe,
     .sound = bly_peel_sound,
+    .reach = bloomier_reach,
     .stat = bloomier_stat,
     .has = bloomier_has,
     .get = bloomier_get,

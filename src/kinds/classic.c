@@ -168,6 +168,12 @@ void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
     bly_probe_ask(&q, h, n, maybe);
 }
 
+void bly_classic_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                       uint64_t *bad)
+{
+    bly_probe_reach(f, 0, 1, classic_steps(&f->shape), h, n, bad);
+}
+
 /* A batch that is being added. */
 typedef struct classic_batch {
     uint64_t *words;
@@ -338,6 +344,7 @@ const bly_kind bly_kind_classic = {
     .bits = classic_bits,
     .describe = classic_describe,
     .check = bly_classic_check,
+    .reach = bly_classic_reach,
     .bitset = bly_classic_bitset,
     .stat = bly_bitset_stat,
     .add = bly_classic_add,

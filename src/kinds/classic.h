@@ -32,6 +32,8 @@ bly_status bly_classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
                                   uint64_t *fresh, size_t *ndone);
 void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
                      uint64_t *maybe);
+void bly_classic_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                       uint64_t *bad);
 bly_bitset bly_classic_bitset(const bly_filter *f);
 bool bly_classic_check(const bly_filter *f);
 

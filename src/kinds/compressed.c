@@ -230,6 +230,7 @@ const bly_kind bly_kind_compressed = {
     .bits = compressed_bits,
     .describe = compressed_describe,
     .check = bly_classic_check,
+    .reach = bly_classic_reach,
     .bitset = bly_classic_bitset,
     .stat = bly_bitset_stat,
     .add = bly_classic_add,

@@ -349,6 +349,17 @@ static void counting_has(const bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
+static void counting_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                           uint64_t *bad)
+{
+    const bly_steps steps = {
+        .range = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]),
+        .k = f->shape.p[COUNTING_K],
+    };
+    bly_probe_reach(f, 0, (unsigned)f->shape.p[COUNTING_WIDTH], steps, h, n,
+                    bad);
+}
+
 /* ----------------------------------------------------------- whole filters */
 
 static bly_cells_tally counting_tally(const bly_filter *f)
@@ -449,6 +460,7 @@ const bly_kind bly_kind_counting = {
     .describe = counting_describe,
     .sound = counting_sound,
     .check = counting_check,
+    .reach = counting_reach,
     .stat = counting_stat,
     .add = counting_add,
     .has = counting_has,

@@ -619,6 +619,20 @@ static void countmin_has(const bly_filter *f, const uint64_t *h, size_t n,
 #undef COUNTMIN_HAS
 }
 
+static void countmin_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                           uint64_t *bad)
+{
+    const uint64_t w = f->shape.p[COUNTMIN_WIDTH];
+    const uint64_t nbytes = f->shape.p[COUNTMIN_COUNTER] == COUNTMIN_64 ? 8 : 4;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t g = h[i];
+        for (uint64_t row = 0; row < f->shape.p[COUNTMIN_DEPTH]; row++) {
+            g *= BLY_POWERS_C;
+            bly_reach(f, (row * w + bly_scale(g, w)) * nbytes, nbytes, i, bad);
+        }
+    }
+}
+
 /* ------------------------------------------------------------- all of it */
 
 static bool countmin_wide(const bly_filter *f)
@@ -792,6 +806,7 @@ const bly_kind bly_kind_countmin = {
     .describe = countmin_describe,
     .sound = countmin_sound,
     .check = countmin_check,
+    .reach = countmin_reach,
     .shares = countmin_shares,
     .stat = countmin_stat,
     .add = countmin_add,

@@ -455,6 +455,21 @@ static void cuckoo_has(const bly_filter *f, const uint64_t *h, size_t n,
         cuckoo_has(f->layer[i], h, n, maybe);
 }
 
+static void cuckoo_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                         uint64_t *bad)
+{
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    for (size_t i = 0; i < n; i++) {
+        const bly_cuckoo_key key = bly_cuckoo_locate(&t, h[i]);
+        const uint64_t at[2] = { key.at1, key.at2 };
+        for (int j = 0; j < 2; j++) {
+            const uint64_t byte = at[j] / 8, last = (at[j] + t.width - 1) / 8;
+            bly_reach(f, byte, last - byte + 1, i, bad);
+        }
+    }
+    bly_reach_layers(f, h, n, bad);
+}
+
 static bool cuckoo_has_one(const bly_filter *f, uint64_t h)
 {
     const bly_cuckoo_table t = cuckoo_table_of(f);
@@ -944,6 +959,7 @@ const bly_kind bly_kind_cuckoo = {
     .describe = cuckoo_describe,
     .sound = cuckoo_sound,
     .check = cuckoo_check,
+    .reach = cuckoo_reach,
     .open = cuckoo_open,
     .stat = cuckoo_stat,
     .add = cuckoo_add,

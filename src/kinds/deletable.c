@@ -291,6 +291,14 @@ static void deletable_has(const bly_filter *f, const uint64_t *h, size_t n,
     bly_probe_ask(&q, h, n, maybe);
 }
 
+/* The marks are for removing alone. */
+static void deletable_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                            uint64_t *bad)
+{
+    const deletable_view v = deletable_view_of(f);
+    bly_probe_reach(f, 0, 1, deletable_steps(&v), h, n, bad);
+}
+
 /* One batch; what it does not need stays zero. */
 typedef struct deletable_batch {
     deletable_view v;
@@ -456,6 +464,7 @@ const bly_kind bly_kind_deletable = {
     .bits = deletable_bits,
     .describe = deletable_describe,
     .check = deletable_check,
+    .reach = deletable_reach,
     .bitset = deletable_bitset,
     .stat = bly_bitset_stat,
     .add = deletable_add,

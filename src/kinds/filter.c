@@ -103,6 +103,46 @@ bly_status bly_filter_push(bly_filter *f, bly_filter *layer)
     return BLY_OK;
 }
 
+static bool settle_all(const bly_filter *f)
+{
+    bool right = !f->sums || bly_sums_settle(f->sums);
+    for (uint32_t i = 0; i < f->nlayers && right; i++)
+        right = settle_all(f->layer[i]);
+    return right;
+}
+
+bly_status bly_filter_settle(const bly_filter *f)
+{
+    return !bly_filter_unread(f) || settle_all(f) ? BLY_OK : bly_damage(f);
+}
+
+void bly_filter_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                      uint64_t *bad)
+{
+    if (!bly_filter_unread(f))
+        return;
+    if (f->kind->reach)
+        f->kind->reach(f, h, n, bad);
+    else if (!settle_all(f))
+        for (size_t i = 0; i < n; i++)
+            bad[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
+                      uint64_t *bad)
+{
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        bly_filter_reach(f->layer[i], h, n, bad);
+}
+
+bly_status bly_damage(const bly_filter *f)
+{
+    bly_status st = f->sums ? bly_sums_status(f->sums) : BLY_OK;
+    for (uint32_t i = 0; i < f->nlayers && !st; i++)
+        st = bly_damage(f->layer[i]);
+    return st;
+}
+
 void bly_free(bly_filter *f)
 {
     if (!f)
@@ -112,6 +152,7 @@ void bly_free(bly_filter *f)
     for (uint32_t i = 0; i < f->nlayers; i++)
         bly_free(f->layer[i]);
     bly_block_free(&f->mem, &f->block);
+    bly_sums_free(&f->mem, f->sums);
     if (f->map)
         munmap(f->map, f->map_bytes);
     const bly_mem mem = f->mem;

@@ -8,6 +8,7 @@
 #ifndef BLY_FILTER_H
 #define BLY_FILTER_H
 
+#include "core/sums.h"
 #include "kinds/kind.h"
 
 /* What a filter has apart from its shape. */
@@ -63,6 +64,34 @@ uint64_t bly_filter_bytes(const bly_filter *f);
 
 /* Make f, layers included, shared or not. */
 void bly_filter_share(bly_filter *f, bool shared);
+
+/* Key i depends on n > 0 bytes of the data from `at` on: false, and its bit in
+ * bad, if they are not what was written. For reach() of a kind. */
+static inline bool bly_reach(const bly_filter *f, uint64_t at, uint64_t n,
+                             size_t i, uint64_t *bad)
+{
+    const bool right = bly_sums_touch(f->sums, at, n);
+    bad[i / 64] |= (uint64_t)!right << i % 64;
+    return right;
+}
+
+/* Has f, or a layer of it, blocks that were not compared with their sums? */
+static inline bool bly_filter_unread(const bly_filter *f)
+{
+    return f->sums && bly_sums_pending(f->sums);
+}
+
+/* Compare what the answers for n hashes depend on, as far as nobody has. Sets
+ * the bits of bad, which comes zeroed, for keys that cannot be answered. */
+void bly_filter_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                      uint64_t *bad);
+
+/* reach() of kinds that have nothing but layers, and ask these. */
+void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
+                      uint64_t *bad);
+
+/* The same for all of f and its layers: BLY_EFORMAT if it is damaged. */
+bly_status bly_filter_settle(const bly_filter *f);
 
 /* Count n additions that changed something, or n removals. */
 void bly_filter_added(bly_filter *f, uint64_t n);

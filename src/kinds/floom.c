@@ -304,6 +304,17 @@ static void floom_has(const bly_filter *f, const uint64_t *h, size_t n,
         }
 }
 
+static void floom_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                        uint64_t *bad)
+{
+    const floom_view v = floom_view_of(f);
+    const bly_steps steps = { .range = v.range, .k = v.k, .independent = true };
+    const uint64_t patterns = floom_words(&f->shape) * 8;
+    bly_probe_reach(f, 0, 1, steps, h, n, bad);
+    for (size_t i = 0; i < n; i++)
+        bly_reach(f, patterns + floom_pattern(&v, h[i]) / 8, 1, i, bad);
+}
+
 static inline __attribute__((always_inline)) bool
 floom_set(uint64_t *words, uint64_t j, bool shared)
 {
@@ -430,6 +441,7 @@ const bly_kind bly_kind_floom = {
     .bits = floom_bits,
     .describe = floom_describe,
     .check = floom_check,
+    .reach = floom_reach,
     .bitset = floom_bitset,
     .stat = floom_stat,
     .add = floom_add,

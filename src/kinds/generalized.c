@@ -339,6 +339,13 @@ static void generalized_has(const bly_filter *f, const uint64_t *h, size_t n,
                    generalized_ask, &b);
 }
 
+static void generalized_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                              uint64_t *bad)
+{
+    const generalized_view v = generalized_view_of(f);
+    bly_probe_reach(f, 0, 1, generalized_steps(&v), h, n, bad);
+}
+
 static bly_status generalized_add(bly_filter *f, const uint64_t *h, size_t n,
                                   uint64_t *fresh, size_t *ndone)
 {
@@ -382,6 +389,7 @@ const bly_kind bly_kind_generalized = {
     .bits = generalized_bits,
     .describe = generalized_describe,
     .check = generalized_check,
+    .reach = generalized_reach,
     .stat = generalized_stat,
     .add = generalized_add,
     .has = generalized_has,

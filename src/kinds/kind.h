@@ -74,6 +74,7 @@ struct bly_filter {
     uint32_t nlayers;
     bool shared, readonly, blind;
     bool coded;      /* written so: bly_set_coded() */
+    uint8_t format;  /* version of the file that it came from; 0: none */
     bly_block block; /* what holds data; its base is NULL where that is in a
                         mapped file */
     bly_mem mem;
@@ -83,9 +84,12 @@ struct bly_filter {
     size_t map_bytes;
     uint64_t
         payload_sum; /* of the data, where mapped: bly_verify() expects it */
+    struct bly_sums *sums; /* instead, where the file has one for each block
+                              of the data; NULL elsewhere (core/sums.h) */
 };
 
 struct bly_bitset; /* bitset.h */
+struct bly_sums;   /* core/sums.h */
 
 /* What plan() is asked: items is never 0, and of fpr and bits exactly one is
  * 0: choose that. BLY_SELF_SIZED kinds get all three as the
@@ -180,6 +184,16 @@ typedef struct bly_kind {
      * the filter goes. NULL: no aux. */
     bly_status (*open)(bly_filter *f);
     void (*close)(bly_filter *f);
+
+    /* A mapped file may be checked as it is asked: tell, by bly_reach() of
+     * filter.h, which bytes of the data decide what has(), count() and get()
+     * say of each of n hashes; for layers, by bly_filter_reach(). Bytes that
+     * lead to others are read after they were told of, and only if they are
+     * right. A bit of bad is set for each key of which some are not. More may
+     * be told than is read, never less. NULL: any bytes of it and its layers.
+     */
+    void (*reach)(const bly_filter *f, const uint64_t *h, size_t n,
+                  uint64_t *bad);
 
     /* Where the data is one array of bits: that array, for the functions of
      * bitset.h. NULL elsewhere. It also decides how the data is coded in files

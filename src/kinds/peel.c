@@ -521,3 +521,20 @@ void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
     out->fpr_now = f->state[BLY_PEEL_STATE] ? rate : 0;
     out->fill = out->items_estimate / ((double)p->nshards * (double)p->nslots);
 }
+
+bool bly_peel_reach(const bly_filter *f, const bly_peel *p, unsigned cell_bits,
+                    uint64_t h, size_t i, uint64_t *bad, bly_peel_key *key)
+{
+    const uint64_t cells = bly_peel_head(p->nshards);
+    /* A damaged seed leads to other slots. */
+    if (!bly_reach(f, bly_peel_shard(p, h) * 8, 8, i, bad))
+        return false;
+    bly_peel_find(p, p->arity, p->fuse, f->data, h, key);
+    bool right = true;
+    for (unsigned k = 0; k < p->arity; k++) {
+        const uint64_t bit = key->slot[k] * cell_bits, byte = bit / 8;
+        const uint64_t last = (bit + cell_bits - 1) / 8;
+        right &= bly_reach(f, cells + byte, last - byte + 1, i, bad);
+    }
+    return right;
+}

@@ -209,6 +209,12 @@ bool bly_peel_check(const bly_filter *f, const bly_peel *p, unsigned cell_bits);
 void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
                    bly_stats *out);
 
+/* For reach() of a kind: the seed of the shard of h, which is key i, and its
+ * cells of cell_bits. False, and its bit in bad, if some are damaged; else its
+ * slots are in *key. */
+bool bly_peel_reach(const bly_filter *f, const bly_peel *p, unsigned cell_bits,
+                    uint64_t h, size_t i, uint64_t *bad, bly_peel_key *key);
+
 /* ----------------------------------------------------------------- asking */
 
 /* Keys are found in groups of eight, and wait in a ring while their lines come

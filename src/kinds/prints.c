@@ -295,3 +295,13 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
                      : ASK(4, 4, true, prints_test_32_4);
 #undef ASK
 }
+
+void bly_prints_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                      uint64_t *bad)
+{
+    const bly_peel p = bly_prints_layout(&f->shape);
+    bly_peel_key key;
+    for (size_t i = 0; i < n; i++)
+        bly_peel_reach(f, &p, (unsigned)f->shape.p[PRINTS_BITS], h[i], i, bad,
+                       &key);
+}

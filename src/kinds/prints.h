@@ -68,6 +68,8 @@ uint64_t bly_prints_shard_bytes(const bly_shape *s, uint64_t n);
 bly_status bly_prints_build_part(bly_filter *f, uint64_t first,
                                  uint64_t nshards, uint64_t *h,
                                  uint64_t *values, size_t n, unsigned nthreads);
+void bly_prints_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                      uint64_t *bad);
 void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
                     uint64_t *maybe);
 

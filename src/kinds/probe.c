@@ -151,3 +151,22 @@ uint64_t bly_probe_repeats(const uint64_t *h, size_t n, bly_modulus range,
     }
     return all;
 }
+
+void bly_probe_reach(const bly_filter *f, uint64_t first, unsigned width,
+                     bly_steps how, const uint64_t *h, size_t n, uint64_t *bad)
+{
+    const size_t per = bly_probe_keys(how.k, BLY_PROBE_GROUP);
+    const bly_steps_row *const row = bly_steps_best();
+    uint64_t at[BLY_PROBE_ROOM];
+    how.stride = per;
+    for (size_t from = 0; from < n; from += per) {
+        const size_t np = n - from < per ? n - from : per;
+        row->fill(&how, h + from, np, at);
+        for (uint64_t step = 0; step < how.k; step++)
+            for (size_t j = 0; j < np; j++) {
+                const uint64_t bit = at[step * per + j] * width;
+                const uint64_t byte = bit / 8, last = (bit + width - 1) / 8;
+                bly_reach(f, first + byte, last - byte + 1, from + j, bad);
+            }
+    }
+}

@@ -75,6 +75,11 @@ void bly_probe_compare(const bly_filter *a, const bly_filter *b, uint64_t m,
  * that are in a part. */
 uint64_t bly_probe_cells_in(const bly_part *p, uint64_t m, unsigned width);
 
+/* reach() of a kind whose cells of `width` bits begin with byte `first` of the
+ * data: the k cells of each key. how.stride is not used. */
+void bly_probe_reach(const bly_filter *f, uint64_t first, unsigned width,
+                     bly_steps how, const uint64_t *h, size_t n, uint64_t *bad);
+
 /* -------------------------------------------------------------- positions */
 
 typedef struct bly_probe {

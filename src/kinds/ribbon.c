@@ -322,6 +322,46 @@ static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
+/* Whether the slots of a key in one layer are right, from the block of its
+ * start on; and its bound, which says if the next layer is asked. */
+static bool ribbon_reach_layer(const bly_filter *f, const bly_ribbon_layer *l,
+                               const bly_ribbon_key *key, size_t i,
+                               uint64_t *bad)
+{
+    const uint64_t b = key->start / 64, next = b + (key->start % 64 ? 2 : 1);
+    const uint64_t first = l->words + key->shard * l->stride;
+    const uint64_t from = first + bly_ribbon_block(l, b);
+    const uint64_t to = first + bly_ribbon_block(l, next);
+    return bly_reach(f, 8 * from, 8 * (to - from), i, bad);
+}
+
+static void ribbon_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                         uint64_t *bad)
+{
+    bly_ribbon_map map;
+    bly_ribbon_map_of(&f->shape, &map);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t u = h[i];
+        bool bumped = true;
+        for (unsigned j = 0; j < map.nlayers && bumped; j++) {
+            const bly_ribbon_layer *const l = &map.layer[j];
+            u = bly_ribbon_hash(u, f->state[BLY_RIBBON_SEED + j]);
+            const bly_ribbon_key key = bly_ribbon_place(l, u);
+            bumped = false;
+            if (l->nbounds) {
+                const uint64_t at = l->bounds + key.shard * l->nbounds +
+                                    key.start / BLY_RIBBON_BUCKET;
+                if (!bly_reach(f, at, 1, i, bad))
+                    break;
+                bumped = key.start % BLY_RIBBON_BUCKET / BLY_RIBBON_STEP <
+                         f->data[at];
+            }
+            if (!bumped)
+                ribbon_reach_layer(f, l, &key, i, bad);
+        }
+    }
+}
+
 const bly_kind bly_kind_ribbon = {
     .id = 12, /* on disk: never changed, never reused */
     .name = "ribbon",
@@ -334,6 +374,7 @@ const bly_kind bly_kind_ribbon = {
     .describe = ribbon_describe,
     .sound = ribbon_sound,
     .check = ribbon_check,
+    .reach = ribbon_reach,
     .stat = ribbon_stat,
     .build = bly_ribbon_build,
     .has = ribbon_has, /* no .add, no .merge: a slot is a sum of keys */

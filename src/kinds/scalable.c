@@ -843,6 +843,7 @@ const bly_kind bly_kind_scalable = {
     .sound = scalable_sound,
     .open = scalable_open,
     .close = scalable_close,
+    .reach = bly_reach_layers,
     .stat = scalable_stat,
     .add = scalable_add,
     .add_shared = scalable_add,

@@ -601,6 +601,16 @@ static void vicounting_has(const bly_filter *f, const uint64_t *h, size_t n,
     vi_recheck(&b, h, n, maybe);
 }
 
+static void vicounting_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                             uint64_t *bad)
+{
+    const bly_steps steps = {
+        .range = bly_modulus_of(f->shape.p[VI_COUNTERS]),
+        .k = f->shape.p[VI_K],
+    };
+    bly_probe_reach(f, 0, (unsigned)f->shape.p[VI_WIDTH], steps, h, n, bad);
+}
+
 /* ------------------------------------------------------------ whole filters */
 
 static bly_cells_tally vi_tally(const bly_filter *f)
@@ -767,6 +777,7 @@ const bly_kind bly_kind_vicounting = {
     .describe = vicounting_describe,
     .sound = vicounting_sound,
     .check = vicounting_check,
+    .reach = vicounting_reach,
     .stat = vicounting_stat,
     .add = vicounting_add,
     .has = vicounting_has,

@@ -43,6 +43,7 @@ const bly_kind bly_kind_xor = {
     .describe = bly_prints_describe,
     .sound = bly_peel_sound,
     .check = bly_prints_check,
+    .reach = bly_prints_reach,
     .stat = bly_prints_stat,
     .has = bly_prints_has,
     .build = bly_prints_build,
