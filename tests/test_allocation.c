@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/record.h"
+
 #define NKEYS 3000
 
 /* What an operation finds. */
@@ -295,7 +297,8 @@ static bly_status op_write(scene *s)
     return bly_write(s->f, put_nowhere, NULL);
 }
 
-LAW(files_without_memory)
+/* Everything that is done with files. */
+static void try_files(const law_row *row)
 {
     char folder[] = "/tmp/bloomery-alloc-XXXXXX", path[64], command[64];
     assert_non_null(mkdtemp(folder));
@@ -321,6 +324,20 @@ LAW(files_without_memory)
     free(s.file.at);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     assert_int_equal(system(command), 0);
+}
+
+LAW(files_without_memory)
+{
+    try_files(row);
+}
+
+LAW(summed_files_without_memory)
+{
+    bly_summed_from = 0;
+    bly_sums_shift = 6;
+    try_files(row);
+    bly_summed_from = (uint64_t)64 << 20;
+    bly_sums_shift = 16;
 }
 
 /* --------------------------------------------------------------- builders */

@@ -54,6 +54,36 @@ def test_a_large_filter_is_checked_where_asked_for(ok, trouble):
     trouble("has", "--verify", "big.bly", "needle", says="big.bly")
 
 
+def test_a_large_filter_is_checked_where_it_is_asked(ok, bly, trouble):
+    ok("build", "-q", "-o", "big.bly", "--memory", "80MiB", "--fpr", "1%",
+       stdin=keys(0, 20000))
+    whole = ok.path / "big.bly"
+    info = ok("info", "--json", "big.bly").json
+    assert info["format_version"] == 2 and info["block_checksums"] is True
+    assert info["file_bytes"] == whole.stat().st_size
+    # Clear some pages: the keys that lie there would be forgotten.
+    with open(whole, "r+b") as file:
+        file.seek(40 << 20)
+        file.write(bytes(49152))
+    forgotten = ok("has", "--no-verify", "-v", "big.bly",
+                   stdin=keys(0, 20000)).out.split()
+    assert forgotten
+    for options in ([], ["-v"], ["-c"], ["--json"], ["-t1"], ["-t3", "-v"]):
+        said = bly("has", *options, "big.bly", stdin=keys(0, 20000))
+        assert said.status == 2
+        assert "big.bly: damaged: bytes 41" in said.err
+        # What was printed before is true.
+        if "-v" in options:
+            assert said.out == ""
+    trouble("has", "-v", "big.bly", forgotten[0], says="damaged: bytes")
+    # Keys elsewhere are answered, one by one as in a batch.
+    others = [k for k in keys(0, 60).split() if k not in forgotten]
+    answered = [k for k in others if bly("has", "big.bly", k).status == 0]
+    assert len(answered) > 50
+    assert ok("has", "big.bly", *answered).out.split() == answered
+    assert bly("info", "big.bly").status == 2
+
+
 def test_a_file_that_is_cut_meanwhile(ok):
     ok("build", "-q", "-o", "f.bly", "--items", "100000", stdin=keys(0, 10))
     asker = subprocess.Popen([PROGRAM, "has", "f.bly"], cwd=ok.path,
