@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "apps/dedup/journal.h"
+#include "apps/dedup/out_file.h"
 #include "cli/dedup_args.h"
 #include "cli/source.h"
 
@@ -375,6 +376,11 @@ static int dedup_near(struct dedup *d)
     return status;
 }
 
+static void clean_lines(void *bytes, size_t n)
+{
+    text_clean(bytes, n, true);
+}
+
 /* Outputs must be possible, and no input may be one of them. */
 static bool outputs_work(const struct list *operands)
 {
@@ -386,6 +392,8 @@ static bool outputs_work(const struct list *operands)
         if (!outs[i])
             continue;
         to_stdout += is_stdout(outs[i]);
+        if (out_is_terminal())
+            out_clean = clean_lines;
         for (size_t j = 0; j < i; j++)
             if (outs[j] && strcmp(outs[i], outs[j]) == 0) {
                 fail("%s: two results would go there", outs[i]);

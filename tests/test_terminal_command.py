@@ -233,3 +233,15 @@ def test_other_keys_on_a_terminal(ok, tmp_path):
     url = b"http://item.test/" + HOSTILE
     ok("digest", "build", "-o", "d", stdin=url + b"\n")
     on_terminal(tmp_path, "digest", "has", "d", stdin=url + b"\n")
+
+
+def test_documents_on_a_terminal(ok, tmp_path):
+    lines = HOSTILE + b" one\n" + HOSTILE + b" one\ntwo\n" + \
+        (HOSTILE + b" three ") * 20000 + b"\n"
+    (tmp_path / "docs").write_bytes(lines)
+    for more in ["-o", "-"], ["--removed", "-"], ["--pairs", "-"]:
+        seen = on_terminal(tmp_path, "dedup", "-q", "--lines", "docs", *more)
+        assert seen, more
+    # Bytes, in a pipe.
+    done = ok("dedup", "-q", "--lines", "docs", "-o", "-")
+    assert done.raw == lines.replace(HOSTILE + b" one\n", b"", 1)

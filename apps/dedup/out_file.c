@@ -40,6 +40,8 @@ bool out_open(struct out_file *o, const char *path, bly_wait *wait)
     return o->buf || out_fail(o, "out of memory");
 }
 
+void (*out_clean)(void *bytes, size_t n);
+
 static void stdout_flush(struct out_file *o, const char *at, size_t n)
 {
     while (n && !o->failed) {
@@ -69,6 +71,11 @@ void out_put(struct out_file *o, const void *bytes, size_t n)
             out_commit(o); /* which fails, and knows why */
         return;
     }
+    /* Only bytes of our own can be cleaned. */
+    for (; out_clean && n >= OUT_BYTES; n -= OUT_BYTES - 1) {
+        out_put(o, bytes, OUT_BYTES - 1);
+        bytes = (const char *)bytes + OUT_BYTES - 1;
+    }
     if (n > OUT_BYTES - o->n) {
         stdout_flush(o, o->buf, o->n);
         o->n = 0;
@@ -77,6 +84,8 @@ void out_put(struct out_file *o, const void *bytes, size_t n)
         stdout_flush(o, bytes, n);
     } else {
         memcpy(o->buf + o->n, bytes, n);
+        if (out_clean)
+            out_clean(o->buf + o->n, n);
         o->n += n;
     }
 }

@@ -18,6 +18,10 @@ struct out_file {
     char why[512]; /* with the name in front */
 };
 
+/* What makes bytes fit for a terminal, in place. Set by a program whose
+ * standard output is one; NULL: they are written as they are. */
+extern void (*out_clean)(void *bytes, size_t n);
+
 /* Begin to write path as bly_draft_new() does, waiting for other writers as
  * `wait` says; "-" is standard output. False with o->why, and nothing to close.
  */
