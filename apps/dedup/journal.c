@@ -34,6 +34,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,19 @@ bool dedup_journal_write(struct dedup *d, struct dedup_journal *j,
     return ok || dedup_fail(d, "%s: %s", j->path, strerror(errno));
 }
 
+/* Anybody can make a sum that is right: places must be places. */
+static bool part_sane(const struct dedup_part *p)
+{
+    uint64_t before = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->id_end[i] < before || p->id_end[i] > p->ids_len ||
+            p->states[i] > DOC_BAD || isnan(p->values[i]))
+            return false;
+        before = p->id_end[i];
+    }
+    return before == p->ids_len;
+}
+
 /* The next whole record into p; false at the end of what is whole. */
 static bool read_record(const struct dedup *d, const struct dedup_journal *j,
                         struct dedup_part *p)
@@ -163,7 +177,7 @@ static bool read_record(const struct dedup *d, const struct dedup_journal *j,
     struct piece pieces[PIECES];
     uint64_t words[RECORD_WORDS], sum = sizeof words;
     if (left < sizeof words || !read_whole(fd, words, sizeof words) ||
-        words[0] > left || words[1] > left)
+        words[0] > left / (4 * k + 1) || words[1] > left)
         return false;
     if (!dedup_part_room(p, k, (size_t)words[0]) ||
         (words[1] > p->ids_room && !GROW(p->ids, words[1])))
@@ -181,7 +195,7 @@ static bool read_record(const struct dedup *d, const struct dedup_journal *j,
     for (size_t i = 0; i < PIECES; i++)
         if (!read_whole(fd, pieces[i].at, pieces[i].nbytes))
             return false;
-    return record_sum(j, words, pieces) == words[3];
+    return record_sum(j, words, pieces) == words[3] && part_sane(p);
 }
 
 /* Take all records that are whole. */
