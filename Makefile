@@ -6,6 +6,7 @@
 #   make test-full  the long forms of laws and rates (half an hour)
 #   make faults     power cuts and failing calls, the long form (half an hour)
 #   make check      the sanitizer runs alone
+#   make coverage   which branches of src/ no test takes
 #   make fuzz       every fuzzer for FUZZ_SECONDS=600
 #   make fuzz-night the same again and again for FUZZ_HOURS=8, or until Ctrl-C
 #   make install    DESTDIR= PREFIX=/usr/local; what was built, with whatever flags
@@ -56,7 +57,7 @@ finds = $(shell $(CC) $(CPPFLAGS) -E $(addprefix -include ,$(1)) -x c /dev/null 
 REQUIRED = stdio.h=libc6-dev xxhash.h=libxxhash-dev zlib.h=zlib1g-dev zstd.h=libzstd-dev
 header   = $(firstword $(subst =, ,$(1)))
 package  = $(lastword $(subst =, ,$(1)))
-UNASKING = demo test check clean uninstall
+UNASKING = demo test check coverage clean uninstall
 ifneq ($(filter-out $(UNASKING),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(shell $(CC) --version 2>/dev/null),)
 $(error there is no $(CC); on Debian: apt-get install gcc libc6-dev)
@@ -120,7 +121,7 @@ BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
 MAN       = $(B)/man/.done
 COMPLETION = $(B)/bloomery.bash
 
-.PHONY: all lib demo test test-full faults check bench figures fuzz fuzz-night vectors install uninstall clean \
+.PHONY: all lib demo test test-full faults check coverage bench figures fuzz fuzz-night vectors install uninstall clean \
         setup programs
 
 all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION)
@@ -187,6 +188,9 @@ $(eval $(call variant,plain,$(CC),$(HARDEN) $(CFLAGS) -DBLY_TESTING,))
 $(eval $(call variant,clang,$(CLANG),$(NO_G) -DBLY_TESTING,))
 $(eval $(call variant,asan,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined,))
 $(eval $(call variant,tsan,$(CLANG),$(SAN) -fsanitize=thread,))
+# An assertion that cannot fail is no branch: NDEBUG.
+$(eval $(call variant,coverage,$(CLANG),-O1 -gline-tables-only -DBLY_TESTING -DNDEBUG \
+    -fprofile-instr-generate -fcoverage-mapping,))
 $(eval $(call variant,fuzzer,$(CLANG),$(SAN) \
     -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link,))
 
@@ -308,6 +312,18 @@ check:
 	@$(MAKE) --no-print-directory -j2 $(TESTS:%=$(B)/asan/tests/%) \
 	    $(B)/tsan/tests/test_threads
 	@tools/run-tests $(B) sanitizers
+
+# Fails below COVERAGE_FLOOR percent of the branches of src/: what was reached, so that it cannot fall
+# unnoticed. The program holds all of the library and is never run; llvm-cov reads it.
+COVERAGE_FLOOR = 92
+coverage:
+	@tools/setup coverage
+	@$(MAKE) --no-print-directory -j2 all $(B)/coverage/bloomery $(B)/coverage/src_all \
+	    $(TESTS:%=$(B)/coverage/tests/%)
+	@tools/coverage $(B) $(COVERAGE_FLOOR)
+$(B)/coverage/src_all: $(B)/coverage/libbloomery.a
+	$(Q)echo 'int main(void) { return 0; }' | $(CLANG) -fprofile-instr-generate -pthread -x c - -x none \
+	    -Wl,--whole-archive $< -Wl,--no-whole-archive -lm -o $@
 
 # What the fuzzers look into, once for all of them.
 $(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/fuzzer/%.o,cli/source.c cli/unpack.c cli/expression.c $(APP_SRC) $(LIB_SRC))
