@@ -743,9 +743,11 @@ static void aging_stat(const bly_filter *f, bly_stats *out)
     const double s = (double)r.slice, probes = r.pair ? r.k : 1;
     double fill[AGING_MAX_K + AGING_MAX_L], ones = 0, items = 0, variance = 0;
     for (unsigned age = 0; age < r.nslices; age++) {
-        const double set = (double)bly_bits_count(
-            r.words + aging_slice_at(&r, age) * r.slice_words,
-            (size_t)r.slice_words);
+        /* At most s: in a mapped file the bits behind a slice may be set. */
+        const double set =
+            fmin(s, (double)bly_bits_count(r.words + aging_slice_at(&r, age) *
+                                                         r.slice_words,
+                                           (size_t)r.slice_words));
         fill[age] = set / s;
         ones += set;
         if (age <= l && (l - age) % step == 0) {
