@@ -534,6 +534,232 @@ static void test_damaged(void **state)
     free(out.at);
 }
 
+/* ----------------------------------------------------------------- schemas */
+
+/* A file of no rows whose schema has these n elements behind its root, which
+ * has nchildren. */
+static byte_array file_of(const byte_array *elements, size_t n,
+                          unsigned nchildren)
+{
+    byte_array f = { 0 };
+    PUT(&f, "PAR1");
+    const size_t footer = f.n;
+    PUT(&f, "\x15\x02\x19\xfc"); /* version; schema */
+    unsigned char count[2] = { (unsigned char)((n + 1) | 0x80),
+                               (unsigned char)((n + 1) >> 7) };
+    put_bytes(&f, count, 2);
+    PUT(&f, "\x48\x01r\x15"); /* name, num_children */
+    put_number(&f, nchildren);
+    PUT(&f, "\0");
+    put_bytes(&f, elements->at, elements->n);
+    PUT(&f, "\x16\0\x19\x0c\0"); /* num_rows; row groups */
+    unsigned char end[8] = { 0, 0, 0, 0, 'P', 'A', 'R', '1' };
+    bly_put_le32(end, (uint32_t)(f.n - footer));
+    put_bytes(&f, end, sizeof end);
+    return f;
+}
+
+/* A required column, with what follows its name. */
+static void put_column(byte_array *to, int type, int length, const char *name,
+                       const char *tail, size_t ntail)
+{
+    PUT(to, "\x15");
+    put_number(to, type);
+    if (length) {
+        PUT(to, "\x15");
+        put_number(to, length);
+        PUT(to, "\x15\0\x18");
+    } else {
+        PUT(to, "\x25\0\x18");
+    }
+    put_bytes(to, &(char){ (char)strlen(name) }, 1);
+    put_bytes(to, name, strlen(name));
+    put_bytes(to, tail, ntail);
+    PUT(to, "\0");
+}
+
+/* A group of one child, or more. */
+static void put_group(byte_array *to, const char *name, size_t nname,
+                      unsigned nchildren)
+{
+    unsigned char length[2] = { (unsigned char)(nname | 0x80),
+                                (unsigned char)(nname >> 7) };
+    PUT(to, "\x35\0\x18");
+    put_bytes(to, length, 2);
+    put_bytes(to, name, nname);
+    PUT(to, "\x15");
+    put_number(to, nchildren);
+    PUT(to, "\0");
+}
+
+/* What a column means, by either way to say so, and what it does not where its
+ * type cannot carry it. NULL: the file is damaged. */
+static void test_meanings(void **state)
+{
+    (void)state;
+#define OTHER "of a meaning not known here"
+    enum { BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTES, FIXED };
+    static const struct {
+        int type, length;
+        const char *tail;
+        size_t ntail;
+        const char *want;
+    } rows[] = {
+#define TAIL(bytes) bytes, sizeof(bytes) - 1
+        /* ConvertedType */
+        { BYTES, 0, TAIL("\x25\x26"), "BYTE_ARRAY JSON" },
+        { BYTES, 0, TAIL("\x25\x28"), "BYTE_ARRAY BSON" },
+        { INT64, 0, TAIL("\x25\x28"), "INT64 " OTHER },
+        { BYTES, 0, TAIL("\x25\x02"), "BYTE_ARRAY" }, /* MAP, for groups */
+        { INT32, 0, TAIL("\x25\x0e"), "INT32 time in milliseconds" },
+        { INT64, 0, TAIL("\x25\x0e"), "INT64 " OTHER },
+        { INT64, 0, TAIL("\x25\x10"), "INT64 time in microseconds" },
+        { INT32, 0, TAIL("\x25\x16"), "INT32 uint8" },
+        { INT32, 0, TAIL("\x25\x24"), "INT32 " OTHER }, /* INT_64 */
+        { FIXED, 12, TAIL("\x25\x2a"), "FIXED_LEN_BYTE_ARRAY(12) interval" },
+        { FIXED, 11, TAIL("\x25\x2a"), "FIXED_LEN_BYTE_ARRAY(11) " OTHER },
+        { INT96, 0, TAIL("\x25\x2a"), "INT96 " OTHER },
+        { INT32, 0, TAIL("\x25\x2c"), "INT32 " OTHER }, /* 22: none such */
+        { INT32, 0, TAIL("\x25\x0a\x15\x04\x15\x12"), "INT32 decimal(9, 2)" },
+        /* LogicalType: decimals (scale, precision) */
+        { INT64, 0, TAIL("\x6c\x5c\x15\x04\x15\x12\0\0"),
+          "INT64 decimal(9, 2)" },
+        { BYTES, 0, TAIL("\x6c\x5c\x15\x04\x15\x12\x15\0\0\0"),
+          "BYTE_ARRAY decimal(9, 2)" },
+        { FIXED, 5, TAIL("\x6c\x5c\x15\x04\x15\x12\0\0"),
+          "FIXED_LEN_BYTE_ARRAY(5) decimal(9, 2)" },
+        { DOUBLE, 0, TAIL("\x6c\x5c\x15\x04\x15\x12\0\0"), "DOUBLE " OTHER },
+        { INT64, 0, TAIL("\x6c\x5c\x15\xb6\x02\x15\x12\0\0"), /* 155 */
+          "INT64 " OTHER },
+        { INT64, 0, TAIL("\x6c\x5c\x15\x04\x15\x80\x80\x08\0\0"), /* 65536 */
+          "INT64 " OTHER },
+        { INT64, 0, TAIL("\x6c\x55\x04\0"), NULL },
+        /* times: adjusted or not, and the unit */
+        { INT32, 0, TAIL("\x6c\x7c\x11\x1c\x1c\0\0\0\0"),
+          "INT32 time in milliseconds" },
+        { INT32, 0, TAIL("\x6c\x7c\x11\x1c\x2c\0\0\0\0"), "INT32 " OTHER },
+        { INT64, 0, TAIL("\x6c\x8c\x11\x1c\x3c\0\0\0\0"),
+          "INT64 timestamp in nanoseconds" },
+        { INT32, 0, TAIL("\x6c\x8c\x11\x1c\x3c\0\0\0\0"), "INT32 " OTHER },
+        { INT64, 0, TAIL("\x6c\x8c\x11\x1c\x4c\0\0\0\0"), "INT64 " OTHER },
+        { INT64, 0, TAIL("\x6c\x8c\x11\0\0"), "INT64 " OTHER },
+        { INT64, 0, TAIL("\x6c\x85\x02\0"), NULL },
+        /* integers: bits, whether signed */
+        { INT32, 0, TAIL("\x6c\xac\x13\x08\x11\0\0"), "INT32 int8" },
+        { INT32, 0, TAIL("\x6c\xac\x13\x10\x12\0\0"), "INT32 uint16" },
+        { INT32, 0, TAIL("\x6c\xac\x13\x20\x12\x15\0\0\0"), "INT32 uint32" },
+        { INT64, 0, TAIL("\x6c\xac\x13\x40\x12\0\0"), "INT64 uint64" },
+        { INT32, 0, TAIL("\x6c\xac\x13\x0c\x11\0\0"), "INT32 " OTHER },
+        { INT64, 0, TAIL("\x6c\xac\x13\x20\x11\0\0"), "INT64 " OTHER },
+        { DOUBLE, 0, TAIL("\x6c\xac\x13\x40\x11\0\0"), "DOUBLE " OTHER },
+        { INT64, 0, TAIL("\x6c\xac\x13\x41\x11\0\0"), NULL },
+        { INT64, 0, TAIL("\x6c\xa5\x04\0"), NULL },
+        /* the rest */
+        { FIXED, 16, TAIL("\x6c\xec\0\0"), "FIXED_LEN_BYTE_ARRAY(16) UUID" },
+        { FIXED, 15, TAIL("\x6c\xec\0\0"), "FIXED_LEN_BYTE_ARRAY(15) " OTHER },
+        { BYTES, 0, TAIL("\x6c\xec\0\0"), "BYTE_ARRAY " OTHER },
+        { FIXED, 2, TAIL("\x6c\xfc\0\0"), "FIXED_LEN_BYTE_ARRAY(2) float16" },
+        { FIXED, 4, TAIL("\x6c\xfc\0\0"), "FIXED_LEN_BYTE_ARRAY(4) " OTHER },
+        { INT32, 0, TAIL("\x6c\xfc\0\0"), "INT32 " OTHER },
+        { BYTES, 0, TAIL("\x6c\x0c\x20\0\0"), "BYTE_ARRAY " OTHER }, /* 16 */
+        { BYTES, 0, TAIL("\x6c\x0c\x01\0\0"), "BYTE_ARRAY " OTHER }, /* -1 */
+        { BYTES, 0, TAIL("\x65\x02"), NULL },
+#undef TAIL
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        byte_array element = { 0 };
+        put_column(&element, rows[i].type, rows[i].length, "c", rows[i].tail,
+                   rows[i].ntail);
+        byte_array f = file_of(&element, 1, 1);
+        bly_parquet *p;
+        if (!rows[i].want) {
+            assert_status(bly_parquet_open(f.at, f.n, NULL, &p), BLY_EFORMAT);
+        } else {
+            bly_parquet_column c;
+            char name[80];
+            assert_ok(bly_parquet_open(f.at, f.n, NULL, &p));
+            bly_parquet_column_at(p, 0, &c);
+            bly_parquet_type_name(&c, name, sizeof name);
+            assert_string_equal(name, rows[i].want);
+            bly_parquet_free(p);
+        }
+        free(f.at);
+        free(element.at);
+    }
+#undef OTHER
+}
+
+static void assert_schema_refused(byte_array *elements, size_t n,
+                                  unsigned nchildren)
+{
+    byte_array f = file_of(elements, n, nchildren);
+    bly_parquet *p;
+    assert_status(bly_parquet_open(f.at, f.n, NULL, &p), BLY_EFORMAT);
+    free(f.at);
+    free(elements->at);
+    *elements = (byte_array){ 0 };
+}
+
+/* Trees that cost more than they are worth. */
+static void test_hostile_schemas(void **state)
+{
+    (void)state;
+    byte_array e = { 0 };
+    char name[1000];
+    memset(name, 'n', sizeof name);
+    for (int i = 0; i < 64; i++) /* deeper than any */
+        put_group(&e, "g", 1, 1);
+    put_column(&e, 1, 0, "c", "", 0);
+    assert_schema_refused(&e, 65, 1);
+    for (int i = 0; i < 5; i++) /* a path of 5000 bytes */
+        put_group(&e, name, sizeof name, 1);
+    put_column(&e, 1, 0, "c", "", 0);
+    assert_schema_refused(&e, 6, 1);
+    put_group(&e, name, sizeof name, 100); /* a hundred of a thousand bytes */
+    for (int i = 0; i < 100; i++)
+        put_column(&e, 1, 0, "c", "", 0);
+    assert_schema_refused(&e, 101, 1);
+    put_group(&e, name, sizeof name, 10); /* of ten they are a file */
+    for (int i = 0; i < 10; i++)
+        put_column(&e, 1, 0, "c", "", 0);
+    byte_array f = file_of(&e, 11, 1);
+    bly_parquet *p;
+    assert_ok(bly_parquet_open(f.at, f.n, NULL, &p));
+    bly_parquet_column c;
+    bly_parquet_column_at(p, 9, &c);
+    assert_int_equal(strlen(c.name), 1002);
+    bly_parquet_free(p);
+    free(f.at);
+    free(e.at);
+}
+
+/* Names that are not there or are there twice; a long list of them is cut. */
+static void test_column_names(void **state)
+{
+    (void)state;
+    byte_array e = { 0 };
+    char name[16];
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "name-%d", i / 99 ? 0 : i);
+        put_column(&e, 1, 0, name, "", 0);
+    }
+    byte_array f = file_of(&e, 100, 100);
+    bly_parquet *p;
+    size_t found = 77;
+    assert_ok(bly_parquet_open(f.at, f.n, NULL, &p));
+    assert_ok(bly_parquet_column_named(p, "name-98", &found));
+    assert_int_equal(found, 98);
+    assert_status(bly_parquet_column_named(p, "name-0", &found), BLY_EINVAL);
+    assert_non_null(strstr(bly_error(), "two columns"));
+    assert_status(bly_parquet_column_named(p, "no", &found), BLY_EINVAL);
+    assert_non_null(strstr(bly_error(), "name-0, name-1, "));
+    assert_string_equal(bly_error() + strlen(bly_error()) - 5, ", ...");
+    assert_int_equal(found, 98);
+    bly_parquet_free(p);
+    free(f.at);
+    free(e.at);
+}
+
 /* ----------------------------------------------------------------- values */
 
 static void assert_key(bly_parquet_column c, const char *text, const char *want,
@@ -614,6 +840,126 @@ static void test_values(void **state)
     bly_mem_release(s.mem, s.at, s.room);
 }
 
+/* A value in a wrong form would be "surely not there": it is refused. */
+static void test_no_values(void **state)
+{
+    (void)state;
+    const bly_parquet_column
+        date = { .name = "c",
+                 .type = BLY_PARQUET_INT32,
+                 .width = 4,
+                 .meaning = BLY_PARQUET_DATE },
+        time = { .name = "c",
+                 .type = BLY_PARQUET_INT64,
+                 .width = 8,
+                 .meaning = BLY_PARQUET_TIME,
+                 .digits = 6 },
+        stamp = { .name = "c",
+                  .type = BLY_PARQUET_INT64,
+                  .width = 8,
+                  .meaning = BLY_PARQUET_TIMESTAMP,
+                  .digits = 9 },
+        byte = { .name = "c",
+                 .type = BLY_PARQUET_INT32,
+                 .width = 4,
+                 .meaning = BLY_PARQUET_INTEGER,
+                 .bits = 8,
+                 .is_unsigned = true },
+        number = { .name = "c", .type = BLY_PARQUET_INT64, .width = 8 },
+        real = { .name = "c", .type = BLY_PARQUET_DOUBLE, .width = 8 },
+        uuid = { .name = "c",
+                 .type = BLY_PARQUET_FIXED,
+                 .width = 16,
+                 .meaning = BLY_PARQUET_UUID },
+        wide = { .name = "c",
+                 .type = BLY_PARQUET_FIXED,
+                 .width = 65,
+                 .meaning = BLY_PARQUET_DECIMAL },
+        truth = { .name = "c", .type = BLY_PARQUET_BOOLEAN, .width = 1 };
+    static char many[600];
+    memset(many, '1', sizeof many - 1);
+    const struct {
+        const bly_parquet_column *column;
+        const char *text, *says;
+    } rows[] = {
+        { &date, "", "2020-01-31" },
+        { &date, "202-01-01", "2020-01-31" },
+        { &date, "2020x01-01", "2020-01-31" },
+        { &date, "2020-1-01", "2020-01-31" },
+        { &date, "2020-01x01", "2020-01-31" },
+        { &date, "2020-01-1", "2020-01-31" },
+        { &date, "2020-01-011", "2020-01-31" },
+        { &date, "1234567-01-01", "2020-01-31" },
+        { &date, "0000-01-01", "2020-01-31" },
+        { &date, "2020-00-01", "2020-01-31" },
+        { &date, "2020-13-01", "2020-01-31" },
+        { &date, "2020-01-00", "2020-01-31" },
+        { &date, "2020-04-31", "2020-01-31" },
+        { &date, "1900-02-29", "2020-01-31" },
+        { &date, "2020-01-01 ", "2020-01-31" },
+        { &time, "1:00:00", "12:34:56, with up to 6 digits" },
+        { &time, "01-00", "12:34:56" },
+        { &time, "01:0", "12:34:56" },
+        { &time, "24:00:00", "12:34:56" },
+        { &time, "01:60:00", "12:34:56" },
+        { &time, "01:00:0", "12:34:56" },
+        { &time, "01:00:60", "12:34:56" },
+        { &time, "01:00:00.", "12:34:56" },
+        { &time, "01:00:00.1234567", "12:34:56" },
+        { &stamp, "noon", "2020-01-31 12:34:56.5" },
+        { &stamp, "2020-01-31 25:00", "2020-01-31 12:34:56.5" },
+        { &stamp, "2262-04-11 23:47:16.854775808", "2020-01-31 12:34:56.5" },
+        { &byte, "256", "a whole number of 8 bits, not negative" },
+        { &byte, "-1", "not negative" },
+        { &byte, "-", "not negative" },
+        { &byte, "12x", "not negative" },
+        { &number, "9223372036854775808", "whole number" },
+        { &number, "18446744073709551616", "whole number" },
+        { &number, "99999999999999999999", "whole number" },
+        { &real, "", "a number" },
+        { &real, " 1", "a number" },
+        { &real, "1.5x", "a number" },
+        { &real, "one", "a number" },
+        { &real, many, "a number" },
+        { &uuid, "00112233-4455-6677-8899-aabbccddeef", "32 hexadecimal" },
+        { &uuid, "00112233-4455-6677-8899+aabbccddeeff", "32 hexadecimal" },
+        { &uuid, "00112233-4455-6677-8899-aabbccddeefg", "32 hexadecimal" },
+        { &wide, "1", "decimals of 65 bytes" },
+        { &truth, "true", "no filters" },
+    };
+    bly_scratch s = { .mem = &bly_mem_system };
+    bly_foreign_key key;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const bly_bytes text = { rows[i].text, strlen(rows[i].text) };
+        const bly_status st = bly_parquet_key(rows[i].column, text, &s, &key);
+        assert_true(st == BLY_EINVAL || st == BLY_ENOTSUP);
+        if (!strstr(bly_error(), rows[i].says))
+            fail_msg("%s: %s", rows[i].text, bly_error());
+    }
+    assert_status(bly_parquet_key(&real, (bly_bytes){ "1\0002", 3 }, &s, &key),
+                  BLY_EINVAL);
+    /* At the ends of the ranges they are taken. */
+    assert_key(byte, "255", "\xff\0\0\0", 4);
+    assert_key(byte, "-0", "\0\0\0\0", 4);
+    assert_key(number, "-9223372036854775808", "\0\0\0\0\0\0\0\x80", 8);
+    assert_key(stamp, "2262-04-11 23:47:16.854775807",
+               "\xff\xff\xff\xff\xff\xff\xff\x7f", 8);
+    assert_key(time, "01:00", "\0\xa4\x93\xd6\0\0\0\0", 8);
+    assert_key(uuid, "00112233-4455-6677-8899-aabbccddeeff",
+               "\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee"
+               "\xff",
+               16);
+    bly_mem_release(s.mem, s.at, s.room);
+    /* Without memory it says so. */
+    ledger l;
+    ledger_open(&l);
+    l.fail_at = 0;
+    bly_scratch none = { .mem = &l.mem };
+    assert_status(bly_parquet_key(&number, (bly_bytes){ "1", 1 }, &none, &key),
+                  BLY_ENOMEM);
+    ledger_check(&l);
+}
+
 /* Zeros and NaNs by their bits, of every width; R's NA is a NaN too. */
 static void test_reals_that_are_alike(void **state)
 {
@@ -671,7 +1017,11 @@ int main(void)
         cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_every_allocation_may_fail),
         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_meanings),
+        cmocka_unit_test(test_hostile_schemas),
+        cmocka_unit_test(test_column_names),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_no_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,13 +183,13 @@ static void meaning_check(bly_parquet_column *c)
         fits = t == BLY_PARQUET_INT64;
         break;
     case BLY_PARQUET_UUID:
-        fits = c->width == 16 && t == BLY_PARQUET_FIXED;
+        fits = t == BLY_PARQUET_FIXED && c->width == 16;
         break;
     case BLY_PARQUET_FLOAT16:
-        fits = c->width == 2 && t == BLY_PARQUET_FIXED;
+        fits = t == BLY_PARQUET_FIXED && c->width == 2;
         break;
     case BLY_PARQUET_INTERVAL:
-        fits = c->width == 12 && t == BLY_PARQUET_FIXED;
+        fits = t == BLY_PARQUET_FIXED && c->width == 12;
         break;
     default:
         break;
