@@ -128,6 +128,26 @@ static void test_key_forms(void **state)
     }
     assert_not_a_key(BLY_KEY_INT32, "4294967296");
     assert_not_a_key(BLY_KEY_INT32, "-2147483649");
+    /* Not -1, though the low 32 bits are alike. */
+    assert_not_a_key(BLY_KEY_INT32, "18446744073709551615");
+    assert_not_a_key(BLY_KEY_INT32_BE, "18446744071562067968");
+    assert_encoded(BLY_KEY_INT32, "-0", "\0\0\0\0", 4);
+    assert_not_a_key(BLY_KEY_INT64, "-9223372036854775809");
+    assert_not_a_key(BLY_KEY_INT64, "00000000000000000000000000000001");
+    assert_not_a_key(BLY_KEY_HEX, "a/");
+    assert_not_a_key(BLY_KEY_HEX, "@a");
+    assert_not_a_key(BLY_KEY_UTF16, "\xff");
+    assert_not_a_key(BLY_KEY_UTF16, "\xc3(");
+    assert_not_a_key(BLY_KEY_UTF16, "\xf4\x90\x80\x80"); /* U+110000 */
+    assert_not_a_key(BLY_KEY_DOUBLE, "");
+    assert_not_a_key(BLY_KEY_DOUBLE, "1.5x");
+    bly_scratch s = { .mem = &bly_mem_system };
+    bly_foreign_key key;
+    const bly_bytes nul = { "1\0002", 3 }, endless = { "1", SIZE_MAX };
+    assert_status(bly_key_encode(BLY_KEY_INT32, nul, &s, &key), BLY_EINVAL);
+    assert_status(bly_key_encode(BLY_KEY_DOUBLE, nul, &s, &key), BLY_EINVAL);
+    assert_status(bly_key_encode(BLY_KEY_HEX, endless, &s, &key), BLY_ERANGE);
+    bly_mem_release(s.mem, s.at, s.room);
     assert_not_a_key(BLY_KEY_HEX, "abc");
     assert_not_a_key(BLY_KEY_HEX, "zz");
     assert_not_a_key(BLY_KEY_UTF16, "\xc3");
@@ -242,6 +262,179 @@ static void test_hostile(void **state)
     }
 }
 
+/* Takes so many pieces, and then no more. */
+typedef struct stopping {
+    byte_array got;
+    long left;
+} stopping;
+
+static bool put_until(void *ctx, const void *bytes, size_t nbytes)
+{
+    stopping *const s = ctx;
+    return s->left-- > 0 && put_bytes(&s->got, bytes, nbytes);
+}
+
+/* Write f to one that stops after 0, 1, ... pieces: each time an error, and in
+ * the end the same bytes. Their number. */
+static long assert_stops(bly_foreign *f, const byte_array *want)
+{
+    for (long n = 0;; n++) {
+        stopping s = { .left = n };
+        const bly_status st = bly_foreign_write(f, put_until, &s);
+        if (!st) {
+            assert_int_equal(s.got.n, want->n);
+            assert_memory_equal(s.got.at, want->at, want->n);
+            free(s.got.at);
+            return n;
+        }
+        assert_status(st, BLY_EIO);
+        assert_non_null(strstr(bly_error(), "output failed"));
+        free(s.got.at);
+    }
+}
+
+static void test_a_receiver_may_stop(void **state)
+{
+    (void)state;
+    bly_format_info t;
+    for (size_t i = 0; bly_format_at(i, &t); i++) {
+        if (!(t.can & BLY_FORMAT_NEW))
+            continue;
+        /* Large, so that those who write in pieces write several. */
+        byte_array all = { 0 };
+        bly_foreign *f = made(t.name, 20000, 10);
+        assert_ok(bly_foreign_write(f, put_bytes, &all));
+        assert_true(assert_stops(f, &all) >= 1);
+        bly_foreign_free(f);
+        assert_ok(bly_foreign_open(NULL, all.at, all.n, &f));
+        assert_int_equal(assert_stops(f, &all), 1);
+        bly_foreign_free(f);
+        free(all.at);
+    }
+}
+
+/* Made, filled, asked, written: with every allocation failing in turn. */
+static bly_status life_of(const bly_foreign_spec *spec, byte_array *out)
+{
+    bly_foreign *f;
+    bly_status st = bly_foreign_new(spec, &f);
+    if (st)
+        return st;
+    for (uint64_t i = 0; i < 2000 && !st; i++) {
+        char buf[64];
+        uint64_t bit = 0;
+        size_t n = 7;
+        const bly_bytes key = { buf, key_text(buf, sizeof buf, i) };
+        st = bly_foreign_add(f, &key, 1, &n);
+        assert_int_equal(n, !st);
+        if (!st && spec->items)
+            st = bly_foreign_has(f, &key, 1, &bit, NULL);
+        if (!st && spec->items)
+            assert_true(bit);
+    }
+    if (!st)
+        st = bly_foreign_write(f, put_bytes, out);
+    bly_foreign_free(f);
+    return st;
+}
+
+static void test_memory_may_end_anywhere(void **state)
+{
+    (void)state;
+    bly_format_info t;
+    for (size_t i = 0; bly_format_at(i, &t); i++) {
+        if (!(t.can & BLY_FORMAT_NEW))
+            continue;
+        for (uint64_t items = 0; items <= 2000; items += 2000) {
+            long turn = 0;
+            for (bly_status st = BLY_ENOMEM; st; turn++) {
+                ledger l;
+                byte_array out = { 0 };
+                ledger_open(&l);
+                /* Past the first few they are one for every key. */
+                l.fail_at = turn < 12 ? turn : turn * turn * turn;
+                const bly_foreign_spec spec = { .format = t.name,
+                                                .items = items,
+                                                .mem = &l.mem };
+                st = life_of(&spec, &out);
+                assert_true(st == BLY_OK || st == BLY_ENOMEM);
+                ledger_check(&l);
+                free(out.at);
+            }
+            assert_true(turn > 2);
+        }
+    }
+}
+
+/* What cannot be asked of a foreign filter, and what it says. */
+static void test_misuse(void **state)
+{
+    (void)state;
+    bly_format_info t;
+    bly_foreign *f;
+    byte_array all = { 0 };
+    uint64_t bit = 0;
+    const bly_bytes key = { "http://a.test/", 14 };
+    bly_foreign_spec spec = { 0 };
+    assert_status(bly_foreign_new(&spec, &f), BLY_EINVAL); /* no format */
+    for (size_t i = 0; bly_format_at(i, &t); i++) {
+        spec = (bly_foreign_spec){ .format = t.name };
+        if (!(t.can & BLY_FORMAT_NEW)) {
+            assert_status(bly_foreign_new(&spec, &f), BLY_ENOTSUP);
+            assert_null(f);
+        }
+    }
+    /* Before its size is known it has no answers. */
+    f = made("guava", 0, 3);
+    assert_status(bly_foreign_has(f, &key, 1, &bit, NULL), BLY_EINVAL);
+    assert_status(bly_foreign_where(f, key, &bit), BLY_EINVAL);
+    assert_ok(bly_foreign_write(f, put_bytes, &all));
+    bly_foreign_free(f);
+    /* Opened it takes no keys. */
+    size_t ndone = 7;
+    assert_ok(bly_foreign_open(NULL, all.at, all.n, &f));
+    assert_status(bly_foreign_add(f, &key, 1, &ndone), BLY_EREADONLY);
+    assert_int_equal(ndone, 0);
+    bly_foreign_free(f);
+    free(all.at);
+    /* Keys that are kept until their number is known are bounded too. */
+    spec = (bly_foreign_spec){ .format = "guava", .max_bytes = 8000 };
+    assert_ok(bly_foreign_new(&spec, &f));
+    assert_status(bly_foreign_add(f, &key, 1, NULL), BLY_ERANGE);
+    bly_foreign_free(f);
+    /* An option is given once, even to say what holds anyway. */
+    const bly_option twice[] = { { "keys", "bytes" }, { "keys", "int32" } };
+    spec = (bly_foreign_spec){ .format = "guava",
+                               .options = twice,
+                               .noptions = 2 };
+    assert_status(bly_foreign_new(&spec, &f), BLY_EINVAL);
+    assert_non_null(strstr(bly_error(), "twice"));
+    spec.noptions = 0;
+    spec.fpr = -0.5;
+    assert_status(bly_foreign_new(&spec, &f), BLY_EINVAL);
+    spec.fpr = NAN;
+    assert_status(bly_foreign_new(&spec, &f), BLY_EINVAL);
+}
+
+/* A filter of no keys is a filter, and says no. */
+static void test_empty(void **state)
+{
+    (void)state;
+    bly_format_info t;
+    for (size_t i = 0; bly_format_at(i, &t); i++) {
+        if (!(t.can & BLY_FORMAT_NEW))
+            continue;
+        byte_array all = { 0 };
+        bly_foreign *f = made(t.name, 0, 0);
+        assert_ok(bly_foreign_write(f, put_bytes, &all));
+        bly_foreign_free(f);
+        assert_ok(bly_foreign_open(NULL, all.at, all.n, &f));
+        assert_false(has_number(f, 1));
+        bly_foreign_free(f);
+        free(all.at);
+    }
+}
+
 static void test_options(void **state)
 {
     (void)state;
@@ -292,10 +485,18 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_murmur),       cmocka_unit_test(test_md5),
-        cmocka_unit_test(test_fnv_xxh),      cmocka_unit_test(test_key_forms),
-        cmocka_unit_test(test_table),        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_made_is_read), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_murmur),
+        cmocka_unit_test(test_md5),
+        cmocka_unit_test(test_fnv_xxh),
+        cmocka_unit_test(test_key_forms),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_made_is_read),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_a_receiver_may_stop),
+        cmocka_unit_test(test_memory_may_end_anywhere),
+        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,7 +53,23 @@ static void test_urls(void **state)
         { "ftp://Me@origin.test:21/f", "ftp://Me@origin.test/f" },
         { "http://origin.test:81x/junk", "http://origin.test:81/junk" },
         { "http://origin.test:+81/plus", "http://origin.test:81/plus" },
+        { "http://origin.test:81-2/junk", "http://origin.test:81/junk" },
+        { "wais://Origin.test:210/w", "wais://origin.test/w" },
+        { "svn://Me@Origin.test:80/s", "svn://Me@origin.test:80/s" },
+        { "Verylongscheme://Origin.test/s", "verylongscheme://origin.test/s" },
+        /* All zeros are no address, and what no address is is a name. */
+        { "http://0.0.0.0/z", "http://0.0.0.0/z" },
+        { "http://0/z", "http://0/z" },
+        { "http://[::]:81/z", "http://[::]:81/z" },
+        { "http://[Zone]/z", "http://[zone]/z" },
+        { "http://A234567890.b234567890.c234567890.d234567890.e234567890/",
+          "http://a234567890.b234567890.c234567890.d234567890.e234567890/" },
         /* What Squid refuses is left as it is. */
+        { "http://[::1]X/x", "http://[::1]X/x" },
+        { "http://A:1:2/x", "http://A:1:2/x" },
+        { "http://.../X", "http://.../X" },
+        { "http:///X", "http:///X" },
+        { "A/b", "A/b" },
         { "http://Origin.test:/empty", "http://Origin.test:/empty" },
         { "http://Origin.test:70000/", "http://Origin.test:70000/" },
         { "http://[::1/x", "http://[::1/x" },
@@ -66,6 +82,10 @@ static void test_urls(void **state)
         assert_url(rows[i][0], rows[i][1]);
         assert_url(rows[i][1], rows[i][1]); /* and stays */
     }
+    /* A host with a NUL in it is no address. */
+    char out[64 + BLY_SQUID_URL_MORE];
+    assert_int_equal(bly_squid_url("http://1\0A/", 11, out), 11);
+    assert_memory_equal(out, "http://1\0a/", 11);
 }
 
 struct digest {
@@ -124,6 +144,12 @@ static void test_keys(void **state)
     assert_ok(bly_foreign_open(NULL, d.at, d.n, &f));
     const bly_bytes other = { "PATCH http://a.test/", 20 };
     assert_status(bly_foreign_has(f, &other, 1, &bit, NULL), BLY_EINVAL);
+    const bly_bytes endless = { "http://a.test/", SIZE_MAX };
+    assert_status(bly_foreign_has(f, &endless, 1, &bit, NULL), BLY_ERANGE);
+    /* Words alone are URLs of a kind. */
+    const bly_bytes word = { "word", 4 }, path = { "a/b", 3 };
+    assert_ok(bly_foreign_has(f, &word, 1, &bit, NULL));
+    assert_ok(bly_foreign_has(f, &path, 1, &bit, NULL));
     bly_foreign_free(f);
 }
 

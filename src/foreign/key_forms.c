@@ -52,16 +52,18 @@ static bool number_text(bly_bytes text, char *buf, size_t room)
     return strchr(" \t\n\v\f\r", buf[0]) == NULL;
 }
 
-/* A whole number with or without a sign, as its low 64 bits. */
-static bool int_read(bly_bytes text, uint64_t *out)
+/* A whole number with or without a sign, as its low 64 bits. The text is not
+ * empty, so a number was read where nothing is left of it. */
+static bool int_read(bly_bytes text, uint64_t *out, bool *negative)
 {
     char buf[32], *end;
     if (!number_text(text, buf, sizeof buf))
         return false;
     errno = 0;
-    *out = buf[0] == '-' ? (uint64_t)strtoll(buf, &end, 10)
-                         : strtoull(buf, &end, 10);
-    return errno == 0 && *end == '\0' && end != buf;
+    *negative = buf[0] == '-';
+    *out =
+        *negative ? (uint64_t)strtoll(buf, &end, 10) : strtoull(buf, &end, 10);
+    return errno == 0 && *end == '\0';
 }
 
 static int hex_digit(unsigned char c)
@@ -151,6 +153,7 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
         return bly_fail(BLY_ENOMEM, "out of memory");
     out->bytes = at;
     uint64_t x = 0;
+    bool negative = false;
     switch (form) {
     case BLY_KEY_HEX:
         out->len = text.len / 2;
@@ -165,8 +168,8 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
     case BLY_KEY_INT32:
     case BLY_KEY_INT32_BE:
         out->len = 4;
-        if (!int_read(text, &x) ||
-            (x > UINT32_MAX && x < UINT64_MAX - INT32_MAX))
+        if (!int_read(text, &x, &negative) ||
+            (negative ? x && x < UINT64_MAX - INT32_MAX : x > UINT32_MAX))
             return bly_fail(BLY_EINVAL, "not a whole number of 32 bits");
         if (form == BLY_KEY_INT32)
             bly_put_le32(at, (uint32_t)x);
@@ -176,7 +179,7 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
     case BLY_KEY_INT64:
     case BLY_KEY_INT64_BE:
         out->len = 8;
-        if (!int_read(text, &x))
+        if (!int_read(text, &x, &negative))
             return bly_fail(BLY_EINVAL, "not a whole number of 64 bits");
         if (form == BLY_KEY_INT64)
             bly_put_le64(at, x);
@@ -188,7 +191,7 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
         if (!number_text(text, buf, sizeof buf))
             return bly_fail(BLY_EINVAL, "not a number");
         const double d = strtod(buf, &end);
-        if (*end || end == buf)
+        if (*end)
             return bly_fail(BLY_EINVAL, "not a number");
         memcpy(&x, &d, sizeof x);
         out->len = 8;

@@ -258,7 +258,7 @@ static bool real_take(struct text *t, bool is_float, int64_t *out)
         memcpy(out, &d, sizeof *out);
     }
     t->at = t->end;
-    return *end == '\0' && end != buf;
+    return *end == '\0'; /* and something was read, since there was something */
 }
 
 /* ------------------------------------------------- reals that are alike */

@@ -92,17 +92,16 @@ static size_t address_write(const char *host, size_t n, bool bracketed,
         if (is_zero(&six, sizeof six))
             return 0;
         if (memcmp(&six, mapped, sizeof mapped) != 0) {
-            if (!inet_ntop(AF_INET6, &six, shown, sizeof shown))
-                return 0;
+            inet_ntop(AF_INET6, &six, shown, sizeof shown);
             return (size_t)snprintf(out, INET6_ADDRSTRLEN + 2, "[%s]", shown);
         }
         memcpy(&four, (const char *)&six + sizeof mapped, sizeof four);
     } else if (bracketed || !inet_aton(text, &four)) {
         return 0;
     }
-    if (is_zero(&four, sizeof four) ||
-        !inet_ntop(AF_INET, &four, shown, sizeof shown))
+    if (is_zero(&four, sizeof four))
         return 0;
+    inet_ntop(AF_INET, &four, shown, sizeof shown);
     return (size_t)snprintf(out, INET6_ADDRSTRLEN + 2, "%s", shown);
 }
 
