@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bits.h"
+#include "core/hash.h"
+
 static bly_hll *made(unsigned precision)
 {
     bly_hll *s;
@@ -173,6 +176,22 @@ static void bytes_from_outside(void **state)
         assert_null(t);
         bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
     }
+    /* Forged, with its checksum computed anew: 59 is the ceiling of 2^6. */
+    bytes[16 + 63] = 59;
+    bly_store64(bytes + n - 8, bly_checksum(bytes, n - 8));
+    assert_ok(bly_hll_load(bytes, n, NULL, &t));
+    assert_true(isfinite(bly_hll_estimate(t, NULL)));
+    bly_hll_free(t);
+    ledger l;
+    ledger_open(&l);
+    l.fail_at = 0;
+    assert_status(bly_hll_load(bytes, n, &l.mem, &t), BLY_ENOMEM);
+    assert_null(t);
+    ledger_check(&l);
+    bytes[16 + 63] = 60;
+    bly_store64(bytes + n - 8, bly_checksum(bytes, n - 8));
+    assert_status(bly_hll_load(bytes, n, NULL, &t), BLY_EFORMAT);
+    assert_null(t);
     guarded_free(bytes, n);
     bly_hll_free(s);
 }

@@ -239,6 +239,35 @@ static void a_block_that_grows(void **state)
     assert_null(b.at);
 }
 
+static void *moved_nowhere(void *ctx, void *at)
+{
+    (void)at;
+    ++*(int *)ctx;
+    return NULL;
+}
+
+/* What cannot be reserved is not, and what cannot be moved stays. */
+static void blocks_that_stay(void **state)
+{
+    (void)state;
+    bly_block b = { 0 };
+    int asked = 0;
+    assert_false(bly_block_reserve(&bly_mem_system, SIZE_MAX / 4, &b));
+    assert_null(b.at);
+    bly_block_move(&b, moved_nowhere, &asked); /* no block */
+    assert_ok(bly_block_new(&bly_mem_system, 16 * BLY_BLOCK_STEP, &b));
+    assert_true(b.mapped);
+    bly_block_move(&b, moved_nowhere, &asked); /* none of the allocator's */
+    assert_int_equal(asked, 0);
+    bly_block_free(&bly_mem_system, &b);
+    assert_ok(bly_block_new(&bly_mem_system, 100, &b));
+    unsigned char *const at = b.at;
+    bly_block_move(&b, moved_nowhere, &asked);
+    assert_int_equal(asked, 1);
+    assert_ptr_equal(b.at, at);
+    bly_block_free(&bly_mem_system, &b);
+}
+
 /* The ledger itself notices what it is there to notice. */
 static void the_ledger_notices(void **state)
 {
@@ -270,6 +299,7 @@ int main(void)
         cmocka_unit_test(an_allocator_that_has_none),
         cmocka_unit_test(small_things),
         cmocka_unit_test(a_block_that_grows),
+        cmocka_unit_test(blocks_that_stay),
         cmocka_unit_test(the_ledger_notices),
         cmocka_unit_test(what_may_be_used),
     };

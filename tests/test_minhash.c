@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bits.h"
+#include "core/hash.h"
 #include "core/likeness.h"
+#include "sketch/sketches.h"
 #include "tests/support.h"
 
 static bly_sketch *sketch_of(bly_family family, unsigned k)
@@ -463,6 +466,84 @@ static void bytes_from_outside(void **state)
         }
 }
 
+/* A sketch of six values, with word i of its components forged and the checksum
+ * computed anew. */
+static bly_status load_forged(bly_family family, unsigned i, uint64_t value)
+{
+    static const uint64_t x[] = { 3, 1, 4, 15, 92, 65 };
+    bly_sketch *s = sketch_of(family, 21), *t = NULL;
+    assert_ok(bly_sketch_add(s, x, COUNT_OF(x)));
+    const size_t n = bly_sketch_written_bytes(s, 0);
+    unsigned char *const bytes = guarded_new(n);
+    assert_ok(bly_sketch_write(s, 0, bytes));
+    bly_store64(bytes + 32 + 8 * (size_t)i, value);
+    bly_store64(bytes + n - 8, bly_checksum(bytes, n - 8));
+    const bly_status st = bly_sketch_load(bytes, n, NULL, &t);
+    if (!st) {
+        bly_resemblance r;
+        assert_ok(bly_sketch_compare(s, t, &r));
+    } else {
+        assert_null(t);
+        assert_non_null(strstr(bly_error(), "components that no text has"));
+    }
+    bly_sketch_free(t);
+    bly_sketch_free(s);
+    guarded_free(bytes, n);
+    return st;
+}
+
+/* Whoever forges computes the checksum anew: components that no text has. */
+static void forged_components(void **state)
+{
+    (void)state;
+    assert_status(load_forged(BLY_LINEAR61, 20, BLY_P61), BLY_EFORMAT);
+    assert_ok(load_forged(BLY_LINEAR61, 20, BLY_P61 - 1));
+    assert_status(load_forged(BLY_FSS, 0, UINT64_C(42) << 54), BLY_EFORMAT);
+    assert_ok(load_forged(BLY_FSS, 0, (UINT64_C(42) << 54) - 1));
+    assert_status(load_forged(BLY_FSS, 20, BLY_BINS_EMPTY), BLY_EFORMAT);
+    assert_status(load_forged(BLY_OPH, 20, UINT64_C(1) << 54), BLY_EFORMAT);
+    assert_ok(load_forged(BLY_OPH, 20, (UINT64_C(1) << 54) - 1));
+
+    /* None at all, though it says that there are some. */
+    static const uint64_t x[] = { 3 };
+    bly_sketch *s = sketch_of(BLY_OPH, 3), *t;
+    unsigned char bytes[32 + 24 + 8];
+    assert_ok(bly_sketch_add(s, x, 1));
+    assert_ok(bly_sketch_write(s, 0, bytes));
+    memset(bytes + 32, 0xff, 24);
+    bly_store64(bytes + 56, bly_checksum(bytes, 56));
+    assert_status(bly_sketch_load(bytes, sizeof bytes, NULL, &t), BLY_EFORMAT);
+
+    /* Three components of 5 bits leave a bit of the second byte. */
+    unsigned char few[32 + 2 + 8];
+    assert_int_equal(bly_sketch_written_bytes(s, 5), sizeof few);
+    assert_ok(bly_sketch_write(s, 5, few));
+    few[33] |= 0x80;
+    bly_store64(few + 34, bly_checksum(few, 34));
+    assert_status(bly_sketch_load(few, sizeof few, NULL, &t), BLY_EFORMAT);
+
+    ledger l;
+    ledger_open(&l);
+    l.fail_at = 0;
+    assert_ok(bly_sketch_write(s, 0, bytes));
+    assert_status(bly_sketch_load(bytes, sizeof bytes, &l.mem, &t), BLY_ENOMEM);
+    assert_null(t);
+    ledger_check(&l);
+
+    /* Something is unlike nothing, whichever comes first. */
+    bly_sketch *const empty = sketch_of(BLY_OPH, 3);
+    bly_resemblance r;
+    assert_ok(bly_sketch_compare(s, empty, &r));
+    assert_true(r.jaccard == 0 && r.equal == 0);
+    assert_ok(bly_sketch_compare(empty, s, &r));
+    assert_true(r.jaccard == 0 && r.equal == 0);
+    bly_sketch_free(empty);
+    bly_sketch_free(s);
+
+    bly_sketch_spec spec = { .shingling = { .size = 1000000 } };
+    assert_status(bly_sketch_spec_check(&spec), BLY_EINVAL);
+}
+
 /* The head of a file of many sketches. */
 static void specs_as_bytes(void **state)
 {
@@ -559,6 +640,7 @@ int main(void)
         cmocka_unit_test(nothing_is_like_nothing),
         cmocka_unit_test(what_differs_is_refused),
         cmocka_unit_test(bytes_from_outside),
+        cmocka_unit_test(forged_components),
         cmocka_unit_test(specs_as_bytes),
         cmocka_unit_test(rows_agree),
         cmocka_unit_test(families_have_names),
