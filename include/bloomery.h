@@ -445,8 +445,8 @@ const bly_hasher *bly_builder_hasher(const bly_builder *b);
 
 /* Take n more keys; they are borrowed for the call. values is given exactly
  * where the kind is built and has GET; a key that comes with two different ones
- * makes bly_builder_finish() fail with BLY_EINVAL. May be called by many
- * threads at once. After a failure the builder may only be freed. */
+ * makes bly_builder_finish() fail with BLY_EINVAL. May be called by many threads
+ * at once. After a failure it may only be freed, and finishing fails too. */
 bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                            const uint64_t *values, size_t n);
 

@@ -59,6 +59,7 @@ struct bly_builder {
     bly_kept kept;
     uint64_t max_value; /* of the values kept, 1 at least; 0: no values */
     registers *unused;  /* that no thread has; one at least is made */
+    bly_status failed;  /* the first time that keys were not taken */
 };
 
 /* ---------------------------------------------------------------- taking */
@@ -206,8 +207,14 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                                     "each key"
                                   : "a %s filter takes no values",
                         b->planned.kind->name);
-    return b->sized ? builder_add_sized(b, hashes, n)
-                    : builder_keep(b, hashes, values, n);
+    const bly_status st = b->sized ? builder_add_sized(b, hashes, n)
+                                   : builder_keep(b, hashes, values, n);
+    if (st) {
+        pthread_mutex_lock(&b->lock);
+        b->failed = st;
+        pthread_mutex_unlock(&b->lock);
+    }
+    return st;
 }
 
 /* -------------------------------------------------------------- finishing */
@@ -487,6 +494,12 @@ bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
     if (b->finished)
         return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
     b->finished = true;
+    /* A filter of the rest would say "no" to keys that were given. */
+    if (b->failed) {
+        bly_kept_close(&b->kept);
+        return bly_fail(b->failed, "keys were not taken: after a failure a "
+                                   "builder can only be freed");
+    }
     if (b->sized) {
         bly_stats stats = { 0 };
         bly_copies_merge(&b->copies, thread_count(nthreads));
