@@ -1,10 +1,9 @@
-/* LDFLAGS: -Wl,--wrap=pthread_create,--wrap=open64,--wrap=mkostemp64,--wrap=pread64 */
+/* LDFLAGS: -Wl,--wrap=pthread_create,--wrap=pread64 */
 /*
  * test_builder_failures.c - builders whose system gives them little
  *
  * The linker sends the library's calls through this file. Threads that cannot
- * be started cost time and nothing else; files without a name that the file
- * system does not have are made otherwise; what cannot be read is an error,
+ * be started cost time and nothing else; what cannot be read back is an error,
  * and never a filter of some of the keys.
  */
 #define _GNU_SOURCE
@@ -12,7 +11,6 @@
 #include "laws.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -28,19 +26,13 @@
 /* ------------------------------------------------------------------- calls */
 
 static _Atomic long threads_left = LONG_MAX; /* that can be started */
-static int tmpfile_errno;                    /* of open() with O_TMPFILE */
-static int mkostemp_errno;
-static int reads_before = -1; /* that succeed; -1: all do */
-static int read_errno;        /* of the one behind these */
+static int reads_before = -1;                /* that succeed; -1: all do */
+static int read_errno;                       /* of the one behind these */
 
 int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr,
                           void *(*run)(void *), void *arg);
 int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
                           void *(*run)(void *), void *arg);
-int __real_open64(const char *path, int flags, mode_t mode);
-int __wrap_open64(const char *path, int flags, mode_t mode);
-int __real_mkostemp64(char *path, int flags);
-int __wrap_mkostemp64(char *path, int flags);
 ssize_t __real_pread64(int fd, void *to, size_t n, off_t at);
 ssize_t __wrap_pread64(int fd, void *to, size_t n, off_t at);
 
@@ -49,24 +41,6 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
 {
     return threads_left-- > 0 ? __real_pthread_create(t, attr, run, arg)
                               : EAGAIN;
-}
-
-int __wrap_open64(const char *path, int flags, mode_t mode)
-{
-    if (tmpfile_errno && (flags & O_TMPFILE) == O_TMPFILE) {
-        errno = tmpfile_errno;
-        return -1;
-    }
-    return __real_open64(path, flags, mode);
-}
-
-int __wrap_mkostemp64(char *path, int flags)
-{
-    if (mkostemp_errno) {
-        errno = mkostemp_errno;
-        return -1;
-    }
-    return __real_mkostemp64(path, flags);
 }
 
 ssize_t __wrap_pread64(int fd, void *to, size_t n, off_t at)
@@ -165,32 +139,6 @@ static void parts_of_a_bounded_filter(void **state)
 
 /* -------------------------------------------------------------------- file */
 
-static void no_files_without_names(void **state)
-{
-    (void)state;
-    char folder[] = "/tmp/bloomery-failures-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    bly_spec spec = { .fpr = 0.01 };
-    byte_array want = bytes_of(&spec, false, 1);
-    spec.max_bytes = 3 * MIB / 2;
-    spec.spill = folder;
-    static const int says[] = { EOPNOTSUPP, EISDIR };
-    for (size_t i = 0; i < COUNT_OF(says); i++) {
-        tmpfile_errno = says[i];
-        byte_array got = bytes_of(&spec, false, 1);
-        assert_alike(&got, &want);
-        /* Nor any other way: an error that names the folder. */
-        bly_filter *f = NULL;
-        mkostemp_errno = EROFS;
-        assert_status(build_of(&spec, false, 1, &f), BLY_EIO);
-        assert_null(f);
-        mkostemp_errno = 0;
-    }
-    tmpfile_errno = 0;
-    assert_int_equal(rmdir(folder), 0); /* nothing is left in it */
-    free(want.at);
-}
-
 static void files_that_are_read_badly(void **state)
 {
     (void)state;
@@ -265,7 +213,6 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_a_bounded_filter),
-        cmocka_unit_test(no_files_without_names),
         cmocka_unit_test(files_that_are_read_badly),
         cmocka_unit_test(no_filter_of_some_of_the_keys),
     };

@@ -298,6 +298,13 @@ bly_status bly_plan_end(bly_planned *p)
         st = p->kind->plan(&p->want, &p->shape);
     if (st)
         return st;
+    /* A shape that no file is believed to have would be written all the same.
+     */
+    if (!p->kind->sane(&p->shape))
+        return bly_fail(BLY_ERANGE,
+                        "a %s filter cannot be that large: ask for fewer "
+                        "items or less memory",
+                        p->kind->name);
     const double n = (double)p->want.items;
     p->set.items = p->want.items;
     p->set.fpr =
