@@ -314,16 +314,13 @@ check:
 	@tools/run-tests $(B) sanitizers
 
 # Fails below COVERAGE_FLOOR percent of the branches of src/: what was reached, so that it cannot fall
-# unnoticed. The program holds all of the library and is never run; llvm-cov reads it.
+# unnoticed.
 COVERAGE_FLOOR = 92
 coverage:
 	@tools/setup coverage
-	@$(MAKE) --no-print-directory -j2 all $(B)/coverage/bloomery $(B)/coverage/src_all \
+	@$(MAKE) --no-print-directory -j2 all $(B)/coverage/bloomery \
 	    $(TESTS:%=$(B)/coverage/tests/%)
 	@tools/coverage $(B) $(COVERAGE_FLOOR)
-$(B)/coverage/src_all: $(B)/coverage/libbloomery.a
-	$(Q)echo 'int main(void) { return 0; }' | $(CLANG) -fprofile-instr-generate -pthread -x c - -x none \
-	    -Wl,--whole-archive $< -Wl,--no-whole-archive -lm -o $@
 
 # What the fuzzers look into, once for all of them.
 $(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/fuzzer/%.o,cli/source.c cli/unpack.c cli/expression.c $(APP_SRC) $(LIB_SRC))
