@@ -367,8 +367,8 @@ LAW(summed_prefixes_are_refused)
     byte_array a;
     bly_filter *f = stored(row, &a), *g;
     const scratch_file s = scratch_new(a.at, a.n);
-    const size_t table = BLY_PAGE + bly_table_bytes(f->shape.nbytes);
-    const size_t data = BLY_PAGE + bly_table_span(f->shape.nbytes);
+    const size_t table = BLY_PAGE + (size_t)bly_table_bytes(f->shape.nbytes);
+    const size_t data = BLY_PAGE + (size_t)bly_table_span(f->shape.nbytes);
     const size_t near[] = { 0,    8,        296,       BLY_PAGE, table,
                             data, data + 1, data + 64, a.n - 64, a.n - 1 };
     for (size_t i = 0; i < COUNT_OF(near) + 40; i++) {
