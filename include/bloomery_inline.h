@@ -11,7 +11,9 @@
  *         for (...)
  *             hits += bly_blocked_has_int(&b, key);
  *
- * The answers are those of bly_has_hash() and bly_has(). Compile with
+ * The answers are those of bly_has_hash() and bly_has(). Nothing is checked on
+ * the way: bly_blocked_view() compares a mapped file of more than 64 MiB with
+ * all of its checksums before it gives a view. Compile with
  * -march=native, or at least -mavx2, to let a vector unit make the mask.
  */
 #ifndef BLOOMERY_INLINE_H
