@@ -278,10 +278,18 @@ bly_status bly_target_open(const char *path, bly_wait *wait, void *wait_ctx,
         return BLY_OK;
     /* What /dev/stdout leads to may be a file that has no name any more: then
      * nothing is where the link says, and yet the path can be opened. */
-    if (!S_ISREG(st.st_mode) || stat(t->path, &followed)) {
+    t->special = !S_ISREG(st.st_mode);
+    if (!t->special && stat(t->path, &followed)) {
+        /* Any other error would let a file be written over where it is. */
+        if (errno != ENOENT)
+            return write_fail(t, errno);
         t->special = stat(path, &st) == 0;
+        if (!t->special && errno != ENOENT)
+            return write_fail(t, errno);
         return BLY_OK;
     }
+    if (t->special)
+        return BLY_OK;
     err = lock_file(t);
     return err && err != ENOENT ? write_fail(t, err) : BLY_OK;
 }
