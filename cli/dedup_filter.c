@@ -7,6 +7,7 @@
  * compared, so what that costs is told with every run.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,6 +67,11 @@ static bly_filter *filter_for(struct dedup *d, const struct stream_options *o)
 {
     const struct dedup_args *const a = &dedup_args;
     const bool there = a->filter && access(a->filter, F_OK) == 0;
+    /* A new one would take the place of one that is there after all. */
+    if (a->filter && !there && errno != ENOENT) {
+        fail_path(a->filter, errno);
+        return NULL;
+    }
     if (o->read_only && !there) {
         fail("--read-only wants a filter: --filter FILE that exists");
         return NULL;

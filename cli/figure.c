@@ -440,8 +440,10 @@ static bool save_picture(const struct figure_run *run, const char *path)
         .references = run->references,
         .nreferences = run->nreferences,
     };
-    if (ok)
-        ok = plot_save(&p, path);
+    if (!ok)
+        fail("out of memory");
+    else if (!(ok = plot_save(&p, path)))
+        fail("%s", plot_why());
     for (size_t i = 0; i < run->nseries; i++)
         free(room[i]);
     return ok;
@@ -460,10 +462,7 @@ static bool figure_save(const struct figure_run *run, const char *folder)
     }
     bool (*const draw)(const struct figure_run *, const char *) =
         run->figure->draw ? run->figure->draw : save_picture;
-    if (ok && !draw(run, svg)) {
-        ok = false;
-        fail("%s", plot_why());
-    }
+    ok = ok && draw(run, svg);
     free(csv);
     free(svg);
     return ok;

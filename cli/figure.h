@@ -81,8 +81,8 @@ struct figure {
     const char *about;  /* what one sees, for docs/figures/index.md */
     void (*run)(struct figure_run *run);
 
-    /* Draw another picture than that of the points; false with errno. NULL:
-     * that of the points. */
+    /* Draw another picture than that of the points; false after a message.
+     * NULL: that of the points. */
     bool (*draw)(const struct figure_run *run, const char *path);
 };
 

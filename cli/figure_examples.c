@@ -66,9 +66,12 @@ static bool example_draw(const struct figure_run *run,
                          const struct worked_example *w, const char *path)
 {
     struct explain e;
-    const bool ok =
-        example_make(w, &e) &&
-        explain_draw(&e, run->figure->title, run->figure->source, path);
+    bool ok = example_make(w, &e);
+    if (ok &&
+        !explain_draw(&e, run->figure->title, run->figure->source, path)) {
+        fail("%s", plot_why());
+        ok = false;
+    }
     explain_free(&e);
     return ok;
 }
