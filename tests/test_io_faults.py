@@ -23,6 +23,8 @@ from fault_recipes import place  # noqa: F401, a fixture
 FULL = bool(os.environ.get("BLY_FULL"))
 # How many faults of a recipe the short form tries.
 SYSTEM_CALLS, ALLOCATIONS = 12, 4
+# Here looking at a file failed once, and it was taken for none, or for a device.
+PINNED = ("build -o a.bly", "dedup -t 1 --paragraphs", "dedup -t 1 --files")
 
 RECIPES = [r for r in recipes.WRITES + recipes.READS if FULL or not r.slow]
 
@@ -97,6 +99,7 @@ class Trial:
         words = [part for w in self.recipe.argv[1:] for part in w.split("/")
                  if part]
         return ["standard input", "standard output", "tmp", "127.0.0.1",
+                "libcurl",
                 *(w for w in words if w[0] != "-")]
 
     def judge(self, fault, done, call=""):
@@ -111,7 +114,9 @@ class Trial:
             wrong("another status")
         said = [line for line in done.err.splitlines()
                 if line not in self.done.err.splitlines()
-                and "warning: " not in line]
+                and "warning: " not in line
+                # The libraries behind libcurl speak for themselves.
+                and (line.startswith("bloomery: ") or not recipe.needs)]
         if done.status == 2:
             if len(said) != 1 or not said[0].startswith("bloomery: "):
                 wrong("not one line that says why")
@@ -159,7 +164,9 @@ def test_every_system_call(place, recipe):
     faults = [(c, e) for c in trial.calls for e in faults_of(c)]
     if not FULL:
         rng = random.Random(recipe.line)
-        faults = rng.sample(faults, min(len(faults), SYSTEM_CALLS))
+        always = [(c, e) for c, e in faults if recipe.line.startswith(PINNED)
+                  and SAME.get(c["call"], c["call"]) in ("stat", "access")]
+        faults = always + rng.sample(faults, min(len(faults), SYSTEM_CALLS))
     for call, error in faults:
         place.fresh(recipe)
         done = place.run(recipe, "-f", f"{call['n']}:{error or 'short'}")
@@ -182,9 +189,12 @@ def test_every_allocation(place, recipe):
         done = place.run(recipe, preload={
             "LD_PRELOAD": str(recipes.MALLOC), "BLY_MALLOC_FAILS": str(n),
             "BLY_MALLOC_MARK": str(mark)})
-        # Some versions of hiredis end the process themselves.
-        abort = recipe.needs == "redis" and done.status == -signal.SIGABRT
-        if mark.exists() and not abort:
+        # hiredis ends the process itself, and writes through NULL, in
+        # versions up to 0.14. The files must be as they were all the same.
+        if recipe.needs == "redis" and done.status in (-signal.SIGABRT,
+                                                       -signal.SIGSEGV):
+            done = recipes.Done(2, b"", "bloomery: redis: out of memory")
+        if mark.exists():
             trial.judge(f"allocation {n}", done)
         return mark.exists()
 
