@@ -156,6 +156,66 @@ LAW(a_flipped_bit_is_refused_or_harmless)
     bly_free(f);
 }
 
+/* An allocator that writes over the payload of a file, once it is told to: as
+ * another process could, between a look at a map and a copy of it. */
+typedef struct meddler {
+    const char *path;
+    bool now;
+} meddler;
+
+static void *meddler_alloc(void *ctx, size_t nbytes)
+{
+    meddler *const m = ctx;
+    static const char nonsense[500] = { 1, 0x7f, 3 };
+    if (m->now) {
+        FILE *file = fopen(m->path, "r+b");
+        assert_non_null(file);
+        assert_int_equal(fseek(file, 4096, SEEK_SET), 0);
+        assert_int_equal(fwrite(nonsense, sizeof nonsense, 1, file), 1);
+        assert_int_equal(fclose(file), 0);
+    }
+    void *const p = aligned_alloc(64, (nbytes + 63) / 64 * 64);
+    return p;
+}
+
+static void meddler_release(void *ctx, void *p, size_t nbytes)
+{
+    (void)ctx;
+    (void)nbytes;
+    free(p);
+}
+
+/* A copy may be written to, so it is the copy that must be in order, whatever
+ * the file was when it was looked at. */
+LAW(a_copy_of_a_file_that_changes_is_sound)
+{
+    char folder[] = "/tmp/bloomery-laws-XXXXXX", path[64], shell[80];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/f.bly", folder);
+    bly_filter *f = law_filled(row, 0, 5000), *m, *copy, *g;
+    meddler ctx = { .path = path };
+    const bly_mem mem = { meddler_alloc, meddler_release, &ctx };
+    const bly_access how = { .mem = &mem };
+    assert_ok(bly_save(f, path));
+    assert_ok(bly_map(path, &how, &m));
+    ctx.now = true;
+    const bly_status st = bly_clone(m, &copy);
+    ctx.now = false;
+    if (st) {
+        assert_int_equal(st, BLY_EFORMAT);
+    } else {
+        byte_array a = written(copy);
+        assert_ok(bly_load(a.at, a.n, NULL, &g));
+        free(a.at);
+        bly_free(g);
+        bly_free(copy);
+    }
+    bly_free(m);
+    bly_free(f);
+    snprintf(shell, sizeof shell, "rm -rf %s", folder);
+    assert_int_equal(system(shell), 0);
+}
+
 /* Asked where it lies on disk: the same answers, and no changes. */
 LAW(maps_to_the_same_answers)
 {

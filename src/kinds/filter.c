@@ -231,6 +231,10 @@ bly_status bly_clone(const bly_filter *f, bly_filter **out)
     copy->nadded = f->nadded;
     if (f->shape.nbytes)
         memcpy(copy->data, f->data, f->shape.nbytes);
+    /* The file may have changed since it was looked at. */
+    if (f->readonly && f->kind->check && !f->kind->check(copy))
+        st = bly_fail(BLY_EFORMAT, "damaged: its file changed while it was "
+                                   "copied (restore it, or try again)");
     for (uint32_t i = 0; i < f->nlayers && !st; i++) {
         bly_filter *layer;
         st = bly_clone(f->layer[i], &layer);
