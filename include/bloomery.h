@@ -17,7 +17,8 @@
  * Failing. What can fail returns a bly_status; BLY_OK is 0. A call that fails
  * changes nothing (a batch says how far it came), and bly_error() then says
  * what was wrong and what would be right. The library never prints, exits,
- * aborts, or sets errno on purpose.
+ * aborts, or sets errno on purpose. A pointer that is NULL and must not be is
+ * BLY_EINVAL; an array of no elements may be NULL.
  *
  * Threads. Any number of threads may read a filter at once; a writer must be
  * alone. With .shared, which kinds with the ability SHARE take, any number of
@@ -183,7 +184,8 @@ typedef struct bly_kind_info {
     size_t nparams;
 } bly_kind_info;
 
-/* The kind at index (0 is the default kind), of that name, or of a filter.
+/* The kind at index (0 is the default kind), of that name (NULL: the default
+ * kind), or of a filter.
  * False, and *out unchanged, where there is none. */
 bool bly_kind_at(size_t index, bly_kind_info *out);
 bool bly_kind_named(const char *name, bly_kind_info *out);

@@ -82,9 +82,13 @@ static void builder_split(bly_builder *b)
 
 bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
 {
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!spec)
+        return bly_fail_null("spec");
     const bly_mem *mem = spec->mem ? spec->mem : &bly_mem_system;
     bly_planned planned;
-    *out = NULL;
     bly_status st = bly_plan_begin(spec, &planned);
     if (st)
         return st;
@@ -199,6 +203,8 @@ static bly_status builder_add_sized(bly_builder *b, const uint64_t *hashes,
 bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                            const uint64_t *values, size_t n)
 {
+    if (!b || (!hashes && n))
+        return bly_fail_null("b or hashes");
     if (b->finished)
         return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
     if ((values != NULL) != b->valued)
@@ -490,7 +496,11 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
 bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
                               bly_filter **out)
 {
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    if (!b)
+        return bly_fail_null("b");
     if (b->finished)
         return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
     b->finished = true;

@@ -69,8 +69,12 @@ const char *bly_can_help(unsigned bit)
 
 bly_status bly_new(const bly_spec *spec, bly_filter **out)
 {
-    bly_planned planned;
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    if (!spec)
+        return bly_fail_null("spec");
+    bly_planned planned;
     const bly_status st = bly_plan_spec(spec, &planned);
     if (st)
         return st;
@@ -196,6 +200,8 @@ static void has_all(const bly_filter *f, has_fn *has, const uint64_t *keys,
 bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
                           uint64_t *fresh, size_t *ndone)
 {
+    if (!f || (!hashes && n))
+        return bly_fail_null("f or hashes");
     return add_all(f, f->shared ? f->kind->add_shared : f->kind->add, hashes, n,
                    fresh, ndone);
 }
@@ -270,12 +276,16 @@ static void has_pieces(const bly_filter *f, const key_source *s, size_t n,
 bly_status bly_add_keys(bly_filter *f, const bly_bytes *keys, size_t n,
                         uint64_t *fresh, size_t *ndone)
 {
+    if (!f || (!keys && n))
+        return bly_fail_null("f or keys");
     return add_pieces(f, &(key_source){ .keys = keys }, n, fresh, ndone);
 }
 
 bly_status bly_add_column(bly_filter *f, const bly_column *keys, size_t n,
                           uint64_t *fresh, size_t *ndone)
 {
+    if (!f || (!keys && n))
+        return bly_fail_null("f or keys");
     return add_pieces(f, &(key_source){ .column = keys }, n, fresh, ndone);
 }
 
@@ -288,6 +298,8 @@ static bool hashes_ints(const bly_filter *f)
 bly_status bly_add_ints(bly_filter *f, const uint64_t *ints, size_t n,
                         uint64_t *fresh, size_t *ndone)
 {
+    if (!f || (!ints && n))
+        return bly_fail_null("f or ints");
     return hashes_ints(f)
                ? add_all(f, f->kind->add_ints, ints, n, fresh, ndone)
                : add_pieces(f, &(key_source){ .ints = ints }, n, fresh, ndone);
@@ -316,6 +328,8 @@ void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
 
 bly_status bly_add_hash(bly_filter *f, uint64_t hash)
 {
+    if (!f)
+        return bly_fail_null("f");
     return bly_add_hashes(f, &hash, 1, NULL, NULL);
 }
 
@@ -333,6 +347,8 @@ bool bly_has_hash(const bly_filter *f, uint64_t hash)
 
 bly_status bly_add(bly_filter *f, const void *key, size_t len)
 {
+    if (!f || (!key && len))
+        return bly_fail_null("f or key");
     const bly_status st = need_secret(f);
     return st ? st : bly_add_hash(f, bly_hash(&f->hasher, key, len));
 }
@@ -347,6 +363,8 @@ bool bly_has(const bly_filter *f, const void *key, size_t len)
 bly_status bly_remove_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
                              bly_status *each)
 {
+    if (!f || (!hashes && n))
+        return bly_fail_null("f or hashes");
     bly_status piece[PIECE_KEYS];
     bly_status first = may_change(f, f->kind->remove, BLY_ABILITY_REMOVE);
     if (first)
@@ -364,6 +382,8 @@ bly_status bly_remove_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
 
 bly_status bly_remove(bly_filter *f, const void *key, size_t len)
 {
+    if (!f || (!key && len))
+        return bly_fail_null("f or key");
     const bly_status st = need_secret(f);
     if (st)
         return st;
@@ -374,6 +394,8 @@ bly_status bly_remove(bly_filter *f, const void *key, size_t len)
 bly_status bly_increase_hashes(bly_filter *f, const uint64_t *hashes,
                                const uint64_t *by, size_t n, size_t *ndone)
 {
+    if (!f || (!hashes && n) || (!by && n))
+        return bly_fail_null("f or hashes or by");
     size_t done = 0;
     bly_status st = may_change(f, f->kind->increase, BLY_ABILITY_INCREASE);
     if (!st && n)
@@ -386,6 +408,8 @@ bly_status bly_increase_hashes(bly_filter *f, const uint64_t *hashes,
 bly_status bly_count_hashes(const bly_filter *f, const uint64_t *hashes,
                             size_t n, uint64_t *counts)
 {
+    if (!f || (!hashes && n) || (!counts && n))
+        return bly_fail_null("f or hashes or counts");
     if (!f->kind->count)
         return bly_fail_ability(f->kind, BLY_ABILITY_COUNT);
     const bly_status st = may_answer(f, hashes, n);
@@ -397,6 +421,8 @@ bly_status bly_count_hashes(const bly_filter *f, const uint64_t *hashes,
 bly_status bly_get_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
                           uint64_t *values, uint64_t *present)
 {
+    if (!f || (!hashes && n) || (!values && n) || (!present && n))
+        return bly_fail_null("f or hashes or values or present");
     if (!f->kind->get)
         return bly_fail_ability(f->kind, BLY_ABILITY_GET);
     const bly_status st = may_answer(f, hashes, n);
@@ -409,12 +435,16 @@ bly_status bly_get_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
 
 bly_status bly_set_hash(bly_filter *f, uint64_t hash, uint64_t value)
 {
+    if (!f)
+        return bly_fail_null("f");
     const bly_status st = may_change(f, f->kind->set, BLY_ABILITY_SET);
     return st ? st : f->kind->set(f, hash, value);
 }
 
 bly_status bly_tick(bly_filter *f, uint64_t now)
 {
+    if (!f)
+        return bly_fail_null("f");
     const bly_status st = may_change(f, f->kind->tick, BLY_ABILITY_TICK);
     return st ? st : f->kind->tick(f, now);
 }
@@ -495,11 +525,15 @@ static bly_status combine(bly_filter *dst, const bly_filter *src,
 
 bly_status bly_merge(bly_filter *dst, const bly_filter *src)
 {
+    if (!dst || !src)
+        return bly_fail_null("dst or src");
     return combine(dst, src, dst->kind->merge, BLY_ABILITY_MERGE);
 }
 
 bly_status bly_intersect(bly_filter *dst, const bly_filter *src)
 {
+    if (!dst || !src)
+        return bly_fail_null("dst or src");
     return combine(dst, src, dst->kind->intersect, BLY_ABILITY_INTERSECT);
 }
 
@@ -513,6 +547,8 @@ static bly_status may_read_into(const bly_filter *dst, bly_combination how)
 bly_status bly_combine_file(bly_filter *dst, bly_combination how,
                             const char *path)
 {
+    if (!dst || !path)
+        return bly_fail_null("dst or path");
     const bly_status st = may_read_into(dst, how);
     return st ? st : bly_file_combine(path, how, dst);
 }
@@ -520,6 +556,8 @@ bly_status bly_combine_file(bly_filter *dst, bly_combination how,
 bly_status bly_combine_read(bly_filter *dst, bly_combination how, bly_get *get,
                             void *ctx)
 {
+    if (!dst || !get)
+        return bly_fail_null("dst or get");
     const bly_source src = { .get = get,
                              .ctx = ctx,
                              .nbytes = BLY_SIZE_UNKNOWN };
@@ -530,6 +568,8 @@ bly_status bly_combine_read(bly_filter *dst, bly_combination how, bly_get *get,
 bly_status bly_compare(const bly_filter *a, const bly_filter *b,
                        bly_likeness *out)
 {
+    if (!a || !b || !out)
+        return bly_fail_null("a or b or out");
     const bly_status st =
         may_combine(a, b, a->kind->compare, BLY_ABILITY_COMPARE);
     return st ? st : a->kind->compare(a, b, out);
@@ -537,7 +577,11 @@ bly_status bly_compare(const bly_filter *a, const bly_filter *b,
 
 bly_status bly_fold(const bly_filter *f, bly_filter **out)
 {
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    if (!f)
+        return bly_fail_null("f");
     if (!f->kind->fold)
         return bly_fail_ability(f->kind, BLY_ABILITY_FOLD);
     const bly_status st = bly_filter_settle(f);
@@ -547,10 +591,14 @@ bly_status bly_fold(const bly_filter *f, bly_filter **out)
 bly_status bly_convert(const bly_filter *f, const bly_spec *spec,
                        bly_filter **out)
 {
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!f || !spec)
+        return bly_fail_null("f or spec");
     bly_want w;
     const bly_kind *to;
     bly_spec same = *spec;
-    *out = NULL;
     if (!same.kind)
         same.kind = f->kind->name;
     bly_status st = bly_read_options(&same, &to, &w);

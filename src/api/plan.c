@@ -151,6 +151,8 @@ bly_status bly_read_options(const bly_spec *spec, const bly_kind **kind,
         if (k->params[i].settable)
             default_value(&k->params[i], &w->opt[i]);
     for (size_t i = 0; i < spec->noptions; i++) {
+        if (!spec->options || !spec->options[i].name || !spec->options[i].value)
+            return bly_fail_null("options, or a name or value in them");
         const bly_status st = read_option(k, &spec->options[i], w);
         if (st)
             return st;
@@ -163,6 +165,8 @@ bly_status bly_read_options(const bly_spec *spec, const bly_kind **kind,
 
 bly_status bly_hasher_for(const bly_spec *spec, bly_hasher *out)
 {
+    if (!spec || !out)
+        return bly_fail_null("spec or out");
     if (spec->secret && spec->seed)
         return bly_fail(BLY_EINVAL, "a keyed filter takes no seed: its secret "
                                     "is one");
@@ -350,6 +354,8 @@ size_t bly_collect_facts(const bly_kind *kind, const bly_shape *s,
 
 bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
 {
+    if (!spec || !out)
+        return bly_fail_null("spec or out");
     bly_planned planned;
     const bly_status st = bly_plan_spec(spec, &planned);
     if (st)

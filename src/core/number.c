@@ -135,7 +135,7 @@ static bool apply_power(uint64_t *v, unsigned factor, int power)
 bool bly_parse_count(const char *text, uint64_t *out)
 {
     decimal d;
-    if (!read_number(text, false, &d) || d.cut)
+    if (!text || !read_number(text, false, &d) || d.cut)
         return false;
     /* Fives first: where they divide, twos may still multiply (0.1Ti). */
     uint64_t v = d.digits;
@@ -167,7 +167,7 @@ static double nearest_real(const decimal *d)
 bool bly_parse_real(const char *text, double *out)
 {
     decimal d;
-    if (!read_number(text, true, &d))
+    if (!text || !read_number(text, true, &d))
         return false;
     const double v = nearest_real(&d);
     if (!isfinite(v))

@@ -23,6 +23,11 @@ bly_status bly_fail(bly_status status, const char *format, ...)
     return status;
 }
 
+bly_status bly_fail_null(const char *argument)
+{
+    return bly_fail(BLY_EINVAL, "%s is NULL; it must not be", argument);
+}
+
 const char *bly_status_text(bly_status status)
 {
     static const char *const texts[] = {

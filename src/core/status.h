@@ -14,4 +14,8 @@ __attribute__((format(printf, 2, 3)))
 bly_status
 bly_fail(bly_status status, const char *format, ...);
 
+/* BLY_EINVAL: an argument that must not be NULL is; its name, "spec or out"
+ * where it may be one of several. */
+bly_status bly_fail_null(const char *argument);
+
 #endif

@@ -47,7 +47,7 @@ static const bly_format *format_named(const char *name)
 bool bly_format_named(const char *name, bly_format_info *out)
 {
     size_t i = 0;
-    while (bly_format_at(i, out)) {
+    while (name && bly_format_at(i, out)) {
         if (strcmp(out->name, name) == 0)
             return true;
         i++;
@@ -111,6 +111,8 @@ static bly_status options_set(bly_foreign *f, const bly_foreign_spec *spec)
     for (uint32_t i = 0; i < f->format->noptions; i++)
         f->option[i] = f->format->options[i].def;
     for (size_t i = 0; i < spec->noptions; i++) {
+        if (!spec->options || !spec->options[i].name || !spec->options[i].value)
+            return bly_fail_null("options, or a name or value in them");
         const bly_status st = option_set(f, &spec->options[i]);
         if (st)
             return st;
@@ -192,9 +194,13 @@ static bly_status recognise(const unsigned char *bytes, size_t n,
 bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
                             size_t nbytes, bly_foreign **out)
 {
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!bytes && nbytes)
+        return bly_fail_null("bytes");
     static const bly_foreign_spec plain = { 0 };
     const bly_format *format;
-    *out = NULL;
     if (!spec)
         spec = &plain;
     if (spec->format) {
@@ -465,6 +471,8 @@ static bly_status parts_have(const bly_foreign *f, const bly_bytes *keys,
 bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
                            size_t n, uint64_t *bitmap, size_t *nbad)
 {
+    if (!f || (!keys && n) || (!bitmap && n))
+        return bly_fail_null("f or keys or bitmap");
     bly_scratch scratch = { .mem = &f->mem };
     size_t ndone = 0;
     bly_status st = can_ask(f);
@@ -481,6 +489,8 @@ bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
 bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
                              uint64_t *bitmap)
 {
+    if (!f || !bitmap)
+        return bly_fail_null("f or bitmap");
     bly_scratch scratch = { .mem = &f->mem };
     bly_foreign_key k;
     bly_status st = can_ask(f);
@@ -537,7 +547,11 @@ static void key_set(bly_foreign *f, const bly_foreign_key *key)
 
 bly_status bly_foreign_new(const bly_foreign_spec *spec, bly_foreign **out)
 {
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    if (!spec)
+        return bly_fail_null("spec");
     const bly_format *const format =
         spec->format ? format_named(spec->format) : NULL;
     if (!format)
@@ -594,6 +608,8 @@ static bly_status key_keep(bly_foreign *f, const bly_foreign_key *key)
 bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
                            size_t *ndone)
 {
+    if (!f || (!keys && n))
+        return bly_fail_null("f or keys");
     bly_scratch scratch = { .mem = &f->mem };
     bly_status st = BLY_OK;
     size_t i = 0;
@@ -660,6 +676,8 @@ bly_status bly_foreign_put(const bly_foreign *f, const void *head, size_t nhead,
 
 bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
 {
+    if (!f || !put)
+        return bly_fail_null("f or put");
     if (f->bytes)
         return put(ctx, f->bytes, f->nbytes)
                    ? BLY_OK
@@ -684,6 +702,8 @@ static bly_status write_foreign(const void *what, bly_put *put, void *ctx)
 
 bly_status bly_foreign_save(bly_foreign *f, const char *path)
 {
+    if (!f || !path)
+        return bly_fail_null("f or path");
     return bly_file_save(path, NULL, NULL, write_foreign, f);
 }
 
@@ -701,9 +721,13 @@ static void bits_copy(const bly_foreign_part *from, bly_foreign *f)
 bly_status bly_foreign_repack(const bly_foreign_spec *spec,
                               const bly_foreign *from, bly_foreign **out)
 {
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!spec || !from)
+        return bly_fail_null("spec or from");
     bly_foreign *f;
     bly_foreign_spec empty = *spec;
-    *out = NULL;
     empty.items = 0;
     bly_status st = bly_foreign_new(&empty, &f);
     if (st)

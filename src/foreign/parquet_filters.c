@@ -53,6 +53,8 @@ static const char *no_filter(const bly_parquet *p, size_t group, size_t column)
 bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
                                     uint64_t nvalues, double fpr)
 {
+    if (!p)
+        return bly_fail_null("p");
     const char *const why = no_filter(p, group, column);
     bly_parquet_made *const made = made_at(p, group, column);
     if (!made)
@@ -161,6 +163,8 @@ void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
 
 bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
 {
+    if (!p)
+        return bly_fail_null("p");
     bly_parquet_made *const e = p->making;
     add_alike(p);
     const uint64_t n = bly_sbbf_fold(p->block.at, p->nblocks, p->fpr);
@@ -285,6 +289,8 @@ static bool data_put(const bly_parquet *p, bly_put *put, void *ctx)
 
 bly_status bly_parquet_write(const bly_parquet *p, bly_put *put, void *ctx)
 {
+    if (!p || !put)
+        return bly_fail_null("p or put");
     unsigned char *footer = NULL;
     size_t room = 0, n = 0;
     const bly_status st = footer_make(p, &footer, &room, &n);

@@ -223,7 +223,11 @@ static bly_status footer_find(bly_parquet *p)
 bly_status bly_parquet_open(const void *bytes, size_t nbytes,
                             const bly_mem *mem, bly_parquet **out)
 {
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    if (!bytes && nbytes)
+        return bly_fail_null("bytes");
     if (!mem)
         mem = &bly_mem_system;
     bly_parquet *const p = bly_mem_zalloc(mem, sizeof *p);

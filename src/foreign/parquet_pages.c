@@ -104,6 +104,8 @@ bly_status bly_parquet_page_next(const bly_parquet *p, size_t group,
                                  size_t column, uint64_t *at,
                                  bly_parquet_page *out)
 {
+    if (!p || !at || !out)
+        return bly_fail_null("p or at or out");
     const char *const name = bly_parquet_name(p, column);
     bly_parquet_entry e;
     bly_parquet_entry_at(p, group, column, &e);

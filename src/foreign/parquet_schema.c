@@ -377,6 +377,8 @@ void bly_parquet_column_at(const bly_parquet *p, size_t column,
 bly_status bly_parquet_column_named(const bly_parquet *p, const char *name,
                                     size_t *out)
 {
+    if (!p || !name || !out)
+        return bly_fail_null("p or name or out");
     size_t found = SIZE_MAX;
     for (size_t i = 0; i < p->ncolumns; i++) {
         if (strcmp(bly_parquet_name(p, i), name) != 0)

@@ -272,6 +272,8 @@ static bly_coding choose_form(const bly_filter *from, const bly_filter *to,
 bly_status bly_delta_write(const bly_filter *from, const bly_filter *to,
                            bly_put *put, void *ctx, bly_delta *info)
 {
+    if (!from || !to || !put)
+        return bly_fail_null("from or to or put");
     if (!bly_same_hash(from, to))
         return bly_fail(BLY_EUNFIT,
                         "filters of another hash, seed or key are no versions "

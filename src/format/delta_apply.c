@@ -238,6 +238,8 @@ static bly_status read_whole(const bly_filter *f, delta_source *src,
 bly_status bly_delta_read(bly_filter *f, bly_get *get, void *ctx,
                           bly_delta *info)
 {
+    if (!f || !get)
+        return bly_fail_null("f or get");
     delta_source src = { .get = get, .ctx = ctx };
     bly_delta_header h;
     bly_delta told;
@@ -292,6 +294,8 @@ static int64_t get_range(void *ctx, void *buf, size_t nbytes)
 bly_status bly_delta_apply(bly_filter *f, const void *bytes, size_t nbytes,
                            bly_delta *info)
 {
+    if (!f || (!bytes && nbytes))
+        return bly_fail_null("f or bytes");
     byte_range range = { nbytes ? bytes : "", nbytes };
     return bly_delta_read(f, get_range, &range, info);
 }

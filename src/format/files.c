@@ -50,10 +50,10 @@ static bly_status fill_file(void *ctx, const char *name, int fd)
 bly_status bly_file_save(const char *path, bly_wait *wait, void *wait_ctx,
                          bly_writes *write, const void *what)
 {
+    if (!path || !write)
+        return bly_fail_null("path or write");
     writing w = { write, what };
     bly_target t;
-    if (!write)
-        return bly_fail(BLY_EINVAL, "the function that writes is NULL");
     bly_status st = bly_target_open(path, wait, wait_ctx, &t);
     if (!st)
         st = bly_target_replace(&t, fill_file, &w);
@@ -76,10 +76,10 @@ bly_status bly_draft_new(const char *path, bly_wait *wait, void *ctx,
                          bly_draft **out)
 {
     if (!out)
-        return bly_fail(BLY_EINVAL, "the place for the result is NULL");
+        return bly_fail_null("out");
     *out = NULL;
     if (!path)
-        return bly_fail(BLY_EINVAL, "the path is NULL; name a file");
+        return bly_fail_null("path");
     const size_t npath = strlen(path) + 1;
     bly_draft *d = malloc(sizeof *d + npath);
     if (!d)
@@ -125,7 +125,7 @@ bool bly_draft_put(void *draft, const void *bytes, size_t nbytes)
 bly_status bly_draft_commit(bly_draft *d)
 {
     if (!d)
-        return bly_fail(BLY_EINVAL, "the draft is NULL");
+        return bly_fail_null("d");
     draft_flush(d);
     const bly_status st = d->err ? bly_io_fail(d->path, "written", d->err)
                                  : bly_target_commit(&d->t);
@@ -143,8 +143,7 @@ void bly_draft_abandon(bly_draft *d)
 bly_status bly_scratch_file(const char *folder, int *fd)
 {
     if (!folder || !fd)
-        return bly_fail(BLY_EINVAL, "the folder, or the place for the result, "
-                                    "is NULL");
+        return bly_fail_null("folder or fd");
     *fd = bly_scratch_open(folder);
     if (*fd >= 0)
         return BLY_OK;
@@ -163,6 +162,8 @@ static bly_status write_filter(const void *what, bly_put *put, void *ctx)
 
 bly_status bly_save(const bly_filter *f, const char *path)
 {
+    if (!f || !path)
+        return bly_fail_null("f or path");
     return bly_file_save(path, NULL, NULL, write_filter, f);
 }
 
@@ -180,6 +181,8 @@ static bly_status write_delta(const void *what, bly_put *put, void *ctx)
 bly_status bly_delta_save(const bly_filter *from, const bly_filter *to,
                           const char *path, bly_delta *info)
 {
+    if (!from || !to || !path)
+        return bly_fail_null("from or to or path");
     const two_versions v = { from, to, info };
     return bly_file_save(path, NULL, NULL, write_delta, &v);
 }
@@ -236,8 +239,12 @@ static bly_status read_file(bly_file *in, const char *path,
 
 bly_status bly_open(const char *path, const bly_access *how, bly_filter **out)
 {
-    bly_file in;
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    if (!path)
+        return bly_fail_null("path");
+    bly_file in;
     bly_status st = bly_file_open(path, &in);
     if (st)
         return st;
@@ -269,10 +276,10 @@ bly_status bly_file_combine(const char *path, bly_combination how,
 bly_status bly_update(const char *path, const bly_access *how,
                       bly_change *change, void *ctx)
 {
+    if (!path || !change)
+        return bly_fail_null("path or change");
     bly_target t;
     bly_filter *f = NULL;
-    if (!change)
-        return bly_fail(BLY_EINVAL, "the function that changes is NULL");
     bly_status st = bly_target_open(path, how ? how->wait : NULL,
                                     how ? how->wait_ctx : NULL, &t);
     if (!st && t.special)

@@ -32,6 +32,8 @@ static int sync_folder(const char *path)
 
 bly_status bly_folder_make(const char *path)
 {
+    if (!path)
+        return bly_fail_null("path");
     char up[PATH_MAX];
     size_t n = strlen(path);
     if (n >= sizeof up)

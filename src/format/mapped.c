@@ -93,8 +93,12 @@ static bly_status map_file(const bly_file *in, const char *path,
 
 bly_status bly_map(const char *path, const bly_access *how, bly_filter **out)
 {
-    bly_file in;
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    if (!path)
+        return bly_fail_null("path");
+    bly_file in;
     bly_status st = bly_file_open(path, &in);
     if (st)
         return st;
@@ -118,6 +122,8 @@ static bly_status verify_payload(const bly_filter *f)
 
 bly_status bly_verify(const bly_filter *f)
 {
+    if (!f)
+        return bly_fail_null("f");
     if (!f->readonly)
         return BLY_OK; /* was checked when it was read */
     /* Payloads start at a page of the file, which may be less than one of the

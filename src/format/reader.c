@@ -447,6 +447,11 @@ bly_status bly_source_read(const bly_source *src, const bly_access *how,
 bly_status bly_load(const void *bytes, size_t nbytes, const bly_access *how,
                     bly_filter **out)
 {
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!bytes && nbytes)
+        return bly_fail_null("bytes");
     /* An array of no bytes may be NULL, which here means "no array". */
     const bly_source src = { .bytes = nbytes ? bytes : "", .nbytes = nbytes };
     return bly_source_read(&src, how, out);
@@ -455,6 +460,11 @@ bly_status bly_load(const void *bytes, size_t nbytes, const bly_access *how,
 bly_status bly_read(bly_get *get, void *ctx, const bly_access *how,
                     bly_filter **out)
 {
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!get)
+        return bly_fail_null("get");
     const bly_source src = {
         .get = get,
         .ctx = ctx,

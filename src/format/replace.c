@@ -262,8 +262,6 @@ bly_status bly_target_open(const char *path, bly_wait *wait, void *wait_ctx,
                        .dir = -1,
                        .wait = wait,
                        .wait_ctx = wait_ctx };
-    if (!path)
-        return bly_fail(BLY_EINVAL, "the path is NULL; name a file");
     const bool there = stat(path, &st) == 0;
     if (!there && errno != ENOENT)
         return write_fail(t, errno);

@@ -222,6 +222,8 @@ bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
 
 bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx)
 {
+    if (!f || !put)
+        return bly_fail_null("f or put");
     return bly_file_write(f, BLY_CODED_OR_NOT, put, ctx);
 }
 

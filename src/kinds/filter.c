@@ -137,6 +137,8 @@ void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
 
 bly_status bly_damage(const bly_filter *f)
 {
+    if (!f)
+        return bly_fail_null("f");
     bly_status st = f->sums ? bly_sums_status(f->sums) : BLY_OK;
     for (uint32_t i = 0; i < f->nlayers && !st; i++)
         st = bly_damage(f->layer[i]);
@@ -185,6 +187,8 @@ bly_status bly_intersect_as_part(bly_filter *dst, const bly_filter *src)
 
 bly_status bly_become(bly_filter *f, bly_filter *from)
 {
+    if (!f || !from)
+        return bly_fail_null("f or from");
     if (f == from || f->mem.alloc != from->mem.alloc ||
         f->mem.release != from->mem.release || f->mem.ctx != from->mem.ctx)
         return bly_fail(BLY_EINVAL,
@@ -214,7 +218,11 @@ bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
 
 bly_status bly_clone(const bly_filter *f, bly_filter **out)
 {
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    if (!f)
+        return bly_fail_null("f");
     if (f->readonly) {
         /* A copy may be written to, and writers rely on what a map does not
          * check. */

@@ -45,6 +45,8 @@ static bly_status bands_check(unsigned k, double threshold)
 bly_status bly_bands_choose(unsigned k, double threshold, double recall,
                             bly_bands *out)
 {
+    if (!out)
+        return bly_fail_null("out");
     const double want = recall == 0 ? DEFAULT_RECALL : recall;
     const bly_status st = bands_check(k, threshold);
     if (st)
@@ -81,6 +83,8 @@ static double wrong_area(bly_bands b, double threshold)
 
 bly_status bly_bands_balance(unsigned k, double threshold, bly_bands *out)
 {
+    if (!out)
+        return bly_fail_null("out");
     const bly_status st = bands_check(k, threshold);
     if (st)
         return st;

@@ -119,8 +119,10 @@ static size_t hll_struct_bytes(unsigned p)
 
 bly_status bly_hll_new(unsigned precision, const bly_mem *mem, bly_hll **out)
 {
-    const unsigned p = precision ? precision : HLL_DEFAULT_PRECISION;
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    const unsigned p = precision ? precision : HLL_DEFAULT_PRECISION;
     if (p < BLY_REGISTERS_MIN_BITS || p > BLY_REGISTERS_MAX_BITS)
         return bly_fail(BLY_EINVAL, "precision is from %d to %d, not %u",
                         BLY_REGISTERS_MIN_BITS, BLY_REGISTERS_MAX_BITS, p);
@@ -155,6 +157,8 @@ void bly_hll_add(bly_hll *s, const uint64_t *hashes, size_t n)
 
 bly_status bly_hll_merge(bly_hll *dst, const bly_hll *src)
 {
+    if (!dst || !src)
+        return bly_fail_null("dst or src");
     if (dst->p != src->p)
         return bly_fail(BLY_EUNFIT,
                         "sketches of precision %u and %u do not merge", dst->p,
@@ -200,10 +204,14 @@ void bly_hll_write(const bly_hll *s, void *bytes)
 bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
                         bly_hll **out)
 {
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!bytes && nbytes)
+        return bly_fail_null("bytes");
     const unsigned char *const at = bytes;
     static const unsigned char zeros[7] = { 0 };
     uint64_t sum;
-    *out = NULL;
     if (nbytes < HLL_HEAD || memcmp(at, hll_magic, sizeof hll_magic) != 0)
         return bly_fail(BLY_EFORMAT, "not a hyperloglog sketch");
     const unsigned p = at[sizeof hll_magic];

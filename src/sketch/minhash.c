@@ -67,6 +67,8 @@ const char *bly_family_help(unsigned family)
 
 bly_status bly_sketch_spec_check(bly_sketch_spec *spec)
 {
+    if (!spec)
+        return bly_fail_null("spec");
     bly_sketch_spec s = *spec;
     const bly_status st = bly_shingling_check(&s.shingling);
     if (st)
@@ -86,6 +88,8 @@ bly_status bly_sketch_spec_check(bly_sketch_spec *spec)
 bly_status bly_sketch_spec_fits(const bly_sketch_spec *a,
                                 const bly_sketch_spec *b)
 {
+    if (!a || !b)
+        return bly_fail_null("a or b");
     const char *what = NULL;
     if (a->shingling.unit != b->shingling.unit)
         what = "unit of shingles";
@@ -177,6 +181,11 @@ bly_status bly_sketch_make(const bly_sketch_spec *spec, unsigned bits,
 
 bly_status bly_sketch_new(const bly_sketch_spec *spec, bly_sketch **out)
 {
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!spec)
+        return bly_fail_null("spec");
     return bly_sketch_make(spec, 0, out);
 }
 
@@ -319,6 +328,8 @@ static bly_status compact_fail(void)
 
 bly_status bly_sketch_add(bly_sketch *s, const uint64_t *hashes, size_t n)
 {
+    if (!s || (!hashes && n))
+        return bly_fail_null("s or hashes");
     const unsigned k = s->spec.k;
     if (s->bits)
         return compact_fail();
@@ -347,6 +358,8 @@ bly_status bly_sketch_add(bly_sketch *s, const uint64_t *hashes, size_t n)
 
 bly_status bly_sketch_merge(bly_sketch *dst, const bly_sketch *src)
 {
+    if (!dst || !src)
+        return bly_fail_null("dst or src");
     const bly_status st = bly_sketch_spec_fits(&dst->spec, &src->spec);
     if (st)
         return st;
@@ -436,6 +449,8 @@ bly_resemblance bly_resemblance_of(unsigned equal, unsigned k, unsigned bits)
 bly_status bly_sketch_compare(const bly_sketch *a, const bly_sketch *b,
                               bly_resemblance *out)
 {
+    if (!a || !b || !out)
+        return bly_fail_null("a or b or out");
     uint32_t x[BLY_MAX_COMPONENTS], y[BLY_MAX_COMPONENTS];
     const bly_status st = bly_sketch_spec_fits(&a->spec, &b->spec);
     if (st)

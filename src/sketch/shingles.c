@@ -73,8 +73,10 @@ bly_status bly_shingling_check(bly_shingling *how)
 bly_status bly_shingler_new(const bly_shingling *how, const bly_mem *mem,
                             bly_shingler **out)
 {
-    bly_shingling checked = how ? *how : (bly_shingling){ 0 };
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    bly_shingling checked = how ? *how : (bly_shingling){ 0 };
     const bly_status st = bly_shingling_check(&checked);
     if (st)
         return st;
@@ -300,6 +302,8 @@ static uint64_t sequence_hash(uint64_t *x, size_t n, uint64_t seed)
 bly_status bly_shingle(bly_shingler *s, const void *text, size_t nbytes,
                        bly_shingles *out)
 {
+    if (!s || (!text && nbytes) || !out)
+        return bly_fail_null("s or text or out");
     struct walk w = { .s = s };
     *out = (bly_shingles){ 0 };
     if (nbytes > SIZE_MAX / 2)

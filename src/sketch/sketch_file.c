@@ -82,6 +82,8 @@ void bly_sketch_spec_write(const bly_sketch_spec *spec, void *bytes)
 bly_status bly_sketch_spec_read(const void *bytes, size_t nbytes,
                                 bly_sketch_spec *out)
 {
+    if ((!bytes && nbytes) || !out)
+        return bly_fail_null("bytes or out");
     bly_sketch_spec spec;
     unsigned bits;
     bool any;
@@ -116,6 +118,8 @@ size_t bly_sketch_written_bytes(const bly_sketch *s, unsigned bits)
 
 bly_status bly_sketch_write(const bly_sketch *s, unsigned bits, void *bytes)
 {
+    if (!s || !bytes)
+        return bly_fail_null("s or bytes");
     unsigned char *const at = bytes, *const body = at + BLY_SKETCH_HEAD;
     const unsigned b = bits ? bits : s->bits;
     if (b > 32 || (s->bits && b > s->bits))
@@ -169,11 +173,15 @@ static bool bins_sound(const bly_sketch *s)
 bly_status bly_sketch_load(const void *bytes, size_t nbytes, const bly_mem *mem,
                            bly_sketch **out)
 {
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!bytes && nbytes)
+        return bly_fail_null("bytes");
     const unsigned char *const at = bytes;
     bly_sketch_spec spec;
     unsigned bits;
     bool any;
-    *out = NULL;
     bly_status st = get_head(at, nbytes, &spec, &bits, &any);
     if (st)
         return st;

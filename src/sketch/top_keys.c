@@ -157,8 +157,12 @@ static bly_status topk_make(const bly_mem *mem, uint32_t k, uint64_t nlines,
 
 bly_status bly_topk_new(const bly_topk_spec *spec, bly_topk **out)
 {
-    const double decay = spec->decay != 0 ? spec->decay : TOPK_DECAY;
+    if (!out)
+        return bly_fail_null("out");
     *out = NULL;
+    if (!spec)
+        return bly_fail_null("spec");
+    const double decay = spec->decay != 0 ? spec->decay : TOPK_DECAY;
     if (spec->k < 1 || spec->k > TOPK_MAX_K)
         return bly_fail(BLY_EINVAL,
                         "the length of a list is from 1 to 2^24, not %llu",
@@ -439,6 +443,8 @@ static bly_status topk_add(bly_topk *t, uint64_t h, const void *key, size_t len,
 bly_status bly_topk_add(bly_topk *t, const void *key, size_t len,
                         uint64_t weight)
 {
+    if (!t || (!key && len))
+        return bly_fail_null("t or key");
     return topk_add(t, bly_hash(&t->hasher, key, len), key, len, weight);
 }
 
@@ -449,6 +455,8 @@ bly_status bly_topk_add(bly_topk *t, const void *key, size_t len,
 bly_status bly_topk_add_keys(bly_topk *t, const bly_bytes *keys,
                              const uint64_t *weights, size_t n, size_t *ndone)
 {
+    if (!t || (!keys && n))
+        return bly_fail_null("t or keys");
     uint64_t h[TOPK_PIECE];
     bly_status st = BLY_OK;
     size_t done = 0;
@@ -627,6 +635,8 @@ static void topk_forget_listed(bly_topk *t)
 
 bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src)
 {
+    if (!dst || !src)
+        return bly_fail_null("dst or src");
     bly_topk *both;
     if (dst == src)
         return bly_fail(BLY_EINVAL, "a list cannot be merged with itself");

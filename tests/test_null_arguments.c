@@ -1,0 +1,754 @@
+/*
+ * test_null_arguments.c - NULL where there must be something
+ *
+ * Every function of bloomery.h that returns a status answers BLY_EINVAL, says
+ * which argument it was, and touches nothing. There is a row for each; the
+ * header is read to see that none was forgotten.
+ */
+#define _GNU_SOURCE
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bly_filter *f, *g; /* not NULL, and never changed */
+static const bly_spec spec = { .items = 100 };
+static uint64_t words[4];
+static const bly_bytes one_key = { "key", 3 };
+
+static void refused_at(bly_status st, const char *call)
+{
+    if (st != BLY_EINVAL || !strstr(bly_error(), "NULL"))
+        fail_msg("%s: %s, \"%s\"", call, bly_status_text(st), bly_error());
+}
+#define REFUSED(call) refused_at(call, #call)
+
+/* The same for one that gives something: it gives NULL. */
+#define GIVES_NULL(out, call)              \
+    do {                                   \
+        (out) = (void *)(uintptr_t)&words; \
+        refused_at(call, #call);           \
+        assert_null(out);                  \
+    } while (0)
+
+static bool no_put(void *ctx, const void *bytes, size_t nbytes)
+{
+    (void)ctx;
+    (void)bytes;
+    (void)nbytes;
+    return true;
+}
+
+static int64_t no_get(void *ctx, void *buf, size_t nbytes)
+{
+    (void)ctx;
+    (void)buf;
+    (void)nbytes;
+    return 0;
+}
+
+static bly_status no_change(bly_filter *filter, void *ctx)
+{
+    (void)filter;
+    (void)ctx;
+    return BLY_OK;
+}
+
+static bly_status no_bytes(const void *what, bly_put *put, void *ctx)
+{
+    (void)what;
+    (void)put;
+    (void)ctx;
+    return BLY_OK;
+}
+
+/* Every test is called after the function that it tries. */
+#define TRY(name) static void name##_(void **unused)
+
+/* clang-format off */
+TRY(bly_plan)
+{
+    bly_prediction p;
+    (void)unused;
+    REFUSED(bly_plan(NULL, &p));
+    REFUSED(bly_plan(&spec, NULL));
+    bly_spec odd = spec;
+    odd.noptions = 1;
+    REFUSED(bly_plan(&odd, &p));
+    odd.options = &(bly_option){ NULL, "1" };
+    REFUSED(bly_plan(&odd, &p));
+    odd.options = &(bly_option){ "k", NULL };
+    REFUSED(bly_plan(&odd, &p));
+}
+TRY(bly_new)
+{
+    bly_filter *x;
+    (void)unused;
+    GIVES_NULL(x, bly_new(NULL, &x));
+    REFUSED(bly_new(&spec, NULL));
+}
+TRY(bly_clone)
+{
+    bly_filter *x;
+    (void)unused;
+    GIVES_NULL(x, bly_clone(NULL, &x));
+    REFUSED(bly_clone(f, NULL));
+}
+TRY(bly_become)
+{
+    (void)unused;
+    REFUSED(bly_become(NULL, f));
+    REFUSED(bly_become(f, NULL));
+}
+TRY(bly_hasher_for)
+{
+    bly_hasher h;
+    (void)unused;
+    REFUSED(bly_hasher_for(NULL, &h));
+    REFUSED(bly_hasher_for(&spec, NULL));
+}
+TRY(bly_add)
+{
+    (void)unused;
+    REFUSED(bly_add(NULL, "key", 3));
+    REFUSED(bly_add(f, NULL, 3));
+}
+TRY(bly_remove)
+{
+    (void)unused;
+    REFUSED(bly_remove(NULL, "key", 3));
+    REFUSED(bly_remove(f, NULL, 3));
+}
+TRY(bly_add_hash)
+{
+    (void)unused;
+    REFUSED(bly_add_hash(NULL, 1));
+}
+TRY(bly_add_hashes)
+{
+    (void)unused;
+    REFUSED(bly_add_hashes(NULL, words, 1, NULL, NULL));
+    REFUSED(bly_add_hashes(f, NULL, 1, NULL, NULL));
+    assert_ok(bly_add_hashes(f, NULL, 0, NULL, NULL));
+}
+TRY(bly_add_keys)
+{
+    (void)unused;
+    REFUSED(bly_add_keys(NULL, &one_key, 1, NULL, NULL));
+    REFUSED(bly_add_keys(f, NULL, 1, NULL, NULL));
+}
+TRY(bly_add_column)
+{
+    (void)unused;
+    const bly_column c = { "key", (const uint32_t[]){ 0, 3 }, NULL };
+    REFUSED(bly_add_column(NULL, &c, 1, NULL, NULL));
+    REFUSED(bly_add_column(f, NULL, 1, NULL, NULL));
+}
+TRY(bly_add_ints)
+{
+    (void)unused;
+    REFUSED(bly_add_ints(NULL, words, 1, NULL, NULL));
+    REFUSED(bly_add_ints(f, NULL, 1, NULL, NULL));
+}
+TRY(bly_remove_hashes)
+{
+    (void)unused;
+    REFUSED(bly_remove_hashes(NULL, words, 1, NULL));
+    REFUSED(bly_remove_hashes(f, NULL, 1, NULL));
+}
+TRY(bly_increase_hashes)
+{
+    (void)unused;
+    REFUSED(bly_increase_hashes(NULL, words, words, 1, NULL));
+    REFUSED(bly_increase_hashes(f, NULL, words, 1, NULL));
+    REFUSED(bly_increase_hashes(f, words, NULL, 1, NULL));
+}
+TRY(bly_count_hashes)
+{
+    (void)unused;
+    REFUSED(bly_count_hashes(NULL, words, 1, words + 1));
+    REFUSED(bly_count_hashes(f, NULL, 1, words + 1));
+    REFUSED(bly_count_hashes(f, words, 1, NULL));
+}
+TRY(bly_get_hashes)
+{
+    (void)unused;
+    REFUSED(bly_get_hashes(NULL, words, 1, words + 1, words + 2));
+    REFUSED(bly_get_hashes(f, NULL, 1, words + 1, words + 2));
+    REFUSED(bly_get_hashes(f, words, 1, NULL, words + 2));
+    REFUSED(bly_get_hashes(f, words, 1, words + 1, NULL));
+}
+TRY(bly_set_hash)
+{
+    (void)unused;
+    REFUSED(bly_set_hash(NULL, 1, 1));
+}
+TRY(bly_tick)
+{
+    (void)unused;
+    REFUSED(bly_tick(NULL, 1));
+}
+TRY(bly_builder_new)
+{
+    bly_builder *x;
+    (void)unused;
+    GIVES_NULL(x, bly_builder_new(NULL, &x));
+    REFUSED(bly_builder_new(&spec, NULL));
+}
+TRY(bly_builder_add)
+{
+    bly_builder *x;
+    (void)unused;
+    REFUSED(bly_builder_add(NULL, words, NULL, 1));
+    assert_ok(bly_builder_new(&spec, &x));
+    REFUSED(bly_builder_add(x, NULL, NULL, 1));
+    bly_builder_free(x);
+}
+TRY(bly_builder_finish)
+{
+    bly_builder *x;
+    bly_filter *y;
+    (void)unused;
+    GIVES_NULL(y, bly_builder_finish(NULL, 1, &y));
+    assert_ok(bly_builder_new(&spec, &x));
+    REFUSED(bly_builder_finish(x, 1, NULL));
+    bly_builder_free(x);
+}
+TRY(bly_merge)
+{
+    (void)unused;
+    REFUSED(bly_merge(NULL, f));
+    REFUSED(bly_merge(f, NULL));
+}
+TRY(bly_intersect)
+{
+    (void)unused;
+    REFUSED(bly_intersect(NULL, f));
+    REFUSED(bly_intersect(f, NULL));
+}
+TRY(bly_compare)
+{
+    bly_likeness l;
+    (void)unused;
+    REFUSED(bly_compare(NULL, g, &l));
+    REFUSED(bly_compare(f, NULL, &l));
+    REFUSED(bly_compare(f, g, NULL));
+}
+TRY(bly_fold)
+{
+    bly_filter *x;
+    (void)unused;
+    GIVES_NULL(x, bly_fold(NULL, &x));
+    REFUSED(bly_fold(f, NULL));
+}
+TRY(bly_convert)
+{
+    bly_filter *x;
+    (void)unused;
+    GIVES_NULL(x, bly_convert(NULL, &spec, &x));
+    GIVES_NULL(x, bly_convert(f, NULL, &x));
+    REFUSED(bly_convert(f, &spec, NULL));
+}
+TRY(bly_write)
+{
+    (void)unused;
+    REFUSED(bly_write(NULL, no_put, NULL));
+    REFUSED(bly_write(f, NULL, NULL));
+}
+TRY(bly_load)
+{
+    bly_filter *x;
+    (void)unused;
+    GIVES_NULL(x, bly_load(NULL, 1, NULL, &x));
+    REFUSED(bly_load("x", 1, NULL, NULL));
+    assert_status(bly_load(NULL, 0, NULL, &x), BLY_EFORMAT);
+}
+TRY(bly_read)
+{
+    bly_filter *x;
+    (void)unused;
+    GIVES_NULL(x, bly_read(NULL, NULL, NULL, &x));
+    REFUSED(bly_read(no_get, NULL, NULL, NULL));
+}
+TRY(bly_save)
+{
+    (void)unused;
+    REFUSED(bly_save(NULL, "/dev/null"));
+    REFUSED(bly_save(f, NULL));
+}
+TRY(bly_file_save)
+{
+    (void)unused;
+    REFUSED(bly_file_save(NULL, NULL, NULL, no_bytes, NULL));
+    REFUSED(bly_file_save("/dev/null", NULL, NULL, NULL, NULL));
+}
+TRY(bly_draft_new)
+{
+    bly_draft *x;
+    (void)unused;
+    GIVES_NULL(x, bly_draft_new(NULL, NULL, NULL, &x));
+    REFUSED(bly_draft_new("/dev/null", NULL, NULL, NULL));
+}
+TRY(bly_draft_commit)
+{
+    (void)unused;
+    REFUSED(bly_draft_commit(NULL));
+    assert_false(bly_draft_put(NULL, "x", 1));
+}
+TRY(bly_scratch_file)
+{
+    int fd;
+    (void)unused;
+    REFUSED(bly_scratch_file(NULL, &fd));
+    REFUSED(bly_scratch_file("/tmp", NULL));
+}
+TRY(bly_folder_make)
+{
+    (void)unused;
+    REFUSED(bly_folder_make(NULL));
+}
+TRY(bly_open)
+{
+    bly_filter *x;
+    (void)unused;
+    GIVES_NULL(x, bly_open(NULL, NULL, &x));
+    REFUSED(bly_open("/dev/null", NULL, NULL));
+}
+TRY(bly_map)
+{
+    bly_filter *x;
+    (void)unused;
+    GIVES_NULL(x, bly_map(NULL, NULL, &x));
+    REFUSED(bly_map("/dev/null", NULL, NULL));
+}
+TRY(bly_combine_file)
+{
+    (void)unused;
+    REFUSED(bly_combine_file(NULL, BLY_UNION, "/dev/null"));
+    REFUSED(bly_combine_file(f, BLY_UNION, NULL));
+}
+TRY(bly_combine_read)
+{
+    (void)unused;
+    REFUSED(bly_combine_read(NULL, BLY_UNION, no_get, NULL));
+    REFUSED(bly_combine_read(f, BLY_UNION, NULL, NULL));
+}
+TRY(bly_verify)
+{
+    (void)unused;
+    REFUSED(bly_verify(NULL));
+}
+TRY(bly_damage)
+{
+    (void)unused;
+    REFUSED(bly_damage(NULL));
+}
+TRY(bly_update)
+{
+    (void)unused;
+    REFUSED(bly_update(NULL, NULL, no_change, NULL));
+    REFUSED(bly_update("/dev/null", NULL, NULL, NULL));
+}
+TRY(bly_delta_write)
+{
+    (void)unused;
+    REFUSED(bly_delta_write(NULL, g, no_put, NULL, NULL));
+    REFUSED(bly_delta_write(f, NULL, no_put, NULL, NULL));
+    REFUSED(bly_delta_write(f, g, NULL, NULL, NULL));
+}
+TRY(bly_delta_save)
+{
+    (void)unused;
+    REFUSED(bly_delta_save(NULL, g, "/dev/null", NULL));
+    REFUSED(bly_delta_save(f, NULL, "/dev/null", NULL));
+    REFUSED(bly_delta_save(f, g, NULL, NULL));
+}
+TRY(bly_delta_apply)
+{
+    (void)unused;
+    REFUSED(bly_delta_apply(NULL, "x", 1, NULL));
+    REFUSED(bly_delta_apply(f, NULL, 1, NULL));
+}
+TRY(bly_delta_read)
+{
+    (void)unused;
+    REFUSED(bly_delta_read(NULL, no_get, NULL, NULL));
+    REFUSED(bly_delta_read(f, NULL, NULL, NULL));
+}
+TRY(bly_topk_new)
+{
+    bly_topk *x;
+    const bly_topk_spec s = { .k = 1 };
+    (void)unused;
+    GIVES_NULL(x, bly_topk_new(NULL, &x));
+    REFUSED(bly_topk_new(&s, NULL));
+}
+static bly_topk *new_topk(void)
+{
+    bly_topk *t;
+    assert_ok(bly_topk_new(&(bly_topk_spec){ .k = 1 }, &t));
+    return t;
+}
+TRY(bly_topk_add)
+{
+    bly_topk *t = new_topk();
+    (void)unused;
+    REFUSED(bly_topk_add(NULL, "key", 3, 1));
+    REFUSED(bly_topk_add(t, NULL, 3, 1));
+    bly_topk_free(t);
+}
+TRY(bly_topk_add_keys)
+{
+    bly_topk *t = new_topk();
+    (void)unused;
+    REFUSED(bly_topk_add_keys(NULL, &one_key, NULL, 1, NULL));
+    REFUSED(bly_topk_add_keys(t, NULL, NULL, 1, NULL));
+    bly_topk_free(t);
+}
+TRY(bly_topk_merge)
+{
+    bly_topk *t = new_topk();
+    (void)unused;
+    REFUSED(bly_topk_merge(NULL, t));
+    REFUSED(bly_topk_merge(t, NULL));
+    bly_topk_free(t);
+}
+TRY(bly_hll_new)
+{
+    (void)unused;
+    REFUSED(bly_hll_new(0, NULL, NULL));
+}
+TRY(bly_hll_merge)
+{
+    bly_hll *h;
+    (void)unused;
+    assert_ok(bly_hll_new(0, NULL, &h));
+    REFUSED(bly_hll_merge(NULL, h));
+    REFUSED(bly_hll_merge(h, NULL));
+    bly_hll_free(h);
+}
+TRY(bly_hll_load)
+{
+    bly_hll *h;
+    (void)unused;
+    GIVES_NULL(h, bly_hll_load(NULL, 1, NULL, &h));
+    REFUSED(bly_hll_load("x", 1, NULL, NULL));
+}
+TRY(bly_shingler_new)
+{
+    (void)unused;
+    REFUSED(bly_shingler_new(NULL, NULL, NULL));
+}
+TRY(bly_shingle)
+{
+    bly_shingler *s;
+    bly_shingles x;
+    (void)unused;
+    assert_ok(bly_shingler_new(NULL, NULL, &s));
+    REFUSED(bly_shingle(NULL, "x", 1, &x));
+    REFUSED(bly_shingle(s, NULL, 1, &x));
+    REFUSED(bly_shingle(s, "x", 1, NULL));
+    bly_shingler_free(s);
+}
+TRY(bly_sketch_spec_check)
+{
+    (void)unused;
+    REFUSED(bly_sketch_spec_check(NULL));
+}
+TRY(bly_sketch_spec_fits)
+{
+    const bly_sketch_spec s = { .k = 8 };
+    (void)unused;
+    REFUSED(bly_sketch_spec_fits(NULL, &s));
+    REFUSED(bly_sketch_spec_fits(&s, NULL));
+}
+TRY(bly_sketch_spec_read)
+{
+    bly_sketch_spec s;
+    (void)unused;
+    REFUSED(bly_sketch_spec_read(NULL, 1, &s));
+    REFUSED(bly_sketch_spec_read("x", 1, NULL));
+}
+TRY(bly_sketch_new)
+{
+    bly_sketch *s;
+    const bly_sketch_spec x = { .k = 8 };
+    (void)unused;
+    GIVES_NULL(s, bly_sketch_new(NULL, &s));
+    REFUSED(bly_sketch_new(&x, NULL));
+}
+static bly_sketch *new_sketch(void)
+{
+    bly_sketch *s;
+    assert_ok(bly_sketch_new(&(bly_sketch_spec){ .k = 8 }, &s));
+    return s;
+}
+TRY(bly_sketch_add)
+{
+    bly_sketch *s = new_sketch();
+    (void)unused;
+    REFUSED(bly_sketch_add(NULL, words, 1));
+    REFUSED(bly_sketch_add(s, NULL, 1));
+    bly_sketch_free(s);
+}
+TRY(bly_sketch_merge)
+{
+    bly_sketch *s = new_sketch();
+    (void)unused;
+    REFUSED(bly_sketch_merge(NULL, s));
+    REFUSED(bly_sketch_merge(s, NULL));
+    bly_sketch_free(s);
+}
+TRY(bly_sketch_compare)
+{
+    bly_sketch *s = new_sketch();
+    bly_resemblance r;
+    (void)unused;
+    REFUSED(bly_sketch_compare(NULL, s, &r));
+    REFUSED(bly_sketch_compare(s, NULL, &r));
+    REFUSED(bly_sketch_compare(s, s, NULL));
+    bly_sketch_free(s);
+}
+TRY(bly_sketch_write)
+{
+    bly_sketch *s = new_sketch();
+    (void)unused;
+    REFUSED(bly_sketch_write(NULL, 0, words));
+    REFUSED(bly_sketch_write(s, 0, NULL));
+    bly_sketch_free(s);
+}
+TRY(bly_sketch_load)
+{
+    bly_sketch *s;
+    (void)unused;
+    GIVES_NULL(s, bly_sketch_load(NULL, 1, NULL, &s));
+    REFUSED(bly_sketch_load("x", 1, NULL, NULL));
+}
+TRY(bly_bands_choose)
+{
+    (void)unused;
+    REFUSED(bly_bands_choose(128, 0.8, 0, NULL));
+}
+TRY(bly_bands_balance)
+{
+    (void)unused;
+    REFUSED(bly_bands_balance(128, 0.8, NULL));
+}
+TRY(bly_foreign_open)
+{
+    bly_foreign *x;
+    (void)unused;
+    GIVES_NULL(x, bly_foreign_open(NULL, NULL, 1, &x));
+    REFUSED(bly_foreign_open(NULL, "x", 1, NULL));
+}
+static const bly_foreign_spec guava = { .format = "guava", .items = 10 };
+static bly_foreign *new_foreign(void)
+{
+    bly_foreign *x;
+    assert_ok(bly_foreign_new(&guava, &x));
+    return x;
+}
+TRY(bly_foreign_new)
+{
+    bly_foreign *x;
+    (void)unused;
+    GIVES_NULL(x, bly_foreign_new(NULL, &x));
+    REFUSED(bly_foreign_new(&guava, NULL));
+    bly_foreign_spec odd = guava;
+    odd.noptions = 1;
+    GIVES_NULL(x, bly_foreign_new(&odd, &x));
+    odd.options = &(bly_option){ NULL, "1" };
+    GIVES_NULL(x, bly_foreign_new(&odd, &x));
+}
+TRY(bly_foreign_repack)
+{
+    bly_foreign *x = new_foreign(), *y;
+    (void)unused;
+    GIVES_NULL(y, bly_foreign_repack(NULL, x, &y));
+    GIVES_NULL(y, bly_foreign_repack(&guava, NULL, &y));
+    REFUSED(bly_foreign_repack(&guava, x, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_has)
+{
+    bly_foreign *x = new_foreign();
+    (void)unused;
+    REFUSED(bly_foreign_has(NULL, &one_key, 1, words, NULL));
+    REFUSED(bly_foreign_has(x, NULL, 1, words, NULL));
+    REFUSED(bly_foreign_has(x, &one_key, 1, NULL, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_where)
+{
+    bly_foreign *x = new_foreign();
+    (void)unused;
+    REFUSED(bly_foreign_where(NULL, one_key, words));
+    REFUSED(bly_foreign_where(x, one_key, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_add)
+{
+    bly_foreign *x = new_foreign();
+    (void)unused;
+    REFUSED(bly_foreign_add(NULL, &one_key, 1, NULL));
+    REFUSED(bly_foreign_add(x, NULL, 1, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_write)
+{
+    bly_foreign *x = new_foreign();
+    (void)unused;
+    REFUSED(bly_foreign_write(NULL, no_put, NULL));
+    REFUSED(bly_foreign_write(x, NULL, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_save)
+{
+    bly_foreign *x = new_foreign();
+    (void)unused;
+    REFUSED(bly_foreign_save(NULL, "/dev/null"));
+    REFUSED(bly_foreign_save(x, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_parquet_open)
+{
+    bly_parquet *p;
+    (void)unused;
+    GIVES_NULL(p, bly_parquet_open(NULL, 1, NULL, &p));
+    REFUSED(bly_parquet_open("x", 1, NULL, NULL));
+}
+TRY(bly_parquet_column_named)
+{
+    size_t n;
+    (void)unused;
+    REFUSED(bly_parquet_column_named(NULL, "x", &n));
+}
+TRY(bly_parquet_page_next)
+{
+    bly_parquet_page page;
+    (void)unused;
+    REFUSED(bly_parquet_page_next(NULL, 0, 0, words, &page));
+}
+TRY(bly_parquet_filter_begin)
+{
+    (void)unused;
+    REFUSED(bly_parquet_filter_begin(NULL, 0, 0, 1, 0.01));
+}
+TRY(bly_parquet_filter_end)
+{
+    (void)unused;
+    REFUSED(bly_parquet_filter_end(NULL, NULL));
+}
+TRY(bly_parquet_write)
+{
+    (void)unused;
+    REFUSED(bly_parquet_write(NULL, no_put, NULL));
+}
+/* clang-format on */
+
+/* Names that are NULL name nothing, where the answer is yes or no. */
+static void names_that_are_null(void **unused)
+{
+    bly_kind_info kind;
+    bly_format_info format;
+    double real;
+    (void)unused;
+    assert_true(bly_kind_named(NULL, &kind)); /* the default one, as in specs */
+    assert_false(bly_format_named(NULL, &format));
+    assert_false(bly_parse_count(NULL, words));
+    assert_false(bly_parse_real(NULL, &real));
+    bly_free(NULL);
+    bly_builder_free(NULL);
+    bly_draft_abandon(NULL);
+}
+
+/* clang-format off */
+#define ROWS(X) \
+    X(plan) X(new) X(clone) X(become) X(hasher_for) X(add) X(remove) \
+    X(add_hash) X(add_hashes) X(add_keys) X(add_column) X(add_ints) \
+    X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
+    X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_finish) \
+    X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(load) \
+    X(read) X(save) X(file_save) X(draft_new) X(draft_commit) X(scratch_file) \
+    X(folder_make) X(open) X(map) X(combine_file) X(combine_read) X(verify) \
+    X(damage) X(update) X(delta_write) X(delta_save) X(delta_apply) \
+    X(delta_read) X(topk_new) X(topk_add) X(topk_add_keys) X(topk_merge) \
+    X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
+    X(sketch_spec_check) X(sketch_spec_fits) X(sketch_spec_read) X(sketch_new) \
+    X(sketch_add) X(sketch_merge) X(sketch_compare) X(sketch_write) \
+    X(sketch_load) X(bands_choose) X(bands_balance) X(foreign_open) \
+    X(foreign_new) X(foreign_repack) X(foreign_has) X(foreign_where) \
+    X(foreign_add) X(foreign_write) X(foreign_save) X(parquet_open) \
+    X(parquet_column_named) X(parquet_page_next) X(parquet_filter_begin) \
+    X(parquet_filter_end) X(parquet_write)
+/* clang-format on */
+
+static const char *const rows[] = {
+#define NAME(x) "bly_" #x,
+    ROWS(NAME)
+#undef NAME
+};
+
+/* In the header a function that returns a status begins a line with it. */
+static void none_is_forgotten(void **unused)
+{
+    static const char begin[] = "bly_status bly_";
+    const size_t n = strlen("bly_status ");
+    FILE *in = fopen("include/bloomery.h", "r");
+    char line[512];
+    size_t found = 0;
+    (void)unused;
+    if (!in)
+        skip(); /* run from another folder */
+    while (fgets(line, sizeof line, in)) {
+        if (strncmp(line, begin, sizeof begin - 1) != 0 || !strchr(line, '('))
+            continue;
+        *strchr(line, '(') = '\0';
+        size_t i = 0;
+        while (i < COUNT_OF(rows) && strcmp(rows[i], line + n) != 0)
+            i++;
+        if (i == COUNT_OF(rows))
+            fail_msg("%s has no test with NULL", line + n);
+        found++;
+    }
+    fclose(in);
+    assert_int_equal(found, COUNT_OF(rows));
+}
+
+static int set_up(void **unused)
+{
+    (void)unused;
+    assert_ok(bly_new(&spec, &f));
+    assert_ok(bly_new(&spec, &g));
+    assert_ok(bly_add(f, "key", 3));
+    return 0;
+}
+
+/* Nothing was touched. */
+static int tear_down(void **unused)
+{
+    bly_filter *same;
+    (void)unused;
+    assert_ok(bly_new(&spec, &same));
+    assert_true(bly_equal(g, same));
+    assert_ok(bly_add(same, "key", 3));
+    assert_true(bly_equal(f, same));
+    bly_free(same);
+    bly_free(f);
+    bly_free(g);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define UNIT(x) cmocka_unit_test(bly_##x##_),
+        ROWS(UNIT)
+#undef UNIT
+            cmocka_unit_test(names_that_are_null),
+        cmocka_unit_test(none_is_forgotten),
+    };
+    return cmocka_run_group_tests_name("NULL arguments", tests, set_up,
+                                       tear_down);
+}
