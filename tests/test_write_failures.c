@@ -15,12 +15,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -60,11 +62,13 @@ static const bool interruptible[] = {
 #undef CALL_CAN
 };
 
+#define KILLED (-1)
+
 static struct {
     bool armed;
     int count;        /* calls so far */
     int fail_at;      /* this one fails, from 0; -1: none */
-    int with;         /* errno */
+    int with;         /* errno; KILLED: the process dies there */
     int failed;       /* CALL_ of the one that did; -1: none yet */
     bool after_place; /* it came after the new file had its name */
     bool placed;
@@ -85,6 +89,8 @@ static bool fails(int call)
     plan.seen[call]++;
     if (plan.count++ != plan.fail_at)
         return false;
+    if (plan.with == KILLED)
+        raise(SIGKILL);
     if (plan.with == EINTR && !interruptible[call])
         return false;
     plan.failed = call;
@@ -481,6 +487,53 @@ static void interruptions(void **unused)
     every_call_fails(EINTR);
 }
 
+/* A child that is killed before call number `at`; whether it came so far. */
+static bool killed_at(const job *j, int at)
+{
+    int status;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(run_job(j, at, KILLED) != BLY_OK);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) || status == 0);
+    return WIFSIGNALED(status);
+}
+
+/* Whatever a process has done before it is killed, the file is the old one or
+ * the new one, and the next process that writes it leaves nothing beside it. */
+static void kills(void **unused)
+{
+    (void)unused;
+    byte_array old, new;
+    int nkilled = 0, nleft = 0;
+    make_both(&old, &new);
+    for (size_t i = 0; i < COUNT_OF(jobs); i++) {
+        const job *j = &jobs[i];
+        for (int at = 0;; at++) {
+            put_old(j->has_old ? &old : NULL);
+            if (!killed_at(j, at))
+                break;
+            nkilled++;
+            if (!target_is(j->has_old ? &old : NULL) && !target_is(&new))
+                fail_msg("%s, killed at call %d: neither old nor new", j->name,
+                         at);
+            const int there = access(target, F_OK) == 0;
+            nleft += entries(folder) > there;
+            assert_true(entries(folder) <= there + 1);
+            put_old(j->has_old ? &old : NULL);
+            assert_ok(run_job(j, -1, 0));
+            assert_true(target_is(&new));
+            assert_int_equal(entries(folder), 1);
+        }
+    }
+    print_message("%d kills, %d of them left a draft\n", nkilled, nleft);
+    assert_true(nkilled > 100 && nleft > 10);
+    free(old.at);
+    free(new.at);
+    bly_free(fresh);
+}
+
 static void short_writes(void **unused)
 {
     (void)unused;
@@ -559,7 +612,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WRITE_TEST(disks_are_synced), WRITE_TEST(io_errors),
         WRITE_TEST(full_disks),       WRITE_TEST(interruptions),
-        WRITE_TEST(short_writes),     WRITE_TEST(no_locks),
+        WRITE_TEST(short_writes),     WRITE_TEST(kills),
+        WRITE_TEST(no_locks),
     };
     return cmocka_run_group_tests_name("write failures", tests, NULL, NULL);
 }
