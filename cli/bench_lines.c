@@ -28,7 +28,8 @@ extern char **environ;
 #define LINE_BYTES 20
 #define GREP_MOST 1000000
 
-/* Files of the run, in a folder of its own. */
+/* Files of the run, in a folder of its own that goes with it: nobody else's are
+ * replaced, so they are written as they are. */
 enum { PRESENT, ABSENT, LIST, TEXT, OURS, SIZED, THEIRS, NFILES };
 static const char *const file_names[NFILES] = { "present", "absent", "list",
                                                 "text",    "ours",   "sized",

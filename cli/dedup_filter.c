@@ -62,42 +62,78 @@ static bly_filter *filter_made(struct dedup *d, const struct stream_options *o)
     return f;
 }
 
-/* The filter of --filter, or a new one. */
-static bly_filter *filter_for(struct dedup *d, const struct stream_options *o)
+/* Does a filter do for this run? False, and said why, if not. */
+static bool filter_fits(const struct dedup *d, const struct stream_options *o,
+                        const bly_filter *f, const char *name)
 {
+    if (!filter_can(f, name, BLY_CAN(HAS)) ||
+        (!o->read_only && !filter_can(f, name, BLY_CAN(ADD))))
+        return false;
+    if (o->unit != STREAM_BANDS)
+        return true;
+    bly_stats s;
+    bly_stat(f, &s);
+    if (s.seed == dedup_stream_seed(d->opt))
+        return true;
+    fail("%s: not made for %u bands of %u of these sketches; right: the "
+         "--bands, --threshold, --recall, --profile, --unit, --size, --k, "
+         "--family and --seed that it was made with, or a new file",
+         name, d->opt->bands.bands, d->opt->bands.rows);
+    return false;
+}
+
+/* A run with a filter. */
+struct filtering {
+    struct dedup *d;
+    const struct stream_options *o;
+    struct stream_report report;
+    int status;
+    bool ok, said; /* said: why not */
+};
+
+static bly_status filter_through(bly_filter *f, void *ctx)
+{
+    struct filtering *const r = ctx;
     const struct dedup_args *const a = &dedup_args;
-    const bool there = a->filter && access(a->filter, F_OK) == 0;
+    r->said = true;
+    if (!filter_fits(r->d, r->o, f, a->filter ? a->filter : "the filter"))
+        return BLY_EINVAL;
+    r->ok = dedup_stream(r->d, r->o, f, a->output, &r->report);
+    progress_clear();
+    r->status = dedup_bad_input(r->d);
+    if (!r->ok)
+        r->status = fail("%s", r->d->error);
+    r->said = !r->ok;
+    return r->ok ? BLY_OK : BLY_EIO;
+}
+
+static int filter_run(struct filtering *r)
+{
+    const char *const path = dedup_args.filter;
+    const bool there = path && access(path, F_OK) == 0;
+    const bly_access how = { .wait = wait_for_lock };
+    r->status = TROUBLE;
     /* A new one would take the place of one that is there after all. */
-    if (a->filter && !there && errno != ENOENT) {
-        fail_path(a->filter, errno);
-        return NULL;
-    }
-    if (o->read_only && !there) {
-        fail("--read-only wants a filter: --filter FILE that exists");
-        return NULL;
+    if (path && !there && errno != ENOENT)
+        return fail_path(path, errno);
+    if (r->o->read_only && !there)
+        return fail("--read-only wants a filter: --filter FILE that exists");
+    if (there && is_same_file(dedup_args.output, path))
+        return fail("%s: is both the filter and the output; name two files",
+                    path);
+    if (there && !r->o->read_only) {
+        /* Under its lock: of two runs neither's documents are lost. */
+        if (bly_update(path, &how, filter_through, r) && !r->said)
+            r->status = fail_library();
+        return r->status;
     }
     bly_filter *const f =
-        there ? filter_open(a->filter, NULL) : filter_made(d, o);
-    const char *const name = a->filter ? a->filter : "the filter";
-    if (f && (!filter_can(f, name, BLY_CAN(HAS)) ||
-              (!o->read_only && !filter_can(f, name, BLY_CAN(ADD))))) {
-        bly_free(f);
-        return NULL;
-    }
-    if (f && there && o->unit == STREAM_BANDS) {
-        bly_stats s;
-        bly_stat(f, &s);
-        if (s.seed != dedup_stream_seed(d->opt)) {
-            fail("%s: not made for %u bands of %u of these sketches; right: "
-                 "the --bands, --threshold, --recall, --profile, --unit, "
-                 "--size, --k, --family and --seed that it was made with, or "
-                 "a new file",
-                 name, d->opt->bands.bands, d->opt->bands.rows);
-            bly_free(f);
-            return NULL;
-        }
-    }
-    return f;
+        there ? filter_open(path, NULL) : filter_made(r->d, r->o);
+    if (f && filter_through(f, r) == BLY_OK && path && !r->o->read_only &&
+        filter_save(f, path) != YES)
+        r->status = TROUBLE;
+    bly_free(f);
+    return r->status;
 }
 
 /* Likenesses that a report tells the price of: the threshold, one that a copy
@@ -243,19 +279,9 @@ int dedup_filtered(struct dedup *d, bool ngrams)
                     "memory");
     if (d->opt->format == DEDUP_FILES)
         return fail("--files needs --index memory");
-    bly_filter *const f = filter_for(d, &o);
-    if (!f)
-        return TROUBLE;
-    struct stream_report r = { 0 };
-    const bool ok = dedup_stream(d, &o, f, a->output, &r);
-    progress_clear();
-    int status = dedup_bad_input(d);
-    if (!ok)
-        status = fail("%s", d->error);
-    if (ok && a->filter && !o.read_only && filter_save(f, a->filter) != YES)
-        status = TROUBLE;
-    if (ok)
-        filter_report(d, &o, &r);
-    bly_free(f);
+    struct filtering r = { .d = d, .o = &o };
+    const int status = filter_run(&r);
+    if (r.ok)
+        filter_report(d, &o, &r.report);
     return status;
 }

@@ -354,6 +354,7 @@ WAITS = ["add -q f.bly mine", "remove -q f.bly key-1",
          "merge -q -o f.bly f.bly a.bly", "merge -q -o f.bly a.bly b.bly",
          "shrink -q f.bly", "compress -q -o f.bly f.bly", "apply -q f.bly ab.bld",
          "build -q -o f.bly list.txt", "dedup -q -o f.bly docs.jsonl",
+         "dedup -q --index bloom --filter f.bly -o new docs.jsonl",
          "delta -q a.bly b.bly -o f.bly", "convert -q a.bly --kind classic "
          "-o f.bly"]
 

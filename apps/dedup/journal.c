@@ -28,6 +28,10 @@
  * The folder may be any that a user has, so a file of these names is ours only
  * if it begins with the magic; another is left as it is, and the run ends
  * before it does anything. One run at a time: the folder is locked.
+ *
+ * Everything else that dedup writes is replaced whole (out_file.c). A journal is
+ * not: it is there for runs that do not come to their end, grows by a record at
+ * a time, and is gone through before it is believed.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
