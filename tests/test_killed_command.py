@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import PROGRAM, keys, run
+from conftest import PATIENCE, PROGRAM, keys, run
 from test_replace_command import parquet
 
 KILLS = int(os.environ.get("BLY_KILLS",
@@ -62,7 +62,8 @@ def test_kills(inputs, tmp_path, name):
     old = (folder / "out").read_bytes()
     before = names(folder)
     start = time.monotonic()
-    done = subprocess.run(argv, cwd=folder, capture_output=True, timeout=600)
+    done = subprocess.run(argv, cwd=folder, capture_output=True,
+                          timeout=PATIENCE)
     if done.returncode and b"unknown option" in done.stderr:
         pytest.skip(done.stderr.decode())
     assert done.returncode == 0, done.stderr
@@ -86,7 +87,7 @@ def test_kills(inputs, tmp_path, name):
         assert names(folder) - before <= {
             f".{x}.00000{n}.tmp" for n in range(8) for x in ("out", "bloomery")}
         if got == old:
-            assert subprocess.run(argv, cwd=folder, timeout=600,
+            assert subprocess.run(argv, cwd=folder, timeout=PATIENCE,
                                   stderr=subprocess.DEVNULL).returncode == 0
             assert (folder / "out").read_bytes() == new
             assert names(folder) == before
@@ -107,7 +108,7 @@ def test_two_writers_of_which_one_is_killed(inputs, tmp_path):
         time.sleep(0.05 * random.random())
         victim.kill()
         victim.wait()
-        assert other.wait(600) == 0
+        assert other.wait(PATIENCE) == 0
     mine = "".join(f"mine-{i}\n" for i in range(KILLS))
     assert run("has", "-c", "out", cwd=folder, stdin=mine).out == f"{KILLS}\n"
     assert not [n for n in names(folder) if n.endswith(".tmp")]

@@ -121,7 +121,7 @@ static bool option_value(const bly_param *p, unsigned at, char *out,
 LAW(plans_with_options_are_sane)
 {
     if (row->noptions)
-        skip();
+        skip_for("options are chosen by the law itself");
     plan_counts n = { 0 };
     for (size_t i = 0; i < kind->nparams; i++) {
         if (!kind->params[i].settable)
@@ -144,7 +144,7 @@ LAW(rates_are_rates)
     bly_planned p;
     assert_ok(bly_plan_spec(&spec, &p));
     if (!p.kind->rate)
-        skip();
+        skip_for("the kind has no rate");
     assert_between(p.kind->rate(&p.shape, 0), 0, 2 * LAW_FPR);
     for (double n = 1; n < 1e18; n *= 3) {
         const double rate = p.kind->rate(&p.shape, n);
@@ -186,7 +186,7 @@ LAW(conversions_keep_every_key)
 {
     if (!(kind->can & (BLY_CAN(RESIZE) | BLY_CAN(CONVERT))) ||
         !(kind->can & BLY_CAN(HAS)) || (kind->traits & BLY_LIKELY_NO))
-        skip();
+        skip_for("the kind cannot do this");
     enum { KEYS = 300 };
     bly_filter *f = law_part(row, 1000, 0, KEYS);
     bly_stats stats;

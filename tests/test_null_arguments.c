@@ -700,7 +700,8 @@ static void none_is_forgotten(void **unused)
     size_t found = 0;
     (void)unused;
     if (!in)
-        skip(); /* run from another folder */
+        skip_for("run from another folder: no header here"); /* run from another
+                                                                folder */
     while (fgets(line, sizeof line, in)) {
         if (strncmp(line, begin, sizeof begin - 1) != 0 || !strchr(line, '('))
             continue;
