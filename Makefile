@@ -1,6 +1,7 @@
 # bloomery: see README.md. No configure step; everything is built in build/.
 #
 #   make            library, command, man pages, completion
+#   make setup      install what the tests need, on Debian; make test does it by itself
 #   make demo       on a fresh Debian: installs what is missing, then shows it
 #   make test       likewise, then every test there is; at the end what was skipped, and why
 #   make test-full  the long forms of laws and rates (half an hour)
@@ -11,6 +12,7 @@
 #   make fuzz-night the same again and again for FUZZ_HOURS=8, or until Ctrl-C
 #   make install    DESTDIR= PREFIX=/usr/local; what was built, with whatever flags
 #   make figures    redraw docs/figures (twenty minutes)
+#   make format     lay all C out as clang-format does; make test looks
 #   make bench, make vectors, make compile_commands.json, make clean
 #
 # CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX, LIBDIR, WERROR=-Werror and V=1 may be given; what they concern is then
@@ -57,7 +59,7 @@ finds = $(shell $(CC) $(CPPFLAGS) -E $(addprefix -include ,$(1)) -x c /dev/null 
 REQUIRED = stdio.h=libc6-dev xxhash.h=libxxhash-dev zlib.h=zlib1g-dev zstd.h=libzstd-dev
 header   = $(firstword $(subst =, ,$(1)))
 package  = $(lastword $(subst =, ,$(1)))
-UNASKING = demo test check coverage clean uninstall
+UNASKING = demo test check coverage clean uninstall setup format
 ifneq ($(filter-out $(UNASKING),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(shell $(CC) --version 2>/dev/null),)
 $(error there is no $(CC); on Debian: apt-get install gcc libc6-dev)
@@ -122,7 +124,7 @@ MAN       = $(B)/man/.done
 COMPLETION = $(B)/bloomery.bash
 
 .PHONY: all lib demo test test-full faults check coverage bench figures fuzz fuzz-night vectors install uninstall clean \
-        setup programs
+        format setup programs
 
 all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION)
 lib: $(B)/libbloomery.a $(B)/libbloomery.so
@@ -271,6 +273,9 @@ uninstall:
 
 # The tools install what is missing and then call make again, so that this
 # file only ever runs where the compilers exist.
+setup:
+	@tools/setup test
+
 demo:
 	@tools/setup demo
 	@$(MAKE) --no-print-directory -j2 all
@@ -372,6 +377,9 @@ $(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
 # Writes golden files for kinds that have none; never changes one.
 vectors: $(B)/tools/make_vectors
 	$(B)/tools/make_vectors tests/golden
+
+format:
+	git ls-files '*.[ch]' | xargs clang-format -i
 
 # ---------------------------------------------------------------------- bench
 

@@ -447,8 +447,9 @@ const bly_hasher *bly_builder_hasher(const bly_builder *b);
 
 /* Take n more keys; they are borrowed for the call. values is given exactly
  * where the kind is built and has GET; a key that comes with two different ones
- * makes bly_builder_finish() fail with BLY_EINVAL. May be called by many threads
- * at once. After a failure it may only be freed, and finishing fails too. */
+ * makes bly_builder_finish() fail with BLY_EINVAL. May be called by many
+ * threads at once. After a failure it may only be freed, and finishing fails
+ * too. */
 bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                            const uint64_t *values, size_t n);
 
@@ -575,7 +576,7 @@ typedef struct bly_access {
     const bly_mem *mem;          /* as in bly_spec */
     bly_wait *wait;              /* bly_update() only: for another's lock */
     void *wait_ctx;
-    bly_checking checking;       /* by bly_map(); others check everything */
+    bly_checking checking; /* by bly_map(); others check everything */
 } bly_access;
 
 /* Whether f is written coded: in fewer bytes, near to what its contents are

@@ -29,9 +29,9 @@
  * if it begins with the magic; another is left as it is, and the run ends
  * before it does anything. One run at a time: the folder is locked.
  *
- * Everything else that dedup writes is replaced whole (out_file.c). A journal is
- * not: it is there for runs that do not come to their end, grows by a record at
- * a time, and is gone through before it is believed.
+ * Everything else that dedup writes is replaced whole (out_file.c). A journal
+ * is not: it is there for runs that do not come to their end, grows by a record
+ * at a time, and is gone through before it is believed.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
