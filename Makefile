@@ -7,7 +7,7 @@
 #   make test-full  the long forms of laws and rates (half an hour)
 #   make faults     power cuts and failing calls, the long form (half an hour)
 #   make check      the sanitizer runs alone
-#   make coverage   which branches of src/ no test takes
+#   make coverage   which branches of src/ no test takes (ten minutes)
 #   make fuzz       every fuzzer for FUZZ_SECONDS=600
 #   make fuzz-night the same again and again for FUZZ_HOURS=8, or until Ctrl-C
 #   make install    DESTDIR= PREFIX=/usr/local; what was built, with whatever flags
