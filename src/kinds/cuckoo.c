@@ -26,8 +26,8 @@
  *
  *     1 - (1 - 2 / (nb (2^f - 1)))^n,  about 2 b load / 2^f
  *
- * So 1 % takes 10 bits a slot: one million keys take 263,158 buckets of four
- * at a load of 0.95, 10.53 bits a key, and the rate is 0.74 %.
+ * So 1 % takes 10 bits per slot: one million keys take 263,158 buckets of four
+ * at a load of 0.95, 10.53 bits per key, and the rate is 0.74 %.
  *
  * Adding searches breadth first from both buckets for one with room, and moves
  * along the shortest way (cuckoo_table.c). Where there is none the table is
@@ -36,22 +36,22 @@
  * Copies. Every addition stores a copy and every removal takes one, so a key
  * that was added twice must be removed twice. Two buckets hold 2b copies; the
  * next is refused even in an empty table. With `unique` a key that seems to be
- * there is not stored again; since it may be another that looks like it, whose
- * only copy they would share, nothing can be removed then.
+ * there is not stored again. It may have been mistaken for another key that
+ * looks like it, and then the two share one copy; so nothing can be removed.
  *
- * Semi-sorting [1] (`semisort`, b = 4) saves one bit a slot, for time: the
- * order of slots carries no information.
+ * Semi-sorting [1] (`semisort`, b = 4) trades time for one bit per slot: the
+ * order of slots carries no information, so it need not be stored.
  *
  * Growing (`grow` = s). A full table is followed by one s times as large with
  * fingerprints a bit longer, as a layer: rates p/2 + p/4 + ... stay below p.
- * A key that two tables seem to have cannot be removed: to take the other's
- * fingerprint would make that one vanish. It is refused, about as often as a
- * false positive comes.
+ * A key that two tables seem to have cannot be removed: one of the two
+ * fingerprints may be another key's, which would vanish with it. Such a removal
+ * is refused, about as often as there is a false positive.
  *
- * It cannot be resized or counted by: fingerprints do not know their keys, and
- * two buckets hold 2b copies at most. Nor can it be folded: in a table of half
- * the buckets i2 would follow from i1, and of a fingerprint nobody knows which
- * of the two it lies in.
+ * It cannot be resized, since fingerprints do not know their keys, nor used as
+ * a counter, since two buckets hold at most 2b copies. It cannot be folded
+ * either: in a table of half the buckets i2 would follow from i1, and nobody
+ * knows which of the two a fingerprint lies in.
  *
  * state[0] is the number of fingerprints stored in data.
  *
@@ -138,7 +138,9 @@ static uint64_t cuckoo_bits(const bly_shape *s)
                                                    s->p[CUCKOO_SEMISORT] != 0);
 }
 
-/* Bucket and fingerprint are taken from 64 bits. */
+/* The bucket takes log2(nb) bits of the hash, and the fingerprint f. Beyond 64
+ * together they would share bits, and the rate would be worse than its formula
+ * says. With at most 2^40 buckets, f <= 24 always fits. */
 static bool cuckoo_hash_lasts(uint64_t nb, uint64_t f)
 {
     return f <= 24 || nb <= UINT64_C(1) << (64 - f);
@@ -168,15 +170,14 @@ static uint64_t cuckoo_root(uint64_t x)
     return root;
 }
 
-/* How many keys a table of nb buckets is planned for. The search below fills
- * large ones of 1, 2, 4, 8 slots a bucket to 0.50, 0.88, 0.97 and 0.99; most
- * is what is asked of them. In small ones the load at which they are full
- * varies with the square root of their slots, and a few keys may by chance
- * have but few buckets between them: mean, sigma and few leave room for that.
- * Short fingerprints lead to few buckets, which costs load. 2b keys always
- * fit: two buckets are room enough for any of them. In whole numbers, since
- * the tables of a chain follow from it and must be the same on every
- * machine. */
+/* How many keys a table of nb buckets is planned for. The search of
+ * cuckoo_table.c fills large tables of 1, 2, 4, 8 slots per bucket to 0.50,
+ * 0.88, 0.97 and 0.99; `most` stays safely below that. In small tables the
+ * number of keys at which they are full varies by about the square root of
+ * their slots, and a few keys may by chance share too few buckets: mean, sigma
+ * and few leave room for that. 2b keys always fit: two buckets are room enough
+ * for any of them. In whole numbers, since the tables of a chain follow from
+ * it and must be the same on every machine. */
 static uint64_t cuckoo_room(uint64_t nb, uint64_t b, uint64_t f)
 {
     static const struct {
@@ -190,6 +191,8 @@ static uint64_t cuckoo_room(uint64_t nb, uint64_t b, uint64_t f)
         [8] = { 970, 990, 8, 4 },
     };
     const uint64_t nslots = nb * b;
+    /* A fingerprint of f bits offers its bucket at most 2^f - 1 partners, so
+     * with four or five bits the search soon walks in circles. */
     const unsigned most = f == 4 ? 900 : f == 5 ? 940 : 1000;
     const uint64_t large =
         nslots * (most < loads[b].most ? most : loads[b].most) / 1000;
@@ -204,6 +207,9 @@ static uint64_t cuckoo_room(uint64_t nb, uint64_t b, uint64_t f)
 /* The least even number of buckets with room for n keys. */
 static uint64_t cuckoo_buckets_for(uint64_t n, uint64_t b, uint64_t f)
 {
+    /* Double, then halve the interval: room grows with the buckets, but has no
+     * inverse in closed form. The filter's layout depends on the result, so no
+     * floating point here. */
     uint64_t low = 0, high = 1; /* pairs of buckets: too few, enough */
     while (cuckoo_room(2 * high, b, f) < n) {
         low = high;
@@ -274,6 +280,9 @@ static double cuckoo_rate(const bly_shape *s, double n)
 {
     if (!s->p[CUCKOO_GROW])
         return cuckoo_table_rate(s, n);
+    /* Tables fill up in the order of their making, so each but the last has all
+     * its room in use. A key is absent from the filter where it is absent from
+     * every table. */
     double none = 1, left = n;
     bly_shape table = *s;
     for (uint32_t i = 0;; i++) {
@@ -312,6 +321,8 @@ static bly_status cuckoo_check_options(const bly_want *w)
 static uint64_t cuckoo_fit(const bly_want *w, uint64_t f)
 {
     const uint64_t b = w->opt[CUCKOO_SLOTS];
+    /* The keys need room for themselves; a given size must offer that, and the
+     * rate may ask for more. */
     const uint64_t least = cuckoo_buckets_for(w->items, b, f);
     uint64_t nb = least;
     if (w->bits) {
@@ -321,10 +332,10 @@ static uint64_t cuckoo_fit(const bly_want *w, uint64_t f)
         if (!cuckoo_hash_lasts(nb, f)) /* the rest is left unused */
             nb = UINT64_C(1) << (64 - f);
     } else {
-        /* 2 n / (nb F) = -ln(1 - p), to which the rate comes close. The first
-         * of a chain keeps half the rate, as the others have the rest, and
-         * with every slot in use, as tables that are followed by others may
-         * have. */
+        /* The rate is close to 1 - exp(-2 n / (nb F)); solve for nb. The first
+         * table of a chain may spend only half the rate, since its successors
+         * share the other half, and it must keep to that with every slot in
+         * use, because it will be filled before the next one is made. */
         const bool chain = w->opt[CUCKOO_GROW] != 0;
         const double p = chain ? w->fpr / 2 : w->fpr;
         const double cells = (double)((UINT64_C(1) << f) - 1);
@@ -356,6 +367,8 @@ static bly_status cuckoo_plan(const bly_want *w, bly_shape *out)
     like.p[CUCKOO_GROW] = w->opt[CUCKOO_GROW];
 
     double best = INFINITY; /* bits where the rate is given, else the rate */
+    /* Longer fingerprints mean fewer false positives per bucket, but fewer
+     * buckets in the same memory. There are few lengths, so all are tried. */
     for (uint64_t f = from; f <= to; f++) {
         const uint64_t nb = cuckoo_fit(w, f);
         if (!nb)
@@ -422,7 +435,9 @@ static inline __attribute__((always_inline)) void
 cuckoo_has_body(const bly_cuckoo_table *table, const uint64_t *h, size_t n,
                 uint64_t *maybe, bool sorted, bool single)
 {
-    const bly_cuckoo_table t = *table; /* nobody else can change this one */
+    /* A local copy: its fields stay in registers, whereas a store to maybe
+     * might have changed those of *table. */
+    const bly_cuckoo_table t = *table;
     bly_cuckoo_stream q;
     bly_cuckoo_stream_open(&q, &t, h, n);
     for (size_t from = 0; from < n; from += 64) {
@@ -445,12 +460,16 @@ static void cuckoo_has(const bly_filter *f, const uint64_t *h, size_t n,
     if (cuckoo_by_eight(&t))
         done = bly_cuckoo_has_avx512(&t, h, n, maybe);
 #endif
+    /* Each call is its own copy of the body, with the branches on the layout
+     * decided at compile time. AVX-512 takes whole words of 64 answers and
+     * leaves the rest to the same loop as everyone else. */
     if (t.sorted)
         cuckoo_has_body(&t, h, n, maybe, true, true);
     else if (bly_cuckoo_single(&t))
         cuckoo_has_body(&t, h + done, n - done, maybe + done / 64, false, true);
     else
         cuckoo_has_body(&t, h, n, maybe, false, false);
+    /* Layers only add to the answers: maybe is ORed, never cleared. */
     for (uint32_t i = 0; i < f->nlayers; i++)
         cuckoo_has(f->layer[i], h, n, maybe);
 }
@@ -509,6 +528,9 @@ cuckoo_fill_body(bly_filter *f, bly_filter *table, const uint64_t *h, size_t n,
     cuckoo_stop stop = CUCKOO_DONE;
     size_t i = 0;
 #if BLY_X86
+    /* Eight at a time there is no look before the store, so it cannot say which
+     * keys are fresh. It stops at the first key without room, and the loop
+     * below meets that one again and finds out why. */
     if (!fresh && !unique && cuckoo_by_eight(&t)) {
         nstored = bly_cuckoo_add_avx512(&t, h + from, n);
         from += nstored;
@@ -518,6 +540,7 @@ cuckoo_fill_body(bly_filter *f, bly_filter *table, const uint64_t *h, size_t n,
     bly_cuckoo_stream_open(&q, &t, h + from, n);
     for (; i < n; i++) {
         const bly_cuckoo_key key = bly_cuckoo_next(&q, &t, i);
+        /* Asked before the key is placed; afterwards it is always there. */
         const bool known = (fresh || unique) &&
                            (bly_cuckoo_has(&t, key, t.sorted, t.nwords == 1) ||
                             cuckoo_elsewhere(f, table, q.h[i]));
@@ -525,6 +548,9 @@ cuckoo_fill_body(bly_filter *f, bly_filter *table, const uint64_t *h, size_t n,
             if (single)
                 bly_cuckoo_fetch_ways(&q, &t, i);
             if (!bly_cuckoo_place(&t, key, single)) {
+                /* All 2b slots of the key hold its fingerprint, while the table
+                 * may be almost empty. So the message must not say that it is
+                 * full, and the filter does not grow for it. */
                 stop = bly_cuckoo_all_copies(&t, key) ? CUCKOO_TOO_MANY_COPIES
                                                       : CUCKOO_NO_ROOM;
                 break;
@@ -568,6 +594,8 @@ static bly_status cuckoo_grow(bly_filter *f)
                         "the filter is full, and growing would take it past "
                         "its limit of %llu bytes",
                         (unsigned long long)f->max_bytes);
+    /* A layer is saved with its own capacity and rate, as if it had been
+     * planned for exactly what fits. */
     set.items = cuckoo_shape_room(&s);
     set.fpr = cuckoo_table_rate(&s, (double)set.items);
     const bly_status st = bly_filter_make(f->kind, &s, &set, &layer);
@@ -602,14 +630,21 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
     while (*ndone < n) {
         size_t np = n - *ndone;
         if (grows) {
+            /* From the first table again, unless this key has just been
+             * refused: removals may have made room in any of them, and what is
+             * filled there does not make the filter grow. */
             part = skip ? part + 1 : 0;
             uint64_t room = cuckoo_left(f, &part);
             if (!room) {
                 const bly_status st = cuckoo_grow(f);
                 if (st)
                     return st;
+                /* Just one key: the next round looks at the tables again and
+                 * finds how much the new one takes. */
                 room = 1;
             }
+            /* A key that one table refused need not trouble the others: only
+             * that key goes on to the next table. */
             np = skip ? 1 : np < room ? np : (size_t)room;
         }
         const cuckoo_stop stop =
@@ -631,7 +666,8 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
     return BLY_OK;
 }
 
-/* A copy that stands for all keys of its fingerprint cannot be taken out. */
+/* With `unique` a copy stands for every key with its fingerprint, so none can
+ * be taken out. */
 static void cuckoo_refuse(const bly_filter *f, const uint64_t *h, size_t n,
                           bly_status *each)
 {
@@ -648,11 +684,11 @@ static bool cuckoo_take_one(bly_filter *table, uint64_t h)
 }
 
 /* Take h out of a filter that has grown. A key is in the table that had room
- * when it came, and nobody knows any more which one that was. Where several
- * tables seem to have it, all but one have other keys that look like it there,
- * and to take one of these would be a false "no" for a key that nobody removed:
- * so it stays. That happens as often as the other tables have false positives,
- * and to a key that was added once before a table grew and once after. */
+ * when it came, and nobody remembers which one that was. Where several tables
+ * seem to have it, all but one may hold other keys that look like it, and
+ * taking one of those would mean a false "no" for a key that nobody removed: so
+ * it stays. That happens as often as the other tables have false positives,
+ * and to a key that was added once before the filter grew and once after. */
 static bly_status cuckoo_remove_grown(bly_filter *f, uint64_t h)
 {
     bly_filter *holder = NULL;
@@ -714,14 +750,15 @@ static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
         cuckoo_remove_body(&t, h + done, n - done, each + done, true);
     else
         cuckoo_remove_body(&t, h, n, each, false);
+    /* The loops above leave the count alone; it is settled here for both. */
     for (size_t i = 0; i < n; i++)
         f->state[0] -= each[i] == BLY_OK;
 }
 
 /* -------------------------------------------------------------------- sets */
 
-/* A cell is a fingerprint and its two buckets: of nb/2 (2^f - 1) there are, a
- * key has one, wherever its fingerprint has moved. */
+/* A cell is a fingerprint with its pair of buckets. There are nb/2 (2^f - 1) of
+ * them, and a key belongs to one, wherever its fingerprint has moved. */
 static double cuckoo_cells(const bly_shape *s)
 {
     return (double)s->p[CUCKOO_BUCKETS] / 2 *
@@ -764,6 +801,8 @@ static bool cuckoo_pour(bly_filter *dst, const bly_filter *src)
         uint32_t s[BLY_CUCKOO_MAX_SLOTS];
         bly_cuckoo_read(&from, bit, s);
         for (unsigned j = 0; j < from.b; j++) {
+            /* Nobody knows the keys any more, but a bucket and what is in it
+             * are enough: tables of one shape have the same bucket pairs. */
             const bly_cuckoo_key key = cuckoo_key_in(&to, bit, s[j]);
             if (!s[j] || (unique && cuckoo_copies(&to, key)))
                 continue;
@@ -780,6 +819,8 @@ static bool cuckoo_pour(bly_filter *dst, const bly_filter *src)
  * cell, and each must leave its own copy when it is removed. */
 static bly_status cuckoo_merge(bly_filter *dst, const bly_filter *src)
 {
+    /* Into a copy, since the last fingerprint may turn out not to fit, and a
+     * failed merge must leave dst as it was. */
     bly_filter *both;
     bly_status st = bly_clone(dst, &both);
     for (uint32_t i = 0; i <= src->nlayers && !st; i++) {
@@ -829,6 +870,9 @@ static bly_status cuckoo_intersect(bly_filter *dst, const bly_filter *src)
         bly_cuckoo_read(&a, bit, s);
         for (unsigned j = 0; j < a.b; j++) {
             const bly_cuckoo_key key = cuckoo_key_in(&a, bit, s[j]);
+            /* One copy goes at a time, and those that are left are counted anew
+             * at the next slot of the cell. So the walk may remove as it goes
+             * and stops at what b has. */
             if (s[j] && cuckoo_copies(&a, key) > cuckoo_copies(&b, key)) {
                 bly_cuckoo_exchange(&a, bit, s[j], 0);
                 dst->state[0]--;
@@ -846,6 +890,8 @@ static bool cuckoo_first(const bly_cuckoo_table *t, bly_cuckoo_key key,
     for (unsigned k = 0; k < j; k++)
         if (s[k] == key.fp)
             return false;
+    /* at1 is the bucket that is being read. The cell was met before if the
+     * other bucket comes earlier and has a copy. */
     return key.at1 < key.at2 || !cuckoo_copies_in(t, key.at2, key.fp);
 }
 
@@ -901,6 +947,8 @@ static bool cuckoo_sound(const bly_filter *f)
     for (uint32_t i = 0; i < f->nlayers; i++) {
         const bly_filter *layer = f->layer[i];
         bly_shape s;
+        /* The layers of a file must be exactly those that growing would have
+         * made: merging goes table by table and relies on it. */
         if (layer->kind != f->kind || !cuckoo_layer_shape(&f->shape, i, &s) ||
             memcmp(layer->shape.p, s.p, sizeof s.p) != 0)
             return false;
@@ -921,8 +969,8 @@ static bool cuckoo_check(const bly_filter *f)
                                (size_t)(f->shape.nbytes / 8));
 }
 
-/* The keys of one table: a fingerprint each; or, where copies are not stored,
- * those of which this many of its cells (pair of buckets, fingerprint) tell. */
+/* The keys of one table: one per fingerprint; or, where copies are not stored,
+ * the number of keys that is expected to occupy as many cells as are in use. */
 static double cuckoo_keys(const bly_filter *f)
 {
     const double n = (double)f->state[0], cells = cuckoo_cells(&f->shape);
@@ -941,6 +989,9 @@ static void cuckoo_stat(const bly_filter *f, bly_stats *out)
         none *= 1 - cuckoo_table_rate(&t->shape, (double)t->state[0]);
     }
     out->items_estimate = nkeys;
+    /* Without `unique` every key has a copy, and the count is exact. With it,
+     * the keys hidden behind others are what is estimated, and their number
+     * varies about as a Poisson variable does. */
     out->items_sd = sqrt(fmax(0, nkeys - nstored));
     out->fill = nstored / nslots;
     out->fpr_now = 1 - none;

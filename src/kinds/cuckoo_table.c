@@ -37,6 +37,8 @@ uint16_t bly_cuckoo_nibbles[4096];
 
 static unsigned cuckoo_code(unsigned a, unsigned b, unsigned c, unsigned d)
 {
+    /* A product of i consecutive numbers is a multiple of i!, so the divisions
+     * are exact. */
     return (a + 3) * (a + 2) * (a + 1) * a / 24 + (b + 2) * (b + 1) * b / 6 +
            (c + 1) * c / 2 + d;
 }
@@ -54,11 +56,14 @@ static void cuckoo_nibbles_fill(void)
 void bly_cuckoo_prepare(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    /* Many threads may open their first filter at the same time, and readers of
+     * the table take no lock. */
     pthread_once(&once, cuckoo_nibbles_fill);
 }
 
-/* Largest low nibble first, then largest of the rest: one order for any four
- * fingerprints. */
+/* A rotation by four bits, so that no two fingerprints share a rank: largest
+ * low nibble first, then largest of the rest, and four fingerprints have one
+ * order only. */
 static uint32_t cuckoo_rank(uint32_t fp)
 {
     return fp << 28 | fp >> 4;
@@ -69,6 +74,8 @@ static void cuckoo_write_sorted(const bly_cuckoo_table *t, uint64_t bit,
 {
     const unsigned high = t->f - 4;
     uint32_t s[4];
+    /* Insertion sort, descending: with four slots, of which at most one is new,
+     * there is nothing to gain from a cleverer one. */
     for (unsigned j = 0; j < 4; j++) {
         unsigned at = j;
         for (; at && cuckoo_rank(s[at - 1]) < cuckoo_rank(from[j]); at--)
@@ -78,6 +85,7 @@ static void cuckoo_write_sorted(const bly_cuckoo_table *t, uint64_t bit,
     bly_cuckoo_store(t, bit, 12,
                      cuckoo_code(s[0] & 15, s[1] & 15, s[2] & 15, s[3] & 15));
     bit += 12;
+    /* With f = 4 the code says everything. */
     if (high)
         for (unsigned j = 0; j < 4; j++, bit += high)
             bly_cuckoo_store(t, bit, high, s[j] >> 4);
@@ -100,14 +108,15 @@ bool bly_cuckoo_exchange_sorted(const bly_cuckoo_table *t, uint64_t bit,
 
 /* ------------------------------------------------------------------- room */
 
-/* Buckets looked at before a table is full. 500 fill a large table of four
- * slots a bucket to 0.96, 2000 to 0.97, and no number to more than 0.98. */
+/* Buckets searched before the table counts as full. With four slots per bucket,
+ * 500 fill a large table to 0.96, 2000 to 0.97, and no number gets beyond
+ * 0.98. */
 #define CUCKOO_SEARCH 2000
 
 typedef struct cuckoo_step {
     uint64_t bucket;
     uint32_t parent; /* the step that led here */
-    uint32_t print;  /* and what was in its way */
+    uint32_t print;  /* what would move here from the parent's bucket */
 } cuckoo_step;
 
 /* Move everyone on the way to step `at`, which has room, one step on, and put
@@ -115,6 +124,9 @@ typedef struct cuckoo_step {
 static void cuckoo_move(const bly_cuckoo_table *t, const cuckoo_step *way,
                         uint32_t at, uint32_t fp)
 {
+    /* Backwards, from the empty slot to the start: each fingerprint is written
+     * to its new bucket before it is overwritten in the old one. Which of
+     * several equal copies gives way does not matter. */
     uint32_t left = 0; /* what has moved out of this bucket */
     for (; at >= 2; at = way[at].parent) {
         bly_cuckoo_exchange(t, way[at].bucket, left, way[at].print);
@@ -123,8 +135,9 @@ static void cuckoo_move(const bly_cuckoo_table *t, const cuckoo_step *way,
     bly_cuckoo_exchange(t, way[at].bucket, left, fp);
 }
 
-/* Buckets of the queue that are on their way to the cache: more would fetch
- * what is not looked into, fewer would wait. */
+/* How many buckets at the end of the queue are left alone while they come into
+ * the cache. With more, some are fetched and never needed; with fewer, the
+ * search waits for memory. */
 #define CUCKOO_LAG 4
 
 bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key)
@@ -132,6 +145,8 @@ bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key)
     cuckoo_step way[CUCKOO_SEARCH];
     uint32_t n = 2,
              seen = 2; /* in the queue; looked into: the first are full */
+    /* The queue is never popped: its entries are also the links back to the
+     * start. It takes 32 KB of stack. */
     way[0] = (cuckoo_step){ key.at1, 0, 0 };
     way[1] = (cuckoo_step){ key.at2, 0, 0 };
     for (uint32_t at = 0; at < n; at++) {
@@ -139,11 +154,16 @@ bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key)
         uint32_t s[BLY_CUCKOO_MAX_SLOTS];
         bly_cuckoo_read(t, from, s);
         for (uint32_t j = 0; j < t->b && n < CUCKOO_SEARCH; j++) {
+            /* A bucket may enter the queue twice. That is harmless: its first
+             * entry comes first, and ends the search if there is room. */
             const uint64_t to = bly_cuckoo_other(t, from, s[j]);
             __builtin_prefetch(bly_cuckoo_at(t, to));
             way[n++] = (cuckoo_step){ to, at, s[j] };
         }
-        /* All but the last ones, and the one whose turn is next. */
+        /* Look for room in all but the youngest entries, which are still on
+         * their way from memory; but bucket at + 1 is expanded next, so it must
+         * be known to be full by then. In this order the first room found
+         * ends a shortest way. */
         for (; seen < n && (seen + CUCKOO_LAG < n || seen <= at + 1); seen++)
             if (bly_cuckoo_match(t, way[seen].bucket, 0, t->sorted,
                                  t->nwords == 1)) {
@@ -159,6 +179,8 @@ bool bly_cuckoo_all_copies(const bly_cuckoo_table *t, bly_cuckoo_key key)
     uint32_t s[2 * BLY_CUCKOO_MAX_SLOTS];
     bly_cuckoo_read(t, key.at1, s);
     bly_cuckoo_read(t, key.at2, s + t->b);
+    /* Then every move from here leads only to the other of the two, and no
+     * search however long will find room. */
     for (unsigned j = 0; j < 2 * t->b; j++)
         if (s[j] != key.fp)
             return false;
@@ -177,6 +199,8 @@ bool bly_cuckoo_check(const bly_cuckoo_table *t, uint64_t *nstored)
             *nstored += s[j] != 0;
         if (!t->sorted)
             continue;
+        /* Codes beyond the last one read as four zero nibbles, so the order of
+         * the slots alone would not betray them. */
         if ((bly_cuckoo_load(t, bit) & 0xfff) >= CUCKOO_CODES)
             return false;
         for (unsigned j = 1; j < 4; j++)

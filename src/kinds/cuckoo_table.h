@@ -12,7 +12,7 @@
  *
  * Semi-sorted [1] (b = 4). The order of slots carries no information: sorted
  * by their low four bits, those make one of C(19,4) = 3876 multisets, which
- * takes 12 bits instead of 16. One bit a slot is saved.
+ * takes 12 bits instead of 16. That saves one bit per slot.
  *
  *     bucket i:  | code, 12 bits | the higher f - 4 bits of four slots |
  *

@@ -1,22 +1,22 @@
 /*
  * x86_cuckoo.c - cuckoo filters with AVX-512, eight keys at once
  *
- * Of cuckoo filters whose buckets are one word of plain slots and fewer than
- * 2^32. Eight keys are located at once and their buckets fetched; then they
- * wait in a ring of vectors: where their buckets begin, and what a bucket full
- * of their fingerprint would be.
+ * For tables of fewer than 2^32 buckets, each of which is one word of plain
+ * slots. Eight keys are located at once and their buckets fetched; meanwhile
+ * the keys wait in a ring of vectors: where their buckets begin, and what a
+ * bucket full of their fingerprint would look like.
  *
  * Asking compares the buckets of eight keys at once, as one is compared in
- * cuckoo_table.h. Keys that are added or removed come one after the other, for
- * they may share buckets; which bucket and which slot of it costs no branch.
+ * cuckoo_table.h. Keys are added and removed one after the other, since they
+ * may share buckets; choosing the bucket and the slot costs no branch.
  *
- * Of the words of eight bytes in which buckets lie every ninth reaches into
- * the next cache line, which must be fetched too.
+ * A bucket is loaded as a word of eight bytes that begins at any byte, so every
+ * ninth word reaches into the next cache line, which must be fetched too.
  *
  * Where both buckets of a new key are full, the eight fingerprints in them are
- * located at once. If one of their other buckets has room, which at a load of
- * 0.95 five of six have, that is where the search of cuckoo_table.c would
- * end, too.
+ * located at once. If one of their other buckets has room, as happens five
+ * times out of six at a load of 0.95, that is where the search of
+ * cuckoo_table.c would have ended as well.
  */
 #include "kinds/cuckoo_table.h"
 
@@ -54,7 +54,10 @@ BLY_EIGHT __m512i cuckoo_other_eight(const cuckoo_lanes *c, __m512i at,
     const __m512i half = bly_eight_scale(bly_eight_mix(fp), c->half);
     const __m512i sum =
         _mm512_add_epi64(bly_eight_all(1), _mm512_add_epi64(half, half));
+    /* The sum is below nb and the width small, so a product of 32-bit halves is
+     * the whole one. */
     const __m512i other = _mm512_sub_epi64(_mm512_mul_epu32(sum, c->width), at);
+    /* A negative lane is less than one table below 0: add its bits. */
     return _mm512_mask_add_epi64(other, _mm512_movepi64_mask(other), other,
                                  c->nbits);
 }
@@ -97,13 +100,19 @@ BLY_EIGHT void cuckoo_fetch_ends(const unsigned char *data, __m512i byte1,
 {
     const __mmask16 second = 0xaaaa; /* the upper half of each lane */
     _Alignas(64) uint32_t ends[16];
+    /* Both sets of eight in one vector of sixteen halves: those of byte1 in the
+     * even halves, those of byte2 in the odd ones. */
     const __m512i lines = _mm512_mask_mov_epi32(
         _mm512_srli_epi64(byte1, 6), second, _mm512_slli_epi64(byte2, 32 - 6));
     const __m512i in_line = _mm512_and_si512(
         _mm512_mask_mov_epi32(byte1, second, _mm512_slli_epi64(byte2, 32)),
         _mm512_set1_epi32(63));
+    /* Eight bytes from 57 on do not end in their line. */
     const __mmask16 split =
         _mm512_cmpgt_epi32_mask(in_line, _mm512_set1_epi32(64 - 8));
+    /* The lines of split words come first and zeros fill up the rest: a few
+     * hints in vain, always for the same line, spare a loop of unknown
+     * length. */
     _mm512_store_si512(ends, _mm512_maskz_compress_epi32(split, lines));
 #pragma GCC unroll 4
     for (unsigned j = 0; j < CUCKOO_ENDS; j++)
@@ -133,7 +142,7 @@ BLY_EIGHT void cuckoo_enter_eight(const cuckoo_lanes *c,
     cuckoo_fetch_ends(data, byte1, byte2);
 }
 
-/* Two words, and eight: a gather takes longer. */
+/* Load two words, and below eight: that is quicker than a gather. */
 BLY_EIGHT __m128i cuckoo_load_two(const unsigned char *data,
                                   const uint64_t *byte)
 {
@@ -185,6 +194,7 @@ BLY_AVX512 size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
                                         const uint64_t *h, size_t n,
                                         uint64_t *maybe)
 {
+    /* Whole words of answers only; the caller asks for the rest one by one. */
     const size_t ngroups = n / 64 * 8;
     if (t->nb > BLY_CUCKOO_AVX512_BUCKETS)
         return 0;
@@ -195,6 +205,9 @@ BLY_AVX512 size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
         if (i < ngroups)
             cuckoo_enter_eight(&c, t->data, h + 8 * i,
                                &ring[i % CUCKOO_GROUPS]);
+        /* Group i enters the ring while group i - FAR, whose lines have had
+         * time to arrive, is asked for. The ring is longer than that distance,
+         * so nothing is overwritten before its turn. */
         if (i < CUCKOO_GROUPS_FAR)
             continue;
         const size_t at = i - CUCKOO_GROUPS_FAR;
@@ -210,15 +223,17 @@ BLY_AVX512 size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
 
 /* --------------------------------------------------------------- changing */
 
-/* Without `andn` gcc goes by way of mask registers. Who has AVX-512 has it. */
+/* Without `andn` gcc takes a detour through mask registers. Every processor
+ * with AVX-512 has it. */
 #define CUCKOO_CHANGE                                           \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl," \
                           "bmi,bmi2,popcnt")))
 
-/* What is to be done for eight keys. Which bucket and which slot is decided
- * for all at once, before any of them is changed: a load would otherwise wait
- * for the key before, whose store goes nobody knows where. So whoever changes
- * a slot looks whether it still is as it was. */
+/* What is to be done for eight keys. The bucket and the slot are chosen for all
+ * of them before any is changed: otherwise each load would wait for the store
+ * of the key before, whose address is not known until late. The price: an
+ * earlier key may have changed the slot since, so whoever writes to it checks
+ * first. */
 typedef struct cuckoo_spots {
     uint64_t byte[8];  /* where the word of the bucket begins */
     uint64_t slot[8];  /* the bits of the slot in it; 0: there is none */
@@ -244,6 +259,9 @@ BLY_EIGHT void cuckoo_decide(const cuckoo_lanes *c, const bly_cuckoo_table *t,
     const __m512i shift =
         _mm512_mask_mov_epi64(_mm512_load_si512(keys->shift2), first,
                               _mm512_load_si512(keys->shift1));
+    /* Only the lowest hit can be trusted (bly_cuckoo_hits). It is the highest
+     * bit of its slot: with f - 1 bits below it, 2 high - (high >> (f - 1)) has
+     * exactly the slot's bits set, and 0 stays 0. */
     const __m512i high =
         _mm512_and_si512(in, _mm512_sub_epi64(_mm512_setzero_si512(), in));
     const __m512i slot = _mm512_sub_epi64(
@@ -288,6 +306,9 @@ CUCKOO_CHANGE size_t bly_cuckoo_remove_avx512(const bly_cuckoo_table *table,
             unsigned char *const p = t.data + spots.byte[j];
             const uint64_t word = bly_load64(p), slot = spots.slot[j];
             bool taken = slot != 0;
+            /* Where there was no slot, slot and print are 0: the word is stored
+             * as it was, without a branch. Where an earlier key of this group
+             * took the copy that was found, look again for another. */
             if ((word ^ spots.print[j]) & slot)
                 taken = bly_cuckoo_take(&t, cuckoo_key_of(&t, keys, j), true);
             else
@@ -313,6 +334,8 @@ typedef struct cuckoo_slots {
 BLY_EIGHT cuckoo_slots cuckoo_slots_of(const bly_cuckoo_table *t)
 {
     uint64_t shift[8];
+    /* Two buckets of eight slots do not fit into eight lanes. `used` = 0 sends
+     * such tables straight to the search. */
     if (t->b > 4)
         return (cuckoo_slots){ 0 };
     for (unsigned j = 0; j < 8; j++)
@@ -357,6 +380,8 @@ BLY_EIGHT void cuckoo_fetch_ways(const bly_cuckoo_table *t,
                                  const cuckoo_eight *keys,
                                  const cuckoo_spots *spots)
 {
+    /* The buckets themselves are in L1 by now, since cuckoo_decide() has read
+     * them; where their contents could move is not. */
     const __m512i found = _mm512_load_si512(spots->slot);
     for (unsigned full = _mm512_testn_epi64_mask(found, found); full;
          full &= full - 1) {
@@ -376,6 +401,8 @@ BLY_EIGHT bool cuckoo_make_room(const bly_cuckoo_table *t,
                                 const cuckoo_slots *slots,
                                 const cuckoo_eight *keys, unsigned j)
 {
+    /* The ways are computed anew: keys added since cuckoo_fetch_ways() may have
+     * moved what is in these buckets. */
     const bly_cuckoo_key key = cuckoo_key_of(t, keys, j);
     if (!slots->used)
         return bly_cuckoo_squeeze(t, key);
@@ -389,7 +416,11 @@ BLY_EIGHT bool cuckoo_make_room(const bly_cuckoo_table *t,
         cuckoo_have_room(c, t->data, byte, shift) & slots->used;
     if (!room)
         return bly_cuckoo_squeeze(t, key);
+    /* Lanes are in the order in which the search would put them into its queue,
+     * so the result is the same to the bit as without AVX-512. */
     const unsigned first = (unsigned)__builtin_ctz(room);
+    /* Into the new place first, then over the old one: a fingerprint is never
+     * in neither. */
     bly_cuckoo_exchange(t, byte[first] * 8 + shift[first], 0,
                         (uint32_t)print[first]);
     bly_cuckoo_store(t,
@@ -398,7 +429,8 @@ BLY_EIGHT bool cuckoo_make_room(const bly_cuckoo_table *t,
     return true;
 }
 
-/* Groups between deciding and adding. */
+/* Groups between deciding and adding: the time that the ways of full buckets
+ * have to arrive. */
 #define CUCKOO_GROUPS_SOON 1
 
 CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
@@ -413,6 +445,8 @@ CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
     for (size_t i = 0; i < ngroups + CUCKOO_GROUPS_FAR; i++) {
         if (i < ngroups)
             cuckoo_enter_eight(&c, t.data, h + 8 * i, &ring[i % CUCKOO_GROUPS]);
+        /* Three places in the stream: group i is located, the group after `at`
+         * is decided, and group `at` is added. */
         if (i + CUCKOO_GROUPS_SOON >= CUCKOO_GROUPS_FAR) {
             const size_t soon = i - CUCKOO_GROUPS_FAR + CUCKOO_GROUPS_SOON;
             if (soon < ngroups) {
@@ -430,6 +464,9 @@ CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
         for (unsigned j = 0; j < 8; j++) {
             unsigned char *const p = t.data + from->byte[j];
             const uint64_t word = bly_load64(p), slot = from->slot[j];
+            /* Usually the slot is still empty. Else a key since has taken it,
+             * or there was none: then look at both buckets again, and only
+             * after that move others. */
             if (slot && !(word & slot))
                 bly_store64(p, word | from->print[j]);
             else if (!bly_cuckoo_exchange_either(
