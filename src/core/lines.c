@@ -11,6 +11,8 @@
 LINES_INLINE void line_mask(uint64_t g, uint64_t g2, unsigned k,
                             uint64_t mask[BLY_LINE_WORDS])
 {
+    /* Where this is inlined k is 8, 16 or known to be less: one branch is
+     * left. */
     if (k == 8) {
         for (unsigned i = 0; i < 8; i++)
             mask[i] = UINT64_C(1) << (g >> (6 * i) & 63);
@@ -34,7 +36,10 @@ LINES_INLINE void line_mask(uint64_t g, uint64_t g2, unsigned k,
     }
 }
 
-/* shared: with other writers, or readers while it writes. */
+/* The probe of one key; shared: other threads may write to the line, or read it
+ * while this one writes. Nothing orders the words among each other, and nothing
+ * needs to: bits are only ever set, so a reader that is early sees too few of
+ * them and never wrong ones. */
 LINES_INLINE uint64_t line_probe(uint64_t *line, uint64_t g, uint64_t g2,
                                  unsigned k, bool add, bool shared)
 {
@@ -43,15 +48,20 @@ LINES_INLINE uint64_t line_probe(uint64_t *line, uint64_t g, uint64_t g2,
     for (unsigned w = 0; w < BLY_LINE_WORDS; w++) {
         const uint64_t set = bly_le64(mask[w]);
         if (add && shared) {
+            /* With k < 8 most words of the mask are empty. */
             if (set)
                 missing |= bly_word_or_shared(&line[w], set);
         } else {
+            /* Stored whether it changes or not: that is up to chance, which no
+             * branch predictor can guess. */
             const uint64_t old = shared ? bly_word_load(&line[w]) : line[w];
             missing |= set & ~old;
             if (add)
                 line[w] = old | set;
         }
     }
+    /* Ones or zeros in all bits, of which row_probe is asked for those from 8
+     * on. */
     return -(uint64_t)(missing == 0);
 }
 

@@ -2,8 +2,8 @@
  * lines.h - keys in cache lines: the loops under kinds/blocked.c
  *
  * An array of lines of 512 bits, each cut into k lanes (1, 2, 4, 8 or 16); a
- * key sets one bit in each lane of one line. blocked.c says why, and where the
- * line and the bits come from:
+ * key sets one bit in each lane of one line. blocked.c gives the reasons. The
+ * line and the bits come from the hash h of the key:
  *
  *     line   = h * nlines / 2^64
  *     g      = h * BLY_LINES_C1, high half folded onto the low half
@@ -15,11 +15,11 @@
  *     keys   | done ... | probe | fetch into L1 | ... | hash, fetch into L2 |
  *                         g       g + 1                 g + FAR
  *
- * or, where L2 holds the array, two, the second at g + NEAR.
+ * or only two where L2 holds the array, the second at g + NEAR.
  *
- * What is known of a key (its line, its g) is computed once, at the far place,
- * and waits in a ring for the other two. lines_walk.h is the walk; a row gives
- * it the instructions of one processor. The portable row defines the result;
+ * The line of a key and its g are computed once, at the far place, and wait in
+ * a ring for the other two. lines_walk.h is the walk; a row gives it the
+ * instructions of one processor. The portable row defines the result;
  * the others are tested against it.
  */
 #ifndef BLY_LINES_H
@@ -49,12 +49,13 @@ typedef struct bly_lines_keys {
     uint64_t flip;
 } bly_lines_keys;
 
-/* Has: maybe[i/64] bit i%64: are all k bits of key i set? Whole words. */
+/* Bit i%64 of maybe[i/64]: are all k bits of key i set? Whole words are
+ * written. */
 typedef void bly_lines_has_fn(const bly_lines *a, const bly_lines_keys *in,
                               uint64_t *maybe);
 
-/* Set the bits of all keys; the number of those that had one clear. fresh,
- * unless NULL, is the bitmap of them. */
+/* Set the bits of all keys, and return how many keys had a bit clear. fresh,
+ * unless NULL, is the bitmap of those. */
 typedef uint64_t bly_lines_add_fn(const bly_lines *a, const bly_lines_keys *in,
                                   uint64_t *fresh);
 
@@ -81,8 +82,9 @@ const bly_lines_row *bly_lines_best(void);
 #define BLY_LINES_NEAR 7 /* groups ahead, into L1, where L2 has the array */
 #define BLY_LINES_RING (2 * BLY_LINES_FAR * BLY_LINES_GROUP)
 
-/* What waits for its turn: key i of the stream at i % BLY_LINES_RING. line is
- * an address, as 64 bits on every machine. */
+/* Keys that wait for their turn: key i of the stream is at i % BLY_LINES_RING.
+ * Twice as long as the far distance, so that one half can be filled while the
+ * other is probed. line is an address, in 64 bits on every machine. */
 typedef struct bly_lines_ring {
     _Alignas(64) uint64_t line[BLY_LINES_RING];
     uint64_t g[BLY_LINES_RING];
@@ -98,7 +100,8 @@ bly_lines_aim(const bly_lines *a, const bly_lines_keys *in, size_t i, size_t m,
               bly_lines_ring *r)
 {
     const size_t slot = i % BLY_LINES_RING;
-    const bly_lines lines = *a; /* not in the way of what is stored */
+    /* Copies, or every store to the ring might have changed *a and *in. */
+    const bly_lines lines = *a;
     const bly_lines_keys keys = *in;
 #pragma GCC unroll 1
     for (size_t t = 0; t < m; t++) {
@@ -113,7 +116,7 @@ bly_lines_aim(const bly_lines *a, const bly_lines_keys *in, size_t i, size_t m,
             r->g2[slot + t] = bly_lines_spread(h, BLY_LINES_C2);
     }
     for (size_t t = m; t < BLY_LINES_GROUP; t++)
-        r->line[slot + t] = r->line[slot]; /* there is one to fetch */
+        r->line[slot + t] = r->line[slot]; /* groups are fetched whole */
 }
 
 /* For vectors, by log2(k): word j of a line looks at the lane it is part of.
@@ -158,9 +161,10 @@ bly_lines_answer(bly_lines_answers *a, bool add)
     a->word = 0;
 }
 
-/* Should a walk fetch in two stages? An array that L2 holds, or half of it,
- * wants one, and that far enough ahead for what is in L3 after all. So does a
- * call with so few keys that the far place is never reached. */
+/* Should a walk fetch in two stages? One is enough for an array that fits into
+ * L2, at least by half; it must be early enough for the lines that are in L3
+ * after all. One is also enough for a call with so few keys that the far place
+ * is never reached. */
 #define BLY_LINES_CACHED (2 << 20)
 #define BLY_LINES_FEW 32
 
@@ -170,7 +174,7 @@ static inline bool bly_lines_far(const bly_lines *a, size_t n)
            a->nlines > BLY_LINES_CACHED / (BLY_LINE_BITS / 8);
 }
 
-/* Is it beyond the third-level cache that a processor has for itself? */
+/* Is the array larger than the share of L3 that one processor can count on? */
 #define BLY_LINES_BEYOND (32 << 20)
 
 static inline bool bly_lines_beyond(const bly_lines *a)

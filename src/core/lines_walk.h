@@ -1,17 +1,18 @@
 /*
  * lines_walk.h - the walk over a stream of keys, for one row
  *
- * Included once by a row, which defines before:
+ * Included by each row, which first defines:
  *
  *     ROW(name)   bly_lines_name_ and the row's name
  *     ROW_TARGET  the attribute that allows its instructions, or nothing
  *     row_aim     bly_lines_aim(), or the same for a whole group at once
- *     ROW_LINES   how many lines row_aim can tell apart, where that is not all
- *     ROW_BURSTS  defined where many instructions a key make it wise to fetch
- *                 many groups at a time from memory, see below
+ *     ROW_LINES   the most lines that row_aim can address, if there is a limit
+ *     ROW_BURSTS  defined where a key takes so many instructions that groups
+ *                 are better fetched from memory in bursts, see below
  *     row_probe   (uint64_t *line, uint64_t g, uint64_t g2, unsigned k, bool
  *                 add): were all k bits set? Then ones from bit 8 on, else
- *                 zeros there. With add they are now. k and add are literal
+ *                 zeros there. With add they are now. add is literal, and k is
+ *                 8, 16 or known to be less
  *
  * and gets ROW(has) and ROW(add). No include guard: it is a template.
  */
@@ -31,10 +32,10 @@ ROW_INLINE void ROW(fetch)(const bly_lines_ring *r, size_t g, bool near)
             __builtin_prefetch((const void *)(uintptr_t)line[t], 0, 2);
 }
 
-/* Groups from `from` to `to` into the ring and on their way to a cache: L2
- * where it is far, else L1. A group is fetched when the next one is made: to
- * read an address just stored as part of a vector, the processor waits until
- * the store is done. */
+/* Put groups `from` to `to` - 1 into the ring and send for their lines: into L2
+ * if far, else into L1. A group is fetched one step after it was made: its
+ * addresses were stored as a vector, and a processor that reads one of them
+ * too soon has to wait until that store is done. */
 ROW_TARGET static __attribute__((noinline)) void
 ROW(lead)(const bly_lines *a, const bly_lines_keys *in, size_t from, size_t to,
           bool far, bly_lines_ring *r)
@@ -59,6 +60,8 @@ ROW_INLINE uint64_t ROW(group)(const bly_lines_ring *r, size_t slot, size_t m,
     for (size_t t = 0; t < m; t++) {
         uint64_t *const line = (uint64_t *)(uintptr_t)r->line[slot + t];
         const uint64_t g2 = k == 16 ? r->g2[slot + t] : 0;
+        /* Rows answer with ones from bit 8 on, so each key is one AND and one
+         * OR, and no shift. */
         hits |= row_probe(line, r->g[slot + t], g2, k, add) & UINT64_C(256)
                                                                   << t;
     }
@@ -72,7 +75,10 @@ ROW_INLINE void ROW(step)(const bly_lines_ring *r, size_t g, size_t m,
     const size_t slot = g * BLY_LINES_GROUP % BLY_LINES_RING;
     uint64_t hits = ROW(group)(r, slot, m, k, add);
     if (add)
+        /* Adding reports the keys that were not there: flip the m answers. */
         hits ^= (UINT64_C(1) << (8 + m)) - 256;
+    /* Groups enter at the top and move down: the first of eight ends up in the
+     * lowest byte, and no shift depends on g. */
     to->word = to->word >> 8 | hits << 48;
     if (g % 8 == 7)
         bly_lines_answer(to, add);
@@ -92,6 +98,9 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
     const size_t rest = in->n % BLY_LINES_GROUP;
     const size_t ngroups = whole + (rest != 0);
     const size_t all = BLY_LINES_RING / BLY_LINES_GROUP; /* that fit */
+    /* A short stream goes into the ring as a whole. Otherwise the ring stays
+     * `ahead` groups in front of the probe: never more than fit, or a group
+     * would be overwritten before it was used. */
     const size_t ahead = !far             ? BLY_LINES_NEAR + 1
                          : ngroups <= all ? all
                                           : BLY_LINES_FAR;
@@ -102,9 +111,10 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
 
     ROW(lead)(of, keys, 0, ready, far, &r);
 #ifdef ROW_BURSTS
-    /* A line that comes late holds up all that is behind it, and with many
-     * instructions a key that is the fetching too. So where lines come from
-     * memory, half of the ring is filled, then the other half is probed. */
+    /* A line that comes late holds up everything behind it; with many
+     * instructions per key that includes the fetching of other lines. So where
+     * lines come from memory, one half of the ring is filled, and then the
+     * other half is probed. */
     if (bly_lines_beyond(a))
         for (; far && ready + BLY_LINES_FAR <= whole; ready += BLY_LINES_FAR) {
             ROW(lead)(of, keys, ready, ready + BLY_LINES_FAR, far, &r);
@@ -116,15 +126,18 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
 #endif
     for (; ready < whole; g++, ready++) {
         row_aim(a, in, ready * BLY_LINES_GROUP, &r);
+        /* One group later than made, as in ROW(lead). Where not far, g + near
+         * is that group, too. */
         if (far)
             ROW(fetch)(&r, ready - 1, false);
         ROW(fetch)(&r, g + near, true);
         ROW(step)(&r, g, BLY_LINES_GROUP, &answers, k, add);
     }
-    if (far && g) /* the last one made */
+    if (far && g) /* the last group made has not been fetched yet */
         ROW(fetch)(&r, ready - 1, false);
-    if (ready < ngroups) /* one that is not whole */
+    if (ready < ngroups) /* the last group is not whole */
         ROW(lead)(of, keys, ready, ngroups, far, &r);
+    /* Nothing is left to hash: drain the ring. */
     for (; g < whole; g++) {
         if (g + near < ngroups)
             ROW(fetch)(&r, g + near, true);
@@ -133,14 +146,15 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
     if (g < ngroups)
         ROW(step)(&r, g++, rest, &answers, k, add);
     if (ngroups % 8) {
+        /* Fewer than eight groups have entered at the top; move them down. */
         answers.word >>= 64 - 8 * (ngroups % 8);
         bly_lines_answer(&answers, add);
     }
     return answers.nclear;
 }
 
-/* The rest become literals here, where it is worth it: eight lanes are what is
- * planned for most rates. */
+/* For k = 8, which is planned for most rates, the other arguments are literals
+ * as well; for other k that is not worth the code. */
 ROW_TARGET static __attribute__((noinline)) uint64_t
 ROW(eight)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out,
            bool add, bool far)
@@ -176,8 +190,8 @@ ROW(many)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out, bool add)
                : ROW(walk)(a, in, out, a->k & 7, false, in->ints, far);
 }
 
-/* A single key goes no way round: the processor looks ahead to the next call
- * only if there is little in between. */
+/* A single key skips the ring and the groups: only with few instructions in
+ * between can the processor start on the next call before this one is done. */
 ROW_INLINE uint64_t ROW(single)(const bly_lines *a, const bly_lines_keys *in,
                                 bool add)
 {
@@ -188,6 +202,7 @@ ROW_INLINE uint64_t ROW(single)(const bly_lines *a, const bly_lines_keys *in,
     const uint64_t g = bly_lines_spread(h, BLY_LINES_C1);
     if (a->k == 8)
         return row_probe(line, g, 0, 8, add) >> 63;
+    /* & 7 tells the compiler that k is neither 8 nor 16 here. */
     if (a->k < 8)
         return row_probe(line, g, 0, a->k & 7, add) >> 63;
     return row_probe(line, g, bly_lines_spread(h, BLY_LINES_C2), 16, add) >> 63;

@@ -4,8 +4,8 @@
 #include "core/position.h"
 #include "core/steps.h"
 
-/* x or x - m, whichever is in [0, m); without a branch, which would be taken
- * every other time. */
+/* x or x - m, whichever is in [0, m), for x below 2m. Without a branch, which
+ * chance would decide. */
 static inline uint64_t steps_wrap(uint64_t x, uint64_t m)
 {
     return x - (m & -(uint64_t)(x >= m));
@@ -21,12 +21,16 @@ steps_of_key(const bly_steps *s, uint64_t h, uint64_t *at, bool listed)
     uint64_t dy = 0;
     bool near = false;
     *at = x;
+    /* x and y stay in [0, m), and i < k <= m: each sum is below 2m, and one
+     * subtraction brings it back. */
     for (uint64_t i = 1; i < s->k; i++) {
         x = steps_wrap(x + y, m);
         y = steps_wrap(y + i, m);
         at += s->stride;
         *at = x;
         if (listed) {
+            /* i y0 mod m, from which steps.h tells whether two positions may be
+             * one. */
             dy = steps_wrap(dy + y0, m);
             near |= dy - 1 >= far; /* dy = 0 becomes the greatest of all */
         }

@@ -2,8 +2,8 @@
  * x86_lines.c - keys in cache lines, with AVX2 and AVX-512
  *
  * A vector makes the mask of a whole line at once, each word by itself
- * (bly_lines_places): shift g right, take away the number of the word's first
- * bit, and shift a one left by what is left. A count that is not in 0 to 63
+ * (bly_lines_places): shift g right, subtract the number of the word's first
+ * bit, and shift a one left by the difference. A count that is not in 0 to 63
  * belongs to another word of the lane, and such a shift gives 0.
  *
  * For k = 16 a word has two lanes, of 32 bits, and the shifts are by 32 bits.
@@ -20,7 +20,8 @@
 #define AVX2 __attribute__((target("avx2,bmi2,popcnt")))
 #define AVX2_INLINE AVX2 static inline __attribute__((always_inline))
 
-/* a * c, low halves: there is no instruction for it. */
+/* The low 64 bits of a * c, for which AVX2 has no instruction. The product of
+ * the high halves lies above them and is left out. */
 AVX2_INLINE __m256i mul_avx2(__m256i a, uint64_t c)
 {
     const __m256i low = _mm256_set1_epi64x((long long)c);
@@ -41,6 +42,7 @@ AVX2_INLINE __m256i rotate_avx2(__m256i a, int by)
 /* bly_int_hash() of four keys. */
 AVX2_INLINE __m256i int_hash_avx2(__m256i key, uint64_t flip)
 {
+    /* 0xb1 swaps the halves of each word, a rotation by 32. */
     __m256i h = _mm256_xor_si256(_mm256_shuffle_epi32(key, 0xb1),
                                  _mm256_set1_epi64x((long long)flip));
     h = _mm256_xor_si256(
@@ -75,6 +77,8 @@ AVX2_INLINE void aim_avx2(const bly_lines *a, const bly_lines_keys *in,
         const __m256i low = _mm256_mul_epu32(h, n);
         const __m256i high = _mm256_mul_epu32(_mm256_srli_epi64(h, 32), n);
         const __m256i sum = _mm256_add_epi64(high, _mm256_srli_epi64(low, 32));
+        /* Shifted 6 less and cut, a line's number becomes its offset in
+         * bytes. */
         const __m256i bytes = _mm256_and_si256(_mm256_srli_epi64(sum, 32 - 6),
                                                _mm256_set1_epi64x(-64));
         _mm256_store_si256((__m256i *)(void *)&r->line[slot],
@@ -97,11 +101,17 @@ AVX2_INLINE __m256i mask_avx2(uint64_t g, unsigned k, unsigned half)
         (const __m256i *)(const void *)&place->first[4 * half]);
     const __m256i x = _mm256_srlv_epi64(_mm256_set1_epi64x((long long)g), by);
     if (k == 16) {
+        /* The lane of the lower half has its five bits at the bottom of x,
+         * and that of the upper half the next five: move those up by 32 - 5.
+         * AVX2 has no rotation and gives 0 for long shifts, so other bits
+         * must go. */
         const __m256i both =
             _mm256_blend_epi32(x, _mm256_slli_epi64(x, 32 - 5), 0xaa);
         return _mm256_sllv_epi32(_mm256_set1_epi32(1),
                                  _mm256_and_si256(both, _mm256_set1_epi32(31)));
     }
+    /* For k = 8 a word is a lane, first is 0, and nothing need be
+     * subtracted. */
     const __m256i bit =
         _mm256_and_si256(x, _mm256_set1_epi64x(BLY_LINE_BITS / k - 1));
     return _mm256_sllv_epi64(_mm256_set1_epi64x(1),
@@ -154,6 +164,8 @@ AVX512_INLINE void aim_avx512(const bly_lines *a, const bly_lines_keys *in,
         h = bly_eight_int_hash(h, in->flip);
     const __m512i n = _mm512_set1_epi64((long long)a->nlines);
     const __m512i low = _mm512_mul_epu32(h, n);
+    /* The product reads low halves only: swapped in, the high ones need no
+     * shift, for which there are fewer units. */
     const __m512i high = _mm512_mul_epu32(_mm512_shuffle_epi32(h, 0xb1), n);
     const __m512i sum = _mm512_add_epi64(high, _mm512_srli_epi64(low, 32));
     const __m512i bytes = _mm512_and_si512(_mm512_srli_epi64(sum, 32 - 6),
@@ -174,7 +186,9 @@ AVX512_INLINE __m512i mask_avx512(uint64_t g, uint64_t g2, unsigned k)
     if (k == 16)
         x = _mm512_mask_set1_epi64(x, 0xf0, (long long)g2);
     x = _mm512_srlv_epi64(x, by);
-    /* A rotation takes its count modulo the width by itself. */
+    /* A rotation takes its count modulo the width, so the bits above need not
+     * be cut off. With k below 8 they must be: there the shift has to give 0
+     * for the other words of the lane. */
     if (k == 16) {
         const __m512i both =
             _mm512_mask_mov_epi32(x, 0xaaaa, _mm512_slli_epi64(x, 32 - 5));
@@ -188,15 +202,17 @@ AVX512_INLINE __m512i mask_avx512(uint64_t g, uint64_t g2, unsigned k)
                              _mm512_sub_epi64(bit, first));
 }
 
-/* The words of which a bit is missing, less one: ones above bit 8 where there
- * are none. Comparing them with 0 would leave them in a mask register, where
- * testing them takes the unit that the probe needs. */
+/* Returns the mask of the words that lack a bit, less one: where there are none
+ * that is ones from bit 8 on. Comparing the mask with 0 would keep it in a mask
+ * register, and testing it there takes the unit that the probe needs. */
 AVX512_INLINE uint64_t probe_avx512(uint64_t *line, uint64_t g, uint64_t g2,
                                     unsigned k, bool add)
 {
     const __m512i mask = mask_avx512(g, g2, k);
     const __m512i old = _mm512_load_si512(line);
     uint64_t missing;
+    /* With k = 8 each word has one bit of the mask: it is missing where mask
+     * and old have none in common. Otherwise a word may have none or two. */
     if (k == 8) {
         missing = _mm512_testn_epi64_mask(mask, old);
     } else {

@@ -2,10 +2,10 @@
  * x86_steps.c - the k positions of many keys at once, with AVX2 and AVX-512
  *
  * Eight keys to a vector, or four. The high half of a product is put together
- * from four products of halves, as in bits.h. A sum that may have passed m is
- * x or x - m: of the two, read without sign, the lesser; AVX2 has no such
- * minimum of words but can choose by the sign of x - m, which is right since
- * sums stay below 2^63.
+ * from four products of halves, as in bits.h. A sum x that may have passed m is
+ * reduced to the lesser of x and x - m, both read as unsigned: below m, x - m
+ * wraps round to a huge number. AVX2 has no such minimum but can choose by the
+ * sign of x - m, which is right since sums stay below 2^63.
  */
 #include "core/position.h"
 #include "core/steps.h"
@@ -42,6 +42,7 @@
                                                                                \
     static inline TARGET VEC steps_mod_##ROW(VEC h, VEC m, VEC inverse)        \
     {                                                                          \
+        /* bly_mod(): the quotient is right, or one short. */                  \
         return WRAP(                                                           \
             SUB_##ROW(h, MULLO_##ROW(steps_mulhi_##ROW(h, inverse), m)), m);   \
     }                                                                          \
@@ -96,6 +97,7 @@
     TARGET void bly_steps_fill_##ROW(const bly_steps *s, const uint64_t *h,    \
                                      size_t n, uint64_t *at)                   \
     {                                                                          \
+        /* Whole vectors are stored: the stride leaves room for that. */       \
         if (s->independent)                                                    \
             for (size_t j = 0; j < n; j += LANES)                              \
                 steps_apart_##ROW(s, LOAD_##ROW(h + j, n - j), at + j);        \
@@ -110,8 +112,10 @@
         for (size_t j = 0; j < n; j += LANES) {                                \
             const uint64_t bits =                                              \
                 steps_of_##ROW(s, LOAD_##ROW(h + j, n - j), at + j, true);     \
+            /* A word of near is begun with its first lanes. */                \
             near[j / 64] = (j % 64 ? near[j / 64] : 0) | bits << j % 64;       \
         }                                                                      \
+        /* Lanes past the last key worked on zeros and say nothing. */         \
         if (n % 64)                                                            \
             near[n / 64] &= bly_through(n - 1);                                \
     }
@@ -131,6 +135,8 @@
 #define NEAR_avx512(a, far) ((uint64_t)_mm512_cmpge_epu64_mask(a, far))
 #define WRAP_avx512(x, m) steps_wrap_avx512(x, m)
 
+/* The lanes that have a key. The others are loaded as 0, so that nothing is
+ * read past the end of h. */
 static inline __mmask8 bly_steps_mask8(size_t left)
 {
     return (__mmask8)(left < 8 ? (1u << left) - 1 : 0xff);
@@ -160,6 +166,7 @@ STEPS_ROW(avx512, AVX512, __m512i, 8, WRAP_avx512)
 
 static inline AVX2 __m256i steps_mullo_avx2(__m256i a, __m256i b)
 {
+    /* The product of the high halves lies above bit 63 and is left out. */
     const __m256i cross =
         _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64(a, 32), b),
                          _mm256_mul_epu32(a, _mm256_srli_epi64(b, 32)));
@@ -175,7 +182,8 @@ static inline AVX2 __m256i steps_wrap_avx2(__m256i x, __m256i m)
                                                 _mm256_castsi256_pd(less)));
 }
 
-/* a >= far without sign; only a = -1, for 0, has the sign. */
+/* a >= far, unsigned, with a signed comparison: only a = -1, which stands for
+ * dy = 0, has its sign bit set, and that is OR'ed in. */
 static inline AVX2 uint64_t steps_near_avx2(__m256i a, __m256i far)
 {
     const __m256i not = _mm256_cmpgt_epi64(far, a);
