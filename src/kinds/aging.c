@@ -788,7 +788,7 @@ static bly_status aging_fold(const bly_filter *f, bly_filter **out)
 const bly_kind bly_kind_aging = {
     .id = 19, /* on disk: never changed, never reused */
     .name = "aging",
-    .summary = "forgets keys after a window of additions or of time",
+    .summary = "forgets each key after a window of additions or of time",
     .params = aging_params,
     .nparams = sizeof aging_params / sizeof aging_params[0],
     .plan = aging_plan,

@@ -435,7 +435,7 @@ static bly_status attenuated_compare(const bly_filter *a, const bly_filter *b,
 const bly_kind bly_kind_attenuated = {
     .id = 18, /* on disk: never changed, never reused */
     .name = "attenuated",
-    .summary = "how many hops away a key is; levels of plain filters",
+    .summary = "tells how many hops away a key is; levels of plain filters",
     .params = attenuated_params,
     .nparams = sizeof attenuated_params / sizeof attenuated_params[0],
     .traits = BLY_DIRECTED,

@@ -315,7 +315,7 @@ static bly_status blocked_fold(const bly_filter *f, bly_filter **out)
 const bly_kind bly_kind_blocked = {
     .id = 2, /* on disk: never changed, never reused */
     .name = "blocked",
-    .summary = "one cache line a key; the fastest, for a few more bits",
+    .summary = "one cache line per key; the fastest, for a few more bits",
     .params = blocked_params,
     .nparams = sizeof blocked_params / sizeof blocked_params[0],
     .plan = blocked_plan,

@@ -571,7 +571,7 @@ static bly_status bloomier_set(bly_filter *f, uint64_t h, uint64_t value)
 const bly_kind bly_kind_bloomier = {
     .id = 13, /* on disk: never changed, never reused */
     .name = "bloomier",
-    .summary = "a value for each key of a fixed set, without the keys",
+    .summary = "a value for each key of a fixed set, without storing the keys",
     .params = bloomier_params,
     .nparams = sizeof bloomier_params / sizeof bloomier_params[0],
     .plan = bloomier_plan,

@@ -335,7 +335,7 @@ bool bly_classic_check(const bly_filter *f)
 const bly_kind bly_kind_classic = {
     .id = 1, /* on disk: never changed, never reused */
     .name = "classic",
-    .summary = "m bits and k probes; the yardstick for the others",
+    .summary = "m bits and k probes per key; the yardstick for all others",
     .params = classic_params,
     .nparams = sizeof classic_params / sizeof classic_params[0],
     .plan = classic_plan,

@@ -220,7 +220,7 @@ static void compressed_describe(const bly_shape *s, const bly_want *w,
 const bly_kind bly_kind_compressed = {
     .id = 17, /* on disk: never changed, never reused */
     .name = "compressed",
-    .summary = "classic, sized for what it takes when it is sent",
+    .summary = "a classic filter sized to be small when it is sent",
     .params = compressed_params,
     .nparams = sizeof compressed_params / sizeof compressed_params[0],
     .traits = BLY_CODED,

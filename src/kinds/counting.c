@@ -450,7 +450,7 @@ static bly_status counting_convert(const bly_filter *f, const bly_kind *to,
 const bly_kind bly_kind_counting = {
     .id = 3, /* on disk: never changed, never reused */
     .name = "counting",
-    .summary = "classic with counters for bits: keys can be removed",
+    .summary = "a classic filter of counters, so that keys can be removed",
     .params = counting_params,
     .nparams = sizeof counting_params / sizeof counting_params[0],
     .plan = counting_plan,

@@ -796,7 +796,7 @@ static bly_status countmin_compare(const bly_filter *a, const bly_filter *b,
 const bly_kind bly_kind_countmin = {
     .id = 15, /* on disk: never changed, never reused */
     .name = "countmin",
-    .summary = "how often a key came, never too low, in fixed memory",
+    .summary = "counts in fixed memory how often a key came, never too low",
     .params = countmin_params,
     .nparams = sizeof countmin_params / sizeof countmin_params[0],
     .traits = BLY_SELF_SIZED,

@@ -1000,7 +1000,7 @@ static void cuckoo_stat(const bly_filter *f, bly_stats *out)
 const bly_kind bly_kind_cuckoo = {
     .id = 8, /* on disk: never changed, never reused */
     .name = "cuckoo",
-    .summary = "fingerprints in two possible buckets; few bits, and removal",
+    .summary = "fingerprints in one of two buckets; few bits, and removal",
     .params = cuckoo_params,
     .nparams = sizeof cuckoo_params / sizeof cuckoo_params[0],
     .plan = cuckoo_plan,

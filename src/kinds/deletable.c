@@ -455,7 +455,7 @@ static bly_status deletable_fold(const bly_filter *f, bly_filter **out)
 const bly_kind bly_kind_deletable = {
     .id = 5, /* on disk: never changed, never reused */
     .name = "deletable",
-    .summary = "removes most keys, for a quarter more bits than classic",
+    .summary = "most keys can be removed, for a quarter more bits than classic",
     .params = deletable_params,
     .nparams = sizeof deletable_params / sizeof deletable_params[0],
     .plan = deletable_plan,

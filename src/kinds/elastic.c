@@ -652,7 +652,8 @@ static void elastic_stat(const bly_filter *f, bly_stats *out)
 const bly_kind bly_kind_elastic = {
     .id = 30, /* on disk: never changed, never reused */
     .name = "elastic",
-    .summary = "grows for ever, in memory that follows its keys",
+    .summary =
+        "grows with its keys, and holds little more memory than they need",
     .params = elastic_params,
     .nparams = sizeof elastic_params / sizeof elastic_params[0],
     .traits = BLY_ORDERED,

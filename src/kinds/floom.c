@@ -432,7 +432,7 @@ static void floom_stat(const bly_filter *f, bly_stats *out)
 const bly_kind bly_kind_floom = {
     .id = 7, /* on disk: never changed, never reused */
     .name = "floom",
-    .summary = "bits and patterns of regions; never better than classic",
+    .summary = "bits plus patterns of regions; never better than classic",
     .params = floom_params,
     .nparams = sizeof floom_params / sizeof floom_params[0],
     .plan = floom_plan,

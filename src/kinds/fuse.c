@@ -52,7 +52,8 @@ static bool fuse_sane(const bly_shape *s)
 const bly_kind bly_kind_fuse = {
     .id = 11, /* on disk: never changed, never reused */
     .name = "fuse",
-    .summary = "fixed sets: fingerprints in 1.13 slots a key, three lines",
+    .summary =
+        "fixed sets: fingerprints in 1.13 slots per key, three cache lines",
     .params = fuse_params,
     .nparams = sizeof fuse_params / sizeof fuse_params[0],
     .plan = fuse_plan,

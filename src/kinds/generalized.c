@@ -379,7 +379,8 @@ static void generalized_stat(const bly_filter *f, bly_stats *out)
 const bly_kind bly_kind_generalized = {
     .id = 20, /* on disk: never changed, never reused */
     .name = "generalized",
-    .summary = "sets bits and resets bits; cannot be filled up by force",
+    .summary =
+        "sets and clears bits, so it resists forgery; \"no\" is only likely",
     .params = generalized_params,
     .nparams = sizeof generalized_params / sizeof generalized_params[0],
     .traits = BLY_LIKELY_NO,

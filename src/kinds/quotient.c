@@ -538,7 +538,7 @@ static void quotient_stat(const bly_filter *f, bly_stats *out)
 const bly_kind bly_kind_quotient = {
     .id = 9, /* on disk: never changed, never reused */
     .name = "quotient",
-    .summary = "sorted fingerprints; removes, counts, merges, resizes",
+    .summary = "sorted fingerprints; can remove, count, merge and resize",
     .params = quotient_params,
     .nparams = sizeof quotient_params / sizeof quotient_params[0],
     .plan = quotient_plan,

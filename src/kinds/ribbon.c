@@ -365,7 +365,7 @@ static void ribbon_reach(const bly_filter *f, const uint64_t *h, size_t n,
 const bly_kind bly_kind_ribbon = {
     .id = 12, /* on disk: never changed, never reused */
     .name = "ribbon",
-    .summary = "built at once; 2 to 3 % above the lower bound of space",
+    .summary = "fixed sets: fewest bits, 2 to 3 % above the least possible",
     .params = ribbon_params,
     .nparams = sizeof ribbon_params / sizeof ribbon_params[0],
     .plan = ribbon_plan,

@@ -831,7 +831,8 @@ static void scalable_stat(const bly_filter *f, bly_stats *out)
 const bly_kind bly_kind_scalable = {
     .id = 6, /* on disk: never changed, never reused */
     .name = "scalable",
-    .summary = "grows for ever and keeps its rate; layers of plain filters",
+    .summary =
+        "grows with its keys and keeps its rate; layers of plain filters",
     .params = scalable_params,
     .nparams = sizeof scalable_params / sizeof scalable_params[0],
     .plan = scalable_plan,

@@ -720,7 +720,7 @@ static bly_status spacecode_merge(bly_filter *dst, const bly_filter *src)
 const bly_kind bly_kind_spacecode = {
     .id = 16, /* on disk: never changed, never reused */
     .name = "spacecode",
-    .summary = "how often a key came, over orders of magnitude, from bits",
+    .summary = "rough counts for every key, over orders of magnitude",
     .params = spacecode_params,
     .nparams = sizeof spacecode_params / sizeof spacecode_params[0],
     .traits = BLY_ORDERED,

@@ -666,7 +666,7 @@ static bly_status spectral_convert(const bly_filter *f, const bly_kind *to,
 const bly_kind bly_kind_spectral = {
     .id = 14, /* on disk: never changed, never reused */
     .name = "spectral",
-    .summary = "wide counters that estimate how often a key was added",
+    .summary = "wide counters that estimate how often each key was added",
     .params = spectral_params,
     .nparams = sizeof spectral_params / sizeof spectral_params[0],
     .plan = spectral_plan,

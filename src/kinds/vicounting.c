@@ -767,7 +767,7 @@ static bly_status vicounting_convert(const bly_filter *f, const bly_kind *to,
 const bly_kind bly_kind_vicounting = {
     .id = 4, /* on disk: never changed, never reused */
     .name = "vicounting",
-    .summary = "counting by increments that tell keys apart: fewer bits",
+    .summary = "counting with increments chosen by the key, for fewer bits",
     .params = vicounting_params,
     .nparams = sizeof vicounting_params / sizeof vicounting_params[0],
     .plan = vicounting_plan,

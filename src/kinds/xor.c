@@ -33,7 +33,7 @@ static bool xor_sane(const bly_shape *s)
 const bly_kind bly_kind_xor = {
     .id = 10, /* on disk: never changed, never reused */
     .name = "xor",
-    .summary = "fixed sets: fingerprints in 1.23 slots a key; fuse needs fewer",
+    .summary = "fixed sets: fingerprints in 1.23 slots per key; see fuse",
     .params = xor_params,
     .nparams = sizeof xor_params / sizeof xor_params[0],
     .plan = xor_plan,
