@@ -1,7 +1,7 @@
 /*
  * peel.c - equations that are solved by peeling
  *
- * A shard is peeled in one array of words, a word a slot:
+ * A shard is peeled in one array of words, one word per slot:
  *
  *     | XOR of the words g of the keys that are left here | how many: 6 bits |
  *
@@ -9,10 +9,10 @@
  * in which they begin before they are entered, and slots are peeled segment by
  * segment, those of each followed by all that become free through them, so that
  * most of what is touched is in the second-level cache: a window of three
- * segments is 384 KiB at two million keys a shard.
+ * segments is 384 KiB at two million keys per shard.
  *
  * The sizes of segments are those of Graf and Lemire; peeling from the ends of
- * a long row needs 1.125 slots a key where three parts take 1.23.
+ * a long row needs 1.125 slots per key where three parts take 1.23.
  *
  * Botelho, Pagh and Ziviani, Simple and Space-Efficient Minimal Perfect Hash
  *   Functions, 2007
@@ -28,12 +28,14 @@
 #include "core/status.h"
 #include "kinds/peel.h"
 
-/* Keys of a shard, at most, where plan chooses: scratch memory of some 100 MB
- * a thread, and a window that fits a second-level cache. */
+/* The most keys per shard that plan chooses: peeling them takes some 100 MB of
+ * scratch memory per thread, and a window that fits a second-level cache. */
 #define SHARD_KEYS (UINT64_C(1) << 22)
 #define MAX_SHARDS (UINT64_C(1) << 32)
 /* Slots are numbered with 32 bits while peeling. */
 #define MAX_SLOTS UINT32_MAX
+/* bly_peel_slots() takes the place in each further segment from 18 bits of one
+ * product: three such fields fit into 64 bits. */
 #define MAX_SEGMENT (UINT64_C(1) << 18)
 /* One attempt fails in a few percent of cases at worst; a hundred that fail
  * say that something else is wrong. */
@@ -49,7 +51,8 @@ static double shard_room(double n, double s)
     return s > 1 ? ceil(mean + 6 * sqrt(mean) + 6) : n;
 }
 
-/* Slots of three parts: 1.23 a key and some for the few. */
+/* Slots of three parts: 1.23 per key, and 32 more, without which a handful of
+ * keys would seldom peel. */
 static void plan_xor(double n, bly_peel *out)
 {
     out->windows = 1;
@@ -58,6 +61,9 @@ static void plan_xor(double n, bly_peel *out)
 
 static void plan_fuse(double n, bly_peel *out)
 {
+    /* Segment lengths and factors are the paper's, found there by experiment.
+     * The logarithm of no keys is -inf, from which fmax() below makes the
+     * shortest segment. */
     const double ln = log(n > 2 ? n : 2);
     const bool three = out->arity == 3;
     const double power =
@@ -78,9 +84,13 @@ bly_status bly_peel_plan(const char *kind, uint64_t n, uint64_t nshards,
         return bly_fail(BLY_EINVAL, "a %s filter has at most 2^32 shards",
                         kind);
     uint64_t s = nshards ? nshards : 1;
+    /* Powers of two: with eight shards or fewer the AVX-512 variant looks the
+     * shard up by the top three bits of the hash. */
     while (!nshards && n / s > SHARD_KEYS)
         s *= 2;
     const double room = shard_room((double)n, (double)s);
+    /* At most 1.23 slots per key, so 0.75 of all slot numbers leaves a
+     * margin. */
     if (room > 0.75 * (double)MAX_SLOTS)
         return bly_fail(BLY_ERANGE,
                         "a shard of a %s filter has at most %.0f keys: %llu "
@@ -177,6 +187,8 @@ static void sort_words(const bly_peel *p, const uint64_t *h,
 {
     size_t next[(1 << MAX_PARTS_BITS) + 1] = { 0 };
     const unsigned bits = parts_bits(p);
+    /* Counts are kept one entry up, so that adding them up leaves in each entry
+     * where its part begins. */
     for (size_t i = 0; i < n; i++)
         next[(bly_peel_word(h[i], seed) >> (64 - bits)) + 1]++;
     for (size_t b = 1; b < (size_t)1 << bits; b++)
@@ -196,6 +208,8 @@ static void sort_words(const bly_peel *p, const uint64_t *h,
 static uint64_t zero_slots(const bly_peel *p, uint64_t last, uint64_t zeroed,
                            scratch *s)
 {
+    /* A key of window w touches the segments w to w + arity - 1, and no window
+     * is above windows - 1: this never passes nslots. */
     const uint64_t most = last | UINT64_MAX >> parts_bits(p);
     const uint64_t end = (bly_scale(most, p->windows) + p->arity) * p->segment;
     if (end > zeroed) {
@@ -218,6 +232,9 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
     const bool avx512 = bly_cpu_features() & BLY_CPU_AVX512;
     bly_peel_block blocks[2];
     uint64_t over = 0, zeroed = 0;
+    /* Two blocks take turns: while the keys of one are entered, the slots of
+     * the next are on their way from memory. There is one turn more than there
+     * are blocks, in which the last is entered. */
     for (size_t from = 0, turn = 0; from < n + BLY_PEEL_BLOCK;
          from += BLY_PEEL_BLOCK, turn ^= 1) {
         const bly_peel_block *const now = &blocks[turn ^ 1], *const next =
@@ -230,6 +247,9 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
             bly_peel_fill(p, arity, fuse, avx512, s->words + from, nnext,
                           &blocks[turn]);
         }
+        /* The first block has nobody before it to hide its fetches behind; for
+         * all others this loop is empty, and the fetches below are spread
+         * between the keys. */
         for (size_t j = nnow; j < nnext; j++)
             for (unsigned k = 0; k < arity; k++)
                 __builtin_prefetch(&slots[next->at[k][j]], 1, 3);
@@ -242,13 +262,16 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
             for (unsigned k = 0; k < arity; k++) {
                 const uint32_t at = now->at[k][j];
                 const uint64_t with = slots[at] ^ g;
-                over |= with ^ (with + 1); /* where the addition carries to */
+                /* The low six bits are the count; where the addition carries
+                 * past them, bit 6 changes. One test at the end is enough. */
+                over |= with ^ (with + 1);
                 slots[at] = with + 1;
                 if (valued)
                     slot_values[at] ^= s->values[i];
             }
         }
     }
+    /* Windows behind the last key may never have been reached. */
     if (zeroed < p->nslots)
         zero_slots(p, UINT64_MAX, zeroed, s);
     return !(over & (BLY_PEEL_LOW + 1));
@@ -267,7 +290,8 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
     const unsigned shift = (unsigned)__builtin_ctzll(p->segment);
     size_t last = *end;
     for (; next < last; next++) {
-        /* Past the end of the queue are old slots: harmless. */
+        /* Past the end of the queue lie zeros or slots of an earlier shard:
+         * fetching those does no harm. */
         uint64_t soon[BLY_PEEL_MAX_ARITY], slot[BLY_PEEL_MAX_ARITY];
         __builtin_prefetch(&slots[queue[next + 2 * PEEL_AHEAD]], 1, 2);
         bly_peel_slots(p, arity, fuse,
@@ -277,7 +301,8 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
             __builtin_prefetch(&slots[soon[k]], 1, 3);
         const uint32_t own = queue[next];
         const uint64_t g = slots[own] - 1;
-        /* Its key may have come off at another slot: one in twenty. */
+        /* The count was one when the slot was queued. If it is zero now, the
+         * key came off at another of its slots, as one in twenty does. */
         if (g & BLY_PEEL_LOW)
             continue;
         const uint64_t value = valued ? slot_values[own] : 0;
@@ -287,12 +312,16 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
             slots[slot[k]] = left;
             if (valued)
                 slot_values[slot[k]] ^= value;
+            /* Always written, and kept only if one key is left: no branch that
+             * would be hard to predict. */
             queue[last] = (uint32_t)slot[k];
             last += (left & BLY_PEEL_LOW) == 1;
         }
         if (valued)
             s->values[n] = value;
-        /* Slots lie in segments that follow each other. */
+        /* All keys are in the slots by now, so their array is free to take
+         * them again in the order of peeling, each with the number of its own
+         * slot: how many segments that lies behind the first. */
         words[n++] = g | (fuse ? (own >> shift) - (slot[0] >> shift)
                                : own / (uint32_t)p->segment);
     }
@@ -311,6 +340,8 @@ peel_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, scratch *s)
     size_t n = 0, end = 0;
     for (uint64_t from = 0; from < p->nslots; from += step) {
         const size_t next = end;
+        /* Slots that came to one key earlier have been peeled by now, and have
+         * none: nobody is queued twice. */
         for (uint64_t i = from; i < from + step; i++) {
             s->queue[end] = (uint32_t)i;
             end += (s->slots[i] & BLY_PEEL_LOW) == 1;
@@ -336,6 +367,7 @@ static bool peel_seeded(const bly_peel *p, const uint64_t *h,
                         scratch *s)
 {
     sort_words(p, h, values, n, seed, s);
+    /* Literals, so that the loops are compiled for each geometry. */
     if (!p->fuse)
         return peel_body(p, 3, false, values != NULL, n, s);
     if (values)
@@ -360,7 +392,8 @@ typedef struct peel_job {
     char error[256];
 } peel_job;
 
-/* The seed of an attempt. */
+/* The seed of an attempt. The order is fixed, so the same keys always give the
+ * same bytes. */
 static uint64_t seed_of(unsigned attempt)
 {
     return bly_mix64(attempt + 1);
@@ -391,6 +424,7 @@ static bly_status build_shard(peel_job *job, uint64_t number, scratch *s)
                             n, (unsigned long long)job->p->nslots);
     }
     const bly_peeled keys = { shard, n, s->words, s->values };
+    /* Shards share no byte, so workers need no lock to write them. */
     bly_store64(job->f->data + shard * 8, seed_of(attempt));
     job->assign(job->f, job->p, &keys);
     atomic_fetch_add(&job->distinct, n);
@@ -419,6 +453,7 @@ static void *build_shards(void *arg)
             strncpy(job->error, bly_error(), sizeof job->error - 1);
         }
         pthread_mutex_unlock(&job->lock);
+        /* The filter is lost: let the others stop after their present shard. */
         atomic_store(&job->next, job->nshards);
     }
     return NULL;
@@ -432,18 +467,23 @@ static bly_status run_workers(peel_job *job, unsigned nthreads)
     unsigned n = nthreads < MAX_WORKERS ? nthreads : MAX_WORKERS;
     if (n > job->nshards)
         n = (unsigned)job->nshards;
+    /* Any worker may get the fullest shard. */
     size_t room = 0;
     for (uint64_t i = 0; i < job->nshards; i++)
         if (job->start[i + 1] - job->start[i] > room)
             room = job->start[i + 1] - job->start[i];
     unsigned made = 0, started = 0;
     bly_status st = BLY_OK;
+    /* All memory is had before the first thread starts, so that running out of
+     * it leaves nobody to be stopped. */
     for (; made < n && !st; made += !st) {
         workers[made].job = job;
         st = scratch_new(job->f, job->p, room, job->values != NULL,
                          &workers[made].scratch);
     }
     if (!st) {
+        /* The caller works, too. Where a thread cannot be started, the others
+         * take its shards. */
         while (started + 1 < n &&
                !pthread_create(&workers[started].thread, NULL, build_shards,
                                &workers[started]))
@@ -463,6 +503,8 @@ bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
                           uint64_t nshards, uint64_t *h, uint64_t *values,
                           size_t n, unsigned nthreads, bly_peel_assign *assign)
 {
+    /* Where each shard begins and the last one ends, and as much room again
+     * for bly_hashes_part() to count in. */
     const size_t nbytes = (2 * (size_t)nshards + 1) * sizeof(size_t);
     size_t *start = bly_mem_zalloc(&f->mem, nbytes);
     if (!start)
@@ -484,6 +526,7 @@ bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
     bly_mem_release(&f->mem, start, nbytes);
     if (st)
         return st;
+    /* Only now: a failed build leaves these numbers as they were. */
     f->state[BLY_PEEL_STATE] += job.distinct;
     f->nadded = f->state[BLY_PEEL_STATE];
     f->items = f->nadded ? f->nadded : 1;

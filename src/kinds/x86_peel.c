@@ -33,6 +33,9 @@ BLY_EIGHT peel_layout peel_layout_of(const bly_peel *p,
         .mask = bly_eight_all(p->segment - 1),
         .few = p->nshards <= 8 && !(p->nshards & (p->nshards - 1)),
     };
+    /* A power of two of shards, eight at most, is chosen by the top three bits
+     * of the hash. Seeds and first slots then fit a register each, indexed by
+     * those bits, and a permutation does the work of a gather. */
     if (data && l.few) {
         uint64_t seeds[8], bases[8];
         for (unsigned i = 0; i < 8; i++) {
@@ -56,7 +59,9 @@ BLY_EIGHT void peel_slots_eight(const peel_layout *l, __m512i g, __m512i base,
         const __m512i x = _mm512_mullo_epi64(g, c);
         slot[0] = _mm512_add_epi64(base, first);
 #pragma GCC unroll 4
-        for (unsigned i = 1; i < arity; i++) /* first ^ (x >> .. & mask) */
+        /* first ^ (x >> 64 - 18 i & mask). The mask ends below the bit that
+         * one segment is worth, so i segments can be added afterwards. */
+        for (unsigned i = 1; i < arity; i++)
             slot[i] = _mm512_add_epi64(
                 base,
                 _mm512_ternarylogic_epi64(
@@ -157,14 +162,17 @@ BLY_AVX512 void bly_peel_fill_avx512(const bly_peel *p, const uint64_t *words,
 
 /* ----------------------------------------------------------- fingerprints */
 
-/* Groups of eight keys are found, wait while their slots go through memory to
- * where they can be read one by one, are fetched, and wait for their cells: so
- * many groups in all, and for the first of the two. A fetch whose address is
- * still being computed would take a place that others need. */
+/* A group of eight keys waits twice: until its slots, which were computed in
+ * vectors, have gone through memory and can be read one by one, and then for
+ * its cells, which have been fetched. PEEL_WAITING groups wait in all, and of
+ * these PEEL_UNFETCHED for the first. A fetch whose address is still being
+ * computed would take a place that others need. */
 #define PEEL_WAITING 8
 #define PEEL_UNFETCHED 2
 
-/* Keys that wait, and fingerprints and sums of 64 of them. */
+/* Keys that wait, and the fingerprints and sums of 64 of them. Fingerprints of
+ * the next 64 are entered before those of the present ones are compared, hence
+ * two rows. */
 typedef struct peel_waiting {
     _Alignas(BLY_LINE) uint64_t slot[PEEL_WAITING][BLY_PEEL_MAX_ARITY][8];
     _Alignas(BLY_LINE) unsigned char prints[2][256], sums[256];
@@ -252,13 +260,16 @@ BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
     peel_waiting w;
     for (unsigned i = 0; i < arity; i++)
         cells[i] = data + bly_peel_head(p->nshards) + i * p->segment * width;
+    /* Fill the ring. Eight groups are 64 keys, and there are at least as many:
+     * the caller has made sure. */
     for (size_t at = 0; at < PEEL_WAITING; at++)
         prints_enter(&l, h, at, width, arity, fuse, &w);
     for (size_t at = 0; at < PEEL_WAITING - PEEL_UNFETCHED; at++)
         for (unsigned j = 0; j < 8; j++)
             prints_fetch(cells, w.slot[at], j, width, arity);
     for (size_t at = 0; at < ngroups; at++) {
-        /* In the end old keys are fetched again: harmless. */
+        /* Towards the end `next` is a group that was answered before, and its
+         * cells are fetched again: harmless. */
         uint64_t(*const slot)[8] = w.slot[at % PEEL_WAITING],
                         (*const next)[8] =
                             w.slot[(at + PEEL_WAITING - PEEL_UNFETCHED) %
@@ -266,11 +277,13 @@ BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
         unsigned char *const sums = w.sums + at % 8 * 8 * width;
 #pragma GCC unroll 8
         for (unsigned j = 0; j < 8; j++) {
+            /* In turns, so that fetches are spread evenly. */
             prints_fetch(cells, next, j, width, arity);
             prints_add_up(cells, slot, j, width, arity, sums);
         }
         if (at % 8 == 7)
             maybe[at / 8] = prints_compare(w.prints[at / 8 % 2], w.sums, width);
+        /* Last, since the new group takes the place of this one. */
         if (at + PEEL_WAITING < ngroups)
             prints_enter(&l, h, at + PEEL_WAITING, width, arity, fuse, &w);
     }
@@ -285,6 +298,7 @@ BLY_AVX512 size_t bly_peel_prints_avx512(const bly_peel *p,
                                          size_t n, uint64_t *maybe)
 {
     const size_t ngroups = n / 64 * 8;
+    /* bly_eight_scale() multiplies by 32 bits. */
     if (p->nshards > UINT32_MAX || !ngroups)
         return 0;
 #define HAS(arity, fuse)                                                 \
