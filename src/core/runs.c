@@ -1,9 +1,9 @@
 /*
  * runs.c - moving slots along, a word at a time
  *
- * A block has 64 slots of r bits, which is r words: moving slots by one is
- * moving these by r bits, with care for the two words at the ends. What leaves
- * a word, and what leaves a block, is carried to the next.
+ * A block has 64 slots of r bits, which are r words: to move slots by one is to
+ * move these words by r bits, with care for the two at the ends. What leaves a
+ * word, and what leaves a block, is carried to the next.
  */
 #include "core/runs.h"
 
@@ -18,6 +18,8 @@ static inline uint64_t runs_words_up(unsigned char *words, unsigned r,
     uint64_t move = UINT64_MAX << low % 64; /* bits of this word */
     for (unsigned w = low / 64; w <= last; w++, move = UINT64_MAX) {
         const uint64_t old = bly_load64(words + 8 * w), x = old & move;
+        /* x has the bits from `high` on as well: they are not written, and the
+         * carry matters only where `high` is the end of the block. */
         if (w == last)
             move &= bly_through(high - 1);
         bly_store64(words + 8 * w, (old & ~move) | ((x << r | carry) & move));
@@ -49,6 +51,8 @@ void bly_runs_shift_up(const bly_runs *t, uint64_t from, uint64_t empty)
     const uint64_t last = empty / BLY_RUNS_BLOCK;
     unsigned a = (unsigned)(from % BLY_RUNS_BLOCK);
     uint64_t carry = 0, end = 0;
+    /* From low to high, each block handing its last slot and its last runend
+     * on. The last slot of all is empty: what it held is not missed. */
     for (uint64_t j = from / BLY_RUNS_BLOCK; j <= last; j++, a = 0) {
         const unsigned b = j == last ? (unsigned)(empty % 64) : 63;
         unsigned char *const block = bly_runs_block(t, j);
@@ -67,6 +71,8 @@ void bly_runs_shift_down(const bly_runs *t, uint64_t at, uint64_t end)
     const uint64_t first = at / BLY_RUNS_BLOCK;
     unsigned b = (unsigned)((end - 1) % BLY_RUNS_BLOCK);
     uint64_t carry = 0, top = 0;
+    /* From high to low. Nothing comes in at the top, so slot end-1 is left
+     * empty, as empty slots have to be: zero, with its runend clear. */
     for (uint64_t j = (end - 1) / BLY_RUNS_BLOCK + 1; j-- > first; b = 63) {
         const unsigned a = j == first ? (unsigned)(at % 64) : 0;
         unsigned char *const block = bly_runs_block(t, j);

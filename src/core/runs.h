@@ -12,8 +12,8 @@
  *     runends    bit i: a run ends in slot i
  *     offset     slots from here on that hold runs of earlier blocks
  *
- * 2.125 bits a slot tell the quotients: behind the offset, the run of the d-th
- * occupied quotient of a block ends at the d-th runend [1].
+ * 2.125 bits per slot tell the quotients: behind the offset, the run of the
+ * d-th occupied quotient of a block ends at the d-th runend [1].
  *
  *     slots       0    1    2    3    4    5       quotient 1: a c c
  *     occupieds   0    1    1    0    0    1       quotient 2: b
@@ -143,6 +143,8 @@ BLY_RUNS_INLINE unsigned bly_runs_ones_to(uint64_t x)
 BLY_RUNS_INLINE uint64_t bly_runs_nth_end(const bly_runs *t, uint64_t j,
                                           uint64_t from, unsigned d)
 {
+    /* In a whole table it is never farther; in a damaged one the search must
+     * not go through all of it for every key. */
     const uint64_t far = j + 2 + BLY_RUNS_MAX_OFFSET / BLY_RUNS_BLOCK;
     uint64_t i = from / BLY_RUNS_BLOCK, hide = UINT64_MAX << from % 64;
     for (; i < t->nblocks && i <= far; i++, hide = UINT64_MAX) {
@@ -184,7 +186,7 @@ BLY_RUNS_INLINE uint64_t bly_runs_rest(const bly_runs *t, uint64_t from,
         const unsigned char *const block = bly_runs_block(t, j);
         const unsigned offset = *block;
         if (offset >= BLY_RUNS_BLOCK)
-            continue;
+            continue; /* runs of earlier blocks fill it */
         const uint64_t occupieds = bly_load64(block + BLY_RUNS_OCCUPIEDS);
         const uint64_t ends = bly_load64(block + BLY_RUNS_ENDS) & UINT64_MAX
                                                                       << offset;
@@ -195,6 +197,9 @@ BLY_RUNS_INLINE uint64_t bly_runs_rest(const bly_runs *t, uint64_t from,
         while (at < BLY_RUNS_BLOCK) {
             const unsigned d = (unsigned)__builtin_popcountll(
                 occupieds & bly_through(at) >> !empty);
+            /* d quotients want to be done before `at`. If as many runs have
+             * ended, nobody is pushed here; else no slot up to the d-th runend
+             * can be the one, and if that is not in this block, none is. */
             if (d <= ended)
                 return j * BLY_RUNS_BLOCK + at;
             if (d > n)
@@ -257,6 +262,8 @@ BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t,
                                            bool place)
 {
     const unsigned offset = *block, home = (unsigned)(q % BLY_RUNS_BLOCK);
+    /* The occupied quotients up to q, which is the highest bit: d is its rank,
+     * and the d-th runend from the offset on is the end of its run. */
     const uint64_t upto = bly_load64(block + BLY_RUNS_OCCUPIEDS) << (63 - home);
     const uint64_t here =
         bly_load64(block + BLY_RUNS_ENDS) & UINT64_MAX << offset % 64;
@@ -266,6 +273,8 @@ BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t,
     const unsigned nhere = (unsigned)__builtin_popcountll(here);
     /* All ones where the last run up to q ends behind this block. */
     const uint64_t far = 0 - (uint64_t)(d > nhere);
+    /* The runends to look at, and the number of ours among them: by masks, as
+     * a branch here could not be predicted. */
     const uint64_t ends = here ^ ((here ^ next) & far);
     const unsigned k = d - 1 - (nhere & (unsigned)far);
     const uint64_t end = bly_nth_one(ends, k, t->pdep);
@@ -276,19 +285,23 @@ BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t,
         before = (ends & (end - (end != 0))) | (end & ~there);
     const unsigned least = (offset > home ? offset : home) & ~(unsigned)far;
     const unsigned behind = bly_runs_ones_to(before);
+    /* far is -1 as a number: the next block. */
     bly_glance g = { .slots = block + (t->stride & far) + BLY_RUNS_HEAD,
                      .first = (q / BLY_RUNS_BLOCK - far) * BLY_RUNS_BLOCK,
                      .start = behind > least ? behind : least,
                      .there = there };
     const unsigned stop = bly_runs_ones_to(end);
     g.len = stop - g.start;
-    /* The first run of the next block may begin in this one. */
+    /* The first run that ends in the next block may begin in this one. A stop
+     * at or before the start means that there is no such runend, or that the
+     * table is damaged. */
     g.doubt = (far & (uint64_t)(k == 0)) | (uint64_t)(stop <= g.start);
     if (place) {
         const uint64_t none = (uint64_t)(end == 0) & (uint64_t)(d != 0);
         g.doubt = (g.doubt & there) | (none & ~there);
         g.len &= (unsigned)there;
     }
+    /* An offset past the block: `here` was masked wrongly. */
     g.doubt |= offset / 64;
     return g;
 }
@@ -327,7 +340,7 @@ BLY_RUNS_INLINE bool bly_runs_offsets(const bly_runs *t, uint64_t q,
                                       const uint64_t *empty, unsigned n,
                                       bool change)
 {
-    unsigned i = 0;
+    unsigned i = 0; /* empty slots before block j: they push nobody into it */
     for (uint64_t j = q / BLY_RUNS_BLOCK + 1;
          j * BLY_RUNS_BLOCK <= empty[n - 1]; j++) {
         unsigned char *const offset = bly_runs_block(t, j);
@@ -354,6 +367,7 @@ BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
             return false;
         from = empty[i] + 1;
     }
+    /* First whether all can be done, then all of it. */
     if (!bly_runs_offsets(t, q, empty, n, false))
         return false;
     bly_runs_offsets(t, q, empty, n, true);
@@ -389,6 +403,8 @@ BLY_RUNS_INLINE bool bly_runs_insert(const bly_runs *t, uint64_t q, uint64_t at,
         const uint64_t span = (UINT64_MAX << a) & bly_through(b);
         const uint64_t up = (ends & ~span) | ((ends & span) << 1 & span);
         const uint64_t end = (uint64_t)last << a;
+        /* The new last slot of a run takes over from the one before it, which
+         * is in this block, too: it lies in q's home or behind it. */
         bly_store64(block + BLY_RUNS_ENDS, (up & ~(end >> there)) | end);
     } else {
         if (empty >= t->nblocks * BLY_RUNS_BLOCK ||
@@ -417,6 +433,7 @@ BLY_RUNS_INLINE void bly_runs_close(const bly_runs *t, uint64_t q, uint64_t at,
         bly_runs_mark_occupied(t, q, false);
     else if (at == run->end)
         bly_runs_mark_end(t, at - 1, true);
+    /* Blocks that begin behind q and before `end` were pushed into. */
     for (uint64_t j = q / BLY_RUNS_BLOCK + 1; j * BLY_RUNS_BLOCK < end; j++)
         --*bly_runs_block(t, j);
 }

@@ -10,11 +10,12 @@
  *     slots       0    1    2    3    4    5       F = 1|a 1|c 1|c 2|b 5|a
  *     remainders  .    a    c    c    b    a
  *
- * 2.125 bits a slot tell which quotient a remainder is of [2] (core/runs.h).
+ * 2.125 bits per slot tell to which quotient a remainder belongs [2]
+ * (core/runs.h).
  *
  * Rate. An absent key is a false positive where its F was stored:
  * 1 - (1 - 1/M)^n, about load / 2^r. One million keys at 1 % take r = 7 and
- * 1,052,672 slots at a load of 0.95: 9.61 bits a key, and the rate is 0.74 %.
+ * 1,052,672 slots at a load of 0.95: 9.61 bits per key, and the rate is 0.74 %.
  * The number of slots need not be a power of two, since F is scaled and not
  * cut from the hash: no memory is wasted between powers.
  *
@@ -132,6 +133,7 @@ static uint64_t quotient_slots_in(uint64_t bits, uint64_t r)
     uint64_t nblocks = bits / 8 / bly_runs_stride(r);
     if (nblocks > QUOTIENT_MAX_SLOTS / BLY_RUNS_BLOCK)
         nblocks = QUOTIENT_MAX_SLOTS / BLY_RUNS_BLOCK;
+    /* Up to three of the blocks are spare ones without homes. */
     for (uint64_t n = nblocks; n + 4 > nblocks && n > 0; n--)
         if (bly_quotient_nblocks(n * BLY_RUNS_BLOCK) <= nblocks)
             return n * BLY_RUNS_BLOCK;
@@ -149,6 +151,8 @@ static uint64_t quotient_fit(const bly_want *w, uint64_t r)
         nslots = fmin((double)quotient_slots_in(w->bits, r),
                       (double)(last * BLY_RUNS_BLOCK));
     } else {
+        /* 1 - (1 - 1/M)^n = p for M = n / -ln(1 - p), nearly. 1e-9: a number
+         * of blocks that rounding has left a hair too low gets one more. */
         const double range = n / -log1p(-w->fpr);
         const double want = ceil(ldexp(range, -(int)r) / BLY_RUNS_BLOCK + 1e-9);
         nslots = fmax(nslots, want * BLY_RUNS_BLOCK);
@@ -168,6 +172,8 @@ static bly_status quotient_plan(const bly_want *w, bly_shape *out)
     double best = INFINITY; /* bits where the rate is given, else the rate */
     if (w->bits > QUOTIENT_MAX_MEMORY)
         return bly_fail(BLY_ERANGE, "a quotient filter has at most 2^48 bits");
+    /* Try every r: a longer remainder needs fewer slots for the same rate, but
+     * never fewer than the load allows. */
     for (uint64_t r = only ? only : 1; r <= (only ? only : BLY_RUNS_MAX_R);
          r++) {
         const uint64_t nslots = quotient_fit(w, r);
@@ -295,6 +301,9 @@ static bly_status quotient_join(const bly_filter *a, const bly_filter *b,
     bly_quotient_walk wb = bly_quotient_walk_of(&tb);
     bool more_a = bly_quotient_walk_next(&wa);
     bool more_b = b && bly_quotient_walk_next(&wb);
+    /* A merge of sorted lists; a fingerprint of both is taken from both. A
+     * count that would pass the top stays there: too high is allowed, too low
+     * is not. */
     while (!st && (more_a || more_b)) {
         const bool take_a = more_a && (!more_b || wa.F <= wb.F);
         const bool take_b = more_b && (!more_a || wb.F <= wa.F);
@@ -353,8 +362,8 @@ static void quotient_part(quotient_pair *p)
     p->more_b = bly_quotient_walk_next(&p->b);
 }
 
-/* Fingerprints that both have, each as often as the one has it that has it less
- * often: no key of both is lost, and one that is removed takes its own. */
+/* Fingerprints that both have, each with the lower of its two counts: no key
+ * of both is lost, and removing one takes away no more than it added. */
 static bly_status quotient_intersect(bly_filter *dst, const bly_filter *src)
 {
     const bly_setting set = bly_setting_of(dst);
@@ -414,6 +423,7 @@ static bly_status quotient_fold(const bly_filter *f, bly_filter **out)
         const uint64_t F = from.F / 2;
         uint64_t count = from.count;
         more = bly_quotient_walk_next(&from);
+        /* 2F and 2F + 1 become one, and follow each other. */
         if (more && from.F / 2 == F) {
             count += from.count;
             more = bly_quotient_walk_next(&from);
@@ -473,6 +483,8 @@ static bly_status quotient_resize(const bly_filter *f, const bly_kind *to,
         chosen = s;
         by = i;
         found = true;
+        /* Sizes rise with i: the first is the smallest, the last the largest.
+         */
         if (!w->bits || w->items)
             break;
     }
@@ -521,8 +533,8 @@ static bool quotient_check(const bly_filter *f)
            memcmp(sums, f->state, sizeof sums) == 0;
 }
 
-/* Of n keys, M (1 - (1 - 1/M)^n) fingerprints are different; the number that
- * are lost to others is small and varies by its root. */
+/* n keys have M (1 - (1 - 1/M)^n) different fingerprints. The number of keys
+ * that share one is small, and its deviation is its square root. */
 static void quotient_stat(const bly_filter *f, bly_stats *out)
 {
     const double range = quotient_range(&f->shape);

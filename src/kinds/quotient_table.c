@@ -40,6 +40,7 @@ BLY_RUNS_INLINE quotient_entry quotient_parse(const bly_runs *t, uint64_t at,
     e.count = e.len;
     if (e.len < 3)
         return e;
+    /* Three alike are followed by digits. */
     const unsigned shift = t->r - 1;
     const uint64_t more = UINT64_C(1) << shift;
     uint64_t digit, place = 0; /* log2 of what the digit is worth */
@@ -47,6 +48,9 @@ BLY_RUNS_INLINE quotient_entry quotient_parse(const bly_runs *t, uint64_t at,
         if (at + e.len > end)
             break; /* damaged */
         digit = bly_runs_get(t, at + e.len);
+        /* Every digit but the first had 1 taken off. The bytes may be
+         * anybody's: what is too large sticks at the top instead of wrapping
+         * around. */
         const uint64_t value = (digit & (more - 1)) + (e.len > 3);
         if (place < 62 && value <= BLY_QUOTIENT_MAX_COUNT >> place)
             e.count += value << place;
@@ -66,6 +70,8 @@ BLY_RUNS_INLINE quotient_entry quotient_find(const bly_runs *t,
                                              uint64_t remainder)
 {
     uint64_t at = run->start;
+    /* Entry by entry: a digit may look like a remainder, and only the entry
+     * that it belongs to tells them apart. */
     while (at <= run->end) {
         const quotient_entry e = quotient_parse(t, at, run->end);
         if (e.remainder == remainder)
@@ -97,6 +103,8 @@ static unsigned quotient_encode(unsigned r, uint64_t remainder, uint64_t count,
         if (!rest)
             return n;
         slots[n - 1] |= more;
+        /* A digit that follows is worth at least 1, so 1 less is stored: no
+         * number has two forms. */
         rest--;
     }
 }
@@ -117,9 +125,12 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
     if (there) {
         e = quotient_find(runs, &run, remainder);
     } else {
+        /* A new run begins in its home slot, or behind the runs that were
+         * pushed over it. */
         const uint64_t behind = bly_runs_upto(runs, q);
         e.at = behind > q ? behind : q;
     }
+    /* Whatever can fail comes before the first change. */
     if (by > BLY_QUOTIENT_MAX_COUNT - e.count)
         return bly_fail(BLY_ERANGE, "a count is at most 2^62");
     const unsigned len =
@@ -141,6 +152,8 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
                             "(resize it, or build it larger)");
         if (!there)
             bly_runs_mark_occupied(runs, q, true);
+        /* Runends behind `from` have moved along. Only a run that is new, or
+         * has grown at its end, must have its own set. */
         if (!there || from == run.end + 1) {
             const uint64_t end = from + more - 1;
             if (there)
@@ -170,6 +183,9 @@ BLY_RUNS_INLINE quotient_place quotient_place_in(const bly_runs *t,
     const unsigned bit = g->start % BLY_RUNS_BLOCK * t->r;
     const uint64_t word = bly_load64(g->slots + bit / 8) >> bit % 8;
     quotient_place place = { 0, 0 };
+    /* Sums of comparisons, since no processor predicts how random remainders
+     * compare. % 64 keeps the shift defined where three slots do not fit into
+     * the word; nobody uses the result then. */
 #pragma GCC unroll 3
     for (unsigned i = 0; i < 3; i++) {
         const uint64_t other = word >> i * t->r % 64 & t->mask;
@@ -193,6 +209,7 @@ BLY_RUNS_INLINE bool quotient_put_easily(const bly_quotient_table *t,
 {
     const bly_runs *runs = &t->runs;
     const uint64_t q = F >> runs->r, remainder = F & runs->mask;
+    /* The first of its quotient, and its home is free: nothing moves. */
     if (bly_runs_home_empty(runs, q)) {
         bly_runs_mark_occupied(runs, q, true);
         bly_runs_mark_end(runs, q, true);
@@ -219,6 +236,7 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
     const bly_glance g = bly_runs_glance(
         runs, bly_runs_block(runs, q / BLY_RUNS_BLOCK), q, true);
     const quotient_place place = quotient_place_in(runs, &g, F & runs->mask);
+    /* A short run that has it once, or not at all: no count to encode anew. */
     if (quotient_is_short(t, &g) && place.same < 2) {
         run.start = g.first + g.start;
         run.end = run.start + g.len - 1;
@@ -237,6 +255,8 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
         return false;
     const unsigned len =
         quotient_encode(runs->r, e.remainder, e.count - 1, slots);
+    /* Slot by slot: from 3 to 2 an entry loses two slots, in any other step
+     * one at most. */
     for (unsigned i = len; i < e.len; i++, run.end--)
         bly_runs_close(runs, q, e.at + len, &run);
     for (unsigned i = 0; i < len; i++)
@@ -249,8 +269,9 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
 
 /* ---------------------------------------------------------------- batches */
 
-/* Keys wait in a ring while what they need comes, a chunk after the other: into
- * L2 so many keys ahead, into L1 a chunk. */
+/* Keys wait in a ring for what they need to arrive, chunk by chunk: it comes
+ * into L2 QUOTIENT_FAR keys ahead, and into L1 one chunk ahead. The ring is a
+ * whole number of chunks, so that no chunk wraps around. */
 #define QUOTIENT_CHUNK 8
 #define QUOTIENT_FAR 32
 #define QUOTIENT_RING 64
@@ -285,6 +306,7 @@ BLY_RUNS_INLINE void quotient_enter(const bly_quotient_table *t,
         unsigned char *block = bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK);
         ring->F[i % QUOTIENT_RING] = F;
         ring->block[i % QUOTIENT_RING] = block;
+        /* Blocks are not aligned: a head may lie in two lines. */
         __builtin_prefetch(block, 0, 2);
         __builtin_prefetch(block + BLY_RUNS_HEAD - 1, 0, 2);
         __builtin_prefetch(block + stride + BLY_RUNS_HEAD - 1, 0, 2);
@@ -335,6 +357,9 @@ BLY_RUNS_INLINE unsigned quotient_glance(const bly_quotient_table *t,
     const bly_glance g = bly_runs_glance(runs, block, F >> runs->r, false);
     const unsigned bit = g.start % BLY_RUNS_BLOCK * runs->r;
     const uint64_t word = bly_load64(g.slots + bit / 8) >> bit % 8;
+    /* x is 0 in slots that hold the remainder. (x - ones) & ~x has the highest
+     * bit of the lowest such slot, and above it perhaps some that borrowing
+     * has set: whether there is a hit is exact, and so is the lowest one. */
     const uint64_t x = word ^ (F & runs->mask) * t->ones;
     const uint64_t in = (UINT64_C(1) << g.len * runs->r % 64) - 1;
     const uint64_t hits = (x - t->ones) & ~x & t->highs & in & g.there;
@@ -359,10 +384,13 @@ BLY_RUNS_INLINE void quotient_has_body(const bly_quotient_table *t,
             bits |= (uint64_t)(seen & 1) << i;
             doubts |= (uint64_t)(seen >> 1) << i;
         }
+        /* Those of which a glance was not enough, out of the loop above, which
+         * has no branches to mispredict. */
         for (bits &= ~doubts; doubts; doubts &= doubts - 1) {
             const unsigned i = (unsigned)__builtin_ctzll(doubts);
             bits |= (uint64_t)(quotient_count_one(t, F[i]) != 0) << i;
         }
+        /* The first chunk of a word overwrites it, the others add to it. */
         maybe[from / 64] =
             (from % 64 ? maybe[from / 64] : 0) | bits << from % 64;
     }
@@ -396,6 +424,7 @@ BLY_RUNS_INLINE bly_status quotient_add_body(const bly_quotient_table *t,
         if (i % QUOTIENT_CHUNK == 0)
             quotient_ahead(t, &ring, h, i, n, moved);
         const uint64_t F = ring.F[i % QUOTIENT_RING];
+        /* put_easily() counts nothing and checks no limit: both happen here. */
         if (__builtin_expect((!by || by[i] == 1) &&
                                  sums[BLY_QUOTIENT_USED] < most &&
                                  quotient_put_easily(t, F),
@@ -433,7 +462,9 @@ BLY_RUNS_INLINE void quotient_remove_body(const bly_quotient_table *t,
 
 /* The same bodies for processors that select and count ones by an instruction,
  * that only count, and for others. Every processor with AVX-512 has a fast
- * `pdep`, and what came with it; some of those before take a hundred cycles. */
+ * `pdep`, and what came with it; some of those before take a hundred cycles.
+ * The copy of the table has `pdep` as a literal, so the bodies are compiled
+ * without a test of it. */
 typedef struct quotient_row {
     const char *name;
     uint32_t needs; /* BLY_CPU_ bits */
@@ -555,6 +586,8 @@ bool bly_quotient_walk_next(bly_quotient_walk *w)
         w->q =
             w->block * BLY_RUNS_BLOCK + (unsigned)__builtin_ctzll(w->occupieds);
         w->occupieds &= w->occupieds - 1;
+        /* Occupied quotients and runends come in the same order, so the next
+         * runend is that of this quotient: no rank, no select. */
         if (w->at < w->q)
             w->at = w->q;
         w->end = bly_runs_next_end(&w->runs, w->at);
@@ -581,6 +614,8 @@ bly_quotient_writer bly_quotient_writer_of(const bly_quotient_table *t,
 /* The offsets of blocks behind quotient w->q up to block `last`. */
 static bool quotient_write_offsets(bly_quotient_writer *w, uint64_t last)
 {
+    /* No more runs of quotients before these blocks will come, so how far the
+     * table reaches into them is final. */
     for (uint64_t j = w->q / BLY_RUNS_BLOCK + 1; j <= last; j++) {
         const uint64_t start = j * BLY_RUNS_BLOCK;
         const uint64_t over = w->at > start ? w->at - start : 0;
@@ -614,6 +649,7 @@ bly_status bly_quotient_write(bly_quotient_writer *w, uint64_t F,
     if (!len || q >= nslots ||
         sums[BLY_QUOTIENT_USED] + len > bly_quotient_most(nslots))
         return quotient_no_fit(w);
+    /* The run goes on: its end is no end any more. */
     if (w->any && q == w->q) {
         bly_runs_mark_end(t, w->at - 1, false);
     } else {
@@ -652,6 +688,8 @@ static bool quotient_run_good(const bly_runs *t, uint64_t at, uint64_t end,
         const quotient_entry e = quotient_parse(t, at, end);
         if (!first && e.remainder <= last)
             return false;
+        /* One count, one form: what encoding it again does not give was not
+         * written by us. */
         if (quotient_encode(t->r, e.remainder, e.count, slots) != e.len)
             return false;
         for (unsigned i = 0; i < e.len; i++)
@@ -669,6 +707,8 @@ static bool quotient_run_good(const bly_runs *t, uint64_t at, uint64_t end,
 bool bly_quotient_check(const bly_quotient_table *t, uint64_t *sums)
 {
     const bly_runs *runs = &t->runs;
+    /* `at` is the slot behind the last run: every bit of the table is either
+     * explained on the way or must be clear. */
     uint64_t at = 0;
     for (uint64_t j = 0; j < runs->nblocks; j++) {
         const uint64_t start = j * BLY_RUNS_BLOCK;
