@@ -24,6 +24,7 @@
 /* The inverse of bly_mix64(), with the inverses of its factors mod 2^64. */
 static uint64_t unmix64(uint64_t x)
 {
+    /* x ^ x >> s is undone by adding the shifts by s, 2s, ... below 64. */
     x ^= x >> 31 ^ x >> 62;
     x *= UINT64_C(0x319642b2d24d8ec3);
     x ^= x >> 27 ^ x >> 54;
@@ -69,6 +70,9 @@ ribbon_reduce(const ribbon_band *band, ribbon_row *x)
         x->at[band->nslots] = x->print;
         return RIBBON_PLACED;
     }
+    /* Both rows have a 1 here, so the sum begins farther to the right. It does
+     * not end farther to the right than the later of the two, so no row ever
+     * leaves the band. */
     x->print ^= x->at[band->nslots];
     x->row ^= other;
     if (!x->row)
@@ -96,6 +100,7 @@ static bool ribbon_fill_all(const bly_ribbon_layer *l, const ribbon_band *band,
         int done;
         while (!(done = ribbon_reduce(band, &x)))
             ;
+        /* Nothing = something: the system has no solution. */
         if (done == RIBBON_VANISHED && (x.print & l->needs[key.wide]))
             return false;
     }
@@ -126,6 +131,8 @@ static bool ribbon_fill_in_order(const bly_ribbon_layer *l,
         const bly_ribbon_key key = bly_ribbon_place(l, u[i]);
         const uint32_t step = key.start / BLY_RIBBON_STEP;
         ribbon_row x = ribbon_row_of(band, u[i], key.start);
+        /* A new step: those before it are in for good, and only this one may
+         * have to be undone. */
         if (i + 1 == end || step != bump->step) {
             *bump = (ribbon_bump){ i + 1, step };
             npivots = 0;
@@ -204,6 +211,7 @@ ribbon_run(const ribbon_band *band, ribbon_group *g, ribbon_row *lanes,
         LANE(3, x3)
     }
 #undef LANE
+    /* The lane that ran out of rows is given up: the last takes its number. */
     lanes[0] = x0;
     if (nlanes > 1)
         lanes[1] = x1;
@@ -242,6 +250,8 @@ static bool ribbon_fill_group(const bly_ribbon_layer *l,
         g.nwaiting += other != 0;
         g.taken[g.ntaken] = x.at;
         g.ntaken += other == 0;
+        /* Keys are sorted: a step has more than 32 where two that are 32 apart
+         * share it. */
         if (i >= RIBBON_STEP_KEYS)
             good &= start[i - RIBBON_STEP_KEYS] / BLY_RIBBON_STEP !=
                     start[i] / BLY_RIBBON_STEP;
@@ -265,6 +275,8 @@ static bool ribbon_fill_group(const bly_ribbon_layer *l,
 static size_t ribbon_find_start(const bly_ribbon_layer *l, const uint64_t *u,
                                 size_t low, size_t high, uint32_t slot)
 {
+    /* A bucket has about as many keys as slots, so the answer is nearly always
+     * among the next two buckets' worth of keys, which are in the cache. */
     const size_t near = low + 2 * BLY_RIBBON_BUCKET;
     if (near < high && bly_ribbon_place(l, u[near]).start >= slot)
         high = near;
@@ -278,15 +290,17 @@ static size_t ribbon_find_start(const bly_ribbon_layer *l, const uint64_t *u,
     return low;
 }
 
-/* A bucket is filled in parts, from its end to its beginning, where room ends
- * first: the slots from which on they are. In one bucket in five a key of the
- * last part finds no room, in one of thirty in the second, hardly ever in the
- * first; and a part in which one does not is filled twice. */
+/* A bucket is filled in parts, from its end to its beginning, where room runs
+ * out first. These are the slots at which the parts begin. In one bucket in
+ * five a key of the last part finds no room, in one of thirty a key of the
+ * second, and hardly ever one of the first. A part in which that happens is
+ * filled twice, so parts are short where it is likely. */
 static const uint32_t ribbon_parts[] = { 48, 16, 8, 0 };
 #define RIBBON_PARTS 4
 
-/* Where narrow keys reach into wide blocks, their prints have a bit there that
- * nobody asks for, and which of two is inserted first decides about it. */
+/* Where narrow keys reach into wide blocks, their prints have one bit more
+ * there than anybody asks for, and the order of insertion decides what it
+ * becomes: there the bytes depend on the order after all. */
 static bool ribbon_is_mixed(const bly_ribbon_layer *l, uint32_t slot)
 {
     return l->nplanes > l->width &&
@@ -313,8 +327,8 @@ static bool ribbon_fill_bucket(const bly_ribbon_layer *l,
     return true;
 }
 
-/* Fill a shard, bucket by bucket. Bumped keys are exchanged with keys before
- * them, which have been taken care of. */
+/* Fill a shard, bucket by bucket. Bumped keys are swapped with keys before
+ * them, which are done with. */
 static void ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
                         bly_ribbon_part *part, unsigned char *bounds)
 {
@@ -327,6 +341,8 @@ static void ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
         end = ribbon_find_start(l, u, from, part->n, slot + BLY_RIBBON_BUCKET);
         if (ribbon_fill_bucket(l, band, u, slot, from, end, &bump))
             continue;
+        /* The bound bumps the step and all before it in the bucket, keys that
+         * were not tried included. 1 to 128; 0 bumps nobody. */
         bounds[b] = (unsigned char)(bump.step % nsteps + 1);
         for (size_t i = from; i < bump.last; i++) {
             const uint64_t key = u[i];
@@ -346,6 +362,8 @@ static void substitute_portable(const bly_ribbon_layer *l, const uint64_t *rows,
     uint64_t planes[BLY_RIBBON_MAX_WIDTH] = { 0 };
     for (size_t block = l->nslots / 64; block-- > 0;) {
         for (size_t i = block * 64 + 64; i-- > block * 64;) {
+            /* Bit 0 of a row is the slot itself; the others select slots to its
+             * right, which are known. In a free slot all is 0. */
             const uint64_t row = rows[i] >> 1, print = prints[i];
             for (unsigned g = 0; g < ngroups; g++) {
                 uint64_t *const p = &planes[4 * g];
@@ -358,6 +376,8 @@ static void substitute_portable(const bly_ribbon_layer *l, const uint64_t *rows,
             }
         }
         uint64_t *const to = words + bly_ribbon_block(l, block);
+        /* A narrow block has no room for the last plane, and no key that looks
+         * at it there. */
         const unsigned n = l->width + (block >= l->wide);
         for (unsigned i = 0; i < n; i++)
             to[i] = bly_le64(planes[i]);
@@ -403,6 +423,7 @@ void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *part,
         ribbon_fill(l, &band, part,
                     data + l->bounds + part->shard * l->nbounds);
     } else if (!ribbon_fill_all(l, &band, part->u, part->n)) {
+        /* No bounds to say who was bumped: all are. */
         part->nbumped = part->n;
         return;
     }

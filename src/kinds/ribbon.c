@@ -10,27 +10,28 @@
  *     second layer   those keys, 6 % more slots  hardly any of them
  *     last layer     the rest, all of it
  *
- * A shard of the first layer has about as many slots as keys. Which keys of a
- * bucket of 256 slots were bumped to the next layer says one byte, its bound:
- * those that start in the steps of two slots below it [1]. So few slots stay
- * empty, and a key is asked in one place, after a byte that is in the cache.
+ * A shard of the first layer has about as many slots as keys. One byte for each
+ * bucket of 256 slots, its bound, tells which of its keys were bumped to the
+ * next layer: those that start in the steps of two slots below it [1]. Hardly
+ * any slots stay empty that way, and a key is looked up in one place, after a
+ * byte that is in the cache.
  *
  *     hash h -> u = mix(h ^ seed of layer 1), in the next layer mix(u ^ ...)
  *     shard  = u * nshards / 2^64, share = the fraction of that
  *     start  = share * (slots of a shard - 63)
  *     row    = 64 bits of u C1, print = 64 bits of u C2
  *
- * Any rate. With f bits for all keys it is 2^-f. To reach one between, a key
- * with share >= 1 - e has f + 1 bits: the rate is 2^-f (1 - e/2), exactly,
- * whatever the keys. Rates that are no power of 1/2 take more than the bound
- * for that, 1.2 % of the bits at 1 %, since the mean of rates is above the rate
- * of the mean width.
+ * Any rate can be had. With f bits for all keys it is 2^-f. For one in between,
+ * a key with share >= 1 - e has f + 1 bits: the rate is 2^-f (1 - e/2),
+ * exactly, whatever the keys. Rates that are no power of 1/2 are farther above
+ * the bound for it, by 1.2 % of the bits at 1 %, since the mean of rates is
+ * above the rate of the mean width.
  *
  * One million keys at 1 %: f = 6, e = 0.72, layers of 1000448 and 10752 slots,
- * 6.827 bits a key, 1.028 of the bound.
+ * 6.827 bits per key, 1.028 of the bound.
  *
  * Nothing can be added, removed or merged: a slot is the sum of many keys, and
- * which keys those are is known only while they are all at hand.
+ * which ones is known only while all of them are at hand.
  *
  * In memory: layer after layer and shard after shard their blocks, as
  * little-endian words, up to three words that are 0, then a byte for each
@@ -118,6 +119,7 @@ void bly_ribbon_map_of(const bly_shape *s, bly_ribbon_map *out)
     }
     map.bounds = 8 * (map.nwords + bly_ribbon_spare(map.layer[0].nplanes));
     map.end = map.bounds;
+    /* The last layer bumps nobody, and has no bounds. */
     for (unsigned i = 0; i + 1 < map.nlayers; i++) {
         bly_ribbon_layer *l = &map.layer[i];
         l->nbounds = (l->nslots + BLY_RIBBON_BUCKET - 1) / BLY_RIBBON_BUCKET;
@@ -136,8 +138,8 @@ static uint64_t ribbon_round(double nslots)
     return nshards * ((n + nshards * 64 - 1) / (nshards * 64) * 64);
 }
 
-/* Up to this many keys go to a layer that bumps none. It is filled more tightly
- * than lets every seed succeed: one in five to one in two does, which costs a
+/* Up to this many keys go to a layer that bumps none. It is filled too tightly
+ * for every seed to succeed: one in five to one in two does, which costs a
  * small filter a millisecond. */
 #define RIBBON_FEW 20000
 
@@ -157,6 +159,8 @@ static void ribbon_size(double n, uint64_t *slots)
         slots[i++] = ribbon_round(1.06 * n);
         n = 5e-5 * n + 0.6 * sqrt(n);
     }
+    /* The longer the last layer, the likelier that it fails somewhere: 1.5 % to
+     * spare for few keys, 3 % for the most. */
     slots[i] = ribbon_round(n * (1.015 + 0.015 * n / RIBBON_FEW));
 }
 
@@ -315,6 +319,8 @@ static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
         const size_t left = n - from;
         const size_t np = left < BLY_RIBBON_PIECE ? left : BLY_RIBBON_PIECE;
         uint64_t *const to = maybe + from / 64;
+        /* The first layer answers for nearly all; `rest` is those it bumped,
+         * with the hashes that the next one starts from. */
         v->ask(&map.layer[0], f->data, h + from, np, &rest, to, true, ahead);
         for (unsigned i = 1; i < map.nlayers && rest.n; i++)
             v->ask(&map.layer[i], f->data, rest.u, rest.n, &rest, to, false,
@@ -351,6 +357,7 @@ static void ribbon_reach(const bly_filter *f, const uint64_t *h, size_t n,
             if (l->nbounds) {
                 const uint64_t at = l->bounds + key.shard * l->nbounds +
                                     key.start / BLY_RIBBON_BUCKET;
+                /* A damaged bound would lead to the wrong layer. */
                 if (!bly_reach(f, at, 1, i, bad))
                     break;
                 bumped = key.start % BLY_RIBBON_BUCKET / BLY_RIBBON_STEP <

@@ -2,15 +2,15 @@
  * ribbon_build.c - filling the layers of a ribbon filter
  *
  * Layer by layer: hash, bring the keys of each shard together, and let threads
- * take shards, which have nothing to do with each other. What a shard bumps
- * goes to the next layer. The last one has no next: it is given room to spare,
- * and where its rows do not fit nevertheless, its seed is changed, as often as
- * need be. Only where it has fewer slots than keys, which takes rare luck or an
- * enemy, all begins again with another seed for the first.
+ * take shards, which are independent of each other. What a shard bumps goes to
+ * the next layer. The last layer has no next: it is given room to spare, and
+ * where its rows do not fit all the same, its seed is changed, as often as
+ * necessary. Only if it has fewer slots than keys, which takes rare luck or an
+ * adversary, does everything begin again with another seed for the first.
  *
- * Everything happens in the caller's array. A key is never lost there: bumped
- * ones are exchanged to the front, and hashing is a bijection, so that the keys
- * can be had back for the next attempt.
+ * Everything happens in the caller's array. No key is ever lost there: bumped
+ * ones are swapped to the front, and hashing is a bijection, so that the keys
+ * can be recovered for the next attempt.
  *
  * A shard depends on its keys alone and these are sorted, so the same keys in
  * any order and with any number of threads make the same bytes.
@@ -57,9 +57,10 @@ static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
                     job->kept);
 }
 
-/* The keys of a shard are sorted by the share of it before them: into heaps of
- * 512 to 1024, and those into bins of one or two, which stays in the first
- * cache. A bin with more than 64 is no chance of good hashes (10^-90). */
+/* The keys of a shard are sorted by the share of the shard that lies before
+ * them: first into heaps of 512 to 1024 keys, then each heap, which fits the
+ * L1 cache, into bins of one or two. With good hashes a bin of more than 64
+ * does not happen (10^-90). */
 #define RIBBON_HEAP 1024
 #define RIBBON_HEAP_BITS 8 /* enough for 2^18 keys; a shard has 2^16 slots */
 #define RIBBON_BIN_BITS 11
@@ -72,6 +73,7 @@ static uint32_t ribbon_spread(uint64_t nshards, const uint64_t *from, size_t n,
                               unsigned above, unsigned bits, uint32_t most,
                               uint32_t *end, uint64_t *to)
 {
+    /* from[i] * nshards mod 2^64 is the share, as in bly_ribbon_place(). */
     const unsigned below = 64 - bits;
     uint32_t sum = 0, largest = 0;
     memset(end, 0, sizeof *end << bits);
@@ -111,6 +113,8 @@ static size_t ribbon_sort(uint64_t nshards, uint64_t *u, size_t n,
             bly_hashes_unique(u, NULL, &n);
             return n;
         }
+        /* Bins are in order, so insertion moves a key past its own bin at the
+         * most: a place or two. kept <= i: nothing unread is overwritten. */
         for (; i < heap[b]; i++) {
             const uint64_t key = u[i];
             size_t at = kept;
@@ -137,6 +141,7 @@ static void *ribbon_worker(void *arg)
     while ((s = atomic_fetch_add(&job->next_shard, 1)) < l->nshards) {
         uint64_t *const u = job->u + job->from[s];
         const size_t n = job->from[s + 1] - job->from[s];
+        /* The room is used twice: for sorting, and then for the rows. */
         bly_ribbon_part part = {
             .shard = s,
             .u = u,
@@ -167,6 +172,9 @@ static size_t ribbon_fill_layer(ribbon_job *job, uint64_t seed, size_t n,
     ribbon_worker(job);
     for (unsigned i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
+    /* In order of shards, so that the result does not depend on which thread
+     * was first. nbumped never passes the shard's first key, so a swap loses
+     * nothing. */
     *kept = 0;
     for (size_t s = 0; s < job->layer->nshards; s++) {
         uint64_t *const bumped = job->u + job->from[s];
@@ -212,6 +220,8 @@ static bool ribbon_attempt(ribbon_job *job, const bly_ribbon_map *map, size_t n,
         if (kept > job->layer->nslots)
             break; /* no seed can help */
     }
+    /* Back through the layers. Those that layer i bumped are the first of its
+     * keys and are back in its hashes by now, so all its keys can follow. */
     for (unsigned i = last; i-- > 0;)
         ribbon_unhash_all(job->u, nkeys[i], seeds[i]);
     return false;
@@ -258,6 +268,7 @@ bly_status bly_ribbon_build(bly_filter *f, uint64_t *h, uint64_t *values,
     bly_status st = ribbon_open(&job, f, &map, nthreads);
     if (st)
         return st;
+    /* More different keys than planned: no seed would help. */
     while (!done && distinct <= f->items && seeds[0] < RIBBON_ATTEMPTS) {
         done = ribbon_attempt(&job, &map, n, seeds, &distinct);
         if (!done)
