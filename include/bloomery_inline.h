@@ -2,19 +2,23 @@
  * bloomery_inline.h - ask a blocked filter without a call
  *
  * For keys that come one by one. A processor looks ahead over a few hundred
- * instructions, and the shorter a question is, the more questions are in that
- * window and wait for memory together; a call makes it long. Keys that come
- * together are asked faster still by bly_has_ints() and the other batches.
+ * instructions; the shorter a question is, the more questions fit into that
+ * window and wait for memory together. A call makes each question long. For
+ * keys that come together, bly_has_ints() and the other batches are faster
+ * still.
  *
  *     bly_blocked b;
  *     if (bly_blocked_view(f, &b))
  *         for (...)
  *             hits += bly_blocked_has_int(&b, key);
  *
- * The answers are those of bly_has_hash() and bly_has(). Nothing is checked on
- * the way: bly_blocked_view() compares a mapped file of more than 64 MiB with
- * all of its checksums before it gives a view. Compile with
- * -march=native, or at least -mavx2, to let a vector unit make the mask.
+ * The answers are those of bly_has_hash() and bly_has(), and cannot fail.
+ * Nothing is checked on the way: bly_blocked_view() compares a mapped file of
+ * more than 64 MiB with all of its checksums before it gives a view. A view
+ * belongs to the caller but points into the filter, which must outlive it; any
+ * number of threads may ask, as long as none writes to the filter. A question
+ * costs one cache miss. Compile with -march=native, or at least -mavx2, to
+ * compute the mask with vector instructions.
  */
 #ifndef BLOOMERY_INLINE_H
 #define BLOOMERY_INLINE_H
@@ -25,7 +29,7 @@
 #include <immintrin.h>
 #endif
 
-/* The high half of a 64 x 64 bit product. */
+/* The high half of the 128-bit product of a and b. */
 static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
 {
 #ifdef __SIZEOF_INT128__
@@ -53,9 +57,10 @@ static inline uint64_t bly_int_hash(uint64_t key, uint64_t flip)
     return h ^ h >> 28;
 }
 
-/* Where a key lies in its block: docs/kinds/blocked.md. */
-#define BLY_LINES_C1 UINT64_C(0x9e3779b97f4a7c15) /* the golden ratio's and */
-#define BLY_LINES_C2 UINT64_C(0xbb67ae8584caa73b) /* sqrt(3)'s fraction */
+/* The positions of a key in its block: docs/kinds/blocked.md. The constants are
+ * the fractions of the golden ratio and of sqrt(3). */
+#define BLY_LINES_C1 UINT64_C(0x9e3779b97f4a7c15)
+#define BLY_LINES_C2 UINT64_C(0xbb67ae8584caa73b)
 
 static inline uint64_t bly_lines_spread(uint64_t h, uint64_t c)
 {
@@ -72,7 +77,7 @@ static inline uint64_t bly_block_word_(const uint64_t *block, unsigned i)
 #endif
 }
 
-/* Any k. Not inline, so that a loop with k = 8 has its registers for itself. */
+/* Any k. Not inline, so that a loop with k = 8 keeps its registers. */
 __attribute__((noinline, cold, unused)) static bool
 bly_block_has_lanes_(const uint64_t *block, uint64_t hash, unsigned k)
 {
@@ -91,7 +96,7 @@ bly_block_has_lanes_(const uint64_t *block, uint64_t hash, unsigned k)
     return true;
 }
 
-/* k = 8: a bit in each word, all eight looked at at once. */
+/* k = 8: one bit in each word, all eight tested at once. */
 static inline bool bly_block_has_8_(const uint64_t *block, uint64_t g)
 {
 #if defined(__AVX512F__)
@@ -126,7 +131,7 @@ static inline bool bly_block_has_8_(const uint64_t *block, uint64_t g)
 #endif
 }
 
-/* False only if no key of this hash was ever added. */
+/* False only if no key with this hash was ever added. */
 static inline bool bly_blocked_has(const bly_blocked *b, uint64_t hash)
 {
     const uint64_t *const block = b->words + bly_mulhi(hash, b->nblocks) * 8;
