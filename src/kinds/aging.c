@@ -13,18 +13,19 @@
  *
  * A key is there if k slices of consecutive ages all have its bit. Its own k
  * slices leave the ring after l turns, so it is found while the next l
- * generations last, and after k + l it is forgotten but for the rate. Which is,
- * by recursion over a run of a slices with the bit, seen from slice i on [1]:
+ * generations last, and after k + l it is forgotten, or at most a false
+ * positive. Their rate follows by recursion, where a is the length of the run
+ * of slices with the bit that ends just before slice i [1]:
  *
- *     F(k, i) = 1,  F(a, k+l) = 0,  F(a, i) = r_i F(a+1, i+1) + (1-r_i) F(0,
- * i+1)
+ *     F(k, i) = 1,  F(a, k+l) = 0
+ *     F(a, i) = r_i F(a+1, i+1) + (1-r_i) F(0, i+1)
  *
  * with r_i the fill of slice i; the rate is F(0, 0). With s = kg / ln 2, which
  * makes a slice half full when it stops taking keys, (k, l) = (4, 3) has
  * 10.740 %, (6, 6) 3.983 %, (7, 5) 1.283 %. A window of n keys, g = n/l, takes
  * (k+l) s bits: plan() looks for the k and l that need fewest. One million keys
- * at 1 % take k = 10 and l = 30, 19.98 bits a key: twice what a filter takes
- * that never forgets.
+ * at 1 % take k = 10 and l = 30, 19.98 bits per key: twice as many as in a
+ * filter that never forgets.
  *
  * Only additions that change a bit count: a key that is added again and again
  * renews itself, and does not drive others out.
@@ -32,10 +33,10 @@
  * `rotating` is the simple form: two plain filters of s bits and k probes. Keys
  * go into the young one, both are asked, and after a generation, which is the
  * window, the old one is cleared and becomes the young one. It remembers for
- * one generation at least and two at most, in 22.06 bits a key at 1 %.
+ * one generation at least and two at most, in 22.06 bits per key at 1 %.
  *
- * Time never comes from here: bly_tick() tells it, so that files and tests
- * repeat. In data each slice starts at a word of its own.
+ * The filter never reads a clock: bly_tick() tells it the time, so that files
+ * and tests can be repeated. In data each slice starts at a word of its own.
  *
  * There is no removal, and no merge: the rings of two filters have not turned
  * at the same keys.
@@ -181,12 +182,15 @@ static uint64_t aging_bits(const bly_shape *s)
 
 /* ------------------------------------------------------------------- rates */
 
-/* F(0, 0) for these fills, youngest first: F(a, i) for all a, i downwards. */
+/* F(0, 0) for these fills, youngest first. run[a] is F(a, i), for i from the
+ * last slice down. */
 static double aging_run(const double *fill, unsigned nslices, unsigned k)
 {
     double run[AGING_MAX_K + 1] = { 0 };
     run[k] = 1;
     for (unsigned i = nslices; i-- > 0;) {
+        /* run[] is overwritten in place: a rises, so run[a + 1] still belongs
+         * to slice i + 1, and so does run[0] here. */
         const double broken = (1 - fill[i]) * run[0];
         for (unsigned a = 0; a < k; a++)
             run[a] = fill[i] * run[a + 1] + broken;
@@ -198,6 +202,9 @@ static double aging_run(const double *fill, unsigned nslices, unsigned k)
 static double aging_load(double age, double k, double g, double n)
 {
     const double t = fmax(0, ceil(n / g) - 1); /* turns so far */
+    /* Generations are numbered from 0, and t is the one under way. The slice
+     * became the youngest with generation t - age and took keys for k of them;
+     * all but t are complete. */
     const double first = fmax(0, t - age), last = fmin(t, t - age + k - 1);
     if (last < first)
         return 0;
@@ -213,6 +220,8 @@ static double aging_ring_rate(unsigned k, unsigned l, double s, double g,
     const double clear = s > 1 ? log1p(-1 / s) : -INFINITY;
     for (unsigned i = 0; i < k + l; i++) {
         const double load = aging_load(i, k, g, n);
+        /* Not by the formula for 0 keys: with s = 1 it would be 0 *
+         * infinity. */
         fill[i] = load > 0 ? -expm1(load * clear) : 0;
     }
     return aging_run(fill, k + l, k);
@@ -251,14 +260,17 @@ static double aging_rate(const bly_shape *s, double n)
 /* For ever after: at the end of a generation, with all of them full. */
 static double aging_steady(const bly_shape *s)
 {
+    /* k + l turns after the start every slice has been cleared and has taken
+     * its k generations, so more of them change nothing. */
     bly_shape full = *s;
     full.p[AGING_TURN] = AGING_ADDITIONS;
     return aging_rate(&full, (double)s->p[AGING_GENERATION] *
                                  (double)(s->p[AGING_K] + s->p[AGING_L] + 1));
 }
 
-/* What plan() keeps below the rate: for ever after, and where keys may all
- * come at one moment, then. */
+/* What plan() keeps below the rate asked for: the rate in the long run and,
+ * where time alone turns the ring, the rate when all n keys come at one
+ * moment. */
 static double aging_worst(const bly_shape *s, double n)
 {
     if (!s->p[AGING_SLICE])
@@ -296,10 +308,11 @@ typedef struct aging_search {
     unsigned k, l, min_l;
 } aging_search;
 
-/* Generations to a window of n keys. The more, the fewer bits, but each is one
- * more slice to look into: three times k cost some eight probes a key, and
- * 2 % more bits than the least there are at 1 %. Where all keys may come at one
- * moment, k slices have to hold them, and there more than k gain little. */
+/* Generations in a window of n keys. More of them save bits, but each is one
+ * more slice to look into. At 1 %, three times k costs some eight probes per
+ * key, and 2 % more bits than the best number of generations. Where all keys
+ * may come at one moment, k slices have to hold them, and more than about k
+ * generations gain little. */
 static unsigned aging_generations(const aging_search *a, unsigned k)
 {
     unsigned l = a->turn == AGING_TIME ? k + (k + 2) / 3 : 3 * k;
@@ -323,6 +336,9 @@ static bly_shape aging_best(const aging_search *a, double bits)
     bly_shape best = { .nbytes = 0 };
     double best_rate = 2;
     unsigned worse = 0; /* in a row */
+    /* With k the rate falls and then rises, not quite smoothly, since l and the
+     * slices are whole numbers. After four that are worse than the best, the
+     * best is behind. */
     for (unsigned k = a->k ? a->k : 1;
          k <= (a->k ? a->k : AGING_MAX_K) && worse < 4; k++) {
         const bly_shape s =
@@ -353,9 +369,13 @@ static bly_status aging_plan(const bly_want *w, bly_shape *out)
     const bool pair = w->opt[AGING_FORM] == AGING_ROTATING;
     const uint64_t k = w->opt[AGING_K], l = w->opt[AGING_L];
     const double n = (double)w->items;
+    /* The small amount keeps a granularity of 1/3, whose inverse may come out
+     * just above 3, from asking for 4 generations. */
     const double fine = ceil(1 / bly_want_real(w, AGING_GRANULARITY) - 1e-9);
     aging_search a = {
         .w = w,
+        /* Seconds given without saying what turns the ring: time should count,
+         * and additions still keep the rate. */
         .turn = w->given[AGING_TURN] || !w->given[AGING_SECONDS]
                     ? w->opt[AGING_TURN]
                     : AGING_EITHER,
@@ -389,7 +409,9 @@ static bly_status aging_plan(const bly_want *w, bly_shape *out)
                             (unsigned long long)w->items);
         return aging_foldable(w, out);
     }
-    double low = 0, high = 64; /* low is too few, high is enough */
+    /* The least number of bits whose best shape keeps the rate: low is too few,
+     * high is enough. */
+    double low = 0, high = 64;
     while (*out = aging_best(&a, high), aging_worst(out, n) > w->fpr) {
         low = high;
         high *= 2;
@@ -475,10 +497,11 @@ static inline uint64_t aging_pair_bit(const aging_ring *r, uint64_t h,
            bly_position(h, i, r->slice);
 }
 
-/* A run of k is looked for backwards. The slice of age p - 1 is next; those
- * above it, to age low + k - 1, have the bit, and so have those below goal. A
- * miss rules out every run with that slice in it, and what was found above it
- * needs no second look. */
+/* A run of k slices is looked for from its old end to its young one. The slice
+ * of age p - 1 is next; those from age p to low + k - 1 have the bit, and so
+ * have those from age low to goal - 1: at p = goal the run is complete. A miss
+ * rules out every run with that slice in it, so the next candidate begins just
+ * above, and what was found up there need not be looked at again. */
 typedef struct aging_walk {
     unsigned p, low, goal;
 } aging_walk;
@@ -490,11 +513,14 @@ static inline aging_walk aging_walk_start(const aging_ring *r)
     return (aging_walk){ .p = r->k };
 }
 
-/* Whether the slice has the bit is a coin flip, and not a branch. */
+/* Whether the slice has the bit is a coin flip, so it selects values and is no
+ * branch. */
 static inline __attribute__((always_inline)) aging_answer
 aging_walk_on(const aging_ring *r, aging_walk *w, bool set)
 {
     const unsigned p = w->p, low = w->low;
+    /* After a miss at age p - 1 the candidate is p .. p + k - 1, of which ages
+     * p to low + k - 1 are known to be set. */
     w->p = set ? p - 1 : p + r->k;
     w->low = set ? low : p;
     w->goal = set ? w->goal : low + r->k;
@@ -532,6 +558,8 @@ static inline bool aging_has_one(const aging_ring *r, uint64_t h)
 
 static void aging_turn(bly_filter *f, aging_ring *r)
 {
+    /* The oldest slice lies just before the youngest in the ring. Nothing
+     * moves: the ring turns by renaming. */
     r->young = aging_slice_at(r, r->nslices - 1);
     memset(r->words + r->young * r->slice_words, 0,
            (size_t)r->slice_words * sizeof *r->words);
@@ -541,8 +569,9 @@ static void aging_turn(bly_filter *f, aging_ring *r)
 
 /* -------------------------------------------------------- asking and adding */
 
-/* Keys that are on their way at once. Each waits for one bit, of a slice that
- * depends on those before; a key that is done makes room for the next. */
+/* Walks under way at once. Each waits for a bit whose place depends on the bits
+ * before it, so a single walk cannot be fetched ahead; but while one waits the
+ * others go on. A walk that is done makes room for the next key. */
 #define AGING_WALKS 48
 
 static void aging_has_runs(const aging_ring *r, const uint64_t *h, size_t n,
@@ -569,6 +598,8 @@ static void aging_has_runs(const aging_ring *r, const uint64_t *h, size_t n,
             if (a != AGING_MORE) {
                 maybe[key / 64] |= (uint64_t)(a == AGING_YES) << key % 64;
                 if (next == n) {
+                    /* No key is left: the last walk moves here and is looked at
+                     * next. */
                     way[i--] = way[--nways];
                     continue;
                 }
@@ -597,6 +628,8 @@ static void aging_has(const bly_filter *f, const uint64_t *h, size_t n,
                               .test = bly_probe_bit,
                               .ctx = f->data };
         bly_probe_ask(&q, h, n, maybe);
+        /* The other filter; the answers are ORed, so the order does not
+         * matter. */
         q.cells = q.ctx = f->data + r.slice_words * 8;
         bly_probe_ask(&q, h, n, maybe);
     }
@@ -611,6 +644,8 @@ static void aging_places(const aging_ring *r, const uint64_t *h, size_t n,
                          uint64_t *at)
 {
     const uint64_t apart = r->pair ? 0 : r->slice_words * 64;
+    /* The k young slices may run over the end of the memory: `before` of them
+     * lie before it, the others at its beginning. */
     const unsigned room = r->nslices - r->young;
     const unsigned before = r->pair || r->k < room ? r->k : room;
     bly_steps steps = { .range = bly_modulus_of(r->slice),
@@ -619,6 +654,9 @@ static void aging_places(const aging_ring *r, const uint64_t *h, size_t n,
                         .independent = true,
                         .apart = apart };
     uint64_t moved[AGING_GROUP];
+    /* A slice has the same probe wherever it is in the ring, number j for slice
+     * j. Positions are counted from 0 on, so the hash is moved on to that of
+     * the youngest slice. */
     for (size_t j = 0; j < n; j++)
         moved[j] = h[j] + (r->pair ? 0 : r->young * BLY_POSITION_STEP);
     bly_steps_best()->fill(&steps, moved, n, at);
@@ -658,8 +696,9 @@ static bly_status aging_add(bly_filter *f, const uint64_t *h, size_t n,
         for (size_t j = 0; j < ng; j++) {
             const size_t key = from + j;
             const bool known = fresh && aging_has_one(&r, h[key]);
-            /* Not before the next key comes: the last one of a generation has
-             * the whole of the next l before it, too. */
+            /* A full generation ends only when the next key comes, so that the
+             * last of its keys is found for l whole generations, too. The
+             * places of this group were those before the turn. */
             if (counts && f->state[AGING_COUNT] >= g) {
                 aging_turn(f, &r);
                 f->state[AGING_SINCE] = f->state[AGING_NOW];
@@ -689,12 +728,16 @@ static bly_status aging_tick(bly_filter *f, uint64_t now)
         state[AGING_SINCE] = state[AGING_NOW] = now;
         return BLY_OK;
     }
+    /* A clock that was set back does not make anything older or younger. */
     if (now <= state[AGING_NOW])
         return BLY_OK;
     aging_ring r = aging_ring_of(f);
     const uint64_t turns = (now - state[AGING_SINCE]) / period;
+    /* After as many turns as there are slices all of them are clear. */
     for (uint64_t i = 0; i < turns && i < r.nslices; i++)
         aging_turn(f, &r);
+    /* Whole periods, not `now`: generations stay in step with the clock however
+     * rarely it is told. */
     state[AGING_SINCE] += turns * period;
     state[AGING_NOW] = now;
     return BLY_OK;
@@ -714,6 +757,7 @@ static bool aging_sound(const bly_filter *f)
     for (int i = AGING_NOW + 1; i < BLY_STATE_WORDS; i++)
         if (state[i])
             return false;
+    /* aging_tick() always leaves less than a period unspent. */
     if (state[AGING_CLOCK] && (state[AGING_SINCE] > state[AGING_NOW] ||
                                state[AGING_NOW] - state[AGING_SINCE] >= period))
         return false;
