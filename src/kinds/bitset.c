@@ -40,7 +40,8 @@ void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
         .containment = fmin(na.value, nb.value) > 0
                            ? common.value / fmin(na.value, nb.value)
                            : 0,
-        /* Ones of the AND are ones of both less ones of the OR. */
+        /* The ones of the AND are those of a and of b, less those of the OR; it
+         * need not be computed. */
         .shared_cells =
             least > 0 ? (ones->a + ones->b - ones->either) / least : 0,
         .chance_cells =
@@ -50,10 +51,10 @@ void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
     };
 }
 
-/* Two sets of n fingerprints share some by chance: a whole number, of which few
- * are expected, so that its law is lopsided. With this much added to the
- * variance three deviations hold 99 of 100 cases however few they are
- * (docs/maths.md, "Fingerprints"). */
+/* Two sets of n fingerprints share some by chance. Their number is small and
+ * whole, so its distribution is lopsided, and plain standard deviations are too
+ * narrow. With this much added to the variance, three deviations cover 99 of
+ * 100 cases however few are expected (docs/maths.md, "Fingerprints"). */
 #define CHANCE_VARIANCE 0.3
 
 static void widen(double *sd)
@@ -64,6 +65,7 @@ static void widen(double *sd)
 void bly_likeness_of_prints(const bly_ones *used, double range,
                             bly_likeness *out)
 {
+    /* A fingerprint is a cell of a filter with k = 1. */
     bly_likeness_of_ones(used, range, 1, INFINITY, out);
     widen(&out->a_sd);
     widen(&out->b_sd);
@@ -88,6 +90,7 @@ void bly_bitset_recount(bly_filter *f)
 {
     bly_stats stats;
     bly_bitset_stat(f, &stats);
+    /* With all bits set the estimate is infinite; then the old count stays. */
     if (isfinite(stats.items_estimate))
         f->nadded = (uint64_t)(stats.items_estimate + 0.5);
 }
@@ -97,6 +100,7 @@ bly_status bly_bitset_merge_part(bly_filter *dst, const bly_part *p)
     bly_bits_or((uint64_t *)(void *)(dst->data + p->at),
                 (const uint64_t *)(const void *)p->bytes,
                 (size_t)(p->nbytes / sizeof(uint64_t)));
+    /* Counting reads the whole array: once, when all parts are in. */
     if (p->last)
         bly_bitset_recount(dst);
     return BLY_OK;

@@ -19,8 +19,8 @@
  *
  * Rate. Blocks are not equally loaded: of n keys, i fall on a block with the
  * binomial probability, and the rate is the mean of (1 - (1 - k/512)^i)^k over
- * that law [1], which plan() inverts. The price against one large array of
- * bits, best k each, in bits a key:
+ * that law [1], which plan() inverts. The price compared with one large array
+ * of bits, in bits per key, each with its best k:
  *
  *     rate       3 %    1 %    0.1 %   0.01 %
  *     classic   7.30   9.59   14.38    19.17
@@ -28,8 +28,8 @@
  *
  * One million keys at 1 % take 19,728 blocks (1.20 MiB) with k = 8.
  *
- * Below 0.001 % blocks cost half as much again as bits anywhere, and classic
- * is the better choice unless speed is all.
+ * Below 0.001 % blocks take half as much memory again as one large array, and
+ * classic is the better choice unless speed is everything.
  *
  * In memory and on disk a block is eight little-endian words.
  *
@@ -97,13 +97,14 @@ static uint64_t blocked_least(double n, double fpr, uint64_t k)
 {
     bly_shape s;
     /* low is too few, high is enough. No filter keeps the rate with fewer than
-     * n log2(1/fpr) bits; the mixture is the slower the fuller lines are, so
-     * the search begins not far below. */
+     * n log2(1/fpr) bits. The fuller the lines, the longer the mixture takes to
+     * compute, so the search begins with half of that, not with one line. */
     const double half = floor(-log2(fpr) * n / (2 * BLY_LINE_BITS));
     uint64_t low = 0, high = half > 1 ? (uint64_t)half : 1;
     while (s = blocked_shape(high, k), blocked_rate(&s, n) > fpr) {
         low = high;
         high *= 2;
+        /* More than there may be: this k will not do. */
         if (high > 2 * BLOCKED_MAX_BLOCKS)
             return high;
     }
@@ -134,6 +135,8 @@ static bly_status blocked_plan(const bly_want *w, bly_shape *out)
                         (unsigned long long)w->bits);
 
     const uint64_t folds = w->opt[BLOCKED_FOLDS];
+    /* 0 blocks stand for "by the rate": then this rounds nothing, and the loop
+     * rounds what each k needs. */
     uint64_t given = w->bits / BLY_LINE_BITS;
     const bly_status st = bly_fold_plan(folds, 1, true, &given);
     if (st)
@@ -147,6 +150,8 @@ static bly_status blocked_plan(const bly_want *w, bly_shape *out)
         bly_fold_plan(folds, 1, false, &nblocks);
         const bly_shape s = blocked_shape(nblocks, k);
         const double rate = blocked_rate(&s, n);
+        /* Fewest blocks first. Where memory is given they are all equal, and
+         * the lowest rate decides. */
         if (nblocks < best || (nblocks == best && rate < best_rate)) {
             best = nblocks;
             best_rate = rate;
@@ -210,6 +215,9 @@ static size_t blocked_pick(const bly_filter *f, unsigned part, unsigned nparts,
     const uint64_t count = nblocks * (part + 1) / nparts - from;
     size_t picked = 0;
     for (size_t i = 0; i < n; i++) {
+        /* Always written, and kept only if it is counted: whether a key is of
+         * this part cannot be predicted. The difference wraps round for blocks
+         * before the part, so one comparison checks both ends. */
         out[picked] = h[i];
         picked += bly_scale(h[i], nblocks) - from < count;
     }
@@ -239,7 +247,7 @@ static bly_status blocked_add_ints(bly_filter *f, const uint64_t *ints,
 bool bly_blocked_view(const bly_filter *f, bly_blocked *out)
 {
     if (f->kind != &bly_kind_blocked || f->shared || f->secret_check ||
-        bly_filter_settle(f)) /* nobody compares block by block inline */
+        bly_filter_settle(f)) /* inline code checks no block as it goes */
         return false;
     *out = (bly_blocked){
         .words = (const uint64_t *)(const void *)f->data,
@@ -262,8 +270,8 @@ static bly_bitset blocked_bitset(const bly_filter *f)
     };
 }
 
-/* The rate now is the mean over the lines of what a probe of each would find,
- * which is more than the fill as a whole to the power of k. */
+/* The rate now is the mean over the lines of the rate in each. Lines are not
+ * equally full, so that is more than the overall fill to the power of k. */
 static double blocked_rate_now(const bly_filter *f)
 {
     const unsigned k = (unsigned)f->shape.p[BLOCKED_K];
@@ -274,6 +282,7 @@ static double blocked_rate_now(const bly_filter *f)
         double rate = 1;
         for (unsigned lane = 0; lane < k; lane++) {
             unsigned ones = 0;
+            /* A lane is several words, one word, or (k = 16) half of one. */
             for (unsigned at = lane * width; at < (lane + 1) * width;
                  at += width < 64 ? width : 64) {
                 uint64_t word = bly_le64(line[at / 64]) >> (at % 64);
@@ -306,6 +315,7 @@ static bly_status blocked_fold(const bly_filter *f, bly_filter **out)
         return st;
     const uint64_t *from = (const uint64_t *)(const void *)f->data;
     uint64_t *to = (uint64_t *)(void *)(*out)->data;
+    /* The inner loop walks through block 2j, and the outer one skips 2j + 1. */
     for (uint64_t b = 0; b < n / 2; b++, from += BLY_LINE_WORDS)
         for (unsigned i = 0; i < BLY_LINE_WORDS; i++, from++)
             *to++ = from[0] | from[BLY_LINE_WORDS];

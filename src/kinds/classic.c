@@ -89,6 +89,8 @@ static bly_status classic_plan(const bly_want *w, bly_shape *out)
                                [CLASSIC_K] = size.k,
                                [CLASSIC_LAYOUT] = w->opt[CLASSIC_LAYOUT] } };
     if (out->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED) {
+        /* All slices have the same length, so the bits that do not divide by k
+         * are dropped. */
         uint64_t range = classic_range(out);
         st = bly_fold_plan(folds, 1, w->bits != 0, &range);
         out->p[CLASSIC_BITS] = range * size.k;
@@ -139,7 +141,7 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
 
 /* Where the probes of a key go. Slices are short, and two values mod s tell
  * only s^2 keys apart: n of them would add n/s^2 to the rate, half as much
- * again at 1000 keys and 0.1 %. So there each probe has a hash of its own. */
+ * again at 1000 keys and 0.1 %. So in slices each probe has its own hash. */
 static bly_steps classic_steps(const bly_shape *s)
 {
     const bool sliced = s->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED;
@@ -197,14 +199,14 @@ static inline void classic_note(classic_batch *b, size_t i, bool changed)
 }
 
 /* The bits of one key. shared is a literal wherever this is used. Most keys are
- * new and have one of their first two bits clear; then nothing need be known of
- * the others, and setting is all that is done. */
+ * new and have one of their first two bits clear; that settles that the key is
+ * fresh, and the other bits are set without a look at what they were. */
 static inline __attribute__((always_inline)) void
 classic_mark(classic_batch *b, size_t i, bly_spots at, bool shared)
 {
     uint64_t *const words = b->words;
     bool changed = false;
-    if (!shared && at.n > 1) { /* one branch for both */
+    if (!shared && at.n > 1) { /* one branch, not one per bit */
         const bool first = bly_bit_get(words, bly_spot(at, 0));
         const bool second = bly_bit_get(words, bly_spot(at, 1));
         changed = first + second < 2;
@@ -233,8 +235,8 @@ classic_mark_shared(void *ctx, size_t i, bly_spots at)
     classic_mark(ctx, i, at, true);
 }
 
-/* Unlike counters, bits do not mind a position named twice. shared is a literal
- * wherever the body is used. */
+/* A bit may be set twice, so positions that fall together need not be found, as
+ * they must be for counters. shared is a literal wherever the body is used. */
 static inline __attribute__((always_inline)) bly_status
 classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
                  size_t *ndone, bool shared)
@@ -287,6 +289,7 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
         return bly_fail(BLY_ENOTSUP,
                         "a %s filter becomes a classic one, not a %s one",
                         f->kind->name, to->name);
+    /* Cells become bits one by one: size, k and places are what they are. */
     if (w->fpr > 0 || (w->bits && w->bits != m) ||
         (w->given[CLASSIC_K] && w->opt[CLASSIC_K] != k) ||
         w->opt[CLASSIC_LAYOUT] != CLASSIC_SHARED)
@@ -306,9 +309,9 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
     return BLY_OK;
 }
 
-/* Shared: positions are taken mod m, and their halves fall together.
- * Partitioned: they are scaled, and neighbours do. Either way the result is the
- * filter of half the size, to the bit. */
+/* Shared: positions are taken mod m, so bits j and j + m/2 become one.
+ * Partitioned: they are scaled, so neighbours do. Either way the result equals
+ * the filter of half the size, to the bit. */
 static bly_status classic_fold(const bly_filter *f, bly_filter **out)
 {
     const bool sliced = classic_sliced(f);
