@@ -1,5 +1,5 @@
 /*
- * attenuated.c - what is how far away
+ * attenuated.c - how far away a key is
  *
  * A node of a network has keys, and tells its neighbours what can be reached
  * through it: not only its own keys, but those of its neighbours, and theirs.
@@ -22,24 +22,26 @@
  * and in a graph with loops the same bits repeat. After a change of L(v) only
  * the arrays of nodes fewer than d hops away change, and each at one level.
  *
- * Size. Further away there are more keys: with n keys a node and `degree` links
- * onwards, level j holds n degree^j of them. All levels have the same shape,
- * since they are moved into each other, so they are planned for the deepest
- * one. The rate that is asked for is that of the array as a whole when all
- * levels are full,
+ * Size. Further away there are more keys: with n keys per node and `degree`
+ * links onwards, level j holds n degree^j of them. All levels have the same
+ * shape, since they are merged into each other, so they are planned for the
+ * deepest one. The rate that is asked for is that of the array as a whole when
+ * all levels are full,
  *
  *     1 - (1 - f_0) (1 - f_1) ... (1 - f_(d-1))      f_j = rate of level j
  *
- * of which the deepest takes most where degree is above 1. A new filter, with
- * nothing but its own keys, is better: it has f_0. 1000 keys a node, degree 3
- * and 4 levels at 1 % take 27,000 keys' worth of bits four times, 126.5 KiB.
+ * of which the deepest level has the largest share where degree is above 1. A
+ * new filter, with nothing but its own keys, has the lower rate f_0. 1000 keys
+ * per node, degree 3 and 4 levels at 1 % take four filters for 27,000 keys,
+ * 126.5 KiB.
  *
  * An answer j is wrong with f_j, so a match near by is worth more than one far
  * away: 1 - f_j is its weight. `info` gives the rate of each level by its
  * contents.
  *
- * There is no removal: levels are bits. A node whose own keys go keeps them in
- * a counting filter besides and tells what remains. There is no intersection.
+ * There is no removal: levels are bits. A node that loses keys of its own also
+ * keeps them in a counting filter, and announces what remains. There is no
+ * intersection.
  *
  * [1] Rhea and Kubiatowicz, Probabilistic Location and Routing, 2002
  */
@@ -115,6 +117,8 @@ static const bly_kind *attenuated_layer_kind(const bly_shape *s)
 static bly_status attenuated_level(const bly_shape *s, bly_shape *out)
 {
     const bly_kind *const kind = attenuated_layer_kind(s);
+    /* The shape keeps bits and k only; from these the kind plans the same level
+     * again, whatever the number of items. */
     bly_want w = { .items = 1, .bits = s->p[ATTENUATED_BITS] };
     bly_want_set(kind, &w, "k", s->p[ATTENUATED_K]);
     return kind->plan(&w, out);
@@ -144,15 +148,16 @@ static double attenuated_items(const bly_want *w, uint64_t j)
 static double attenuated_bound(const bly_kind *kind, const bly_shape *level,
                                const bly_want *w)
 {
-    double pass = 0; /* log of the chance to pass all */
+    double pass = 0; /* log of the chance that no level is wrong */
     for (uint64_t j = 0; j < w->opt[ATTENUATED_DEPTH]; j++)
         pass += log1p(-kind->rate(level, attenuated_items(w, j)));
     return -expm1(pass);
 }
 
-/* A level that keeps the whole at w->fpr: the deepest, for which it is planned,
- * must be better than that by what the others take, and by what rounding takes.
- * A little more at each step, or the last ones would never end. */
+/* A level that keeps the whole filter at w->fpr. It is planned for the deepest
+ * level, whose rate must be lower than that by the share of the others, and by
+ * what rounding costs. Each step lowers it in proportion, and a little more,
+ * since steps in proportion alone could stop just short. */
 static bly_status attenuated_fit(const bly_kind *kind, const bly_want *w,
                                  bly_want *one, bly_shape *out)
 {
@@ -252,7 +257,7 @@ static bly_status attenuated_start(bly_filter *f)
                       "the filter needs %llu bytes, the limit is %llu",
                       (unsigned long long)(depth * level.nbytes),
                       (unsigned long long)f->max_bytes);
-    set.fpr = NAN; /* how full a level becomes is the network's matter */
+    set.fpr = NAN; /* how full a level becomes depends on the network */
     set.max_bytes = 0;
     for (uint64_t j = 0; j < depth && !st; j++) {
         bly_filter *layer;
@@ -297,6 +302,8 @@ static void attenuated_ask(const bly_filter *f, uint32_t from,
         uint64_t hit[BLY_BITMAP_WORDS(ATTENUATED_GROUP)] = { 0 };
         layer->kind->has(layer, h, n, hit);
         for (size_t w = 0; w < BLY_BITMAP_WORDS(n); w++) {
+            /* Levels are asked from near to far, so a key that is in maybe
+             * already has been found at a lesser distance. */
             for (uint64_t b = levels ? hit[w] & ~maybe[w] : 0; b; b &= b - 1)
                 levels[w * 64 + (size_t)__builtin_ctzll(b)] = j;
             maybe[w] |= hit[w];
@@ -324,9 +331,10 @@ static void attenuated_get(const bly_filter *f, const uint64_t *h, size_t n,
                        present + at / 64, values + at);
 }
 
-/* Keys are added here, at level 0. Fresh are those that no level knew. The
- * filter counts them: a count of the level's own would depend, with many
- * threads, on which came first, and would be another file. */
+/* Keys are added at level 0. Those that no level knew are fresh. The filter
+ * itself counts what changed level 0; the level's own count goes back to 0,
+ * since with many threads it would depend on who came first, and files of equal
+ * filters would differ. */
 static bly_status attenuated_add(bly_filter *f, const uint64_t *h, size_t n,
                                  uint64_t *fresh, size_t *ndone)
 {
@@ -338,6 +346,8 @@ static bly_status attenuated_add(bly_filter *f, const uint64_t *h, size_t n,
         uint64_t taken[BLY_BITMAP_WORDS(ATTENUATED_GROUP)] = { 0 };
         size_t done;
         if (fresh)
+            /* Level 0 answers as it adds; only the deeper ones have to be
+             * asked. */
             attenuated_ask(f, 1, h + at, ng, known, NULL);
         /* Kinds of levels are plain bits, and adding to them cannot fail. */
         (f->shared ? here->kind->add_shared : here->kind->add)(here, h + at, ng,
@@ -357,7 +367,8 @@ static bly_status attenuated_add(bly_filter *f, const uint64_t *h, size_t n,
 
 /* ------------------------------------------------------------ contents */
 
-/* Words that are combined at a time. */
+/* Words that are combined at a time: 2 KiB, which stay in L1 while all levels
+ * are ORed into them. */
 #define ATTENUATED_WORDS 256
 
 static void attenuated_gather(const bly_filter *f, size_t at, size_t n,
@@ -406,7 +417,8 @@ static void attenuated_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = -expm1(pass);
 }
 
-/* The other is a neighbour: what it has is a hop further away from here. */
+/* The other filter is a neighbour's: whatever it has is one hop further away
+ * from here, and its deepest level falls off the end. */
 static bly_status attenuated_merge(bly_filter *dst, const bly_filter *src)
 {
     bly_stats stats = { 0 };

@@ -1,8 +1,8 @@
 /*
  * compressed.c - a classic filter that is made to be sent
  *
- * A filter that travels is worth what it takes on the way, z bits, and not
- * what it takes in memory, m. An ideal coder makes of it
+ * What counts for a filter that travels is its size on the way, z bits, and
+ * not its size in memory, m. An ideal coder shortens it to
  *
  *     z = m H(p)   with p = e^(-kn/m), the share of zeros
  *
@@ -15,9 +15,9 @@
  *     7.923  14    2   0.017721     15.846 28    4   0.000314051
  *     7.923  92    1   0.010811     15.829 48    3   0.000222401
  *
- * towards f = 2^(-z/n) for k = 1, at any price in memory. So there is a limit
- * to that, `memory`: bits a key, or else MOST_MEMORY times those that are, or
- * may be, sent. Then for each k
+ * towards f = 2^(-z/n) for k = 1, at any price in memory. So memory has a
+ * limit: the option `memory` in bits per key, or else MOST_MEMORY times the
+ * bits that are sent. Then for each k
  *
  *     given z    the m at which m H(e^(-kn/m)) = z, by bisection, since that
  *                rises with m, or the limit; and of all k the one of least f
@@ -36,11 +36,12 @@
 #include "kinds/classic.h"
 #include "kinds/probe.h"
 
-/* 1 % takes 8.9 bits a key of 19 then, and 0.1 % 13.4 of 28.5: most of what
- * there is to gain, for memory that nobody notices. */
+/* At 1 % a key then takes 8.9 bits sent and 19 in memory, at 0.1 % 13.4 and
+ * 28.5: most of what there is to gain, for memory that nobody notices. */
 #define MOST_MEMORY 4
 
-/* The third is not kept: where classic has its layout, this kind has 0. */
+/* `memory` is used for planning only and not kept: in the shape its place,
+ * where classic has its layout, is 0. */
 enum {
     COMPRESSED_BITS = BLY_CLASSIC_BITS,
     COMPRESSED_K = BLY_CLASSIC_K,
@@ -73,13 +74,14 @@ static double compressed_sent(double n, double m, double k)
     return fmax(1, ceil(bly_sent_bits(n, m, k)));
 }
 
-/* The most bits, from low to high, of which no more than z are sent; low are
- * taken to do. */
+/* The most bits of memory, from low to high, of which no more than z are sent.
+ * low is taken to be good enough. */
 static double compressed_widest(double n, double k, double z, double low,
                                 double high)
 {
     if (compressed_sent(n, high, k) <= z)
         return high;
+    /* What is sent grows with m, so the interval can be halved. */
     while (high - low > 1) {
         const double mid = floor((low + high) / 2);
         if (compressed_sent(n, mid, k) <= z)
@@ -103,9 +105,10 @@ static bly_size compressed_for_bits(const bly_want *w, unsigned first,
     bly_size best = { 0, 0 };
     double least = INFINITY;
     for (unsigned k = first; k <= last; k++) {
-        /* Nothing is longer for having been coded. */
+        /* Coding never makes a filter longer, so m = z is always good
+         * enough. */
         const double m = compressed_widest(n, k, z, fmin(z, most), most);
-        /* By its logarithm, which does not end at 1e-308. */
+        /* Compared by logarithms: rates below 1e-308 would all be 0. */
         const double rate = k * log(-expm1(-(double)k * n / m));
         if (rate < least && k <= m) {
             least = rate;
@@ -115,8 +118,8 @@ static bly_size compressed_for_bits(const bly_want *w, unsigned first,
     return best;
 }
 
-/* The k of the fewest bits that are sent for a rate; 0 where all of them need
- * more memory than there may be, and then the least that one does. */
+/* The k with which the fewest bits are sent at this rate; 0 where every k needs
+ * more memory than allowed, and *need is then the least of those. */
 static unsigned compressed_for_rate(const bly_want *w, unsigned first,
                                     unsigned last, double *need)
 {
@@ -124,6 +127,8 @@ static unsigned compressed_for_rate(const bly_want *w, unsigned first,
     double least = INFINITY;
     *need = INFINITY;
     for (unsigned k = first; k <= last; k++) {
+        /* Per key: c bits in memory keep the rate, and z of them are sent. A k
+         * that was asked for may take what memory it needs. */
         const double c = -(double)k / log1p(-pow(w->fpr, 1.0 / k));
         const double z = bly_sent_bits(1, c, k);
         const double most = w->given[COMPRESSED_MEMORY]
@@ -139,9 +144,9 @@ static unsigned compressed_for_rate(const bly_want *w, unsigned first,
     return best;
 }
 
-/* The k of a filter that is half full, rounded up. Above it the filter is
- * dense, and can be shortened as well; but it takes a hundred probes to gain
- * there what two or three gain here. */
+/* The k of a half full filter, rounded up. With more probes it is dense and can
+ * be shortened as well, but gaining there what two or three probes gain here
+ * would take a hundred. */
 static unsigned compressed_last_k(const bly_want *w)
 {
     const double k = w->bits ? (double)w->bits / (double)w->items * log(2)

@@ -165,8 +165,8 @@ typedef struct counting_batch {
     uint64_t stuck;   /* counters that stuck in this batch */
 } counting_batch;
 
-/* Cells are bytes, and what is written to bytes may be anything that was read
- * before: sums are kept apart until the key is done. */
+/* Cells are bytes, and the compiler must assume that a store to a byte changes
+ * anything, *b included. So sums are kept in locals until the key is done. */
 static inline __attribute__((always_inline)) void
 counting_raise(void *ctx, size_t i, bly_spots at)
 {
@@ -181,8 +181,10 @@ counting_raise(void *ctx, size_t i, bly_spots at)
     for (uint64_t j = 0; j < at.n; j++) {
         const uint64_t spot = bly_spot(at, j);
         const uint32_t c = bly_cell_get(cells, spot, width);
+        /* The sum stops at the top: from there on the counter is stuck. */
         const uint32_t sum = bly_cell_sum(c, by, top);
         bly_cell_put(cells, spot, width, sum);
+        /* Without branches: which counters are 0 is up to chance. */
         new_key |= c == 0;
         changed |= c != sum;
         stuck += (c != top) & (sum == top);
@@ -193,7 +195,8 @@ counting_raise(void *ctx, size_t i, bly_spots at)
         b->fresh[i / 64] |= (uint64_t)new_key << i % 64;
 }
 
-/* The same by 1: a counter that is not at its top is raised in place. */
+/* The same by 1, in place for four bits: a counter that is not at its top
+ * cannot carry into its neighbour. */
 static inline __attribute__((always_inline)) void
 counting_raise_one(void *ctx, size_t i, bly_spots at)
 {
@@ -213,7 +216,7 @@ counting_raise_one(void *ctx, size_t i, bly_spots at)
         cells[spot >> 1] = (unsigned char)(byte + (rises << shift));
         clear |= c == 0;
         most |= rises;
-        stuck += c == 14;
+        stuck += c == 14; /* 15 from now on */
     }
     b->changed += most;
     b->stuck += stuck;
@@ -242,6 +245,8 @@ counting_lower(void *ctx, size_t i, bly_spots at)
         b->each[i] = BLY_EABSENT;
         return;
     }
+    /* A stuck counter has lost count: lowered, it could reach 0 under keys that
+     * are still there. */
     for (uint64_t j = 0; j < at.n; j++) {
         const uint32_t c = bly_cell_get(cells, bly_spot(at, j), b->width);
         bly_cell_put(cells, bly_spot(at, j), b->width, c - (c != top));
@@ -255,10 +260,12 @@ counting_read(void *ctx, size_t i, bly_spots at)
 {
     counting_batch *const b = ctx;
     const uint32_t least = counting_least(b, at);
+    /* If even the least of its counters is stuck, nobody knows how often. */
     b->counts[i] = least == bly_cell_top(b->width) ? UINT64_MAX : least;
 }
 
-/* Run a batch, with the default width as a literal. */
+/* Run a batch, with the default width as a literal. `true`: positions of a key
+ * that fall together count once, so that a counter counts keys. */
 static inline __attribute__((always_inline)) void
 counting_run(const bly_filter *f, counting_batch *b, const uint64_t *h,
              size_t n, bly_probe_visit *visit)
@@ -393,6 +400,8 @@ static bly_status counting_merge_part(bly_filter *dst, const bly_part *p)
     bly_cells_add(dst->data + p->at, p->bytes,
                   bly_probe_cells_in(p, dst->shape.p[COUNTING_COUNTERS], width),
                   width);
+    /* Sums that pass the top stick there, so stuck counters are counted
+     * anew. */
     if (p->last) {
         dst->state[COUNTING_STUCK] = counting_tally(dst).stuck;
         bly_filter_added(dst, p->src->nadded);
@@ -400,8 +409,9 @@ static bly_status counting_merge_part(bly_filter *dst, const bly_part *p)
     return BLY_OK;
 }
 
-/* A key that a has x times and b has y times is in both min(x, y) times, and
- * the lesser counter is at least the sum of that over its keys. */
+/* A key that is x times in one and y times in the other is min(x, y) times in
+ * the intersection. The lesser counter is at least the sum of these over all of
+ * its keys, so none of them is lost. */
 static bly_status counting_intersect_part(bly_filter *dst, const bly_part *p)
 {
     const unsigned width = (unsigned)dst->shape.p[COUNTING_WIDTH];
@@ -424,8 +434,8 @@ static bly_status counting_compare(const bly_filter *a, const bly_filter *b,
     return BLY_OK;
 }
 
-/* The sum of two counters counts every key of both; one that had a probe in
- * each is counted twice, and a removal will leave one behind. */
+/* The sum of two counters counts the keys of both. A key that had a probe in
+ * each is counted twice, so when it is removed, one of the two stays. */
 static bly_status counting_fold(const bly_filter *f, bly_filter **out)
 {
     const uint64_t m = f->shape.p[COUNTING_COUNTERS];
