@@ -209,7 +209,8 @@ const char *show_keys(uint64_t nkeys)
 /* Three digits of a number that is not negative, behind a word or two. */
 static const char *show_digits(const char *before, double value)
 {
-    static const char *const words[] = { "million", "billion", "trillion" };
+    static const char *const words[] = { "million", "billion", "trillion",
+                                         "quadrillion", "quintillion" };
     char *const s = show_buffer();
     double v = value;
     if (v >= 1000) {
@@ -254,6 +255,8 @@ const char *show_rate(double rate)
     char *const s = show_buffer();
     if (isnan(rate))
         snprintf(s, SHOW_BYTES, "unknown");
+    else if (rate > 0 && rate < 0x1p-64) /* two keys share a hash as often */
+        return show_digits("less than 1 in ", 0x1p64);
     else if (rate == 0 || rate >= 0.99995e-4)
         snprintf(s, SHOW_BYTES, "%.3g %%", rate * 100);
     else

@@ -78,7 +78,22 @@ def test_one_form_for_rates(ok, rate, shown):
 
 
 TINY = "1e-9"
-EXPONENT = re.compile(r"\de-\d")
+EXPONENT = re.compile(r"\de[-+]\d")
+
+
+@pytest.mark.parametrize("nkeys,bits,shown", [
+    (1, 512, "rate at capacity  1 in 18.4 quintillion"),
+    (1, 512, "rate now          less than 1 in 18.4 quintillion"),
+    (10, 1 << 12, "rate now          less than 1 in 18.4 quintillion")])
+def test_rates_that_are_hardly_any(ok, nkeys, bits, shown):
+    """Two keys have one hash of 64 bits at a rate of 1 in 18.4 quintillion, so
+    nothing less is promised."""
+    done = ok("build", "-o", "f.bly", "--items", nkeys, "--bits", bits,
+              stdin=keys(0, nkeys))
+    assert not EXPONENT.search(done.out), done.out
+    said = ok("info", "f.bly").out
+    assert shown in said
+    assert not EXPONENT.search(said.split("  hash ")[0]), said
 
 
 @pytest.mark.parametrize("kind", kinds_that("has", "add"))
