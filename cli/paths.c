@@ -83,6 +83,10 @@ bool output_works(const char *path, bool json)
     struct stat st;
     if (is_dash(path))
         return true;
+    if (!*path) {
+        fail("the name of the output is empty; right: the name of a file");
+        return false;
+    }
     if (stat(path, &st) != 0)
         return folder_works(path);
     if (S_ISDIR(st.st_mode)) {

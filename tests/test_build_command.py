@@ -205,6 +205,7 @@ def test_seed(ok, bly):
     (["build", "-o", "f.bly", "nonesuch"], "nonesuch"),
     (["build", "-o", "f.bly", "."], "directory"),
     (["build", "-o", ".", "in"], "directory"),
+    (["build", "-o", "", "in"], "empty"),
     (["build", "-o", "no/such/f.bly", "in"], "no/such"),
     (["build", "-o", "f.bly", "--kind", "nonesuch", "in"], "nonesuch"),
     (["build", "-o", "f.bly", "--items", "0", "in"], "items"),
