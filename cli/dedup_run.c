@@ -351,6 +351,10 @@ int dedup_bad_input(const struct dedup *d)
     if (d->report.malformed > d->report.nbad && !d->opt->strict)
         warn("%llu lines of that sort in all",
              (unsigned long long)d->report.malformed);
+    if (d->report.malformed && d->report.malformed == d->report.documents &&
+        !d->opt->strict)
+        warn("no line was of use; right, if a line is a document: --lines; "
+             "if the text has another name: --text-field FIELD");
     if (d->report.malformed)
         status = TROUBLE;
     for (size_t i = 0; i < d->in->nfiles; i++) {

@@ -234,6 +234,17 @@ def test_bad_lines_stay_and_are_told(bly):
     assert os.listdir(bly.path) == ["c.jsonl"]
 
 
+@pytest.mark.parametrize("line", ["plain words, and no JSON", '{"body":"x y"}'])
+def test_what_was_no_corpus_is_told_what_would_be_right(bly, line):
+    (bly.path / "c").write_text(f"{line}\n" * 20)
+    done = bly("dedup", "c", "-o", "o")
+    assert done.status == 2 and done.err.count("\n") == 12
+    assert "--lines" in done.err and "--text-field" in done.err
+    assert "--lines" not in bly("dedup", "c", "-o", "o", "--lines").err
+    (bly.path / "c").write_text(f"{line}\n{GOOD}\n")
+    assert "--lines" not in bly("dedup", "c", "-o", "o").err
+
+
 def test_texts_without_words_are_like_nothing(ok):
     content = "".join(json.dumps({"text": t}) + "\n" for t in
                       ["", "", " ", "!?", "!?", "...", "a", "a", "A"])
