@@ -93,7 +93,8 @@ static size_t fetch_header(char *line, size_t size, size_t n, void *ctx)
     }
     if (header_value(line, n, "Expires:", value, sizeof value)) {
         const time_t when = curl_getdate(value, NULL);
-        f->expires = when > 0 ? (int64_t)when : 0;
+        /* What is no date, "0" above all, has expired (RFC 9111, 5.3). */
+        f->expires = when > 0 ? (int64_t)when : -1;
     } else if (header_value(line, n, "Content-Encoding:", value,
                             sizeof value) &&
                !strstr(value, "identity")) {

@@ -102,7 +102,8 @@ def expires(head):
 @needs_curl
 @pytest.mark.parametrize("said,least,most", [
     (b"Thu, 01 Jan 1998 00:00:00 GMT", 3600, 3600),
-    (b"0", 300, 3600), (b"nonsense", 300, 3600),
+    (b"0", 3600, 3600), (b"nonsense", 3600, 3600),
+    (b"Thu, 01 Jan 1970 00:00:00 GMT", 3600, 3600),
     (b"Fri, 31 Dec 9999 23:59:59 GMT", 86400, 86400)])
 def test_expires_is_bounded(said, least, most):
     """In the past it does not mean a fetch for every answer, in the far future
