@@ -2,8 +2,8 @@
  * fuse.c - the binary fuse filter: fingerprints of a fixed set, in a long row
  *
  * A key of the set has a slot in each of three (or four) neighbouring segments
- * of a long row; the XOR of the cells is its fingerprint (peel.h, prints.h). Of
- * other keys one in 2^bits agrees by chance.
+ * of a long row; the XOR of the cells is its fingerprint (peel.h, prints.h).
+ * One in 2^bits other keys agrees by chance.
  *
  *     segments  | 0 | 1 | 2 | 3 | 4 | 5 | ...          L slots each
  *     key x       *   *   *
@@ -13,15 +13,15 @@
  *     slot i = slot 0 + i L, its low bits changed by bits of g C
  *
  * At the ends of the row slots have fewer keys, so peeling begins there and
- * works inwards, and succeeds with fewer slots than where all are alike: for
- * three slots a key L = 2^floor(ln n / ln 3.33 + 2.25), at most 2^18, and
+ * works inwards, and succeeds with fewer slots than where all are alike: with
+ * three slots per key, L = 2^floor(ln n / ln 3.33 + 2.25), at most 2^18, and
  * n max(1.125, 0.875 + 0.25 ln 10^6 / ln n) slots in all, rounded up to whole
- * segments; for four L = 2^floor(ln n / ln 2.91 - 0.5) and
+ * segments; with four, L = 2^floor(ln n / ln 2.91 - 0.5) and
  * n max(1.075, 0.77 + 0.305 ln 600000 / ln n). One million keys take 1,130,496
- * slots, 9.04 bits a key with fingerprints of 8.
+ * slots, 9.04 bits per key with fingerprints of 8.
  *
- * Nothing can be added, removed or merged: to change one cell would change the
- * fingerprints of all other keys that have it.
+ * Nothing can be added, removed or merged: changing one cell would change the
+ * fingerprints of all other keys that use it.
  *
  * Graf and Lemire, Binary Fuse Filters: Fast and Smaller Than Xor Filters, 2022
  */

@@ -171,14 +171,18 @@ prints_assign_body(bly_filter *f, const bly_peel *p, const bly_peeled *keys,
     unsigned char *const cells =
         f->data + bly_peel_head(p->nshards) + keys->shard * p->nslots * width;
     const bool avx512 = bly_cpu_features() & BLY_CPU_AVX512;
-    const bly_peel geometry = *p; /* nobody else can change this one */
+    /* A copy that nobody else can change: the stores to cells do not force the
+     * compiler to load it anew. */
+    const bly_peel geometry = *p;
     bly_peel_block block;
+    /* The last key peeled comes first. When a key's turn comes, its other cells
+     * are final: each belongs to a key that was peeled later, or to none. */
     for (size_t end = keys->n; end > 0;) {
         const size_t n = end < BLY_PEEL_BLOCK ? end : BLY_PEEL_BLOCK;
         const uint64_t *const words = keys->words + (end -= n);
         bly_peel_fill(&geometry, arity, fuse, avx512, words, n, &block);
         for (size_t j = n; j-- > 0;) {
-            /* The own cell is zero still. */
+            /* Its own cell is still zero, and can be added like the others. */
             uint32_t cell = prints_of(words[j] & ~BLY_PEEL_LOW, width);
             for (unsigned k = 0; k < arity; k++)
                 cell ^= prints_get(cells, block.at[k][j], width);
@@ -270,6 +274,7 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
     if (!f->state[BLY_PEEL_STATE])
         return; /* no keys: nothing is in it */
 #if BLY_X86
+    /* Whole words of answers; what is left goes the common way. */
     if (bly_cpu_features() & BLY_CPU_AVX512) {
         const size_t done = bly_peel_prints_avx512(
             &p, f->data, (unsigned)bits / 8, h, n, maybe);
@@ -278,6 +283,7 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
         maybe += done / 64;
     }
 #endif
+    /* One compiled loop for each of nine cases. */
 #define ASK(width, arity, fuse, test)                                      \
     bly_peel_ask(&p, arity, fuse, f->data, 8 * (width), h, n, test, cells, \
                  maybe)

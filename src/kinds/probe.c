@@ -13,19 +13,20 @@ double bly_probe_rate(double n, double m, unsigned k)
     return fmin(1, bly_fpr_exact(n, m, k) + n / m / m);
 }
 
-/* What rounding may add to a rate p, as a share of p and of 1 - p: rule A adds
- * half a percent by itself. */
+/* How much rounding may add to a rate p, as a share of the lesser of p and
+ * 1 - p: rule A adds half a percent by itself. */
 #define RATE_SLACK 0.02
 
-/* The rules approximate, and in a filter of a few bits that shows: at 0.9 for
- * one key they give one bit, which says maybe to all. The least m from size.m
- * on at which k probes keep the rate in truth. */
+/* The rules approximate, which shows in a filter of a few bits: for one key at
+ * 0.9 they give one bit, which answers maybe to every key. The least m from
+ * size.m on at which k probes really keep the rate. */
 static double keep_rate(double n, bly_size size, double fpr)
 {
     const double most = fpr + RATE_SLACK * fmin(fpr, 1 - fpr);
     double low = size.m - 1, high = fmax(size.m, size.k);
     if (bly_probe_rate(n, high, size.k) <= most)
         return high;
+    /* Double until it is enough, then bisect between low and high. */
     while (high < (double)BLY_PROBE_MAX_CELLS &&
            bly_probe_rate(n, high, size.k) > most) {
         low = high;
@@ -54,6 +55,7 @@ bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
         if (!size.k)
             size.k = bly_best_k(n, size.m);
     } else if (size.k) {
+        /* (1 - e^(-kn/m))^k = p, solved for m. */
         size.m = ceil(-(double)size.k * n /
                       log1p(-pow(w->fpr, 1.0 / (double)size.k)));
     } else {
@@ -127,6 +129,8 @@ bly_spots bly_probe_list(uint64_t h, bly_modulus range, uint64_t k,
 bly_spots bly_probe_dedupe(bly_spots s, uint64_t *at)
 {
     uint64_t n = 0;
+    /* n <= i, so `at` may be the list itself. A key has at most
+     * BLY_PROBE_MAX_K positions, too few to sort them. */
     for (uint64_t i = 0; i < s.n; i++) {
         const uint64_t spot = bly_spot(s, i);
         bool seen = false;

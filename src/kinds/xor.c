@@ -2,16 +2,16 @@
  * xor.c - the xor filter: fingerprints of a fixed set, in three parts
  *
  * A key of the set has a slot in each of three equal parts of an array; the XOR
- * of the three cells is its fingerprint (peel.h, prints.h). Of other keys one
- * in 2^bits agrees by chance. floor(1.23 n + 32) slots are enough for peeling
- * to succeed nearly always: one million keys take 1,230,030, which is 9.84 bits
- * a key with fingerprints of 8.
+ * of the three cells is its fingerprint (peel.h, prints.h). One in 2^bits other
+ * keys agrees by chance. floor(1.23 n + 32) slots are enough for peeling to
+ * succeed nearly always: one million keys take 1,230,030, which is 9.84 bits
+ * per key with fingerprints of 8.
  *
  *     h -> g = mix(h ^ seed);  slot i = i L + scale(g C^i, L)    i = 0, 1, 2
  *
- * Nothing can be added, removed or merged: to change one cell would change the
- * fingerprints of all other keys that have it. fuse.c does the same in fewer
- * slots; this is the one of the literature.
+ * Nothing can be added, removed or merged: changing one cell would change the
+ * fingerprints of all other keys that use it. fuse.c does the same in fewer
+ * slots; this is the one that the literature compares with.
  *
  * Graf and Lemire, Xor Filters: Faster and Smaller Than Bloom and Cuckoo
  *   Filters, 2020
