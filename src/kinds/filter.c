@@ -55,6 +55,8 @@ bly_status bly_filter_blank(const bly_kind *kind, const bly_shape *shape,
         return bly_fail(BLY_ENOTSUP,
                         "a %s filter%s cannot be shared by many writers",
                         kind->name, kind->add_shared ? " of this shape" : "");
+    /* Before anything is allocated: a shape may come from a file, and ask for
+     * any amount of memory. */
     if (set->max_bytes && shape->nbytes > set->max_bytes)
         return bly_fail(BLY_ERANGE,
                         "the filter needs %llu bytes, the limit is %llu",
@@ -67,6 +69,7 @@ bly_status bly_filter_blank(const bly_kind *kind, const bly_shape *shape,
     if (shape->nbytes) {
         st = bly_block_new(&f->mem, shape->nbytes, &f->block);
         if (st) {
+            /* Copied, since it lies in what it releases. */
             const bly_mem mem = f->mem;
             bly_mem_release(&mem, f, sizeof *f);
             return st;
@@ -121,6 +124,8 @@ void bly_filter_reach(const bly_filter *f, const uint64_t *h, size_t n,
 {
     if (!bly_filter_unread(f))
         return;
+    /* A kind that cannot tell which bytes a key needs has all of them checked,
+     * and if any are damaged, no answer can be trusted. */
     if (f->kind->reach)
         f->kind->reach(f, h, n, bad);
     else if (!settle_all(f))
@@ -194,6 +199,8 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
         return bly_fail(BLY_EINVAL,
                         "a filter becomes another one that was made from it, "
                         "in the same memory");
+    /* Callers hold f by its address, so the contents change places, and the old
+     * ones are freed with the other struct. */
     const bly_filter old = *f;
     *f = *from;
     *from = old;
@@ -204,6 +211,7 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
 bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
                      void *ctx)
 {
+    /* The struct first: from then on its old bytes must not be touched. */
     bly_filter *moved = move(ctx, f);
     if (moved)
         f = moved;
@@ -239,7 +247,7 @@ bly_status bly_clone(const bly_filter *f, bly_filter **out)
     copy->nadded = f->nadded;
     if (f->shape.nbytes)
         memcpy(copy->data, f->data, f->shape.nbytes);
-    /* The file may have changed since it was looked at. */
+    /* The file may have changed since it was verified. */
     if (f->readonly && f->kind->check && !f->kind->check(copy))
         st = bly_fail(BLY_EFORMAT, "damaged: its file changed while it was "
                                    "copied (restore it, or try again)");
@@ -335,6 +343,7 @@ void bly_set_coded(bly_filter *f, bool coded)
 
 void bly_filter_added(bly_filter *f, uint64_t n)
 {
+    /* Relaxed: nobody infers from the count what has been written. */
     if (f->shared)
         atomic_fetch_add_explicit((_Atomic uint64_t *)&f->nadded, n,
                                   memory_order_relaxed);
@@ -344,6 +353,7 @@ void bly_filter_added(bly_filter *f, uint64_t n)
 
 void bly_filter_removed(bly_filter *f, uint64_t n)
 {
+    /* A file may say anything, and after an intersection nadded is a bound. */
     f->nadded -= n < f->nadded ? n : f->nadded;
 }
 

@@ -1,5 +1,5 @@
 /*
- * table.c - the table of kinds, and what its rows say of themselves
+ * table.c - the table of kinds, and what its rows say about themselves
  */
 #include <string.h>
 
