@@ -19,7 +19,7 @@
  *
  *     f = f_bloom(n, m, k) sum_j C(b, j) pi_j (1 - (1 - pi_j)^n),  j = 1 .. k
  *
- * The second factor is what the pattern memory wins. It is never worth its
+ * The second factor is what the pattern memory gains. It is never worth its
  * bits: a plain filter of m + 2^b bits has a lower rate for every n, m and b
  * that was tried, and the test tries 1792 of them. With b = 16 and k = 7 a
  * pattern has at most seven ones, and 26,332 of the 65,536 bits can be reached
@@ -111,13 +111,15 @@ static uint64_t floom_bits(const bly_shape *s)
 
 /* ------------------------------------------------------------------- rates */
 
-/* chance[j]: of a pattern to have j ones, C(b, j) pi_j; one probe after the
- * other falls into a region that was hit, or into a new one. */
+/* chance[j]: the probability that a pattern has j ones, C(b, j) pi_j. Each
+ * probe falls into a region that was hit before, or into a new one. */
 static void floom_ones(unsigned b, unsigned k, double chance[FLOOM_MAX_B + 1])
 {
     for (unsigned j = 0; j <= b; j++)
         chance[j] = j == 0;
     for (unsigned probe = 0; probe < k; probe++)
+        /* Downwards, so that chance[j - 1] is still that of the probe before.
+         */
         for (unsigned j = b + 1; j-- > 0;)
             chance[j] =
                 chance[j] * j / b + (j ? chance[j - 1] * (b - j + 1) / b : 0);
@@ -136,6 +138,8 @@ static double floom_pattern_share(unsigned b, unsigned k, double n)
 {
     double chance[FLOOM_MAX_B + 1], sum = 0;
     floom_ones(b, k, chance);
+    /* chance[j] / C(b, j) is pi_j, and -expm1(n log1p(-x)) is 1 - (1 - x)^n
+     * without cancellation. */
     for (unsigned j = 1; j <= b && j <= k; j++)
         sum += chance[j] * -expm1(n * log1p(-chance[j] / floom_choose(b, j)));
     return sum;
@@ -152,8 +156,9 @@ static double floom_rate(const bly_shape *s, double n)
 
 /* ---------------------------------------------------------------- planning */
 
-/* The best k in so many bits, patterns not included; no bits where there are
- * none. The best is not far from that of a plain filter. */
+/* The best k for m bits, patterns not included; nbytes is 0 where m is too
+ * small. Patterns move the best k a little from that of a plain filter, so
+ * three on either side are tried. */
 static bly_shape floom_best(const bly_want *w, double m)
 {
     bly_shape best = { .nbytes = 0 };
@@ -207,6 +212,8 @@ static bly_status floom_plan(const bly_want *w, bly_shape *out)
     while (high - low > 1) {
         const double mid = floor(low + (high - low) / 2);
         const bly_shape s = floom_best(w, mid);
+        /* k changes on the way, so the rate need not fall with every bit; what
+         * is kept has been seen to hold the rate. */
         if (!s.nbytes || floom_rate(&s, n) > w->fpr) {
             low = mid;
         } else {
@@ -295,7 +302,7 @@ static void floom_has(const bly_filter *f, const uint64_t *h, size_t n,
         .ctx = v.words,
     };
     bly_probe_ask(&q, h, n, maybe);
-    /* Few come so far: the pattern is made for those alone. */
+    /* Few absent keys come this far: patterns are computed for these alone. */
     for (size_t from = 0; from < n; from += 64)
         for (uint64_t bits = maybe[from / 64]; bits; bits &= bits - 1) {
             const uint64_t key = h[from + (size_t)__builtin_ctzll(bits)];
@@ -330,8 +337,8 @@ typedef struct floom_batch {
     uint64_t nfresh;
 } floom_batch;
 
-/* The bits first and the pattern last: who asks meanwhile and finds the
- * pattern may rely on the bits. shared is a literal wherever this is used. */
+/* The bits first and the pattern last: a reader that sees the pattern can rely
+ * on the bits. shared is a literal wherever this is used. */
 static inline __attribute__((always_inline)) void
 floom_mark(floom_batch *b, size_t i, bly_spots at, bool shared)
 {
@@ -391,7 +398,7 @@ static bly_status floom_add_shared(bly_filter *f, const uint64_t *h, size_t n,
 
 /* ---------------------------------------------------------------- the rest */
 
-/* The m bits; patterns say little of the number of keys. */
+/* The m bits; patterns say little about the number of keys. */
 static bly_bitset floom_bitset(const bly_filter *f)
 {
     return (bly_bitset){
@@ -412,8 +419,8 @@ static bool floom_check(const bly_filter *f)
            !bly_bit_get(v.patterns, 0); /* a key has a region */
 }
 
-/* An absent key meets a set bit k times, and a set pattern: the chance of each
- * of those that are set, by the number of its ones. */
+/* An absent key passes where it meets k set bits and a set pattern. The chance
+ * of meeting a given pattern follows from the number of its ones. */
 static void floom_stat(const bly_filter *f, bly_stats *out)
 {
     const floom_view v = floom_view_of(f);

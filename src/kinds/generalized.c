@@ -2,9 +2,9 @@
  * generalized.c - bits that are set, and bits that are reset
  *
  * A key names k1 bits that it sets and k0 bits that it resets. It is there if
- * the ones are ones and the zeros zeros. Whoever wants to pass for many keys
- * cannot send an array full of ones: for marks that packets collect on their
- * way [1].
+ * the ones are ones and the zeros zeros. An array full of ones, sent by someone
+ * who wants to pass for every key, matches none. It was made for the marks that
+ * packets collect on their way [1].
  *
  *     add:    h_1 .. h_k1  <- 1,   then   g_1 .. g_k0  <- 0
  *     ask:    all h 1, all g 0; a bit that is both must be 0
@@ -16,20 +16,20 @@
  *
  *     ones after n keys in an empty array        phi = s1 (1 - L^n)
  *     false positives                            phi^k1 (1 - phi)^k0
- *     false negatives, j keys later              1 - (s1 + s0 L^j)^k1 (s0 + s1
- * L^j)^k0
+ *     false negatives, j keys later
+ *                            1 - (s1 + s0 L^j)^k1 (s0 + s1 L^j)^k0
  *
  * However many keys come, the first is never above
  * (k0/(k0+k1))^k0 (k1/(k0+k1))^k1: 1/4 for (1,1), 1/16 for (2,2), 1/64 for
- * (3,3). The second goes towards one less that: this array forgets. In 256
+ * (3,3). The second goes towards one minus that: this array forgets. In 256
  * bits with (2,2) a key that 14 others have followed is missed with 0.339.
  *
  * plan(). The rate is that of n keys, and k0 + k1 the largest number at which
  * it is at most 0.3 of its limit: nearer to it an array has forgotten most of
- * its keys. One million keys at 1 % take k0 = 2, k1 = 3 and 8.6 bits each; of
- * all keys 43 % are then missed, of the first ones 70 %. To miss few, give more
- * bits, and small k0 and k1: (1,1) in 98 bits a key has 1 % too, and misses 1
- * %.
+ * its keys. One million keys at 1 % take k0 = 2, k1 = 3 and 8.6 bits each; 43 %
+ * of all keys are then missed, and 70 % of the first ones. To miss few, give
+ * more bits, and small k0 and k1: (1,1) in 98 bits per key has 1 % too, and
+ * misses 1 %.
  *
  * No removal, union or estimate: what a bit says depends on the order in which
  * keys came.
@@ -44,7 +44,7 @@
 
 #define GENERALIZED_MAX_BITS 0x1p48
 #define GENERALIZED_MAX_K 32
-/* Bits for each probe at least: below, probes of one key meet too often. */
+/* The fewest bits per probe: with fewer, probes of one key meet too often. */
 #define GENERALIZED_ROOM 8
 
 enum { GENERALIZED_BITS, GENERALIZED_K0, GENERALIZED_K1 };
@@ -142,8 +142,9 @@ static double generalized_missed(const bly_shape *s, double j)
     return 1 - pow(l.s1 + l.s0 * left, l.k1) * pow(l.s0 + l.s1 * left, l.k0);
 }
 
-/* Of n keys in the mean, over those that nobody to n - 1 others followed: by
- * Simpson's rule, which is exact enough for so smooth a curve. */
+/* The mean over n keys, of which the last was followed by none and the first by
+ * n - 1 others: by Simpson's rule, which is exact enough for so smooth a curve.
+ */
 static double generalized_missed_mean(const bly_shape *s, double n)
 {
     enum { STEPS = 64 };
@@ -158,9 +159,9 @@ static double generalized_missed_mean(const bly_shape *s, double n)
 
 /* ---------------------------------------------------------------- planning */
 
-/* A rate that is nearer to its limit says that old keys are forgotten. */
+/* A rate nearer to its limit than this means that old keys are forgotten. */
 #define GENERALIZED_SHARE 0.3
-/* What (1, 1) may reach of its limit of 1/4. */
+/* The highest rate planned for (1, 1), whose limit is 1/4. */
 #define GENERALIZED_MOST 0.2
 
 /* The lowest rate that is no more than its share of the limit, over all sums
@@ -174,6 +175,7 @@ static bly_shape generalized_best(const bly_want *w, double m)
     for (uint64_t sum = 3; sum <= 2 * GENERALIZED_MAX_K; sum++) {
         const uint64_t a = k0 ? k0 : k1 ? sum - k1 : sum / 2;
         const uint64_t b = k1 ? k1 : sum - a;
+        /* a > sum: sum - k1 was negative and has wrapped around. */
         if ((k0 && k1) || a < 1 || b < 1 || a > sum || b > GENERALIZED_MAX_K ||
             a > GENERALIZED_MAX_K || m < GENERALIZED_ROOM * (double)(a + b))
             continue;
@@ -207,7 +209,9 @@ static bly_status generalized_plan(const bly_want *w, bly_shape *out)
         *out = generalized_best(w, (double)w->bits);
         return BLY_OK;
     }
-    /* Above the limit of all there is nothing to plan for. */
+    /* A rate above the limit is kept by any array, however small: plan for one
+     * that is worth asking for. With one bit, `least` has the k0 and k1 that
+     * were given, or 1. */
     const bly_shape least = generalized_best(w, 1);
     const double limit = generalized_limit((double)least.p[GENERALIZED_K0],
                                            (double)least.p[GENERALIZED_K1]);
@@ -275,9 +279,9 @@ static bool generalized_resets(const generalized_view *v, bly_spots at,
     return false;
 }
 
-/* Zeros where zeros must be, and ones, but for bits that are to be zero. All
- * are looked at without a branch; a look at which zeros are in order is then
- * seldom needed. */
+/* Zeros where zeros must be, and ones where ones must be, except for bits that
+ * the key also resets. All bits are read without a branch; only a key that has
+ * all its zeros, but not all its ones, needs a closer look. */
 static inline __attribute__((always_inline)) bool
 generalized_holds(const generalized_view *v, bly_spots at)
 {
@@ -315,6 +319,7 @@ generalized_enter(void *ctx, size_t i, bly_spots at)
     generalized_batch *const b = ctx;
     const generalized_view v = b->v;
     const bool absent = !generalized_holds(&v, at);
+    /* Ones first: a bit that is both must end up as zero. */
     for (unsigned j = v.k0; j < v.k; j++)
         bly_bit_set(v.words, bly_spot(at, j));
     for (unsigned j = 0; j < v.k0; j++)
@@ -364,8 +369,8 @@ static bool generalized_check(const bly_filter *f)
                                (size_t)f->shape.nbytes / 8);
 }
 
-/* Ones tell the rate. They do not tell the number of keys, which may have
- * undone what others did. */
+/* The ones tell the rate. They do not tell the number of keys, since keys may
+ * have undone what others did. */
 static void generalized_stat(const bly_filter *f, bly_stats *out)
 {
     const double ones = (double)bly_bits_count(
