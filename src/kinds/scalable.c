@@ -19,7 +19,7 @@
  * level = 1 here. A layer's bits grow with log(1/P_i), and nearly all bits are
  * in the newest layers: it is better to give the first `level` layers equal
  * shares, P_0 = P / (level + r/(1-r)), and to let rates fall only after them.
- * Bits a key when full, growth 2, as a multiple of a classic filter made for
+ * Bits per key when full, growth 2, as a multiple of a classic filter made for
  * that many keys:
  *
  *     grown          1 %: 7-fold  127  1023      0.1 %:  127  1023
@@ -30,10 +30,10 @@
  * With 1 % and 1000 keys to begin with, P_0 = 0.107 % and the first layer has
  * 14,240 bits.
  *
- * That is with layers as in [1], classic filters whose probes have a slice each
- * (layer = classic). The default are blocked layers, which cost one cache miss
- * a layer: a key is asked for in a quarter of the time, and at 1 % a layer
- * takes 9 % more bits, at 0.1 % 20 %.
+ * That is with layers as in [1], classic filters with one slice per probe
+ * (layer = classic). The default is blocked layers, which cost one cache miss
+ * per layer: asking takes a quarter of the time, and a layer takes 9 % more
+ * bits at 1 %, and 20 % more at 0.1 %.
  *
  * A batch goes through one layer after another, the newest first, in groups so
  * large that the lines of a small layer are used several times while they are
@@ -145,6 +145,7 @@ static const bly_param scalable_params[] = {
 /* P_0 over the bound: the share of the first layer in the sum of all. */
 static double scalable_share(double tightening, uint64_t level)
 {
+    /* `level` equal terms, and r + r^2 + ... = r / (1 - r). */
     return 1 / ((double)level + tightening / (1 - tightening));
 }
 
@@ -326,7 +327,7 @@ static double scalable_compound(const bly_shape *s, uint32_t l)
     return -expm1(pass);
 }
 
-/* Layers and bits a key of a filter that has grown 100-fold and is full. */
+/* Layers, and bits per key, of a filter that has grown 100-fold and is full. */
 static void scalable_grown(const bly_shape *s, bly_facts *out)
 {
     double keys = 0, bits = 0;
@@ -384,6 +385,8 @@ static uint64_t scalable_room(const bly_filter *layer)
 
 static bly_status scalable_push(bly_filter *f)
 {
+    /* Without a first layer there is no filter: the request was wrong. Without
+     * a later one, the filter is full. */
     const bly_status full = f->nlayers ? BLY_EFULL : BLY_ERANGE;
     bly_setting set = bly_setting_of(f);
     bly_shape shape;
@@ -407,10 +410,11 @@ static bly_status scalable_push(bly_filter *f)
                         (unsigned long long)f->max_bytes);
     const bly_kind *kind = scalable_kinds[f->shape.p[SCALABLE_LAYER]];
     set.fpr = kind->rate(&shape, (double)set.items);
-    set.max_bytes = 0;
+    set.max_bytes = 0; /* the limit is for all layers together: see above */
     st = bly_filter_make(kind, &shape, &set, &layer);
     if (st)
         return st;
+    /* The layer before the number: who reads the number finds it there. */
     f->layer[f->nlayers] = layer;
     __atomic_store_n(&f->nlayers, f->nlayers + 1, __ATOMIC_RELEASE);
     return BLY_OK;
@@ -483,7 +487,7 @@ static bool scalable_sound(const bly_filter *f)
 
 /* Keys that go through the layers together. The more of them, the longer the
  * lines of a small layer stay in L2 before those of a large one come: 7 layers
- * of 24 MB take 17 ns a key in groups of 2048, 11 in groups of this size. */
+ * of 24 MB take 17 ns per key in groups of 2048, 11 in groups of this size. */
 #define SCALABLE_GROUP 32768
 #define SCALABLE_PIECE 2048 /* keys that are copied at once */
 
@@ -525,6 +529,8 @@ static void scalable_ask_rest(const bly_filter *f, uint32_t nlayers,
     uint64_t left[SCALABLE_PIECE], hit[BLY_BITMAP_WORDS(SCALABLE_PIECE)];
     uint16_t at[SCALABLE_PIECE];
     size_t nleft = 0;
+    /* Written always and kept if wanted: there is no pattern that a branch
+     * predictor could learn. */
     for (size_t i = 0; i < n; i++) {
         left[nleft] = keys.at[i];
         at[nleft] = (uint16_t)i;
@@ -539,6 +545,7 @@ static void scalable_ask_rest(const bly_filter *f, uint32_t nlayers,
                 const size_t i = at[w * 64 + (size_t)__builtin_ctzll(b)];
                 maybe[i / 64] |= UINT64_C(1) << (i % 64);
             }
+        /* To ask a few keys again costs less than to move all the others. */
         if (nhits * 8 < nleft)
             continue;
         size_t kept = 0;
@@ -586,7 +593,9 @@ static size_t scalable_pick(const uint64_t *keys, size_t n,
                             uint64_t *todo, uint16_t *at, size_t *ntodo)
 {
     size_t i = 0, kept = 0;
+    /* Known keys take no room, so they can pass when it is used up. */
     while (i < n && (kept < room || scalable_bit(known, i))) {
+        /* The usual case: 64 keys, none of them known. */
         if (!at && i % 64 == 0 && n - i >= 64 && room - kept >= 64 &&
             !known[i / 64]) {
             memcpy(todo + kept, keys + i, 64 * sizeof *keys);
@@ -622,9 +631,10 @@ static scalable_add_fn *scalable_adding(const bly_filter *f,
 /* Add at most SCALABLE_PIECE keys, all but the known ones, as far as the newest
  * of nlayers has room for them; the number of keys that are done.
  *
- * The newest layer says itself which keys it did not have, and need not be
- * asked before; unless it may fill up, when keys that it has must not take the
- * room of others. */
+ * The newest layer itself says which keys it did not have, and need not be
+ * asked first, unless it may fill up: keys that it has must not take the room
+ * of others. Writers who share it look at the room before they add, so it may
+ * get up to a piece more from each of them than it was planned for. */
 static size_t scalable_add_piece(bly_filter *f, uint32_t nlayers,
                                  scalable_keys keys, size_t n, uint64_t *known,
                                  uint64_t *fresh, size_t first)
@@ -652,6 +662,7 @@ static size_t scalable_add_piece(bly_filter *f, uint32_t nlayers,
     for (size_t w = 0; w < BLY_BITMAP_WORDS(ntodo); w++) {
         nfresh += (size_t)__builtin_popcountll(taken[w]);
         for (uint64_t b = fresh ? taken[w] : 0; b; b &= b - 1) {
+            /* New to this layer; with insert = always an older may know it. */
             const size_t j = at[w * 64 + (size_t)__builtin_ctzll(b)];
             const uint64_t is_new = !scalable_bit(known, j);
             fresh[(first + j) / 64] |= is_new << ((first + j) % 64);
@@ -670,6 +681,7 @@ static size_t scalable_add_group(bly_filter *f, scalable_keys keys, size_t n,
     uint64_t known[BLY_BITMAP_WORDS(SCALABLE_GROUP)];
     size_t i = 0;
     memset(known, 0, BLY_BITMAP_WORDS(n) * sizeof *known);
+    /* All but the newest, which answers while it is added to. */
     if (f->shape.p[SCALABLE_INSERT] == SCALABLE_NEW || fresh)
         scalable_ask(f, nlayers - 1, keys, n, known);
     while (i < n) {
@@ -702,8 +714,8 @@ static bly_status scalable_add_keys(bly_filter *f, scalable_keys keys, size_t n,
     return st;
 }
 
-/* One key alone. It would wait for one layer after another, unless the lines
- * of all are fetched first. */
+/* One key alone. It would wait for one layer after another if the lines of all
+ * were not fetched first. */
 static bool scalable_has_one(const bly_filter *f, uint32_t nlayers, uint64_t h)
 {
     if (f->shape.p[SCALABLE_LAYER] == SCALABLE_BLOCKED)
@@ -724,6 +736,9 @@ static bly_status scalable_add_one(bly_filter *f, uint64_t h, uint64_t *fresh)
     for (;;) {
         const uint32_t nlayers = scalable_nlayers(f);
         bly_filter *const last = f->layer[nlayers - 1];
+        /* While it has room, the newest layer answers when it is added to. A
+         * full one must be asked, or a key that it has would make the filter
+         * grow. */
         const bool room = scalable_room(last) > 0;
         const bool known = (!always || fresh) &&
                            scalable_has_one(f, room ? nlayers - 1 : nlayers, h);
@@ -805,9 +820,8 @@ static void scalable_has_ints(const bly_filter *f, const uint64_t *ints,
     }
 }
 
-/* Layers are asked in turn, so a key that an older one takes for its own is
- * never seen by the newer: a layer that took n keys saw n / (1 - rate of those
- * before it). */
+/* A key that an older layer takes for one of its own is never added to a newer
+ * one: a layer that took n keys stands for n / (1 - rate of all before it). */
 static void scalable_stat(const bly_filter *f, bly_stats *out)
 {
     double bits = 0, ones = 0, items = 0, variance = 0, pass = 0;

@@ -31,7 +31,7 @@
  * pairs of a key and a group, and the chance that a key that never came has
  * theta > 0 is 1 - (1 - f)^l. Later arrays get fewer pairs: each is `taper` /
  * 65536 of the one before, but no smaller than 4 l k bits, since one frequent
- * key alone sets l k. A million keys, once each, at 1 %: 16.8 bits a key in
+ * key alone sets l k. A million keys, once each, at 1 %: 16.8 bits per key in
  * array 0, 22.4 in all.
  *
  * What it does not do. Counts may be too low as well as too high. There is no
@@ -177,6 +177,7 @@ static spacecode_view spacecode_view_of(const bly_shape *s)
         if (i) {
             const uint64_t less =
                 (v.m[i - 1] * s->p[SPACECODE_TAPER] + 65535) / 65536;
+            /* Not below the least, unless the first array is. */
             m = less > least ? less : least < m ? least : m;
         }
         v.m[i] = m;
@@ -269,7 +270,9 @@ static bly_status spacecode_plan(const bly_want *w, bly_shape *out)
     const double n = (double)w->items * spacecode_pairs(&s, 0);
     const double l = (double)s.p[SPACECODE_GROUPS];
 
-    /* The arrays follow a power that none of them exceeds. */
+    /* One ratio for all arrays: the least with which array i, taper^i as large
+     * as the first, has room for its share of the pairs. A taper that is whole
+     * but for rounding is not rounded up: hence 1e-6. */
     double taper = 1 / 65536.0;
     for (unsigned i = 1; i < s.p[SPACECODE_FILTERS]; i++)
         taper = fmax(taper, pow(spacecode_pairs(&s, i) / spacecode_pairs(&s, 0),
@@ -296,6 +299,7 @@ static bly_status spacecode_plan(const bly_want *w, bly_shape *out)
             }
         }
     } else {
+        /* 1 - (1 - f)^l = fpr, solved for f. */
         const double f = -expm1(log1p(-w->fpr) / l);
         if (size.k)
             size.m = ceil(-(double)size.k * n /
@@ -411,19 +415,20 @@ static inline uint64_t spacecode_set(bly_filter *f, const spacecode_view *v,
     return clear;
 }
 
-/* Keys that are asked together: as many as have so many groups in all. */
+/* Keys are asked together, as many as have this number of groups in all. */
 #define SPACECODE_PAIRS 256
 _Static_assert(BLY_MAX_URNS <= SPACECODE_PAIRS, "a key is asked as a whole");
 
-/* A group of a key, of those whose bits were set so far. */
+/* A group of a key, all of whose bits so far were set. */
 typedef struct spacecode_pair {
     uint64_t a, at;
     unsigned key;
 } spacecode_pair;
 
-/* The theta of n keys in array i. Bit after bit: the next bit of all groups
- * that are left is fetched, then looked at, and who has it set stays. Half do,
- * at most, so that a group takes two bits, and none waits for another. */
+/* The theta of n keys in array i. Bit by bit: the next bit of all groups that
+ * are left is fetched, then looked at, and a group that has it set stays. At
+ * most half do where the array is planned well, so that a group takes two looks
+ * on average, and none waits for another. */
 static void spacecode_thetas(const bly_filter *f, const spacecode_view *v,
                              unsigned i, const uint64_t *h, size_t n,
                              unsigned *theta)
@@ -469,6 +474,8 @@ static void spacecode_begin(bly_filter *f, spacecode_turn *turn)
 {
     uint64_t *const s = &f->state[SPACECODE_GENERATOR];
     *turn = (spacecode_turn){ .f = f, .v = spacecode_view_of(&f->shape) };
+    /* Each call of a shared filter gets a generator of its own: PHI is odd, so
+     * the word that is mixed does not repeat before 2^64 calls. */
     turn->s =
         f->shared
             ? bly_mix64(atomic_fetch_add_explicit(
@@ -486,6 +493,7 @@ static void spacecode_end(spacecode_turn *turn)
             words[i] = bly_le64(bly_le64(words[i]) + turn->ones[i]);
             continue;
         }
+        /* The word is little-endian on every machine: fetch_add will not do. */
         _Atomic uint64_t *const at = (_Atomic uint64_t *)&words[i];
         uint64_t was = atomic_load_explicit(at, memory_order_relaxed);
         while (turn->ones[i] &&
@@ -514,7 +522,8 @@ static inline unsigned spacecode_chosen(const spacecode_turn *turn,
     return (unsigned)bly_scale(bly_mix64(draw + i + 1), turn->v.l);
 }
 
-/* An array records what all before it record, and less. */
+/* One u for all arrays, and p falls: what an array records, all before it have
+ * recorded, too, and the loop ends with the first that does not. */
 static inline void spacecode_record(spacecode_turn *turn, uint64_t h,
                                     uint64_t draw)
 {
@@ -559,6 +568,8 @@ static bly_status spacecode_add(bly_filter *f, const uint64_t *h, size_t n,
     for (size_t from = 0; from < n; from += SPACECODE_GROUP) {
         const size_t ng =
             n - from < SPACECODE_GROUP ? n - from : SPACECODE_GROUP;
+        /* Drawn in the order of the keys, so the bits do not depend on how they
+         * are grouped. */
         for (size_t j = 0; j < ng; j++) {
             draws[j] = spacecode_draw(&turn, h[from + j]);
             spacecode_fetch(&turn, h[from + j], draws[j]);
@@ -575,13 +586,15 @@ static bly_status spacecode_add(bly_filter *f, const uint64_t *h, size_t n,
     return BLY_OK;
 }
 
-/* So many additions are made one by one; of more, only those are that an array
- * records, and of these so many groups' worth that none is left out but with
- * probability l e^-64. */
+/* Up to SPACECODE_SINGLE additions are made one by one. Of more, only those are
+ * made that an array records, and of these at most SPACECODE_COVER per group:
+ * by then all groups are used, but for a probability of l e^-64, and further
+ * ones would change nothing. */
 #define SPACECODE_SINGLE 256
 #define SPACECODE_COVER 64
 
-/* The number of the next addition that is recorded, from 1 on. */
+/* How many additions there are to the next one that is recorded, that one
+ * included: a geometric variable, by inversion. */
 static double spacecode_gap(uint64_t draw, double p)
 {
     return p < 1 ? floor(log(1 - spacecode_unit(draw)) / log1p(-p)) + 1 : 1;
@@ -656,6 +669,8 @@ static void spacecode_count(const bly_filter *f, const uint64_t *h, size_t n,
         if (key % per == 0)
             spacecode_thetas(f, &v, 0, h + key, n - key < per ? n - key : per,
                              theta);
+        /* Too full to tell counts apart: the key goes on, alone, to a coarser
+         * array. */
         while (10 * *seen > 9 * v.l && i + 1 < v.g)
             spacecode_thetas(f, &v, ++i, h + key, 1, seen);
         for (; ntables <= i; ntables++) {
