@@ -156,8 +156,8 @@ static bly_status spectral_plan(const bly_want *w, bly_shape *out)
                         (unsigned long long)width);
     uint64_t cells = 0;
     if (w->bits) {
-        /* A counter of the primary brings half a one of the secondary and a
-         * bit along, rounded up. */
+        /* Two counters of the primary come with one of the secondary and two
+         * bits of the marker. */
         cells = update == SPECTRAL_RECURRING ? w->bits / (3 * width + 2) * 2
                                              : w->bits / width;
         if (!cells)
@@ -360,6 +360,8 @@ spectral_add_increase(void *ctx, size_t i, bly_spots at)
     const uint32_t top = bly_cell_top(width);
     const uint64_t by = spectral_by(b, i);
     const uint32_t least = spectral_least_of(cells, width, at).value;
+    /* The key had been added `least` times at most, so with this it has been
+     * added `goal` times at most: counters above that are high enough. */
     const uint32_t goal = bly_cell_sum(least, by, top);
     for (uint64_t j = 0; j < at.n; j++) {
         const uint32_t c = bly_cell_get(cells, bly_spot(at, j), width);
@@ -381,6 +383,7 @@ static void spectral_add_recurring(void *ctx, size_t i, bly_spots at)
         b->fresh && !spectral_least_of(p->primary, p->width, at).value;
     if (by) {
         b->stuck += spectral_raise(p->primary, p->width, at, by);
+        /* After raising: the secondary takes over the count as it is now. */
         const spectral_least now = spectral_least_of(p->primary, p->width, at);
         if (spectral_marked(p, other)) {
             const bly_spots at2 = spectral_moved(p, other, room);
@@ -399,6 +402,7 @@ spectral_take(void *ctx, size_t i, bly_spots at)
 {
     spectral_batch *const b = ctx;
     const spectral_parts *const p = &b->parts;
+    /* A key that was never added must not take from others. */
     if (!spectral_least_of(p->primary, p->width, at).value) {
         b->each[i] = BLY_EABSENT;
         return;
@@ -415,7 +419,7 @@ spectral_take(void *ctx, size_t i, bly_spots at)
     b->changed++;
 }
 
-/* What `increase` answers to removals: the counters are what they are. */
+/* How `increase` answers removals: the counters stay as they are. */
 static void spectral_keep(void *ctx, size_t i, bly_spots at)
 {
     spectral_batch *const b = ctx;
@@ -439,7 +443,8 @@ spectral_read(void *ctx, size_t i, bly_spots at)
             const bly_spots at2 = spectral_moved(p, other, room);
             const uint32_t second =
                 spectral_least_of(p->secondary, p->width, at2).value;
-            /* Who moved has no zero there. */
+            /* A key that moved has no zero there; with one, its mark is a false
+             * positive. */
             if (second && second < value)
                 value = second;
         }
@@ -455,6 +460,8 @@ spectral_run(const bly_filter *f, spectral_batch *b, const uint64_t *h,
     b->parts = spectral_parts_of(f);
     b->h = h;
     if (b->parts.width == 32) {
+        /* It is 32 already: this tells the compiler, which then makes loops of
+         * plain 32-bit loads and stores. */
         b->parts.width = 32;
         bly_probe_each(f->data, 32,
                        (bly_steps){ .range = b->parts.m, .k = b->parts.k },
@@ -613,8 +620,8 @@ static bly_status spectral_merge_part(bly_filter *dst, const bly_part *p)
     return BLY_OK;
 }
 
-/* The lesser of two counters is never below the lesser of two truths, nor
- * below their sum over the keys that share it. */
+/* The lesser of two counters is never below the lesser of a key's two counts,
+ * nor below the sum of these over all keys that share it. */
 static bly_status spectral_intersect_part(bly_filter *dst, const bly_part *p)
 {
     const spectral_parts s = spectral_parts_of(dst);
@@ -636,8 +643,9 @@ static bly_status spectral_compare(const bly_filter *a, const bly_filter *b,
     return BLY_OK;
 }
 
-/* Where nothing is ever removed, the greater of two counters is above the count
- * of every key that shares it; else their sum has to be. */
+/* With `increase`, which never removes, the greater of two counters is at least
+ * the count of every key that uses either. Where removals subtract from
+ * counters, these must be sums, and so must be the folded ones. */
 static bly_status spectral_fold(const bly_filter *f, bly_filter **out)
 {
     const uint64_t *const p = f->shape.p;

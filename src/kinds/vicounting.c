@@ -40,12 +40,12 @@
  * for b3 it is (1 - sum_{j<=3} p_j (3/4)^j)^k. Equal memory, best k, against
  * counters of 4 bits that count by one:
  *
- *     bits a key     counting     l4, 7 bits      s
+ *     bits per key   counting     l4, 7 bits      s
  *        30           2.73 %        0.82 %      0.40 %
  *        50           0.25 %        0.033 %     0.010 %
  *
  * since counters are twice as wide, but a third as many are needed. One million
- * keys at 1 % with `s` take 3,125,089 counters, 25.00 bits a key, and k = 5:
+ * keys at 1 % with `s` take 3,125,089 counters, 25.00 bits per key, and k = 5:
  * the mean counter has 1.6 hits, where one that counts by one would have 0.7.
  *
  * A counter that reaches 2^width - 1 is stuck as in counting.c: it passes
@@ -162,13 +162,15 @@ static bool vi_b3_sum(uint32_t r, uint32_t n)
     return false;
 }
 
-/* Whether a cell lets a key pass that would have put `part` into it. `sure`
- * asks whether that is possible at all, the query only looks at up to three
- * hits: differs for b3 alone, whose formula is about the query. */
+/* Whether a cell lets a key pass that would have put `part` into it. A query
+ * decides only up to three hits, as the formula for b3 assumes; with `sure`,
+ * more are decided as well. The two differ for b3 alone. */
 static inline __attribute__((always_inline)) bool
 vi_pass(const vi_set *set, uint32_t top, uint32_t cell, vi_part part, bool sure)
 {
     if (!set->pairs) {
+        /* Without branches: if rest wraps around below zero, whatever `in` then
+         * says is masked by the comparison. */
         const uint32_t rest = cell - part.sum;
         const bool in = (rest >= 64) | (set->reach >> (rest & 63) & 1);
         return (cell == top) | ((cell >= part.sum) & in);
@@ -203,8 +205,8 @@ vi_lowered(const vi_set *set, uint32_t top, uint32_t cell, vi_part part)
 
 /* ----------------------------------------------------------------- planning */
 
-/* From so many hits on every probe passes: 7 hits of 8 less 15 are 41, past
- * the last hole of s. */
+/* From this many hits on every probe passes. Seven hits of at least 8, less an
+ * increment of 15, are 41, past the last hole of s. */
 #define VI_HITS 8
 
 /* no[j]: the probability that a cell with j hits denies a random increment. */
@@ -217,6 +219,7 @@ static void vi_convolve(const vi_set *set, vi_law *law)
     enum { REACH = VI_HITS * 31 + 1 };
     double chance[REACH] = { 1 }, next[REACH];
     const double each = 1.0 / set->size;
+    /* chance[c]: that j hits have the sum c. */
     for (unsigned j = 0; j < VI_HITS; j++) {
         law->no[j] = 0;
         for (uint32_t c = 0; c < REACH; c++)
@@ -256,6 +259,7 @@ static double vi_rate(const vi_law *law, double n, double m, double k)
     double p = exp(hits * log1p(-1 / m)), denied = 0;
     for (unsigned j = 0; j < VI_HITS; j++) {
         denied += p * law->no[j];
+        /* From p_j to p_(j+1) of the binomial distribution. */
         p *= fmax(0, hits - j) / (j + 1) / (m - 1);
     }
     return pow(fmax(0, 1 - denied), k);
@@ -403,7 +407,8 @@ typedef struct vi_batch {
     uint64_t changed, stuck;
 } vi_batch;
 
-/* The rare key of which several probes fall on one cell. at gets the cells. */
+/* For the rare key that has several probes on one cell. at gets the cells, in
+ * the order of their first probes: that of bly_probe_dedupe(). */
 static uint64_t vi_merge_parts(const vi_batch *b, uint64_t h, uint64_t *at,
                                vi_part *parts)
 {
@@ -453,6 +458,7 @@ static inline __attribute__((always_inline)) void vi_raise(void *ctx, size_t i,
     for (uint64_t j = 0; j < at.n; j++) {
         const uint32_t c = bly_cell_get(b->cells, bly_spot(at, j), b->width);
         const uint32_t sum = vi_raised(b->set, top, c, parts[j]);
+        /* One cell that could not hold it proves that the key is new. */
         new_key |= !vi_pass(b->set, top, c, parts[j], false);
         bly_cell_put(b->cells, bly_spot(at, j), b->width, sum);
         changed |= c != sum;
@@ -471,6 +477,8 @@ static inline __attribute__((always_inline)) void vi_lower(void *ctx, size_t i,
     vi_part parts[BLY_PROBE_MAX_K];
     bool in = true;
     vi_parts(b, i, at.n, parts);
+    /* All cells are checked before the first is lowered. `sure`, since a cell
+     * that cannot hold the key would be left with no sum of increments. */
     for (uint64_t j = 0; j < at.n; j++)
         in &= vi_pass(b->set, top,
                       bly_cell_get(b->cells, bly_spot(at, j), b->width),
@@ -495,6 +503,7 @@ vi_run(const bly_filter *f, vi_batch *b, const uint64_t *h, size_t n,
     b->k = f->shape.p[VI_K];
     b->range = bly_modulus_of(f->shape.p[VI_COUNTERS]);
     b->h = h;
+    /* The same twice, but the compiler sees constants in the first. */
     if (f->shape.p[VI_INCREMENTS] == VI_S && f->shape.p[VI_WIDTH] == 8) {
         b->set = &vi_sets[VI_S];
         b->width = 8;
@@ -547,14 +556,16 @@ vi_test(const void *ctx, uint64_t at, uint64_t tag)
                    false);
 }
 
-/* Keys that pass probe by probe, but of which several probes share a cell,
- * must pass with the sum of their increments as well. */
+/* Keys that pass probe by probe, but have several probes on one cell, must pass
+ * with the sum of their increments as well. */
 static void vi_recheck(const vi_batch *b, const uint64_t *h, size_t n,
                        uint64_t *maybe)
 {
     const uint32_t top = bly_cell_top(b->width);
     for (size_t from = 0; from < n; from += 64) {
         uint64_t bits = maybe[from / 64];
+        /* Only keys that have passed, and of these only the few whose probes
+         * may meet. */
         if (bits)
             bits &= bly_probe_repeats(h + from, n - from < 64 ? n - from : 64,
                                       b->range, b->k);
@@ -633,6 +644,7 @@ static bool vicounting_check(const bly_filter *f)
     const uint32_t top = bly_cell_top(width);
     for (uint64_t j = 0; j < m; j++) {
         const uint32_t c = bly_cell_get(f->data, j, width);
+        /* 15 hits are stuck, and have but one form. */
         if (set->pairs && c != top && (c & 15) == VI_B3_TOP_HITS)
             return false;
         if (!vi_pass(set, top, c, (vi_part){ 0, 0 }, true))
