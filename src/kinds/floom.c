@@ -118,8 +118,7 @@ static void floom_ones(unsigned b, unsigned k, double chance[FLOOM_MAX_B + 1])
     for (unsigned j = 0; j <= b; j++)
         chance[j] = j == 0;
     for (unsigned probe = 0; probe < k; probe++)
-        /* Downwards, so that chance[j - 1] is still that of the probe before.
-         */
+        /* Downwards: chance[j - 1] must still be that of the probe before. */
         for (unsigned j = b + 1; j-- > 0;)
             chance[j] =
                 chance[j] * j / b + (j ? chance[j - 1] * (b - j + 1) / b : 0);

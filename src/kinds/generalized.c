@@ -143,8 +143,7 @@ static double generalized_missed(const bly_shape *s, double j)
 }
 
 /* The mean over n keys, of which the last was followed by none and the first by
- * n - 1 others: by Simpson's rule, which is exact enough for so smooth a curve.
- */
+ * n - 1 others: by Simpson's rule, exact enough for so smooth a curve. */
 static double generalized_missed_mean(const bly_shape *s, double n)
 {
     enum { STEPS = 64 };

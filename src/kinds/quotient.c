@@ -483,8 +483,7 @@ static bly_status quotient_resize(const bly_filter *f, const bly_kind *to,
         chosen = s;
         by = i;
         found = true;
-        /* Sizes rise with i: the first is the smallest, the last the largest.
-         */
+        /* Sizes rise with i: first the smallest, last the largest. */
         if (!w->bits || w->items)
             break;
     }
