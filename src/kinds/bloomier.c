@@ -21,17 +21,18 @@
  *     d = XOR of the cells ^ fingerprint of c bits
  *     own slot: number d, for keys of the set
  *
- * For other keys d is any number below 2^c, and where it is no number of a slot
- * they are known to be absent: the rate is arity / 2^(f+2). In the immutable
- * layout they are where the fingerprint differs, and the rate is 2^-f. f = 0 is
- * allowed where it is asked for: every key then has some value.
+ * For other keys d is any number below 2^c, and unless it is the number of a
+ * slot they are known to be absent: the rate is arity / 2^(f+2). In the
+ * immutable layout they are absent if the fingerprint differs, and the rate is
+ * 2^-f. f = 0 is possible on request: every key then has some value.
  *
- * Bits a key, at 1.125 slots a key: 1.125 (f + r), and 1.125 (f + 2 + r) for
- * the mutable layout. Values of 8 bits at 1 % are f = 7, so 16.9 and 19.1.
+ * Bits per key, at 1.125 slots per key: 1.125 (f + r), and 1.125 (f + 2 + r)
+ * for the mutable layout. For values of 8 bits at 1 %, f = 7, that is 16.9 and
+ * 19.1.
  *
  * A key takes `arity` cache misses, and one more for its value where that is
- * mutable; they are fetched ahead in batches. Where a key is set that is not of
- * the set, but passes for one, another key gets its value.
+ * mutable; they are fetched ahead in batches. Setting a key that is not in the
+ * set but passes for a member changes the value of another key.
  *
  * In memory and on disk: the seeds of the shards (peel.h), up to the next line;
  * the cells, packed (fields.h), up to the next line; the values, packed, if
@@ -50,7 +51,7 @@
 /* g of peel.h has 58 bits, and a rate below 2^-50 is hardly one any more. */
 #define BLOOMIER_MAX_PRINT 48
 #define BLOOMIER_MAX_VALUE 64
-/* What a value takes where nobody knows the values yet. */
+/* Bits of a value, if the values are not known when the filter is planned. */
 #define BLOOMIER_USUAL_VALUE 32
 /* Keeps numbers of bits far from overflow. */
 #define BLOOMIER_MAX_SLOTS (UINT64_C(1) << 48)
@@ -176,8 +177,8 @@ static uint64_t bloomier_nbytes(const bly_shape *s)
            8 * 8;
 }
 
-/* Shards are built by several threads, which write bytes: none may be shared
- * by two, whatever the widths. */
+/* Shards are built by several threads, which write bytes. With a multiple of 8
+ * slots each, no byte belongs to two shards, whatever the widths. */
 #define BLOOMIER_SHARD_SLOTS 8
 
 static bool bloomier_sane(const bly_shape *s)
@@ -194,7 +195,8 @@ static bool bloomier_sane(const bly_shape *s)
            s->nbytes == bloomier_nbytes(s);
 }
 
-/* Besides chance in d there are keys that have the word g of a member. */
+/* An absent key passes by chance in d, or because it has the same word g, of 58
+ * bits, as a member of its shard. */
 static double bloomier_rate(const bly_shape *s, double n)
 {
     const int f = (int)s->p[BLOOMIER_PRINT];
@@ -223,13 +225,14 @@ static bly_status bloomier_choose(const bly_want *w, bly_shape *s)
                             (unsigned long long)s->p[BLOOMIER_VALUE],
                             (double)nslots *
                                 (double)(check_bits(s) + s->p[BLOOMIER_VALUE]));
+        /* Every bit of a fingerprint costs one bit per slot. */
         for (; !given && *f < BLOOMIER_MAX_PRINT; ++*f)
             if (bloomier_bits(s) + nslots > w->bits)
                 break;
         return BLY_OK;
     }
-    /* A rate of 1/256 shall be 8 bits: what keys of one word add to it, a part
-     * in 10^9 at a million keys, is no reason for one more. */
+    /* A rate of 1/256 should take 8 bits: what keys with the same word add to
+     * it, one part in 10^9 at a million keys, is no reason for a ninth. */
     const double p = w->fpr * 1.001;
     while (!given && *f < BLOOMIER_MAX_PRINT &&
            bloomier_rate(s, (double)w->items) > p)
@@ -299,7 +302,7 @@ typedef struct bloomier {
     unsigned char *cells, *values; /* values: of the mutable layout */
     unsigned cell, check, value;   /* bits */
     uint64_t check_mask;
-    uint64_t nslots; /* d below it is a slot; immutable: 1, for "agrees" */
+    uint64_t nslots; /* d below it: a member; immutable: 1, only d = 0 agrees */
     bool open;       /* f = 0: whatever d is */
     bool mutable;
 } bloomier;
@@ -340,7 +343,10 @@ static inline uint64_t value_at(const bloomier *b, uint64_t slot)
 
 /* --------------------------------------------------------------- building */
 
-/* The keys of a shard, the last one peeled first. Other threads have other
+/* Fill in the cells of a shard, with the key that was peeled last first. Keys
+ * assigned so far do not have this key's own slot among theirs, so its cell is
+ * still zero and free. Keys still to come write to their own slots, which this
+ * key does not have, so its equation stays true. Other threads have other
  * shards, so nothing but fields of this one is touched. */
 static void bloomier_assign(bly_filter *f, const bly_peel *p,
                             const bly_peeled *keys)
@@ -352,7 +358,7 @@ static void bloomier_assign(bly_filter *f, const bly_peel *p,
         const uint64_t number = keys->words[i] & BLY_PEEL_LOW;
         uint64_t slot[BLY_PEEL_MAX_ARITY];
         bly_peel_slots(p, p->arity, true, g, base, slot);
-        /* The own cell is zero still. */
+        /* XORed over all slots, as the own cell is still zero. */
         uint64_t check = bloomier_print(&b, g) ^ (b.mutable ? number : 0);
         for (unsigned k = 0; k < p->arity; k++)
             check ^=
@@ -360,6 +366,8 @@ static void bloomier_assign(bly_filter *f, const bly_peel *p,
         bly_field_put_exact(b.cells, check_at(&b, slot[number]), b.check,
                             check);
 
+        /* A mutable value is stored as it is, in the key's own slot. An
+         * immutable one is a second equation over the same slots. */
         unsigned char *const values = b.mutable ? b.values : b.cells;
         uint64_t value = keys->values[i];
         for (unsigned k = 0; !b.mutable && k < p->arity; k++)
@@ -397,6 +405,7 @@ static bly_status bloomier_build_part(bly_filter *f, uint64_t first,
                                       unsigned nthreads)
 {
     const bly_peel p = bloomier_peel(&f->shape);
+    /* All values are checked before the first cell is written. */
     uint64_t largest = 0;
     for (size_t i = 0; i < n; i++)
         largest = values[i] > largest ? values[i] : largest;
@@ -439,9 +448,9 @@ typedef struct bloomier_query {
     uint64_t *values;
 } bloomier_query;
 
-/* A value that can be changed is one more line of memory, known only once the
- * cells are read: until it has come, some keys later, the number of its slot
- * stands in its place. */
+/* A mutable value is one more line of memory, whose place is known only once
+ * the cells are read. Until it has arrived, LAG keys later, the number of its
+ * slot waits in values[] in its place. */
 #define BLOOMIER_LAG 16
 #define BLOOMIER_ABSENT UINT64_MAX
 
@@ -464,11 +473,15 @@ bloomier_fetch(const void *ctx, const bly_peel_key *key, size_t i,
     const uint64_t d = bloomier_sum(b, key, arity);
     const bool there = d < b->nslots || b->open;
     if (b->mutable) {
+        /* With f = 0 any d counts as a member's; one that is no slot's number
+         * reads slot 0, as bloomier_set() writes it. */
         const uint64_t own = key->slot[d < arity ? d : 0];
         q->values[i] = there ? own : BLOOMIER_ABSENT;
         if (there)
             __builtin_prefetch(b->values + value_at(b, own) / 8, 0, 3);
         if (i >= BLOOMIER_LAG)
+            /* Keys are visited in their order, so this one is still to be
+             * settled. */
             bloomier_settle(q, i - BLOOMIER_LAG);
     } else {
         uint64_t value = 0;
@@ -526,6 +539,7 @@ static void bloomier_get(const bly_filter *f, const uint64_t *h, size_t n,
         bly_peel_ask(p, 4, true, f->data, q.b.cell, h, n, bloomier_fetch_4, &q,
                      present);
     if (q.b.mutable)
+        /* The last ones are still slot numbers. */
         for (size_t i = n > BLOOMIER_LAG ? n - BLOOMIER_LAG : 0; i < n; i++)
             bloomier_settle(&q, i);
 }

@@ -16,8 +16,8 @@
  * The powers of C give each row its own hash function: for two keys the
  * difference of hashes, times C^i, must be small in every row for them to
  * share all counters, and C is a multiplier whose multiples are spread as
- * evenly as can be (bits.h). A second hash with a step
- * (h1 + i h2) would not do: two keys that agree in two rows would agree in all.
+ * evenly as can be (bits.h). A second hash with a step (h1 + i h2) would not
+ * do: two keys that agree in two rows would agree in all.
  *
  * Size [1]: with w = ceil(e / error) and d = ceil(ln(1 / delta)), a count is
  * above the truth by more than error * N, N the sum of all that was added,
@@ -34,15 +34,15 @@
  * far more keys than counters hardly a counter is 0 and `has` says maybe to
  * everything; the rate at n distinct keys is (1 - (1 - 1/w)^n)^d, and planning
  * for items and a rate finds the least w d that keeps it: 1 % takes 9.6
- * counters a key. For sets, take a set.
+ * counters per key. For plain sets, another kind is the better choice.
  *
  * N is kept in state[0], and no addition may bring it past 2^64 - 1: no 64-bit
- * counter can then overflow. With counters of 32 bits each is looked at.
+ * counter can then overflow. Counters of 32 bits are checked one by one.
  *
  * There is no removal: the bounds are for counts that only rise. There is no
  * intersection: the lesser of two counters is never too low for the lesser of
- * two counts, but rows would no longer sum up to one N, and without it nobody
- * could say how much too high a count may be.
+ * two counts, but rows would no longer sum up to one N, and without N there is
+ * no bound on how much too high a count may be.
  *
  * In memory and on disk: row after row, counters little-endian.
  *
@@ -158,6 +158,8 @@ static double countmin_rate(const bly_shape *s, double n)
 /* The least width that keeps the rate with n keys in d rows. */
 static double countmin_width_for(double n, double fpr, double d)
 {
+    /* Solve (1 - (1 - 1/w)^n)^d = fpr for w. expm1 and log1p keep what 1 - 1/w
+     * would lose for large w. */
     return fmax(1, ceil(-1 / expm1(log1p(-pow(fpr, 1 / d)) / n)));
 }
 
@@ -180,8 +182,9 @@ static bly_status countmin_depth(const bly_want *w, uint64_t *out)
     return BLY_OK;
 }
 
-/* Rows for n keys at a rate: w d is least near log2(1/fpr), where half of the
- * counters are in use. */
+/* Rows for n keys at a rate. w d is least near d = log2(1/fpr), where half of
+ * the counters are in use; rounding moves it a little, so all depths are
+ * tried. */
 static void countmin_for_rate(double n, double fpr, bool depth_given,
                               uint64_t *depth, double *width)
 {
@@ -308,8 +311,8 @@ static bool countmin_sound(const bly_filter *f)
     return f->nlayers == 0;
 }
 
-/* Two writers of one key could both read its count before either raises it,
- * and one addition would be lost. */
+/* With conservative update two writers of one key could both read its count
+ * before either raises it, and one addition would be lost. */
 static bool countmin_shares(const bly_shape *s)
 {
     return s->p[COUNTMIN_UPDATE] == COUNTMIN_PLAIN;
@@ -366,6 +369,8 @@ countmin_raise_shared(void *data, const uint64_t *at, unsigned d, uint64_t v,
     const uint64_t max = wide ? UINT64_MAX : UINT32_MAX;
     uint64_t least = UINT64_MAX, old;
     unsigned i;
+    /* v <= max guards max - v. The exchange fails if another writer came in
+     * between, or for no reason (it is the weak one): then read again. */
     for (i = 0; i < d; i++) {
         do {
             old = countmin_load(data, at[i], wide);
@@ -377,6 +382,8 @@ countmin_raise_shared(void *data, const uint64_t *at, unsigned d, uint64_t v,
     }
     if (i == d)
         return least ? COUNTMIN_KNOWN : COUNTMIN_FRESH;
+    /* Each of these has our v in it, whatever others have added since, so the
+     * subtraction cannot pass 0. */
     while (i-- > 0)
         do {
             old = countmin_load(data, at[i], wide);
@@ -397,6 +404,8 @@ countmin_raise(void *data, const uint64_t *at, unsigned d, uint64_t v,
         least = was[i] < least ? was[i] : least;
         most = was[i] > most ? was[i] : most;
     }
+    /* Checked before the first store, so that a refused key changes nothing.
+     * Conservative update raises no counter beyond least + v. */
     if (v > max || (conservative ? least : most) > max - v)
         return COUNTMIN_OVERFLOW;
     for (unsigned i = 0; i < d; i++) {
@@ -446,6 +455,8 @@ countmin_far(countmin_ring *ring, size_t i, unsigned d, bool wide)
 static inline __attribute__((always_inline)) void
 countmin_first(countmin_ring *ring, unsigned d, bool wide)
 {
+    /* One less than fit: the last place is filled by the first call of
+     * countmin_next(). */
     for (size_t i = 0; i < COUNTMIN_RING - 1; i++)
         countmin_far(ring, i, d, wide);
 }
@@ -455,6 +466,7 @@ countmin_first(countmin_ring *ring, unsigned d, bool wide)
 static inline __attribute__((always_inline)) const uint64_t *
 countmin_next(countmin_ring *ring, size_t i, unsigned d, bool wide, bool write)
 {
+    /* Into the place of key i - 1, which is done. */
     countmin_far(ring, i + COUNTMIN_RING - 1, d, wide);
     if (i + COUNTMIN_NEAR < ring->n) {
         const uint64_t *near = countmin_at(ring, i + COUNTMIN_NEAR, d);
@@ -470,8 +482,10 @@ countmin_next(countmin_ring *ring, size_t i, unsigned d, bool wide, bool write)
     return countmin_at(ring, i, d);
 }
 
-/* As many of n keys as N has room for are entered there; their number, and
- * their weight in *sum. by is NULL for a weight of 1 each. */
+/* Enter as many of n keys in N as it has room for; returns their number, and
+ * their weight in *sum. by is NULL for a weight of 1 each. N is raised before
+ * any counter: so it is at all times at least what is in a row, and many
+ * writers together cannot pass 2^64 - 1. */
 static size_t countmin_enter(bly_filter *f, const uint64_t *by, size_t n,
                              uint64_t *sum)
 {
@@ -488,6 +502,7 @@ static size_t countmin_enter(bly_filter *f, const uint64_t *by, size_t n,
                 break;
             *sum += v;
         }
+        /* A writer that is alone needs no atomic operation. */
         if (!f->shared) {
             f->state[COUNTMIN_TOTAL] = was + *sum;
             break;
@@ -497,6 +512,7 @@ static size_t countmin_enter(bly_filter *f, const uint64_t *by, size_t n,
     return taken;
 }
 
+/* Give back what was entered for n keys that were not added after all. */
 static void countmin_leave(bly_filter *f, const uint64_t *by, size_t n)
 {
     uint64_t sum = 0;
@@ -527,6 +543,7 @@ countmin_add_body(bly_filter *f, const uint64_t *h, const uint64_t *by,
         const uint64_t *at = countmin_next(&ring, done, d, wide, true);
         const uint64_t v = by ? by[done] : 1;
         countmin_result r = COUNTMIN_KNOWN;
+        /* A weight of 0 changes nothing, and must not make a key fresh. */
         if (v)
             r = f->shared
                     ? countmin_raise_shared(f->data, at, d, v, wide)
@@ -650,6 +667,8 @@ static bool countmin_check(const bly_filter *f)
         uint64_t sum = 0;
         for (uint64_t i = row * w; i < (row + 1) * w; i++) {
             const uint64_t c = countmin_load(f->data, i, wide);
+            /* Subtracted, since the sum of damaged counters could wrap
+             * round. */
             if (c > total - sum)
                 return false;
             sum += c;
@@ -696,6 +715,7 @@ static bly_status countmin_holds(const bly_filter *dst, const bly_part *p)
     const unsigned char *const cells = dst->data + p->at;
     if (countmin_total(p->src) > UINT64_MAX - countmin_total(dst))
         return bly_fail(BLY_ERANGE, "all counts together would pass 2^64 - 1");
+    /* All counters are looked at before the first is changed. */
     for (uint64_t i = 0; i < p->nbytes / (wide ? 8 : 4); i++)
         if (countmin_load(p->bytes, i, wide) >
             max - countmin_load(cells, i, wide))
@@ -726,6 +746,7 @@ static bly_status countmin_merge_part(bly_filter *dst, const bly_part *p)
 static bly_status countmin_merge(bly_filter *dst, const bly_filter *src)
 {
     const bly_part all = bly_part_of(src);
+    /* dst would inherit the damage: its rows must sum up to its N, too. */
     if (!countmin_check(src))
         return bly_fail(BLY_EFORMAT, "the countmin sketch to be merged is "
                                      "damaged: its counters and its total "
