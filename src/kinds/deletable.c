@@ -12,7 +12,7 @@
  * In a region without a mark every bit belongs to one key. So a key can be
  * taken out if one of its bits lies in such a region: these bits are cleared,
  * and one is enough. Its bits in marked regions stay. Marks are never taken
- * back: with the number of additions fewer and fewer keys can be removed.
+ * back, so the more keys are added the fewer can be removed.
  *
  * How many, with q = 1 - 1/m after n keys:
  *
@@ -25,12 +25,12 @@
  * right condition. 1000 keys in 10,000 bits with k = 7 and 2000 regions: p_d =
  * 0.869.
  *
- * plan() takes the fewest regions that keep p_d at `deletability`, 0.9 if not
- * said otherwise. One million keys at 1 % take 12.0 bits each, 2.4 of them for
- * marks; counters of four bits, which remove every key, would take 38.
+ * plan() takes the fewest regions that keep p_d at `deletability`, by default
+ * 0.9. One million keys at 1 % take 12.0 bits each, 2.4 of them for marks;
+ * counters of four bits, which remove every key, would take 38.
  *
- * A key that was never added, but is a false positive, cannot be told from
- * others: removing it may take a bit from another key.
+ * A false positive cannot be told from a key that was added: removing it may
+ * take a bit from another key.
  *
  * In data the m bits come first, then, from a word of their own on, the marks.
  *
@@ -133,8 +133,11 @@ static double deletable_share(const bly_shape *s, double n)
     const double hits = k * n;
     if (m <= 1)
         return hits <= 1 ? 1 : 0;
+    /* By logarithms: in a large filter q = 1 - 1/m is as good as 1. */
     const double lq = log1p(-1 / m); /* ln q */
     const double once = exp(hits * lq) + hits / m * exp((hits - 1) * lq);
+    /* The key's own bit, not hit by another, and the rest of its region, each
+     * bit at most once; rounding may take `once` past 1. */
     const double clean = exp((hits - 1) * lq) *
                          pow(fmin(1, once), (double)s->p[DELETABLE_REGION] - 1);
     return -expm1(k * log1p(-clean));
@@ -159,8 +162,9 @@ static bly_shape deletable_shape(const bly_want *w, double total, double region)
 }
 
 /* The largest regions, and so the fewest marks, that keep the target. Smaller
- * ones are cleaner, but below two bits the marks take half of all memory, and
- * the rest is fuller for it: of the last four the best one has to do. */
+ * ones are cleaner, but marks then take so much of the memory (half of it for
+ * one bit) that the bits fill up. So from four bits down the share need not
+ * rise any more: the first that keeps the target is taken, or else the best. */
 static bly_shape deletable_best(const bly_want *w, double total)
 {
     const double n = (double)w->items;
@@ -181,7 +185,9 @@ static bly_shape deletable_best(const bly_want *w, double total)
         }
         return best;
     }
-    while (high - low > 1) { /* low is clean enough */
+    /* From four bits up the share falls, so the interval can be halved: low is
+     * clean enough, high is not. */
+    while (high - low > 1) {
         const double mid = floor((low + high) / 2);
         s = deletable_shape(w, total, mid);
         if (s.p[DELETABLE_REGIONS] && deletable_share(&s, n) >= target)
@@ -202,7 +208,8 @@ static bly_status deletable_plan(const bly_want *w, bly_shape *out)
                             "%llu bits are too few for a region and its mark",
                             (unsigned long long)w->bits);
     } else {
-        double low = 1, high = 64; /* low is too few, high is enough */
+        /* The fewest bits, marks included: low is too few, high is enough. */
+        double low = 1, high = 64;
         while (*out = deletable_best(w, high),
                !out->p[DELETABLE_REGIONS] || deletable_rate(out, n) > w->fpr) {
             low = high;
@@ -319,9 +326,9 @@ deletable_ahead(void *ctx, size_t i, bly_spots at)
             &b->v.marks[bly_div(bly_spot(at, j), b->region) >> 6], 0, 2);
 }
 
-/* All bits are read before one is set: a key that names a position twice has
- * no collision with itself. Without a branch: while half the bits are set none
- * can be told. */
+/* All bits are read before the first is set: a key that names a position twice
+ * does not collide with itself. Without a branch, since in a half full filter
+ * it would be a coin flip. */
 static inline __attribute__((always_inline)) void
 deletable_set(void *ctx, size_t i, bly_spots at)
 {
@@ -336,6 +343,7 @@ deletable_set(void *ctx, size_t i, bly_spots at)
     for (uint64_t j = 0; j < at.n; j++) {
         const uint64_t p = bly_spot(at, j), r = bly_div(p, region);
         bly_bit_set(words, p);
+        /* A bit that was set before is set twice now: mark its region. */
         marks[r >> 6] |= bly_le64((uint64_t)set[j] << (r & 63));
     }
     b->changed += !all;
@@ -367,9 +375,13 @@ deletable_clear(void *ctx, size_t i, bly_spots all)
             b->each[i] = BLY_EABSENT;
             return;
         }
+        /* Kept only if its region has no mark. Nothing is cleared before all
+         * bits have been seen: an absent key must change nothing. */
         at[nfree] = p;
         nfree += !bly_bit_get(b->v.marks, bly_div(p, b->region));
     }
+    /* One clear bit would be enough for the key to be gone; clearing all that
+     * may be cleared also lowers the rate. */
     for (unsigned j = 0; j < nfree; j++)
         bly_bit_clear(b->v.words, at[j]);
     b->each[i] = nfree ? BLY_OK : BLY_EREFUSED;
@@ -425,6 +437,8 @@ static bly_status deletable_merge_part(bly_filter *dst, const bly_part *p)
     const deletable_view v = deletable_view_of(dst);
     const uint64_t *const from = (const uint64_t *)(const void *)p->bytes;
     const uint64_t first = p->at / 8, nwords = deletable_words(&dst->shape);
+    /* Before the OR, after which nobody could tell. Where the marks begin,
+     * behind nwords, the OR is all there is to do. */
     for (uint64_t i = 0; i < p->nbytes / 8 && first + i < nwords; i++)
         deletable_mark(&v, first + i, v.words[first + i] & from[i]);
     return bly_bitset_merge_part(dst, p);

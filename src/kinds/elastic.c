@@ -27,20 +27,20 @@
  * With 1 %, r = 10 and level = 9: a million keys that began as a hundred are in
  * five tables, and on the way have had
  *
- *     (r + 2.125) / 0.95 = 12.8  bits a key where the newest table is full,
+ *     (r + 2.125) / 0.95 = 12.8  bits per key where the newest table is full,
  *                          14.8  at most, from 100,000 keys on
  *
- * Less than log2(1/p) + log2(log2 n) a key is impossible for a filter that does
- * not know how many keys will come [1], here 11 bits. Most keys are in the
+ * A filter that does not know how many keys will come needs at least
+ * log2(1/p) + log2(log2 n) bits per key [1], here 11. Most keys are in the
  * newest table, which is asked first; a key that is not there asks all.
  *
  * A key that is known already is not added again. Tables cannot say whose a
  * fingerprint is, so there is no removal and no union, as in scalable.c.
  *
- * data: the tables, each from a multiple of 64 bytes on. The shape says how
- * many there are and how large the newest is; growing changes it. state: [0..2]
- * the sums of the newest table, which are all equal since nothing is in it
- * twice; [3] fingerprints in all tables before it.
+ * data: the tables, each from a multiple of 64 bytes on. The shape gives their
+ * number and the size of the newest; growing changes it. state: [0..2] the sums
+ * of the newest table, which are all equal since nothing is in it twice; [3]
+ * fingerprints in all tables before it.
  *
  * [1] Pagh, Segev and Wieder, How to Approximate a Set Without Knowing Its Size
  *     in Advance, 2013
@@ -70,12 +70,13 @@ enum { ELASTIC_BEFORE = BLY_QUOTIENT_SUMS }; /* in the state */
 #define ELASTIC_MAX_GROWTH 256
 #define ELASTIC_LOAD 0.95 /* bly_quotient_most() has it in whole numbers */
 
-/* Slots of the first table, where a rate was asked for: smaller ones would be
- * many before a filter is of a size that matters. */
+/* Slots of the first table, if a rate is asked for. Starting smaller, a filter
+ * would have many tables before its size matters to anyone. */
 #define ELASTIC_MIN_FIRST 4096
 
-/* What is made anew gets a twentieth of all slots more. Less would be written
- * more often: a key that is added moves so many others. */
+/* A table that is written anew gets one twentieth of all slots more, so each
+ * key that is added pays for moving some twenty others. Smaller steps would
+ * save memory and move more. */
 #define ELASTIC_STEP 20
 
 static const bly_param elastic_params[] = {
@@ -140,8 +141,12 @@ static bool elastic_sized(const bly_shape *s, uint64_t i, uint64_t slots,
 {
     const uint64_t first = s->p[ELASTIC_FIRST], level = s->p[ELASTIC_LEVEL];
     const uint64_t up = i * elastic_log2(s->p[ELASTIC_GROWTH]);
+    /* m rises with the slots that a table may reach, which keeps its rate at q,
+     * and from `level` on by one bit more per table, which halves it. */
     const uint64_t print =
         s->p[ELASTIC_PRINT] + up + (i < level ? 0 : i - level + 1);
+    /* Compared this way round, nothing is shifted out: the shape may come from
+     * a file. */
     if (up > 40 || first > ELASTIC_MAX_SLOTS >> up || print > ELASTIC_MAX_PRINT)
         return false;
     *out = (elastic_size){ .most = first << up, .print = (unsigned)print };
@@ -204,9 +209,11 @@ static uint64_t elastic_cut(const elastic_size *size, uint64_t h)
     return h & UINT64_MAX << (64 - size->print);
 }
 
-/* The cut hash of an entry: the one that is scaled to it. False where there is
- * none, in a damaged table. A division of doubles is near; each fingerprint
- * more is one entry more, or two. */
+/* The cut hash of an entry: the fingerprint F that is scaled to it. False where
+ * there is none, in a damaged table. The range is from 2^m to below 2^(m+1), so
+ * from one F to the next the entry rises by one or two. A division of doubles
+ * comes near; going on by half of what is missing never goes too far, and
+ * halves it at least. */
 static bool elastic_uncut(const elastic_size *size, const bly_quotient_table *t,
                           uint64_t entry, uint64_t *h)
 {
@@ -275,6 +282,9 @@ static bly_status elastic_for_rate(const bly_want *w, bly_shape *s)
     const double least =
         w->given[ELASTIC_LEVEL] ? (double)w->opt[ELASTIC_LEVEL] : 7;
     const double r = elastic_remainder(w->fpr, least);
+    /* Rounding r up leaves some of the rate unused: more tables of equal rate
+     * spend it, as long as (level + 1) 0.95 / 2^r stays below it. 100 keeps
+     * ldexp finite; so large an r is refused below. */
     const double level = floor(ldexp(w->fpr, (int)fmin(r, 100)) / ELASTIC_LOAD);
     if (s->p[ELASTIC_FIRST] < ELASTIC_MIN_FIRST)
         s->p[ELASTIC_FIRST] = ELASTIC_MIN_FIRST;
@@ -321,6 +331,8 @@ static bly_status elastic_plan(const bly_want *w, bly_shape *out)
         return bly_fail(BLY_EINVAL,
                         "growth is a power of two from 2 to %d, not %llu",
                         ELASTIC_MAX_GROWTH, (unsigned long long)growth);
+    /* items / 0.95, which is items + items / 19, in whole blocks; rounding may
+     * call for another one. */
     uint64_t slots = (w->items + w->items / 19 + BLY_RUNS_BLOCK) /
                      BLY_RUNS_BLOCK * BLY_RUNS_BLOCK;
     while (bly_quotient_most(slots) < w->items)
@@ -376,8 +388,11 @@ static bly_status elastic_spread(const bly_filter *f, bly_filter *g)
         return bly_fail(BLY_EFORMAT, "damaged");
     bly_quotient_walk w = bly_quotient_walk_of(&from.t);
     bly_quotient_writer out = bly_quotient_writer_of(&to.t, g->state);
+    /* The older tables lie before the newest and stay as they are. */
     memcpy(g->data, f->data, (size_t)from.at);
     g->state[ELASTIC_BEFORE] = f->state[ELASTIC_BEFORE];
+    /* Scaling keeps the order, so the sorted entries of the old table are those
+     * of the new one, written from front to back. */
     while (bly_quotient_walk_next(&w)) {
         uint64_t h;
         if (!elastic_uncut(&from.size, &from.t, w.F, &h))
@@ -410,6 +425,9 @@ static bool elastic_after(const bly_shape *s, bly_shape *out)
     *out = *s;
     if (!elastic_sized(s, last, slots, &size))
         return false;
+    /* All slots are about those of the newest table and the one before it,
+     * since older tables are smaller by powers of the growth. A new table
+     * starts from nothing; elastic_nbytes() checks what it may have. */
     if (slots == size.most) {
         if (++out->p[ELASTIC_TABLES] > ELASTIC_MAX_TABLES)
             return false;
@@ -419,6 +437,7 @@ static bool elastic_after(const bly_shape *s, bly_shape *out)
     } else if (last) {
         before = size.most / s->p[ELASTIC_GROWTH];
     }
+    /* A twentieth, rounded up to whole blocks, and at least one block. */
     const uint64_t more = (slots + before) / ELASTIC_STEP + BLY_RUNS_BLOCK - 1;
     slots += (more > BLY_RUNS_BLOCK ? more : BLY_RUNS_BLOCK) / BLY_RUNS_BLOCK *
              BLY_RUNS_BLOCK;
@@ -427,8 +446,8 @@ static bool elastic_after(const bly_shape *s, bly_shape *out)
     return out->nbytes != 0;
 }
 
-/* Would the newest table of such a shape be far from full with this one's keys?
- * If it has no room then, that is because of keys that lie in one place. */
+/* Would the newest table still be less than three quarters full in this shape?
+ * If it has no room even so, its keys crowd into one place. */
 static bool elastic_crowded(const bly_filter *f, const bly_shape *s)
 {
     const uint64_t most = bly_quotient_most(s->p[ELASTIC_SLOTS]);
@@ -436,9 +455,10 @@ static bool elastic_crowded(const bly_filter *f, const bly_shape *s)
            f->state[BLY_QUOTIENT_USED] < most - most / 4;
 }
 
-/* Room for more keys. Chosen keys can crowd into one place, and a table be full
- * long before its time, also when it is written anew: it is made larger, but
- * not without end, so that a few of them do not take all memory. */
+/* Room for more keys. Chosen keys can crowd into one place, so that a table is
+ * full long before its time, even when it is written anew. Then it is made
+ * larger again, but not without end: a few such keys must not take all memory.
+ * f stays as it is until its successor is complete. */
 static bly_status elastic_grow(bly_filter *f)
 {
     const bly_setting set = bly_setting_of(f);
@@ -468,6 +488,7 @@ static bly_status elastic_grow(bly_filter *f)
         st = sealed ? elastic_seal(f, g) : elastic_spread(f, g);
         if (!st)
             return bly_become(f, g);
+        /* Full again although larger: crowded keys. Try the next size. */
         bly_free(g);
     } while (st == BLY_EFULL);
     return st;
@@ -489,6 +510,8 @@ static void elastic_ask(const bly_filter *f, const uint64_t *h, size_t n,
         left[i] = h[i];
         at[i] = (uint16_t)i;
     }
+    /* The newest table first: it has most keys. Those that it does not have
+     * move up in left[], without a branch, and go on to older tables. */
     for (elastic_walk w = elastic_walk_of(f); n > 0 && elastic_next(&w);) {
         size_t kept = 0;
         for (size_t i = 0; i < n; i++)
@@ -529,7 +552,7 @@ static size_t elastic_add_group(bly_filter *f, const uint64_t *h, size_t n,
     for (; i < n; i++) {
         const uint64_t cut = elastic_cut(&w.size, h[i]);
         uint64_t there = known[i / 64] >> (i % 64) & 1;
-        if (!there) /* one of the same group may have put it there */
+        if (!there) /* an earlier key of this group may be the same */
             bly_quotient_has(&w.t, &cut, 1, &there);
         if (there)
             continue;
@@ -552,6 +575,7 @@ static bly_status elastic_add(bly_filter *f, const uint64_t *h, size_t n,
         const size_t ng = n - from < ELASTIC_GROUP ? n - from : ELASTIC_GROUP;
         const size_t done = elastic_add_group(f, h + from, ng, fresh, from);
         from += done;
+        /* The key that found no room is tried again in the larger table. */
         if (done < ng)
             st = elastic_grow(f);
     }
@@ -561,9 +585,9 @@ static bly_status elastic_add(bly_filter *f, const uint64_t *h, size_t n,
 
 /* ----------------------------------------------------------------- knowing */
 
-/* Fingerprints that the tables before the newest have room for. A table is
- * left as it is when it can reach no more slots, and holds what fits then or,
- * where keys lie in one place, less. */
+/* Fingerprints that the tables before the newest have room for. A table is left
+ * as it is once it has all the slots that it may reach, and holds as many as
+ * fit or, where keys are crowded, fewer. */
 static uint64_t elastic_room_before(const bly_shape *s)
 {
     elastic_size size;
@@ -622,9 +646,9 @@ static bool elastic_check(const bly_filter *f)
     return before == f->state[ELASTIC_BEFORE];
 }
 
-/* Of n keys that a table of range M met, M (1 - (1 - 1/M)^n) have left a
- * fingerprint, and it met only those that no other took for its own. A table
- * that is not the newest is full. */
+/* Estimate the keys from the fingerprints. n keys leave M (1 - (1 - 1/M)^n)
+ * fingerprints in a table of range M; and of all keys it met only those that no
+ * earlier table took for its own. All tables but the newest are full. */
 static void elastic_stat(const bly_filter *f, bly_stats *out)
 {
     double slots = 0, items = 0, pass = 0;
