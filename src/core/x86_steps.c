@@ -22,6 +22,7 @@
     static inline TARGET VEC steps_mulhi_##ROW(VEC a, VEC b)                   \
     {                                                                          \
         const VEC ah = SRLI_##ROW(a, 32), bh = SRLI_##ROW(b, 32);              \
+        /* Sums of at most (2^32 - 1)^2 + 2^32 - 1 fit into 64 bits. */        \
         const VEC mid =                                                        \
             ADD_##ROW(MUL32_##ROW(ah, b), SRLI_##ROW(MUL32_##ROW(a, b), 32));  \
         const VEC low =                                                        \
@@ -63,6 +64,7 @@
         VEC dy = SET1_##ROW(0), i = one;                                       \
         uint64_t near = 0;                                                     \
         STORE_##ROW(at, x);                                                    \
+        /* As steps_of_key(); i is the same in all lanes. */                   \
         for (uint64_t left = s->k - 1; left; left--) {                         \
             x = WRAP(ADD_##ROW(x, y), m);                                      \
             y = WRAP(ADD_##ROW(y, i), m);                                      \
@@ -86,6 +88,7 @@
         const size_t stride = s->stride;                                       \
         VEC slice = SET1_##ROW(0);                                             \
         for (uint64_t left = s->k; left; left--) {                             \
+            /* bly_position(), one step of SplitMix64 after the other. */      \
             h = ADD_##ROW(h, step);                                            \
             STORE_##ROW(at, ADD_##ROW(slice, steps_mulhi_##ROW(                \
                                                  steps_mix_##ROW(h), m)));     \

@@ -230,6 +230,8 @@ static double aging_ring_rate(unsigned k, unsigned l, double s, double g,
 static double aging_pair_rate(unsigned k, double s, double g, double n)
 {
     const double t = fmax(0, ceil(n / g) - 1);
+    /* Either filter may say yes: the young one with what has come since the
+     * last turn, the old one with a whole generation. */
     const double young = bly_fpr_exact(n - t * g, s, k);
     const double old = t > 0 ? bly_fpr_exact(g, s, k) : 0;
     return young + old - young * old;
@@ -246,6 +248,7 @@ static double aging_rate(const bly_shape *s, double n)
     const double slice = (double)s->p[AGING_SLICE];
     if (!(n > 0))
         return 0;
+    /* A generation is at its worst at its end. */
     if (!isinf(g))
         n = ceil(n / g) * g;
     else /* one generation that holds them all */
@@ -285,6 +288,8 @@ static double aging_worst(const bly_shape *s, double n)
 static bly_shape aging_shape(const bly_want *w, uint64_t turn, unsigned k,
                              unsigned l, double bits)
 {
+    /* Generations are rounded up, so that l of them are never less than the
+     * window asked for. */
     const bool pair = w->opt[AGING_FORM] == AGING_ROTATING;
     const uint64_t seconds =
         w->given[AGING_SECONDS] ? w->opt[AGING_SECONDS] : AGING_DAY;
@@ -689,6 +694,8 @@ static bly_status aging_add(bly_filter *f, const uint64_t *h, size_t n,
     for (size_t from = 0; from < n; from += AGING_GROUP) {
         const size_t ng = n - from < AGING_GROUP ? n - from : AGING_GROUP;
         aging_places(&r, h + from, ng, at);
+        /* All bits of the group are sent for before the first key is worked
+         * on. */
         for (unsigned i = 0; i < r.k; i++)
             for (size_t j = 0; j < ng; j++)
                 __builtin_prefetch(&r.words[at[i * AGING_GROUP + j] >> 6], 0,
@@ -821,6 +828,8 @@ static bly_status aging_fold(const bly_filter *f, bly_filter **out)
                                          "bits of a slice", &half, out);
     if (st)
         return st;
+    /* The same ring at the same moment: which slice is the young one, and the
+     * clock, do not depend on the size. */
     memcpy((*out)->state, f->state, sizeof f->state);
     const aging_ring from = aging_ring_of(f), to = aging_ring_of(*out);
     for (unsigned j = 0; j < to.nslices; j++)

@@ -127,6 +127,8 @@ static bly_status attenuated_level(const bly_shape *s, bly_shape *out)
 static bool attenuated_sane(const bly_shape *s)
 {
     bly_shape level;
+    /* All bytes are in the levels. A shape is sane if planning a level from it
+     * gives that very level. */
     return s->nbytes == 0 && s->p[ATTENUATED_DEPTH] >= ATTENUATED_MIN_DEPTH &&
            s->p[ATTENUATED_DEPTH] <= ATTENUATED_MAX_DEPTH &&
            s->p[ATTENUATED_LAYER] <= 1 && s->p[ATTENUATED_BITS] >= 1 &&
@@ -258,6 +260,7 @@ static bly_status attenuated_start(bly_filter *f)
                       (unsigned long long)(depth * level.nbytes),
                       (unsigned long long)f->max_bytes);
     set.fpr = NAN; /* how full a level becomes depends on the network */
+    /* The limit was checked for all levels together. */
     set.max_bytes = 0;
     for (uint64_t j = 0; j < depth && !st; j++) {
         bly_filter *layer;
@@ -399,6 +402,8 @@ static double attenuated_ones(const bly_filter *a, const bly_filter *b)
 static void attenuated_stat(const bly_filter *f, bly_stats *out)
 {
     const bly_bitset b = f->layer[0]->kind->bitset(f->layer[0]);
+    /* A key may be at several levels. Counted in the OR of them, it counts
+     * once. */
     const bly_estimate n =
         bly_estimate_items_lanes(attenuated_ones(f, NULL), b.m, b.k, b.width);
     bly_facts facts = { out->facts, out->nfacts };

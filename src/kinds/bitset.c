@@ -37,6 +37,7 @@ void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
         .common = common.value,
         .common_sd = common.sd,
         .jaccard = nu.value > 0 ? common.value / nu.value : 0,
+        /* The share of the smaller set that is in the other one, too. */
         .containment = fmin(na.value, nb.value) > 0
                            ? common.value / fmin(na.value, nb.value)
                            : 0,
@@ -44,6 +45,7 @@ void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
          * need not be computed. */
         .shared_cells =
             least > 0 ? (ones->a + ones->b - ones->either) / least : 0,
+        /* What two sets of these sizes would share with no key in common. */
         .chance_cells =
             least > 0 ? bly_expected_and(na.value, nb.value, 0, m, k) / least
                       : 0,

@@ -171,11 +171,15 @@ static bly_lines blocked_lines(const bly_filter *f)
                         .k = (unsigned)f->shape.p[BLOCKED_K] };
 }
 
+/* A vector stores a whole line. With other threads about it would undo what
+ * they have set in the meantime, so they all go word by word. */
 static const bly_lines_row *blocked_row(const bly_filter *f)
 {
     return f->shared ? &bly_lines_shared : bly_lines_best();
 }
 
+/* Integers are hashed in the loop that uses them, several at a time, and never
+ * stored as hashes. */
 static bly_lines_keys blocked_ints(const bly_filter *f, const uint64_t *ints,
                                    size_t n)
 {

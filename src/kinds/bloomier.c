@@ -328,6 +328,7 @@ static bloomier bloomier_of(const bly_filter *f)
 /* What the check bits of the cells of a key add up to, but for d. */
 static inline uint64_t bloomier_print(const bloomier *b, uint64_t g)
 {
+    /* No check bits would be a shift by 64, which C leaves undefined. */
     return b->check ? bly_peel_print(g) >> (64 - b->check) : 0;
 }
 
@@ -515,6 +516,7 @@ static void bloomier_has(const bly_filter *f, const uint64_t *h, size_t n,
     const bloomier b = bloomier_of(f);
     if (!f->state[BLY_PEEL_STATE])
         return; /* no keys: nothing is in it */
+    /* The arity as a literal, for loops of known length. */
     if (b.p.arity == 3)
         bly_peel_ask(&b.p, 3, true, f->data, b.cell, h, n, bloomier_test_3, &b,
                      maybe);
@@ -553,7 +555,8 @@ static void bloomier_reach(const bly_filter *f, const uint64_t *h, size_t n,
         bly_peel_key key;
         if (!bly_peel_reach(f, &b.p, b.cell, h[i], i, bad, &key) || !b.mutable)
             continue;
-        /* Whichever of its slots has the value. */
+        /* Which slot has the value is known only from the cells, so all of them
+         * have to be sound. */
         for (unsigned k = 0; k < b.p.arity; k++) {
             const uint64_t bit = value_at(&b, key.slot[k]), byte = bit / 8;
             const uint64_t last = (bit + b.value - 1) / 8;

@@ -132,6 +132,7 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
         bly_fact_real(out, "fpr_exact", bly_fpr_exact(n, m, k));
     }
     if (w && w->fpr > 0) {
+        /* What the other rule would have given, for comparison. */
         const bly_size b = bly_size_rule_b(n, w->fpr);
         bly_fact_uint(out, "rule_b_bits", (uint64_t)b.m);
         bly_fact_uint(out, "rule_b_k", b.k);
@@ -304,6 +305,7 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
     const bly_status st = bly_filter_make(to, &shape, &set, out);
     if (st)
         return st;
+    /* A cell in use is a bit that is set. */
     bly_cells_to_bits(f->data, m, width, (uint64_t *)(void *)(*out)->data);
     bly_bitset_recount(*out);
     return BLY_OK;

@@ -343,6 +343,8 @@ static void counting_has(const bly_filter *f, const uint64_t *h, size_t n,
         .range = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]),
         .k = f->shape.p[COUNTING_K],
     };
+    /* The default width is a literal in counting_test4(): the place of a
+     * counter is then a shift and a mask. */
     if (f->shape.p[COUNTING_WIDTH] == 4) {
         q.width = 4;
         q.test = counting_test4;

@@ -178,6 +178,7 @@ static bly_status countmin_depth(const bly_want *w, uint64_t *out)
         delta = bly_want_real(w, COUNTMIN_DELTA);
     if (g[COUNTMIN_CONFIDENCE])
         delta = 1 - bly_want_real(w, COUNTMIN_CONFIDENCE);
+    /* A row fails with probability 1/e at most, and all d of them with e^-d. */
     *out = (uint64_t)fmin(fmax(1, ceil(-log(delta))), COUNTMIN_MAX_DEPTH);
     return BLY_OK;
 }

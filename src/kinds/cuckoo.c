@@ -160,7 +160,8 @@ static bool cuckoo_sane(const bly_shape *s)
 
 /* ---------------------------------------------------------------- loads */
 
-/* The whole part of the square root. */
+/* The whole part of the square root, bit by bit and without doubles, for
+ * cuckoo_room(). */
 static uint64_t cuckoo_root(uint64_t x)
 {
     uint64_t root = 0;
@@ -265,12 +266,14 @@ static bool cuckoo_layer_shape(const bly_shape *root, uint32_t i,
     const uint64_t b = root->p[CUCKOO_SLOTS];
     uint64_t n = cuckoo_shape_room(root), f = root->p[CUCKOO_BITS];
     for (uint32_t j = 0; j <= i; j++) {
+        /* Checked at every step: 2^40 times 16 is far from an overflow. */
         n *= root->p[CUCKOO_GROW];
         f += f < CUCKOO_MAX_BITS;
         if (n > CUCKOO_MAX_BUCKETS)
             return false;
     }
     bly_shape like = *root;
+    /* Only the first table grows; its layers are plain tables. */
     like.p[CUCKOO_GROW] = 0;
     *out = cuckoo_shape(cuckoo_buckets_for(n, b, f), f, &like);
     return cuckoo_sane(out);
@@ -480,6 +483,7 @@ static void cuckoo_reach(const bly_filter *f, const uint64_t *h, size_t n,
     const bly_cuckoo_table t = cuckoo_table_of(f);
     for (size_t i = 0; i < n; i++) {
         const bly_cuckoo_key key = bly_cuckoo_locate(&t, h[i]);
+        /* Both buckets: even a "no" depends on all their bytes. */
         const uint64_t at[2] = { key.at1, key.at2 };
         for (int j = 0; j < 2; j++) {
             const uint64_t byte = at[j] / 8, last = (at[j] + t.width - 1) / 8;
@@ -588,6 +592,7 @@ static bly_status cuckoo_grow(bly_filter *f)
         !cuckoo_layer_shape(&f->shape, f->nlayers, &s))
         return bly_fail(BLY_EFULL, "the filter is full, and cannot grow any "
                                    "more");
+    /* Before anything is made, so that a refusal costs nothing. */
     if (f->max_bytes &&
         bly_filter_bytes(f) + sizeof *f + s.nbytes > f->max_bytes)
         return bly_fail(BLY_EFULL,
@@ -923,6 +928,7 @@ static bly_status cuckoo_compare(const bly_filter *a, const bly_filter *b,
     if (st)
         return st;
     double both;
+    /* The cells in both are the same number whichever table is walked. */
     bly_ones used = { .b = cuckoo_used(&tb, &ta, &both) };
     used.a = cuckoo_used(&ta, &tb, &both);
     used.either = used.a + used.b - both;

@@ -70,6 +70,9 @@ typedef struct bly_cuckoo_table {
  * begin with the byte of their first bit? */
 static inline bool bly_cuckoo_one_word(unsigned n, unsigned f)
 {
+    /* Words begin at multiples of `bits`, whose lowest set bit is `odd`. So
+     * their place in a byte is a multiple of odd, and at most 8 - odd bits lie
+     * before them. */
     const unsigned bits = n * f, odd = bits & (0u - bits);
     return bits + 8 - (odd < 8 ? odd : 8) <= 64;
 }
@@ -93,6 +96,8 @@ static inline bly_cuckoo_table bly_cuckoo_table_of(unsigned char *data,
                            .sorted = sorted };
     unsigned n = b;
     t.nbits = nb * t.width;
+    /* b is a power of two, so a bucket is a whole number of equal words. One
+     * slot always fits: f is at most 32. */
     while (!bly_cuckoo_one_word(n, f))
         n /= 2;
     t.nwords = b / n;
@@ -203,6 +208,7 @@ bly_cuckoo_exchange(const bly_cuckoo_table *t, uint64_t bit, uint32_t old,
     for (unsigned w = 0; w < t->nwords; w++, bit += t->word_bits) {
         const uint64_t hits = bly_cuckoo_hits(t, bly_cuckoo_load(t, bit), old);
         if (hits) {
+            /* The hit is the highest bit of its slot; back to the lowest. */
             bit += (unsigned)__builtin_ctzll(hits) + 1 - t->f;
             bly_cuckoo_store(t, bit, t->f, fp);
             return true;
@@ -222,9 +228,13 @@ typedef struct bly_cuckoo_key {
 static inline __attribute__((always_inline)) uint64_t
 bly_cuckoo_other(const bly_cuckoo_table *t, uint64_t bit, uint32_t fp)
 {
+    /* t of the essay times the width, so that bits are subtracted from bits and
+     * no bucket number is needed. */
     const uint64_t sum = 1 + 2 * bly_scale(bly_mix64(fp), t->nb / 2);
     const uint64_t other = sum * t->width - bit;
-    return other + (t->nbits & -(other >> 63)); /* below 2^63, or negative */
+    /* Both terms are below 2^63, so the top bit is the sign of their
+     * difference; a negative one is less than one table below 0. */
+    return other + (t->nbits & -(other >> 63));
 }
 
 /* The bucket comes from the top bits of the hash; the product brings the low
@@ -284,6 +294,7 @@ bly_cuckoo_exchange_either(const bly_cuckoo_table *t, bly_cuckoo_key key,
                bly_cuckoo_exchange(t, key.at2, old, fp);
     const uint64_t in1 = bly_cuckoo_match(t, key.at1, old, false, true);
     const uint64_t in2 = bly_cuckoo_match(t, key.at2, old, false, true);
+    /* All ones if the first bucket has none: selects hits and bucket alike. */
     const uint64_t second = -(uint64_t)!in1;
     const uint64_t hits = in1 | (in2 & second);
     if (!hits)

@@ -237,6 +237,8 @@ static bly_status deletable_plan(const bly_want *w, bly_shape *out)
         return bly_fail(BLY_ERANGE, "a deletable filter has at most 2^48 "
                                     "bits: ask for fewer items or a higher "
                                     "rate");
+    /* A share that nobody asked for may be missed; one that was given is kept
+     * or refused. */
     if (w->given[DELETABLE_TARGET] &&
         deletable_share(out, n) < bly_want_real(w, DELETABLE_TARGET))
         return bly_fail(BLY_EINVAL,

@@ -192,6 +192,9 @@ static elastic_walk elastic_walk_of(const bly_filter *f)
 
 static bool elastic_next(elastic_walk *w)
 {
+    /* Only the newest table may still have fewer slots than it can reach.
+     * Tables lie one behind the other, so walking back from the end needs sizes
+     * only, no directory. */
     const bool newest = w->i == w->f->shape.p[ELASTIC_TABLES];
     if (w->i == 0 ||
         !elastic_sized(&w->f->shape, w->i - 1,
@@ -622,6 +625,7 @@ static bool elastic_table_good(const elastic_walk *w, uint64_t *sums)
         sums[BLY_QUOTIENT_TOTAL] != sums[BLY_QUOTIENT_USED] ||
         sums[BLY_QUOTIENT_DISTINCT] != sums[BLY_QUOTIENT_USED])
         return false;
+    /* What fills a table up to a multiple of 64 bytes is zero. */
     for (uint64_t i = w->at + used; i < w->at + w->size.nbytes; i++)
         if (w->f->data[i])
             return false;

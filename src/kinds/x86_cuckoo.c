@@ -325,7 +325,8 @@ typedef struct cuckoo_ways {
     __m512i print, at;
 } cuckoo_ways;
 
-/* In which lanes they are, of up to four slots a bucket. */
+/* In which lanes they are: first the slots of the first bucket, then those of
+ * the second, with up to four slots per bucket. */
 typedef struct cuckoo_slots {
     __mmask8 used, second; /* of any bucket, of the second */
     __m512i shift;
