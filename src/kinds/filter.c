@@ -85,6 +85,8 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
 {
     bly_filter *f;
     bly_status st = bly_filter_blank(kind, shape, set, &f);
+    /* start() makes contents, which a file would bring; open() makes what no
+     * file holds, and is called for loaded filters as well. */
     if (!st && kind->start)
         st = kind->start(f);
     if (!st && kind->open)
@@ -245,6 +247,7 @@ bly_status bly_clone(const bly_filter *f, bly_filter **out)
         return st;
     memcpy(copy->state, f->state, sizeof copy->state);
     copy->nadded = f->nadded;
+    /* No start(): state and data come from f. */
     if (f->shape.nbytes)
         memcpy(copy->data, f->data, f->shape.nbytes);
     /* The file may have changed since it was verified. */

@@ -198,7 +198,8 @@ static bly_status floom_plan(const bly_want *w, bly_shape *out)
                             (unsigned long long)w->opt[FLOOM_B], extra);
         return BLY_OK;
     }
-    double low = 0, high = 64; /* low is too few, high is enough */
+    /* Double, then bisect: low is too few, high is enough. */
+    double low = 0, high = 64;
     while (*out = floom_best(w, high),
            !out->nbytes || floom_rate(out, n) > w->fpr) {
         low = high;
@@ -270,6 +271,7 @@ static inline floom_view floom_view_of(const bly_filter *f)
  * j > 0, is in region j - 1. */
 static inline uint64_t floom_region(const floom_view *v, uint64_t p)
 {
+    /* One less on every border, and anywhere else the same quotient. */
     const uint64_t pb = p * v->b;
     return bly_div(pb - (v->source && pb), v->range);
 }

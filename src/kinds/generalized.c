@@ -113,6 +113,7 @@ static generalized_law generalized_law_of(const bly_shape *s)
     const double m = (double)s->p[GENERALIZED_BITS];
     const double k0 = (double)s->p[GENERALIZED_K0];
     const double k1 = (double)s->p[GENERALIZED_K1];
+    /* expm1 and log1p, since 1 - 1/m would lose most digits of 1/m. */
     const double lq = log1p(-1 / m); /* ln q */
     const double r0 = -expm1(k0 * lq), r1 = exp(k0 * lq) * -expm1(k1 * lq);
     /* L = q^k0 q^k1: neither resets nor sets it. */

@@ -73,6 +73,8 @@ static void plan_fuse(double n, bly_peel *out)
     const double slots = n > 1 ? round(n * factor) : 0;
     out->segment = (uint64_t)1 << (unsigned)fmin(18, fmax(2, floor(power)));
     const double segments = ceil(slots / (double)out->segment);
+    /* The last arity - 1 segments are no windows: a key that began there would
+     * reach past the end. */
     const double windows = segments - (out->arity - 1);
     out->windows = windows > 1 ? (uint64_t)windows : 1;
 }
@@ -115,6 +117,7 @@ bool bly_peel_sane(bly_peel *p)
     if (p->fuse ? (p->segment & (p->segment - 1)) || p->segment > MAX_SEGMENT
                 : p->windows != 1)
         return false;
+    /* windows is 1, or a segment at most 2^18: nothing overflows. */
     p->nslots = (p->windows + p->arity - 1) * p->segment;
     return p->nslots <= MAX_SLOTS;
 }
@@ -157,6 +160,7 @@ static bly_status scratch_new(const bly_filter *f, const bly_peel *p,
         bly_block_new(&f->mem, bly_peel_scratch(p, room, valued), &out->block);
     if (st)
         return st;
+    /* The 32-bit queue comes last, so everything is aligned. */
     out->words = (uint64_t *)(void *)out->block.at;
     out->slots = out->words + room;
     uint64_t *next = out->slots + p->nslots;
@@ -293,6 +297,8 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
         /* Past the end of the queue lie zeros or slots of an earlier shard:
          * fetching those does no harm. */
         uint64_t soon[BLY_PEEL_MAX_ARITY], slot[BLY_PEEL_MAX_ARITY];
+        /* Two stages: a queued slot must have come before its key can be read
+         * and the other slots of that key be fetched. */
         __builtin_prefetch(&slots[queue[next + 2 * PEEL_AHEAD]], 1, 2);
         bly_peel_slots(p, arity, fuse,
                        slots[queue[next + PEEL_AHEAD]] & ~BLY_PEEL_LOW, 0,
@@ -569,7 +575,7 @@ bool bly_peel_reach(const bly_filter *f, const bly_peel *p, unsigned cell_bits,
                     uint64_t h, size_t i, uint64_t *bad, bly_peel_key *key)
 {
     const uint64_t cells = bly_peel_head(p->nshards);
-    /* A damaged seed leads to other slots. */
+    /* First the seed: a damaged one would lead to the wrong slots. */
     if (!bly_reach(f, bly_peel_shard(p, h) * 8, 8, i, bad))
         return false;
     bly_peel_find(p, p->arity, p->fuse, f->data, h, key);

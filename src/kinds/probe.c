@@ -97,6 +97,7 @@ _Static_assert(BLY_PART_UNIT % BLY_CELLS_UNIT == 0, "parts are whole cells");
 
 uint64_t bly_probe_cells_in(const bly_part *p, uint64_t m, unsigned width)
 {
+    /* A part begins with a whole cell, whatever the width. */
     const uint64_t first = p->at * 8 / width;
     const uint64_t n = p->nbytes * 8 / width;
     return first >= m ? 0 : m - first < n ? m - first : n;
@@ -129,8 +130,8 @@ bly_spots bly_probe_list(uint64_t h, bly_modulus range, uint64_t k,
 bly_spots bly_probe_dedupe(bly_spots s, uint64_t *at)
 {
     uint64_t n = 0;
-    /* n <= i, so `at` may be the list itself. A key has at most
-     * BLY_PROBE_MAX_K positions, too few to sort them. */
+    /* n <= i, so `at` may be the list itself. k is small as a rule: comparing
+     * all pairs will do. */
     for (uint64_t i = 0; i < s.n; i++) {
         const uint64_t spot = bly_spot(s, i);
         bool seen = false;
@@ -169,6 +170,7 @@ void bly_probe_reach(const bly_filter *f, uint64_t first, unsigned width,
         for (uint64_t step = 0; step < how.k; step++)
             for (size_t j = 0; j < np; j++) {
                 const uint64_t bit = at[step * per + j] * width;
+                /* A cell may lie across bytes. */
                 const uint64_t byte = bit / 8, last = (bit + width - 1) / 8;
                 bly_reach(f, first + byte, last - byte + 1, from + j, bad);
             }

@@ -322,6 +322,7 @@ static bly_status quotient_join(const bly_filter *a, const bly_filter *b,
 
 static bly_status quotient_merge(bly_filter *dst, const bly_filter *src)
 {
+    /* Into a new filter: if they do not fit together, dst is as it was. */
     const bly_setting set = bly_setting_of(dst);
     bly_filter *both;
     const bly_status st = quotient_join(dst, src, &dst->shape, &set, &both);
@@ -410,6 +411,7 @@ static bly_status quotient_fold(const bly_filter *f, bly_filter **out)
                        "blocks of 64 slots", &half, &to);
     if (st)
         return st;
+    /* Half the slots may not hold as many keys as were planned for. */
     if (to->items > bly_quotient_most(nslots)) {
         to->items = bly_quotient_most(nslots);
         to->fpr = quotient_rate(&half, (double)to->items);
@@ -445,6 +447,7 @@ static bly_status quotient_fold(const bly_filter *f, bly_filter **out)
 /* Slots doubled `by` times, or halved where it is negative. */
 static bool quotient_scaled(const bly_shape *s, int by, bly_shape *out)
 {
+    /* nslots 2^r stays what it is, and with it every fingerprint. */
     const uint64_t nslots = s->p[QUOTIENT_SLOTS];
     const int r = (int)s->p[QUOTIENT_R] - by;
     if (r < 1 || r > BLY_RUNS_MAX_R || by > 40 ||
@@ -494,6 +497,7 @@ static bly_status quotient_resize(const bly_filter *f, const bly_kind *to,
                         "asked for: slots are doubled for a bit of the "
                         "remainder each time, of which there are %llu",
                         (unsigned long long)f->shape.p[QUOTIENT_R]);
+    /* A capacity that was not given grows or shrinks with the slots. */
     bly_setting set = bly_setting_of(f);
     if (w->items)
         set.items = w->items;
@@ -526,6 +530,7 @@ static bool quotient_sound(const bly_filter *f)
 
 static bool quotient_check(const bly_filter *f)
 {
+    /* The sums are stored and can be computed: they must agree. */
     const bly_quotient_table t = quotient_table_of(f);
     uint64_t sums[BLY_QUOTIENT_SUMS] = { 0 };
     return bly_quotient_check(&t, sums) &&

@@ -286,6 +286,7 @@ typedef struct quotient_ring {
 static unsigned quotient_moved(const bly_quotient_table *t,
                                const uint64_t *sums)
 {
+    /* Used slots are 0.95 of all at most, so the share is never 0. */
     const uint64_t left = t->nslots - sums[BLY_QUOTIENT_USED];
     const double share = (double)left / (double)t->nslots;
     const double bits = (double)(t->runs.stride * 8) / BLY_RUNS_BLOCK;
@@ -325,6 +326,7 @@ BLY_RUNS_INLINE void quotient_ahead(const bly_quotient_table *t,
 {
     const size_t near = from + QUOTIENT_CHUNK, far = from + QUOTIENT_FAR;
     const size_t end = far + QUOTIENT_CHUNK;
+    /* The first call fills the ring; each further one enters one chunk. */
     if (from == 0)
         quotient_enter(t, ring, h, 0, n < far ? n : far, nlines);
     if (far < n)
@@ -591,6 +593,8 @@ bool bly_quotient_walk_next(bly_quotient_walk *w)
         if (w->at < w->q)
             w->at = w->q;
         w->end = bly_runs_next_end(&w->runs, w->at);
+        /* Damaged: an occupied quotient without a run. The walk is over, and
+         * stays over. */
         if (w->end == BLY_RUNS_NOWHERE) {
             w->block = w->runs.nblocks;
             w->occupieds = 0;
@@ -642,6 +646,7 @@ bly_status bly_quotient_write(bly_quotient_writer *w, uint64_t F,
     uint64_t slots[QUOTIENT_MAX_ENTRY];
     const unsigned len = quotient_encode(t->r, F & t->mask, count, slots);
     uint64_t *sums = w->sums;
+    /* Entries come from a walk in order, unless its table was damaged. */
     if (w->any && F <= w->F)
         return bly_fail(BLY_EFORMAT, "damaged: its fingerprints are not in "
                                      "order (restore it from a copy, or build "
@@ -715,6 +720,7 @@ bool bly_quotient_check(const bly_quotient_table *t, uint64_t *sums)
         uint64_t occupieds = bly_load64(bly_runs_occupieds(runs, j));
         if (*bly_runs_block(runs, j) != (at > start ? at - start : 0))
             return false;
+        /* Spare blocks behind the last home have no quotients. */
         if (start >= t->nslots && occupieds)
             return false;
         for (; occupieds; occupieds &= occupieds - 1) {

@@ -96,7 +96,8 @@ static void ribbon_layer_of(const bly_shape *s, unsigned i,
                            .narrow = (UINT64_C(1) << 32) - wider };
     l.nplanes = l.width + (wider > 0);
     l.nslots = (uint32_t)(nslots / l.nshards);
-    /* Where the first wide key can start. */
+    /* The block in which the first wide key can start: narrow / 2^32 is the
+     * share from which on keys are wide. */
     l.wide = l.nslots / 64;
     if (wider)
         l.wide =
@@ -117,6 +118,7 @@ void bly_ribbon_map_of(const bly_shape *s, bly_ribbon_map *out)
         l->words = map.nwords;
         map.nwords += l->nshards * l->stride;
     }
+    /* Spare words, since planes are read in groups of four. */
     map.bounds = 8 * (map.nwords + bly_ribbon_spare(map.layer[0].nplanes));
     map.end = map.bounds;
     /* The last layer bumps nobody, and has no bounds. */
@@ -236,6 +238,7 @@ static bool ribbon_sane(const bly_shape *s)
         (width == BLY_RIBBON_MAX_WIDTH && wider) || (!width && !wider) ||
         !slots[0])
         return false;
+    /* Layers without a gap, each of whole blocks and equal shards. */
     unsigned n = 0;
     while (n < BLY_RIBBON_LAYERS && slots[n]) {
         if (slots[n] > RIBBON_MAX_SLOTS ||
@@ -334,6 +337,7 @@ static bool ribbon_reach_layer(const bly_filter *f, const bly_ribbon_layer *l,
                                const bly_ribbon_key *key, size_t i,
                                uint64_t *bad)
 {
+    /* A row that starts with its block does not reach into the next. */
     const uint64_t b = key->start / 64, next = b + (key->start % 64 ? 2 : 1);
     const uint64_t first = l->words + key->shard * l->stride;
     const uint64_t from = first + bly_ribbon_block(l, b);

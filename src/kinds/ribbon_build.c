@@ -50,6 +50,7 @@ typedef struct ribbon_job {
 /* Hash n keys, and bring those of a shard together. */
 static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
 {
+    /* job->kept is free until the shards are solved: room to count in. */
     const uint64_t nshards = job->layer->nshards;
     for (size_t i = 0; i < n; i++)
         job->u[i] = bly_ribbon_hash(job->u[i], seed);
@@ -206,6 +207,7 @@ static bool ribbon_attempt(ribbon_job *job, const bly_ribbon_map *map, size_t n,
     for (unsigned i = 0; i < last; i++) {
         job->layer = &map->layer[i];
         nkeys[i + 1] = ribbon_fill_layer(job, seeds[i], nkeys[i], &kept);
+        /* Repeated keys all meet in one shard of the first layer. */
         if (i == 0)
             *distinct = kept;
     }
@@ -284,6 +286,7 @@ bly_status bly_ribbon_build(bly_filter *f, uint64_t *h, uint64_t *values,
         st = bly_fail(BLY_EFULL, "no seed serves these hashes: they are not "
                                  "as good hashes are");
     if (st) {
+        /* A failed build leaves an empty filter, not half a one. */
         memset(f->data, 0, (size_t)f->shape.nbytes);
     } else {
         memcpy(&f->state[BLY_RIBBON_SEED], seeds, sizeof seeds);

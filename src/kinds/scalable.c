@@ -295,6 +295,7 @@ static double scalable_rate(const bly_shape *s, double n)
     for (uint32_t i = 0; i < BLY_MAX_LAYERS && n > 0; i++) {
         const double ni = scalable_layer_items(s, i);
         double rate = scalable_layer_fpr(s, i);
+        /* The first layer, and the last if it is not full. */
         if (i == 0 || n < ni) {
             uint64_t items;
             bly_shape layer;
@@ -425,7 +426,7 @@ static bly_status scalable_push(bly_filter *f)
 static bly_status scalable_grow(bly_filter *f, uint32_t seen)
 {
     pthread_mutex_t *const lock = f->aux;
-    if (!lock)
+    if (!lock) /* one writer */
         return scalable_push(f);
     pthread_mutex_lock(lock);
     const bly_status st = f->nlayers == seen ? scalable_push(f) : BLY_OK;
@@ -513,6 +514,7 @@ static size_t scalable_ask_one(const bly_filter *layer, scalable_keys keys,
 {
     size_t nhits = 0;
     memset(hit, 0, BLY_BITMAP_WORDS(n) * sizeof *hit);
+    /* has() is given a map of zeros. */
     (keys.ints ? layer->kind->has_ints : layer->kind->has)(layer, keys.at, n,
                                                            hit);
     for (size_t w = 0; w < BLY_BITMAP_WORDS(n); w++)
@@ -830,6 +832,7 @@ static void scalable_stat(const bly_filter *f, bly_stats *out)
         const double m = (double)bly_shape_bits(layer->kind, &layer->shape);
         bly_stats part = { 0 };
         layer->kind->stat(layer, &part);
+        /* exp(pass) is the chance to get past all layers before this one. */
         bits += m;
         ones += m * part.fill;
         items += part.items_estimate / exp(pass);

@@ -249,7 +249,8 @@ static double spacecode_rate(const bly_shape *s, double n)
 /* The largest first array with which all together have at most `bits`. */
 static uint64_t spacecode_share(bly_shape s, uint64_t bits)
 {
-    uint64_t low = 0, high = bits; /* low fits; high may */
+    /* The sum of all arrays rises with the first. low fits; high may. */
+    uint64_t low = 0, high = bits;
     if (high > SPACECODE_MAX_BITS)
         high = SPACECODE_MAX_BITS;
     while (low < high) {
@@ -448,6 +449,7 @@ static void spacecode_thetas(const bly_filter *f, const spacecode_view *v,
             pairs[p].at = spacecode_bit(&pairs[p].a, v->m[i]);
             __builtin_prefetch(&words[pairs[p].at >> 6], 0, 2);
         }
+        /* Those that fail are overwritten: no branch. */
         for (size_t p = 0; p < left; p++) {
             const spacecode_pair pair = pairs[p];
             const uint64_t word = bly_le64(bly_word_load(&words[pair.at >> 6]));
@@ -602,6 +604,8 @@ static double spacecode_gap(uint64_t draw, double p)
 
 static void spacecode_many(spacecode_turn *turn, uint64_t h, uint64_t by)
 {
+    /* Each array by itself: what one records is then independent of the others,
+     * which changes no single estimate. */
     for (unsigned i = 0; i < turn->v.g; i++) {
         double at = 0;
         for (unsigned seen = 0; seen < SPACECODE_COVER * turn->v.l; seen++) {
@@ -709,6 +713,7 @@ static bly_status spacecode_merge_part(bly_filter *dst, const bly_part *p)
     uint64_t *const words = spacecode_words(dst);
     const uint64_t *const from = (const uint64_t *)(const void *)p->bytes;
     const uint64_t first = p->at / 8, end = first + p->nbytes / 8;
+    /* Counts in front of the arrays are not bits to be combined. */
     const uint64_t begin = first > v.from[0] ? first : v.from[0];
     if (begin < end)
         bly_bits_or(words + begin, from + (begin - first),
@@ -725,6 +730,7 @@ static bly_status spacecode_merge_part(bly_filter *dst, const bly_part *p)
 static bly_status spacecode_merge(bly_filter *dst, const bly_filter *src)
 {
     const bly_part all = bly_part_of(src);
+    /* Bits past the ends of src's arrays would become ours. */
     if (!spacecode_check(src))
         return bly_fail(BLY_EFORMAT, "the spacecode filter to be merged is "
                                      "damaged: its bits are not as many as it "

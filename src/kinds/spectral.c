@@ -345,6 +345,7 @@ spectral_add_selection(void *ctx, size_t i, bly_spots at)
     spectral_batch *const b = ctx;
     unsigned char *const cells = b->parts.primary;
     const uint64_t by = spectral_by(b, i);
+    /* Read the counters twice only for callers who ask what was new. */
     const bool new_key =
         b->fresh && !spectral_least_of(cells, b->parts.width, at).value;
     b->stuck += spectral_raise(cells, b->parts.width, at, by);
@@ -436,6 +437,7 @@ spectral_read(void *ctx, size_t i, bly_spots at)
     const spectral_parts *const p = &b->parts;
     const spectral_least first = spectral_least_of(p->primary, p->width, at);
     uint32_t value = first.value;
+    /* A least value that recurs is trusted; only a single one is doubtful. */
     if (p->marker && value && first.times == 1) {
         const uint64_t other = spectral_other_hash(b->h[i]);
         uint64_t room[BLY_PROBE_MAX_K];

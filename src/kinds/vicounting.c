@@ -153,6 +153,8 @@ static bool vi_b3_sum(uint32_t r, uint32_t n)
         return r < 64 && (few[n] >> r & 1);
     if (r < n)
         return false;
+    /* With 1 taken off each of n elements, a twelves, b sevens and the rest in
+     * threes remain: n of them at most. */
     for (uint32_t left = r - n, a = 0; 12 * a <= left; a++)
         for (uint32_t b = 0; 12 * a + 7 * b <= left; b++) {
             const uint32_t rest = left - 12 * a - 7 * b;
@@ -191,6 +193,7 @@ vi_raised(const vi_set *set, uint32_t top, uint32_t cell, vi_part part)
 {
     if (!set->pairs)
         return bly_cell_sum(cell, part.sum, top);
+    /* Stuck by hits, not by sum: 14 hits cannot overflow the sum. */
     const uint32_t hits = (cell & 15) + part.hits;
     return hits >= VI_B3_TOP_HITS ? top : ((cell >> 4) + part.sum) << 4 | hits;
 }
@@ -242,6 +245,8 @@ static vi_law vi_law_of(uint64_t increments)
     const vi_set *const set = &vi_sets[increments];
     vi_law law = { { 0 } };
     if (set->pairs)
+        /* Up to three hits tell all their increments: denied if none of them
+         * is the key's. */
         for (unsigned j = 0; j <= VI_B3_H; j++)
             law.no[j] = pow((set->size - 1.0) / set->size, j);
     else
@@ -314,6 +319,7 @@ static bly_status vicounting_plan(const bly_want *w, bly_shape *out)
                         "width = %llu: cells have 12 bits for increments b3, "
                         "else 7, 8 or 16",
                         (unsigned long long)width);
+    /* 0 where bits are not given, which every number of folds divides. */
     uint64_t cells = w->bits / width;
     const bly_status st = bly_fold_plan(w->opt[VI_FOLDS], 1, true, &cells);
     if (st)
@@ -665,7 +671,7 @@ static double vi_rate_now(const bly_filter *f)
     for (uint64_t j = 0; j < m; j++) {
         const uint32_t c = bly_cell_get(f->data, j, width);
         if (!c)
-            continue;
+            continue; /* an empty cell denies every increment */
         for (unsigned v = 0; v < set->size; v++)
             pass += vi_pass(set, top, c, (vi_part){ set->at[v], 1 }, false);
     }
@@ -697,6 +703,7 @@ static uint32_t vi_sum(const vi_set *set, uint32_t top, uint32_t a, uint32_t b)
 static uint32_t vi_lesser(const vi_set *set, uint32_t top, uint32_t a,
                           uint32_t b)
 {
+    /* A stuck cell denies nothing: the other one, whatever is in it. */
     if (a == top || b == top)
         return a == top ? b : a;
     const vi_part in_a = vi_part_in(set, a), in_b = vi_part_in(set, b);

@@ -95,6 +95,7 @@ BLY_EIGHT peel_eight peel_find_eight(const peel_layout *l, __m512i hash,
         seed = _mm512_i64gather_epi64(shard, l->data, 8);
         base = _mm512_mul_epu32(shard, l->nslots);
     }
+    /* bly_peel_word(), eight times. */
     const __m512i g =
         _mm512_andnot_si512(bly_eight_all(BLY_PEEL_LOW),
                             bly_eight_mix(_mm512_xor_si512(hash, seed)));
@@ -185,6 +186,7 @@ BLY_EIGHT void prints_enter(const peel_layout *l, const uint64_t *h, size_t at,
 {
     const peel_eight keys =
         peel_find_eight(l, _mm512_loadu_si512(h + 8 * at), arity, fuse);
+    /* Group `at` is one of eight in its row. */
     unsigned char *const to = w->prints[at / 8 % 2] + at % 8 * 8 * width;
     const __m512i print = _mm512_srli_epi64(
         _mm512_mullo_epi64(keys.g, bly_eight_all(BLY_PEEL_PRINT_C)),
@@ -258,6 +260,7 @@ BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
     const peel_layout l = peel_layout_of(p, data, fuse);
     const unsigned char *cells[BLY_PEEL_MAX_ARITY];
     peel_waiting w;
+    /* Slots lack their i segments, which are added here once for all keys. */
     for (unsigned i = 0; i < arity; i++)
         cells[i] = data + bly_peel_head(p->nshards) + i * p->segment * width;
     /* Fill the ring. Eight groups are 64 keys, and there are at least as many:
