@@ -1,17 +1,17 @@
 /*
  * ribbon_table.c - a shard: elimination, bounds, back substitution
  *
- * A shard has about as many keys as slots, so that some find no room. They are
- * bumped: left to the next layer. To be told who was, a key asks the bound of
- * its bucket, 256 slots long; those that start below it were.
+ * A shard has about as many keys as slots, so some find no room. They are
+ * bumped, that is, left to the next layer. Each bucket of 256 slots has a
+ * bound, and the keys that start below it were bumped.
  *
  * Buckets are taken from left to right, and the keys within a bucket from right
- * to left. Keys of the bucket before spill over into its first slots, so it is
- * there that room ends first, and few keys lie between a bound and the bucket's
- * beginning [1]. That order decides who is bumped and nothing else: where all
- * find room, which slots are taken and what they hold follows from the set of
- * rows. So keys are inserted in an order that is fast, and again in the right
- * one where that fails.
+ * to left. Keys of the bucket before spill over into its first slots, so room
+ * runs out there first, and few keys lie between a bound and the beginning of
+ * its bucket [1]. The order decides which keys are bumped and nothing else: if
+ * all find room, the slots taken and what they will hold follow from the set of
+ * rows. So keys are inserted in a fast order first, and again in the right one
+ * if that fails.
  *
  * [1] Dillinger, Huebschle-Schneider, Sanders and Walzer, Fast Succinct
  *     Retrieval and Approximate Membership using Ribbon, 2022
@@ -167,7 +167,8 @@ typedef struct ribbon_group {
     uint64_t needs;
 } ribbon_group;
 
-/* A row is done: *x becomes one that waits. What is wrong or over, if so. */
+/* A row is done: *x becomes one that waits. Tells if there is none, or if the
+ * row found no room. */
 enum { RIBBON_GO_ON, RIBBON_NONE_WAITS, RIBBON_NO_ROOM };
 
 static inline __attribute__((always_inline)) int
@@ -183,9 +184,10 @@ ribbon_next(ribbon_group *g, ribbon_row *x, int done)
     return RIBBON_GO_ON;
 }
 
-/* Move nlanes rows on, and those that wait when one is done, until none does:
- * then there is one lane less. False where a row finds no room. nlanes is a
- * literal, and lanes are variables by name, so that they are registers. */
+/* Move nlanes rows on, replacing each that is done by one that waits, until
+ * none waits: then there is one lane less. False where a row finds no room.
+ * nlanes is a literal, and the lanes are variables with names of their own, so
+ * that they are kept in registers. */
 static inline __attribute__((always_inline)) bool
 ribbon_run(const ribbon_band *band, ribbon_group *g, ribbon_row *lanes,
            unsigned nlanes)

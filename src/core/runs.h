@@ -46,7 +46,7 @@
 
 typedef struct bly_runs {
     unsigned char *data;
-    uint64_t nblocks, stride; /* of so many bytes */
+    uint64_t nblocks, stride; /* blocks, and bytes per block */
     uint64_t mask;            /* the r bits of a slot */
     unsigned r;
     bool pdep; /* this processor selects by it: bly_select_by() */
@@ -170,13 +170,13 @@ BLY_RUNS_INLINE uint64_t bly_runs_upto(const bly_runs *t, uint64_t x)
            1;
 }
 
-/* The first slot at or behind `from` to which nobody is pushed: all runs of
- * quotients before it end before it. It is empty, or holds the first of its
- * own run. With `empty`, its own quotient counts as before: it is empty. Behind
- * the last slot where there is none.
+/* The first slot at or behind `from` to which nothing has been pushed: all runs
+ * of quotients before it end before it. It is empty, or holds the first of its
+ * own run. With `empty`, its own quotient must have no run either, so that the
+ * slot is empty. Returns the slot behind the last where there is none.
  *
- * In each block that begins where the offset says. Where d runs have to end
- * before a slot, and have not, the next to look at is the one behind the d-th
+ * In each block the search begins behind the offset. Where d runs have to end
+ * before a slot and have not, the next candidate is the slot behind the d-th
  * runend. */
 BLY_RUNS_INLINE uint64_t bly_runs_rest(const bly_runs *t, uint64_t from,
                                        bool empty)
@@ -244,8 +244,8 @@ BLY_RUNS_INLINE bool bly_runs_find(const bly_runs *t, uint64_t q, bly_run *run)
     return true;
 }
 
-/* Most runs lie in the block of their quotient or the next: they are found
- * without a branch, and so is the place of those that are not there. */
+/* Most runs lie in the block of their quotient or the next. They are found
+ * without a branch, and so is the place where a missing one would begin. */
 typedef struct bly_glance {
     unsigned char *slots; /* of the block in which it is */
     uint64_t first;       /* the number of its first slot */
@@ -254,9 +254,9 @@ typedef struct bly_glance {
     uint64_t doubt;       /* not 0: ask bly_runs_find() */
 } bly_glance;
 
-/* Of quotient q of this block, which another follows. place: also where a run
- * would begin that is not there, and with a len of 0; else what is said of such
- * a one, but for .there, means nothing. */
+/* The run of quotient q, whose home is in this block; another block must
+ * follow. With `place`, a run that is not there gets the place where it would
+ * begin, and a len of 0. Without, only .there means anything for it. */
 BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t,
                                            unsigned char *block, uint64_t q,
                                            bool place)
@@ -333,9 +333,10 @@ void bly_runs_shift_up(const bly_runs *t, uint64_t from, uint64_t empty);
  * then empty. */
 void bly_runs_shift_down(const bly_runs *t, uint64_t at, uint64_t end);
 
-/* Everyone whose quotient is before a block, and who lies in it or was pushed
- * into it, moves on by as many slots as are filled behind: of n empty ones,
- * in order. Can the offsets behind quotient q take that? And do it. */
+/* n empty slots, in order, are going to be filled by moving what lies before
+ * them up. The offset of a block behind quotient q rises by the number of these
+ * slots that lie in it or behind it. Without `change`: can all offsets hold
+ * that? With it: do it. */
 BLY_RUNS_INLINE bool bly_runs_offsets(const bly_runs *t, uint64_t q,
                                       const uint64_t *empty, unsigned n,
                                       bool change)
@@ -376,9 +377,9 @@ BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
     return true;
 }
 
-/* Insert a value at slot `at`, in the run of quotient q, which becomes one if
- * it was not there; last: nothing of it is behind. False, and nothing has
- * changed, where there is no room. */
+/* Insert a value at slot `at` in the run of quotient q, which begins with it
+ * unless it was `there`; last: no slot of the run lies behind. False, and
+ * nothing has changed, where there is no room. */
 BLY_RUNS_INLINE bool bly_runs_insert(const bly_runs *t, uint64_t q, uint64_t at,
                                      bool there, bool last, uint64_t value)
 {
@@ -426,7 +427,7 @@ BLY_RUNS_INLINE bool bly_runs_insert(const bly_runs *t, uint64_t q, uint64_t at,
 BLY_RUNS_INLINE void bly_runs_close(const bly_runs *t, uint64_t q, uint64_t at,
                                     const bly_run *run)
 {
-    /* All that lies behind moves down, up to where nobody is pushed. */
+    /* All that was pushed moves down, up to the first slot that was not. */
     const uint64_t end = bly_runs_rest(t, run->end + 1, false);
     bly_runs_shift_down(t, at, end);
     if (run->start == run->end)
@@ -443,7 +444,7 @@ BLY_RUNS_INLINE void bly_runs_close(const bly_runs *t, uint64_t q, uint64_t at,
 /* The first runend at or behind a slot, or BLY_RUNS_NOWHERE. */
 uint64_t bly_runs_next_end(const bly_runs *t, uint64_t slot);
 
-/* Are slots from .. to-1 as empty ones are? */
+/* Are slots from .. to-1 zero, and their runends clear, as of empty ones? */
 bool bly_runs_clear_between(const bly_runs *t, uint64_t from, uint64_t to);
 
 #endif

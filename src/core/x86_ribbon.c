@@ -13,7 +13,7 @@
 
 #define AVX2 __attribute__((target("avx2,bmi2,popcnt")))
 
-/* In each of four words, bit 0 is the parity of v's. */
+/* Bit 0 of each of the four words is the parity of that word of v. */
 static inline AVX2 __attribute__((always_inline)) __m256i parity_avx2(__m256i v)
 {
     const __m256i parity = _mm256_broadcastsi128_si256(
@@ -191,7 +191,7 @@ BLY_EIGHT void ribbon_fetch_eight(const ribbon_eight *keys, unsigned j,
     __builtin_prefetch(at + 16 * nplanes - 8, 0, 2);
 }
 
-/* In each of eight words, bit 0 is the parity of v's. */
+/* Bit 0 of each of the eight words is the parity of that word of v. */
 BLY_EIGHT __m512i parity_avx512(__m512i v)
 {
     const __m512i parity = _mm512_broadcast_i32x4(
@@ -275,7 +275,7 @@ BLY_EIGHT void ribbon_ask_eights(const bly_ribbon_layer *layer,
                                                _mm512_load_si512(keys->print));
         const __mmask8 right =
             _mm512_testn_epi64_mask(wrong, _mm512_load_si512(keys->needs));
-        /* The last group may have fewer keys; the others of it are nobody's. */
+        /* The last group may have fewer than eight keys. */
         const __mmask8 there =
             (__mmask8)(255u >> (n - 8 * i < 8 ? 8 - (n - 8 * i) : 0));
         unsigned bumped = ribbon_bumped(l, data, keys) & there;

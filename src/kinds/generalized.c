@@ -22,7 +22,8 @@
  * However many keys come, the first is never above
  * (k0/(k0+k1))^k0 (k1/(k0+k1))^k1: 1/4 for (1,1), 1/16 for (2,2), 1/64 for
  * (3,3). The second goes towards one minus that: this array forgets. In 256
- * bits with (2,2) a key that 14 others have followed is missed with 0.339.
+ * bits with (2,2), a key that 14 others have followed is missed with
+ * probability 0.339.
  *
  * plan(). The rate is that of n keys, and k0 + k1 the largest number at which
  * it is at most 0.3 of its limit: nearer to it an array has forgotten most of
@@ -104,8 +105,8 @@ static uint64_t generalized_bits(const bly_shape *s)
 /* What a key does to a given bit. */
 typedef struct generalized_law {
     double k0, k1;
-    double s0, s1;   /* of the keys that touch it: reset it, set it */
-    double log_left; /* ln L: of being left alone */
+    double s0, s1;   /* shares of the keys that touch it: reset it, set it */
+    double log_left; /* ln L, the chance that it is left alone */
 } generalized_law;
 
 static generalized_law generalized_law_of(const bly_shape *s)
@@ -135,7 +136,7 @@ static double generalized_rate(const bly_shape *s, double n)
     return pow(ones, l.k1) * pow(1 - ones, l.k0);
 }
 
-/* Of a key that j others have followed. */
+/* The chance that a key is missed that j others have followed. */
 static double generalized_missed(const bly_shape *s, double j)
 {
     const generalized_law l = generalized_law_of(s);
@@ -299,8 +300,7 @@ generalized_holds(const generalized_view *v, bly_spots at)
     return true;
 }
 
-/* One batch: the bitmap is of keys that are there, or of those that were not
- * before they were added. */
+/* One batch. The bitmap tells which keys are there, or which were new. */
 typedef struct generalized_batch {
     generalized_view v;
     uint64_t *bitmap, nfresh;

@@ -138,7 +138,7 @@ uint64_t bly_peel_nbytes(const bly_peel *p, unsigned cell_bits)
  * the slots themselves. */
 #define PEEL_AHEAD 16
 
-/* What peeling one shard takes. */
+/* The memory in which one shard is peeled. */
 typedef struct scratch {
     bly_block block;
     uint64_t *words, *values;      /* the keys: sorted, then in order */
@@ -207,8 +207,8 @@ static void sort_words(const bly_peel *p, const uint64_t *h,
 }
 
 /* Zero the slots that keys up to the last of a block may have. Keys are sorted
- * by their highest bits alone, so the last one's may all be ones below these.
- * A segment is zeroed when it is needed, and then in the cache. */
+ * by their highest bits alone, so the bits below these are taken to be ones. A
+ * segment is zeroed when it is needed, and then is in the cache. */
 static uint64_t zero_slots(const bly_peel *p, uint64_t last, uint64_t zeroed,
                            scratch *s)
 {
@@ -281,9 +281,9 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
     return !(over & (BLY_PEEL_LOW + 1));
 }
 
-/* Slots that have one key wait in a queue. Take keys off at those from next to
- * end, and at those that come to have one key then; how many came off, after n
- * that were off before. *end moves on. */
+/* Slots that have one key wait in a queue. Take the keys off at the slots from
+ * next to *end, and at those that come to have one key because of it, for which
+ * *end moves on. Returns how many keys are off now; n were off before. */
 static inline __attribute__((always_inline)) size_t
 peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
            size_t next, size_t *end, size_t n, scratch *s)
@@ -335,10 +335,10 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
     return n;
 }
 
-/* Peel; how many keys came off. Segment by segment: the slots that have one
- * key, and what follows from them, which is near. Each slot comes to have one
- * key but once, so the queue has room for all. Three parts that all keys have
- * in common are one segment here. */
+/* Peel, and return how many keys came off. Segment by segment: the slots that
+ * have one key, and what follows from them, which is near. A slot comes to have
+ * one key only once, so the queue has room for all. In the xor geometry every
+ * key reaches everywhere, and the whole shard is one step. */
 static inline __attribute__((always_inline)) size_t
 peel_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, scratch *s)
 {

@@ -86,7 +86,7 @@ static uint64_t quotient_bits(const bly_shape *s)
            bly_runs_stride(s->p[QUOTIENT_R]);
 }
 
-/* q + r <= 64: can the hash tell so many fingerprints apart? */
+/* nslots 2^r <= 2^64: are there as many hashes as fingerprints? */
 static bool quotient_hash_lasts(uint64_t nslots, uint64_t r)
 {
     return nslots <= UINT64_MAX >> r;
@@ -127,7 +127,7 @@ static double quotient_slots_for(double n, uint64_t r)
     return ceil(used / QUOTIENT_LOAD / BLY_RUNS_BLOCK) * BLY_RUNS_BLOCK;
 }
 
-/* The most home slots in so many bits; 0: none. */
+/* The most home slots that fit into `bits`; 0: none. */
 static uint64_t quotient_slots_in(uint64_t bits, uint64_t r)
 {
     uint64_t nblocks = bits / 8 / bly_runs_stride(r);

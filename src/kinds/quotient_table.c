@@ -18,8 +18,8 @@
 
 /* ---------------------------------------------------------------- entries */
 
-/* Digits of such a count with r = 2 and the three before them. More, which
- * only r = 1 can want, is refused. */
+/* Room for the highest count with r = 2: three remainders and the digits, one
+ * bit each. Only r = 1 could use more, and is refused. */
 #define QUOTIENT_MAX_ENTRY 68
 _Static_assert(QUOTIENT_MAX_ENTRY <= BLY_RUNS_MAX_OPEN, "slots of a count");
 
@@ -170,8 +170,8 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
     return BLY_OK;
 }
 
-/* How a remainder compares with the slots of a run of up to three, which can
- * hold no digits. */
+/* How a remainder compares with the slots of a run of at most three, which is
+ * too short to hold digits. */
 typedef struct quotient_place {
     unsigned below, same; /* slots less than it; equal to it */
 } quotient_place;
@@ -195,15 +195,15 @@ BLY_RUNS_INLINE quotient_place quotient_place_in(const bly_runs *t,
     return place;
 }
 
-/* Is this what quotient_place_in() is for? */
+/* Can quotient_place_in() be trusted for this run? */
 BLY_RUNS_INLINE bool quotient_is_short(const bly_quotient_table *t,
                                        const bly_glance *g)
 {
     return !(g->doubt | (uint64_t)(g->len > 3) | (uint64_t)(t->fit < 3));
 }
 
-/* Add fingerprint F once where that is easy: there is none of it yet, and few
- * of its quotient. False: it is not, and nothing has changed. */
+/* Add fingerprint F once if that is easy: it is not there yet, and the run of
+ * its quotient is short. False if it is not easy; nothing has changed then. */
 BLY_RUNS_INLINE bool quotient_put_easily(const bly_quotient_table *t,
                                          uint64_t F)
 {
@@ -281,8 +281,9 @@ typedef struct quotient_ring {
     unsigned char *block[QUOTIENT_RING];
 } quotient_ring;
 
-/* What a change moves: on average 1 / 2(1 - a)^2 slots at a load of a, up to
- * the next place where nothing was pushed. That many lines, at most 6. */
+/* How much a change moves: at a load of a, 1 / 2(1 - a)^2 slots on average, up
+ * to the next place where nothing was pushed. The lines that these take, at
+ * most 6. */
 static unsigned quotient_moved(const bly_quotient_table *t,
                                const uint64_t *sums)
 {
@@ -294,9 +295,9 @@ static unsigned quotient_moved(const bly_quotient_table *t,
     return lines < 6 ? (unsigned)lines : 6;
 }
 
-/* Keys from .. to-1: into the ring, and into L2 the head of their block, that
- * of the next one, the remainders near the home slot, and so many lines behind
- * them. */
+/* Enter keys from .. to-1 into the ring, and fetch into L2 the head of their
+ * block, that of the next one, the remainders near the home slot, and nlines
+ * lines behind them. */
 BLY_RUNS_INLINE void quotient_enter(const bly_quotient_table *t,
                                     quotient_ring *ring, const uint64_t *h,
                                     size_t from, size_t to, unsigned nlines)
@@ -318,8 +319,8 @@ BLY_RUNS_INLINE void quotient_enter(const bly_quotient_table *t,
     }
 }
 
-/* To be called before the chunk that begins with key `from`, a chunk after the
- * other. Heads are needed first. */
+/* To be called before each chunk in turn; this one begins with key `from`. Only
+ * heads are fetched into L1: they are what is needed first. */
 BLY_RUNS_INLINE void quotient_ahead(const bly_quotient_table *t,
                                     quotient_ring *ring, const uint64_t *h,
                                     size_t from, size_t n, unsigned nlines)
@@ -386,8 +387,8 @@ BLY_RUNS_INLINE void quotient_has_body(const bly_quotient_table *t,
             bits |= (uint64_t)(seen & 1) << i;
             doubts |= (uint64_t)(seen >> 1) << i;
         }
-        /* Those of which a glance was not enough, out of the loop above, which
-         * has no branches to mispredict. */
+        /* Keys for which a glance was not enough wait until here, so that the
+         * loop above has no branches to mispredict. */
         for (bits &= ~doubts; doubts; doubts &= doubts - 1) {
             const unsigned i = (unsigned)__builtin_ctzll(doubts);
             bits |= (uint64_t)(quotient_count_one(t, F[i]) != 0) << i;

@@ -39,8 +39,8 @@ typedef struct ribbon_job {
     size_t *from;    /* of each shard, its first key; and one more */
     size_t *kept;    /* its different keys */
     size_t *nbumped; /* those of them that found no room */
-    bly_block lists; /* what holds the three */
-    bly_block rooms; /* for a shard a thread */
+    bly_block lists; /* holds these three */
+    bly_block rooms; /* one per thread, each for a shard */
     size_t per;      /* words of a room */
     unsigned nthreads;
     _Atomic size_t next_shard;

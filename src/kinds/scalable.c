@@ -223,7 +223,7 @@ static bly_status scalable_layer(const bly_shape *s, uint32_t i,
     return scalable_kinds[s->p[SCALABLE_LAYER]]->plan(&w, out);
 }
 
-/* The lowest rate of n keys in so many bits; 1 or more where there is none. */
+/* The lowest rate of n keys in this memory; 1 or more where there is none. */
 static double scalable_best_fpr(uint64_t layer, uint64_t items, uint64_t bits)
 {
     const double n = (double)items;
@@ -415,7 +415,7 @@ static bly_status scalable_push(bly_filter *f)
     st = bly_filter_make(kind, &shape, &set, &layer);
     if (st)
         return st;
-    /* The layer before the number: who reads the number finds it there. */
+    /* The layer before the number: a reader who sees the number finds it. */
     f->layer[f->nlayers] = layer;
     __atomic_store_n(&f->nlayers, f->nlayers + 1, __ATOMIC_RELEASE);
     return BLY_OK;

@@ -26,11 +26,11 @@
  * 32 ln 32 * 4^7 = 1.8 million, with a deviation of some 15 to 30 %.
  *
  * Size. Of x additions an array i sees p_i x, which use l (1 - (1 - p_i/l)^x)
- * groups of a key on average. n keys that come `mean` times each (if not all
- * alike, they use fewer) fill array 0 like a Bloom filter that holds so many
- * pairs of a key and a group, and the chance that a key that never came has
- * theta > 0 is 1 - (1 - f)^l. Later arrays get fewer pairs: each is `taper` /
- * 65536 of the one before, but no smaller than 4 l k bits, since one frequent
+ * groups of a key on average. n keys that come `mean` times each (if some come
+ * more often than others, they use fewer) fill array 0 like a Bloom filter that
+ * holds as many pairs of a key and a group. A key that never came has theta > 0
+ * with probability 1 - (1 - f)^l. Later arrays get fewer pairs: each is `taper`
+ * / 65536 of the one before, but no smaller than 4 l k bits, since one frequent
  * key alone sets l k. A million keys, once each, at 1 %: 16.8 bits per key in
  * array 0, 22.4 in all.
  *
@@ -223,7 +223,7 @@ static uint64_t spacecode_bits(const bly_shape *s)
     return sum;
 }
 
-/* Groups of a key that array i is expected to see used. */
+/* How many groups of a key are expected to be used in array i. */
 static double spacecode_pairs(const bly_shape *s, unsigned i)
 {
     const double l = (double)s->p[SPACECODE_GROUPS];
@@ -232,7 +232,7 @@ static double spacecode_pairs(const bly_shape *s, unsigned i)
     return -l * expm1(bly_shape_real(s, SPACECODE_MEAN) * log1p(-p / l));
 }
 
-/* That a key that never came has theta > 0. */
+/* The chance that a key that never came has theta > 0. */
 static double spacecode_any(double f, double l)
 {
     return -expm1(l * log1p(-f));

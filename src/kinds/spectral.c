@@ -295,14 +295,13 @@ spectral_lower(unsigned char *cells, unsigned width, bly_spots at)
 }
 
 /* The secondary array and the marker have positions of their own: keys that
- * share counters in one array shall not share them in the others. */
+ * share counters in one array should not share them in the others. */
 static inline uint64_t spectral_other_hash(uint64_t h)
 {
     return bly_mix64(h ^ UINT64_C(0xbb67ae8584caa73b));
 }
 
-/* The counters of a key in the secondary array, of which tiny ones have fewer
- * than k. */
+/* The counters of a key in the secondary array: fewer than k in a tiny one. */
 static bly_spots spectral_moved(const spectral_parts *p, uint64_t other,
                                 uint64_t *room)
 {

@@ -134,7 +134,7 @@ typedef struct vi_part {
     uint32_t sum, hits;
 } vi_part;
 
-#define VI_B3_H 3         /* so many hits decompose in one way */
+#define VI_B3_H 3         /* hits whose sum decomposes in only one way */
 #define VI_B3_WIDTH 12    /* 4 bits of hits, 8 of their sum */
 #define VI_B3_TOP_HITS 15 /* 14 hits of 13 are 182, which 8 bits hold */
 
