@@ -381,6 +381,7 @@ static bly_status quotient_intersect(bly_filter *dst, const bly_filter *src)
     st = quotient_finish(&to, both, st, &both);
     if (st)
         return st;
+    /* What each of the two was told to add says nothing about both. */
     both->nadded = both->state[BLY_QUOTIENT_TOTAL];
     return bly_become(dst, both);
 }

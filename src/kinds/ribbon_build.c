@@ -232,6 +232,7 @@ static bool ribbon_attempt(ribbon_job *job, const bly_ribbon_map *map, size_t n,
 static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
                               const bly_ribbon_map *map, unsigned nthreads)
 {
+    /* Memory for the largest layer serves all, one after another. */
     uint64_t nshards = 0, nslots = 0;
     for (unsigned i = 0; i < map->nlayers; i++) {
         const bly_ribbon_layer *l = &map->layer[i];

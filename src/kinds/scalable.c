@@ -800,6 +800,8 @@ static bly_status scalable_add_ints(bly_filter *f, const uint64_t *ints,
     while (from < n && !st) {
         const size_t np = n - from < SCALABLE_PIECE ? n - from : SCALABLE_PIECE;
         bly_hash_ints(&f->hasher, ints + from, np, h);
+        /* A piece is whole words of `fresh`, and a piece that stops early is
+         * the last. */
         st = scalable_add(f, h, np, fresh ? fresh + from / 64 : NULL, &done);
         from += done;
     }

@@ -627,6 +627,7 @@ static bly_status spacecode_increase(bly_filter *f, const uint64_t *h,
     uint64_t sum = 0;
     spacecode_begin(f, &turn);
     for (size_t i = 0; i < n; i++) {
+        /* The cost of an addition must not grow with `by`. */
         if (by[i] > SPACECODE_SINGLE)
             spacecode_many(&turn, h[i], by[i]);
         else

@@ -546,6 +546,7 @@ static void spectral_has(const bly_filter *f, const uint64_t *h, size_t n,
         .range = bly_modulus_of(f->shape.p[SPECTRAL_COUNTERS]),
         .k = f->shape.p[SPECTRAL_K],
     };
+    /* As in spectral_run(): constants for the default width. */
     if (f->shape.p[SPECTRAL_WIDTH] == 32) {
         q.width = 32;
         q.test = spectral_test32;

@@ -429,6 +429,8 @@ static uint64_t vi_merge_parts(const vi_batch *b, uint64_t h, uint64_t *at,
             at[n] = cell;
             parts[n++] = (vi_part){ 0, 0 };
         }
+        /* The tag moves on with every probe, as in vi_parts() and in queries,
+         * whether its cell is new or not. */
         parts[j].sum += b->set->at[tag & (b->set->size - 1)];
         parts[j].hits++;
         tag = bly_probe_tag_next(tag, i);
@@ -604,6 +606,7 @@ static void vicounting_has(const bly_filter *f, const uint64_t *h, size_t n,
     bly_probe_query q = {
         .cells = f->data, .range = b.range, .k = b.k, .tagged = true
     };
+    /* As in vi_run(): constants for the default. */
     if (f->shape.p[VI_INCREMENTS] == VI_S && b.width == 8) {
         q.width = 8;
         q.test = vi_test_s8;
@@ -767,6 +770,7 @@ static bly_status vicounting_fold(const bly_filter *f, bly_filter **out)
     const bly_status st = bly_fold_begin(f, m, "cells", &half, out);
     if (st)
         return st;
+    /* A position of the smaller filter is that of the larger, mod m/2. */
     for (uint64_t j = 0; j < m / 2; j++)
         bly_cell_put((*out)->data, j, width,
                      vi_sum(set, bly_cell_top(width),
