@@ -96,7 +96,7 @@ static const bly_param aging_params[] = {
                   .automatic = true,
                   .min = 1,
                   .max = AGING_MAX_L,
-                  .help = "generations that a key is found for (l)" },
+                  .help = "generations for which a key is found (l)" },
     [AGING_SLICE] = { .name = "slice",
                       .type = BLY_UINT,
                       .min = 1,

@@ -75,15 +75,16 @@ static const bly_param bloomier_params[] = {
                           .settable = true,
                           .max = 1,
                           .choices = bloomier_layouts,
-                          .help = "can values be changed? If not, two bits a "
-                                  "slot less" },
+                          .help = "can values be changed? If not, it takes two "
+                                  "bits per slot less" },
     [BLOOMIER_VALUE] = { .name = "value_bits",
                          .type = BLY_UINT,
                          .settable = true,
                          .automatic = true,
                          .min = 1,
                          .max = BLOOMIER_MAX_VALUE,
-                         .help = "bits of a value; what the largest takes" },
+                         .help = "bits of a value; by default what the largest "
+                                 "needs" },
     [BLOOMIER_PRINT] = { .name = "fingerprint",
                          .type = BLY_UINT,
                          .settable = true,

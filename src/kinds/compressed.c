@@ -59,8 +59,8 @@ static const bly_param compressed_params[] = {
                             .planning = true,
                             .min = 0.1,
                             .max = (double)BLY_PROBE_MAX_CELLS,
-                            .help = "bits a key in memory at most; without it, "
-                                    "four times those that are sent" },
+                            .help = "upper limit of bits per key in memory; by "
+                                    "default four times what is sent" },
     [COMPRESSED_SENT] = { .name = "sent_bits",
                           .type = BLY_UINT,
                           .min = 1,
@@ -172,7 +172,7 @@ static bly_status compressed_plan(const bly_want *w, bly_shape *out)
         const unsigned k = compressed_for_rate(w, first, last, &need);
         if (!k)
             return bly_fail(BLY_EINVAL,
-                            "a rate of %g takes %.3g bits a key in memory at "
+                            "a rate of %g takes %.3g bits per key in memory at "
                             "least, and option memory allows %.3g",
                             w->fpr, need, bly_want_real(w, COMPRESSED_MEMORY));
         size.k = k;

@@ -108,20 +108,21 @@ static const bly_param cuckoo_params[] = {
                           .settable = true,
                           .max = 1,
                           .choices = cuckoo_switch,
-                          .help = "one bit a slot less, for time" },
+                          .help = "one bit per slot less, but slower" },
     [CUCKOO_UNIQUE] = { .name = "unique",
                         .type = BLY_CHOICE,
                         .settable = true,
                         .max = 1,
                         .choices = cuckoo_switch,
-                        .help = "do not store again what seems to be there" },
+                        .help = "do not store a key again that seems to be "
+                                "there; no removal then" },
     [CUCKOO_GROW] = { .name = "grow",
                       .type = BLY_UINT,
                       .settable = true,
                       .min = 0,
                       .max = CUCKOO_MAX_GROW,
-                      .help = "0: full is full; else the next table is so "
-                              "many times as large" },
+                      .help = "0: a full filter stays full; else each further "
+                              "table is this many times as large" },
 };
 
 /* ----------------------------------------------------------------- sizes */

@@ -70,7 +70,7 @@ static const bly_param floom_params[] = {
                        .settable = true,
                        .max = 1,
                        .choices = (const char *const[]){ "no", "yes", NULL },
-                       .help = "borders of regions as in the program this "
+                       .help = "borders of regions as in the program that it "
                                "comes from" },
 };
 

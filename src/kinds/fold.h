@@ -20,7 +20,7 @@
     {                                                                          \
         .name = "folds", .type = BLY_UINT, .settable = true, .planning = true, \
         .max = 20,                                                             \
-        .help = "times that it can be folded in half: its size becomes "       \
+        .help = "how many times it can be folded in half: its size becomes "   \
                 "a multiple of 2^folds"                                        \
     }
 

@@ -69,7 +69,7 @@ static const bly_param quotient_params[] = {
                      .automatic = true,
                      .min = 1,
                      .max = BLY_RUNS_MAX_R,
-                     .help = "bits stored of a fingerprint (r)" },
+                     .help = "bits of a fingerprint that are stored (r)" },
     [QUOTIENT_FOLDS] = BLY_FOLDS_PARAM,
 };
 

@@ -113,7 +113,7 @@ static const bly_param scalable_params[] = {
                               .min = SCALABLE_MIN_TIGHTENING,
                               .max = SCALABLE_MAX_TIGHTENING,
                               .help = "rate of a layer over that of the one "
-                                      "before, past the level ones" },
+                                      "before, once rates fall" },
     [SCALABLE_LEVEL] = { .name = "level",
                          .type = BLY_UINT,
                          .settable = true,

@@ -111,7 +111,8 @@ static const bly_param spacecode_params[] = {
                             .def = 8,
                             .min = 1,
                             .max = SPACECODE_MAX_FILTERS,
-                            .help = "arrays, of falling resolution (g)" },
+                            .help = "arrays, each of lower resolution than the "
+                                    "one before (g)" },
     [SPACECODE_P0] = { .name = "p0",
                        .type = BLY_REAL,
                        .settable = true,
@@ -126,16 +127,16 @@ static const bly_param spacecode_params[] = {
                          .def = 0.25,
                          .min = 0.01,
                          .max = 0.99,
-                         .help = "the same of each array, as a share of the "
-                                 "one before" },
+                         .help = "that probability in each array, as a share "
+                                 "of the one before" },
     [SPACECODE_MEAN] = { .name = "mean",
                          .type = BLY_REAL,
                          .settable = true,
                          .def = 1,
                          .min = 1,
                          .max = 1e9,
-                         .help = "additions of a key, on average, that the "
-                                 "capacity is planned for" },
+                         .help = "how often a key is added on average; the "
+                                 "capacity allows for it" },
     [SPACECODE_TAPER] = { .name = "taper",
                           .type = BLY_UINT,
                           .min = 1,

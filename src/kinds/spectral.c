@@ -93,8 +93,8 @@ static const bly_param spectral_params[] = {
                           .choices =
                               (const char *const[]){ "selection", "increase",
                                                      "recurring", NULL },
-                          .help = "raise all counters, the least ones, or all "
-                                  "with a second array for doubtful keys" },
+                          .help = "raise all counters, only the smallest, or "
+                                  "all with a second array for doubtful keys" },
     [SPECTRAL_WIDTH] = { .name = "width",
                          .type = BLY_UINT,
                          .settable = true,

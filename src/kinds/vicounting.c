@@ -96,7 +96,7 @@ static const bly_param vicounting_params[] = {
                    .automatic = true,
                    .min = 7,
                    .max = 16,
-                   .help = "bits of a cell: 7, 8 or 16; for b3 12" },
+                   .help = "bits of a cell: 7, 8 or 16, and 12 for b3" },
     [VI_FOLDS] = BLY_FOLDS_PARAM,
 };
 
