@@ -63,7 +63,7 @@ static bool plot_op(const struct bench_results *r, int op, size_t width,
         .caption = "F: a random read of a cache line in as many bytes as a "
                    "Bloom filter of that many keys has",
         .x = { .label = "keys", .scale = PLOT_LOG, .format = PLOT_SI },
-        .y = { .label = "time", .unit = "ns a key", .scale = PLOT_LOG },
+        .y = { .label = "time", .unit = "ns per key", .scale = PLOT_LOG },
         .series = series,
         .nseries = n,
     };

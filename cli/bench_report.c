@@ -34,7 +34,7 @@ void bench_report_head(const struct bench_results *r)
     putchar('\n');
     head_row("pages");
     printf("%s (the system's setting for huge pages: %s)\n",
-           r->small_pages ? "small ones only" : "2 MiB where they are given",
+           r->small_pages ? "small pages only" : "2 MiB if available",
            m->pages);
     head_row("code");
     printf("%s\n", m->rows);
@@ -43,8 +43,8 @@ void bench_report_head(const struct bench_results *r)
         printf("about %.0f s: %u round%s\n", ceil(r->seconds * r->nrounds),
                r->nrounds, r->nrounds == 1 ? "" : "s");
     else
-        printf("about %.0f s a round; as many rounds as %llu minute%s allow%s, "
-               "three at least\n",
+        printf("about %.0f s per round; as many rounds as %llu minute%s "
+               "allow%s, at least three\n",
                ceil(r->seconds), (unsigned long long)r->minutes,
                r->minutes == 1 ? "" : "s", r->minutes == 1 ? "s" : "");
     fflush(stdout);
@@ -52,7 +52,8 @@ void bench_report_head(const struct bench_results *r)
 
 static void report_floor(const struct bench_results *r)
 {
-    printf("\nF, nanoseconds a random access to 64 bytes:\n"
+    printf("\n"
+           "F, nanoseconds per random access to 64 bytes:\n"
            "%12s %10s %7s %11s %15s %9s %12s\n",
            "keys", "footprint", "F", "distances", "read and write", "farther",
            "not fetched");
@@ -67,7 +68,8 @@ static void report_floor(const struct bench_results *r)
                    f->near, f->update, f->deep, f->bare);
     }
     if (!r->small_pages && isfinite(r->huge_share))
-        printf("%.0f %% of it lay in huge pages.\n", 100 * r->huge_share);
+        printf("%.0f %% of the memory was in huge pages.\n",
+               100 * r->huge_share);
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -204,8 +206,8 @@ static void table_threads(const struct bench_results *r,
 /* One contender at one size: a line an operation. */
 static void page_of(const struct bench_results *r, const struct bench_cell *c)
 {
-    printf("\n%-44s %8s %15s %7s %13s %7s\n", "", "ns a key", "quartiles", "F",
-           "quartiles", "target");
+    printf("\n%-42s %10s %15s %7s %13s %7s\n", "", "ns per key", "quartiles",
+           "F", "quartiles", "target");
     for (int op = 0; op < NOPS; op++) {
         const struct bench_figure ns = bench_ns(c, op);
         const struct bench_figure f = bench_multiple(c, op);
@@ -226,7 +228,7 @@ static void page_of(const struct bench_results *r, const struct bench_cell *c)
 
 static void report_lines(const struct bench_lines *lines)
 {
-    puts("\nThe command beside others: processor time, one thread");
+    puts("\nThe command and others: processor time, one thread");
     if (lines->why[0])
         printf("not run: %s\n", lines->why);
     for (size_t i = 0; i < lines->n; i++) {
@@ -240,7 +242,7 @@ static void report_lines(const struct bench_lines *lines)
             c->who == lines->at[0].who
                 ? bench_target_line(c->job[0] == 'b', c->nlines)
                 : NAN;
-        printf("%9.1f%c ns a line of %llu, peak %s\n", c->ns.median,
+        printf("%9.1f%c ns per line of %llu, peak %s\n", c->ns.median,
                isnan(target)            ? ' '
                : c->ns.median <= target ? '+'
                                         : '-',
@@ -299,7 +301,7 @@ void bench_report(const struct bench_results *r)
             if (!at->why[0])
                 page_of(r, at);
         } else {
-            table_ops(r, at, width, "in batches: ns a key, multiple of F",
+            table_ops(r, at, width, "in batches: ns per key, multiple of F",
                       batch_ops, COUNT_OF(batch_ops));
             table_ops(r, at, width,
                       "one by one; in calls of 64 and 256; acting on the hits",
@@ -309,7 +311,7 @@ void bench_report(const struct bench_results *r)
             table_threads(r, at, width);
         for (size_t k = 0; k < width; k++)
             if (at[k].nmissed && !at[k].who->likely_no)
-                warn("%s at %s: %llu present keys were said to be absent",
+                warn("%s at %s: %llu present keys were reported absent",
                      at[k].who->name, show_keys(at[k].items),
                      (unsigned long long)at[k].nmissed);
     }

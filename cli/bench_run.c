@@ -72,7 +72,7 @@ static void admit(struct bench_cell *cell, double fpr)
         snprintf(cell->why, sizeof cell->why, "%s", why);
     else if (cell->needs > left)
         snprintf(cell->why, sizeof cell->why,
-                 "skipped: measuring it takes %s, and %s are free",
+                 "skipped: measuring it takes %s, and only %s are free",
                  show_bytes(cell->needs), show_bytes(left));
 }
 
@@ -129,10 +129,9 @@ static void run_rounds(struct bench_results *r, struct bench_scratch *s)
                 continue;
             if (!round && used > 2 * budget(r))
                 snprintf(c->why, sizeof c->why,
-                         "skipped: the time was over; --rounds 1 measures it");
+                         "skipped: the time was up; --rounds 1 measures it");
             else if (c->needs / 2 > bench_memory_left())
-                snprintf(c->why, sizeof c->why,
-                         "skipped: memory has become short");
+                snprintf(c->why, sizeof c->why, "skipped: memory ran short");
             else
                 bench_round(c, r->fpr, r->nthreads, &bench_full, s);
             nkeys += c->items;

@@ -141,9 +141,8 @@ extern bool quiet;
     {                                              \
         "quiet", 'q', OPT_FLAG, &quiet, NULL, what \
     }
-#define QUIET_HELP                                                        \
-    "say nothing, not even with --json, and warn of nothing; errors are " \
-    "still told"
+#define QUIET_HELP \
+    "print nothing, not even warnings or --json; errors are still reported"
 
 /* An error that the system reported for a path. */
 int fail_path(const char *path, int error);

@@ -120,16 +120,15 @@ const struct command cmd_add = {
     .name = "add",
     .usage = "FILTER [KEY]... [-f FILE]... [OPTION]...",
     .summary = "add keys to a filter on disk",
-    .about =
-        "Adds the keys given as arguments, or the lines of the files given "
-        "with -f, or those of standard input, and says how many were new as "
-        "far as the filter can tell.\n\n"
-        "The filter is replaced at the end, when all keys were read and "
-        "added; if anything goes wrong, or the command is interrupted, the "
-        "file stays as it was. Several adds at once wait for each other; who "
-        "asks meanwhile sees the old filter.\n\n"
-        "A filter that forgets with time is told the system's, in seconds "
-        "since 1970, when keys are added and when it is asked.",
+    .about = "Adds the keys given as arguments, or the lines of the files "
+             "given with -f, or those of standard input, and reports how many "
+             "were new, as far as the filter can tell.\n\n"
+             "The filter is replaced at the end, when all keys have been read "
+             "and added; if anything goes wrong, or the command is "
+             "interrupted, the file stays as it was. Several adds at once wait "
+             "for each other; readers see the old filter meanwhile.\n\n"
+             "A filter that forgets with time is given the system time, in "
+             "seconds since 1970, when keys are added and when it is queried.",
     .options = add_options,
     .examples = add_examples,
     .run = add_run,

@@ -153,7 +153,8 @@ static const struct opt apply_options[] = {
 };
 
 static const struct example apply_examples[] = {
-    { "bloomery apply list.bly tue.bld", "from monday's version to tuesday's" },
+    { "bloomery apply list.bly tue.bld",
+      "update Monday's version to Tuesday's" },
     { "curl -s https://example.org/tue.bld | bloomery apply list.bly -",
       "the same from a pipe" },
     { 0 },
@@ -162,16 +163,16 @@ static const struct example apply_examples[] = {
 const struct command cmd_apply = {
     .name = "apply",
     .usage = "FILTER DELTA [-o FILE] [OPTION]...",
-    .summary = "bring a filter to the version that a delta leads to",
+    .summary = "update a filter with a delta",
     .about =
-        "Changes FILTER into the version that a delta of bloomery delta leads "
-        "to, byte for byte. The delta must start from the version that FILTER "
-        "is at: one for another version, or one that was applied already, is "
-        "refused, and so is one that is damaged or cut short. FILTER is then "
-        "as it was, and the exit status 2.\n\n"
+        "Updates FILTER, byte for byte, to the version that a delta (see "
+        "bloomery delta) leads to. The delta must start from the version that "
+        "FILTER is at: a delta for another version, or one that was already "
+        "applied, is refused, and so is one that is damaged or truncated. "
+        "FILTER is then unchanged, and the exit status is 2.\n\n"
         "The filter is replaced under its lock, as by bloomery add. A checksum "
-        "finds accidents and not forgeries: a delta from someone you do not "
-        "trust is safe to apply, but what the filter says then is up to them.",
+        "detects accidents, not forgeries: a delta from someone you do not "
+        "trust is safe to apply, but they decide what the filter then says.",
     .options = apply_options,
     .examples = apply_examples,
     .run = apply_run,

@@ -478,14 +478,14 @@ static int basket_run(struct list *operands)
 
 static const struct opt basket_options[] = {
     { "threshold", 't', OPT_RATE, &basket_args.threshold, "J",
-      "least share of baskets with both among those with either; 0.5 if not "
+      "smallest share of baskets with both among those with either; 0.5 if not "
       "given" },
     { "recall", 'r', OPT_RATE, &basket_args.recall, "P",
       "probability that a pair at the threshold is found; 0.95 if not given" },
     { "components", 'k', OPT_POSITIVE, &basket_args.components, "K",
-      "components of an item's signature, 512 at most; 100 if not given" },
+      "components of the signature of an item, at most 512; 100 if not given" },
     { "min-count", 'c', OPT_POSITIVE, &basket_args.least, "N",
-      "leave out items that are in fewer baskets; 2 if not given" },
+      "leave out items that are in fewer baskets than this; 2 if not given" },
     BINARY_OPTION,
     { "json", 0, OPT_FLAG, &basket_args.json, NULL,
       "print the result as JSON" },
@@ -494,26 +494,26 @@ static const struct opt basket_options[] = {
 
 static const struct example basket_examples[] = {
     { "bloomery basket -t 0.8 receipts.txt",
-      "what is bought together, or not at all" },
+      "what is bought together or not at all" },
     { 0 },
 };
 
 const struct command cmd_basket = {
     .name = "basket",
     .usage = "[OPTION]... [INPUT]...",
-    .summary = "find items that come together, even rare ones",
+    .summary = "find items that occur together, even rare ones",
     .about =
         "Every line of the input is a basket of items separated by blanks. "
-        "Prints the pairs of items whose baskets are alike, the likest first: "
-        "item, item, J, baskets with both, baskets with the first, baskets "
-        "with the second, and the share of the first one's baskets that have "
-        "the second, and of the second one's that have the first, with tabs "
-        "between them. J is the number of baskets with both over that of "
-        "baskets with either.\n\n"
+        "Prints the pairs of items whose baskets are similar, the most similar "
+        "first: item, item, J, baskets with both, baskets with the first, "
+        "baskets with the second, the share of baskets with the first that "
+        "also have the second, and the share of baskets with the second that "
+        "also have the first, separated by tabs. J is the number of baskets "
+        "with both divided by the number of baskets with either.\n\n"
         "The counts are exact. Candidates come from signatures, so a pair at "
         "the threshold is missed with a small probability (see --recall), and "
         "pairs above it with a smaller one. No item is left out for being "
-        "rare, but for those in fewer baskets than --min-count.",
+        "rare, unless it is in fewer baskets than --min-count.",
     .options = basket_options,
     .examples = basket_examples,
     .run = basket_run,

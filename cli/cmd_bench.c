@@ -241,23 +241,23 @@ static const struct opt bench_options[] = {
     { "kind", 'k', OPT_LIST, &bench_args.kinds, "KIND",
       "measure this kind; may be repeated; all if not given, or \"all\"" },
     { "items", 'n', OPT_LIST, &bench_args.items, "N",
-      "numbers of keys, 1k,1M,1G for instance; 1M and 10M if not given" },
+      "numbers of keys, for instance 1k,1M,1G; 1M and 10M if not given" },
     { "fpr", 'p', OPT_RATE, &bench_args.fpr, "P",
       "rate of false positives; 1% if not given" },
     { "threads", 't', OPT_POSITIVE, &bench_args.threads, "N",
-      "ask and build with N threads too, four a processor at most" },
+      "also query and build with N threads, at most four per processor" },
     { "rounds", 'r', OPT_POSITIVE, &bench_args.rounds, "N",
       "measure everything N times; as often as the time allows if not given" },
     { "minutes", 0, OPT_POSITIVE, &bench_args.minutes, "N",
-      "leave out what takes longest, so that three rounds, or those of "
-      "--rounds, take no more; 2 unless --rounds is given" },
+      "leave out what takes longest, so that three rounds, or as many as "
+      "--rounds says, take no longer than this; 2 unless --rounds is given" },
     { "pages", 0, OPT_TEXT, &bench_args.pages, "4k|huge",
-      "4k: do without huge pages, for the filters and for F" },
+      "4k: use no huge pages, neither for the filters nor for F" },
     { "peers", 0, OPT_FLAG, &bench_args.peers, NULL,
-      "libbloom, a hash set, and the commands bloom and grep beside ours, "
-      "where they are there" },
+      "also measure libbloom, a hash set, and the commands bloom and grep, if "
+      "they are installed" },
     { "plot", 0, OPT_TEXT, &bench_args.plot, "DIR",
-      "draw curves over the number of keys, one file an operation, in DIR" },
+      "draw curves over the number of keys in DIR, one file per operation" },
     { "json", 0, OPT_FLAG, &bench_args.json, NULL, "print the result as JSON" },
     { 0 },
 };
@@ -267,7 +267,7 @@ static const struct example bench_examples[] = {
     { "bloomery bench --kind blocked --rounds 9", "one kind, in detail" },
     { "bloomery bench --items 1k,10k,100k,1M,10M,100M,1G --minutes 20 --plot "
       "curves",
-      "how it goes with the number of keys" },
+      "how speed depends on the number of keys" },
     { 0 },
 };
 
@@ -276,15 +276,15 @@ const struct command cmd_bench = {
     .usage = "[OPTION]...",
     .summary = "measure how fast the kinds are on this machine",
     .about =
-        "Adds, asks, counts and removes integer keys with every kind, in "
-        "batches and one by one, and prints nanoseconds a key and multiples "
-        "of F. F is what a random read of a cache line costs on this machine "
-        "in as many bytes as the filter has: a filter that reads one line a "
-        "key cannot do better. Figures are medians over rounds, and every "
+        "Adds, queries, counts and removes integer keys with every kind, in "
+        "batches and one by one, and prints nanoseconds per key and multiples "
+        "of F. F is the cost on this machine of reading a random cache line "
+        "from as many bytes as the filter has: a filter that reads one line "
+        "per key cannot do better. Figures are medians over rounds, and every "
         "round measures everything once.\n\n"
-        "A figure that is held to a target is marked + where it meets it and "
-        "- where it does not. What does not fit in memory, or in the time, "
-        "is skipped and said so.",
+        "A figure that has a target is marked + if it meets it and - if it "
+        "does not. What does not fit into memory or into the time is skipped, "
+        "with a note.",
     .options = bench_options,
     .examples = bench_examples,
     .run = bench_run,

@@ -62,8 +62,8 @@ static bly_filter *build_filter(bly_builder *b, struct job *job,
         return NULL;
     }
     if (!job->nkeys && !sized) {
-        fail("no keys in the input; to make an empty filter, say with --items "
-             "how many keys it is for");
+        fail("no keys in the input; to make an empty filter, give its capacity "
+             "with --items");
         return NULL;
     }
     bly_filter *f;
@@ -86,8 +86,8 @@ static bool build_values(const bly_spec *spec, struct job *job)
     if (job->valued || !build_args.delimiter)
         return delimiter_read(build_args.delimiter, &job->delimiter);
     char *const able = kinds_that_can(wanted);
-    fail("--delimiter stands before values, and a %s filter has none; these "
-         "have: %s",
+    fail("--delimiter separates keys from values, and a %s filter has none; "
+         "these have: %s",
          kind.name, able ? able : "");
     free(able);
     return false;
@@ -108,8 +108,8 @@ static bool build_is_plain(void)
                               : build_args.delimiter ? "--delimiter"
                                                      : NULL;
     if (wrong)
-        fail("%s says nothing to a format of another system; right: --items, "
-             "--fpr and -O",
+        fail("%s has no meaning for a format of another system; right: "
+             "--items, --fpr and -O",
              wrong);
     return !wrong;
 }
@@ -200,18 +200,18 @@ static const struct opt build_options[] = {
     { "output", 'o', OPT_TEXT, &build_args.output, "FILE",
       "write the filter to FILE; - is standard output" },
     SIZING_OPTIONS(build_args.sizing),
-    FORMAT_OPTION(build_args, "make it in this format of another system, with "
-                              "-O for its options; see bloomery formats"),
+    FORMAT_OPTION(build_args, "use this format of another system, with -O for "
+                              "its options; see bloomery formats"),
     { "seed", 's', OPT_COUNT, &build_args.seed, "S",
       "seed of the hash; filters combine only if their seeds agree" },
     { "key-file", 'K', OPT_TEXT, &build_args.key_file, "FILE",
       "make a keyed filter with the secret in FILE: 16 raw bytes or 32 "
       "hexadecimal digits" },
     { "max-memory", 0, OPT_POSITIVE, &build_args.max_memory, "SIZE",
-      "hold no more than this: 500MB, 2GiB; the filter must fit, and "
+      "use no more memory than this: 500MB, 2GiB; the filter must fit, and "
       "without --spill the hashes too" },
     { "spill", 0, OPT_TEXT, &build_args.spill, "DIR",
-      "folder for a temporary file of what --max-memory does not hold" },
+      "folder for a temporary file with what does not fit into --max-memory" },
     { "null", '0', OPT_FLAG, &build_args.nul, NULL,
       "keys end at NUL bytes, not at newlines" },
     BINARY_OPTION,
@@ -245,28 +245,28 @@ const struct command cmd_build = {
     .usage = "-o FILE [OPTION]... [INPUT]...",
     .summary = "make a filter from keys",
     .about =
-        "Reads keys from the input files, or from standard input, and writes "
-        "a filter of them to FILE.\n\n"
+        "Reads keys from the input files, or from standard input, and writes a "
+        "filter of them to FILE.\n\n"
         "The capacity is the number of different keys that were read, unless "
-        "--items says otherwise: the hashes are then kept until all are read, "
-        "8 bytes each. With --items keys go straight into the filter, which "
-        "needs no more memory than the filter has, and up to 256 MiB for "
-        "what several threads add at once. The rate is 1 %, unless --fpr or "
-        "--memory say otherwise.\n\n"
+        "--items says otherwise: the hashes are kept until all are read, 8 "
+        "bytes each. With --items, keys go straight into the filter, which "
+        "takes no more memory than the filter itself and up to 256 MiB for "
+        "threads that add at once. The rate is 1 % unless --fpr or --memory "
+        "says otherwise.\n\n"
         "A kind that stores values (bloomery kinds: build and get) reads lines "
-        "of a key, a tab and its value, " VALUE_RIGHT ". What stands behind "
-        "the last tab is the value, so that keys may have tabs. A line "
-        "without one, or a key that comes twice with two values, is an "
-        "error.\n\n"
-        "A list that is larger than memory is built with --max-memory and "
-        "--spill: hashes that do not fit go to a temporary file in DIR, 8 "
-        "bytes each, which has no name and is gone at the end however that "
-        "comes. The filter is the same as without. Kinds that are built at "
-        "once take several passes over the file.\n\n"
-        "With --format the filter is one of another system, bit for bit as "
-        "that system would make it for as many keys and that rate.\n\n"
-        "Nothing is written before everything is read. An interrupted build "
-        "leaves what was in FILE before. FILE must not be an input.",
+        "that consist of a key, a tab and its value, " VALUE_RIGHT
+        ". The value is what follows the last tab, so keys may contain tabs. A "
+        "line without a tab, or a key that comes with two different values, is "
+        "an error.\n\n"
+        "For a list that is larger than memory, give --max-memory and --spill: "
+        "hashes that do not fit go to a temporary file in DIR, 8 bytes each, "
+        "which has no name and disappears however the command ends. The filter "
+        "is the same as without. Kinds that are built at once take several "
+        "passes over the file.\n\n"
+        "With --format the filter is in the format of another system, bit for "
+        "bit as that system would make it for this many keys and this rate.\n\n"
+        "Nothing is written before everything has been read. An interrupted "
+        "build leaves FILE as it was. FILE must not be an input.",
     .options = build_options,
     .examples = build_examples,
     .run = build_run,

@@ -79,10 +79,9 @@ static int compare_pair(bly_filter *const *f, const char *const *names,
         return fail("%s and %s: %s", a, b, why);
     if (compare_args.fold)
         return YES;
-    return fail(
-        "%s and %s: %s; or compare them with --fold: %s is of the other "
-        "one's size when it is folded %u time%s",
-        a, b, why, first ? a : b, times, times == 1 ? "" : "s");
+    return fail("%s and %s: %s; or compare them with --fold: %s has the size "
+                "of the other when it is folded %u time%s",
+                a, b, why, first ? a : b, times, times == 1 ? "" : "s");
 }
 
 /* ---------------------------------------------------------------- telling */
@@ -151,9 +150,8 @@ static void compare_text(const char *a, const char *b, const bly_likeness *l)
     compare_keys("union", l->both, l->both_sd);
     compare_keys("intersection", l->common, l->common_sd);
     compare_share("jaccard", l->jaccard, "intersection / union");
-    compare_share("containment", l->containment,
-                  "intersection / the smaller one");
-    printf(COMPARE_ROW "%s of the emptier one's; by chance: %s\n",
+    compare_share("containment", l->containment, "intersection / the smaller");
+    printf(COMPARE_ROW "%s of those of the emptier filter; by chance: %s\n",
            "shared cells", show_rate(l->shared_cells),
            show_rate(l->chance_cells));
     if (isfinite(l->inner))
@@ -238,7 +236,7 @@ static int compare_run(struct list *operands)
 {
     const size_t n = operands->n;
     if (n < 2)
-        return fail("two filters are needed at least, not %zu", n);
+        return fail("at least two filters are needed, not %zu", n);
     const size_t npairs = n * (n - 1) / 2;
     bly_filter **const f = calloc(n, sizeof *f);
     struct pair *const pairs = calloc(npairs, sizeof *pairs);
@@ -261,16 +259,17 @@ static int compare_run(struct list *operands)
 
 static const struct opt compare_options[] = {
     { "fold", 0, OPT_FLAG, &compare_args.fold, NULL,
-      "fold the larger of two in half until they are of one size" },
+      "fold the larger filter in half until both have the same size" },
     { "json", 0, OPT_FLAG, &compare_args.json, NULL,
-      "print the result as JSON: an object for two filters, an array of them "
-      "for more" },
+      "print the result as JSON: one object for two filters, an array of "
+      "objects for more" },
     { 0 },
 };
 
 static const struct example compare_examples[] = {
-    { "bloomery compare mon.bly tue.bly", "how many keys of monday came back" },
-    { "bloomery compare mon.bly tue.bly wed.bly", "each with each other" },
+    { "bloomery compare mon.bly tue.bly",
+      "how many of Monday's keys came back" },
+    { "bloomery compare mon.bly tue.bly wed.bly", "every pair" },
     { 0 },
 };
 
@@ -280,13 +279,13 @@ const struct command cmd_compare = {
     .summary = "estimate how much filters have in common",
     .about =
         "Estimates, from the contents of two filters that agree in kind, shape "
-        "and hash, how many keys each has, how many both have together and how "
+        "and hash, how many keys each has, how many they have together and how "
         "many in common, with standard deviations. An intersection of less "
-        "than about three deviations is no evidence that they share a key. Of "
-        "more than two filters every pair is compared.\n\n"
-        "Filters of one kind and hash that differ in size can be compared with "
-        "--fold, if the larger one can be folded in half until it is as small "
-        "as the other.",
+        "than about three deviations is no evidence that they share a key. "
+        "With more than two filters, every pair is compared.\n\n"
+        "Filters of the same kind and hash that differ in size can be compared "
+        "with --fold, if the larger one can be folded in half until it is as "
+        "small as the other.",
     .options = compare_options,
     .examples = compare_examples,
     .run = compare_run,

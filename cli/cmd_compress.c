@@ -61,9 +61,11 @@ static void compress_report(FILE *to, const char *path,
         json_end(&j);
         return;
     }
-    fprintf(to, "%s: %s, %s before, %s after, %.1f %%; its contents are worth ",
-            show_name(path), c->kind, show_bytes(c->before),
-            show_bytes(c->after), 100 * compression_ratio(c));
+    fprintf(
+        to,
+        "%s: %s, %s before, %s after, %.1f %%; the entropy of its contents is ",
+        show_name(path), c->kind, show_bytes(c->before), show_bytes(c->after),
+        100 * compression_ratio(c));
     fprintf(to, "%s\n", show_bytes(least));
 }
 
@@ -72,7 +74,7 @@ static int compress_run(struct list *operands)
     const char *const output = compress_args.output;
     if (!output)
         return fail("-o FILE is missing: where to write the filter, which may "
-                    "be where it is");
+                    "be the filter itself");
     if (operands->n != 1)
         return fail("one filter is written at a time, not %zu", operands->n);
     const char *const path = operands->at[0];
@@ -102,10 +104,10 @@ static int compress_run(struct list *operands)
 
 static const struct opt compress_options[] = {
     { "output", 'o', OPT_TEXT, &compress_args.output, "FILE",
-      "write the filter to FILE, which may be where it is; - is standard "
+      "write the filter to FILE, which may be FILTER itself; - is standard "
       "output" },
     { "decompress", 'd', OPT_FLAG, &compress_args.decompress, NULL,
-      "write it as it is again, byte for byte as before" },
+      "decode it again, byte for byte as it was before" },
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &compress_args.json, NULL,
@@ -114,26 +116,25 @@ static const struct opt compress_options[] = {
 };
 
 static const struct example compress_examples[] = {
-    { "bloomery compress -o words.blyc words.bly", "to be sent" },
-    { "bloomery compress -d -o words.bly words.blyc", "and back" },
-    { "bloomery compress -o words.bly words.bly", "where it is" },
+    { "bloomery compress -o words.blyc words.bly", "for sending" },
+    { "bloomery compress -d -o words.bly words.blyc", "and back again" },
+    { "bloomery compress -o words.bly words.bly", "in place" },
     { 0 },
 };
 
 const struct command cmd_compress = {
     .name = "compress",
     .usage = "-o FILE [OPTION]... FILTER",
-    .summary = "write a filter in fewer bytes, or as it is again",
-    .about =
-        "Writes the filter entropy coded: in about as many bytes as its "
-        "contents are worth. A filter of bits that is half full, as a full one "
-        "is, cannot be shortened; with half of its keys it takes 11 % less, "
-        "and counters take less than half.\n\n"
-        "A coded file is used like any other, by every command; what changes "
-        "it leaves it coded. It is decoded into memory each time, though, "
-        "where others are asked where they lie.\n\n"
-        "Filters of kind compressed are made for this: they are sized by what "
-        "they take when they are sent.",
+    .summary = "write a filter in fewer bytes, or decode it again",
+    .about = "Writes the filter entropy coded: in about as many bytes as there "
+             "is information in its contents. A filter at capacity has half of "
+             "its bits set and cannot be shortened; with half of its keys it "
+             "takes 11 % less, and counters take less than half.\n\n"
+             "Every command uses a coded file like any other, and one that "
+             "changes it leaves it coded. But it is decoded into memory each "
+             "time, whereas other files are queried in place.\n\n"
+             "Filters of the kind compressed are made for this: they are sized "
+             "by their length when sent.",
     .options = compress_options,
     .examples = compress_examples,
     .run = compress_run,

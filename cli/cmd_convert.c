@@ -130,7 +130,7 @@ static void convert_report(FILE *to, const struct conversion *c)
         if (read)
             fprintf(to, ", %s read", show_keys(c->job.nkeys));
         if (left_out)
-            fprintf(to, ", %llu left out that were not in it",
+            fprintf(to, ", %llu left out because they were not in it",
                     (unsigned long long)left_out);
         fputs("; ", to);
         print_made(to, &c->new);
@@ -163,7 +163,8 @@ static int convert_run(struct list *operands)
     if (!convert_args.output)
         return fail("-o FILE is missing: where to write the filter");
     if (operands->n != 1)
-        return fail("one filter is converted at a time, not %zu", operands->n);
+        return fail("only one filter can be converted at a time, not %zu",
+                    operands->n);
     const char *const path = operands->at[0];
     if (!output_works(convert_args.output, convert_args.json) ||
         !output_spares(convert_args.output, &path, 1) ||
@@ -226,11 +227,11 @@ static const struct opt convert_options[] = {
       "write the new filter to FILE; - is standard output" },
     SIZING_OPTIONS(convert_args.sizing),
     { "to", 'T', OPT_TEXT, &convert_args.to, "FORMAT",
-      "into this format of another system, with -O for its options; see "
-      "bloomery formats" },
+      "convert into this format of another system, with -O for its options; "
+      "see bloomery formats" },
     FORMAT_OPTION(convert_args.from,
-                  "FILTER is of this format of another system; most are "
-                  "recognised without"),
+                  "FILTER has this format of another system; most formats are "
+                  "recognised by themselves"),
     { "from-option", 0, OPT_LIST, &convert_args.from.options, "NAME=VALUE",
       "an option of that format; may be repeated" },
     KEYS_OPTIONS(convert_args.keys),
@@ -244,11 +245,11 @@ static const struct opt convert_options[] = {
 
 static const struct example convert_examples[] = {
     { "bloomery convert --kind classic -o small.bly counted.bly",
-      "what a counting filter has, without its counts" },
+      "the keys of a counting filter, without their counts" },
     { "bloomery convert --items 20M -o larger.bly quotient.bly",
       "room for more keys" },
     { "bloomery convert --kind blocked -o one.bly -f all.txt.gz grown.bly",
-      "one filter for many layers; that needs the keys" },
+      "one filter instead of many layers; this needs the keys" },
     { "bloomery convert --to guava -o words.guava -f words.txt words.bly",
       "for a service in Java" },
     { 0 },
@@ -258,22 +259,21 @@ const struct command cmd_convert = {
     .name = "convert",
     .usage = "-o FILE [OPTION]... [-f INPUT]... FILTER",
     .summary = "make a filter of another kind or size",
-    .about =
-        "Writes a filter of the kind that --kind names, or of the same kind "
-        "and another size, with the keys of FILTER, and with its hash. Kinds "
-        "that contain another one (bloomery kinds says which can convert) and "
-        "those that can be resized need nothing else.\n\n"
-        "All others need the keys again: with -f INPUT the new filter is built "
-        "from those lines. Capacity and rate are those of FILTER, unless "
-        "options say otherwise or it holds more than it was made for; then "
-        "the capacity is the number of different keys that were read. Lines "
-        "that FILTER certainly does not have are left out: what was removed "
-        "does not come back.\n\n"
-        "With --to the new filter is one of another system (bloomery formats), "
-        "and FILTER may be one in any case. Systems place keys by rules of "
-        "their own, so this takes the keys too, unless two formats differ in "
-        "form alone.\n\n"
-        "FILE must be none of the inputs.",
+    .about = "Writes a filter of the kind that --kind names, or of the same "
+             "kind and another size, with the keys and the hash of FILTER. "
+             "Kinds that contain another kind (bloomery kinds says which can "
+             "convert) and those that can be resized need nothing else.\n\n"
+             "All others need the keys again: with -f INPUT the new filter is "
+             "built from those lines. Capacity and rate are those of FILTER, "
+             "unless options say otherwise or it holds more than it was made "
+             "for; then the capacity is the number of different keys read. "
+             "Lines that are certainly not in FILTER are left out: what was "
+             "removed does not come back.\n\n"
+             "With --to the new filter is in a format of another system "
+             "(bloomery formats); FILTER may be in one in any case. Systems "
+             "place keys by rules of their own, so this needs the keys too, "
+             "unless two formats differ only in their encoding.\n\n"
+             "FILE must not be one of the inputs.",
     .options = convert_options,
     .examples = convert_examples,
     .run = convert_run,

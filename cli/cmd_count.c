@@ -90,18 +90,18 @@ static int count_run(struct list *operands)
 
 static const struct opt count_options[] = {
     { "min", 0, OPT_COUNT, &count_args.min, "T",
-      "print only keys that were added T times or more, as far as the filter "
+      "print only keys that were added at least T times, as far as the filter "
       "can tell" },
     KEYS_OPTIONS(count_args.keys),
     THREADS_OPTION(count_args.threads),
     CHECK_OPTIONS(count_args.check),
     { "json", 0, OPT_FLAG, &count_args.json, NULL,
-      "print {\"key\":..,\"count\":N} a key, each on its line" },
+      "print {\"key\":..,\"count\":N}, one line per key" },
     { 0 },
 };
 
 static const struct example count_examples[] = {
-    { "bloomery count visits.bly 192.0.2.7", "how often was it there?" },
+    { "bloomery count visits.bly 192.0.2.7", "how often did it come?" },
     { "sort -u today.txt | bloomery count --min 100 visits.bly",
       "those that came a hundred times" },
     { 0 },
@@ -115,10 +115,10 @@ const struct command cmd_count = {
         "Prints, for the keys given as arguments, or for the lines of the "
         "files given with -f, or for those of standard input, in their order: "
         "the key, a tab, and how often it was added as far as the filter can "
-        "tell. Most kinds that count never say too few; bloomery kinds lists "
-        "them.\n\n"
-        "A count past what the filter can hold is printed as >=15, say, or as "
-        "\"many\" where the kind knows no such limit; with --json as "
+        "tell. Most kinds that count never report too few; bloomery kinds "
+        "lists them.\n\n"
+        "A count that is too large for the filter is printed as >=15, say, or "
+        "as \"many\" if the kind has no such limit; with --json as "
         "\"count\":null,\"at_least\":15 (or null). It passes every "
         "--min.\n\n" CHECK_ABOUT "\n\n"
         "The exit status is 0 if a key was printed, 1 if none was, and 2 after "

@@ -9,49 +9,50 @@
 
 static const struct opt dedup_options[] = {
     { "output", 'o', OPT_TEXT, &dedup_args.output, "OUT",
-      "write the corpus without near-copies there: a file, - for standard "
-      "output, or a folder (FOLDER/) with a file for every input" },
+      "write the corpus without near-copies to OUT: a file, - for standard "
+      "output, or a folder (FOLDER/) with one file per input" },
     { "pairs", 0, OPT_TEXT, &dedup_args.pairs, "FILE",
       "write the pairs at the threshold or above: id, id, likeness" },
     { "clusters", 0, OPT_TEXT, &dedup_args.clusters, "FILE",
       "write the clusters: id, number" },
     { "removed", 0, OPT_TEXT, &dedup_args.removed, "FILE",
-      "write what was removed: id, the one that stays for it, likeness" },
+      "write what was removed: id, id of the document that stays in its place, "
+      "likeness" },
     BINARY_OPTION,
     { "text-field", 0, OPT_TEXT, &dedup_args.text_field, "FIELD",
-      "where a line of JSON has its text: a name or a JSON pointer; text if "
-      "not given" },
+      "where a line of JSON has its text: the name of a field or a JSON "
+      "pointer; text if not given" },
     { "field", 0, OPT_TEXT, &dedup_args.text_field, "FIELD",
       "the same, shorter" },
     { "id-field", 0, OPT_TEXT, &dedup_args.id_field, "FIELD",
       "where it has its id; FILE:LINE if not given" },
     { "id", 0, OPT_TEXT, &dedup_args.id_field, "FIELD", "the same, shorter" },
     { "lines", 'l', OPT_FLAG, &dedup_args.lines, NULL,
-      "the input is no JSON: a line is a document" },
+      "the input is plain text, not JSON: each line is a document" },
     { "files", 0, OPT_FLAG, &dedup_args.files, NULL,
-      "a file is a document; folders are walked through; -o lists the files "
-      "that stay, or copies them into a folder" },
+      "each file is a document; folders are searched recursively; -o lists the "
+      "files that stay, or copies them into a folder" },
     { "threshold", 'T', OPT_RATE, &dedup_args.threshold, "J",
-      "likeness from which on a document is a copy; 0.8 if not given" },
+      "likeness at or above which a document is a copy; 0.8 if not given" },
     { "verify", 0, OPT_TEXT, &dedup_args.verify, "HOW",
-      "exact: compare the texts (default); estimate: believe the sketches; "
-      "none: believe the bands" },
+      "exact: compare the texts (default); estimate: trust the sketches; none: "
+      "trust the bands" },
     { "policy", 0, OPT_TEXT, &dedup_args.policy, "HOW",
-      "greedy: what goes is like one that stays (default); component: one of "
-      "all that are linked stays" },
+      "greedy: each document removed is like one that stays (default); "
+      "component: one of all that are linked stays" },
     { "max-cluster", 0, OPT_POSITIVE, &dedup_args.max_cluster, "N",
-      "leave components of more to the greedy policy" },
+      "handle components with more documents by the greedy policy" },
     { "priority", 0, OPT_TEXT, &dedup_args.priority, "HOW",
-      "who stays: first (default), longest, or field:NAME, the largest number "
-      "first, with :asc the least" },
+      "which document stays: first (default), longest, or field:NAME, the one "
+      "with the largest number, or with :asc the smallest" },
     { "drop-empty", 0, OPT_FLAG, &dedup_args.drop_empty, NULL,
-      "remove texts without words too" },
+      "also remove texts without words" },
     { "drop-all", 0, OPT_FLAG, &dedup_args.drop_all, NULL,
-      "remove every document that has a copy, and the one it is a copy of" },
+      "remove every document that has a copy, and the copied one too" },
     { "strict", 0, OPT_FLAG, &dedup_args.strict, NULL,
-      "end at the first malformed line" },
+      "stop at the first malformed line" },
     { "exact", 0, OPT_FLAG, &dedup_args.exact, NULL,
-      "only texts that are equal byte for byte" },
+      "remove only texts that are equal byte for byte" },
     { "profile", 0, OPT_TEXT, &dedup_args.profile, "NAME",
       "corpus: 5 words, k 128 (default); lecture: 10 characters, k 100, "
       "linear" },
@@ -63,61 +64,68 @@ static const struct opt dedup_options[] = {
       "not given, 512 with --index bloom" },
     { "family", 0, OPT_TEXT, &dedup_args.family, "NAME",
       "of sketches: fss, oph, linear, linear61" },
-    { "seed", 0, OPT_COUNT, &dedup_args.seed, "N", "of the hash of words" },
+    { "seed", 0, OPT_COUNT, &dedup_args.seed, "N",
+      "seed of the hash of words" },
     { "recall", 0, OPT_RATE, &dedup_args.recall, "P",
-      "chance to find a pair at the threshold, for choosing bands; 0.995 if "
-      "not given, 0.25 with --index bloom" },
+      "probability of finding a pair at the threshold, for choosing bands; "
+      "0.995 if not given, 0.25 with --index bloom" },
     { "bands", 0, OPT_TEXT, &dedup_args.bands, "B,R",
       "bands and rows; or area, which balances errors and misses many pairs; "
-      "with --index bloom B,R,KNOWN: how many bands must be known" },
+      "with --index bloom B,R,KNOWN, where KNOWN is how many bands must be "
+      "known" },
     { "max-bucket", 0, OPT_POSITIVE, &dedup_args.max_bucket, "N",
-      "with --pairs and components: compare all with all in buckets up to "
-      "this; 1000 if not given" },
+      "with --pairs and components: compare every pair in buckets of up to "
+      "this size; 1000 if not given" },
     { "save-index", 0, OPT_TEXT, &dedup_args.save_index, "FILE",
       "write the sketches of what was kept" },
     { "with-shingles", 0, OPT_FLAG, &dedup_args.with_shingles, NULL,
-      "and its shingles, 8 bytes a word, so that --against compares exactly" },
+      "with its shingles, 8 bytes per word, so that --against compares "
+      "exactly" },
     { "against", 0, OPT_TEXT, &dedup_args.against, "FILE",
-      "take what is in an index as kept before all others" },
+      "treat the documents of an index as kept, before all others" },
     { "work", 0, OPT_TEXT, &dedup_args.work, "DIR",
-      "keep sketches in files in this folder, not in memory, and there what "
-      "--resume needs; made if it is not there, for one run at a time" },
+      "keep sketches, and what --resume needs, in files in this folder instead "
+      "of in memory; it is made if it does not exist, and serves one run at a "
+      "time" },
     { "resume", 0, OPT_FLAG, &dedup_args.resume, NULL,
-      "go on with what a run that ended too early left in --work" },
+      "continue a run that ended too early, from its folder --work" },
     { "index", 0, OPT_TEXT, &dedup_args.index, "FORM",
-      "memory (default), or bloom: one pass, a filter, no check, so that the "
-      "likeness at which a document goes is only about the threshold" },
+      "memory (default), or bloom: one pass with a filter and without a check, "
+      "so that documents are removed at about the threshold, not exactly" },
     { "paragraphs", 0, OPT_FLAG, &dedup_args.paragraphs, NULL,
       "remove lines of texts that occurred before, in one pass; lines are "
       "compared by their words, so case, punctuation and spacing do not "
-      "count" },
+      "matter" },
     { "filter", 0, OPT_TEXT, &dedup_args.filter, "F.bly",
-      "the filter of these: read if it is there, and written in the end" },
+      "the filter for these: read if it exists, and written at the end" },
     { "read-only", 0, OPT_FLAG, &dedup_args.read_only, NULL,
       "add nothing to the filter" },
     { "kind", 0, OPT_TEXT, &dedup_args.kind, "KIND",
       "kind of a new filter; see bloomery kinds" },
     { "items", 'n', OPT_POSITIVE, &dedup_args.items, "N",
-      "documents, paragraphs or n-grams it is for; it grows if not given" },
+      "how many documents, paragraphs or n-grams it is for; it grows if not "
+      "given" },
     { "ngrams", 0, OPT_POSITIVE, &dedup_args.items, "N",
-      "the same, for dedup ngrams, where they are counted in a pass of their "
-      "own if not given" },
+      "the same, for dedup ngrams; if not given, they are counted in a pass of "
+      "their own" },
     { "fpr", 'p', OPT_RATE, &dedup_args.documents_rate, "P",
       "rate at which a filter removes what is new; 1e-5 if not given" },
     { "rate", 0, OPT_RATE, &dedup_args.documents_rate, "P", "the same" },
     { "level", 0, OPT_TEXT, &dedup_args.level, "LEVEL",
       "what dedup ngrams removes: paragraphs (default), documents, or both" },
     { "ngram", 0, OPT_POSITIVE, &dedup_args.ngram_size, "N",
-      "words of an n-gram, for dedup ngrams; 13 if not given" },
+      "words per n-gram, for dedup ngrams; 13 if not given" },
     { "share", 0, OPT_RATE, &dedup_args.share, "S",
-      "of known n-grams above which a paragraph goes; 0.8 if not given" },
+      "share of known n-grams above which a paragraph is removed; 0.8 if not "
+      "given" },
     { "min-words", 0, OPT_COUNT, &dedup_args.min_words, "N",
       "paragraphs of fewer words always stay; 5 if not given" },
     { "memory", 'm', OPT_POSITIVE, &dedup_args.memory, "SIZE",
-      "for sorting and comparing, besides the sketches; 1 GiB if not given" },
+      "memory for sorting and comparing, besides the sketches; 1 GiB if not "
+      "given" },
     { "max-line", 0, OPT_POSITIVE, &dedup_args.max_line, "SIZE",
-      "longest line, or with --files longest file, that is taken; a longer one "
-      "ends the run; 128 MiB if not given" },
+      "longest line, or with --files longest file, that is accepted; a longer "
+      "one ends the run; 128 MiB if not given" },
     THREADS_OPTION(dedup_args.threads),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
@@ -128,16 +136,16 @@ static const struct opt dedup_options[] = {
 
 static const struct example dedup_examples[] = {
     { "bloomery dedup corpus.jsonl.zst -o clean.jsonl",
-      "without near-copies, in the same order" },
+      "remove near-copies, keep the order" },
     { "bloomery dedup a.jsonl b.jsonl -o clean/ --removed gone.tsv --id id",
-      "file by file, and who went for whom" },
+      "file by file, and which copy was removed for which document" },
     { "bloomery dedup --files /usr/share/doc --clusters alike.tsv",
-      "which files are alike" },
+      "find files that are alike" },
     { "bloomery dedup new.jsonl --against old.idx --save-index old.idx -o "
       "add.jsonl",
-      "what is new since" },
+      "add what is new since then" },
     { "bloomery dedup --paragraphs --filter seen.bly crawl.jsonl -o out.jsonl",
-      "without paragraphs seen before" },
+      "remove paragraphs seen before" },
     { 0 },
 };
 
@@ -145,23 +153,23 @@ const struct command cmd_dedup = {
     .name = "dedup",
     .usage = "[ngrams] [OPTION]... [INPUT]... [-o OUT]",
     .summary = "remove near-copies from a corpus",
-    .about =
-        "Reads documents, a line of JSON each, and writes those that are no "
-        "near-copies of others, byte for byte and in their order. Two "
-        "documents are compared by their shingles, 5 words in a row: the "
-        "likeness is the share of shingles that both have among those that "
-        "one has. Sketches find the candidates, the texts themselves decide: "
-        "no document goes unless one that stays is that like it.\n\n"
-        "Malformed lines are kept, counted and told; texts without words are "
-        "like nothing and are kept. gzip, zstd, xz and bzip2 are "
-        "recognised.\n\n"
-        "With --paragraphs, with ngrams as first word, and with --index "
-        "bloom a filter of any kind that adds takes the place of sketches: "
-        "one pass, and memory that does not grow with the text. A filter "
-        "knows words, not bytes: case, punctuation and spacing do not count. "
-        "It cannot compare: with --index bloom a document may go that is "
-        "somewhat less like an earlier one than the threshold says, and the "
-        "report says how likely that is.",
+    .about = "Reads documents, one line of JSON each, and writes those that "
+             "are not near-copies of others, byte for byte and in their order. "
+             "Two documents are compared by their shingles, 5 words in a row: "
+             "their likeness is the number of shingles in both divided by the "
+             "number in either. Sketches find the candidates, and the texts "
+             "themselves decide: no document is removed unless one that stays "
+             "is at least that similar to it.\n\n"
+             "Malformed lines are kept, counted and reported; texts without "
+             "words resemble nothing and are kept. gzip, zstd, xz and bzip2 "
+             "are recognised.\n\n"
+             "With --paragraphs, with ngrams as the first word, and with "
+             "--index bloom, a filter of any kind that adds takes the place of "
+             "sketches: one pass, and memory that does not grow with the text. "
+             "A filter sees words, not bytes: case, punctuation and spacing do "
+             "not matter. It cannot compare: with --index bloom, a document "
+             "may be removed that is somewhat less similar to an earlier one "
+             "than the threshold says; the report says how likely that is.",
     .options = dedup_options,
     .examples = dedup_examples,
     .run = dedup_run,

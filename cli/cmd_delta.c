@@ -144,26 +144,25 @@ static const struct opt delta_options[] = {
 
 static const struct example delta_examples[] = {
     { "bloomery delta mon.bly tue.bly -o tue.bld",
-      "what who has monday's filter needs for tuesday's" },
+      "updates Monday's filter to Tuesday's" },
     { "bloomery delta mon.bly tue.bly -o - | ssh mirror bloomery apply f.bly -",
-      "change a filter elsewhere" },
+      "update a filter elsewhere" },
     { 0 },
 };
 
 const struct command cmd_delta = {
     .name = "delta",
     .usage = "-o FILE [OPTION]... OLD NEW",
-    .summary = "write what makes one version of a filter of another",
+    .summary = "write the difference between two versions of a filter",
     .about =
         "Compares two versions of a filter and writes what bloomery apply "
-        "needs "
-        "to make the second of the first: the bits that flipped, coded within "
-        "a few percent of the entropy of the difference, or the new version "
-        "whole where that is shorter or the shapes differ. Both must have the "
-        "same hash, seed and key; the key itself is not needed.\n\n"
-        "A filter that is built anew for every list has one shape only with "
-        "the same --items. Where keys go as well as come, a kind that can "
-        "remove spares building anew.",
+        "needs to turn the first into the second: the bits that flipped, coded "
+        "to within a few percent of the entropy of the difference, or the "
+        "whole new version if that is shorter or the shapes differ. Both must "
+        "have the same hash, seed and key; the key itself is not needed.\n\n"
+        "Filters that are built again for every list have the same shape only "
+        "with the same --items. If keys leave the list as well as join it, a "
+        "kind that can remove saves building it again.",
     .options = delta_options,
     .examples = delta_examples,
     .run = delta_run,

@@ -9,37 +9,38 @@ static struct digest_args digest_args;
 
 static const struct opt digest_options[] = {
     { "output", 'o', OPT_TEXT, &digest_args.output, "FILE",
-      "get, build: write the digest there; - is standard output" },
+      "get, build: write the digest to FILE; - is standard output" },
     { "from", 0, OPT_LIST, &digest_args.from, "INPUT",
       "build: access.log, a list of URLs or swap.state; may be repeated" },
     { "items", 'n', OPT_POSITIVE, &digest_args.items, "N",
-      "build: entries it is for; as many as there are if not given" },
+      "build: capacity in entries; as many as there are if not given" },
     { "fpr", 'p', OPT_RATE, &digest_args.fpr, "P",
       "build: rate of false positives; 1% if not given" },
     { "bits", 'b', OPT_LIST, &digest_args.bits, "N",
-      "build: bits an entry instead of a rate, up to 127 (Squid's own have "
-      "5); simulate: bits a document, may be repeated; 8, 16 and 32 if not "
+      "build: bits per entry instead of a rate, up to 127 (Squid uses 5); "
+      "simulate: bits per document, may be repeated; 8, 16 and 32 if not "
       "given" },
     { "file", 'f', OPT_LIST, &digest_args.files, "FILE",
       "has: read URLs, or lines of access.log, from FILE; may be repeated; - "
       "is standard input" },
     { "invert", 'v', OPT_FLAG, &digest_args.invert, NULL,
-      "has: print those that are certainly not in it" },
+      "has: print those that are certainly not in the digest" },
     { "count", 'c', OPT_FLAG, &digest_args.count, NULL,
-      "has: print only how many would be printed" },
+      "has: print only the number of those that would be printed" },
     { "listen", 'l', OPT_TEXT, &digest_args.listen, "ADDRESS:PORT",
-      "serve, relay: where to answer; 127.0.0.1:3129 if not given; port 0 is "
+      "serve, relay: where to listen; 127.0.0.1:3129 if not given; port 0 is "
       "any free one" },
     { "lifetime", 0, OPT_POSITIVE, &digest_args.lifetime, "SECONDS",
-      "serve: how long a digest is good for, 3600 if not given; relay: the "
-      "same where the peer does not say, 300" },
+      "serve: how long a digest is valid, 3600 if not given; relay: the same "
+      "if the peer does not say, 300" },
     { "pause", 0, OPT_POSITIVE, &digest_args.pause, "MS",
-      "serve, relay: wait so long behind the header and behind the control "
+      "serve, relay: pause this long after the header and after the control "
       "block; 125 if not given" },
     { "connections", 0, OPT_POSITIVE, &digest_args.connections, "N",
-      "serve, relay: the most at once; 200 if not given" },
+      "serve, relay: most connections at once; 200 if not given" },
     { "per-address", 0, OPT_POSITIVE, &digest_args.per_address, "N",
-      "serve, relay: the most at once from one address; 32 if not given" },
+      "serve, relay: most connections at once from one address; 32 if not "
+      "given" },
     { "request-time", 0, OPT_POSITIVE, &digest_args.request_time, "SECONDS",
       "serve, relay: how long a client may take to send a request; 10 if not "
       "given" },
@@ -54,28 +55,28 @@ static const struct opt digest_options[] = {
     { "max-size", 0, OPT_POSITIVE, &digest_args.max_size, "SIZE",
       "get, relay: the largest digest that is fetched; 64MiB if not given" },
     { "proxies", 0, OPT_POSITIVE, &digest_args.proxies, "N",
-      "simulate: how many, up to 64; 16 if not given" },
+      "simulate: how many proxies, up to 64; 16 if not given" },
     { "cache", 0, OPT_POSITIVE, &digest_args.cache, "N",
-      "simulate: documents that each keeps; 2000 if not given" },
+      "simulate: documents that each proxy keeps; 2000 if not given" },
     { "documents", 0, OPT_POSITIVE, &digest_args.documents, "N",
-      "simulate: documents there are; 60000 if not given" },
+      "simulate: how many documents there are; 60000 if not given" },
     { "zipf", 0, OPT_TEXT, &digest_args.zipf, "A",
-      "simulate: how often document r is asked for, r to the power -A; 0.8 if "
-      "not given" },
+      "simulate: document r is requested in proportion to r to the power -A; "
+      "0.8 if not given" },
     { "requests", 0, OPT_POSITIVE, &digest_args.requests, "N",
-      "simulate: how many; 300000 if not given" },
+      "simulate: how many requests; 300000 if not given" },
     { "warmup", 0, OPT_RATE, &digest_args.warmup, "P",
-      "simulate: share of requests that come first and do not count; a third "
-      "if not given" },
+      "simulate: share of requests at the start that do not count; a third if "
+      "not given" },
     { "threshold", 'T', OPT_LIST, &digest_args.thresholds, "P",
       "simulate: share of new documents at which a summary is sent again; may "
       "be repeated; 1%, 5% and 10% if not given" },
     { "seed", 0, OPT_COUNT, &digest_args.seed, "N",
-      "simulate: of the trace and of the hashes" },
+      "simulate: seed of the trace and of the hashes" },
     BINARY_OPTION,
     WAIT_OPTION,
-    QUIET_OPTION("say nothing that is no error; has: stop at the first one "
-                 "that would be printed"),
+    QUIET_OPTION("print nothing but errors; has: stop at the first one that "
+                 "would be printed"),
     { "json", 0, OPT_FLAG, &digest_args.json, NULL,
       "print the result as JSON" },
     { 0 },
@@ -163,18 +164,18 @@ static int digest_run(struct list *operands)
 
 static const struct example digest_examples[] = {
     { "bloomery digest get proxy.example.net:3128 -o peer.digest",
-      "what a neighbour has" },
+      "fetch the digest of a neighbour" },
     { "bloomery digest has peer.digest GET http://www.debian.org/",
       "may it have this page?" },
     { "bloomery digest has -c peer.digest -f /var/log/squid/access.log",
-      "how many of our requests it could have answered" },
+      "how many of our requests could it have answered?" },
     { "bloomery digest build --from /var/spool/squid/swap.state -o my.digest",
-      "a digest of a cache without asking the proxy" },
+      "make a digest of a cache without asking the proxy" },
     { "bloomery digest relay sibling:3128 --listen 127.0.0.1:3129",
       "for cache_peer ... digest-url=http://127.0.0.1:3129" DIGEST_PATH },
     { "bloomery digest simulate /var/log/squid/access.log --proxies 4 --cache "
       "50000",
-      "what four neighbours would save each other" },
+      "how much would four neighbours save each other?" },
     { 0 },
 };
 
@@ -182,39 +183,40 @@ const struct command cmd_digest = {
     .name = "digest",
     .verbs = "get build has serve relay simulate",
     .usage = "VERB [OPERAND]... [OPTION]...",
-    .summary = "fetch, make, ask, serve and repair Squid's cache digests",
+    .summary = "fetch, make, query, serve and repair Squid's cache digests",
     .about =
         "A cache digest is a Bloom filter of what a Squid proxy has in its "
         "cache. Neighbours fetch it over HTTP and ask the proxy only for what "
         "may be there.\n\n"
-        "get URL|HOST:PORT fetches a proxy's digest, checks it and tells what "
-        "is in it; -o keeps it.\n\n"
-        "build makes one of an access.log (Squid's own form, or that of web "
-        "servers), a list (URL, METHOD URL, or MD5 keys in hexadecimal, a line "
-        "each) or the swap.state of a disk cache. Files may be compressed. Of "
-        "a "
-        "log those answers are taken that the proxy may have kept.\n\n"
-        "has FILE [METHOD] URL says whether the proxy may have it. METHOD is "
-        "GET if not given. Without a URL, lines are read from -f or standard "
-        "input, lists or logs as build takes them, and those that may be there "
-        "are printed. URLs are brought into Squid's canonical form first. The "
-        "exit status is 0 if something was printed (or would have been), 1 if "
-        "nothing was, and 2 after an error.\n\n"
-        "serve FILE answers " DIGEST_PATH " with a digest, read again when the "
-        "file has changed, so that Squids take this place for a sibling (or "
-        "find its digest by digest-url=). There are no objects here: what they "
-        "ask for then is answered 504, and they go to the origin.\n\n"
-        "relay URL|HOST:PORT fetches a proxy's digest, again when it has "
-        "expired, and serves it in its place; clients get the last copy while "
-        "it is fetched. Squids before October 2025 spoil "
-        "a digest whose parts arrive together (bug 5510) and then find a "
-        "fraction of it. serve and relay send header, control block and mask "
-        "apart, with pauses, and such a Squid has all of it.\n\n"
-        "simulate replays access.log files, or a trace that is made, through "
+        "get URL|HOST:PORT fetches a proxy's digest, checks it and describes "
+        "it; -o keeps it.\n\n"
+        "build makes a digest from an access.log (in Squid's own format or "
+        "that of web servers), a list (URL, METHOD URL, or MD5 keys in "
+        "hexadecimal, one per line) or the swap.state of a disk cache. Files "
+        "may be compressed. From a log it takes the answers that the proxy may "
+        "have kept.\n\n"
+        "has FILE [METHOD] URL says whether the proxy may have that URL. "
+        "METHOD is GET if not given. Without a URL, lines are read from -f or "
+        "standard input, lists or logs as build takes them, and those that may "
+        "be there are printed. URLs are brought into Squid's canonical form "
+        "first. The exit status is 0 if something was printed (or would have "
+        "been), 1 if nothing was, and 2 after an error.\n\n"
+        "serve FILE answers requests for " DIGEST_PATH
+        " with a digest, which is read again when the file has changed, so "
+        "that Squids take this address for a sibling (or find its digest with "
+        "digest-url=). It has no objects: when they ask for one, the answer is "
+        "504, and they go to the origin.\n\n"
+        "relay URL|HOST:PORT fetches a proxy's digest, fetches it again when "
+        "it has expired, and serves it in the proxy's place; clients get the "
+        "last copy meanwhile. Squids from before October 2025 spoil a digest "
+        "whose parts arrive together (bug 5510) and then find only a fraction "
+        "of it. serve and relay send header, control block and mask "
+        "separately, with pauses, so that such a Squid gets all of it.\n\n"
+        "simulate replays access.log files, or an artificial trace, through "
         "proxies with caches of their own, and compares asking all neighbours "
-        "(ICP) with summaries of their caches: which remote hits are found, "
-        "and for how many messages and bytes. The client's address decides the "
-        "proxy.",
+        "(ICP) with summaries of their caches: how many remote hits are found, "
+        "at the cost of how many messages and bytes. The client's address "
+        "decides which proxy it uses.",
     .options = digest_options,
     .examples = digest_examples,
     .run = digest_run,

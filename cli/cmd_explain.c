@@ -25,13 +25,13 @@ static bool explain_list(struct explain *e, enum explain_op op,
         errno = 0;
         const unsigned long long key = strtoull(at, &end, 10);
         if (*at < '0' || *at > '9' || errno || (*end && *end != ',')) {
-            fail("'%s': keys are whole numbers with commas between them, as "
-                 "2,4,9",
-                 text);
+            fail(
+                "'%s': keys are whole numbers separated by commas, as in 2,4,9",
+                text);
             return false;
         }
         if (e->nsteps == 1000) {
-            fail("more than 1000 steps: that is no small filter");
+            fail("more than 1000 steps are too many to look at");
             return false;
         }
         if (!explain_step(e, op, key))
@@ -104,7 +104,7 @@ static int explain_run(struct list *operands)
         return fail("'%s' is no option; keys are given with --add and --has",
                     operands->at[0]);
     if (explain_args.m > EXPLAIN_MAX_CELLS)
-        return fail("--m is from 1 to %d: more cannot be looked at",
+        return fail("--m is from 1 to %d: more are too many to look at",
                     EXPLAIN_MAX_CELLS);
     if (explain_args.m)
         e.m = (size_t)explain_args.m;
@@ -139,25 +139,25 @@ static const struct opt explain_options[] = {
     { "m", 'm', OPT_POSITIVE, &explain_args.m, "M",
       "cells of the array; 10 if not given" },
     { "hash", 0, OPT_LIST, &explain_args.hashes, "EXPR",
-      "a hash function of x, taken mod m; may be repeated. x+3, 3x+1 and "
-      "x^2+2 if none is given" },
+      "a hash function of x, taken mod m; may be repeated; x+3, 3x+1 and x^2+2 "
+      "if not given" },
     { "add", 'a', OPT_LIST, &explain_args.add, "KEYS",
-      "whole numbers to add, with commas between them" },
+      "whole numbers to add, separated by commas" },
     { "remove", 0, OPT_LIST, &explain_args.remove, "KEYS",
-      "numbers to remove after that" },
+      "numbers to remove after adding" },
     { "has", 0, OPT_LIST, &explain_args.has, "KEYS",
-      "numbers to ask for in the end" },
+      "numbers to query at the end" },
     { "counting", 0, OPT_FLAG, &explain_args.counting, NULL,
       "cells are counters, so that keys can be removed" },
     { "plot", 0, OPT_TEXT, &explain_args.plot, "FILE.svg",
-      "draw the steps into this file too" },
+      "also draw the steps into this file" },
     { "json", 0, OPT_FLAG, &explain_args.json, NULL, "print a JSON object" },
     { 0 },
 };
 
 static const struct example explain_examples[] = {
     { "bloomery explain --add 2,4,9 --has 4,7,12",
-      "the usual example: 7 is absent, 12 a false positive" },
+      "the usual example: 7 is absent, 12 is a false positive" },
     { "bloomery explain --m 10 --hash x --hash 2x+3 --hash 3x+7 --add 2,4,9 "
       "--has 5,12",
       "with other hash functions" },
@@ -170,10 +170,9 @@ const struct command cmd_explain = {
     .name = "explain",
     .usage = "[--m M] [--hash EXPR]... [--add KEYS] [--has KEYS]",
     .summary = "show what happens in a small filter, step by step",
-    .about =
-        "Draws an array of a few cells after every step. Keys are whole "
-        "numbers; hash functions are written as on a blackboard, with x, + - * "
-        "^ and brackets, and are taken mod m.",
+    .about = "Draws a small array of cells after every step. Keys are whole "
+             "numbers; hash functions are written as on a blackboard, with x, "
+             "+ - * ^ and brackets, and taken mod m.",
     .options = explain_options,
     .examples = explain_examples,
     .run = explain_run,

@@ -50,8 +50,7 @@ static bool is_figure(const char *name)
     if (near)
         fail("there is no figure %s; did you mean %s?", name, near);
     else
-        fail("there is no figure %s; bloomery figures --list tells which "
-             "there are",
+        fail("there is no figure %s; bloomery figures --list shows all names",
              name);
     return false;
 }
@@ -231,25 +230,25 @@ static int figures_run(struct list *operands)
 
 static const struct opt figures_options[] = {
     { "list", 'l', OPT_FLAG, &figures_args.list, NULL,
-      "only tell which figures there are" },
+      "only list the figures" },
     { "out", 'o', OPT_TEXT, &figures_args.out, "DIR",
-      "write NAME.csv and NAME.svg into this folder, and a page, index.md, "
-      "where all figures are run" },
+      "write NAME.csv and NAME.svg into this folder, and a page, index.md, if "
+      "all figures are run" },
     { "quick", 0, OPT_FLAG, &figures_args.quick, NULL,
       "smaller sets and fewer points: two minutes for all (the default)" },
     { "full", 0, OPT_FLAG, &figures_args.full, NULL,
       "sets and points as in print: twenty minutes for all" },
     { "seed", 0, OPT_COUNT, &figures_args.seed, "N",
-      "other random numbers than those of seed 0" },
+      "use other random numbers than those of seed 0" },
     { "json", 0, OPT_FLAG, &figures_args.json, NULL,
       "print an array of JSON objects" },
     { 0 },
 };
 
 static const struct example figures_examples[] = {
-    { "bloomery figures --list", "what there is" },
-    { "bloomery figures rate-against-k", "one of them, as a table" },
-    { "bloomery figures --full --out figures", "all, with pictures" },
+    { "bloomery figures --list", "list all figures" },
+    { "bloomery figures rate-against-k", "one figure, as a table" },
+    { "bloomery figures --full --out figures", "all figures, with pictures" },
     { 0 },
 };
 
@@ -257,12 +256,12 @@ const struct command cmd_figures = {
     .name = "figures",
     .usage = "[NAME]... [--out DIR] [--quick | --full] [--json]",
     .summary = "redraw the figures of the papers from real runs",
-    .about =
-        "Runs experiments with the library and prints what is expected, what "
-        "was measured, and the band in which a measured value is accepted. "
-        "With --out each also becomes a CSV and a picture (SVG).\n\n"
-        "Exit status is 0 if every value lies in its band, 1 if one does not, "
-        "and 2 if there was trouble.",
+    .about = "Runs experiments with the library and prints what is expected, "
+             "what was measured, and the band in which a measured value is "
+             "accepted. With --out, each figure also becomes a CSV file and a "
+             "picture (SVG).\n\n"
+             "The exit status is 0 if every value lies in its band, 1 if one "
+             "does not, and 2 after an error.",
     .options = figures_options,
     .examples = figures_examples,
     .run = figures_run,

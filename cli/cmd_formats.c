@@ -15,7 +15,7 @@ static const struct {
     uint32_t bit;
     const char *name, *text;
 } abilities[] = {
-    { BLY_FORMAT_KNOWN, "known", "recognised by its content" },
+    { BLY_FORMAT_KNOWN, "known", "recognised by its contents" },
     { BLY_FORMAT_HAS, "has", "asked for keys" },
     { BLY_FORMAT_NEW, "build", "made from keys" },
 };
@@ -93,7 +93,7 @@ static void format_page(const bly_format_info *t)
             printf("%-*s%s\n", FORMATS_COLUMN, abilities[i].name,
                    abilities[i].text);
     if (!(t->can & BLY_FORMAT_KNOWN))
-        puts("\nNothing in such a file tells what it is: give --format.");
+        puts("\nNothing in such a file identifies it: give --format.");
     if (t->noptions)
         puts("\nIts options, for -O NAME=VALUE, are");
     for (size_t i = 0; i < t->noptions; i++)
@@ -128,7 +128,8 @@ static int formats_run(struct list *operands)
         json_close(&j, ']');
         json_end(&j);
     } else if (!operands->n) {
-        puts("\nbloomery formats FORMAT tells more of one, its options too.");
+        puts("\nbloomery formats FORMAT describes one format, with its "
+             "options.");
     }
     return YES;
 }
@@ -141,7 +142,7 @@ static const struct opt formats_options[] = {
 
 static const struct example formats_examples[] = {
     { "bloomery formats", "all of them" },
-    { "bloomery formats guava", "one, with its options" },
+    { "bloomery formats guava", "one format, with its options" },
     { 0 },
 };
 
@@ -150,13 +151,13 @@ const struct command cmd_formats = {
     .usage = "[--json] [FORMAT]...",
     .summary = "list the filters of other systems that can be opened or made",
     .about =
-        "Prints a line on every format of another system, and what can be done "
-        "with its files: described (info), asked (has), made from keys (build "
-        "--format, convert --to). For the formats that are named it prints all "
-        "about them and their options.\n\n"
-        "Files are recognised by their content where that is possible. Bits go "
-        "from one format to another only where both place keys alike; else "
-        "convert wants the keys.",
+        "Prints one line about every format of another system, and what can be "
+        "done with its files: describe them (info), query them (has), make "
+        "them from keys (build --format, convert --to). For formats given by "
+        "name it prints everything about them and their options.\n\n"
+        "Files are recognised by their contents if possible. Bits go from one "
+        "format to another only if both place keys in the same way; otherwise "
+        "convert needs the keys.",
     .options = formats_options,
     .examples = formats_examples,
     .run = formats_run,

@@ -69,7 +69,7 @@ static int get_run(struct list *operands)
 
 static const struct opt get_options[] = {
     { "invert", 'v', OPT_FLAG, &get_args.invert, NULL,
-      "print the keys that have no value instead" },
+      "print instead the keys that have no value" },
     { "count", 'c', OPT_FLAG, &get_args.count, NULL,
       "print only how many keys would be printed" },
     QUIET_OPTION("print nothing, not even with --json, and stop at the first "
@@ -78,14 +78,14 @@ static const struct opt get_options[] = {
     THREADS_OPTION(get_args.threads),
     CHECK_OPTIONS(get_args.check),
     { "json", 0, OPT_FLAG, &get_args.json, NULL,
-      "print {\"key\":..,\"value\":N} a key, each on its line" },
+      "print {\"key\":..,\"value\":N}, one line per key" },
     { 0 },
 };
 
 static const struct example get_examples[] = {
     { "bloomery get ages.bly ann bob", "ann and her value, bob and his" },
     { "cut -f1 today.tsv | bloomery get ages.bly > known.tsv",
-      "the values of those that have one" },
+      "the values of the keys that have one" },
     { "cut -f1 today.tsv | bloomery get -v ages.bly", "and the others" },
     { 0 },
 };
@@ -97,10 +97,10 @@ const struct command cmd_get = {
     .about =
         "Prints, for the keys given as arguments, or for the lines of the "
         "files given with -f, or for those of standard input, in their order: "
-        "the key, a tab, and its value. A key that was stored has its own "
-        "value, always. One that was not is left out, but for the filter's "
-        "rate: then some value is printed that means nothing.\n\n" CHECK_ABOUT
-        "\n\n"
+        "the key, a tab, and its value. A key that was stored always has its "
+        "own value. One that was not stored is left out, except for false "
+        "positives, at the rate of the filter: these get a value that means "
+        "nothing.\n\n" CHECK_ABOUT "\n\n"
         "The exit status is 0 if a key was printed (or would have been), 1 if "
         "none was, and 2 after an error.",
     .options = get_options,

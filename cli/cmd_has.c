@@ -138,7 +138,7 @@ static int has_run(struct list *operands)
 
 static const struct opt has_options[] = {
     { "invert", 'v', OPT_FLAG, &has_args.invert, NULL,
-      "print the keys that are certainly not in it" },
+      "print the keys that are certainly not in the filter" },
     { "count", 'c', OPT_FLAG, &has_args.count, NULL,
       "print only how many keys would be printed" },
     QUIET_OPTION(
@@ -149,8 +149,9 @@ static const struct opt has_options[] = {
     CHECK_OPTIONS(has_args.check),
     FORMAT_READ_OPTIONS(has_args.foreign),
     { "parts", 'P', OPT_FLAG, &has_args.parts, NULL,
-      "of a file of another system with several filters: print a line for each "
-      "that may have the key, the key, a tab and the filter's name" },
+      "for a file of another system with several filters: print one line for "
+      "each filter that may have the key: the key, a tab and the name of the "
+      "filter" },
     { "json", 0, OPT_FLAG, &has_args.json, NULL,
       "print {\"asked\":N,\"maybe\":M} and no keys" },
     { 0 },
@@ -159,7 +160,7 @@ static const struct opt has_options[] = {
 static const struct example has_examples[] = {
     { "bloomery has words.bly apple aple", "prints apple" },
     { "tr -cs A-Za-z '\\n' < letter.txt | sort -u | bloomery has -v words.bly",
-      "the words of a letter that are in no dictionary" },
+      "the words of a letter that are not in the dictionary" },
     { "bloomery has -q leaked.bly \"$word\" && echo choose another",
       "the exit status tells" },
     { "bloomery has --parts .git/objects/info/commit-graph Makefile",
@@ -171,17 +172,16 @@ const struct command cmd_has = {
     .name = "has",
     .usage = "FILTER [KEY]... [-f FILE]... [OPTION]...",
     .summary = "print the keys that may be in a filter",
-    .about =
-        "Asks for the keys given as arguments, or for the lines of the files "
-        "given with -f, or for those of standard input, and prints those that "
-        "may be in the filter, in their order. A key that was added is always "
-        "printed; one that was not is printed at the rate that the filter was "
-        "made for. (bloomery kinds names the kinds whose \"no\" is only "
-        "likely.)\n\n" CHECK_ABOUT "\n\n"
-        "A filter of another system (bloomery formats) is asked in the same "
-        "way, with the hash of that system.\n\n"
-        "The exit status is 0 if a key was printed (or would have been), 1 if "
-        "none was, and 2 after an error.",
+    .about = "Queries the keys given as arguments, or the lines of the files "
+             "given with -f, or those of standard input, and prints those that "
+             "may be in the filter, in their order. A key that was added is "
+             "always printed; one that was not is printed at the rate that the "
+             "filter was made for. (bloomery kinds names the kinds whose "
+             "\"no\" is only likely.)\n\n" CHECK_ABOUT "\n\n"
+             "A filter of another system (bloomery formats) is queried in the "
+             "same way, with the hash of that system.\n\n"
+             "The exit status is 0 if a key was printed (or would have been), "
+             "1 if none was, and 2 after an error.",
     .options = has_options,
     .examples = has_examples,
     .run = has_run,

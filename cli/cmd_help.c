@@ -15,7 +15,7 @@ static int help_run(struct list *operands)
 {
     if (help_args.completion) {
         if (strcmp(help_args.completion, "bash") != 0)
-            return fail("--completion '%s': there is a script for bash only",
+            return fail("--completion '%s': there is a script only for bash",
                         help_args.completion);
         completion_bash();
         return YES;
@@ -46,9 +46,9 @@ static int help_run(struct list *operands)
 
 static const struct opt help_options[] = {
     { "man", 0, OPT_FLAG, &help_args.man, NULL,
-      "print a manual page in roff instead" },
+      "print a manual page in roff format instead" },
     { "list", 0, OPT_FLAG, &help_args.list, NULL,
-      "print the names of all commands, one a line" },
+      "print the names of all commands, one per line" },
     { "completion", 0, OPT_TEXT, &help_args.completion, "SHELL",
       "print a completion script; SHELL is bash" },
     { 0 },
@@ -65,9 +65,9 @@ static const struct example help_examples[] = {
 const struct command cmd_help = {
     .name = "help",
     .usage = "[--man] [COMMAND] | --list | --completion bash",
-    .summary = "tell about a command",
-    .about = "Prints what a command does and takes, or, without a command, "
-             "what commands there are.",
+    .summary = "show help for a command",
+    .about = "Prints what a command does and its options or, without a "
+             "command, a list of all commands.",
     .options = help_options,
     .examples = help_examples,
     .run = help_run,

@@ -108,9 +108,9 @@ static void info_text(const char *path, const bly_stats *s,
     const int w = fact_column(s->facts, s->nfacts, "rate at capacity");
     printf("%s\n" INFO_ROW "%s\n", show_name(path), w, "kind", s->kind);
     if (isinf(s->items_estimate))
-        printf(INFO_ROW "more than its contents can tell", w, "keys");
+        printf(INFO_ROW "more than can be told from its contents", w, "keys");
     else if (isnan(s->items_estimate))
-        printf(INFO_ROW "its contents do not tell", w, "keys");
+        printf(INFO_ROW "cannot be told from its contents", w, "keys");
     else if (s->items_sd == 0) /* it knows every one */
         printf(INFO_ROW "%s by its contents", w, "keys",
                show_count((uint64_t)s->items_estimate));
@@ -130,9 +130,9 @@ static void info_text(const char *path, const bly_stats *s,
         printf(INFO_ROW "%.1f %%\n", w, "fill", s->fill * 100);
     printf(INFO_ROW "%llu bits", w, "size", (unsigned long long)s->bits);
     if (!isnan(bits_per_key(s)))
-        printf(", %.2f a key%s%s", bits_per_key(s),
+        printf(", %.2f per key%s%s", bits_per_key(s),
                has_grown(s) ? "" : " at capacity",
-               isnan(fact_value(s, "sent_bits")) ? "" : ", when it is sent");
+               isnan(fact_value(s, "sent_bits")) ? "" : ", when sent");
     printf("\n" INFO_ROW "%s\n", w, "memory", show_bytes(s->bytes));
     printf(INFO_ROW "%s, ", w, "file", show_bytes(n->is));
     if (s->coded)
@@ -242,7 +242,7 @@ static void info_foreign_text(const char *path, const bly_foreign *f,
         printf(INFO_ROW "%.1f %%\n", w, "fill", s->fill * 100);
     printf(INFO_ROW "%llu bits", w, "size", (unsigned long long)s->bits);
     if (s->k)
-        printf(", %u probes a key", s->k);
+        printf(", %u probes per key", s->k);
     printf("\n" INFO_ROW "%s\n", w, "file", show_bytes(nbytes));
     for (size_t i = 0; i < s->nfacts; i++)
         printf(INFO_ROW "%s\n", w, s->facts[i].name, show_fact(&s->facts[i]));
@@ -319,15 +319,16 @@ static int info_run(struct list *operands)
 
 static const struct opt info_options[] = {
     { "json", 0, OPT_FLAG, &info_args.json, NULL,
-      "print one JSON object a filter, each on its line" },
+      "print one JSON object per filter, each on its own line" },
     { "parts", 'P', OPT_FLAG, &info_args.parts, NULL,
-      "of a file of another system: tell of each of its filters" },
+      "for a file of another system: describe each of its filters" },
     FORMAT_READ_OPTIONS(info_args.foreign),
     { 0 },
 };
 
 static const struct example info_examples[] = {
-    { "bloomery info words.bly", "what it is, how full, how often wrong" },
+    { "bloomery info words.bly",
+      "its kind, how full it is, how often it is wrong" },
     { "bloomery info .git/objects/info/commit-graph",
       "a file of another system; see bloomery formats" },
     { 0 },
@@ -336,20 +337,19 @@ static const struct example info_examples[] = {
 const struct command cmd_info = {
     .name = "info",
     .usage = "[OPTION]... FILTER...",
-    .summary = "tell what a filter is, how full, and how often wrong",
-    .about =
-        "Prints the kind and the shape of each filter, how many different keys "
-        "it holds as far as its contents tell, with the standard deviation of "
-        "that estimate, and the rate of false positives as it is and as it was "
-        "planned. Beside the estimate stands what was counted: additions that "
-        "changed it, or, after a build or a merge, different keys, which is an "
-        "estimate too where there were more than a million. The whole "
-        "file is read and its checksum compared.\n\n"
-        "A filter that holds more keys than it was made for is warned of: it "
-        "still never misses a key, but says maybe too often. The secret of a "
-        "keyed filter is not needed.\n\n"
-        "Of a filter of another system (bloomery formats) it tells what the "
-        "file says, and what follows from its bits.",
+    .summary = "describe a filter: kind, fill, and how often it is wrong",
+    .about = "Prints the kind and the shape of each filter, an estimate, from "
+             "its contents, of how many different keys it holds, with its "
+             "standard deviation, and the rate of false positives, now and as "
+             "planned. Beside the estimate is the count: additions that "
+             "changed the filter or, after a build or a merge, different keys, "
+             "which is an estimate too if there were more than a million. The "
+             "whole file is read and compared with its checksum.\n\n"
+             "A warning is printed for a filter that holds more keys than it "
+             "was made for: it still never misses a key, but says maybe too "
+             "often. The secret of a keyed filter is not needed.\n\n"
+             "For a filter of another system (bloomery formats) it prints what "
+             "the file says, and what follows from its bits.",
     .options = info_options,
     .examples = info_examples,
     .run = info_run,

@@ -34,7 +34,7 @@ static const struct example intersect_examples[] = {
 const struct command cmd_intersect = {
     .name = "intersect",
     .usage = "-o FILE [OPTION]... FILTER FILTER...",
-    .summary = "make a filter of the keys that several have in common",
+    .summary = "make a filter of the keys that several filters have in common",
     .about =
         "Writes the intersection of two or more filters that agree in kind, "
         "shape and hash. It says maybe to every key that is in all of them, "

@@ -16,16 +16,15 @@ static const struct {
     const char *name, *text;
 } traits[] = {
     { BLY_SELF_SIZED, "self-sized",
-      "its options may say how large it is, instead of items, rate and "
-      "memory" },
+      "its options may set its size, instead of items, rate and memory" },
     { BLY_LIKELY_NO, "likely-no",
       "its \"no\" may be wrong too, at a known rate" },
     { BLY_CODED, "coded",
-      "its files are coded unless told otherwise, and the bits asked for and "
-      "promised are those that are sent" },
+      "its files are coded by default, and the bits given and promised are "
+      "those that are sent" },
     { BLY_DIRECTED, "directed",
-      "a filter that is merged into it is a neighbour, whose keys are one step "
-      "further away" },
+      "a filter merged into it is a neighbour, whose keys are one step further "
+      "away" },
 };
 #define NTRAITS (sizeof traits / sizeof traits[0])
 
@@ -186,7 +185,7 @@ static int kinds_run(struct list *operands)
         json_close(&j, ']');
         json_end(&j);
     } else if (!operands->n) {
-        puts("\nbloomery kinds KIND tells more of one, its options too.");
+        puts("\nbloomery kinds KIND describes one, with its options.");
     }
     return YES;
 }
@@ -206,8 +205,8 @@ const struct command cmd_kinds = {
     .name = "kinds",
     .usage = "[--json] [KIND]...",
     .summary = "list the kinds of filter and what each can do",
-    .about = "Prints a line on every kind and what it can do, or, for the "
-             "kinds that are named, all about them and their options.",
+    .about = "Prints one line about every kind and what it can do or, for "
+             "kinds given by name, everything about them and their options.",
     .options = kinds_options,
     .examples = kinds_examples,
     .run = kinds_run,

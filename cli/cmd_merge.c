@@ -27,26 +27,25 @@ static const struct example merge_examples[] = {
     { "bloomery merge -o week.bly mon.bly tue.bly wed.bly",
       "the keys of three days" },
     { "bloomery merge -o all.bly all.bly new.bly",
-      "into the first one; who adds to it meanwhile loses nothing" },
+      "merge into the first; keys added to it meanwhile are not lost" },
     { 0 },
 };
 
 const struct command cmd_merge = {
     .name = "merge",
     .usage = "-o FILE [OPTION]... FILTER FILTER...",
-    .summary = "make one filter of the keys of several",
-    .about =
-        "Writes the union of two or more filters that agree in kind, shape and "
-        "hash. For kinds of bits that is exactly the filter that all keys "
-        "together would have made.\n\n"
-        "The capacity stays that of one filter: build filters that are to "
-        "be merged with --items for all keys together.\n\n"
-        "Each file is read once, so it may be a pipe, and - is standard input. "
-        "For kinds that are merged cell by cell no more than one filter is in "
-        "memory, however many there are. Nothing is written unless every one "
-        "of them was sound.\n\n"
-        "FILE may be one of the filters: it is then changed under its lock, "
-        "and takes in what somebody adds to it meanwhile.",
+    .summary = "make one filter from the keys of several",
+    .about = "Writes the union of two or more filters that agree in kind, "
+             "shape and hash. For kinds made of bits, this is exactly the "
+             "filter that all keys together would give.\n\n"
+             "The capacity stays that of one filter: build filters that you "
+             "want to merge with --items for all keys together.\n\n"
+             "Each file is read once, so it may be a pipe, and - is standard "
+             "input. For kinds that are merged cell by cell, only one filter "
+             "is in memory, however many there are. Nothing is written unless "
+             "all of them are sound.\n\n"
+             "FILE may be one of the filters: it is then changed under its "
+             "lock, and keeps what others add to it meanwhile.",
     .options = merge_options,
     .examples = merge_examples,
     .run = merge_run,

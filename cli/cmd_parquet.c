@@ -26,8 +26,8 @@ static bool file_open(struct parquet_file *f, const char *path)
 {
     struct parquet_error error;
     if (is_dash(path)) {
-        fail("a Parquet file is read from its end, which standard input does "
-             "not have; name a file");
+        fail("a Parquet file is read from its end, which standard input cannot "
+             "do; name a file");
         return false;
     }
     cut_watch(path, NULL);
@@ -157,7 +157,7 @@ static int parquet_verb_has(const struct list *operands)
     struct parquet_file file;
     struct input in;
     if (parquet_args.columns.n != 1)
-        return fail("has asks one column: --column C");
+        return fail("has queries one column: --column C");
     if (!keys_input(&keys, operands, &in))
         return TROUBLE;
     int status = TROUBLE;
@@ -329,24 +329,24 @@ static int parquet_verb_add(const struct list *operands)
 
 static const struct opt parquet_options[] = {
     { "column", 'c', OPT_LIST, &parquet_args.columns, "NAME",
-      "has: the column to ask; add: one to get filters, may be repeated. Parts "
-      "of nested names have a dot between them" },
+      "has: the column to query; add: a column that gets filters, may be "
+      "repeated; the parts of nested names are separated by dots" },
     { "output", 'o', OPT_TEXT, &parquet_args.output, "FILE",
-      "add: write the file with filters there; - is standard output" },
+      "add: write the file with filters to OUT; - is standard output" },
     { "fpr", 'p', OPT_RATE, &parquet_args.fpr, "P",
-      "add: rate of false positives at most; 1 % if not given" },
+      "add: highest rate of false positives; 1 % if not given" },
     { "replace", 0, OPT_FLAG, &parquet_args.replace, NULL,
-      "add: make new filters for a column that has some" },
+      "add: replace the filters of a column that has some" },
     { "file", 'f', OPT_LIST, &parquet_args.files, "FILE",
       "has: read values from FILE; may be repeated; - is standard input" },
     { "null", '0', OPT_FLAG, &parquet_args.nul, NULL,
       "has: values end at NUL bytes, not at newlines; printed ones too" },
     BINARY_OPTION,
     WAIT_OPTION,
-    QUIET_OPTION("say nothing that is no error; has: stop at the first value "
-                 "that may be there"),
+    QUIET_OPTION("print nothing but errors; has: stop at the first value that "
+                 "may be there"),
     { "json", 0, OPT_FLAG, &parquet_args.json, NULL,
-      "print JSON; has: an object a value, also for those that are nowhere" },
+      "print JSON; has: one object per value, also for those that are absent" },
     { 0 },
 };
 
@@ -374,7 +374,7 @@ static int parquet_run(struct list *operands)
 
 static const struct example parquet_examples[] = {
     { "bloomery parquet info visits.parquet",
-      "columns, and which have filters" },
+      "list columns, and which have filters" },
     { "bloomery parquet add visits.parquet -o fast.parquet -c url -c user",
       "give two columns filters" },
     { "bloomery parquet has fast.parquet -c url http://example.org/",
@@ -386,10 +386,10 @@ const struct command cmd_parquet = {
     .name = "parquet",
     .verbs = "info has add",
     .usage = "VERB FILE [OPERAND]... [OPTION]...",
-    .summary = "give columns of Parquet files filters, and ask them",
+    .summary = "add filters to columns of Parquet files, and query them",
     .about =
-        "A Parquet file may hold a Bloom filter for each column and group of "
-        "rows. DuckDB, Spark, Arrow and others skip the groups that a filter "
+        "A Parquet file may hold a Bloom filter for each column of each row "
+        "group. DuckDB, Spark, Arrow and others skip the groups that a filter "
         "rules out.\n\n"
         "info FILE... lists the columns with their types, and for those with "
         "filters their size, about how many different values they hold, and "
@@ -397,19 +397,20 @@ const struct command cmd_parquet = {
         "has FILE --column C [VALUE]... prints each value that may be in the "
         "column, a tab, and the numbers of the row groups that may have it, "
         "from 0. Values come as arguments, with -f, or on standard input, and "
-        "are written as the column's type wants it: 2020-01-31, "
+        "are written as the type of the column requires: 2020-01-31, "
         "2020-01-31 12:00:00.5, 1.50, a UUID, hexadecimal digits for bytes of "
-        "a fixed length. A value that cannot be of the type is an error. Exit "
-        "status 0: one may be there; 1: none is.\n\n"
+        "a fixed length. A value that does not fit the type is an error. The "
+        "exit status is 0 if one may be there, 1 if none is, and 2 after an "
+        "error.\n\n"
         "add FILE -o OUT --column C... reads the columns and writes OUT, which "
         "is FILE with a filter for each of them in every row group. Data are "
-        "copied as they are, and of the footer only the places of the filters "
-        "change. A filter is as small as --fpr allows, a power of two of "
-        "bytes, 128 MiB at most. All types but BOOLEAN are read, nested "
-        "columns too; PLAIN, dictionary, DELTA and BYTE_STREAM_SPLIT "
-        "encodings; pages that are UNCOMPRESSED, SNAPPY, GZIP or ZSTD. "
-        "Anything else is refused, and then nothing is written; the same "
-        "where FILE is changed meanwhile.",
+        "copied as they are, and in the footer only the positions of the "
+        "filters change. A filter is as small as --fpr allows; its size in "
+        "bytes is a power of two, at most 128 MiB. All types but BOOLEAN are "
+        "read, nested columns too; PLAIN, dictionary, DELTA and "
+        "BYTE_STREAM_SPLIT encodings; pages that are UNCOMPRESSED, SNAPPY, "
+        "GZIP or ZSTD. Anything else is refused, and so is a FILE that changes "
+        "meanwhile; then nothing is written.",
     .options = parquet_options,
     .examples = parquet_examples,
     .run = parquet_run,

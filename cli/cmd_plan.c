@@ -73,7 +73,7 @@ static void plan_head(const bly_spec *spec)
     if (spec->bits)
         printf(", %llu bits", (unsigned long long)spec->bits);
     if (spec->fpr > 0)
-        printf("; no filter needs less than %.2f bits a key",
+        printf("; no filter needs less than %.2f bits per key",
                lower_bound(spec->fpr));
     puts("\n");
 }
@@ -132,7 +132,7 @@ static void plan_page(const bly_prediction *p)
                show_rate(p->fpr));
     printf(PLAN_ROW "%llu bits", w, "size", (unsigned long long)p->bits);
     if (isfinite(p->bits_per_key))
-        printf(", %.3f a key", p->bits_per_key);
+        printf(", %.3f per key", p->bits_per_key);
     if (isfinite(lower_bound(p->fpr)))
         printf(" (lower bound for that rate: %.3f)", lower_bound(p->fpr));
     const uint64_t nbytes = plan_bytes(p);
@@ -242,7 +242,7 @@ static int plan_plot(const bly_spec *spec, const struct plan_row *rows,
         .x = { .label = "rate of false positives",
                .scale = PLOT_LOG,
                .reversed = true },
-        .y = { .label = "memory", .unit = "bits a key", .scale = PLOT_LOG },
+        .y = { .label = "memory", .unit = "bits per key", .scale = PLOT_LOG },
         .series = series,
         .nseries = n + 1,
     };
@@ -342,13 +342,12 @@ static const struct opt plan_options[] = {
       "plan the search for near copies of texts: -k is then the number of "
       "components of a sketch, 128 if not given" },
     { "threshold", 't', OPT_RATE, &plan_args.threshold, "J",
-      "with --near: the likeness from which pairs are wanted; 0.8 if not "
-      "given" },
+      "with --near: find pairs of at least this likeness; 0.8 if not given" },
     { "recall", 0, OPT_RATE, &plan_args.recall, "P",
-      "with --near: how likely such a pair must be found; 0.995 if not "
-      "given" },
+      "with --near: the probability with which such a pair must be found; "
+      "0.995 if not given" },
     { "plot", 0, OPT_TEXT, &plan_args.plot, "FILE.svg",
-      "draw bits a key against the rate, for every kind, or the curve of "
+      "draw bits per key against the rate, for every kind, or the curve of "
       "--near; - is standard output" },
     { "json", 0, OPT_FLAG, &plan_args.json, NULL, "print the result as JSON" },
     { 0 },
@@ -366,14 +365,15 @@ static const struct example plan_examples[] = {
 const struct command cmd_plan = {
     .name = "plan",
     .usage = "[OPTION]...",
-    .summary = "see what capacity, rate and memory go together",
-    .about = "Give two of --items, --fpr and --memory (or --bits), or --items "
-             "alone for a rate of 1 %: every kind of filter is sized for them "
-             "and shown with the bits a key it takes and the rate it keeps. "
-             "With --kind all about that one is shown. Nothing is made.\n\n"
-             "With --near the subject is texts that are nearly alike: how the "
-             "components of their sketches are cut into bands, and how likely "
-             "a pair of each likeness is found.",
+    .summary = "see which capacity, rate and memory go together",
+    .about =
+        "Give two of --items, --fpr and --memory (or --bits), or --items alone "
+        "for a rate of 1 %: every kind of filter is sized for them and shown "
+        "with the bits per key that it takes and the rate that it keeps. With "
+        "--kind, everything about that kind is shown. No filter is made.\n\n"
+        "With --near, the plan is for finding texts that are nearly alike: how "
+        "the components of their sketches are cut into bands, and how likely a "
+        "pair of each likeness is to be found.",
     .options = plan_options,
     .examples = plan_examples,
     .run = plan_run,

@@ -14,20 +14,21 @@ static const char *redis_host;
 
 static const struct opt redis_options[] = {
     { "host", 'H', OPT_TEXT, &redis_host, "HOST",
-      "the server, or any one of a cluster; 127.0.0.1 if not given" },
-    { "port", 'P', OPT_POSITIVE, &redis_port, "N", "its port; 6379" },
+      "the server, or any server of a cluster; 127.0.0.1 if not given" },
+    { "port", 'P', OPT_POSITIVE, &redis_port, "N",
+      "its port; 6379 if not given" },
     { "user", 'u', OPT_TEXT, &redis_args.login.user, "NAME",
-      "user to log in as; the default one if not given" },
+      "user to log in as; the default user if not given" },
     { "password-file", 0, OPT_TEXT, &redis_args.login.password_file, "FILE",
       "the password is the first line of FILE" },
     { "timeout", 0, OPT_POSITIVE, &redis_timeout, "SECONDS",
-      "how long an answer is waited for; 60" },
+      "how long to wait for an answer; 60 if not given" },
     { "cluster", 'C', OPT_FLAG, &redis_args.cluster, NULL,
       "has, add, build: NAME is a filter in shards, NAME:{0} and so on" },
     { "shards", 0, OPT_POSITIVE, &redis_args.shards, "N",
-      "build --cluster: how many, up to 4096; 16" },
+      "build --cluster: how many shards, up to 4096; 16 if not given" },
     { "replace", 0, OPT_FLAG, &redis_args.replace, NULL,
-      "load, build: put the filter in the place of one that is there" },
+      "load, build: replace a filter that is already there" },
     { "file", 'f', OPT_LIST, &redis_args.keys.files, "FILE",
       "has, add, build: read keys from FILE; may be repeated; - is standard "
       "input" },
@@ -35,13 +36,13 @@ static const struct opt redis_options[] = {
       "keys end at NUL bytes, not at newlines; printed ones too" },
     BINARY_OPTION,
     { "invert", 'v', OPT_FLAG, &redis_args.invert, NULL,
-      "has: print the keys that are certainly not in it" },
+      "has: print the keys that are certainly not in the filter" },
     { "count", 'c', OPT_FLAG, &redis_args.count, NULL,
       "has: print only how many keys would be printed" },
     SIZING_OPTIONS(redis_args.sizing),
     WAIT_OPTION,
-    QUIET_OPTION("say nothing that is no error; has: stop at the first key "
-                 "that would be printed"),
+    QUIET_OPTION("print nothing but errors; has: stop at the first key that "
+                 "would be printed"),
     { "json", 0, OPT_FLAG, &redis_args.json, NULL, "print the result as JSON" },
     { 0 },
 };
@@ -75,13 +76,13 @@ static int redis_run(struct list *operands)
         return TROUBLE;
     struct redis_login *const login = &redis_args.login;
     if (redis_port > 65535)
-        return fail("--port %llu: 65535 is the last one",
+        return fail("--port %llu: at most 65535",
                     (unsigned long long)redis_port);
     if (redis_timeout > 86400)
-        return fail("--timeout %llu: a day, 86400, is the most",
+        return fail("--timeout %llu: at most a day, 86400",
                     (unsigned long long)redis_timeout);
     if (redis_args.shards && !redis_args.cluster)
-        return fail("--shards is of use with --cluster alone");
+        return fail("--shards has a meaning only with --cluster");
     if (login->user && !login->password_file)
         return fail("--user needs --password-file");
     login->host = redis_host ? redis_host : login->host;
@@ -107,12 +108,12 @@ static int redis_run(struct list *operands)
 #endif
 
 static const struct example redis_examples[] = {
-    { "bloomery redis load words.bly words", "a file into a key" },
+    { "bloomery redis load words.bly words", "load a file into a key" },
     { "bloomery redis has words -f letter.txt", "which lines may be in it?" },
     { "bloomery redis dump words copy.bly", "and back, byte for byte" },
     { "bloomery redis build --cluster --shards 64 leaked -f leaked.txt.zst "
       "--fpr 0.1%",
-      "one filter over all servers of a cluster" },
+      "build one filter across all servers of a cluster" },
     { "bloomery redis has --cluster -c leaked -f today.txt",
       "the number of lines that may be in it" },
     { 0 },
@@ -122,39 +123,38 @@ const struct command cmd_redis = {
     .name = "redis",
     .verbs = "load dump has add build bench",
     .usage = "VERB [OPERAND]... [OPTION]...",
-    .summary = "put filters on Redis or Valkey servers, and ask them there",
+    .summary = "put filters on Redis or Valkey servers, and query them there",
     .about =
-        "Talks to a server that has the module bloomery.so loaded. A filter is "
-        "a key there.\n\n"
-        "load FILTER KEY sends a file to a key, which must not be there unless "
-        "--replace says so. The file is checked first. It goes to a temporary "
-        "key, which is renamed when the server has all of it: nobody ever sees "
-        "a part.\n\n"
-        "dump KEY FILTER writes the filter in a key to a file, as it was "
-        "loaded to the last byte unless it was changed since.\n\n"
-        "A key of BF.* is dumped as header and chunks of BF.SCANDUMP, the "
-        "format redisbloom (bloomery formats), and such a file is loaded by "
-        "BF.LOADCHUNK: between servers, or from bloomery build --format "
-        "redisbloom. For that the server may have RedisBloom instead.\n\n"
+        "Talks to a server that has the module bloomery.so loaded. There, a "
+        "filter is a key.\n\n"
+        "load FILTER KEY sends a file to a key, which must not exist yet "
+        "unless --replace is given. The file is checked first. It goes to a "
+        "temporary key, which is renamed when the server has all of it, so "
+        "nobody ever sees a part.\n\n"
+        "dump KEY FILTER writes the filter in a key to a file, byte for byte "
+        "as it was loaded unless it has changed since.\n\n"
+        "A key of BF.* is dumped as the header and chunks of BF.SCANDUMP, the "
+        "format redisbloom (bloomery formats), and such a file is loaded with "
+        "BF.LOADCHUNK: to move it between servers, or to load the output of "
+        "bloomery build --format redisbloom. For this the server may have "
+        "RedisBloom instead.\n\n"
         "has KEY [ITEM]... and add KEY [ITEM]... are bloomery has and add for "
         "a filter on a server, with the same options and exit status. Items "
-        "are sent in large batches. What was added before an error stays "
-        "added.\n\n"
+        "are sent in large batches. Items added before an error stay added.\n\n"
         "build KEY [ITEM]... makes a filter here, from items given as "
         "arguments, with -f or on standard input, and loads it.\n\n"
-        "bench measures the server: how long it works for an item, by its own "
+        "bench measures the server: how long it works per item, by its own "
         "clocks, with SET and GET, BF.* and BLY.*, in commands of 1, 16 and "
-        "100 items. It uses keys that begin with bloomery:bench: and takes "
-        "them away again; --items says how many items, 100000 if not "
-        "given.\n\n"
-        "One filter over a whole cluster: with --cluster, build divides NAME "
+        "100 items. It uses keys that begin with bloomery:bench: and deletes "
+        "them at the end; --items says how many items, 100000 if not given.\n\n"
+        "One filter across a whole cluster: with --cluster, build divides NAME "
         "into shards, NAME:{0}, NAME:{1} and so on, each with its share of the "
-        "keys and the full rate; has and add send an item where it belongs. "
-        "How many shards there are is kept in NAME:{meta}. Slots may move and "
-        "servers may fail over meanwhile: the command follows, and waits up to "
-        "35 seconds for a successor.\n\n"
-        "Where the server is one of a cluster, keys without --cluster find "
-        "their server as well.",
+        "keys and the full rate; has and add send each item to its shard. The "
+        "number of shards is kept in NAME:{meta}. Slots may move and servers "
+        "may fail over meanwhile: the command follows them, and waits up to 35 "
+        "seconds for a successor.\n\n"
+        "If the server belongs to a cluster, keys without --cluster find their "
+        "server too.",
     .options = redis_options,
     .examples = redis_examples,
     .run = redis_run,

@@ -45,8 +45,8 @@ static int remove_run(struct list *operands)
 static const struct opt remove_options[] = {
     KEYS_OPTIONS(remove_args.keys),
     WAIT_OPTION,
-    QUIET_OPTION("say nothing, not even with --json, and do not name what is "
-                 "refused; errors are still told"),
+    QUIET_OPTION("print nothing, not even with --json, and do not name what is "
+                 "refused; errors are still reported"),
     { "json", 0, OPT_FLAG, &remove_args.json, NULL,
       "print {\"file\":..,\"keys\":..,\"removed\":..,\"refused\":..}" },
     { 0 },
@@ -61,19 +61,18 @@ static const struct example remove_examples[] = {
 const struct command cmd_remove = {
     .name = "remove",
     .usage = "FILTER [KEY]... [-f FILE]... [OPTION]...",
-    .summary = "take keys out of a filter on disk",
-    .about =
-        "Removes the keys given as arguments, or the lines of the files given "
-        "with -f, or those of standard input, each line once.\n\n"
-        "Remove only what was added, and as often as it was: a key that was "
-        "not, but is a false positive, cannot be told from one that was, and "
-        "taking it out makes the filter forget another.\n\n"
-        "A key that cannot be removed is named on standard error, with the "
-        "reason: it is absent, or it shares what it left in the filter with "
-        "others. The rest is removed all the same, and the exit status is "
-        "1.\n\n"
-        "The filter is replaced at the end, under its lock, as by bloomery "
-        "add.",
+    .summary = "remove keys from a filter on disk",
+    .about = "Removes the keys given as arguments, or the lines of the files "
+             "given with -f, or those of standard input, each line once.\n\n"
+             "Remove only keys that were added, and only as often as they were "
+             "added: a false positive cannot be told from a key that was "
+             "added, and removing it makes the filter forget another key.\n\n"
+             "A key that cannot be removed is named on standard error, with "
+             "the reason: it is absent, or it shares its traces in the filter "
+             "with other keys. The rest is removed all the same, and the exit "
+             "status is 1.\n\n"
+             "The filter is replaced at the end, under its lock, as by "
+             "bloomery add.",
     .options = remove_options,
     .examples = remove_examples,
     .run = remove_run,

@@ -48,7 +48,7 @@ static bool set_pairs(const struct list *operands, char delimiter,
         }
         const char *const text = operands->at[i + 1];
         if (!value_read(text, strlen(text), &value)) {
-            fail("%s: '%s' is no value; right: " VALUE_RIGHT, key, text);
+            fail("%s: '%s' is not a value; right: " VALUE_RIGHT, key, text);
             return false;
         }
         const size_t nkey = strlen(key), ntext = strlen(text);
@@ -96,8 +96,8 @@ static const struct opt set_options[] = {
     KEYS_OPTIONS(set_args.keys),
     DELIMITER_OPTION(set_args.delimiter),
     WAIT_OPTION,
-    QUIET_OPTION("say nothing, not even with --json, and do not name what is "
-                 "refused; errors are still told"),
+    QUIET_OPTION("print nothing, not even with --json, and do not name what is "
+                 "refused; errors are still reported"),
     { "json", 0, OPT_FLAG, &set_args.json, NULL,
       "print {\"file\":..,\"keys\":..,\"set\":..,\"refused\":..}" },
     { 0 },
@@ -113,20 +113,19 @@ const struct command cmd_set = {
     .name = "set",
     .usage = "FILTER [KEY VALUE]... [-f FILE]... [OPTION]...",
     .summary = "change the values of keys in a filter on disk",
-    .about =
-        "Gives new values to keys that the filter was built with: pairs of "
-        "arguments, or lines of a key, a tab and its value in the files given "
-        "with -f, or such lines of standard input. A value is " VALUE_RIGHT
-        ". Of two for one key the last counts.\n\n"
-        "Set only keys that are in the filter: one that is not, but is a false "
-        "positive, cannot be told from one that is, and another key gets its "
-        "value.\n\n"
-        "A key that is refused is named on standard error, with the reason: "
-        "it is absent, or its value has more bits than the filter stores. The "
-        "rest is set all the same, and the exit status is 1. A line that is "
-        "wrong in itself is an error, and nothing is changed.\n\n"
-        "The filter is replaced at the end, under its lock, as by bloomery "
-        "add.",
+    .about = "Gives new values to keys that the filter was built with: pairs "
+             "of arguments, or lines with a key, a tab and its value in the "
+             "files given with -f or on standard input. A value is " VALUE_RIGHT
+             ". If a key gets several values, the last counts.\n\n"
+             "Set only keys that are in the filter: a false positive cannot be "
+             "told from a key that is, and setting it changes the value of "
+             "another key.\n\n"
+             "A key that is refused is named on standard error, with the "
+             "reason: it is absent, or its value has more bits than the filter "
+             "stores. The rest is set all the same, and the exit status is 1. "
+             "A malformed line is an error, and nothing is changed.\n\n"
+             "The filter is replaced at the end, under its lock, as by "
+             "bloomery add.",
     .options = set_options,
     .examples = set_examples,
     .run = set_run,

@@ -42,8 +42,8 @@ static bool shrink_stops(const struct shrinking *s)
     if (!shrink_args.times && !shrink_args.bytes && shrink_args.fpr > 0)
         return true;
     if (too_often)
-        fail("%s: folded %llu times it takes %s; once more and it would have "
-             "%s false positives, past --fpr",
+        fail("%s: folded %llu times it takes %s; folded once more it would "
+             "have %s false positives, more than --fpr",
              s->path, (unsigned long long)s->nfolds,
              show_bytes(filter_size(&s->new)), show_rate(s->next_rate));
     else if (s->nfolds)
@@ -156,7 +156,8 @@ static void shrink_report(FILE *to, const char *output,
 static int shrink_run(struct list *operands)
 {
     if (operands->n != 1)
-        return fail("one filter is shrunk at a time, not %zu", operands->n);
+        return fail("only one filter can be shrunk at a time, not %zu",
+                    operands->n);
     if (shrink_args.times && (shrink_args.bytes || shrink_args.fpr > 0))
         return fail("--times says how often; --fpr and --bytes say how far: "
                     "give one or the other");
@@ -183,13 +184,13 @@ static const struct opt shrink_options[] = {
       "write the result to FILE and leave FILTER as it is; - is standard "
       "output" },
     { "times", 't', OPT_POSITIVE, &shrink_args.times, "N",
-      "fold it so often; once if nothing is said" },
+      "fold it this many times; once if not given" },
     { "fpr", 'p', OPT_RATE, &shrink_args.fpr, "P",
-      "as often as its rate of false positives, with what is in it now, "
-      "stays at or below P" },
+      "fold it as often as its rate of false positives, with its present "
+      "contents, stays at or below P" },
     { "bytes", 'b', OPT_POSITIVE, &shrink_args.bytes, "SIZE",
-      "until it takes no more than SIZE: 64KiB; with --fpr as well, but not "
-      "past that rate" },
+      "fold it until it takes no more than SIZE: 64KiB; with --fpr as well, "
+      "but not past that rate" },
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &shrink_args.json, NULL,
@@ -198,7 +199,7 @@ static const struct opt shrink_options[] = {
 };
 
 static const struct example shrink_examples[] = {
-    { "bloomery shrink words.bly", "half the size, in its place" },
+    { "bloomery shrink words.bly", "halve it, in place" },
     { "bloomery shrink --fpr 1% -o small.bly words.bly",
       "as small as 1 % allows" },
     { "bloomery build -O folds=4 -n 10M -o day.bly day.txt",
@@ -209,17 +210,16 @@ static const struct example shrink_examples[] = {
 const struct command cmd_shrink = {
     .name = "shrink",
     .usage = "[OPTION]... FILTER",
-    .summary = "halve a filter, without its keys",
-    .about =
-        "Folds a filter in half: two of its cells become one. It has the same "
-        "keys in half the memory, and at least twice its rate of false "
-        "positives: that of the old one with twice the keys in it. A filter "
-        "that was made for more keys than came is brought down to size this "
-        "way. For kinds of bits the result is exactly the filter that would "
-        "have been built so small.\n\n"
-        "A size must be even to be halved. Build with -O folds=N what is to be "
-        "folded N times; bloomery kinds says which kinds can fold. Without -o "
-        "the filter is changed in its file.",
+    .summary = "halve a filter without its keys",
+    .about = "Folds a filter in half: two of its cells become one. It then has "
+             "the same keys in half the memory and at least twice the rate of "
+             "false positives: that of the old filter with twice as many keys. "
+             "This brings a filter that was made for too many keys down to "
+             "size. For kinds made of bits, the result is exactly the filter "
+             "that would have been built at this size.\n\n"
+             "Only an even size can be halved. Build with -O folds=N to fold N "
+             "times later; bloomery kinds says which kinds can fold. Without "
+             "-o the filter is changed in its file.",
     .options = shrink_options,
     .examples = shrink_examples,
     .run = shrink_run,

@@ -240,16 +240,15 @@ static int similar_run(struct list *operands)
     const size_t n = operands->n, npairs = n * (n - 1) / 2;
     bly_sketch_spec spec = { 0 };
     if (n < 2)
-        return fail("two texts are needed at least, not %zu", n);
+        return fail("at least two texts are needed, not %zu", n);
     if (n > 1000)
-        return fail("%zu texts are too many to compare each with each other; "
-                    "1000 at most",
-                    n);
+        return fail(
+            "%zu texts are too many to compare every pair; at most 1000", n);
     if (!cutting_shingles(&similar_args.cutting, &spec.shingling) ||
         !family_named(similar_args.family, &spec.family))
         return TROUBLE;
     if (similar_args.components > BLY_MAX_COMPONENTS)
-        return fail("--components %llu: a sketch has %d at most",
+        return fail("--components %llu: a sketch has at most %d",
                     (unsigned long long)similar_args.components,
                     BLY_MAX_COMPONENTS);
     spec.k = (unsigned)similar_args.components;
@@ -274,7 +273,7 @@ static int similar_run(struct list *operands)
 static const struct opt similar_options[] = {
     CUTTING_OPTIONS(similar_args.cutting),
     { "components", 'k', OPT_POSITIVE, &similar_args.components, "K",
-      "components of a sketch, 512 at most; 128 if not given" },
+      "components of a sketch, at most 512; 128 if not given" },
     { "family", 0, OPT_TEXT, &similar_args.family, "NAME",
       "how sketches are made: fss (the default), oph, linear, linear61" },
     { "fpr", 'p', OPT_RATE, &similar_args.fpr, "P",
@@ -288,8 +287,7 @@ static const struct opt similar_options[] = {
 static const struct example similar_examples[] = {
     { "bloomery similar draft1.txt draft2.txt",
       "how much of one is in the other?" },
-    { "bloomery similar --unit char *.txt",
-      "each with each other, by characters" },
+    { "bloomery similar --unit char *.txt", "every pair, by characters" },
     { 0 },
 };
 
@@ -299,16 +297,15 @@ const struct command cmd_similar = {
     .summary = "measure how alike a few texts are",
     .about =
         "Cuts each text into shingles, overlapping runs of words, and compares "
-        "the sets: what both have over what either has. Case (of ASCII), "
-        "punctuation and white space do not count. Three values are shown side "
-        "by side: the exact one, with the share of the smaller text that is "
-        "contained in the other; the estimate from sketches, with its standard "
-        "deviation; and that from Bloom filters of the shingles, with the "
-        "share of cells that both have set and what would be shared by "
-        "chance.\n\n"
-        "Compressed files (gzip, zstd, xz, bzip2) are read as what they "
-        "contain; - is "
-        "standard input. A text without words is like nothing.",
+        "the sets: the number of shingles in both divided by the number in "
+        "either. Case (of ASCII), punctuation and white space do not matter. "
+        "Three values are shown side by side: the exact one, with the share of "
+        "the smaller text that is contained in the other; the estimate from "
+        "sketches, with its standard deviation; and the estimate from Bloom "
+        "filters of the shingles, with the share of cells that both have set "
+        "and the share to expect by chance.\n\n"
+        "Compressed files (gzip, zstd, xz, bzip2) are decompressed; - is "
+        "standard input. A text without words resembles nothing.",
     .options = similar_options,
     .examples = similar_examples,
     .run = similar_run,

@@ -65,7 +65,7 @@ static int top_print(const bly_topk *t, uint64_t nkeys)
 static int top_run(struct list *operands)
 {
     if (top_args.k > TOP_MAX_K)
-        return fail("--k %llu: a list has 2^23 keys at most",
+        return fail("--k %llu: a list has at most 2^23 keys",
                     (unsigned long long)top_args.k);
     const bly_topk_spec spec = { .k = (size_t)top_args.k * 2,
                                  .bytes = top_args.memory };
@@ -88,7 +88,7 @@ static const struct opt top_options[] = {
       "how many keys; 10 if not given" },
     { "memory", 'm', OPT_POSITIVE, &top_args.memory, "SIZE",
       "memory for candidates, for streams with very many different keys; "
-      "chosen by --k if not given" },
+      "follows from --k if not given" },
     { "null", '0', OPT_FLAG, &top_args.nul, NULL,
       "keys end at NUL bytes, not at newlines, when read and when printed" },
     BINARY_OPTION,
@@ -107,15 +107,14 @@ const struct command cmd_top = {
     .name = "top",
     .usage = "[OPTION]... [INPUT]...",
     .summary = "print the heaviest keys of a stream",
-    .about =
-        "Reads keys from the input files, or from standard input, and prints "
-        "those that came most often, the most frequent first: the key, a tab, "
-        "and how often it came. That is what sort, uniq -c, sort -rn and head "
-        "would print, but in memory that does not grow with the input, and "
-        "without waiting for a sort.\n\n"
-        "Counts are at most the truth, hardly ever more, and exact for keys "
-        "that are frequent from early on; a key that stands out is not "
-        "missed, but among many of nearly one frequency some may be.",
+    .about = "Reads keys from the input files, or from standard input, and "
+             "prints those that came most often, the most frequent first: the "
+             "key, a tab, and how often it came. This is what sort, uniq -c, "
+             "sort -rn and head would print, but in memory that does not grow "
+             "with the input, and without waiting for a sort.\n\n"
+             "Counts are hardly ever too high, and exact for keys that are "
+             "frequent from early on; a key that stands out is not missed, but "
+             "some may be among many of nearly the same frequency.",
     .options = top_options,
     .examples = top_examples,
     .run = top_run,

@@ -42,8 +42,8 @@ static bly_status combine_into(bly_filter *f, void *ctx)
                     c->how == BLY_UNION ? BLY_CAN(MERGE) : BLY_CAN(INTERSECT)))
         return BLY_ENOTSUP;
     if (c->base && (kind.traits & BLY_DIRECTED)) {
-        fail("%s: the others of kind %s are merged as its neighbours; name it "
-             "first",
+        fail("%s: the other filters of kind %s are merged into it as its "
+             "neighbours; name it first",
              name, kind.name);
         return BLY_EINVAL;
     }
@@ -109,7 +109,7 @@ int combine(const char *output, const struct list *inputs, bool json,
     if (!output)
         return fail("-o FILE is missing: where to write the result");
     if (inputs->n < 2)
-        return fail("two filters are needed at least");
+        return fail("at least two filters are needed");
     if (!output_works(output, json) ||
         (is_dash(output) && !output_spares(output, inputs->at, inputs->n)))
         return TROUBLE;

@@ -63,8 +63,8 @@ static bly_foreign *convert_into(const struct foreign_conversion *c,
     if (!c->keys->files.n) {
         bly_foreign *f = NULL;
         if (!o->theirs)
-            fail("%s: another system places keys otherwise, so its bits cannot "
-                 "be made of these: give the keys with -f INPUT",
+            fail("%s: another system places keys differently, so its bits "
+                 "cannot be made from these: give the keys with -f INPUT",
                  c->path);
         else if (bly_foreign_repack(spec, o->theirs, &f))
             fail("%s: %s; give them with -f INPUT", c->path, bly_error());
@@ -86,8 +86,8 @@ static int convert_to(const struct foreign_conversion *c,
                               .fpr = c->sizing->fpr };
     struct job job = { 0 };
     if (c->sizing->kind || c->sizing->bits || c->sizing->memory)
-        return fail("--kind, --bits and --memory say nothing to a format of "
-                    "another system; right: --items, --fpr and -O");
+        return fail("--kind, --bits and --memory have no meaning for a format "
+                    "of another system; right: --items, --fpr and -O");
     if (!foreign_spec(&args, &spec))
         return TROUBLE;
     if (c->keys->files.n)
@@ -111,8 +111,8 @@ static int convert_from(const struct foreign_conversion *c,
     bly_spec spec = { 0 };
     struct job job;
     if (!c->keys->files.n)
-        return fail("%s: another system placed its keys otherwise, so its bits "
-                    "mean nothing here: give the keys with -f INPUT",
+        return fail("%s: another system placed its keys differently, so its "
+                    "bits mean nothing here: give the keys with -f INPUT",
                     c->path);
     if (!sizing_spec(c->sizing, &spec))
         return TROUBLE;
@@ -140,7 +140,8 @@ static int convert_from(const struct foreign_conversion *c,
             json_close(&j, '}');
             json_end(&j);
         } else {
-            fprintf(to, "%s: %s read, %llu left out that were not in it; ",
+            fprintf(to,
+                    "%s: %s read, %llu left out because they were not in it; ",
                     show_name(c->output), show_keys(job.nkeys),
                     (unsigned long long)(job.nkeys - job.npicked));
             print_made(to, &s);

@@ -34,8 +34,8 @@ static void cut_seen(int number, siginfo_t *info, void *context)
 void cut_watch(const char *a, const char *b)
 {
     snprintf(cut_line, sizeof cut_line - 1,
-             "bloomery: %s: %s%s%s was cut while it was asked, or its disk "
-             "failed",
+             "bloomery: %s: %s%s%s was cut while it was queried, or its "
+             "disk failed",
              running_command(), show_name(a), b ? " or " : "",
              b ? show_name(b) : "");
     strcat(cut_line, "\n");

@@ -117,7 +117,7 @@ static int filter_run(struct filtering *r)
     if (path && !there && errno != ENOENT)
         return fail_path(path, errno);
     if (r->o->read_only && !there)
-        return fail("--read-only wants a filter: --filter FILE that exists");
+        return fail("--read-only needs a filter: --filter FILE that exists");
     if (there && is_same_file(dedup_args.output, path))
         return fail("%s: is both the filter and the output; name two files",
                     path);
@@ -165,8 +165,8 @@ static void bands_report(FILE *to, const struct dedup_options *o)
     double at[NPRICES];
     const size_t n = price_points(o->threshold, at);
     fprintf(to,
-            "a document went if %u of its %u bands of %u were known, and "
-            "nothing was compared: an earlier one that is %.4g like it "
+            "a document was removed if %u of its %u bands of %u were known, "
+            "and nothing was compared: an earlier one that is %.4g like it "
             "removes it with probability %s, at the threshold of %.4g with %s",
             g.known, g.bands.bands, g.bands.rows, at[0],
             show_chance(agreement_chance(&g, at[0])), at[1],
@@ -174,7 +174,7 @@ static void bands_report(FILE *to, const struct dedup_options *o)
     for (size_t i = 2; i < n; i++)
         fprintf(to, "%s at %.4g with %s", i == 2 ? "; by mistake" : ",", at[i],
                 show_chance(agreement_chance(&g, at[i])));
-    fprintf(to, "; of many such the chances add up. --index memory compares "
+    fprintf(to, "; the chances of many such add up. --index memory compares "
                 "the texts\n");
 }
 
@@ -248,8 +248,8 @@ static void filter_report(const struct dedup *d, const struct stream_options *o,
     if (o->unit == STREAM_BANDS)
         bands_report(to, d->opt);
     else
-        fprintf(to, "texts were compared by their words: case, punctuation "
-                    "and spacing do not count\n");
+        fprintf(to, "texts were compared by their words: case, punctuation and "
+                    "spacing do not matter\n");
 }
 
 int dedup_filtered(struct dedup *d, bool ngrams)

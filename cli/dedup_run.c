@@ -154,7 +154,8 @@ static bool pick_agreement(struct dedup_options *o)
     if (!a->bands) {
         if (!agreement_choose(o->sketch.k, o->threshold, o->recall, &g)) {
             fail("%u components cannot find a pair of likeness %g with "
-                 "probability %g; right: more of them (--k), or less --recall",
+                 "probability %g; right: more of them (--k), or a lower "
+                 "--recall",
                  o->sketch.k, o->threshold, o->recall);
             return false;
         }
@@ -296,11 +297,11 @@ bool dedup_pick(struct dedup_options *o)
         .resume = a->resume,
     };
     if (a->resume && !a->work) {
-        fail("--resume wants the folder of the run that ended: --work DIR");
+        fail("--resume needs the folder of the run that ended: --work DIR");
         return false;
     }
     if (a->exact && (a->save_index || a->against)) {
-        fail("an index is of sketches, which --exact does without");
+        fail("an index consists of sketches, which --exact does not make");
         return false;
     }
     if (a->max_line < LINES_MAX_LEAST) {
@@ -349,8 +350,7 @@ int dedup_bad_input(const struct dedup *d)
         warn("%s:%llu: %s; the line is kept", d->report.bad[i].file,
              (unsigned long long)d->report.bad[i].line, d->report.bad[i].why);
     if (d->report.malformed > d->report.nbad && !d->opt->strict)
-        warn("%llu lines of that sort in all",
-             (unsigned long long)d->report.malformed);
+        warn("%llu such lines in all", (unsigned long long)d->report.malformed);
     if (d->report.malformed && d->report.malformed == d->report.documents &&
         !d->opt->strict)
         warn("no line was of use; right, if a line is a document: --lines; "
@@ -438,7 +438,7 @@ int dedup_run(struct list *operands)
         return fail("--index %s: right: memory or bloom", a->index);
     if (!a->output && !a->pairs && !a->clusters && !a->removed &&
         !a->save_index && !a->json && !quiet && !filtered)
-        warn("nothing is written but the report; -o OUT writes the corpus");
+        warn("only the report is written; -o OUT writes the corpus");
     int status = TROUBLE;
     if (dedup_pick(&o) && outputs_work(operands) &&
         dedup_files(operands, &files)) {

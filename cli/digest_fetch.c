@@ -98,7 +98,7 @@ static size_t fetch_header(char *line, size_t size, size_t n, void *ctx)
     } else if (header_value(line, n, "Content-Encoding:", value,
                             sizeof value) &&
                !strstr(value, "identity")) {
-        f->why = "it came compressed, which nobody asked for";
+        f->why = "it arrived compressed, which was not requested";
         return 0;
     }
     return n;

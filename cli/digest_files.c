@@ -12,13 +12,13 @@ void digest_print(const bly_foreign_stats *s)
 {
     printf("  entries    %llu of %llu\n", (unsigned long long)s->items,
            (unsigned long long)s->capacity);
-    printf("  mask       %s, %s bits an entry, %.1f %% of them set\n",
+    printf("  mask       %s, %s bits per entry, %.1f %% of them set\n",
            show_bytes(s->bits / 8),
            show_real((double)s->bits / (double)s->capacity), s->fill * 100);
     printf("  rate       %s false positives\n", show_rate(s->fpr_now));
     if (s->fill > 0.65)
-        printf("  useless    Squid refuses one with more than 65 %% of its "
-               "bits set\n");
+        printf("  useless    Squid refuses a digest with more than 65 %% of "
+               "its bits set\n");
 }
 
 void digest_members(struct json *j, const bly_foreign_stats *s)
@@ -77,10 +77,10 @@ static bool build_line(void *ctx, const struct digest_line *line,
 static int build_empty(const struct digest_counts *counts)
 {
     if (counts->lines && counts->lines == counts->unknown)
-        return fail("nothing that could be read: neither access.log, a list "
-                    "of URLs nor swap.state");
-    return fail("nothing that a cache keeps; to make an empty digest, say "
-                "with --items how many entries it is for");
+        return fail("nothing that could be read: not an access.log, a list of "
+                    "URLs or a swap.state");
+    return fail("nothing that a cache keeps; to make an empty digest, give its "
+                "capacity with --items");
 }
 
 static void build_report(const struct digest_args *args, const bly_foreign *f,
@@ -107,7 +107,7 @@ static void build_report(const struct digest_args *args, const bly_foreign *f,
     }
     FILE *const to = report_to(args->output);
     fprintf(to,
-            "%s: %llu lines or records, %llu of things that are kept; digest "
+            "%s: %llu lines or records, %llu of which a cache keeps; digest "
             "for %llu entries, %s, %s false positives\n",
             show_name(args->output), (unsigned long long)counts->lines,
             (unsigned long long)b->nkept, (unsigned long long)s.capacity,
@@ -117,7 +117,7 @@ static void build_report(const struct digest_args *args, const bly_foreign *f,
 int digest_build(const struct digest_args *args, struct list *operands)
 {
     if (!args->output)
-        return fail("-o wants the name of the file to write");
+        return fail("-o needs the name of the file to write");
     const struct list *const names = args->from.n ? &args->from : operands;
     if (args->from.n && operands->n)
         return fail("inputs come with --from or as operands, not both");
@@ -147,12 +147,12 @@ int digest_build(const struct digest_args *args, struct list *operands)
     if (status == YES)
         status = foreign_save(b.f, args->output);
     if (status == YES && counts.unknown && !quiet)
-        warn("%llu of %llu lines were neither URLs nor of access.log",
+        warn("%llu of %llu lines were neither URLs nor lines of access.log",
              (unsigned long long)counts.unknown,
              (unsigned long long)counts.lines);
     if (status == YES && counts.cut && !quiet)
         warn("%llu URLs end in '?': the log hides query strings, and those "
-             "URLs are not found; say strip_query_terms off in squid.conf",
+             "URLs are not found; set strip_query_terms off in squid.conf",
              (unsigned long long)counts.cut);
     if (status == YES && !quiet)
         build_report(args, b.f, &b, &counts);
@@ -212,7 +212,7 @@ static int ask_operands(struct asking *a, const struct list *words)
         char *pair = NULL;
         if (is_method_word(word)) {
             if (++i == words->n)
-                return fail("%s: of which URL?", word);
+                return fail("%s: which URL?", word);
             const size_t n = strlen(word) + strlen(words->at[i]) + 2;
             pair = malloc(n);
             if (!pair)

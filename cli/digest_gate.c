@@ -243,8 +243,8 @@ static void tell_cut(struct gate *g, bool last)
     }
     pthread_mutex_unlock(&g->lock);
     if (tell)
-        warn("connections so far that were cut off: %llu too slow, %llu to "
-             "make way for others, %llu turned away",
+        warn("connections cut off so far: %llu too slow, %llu to make way for "
+             "others, %llu turned away",
              (unsigned long long)late, (unsigned long long)evicted,
              (unsigned long long)refused);
 }

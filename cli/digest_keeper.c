@@ -206,7 +206,7 @@ void trouble_tell(struct digest_trouble *t, const char *name, const char *why,
         return;
     t->at = now;
     snprintf(t->told, sizeof t->told, "%s", why);
-    warn("%s: %s; it is tried again, and %s", name, why,
+    warn("%s: %s; it will be tried again, and %s", name, why,
          has_last ? "the last digest is still handed out"
                   : "until then there is no digest here");
 }

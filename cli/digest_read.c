@@ -57,7 +57,7 @@ static int swap_read(struct reading *r, const char *name, struct source *s,
     if (status == YES && !right)
         status = r->said ? TROUBLE : fail("%s: %s", name, swap.error);
     if (status == YES && swap.npart && !quiet)
-        warn("%s: ends within a record, which does not count", name);
+        warn("%s: ends within a record, which is ignored", name);
     r->counts->lines += swap.nrecords;
     digest_swap_free(&swap);
     return status;

@@ -68,7 +68,8 @@ static bool read_whole(int fd, unsigned char *to, size_t n, char *why,
             continue;
         if (got <= 0) {
             snprintf(why, room, "%s",
-                     got ? strerror(errno) : "it became shorter meanwhile");
+                     got ? strerror(errno)
+                         : "it became shorter while it was read");
             return false;
         }
         to += got;
@@ -87,7 +88,7 @@ static bool fd_load(int fd, struct digest_copy *out, struct stat *was,
     }
     if (!S_ISREG(was->st_mode) || was->st_size > MOST_BYTES) {
         snprintf(why, room,
-                 S_ISREG(was->st_mode) ? "more than a digest can have"
+                 S_ISREG(was->st_mode) ? "larger than a digest can be"
                                        : "not a regular file");
         return false;
     }

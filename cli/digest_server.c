@@ -163,9 +163,10 @@ static enum MHD_Result answer(void *ctx, struct MHD_Connection *connection,
                               const char *version, const char *upload,
                               size_t *nupload, void **state)
 {
-    static char only_get[] = "GET and HEAD are answered here.\n";
-    static char not_cached[] = "There are no objects here.\n";
-    static char nothing[] = "Here is a cache digest, at " DIGEST_PATH ".\n";
+    static char only_get[] = "This server answers GET and HEAD.\n";
+    static char not_cached[] = "This server has no objects.\n";
+    static char nothing[] =
+        "This server has a cache digest, at " DIGEST_PATH ".\n";
     struct server *const s = ctx;
     (void)version, (void)upload, (void)nupload, (void)state;
     s->nasked++;
@@ -290,7 +291,7 @@ static void tell_end(const struct server *s)
         json_close(&j, '}');
         json_end(&j);
     } else {
-        printf("%llu requests, %llu times the digest\n",
+        printf("%llu requests, %llu for the digest\n",
                (unsigned long long)s->nasked, (unsigned long long)s->nserved);
     }
 }

@@ -111,7 +111,7 @@ static int simulate_read(struct simulation *s, const struct list *names)
     if (status == YES && s->trace.n == 0)
         status = fail("no requests in %s", names->at[0]);
     if (status == YES && counts.unknown && !quiet)
-        warn("%llu of %llu lines were neither URLs nor of access.log",
+        warn("%llu of %llu lines were neither URLs nor lines of access.log",
              (unsigned long long)counts.unknown,
              (unsigned long long)counts.lines);
     s->trace.url_bytes = (double)t.nbytes / fmax(1, (double)s->trace.n);
@@ -126,7 +126,7 @@ static bool within(const char *option, uint64_t value, uint64_t most)
 {
     if (value <= most)
         return true;
-    fail("--%s %llu: %llu is the most", option, (unsigned long long)value,
+    fail("--%s %llu: at most %llu", option, (unsigned long long)value,
          (unsigned long long)most);
     return false;
 }
@@ -152,7 +152,7 @@ static bool schemes_read(const struct digest_args *args, struct simulation *s)
         uint64_t n;
         double share;
         if (!bly_parse_count(b, &n) || n < 1 || n > 127) {
-            fail("--bits '%s': not 1 to 127 bits a document", b);
+            fail("--bits '%s': not 1 to 127 bits per document", b);
             return false;
         }
         if (!bly_parse_real(t, &share) || !(share > 0 && share <= 1)) {
@@ -182,11 +182,11 @@ static int simulate_prepare(const struct digest_args *args,
         !schemes_read(args, s))
         return TROUBLE;
     if (proxies < 2)
-        return fail("--proxies %llu: one has no neighbours; 2 at least",
+        return fail("--proxies %llu: one proxy has no neighbours; at least 2",
                     (unsigned long long)proxies);
     if (names->n && is_zipf)
-        return fail("--documents, --requests and --zipf are for a trace that "
-                    "is made, not for one from files");
+        return fail("--documents, --requests and --zipf are for an artificial "
+                    "trace, not for one from files");
     s->zipf = 0.8;
     if (args->zipf && (!bly_parse_real(args->zipf, &s->zipf) ||
                        !(s->zipf >= 0 && s->zipf <= 10)))
@@ -279,7 +279,7 @@ static void simulate_print(const struct simulation *s)
                r.queries, r.updates, icp.messages / r.messages, r.delta_bytes,
                r.whole_bytes);
     }
-    printf("\nfalse hits, queries, updates and bytes are for one request\n");
+    printf("\nfalse hits, queries, updates and bytes are per request\n");
 }
 
 static void row_members(struct json *j, const struct row *r)

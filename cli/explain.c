@@ -37,8 +37,8 @@ static bool find_cells(const struct explain *e, struct explain_step *s)
         uint64_t value;
         const char *wrong;
         if (!expression_value(e->hashes[i], s->key, e->m, &value, &wrong)) {
-            fail("--hash '%s' cannot be read from '%s' on: write it with whole "
-                 "numbers, x, + - * ^ and brackets",
+            fail("--hash '%s' cannot be understood from '%s' on: write it with "
+                 "whole numbers, x, + - * ^ and brackets",
                  e->hashes[i], *wrong ? wrong : "its end");
             return false;
         }
@@ -66,7 +66,7 @@ static const char *result_of(const struct explain_step *s)
     case EXPLAIN_ADD:
         return s->maybe && !s->there ? "changed nothing" : "";
     case EXPLAIN_REMOVE:
-        return !s->maybe   ? "refused: not in it"
+        return !s->maybe   ? "refused: not in the filter"
                : !s->there ? "harm: never added"
                            : "";
     case EXPLAIN_HAS:

@@ -77,7 +77,7 @@ bool sizing_spec(const struct sizing *s, bly_spec *spec)
         return false;
     }
     if (s->memory > UINT64_MAX / 8) {
-        fail("--memory %llu: more bytes than 2^61",
+        fail("--memory %llu: more than 2^61 bytes",
              (unsigned long long)s->memory);
         return false;
     }
@@ -159,8 +159,8 @@ filter_get(const char *path, const bly_access *how,
     else if (is_dash(path))
         fail("standard input: %s", bly_error());
     else if (st == BLY_EFORMAT && (format = foreign_format(path)))
-        fail("%s: a %s filter of another system, which cannot be changed "
-             "here; info, has and convert take it",
+        fail("%s: a %s filter of another system, which cannot be changed here; "
+             "info, has and convert accept it",
              path, format);
     else
         fail_library();

@@ -224,8 +224,8 @@ bly_foreign *foreign_build(const bly_foreign_spec *spec, struct input *in,
     if (st)
         fail("%s", job->error);
     else if (!job->npicked && !may_be_empty)
-        fail("no keys; to make an empty filter, say with --items how many keys "
-             "it is for");
+        fail(
+            "no keys; to make an empty filter, give its capacity with --items");
     else
         return m.f;
     bly_foreign_free(m.f);
@@ -272,9 +272,9 @@ void foreign_report(FILE *to, bool json, const char *path,
     if (job->nkeys)
         fprintf(to, "%s read", show_keys(job->nkeys));
     if (job->nkeys > job->npicked)
-        fprintf(to, ", %llu left out that were not in it",
+        fprintf(to, ", %llu left out because they were not in it",
                 (unsigned long long)(job->nkeys - job->npicked));
-    fprintf(to, "%s%s filter, %s, %u probes a key, %s false positives\n",
+    fprintf(to, "%s%s filter, %s, %u probes per key, %s false positives\n",
             job->nkeys ? "; " : "", s.format, show_bytes(bits_to_bytes(s.bits)),
             s.k, show_rate(s.fpr_now));
 }

@@ -45,8 +45,8 @@ size_t half_of_memory(void)
 
 static int too_large(const char *path)
 {
-    return fail("%s: unpacked, it is more than half of the memory; unpack it "
-                "to a file first",
+    return fail("%s: unpacked, it takes more than half of the memory; unpack "
+                "it to a file first",
                 path);
 }
 
@@ -132,12 +132,12 @@ static int fail_unknown(const char *path, const char *packed,
                         const struct picture *p)
 {
     if (is_bly(p->head, p->nhead))
-        return fail("%s: a .bly filter compressed with %s; right: unpack it "
-                    "first (bloomery compress makes one small that can be "
-                    "asked)",
-                    path, packed);
-    return fail("%s: compressed with %s, and what is in it is no filter of a "
-                "known format; see bloomery formats",
+        return fail(
+            "%s: a .bly filter compressed with %s; right: unpack it first "
+            "(bloomery compress makes a small one that can be queried)",
+            path, packed);
+    return fail("%s: compressed with %s, and its contents are not a filter of "
+                "a known format; see bloomery formats",
                 path, packed);
 }
 

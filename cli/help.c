@@ -10,9 +10,10 @@
 
 #include "cli/help.h"
 
-#define OVERVIEW                                                              \
-    "Filters answer \"is this key in the set?\" in a few bits a key. \"No\" " \
-    "is certain; \"maybe\" is wrong at a small rate that you choose."
+#define OVERVIEW                                                               \
+    "Filters answer \"is this key in the set?\" using a few bits per key. "    \
+    "\"No\" is certain; \"maybe\" is wrong with a small probability that you " \
+    "choose."
 
 /* What holds for all commands, said once. */
 static const struct {
@@ -20,24 +21,24 @@ static const struct {
 } conventions[] = {
     { "keys",
       "A key is a line, without its newline; with -0 it ends at a NUL byte "
-      "instead. Bytes are taken as they are: a carriage return belongs to the "
-      "key, an empty line is the empty key, an empty file has no keys, and the "
-      "last line needs no newline. Files compressed with gzip, zstd, xz or "
-      "bzip2 are recognised by their first bytes and unpacked; archives, "
-      "databases and filters are recognised too, and refused. --binary takes "
-      "the bytes of a file as they are. - is standard input. Of a single key "
-      "given as an argument that is the name of a file, a warning says that "
-      "-f reads the file; -- before the key silences it. Printed keys are the "
-      "bytes that came; on a terminal, control characters and what is no UTF-8 "
-      "are shown as question marks." },
+      "instead. Bytes count as they are: a carriage return belongs to the key, "
+      "an empty line is the empty key, an empty file has no keys, and the last "
+      "line needs no newline. Files compressed with gzip, zstd, xz or bzip2 "
+      "are recognised by their first bytes and unpacked; archives, databases "
+      "and filters are recognised too, and refused. --binary reads the bytes "
+      "of a file as they are. - is standard input. If a single key is given as "
+      "an argument and a file has that name, a warning points to -f, which "
+      "reads the file; -- before the key silences it. Keys are printed byte "
+      "for byte; on a terminal, control characters and invalid UTF-8 are shown "
+      "as question marks." },
     { "numbers", "Counts and sizes take suffixes: 10M, 1e6, 64MiB (k, M, G, T "
-                 "are powers of 1000; Ki, Mi, Gi, Ti of 1024). Rates are "
-                 "written 0.01 or 1%." },
-    { "files", "A filter is written beside its place and renamed when it is "
-               "whole, so a reader sees the old one or the new one, and an "
-               "interrupted command changes nothing." },
-    { "exit status", "0 yes or done; 1 no; 2 trouble, with one line on "
-                     "standard error." },
+                 "are powers of 1000; Ki, Mi, Gi, Ti are powers of 1024). "
+                 "Rates are written 0.01 or 1%." },
+    { "files", "A filter is written to a temporary file and renamed when it is "
+               "complete, so a reader sees either the old one or the new one, "
+               "and an interrupted command changes nothing." },
+    { "exit status",
+      "0: yes, or done; 1: no; 2: trouble, with one line on standard error." },
 };
 #define NCONVENTIONS (sizeof conventions / sizeof conventions[0])
 
@@ -80,7 +81,7 @@ void help_overview(FILE *to)
         print_wrapped(to, conventions[i].text, at - 1, 0);
         fputc('\n', to);
     }
-    fputs("\nMore on a command: bloomery COMMAND --help\n", to);
+    fputs("\nFor more about a command: bloomery COMMAND --help\n", to);
 }
 
 /* Where the help texts of options begin; "  -O, --option NAME=VALUE" fits. */
@@ -109,7 +110,7 @@ void help_command(const struct command *c)
     fputs("\n\nOptions:\n", stdout);
     for (const struct opt *o = c->options; o->name; o++)
         help_option(o->letter, o->name, o->arg, o->help);
-    help_option('h', "help", NULL, "this text");
+    help_option('h', "help", NULL, "print this help");
     for (const struct example *e = c->examples; e && e->line; e++) {
         if (e == c->examples)
             fputs("\nExamples:\n", stdout);
@@ -195,13 +196,17 @@ static void roff_option(char letter, const char *name, const char *arg,
 void man_overview(void)
 {
     roff_head("bloomery");
-    fputs(".SH NAME\nbloomery \\- build, ask, combine and compare Bloom "
-          "filters and their kin\n"
-          ".SH SYNOPSIS\n.B bloomery\n.I COMMAND\n[options] ...\n"
+    fputs(".SH NAME\n"
+          "bloomery \\- build, query, combine and compare Bloom filters and "
+          "their relatives\n"
+          ".SH SYNOPSIS\n"
+          ".B bloomery\n"
+          ".I COMMAND\n"
+          "[options] ...\n"
           ".SH DESCRIPTION\n",
           stdout);
     roff_text(OVERVIEW);
-    fputs(".SH COMMANDS\nEach has a page of its own, "
+    fputs(".SH COMMANDS\nEach command has a page of its own, "
           "bloomery\\-COMMAND(1).\n",
           stdout);
     for (size_t i = 0; command_at(i); i++) {

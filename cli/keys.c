@@ -13,8 +13,8 @@ void warn_of_file(const struct list *operands, const char *key)
     struct stat st;
     if (operands->literal || stat(key, &st) || S_ISDIR(st.st_mode))
         return;
-    warn("'%s' is taken for a key, and there is a file of that name; right, if "
-         "its lines are meant: -f %s; if not: -- before the key",
+    warn("'%s' is taken as a key, but there is a file of that name; right, if "
+         "you mean its lines: -f %s; if not: -- before the key",
          key, key);
 }
 

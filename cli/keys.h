@@ -68,16 +68,16 @@ struct checking {
         "no-verify", 0, OPT_FLAG, &(c).never, NULL,             \
             "compare nothing: a damaged filter answers wrongly" \
     }
-#define CHECK_ABOUT                                                          \
-    "A filter of up to 64 MiB is compared with its checksum before it is "   \
-    "asked. A larger one is asked at once, whatever its size: it has a "     \
-    "checksum for each 64 KiB, and only those blocks that keys fall on are " \
-    "read and compared, each once. Where one is damaged, the command ends "  \
-    "with status 2 and prints no answer that depends on it. A larger file "  \
-    "of an older bloomery has one checksum for all of it, and is compared "  \
-    "only if --verify says so (bloomery info names the version of its "      \
-    "format). What comes through a pipe, or forgets with time, is read and " \
-    "compared in any case."
+#define CHECK_ABOUT                                                            \
+    "A filter of up to 64 MiB is compared with its checksum before it is "     \
+    "queried. A larger one is queried at once, whatever its size: it has a "   \
+    "checksum for each 64 KiB, and only the blocks that keys fall on are "     \
+    "read and compared, once each. If one is damaged, the command ends with "  \
+    "status 2 and prints no answer that depends on it. A larger file from an " \
+    "older bloomery has one checksum for all of it, and is compared only "     \
+    "with --verify (bloomery info names the version of its format). What "     \
+    "comes through a pipe, or forgets with time, is read and compared in any " \
+    "case."
 
 /* The two ends of a command that asks a filter for keys: the keys and the
  * filter of its line, NULL and said why; and running job over them, after

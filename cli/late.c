@@ -21,7 +21,7 @@ bool late_load(const char *library, const char *package,
         /* A pointer to an object and one to a function are alike here. */
         void *const found = dlsym(handle, names[i]);
         if (!found) {
-            fail("%s has no %s: it is another version than this was built with",
+            fail("%s has no %s: it is not the version that this was built with",
                  library, names[i]);
             return false;
         }

@@ -119,7 +119,7 @@ static bool set_option(const struct opt *o, const char *given, const char *text)
             return false;
         }
         if (o->type == OPT_POSITIVE && value == 0) {
-            fail("%s '%s': must be 1 at least", given, text);
+            fail("%s '%s': must be at least 1", given, text);
             return false;
         }
         *(uint64_t *)o->to = value;
@@ -186,7 +186,7 @@ static bool long_option(const struct command *c, const char *word,
         value = name + len + 1;
     } else if (o->type != OPT_FLAG) {
         if (!*next) {
-            fail("%s wants a value, %s", given, o->arg);
+            fail("%s needs a value, %s", given, o->arg);
             return false;
         }
         value = *next;
@@ -217,7 +217,7 @@ static bool short_options(const struct command *c, const char *word,
         if (at[1])
             return set_option(o, given, at + 1);
         if (!*next) {
-            fail("%s wants a value, %s", given, o->arg);
+            fail("%s needs a value, %s", given, o->arg);
             return false;
         }
         const char *const value = *next;

@@ -75,7 +75,7 @@ bool output_works(const char *path, bool json)
             return false;
         }
         if (isatty(STDOUT_FILENO)) {
-            fail("a filter is no text for a terminal; redirect standard "
+            fail("a filter is not text for a terminal; redirect standard "
                  "output, or name a file with -o");
             return false;
         }
@@ -90,7 +90,7 @@ bool output_works(const char *path, bool json)
     if (stat(path, &st) != 0)
         return folder_works(path);
     if (S_ISDIR(st.st_mode)) {
-        fail("%s: is a directory; -o wants the name of a file", path);
+        fail("%s: is a directory; -o needs the name of a file", path);
         return false;
     }
     return !S_ISREG(st.st_mode) || folder_works(path);

@@ -98,7 +98,7 @@ static int near_plot(const struct near_plan *p, const struct banding *ways,
         .title = "Which pairs become candidates",
         .subtitle = subtitle,
         .x = { .label = "likeness of the pair", .min = 0, .max = 1 },
-        .y = { .label = "probability to be found", .min = 0, .max = 1 },
+        .y = { .label = "probability of being found", .min = 0, .max = 1 },
         .series = series,
         .nseries = n,
         .references = &at,
@@ -110,10 +110,10 @@ static int near_plot(const struct near_plan *p, const struct banding *ways,
 int plan_near(const struct near_plan *p)
 {
     struct banding ways[] = {
-        { .name = "recall", .why = "the most rows that still find such pairs" },
+        { .name = "recall",
+          .why = "the largest number of rows that still finds such pairs" },
         { .name = "area",
-          .why = "least wrong over all likenesses, for "
-                 "comparison" },
+          .why = "the least total error over all likenesses, for comparison" },
     };
     const size_t n = sizeof ways / sizeof ways[0];
     if (bly_bands_choose(p->components, p->threshold, p->recall,

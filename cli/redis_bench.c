@@ -211,7 +211,7 @@ static void bench_print(struct benching *b, bool as_json)
         json_key(&j, "rows");
         json_open(&j, '[');
     } else {
-        printf("server %s, %llu items, ns an item\n%-12s %6s %12s %12s\n",
+        printf("server %s, %llu items, ns per item\n%-12s %6s %12s %12s\n",
                show_name(b->version), (unsigned long long)b->items, "command",
                "items", "in command", "main thread");
     }

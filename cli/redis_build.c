@@ -164,9 +164,7 @@ static bool builds_may(struct router *r, const struct shards *s, bool replace,
         return false;
     if (there && !replace) {
         snprintf(r->why, sizeof r->why,
-                 "%s: is there already; --replace puts another filter in its "
-                 "place",
-                 s->name);
+                 "%s: is there already; --replace replaces it", s->name);
         return false;
     }
     if (there && !shards_read(r, s->name, old))
@@ -267,8 +265,8 @@ int redis_build(const struct redis_args *args, struct list *operands)
         if (pipeline_run(&job, &in))
             fail("%s", job.error);
         else if (!job.nkeys && !is_sized(&spec))
-            fail("no keys in the input; to make an empty filter, say with "
-                 "--items how many keys it is for");
+            fail("no keys in the input; to make an empty filter, give its "
+                 "capacity with --items");
         else
             status = builds_send(s, &r, &spec, args->replace);
         input_close(&in);

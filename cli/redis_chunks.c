@@ -108,8 +108,8 @@ static bool chunk_fetch(struct router *r, const char *key, uint64_t *at,
               e->element[1]->type == REDIS_REPLY_STRING && e->element[1]->len;
     if (!ok)
         snprintf(r->why, sizeof r->why,
-                 "%s: the server's BF.SCANDUMP ends too early, or gives "
-                 "something else than bytes",
+                 "%s: the server's BF.SCANDUMP ends too early, or returns "
+                 "something other than bytes",
                  key);
     else if (!(ok = block_put(b, e->element[1]->str, e->element[1]->len)))
         snprintf(r->why, sizeof r->why, "%s: out of memory", key);

@@ -57,7 +57,7 @@ static int load_foreign(const struct redis_args *args, const char *path,
     struct router r = { 0 };
     int status = YES;
     if (strcmp(format, "redisbloom") != 0)
-        return fail("%s: of the format %s, which no key can hold; right: a "
+        return fail("%s: in the format %s, which no key can hold; right: a "
                     ".bly file, or one of redisbloom",
                     path, format);
     if (!router_open(&r, &args->login) ||
@@ -81,8 +81,8 @@ static int load_filter(const struct redis_args *args, const char *path,
     struct router r = { 0 };
     int status = YES;
     if (s.keyed)
-        status = fail("%s: a keyed filter, whose secret the server has no way "
-                      "to know; ask it with bloomery has",
+        status = fail("%s: a keyed filter, whose secret the server cannot "
+                      "know; query it with bloomery has",
                       path);
     else if (!router_open(&r, &args->login) ||
              !upload_may(&r, u->key, args->replace) || !upload_send(&r, u, f) ||
@@ -152,9 +152,10 @@ static bool fetch_piece(struct fetching *g)
         e->element[0]->type != REDIS_REPLY_INTEGER ||
         e->element[1]->type != REDIS_REPLY_STRING) {
         g->lost = true;
-        snprintf(g->r->why, sizeof g->r->why,
-                 "%s: the server's BLY.EXPORT gives something else than bytes",
-                 g->key);
+        snprintf(
+            g->r->why, sizeof g->r->why,
+            "%s: the server's BLY.EXPORT returns something other than bytes",
+            g->key);
         return false;
     }
     g->total = (uint64_t)e->element[0]->integer;

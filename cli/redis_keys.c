@@ -111,13 +111,13 @@ static bool take_answer(struct asking *a, const struct sent *s,
     if (reply->type == REDIS_REPLY_ERROR)
         return router_explain(&a->r, key, reply->str);
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != s->n)
-        return router_explain(&a->r, key, "an answer for other keys came back");
+        return router_explain(&a->r, key, "the server answered for other keys");
     for (size_t i = 0; i < s->n; i++) {
         const redisReply *const e = reply->element[i];
         if (e->type == REDIS_REPLY_ERROR)
             return router_explain(&a->r, key, e->str);
         if (e->type != REDIS_REPLY_INTEGER)
-            return router_explain(&a->r, key, "an answer that is no number");
+            return router_explain(&a->r, key, "an answer that is not a number");
         a->of[s->shard].answers[s->from + i] = e->integer == 1;
     }
     return true;

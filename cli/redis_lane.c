@@ -30,7 +30,7 @@ void lane_explain(const struct redis_login *login, const char *key,
         snprintf(why, nwhy, "%s: %s; right: --password-file, and --user", place,
                  text);
     else if (starts_with(text, "WRONGTYPE"))
-        snprintf(why, nwhy, "%s: the key holds no filter of BLY.*", key);
+        snprintf(why, nwhy, "%s: the key does not hold a filter of BLY.*", key);
     else if (strcmp(text, "ERR not found") == 0)
         snprintf(why, nwhy, "%s: there is no such key on %s", key, place);
     else
@@ -142,7 +142,7 @@ const char *password_read(const char *path)
     password[n] = '\0';
     password[strcspn(password, "\r\n")] = '\0';
     if (!password[0]) {
-        fail("%s: no password: its first line must be one", path);
+        fail("%s: no password: its first line must be the password", path);
         return NULL;
     }
     if (open_to_all)

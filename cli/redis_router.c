@@ -54,7 +54,7 @@ bool router_open(struct router *r, const struct redis_login *login)
 {
     *r = (struct router){ .login = login };
     if (node_place(r, login->host, (int)login->port) == NO_NODE)
-        return router_fail(r, "--host %s: too long a name", login->host);
+        return router_fail(r, "--host %s: the name is too long", login->host);
     if (!node_connect(r, &r->nodes[0], &r->nodes[0].aside))
         return false;
     /* Waits for a server that is just reading its data. */

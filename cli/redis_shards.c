@@ -95,11 +95,10 @@ static bool meta_name(struct router *r, const char *name, char *key,
 {
     if (strpbrk(name, "{}"))
         return meta_fail(r, name,
-                         "the name of a filter in shards has no "
-                         "braces: they would put all of it in one "
-                         "place");
+                         "the name of a filter in shards has no braces: they "
+                         "would put all shards in one slot");
     if ((size_t)snprintf(key, room, "%s:{meta}", name) >= room)
-        return meta_fail(r, name, "too long a name");
+        return meta_fail(r, name, "the name is too long");
     return true;
 }
 
@@ -124,7 +123,8 @@ bool shards_read(struct router *r, const char *name, struct shards *s)
         return false;
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4) {
         freeReplyObject(reply);
-        return meta_fail(r, name, "the server's HMGET gives something odd");
+        return meta_fail(r, name,
+                         "the server's HMGET returns something unexpected");
     }
     meta_text(reply, 0, format, sizeof format);
     meta_text(reply, 1, number, sizeof number);
@@ -133,11 +133,12 @@ bool shards_read(struct router *r, const char *name, struct shards *s)
     freeReplyObject(reply);
     if (!format[0])
         return meta_fail(r, name,
-                         "not there: no filter of that name was built "
-                         "in shards, or it is just being built");
+                         "not there: no filter of that name was built in "
+                         "shards, or it is still being built");
     if (strcmp(format, META_FORMAT) != 0 || !bly_parse_count(number, &n) ||
         n < 1 || n > SHARDS_MAX)
-        return meta_fail(r, name, "not of a format that this version knows");
+        return meta_fail(r, name,
+                         "in a format that this version does not know");
     if (!shards_many(s, name, (size_t)n)) {
         shards_free(s);
         return meta_fail(r, name, "out of memory");
@@ -157,7 +158,7 @@ bool shards_write(struct router *r, struct shards *s, uint64_t items,
     if (!meta_name(r, s->name, key, sizeof key))
         return false;
     if (getrandom(&number, sizeof number, 0) != sizeof number)
-        return meta_fail(r, s->name, "no random number to be had");
+        return meta_fail(r, s->name, "no random number could be obtained");
     snprintf(s->build, sizeof s->build, "%016llx", (unsigned long long)number);
     snprintf(real, sizeof real, "%.17g", fpr);
     redisReply *const reply = router_call(
@@ -198,9 +199,8 @@ bool shards_same(struct router *r, const struct shards *s)
     const bool same = strcmp(now.build, s->build) == 0;
     shards_free(&now);
     return same || meta_fail(r, s->name,
-                             "the filter was built anew meanwhile, "
-                             "and some answers may be wrong; ask "
-                             "again");
+                             "the filter was built anew meanwhile, and some "
+                             "answers may be wrong; ask again");
 }
 
 /* ----------------------------------------------------------------- keys */

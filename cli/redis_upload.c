@@ -63,13 +63,11 @@ bool upload_may(struct router *r, const char *key, bool replace)
         strcmp(type, "bloomery-") == 0 || strcmp(type, "MBbloom--") == 0;
     const bool may = is_none || (replace && is_filter);
     if (!may && is_filter)
-        upload_fail(r, key,
-                    "is there already; --replace puts another filter "
-                    "in its place");
+        upload_fail(r, key, "is there already; --replace replaces it");
     else if (!may)
         snprintf(r->why, sizeof r->why,
-                 "%s: holds a value of type %s, which is no filter and is left "
-                 "alone; right: another key, or DEL it first",
+                 "%s: holds a value of type %s, which is not a filter and is "
+                 "left alone; right: another key, or DEL it first",
                  key, type);
     freeReplyObject(reply);
     return may;
@@ -167,8 +165,8 @@ static bool verify_upload(struct router *r, const char *at, const bly_filter *f)
     freeReplyObject(info);
     if (!same)
         upload_fail(r, at,
-                    "the server's BLY.INFO does not say what was sent; "
-                    "it was taken away again");
+                    "the server's BLY.INFO does not match what was sent; the "
+                    "key was deleted again");
     return same;
 }
 
@@ -208,10 +206,9 @@ bool upload_place(struct router *r, struct upload *u, bool replace)
     const bool ok = replace || reply->integer == 1;
     freeReplyObject(reply);
     if (!ok)
-        return upload_fail(r, u->key,
-                           "was made by someone else meanwhile; "
-                           "--replace puts another filter in its "
-                           "place");
+        return upload_fail(
+            r, u->key,
+            "someone else made this key meanwhile; --replace replaces it");
     free(u->at);
     u->at = NULL;
     return true;

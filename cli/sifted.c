@@ -42,8 +42,8 @@ bly_filter *sifted_filter(const bly_spec *spec, const struct keys *keys,
     if (pipeline_run(job, &in))
         fail("%s", job->error);
     else if (!job->npicked && !is_sized(spec))
-        fail("none of the keys is in the filter; to make an empty one, say "
-             "with --items how many keys it is for");
+        fail("none of the keys is in the filter; to make an empty one, give "
+             "its capacity with --items");
     else if (bly_builder_finish(s.builder, job->nthreads, &f))
         fail_library();
     input_close(&in);

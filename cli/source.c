@@ -176,8 +176,8 @@ static ptrdiff_t fail_packed(struct source *s, enum unpacked how)
         return source_fail(s, strerror(ENOMEM));
     if (how == UNPACK_LARGE)
         snprintf(s->error, sizeof s->error,
-                 "the %s data wants more memory than a file may have it; "
-                 "right: %s FILE | bloomery ...",
+                 "the %s data needs more memory than a file may use; right: %s "
+                 "FILE | bloomery ...",
                  u->name, u->program);
     else
         snprintf(s->error, sizeof s->error, "the %s data %s", u->name,
@@ -275,11 +275,11 @@ static bool is_list(struct source *s, const char *bytes, size_t n)
             memcmp(bytes + no_lists[i].at, no_lists[i].bytes, no_lists[i].n))
             continue;
         const char *const right = no_lists[i].right;
-        snprintf(s->error, sizeof s->error,
-                 "%s, not lines of text;%s%s%s --binary takes its bytes as "
-                 "they are",
-                 no_lists[i].what, right ? " right: " : "", right ? right : "",
-                 right ? ";" : "");
+        snprintf(
+            s->error, sizeof s->error,
+            "%s, not lines of text;%s%s%s --binary reads its bytes as they are",
+            no_lists[i].what, right ? " right: " : "", right ? right : "",
+            right ? ";" : "");
         return false;
     }
     return true;

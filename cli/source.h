@@ -20,11 +20,11 @@ enum source_use {
 /* --binary: files with keys, documents or texts are read as they lie. An option
  * of every command that reads such files. */
 extern bool binary_input;
-#define BINARY_OPTION                                                  \
-    {                                                                  \
-        "binary", 0, OPT_FLAG, &binary_input, NULL,                    \
-            "take the bytes of input files as they are: unpack none, " \
-            "and refuse none for being an archive or a database"       \
+#define BINARY_OPTION                                                         \
+    {                                                                         \
+        "binary", 0, OPT_FLAG, &binary_input, NULL,                           \
+            "read the bytes of input files as they are: unpack nothing, and " \
+            "do not refuse archives or databases"                             \
     }
 static inline enum source_use source_lines(void)
 {

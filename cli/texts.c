@@ -17,7 +17,7 @@ bool cutting_shingles(const struct cutting *c, bly_shingling *out)
         return false;
     }
     if (c->size > BLY_MAX_SHINGLE) {
-        fail("--size %llu: a shingle has %d units at most",
+        fail("--size %llu: a shingle has at most %d units",
              (unsigned long long)c->size, BLY_MAX_SHINGLE);
         return false;
     }

@@ -43,9 +43,9 @@ static void value_wrong(const char *text, size_t n, char why[VALUE_WHY])
 {
     if (n && text[n - 1] == '\r')
         snprintf(why, VALUE_WHY,
-                 "a carriage return behind the value; lines end at a newline");
+                 "a carriage return after the value; lines end at a newline");
     else
-        snprintf(why, VALUE_WHY, "'%.*s%s' is no value; right: " VALUE_RIGHT,
+        snprintf(why, VALUE_WHY, "'%.*s%s' is not a value; right: " VALUE_RIGHT,
                  (int)(n < SHOWN_BYTES ? n : SHOWN_BYTES), text,
                  n > SHOWN_BYTES ? "..." : "");
 }
@@ -77,7 +77,8 @@ size_t values_cut(bly_bytes *lines, size_t n, char delimiter, uint64_t *values,
 bool delimiter_read(const char *text, char *out)
 {
     if (text && (strlen(text) != 1 || isalnum((unsigned char)text[0]))) {
-        fail("--delimiter '%s': not one character that is no letter or digit",
+        fail("--delimiter '%s': not a single character other than a letter or "
+             "digit",
              text);
         return false;
     }

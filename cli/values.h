@@ -9,7 +9,7 @@
 /* ----------------------------------------------------------------- reading */
 
 #define VALUE_RIGHT \
-    "a whole number below 2^64, decimal or hexadecimal behind 0x"
+    "a whole number below 2^64, decimal, or hexadecimal after 0x"
 
 /* All n characters as a value. False, and *out unchanged, for anything else
  * than VALUE_RIGHT says. */

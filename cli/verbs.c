@@ -76,7 +76,7 @@ size_t verb_find(const struct command *c, const struct verb *verbs, size_t n,
         (struct list){ operands->at + 1, operands->n - 1, operands->literal };
     if (rest->n >= verbs[i].least)
         return i;
-    fail("%s wants more; right: bloomery %s %s %s", verbs[i].name, c->name,
+    fail("%s needs more; right: bloomery %s %s %s", verbs[i].name, c->name,
          verbs[i].name, verbs[i].operands);
     return n;
 }

@@ -259,7 +259,7 @@ def test_simulate_by_hand(ok, trouble):
            "--json").json
     assert s["local_hits"] == 0.5 and s["icp"]["remote_hits"] == 0
     trouble("digest", "simulate", "list", "--zipf", "1", says="--zipf")
-    trouble("digest", "simulate", "--proxies", "1", says="2 at least")
+    trouble("digest", "simulate", "--proxies", "1", says="at least 2")
     trouble("digest", "simulate", "--proxies", "65", says="64")
     trouble("digest", "simulate", "-T", "0", says="--threshold")
 
