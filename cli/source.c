@@ -234,6 +234,11 @@ static ptrdiff_t read_plain(struct source *s, void *buf, size_t n)
     return s->at_end ? 0 : read_some(s, buf, n);
 }
 
+static ptrdiff_t read_either(struct source *s, void *buf, size_t n)
+{
+    return s->packed ? read_packed(s, buf, n) : read_plain(s, buf, n);
+}
+
 /* -------------------------------------------------- files that are no lists */
 
 #define MAGIC(at, bytes) (at), sizeof(bytes) - 1, (bytes)
@@ -267,9 +272,33 @@ static const struct {
     { MAGIC(0, "\xfe\xff"), "UTF-16 text", "iconv -f UTF-16 -t UTF-8 FILE" },
 };
 
-/* Is it lines that begin with these n bytes? False, and why not. */
-static bool is_list(struct source *s, const char *bytes, size_t n)
+/* Could more bytes make a file that is no list of one that begins with these?
+ * Pipes may give them one by one. */
+static bool tells_little(const struct source *s, const void *bytes, size_t n)
 {
+    bool more = false;
+    if (s->packed && unpacker_of(bytes, n, &more))
+        return false;
+    for (size_t i = 0; i < sizeof no_lists / sizeof no_lists[0] && !more; i++)
+        more = no_lists[i].at == 0 && n < no_lists[i].n &&
+               memcmp(bytes, no_lists[i].bytes, n) == 0;
+    return more;
+}
+
+/* Is it lines that begin with these n bytes? False, and why not. */
+static bool is_list(struct source *s, const void *start, size_t n)
+{
+    const char *const bytes = start;
+    bool more;
+    const struct unpacker *const inner =
+        s->packed ? unpacker_of(start, n, &more) : NULL;
+    if (inner) {
+        snprintf(s->error, sizeof s->error,
+                 "compressed twice, with %s inside %s; right: %s FILE | "
+                 "bloomery ...; --binary takes its bytes as they are",
+                 inner->name, s->packed->name, s->packed->program);
+        return false;
+    }
     for (size_t i = 0; i < sizeof no_lists / sizeof no_lists[0]; i++) {
         if (n < no_lists[i].at + no_lists[i].n ||
             memcmp(bytes + no_lists[i].at, no_lists[i].bytes, no_lists[i].n))
@@ -289,11 +318,19 @@ ptrdiff_t source_read(struct source *s, void *buf, size_t n)
 {
     if (!s->known && !find_packing(s))
         return -1;
-    const ptrdiff_t got =
-        s->packed ? read_packed(s, buf, n) : read_plain(s, buf, n);
-    if (got > 0 && s->given == 0 && s->use == SOURCE_LINES &&
-        !is_list(s, buf, (size_t)got))
-        return -1;
+    ptrdiff_t got = read_either(s, buf, n);
+    if (s->given == 0 && s->use == SOURCE_LINES) {
+        ptrdiff_t more = got;
+        while (more > 0 && (size_t)got < n &&
+               tells_little(s, buf, (size_t)got)) {
+            more = read_either(s, (char *)buf + got, n - (size_t)got);
+            if (more < 0)
+                return -1;
+            got += more;
+        }
+        if (got > 0 && !is_list(s, buf, (size_t)got))
+            return -1;
+    }
     s->given += got > 0 ? (uint64_t)got : 0;
     return got;
 }

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import tarfile
+import time
 import zipfile
 import zlib
 
@@ -194,6 +195,32 @@ def test_what_is_no_list_is_refused(five, trouble, what, packed):
             stdin=(five.path / "in").read_bytes())
     assert (five.path / "plain.bly").read_bytes() == before
     assert not (five.path / "b.bly").exists()
+
+
+@pytest.mark.parametrize("inner", ["gzip", "zstd", "xz", "bzip2"])
+def test_what_is_compressed_twice_is_refused(five, trouble, inner):
+    (five.path / "in").write_bytes(gzip.compress(program(inner, "-c")(TEXT)))
+    for line in (["build", "-o", "b.bly", "in"], ["has", "plain.bly", "-f", "in"],
+                 ["similar", "in", "in"]):
+        trouble(*line, says=["in: ", "twice", f"{inner} inside gzip", "gzip -dc",
+                             "--binary"])
+    assert not (five.path / "b.bly").exists()
+
+
+@pytest.mark.parametrize("what", [x for x in OTHERS if x != "tar archive"])
+def test_a_pipe_may_give_its_bytes_one_by_one(five, what):
+    content = OTHERS[what](five.path)
+    for packed in False, True:
+        p = subprocess.Popen([PROGRAM, "build", "-o", "b.bly"],
+                             cwd=five.path, stdin=subprocess.PIPE,
+                             stderr=subprocess.PIPE, bufsize=0)
+        try:
+            for byte in (gzip.compress(content, 0) if packed else content)[:60]:
+                p.stdin.write(bytes([byte]))
+                time.sleep(0.002)
+        except BrokenPipeError:
+            pass
+        assert what in p.communicate()[1].decode() and p.returncode == 2
 
 
 @pytest.mark.parametrize("what", OTHERS)
