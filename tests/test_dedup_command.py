@@ -514,6 +514,21 @@ def test_an_index_is_refused_when_it_does_not_fit(ok, trouble, shingles):
         trouble("dedup", "c", "--against", "i", "-o", "o", says="i: ")
 
 
+@pytest.mark.parametrize("how", [[], ["--index", "bloom"], ["--paragraphs"],
+                                 ["--exact"]])
+def test_of_no_document_at_all_nothing_is_written(bly, trouble, how):
+    """An archive, or gzip that is damaged from its first block on: the output
+    of an earlier run stays."""
+    (bly.path / "o").write_text("of yesterday")
+    (bly.path / "zip").write_bytes(b"PK\x03\x04" + bytes(100))
+    (bly.path / "gz").write_bytes(gzip.compress(GOOD.encode() * 9)[:30])
+    for name in "zip", "gz":
+        trouble("dedup", name, "-o", "o", *how, says=f"{name}: ")
+        trouble("dedup", "-o", "o", *how, says=" -: ",
+                stdin=(bly.path / name).read_bytes())
+        assert (bly.path / "o").read_text() == "of yesterday"
+
+
 # ------------------------------------------------------------ work and resume
 
 def test_a_run_that_ended_goes_on(bly, trouble, planted):

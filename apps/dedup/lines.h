@@ -97,7 +97,7 @@ typedef bool lines_fn(void *ctx, unsigned worker, struct lines_block *b);
  * the run: a few bytes of zstd can be a line of any length. A file that ends
  * too early, damaged gzip for instance, gives its whole lines, has its error,
  * and stops nothing. One that cannot be read ends the run: the next one may
- * find all of it. */
+ * find all of it. So does an error where there is no document at all. */
 bool lines_run(struct lines *in, lines_fn *work, lines_fn *turn, void *ctx);
 
 /* The same, without blocks that are not wanted; after a run that read all. A

@@ -359,6 +359,21 @@ static void *lines_worker_run(void *arg)
     return NULL;
 }
 
+/* Nothing was read: was it for an error? Then that is the run's, so that an
+ * output of nothing does not take the place of an earlier one. */
+static bool only_errors(struct lines *in)
+{
+    for (size_t i = 0; i < in->nfiles; i++) {
+        struct lines_file *const f = &in->files[i];
+        if (!f->error[0])
+            continue;
+        lines_fail(in, "%s: %s", f->name, f->error);
+        f->error[0] = '\0';
+        return true;
+    }
+    return false;
+}
+
 bool lines_run_some(struct lines *in, lines_want *want, lines_fn *work,
                     lines_fn *turn, void *ctx)
 {
@@ -392,7 +407,9 @@ bool lines_run_some(struct lines *in, lines_want *want, lines_fn *work,
         in->ops->close(s.source);
     free(s.tail);
     free(workers);
-    const bool ok = !in->error[0] && !atomic_load(&s.stop);
+    bool ok = !in->error[0] && !atomic_load(&s.stop);
+    if (ok && !want && in->ndocs == 0)
+        ok = !only_errors(in);
     in->marked = in->marked || ok;
     if (!in->marked)
         in->nmarks = 0;
