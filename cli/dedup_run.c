@@ -269,6 +269,7 @@ bool dedup_pick(struct dedup_options *o)
     const int policy = dedup_choice("policy", a->policy, policies);
     if (verify < 0 || policy < 0)
         return false;
+    const char *const tmp = getenv("TMPDIR");
     *o = (struct dedup_options){
         .format = a->lines   ? DEDUP_LINES
                   : a->files ? DEDUP_FILES
@@ -290,9 +291,9 @@ bool dedup_pick(struct dedup_options *o)
         .wait = wait_for_lock,
         .nthreads = thread_count(a->threads),
         .has_id = a->id_field != NULL,
-        .folder = a->work            ? a->work
-                  : getenv("TMPDIR") ? getenv("TMPDIR")
-                                     : "/tmp",
+        .folder = a->work       ? a->work
+                  : tmp && *tmp ? tmp
+                                : "/tmp",
         .work = a->work,
         .resume = a->resume,
     };

@@ -529,6 +529,12 @@ def test_of_no_document_at_all_nothing_is_written(bly, trouble, how):
         assert (bly.path / "o").read_text() == "of yesterday"
 
 
+def test_a_pipe_needs_a_folder_for_its_copy(bly, ok, trouble):
+    trouble("dedup", "-o", "o", stdin=GOOD, says=["none: ", "pipe", "TMPDIR"],
+            env=dict(os.environ, TMPDIR="none"))
+    ok("dedup", "-o", "o", stdin=GOOD, env=dict(os.environ, TMPDIR=""))
+
+
 # ------------------------------------------------------------ work and resume
 
 def test_a_run_that_ended_goes_on(bly, trouble, planted):

@@ -112,7 +112,11 @@ bool lines_spool(struct lines *in, const char *folder)
         char link[64];
         f->spool = store_file(folder);
         if (f->spool < 0)
-            return lines_fail(in, "%s: %s", folder, strerror(errno));
+            return lines_fail(in,
+                              "%s: no file for what comes from a pipe can be "
+                              "made there: %s; right: a folder that can be "
+                              "written to, by --work or TMPDIR",
+                              folder, strerror(errno));
         if (!spool_bytes(in, f, f->spool))
             return false;
         snprintf(link, sizeof link, "/proc/self/fd/%d", f->spool);
