@@ -70,7 +70,7 @@ static const char *run_process(const char *const *argv, const char *input,
     posix_spawn_file_actions_destroy(&actions);
     if (error) {
         if (error == ENOENT)
-            snprintf(why, sizeof why, "%s is not installed%s", argv[0],
+            snprintf(why, sizeof why, "%s is not there%s", argv[0],
                      strcmp(argv[0], "bloom") == 0
                          ? " (package golang-github-dcso-bloom-cli)"
                          : "");

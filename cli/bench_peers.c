@@ -221,8 +221,7 @@ size_t bench_peers(struct bench_contender *out, size_t n, char *missing,
     const bool loaded = libbloom_load();
     size_t made = 0;
     snprintf(missing, nbytes, "%s",
-             loaded ? ""
-                    : "libbloom.so.1 is not installed (package libbloom1)");
+             loaded ? "" : "libbloom.so.1 is not there (package libbloom1)");
     if (loaded && made < n)
         out[made++] = (struct bench_contender){
             .name = "libbloom",

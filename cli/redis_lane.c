@@ -30,7 +30,7 @@ void lane_explain(const struct redis_login *login, const char *key,
         snprintf(why, nwhy, "%s: %s; right: --password-file, and --user", place,
                  text);
     else if (starts_with(text, "WRONGTYPE"))
-        snprintf(why, nwhy, "%s: the key does not hold a filter of BLY.*", key);
+        snprintf(why, nwhy, "%s: the key holds no filter of BLY.*", key);
     else if (strcmp(text, "ERR not found") == 0)
         snprintf(why, nwhy, "%s: there is no such key on %s", key, place);
     else

@@ -296,7 +296,7 @@ def test_simulate_against_plain_caches(ok):
 @pytest.mark.parametrize("body,says", [
     (block() + bytes(9), "9 follow"),
     (block() + bytes(11), "longer than its control block"),
-    (block(bits=128, mask=160) + bytes(160), "would end a Squid"),
+    (block(bits=128, mask=160) + bytes(160), "would crash a Squid"),
     (block(mask=11) + bytes(11), "mask of 11"),
     (block(version=2) + bytes(10), "version 2"),
     (block(required=6) + bytes(10), "version 6"),
@@ -371,7 +371,7 @@ def test_serves_in_three_parts(ok, digest_file):
 
 @needs_server
 def test_serves_no_digest_that_harms(trouble):
-    for body, says in [(block(bits=128, mask=160) + bytes(160), "end a Squid"),
+    for body, says in [(block(bits=128, mask=160) + bytes(160), "crash a Squid"),
                        (block() + bytes(9), "9 follow"),
                        (block() + b"\xff" * 10, "65")]:
         (trouble.path / "d").write_bytes(body)

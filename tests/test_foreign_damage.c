@@ -309,7 +309,7 @@ static void test_bitcoin_corners(void **state)
     spec.noptions = 1;
     assert_status(bly_foreign_open(&spec, b.at, b.n, &f), BLY_EINVAL);
     b.at[3] |= 1;
-    assert_refused("bip158", &b, BLY_EFORMAT, "behind the last item");
+    assert_refused("bip158", &b, BLY_EFORMAT, "after the last item");
     b.at[3] &= 0xfe;
     put_byte(&b, 0);
     assert_refused("bip158", &b, BLY_EFORMAT, "1 bytes follow");

@@ -597,7 +597,7 @@ static void put_group(byte_array *to, const char *name, size_t nname,
 static void test_meanings(void **state)
 {
     (void)state;
-#define OTHER "of a meaning not known here"
+#define OTHER "of unknown meaning"
     enum { BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTES, FIXED };
     static const struct {
         int type, length;

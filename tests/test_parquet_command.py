@@ -198,16 +198,16 @@ def test_what_has_prints_and_returns(bly):
     ("id", "9223372036854775808", "64 bits"),
     ("dt", "2020-02-30", "2020-01-31"), ("dt", "18262", "2020-01-31"),
     ("dt", "2021-02-29", "2020-01-31"),
-    ("ts", "2020-01-01 00:00:00.0000001", "digits behind the second"),
-    ("ts", "2020-01-01 24:00:00", "digits behind the second"),
-    ("dec9", "1.005", "digits behind the point"),
-    ("dec9", "100000000", "digits behind the point"), ("dec9", ".", "digits"),
+    ("ts", "2020-01-01 00:00:00.0000001", "digits after the second"),
+    ("ts", "2020-01-01 24:00:00", "digits after the second"),
+    ("dec9", "1.005", "digits after the point"),
+    ("dec9", "100000000", "digits after the point"), ("dec9", ".", "digits"),
     ("uu", "00000000-0000-0000-0000-00000000000", "hexadecimal"),
     ("uu", "00000000+0000-0000-0000-000000000001", "hexadecimal"),
     ("d", "one", "a number"), ("f", "", "a number")])
 def test_values_that_are_none(trouble, column, wrong, right):
     trouble("parquet", "has", TYPES, "-c", column, "--", wrong,
-            says=["no value of column " + column, right])
+            says=["not a value of column " + column, right])
 
 
 @needs_vectors

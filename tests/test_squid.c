@@ -174,9 +174,9 @@ static void test_refused(void **state)
     assert_refused(&d, 1, 2, "version");
     assert_refused(&d, 3, 6, "version");
     assert_refused(&d, 21, 3, "hash functions");
-    assert_refused(&d, 20, 0, "bits an entry");
-    assert_refused(&d, 20, 128, "would end a Squid");
-    assert_refused(&d, 20, 255, "would end a Squid");
+    assert_refused(&d, 20, 0, "bits per entry");
+    assert_refused(&d, 20, 128, "would crash a Squid");
+    assert_refused(&d, 20, 255, "would crash a Squid");
     assert_refused(&d, 20, 12, "take 14");
     assert_refused(&d, 4, 0x7f, "2^31");
     assert_refused(&d, 7, 0, "entries");

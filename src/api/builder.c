@@ -93,8 +93,8 @@ bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
     if (st)
         return st;
     if (spec->spill && !spec->max_bytes)
-        return bly_fail(BLY_EINVAL, "a folder for keys that memory does not "
-                                    "hold needs a bound: give max_bytes");
+        return bly_fail(BLY_EINVAL, "a folder for keys that do not fit into "
+                                    "memory needs a bound: give max_bytes");
     bly_builder *b = bly_mem_zalloc(mem, sizeof *b);
     if (!b)
         return bly_fail(BLY_ENOMEM, "out of memory");
@@ -209,8 +209,7 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
         return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
     if ((values != NULL) != b->valued)
         return bly_fail(BLY_EINVAL,
-                        b->valued ? "a %s filter wants a value for "
-                                    "each key"
+                        b->valued ? "a %s filter needs a value for each key"
                                   : "a %s filter takes no values",
                         b->planned.kind->name);
     const bly_status st = b->sized ? builder_add_sized(b, hashes, n)
@@ -507,8 +506,8 @@ bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
     /* A filter of the rest would say "no" to keys that were given. */
     if (b->failed) {
         bly_kept_close(&b->kept);
-        return bly_fail(b->failed, "keys were not taken: after a failure a "
-                                   "builder can only be freed");
+        return bly_fail(b->failed, "some keys were not taken: after a failure "
+                                   "a builder can only be freed");
     }
     if (b->sized) {
         bly_stats stats = { 0 };

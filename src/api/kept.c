@@ -169,11 +169,11 @@ static bly_status file_read(const bly_kept *k, off_t at, void *to, size_t n)
 
 static bly_status no_room(const bly_kept *k)
 {
-    return bly_fail(BLY_ERANGE,
-                    "the bound of %llu bytes does not hold the hashes of more "
-                    "than %llu keys: raise it, or name a folder to spill to",
-                    (unsigned long long)k->max_bytes,
-                    (unsigned long long)k->nkeys);
+    return bly_fail(
+        BLY_ERANGE,
+        "the bound of %llu bytes has no room for the hashes of more than %llu "
+        "keys: raise it, or name a folder to spill to",
+        (unsigned long long)k->max_bytes, (unsigned long long)k->nkeys);
 }
 
 /* Make room for at least one more key in the last chunk. */

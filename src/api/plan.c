@@ -169,7 +169,7 @@ bly_status bly_hasher_for(const bly_spec *spec, bly_hasher *out)
         return bly_fail_null("spec or out");
     if (spec->secret && spec->seed)
         return bly_fail(BLY_EINVAL, "a keyed filter takes no seed: its secret "
-                                    "is one");
+                                    "takes the place of the seed");
     *out = (bly_hasher){ .id = BLY_HASH_XXH3, .seed = spec->seed };
     if (spec->secret) {
         out->id = BLY_HASH_SIPHASH13;

@@ -32,8 +32,8 @@ static const bly_format_option bip158_options[] = {
     [BIP158_KEYS] = { "keys", "hex", bip158_forms,
                       "scripts in hexadecimal, or bytes" },
     [BIP158_BLOCK] = { "block", NULL, NULL,
-                       "the hash of the block, 64 digits as people see it; "
-                       "nothing can be asked without" },
+                       "the hash of the block, 64 digits as it is usually "
+                       "shown; needed for queries" },
 };
 
 struct bip158_set {
@@ -85,7 +85,7 @@ static bly_status bip158_unpack(struct bip158_bits *b, struct bip158_set *set)
     uint64_t value = 0, d;
     for (uint64_t i = 0; i < set->n; i++) {
         if (!bip158_next(b, &d))
-            return bly_damaged("it ends within item %llu of %llu",
+            return bly_damaged("it ends in the middle of item %llu of %llu",
                                (unsigned long long)i + 1,
                                (unsigned long long)set->n);
         value += d;
@@ -98,7 +98,7 @@ static bly_status bip158_unpack(struct bip158_bits *b, struct bip158_set *set)
     while (b->at % 8) {
         bip158_bit(b, &d);
         if (d)
-            return bly_damaged("bits behind the last item are not zero");
+            return bly_damaged("bits after the last item are not zero");
     }
     if (b->at != b->n)
         return bly_damaged("%llu bytes follow the last item",

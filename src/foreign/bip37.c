@@ -24,7 +24,7 @@ static const char *const bip37_forms[] = { "hex", "bytes", NULL };
 static const bly_format_option bip37_options[] = {
     [BIP37_KEYS] = { "keys", "hex", bip37_forms,
                      "scripts, hashes and outpoints in hexadecimal, in the "
-                     "order of bytes in which they are sent, or bytes" },
+                     "byte order in which they are sent, or bytes" },
 };
 
 /* Where the bits end: 0 where this is no message. */
@@ -57,7 +57,7 @@ static bly_status bip37_open(bly_foreign *f)
     const size_t end = bip37_end(f->bytes, f->nbytes, &begin);
     if (!end)
         return bly_damaged("not a filterload message: a length of at most %d, "
-                           "so many bytes, and %d more",
+                           "that many bytes, and %d more",
                            BIP37_MAX_BYTES, BIP37_TAIL);
     const uint32_t k = bly_get_le32(f->bytes + end);
     const unsigned flags = f->bytes[end + 8];
@@ -101,7 +101,7 @@ static void bip37_positions(const bly_foreign *f, const bly_foreign_part *p,
 const bly_format bly_format_bip37 = {
     .name = "bip37",
     .systems = "Bitcoin, filterload messages (BIP 37)",
-    .summary = "what a wallet wants to hear of",
+    .summary = "what a wallet wants to hear about",
     .options = bip37_options,
     .noptions = BIP37_NOPTIONS,
     .recognise = bip37_recognise,

@@ -41,7 +41,7 @@ static const bly_format_option bab_options[] = {
     [BAB_KEYS] = { "keys", "bytes", bab_key_forms,
                    "what the text of a key means" },
     [BAB_FORM] = { "form", "binary", bab_forms,
-                   "of a new one: as WriteTo or as MarshalJSON writes it" },
+                   "for a new one: as WriteTo or as MarshalJSON writes it" },
 };
 
 /* ----------------------------------------------------------------- base64 */
@@ -187,21 +187,21 @@ static const char *bab_member(struct bab_text *t)
 {
     const int which = bab_name(t);
     if (which < 0)
-        return "a bits-and-blooms filter in JSON has the members m, k and b "
-               "alone";
+        return "a bits-and-blooms filter in JSON has only the members m, k and "
+               "b";
     if (t->seen[which])
-        return "a member of the JSON is there twice";
+        return "a member of the JSON occurs twice";
     t->seen[which] = true;
     if (which < 2)
         return bab_number(t, &t->number[which])
                    ? NULL
                    : "m and k of the JSON must be whole numbers";
     if (t->at == t->end || *t->at != '"')
-        return "b of the JSON must be a text";
+        return "b of the JSON must be a string";
     t->b = t->at + 1;
     const unsigned char *const end = memchr(t->b, '"', (size_t)(t->end - t->b));
     if (!end)
-        return "cut short in b of the JSON";
+        return "cut short within b of the JSON";
     t->nb = (size_t)(end - t->b);
     t->at = end + 1;
     return NULL;
@@ -211,17 +211,17 @@ static const char *bab_member(struct bab_text *t)
 static const char *bab_json(struct bab_text *t)
 {
     if (!bab_take(t, '{'))
-        return "no JSON of a bits-and-blooms filter";
+        return "not the JSON of a bits-and-blooms filter";
     do {
         const char *const wrong = bab_member(t);
         if (wrong)
             return wrong;
     } while (bab_take(t, ','));
     if (!bab_take(t, '}') || t->at != t->end)
-        return "the JSON does not end where it should, or has bytes behind";
+        return "the JSON does not end where it should, or bytes follow it";
     return t->seen[0] && t->seen[1] && t->seen[2]
                ? NULL
-               : "of m, k and b in the JSON one is missing";
+               : "one of m, k and b is missing from the JSON";
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -258,7 +258,7 @@ static bly_status bab_take_set(bly_foreign *f, uint64_t m, uint64_t k,
         return bly_damaged("%llu hash functions; 1 to 255 are right",
                            (unsigned long long)k);
     if (nset < 8 || !bab_fits(m, bly_get_be64(set), nset - 8))
-        return bly_damaged("it says %llu bits, and %zu bytes of bits are there",
+        return bly_damaged("it says %llu bits, but %zu bytes of bits are there",
                            (unsigned long long)m, nset < 8 ? 0 : nset - 8);
     f->one.bytes = set + 8;
     f->one.nbits = m;
@@ -275,14 +275,14 @@ static bly_status bab_open_json(bly_foreign *f)
         return bly_damaged("%s", wrong);
     const size_t nbytes = base64_bytes(t.b, t.nb);
     if (nbytes == SIZE_MAX)
-        return bly_damaged("b of the JSON is not groups of four digits");
+        return bly_damaged(
+            "b of the JSON does not consist of groups of four digits");
     f->own = bly_mem_zalloc(&f->mem, nbytes);
     if (!f->own)
         return bly_fail(BLY_ENOMEM, "out of memory");
     f->own_bytes = nbytes;
     if (!base64_read(t.b, f->own, nbytes))
-        return bly_damaged("b of the JSON is not the base64 that is safe in "
-                           "URLs");
+        return bly_damaged("b of the JSON is not URL-safe base64");
     return bab_take_set(f, t.number[0], t.number[1], f->own, nbytes);
 }
 

@@ -37,8 +37,8 @@ static const bly_format_option cassandra_options[] = {
                          "(bytes), int (int32be), bigint or timestamp "
                          "(int64be), blob, uuid and all others (hex)" },
     [CASSANDRA_VERSION] = { "version", "any", cassandra_versions,
-                            "of the table, as its name begins: nb of "
-                            "nb-1-big-Filter.db" },
+                            "the version of the table, with which its name "
+                            "begins: nb of nb-1-big-Filter.db" },
 };
 
 /* The size that its header gives, 0 where that is no header; and *k. */
@@ -75,11 +75,12 @@ static bly_status cassandra_open(bly_foreign *f)
     uint32_t k;
     const uint64_t size = cassandra_size(f->bytes, f->nbytes, &k);
     if (size == 0)
-        return bly_damaged("not a Filter.db: it begins with a number of hash "
-                           "functions, 1 to %d, and one of words, big-endian",
-                           CASSANDRA_MAX_K);
+        return bly_damaged(
+            "not a Filter.db: it begins with the number of hash functions, 1 "
+            "to %d, and the number of words, big-endian",
+            CASSANDRA_MAX_K);
     if (size != f->nbytes)
-        return bly_damaged("its header makes %llu bytes, and it has %zu",
+        return bly_damaged("its header implies %llu bytes, but it has %zu",
                            (unsigned long long)size, f->nbytes);
     f->one.bytes = f->bytes + CASSANDRA_HEADER;
     f->one.nbits = (size - CASSANDRA_HEADER) * 8;

@@ -34,7 +34,7 @@ static const char *const datasketches_forms[] = { "bytes", "int64", "double",
                                                   "hex", NULL };
 static const bly_format_option datasketches_options[] = {
     [SKETCH_KEYS] = { "keys", "bytes", datasketches_forms,
-                      "what was given to update(): a string or bytes, a whole "
+                      "the type given to update(): a string or bytes, a whole "
                       "number (int64), a float or double (double)" },
 };
 
@@ -70,7 +70,7 @@ static bly_status datasketches_open(bly_foreign *f)
     const uint64_t size =
         empty ? SKETCH_EMPTY_BYTES : SKETCH_HEADER + (uint64_t)n * 8;
     if (size != f->nbytes)
-        return bly_damaged("its header makes %llu bytes, and it has %zu",
+        return bly_damaged("its header implies %llu bytes, but it has %zu",
                            (unsigned long long)size, f->nbytes);
     f->one.bytes = empty ? NULL : p + SKETCH_HEADER;
     f->one.nbits = (uint64_t)n * 64;

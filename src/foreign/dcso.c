@@ -37,7 +37,7 @@ static const bly_format_option dcso_options[] = {
     [DCSO_KEYS] = { "keys", "bytes", dcso_forms,
                     "what the text of a key means" },
     [DCSO_DATA] = { "data", NULL, NULL,
-                    "of a new one: text to keep behind the bits" },
+                    "for a new one: text to keep after the bits" },
 };
 
 /* What is wrong with the header, or NULL: then *out is what it says. */
@@ -49,7 +49,7 @@ static const char *dcso_wrong(const unsigned char *bytes, size_t n,
     const uint64_t k = bly_get_le64(bytes + 24), m = bly_get_le64(bytes + 32);
     const double p = bly_get_le_double(bytes + 16);
     if (bytes[0] != 1)
-        return "a DCSO filter of another version than 1";
+        return "a DCSO filter of a version other than 1";
     if (k == 0 || k > BLY_FOREIGN_MAX_K)
         return "a DCSO filter without hash functions, or with more than 255";
     if (!(p > 0 && p < 1))

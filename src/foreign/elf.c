@@ -169,13 +169,14 @@ static bly_status elf_count(struct elf_file *e, uint64_t buckets)
         return BLY_OK;
     if (last < first)
         return bly_damaged("a bucket of its .gnu.hash begins at symbol %llu, "
-                           "and the first is %u",
+                           "but the first is %u",
                            (unsigned long long)last, first);
     const uint64_t chains = buckets + (uint64_t)nbuckets * 4;
     for (;; last++) {
         const uint64_t at = chains + (last - first) * 4;
         if (!elf_within(e, at, 4))
-            return bly_damaged("a chain of its .gnu.hash runs out of the file");
+            return bly_damaged(
+                "a chain of its .gnu.hash runs past the end of the file");
         if (elf_number(e, at, 4) & 1)
             break;
     }
@@ -197,11 +198,11 @@ static bly_status elf_read(bly_foreign *f, struct elf_file *e)
     const uint64_t filter = (uint64_t)nwords * (e->wide ? 8 : 4);
     const uint64_t buckets = (uint64_t)e->nbuckets * 4;
     if (nwords == 0 || (nwords & (nwords - 1)) != 0 || shift > 31)
-        return bly_damaged("its .gnu.hash has %u words, shifted by %u; a power "
-                           "of two and at most 31 are possible",
+        return bly_damaged("its .gnu.hash has %u words, shifted by %u; only a "
+                           "power of two, and at most 31, are possible",
                            nwords, shift);
     if (!elf_within(e, e->hash, ELF_HASH_HEAD + filter + buckets))
-        return bly_damaged("its .gnu.hash runs out of the file");
+        return bly_damaged("its .gnu.hash runs past the end of the file");
     f->one.bytes = e->bytes + e->hash + ELF_HASH_HEAD;
     f->one.nbits = filter * 8;
     f->one.k = 2;

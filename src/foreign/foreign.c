@@ -91,8 +91,7 @@ static bly_status option_set(bly_foreign *f, const bly_option *given)
             continue;
         if (!is_choice(o, given->value))
             return bly_fail(BLY_EINVAL,
-                            "option %s of %s: '%s' is none of its "
-                            "values",
+                            "option %s of %s: '%s' is not one of its values",
                             o->name, f->format->name, given->value);
         if (f->option[i] != o->def)
             return bly_fail(BLY_EINVAL, "option %s is given twice", o->name);
@@ -182,13 +181,12 @@ static bly_status recognise(const unsigned char *bytes, size_t n,
             continue;
         if (*out)
             return bly_fail(BLY_EINVAL,
-                            "may be of the format %s or %s; name the one that "
-                            "it is",
+                            "may have the format %s or %s; name the right one",
                             (*out)->name, formats[i]->name);
         *out = formats[i];
     }
     return *out ? BLY_OK
-                : bly_fail(BLY_EFORMAT, "of no format that can be recognised");
+                : bly_fail(BLY_EFORMAT, "in no format that can be recognised");
 }
 
 bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
@@ -395,9 +393,10 @@ static bool part_has(const bly_foreign *f, size_t i, const bly_foreign_key *key)
 static bly_status can_ask(const bly_foreign *f)
 {
     if (!f->format->hash)
-        return bly_fail(BLY_ENOTSUP,
-                        "a filter of the format %s can be described, not asked",
-                        f->format->name);
+        return bly_fail(
+            BLY_ENOTSUP,
+            "a filter of the format %s can be described, but not queried",
+            f->format->name);
     if (!f->bytes && !f->planned)
         return bly_fail(BLY_EINVAL, "its size is not known before it is "
                                     "written; give the number of items");
@@ -516,11 +515,9 @@ static bly_status array_new(bly_foreign *f)
 {
     const uint64_t nbytes = bly_part_bytes(&f->one);
     if (f->max_bytes && nbytes > f->max_bytes)
-        return bly_fail(BLY_ERANGE,
-                        "it would take %llu bytes, and %llu are "
-                        "allowed",
-                        (unsigned long long)nbytes,
-                        (unsigned long long)f->max_bytes);
+        return bly_fail(
+            BLY_ERANGE, "it would take %llu bytes, but only %llu are allowed",
+            (unsigned long long)nbytes, (unsigned long long)f->max_bytes);
     const bly_status st = bly_block_new(&f->mem, nbytes, &f->block);
     if (st)
         return st;
@@ -562,7 +559,7 @@ bly_status bly_foreign_new(const bly_foreign_spec *spec, bly_foreign **out)
                         format->name);
     const double fpr = spec->fpr == 0 ? 0.01 : spec->fpr;
     if (!(fpr > 0 && fpr < 1))
-        return bly_fail(BLY_EINVAL, "a rate lies between 0 and 1");
+        return bly_fail(BLY_EINVAL, "a rate must be between 0 and 1");
     bly_foreign *f;
     bly_status st = foreign_make(format, spec, &f);
     if (st)
@@ -589,8 +586,9 @@ static bly_status key_keep(bly_foreign *f, const bly_foreign_key *key)
         const size_t room = f->kept_room ? f->kept_room * 2 : each * 1024;
         if (room > SIZE_MAX / 16 ||
             (f->max_bytes && room * sizeof *f->kept > f->max_bytes))
-            return bly_fail(BLY_ERANGE, "more keys than memory allows; give "
-                                        "their number beforehand");
+            return bly_fail(
+                BLY_ERANGE,
+                "more keys than memory allows; give their number in advance");
         uint64_t *const kept = bly_mem_zalloc(&f->mem, room * sizeof *kept);
         if (!kept)
             return bly_fail(BLY_ENOMEM, "out of memory");
@@ -734,16 +732,17 @@ bly_status bly_foreign_repack(const bly_foreign_spec *spec,
         return st;
     f->items = from->items;
     if (from->format == f->format && !f->format->adopt) {
-        st = bly_fail(BLY_EUNFIT,
-                      "it is of the format %s already, and one of another "
-                      "size needs the keys",
-                      f->format->name);
+        st = bly_fail(
+            BLY_EUNFIT,
+            "it already has the format %s, and another size needs the keys",
+            f->format->name);
     } else if (from->nparts != 1 || !f->format->adopt ||
                !f->format->adopt(f, from)) {
-        st = bly_fail(BLY_EUNFIT,
-                      "a %s filter places its keys otherwise than a %s one: "
-                      "the bits mean nothing there, and the keys are needed",
-                      from->format->name, f->format->name);
+        st = bly_fail(
+            BLY_EUNFIT,
+            "a %s filter places its keys differently from a %s filter: the "
+            "bits mean nothing there, and the keys are needed",
+            from->format->name, f->format->name);
     } else {
         st = array_new(f);
     }

@@ -35,7 +35,7 @@ enum { GIT_COMMIT, GIT_NOPTIONS };
 
 static const bly_format_option git_options[] = {
     [GIT_COMMIT] = { "commit", NULL, NULL,
-                     "only commits whose object id begins so" },
+                     "only commits whose object id begins with this" },
 };
 
 struct git_graph {
@@ -69,7 +69,8 @@ static bly_status git_read_table(const bly_foreign *f, size_t id_bytes,
     const size_t n = f->bytes[6], first = GIT_HEADER + (n + 1) * GIT_ENTRY;
     bly_bytes *open = NULL; /* it ends where the next one begins */
     if (f->nbytes < first + id_bytes)
-        return bly_damaged("it ends within the table of its %zu chunks", n);
+        return bly_damaged(
+            "it ends in the middle of the table of its %zu chunks", n);
     uint64_t last = first;
     for (size_t i = 0; i <= n; i++) {
         const unsigned char *const e = f->bytes + GIT_HEADER + i * GIT_ENTRY;
@@ -101,9 +102,9 @@ static bly_status git_find_filters(const bly_foreign *f, struct git_graph *g)
         return bly_damaged("a commit-graph without a list of its commits");
     g->ncommits = bly_get_be32((const unsigned char *)fan.ptr + 1020);
     if (ids.len / g->id_bytes != g->ncommits || ids.len % g->id_bytes != 0)
-        return bly_damaged("%u commits are announced and %zu bytes of object "
-                           "ids there",
-                           g->ncommits, ids.len);
+        return bly_damaged(
+            "it announces %u commits, but has %zu bytes of object ids",
+            g->ncommits, ids.len);
     if (!ends.ptr || !data.ptr)
         return bly_damaged("a commit-graph without changed-path filters; git "
                            "commit-graph write --reachable --changed-paths "
@@ -113,8 +114,9 @@ static bly_status git_find_filters(const bly_foreign *f, struct git_graph *g)
                            "commits",
                            ends.len, g->ncommits);
     if (data.len < GIT_BDAT_HEAD)
-        return bly_damaged("a chunk of filters of %zu bytes; it begins with %d",
-                           data.len, GIT_BDAT_HEAD);
+        return bly_damaged(
+            "a chunk of filters of %zu bytes; its header alone has %d",
+            data.len, GIT_BDAT_HEAD);
     g->ids = ids.ptr;
     g->ends = ends.ptr;
     g->filters = (const unsigned char *)data.ptr + GIT_BDAT_HEAD;
@@ -196,7 +198,7 @@ static bly_status git_choose(bly_foreign *f, struct git_graph *g)
     g->first = git_bound(g, text, digits, false);
     const uint32_t end = git_bound(g, text, digits, true);
     if (end <= g->first)
-        return bly_fail(BLY_EINVAL, "option commit: none begins with %s",
+        return bly_fail(BLY_EINVAL, "option commit: no commit begins with %s",
                         prefix);
     f->nparts = end - g->first;
     return BLY_OK;

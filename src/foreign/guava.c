@@ -27,11 +27,11 @@ static const char *const guava_forms[] = { "bytes", "utf16", "int32",
 static const char *const guava_strategies[] = { "32", "64", NULL };
 static const bly_format_option guava_options[] = {
     [GUAVA_KEYS] = { "keys", "bytes", guava_forms,
-                     "what the funnel makes of a key: its bytes (strings with "
-                     "a charset, byte arrays), utf16 (unencoded characters), "
-                     "int32, int64 (Integer, Long)" },
+                     "what the funnel turns a key into: its bytes (strings "
+                     "with a charset, byte arrays), utf16 (unencoded "
+                     "characters), int32, int64 (Integer, Long)" },
     [GUAVA_STRATEGY] = { "strategy", "64", guava_strategies,
-                         "of a new one: bits of MURMUR128_MITZ" },
+                         "for a new one: bits of MURMUR128_MITZ" },
 };
 
 static bool guava_recognise(const unsigned char *bytes, size_t n)
@@ -52,7 +52,7 @@ static bly_status guava_open(bly_foreign *f)
     if (k == 0)
         return bly_damaged("a Guava filter with no hash functions");
     if (nwords > INT32_MAX || nwords * 8 != f->nbytes - GUAVA_HEADER)
-        return bly_damaged("its header says %llu words, and %zu bytes follow",
+        return bly_damaged("its header says %llu words, but %zu bytes follow",
                            (unsigned long long)nwords,
                            f->nbytes - GUAVA_HEADER);
     f->one.bytes = f->bytes + GUAVA_HEADER;

@@ -70,8 +70,9 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
 {
     const unsigned char *const bytes = block.ptr;
     if (block.len < LEVELDB_TAIL)
-        return bly_damaged("a block of filters of %zu bytes; it ends in %d",
-                           block.len, LEVELDB_TAIL);
+        return bly_damaged(
+            "a block of filters of %zu bytes; its end alone has %d", block.len,
+            LEVELDB_TAIL);
     const size_t end = block.len - LEVELDB_TAIL;
     const uint32_t offsets = bly_get_le32(bytes + end);
     const unsigned base = bytes[block.len - 1];
@@ -106,8 +107,8 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
 static bly_status leveldb_open(bly_foreign *f)
 {
     if (!leveldb_recognise(f->bytes, f->nbytes))
-        return bly_damaged("not a table of LevelDB: its last 8 bytes are "
-                           "others");
+        return bly_damaged(
+            "not a table of LevelDB: its last 8 bytes are different");
     char name[BLY_TABLE_NAME];
     bly_table_place place;
     bly_bytes block;
@@ -123,9 +124,7 @@ static bly_status leveldb_open(bly_foreign *f)
         return bly_damaged("a table without filters: its database was opened "
                            "without a filter policy");
     if (strcmp(name, LEVELDB_POLICY) != 0)
-        return bly_fail(BLY_ENOTSUP,
-                        "its filters are of another kind than "
-                        "%s",
+        return bly_fail(BLY_ENOTSUP, "its filters are of another kind, not %s",
                         LEVELDB_POLICY);
     st = bly_table_block(f, place, true, "block of filters", &block);
     return st ? st : leveldb_read(f, block);

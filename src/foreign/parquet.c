@@ -20,8 +20,8 @@ enum { PARQUET_COLUMN, PARQUET_NOPTIONS };
 
 static const bly_format_option parquet_options[] = {
     [PARQUET_COLUMN] = { "column", NULL, NULL,
-                         "the column that is asked, where several have "
-                         "filters; with a dot between the parts of its path" },
+                         "the column to query, if several have filters; the "
+                         "parts of its path are separated by dots" },
 };
 
 struct parquet_part {
@@ -87,7 +87,7 @@ static bly_status part_find(const bly_parquet *p, size_t group, size_t column,
         return BLY_OK;
     if (c->filter_at < BLY_PARQUET_MAGIC || c->filter_at >= p->footer_at ||
         c->filter_bytes > p->footer_at - c->filter_at)
-        return bly_damaged("row group %zu, column %s: its filter should be "
+        return bly_damaged("row group %zu, column %s: its filter would be "
                            "outside the file's data",
                            group, name);
     const bly_status st = bly_sbbf_read(
@@ -97,8 +97,8 @@ static bly_status part_find(const bly_parquet *p, size_t group, size_t column,
                            name);
     if (c->filter_bytes &&
         c->filter_bytes != s.nheader + s.nblocks * BLY_SBBF_BLOCK)
-        return bly_damaged("row group %zu, column %s: a filter of another "
-                           "length than the footer says",
+        return bly_damaged("row group %zu, column %s: the filter does not have "
+                           "the length that the footer says",
                            group, name);
     part->at = c->filter_at + s.nheader;
     part->nblocks = (uint32_t)s.nblocks;
@@ -243,7 +243,7 @@ static bool parquet_test(const bly_foreign *f, size_t i,
 const bly_format bly_format_parquet = {
     .name = "parquet",
     .systems = "Parquet files: DuckDB, Spark, Arrow, ...",
-    .summary = "split-block filters of columns, one a group of rows",
+    .summary = "split-block filters of columns, one per row group",
     .options = parquet_options,
     .noptions = PARQUET_NOPTIONS,
     .recognise = parquet_recognise,

@@ -60,10 +60,10 @@ bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
     if (!made)
         return bly_fail(BLY_ENOMEM, "out of memory");
     if (!(fpr > 0 && fpr < 1))
-        return bly_fail(BLY_EINVAL, "a rate lies between 0 and 1");
+        return bly_fail(BLY_EINVAL, "a rate must be between 0 and 1");
     if (p->making || made->block.at)
-        return bly_fail(BLY_EINVAL, "another filter is being made, or this one "
-                                    "was");
+        return bly_fail(BLY_EINVAL,
+                        "another filter is being made, or this one has been");
     if (p->is_signed)
         return bly_fail(BLY_ENOTSUP, "its footer is signed and must not be "
                                      "changed");

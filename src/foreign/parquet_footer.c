@@ -209,8 +209,8 @@ static bly_status footer_find(bly_parquet *p)
         return bly_damaged("a Parquet file with an encrypted footer, which "
                            "cannot be read");
     if (memcmp(end - 4, "PAR1", 4) != 0)
-        return bly_damaged("a Parquet file that was cut: it does not end with "
-                           "PAR1");
+        return bly_damaged(
+            "a truncated Parquet file: it does not end with PAR1");
     p->nfooter = bly_get_le32(end - 8);
     if (p->nfooter > p->nbytes - around || p->nfooter == 0)
         return bly_damaged("a Parquet file of %zu bytes whose footer should "

@@ -115,7 +115,7 @@ bly_status bly_parquet_page_next(const bly_parquet *p, size_t group,
                         name, c->encrypted ? "encrypted" : "in another file");
     if (c->at < BLY_PARQUET_MAGIC || c->at > p->footer_at ||
         c->nbytes > p->footer_at - c->at || *at > c->nbytes)
-        return bly_damaged("row group %zu, column %s: its pages should be "
+        return bly_damaged("row group %zu, column %s: its pages would be "
                            "outside the file's data",
                            group, name);
     const unsigned char *const start = p->bytes + c->at + *at;

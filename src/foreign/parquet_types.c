@@ -40,7 +40,7 @@ void bly_parquet_type_name(const bly_parquet_column *c, char *out, size_t room)
         [BLY_PARQUET_UUID] = "UUID",
         [BLY_PARQUET_FLOAT16] = "float16",
         [BLY_PARQUET_INTERVAL] = "interval",
-        [BLY_PARQUET_OTHER] = "of a meaning not known here",
+        [BLY_PARQUET_OTHER] = "of unknown meaning",
     };
     char type[40];
     snprintf(type, sizeof type, "%s", types[c->type]);
@@ -290,8 +290,9 @@ static bly_status key_wrong(const bly_parquet_column *c, const char *right)
 {
     char type[80];
     bly_parquet_type_name(c, type, sizeof type);
-    return bly_fail(BLY_EINVAL, "no value of column %s, which is %s; right: %s",
-                    c->name, type, right);
+    return bly_fail(BLY_EINVAL,
+                    "not a value of column %s, which is %s; right: %s", c->name,
+                    type, right);
 }
 
 /* What a number's text must be like. */
@@ -304,13 +305,12 @@ static const char *number_right(const bly_parquet_column *c, char *buf,
     case BLY_PARQUET_TIME:
     case BLY_PARQUET_TIMESTAMP:
         snprintf(buf, room,
-                 "%s12:34:56%s, with up to %u digits behind the "
-                 "second",
+                 "%s12:34:56%s, with up to %u digits after the second",
                  c->meaning == BLY_PARQUET_TIME ? "" : "2020-01-31 ",
                  c->meaning == BLY_PARQUET_TIME ? "" : ".5", c->digits);
         return buf;
     case BLY_PARQUET_DECIMAL:
-        snprintf(buf, room, "a number with up to %d digits behind the point",
+        snprintf(buf, room, "a number with up to %d digits after the point",
                  c->scale);
         return buf;
     default:
@@ -364,8 +364,7 @@ static bly_status decimal_key(const bly_parquet_column *c, bly_bytes text,
     char buf[96];
     if (n > DECIMAL_BYTES)
         return bly_fail(BLY_ENOTSUP,
-                        "column %s: decimals of %zu bytes cannot "
-                        "be asked for",
+                        "column %s: decimals of %zu bytes cannot be queried",
                         c->name, n);
     if (!decimal_take(&t, c->scale, to, n) || t.at != t.end)
         return key_wrong(c, number_right(c, buf, sizeof buf));
@@ -396,8 +395,7 @@ static bly_status hex_key(const bly_parquet_column *c, bly_bytes text,
     }
     snprintf(buf, sizeof buf,
              c->meaning == BLY_PARQUET_UUID
-                 ? "32 hexadecimal digits, dashes between "
-                   "them or not"
+                 ? "32 hexadecimal digits, with or without dashes"
                  : "%zu hexadecimal digits",
              2 * (size_t)c->width);
     if (hex.len != 2 * (size_t)c->width ||

@@ -49,7 +49,7 @@ static const bly_format_option redisbloom_options[] = {
     [REDISBLOOM_KEYS] = { "keys", "bytes", redisbloom_forms,
                           "what the text of a key means" },
     [REDISBLOOM_SCALING] = { "scaling", "yes", redisbloom_scaling,
-                             "of a new one: may grow in Redis past its "
+                             "for a new one: may grow in Redis past its "
                              "capacity" },
 };
 
@@ -85,8 +85,8 @@ static const char *redisbloom_link_wrong(const unsigned char *l, uint64_t left,
         return "a RedisBloom dump with a rate that is not between 0 and 1";
     if (k == 0 || k > BLY_FOREIGN_MAX_K ||
         redisbloom_hashes(bly_get_le_double(l + 32)) != (double)k)
-        return "a RedisBloom dump with hash functions that do not fit its bits "
-               "for an entry, or more than 255";
+        return "a RedisBloom dump with hash functions that do not match its "
+               "bits per entry, or more than 255";
     if (n2 > 63 || (n2 && n * 8 < UINT64_C(1) << n2))
         return "a RedisBloom dump with fewer bits than its power of two";
     *nbytes = n;
@@ -138,7 +138,7 @@ static const char *redisbloom_chain_wrong(const unsigned char *bytes, size_t n,
             parts[i] = part;
     }
     return items  ? "a RedisBloom dump whose items do not add up"
-           : left ? "a RedisBloom dump with bytes behind its end"
+           : left ? "a RedisBloom dump with bytes after its end"
                   : NULL;
 }
 

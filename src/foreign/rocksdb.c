@@ -59,9 +59,9 @@ static bly_status rocksdb_legacy(bly_foreign *f, const unsigned char *tail,
 {
     const uint64_t lines = bly_get_le32(tail + 1);
     if (lines == 0 || lines * ROCKSDB_LINE != n)
-        return bly_damaged("its end makes %llu lines of %d bytes, and %zu "
-                           "bytes are there",
-                           (unsigned long long)lines, ROCKSDB_LINE, n);
+        return bly_damaged(
+            "its end implies %llu lines of %d bytes, but %zu bytes are there",
+            (unsigned long long)lines, ROCKSDB_LINE, n);
     f->one.k = tail[0];
     return BLY_OK;
 }
@@ -99,8 +99,8 @@ static bly_status rocksdb_read(bly_foreign *f, bly_bytes block)
 {
     struct rocksdb_filter *const r = f->own;
     if (block.len < ROCKSDB_TAIL)
-        return bly_damaged("a filter of %zu bytes; it ends in %d", block.len,
-                           ROCKSDB_TAIL);
+        return bly_damaged("a filter of %zu bytes; its end alone has %d",
+                           block.len, ROCKSDB_TAIL);
     const size_t n = block.len - ROCKSDB_TAIL;
     unsigned char tail[ROCKSDB_TAIL]; /* read once */
     memcpy(tail, (const unsigned char *)block.ptr + n, sizeof tail);
@@ -119,9 +119,7 @@ static bly_status rocksdb_read(bly_foreign *f, bly_bytes block)
     if (tail[0] == 0xfe)
         return rocksdb_ribbon(f, tail, n);
     if (tail[0] >= 0x80)
-        return bly_fail(BLY_ENOTSUP,
-                        "a filter of a kind that is not known "
-                        "(0x%02x)",
+        return bly_fail(BLY_ENOTSUP, "a filter of an unknown kind (0x%02x)",
                         tail[0]);
     return rocksdb_legacy(f, tail, n);
 }
@@ -147,12 +145,13 @@ static bly_status rocksdb_find(const bly_foreign *f, bool crc,
         st = bly_table_find(block, "partitionedfilter.", name, &place);
         return st ? st
                : name[0]
-                   ? bly_fail(BLY_ENOTSUP, "its filter is partitioned, which "
-                                           "is not read")
+                   ? bly_fail(
+                         BLY_ENOTSUP,
+                         "its filter is partitioned, which is not supported")
                    : bly_damaged("a table without a filter");
     }
     if (strcmp(name, ROCKSDB_POLICY) != 0)
-        return bly_fail(BLY_ENOTSUP, "its filter is of another kind than %s",
+        return bly_fail(BLY_ENOTSUP, "its filter is of another kind, not %s",
                         ROCKSDB_POLICY);
     return bly_table_block(f, place, crc, "filter", out);
 }
@@ -160,16 +159,18 @@ static bly_status rocksdb_find(const bly_foreign *f, bool crc,
 static bly_status rocksdb_open(bly_foreign *f)
 {
     if (!rocksdb_recognise(f->bytes, f->nbytes))
-        return bly_damaged("not a table of RocksDB: its last 8 bytes are "
-                           "others");
+        return bly_damaged(
+            "not a table of RocksDB: its last 8 bytes are different");
     const unsigned char *const footer = f->bytes + f->nbytes - ROCKSDB_FOOTER;
     const unsigned checksums = footer[0];
     const uint32_t version = bly_get_le32(footer + ROCKSDB_FOOTER - 12);
     bly_table_place metaindex;
     bly_bytes block;
     if (version > ROCKSDB_MAX_VERSION)
-        return bly_fail(BLY_ENOTSUP, "a table of version %u; up to %d are read",
-                        version, ROCKSDB_MAX_VERSION);
+        return bly_fail(
+            BLY_ENOTSUP,
+            "a table of version %u; versions up to %d are supported", version,
+            ROCKSDB_MAX_VERSION);
     if (!bly_table_place_read(footer + 1, ROCKSDB_FOOTER - 13, &metaindex))
         return bly_damaged("its footer does not say where the metaindex is");
     bly_status st =
@@ -217,8 +218,8 @@ static bly_status rocksdb_encode(const bly_foreign *f, bly_bytes text,
     if (!r->asked)
         return bly_fail(BLY_ENOTSUP,
                         "a %s filter of RocksDB hashes with a preview of XXH3 "
-                        "and can be described, not asked; tables of format "
-                        "version 4 and below can",
+                        "and can be described, but not queried; tables of "
+                        "format version 4 and below can",
                         r->layout);
     return bly_key_encode(f->form, text, s, out);
 }
@@ -244,7 +245,7 @@ static void rocksdb_positions(const bly_foreign *f, const bly_foreign_part *p,
 const bly_format bly_format_rocksdb = {
     .name = "rocksdb",
     .systems = "RocksDB tables (.sst)",
-    .summary = "which keys a table may have; newer ones are described alone",
+    .summary = "which keys a table may have; newer ones are only described",
     .options = rocksdb_options,
     .noptions = ROCKSDB_NOPTIONS,
     .recognise = rocksdb_recognise,

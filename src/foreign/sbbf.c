@@ -71,14 +71,13 @@ bly_status bly_sbbf_read(const unsigned char *bytes, size_t n, bly_sbbf *out)
                        .nheader = (size_t)(t.at - bytes),
                        .nblocks = nbytes / BLY_SBBF_BLOCK };
     if (nbytes % BLY_SBBF_BLOCK)
-        return bly_damaged("a split-block filter of %llu bytes, which are not "
-                           "blocks of 32",
+        return bly_damaged("a split-block filter of %llu bytes, which is not a "
+                           "whole number of blocks of 32",
                            (unsigned long long)nbytes);
     if (nbytes > n - out->nheader)
-        return bly_damaged(
-            "the header of a split-block filter says %llu bytes, "
-            "and %zu follow",
-            (unsigned long long)nbytes, n - out->nheader);
+        return bly_damaged("the header of a split-block filter says %llu "
+                           "bytes, but %zu follow",
+                           (unsigned long long)nbytes, n - out->nheader);
     return BLY_OK;
 }
 
@@ -288,12 +287,12 @@ static bly_status sbbf_open(bly_foreign *f)
         return bly_damaged(
             "a split-block filter of the abandoned form, with three numbers "
             "before it and hashed by Murmur3, which no Parquet file has; only "
-            "those with a Thrift header and XXH64 can be asked");
+            "those with a Thrift header and XXH64 can be queried");
     const bly_status st = bly_sbbf_read(f->bytes, f->nbytes, &s);
     if (st)
         return st;
     if (s.nheader + s.nblocks * BLY_SBBF_BLOCK != f->nbytes)
-        return bly_damaged("%llu bytes behind the end of a split-block filter",
+        return bly_damaged("%llu bytes after the end of a split-block filter",
                            (unsigned long long)(f->nbytes - s.nheader -
                                                 s.nblocks * BLY_SBBF_BLOCK));
     bly_sbbf_part(&s, &f->one);
@@ -306,8 +305,9 @@ static const char *const sbbf_forms[] = { "bytes", "hex",    "int32",
                                           "int64", "double", NULL };
 static const bly_format_option sbbf_options[] = {
     [SBBF_KEYS] = { "keys", "bytes", sbbf_forms,
-                    "what a column's type makes of a key: bytes (strings), "
-                    "int32, int64, double, hex (the bytes of any other)" },
+                    "what the type of the column turns a key into: bytes "
+                    "(strings), int32, int64, double, hex (the bytes of any "
+                    "other)" },
 };
 
 static void sbbf_describe(const bly_foreign *f, bly_facts *out)
@@ -338,7 +338,7 @@ static bly_status sbbf_write(const bly_foreign *f, bly_put *put, void *ctx)
 const bly_format bly_format_sbbf = {
     .name = "sbbf",
     .systems = "Parquet split-block Bloom filter, without the file",
-    .summary = "a column's filter as it lies in a Parquet file",
+    .summary = "the filter of a column, as it is in a Parquet file",
     .options = sbbf_options,
     .noptions = SBBF_NOPTIONS,
     .recognise = sbbf_recognise,

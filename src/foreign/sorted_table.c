@@ -50,9 +50,10 @@ bly_status bly_table_block(const bly_foreign *f, bly_table_place place,
     }
     const unsigned type = block[n];
     if (type != 0)
-        return bly_fail(BLY_ENOTSUP,
-                        "its %s is compressed (type %u), which is not read",
-                        what, type);
+        return bly_fail(
+            BLY_ENOTSUP,
+            "its %s is compressed (type %u), which is not supported", what,
+            type);
     *out = (bly_bytes){ block, n };
     return BLY_OK;
 }
@@ -89,8 +90,7 @@ bly_status bly_table_find(bly_bytes metaindex, const char *prefix,
             name[len] = '\0';
             return bly_table_place_read(r.p, (size_t)value, out)
                        ? BLY_OK
-                       : bly_damaged("the place of its filter is "
-                                     "damaged");
+                       : bly_damaged("the position of its filter is damaged");
         }
         r.p += value;
         r.n -= (size_t)value;

@@ -49,8 +49,8 @@ enum { SQUID_BITS, SQUID_NOPTIONS };
 
 static const bly_format_option squid_options[] = {
     [SQUID_BITS] = { "bits", NULL, NULL,
-                     "bits an entry of a new one, 1 to 127; as many as the "
-                     "rate takes if not given, 5 at least" },
+                     "bits per entry of a new one, 1 to 127; as many as the "
+                     "rate needs if not given, at least 5" },
 };
 
 static unsigned be16(const unsigned char *p)
@@ -90,23 +90,23 @@ static bly_status squid_open(bly_foreign *f)
         return bly_damaged("a cache digest with %u hash functions; it has 4",
                            b[21]);
     if (bits < 1 || bits > SQUID_MAX_BITS)
-        return bly_damaged("a cache digest with %u bits an entry, which would "
-                           "end a Squid; 1 to 127 are right",
+        return bly_damaged("a cache digest with %u bits per entry, which would "
+                           "crash a Squid; 1 to 127 are right",
                            bits);
     if (capacity == 0 || capacity * bits + 7 > INT32_MAX)
         return bly_damaged("a cache digest for %llu entries of %u bits; Squid "
-                           "takes 1 to 2^31 bits",
+                           "accepts 1 to 2^31 bits",
                            (unsigned long long)capacity, bits);
     if (mask != mask_bytes(capacity, bits))
-        return bly_damaged("its header says a mask of %llu bytes, and %llu "
+        return bly_damaged("its header says a mask of %llu bytes, but %llu "
                            "entries of %u bits take %llu",
                            (unsigned long long)mask,
                            (unsigned long long)capacity, bits,
                            (unsigned long long)mask_bytes(capacity, bits));
     if (f->nbytes - SQUID_HEADER != mask)
-        return bly_damaged("its header says a mask of %llu bytes, and %zu "
-                           "follow",
-                           (unsigned long long)mask, f->nbytes - SQUID_HEADER);
+        return bly_damaged(
+            "its header says a mask of %llu bytes, but %zu follow",
+            (unsigned long long)mask, f->nbytes - SQUID_HEADER);
     f->one.bytes = b + SQUID_HEADER;
     f->one.nbits = mask * 8;
     f->one.k = SQUID_K;
@@ -157,9 +157,10 @@ static bly_status squid_encode(const bly_foreign *f, bly_bytes text,
                              memcmp(squid_methods[code - 1], text.ptr, nword)))
             code++;
         if (code > 4)
-            return bly_fail(BLY_EINVAL, "what Squid keeps was asked for with "
-                                        "GET, POST, PUT or HEAD; right: URL, "
-                                        "METHOD URL, or 32 digits of an MD5");
+            return bly_fail(
+                BLY_EINVAL,
+                "Squid keeps only what was requested with GET, POST, PUT or "
+                "HEAD; right: URL, METHOD URL, or 32 digits of an MD5");
         text.ptr = (const char *)text.ptr + nword + 1;
         text.len -= nword + 1;
     }
@@ -217,7 +218,7 @@ static bly_status squid_plan(bly_foreign *f, uint64_t items, double fpr)
                         "127",
                         given);
     if (!given && bits_for(fpr) > SQUID_MAX_BITS)
-        return bly_fail(BLY_ERANGE, "a cache digest has at most 127 bits an "
+        return bly_fail(BLY_ERANGE, "a cache digest has at most 127 bits per "
                                     "entry, for a rate of 1e-6");
     if (!given)
         bits = (uint64_t)bits_for(fpr);
@@ -260,9 +261,10 @@ static bly_status squid_write(const bly_foreign *f, bly_put *put, void *ctx)
     for (size_t i = 0; i < nmask; i++)
         ones += (unsigned)__builtin_popcount(f->one.bytes[i]);
     if ((double)ones > SQUID_MAX_FILL * (double)f->one.nbits)
-        return bly_fail(BLY_ERANGE, "more than 65 %% of its bits are set, and "
-                                    "Squid refuses such a digest; make it for "
-                                    "more items, or with more bits an entry");
+        return bly_fail(
+            BLY_ERANGE,
+            "more than 65 %% of its bits are set, and Squid refuses such a "
+            "digest; make it for more items, or with more bits per entry");
     unsigned char head[SQUID_HEADER] = { 0, 5, 0, 3 };
     bly_put_be32(head + 4, (uint32_t)f->one.capacity);
     bly_put_be32(head + 8, (uint32_t)f->nseen);

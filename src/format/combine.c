@@ -220,7 +220,7 @@ static bly_status combine_end(const bly_source *src, const bly_filter *dst)
         return bly_damaged("bytes follow the end of the filter");
     /* What is wrong with the source is wrong with the result, if it matters. */
     if (dst->kind->check && !dst->kind->check(dst))
-        return bly_damaged("its contents are none that its kind writes");
+        return bly_damaged("its contents cannot come from its kind");
     return BLY_OK;
 }
 
@@ -283,7 +283,7 @@ bly_status bly_source_combine(const bly_source *src, bly_combination how,
         st = combine_whole(&begun, how, dst);
     } else if (!st) {
         if (from->kind->sound && !from->kind->sound(from))
-            st = bly_damaged("its state is none that its kind can be in");
+            st = bly_damaged("its state is impossible for its kind");
         if (!st)
             st = combine_pieces(src, combine, &rec, from, dst);
         if (!st)

@@ -206,7 +206,7 @@ static bly_status put_all(bly_put *put, void *ctx, const void *bytes,
                           uint64_t nbytes)
 {
     if (!put(ctx, bytes, (size_t)nbytes))
-        return bly_fail(BLY_EIO, "writing stopped at the receiver's wish");
+        return bly_fail(BLY_EIO, "the receiver stopped the writing");
     return BLY_OK;
 }
 
@@ -276,8 +276,8 @@ bly_status bly_delta_write(const bly_filter *from, const bly_filter *to,
         return bly_fail_null("from or to or put");
     if (!bly_same_hash(from, to))
         return bly_fail(BLY_EUNFIT,
-                        "filters of another hash, seed or key are no versions "
-                        "of one: build both alike");
+                        "filters that differ in hash, seed or key are not "
+                        "versions of one filter: build both alike");
     /* Of a mapped file only the header was looked at. */
     bly_status st = bly_verify(from);
     if (!st)

@@ -100,15 +100,15 @@ static bly_status admit_delta(const bly_filter *f, const bly_delta_header *h)
     if (at == h->from)
         return BLY_OK;
     if (at == h->to)
-        return bly_fail(BLY_EUNFIT,
-                        "the filter is already at version %016llx, "
-                        "to which the delta leads",
-                        (unsigned long long)at);
-    return bly_fail(BLY_EUNFIT,
-                    "the delta starts from version %016llx and the filter is "
-                    "at %016llx: apply those between first, or get the filter "
-                    "whole",
-                    (unsigned long long)h->from, (unsigned long long)at);
+        return bly_fail(
+            BLY_EUNFIT,
+            "the filter is already at version %016llx, where the delta leads",
+            (unsigned long long)at);
+    return bly_fail(
+        BLY_EUNFIT,
+        "the delta starts from version %016llx and the filter is at %016llx: "
+        "apply the deltas in between first, or get the whole filter",
+        (unsigned long long)h->from, (unsigned long long)at);
 }
 
 /* ------------------------------------------------------------------- gaps */
@@ -145,14 +145,15 @@ static bly_status read_entry(entry_list *list, bly_filter *f, bly_delta *info)
 {
     const unsigned char *const entry = list->at;
     if (list->left < ENTRY_HEADER)
-        return delta_damaged("its entries are fewer than the filter's");
+        return delta_damaged("it has fewer entries than the filter");
     skip_entry(list, ENTRY_HEADER);
     f->items = bly_load64(entry + ENTRY_AT_ITEMS);
     f->nadded = bly_load64(entry + ENTRY_AT_NADDED);
     if (!bly_rate_read(bly_load64(entry + ENTRY_AT_FPR), &f->fpr) ||
         (f->items == 0 && !(f->kind->traits & BLY_SELF_SIZED)) ||
         !read_state(list, entry[ENTRY_AT_STATE], f))
-        return delta_damaged("capacity, rate or state are none of its kind");
+        return delta_damaged(
+            "capacity, rate or state are impossible for its kind");
     bly_rice r = { .nflips = bly_load64(entry + ENTRY_AT_FLIPS),
                    .b = entry[ENTRY_AT_RICE] };
     if (!bly_rice_flip(list->at, list->left, &r, f->data,
@@ -177,7 +178,7 @@ static bly_status read_entries(const unsigned char *body, size_t n,
         return delta_damaged("the delta does not match its checksum");
     const bly_status st = read_entry(&list, f, info);
     if (!st && list.left)
-        return delta_damaged("its entries are more than the filter's");
+        return delta_damaged("it has more entries than the filter");
     return st;
 }
 
@@ -227,7 +228,7 @@ static bly_status read_whole(const bly_filter *f, delta_source *src,
     if (st)
         return st;
     if (!bly_same_hash(f, *out))
-        return delta_damaged("it leads to a filter of another hash");
+        return delta_damaged("it leads to a filter with another hash");
     inherit_hash(f, *out);
     bly_set_coded(*out, f->coded);
     return BLY_OK;
@@ -260,7 +261,7 @@ bly_status bly_delta_read(bly_filter *f, bly_get *get, void *ctx,
     if (!st)
         st = expect_no_more(&src);
     if (!st && bly_version_id(next) != h.to)
-        st = delta_damaged("it does not lead to the version that it promises");
+        st = delta_damaged("it does not lead to the version it promises");
     if (st) {
         bly_free(next);
         return st;

@@ -62,8 +62,7 @@ static bly_status map_file(const bly_file *in, const char *path,
                         path);
     if (in->nbytes > SIZE_MAX)
         return bly_fail(BLY_ERANGE,
-                        "%s: %llu bytes is more than this machine "
-                        "can address",
+                        "%s: %llu bytes are more than this machine can address",
                         path, (unsigned long long)in->nbytes);
     const size_t nbytes = (size_t)in->nbytes;
     /* There is no map of nothing; the reader says what an empty file is. */
@@ -138,7 +137,7 @@ bly_status bly_verify(const bly_filter *f)
     if (wrong)
         return wrong;
     if (f->kind->check && !f->kind->check(f))
-        return bly_damaged("its contents are none that its kind writes");
+        return bly_damaged("its contents cannot come from its kind");
     for (uint32_t i = 0; i < f->nlayers; i++) {
         const bly_status st = bly_verify(f->layer[i]);
         if (st)

@@ -176,7 +176,7 @@ static bly_status decode_payload(const bly_record *rec, const void *coded,
     }
     if (!bly_decode(rec->encoding, coded, (size_t)rec->nstored, f->data,
                     (size_t)nbytes))
-        return bly_damaged("the payload is not what a filter is coded as");
+        return bly_damaged("the payload is not coded as a filter is");
     return BLY_OK;
 }
 
@@ -305,8 +305,8 @@ static bly_status unlock_root(reader *r, const bly_record *rec)
     if (rec->hash_id != BLY_HASH_SIPHASH13) {
         if (secret)
             return bly_fail(BLY_ESECRET,
-                            "not a keyed filter, but a key was "
-                            "given: ask it without, or build it with one");
+                            "not a keyed filter, but a key was given: query it "
+                            "without, or build it with one");
         return BLY_OK;
     }
     if (!secret) {
@@ -319,7 +319,7 @@ static bly_status unlock_root(reader *r, const bly_record *rec)
     bly_secret_words(secret, r->hasher.secret);
     if (bly_secret_check(r->hasher.secret) != rec->secret_check)
         return bly_fail(BLY_ESECRET,
-                        "keyed with another key than the one given");
+                        "keyed with another key, not the one given");
     return BLY_OK;
 }
 
@@ -354,9 +354,9 @@ static bly_status admit_record(reader *r, const bly_record *rec, unsigned depth)
 bly_status bly_judge(const bly_filter *f, bool contents)
 {
     if (f->kind->sound && !f->kind->sound(f))
-        return bly_damaged("its state is none that its kind can be in");
+        return bly_damaged("its state is impossible for its kind");
     if (contents && f->kind->check && !f->kind->check(f))
-        return bly_damaged("its contents are none that its kind writes");
+        return bly_damaged("its contents cannot come from its kind");
     return BLY_OK;
 }
 

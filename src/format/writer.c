@@ -216,7 +216,7 @@ bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
     w.form = form_of(f, coding);
     walk_record(&w, f);
     if (w.stopped)
-        return bly_fail(BLY_EIO, "writing stopped at the receiver's wish");
+        return bly_fail(BLY_EIO, "the receiver stopped the writing");
     return BLY_OK;
 }
 

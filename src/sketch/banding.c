@@ -62,8 +62,8 @@ bly_status bly_bands_choose(unsigned k, double threshold, double recall,
         }
     }
     return bly_fail(BLY_EINVAL,
-                    "%u components find a pair of likeness %g with "
-                    "probability %.4g at most, not %g; take more of them",
+                    "%u components find a pair of likeness %g with a "
+                    "probability of at most %.4g, not %g; use more of them",
                     k, threshold,
                     bly_bands_chance((bly_bands){ k, 1 }, threshold), want);
 }

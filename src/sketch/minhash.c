@@ -323,7 +323,7 @@ static void linear61_add(uint64_t *minima, size_t k, const uint64_t *x,
 static bly_status compact_fail(void)
 {
     return bly_fail(BLY_EREADONLY, "a compact sketch can only be compared; "
-                                   "keep whole ones to add or merge");
+                                   "keep whole sketches to add or merge");
 }
 
 bly_status bly_sketch_add(bly_sketch *s, const uint64_t *hashes, size_t n)

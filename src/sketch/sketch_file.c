@@ -54,11 +54,11 @@ static bly_status get_head(const unsigned char *at, size_t nbytes,
     const uint64_t kinds = bly_load64(at + 8), sizes = bly_load64(at + 16);
     if ((uint32_t)kinds != SKETCH_HASH_ID)
         return bly_fail(BLY_EFORMAT,
-                        "a sketch with the hash %u, which is not known here",
+                        "a sketch with hash %u, which is unknown here",
                         (unsigned)(uint32_t)kinds);
     if (at[12] > BLY_CHARS || at[13] >= BLY_FAMILY_COUNT_ || at[14] > 32 ||
         at[15] > 1)
-        return damaged("unit, family or bits that there are not");
+        return damaged("unit, family or bits that do not exist");
     if (!(uint32_t)sizes || (uint32_t)sizes > BLY_MAX_SHINGLE ||
         !(sizes >> 32) || sizes >> 32 > BLY_MAX_COMPONENTS)
         return damaged("a size out of range");
@@ -91,7 +91,7 @@ bly_status bly_sketch_spec_read(const void *bytes, size_t nbytes,
     if (st)
         return st;
     if (bits || any)
-        return damaged("a single one where the head of many should be");
+        return damaged("a single sketch where the head of many should be");
     *out = spec;
     return BLY_OK;
 }
@@ -124,8 +124,7 @@ bly_status bly_sketch_write(const bly_sketch *s, unsigned bits, void *bytes)
     const unsigned b = bits ? bits : s->bits;
     if (b > 32 || (s->bits && b > s->bits))
         return bly_fail(BLY_EINVAL,
-                        "of a component 1 to %u bits can be kept, "
-                        "not %u",
+                        "1 to %u bits of a component can be kept, not %u",
                         s->bits ? s->bits : 32, b);
     const size_t end = bly_sketch_written_bytes(s, bits) - SKETCH_SUM;
     memset(at, 0, end);

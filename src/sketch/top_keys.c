@@ -171,7 +171,9 @@ bly_status bly_topk_new(const bly_topk_spec *spec, bly_topk **out)
         return bly_fail(BLY_EINVAL, "decay is above 0 and at most 1, not %g",
                         decay);
     if (spec->secret && spec->seed)
-        return bly_fail(BLY_EINVAL, "who has a secret needs no seed");
+        return bly_fail(
+            BLY_EINVAL,
+            "a secret takes the place of the seed: give one of them");
     if (spec->bytes && spec->bytes < BLY_LINE)
         return bly_fail(BLY_EINVAL, "cells take at least %d bytes, not %llu",
                         BLY_LINE, (unsigned long long)spec->bytes);
