@@ -223,7 +223,7 @@ struct bench_figure bench_times(const struct bench_cell *cell, int which);
 double bench_rate(const struct bench_cell *cell); /* measured; NAN: was not */
 
 /* bench_targets.c: the multiple of F that an operation of a cell is held to,
- * or NAN; the bits a key; the ratio of two threads to one; nanoseconds a line
+ * or NAN; the bits per key; the ratio of two threads to one; nanoseconds a line
  * of the command. */
 double bench_target(const struct bench_cell *cell, int op, double fpr);
 double bench_target_bits(const struct bench_cell *cell, double fpr);

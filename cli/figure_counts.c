@@ -173,9 +173,9 @@ const struct figure figure_spectral = {
     .source = "Spectral filter: 1000 keys, 50000 events, k = 5, kn/m = 0.7.",
     .about =
         "By minimum selection a count is wrong as often as a plain filter "
-        "errs. To raise only the least counters halves that and cannot be "
-        "undone. The recurring minimum is as good and can, for half as many "
-        "counters more; at equal memory it loses.",
+        "errs. Raising only the smallest counters halves that, but cannot be "
+        "undone. The recurring minimum is as good and can be undone, at the "
+        "cost of half as many counters again; at equal memory it loses.",
     .run = spectral_run,
 };
 
@@ -237,10 +237,10 @@ const struct figure figure_countmin = {
     .title = "Count-min, plain and conservative",
     .source = "Count-min sketch, error 0.001, delta 0.01; 200000 events, 50000 "
               "keys.",
-    .about = "Counts are never too low. To raise only the counters that must "
-             "be raised halves the error, and what it costs is that nothing "
-             "can be taken back. Both stay well below the guaranteed bound, "
-             "which is 200 here.",
+    .about =
+        "Counts are never too low. Raising only the counters that must be "
+        "raised halves the error; the price is that nothing can be removed. "
+        "Both stay well below the guaranteed bound, which is 200 here.",
     .run = countmin_run,
 };
 

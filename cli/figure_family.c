@@ -23,7 +23,7 @@ static bool asks(const bly_kind_info *kind)
     return (kind->can & BLY_CAN(HAS)) && !(kind->traits & BLY_SELF_SIZED);
 }
 
-/* --------------------------------------------------- bits a key, by rate */
+/* ------------------------------------------------- bits per key, by rate */
 
 static void bits_rate_run(struct figure_run *run)
 {
@@ -34,7 +34,7 @@ static void bits_rate_run(struct figure_run *run)
                                  .format = PLOT_PERCENT,
                                  .reversed = true };
     run->y = (struct plot_axis){ .label = "memory",
-                                 .unit = "bits a key",
+                                 .unit = "bits per key",
                                  .max = 60 };
     struct figure_series *bound = figure_series(run, "lower bound");
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
@@ -75,12 +75,12 @@ static void bits_rate_run(struct figure_run *run)
 
 const struct figure figure_bits_rate = {
     .name = "bits-against-rate",
-    .title = "Memory that a rate takes, for every kind",
+    .title = "Memory for a given rate, for every kind",
     .source = "Every kind of the library; lower bound log2(1/rate).",
     .about =
         "Static kinds come close to the bound, since they know all keys when "
         "they are built. Kinds that count or forget pay for it. Each was also "
-        "built and asked: the rate planned is the rate measured.",
+        "built and queried: the planned rate is the measured rate.",
     .run = bits_rate_run,
 };
 
@@ -131,12 +131,13 @@ static void past_capacity_run(struct figure_run *run)
 
 const struct figure figure_past_capacity = {
     .name = "past-capacity",
-    .title = "What becomes of a filter that is overfilled",
-    .source = "Every kind that takes keys one after another, planned for 1 %.",
-    .about = "Kinds of bits err more and more; kinds of fingerprints refuse, "
-             "and their curve ends; kinds that grow or forget stay as "
-             "promised. Dashed is what a filter itself says of its rate, by "
-             "its contents: it knows when it is past its capacity.",
+    .title = "What happens to an overfilled filter",
+    .source = "Every kind that takes keys one at a time, planned for 1 %.",
+    .about =
+        "Kinds made of bits err more and more; kinds made of fingerprints "
+        "refuse, and their curve ends; kinds that grow or forget keep their "
+        "promise. The dashed line is the rate that a filter itself reports "
+        "from its contents: it knows when it is past its capacity.",
     .run = past_capacity_run,
 };
 
@@ -215,10 +216,10 @@ const struct figure figure_family_add = {
     .name = "add-time-against-n",
     .title = "Time of an addition, for every kind",
     .source = "Every kind of the library at 1 %; static ones are built.",
-    .about = "Integer keys in batches, hashing included, one thread. Steps are "
-             "where a filter outgrows a cache; a kind whose keys touch one "
-             "line has the least of them. What is judged is that every key "
-             "is found afterwards.",
+    .about =
+        "Integer keys in batches, hashing included, one thread. Steps are "
+        "where a filter outgrows a cache; a kind whose keys touch one line has "
+        "the smallest steps. The check is that every key is found afterwards.",
     .run = family_add_run,
 };
 
@@ -333,10 +334,9 @@ const struct figure figure_memory = {
     .name = "memory",
     .title = "Memory: filter, hash table and tree",
     .source = "Slides and course paper; measured with a real table and tree.",
-    .about =
-        "A table and a tree hold the keys themselves and pointers to them; a "
-        "filter holds ten bits a key whatever its length. Measured as what "
-        "malloc handed out: a chained table with as many slots as keys, and "
-        "the tree of the C library.",
+    .about = "A table and a tree hold the keys themselves and pointers to "
+             "them; a filter holds ten bits per key whatever its length. "
+             "Measured as what malloc handed out: a chained table with as many "
+             "slots as keys, and the tree of the C library.",
     .run = memory_run,
 };

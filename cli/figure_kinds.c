@@ -21,7 +21,7 @@ static void halves_run(struct figure_run *run)
 {
     const uint64_t n = 20000;
     const unsigned nfilters = run->full ? 20 : 4;
-    run->x = (struct plot_axis){ .label = "probes a key", .unit = "k" };
+    run->x = (struct plot_axis){ .label = "probes per key", .unit = "k" };
     run->y =
         (struct plot_axis){ .label = "false positive rate", .scale = PLOT_LOG };
     struct figure_series *s = figure_series(run, "n k / ln 2 bits");
@@ -106,11 +106,11 @@ static void overflow_run(struct figure_run *run)
         }
         bly_free(f);
     }
-    figure_note(run,
-                "At %.2f hits a counter, 4 bits reach their ceiling with "
-                "%.3g a counter; the bound of the paper is %.3g.",
-                log(2), poisson_tail(log(2), 15),
-                pow(exp(1) * log(2) / 15, 15));
+    figure_note(
+        run,
+        "At %.2f hits per counter, a counter of 4 bits reaches its ceiling "
+        "with probability %.3g; the bound of the paper is %.3g.",
+        log(2), poisson_tail(log(2), 15), pow(exp(1) * log(2) / 15, 15));
 }
 
 const struct figure figure_overflow = {
@@ -229,7 +229,7 @@ static void growth_run(struct figure_run *run)
                                  .format = PLOT_PERCENT };
     struct figure_series *grown = figure_series(run, "scalable");
     struct figure_series *fixed = figure_series(run, "classic for 1000 keys");
-    struct figure_series *bits = figure_series(run, "bits a key, scalable");
+    struct figure_series *bits = figure_series(run, "bits per key, scalable");
     bits->unseen = true;
     const bly_spec spec = {
         .kind = "scalable", .items = first, .fpr = 0.01, .seed = run->seed
@@ -290,7 +290,7 @@ static void increments_run(struct figure_run *run)
           "increments=s width=8", 8 },
     };
     const uint64_t n = run->full ? 100000 : 20000;
-    run->x = (struct plot_axis){ .label = "memory", .unit = "bits a key" };
+    run->x = (struct plot_axis){ .label = "memory", .unit = "bits per key" };
     run->y = (struct plot_axis){ .label = "false positive rate",
                                  .scale = PLOT_LOG,
                                  .format = PLOT_PERCENT };
@@ -325,9 +325,9 @@ const struct figure figure_increments = {
     .source = "Seminar paper, variable-increment counting filter.",
     .about =
         "Each probe adds a number of its own instead of one, and a counter "
-        "that could not be such a sum proves absence. Counters are wider, "
-        "but so many fewer are needed that the filter is the smaller one: "
-        "the paper's statement that it merely costs more memory is wrong.",
+        "that could not be such a sum proves absence. Counters are wider, but "
+        "so many fewer are needed that the filter is smaller: the paper's "
+        "statement that it merely costs more memory is wrong.",
     .run = increments_run,
 };
 
@@ -386,6 +386,6 @@ const struct figure figure_cuckoo = {
     .source = "Cuckoo filter; known loads 50, 84, 95 and 98 %.",
     .about = "A key has two buckets. With one slot each the table is full at "
              "half, with four at 95 %: that is why four is usual, although "
-             "each slot more doubles the chance of a false match.",
+             "doubling the slots doubles the chance of a false match.",
     .run = cuckoo_run,
 };

@@ -93,10 +93,9 @@ const struct figure figure_near = {
     .name = "near",
     .title = "Pairs that banding finds",
     .source = "1 - (1 - J^r)^b, for 128 components in b bands of r.",
-    .about =
-        "Pairs of random sets, sketched with linear maps. Of pairs at 0.8, 21 "
-        "bands of 6 find 998 in 1000; 9 bands of 13, which make the areas of "
-        "both errors equal, find four in ten.",
+    .about = "Pairs of random sets, sketched with linear maps. Of pairs at "
+             "0.8, 21 bands of 6 find 998 in 1000; 9 bands of 13, which "
+             "minimise the total error, find four in ten.",
     .run = near_run,
 };
 
@@ -145,9 +144,8 @@ const struct figure figure_near_families = {
     .name = "near-families",
     .title = "The error of sketches, at J = 0.8",
     .source = "sqrt(J (1 - J) / k), for sets of 270 of 300 hashes.",
-    .about =
-        "Root mean square error of the share of components that agree. fss is "
-        "below the formula, since most of its bins sample one order without "
-        "putting back.",
+    .about = "Root mean square error of the share of components that agree. "
+             "fss is below the formula, since most of its bins sample one "
+             "order without replacement.",
     .run = near_families_run,
 };

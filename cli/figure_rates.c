@@ -1,7 +1,7 @@
 /*
  * figure_rates.c - how often a plain filter errs
  *
- * Rate against k and against bits a key, with the textbook formula beside a
+ * Rate against k and against bits per key, with the textbook formula beside a
  * measured filter, and how little the number of zeros strays from its mean.
  */
 #include <math.h>
@@ -43,7 +43,7 @@ static void rate_k_run(struct figure_run *run)
     const uint64_t n = 1000, m = 8000;
     const uint64_t nqueries = run->full ? 200000 : 50000;
     const unsigned nfilters = run->full ? 200 : 40;
-    run->x = (struct plot_axis){ .label = "probes a key", .unit = "k" };
+    run->x = (struct plot_axis){ .label = "probes per key", .unit = "k" };
     run->y = (struct plot_axis){ .label = "false positive rate",
                                  .scale = PLOT_LOG,
                                  .format = PLOT_PERCENT };
@@ -68,20 +68,19 @@ const struct figure figure_rate_k = {
     .name = "rate-against-k",
     .title = "Rate of a plain filter against the number of probes",
     .source = "Slides; survey notes; seminar paper, formula (3).",
-    .about =
-        "With few probes a key is confused with others because it leaves few "
-        "marks, with many because the array fills up. The best number is m/n "
-        "ln 2; a whole number beside it costs next to nothing.",
+    .about = "With few probes, a key is confused with others because it leaves "
+             "few marks, with many because the array fills up. The best number "
+             "is m/n ln 2; a whole number beside it costs next to nothing.",
     .run = rate_k_run,
 };
 
-/* ---------------------------------------------- rate against bits a key */
+/* -------------------------------------------- rate against bits per key */
 
 static void rate_bits_run(struct figure_run *run)
 {
     const uint64_t n = run->full ? 100000 : 20000;
     const unsigned nfilters = run->full ? 10 : 3;
-    run->x = (struct plot_axis){ .label = "memory", .unit = "bits a key" };
+    run->x = (struct plot_axis){ .label = "memory", .unit = "bits per key" };
     run->y = (struct plot_axis){ .label = "false positive rate",
                                  .scale = PLOT_LOG,
                                  .format = PLOT_PERCENT };
@@ -111,9 +110,9 @@ const struct figure figure_rate_bits = {
     .name = "rate-against-bits",
     .title = "Rate of a plain filter against its memory",
     .source = "Survey notes; seminar paper, formula (4).",
-    .about = "Every 4.8 bits a key divide the rate by ten. No filter can do "
-             "with less than log2(1/rate) bits a key; the plain one is 44 % "
-             "above that, which is what other kinds save.",
+    .about = "Every 4.8 bits per key divide the rate by ten. No filter needs "
+             "less than log2(1/rate) bits per key; the plain one is 44 % above "
+             "that, which other kinds save.",
     .run = rate_bits_run,
 };
 

@@ -7,7 +7,7 @@
 
 /* ---------------------------------------------------------- compressed */
 
-/* A row of the published tables: bits a key in memory and sent, probes, rate.
+/* A row of the published tables: bits per key in memory and sent, probes, rate.
  */
 struct sent_row {
     double limit, m, k, z, f;
@@ -19,20 +19,20 @@ static const struct sent_row sent_rows[] = {
     { 16, 28, 4, 15.846, 0.000314051 }, { 16, 48, 3, 15.829, 0.000222401 },
 };
 
-/* A filter of m bits a key and k probes, coded: its size as it is sent, and
+/* A filter of m bits per key and k probes, coded: its size as it is sent, and
  * its rate. */
 static void sent_run(struct figure_run *run)
 {
     const uint64_t n = run->full ? 1000000 : 100000;
     const double queries = run->full ? 1e7 : 1e6;
     run->x = (struct plot_axis){ .label = "memory at both ends",
-                                 .unit = "bits a key",
+                                 .unit = "bits per key",
                                  .scale = PLOT_LOG };
     run->y =
         (struct plot_axis){ .label = "false positive rate", .scale = PLOT_LOG };
     for (unsigned limit = 8; limit <= 16; limit += 8) {
         struct figure_series *rate =
-            figure_series(run, "%u bits a key sent", limit);
+            figure_series(run, "%u bits per key sent", limit);
         struct figure_series *size =
             figure_series(run, "bits sent, of %u", limit);
         size->unseen = true;
@@ -70,11 +70,10 @@ const struct figure figure_sent = {
     .name = "compressed",
     .title = "Fewer probes in more memory: the same bytes sent, fewer errors",
     .source = "Compressed Bloom filters, the published tables.",
-    .about =
-        "A filter that is half full cannot be compressed. With more memory "
-        "and fewer probes it is sparse, the range coder takes it to the same "
-        "number of bytes, and it errs less: at 8 bits a key sent, 1.08 % "
-        "instead of 2.16 %.",
+    .about = "A filter that is half full cannot be compressed. With more "
+             "memory and fewer probes it is sparse, the range coder takes it "
+             "to the same number of bytes, and it errs less: at 8 bits per key "
+             "sent, 1.08 % instead of 2.16 %.",
     .run = sent_run,
 };
 
@@ -94,9 +93,9 @@ static void fuse_run(struct figure_run *run)
     run->x = (struct plot_axis){ .label = "keys",
                                  .scale = PLOT_LOG,
                                  .format = PLOT_SI };
-    run->y = (struct plot_axis){ .label = "slots a key", .scale = PLOT_LOG };
-    struct figure_series *three = figure_series(run, "fuse, 3 slots a key");
-    struct figure_series *four = figure_series(run, "fuse, 4 slots a key");
+    run->y = (struct plot_axis){ .label = "slots per key", .scale = PLOT_LOG };
+    struct figure_series *three = figure_series(run, "fuse, 3 slots per key");
+    struct figure_series *four = figure_series(run, "fuse, 4 slots per key");
     struct figure_series * xor = figure_series(run, "xor");
     struct figure_series *rate = figure_series(run, "rate, fuse of 8 bits");
     rate->unseen = true;
@@ -138,12 +137,12 @@ static void fuse_run(struct figure_run *run)
 
 const struct figure figure_fuse = {
     .name = "fuse-overhead",
-    .title = "Slots that a static filter needs",
+    .title = "Slots needed by a static filter",
     .source = "Binary fuse filters and xor filters; published sizes.",
-    .about = "An equation a key must be solvable: xor filters need 1.23 slots "
-             "a key, fuse filters come close to 1.13 (three slots a key) and "
-             "1.08 (four) once there are many keys. Each slot is a "
-             "fingerprint, and the rate is 2^-8 for eight bits whatever the "
-             "number of keys.",
+    .about =
+        "One equation per key must be solvable: xor filters need 1.23 slots "
+        "per key, fuse filters come close to 1.13 (three slots per key) and "
+        "1.08 (four) once there are many keys. Each slot is a fingerprint, and "
+        "the rate is 2^-8 for eight bits whatever the number of keys.",
     .run = fuse_run,
 };

@@ -30,7 +30,7 @@ static void keys_mixed(struct k_keys *keys, unsigned present)
                           : FIGURE_ABSENT + i;
 }
 
-/* The best time a key of a few rounds; hashes are made before. */
+/* The best time per key of a few rounds; hashes are made before. */
 static double ask_ns(const bly_filter *f, const struct k_keys *keys)
 {
     static uint64_t hashes[K_KEYS];
@@ -95,8 +95,8 @@ static double last_over_first(const struct figure_series *s)
 
 static void k_axes(struct figure_run *run)
 {
-    run->x = (struct plot_axis){ .label = "probes a key", .unit = "k" };
-    run->y = (struct plot_axis){ .label = "time a key", .unit = "ns" };
+    run->x = (struct plot_axis){ .label = "probes per key", .unit = "k" };
+    run->y = (struct plot_axis){ .label = "time per key", .unit = "ns" };
 }
 
 /* ------------------------------------------------------------- additions */
@@ -118,7 +118,7 @@ const struct figure figure_time_add = {
     .title = "Time of an addition against the number of probes",
     .source = "Seminar paper, figure 3.",
     .about = "Each probe sets a bit, so that the time grows in a straight line "
-             "with k. The paper's program also hashes once a probe; here one "
+             "with k. The paper's program also hashes once per probe; here one "
              "hash serves all, and the line is flatter.",
     .run = time_add_run,
 };
@@ -176,10 +176,10 @@ const struct figure figure_time_ask = {
     .title = "Time of a question against the number of probes",
     .source = "Seminar paper, figures 4 to 6.",
     .about =
-        "A key that is contained needs all k probes: a straight line. One "
-        "that is absent is known to be after two on average, whatever k is: "
-        "the flat line of figure 5 is right, and it is not linear in k, as "
-        "the text says. The mix of figure 6 is printed as 10 to 1, while the "
+        "A key that is contained needs all k probes: a straight line. One that "
+        "is absent is known to be so after two on average, whatever k is: the "
+        "flat line of figure 5 is right, and it is not linear in k, as the "
+        "text says. The mix of figure 6 is printed as 10 to 1, while the "
         "program asks 100 to 1; both are mostly contained keys.",
     .run = time_ask_run,
 };
