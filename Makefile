@@ -4,7 +4,7 @@
 #   make setup      install what the tests need, on Debian; make test does it by itself
 #   make demo       on a fresh Debian: installs what is missing, then shows it
 #   make test       likewise, then every test there is; at the end what was skipped, and why
-#   make test-full  the long forms of laws and rates (half an hour)
+#   make test-full  the long forms of laws and rates (two hours)
 #   make faults     power cuts and failing calls, the long form (half an hour)
 #   make check      the sanitizer runs alone
 #   make coverage   which branches of src/ no test takes (ten minutes)
@@ -307,8 +307,9 @@ faults: all $(FAULTS)
 	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
 	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py
 
-# The long forms: rates up to ten million keys, ten million operations a kind.
-test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_rates
+# The long forms: 20,000 random filters of each kind, ten million operations on each, rates up to ten million keys.
+test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_laws_random $(B)/plain/tests/test_rates
+	BLY_FULL=1 $(B)/plain/tests/test_laws_random
 	BLY_FULL=1 $(B)/plain/tests/test_laws 'agrees_with_an_exact_set*'
 	BLY_FULL=1 $(B)/plain/tests/test_rates
 
