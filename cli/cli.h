@@ -343,11 +343,11 @@ int file_save(const char *path, bly_writes *write, const void *what);
 bool wait_for_lock(void *ctx, const char *path, uint64_t ms);
 bool wait_limit(const char *text); /* false: not a number of seconds */
 bool wait_given(void);
-#define WAIT_OPTION                                                          \
-    {                                                                        \
-        "wait", 0, OPT_WAIT, NULL, "SECONDS",                                \
-            "wait this long for another process that is changing the file; " \
-            "0: not at all; if not given, as long as it takes"               \
+#define WAIT_OPTION                                                            \
+    {                                                                          \
+        "wait", 0, OPT_WAIT, NULL, "SECONDS",                                  \
+            "wait at most this long for another process that is changing the " \
+            "file; 0: not at all; as long as it takes if not given"            \
     }
 
 /* Say what the library says of its last failure. */

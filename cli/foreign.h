@@ -17,12 +17,12 @@ struct foreign_args {
         "format", 'F', OPT_TEXT, &(a).format, "FORMAT", what \
     }
 #define FORMAT_READ_OPTIONS(a)                                               \
-    FORMAT_OPTION(a, "the file is of this format of another system; see "    \
-                     "bloomery formats. Most are recognised without"),       \
+    FORMAT_OPTION(a, "the file has this format of another system; see "      \
+                     "bloomery formats; most are recognised by themselves"), \
     {                                                                        \
         "option", 'O', OPT_LIST, &(a).options, "NAME=VALUE",                 \
-            "an option of the format, how keys are meant for instance; may " \
-            "be repeated"                                                    \
+            "an option of the format, such as the form of keys; may be "     \
+            "repeated"                                                       \
     }
 
 /* Whether there is a format of that name; false, and said so, if not. */

@@ -56,17 +56,17 @@ struct checking {
     bool always, never;
 };
 
-#define CHECK_OPTIONS(c)                                        \
-    { "verify",                                                 \
-      0,                                                        \
-      OPT_FLAG,                                                 \
-      &(c).always,                                              \
-      NULL,                                                     \
-      "compare all of the filter with its checksums first, "    \
-      "though it is larger than 64 MiB" },                      \
-    {                                                           \
-        "no-verify", 0, OPT_FLAG, &(c).never, NULL,             \
-            "compare nothing: a damaged filter answers wrongly" \
+#define CHECK_OPTIONS(c)                                                   \
+    { "verify",                                                            \
+      0,                                                                   \
+      OPT_FLAG,                                                            \
+      &(c).always,                                                         \
+      NULL,                                                                \
+      "compare all of the filter with its checksums first, even if it is " \
+      "larger than 64 MiB" },                                              \
+    {                                                                      \
+        "no-verify", 0, OPT_FLAG, &(c).never, NULL,                        \
+            "compare nothing: a damaged filter gives wrong answers"        \
     }
 #define CHECK_ABOUT                                                            \
     "A filter of up to 64 MiB is compared with its checksum before it is "     \
