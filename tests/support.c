@@ -194,6 +194,17 @@ bool put_bytes(void *ctx, const void *bytes, size_t nbytes)
     return true;
 }
 
+int64_t get_bytes(void *ctx, void *buf, size_t nbytes)
+{
+    byte_source *s = ctx;
+    const size_t n = nbytes < s->left ? nbytes : s->left;
+    if (n)
+        memcpy(buf, s->at, n);
+    s->at += n;
+    s->left -= n;
+    return (int64_t)n;
+}
+
 byte_array written(const bly_filter *f)
 {
     byte_array a = { 0 };

@@ -108,6 +108,14 @@ typedef struct byte_array {
 
 bool put_bytes(void *ctx, const void *bytes, size_t nbytes);
 
+/* What is left of an array; get_bytes() is a bly_get whose ctx is one. */
+typedef struct byte_source {
+    const unsigned char *at;
+    size_t left;
+} byte_source;
+
+int64_t get_bytes(void *ctx, void *buf, size_t nbytes);
+
 /* f as bly_write() gives it; the caller frees .at with free(). */
 byte_array written(const bly_filter *f);
 

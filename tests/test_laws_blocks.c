@@ -82,27 +82,10 @@ static bly_filter *stored(const law_row *row, byte_array *out)
     return f;
 }
 
-/* Bytes through a pipe. */
-typedef struct byte_queue {
-    const unsigned char *at;
-    size_t left;
-} byte_queue;
-
-static int64_t get_queue(void *ctx, void *buf, size_t n)
-{
-    byte_queue *q = ctx;
-    if (n > q->left)
-        n = q->left;
-    memcpy(buf, q->at, n);
-    q->at += n;
-    q->left -= n;
-    return (int64_t)n;
-}
-
 static bly_status read_queue(const void *bytes, size_t n, bly_filter **out)
 {
-    byte_queue q = { bytes, n };
-    return bly_read(get_queue, &q, NULL, out);
+    byte_source q = { bytes, n };
+    return bly_read(get_bytes, &q, NULL, out);
 }
 
 /* ---------------------------------------------------------------- answers */
@@ -474,20 +457,20 @@ LAW(summed_files_are_combined)
     byte_array a = written(f);
     if (!bly_filter_fits(x, f)) {
         assert_ok(bly_clone(x, &y));
-        byte_queue q = { a.at, a.n };
-        assert_ok(bly_combine_read(x, BLY_UNION, get_queue, &q));
+        byte_source q = { a.at, a.n };
+        assert_ok(bly_combine_read(x, BLY_UNION, get_bytes, &q));
         assert_ok(bly_merge(y, f));
         assert_true(bly_equal(x, y));
         for (size_t at = 0; at < a.n; at += a.n / 150 + 1) {
             bly_filter *z;
             assert_ok(bly_clone(y, &z));
             a.at[at] ^= 16;
-            q = (byte_queue){ a.at, a.n };
-            assert_status(bly_combine_read(z, BLY_UNION, get_queue, &q),
+            q = (byte_source){ a.at, a.n };
+            assert_status(bly_combine_read(z, BLY_UNION, get_bytes, &q),
                           BLY_EFORMAT);
             a.at[at] ^= 16;
-            q = (byte_queue){ a.at, at };
-            assert_status(bly_combine_read(z, BLY_UNION, get_queue, &q),
+            q = (byte_source){ a.at, at };
+            assert_status(bly_combine_read(z, BLY_UNION, get_bytes, &q),
                           BLY_EFORMAT);
             bly_free(z);
         }
@@ -568,8 +551,8 @@ static void the_version_follows_the_size(void **unused)
     bly_summed_from = plain.n;
     assert_status(bly_load(a.at, a.n, NULL, &g), BLY_EFORMAT);
     assert_non_null(strstr(bly_error(), "too small"));
-    byte_queue q = { a.at, a.n };
-    assert_status(bly_combine_read(f, BLY_UNION, get_queue, &q), BLY_EFORMAT);
+    byte_source q = { a.at, a.n };
+    assert_status(bly_combine_read(f, BLY_UNION, get_bytes, &q), BLY_EFORMAT);
     assert_non_null(strstr(bly_error(), "too small"));
     bly_summed_from = 0;
     /* A version to come. */

@@ -53,23 +53,6 @@ LAW(loads_to_the_same_answers)
     }
 }
 
-/* bly_read() from a source that gives bytes as they are asked for. */
-typedef struct byte_source {
-    const unsigned char *at;
-    size_t left;
-} byte_source;
-
-static int64_t get_bytes(void *ctx, void *buf, size_t nbytes)
-{
-    byte_source *s = ctx;
-    const size_t n = nbytes < s->left ? nbytes : s->left;
-    if (n)
-        memcpy(buf, s->at, n);
-    s->at += n;
-    s->left -= n;
-    return (int64_t)n;
-}
-
 /* Written whole, in parts, and read from a stream: the same bytes. */
 LAW(writes_the_same_in_parts)
 {
