@@ -445,6 +445,7 @@ static void test_misuse(void **state)
     assert_ok(bly_parquet_filter_begin(p, 0, 0, 3, 0.01));
     assert_status(bly_parquet_filter_begin(p, 0, 1, 3, 0.01), BLY_EINVAL);
     assert_ok(bly_parquet_filter_end(p, NULL));
+    assert_status(bly_parquet_filter_end(p, NULL), BLY_EINVAL); /* not begun */
     assert_status(bly_parquet_filter_begin(p, 0, 0, 3, 0.01), BLY_EINVAL);
     bly_parquet_free(p);
     free(f.at);

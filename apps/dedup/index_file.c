@@ -155,9 +155,10 @@ static bool append_id(struct dedup *d, const unsigned char *id, uint32_t n)
             return dedup_no_room(d, "ids");
         d->ids_room = room;
     }
-    if (n)
+    if (n) { /* else there may be no room yet */
         memcpy(d->ids + d->ids_len, id, n);
-    dedup_plain_id(d->ids + d->ids_len, n);
+        dedup_plain_id(d->ids + d->ids_len, n);
+    }
     d->ids_len += n;
     d->id_start[d->n + 1] = d->ids_len;
     return true;

@@ -416,7 +416,7 @@ bool bly_decode(bly_code code, const unsigned char *coded, size_t ncoded,
     d.decoder.get = NULL;
     d.decoder.left = 0;
     d.decoder.at = coded;
-    d.decoder.end = coded + ncoded;
+    d.decoder.end = ncoded ? coded + ncoded : coded; /* which may be NULL */
     return decoding_start(&d, code, ncoded, n) && decoding_some(&d, data, n) &&
            decoding_end(&d);
 }

@@ -166,6 +166,9 @@ bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
     if (!p)
         return bly_fail_null("p");
     bly_parquet_made *const e = p->making;
+    if (!e)
+        return bly_fail(BLY_EINVAL, "no filter was begun: call "
+                                    "bly_parquet_filter_begin() first");
     add_alike(p);
     const uint64_t n = bly_sbbf_fold(p->block.at, p->nblocks, p->fpr);
     const size_t nbytes = (size_t)n * BLY_SBBF_BLOCK;
