@@ -88,8 +88,11 @@ class Squid:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bly-squid-"))
         self.name = f"bly{os.getpid()}x{next(number)}"
         (self.folder / "cache").mkdir()
+        # The origin listens on 127.0.0.1; Debian's own file has ::1 as well.
+        (self.folder / "hosts").write_text("127.0.0.1 localhost\n")
         config = self.folder / "squid.conf"
         config.write_text(f"""
+hosts_file {self.folder}/hosts
 http_port 127.0.0.1:{self.port}
 visible_hostname {self.name}.test
 http_access allow all

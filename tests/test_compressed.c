@@ -158,7 +158,7 @@ static void what_cannot_be_planned(void **unused)
                       .options = &little,
                       .noptions = 1 };
     assert_status(bly_plan(&spec, &p), BLY_EINVAL);
-    assert_non_null(strstr(bly_error(), "9.59 bits a key"));
+    assert_non_null(strstr(bly_error(), "9.59 bits per key"));
     spec.options = &negative;
     assert_status(bly_plan(&spec, &p), BLY_EINVAL);
     const bly_option tight[] = { { "memory", "0.1" }, { "k", "200" } };

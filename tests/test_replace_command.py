@@ -122,9 +122,18 @@ def places():
     return found
 
 
+@pytest.fixture(scope="module")
+def everyones():
+    """The command where everybody can run it: the tree may lie in a home."""
+    folder = pathlib.Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield shutil.copy(PROGRAM, folder)
+    shutil.rmtree(folder)
+
+
 @pytest.fixture(params=[(p, u) for p in places() for u in ("root", "nobody")],
                 ids=lambda p: "-".join(p))
-def place(request, tmp_path):
+def place(request, everyones):
     """A folder, and the user who writes there."""
     where, user = request.param
     if user == "root" and os.getuid():
@@ -139,7 +148,8 @@ def place(request, tmp_path):
         os.chown(p, uid, uid if uid == NOBODY else -1)
 
     def call(*argv, **kw):
-        return run(*argv, cwd=folder, preexec_fn=as_user(uid), **kw)
+        return run(*argv, cwd=folder, program=everyones,
+                   preexec_fn=as_user(uid), **kw)
     call.path, call.uid = folder, uid
     yield call
     shutil.rmtree(folder)
