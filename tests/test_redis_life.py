@@ -207,9 +207,10 @@ def test_no_waited_key_is_forgotten_when_a_primary_dies(cluster):
         try:
             for item in range(100000):
                 r.execute_command("BF.ADD", name, item)
-                if r.execute_command("WAIT", 1, 500) < 1:
-                    return
-                acknowledged[name].append(item)
+                # A replica of a busy machine may be late; what it did not
+                # confirm was not promised.
+                if r.execute_command("WAIT", 1, 500) >= 1:
+                    acknowledged[name].append(item)
                 if not victim.is_alive() and item > 60:
                     return
         except (redis.exceptions.RedisError, OSError):
