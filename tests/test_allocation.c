@@ -220,29 +220,19 @@ static bly_status op_load(scene *s)
     return bly_load(s->file.at, s->file.n, &how, &s->out);
 }
 
-static int64_t get_all(void *ctx, void *buf, size_t nbytes)
-{
-    byte_array *left = ctx;
-    const size_t n = nbytes < left->n ? nbytes : left->n;
-    if (n)
-        memcpy(buf, left->at, n);
-    left->at += n;
-    left->n -= n;
-    return (int64_t)n;
-}
-
 static bly_status op_read(scene *s)
 {
     const bly_access how = { .mem = s->spec.mem };
-    byte_array left = s->file;
-    return bly_read(get_all, &left, &how, &s->out);
+    byte_source left = { s->file.at, s->file.n };
+    return bly_read(get_bytes, &left, &how, &s->out);
 }
 
 /* What is combined as it is read gets its memory before it changes anything. */
 static bly_status op_combine(scene *s)
 {
-    byte_array all = written(s->g), left = all;
-    const bly_status st = bly_combine_read(s->f, BLY_UNION, get_all, &left);
+    byte_array all = written(s->g);
+    byte_source left = { all.at, all.n };
+    const bly_status st = bly_combine_read(s->f, BLY_UNION, get_bytes, &left);
     free(all.at);
     return st;
 }
