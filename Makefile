@@ -363,7 +363,7 @@ cross: $(CROSS:%=$(B)/cross/%)
 $(B)/cross_include/%.h: /usr/include/%.h
 	@mkdir -p $(@D)
 	@cp $< $@
-$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h src/core/lines*.h tests/rows.h tests/golden.h) \
+$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h src/engine/lines*.h tests/rows.h tests/golden.h) \
     $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
 	$(Q)mkdir -p $(@D)
 	$(call say,CROSS,$@)

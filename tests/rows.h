@@ -1,5 +1,5 @@
 /*
- * rows.h - every row of core/lines.h against the portable one
+ * rows.h - every row of engine/lines.h against the portable one
  *
  * For test_blocked.c, and for golden_reader.c, which takes it to processors
  * that only an emulator shows.
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/bits.h"
-#include "core/lines.h"
+#include "engine/lines.h"
 
 /* What a row left of n keys: answers and lines. */
 typedef struct outcome {

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 #include "core/bits.h"
-#include "core/lines.h"
+#include "engine/lines.h"
 #include "kinds/kind.h"
 #include "tests/rows.h"
 

@@ -13,7 +13,7 @@
 
 #include "core/bits.h"
 #include "kinds/filter.h"
-#include "kinds/quotient_table.h"
+#include "engine/quotient_table.h"
 
 enum { P_FIRST, P_PRINT, P_LEVEL, P_GROWTH, P_TABLES, P_SLOTS };
 enum { USED, DISTINCT, TOTAL, BEFORE };

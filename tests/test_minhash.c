@@ -11,7 +11,7 @@
 
 #include "core/bits.h"
 #include "core/hash.h"
-#include "core/likeness.h"
+#include "engine/likeness.h"
 #include "sketch/sketches.h"
 #include "tests/support.h"
 

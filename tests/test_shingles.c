@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/likeness.h"
+#include "engine/likeness.h"
 #include "tests/support.h"
 
 static bly_shingler *cutter(bly_unit unit, unsigned size)

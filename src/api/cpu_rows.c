@@ -8,12 +8,12 @@
 
 #include "core/bits.h"
 #include "core/hash.h"
-#include "core/likeness.h"
-#include "core/lines.h"
-#include "core/ribbon_table.h"
-#include "core/steps.h"
+#include "engine/likeness.h"
+#include "engine/lines.h"
+#include "engine/ribbon_table.h"
+#include "engine/steps.h"
 #include "foreign/sbbf.h"
-#include "kinds/quotient_table.h"
+#include "engine/quotient_table.h"
 
 static const char *count_row(void)
 {
@@ -53,7 +53,7 @@ static const char *sbbf_row(void)
     return bly_sbbf_best()->name;
 }
 
-/* Of kinds/x86_cuckoo.c, kinds/x86_peel.c and foreign/x86_xxh64.c. */
+/* Of engine/x86_cuckoo.c, kinds/x86_peel.c and foreign/x86_xxh64.c. */
 static const char *eight_row(void)
 {
     return bly_cpu_features() & BLY_CPU_AVX512 ? "avx512" : "portable";

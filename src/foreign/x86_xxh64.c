@@ -3,7 +3,7 @@
  *
  * Of so few bytes XXH64 is one step over the value and a final mixing.
  */
-#include "core/x86_eight.h"
+#include "engine/x86_eight.h"
 #include "foreign/hashes.h"
 
 #if BLY_X86

@@ -15,7 +15,7 @@
  *                             bits from a second g, with another C
  *
  * k is a power of two, so that lanes are words, or parts or multiples of one,
- * and a vector unit makes the whole mask in two instructions (core/lines.h).
+ * and a vector unit makes the whole mask in two instructions (engine/lines.h).
  *
  * Rate. Blocks are not equally loaded: of n keys, i fall on a block with the
  * binomial probability, and the rate is the mean of (1 - (1 - k/512)^i)^k over
@@ -39,7 +39,7 @@
 #include <math.h>
 
 #include "core/bits.h"
-#include "core/lines.h"
+#include "engine/lines.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
 #include "kinds/fold.h"

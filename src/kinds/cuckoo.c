@@ -64,7 +64,7 @@
 #include "core/bits.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
-#include "kinds/cuckoo_table.h"
+#include "engine/cuckoo_table.h"
 
 #define CUCKOO_MIN_BITS 4
 #define CUCKOO_MAX_BITS 32

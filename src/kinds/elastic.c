@@ -52,7 +52,7 @@
 
 #include "core/status.h"
 #include "kinds/filter.h"
-#include "kinds/quotient_table.h"
+#include "engine/quotient_table.h"
 
 enum {
     ELASTIC_FIRST,

@@ -218,7 +218,7 @@ bool bly_peel_reach(const bly_filter *f, const bly_peel *p, unsigned cell_bits,
 /* ----------------------------------------------------------------- asking */
 
 /* Keys are found in groups of eight, and wait in a ring while their lines come
- * into L2. A second stage, into L1 shortly before use, as in core/lines.h,
+ * into L2. A second stage, into L1 shortly before use, as in engine/lines.h,
  * gains nothing here: with three lines a key the processor is as far ahead by
  * itself. */
 typedef struct bly_peel_eight {

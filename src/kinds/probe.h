@@ -32,7 +32,7 @@
 
 #include "core/cells.h"
 #include "core/maths.h"
-#include "core/steps.h"
+#include "engine/steps.h"
 #include "kinds/filter.h"
 
 #define BLY_PROBE_MAX_CELLS (UINT64_C(1) << 48) /* (double)m is exact */

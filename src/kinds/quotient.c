@@ -11,7 +11,7 @@
  *     remainders  .    a    c    c    b    a
  *
  * 2.125 bits per slot tell to which quotient a remainder belongs [2]
- * (core/runs.h).
+ * (engine/runs.h).
  *
  * Rate. An absent key is a false positive where its F was stored:
  * 1 - (1 - 1/M)^n, about load / 2^r. One million keys at 1 % take r = 7 and
@@ -49,7 +49,7 @@
 #include "core/status.h"
 #include "kinds/bitset.h"
 #include "kinds/fold.h"
-#include "kinds/quotient_table.h"
+#include "engine/quotient_table.h"
 
 #define QUOTIENT_MAX_SLOTS (UINT64_C(1) << 40)
 #define QUOTIENT_MAX_MEMORY (UINT64_C(1) << 48) /* bits: 32 TiB */

@@ -3,7 +3,7 @@
  *
  * No filter of n keys at rate p takes less than n log2(1/p) bits. This one
  * stores a function: each key has a print of some bits, and the table gives it
- * back for every key, and something else for most others. core/ribbon_table.h
+ * back for every key, and something else for most others. engine/ribbon_table.h
  * says how such a table is solved and asked.
  *
  *     first layer    n keys, about n slots       some 1 % find no room

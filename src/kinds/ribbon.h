@@ -4,7 +4,7 @@
 #ifndef BLY_RIBBON_H
 #define BLY_RIBBON_H
 
-#include "core/ribbon_table.h"
+#include "engine/ribbon_table.h"
 #include "kinds/filter.h"
 
 #define BLY_RIBBON_LAYERS 4

@@ -57,7 +57,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "core/lines.h"
+#include "engine/lines.h"
 #include "core/maths.h"
 #include "core/status.h"
 #include "kinds/filter.h"

@@ -8,7 +8,7 @@
  */
 #include "kinds/peel.h"
 
-#include "core/x86_eight.h"
+#include "engine/x86_eight.h"
 
 #if BLY_X86
 

@@ -38,7 +38,7 @@
 #include <string.h>
 
 #include "core/fields.h"
-#include "core/likeness.h"
+#include "engine/likeness.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "sketch/sketches.h"

@@ -33,7 +33,7 @@
 
 #include <string.h>
 
-#include "core/likeness.h"
+#include "engine/likeness.h"
 #include "core/memory.h"
 #include "core/sort.h"
 #include "core/status.h"

@@ -194,7 +194,7 @@ const bly_ribbon_variant *bly_ribbon_best(void);
 /* -------------------------------------- what the variants have in common */
 
 /* Keys ahead of the present one whose words are fetched into L2, and into L1
- * (core/lines.h). */
+ * (engine/lines.h). */
 #define BLY_RIBBON_FAR 64
 #define BLY_RIBBON_NEAR 8
 

@@ -25,7 +25,7 @@
  * twice (from the first meeting on there would be a shorter one), so no move
  * undoes another.
  */
-#include "kinds/cuckoo_table.h"
+#include "engine/cuckoo_table.h"
 
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
  * steps.c - the k positions of many keys at once: the portable row
  */
 #include "core/position.h"
-#include "core/steps.h"
+#include "engine/steps.h"
 
 /* x or x - m, whichever is in [0, m), for x below 2m. Without a branch, which
  * chance would decide. */

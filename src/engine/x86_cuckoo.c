@@ -18,9 +18,9 @@
  * times out of six at a load of 0.95, that is where the search of
  * cuckoo_table.c would have ended as well.
  */
-#include "kinds/cuckoo_table.h"
+#include "engine/cuckoo_table.h"
 
-#include "core/x86_eight.h"
+#include "engine/x86_eight.h"
 
 #if BLY_X86
 

@@ -16,7 +16,7 @@
  *
  * and gets ROW(has) and ROW(add). No include guard: it is a template.
  */
-#include "core/lines.h"
+#include "engine/lines.h"
 
 #define ROW_INLINE ROW_TARGET static inline __attribute__((always_inline))
 

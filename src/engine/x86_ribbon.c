@@ -5,9 +5,9 @@
  * parity of four bits, and let the sum of absolute differences from 0 add up
  * the eight bytes; its lowest bit is the parity.
  */
-#include "core/ribbon_table.h"
+#include "engine/ribbon_table.h"
 
-#include "core/x86_eight.h"
+#include "engine/x86_eight.h"
 
 #if BLY_X86
 

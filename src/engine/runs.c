@@ -5,7 +5,7 @@
  * move these words by r bits, with care for the two at the ends. What leaves a
  * word, and what leaves a block, is carried to the next.
  */
-#include "core/runs.h"
+#include "engine/runs.h"
 
 /* In the r words of a block, bits low .. high-1 move up by r; what is in the
  * highest r of them leaves. `carry` comes in: what has left the block before

@@ -11,7 +11,7 @@
  * the quotients in the same order, neither has to search: two tables of one
  * range are merged, and one is spread over more slots, in linear time.
  */
-#include "kinds/quotient_table.h"
+#include "engine/quotient_table.h"
 
 #include "core/cpu.h"
 #include "core/status.h"

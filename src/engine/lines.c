@@ -3,7 +3,7 @@
  */
 #include <stdatomic.h>
 
-#include "core/lines.h"
+#include "engine/lines.h"
 
 #define LINES_INLINE static inline __attribute__((always_inline))
 
@@ -69,13 +69,13 @@ LINES_INLINE uint64_t line_probe(uint64_t *line, uint64_t g, uint64_t g2,
 #define ROW_TARGET
 #define row_aim(a, in, i, r) bly_lines_aim(a, in, i, BLY_LINES_GROUP, r)
 #define row_probe(line, g, g2, k, add) line_probe(line, g, g2, k, add, false)
-#include "core/lines_walk.h"
+#include "engine/lines_walk.h"
 
 #define ROW(name) bly_lines_##name##_shared
 #define ROW_TARGET
 #define row_aim(a, in, i, r) bly_lines_aim(a, in, i, BLY_LINES_GROUP, r)
 #define row_probe(line, g, g2, k, add) line_probe(line, g, g2, k, add, true)
-#include "core/lines_walk.h"
+#include "engine/lines_walk.h"
 
 const bly_lines_row bly_lines_shared = { "shared", 0, bly_lines_has_shared,
                                          bly_lines_add_shared };

@@ -2,7 +2,7 @@
  * quotient_table.h - a sorted list of fingerprints, each with a count
  *
  * A fingerprint F is a number below nslots * 2^r. The table has a run of slots
- * (core/runs.h) for each quotient F / 2^r, and in it, in order, an entry for
+ * (engine/runs.h) for each quotient F / 2^r, and in it, in order, an entry for
  * each remainder x = F mod 2^r. One that was added c times is
  *
  *     c = 1, 2:  x, xx
@@ -24,7 +24,7 @@
 
 #include <bloomery.h>
 
-#include "core/runs.h"
+#include "engine/runs.h"
 
 /* A count that no counter passes: what is added to it cannot wrap. */
 #define BLY_QUOTIENT_MAX_COUNT (UINT64_C(1) << 62)

@@ -5,7 +5,7 @@
  * lowest byte of its count, so a count that is too large does not give 0: the
  * words that hold no bit of the key are found by comparing.
  */
-#include "core/lines.h"
+#include "engine/lines.h"
 
 #if BLY_ARM64
 #include <arm_neon.h>
@@ -56,6 +56,6 @@ NEON_INLINE uint64_t probe_neon(uint64_t *line, uint64_t g, uint64_t g2,
 #define ROW_TARGET
 #define row_aim(a, in, i, r) bly_lines_aim(a, in, i, BLY_LINES_GROUP, r)
 #define row_probe probe_neon
-#include "core/lines_walk.h"
+#include "engine/lines_walk.h"
 
 #endif

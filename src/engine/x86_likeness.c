@@ -18,7 +18,7 @@
  * Minima: the minima and the coefficients of 128 maps fit the 32 registers of
  * AVX-512, those of 32 the 16 of AVX2; all x pass by them.
  */
-#include "core/likeness.h"
+#include "engine/likeness.h"
 
 #if BLY_X86
 #include <immintrin.h>

@@ -5,7 +5,7 @@
  * (x86_lines.c).
  */
 #include "core/hash.h"
-#include "core/x86_eight.h"
+#include "engine/x86_eight.h"
 
 #if BLY_X86
 

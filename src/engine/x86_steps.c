@@ -8,7 +8,7 @@
  * sign of x - m, which is right since sums stay below 2^63.
  */
 #include "core/position.h"
-#include "core/steps.h"
+#include "engine/steps.h"
 
 #if BLY_X86
 #include <immintrin.h>

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "core/likeness.h"
+#include "engine/likeness.h"
 
 static inline unsigned char fold_byte(unsigned char c)
 {

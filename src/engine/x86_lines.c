@@ -9,8 +9,8 @@
  * For k = 16 a word has two lanes, of 32 bits, and the shifts are by 32 bits.
  * AVX-512 holds the line in one register, AVX2 in two.
  */
-#include "core/lines.h"
-#include "core/x86_eight.h"
+#include "engine/lines.h"
+#include "engine/x86_eight.h"
 
 #if BLY_X86
 #include <immintrin.h>
@@ -140,7 +140,7 @@ AVX2_INLINE uint64_t probe_avx2(uint64_t *line, uint64_t g, uint64_t g2,
 #define ROW_BURSTS
 #define row_aim aim_avx2
 #define row_probe probe_avx2
-#include "core/lines_walk.h"
+#include "engine/lines_walk.h"
 
 /* --------------------------------------------------------------- AVX-512 */
 
@@ -229,6 +229,6 @@ AVX512_INLINE uint64_t probe_avx512(uint64_t *line, uint64_t g, uint64_t g2,
 #define ROW_LINES UINT32_MAX
 #define row_aim aim_avx512
 #define row_probe probe_avx512
-#include "core/lines_walk.h"
+#include "engine/lines_walk.h"
 
 #endif

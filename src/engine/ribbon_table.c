@@ -16,7 +16,7 @@
  * [1] Dillinger, Huebschle-Schneider, Sanders and Walzer, Fast Succinct
  *     Retrieval and Approximate Membership using Ribbon, 2022
  */
-#include "core/ribbon_table.h"
+#include "engine/ribbon_table.h"
 
 #include <stdatomic.h>
 #include <string.h>
