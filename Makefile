@@ -112,8 +112,8 @@ HARDEN_LINK = -Wl,-z,relro,-z,now
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
-APP_SRC  := $(sort $(wildcard apps/*/*.c))
-CLI_SRC  := $(sort $(filter-out $(WITHOUT),$(wildcard cli/*.c))) $(APP_SRC)
+APP_SRC  := $(sort $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c apps/*/*.c workbench/*.c)))
+CLI_SRC  := $(sort $(wildcard cli/*.c)) $(APP_SRC)
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
 TESTS    := $(TEST_SRC:tests/%.c=%)
 FUZZ_SRC := $(sort $(wildcard fuzz/fuzz_*.c))
