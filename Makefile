@@ -77,7 +77,7 @@ PKG_LIBS   := $(shell pkg-config --libs zlib libzstd 2>/dev/null || echo -lz -lz
 # A library that the command can do without: without it, what needs it says so. pkg-config is asked, or
 # the compiler where there is no pkg-config.
 #   $(call optional,NAME,PKG-CONFIG'S NAME,HEADER,LIBRARIES)
-# sets NAME to yes and adds -DBLY_NAME, if it is there. No libraries: loaded when needed (cli/late.h).
+# sets NAME to yes and adds -DBLY_NAME, if it is there. No libraries: loaded when needed (io/late.h).
 define optional
 $(1) := $$(or $$(shell pkg-config --exists $(2) 2>/dev/null && echo yes),$$(call finds,$(3)))
 ifeq ($$($(1)),yes)
@@ -329,7 +329,7 @@ coverage:
 	@tools/coverage $(B) $(COVERAGE_FLOOR)
 
 # What the fuzzers look into, once for all of them.
-$(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/fuzzer/%.o,cli/source.c cli/unpack.c cli/expression.c $(APP_SRC) $(LIB_SRC))
+$(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/fuzzer/%.o,io/source.c io/unpack.c cli/expression.c $(APP_SRC) $(LIB_SRC))
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F),-Bsymbolic \
 	    $^ $(PKG_LIBS) -lm -o $@

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "cli/bench.h"
-#include "cli/pipeline.h"
+#include "io/pipeline.h"
 
 double bench_now(void)
 {

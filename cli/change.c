@@ -5,7 +5,7 @@
  * refused is named and does not keep the others from it. One thread does it
  * all, so that lines count in their order and refusals are told in it.
  */
-#include "cli/keys.h"
+#include "io/keys.h"
 
 struct change_run {
     struct job *job;

@@ -8,7 +8,7 @@
  */
 #include <pthread.h>
 
-#include "cli/keys.h"
+#include "io/keys.h"
 
 static struct {
     struct keys keys;

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/input.h"
-#include "cli/source.h"
+#include "io/input.h"
+#include "io/source.h"
 
 static struct {
     double threshold, recall;

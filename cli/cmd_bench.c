@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/bench.h"
-#include "cli/pipeline.h"
+#include "io/pipeline.h"
 
 static struct {
     struct list kinds, items;

@@ -9,8 +9,8 @@
  */
 #include <stdlib.h>
 
-#include "cli/foreign.h"
-#include "cli/values.h"
+#include "io/foreign.h"
+#include "io/values.h"
 
 static struct {
     struct sizing sizing;

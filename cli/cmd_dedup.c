@@ -5,7 +5,7 @@
  * with a filter what can be done in one pass.
  */
 #include "cli/dedup_args.h"
-#include "cli/keys.h"
+#include "io/keys.h"
 
 static const struct opt dedup_options[] = {
     { "output", 'o', OPT_TEXT, &dedup_args.output, "OUT",

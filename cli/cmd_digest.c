@@ -2,7 +2,7 @@
  * cmd_digest.c - cache digests, for people who run Squid: bloomery digest VERB
  */
 #include "cli/digest.h"
-#include "cli/source.h"
+#include "io/source.h"
 #include "cli/verbs.h"
 
 static struct digest_args digest_args;

@@ -1,8 +1,8 @@
 /*
  * cmd_get.c - the values that a filter stores for keys
  */
-#include "cli/keys.h"
-#include "cli/values.h"
+#include "io/keys.h"
+#include "io/values.h"
 
 static struct {
     struct keys keys;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/foreign.h"
+#include "io/foreign.h"
 
 static struct {
     struct keys keys;

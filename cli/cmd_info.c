@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/foreign.h"
+#include "io/foreign.h"
 
 static struct {
     struct foreign_args foreign;

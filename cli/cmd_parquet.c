@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "apps/parquet/parquet.h"
-#include "cli/keys.h"
+#include "io/keys.h"
 #include "cli/parquet_info.h"
 #include "cli/verbs.h"
 

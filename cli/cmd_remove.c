@@ -1,7 +1,7 @@
 /*
  * cmd_remove.c - keys out of a filter on disk
  */
-#include "cli/keys.h"
+#include "io/keys.h"
 
 static struct {
     struct keys keys;

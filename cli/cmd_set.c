@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/keys.h"
-#include "cli/values.h"
+#include "io/keys.h"
+#include "io/values.h"
 
 static struct {
     struct keys keys;

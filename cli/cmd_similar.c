@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/source.h"
-#include "cli/texts.h"
+#include "io/source.h"
+#include "io/texts.h"
 
 static struct {
     struct cutting cutting;

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "cli/keys.h"
+#include "io/keys.h"
 
 static struct {
     uint64_t k, memory;

@@ -4,7 +4,7 @@
 #ifndef BLY_CONVERT_FOREIGN_H
 #define BLY_CONVERT_FOREIGN_H
 
-#include "cli/foreign.h"
+#include "io/foreign.h"
 
 struct foreign_conversion {
     const char *path, *output;

@@ -6,7 +6,7 @@
 
 #include "apps/dedup/dedup.h"
 #include "cli/cli.h"
-#include "cli/pipeline.h"
+#include "io/pipeline.h"
 
 struct dedup_args {
     const char *output, *pairs, *clusters, *removed;

@@ -15,7 +15,7 @@
 #include "apps/dedup/journal.h"
 #include "apps/dedup/out_file.h"
 #include "cli/dedup_args.h"
-#include "cli/source.h"
+#include "io/source.h"
 
 struct dedup_args dedup_args = {
     .text_field = "text",

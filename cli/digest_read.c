@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "cli/digest.h"
-#include "cli/input.h"
-#include "cli/source.h"
+#include "io/input.h"
+#include "io/source.h"
 
 struct reading {
     digest_each *each;

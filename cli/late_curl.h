@@ -7,7 +7,7 @@
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
-#include "cli/late.h"
+#include "io/late.h"
 
 #undef curl_easy_setopt
 #undef curl_easy_getinfo

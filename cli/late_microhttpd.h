@@ -6,7 +6,7 @@
 
 #include <microhttpd.h>
 
-#include "cli/late.h"
+#include "io/late.h"
 
 #define MHD_CALLS(X)                     \
     X(MHD_start_daemon)                  \

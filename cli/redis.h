@@ -7,7 +7,7 @@
 #ifndef BLY_REDIS_H
 #define BLY_REDIS_H
 
-#include "cli/keys.h"
+#include "io/keys.h"
 
 /* The server to talk to. */
 struct redis_login {

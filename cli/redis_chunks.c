@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/foreign.h"
+#include "io/foreign.h"
 #include "cli/redis_upload.h"
 
 #define CHUNK_BYTES ((size_t)4 << 20)

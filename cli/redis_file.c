@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/foreign.h"
+#include "io/foreign.h"
 #include "cli/redis_upload.h"
 
 /* What went where: word names `name` in JSON, "kind" or "format". */

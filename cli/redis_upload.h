@@ -4,7 +4,7 @@
 #ifndef BLY_REDIS_UPLOAD_H
 #define BLY_REDIS_UPLOAD_H
 
-#include "cli/input.h"
+#include "io/input.h"
 #include "cli/redis_router.h"
 
 /* A filter on its way to a key. */

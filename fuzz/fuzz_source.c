@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/source.h"
+#include "io/source.h"
 
 #define ENOUGH ((size_t)4 << 20)
 

@@ -105,21 +105,24 @@ def bare(tmp_path_factory):
     """The command linked without the libraries that it can do without: files
     that need one are left out, and those that say so compiled again."""
     folder = tmp_path_factory.mktemp("bare")
-    says = ["cli/cmd_redis", "cli/cmd_digest", "cli/unpack",
+    says = ["cli/cmd_redis", "cli/cmd_digest", "io/unpack",
             "apps/parquet/page_unpack"]
-    needs = ["redis_", "digest_fetch", "digest_serve", "digest_relay",
-             *(pathlib.Path(name).name for name in says)]
+    needs = [*says, *(f"apps/digest/{name}" for name in
+                      ("fetch", "late_curl", "late_microhttpd", "relay",
+                       "serve", "server"))]
 
     def compiled(*words):
         subprocess.run(["gcc", *map(str, words)], check=True, cwd=ROOT)
     for name in says:
         compiled("-std=c11", "-Iinclude", "-I.", "-c", f"{name}.c", "-o",
                  folder / f"{pathlib.Path(name).name}.o")
-    others = [o for o in sorted((BUILD / "release" / "cli").glob("*.o"))
-              if not o.name.startswith(tuple(needs)) and
-              (ROOT / "cli" / o.with_suffix(".c").name).exists()]
-    others += [o for o in sorted((BUILD / "release" / "apps").glob("*/*.o"))
-               if not o.name.startswith(tuple(needs))]
+    made = BUILD / "release"
+    names = (o.relative_to(made).with_suffix("")
+             for room in ("report", "io", "apps", "workbench", "cli")
+             for o in sorted((made / room).rglob("*.o")))
+    others = [made / f"{name}.o" for name in names
+              if (ROOT / f"{name}.c").exists() and str(name) not in needs
+              and name.parts[:2] != ("apps", "redis")]
     compiled("-pthread", *sorted(folder.glob("*.o")), *others,
              BUILD / "release" / "libbloomery.a", "-lz", "-lzstd", "-lm",
              "-ldl", "-o", folder / "bloomery")

@@ -18,7 +18,7 @@
 
 #include "apps/dedup/agreement.h"
 #include "apps/dedup/json_field.h"
-#include "apps/dedup/lines.h"
+#include "io/lines.h"
 #include "apps/dedup/sorter.h"
 #include "apps/dedup/store.h"
 

@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/input.h"
-#include "cli/source.h"
+#include "io/input.h"
+#include "io/source.h"
 
 /* What is read at a time. A block is read, cut, hashed and written by one
  * thread, so it should still be in that core's cache at the end. */

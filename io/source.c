@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/source.h"
-#include "cli/unpack.h"
+#include "io/source.h"
+#include "io/unpack.h"
 
 #define PACKED_BYTES (128 * 1024) /* compressed bytes read at a time */
 

@@ -20,9 +20,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "cli/foreign.h"
-#include "cli/source.h"
-#include "cli/unpack.h"
+#include "io/foreign.h"
+#include "io/source.h"
+#include "io/unpack.h"
 
 /* A chain of RedisBloom's filters lists them first, 53 bytes each; all other
  * formats tell in fewer than a hundred. */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/dedup/lines.h"
+#include "io/lines.h"
 #include "apps/dedup/store.h"
 
 /* Several workers may fail at once; one of them is told. */

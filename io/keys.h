@@ -4,8 +4,8 @@
 #ifndef BLY_KEYS_H
 #define BLY_KEYS_H
 
-#include "cli/pipeline.h"
-#include "cli/source.h"
+#include "io/pipeline.h"
+#include "io/source.h"
 
 /* Where keys come from: the operands behind the filter, or files, or standard
  * input; and the secret that they are hashed with. */

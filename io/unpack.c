@@ -27,7 +27,7 @@
 #include <bzlib.h>
 #endif
 
-#include "cli/unpack.h"
+#include "io/unpack.h"
 
 /* zlib and libbz2 count in unsigned int. */
 #define MOST_AT_ONCE ((size_t)1 << 30)

@@ -4,7 +4,7 @@
 #ifndef BLY_VALUES_H
 #define BLY_VALUES_H
 
-#include "cli/pipeline.h"
+#include "io/pipeline.h"
 
 /* ----------------------------------------------------------------- reading */
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where bytes come from: cli/source.h, for instance. */
+/* Where bytes come from: io/source.h, for instance. */
 struct lines_ops {
     void *(*open)(const char *name); /* NULL with errno */
     ptrdiff_t (*read)(void *source, void *buf, size_t n);

@@ -1,7 +1,7 @@
 /*
  * sifted.c - a filter from those keys of an input that a sieve lets through
  */
-#include "cli/sifted.h"
+#include "io/sifted.h"
 
 struct sifting {
     sift_fn *sift;

@@ -5,8 +5,8 @@
 #define BLY_SIFTED_H
 
 #include "cli/cli.h"
-#include "cli/keys.h"
-#include "cli/pipeline.h"
+#include "io/keys.h"
+#include "io/pipeline.h"
 
 /* Picks those keys of a batch that are to come in. */
 typedef bly_status sift_fn(const void *ctx, struct batch *b);

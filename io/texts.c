@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/source.h"
-#include "cli/texts.h"
+#include "io/source.h"
+#include "io/texts.h"
 
 bool cutting_shingles(const struct cutting *c, bly_shingling *out)
 {

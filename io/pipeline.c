@@ -35,9 +35,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cutter.h"
-#include "cli/pipeline.h"
-#include "cli/values.h"
+#include "io/cutter.h"
+#include "io/pipeline.h"
+#include "io/values.h"
 
 /* A block this large came from a file or a full pipe: there is more. */
 #define FULL_BYTES ((size_t)64 * 1024)

@@ -3,7 +3,7 @@
  */
 #include <sys/stat.h>
 
-#include "cli/keys.h"
+#include "io/keys.h"
 
 /* Up to here a filter is read as fast as a program is started. */
 #define CHECK_BYTES ((uint64_t)64 << 20)

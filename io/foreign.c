@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/foreign.h"
-#include "cli/unpack.h"
+#include "io/foreign.h"
+#include "io/unpack.h"
 
 static const char *format_word(size_t i, const void *ctx)
 {

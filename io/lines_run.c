@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/dedup/lines.h"
+#include "io/lines.h"
 
 #define BLOCK_BYTES ((size_t)LINES_MAX_LEAST)
 #define LARGE_BYTES ((size_t)8 << 20)

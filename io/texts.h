@@ -4,7 +4,7 @@
 #ifndef BLY_TEXTS_H
 #define BLY_TEXTS_H
 
-#include "cli/input.h"
+#include "io/input.h"
 
 /* Options of what cuts texts into shingles; zero is the default. */
 struct cutting {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/foreign.h"
+#include "io/foreign.h"
 
 /* ---------------------------------------------------------------- sizing */
 

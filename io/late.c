@@ -1,7 +1,7 @@
 /*
  * late.c - libraries that are loaded when they are needed
  */
-#include "cli/late.h"
+#include "io/late.h"
 
 #include <dlfcn.h>
 #include <string.h>

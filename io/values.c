@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/values.h"
+#include "io/values.h"
 
 /* ----------------------------------------------------------------- reading */
 

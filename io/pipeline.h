@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "cli/input.h"
+#include "io/input.h"
 
 /* Keys that are worked on at once: enough to overlap their cache misses, few
  * enough that keys, hashes and text stay in the first-level cache. */

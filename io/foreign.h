@@ -4,7 +4,7 @@
 #ifndef BLY_CLI_FOREIGN_H
 #define BLY_CLI_FOREIGN_H
 
-#include "cli/sifted.h"
+#include "io/sifted.h"
 
 /* What the command line says of a format. */
 struct foreign_args {
