@@ -91,10 +91,10 @@ $(eval $(call optional,LZMA,liblzma,lzma.h,-llzma))
 $(eval $(call optional,BZIP2,bzip2,bzlib.h,-lbz2))
 $(eval $(call optional,CURL,libcurl,curl/curl.h))
 $(eval $(call optional,MICROHTTPD,libmicrohttpd,microhttpd.h))
-DIGEST_SERVER := cli/digest_serve.c cli/digest_server.c cli/digest_gate.c cli/digest_keeper.c
-WITHOUT  := $(if $(HIREDIS),,cli/redis_%) $(if $(CURL),,cli/digest_fetch.c cli/late_curl.c) \
-            $(if $(MICROHTTPD),,$(DIGEST_SERVER) cli/late_microhttpd.c) \
-            $(if $(and $(CURL),$(MICROHTTPD)),,cli/digest_relay.c)
+DIGEST_SERVER := apps/digest/serve.c apps/digest/server.c apps/digest/gate.c apps/digest/keeper.c
+WITHOUT  := $(if $(HIREDIS),,apps/redis/%) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
+            $(if $(MICROHTTPD),,$(DIGEST_SERVER) apps/digest/late_microhttpd.c) \
+            $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
 
 # ------------------------------------------------------------------ hardening
 

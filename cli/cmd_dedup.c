@@ -4,7 +4,7 @@
  * dedup_run.c reads them and runs the steps of apps/dedup/; dedup_filter.c does
  * with a filter what can be done in one pass.
  */
-#include "cli/dedup_args.h"
+#include "apps/dedup/args.h"
 #include "io/keys.h"
 
 static const struct opt dedup_options[] = {

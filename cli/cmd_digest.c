@@ -1,7 +1,7 @@
 /*
  * cmd_digest.c - cache digests, for people who run Squid: bloomery digest VERB
  */
-#include "cli/digest.h"
+#include "apps/digest/jobs.h"
 #include "io/source.h"
 #include "cli/verbs.h"
 

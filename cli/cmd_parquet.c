@@ -10,7 +10,7 @@
 
 #include "apps/parquet/parquet.h"
 #include "io/keys.h"
-#include "cli/parquet_info.h"
+#include "apps/parquet/info.h"
 #include "cli/verbs.h"
 
 static struct {

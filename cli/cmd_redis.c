@@ -3,7 +3,7 @@
  *
  * The first operand is the verb, and what follows it is the verb's.
  */
-#include "cli/redis.h"
+#include "apps/redis/redis.h"
 #include "cli/verbs.h"
 
 static struct redis_args redis_args = {
@@ -48,7 +48,7 @@ static const struct opt redis_options[] = {
 };
 
 #ifdef BLY_HIREDIS
-#include "cli/redis_lane.h"
+#include "apps/redis/lane.h"
 
 #define EVERY " host port user password-file timeout quiet json "
 #define KEYS " cluster file null binary "

@@ -1,0 +1,99 @@
+/*
+ * files.c - the files of a corpus: operands, and with --files what is in
+ * folders, in the order of names
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "apps/dedup/args.h"
+
+static bool files_fail(void)
+{
+    fail("out of memory");
+    return false;
+}
+
+static bool files_put(struct list *files, const char *name)
+{
+    if ((files->n & (files->n + 1)) == 0 || !files->at) {
+        const char **const more =
+            realloc(files->at, (files->n + 1) * 2 * sizeof *more);
+        if (!more)
+            return files_fail();
+        files->at = more;
+    }
+    files->at[files->n] = strdup(name);
+    return (files->at[files->n] && ++files->n) || files_fail();
+}
+
+static int no_dots(const struct dirent *e)
+{
+    return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Regular files below a folder; links are not followed. */
+static bool walk_folder(struct list *files, const char *folder)
+{
+    struct dirent **names;
+    const int n = scandir(folder, &names, no_dots, by_bytes);
+    if (n < 0) {
+        fail_path(folder, errno);
+        return false;
+    }
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        char *path = NULL;
+        struct stat st;
+        if (ok && asprintf(&path, "%s/%s", folder, names[i]->d_name) < 0) {
+            path = NULL;
+            ok = files_fail();
+        }
+        /* One that is gone by now is none; of another nobody may think so. */
+        if (ok && lstat(path, &st) == 0) {
+            if (S_ISDIR(st.st_mode))
+                ok = walk_folder(files, path);
+            else if (S_ISREG(st.st_mode))
+                ok = files_put(files, path);
+        } else if (ok && errno != ENOENT) {
+            fail_path(path, errno);
+            ok = false;
+        }
+        free(path);
+        free(names[i]);
+    }
+    free(names);
+    return ok;
+}
+
+bool dedup_files(const struct list *operands, struct list *files)
+{
+    *files = (struct list){ 0 };
+    for (size_t i = 0; i < operands->n; i++) {
+        struct stat st;
+        const char *const name = operands->at[i];
+        const bool folder = dedup_args.files && !is_dash(name) &&
+                            stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+        if (folder ? walk_folder(files, name) : files_put(files, name))
+            continue;
+        dedup_files_free(files);
+        return false;
+    }
+    return true;
+}
+
+void dedup_files_free(struct list *files)
+{
+    for (size_t i = 0; i < files->n; i++)
+        free((void *)(uintptr_t)files->at[i]);
+    free(files->at);
+    *files = (struct list){ 0 };
+}

@@ -1,0 +1,13 @@
+/*
+ * info.h - what a Parquet file has in columns and filters
+ */
+#ifndef BLY_PARQUET_INFO_H
+#define BLY_PARQUET_INFO_H
+
+#include "apps/parquet/parquet.h"
+#include "cli/cli.h"
+
+/* Print it, for people or as JSON. */
+int parquet_info(const struct parquet_file *f, bool json);
+
+#endif

@@ -1,0 +1,277 @@
+/*
+ * file.c - bloomery redis load, dump: a file into a key, and back
+ *
+ * A file is read and checked whole before anything is sent. What comes back is
+ * checked as it comes: where the filter changed between two pieces, their
+ * checksums do not fit, and a copy is made on the server and read instead.
+ *
+ * A .bly file goes into a key of BLY.*, one of RedisBloom into a key of BF.*
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/foreign.h"
+#include "apps/redis/upload.h"
+
+/* What went where: word names `name` in JSON, "kind" or "format". */
+static void file_report(const struct redis_args *args, FILE *to,
+                        const char *path, const char *key, const char *word,
+                        const char *name, uint64_t nbytes)
+{
+    if (quiet)
+        return;
+    if (!args->json) {
+        fprintf(to, "%s: %s, %s, %s %s\n", show_name(path), name,
+                show_bytes(nbytes), "key", show_text(key, strlen(key)));
+        return;
+    }
+    struct json j = { .to = stdout };
+    json_open(&j, '{');
+    json_key(&j, "file");
+    json_text(&j, path);
+    json_key(&j, "key");
+    json_text(&j, key);
+    json_key(&j, word);
+    json_text(&j, name);
+    json_key(&j, "bytes");
+    json_uint(&j, nbytes);
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+static void filter_report(const struct redis_args *args, FILE *to,
+                          const char *path, const char *key,
+                          const bly_filter *f)
+{
+    bly_stats s;
+    bly_peek(f, &s);
+    file_report(args, to, path, key, "kind", s.kind, bly_written_bytes(f));
+}
+
+/* Send what is in the file of another system to a key. */
+static int load_foreign(const struct redis_args *args, const char *path,
+                        const struct foreign_file *file, struct upload *u)
+{
+    const char *const format = bly_foreign_format(file->f);
+    struct router r = { 0 };
+    int status = YES;
+    if (strcmp(format, "redisbloom") != 0)
+        return fail("%s: in the format %s, which no key can hold; right: a "
+                    ".bly file, or one of redisbloom",
+                    path, format);
+    if (!router_open(&r, &args->login) ||
+        !upload_may(&r, u->key, args->replace) ||
+        !chunks_send(&r, u, file->bytes, file->nbytes) ||
+        !upload_place(&r, u, args->replace))
+        status = fail("%s", r.why);
+    else
+        file_report(args, stdout, path, u->key, "format", format, file->nbytes);
+    upload_drop(&r, u);
+    router_close(&r);
+    return status;
+}
+
+/* The same of one of ours. */
+static int load_filter(const struct redis_args *args, const char *path,
+                       const bly_filter *f, struct upload *u)
+{
+    bly_stats s;
+    bly_peek(f, &s);
+    struct router r = { 0 };
+    int status = YES;
+    if (s.keyed)
+        status = fail("%s: a keyed filter, whose secret the server cannot "
+                      "know; query it with bloomery has",
+                      path);
+    else if (!router_open(&r, &args->login) ||
+             !upload_may(&r, u->key, args->replace) || !upload_send(&r, u, f) ||
+             !upload_place(&r, u, args->replace))
+        status = fail("%s", r.why);
+    else
+        filter_report(args, stdout, path, u->key, f);
+    upload_drop(&r, u);
+    router_close(&r);
+    return status;
+}
+
+int redis_load(const struct redis_args *args, struct list *operands)
+{
+    const char *const path = operands->at[0];
+    struct upload u = { .key = operands->at[1] };
+    const bly_access blind = { .blind = true };
+    const struct foreign_args any = { 0 };
+    struct foreign_file file;
+    if (operands->n > 2)
+        return fail("one file goes into one key; %zu words are too many",
+                    operands->n);
+    int status = foreign_open(path, &any, &file);
+    if (status != YES)
+        return status;
+    if (file.f) {
+        status = load_foreign(args, path, &file, &u);
+        foreign_close(&file);
+        return status;
+    }
+    bly_filter *const f = filter_open(path, &blind);
+    status = f ? load_filter(args, path, f, &u) : TROUBLE;
+    bly_free(f);
+    return status;
+}
+
+/* ------------------------------------------------------------------ dump */
+
+#define DUMP_BYTES ((size_t)4 << 20)
+#define DUMP_MAX ((size_t)64 << 20) /* what BLY.EXPORT gives at most */
+
+/* A file that is read from a key. */
+struct fetching {
+    struct router *r;
+    const char *key;
+    redisReply *reply; /* with the piece, or NULL */
+    size_t at;         /* in the piece */
+    uint64_t done;     /* of the file, up to the end of the piece */
+    uint64_t total;    /* 0: not known yet */
+    bool lost;         /* r->why, and not bly_error(), says what is wrong */
+};
+
+static bool fetch_piece(struct fetching *g)
+{
+    freeReplyObject(g->reply);
+    g->at = 0;
+    /* A coded filter is coded anew for every piece: few and large ones then. */
+    const size_t want = g->total > DUMP_MAX ? DUMP_MAX : DUMP_BYTES;
+    redisReply *const e =
+        router_call(g->r, g->key, true, "BLY.EXPORT %s %llu %llu", g->key,
+                    (unsigned long long)g->done, (unsigned long long)want);
+    g->reply = e;
+    g->lost = !e;
+    if (!e)
+        return false;
+    if (e->type != REDIS_REPLY_ARRAY || e->elements != 2 ||
+        e->element[0]->type != REDIS_REPLY_INTEGER ||
+        e->element[1]->type != REDIS_REPLY_STRING) {
+        g->lost = true;
+        snprintf(
+            g->r->why, sizeof g->r->why,
+            "%s: the server's BLY.EXPORT returns something other than bytes",
+            g->key);
+        return false;
+    }
+    g->total = (uint64_t)e->element[0]->integer;
+    g->done += e->element[1]->len;
+    progress_at(g->done, g->done, g->total);
+    return true;
+}
+
+static int64_t get_piece(void *ctx, void *buf, size_t nbytes)
+{
+    struct fetching *const g = ctx;
+    size_t n = 0;
+    while (n < nbytes) {
+        const redisReply *const piece = g->reply ? g->reply->element[1] : NULL;
+        if (!piece || g->at == piece->len) {
+            if (piece && g->done >= g->total)
+                break;
+            if (!fetch_piece(g))
+                return -1;
+            if (!g->reply->element[1]->len)
+                break;
+            continue;
+        }
+        const size_t here = piece->len - g->at;
+        const size_t some = nbytes - n < here ? nbytes - n : here;
+        memcpy((char *)buf + n, piece->str + g->at, some);
+        g->at += some;
+        n += some;
+    }
+    return (int64_t)n;
+}
+
+/* The filter in a key; NULL, and r->why. *torn: it does not fit together. */
+static bly_filter *fetch_filter(struct router *r, const char *key, bool *torn)
+{
+    const bly_access blind = { .blind = true };
+    struct fetching g = { .r = r, .key = key };
+    bly_filter *f = NULL;
+    progress_start(false);
+    progress_unit("bytes");
+    const bly_status st = bly_read(get_piece, &g, &blind, &f);
+    progress_clear();
+    if (g.reply)
+        freeReplyObject(g.reply);
+    *torn = st && !g.lost && st == BLY_EFORMAT;
+    if (st && !g.lost)
+        snprintf(r->why, sizeof r->why, "%s: %s", key, bly_error());
+    return f;
+}
+
+/* The same of a copy that nobody changes. */
+static bly_filter *fetch_copy(struct router *r, const char *key)
+{
+    struct upload u = { .key = key, .at = key_beside(key, "dumping") };
+    bly_filter *f = NULL;
+    bool torn;
+    redisReply *reply =
+        u.at ? router_call(r, key, true, "COPY %s %s", key, u.at) : NULL;
+    if (reply) {
+        freeReplyObject(reply);
+        freeReplyObject(
+            router_call(r, u.at, true, "EXPIRE %s %d", u.at, 86400));
+        f = fetch_filter(r, u.at, &torn);
+    }
+    upload_drop(r, &u);
+    return f;
+}
+
+/* The filter in a key of BF.* to a file. */
+static int dump_chunks(const struct redis_args *args, struct router *r,
+                       const char *key, const char *path)
+{
+    struct block b = { 0 };
+    bly_foreign *const f = chunks_fetch(r, key, &b);
+    FILE *const to = report_to(path);
+    int status = f ? foreign_save(f, path) : fail("%s", r->why);
+    if (status == YES)
+        file_report(args, to, path, key, "format", bly_foreign_format(f),
+                    b.len);
+    bly_foreign_free(f);
+    block_free(&b);
+    return status;
+}
+
+/* The filter in a key of BLY.* to a file. */
+static int dump_filter(const struct redis_args *args, struct router *r,
+                       const char *key, const char *path)
+{
+    bool torn = false;
+    bly_filter *f = fetch_filter(r, key, &torn);
+    if (!f && torn)
+        f = fetch_copy(r, key);
+    FILE *const to = report_to(path);
+    int status = f ? filter_save(f, path) : fail("%s", r->why);
+    if (status == YES)
+        filter_report(args, to, path, key, f);
+    bly_free(f);
+    return status;
+}
+
+int redis_dump(const struct redis_args *args, struct list *operands)
+{
+    const char *const key = operands->at[0], *const path = operands->at[1];
+    if (operands->n > 2)
+        return fail("one key goes into one file; %zu words are too many",
+                    operands->n);
+    if (!output_works(path, args->json))
+        return TROUBLE;
+    struct router r = { 0 };
+    int status;
+    if (!router_open(&r, &args->login))
+        status = fail("%s", r.why);
+    else if (chunks_are_in(&r, key))
+        status = dump_chunks(args, &r, key, path);
+    else
+        status = dump_filter(args, &r, key, path);
+    router_close(&r);
+    return status;
+}
