@@ -329,7 +329,7 @@ coverage:
 	@tools/coverage $(B) $(COVERAGE_FLOOR)
 
 # What the fuzzers look into, once for all of them.
-$(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/fuzzer/%.o,io/source.c io/unpack.c cli/expression.c $(APP_SRC) $(LIB_SRC))
+$(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/fuzzer/%.o,io/source.c io/unpack.c workbench/expression.c $(APP_SRC) $(LIB_SRC))
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F),-Bsymbolic \
 	    $^ $(PKG_LIBS) -lm -o $@

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/bench.h"
+#include "workbench/bench.h"
 #include "io/pipeline.h"
 
 static struct {

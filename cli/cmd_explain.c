@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/explain.h"
+#include "workbench/explain.h"
 
 static struct {
     uint64_t m;

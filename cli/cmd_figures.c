@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/figure.h"
-#include "cli/plot_svg.h"
+#include "workbench/figure.h"
+#include "workbench/plot_svg.h"
 
 static struct {
     const char *out;

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/plan_near.h"
-#include "cli/plot.h"
+#include "workbench/plan_near.h"
+#include "workbench/plot.h"
 
 static struct {
     struct sizing sizing;

@@ -19,7 +19,7 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
-#include "cli/plot.h"
+#include "workbench/plot.h"
 
 static const struct command *const table[] = {
 #define COMMAND_ROW_(name) &cmd_##name,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/expression.h"
+#include "workbench/expression.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

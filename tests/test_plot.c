@@ -10,8 +10,8 @@
 #define _GNU_SOURCE
 #include "support.h"
 
-#include "cli/plot.h"
-#include "cli/plot_axis.h"
+#include "workbench/plot.h"
+#include "workbench/plot_axis.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,0 +1,482 @@
+/*
+ * figure.c - the points of a figure: noted, judged, printed, drawn
+ *
+ * A figure's files are NAME.csv, every point with its band, and NAME.svg.
+ */
+#define _GNU_SOURCE
+#include "workbench/figure.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "workbench/plot_svg.h"
+
+/* ----------------------------------------------------------------- noting */
+
+static void figure_out_of_memory(struct figure_run *run)
+{
+    run->broken = true;
+    fail("%s: out of memory", run->figure->name);
+}
+
+struct figure_series *figure_series(struct figure_run *run, const char *name,
+                                    ...)
+{
+    /* One too many is written over: a mistake in the figure, seen at once. */
+    if (run->nseries == FIGURE_MAX_SERIES) {
+        run->broken = true;
+        fail("%s: more than %d series", run->figure->name, FIGURE_MAX_SERIES);
+        run->nseries--;
+    }
+    struct figure_series *s = &run->series[run->nseries++];
+    va_list args;
+    va_start(args, name);
+    vsnprintf(s->name, sizeof s->name, name, args);
+    va_end(args);
+    return s;
+}
+
+static bool is_judged(const struct figure_point *p)
+{
+    return !isnan(p->measured) && (!isnan(p->low) || !isnan(p->high));
+}
+
+static bool is_accepted(const struct figure_point *p)
+{
+    return !(p->measured < p->low) && !(p->measured > p->high);
+}
+
+void figure_point(struct figure_run *run, struct figure_series *s, double x,
+                  double expected, double measured, double low, double high)
+{
+    /* The array has room for a power of two. */
+    if ((s->npoints & (s->npoints - 1)) == 0) {
+        struct figure_point *more = realloc(
+            s->points, (s->npoints ? 2 * s->npoints : 1) * sizeof *more);
+        if (!more) {
+            figure_out_of_memory(run);
+            return;
+        }
+        s->points = more;
+    }
+    const struct figure_point p = { x, expected, measured, low, high };
+    s->points[s->npoints++] = p;
+    run->njudged += is_judged(&p);
+    run->nfailed += is_judged(&p) && !is_accepted(&p);
+}
+
+void figure_judge(struct figure_run *run, struct figure_series *s, double x,
+                  double expected, double measured, double sd)
+{
+    const double low = expected - 4 * sd;
+    figure_point(run, s, x, expected, measured,
+                 expected >= 0 && low < 0 ? 0 : low, expected + 4 * sd);
+}
+
+void figure_note(struct figure_run *run, const char *format, ...)
+{
+    char *line, *both;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&line, format, args) < 0)
+        line = NULL;
+    va_end(args);
+    if (!line ||
+        asprintf(&both, "%s%s\n", run->notes ? run->notes : "", line) < 0) {
+        figure_out_of_memory(run);
+    } else {
+        free(run->notes);
+        run->notes = both;
+    }
+    free(line);
+}
+
+void figure_free(struct figure_run *run)
+{
+    for (size_t i = 0; i < run->nseries; i++)
+        free(run->series[i].points);
+    free(run->notes);
+    run->nseries = 0;
+    run->notes = NULL;
+}
+
+/* ------------------------------------------------------- what they share */
+
+double figure_rate_sd(double rate, double n, double m, double k,
+                      double nqueries, double nfilters)
+{
+    double variance = rate * (1 - rate) / (nqueries * nfilters);
+    if (isfinite(m)) {
+        const double load = k * n / m, zero = exp(-load);
+        const double slope = k * rate / (1 - zero);
+        variance +=
+            slope * slope * zero * (1 - (1 + load) * zero) / m / nfilters;
+    }
+    return sqrt(variance);
+}
+
+/* "a=b c=d" into options of a spec; the words are in text, which is cut up. */
+static size_t split_options(char *text, bly_option *at, size_t max)
+{
+    size_t n = 0;
+    for (char *word = strtok(text, " "); word && n < max;
+         word = strtok(NULL, " ")) {
+        char *equals = strchr(word, '=');
+        if (equals)
+            *equals = '\0';
+        at[n++] = (bly_option){ word, equals ? equals + 1 : "" };
+    }
+    return n;
+}
+
+static void figure_library_failed(struct figure_run *run)
+{
+    run->broken = true;
+    fail("%s: %s", run->figure->name, bly_error());
+}
+
+/* A spec with options added, which point into it. */
+struct full_spec {
+    bly_spec spec;
+    bly_option options[BLY_MAX_PARAMS];
+    char text[200];
+};
+
+static const bly_spec *with_options(struct full_spec *to, const bly_spec *spec,
+                                    const char *options)
+{
+    to->spec = *spec;
+    snprintf(to->text, sizeof to->text, "%s", options ? options : "");
+    to->spec.options = to->options;
+    to->spec.noptions = split_options(to->text, to->options, BLY_MAX_PARAMS);
+    return &to->spec;
+}
+
+bly_filter *figure_filter(struct figure_run *run, const bly_spec *spec,
+                          const char *options)
+{
+    struct full_spec full;
+    bly_filter *f;
+    if (bly_new(with_options(&full, spec, options), &f))
+        figure_library_failed(run);
+    return f;
+}
+
+enum { FIGURE_PIECE = 4096 };
+
+static size_t next_piece(uint64_t *ints, uint64_t *first, uint64_t *n)
+{
+    const size_t piece = *n < FIGURE_PIECE ? (size_t)*n : FIGURE_PIECE;
+    for (size_t i = 0; i < piece; i++)
+        ints[i] = *first + i;
+    *first += piece;
+    *n -= piece;
+    return piece;
+}
+
+bly_filter *figure_built(struct figure_run *run, const bly_spec *spec,
+                         const char *options, uint64_t first, uint64_t n)
+{
+    struct full_spec full;
+    bly_builder *b = NULL;
+    bly_filter *f = NULL;
+    bly_kind_info kind = { 0 };
+    uint64_t ints[FIGURE_PIECE], hashes[FIGURE_PIECE];
+    bly_status st = bly_builder_new(with_options(&full, spec, options), &b);
+    bly_kind_named(spec->kind, &kind);
+    const bool valued =
+        (kind.can & BLY_CAN(BUILD)) && (kind.can & BLY_CAN(GET));
+    while (!st && n) {
+        const size_t piece = next_piece(ints, &first, &n);
+        bly_hash_ints(bly_builder_hasher(b), ints, piece, hashes);
+        st = bly_builder_add(b, hashes, valued ? ints : NULL, piece);
+    }
+    if (!st)
+        st = bly_builder_finish(b, 0, &f);
+    if (st)
+        figure_library_failed(run);
+    bly_builder_free(b);
+    return f;
+}
+
+bool figure_add(struct figure_run *run, bly_filter *f, uint64_t first,
+                uint64_t n)
+{
+    uint64_t ints[FIGURE_PIECE];
+    while (n) {
+        const size_t piece = next_piece(ints, &first, &n);
+        if (bly_add_ints(f, ints, piece, NULL, NULL)) {
+            figure_library_failed(run);
+            return false;
+        }
+    }
+    return true;
+}
+
+double figure_share(const bly_filter *f, uint64_t first, uint64_t n)
+{
+    uint64_t ints[FIGURE_PIECE], maybe[BLY_BITMAP_WORDS(FIGURE_PIECE)];
+    const double all = (double)n;
+    uint64_t found = 0;
+    while (n) {
+        const size_t piece = next_piece(ints, &first, &n);
+        bly_has_ints(f, ints, piece, maybe);
+        for (size_t i = 0; i < BLY_BITMAP_WORDS(piece); i++)
+            found += (uint64_t)__builtin_popcountll(maybe[i]);
+    }
+    return (double)found / all;
+}
+
+double figure_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+uint64_t figure_random(uint64_t *at)
+{
+    uint64_t x = *at += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* ------------------------------------------------------------------ table */
+
+/* A value in a column of the table; what is missing is a dash. */
+static const char *show_value(double value, char *text, size_t size)
+{
+    if (isnan(value))
+        snprintf(text, size, "-");
+    else if (value != 0 && (fabs(value) < 1e-4 || fabs(value) >= 1e7))
+        snprintf(text, size, "%.4g", value);
+    else
+        snprintf(text, size, "%.6g", value);
+    return text;
+}
+
+static void print_point(const struct figure_series *s,
+                        const struct figure_point *p)
+{
+    char x[24], expected[24], measured[24], low[24], high[24];
+    printf("  %-28s %10s %12s %12s", s->name, show_value(p->x, x, sizeof x),
+           show_value(p->expected, expected, sizeof expected),
+           show_value(p->measured, measured, sizeof measured));
+    if (is_judged(p))
+        printf("   %s .. %s%s", show_value(p->low, low, sizeof low),
+               show_value(p->high, high, sizeof high),
+               is_accepted(p) ? "" : "   OUTSIDE");
+    putchar('\n');
+}
+
+static void print_table(const struct figure_run *run)
+{
+    printf("%s: %s\n", run->figure->name, run->figure->title);
+    printf("  %-28s %10s %12s %12s   %s\n", "", "x", "expected", "measured",
+           "accepted");
+    for (size_t i = 0; i < run->nseries; i++)
+        for (size_t k = 0; k < run->series[i].npoints; k++)
+            print_point(&run->series[i], &run->series[i].points[k]);
+    if (run->notes)
+        for (const char *at = run->notes; *at; at = strchr(at, '\n') + 1)
+            printf("  %.*s\n", (int)(strchr(at, '\n') - at), at);
+    printf("  %zu of %zu values in their bands\n\n",
+           run->njudged - run->nfailed, run->njudged);
+}
+
+static void json_point(struct json *j, const struct figure_series *s,
+                       const struct figure_point *p)
+{
+    json_open(j, '{');
+    json_key(j, "series");
+    json_text(j, s->name);
+    json_key(j, "x");
+    json_real(j, p->x);
+    json_key(j, "expected");
+    json_real(j, p->expected);
+    json_key(j, "measured");
+    json_real(j, p->measured);
+    json_key(j, "low");
+    json_real(j, p->low);
+    json_key(j, "high");
+    json_real(j, p->high);
+    json_key(j, "ok");
+    if (is_judged(p))
+        json_bool(j, is_accepted(p));
+    else
+        json_null(j);
+    json_close(j, '}');
+}
+
+static void json_figure(struct json *j, const struct figure_run *run)
+{
+    json_open(j, '{');
+    json_key(j, "name");
+    json_text(j, run->figure->name);
+    json_key(j, "title");
+    json_text(j, run->figure->title);
+    json_key(j, "source");
+    json_text(j, run->figure->source);
+    json_key(j, "judged");
+    json_uint(j, run->njudged);
+    json_key(j, "outside");
+    json_uint(j, run->nfailed);
+    json_key(j, "notes");
+    json_text(j, run->notes);
+    json_key(j, "points");
+    json_open(j, '[');
+    for (size_t i = 0; i < run->nseries; i++)
+        for (size_t k = 0; k < run->series[i].npoints; k++)
+            json_point(j, &run->series[i], &run->series[i].points[k]);
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
+/* ------------------------------------------------------------------ files */
+
+static bool put_text(plot_put *put, void *ctx, const char *text)
+{
+    return put(ctx, text, strlen(text));
+}
+
+/* A number in a file: empty where there is none. */
+static bool put_number(plot_put *put, void *ctx, double value, char end)
+{
+    char text[40];
+    int n = isnan(value) ? 0 : snprintf(text, sizeof text, "%.9g", value);
+    text[n++] = end;
+    return put(ctx, text, (size_t)n);
+}
+
+static bool write_csv(const void *what, plot_put *put, void *ctx)
+{
+    const struct figure_run *run = what;
+    bool ok = put_text(put, ctx, "series,x,expected,measured,low,high\n");
+    for (size_t i = 0; i < run->nseries && ok; i++)
+        for (size_t k = 0; k < run->series[i].npoints && ok; k++) {
+            const struct figure_point *p = &run->series[i].points[k];
+            ok = put_text(put, ctx, "\"") &&
+                 put_text(put, ctx, run->series[i].name) &&
+                 put_text(put, ctx, "\",") && put_number(put, ctx, p->x, ',') &&
+                 put_number(put, ctx, p->expected, ',') &&
+                 put_number(put, ctx, p->measured, ',') &&
+                 put_number(put, ctx, p->low, ',') &&
+                 put_number(put, ctx, p->high, '\n');
+        }
+    return ok;
+}
+
+/* What is expected, where anything is, and what was measured, of one series:
+ * two of the plot, of one colour. It is the nth to be seen; colours are used
+ * again with other dashes. Returns how many it became. */
+static size_t series_of_plot(const struct figure_series *s, size_t nth,
+                             struct plot_point *room, struct plot_series *out)
+{
+    static const enum plot_dash dashes[] = { PLOT_SOLID, PLOT_DASHED,
+                                             PLOT_DOTTED, PLOT_DASHDOT };
+    const unsigned color =
+        s->color ? s->color : (unsigned)(nth % PLOT_NCOLORS) + 1;
+    const enum plot_dash dash = dashes[nth / PLOT_NCOLORS % 4];
+    struct plot_point *expected = room, *measured = room + s->npoints;
+    size_t nexpected = 0, nmeasured = 0, n = 0;
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct figure_point *p = &s->points[i];
+        if (!isnan(p->expected))
+            expected[nexpected++] =
+                (struct plot_point){ .x = p->x, .y = p->expected };
+        if (!isnan(p->measured))
+            measured[nmeasured++] =
+                (struct plot_point){ .x = p->x, .y = p->measured };
+    }
+    const bool bars = s->style == PLOT_BARS;
+    if (nexpected && !bars)
+        out[n++] =
+            (struct plot_series){ .name = nmeasured ? NULL : s->name,
+                                  .points = expected,
+                                  .npoints = nexpected,
+                                  .dash = nmeasured ? PLOT_DASHED : PLOT_SOLID,
+                                  .color = color };
+    if (nmeasured)
+        out[n++] = (struct plot_series){
+            .name = s->name,
+            .points = measured,
+            .npoints = nmeasured,
+            .style = s->style    ? s->style
+                     : nexpected ? PLOT_POINTS
+                                 : PLOT_BOTH,
+            .dash = dash,
+            .color = color,
+        };
+    return n;
+}
+
+static bool save_picture(const struct figure_run *run, const char *path)
+{
+    struct plot_series series[2 * FIGURE_MAX_SERIES];
+    struct plot_point *room[FIGURE_MAX_SERIES] = { 0 };
+    size_t n = 0, nth = 0;
+    bool ok = true;
+    for (size_t i = 0; i < run->nseries && ok; i++) {
+        const struct figure_series *s = &run->series[i];
+        if (s->unseen || !s->npoints)
+            continue;
+        room[i] = calloc(2 * s->npoints, sizeof *room[i]);
+        ok = room[i] != NULL;
+        if (ok)
+            n += series_of_plot(s, nth++, room[i], series + n);
+    }
+    const struct plot p = {
+        .title = run->figure->title,
+        .subtitle = run->subtitle[0] ? run->subtitle : NULL,
+        .caption = run->figure->source,
+        .x = run->x,
+        .y = run->y,
+        .series = series,
+        .nseries = n,
+        .references = run->references,
+        .nreferences = run->nreferences,
+    };
+    if (!ok)
+        fail("out of memory");
+    else if (!(ok = plot_save(&p, path)))
+        fail("%s", plot_why());
+    for (size_t i = 0; i < run->nseries; i++)
+        free(room[i]);
+    return ok;
+}
+
+static bool figure_save(const struct figure_run *run, const char *folder)
+{
+    char *csv = NULL, *svg = NULL;
+    bool ok = asprintf(&csv, "%s/%s.csv", folder, run->figure->name) >= 0 &&
+              asprintf(&svg, "%s/%s.svg", folder, run->figure->name) >= 0;
+    if (!ok)
+        fail("out of memory");
+    if (ok && !plot_to_file(write_csv, run, csv)) {
+        ok = false;
+        fail("%s", plot_why());
+    }
+    bool (*const draw)(const struct figure_run *, const char *) =
+        run->figure->draw ? run->figure->draw : save_picture;
+    ok = ok && draw(run, svg);
+    free(csv);
+    free(svg);
+    return ok;
+}
+
+bool figure_show(struct figure_run *run, const char *folder, struct json *j)
+{
+    run->figure->run(run);
+    if (run->broken)
+        return false;
+    if (j)
+        json_figure(j, run);
+    else
+        print_table(run);
+    fflush(stdout);
+    return !folder || figure_save(run, folder);
+}

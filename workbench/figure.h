@@ -1,0 +1,191 @@
+/*
+ * figure.h - experiments: what is expected, what a real run gives
+ *
+ * A figure is a row in the table below: its name, what it redraws, a few
+ * sentences, and a function that runs the library and notes points. A point
+ * has an x, the value that is expected there, the value that was measured and
+ * the band in which it was accepted; what is missing is NAN. A point that has
+ * both a value and a band is judged: outside the band the figure has failed,
+ * and so has the command.
+ *
+ *     static void halves_run(struct figure_run *run)
+ *     {
+ *         run->x = (struct plot_axis){ .label = "probes", .unit = "k" };
+ *         run->y = (struct plot_axis){ .label = "rate", .scale = PLOT_LOG };
+ *         struct figure_series *s = figure_series(run, "classic");
+ *         for (unsigned k = 1; k < 10; k++)
+ *             figure_judge(run, s, k, expected(k), measured(k), sd(k));
+ *     }
+ *
+ * The picture follows from the points: what is expected is a line, what was
+ * measured stands on it as markers of the same colour.
+ *
+ * Adding a figure: a function and a row `const struct figure figure_NAME` in a
+ * figure_*.c, and X(NAME) below. Everything random comes from run->seed, so
+ * that a run can be repeated; times cannot, so that of these only order and
+ * shape may be judged, never nanoseconds.
+ */
+#ifndef BLY_FIGURE_H
+#define BLY_FIGURE_H
+
+#include "cli/cli.h"
+#include "workbench/plot.h"
+
+#define FIGURES(X)     \
+    X(slides)          \
+    X(course)          \
+    X(counters)        \
+    X(time_add)        \
+    X(time_ask)        \
+    X(rate_k)          \
+    X(rate_bits)       \
+    X(halves)          \
+    X(zeros)           \
+    X(memory)          \
+    X(floom_1_8)       \
+    X(floom_1_12)      \
+    X(floom_1_16)      \
+    X(floom_5_8)       \
+    X(floom_5_12)      \
+    X(floom_5_16)      \
+    X(floom_replay)    \
+    X(floom_time_1_8)  \
+    X(floom_time_1_12) \
+    X(floom_time_1_16) \
+    X(floom_time_5_8)  \
+    X(floom_time_5_12) \
+    X(floom_time_5_16) \
+    X(overflow)        \
+    X(deletable)       \
+    X(growth)          \
+    X(increments)      \
+    X(cuckoo)          \
+    X(spectral)        \
+    X(countmin)        \
+    X(spacecode)       \
+    X(sent)            \
+    X(fuse)            \
+    X(bits_rate)       \
+    X(past_capacity)   \
+    X(family_add)      \
+    X(family_ask)      \
+    X(near)            \
+    X(near_families)
+
+struct figure_run;
+
+struct figure {
+    const char *name;   /* "rate-against-k": of its files too */
+    const char *title;  /* of the picture */
+    const char *source; /* what it redraws, or where the formula stands */
+    const char *about;  /* what one sees, for docs/figures/index.md */
+    void (*run)(struct figure_run *run);
+
+    /* Draw another picture than that of the points; false after a message.
+     * NULL: that of the points. */
+    bool (*draw)(const struct figure_run *run, const char *path);
+};
+
+#define FIGURE_DECLARE_(name) extern const struct figure figure_##name;
+FIGURES(FIGURE_DECLARE_)
+#undef FIGURE_DECLARE_
+
+/* The figure of a row; NULL past the last. */
+const struct figure *figure_at(size_t i);
+const struct figure *figure_named(const char *name);
+
+/* ---------------------------------------------------------------- points */
+
+struct figure_point {
+    double x, expected, measured, low, high;
+};
+
+/* One curve. Set what the picture needs between figure_series() and the end
+ * of the run; zero means "as usual". */
+struct figure_series {
+    char name[64];
+    enum plot_style style; /* of what was measured; PLOT_LINE: as usual */
+    unsigned color;        /* to share one: 1 to PLOT_NCOLORS */
+    bool unseen;           /* in the table and not in the picture */
+    struct figure_point *points;
+    size_t npoints;
+};
+
+#define FIGURE_MAX_SERIES 80 /* two a kind, and a few */
+
+struct figure_run {
+    const struct figure *figure;
+    bool full;     /* take the time that good values need */
+    uint64_t seed; /* of everything random */
+
+    /* To be filled in by the figure. */
+    struct plot_axis x, y;
+    struct plot_reference references[8];
+    size_t nreferences;
+    char subtitle[200];
+
+    struct figure_series series[FIGURE_MAX_SERIES];
+    size_t nseries;
+    char *notes; /* lines to print below the table; NULL: none */
+    size_t njudged, nfailed;
+    bool broken; /* the run could not be made: an error was told */
+};
+
+/* A new curve, printf-like name; the pointer holds until the end of the run. */
+__attribute__((format(printf, 2, 3))) struct figure_series *
+figure_series(struct figure_run *run, const char *name, ...);
+
+/* A point as it is; any of the values may be NAN. */
+void figure_point(struct figure_run *run, struct figure_series *s, double x,
+                  double expected, double measured, double low, double high);
+
+/* A point that must lie within 4 deviations of what is expected. */
+void figure_judge(struct figure_run *run, struct figure_series *s, double x,
+                  double expected, double measured, double sd);
+
+/* A line under the table, and in the page of figures. */
+__attribute__((format(printf, 2, 3))) void figure_note(struct figure_run *run,
+                                                       const char *format, ...);
+
+/* ------------------------------------------------------- what they share */
+
+/* Deviation of a rate that was measured with nqueries on each of nfilters
+ * filters of m cells with k probes and n keys: few queries, and the chance of
+ * how full a filter became. m may be INFINITY: then only the queries count. */
+double figure_rate_sd(double rate, double n, double m, double k,
+                      double nqueries, double nfilters);
+
+/* A filter, or NULL, and run->broken with a line on standard error. options is
+ * "name=value name=value", or NULL. */
+bly_filter *figure_filter(struct figure_run *run, const bly_spec *spec,
+                          const char *options);
+
+/* The same built from the keys first .. first + n - 1, for kinds of all sorts:
+ * its capacity is n unless spec says more. */
+bly_filter *figure_built(struct figure_run *run, const bly_spec *spec,
+                         const char *options, uint64_t first, uint64_t n);
+
+/* Add the keys first .. first + n - 1; false, and run->broken, on failure. */
+bool figure_add(struct figure_run *run, bly_filter *f, uint64_t first,
+                uint64_t n);
+
+/* The share of the keys first .. first + n - 1 that f says maybe to. Keys from
+ * FIGURE_ABSENT on are never added. */
+#define FIGURE_ABSENT (UINT64_C(1) << 62)
+double figure_share(const bly_filter *f, uint64_t first, uint64_t n);
+
+/* Nanoseconds of this thread's processor time. */
+double figure_clock(void);
+
+/* The next number of a generator whose state is *at. */
+uint64_t figure_random(uint64_t *at);
+
+/* --------------------------------------------------------------- results */
+
+/* Run one, print its table (or an object), and write its files into folder
+ * unless that is NULL. False where a file could not be written or the run
+ * failed; run holds the points until figure_free(). */
+bool figure_show(struct figure_run *run, const char *folder, struct json *j);
+void figure_free(struct figure_run *run);
+
+#endif
