@@ -171,7 +171,7 @@ $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
-        $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard cli/plot*.c)) $(B)/$(1)/libbloomery.a $(B)/$(1)/libbloomery.so
+        $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard workbench/plot*.c)) $(B)/$(1)/libbloomery.a $(B)/$(1)/libbloomery.so
 	$$(call say,LINK,$$@)
 	$(Q)own=$$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c); \
 	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o,$$^) \
@@ -329,7 +329,7 @@ coverage:
 	@tools/coverage $(B) $(COVERAGE_FLOOR)
 
 # What the fuzzers look into, once for all of them.
-$(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/fuzzer/%.o,io/source.c io/unpack.c workbench/expression.c $(APP_SRC) $(LIB_SRC))
+$(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/fuzzer/%.o,$(APP_SRC) $(LIB_SRC))
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F),-Bsymbolic \
 	    $^ $(PKG_LIBS) -lm -o $@

@@ -5,7 +5,20 @@
  * refused is named and does not keep the others from it. One thread does it
  * all, so that lines count in their order and refusals are told in it.
  */
+#include <stdio.h>
+
+#include <bloomery.h>
+
+#include "cli/change.h"
+#include "io/files.h"
+#include "io/filters.h"
 #include "io/keys.h"
+#include "io/paths.h"
+#include "io/secret.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 struct change_run {
     struct job *job;

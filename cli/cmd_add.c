@@ -7,8 +7,20 @@
  * all hash and one at a time adds.
  */
 #include <pthread.h>
+#include <stdio.h>
 
+#include <bloomery.h>
+
+#include "cli/rows.h"
+#include "io/files.h"
+#include "io/filters.h"
 #include "io/keys.h"
+#include "io/paths.h"
+#include "io/secret.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     struct keys keys;

@@ -8,10 +8,20 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include <bloomery.h>
+
+#include "cli/rows.h"
+#include "io/files.h"
+#include "io/filters.h"
+#include "io/paths.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     const char *output;

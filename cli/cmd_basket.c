@@ -13,11 +13,19 @@
  *
  * What is kept is the number of each item's baskets, and 4 k bytes an item.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "cli/rows.h"
 #include "io/input.h"
 #include "io/source.h"
+#include "report/json.h"
+#include "report/out.h"
+#include "report/say.h"
+#include "report/words.h"
 
 static struct {
     double threshold, recall;

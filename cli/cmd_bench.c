@@ -11,8 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "workbench/bench.h"
+#include <bloomery.h>
+
+#include "cli/cli.h"
 #include "io/pipeline.h"
+#include "io/sizing.h"
+#include "report/say.h"
+#include "report/words.h"
+#include "workbench/bench.h"
 
 static struct {
     struct list kinds, items;

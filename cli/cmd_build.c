@@ -7,10 +7,22 @@
  * it knows how many different ones there are. Kinds that store values take
  * lines of a key and its value.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include <bloomery.h>
+
+#include "cli/rows.h"
+#include "io/filters.h"
 #include "io/foreign.h"
+#include "io/paths.h"
+#include "io/secret.h"
+#include "io/sizing.h"
 #include "io/values.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     struct sizing sizing;

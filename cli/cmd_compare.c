@@ -6,10 +6,19 @@
  * until it is as small as the other.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "cli/cli.h"
+#include "io/files.h"
+#include "io/filters.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     bool fold, json;

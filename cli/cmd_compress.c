@@ -5,7 +5,18 @@
  * output is the input, that is changed under its lock, as by every command
  * that changes a filter.
  */
-#include "cli/cli.h"
+#include <stdio.h>
+
+#include <bloomery.h>
+
+#include "cli/rows.h"
+#include "io/files.h"
+#include "io/filters.h"
+#include "io/paths.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     const char *output;

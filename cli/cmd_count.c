@@ -2,10 +2,18 @@
  * cmd_count.c - how often was each key added?
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "cli/rows.h"
+#include "io/filters.h"
 #include "io/keys.h"
 #include "io/values.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/words.h"
 
 static struct {
     struct keys keys;

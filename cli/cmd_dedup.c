@@ -5,6 +5,7 @@
  * with a filter what can be done in one pass.
  */
 #include "apps/dedup/args.h"
+#include "cli/rows.h"
 #include "io/keys.h"
 
 static const struct opt dedup_options[] = {

@@ -2,8 +2,19 @@
  * cmd_delta.c - what makes one version of a filter of another
  */
 #include <math.h>
+#include <stdio.h>
 
-#include "cli/cli.h"
+#include <bloomery.h>
+
+#include "cli/rows.h"
+#include "io/files.h"
+#include "io/filters.h"
+#include "io/paths.h"
+#include "report/json.h"
+#include "report/out.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     const char *output;

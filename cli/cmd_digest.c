@@ -2,8 +2,11 @@
  * cmd_digest.c - cache digests, for people who run Squid: bloomery digest VERB
  */
 #include "apps/digest/jobs.h"
-#include "io/source.h"
+#include "cli/rows.h"
 #include "cli/verbs.h"
+#include "io/source.h"
+#include "report/say.h"
+#include "report/words.h"
 
 static struct digest_args digest_args;
 

@@ -3,9 +3,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/words.h"
 #include "workbench/explain.h"
 
 static struct {

@@ -1,10 +1,18 @@
 /*
  * cmd_formats.c - the table of other systems' formats and what can be done
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "cli/cli.h"
 #include "io/foreign.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     bool json;

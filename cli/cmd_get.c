@@ -1,8 +1,16 @@
 /*
  * cmd_get.c - the values that a filter stores for keys
  */
+#include <stdio.h>
+
+#include <bloomery.h>
+
+#include "cli/rows.h"
 #include "io/keys.h"
 #include "io/values.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/words.h"
 
 static struct {
     struct keys keys;

@@ -4,10 +4,18 @@
  * The filter is asked where it lies in its file; where it is large, only the
  * pages that keys fall on are read. Options and exit status are grep's.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "cli/rows.h"
 #include "io/foreign.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     struct keys keys;

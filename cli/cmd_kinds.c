@@ -1,10 +1,18 @@
 /*
  * cmd_kinds.c - the table of kinds and what each can do
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "cli/cli.h"
+#include "io/sizing.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     bool json;

@@ -1,7 +1,9 @@
 /*
  * cmd_merge.c - the union of filters: a row for combine.c
  */
-#include "cli/cli.h"
+#include "cli/combine.h"
+#include "cli/rows.h"
+#include "report/words.h"
 
 static struct {
     const char *output;

@@ -5,13 +5,25 @@
  * library; here are the lines that people type and read.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/parquet/parquet.h"
-#include "io/keys.h"
+#include <bloomery.h>
+
 #include "apps/parquet/info.h"
+#include "apps/parquet/parquet.h"
+#include "cli/rows.h"
 #include "cli/verbs.h"
+#include "io/files.h"
+#include "io/keys.h"
+#include "io/paths.h"
+#include "report/json.h"
+#include "report/out.h"
+#include "report/progress.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     struct list columns;

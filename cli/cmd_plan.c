@@ -7,10 +7,19 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include <bloomery.h>
+
+#include "cli/rows.h"
+#include "io/filters.h"
+#include "io/sizing.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 #include "workbench/plan_near.h"
 #include "workbench/plot.h"
 

@@ -1,7 +1,13 @@
 /*
  * cmd_remove.c - keys out of a filter on disk
  */
+#include <bloomery.h>
+
+#include "cli/change.h"
+#include "cli/rows.h"
 #include "io/keys.h"
+#include "report/say.h"
+#include "report/words.h"
 
 static struct {
     struct keys keys;

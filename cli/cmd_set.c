@@ -4,8 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "cli/change.h"
+#include "cli/rows.h"
 #include "io/keys.h"
 #include "io/values.h"
+#include "report/say.h"
+#include "report/words.h"
 
 static struct {
     struct keys keys;

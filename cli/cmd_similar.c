@@ -7,11 +7,19 @@
  * filters of nothing in common would show.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "cli/rows.h"
 #include "io/source.h"
 #include "io/texts.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 static struct {
     struct cutting cutting;

@@ -12,8 +12,18 @@
  * first.
  */
 #include <math.h>
+#include <stdio.h>
 
-#include "cli/cli.h"
+#include <bloomery.h>
+
+#include "cli/combine.h"
+#include "io/files.h"
+#include "io/filters.h"
+#include "io/paths.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 struct combination {
     const struct list *inputs;

@@ -7,8 +7,17 @@
  * not have stay out.
  */
 #include <math.h>
+#include <stdio.h>
+
+#include <bloomery.h>
 
 #include "cli/convert_foreign.h"
+#include "io/filters.h"
+#include "io/paths.h"
+#include "io/sizing.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
 
 /* What is converted: one of the two. */
 struct origin {

@@ -4,7 +4,13 @@
 #ifndef BLY_CONVERT_FOREIGN_H
 #define BLY_CONVERT_FOREIGN_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bloomery.h>
+
 #include "io/foreign.h"
+#include "io/sizing.h"
 
 struct foreign_conversion {
     const char *path, *output;

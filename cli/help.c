@@ -6,9 +6,16 @@
  * writer escapes what roff would read as its own.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "cli/cli.h"
 #include "cli/help.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 #define OVERVIEW                                                               \
     "Filters answer \"is this key in the set?\" using a few bits per key. "    \

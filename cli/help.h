@@ -4,6 +4,8 @@
 #ifndef BLY_HELP_H
 #define BLY_HELP_H
 
+#include <stdio.h>
+
 #include "cli/cli.h"
 
 /* For people: all commands, or one. On standard output. */

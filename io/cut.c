@@ -8,10 +8,13 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "io/files.h"
+#include "report/say.h"
+#include "report/show.h"
 
 static char cut_line[2048];
 

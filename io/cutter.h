@@ -11,6 +11,7 @@
 #ifndef BLY_CUTTER_H
 #define BLY_CUTTER_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

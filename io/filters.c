@@ -4,139 +4,25 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <bloomery.h>
+
+#include "io/files.h"
+#include "io/filters.h"
 #include "io/foreign.h"
-
-/* ---------------------------------------------------------------- sizing */
-
-static const char *kind_word(size_t i, const void *ctx)
-{
-    bly_kind_info info;
-    (void)ctx;
-    return bly_kind_at(i, &info) ? info.name : NULL;
-}
-
-bool kind_exists(const char *name)
-{
-    bly_kind_info info;
-    if (bly_kind_named(name, &info))
-        return true;
-    size_t n = 0;
-    while (bly_kind_at(n, &info))
-        n++;
-    const char *const near = nearest_word(name, n, kind_word, NULL);
-    if (near) {
-        fail("unknown kind '%s'; did you mean '%s'?", name, near);
-    } else {
-        char *const all = kinds_that_can(0);
-        fail("unknown kind '%s'; there are: %s", name, all ? all : "");
-        free(all);
-    }
-    return false;
-}
-
-bool option_words(const struct list *words, const bly_option **out)
-{
-    *out = NULL;
-    if (words->n == 0)
-        return true;
-    bly_option *const options = calloc(words->n, sizeof *options);
-    for (size_t i = 0; options && i < words->n; i++) {
-        const char *const text = words->at[i];
-        const char *const equals = strchr(text, '=');
-        if (!equals || equals == text) {
-            fail("--option '%s': not of the form NAME=VALUE", text);
-            return false;
-        }
-        options[i].name = strndup(text, (size_t)(equals - text));
-        options[i].value = equals + 1;
-        if (!options[i].name) {
-            fail("out of memory");
-            return false;
-        }
-    }
-    if (!options) {
-        fail("out of memory");
-        return false;
-    }
-    *out = options;
-    return true;
-}
-
-bool sizing_spec(const struct sizing *s, bly_spec *spec)
-{
-    if (s->kind && !kind_exists(s->kind))
-        return false;
-    if (s->bits && s->memory) {
-        fail("--bits and --memory are the same thing; give one of them");
-        return false;
-    }
-    if (s->memory > UINT64_MAX / 8) {
-        fail("--memory %llu: more than 2^61 bytes",
-             (unsigned long long)s->memory);
-        return false;
-    }
-    spec->kind = s->kind;
-    spec->items = s->items;
-    spec->fpr = s->fpr;
-    spec->bits = s->memory ? s->memory * 8 : s->bits;
-    if (spec->items && spec->fpr > 0 && spec->bits) {
-        fail("--items, --fpr and %s contradict each other; give two of them",
-             s->memory ? "--memory" : "--bits");
-        return false;
-    }
-
-    spec->noptions = s->options.n;
-    return option_words(&s->options, &spec->options);
-}
-
-bool is_sized(const bly_spec *spec)
-{
-    bly_kind_info kind;
-    if (spec->items || (spec->bits && spec->fpr > 0))
-        return true;
-    return (spec->kind ? bly_kind_named(spec->kind, &kind)
-                       : bly_kind_at(0, &kind)) &&
-           (kind.traits & BLY_SELF_SIZED) && (spec->noptions || spec->bits);
-}
-
-char *kinds_that_can(uint32_t ability)
-{
-    struct text text;
-    FILE *const to = text_begin(&text);
-    bly_kind_info info;
-    const char *comma = "";
-    for (size_t i = 0; bly_kind_at(i, &info); i++) {
-        if ((info.can & ability) != ability)
-            continue;
-        fprintf(to, "%s%s", comma, info.name);
-        comma = ", ";
-    }
-    return text_end(&text);
-}
+#include "io/paths.h"
+#include "io/sizing.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
 
 /* ----------------------------------------------------------------- files */
-
-int64_t read_all(int fd, void *buf, size_t nbytes)
-{
-    size_t n = 0;
-    while (n < nbytes) {
-        const ssize_t got = read(fd, (char *)buf + n, nbytes - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        n += (size_t)got;
-    }
-    return (int64_t)n;
-}
 
 static int64_t get_stdin(void *ctx, void *buf, size_t nbytes)
 {
@@ -207,13 +93,6 @@ bly_status filter_tick(bly_filter *f)
     bly_kind_of(f, &kind);
     return kind.can & BLY_CAN(TICK) ? bly_tick(f, (uint64_t)time(NULL))
                                     : BLY_OK;
-}
-
-bool put_stdout(void *ctx, const void *bytes, size_t nbytes)
-{
-    int *const error = ctx;
-    *error = out_write(bytes, nbytes);
-    return *error == 0;
 }
 
 static bly_status write_filter(const void *what, bly_put *put, void *ctx)

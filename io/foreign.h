@@ -4,26 +4,20 @@
 #ifndef BLY_CLI_FOREIGN_H
 #define BLY_CLI_FOREIGN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <bloomery.h>
+
 #include "io/sifted.h"
+#include "report/words.h"
 
 /* What the command line says of a format. */
 struct foreign_args {
     const char *format;
     struct list options;
 };
-
-#define FORMAT_OPTION(a, what)                               \
-    {                                                        \
-        "format", 'F', OPT_TEXT, &(a).format, "FORMAT", what \
-    }
-#define FORMAT_READ_OPTIONS(a)                                               \
-    FORMAT_OPTION(a, "the file has this format of another system; see "      \
-                     "bloomery formats; most are recognised by themselves"), \
-    {                                                                        \
-        "option", 'O', OPT_LIST, &(a).options, "NAME=VALUE",                 \
-            "an option of the format, such as the form of keys; may be "     \
-            "repeated"                                                       \
-    }
 
 /* Whether there is a format of that name; false, and said so, if not. */
 bool format_exists(const char *name);

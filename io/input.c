@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE /* memrchr */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

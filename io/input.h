@@ -11,7 +11,9 @@
 #ifndef BLY_INPUT_H
 #define BLY_INPUT_H
 
-#include "cli/cli.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* A block belongs to whoever reads into it, again and again. Zero is empty.
  * Behind len bytes BLOCK_SLACK more can be read, though they mean nothing, so

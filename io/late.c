@@ -1,12 +1,11 @@
 /*
  * late.c - libraries that are loaded when they are needed
  */
-#include "io/late.h"
-
 #include <dlfcn.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "io/late.h"
+#include "report/say.h"
 
 bool late_load(const char *library, const char *package,
                const char *const *names, size_t n, void *calls)

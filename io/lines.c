@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "io/lines.h"
-#include "apps/dedup/store.h"
+#include "io/files.h"
 
 /* Several workers may fail at once; one of them is told. */
 static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
@@ -110,7 +110,7 @@ bool lines_spool(struct lines *in, const char *folder)
             S_ISREG(st.st_mode))
             continue;
         char link[64];
-        f->spool = store_file(folder);
+        f->spool = scratch_file(folder);
         if (f->spool < 0)
             return lines_fail(in,
                               "%s: no file for what comes from a pipe can be "

@@ -31,13 +31,20 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <bloomery.h>
+
 #include "io/cutter.h"
+#include "io/paths.h"
 #include "io/pipeline.h"
 #include "io/values.h"
+#include "report/out.h"
+#include "report/progress.h"
+#include "report/show.h"
 
 /* A block this large came from a file or a full pipe: there is more. */
 #define FULL_BYTES ((size_t)64 * 1024)

@@ -5,6 +5,11 @@
 #define BLY_PIPELINE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bloomery.h>
 
 #include "io/input.h"
 

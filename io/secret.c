@@ -12,7 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include <bloomery.h>
+
+#include "io/secret.h"
+#include "report/say.h"
 
 #define HEX_DIGITS (2 * BLY_SECRET_BYTES)
 

@@ -4,7 +4,10 @@
 #ifndef BLY_SIFTED_H
 #define BLY_SIFTED_H
 
-#include "cli/cli.h"
+#include <stdint.h>
+
+#include <bloomery.h>
+
 #include "io/keys.h"
 #include "io/pipeline.h"
 

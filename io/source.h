@@ -17,15 +17,8 @@ enum source_use {
     SOURCE_RAW    /* as they lie */
 };
 
-/* --binary: files with keys, documents or texts are read as they lie. An option
- * of every command that reads such files. */
+/* --binary: files with keys, documents or texts are read as they lie. */
 extern bool binary_input;
-#define BINARY_OPTION                                                         \
-    {                                                                         \
-        "binary", 0, OPT_FLAG, &binary_input, NULL,                           \
-            "read the bytes of input files as they are: unpack nothing, and " \
-            "do not refuse archives or databases"                             \
-    }
 static inline enum source_use source_lines(void)
 {
     return binary_input ? SOURCE_RAW : SOURCE_LINES;

@@ -2,10 +2,14 @@
  * texts.c - whole texts, and how they are cut
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+#include <bloomery.h>
 
 #include "io/source.h"
 #include "io/texts.h"
+#include "report/say.h"
 
 bool cutting_shingles(const struct cutting *c, bly_shingling *out)
 {

@@ -4,6 +4,11 @@
 #ifndef BLY_TEXTS_H
 #define BLY_TEXTS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bloomery.h>
+
 #include "io/input.h"
 
 /* Options of what cuts texts into shingles; zero is the default. */
@@ -11,19 +16,6 @@ struct cutting {
     const char *unit; /* "word" or "char" */
     uint64_t size;
 };
-
-#define CUTTING_OPTIONS(c)                                              \
-    { "unit",                                                           \
-      'u',                                                              \
-      OPT_TEXT,                                                         \
-      &(c).unit,                                                        \
-      "UNIT",                                                           \
-      "shingles of words (word, the default) or of bytes "              \
-      "(char), for scripts without blanks" },                           \
-    {                                                                   \
-        "size", 'n', OPT_POSITIVE, &(c).size, "N",                      \
-            "units in a shingle; 5 words or 10 characters if not given" \
-    }
 
 /* False, and said why, if that cannot be meant. */
 bool cutting_shingles(const struct cutting *c, bly_shingling *out);

@@ -3,10 +3,15 @@
  */
 #define _GNU_SOURCE /* memrchr, open_memstream */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "io/values.h"
+#include "report/json.h"
+#include "report/say.h"
 
 /* ----------------------------------------------------------------- reading */
 

@@ -4,7 +4,14 @@
 #ifndef BLY_VALUES_H
 #define BLY_VALUES_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bloomery.h>
+
 #include "io/pipeline.h"
+#include "report/json.h"
 
 /* ----------------------------------------------------------------- reading */
 
@@ -25,13 +32,6 @@ size_t values_cut(bly_bytes *lines, size_t n, char delimiter, uint64_t *values,
 /* The byte that stands between key and value, from an option (NULL: a tab).
  * False, and said why, if that cannot be one. */
 bool delimiter_read(const char *text, char *out);
-
-#define DELIMITER_OPTION(text)                                            \
-    {                                                                     \
-        "delimiter", 'd', OPT_TEXT, &(text), "C",                         \
-            "the character between key and value, instead of a tab; the " \
-            "last one in a line counts"                                   \
-    }
 
 /* ---------------------------------------------------------------- printing */
 

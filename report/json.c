@@ -6,10 +6,12 @@
  * take the fewest digits that read back the same; what is not finite is null.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "report/json.h"
+#include "report/show.h"
 
 /* What stands before a value, or before the key of one. */
 static void json_separate(struct json *j)

@@ -9,10 +9,11 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "report/progress.h"
 
 #define FIRST_SECONDS 1.0
 #define EVERY_SECONDS 0.2

@@ -11,6 +11,8 @@
 
 #include <bloomery_inline.h>
 
+#include <bloomery.h>
+
 #include "workbench/bench.h"
 
 static bool inline_runs(void)

@@ -2,7 +2,11 @@
  * bench_json.c - what a bench found, for programs: one object
  */
 #include <math.h>
+#include <stdio.h>
 
+#include <bloomery.h>
+
+#include "report/json.h"
 #include "workbench/bench.h"
 
 static void put_text(struct json *j, const char *key, const char *text)

@@ -13,6 +13,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include <bloomery.h>
+
 #include "workbench/bench.h"
 
 static const char *error_of(bly_status st)

@@ -6,11 +6,14 @@
  */
 #define _GNU_SOURCE
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <time.h>
+
+#include <bloomery.h>
 
 #include "workbench/bench.h"
 #include "io/pipeline.h"

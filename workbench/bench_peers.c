@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "workbench/bench.h"

@@ -6,9 +6,11 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "report/say.h"
 #include "workbench/bench.h"
 #include "workbench/plot.h"
 

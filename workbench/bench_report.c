@@ -9,7 +9,10 @@
  *     2.41 1.27F+     nanoseconds a key, multiple of F, target met (- missed)
  */
 #include <math.h>
+#include <stdio.h>
 
+#include "report/say.h"
+#include "report/show.h"
 #include "workbench/bench.h"
 
 static void head_row(const char *name)

@@ -13,8 +13,11 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <bloomery.h>
 
 #include "workbench/bench.h"
 

@@ -8,9 +8,13 @@
  * any case.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "report/progress.h"
+#include "report/say.h"
+#include "report/show.h"
 #include "workbench/bench.h"
 
 #define LEAST_ROUNDS 3

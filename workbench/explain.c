@@ -1,8 +1,11 @@
 /*
  * explain.c - see explain.h
  */
+#include "report/say.h"
+#include "report/show.h"
 #include "workbench/explain.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,10 @@
 #ifndef BLY_EXPLAIN_H
 #define BLY_EXPLAIN_H
 
-#include "cli/cli.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "workbench/plot.h"
 
 enum explain_op { EXPLAIN_ADD, EXPLAIN_REMOVE, EXPLAIN_HAS };

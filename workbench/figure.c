@@ -4,10 +4,15 @@
  * A figure's files are NAME.csv, every point with its band, and NAME.svg.
  */
 #define _GNU_SOURCE
+#include <bloomery.h>
+
+#include "report/json.h"
+#include "report/say.h"
 #include "workbench/figure.h"
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

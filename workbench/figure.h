@@ -28,7 +28,13 @@
 #ifndef BLY_FIGURE_H
 #define BLY_FIGURE_H
 
-#include "cli/cli.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bloomery.h>
+
+#include "report/json.h"
 #include "workbench/plot.h"
 
 #define FIGURES(X)     \

@@ -5,9 +5,13 @@
  * share of 1 / (i + 1)^s. The true counts are kept beside the filter.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "report/say.h"
 #include "workbench/figure.h"
 
 /* A stream of nevents keys below nkeys, and how often each came. */

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "report/say.h"
 #include "workbench/explain.h"
 #include "workbench/figure.h"
 

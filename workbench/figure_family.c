@@ -7,8 +7,11 @@
 #include <malloc.h>
 #include <math.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <bloomery.h>
 
 #include "workbench/figure.h"
 

@@ -9,8 +9,11 @@
  * table.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <bloomery.h>
 
 #include "workbench/figure.h"
 

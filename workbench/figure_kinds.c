@@ -2,9 +2,13 @@
  * figure_kinds.c - what is peculiar to a kind, as its paper shows it
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "io/filters.h"
 #include "workbench/figure.h"
 
 /* The value of a fact of a filter; NAN if it has none of that name. */

@@ -7,6 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "report/say.h"
 #include "workbench/figure.h"
 
 #define NEAR_MOST 1024 /* hashes of both sets */

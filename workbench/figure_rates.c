@@ -5,6 +5,9 @@
  * measured filter, and how little the number of zeros strays from its mean.
  */
 #include <math.h>
+#include <stdio.h>
+
+#include <bloomery.h>
 
 #include "workbench/figure.h"
 

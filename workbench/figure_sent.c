@@ -2,6 +2,9 @@
  * figure_sent.c - filters that are sent, and filters that are built at once
  */
 #include <math.h>
+#include <stdio.h>
+
+#include <bloomery.h>
 
 #include "workbench/figure.h"
 

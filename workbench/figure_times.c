@@ -9,8 +9,12 @@
  * What is judged is shape: a straight line, or none.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include <bloomery.h>
+
+#include "report/say.h"
 #include "workbench/figure.h"
 
 enum { K_KEYS = 20000, K_MAX = 30 };

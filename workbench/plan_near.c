@@ -1,8 +1,13 @@
 /*
  * plan_near.c - the curve of banding: which pairs of texts will be found
  */
+#include <stdio.h>
 #include <string.h>
 
+#include <bloomery.h>
+
+#include "report/json.h"
+#include "report/say.h"
 #include "workbench/plan_near.h"
 #include "workbench/plot.h"
 

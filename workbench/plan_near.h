@@ -4,7 +4,7 @@
 #ifndef BLY_PLAN_NEAR_H
 #define BLY_PLAN_NEAR_H
 
-#include "cli/cli.h"
+#include <stdbool.h>
 
 struct near_plan {
     double threshold, recall; /* recall 0: the default */

@@ -4,6 +4,9 @@
 #ifndef BLY_PLOT_SVG_H
 #define BLY_PLOT_SVG_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "workbench/plot.h"
 
 #define SVG_WIDTH 800.0 /* of every picture */

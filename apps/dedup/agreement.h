@@ -4,6 +4,8 @@
 #ifndef BLY_AGREEMENT_H
 #define BLY_AGREEMENT_H
 
+#include <stdbool.h>
+
 #include <bloomery.h>
 
 /* A document goes if at least `known` of its bands are in a filter. */

@@ -4,9 +4,12 @@
 #ifndef BLY_DEDUP_ARGS_H
 #define BLY_DEDUP_ARGS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "apps/dedup/dedup.h"
-#include "cli/cli.h"
 #include "io/pipeline.h"
+#include "report/words.h"
 
 struct dedup_args {
     const char *output, *pairs, *clusters, *removed;

@@ -15,6 +15,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include <bloomery.h>
+
 #include "apps/dedup/dedup.h"
 
 #define PART 4096 /* documents whose keys a thread makes at a time */

@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <bloomery.h>
+
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"
 

@@ -4,6 +4,9 @@
 #ifndef BLY_CROWD_H
 #define BLY_CROWD_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "apps/dedup/dedup.h"
 
 #define CROWD_LIST 8 /* documents under one value; with more it is common */

@@ -16,6 +16,10 @@
 
 #include <bloomery.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "apps/dedup/agreement.h"
 #include "apps/dedup/json_field.h"
 #include "io/lines.h"

@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 
 #include "apps/dedup/args.h"
+#include "io/paths.h"
+#include "report/say.h"
+#include "report/words.h"
 
 static bool files_fail(void)
 {

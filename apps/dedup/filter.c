@@ -9,11 +9,22 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/dedup/stream.h"
+#include <bloomery.h>
+
 #include "apps/dedup/args.h"
+#include "apps/dedup/stream.h"
+#include "io/files.h"
+#include "io/filters.h"
+#include "io/paths.h"
+#include "io/sizing.h"
+#include "report/json.h"
+#include "report/progress.h"
+#include "report/say.h"
+#include "report/show.h"
 
 /* How many n-grams there are, and four deviations of that estimate more. */
 static bool count_ngrams(struct dedup *d, const struct stream_options *o,

@@ -46,6 +46,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <bloomery.h>
+
 #include "apps/dedup/journal.h"
 
 #define JOURNAL_MAGIC UINT64_C(0x314a4459424c89) /* "\x89LBYDJ1" */

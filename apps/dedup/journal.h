@@ -4,6 +4,9 @@
 #ifndef BLY_JOURNAL_H
 #define BLY_JOURNAL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "apps/dedup/dedup.h"
 
 /* Make or open the folder of d->opt->work, if there is one, for this run alone,

@@ -6,6 +6,8 @@
  */
 #include <math.h>
 
+#include <bloomery.h>
+
 #include "apps/dedup/dedup.h"
 
 double dedup_estimate(const struct dedup *d, uint32_t a, uint32_t b)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/journal.h"
 

@@ -2,8 +2,15 @@
  * report.c - what dedup found, for people and for programs
  */
 #include <math.h>
+#include <stdio.h>
+
+#include <bloomery.h>
 
 #include "apps/dedup/args.h"
+#include "io/paths.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
 
 static const char *const step_names[] = { "read", "band", "decide", "check",
                                           "write" };

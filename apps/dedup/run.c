@@ -12,10 +12,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <bloomery.h>
+
+#include "apps/dedup/args.h"
 #include "apps/dedup/journal.h"
 #include "apps/dedup/out_file.h"
-#include "apps/dedup/args.h"
+#include "io/files.h"
+#include "io/paths.h"
 #include "io/source.h"
+#include "report/out.h"
+#include "report/progress.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 struct dedup_args dedup_args = {
     .text_field = "text",

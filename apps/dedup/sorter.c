@@ -14,6 +14,7 @@
 
 #include "apps/dedup/sorter.h"
 #include "apps/dedup/store.h"
+#include "io/files.h"
 
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
@@ -83,7 +84,7 @@ static bool run_open(struct sorter *s)
 {
     if (s->fd > 0)
         return true;
-    const int fd = store_file(s->folder);
+    const int fd = scratch_file(s->folder);
     s->fd = fd > 0 ? fd : 0;
     return fd > 0;
 }

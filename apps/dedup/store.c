@@ -20,6 +20,7 @@
 #include <bloomery.h>
 
 #include "apps/dedup/store.h"
+#include "io/files.h"
 
 /* Uses between two looks. A use may bring 16 pages in. */
 #define USES_A_LOOK 64
@@ -32,12 +33,6 @@ static struct store_array *array_of(struct store *s, const void *p)
     return NULL;
 }
 
-int store_file(const char *folder)
-{
-    int fd;
-    return bly_scratch_file(folder, &fd) ? -1 : fd;
-}
-
 static bool file_resize(struct store *s, void **p, size_t nbytes)
 {
     struct store_array *const a = array_of(s, *p);
@@ -46,7 +41,7 @@ static bool file_resize(struct store *s, void **p, size_t nbytes)
         return false;
     }
     const bool fresh = !a->at;
-    const int fd = fresh ? store_file(s->folder) : a->fd;
+    const int fd = fresh ? scratch_file(s->folder) : a->fd;
     if (fd < 0)
         return false;
     /* Allocated, not only promised: a full disk is an error here and would be

@@ -13,10 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A file in folder that has no name, and goes when it is closed. -1 with errno.
- */
-int store_file(const char *folder);
-
 #define STORE_ARRAYS 64
 
 struct store {

@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "apps/dedup/out_file.h"
 #include "apps/dedup/stream.h"
 

@@ -4,6 +4,11 @@
 #ifndef BLY_STREAM_H
 #define BLY_STREAM_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bloomery.h>
+
 #include "apps/dedup/dedup.h"
 
 enum stream_unit {

@@ -1,10 +1,19 @@
 /*
  * files.c - digests in files: made from what a proxy wrote, and asked
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "apps/digest/jobs.h"
+#include "io/paths.h"
+#include "report/json.h"
+#include "report/out.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 /* -------------------------------------------------------------- reporting */
 

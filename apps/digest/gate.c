@@ -35,8 +35,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "apps/digest/gate.h"
+#include "report/say.h"
 
 #define TICK_MS 250   /* how late a late one may be found */
 #define FULL_MS 10    /* to wait where those cut off are not gone yet */

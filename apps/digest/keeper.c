@@ -15,12 +15,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "apps/digest/jobs.h"
 #include "apps/digest/gate.h"
+#include "apps/digest/jobs.h"
+#include "report/say.h"
 
 #define LOOK_MS 5000
 #define FIRST_MS 5000

@@ -2,8 +2,7 @@
  * late_curl.c - libcurl, loaded when it is needed
  */
 #include "apps/digest/late_curl.h"
-
-#include "cli/cli.h"
+#include "report/say.h"
 
 struct curl_calls curl_calls;
 

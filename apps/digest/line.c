@@ -19,6 +19,8 @@
  */
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "apps/digest/digest.h"
 
 /* A line being cut into words. */

@@ -23,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <bloomery.h>
+
 #include "apps/digest/digest.h"
 #include "apps/digest/lru.h"
 

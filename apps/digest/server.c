@@ -26,15 +26,19 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "apps/digest/jobs.h"
 #include "apps/digest/gate.h"
+#include "apps/digest/jobs.h"
 #include "apps/digest/late_microhttpd.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
 
 #define REQUEST_BYTES                                      \
     (32 * 1024) /* a header that is longer is answered 431 \

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "apps/digest/digest.h"
 
 #define SWAP_KEY 52

@@ -15,6 +15,8 @@
 
 #include <zlib.h>
 
+#include <bloomery.h>
+
 #include "apps/parquet/column_chunk.h"
 
 bool parquet_fail(struct parquet_error *e, const char *format, ...)

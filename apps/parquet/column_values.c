@@ -13,6 +13,8 @@
  */
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "apps/parquet/parquet.h"
 
 #define TEXT_BATCH 256   /* byte arrays handed on at a time */

@@ -5,10 +5,16 @@
  * the library's view of the file, columns one after another.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery.h>
+
 #include "apps/parquet/info.h"
+#include "report/json.h"
+#include "report/say.h"
+#include "report/show.h"
 
 /* A column, and its filters together. */
 struct column_row {

@@ -4,8 +4,9 @@
 #ifndef BLY_PARQUET_INFO_H
 #define BLY_PARQUET_INFO_H
 
+#include <stdbool.h>
+
 #include "apps/parquet/parquet.h"
-#include "cli/cli.h"
 
 /* Print it, for people or as JSON. */
 int parquet_info(const struct parquet_file *f, bool json);

@@ -7,11 +7,15 @@
  * and none reaches from one filter of the chain into the next.
  */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/foreign.h"
+#include <bloomery.h>
+
 #include "apps/redis/upload.h"
+#include "io/foreign.h"
+#include "report/progress.h"
 
 #define CHUNK_BYTES ((size_t)4 << 20)
 #define CHUNKS_HEADER 20

@@ -8,11 +8,21 @@
  * A .bly file goes into a key of BLY.*, one of RedisBloom into a key of BF.*
  */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/foreign.h"
+#include <bloomery.h>
+
 #include "apps/redis/upload.h"
+#include "io/filters.h"
+#include "io/foreign.h"
+#include "io/paths.h"
+#include "report/json.h"
+#include "report/progress.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
 
 /* What went where: word names `name` in JSON, "kind" or "format". */
 static void file_report(const struct redis_args *args, FILE *to,

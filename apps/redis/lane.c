@@ -8,9 +8,13 @@
 #define _GNU_SOURCE /* explicit_bzero */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "apps/redis/lane.h"
+#include "io/files.h"
+#include "io/secret.h"
+#include "report/say.h"
 
 #define CONNECT_SECONDS 5
 

@@ -22,6 +22,7 @@
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -4,6 +4,12 @@
 #ifndef BLY_REDIS_SHARDS_H
 #define BLY_REDIS_SHARDS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bloomery.h>
+
 #include "apps/redis/router.h"
 
 #define SHARDS_MAX 4096

@@ -18,11 +18,15 @@
  * which takes 16384 steps on average where braces of the key do not decide.
  */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include <bloomery.h>
+
 #include "apps/redis/upload.h"
+#include "report/progress.h"
 
 /* What is sent at a time: large enough that waiting for the answer does not
  * count, small enough that the server's other users do not wait long. */

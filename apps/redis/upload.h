@@ -4,6 +4,11 @@
 #ifndef BLY_REDIS_UPLOAD_H
 #define BLY_REDIS_UPLOAD_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bloomery.h>
+
 #include "io/input.h"
 #include "apps/redis/router.h"
 

@@ -1,12 +1,20 @@
 /*
- * waiting.c - files that another process is changing
+ * files.c - files, whatever is in them
  *
  * Whoever changes a file holds its lock, and the next one waits. Nobody should
  * sit in front of a silent terminal meanwhile: after a second the wait is told
  * of, and --wait bounds it. Signals keep their default action, so that an
  * interrupt ends the wait with the command.
  */
-#include "cli/cli.h"
+#include <errno.h>
+#include <unistd.h>
+
+#include <bloomery.h>
+
+#include "io/files.h"
+#include "io/paths.h"
+#include "report/out.h"
+#include "report/say.h"
 
 static struct {
     bool given, said;
@@ -41,6 +49,28 @@ bool wait_for_lock(void *ctx, const char *path, uint64_t ms)
         note("waiting for another process that is changing %s", path);
     }
     return true;
+}
+
+int scratch_file(const char *folder)
+{
+    int fd;
+    return bly_scratch_file(folder, &fd) ? -1 : fd;
+}
+
+int64_t read_all(int fd, void *buf, size_t nbytes)
+{
+    size_t n = 0;
+    while (n < nbytes) {
+        const ssize_t got = read(fd, (char *)buf + n, nbytes - n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        n += (size_t)got;
+    }
+    return (int64_t)n;
 }
 
 int file_save(const char *path, bly_writes *write, const void *what)

@@ -1,172 +1,17 @@
 /*
- * output.c - what goes to people: messages, numbers, wrapped text
- *
- * Tables and JSON go through stdio. Lines of keys do not: workers hand whole
- * blocks to out_write() (pipeline.c). A command does one or the other.
+ * show.c - numbers and text for people
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cli/cli.h"
+#include <bloomery.h>
 
-static const char *running;
-bool quiet;
-
-void set_running(const char *command)
-{
-    running = command;
-}
-
-const char *running_command(void)
-{
-    return running;
-}
-
-/* Three bytes of UTF-8: a separator of lines or paragraphs, or what turns the
- * direction of writing around (U+2028 to U+202E, U+2066 to U+2069). */
-static bool turns_text(const unsigned char *s)
-{
-    return s[0] == 0xe2 && ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
-                            (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
-}
-
-size_t steers(const unsigned char *s, size_t len)
-{
-    return len == 0                                  ? 1
-           : len == 1 && (*s < ' ' || *s == 0x7f)    ? 1
-           : len == 2 && s[0] == 0xc2 && s[1] < 0xa0 ? 2
-           : len == 3 && turns_text(s)               ? 3
-                                                     : 0;
-}
-
-void text_clean(void *text, size_t n, bool keep_lines)
-{
-    unsigned char *s = text;
-    unsigned char *const end = s + n;
-    while (s < end) {
-        if (keep_lines && *s == '\0') /* the end of a key, with -0 */
-            *s = '\n';
-        const size_t len = utf8_length(s, (size_t)(end - s));
-        const size_t bad =
-            keep_lines && (*s == '\n' || *s == '\t') ? 0 : steers(s, len);
-        memset(s, '?', bad);
-        s += bad ? bad : len;
-    }
-}
-
-/* One line, whatever file names and keys are in it. */
-__attribute__((format(printf, 2, 0))) static void
-say(const char *what, const char *format, va_list ap)
-{
-    char text[2048];
-    const int n = vsnprintf(text, sizeof text, format, ap);
-    if (n >= (int)sizeof text)
-        memcpy(text + sizeof text - 4, "...", 4);
-    text_clean(text, strlen(text), false);
-    progress_clear();
-    fflush(stdout);
-    if (running)
-        fprintf(stderr, "bloomery: %s: %s%s\n", running, what, text);
-    else
-        fprintf(stderr, "bloomery: %s%s\n", what, text);
-}
-
-int fail(const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    say("", format, ap);
-    va_end(ap);
-    return TROUBLE;
-}
-
-void warn(const char *format, ...)
-{
-    va_list ap;
-    if (quiet)
-        return;
-    va_start(ap, format);
-    say("warning: ", format, ap);
-    va_end(ap);
-}
-
-void note(const char *format, ...)
-{
-    va_list ap;
-    if (quiet)
-        return;
-    va_start(ap, format);
-    say("", format, ap);
-    va_end(ap);
-}
-
-int fail_path(const char *path, int error)
-{
-    return fail("%s: %s", path, strerror(error));
-}
-
-int fail_library(void)
-{
-    return fail("%s", bly_error());
-}
-
-int out_write(const void *bytes, size_t n)
-{
-    const char *at = bytes;
-    while (n) {
-        const ssize_t put = write(STDOUT_FILENO, at, n);
-        if (put < 0) {
-            if (errno == EINTR)
-                continue;
-            return errno;
-        }
-        at += put;
-        n -= (size_t)put;
-    }
-    return 0;
-}
-
-bool out_is_terminal(void)
-{
-    static int known = -1;
-    if (known < 0)
-        known = isatty(STDOUT_FILENO);
-    return known;
-}
-
-void print_key(const void *key, size_t n)
-{
-    char *const copy = out_is_terminal() ? malloc(n + 1) : NULL;
-    if (copy) {
-        memcpy(copy, key, n);
-        text_clean(copy, n, true);
-    }
-    /* Without memory for a clean one, a terminal is shown nothing. */
-    if (copy || !out_is_terminal())
-        fwrite(copy ? copy : key, 1, n, stdout);
-    free(copy);
-}
-
-void print_key_end(bool nul)
-{
-    putchar(nul && !out_is_terminal() ? '\0' : '\n');
-}
-
-int out_finish(int status)
-{
-    /* Closing tells what a remote disk thinks of the last bytes. A descriptor
-     * that was never open matters only if there was something to say. */
-    const bool failed = ferror(stdout) || fflush(stdout) != 0;
-    const int error = errno;
-    if (!failed && (close(STDOUT_FILENO) == 0 || errno == EBADF))
-        return status;
-    return fail("standard output: %s", strerror(failed ? error : errno));
-}
+#include "report/out.h"
+#include "report/say.h"
+#include "report/show.h"
 
 /* --------------------------------------------------------------- numbers */
 
@@ -298,6 +143,38 @@ int fact_column(const bly_fact *facts, size_t n, const char *other)
 }
 
 /* ------------------------------------------------------------------ text */
+
+/* Three bytes of UTF-8: a separator of lines or paragraphs, or what turns the
+ * direction of writing around (U+2028 to U+202E, U+2066 to U+2069). */
+static bool turns_text(const unsigned char *s)
+{
+    return s[0] == 0xe2 && ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
+                            (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+}
+
+size_t steers(const unsigned char *s, size_t len)
+{
+    return len == 0                                  ? 1
+           : len == 1 && (*s < ' ' || *s == 0x7f)    ? 1
+           : len == 2 && s[0] == 0xc2 && s[1] < 0xa0 ? 2
+           : len == 3 && turns_text(s)               ? 3
+                                                     : 0;
+}
+
+void text_clean(void *text, size_t n, bool keep_lines)
+{
+    unsigned char *s = text;
+    unsigned char *const end = s + n;
+    while (s < end) {
+        if (keep_lines && *s == '\0') /* the end of a key, with -0 */
+            *s = '\n';
+        const size_t len = utf8_length(s, (size_t)(end - s));
+        const size_t bad =
+            keep_lines && (*s == '\n' || *s == '\t') ? 0 : steers(s, len);
+        memset(s, '?', bad);
+        s += bad ? bad : len;
+    }
+}
 
 /* As long as a path can be; two of them stand in one printf at most. */
 #define SHOW_TEXT_BYTES 4100

@@ -1,0 +1,31 @@
+/*
+ * change.h - changing a filter on disk, key by key
+ */
+#ifndef BLY_CLI_CHANGE_H
+#define BLY_CLI_CHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bloomery.h>
+
+#include "io/keys.h"
+#include "report/words.h"
+
+/* Changing a filter key by key, where some keys may be refused: batch() of the
+ * job picks those that were not, and tells of the others; its ctx is the
+ * filter. The result is an exit status: 1 where a key was refused. */
+struct change {
+    const struct keys *keys;
+    uint32_t ability;
+    const char *done; /* "removed" */
+    bool json;
+    struct job job; /* batch, and how lines are read */
+};
+
+int change_keys(struct change *c, const struct list *operands);
+
+/* Name a key and why it was refused, unless nobody wants to know. */
+void change_refused(const bly_bytes *key, const char *why);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * files.h - files, whatever is in them: reading, replacing, waiting for the
+ * lock
+ */
+#ifndef BLY_IO_FILES_H
+#define BLY_IO_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bloomery.h>
+
+/* From here on, a mapped file that is cut while it is read ends the command
+ * with a line that names it (b NULL: there is one), not with a signal. */
+void cut_watch(const char *a, const char *b);
+
+/* A file in folder that has no name, and goes when it is closed. -1 with errno.
+ */
+int scratch_file(const char *folder);
+
+/* At most nbytes from fd, fewer only at its end; negative: errno is set. */
+int64_t read_all(int fd, void *buf, size_t nbytes);
+
+/* Write something to path, "-" being standard output: YES, or said why not. */
+int file_save(const char *path, bly_writes *write, const void *what);
+
+/* The command's bly_wait: says after a second what it waits for, and gives up
+ * after the seconds of --wait, which every command has that writes files. */
+bool wait_for_lock(void *ctx, const char *path, uint64_t ms);
+bool wait_limit(const char *text); /* false: not a number of seconds */
+bool wait_given(void);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * filters.h - filters in files, and what is told of them
+ */
+#ifndef BLY_IO_FILTERS_H
+#define BLY_IO_FILTERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <bloomery.h>
+
+#include "report/json.h"
+
+/* Open the filter in path ("-": standard input) to read it, where it lies if
+ * that is a file. NULL, and said why, if that fails. Who maps two at once tells
+ * cut_watch() both names. */
+bly_filter *filter_map(const char *path, const bly_access *how);
+
+/* The same into memory, to change it. */
+bly_filter *filter_open(const char *path, const bly_access *how);
+
+/* Combine f with the filter in path ("-": standard input), which is read once.
+ * Says nothing; the name of a file is in bly_error(). */
+bly_status filter_combine(bly_filter *f, bly_combination how, const char *path);
+
+/* Whether f can do what an ability is, BLY_CAN(...); if not, says which kinds
+ * can. path is where f comes from. */
+bool filter_can(const bly_filter *f, const char *path, uint32_t ability);
+
+/* Tell a filter that forgets with time what time it is. */
+bly_status filter_tick(bly_filter *f);
+
+/* Write f to path, "-" being standard output: YES, or said why not. */
+int filter_save(const bly_filter *f, const char *path);
+
+/* Does the filter hold more than it was made for? Beyond doubt: the estimate
+ * lies three deviations and 2 % above the capacity. One that grows does not,
+ * and of one with keys of others nobody knows. */
+bool is_past_capacity(const bly_stats *s);
+void warn_past_capacity(const char *path, const bly_stats *s);
+
+/* Did it grow past the first of its layers? Then the capacity is that one's. */
+bool has_grown(const bly_stats *s);
+
+/* The value of a fact that s has; NAN if it has none of that name. */
+double fact_value(const bly_stats *s, const char *name);
+
+/* The memory of a filter's own cells, from its bits. Where these are what it
+ * takes when it is sent, as its facts say, it is the fact "bits". */
+uint64_t own_bytes(uint64_t bits, const bly_fact *facts, size_t n);
+
+/* What was made: "classic filter for 9 different, 12 B, ...", or as
+ * members of an object. Sizes are the filter's own, as plan gives them. */
+double bits_per_key(const bly_stats *s);
+uint64_t filter_size(const bly_stats *s); /* in bytes */
+void print_made(FILE *to, const bly_stats *s);
+void json_made(struct json *j, const bly_stats *s);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * say.h - messages, and the status that a program ends with
+ */
+#ifndef BLY_REPORT_SAY_H
+#define BLY_REPORT_SAY_H
+
+#include <stdbool.h>
+
+/* Exit status as grep's. */
+enum { YES = 0, NO = 1, TROUBLE = 2 };
+
+/* Say on standard error, in one line, "bloomery: COMMAND: ...". fail() returns
+ * TROUBLE, so that a command can end in `return fail("...", ...)`. */
+__attribute__((format(printf, 1, 2))) int fail(const char *format, ...);
+__attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
+
+/* The same for what is neither; not with --quiet. */
+__attribute__((format(printf, 1, 2))) void note(const char *format, ...);
+
+/* The command that runs, for the two above; NULL before it is known. */
+void set_running(const char *command);
+const char *running_command(void);
+
+/* Say nothing that is no error: no report, for people or programs, and no
+ * warning. */
+extern bool quiet;
+
+/* An error that the system reported for a path. */
+int fail_path(const char *path, int error);
+
+/* Say what the library says of its last failure. */
+int fail_library(void);
+
+#endif
