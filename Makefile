@@ -240,10 +240,11 @@ LDCONFIG = $(if $(DESTDIR),:,if [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/usr/sbin
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig \
 	    $(DESTDIR)$(LIBDIR)/bloomery \
-	    $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 \
+	    $(DESTDIR)$(PREFIX)/include/bloomery $(DESTDIR)$(PREFIX)/share/man/man1 \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 755 $(B)/bloomery $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 include/bloomery.h include/bloomery_inline.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 include/bloomery.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 include/bloomery/*.h $(DESTDIR)$(PREFIX)/include/bloomery/
 	install -m 644 $(B)/libbloomery.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(B)/libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(B)/bloomery.so $(DESTDIR)$(LIBDIR)/bloomery/
@@ -260,7 +261,7 @@ install: all
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/bloomery \
 	    $(DESTDIR)$(PREFIX)/include/bloomery.h \
-	    $(DESTDIR)$(PREFIX)/include/bloomery_inline.h \
+	    $(DESTDIR)$(PREFIX)/include/bloomery/*.h \
 	    $(DESTDIR)$(LIBDIR)/libbloomery.* \
 	    $(DESTDIR)$(LIBDIR)/bloomery/bloomery.so \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
@@ -363,7 +364,7 @@ cross: $(CROSS:%=$(B)/cross/%)
 $(B)/cross_include/%.h: /usr/include/%.h
 	@mkdir -p $(@D)
 	@cp $< $@
-$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h src/engine/lines*.h tests/rows.h tests/golden.h) \
+$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h include/*/*.h src/engine/lines*.h tests/rows.h tests/golden.h) \
     $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
 	$(Q)mkdir -p $(@D)
 	$(call say,CROSS,$@)

@@ -28,7 +28,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 
-#include <bloomery_inline.h>
+#include <bloomery/inline.h>
 
 #include "bench/measure.h"
 

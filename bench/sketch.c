@@ -13,7 +13,7 @@
 #include <ftw.h>
 #include <stdio.h>
 
-#include <bloomery.h>
+#include <bloomery/sketch.h>
 
 #include "bench/measure.h"
 

@@ -47,7 +47,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <bloomery.h>
+#include <bloomery/sketch.h>
 
 #include "bench/measure.h"
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
+#include <bloomery/sketch.h>
 
 #include "cli/rows.h"
 #include "io/input.h"

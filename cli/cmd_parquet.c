@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
+#include <bloomery/foreign.h>
 
 #include "apps/parquet/info.h"
 #include "apps/parquet/parquet.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <bloomery.h>
+#include <bloomery/sketch.h>
 
 #include "cli/rows.h"
 #include "io/keys.h"

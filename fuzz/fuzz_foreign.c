@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
+#include <bloomery/foreign.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

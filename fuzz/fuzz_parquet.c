@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery/foreign.h>
+
 #include "apps/parquet/column_chunk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

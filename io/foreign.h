@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include <bloomery.h>
+#include <bloomery/foreign.h>
 
 #include "io/sifted.h"
 #include "report/words.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <bloomery.h>
+#include <bloomery/sketch.h>
 
 #include "io/input.h"
 

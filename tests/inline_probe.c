@@ -1,10 +1,10 @@
 /*
- * inline_probe.c - bloomery_inline.h as its users compile it
+ * inline_probe.c - bloomery/inline.h as its users compile it
  *
  * tree_inline compiles it as C and as C++, for several processors: the inline
  * form must give the answers of the calls, whichever instructions it got.
  */
-#include <bloomery_inline.h>
+#include <bloomery/inline.h>
 
 #include <stdio.h>
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery/sketch.h>
+
 #include "tests/support.h"
 
 /* 1 - (1 - s^r)^b to six places. */

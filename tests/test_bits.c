@@ -26,6 +26,8 @@
 #define bly_block_word_ narrow_block_word_
 #define bly_block_has_lanes_ narrow_block_has_lanes_
 #define bly_block_has_8_ narrow_block_has_8_
+#define bly_blocked narrow_blocked
+#define bly_blocked_view narrow_blocked_view
 #define bly_blocked_has narrow_blocked_has
 #define bly_blocked_has_int narrow_blocked_has_int
 #define bly_load64 narrow_load64
@@ -54,6 +56,8 @@
 #undef bly_block_word_
 #undef bly_block_has_lanes_
 #undef bly_block_has_8_
+#undef bly_blocked
+#undef bly_blocked_view
 #undef bly_blocked_has
 #undef bly_blocked_has_int
 #undef bly_load64

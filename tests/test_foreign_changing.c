@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include <bloomery/parquet.h>
+
 #include "foreign_samples.h"
 
 #define OTHER_KINDS 8 /* samples of formats that can be made, and Parquet */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery/foreign.h>
+
 #include "support.h"
 
 /* ------------------------------------------------------------------ files */

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery/sketch.h>
+
 #include "core/bits.h"
 #include "core/hash.h"
 

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <bloomery_inline.h>
+#include <bloomery/inline.h>
 
 #include "core/hash.h"
 #include "core/sums.h"

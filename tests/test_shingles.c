@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery/sketch.h>
+
 #include "engine/likeness.h"
 #include "tests/support.h"
 

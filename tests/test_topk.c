@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bloomery/sketch.h>
+
 static bly_topk *made(size_t k, uint64_t bytes)
 {
     bly_topk *t;

@@ -125,7 +125,7 @@ struct bench_scratch {
 typedef const char *bench_step(void *filter, const uint64_t *keys, size_t n,
                                struct bench_scratch *s);
 
-/* bloomery_inline.h on a blocked filter; NULL where this processor cannot. */
+/* bloomery/inline.h on a blocked filter; NULL where this processor cannot. */
 bench_step *bench_inline_step(void);
 
 struct bench_contender {

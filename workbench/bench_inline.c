@@ -2,14 +2,14 @@
  * bench_inline.c - asking a blocked filter without a call
  *
  * This file is compiled for AVX2 where that can be, as a program is that wants
- * bloomery_inline.h to be fast, and is asked only where the processor has it.
+ * bloomery/inline.h to be fast, and is asked only where the processor has it.
  */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("avx2")
 #define INLINE_NEEDS_AVX2 1
 #endif
 
-#include <bloomery_inline.h>
+#include <bloomery/inline.h>
 
 #include <bloomery.h>
 

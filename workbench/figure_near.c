@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <bloomery.h>
+#include <bloomery/sketch.h>
 
 #include "report/say.h"
 #include "workbench/figure.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <bloomery.h>
+#include <bloomery/sketch.h>
 
 #include "report/json.h"
 #include "report/say.h"

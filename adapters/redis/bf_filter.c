@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <bloomery.h>
+#include <bloomery/foreign.h>
 
 #include "adapters/redis/siphash.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include <bloomery.h>
+#include <bloomery/foreign.h>
 
 #define CF_MIX UINT64_C(0x5bd1e995)
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
+#include <bloomery/foreign.h>
 
 #include "adapters/redis/module.h"
 

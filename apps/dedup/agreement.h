@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include <bloomery.h>
+#include <bloomery/sketch.h>
 
 /* A document goes if at least `known` of its bands are in a filter. */
 struct agreement {

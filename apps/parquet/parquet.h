@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <bloomery.h>
+#include <bloomery/parquet.h>
 
 /* What went wrong, in one line. */
 struct parquet_error {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <bloomery.h>
+#include <bloomery/foreign.h>
 
 #include "io/input.h"
 #include "apps/redis/router.h"

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <bloomery_inline.h> /* bly_mulhi() */
+#include <bloomery/inline.h> /* bly_mulhi() */
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define bly_le64(x) __builtin_bswap64(x)

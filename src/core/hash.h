@@ -8,7 +8,7 @@
 #ifndef BLY_HASH_H
 #define BLY_HASH_H
 
-#include <bloomery_inline.h> /* bly_int_hash() */
+#include <bloomery/inline.h> /* bly_int_hash() */
 
 #include "core/cpu.h"
 

@@ -1,9 +1,8 @@
 /*
  * foreign.c - filters of other systems: what all formats have in common
  *
- * The calls of bloomery.h on foreign filters check their arguments, turn the
- * text of keys into hashes, and walk the parts; what a format is, is in its
- * row (format.h).
+ * The calls of bloomery/foreign.h check their arguments, turn the text of keys
+ * into hashes, and walk the parts; what a format is, is in its row (format.h).
  */
 #include <math.h>
 #include <string.h>

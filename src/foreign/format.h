@@ -26,6 +26,8 @@
 
 #include <string.h>
 
+#include <bloomery/foreign.h>
+
 #include "core/memory.h"
 #include "core/status.h"
 #include "kinds/kind.h" /* bly_facts */

@@ -1,8 +1,8 @@
 /*
  * hashes.h - the hash functions that foreign formats are bound to
  *
- * MurmurHash3 (its older forms are in bloomery.h; Austin Appleby, public
- * domain), FNV-1 (Fowler, Noll, Vo), MD5 (RFC 1321), LevelDB's own, the
+ * MurmurHash3 (its older forms are in bloomery/foreign.h; Austin Appleby,
+ * public domain), FNV-1 (Fowler, Noll, Vo), MD5 (RFC 1321), LevelDB's own, the
  * checksum CRC-32C, XXH64 by xxHash's header. Good enough for a filter, and
  * none of them for anything else here.
  */

@@ -12,6 +12,8 @@
 #ifndef BLY_FOREIGN_PARQUET_FILE_H
 #define BLY_FOREIGN_PARQUET_FILE_H
 
+#include <bloomery/parquet.h>
+
 #include "foreign/format.h"
 #include "foreign/thrift.h"
 

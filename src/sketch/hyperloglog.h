@@ -1,8 +1,8 @@
 /*
  * hyperloglog.h - how many distinct hashes there were: the registers alone
  *
- * bly_hll of bloomery.h is these with a precision and a memory source; the
- * builder keeps its own.
+ * bly_hll of bloomery/sketch.h is these with a precision and a memory source;
+ * the builder keeps its own.
  */
 #ifndef BLY_HYPERLOGLOG_H
 #define BLY_HYPERLOGLOG_H

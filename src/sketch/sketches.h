@@ -4,7 +4,7 @@
 #ifndef BLY_SKETCHES_H
 #define BLY_SKETCHES_H
 
-#include <bloomery.h>
+#include <bloomery/sketch.h>
 
 /* As bly_sketch_spec_check(), for its shingles. */
 bly_status bly_shingling_check(bly_shingling *how);

@@ -43,6 +43,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <bloomery/sketch.h>
+
 #include "core/bits.h"
 #include "core/hash.h"
 #include "core/memory.h"

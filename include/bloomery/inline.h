@@ -1,5 +1,5 @@
 /*
- * bloomery_inline.h - ask a blocked filter without a call
+ * bloomery/inline.h - ask a blocked filter without a call
  *
  * For keys that come one by one. A processor looks ahead over a few hundred
  * instructions; the shorter a question is, the more questions fit into that
@@ -28,6 +28,25 @@
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
+
+BLY_BEGIN_DECLS
+
+/* What it takes to ask a blocked filter without a call. */
+typedef struct bly_blocked {
+    const uint64_t *words; /* blocks of eight, little-endian */
+    uint64_t nblocks;
+    uint64_t flip; /* the seed, as bly_int_hash() takes it */
+    uint32_t k;
+} bly_blocked;
+
+/* A view of f, valid until f is freed; it also sees keys that are added later.
+ * False, with *out unchanged, if f is not of the kind "blocked", is shared by
+ * many writers, or is keyed. A mapped file that is checked block by block is
+ * first checked as a whole: false if it is damaged, and bly_damage() says
+ * where. */
+bool bly_blocked_view(const bly_filter *f, bly_blocked *out);
+
+BLY_END_DECLS
 
 /* The high half of the 128-bit product of a and b. */
 static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)

@@ -1,0 +1,163 @@
+/*
+ * bloomery/foreign.h - filters of other systems
+ *
+ * What bloomery.h says about failure, ownership, threads and cost holds here
+ * too.
+ */
+#ifndef BLOOMERY_FOREIGN_H
+#define BLOOMERY_FOREIGN_H
+
+#include <bloomery.h>
+
+BLY_BEGIN_DECLS
+
+/* MurmurHash2 (Austin Appleby, public domain) of 32 bits, and its 64-bit form
+ * "A", with which RedisBloom and others place keys. Good enough for a filter,
+ * but not for keys that an adversary chooses. */
+uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed);
+uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
+
+/* Proxies, databases, and services in Java and Go keep filters in formats of
+ * their own, each with its own hash. A filter in any of these formats can be
+ * opened, described and asked; some formats can also be written from keys. Bits
+ * never go from one format to another if the rules for positions differ: that
+ * takes the keys.
+ *
+ *     bly_foreign *f;
+ *     if (bly_foreign_open(NULL, bytes, nbytes, &f))
+ *         errx(2, "%s", bly_error());
+ *     bly_foreign_has(f, keys, n, bitmap);
+ *     bly_foreign_free(f);
+ *
+ * A foreign filter may have several parts, each a filter of its own: one per
+ * commit, per block of a table or per row group. A key may be in the filter if
+ * it may be in one of its parts.
+ *
+ * Threads. Any number may ask a filter at once; one that is being added to or
+ * written has one user. */
+typedef struct bly_foreign bly_foreign;
+
+/* An option of a format; its value is text. */
+typedef struct bly_format_option {
+    const char *name;
+    const char *def;            /* NULL: none */
+    const char *const *choices; /* NULL at the end; NULL: any text */
+    const char *help;
+} bly_format_option;
+
+#define BLY_FORMAT_MAX_OPTIONS 8
+
+/* What a format can do. Every format can be opened and described. */
+#define BLY_FORMAT_KNOWN 1u /* is recognised by its contents */
+#define BLY_FORMAT_HAS 2u   /* can be asked for keys */
+#define BLY_FORMAT_NEW 4u   /* can be made from keys */
+
+typedef struct bly_format_info {
+    const char *name;    /* "guava" */
+    const char *systems; /* who writes it: "Guava BloomFilter.writeTo (Java)" */
+    const char *summary; /* one line, without a full stop */
+    uint32_t can;        /* BLY_FORMAT_... */
+    const bly_format_option *options;
+    size_t noptions;
+} bly_format_info;
+
+/* The format at an index, or with a name; false, with *out unchanged, if there
+ * is none. */
+bool bly_format_at(size_t index, bly_format_info *out);
+bool bly_format_named(const char *name, bly_format_info *out);
+
+/* The first format that recognises these bytes by their contents, damaged or
+ * not; false if none does. */
+bool bly_format_of(const void *bytes, size_t nbytes, bly_format_info *out);
+
+typedef struct bly_foreign_spec {
+    const char *format; /* NULL: by its contents; bly_foreign_new() needs it */
+    const bly_option *options; /* of the format */
+    size_t noptions;
+    uint64_t items;     /* capacity of a new one; 0: as many as are added */
+    double fpr;         /* rate of a new one; 0: 0.01 */
+    uint64_t max_bytes; /* hold no more than this; 0: no limit. An opened one
+                           never holds more than a few times its file */
+    const bly_mem *mem; /* as in bly_spec */
+} bly_foreign_spec;
+
+/* Open the filter in bytes, which are borrowed until bly_foreign_free(). The
+ * filter belongs to the caller. spec may be NULL. BLY_EFORMAT if the bytes have
+ * no known format or are damaged; BLY_EINVAL if they could have several, or if
+ * an option is missing or wrong. */
+bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
+                            size_t nbytes, bly_foreign **out);
+
+/* Make an empty filter, which belongs to the caller. If items is 0, keys are
+ * kept as hashes until bly_foreign_write(), and the filter can be asked only
+ * after that. BLY_ENOTSUP for a format that cannot be written. */
+bly_status bly_foreign_new(const bly_foreign_spec *spec, bly_foreign **out);
+
+/* A new filter with the bits of an opened one, if hash and positions agree and
+ * only the encoding differs. BLY_EUNFIT, with the reason in bly_error(), if
+ * that takes the keys. The new filter belongs to the caller and does not need
+ * `from` any more. */
+bly_status bly_foreign_repack(const bly_foreign_spec *spec,
+                              const bly_foreign *from, bly_foreign **out);
+
+/* Release f. NULL is allowed. */
+void bly_foreign_free(bly_foreign *f);
+
+#define BLY_PART_NAME 128 /* bytes of the name of a part */
+
+/* What a foreign filter, or one part of it, tells about itself. */
+typedef struct bly_foreign_stats {
+    const char *format;
+    char name[BLY_PART_NAME]; /* of the part; "" if there is only one */
+    size_t nparts;
+    uint64_t bits;         /* in the array */
+    uint64_t ones;         /* bits that are set */
+    uint32_t k;            /* probes per key; 0 if parts differ */
+    uint64_t items;        /* according to the file; UINT64_MAX: not stated */
+    uint64_t capacity;     /* 0: not stated */
+    double fpr_planned;    /* NAN: not stated */
+    double items_estimate; /* from its bits; NAN: they cannot tell */
+    double fpr_now;        /* from its bits; the mean of several parts */
+    double fill;
+    bly_fact facts[BLY_MAX_FACTS];
+    size_t nfacts;
+} bly_foreign_stats;
+
+/* Describe one part, or all of them together for BLY_WHOLE. Counts the bits. */
+#define BLY_WHOLE SIZE_MAX
+void bly_foreign_stat(const bly_foreign *f, size_t part,
+                      bly_foreign_stats *out);
+
+/* The name of the format; how many parts there are; and the name of one. These
+ * do not count bits. */
+const char *bly_foreign_format(const bly_foreign *f);
+size_t bly_foreign_nparts(const bly_foreign *f);
+void bly_foreign_part_name(const bly_foreign *f, size_t part,
+                           char name[BLY_PART_NAME]);
+
+/* Which of n keys may be in the filter, as a bitmap. Keys are text, in the form
+ * that the option `keys` of the format names (bytes as they are, numbers,
+ * hexadecimal). If a key does not have that form, the call fails, *nbad, unless
+ * NULL, becomes its index, and the bitmap means nothing. */
+bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
+                           size_t n, uint64_t *bitmap, size_t *nbad);
+
+/* Which parts a key may be in, as a bitmap of nparts bits. Fails as
+ * bly_foreign_has() does. */
+bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
+                             uint64_t *bitmap);
+
+/* Add keys to a filter that was made, not opened (BLY_EREADONLY). Stops at the
+ * first key that fails; *ndone, unless NULL, becomes the number added. */
+bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
+                           size_t *ndone);
+
+/* Write the filter piece by piece, as bly_write() does. If items was 0, the
+ * first call fixes its size. */
+bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx);
+
+/* Write it to path, atomically, as bly_save() does. */
+bly_status bly_foreign_save(bly_foreign *f, const char *path);
+
+BLY_END_DECLS
+#endif
