@@ -16,14 +16,14 @@
 static void put_be32(byte_array *b, uint32_t x)
 {
     unsigned char p[4];
-    bly_put_be32(p, x);
+    bly_store_be32(p, x);
     put_bytes(b, p, sizeof p);
 }
 
 static void put_le32(byte_array *b, uint32_t x)
 {
     unsigned char p[4];
-    bly_put_le32(p, x);
+    bly_store32(p, x);
     put_bytes(b, p, sizeof p);
 }
 

@@ -25,19 +25,19 @@ static void test_murmur(void **state)
     for (unsigned i = 0; i < 256; i++) {
         key[i] = (unsigned char)i;
         bly_murmur3_128(key, i, 256 - i, false, h);
-        bly_put_le64(all + 16 * i, h[0]);
-        bly_put_le64(all + 16 * i + 8, h[1]);
+        bly_store64(all + 16 * i, h[0]);
+        bly_store64(all + 16 * i + 8, h[1]);
     }
     bly_murmur3_128(all, sizeof all, 0, false, h);
     assert_int_equal((uint32_t)h[0], 0x6384ba69);
     for (unsigned i = 0; i < 256; i++)
-        bly_put_le32(all + 4 * i, bly_murmur3_32(key, i, 256 - i, false));
+        bly_store32(all + 4 * i, bly_murmur3_32(key, i, 256 - i, false));
     assert_int_equal(bly_murmur3_32(all, 1024, 0, false), 0xb0f57ee3);
     for (unsigned i = 0; i < 256; i++)
-        bly_put_le32(all + 4 * i, bly_murmur2(key, i, 256 - i));
+        bly_store32(all + 4 * i, bly_murmur2(key, i, 256 - i));
     assert_int_equal(bly_murmur2(all, 1024, 0), 0x27864c1e);
     for (unsigned i = 0; i < 256; i++)
-        bly_put_le64(all + 8 * i, bly_murmur64a(key, i, 256 - i));
+        bly_store64(all + 8 * i, bly_murmur64a(key, i, 256 - i));
     assert_int_equal((uint32_t)bly_murmur64a(all, 2048, 0), 0x1f0d3804);
 }
 

@@ -172,16 +172,16 @@ static void assert_old_dump(uint32_t options, unsigned n2, uint64_t nbytes)
     const size_t total = 73 + (size_t)nbytes;
     unsigned char *const at = calloc(1, total);
     assert_non_null(at);
-    bly_put_le64(at, 1);
-    bly_put_le32(at + 8, 1);
-    bly_put_le32(at + 12, options);
-    bly_put_le64(at + 20, nbytes);
-    bly_put_le64(at + 28, nbytes * 8);
-    bly_put_le64(at + 36, 1);
-    bly_put_le_double(at + 44, 0.01);
-    bly_put_le_double(at + 52, 9.585);
-    bly_put_le32(at + 60, 7);
-    bly_put_le64(at + 64, 100);
+    bly_store64(at, 1);
+    bly_store32(at + 8, 1);
+    bly_store32(at + 12, options);
+    bly_store64(at + 20, nbytes);
+    bly_store64(at + 28, nbytes * 8);
+    bly_store64(at + 36, 1);
+    bly_store64(at + 44, bly_real_bits(0.01));
+    bly_store64(at + 52, bly_real_bits(9.585));
+    bly_store32(at + 60, 7);
+    bly_store64(at + 64, 100);
     at[72] = (unsigned char)n2;
     uint64_t a = bly_murmur2("key", 3, 0x9747b28c);
     uint64_t b = bly_murmur2("key", 3, (uint32_t)a);
@@ -209,7 +209,7 @@ static void assert_old_dump(uint32_t options, unsigned n2, uint64_t nbytes)
     at[72] = 63;
     assert_status(bly_foreign_open(NULL, at, total, &f), BLY_EFORMAT);
     at[72] = (unsigned char)n2;
-    bly_put_le64(at, 2); /* items that do not add up */
+    bly_store64(at, 2); /* items that do not add up */
     assert_status(bly_foreign_open(NULL, at, total, &f), BLY_EFORMAT);
     free(at);
 }
@@ -233,8 +233,8 @@ static byte_array chain(void)
     put_bytes(&out, one.at + 20, 53);
     put_bytes(&out, one.at + 73, one.n - 73);
     put_bytes(&out, one.at + 73, one.n - 73);
-    bly_put_le64(out.at, 2 * bly_get_le64(one.at));
-    bly_put_le32(out.at + 8, 2);
+    bly_store64(out.at, 2 * bly_load64(one.at));
+    bly_store32(out.at + 8, 2);
     free(one.at);
     return out;
 }

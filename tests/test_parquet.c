@@ -278,7 +278,7 @@ static byte_array file_by_hand(void)
     for (int g = 0; g < 2; g++) {
         unsigned char ids[24];
         for (unsigned i = 0; i < 3; i++)
-            bly_put_le64(ids + 8 * i, 100 * (unsigned)g + i);
+            bly_store64(ids + 8 * i, 100 * (unsigned)g + i);
         at[2 * g] = put_page(&f, (const char *)ids, sizeof ids);
         n[2 * g] = f.n - at[2 * g];
         /* Levels 1, 0, 1 as one packed group, and two strings. */
@@ -301,7 +301,7 @@ static byte_array file_by_hand(void)
     }
     PUT(&f, "\x28\x04hand\0"); /* created_by */
     unsigned char end[8] = { 0, 0, 0, 0, 'P', 'A', 'R', '1' };
-    bly_put_le32(end, (uint32_t)(f.n - footer));
+    bly_store32(end, (uint32_t)(f.n - footer));
     put_bytes(&f, end, sizeof end);
     return f;
 }
@@ -337,7 +337,7 @@ static void test_footer(void **state)
     assert_int_equal(at, chunk.nbytes);
     assert_int_equal(page.nvalues, 3);
     assert_int_equal(page.nbytes, 24);
-    assert_int_equal(bly_get_le64(page.bytes + 8), 101);
+    assert_int_equal(bly_load64(page.bytes + 8), 101);
     size_t number;
     assert_ok(bly_parquet_column_named(p, "s", &number));
     assert_int_equal(number, 1);
@@ -555,7 +555,7 @@ static byte_array file_of(const byte_array *elements, size_t n,
     put_bytes(&f, elements->at, elements->n);
     PUT(&f, "\x16\0\x19\x0c\0"); /* num_rows; row groups */
     unsigned char end[8] = { 0, 0, 0, 0, 'P', 'A', 'R', '1' };
-    bly_put_le32(end, (uint32_t)(f.n - footer));
+    bly_store32(end, (uint32_t)(f.n - footer));
     put_bytes(&f, end, sizeof end);
     return f;
 }
@@ -986,7 +986,7 @@ static void test_reals_that_are_alike(void **state)
     };
     unsigned char value[8], pair[2][8];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        bly_put_le64(value, rows[i].bits);
+        bly_store64(value, rows[i].bits);
         assert_int_equal(bly_real_sort_of(value, rows[i].width), rows[i].sort);
     }
     bly_real_pair(BLY_REAL_NAN, 8, pair);

@@ -24,6 +24,8 @@
 
 #include <bloomery.h>
 
+#include "core/bytes.h"
+
 #define BLY_RANGE_MIN (UINT64_C(1) << 32)
 #define BLY_RANGE_PIECE 4096 /* bytes that are put at once */
 
@@ -63,10 +65,8 @@ static inline void bly_encoder_final(bly_encoder *e, uint32_t word)
 {
     if (e->n == BLY_RANGE_PIECE)
         bly_encoder_flush(e);
-    e->piece[e->n++] = (unsigned char)(word >> 24);
-    e->piece[e->n++] = (unsigned char)(word >> 16);
-    e->piece[e->n++] = (unsigned char)(word >> 8);
-    e->piece[e->n++] = (unsigned char)word;
+    bly_store_be32(e->piece + e->n, word);
+    e->n += 4;
 }
 
 static inline void bly_encoder_settle(bly_encoder *e, uint32_t carry)
@@ -168,8 +168,7 @@ static inline uint32_t bly_decoder_word(bly_decoder *d)
         return 0;
     }
     d->at += 4;
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
-           p[3];
+    return bly_load_be32(p);
 }
 
 /* With at and end, or get, ctx and left set. */

@@ -1,10 +1,9 @@
 /*
- * bits.h - arrays of bits, little-endian words, ranges
+ * bits.h - arrays of bits, ranges
  *
  * Bit j lives in byte j / 8 at bit j % 8, least significant first, and the
  * arrays are walked as 64-bit words. In memory a word is little-endian on
- * every machine, as in the file: bly_le64() is nothing on most machines and a
- * byte swap on the rest.
+ * every machine, as in the file (bytes.h).
  */
 #ifndef BLY_BITS_H
 #define BLY_BITS_H
@@ -17,31 +16,7 @@
 
 #include <bloomery/inline.h> /* bly_mulhi() */
 
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define bly_le64(x) __builtin_bswap64(x)
-#define bly_le32(x) __builtin_bswap32(x)
-#define bly_le16(x) __builtin_bswap16(x)
-#else
-#define bly_le64(x) ((uint64_t)(x))
-#define bly_le32(x) ((uint32_t)(x))
-#define bly_le16(x) ((uint16_t)(x))
-#endif
-
-/* A word at any address. */
-static inline __attribute__((always_inline)) uint64_t
-bly_load64(const unsigned char *p)
-{
-    uint64_t word;
-    memcpy(&word, p, sizeof word);
-    return bly_le64(word);
-}
-
-static inline __attribute__((always_inline)) void bly_store64(unsigned char *p,
-                                                              uint64_t word)
-{
-    word = bly_le64(word);
-    memcpy(p, &word, sizeof word);
-}
+#include "core/bytes.h"
 
 /* A 64-bit hash to [0, n) without division: h * n / 2^64. Uses the top bits
  * of h, so what else is taken from h must come through a multiplication. */

@@ -51,13 +51,9 @@ bly_cell_get(const unsigned char *cells, uint64_t j, unsigned width)
         return (uint32_t)*at >> shift & bly_cell_top(width);
     if (width == 8)
         return *at;
-    if (width == 32) {
-        uint32_t v;
-        memcpy(&v, at, sizeof v);
-        return bly_le32(v);
-    }
-    return ((uint32_t)at[0] | (uint32_t)at[1] << 8) >> shift &
-           bly_cell_top(width);
+    if (width == 32)
+        return bly_load32(at);
+    return (uint32_t)bly_load16(at) >> shift & bly_cell_top(width);
 }
 
 static inline __attribute__((always_inline)) void
@@ -71,13 +67,9 @@ bly_cell_put(unsigned char *cells, uint64_t j, unsigned width, uint32_t value)
     } else if (width == 8) {
         *at = (unsigned char)value;
     } else if (width == 32) {
-        const uint32_t v = bly_le32(value);
-        memcpy(at, &v, sizeof v);
+        bly_store32(at, value);
     } else {
-        const uint32_t old = (uint32_t)at[0] | (uint32_t)at[1] << 8;
-        const uint32_t v = (old & ~mask) | value << shift;
-        at[0] = (unsigned char)v;
-        at[1] = (unsigned char)(v >> 8);
+        bly_store16(at, (uint16_t)((bly_load16(at) & ~mask) | value << shift));
     }
 }
 

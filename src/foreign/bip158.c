@@ -125,8 +125,8 @@ static bly_status bip158_key(const bly_foreign *f, struct bip158_set *set)
     bly_mem_release(s.mem, s.at, s.room);
     if (st)
         return st;
-    set->key[0] = bly_get_le64(hash);
-    set->key[1] = bly_get_le64(hash + 8);
+    set->key[0] = bly_load64(hash);
+    set->key[1] = bly_load64(hash + 8);
     set->keyed = true;
     return BLY_OK;
 }

@@ -42,8 +42,7 @@ static bool bip37_recognise(const unsigned char *bytes, size_t n)
 {
     size_t begin;
     const size_t end = bip37_end(bytes, n, &begin);
-    return end && bly_get_le32(bytes + end) <= BIP37_MAX_K &&
-           bytes[end + 8] <= 2;
+    return end && bly_load32(bytes + end) <= BIP37_MAX_K && bytes[end + 8] <= 2;
 }
 
 static const unsigned char *bip37_tail(const bly_foreign *f)
@@ -59,7 +58,7 @@ static bly_status bip37_open(bly_foreign *f)
         return bly_damaged("not a filterload message: a length of at most %d, "
                            "that many bytes, and %d more",
                            BIP37_MAX_BYTES, BIP37_TAIL);
-    const uint32_t k = bly_get_le32(f->bytes + end);
+    const uint32_t k = bly_load32(f->bytes + end);
     const unsigned flags = f->bytes[end + 8];
     if (k > BIP37_MAX_K)
         return bly_damaged("%u hash functions; at most %d are allowed", k,
@@ -76,7 +75,7 @@ static void bip37_describe(const bly_foreign *f, bly_facts *out)
 {
     static const char *const names[] = { "none", "all", "pubkey only" };
     const unsigned flags = bip37_tail(f)[8]; /* may have changed since */
-    bly_fact_uint(out, "tweak", bly_get_le32(bip37_tail(f) + 4));
+    bly_fact_uint(out, "tweak", bly_load32(bip37_tail(f) + 4));
     bly_fact_word(out, "update", flags <= 2 ? names[flags] : "unknown");
     bly_fact_word(out, "keys", f->option[BIP37_KEYS]);
 }
@@ -91,7 +90,7 @@ static void bip37_hash(const bly_foreign *f, bly_foreign_key *key)
 static void bip37_positions(const bly_foreign *f, const bly_foreign_part *p,
                             const bly_foreign_key *key, uint64_t *out)
 {
-    const uint32_t tweak = bly_get_le32(bip37_tail(f) + 4);
+    const uint32_t tweak = bly_load32(bip37_tail(f) + 4);
     for (uint32_t i = 0; i < p->k; i++)
         out[i] = bly_murmur3_32(key->bytes, key->len, i * 0xfba4c795 + tweak,
                                 false) %

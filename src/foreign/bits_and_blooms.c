@@ -244,9 +244,9 @@ static bool bab_recognise(const unsigned char *bytes, size_t n)
 {
     if (bab_is_json(bytes, n))
         return true;
-    const uint64_t k = n > BAB_HEADER ? bly_get_be64(bytes + 8) : 0;
+    const uint64_t k = n > BAB_HEADER ? bly_load_be64(bytes + 8) : 0;
     return k > 0 && k <= BLY_FOREIGN_MAX_K &&
-           bab_fits(bly_get_be64(bytes), bly_get_be64(bytes + 16),
+           bab_fits(bly_load_be64(bytes), bly_load_be64(bytes + 16),
                     n - BAB_HEADER);
 }
 
@@ -257,7 +257,7 @@ static bly_status bab_take_set(bly_foreign *f, uint64_t m, uint64_t k,
     if (k == 0 || k > BLY_FOREIGN_MAX_K)
         return bly_damaged("%llu hash functions; 1 to 255 are right",
                            (unsigned long long)k);
-    if (nset < 8 || !bab_fits(m, bly_get_be64(set), nset - 8))
+    if (nset < 8 || !bab_fits(m, bly_load_be64(set), nset - 8))
         return bly_damaged("it says %llu bits, but %zu bytes of bits are there",
                            (unsigned long long)m, nset < 8 ? 0 : nset - 8);
     f->one.bytes = set + 8;
@@ -293,7 +293,7 @@ static bly_status bab_open(bly_foreign *f)
     if (f->nbytes <= BAB_HEADER)
         return bly_damaged("shorter than the header of a bits-and-blooms "
                            "filter");
-    return bab_take_set(f, bly_get_be64(f->bytes), bly_get_be64(f->bytes + 8),
+    return bab_take_set(f, bly_load_be64(f->bytes), bly_load_be64(f->bytes + 8),
                         f->bytes + 16, f->nbytes - 16);
 }
 
@@ -368,9 +368,9 @@ static bool bab_write_json(const bly_foreign *f, const unsigned char *length,
 static bly_status bab_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
     unsigned char head[BAB_HEADER];
-    bly_put_be64(head, f->one.nbits);
-    bly_put_be64(head + 8, f->one.k);
-    bly_put_be64(head + 16, f->one.nbits);
+    bly_store_be64(head, f->one.nbits);
+    bly_store_be64(head + 8, f->one.k);
+    bly_store_be64(head + 16, f->one.nbits);
     const bool ok =
         bab_form_is_json(f)
             ? bab_write_json(f, head + 16, put, ctx)

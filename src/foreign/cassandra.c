@@ -47,8 +47,8 @@ static uint64_t cassandra_size(const unsigned char *bytes, size_t n,
 {
     if (n < CASSANDRA_HEADER)
         return 0;
-    const uint32_t nwords = bly_get_be32(bytes + 4);
-    *k = bly_get_be32(bytes);
+    const uint32_t nwords = bly_load_be32(bytes + 4);
+    *k = bly_load_be32(bytes);
     if (*k < 1 || *k > CASSANDRA_MAX_K || nwords < 1 || nwords > INT32_MAX)
         return 0;
     return CASSANDRA_HEADER + (uint64_t)nwords * 8;

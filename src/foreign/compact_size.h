@@ -21,11 +21,11 @@ static inline size_t bly_compact_size(const unsigned char *p, size_t n,
         return 1;
     }
     const size_t width = (size_t)1 << (first - 252);
-    uint64_t x = 0;
     if (n <= width)
         return 0;
-    for (size_t i = width; i > 0; i--)
-        x = x << 8 | p[i];
+    const uint64_t x = width == 2   ? bly_load16(p + 1)
+                       : width == 4 ? bly_load32(p + 1)
+                                    : bly_load64(p + 1);
     const uint64_t least = width == 2 ? 253 : UINT64_C(1) << width * 4;
     if (x < least)
         return 0;

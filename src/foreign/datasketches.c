@@ -57,7 +57,7 @@ static bly_status datasketches_open(bly_foreign *f)
         return bly_damaged("a sketch of family %u; Bloom filters are %d", p[2],
                            SKETCH_FAMILY);
     const bool empty = p[3] & SKETCH_IS_EMPTY;
-    const uint32_t k = p[4] | (uint32_t)p[5] << 8, n = bly_get_le32(p + 16);
+    const uint32_t k = bly_load16(p + 4), n = bly_load32(p + 16);
     if (p[0] != (empty ? 3 : 4))
         return bly_damaged("a preamble of %u longs; an empty filter has 3 and "
                            "others 4",
@@ -83,10 +83,10 @@ static bly_status datasketches_open(bly_foreign *f)
 
 static void datasketches_describe(const bly_foreign *f, bly_facts *out)
 {
-    bly_fact_uint(out, "seed", bly_get_le64(f->bytes + 8));
+    bly_fact_uint(out, "seed", bly_load64(f->bytes + 8));
     bly_fact_word(out, "empty", f->one.excludes_all ? "yes" : "no");
-    if (!f->one.excludes_all && bly_get_le64(f->bytes + 24) != UINT64_MAX)
-        bly_fact_uint(out, "bits_set_as_stored", bly_get_le64(f->bytes + 24));
+    if (!f->one.excludes_all && bly_load64(f->bytes + 24) != UINT64_MAX)
+        bly_fact_uint(out, "bits_set_as_stored", bly_load64(f->bytes + 24));
     bly_fact_word(out, "keys", f->option[SKETCH_KEYS]);
 }
 
@@ -98,17 +98,17 @@ static bly_status datasketches_encode(const bly_foreign *f, bly_bytes text,
     const bly_status st = bly_key_encode(f->form, text, s, out);
     if (st || f->form != BLY_KEY_DOUBLE)
         return st;
-    const uint64_t x = bly_get_le64(out->bytes);
+    const uint64_t x = bly_load64(out->bytes);
     if (x == sign)
-        bly_put_le64(s->at, 0);
+        bly_store64(s->at, 0);
     else if ((x & ~sign) > infinity)
-        bly_put_le64(s->at, UINT64_C(0xfff) << 51);
+        bly_store64(s->at, UINT64_C(0xfff) << 51);
     return BLY_OK;
 }
 
 static void datasketches_hash(const bly_foreign *f, bly_foreign_key *key)
 {
-    key->h[0] = bly_xxh64(key->bytes, key->len, bly_get_le64(f->bytes + 8));
+    key->h[0] = bly_xxh64(key->bytes, key->len, bly_load64(f->bytes + 8));
     key->h[1] = bly_xxh64(key->bytes, key->len, key->h[0]);
 }
 

@@ -46,8 +46,8 @@ static const char *dcso_wrong(const unsigned char *bytes, size_t n,
 {
     if (n < DCSO_HEADER)
         return "shorter than the header of a DCSO filter";
-    const uint64_t k = bly_get_le64(bytes + 24), m = bly_get_le64(bytes + 32);
-    const double p = bly_get_le_double(bytes + 16);
+    const uint64_t k = bly_load64(bytes + 24), m = bly_load64(bytes + 32);
+    const double p = bly_bits_real(bly_load64(bytes + 16));
     if (bytes[0] != 1)
         return "a DCSO filter of a version other than 1";
     if (k == 0 || k > BLY_FOREIGN_MAX_K)
@@ -57,11 +57,11 @@ static const char *dcso_wrong(const unsigned char *bytes, size_t n,
     if (m == 0 || m / 64 + (m % 64 != 0) > (n - DCSO_HEADER) / 8)
         return "a DCSO filter with no bits, or cut short";
     out->bytes = bytes + DCSO_HEADER;
-    out->capacity = bly_get_le64(bytes + 8);
+    out->capacity = bly_load64(bytes + 8);
     out->fpr_planned = p;
     out->k = (uint32_t)k;
     out->nbits = m;
-    out->items = bly_get_le64(bytes + 40);
+    out->items = bly_load64(bytes + 40);
     return NULL;
 }
 
@@ -119,11 +119,11 @@ static bly_status dcso_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
     unsigned char head[DCSO_HEADER] = { 1 };
     const char *const data = bly_foreign_option(f, DCSO_DATA);
-    bly_put_le64(head + 8, f->one.capacity);
-    bly_put_le_double(head + 16, f->one.fpr_planned);
-    bly_put_le64(head + 24, f->one.k);
-    bly_put_le64(head + 32, f->one.nbits);
-    bly_put_le64(head + 40, f->nadded);
+    bly_store64(head + 8, f->one.capacity);
+    bly_store64(head + 16, bly_real_bits(f->one.fpr_planned));
+    bly_store64(head + 24, f->one.k);
+    bly_store64(head + 32, f->one.nbits);
+    bly_store64(head + 40, f->nadded);
     const bly_status st = bly_foreign_put(f, head, sizeof head,
                                           bly_part_bytes(&f->one), put, ctx);
     if (st || !data)

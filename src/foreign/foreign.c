@@ -238,11 +238,8 @@ static void part_at(const bly_foreign *f, size_t i, bly_foreign_part *p)
 static uint64_t part_ones(const bly_foreign_part *p)
 {
     uint64_t ones = 0, i = 0;
-    for (; i + 64 <= p->nbits; i += 64) {
-        uint64_t word;
-        memcpy(&word, p->bytes + i / 8, sizeof word);
-        ones += (uint64_t)__builtin_popcountll(word);
-    }
+    for (; i + 64 <= p->nbits; i += 64)
+        ones += (uint64_t)__builtin_popcountll(bly_load64(p->bytes + i / 8));
     for (; i < p->nbits; i++)
         ones += bly_part_bit(p, i);
     return ones;

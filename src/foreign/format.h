@@ -28,6 +28,7 @@
 
 #include <bloomery/foreign.h>
 
+#include "core/bytes.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "kinds/kind.h" /* bly_facts */
@@ -226,59 +227,13 @@ BLY_FORMATS(BLY_FORMAT_DECLARE_)
 /* f->own, zeroed; BLY_ENOMEM. Once a filter. */
 bly_status bly_foreign_own(bly_foreign *f, size_t nbytes);
 
-/* Big-endian numbers, and little-endian ones, at any address. */
-static inline uint32_t bly_get_be32(const unsigned char *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
-           p[3];
-}
-static inline uint64_t bly_get_be64(const unsigned char *p)
-{
-    return (uint64_t)bly_get_be32(p) << 32 | bly_get_be32(p + 4);
-}
-static inline uint32_t bly_get_le32(const unsigned char *p)
-{
-    return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 |
-           p[0];
-}
-static inline uint64_t bly_get_le64(const unsigned char *p)
-{
-    return (uint64_t)bly_get_le32(p + 4) << 32 | bly_get_le32(p);
-}
-static inline void bly_put_be32(unsigned char *p, uint32_t x)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (unsigned char)(x >> (24 - 8 * i));
-}
-static inline void bly_put_be64(unsigned char *p, uint64_t x)
-{
-    bly_put_be32(p, (uint32_t)(x >> 32));
-    bly_put_be32(p + 4, (uint32_t)x);
-}
-static inline void bly_put_le32(unsigned char *p, uint32_t x)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (unsigned char)(x >> 8 * i);
-}
-static inline void bly_put_le64(unsigned char *p, uint64_t x)
-{
-    bly_put_le32(p, (uint32_t)x);
-    bly_put_le32(p + 4, (uint32_t)(x >> 32));
-}
-
-static inline double bly_get_le_double(const unsigned char *p)
-{
-    const uint64_t bits = bly_get_le64(p);
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-static inline void bly_put_le_double(unsigned char *p, double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    bly_put_le64(p, bits);
-}
+/* A double, in eight bytes. */
+#define bly_get_le_double(p) bly_bits_real(bly_load64(p))
+#define bly_put_le_double(p, x) bly_store64(p, bly_real_bits(x))
+#define bly_get_le32 bly_load32
+#define bly_get_le64 bly_load64
+#define bly_put_le32 bly_store32
+#define bly_put_le64 bly_store64
 
 /* Bytes of the array of a part that is made: whole words. */
 static inline uint64_t bly_part_bytes(const bly_foreign_part *p)

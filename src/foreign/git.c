@@ -74,7 +74,7 @@ static bly_status git_read_table(const bly_foreign *f, size_t id_bytes,
     uint64_t last = first;
     for (size_t i = 0; i <= n; i++) {
         const unsigned char *const e = f->bytes + GIT_HEADER + i * GIT_ENTRY;
-        const uint64_t at = bly_get_be64(e + 4);
+        const uint64_t at = bly_load_be64(e + 4);
         if (at < last || at > f->nbytes - id_bytes)
             return bly_damaged("chunk %zu of %zu lies outside the file", i, n);
         if (open)
@@ -100,7 +100,7 @@ static bly_status git_find_filters(const bly_foreign *f, struct git_graph *g)
                     ends = chunks[GIT_BIDX], data = chunks[GIT_BDAT];
     if (fan.len != 1024 || !ids.ptr)
         return bly_damaged("a commit-graph without a list of its commits");
-    g->ncommits = bly_get_be32((const unsigned char *)fan.ptr + 1020);
+    g->ncommits = bly_load_be32((const unsigned char *)fan.ptr + 1020);
     if (ids.len / g->id_bytes != g->ncommits || ids.len % g->id_bytes != 0)
         return bly_damaged(
             "it announces %u commits, but has %zu bytes of object ids",
@@ -123,7 +123,7 @@ static bly_status git_find_filters(const bly_foreign *f, struct git_graph *g)
     g->nfilters = data.len - GIT_BDAT_HEAD;
     uint32_t last = 0;
     for (uint32_t i = 0; i < g->ncommits; i++) {
-        const uint32_t end = bly_get_be32(g->ends + (size_t)i * 4);
+        const uint32_t end = bly_load_be32(g->ends + (size_t)i * 4);
         if (end < last || end > g->nfilters)
             return bly_damaged("the filter of commit %u ends outside", i);
         last = end;
@@ -134,8 +134,8 @@ static bly_status git_find_filters(const bly_foreign *f, struct git_graph *g)
 static bly_status git_settings(struct git_graph *g)
 {
     const unsigned char *const head = g->filters - GIT_BDAT_HEAD;
-    const uint32_t version = bly_get_be32(head);
-    g->k = bly_get_be32(head + 4);
+    const uint32_t version = bly_load_be32(head);
+    g->k = bly_load_be32(head + 4);
     g->is_signed = version == 1;
     if (version != 1 && version != 2)
         return bly_damaged("filters of hash version %u; 1 and 2 are known",
@@ -229,8 +229,8 @@ static bly_status git_open(bly_foreign *f)
 static bly_bytes git_filter(const struct git_graph *g, size_t i)
 {
     const size_t at = g->first + i;
-    const uint32_t begin = at ? bly_get_be32(g->ends + (at - 1) * 4) : 0;
-    const uint32_t end = bly_get_be32(g->ends + at * 4);
+    const uint32_t begin = at ? bly_load_be32(g->ends + (at - 1) * 4) : 0;
+    const uint32_t end = bly_load_be32(g->ends + at * 4);
     if (begin > end || end > g->nfilters)
         return (bly_bytes){ g->filters, 0 };
     return (bly_bytes){ g->filters + begin, end - begin };
@@ -274,7 +274,7 @@ static void git_describe(const bly_foreign *f, bly_facts *out)
     bly_fact_uint(out, "base_graphs", f->bytes[7]);
     bly_fact_uint(out, "commits", g->ncommits);
     bly_fact_uint(out, "hash_version", g->is_signed ? 1 : 2);
-    bly_fact_uint(out, "bits_per_entry", bly_get_be32(g->filters - 4));
+    bly_fact_uint(out, "bits_per_entry", bly_load_be32(g->filters - 4));
     bly_fact_uint(out, "with_a_filter", count[GIT_PATHS]);
     bly_fact_uint(out, "without_changes", count[GIT_NO_CHANGES]);
     bly_fact_uint(out, "too_many_changes", count[GIT_TOO_MANY]);

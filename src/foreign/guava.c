@@ -38,14 +38,14 @@ static bool guava_recognise(const unsigned char *bytes, size_t n)
 {
     return n > GUAVA_HEADER && bytes[0] <= 1 && bytes[1] > 0 &&
            (n - GUAVA_HEADER) % 8 == 0 &&
-           bly_get_be32(bytes + 2) == (n - GUAVA_HEADER) / 8;
+           bly_load_be32(bytes + 2) == (n - GUAVA_HEADER) / 8;
 }
 
 static bly_status guava_open(bly_foreign *f)
 {
     if (f->nbytes <= GUAVA_HEADER)
         return bly_damaged("shorter than the header of a Guava filter");
-    const uint64_t nwords = bly_get_be32(f->bytes + 2);
+    const uint64_t nwords = bly_load_be32(f->bytes + 2);
     const unsigned strategy = f->bytes[0], k = f->bytes[1];
     if (strategy > 1)
         return bly_damaged("Guava strategy %u; 0 and 1 are known", strategy);
@@ -117,7 +117,7 @@ static bly_status guava_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
     unsigned char head[GUAVA_HEADER] = { guava_is_64(f),
                                          (unsigned char)f->one.k };
-    bly_put_be32(head + 2, (uint32_t)(f->one.nbits / 64));
+    bly_store_be32(head + 2, (uint32_t)(f->one.nbits / 64));
     return bly_foreign_put(f, head, sizeof head, f->one.nbits / 8, put, ctx);
 }
 

@@ -53,9 +53,9 @@ static void murmur3_blocks(const unsigned char *p, size_t len, uint64_t h[2])
 {
     uint64_t a = h[0], b = h[1];
     for (; len >= 16; len -= 16, p += 16) {
-        a ^= rotate64(bly_get_le64(p) * MURMUR3_C1, 31) * MURMUR3_C2;
+        a ^= rotate64(bly_load64(p) * MURMUR3_C1, 31) * MURMUR3_C2;
         a = (rotate64(a, 27) + b) * 5 + 0x52dce729;
-        b ^= rotate64(bly_get_le64(p + 8) * MURMUR3_C2, 33) * MURMUR3_C1;
+        b ^= rotate64(bly_load64(p + 8) * MURMUR3_C2, 33) * MURMUR3_C1;
         b = (rotate64(b, 31) + a) * 5 + 0x38495ab5;
     }
     h[0] = a;
@@ -116,7 +116,7 @@ uint32_t bly_murmur3_32(const void *bytes, size_t len, uint32_t seed,
     size_t left = len;
     for (; left >= 4; left -= 4, p += 4) {
         /* Sign-extended bytes are or-ed together. */
-        uint32_t word = bly_get_le32(p);
+        uint32_t word = bly_load32(p);
         if (signed_bytes)
             for (unsigned i = 0; i < 4; i++)
                 word |= (uint32_t)(int32_t)(int8_t)p[i] << 8 * i;
@@ -139,7 +139,7 @@ uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed)
     uint64_t h = seed ^ (len * m);
     size_t left = len;
     for (; left >= 8; left -= 8, p += 8) {
-        uint64_t word = bly_get_le64(p) * m;
+        uint64_t word = bly_load64(p) * m;
         word = (word ^ word >> 47) * m;
         h = (h ^ word) * m;
     }
@@ -156,7 +156,7 @@ uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed)
     uint32_t h = seed ^ (uint32_t)len;
     size_t left = len;
     for (; left >= 4; left -= 4, p += 4) {
-        uint32_t word = bly_get_le32(p) * m;
+        uint32_t word = bly_load32(p) * m;
         word = (word ^ word >> 24) * m;
         h = h * m ^ word;
     }
@@ -175,7 +175,7 @@ uint32_t bly_leveldb_hash(const void *bytes, size_t len, bool signed_tail)
     uint32_t h = 0xbc9f1d34 ^ ((uint32_t)len * m);
     size_t left = len;
     for (; left >= 4; left -= 4, p += 4) {
-        h = (h + bly_get_le32(p)) * m;
+        h = (h + bly_load32(p)) * m;
         h ^= h >> 16;
     }
     if (left > 0) {
@@ -294,7 +294,7 @@ static void md5_block(uint32_t state[4], const unsigned char *block)
             f = c ^ (b | ~d);
             word = 7 * i % 16;
         }
-        f += a + md5_sines[i] + bly_get_le32(block + 4 * word);
+        f += a + md5_sines[i] + bly_load32(block + 4 * word);
         a = d;
         d = c;
         c = b;
@@ -332,8 +332,8 @@ void bly_md5_end(bly_md5 *m, unsigned char out[16])
     unsigned char end[72] = { 0x80 };
     const uint64_t nbits = m->nbytes * 8;
     const size_t pad = 1 + (119 - m->nbytes % 64) % 64;
-    bly_put_le64(end + pad, nbits);
+    bly_store64(end + pad, nbits);
     bly_md5_add(m, end, pad + 8);
     for (int i = 0; i < 4; i++)
-        bly_put_le32(out + 4 * i, m->state[i]);
+        bly_store32(out + 4 * i, m->state[i]);
 }

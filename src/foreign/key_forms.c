@@ -172,9 +172,9 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
             (negative ? x && x < UINT64_MAX - INT32_MAX : x > UINT32_MAX))
             return bly_fail(BLY_EINVAL, "not a whole number of 32 bits");
         if (form == BLY_KEY_INT32)
-            bly_put_le32(at, (uint32_t)x);
+            bly_store32(at, (uint32_t)x);
         else
-            bly_put_be32(at, (uint32_t)x);
+            bly_store_be32(at, (uint32_t)x);
         break;
     case BLY_KEY_INT64:
     case BLY_KEY_INT64_BE:
@@ -182,9 +182,9 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
         if (!int_read(text, &x, &negative))
             return bly_fail(BLY_EINVAL, "not a whole number of 64 bits");
         if (form == BLY_KEY_INT64)
-            bly_put_le64(at, x);
+            bly_store64(at, x);
         else
-            bly_put_be64(at, x);
+            bly_store_be64(at, x);
         break;
     default: {
         char buf[512], *end;
@@ -195,7 +195,7 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
             return bly_fail(BLY_EINVAL, "not a number");
         memcpy(&x, &d, sizeof x);
         out->len = 8;
-        bly_put_le64(at, x);
+        bly_store64(at, x);
     }
     }
     return BLY_OK;

@@ -56,13 +56,13 @@ struct leveldb_block {
 
 static bool leveldb_recognise(const unsigned char *bytes, size_t n)
 {
-    return n >= LEVELDB_FOOTER && bly_get_le64(bytes + n - 8) == LEVELDB_MAGIC;
+    return n >= LEVELDB_FOOTER && bly_load64(bytes + n - 8) == LEVELDB_MAGIC;
 }
 
 /* Where filter i begins, or the one before it ends. */
 static uint32_t leveldb_begin(const struct leveldb_block *b, uint32_t i)
 {
-    return bly_get_le32(b->offsets + (size_t)i * 4);
+    return bly_load32(b->offsets + (size_t)i * 4);
 }
 
 /* Check a block of filters and find those that are not empty. */
@@ -74,7 +74,7 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
             "a block of filters of %zu bytes; its end alone has %d", block.len,
             LEVELDB_TAIL);
     const size_t end = block.len - LEVELDB_TAIL;
-    const uint32_t offsets = bly_get_le32(bytes + end);
+    const uint32_t offsets = bly_load32(bytes + end);
     const unsigned base = bytes[block.len - 1];
     if (offsets > end || (end - offsets) % 4 != 0 || base > LEVELDB_MAX_BASE)
         return bly_damaged("not a block of filters: its end does not say where "

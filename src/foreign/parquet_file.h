@@ -124,9 +124,9 @@ static inline uint64_t bly_real_infinity(uint32_t width)
 static inline bly_real_sort bly_real_sort_of(const unsigned char *value,
                                              uint32_t width)
 {
-    const uint64_t x = width == 2   ? value[0] | (uint64_t)value[1] << 8
-                       : width == 4 ? bly_get_le32(value)
-                                    : bly_get_le64(value);
+    const uint64_t x = width == 2   ? bly_load16(value)
+                       : width == 4 ? bly_load32(value)
+                                    : bly_load64(value);
     const uint64_t size = x & UINT64_MAX >> (65 - 8 * width);
     return size == 0                         ? BLY_REAL_ZERO
            : size > bly_real_infinity(width) ? BLY_REAL_NAN

@@ -255,7 +255,7 @@ static bly_status footer_make(const bly_parquet *p, unsigned char **out,
     }
     memcpy(made + to, p->footer + from, p->nfooter - from);
     to += p->nfooter - from;
-    bly_put_le32(made + to, (uint32_t)to);
+    bly_store32(made + to, (uint32_t)to);
     memcpy(made + to + 4, "PAR1", 4);
     *out = made;
     *n = to + 8;

@@ -211,7 +211,7 @@ static bly_status footer_find(bly_parquet *p)
     if (memcmp(end - 4, "PAR1", 4) != 0)
         return bly_damaged(
             "a truncated Parquet file: it does not end with PAR1");
-    p->nfooter = bly_get_le32(end - 8);
+    p->nfooter = bly_load32(end - 8);
     if (p->nfooter > p->nbytes - around || p->nfooter == 0)
         return bly_damaged("a Parquet file of %zu bytes whose footer should "
                            "have %zu",

@@ -254,8 +254,7 @@ static bool real_take(struct text *t, bool is_float, int64_t *out)
         memcpy(&x, &f, sizeof x);
         *out = x;
     } else {
-        const double d = strtod(buf, &end);
-        memcpy(out, &d, sizeof *out);
+        *out = (int64_t)bly_real_bits(strtod(buf, &end));
     }
     t->at = t->end;
     return *end == '\0'; /* and something was read, since there was something */
@@ -350,9 +349,9 @@ static bly_status number_key(const bly_parquet_column *c, bly_bytes text,
     if (!ok || t.at != t.end)
         return key_wrong(c, number_right(c, buf, sizeof buf));
     if (c->width == 4)
-        bly_put_le32(to, (uint32_t)x);
+        bly_store32(to, (uint32_t)x);
     else
-        bly_put_le64(to, (uint64_t)x);
+        bly_store64(to, (uint64_t)x);
     return BLY_OK;
 }
 

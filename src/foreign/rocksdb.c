@@ -57,7 +57,7 @@ struct rocksdb_filter {
 static bly_status rocksdb_legacy(bly_foreign *f, const unsigned char *tail,
                                  size_t n)
 {
-    const uint64_t lines = bly_get_le32(tail + 1);
+    const uint64_t lines = bly_load32(tail + 1);
     if (lines == 0 || lines * ROCKSDB_LINE != n)
         return bly_damaged(
             "its end implies %llu lines of %d bytes, but %zu bytes are there",
@@ -126,7 +126,7 @@ static bly_status rocksdb_read(bly_foreign *f, bly_bytes block)
 
 static bool rocksdb_recognise(const unsigned char *bytes, size_t n)
 {
-    return n >= ROCKSDB_FOOTER && bly_get_le64(bytes + n - 8) == ROCKSDB_MAGIC;
+    return n >= ROCKSDB_FOOTER && bly_load64(bytes + n - 8) == ROCKSDB_MAGIC;
 }
 
 /* The block of the filter that a metaindex names. */
@@ -163,7 +163,7 @@ static bly_status rocksdb_open(bly_foreign *f)
             "not a table of RocksDB: its last 8 bytes are different");
     const unsigned char *const footer = f->bytes + f->nbytes - ROCKSDB_FOOTER;
     const unsigned checksums = footer[0];
-    const uint32_t version = bly_get_le32(footer + ROCKSDB_FOOTER - 12);
+    const uint32_t version = bly_load32(footer + ROCKSDB_FOOTER - 12);
     bly_table_place metaindex;
     bly_bytes block;
     if (version > ROCKSDB_MAX_VERSION)

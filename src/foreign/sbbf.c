@@ -195,10 +195,7 @@ static uint64_t block_ones(const unsigned char *a, const unsigned char *b)
 {
     uint64_t all = 1;
     for (unsigned j = 0; j < BLY_SBBF_BLOCK; j += 8) {
-        uint64_t x, y;
-        memcpy(&x, a + j, 8);
-        memcpy(&y, b + j, 8);
-        const uint64_t n = halves_count(x | y);
+        const uint64_t n = halves_count(bly_load64(a + j) | bly_load64(b + j));
         all *= (n & 63) * (n >> 32);
     }
     return all;
@@ -264,7 +261,7 @@ uint64_t bly_sbbf_blocks(double n, double fpr)
 static bool is_abandoned(const unsigned char *bytes, size_t n)
 {
     static const unsigned char none[8];
-    return n > 12 && bly_get_le32(bytes) == n - 12 &&
+    return n > 12 && bly_load32(bytes) == n - 12 &&
            (n - 12) % BLY_SBBF_BLOCK == 0 && memcmp(bytes + 4, none, 8) == 0;
 }
 

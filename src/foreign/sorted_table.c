@@ -45,7 +45,7 @@ bly_status bly_table_block(const bly_foreign *f, bly_table_place place,
     if (with_crc) {
         const uint32_t sum = bly_crc32c(0, block, n + 1);
         const uint32_t masked = (sum >> 15 | sum << 17) + 0xa282ead8;
-        if (masked != bly_get_le32(block + n + 1))
+        if (masked != bly_load32(block + n + 1))
             return bly_damaged("the checksum of its %s is wrong", what);
     }
     const unsigned type = block[n];
@@ -67,7 +67,7 @@ bly_status bly_table_find(bly_bytes metaindex, const char *prefix,
     name[0] = '\0';
     if (metaindex.len < 4)
         return bly_damaged("its metaindex is shorter than 4 bytes");
-    const uint64_t places = bly_get_le32(bytes + metaindex.len - 4);
+    const uint64_t places = bly_load32(bytes + metaindex.len - 4);
     if (places > (metaindex.len - 4) / 4)
         return bly_damaged("its metaindex is shorter than it says");
     struct table_reader r = { bytes, metaindex.len - 4 - 4 * (size_t)places };

@@ -53,11 +53,6 @@ static const bly_format_option squid_options[] = {
                      "rate needs if not given, at least 5" },
 };
 
-static unsigned be16(const unsigned char *p)
-{
-    return (unsigned)p[0] << 8 | p[1];
-}
-
 /* Bytes of a mask, by the formula that Squid checks. */
 static uint64_t mask_bytes(uint64_t capacity, unsigned bits)
 {
@@ -66,11 +61,11 @@ static uint64_t mask_bytes(uint64_t capacity, unsigned bits)
 
 static bool squid_recognise(const unsigned char *bytes, size_t n)
 {
-    return n > SQUID_HEADER && be16(bytes) >= SQUID_LEAST_VERSION &&
-           be16(bytes + 2) <= SQUID_READ_VERSION && bytes[21] == SQUID_K &&
-           bytes[20] && bly_get_be32(bytes + 4) &&
-           bly_get_be32(bytes + 16) == n - SQUID_HEADER &&
-           mask_bytes(bly_get_be32(bytes + 4), bytes[20]) == n - SQUID_HEADER;
+    return n > SQUID_HEADER && bly_load_be16(bytes) >= SQUID_LEAST_VERSION &&
+           bly_load_be16(bytes + 2) <= SQUID_READ_VERSION &&
+           bytes[21] == SQUID_K && bytes[20] && bly_load_be32(bytes + 4) &&
+           bly_load_be32(bytes + 16) == n - SQUID_HEADER &&
+           mask_bytes(bly_load_be32(bytes + 4), bytes[20]) == n - SQUID_HEADER;
 }
 
 static bly_status squid_open(bly_foreign *f)
@@ -79,9 +74,10 @@ static bly_status squid_open(bly_foreign *f)
     if (f->nbytes < SQUID_HEADER)
         return bly_damaged("%zu bytes; a cache digest has a header of 128",
                            f->nbytes);
-    const unsigned now = be16(b), least = be16(b + 2), bits = b[20];
-    const uint64_t capacity = bly_get_be32(b + 4);
-    const uint64_t mask = bly_get_be32(b + 16);
+    const unsigned now = bly_load_be16(b), least = bly_load_be16(b + 2),
+                   bits = b[20];
+    const uint64_t capacity = bly_load_be32(b + 4);
+    const uint64_t mask = bly_load_be32(b + 16);
     if (now < SQUID_LEAST_VERSION || least > SQUID_READ_VERSION)
         return bly_damaged("a cache digest of version %u, for readers of "
                            "version %u; 5, and 3 to 5, are known",
@@ -110,7 +106,7 @@ static bly_status squid_open(bly_foreign *f)
     f->one.bytes = b + SQUID_HEADER;
     f->one.nbits = mask * 8;
     f->one.k = SQUID_K;
-    f->one.items = bly_get_be32(b + 8);
+    f->one.items = bly_load_be32(b + 8);
     f->one.capacity = capacity;
     f->one.fpr_planned = pow(-expm1(-(double)SQUID_K / bits), SQUID_K);
     return BLY_OK;
@@ -137,8 +133,8 @@ static size_t method_word(bly_bytes text)
 
 static void key_words(const unsigned char md5[16], uint64_t *h)
 {
-    h[0] = bly_get_be64(md5);
-    h[1] = bly_get_be64(md5 + 8);
+    h[0] = bly_load_be64(md5);
+    h[1] = bly_load_be64(md5 + 8);
 }
 
 static bly_status squid_encode(const bly_foreign *f, bly_bytes text,
@@ -249,9 +245,9 @@ static void squid_describe(const bly_foreign *f, bly_facts *out)
     bly_fact_uint(out, "bits_per_entry", f->bytes ? f->bytes[20] : bits_of(f));
     if (!f->bytes)
         return;
-    bly_fact_uint(out, "version", be16(f->bytes));
-    bly_fact_uint(out, "version_required", be16(f->bytes + 2));
-    bly_fact_uint(out, "deletions", bly_get_be32(f->bytes + 12));
+    bly_fact_uint(out, "version", bly_load_be16(f->bytes));
+    bly_fact_uint(out, "version_required", bly_load_be16(f->bytes + 2));
+    bly_fact_uint(out, "deletions", bly_load_be32(f->bytes + 12));
 }
 
 static bly_status squid_write(const bly_foreign *f, bly_put *put, void *ctx)
@@ -266,9 +262,9 @@ static bly_status squid_write(const bly_foreign *f, bly_put *put, void *ctx)
             "more than 65 %% of its bits are set, and Squid refuses such a "
             "digest; make it for more items, or with more bits per entry");
     unsigned char head[SQUID_HEADER] = { 0, 5, 0, 3 };
-    bly_put_be32(head + 4, (uint32_t)f->one.capacity);
-    bly_put_be32(head + 8, (uint32_t)f->nseen);
-    bly_put_be32(head + 16, (uint32_t)nmask);
+    bly_store_be32(head + 4, (uint32_t)f->one.capacity);
+    bly_store_be32(head + 8, (uint32_t)f->nseen);
+    bly_store_be32(head + 16, (uint32_t)nmask);
     head[20] = (unsigned char)bits_of(f);
     head[21] = SQUID_K;
     return bly_foreign_put(f, head, sizeof head, nmask, put, ctx);

@@ -48,42 +48,13 @@ _Static_assert(AT_ZEROS + 8 == BLY_SHORT_HEADER, "docs/format.md says both");
 
 uint64_t bly_rate_bits(double fpr)
 {
-    uint64_t bits = NO_RATE;
-    if (!isnan(fpr))
-        memcpy(&bits, &fpr, sizeof bits);
-    return bits;
+    return isnan(fpr) ? NO_RATE : bly_real_bits(fpr);
 }
 
 bool bly_rate_read(uint64_t bits, double *fpr)
 {
-    memcpy(fpr, &bits, sizeof *fpr);
+    *fpr = bly_bits_real(bits);
     return (*fpr >= 0 && *fpr <= 1) || bits == NO_RATE;
-}
-
-static void put32(unsigned char *p, uint32_t x)
-{
-    const uint32_t le = bly_le32(x);
-    memcpy(p, &le, sizeof le);
-}
-
-static void put64(unsigned char *p, uint64_t x)
-{
-    const uint64_t le = bly_le64(x);
-    memcpy(p, &le, sizeof le);
-}
-
-static uint32_t get32(const unsigned char *p)
-{
-    uint32_t le;
-    memcpy(&le, p, sizeof le);
-    return bly_le32(le);
-}
-
-static uint64_t get64(const unsigned char *p)
-{
-    uint64_t le;
-    memcpy(&le, p, sizeof le);
-    return bly_le64(le);
 }
 
 /* The last eight bytes of a header: whatever is coded, and be it in a way that
@@ -156,7 +127,7 @@ static uint64_t sum_table(const bly_filter *f)
     bly_summing_start(&sum);
     for (uint64_t i = 0; i < n; i++) {
         unsigned char le[8];
-        put64(le, bly_record_sum(f, i));
+        bly_store64(le, bly_record_sum(f, i));
         bly_summing_add(&sum, le, sizeof le);
     }
     return bly_summing_end(&sum);
@@ -211,30 +182,30 @@ void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
 {
     memset(page, 0, BLY_PAGE);
     memcpy(page + AT_MAGIC, record_magic, sizeof record_magic);
-    put32(page + AT_VERSION, r->summed ? 2 : 1);
-    put32(page + AT_KIND, r->kind->id);
-    put32(page + AT_HASH, r->hash_id);
-    put64(page + AT_SEED, r->seed);
-    put64(page + AT_SECRET_CHECK, r->secret_check);
-    put64(page + AT_ITEMS, r->items);
-    put64(page + AT_FPR, bly_rate_bits(r->fpr));
-    put64(page + AT_NADDED, r->nadded);
-    put32(page + AT_NLAYERS, r->nlayers);
-    put64(page + AT_NBYTES, r->shape.nbytes);
-    put32(page + AT_ENCODING, r->encoding);
-    put64(page + AT_STORED, r->nstored);
+    bly_store32(page + AT_VERSION, r->summed ? 2 : 1);
+    bly_store32(page + AT_KIND, r->kind->id);
+    bly_store32(page + AT_HASH, r->hash_id);
+    bly_store64(page + AT_SEED, r->seed);
+    bly_store64(page + AT_SECRET_CHECK, r->secret_check);
+    bly_store64(page + AT_ITEMS, r->items);
+    bly_store64(page + AT_FPR, bly_rate_bits(r->fpr));
+    bly_store64(page + AT_NADDED, r->nadded);
+    bly_store32(page + AT_NLAYERS, r->nlayers);
+    bly_store64(page + AT_NBYTES, r->shape.nbytes);
+    bly_store32(page + AT_ENCODING, r->encoding);
+    bly_store64(page + AT_STORED, r->nstored);
     for (int i = 0; i < BLY_MAX_PARAMS; i++)
-        put64(page + AT_PARAMS + 8 * i, r->shape.p[i]);
+        bly_store64(page + AT_PARAMS + 8 * i, r->shape.p[i]);
     for (int i = 0; i < BLY_STATE_WORDS; i++)
-        put64(page + AT_STATE + 8 * i, r->state[i]);
-    put64(page + AT_PAYLOAD_SUM, r->payload_sum);
+        bly_store64(page + AT_STATE + 8 * i, r->state[i]);
+    bly_store64(page + AT_PAYLOAD_SUM, r->payload_sum);
     const size_t at_sum = header_sum_at(r->encoding);
-    put64(page + at_sum, bly_checksum(page, at_sum));
+    bly_store64(page + at_sum, bly_checksum(page, at_sum));
 }
 
 bool bly_record_short(const unsigned char *head)
 {
-    return get32(head + AT_ENCODING) != 0;
+    return bly_load32(head + AT_ENCODING) != 0;
 }
 
 bool bly_record_begins(const unsigned char *bytes, size_t n)
@@ -257,22 +228,23 @@ static bly_status check_page(const unsigned char *page)
     if (!bly_record_begins(page, sizeof record_magic))
         return bly_not_a_filter(page, BLY_SHORT_HEADER);
     /* Before the checksum, which another version may keep elsewhere. */
-    const uint32_t version = get32(page + AT_VERSION);
+    const uint32_t version = bly_load32(page + AT_VERSION);
     if (version < 1 || version > 2)
         return bly_fail(BLY_EFORMAT,
                         "is of format version %u and this bloomery reads "
                         "versions 1 and 2: use a newer bloomery",
                         (unsigned)version);
-    const size_t at_sum = header_sum_at(get32(page + AT_ENCODING));
-    if (get64(page + at_sum) != bly_checksum(page, at_sum))
+    const size_t at_sum = header_sum_at(bly_load32(page + AT_ENCODING));
+    if (bly_load64(page + at_sum) != bly_checksum(page, at_sum))
         return bly_damaged("a header does not match its checksum");
-    if (get32(page + AT_FLAGS) || get32(page + AT_ENCODING) > BLY_CODE_BYTES)
+    if (bly_load32(page + AT_FLAGS) ||
+        bly_load32(page + AT_ENCODING) > BLY_CODE_BYTES)
         return bly_fail(BLY_EFORMAT,
                         "made by a newer bloomery: flags %#x, "
                         "encoding %u (use a newer one)",
-                        (unsigned)get32(page + AT_FLAGS),
-                        (unsigned)get32(page + AT_ENCODING));
-    if (version == 2 && get32(page + AT_ENCODING))
+                        (unsigned)bly_load32(page + AT_FLAGS),
+                        (unsigned)bly_load32(page + AT_ENCODING));
+    if (version == 2 && bly_load32(page + AT_ENCODING))
         return bly_damaged("it is of format version 2, and coded");
     if (!all_zero(page + AT_ZEROS, at_sum - AT_ZEROS))
         return bly_damaged("a header has bytes set that must be zero");
@@ -321,26 +293,26 @@ bly_status bly_record_decode(const unsigned char *page, bly_record *out)
     bly_status st = check_page(page);
     if (st)
         return st;
-    const uint32_t kind_id = get32(page + AT_KIND);
+    const uint32_t kind_id = bly_load32(page + AT_KIND);
     bly_record r = {
         .kind = bly_kind_by_id(kind_id),
-        .items = get64(page + AT_ITEMS),
-        .nadded = get64(page + AT_NADDED),
-        .hash_id = get32(page + AT_HASH),
-        .seed = get64(page + AT_SEED),
-        .secret_check = get64(page + AT_SECRET_CHECK),
-        .nlayers = get32(page + AT_NLAYERS),
-        .encoding = get32(page + AT_ENCODING),
-        .nstored = get64(page + AT_STORED),
-        .summed = get32(page + AT_VERSION) == 2,
-        .payload_sum = get64(page + AT_PAYLOAD_SUM),
+        .items = bly_load64(page + AT_ITEMS),
+        .nadded = bly_load64(page + AT_NADDED),
+        .hash_id = bly_load32(page + AT_HASH),
+        .seed = bly_load64(page + AT_SEED),
+        .secret_check = bly_load64(page + AT_SECRET_CHECK),
+        .nlayers = bly_load32(page + AT_NLAYERS),
+        .encoding = bly_load32(page + AT_ENCODING),
+        .nstored = bly_load64(page + AT_STORED),
+        .summed = bly_load32(page + AT_VERSION) == 2,
+        .payload_sum = bly_load64(page + AT_PAYLOAD_SUM),
     };
-    const bool rated = bly_rate_read(get64(page + AT_FPR), &r.fpr);
-    r.shape.nbytes = get64(page + AT_NBYTES);
+    const bool rated = bly_rate_read(bly_load64(page + AT_FPR), &r.fpr);
+    r.shape.nbytes = bly_load64(page + AT_NBYTES);
     for (int i = 0; i < BLY_MAX_PARAMS; i++)
-        r.shape.p[i] = get64(page + AT_PARAMS + 8 * i);
+        r.shape.p[i] = bly_load64(page + AT_PARAMS + 8 * i);
     for (int i = 0; i < BLY_STATE_WORDS; i++)
-        r.state[i] = get64(page + AT_STATE + 8 * i);
+        r.state[i] = bly_load64(page + AT_STATE + 8 * i);
 
     if (!r.kind)
         return bly_fail(BLY_EFORMAT,

@@ -139,14 +139,7 @@ prints_get(const unsigned char *cells, uint64_t i, unsigned width)
 {
     if (width == 1)
         return cells[i];
-    if (width == 2) {
-        uint16_t cell;
-        memcpy(&cell, cells + i * 2, sizeof cell);
-        return bly_le16(cell);
-    }
-    uint32_t cell;
-    memcpy(&cell, cells + i * 4, sizeof cell);
-    return bly_le32(cell);
+    return width == 2 ? bly_load16(cells + i * 2) : bly_load32(cells + i * 4);
 }
 
 static inline __attribute__((always_inline)) void

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "core/bytes.h"
 #include "kinds/kind.h"
 
 static const bly_kind *const kind_rows[] = {
@@ -55,33 +56,19 @@ uint64_t bly_shape_bits(const bly_kind *kind, const bly_shape *s)
     return kind->bits ? kind->bits(s) : 8 * s->nbytes;
 }
 
-static uint64_t real_bits(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static double bits_real(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 double bly_shape_real(const bly_shape *s, unsigned i)
 {
-    return bits_real(s->p[i]);
+    return bly_bits_real(s->p[i]);
 }
 
 void bly_shape_set_real(bly_shape *s, unsigned i, double value)
 {
-    s->p[i] = real_bits(value);
+    s->p[i] = bly_real_bits(value);
 }
 
 double bly_want_real(const bly_want *w, unsigned i)
 {
-    return bits_real(w->opt[i]);
+    return bly_bits_real(w->opt[i]);
 }
 
 /* The number of a param; one that there is not is our own mistake. */

@@ -199,8 +199,7 @@ void bly_hll_write(const bly_hll *s, void *bytes)
     memcpy(at, hll_magic, sizeof hll_magic);
     at[sizeof hll_magic] = (unsigned char)s->p;
     memcpy(at + HLL_HEAD, s->registers, (size_t)1 << s->p);
-    const uint64_t sum = bly_le64(bly_checksum(at, body));
-    memcpy(at + body, &sum, sizeof sum);
+    bly_store64(at + body, bly_checksum(at, body));
 }
 
 bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
@@ -213,20 +212,18 @@ bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
         return bly_fail_null("bytes");
     const unsigned char *const at = bytes;
     static const unsigned char zeros[7] = { 0 };
-    uint64_t sum;
     if (nbytes < HLL_HEAD || memcmp(at, hll_magic, sizeof hll_magic) != 0)
         return bly_fail(BLY_EFORMAT, "not a hyperloglog sketch");
     const unsigned p = at[sizeof hll_magic];
     if (p < BLY_REGISTERS_MIN_BITS || p > BLY_REGISTERS_MAX_BITS ||
         memcmp(at + sizeof hll_magic + 1, zeros, sizeof zeros) != 0 ||
-        nbytes != HLL_HEAD + ((size_t)1 << p) + sizeof sum)
+        nbytes != HLL_HEAD + ((size_t)1 << p) + 8)
         return bly_fail(BLY_EFORMAT, "a damaged hyperloglog sketch: its sizes "
                                      "contradict each other");
-    memcpy(&sum, at + nbytes - sizeof sum, sizeof sum);
-    if (bly_le64(sum) != bly_checksum(at, nbytes - sizeof sum))
+    if (bly_load64(at + nbytes - 8) != bly_checksum(at, nbytes - 8))
         return bly_fail(BLY_EFORMAT, "a damaged hyperloglog sketch: its "
                                      "checksum is wrong");
-    for (size_t i = HLL_HEAD; i < nbytes - sizeof sum; i++)
+    for (size_t i = HLL_HEAD; i < nbytes - 8; i++)
         if (at[i] > 64 - p + 1)
             return bly_fail(BLY_EFORMAT, "a damaged hyperloglog sketch: a "
                                          "register past its ceiling");
