@@ -13,6 +13,7 @@
 #   make install    DESTDIR= PREFIX=/usr/local; what was built, with whatever flags
 #   make figures    redraw docs/figures (twenty minutes)
 #   make format     lay all C out as clang-format does; make test looks
+#   make dist       build/bloomery-VERSION.tar.gz, from what is committed
 #   make bench, make vectors, make compile_commands.json, make clean
 #
 # CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX, LIBDIR, WERROR=-Werror and V=1 may be given; what they concern is then
@@ -59,7 +60,7 @@ finds = $(shell $(CC) $(CPPFLAGS) -E $(addprefix -include ,$(1)) -x c /dev/null 
 REQUIRED = stdio.h=libc6-dev xxhash.h=libxxhash-dev zlib.h=zlib1g-dev zstd.h=libzstd-dev
 header   = $(firstword $(subst =, ,$(1)))
 package  = $(lastword $(subst =, ,$(1)))
-UNASKING = demo test check coverage clean uninstall setup format
+UNASKING = demo test check coverage clean uninstall setup format dist
 ifneq ($(filter-out $(UNASKING),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(shell $(CC) --version 2>/dev/null),)
 $(error there is no $(CC); on Debian: apt-get install gcc libc6-dev)
@@ -124,7 +125,7 @@ MAN       = $(B)/man/.done
 COMPLETION = $(B)/bloomery.bash
 
 .PHONY: all lib demo test test-full faults check coverage bench figures fuzz fuzz-night vectors install uninstall clean \
-        format setup programs
+        format setup dist programs
 
 all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION)
 lib: $(B)/libbloomery.a $(B)/libbloomery.so
@@ -381,7 +382,13 @@ vectors: $(B)/tools/make_vectors
 	$(B)/tools/make_vectors tests/golden
 
 format:
-	git ls-files '*.[ch]' | xargs clang-format -i
+	tools/c-files | xargs clang-format -i
+
+# What is committed, as a tarball of the same bytes whenever and wherever it is made.
+dist:
+	@mkdir -p $(B)
+	$(Q)set -o pipefail; git archive --format=tar --prefix=bloomery-$(VERSION)/ HEAD | gzip -9n > $(B)/bloomery-$(VERSION).tar.gz
+	$(call say,DIST,$(B)/bloomery-$(VERSION).tar.gz)
 
 # ---------------------------------------------------------------------- bench
 
