@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/hash.h"
-#include "kinds/peel.h"
+#include "kinds/peeled.h"
 
 static uint64_t *random_hashes(size_t n, uint64_t seed)
 {
@@ -288,8 +288,9 @@ typedef struct seen_keys {
 
 static seen_keys seen;
 
-static void note_keys(bly_filter *f, const bly_peel *p, const bly_peeled *keys)
+static void note_keys(void *ctx, const bly_peel *p, const bly_peeled *keys)
 {
+    const bly_filter *const f = ctx;
     for (size_t i = keys->n; i-- > 0;) {
         const uint64_t g = keys->words[i] & ~BLY_PEEL_LOW;
         const uint64_t own = keys->words[i] & BLY_PEEL_LOW;
@@ -330,10 +331,10 @@ static void order_of_peeling(void **state)
         f.data = seeds;
         seen = (seen_keys){ 0, calloc((size_t)(p.nslots * p.nshards), 1) };
         assert_non_null(seen.owner);
-        assert_ok(bly_peel_build(&f, &p, 0, p.nshards, h,
-                                 form < 6 ? NULL : values, n, 1, note_keys));
+        assert_ok(bly_peeled_build(&f, &p, 0, p.nshards, h,
+                                   form < 6 ? NULL : values, n, 1, note_keys));
         assert_int_equal(seen.n, n);
-        assert_int_equal(f.state[BLY_PEEL_STATE], n);
+        assert_int_equal(f.state[BLY_PEELED_STATE], n);
         free(seen.owner);
         free(values);
         free(h);

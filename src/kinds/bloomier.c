@@ -46,7 +46,7 @@
 
 #include "core/fields.h"
 #include "core/status.h"
-#include "kinds/peel.h"
+#include "kinds/peeled.h"
 
 /* g of peel.h has 58 bits, and a rate below 2^-50 is hardly one any more. */
 #define BLOOMIER_MAX_PRINT 48
@@ -293,7 +293,7 @@ static void bloomier_describe(const bly_shape *s, const bly_want *w,
 static void bloomier_stat(const bly_filter *f, bly_stats *out)
 {
     const bly_peel p = bloomier_peel(&f->shape);
-    bly_peel_stat(f, &p, bloomier_rate(&f->shape, (double)f->items), out);
+    bly_peeled_stat(f, &p, bloomier_rate(&f->shape, (double)f->items), out);
 }
 
 /* ------------------------------------------------------------------ cells */
@@ -350,8 +350,7 @@ static inline uint64_t value_at(const bloomier *b, uint64_t slot)
  * still zero and free. Keys still to come write to their own slots, which this
  * key does not have, so its equation stays true. Other threads have other
  * shards, so nothing but fields of this one is touched. */
-static void bloomier_assign(bly_filter *f, const bly_peel *p,
-                            const bly_peeled *keys)
+static void bloomier_assign(void *f, const bly_peel *p, const bly_peeled *keys)
 {
     const bloomier b = bloomier_of(f);
     const uint64_t base = keys->shard * p->nslots;
@@ -413,8 +412,8 @@ static bly_status bloomier_build_part(bly_filter *f, uint64_t first,
         largest = values[i] > largest ? values[i] : largest;
     const bly_status st = value_fits(&f->shape, largest);
     return st ? st
-              : bly_peel_build(f, &p, first, nshards, h, values, n, nthreads,
-                               bloomier_assign);
+              : bly_peeled_build(f, &p, first, nshards, h, values, n, nthreads,
+                                 bloomier_assign);
 }
 
 static bly_status bloomier_build(bly_filter *f, uint64_t *h, uint64_t *values,
@@ -515,7 +514,7 @@ static void bloomier_has(const bly_filter *f, const uint64_t *h, size_t n,
                          uint64_t *maybe)
 {
     const bloomier b = bloomier_of(f);
-    if (!f->state[BLY_PEEL_STATE])
+    if (!f->state[BLY_PEELED_STATE])
         return; /* no keys: nothing is in it */
     /* The arity as a literal, for loops of known length. */
     if (b.p.arity == 3)
@@ -531,7 +530,7 @@ static void bloomier_get(const bly_filter *f, const uint64_t *h, size_t n,
 {
     const bloomier_query q = { bloomier_of(f), values };
     const bly_peel *const p = &q.b.p;
-    if (!f->state[BLY_PEEL_STATE]) {
+    if (!f->state[BLY_PEELED_STATE]) {
         memset(values, 0, n * sizeof *values);
         return;
     }
@@ -554,7 +553,8 @@ static void bloomier_reach(const bly_filter *f, const uint64_t *h, size_t n,
     const uint64_t values = b.mutable ? bloomier_values_at(&f->shape) : 0;
     for (size_t i = 0; i < n; i++) {
         bly_peel_key key;
-        if (!bly_peel_reach(f, &b.p, b.cell, h[i], i, bad, &key) || !b.mutable)
+        if (!bly_peeled_reach(f, &b.p, b.cell, h[i], i, bad, &key) ||
+            !b.mutable)
             continue;
         /* Which slot has the value is known only from the cells, so all of them
          * have to be sound. */
@@ -579,7 +579,7 @@ static bly_status bloomier_set(bly_filter *f, uint64_t h, uint64_t value)
     bly_peel_key key;
     bly_peel_find(&b.p, b.p.arity, true, f->data, h, &key);
     const uint64_t d = bloomier_sum(&b, &key, b.p.arity);
-    if (!f->state[BLY_PEEL_STATE] || (d >= b.nslots && !b.open))
+    if (!f->state[BLY_PEELED_STATE] || (d >= b.nslots && !b.open))
         return bly_fail(BLY_EABSENT, "%s", bly_status_text(BLY_EABSENT));
     bly_field_put_exact(b.values, value_at(&b, key.slot[d < b.nslots ? d : 0]),
                         b.value, value);
@@ -597,7 +597,7 @@ const bly_kind bly_kind_bloomier = {
     .rate = bloomier_rate,
     .bits = bloomier_bits,
     .describe = bloomier_describe,
-    .sound = bly_peel_sound,
+    .sound = bly_peeled_sound,
     .reach = bloomier_reach,
     .stat = bloomier_stat,
     .has = bloomier_has,

@@ -122,13 +122,13 @@ void bly_prints_describe(const bly_shape *s, const bly_want *w,
 bool bly_prints_check(const bly_filter *f)
 {
     const bly_peel p = bly_prints_layout(&f->shape);
-    return bly_peel_check(f, &p, (unsigned)f->shape.p[PRINTS_BITS]);
+    return bly_peeled_check(f, &p, (unsigned)f->shape.p[PRINTS_BITS]);
 }
 
 void bly_prints_stat(const bly_filter *f, bly_stats *out)
 {
     const bly_peel p = bly_prints_layout(&f->shape);
-    bly_peel_stat(f, &p, bly_prints_rate(&f->shape, 1), out);
+    bly_peeled_stat(f, &p, bly_prints_rate(&f->shape, 1), out);
 }
 
 /* ------------------------------------------------------------------ cells */
@@ -185,9 +185,9 @@ prints_assign_body(bly_filter *f, const bly_peel *p, const bly_peeled *keys,
     }
 }
 
-static void prints_assign(bly_filter *f, const bly_peel *p,
-                          const bly_peeled *keys)
+static void prints_assign(void *ctx, const bly_peel *p, const bly_peeled *keys)
 {
+    bly_filter *const f = ctx;
     const uint64_t bits = f->shape.p[PRINTS_BITS];
 #define ASSIGN(arity, fuse)                                        \
     (bits == 8    ? prints_assign_body(f, p, keys, 1, arity, fuse) \
@@ -218,8 +218,8 @@ bly_status bly_prints_build_part(bly_filter *f, uint64_t first,
                                  uint64_t *values, size_t n, unsigned nthreads)
 {
     const bly_peel p = bly_prints_layout(&f->shape);
-    return bly_peel_build(f, &p, first, nshards, h, values, n, nthreads,
-                          prints_assign);
+    return bly_peeled_build(f, &p, first, nshards, h, values, n, nthreads,
+                            prints_assign);
 }
 
 bly_status bly_prints_build(bly_filter *f, uint64_t *h, uint64_t *values,
@@ -264,7 +264,7 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
     const bly_peel p = bly_prints_layout(&f->shape);
     const unsigned char *const cells = f->data + bly_peel_head(p.nshards);
     const uint64_t bits = f->shape.p[PRINTS_BITS];
-    if (!f->state[BLY_PEEL_STATE])
+    if (!f->state[BLY_PEELED_STATE])
         return; /* no keys: nothing is in it */
 #if BLY_X86
     /* Whole words of answers; what is left goes the common way. */
@@ -301,6 +301,6 @@ void bly_prints_reach(const bly_filter *f, const uint64_t *h, size_t n,
     const bly_peel p = bly_prints_layout(&f->shape);
     bly_peel_key key;
     for (size_t i = 0; i < n; i++)
-        bly_peel_reach(f, &p, (unsigned)f->shape.p[PRINTS_BITS], h[i], i, bad,
-                       &key);
+        bly_peeled_reach(f, &p, (unsigned)f->shape.p[PRINTS_BITS], h[i], i, bad,
+                         &key);
 }

@@ -8,7 +8,7 @@
 #ifndef BLY_PRINTS_H
 #define BLY_PRINTS_H
 
-#include "kinds/peel.h"
+#include "kinds/peeled.h"
 
 /* The params of both kinds begin like this; fuse has one more. */
 enum {

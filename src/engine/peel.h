@@ -39,11 +39,9 @@
 
 #include "core/bits.h"
 #include "core/cpu.h"
-#include "kinds/filter.h"
+#include "core/memory.h"
 
 #define BLY_PEEL_MAX_ARITY 4
-/* Where a filter keeps the number of its keys. */
-#define BLY_PEEL_STATE 0
 /* In the low bits of a word of peeling: a count, or which slot is the own. */
 #define BLY_PEEL_LOW UINT64_C(63)
 
@@ -188,32 +186,31 @@ typedef struct bly_peeled {
     const uint64_t *values; /* of the keys, in the same order, or NULL */
 } bly_peeled;
 
-typedef void bly_peel_assign(bly_filter *f, const bly_peel *p,
+/* Sets the cells of a shard; ctx is the caller's. */
+typedef void bly_peel_assign(void *ctx, const bly_peel *p,
                              const bly_peeled *keys);
 
-/* Peel the keys of the shards from first to first + nshards - 1, and of no
- * others, and let assign() set the cells of each; it may be called by several
- * threads at once, each for a shard of its own. h and values are scratch.
- * Counts the keys in f->state, items and nadded. BLY_EFULL after 100 seeds. */
-bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
-                          uint64_t nshards, uint64_t *h, uint64_t *values,
-                          size_t n, unsigned nthreads, bly_peel_assign *assign);
+/* The keys of the shards from first to first + nshards - 1, and of no others.
+ * The seeds go to data. */
+typedef struct bly_peel_task {
+    const bly_peel *p;
+    uint64_t first, nshards;
+    uint64_t *h, *values; /* scratch; values may be NULL */
+    size_t n;
+    unsigned char *data;
+    const bly_mem *mem;
+    bly_peel_assign *assign; /* called by several threads at once, each for a
+                                shard of its own */
+    void *ctx;
+} bly_peel_task;
+
+/* Peel them and let assign() set the cells of each shard; *ndistinct keys were
+ * different. BLY_EFULL after 100 seeds. */
+bly_status bly_peel_build(const bly_peel_task *task, unsigned nthreads,
+                          uint64_t *ndistinct);
 
 /* Memory that this takes for a shard of n keys, for each thread. */
 uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued);
-
-/* For the rows of kinds: state as bly_peel_build() leaves it, and no layers;
- * zeros behind the seeds and the cells; the number of keys, which is exact. */
-bool bly_peel_sound(const bly_filter *f);
-bool bly_peel_check(const bly_filter *f, const bly_peel *p, unsigned cell_bits);
-void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
-                   bly_stats *out);
-
-/* For reach() of a kind: the seed of the shard of h, which is key i, and its
- * cells of cell_bits. False, and its bit in bad, if some are damaged; else its
- * slots are in *key. */
-bool bly_peel_reach(const bly_filter *f, const bly_peel *p, unsigned cell_bits,
-                    uint64_t h, size_t i, uint64_t *bad, bly_peel_key *key);
 
 /* ----------------------------------------------------------------- asking */
 

@@ -6,7 +6,7 @@
  * which takes fewer cycles than instructions that gather, and the sums of 64
  * keys are compared with their fingerprints at once.
  */
-#include "kinds/peel.h"
+#include "engine/peel.h"
 
 #include "engine/x86_eight.h"
 

@@ -26,7 +26,7 @@
 
 #include "core/sort.h"
 #include "core/status.h"
-#include "kinds/peel.h"
+#include "engine/peel.h"
 
 /* The most keys per shard that plan chooses: peeling them takes some 100 MB of
  * scratch memory per thread, and a window that fits a second-level cache. */
@@ -152,12 +152,12 @@ uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued)
            (p->nslots + 2 * PEEL_AHEAD) * sizeof(uint32_t);
 }
 
-static bly_status scratch_new(const bly_filter *f, const bly_peel *p,
+static bly_status scratch_new(const bly_mem *mem, const bly_peel *p,
                               size_t room, bool valued, scratch *out)
 {
     *out = (scratch){ 0 };
     const bly_status st =
-        bly_block_new(&f->mem, bly_peel_scratch(p, room, valued), &out->block);
+        bly_block_new(mem, bly_peel_scratch(p, room, valued), &out->block);
     if (st)
         return st;
     /* The 32-bit queue comes last, so everything is aligned. */
@@ -385,11 +385,7 @@ static bool peel_seeded(const bly_peel *p, const uint64_t *h,
 /* ----------------------------------------------------------------- shards */
 
 typedef struct peel_job {
-    bly_filter *f;
-    const bly_peel *p;
-    bly_peel_assign *assign;
-    uint64_t first, nshards;
-    uint64_t *h, *values;
+    const bly_peel_task *task;
     size_t *start;             /* of each shard's keys; one more at the end */
     _Atomic uint64_t next;     /* shard to be taken */
     _Atomic uint64_t distinct; /* keys */
@@ -407,14 +403,15 @@ static uint64_t seed_of(unsigned attempt)
 
 static bly_status build_shard(peel_job *job, uint64_t number, scratch *s)
 {
-    uint64_t *const h = job->h + job->start[number];
+    const bly_peel_task *const task = job->task;
+    uint64_t *const h = task->h + job->start[number];
     uint64_t *const values =
-        job->values ? job->values + job->start[number] : NULL;
+        task->values ? task->values + job->start[number] : NULL;
     size_t n = job->start[number + 1] - job->start[number];
-    const uint64_t shard = job->first + number;
+    const uint64_t shard = task->first + number;
     bool unique = false;
     unsigned attempt = 0;
-    while (!peel_seeded(job->p, h, values, n, seed_of(attempt), s)) {
+    while (!peel_seeded(task->p, h, values, n, seed_of(attempt), s)) {
         const size_t before = n;
         if (!unique) {
             const bly_status st = bly_hashes_unique(h, values, &n);
@@ -427,12 +424,12 @@ static bly_status build_shard(peel_job *job, uint64_t number, scratch *s)
             return bly_fail(BLY_EFULL,
                             "%zu keys do not fit into a shard of %llu slots; "
                             "plan for more keys",
-                            n, (unsigned long long)job->p->nslots);
+                            n, (unsigned long long)task->p->nslots);
     }
     const bly_peeled keys = { shard, n, s->words, s->values };
     /* Shards share no byte, so workers need no lock to write them. */
-    bly_store64(job->f->data + shard * 8, seed_of(attempt));
-    job->assign(job->f, job->p, &keys);
+    bly_store64(task->data + shard * 8, seed_of(attempt));
+    task->assign(task->ctx, task->p, &keys);
     atomic_fetch_add(&job->distinct, n);
     return BLY_OK;
 }
@@ -449,7 +446,7 @@ static void *build_shards(void *arg)
     peel_worker *w = arg;
     peel_job *job = w->job;
     uint64_t number;
-    while ((number = atomic_fetch_add(&job->next, 1)) < job->nshards) {
+    while ((number = atomic_fetch_add(&job->next, 1)) < job->task->nshards) {
         const bly_status st = build_shard(job, number, &w->scratch);
         if (!st)
             continue;
@@ -460,7 +457,7 @@ static void *build_shards(void *arg)
         }
         pthread_mutex_unlock(&job->lock);
         /* The filter is lost: let the others stop after their present shard. */
-        atomic_store(&job->next, job->nshards);
+        atomic_store(&job->next, job->task->nshards);
     }
     return NULL;
 }
@@ -469,13 +466,14 @@ static void *build_shards(void *arg)
 
 static bly_status run_workers(peel_job *job, unsigned nthreads)
 {
+    const bly_peel_task *const task = job->task;
     peel_worker workers[MAX_WORKERS];
     unsigned n = nthreads < MAX_WORKERS ? nthreads : MAX_WORKERS;
-    if (n > job->nshards)
-        n = (unsigned)job->nshards;
+    if (n > task->nshards)
+        n = (unsigned)task->nshards;
     /* Any worker may get the fullest shard. */
     size_t room = 0;
-    for (uint64_t i = 0; i < job->nshards; i++)
+    for (uint64_t i = 0; i < task->nshards; i++)
         if (job->start[i + 1] - job->start[i] > room)
             room = job->start[i + 1] - job->start[i];
     unsigned made = 0, started = 0;
@@ -484,7 +482,7 @@ static bly_status run_workers(peel_job *job, unsigned nthreads)
      * it leaves nobody to be stopped. */
     for (; made < n && !st; made += !st) {
         workers[made].job = job;
-        st = scratch_new(job->f, job->p, room, job->values != NULL,
+        st = scratch_new(task->mem, task->p, room, task->values != NULL,
                          &workers[made].scratch);
     }
     if (!st) {
@@ -501,89 +499,29 @@ static bly_status run_workers(peel_job *job, unsigned nthreads)
             st = bly_fail(job->status, "%s", job->error);
     }
     for (unsigned i = 0; i < made; i++)
-        bly_block_free(&job->f->mem, &workers[i].scratch.block);
+        bly_block_free(task->mem, &workers[i].scratch.block);
     return st;
 }
 
-bly_status bly_peel_build(bly_filter *f, const bly_peel *p, uint64_t first,
-                          uint64_t nshards, uint64_t *h, uint64_t *values,
-                          size_t n, unsigned nthreads, bly_peel_assign *assign)
+bly_status bly_peel_build(const bly_peel_task *task, unsigned nthreads,
+                          uint64_t *ndistinct)
 {
     /* Where each shard begins and the last one ends, and as much room again
      * for bly_hashes_part() to count in. */
-    const size_t nbytes = (2 * (size_t)nshards + 1) * sizeof(size_t);
-    size_t *start = bly_mem_zalloc(&f->mem, nbytes);
+    const size_t nshards = (size_t)task->nshards;
+    const size_t nbytes = (2 * nshards + 1) * sizeof(size_t);
+    size_t *start = bly_mem_zalloc(task->mem, nbytes);
     if (!start)
         return bly_fail(BLY_ENOMEM, "out of memory: %zu bytes", nbytes);
     peel_job job = {
-        .f = f,
-        .p = p,
-        .assign = assign,
-        .first = first,
-        .nshards = nshards,
-        .h = h,
-        .values = values,
+        .task = task,
         .start = start,
         .lock = PTHREAD_MUTEX_INITIALIZER,
     };
-    bly_hashes_part(h, values, n, p->nshards, first, (size_t)nshards, start,
-                    start + nshards + 1);
+    bly_hashes_part(task->h, task->values, task->n, task->p->nshards,
+                    task->first, nshards, start, start + nshards + 1);
     const bly_status st = run_workers(&job, nthreads);
-    bly_mem_release(&f->mem, start, nbytes);
-    if (st)
-        return st;
-    /* Only now: a failed build leaves these numbers as they were. */
-    f->state[BLY_PEEL_STATE] += job.distinct;
-    f->nadded = f->state[BLY_PEEL_STATE];
-    f->items = f->nadded ? f->nadded : 1;
-    return BLY_OK;
-}
-
-/* ------------------------------------------------------------------- rows */
-
-bool bly_peel_sound(const bly_filter *f)
-{
-    const uint64_t keys = f->state[BLY_PEEL_STATE];
-    uint64_t others = f->nlayers;
-    for (unsigned i = BLY_PEEL_STATE + 1; i < BLY_STATE_WORDS; i++)
-        others |= f->state[i];
-    return f->items == (keys ? keys : 1) && !others;
-}
-
-bool bly_peel_check(const bly_filter *f, const bly_peel *p, unsigned cell_bits)
-{
-    const uint64_t head = bly_peel_head(p->nshards);
-    const uint64_t cells = (p->nshards * p->nslots * cell_bits + 7) / 8;
-    unsigned char sum = 0;
-    for (uint64_t i = p->nshards * 8; i < head; i++)
-        sum |= f->data[i];
-    for (uint64_t i = head + cells; i < f->shape.nbytes; i++)
-        sum |= f->data[i];
-    return !sum;
-}
-
-void bly_peel_stat(const bly_filter *f, const bly_peel *p, double rate,
-                   bly_stats *out)
-{
-    out->items_estimate = (double)f->state[BLY_PEEL_STATE];
-    out->items_sd = 0;
-    out->fpr_now = f->state[BLY_PEEL_STATE] ? rate : 0;
-    out->fill = out->items_estimate / ((double)p->nshards * (double)p->nslots);
-}
-
-bool bly_peel_reach(const bly_filter *f, const bly_peel *p, unsigned cell_bits,
-                    uint64_t h, size_t i, uint64_t *bad, bly_peel_key *key)
-{
-    const uint64_t cells = bly_peel_head(p->nshards);
-    /* First the seed: a damaged one would lead to the wrong slots. */
-    if (!bly_reach(f, bly_peel_shard(p, h) * 8, 8, i, bad))
-        return false;
-    bly_peel_find(p, p->arity, p->fuse, f->data, h, key);
-    bool right = true;
-    for (unsigned k = 0; k < p->arity; k++) {
-        const uint64_t bit = key->slot[k] * cell_bits, byte = bit / 8;
-        const uint64_t last = (bit + cell_bits - 1) / 8;
-        right &= bly_reach(f, cells + byte, last - byte + 1, i, bad);
-    }
-    return right;
+    bly_mem_release(task->mem, start, nbytes);
+    *ndistinct = job.distinct;
+    return st;
 }
