@@ -24,6 +24,8 @@
 
 #include <bloomery.h>
 
+#include "engine/rows.h"
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ------------------------------------------------------------ assertions */
@@ -72,6 +74,24 @@ void zipf_draw(double exponent, size_t nkeys, size_t nevents, uint64_t *state,
 /* Sanitizers make a program ten times slower, and what they look for does not
  * need many keys: n, or an eighth of it where BLY_QUICK is set. */
 size_t scaled(size_t n);
+
+/* ------------------------------------------------------------------ rows */
+
+/* Every row of a job (engine/rows.h) that this processor runs; and the last,
+ * which is portable and defines what the others do. */
+#define EACH_ROW(job, r)                                               \
+    for (const bly_##job##_row *r = bly_##job##_rows;                  \
+         bly_##job##_row_at((size_t)(r - bly_##job##_rows)).name; r++) \
+        if (bly_row_runs(r->needs))
+#define LAST_ROW(job) (&bly_##job##_rows[last_row(bly_##job##_row_at)])
+
+static inline size_t last_row(bly_row (*at)(size_t i))
+{
+    size_t i = 0;
+    while (at(i + 1).name)
+        i++;
+    return i;
+}
 
 /* ---------------------------------------------------------------- memory */
 

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "core/bits.h"
+#include "engine/bit_count.h"
 #include "engine/lines.h"
 #include "kinds/kind.h"
 #include "tests/rows.h"
@@ -123,9 +124,8 @@ static void every_row_agrees_in_memory(void **state)
     uint64_t h[MOST], maybe[2][BLY_BITMAP_WORDS(MOST)], rng = 9;
     for (size_t i = 0; i < MOST; i++)
         h[i] = test_random(&rng);
-    for (const bly_lines_row *row = bly_lines_rows; row->needs; row++) {
-        if (row->needs & ~bly_cpu_features())
-            continue;
+    EACH_ROW(lines, row)
+    {
         for (size_t n = 100; n <= MOST; n += 1 + n / 9) {
             const bly_lines a = { lines_map(nlines), nlines, 8 };
             const bly_lines b = { lines_map(nlines), nlines, 8 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/bits.h"
+#include "engine/bit_count.h"
 #include "kinds/kind.h"
 
 static bly_filter *classic_new(uint64_t items, uint64_t bits, const char *k,

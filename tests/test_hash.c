@@ -16,7 +16,7 @@
 #include <xxhash.h>
 
 #include "core/bits.h"
-#include "core/hash.h"
+#include "engine/hash_many.h"
 
 static bly_hasher xxh3_hasher(uint64_t seed)
 {
@@ -385,11 +385,8 @@ static void integers_by_every_row(void **state)
 {
     (void)state;
     enum { MOST = 70 };
-    const bly_ints_row *row = bly_ints_rows;
-    for (bool last = false; !last; row++) {
-        last = row->needs == 0;
-        if (row->needs & ~bly_cpu_features())
-            continue;
+    EACH_ROW(ints, row)
+    {
         for (size_t n = 0; n <= MOST; n++) {
             const uint64_t flip =
                 bly_int_flip(n * UINT64_C(0x9e3779b97f4a7c15));

@@ -589,12 +589,9 @@ static void rows_agree(void **state)
         a[i] = (uint32_t)test_random(&random);
         b[i] = (uint32_t)test_random(&random);
     }
-    const bly_likeness_row *last = bly_likeness_rows;
-    while (last->needs)
-        last++;
-    for (const bly_likeness_row *r = bly_likeness_rows; r < last; r++) {
-        if (r->needs & ~bly_cpu_features())
-            continue;
+    const bly_likeness_row *const last = LAST_ROW(likeness);
+    EACH_ROW(likeness, r)
+    {
         for (size_t n = 0; n <= COUNT_OF(x); n = n < 70 ? n + 1 : n * 2 + 3) {
             for (unsigned t = 1; t <= 512; t = t * 3 + 1)
                 for (unsigned round = 0; round < 600; round += 199) {

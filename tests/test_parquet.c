@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cpu.h"
 #include "core/maths.h"
+#include "engine/hash_many.h"
 #include "foreign/hashes.h"
 #include "foreign/parquet_file.h"
 #include "foreign/sbbf.h"
@@ -56,16 +56,13 @@ static void test_rows(void **state)
         for (unsigned j = 0; j < 8; j++)
             want[at[j] / 8] |= (unsigned char)(1 << at[j] % 8);
     }
-    for (const struct bly_sbbf_row *r = bly_sbbf_rows;; r++) {
-        if (!(r->needs & ~bly_cpu_features())) {
-            unsigned char *const got = guarded_new(sizeof want);
-            memset(got, 0, sizeof want);
-            r->add(got, BLOCKS, h, KEYS);
-            assert_memory_equal(got, want, sizeof want);
-            guarded_free(got, sizeof want);
-        }
-        if (r->needs == 0)
-            break;
+    EACH_ROW(blocks, r)
+    {
+        unsigned char *const got = guarded_new(sizeof want);
+        memset(got, 0, sizeof want);
+        r->add(got, BLOCKS, h, KEYS);
+        assert_memory_equal(got, want, sizeof want);
+        guarded_free(got, sizeof want);
     }
     free(h);
 }
@@ -82,10 +79,13 @@ static void test_fixed_hashes(void **state)
         uint64_t got[VALUES], seed = w;
         for (size_t i = 0; i < nbytes; i++)
             values[i] = (unsigned char)test_random(&seed);
-        bly_xxh64_fixed(values, widths[w], VALUES, got);
-        for (size_t i = 0; i < VALUES; i++)
-            assert_int_equal(got[i],
-                             bly_xxh64(values + i * widths[w], widths[w], 0));
+        EACH_ROW(xxh64, r)
+        {
+            r->hash(values, widths[w], VALUES, got);
+            for (size_t i = 0; i < VALUES; i++)
+                assert_int_equal(
+                    got[i], bly_xxh64(values + i * widths[w], widths[w], 0));
+        }
         guarded_free(values, nbytes);
     }
 }
@@ -101,11 +101,11 @@ static void test_fold(void **state)
     uint64_t *const h = random_hashes(KEYS + ABSENT_KEYS);
     unsigned char *const large = calloc(nblocks, 32);
     for (int i = 0; i < 9; i++)
-        bly_sbbf_add(large, nblocks, h, KEYS);
+        bly_blocks_best()->add(large, nblocks, h, KEYS);
     const uint64_t left = bly_sbbf_fold(large, nblocks, 0.01);
     assert_int_equal(left, 512);
     unsigned char *const small = calloc(left, 32);
-    bly_sbbf_add(small, left, h, KEYS);
+    bly_blocks_best()->add(small, left, h, KEYS);
     assert_memory_equal(large, small, left * 32);
     const bly_foreign_part p = { .bytes = small, .nbits = left * 256, .k = 8 };
     const double rate = bly_sbbf_rate(NULL, &p);

@@ -160,39 +160,33 @@ static void rows_agree_at(uint64_t m, uint64_t k, size_t n, uint64_t *rng)
                               .stride = stride,
                               .independent = true,
                               .apart = m * (n % 2) };
-    const bly_steps_row *last = bly_steps_rows;
+    const bly_steps_row *const last = LAST_ROW(steps);
     uint64_t *const h = malloc((n ? n : 1) * sizeof *h);
     uint64_t near[2][BLY_BITMAP_WORDS(MOST)];
     assert_non_null(h);
     for (size_t j = 0; j < n; j++)
         h[j] = j % 5 ? test_random(rng) : UINT64_MAX - test_random(rng) % 3;
-    while (last->needs)
-        last++;
     last->list(&steps, h, n, at[0], near[0]);
-    for (const bly_steps_row *row = bly_steps_rows;; row++) {
-        if (!(row->needs & ~bly_cpu_features())) {
-            for (int listed = 0; listed < 2; listed++) {
-                memset(at[1], 0xff, sizeof at[1]);
-                if (listed)
-                    row->list(&steps, h, n, at[1], near[1]);
-                else
-                    row->fill(&steps, h, n, at[1]);
-                for (uint64_t i = 0; i < k; i++)
-                    for (size_t j = 0; j < n; j++)
-                        assert_int_equal(at[1][i * stride + j],
-                                         at[0][i * stride + j]);
-            }
-            assert_memory_equal(near[1], near[0],
-                                BLY_BITMAP_WORDS(n) * sizeof near[0][0]);
-            row->fill(&apart, h, n, at[1]);
+    EACH_ROW(steps, row)
+    {
+        for (int listed = 0; listed < 2; listed++) {
+            memset(at[1], 0xff, sizeof at[1]);
+            if (listed)
+                row->list(&steps, h, n, at[1], near[1]);
+            else
+                row->fill(&steps, h, n, at[1]);
             for (uint64_t i = 0; i < k; i++)
                 for (size_t j = 0; j < n; j++)
                     assert_int_equal(at[1][i * stride + j],
-                                     i * apart.apart +
-                                         bly_position(h[j], i, m));
+                                     at[0][i * stride + j]);
         }
-        if (row == last)
-            break;
+        assert_memory_equal(near[1], near[0],
+                            BLY_BITMAP_WORDS(n) * sizeof near[0][0]);
+        row->fill(&apart, h, n, at[1]);
+        for (uint64_t i = 0; i < k; i++)
+            for (size_t j = 0; j < n; j++)
+                assert_int_equal(at[1][i * stride + j],
+                                 i * apart.apart + bly_position(h[j], i, m));
     }
     for (size_t j = 0; j < n; j++) {
         bly_probe p = bly_probe_start(h[j], steps.range);

@@ -412,10 +412,8 @@ static void variants_ask_alike(void **state)
     static const uint64_t slots[][2] = {
         { 64, 0 }, { 128, 0 }, { 960, 64 }, { 131072, 1024 }
     };
-    const bly_ribbon_variant *last = bly_ribbon_variants;
+    const bly_ribbon_row *const last = LAST_ROW(ribbon);
     uint64_t random = 4, h[N];
-    while (last->needs)
-        last++;
     for (uint64_t width = 0; width <= 64; width++)
         for (size_t s = 0; s < COUNT_OF(slots); s++) {
             const uint64_t wider =
@@ -431,12 +429,10 @@ static void variants_ask_alike(void **state)
                 h[i] = i == 0   ? bly_ribbon_unhash(UINT64_MAX, 0)
                        : i == 1 ? bly_ribbon_unhash(0, 0)
                                 : test_random(&random);
-            for (const bly_ribbon_variant *v = bly_ribbon_variants; v != last;
-                 v++) {
+            EACH_ROW(ribbon, v)
+            {
                 static bly_ribbon_keys a, b;
                 uint64_t x[BLY_BITMAP_WORDS(N)], y[BLY_BITMAP_WORDS(N)];
-                if (v->needs & ~bly_cpu_features())
-                    continue;
                 v->ask(&map.layer[0], data, h, N, &a, x, true, true);
                 last->ask(&map.layer[0], data, h, N, &b, y, true, false);
                 for (unsigned i = 0;; i++) {
@@ -461,10 +457,8 @@ static void variants_substitute_alike(void **state)
 {
     (void)state;
     enum { SLOTS = 320 };
-    const bly_ribbon_variant *last = bly_ribbon_variants;
+    const bly_ribbon_row *const last = LAST_ROW(ribbon);
     uint64_t random = 5, rows[SLOTS], prints[SLOTS];
-    while (last->needs)
-        last++;
     for (uint64_t width = 0; width < 64; width++) {
         const bly_shape shape = { .p = { width, UINT64_C(1) << 31, SLOTS, 0 } };
         bly_ribbon_map map;
@@ -478,10 +472,8 @@ static void variants_substitute_alike(void **state)
         }
         uint64_t *want = calloc(1, (size_t)map.nbytes);
         last->substitute(&map.layer[0], rows, prints, want);
-        for (const bly_ribbon_variant *v = bly_ribbon_variants; v != last;
-             v++) {
-            if (v->needs & ~bly_cpu_features())
-                continue;
+        EACH_ROW(ribbon, v)
+        {
             uint64_t *got = calloc(1, (size_t)map.nbytes);
             v->substitute(&map.layer[0], rows, prints, got);
             assert_memory_equal(got, want, (size_t)map.nbytes);

@@ -286,15 +286,12 @@ static void rows_agree(void **state)
     enum { BLOCKS = 40 };
     static unsigned char text[BLOCKS * 64], want[BLOCKS * 64], got[BLOCKS * 64];
     static uint64_t masks[BLOCKS], other[BLOCKS];
-    const bly_likeness_row *last = bly_likeness_rows;
-    while (last->needs)
-        last++;
+    const bly_likeness_row *const last = LAST_ROW(likeness);
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (unsigned char)(i < 512 ? i : i * i >> 3);
     last->words(text, BLOCKS, want, masks);
-    for (const bly_likeness_row *r = bly_likeness_rows; r < last; r++) {
-        if (r->needs & ~bly_cpu_features())
-            continue;
+    EACH_ROW(likeness, r)
+    {
         memset(got, 1, sizeof got);
         r->words(text, BLOCKS, got, other);
         assert_memory_equal(want, got, sizeof got);
@@ -322,16 +319,12 @@ static void rows_hash_alike(void **state)
             want[i] =
                 bly_word_hash(text + edges[2 * i],
                               (size_t)(edges[2 * i + 1] - edges[2 * i]), s);
-        for (const bly_likeness_row *r = bly_likeness_rows;; r++) {
-            for (size_t n = 0; n <= WORDS && !(r->needs & ~bly_cpu_features());
-                 n += n < 20 ? 1 : 61) {
-                got[n] = 42;
-                r->hashes(text, edges, n, s, got);
-                assert_memory_equal(want, got, n * sizeof *got);
-                assert_true(got[n] == 42);
-            }
-            if (!r->needs)
-                break;
+        EACH_ROW(likeness, r)
+        for (size_t n = 0; n <= WORDS; n += n < 20 ? 1 : 61) {
+            got[n] = 42;
+            r->hashes(text, edges, n, s, got);
+            assert_memory_equal(want, got, n * sizeof *got);
+            assert_true(got[n] == 42);
         }
     }
 }

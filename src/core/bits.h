@@ -164,12 +164,6 @@ static inline uint64_t bly_word_load(const uint64_t *word)
                                 memory_order_relaxed);
 }
 
-/* Ones in nwords words: of a; of a | b; of a & b. */
-uint64_t bly_bits_count(const uint64_t *a, size_t nwords);
-uint64_t bly_bits_count_or(const uint64_t *a, const uint64_t *b, size_t nwords);
-uint64_t bly_bits_count_and(const uint64_t *a, const uint64_t *b,
-                            size_t nwords);
-
 /* a |= b and a &= b. */
 void bly_bits_or(uint64_t *a, const uint64_t *b, size_t nwords);
 void bly_bits_and(uint64_t *a, const uint64_t *b, size_t nwords);
@@ -181,15 +175,5 @@ void bly_bits_fold_pairs(uint64_t *dst, const uint64_t *src, uint64_t half);
 
 /* Whether all bits from `from` to the end of nwords words are clear. */
 bool bly_bits_tail_clear(const uint64_t *a, uint64_t from, size_t nwords);
-
-/* A variant of counting, best first; the last needs nothing. For the tests,
- * which hold every row against the last. */
-typedef uint64_t bly_bits_count_fn(const uint64_t *a, size_t nwords);
-struct bly_bits_count_variant {
-    const char *name;
-    uint32_t needs; /* BLY_CPU_ bits */
-    bly_bits_count_fn *fn;
-};
-extern const struct bly_bits_count_variant bly_bits_count_variants[];
 
 #endif

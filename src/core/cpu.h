@@ -2,12 +2,11 @@
  * cpu.h - what this processor has, asked at run time
  *
  * Portable code defines every result; variants that need more are rows of a
- * table, best first (bits.c has the pattern), chosen once, above the loop.
+ * table (engine/rows.h).
  */
 #ifndef BLY_CPU_H
 #define BLY_CPU_H
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -30,28 +29,5 @@
  * BLY_TESTING, BLY_CPU=portable turns all off and BLY_CPU=avx2,popcnt leaves
  * only those on. */
 uint32_t bly_cpu_features(void);
-
-/* const TYPE *BEST(void): the first row of ROWS, a table of TYPE, that this
- * processor can run. A row has its name and what it needs; the last one needs
- * nothing, so the search always ends. Two threads may both choose; they choose
- * the same row. A test may change its mind. */
-#ifdef BLY_TESTING
-#define BLY_ROWS_MAY_CHANGE 1
-#else
-#define BLY_ROWS_MAY_CHANGE 0
-#endif
-#define BLY_BEST_ROW(TYPE, BEST, ROWS)                                         \
-    const TYPE *BEST(void)                                                     \
-    {                                                                          \
-        static _Atomic(const TYPE *) chosen;                                   \
-        const TYPE *row = atomic_load_explicit(&chosen, memory_order_relaxed); \
-        if (!row || BLY_ROWS_MAY_CHANGE) {                                     \
-            row = ROWS;                                                        \
-            while (row->needs & ~bly_cpu_features())                           \
-                row++;                                                         \
-            atomic_store_explicit(&chosen, row, memory_order_relaxed);         \
-        }                                                                      \
-        return row;                                                            \
-    }
 
 #endif

@@ -169,32 +169,3 @@ void bly_hash_column(const bly_hasher *hs, const bly_column *keys, size_t n,
         HASH_COLUMN(false)
     }
 }
-
-static void ints_portable(const uint64_t *ints, size_t n, uint64_t flip,
-                          uint64_t *hashes)
-{
-    for (size_t i = 0; i < n; i++)
-        hashes[i] = bly_int_hash(ints[i], flip);
-}
-
-const bly_ints_row bly_ints_rows[] = {
-#if BLY_X86
-    { "avx512", BLY_CPU_AVX512, bly_ints_avx512 },
-#endif
-    { "portable", 0, ints_portable },
-};
-
-BLY_BEST_ROW(bly_ints_row, bly_ints_best, bly_ints_rows)
-
-void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
-                   uint64_t *hashes)
-{
-    if (hs->id == BLY_HASH_SIPHASH13) {
-        for (size_t i = 0; i < n; i++) {
-            const uint64_t le = bly_le64(ints[i]);
-            hashes[i] = bly_siphash13(hs->secret, &le, sizeof le);
-        }
-        return;
-    }
-    bly_ints_best()->hash(ints, n, bly_int_flip(hs->seed), hashes);
-}

@@ -10,8 +10,6 @@
 
 #include <bloomery/inline.h> /* bly_int_hash() */
 
-#include "core/cpu.h"
-
 /* SipHash with one round a word and three at the end; key as two
  * little-endian words. bly_siphash24 is the form of the published vectors. */
 uint64_t bly_siphash13(const uint64_t key[2], const void *bytes, size_t len);
@@ -19,22 +17,6 @@ uint64_t bly_siphash24(const uint64_t key[2], const void *bytes, size_t len);
 
 /* The seed as bly_int_hash() takes it. */
 uint64_t bly_int_flip(uint64_t seed);
-
-/* bly_int_hash() of n integers; in place where hashes is ints. */
-typedef void bly_ints_fn(const uint64_t *ints, size_t n, uint64_t flip,
-                         uint64_t *hashes);
-typedef struct bly_ints_row {
-    const char *name;
-    uint32_t needs; /* BLY_CPU_ bits */
-    bly_ints_fn *hash;
-} bly_ints_row;
-
-/* Best first; the last needs nothing. And the best for this processor. */
-extern const bly_ints_row bly_ints_rows[];
-const bly_ints_row *bly_ints_best(void);
-#if BLY_X86
-bly_ints_fn bly_ints_avx512; /* x86_hash.c */
-#endif
 
 /* What identifies a secret in a file without giving it away. Never 0. */
 uint64_t bly_secret_check(const uint64_t key[2]);

@@ -209,3 +209,95 @@ bool bly_cuckoo_check(const bly_cuckoo_table *t, uint64_t *nstored)
     }
     return true;
 }
+
+/* ---------------------------------------------------------------- batches */
+
+static inline __attribute__((always_inline)) void
+cuckoo_has_body(const bly_cuckoo_table *table, const uint64_t *h, size_t n,
+                uint64_t *maybe, bool sorted, bool single)
+{
+    /* A local copy: its fields stay in registers, whereas a store to maybe
+     * might have changed those of *table. */
+    const bly_cuckoo_table t = *table;
+    bly_cuckoo_stream q;
+    bly_cuckoo_stream_open(&q, &t, h, n);
+    for (size_t from = 0; from < n; from += 64) {
+        const size_t to = n - from < 64 ? n : from + 64;
+        uint64_t bits = 0;
+        for (size_t i = from; i < to; i++)
+            bits |= (uint64_t)bly_cuckoo_has(&t, bly_cuckoo_next(&q, &t, i),
+                                             sorted, single)
+                    << (i - from);
+        maybe[from / 64] |= bits;
+    }
+}
+
+/* Each call is its own copy of the body, with the branches on the layout
+ * decided at compile time. */
+void bly_cuckoo_has_portable(const bly_cuckoo_table *t, const uint64_t *h,
+                             size_t n, uint64_t *maybe)
+{
+    if (t->sorted)
+        cuckoo_has_body(t, h, n, maybe, true, true);
+    else if (bly_cuckoo_single(t))
+        cuckoo_has_body(t, h, n, maybe, false, true);
+    else
+        cuckoo_has_body(t, h, n, maybe, false, false);
+}
+
+static inline __attribute__((always_inline)) size_t
+cuckoo_add_body(const bly_cuckoo_table *table, const uint64_t *h, size_t n,
+                bool single)
+{
+    const bly_cuckoo_table t = *table;
+    bly_cuckoo_stream q;
+    size_t i = 0;
+    bly_cuckoo_stream_open(&q, &t, h, n);
+    for (; i < n; i++) {
+        const bly_cuckoo_key key = bly_cuckoo_next(&q, &t, i);
+        if (single)
+            bly_cuckoo_fetch_ways(&q, &t, i);
+        if (!bly_cuckoo_place(&t, key, single))
+            break;
+    }
+    return i;
+}
+
+size_t bly_cuckoo_add_portable(const bly_cuckoo_table *t, const uint64_t *h,
+                               size_t n)
+{
+    return bly_cuckoo_single(t) ? cuckoo_add_body(t, h, n, true)
+                                : cuckoo_add_body(t, h, n, false);
+}
+
+static inline __attribute__((always_inline)) void
+cuckoo_remove_body(const bly_cuckoo_table *t, const uint64_t *h, size_t n,
+                   bly_status *each, bool single)
+{
+    bly_cuckoo_stream q;
+    bly_cuckoo_stream_open(&q, t, h, n);
+    for (size_t i = 0; i < n; i++)
+        each[i] = bly_cuckoo_take(t, bly_cuckoo_next(&q, t, i), single)
+                      ? BLY_OK
+                      : BLY_EABSENT;
+}
+
+void bly_cuckoo_remove_portable(const bly_cuckoo_table *t, const uint64_t *h,
+                                size_t n, bly_status *each)
+{
+    if (bly_cuckoo_single(t))
+        cuckoo_remove_body(t, h, n, each, true);
+    else
+        cuckoo_remove_body(t, h, n, each, false);
+}
+
+const bly_cuckoo_row bly_cuckoo_rows[] = {
+#if BLY_X86
+    { "avx512", BLY_CPU_AVX512, bly_cuckoo_has_avx512, bly_cuckoo_add_avx512,
+      bly_cuckoo_remove_avx512, bly_cuckoo_locate_avx512 },
+#endif
+    { "portable", 0, bly_cuckoo_has_portable, bly_cuckoo_add_portable,
+      bly_cuckoo_remove_portable, NULL },
+};
+
+BLY_CHOOSE(cuckoo)

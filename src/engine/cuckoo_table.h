@@ -33,7 +33,7 @@
 #include <bloomery.h>
 
 #include "core/bits.h"
-#include "core/cpu.h"
+#include "engine/rows.h"
 
 #define BLY_CUCKOO_MAX_SLOTS 8
 
@@ -259,24 +259,38 @@ bly_cuckoo_has(const bly_cuckoo_table *t, bly_cuckoo_key key, bool sorted,
             bly_cuckoo_match(t, key.at2, key.fp, sorted, single)) != 0;
 }
 
+/* Set the bits of keys that may be there. */
+typedef void bly_cuckoo_has_fn(const bly_cuckoo_table *t, const uint64_t *h,
+                               size_t n, uint64_t *maybe);
+/* Store a copy of each key, up to the first that finds no room; how many. */
+typedef size_t bly_cuckoo_add_fn(const bly_cuckoo_table *t, const uint64_t *h,
+                                 size_t n);
+/* Take a copy of each key out: BLY_OK, or BLY_EABSENT. */
+typedef void bly_cuckoo_remove_fn(const bly_cuckoo_table *t, const uint64_t *h,
+                                  size_t n, bly_status *each);
+/* Locate eight keys, of a table of at most BLY_CUCKOO_EIGHT buckets. */
+typedef void bly_cuckoo_locate_fn(const bly_cuckoo_table *t, const uint64_t *h,
+                                  uint64_t *at1, uint64_t *at2, uint64_t *fp);
+#define BLY_CUCKOO_EIGHT (UINT32_MAX - 1)
+
+typedef struct bly_cuckoo_row {
+    BLY_ROW_HEAD;
+    bly_cuckoo_has_fn *has;
+    bly_cuckoo_add_fn *add;
+    bly_cuckoo_remove_fn *remove;
+    bly_cuckoo_locate_fn *locate; /* NULL: one by one */
+} bly_cuckoo_row;
+BLY_ROWS(cuckoo);
+
+bly_cuckoo_has_fn bly_cuckoo_has_portable;
+bly_cuckoo_add_fn bly_cuckoo_add_portable;
+bly_cuckoo_remove_fn bly_cuckoo_remove_portable;
 #if BLY_X86
-/* Ask for keys of a table whose buckets are single words, 64 at a time: sets
- * bits of maybe, and says for how many of the n; others are left to the
- * caller. */
-#define BLY_CUCKOO_AVX512_BUCKETS (UINT32_MAX - 1)
-size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t, const uint64_t *h,
-                             size_t n, uint64_t *maybe);
-
-/* The same for adding, eight at a time and up to the first that finds no room;
- * and for removing. */
-size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *t, const uint64_t *h,
-                             size_t n);
-size_t bly_cuckoo_remove_avx512(const bly_cuckoo_table *t, const uint64_t *h,
-                                size_t n, bly_status *each);
-
-/* Locate eight keys. */
-void bly_cuckoo_locate_avx512(const bly_cuckoo_table *t, const uint64_t *h,
-                              uint64_t *at1, uint64_t *at2, uint64_t *fp);
+/* x86_cuckoo.c */
+bly_cuckoo_has_fn bly_cuckoo_has_avx512;
+bly_cuckoo_add_fn bly_cuckoo_add_avx512;
+bly_cuckoo_remove_fn bly_cuckoo_remove_avx512;
+bly_cuckoo_locate_fn bly_cuckoo_locate_avx512;
 #endif
 
 /* Both buckets of key are full: move others out of the way and store it.
@@ -341,7 +355,8 @@ bool bly_cuckoo_check(const bly_cuckoo_table *t, uint64_t *nstored);
 typedef struct bly_cuckoo_stream {
     const uint64_t *h;
     size_t n;
-    bool ahead, avx512;
+    bool ahead;
+    bly_cuckoo_locate_fn *locate; /* eight keys; NULL: one by one */
     uint64_t at1[BLY_CUCKOO_RING], at2[BLY_CUCKOO_RING], fp[BLY_CUCKOO_RING];
 } bly_cuckoo_stream;
 
@@ -367,12 +382,9 @@ static inline __attribute__((always_inline)) void
 bly_cuckoo_enter(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
 {
     const size_t n = q->n - i < 8 ? q->n - i : 8, to = i % BLY_CUCKOO_RING;
-#if BLY_X86
-    if (n == 8 && q->avx512)
-        bly_cuckoo_locate_avx512(t, q->h + i, q->at1 + to, q->at2 + to,
-                                 q->fp + to);
+    if (n == 8 && q->locate)
+        q->locate(t, q->h + i, q->at1 + to, q->at2 + to, q->fp + to);
     else
-#endif
         for (size_t j = 0; j < n; j++) {
             const bly_cuckoo_key key = bly_cuckoo_locate(t, q->h[i + j]);
             q->at1[to + j] = key.at1;
@@ -390,10 +402,8 @@ static inline void bly_cuckoo_stream_open(bly_cuckoo_stream *q,
     q->h = h;
     q->n = n;
     q->ahead = t->nbits / 8 > BLY_CUCKOO_CACHED;
-#if BLY_X86
-    q->avx512 = t->nb <= BLY_CUCKOO_AVX512_BUCKETS &&
-                (bly_cpu_features() & BLY_CPU_AVX512);
-#endif
+    q->locate =
+        n >= 8 && t->nb <= BLY_CUCKOO_EIGHT ? bly_cuckoo_best()->locate : NULL;
     for (size_t i = 0; i < n && i < BLY_CUCKOO_FAR; i += 8)
         bly_cuckoo_enter(q, t, i);
 }

@@ -80,4 +80,4 @@ const bly_likeness_row bly_likeness_rows[] = {
       minima_portable },
 };
 
-BLY_BEST_ROW(bly_likeness_row, bly_likeness_best, bly_likeness_rows)
+BLY_CHOOSE(likeness)

@@ -9,7 +9,7 @@
 #define BLY_LIKENESS_H
 
 #include "core/bits.h"
-#include "core/cpu.h"
+#include "engine/rows.h"
 
 #define BLY_TEXT_BLOCK 64 /* bytes of text at a time: a mask of 64 bits */
 #define BLY_WORD_SLACK 8
@@ -45,8 +45,7 @@ static inline uint64_t bly_bins_value(uint64_t g, unsigned round)
 }
 
 typedef struct bly_likeness_row {
-    const char *name;
-    uint32_t needs; /* BLY_CPU_ bits */
+    BLY_ROW_HEAD;
 
     /* nblocks blocks of text with upper case folded and separators as zeros;
      * bit j of masks[i] says whether byte j of block i is of a word. */
@@ -70,8 +69,7 @@ typedef struct bly_likeness_row {
                    size_t nlanes, const uint64_t *x, size_t n);
 } bly_likeness_row;
 
-/* Best first; the last needs nothing. */
-extern const bly_likeness_row bly_likeness_rows[];
+BLY_ROWS(likeness);
 
 #if BLY_X86
 void bly_words_avx2(const unsigned char *text, size_t nblocks,
@@ -90,8 +88,5 @@ void bly_minima_avx512(uint32_t *minima, const uint32_t *a, const uint32_t *b,
 
 /* XXH3 of one word. */
 uint64_t bly_word_hash(const unsigned char *word, size_t n, uint64_t seed);
-
-/* The best row for this processor. */
-const bly_likeness_row *bly_likeness_best(void);
 
 #endif

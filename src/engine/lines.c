@@ -91,4 +91,4 @@ const bly_lines_row bly_lines_rows[] = {
     { "portable", 0, bly_lines_has_portable, bly_lines_add_portable },
 };
 
-BLY_BEST_ROW(bly_lines_row, bly_lines_best, bly_lines_rows)
+BLY_CHOOSE(lines)

@@ -28,8 +28,8 @@
 #include <stdbool.h>
 
 #include "core/bits.h"
-#include "core/cpu.h"
 #include "core/hash.h"
+#include "engine/rows.h"
 
 #define BLY_LINE_WORDS 8
 #define BLY_LINE_BITS 512
@@ -60,20 +60,15 @@ typedef uint64_t bly_lines_add_fn(const bly_lines *a, const bly_lines_keys *in,
                                   uint64_t *fresh);
 
 typedef struct bly_lines_row {
-    const char *name;
-    uint32_t needs; /* BLY_CPU_ bits */
+    BLY_ROW_HEAD;
     bly_lines_has_fn *has;
     bly_lines_add_fn *add; /* one writer, no readers */
 } bly_lines_row;
 
-/* Best first; the last needs nothing. */
-extern const bly_lines_row bly_lines_rows[];
+BLY_ROWS(lines);
 
 /* For many writers and readers at once: word by word, atomically. */
 extern const bly_lines_row bly_lines_shared;
-
-/* The best row for this processor. */
-const bly_lines_row *bly_lines_best(void);
 
 /* ------------------------------------------- what the rows have in common */
 

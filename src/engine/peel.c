@@ -41,6 +41,16 @@
  * say that something else is wrong. */
 #define MAX_SEEDS 100
 
+const bly_peel_row bly_peel_rows[] = {
+#if BLY_X86
+    { "avx512", BLY_CPU_AVX512, bly_peel_fill_avx512, bly_peel_find_avx512,
+      bly_peel_prints_avx512 },
+#endif
+    { "portable", 0, NULL, NULL, NULL },
+};
+
+BLY_CHOOSE(peel)
+
 /* --------------------------------------------------------------- planning */
 
 /* Keys that the fullest of s shards has room for: the mean and six deviations,
@@ -233,7 +243,7 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
            scratch *s)
 {
     uint64_t *const slots = s->slots, *const slot_values = s->slot_values;
-    const bool avx512 = bly_cpu_features() & BLY_CPU_AVX512;
+    const bly_peel_row *const row = bly_peel_best();
     bly_peel_block blocks[2];
     uint64_t over = 0, zeroed = 0;
     /* Two blocks take turns: while the keys of one are entered, the slots of
@@ -248,7 +258,7 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
             from ? bly_peel_block_at(from - BLY_PEEL_BLOCK, n) : 0;
         if (nnext) {
             zeroed = zero_slots(p, s->words[from + nnext - 1], zeroed, s);
-            bly_peel_fill(p, arity, fuse, avx512, s->words + from, nnext,
+            bly_peel_fill(p, arity, fuse, row, s->words + from, nnext,
                           &blocks[turn]);
         }
         /* The first block has nobody before it to hide its fetches behind; for

@@ -38,8 +38,8 @@
 #define BLY_PEEL_H
 
 #include "core/bits.h"
-#include "core/cpu.h"
 #include "core/memory.h"
+#include "engine/rows.h"
 
 #define BLY_PEEL_MAX_ARITY 4
 /* In the low bits of a word of peeling: a count, or which slot is the own. */
@@ -142,6 +142,43 @@ typedef struct bly_peel_block {
     _Alignas(BLY_LINE) uint32_t at[BLY_PEEL_MAX_ARITY][BLY_PEEL_BLOCK];
 } bly_peel_block;
 
+/* Keys that are asked for together: see below. */
+typedef struct bly_peel_eight {
+    _Alignas(BLY_LINE) uint64_t g[8];
+    uint64_t slot[BLY_PEEL_MAX_ARITY][8];
+} bly_peel_eight;
+
+/* The portable row has no functions: its code is inlined where it is used,
+ * once for each geometry. */
+typedef struct bly_peel_row {
+    BLY_ROW_HEAD;
+
+    /* bly_peel_fill() of a full block. */
+    void (*fill)(const bly_peel *p, const uint64_t *words, bly_peel_block *out);
+
+    /* bly_peel_find() of eight hashes, for less than 2^32 shards. */
+    void (*find)(const bly_peel *p, const unsigned char *data,
+                 const uint64_t *h, bly_peel_eight *out);
+
+    /* Ask for fingerprints in cells of 1, 2 or 4 bytes (kinds/prints.h), 64
+     * keys at a time; for how many of the n, the others are left to the caller.
+     */
+    size_t (*prints)(const bly_peel *p, const unsigned char *data,
+                     unsigned width, const uint64_t *h, size_t n,
+                     uint64_t *maybe);
+} bly_peel_row;
+BLY_ROWS(peel);
+#if BLY_X86
+/* x86_peel.c */
+void bly_peel_fill_avx512(const bly_peel *p, const uint64_t *words,
+                          bly_peel_block *out);
+void bly_peel_find_avx512(const bly_peel *p, const unsigned char *data,
+                          const uint64_t *h, bly_peel_eight *out);
+size_t bly_peel_prints_avx512(const bly_peel *p, const unsigned char *data,
+                              unsigned width, const uint64_t *h, size_t n,
+                              uint64_t *maybe);
+#endif
+
 /* Words of the block that begins with word `from` of n. */
 static inline size_t bly_peel_block_at(size_t from, size_t n)
 {
@@ -150,24 +187,16 @@ static inline size_t bly_peel_block_at(size_t from, size_t n)
                                        : BLY_PEEL_BLOCK;
 }
 
-#if BLY_X86
-/* bly_peel_fill() of a full block. */
-void bly_peel_fill_avx512(const bly_peel *p, const uint64_t *words,
-                          bly_peel_block *out);
-#endif
-
-/* The lowest six bits of words are not looked at. */
+/* Slots of the words of a block. Their lowest six bits are not looked at. */
 static inline __attribute__((always_inline)) void
-bly_peel_fill(const bly_peel *p, unsigned arity, bool fuse, bool avx512,
-              const uint64_t *words, size_t n, bly_peel_block *out)
+bly_peel_fill(const bly_peel *p, unsigned arity, bool fuse,
+              const bly_peel_row *row, const uint64_t *words, size_t n,
+              bly_peel_block *out)
 {
-#if BLY_X86
-    if (avx512 && n == BLY_PEEL_BLOCK) {
-        bly_peel_fill_avx512(p, words, out);
+    if (row->fill && n == BLY_PEEL_BLOCK) {
+        row->fill(p, words, out);
         return;
     }
-#endif
-    (void)avx512;
     for (size_t j = 0; j < n; j++) {
         uint64_t slot[BLY_PEEL_MAX_ARITY];
         bly_peel_slots(p, arity, fuse, words[j] & ~BLY_PEEL_LOW, 0, slot);
@@ -218,44 +247,24 @@ uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued);
  * into L2. A second stage, into L1 shortly before use, as in engine/lines.h,
  * gains nothing here: with three lines a key the processor is as far ahead by
  * itself. */
-typedef struct bly_peel_eight {
-    _Alignas(BLY_LINE) uint64_t g[8];
-    uint64_t slot[BLY_PEEL_MAX_ARITY][8];
-} bly_peel_eight;
-
 #define BLY_PEEL_FAR 6  /* groups */
 #define BLY_PEEL_RING 8 /* a power of two above FAR */
 /* An array that fits the smallest L2 in use gains nothing from it. */
 #define BLY_PEEL_CACHED (256 << 10)
 
-#if BLY_X86
-/* bly_peel_find() of eight hashes, for less than 2^32 shards. */
-void bly_peel_find_avx512(const bly_peel *p, const unsigned char *data,
-                          const uint64_t *h, bly_peel_eight *out);
-
-/* Ask for fingerprints in cells of 1, 2 or 4 bytes (prints.h), 64 keys at a
- * time; for how many of the n, the others are left to the caller. */
-size_t bly_peel_prints_avx512(const bly_peel *p, const unsigned char *data,
-                              unsigned width, const uint64_t *h, size_t n,
-                              uint64_t *maybe);
-#endif
-
 /* Whether key i is in it; ctx is the caller's. */
 typedef bool bly_peel_test(const void *ctx, const bly_peel_key *key, size_t i);
 
-/* A group of n keys, 8 at most. */
+/* A group of n keys, 8 at most. row NULL: one by one. */
 static inline __attribute__((always_inline)) void
-bly_peel_enter(const bly_peel *p, unsigned arity, bool fuse, bool avx512,
-               const unsigned char *data, const uint64_t *h, size_t n,
-               bly_peel_eight *out)
+bly_peel_enter(const bly_peel *p, unsigned arity, bool fuse,
+               const bly_peel_row *row, const unsigned char *data,
+               const uint64_t *h, size_t n, bly_peel_eight *out)
 {
-#if BLY_X86
-    if (n == 8 && avx512) {
-        bly_peel_find_avx512(p, data, h, out);
+    if (n == 8 && row && row->find) {
+        row->find(p, data, h, out);
         return;
     }
-#endif
-    (void)avx512;
     for (size_t j = 0; j < n; j++) {
         bly_peel_key key;
         bly_peel_find(p, arity, fuse, data, h[j], &key);
@@ -303,15 +312,15 @@ bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
     const bool ahead =
         p->nslots * p->nshards * cell_bits / 8 > BLY_PEEL_CACHED && n > 1;
     const size_t far = ahead ? BLY_PEEL_FAR : 0;
-    const bool avx512 = n >= 8 && p->nshards <= UINT32_MAX &&
-                        (bly_cpu_features() & BLY_CPU_AVX512);
+    const bly_peel_row *const row =
+        n >= 8 && p->nshards <= UINT32_MAX ? bly_peel_best() : NULL;
     bly_peel_eight ring[BLY_PEEL_RING];
     uint64_t bits = 0;
     for (size_t in = 0; in < ngroups + far; in++) {
         if (in < ngroups) {
             const size_t m = n - 8 * in < 8 ? n - 8 * in : 8;
             bly_peel_eight *const last = &ring[in % BLY_PEEL_RING];
-            bly_peel_enter(&geometry, arity, fuse, avx512, data, h + 8 * in, m,
+            bly_peel_enter(&geometry, arity, fuse, row, data, h + 8 * in, m,
                            last);
             if (ahead)
                 bly_peel_fetch(last, m, arity, cells, cell_bits);

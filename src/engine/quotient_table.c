@@ -13,7 +13,6 @@
  */
 #include "engine/quotient_table.h"
 
-#include "core/cpu.h"
 #include "core/status.h"
 
 /* ---------------------------------------------------------------- entries */
@@ -468,20 +467,6 @@ BLY_RUNS_INLINE void quotient_remove_body(const bly_quotient_table *t,
  * `pdep`, and what came with it; some of those before take a hundred cycles.
  * The copy of the table has `pdep` as a literal, so the bodies are compiled
  * without a test of it. */
-typedef struct quotient_row {
-    const char *name;
-    uint32_t needs; /* BLY_CPU_ bits */
-    void (*has)(const bly_quotient_table *t, const uint64_t *h, size_t n,
-                uint64_t *maybe);
-    void (*count)(const bly_quotient_table *t, const uint64_t *h, size_t n,
-                  uint64_t *counts);
-    bly_status (*add)(const bly_quotient_table *t, uint64_t *sums,
-                      const uint64_t *h, const uint64_t *by, size_t n,
-                      uint64_t *fresh, size_t *ndone);
-    void (*remove)(const bly_quotient_table *t, uint64_t *sums,
-                   const uint64_t *h, size_t n, bly_status *each);
-} quotient_row;
-
 #define QUOTIENT_ROW(name, attribute, by_pdep)                               \
     attribute static void quotient_has_##name(const bly_quotient_table *t,   \
                                               const uint64_t *h, size_t n,   \
@@ -528,7 +513,7 @@ QUOTIENT_ROW(popcnt, __attribute__((target("popcnt"))), false)
 #endif
 QUOTIENT_ROW(portable, , false)
 
-static const quotient_row quotient_rows[] = {
+const bly_quotient_row bly_quotient_rows[] = {
 #if BLY_X86
     QUOTIENT_ROW_OF(pdep, BLY_CPU_AVX512),
     QUOTIENT_ROW_OF(popcnt, BLY_CPU_POPCNT),
@@ -536,37 +521,31 @@ static const quotient_row quotient_rows[] = {
     QUOTIENT_ROW_OF(portable, 0),
 };
 
-static const quotient_row *quotient_best(void);
-BLY_BEST_ROW(quotient_row, quotient_best, quotient_rows)
-
-const char *bly_quotient_row_name(void)
-{
-    return quotient_best()->name;
-}
+BLY_CHOOSE(quotient)
 
 void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h, size_t n,
                       uint64_t *maybe)
 {
-    quotient_best()->has(t, h, n, maybe);
+    bly_quotient_best()->has(t, h, n, maybe);
 }
 
 void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
                         size_t n, uint64_t *counts)
 {
-    quotient_best()->count(t, h, n, counts);
+    bly_quotient_best()->count(t, h, n, counts);
 }
 
 bly_status bly_quotient_add(const bly_quotient_table *t, uint64_t *sums,
                             const uint64_t *h, const uint64_t *by, size_t n,
                             uint64_t *fresh, size_t *ndone)
 {
-    return quotient_best()->add(t, sums, h, by, n, fresh, ndone);
+    return bly_quotient_best()->add(t, sums, h, by, n, fresh, ndone);
 }
 
 void bly_quotient_remove(const bly_quotient_table *t, uint64_t *sums,
                          const uint64_t *h, size_t n, bly_status *each)
 {
-    quotient_best()->remove(t, sums, h, n, each);
+    bly_quotient_best()->remove(t, sums, h, n, each);
 }
 
 /* ------------------------------------------------------ from first to last */

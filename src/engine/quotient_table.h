@@ -24,6 +24,7 @@
 
 #include <bloomery.h>
 
+#include "engine/rows.h"
 #include "engine/runs.h"
 
 /* A count that no counter passes: what is added to it cannot wrap. */
@@ -82,9 +83,6 @@ bly_quotient_table_of(unsigned char *data, uint64_t nslots, uint64_t r)
 
 /* ---------------------------------------------------------------- batches */
 
-/* What they are done with: "pdep", "popcnt" or "portable". */
-const char *bly_quotient_row_name(void);
-
 /* The functions of a kind (kind.h), for hashes scaled to the range. by: how
  * often to add each; NULL is once. */
 bly_status bly_quotient_add(const bly_quotient_table *t, uint64_t *sums,
@@ -96,6 +94,20 @@ void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
                         size_t n, uint64_t *counts);
 void bly_quotient_remove(const bly_quotient_table *t, uint64_t *sums,
                          const uint64_t *h, size_t n, bly_status *each);
+
+typedef struct bly_quotient_row {
+    BLY_ROW_HEAD;
+    void (*has)(const bly_quotient_table *t, const uint64_t *h, size_t n,
+                uint64_t *maybe);
+    void (*count)(const bly_quotient_table *t, const uint64_t *h, size_t n,
+                  uint64_t *counts);
+    bly_status (*add)(const bly_quotient_table *t, uint64_t *sums,
+                      const uint64_t *h, const uint64_t *by, size_t n,
+                      uint64_t *fresh, size_t *ndone);
+    void (*remove)(const bly_quotient_table *t, uint64_t *sums,
+                   const uint64_t *h, size_t n, bly_status *each);
+} bly_quotient_row;
+BLY_ROWS(quotient);
 
 /* ------------------------------------------------------ from first to last */
 

@@ -53,7 +53,7 @@ typedef struct ribbon_row {
 static inline __attribute__((always_inline)) ribbon_row
 ribbon_row_of(const ribbon_band *band, uint64_t u, uint32_t start)
 {
-    return (ribbon_row){ bly_ribbon_row(u), bly_ribbon_print(u),
+    return (ribbon_row){ bly_ribbon_coefficients(u), bly_ribbon_print(u),
                          band->rows + start };
 }
 
@@ -404,7 +404,7 @@ static void ask_portable(const bly_ribbon_layer *l, const unsigned char *data,
 }
 
 /* Best first. The last row needs nothing, so the search always ends. */
-const bly_ribbon_variant bly_ribbon_variants[] = {
+const bly_ribbon_row bly_ribbon_rows[] = {
 #if BLY_X86
     { "avx512", BLY_CPU_AVX512 | BLY_CPU_AVX2, bly_ribbon_ask_avx512,
       bly_ribbon_substitute_avx2 },
@@ -413,7 +413,7 @@ const bly_ribbon_variant bly_ribbon_variants[] = {
     { "portable", 0, ask_portable, substitute_portable },
 };
 
-BLY_BEST_ROW(bly_ribbon_variant, bly_ribbon_best, bly_ribbon_variants)
+BLY_CHOOSE(ribbon)
 
 void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *part,
                       unsigned char *data)

@@ -30,7 +30,7 @@
 #define BLY_RIBBON_TABLE_H
 
 #include "core/bits.h"
-#include "core/cpu.h"
+#include "engine/rows.h"
 
 #define BLY_RIBBON_ROW 64           /* coefficients of a key */
 #define BLY_RIBBON_SHARD (1u << 16) /* slots of the largest shard */
@@ -90,7 +90,7 @@ bly_ribbon_place(const bly_ribbon_layer *l, uint64_t u)
 #define BLY_RIBBON_ROW_C UINT64_C(0x6a09e667f3bcc909)
 #define BLY_RIBBON_PRINT_C UINT64_C(0x3c6ef372fe94f82b)
 
-static inline uint64_t bly_ribbon_row(uint64_t u)
+static inline uint64_t bly_ribbon_coefficients(uint64_t u)
 {
     const uint64_t g = u * BLY_RIBBON_ROW_C;
     return (g ^ g >> 32) | 1;
@@ -167,9 +167,8 @@ typedef struct bly_ribbon_keys {
 
 /* What does the work, with what a processor has. The portable row defines the
  * result; the others are tested against it. */
-typedef struct bly_ribbon_variant {
-    const char *name;
-    uint32_t needs; /* BLY_CPU_ bits */
+typedef struct bly_ribbon_row {
+    BLY_ROW_HEAD;
 
     /* Ask a layer for the n <= BLY_RIBBON_PIECE keys h, which are hashes of the
      * layer before. Keys that it bumped are left in rest. first: h is not
@@ -183,13 +182,9 @@ typedef struct bly_ribbon_variant {
     /* The slots of a shard from its rows and prints. */
     void (*substitute)(const bly_ribbon_layer *l, const uint64_t *rows,
                        const uint64_t *prints, uint64_t *words);
-} bly_ribbon_variant;
+} bly_ribbon_row;
 
-/* Best first; the last needs nothing. */
-extern const bly_ribbon_variant bly_ribbon_variants[];
-
-/* The best for this processor. */
-const bly_ribbon_variant *bly_ribbon_best(void);
+BLY_ROWS(ribbon);
 
 /* -------------------------------------- what the variants have in common */
 
@@ -252,7 +247,7 @@ static inline __attribute__((always_inline)) bool
 bly_ribbon_test(const bly_ribbon_layer *l, const bly_ribbon_asked *a,
                 unsigned ngroups, bly_ribbon_four *four)
 {
-    const uint64_t row = bly_ribbon_row(a->u);
+    const uint64_t row = bly_ribbon_coefficients(a->u);
     const unsigned s = a->key.start % 64;
     const uint64_t here = row << s, there = row >> 1 >> (63 - s);
     const uint64_t *const x = a->block;

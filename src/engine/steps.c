@@ -70,4 +70,4 @@ const bly_steps_row bly_steps_rows[] = {
     { "portable", 0, steps_fill_portable, steps_list_portable },
 };
 
-BLY_BEST_ROW(bly_steps_row, bly_steps_best, bly_steps_rows)
+BLY_CHOOSE(steps)

@@ -24,7 +24,7 @@
 #define BLY_STEPS_H
 
 #include "core/bits.h"
-#include "core/cpu.h"
+#include "engine/rows.h"
 
 #define BLY_STEPS_LANES 8 /* a stride is a multiple of it */
 
@@ -52,17 +52,12 @@ typedef void bly_steps_list(const bly_steps *s, const uint64_t *h, size_t n,
                             uint64_t *at, uint64_t *near);
 
 typedef struct bly_steps_row {
-    const char *name;
-    uint32_t needs; /* BLY_CPU_ bits */
+    BLY_ROW_HEAD;
     bly_steps_fill *fill;
     bly_steps_list *list;
 } bly_steps_row;
 
-/* Best first; the last needs nothing. */
-extern const bly_steps_row bly_steps_rows[];
-
-/* The best row for this processor. */
-const bly_steps_row *bly_steps_best(void);
+BLY_ROWS(steps);
 
 /* dy comes near to m from below, or is 0, if dy - 1 is at least this. */
 static inline uint64_t bly_steps_far(uint64_t m, uint64_t k)

@@ -190,14 +190,23 @@ BLY_EIGHT uint64_t cuckoo_ask_eight(const cuckoo_lanes *c,
     return _mm512_test_epi64_mask(_mm512_or_si512(in1, in2), c->highs);
 }
 
-BLY_AVX512 size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
-                                        const uint64_t *h, size_t n,
-                                        uint64_t *maybe)
+/* Groups of eight keys that can be done here; the portable row does the rest.
+ * A multiple of `by` of them. */
+BLY_EIGHT size_t cuckoo_groups(const bly_cuckoo_table *t, size_t n, size_t by)
 {
-    /* Whole words of answers only; the caller asks for the rest one by one. */
-    const size_t ngroups = n / 64 * 8;
-    if (t->nb > BLY_CUCKOO_AVX512_BUCKETS)
-        return 0;
+    return bly_cuckoo_single(t) && t->nb <= BLY_CUCKOO_EIGHT ? n / 8 / by * by
+                                                             : 0;
+}
+
+BLY_AVX512 void bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
+                                      const uint64_t *h, size_t n,
+                                      uint64_t *maybe)
+{
+    const size_t ngroups = cuckoo_groups(t, n, 8); /* whole words of answers */
+    if (!ngroups) {
+        bly_cuckoo_has_portable(t, h, n, maybe);
+        return;
+    }
     _Alignas(64) cuckoo_eight ring[CUCKOO_GROUPS];
     const cuckoo_lanes c = cuckoo_lanes_of(t);
     uint64_t bits = 0;
@@ -218,7 +227,9 @@ BLY_AVX512 size_t bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
             bits = 0;
         }
     }
-    return ngroups * 8;
+    if (n > ngroups * 8)
+        bly_cuckoo_has_portable(t, h + ngroups * 8, n - ngroups * 8,
+                                maybe + ngroups / 8);
 }
 
 /* --------------------------------------------------------------- changing */
@@ -285,12 +296,12 @@ BLY_EIGHT bly_cuckoo_key cuckoo_key_of(const bly_cuckoo_table *t,
     };
 }
 
-CUCKOO_CHANGE size_t bly_cuckoo_remove_avx512(const bly_cuckoo_table *table,
-                                              const uint64_t *h, size_t n,
-                                              bly_status *each)
+CUCKOO_CHANGE void bly_cuckoo_remove_avx512(const bly_cuckoo_table *table,
+                                            const uint64_t *h, size_t n,
+                                            bly_status *each)
 {
     const bly_cuckoo_table t = *table;
-    const size_t ngroups = t.nb > BLY_CUCKOO_AVX512_BUCKETS ? 0 : n / 8;
+    const size_t ngroups = cuckoo_groups(&t, n, 1);
     _Alignas(64) cuckoo_eight ring[CUCKOO_GROUPS];
     _Alignas(64) cuckoo_spots spots;
     const cuckoo_lanes c = cuckoo_lanes_of(&t);
@@ -316,7 +327,8 @@ CUCKOO_CHANGE size_t bly_cuckoo_remove_avx512(const bly_cuckoo_table *table,
             each[8 * at + j] = taken ? BLY_OK : BLY_EABSENT;
         }
     }
-    return ngroups * 8;
+    bly_cuckoo_remove_portable(&t, h + ngroups * 8, n - ngroups * 8,
+                               each + ngroups * 8);
 }
 
 /* The ways out of two full buckets: of each slot in turn, what is in it and
@@ -438,7 +450,7 @@ CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
                                            const uint64_t *h, size_t n)
 {
     const bly_cuckoo_table t = *table;
-    const size_t ngroups = t.nb > BLY_CUCKOO_AVX512_BUCKETS ? 0 : n / 8;
+    const size_t ngroups = cuckoo_groups(&t, n, 1);
     _Alignas(64) cuckoo_eight ring[CUCKOO_GROUPS];
     _Alignas(64) cuckoo_spots spots[CUCKOO_GROUPS_SOON + 1];
     const cuckoo_lanes c = cuckoo_lanes_of(&t);
@@ -477,7 +489,8 @@ CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
                 return 8 * at + j;
         }
     }
-    return ngroups * 8;
+    return ngroups * 8 +
+           bly_cuckoo_add_portable(&t, h + ngroups * 8, n - ngroups * 8);
 }
 
 #else

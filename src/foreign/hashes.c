@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "core/cpu.h"
 #include "foreign/format.h"
 #include "foreign/hashes.h"
 
@@ -219,36 +218,6 @@ uint64_t bly_fnv1(const void *bytes, size_t len)
 uint64_t bly_xxh64(const void *bytes, size_t len, uint64_t seed)
 {
     return XXH64(bytes, len, seed);
-}
-
-/* With a width that the compiler knows, nothing is left of XXH64 but a few
- * products. */
-static inline __attribute__((always_inline)) void
-xxh64_each(const unsigned char *at, size_t width, size_t n, uint64_t *out)
-{
-    for (size_t i = 0; i < n; i++)
-        out[i] = XXH64(at + i * width, width, 0);
-}
-
-void bly_xxh64_fixed(const void *values, size_t width, size_t n, uint64_t *out)
-{
-    const unsigned char *at = values;
-#if BLY_X86
-    if ((width == 4 || width == 8) && bly_cpu_features() & BLY_CPU_AVX512) {
-        const size_t done = bly_xxh64_eights(at, width, n, out);
-        at += done * width;
-        out += done;
-        n -= done;
-    }
-#endif
-    if (width == 4)
-        xxh64_each(at, 4, n, out);
-    else if (width == 8)
-        xxh64_each(at, 8, n, out);
-    else if (width == 16)
-        xxh64_each(at, 16, n, out);
-    else
-        xxh64_each(at, width, n, out);
 }
 
 /* ------------------------------------------------------------------ MD5 */

@@ -34,14 +34,6 @@ uint32_t bly_leveldb_hash(const void *bytes, size_t len, bool signed_tail);
 uint64_t bly_fnv1(const void *bytes, size_t len);
 uint64_t bly_xxh64(const void *bytes, size_t len, uint64_t seed);
 
-/* That of each of n values of `width` bytes, one after another, with seed 0. */
-void bly_xxh64_fixed(const void *values, size_t width, size_t n, uint64_t *out);
-
-/* The same for values of 4 or 8 bytes, eight at once, for processors with
- * AVX-512: how many were done is returned, all but the last seven at most. */
-size_t bly_xxh64_eights(const unsigned char *at, size_t width, size_t n,
-                        uint64_t *out);
-
 /* CRC-32C (Castagnoli) of bytes that follow those of sum; 0 to begin. */
 uint32_t bly_crc32c(uint32_t sum, const void *bytes, size_t len);
 

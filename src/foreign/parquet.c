@@ -96,7 +96,7 @@ static bly_status part_find(const bly_parquet *p, size_t group, size_t column,
         return bly_damaged("row group %zu, column %s: a damaged filter", group,
                            name);
     if (c->filter_bytes &&
-        c->filter_bytes != s.nheader + s.nblocks * BLY_SBBF_BLOCK)
+        c->filter_bytes != s.nheader + s.nblocks * BLY_BLOCKS_BYTES)
         return bly_damaged("row group %zu, column %s: the filter does not have "
                            "the length that the footer says",
                            group, name);

@@ -15,6 +15,8 @@
 
 #include "core/bits.h"
 #include "core/maths.h"
+#include "engine/bit_count.h"
+#include "engine/hash_many.h"
 #include "foreign/hashes.h"
 #include "foreign/parquet_file.h"
 #include "foreign/sbbf.h"
@@ -75,7 +77,7 @@ bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
     p->sized_for = nvalues;
     p->sized_fpr = fpr;
     const bly_status st =
-        bly_block_new(&p->mem, p->nblocks * BLY_SBBF_BLOCK, &p->block);
+        bly_block_new(&p->mem, p->nblocks * BLY_BLOCKS_BYTES, &p->block);
     if (st)
         return st;
     bly_parquet_column is;
@@ -125,7 +127,7 @@ static void add_alike(bly_parquet *p)
         bly_real_pair(sorts[i], p->real_width, pair);
         for (size_t j = 0; j < 2; j++)
             hashes[j] = bly_xxh64(pair[j], p->real_width, 0);
-        bly_sbbf_add(p->block.at, p->nblocks, hashes, 2);
+        bly_blocks_best()->add(p->block.at, p->nblocks, hashes, 2);
     }
 }
 
@@ -139,7 +141,7 @@ void bly_parquet_filter_add(bly_parquet *p, const bly_bytes *values, size_t n)
             if (p->real_width && values[i].len == p->real_width)
                 look_at_reals(p, values[i].ptr, 1);
         }
-        bly_sbbf_add(p->block.at, p->nblocks, hashes, some);
+        bly_blocks_best()->add(p->block.at, p->nblocks, hashes, some);
         values += some;
         n -= some;
     }
@@ -154,8 +156,8 @@ void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
         look_at_reals(p, values, n);
     while (n) {
         const size_t some = n < ADD_BATCH ? n : ADD_BATCH;
-        bly_xxh64_fixed(at, width, some, hashes);
-        bly_sbbf_add(p->block.at, p->nblocks, hashes, some);
+        bly_xxh64_best()->hash(at, width, some, hashes);
+        bly_blocks_best()->add(p->block.at, p->nblocks, hashes, some);
         at += some * width;
         n -= some;
     }
@@ -171,7 +173,7 @@ bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
                                     "bly_parquet_filter_begin() first");
     add_alike(p);
     const uint64_t n = bly_sbbf_fold(p->block.at, p->nblocks, p->fpr);
-    const size_t nbytes = (size_t)n * BLY_SBBF_BLOCK;
+    const size_t nbytes = (size_t)n * BLY_BLOCKS_BYTES;
     bly_status st = BLY_OK;
     if (n == p->nblocks) {
         e->block = p->block;
@@ -193,7 +195,7 @@ bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
         out->nbytes = nbytes;
         out->fpr = bly_sbbf_rate(NULL, &part);
         out->values =
-            bly_estimate_items((double)ones, (double)part.nbits, BLY_SBBF_K)
+            bly_estimate_items((double)ones, (double)part.nbits, BLY_BLOCKS_K)
                 .value;
     }
     return st;
@@ -206,7 +208,7 @@ static size_t fields_put(const bly_parquet_slot *s, uint64_t nblocks,
 {
     unsigned char header[BLY_SBBF_HEADER];
     const uint64_t nbytes =
-        bly_sbbf_header(header, nblocks) + nblocks * BLY_SBBF_BLOCK;
+        bly_sbbf_header(header, nblocks) + nblocks * BLY_BLOCKS_BYTES;
     size_t n = bly_thrift_put_field(out, s->after, 14, BLY_THRIFT_I64);
     n += bly_thrift_put_int(out + n, (int64_t)at);
     n += bly_thrift_put_field(out + n, 14, 15, BLY_THRIFT_I32);
@@ -220,7 +222,7 @@ static size_t fields_put(const bly_parquet_slot *s, uint64_t nblocks,
 static uint64_t filter_bytes(const bly_parquet_made *m)
 {
     unsigned char header[BLY_SBBF_HEADER];
-    return bly_sbbf_header(header, m->nblocks) + m->nblocks * BLY_SBBF_BLOCK;
+    return bly_sbbf_header(header, m->nblocks) + m->nblocks * BLY_BLOCKS_BYTES;
 }
 
 /* The chunks that may have got one. */
@@ -274,7 +276,7 @@ static bool filters_put(const bly_parquet *p, bly_put *put, void *ctx)
             continue;
         const size_t n = bly_sbbf_header(header, e->nblocks);
         if (!put(ctx, header, n) ||
-            !put(ctx, e->block.at, (size_t)e->nblocks * BLY_SBBF_BLOCK))
+            !put(ctx, e->block.at, (size_t)e->nblocks * BLY_BLOCKS_BYTES))
             return false;
     }
     return true;

@@ -34,16 +34,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/cpu.h"
 #include "core/maths.h"
 #include "foreign/hashes.h"
 #include "foreign/sbbf.h"
 #include "foreign/thrift.h"
-
-const uint32_t bly_sbbf_salts[BLY_SBBF_K] = {
-    0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
-    0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31,
-};
 
 /* ----------------------------------------------------------------- header */
 
@@ -69,8 +63,8 @@ bly_status bly_sbbf_read(const unsigned char *bytes, size_t n, bly_sbbf *out)
     *out = (bly_sbbf){ .known = algorithm == 1 && hash == 1 && compression == 1,
                        .blocks = t.at,
                        .nheader = (size_t)(t.at - bytes),
-                       .nblocks = nbytes / BLY_SBBF_BLOCK };
-    if (nbytes % BLY_SBBF_BLOCK)
+                       .nblocks = nbytes / BLY_BLOCKS_BYTES };
+    if (nbytes % BLY_BLOCKS_BYTES)
         return bly_damaged("a split-block filter of %llu bytes, which is not a "
                            "whole number of blocks of 32",
                            (unsigned long long)nbytes);
@@ -87,7 +81,7 @@ size_t bly_sbbf_header(unsigned char out[BLY_SBBF_HEADER], uint64_t nblocks)
     static const unsigned char rest[] = { 0x1c, 0x1c, 0,    0, 0x1c, 0x1c, 0,
                                           0,    0x1c, 0x1c, 0, 0,    0 };
     size_t n = bly_thrift_put_field(out, 0, 1, BLY_THRIFT_I32);
-    n += bly_thrift_put_int(out + n, (int64_t)(nblocks * BLY_SBBF_BLOCK));
+    n += bly_thrift_put_int(out + n, (int64_t)(nblocks * BLY_BLOCKS_BYTES));
     memcpy(out + n, rest, sizeof rest);
     return n + sizeof rest;
 }
@@ -97,8 +91,8 @@ size_t bly_sbbf_header(unsigned char out[BLY_SBBF_HEADER], uint64_t nblocks)
 void bly_sbbf_part(const bly_sbbf *s, bly_foreign_part *out)
 {
     out->bytes = s->blocks;
-    out->nbits = s->nblocks * BLY_SBBF_BLOCK * 8;
-    out->k = s->known ? BLY_SBBF_K : 0;
+    out->nbits = s->nblocks * BLY_BLOCKS_BYTES * 8;
+    out->k = s->known ? BLY_BLOCKS_K : 0;
     out->order = BLY_LSB_FIRST;
 }
 
@@ -108,17 +102,12 @@ void bly_sbbf_hash(const bly_foreign *f, bly_foreign_key *key)
     key->h[0] = bly_xxh64(key->bytes, key->len, 0);
 }
 
-static uint64_t block_of(uint64_t h, uint64_t nblocks)
-{
-    return (h >> 32) * nblocks >> 32;
-}
-
 static void hash_places(uint64_t hash, uint64_t nblocks, uint64_t *out)
 {
-    const uint64_t block = block_of(hash, nblocks);
-    for (uint32_t j = 0; j < BLY_SBBF_K; j++)
+    const uint64_t block = bly_blocks_of(hash, nblocks);
+    for (uint32_t j = 0; j < BLY_BLOCKS_K; j++)
         out[j] = block * 256 + j * 32 +
-                 (uint32_t)((uint32_t)hash * bly_sbbf_salts[j]) / (1u << 27);
+                 (uint32_t)((uint32_t)hash * bly_blocks_salts[j]) / (1u << 27);
 }
 
 void bly_sbbf_positions(const bly_foreign *f, const bly_foreign_part *p,
@@ -130,50 +119,12 @@ void bly_sbbf_positions(const bly_foreign *f, const bly_foreign_part *p,
 
 bool bly_sbbf_has(const unsigned char *blocks, uint64_t nblocks, uint64_t hash)
 {
-    uint64_t at[BLY_SBBF_K];
+    uint64_t at[BLY_BLOCKS_K];
     bool all = true;
     hash_places(hash, nblocks, at);
-    for (uint32_t j = 0; j < BLY_SBBF_K; j++)
+    for (uint32_t j = 0; j < BLY_BLOCKS_K; j++)
         all &= blocks[at[j] / 8] >> at[j] % 8 & 1;
     return all;
-}
-
-/* ----------------------------------------------------------------- adding */
-
-static void add_portable(unsigned char *blocks, uint64_t nblocks,
-                         const uint64_t *hashes, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        unsigned char *const block =
-            blocks + block_of(hashes[i], nblocks) * BLY_SBBF_BLOCK;
-        const uint32_t x = (uint32_t)hashes[i];
-        for (unsigned j = 0; j < BLY_SBBF_K; j++) {
-            const uint32_t bit = (uint32_t)(x * bly_sbbf_salts[j]) >> 27;
-            block[4 * j + bit / 8] |= (unsigned char)(1u << bit % 8);
-        }
-    }
-}
-
-/* Best first. The last row needs nothing, so the search always ends. */
-const struct bly_sbbf_row bly_sbbf_rows[] = {
-#if BLY_X86
-    { "avx2", BLY_CPU_AVX2, bly_sbbf_add_avx2 },
-#endif
-    { "portable", 0, add_portable },
-};
-
-const struct bly_sbbf_row *bly_sbbf_best(void)
-{
-    const struct bly_sbbf_row *row = bly_sbbf_rows;
-    while (row->needs & ~bly_cpu_features())
-        row++;
-    return row;
-}
-
-void bly_sbbf_add(unsigned char *blocks, uint64_t nblocks,
-                  const uint64_t *hashes, size_t n)
-{
-    bly_sbbf_best()->add(blocks, nblocks, hashes, n);
 }
 
 /* ------------------------------------------------------------------ rates */
@@ -194,7 +145,7 @@ static uint64_t halves_count(uint64_t x)
 static uint64_t block_ones(const unsigned char *a, const unsigned char *b)
 {
     uint64_t all = 1;
-    for (unsigned j = 0; j < BLY_SBBF_BLOCK; j += 8) {
+    for (unsigned j = 0; j < BLY_BLOCKS_BYTES; j += 8) {
         const uint64_t n = halves_count(bly_load64(a + j) | bly_load64(b + j));
         all *= (n & 63) * (n >> 32);
     }
@@ -209,7 +160,7 @@ double bly_sbbf_rate(const bly_foreign *f, const bly_foreign_part *p)
     const uint64_t nblocks = p->nbits / 256;
     double sum = 0;
     for (uint64_t i = 0; i < nblocks; i++) {
-        const unsigned char *const at = p->bytes + i * BLY_SBBF_BLOCK;
+        const unsigned char *const at = p->bytes + i * BLY_BLOCKS_BYTES;
         sum += (double)block_ones(at, at);
     }
     return sum / ONES_ALL / (double)nblocks;
@@ -224,8 +175,8 @@ static bool can_fold(const unsigned char *blocks, uint64_t nblocks, double fpr)
     if (nblocks % 2)
         return false;
     for (uint64_t i = 0; i < nblocks && sum <= most; i += 2) {
-        const unsigned char *const at = blocks + i * BLY_SBBF_BLOCK;
-        sum += (double)block_ones(at, at + BLY_SBBF_BLOCK);
+        const unsigned char *const at = blocks + i * BLY_BLOCKS_BYTES;
+        sum += (double)block_ones(at, at + BLY_BLOCKS_BYTES);
     }
     return sum <= most;
 }
@@ -235,10 +186,10 @@ uint64_t bly_sbbf_fold(unsigned char *blocks, uint64_t nblocks, double fpr)
     while (can_fold(blocks, nblocks, fpr)) {
         nblocks /= 2;
         for (uint64_t i = 0; i < nblocks; i++)
-            for (unsigned j = 0; j < BLY_SBBF_BLOCK; j++)
-                blocks[i * BLY_SBBF_BLOCK + j] =
-                    blocks[2 * i * BLY_SBBF_BLOCK + j] |
-                    blocks[(2 * i + 1) * BLY_SBBF_BLOCK + j];
+            for (unsigned j = 0; j < BLY_BLOCKS_BYTES; j++)
+                blocks[i * BLY_BLOCKS_BYTES + j] =
+                    blocks[2 * i * BLY_BLOCKS_BYTES + j] |
+                    blocks[(2 * i + 1) * BLY_BLOCKS_BYTES + j];
     }
     return nblocks;
 }
@@ -249,7 +200,7 @@ uint64_t bly_sbbf_blocks(double n, double fpr)
     while (z < BLY_SBBF_MAX_BLOCKS && (double)z * 256 < n)
         z *= 2; /* less than a bit a value is too little for any rate */
     while (z < BLY_SBBF_MAX_BLOCKS &&
-           bly_fpr_mixture(n, (double)z, 32, 1, BLY_SBBF_K) > fpr)
+           bly_fpr_mixture(n, (double)z, 32, 1, BLY_BLOCKS_K) > fpr)
         z *= 2;
     return z;
 }
@@ -262,19 +213,19 @@ static bool is_abandoned(const unsigned char *bytes, size_t n)
 {
     static const unsigned char none[8];
     return n > 12 && bly_load32(bytes) == n - 12 &&
-           (n - 12) % BLY_SBBF_BLOCK == 0 && memcmp(bytes + 4, none, 8) == 0;
+           (n - 12) % BLY_BLOCKS_BYTES == 0 && memcmp(bytes + 4, none, 8) == 0;
 }
 
 static bool sbbf_recognise(const unsigned char *bytes, size_t n)
 {
     bly_sbbf s;
-    if (n < BLY_SBBF_BLOCK)
+    if (n < BLY_BLOCKS_BYTES)
         return false;
     if (is_abandoned(bytes, n))
         return true;
     /* Its length is told at the second byte: nothing else is read far. */
     return bytes[0] == 0x15 && bly_sbbf_read(bytes, n, &s) == BLY_OK &&
-           s.nheader + s.nblocks * BLY_SBBF_BLOCK == n;
+           s.nheader + s.nblocks * BLY_BLOCKS_BYTES == n;
 }
 
 static bly_status sbbf_open(bly_foreign *f)
@@ -288,10 +239,10 @@ static bly_status sbbf_open(bly_foreign *f)
     const bly_status st = bly_sbbf_read(f->bytes, f->nbytes, &s);
     if (st)
         return st;
-    if (s.nheader + s.nblocks * BLY_SBBF_BLOCK != f->nbytes)
+    if (s.nheader + s.nblocks * BLY_BLOCKS_BYTES != f->nbytes)
         return bly_damaged("%llu bytes after the end of a split-block filter",
                            (unsigned long long)(f->nbytes - s.nheader -
-                                                s.nblocks * BLY_SBBF_BLOCK));
+                                                s.nblocks * BLY_BLOCKS_BYTES));
     bly_sbbf_part(&s, &f->one);
     return BLY_OK;
 }
@@ -317,10 +268,10 @@ static bly_status sbbf_plan(bly_foreign *f, uint64_t items, double fpr)
 {
     const uint64_t z = bly_sbbf_blocks((double)items, fpr);
     if (z == BLY_SBBF_MAX_BLOCKS &&
-        bly_fpr_mixture((double)items, (double)z, 32, 1, BLY_SBBF_K) > fpr)
+        bly_fpr_mixture((double)items, (double)z, 32, 1, BLY_BLOCKS_K) > fpr)
         return bly_fail(BLY_ERANGE, "a split-block filter has at most 128 MiB");
     f->one.nbits = z * 256;
-    f->one.k = BLY_SBBF_K;
+    f->one.k = BLY_BLOCKS_K;
     f->one.order = BLY_LSB_FIRST;
     return BLY_OK;
 }

@@ -6,10 +6,8 @@
 #ifndef BLY_FOREIGN_SBBF_H
 #define BLY_FOREIGN_SBBF_H
 
+#include "engine/split_blocks.h"
 #include "foreign/format.h"
-
-#define BLY_SBBF_BLOCK 32
-#define BLY_SBBF_K 8
 
 /* 128 MiB: no larger filter is read by Arrow or by parquet-java. */
 #define BLY_SBBF_MAX_BLOCKS ((uint64_t)1 << 22)
@@ -45,22 +43,6 @@ bool bly_sbbf_has(const unsigned char *blocks, uint64_t nblocks, uint64_t hash);
 
 /* The mean over blocks of what each says by mistake. */
 double bly_sbbf_rate(const bly_foreign *f, const bly_foreign_part *p);
-
-/* Set the bits of hashes. */
-typedef void bly_sbbf_add_fn(unsigned char *blocks, uint64_t nblocks,
-                             const uint64_t *hashes, size_t n);
-bly_sbbf_add_fn bly_sbbf_add;
-
-/* Its variants, best first. */
-struct bly_sbbf_row {
-    const char *name;
-    uint32_t needs; /* BLY_CPU_... */
-    bly_sbbf_add_fn *add;
-};
-extern const struct bly_sbbf_row bly_sbbf_rows[];
-const struct bly_sbbf_row *bly_sbbf_best(void);
-bly_sbbf_add_fn bly_sbbf_add_avx2;
-extern const uint32_t bly_sbbf_salts[BLY_SBBF_K];
 
 /* Halve an even number of blocks as long as the rate stays within fpr; the
  * number that is left is returned. What is left is what adding the same hashes

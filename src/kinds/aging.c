@@ -48,6 +48,7 @@
 
 #include "core/position.h"
 #include "core/status.h"
+#include "engine/bit_count.h"
 #include "kinds/fold.h"
 #include "kinds/probe.h"
 

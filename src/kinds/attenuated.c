@@ -52,6 +52,7 @@
 #include "core/bits.h"
 #include "core/maths.h"
 #include "core/status.h"
+#include "engine/bit_count.h"
 #include "kinds/bitset.h"
 
 #define ATTENUATED_MIN_DEPTH 2 /* with one level nothing comes from others */

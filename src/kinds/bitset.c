@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/bits.h"
+#include "engine/bit_count.h"
 #include "kinds/bitset.h"
 
 void bly_bitset_stat(const bly_filter *f, bly_stats *out)

@@ -427,52 +427,11 @@ static bly_status cuckoo_open(bly_filter *f)
     return BLY_OK;
 }
 
-#if BLY_X86
-/* Is x86_cuckoo.c for this table? */
-static bool cuckoo_by_eight(const bly_cuckoo_table *t)
-{
-    return bly_cuckoo_single(t) && (bly_cpu_features() & BLY_CPU_AVX512);
-}
-#endif
-
-static inline __attribute__((always_inline)) void
-cuckoo_has_body(const bly_cuckoo_table *table, const uint64_t *h, size_t n,
-                uint64_t *maybe, bool sorted, bool single)
-{
-    /* A local copy: its fields stay in registers, whereas a store to maybe
-     * might have changed those of *table. */
-    const bly_cuckoo_table t = *table;
-    bly_cuckoo_stream q;
-    bly_cuckoo_stream_open(&q, &t, h, n);
-    for (size_t from = 0; from < n; from += 64) {
-        const size_t to = n - from < 64 ? n : from + 64;
-        uint64_t bits = 0;
-        for (size_t i = from; i < to; i++)
-            bits |= (uint64_t)bly_cuckoo_has(&t, bly_cuckoo_next(&q, &t, i),
-                                             sorted, single)
-                    << (i - from);
-        maybe[from / 64] |= bits;
-    }
-}
-
 static void cuckoo_has(const bly_filter *f, const uint64_t *h, size_t n,
                        uint64_t *maybe)
 {
     const bly_cuckoo_table t = cuckoo_table_of(f);
-    size_t done = 0;
-#if BLY_X86
-    if (cuckoo_by_eight(&t))
-        done = bly_cuckoo_has_avx512(&t, h, n, maybe);
-#endif
-    /* Each call is its own copy of the body, with the branches on the layout
-     * decided at compile time. AVX-512 takes whole words of 64 answers and
-     * leaves the rest to the same loop as everyone else. */
-    if (t.sorted)
-        cuckoo_has_body(&t, h, n, maybe, true, true);
-    else if (bly_cuckoo_single(&t))
-        cuckoo_has_body(&t, h + done, n - done, maybe + done / 64, false, true);
-    else
-        cuckoo_has_body(&t, h, n, maybe, false, false);
+    bly_cuckoo_best()->has(&t, h, n, maybe);
     /* Layers only add to the answers: maybe is ORed, never cleared. */
     for (uint32_t i = 0; i < f->nlayers; i++)
         cuckoo_has(f->layer[i], h, n, maybe);
@@ -521,56 +480,35 @@ typedef enum cuckoo_stop {
     CUCKOO_TOO_MANY_COPIES
 } cuckoo_stop;
 
-/* Add keys to `table`, which is f or one of its layers, until one fails. */
-static inline __attribute__((always_inline)) cuckoo_stop
-cuckoo_fill_body(bly_filter *f, bly_filter *table, const uint64_t *h, size_t n,
-                 size_t from, uint64_t *fresh, size_t *ndone, bool single)
+/* Look before each key is added to `table`, which is f or one of its layers:
+ * those that are new are marked in fresh; with `unique` no others are stored.
+ * How many keys were done, up to the first that finds no room. */
+static inline __attribute__((always_inline)) size_t
+cuckoo_add_looking(const bly_filter *f, const bly_filter *table,
+                   const uint64_t *h, size_t n, size_t from, uint64_t *fresh,
+                   uint64_t *nstored, bool single)
 {
     const bly_cuckoo_table t = cuckoo_table_of(table);
     const bool unique = f->shape.p[CUCKOO_UNIQUE] != 0;
     bly_cuckoo_stream q;
-    uint64_t nstored = 0;
-    cuckoo_stop stop = CUCKOO_DONE;
     size_t i = 0;
-#if BLY_X86
-    /* Eight at a time there is no look before the store, so it cannot say which
-     * keys are fresh. It stops at the first key without room, and the loop
-     * below meets that one again and finds out why. */
-    if (!fresh && !unique && cuckoo_by_eight(&t)) {
-        nstored = bly_cuckoo_add_avx512(&t, h + from, n);
-        from += nstored;
-        n -= nstored;
-    }
-#endif
     bly_cuckoo_stream_open(&q, &t, h + from, n);
     for (; i < n; i++) {
         const bly_cuckoo_key key = bly_cuckoo_next(&q, &t, i);
         /* Asked before the key is placed; afterwards it is always there. */
-        const bool known = (fresh || unique) &&
-                           (bly_cuckoo_has(&t, key, t.sorted, t.nwords == 1) ||
-                            cuckoo_elsewhere(f, table, q.h[i]));
+        const bool known = bly_cuckoo_has(&t, key, t.sorted, t.nwords == 1) ||
+                           cuckoo_elsewhere(f, table, q.h[i]);
         if (!(known && unique)) {
             if (single)
                 bly_cuckoo_fetch_ways(&q, &t, i);
-            if (!bly_cuckoo_place(&t, key, single)) {
-                /* All 2b slots of the key hold its fingerprint, while the table
-                 * may be almost empty. So the message must not say that it is
-                 * full, and the filter does not grow for it. */
-                stop = bly_cuckoo_all_copies(&t, key) ? CUCKOO_TOO_MANY_COPIES
-                                                      : CUCKOO_NO_ROOM;
+            if (!bly_cuckoo_place(&t, key, single))
                 break;
-            }
-            nstored++;
+            ++*nstored;
         }
         if (fresh && !known)
             fresh[(from + i) / 64] |= UINT64_C(1) << (from + i) % 64;
     }
-    table->state[0] += nstored;
-    if (table != f)
-        bly_filter_added(table, nstored);
-    bly_filter_added(f, nstored);
-    *ndone = from + i;
-    return stop;
+    return i;
 }
 
 static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
@@ -578,9 +516,27 @@ static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
                                uint64_t *fresh, size_t *ndone)
 {
     const bly_cuckoo_table t = cuckoo_table_of(table);
-    return bly_cuckoo_single(&t)
-               ? cuckoo_fill_body(f, table, h, n, from, fresh, ndone, true)
-               : cuckoo_fill_body(f, table, h, n, from, fresh, ndone, false);
+    uint64_t nstored = 0;
+    size_t done;
+    if (!fresh && !f->shape.p[CUCKOO_UNIQUE])
+        nstored = done = bly_cuckoo_best()->add(&t, h + from, n);
+    else if (bly_cuckoo_single(&t))
+        done = cuckoo_add_looking(f, table, h, n, from, fresh, &nstored, true);
+    else
+        done = cuckoo_add_looking(f, table, h, n, from, fresh, &nstored, false);
+    table->state[0] += nstored;
+    if (table != f)
+        bly_filter_added(table, nstored);
+    bly_filter_added(f, nstored);
+    *ndone = from + done;
+    if (done == n)
+        return CUCKOO_DONE;
+    /* Where all 2b slots of the key hold its fingerprint, the table may be
+     * almost empty. So the message must not say that it is full, and the filter
+     * does not grow for it. */
+    return bly_cuckoo_all_copies(&t, bly_cuckoo_locate(&t, h[*ndone]))
+               ? CUCKOO_TOO_MANY_COPIES
+               : CUCKOO_NO_ROOM;
 }
 
 /* One table more. */
@@ -723,23 +679,10 @@ static void cuckoo_remove_all_grown(bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
-static inline __attribute__((always_inline)) void
-cuckoo_remove_body(const bly_cuckoo_table *t, const uint64_t *h, size_t n,
-                   bly_status *each, bool single)
-{
-    bly_cuckoo_stream q;
-    bly_cuckoo_stream_open(&q, t, h, n);
-    for (size_t i = 0; i < n; i++)
-        each[i] = bly_cuckoo_take(t, bly_cuckoo_next(&q, t, i), single)
-                      ? BLY_OK
-                      : BLY_EABSENT;
-}
-
 static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
                           bly_status *each)
 {
     const bly_cuckoo_table t = cuckoo_table_of(f);
-    size_t done = 0;
     if (f->shape.p[CUCKOO_UNIQUE]) {
         cuckoo_refuse(f, h, n, each);
         return;
@@ -748,15 +691,7 @@ static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
         cuckoo_remove_all_grown(f, h, n, each);
         return;
     }
-#if BLY_X86
-    if (cuckoo_by_eight(&t))
-        done = bly_cuckoo_remove_avx512(&t, h, n, each);
-#endif
-    if (bly_cuckoo_single(&t))
-        cuckoo_remove_body(&t, h + done, n - done, each + done, true);
-    else
-        cuckoo_remove_body(&t, h, n, each, false);
-    /* The loops above leave the count alone; it is settled here for both. */
+    bly_cuckoo_best()->remove(&t, h, n, each);
     for (size_t i = 0; i < n; i++)
         f->state[0] -= each[i] == BLY_OK;
 }

@@ -41,6 +41,7 @@
 #include <math.h>
 
 #include "core/status.h"
+#include "engine/bit_count.h"
 #include "kinds/probe.h"
 
 #define GENERALIZED_MAX_BITS 0x1p48

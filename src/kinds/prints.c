@@ -163,7 +163,7 @@ prints_assign_body(bly_filter *f, const bly_peel *p, const bly_peeled *keys,
 {
     unsigned char *const cells =
         f->data + bly_peel_head(p->nshards) + keys->shard * p->nslots * width;
-    const bool avx512 = bly_cpu_features() & BLY_CPU_AVX512;
+    const bly_peel_row *const row = bly_peel_best();
     /* A copy that nobody else can change: the stores to cells do not force the
      * compiler to load it anew. */
     const bly_peel geometry = *p;
@@ -173,7 +173,7 @@ prints_assign_body(bly_filter *f, const bly_peel *p, const bly_peeled *keys,
     for (size_t end = keys->n; end > 0;) {
         const size_t n = end < BLY_PEEL_BLOCK ? end : BLY_PEEL_BLOCK;
         const uint64_t *const words = keys->words + (end -= n);
-        bly_peel_fill(&geometry, arity, fuse, avx512, words, n, &block);
+        bly_peel_fill(&geometry, arity, fuse, row, words, n, &block);
         for (size_t j = n; j-- > 0;) {
             /* Its own cell is still zero, and can be added like the others. */
             uint32_t cell = prints_of(words[j] & ~BLY_PEEL_LOW, width);
@@ -266,16 +266,15 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
     const uint64_t bits = f->shape.p[PRINTS_BITS];
     if (!f->state[BLY_PEELED_STATE])
         return; /* no keys: nothing is in it */
-#if BLY_X86
+    const bly_peel_row *const row = bly_peel_best();
     /* Whole words of answers; what is left goes the common way. */
-    if (bly_cpu_features() & BLY_CPU_AVX512) {
-        const size_t done = bly_peel_prints_avx512(
-            &p, f->data, (unsigned)bits / 8, h, n, maybe);
+    if (row->prints && n >= 64) {
+        const size_t done =
+            row->prints(&p, f->data, (unsigned)bits / 8, h, n, maybe);
         h += done;
         n -= done;
         maybe += done / 64;
     }
-#endif
     /* One compiled loop for each of nine cases. */
 #define ASK(width, arity, fuse, test)                                      \
     bly_peel_ask(&p, arity, fuse, f->data, 8 * (width), h, n, test, cells, \

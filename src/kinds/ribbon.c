@@ -309,7 +309,7 @@ static void ribbon_stat(const bly_filter *f, bly_stats *out)
 static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
                        uint64_t *maybe)
 {
-    const bly_ribbon_variant *const v = bly_ribbon_best();
+    const bly_ribbon_row *const v = bly_ribbon_best();
     const bool ahead = f->shape.nbytes > RIBBON_CACHED;
     bly_ribbon_map map;
     bly_ribbon_keys rest;

@@ -64,6 +64,7 @@
 #include "core/maths.h"
 #include "core/occupancy.h"
 #include "core/status.h"
+#include "engine/bit_count.h"
 #include "kinds/filter.h"
 
 #define SPACECODE_MAX_BITS (UINT64_C(1) << 44) /* of one array */
