@@ -17,6 +17,8 @@
 
 #include <bloomery.h>
 
+#include "io/byte_order.h"
+
 #if defined(__SSE2__) && !defined(CUTTER_PORTABLE)
 #include <emmintrin.h>
 #endif
@@ -48,12 +50,7 @@ static inline uint64_t cutter_ends(const char *at, char separator)
     const uint64_t wanted =
         UINT64_C(0x0101010101010101) * (unsigned char)separator;
     for (int i = 0; i < 8; i++) {
-        uint64_t x;
-        memcpy(&x, at + 8 * i, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        x = __builtin_bswap64(x);
-#endif
-        x ^= wanted;
+        uint64_t x = get_le((const unsigned char *)at + 8 * i, 8) ^ wanted;
         /* 0x80 in each byte that is zero now, and nothing elsewhere. */
         x = ~(((x & low) + low) | x | low);
         /* Bit 8i + 7 to bit 56 + i: no two products meet on the way. */

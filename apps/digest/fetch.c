@@ -16,6 +16,7 @@
 
 #include "apps/digest/jobs.h"
 #include "apps/digest/late_curl.h"
+#include "io/byte_order.h"
 #include "io/paths.h"
 #include "report/json.h"
 #include "report/say.h"
@@ -54,13 +55,6 @@ struct fetch {
     const char *why; /* it was ended here; NULL: libcurl knows */
 };
 
-static uint32_t be32_at(const char *text, size_t at)
-{
-    const unsigned char *const p = (const unsigned char *)text + at;
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
-           p[3];
-}
-
 static size_t fetch_body(char *bytes, size_t size, size_t n, void *ctx)
 {
     struct fetch *const f = ctx;
@@ -70,7 +64,8 @@ static size_t fetch_body(char *bytes, size_t size, size_t n, void *ctx)
     else if (!block_put(&f->body, bytes, n))
         f->why = "out of memory";
     else if (f->body.len > DIGEST_HEADER &&
-             f->body.len - DIGEST_HEADER > be32_at(f->body.at, 16))
+             f->body.len - DIGEST_HEADER >
+                 get_be((const unsigned char *)f->body.at + 16, 4))
         f->why = "it is longer than its control block says";
     return f->why ? 0 : n;
 }

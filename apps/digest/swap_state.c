@@ -20,6 +20,7 @@
 #include <bloomery.h>
 
 #include "apps/digest/digest.h"
+#include "io/byte_order.h"
 
 #define SWAP_KEY 52
 enum { SWAP_ADDED = 1, SWAP_DELETED = 2, SWAP_START = 3 };
@@ -29,16 +30,10 @@ struct digest_swap_entry {
     uint64_t when; /* its number, and in the lowest bit: is it there? */
 };
 
-static uint32_t le32(const unsigned char *p)
-{
-    return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 |
-           p[0];
-}
-
 bool digest_is_swap(const unsigned char *bytes, size_t n)
 {
-    return n >= 12 && bytes[0] == SWAP_START && le32(bytes + 4) == 2 &&
-           le32(bytes + 8) == DIGEST_SWAP_RECORD;
+    return n >= 12 && bytes[0] == SWAP_START && get_le(bytes + 4, 4) == 2 &&
+           get_le(bytes + 8, 4) == DIGEST_SWAP_RECORD;
 }
 
 static bool swap_fail(struct digest_swap *s, const char *why)

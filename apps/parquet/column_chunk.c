@@ -18,6 +18,7 @@
 #include <bloomery.h>
 
 #include "apps/parquet/column_chunk.h"
+#include "io/byte_order.h"
 
 bool parquet_fail(struct parquet_error *e, const char *format, ...)
 {
@@ -190,8 +191,7 @@ static bool levels_take(const unsigned char **at, size_t *n,
     const unsigned char *const p = *at;
     if (*n < 4)
         return false;
-    *nlevels = (size_t)p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 |
-               (size_t)p[3] << 24;
+    *nlevels = (size_t)get_le(p, 4);
     if (*nlevels > *n - 4)
         return false;
     *levels = p + 4;

@@ -12,6 +12,7 @@
  * nested columns are like flat ones.
  */
 #include "apps/parquet/parquet.h"
+#include "io/byte_order.h"
 
 struct stream {
     const unsigned char *at, *end;
@@ -83,11 +84,10 @@ bool levels_count(const unsigned char *bytes, size_t nbytes, uint64_t n,
             n -= take;
         } else {
             const unsigned width = (bits + 7) / 8;
-            uint32_t level = 0;
             if (run == 0 || left < width)
                 return false;
-            for (unsigned i = 0; i < width; i++)
-                level |= (uint32_t)*s.at++ << 8 * i;
+            const uint64_t level = get_le(s.at, width);
+            s.at += width;
             run = run < n ? run : n;
             *out += level == max ? run : 0;
             n -= run;

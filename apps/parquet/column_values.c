@@ -16,6 +16,7 @@
 #include <bloomery.h>
 
 #include "apps/parquet/parquet.h"
+#include "io/byte_order.h"
 
 #define TEXT_BATCH 256   /* byte arrays handed on at a time */
 #define NUMBER_BATCH 512 /* numbers */
@@ -61,12 +62,6 @@ uint64_t values_most(const bly_parquet_column *c, uint32_t encoding,
     return most < n ? most : n;
 }
 
-static uint32_t get32(const unsigned char *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-           (uint32_t)p[3] << 24;
-}
-
 /* ------------------------------------------------------------------ plain */
 
 static bool add_plain_text(struct values *v, const unsigned char *at,
@@ -78,7 +73,7 @@ static bool add_plain_text(struct values *v, const unsigned char *at,
         for (size_t i = 0; i < some; i++) {
             if (left < 4)
                 return false;
-            const size_t len = get32(at);
+            const size_t len = (size_t)get_le(at, 4);
             if (len > left - 4)
                 return false;
             batch[i] = (bly_bytes){ at + 4, len };

@@ -14,6 +14,7 @@
 #include <bloomery.h>
 
 #include "apps/redis/upload.h"
+#include "io/byte_order.h"
 #include "io/foreign.h"
 #include "report/progress.h"
 
@@ -21,23 +22,15 @@
 #define CHUNKS_HEADER 20
 #define CHUNKS_LINK 53 /* for each filter of the chain */
 
-static uint64_t number_le(const unsigned char *at, unsigned n)
-{
-    uint64_t x = 0;
-    while (n-- > 0)
-        x = x << 8 | at[n];
-    return x;
-}
-
 static uint64_t chain_length(const unsigned char *header)
 {
-    return number_le(header + 8, 4);
+    return get_le(header + 8, 4);
 }
 
 /* The bytes of filter i of the chain. */
 static uint64_t link_bytes(const unsigned char *header, uint64_t i)
 {
-    return number_le(header + CHUNKS_HEADER + CHUNKS_LINK * i, 8);
+    return get_le(header + CHUNKS_HEADER + CHUNKS_LINK * i, 8);
 }
 
 /* ------------------------------------------------------------------- load */
