@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "report/fields.h"
 #include "report/words.h"
 
 #define COMMANDS(X) \
@@ -87,6 +88,7 @@ struct command {
     const char *about;   /* paragraphs, an empty line between them */
     const struct opt *options;
     const struct example *examples; /* ends with a line of NULL */
+    const struct report *reports;   /* with --json; ends with fields of NULL */
     int (*run)(struct list *operands);
 };
 

@@ -18,6 +18,9 @@ static void json_separate(struct json *j)
 {
     if (j->comma && !j->keyed)
         fputc(',', j->to);
+    if (j->line)
+        fprintf(j->to, "\n%*s", j->depth, "");
+    j->line = false;
     j->comma = true;
     j->keyed = false;
 }
@@ -27,10 +30,12 @@ void json_open(struct json *j, char bracket)
     json_separate(j);
     fputc(bracket, j->to);
     j->comma = false;
+    j->depth++;
 }
 
 void json_close(struct json *j, char bracket)
 {
+    j->depth--;
     fputc(bracket, j->to);
     j->comma = true;
 }

@@ -16,6 +16,8 @@ struct json {
     FILE *to;
     bool comma; /* something stands before this */
     bool keyed; /* a key stands before this */
+    bool line;  /* the next value or key begins a line */
+    int depth;  /* brackets that are open */
 };
 
 /* Brackets: json_open(j, '{') ... json_close(j, '}'). */
