@@ -12,6 +12,7 @@
 #   make fuzz-night the same again and again for FUZZ_HOURS=8, or until Ctrl-C
 #   make install    DESTDIR= PREFIX=/usr/local; what was built, with whatever flags
 #   make figures    redraw docs/figures (twenty minutes)
+#   make schema     write docs/schema.json anew, from the tables of the reports
 #   make format     lay all C out as clang-format does; make test looks
 #   make dist       build/bloomery-VERSION.tar.gz, from what is committed
 #   make bench, make vectors, make compile_commands.json, make clean
@@ -125,7 +126,7 @@ MAN       = $(B)/man/.done
 COMPLETION = $(B)/bloomery.bash
 
 .PHONY: all lib demo test test-full faults check coverage bench figures fuzz fuzz-night vectors install uninstall clean \
-        format setup dist programs
+        format schema setup dist programs
 
 all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION)
 lib: $(B)/libbloomery.a $(B)/libbloomery.so
@@ -346,6 +347,10 @@ $(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/fuzzer/%.o)
 # Every figure in full, with its page: what is committed comes from here.
 figures: $(B)/bloomery
 	$(B)/bloomery figures --full --out docs/figures
+
+# What the commands print with --json; the tests hold it against this.
+schema: $(B)/bloomery
+	$(B)/bloomery help --schema >docs/schema.json
 
 # Every fuzzer for FUZZ_SECONDS; fuzz-night repeats that until FUZZ_HOURS are over, or Ctrl-C. Corpora and what
 # was found stay in build/fuzz.

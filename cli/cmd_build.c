@@ -19,9 +19,7 @@
 #include "io/secret.h"
 #include "io/sizing.h"
 #include "io/values.h"
-#include "report/json.h"
 #include "report/say.h"
-#include "report/show.h"
 #include "report/words.h"
 
 static struct {
@@ -37,29 +35,21 @@ static bly_status build_batch(struct job *job, struct batch *b)
     return bly_builder_add(job->ctx, b->hashes, b->values, b->n);
 }
 
-/* What was made, for people or for programs. */
-static void build_report(FILE *to, const struct job *job, const bly_stats *s,
-                         bool estimated)
-{
-    if (build_args.json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, build_args.output);
-        json_key(&j, "keys");
-        json_uint(&j, job->nkeys);
-        json_made(&j, s);
-        json_key(&j, "items_estimated");
-        json_bool(&j, estimated);
-        json_close(&j, '}');
-        json_end(&j);
-    } else {
-        fprintf(to, "%s: %s read; ", show_name(build_args.output),
-                show_keys(job->nkeys));
-        print_made(to, s);
-    }
-    warn_past_capacity(build_args.output, s);
-}
+struct built {
+    const char *file;
+    uint64_t keys;
+    struct made made;
+    bool estimated;
+};
+
+static const struct field built_fields[] = {
+    FIELD(struct built, file, NONE, "where the filter was written"),
+    FIELD(struct built, keys, KEYS, "keys that were read"),
+    MEMBERS(struct built, made, NONE, made_fields),
+    NAMED(struct built, "items_estimated", estimated, NONE,
+          "whether the number of different keys is an estimate"),
+    { 0 },
+};
 
 /* Read all keys into b and make the filter of them; NULL, and said why. */
 static bly_filter *build_filter(bly_builder *b, struct job *job,
@@ -202,7 +192,11 @@ static int build_run(struct list *operands)
     if (status == YES && !quiet) {
         bly_stats s;
         bly_stat(f, &s);
-        build_report(to, &job, &s, estimated);
+        const struct built built = { build_args.output, job.nkeys, made_of(&s),
+                                     estimated };
+        report(to, build_args.json, built_fields, &built,
+               "{file}: {keys} read; " MADE_TEXT);
+        warn_past_capacity(build_args.output, &s);
     }
     bly_free(f);
     return status;
@@ -281,5 +275,11 @@ const struct command cmd_build = {
         "build leaves FILE as it was. FILE must not be an input.",
     .options = build_options,
     .examples = build_examples,
+    .reports =
+        (const struct report[]){
+            { "", built_fields, ONE },
+            { "with --format", foreign_made_fields, ONE },
+            { 0 },
+        },
     .run = build_run,
 };

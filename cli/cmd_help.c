@@ -10,7 +10,7 @@
 #include "report/words.h"
 
 static struct {
-    bool man, list;
+    bool man, list, schema;
     const char *completion;
 } help_args;
 
@@ -21,6 +21,10 @@ static int help_run(struct list *operands)
             return fail("--completion '%s': there is a script only for bash",
                         help_args.completion);
         completion_bash();
+        return YES;
+    }
+    if (help_args.schema) {
+        help_schema();
         return YES;
     }
     if (help_args.list) {
@@ -52,6 +56,8 @@ static const struct opt help_options[] = {
       "print a manual page in roff format instead" },
     { "list", 0, OPT_FLAG, &help_args.list, NULL,
       "print the names of all commands, one per line" },
+    { "schema", 0, OPT_FLAG, &help_args.schema, NULL,
+      "print the JSON schema of what the commands print with --json" },
     { "completion", 0, OPT_TEXT, &help_args.completion, "SHELL",
       "print a completion script; SHELL is bash" },
     { 0 },
@@ -67,7 +73,7 @@ static const struct example help_examples[] = {
 
 const struct command cmd_help = {
     .name = "help",
-    .usage = "[--man] [COMMAND] | --list | --completion bash",
+    .usage = "[--man] [COMMAND] | --list | --schema | --completion bash",
     .summary = "show help for a command",
     .about = "Prints what a command does and its options or, without a "
              "command, a list of all commands.",

@@ -14,9 +14,7 @@
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/foreign.h"
-#include "report/json.h"
 #include "report/say.h"
-#include "report/show.h"
 #include "report/words.h"
 
 static struct {
@@ -31,250 +29,208 @@ static const char *hash_name(uint32_t id)
                                       : "unknown";
 }
 
-/* The size of the file, and what it would be uncoded. */
-struct file_sizes {
-    uint64_t is, uncoded;
+struct info {
+    const char *file;
+    struct made made;
+    uint64_t file_bytes, uncoded_bytes;
+    bool past_capacity, saturated, exact, single, block_checksums;
+    const char *checksum, *hash;
+    const uint64_t *seed; /* NULL: keyed */
 };
 
-static struct file_sizes sizes_of(bly_filter *f, const char *path,
-                                  const bly_stats *s)
+static const struct field info_fields[] = {
+    FIELD(struct info, file, NONE, "the filter"),
+    NAMED(struct info, "kind", made.s.kind, NONE, "its kind"),
+    NAMED(struct info, "items_estimate", made.s.items_estimate,
+          ESTIMATE | MAYBE, "different keys it holds, by its contents"),
+    NAMED(struct info, "items_sd", made.s.items_sd, ROUNDED | MAYBE,
+          "standard deviation of that"),
+    NAMED(struct info, "items_added", made.s.items_added, ITEMS,
+          "additions that changed it; after a build or merge, different keys"),
+    NAMED(struct info, "capacity", made.s.capacity, ITEMS,
+          "keys it was planned for; 0 if none were given"),
+    FIELD(struct info, past_capacity, NONE, "whether it holds more than that"),
+    FIELD(struct info, saturated, NONE,
+          "whether it is too full to tell how many keys it holds"),
+    NAMED(struct info, "fpr_now", made.s.fpr_now, RATE | MAYBE,
+          "false positives with the keys it holds"),
+    NAMED(struct info, "fpr_at_capacity", made.s.fpr_at_capacity, RATE | MAYBE,
+          "false positives at capacity"),
+    NAMED(struct info, "fill", made.s.fill, SHARE | MAYBE, "cells in use"),
+    NAMED(struct info, "bits", made.s.bits, BITS,
+          "bits that the kind works on; for coded kinds, those that are sent"),
+    NAMED(struct info, "bytes", made.s.bytes, BYTES, "memory it takes"),
+    FIELD(struct info, file_bytes, BYTES, "size of the file"),
+    NAMED(struct info, "coded", made.s.coded, NONE,
+          "whether the file is coded"),
+    FIELD(struct info, uncoded_bytes, BYTES, "size of the file if it were not"),
+    NAMED(struct info, "format_version", made.s.format, NONE,
+          "version of the file format"),
+    FIELD(struct info, block_checksums, NONE,
+          "whether each 64 KiB have a checksum"),
+    FIELD(struct info, checksum, NONE, "\"right\" or \"wrong\""),
+    FIELD(struct info, hash, NONE, "hash function"),
+    FIELD(struct info, seed, NONE | MAYBE, "its seed; null if keyed"),
+    NAMED(struct info, "keyed", made.s.keyed, NONE,
+          "whether its hash has a secret key"),
+    NAMED(struct info, "layers", made.s.layers, NONE,
+          "filters it consists of; 0 if it is one"),
+    FACTS(struct info, made.s.facts, made.s.nfacts),
+    NAMED(struct info, "items_exact", made.s.items_estimate, ITEMS, NULL),
+    FIELD(struct info, exact, NONE, NULL),
+    FIELD(struct info, single, NONE, NULL),
+    NAMED(struct info, "bits_per_key", made.bits_per_key, NONE, NULL),
+    NAMED(struct info, "grown", made.grown, NONE, NULL),
+    NAMED(struct info, "sent", made.sent, NONE, NULL),
+    { 0 },
+};
+
+static const char info_text[] =
+    "{file}\n"
+    "  kind~{kind}\n"
+    "  keys~[{?saturated}more than can be told from its contents"
+    "|{?exact}{items_exact} by its contents"
+    "|{items_estimate} +- {items_sd} by its contents"
+    "|cannot be told from its contents]; {items_added} counted\n"
+    "[  capacity~{?capacity}{capacity} key[{!single}s]\n]"
+    "[  rate now~{fpr_now}\n]"
+    "[  rate at capacity~{fpr_at_capacity}\n]"
+    "[  fill~{fill}\n]"
+    "  size~{bits} bits[, {bits_per_key:.2} per key[{!grown} at capacity]"
+    "[{?sent}, when sent]]\n"
+    "  memory~{bytes}\n"
+    "  file~{file_bytes}, [{?coded}coded ({uncoded_bytes} as it is), ]format "
+    "version {format_version}[{?block_checksums} with a checksum for each 64 "
+    "KiB], checksum {checksum}\n"
+    "  hash~{hash}, [seed {seed}|keyed]\n"
+    "[  layers~{?layers}{layers}\n]"
+    "{params:2}";
+
+/* f is changed and changed back. */
+static void info_filter(const char *path, bly_filter *f, const bly_stats *s,
+                        bool intact)
 {
-    struct file_sizes n = { .is = bly_written_bytes(f) };
+    struct info i = {
+        .file = path,
+        .made = made_of(s),
+        .file_bytes = bly_written_bytes(f),
+        .past_capacity = is_past_capacity(s),
+        .saturated = isinf(s->items_estimate),
+        .exact = isfinite(s->items_estimate) && s->items_sd == 0,
+        .single = s->capacity == 1,
+        .block_checksums = s->format > 1,
+        .checksum = intact ? "right" : "wrong",
+        .hash = hash_name(s->hash_id),
+        .seed = s->keyed ? NULL : &s->seed,
+    };
     struct stat st;
     /* Written anew, an old file may be of a newer version, and longer. */
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
-        n.is = (uint64_t)st.st_size;
+        i.file_bytes = (uint64_t)st.st_size;
     bly_set_coded(f, false);
-    n.uncoded = bly_written_bytes(f);
+    i.uncoded_bytes = bly_written_bytes(f);
     bly_set_coded(f, s->coded);
-    return n;
-}
-
-static void info_json(const char *path, const bly_stats *s,
-                      const struct file_sizes *n, bool intact)
-{
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "file");
-    json_text(&j, path);
-    json_key(&j, "kind");
-    json_text(&j, s->kind);
-    json_key(&j, "items_estimate");
-    json_real(&j, s->items_estimate);
-    json_key(&j, "items_sd");
-    json_real(&j, s->items_sd);
-    json_key(&j, "items_added");
-    json_uint(&j, s->items_added);
-    json_key(&j, "capacity");
-    json_uint(&j, s->capacity);
-    json_key(&j, "past_capacity");
-    json_bool(&j, is_past_capacity(s));
-    json_key(&j, "saturated");
-    json_bool(&j, isinf(s->items_estimate));
-    json_key(&j, "fpr_now");
-    json_real(&j, s->fpr_now);
-    json_key(&j, "fpr_at_capacity");
-    json_real(&j, s->fpr_at_capacity);
-    json_key(&j, "fill");
-    json_real(&j, s->fill);
-    json_key(&j, "bits");
-    json_uint(&j, s->bits);
-    json_key(&j, "bytes");
-    json_uint(&j, s->bytes);
-    json_key(&j, "file_bytes");
-    json_uint(&j, n->is);
-    json_key(&j, "coded");
-    json_bool(&j, s->coded);
-    json_key(&j, "uncoded_bytes");
-    json_uint(&j, n->uncoded);
-    json_key(&j, "format_version");
-    json_uint(&j, s->format);
-    json_key(&j, "block_checksums");
-    json_bool(&j, s->format > 1);
-    json_key(&j, "checksum");
-    json_text(&j, intact ? "right" : "wrong");
-    json_key(&j, "hash");
-    json_text(&j, hash_name(s->hash_id));
-    json_key(&j, "seed");
-    if (s->keyed)
-        json_null(&j);
-    else
-        json_uint(&j, s->seed);
-    json_key(&j, "keyed");
-    json_bool(&j, s->keyed);
-    json_key(&j, "layers");
-    json_uint(&j, s->layers);
-    json_facts(&j, s->facts, s->nfacts);
-    json_close(&j, '}');
-    json_end(&j);
-}
-
-#define INFO_ROW "  %-*s "
-
-static void info_text(const char *path, const bly_stats *s,
-                      const struct file_sizes *n, bool intact)
-{
-    const int w = fact_column(s->facts, s->nfacts, "rate at capacity");
-    printf("%s\n" INFO_ROW "%s\n", show_name(path), w, "kind", s->kind);
-    if (isinf(s->items_estimate))
-        printf(INFO_ROW "more than can be told from its contents", w, "keys");
-    else if (isnan(s->items_estimate))
-        printf(INFO_ROW "cannot be told from its contents", w, "keys");
-    else if (s->items_sd == 0) /* it knows every one */
-        printf(INFO_ROW "%s by its contents", w, "keys",
-               show_count((uint64_t)s->items_estimate));
-    else
-        printf(INFO_ROW "%s +- %s by its contents", w, "keys",
-               show_estimate(s->items_estimate), show_rounded(s->items_sd));
-    printf("; %s counted\n", show_count(s->items_added));
-    if (s->capacity)
-        printf(INFO_ROW "%s key%s\n", w, "capacity", show_count(s->capacity),
-               s->capacity == 1 ? "" : "s");
-    if (!isnan(s->fpr_now))
-        printf(INFO_ROW "%s\n", w, "rate now", show_rate(s->fpr_now));
-    if (!isnan(s->fpr_at_capacity))
-        printf(INFO_ROW "%s\n", w, "rate at capacity",
-               show_rate(s->fpr_at_capacity));
-    if (!isnan(s->fill))
-        printf(INFO_ROW "%.1f %%\n", w, "fill", s->fill * 100);
-    printf(INFO_ROW "%llu bits", w, "size", (unsigned long long)s->bits);
-    if (!isnan(bits_per_key(s)))
-        printf(", %.2f per key%s%s", bits_per_key(s),
-               has_grown(s) ? "" : " at capacity",
-               isnan(fact_value(s, "sent_bits")) ? "" : ", when sent");
-    printf("\n" INFO_ROW "%s\n", w, "memory", show_bytes(s->bytes));
-    printf(INFO_ROW "%s, ", w, "file", show_bytes(n->is));
-    if (s->coded)
-        printf("coded (%s as it is), ", show_bytes(n->uncoded));
-    printf("format version %u%s, checksum %s\n", s->format,
-           s->format > 1 ? " with a checksum for each 64 KiB" : "",
-           intact ? "right" : "wrong");
-    if (s->keyed)
-        printf(INFO_ROW "%s, keyed\n", w, "hash", hash_name(s->hash_id));
-    else
-        printf(INFO_ROW "%s, seed %llu\n", w, "hash", hash_name(s->hash_id),
-               (unsigned long long)s->seed);
-    if (s->layers)
-        printf(INFO_ROW "%u\n", w, "layers", s->layers);
-    for (size_t i = 0; i < s->nfacts; i++)
-        printf(INFO_ROW "%s\n", w, s->facts[i].name, show_fact(&s->facts[i]));
+    report(stdout, info_args.json, info_fields, &i, info_text);
 }
 
 /* ------------------------------------------------ of another system */
 
-static void json_known(struct json *j, const char *key, uint64_t value,
-                       uint64_t unknown)
+struct info_part {
+    bly_foreign_stats s;
+    const uint64_t *items; /* NULL: it does not say */
+};
+
+static const struct field part_fields[] = {
+    NAMED(struct info_part, "bits", s.bits, BITS, "size of the array"),
+    NAMED(struct info_part, "ones", s.ones, BITS, "bits that are set"),
+    NAMED(struct info_part, "k", s.k, MAYBE | ZERO,
+          "probes per key; null if parts differ"),
+    FIELD(struct info_part, items, MAYBE, "keys according to the file"),
+    NAMED(struct info_part, "capacity", s.capacity, KEYS | MAYBE | ZERO,
+          "keys it was planned for"),
+    NAMED(struct info_part, "items_estimate", s.items_estimate,
+          ESTIMATE | MAYBE, "different keys it holds, by its bits"),
+    NAMED(struct info_part, "fpr_now", s.fpr_now, RATE | MAYBE,
+          "false positives, by its bits; the mean of several parts"),
+    NAMED(struct info_part, "fpr_planned", s.fpr_planned, RATE | MAYBE,
+          "false positives according to the file"),
+    NAMED(struct info_part, "fill", s.fill, SHARE | MAYBE, "bits that are set"),
+    { 0 },
+};
+
+static const struct field named_part_fields[] = {
+    NAMED(struct info_part, "name", s.name, NONE, "name of the part"),
+    ALSO(part_fields),
+    { 0 },
+};
+
+static void part_at(const void *f, size_t i, void *part)
 {
-    json_key(j, key);
-    if (value == unknown)
-        json_null(j);
-    else
-        json_uint(j, value);
+    struct info_part *const p = part;
+    bly_foreign_stat(f, i, &p->s);
+    p->items = p->s.items == UINT64_MAX ? NULL : &p->s.items;
 }
 
-static void foreign_members(struct json *j, const bly_foreign_stats *s)
-{
-    json_key(j, "bits");
-    json_uint(j, s->bits);
-    json_key(j, "ones");
-    json_uint(j, s->ones);
-    json_known(j, "k", s->k, 0);
-    json_known(j, "items", s->items, UINT64_MAX);
-    json_known(j, "capacity", s->capacity, 0);
-    json_key(j, "items_estimate");
-    json_real(j, s->items_estimate);
-    json_key(j, "fpr_now");
-    json_real(j, s->fpr_now);
-    json_key(j, "fpr_planned");
-    json_real(j, s->fpr_planned);
-    json_key(j, "fill");
-    json_real(j, s->fill);
-}
+struct info_foreign {
+    const char *file, *systems;
+    size_t bytes;
+    bool several;
+    struct info_part whole;
+    const bly_foreign *parts; /* NULL: they are not shown */
+};
 
-static void info_foreign_json(const char *path, const bly_foreign *f,
-                              const bly_foreign_stats *s, size_t nbytes)
-{
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "file");
-    json_text(&j, path);
-    json_key(&j, "format");
-    json_text(&j, s->format);
-    json_key(&j, "bytes");
-    json_uint(&j, nbytes);
-    json_key(&j, "filters");
-    json_uint(&j, s->nparts);
-    foreign_members(&j, s);
-    json_facts(&j, s->facts, s->nfacts);
-    if (info_args.parts) {
-        json_key(&j, "parts");
-        json_open(&j, '[');
-        for (size_t i = 0; i < s->nparts; i++) {
-            bly_foreign_stats part;
-            bly_foreign_stat(f, i, &part);
-            json_open(&j, '{');
-            json_key(&j, "name");
-            json_text(&j, part.name);
-            foreign_members(&j, &part);
-            json_close(&j, '}');
-        }
-        json_close(&j, ']');
-    }
-    json_close(&j, '}');
-    json_end(&j);
-}
+static const struct field foreign_fields[] = {
+    FIELD(struct info_foreign, file, NONE, "the file"),
+    NAMED(struct info_foreign, "format", whole.s.format, NONE, "its format"),
+    FIELD(struct info_foreign, bytes, BYTES, "size of the file"),
+    NAMED(struct info_foreign, "filters", whole.s.nparts, NONE,
+          "filters in the file"),
+    MEMBERS(struct info_foreign, whole, NONE, part_fields),
+    FACTS(struct info_foreign, whole.s.facts, whole.s.nfacts),
+    EACH(struct info_foreign, "parts", parts, whole.s.nparts, OPTIONAL, part_at,
+         struct info_part, named_part_fields, "each filter, with --parts"),
+    FIELD(struct info_foreign, systems, NONE, NULL),
+    FIELD(struct info_foreign, several, NONE, NULL),
+    { 0 },
+};
 
-static void info_foreign_text(const char *path, const bly_foreign *f,
-                              const bly_foreign_stats *s, size_t nbytes)
-{
-    const int w = fact_column(s->facts, s->nfacts, "planned rate");
-    bly_format_info format;
-    bly_format_named(s->format, &format);
-    printf("%s\n" INFO_ROW "%s: %s\n", show_name(path), w, "format", s->format,
-           format.systems);
-    if (s->nparts != 1)
-        printf(INFO_ROW "%zu\n", w, "filters", s->nparts);
-    if (!isnan(s->items_estimate))
-        printf(INFO_ROW "%s by its bits\n", w, "keys",
-               show_estimate(s->items_estimate));
-    if (s->items != UINT64_MAX)
-        printf(INFO_ROW "%llu by its own count\n", w, "keys",
-               (unsigned long long)s->items);
-    if (s->capacity)
-        printf(INFO_ROW "%s\n", w, "capacity", show_keys(s->capacity));
-    if (!isnan(s->fpr_now))
-        printf(INFO_ROW "%s%s\n", w, "rate now", show_rate(s->fpr_now),
-               s->nparts > 1 ? ", the mean of its filters" : "");
-    if (!isnan(s->fpr_planned))
-        printf(INFO_ROW "%s\n", w, "planned rate", show_rate(s->fpr_planned));
-    if (!isnan(s->fill))
-        printf(INFO_ROW "%.1f %%\n", w, "fill", s->fill * 100);
-    printf(INFO_ROW "%llu bits", w, "size", (unsigned long long)s->bits);
-    if (s->k)
-        printf(", %u probes per key", s->k);
-    printf("\n" INFO_ROW "%s\n", w, "file", show_bytes(nbytes));
-    for (size_t i = 0; i < s->nfacts; i++)
-        printf(INFO_ROW "%s\n", w, s->facts[i].name, show_fact(&s->facts[i]));
-    for (size_t i = 0; info_args.parts && i < s->nparts; i++) {
-        bly_foreign_stats part;
-        bly_foreign_stat(f, i, &part);
-        printf("%s%s: %llu bits, %u probes", i ? "" : "\n",
-               part.name[0] ? show_name(part.name) : "the filter",
-               (unsigned long long)part.bits, part.k);
-        if (!isnan(part.items_estimate))
-            printf(", %s keys", show_estimate(part.items_estimate));
-        printf(", rate %s\n", show_rate(part.fpr_now));
-    }
-}
+static const char foreign_text[] =
+    "{file}\n"
+    "  format~{format}: {systems}\n"
+    "[  filters~{?several}{filters}\n]"
+    "[  keys~{items_estimate} by its bits\n]"
+    "[  keys~{items} by its own count\n]"
+    "[  capacity~{capacity}\n]"
+    "[  rate now~{fpr_now}[{?several}, the mean of its filters]\n]"
+    "[  planned rate~{fpr_planned}\n]"
+    "[  fill~{fill}\n]"
+    "  size~{bits} bits[, {k} probes per key]\n"
+    "  file~{bytes}\n"
+    "{params:2}";
 
 static void info_foreign(const char *path, const struct foreign_file *file)
 {
-    bly_foreign_stats s;
-    bly_foreign_stat(file->f, BLY_WHOLE, &s);
-    if (info_args.json)
-        info_foreign_json(path, file->f, &s, file->nbytes);
-    else
-        info_foreign_text(path, file->f, &s, file->nbytes);
+    struct info_foreign i = {
+        .file = path,
+        .bytes = file->nbytes,
+        .parts = info_args.parts ? file->f : NULL,
+    };
+    bly_format_info format;
+    part_at(file->f, BLY_WHOLE, &i.whole);
+    bly_format_named(i.whole.s.format, &format);
+    i.systems = format.systems;
+    i.several = i.whole.s.nparts != 1;
+    report(stdout, info_args.json, foreign_fields, &i, foreign_text);
+    for (size_t n = 0; i.parts && !info_args.json && n < i.whole.s.nparts;
+         n++) {
+        struct info_part part;
+        part_at(file->f, n, &part);
+        if (n == 0)
+            putchar('\n');
+        report_text(stdout, named_part_fields, &part,
+                    "[{?name}{name}|the filter]: {bits} bits, {k} probes"
+                    "[, {items_estimate} keys], rate {fpr_now}\n");
+    }
 }
 
 /* --------------------------------------------------------------- running */
@@ -298,16 +254,12 @@ static int info_file(const char *path, bool follows)
     const bool intact = bly_verify(f) == BLY_OK;
     bly_stats s;
     bly_stat(f, &s);
-    const struct file_sizes n = sizes_of(f, path, &s);
     int status = YES;
     if (!intact)
         status = fail("%s: %s", path, bly_error());
     if (follows && !info_args.json)
         putchar('\n');
-    if (info_args.json)
-        info_json(path, &s, &n, intact);
-    else
-        info_text(path, &s, &n, intact);
+    info_filter(path, f, &s, intact);
     if (intact)
         warn_past_capacity(path, &s);
     bly_free(f);
@@ -361,5 +313,11 @@ const struct command cmd_info = {
              "the file says, and what follows from its bits.",
     .options = info_options,
     .examples = info_examples,
+    .reports =
+        (const struct report[]){
+            { "for a filter", info_fields, LINES },
+            { "for a file of another system", foreign_fields, LINES },
+            { 0 },
+        },
     .run = info_run,
 };

@@ -16,7 +16,6 @@
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/sizing.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -33,8 +32,53 @@ static struct {
 /* What the library says of a kind. */
 struct plan_row {
     bly_prediction plan;
-    char reason[256]; /* why there is none; empty if there is */
+    char reason[256];      /* why there is none; empty if there is */
+    uint64_t bytes;        /* the filter's own */
+    const uint64_t *items; /* NULL: they were given, the same for all kinds */
+    double bound;          /* bits per key that no filter goes below */
 };
+
+static const struct field plan_row_fields[] = {
+    NAMED(struct plan_row, "kind", plan.kind, NONE, "the kind"),
+    NAMED(struct plan_row, "bits_per_key", plan.bits_per_key, BITS | MAYBE,
+          "bits per key at capacity"),
+    FIELD(struct plan_row, bytes, BYTES | MAYBE | ZERO, "size of its cells"),
+    NAMED(struct plan_row, "fpr", plan.fpr, RATE | MAYBE,
+          "false positives at capacity, by the exact formula of the kind"),
+    FACTS(struct plan_row, plan.facts, plan.nfacts),
+    NAMED(struct plan_row, "error", reason, OPTIONAL | ZERO,
+          "why it cannot be planned so; all else is null then"),
+    FIELD(struct plan_row, items, OPTIONAL,
+          "keys that it is for, if that follows from rate and memory"),
+    NAMED(struct plan_row, "capacity", plan.items, KEYS, NULL),
+    NAMED(struct plan_row, "bits", plan.bits, NONE, NULL),
+    FIELD(struct plan_row, bound, NONE, NULL),
+    { 0 },
+};
+
+struct plan {
+    bly_spec spec; /* zero for what was not given */
+    double bound;
+    struct plan_row *rows;
+    size_t n;
+};
+
+static const struct field plan_fields[] = {
+    NAMED(struct plan, "items", spec.items, KEYS | MAYBE | ZERO,
+          "keys that were asked for"),
+    NAMED(struct plan, "fpr", spec.fpr, RATE | MAYBE | ZERO,
+          "rate of false positives that was asked for"),
+    LIST(struct plan, "kinds", rows, n, AT, plan_row_fields,
+         "a plan for each kind"),
+    NAMED(struct plan, "bits", spec.bits, ZERO, NULL),
+    FIELD(struct plan, bound, NONE, NULL),
+    { 0 },
+};
+
+static double lower_bound(double rate)
+{
+    return rate > 0 && rate < 1 ? log2(1 / rate) : NAN;
+}
 
 static void plan_kind(const bly_spec *spec, const char *kind,
                       struct plan_row *row)
@@ -42,14 +86,16 @@ static void plan_kind(const bly_spec *spec, const char *kind,
     bly_spec s = *spec;
     s.kind = kind;
     *row = (struct plan_row){ 0 };
-    if (bly_plan(&s, &row->plan))
+    if (bly_plan(&s, &row->plan)) {
         snprintf(row->reason, sizeof row->reason, "%s", bly_error());
+        row->plan = (bly_prediction){ .fpr = NAN, .bits_per_key = NAN };
+    } else {
+        row->bytes =
+            own_bytes(row->plan.bits, row->plan.facts, row->plan.nfacts);
+        row->items = spec->items ? NULL : &row->plan.items;
+        row->bound = lower_bound(row->plan.fpr);
+    }
     row->plan.kind = kind;
-}
-
-static double lower_bound(double rate)
-{
-    return rate > 0 && rate < 1 ? log2(1 / rate) : NAN;
 }
 
 /* ---------------------------------------------------------------- people */
@@ -72,40 +118,23 @@ static char *settings_text(const bly_prediction *p)
     return text_end(&text);
 }
 
-static void plan_head(const bly_spec *spec)
+static void plan_table(const struct plan *plan)
 {
-    if (spec->items)
-        fputs(show_keys(spec->items), stdout);
-    if (spec->fpr > 0)
-        printf("%s%s false positives", spec->items ? ", " : "",
-               show_rate(spec->fpr));
-    if (spec->bits)
-        printf(", %llu bits", (unsigned long long)spec->bits);
-    if (spec->fpr > 0)
-        printf("; no filter needs less than %.2f bits per key",
-               lower_bound(spec->fpr));
-    puts("\n");
-}
-
-static uint64_t plan_bytes(const bly_prediction *p)
-{
-    return own_bytes(p->bits, p->facts, p->nfacts);
-}
-
-static void plan_table(const bly_spec *spec, const struct plan_row *rows,
-                       size_t n)
-{
-    plan_head(spec);
-    const bool keys = !spec->items; /* then they differ from kind to kind */
+    report_text(stdout, plan_fields, plan,
+                "[{items}][[{?items}, ]{fpr} false positives][, {bits} bits]"
+                "[{?fpr}; no filter needs less than {bound:.2} "
+                "bits per key]\n\n");
+    const struct plan_row *const rows = plan->rows;
+    const bool keys = !plan->spec.items; /* they differ from kind to kind */
     int wide = 9;
-    for (size_t i = 0; i < n; i++)
-        if (!rows[i].reason[0] && isfinite(rows[i].plan.fpr))
+    for (size_t i = 0; i < plan->n; i++)
+        if (isfinite(rows[i].plan.fpr))
             rate_column(rows[i].plan.fpr, &wide);
     int column =
         printf("%-11s%s%8s %10s %*s  ", "kind", keys ? "        keys " : "",
                "bits/key", "memory", wide, "rate");
     puts("settings");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < plan->n; i++) {
         const bly_prediction *const p = &rows[i].plan;
         printf("%-10s ", p->kind);
         if (rows[i].reason[0]) {
@@ -119,7 +148,7 @@ static void plan_table(const bly_spec *spec, const struct plan_row *rows,
             printf("%8.2f ", p->bits_per_key);
         else
             printf("%8s ", "");
-        printf("%10s %*s  ", show_bytes(plan_bytes(p)), wide,
+        printf("%10s %*s  ", show_bytes(rows[i].bytes), wide,
                isfinite(p->fpr) ? show_rate(p->fpr) : "");
         char *const settings = settings_text(p);
         print_wrapped(stdout, settings ? settings : "", column, column);
@@ -128,74 +157,14 @@ static void plan_table(const bly_spec *spec, const struct plan_row *rows,
     }
 }
 
-#define PLAN_ROW "%-*s "
-
-static void plan_page(const bly_prediction *p)
-{
-    const int w = fact_column(p->facts, p->nfacts, "fpr_exact");
-    printf(PLAN_ROW "%s\n", w, "kind", p->kind);
-    if (p->items)
-        printf(PLAN_ROW "%s\n", w, "capacity", show_keys(p->items));
-    if (isfinite(p->fpr))
-        printf(PLAN_ROW "%s false positives at capacity\n", w, "rate",
-               show_rate(p->fpr));
-    printf(PLAN_ROW "%llu bits", w, "size", (unsigned long long)p->bits);
-    if (isfinite(p->bits_per_key))
-        printf(", %.3f per key", p->bits_per_key);
-    if (isfinite(lower_bound(p->fpr)))
-        printf(" (lower bound for that rate: %.3f)", lower_bound(p->fpr));
-    const uint64_t nbytes = plan_bytes(p);
-    printf("\n" PLAN_ROW "%s (%llu bytes)\n", w, "memory", show_bytes(nbytes),
-           (unsigned long long)nbytes);
-    for (size_t i = 0; i < p->nfacts; i++)
-        printf(PLAN_ROW "%s\n", w, p->facts[i].name, show_fact(&p->facts[i]));
-}
-
-/* -------------------------------------------------------------- programs */
-
-static void plan_json(const bly_spec *spec, const struct plan_row *rows,
-                      size_t n)
-{
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "items");
-    if (spec->items)
-        json_uint(&j, spec->items);
-    else
-        json_null(&j);
-    json_key(&j, "fpr");
-    json_real(&j, spec->fpr > 0 ? spec->fpr : NAN);
-    json_key(&j, "kinds");
-    json_open(&j, '[');
-    for (size_t i = 0; i < n; i++) {
-        const bly_prediction *const p = &rows[i].plan;
-        const bool made = !rows[i].reason[0];
-        json_open(&j, '{');
-        json_key(&j, "kind");
-        json_text(&j, p->kind);
-        json_key(&j, "bits_per_key");
-        json_real(&j, made ? p->bits_per_key : NAN);
-        json_key(&j, "bytes");
-        if (made)
-            json_uint(&j, plan_bytes(p));
-        else
-            json_null(&j);
-        json_key(&j, "fpr");
-        json_real(&j, made ? p->fpr : NAN);
-        json_facts(&j, p->facts, made ? p->nfacts : 0);
-        if (!made) {
-            json_key(&j, "error");
-            json_text(&j, rows[i].reason);
-        } else if (!spec->items) { /* it differs from kind to kind */
-            json_key(&j, "items");
-            json_uint(&j, p->items);
-        }
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
-    json_close(&j, '}');
-    json_end(&j);
-}
+static const char plan_page[] =
+    "kind     ~{kind}\n" /* as wide as "fpr_exact" */
+    "[capacity~{?capacity}{capacity}\n]"
+    "[rate~{fpr} false positives at capacity\n]"
+    "size~{bits} bits[, {bits_per_key:.3} per key]"
+    "[ (lower bound for that rate: {bound:.3})]\n"
+    "memory~{bytes} ({bytes:#} bytes)\n"
+    "{params}";
 
 /* --------------------------------------------------------------- picture */
 
@@ -325,6 +294,8 @@ static int plan_run(struct list *operands)
     if (spec.items && !spec.bits && !(spec.fpr > 0))
         spec.fpr = 0.01;
 
+    const struct plan plan = { spec, lower_bound(spec.fpr), rows, n };
+
     /* The picture first: if it cannot be written, nothing is printed. */
     int status = YES;
     if (!nplanned)
@@ -333,14 +304,15 @@ static int plan_run(struct list *operands)
         status = plan_plot(&spec, rows, n);
     if (status != YES)
         ;
-    else if (plan_args.json)
-        plan_json(&spec, rows, n);
-    else if (plan_args.plot && strcmp(plan_args.plot, "-") == 0)
+    else if (!plan_args.json && plan_args.plot &&
+             strcmp(plan_args.plot, "-") == 0)
         ; /* the picture alone */
-    else if (spec.kind)
-        plan_page(&rows[0].plan);
+    else if (!plan_args.json && spec.kind)
+        report_text(stdout, plan_row_fields, rows, plan_page);
+    else if (!plan_args.json)
+        plan_table(&plan);
     else
-        plan_table(&spec, rows, n);
+        report(stdout, true, plan_fields, &plan, NULL);
     free(rows);
     return status;
 }
@@ -385,5 +357,11 @@ const struct command cmd_plan = {
         "pair of each likeness is to be found.",
     .options = plan_options,
     .examples = plan_examples,
+    .reports =
+        (const struct report[]){
+            { "", plan_fields, ONE },
+            { "with --near", near_fields, ONE },
+            { 0 },
+        },
     .run = plan_run,
 };

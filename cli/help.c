@@ -200,6 +200,35 @@ static void roff_option(char letter, const char *name, const char *arg,
     roff_text(text);
 }
 
+static void roff_fields(const struct field *fields)
+{
+    for (const struct field *f = fields; f->name || f->fields; f++) {
+        if (!f->name)
+            roff_fields(f->fields);
+        if (!f->name || !f->help)
+            continue;
+        printf(".TP\n\\fB%s\\fR (%s)\n", f->name, field_kind(f));
+        roff_text(f->help);
+        if (f->fields) {
+            fputs(".RS\n", stdout);
+            roff_fields(f->fields);
+            fputs(".RE\n", stdout);
+        }
+    }
+}
+
+static void roff_reports(const struct report *reports)
+{
+    static const char *const forms[] = { "One object", "An array of objects",
+                                         "One object per line" };
+    fputs(".SH JSON\n", stdout);
+    for (const struct report *r = reports; r->fields; r++) {
+        printf("%s%s%s%s:\n", r == reports ? "" : ".PP\n", forms[r->form],
+               r->what[0] ? ", " : "", r->what);
+        roff_fields(r->fields);
+    }
+}
+
 void man_overview(void)
 {
     roff_head("bloomery");
@@ -242,6 +271,8 @@ void man_command(const struct command *c)
     for (const struct opt *o = c->options; o->name; o++)
         roff_option(o->letter, o->name, o->arg, o->help);
     roff_option('h', "help", NULL, "print a summary and exit");
+    if (c->reports)
+        roff_reports(c->reports);
     for (const struct example *e = c->examples; e && e->line; e++) {
         if (e == c->examples)
             fputs(".SH EXAMPLES\n", stdout);
@@ -251,6 +282,30 @@ void man_command(const struct command *c)
     }
     roff_conventions();
     fputs(".SH SEE ALSO\n.BR bloomery (1)\n", stdout);
+}
+
+/* ---------------------------------------------------------------- schema */
+
+void help_schema(void)
+{
+    struct json j = { .to = stdout };
+    json_open(&j, '{');
+    json_key(&j, "$schema");
+    json_text(&j, "https://json-schema.org/draft/2020-12/schema");
+    json_key(&j, "title");
+    json_text(&j, "what bloomery COMMAND --json prints, by commands");
+    json_key(&j, "$defs");
+    json_open(&j, '{');
+    for (size_t i = 0; command_at(i); i++) {
+        if (!command_at(i)->reports)
+            continue;
+        j.line = true;
+        json_key(&j, command_at(i)->name);
+        report_schema(&j, command_at(i)->reports);
+    }
+    json_close(&j, '}');
+    json_close(&j, '}');
+    json_end(&j);
 }
 
 /* ------------------------------------------------------------ completion */

@@ -18,6 +18,7 @@ void man_command(const struct command *c);
 
 /* A completion script for bash. */
 void completion_bash(void);
+void help_schema(void);
 
 /* fail() with an unknown command's name and the nearest that exists. */
 int fail_command(const char *name);

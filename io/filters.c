@@ -181,37 +181,45 @@ double bits_per_key(const bly_stats *s)
     return nkeys > 0 ? (double)s->bits / nkeys : NAN;
 }
 
+struct made made_of(const bly_stats *s)
+{
+    const bool grown = has_grown(s);
+    return (struct made){
+        .s = *s,
+        .bytes = filter_size(s),
+        .bits_per_key = bits_per_key(s),
+        /* Past capacity the plan is no promise any more. */
+        .rate = grown || is_past_capacity(s) ? s->fpr_now : s->fpr_at_capacity,
+        .grown = grown,
+        .sent = !isnan(fact_value(s, "sent_bits")),
+    };
+}
+
+const struct field made_fields[] = {
+    NAMED(struct made, "kind", s.kind, NONE, "kind of the filter"),
+    NAMED(struct made, "items", s.capacity, ITEMS, "keys it was planned for"),
+    FIELD(struct made, bytes, BYTES, "size of its cells"),
+    FIELD(struct made, bits_per_key, BITS | MAYBE,
+          "bits per key at capacity, or per key held if it has grown"),
+    NAMED(struct made, "fpr", s.fpr_at_capacity, RATE | MAYBE,
+          "false positives at capacity"),
+    NAMED(struct made, "fpr_now", s.fpr_now, RATE | MAYBE,
+          "false positives with the keys it holds"),
+    NAMED(struct made, "layers", s.layers, NONE, NULL),
+    FIELD(struct made, rate, RATE, NULL),
+    FIELD(struct made, grown, NONE, NULL),
+    FIELD(struct made, sent, NONE, NULL),
+    { 0 },
+};
+
 void print_made(FILE *to, const bly_stats *s)
 {
-    /* Past capacity the plan is no promise any more. */
-    const double rate =
-        has_grown(s) || is_past_capacity(s) ? s->fpr_now : s->fpr_at_capacity;
-    fprintf(to, "%s filter", s->kind);
-    if (has_grown(s))
-        fprintf(to, " of %u layers", s->layers);
-    else if (s->capacity)
-        fprintf(to, " for %s different", show_count(s->capacity));
-    fprintf(to, ", %s", show_bytes(filter_size(s)));
-    if (!isnan(bits_per_key(s)))
-        fprintf(to, ", %.2f bits per key%s", bits_per_key(s),
-                isnan(fact_value(s, "sent_bits")) ? "" : " when sent");
-    if (!isnan(rate))
-        fprintf(to, ", %s false positives", show_rate(rate));
-    fputc('\n', to);
+    const struct made made = made_of(s);
+    report_text(to, made_fields, &made, MADE_TEXT);
 }
 
 void json_made(struct json *j, const bly_stats *s)
 {
-    json_key(j, "kind");
-    json_text(j, s->kind);
-    json_key(j, "items");
-    json_uint(j, s->capacity);
-    json_key(j, "bytes");
-    json_uint(j, filter_size(s));
-    json_key(j, "bits_per_key");
-    json_real(j, bits_per_key(s));
-    json_key(j, "fpr");
-    json_real(j, s->fpr_at_capacity);
-    json_key(j, "fpr_now");
-    json_real(j, s->fpr_now);
+    const struct made made = made_of(s);
+    report_members(j, made_fields, &made);
 }

@@ -11,7 +11,7 @@
 
 #include <bloomery.h>
 
-#include "report/json.h"
+#include "report/fields.h"
 
 /* Open the filter in path ("-": standard input) to read it, where it lies if
  * that is a file. NULL, and said why, if that fails. Who maps two at once tells
@@ -51,10 +51,23 @@ double fact_value(const bly_stats *s, const char *name);
  * takes when it is sent, as its facts say, it is the fact "bits". */
 uint64_t own_bytes(uint64_t bits, const bly_fact *facts, size_t n);
 
+double bits_per_key(const bly_stats *s);
+uint64_t filter_size(const bly_stats *s); /* in bytes, its own */
+
 /* What was made: "classic filter for 9 different, 12 B, ...", or as
  * members of an object. Sizes are the filter's own, as plan gives them. */
-double bits_per_key(const bly_stats *s);
-uint64_t filter_size(const bly_stats *s); /* in bytes */
+struct made {
+    bly_stats s;
+    uint64_t bytes;
+    double bits_per_key, rate;
+    bool grown, sent; /* sent: the bits are those of the coded file */
+};
+struct made made_of(const bly_stats *s);
+extern const struct field made_fields[];
+#define MADE_TEXT                                                              \
+    "{kind} filter[{?grown} of {layers} layers|{?items} for {items} "          \
+    "different|], {bytes}[, {bits_per_key:.2} bits per key[{?sent} when sent]" \
+    "][, {rate} false positives]\n"
 void print_made(FILE *to, const bly_stats *s);
 void json_made(struct json *j, const bly_stats *s);
 

@@ -22,7 +22,7 @@
 #include "io/paths.h"
 #include "io/sizing.h"
 #include "io/unpack.h"
-#include "report/json.h"
+#include "report/fields.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -252,39 +252,36 @@ int foreign_save(bly_foreign *f, const char *path)
     return file_save(path, write_foreign, f);
 }
 
+struct foreign_made {
+    const char *file;
+    uint64_t keys, left_out, bytes;
+    bly_foreign_stats s;
+};
+
+const struct field foreign_made_fields[] = {
+    FIELD(struct foreign_made, file, NONE, "where the filter was written"),
+    FIELD(struct foreign_made, keys, KEYS, "keys that were read"),
+    FIELD(struct foreign_made, left_out, NONE,
+          "keys left out because they were not in the filter that was asked"),
+    NAMED(struct foreign_made, "format", s.format, NONE, "its format"),
+    NAMED(struct foreign_made, "bits", s.bits, BITS, "size of the filter"),
+    NAMED(struct foreign_made, "k", s.k, NONE, "probes per key"),
+    NAMED(struct foreign_made, "fpr_now", s.fpr_now, RATE | MAYBE,
+          "false positives with the keys it holds"),
+    FIELD(struct foreign_made, bytes, BYTES, NULL),
+    { 0 },
+};
+
 void foreign_report(FILE *to, bool json, const char *path,
                     const struct job *job, const bly_foreign *f)
 {
-    bly_foreign_stats s;
-    bly_foreign_stat(f, BLY_WHOLE, &s);
-    if (json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, path);
-        json_key(&j, "keys");
-        json_uint(&j, job->nkeys);
-        json_key(&j, "left_out");
-        json_uint(&j, job->nkeys - job->npicked);
-        json_key(&j, "format");
-        json_text(&j, s.format);
-        json_key(&j, "bits");
-        json_uint(&j, s.bits);
-        json_key(&j, "k");
-        json_uint(&j, s.k);
-        json_key(&j, "fpr_now");
-        json_real(&j, s.fpr_now);
-        json_close(&j, '}');
-        json_end(&j);
-        return;
-    }
-    fprintf(to, "%s: ", show_name(path));
-    if (job->nkeys)
-        fprintf(to, "%s read", show_keys(job->nkeys));
-    if (job->nkeys > job->npicked)
-        fprintf(to, ", %llu left out because they were not in it",
-                (unsigned long long)(job->nkeys - job->npicked));
-    fprintf(to, "%s%s filter, %s, %u probes per key, %s false positives\n",
-            job->nkeys ? "; " : "", s.format, show_bytes(bits_to_bytes(s.bits)),
-            s.k, show_rate(s.fpr_now));
+    struct foreign_made made = { .file = path,
+                                 .keys = job->nkeys,
+                                 .left_out = job->nkeys - job->npicked };
+    bly_foreign_stat(f, BLY_WHOLE, &made.s);
+    made.bytes = bits_to_bytes(made.s.bits);
+    report(to, json, foreign_made_fields, &made,
+           "{file}: [{?keys}{keys} read[{?left_out}, {left_out} left out "
+           "because they were not in it]; ]{format} filter, {bytes}, {k} "
+           "probes per key, {fpr_now} false positives\n");
 }

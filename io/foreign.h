@@ -11,6 +11,7 @@
 #include <bloomery/foreign.h>
 
 #include "io/sifted.h"
+#include "report/fields.h"
 #include "report/words.h"
 
 /* What the command line says of a format. */
@@ -72,6 +73,7 @@ bly_foreign *foreign_build(const bly_foreign_spec *spec, struct input *in,
 int foreign_save(bly_foreign *f, const char *path);
 
 /* What was made, for people or for programs. */
+extern const struct field foreign_made_fields[];
 void foreign_report(FILE *to, bool json, const char *path,
                     const struct job *job, const bly_foreign *f);
 

@@ -37,13 +37,58 @@ class Result:
         return json.loads(self.out)
 
 
+SCHEMAS = json.loads((ROOT / "docs" / "schema.json").read_text())["$defs"]
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool,
+         "integer": int, "number": (int, float), "null": type(None)}
+
+
+def misfit(value, schema, where="it"):
+    """What is wrong with a JSON value, by the part of JSON Schema that
+    docs/schema.json uses; None if nothing is."""
+    if "anyOf" in schema:
+        wrong = [misfit(value, s, where) for s in schema["anyOf"]]
+        return None if None in wrong else "; or ".join(wrong)
+    types = schema["type"]
+    types = types if isinstance(types, list) else [types]
+    if not any(isinstance(value, TYPES[t]) and
+               (t == "boolean" or not isinstance(value, bool)) for t in types):
+        return f"{where} is no {' or '.join(types)}: {value!r}"
+    parts = []
+    if isinstance(value, dict):
+        known, other = schema.get("properties", {}), \
+            schema["additionalProperties"]
+        for name in schema.get("required", []):
+            if name not in value:
+                return f"{where} has no {name}"
+        for name, member in value.items():
+            if name not in known and not other:
+                return f"{where} has {name}, which is not in the schema"
+            parts.append((member, known.get(name, other), name))
+    elif isinstance(value, list):
+        parts = [(v, schema["items"], f"{where}[{i}]")
+                 for i, v in enumerate(value)]
+    return next(filter(None, (misfit(*part) for part in parts)), None)
+
+
+def check_reports(argv, result):
+    """All that a command prints with --json is as docs/schema.json says."""
+    command = str(argv[0]) if argv else ""
+    if "--json" not in argv or command not in SCHEMAS or result.status > 1:
+        return
+    for line in result.lines:
+        wrong = misfit(json.loads(line), SCHEMAS[command])
+        assert wrong is None, (argv, wrong)
+
+
 def run(*argv, stdin=b"", program=PROGRAM, cwd=None, timeout=PATIENCE, **kw):
     if isinstance(stdin, str):
         stdin = stdin.encode()
     done = subprocess.run([program, *map(str, argv)], input=stdin, cwd=cwd,
                           capture_output=True, timeout=timeout, **kw)
-    return Result(done.returncode, done.stdout,
-                  done.stderr.decode("utf-8", "replace"))
+    result = Result(done.returncode, done.stdout,
+                    done.stderr.decode("utf-8", "replace"))
+    check_reports(argv, result)
+    return result
 
 
 @pytest.fixture

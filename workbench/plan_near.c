@@ -6,7 +6,7 @@
 
 #include <bloomery/sketch.h>
 
-#include "report/json.h"
+#include "report/fields.h"
 #include "report/say.h"
 #include "workbench/plan_near.h"
 #include "workbench/plot.h"
@@ -14,45 +14,54 @@
 #define NEAR_STEPS 20
 #define NEAR_PLOT_STEPS 200
 
-/* A way to cut k components into bands. */
+struct near_point {
+    double likeness, chance;
+};
+
+/* A way to cut k components into bands, and what it finds. */
 struct banding {
     const char *name, *why;
     bly_bands bands;
+    double recall;
+    struct near_point curve[NEAR_STEPS + 1];
+    size_t npoints;
 };
 
-static void near_json(const struct near_plan *p, const struct banding *ways,
-                      size_t n)
-{
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "threshold");
-    json_real(&j, p->threshold);
-    json_key(&j, "components");
-    json_uint(&j, p->components);
-    for (size_t i = 0; i < n; i++) {
-        json_key(&j, ways[i].name);
-        json_open(&j, '{');
-        json_key(&j, "bands");
-        json_uint(&j, ways[i].bands.bands);
-        json_key(&j, "rows");
-        json_uint(&j, ways[i].bands.rows);
-        json_key(&j, "recall");
-        json_real(&j, bly_bands_chance(ways[i].bands, p->threshold));
-        json_key(&j, "curve");
-        json_open(&j, '[');
-        for (unsigned s = 0; s <= NEAR_STEPS; s++) {
-            json_open(&j, '[');
-            json_real(&j, (double)s / NEAR_STEPS);
-            json_real(&j,
-                      bly_bands_chance(ways[i].bands, (double)s / NEAR_STEPS));
-            json_close(&j, ']');
-        }
-        json_close(&j, ']');
-        json_close(&j, '}');
-    }
-    json_close(&j, '}');
-    json_end(&j);
-}
+static const struct field near_point_fields[] = {
+    FIELD(struct near_point, likeness, NONE, "likeness of a pair"),
+    FIELD(struct near_point, chance, NONE, "probability that it is found"),
+    { 0 },
+};
+
+static const struct field banding_fields[] = {
+    NAMED(struct banding, "bands", bands.bands, NONE, "bands"),
+    NAMED(struct banding, "rows", bands.rows, NONE, "components in each"),
+    FIELD(struct banding, recall, NONE,
+          "probability that a pair at the threshold is found"),
+    LIST(struct banding, "curve", curve, npoints, TUPLE, near_point_fields,
+         "the same for other pairs: likeness and probability"),
+    { 0 },
+};
+
+struct near_report {
+    const struct near_plan *plan;
+    struct banding ways[2];
+};
+
+static const struct field near_plan_fields[] = {
+    FIELD(struct near_plan, threshold, NONE, "likeness to be found"),
+    FIELD(struct near_plan, components, NONE, "components of a sketch"),
+    { 0 },
+};
+
+const struct field near_fields[] = {
+    MEMBERS(struct near_report, plan, AT, near_plan_fields),
+    OBJECT(struct near_report, "recall", ways[0], NONE, banding_fields,
+           "the bands that find such pairs with the wanted probability"),
+    OBJECT(struct near_report, "area", ways[1], NONE, banding_fields,
+           "the bands with the least total error, for comparison"),
+    { 0 },
+};
 
 static void near_print(const struct near_plan *p, const struct banding *ways,
                        size_t n)
@@ -62,16 +71,15 @@ static void near_print(const struct near_plan *p, const struct banding *ways,
         printf("%-8s %3u bands of %2u: finds a pair at the threshold with "
                "probability %.4f\n%-8s %s\n",
                ways[i].name, ways[i].bands.bands, ways[i].bands.rows,
-               bly_bands_chance(ways[i].bands, p->threshold), "", ways[i].why);
+               ways[i].recall, "", ways[i].why);
     printf("\n%-8s", "likeness");
     for (size_t i = 0; i < n; i++)
         printf("  %10s", ways[i].name);
     putchar('\n');
     for (unsigned s = 1; s <= NEAR_STEPS; s++) {
-        printf("%-8.2f", (double)s / NEAR_STEPS);
+        printf("%-8.2f", ways[0].curve[s].likeness);
         for (size_t i = 0; i < n; i++)
-            printf("  %10.6f",
-                   bly_bands_chance(ways[i].bands, (double)s / NEAR_STEPS));
+            printf("  %10.6f", ways[i].curve[s].chance);
         putchar('\n');
     }
 }
@@ -114,22 +122,34 @@ static int near_plot(const struct near_plan *p, const struct banding *ways,
 
 int plan_near(const struct near_plan *p)
 {
-    struct banding ways[] = {
-        { .name = "recall",
-          .why = "the largest number of rows that still finds such pairs" },
-        { .name = "area",
-          .why = "the least total error over all likenesses, for comparison" },
+    struct near_report r = {
+        .plan = p,
+        .ways = { { .name = "recall",
+                    .why = "the largest number of rows that still finds such "
+                           "pairs" },
+                  { .name = "area",
+                    .why = "the least total error over all likenesses, for "
+                           "comparison" } },
     };
-    const size_t n = sizeof ways / sizeof ways[0];
+    struct banding *const ways = r.ways;
+    const size_t n = 2;
     if (bly_bands_choose(p->components, p->threshold, p->recall,
                          &ways[0].bands) ||
         bly_bands_balance(p->components, p->threshold, &ways[1].bands))
         return fail_library();
+    for (size_t i = 0; i < n; i++) {
+        ways[i].recall = bly_bands_chance(ways[i].bands, p->threshold);
+        for (; ways[i].npoints <= NEAR_STEPS; ways[i].npoints++) {
+            const double x = (double)ways[i].npoints / NEAR_STEPS;
+            ways[i].curve[ways[i].npoints] =
+                (struct near_point){ x, bly_bands_chance(ways[i].bands, x) };
+        }
+    }
     const int status = p->plot ? near_plot(p, ways, n) : YES;
     if (status != YES)
         return status;
     if (p->json)
-        near_json(p, ways, n);
+        report(stdout, true, near_fields, &r, NULL);
     else if (!p->plot || strcmp(p->plot, "-") != 0)
         near_print(p, ways, n);
     return YES;

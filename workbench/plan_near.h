@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "report/fields.h"
+
 struct near_plan {
     double threshold, recall; /* recall 0: the default */
     unsigned components;
@@ -15,5 +17,6 @@ struct near_plan {
 
 /* What `plan --near` prints and draws; an exit status. */
 int plan_near(const struct near_plan *p);
+extern const struct field near_fields[];
 
 #endif

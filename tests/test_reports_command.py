@@ -1,0 +1,69 @@
+"""Reports: one table of fields gives JSON, text, man page and schema."""
+import pytest
+from conftest import ROOT, SCHEMAS, misfit, run
+
+COMMANDS = run("help", "--list").out.split()
+
+
+def test_the_schema_in_docs_is_that_of_the_command(ok):
+    printed = ok("help", "--schema").out
+    assert (ROOT / "docs" / "schema.json").read_text() == printed, \
+        "docs/schema.json is old: make schema"
+
+
+def test_the_schema_says_it_is_one(ok):
+    schema = ok("help", "--schema").json
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert set(schema["$defs"]) <= set(COMMANDS)
+
+
+# Commands whose reports are still written by hand.
+BY_HAND = {
+    "add", "apply", "basket", "bench", "compare", "compress", "convert",
+    "count", "dedup", "delta", "digest", "explain", "figures", "formats",
+    "get", "has", "intersect", "kinds", "merge", "parquet", "redis", "remove",
+    "set", "shrink", "similar", "top",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_with_json_has_a_schema(ok, command):
+    has_json = "\n      --json " in ok("help", command).out
+    assert (command in SCHEMAS) == (has_json and command not in BY_HAND)
+
+
+@pytest.mark.parametrize("command", SCHEMAS)
+def test_the_man_page_names_every_member(ok, command):
+    page = ok("help", "--man", command).out.split(".SH JSON")[1]
+    for report in SCHEMAS[command]["anyOf"]:
+        for name in report.get("items", report)["properties"]:
+            assert f"\\fB{name}\\fR" in page
+
+
+@pytest.mark.parametrize("command", SCHEMAS)
+def test_every_field_is_explained(command):
+    def walk(schema):
+        for name, member in schema.get("properties", {}).items():
+            assert len(member["description"]) > 3, name
+            walk(member)
+            walk(member.get("items", {}))
+    for report in SCHEMAS[command]["anyOf"]:
+        walk(report.get("items", report))
+
+
+@pytest.mark.parametrize("value, wrong", [
+    ({"a": 1, "b": None}, None),
+    ({"a": 1}, "no b"),
+    ({"a": 1, "b": 1, "c": 1}, "c, which is not in the schema"),
+    ({"a": "1", "b": 1}, "a is no integer"),
+    ({"a": True, "b": 1}, "a is no integer"),
+    ({"a": 1, "b": "x"}, "b is no number or null"),
+    ([1], "is no object"),
+])
+def test_the_check_finds(value, wrong):
+    schema = {"type": "object", "additionalProperties": False,
+              "required": ["a", "b"],
+              "properties": {"a": {"type": "integer"},
+                             "b": {"type": ["number", "null"]}}}
+    found = misfit(value, schema)
+    assert found is None if wrong is None else wrong in found
