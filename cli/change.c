@@ -15,7 +15,6 @@
 #include "io/keys.h"
 #include "io/paths.h"
 #include "io/secret.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -37,29 +36,6 @@ static bly_status change_all(bly_filter *f, void *ctx)
     if (!st)
         st = pipeline_run(r->job, &r->in);
     return st ? st : r->job->npicked ? BLY_OK : BLY_EABSENT;
-}
-
-static void change_report(const char *path, const struct change *c)
-{
-    const struct job *const job = &c->job;
-    const uint64_t nrefused = job->nkeys - job->npicked;
-    if (c->json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, path);
-        json_key(&j, "keys");
-        json_uint(&j, job->nkeys);
-        json_key(&j, c->done);
-        json_uint(&j, job->npicked);
-        json_key(&j, "refused");
-        json_uint(&j, nrefused);
-        json_close(&j, '}');
-        json_end(&j);
-    } else {
-        printf("%s: %s %s, %llu refused\n", show_name(path),
-               show_keys(job->npicked), c->done, (unsigned long long)nrefused);
-    }
 }
 
 void change_refused(const bly_bytes *key, const char *why)
@@ -89,7 +65,9 @@ int change_keys(struct change *c, const struct list *operands)
         return fail("%s", c->job.error);
     if (st && !(st == BLY_EABSENT && r.began))
         return fail_library();
+    const struct changed done = { path, c->job.nkeys, c->job.npicked,
+                                  c->job.nkeys - c->job.npicked };
     if (!quiet)
-        change_report(path, c);
+        report(stdout, c->json, c->fields, &done, c->text);
     return c->job.npicked < c->job.nkeys ? NO : YES;
 }

@@ -10,6 +10,7 @@
 #include <bloomery.h>
 
 #include "io/keys.h"
+#include "report/fields.h"
 #include "report/words.h"
 
 /* Changing a filter key by key, where some keys may be refused: batch() of the
@@ -18,10 +19,25 @@
 struct change {
     const struct keys *keys;
     uint32_t ability;
-    const char *done; /* "removed" */
+    const struct field *fields; /* CHANGED_FIELDS */
+    const char *text;
     bool json;
     struct job job; /* batch, and how lines are read */
 };
+
+/* What came of it. */
+struct changed {
+    const char *file;
+    uint64_t keys, done, refused;
+};
+#define CHANGED_FIELDS(name)                                             \
+    FIELD(struct changed, file, NONE, "the filter"),                     \
+        FIELD(struct changed, keys, KEYS, "keys that were read"),        \
+        NAMED(struct changed, name, done, KEYS, "of them, those " name), \
+        FIELD(struct changed, refused, NONE, "of them, those refused"),  \
+    {                                                                    \
+        0                                                                \
+    }
 
 int change_keys(struct change *c, const struct list *operands);
 

@@ -17,9 +17,7 @@
 #include "io/keys.h"
 #include "io/paths.h"
 #include "io/secret.h"
-#include "report/json.h"
 #include "report/say.h"
-#include "report/show.h"
 #include "report/words.h"
 
 static struct {
@@ -62,25 +60,17 @@ static bly_status add_all(bly_filter *f, void *ctx)
     return st;
 }
 
-static void add_report(const char *path, const struct addition *a)
-{
-    if (add_args.json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, path);
-        json_key(&j, "keys");
-        json_uint(&j, a->job.nkeys);
-        json_key(&j, "new");
-        json_uint(&j, a->job.npicked);
-        json_close(&j, '}');
-        json_end(&j);
-    } else {
-        printf("%s: %s added, %llu of them new\n", show_name(path),
-               show_keys(a->job.nkeys), (unsigned long long)a->job.npicked);
-    }
-    warn_past_capacity(path, &a->stats);
-}
+struct added {
+    const char *file;
+    uint64_t keys, fresh;
+};
+
+static const struct field added_fields[] = {
+    FIELD(struct added, file, NONE, "the filter"),
+    FIELD(struct added, keys, KEYS, "keys that were added"),
+    NAMED(struct added, "new", fresh, NONE, "of them, those that changed it"),
+    { 0 },
+};
 
 static int add_run(struct list *operands)
 {
@@ -107,8 +97,12 @@ static int add_run(struct list *operands)
     input_close(&a.in);
     if (st)
         return a.job.error[0] ? fail("%s", a.job.error) : fail_library();
-    if (!quiet)
-        add_report(path, &a);
+    if (!quiet) {
+        const struct added r = { path, a.job.nkeys, a.job.npicked };
+        report(stdout, add_args.json, added_fields, &r,
+               "{file}: {keys} added, {new} of them new\n");
+        warn_past_capacity(path, &a.stats);
+    }
     return YES;
 }
 
@@ -143,5 +137,6 @@ const struct command cmd_add = {
              "seconds since 1970, when keys are added and when it is queried.",
     .options = add_options,
     .examples = add_examples,
+    .reports = REPORTS({ "", added_fields, ONE }),
     .run = add_run,
 };

@@ -18,9 +18,7 @@
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "report/json.h"
 #include "report/say.h"
-#include "report/show.h"
 #include "report/words.h"
 
 static struct {
@@ -84,34 +82,31 @@ static int apply_in_place(struct application *a)
     return YES;
 }
 
+struct applied {
+    const char *file;
+    bly_delta delta;
+    struct made made;
+};
+
+static const struct field applied_fields[] = {
+    FIELD(struct applied, file, NONE, "where the new version was written"),
+    NAMED(struct applied, "form", delta.form, NONE, "\"gaps\" or \"whole\""),
+    NAMED(struct applied, "delta_bytes", delta.bytes, BYTES, "of the delta"),
+    NAMED(struct applied, "flipped", delta.flips, BITS, "bits that it flipped"),
+    NAMED(struct applied, "items_estimate", made.s.items_estimate,
+          ESTIMATE | MAYBE, "different keys it holds, by its contents"),
+    MEMBERS(struct applied, made, NONE, made_fields),
+    NAMED(struct applied, "bits", delta.bits, NONE, NULL),
+    { 0 },
+};
+
 static void apply_report(FILE *to, const char *output,
                          const struct application *a)
 {
-    if (apply_args.json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, output);
-        json_key(&j, "form");
-        json_text(&j, a->info.form);
-        json_key(&j, "delta_bytes");
-        json_uint(&j, a->info.bytes);
-        json_key(&j, "flipped");
-        json_uint(&j, a->info.flips);
-        json_key(&j, "items_estimate");
-        json_real(&j, a->stats.items_estimate);
-        json_made(&j, &a->stats);
-        json_close(&j, '}');
-        json_end(&j);
-    } else {
-        fprintf(to, "%s: ", show_name(output));
-        if (a->info.bits)
-            fprintf(to, "%llu bits flipped; ",
-                    (unsigned long long)a->info.flips);
-        else
-            fputs("replaced whole; ", to);
-        print_made(to, &a->stats);
-    }
+    const struct applied r = { output, a->info, made_of(&a->stats) };
+    report(
+        to, apply_args.json, applied_fields, &r,
+        "{file}: [{?bits}{flipped} bits flipped|replaced whole]; " MADE_TEXT);
     warn_past_capacity(output, &a->stats);
 }
 
@@ -185,5 +180,6 @@ const struct command cmd_apply = {
         "trust is safe to apply, but they decide what the filter then says.",
     .options = apply_options,
     .examples = apply_examples,
+    .reports = REPORTS({ "", applied_fields, ONE }),
     .run = apply_run,
 };

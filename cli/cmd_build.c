@@ -275,11 +275,7 @@ const struct command cmd_build = {
         "build leaves FILE as it was. FILE must not be an input.",
     .options = build_options,
     .examples = build_examples,
-    .reports =
-        (const struct report[]){
-            { "", built_fields, ONE },
-            { "with --format", foreign_made_fields, ONE },
-            { 0 },
-        },
+    .reports = REPORTS({ "", built_fields, ONE },
+                       { "with --format", foreign_made_fields, ONE }),
     .run = build_run,
 };

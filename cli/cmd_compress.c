@@ -13,9 +13,7 @@
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "report/json.h"
 #include "report/say.h"
-#include "report/show.h"
 #include "report/words.h"
 
 static struct {
@@ -24,9 +22,23 @@ static struct {
 } compress_args;
 
 struct compression {
-    const char *kind;
+    const char *file, *kind;
+    bool coded;
     uint64_t before, after; /* bytes of the file */
-    double entropy;         /* bits */
+    double entropy, ratio;
+};
+
+static const struct field compression_fields[] = {
+    FIELD(struct compression, file, NONE, "where the filter was written"),
+    FIELD(struct compression, kind, NONE, "its kind"),
+    FIELD(struct compression, coded, NONE, "whether the file is now coded"),
+    NAMED(struct compression, "bytes_before", before, BYTES,
+          "size of the file before"),
+    NAMED(struct compression, "bytes_after", after, BYTES, "and after"),
+    NAMED(struct compression, "entropy_bytes", entropy, BYTES | MAYBE,
+          "what its contents need at least, in any code"),
+    FIELD(struct compression, ratio, SHARE | MAYBE, "size after / before"),
+    { 0 },
 };
 
 static bly_status recode(bly_filter *f, void *ctx)
@@ -36,48 +48,11 @@ static bly_status recode(bly_filter *f, void *ctx)
     bly_peek(f, &s);
     c->kind = s.kind;
     c->before = bly_written_bytes(f);
-    bly_set_coded(f, !compress_args.decompress);
+    bly_set_coded(f, c->coded);
     c->after = bly_written_bytes(f);
-    c->entropy = bly_entropy(f);
+    c->entropy = bly_entropy(f) / 8;
+    c->ratio = (double)c->after / (double)c->before;
     return BLY_OK;
-}
-
-static double compression_ratio(const struct compression *c)
-{
-    return (double)c->after / (double)c->before;
-}
-
-static void compress_report(FILE *to, const char *path,
-                            const struct compression *c)
-{
-    const uint64_t least = (uint64_t)(c->entropy / 8 + 0.5);
-    if (compress_args.json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, path);
-        json_key(&j, "kind");
-        json_text(&j, c->kind);
-        json_key(&j, "coded");
-        json_bool(&j, !compress_args.decompress);
-        json_key(&j, "bytes_before");
-        json_uint(&j, c->before);
-        json_key(&j, "bytes_after");
-        json_uint(&j, c->after);
-        json_key(&j, "entropy_bytes");
-        json_real(&j, c->entropy / 8);
-        json_key(&j, "ratio");
-        json_real(&j, compression_ratio(c));
-        json_close(&j, '}');
-        json_end(&j);
-        return;
-    }
-    fprintf(
-        to,
-        "%s: %s, %s before, %s after, %.1f %%; the entropy of its contents is ",
-        show_name(path), c->kind, show_bytes(c->before), show_bytes(c->after),
-        100 * compression_ratio(c));
-    fprintf(to, "%s\n", show_bytes(least));
 }
 
 static int compress_run(struct list *operands)
@@ -93,7 +68,8 @@ static int compress_run(struct list *operands)
         (is_dash(output) && !output_spares(output, &path, 1)))
         return TROUBLE;
     FILE *const to = report_to(output);
-    struct compression c = { 0 };
+    struct compression c = { .file = output,
+                             .coded = !compress_args.decompress };
     const bly_access blind = { .blind = true, .wait = wait_for_lock };
     if (is_same_file(output, path)) {
         if (bly_update(output, &blind, recode, &c))
@@ -109,7 +85,9 @@ static int compress_run(struct list *operands)
             return status;
     }
     if (!quiet)
-        compress_report(to, output, &c);
+        report(to, compress_args.json, compression_fields, &c,
+               "{file}: {kind}, {bytes_before} before, {bytes_after} after, "
+               "{ratio}; the entropy of its contents is {entropy_bytes}\n");
     return YES;
 }
 
@@ -148,5 +126,6 @@ const struct command cmd_compress = {
              "by their length when sent.",
     .options = compress_options,
     .examples = compress_examples,
+    .reports = REPORTS({ "", compression_fields, ONE }),
     .run = compress_run,
 };

@@ -18,9 +18,7 @@
 #include "io/paths.h"
 #include "io/secret.h"
 #include "io/sizing.h"
-#include "report/json.h"
 #include "report/say.h"
-#include "report/show.h"
 #include "report/words.h"
 
 static struct {
@@ -34,7 +32,7 @@ static struct {
 
 struct conversion {
     const bly_filter *from;
-    bly_stats old, new;
+    bly_stats old;
     bool sifts; /* from can say which keys it does not have */
     struct job job;
 };
@@ -115,41 +113,6 @@ static bly_filter *convert_alone(const struct conversion *c, const char *path,
     return NULL;
 }
 
-/* ------------------------------------------------------------- telling */
-
-static void convert_report(FILE *to, const struct conversion *c)
-{
-    const bool read = convert_args.keys.files.n != 0;
-    const uint64_t left_out = c->job.nkeys - c->job.npicked;
-    if (convert_args.json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, convert_args.output);
-        json_key(&j, "from");
-        json_text(&j, c->old.kind);
-        if (read) {
-            json_key(&j, "keys");
-            json_uint(&j, c->job.nkeys);
-            json_key(&j, "left_out");
-            json_uint(&j, left_out);
-        }
-        json_made(&j, &c->new);
-        json_close(&j, '}');
-        json_end(&j);
-    } else {
-        fprintf(to, "%s: from %s", show_name(convert_args.output), c->old.kind);
-        if (read)
-            fprintf(to, ", %s read", show_keys(c->job.nkeys));
-        if (left_out)
-            fprintf(to, ", %llu left out because they were not in it",
-                    (unsigned long long)left_out);
-        fputs("; ", to);
-        print_made(to, &c->new);
-    }
-    warn_past_capacity(convert_args.output, &c->new);
-}
-
 /* Where another system is on one side, or on both. */
 static int convert_other(const char *path, const struct foreign_file *file)
 {
@@ -225,10 +188,9 @@ static int convert_run(struct list *operands)
     int status = !f ? TROUBLE : filter_tick(f) ? fail_library() : YES;
     if (status == YES)
         status = filter_save(f, convert_args.output);
-    if (status == YES && !quiet) {
-        bly_stat(f, &c.new);
-        convert_report(to, &c);
-    }
+    if (status == YES && !quiet)
+        convert_report(to, convert_args.json, convert_args.output, c.old.kind,
+                       files->n ? &c.job : NULL, f);
     bly_free(f);
     bly_free(from);
     return status;
@@ -288,5 +250,7 @@ const struct command cmd_convert = {
              "FILE must not be one of the inputs.",
     .options = convert_options,
     .examples = convert_examples,
+    .reports = REPORTS({ "", converted_fields, ONE },
+                       { "with --to", foreign_made_fields, ONE }),
     .run = convert_run,
 };

@@ -11,7 +11,6 @@
 #include "io/filters.h"
 #include "io/keys.h"
 #include "io/values.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/words.h"
 
@@ -37,17 +36,28 @@ static bool count_text(const void *ctx, uint64_t count, struct block *to)
                                : number_put(to, count);
 }
 
-static void count_members(const void *ctx, uint64_t count, struct json *j)
+static const struct field count_fields[] = {
+    PAIR_KEY,
+    NAMED(struct pair, "count", number, NONE, "how often it was added"),
+    { 0 },
+};
+
+static const struct field many_fields[] = {
+    PAIR_KEY,
+    NAMED(struct pair, "count", number, MAYBE, "null"),
+    NAMED(struct pair, "at_least", least, MAYBE,
+          "the count that the filter cannot go beyond"),
+    { 0 },
+};
+
+static const struct field *count_pair(const void *ctx, struct pair *p)
 {
     const struct counting *const c = ctx;
-    json_key(j, "count");
-    if (count != UINT64_MAX) {
-        json_uint(j, count);
-    } else {
-        json_null(j);
-        json_key(j, "at_least");
-        json_real(j, c->ceiling);
-    }
+    if (*p->number != UINT64_MAX)
+        return count_fields;
+    p->number = NULL;
+    p->least = c->ceiling;
+    return many_fields;
 }
 
 static bly_status count_batch(struct job *job, struct batch *b)
@@ -82,7 +92,7 @@ static int count_run(struct list *operands)
         .json = count_args.json,
         .end = count_args.keys.nul ? '\0' : '\n',
         .text = count_text,
-        .members = count_members,
+        .fields = count_pair,
         .ctx = &c,
     };
     struct job job = {
@@ -133,5 +143,8 @@ const struct command cmd_count = {
         "an error.",
     .options = count_options,
     .examples = count_examples,
+    .reports =
+        REPORTS({ "", count_fields, LINES },
+                { "for a count too large for the filter", many_fields, LINES }),
     .run = count_run,
 };

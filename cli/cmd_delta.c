@@ -10,10 +10,8 @@
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "report/json.h"
 #include "report/out.h"
 #include "report/say.h"
-#include "report/show.h"
 #include "report/words.h"
 
 static struct {
@@ -26,54 +24,49 @@ static double delta_ratio(double part, double whole)
     return whole > 0 ? part / whole : NAN;
 }
 
-static void delta_json(const char *output, const bly_delta *d)
-{
+struct delta {
+    const char *file;
+    bly_delta d;
+    double ratio, over_entropy;
+    uint64_t least; /* bytes that the entropy needs */
     char from[20], to[20];
-    snprintf(from, sizeof from, "%016llx", (unsigned long long)d->from);
-    snprintf(to, sizeof to, "%016llx", (unsigned long long)d->to);
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "file");
-    json_text(&j, output);
-    json_key(&j, "form");
-    json_text(&j, d->form);
-    json_key(&j, "bytes");
-    json_uint(&j, d->bytes);
-    json_key(&j, "whole_bytes");
-    json_uint(&j, d->whole_bytes);
-    json_key(&j, "ratio");
-    json_real(&j, delta_ratio((double)d->bytes, (double)d->whole_bytes));
-    json_key(&j, "bits");
-    json_uint(&j, d->bits);
-    json_key(&j, "flipped");
-    json_uint(&j, d->flips);
-    json_key(&j, "entropy_bits");
-    json_real(&j, d->entropy);
-    json_key(&j, "over_entropy");
-    json_real(&j, delta_ratio(8 * (double)d->bytes, d->entropy));
-    json_key(&j, "from");
-    json_text(&j, from);
-    json_key(&j, "to");
-    json_text(&j, to);
-    json_close(&j, '}');
-    json_end(&j);
-}
+};
 
-static void delta_text(FILE *to, const char *output, const bly_delta *d)
+static const struct field delta_fields[] = {
+    FIELD(struct delta, file, NONE, "where the delta was written"),
+    NAMED(struct delta, "form", d.form, NONE, "\"gaps\" or \"whole\""),
+    NAMED(struct delta, "bytes", d.bytes, BYTES, "size of the delta"),
+    NAMED(struct delta, "whole_bytes", d.whole_bytes, BYTES,
+          "size of the new version, not coded"),
+    FIELD(struct delta, ratio, RATE | MAYBE, "bytes / whole_bytes"),
+    NAMED(struct delta, "bits", d.bits, BITS,
+          "of both versions; 0 if their shapes differ"),
+    NAMED(struct delta, "flipped", d.flips, BITS, "bits that differ"),
+    NAMED(struct delta, "entropy_bits", d.entropy, BITS | MAYBE,
+          "bits that any code needs for these; null if shapes differ"),
+    FIELD(struct delta, over_entropy, MAYBE, "size of the delta / entropy"),
+    FIELD(struct delta, from, NONE, "version that it starts from, in hex"),
+    FIELD(struct delta, to, NONE, "version that it makes"),
+    FIELD(struct delta, least, BYTES, NULL),
+    { 0 },
+};
+
+static void delta_report(FILE *to, const bly_delta *d)
 {
-    fprintf(to, "%s: ", show_name(output));
-    if (d->bits)
-        fprintf(to, "%llu of %llu bits flipped, ", (unsigned long long)d->flips,
-                (unsigned long long)d->bits);
-    else
-        fputs("another shape, ", to);
-    fprintf(to, "%s as %s, %s of the filter", show_bytes(d->bytes), d->form,
-            show_rate(delta_ratio((double)d->bytes, (double)d->whole_bytes)));
-    if (d->entropy > 0)
-        fprintf(to, "; entropy %s, ratio %.3f",
-                show_bytes((uint64_t)ceil(d->entropy / 8)),
-                delta_ratio(8 * (double)d->bytes, d->entropy));
-    fputc('\n', to);
+    struct delta r = {
+        .file = delta_args.output,
+        .d = *d,
+        .ratio = delta_ratio((double)d->bytes, (double)d->whole_bytes),
+        .over_entropy = delta_ratio(8 * (double)d->bytes, d->entropy),
+        .least = d->entropy > 0 ? (uint64_t)ceil(d->entropy / 8) : 0,
+    };
+    snprintf(r.from, sizeof r.from, "%016llx", (unsigned long long)d->from);
+    snprintf(r.to, sizeof r.to, "%016llx", (unsigned long long)d->to);
+    report(
+        to, delta_args.json, delta_fields, &r,
+        "{file}: [{?bits}{flipped} of {bits} bits flipped|another shape], "
+        "{bytes} as {form}, {ratio} of the filter[{?least}; entropy {least}, "
+        "ratio {over_entropy:.3}]\n");
 }
 
 struct two_versions {
@@ -135,12 +128,8 @@ static int delta_run(struct list *operands)
     }
     bly_free(old);
     bly_free(new);
-    if (status == YES && !quiet) {
-        if (delta_args.json)
-            delta_json(delta_args.output, &info);
-        else
-            delta_text(to, delta_args.output, &info);
-    }
+    if (status == YES && !quiet)
+        delta_report(to, &info);
     return status;
 }
 
@@ -176,5 +165,6 @@ const struct command cmd_delta = {
         "kind that can remove saves building it again.",
     .options = delta_options,
     .examples = delta_examples,
+    .reports = REPORTS({ "", delta_fields, ONE }),
     .run = delta_run,
 };

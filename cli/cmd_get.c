@@ -8,7 +8,6 @@
 #include "cli/rows.h"
 #include "io/keys.h"
 #include "io/values.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/words.h"
 
@@ -25,14 +24,18 @@ static bool get_text(const void *ctx, uint64_t value, struct block *to)
     return get_args.invert || number_put(to, value);
 }
 
-static void get_members(const void *ctx, uint64_t value, struct json *j)
+static const struct field got_fields[] = {
+    PAIR_KEY,
+    NAMED(struct pair, "value", number, MAYBE, "its value; null with --invert"),
+    { 0 },
+};
+
+static const struct field *get_pair(const void *ctx, struct pair *p)
 {
     (void)ctx;
-    json_key(j, "value");
     if (get_args.invert)
-        json_null(j);
-    else
-        json_uint(j, value);
+        p->number = NULL;
+    return got_fields;
 }
 
 static bly_status get_batch(struct job *job, struct batch *b)
@@ -41,7 +44,7 @@ static bly_status get_batch(struct job *job, struct batch *b)
         .json = get_args.json,
         .end = get_args.keys.nul ? '\0' : '\n',
         .text = get_text,
-        .members = get_members,
+        .fields = get_pair,
     };
     uint64_t values[BATCH];
     const bly_status st =
@@ -113,5 +116,6 @@ const struct command cmd_get = {
         "none was, and 2 after an error.",
     .options = get_options,
     .examples = get_examples,
+    .reports = REPORTS({ "", got_fields, LINES }),
     .run = get_run,
 };

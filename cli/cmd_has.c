@@ -12,7 +12,6 @@
 
 #include "cli/rows.h"
 #include "io/foreign.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -77,21 +76,25 @@ static bly_status has_parts_batch(struct job *job, struct batch *b)
 
 /* --------------------------------------------------------------- running */
 
+struct answered {
+    uint64_t asked, maybe;
+};
+
+static const struct field answered_fields[] = {
+    FIELD(struct answered, asked, NONE, "keys that were asked for"),
+    FIELD(struct answered, maybe, NONE, "of them, those that may be in it"),
+    { 0 },
+};
+
 static int has_report(const struct job *job)
 {
-    if (has_args.json && !quiet) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "asked");
-        json_uint(&j, job->nkeys);
-        json_key(&j, "maybe");
-        json_uint(&j,
-                  has_args.invert ? job->nkeys - job->npicked : job->npicked);
-        json_close(&j, '}');
-        json_end(&j);
-    } else if (has_args.count && !quiet) {
+    const struct answered r = { job->nkeys, has_args.invert
+                                                ? job->nkeys - job->npicked
+                                                : job->npicked };
+    if (has_args.json && !quiet)
+        report(stdout, true, answered_fields, &r, NULL);
+    else if (has_args.count && !quiet)
         printf("%llu\n", (unsigned long long)job->npicked);
-    }
     return job->npicked ? YES : NO;
 }
 
@@ -192,5 +195,6 @@ const struct command cmd_has = {
              "1 if none was, and 2 after an error.",
     .options = has_options,
     .examples = has_examples,
+    .reports = REPORTS({ "", answered_fields, ONE }),
     .run = has_run,
 };

@@ -314,10 +314,7 @@ const struct command cmd_info = {
     .options = info_options,
     .examples = info_examples,
     .reports =
-        (const struct report[]){
-            { "for a filter", info_fields, LINES },
-            { "for a file of another system", foreign_fields, LINES },
-            { 0 },
-        },
+        REPORTS({ "for a filter", info_fields, LINES },
+                { "for a file of another system", foreign_fields, LINES }),
     .run = info_run,
 };

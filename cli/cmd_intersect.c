@@ -47,5 +47,6 @@ const struct command cmd_intersect = {
         "it is then changed under its lock.",
     .options = intersect_options,
     .examples = intersect_examples,
+    .reports = REPORTS({ "", combined_fields, ONE }),
     .run = intersect_run,
 };

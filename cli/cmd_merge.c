@@ -50,5 +50,6 @@ const struct command cmd_merge = {
              "lock, and keeps what others add to it meanwhile.",
     .options = merge_options,
     .examples = merge_examples,
+    .reports = REPORTS({ "", combined_fields, ONE }),
     .run = merge_run,
 };

@@ -358,10 +358,6 @@ const struct command cmd_plan = {
     .options = plan_options,
     .examples = plan_examples,
     .reports =
-        (const struct report[]){
-            { "", plan_fields, ONE },
-            { "with --near", near_fields, ONE },
-            { 0 },
-        },
+        REPORTS({ "", plan_fields, ONE }, { "with --near", near_fields, ONE }),
     .run = plan_run,
 };

@@ -34,6 +34,8 @@ static bly_status remove_batch(struct job *job, struct batch *b)
     return BLY_OK;
 }
 
+static const struct field removed_fields[] = { CHANGED_FIELDS("removed") };
+
 static int remove_run(struct list *operands)
 {
     if (operands->n == 0)
@@ -41,7 +43,8 @@ static int remove_run(struct list *operands)
     struct change c = {
         .keys = &remove_args.keys,
         .ability = BLY_CAN(REMOVE),
-        .done = "removed",
+        .fields = removed_fields,
+        .text = "{file}: {removed} removed, {refused} refused\n",
         .json = remove_args.json,
         .job = { .batch = remove_batch },
     };
@@ -81,5 +84,6 @@ const struct command cmd_remove = {
              "bloomery add.",
     .options = remove_options,
     .examples = remove_examples,
+    .reports = REPORTS({ "", removed_fields, ONE }),
     .run = remove_run,
 };

@@ -71,12 +71,15 @@ static bool set_pairs(const struct list *operands, char delimiter,
     return true;
 }
 
+static const struct field set_fields[] = { CHANGED_FIELDS("set") };
+
 static int set_run(struct list *operands)
 {
     struct change c = {
         .keys = &set_args.keys,
         .ability = BLY_CAN(SET),
-        .done = "set",
+        .fields = set_fields,
+        .text = "{file}: {set} set, {refused} refused\n",
         .json = set_args.json,
         .job = { .batch = set_batch, .valued = true },
     };
@@ -134,5 +137,6 @@ const struct command cmd_set = {
              "bloomery add.",
     .options = set_options,
     .examples = set_examples,
+    .reports = REPORTS({ "", set_fields, ONE }),
     .run = set_run,
 };

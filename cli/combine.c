@@ -11,7 +11,6 @@
  * mind which comes first, and kinds that do (BLY_DIRECTED) want it to be the
  * first.
  */
-#include <math.h>
 #include <stdio.h>
 
 #include <bloomery.h>
@@ -20,9 +19,7 @@
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "report/json.h"
 #include "report/say.h"
-#include "report/show.h"
 #include "report/words.h"
 
 struct combination {
@@ -80,38 +77,25 @@ static size_t input_that_is(const char *output, const struct list *inputs)
     return i;
 }
 
-static void combine_report(FILE *to, const char *output,
-                           const struct combination *c, bool json)
-{
-    const bly_stats *const s = &c->stats;
-    if (json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, output);
-        json_key(&j, "kind");
-        json_text(&j, s->kind);
-        json_key(&j, "items_estimate");
-        json_real(&j, s->items_estimate);
-        json_key(&j, "capacity");
-        json_uint(&j, s->capacity);
-        json_key(&j, "fpr_now");
-        json_real(&j, s->fpr_now);
-        json_key(&j, "bytes");
-        json_uint(&j, s->bytes);
-        json_close(&j, '}');
-        json_end(&j);
-    } else {
-        fprintf(to, "%s: %s of %zu filters", show_name(output), s->kind,
-                c->inputs->n);
-        if (isfinite(s->items_estimate))
-            fprintf(to, ", %s keys", show_estimate(s->items_estimate));
-        if (!isnan(s->fpr_now))
-            fprintf(to, ", %s false positives", show_rate(s->fpr_now));
-        fputc('\n', to);
-    }
-    warn_past_capacity(output, s);
-}
+struct combined {
+    const char *file;
+    size_t n;
+    bly_stats s;
+};
+
+const struct field combined_fields[] = {
+    FIELD(struct combined, file, NONE, "where the result was written"),
+    NAMED(struct combined, "kind", s.kind, NONE, "its kind"),
+    NAMED(struct combined, "items_estimate", s.items_estimate, ESTIMATE | MAYBE,
+          "different keys it holds, by its contents"),
+    NAMED(struct combined, "capacity", s.capacity, ITEMS,
+          "keys it was planned for"),
+    NAMED(struct combined, "fpr_now", s.fpr_now, RATE | MAYBE,
+          "false positives with the keys it holds"),
+    NAMED(struct combined, "bytes", s.bytes, BYTES, "memory it takes"),
+    FIELD(struct combined, n, NONE, NULL),
+    { 0 },
+};
 
 int combine(const char *output, const struct list *inputs, bool json,
             bly_combination how)
@@ -142,7 +126,12 @@ int combine(const char *output, const struct list *inputs, bool json,
         if (status != YES)
             return status;
     }
-    if (!quiet)
-        combine_report(to, output, &c, json);
+    if (!quiet) {
+        const struct combined r = { output, inputs->n, c.stats };
+        report(to, json, combined_fields, &r,
+               "{file}: {kind} of {n} filters[, {items_estimate} keys]"
+               "[, {fpr_now} false positives]\n");
+        warn_past_capacity(output, &c.stats);
+    }
     return YES;
 }

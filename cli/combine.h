@@ -8,9 +8,11 @@
 
 #include <bloomery.h>
 
+#include "report/fields.h"
 #include "report/words.h"
 
 /* The inputs combined into the file output. */
+extern const struct field combined_fields[];
 int combine(const char *output, const struct list *inputs, bool json,
             bly_combination how);
 

@@ -15,9 +15,41 @@
 #include "io/filters.h"
 #include "io/paths.h"
 #include "io/sizing.h"
-#include "report/json.h"
 #include "report/say.h"
-#include "report/show.h"
+
+/* ------------------------------------------------------------- telling */
+
+struct converted {
+    const char *file, *from;
+    const uint64_t *keys, *left_out;
+    struct made made;
+};
+
+const struct field converted_fields[] = {
+    FIELD(struct converted, file, NONE, "where the filter was written"),
+    FIELD(struct converted, from, OPTIONAL, "kind that it was made from"),
+    FIELD(struct converted, keys, KEYS | OPTIONAL, "keys that were read"),
+    FIELD(struct converted, left_out, OPTIONAL,
+          "of them, those left out because the old filter has them not"),
+    MEMBERS(struct converted, made, NONE, made_fields),
+    { 0 },
+};
+
+void convert_report(FILE *to, bool json, const char *output, const char *from,
+                    const struct job *job, const bly_filter *f)
+{
+    bly_stats s;
+    bly_stat(f, &s);
+    const uint64_t left_out = job ? job->nkeys - job->npicked : 0;
+    const struct converted r = { output, from, job ? &job->nkeys : NULL,
+                                 job ? &left_out : NULL, made_of(&s) };
+    report(
+        to, json, converted_fields, &r,
+        "{file}: [from {from}[, {keys} read][{?left_out}, {left_out} left out "
+        "because they were not in it]|{keys} read, {left_out} left out "
+        "because they were not in it]; " MADE_TEXT);
+    warn_past_capacity(output, &s);
+}
 
 /* What is converted: one of the two. */
 struct origin {
@@ -133,30 +165,8 @@ static int convert_from(const struct foreign_conversion *c,
         return TROUBLE;
     FILE *const to = report_to(c->output);
     const int status = filter_save(f, c->output);
-    if (status == YES && !quiet) {
-        bly_stats s;
-        bly_stat(f, &s);
-        if (c->json) {
-            struct json j = { .to = stdout };
-            json_open(&j, '{');
-            json_key(&j, "file");
-            json_text(&j, c->output);
-            json_key(&j, "keys");
-            json_uint(&j, job.nkeys);
-            json_key(&j, "left_out");
-            json_uint(&j, job.nkeys - job.npicked);
-            json_made(&j, &s);
-            json_close(&j, '}');
-            json_end(&j);
-        } else {
-            fprintf(to,
-                    "%s: %s read, %llu left out because they were not in it; ",
-                    show_name(c->output), show_keys(job.nkeys),
-                    (unsigned long long)(job.nkeys - job.npicked));
-            print_made(to, &s);
-        }
-        warn_past_capacity(c->output, &s);
-    }
+    if (status == YES && !quiet)
+        convert_report(to, c->json, c->output, NULL, &job, f);
     bly_free(f);
     return status;
 }

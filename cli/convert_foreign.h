@@ -26,4 +26,9 @@ struct foreign_conversion {
 int convert_foreign(const struct foreign_conversion *c,
                     const struct foreign_file *file, const bly_access *how);
 
+/* Tell what was made: from a kind, if not NULL, and with keys, if read. */
+void convert_report(FILE *to, bool json, const char *output, const char *from,
+                    const struct job *job, const bly_filter *f);
+extern const struct field converted_fields[];
+
 #endif

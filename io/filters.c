@@ -211,15 +211,3 @@ const struct field made_fields[] = {
     FIELD(struct made, sent, NONE, NULL),
     { 0 },
 };
-
-void print_made(FILE *to, const bly_stats *s)
-{
-    const struct made made = made_of(s);
-    report_text(to, made_fields, &made, MADE_TEXT);
-}
-
-void json_made(struct json *j, const bly_stats *s)
-{
-    const struct made made = made_of(s);
-    report_members(j, made_fields, &made);
-}

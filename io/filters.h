@@ -68,7 +68,5 @@ extern const struct field made_fields[];
     "{kind} filter[{?grown} of {layers} layers|{?items} for {items} "          \
     "different|], {bytes}[, {bits_per_key:.2} bits per key[{?sent} when sent]" \
     "][, {rate} false positives]\n"
-void print_made(FILE *to, const bly_stats *s);
-void json_made(struct json *j, const bly_stats *s);
 
 #endif

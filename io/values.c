@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE /* memrchr, open_memstream */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,6 @@
 #include <bloomery.h>
 
 #include "io/values.h"
-#include "report/json.h"
 #include "report/say.h"
 
 /* ----------------------------------------------------------------- reading */
@@ -108,11 +108,9 @@ static void pair_json(const struct pair_style *style, const bly_bytes *key,
                       uint64_t number, FILE *to)
 {
     struct json j = { .to = to };
-    json_open(&j, '{');
-    json_key(&j, "key");
-    json_bytes(&j, key->ptr, key->len);
-    style->members(style->ctx, number, &j);
-    json_close(&j, '}');
+    struct pair p = { *key, &number, NAN };
+    const struct field *const fields = style->fields(style->ctx, &p);
+    report_object(&j, fields, &p);
     json_end(&j);
 }
 

@@ -11,7 +11,7 @@
 #include <bloomery.h>
 
 #include "io/pipeline.h"
-#include "report/json.h"
+#include "report/fields.h"
 
 /* ----------------------------------------------------------------- reading */
 
@@ -35,6 +35,14 @@ bool delimiter_read(const char *text, char *out);
 
 /* ---------------------------------------------------------------- printing */
 
+/* A key and its number, for JSON. */
+struct pair {
+    bly_bytes key;
+    const uint64_t *number; /* NULL: none */
+    double least;           /* what it is at least, where that is known */
+};
+#define PAIR_KEY FIELD(struct pair, key, NONE, "the key")
+
 /* How a number stands beside its key. */
 struct pair_style {
     bool json;
@@ -42,8 +50,8 @@ struct pair_style {
 
     /* Append what follows the key. False: no memory. */
     bool (*text)(const void *ctx, uint64_t number, struct block *to);
-    /* What follows the key in its object. */
-    void (*members)(const void *ctx, uint64_t number, struct json *j);
+    /* The table for a pair, whose number may become NULL. */
+    const struct field *(*fields)(const void *ctx, struct pair *p);
     const void *ctx;
 };
 

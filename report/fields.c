@@ -286,7 +286,7 @@ static const char *show_field(const struct named *v, char *digits, size_t room)
     const bool is_real = type == FIELD_REAL;
     const double real =
         is_real ? *(const double *)v->at : (double)uint_at(v->f, v->at);
-    const uint64_t n = is_real ? (uint64_t)real : uint_at(v->f, v->at);
+    const uint64_t n = is_real ? (uint64_t)(real + 0.5) : uint_at(v->f, v->at);
     if (v->digits >= 0) {
         snprintf(digits, room, "%.*f", v->digits, real);
         return digits;

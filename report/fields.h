@@ -26,7 +26,7 @@
  * prints {"file":"a.bly","keys":5,"new":3,"rate":null} for programs, and for
  * people "a.bly: 5 keys read, 3 of them new". The command's row gets
  *
- *     .reports = (const struct report[]){ { "", added_fields, ONE }, { 0 } },
+ *     .reports = REPORTS({ "", added_fields, ONE }),
  *
  * and `make schema` writes docs/schema.json anew; every test that runs a
  * command with --json holds what it prints against it.
@@ -197,6 +197,15 @@ struct report {
     const struct field *fields;
     enum { ONE, ARRAY, LINES } form; /* one, all in an array, one per line */
 };
+
+#define REPORTS(...)        \
+    (const struct report[]) \
+    {                       \
+        __VA_ARGS__,        \
+        {                   \
+            0               \
+        }                   \
+    }
 
 /* The JSON schema of these reports, as a value of j. */
 void report_schema(struct json *j, const struct report *reports);
