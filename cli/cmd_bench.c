@@ -293,5 +293,6 @@ const struct command cmd_bench = {
         "with a note.",
     .options = bench_options,
     .examples = bench_examples,
+    .reports = (const struct report[]){ { "", bench_fields, ONE }, { 0 } },
     .run = bench_run,
 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "report/json.h"
+#include "report/fields.h"
 #include "report/say.h"
 #include "report/words.h"
 #include "workbench/explain.h"
@@ -56,51 +56,63 @@ static bool explain_lists(struct explain *e, enum explain_op op,
     return true;
 }
 
-static void json_step(struct json *j, const struct explain *e,
-                      const struct explain_step *s)
+struct told {
+    const uint64_t *add, *remove, *has; /* one of them */
+    const bool *maybe, *wrong;          /* of has */
+    size_t *positions, npositions, ncells;
+    unsigned *cells;
+};
+
+static const struct field told_fields[] = {
+    FIELD(struct told, add, OPTIONAL, "the key that was added"),
+    FIELD(struct told, remove, OPTIONAL, "the key that was removed"),
+    FIELD(struct told, has, OPTIONAL, "the key that was asked for"),
+    VALUES(struct told, "positions", positions, npositions, AT,
+           "its cell by each hash function"),
+    FIELD(struct told, maybe, OPTIONAL, "the answer: maybe, or no"),
+    NAMED(struct told, "false_positive", wrong, OPTIONAL,
+          "whether that is wrong"),
+    VALUES(struct told, "cells", cells, ncells, AT, "all cells, after it"),
+    { 0 },
+};
+
+static void make_told(const void *from, size_t i, void *element)
 {
-    static const char *const words[] = { "add", "remove", "has" };
-    json_open(j, '{');
-    json_key(j, words[s->op]);
-    json_uint(j, s->key);
-    json_key(j, "positions");
-    json_open(j, '[');
-    for (size_t i = 0; i < e->nhashes; i++)
-        json_uint(j, s->touched[i]);
-    json_close(j, ']');
-    if (s->op == EXPLAIN_HAS) {
-        json_key(j, "maybe");
-        json_bool(j, s->maybe);
-        json_key(j, "false_positive");
-        json_bool(j, s->maybe && !s->there);
-    }
-    json_key(j, "cells");
-    json_open(j, '[');
-    for (size_t c = 0; c < e->m; c++)
-        json_uint(j, s->cells[c]);
-    json_close(j, ']');
-    json_close(j, '}');
+    static const bool answers[] = { false, true };
+    const struct explain *const e = from;
+    const struct explain_step *const s = &e->steps[i];
+    const bool asked = s->op == EXPLAIN_HAS;
+    *(struct told *)element = (struct told){
+        s->op == EXPLAIN_ADD ? &s->key : NULL,
+        s->op == EXPLAIN_REMOVE ? &s->key : NULL,
+        asked ? &s->key : NULL,
+        asked ? &answers[s->maybe] : NULL,
+        asked ? &answers[s->maybe && !s->there] : NULL,
+        s->touched,
+        e->nhashes,
+        e->m,
+        s->cells,
+    };
 }
 
-static void explain_json(const struct explain *e)
-{
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "m");
-    json_uint(&j, e->m);
-    json_key(&j, "hashes");
-    json_open(&j, '[');
-    for (size_t i = 0; i < e->nhashes; i++)
-        json_text(&j, e->hashes[i]);
-    json_close(&j, ']');
-    json_key(&j, "steps");
-    json_open(&j, '[');
-    for (size_t i = 0; i < e->nsteps; i++)
-        json_step(&j, e, &e->steps[i]);
-    json_close(&j, ']');
-    json_close(&j, '}');
-    json_end(&j);
-}
+struct explained {
+    const struct explain *e;
+    size_t n;
+};
+
+static const struct field explain_fields[] = {
+    FIELD(struct explain, m, NONE, "cells"),
+    VALUES(struct explain, "hashes", hashes, nhashes, NONE,
+           "the hash functions"),
+    { 0 },
+};
+
+static const struct field explained_fields[] = {
+    MEMBERS(struct explained, e, AT, explain_fields),
+    EACH(struct explained, "steps", e, n, NONE, make_told, struct told,
+         told_fields, "what was done, in order"),
+    { 0 },
+};
 
 static int explain_run(struct list *operands)
 {
@@ -128,7 +140,8 @@ static int explain_run(struct list *operands)
         explain_lists(&e, EXPLAIN_REMOVE, &explain_args.remove) &&
         explain_lists(&e, EXPLAIN_HAS, &explain_args.has)) {
         if (explain_args.json)
-            explain_json(&e);
+            report(stdout, true, explained_fields,
+                   &(struct explained){ &e, e.nsteps }, NULL);
         else
             explain_print(&e);
         status = YES;
@@ -180,5 +193,6 @@ const struct command cmd_explain = {
              "+ - * ^ and brackets, and taken mod m.",
     .options = explain_options,
     .examples = explain_examples,
+    .reports = (const struct report[]){ { "", explained_fields, ONE }, { 0 } },
     .run = explain_run,
 };

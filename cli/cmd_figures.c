@@ -11,7 +11,6 @@
 #include <bloomery.h>
 
 #include "cli/cli.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/words.h"
 #include "workbench/figure.h"
@@ -62,28 +61,22 @@ static bool is_figure(const char *name)
     return false;
 }
 
+static const struct field listed_fields[] = {
+    ALSO(figure_fields),
+    FIELD(struct figure, about, NONE, "what one sees"),
+    { 0 },
+};
+
 static int figures_list(bool json)
 {
     struct json j = { .to = stdout };
     if (json)
         json_open(&j, '[');
-    for (size_t i = 0; i < NFIGURES; i++) {
-        const struct figure *f = figures[i];
-        if (!json) {
-            printf("%-22s %s\n", f->name, f->title);
-            continue;
-        }
-        json_open(&j, '{');
-        json_key(&j, "name");
-        json_text(&j, f->name);
-        json_key(&j, "title");
-        json_text(&j, f->title);
-        json_key(&j, "source");
-        json_text(&j, f->source);
-        json_key(&j, "about");
-        json_text(&j, f->about);
-        json_close(&j, '}');
-    }
+    for (size_t i = 0; i < NFIGURES; i++)
+        if (json)
+            report_object(&j, listed_fields, figures[i]);
+        else
+            printf("%-22s %s\n", figures[i]->name, figures[i]->title);
     if (json) {
         json_close(&j, ']');
         json_end(&j);
@@ -271,5 +264,11 @@ const struct command cmd_figures = {
              "does not, and 2 after an error.",
     .options = figures_options,
     .examples = figures_examples,
+    .reports =
+        (const struct report[]){
+            { "", drawn_fields, ARRAY },
+            { "with --list", listed_fields, ARRAY },
+            { 0 },
+        },
     .run = figures_run,
 };

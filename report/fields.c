@@ -519,7 +519,9 @@ static void schema_members(struct json *j, const struct field *fields,
                            bool required)
 {
     for (const struct field *f = fields; !is_end(f); f++) {
-        if (!f->name) {
+        if (!f->name && required && (f->how & OPTIONAL)) {
+            continue; /* all of them, or none */
+        } else if (!f->name) {
             schema_members(j, f->fields, required);
         } else if (f->help && required) {
             if (!(f->how & OPTIONAL))

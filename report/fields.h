@@ -115,8 +115,8 @@ struct field {
             FIELD_TYPE(((T *)0)->member), how, NULL  \
     }
 
-/* An object of its own; the members of an object, in this one; and those that
- * another table has for the same struct. */
+/* An object of its own; the members of an object, in this one; those that
+ * another table has for the same struct, and these as an object. */
 #define OBJECT(T, name, member, how, fields, help)      \
     {                                                   \
         name, help, fields, offsetof(T, member), 0, 0,  \
@@ -124,9 +124,10 @@ struct field {
     }
 #define MEMBERS(T, member, how, fields) \
     OBJECT(T, NULL, member, how, fields, NULL)
-#define ALSO(fields)                                          \
+#define ALSO(fields) WHOLE(NULL, fields, NULL)
+#define WHOLE(name, fields, help)                             \
     {                                                         \
-        NULL, NULL, fields, 0, 0, 0, FIELD_OBJECT, NONE, NULL \
+        name, help, fields, 0, 0, 0, FIELD_OBJECT, NONE, NULL \
     }
 
 /* Lists: of objects; of single values; of words with NULL behind the last; of

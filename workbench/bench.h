@@ -30,6 +30,7 @@
 #include <bloomery.h>
 
 #include "io/filters.h"
+#include "report/fields.h"
 
 /* Operations: its name for programs, its heading for people, and what it is.
  * A static kind is built where others add: that is one column. */
@@ -280,6 +281,7 @@ int bench_all(struct bench_results *r, const struct bench_contender *contenders,
 
 void bench_report_head(const struct bench_results *r); /* before it starts */
 void bench_report(const struct bench_results *r);
+extern const struct field bench_fields[];
 void bench_json(const struct bench_results *r);
 int bench_plot(const struct bench_results *r, const char *folder);
 

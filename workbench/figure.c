@@ -4,12 +4,6 @@
  * A figure's files are NAME.csv, every point with its band, and NAME.svg.
  */
 #define _GNU_SOURCE
-#include <bloomery.h>
-
-#include "report/json.h"
-#include "report/say.h"
-#include "workbench/figure.h"
-
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +11,11 @@
 #include <string.h>
 #include <time.h>
 
+#include <bloomery.h>
+
+#include "report/fields.h"
+#include "report/say.h"
+#include "workbench/figure.h"
 #include "workbench/plot_svg.h"
 
 /* ----------------------------------------------------------------- noting */
@@ -293,52 +292,68 @@ static void print_table(const struct figure_run *run)
            run->njudged - run->nfailed, run->njudged);
 }
 
-static void json_point(struct json *j, const struct figure_series *s,
-                       const struct figure_point *p)
+const struct field figure_fields[] = {
+    FIELD(struct figure, name, NONE, "its name"),
+    FIELD(struct figure, title, NONE, "its title"),
+    FIELD(struct figure, source, NONE,
+          "what it redraws, or where the formula stands"),
+    { 0 },
+};
+
+struct noted {
+    const char *series;
+    struct figure_point at;
+    const bool *ok; /* NULL: it is not judged */
+};
+
+static const struct field noted_fields[] = {
+    FIELD(struct noted, series, NONE, "the curve"),
+    NAMED(struct noted, "x", at.x, MAYBE, "where it is"),
+    NAMED(struct noted, "expected", at.expected, MAYBE, "by the formula"),
+    NAMED(struct noted, "measured", at.measured, MAYBE, "by the run"),
+    NAMED(struct noted, "low", at.low, MAYBE, "what is accepted, from"),
+    NAMED(struct noted, "high", at.high, MAYBE, "and to"),
+    FIELD(struct noted, ok, MAYBE, "whether it is; null if nothing is asked"),
+    { 0 },
+};
+
+static void make_noted(const void *from, size_t i, void *element)
 {
-    json_open(j, '{');
-    json_key(j, "series");
-    json_text(j, s->name);
-    json_key(j, "x");
-    json_real(j, p->x);
-    json_key(j, "expected");
-    json_real(j, p->expected);
-    json_key(j, "measured");
-    json_real(j, p->measured);
-    json_key(j, "low");
-    json_real(j, p->low);
-    json_key(j, "high");
-    json_real(j, p->high);
-    json_key(j, "ok");
-    if (is_judged(p))
-        json_bool(j, is_accepted(p));
-    else
-        json_null(j);
-    json_close(j, '}');
+    static const bool answers[] = { false, true };
+    const struct figure_series *s = ((const struct figure_run *)from)->series;
+    while (i >= s->npoints)
+        i -= s++->npoints;
+    const struct figure_point *const p = &s->points[i];
+    *(struct noted *)element =
+        (struct noted){ s->name, *p,
+                        is_judged(p) ? &answers[is_accepted(p)] : NULL };
 }
+
+struct drawn {
+    const struct figure *figure;
+    uint64_t judged, outside;
+    const char *notes;
+    const struct figure_run *run;
+    size_t npoints;
+};
+
+const struct field drawn_fields[] = {
+    MEMBERS(struct drawn, figure, AT, figure_fields),
+    FIELD(struct drawn, judged, NONE, "values that are held to a band"),
+    FIELD(struct drawn, outside, NONE, "values outside of theirs"),
+    FIELD(struct drawn, notes, MAYBE, "what else was found"),
+    EACH(struct drawn, "points", run, npoints, NONE, make_noted, struct noted,
+         noted_fields, "the values"),
+    { 0 },
+};
 
 static void json_figure(struct json *j, const struct figure_run *run)
 {
-    json_open(j, '{');
-    json_key(j, "name");
-    json_text(j, run->figure->name);
-    json_key(j, "title");
-    json_text(j, run->figure->title);
-    json_key(j, "source");
-    json_text(j, run->figure->source);
-    json_key(j, "judged");
-    json_uint(j, run->njudged);
-    json_key(j, "outside");
-    json_uint(j, run->nfailed);
-    json_key(j, "notes");
-    json_text(j, run->notes);
-    json_key(j, "points");
-    json_open(j, '[');
+    struct drawn drawn = { run->figure, run->njudged, run->nfailed,
+                           run->notes,  run,          0 };
     for (size_t i = 0; i < run->nseries; i++)
-        for (size_t k = 0; k < run->series[i].npoints; k++)
-            json_point(j, &run->series[i], &run->series[i].points[k]);
-    json_close(j, ']');
-    json_close(j, '}');
+        drawn.npoints += run->series[i].npoints;
+    report_object(j, drawn_fields, &drawn);
 }
 
 /* ------------------------------------------------------------------ files */

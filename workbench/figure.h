@@ -34,7 +34,7 @@
 
 #include <bloomery.h>
 
-#include "report/json.h"
+#include "report/fields.h"
 #include "workbench/plot.h"
 
 #define FIGURES(X)     \
@@ -191,6 +191,7 @@ uint64_t figure_random(uint64_t *at);
 /* Run one, print its table (or an object), and write its files into folder
  * unless that is NULL. False where a file could not be written or the run
  * failed; run holds the points until figure_free(). */
+extern const struct field figure_fields[], drawn_fields[];
 bool figure_show(struct figure_run *run, const char *folder, struct json *j);
 void figure_free(struct figure_run *run);
 
