@@ -33,6 +33,7 @@
 #include "format/reader.h"
 #include "format/record.h"
 #include "format/replace.h"
+#include "kinds/filter.h"
 
 /* For which the memory is not worth asking for. */
 #define MAP_SMALL (1 << 20)
@@ -144,4 +145,15 @@ bly_status bly_verify(const bly_filter *f)
             return st;
     }
     return BLY_OK;
+}
+
+bly_status bly_clone(const bly_filter *f, bly_filter **out)
+{
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    /* A copy may be written to, and writers rely on what a map does not check.
+     */
+    const bly_status st = bly_verify(f);
+    return st ? st : bly_filter_copy(f, out);
 }

@@ -210,6 +210,14 @@ static void blocked_reach(const bly_filter *f, const uint64_t *h, size_t n,
         bly_reach(f, bly_scale(h[i], nblocks) * BLY_LINE, BLY_LINE, i, bad);
 }
 
+static void blocked_fetch(bly_filter *const *f, uint32_t n, uint64_t h)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t block = bly_scale(h, f[i]->shape.p[BLOCKED_BLOCKS]);
+        __builtin_prefetch(f[i]->data + block * BLY_LINE, 0, 3);
+    }
+}
+
 /* A part is a range of blocks. */
 static size_t blocked_pick(const bly_filter *f, unsigned part, unsigned nparts,
                            const uint64_t *h, size_t n, uint64_t *out)
@@ -344,6 +352,7 @@ const bly_kind bly_kind_blocked = {
     .has = blocked_has,
     .add_ints = blocked_add_ints,
     .has_ints = blocked_has_ints,
+    .fetch = blocked_fetch,
     .merge = bly_bitset_merge,
     .merge_part = bly_bitset_merge_part,
     .intersect = bly_bitset_intersect,

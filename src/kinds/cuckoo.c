@@ -763,7 +763,7 @@ static bly_status cuckoo_merge(bly_filter *dst, const bly_filter *src)
     /* Into a copy, since the last fingerprint may turn out not to fit, and a
      * failed merge must leave dst as it was. */
     bly_filter *both;
-    bly_status st = bly_clone(dst, &both);
+    bly_status st = bly_filter_copy(dst, &both);
     for (uint32_t i = 0; i <= src->nlayers && !st; i++) {
         if (i > both->nlayers)
             st = cuckoo_grow(both);

@@ -226,22 +226,11 @@ bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
     return f;
 }
 
-bly_status bly_clone(const bly_filter *f, bly_filter **out)
+bly_status bly_filter_copy(const bly_filter *f, bly_filter **out)
 {
-    if (!out)
-        return bly_fail_null("out");
-    *out = NULL;
-    if (!f)
-        return bly_fail_null("f");
-    if (f->readonly) {
-        /* A copy may be written to, and writers rely on what a map does not
-         * check. */
-        const bly_status st = bly_verify(f);
-        if (st)
-            return st;
-    }
     const bly_setting set = bly_setting_of(f);
     bly_filter *copy;
+    *out = NULL;
     bly_status st = bly_filter_blank(f->kind, &f->shape, &set, &copy);
     if (st)
         return st;
@@ -256,7 +245,7 @@ bly_status bly_clone(const bly_filter *f, bly_filter **out)
                                    "copied (restore it, or try again)");
     for (uint32_t i = 0; i < f->nlayers && !st; i++) {
         bly_filter *layer;
-        st = bly_clone(f->layer[i], &layer);
+        st = bly_filter_copy(f->layer[i], &layer);
         if (!st)
             st = bly_filter_push(copy, layer);
     }

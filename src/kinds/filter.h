@@ -44,7 +44,12 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
  * BLY_MAX_LAYERS, and the layer is still the caller's. */
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
 
-/* bly_free(), bly_clone(), bly_become(), bly_move(), bly_equal() and
+/* A copy, layers included. That of a mapped filter may be written to and asked
+ * for more than a map checks: bly_clone(), of format/mapped.c, verifies first.
+ */
+bly_status bly_filter_copy(const bly_filter *f, bly_filter **out);
+
+/* bly_free(), bly_become(), bly_move(), bly_equal() and
  * bly_set_coded() of bloomery.h are in filter.c too. */
 
 /* Does a key have the same hash in both? */

@@ -223,6 +223,11 @@ typedef struct bly_kind {
     void (*has_ints)(const bly_filter *f, const uint64_t *ints, size_t n,
                      uint64_t *maybe);
 
+    /* Send for the memory that decides what has() says of h in each of n
+     * filters of this kind, before they are asked one after another. NULL:
+     * has() alone is as fast. */
+    void (*fetch)(bly_filter *const *f, uint32_t n, uint64_t h);
+
     /* -- abilities: BLY_ABILITIES in bloomery.h ------------------------- */
 
     bly_status (*add)(bly_filter *f, const uint64_t *h, size_t n,

@@ -57,12 +57,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "engine/lines.h"
 #include "core/maths.h"
 #include "core/status.h"
 #include "kinds/filter.h"
 
-#define SCALABLE_LINE (BLY_LINE_BITS / 8)
 #define SCALABLE_MAX_ITEMS 0x1p48 /* of a layer: as plan.c has it for all */
 
 enum {
@@ -720,12 +718,9 @@ static bly_status scalable_add_keys(bly_filter *f, scalable_keys keys, size_t n,
  * were not fetched first. */
 static bool scalable_has_one(const bly_filter *f, uint32_t nlayers, uint64_t h)
 {
-    if (f->shape.p[SCALABLE_LAYER] == SCALABLE_BLOCKED)
-        for (uint32_t l = 0; l < nlayers; l++) {
-            const bly_shape *const s = &f->layer[l]->shape;
-            const uint64_t line = bly_scale(h, s->nbytes / SCALABLE_LINE);
-            __builtin_prefetch(f->layer[l]->data + line * SCALABLE_LINE, 0, 3);
-        }
+    const bly_kind *const kind = scalable_kinds[f->shape.p[SCALABLE_LAYER]];
+    if (kind->fetch)
+        kind->fetch(f->layer, nlayers, h);
     uint64_t hit = 0;
     while (nlayers-- > 0 && !hit)
         f->layer[nlayers]->kind->has(f->layer[nlayers], &h, 1, &hit);
@@ -781,11 +776,11 @@ static void scalable_has(const bly_filter *f, const uint64_t *h, size_t n,
         scalable_has_keys(f, (scalable_keys){ h, false }, n, maybe);
 }
 
-/* Blocked layers hash integers on their way, so that a group is not bounded by
- * the room for its hashes. */
+/* Some layers hash integers on their way, so that a group is not bounded by the
+ * room for its hashes. */
 static bool scalable_hashes(const bly_filter *f, size_t n)
 {
-    return n > 1 && f->shape.p[SCALABLE_LAYER] == SCALABLE_BLOCKED;
+    return n > 1 && scalable_kinds[f->shape.p[SCALABLE_LAYER]]->has_ints;
 }
 
 static bly_status scalable_add_ints(bly_filter *f, const uint64_t *ints,
