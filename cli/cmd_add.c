@@ -84,8 +84,10 @@ static int add_run(struct list *operands)
     bly_access how = { .secret = secret_read(add_args.keys.key_file, &ok),
                        .wait = wait_for_lock };
     bly_kind_info kind;
-    if (!ok || !filter_to_change(path, &how, BLY_CAN(ADD), &kind))
+    if (!ok || !filter_to_change(path, &how, BLY_CAN(ADD), &kind)) {
+        input_close(&a.in);
         return TROUBLE;
+    }
 
     const unsigned nthreads = thread_count(add_args.threads);
     how.shared = (kind.can & BLY_CAN(SHARE)) && nthreads > 1;

@@ -14,7 +14,7 @@
 #include <bloomery.h>
 
 #include "cli/cli.h"
-#include "io/pipeline.h"
+#include "io/ordered.h"
 #include "io/sizing.h"
 #include "report/say.h"
 #include "report/words.h"

@@ -1,81 +1,48 @@
 /*
- * input.c - keys, a block of whole lines at a time
+ * input.c - files as a stream of blocks of whole lines
  *
- * A block is what one read() gave, behind the start of a line that the read
- * before it cut in two, up to the last separator in it; the rest is kept as the
- * tail for the next block. So a pipe is answered line by line while it trickles
- * and a block at a time while it flows, and every byte of a line that is cut is
- * copied twice, no other byte at all.
+ * A block is what was read, behind the start of a line that the read before it
+ * cut in two, up to the last separator in it; the rest is kept as the tail for
+ * the next block.
  *
- *     tail | read() ..................... \n ......
+ *     tail | read ....................... \n ......
  *     `------------- block ------------------'`-- the next tail
  *
- * Where a read brings no separator, the block doubles and more is read into
- * it: a line may have any length up to KEY_MAX.
+ * A file is read until the block is full. A pipe is asked once, if that brings
+ * a separator: so it is answered line by line while it trickles and a block at
+ * a time while it flows. Where no line ends in a full block, it doubles, up to
+ * max_line.
+ *
+ * The first reading of documents marks where blocks begin, so that a later one
+ * can leave some out.
  */
 #define _GNU_SOURCE /* memrchr */
 #include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/files.h"
 #include "io/input.h"
+#include "io/paths.h"
 #include "io/source.h"
 
-/* What is read at a time. A block is read, cut, hashed and written by one
- * thread, so it should still be in that core's cache at the end. */
-#define BLOCK_BYTES ((size_t)256 * 1024)
+/* A block is read, cut, hashed and written by one thread, so it should still be
+ * in that core's cache at the end. */
+#define BLOCK_BYTES ((size_t)INPUT_LINE_LEAST)
 
-/* Blocks that one long line made larger than this shrink again. */
-#define BLOCK_KEEP (16 * BLOCK_BYTES)
+/* Where a block began when all were read. */
+struct input_mark {
+    uint32_t file;
+    uint64_t place; /* in the file, decompressed */
+    uint64_t first; /* document */
+};
 
-/* A key longer than this is a file without separators, not a key: 50 KB of zstd
- * may be gigabytes of zeros. */
-#define KEY_MAX ((size_t)128 << 20)
-
-static void input_fail(struct input *in, const char *name, const char *what)
-{
-    snprintf(in->error, sizeof in->error, "%s: %s",
-             strcmp(name, "-") == 0 ? "standard input" : name, what);
-}
-
-void input_files(struct input *in, const char *const *names, size_t n, bool nul)
-{
-    static const char *const standard_input[] = { "-" };
-    *in = (struct input){ .names = n ? names : standard_input,
-                          .nnames = n ? n : 1,
-                          .separator = nul ? '\0' : '\n',
-                          .stop_fd = -1 };
-    for (size_t i = 0; i < in->nnames; i++) {
-        struct stat st;
-        const int rc = strcmp(in->names[i], "-") == 0 ? fstat(STDIN_FILENO, &st)
-                                                      : stat(in->names[i], &st);
-        if (rc < 0 || !S_ISREG(st.st_mode)) {
-            in->bytes_all = 0;
-            break;
-        }
-        in->bytes_all += (uint64_t)st.st_size;
-    }
-}
-
-void input_keys(struct input *in, const char *const *names, size_t n)
-{
-    *in = (struct input){ .names = names,
-                          .nnames = n,
-                          .separator = '\0',
-                          .stop_fd = -1,
-                          .are_keys = true };
-}
-
-void input_close(struct input *in)
-{
-    source_close(in->source);
-    free(in->tail);
-    in->source = NULL;
-    in->tail = NULL;
-}
+/* ------------------------------------------------------------------ blocks */
 
 void block_free(struct block *b)
 {
@@ -83,141 +50,443 @@ void block_free(struct block *b)
     *b = (struct block){ 0 };
 }
 
+/* Room for n bytes, a separator behind them, and the slack. */
+static bool block_fit(struct block *b, size_t n)
+{
+    if (n <= b->room)
+        return true;
+    char *const more = realloc(b->at, n + 1 + BLOCK_SLACK);
+    if (!more)
+        return false;
+    b->at = more;
+    b->room = n;
+    return true;
+}
+
 bool block_put(struct block *b, const void *bytes, size_t n)
 {
-    if (b->room - b->len < n) {
-        const size_t room = (b->len + n) * 2;
-        char *const more = realloc(b->at, room + BLOCK_SLACK);
-        if (!more)
-            return false;
-        b->at = more;
-        b->room = room;
-    }
+    if (b->room - b->len < n && !block_fit(b, (b->len + n) * 2))
+        return false;
     if (n)
         memcpy(b->at + b->len, bytes, n);
     b->len += n;
     return true;
 }
 
-/* Make *at hold want bytes and the slack, keeping what is in it. */
-static bool resize(struct input *in, char **at, size_t *room, size_t want)
+/* ------------------------------------------------------------------- files */
+
+/* Several workers may fail at once; one of them is told. */
+static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
+
+bool input_fail(struct input *in, const char *format, ...)
 {
-    char *const more = realloc(*at, want + BLOCK_SLACK);
-    if (!more) {
-        snprintf(in->error, sizeof in->error, "out of memory");
-        return false;
+    va_list ap;
+    pthread_mutex_lock(&failing);
+    va_start(ap, format);
+    if (!in->error[0])
+        vsnprintf(in->error, sizeof in->error, format, ap);
+    va_end(ap);
+    pthread_mutex_unlock(&failing);
+    return false;
+}
+
+bool input_failed(struct input *in)
+{
+    pthread_mutex_lock(&failing);
+    const bool failed = in->error[0];
+    pthread_mutex_unlock(&failing);
+    return failed;
+}
+
+const char *input_name(const struct input *in, const struct input_file *f)
+{
+    return !f                                   ? "the command line"
+           : is_dash(f->name) && !in->documents ? "standard input"
+                                                : f->name;
+}
+
+/* Can it be read again? *nbytes is its size if so. */
+static bool is_regular(const char *name, uint64_t *nbytes)
+{
+    struct stat st;
+    const int rc = is_dash(name) ? fstat(STDIN_FILENO, &st) : stat(name, &st);
+    *nbytes = rc == 0 ? (uint64_t)st.st_size : 0;
+    return rc == 0 && S_ISREG(st.st_mode);
+}
+
+void input_files(struct input *in, const char *const *names, size_t n, bool nul)
+{
+    static const char *const standard_input[] = { "-" };
+    bool sized = true;
+    if (n == 0) {
+        names = standard_input;
+        n = 1;
     }
-    *at = more;
-    *room = want;
+    *in = (struct input){ .files = calloc(n, sizeof *in->files),
+                          .separator = nul ? '\0' : '\n',
+                          .max_line = INPUT_LINE_MOST,
+                          .nthreads = 1,
+                          .stop_fd = -1 };
+    if (!in->files)
+        input_fail(in, "out of memory");
+    for (; in->files && in->nfiles < n; in->nfiles++) {
+        uint64_t nbytes;
+        in->files[in->nfiles] =
+            (struct input_file){ .name = names[in->nfiles], .spool = -1 };
+        sized = sized && is_regular(names[in->nfiles], &nbytes);
+        in->bytes_all = sized ? in->bytes_all + nbytes : 0;
+    }
+}
+
+void input_documents(struct input *in, const char *const *names, size_t n)
+{
+    input_files(in, names, n, false);
+    in->documents = true;
+}
+
+void input_keys(struct input *in, const char *const *names, size_t n)
+{
+    *in = (struct input){
+        .keys = names, .nkeys_given = n, .nthreads = 1, .stop_fd = -1
+    };
+}
+
+void input_rewind(struct input *in)
+{
+    source_close(in->source);
+    in->source = NULL;
+    in->tail.len = 0;
+    in->file = in->mark = 0;
+    in->nmarks = in->marked ? in->nmarks : 0;
+    in->nblocks = in->bytes_done = 0;
+}
+
+void input_close(struct input *in)
+{
+    input_rewind(in);
+    for (size_t i = 0; i < in->nfiles; i++)
+        if (in->files[i].spool >= 0)
+            close(in->files[i].spool);
+    block_free(&in->tail);
+    free(in->files);
+    free(in->marks);
+    in->files = NULL;
+    in->marks = NULL;
+    in->nfiles = 0;
+}
+
+static bool source_start(struct input *in)
+{
+    const struct input_file *const f = &in->files[in->file];
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", f->spool);
+    in->source =
+        source_open(f->spool < 0 ? f->name : link, in->stop_fd, source_lines());
+    in->place = 0;
+    return in->source ||
+           input_fail(in, "%s: %s", input_name(in, f), strerror(errno));
+}
+
+/* ----------------------------------------------------------------- reading */
+
+/* Room for a line, or a part of one, of n bytes. */
+static bool line_fits(struct input *in, struct block *b, size_t n)
+{
+    return block_fit(b, n) ||
+           input_fail(in, "%s: out of memory for a line of %zu bytes",
+                      input_name(in, &in->files[in->file]), n);
+}
+
+/* No line ends in the block, which is full: twice the room, as long as the line
+ * may be that long. */
+static bool longer_block(struct input *in, struct block *b)
+{
+    const struct input_file *const f = &in->files[in->file];
+    const uint64_t most =
+        in->max_line < SIZE_MAX / 2 ? in->max_line + 1 : SIZE_MAX / 2;
+    if (b->room < most)
+        return line_fits(in, b,
+                         b->room < most / 2 ? b->room * 2 : (size_t)most);
+    if (!in->documents)
+        return input_fail(in,
+                          "%s: a key of more than 128 MiB; is the separator "
+                          "right?",
+                          input_name(in, f));
+    if (in->whole)
+        return input_fail(in,
+                          "%s: more than %llu bytes; --max-line allows longer "
+                          "documents",
+                          input_name(in, f), (unsigned long long)in->max_line);
+    return input_fail(in,
+                      "%s:%llu: a line of more than %llu bytes; --max-line "
+                      "allows longer ones",
+                      input_name(in, f),
+                      (unsigned long long)(in->ndocs - f->first + 1),
+                      (unsigned long long)in->max_line);
+}
+
+/* Reading failed. Keys need all of a file; documents only a disk that works. */
+static void note_error(struct input *in)
+{
+    struct input_file *const f = &in->files[in->file];
+    const char *const why = source_error(in->source);
+    if (!in->documents || source_broken(in->source))
+        input_fail(in, "%s: %s", input_name(in, f), why);
+    else if (!f->error[0])
+        snprintf(f->error, sizeof f->error, "%s", why);
+}
+
+/* Whole lines of the open file, behind the tail. *ended at its end; what was
+ * read before an error comes nevertheless. */
+static bool fill_block(struct input *in, struct block *b, bool *ended)
+{
+    const struct input_file *const f = &in->files[in->file];
+    const size_t ntail = in->tail.len;
+    size_t ends = 0; /* behind the last separator that was seen */
+    ptrdiff_t got = 1;
+    if (!line_fits(in, b, ntail > BLOCK_BYTES ? ntail : BLOCK_BYTES))
+        return false;
+    if (ntail)
+        memcpy(b->at, in->tail.at, ntail);
+    b->len = ntail;
+    in->tail.len = 0;
+    while (!(ends && (b->len == b->room || source_waits(in->source)))) {
+        if (b->len == b->room && !longer_block(in, b))
+            return false;
+        const uint64_t before = source_done(in->source);
+        got = source_read(in->source, b->at + b->len, b->room - b->len);
+        in->bytes_done += source_done(in->source) - before;
+        if (got <= 0)
+            break;
+        const char *const cut =
+            in->whole ? NULL
+                      : memrchr(b->at + b->len, in->separator, (size_t)got);
+        b->len += (size_t)got;
+        if (cut)
+            ends = (size_t)(cut - b->at) + 1;
+    }
+    *ended = got <= 0;
+    if (got < 0)
+        note_error(in);
+    const size_t rest = b->len - ends;
+    if (!*ended) {
+        b->len = ends;
+        return (block_fit(&in->tail, rest) &&
+                block_put(&in->tail, b->at + ends, rest)) ||
+               input_fail(in, "out of memory");
+    }
+    if (input_failed(in) || (f->error[0] && !in->whole))
+        b->len = ends; /* half a line is none */
+    else if (!in->documents && rest)
+        b->at[b->len++] = in->separator;
+    return true;
+}
+
+static size_t count_lines(const char *at, size_t n)
+{
+    const char *const end = at + n;
+    size_t lines = n > 0 && end[-1] != '\n';
+    while ((at = memchr(at, '\n', (size_t)(end - at)))) {
+        lines++;
+        at++;
+    }
+    return lines;
+}
+
+/* Number the documents of a block, and mark where it began. */
+static bool number_block(struct input *in, struct block *b)
+{
+    struct input_file *const f = &in->files[in->file];
+    b->first = in->ndocs;
+    b->nlines = in->whole ? 1 : count_lines(b->at, b->len);
+    if (b->nlines && !in->marked) {
+        if (in->nmarks == in->marks_room) {
+            const size_t room = in->marks_room * 2 + 64;
+            struct input_mark *const more =
+                realloc(in->marks, room * sizeof *more);
+            if (!more)
+                return input_fail(in, "out of memory");
+            in->marks = more;
+            in->marks_room = room;
+        }
+        in->marks[in->nmarks++] =
+            (struct input_mark){ (uint32_t)in->file, f->nbytes, b->first };
+    }
+    in->ndocs += b->nlines;
+    in->nbytes += b->len;
+    f->nbytes += b->len;
+    return true;
+}
+
+static bool end_file(struct input *in)
+{
+    struct input_file *const f = &in->files[in->file];
+    const uint64_t n = in->ndocs - f->first;
+    source_close(in->source);
+    in->source = NULL;
+    if (f->known && f->ndocs != n)
+        return input_fail(in, "%s: changed while it was read",
+                          input_name(in, f));
+    f->ndocs = n;
+    f->known = true;
+    in->file++;
+    return true;
+}
+
+static bool hand_out(struct input *in, struct block *b)
+{
+    memset(b->at + b->len, 0, BLOCK_SLACK);
+    b->number = in->nblocks++;
     return true;
 }
 
 /* All keys of the command line as one block: the system limits them. */
 static bool next_of_keys(struct input *in, struct block *b)
 {
-    if (in->next == in->nnames)
-        return false;
-    size_t need = 0;
-    for (size_t i = 0; i < in->nnames; i++)
-        need += strlen(in->names[i]) + 1;
-    if (b->room < need && !resize(in, &b->at, &b->room, need))
-        return false;
     b->len = 0;
-    for (; in->next < in->nnames; in->next++) {
-        const size_t n = strlen(in->names[in->next]) + 1;
-        memcpy(b->at + b->len, in->names[in->next], n);
-        b->len += n;
-    }
-    in->nblocks++;
-    return true;
-}
-
-/* Bytes into the block behind what it has: the number, 0 at the end of the last
- * file, -1 for an error. *file_ended: a file ended there. */
-static ptrdiff_t fill(struct input *in, struct block *b, bool *file_ended)
-{
-    *file_ended = false;
-    if (!in->source) {
-        if (in->next == in->nnames)
-            return 0;
-        const char *const name = in->names[in->next];
-        in->source = source_open(name, in->stop_fd, source_lines());
-        if (!in->source) {
-            input_fail(in, name, strerror(errno));
-            return -1;
-        }
-        in->next++;
-    }
-    const uint64_t before = source_done(in->source);
-    /* One byte stays free for the separator that a last line may lack. */
-    const ptrdiff_t got =
-        source_read(in->source, b->at + b->len, b->room - b->len - 1);
-    in->bytes_done += source_done(in->source) - before;
-    if (got < 0) {
-        input_fail(in, in->names[in->next - 1], source_error(in->source));
-        return -1;
-    }
-    if (got == 0) {
-        source_close(in->source);
-        in->source = NULL;
-        *file_ended = true;
-    }
-    return got;
+    if (in->nblocks)
+        return false;
+    for (size_t i = 0; i < in->nkeys_given; i++)
+        if (!block_put(b, in->keys[i], strlen(in->keys[i]) + 1))
+            return input_fail(in, "out of memory");
+    return in->nkeys_given && hand_out(in, b);
 }
 
 bool input_next(struct input *in, struct block *b)
 {
-    if (in->error[0])
-        return false;
-    if (in->are_keys)
+    if (in->keys)
         return next_of_keys(in, b);
-
-    const size_t start = in->ntail + BLOCK_BYTES + 1;
-    if ((b->room < start || b->room > BLOCK_KEEP + in->ntail) &&
-        !resize(in, &b->at, &b->room, start))
-        return false;
-    if (in->ntail)
-        memcpy(b->at, in->tail, in->ntail);
-    b->len = in->ntail;
-    in->ntail = 0;
-
-    for (;;) {
-        if (b->len > KEY_MAX) {
-            input_fail(in, in->names[in->next - 1],
-                       "a key of more than 128 MiB; is the separator right?");
-            return false;
-        }
-        if (b->room - b->len < BLOCK_BYTES / 2 &&
-            !resize(in, &b->at, &b->room, b->room * 2))
-            return false;
-        bool file_ended;
-        const ptrdiff_t got = fill(in, b, &file_ended);
-        if (got < 0)
-            return false;
-        if (got > 0) {
-            const char *const cut =
-                memrchr(b->at + b->len, in->separator, (size_t)got);
-            b->len += (size_t)got;
-            if (!cut)
-                continue;
-            const size_t whole = (size_t)(cut - b->at) + 1;
-            const size_t rest = b->len - whole;
-            if (in->tail_room < rest &&
-                !resize(in, &in->tail, &in->tail_room, rest))
+    while (in->file < in->nfiles && !input_failed(in)) {
+        struct input_file *const f = &in->files[in->file];
+        bool ended = false;
+        if (!in->source) {
+            if (!source_start(in))
                 return false;
-            if (rest)
-                memcpy(in->tail, cut + 1, rest);
-            in->ntail = rest;
-            b->len = whole;
-            break;
+            f->first = in->ndocs;
+            f->nbytes = 0;
         }
-        if (b->len) { /* a last line without its separator */
-            b->at[b->len++] = in->separator;
-            break;
-        }
-        if (!file_ended)
+        b->file = f;
+        if (!fill_block(in, b, &ended) || (!b->len && input_failed(in)) ||
+            (in->documents && !number_block(in, b)) || (ended && !end_file(in)))
             return false;
+        if (b->len || in->whole)
+            return hand_out(in, b);
     }
-    in->nblocks++;
+    return false;
+}
+
+bool input_line(const struct input *in, const struct block *b, size_t *at,
+                const char **line, size_t *len)
+{
+    if (in->whole && *at == 0 && b->len == 0) { /* an empty file */
+        *at = 1;
+        *line = b->at;
+        *len = 0;
+        return true;
+    }
+    if (*at >= b->len)
+        return false;
+    *line = b->at + *at;
+    const char *const nl = in->whole ? NULL : memchr(*line, '\n', b->len - *at);
+    *len = nl ? (size_t)(nl - *line) : b->len - *at;
+    *at += *len + (nl != NULL);
+    if (!in->whole && *len && (*line)[*len - 1] == '\r')
+        --*len;
+    return true;
+}
+
+/* ----------------------------------------------------------- reading again */
+
+/* Read a marked block that ends at byte `end`. */
+static bool read_marked(struct input *in, struct block *b,
+                        const struct input_mark *m, uint64_t end)
+{
+    const size_t len = (size_t)(end - m->place);
+    if (!line_fits(in, b, len))
+        return false;
+    bool ok = source_skip(in->source, m->place - in->place);
+    for (b->len = 0; ok && b->len < len;) {
+        const ptrdiff_t got =
+            source_read(in->source, b->at + b->len, len - b->len);
+        ok = got > 0;
+        b->len += ok ? (size_t)got : 0;
+    }
+    in->place = end;
+    if (ok && (in->whole || count_lines(b->at, b->len) == b->nlines))
+        return true;
+    return input_fail(in, "%s: changed while it was read",
+                      input_name(in, b->file));
+}
+
+bool input_next_wanted(struct input *in, struct block *b, input_want *want,
+                       void *ctx)
+{
+    for (; in->mark < in->nmarks; in->mark++) {
+        const struct input_mark *const m = &in->marks[in->mark];
+        const struct input_file *const f = &in->files[m->file];
+        const bool last = in->mark + 1 == in->nmarks || m[1].file != m->file;
+        const uint64_t behind = last ? f->first + f->ndocs : m[1].first;
+        if (!want(ctx, m->first, behind - m->first))
+            continue;
+        if (in->file != m->file) {
+            source_close(in->source);
+            in->source = NULL;
+        }
+        in->file = m->file;
+        b->file = f;
+        b->first = m->first;
+        b->nlines = (size_t)(behind - m->first);
+        if ((!in->source && !source_start(in)) ||
+            !read_marked(in, b, m, last ? f->nbytes : m[1].place))
+            return false;
+        in->mark++;
+        return hand_out(in, b);
+    }
+    return false;
+}
+
+/* What can be read of a file into its spool. */
+static bool spool_bytes(struct input *in, struct input_file *f)
+{
+    char buf[65536];
+    ptrdiff_t got;
+    while ((got = source_read(in->source, buf, sizeof buf)) > 0) {
+        size_t at = 0;
+        while (at < (size_t)got) {
+            const ssize_t put = write(f->spool, buf + at, (size_t)got - at);
+            if (put < 0 && errno != EINTR)
+                return input_fail(in, "%s: cannot be kept to be read again: %s",
+                                  input_name(in, f), strerror(errno));
+            at += put > 0 ? (size_t)put : 0;
+        }
+    }
+    if (got < 0)
+        note_error(in);
+    return !input_failed(in);
+}
+
+bool input_spool(struct input *in, const char *folder)
+{
+    for (in->file = 0; in->file < in->nfiles; in->file++) {
+        struct input_file *const f = &in->files[in->file];
+        uint64_t nbytes;
+        if (f->spool >= 0 ||
+            (!is_dash(f->name) && is_regular(f->name, &nbytes)))
+            continue;
+        if (!source_start(in))
+            return false;
+        f->spool = scratch_file(folder);
+        if (f->spool < 0)
+            return input_fail(in,
+                              "%s: no file for what comes from a pipe can be "
+                              "made there: %s; right: a folder that can be "
+                              "written to, by --work or TMPDIR",
+                              folder, strerror(errno));
+        if (!spool_bytes(in, f))
+            return false;
+        source_close(in->source);
+        in->source = NULL;
+    }
+    in->file = 0;
     return true;
 }

@@ -1,46 +1,81 @@
 /*
- * input.h - keys, a block of whole lines at a time
+ * input.h - files as a stream of blocks of whole lines
  *
- * Files (or keys given as arguments) become a stream of blocks. Every key in a
- * block is ended by the separator, the last one of a file too, so that who
- * cuts a block needs no special case.
+ * Keys and documents are read alike. Every line in a block of keys is ended by
+ * the separator, the last one of a file too, so that whoever cuts a block needs
+ * no special case.
  *
  *     block   o r a n g e \n a p p l e \n \n p e a r \n
  *             key 0         key 1       2  key 3
+ *
+ * Documents are lines, or whole files, that have numbers: files in the order
+ * they were given, lines in theirs. Whoever reads the files again sees the same
+ * numbers, and may leave blocks out. Their bytes are given as they are.
  */
-#ifndef BLY_INPUT_H
-#define BLY_INPUT_H
+#ifndef BLY_IO_INPUT_H
+#define BLY_IO_INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct input_file {
+    const char *name;
+    int spool;       /* a file without a name that has the bytes; -1: none */
+    uint64_t first;  /* number of its first document, from 0 */
+    uint64_t ndocs;  /* once it was read */
+    uint64_t nbytes; /* likewise, decompressed */
+    bool known;      /* it was read once: ndocs must come again */
+    char error[160]; /* it ended too early: what was wrong */
+};
+
 /* A block belongs to whoever reads into it, again and again. Zero is empty.
  * Behind len bytes BLOCK_SLACK more can be read, though they mean nothing, so
- * that who looks at many bytes at a time may look past the end. */
+ * that code may look at many bytes at a time and past the end. */
 #define BLOCK_SLACK 64
 
 struct block {
     char *at;
     size_t len;
-    size_t room; /* what fits, besides the slack */
+    size_t room;                   /* what fits, besides the slack */
+    uint64_t number;               /* of the block */
+    const struct input_file *file; /* NULL: arguments are the keys */
+    uint64_t first; /* document; its line is first - file->first + 1 */
+    size_t nlines;  /* documents; not counted where the lines are keys */
 };
 
-struct input {
-    char separator;      /* that ends keys in blocks */
-    uint64_t nblocks;    /* handed out so far */
-    uint64_t bytes_done; /* read so far, before decompression */
-    uint64_t bytes_all;  /* of all files; 0: not known */
-    char error[512];     /* what went wrong, once something has */
-    int stop_fd;         /* readable: end the input; -1: none */
+/* The least that max_line may be, and what it is if nothing is said. With its
+ * shingles such a line takes a gigabyte at worst; a key longer than that is a
+ * file without separators: 50 KB of zstd may be gigabytes of zeros. */
+#define INPUT_LINE_LEAST ((uint64_t)256 * 1024)
+#define INPUT_LINE_MOST ((uint64_t)128 << 20)
 
-    const char *const *names;
-    size_t nnames;
-    size_t next;           /* the name to open next */
-    struct source *source; /* the open one, or NULL */
-    char *tail;            /* start of a line whose end was not read yet */
-    size_t ntail, tail_room;
-    bool are_keys; /* names are not files but keys */
+struct input {
+    struct input_file *files;
+    size_t nfiles;
+    char separator;         /* that ends lines in blocks */
+    bool documents;         /* lines are numbered and given as they are */
+    bool whole;             /* and a file is one document */
+    uint64_t max_line;      /* bytes of a line, or of a document */
+    unsigned nthreads;      /* of ordered_run() */
+    int stop_fd;            /* readable: end the input; -1: none */
+    uint64_t nblocks;       /* handed out so far */
+    uint64_t bytes_done;    /* read so far, before decompression */
+    uint64_t bytes_all;     /* of all files; 0: not known */
+    uint64_t ndocs, nbytes; /* documents read, and their bytes */
+    _Atomic uint64_t nkeys; /* worked on: told by the pipeline, for progress */
+    char error[512];        /* what went wrong, once something has */
+
+    /* The reader's own. */
+    const char *const *keys; /* arguments; then there are no files */
+    size_t nkeys_given;
+    size_t file;              /* being read, or to be opened next */
+    struct source *source;    /* the open one, or NULL */
+    uint64_t place;           /* in it, where blocks are left out */
+    struct block tail;        /* start of a line whose end was not read yet */
+    struct input_mark *marks; /* where blocks of documents began */
+    size_t nmarks, marks_room, mark;
+    bool marked; /* they are all there */
 };
 
 /* The keys in n files, "-" being standard input. No files is standard input
@@ -52,15 +87,51 @@ void input_files(struct input *in, const char *const *names, size_t n,
  * newline in an argument is part of the key. */
 void input_keys(struct input *in, const char *const *names, size_t n);
 
-/* The next block into b. False at the end and when something went wrong: then
- * in->error says what. One caller at a time. */
-bool input_next(struct input *in, struct block *b);
+/* The documents in n files, likewise. Set `whole` and the like afterwards. */
+void input_documents(struct input *in, const char *const *names, size_t n);
 
 /* Close and release what in holds, though not the blocks. */
 void input_close(struct input *in);
-void block_free(struct block *b);
+
+/* The next block into b. False at the end and when something went wrong: then
+ * in->error says what. One caller at a time. A line of more than max_line bytes
+ * is wrong: a few bytes of zstd can be a line of any length. So is a file of
+ * keys that ends too early, damaged gzip for instance. One of documents gives
+ * its whole lines, has its error, and stops nothing, unless it cannot be read:
+ * the next run may find all of it. */
+bool input_next(struct input *in, struct block *b);
+
+/* Read documents from the beginning again. */
+void input_rewind(struct input *in);
+
+/* The same as input_next() without the blocks that are not wanted; after all
+ * were read once. A file that is not what it was is an error. */
+typedef bool input_want(void *ctx, uint64_t first, uint64_t ndocs);
+bool input_next_wanted(struct input *in, struct block *b, input_want *want,
+                       void *ctx);
+
+/* Copy what can be read only once, a pipe, into files without names in folder.
+ * False with in->error. */
+bool input_spool(struct input *in, const char *folder);
+
+/* Writes in->error unless something is there, from any thread. Returns false.
+ */
+__attribute__((format(printf, 2, 3))) bool input_fail(struct input *in,
+                                                      const char *format, ...);
+bool input_failed(struct input *in);
+
+/* The line at *at of a block of documents, without its newline and a carriage
+ * return before that; *at moves behind it. False at the end of the block. In a
+ * file that is one document, all of it. */
+bool input_line(const struct input *in, const struct block *b, size_t *at,
+                const char **line, size_t *len);
+
+/* What a file is called in messages; documents have ids that begin with its
+ * name. */
+const char *input_name(const struct input *in, const struct input_file *f);
 
 /* Append n bytes to b, which grows. False if there is no memory. */
 bool block_put(struct block *b, const void *bytes, size_t n);
+void block_free(struct block *b);
 
 #endif

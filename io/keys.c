@@ -112,7 +112,11 @@ bly_filter *ask_begin(const struct list *operands, const struct keys *k,
     }
     if (!keys_input(k, operands, in))
         return NULL;
-    return filter_to_ask(operands->at[0], k->key_file, c, ability);
+    bly_filter *const f =
+        filter_to_ask(operands->at[0], k->key_file, c, ability);
+    if (!f)
+        input_close(in);
+    return f;
 }
 
 bool ask_end(bly_filter *f, const struct list *operands, struct input *in,

@@ -1,17 +1,39 @@
 /*
  * pipeline.h - keys from input to output, by several threads, in order
+ *
+ * How a file becomes keys, and answers:
+ *
+ *     source.h     a file, or standard input, as bytes; unpack.h undoes gzip,
+ *                  zstd, xz and bzip2, and what is no list is refused
+ *     input.h      the bytes of many files as blocks of whole lines
+ *     ordered.h    blocks to workers, one for each thread, and what they made
+ *                  of them back into the order of the input
+ *     cutter.h     a block into lines, 64 bytes at a time
+ *     values.h     a line into a key and its value, where there are values
+ *     pipeline.h   keys into hashes, batches of them to the command, and the
+ *                  keys it picked, or the text it made, to standard output
+ *
+ * has, add, build and all others that take keys run pipeline_run() with a job,
+ * which is mainly a function for batches. keys.h gets both the keys and the
+ * filter from a command line. Who needs no hashes begins further up: dedup
+ * hands its functions for blocks to ordered_run(), digest reads block after
+ * block by input_next().
+ *
+ * Memory is a block for each worker, whatever the size of the input. Whoever
+ * writes or counts does so in a block's turn, so that the output is the same
+ * for any number of threads. What is wrong is told once, with the file and,
+ * where it has one, the line.
  */
-#ifndef BLY_PIPELINE_H
-#define BLY_PIPELINE_H
+#ifndef BLY_IO_PIPELINE_H
+#define BLY_IO_PIPELINE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <bloomery.h>
 
-#include "io/input.h"
+#include "io/ordered.h"
 
 /* Keys that are worked on at once: enough to overlap their cache misses, few
  * enough that keys, hashes and text stay in the first-level cache. */
@@ -62,9 +84,5 @@ struct job {
 /* Run all of in through job. Output is the same for any number of threads. One
  * thread means: no other is made. */
 bly_status pipeline_run(struct job *job, struct input *in);
-
-/* As many threads as were asked for, within reason; 0 asks for as many as this
- * process has processors. */
-unsigned thread_count(uint64_t asked);
 
 #endif

@@ -26,7 +26,8 @@ bool binary_input;
 
 struct source {
     int fd;
-    int stop_fd; /* -1: none, or the file never waits */
+    bool waits;  /* it is no regular file */
+    int stop_fd; /* -1: none, or it never waits */
     enum source_use use;
     bool known;                    /* how it is packed */
     const struct unpacker *packed; /* NULL: it is not */
@@ -60,8 +61,8 @@ struct source *source_open(const char *name, int stop_fd, enum source_use use)
         return NULL;
     }
     struct stat st;
-    const bool waits = fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode);
-    s->stop_fd = waits ? stop_fd : -1;
+    s->waits = fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode);
+    s->stop_fd = s->waits ? stop_fd : -1;
     posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return s;
 }
@@ -91,6 +92,11 @@ uint64_t source_done(const struct source *s)
 bool source_broken(const struct source *s)
 {
     return s->broken;
+}
+
+bool source_waits(const struct source *s)
+{
+    return s->waits;
 }
 
 /* Reading or memory failed. What is wrong with the bytes is written to s->error

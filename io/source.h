@@ -1,8 +1,8 @@
 /*
  * source.h - the bytes of one file, decompressed where it is compressed
  */
-#ifndef BLY_SOURCE_H
-#define BLY_SOURCE_H
+#ifndef BLY_IO_SOURCE_H
+#define BLY_IO_SOURCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,6 +42,9 @@ bool source_skip(struct source *s, uint64_t n);
 
 /* Bytes of the file itself that were read so far. */
 uint64_t source_done(const struct source *s);
+
+/* Whether it is a pipe or a terminal, which may have more only later. */
+bool source_waits(const struct source *s);
 
 void source_close(struct source *s);
 

@@ -16,7 +16,7 @@
 #include <bloomery.h>
 
 #include "workbench/bench.h"
-#include "io/pipeline.h"
+#include "io/ordered.h"
 
 double bench_now(void)
 {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "apps/dedup/dedup.h"
-#include "io/pipeline.h"
+#include "io/ordered.h"
 #include "report/words.h"
 
 struct dedup_args {

@@ -231,14 +231,14 @@ static bool targets_differ(struct dedup *d, struct target *all, size_t n)
 
 bool dedup_corpus_fits(struct dedup *d, const char *path)
 {
-    const struct lines *const in = d->in;
+    const struct input *const in = d->in;
     if (!dedup_is_folder(path) || in->nfiles == 0)
         return true;
     struct target *const all = calloc(in->nfiles, sizeof *all);
     bool ok = all != NULL;
     for (size_t i = 0; ok && i < in->nfiles; i++) {
         all[i].name = in->files[i].name;
-        which_file(&all[i], in->files[i].path);
+        which_file(&all[i], in->files[i].name);
         all[i].path = path_in(path, all[i].name);
         ok = all[i].path != NULL;
     }

@@ -120,7 +120,7 @@ struct dedup_journal {
 
 struct dedup {
     const struct dedup_options *opt;
-    struct lines *in;
+    struct input *in;
     struct dedup_report report;
 
     uint64_t n, room;   /* documents, those of an index included */

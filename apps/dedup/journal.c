@@ -83,7 +83,7 @@ static uint64_t fingerprint(const struct dedup *d)
         const struct lines_file *const f = &d->in->files[i];
         struct stat st;
         sum = mix_in(sum, f->name, strlen(f->name));
-        if (f->spool < 0 && stat(f->path, &st) == 0) {
+        if (f->spool < 0 && stat(f->name, &st) == 0) {
             const int64_t facts[] = { st.st_size, st.st_mtim.tv_sec,
                                       st.st_mtim.tv_nsec };
             sum = mix_in(sum, facts, sizeof facts);

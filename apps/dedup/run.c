@@ -19,7 +19,6 @@
 #include "apps/dedup/out_file.h"
 #include "io/files.h"
 #include "io/paths.h"
-#include "io/source.h"
 #include "report/out.h"
 #include "report/progress.h"
 #include "report/say.h"
@@ -41,49 +40,6 @@ struct dedup_args dedup_args = {
     .min_words = 5,
     .share = 0.8,
     .level = "paragraphs",
-};
-
-/* -------------------------------------------------------------- the source */
-
-static void *dedup_open(const char *name)
-{
-    return source_open(name, -1, source_lines());
-}
-
-static ptrdiff_t dedup_source_read(void *s, void *buf, size_t n)
-{
-    return source_read(s, buf, n);
-}
-
-static bool dedup_source_skip(void *s, uint64_t n)
-{
-    return source_skip(s, n);
-}
-
-static const char *dedup_source_error(const void *s)
-{
-    return source_error(s);
-}
-
-static bool dedup_source_broken(const void *s)
-{
-    return source_broken(s);
-}
-
-static uint64_t dedup_source_done(const void *s)
-{
-    return source_done(s);
-}
-
-static void dedup_source_close(void *s)
-{
-    source_close(s);
-}
-
-static const struct lines_ops dedup_ops = {
-    dedup_open,         dedup_source_read,   dedup_source_skip,
-    dedup_source_error, dedup_source_broken, dedup_source_done,
-    dedup_source_close,
 };
 
 /* ----------------------------------------------------------------- options */
@@ -436,7 +392,7 @@ int dedup_run(struct list *operands)
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
     struct dedup_options o = { 0 };
-    struct lines in = { 0 };
+    struct input in = { 0 };
     struct list files;
     if (ngrams) {
         operands->at++;
@@ -452,26 +408,20 @@ int dedup_run(struct list *operands)
     int status = TROUBLE;
     if (dedup_pick(&o) && outputs_work(operands) &&
         dedup_files(operands, &files)) {
-        static const char *const standard_input[] = { "-" };
-        if (lines_init(&in, &dedup_ops, files.n ? files.at : standard_input,
-                       files.n ? files.n : 1)) {
-            in.whole = o.format == DEDUP_FILES;
-            in.nthreads = o.nthreads;
-            in.max_line = a->max_line;
-            in.progress = progress_at;
-            progress_start(false);
-            progress_unit("documents");
-            struct dedup d = { .opt = &o, .in = &in };
-            if (!dedup_work_open(&d))
-                status = fail("%s", d.error);
-            else if (filtered && !(a->index && a->index[0] == 'm'))
-                status = dedup_filtered(&d, ngrams);
-            else
-                status = dedup_near(&d);
-            dedup_free(&d);
-        } else {
-            fail("out of memory");
-        }
+        input_documents(&in, files.at, files.n);
+        in.whole = o.format == DEDUP_FILES;
+        in.nthreads = o.nthreads;
+        in.max_line = a->max_line;
+        progress_start(false);
+        progress_unit("documents");
+        struct dedup d = { .opt = &o, .in = &in };
+        if (!dedup_work_open(&d))
+            status = fail("%s", d.error);
+        else if (filtered && !(a->index && a->index[0] == 'm'))
+            status = dedup_filtered(&d, ngrams);
+        else
+            status = dedup_near(&d);
+        dedup_free(&d);
         lines_free(&in);
         dedup_files_free(&files);
     }
