@@ -307,7 +307,8 @@ static bool is_list(struct source *s, const void *start, size_t n)
     }
     for (size_t i = 0; i < sizeof no_lists / sizeof no_lists[0]; i++) {
         if (n < no_lists[i].at + no_lists[i].n ||
-            memcmp(bytes + no_lists[i].at, no_lists[i].bytes, no_lists[i].n))
+            memcmp(bytes + no_lists[i].at, no_lists[i].bytes, no_lists[i].n) !=
+                0)
             continue;
         const char *const right = no_lists[i].right;
         snprintf(

@@ -211,7 +211,8 @@ static const struct field *find_field(const struct field *fields,
         const void *within = field_at(f, *value);
         const struct field *const found =
             f->name ? f : find_field(f->fields, &within, name, n);
-        if (!found || (f->name && (strncmp(f->name, name, n) || f->name[n])))
+        if (!found ||
+            (f->name && (strncmp(f->name, name, n) != 0 || f->name[n])))
             continue;
         *value = f->name ? *value : within;
         return found;

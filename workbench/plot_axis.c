@@ -57,11 +57,11 @@ static void number_text(char *out, double v, int sig, enum axis_form form)
     const int e = split(v, sig, d), n = (int)strlen(d);
     size_t at = 0;
 
-    if (v < 0 && strcmp(d, "0"))
+    if (v < 0 && strcmp(d, "0") != 0)
         at += (size_t)snprintf(out, AXIS_LABEL, "%s", MINUS);
     if (form == AXIS_COMPUTER && e >= -5 && e < 9)
         form = AXIS_POSITIONAL;
-    if ((form == AXIS_POWERS && (e == 0 || e == 1)) || !strcmp(d, "0"))
+    if ((form == AXIS_POWERS && (e == 0 || e == 1)) || strcmp(d, "0") == 0)
         form = AXIS_POSITIONAL;
     if (form == AXIS_POSITIONAL) {
         if (e < 0) {
@@ -78,7 +78,7 @@ static void number_text(char *out, double v, int sig, enum axis_form form)
         out[at] = '\0';
         return;
     }
-    if (form == AXIS_COMPUTER || strcmp(d, "1")) {
+    if (form == AXIS_COMPUTER || strcmp(d, "1") != 0) {
         out[at++] = d[0];
         if (n > 1)
             out[at++] = '.';

@@ -149,8 +149,9 @@ static bly_status squid_encode(const bly_foreign *f, bly_bytes text,
     const size_t nword = method_word(text);
     unsigned code = 1;
     if (nword) {
-        while (code <= 4 && (strlen(squid_methods[code - 1]) != nword ||
-                             memcmp(squid_methods[code - 1], text.ptr, nword)))
+        while (code <= 4 &&
+               (strlen(squid_methods[code - 1]) != nword ||
+                memcmp(squid_methods[code - 1], text.ptr, nword) != 0))
             code++;
         if (code > 4)
             return bly_fail(
