@@ -8,8 +8,8 @@
  *     window   a p p l e \n p e a r \n \n p l u m ...
  *     ends     . . . . .  1 . . . .  1  1 . . . .
  */
-#ifndef BLY_CUTTER_H
-#define BLY_CUTTER_H
+#ifndef BLY_IO_CUTTER_H
+#define BLY_IO_CUTTER_H
 
 #include <stddef.h>
 #include <stdint.h>

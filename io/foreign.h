@@ -1,8 +1,8 @@
 /*
  * foreign.h - files of other systems, as commands open and make them
  */
-#ifndef BLY_CLI_FOREIGN_H
-#define BLY_CLI_FOREIGN_H
+#ifndef BLY_IO_FOREIGN_H
+#define BLY_IO_FOREIGN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * keys.h - commands that ask or change one filter: FILTER [KEY]... [-f FILE]...
  */
-#ifndef BLY_KEYS_H
-#define BLY_KEYS_H
+#ifndef BLY_IO_KEYS_H
+#define BLY_IO_KEYS_H
 
 #include <stdbool.h>
 #include <stdint.h>

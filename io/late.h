@@ -7,8 +7,8 @@
  * finds them. late_curl.h and late_microhttpd.h list the calls that are used,
  * and let them be written as usual.
  */
-#ifndef BLY_LATE_H
-#define BLY_LATE_H
+#ifndef BLY_IO_LATE_H
+#define BLY_IO_LATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

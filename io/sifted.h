@@ -1,8 +1,8 @@
 /*
  * sifted.h - a filter from those keys of an input that a sieve lets through
  */
-#ifndef BLY_SIFTED_H
-#define BLY_SIFTED_H
+#ifndef BLY_IO_SIFTED_H
+#define BLY_IO_SIFTED_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /*
  * texts.h - whole texts, and how they are cut
  */
-#ifndef BLY_TEXTS_H
-#define BLY_TEXTS_H
+#ifndef BLY_IO_TEXTS_H
+#define BLY_IO_TEXTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

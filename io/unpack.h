@@ -9,8 +9,8 @@
  * Bytes come from anywhere. What a decoder allocates is bounded, whatever the
  * file asks for.
  */
-#ifndef BLY_UNPACK_H
-#define BLY_UNPACK_H
+#ifndef BLY_IO_UNPACK_H
+#define BLY_IO_UNPACK_H
 
 #include <stdbool.h>
 #include <stddef.h>

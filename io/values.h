@@ -1,8 +1,8 @@
 /*
  * values.h - numbers beside keys: KEY, a tab, NUMBER
  */
-#ifndef BLY_VALUES_H
-#define BLY_VALUES_H
+#ifndef BLY_IO_VALUES_H
+#define BLY_IO_VALUES_H
 
 #include <stdbool.h>
 #include <stddef.h>
