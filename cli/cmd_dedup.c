@@ -1,139 +1,383 @@
 /*
  * cmd_dedup.c - a corpus without its near-copies: the options
  *
- * dedup_run.c reads them and runs the steps of apps/dedup/; dedup_filter.c does
- * with a filter what can be done in one pass.
+ * What is a number or a path goes straight to what dedup is asked for
+ * (apps/dedup/options.h); words are read here.
  */
-#include "apps/dedup/args.h"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/dedup/agreement.h"
+#include "apps/dedup/options.h"
 #include "cli/rows.h"
+#include "io/files.h"
 #include "io/keys.h"
+#include "io/ordered.h"
+
+static struct dedup_options wanted = {
+    .threshold = 0.8,
+    .max_bucket = 1000,
+    .memory = UINT64_C(1) << 30,
+    .max_line = INPUT_LINE_MOST,
+    .stream = { .rate = 1e-5, .ngram = 13, .min_words = 5, .share = 0.8 },
+};
+
+/* Options as they were given, where dedup has a type of its own for them. */
+static struct {
+    const char *text_field, *id_field;
+    bool lines, files, paragraphs;
+    const char *verify, *policy, *priority, *profile, *bands;
+    const char *unit, *family, *index, *level;
+    uint64_t size, k, seed, threads;
+} given = {
+    .text_field = "text",
+    .verify = "exact",
+    .policy = "greedy",
+    .priority = "first",
+    .profile = "corpus",
+    .level = "paragraphs",
+};
 
 static const struct opt dedup_options[] = {
-    { "output", 'o', OPT_TEXT, &dedup_args.output, "OUT",
+    { "output", 'o', OPT_TEXT, &wanted.output, "OUT",
       "write the corpus without near-copies to OUT: a file, - for standard "
       "output, or a folder (FOLDER/) with one file per input" },
-    { "pairs", 0, OPT_TEXT, &dedup_args.pairs, "FILE",
+    { "pairs", 0, OPT_TEXT, &wanted.pairs, "FILE",
       "write the pairs at the threshold or above: id, id, likeness" },
-    { "clusters", 0, OPT_TEXT, &dedup_args.clusters, "FILE",
+    { "clusters", 0, OPT_TEXT, &wanted.clusters, "FILE",
       "write the clusters: id, number" },
-    { "removed", 0, OPT_TEXT, &dedup_args.removed, "FILE",
+    { "removed", 0, OPT_TEXT, &wanted.removed, "FILE",
       "write what was removed: id, id of the document that stays in its place, "
       "likeness" },
     BINARY_OPTION,
-    { "text-field", 0, OPT_TEXT, &dedup_args.text_field, "FIELD",
+    { "text-field", 0, OPT_TEXT, &given.text_field, "FIELD",
       "where a line of JSON has its text: the name of a field or a JSON "
       "pointer; text if not given" },
-    { "field", 0, OPT_TEXT, &dedup_args.text_field, "FIELD",
-      "the same, shorter" },
-    { "id-field", 0, OPT_TEXT, &dedup_args.id_field, "FIELD",
+    { "field", 0, OPT_TEXT, &given.text_field, "FIELD", "the same, shorter" },
+    { "id-field", 0, OPT_TEXT, &given.id_field, "FIELD",
       "where it has its id; FILE:LINE if not given" },
-    { "id", 0, OPT_TEXT, &dedup_args.id_field, "FIELD", "the same, shorter" },
-    { "lines", 'l', OPT_FLAG, &dedup_args.lines, NULL,
+    { "id", 0, OPT_TEXT, &given.id_field, "FIELD", "the same, shorter" },
+    { "lines", 'l', OPT_FLAG, &given.lines, NULL,
       "the input is plain text, not JSON: each line is a document" },
-    { "files", 0, OPT_FLAG, &dedup_args.files, NULL,
+    { "files", 0, OPT_FLAG, &given.files, NULL,
       "each file is a document; folders are searched recursively; -o lists the "
       "files that stay, or copies them into a folder" },
-    { "threshold", 'T', OPT_RATE, &dedup_args.threshold, "J",
+    { "threshold", 'T', OPT_RATE, &wanted.threshold, "J",
       "likeness at or above which a document is a copy; 0.8 if not given" },
-    { "verify", 0, OPT_TEXT, &dedup_args.verify, "HOW",
+    { "verify", 0, OPT_TEXT, &given.verify, "HOW",
       "exact: compare the texts (default); estimate: trust the sketches; none: "
       "trust the bands" },
-    { "policy", 0, OPT_TEXT, &dedup_args.policy, "HOW",
+    { "policy", 0, OPT_TEXT, &given.policy, "HOW",
       "greedy: each document removed is like one that stays (default); "
       "component: one of all that are linked stays" },
-    { "max-cluster", 0, OPT_POSITIVE, &dedup_args.max_cluster, "N",
+    { "max-cluster", 0, OPT_POSITIVE, &wanted.max_cluster, "N",
       "handle components with more documents by the greedy policy" },
-    { "priority", 0, OPT_TEXT, &dedup_args.priority, "HOW",
+    { "priority", 0, OPT_TEXT, &given.priority, "HOW",
       "which document stays: first (default), longest, or field:NAME, the one "
       "with the largest number, or with :asc the smallest" },
-    { "drop-empty", 0, OPT_FLAG, &dedup_args.drop_empty, NULL,
+    { "drop-empty", 0, OPT_FLAG, &wanted.drop_empty, NULL,
       "also remove texts without words" },
-    { "drop-all", 0, OPT_FLAG, &dedup_args.drop_all, NULL,
+    { "drop-all", 0, OPT_FLAG, &wanted.drop_all, NULL,
       "remove every document that has a copy, and the copied one too" },
-    { "strict", 0, OPT_FLAG, &dedup_args.strict, NULL,
+    { "strict", 0, OPT_FLAG, &wanted.strict, NULL,
       "stop at the first malformed line" },
-    { "exact", 0, OPT_FLAG, &dedup_args.exact, NULL,
+    { "exact", 0, OPT_FLAG, &wanted.whole_only, NULL,
       "remove only texts that are equal byte for byte" },
-    { "profile", 0, OPT_TEXT, &dedup_args.profile, "NAME",
+    { "profile", 0, OPT_TEXT, &given.profile, "NAME",
       "corpus: 5 words, k 128 (default); lecture: 10 characters, k 100, "
       "linear" },
-    { "unit", 0, OPT_TEXT, &dedup_args.unit, "UNIT",
+    { "unit", 0, OPT_TEXT, &given.unit, "UNIT",
       "shingles of words or of characters: word, char" },
-    { "size", 0, OPT_POSITIVE, &dedup_args.size, "N", "units in a shingle" },
-    { "k", 'k', OPT_POSITIVE, &dedup_args.k, "K",
+    { "size", 0, OPT_POSITIVE, &given.size, "N", "units in a shingle" },
+    { "k", 'k', OPT_POSITIVE, &given.k, "K",
       "components of a sketch; 128 if "
       "not given, 512 with --index bloom" },
-    { "family", 0, OPT_TEXT, &dedup_args.family, "NAME",
+    { "family", 0, OPT_TEXT, &given.family, "NAME",
       "of sketches: fss, oph, linear, linear61" },
-    { "seed", 0, OPT_COUNT, &dedup_args.seed, "N",
-      "seed of the hash of words" },
-    { "recall", 0, OPT_RATE, &dedup_args.recall, "P",
+    { "seed", 0, OPT_COUNT, &given.seed, "N", "seed of the hash of words" },
+    { "recall", 0, OPT_RATE, &wanted.recall, "P",
       "probability of finding a pair at the threshold, for choosing bands; "
       "0.995 if not given, 0.25 with --index bloom" },
-    { "bands", 0, OPT_TEXT, &dedup_args.bands, "B,R",
+    { "bands", 0, OPT_TEXT, &given.bands, "B,R",
       "bands and rows; or area, which balances errors and misses many pairs; "
       "with --index bloom B,R,KNOWN, where KNOWN is how many bands must be "
       "known" },
-    { "max-bucket", 0, OPT_POSITIVE, &dedup_args.max_bucket, "N",
+    { "max-bucket", 0, OPT_POSITIVE, &wanted.max_bucket, "N",
       "with --pairs and components: compare every pair in buckets of up to "
       "this size; 1000 if not given" },
-    { "save-index", 0, OPT_TEXT, &dedup_args.save_index, "FILE",
+    { "save-index", 0, OPT_TEXT, &wanted.save_index, "FILE",
       "write the sketches of what was kept" },
-    { "with-shingles", 0, OPT_FLAG, &dedup_args.with_shingles, NULL,
+    { "with-shingles", 0, OPT_FLAG, &wanted.with_shingles, NULL,
       "with its shingles, 8 bytes per word, so that --against compares "
       "exactly" },
-    { "against", 0, OPT_TEXT, &dedup_args.against, "FILE",
+    { "against", 0, OPT_TEXT, &wanted.against, "FILE",
       "treat the documents of an index as kept, before all others" },
-    { "work", 0, OPT_TEXT, &dedup_args.work, "DIR",
+    { "work", 0, OPT_TEXT, &wanted.work, "DIR",
       "keep sketches, and what --resume needs, in files in this folder instead "
       "of in memory; it is made if it does not exist, and serves one run at a "
       "time" },
-    { "resume", 0, OPT_FLAG, &dedup_args.resume, NULL,
+    { "resume", 0, OPT_FLAG, &wanted.resume, NULL,
       "continue a run that ended too early, from its folder --work" },
-    { "index", 0, OPT_TEXT, &dedup_args.index, "FORM",
+    { "index", 0, OPT_TEXT, &given.index, "FORM",
       "memory (default), or bloom: one pass with a filter and without a check, "
       "so that documents are removed at about the threshold, not exactly" },
-    { "paragraphs", 0, OPT_FLAG, &dedup_args.paragraphs, NULL,
+    { "paragraphs", 0, OPT_FLAG, &given.paragraphs, NULL,
       "remove lines of texts that occurred before, in one pass; lines are "
       "compared by their words, so case, punctuation and spacing do not "
       "matter" },
-    { "filter", 0, OPT_TEXT, &dedup_args.filter, "F.bly",
+    { "filter", 0, OPT_TEXT, &wanted.stream.filter, "F.bly",
       "the filter for these: read if it exists, and written at the end" },
-    { "read-only", 0, OPT_FLAG, &dedup_args.read_only, NULL,
+    { "read-only", 0, OPT_FLAG, &wanted.stream.read_only, NULL,
       "add nothing to the filter" },
-    { "kind", 0, OPT_TEXT, &dedup_args.kind, "KIND",
+    { "kind", 0, OPT_TEXT, &wanted.stream.kind, "KIND",
       "kind of a new filter; see bloomery kinds" },
-    { "items", 'n', OPT_POSITIVE, &dedup_args.items, "N",
+    { "items", 'n', OPT_POSITIVE, &wanted.stream.items, "N",
       "how many documents, paragraphs or n-grams it is for; it grows if not "
       "given" },
-    { "ngrams", 0, OPT_POSITIVE, &dedup_args.items, "N",
+    { "ngrams", 0, OPT_POSITIVE, &wanted.stream.items, "N",
       "the same, for dedup ngrams; if not given, they are counted in a pass of "
       "their own" },
-    { "fpr", 'p', OPT_RATE, &dedup_args.documents_rate, "P",
+    { "fpr", 'p', OPT_RATE, &wanted.stream.rate, "P",
       "rate at which a filter removes what is new; 1e-5 if not given" },
-    { "rate", 0, OPT_RATE, &dedup_args.documents_rate, "P", "the same" },
-    { "level", 0, OPT_TEXT, &dedup_args.level, "LEVEL",
+    { "rate", 0, OPT_RATE, &wanted.stream.rate, "P", "the same" },
+    { "level", 0, OPT_TEXT, &given.level, "LEVEL",
       "what dedup ngrams removes: paragraphs (default), documents, or both" },
-    { "ngram", 0, OPT_POSITIVE, &dedup_args.ngram_size, "N",
+    { "ngram", 0, OPT_POSITIVE, &wanted.stream.ngram, "N",
       "words per n-gram, for dedup ngrams; 13 if not given" },
-    { "share", 0, OPT_RATE, &dedup_args.share, "S",
+    { "share", 0, OPT_RATE, &wanted.stream.share, "S",
       "share of known n-grams above which a paragraph is removed; 0.8 if not "
       "given" },
-    { "min-words", 0, OPT_COUNT, &dedup_args.min_words, "N",
+    { "min-words", 0, OPT_COUNT, &wanted.stream.min_words, "N",
       "paragraphs of fewer words always stay; 5 if not given" },
-    { "memory", 'm', OPT_POSITIVE, &dedup_args.memory, "SIZE",
+    { "memory", 'm', OPT_POSITIVE, &wanted.memory, "SIZE",
       "memory for sorting and comparing, besides the sketches; 1 GiB if not "
       "given" },
-    { "max-line", 0, OPT_POSITIVE, &dedup_args.max_line, "SIZE",
+    { "max-line", 0, OPT_POSITIVE, &wanted.max_line, "SIZE",
       "longest line, or with --files longest file, that is accepted; a longer "
       "one ends the run; 128 MiB if not given" },
-    THREADS_OPTION(dedup_args.threads),
+    THREADS_OPTION(given.threads),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &dedup_args.json, NULL,
+    { "json", 0, OPT_FLAG, &wanted.json, NULL,
       "print the report as one object" },
     { 0 },
 };
+
+/* Which of the words, up to NULL, was given for an option; -1, and said so, for
+ * none. There are two or three. */
+static int choice(const char *option, const char *word,
+                  const char *const *words)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(word, words[i]) == 0)
+            return i;
+    fail("--%s %s: right: %s, %s%s%s", option, word, words[0], words[1],
+         words[2] ? ", " : "", words[2] ? words[2] : "");
+    return -1;
+}
+
+/* Is it --index bloom, where bands alone decide? */
+static bool is_bloom(void)
+{
+    return given.index && strcmp(given.index, "bloom") == 0;
+}
+
+static bool pick_sketch(struct dedup_options *o)
+{
+    static const char *const profiles[] = { "corpus", "lecture", NULL };
+    static const char *const units[] = { "word", "char", NULL };
+    const int profile = choice("profile", given.profile, profiles);
+    if (profile < 0)
+        return false;
+    if (profile == 1)
+        o->sketch = (bly_sketch_spec){ .shingling = { .unit = BLY_CHARS },
+                                       .family = BLY_LINEAR32,
+                                       .k = 100 };
+    if (given.unit) {
+        const int unit = choice("unit", given.unit, units);
+        if (unit < 0)
+            return false;
+        o->sketch.shingling.unit = unit ? BLY_CHARS : BLY_WORDS;
+    }
+    if (given.family) {
+        unsigned f = 0;
+        while (bly_family_name(f) &&
+               strcmp(bly_family_name(f), given.family) != 0)
+            f++;
+        if (!bly_family_name(f))
+            return !fail("--family %s: right: fss, oph, linear, linear61",
+                         given.family);
+        o->sketch.family = (bly_family)f;
+    }
+    if (given.size > UINT32_MAX || given.k > UINT32_MAX)
+        return !fail("--size and --k are small numbers");
+    if (given.size)
+        o->sketch.shingling.size = (unsigned)given.size;
+    if (given.k)
+        o->sketch.k = (unsigned)given.k;
+    else if (is_bloom() && o->sketch.family == BLY_FSS)
+        o->sketch.k = BLY_MAX_COMPONENTS; /* nothing else decides */
+    o->sketch.shingling.seed = given.seed;
+    return !bly_sketch_spec_check(&o->sketch) || !fail_library();
+}
+
+/* --bands: area, or B,R; with --index bloom, where they decide without a check,
+ * also how many of them do. */
+static bool pick_bands(struct dedup_options *o)
+{
+    const bool bloom = is_bloom();
+    const unsigned k = o->sketch.k;
+    struct agreement g = { .known = 1 };
+    unsigned b, r, m = 0;
+    char more;
+    const char *const text = given.bands ? given.bands : "";
+    const bool two = sscanf(text, "%u,%u%c", &b, &r, &more) == 2;
+    const bool three =
+        bloom && sscanf(text, "%u,%u,%u%c", &b, &r, &m, &more) == 3 && m;
+    if (!given.bands && bloom) {
+        if (!agreement_choose(k, o->threshold, o->recall, &g))
+            return !fail("%u components cannot find a pair of likeness %g "
+                         "with probability %g; right: more of them (--k), "
+                         "or a lower --recall",
+                         k, o->threshold, o->recall);
+    } else if (!given.bands) {
+        if (bly_bands_choose(k, o->threshold, o->recall, &g.bands))
+            return !fail_library();
+    } else if (strcmp(given.bands, "area") == 0) {
+        if (bly_bands_balance(k, o->threshold, &g.bands))
+            return !fail_library();
+    } else if ((two || three) && b && r && b <= BLY_MAX_COMPONENTS &&
+               r <= BLY_MAX_COMPONENTS && m <= b && b * r <= k) {
+        g.bands = (bly_bands){ b, r };
+        agreement_known(&g, o->threshold, o->recall);
+        g.known = three ? m : g.known ? g.known : 1;
+    } else {
+        return !fail("--bands %s: right: area%s B,R%s with B times R at most "
+                     "%u%s",
+                     given.bands, bloom ? "," : ", or",
+                     bloom ? " or B,R,KNOWN" : "", k,
+                     bloom ? " and KNOWN at most B" : "");
+    }
+    o->bands = g.bands;
+    o->known = g.known;
+    return true;
+}
+
+static bool pick_field(const char *option, const char *name,
+                       struct json_path *to)
+{
+    errno = 0;
+    if (json_path_read(to, name))
+        return true;
+    if (errno == ENOMEM)
+        return !fail("out of memory");
+    return !fail("--%s %s: right: the name of a field, or a JSON pointer such "
+                 "as /meta/id",
+                 option, name);
+}
+
+static bool pick_priority(struct dedup_options *o)
+{
+    const char *const p = given.priority;
+    o->priority_text = p;
+    if (strcmp(p, "first") == 0)
+        return true;
+    if (strcmp(p, "longest") == 0) {
+        o->priority = DEDUP_LONGEST;
+        return true;
+    }
+    if (strncmp(p, "field:", 6) != 0 || !p[6])
+        return !fail("--priority %s: right: first, longest, field:NAME, "
+                     "field:NAME:asc or field:NAME:desc",
+                     p);
+    char *const name = strdup(p + 6);
+    if (!name)
+        return !fail("out of memory");
+    char *const colon = strrchr(name, ':');
+    if (colon && (strcmp(colon, ":asc") == 0 || strcmp(colon, ":desc") == 0)) {
+        o->ascending = colon[1] == 'a';
+        *colon = '\0';
+    }
+    o->priority = DEDUP_FIELD;
+    o->has_field = pick_field("priority", name, &o->field);
+    free(name);
+    return o->has_field;
+}
+
+/* One pass with a filter: of what. */
+static bool pick_stream(struct dedup_options *o, bool ngrams)
+{
+    static const char *const levels[] = { "paragraphs", "documents", "both",
+                                          NULL };
+    const int level = o->one_pass ? choice("level", given.level, levels) : 0;
+    o->stream.unit = ngrams             ? STREAM_NGRAMS
+                     : given.paragraphs ? STREAM_PARAGRAPHS
+                                        : STREAM_BANDS;
+    o->stream.documents = ngrams && level > 0;
+    o->stream.paragraphs = !ngrams || level != 1;
+    return level >= 0;
+}
+
+/* False, and said why, where the options cannot be meant. */
+static bool pick(struct dedup_options *o, bool ngrams)
+{
+    const char *const tmp = getenv("TMPDIR");
+    const int verify = choice("verify", given.verify, dedup_verifies);
+    const int policy = choice("policy", given.policy, dedup_policies);
+    if (verify < 0 || policy < 0)
+        return false;
+    if (o->resume && !o->work)
+        return !fail("--resume needs the folder of the run that ended: "
+                     "--work DIR");
+    if (o->whole_only && (o->save_index || o->against))
+        return !fail("an index consists of sketches, which --exact does not "
+                     "make");
+    if (o->max_line < INPUT_LINE_LEAST)
+        return !fail("--max-line: right: 256 KiB or more");
+    if (given.lines && given.files)
+        return !fail("--lines and --files exclude each other");
+    o->format = given.lines   ? DEDUP_LINES
+                : given.files ? DEDUP_FILES
+                              : DEDUP_JSON;
+    o->verify = (enum dedup_verify)verify;
+    o->policy = (enum dedup_policy)policy;
+    if (!(o->recall > 0))
+        o->recall = is_bloom() ? 0.25 : 0.995;
+    o->wait = wait_for_lock;
+    o->nthreads = thread_count(given.threads);
+    o->folder = o->work ? o->work : tmp && *tmp ? tmp : "/tmp";
+    o->has_id = given.id_field != NULL;
+    o->want_ids = o->against || o->save_index ||
+                  (o->has_id && (o->pairs || o->clusters || o->removed));
+    return pick_sketch(o) && pick_bands(o) && pick_priority(o) &&
+           pick_field("text-field", given.text_field, &o->text) &&
+           (!o->has_id || pick_field("id-field", given.id_field, &o->id)) &&
+           pick_stream(o, ngrams);
+}
+
+static int run_dedup(struct list *operands)
+{
+    struct dedup_options *const o = &wanted;
+    const bool ngrams = operands->n && strcmp(operands->at[0], "ngrams") == 0;
+    const bool filtered = ngrams || given.paragraphs || given.index;
+    const bool memory = given.index && strcmp(given.index, "memory") == 0;
+    const struct list inputs = { .at = operands->at + ngrams,
+                                 .n = operands->n - ngrams };
+    if (given.index && !memory && !is_bloom())
+        return fail("--index %s: right: memory or bloom", given.index);
+    if (!o->output && !o->pairs && !o->clusters && !o->removed &&
+        !o->save_index && !o->json && !quiet && !filtered)
+        warn("only the report is written; -o OUT writes the corpus");
+    o->one_pass = filtered && !memory;
+    const int status = pick(o, ngrams) ? dedup_run(o, &inputs) : TROUBLE;
+    json_path_free(&o->text);
+    json_path_free(&o->id);
+    json_path_free(&o->field);
+    return status;
+}
 
 static const struct example dedup_examples[] = {
     { "bloomery dedup corpus.jsonl.zst -o clean.jsonl",
@@ -173,5 +417,5 @@ const struct command cmd_dedup = {
              "than the threshold says; the report says how likely that is.",
     .options = dedup_options,
     .examples = dedup_examples,
-    .run = dedup_run,
+    .run = run_dedup,
 };

@@ -29,21 +29,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    struct dedup d = { .opt = &o };
-    dedup_init(&d);
-    if (dedup_load_index(&d, name)) {
+    o.against = name;
+    struct dedup_job job;
+    dedup_job_init(&job, &o);
+    struct dedup_docs d = { .k = o.sketch.k };
+    struct dedup_sets sets = { .store = job.store };
+    if (dedup_load_index(&job, &d, &sets)) {
         assert(d.base == d.n && d.n * 32 <= size);
         for (uint32_t i = 0; i < d.n; i++)
             assert(d.id_start[i] <= d.id_start[i + 1] &&
                    d.id_start[i + 1] <= d.ids_len);
         uint64_t at = 0; /* sets follow one another, to the end */
-        for (uint32_t i = 0; i < d.n && d.index_has_sets; i++)
-            at += d.set_words[at] + 1;
-        assert(at == d.sets_len);
+        for (uint32_t i = 0; i < d.n && sets.indexed; i++)
+            at += sets.words[at] + 1;
+        assert(at == sets.len);
     } else {
-        assert(d.error[0]);
+        assert(job.error[0]);
     }
-    dedup_free(&d);
+    store_free(&sets.store);
+    dedup_job_free(&job);
     close(fd);
     return 0;
 }

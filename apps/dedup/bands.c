@@ -18,12 +18,16 @@
 #include <bloomery.h>
 
 #include "apps/dedup/dedup.h"
+#include "apps/dedup/sorter.h"
 
 #define PART 4096 /* documents whose keys a thread makes at a time */
 #define MAX_SORTERS 64
 
 struct banding {
-    struct dedup *d;
+    struct dedup_job *job;
+    const struct dedup_docs *docs;
+    const struct dedup_order *order;
+    struct dedup_buckets *out;
     struct dedup_key **keys; /* of each band; NULL: sorters */
     struct dedup_key **temp; /* of each thread */
     struct sorter *sorters;  /* likewise */
@@ -34,63 +38,49 @@ struct banding {
     bool sorting;
     struct sorter members; /* (rank and bucket), to turn buckets around */
     unsigned shift;        /* of a rank in them */
+    uint64_t nmembers;     /* of them so far */
+    uint64_t rank;         /* the next whose buckets begin */
     bool some, fresh;      /* the bucket being gathered: */
     uint64_t key, before;  /* its key, and ndocs when it began */
 };
 
-static bool takes_part(const struct dedup *d, uint32_t doc)
-{
-    return d->states[doc] == DOC_TEXT && d->same[doc] == doc;
-}
-
 /* ---------------------------------------------------------------- gathering */
 
-static bool bucket_room(struct dedup *d)
+static bool bucket_room(struct dedup_job *job, struct dedup_buckets *b)
 {
-    struct dedup_buckets *const b = &d->buckets;
     if (b->n == UINT32_MAX)
-        return dedup_fail(d, "more than 2^32 - 1 buckets");
-    if (b->n + 2 > b->room) {
-        if (!STORE(&d->store, b->at, (b->n + 2) * 2))
-            return dedup_no_room(d, "buckets");
-        b->room = (b->n + 2) * 2;
-    }
-    if (b->ndocs + 1 > b->docs_room) {
-        if (!STORE(&d->store, b->docs, (b->ndocs + 1) * 2))
-            return dedup_no_room(d, "buckets");
-        b->docs_room = (b->ndocs + 1) * 2;
-    }
-    return true;
+        return dedup_fail(job, "more than 2^32 - 1 buckets");
+    return (STORE_ROOM(&job->store, b->start, b->room, b->n + 2) &&
+            STORE_ROOM(&job->store, b->docs, b->docs_room, b->ndocs + 1)) ||
+           dedup_no_room(job, "buckets");
 }
 
 /* The bucket at hand has all its documents. Those of an index are not compared
  * with one another, so a bucket of them alone is none. */
 static bool bucket_end(struct banding *g)
 {
-    struct dedup *const d = g->d;
-    struct dedup_buckets *const b = &d->buckets;
+    struct dedup_buckets *const b = g->out;
     const uint64_t n = b->ndocs - g->before;
     if (n < 2 || !g->fresh) {
         b->ndocs = g->before;
         return true;
     }
-    b->at[b->n].start = g->before;
-    for (uint64_t i = g->before; i < b->ndocs; i++)
-        if (!sorter_add(
-                &g->members,
-                ((uint64_t)d->rank[b->docs[i]] << 32 | b->n) << g->shift, 0))
-            return dedup_no_room(d, "buckets");
-    b->at[++b->n].start = b->ndocs;
-    if (n > d->report.largest_bucket)
-        d->report.largest_bucket = n;
+    b->start[b->n] = g->before;
+    for (uint64_t i = g->before; i < b->ndocs; i++) {
+        const uint64_t rank = g->order->rank[b->docs[i]];
+        if (!sorter_add(&g->members, (rank << 32 | b->n) << g->shift, 0))
+            return dedup_no_room(g->job, "buckets");
+    }
+    b->start[++b->n] = b->ndocs;
+    if (n > b->largest)
+        b->largest = n;
     return true;
 }
 
 static bool take_band_keys(void *ctx, const struct dedup_key *keys, size_t n)
 {
     struct banding *const g = ctx;
-    struct dedup *const d = g->d;
-    struct dedup_buckets *const b = &d->buckets;
+    struct dedup_buckets *const b = g->out;
     for (size_t i = 0; i < n; i++) {
         if (!g->some || keys[i].key != g->key) {
             if (g->some && !bucket_end(g))
@@ -100,12 +90,12 @@ static bool take_band_keys(void *ctx, const struct dedup_key *keys, size_t n)
             g->before = b->ndocs;
             g->fresh = false;
         }
-        if (!bucket_room(d))
+        if (!bucket_room(g->job, b))
             return false;
-        const uint32_t doc = d->order[keys[i].doc];
+        const uint32_t doc = g->order->docs[keys[i].doc];
         b->docs[b->ndocs++] = doc;
-        g->fresh = g->fresh || doc >= d->base;
-        store_trim(&d->store);
+        g->fresh = g->fresh || doc >= g->docs->base;
+        store_trim(&g->job->store);
     }
     return true;
 }
@@ -118,39 +108,31 @@ static bool gathering_ends(struct banding *g)
 }
 
 /* Which buckets a document is in, from all members by rank. */
-struct turning {
-    struct dedup *d;
-    unsigned shift;
-    uint64_t n;    /* members so far */
-    uint64_t rank; /* the next whose buckets begin */
-};
-
 static bool take_members(void *ctx, const struct dedup_key *keys, size_t n)
 {
-    struct turning *const t = ctx;
-    struct dedup_buckets *const b = &t->d->buckets;
+    struct banding *const g = ctx;
+    struct dedup_buckets *const b = g->out;
     for (size_t i = 0; i < n; i++) {
-        const uint64_t member = keys[i].key >> t->shift;
-        while (t->rank <= member >> 32)
-            b->first[t->rank++] = t->n;
-        b->of[t->n++] = (uint32_t)member;
-        store_trim(&t->d->store);
+        const uint64_t member = keys[i].key >> g->shift;
+        while (g->rank <= member >> 32)
+            b->first[g->rank++] = g->nmembers;
+        b->of[g->nmembers++] = (uint32_t)member;
+        store_trim(&g->job->store);
     }
     return true;
 }
 
-static bool turn_around(struct dedup *d, struct banding *g)
+static bool turn_around(struct banding *g)
 {
-    struct dedup_buckets *const b = &d->buckets;
-    struct turning t = { .d = d, .shift = g->shift };
+    struct store *const s = &g->job->store;
+    struct dedup_buckets *const b = g->out;
     bool told;
-    if (!STORE(&d->store, b->first, d->n + 1) ||
-        !STORE(&d->store, b->of, b->ndocs) ||
-        !sorter_each(&g->members, 1, take_members, &t, &told))
-        return dedup_no_room(d, "buckets");
-    while (t.rank <= d->n) {
-        b->first[t.rank++] = t.n;
-        store_trim(&d->store);
+    if (!STORE(s, b->first, g->docs->n + 1) || !STORE(s, b->of, b->ndocs) ||
+        !sorter_each(&g->members, 1, take_members, g, &told))
+        return dedup_no_room(g->job, "buckets");
+    while (g->rank <= g->docs->n) {
+        b->first[g->rank++] = g->nmembers;
+        store_trim(s);
     }
     return true;
 }
@@ -159,23 +141,22 @@ static bool turn_around(struct dedup *d, struct banding *g)
 
 static bool part_keys(struct banding *g, size_t worker, size_t from)
 {
-    const struct dedup *const d = g->d;
+    const bly_bands bands = g->job->opt->bands;
+    const struct dedup_docs *const docs = g->docs;
     const size_t to = from + PART < g->ndocs ? from + PART : g->ndocs;
-    const unsigned nbands = d->opt->bands.bands;
     uint64_t keys[BLY_MAX_COMPONENTS];
     for (size_t i = from; i < to; i++) {
         const uint32_t rank = g->ranks[i];
-        bly_bands_keys(d->opt->bands,
-                       d->rows + (size_t)d->order[rank] * d->opt->sketch.k,
-                       keys);
-        for (unsigned b = 0; b < nbands; b++) {
+        const size_t doc = g->order->docs[rank];
+        bly_bands_keys(bands, docs->rows + doc * docs->k, keys);
+        for (unsigned b = 0; b < bands.bands; b++) {
             if (g->keys)
                 g->keys[b][i] = (struct dedup_key){ keys[b], rank };
             else if (!sorter_add(&g->sorters[worker], keys[b], rank))
                 return false;
         }
         if (worker == 0)
-            store_trim(&g->d->store);
+            store_trim(&g->job->store);
     }
     return true;
 }
@@ -186,7 +167,7 @@ static void *band_worker(void *arg)
     const size_t worker = atomic_fetch_add(&g->nworkers, 1);
     while (!atomic_load(&g->failed)) {
         const size_t i = atomic_fetch_add(&g->next, 1);
-        if (g->sorting ? i >= g->d->opt->bands.bands : i * PART >= g->ndocs)
+        if (g->sorting ? i >= g->job->opt->bands.bands : i * PART >= g->ndocs)
             break;
         if (g->sorting)
             dedup_sort(g->keys[i], g->temp[worker], g->ndocs, true);
@@ -196,16 +177,16 @@ static void *band_worker(void *arg)
     return NULL;
 }
 
-static unsigned band_workers(const struct dedup *d)
+static unsigned band_workers(const struct dedup_options *o)
 {
-    return d->opt->nthreads < MAX_SORTERS ? d->opt->nthreads : MAX_SORTERS;
+    return o->nthreads < MAX_SORTERS ? o->nthreads : MAX_SORTERS;
 }
 
 static bool band_threads(struct banding *g, bool sorting)
 {
     pthread_t threads[MAX_SORTERS];
     unsigned n = 0;
-    const unsigned want = band_workers(g->d);
+    const unsigned want = band_workers(g->job->opt);
     g->sorting = sorting;
     atomic_store(&g->next, 0);
     atomic_store(&g->nworkers, 0);
@@ -222,8 +203,8 @@ static bool band_threads(struct banding *g, bool sorting)
 /* All bands in memory, each sorted for itself. */
 static bool band_in_memory(struct banding *g)
 {
-    struct dedup *const d = g->d;
-    const unsigned nbands = d->opt->bands.bands, nworkers = band_workers(d);
+    const struct dedup_options *const o = g->job->opt;
+    const unsigned nbands = o->bands.bands, nworkers = band_workers(o);
     struct dedup_key *keys[BLY_MAX_COMPONENTS] = { 0 };
     struct dedup_key *temp[MAX_SORTERS] = { 0 };
     bool ok = true;
@@ -234,7 +215,8 @@ static bool band_in_memory(struct banding *g)
     for (unsigned i = 0; i < nworkers && ok; i++)
         ok = (temp[i] = malloc((g->ndocs + 1) * sizeof **temp)) != NULL;
     if (!ok)
-        dedup_fail(d, "out of memory for bands; a smaller --memory may do");
+        dedup_fail(g->job,
+                   "out of memory for bands; a smaller --memory may do");
     ok = ok && band_threads(g, false) && band_threads(g, true);
     for (unsigned b = 0; b < nbands && ok; b++)
         ok = take_band_keys(g, keys[b], g->ndocs) && gathering_ends(g);
@@ -248,12 +230,12 @@ static bool band_in_memory(struct banding *g)
 /* All bands together, by way of files. */
 static bool band_in_files(struct banding *g)
 {
-    struct dedup *const d = g->d;
-    const unsigned nworkers = band_workers(d);
+    const struct dedup_options *const o = g->job->opt;
+    const unsigned nworkers = band_workers(o);
     struct sorter sorters[MAX_SORTERS];
     for (unsigned i = 0; i < nworkers; i++)
-        sorters[i] = (struct sorter){ .folder = d->opt->folder,
-                                      .memory = d->opt->memory / 2 / nworkers,
+        sorters[i] = (struct sorter){ .folder = o->folder,
+                                      .memory = o->memory / 2 / nworkers,
                                       .hashes = true };
     bool told = false;
     g->keys = NULL;
@@ -261,7 +243,7 @@ static bool band_in_files(struct banding *g)
     bool ok = band_threads(g, false) &&
               sorter_each(sorters, nworkers, take_band_keys, g, &told);
     if (!ok && !told)
-        dedup_no_room(d, "sorting bands");
+        dedup_no_room(g->job, "sorting bands");
     ok = ok && gathering_ends(g);
     for (unsigned i = 0; i < nworkers; i++)
         sorter_free(&sorters[i]);
@@ -270,29 +252,31 @@ static bool band_in_files(struct banding *g)
 
 static bool band_all(struct banding *g)
 {
-    struct dedup *const d = g->d;
-    const uint64_t arrays = d->opt->bands.bands + band_workers(d);
-    if (!STORE(&d->store, g->ranks, d->n))
-        return dedup_no_room(d, "bands");
-    for (uint32_t i = 0; dedup_more(d, i); i++)
-        if (takes_part(d, d->order[i]))
+    const struct dedup_options *const o = g->job->opt;
+    const uint64_t arrays = o->bands.bands + band_workers(o);
+    if (!STORE(&g->job->store, g->ranks, g->docs->n))
+        return dedup_no_room(g->job, "bands");
+    for (uint32_t i = 0; dedup_more(g->job, i, g->docs->n); i++)
+        if (dedup_compared(g->docs, g->order, g->order->docs[i]))
             g->ranks[g->ndocs++] = i;
-    return (g->ndocs + 1) * arrays * sizeof **g->keys <= d->opt->memory / 2
+    return (g->ndocs + 1) * arrays * sizeof **g->keys <= o->memory / 2
                ? band_in_memory(g)
                : band_in_files(g);
 }
 
-bool dedup_band(struct dedup *d)
+bool dedup_band(struct dedup_job *job, const struct dedup_docs *docs,
+                const struct dedup_order *order, struct dedup_buckets *out)
 {
-    const double start = dedup_seconds();
-    struct banding g = { .d = d,
-                         .members = { .folder = d->opt->folder,
-                                      .memory = d->opt->memory / 8 } };
-    while (g.shift < 31 && d->n < UINT64_C(1) << (31 - g.shift))
+    struct banding g = { .job = job,
+                         .docs = docs,
+                         .order = order,
+                         .out = out,
+                         .members = { .folder = job->opt->folder,
+                                      .memory = job->opt->memory / 8 } };
+    while (g.shift < 31 && docs->n < UINT64_C(1) << (31 - g.shift))
         g.shift++;
-    const bool ok = (d->opt->whole_only || band_all(&g)) && turn_around(d, &g);
+    const bool ok = (job->opt->whole_only || band_all(&g)) && turn_around(&g);
     sorter_free(&g.members);
-    store_release(&d->store, g.ranks);
-    d->report.seconds[1] += dedup_seconds() - start;
+    store_release(&job->store, g.ranks);
     return ok;
 }

@@ -23,7 +23,7 @@
 /* --------------------------------------------------------------------- sets */
 
 /* What a worker made of a block: sets one after the other, the size first. */
-struct checker {
+struct set_maker {
     bly_shingler *cut;
     struct dedup_text text;
     uint64_t *words;
@@ -32,17 +32,19 @@ struct checker {
     size_t places_room;
 };
 
-struct checking {
-    struct dedup *d;
-    struct checker *checkers;
+struct making {
+    struct dedup_job *job;
+    struct input *in;
+    struct dedup_sets *sets;
+    uint64_t *at; /* as theirs, but of the first line */
+    struct set_maker *makers;
 };
 
 static bool any_wanted(void *ctx, uint64_t first, uint64_t n)
 {
-    const struct dedup *const d = ((struct checking *)ctx)->d;
-    const uint64_t *const at = d->set_at + d->base;
+    const struct making *const m = ctx;
     for (uint64_t i = first; i < first + n; i++)
-        if (at[i] == WANTED)
+        if (m->at[i] == WANTED)
             return true;
     return false;
 }
@@ -71,7 +73,7 @@ static size_t insert_part(uint64_t *to, size_t kept, size_t from, size_t end)
 /* Sort n hashes into to, each once: how many. Hashes are uniform, so a part for
  * every two of them, by their high bits, is nearly all; parts that are large
  * hold repeated ones. n is below 2^32. */
-static size_t sort_set(struct checker *w, const uint64_t *x, size_t n,
+static size_t sort_set(struct set_maker *w, const uint64_t *x, size_t n,
                        uint64_t *to)
 {
     unsigned bits = 1;
@@ -80,11 +82,8 @@ static size_t sort_set(struct checker *w, const uint64_t *x, size_t n,
     const size_t nparts = (size_t)1 << bits;
     const unsigned shift = 64 - bits;
     size_t kept = 0;
-    if (nparts > w->places_room) {
-        if (!GROW(w->places, nparts))
-            return 0;
-        w->places_room = nparts;
-    }
+    if (!ROOM(w->places, w->places_room, nparts))
+        return 0;
     memset(w->places, 0, nparts * sizeof *w->places);
     for (size_t i = 0; i < n; i++)
         w->places[x[i] >> shift]++;
@@ -109,124 +108,154 @@ static size_t sort_set(struct checker *w, const uint64_t *x, size_t n,
 }
 
 /* The set of shingles of one line, behind those of the block so far. */
-static bool make_set(const struct checking *c, struct checker *w,
+static bool make_set(const struct making *m, struct set_maker *w,
                      const char *line, size_t n)
 {
     bly_shingles x;
-    if (dedup_text(c->d->opt, line, n, &w->text))
-        return lines_fail(c->d->in, "the input changed while it was read");
+    if (dedup_text(m->job->opt, line, n, &w->text))
+        return input_fail(m->in, "the input changed while it was read");
     if (bly_shingle(w->cut, w->text.at, w->text.len, &x))
-        return lines_fail(c->d->in, "%s", bly_error());
-    if (w->n + x.n + 1 > w->room) {
-        const size_t room = (w->n + x.n + 1) * 2;
-        if (!GROW(w->words, room))
-            return lines_fail(c->d->in, "out of memory");
-        w->room = room;
-    }
+        return input_fail(m->in, "%s", bly_error());
+    if (!ROOM(w->words, w->room, w->n + x.n + 1))
+        return input_fail(m->in, "out of memory");
     const size_t count = sort_set(w, x.hashes, x.n, w->words + w->n + 1);
     if (x.n && !count)
-        return lines_fail(c->d->in, "out of memory");
+        return input_fail(m->in, "out of memory");
     w->words[w->n] = count;
     w->n += count + 1;
     return true;
 }
 
-static bool make_sets(void *ctx, unsigned worker, struct lines_block *b)
+static bool make_sets(void *ctx, unsigned worker, struct block *b)
 {
-    struct checking *const c = ctx;
-    struct checker *const w = &c->checkers[worker];
-    const uint64_t *const at = c->d->set_at + c->d->base;
+    const struct making *const m = ctx;
+    struct set_maker *const w = &m->makers[worker];
     size_t from = 0, n;
     const char *line;
     w->n = 0;
-    for (uint64_t i = b->first; lines_next(c->d->in, b, &from, &line, &n); i++)
-        if (at[i] == WANTED && !make_set(c, w, line, n))
+    for (uint64_t i = b->first; input_line(m->in, b, &from, &line, &n); i++)
+        if (m->at[i] == WANTED && !make_set(m, w, line, n))
             return false;
     return true;
 }
 
 /* What does not fit memory goes to a file. */
-bool dedup_set_room(struct dedup *d, uint64_t n)
+bool dedup_set_room(struct dedup_sets *sets, const char *folder, uint64_t n)
 {
-    const uint64_t want = d->sets_len + n;
-    if (want <= d->sets_room)
+    struct store *const s = &sets->store;
+    const uint64_t want = sets->len + n;
+    if (want <= sets->room)
         return true;
     const uint64_t room = want + want / 2;
-    if (!d->sets.folder && room * sizeof *d->set_words > d->sets.limit) {
-        uint64_t *const had = d->set_words;
-        d->sets.folder = d->opt->folder;
-        d->set_words = NULL;
-        if (!STORE(&d->sets, d->set_words, room)) {
-            d->sets.folder = NULL;
-            d->set_words = had;
+    if (!s->folder && room * sizeof *sets->words > s->limit) {
+        uint64_t *words = NULL;
+        s->folder = folder;
+        if (!STORE(s, words, room)) {
+            s->folder = NULL;
             return false;
         }
-        if (had)
-            memcpy(d->set_words, had, d->sets_len * sizeof *had);
-        free(had);
-    } else if (!STORE(&d->sets, d->set_words, room)) {
+        if (sets->len)
+            memcpy(words, sets->words, sets->len * sizeof *words);
+        store_release(s, sets->words);
+        sets->words = words;
+    } else if (!STORE(s, sets->words, room)) {
         return false;
     }
-    d->sets_room = room;
+    sets->room = room;
     return true;
 }
 
-static bool keep_sets(void *ctx, unsigned worker, struct lines_block *b)
+static bool keep_sets(void *ctx, unsigned worker, struct block *b)
 {
-    const struct checking *const c = ctx;
-    struct dedup *const d = c->d;
-    const struct checker *const w = &c->checkers[worker];
-    uint64_t *const at = d->set_at + d->base;
-    uint64_t from = d->sets_len;
-    if (!dedup_set_room(d, w->n))
-        return lines_fail(d->in, "no room for sets of shingles in %s: %s",
-                          d->opt->folder, strerror(errno));
+    const struct making *const m = ctx;
+    struct dedup_sets *const sets = m->sets;
+    const char *const folder = m->job->opt->folder;
+    const struct set_maker *const w = &m->makers[worker];
+    uint64_t from = sets->len;
+    if (!dedup_set_room(sets, folder, w->n))
+        return input_fail(m->in, "no room for sets of shingles in %s: %s",
+                          folder, strerror(errno));
     if (w->n)
-        memcpy(d->set_words + from, w->words, w->n * sizeof *w->words);
-    d->sets_len += w->n;
+        memcpy(sets->words + from, w->words, w->n * sizeof *w->words);
+    sets->len += w->n;
     for (uint64_t i = b->first; i < b->first + b->nlines; i++)
-        if (at[i] == WANTED) {
-            at[i] = from + 1;
-            from += d->set_words[from] + 1;
+        if (m->at[i] == WANTED) {
+            m->at[i] = from + 1;
+            from += sets->words[from] + 1;
         }
-    store_trim_now(&d->sets);
-    store_trim_now(&d->store);
+    store_trim_now(&sets->store);
+    store_trim_now(&m->job->store);
     return true;
 }
 
 /* Make the sets that are wanted. */
-static bool read_sets(struct dedup *d)
+static bool read_sets(struct dedup_job *job, const struct dedup_docs *docs,
+                      struct dedup_sets *sets)
 {
-    const unsigned nworkers = lines_workers(d->in);
-    struct checking c = { .d = d };
-    c.checkers = calloc(nworkers, sizeof *c.checkers);
-    bool ok = c.checkers || dedup_fail(d, "out of memory");
+    struct input *const in = docs->in;
+    const unsigned nworkers = ordered_workers(in);
+    struct making m = { job, in, sets, sets->at + docs->base,
+                        calloc(nworkers, sizeof *m.makers) };
+    bool ok = m.makers || dedup_fail(job, "out of memory");
     for (unsigned i = 0; ok && i < nworkers; i++)
-        if (bly_shingler_new(&d->opt->sketch.shingling, NULL,
-                             &c.checkers[i].cut))
-            ok = dedup_fail(d, "%s", bly_error());
-    if (ok && !lines_run_some(d->in, any_wanted, make_sets, keep_sets, &c))
-        ok = dedup_fail(d, "%s", d->in->error);
-    for (unsigned i = 0; c.checkers && i < nworkers; i++) {
-        bly_shingler_free(c.checkers[i].cut);
-        free(c.checkers[i].text.buf);
-        free(c.checkers[i].words);
-        free(c.checkers[i].places);
+        if (bly_shingler_new(&job->opt->sketch.shingling, NULL,
+                             &m.makers[i].cut))
+            ok = dedup_fail(job, "%s", bly_error());
+    if (ok && !ordered_run_some(in, any_wanted, make_sets, keep_sets, &m))
+        ok = dedup_fail(job, "%s", in->error);
+    for (unsigned i = 0; m.makers && i < nworkers; i++) {
+        bly_shingler_free(m.makers[i].cut);
+        free(m.makers[i].text.buf);
+        free(m.makers[i].words);
+        free(m.makers[i].places);
     }
-    free(c.checkers);
+    free(m.makers);
     return ok;
+}
+
+/* Where sets are: nowhere but those of an index. */
+static bool places_new(struct dedup_job *job, const struct dedup_docs *docs,
+                       struct dedup_sets *sets)
+{
+    uint64_t at = 0;
+    if (sets->at)
+        return true;
+    if (!STORE_ZEROS(&job->store, sets->at, docs->n))
+        return dedup_no_room(job, "documents");
+    for (uint32_t i = 0; sets->indexed && i < docs->base; i++) {
+        sets->at[i] = at + 1;
+        at += sets->words[at] + 1;
+        store_trim(&job->store);
+        store_trim(&sets->store);
+    }
+    return true;
+}
+
+bool dedup_need_sets(struct dedup_job *job, const struct dedup_docs *docs,
+                     const struct dedup_verdicts *verdicts,
+                     struct dedup_sets *sets)
+{
+    bool reads = false;
+    if (!places_new(job, docs, sets))
+        return false;
+    for (uint32_t i = docs->base; dedup_more(job, i, docs->n); i++)
+        if (sets->at[i] == 0 && dedup_stays(docs, verdicts, i)) {
+            sets->at[i] = WANTED;
+            reads = true;
+        }
+    return !reads || read_sets(job, docs, sets);
 }
 
 /* -------------------------------------------------------------------- pairs */
 
 /* J is the lesser size over the larger one at most, so that sets of different
  * sizes need not be compared; half of that stands for "below". */
-static double exact_likeness(const struct dedup *d, const uint64_t *a,
+static double exact_likeness(double threshold, const uint64_t *a,
                              const uint64_t *b)
 {
     const double less = (double)(a[0] < b[0] ? a[0] : b[0]);
     const double more = (double)(a[0] < b[0] ? b[0] : a[0]);
-    if (less / more < d->opt->threshold)
+    if (less / more < threshold)
         return less / more / 2;
     return bly_overlap_of(a + 1, (size_t)a[0], b + 1, (size_t)b[0]).jaccard;
 }
@@ -235,48 +264,53 @@ static double exact_likeness(const struct dedup *d, const uint64_t *a,
 #define MAX_COMPARERS 64
 
 struct comparing {
-    struct dedup *d;
+    struct dedup_job *job;
+    struct dedup_check *check;
     atomic_size_t next, nworkers; /* next: pair */
 };
 
-static bool is_exact(const struct dedup *d, const struct dedup_pair *p)
+static bool is_exact(const struct dedup_job *job,
+                     const struct dedup_check *check,
+                     const struct dedup_pair *p)
 {
-    return d->opt->verify == DEDUP_EXACT &&
-           (p->a >= d->base || d->index_has_sets);
+    return job->opt->verify == DEDUP_EXACT &&
+           (p->a >= check->docs->base || check->sets->indexed);
 }
 
 static void *compare_some(void *arg)
 {
     struct comparing *const c = arg;
-    struct dedup *const d = c->d;
+    const struct dedup_check *const check = c->check;
+    struct dedup_sets *const sets = check->sets;
     const bool trims = atomic_fetch_add(&c->nworkers, 1) == 0;
     for (;;) {
         const size_t from = atomic_fetch_add(&c->next, PAIRS_AT_ONCE);
         for (size_t i = from; i < from + PAIRS_AT_ONCE; i++) {
-            if (i >= d->pairs.n)
+            if (i >= check->pairs.n)
                 return NULL;
-            struct dedup_pair *const p = &d->pairs.at[i];
+            struct dedup_pair *const p = &check->pairs.at[i];
             if (!isnan(p->likeness))
                 continue;
-            p->likeness =
-                is_exact(d, p)
-                    ? exact_likeness(d, d->set_words + d->set_at[p->a] - 1,
-                                     d->set_words + d->set_at[p->b] - 1)
-                    : dedup_estimate(d, p->a, p->b);
+            p->likeness = is_exact(c->job, check, p)
+                              ? exact_likeness(c->job->opt->threshold,
+                                               sets->words + sets->at[p->a] - 1,
+                                               sets->words + sets->at[p->b] - 1)
+                              : dedup_estimate(check->docs, p->a, p->b);
             if (trims) {
-                store_trim(&d->store);
-                store_trim(&d->sets);
+                store_trim(&c->job->store);
+                store_trim(&sets->store);
             }
         }
     }
 }
 
-static void compare_all(struct dedup *d, size_t from)
+static void compare_all(struct dedup_job *job, struct dedup_check *check,
+                        size_t from)
 {
     pthread_t threads[MAX_COMPARERS];
-    struct comparing c = { .d = d, .next = from };
+    struct comparing c = { .job = job, .check = check, .next = from };
     unsigned n = 0;
-    while (n + 1 < d->opt->nthreads && n < MAX_COMPARERS &&
+    while (n + 1 < job->opt->nthreads && n < MAX_COMPARERS &&
            pthread_create(&threads[n], NULL, compare_some, &c) == 0)
         n++;
     compare_some(&c);
@@ -284,60 +318,31 @@ static void compare_all(struct dedup *d, size_t from)
         pthread_join(threads[--n], NULL);
 }
 
-/* Where sets are: nowhere but those of an index. */
-static bool places_new(struct dedup *d)
-{
-    uint64_t at = 0;
-    if (d->set_at)
-        return true;
-    if (!STORE_ZEROS(&d->store, d->set_at, d->n))
-        return dedup_no_room(d, "documents");
-    for (uint32_t i = 0; d->index_has_sets && i < d->base; i++) {
-        d->set_at[i] = at + 1;
-        at += d->set_words[at] + 1;
-        store_trim(&d->store);
-        store_trim(&d->sets);
-    }
-    return true;
-}
-
-bool dedup_need_sets(struct dedup *d,
-                     bool (*wanted)(const struct dedup *d, uint32_t doc))
-{
-    bool reads = false;
-    if (!places_new(d))
-        return false;
-    for (uint32_t i = d->base; dedup_more(d, i); i++)
-        if (d->set_at[i] == 0 && wanted(d, i)) {
-            d->set_at[i] = WANTED;
-            reads = true;
-        }
-    return !reads || read_sets(d);
-}
-
-bool dedup_check(struct dedup *d, size_t from)
+bool dedup_check_pairs(struct dedup_job *job, struct dedup_check *check,
+                       size_t from)
 {
     const double start = dedup_seconds();
+    struct dedup_sets *const sets = check->sets;
     bool reads = false;
-    if (!places_new(d))
+    if (!places_new(job, check->docs, sets))
         return false;
-    for (size_t i = from; i < d->pairs.n; i++) {
-        const struct dedup_pair *const p = &d->pairs.at[i];
-        if (!is_exact(d, p) || !isnan(p->likeness))
+    for (size_t i = from; i < check->pairs.n; i++) {
+        const struct dedup_pair *const p = &check->pairs.at[i];
+        if (!is_exact(job, check, p) || !isnan(p->likeness))
             continue;
-        d->report.checked++;
+        check->checked++;
         for (unsigned j = 0; j < 2; j++) {
-            uint64_t *const at = &d->set_at[j ? p->b : p->a];
+            uint64_t *const at = &sets->at[j ? p->b : p->a];
             if (*at == 0)
                 *at = WANTED;
             reads = reads || *at == WANTED;
         }
-        store_trim(&d->store);
+        store_trim(&job->store);
     }
-    bool ok = !reads || read_sets(d);
+    bool ok = !reads || read_sets(job, check->docs, sets);
     if (ok)
-        compare_all(d, from);
-    ok = ok && dedup_checked_write(d, &d->checked, from);
-    d->report.seconds[3] += dedup_seconds() - start;
+        compare_all(job, check, from);
+    ok = ok && dedup_checked_write(job, check, from);
+    check->seconds += dedup_seconds() - start;
     return ok;
 }

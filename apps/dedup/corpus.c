@@ -24,17 +24,19 @@
 #include "apps/dedup/out_file.h"
 
 struct copying {
-    struct dedup *d;
+    const struct dedup_options *opt;
+    const struct dedup_docs *docs;
+    const struct dedup_verdicts *verdicts;
     const char *folder; /* NULL: one file */
-    const struct lines_file *file;
+    const struct input_file *file;
     struct out_file out;
     bool open, unended;
 };
 
-static bool is_kept(const struct dedup *d, uint64_t doc)
+static bool is_kept(const struct copying *c, uint64_t doc)
 {
-    return d->witness[doc] == DEDUP_NONE &&
-           !(d->opt->drop_empty && d->states[doc] == DOC_EMPTY);
+    return c->verdicts->witness[doc] == DEDUP_NONE &&
+           !(c->opt->drop_empty && c->docs->states[doc] == DOC_EMPTY);
 }
 
 /* Make all folders that the file of a path is in. */
@@ -46,7 +48,7 @@ static bool make_folders(const struct copying *c, char *path)
         ok = bly_folder_make(path) == BLY_OK;
         *s = '/';
     }
-    return ok || lines_fail(c->d->in, "%s", bly_error());
+    return ok || input_fail(c->docs->in, "%s", bly_error());
 }
 
 static char *path_in(const char *folder, const char *name)
@@ -88,17 +90,17 @@ static bool copy_close(struct copying *c, bool keep)
     c->open = false;
     if (out_close(&c->out, keep) || !keep)
         return true;
-    return lines_fail(c->d->in, "%s", c->out.why);
+    return input_fail(c->docs->in, "%s", c->out.why);
 }
 
 static bool copy_open(struct copying *c, const char *path)
 {
-    c->open = out_open(&c->out, path, c->d->opt->wait);
+    c->open = out_open(&c->out, path, c->opt->wait);
     c->unended = false;
-    return c->open || lines_fail(c->d->in, "%s", c->out.why);
+    return c->open || input_fail(c->docs->in, "%s", c->out.why);
 }
 
-static bool next_file(struct copying *c, const struct lines_file *f)
+static bool next_file(struct copying *c, const struct input_file *f)
 {
     if (c->file == f || !c->folder)
         return true;
@@ -107,7 +109,7 @@ static bool next_file(struct copying *c, const struct lines_file *f)
         return false;
     char *const path = path_in(c->folder, f->name);
     if (!path)
-        return lines_fail(c->d->in, "%s: %s", f->name, strerror(ENOMEM));
+        return input_fail(c->docs->in, "%s: %s", f->name, strerror(ENOMEM));
     const bool opened = make_folders(c, path) && copy_open(c, path);
     free(path);
     return opened;
@@ -123,28 +125,28 @@ static void put_lines(struct copying *c, const char *at, size_t n)
     c->unended = at[n - 1] != '\n';
 }
 
-static bool copy_block(void *ctx, unsigned worker, struct lines_block *b)
+static bool copy_block(void *ctx, unsigned worker, struct block *b)
 {
     struct copying *const c = ctx;
-    struct dedup *const d = c->d;
-    const uint64_t first = b->first + d->base;
+    const bool whole = c->docs->in->whole;
+    const uint64_t first = b->first + c->docs->base;
     (void)worker;
-    if (d->in->whole && !c->folder) { /* names of the files that stay */
-        if (is_kept(d, first)) {
+    if (whole && !c->folder) { /* names of the files that stay */
+        if (is_kept(c, first)) {
             char buf[PATH_MAX + 64];
             const char *name;
             const size_t n =
-                dedup_id(d, (uint32_t)first, buf, sizeof buf, &name);
+                dedup_id(c->docs, (uint32_t)first, buf, sizeof buf, &name);
             out_put(&c->out, name, n);
             out_put(&c->out, "\n", 1);
         }
         return true;
     }
-    if (d->in->whole && !is_kept(d, first))
+    if (whole && !is_kept(c, first))
         return true;
     if (!next_file(c, b->file))
         return false;
-    if (d->in->whole) {
+    if (whole) {
         out_put(&c->out, b->at, b->len);
         return !c->out.failed || copy_close(c, true);
     }
@@ -152,8 +154,8 @@ static bool copy_block(void *ctx, unsigned worker, struct lines_block *b)
     const char *line;
     for (uint64_t doc = first;; doc++) {
         const size_t here = at;
-        const bool more = lines_next(d->in, b, &at, &line, &n);
-        if (more && is_kept(d, doc))
+        const bool more = input_line(c->docs->in, b, &at, &line, &n);
+        if (more && is_kept(c, doc))
             continue;
         put_lines(c, b->at + from, here - from);
         from = at;
@@ -204,12 +206,12 @@ static void which_file(struct target *t, const char *path)
     t->ino = t->there ? st.st_ino : 0;
 }
 
-static bool targets_differ(struct dedup *d, struct target *all, size_t n)
+static bool targets_differ(struct dedup_job *job, struct target *all, size_t n)
 {
     qsort(all, n, sizeof *all, by_path);
     for (size_t i = 1; i < n; i++)
         if (strcmp(all[i - 1].path, all[i].path) == 0)
-            return dedup_fail(d,
+            return dedup_fail(job,
                               "%s: both %s and %s would be written there; "
                               "right: -o FILE for all, or a run for each",
                               all[i].path, all[i - 1].name, all[i].name);
@@ -221,7 +223,7 @@ static bool targets_differ(struct dedup *d, struct target *all, size_t n)
         const struct target *const input =
             at.there ? bsearch(&at, all, n, sizeof *all, by_file) : NULL;
         if (input)
-            return dedup_fail(d,
+            return dedup_fail(job,
                               "%s: would be written over the input %s; right: "
                               "another folder",
                               all[i].path, input->name);
@@ -229,10 +231,10 @@ static bool targets_differ(struct dedup *d, struct target *all, size_t n)
     return true;
 }
 
-bool dedup_corpus_fits(struct dedup *d, const char *path)
+bool dedup_corpus_fits(struct dedup_job *job, const struct input *in)
 {
-    const struct input *const in = d->in;
-    if (!dedup_is_folder(path) || in->nfiles == 0)
+    const char *const path = job->opt->output;
+    if (!path || !dedup_is_folder(path) || in->nfiles == 0)
         return true;
     struct target *const all = calloc(in->nfiles, sizeof *all);
     bool ok = all != NULL;
@@ -242,26 +244,29 @@ bool dedup_corpus_fits(struct dedup *d, const char *path)
         all[i].path = path_in(path, all[i].name);
         ok = all[i].path != NULL;
     }
-    ok = ok ? targets_differ(d, all, in->nfiles)
-            : dedup_fail(d, "out of memory");
+    ok = ok ? targets_differ(job, all, in->nfiles)
+            : dedup_fail(job, "out of memory");
     for (size_t i = 0; all && i < in->nfiles; i++)
         free(all[i].path);
     free(all);
     return ok;
 }
 
-bool dedup_write_corpus(struct dedup *d, const char *path)
+bool dedup_write_corpus(struct dedup_job *job, const struct dedup_docs *docs,
+                        const struct dedup_verdicts *verdicts)
 {
-    const double start = dedup_seconds();
-    struct copying c = { .d = d,
+    struct input *const in = docs->in;
+    const char *const path = job->opt->output;
+    struct copying c = { .opt = job->opt,
+                         .docs = docs,
+                         .verdicts = verdicts,
                          .folder = dedup_is_folder(path) ? path : NULL };
-    const unsigned nthreads = d->in->nthreads;
-    d->in->error[0] = '\0';
+    const unsigned nthreads = in->nthreads;
+    in->error[0] = '\0';
     bool ok = c.folder || copy_open(&c, path);
-    d->in->nthreads = 1; /* copying needs no more */
-    ok = ok && lines_run(d->in, NULL, copy_block, &c);
-    d->in->nthreads = nthreads;
+    in->nthreads = 1; /* copying needs no more */
+    ok = ok && ordered_run(in, NULL, copy_block, &c);
+    in->nthreads = nthreads;
     ok = copy_close(&c, ok) && ok;
-    d->report.seconds[4] = dedup_seconds() - start;
-    return ok || dedup_fail(d, "%s", d->in->error);
+    return ok || dedup_fail(job, "%s", in->error);
 }

@@ -35,8 +35,8 @@ static bool crowd_grow(struct crowd *c)
 {
     const uint64_t had = c->nslots, nslots = had ? had * 2 : 1024;
     uint64_t *slots;
-    if (!STORE_ZEROS(&c->d->store, slots, nslots))
-        return dedup_no_room(c->d, "buckets");
+    if (!STORE_ZEROS(c->store, slots, nslots))
+        return false;
     for (uint64_t i = 0; i < had; i++) {
         if (!c->slots[i])
             continue;
@@ -44,9 +44,9 @@ static bool crowd_grow(struct crowd *c)
         while (slots[s])
             s = (s + 1) & (nslots - 1);
         slots[s] = c->slots[i];
-        store_trim(&c->d->store);
+        store_trim(c->store);
     }
-    store_release(&c->d->store, c->slots);
+    store_release(c->store, c->slots);
     c->slots = slots;
     c->nslots = nslots;
     return true;
@@ -69,7 +69,7 @@ bool crowd_look(struct crowd *c, const uint32_t *row, crowd_fn *found,
                 void *ctx)
 {
     c->nown = 0;
-    for (uint32_t i = 0; i < c->d->opt->sketch.k; i++) {
+    for (uint32_t i = 0; i < c->k; i++) {
         const uint32_t tag = tag_of(i, row[i]);
         uint32_t docs[CROWD_LIST];
         const unsigned n = listed(c, tag, docs);
@@ -80,7 +80,7 @@ bool crowd_look(struct crowd *c, const uint32_t *row, crowd_fn *found,
                 return false;
         if (c->nown < CROWD_OWN)
             c->own[c->nown++] = tag;
-        store_trim(&c->d->store);
+        store_trim(c->store);
     }
     return true;
 }
@@ -96,7 +96,7 @@ bool crowd_put(struct crowd *c, uint32_t doc)
         c->slots[s] = (uint64_t)c->own[i] << 32 | (doc + 1);
         c->n++;
     }
-    store_trim(&c->d->store);
+    store_trim(c->store);
     return true;
 }
 
@@ -105,14 +105,14 @@ void crowd_clear(struct crowd *c)
     for (uint64_t i = 0; i < c->nslots; i++) {
         c->slots[i] = 0;
         if (i % 512 == 0)
-            store_trim(&c->d->store);
+            store_trim(c->store);
     }
     c->n = 0;
 }
 
 void crowd_free(struct crowd *c)
 {
-    store_release(&c->d->store, c->slots);
+    store_release(c->store, c->slots);
     c->slots = NULL;
     c->n = c->nslots = 0;
 }

@@ -7,14 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/dedup/dedup.h"
+#include "apps/dedup/store.h"
 
 #define CROWD_LIST 8 /* documents under one value; with more it is common */
 #define CROWD_OWN 16 /* values that a document is listed under */
 
-/* Zero but for d is empty. */
+/* Zero but for the first two is empty. */
 struct crowd {
-    struct dedup *d;
+    struct store *store;
+    unsigned k;      /* components of a row */
     uint64_t *slots; /* tag of a value << 32 | 1 + document; 0: free */
     uint64_t n, nslots;
     uint32_t own[CROWD_OWN]; /* tags of the document that was looked for */
@@ -29,7 +30,8 @@ typedef bool crowd_fn(void *ctx, uint32_t doc);
 bool crowd_look(struct crowd *c, const uint32_t *row, crowd_fn *found,
                 void *ctx);
 
-/* List a document under c->own, as the last crowd_look() left it. */
+/* List a document under c->own, as the last crowd_look() left it. False with
+ * errno. */
 bool crowd_put(struct crowd *c, uint32_t doc);
 
 void crowd_clear(struct crowd *c);

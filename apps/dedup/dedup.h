@@ -1,11 +1,16 @@
 /*
- * dedup.h - near-copies in a corpus: what the steps share
+ * dedup.h - near-copies in a corpus: the stages, and what each hands on
  *
- *     read      every document becomes a row: k components, a hash of its words
- *     bands     rows that agree in a band meet in a bucket
- *     policy    who stays; asks for the likeness of pairs it needs
- *     check     the exact likeness of those pairs, by reading them again
- *     result    the corpus without copies, pairs, clusters, removed ones
+ *     read     lines of files               -> docs: a row for each document
+ *     order    docs                         -> who comes first, who is equal
+ *     band     docs, order                  -> buckets: rows that agree
+ *     decide   docs, order, buckets, check  -> verdicts: who stays
+ *     check    docs, lines read again       -> likeness of pairs asked for
+ *     write    docs, verdicts, pairs        -> corpus, lists, index
+ *
+ * A stage takes what earlier ones made as const, and fills in one struct of its
+ * own. The arrays of all of them belong to the job's store and go with it, so
+ * that no struct has to be freed by itself.
  *
  * Documents have numbers. Those of an index come first, 0 to base - 1, and
  * document `base` is the first line of the first file. The texts themselves are
@@ -14,50 +19,57 @@
 #ifndef BLY_DEDUP_H
 #define BLY_DEDUP_H
 
-#include <bloomery.h>
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "apps/dedup/agreement.h"
-#include "apps/dedup/json_field.h"
-#include "io/lines.h"
-#include "apps/dedup/sorter.h"
+#include "apps/dedup/options.h"
 #include "apps/dedup/store.h"
+#include "io/ordered.h"
 
 #define DEDUP_MAX_DOCS UINT32_MAX
 #define DEDUP_NONE UINT32_MAX
 #define DEDUP_SHOWN 10 /* bad lines that are told one by one */
 
-enum dedup_format { DEDUP_JSON, DEDUP_LINES, DEDUP_FILES };
-enum dedup_verify { DEDUP_EXACT, DEDUP_ESTIMATE, DEDUP_UNCHECKED };
-enum dedup_policy { DEDUP_GREEDY, DEDUP_COMPONENT };
-enum dedup_priority { DEDUP_FIRST, DEDUP_LONGEST, DEDUP_FIELD };
+/* ------------------------------------------------------------------ the job */
 
-struct dedup_options {
-    enum dedup_format format;
-    struct json_path text, id, field;
-    bool has_id, has_field, want_ids;
-    bly_sketch_spec sketch;
-    double threshold, recall;
-    bly_bands bands;
-    unsigned known;  /* of them that make a copy, where nothing is checked */
-    bool whole_only; /* equal texts alone, no sketches */
-    bool all_pairs;  /* every pair is wanted, not only what decides */
-    enum dedup_verify verify;
-    enum dedup_policy policy;
-    enum dedup_priority priority;
-    bool ascending; /* the least value of a field is kept first */
-    bool drop_empty, drop_all, strict;
-    uint64_t max_cluster, max_bucket;
-    uint64_t memory; /* for shingles of pairs and for sorting */
-    unsigned nthreads;
-    const char *folder; /* for what is too large for memory */
-    const char *work;   /* the same, for all of it and what resume needs */
-    bool resume;        /* go on with what is in it */
-    bly_wait *wait;     /* for others that write the same files */
+/* What every stage has at hand: what is wanted, room, and what went wrong. */
+struct dedup_job {
+    const struct dedup_options *opt;
+    struct store store; /* of all arrays by document, bucket and pair */
+    int work_fd;        /* the folder of --work; 0: none */
+    char error[512];
 };
+
+void dedup_job_init(struct dedup_job *job, const struct dedup_options *opt);
+void dedup_job_free(struct dedup_job *job);
+
+/* Stages return false with job->error. */
+__attribute__((format(printf, 2, 3))) bool dedup_fail(struct dedup_job *job,
+                                                      const char *format, ...);
+/* The same for a store or a sorter that failed with errno. */
+bool dedup_no_room(struct dedup_job *job, const char *what);
+
+/* Is i below n? For loops over documents: keeps to the bound on memory. */
+static inline bool dedup_more(struct dedup_job *job, uint64_t i, uint64_t n)
+{
+    if (job->store.folder)
+        store_trim(&job->store);
+    return i < n;
+}
+
+/* An array that grows; false leaves it as it was. And room for n, counted in
+ * room, with some to spare; the same in a store. */
+#define GROW(p, n) dedup_grow((void **)&(p), (n), sizeof *(p))
+bool dedup_grow(void **p, uint64_t n, size_t size);
+#define ROOM(p, room, n) ((n) <= (room) || (GROW(p, (n)*2) && ((room) = (n)*2)))
+#define STORE_ROOM(s, p, room, n) \
+    ((n) <= (room) || (STORE(s, p, (n)*2) && ((room) = (n)*2)))
+
+/* A checksum, or fingerprint, with n bytes more in it. */
+uint64_t dedup_chain(uint64_t sum, const void *bytes, size_t n);
+
+/* ---------------------------------------------------------------- documents */
 
 enum dedup_state {
     DOC_TEXT,  /* has words */
@@ -65,122 +77,39 @@ enum dedup_state {
     DOC_BAD    /* no text was found */
 };
 
-struct dedup_bad {
-    const char *file;
-    uint64_t line;
-    const char *why;
-};
-
-struct dedup_report {
+/* What was met in the input. */
+struct dedup_seen {
     uint64_t documents, bytes, text_bytes, empty, malformed;
-    uint64_t equal, candidates, checked, pairs, removed, kept, dropped_empty;
-    uint64_t largest_bucket, largest_cluster, indexed, rounds, resumed;
-    uint64_t resumed_pairs;
-    double seconds[5]; /* read, band, decide, check, write */
-    struct dedup_bad bad[DEDUP_SHOWN];
+    struct dedup_bad {
+        const char *file;
+        uint64_t line;
+        const char *why;
+    } bad[DEDUP_SHOWN];
     size_t nbad;
 };
 
-/* A pair, its lesser number first, and what is known of it. */
-struct dedup_pair {
-    uint32_t a, b;
-    double likeness; /* NAN: not known yet */
-};
+/* Line i of a block is malformed. With --strict false, and the run ends. */
+bool dedup_bad_line(const struct dedup_options *opt, struct input *in,
+                    const struct block *b, size_t i, const char *why,
+                    struct dedup_seen *seen);
 
-/* Pairs that were asked for. Zero is empty. */
-struct dedup_pairs {
-    struct dedup_pair *at;
-    size_t n, room;
-    uint32_t *slots; /* 1 + number of a pair, 0: free */
-    size_t nslots;   /* a power of two */
-};
-
-/* Bucket i holds docs[at[i].start] to docs[at[i + 1].start - 1], by rank. */
-struct dedup_bucket {
-    uint64_t start;
-    uint32_t nstay, changed; /* of greedy's */
-};
-
-struct dedup_buckets {
-    struct dedup_bucket *at;
-    uint64_t n, room;
-    uint32_t *docs;
-    uint64_t ndocs, docs_room;
-    uint64_t *first; /* of the document of rank r: buckets of[first[r]] ... */
-    uint32_t *of;
-};
-
-/* A file in the folder of --work. */
-struct dedup_journal {
-    int fd; /* 0: there is none */
-    char *path;
-    uint64_t size, whole; /* when it was opened, and of that whole records */
-    uint64_t print;       /* fingerprint of what its records depend on */
-};
-
-struct dedup {
-    const struct dedup_options *opt;
-    struct input *in;
-    struct dedup_report report;
-
-    uint64_t n, room;   /* documents, those of an index included */
-    uint32_t base;      /* of them from an index */
-    struct store store; /* of all arrays by document, bucket and pair */
-    uint32_t *rows;     /* k components each */
-    uint64_t *hashes;   /* of the words, or of the text */
+/* Zero but for the first two is empty. */
+struct dedup_docs {
+    struct input *in; /* where they are read, and read again */
+    unsigned k;       /* components of a row */
+    uint64_t n, room; /* documents, those of an index included */
+    uint32_t base;    /* of them from an index */
+    uint64_t resumed; /* and from a journal */
+    uint32_t *rows;   /* k components each */
+    uint64_t *hashes; /* of the words, or of the text */
     uint32_t *nshingles;
     uint8_t *states;
     double *values;     /* of the field or the length; NULL: input order */
     uint64_t *id_start; /* n + 1; NULL: FILE:LINE */
     char *ids;
     uint64_t ids_len, ids_room;
-
-    uint32_t *rank;    /* place in the order of priority */
-    uint32_t *order;   /* documents in that order */
-    uint32_t *same;    /* the document of equal text that stands for it */
-    uint32_t *witness; /* what it is removed for; DEDUP_NONE: it stays */
-    uint32_t *cluster; /* the document that stands for its cluster */
-    double *likeness;  /* to the witness */
-    struct dedup_buckets buckets;
-    struct dedup_pairs pairs;
-    int work_fd;                  /* the folder of --work; 0: none */
-    struct dedup_journal checked; /* of pairs */
-
-    struct store sets;   /* of the shingles of documents that were compared */
-    uint64_t *set_words; /* of a set: how many, and then they */
-    uint64_t sets_len, sets_room;
-    uint64_t *set_at;    /* of a document: 1 + where its set is; 0: nowhere */
-    bool index_has_sets; /* the first ones are of the index, in its order */
-    char error[512];
+    struct dedup_seen seen;
 };
-
-/* Each step returns false with d->error. dedup_init() comes first, with d zeros
- * but for what the caller hands over, d->opt and d->in. */
-void dedup_init(struct dedup *d);
-bool dedup_read(struct dedup *d);
-bool dedup_rank(struct dedup *d);
-bool dedup_collapse(struct dedup *d);
-bool dedup_band(struct dedup *d);
-bool dedup_decide(struct dedup *d);
-void dedup_free(struct dedup *d);
-
-__attribute__((format(printf, 2, 3))) bool dedup_fail(struct dedup *d,
-                                                      const char *format, ...);
-/* The same for a store or a sorter that failed with errno. */
-bool dedup_no_room(struct dedup *d, const char *what);
-double dedup_seconds(void);
-
-/* Is there a document i? For loops over all: keeps to the bound on memory. */
-static inline bool dedup_more(struct dedup *d, uint64_t i)
-{
-    if (d->store.folder)
-        store_trim(&d->store);
-    return i < d->n;
-}
-
-/* An array that grows; false leaves it as it was. */
-#define GROW(p, n) dedup_grow((void **)&(p), (n), sizeof *(p))
-bool dedup_grow(void **p, uint64_t n, size_t size);
 
 /* Documents in a row: what a worker makes of a block, and a journal keeps. */
 struct dedup_part {
@@ -196,11 +125,14 @@ struct dedup_part {
     uint64_t text_bytes;
 };
 bool dedup_part_room(struct dedup_part *p, size_t k, size_t n);
+/* The id of the next document: plain, see below. False without memory. */
+bool dedup_part_id(struct dedup_part *p, const void *id, size_t n);
 void dedup_part_free(struct dedup_part *p);
 
 /* Room for n documents more, all arrays together; and n documents more. */
-bool dedup_room(struct dedup *d, uint64_t n);
-bool dedup_append(struct dedup *d, const struct dedup_part *p);
+bool dedup_room(struct dedup_job *job, uint64_t n, struct dedup_docs *docs);
+bool dedup_append(struct dedup_job *job, const struct dedup_part *p,
+                  struct dedup_docs *docs);
 
 /* The text of a line: what json_find() and unescaping make of it in buf, which
  * grows, or the line itself. fields: text, id, field, as found. NULL, or why
@@ -214,59 +146,201 @@ struct dedup_text {
 };
 const char *dedup_text(const struct dedup_options *opt, const char *line,
                        size_t n, struct dedup_text *out);
-void dedup_bad_line(struct dedup *d, const struct lines_block *b, size_t i,
-                    const char *why);
-
-/* --------------------------------------------------------- pairs and checks */
-
-/* The share of components that agree. */
-double dedup_estimate(const struct dedup *d, uint32_t a, uint32_t b);
-
-/* Find a pair, or add it with a likeness that is not known. NULL: no
- * room, and d->error says so. */
-struct dedup_pair *dedup_pair_of(struct dedup *d, uint32_t a, uint32_t b);
-
-/* Fill in the likeness of all pairs from number `from` on; with an exact check
- * that of all but those of an index without shingles is exact. */
-bool dedup_check(struct dedup *d, size_t from);
-
-/* Room for n words more in d->set_words; false with errno. And the sets of all
- * documents that `wanted` is true of. */
-bool dedup_set_room(struct dedup *d, uint64_t n);
-bool dedup_need_sets(struct dedup *d,
-                     bool (*wanted)(const struct dedup *d, uint32_t doc));
-
-/* Estimates below this are no candidates. */
-double dedup_floor(const struct dedup_options *o);
-
-/* Witnesses by the greedy policy; only, unless NULL: a document is compared
- * with those of the same number there. */
-bool dedup_greedy(struct dedup *d, const uint32_t *only);
-
-/* ----------------------------------------------------------------- results */
 
 /* Ids and names of files stand in lists with a tab or a line's end behind them,
  * so control characters in them become question marks. */
 void dedup_plain_id(char *id, size_t n);
 
 /* The id of a document, in a buffer of the caller's. */
-size_t dedup_id(const struct dedup *d, uint32_t doc, char *buf, size_t room,
-                const char **at);
+size_t dedup_id(const struct dedup_docs *docs, uint32_t doc, char *buf,
+                size_t room, const char **at);
 
-bool dedup_write_pairs(struct dedup *d, const char *path);
-bool dedup_write_clusters(struct dedup *d, const char *path);
-bool dedup_write_removed(struct dedup *d, const char *path);
+/* The share of components that agree. */
+double dedup_estimate(const struct dedup_docs *docs, uint32_t a, uint32_t b);
+
+/* All documents behind those of an index. */
+bool dedup_read(struct dedup_job *job, struct dedup_docs *docs);
+
+/* -------------------------------------------------------- order and buckets */
+
+struct dedup_order {
+    uint32_t *rank; /* place in the order of priority */
+    uint32_t *docs; /* documents in that order */
+    uint32_t *same; /* the document of equal text that stands for it */
+    uint64_t equal; /* that another one stands for */
+};
+bool dedup_order(struct dedup_job *job, const struct dedup_docs *docs,
+                 struct dedup_order *out);
+
+/* Does a document stand for itself, and has it words? Others are in no bucket
+ * and are not compared. */
+static inline bool dedup_compared(const struct dedup_docs *docs,
+                                  const struct dedup_order *order, uint32_t doc)
+{
+    return docs->states[doc] == DOC_TEXT && order->same[doc] == doc;
+}
+
+/* Bucket i holds docs[start[i]] to docs[start[i + 1] - 1], by rank. */
+struct dedup_buckets {
+    uint64_t *start;
+    uint64_t n, room;
+    uint32_t *docs;
+    uint64_t ndocs, docs_room;
+    uint64_t *first; /* of the document of rank r: buckets of[first[r]] ... */
+    uint32_t *of;
+    uint64_t largest; /* documents in one */
+};
+bool dedup_band(struct dedup_job *job, const struct dedup_docs *docs,
+                const struct dedup_order *order, struct dedup_buckets *out);
+
+/* --------------------------------------------------------- pairs and checks */
+
+/* A pair, its lesser number first, and what is known of it. */
+struct dedup_pair {
+    uint32_t a, b;
+    double likeness; /* NAN: not known yet */
+};
+
+/* Pairs that were asked for. Zero is empty. */
+struct dedup_pairs {
+    struct dedup_pair *at;
+    size_t n, room;
+    uint32_t *slots; /* 1 + number of a pair, 0: free */
+    size_t nslots;   /* a power of two */
+};
+
+/* Find a pair, or add it with a likeness that is not known. NULL: no room, and
+ * job->error says so. */
+struct dedup_pair *dedup_pair_of(struct dedup_job *job,
+                                 struct dedup_pairs *pairs, uint32_t a,
+                                 uint32_t b);
+
+/* The shingles of documents that were compared. */
+struct dedup_sets {
+    struct store store; /* of words, one more than the job's */
+    uint64_t *words;    /* of a set: how many, and then they */
+    uint64_t len, room;
+    uint64_t *at; /* of a document: 1 + where its set is; 0: nowhere */
+    bool indexed; /* the first ones are of the index, in its order */
+};
+/* Room for n words more; false with errno. */
+bool dedup_set_room(struct dedup_sets *sets, const char *folder, uint64_t n);
+
+/* A file in the folder of --work. */
+struct dedup_journal {
+    int fd; /* 0: there is none */
+    char *path;
+    uint64_t size, whole; /* when it was opened, and of that whole records */
+    uint64_t print;       /* fingerprint of what its records depend on */
+};
+
+/* Whoever decides asks it for likeness of these documents. */
+struct dedup_check {
+    const struct dedup_docs *docs;
+    struct dedup_sets *sets;
+    struct dedup_pairs pairs;
+    struct dedup_journal journal; /* of them */
+    uint64_t resumed, checked;    /* from the journal, and by reading */
+    double seconds;
+};
+
+/* Fill in the likeness of all pairs from number `from` on; with an exact check
+ * that of all but those of an index without shingles is exact. */
+bool dedup_check_pairs(struct dedup_job *job, struct dedup_check *check,
+                       size_t from);
+
+double dedup_seconds(void);
+
+/* ----------------------------------------------------------------- verdicts */
+
+/* Of every document. */
+struct dedup_verdicts {
+    uint32_t *witness; /* what it is removed for; DEDUP_NONE: it stays */
+    double *likeness;  /* to the witness */
+    uint32_t *cluster; /* the document that stands for its cluster */
+    uint64_t candidates, rounds; /* that deciding took */
+    uint64_t pairs, removed, dropped_empty, kept, largest_cluster;
+};
+
+/* What a decision is made from. */
+struct dedup_case {
+    const struct dedup_docs *docs;
+    const struct dedup_order *order;
+    const struct dedup_buckets *buckets;
+    struct dedup_check *check;
+};
+bool dedup_decide(struct dedup_job *job, const struct dedup_case *c,
+                  struct dedup_verdicts *out);
+
+/* Its greedy policy: witnesses; only, unless NULL: a document is compared with
+ * those of the same number there. */
+bool dedup_greedy(struct dedup_job *job, const struct dedup_case *c,
+                  const uint32_t *only, struct dedup_verdicts *out);
+
+/* Estimates below this are no candidates; pairs at that or above are alike. */
+double dedup_floor(const struct dedup_options *o);
+double dedup_alike(const struct dedup_options *o);
+
+/* Does a document stay, and has it words? Then it goes into an index. */
+static inline bool dedup_stays(const struct dedup_docs *docs,
+                               const struct dedup_verdicts *verdicts,
+                               uint32_t doc)
+{
+    return docs->states[doc] == DOC_TEXT &&
+           verdicts->witness[doc] == DEDUP_NONE;
+}
+
+/* The sets of all that do. */
+bool dedup_need_sets(struct dedup_job *job, const struct dedup_docs *docs,
+                     const struct dedup_verdicts *verdicts,
+                     struct dedup_sets *sets);
+
+/* ----------------------------------------------------------------- results */
+
+bool dedup_write_pairs(struct dedup_job *job, const struct dedup_docs *docs,
+                       const struct dedup_order *order,
+                       const struct dedup_pairs *pairs);
+bool dedup_write_clusters(struct dedup_job *job, const struct dedup_docs *docs,
+                          const struct dedup_verdicts *verdicts);
+bool dedup_write_removed(struct dedup_job *job, const struct dedup_docs *docs,
+                         const struct dedup_verdicts *verdicts);
 
 /* The corpus without what was removed: all into one file, "-" for standard
- * output, or where path is a folder, a file there for each. */
-bool dedup_write_corpus(struct dedup *d, const char *path);
+ * output, or where the output is a folder, a file there for each. */
+bool dedup_write_corpus(struct dedup_job *job, const struct dedup_docs *docs,
+                        const struct dedup_verdicts *verdicts);
 /* Can it be, with a file for each input? False where two of them would be
  * written to one file, or one over an input. */
-bool dedup_corpus_fits(struct dedup *d, const char *path);
+bool dedup_corpus_fits(struct dedup_job *job, const struct input *in);
 bool dedup_is_folder(const char *path); /* there, or by its final slash */
 
-/* shingles: these too, so that what comes later is compared exactly. */
-bool dedup_save_index(struct dedup *d, const char *path, bool shingles);
-bool dedup_load_index(struct dedup *d, const char *path);
+/* What stays, for later runs; where it is wanted, or the index before had them,
+ * with shingles, so that what comes later is compared exactly. */
+bool dedup_save_index(struct dedup_job *job, const struct dedup_docs *docs,
+                      const struct dedup_verdicts *verdicts,
+                      struct dedup_sets *sets);
+bool dedup_load_index(struct dedup_job *job, struct dedup_docs *docs,
+                      struct dedup_sets *sets);
+
+/* ------------------------------------------------- one pass and a filter */
+
+/* What the keys of bands depend on, as a seed for their filter: filters of
+ * other bands know nothing of these keys. Never 0. */
+uint64_t dedup_stream_seed(const struct dedup_options *o);
+
+struct stream_report {
+    struct dedup_seen seen;
+    uint64_t units, removed_units, keys;
+    double seconds;
+};
+
+/* How many different keys there are, about: one pass, and nothing is kept. What
+ * can be read only once was spooled before. */
+bool dedup_stream_count(struct dedup_job *job, struct input *in,
+                        double *distinct);
+
+/* Read in once; keys go into f, and what is left to the output. */
+bool dedup_stream(struct dedup_job *job, struct input *in, bly_filter *f,
+                  struct stream_report *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * documents.c - the rows of documents: where they are kept
+ * documents.c - the job at hand, and the rows of documents: where they are kept
  *
  * Arrays by document that grow together. The components are most of it, k words
  * a document. With a folder to work in all of them are in files there
@@ -16,15 +16,47 @@
 
 #include "apps/dedup/dedup.h"
 
-bool dedup_fail(struct dedup *d, const char *format, ...)
+/* A quarter of the memory each for arrays and for sets of shingles; sorting has
+ * half. */
+void dedup_job_init(struct dedup_job *job, const struct dedup_options *opt)
+{
+    *job = (struct dedup_job){
+        .opt = opt,
+        .store = { .folder = opt->work, .limit = opt->memory / 4 },
+    };
+}
+
+void dedup_job_free(struct dedup_job *job)
+{
+    store_free(&job->store);
+    if (job->work_fd > 0)
+        close(job->work_fd);
+}
+
+bool dedup_fail(struct dedup_job *job, const char *format, ...)
 {
     va_list ap;
-    if (d->error[0])
+    if (job->error[0])
         return false;
     va_start(ap, format);
-    vsnprintf(d->error, sizeof d->error, format, ap);
+    vsnprintf(job->error, sizeof job->error, format, ap);
     va_end(ap);
     return false;
+}
+
+bool dedup_no_room(struct dedup_job *job, const char *what)
+{
+    const int error = errno;
+    const char *const folder = job->store.folder;
+    if (error == ENOENT || error == ENOTDIR || error == EACCES ||
+        error == EROFS)
+        return dedup_fail(job,
+                          "%s: no file for %s can be made there: %s; right: a "
+                          "folder that can be written to, by --work%s",
+                          job->opt->folder, what, strerror(error),
+                          job->opt->work ? "" : " or TMPDIR");
+    return dedup_fail(job, "no room for %s: %s%s%s", what, strerror(error),
+                      folder ? " in " : "", folder ? folder : "");
 }
 
 double dedup_seconds(void)
@@ -34,48 +66,10 @@ double dedup_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* A quarter of the memory each for arrays and for sets of shingles; sorting has
- * half. */
-void dedup_init(struct dedup *d)
+uint64_t dedup_chain(uint64_t sum, const void *bytes, size_t n)
 {
-    d->store =
-        (struct store){ .folder = d->opt->work, .limit = d->opt->memory / 4 };
-    d->sets = d->store;
-}
-
-void dedup_free(struct dedup *d)
-{
-    struct store *const s = &d->store;
-    void *const arrays[] = {
-        d->rows,       d->hashes,       d->nshingles,   d->states,
-        d->values,     d->id_start,     d->ids,         d->rank,
-        d->order,      d->same,         d->witness,     d->cluster,
-        d->likeness,   d->buckets.docs, d->buckets.at,  d->buckets.first,
-        d->buckets.of, d->pairs.at,     d->pairs.slots, d->set_at,
-    };
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
-        store_release(s, arrays[i]);
-    store_free(s);
-    store_release(&d->sets, d->set_words);
-    store_free(&d->sets);
-    if (d->work_fd > 0)
-        close(d->work_fd);
-}
-
-bool dedup_no_room(struct dedup *d, const char *what)
-{
-    const int error = errno;
-    const char *const folder = d->opt->folder;
-    if (error == ENOENT || error == ENOTDIR || error == EACCES ||
-        error == EROFS)
-        return dedup_fail(d,
-                          "%s: no file for %s can be made there: %s; right: a "
-                          "folder that can be written to, by --work%s",
-                          folder, what, strerror(error),
-                          d->opt->work ? "" : " or TMPDIR");
-    return dedup_fail(d, "no room for %s: %s%s%s", what, strerror(error),
-                      d->store.folder ? " in " : "",
-                      d->store.folder ? d->store.folder : "");
+    const bly_hasher h = { .id = BLY_HASH_XXH3, .seed = sum };
+    return bly_hash(&h, bytes, n);
 }
 
 bool dedup_grow(void **p, uint64_t n, size_t size)
@@ -90,60 +84,63 @@ bool dedup_grow(void **p, uint64_t n, size_t size)
     return true;
 }
 
-bool dedup_room(struct dedup *d, uint64_t n)
+bool dedup_room(struct dedup_job *job, uint64_t n, struct dedup_docs *docs)
 {
-    const uint64_t want = d->n + n;
+    const struct dedup_options *const o = job->opt;
+    struct store *const s = &job->store;
+    const uint64_t want = docs->n + n;
     if (want > DEDUP_MAX_DOCS - 1)
-        return dedup_fail(d, "more than 2^32 - 2 documents");
-    if (want <= d->room)
+        return dedup_fail(job, "more than 2^32 - 2 documents");
+    if (want <= docs->room)
         return true;
     const uint64_t room = want + want / 2;
-    const uint64_t k = d->opt->sketch.k;
-    struct store *const s = &d->store;
-    if ((!d->opt->whole_only && !STORE(s, d->rows, room * k)) ||
-        !STORE(s, d->hashes, room) || !STORE(s, d->nshingles, room) ||
-        !STORE(s, d->states, room) ||
-        (d->opt->priority != DEDUP_FIRST && !STORE(s, d->values, room)) ||
-        (d->opt->want_ids && !STORE(s, d->id_start, room + 1)))
-        return dedup_no_room(d, "documents");
-    d->room = room;
+    if ((!o->whole_only && !STORE(s, docs->rows, room * docs->k)) ||
+        !STORE(s, docs->hashes, room) || !STORE(s, docs->nshingles, room) ||
+        !STORE(s, docs->states, room) ||
+        (o->priority != DEDUP_FIRST && !STORE(s, docs->values, room)) ||
+        (o->want_ids && !STORE(s, docs->id_start, room + 1)))
+        return dedup_no_room(job, "documents");
+    if (docs->id_start && docs->n == 0)
+        docs->id_start[0] = 0;
+    docs->room = room;
     return true;
 }
 
-static bool append_ids(struct dedup *d, const struct dedup_part *p)
+static bool append_ids(struct dedup_job *job, const struct dedup_part *p,
+                       struct dedup_docs *docs)
 {
-    if (!d->id_start)
+    const uint64_t want = docs->ids_len + p->ids_len;
+    if (!docs->id_start)
         return true;
-    if (d->ids_len + p->ids_len > d->ids_room) {
-        if (!STORE(&d->store, d->ids, (d->ids_len + p->ids_len) * 2))
-            return dedup_no_room(d, "ids");
-        d->ids_room = (d->ids_len + p->ids_len) * 2;
-    }
+    if (!STORE_ROOM(&job->store, docs->ids, docs->ids_room, want))
+        return dedup_no_room(job, "ids");
     if (p->ids_len)
-        memcpy(d->ids + d->ids_len, p->ids, p->ids_len);
+        memcpy(docs->ids + docs->ids_len, p->ids, p->ids_len);
     for (size_t i = 0; i < p->n; i++)
-        d->id_start[d->n + i + 1] = d->ids_len + p->id_end[i];
-    d->ids_len += p->ids_len;
+        docs->id_start[docs->n + i + 1] = docs->ids_len + p->id_end[i];
+    docs->ids_len = want;
     return true;
 }
 
-bool dedup_append(struct dedup *d, const struct dedup_part *p)
+bool dedup_append(struct dedup_job *job, const struct dedup_part *p,
+                  struct dedup_docs *docs)
 {
-    const size_t k = d->opt->sketch.k, n = p->n;
-    if (!dedup_room(d, n) || !append_ids(d, p))
+    const size_t k = docs->k, n = p->n;
+    const uint64_t at = docs->n;
+    if (!dedup_room(job, n, docs) || !append_ids(job, p, docs))
         return false;
-    if (!d->opt->whole_only)
-        memcpy(d->rows + d->n * k, p->rows, n * k * sizeof *p->rows);
-    memcpy(d->hashes + d->n, p->hashes, n * sizeof *p->hashes);
-    memcpy(d->nshingles + d->n, p->nshingles, n * sizeof *p->nshingles);
-    memcpy(d->states + d->n, p->states, n);
-    if (d->values)
-        memcpy(d->values + d->n, p->values, n * sizeof *p->values);
+    if (docs->rows)
+        memcpy(docs->rows + at * k, p->rows, n * k * sizeof *p->rows);
+    memcpy(docs->hashes + at, p->hashes, n * sizeof *p->hashes);
+    memcpy(docs->nshingles + at, p->nshingles, n * sizeof *p->nshingles);
+    memcpy(docs->states + at, p->states, n);
+    if (docs->values)
+        memcpy(docs->values + at, p->values, n * sizeof *p->values);
     for (size_t i = 0; i < n; i++)
-        d->report.empty += p->states[i] == DOC_EMPTY;
-    d->n += n;
-    d->report.text_bytes += p->text_bytes;
-    store_trim_now(&d->store);
+        docs->seen.empty += p->states[i] == DOC_EMPTY;
+    docs->n += n;
+    docs->seen.text_bytes += p->text_bytes;
+    store_trim_now(&job->store);
     return true;
 }
 
@@ -156,6 +153,19 @@ bool dedup_part_room(struct dedup_part *p, size_t k, size_t n)
         !GROW(p->values, n) || !GROW(p->id_end, n))
         return false;
     p->room = n;
+    return true;
+}
+
+bool dedup_part_id(struct dedup_part *p, const void *id, size_t n)
+{
+    const size_t want = p->ids_len + n;
+    if (!ROOM(p->ids, p->ids_room, want))
+        return false;
+    if (n) { /* else there may be no room yet */
+        memcpy(p->ids + p->ids_len, id, n);
+        dedup_plain_id(p->ids + p->ids_len, n);
+    }
+    p->ids_len = want;
     return true;
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "apps/dedup/args.h"
+#include "apps/dedup/run.h"
 #include "io/paths.h"
 #include "report/say.h"
 #include "report/words.h"
@@ -77,14 +77,14 @@ static bool walk_folder(struct list *files, const char *folder)
     return ok;
 }
 
-bool dedup_files(const struct list *operands, struct list *files)
+bool dedup_files(const struct list *operands, bool walk, struct list *files)
 {
     *files = (struct list){ 0 };
     for (size_t i = 0; i < operands->n; i++) {
         struct stat st;
         const char *const name = operands->at[i];
-        const bool folder = dedup_args.files && !is_dash(name) &&
-                            stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+        const bool folder = walk && !is_dash(name) && stat(name, &st) == 0 &&
+                            S_ISDIR(st.st_mode);
         if (folder ? walk_folder(files, name) : files_put(files, name))
             continue;
         dedup_files_free(files);

@@ -35,6 +35,7 @@
 #include <string.h>
 
 #include "apps/dedup/crowd.h"
+#include "apps/dedup/dedup.h"
 
 #define CROWD 32
 #define MOST_CHECKS 16
@@ -52,8 +53,17 @@ struct partner {
     uint32_t doc;
 };
 
+/* A bucket, and who of it stays. */
+struct walked {
+    uint64_t start;
+    uint32_t nstay, changed;
+};
+
 struct walk {
-    struct dedup *d;
+    struct dedup_job *job;
+    const struct dedup_case *c;
+    struct dedup_verdicts *out;
+    struct walked *buckets;
     double floor;          /* estimates below are no candidates */
     double sure;           /* at this or above they are hardly wrong */
     bool first;            /* the first of all walks */
@@ -70,9 +80,9 @@ struct walk {
     const uint32_t *only; /* NULL, or compare within these clusters alone */
 };
 
-static const uint32_t *row_of(const struct dedup *d, uint32_t doc)
+static const uint32_t *row_of(const struct walk *w, uint32_t doc)
 {
-    return d->rows + (size_t)doc * d->opt->sketch.k;
+    return w->c->docs->rows + (size_t)doc * w->c->docs->k;
 }
 
 static int by_estimate(const void *x, const void *y)
@@ -85,14 +95,8 @@ static int by_estimate(const void *x, const void *y)
 
 static bool add_partner(struct walk *w, uint32_t doc, double estimate)
 {
-    if (w->nfound == w->room) {
-        const size_t room = w->room * 2 + 64;
-        struct partner *const more = realloc(w->found, room * sizeof *more);
-        if (!more)
-            return dedup_fail(w->d, "out of memory");
-        w->found = more;
-        w->room = room;
-    }
+    if (!ROOM(w->found, w->room, w->nfound + 1))
+        return dedup_fail(w->job, "out of memory");
     w->found[w->nfound++] = (struct partner){ estimate, doc };
     return true;
 }
@@ -101,35 +105,33 @@ static bool add_partner(struct walk *w, uint32_t doc, double estimate)
 static bool meet(void *ctx, uint32_t other)
 {
     struct walk *const w = ctx;
-    struct dedup *const d = w->d;
     if (w->seen[other] == w->doc + 1 ||
         (w->only && w->only[other] != w->only[w->doc]))
         return true;
     w->seen[other] = w->doc + 1;
     w->candidates++;
-    const double e = dedup_estimate(d, w->doc, other);
-    store_trim(&d->store);
+    const double e = dedup_estimate(w->c->docs, w->doc, other);
+    store_trim(&w->job->store);
     return e < w->floor || add_partner(w, other, e);
 }
 
 /* Those of the buckets of doc that stay and may be like it, likeliest first. */
 static bool find_partners(struct walk *w, uint32_t doc)
 {
-    struct dedup *const d = w->d;
-    const struct dedup_buckets *const b = &d->buckets;
-    const uint64_t to = b->first[d->rank[doc] + 1];
+    const struct dedup_buckets *const b = w->c->buckets;
+    const uint32_t rank = w->c->order->rank[doc];
     const bool poor = w->crowd_bits[doc] & POOR;
     const uint32_t most = poor ? CROWD : MOST_STAY;
     w->doc = doc;
     w->nfound = 0;
-    for (uint64_t i = b->first[d->rank[doc]]; i < to; i++) {
-        const struct dedup_bucket *const bucket = &b->at[b->of[i]];
+    for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++) {
+        const struct walked *const bucket = &w->buckets[b->of[i]];
         const uint32_t *const stay = w->stays + bucket->start;
         for (uint32_t j = 0; j < bucket->nstay && j < most; j++)
             if (!meet(w, stay[j]))
                 return false;
     }
-    if (poor && !crowd_look(&w->crowd, row_of(d, doc), meet, w))
+    if (poor && !crowd_look(&w->crowd, row_of(w, doc), meet, w))
         return false;
     if (w->nfound > 1)
         qsort(w->found, w->nfound, sizeof *w->found, by_estimate);
@@ -143,26 +145,26 @@ static bool find_partners(struct walk *w, uint32_t doc)
  * some estimate is always too high, it is not believed at all. */
 static bool find_witness(struct walk *w, uint32_t doc)
 {
-    struct dedup *const d = w->d;
-    const double t = d->opt->verify == DEDUP_UNCHECKED ? 0 : d->opt->threshold;
-    d->witness[doc] = DEDUP_NONE;
+    struct dedup_verdicts *const v = w->out;
+    const double t = dedup_alike(w->job->opt);
+    v->witness[doc] = DEDUP_NONE;
     w->open[doc] = 0;
-    if (doc < d->base)
+    if (doc < w->c->docs->base)
         return true;
     if (!find_partners(w, doc))
         return false;
     for (size_t i = 0; i < w->nfound; i++) {
         const struct dedup_pair *const p =
-            dedup_pair_of(d, doc, w->found[i].doc);
+            dedup_pair_of(w->job, &w->c->check->pairs, doc, w->found[i].doc);
         if (!p)
             return false;
         const bool known = !isnan(p->likeness);
         const double j = known ? p->likeness : w->found[i].estimate;
         w->open[doc] |= !known;
         if (j >= (known || !w->crowd_bits[doc] ? t : w->sure) &&
-            d->witness[doc] == DEDUP_NONE) {
-            d->witness[doc] = w->found[i].doc;
-            d->likeness[doc] = j;
+            v->witness[doc] == DEDUP_NONE) {
+            v->witness[doc] = w->found[i].doc;
+            v->likeness[doc] = j;
         }
         if (j >= t && (known || j >= w->sure))
             return true;
@@ -173,12 +175,12 @@ static bool find_witness(struct walk *w, uint32_t doc)
 /* Whether what the last walk found of doc may be otherwise now. */
 static bool look_again(const struct walk *w, uint32_t doc)
 {
-    const struct dedup_buckets *const b = &w->d->buckets;
-    const uint32_t rank = w->d->rank[doc];
+    const struct dedup_buckets *const b = w->c->buckets;
+    const uint32_t rank = w->c->order->rank[doc];
     if (w->first || w->open[doc])
         return true;
     for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++)
-        if (b->at[b->of[i]].changed)
+        if (w->buckets[b->of[i]].changed)
             return true;
     return false;
 }
@@ -187,13 +189,13 @@ static bool look_again(const struct walk *w, uint32_t doc)
  * walk, since the crowd may have changed. */
 static bool pay(struct walk *w, uint32_t doc)
 {
-    const struct dedup_buckets *const b = &w->d->buckets;
-    const uint32_t rank = w->d->rank[doc];
+    const struct dedup_buckets *const b = w->c->buckets;
+    const uint32_t rank = w->c->order->rank[doc];
     const bool spent = w->spent >= BUDGET((uint64_t)rank);
     const uint8_t before = w->crowd_bits[doc];
     uint8_t now = 0;
     for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++) {
-        const uint32_t n = b->at[b->of[i]].nstay;
+        const uint32_t n = w->buckets[b->of[i]].nstay;
         if (n >= CROWD)
             now = spent ? CROWDED | POOR : CROWDED;
         w->spent += spent && n > CROWD ? CROWD : n;
@@ -204,19 +206,18 @@ static bool pay(struct walk *w, uint32_t doc)
 
 static bool walk_document(struct walk *w, uint32_t doc)
 {
-    struct dedup *const d = w->d;
-    const struct dedup_buckets *const b = &d->buckets;
-    const uint32_t rank = d->rank[doc];
-    const bool stayed = d->witness[doc] == DEDUP_NONE;
+    const struct dedup_buckets *const b = w->c->buckets;
+    const uint32_t rank = w->c->order->rank[doc];
+    const bool stayed = w->out->witness[doc] == DEDUP_NONE;
     if ((pay(w, doc) || look_again(w, doc)) && !find_witness(w, doc))
         return false;
-    const bool stays = d->witness[doc] == DEDUP_NONE;
+    const bool stays = w->out->witness[doc] == DEDUP_NONE;
     if (stays && w->crowd_bits[doc] &&
-        (!crowd_look(&w->crowd, row_of(d, doc), NULL, NULL) ||
+        (!crowd_look(&w->crowd, row_of(w, doc), NULL, NULL) ||
          !crowd_put(&w->crowd, doc)))
-        return false;
+        return dedup_no_room(w->job, "buckets");
     for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++) {
-        struct dedup_bucket *const bucket = &b->at[b->of[i]];
+        struct walked *const bucket = &w->buckets[b->of[i]];
         if (bucket->nstay == MOST_STAY)
             continue;
         bucket->changed |= stays != stayed;
@@ -228,61 +229,66 @@ static bool walk_document(struct walk *w, uint32_t doc)
 
 static bool walk_all(struct walk *w)
 {
-    struct dedup *const d = w->d;
-    const struct dedup_buckets *const b = &d->buckets;
-    for (uint64_t i = 0; i < b->n; i++) {
-        b->at[i].nstay = b->at[i].changed = 0;
-        store_trim(&d->store);
-    }
-    for (uint64_t i = 0; dedup_more(d, i); i++)
+    const struct dedup_case *const c = w->c;
+    const uint64_t n = c->docs->n;
+    for (uint64_t i = 0; dedup_more(w->job, i, c->buckets->n); i++)
+        w->buckets[i] = (struct walked){ .start = c->buckets->start[i] };
+    for (uint64_t i = 0; dedup_more(w->job, i, n); i++)
         w->seen[i] = 0;
     w->candidates = w->spent = 0;
     crowd_clear(&w->crowd);
-    for (uint64_t i = 0; dedup_more(d, i); i++) {
-        const uint32_t doc = d->order[i];
-        if (d->states[doc] == DOC_TEXT && d->same[doc] == doc &&
-            !walk_document(w, doc))
+    for (uint64_t i = 0; dedup_more(w->job, i, n); i++) {
+        const uint32_t doc = c->order->docs[i];
+        if (dedup_compared(c->docs, c->order, doc) && !walk_document(w, doc))
             return false;
     }
     w->first = false;
     return true;
 }
 
-double dedup_floor(const struct dedup_options *o)
+double dedup_alike(const struct dedup_options *o)
 {
-    const double t = o->threshold;
-    if (o->verify == DEDUP_UNCHECKED)
-        return 0;
-    if (o->verify == DEDUP_ESTIMATE)
-        return t;
-    return t - 3 * sqrt(t * (1 - t) / o->sketch.k);
+    return o->verify == DEDUP_UNCHECKED ? 0 : o->threshold;
 }
 
-bool dedup_greedy(struct dedup *d, const uint32_t *only)
+double dedup_floor(const struct dedup_options *o)
 {
-    struct store *const s = &d->store;
-    const double t = d->opt->threshold;
-    struct walk w = { .d = d,
+    const double t = dedup_alike(o);
+    return o->verify == DEDUP_EXACT ? t - 3 * sqrt(t * (1 - t) / o->sketch.k)
+                                    : t;
+}
+
+bool dedup_greedy(struct dedup_job *job, const struct dedup_case *c,
+                  const uint32_t *only, struct dedup_verdicts *out)
+{
+    struct store *const s = &job->store;
+    const uint64_t n = c->docs->n;
+    const double t = job->opt->threshold;
+    struct walk w = { .job = job,
+                      .c = c,
+                      .out = out,
                       .only = only,
                       .first = true,
-                      .floor = dedup_floor(d->opt),
-                      .sure = t + 2 * sqrt(t * (1 - t) / d->opt->sketch.k) };
-    w.crowd.d = d;
-    bool ok = STORE_ZEROS(s, w.crowd_bits, d->n) &&
-              STORE(s, w.stays, d->buckets.ndocs) && STORE(s, w.open, d->n) &&
-              STORE(s, w.seen, d->n);
+                      .floor = dedup_floor(job->opt),
+                      .sure = t + 2 * sqrt(t * (1 - t) / c->docs->k),
+                      .crowd = { .store = s, .k = c->docs->k } };
+    bool ok = STORE_ZEROS(s, w.crowd_bits, n) &&
+              STORE(s, w.buckets, c->buckets->n) &&
+              STORE(s, w.stays, c->buckets->ndocs) && STORE(s, w.open, n) &&
+              STORE(s, w.seen, n);
     if (!ok)
-        dedup_no_room(d, "buckets");
+        dedup_no_room(job, "buckets");
     while (ok) {
-        const size_t known = d->pairs.n;
+        const size_t known = c->check->pairs.n;
         ok = walk_all(&w);
-        d->report.rounds++;
-        if (w.candidates > d->report.candidates)
-            d->report.candidates = w.candidates;
-        if (!ok || d->pairs.n == known)
+        out->rounds++;
+        if (w.candidates > out->candidates)
+            out->candidates = w.candidates;
+        if (!ok || c->check->pairs.n == known)
             break;
-        ok = dedup_check(d, known);
+        ok = dedup_check_pairs(job, c->check, known);
     }
+    store_release(s, w.buckets);
     store_release(s, w.stays);
     store_release(s, w.open);
     store_release(s, w.seen);

@@ -49,44 +49,39 @@
 #include <bloomery.h>
 
 #include "apps/dedup/journal.h"
+#include "io/files.h"
 
 #define JOURNAL_MAGIC UINT64_C(0x314a4459424c89) /* "\x89LBYDJ1" */
 #define RECORD_WORDS 4
 
-static uint64_t mix_in(uint64_t sum, const void *bytes, size_t n)
-{
-    const bly_hasher h = { .id = BLY_HASH_XXH3, .seed = sum };
-    return bly_hash(&h, bytes, n);
-}
-
 static uint64_t mix_path(uint64_t sum, const struct json_path *p)
 {
-    sum = mix_in(sum, &p->n, sizeof p->n);
+    sum = dedup_chain(sum, &p->n, sizeof p->n);
     for (size_t i = 0; i < p->n; i++)
-        sum = mix_in(sum, p->token[i], p->length[i]);
+        sum = dedup_chain(sum, p->token[i], p->length[i]);
     return sum;
 }
 
-static uint64_t fingerprint(const struct dedup *d)
+static uint64_t fingerprint(const struct dedup_options *o,
+                            const struct dedup_docs *docs)
 {
-    const struct dedup_options *const o = d->opt;
     unsigned char head[BLY_SKETCH_HEAD];
     bly_sketch_spec_write(&o->sketch, head);
-    uint64_t sum = mix_in(d->base, head, sizeof head);
+    uint64_t sum = dedup_chain(docs->base, head, sizeof head);
     const int small[] = { (int)o->format, (int)o->priority, o->ascending,
                           o->want_ids, o->whole_only };
-    sum = mix_in(sum, small, sizeof small);
+    sum = dedup_chain(sum, small, sizeof small);
     sum = mix_path(sum, &o->text);
     sum = mix_path(sum, &o->id);
     sum = mix_path(sum, &o->field);
-    for (size_t i = 0; i < d->in->nfiles; i++) {
-        const struct lines_file *const f = &d->in->files[i];
+    for (size_t i = 0; i < docs->in->nfiles; i++) {
+        const struct input_file *const f = &docs->in->files[i];
         struct stat st;
-        sum = mix_in(sum, f->name, strlen(f->name));
+        sum = dedup_chain(sum, f->name, strlen(f->name));
         if (f->spool < 0 && stat(f->name, &st) == 0) {
             const int64_t facts[] = { st.st_size, st.st_mtim.tv_sec,
                                       st.st_mtim.tv_nsec };
-            sum = mix_in(sum, facts, sizeof facts);
+            sum = dedup_chain(sum, facts, sizeof facts);
         }
     }
     return sum;
@@ -125,39 +120,31 @@ static bool write_all(int fd, const void *bytes, uint64_t n)
 
 static bool read_whole(int fd, void *bytes, uint64_t n)
 {
-    char *at = bytes;
-    while (n) {
-        const ssize_t got = read(fd, at, n < 1 << 30 ? (size_t)n : 1 << 30);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return false;
-        at += got > 0 ? got : 0;
-        n -= got > 0 ? (uint64_t)got : 0;
-    }
-    return true;
+    return read_all(fd, bytes, (size_t)n) == (int64_t)n;
 }
 
 static uint64_t record_sum(const struct dedup_journal *j, const uint64_t *words,
                            const struct piece *pieces)
 {
-    uint64_t sum = mix_in(j->print, words, 3 * sizeof *words);
+    uint64_t sum = dedup_chain(j->print, words, 3 * sizeof *words);
     for (size_t i = 0; i < PIECES; i++)
-        sum = mix_in(sum, pieces[i].at, (size_t)pieces[i].nbytes);
+        sum = dedup_chain(sum, pieces[i].at, (size_t)pieces[i].nbytes);
     return sum;
 }
 
-bool dedup_journal_write(struct dedup *d, struct dedup_journal *j,
+bool dedup_journal_write(struct dedup_job *job, const struct dedup_journal *j,
                          const struct dedup_part *p)
 {
     struct piece pieces[PIECES];
     uint64_t words[RECORD_WORDS] = { p->n, p->ids_len, p->text_bytes, 0 };
     if (j->fd <= 0)
         return true;
-    part_pieces(p, d->opt->sketch.k, pieces);
+    part_pieces(p, job->opt->sketch.k, pieces);
     words[3] = record_sum(j, words, pieces);
     bool ok = write_all(j->fd, words, sizeof words);
     for (size_t i = 0; ok && i < PIECES; i++)
         ok = write_all(j->fd, pieces[i].at, pieces[i].nbytes);
-    return ok || dedup_fail(d, "%s: %s", j->path, strerror(errno));
+    return ok || dedup_fail(job, "%s: %s", j->path, strerror(errno));
 }
 
 /* Anybody can make a sum that is right: places must be places. */
@@ -174,22 +161,19 @@ static bool part_sane(const struct dedup_part *p)
 }
 
 /* The next whole record into p; false at the end of what is whole. */
-static bool read_record(const struct dedup *d, const struct dedup_journal *j,
+static bool read_record(const struct dedup_journal *j, size_t k,
                         struct dedup_part *p)
 {
     const int fd = j->fd;
     const uint64_t left = j->size - j->whole;
-    const size_t k = d->opt->sketch.k;
     struct piece pieces[PIECES];
     uint64_t words[RECORD_WORDS], sum = sizeof words;
     if (left < sizeof words || !read_whole(fd, words, sizeof words) ||
         words[0] > left / (4 * k + 1) || words[1] > left)
         return false;
     if (!dedup_part_room(p, k, (size_t)words[0]) ||
-        (words[1] > p->ids_room && !GROW(p->ids, words[1])))
+        !ROOM(p->ids, p->ids_room, (size_t)words[1]))
         return false;
-    if (words[1] > p->ids_room)
-        p->ids_room = (size_t)words[1];
     p->n = (size_t)words[0];
     p->ids_len = (size_t)words[1];
     p->text_bytes = words[2];
@@ -205,12 +189,13 @@ static bool read_record(const struct dedup *d, const struct dedup_journal *j,
 }
 
 /* Take all records that are whole. */
-static bool journal_resume(struct dedup *d, struct dedup_journal *j)
+static bool journal_resume(struct dedup_job *job, struct dedup_journal *j,
+                           void *docs)
 {
     struct dedup_part p = { 0 };
     bool ok = true;
-    while (ok && read_record(d, j, &p)) {
-        ok = dedup_append(d, &p);
+    while (ok && read_record(j, job->opt->sketch.k, &p)) {
+        ok = dedup_append(job, &p, docs);
         j->whole = (uint64_t)lseek(j->fd, 0, SEEK_CUR);
     }
     dedup_part_free(&p);
@@ -225,30 +210,30 @@ static const char *const work_names[] = { "journal", "checked" };
 /* Open a file of the folder, making it if it is not there. Whatever is there
  * must be a regular file that is empty or begins with the magic; its first
  * words are read, and its size is j->size. */
-static bool open_ours(struct dedup *d, struct dedup_journal *j,
+static bool open_ours(struct dedup_job *job, struct dedup_journal *j,
                       const char *name, int flags, uint64_t words[2])
 {
     struct stat st;
-    if (asprintf(&j->path, "%s/%s", d->opt->work, name) < 0) {
+    if (asprintf(&j->path, "%s/%s", job->opt->work, name) < 0) {
         j->path = NULL;
-        return dedup_fail(d, "out of memory");
+        return dedup_fail(job, "out of memory");
     }
     /* Nonblocking: a pipe of that name would keep us waiting. */
-    j->fd = openat(d->work_fd, name,
+    j->fd = openat(job->work_fd, name,
                    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0666);
     if (j->fd < 0 && errno == ENOENT)
         return true;
     if (j->fd < 0 && errno != ELOOP && errno != ENXIO && errno != EISDIR)
-        return dedup_fail(d, "%s: %s", j->path, strerror(errno));
+        return dedup_fail(job, "%s: %s", j->path, strerror(errno));
     if (j->fd < 0 || fstat(j->fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return dedup_fail(d,
+        return dedup_fail(job,
                           "%s: not a regular file; right: an empty folder for "
                           "--work, or that of an earlier run",
                           j->path);
     j->size = (uint64_t)st.st_size;
     if (j->size && (!read_whole(j->fd, words, 2 * sizeof *words) ||
                     words[0] != JOURNAL_MAGIC))
-        return dedup_fail(d,
+        return dedup_fail(job,
                           "%s: not written by dedup, and left as it is; right: "
                           "an empty folder for --work, or that of an earlier "
                           "run",
@@ -283,20 +268,20 @@ static void sweep_work(int folder)
         closedir(dir);
 }
 
-bool dedup_work_open(struct dedup *d)
+bool dedup_work_open(struct dedup_job *job)
 {
-    const char *const work = d->opt->work;
+    const char *const work = job->opt->work;
     if (!work)
         return true;
     if (bly_folder_make(work))
-        return dedup_fail(d, "--work %s", bly_error());
+        return dedup_fail(job, "--work %s", bly_error());
     const int fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return dedup_fail(d, "--work %s: %s; right: a folder", work,
+        return dedup_fail(job, "--work %s: %s; right: a folder", work,
                           strerror(errno));
-    d->work_fd = fd;
+    job->work_fd = fd;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return dedup_fail(d,
+        return dedup_fail(job,
                           "--work %s: another run uses it; right: a folder "
                           "for each run",
                           work);
@@ -304,7 +289,7 @@ bool dedup_work_open(struct dedup *d)
     for (size_t i = 0; ok && i < sizeof work_names / sizeof *work_names; i++) {
         struct dedup_journal j = { 0 };
         uint64_t words[2];
-        ok = open_ours(d, &j, work_names[i], 0, words);
+        ok = open_ours(job, &j, work_names[i], 0, words);
         if (j.fd > 0)
             close(j.fd);
         free(j.path);
@@ -327,47 +312,38 @@ static bool sync_file(int fd)
 }
 
 /* Open DIR/name: a new one, or with --resume what is there, which take reads
- * and leaves at its end. */
-static bool open_in_work(struct dedup *d, struct dedup_journal *j,
-                         const char *name, uint64_t print,
-                         bool (*take)(struct dedup *d, struct dedup_journal *j))
+ * into `to` and leaves at its end. */
+typedef bool take_records(struct dedup_job *job, struct dedup_journal *j,
+                          void *to);
+static bool open_in_work(struct dedup_job *job, struct dedup_journal *j,
+                         const char *name, uint64_t print, take_records *take,
+                         void *to)
 {
     const uint64_t fresh[2] = { JOURNAL_MAGIC, print };
     uint64_t words[2] = { 0 };
-    if (!d->opt->work)
+    if (!job->opt->work)
         return true;
     j->print = print;
-    if (!open_ours(d, j, name, O_CREAT, words))
+    if (!open_ours(job, j, name, O_CREAT, words))
         return false;
     if (j->fd < 0)
-        return dedup_fail(d, "%s: %s", j->path, strerror(errno));
-    if (!j->size || !d->opt->resume)
+        return dedup_fail(job, "%s: %s", j->path, strerror(errno));
+    if (!j->size || !job->opt->resume)
         return (ftruncate(j->fd, 0) == 0 && lseek(j->fd, 0, SEEK_SET) == 0 &&
                 write_all(j->fd, fresh, sizeof fresh) && sync_file(j->fd) &&
-                sync_file(d->work_fd)) ||
-               dedup_fail(d, "%s: %s", j->path, strerror(errno));
+                sync_file(job->work_fd)) ||
+               dedup_fail(job, "%s: %s", j->path, strerror(errno));
     if (words[1] != print)
-        return dedup_fail(d,
+        return dedup_fail(job,
                           "%s: is of other inputs or options; without "
                           "--resume it is begun anew",
                           j->path);
     j->whole = sizeof words;
-    if (!take(d, j))
+    if (!take(job, j, to))
         return false;
     return (ftruncate(j->fd, (off_t)j->whole) == 0 &&
             lseek(j->fd, (off_t)j->whole, SEEK_SET) == (off_t)j->whole) ||
-           dedup_fail(d, "%s: %s", j->path, strerror(errno));
-}
-
-bool dedup_journal_open(struct dedup *d, struct dedup_journal *j)
-{
-    /* What an older run has checked goes first, or --resume would find it
-     * beside the new journal. */
-    struct dedup_journal checked = { 0 };
-    const bool ok = d->opt->resume || dedup_checked_open(d, &checked);
-    if (!(dedup_journal_close(d, &checked) && ok))
-        return false;
-    return open_in_work(d, j, work_names[0], fingerprint(d), journal_resume);
+           dedup_fail(job, "%s: %s", j->path, strerror(errno));
 }
 
 /* ------------------------------------------------------------------- checked
@@ -376,11 +352,14 @@ bool dedup_journal_open(struct dedup *d, struct dedup_journal *j)
 static uint64_t pairs_sum(const struct dedup_journal *j, uint64_t n,
                           const struct dedup_pair *pairs)
 {
-    return mix_in(j->print ^ n, pairs, (size_t)n * sizeof *pairs);
+    return dedup_chain(j->print ^ n, pairs, (size_t)n * sizeof *pairs);
 }
 
-static bool checked_resume(struct dedup *d, struct dedup_journal *j)
+static bool checked_resume(struct dedup_job *job, struct dedup_journal *j,
+                           void *to)
 {
+    struct dedup_check *const check = to;
+    const uint64_t ndocs = check->docs->n;
     struct dedup_pair *pairs = NULL;
     uint64_t words[2];
     bool ok = true;
@@ -391,50 +370,70 @@ static bool checked_resume(struct dedup *d, struct dedup_journal *j)
            pairs_sum(j, words[0], pairs) == words[1]) {
         for (uint64_t i = 0; ok && i < words[0]; i++) {
             struct dedup_pair *const p =
-                pairs[i].a < d->n && pairs[i].b < d->n
-                    ? dedup_pair_of(d, pairs[i].a, pairs[i].b)
+                pairs[i].a < ndocs && pairs[i].b < ndocs
+                    ? dedup_pair_of(job, &check->pairs, pairs[i].a, pairs[i].b)
                     : NULL;
             ok = p != NULL;
             if (ok)
                 p->likeness = pairs[i].likeness;
         }
         j->whole += sizeof words + words[0] * sizeof *pairs;
-        d->report.resumed_pairs += words[0];
+        check->resumed += words[0];
     }
     free(pairs);
-    return ok || dedup_fail(d, "%s: out of memory, or damaged", j->path);
+    return ok || dedup_fail(job, "%s: out of memory, or damaged", j->path);
 }
 
-bool dedup_checked_open(struct dedup *d, struct dedup_journal *j)
+bool dedup_checked_open(struct dedup_job *job, struct dedup_check *check)
 {
-    const uint64_t print =
-        mix_in(fingerprint(d), &d->opt->threshold, sizeof d->opt->threshold);
-    return d->opt->verify != DEDUP_EXACT ||
-           open_in_work(d, j, work_names[1], print, checked_resume);
+    const struct dedup_options *const o = job->opt;
+    const uint64_t print = dedup_chain(fingerprint(o, check->docs),
+                                       &o->threshold, sizeof o->threshold);
+    return o->verify != DEDUP_EXACT ||
+           open_in_work(job, &check->journal, work_names[1], print,
+                        checked_resume, check);
 }
 
 #define PAIRS_A_RECORD ((size_t)65536)
 
-bool dedup_checked_write(struct dedup *d, struct dedup_journal *j, size_t from)
+bool dedup_checked_write(struct dedup_job *job, const struct dedup_check *check,
+                         size_t from)
 {
-    for (size_t i = from; j->fd > 0 && i < d->pairs.n; i += PAIRS_A_RECORD) {
-        const size_t left = d->pairs.n - i;
+    const struct dedup_journal *const j = &check->journal;
+    const size_t npairs = check->pairs.n;
+    for (size_t i = from; j->fd > 0 && i < npairs; i += PAIRS_A_RECORD) {
+        const size_t left = npairs - i;
         const uint64_t n = left < PAIRS_A_RECORD ? left : PAIRS_A_RECORD;
-        const struct dedup_pair *const pairs = d->pairs.at + i;
+        const struct dedup_pair *const pairs = check->pairs.at + i;
         const uint64_t words[2] = { n, pairs_sum(j, n, pairs) };
         if (!write_all(j->fd, words, sizeof words) ||
             !write_all(j->fd, pairs, n * sizeof *pairs))
-            return dedup_fail(d, "%s: %s", j->path, strerror(errno));
-        store_trim_now(&d->store);
+            return dedup_fail(job, "%s: %s", j->path, strerror(errno));
+        store_trim_now(&job->store);
     }
     return true;
 }
 
-bool dedup_journal_close(struct dedup *d, struct dedup_journal *j)
+/* ---------------------------------------------------------------------- rows
+ */
+
+bool dedup_journal_open(struct dedup_job *job, struct dedup_docs *docs,
+                        struct dedup_journal *j)
+{
+    /* What an older run has checked goes first, or --resume would find it
+     * beside the new journal. */
+    struct dedup_check old = { .docs = docs };
+    const bool ok = job->opt->resume || dedup_checked_open(job, &old);
+    return dedup_journal_close(job, &old.journal) && ok &&
+           open_in_work(job, j, work_names[0], fingerprint(job->opt, docs),
+                        journal_resume, docs);
+}
+
+bool dedup_journal_close(struct dedup_job *job, struct dedup_journal *j)
 {
     const bool ok = j->fd <= 0 || close(j->fd) == 0;
     if (!ok)
-        dedup_fail(d, "%s: %s", j->path, strerror(errno));
+        dedup_fail(job, "%s: %s", j->path, strerror(errno));
     free(j->path);
     *j = (struct dedup_journal){ 0 };
     return ok;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "apps/dedup/dedup.h"
+#include "apps/dedup/sorter.h"
 
 /* A number whose order is that of -v: the largest v comes first. */
 static uint64_t descending(double v)
@@ -18,99 +19,95 @@ static uint64_t descending(double v)
     return bits >> 63 ? bits : bits ^ UINT64_C(0x7fffffffffffffff);
 }
 
+/* Documents, or ranks, in the order of their keys. */
 struct ranking {
-    struct dedup *d;
-    uint32_t n;
+    struct dedup_job *job;
+    const struct dedup_docs *docs;
+    struct dedup_order *out;
+    uint32_t n;     /* documents that have a rank */
+    bool some;      /* the texts at hand: */
+    uint64_t hash;  /* of them */
+    uint32_t first; /* of them by rank */
 };
 
 static bool take_rank(void *ctx, const struct dedup_key *keys, size_t n)
 {
     struct ranking *const r = ctx;
     for (size_t i = 0; i < n; i++)
-        r->d->order[r->n++] = keys[i].doc;
-    store_trim(&r->d->store);
+        r->out->docs[r->n++] = keys[i].doc;
+    store_trim(&r->job->store);
     return true;
 }
 
-static bool rank_values(struct dedup *d)
+static bool rank_values(struct ranking *r)
 {
-    struct sorter s = { .folder = d->opt->folder,
-                        .memory = d->opt->memory / 2 };
-    struct ranking r = { .d = d };
+    const struct dedup_options *const o = r->job->opt;
+    const struct dedup_docs *const docs = r->docs;
+    struct sorter s = { .folder = o->folder, .memory = o->memory / 2 };
     bool ok = true, told;
-    for (uint32_t i = 0; ok && dedup_more(d, i); i++) {
-        const double v = d->opt->ascending ? -d->values[i] : d->values[i];
-        ok = sorter_add(&s, i < d->base ? 0 : descending(v), i);
+    for (uint32_t i = 0; ok && dedup_more(r->job, i, docs->n); i++) {
+        const double v = o->ascending ? -docs->values[i] : docs->values[i];
+        ok = sorter_add(&s, i < docs->base ? 0 : descending(v), i);
     }
-    ok = ok && sorter_each(&s, 1, take_rank, &r, &told);
+    ok = ok && sorter_each(&s, 1, take_rank, r, &told);
     if (!ok)
-        dedup_no_room(d, "sorting by priority");
+        dedup_no_room(r->job, "sorting by priority");
     sorter_free(&s);
     return ok;
 }
 
-bool dedup_rank(struct dedup *d)
-{
-    struct store *const s = &d->store;
-    if (!STORE(s, d->order, d->n) || !STORE(s, d->rank, d->n) ||
-        !STORE(s, d->same, d->n) || !STORE(s, d->witness, d->n) ||
-        !STORE(s, d->cluster, d->n) || !STORE(s, d->likeness, d->n))
-        return dedup_no_room(d, "documents");
-    for (uint32_t i = 0; dedup_more(d, i); i++)
-        d->order[i] = i;
-    if (d->values && !rank_values(d))
-        return false;
-    for (uint32_t i = 0; dedup_more(d, i); i++)
-        d->rank[d->order[i]] = i;
-    return true;
-}
-
-/* Keys are hashes of texts, documents are ranks. */
-struct collapsing {
-    struct dedup *d;
-    bool some;
-    uint64_t hash;  /* of the texts at hand */
-    uint32_t first; /* of them by rank */
-};
-
 static bool take_equal(void *ctx, const struct dedup_key *keys, size_t n)
 {
-    struct collapsing *const c = ctx;
-    struct dedup *const d = c->d;
+    struct ranking *const r = ctx;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t doc = d->order[keys[i].doc];
-        if (!c->some || keys[i].key != c->hash) {
-            c->some = true;
-            c->hash = keys[i].key;
-            c->first = doc;
-        } else if (doc >= d->base) {
-            d->same[doc] = c->first;
-            d->report.equal++;
+        const uint32_t doc = r->out->docs[keys[i].doc];
+        if (!r->some || keys[i].key != r->hash) {
+            r->some = true;
+            r->hash = keys[i].key;
+            r->first = doc;
+        } else if (doc >= r->docs->base) {
+            r->out->same[doc] = r->first;
+            r->out->equal++;
         }
-        store_trim(&d->store);
+        store_trim(&r->job->store);
     }
     return true;
 }
 
 /* Of documents with equal texts the first by priority stands for all. */
-bool dedup_collapse(struct dedup *d)
+static bool find_equal(struct ranking *r)
 {
-    const double start = dedup_seconds();
-    struct sorter s = { .folder = d->opt->folder,
-                        .memory = d->opt->memory / 2,
+    const struct dedup_options *const o = r->job->opt;
+    struct sorter s = { .folder = o->folder,
+                        .memory = o->memory / 2,
                         .hashes = true };
-    struct collapsing c = { .d = d };
     bool ok = true, told;
-    for (uint32_t i = 0; ok && dedup_more(d, i); i++) {
-        const uint32_t doc = d->order[i];
-        d->same[doc] = doc;
-        if (d->states[doc] == DOC_TEXT)
-            ok = sorter_add(&s, d->hashes[doc], i);
+    for (uint32_t i = 0; ok && dedup_more(r->job, i, r->docs->n); i++) {
+        const uint32_t doc = r->out->docs[i];
+        r->out->same[doc] = doc;
+        if (r->docs->states[doc] == DOC_TEXT)
+            ok = sorter_add(&s, r->docs->hashes[doc], i);
     }
-    ok = ok && sorter_each(&s, 1, take_equal, &c, &told);
+    ok = ok && sorter_each(&s, 1, take_equal, r, &told);
     if (!ok)
-        dedup_no_room(d, "sorting");
+        dedup_no_room(r->job, "sorting");
     sorter_free(&s);
-    d->report.seconds[1] += dedup_seconds() - start;
     return ok;
+}
+
+bool dedup_order(struct dedup_job *job, const struct dedup_docs *docs,
+                 struct dedup_order *out)
+{
+    struct store *const s = &job->store;
+    struct ranking r = { .job = job, .docs = docs, .out = out };
+    if (!STORE(s, out->docs, docs->n) || !STORE(s, out->rank, docs->n) ||
+        !STORE(s, out->same, docs->n))
+        return dedup_no_room(job, "documents");
+    for (uint32_t i = 0; dedup_more(job, i, docs->n); i++)
+        out->docs[i] = i;
+    if (docs->values && !rank_values(&r))
+        return false;
+    for (uint32_t i = 0; dedup_more(job, i, docs->n); i++)
+        out->rank[out->docs[i]] = i;
+    return find_equal(&r);
 }

@@ -18,18 +18,11 @@
 
 #define OUT_BYTES ((size_t)256 * 1024)
 
-static bool out_fail(struct out_file *o, const char *why)
+static bool out_fail(struct out_file *o, const char *where, const char *why)
 {
-    snprintf(o->why, sizeof o->why, "%s", why);
+    snprintf(o->why, sizeof o->why, "%s%s", where, why);
     o->failed = true;
     return false;
-}
-
-static void stdout_fail(struct out_file *o, int error)
-{
-    char why[128];
-    snprintf(why, sizeof why, "standard output: %s", strerror(error));
-    out_fail(o, why);
 }
 
 bool out_open(struct out_file *o, const char *path, bly_wait *wait)
@@ -37,9 +30,9 @@ bool out_open(struct out_file *o, const char *path, bly_wait *wait)
     *o = (struct out_file){ 0 };
     if (strcmp(path, "-") != 0)
         return !bly_draft_new(path, wait, NULL, &o->draft) ||
-               out_fail(o, bly_error());
+               out_fail(o, "", bly_error());
     o->buf = malloc(OUT_BYTES);
-    return o->buf || out_fail(o, "out of memory");
+    return o->buf || out_fail(o, "", "out of memory");
 }
 
 void (*out_clean)(void *bytes, size_t n);
@@ -49,7 +42,7 @@ static void stdout_flush(struct out_file *o, const char *at, size_t n)
     while (n && !o->failed) {
         const ssize_t put = write(STDOUT_FILENO, at, n);
         if (put < 0 && errno != EINTR) {
-            stdout_fail(o, errno);
+            out_fail(o, "standard output: ", strerror(errno));
         } else if (put > 0) {
             at += put;
             n -= (size_t)put;
@@ -60,7 +53,7 @@ static void stdout_flush(struct out_file *o, const char *at, size_t n)
 static void out_commit(struct out_file *o)
 {
     if (bly_draft_commit(o->draft))
-        out_fail(o, bly_error());
+        out_fail(o, "", bly_error());
     o->draft = NULL;
 }
 

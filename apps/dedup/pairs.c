@@ -10,10 +10,10 @@
 
 #include "apps/dedup/dedup.h"
 
-double dedup_estimate(const struct dedup *d, uint32_t a, uint32_t b)
+double dedup_estimate(const struct dedup_docs *docs, uint32_t a, uint32_t b)
 {
-    const size_t k = d->opt->sketch.k;
-    return (double)bly_components_equal(d->rows + a * k, d->rows + b * k,
+    const size_t k = docs->k;
+    return (double)bly_components_equal(docs->rows + a * k, docs->rows + b * k,
                                         (unsigned)k) /
            (double)k;
 }
@@ -26,13 +26,12 @@ static size_t pair_slot(uint32_t a, uint32_t b, size_t nslots)
     return (size_t)(h >> 32) & (nslots - 1);
 }
 
-static bool pairs_grow(struct dedup *d)
+static bool pairs_grow(struct dedup_job *job, struct dedup_pairs *p)
 {
-    struct dedup_pairs *const p = &d->pairs;
     if (p->n == p->room) {
         const size_t room = p->room ? p->room * 2 : 1024;
-        if (!STORE(&d->store, p->at, room))
-            return dedup_no_room(d, "pairs");
+        if (!STORE(&job->store, p->at, room))
+            return dedup_no_room(job, "pairs");
         p->room = room;
     }
     if (p->nslots && p->n < p->nslots / 2)
@@ -40,34 +39,31 @@ static bool pairs_grow(struct dedup *d)
     const size_t nslots = p->nslots ? p->nslots * 2 : 4096;
     uint32_t *slots;
     if (p->n >= UINT32_MAX - 1)
-        return dedup_fail(d, "more than 2^32 - 2 pairs");
-    if (!STORE_ZEROS(&d->store, slots, nslots))
-        return dedup_no_room(d, "pairs");
+        return dedup_fail(job, "more than 2^32 - 2 pairs");
+    if (!STORE_ZEROS(&job->store, slots, nslots))
+        return dedup_no_room(job, "pairs");
     for (size_t i = 0; i < p->n; i++) {
         size_t s = pair_slot(p->at[i].a, p->at[i].b, nslots);
         while (slots[s])
             s = (s + 1) & (nslots - 1);
         slots[s] = (uint32_t)i + 1;
-        store_trim(&d->store);
+        store_trim(&job->store);
     }
-    store_release(&d->store, p->slots);
+    store_release(&job->store, p->slots);
     p->slots = slots;
     p->nslots = nslots;
     return true;
 }
 
-struct dedup_pair *dedup_pair_of(struct dedup *d, uint32_t a, uint32_t b)
+struct dedup_pair *dedup_pair_of(struct dedup_job *job, struct dedup_pairs *p,
+                                 uint32_t a, uint32_t b)
 {
-    struct dedup_pairs *const p = &d->pairs;
-    if (a > b) {
-        const uint32_t swap = a;
-        a = b;
-        b = swap;
-    }
-    if ((p->n == p->room || p->n >= p->nslots / 2) && !pairs_grow(d))
+    if (a > b)
+        return dedup_pair_of(job, p, b, a);
+    if ((p->n == p->room || p->n >= p->nslots / 2) && !pairs_grow(job, p))
         return NULL;
     size_t s = pair_slot(a, b, p->nslots);
-    store_trim(&d->store);
+    store_trim(&job->store);
     for (; p->slots[s]; s = (s + 1) & (p->nslots - 1)) {
         struct dedup_pair *const q = &p->at[p->slots[s] - 1];
         if (q->a == a && q->b == b)

@@ -9,34 +9,37 @@
 
 /* --------------------------------------------------------------- all pairs */
 
-static bool ask_for(struct dedup *d, uint32_t a, uint32_t b, double least)
+static bool ask_for(struct dedup_job *job, const struct dedup_case *c,
+                    uint32_t a, uint32_t b, double least, uint64_t *asked)
 {
-    if (a < d->base && b < d->base)
+    if (a < c->docs->base && b < c->docs->base)
         return true;
-    d->report.candidates++;
-    return dedup_estimate(d, a, b) < least || dedup_pair_of(d, a, b);
+    ++*asked;
+    return dedup_estimate(c->docs, a, b) < least ||
+           dedup_pair_of(job, &c->check->pairs, a, b);
 }
 
 /* Every pair of a bucket; of a large one each with the first and with the one
  * before it, so that the cost stays linear. */
-static bool all_pairs(struct dedup *d)
+static bool all_pairs(struct dedup_job *job, const struct dedup_case *c,
+                      uint64_t *asked)
 {
-    const struct dedup_buckets *const b = &d->buckets;
-    const double least = dedup_floor(d->opt);
-    const size_t known = d->pairs.n;
+    const struct dedup_buckets *const b = c->buckets;
+    const double least = dedup_floor(job->opt);
+    const size_t known = c->check->pairs.n;
     for (uint64_t i = 0; i < b->n; i++) {
-        const uint32_t *const docs = b->docs + b->at[i].start;
-        const size_t n = (size_t)(b->at[i + 1].start - b->at[i].start);
+        const uint32_t *const docs = b->docs + b->start[i];
+        const size_t n = (size_t)(b->start[i + 1] - b->start[i]);
         for (size_t x = 1; x < n; x++) {
-            const bool large = n > d->opt->max_bucket;
-            if (large && !ask_for(d, docs[0], docs[x], least))
+            const bool large = n > job->opt->max_bucket;
+            if (large && !ask_for(job, c, docs[0], docs[x], least, asked))
                 return false;
             for (size_t y = large ? x - 1 : 0; y < x; y++)
-                if (!ask_for(d, docs[y], docs[x], least))
+                if (!ask_for(job, c, docs[y], docs[x], least, asked))
                     return false;
         }
     }
-    return dedup_check(d, known);
+    return dedup_check_pairs(job, c->check, known);
 }
 
 /* --------------------------------------------------------------- component */
@@ -51,135 +54,147 @@ static uint32_t root_of(uint32_t *parent, uint32_t x)
 }
 
 /* Clusters by union-find; the first by priority is the root of each. */
-static bool components(struct dedup *d, uint32_t *parent, uint32_t *size)
+static void components(struct dedup_job *job, const struct dedup_case *c,
+                       uint32_t *parent, uint32_t *size)
 {
-    const double t = d->opt->verify == DEDUP_UNCHECKED ? 0 : d->opt->threshold;
-    for (uint32_t i = 0; dedup_more(d, i); i++) {
+    const double t = dedup_alike(job->opt);
+    const uint32_t *const rank = c->order->rank;
+    for (uint32_t i = 0; dedup_more(job, i, c->docs->n); i++) {
         parent[i] = i;
         size[i] = 1;
     }
-    for (size_t i = 0; i < d->pairs.n; i++) {
-        const struct dedup_pair *const p = &d->pairs.at[i];
+    for (size_t i = 0; i < c->check->pairs.n; i++) {
+        const struct dedup_pair *const p = &c->check->pairs.at[i];
         if (!(p->likeness >= t))
             continue;
-        uint32_t a = root_of(parent, p->a), b = root_of(parent, p->b);
+        const uint32_t a = root_of(parent, p->a), b = root_of(parent, p->b);
         if (a == b)
             continue;
-        if (d->rank[a] > d->rank[b]) {
-            const uint32_t swap = a;
-            a = b;
-            b = swap;
-        }
-        parent[b] = a;
-        size[a] += size[b];
+        const uint32_t first = rank[a] < rank[b] ? a : b;
+        const uint32_t other = first == a ? b : a;
+        parent[other] = first;
+        size[first] += size[other];
     }
-    for (uint32_t i = 0; dedup_more(d, i); i++)
+    for (uint32_t i = 0; dedup_more(job, i, c->docs->n); i++)
         parent[i] = root_of(parent, i);
-    return true;
 }
 
 /* A chain may link what is not alike: say how much. */
-static bool witness_likeness(struct dedup *d)
+static bool witness_likeness(struct dedup_job *job, const struct dedup_case *c,
+                             struct dedup_verdicts *out)
 {
-    const size_t known = d->pairs.n;
-    for (uint32_t i = 0; dedup_more(d, i); i++)
-        if (d->witness[i] != DEDUP_NONE && !dedup_pair_of(d, i, d->witness[i]))
+    struct dedup_pairs *const pairs = &c->check->pairs;
+    const uint32_t *const witness = out->witness;
+    const size_t known = pairs->n;
+    for (uint32_t i = 0; dedup_more(job, i, c->docs->n); i++)
+        if (witness[i] != DEDUP_NONE &&
+            !dedup_pair_of(job, pairs, i, witness[i]))
             return false;
-    if (!dedup_check(d, known))
+    if (!dedup_check_pairs(job, c->check, known))
         return false;
-    for (uint32_t i = 0; dedup_more(d, i); i++)
-        if (d->witness[i] != DEDUP_NONE)
-            d->likeness[i] = dedup_pair_of(d, i, d->witness[i])->likeness;
+    for (uint32_t i = 0; dedup_more(job, i, c->docs->n); i++)
+        if (witness[i] != DEDUP_NONE)
+            out->likeness[i] =
+                dedup_pair_of(job, pairs, i, witness[i])->likeness;
     return true;
 }
 
-static bool decide_components(struct dedup *d)
+static bool decide_components(struct dedup_job *job, const struct dedup_case *c,
+                              struct dedup_verdicts *out)
 {
+    const uint64_t n = c->docs->n, max = job->opt->max_cluster;
     uint32_t *parent = NULL, *size = NULL;
-    bool ok = STORE(&d->store, parent, d->n) && STORE(&d->store, size, d->n);
-    if (!ok)
-        dedup_no_room(d, "clusters");
-    ok = ok && all_pairs(d) && components(d, parent, size);
-    const uint64_t max = d->opt->max_cluster;
     bool large = false;
-    for (uint32_t i = 0; ok && dedup_more(d, i); i++)
+    bool ok = STORE(&job->store, parent, n) && STORE(&job->store, size, n);
+    if (!ok)
+        dedup_no_room(job, "clusters");
+    ok = ok && all_pairs(job, c, &out->candidates);
+    if (ok)
+        components(job, c, parent, size);
+    for (uint32_t i = 0; ok && dedup_more(job, i, n); i++)
         large = large || (max && size[parent[i]] > max);
-    ok = ok && (!large || dedup_greedy(d, parent));
-    for (uint32_t i = 0; ok && dedup_more(d, i); i++) {
+    ok = ok && (!large || dedup_greedy(job, c, parent, out));
+    for (uint32_t i = 0; ok && dedup_more(job, i, n); i++) {
         if (max && size[parent[i]] > max)
             continue; /* as greedy left it */
-        d->witness[i] = parent[i] == i || i < d->base ? DEDUP_NONE : parent[i];
+        out->witness[i] =
+            parent[i] == i || i < c->docs->base ? DEDUP_NONE : parent[i];
     }
-    ok = ok && witness_likeness(d);
-    store_release(&d->store, parent);
-    store_release(&d->store, size);
+    ok = ok && witness_likeness(job, c, out);
+    store_release(&job->store, parent);
+    store_release(&job->store, size);
     return ok;
 }
 
 /* ---------------------------------------------------------------- together */
 
 /* Documents of equal text share the fate of the one that stands for them. */
-static void spread(struct dedup *d)
+static void spread(struct dedup_job *job, const struct dedup_case *c,
+                   struct dedup_verdicts *out)
 {
-    for (uint32_t i = 0; dedup_more(d, i); i++) {
-        const uint32_t s = d->same[i];
-        if (s == i || d->states[i] != DOC_TEXT)
+    for (uint32_t i = 0; dedup_more(job, i, c->docs->n); i++) {
+        const uint32_t s = c->order->same[i];
+        if (s == i || c->docs->states[i] != DOC_TEXT)
             continue;
-        d->witness[i] = d->witness[s] == DEDUP_NONE ? s : d->witness[s];
-        d->likeness[i] = d->witness[s] == DEDUP_NONE ? 1 : d->likeness[s];
+        const bool stays = out->witness[s] == DEDUP_NONE;
+        out->witness[i] = stays ? s : out->witness[s];
+        out->likeness[i] = stays ? 1 : out->likeness[s];
     }
-    for (uint32_t i = 0; dedup_more(d, i); i++)
-        d->cluster[i] = d->witness[i] == DEDUP_NONE ? i : d->witness[i];
+    for (uint32_t i = 0; dedup_more(job, i, c->docs->n); i++)
+        out->cluster[i] = out->witness[i] == DEDUP_NONE ? i : out->witness[i];
 }
 
-static bool count_results(struct dedup *d)
+static bool count_verdicts(struct dedup_job *job, const struct dedup_case *c,
+                           struct dedup_verdicts *out)
 {
+    const struct dedup_docs *const docs = c->docs;
+    const double t = dedup_alike(job->opt);
     uint32_t *size;
-    if (!STORE_ZEROS(&d->store, size, d->n))
-        return dedup_no_room(d, "clusters");
-    for (uint32_t i = 0; dedup_more(d, i); i++) {
-        const uint32_t n = ++size[d->cluster[i]];
-        if (n > d->report.largest_cluster)
-            d->report.largest_cluster = n;
+    if (!STORE_ZEROS(&job->store, size, docs->n))
+        return dedup_no_room(job, "clusters");
+    for (uint32_t i = 0; dedup_more(job, i, docs->n); i++) {
+        const uint32_t n = ++size[out->cluster[i]];
+        if (n > out->largest_cluster)
+            out->largest_cluster = n;
     }
-    /* Without a partner of any kind: the witness goes too. */
-    for (uint32_t i = d->base; d->opt->drop_all && dedup_more(d, i); i++)
-        if (d->witness[i] == DEDUP_NONE && size[i] > 1) {
-            d->witness[i] = i;
-            d->likeness[i] = 1;
+    for (uint32_t i = docs->base; dedup_more(job, i, docs->n); i++) {
+        /* Without a partner of any kind: the witness goes too. */
+        if (job->opt->drop_all && out->witness[i] == DEDUP_NONE &&
+            size[i] > 1) {
+            out->witness[i] = i;
+            out->likeness[i] = 1;
         }
-    for (uint32_t i = d->base; dedup_more(d, i); i++) {
-        d->report.removed += d->witness[i] != DEDUP_NONE;
-        d->report.dropped_empty +=
-            d->opt->drop_empty && d->states[i] == DOC_EMPTY;
+        out->removed += out->witness[i] != DEDUP_NONE;
+        out->dropped_empty +=
+            job->opt->drop_empty && docs->states[i] == DOC_EMPTY;
     }
-    d->report.kept =
-        d->report.documents - d->report.removed - d->report.dropped_empty;
-    const double t = d->opt->verify == DEDUP_UNCHECKED ? 0 : d->opt->threshold;
-    for (size_t i = 0; i < d->pairs.n; i++)
-        d->report.pairs += d->pairs.at[i].likeness >= t;
-    store_release(&d->store, size);
+    out->kept = docs->n - docs->base - out->removed - out->dropped_empty;
+    for (size_t i = 0; i < c->check->pairs.n; i++)
+        out->pairs += c->check->pairs.at[i].likeness >= t;
+    store_release(&job->store, size);
     return true;
 }
 
-bool dedup_decide(struct dedup *d)
+bool dedup_decide(struct dedup_job *job, const struct dedup_case *c,
+                  struct dedup_verdicts *out)
 {
-    const double start = dedup_seconds(), checked = d->report.seconds[3];
-    bool ok = dedup_checked_open(d, &d->checked);
-    for (uint32_t i = 0; dedup_more(d, i); i++) {
-        d->witness[i] = DEDUP_NONE;
-        d->likeness[i] = 0;
+    const uint64_t n = c->docs->n;
+    if (!STORE(&job->store, out->witness, n) ||
+        !STORE(&job->store, out->cluster, n) ||
+        !STORE(&job->store, out->likeness, n))
+        return dedup_no_room(job, "documents");
+    for (uint32_t i = 0; dedup_more(job, i, n); i++) {
+        out->witness[i] = DEDUP_NONE;
+        out->likeness[i] = 0;
     }
-    if (d->opt->policy == DEDUP_COMPONENT)
-        ok = ok && decide_components(d);
+    bool ok = dedup_checked_open(job, c->check);
+    if (job->opt->policy == DEDUP_COMPONENT)
+        ok = ok && decide_components(job, c, out);
     else
-        ok =
-            ok && (!d->opt->all_pairs || all_pairs(d)) && dedup_greedy(d, NULL);
-    if (!dedup_journal_close(d, &d->checked) || !ok)
+        ok = ok && (!job->opt->pairs || all_pairs(job, c, &out->candidates)) &&
+             dedup_greedy(job, c, NULL, out);
+    if (!dedup_journal_close(job, &c->check->journal) || !ok)
         return false;
-    spread(d);
-    ok = count_results(d);
-    d->report.seconds[2] =
-        dedup_seconds() - start - (d->report.seconds[3] - checked);
-    return ok;
+    spread(job, c, out);
+    return count_verdicts(job, c, out);
 }

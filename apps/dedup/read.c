@@ -65,14 +65,19 @@ const char *dedup_text(const struct dedup_options *opt, const char *line,
     return unescape_text(out);
 }
 
-void dedup_bad_line(struct dedup *d, const struct lines_block *b, size_t i,
-                    const char *why)
+bool dedup_bad_line(const struct dedup_options *opt, struct input *in,
+                    const struct block *b, size_t i, const char *why,
+                    struct dedup_seen *seen)
 {
-    d->report.malformed++;
-    if (d->report.nbad < DEDUP_SHOWN)
-        d->report.bad[d->report.nbad++] =
-            (struct dedup_bad){ b->file->name,
-                                b->first + i - b->file->first + 1, why };
+    const uint64_t line = b->first + i - b->file->first + 1;
+    seen->malformed++;
+    if (seen->nbad < DEDUP_SHOWN)
+        seen->bad[seen->nbad++] =
+            (struct dedup_bad){ b->file->name, line, why };
+    return !opt->strict ||
+           input_fail(
+               in, "%s:%llu: %s%s", b->file->name, (unsigned long long)line,
+               why, opt->one_pass ? "" : "; without --strict it would be kept");
 }
 
 /* ----------------------------------------------------------------- workers */
@@ -89,27 +94,11 @@ struct reader {
 };
 
 struct reading {
-    struct dedup *d;
+    struct dedup_job *job;
+    struct dedup_docs *docs;
     struct reader *readers;
     struct dedup_journal journal;
-    uint64_t resumed; /* lines that it had */
 };
-
-static bool part_id(struct dedup_part *p, const struct json_slice *id)
-{
-    const size_t n =
-        id->type == JSON_STRING || id->type == JSON_NUMBER ? id->len : 0;
-    if (p->ids_len + n > p->ids_room) {
-        if (!GROW(p->ids, (p->ids_len + n) * 2))
-            return false;
-        p->ids_room = (p->ids_len + n) * 2;
-    }
-    if (n)
-        memcpy(p->ids + p->ids_len, id->at, n);
-    dedup_plain_id(p->ids + p->ids_len, n);
-    p->ids_len += n;
-    return true;
-}
 
 /* The number that a slice is; infinite, and so behind all others, if it is
  * none. */
@@ -139,13 +128,13 @@ static bool has_word(const char *text, size_t n)
 }
 
 /* Row i from the text of a line. */
-static bool sketch_row(const struct dedup *d, struct reader *r, size_t i)
+static bool sketch_row(const struct dedup_options *o, struct reader *r,
+                       size_t i)
 {
-    const unsigned k = d->opt->sketch.k;
     const struct dedup_text *const t = &r->text;
     struct dedup_part *const p = &r->part;
     bly_shingles x;
-    if (d->opt->whole_only) {
+    if (o->whole_only) {
         p->states[i] = has_word(t->at, t->len) ? DOC_TEXT : DOC_EMPTY;
         p->hashes[i] = bly_hash(&r->hasher, t->at, t->len);
         return true;
@@ -158,114 +147,105 @@ static bool sketch_row(const struct dedup *d, struct reader *r, size_t i)
     bly_sketch_clear(r->sketch);
     if (bly_sketch_add(r->sketch, x.hashes, x.n))
         return false;
-    uint32_t *const row = p->rows + i * k;
-    if (!bly_sketch_components(r->sketch, row))
-        memset(row, 0, k * sizeof *row);
+    bly_sketch_components(r->sketch, p->rows + i * o->sketch.k);
     return true;
 }
 
 /* The next row of the part, from a line that dedup_text() has seen. */
-static bool read_row(const struct dedup *d, struct reader *r, const char *why)
+static bool read_row(const struct reading *all, struct reader *r,
+                     const char *why)
 {
+    const struct dedup_options *const o = all->job->opt;
+    const struct json_slice *const id = &r->text.fields[1];
     struct dedup_part *const p = &r->part;
-    const size_t i = p->n, k = d->opt->sketch.k;
+    const size_t i = p->n, k = o->sketch.k;
     p->hashes[i] = 0;
     p->nshingles[i] = 0;
     p->states[i] = DOC_BAD;
     p->values[i] = 0;
     memset(p->rows + i * k, 0, k * sizeof *p->rows);
-    if (!why && !sketch_row(d, r, i))
-        return lines_fail(d->in, "%s", bly_error());
-    if (d->opt->priority == DEDUP_LONGEST)
+    if (!why && !sketch_row(o, r, i))
+        return input_fail(all->docs->in, "%s", bly_error());
+    if (o->priority == DEDUP_LONGEST)
         p->values[i] = (double)r->text.len;
-    else if (d->opt->priority == DEDUP_FIELD)
-        p->values[i] = slice_value(&r->text.fields[2], d->opt->ascending);
+    else if (o->priority == DEDUP_FIELD)
+        p->values[i] = slice_value(&r->text.fields[2], o->ascending);
     if (!why)
         p->text_bytes += r->text.len;
-    if (d->opt->want_ids && !part_id(p, &r->text.fields[1]))
-        return lines_fail(d->in, "out of memory");
+    if (o->want_ids && (id->type == JSON_STRING || id->type == JSON_NUMBER) &&
+        !dedup_part_id(p, id->at, id->len))
+        return input_fail(all->docs->in, "out of memory");
     p->id_end[i] = p->ids_len;
     p->n++;
     return true;
 }
 
-static bool read_block(void *ctx, unsigned worker, struct lines_block *b)
+static bool read_block(void *ctx, unsigned worker, struct block *b)
 {
     struct reading *const all = ctx;
-    const struct dedup *const d = all->d;
+    const struct dedup_options *const o = all->job->opt;
     struct reader *const r = &all->readers[worker];
     size_t at = 0, n;
     const char *line;
     r->part.n = r->part.ids_len = 0;
     r->part.text_bytes = 0;
-    if (!dedup_part_room(&r->part, d->opt->sketch.k, b->nlines) ||
-        (b->nlines > r->whys_room && !GROW(r->whys, b->nlines)))
-        return lines_fail(d->in, "out of memory");
-    if (b->nlines > r->whys_room)
-        r->whys_room = b->nlines;
-    for (size_t i = 0; lines_next(d->in, b, &at, &line, &n); i++) {
-        r->whys[i] = dedup_text(d->opt, line, n, &r->text);
-        if (b->first + i >= all->resumed && !read_row(d, r, r->whys[i]))
+    if (!dedup_part_room(&r->part, o->sketch.k, b->nlines) ||
+        !ROOM(r->whys, r->whys_room, b->nlines))
+        return input_fail(all->docs->in, "out of memory");
+    for (size_t i = 0; input_line(all->docs->in, b, &at, &line, &n); i++) {
+        r->whys[i] = dedup_text(o, line, n, &r->text);
+        if (b->first + i >= all->docs->resumed && !read_row(all, r, r->whys[i]))
             return false;
     }
     return true;
 }
 
-static bool append_block(void *ctx, unsigned worker, struct lines_block *b)
+static bool append_block(void *ctx, unsigned worker, struct block *b)
 {
     struct reading *const all = ctx;
-    struct dedup *const d = all->d;
+    struct dedup_job *const job = all->job;
     const struct reader *const r = &all->readers[worker];
-    for (size_t i = 0; i < b->nlines; i++) {
-        if (!r->whys[i])
-            continue;
-        dedup_bad_line(d, b, i, r->whys[i]);
-        if (d->opt->strict)
-            return lines_fail(
-                d->in, "%s:%llu: %s; without --strict it would be kept",
-                b->file->name,
-                (unsigned long long)(b->first + i - b->file->first + 1),
-                r->whys[i]);
-    }
-    if (r->part.n && (!dedup_journal_write(d, &all->journal, &r->part) ||
-                      !dedup_append(d, &r->part)))
-        return lines_fail(d->in, "%s", d->error);
+    for (size_t i = 0; i < b->nlines; i++)
+        if (r->whys[i] && !dedup_bad_line(job->opt, all->docs->in, b, i,
+                                          r->whys[i], &all->docs->seen))
+            return false;
+    if (r->part.n && (!dedup_journal_write(job, &all->journal, &r->part) ||
+                      !dedup_append(job, &r->part, all->docs)))
+        return input_fail(all->docs->in, "%s", job->error);
     return true;
 }
 
-static bool readers_new(struct dedup *d, struct reading *all)
+static bool readers_new(struct reading *all)
 {
-    const bly_spec plain = { .seed = d->opt->sketch.shingling.seed };
-    all->readers = calloc(lines_workers(d->in), sizeof *all->readers);
+    const struct dedup_options *const o = all->job->opt;
+    const bly_spec plain = { .seed = o->sketch.shingling.seed };
+    all->readers = calloc(ordered_workers(all->docs->in), sizeof *all->readers);
     if (!all->readers)
-        return dedup_fail(d, "out of memory");
-    for (unsigned i = 0; i < lines_workers(d->in); i++) {
+        return dedup_fail(all->job, "out of memory");
+    for (unsigned i = 0; i < ordered_workers(all->docs->in); i++) {
         struct reader *const r = &all->readers[i];
-        if (bly_shingler_new(&d->opt->sketch.shingling, NULL, &r->cut) ||
-            bly_sketch_new(&d->opt->sketch, &r->sketch) ||
+        if (bly_shingler_new(&o->sketch.shingling, NULL, &r->cut) ||
+            bly_sketch_new(&o->sketch, &r->sketch) ||
             bly_hasher_for(&plain, &r->hasher))
-            return dedup_fail(d, "%s", bly_error());
+            return dedup_fail(all->job, "%s", bly_error());
     }
     return true;
 }
 
-bool dedup_read(struct dedup *d)
+bool dedup_read(struct dedup_job *job, struct dedup_docs *docs)
 {
-    const double start = dedup_seconds();
-    struct reading all = { .d = d };
-    bool ok = readers_new(d, &all) && dedup_room(d, 1024);
-    if (ok && d->id_start && d->n == 0)
-        d->id_start[0] = 0;
-    ok = ok && dedup_journal_open(d, &all.journal);
-    all.resumed = d->n - d->base;
-    d->report.resumed = all.resumed;
-    if (ok && !lines_run(d->in, read_block, append_block, &all))
-        ok = dedup_fail(d, "%s", d->in->error);
-    if (ok && d->n - d->base != d->in->ndocs)
-        ok = dedup_fail(d, "the input is not the one that the folder of "
-                           "--work is about");
-    ok = dedup_journal_close(d, &all.journal) && ok;
-    for (unsigned i = 0; all.readers && i < lines_workers(d->in); i++) {
+    struct input *const in = docs->in;
+    struct reading all = { .job = job, .docs = docs };
+    bool ok = readers_new(&all) && dedup_room(job, 1024, docs) &&
+              dedup_journal_open(job, docs, &all.journal);
+    docs->resumed = docs->n - docs->base;
+    if (ok && !ordered_run(in, read_block, append_block, &all))
+        ok = dedup_fail(job, "%s", in->error);
+    if (ok && docs->n - docs->base != in->ndocs)
+        ok = dedup_fail(job, "the input is not the one that the folder of "
+                             "--work is about");
+    ok = dedup_journal_close(job, &all.journal) && ok;
+    for (unsigned i = 0; all.readers && i < ordered_workers(in); i++) {
         struct reader *const r = &all.readers[i];
         bly_shingler_free(r->cut);
         bly_sketch_free(r->sketch);
@@ -274,8 +254,7 @@ bool dedup_read(struct dedup *d)
         dedup_part_free(&r->part);
     }
     free(all.readers);
-    d->report.documents = d->in->ndocs;
-    d->report.bytes = d->in->nbytes;
-    d->report.seconds[0] = dedup_seconds() - start;
+    docs->seen.documents = in->ndocs;
+    docs->seen.bytes = in->nbytes;
     return ok;
 }

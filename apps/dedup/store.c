@@ -33,13 +33,8 @@ static struct store_array *array_of(struct store *s, const void *p)
     return NULL;
 }
 
-static bool file_resize(struct store *s, void **p, size_t nbytes)
+static bool file_resize(struct store *s, struct store_array *a, size_t nbytes)
 {
-    struct store_array *const a = array_of(s, *p);
-    if (!a) {
-        errno = ENOMEM;
-        return false;
-    }
     const bool fresh = !a->at;
     const int fd = fresh ? scratch_file(s->folder) : a->fd;
     if (fd < 0)
@@ -61,24 +56,30 @@ static bool file_resize(struct store *s, void **p, size_t nbytes)
         return false;
     }
     *a = (struct store_array){ map, nbytes, fd };
-    *p = map;
     return true;
 }
 
 bool store_resize(struct store *s, void **p, uint64_t n, size_t size)
 {
+    struct store_array *const a =
+        array_of(s, *p); /* of NULL: one that is free */
     if (n == 0)
         n = 1;
-    if (n > PTRDIFF_MAX / size) {
+    if (!a || n > PTRDIFF_MAX / size) {
         errno = ENOMEM;
         return false;
     }
-    if (s->folder)
-        return file_resize(s, p, (size_t)n * size);
-    void *const more = realloc(*p, (size_t)n * size);
-    if (!more)
-        return false;
-    *p = more;
+    const size_t nbytes = (size_t)n * size;
+    if (s->folder) {
+        if (!file_resize(s, a, nbytes))
+            return false;
+    } else {
+        void *const more = realloc(a->at, nbytes);
+        if (!more)
+            return false;
+        *a = (struct store_array){ .at = more, .nbytes = nbytes };
+    }
+    *p = a->at;
     return true;
 }
 
@@ -94,14 +95,16 @@ bool store_zeros(struct store *s, void **p, uint64_t n, size_t size)
 
 void store_release(struct store *s, void *p)
 {
-    struct store_array *const a = p && s->folder ? array_of(s, p) : NULL;
-    if (a) {
+    struct store_array *const a = p ? array_of(s, p) : NULL;
+    if (!a)
+        return;
+    if (a->fd) {
         munmap(a->at, a->nbytes);
         close(a->fd);
-        *a = (struct store_array){ 0 };
-    } else if (!s->folder) {
-        free(p);
+    } else {
+        free(a->at);
     }
+    *a = (struct store_array){ 0 };
 }
 
 /* Bytes of files in the process's memory; 0 where nobody tells. */
@@ -132,15 +135,14 @@ void store_trim_now(struct store *s)
     if (!s->folder || resident(s) <= s->limit)
         return;
     for (size_t i = 0; i < STORE_ARRAYS; i++)
-        if (s->arrays[i].at)
+        if (s->arrays[i].fd)
             madvise(s->arrays[i].at, s->arrays[i].nbytes, MADV_DONTNEED);
 }
 
 void store_free(struct store *s)
 {
     for (size_t i = 0; i < STORE_ARRAYS; i++)
-        if (s->arrays[i].at)
-            store_release(s, s->arrays[i].at);
+        store_release(s, s->arrays[i].at);
     if (s->statm > 0)
         close(s->statm);
     s->statm = 0;

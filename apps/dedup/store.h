@@ -1,10 +1,11 @@
 /*
  * store.h - arrays that may be larger than memory
  *
- * A store without a folder is realloc() and free(). One with a folder keeps
- * every array in a file there that has no name, mapped, and takes care that of
- * all of them together no more than `limit` bytes are in the process's memory:
- * what is beyond that the system keeps, in memory that is free or on disk.
+ * A store owns its arrays. Without a folder they are realloc()'s. One with a
+ * folder keeps every array in a file there that has no name, mapped, and takes
+ * care that of all of them together no more than `limit` bytes are in the
+ * process's memory: what is beyond that the system keeps, in memory that is
+ * free or on disk.
  */
 #ifndef BLY_STORE_H
 #define BLY_STORE_H
@@ -21,7 +22,7 @@ struct store {
     struct store_array {
         void *at; /* NULL: free */
         size_t nbytes;
-        int fd;
+        int fd; /* 0: in memory */
     } arrays[STORE_ARRAYS];
     int statm; /* tells what is resident; 0: not open yet */
     unsigned uses;
@@ -37,6 +38,7 @@ bool store_resize(struct store *s, void **p, uint64_t n, size_t size);
 #define STORE_ZEROS(s, p, n) store_zeros(s, (void **)&(p), n, sizeof *(p))
 bool store_zeros(struct store *s, void **p, uint64_t n, size_t size);
 
+/* Give one array back; store_free() does it for all. NULL is allowed. */
 void store_release(struct store *s, void *p);
 
 /* Between uses of arrays: keep to the limit. Cheap, so call it often: once for

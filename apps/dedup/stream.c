@@ -25,8 +25,8 @@
 
 #include <bloomery.h>
 
+#include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"
-#include "apps/dedup/stream.h"
 
 /* A part of a block that goes or stays as one. */
 struct unit {
@@ -52,8 +52,9 @@ struct stream_worker {
 };
 
 struct streaming {
-    struct dedup *d;
-    const struct stream_options *o;
+    const struct dedup_options *opt;
+    const struct stream_options *o; /* in there */
+    struct input *in;
     struct stream_report *report;
     bly_filter *f;
     bly_hll *count; /* not NULL: only count the keys */
@@ -61,20 +62,6 @@ struct streaming {
     struct out_file out;
     bool unended;
 };
-
-static bool make_room(void **p, size_t *room, size_t want, size_t size)
-{
-    if (want <= *room)
-        return true;
-    const size_t n = want * 2 + 64;
-    void *const more = realloc(*p, n * size);
-    if (!more)
-        return false;
-    *p = more;
-    *room = n;
-    return true;
-}
-#define ROOM(p, room, want) make_room((void **)&(p), &(room), want, sizeof *(p))
 
 static bool add_unit(struct stream_worker *w, size_t from, size_t to,
                      const uint64_t *keys, size_t nkeys)
@@ -94,7 +81,7 @@ static bool add_unit(struct stream_worker *w, size_t from, size_t to,
 static bool band_unit(struct streaming *s, struct stream_worker *w, size_t from,
                       size_t to)
 {
-    const bly_bands bands = s->d->opt->bands;
+    const bly_bands bands = s->opt->bands;
     uint32_t row[BLY_MAX_COMPONENTS];
     uint64_t keys[BLY_MAX_COMPONENTS];
     bly_shingles x;
@@ -126,7 +113,7 @@ static bool paragraph_unit(struct streaming *s, struct stream_worker *w,
 
 /* The lines of a JSON string where they stand. */
 static bool json_paragraphs(struct streaming *s, struct stream_worker *w,
-                            const struct lines_block *b)
+                            const struct block *b)
 {
     const struct json_slice *const t = &w->text.fields[0];
     const char *from = t->at;
@@ -149,10 +136,10 @@ static bool json_paragraphs(struct streaming *s, struct stream_worker *w,
 }
 
 static bool stream_line(struct streaming *s, struct stream_worker *w,
-                        const struct lines_block *b, const char *line, size_t n,
+                        const struct block *b, const char *line, size_t n,
                         size_t from, size_t to, size_t number)
 {
-    const char *const why = dedup_text(s->d->opt, line, n, &w->text);
+    const char *const why = dedup_text(s->opt, line, n, &w->text);
     if (why) {
         if (!ROOM(w->bad, w->bad_room, w->nbad + 1))
             return false;
@@ -168,7 +155,7 @@ static bool stream_line(struct streaming *s, struct stream_worker *w,
         return false;
     if (!s->o->paragraphs)
         return true;
-    const bool ok = s->d->opt->format == DEDUP_JSON
+    const bool ok = s->opt->format == DEDUP_JSON
                         ? json_paragraphs(s, w, b)
                         : paragraph_unit(s, w, line, n, from, to);
     if (ok && s->o->documents)
@@ -176,7 +163,7 @@ static bool stream_line(struct streaming *s, struct stream_worker *w,
     return ok;
 }
 
-static bool stream_work(void *ctx, unsigned worker, struct lines_block *b)
+static bool stream_work(void *ctx, unsigned worker, struct block *b)
 {
     struct streaming *const s = ctx;
     struct stream_worker *const w = &s->workers[worker];
@@ -184,13 +171,13 @@ static bool stream_work(void *ctx, unsigned worker, struct lines_block *b)
     const char *line;
     w->nunits = w->nkeys = w->nbad = 0;
     w->empty = w->text_bytes = 0;
-    for (size_t i = 0; lines_next(s->d->in, b, &at, &line, &n); i++) {
+    for (size_t i = 0; input_line(s->in, b, &at, &line, &n); i++) {
         if (!stream_line(s, w, b, line, n, from, at, i))
-            return lines_fail(s->d->in, "out of memory");
+            return input_fail(s->in, "out of memory");
         from = at;
     }
     return ROOM(w->bits, w->bits_room, BLY_BITMAP_WORDS(w->nkeys) + 1) ||
-           lines_fail(s->d->in, "out of memory");
+           input_fail(s->in, "out of memory");
 }
 
 /* Is a unit known? Bands: if enough of them are (agreement.h). */
@@ -204,7 +191,7 @@ static bool is_known(const struct streaming *s, const uint64_t *keys, size_t n,
     for (size_t i = 0; i < BLY_BITMAP_WORDS(n); i++)
         known += (size_t)__builtin_popcountll(bits[i]);
     if (s->o->unit == STREAM_BANDS)
-        return known >= s->d->opt->known;
+        return known >= s->opt->known;
     if (s->o->unit == STREAM_PARAGRAPHS)
         return known == n;
     return (double)known > s->o->share * (double)n;
@@ -221,17 +208,12 @@ static void stream_put(struct streaming *s, const char *at, size_t n)
 }
 
 static bool tell_bad(struct streaming *s, const struct stream_worker *w,
-                     const struct lines_block *b)
+                     const struct block *b)
 {
-    struct dedup *const d = s->d;
-    for (size_t i = 0; i < w->nbad; i++) {
-        dedup_bad_line(d, b, w->bad[i].line, w->bad[i].why);
-        if (d->opt->strict)
-            return lines_fail(d->in, "%s:%llu: %s", b->file->name,
-                              (unsigned long long)(b->first + w->bad[i].line -
-                                                   b->file->first + 1),
-                              w->bad[i].why);
-    }
+    for (size_t i = 0; i < w->nbad; i++)
+        if (!dedup_bad_line(s->opt, s->in, b, w->bad[i].line, w->bad[i].why,
+                            &s->report->seen))
+            return false;
     return true;
 }
 
@@ -239,11 +221,11 @@ static bool add_keys(struct streaming *s, const uint64_t *keys, size_t n)
 {
     return s->o->read_only || n == 0 ||
            !bly_add_hashes(s->f, keys, n, NULL, NULL) ||
-           lines_fail(s->d->in, "%s", bly_error());
+           input_fail(s->in, "%s", bly_error());
 }
 
 /* The unit goes: what stands before it in the block is written, it is not. */
-static void drop_unit(struct streaming *s, const struct lines_block *b,
+static void drop_unit(struct streaming *s, const struct block *b,
                       const struct unit *u, size_t *from)
 {
     stream_put(s, b->at + *from, u->from - *from);
@@ -251,10 +233,9 @@ static void drop_unit(struct streaming *s, const struct lines_block *b,
     s->report->removed_units++;
 }
 
-static bool stream_turn(void *ctx, unsigned worker, struct lines_block *b)
+static bool stream_turn(void *ctx, unsigned worker, struct block *b)
 {
     struct streaming *const s = ctx;
-    struct dedup *const d = s->d;
     struct stream_worker *const w = &s->workers[worker];
     const uint64_t *keys = w->keys, *late = NULL;
     size_t from = 0, nlate = 0; /* from: not written yet; late: of a document */
@@ -285,12 +266,12 @@ static bool stream_turn(void *ctx, unsigned worker, struct lines_block *b)
         s->unended = b->at[b->len - 1] != '\n';
     s->report->units += w->nunits;
     s->report->keys += w->nkeys;
-    d->report.empty += w->empty;
-    d->report.text_bytes += w->text_bytes;
-    return !s->out.failed || lines_fail(d->in, "%s", s->out.why);
+    s->report->seen.empty += w->empty;
+    s->report->seen.text_bytes += w->text_bytes;
+    return !s->out.failed || input_fail(s->in, "%s", s->out.why);
 }
 
-static bool count_turn(void *ctx, unsigned worker, struct lines_block *b)
+static bool count_turn(void *ctx, unsigned worker, struct block *b)
 {
     struct streaming *const s = ctx;
     (void)b;
@@ -310,23 +291,23 @@ uint64_t dedup_stream_seed(const struct dedup_options *o)
     return bly_hash(&by, head, sizeof head) | 1;
 }
 
-static bool workers_new(struct streaming *s)
+static bool workers_new(struct dedup_job *job, struct streaming *s)
 {
-    struct dedup *const d = s->d;
-    bly_shingling cut = d->opt->sketch.shingling;
+    bly_shingling cut = s->opt->sketch.shingling;
     if (s->o->unit == STREAM_NGRAMS)
-        cut = (bly_shingling){ .unit = BLY_WORDS, .size = s->o->ngram };
-    s->workers = calloc(lines_workers(d->in), sizeof *s->workers);
+        cut =
+            (bly_shingling){ .unit = BLY_WORDS, .size = (unsigned)s->o->ngram };
+    s->workers = calloc(ordered_workers(s->in), sizeof *s->workers);
     bool ok = s->workers != NULL;
-    for (unsigned i = 0; ok && i < lines_workers(d->in); i++)
+    for (unsigned i = 0; ok && i < ordered_workers(s->in); i++)
         ok = !bly_shingler_new(&cut, NULL, &s->workers[i].cut) &&
-             !bly_sketch_new(&d->opt->sketch, &s->workers[i].sketch);
-    return ok || dedup_fail(d, "out of memory");
+             !bly_sketch_new(&s->opt->sketch, &s->workers[i].sketch);
+    return ok || dedup_fail(job, "out of memory");
 }
 
 static void workers_free(struct streaming *s)
 {
-    for (unsigned i = 0; s->workers && i < lines_workers(s->d->in); i++) {
+    for (unsigned i = 0; s->workers && i < ordered_workers(s->in); i++) {
         struct stream_worker *const w = &s->workers[i];
         bly_shingler_free(w->cut);
         bly_sketch_free(w->sketch);
@@ -339,15 +320,15 @@ static void workers_free(struct streaming *s)
     free(s->workers);
 }
 
-bool dedup_stream_count(struct dedup *d, const struct stream_options *o,
+bool dedup_stream_count(struct dedup_job *job, struct input *in,
                         double *distinct)
 {
-    struct streaming s = { .d = d, .o = o };
-    bool ok = workers_new(&s);
+    struct streaming s = { .opt = job->opt, .o = &job->opt->stream, .in = in };
+    bool ok = workers_new(job, &s);
     if (ok && bly_hll_new(0, NULL, &s.count))
-        ok = dedup_fail(d, "%s", bly_error());
-    if (ok && !lines_run(d->in, stream_work, count_turn, &s))
-        ok = dedup_fail(d, "%s", d->in->error);
+        ok = dedup_fail(job, "%s", bly_error());
+    if (ok && !ordered_run(in, stream_work, count_turn, &s))
+        ok = dedup_fail(job, "%s", in->error);
     if (ok)
         *distinct = bly_hll_estimate(s.count, NULL);
     bly_hll_free(s.count);
@@ -355,24 +336,26 @@ bool dedup_stream_count(struct dedup *d, const struct stream_options *o,
     return ok;
 }
 
-bool dedup_stream(struct dedup *d, const struct stream_options *o,
-                  bly_filter *f, const char *path, struct stream_report *r)
+bool dedup_stream(struct dedup_job *job, struct input *in, bly_filter *f,
+                  struct stream_report *out)
 {
     const double start = dedup_seconds();
-    struct streaming s = { .d = d, .o = o, .report = r, .f = f };
-    bool ok = workers_new(&s);
-    if (ok && !out_open(&s.out, path, d->opt->wait)) {
-        ok = dedup_fail(d, "%s", s.out.why);
+    struct streaming s = {
+        .opt = job->opt, .o = &job->opt->stream, .in = in, .report = out, .f = f
+    };
+    bool ok = workers_new(job, &s);
+    if (ok && !out_open(&s.out, job->opt->output, job->opt->wait)) {
+        ok = dedup_fail(job, "%s", s.out.why);
     } else if (ok) {
-        ok = lines_run(d->in, stream_work, stream_turn, &s);
+        ok = ordered_run(in, stream_work, stream_turn, &s);
         if (!ok)
-            dedup_fail(d, "%s", d->in->error);
+            dedup_fail(job, "%s", in->error);
         if (!out_close(&s.out, ok) && ok)
-            ok = dedup_fail(d, "%s", s.out.why);
+            ok = dedup_fail(job, "%s", s.out.why);
     }
     workers_free(&s);
-    d->report.documents = d->in->ndocs;
-    d->report.bytes = d->in->nbytes;
-    d->report.seconds[0] = dedup_seconds() - start;
+    out->seen.documents = in->ndocs;
+    out->seen.bytes = in->nbytes;
+    out->seconds = dedup_seconds() - start;
     return ok;
 }
