@@ -153,7 +153,8 @@ struct floor {
 static const struct field floor_fields[] = {
     FIELD(struct floor, items, KEYS, "keys"),
     FIELD(struct floor, bytes, BYTES, "memory that is read"),
-    NAMED(struct floor, "read_ns", ns.read, NANOSECONDS | MAYBE, "F"),
+    NAMED(struct floor, "read_ns", ns.read, NANOSECONDS | MAYBE,
+          "F: reading a random line"),
     NAMED(struct floor, "update_ns", ns.update, NANOSECONDS | MAYBE,
           "the same, read and written"),
     NAMED(struct floor, "farther_ns", ns.deep, NANOSECONDS | MAYBE,
