@@ -1,8 +1,8 @@
 /*
- * cmd_parquet.c - filters in Parquet files: bloomery parquet VERB ...
+ * verbs.c - filters in Parquet files: info, has and add
  *
- * Reading columns and writing files is apps/parquet/, asking filters the
- * library; here are the lines that people type and read.
+ * Reading columns and writing files is parquet_add.c, asking filters the
+ * library; here are the lines that people read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,9 +12,7 @@
 #include <bloomery/foreign.h>
 
 #include "apps/parquet/info.h"
-#include "apps/parquet/parquet.h"
-#include "cli/rows.h"
-#include "cli/verbs.h"
+#include "apps/parquet/verbs.h"
 #include "io/files.h"
 #include "io/keys.h"
 #include "io/paths.h"
@@ -24,14 +22,6 @@
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
-
-static struct {
-    struct list columns;
-    const char *output;
-    struct list files;
-    double fpr;
-    bool nul, replace, json;
-} parquet_args;
 
 /* Open the file in path. False, and said why, if that fails. */
 static bool file_open(struct parquet_file *f, const char *path)
@@ -51,16 +41,17 @@ static bool file_open(struct parquet_file *f, const char *path)
 
 /* ------------------------------------------------------------------- info */
 
-static int parquet_verb_info(const struct list *operands)
+int parquet_verb_info(const struct parquet_args *args,
+                      const struct list *operands)
 {
     int status = YES;
     for (size_t i = 0; i < operands->n && status == YES; i++) {
         struct parquet_file f;
         if (!file_open(&f, operands->at[i]))
             return TROUBLE;
-        if (i && !parquet_args.json)
+        if (i && !args->json)
             putchar('\n');
-        status = parquet_info(&f, parquet_args.json);
+        status = parquet_info(&f, args->json);
         parquet_file_close(&f);
     }
     return status;
@@ -69,6 +60,7 @@ static int parquet_verb_info(const struct list *operands)
 /* -------------------------------------------------------------------- has */
 
 struct asking {
+    const struct parquet_args *args;
     const bly_foreign *f;
     size_t ngroups;
     uint64_t *bitmap;
@@ -85,7 +77,7 @@ static void has_text(const struct asking *a, bly_bytes value)
             printf("%s%zu", comma, i);
             comma = ",";
         }
-    print_key_end(parquet_args.nul);
+    print_key_end(a->args->nul);
 }
 
 static void has_json(const struct asking *a, bly_bytes value)
@@ -115,7 +107,7 @@ static int has_value(struct asking *a, bly_bytes value)
     a->nfound += found;
     if (quiet)
         return YES;
-    if (parquet_args.json)
+    if (a->args->json)
         has_json(a, value);
     else if (found)
         has_text(a, value);
@@ -143,9 +135,10 @@ static int has_values(struct asking *a, struct input *in)
     return status;
 }
 
-static int has_file(const struct parquet_file *file, struct input *in)
+static int has_file(const struct parquet_args *args,
+                    const struct parquet_file *file, struct input *in)
 {
-    const bly_option column = { "column", parquet_args.columns.at[0] };
+    const bly_option column = { "column", args->columns.at[0] };
     const bly_foreign_spec spec = { .format = "parquet",
                                     .options = &column,
                                     .noptions = 1 };
@@ -154,7 +147,7 @@ static int has_file(const struct parquet_file *file, struct input *in)
         return fail("%s: %s", file->path, bly_error());
     bly_foreign_stats s;
     bly_foreign_stat(f, BLY_WHOLE, &s);
-    struct asking a = { .f = f, .ngroups = s.nparts };
+    struct asking a = { .args = args, .f = f, .ngroups = s.nparts };
     a.bitmap = calloc(BLY_BITMAP_WORDS(s.nparts) + 1, sizeof *a.bitmap);
     const int status = a.bitmap ? has_values(&a, in) : fail("out of memory");
     free(a.bitmap);
@@ -162,19 +155,19 @@ static int has_file(const struct parquet_file *file, struct input *in)
     return status != YES ? status : a.nfound ? YES : NO;
 }
 
-static int parquet_verb_has(const struct list *operands)
+int parquet_verb_has(const struct parquet_args *args,
+                     const struct list *operands)
 {
-    const struct keys keys = { .files = parquet_args.files,
-                               .nul = parquet_args.nul };
+    const struct keys keys = { .files = args->files, .nul = args->nul };
     struct parquet_file file;
     struct input in;
-    if (parquet_args.columns.n != 1)
+    if (args->columns.n != 1)
         return fail("has queries one column: --column C");
     if (!keys_input(&keys, operands, &in))
         return TROUBLE;
     int status = TROUBLE;
     if (file_open(&file, operands->at[0])) {
-        status = has_file(&file, &in);
+        status = has_file(args, &file, &in);
         parquet_file_close(&file);
     }
     input_close(&in);
@@ -200,12 +193,13 @@ static void add_report(FILE *to, const struct added *a, size_t n,
                 show_rate(a[i].worst), ngroups == 1 ? "" : " at most");
 }
 
-static void add_json(const struct added *a, size_t n, size_t ngroups)
+static void add_json(const char *output, const struct added *a, size_t n,
+                     size_t ngroups)
 {
     struct json j = { .to = stdout };
     json_open(&j, '{');
     json_key(&j, "output");
-    json_text(&j, parquet_args.output);
+    json_text(&j, output);
     json_key(&j, "row_groups");
     json_uint(&j, ngroups);
     json_key(&j, "columns");
@@ -228,12 +222,13 @@ static void add_json(const struct added *a, size_t n, size_t ngroups)
 }
 
 /* May the column get filters? Says why not. */
-static bool add_may(const struct parquet_file *file, size_t column,
+static bool add_may(const struct parquet_args *args,
+                    const struct parquet_file *file, size_t column,
                     size_t ngroups)
 {
     bly_parquet_column c;
     bly_parquet_column_at(file->p, column, &c);
-    for (size_t g = 0; g < ngroups && !parquet_args.replace; g++) {
+    for (size_t g = 0; g < ngroups && !args->replace; g++) {
         bly_parquet_chunk chunk;
         bly_parquet_chunk_at(file->p, g, column, &chunk);
         if (chunk.filter_at == 0)
@@ -245,20 +240,21 @@ static bool add_may(const struct parquet_file *file, size_t column,
     return true;
 }
 
-static int add_column(struct parquet_file *file, const char *name,
+static int add_column(const struct parquet_args *args,
+                      struct parquet_file *file, const char *name,
                       size_t ngroups, struct added *a)
 {
     struct parquet_error error;
     size_t column;
     if (bly_parquet_column_named(file->p, name, &column))
         return fail("%s: %s", file->path, bly_error());
-    if (!add_may(file, column, ngroups))
+    if (!add_may(args, file, column, ngroups))
         return TROUBLE;
     bly_parquet_filter *const made = calloc(ngroups + 1, sizeof *made);
     if (!made)
         return fail("out of memory");
     int status = YES;
-    const double fpr = parquet_args.fpr > 0 ? parquet_args.fpr : 0.01;
+    const double fpr = args->fpr > 0 ? args->fpr : 0.01;
     progress_start(false);
     progress_unit("values");
     if (!parquet_add(file, column, fpr, made, &error))
@@ -274,13 +270,13 @@ static int add_column(struct parquet_file *file, const char *name,
     return status;
 }
 
-static int add_write(const struct parquet_file *file)
+static int add_write(const char *output, const struct parquet_file *file)
 {
     struct parquet_error error;
     int err = 0;
-    const bool ok = is_dash(parquet_args.output)
+    const bool ok = is_dash(output)
                         ? parquet_put(file, put_stdout, &err, &error)
-                        : parquet_save(file, parquet_args.output, &error);
+                        : parquet_save(file, output, &error);
     if (ok)
         return YES;
     /* EFAULT: what was to be written is not there any more. */
@@ -288,142 +284,52 @@ static int add_write(const struct parquet_file *file)
                                 : fail("%s", error.text);
 }
 
-static int add_file(struct parquet_file *file)
+static int add_file(const struct parquet_args *args, struct parquet_file *file)
 {
-    const struct list *const names = &parquet_args.columns;
+    const struct list *const names = &args->columns;
     bly_parquet_shape shape;
     bly_parquet_stat(file->p, &shape);
     struct added *const a = calloc(names->n, sizeof *a);
     int status = a ? YES : fail("out of memory");
-    FILE *const to = report_to(parquet_args.output);
+    FILE *const to = report_to(args->output);
     for (size_t i = 0; i < names->n && status == YES; i++) {
         for (size_t k = 0; k < i && status == YES; k++)
             if (strcmp(names->at[i], names->at[k]) == 0)
                 status = fail("--column %s is given twice", names->at[i]);
         if (status == YES)
-            status = add_column(file, names->at[i], shape.ngroups, &a[i]);
+            status = add_column(args, file, names->at[i], shape.ngroups, &a[i]);
     }
     if (status == YES)
-        status = add_write(file);
-    if (status == YES && parquet_args.json && !quiet)
-        add_json(a, names->n, shape.ngroups);
+        status = add_write(args->output, file);
+    if (status == YES && args->json && !quiet)
+        add_json(args->output, a, names->n, shape.ngroups);
     else if (status == YES && !quiet)
         add_report(to, a, names->n, shape.ngroups);
     free(a);
     return status;
 }
 
-static int parquet_verb_add(const struct list *operands)
+int parquet_verb_add(const struct parquet_args *args,
+                     const struct list *operands)
 {
     const char *const path = operands->at[0];
     struct parquet_file file;
     if (operands->n > 1)
         return fail("add takes one file; columns are named with --column");
-    if (!parquet_args.output)
+    if (!args->output)
         return fail("where to? right: bloomery parquet add FILE -o OUT "
                     "--column C");
-    if (parquet_args.columns.n == 0)
+    if (args->columns.n == 0)
         return fail("which column? right: bloomery parquet add FILE -o OUT "
                     "--column C; bloomery parquet info FILE lists them");
-    if (!output_works(parquet_args.output, parquet_args.json) ||
-        !output_spares(parquet_args.output, &path, 1))
+    if (!output_works(args->output, args->json) ||
+        !output_spares(args->output, &path, 1))
         return TROUBLE;
     if (!file_open(&file, path))
         return TROUBLE;
     file.progress = progress_at;
     file.wait = wait_for_lock;
-    const int status = add_file(&file);
+    const int status = add_file(args, &file);
     parquet_file_close(&file);
     return status;
 }
-
-/* ----------------------------------------------------------------- command */
-
-static const struct opt parquet_options[] = {
-    { "column", 'c', OPT_LIST, &parquet_args.columns, "NAME",
-      "has: the column to query; add: a column that gets filters, may be "
-      "repeated; the parts of nested names are separated by dots" },
-    { "output", 'o', OPT_TEXT, &parquet_args.output, "FILE",
-      "add: write the file with filters to OUT; - is standard output" },
-    { "fpr", 'p', OPT_RATE, &parquet_args.fpr, "P",
-      "add: highest rate of false positives; 1 % if not given" },
-    { "replace", 0, OPT_FLAG, &parquet_args.replace, NULL,
-      "add: replace the filters of a column that has some" },
-    { "file", 'f', OPT_LIST, &parquet_args.files, "FILE",
-      "has: read values from FILE; may be repeated; - is standard input" },
-    { "null", '0', OPT_FLAG, &parquet_args.nul, NULL,
-      "has: values end at NUL bytes, not at newlines; printed ones too" },
-    BINARY_OPTION,
-    WAIT_OPTION,
-    QUIET_OPTION("print nothing but errors; has: stop at the first value that "
-                 "may be there"),
-    { "json", 0, OPT_FLAG, &parquet_args.json, NULL,
-      "print JSON; has: one object per value, also for those that are absent" },
-    { 0 },
-};
-
-static const struct verb parquet_verbs[] = {
-    { "info", "FILE...", 1, " json " },
-    { "has", "FILE --column C [VALUE]...", 1,
-      " column file null binary quiet json " },
-    { "add", "FILE -o OUT --column C...", 1,
-      " column output wait fpr replace quiet json " },
-};
-static int (*const parquet_functions[])(const struct list *) = {
-    parquet_verb_info,
-    parquet_verb_has,
-    parquet_verb_add,
-};
-#define NVERBS (sizeof parquet_verbs / sizeof parquet_verbs[0])
-
-static int parquet_run(struct list *operands)
-{
-    struct list rest;
-    const size_t i =
-        verb_find(&cmd_parquet, parquet_verbs, NVERBS, operands, &rest);
-    return i == NVERBS ? TROUBLE : parquet_functions[i](&rest);
-}
-
-static const struct example parquet_examples[] = {
-    { "bloomery parquet info visits.parquet",
-      "list columns, and which have filters" },
-    { "bloomery parquet add visits.parquet -o fast.parquet -c url -c user",
-      "give two columns filters" },
-    { "bloomery parquet has fast.parquet -c url http://example.org/",
-      "the row groups that may have it" },
-    { 0 },
-};
-
-const struct command cmd_parquet = {
-    .name = "parquet",
-    .verbs = "info has add",
-    .usage = "VERB FILE [OPERAND]... [OPTION]...",
-    .summary = "add filters to columns of Parquet files, and query them",
-    .about =
-        "A Parquet file may hold a Bloom filter for each column of each row "
-        "group. DuckDB, Spark, Arrow and others skip the groups that a filter "
-        "rules out.\n\n"
-        "info FILE... lists the columns with their types, and for those with "
-        "filters their size, about how many different values they hold, and "
-        "their rate of false positives, the mean over row groups.\n\n"
-        "has FILE --column C [VALUE]... prints each value that may be in the "
-        "column, a tab, and the numbers of the row groups that may have it, "
-        "from 0. Values come as arguments, with -f, or on standard input, and "
-        "are written as the type of the column requires: 2020-01-31, "
-        "2020-01-31 12:00:00.5, 1.50, a UUID, hexadecimal digits for bytes of "
-        "a fixed length. A value that does not fit the type is an error. The "
-        "exit status is 0 if one may be there, 1 if none is, and 2 after an "
-        "error.\n\n"
-        "add FILE -o OUT --column C... reads the columns and writes OUT, which "
-        "is FILE with a filter for each of them in every row group. Data are "
-        "copied as they are, and in the footer only the positions of the "
-        "filters change. A filter is as small as --fpr allows; its size in "
-        "bytes is a power of two, at most 128 MiB. All types but BOOLEAN are "
-        "read, nested columns too; PLAIN, dictionary, DELTA and "
-        "BYTE_STREAM_SPLIT encodings; pages that are UNCOMPRESSED, SNAPPY, "
-        "GZIP or ZSTD. Anything else is refused, and so is a FILE that changes "
-        "meanwhile; then nothing is written.",
-    .options = parquet_options,
-    .examples = parquet_examples,
-    .run = parquet_run,
-};

@@ -1,5 +1,5 @@
 /*
- * cmd_similar.c - how alike are a few texts?
+ * similar.c - how alike are a few texts?
  *
  * Three answers side by side: the shingles themselves, which is the truth;
  * sketches of k components, which is what finding near copies among many texts
@@ -13,21 +13,12 @@
 
 #include <bloomery.h>
 
-#include "cli/rows.h"
-#include "io/source.h"
+#include "apps/similar/similar.h"
 #include "io/texts.h"
 #include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
-
-static struct {
-    struct cutting cutting;
-    const char *family;
-    uint64_t components;
-    double fpr;
-    bool json;
-} similar_args = { .fpr = 0.01 };
 
 struct similar_text {
     uint64_t *set; /* distinct shingles, sorted */
@@ -71,9 +62,9 @@ static int similar_cut(const char *name, bly_shingler *cut, struct block *b,
 }
 
 /* A filter of the size that the largest set needs, for each. */
-static int similar_filters(struct similar_text *t, size_t n)
+static int similar_filters(double fpr, struct similar_text *t, size_t n)
 {
-    bly_spec spec = { .kind = "classic", .items = 1, .fpr = similar_args.fpr };
+    bly_spec spec = { .kind = "classic", .items = 1, .fpr = fpr };
     for (size_t i = 0; i < n; i++)
         spec.items = t[i].n > spec.items ? t[i].n : spec.items;
     for (size_t i = 0; i < n; i++)
@@ -219,8 +210,8 @@ static void similar_print(const char *const *names,
 }
 
 static int similar_all(const char *const *names, size_t n,
-                       const bly_sketch_spec *spec, struct similar_text *t,
-                       struct similar_pair *pairs)
+                       const bly_sketch_spec *spec, double fpr,
+                       struct similar_text *t, struct similar_pair *pairs)
 {
     struct block b = { 0 };
     bly_shingler *cut;
@@ -232,7 +223,7 @@ static int similar_all(const char *const *names, size_t n,
     block_free(&b);
     bly_shingler_free(cut);
     if (status == YES)
-        status = similar_filters(t, n);
+        status = similar_filters(fpr, t, n);
     struct similar_pair *p = pairs;
     for (size_t i = 0; i < n && status == YES; i++)
         for (size_t j = i + 1; j < n && status == YES; j++, p++) {
@@ -243,31 +234,31 @@ static int similar_all(const char *const *names, size_t n,
     return status;
 }
 
-static int similar_run(struct list *operands)
+int similar(const struct similar_args *args, const struct list *texts)
 {
-    const size_t n = operands->n, npairs = n * (n - 1) / 2;
+    const size_t n = texts->n, npairs = n * (n - 1) / 2;
     bly_sketch_spec spec = { 0 };
     if (n < 2)
         return fail("at least two texts are needed, not %zu", n);
     if (n > 1000)
         return fail(
             "%zu texts are too many to compare every pair; at most 1000", n);
-    if (!cutting_shingles(&similar_args.cutting, &spec.shingling) ||
-        !family_named(similar_args.family, &spec.family))
+    if (!cutting_shingles(&args->cutting, &spec.shingling) ||
+        !family_named(args->family, &spec.family))
         return TROUBLE;
-    if (similar_args.components > BLY_MAX_COMPONENTS)
+    if (args->components > BLY_MAX_COMPONENTS)
         return fail("--components %llu: a sketch has at most %d",
-                    (unsigned long long)similar_args.components,
-                    BLY_MAX_COMPONENTS);
-    spec.k = (unsigned)similar_args.components;
+                    (unsigned long long)args->components, BLY_MAX_COMPONENTS);
+    spec.k = (unsigned)args->components;
     struct similar_text *const t = calloc(n, sizeof *t);
     struct similar_pair *const pairs = calloc(npairs, sizeof *pairs);
-    int status = t && pairs ? similar_all(operands->at, n, &spec, t, pairs)
-                            : fail("out of memory");
-    if (status == YES && similar_args.json)
-        similar_json(operands->at, t, n, pairs, npairs);
+    int status = t && pairs
+                     ? similar_all(texts->at, n, &spec, args->fpr, t, pairs)
+                     : fail("out of memory");
+    if (status == YES && args->json)
+        similar_json(texts->at, t, n, pairs, npairs);
     else if (status == YES)
-        similar_print(operands->at, t, n, pairs, npairs);
+        similar_print(texts->at, t, n, pairs, npairs);
     for (size_t i = 0; t && i < n; i++) {
         free(t[i].set);
         bly_sketch_free(t[i].sketch);
@@ -277,44 +268,3 @@ static int similar_run(struct list *operands)
     free(pairs);
     return status;
 }
-
-static const struct opt similar_options[] = {
-    CUTTING_OPTIONS(similar_args.cutting),
-    { "components", 'k', OPT_POSITIVE, &similar_args.components, "K",
-      "components of a sketch, at most 512; 128 if not given" },
-    { "family", 0, OPT_TEXT, &similar_args.family, "NAME",
-      "how sketches are made: fss (the default), oph, linear, linear61" },
-    { "fpr", 'p', OPT_RATE, &similar_args.fpr, "P",
-      "rate of the Bloom filters; 1% if not given" },
-    BINARY_OPTION,
-    { "json", 0, OPT_FLAG, &similar_args.json, NULL,
-      "print the result as JSON" },
-    { 0 },
-};
-
-static const struct example similar_examples[] = {
-    { "bloomery similar draft1.txt draft2.txt",
-      "how much of one is in the other?" },
-    { "bloomery similar --unit char *.txt", "every pair, by characters" },
-    { 0 },
-};
-
-const struct command cmd_similar = {
-    .name = "similar",
-    .usage = "[OPTION]... TEXT TEXT...",
-    .summary = "measure how alike a few texts are",
-    .about =
-        "Cuts each text into shingles, overlapping runs of words, and compares "
-        "the sets: the number of shingles in both divided by the number in "
-        "either. Case (of ASCII), punctuation and white space do not matter. "
-        "Three values are shown side by side: the exact one, with the share of "
-        "the smaller text that is contained in the other; the estimate from "
-        "sketches, with its standard deviation; and the estimate from Bloom "
-        "filters of the shingles, with the share of cells that both have set "
-        "and the share to expect by chance.\n\n"
-        "Compressed files (gzip, zstd, xz, bzip2) are decompressed; - is "
-        "standard input. A text without words resembles nothing.",
-    .options = similar_options,
-    .examples = similar_examples,
-    .run = similar_run,
-};

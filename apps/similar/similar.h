@@ -1,0 +1,25 @@
+/*
+ * similar.h - how alike are a few texts?
+ */
+#ifndef BLY_SIMILAR_H
+#define BLY_SIMILAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "io/texts.h"
+#include "report/words.h"
+
+struct similar_args {
+    struct cutting cutting;
+    const char *family;  /* of the sketches; NULL: the default */
+    uint64_t components; /* of a sketch; 0: the default */
+    double fpr;          /* of the filters */
+    bool json;
+};
+
+/* Compare every two of the texts, which are named by path, and print how alike
+ * they are: a status. */
+int similar(const struct similar_args *args, const struct list *texts);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * cmd_similar.c - how alike are a few texts?
+ */
+#include "apps/similar/similar.h"
+#include "cli/rows.h"
+#include "io/source.h"
+
+static struct similar_args similar_args = { .fpr = 0.01 };
+
+static int similar_run(struct list *operands)
+{
+    return similar(&similar_args, operands);
+}
+
+static const struct opt similar_options[] = {
+    CUTTING_OPTIONS(similar_args.cutting),
+    { "components", 'k', OPT_POSITIVE, &similar_args.components, "K",
+      "components of a sketch, at most 512; 128 if not given" },
+    { "family", 0, OPT_TEXT, &similar_args.family, "NAME",
+      "how sketches are made: fss (the default), oph, linear, linear61" },
+    { "fpr", 'p', OPT_RATE, &similar_args.fpr, "P",
+      "rate of the Bloom filters; 1% if not given" },
+    BINARY_OPTION,
+    { "json", 0, OPT_FLAG, &similar_args.json, NULL,
+      "print the result as JSON" },
+    { 0 },
+};
+
+static const struct example similar_examples[] = {
+    { "bloomery similar draft1.txt draft2.txt",
+      "how much of one is in the other?" },
+    { "bloomery similar --unit char *.txt", "every pair, by characters" },
+    { 0 },
+};
+
+const struct command cmd_similar = {
+    .name = "similar",
+    .usage = "[OPTION]... TEXT TEXT...",
+    .summary = "measure how alike a few texts are",
+    .about =
+        "Cuts each text into shingles, overlapping runs of words, and compares "
+        "the sets: the number of shingles in both divided by the number in "
+        "either. Case (of ASCII), punctuation and white space do not matter. "
+        "Three values are shown side by side: the exact one, with the share of "
+        "the smaller text that is contained in the other; the estimate from "
+        "sketches, with its standard deviation; and the estimate from Bloom "
+        "filters of the shingles, with the share of cells that both have set "
+        "and the share to expect by chance.\n\n"
+        "Compressed files (gzip, zstd, xz, bzip2) are decompressed; - is "
+        "standard input. A text without words resembles nothing.",
+    .options = similar_options,
+    .examples = similar_examples,
+    .run = similar_run,
+};
