@@ -222,5 +222,6 @@ const struct command cmd_digest = {
         "decides which proxy it uses.",
     .options = digest_options,
     .examples = digest_examples,
+    .reports = digest_reports,
     .run = digest_run,
 };

@@ -18,7 +18,6 @@
 #include "apps/digest/late_curl.h"
 #include "io/byte_order.h"
 #include "io/paths.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -193,15 +192,6 @@ bool digest_fetch(const struct digest_args *args, const char *url,
 
 /* -------------------------------------------------------------------- get */
 
-static void json_time(struct json *j, const char *key, int64_t seconds)
-{
-    json_key(j, key);
-    if (seconds > 0)
-        json_uint(j, (uint64_t)seconds);
-    else
-        json_null(j);
-}
-
 static int get_save(const struct digest_copy *copy, const char *path)
 {
     const bly_foreign_spec spec = { .format = "squid" };
@@ -234,25 +224,9 @@ int digest_get(const struct digest_args *args, struct list *operands)
         status = fail("%s: %s", url, why);
     if (status == YES && args->output)
         status = get_save(&copy, args->output);
-    if (status == YES && args->json && !quiet) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "url");
-        json_text(&j, url);
-        json_key(&j, "file");
-        json_text(&j, args->output);
-        json_time(&j, "modified", copy.modified);
-        json_time(&j, "expires", copy.expires);
-        digest_members(&j, &copy.stats);
-        json_close(&j, '}');
-        json_end(&j);
-    } else if (status == YES && !quiet &&
-               !(args->output && is_stdout(args->output))) {
-        printf("%s\n", show_name(url));
-        digest_print(&copy.stats);
-        if (args->output)
-            printf("  file       %s\n", show_name(args->output));
-    }
+    if (status == YES && !quiet &&
+        (args->json || !(args->output && is_stdout(args->output))))
+        digest_tell_got(args, url, &copy);
     free(copy.bytes);
     free(url);
     curl_global_cleanup();

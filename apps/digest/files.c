@@ -9,43 +9,10 @@
 
 #include "apps/digest/jobs.h"
 #include "io/paths.h"
-#include "report/json.h"
 #include "report/out.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
-
-/* -------------------------------------------------------------- reporting */
-
-void digest_print(const bly_foreign_stats *s)
-{
-    printf("  entries    %llu of %llu\n", (unsigned long long)s->items,
-           (unsigned long long)s->capacity);
-    printf("  mask       %s, %s bits per entry, %.1f %% of them set\n",
-           show_bytes(s->bits / 8),
-           show_real((double)s->bits / (double)s->capacity), s->fill * 100);
-    printf("  rate       %s false positives\n", show_rate(s->fpr_now));
-    if (s->fill > 0.65)
-        printf("  useless    Squid refuses a digest with more than 65 %% of "
-               "its bits set\n");
-}
-
-void digest_members(struct json *j, const bly_foreign_stats *s)
-{
-    json_key(j, "entries");
-    json_uint(j, s->items);
-    json_key(j, "capacity");
-    json_uint(j, s->capacity);
-    json_key(j, "mask_bytes");
-    json_uint(j, s->bits / 8);
-    json_key(j, "ones");
-    json_uint(j, s->ones);
-    json_key(j, "fill");
-    json_real(j, s->fill);
-    json_key(j, "fpr_now");
-    json_real(j, s->fpr_now);
-    json_facts(j, s->facts, s->nfacts);
-}
 
 bool digest_check(struct digest_copy *copy, char *why, size_t room)
 {
@@ -92,37 +59,6 @@ static int build_empty(const struct digest_counts *counts)
                 "capacity with --items");
 }
 
-static void build_report(const struct digest_args *args, const bly_foreign *f,
-                         const struct building *b,
-                         const struct digest_counts *counts)
-{
-    bly_foreign_stats s;
-    bly_foreign_stat(f, BLY_WHOLE, &s);
-    if (args->json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, args->output);
-        json_key(&j, "lines");
-        json_uint(&j, counts->lines);
-        json_key(&j, "kept");
-        json_uint(&j, b->nkept);
-        json_key(&j, "unknown");
-        json_uint(&j, counts->unknown);
-        digest_members(&j, &s);
-        json_close(&j, '}');
-        json_end(&j);
-        return;
-    }
-    FILE *const to = report_to(args->output);
-    fprintf(to,
-            "%s: %llu lines or records, %llu of which a cache keeps; digest "
-            "for %llu entries, %s, %s false positives\n",
-            show_name(args->output), (unsigned long long)counts->lines,
-            (unsigned long long)b->nkept, (unsigned long long)s.capacity,
-            show_bytes(DIGEST_HEADER + s.bits / 8), show_rate(s.fpr_now));
-}
-
 int digest_build(const struct digest_args *args, struct list *operands)
 {
     if (!args->output)
@@ -164,7 +100,7 @@ int digest_build(const struct digest_args *args, struct list *operands)
              "URLs are not found; set strip_query_terms off in squid.conf",
              (unsigned long long)counts.cut);
     if (status == YES && !quiet)
-        build_report(args, b.f, &b, &counts);
+        digest_tell_built(args, b.f, b.nkept, &counts);
     bly_foreign_free(b.f);
     return status;
 }
@@ -239,20 +175,8 @@ static int ask_operands(struct asking *a, const struct list *words)
 static int ask_report(const struct asking *a)
 {
     const uint64_t picked = a->args->invert ? a->nasked - a->nmaybe : a->nmaybe;
-    if (a->args->json && !quiet) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "asked");
-        json_uint(&j, a->nasked);
-        json_key(&j, "maybe");
-        json_uint(&j, a->nmaybe);
-        json_key(&j, "skipped");
-        json_uint(&j, a->nskipped);
-        json_close(&j, '}');
-        json_end(&j);
-    } else if (a->args->count && !quiet) {
-        printf("%llu\n", (unsigned long long)picked);
-    }
+    if (!quiet && (a->args->json || a->args->count))
+        digest_tell_asked(a->args, a->nasked, a->nmaybe, a->nskipped, picked);
     return picked ? YES : NO;
 }
 

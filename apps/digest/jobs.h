@@ -13,7 +13,7 @@
 
 #include "apps/digest/digest.h"
 #include "io/foreign.h"
-#include "report/json.h"
+#include "report/fields.h"
 #include "report/words.h"
 
 #define DIGEST_PATH "/squid-internal-periodic/store_digest"
@@ -149,8 +149,18 @@ int64_t retry_wait(unsigned n, int64_t most);
 
 /* -------------------------------------------------------------- reporting */
 
-/* Rows about a digest, and the same as members of an object. */
-void digest_print(const bly_foreign_stats *s);
-void digest_members(struct json *j, const bly_foreign_stats *s);
+/* What each verb found, for people or for programs. */
+void digest_tell_got(const struct digest_args *args, const char *url,
+                     const struct digest_copy *copy);
+void digest_tell_built(const struct digest_args *args, const bly_foreign *f,
+                       uint64_t nkept, const struct digest_counts *counts);
+void digest_tell_asked(const struct digest_args *args, uint64_t nasked,
+                       uint64_t nmaybe, uint64_t nskipped, uint64_t picked);
+void digest_tell_serving(const struct digest_args *args, const char *source,
+                         const char *url, uint64_t port);
+void digest_tell_served(const struct digest_args *args, uint64_t nrequests,
+                        uint64_t ndigests);
+extern const struct report digest_reports[];
+extern const struct field simulated_fields[]; /* simulate.c */
 
 #endif

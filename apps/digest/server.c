@@ -36,7 +36,6 @@
 #include "apps/digest/gate.h"
 #include "apps/digest/jobs.h"
 #include "apps/digest/late_microhttpd.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 
@@ -264,20 +263,8 @@ static void tell_start(const struct server *s, int fd)
              host, six ? "]" : "", port);
     if (quiet)
         return;
-    if (s->args->json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "source");
-        json_text(&j, s->source->name);
-        json_key(&j, "url");
-        json_text(&j, url);
-        json_key(&j, "port");
-        json_uint(&j, strtoull(port, NULL, 10));
-        json_close(&j, '}');
-        json_end(&j);
-    } else {
-        printf("%s: %s\n", show_name(s->source->name), url);
-    }
+    digest_tell_serving(s->args, s->source->name, url,
+                        strtoull(port, NULL, 10));
     fflush(stdout);
 }
 
@@ -285,19 +272,7 @@ static void tell_end(const struct server *s)
 {
     if (quiet)
         return;
-    if (s->args->json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "requests");
-        json_uint(&j, s->nasked);
-        json_key(&j, "digests");
-        json_uint(&j, s->nserved);
-        json_close(&j, '}');
-        json_end(&j);
-    } else {
-        printf("%llu requests, %llu for the digest\n",
-               (unsigned long long)s->nasked, (unsigned long long)s->nserved);
-    }
+    digest_tell_served(s->args, s->nasked, s->nserved);
 }
 
 /* The library's part: connections come from the gate, which bounds their number

@@ -14,7 +14,6 @@
 #include <bloomery.h>
 
 #include "apps/digest/jobs.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/words.h"
 
@@ -288,63 +287,89 @@ static void simulate_print(const struct simulation *s)
     printf("\nfalse hits, queries, updates and bytes are per request\n");
 }
 
-static void row_members(struct json *j, const struct row *r)
+static const struct field row_fields[] = {
+    NAMED(struct row, "remote_hits", remote, SHARE | MAYBE,
+          "requests that a neighbour served"),
+    FIELD(struct row, false_misses, SHARE | MAYBE,
+          "requests that one could have served"),
+    FIELD(struct row, false_hits, MAYBE, "neighbours asked in vain"),
+    FIELD(struct row, queries, MAYBE, "neighbours asked"),
+    FIELD(struct row, updates, MAYBE, "summaries sent"),
+    FIELD(struct row, messages, MAYBE, "messages of both sorts"),
+    NAMED(struct row, "bytes_deltas", delta_bytes, BYTES | MAYBE,
+          "bytes, if summaries are sent as what changed"),
+    NAMED(struct row, "bytes_whole", whole_bytes, BYTES | MAYBE,
+          "bytes, if summaries are sent whole"),
+    NAMED(struct row, "update_flips", flips, BITS | MAYBE,
+          "bits that differ from one summary to the next"),
+    NAMED(struct row, "update_delta_bytes", delta, BYTES | MAYBE,
+          "size of such a change"),
+    { 0 },
+};
+
+struct summary {
+    uint64_t bits;
+    double threshold;
+    struct row row;
+};
+
+static const struct field summary_fields[] = {
+    FIELD(struct summary, bits, BITS, "bits per document"),
+    FIELD(struct summary, threshold, SHARE | MAYBE,
+          "new documents after which it is sent"),
+    MEMBERS(struct summary, row, NONE, row_fields),
+    { 0 },
+};
+
+static void make_summary(const void *from, size_t i, void *element)
 {
-    const struct {
-        const char *name;
-        double value;
-    } members[] = {
-        { "remote_hits", r->remote },       { "false_misses", r->false_misses },
-        { "false_hits", r->false_hits },    { "queries", r->queries },
-        { "updates", r->updates },          { "messages", r->messages },
-        { "bytes_deltas", r->delta_bytes }, { "bytes_whole", r->whole_bytes },
-        { "update_flips", r->flips },       { "update_delta_bytes", r->delta },
-    };
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        json_key(j, members[i].name);
-        json_real(j, members[i].value);
-    }
+    const struct simulation *const s = from;
+    *(struct summary *)element =
+        (struct summary){ s->schemes[i].bits, s->schemes[i].threshold,
+                          row_of(s, i) };
 }
+
+struct simulated {
+    const struct simulation *s;
+    uint64_t documents, cache, requests, counted;
+    size_t nschemes;
+    unsigned proxies;
+    double zipf, local_hits;
+    struct row icp;
+};
+
+const struct field simulated_fields[] = {
+    FIELD(struct simulated, proxies, NONE, "proxies"),
+    FIELD(struct simulated, cache, NONE, "documents that each keeps"),
+    FIELD(struct simulated, documents, NONE, "different documents"),
+    FIELD(struct simulated, zipf, MAYBE,
+          "exponent of their popularity; null for a trace from files"),
+    FIELD(struct simulated, requests, NONE, "requests"),
+    FIELD(struct simulated, counted, NONE, "those behind the warm-up"),
+    FIELD(struct simulated, local_hits, SHARE | MAYBE,
+          "requests that the first proxy served"),
+    OBJECT(struct simulated, "icp", icp, NONE, row_fields,
+           "asking all neighbours; per request, as below"),
+    EACH(struct simulated, "summaries", s, nschemes, NONE, make_summary,
+         struct summary, summary_fields, "asking those whose summary has it"),
+    { 0 },
+};
 
 static void simulate_json(const struct simulation *s)
 {
-    struct json j = { .to = stdout };
-    const double n = (double)s->totals.requests;
-    struct row r = row_of(s, s->nschemes);
-    json_open(&j, '{');
-    json_key(&j, "proxies");
-    json_uint(&j, s->how.nproxies);
-    json_key(&j, "cache");
-    json_uint(&j, s->how.cache);
-    json_key(&j, "documents");
-    json_uint(&j, s->trace.ndocuments);
-    json_key(&j, "zipf");
-    json_real(&j, s->zipf);
-    json_key(&j, "requests");
-    json_uint(&j, s->trace.n);
-    json_key(&j, "counted");
-    json_uint(&j, s->totals.requests);
-    json_key(&j, "local_hits");
-    json_real(&j, (double)s->totals.local_hits / n);
-    json_key(&j, "icp");
-    json_open(&j, '{');
-    row_members(&j, &r);
-    json_close(&j, '}');
-    json_key(&j, "summaries");
-    json_open(&j, '[');
-    for (size_t i = 0; i < s->nschemes; i++) {
-        r = row_of(s, i);
-        json_open(&j, '{');
-        json_key(&j, "bits");
-        json_uint(&j, s->schemes[i].bits);
-        json_key(&j, "threshold");
-        json_real(&j, s->schemes[i].threshold);
-        row_members(&j, &r);
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
-    json_close(&j, '}');
-    json_end(&j);
+    const struct simulated simulated = {
+        s,
+        s->trace.ndocuments,
+        s->how.cache,
+        s->trace.n,
+        s->totals.requests,
+        s->nschemes,
+        s->how.nproxies,
+        s->zipf,
+        (double)s->totals.local_hits / (double)s->totals.requests,
+        row_of(s, s->nschemes),
+    };
+    report(stdout, true, simulated_fields, &simulated, NULL);
 }
 
 int digest_simulate(const struct digest_args *args, struct list *operands)
