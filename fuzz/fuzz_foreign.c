@@ -117,7 +117,9 @@ static void try_file(const char *format, const uint8_t *data, size_t size)
 {
     /* Small things that every filter has, and the bytes eight times over. */
     struct budget b = { .most = ((size_t)64 << 10) + 8 * size };
-    const bly_mem mem = { budget_alloc, budget_release, &b };
+    const bly_mem mem = { .alloc = budget_alloc,
+                          .release = budget_release,
+                          .ctx = &b };
     const bly_foreign_spec spec = { .format = format, .mem = &mem };
     bly_foreign *f;
     uint8_t *const bytes = malloc(size ? size : 1); /* ends where it ends */
@@ -179,7 +181,8 @@ static bool make(const bly_format_info *t, unsigned bits, struct file *to)
     if (!(t->can & BLY_FORMAT_NEW) || bly_foreign_new(&spec, &f))
         return false;
     for (size_t i = 0; i < NTEXTS; i++)
-        (void)bly_foreign_add(f, &texts[i], 1, NULL); /* some are no keys */
+        (void)bly_foreign_add(f, &texts[i], 1, NULL,
+                              NULL); /* some are no keys */
     const bly_status st = bly_foreign_write(f, put_file, to);
     bly_foreign_free(f);
     return st == BLY_OK;

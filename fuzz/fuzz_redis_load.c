@@ -82,6 +82,11 @@ static void *try_alloc(size_t n)
     return n > MOST_MEMORY ? NULL : malloc(n);
 }
 
+static void *try_calloc(size_t count, size_t size)
+{
+    return size > MOST_MEMORY / count ? NULL : calloc(count, size);
+}
+
 /* ------------------------------------------------------------------ replies */
 
 /* An element has come. */
@@ -480,6 +485,7 @@ static void start_server(void)
         .ReplicateVerbatim = with_nothing,
         .Alloc = malloc,
         .TryAlloc = try_alloc,
+        .TryCalloc = try_calloc,
         .Free = free,
         .DefragAlloc = defrag_alloc,
         .DigestAddStringBuffer = digest_buffer,

@@ -126,13 +126,16 @@ const char *bly_error(void);
 /* --------------------------------------------------------------- memory */
 
 /* Where memory comes from. alloc returns memory aligned as malloc() aligns it,
- * or NULL if there is none left; release is given the size that was requested.
- * Neither may throw. Both may be called by several threads at once if several
- * threads use a builder or a shared filter. */
+ * or NULL if there is none left; zalloc does the same and returns zeros, which
+ * an allocator may have without touching them (NULL: alloc, then zeroing);
+ * release is given the size that was requested. None may throw. All may be
+ * called by several threads at once if several threads use a builder or a
+ * shared filter. */
 typedef struct bly_mem {
     void *(*alloc)(void *ctx, size_t nbytes);
     void (*release)(void *ctx, void *ptr, size_t nbytes);
     void *ctx;
+    void *(*zalloc)(void *ctx, size_t nbytes);
 } bly_mem;
 
 /* ---------------------------------------------------------------- kinds */

@@ -209,7 +209,7 @@ static bly_status foreign_take(struct job *job, struct batch *b)
     for (size_t i = 0; i < b->n; i++)
         if (b->picked[i / 64] >> i % 64 & 1)
             kept[n++] = b->keys[i];
-    const bly_status st = bly_foreign_add(m->f, kept, n, &done);
+    const bly_status st = bly_foreign_add(m->f, kept, n, NULL, &done);
     if (st && done < n) {
         snprintf(why, sizeof why, "key '%s': %s",
                  show_text(kept[done].ptr, kept[done].len), bly_error());

@@ -164,7 +164,8 @@ static void ledger_release(void *ctx, void *ptr, size_t nbytes)
 void ledger_open(ledger *l)
 {
     memset(l, 0, sizeof *l);
-    l->mem = (bly_mem){ ledger_alloc, ledger_release, l };
+    l->mem =
+        (bly_mem){ .alloc = ledger_alloc, .release = ledger_release, .ctx = l };
     l->fail_at = -1;
 }
 

@@ -181,7 +181,7 @@ static bly_foreign *made(const char *format, uint64_t items, uint64_t nkeys)
     for (uint64_t i = 0; i < nkeys; i++) {
         char buf[64];
         const bly_bytes key = { buf, key_text(buf, sizeof buf, i) };
-        assert_ok(bly_foreign_add(f, &key, 1, NULL));
+        assert_ok(bly_foreign_add(f, &key, 1, NULL, NULL));
     }
     return f;
 }
@@ -325,7 +325,7 @@ static bly_status life_of(const bly_foreign_spec *spec, byte_array *out)
         uint64_t bit = 0;
         size_t n = 7;
         const bly_bytes key = { buf, key_text(buf, sizeof buf, i) };
-        st = bly_foreign_add(f, &key, 1, &n);
+        st = bly_foreign_add(f, &key, 1, NULL, &n);
         assert_int_equal(n, !st);
         if (!st && spec->items)
             st = bly_foreign_has(f, &key, 1, &bit, NULL);
@@ -393,14 +393,14 @@ static void test_misuse(void **state)
     /* Opened it takes no keys. */
     size_t ndone = 7;
     assert_ok(bly_foreign_open(NULL, all.at, all.n, &f));
-    assert_status(bly_foreign_add(f, &key, 1, &ndone), BLY_EREADONLY);
+    assert_status(bly_foreign_add(f, &key, 1, NULL, &ndone), BLY_EREADONLY);
     assert_int_equal(ndone, 0);
     bly_foreign_free(f);
     free(all.at);
     /* Keys that are kept until their number is known are bounded too. */
     spec = (bly_foreign_spec){ .format = "guava", .max_bytes = 8000 };
     assert_ok(bly_foreign_new(&spec, &f));
-    assert_status(bly_foreign_add(f, &key, 1, NULL), BLY_ERANGE);
+    assert_status(bly_foreign_add(f, &key, 1, NULL, NULL), BLY_ERANGE);
     bly_foreign_free(f);
     /* An option is given once, even to say what holds anyway. */
     const bly_option twice[] = { { "keys", "bytes" }, { "keys", "int32" } };

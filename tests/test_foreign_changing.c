@@ -14,7 +14,7 @@
 
 #include "foreign_samples.h"
 
-#define OTHER_KINDS 8 /* samples of formats that can be made, and Parquet */
+#define OTHER_KINDS 10 /* samples of formats that can be made, and Parquet */
 
 /* A file of a format that can be made, with the key "one". */
 static struct sample made_sample(const char *format, const bly_option *option)
@@ -27,7 +27,7 @@ static struct sample made_sample(const char *format, const bly_option *option)
     struct sample s = { .format = format };
     bly_foreign *f;
     assert_ok(bly_foreign_new(&spec, &f));
-    assert_ok(bly_foreign_add(f, &key, 1, NULL));
+    assert_ok(bly_foreign_add(f, &key, 1, NULL, NULL));
     assert_ok(bly_foreign_write(f, put_bytes, &s.bytes));
     bly_foreign_free(f);
     return s;
@@ -61,7 +61,8 @@ static unsigned all_samples(struct sample *s)
 {
     static const bly_option json = { "form", "json" };
     static const char *const made[] = {
-        "guava", "squid", "dcso", "sbbf", "redisbloom", "bits-and-blooms"
+        "guava",       "squid",           "dcso",       "sbbf", "redisbloom",
+        "valkeybloom", "bits-and-blooms", "rediscuckoo"
     };
     unsigned n = NSAMPLES;
     bly_format_info info;

@@ -164,7 +164,7 @@ static void test_written(void **state)
     for (uint64_t i = 0; i < r->nkeys; i++) {
         char buf[64];
         const bly_bytes key = { buf, row_key(r, i, buf, sizeof buf) };
-        assert_ok(bly_foreign_add(f, &key, 1, NULL));
+        assert_ok(bly_foreign_add(f, &key, 1, NULL, NULL));
     }
     assert_ok(bly_foreign_write(f, put_bytes, &got));
     assert_int_equal(got.n, want.n);
@@ -197,7 +197,7 @@ static void test_dcso_upstream(void **state)
     assert_true(s.fpr_planned == 1e-6);
     bly_foreign_free(f);
     assert_ok(bly_foreign_new(&spec, &f));
-    assert_ok(bly_foreign_add(f, keys, 3, NULL));
+    assert_ok(bly_foreign_add(f, keys, 3, NULL, NULL));
     byte_array got = { 0 };
     assert_ok(bly_foreign_write(f, put_bytes, &got));
     assert_true(got.n <= file.n);

@@ -177,7 +177,9 @@ LAW(a_copy_of_a_file_that_changes_is_sound)
     snprintf(path, sizeof path, "%s/f.bly", folder);
     bly_filter *f = law_filled(row, 0, 5000), *m, *copy, *g;
     meddler ctx = { .path = path };
-    const bly_mem mem = { meddler_alloc, meddler_release, &ctx };
+    const bly_mem mem = { .alloc = meddler_alloc,
+                          .release = meddler_release,
+                          .ctx = &ctx };
     const bly_access how = { .mem = &mem };
     assert_ok(bly_save(f, path));
     assert_ok(bly_map(path, &how, &m));

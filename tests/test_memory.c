@@ -122,7 +122,7 @@ static void crooked_release(void *ctx, void *ptr, size_t nbytes)
 static void alignment_from_any_address(void **state)
 {
     (void)state;
-    const bly_mem mem = { crooked_alloc, crooked_release, NULL };
+    const bly_mem mem = { .alloc = crooked_alloc, .release = crooked_release };
     for (crooked_by = 0; crooked_by < BLY_LINE; crooked_by++) {
         bly_block b;
         assert_ok(bly_block_new(&mem, 128, &b));

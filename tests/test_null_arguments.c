@@ -595,8 +595,8 @@ TRY(bly_foreign_add)
 {
     bly_foreign *x = new_foreign();
     (void)unused;
-    REFUSED(bly_foreign_add(NULL, &one_key, 1, NULL));
-    REFUSED(bly_foreign_add(x, NULL, 1, NULL));
+    REFUSED(bly_foreign_add(NULL, &one_key, 1, NULL, NULL));
+    REFUSED(bly_foreign_add(x, NULL, 1, NULL, NULL));
     bly_foreign_free(x);
 }
 TRY(bly_foreign_write)
@@ -614,6 +614,83 @@ TRY(bly_foreign_save)
     REFUSED(bly_foreign_save(NULL, "/dev/null"));
     REFUSED(bly_foreign_save(x, NULL));
     bly_foreign_free(x);
+}
+TRY(bly_foreign_edit)
+{
+    bly_foreign *x;
+    (void)unused;
+    GIVES_NULL(x, bly_foreign_edit(NULL, NULL, 1, &x));
+    REFUSED(bly_foreign_edit(NULL, "x", 1, NULL));
+}
+static bly_status keep_foreign(bly_foreign *x, void *ctx)
+{
+    (void)x, (void)ctx;
+    return BLY_OK;
+}
+TRY(bly_foreign_update)
+{
+    (void)unused;
+    REFUSED(bly_foreign_update(NULL, NULL, NULL, keep_foreign, NULL));
+    REFUSED(bly_foreign_update("none", NULL, NULL, NULL, NULL));
+}
+TRY(bly_foreign_copy)
+{
+    bly_foreign *x = new_foreign(), *y;
+    (void)unused;
+    GIVES_NULL(y, bly_foreign_copy(NULL, &y));
+    REFUSED(bly_foreign_copy(x, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_remove)
+{
+    (void)unused;
+    REFUSED(bly_foreign_remove(NULL, one_key));
+}
+TRY(bly_foreign_count)
+{
+    bly_foreign *x = new_foreign();
+    (void)unused;
+    REFUSED(bly_foreign_count(NULL, &one_key, 1, words));
+    REFUSED(bly_foreign_count(x, NULL, 1, words));
+    REFUSED(bly_foreign_count(x, &one_key, 1, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_compact)
+{
+    (void)unused;
+    REFUSED(bly_foreign_compact(NULL));
+}
+TRY(bly_foreign_scales)
+{
+    (void)unused;
+    REFUSED(bly_foreign_scales(NULL, 1, words));
+    REFUSED(bly_foreign_scales(&guava, 1, NULL));
+}
+TRY(bly_foreign_start)
+{
+    bly_foreign *x;
+    (void)unused;
+    GIVES_NULL(x, bly_foreign_start(NULL, "x", 1, &x));
+    GIVES_NULL(x, bly_foreign_start(&guava, NULL, 1, &x));
+    REFUSED(bly_foreign_start(&guava, "x", 1, NULL));
+}
+TRY(bly_foreign_store)
+{
+    bly_foreign *x = new_foreign();
+    const bly_foreign_record none = { 0 };
+    (void)unused;
+    REFUSED(bly_foreign_store(NULL, &none));
+    REFUSED(bly_foreign_store(x, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_restore)
+{
+    bly_foreign *x;
+    const bly_foreign_record none = { 0 };
+    (void)unused;
+    GIVES_NULL(x, bly_foreign_restore(NULL, 0, &none, &x));
+    GIVES_NULL(x, bly_foreign_restore(&guava, 0, NULL, &x));
+    REFUSED(bly_foreign_restore(&guava, 0, &none, NULL));
 }
 TRY(bly_parquet_open)
 {
@@ -683,7 +760,10 @@ static void names_that_are_null(void **unused)
     X(sketch_add) X(sketch_merge) X(sketch_compare) X(sketch_write) \
     X(sketch_load) X(bands_choose) X(bands_balance) X(foreign_open) \
     X(foreign_new) X(foreign_repack) X(foreign_has) X(foreign_where) \
-    X(foreign_add) X(foreign_write) X(foreign_save) X(parquet_open) \
+    X(foreign_add) X(foreign_write) X(foreign_save) X(foreign_edit) \
+    X(foreign_update) X(foreign_copy) X(foreign_remove) X(foreign_count) \
+    X(foreign_compact) X(foreign_scales) X(foreign_start) X(foreign_store) \
+    X(foreign_restore) X(parquet_open) \
     X(parquet_column_named) X(parquet_page_next) X(parquet_filter_begin) \
     X(parquet_filter_end) X(parquet_write)
 /* clang-format on */

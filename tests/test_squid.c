@@ -113,7 +113,7 @@ static struct digest made_of(const char *const *keys, size_t n, uint64_t items)
     assert_ok(bly_foreign_new(&spec, &f));
     for (size_t i = 0; i < n; i++) {
         const bly_bytes key = { keys[i], strlen(keys[i]) };
-        assert_ok(bly_foreign_add(f, &key, 1, NULL));
+        assert_ok(bly_foreign_add(f, &key, 1, NULL, NULL));
     }
     assert_ok(bly_foreign_write(f, put_digest, &d));
     bly_foreign_free(f);
@@ -244,7 +244,7 @@ static void test_too_full(void **state)
         char url[40];
         const bly_bytes key = { url, (size_t)snprintf(url, sizeof url,
                                                       "http://a.test/%u", i) };
-        assert_ok(bly_foreign_add(f, &key, 1, NULL));
+        assert_ok(bly_foreign_add(f, &key, 1, NULL, NULL));
     }
     assert_status(bly_foreign_write(f, put_digest, &d), BLY_ERANGE);
     assert_int_equal(d.n, 0);

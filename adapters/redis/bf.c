@@ -6,7 +6,8 @@
  * that only that has is given; it keeps to them. What differs from both: what
  * changes nothing is not replicated, and a filter that is made goes to replicas
  * with its exact parameters; COPY, digests and events work for both; items of a
- * command are hashed first, then fetched ahead, then touched.
+ * command are hashed first, then fetched ahead, then touched. The filters
+ * themselves are the library's (src/foreign/bloom_chain.c).
  */
 #define _GNU_SOURCE
 #include "adapters/redis/bf.h"
@@ -106,84 +107,128 @@ static uint64_t bf_limit(server_ctx *ctx)
 
 /* ------------------------------------------------------------------- making */
 
+/* What is to be made. */
+typedef struct bf_wish {
+    bool valkey;
+    double rate;
+    uint64_t capacity;
+    uint32_t expansion; /* 0: non-scaling */
+    double tightening;
+    unsigned char seed[32];
+    bool seeded; /* else it has the seed that all have */
+} bf_wish;
+
+static bf_wish wish_redis(void)
+{
+    return (bf_wish){ .rate = fmin(bf_now(RATE), MAX_RATE),
+                      .capacity = (uint64_t)bf_now(CAPACITY),
+                      .expansion = (uint32_t)bf_now(EXPANSION) };
+}
+
+static bf_wish wish_valkey(void)
+{
+    bf_wish w = { .valkey = true,
+                  .rate = bf_now(VALKEY_RATE),
+                  .capacity = (uint64_t)bf_now(VALKEY_CAPACITY),
+                  .expansion = (uint32_t)bf_now(VALKEY_EXPANSION),
+                  .tightening = bf_now(TIGHTENING) };
+    w.seeded = bf_now(RANDOM_SEED) != 0 &&
+               getrandom(w.seed, sizeof w.seed, 0) == (ssize_t)sizeof w.seed;
+    return w;
+}
+
+/* The same in the library's words. */
+typedef struct bf_words {
+    bly_foreign_spec spec;
+    bly_option options[4];
+    char growth[24], tightening[40], seed[65];
+} bf_words;
+
+static const bly_foreign_spec *wish_words(const bf_wish *w, uint64_t limit,
+                                          bf_words *out)
+{
+    bly_foreign_spec *spec = &out->spec;
+    *spec = (bly_foreign_spec){ .format = w->valkey ? BF_VALKEY : BF_REDIS,
+                                .options = out->options,
+                                .items = w->capacity,
+                                .fpr = w->rate,
+                                .max_bytes = limit,
+                                .mem = &server_memory };
+    snprintf(out->growth, sizeof out->growth, "%u", w->expansion);
+    snprintf(out->tightening, sizeof out->tightening, "%.17g", w->tightening);
+    for (size_t i = 0; w->seeded && i < sizeof w->seed; i++)
+        snprintf(out->seed + 2 * i, 3, "%02x", w->seed[i]);
+    if (!w->expansion)
+        out->options[spec->noptions++] = (bly_option){ "scaling", "no" };
+    else if (w->expansion != 2)
+        out->options[spec->noptions++] = (bly_option){ "growth", out->growth };
+    if (w->valkey)
+        out->options[spec->noptions++] =
+            (bly_option){ "tightening", out->tightening };
+    if (w->seeded)
+        out->options[spec->noptions++] = (bly_option){ "seed", out->seed };
+    return spec;
+}
+
+/* How much larger each next sub-filter is; 0: it does not scale. */
+static uint32_t bf_expansion(const bly_foreign *f)
+{
+    bly_fact scaling;
+    bly_foreign_fact(f, "scaling", &scaling);
+    return scaling.word[0] == 'n' ? 0 : (uint32_t)value_fact(f, "growth");
+}
+
+/* The seed that filters of valkey-bloom have which were given none. */
 static const unsigned char fixed_seed[32] = {
     0x59, 0x0f, 0xf5, 0x22, 0xea, 0x78, 0x11, 0xda, 0xa7, 0x14, 0xd8,
     0x09, 0x3b, 0x3e, 0x7b, 0xd9, 0x1d, 0x89, 0x8a, 0x73, 0x3e, 0x98,
     0x88, 0x87, 0x30, 0x7f, 0x97, 0xcd, 0x28, 0x07, 0x33, 0x83
 };
 
-static bf_wish wish_redis(void)
-{
-    return (bf_wish){ .scheme = BF_REDIS,
-                      .rate = fmin(bf_now(RATE), MAX_RATE),
-                      .capacity = (uint64_t)bf_now(CAPACITY),
-                      .expansion = (uint32_t)bf_now(EXPANSION),
-                      .tightening = 0.5 };
-}
-
-static bf_wish wish_valkey(void)
-{
-    bf_wish w = { .scheme = BF_VALKEY,
-                  .rate = bf_now(VALKEY_RATE),
-                  .capacity = (uint64_t)bf_now(VALKEY_CAPACITY),
-                  .expansion = (uint32_t)bf_now(VALKEY_EXPANSION),
-                  .tightening = bf_now(TIGHTENING) };
-    memcpy(w.seed, fixed_seed, sizeof w.seed);
-    if (bf_now(RANDOM_SEED) != 0 &&
-        getrandom(w.seed, sizeof w.seed, 0) == (ssize_t)sizeof w.seed)
-        w.random_seed = true;
-    return w;
-}
-
 /* Tell replicas and the AOF how a filter was made. */
 static void tell_creation(server_ctx *ctx, server_string *name,
-                          const bf_filter *f)
+                          const bf_wish *w)
 {
     char rate[40], tightening[40];
-    const bf_link *l = &f->links[0];
-    snprintf(rate, sizeof rate, "%.17g", f->rate);
-    snprintf(tightening, sizeof tightening, "%.17g", f->tightening);
-    if (f->scheme == BF_REDIS && f->expansion)
-        srv.Replicate(ctx, "BF.RESERVE", "sclcl", name, rate,
-                      (long long)l->capacity, "EXPANSION",
-                      (long long)f->expansion);
-    else if (f->scheme == BF_REDIS)
-        srv.Replicate(ctx, "BF.RESERVE", "sclc", name, rate,
-                      (long long)l->capacity, "NONSCALING");
-    else if (f->expansion)
+    const unsigned char *seed = w->seeded ? w->seed : fixed_seed;
+    const long long capacity = (long long)w->capacity;
+    snprintf(rate, sizeof rate, "%.17g", w->rate);
+    snprintf(tightening, sizeof tightening, "%.17g", w->tightening);
+    if (!w->valkey && w->expansion)
+        srv.Replicate(ctx, "BF.RESERVE", "sclcl", name, rate, capacity,
+                      "EXPANSION", (long long)w->expansion);
+    else if (!w->valkey)
+        srv.Replicate(ctx, "BF.RESERVE", "sclc", name, rate, capacity,
+                      "NONSCALING");
+    else if (w->expansion)
         srv.Replicate(ctx, "BF.INSERT", "sclcccccbcl", name, "CAPACITY",
-                      (long long)l->capacity, "ERROR", rate, "TIGHTENING",
-                      tightening, "SEED", f->seed, sizeof f->seed, "EXPANSION",
-                      (long long)f->expansion);
+                      capacity, "ERROR", rate, "TIGHTENING", tightening, "SEED",
+                      seed, sizeof w->seed, "EXPANSION",
+                      (long long)w->expansion);
     else
         srv.Replicate(ctx, "BF.INSERT", "sclcccccbc", name, "CAPACITY",
-                      (long long)l->capacity, "ERROR", rate, "TIGHTENING",
-                      tightening, "SEED", f->seed, sizeof f->seed,
-                      "NONSCALING");
+                      capacity, "ERROR", rate, "TIGHTENING", tightening, "SEED",
+                      seed, sizeof w->seed, "NONSCALING");
 }
 
 #define OVER_LIMIT "ERR operation exceeds bloom object memory limit"
 
 /* Make a filter in an open, empty key; NULL, and an error was sent. */
-static bf_filter *bf_make(server_ctx *ctx, server_string *name, server_key *key,
-                          const bf_wish *w)
+static bly_foreign *bf_make(server_ctx *ctx, server_string *name,
+                            server_key *key, const bf_wish *w)
 {
-    bf_link l;
+    bf_words words;
+    bly_foreign *f;
     const uint64_t limit = bf_limit(ctx);
-    if (limit && bf_size(w->scheme, w->rate, w->capacity, &l) &&
-        l.nbytes > limit) {
-        reply_error(ctx, OVER_LIMIT);
+    const bly_status st = bly_foreign_new(wish_words(w, limit, &words), &f);
+    if (st) {
+        reply_error(ctx, st == BLY_ERANGE && limit
+                             ? OVER_LIMIT
+                             : "ERR Insufficient memory to create filter");
         return NULL;
     }
-    bf_filter *f = bf_new(w);
-    if (!f) {
-        reply_error(ctx, "ERR Insufficient memory to create filter");
-        return NULL;
-    }
-    srv.ModuleTypeSetValue(key, bf_type_of(f), f);
-    const bf_numbers now = bf_numbers_of(f);
-    bf_account(NULL, &now);
-    tell_creation(ctx, name, f);
+    bf_keep(key, f);
+    tell_creation(ctx, name, w);
     key_changed(ctx, "bloom.reserve", name);
     return f;
 }
@@ -263,7 +308,7 @@ static int bf_reserve(server_ctx *ctx, server_string **argv, int argc)
     if (wrong)
         return reply_error(ctx, "%s", wrong);
     server_key *key;
-    bf_filter *f;
+    bly_foreign *f;
     const held what = bf_open(ctx, argv[1], SERVER_WRITE, &key, &f);
     if (what == HELD_OURS)
         reply_error(ctx, "ERR item exists");
@@ -277,69 +322,62 @@ static int bf_reserve(server_ctx *ctx, server_string **argv, int argc)
 
 /* ------------------------------------------------------------------- adding */
 
-static const char *add_error(const bf_filter *f, bf_added what)
+enum { BATCH = 128 };
+
+/* Why an item was not added; *stops: nor will be any that follows. */
+static const char *add_error(const bly_foreign *f, bly_status why, bool *stops)
 {
-    switch (what) {
-    case BF_FULL:
+    *stops = why == BLY_EFULL && !bf_expansion(f);
+    if (*stops)
         return "ERR non scaling filter is full";
-    case BF_NO_RATE:
-        return "ERR false positive degrades to 0 on scale out";
-    case BF_NO_LINK:
-        return "ERR bloom object reached max number of filters";
-    default:
-        return f->scheme == BF_VALKEY ? OVER_LIMIT
-                                      : "ERR problem inserting into filter";
-    }
+    if (why == BLY_EFULL)
+        return bly_foreign_nparts(f) < 65536
+                   ? "ERR false positive degrades to 0 on scale out"
+                   : "ERR bloom object reached max number of filters";
+    return bf_is_valkey(f) ? OVER_LIMIT : "ERR problem inserting into filter";
 }
 
-/* Hash as many of n arguments as go together. */
-static size_t next_batch(const bf_filter *f, server_string **argv, int n,
-                         bf_hash *h)
+/* As many of n arguments as go together. */
+static size_t next_batch(server_string **argv, int n, bly_bytes *items)
 {
-    bytes items[BF_BATCH];
-    const size_t most = bf_now(AHEAD) == 0 ? 1 : BF_BATCH;
+    const size_t most = bf_now(AHEAD) == 0 ? 1 : BATCH;
     const size_t batch = (size_t)n < most ? (size_t)n : most;
     for (size_t i = 0; i < batch; i++)
-        items[i] = arg_bytes(argv[i]);
-    bf_hash_items(f, items, batch, h);
+        items[i].ptr = srv.StringPtrLen(argv[i], &items[i].len);
     return batch;
 }
 
-static void reply_added(server_ctx *ctx, const bf_filter *f, bool fresh)
+static void reply_found(server_ctx *ctx, bool valkey, const uint64_t *bitmap,
+                        size_t i)
 {
-    if (f->scheme == BF_VALKEY)
-        srv.ReplyWithLongLong(ctx, fresh);
+    const bool yes = bitmap[i / 64] >> i % 64 & 1;
+    if (valkey)
+        srv.ReplyWithLongLong(ctx, yes);
     else
-        reply_bool(ctx, fresh);
+        reply_bool(ctx, yes);
 }
 
-/* Add n items and reply for each; the number of replies. *changed: any was
- * new. */
-static long add_items(server_ctx *ctx, bf_filter *f, server_string **argv,
-                      int n, bool *changed)
+/* Add n items and reply for each; the number of replies. */
+static long add_items(server_ctx *ctx, bly_foreign *f, server_string **argv,
+                      int n)
 {
-    bf_hash h[BF_BATCH];
-    bf_added what[BF_BATCH];
-    const uint64_t limit = bf_limit(ctx);
+    const bool valkey = bf_is_valkey(f);
     long nreplies = 0;
-    while (n > 0) {
-        size_t batch = next_batch(f, argv, n, h);
-        if (batch == 1)
-            what[0] = bf_add(f, h[0], limit);
-        else
-            batch = bf_add_batch(f, h, batch, limit, what);
-        for (size_t i = 0; i < batch; i++) {
-            nreplies++;
-            if (what[i] == BF_ADDED || what[i] == BF_THERE)
-                reply_added(ctx, f, what[i] == BF_ADDED);
-            else
-                reply_error(ctx, "%s", add_error(f, what[i]));
-            *changed |= what[i] == BF_ADDED;
-            if (what[i] == BF_FULL) /* nothing that follows was added */
-                return nreplies;
-        }
-        argv += batch;
-        n -= (int)batch;
+    bly_foreign_limit(f, bf_limit(ctx));
+    for (bool stops = false; n > 0 && !stops;) {
+        bly_bytes items[BATCH];
+        uint64_t fresh[BLY_BITMAP_WORDS(BATCH)];
+        size_t done;
+        const size_t batch = next_batch(argv, n, items);
+        const bly_status st = bly_foreign_add(f, items, batch, fresh, &done);
+        for (size_t i = 0; i < done; i++)
+            reply_found(ctx, valkey, fresh, i);
+        if (st) /* the one that failed is done with */
+            reply_error(ctx, "%s", add_error(f, st, &stops));
+        done += st != BLY_OK;
+        nreplies += (long)done;
+        argv += done;
+        n -= (int)done;
     }
     return nreplies;
 }
@@ -347,17 +385,17 @@ static long add_items(server_ctx *ctx, bf_filter *f, server_string **argv,
 /* Add the items from argv[first] on, reply with an array or, for BF.ADD, with
  * one value. */
 static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
-                         int first, bf_filter *f, bool array)
+                         int first, bly_foreign *f, bool array)
 {
-    const bf_numbers before = bf_numbers_of(f);
-    bool changed = false;
+    bly_foreign_sizes before, after;
+    bly_foreign_size(f, BLY_WHOLE, &before);
     if (array)
         srv.ReplyWithArray(ctx, SERVER_LATER);
-    const long n = add_items(ctx, f, argv + first, argc - first, &changed);
+    const long n = add_items(ctx, f, argv + first, argc - first);
     if (array)
         srv.ReplySetArrayLength(ctx, n);
-    if (changed) {
-        const bf_numbers after = bf_numbers_of(f);
+    bly_foreign_size(f, BLY_WHOLE, &after);
+    if (after.items != before.items) {
         bf_account(&before, &after);
         srv.ReplicateVerbatim(ctx);
         key_changed(ctx, "bloom.add", argv[1]);
@@ -366,10 +404,10 @@ static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
 
 /* The filter that is to be added to, made as w says where it is missing; w NULL
  * is not to make it. NULL, and an error was sent. */
-static bf_filter *bf_for_adding(server_ctx *ctx, server_string *name,
-                                const bf_wish *w, server_key **key)
+static bly_foreign *bf_for_adding(server_ctx *ctx, server_string *name,
+                                  const bf_wish *w, server_key **key)
 {
-    bf_filter *f;
+    bly_foreign *f;
     const held what = bf_open(ctx, name, SERVER_WRITE, key, &f);
     if (what == HELD_OTHER)
         reply_error(ctx, WRONGTYPE);
@@ -387,7 +425,7 @@ static int bf_add_many(server_ctx *ctx, server_string **argv, int argc,
         return srv.WrongArity(ctx);
     const bf_wish w = wish_redis();
     server_key *key;
-    bf_filter *f = bf_for_adding(ctx, argv[1], &w, &key);
+    bly_foreign *f = bf_for_adding(ctx, argv[1], &w, &key);
     if (f)
         add_and_tell(ctx, argv, argc, 2, f, many);
     key_close(key);
@@ -433,7 +471,7 @@ static bool is_for_valkey(server_string **argv, int argc)
 static const char *insert_option(server_ctx *ctx, server_string *name,
                                  server_string *value, insertion *in)
 {
-    const bool valkey = in->wish.scheme == BF_VALKEY;
+    const bool valkey = in->wish.valkey;
     uint64_t number;
     const char *wrong;
     if (starts(name, "C"))
@@ -473,7 +511,7 @@ static const char *insert_option(server_ctx *ctx, server_string *name,
         if (seed.n != sizeof in->wish.seed)
             return "ERR invalid seed";
         memcpy(in->wish.seed, seed.at, seed.n);
-        in->wish.random_seed = memcmp(seed.at, fixed_seed, seed.n) != 0;
+        in->wish.seeded = memcmp(seed.at, fixed_seed, seed.n) != 0;
         return NULL;
     }
     if (arg_is(name, "VALIDATESCALETO"))
@@ -531,11 +569,12 @@ static bool insert_scales(server_ctx *ctx, const insertion *in)
                          "options together");
         return false;
     }
-    const bf_added what =
-        bf_scales_to(&in->wish, in->validate, bf_limit(ctx), &holds);
-    if (what == BF_ADDED)
+    bf_words words;
+    const bly_status st = bly_foreign_scales(
+        wish_words(&in->wish, bf_limit(ctx), &words), in->validate, &holds);
+    if (!st)
         return true;
-    reply_error(ctx, what == BF_NO_RATE
+    reply_error(ctx, st == BLY_EFULL
                          ? "ERR provided VALIDATESCALETO causes false "
                            "positive to degrade to 0"
                          : "ERR provided VALIDATESCALETO causes bloom object "
@@ -551,7 +590,7 @@ static int bf_insert(server_ctx *ctx, server_string **argv, int argc)
     if (!insert_words(ctx, argv, argc, &in) || !insert_scales(ctx, &in))
         return SERVER_OK;
     server_key *key;
-    bf_filter *f =
+    bly_foreign *f =
         bf_for_adding(ctx, argv[1], in.create ? &in.wish : NULL, &key);
     if (f)
         add_and_tell(ctx, argv, argc, in.items, f, true);
@@ -567,22 +606,19 @@ static int bf_exists_many(server_ctx *ctx, server_string **argv, int argc,
     if (many ? argc < 3 : argc != 3)
         return srv.WrongArity(ctx);
     server_key *key;
-    bf_filter *f; /* NULL for a missing key and for another type: no */
+    bly_foreign *f; /* NULL for a missing key and for another type: no */
     bf_open(ctx, argv[1], SERVER_READ, &key, &f);
     if (many)
         srv.ReplyWithArray(ctx, argc - 2);
     for (int at = 2; at < argc && !f; at++)
         reply_bool(ctx, false);
     for (int at = 2; at < argc && f;) {
-        bf_hash h[BF_BATCH];
-        bool found[BF_BATCH];
-        const size_t n = next_batch(f, argv + at, argc - at, h);
-        if (n == 1)
-            found[0] = bf_has(f, h[0]);
-        else
-            bf_has_batch(f, h, n, found);
+        bly_bytes items[BATCH];
+        uint64_t found[BLY_BITMAP_WORDS(BATCH)];
+        const size_t n = next_batch(argv + at, argc - at, items);
+        bly_foreign_has(f, items, n, found, NULL); /* bytes: cannot fail */
         for (size_t i = 0; i < n; i++)
-            reply_added(ctx, f, found[i]);
+            reply_found(ctx, bf_is_valkey(f), found, i);
         at += (int)n;
     }
     key_close(key);
@@ -599,25 +635,32 @@ static int bf_mexists(server_ctx *ctx, server_string **argv, int argc)
     return bf_exists_many(ctx, argv, argc, true);
 }
 
+static bly_foreign_sizes sizes_of(const bly_foreign *f)
+{
+    bly_foreign_sizes s;
+    bly_foreign_size(f, BLY_WHOLE, &s);
+    return s;
+}
+
 static int bf_card(server_ctx *ctx, server_string **argv, int argc)
 {
     if (argc != 2)
         return srv.WrongArity(ctx);
     server_key *key;
-    bf_filter *f;
+    bly_foreign *f;
     if (bf_open(ctx, argv[1], SERVER_READ, &key, &f) == HELD_OTHER)
         reply_error(ctx, WRONGTYPE);
     else
-        srv.ReplyWithLongLong(ctx, f ? (long long)f->items : 0);
+        srv.ReplyWithLongLong(ctx, f ? (long long)sizes_of(f).items : 0);
     key_close(key);
     return SERVER_OK;
 }
 
 /* The filter that is looked at; NULL, and an error was sent. */
-static bf_filter *bf_to_read(server_ctx *ctx, server_string *name,
-                             server_key **key)
+static bly_foreign *bf_to_read(server_ctx *ctx, server_string *name,
+                               server_key **key)
 {
-    bf_filter *f;
+    bly_foreign *f;
     const held what = bf_open(ctx, name, SERVER_READ, key, &f);
     if (what == HELD_NONE)
         reply_error(ctx, "ERR not found");
@@ -629,69 +672,78 @@ static bf_filter *bf_to_read(server_ctx *ctx, server_string *name,
 /* A field of BF.INFO: how it is asked for, how it is called, and its value. */
 typedef struct info_field {
     const char *word, *name;
-    void (*reply)(server_ctx *ctx, const bf_filter *f);
+    void (*reply)(server_ctx *ctx, const bly_foreign *f);
     bool valkey;  /* only of filters of valkey-bloom */
     bool scaling; /* only of those that grow */
 } info_field;
 
-static void reply_capacity(server_ctx *ctx, const bf_filter *f)
+static void reply_capacity(server_ctx *ctx, const bly_foreign *f)
 {
-    srv.ReplyWithLongLong(ctx, (long long)bf_capacity(f));
+    srv.ReplyWithLongLong(ctx, (long long)sizes_of(f).capacity);
 }
 
-static void reply_size(server_ctx *ctx, const bf_filter *f)
+static void reply_size(server_ctx *ctx, const bly_foreign *f)
 {
-    srv.ReplyWithLongLong(ctx, (long long)bf_shown_size(f));
+    const bly_foreign_sizes s = sizes_of(f);
+    srv.ReplyWithLongLong(ctx, (long long)bf_shown_size(&s));
 }
 
-static void reply_filters(server_ctx *ctx, const bf_filter *f)
+static void reply_filters(server_ctx *ctx, const bly_foreign *f)
 {
-    srv.ReplyWithLongLong(ctx, (long long)f->nlinks);
+    srv.ReplyWithLongLong(ctx, (long long)bly_foreign_nparts(f));
 }
 
-static void reply_items(server_ctx *ctx, const bf_filter *f)
+static void reply_items(server_ctx *ctx, const bly_foreign *f)
 {
-    srv.ReplyWithLongLong(ctx, (long long)f->items);
+    srv.ReplyWithLongLong(ctx, (long long)sizes_of(f).items);
 }
 
-static void reply_rate(server_ctx *ctx, const bf_filter *f)
+static void reply_rate(server_ctx *ctx, const bly_foreign *f)
 {
     char text[40];
+    bly_foreign_sizes first;
+    bly_foreign_size(f, 0, &first);
     /* What was asked; of filters that grow by RedisBloom's rules, what they
      * really have now may be more, and that is what one wants to know. */
     const int n = snprintf(text, sizeof text, "%.6g",
-                           f->scheme == BF_VALKEY ? f->rate : bf_rate_now(f));
+                           bf_is_valkey(f) ? first.fpr_planned
+                                           : value_fact(f, "fpr_of_chain"));
     srv.ReplyWithStringBuffer(ctx, text, (size_t)n);
 }
 
-static void reply_expansion(server_ctx *ctx, const bf_filter *f)
+static void reply_expansion(server_ctx *ctx, const bly_foreign *f)
 {
-    if (f->expansion)
-        srv.ReplyWithLongLong(ctx, (long long)f->expansion);
+    const uint32_t expansion = bf_expansion(f);
+    if (expansion)
+        srv.ReplyWithLongLong(ctx, (long long)expansion);
     else
         srv.ReplyWithNull(ctx);
 }
 
-static void reply_tightening(server_ctx *ctx, const bf_filter *f)
+static void reply_tightening(server_ctx *ctx, const bly_foreign *f)
 {
     char text[40];
-    const int n = snprintf(text, sizeof text, "%.6g", f->tightening);
+    const int n =
+        snprintf(text, sizeof text, "%.6g", value_fact(f, "tightening"));
     srv.ReplyWithStringBuffer(ctx, text, (size_t)n);
 }
 
-static void reply_max_capacity(server_ctx *ctx, const bf_filter *f)
+static void reply_max_capacity(server_ctx *ctx, const bly_foreign *f)
 {
-    const bf_wish w = { .scheme = f->scheme,
-                        .rate = f->rate,
-                        .capacity = f->links[0].capacity,
-                        .expansion = f->expansion,
-                        .tightening = f->tightening };
-    uint64_t holds = f->links[0].capacity, step = 0;
+    bly_foreign_sizes first;
+    bly_foreign_size(f, 0, &first);
+    const bf_wish w = { .valkey = true,
+                        .rate = first.fpr_planned,
+                        .capacity = first.capacity,
+                        .expansion = bf_expansion(f),
+                        .tightening = value_fact(f, "tightening") };
+    uint64_t holds = first.capacity, step = 0;
     /* As far as it would go: it ends at the limit, or where rates end. */
     const uint64_t limit = (uint64_t)bf_now(MEMORY_LIMIT);
-    while (step++ < 64 &&
-           bf_scales_to(&w, holds + 1, limit ? limit : UINT64_C(1) << 40,
-                        &holds) == BF_ADDED)
+    bf_words words;
+    const bly_foreign_spec *spec =
+        wish_words(&w, limit ? limit : UINT64_C(1) << 40, &words);
+    while (step++ < 64 && !bly_foreign_scales(spec, holds + 1, &holds))
         ;
     srv.ReplyWithLongLong(ctx, (long long)holds);
 }
@@ -709,13 +761,13 @@ static const info_field info_fields[] = {
 };
 #define NFIELDS (sizeof info_fields / sizeof info_fields[0])
 
-static bool has_field(const bf_filter *f, const info_field *field)
+static bool has_field(const bly_foreign *f, const info_field *field)
 {
-    return (!field->valkey || f->scheme == BF_VALKEY) &&
-           (!field->scaling || f->expansion);
+    return (!field->valkey || bf_is_valkey(f)) &&
+           (!field->scaling || bf_expansion(f));
 }
 
-static void info_one(server_ctx *ctx, const bf_filter *f, server_string *word)
+static void info_one(server_ctx *ctx, const bly_foreign *f, server_string *word)
 {
     for (size_t i = 0; i < NFIELDS; i++) {
         const info_field *field = &info_fields[i];
@@ -723,17 +775,17 @@ static void info_one(server_ctx *ctx, const bf_filter *f, server_string *word)
         if (!arg_is(word, field->word) ||
             (!has_field(f, field) && field->reply != reply_rate))
             continue;
-        if (f->scheme == BF_REDIS && is_resp3(ctx)) {
+        if (!bf_is_valkey(f) && is_resp3(ctx)) {
             reply_map(ctx, 1);
             srv.ReplyWithSimpleString(ctx, field->name);
-        } else if (f->scheme == BF_REDIS) {
+        } else if (!bf_is_valkey(f)) {
             srv.ReplyWithArray(ctx, 1);
         }
         field->reply(ctx, f);
         return;
     }
-    reply_error(ctx, f->scheme == BF_VALKEY ? "ERR invalid information value"
-                                            : "Invalid information value");
+    reply_error(ctx, bf_is_valkey(f) ? "ERR invalid information value"
+                                     : "Invalid information value");
 }
 
 static int bf_info(server_ctx *ctx, server_string **argv, int argc)
@@ -741,14 +793,14 @@ static int bf_info(server_ctx *ctx, server_string **argv, int argc)
     if (argc < 2 || argc > 3)
         return srv.WrongArity(ctx);
     server_key *key;
-    const bf_filter *f = bf_to_read(ctx, argv[1], &key);
+    const bly_foreign *f = bf_to_read(ctx, argv[1], &key);
     if (f && argc == 3) {
         info_one(ctx, f, argv[2]);
     } else if (f) {
         long n = 0;
         for (size_t i = 0; i < NFIELDS; i++)
             n += has_field(f, &info_fields[i]);
-        if (f->scheme == BF_REDIS)
+        if (!bf_is_valkey(f))
             reply_map(ctx, n);
         else
             srv.ReplyWithArray(ctx, 2 * n);
@@ -767,22 +819,23 @@ static int bf_debug(server_ctx *ctx, server_string **argv, int argc)
     if (argc != 2)
         return srv.WrongArity(ctx);
     server_key *key;
-    const bf_filter *f = bf_to_read(ctx, argv[1], &key);
+    const bly_foreign *f = bf_to_read(ctx, argv[1], &key);
     if (f) {
         char text[300];
         int n = snprintf(text, sizeof text, "size:%llu",
-                         (unsigned long long)f->items);
-        srv.ReplyWithArray(ctx, 1 + (long)f->nlinks);
+                         (unsigned long long)sizes_of(f).items);
+        srv.ReplyWithArray(ctx, 1 + (long)bly_foreign_nparts(f));
         srv.ReplyWithStringBuffer(ctx, text, (size_t)n);
-        for (uint64_t i = 0; i < f->nlinks; i++) {
-            const bf_link *l = &f->links[i];
+        for (size_t i = 0; i < bly_foreign_nparts(f); i++) {
+            bly_foreign_sizes l;
+            bly_foreign_size(f, i, &l);
             n = snprintf(text, sizeof text,
                          "bytes:%llu bits:%llu hashes:%u hashwidth:64 "
                          "capacity:%llu size:%llu ratio:%g",
-                         (unsigned long long)l->nbytes,
-                         (unsigned long long)l->bits, l->hashes,
-                         (unsigned long long)l->capacity,
-                         (unsigned long long)l->items, l->error);
+                         (unsigned long long)l.nbytes,
+                         (unsigned long long)l.bits, l.k,
+                         (unsigned long long)l.capacity,
+                         (unsigned long long)l.items, l.fpr_planned);
             srv.ReplyWithStringBuffer(ctx, text, (size_t)n);
         }
     }
@@ -817,8 +870,8 @@ static void bf_tell(server_info *info)
         { "bloom_num_filters_across_objects", bf_total.filters },
         { "bloom_num_items_across_objects", bf_total.items },
         { "bloom_capacity_across_objects", bf_total.capacity },
-        { "bloom_defrag_hits", bf_total.defrag_hits },
-        { "bloom_defrag_misses", bf_total.defrag_misses },
+        { "bloom_defrag_hits", value_defrag_hits },
+        { "bloom_defrag_misses", value_defrag_misses },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         srv.InfoAddFieldULongLong(info, rows[i].name, rows[i].value);

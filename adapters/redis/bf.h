@@ -4,19 +4,25 @@
 #ifndef BLY_REDIS_BF_H
 #define BLY_REDIS_BF_H
 
-#include "adapters/redis/bf_filter.h"
+#include "adapters/redis/value.h"
+
+/* The formats of the two types: of RedisBloom, and of valkey-bloom. */
+#define BF_REDIS "redisbloom"
+#define BF_VALKEY "valkeybloom"
+
+bool bf_is_valkey(const bly_foreign *f);
 
 /* Register both types; SERVER_OK or SERVER_ERR. */
 int bf_types_start(server_ctx *ctx);
 
-/* The type that a filter's scheme is stored as. */
-server_type *bf_type_of(const bf_filter *f);
-
 /* Open a key that may be of either type. */
 held bf_open(server_ctx *ctx, server_string *name, int mode, server_key **key,
-             bf_filter **f);
+             bly_foreign **f);
 
-/* SCANDUMP and LOADCHUNK of both schemes, BF.LOAD. */
+/* Put a filter that is new here into an open, empty key. */
+void bf_keep(server_key *key, bly_foreign *f);
+
+/* SCANDUMP and LOADCHUNK of both formats, BF.LOAD. */
 int bf_scandump(server_ctx *ctx, server_string **argv, int argc);
 int bf_loadchunk(server_ctx *ctx, server_string **argv, int argc);
 int bf_load_command(server_ctx *ctx, server_string **argv, int argc);
@@ -25,21 +31,15 @@ int bf_load_command(server_ctx *ctx, server_string **argv, int argc);
  * thread of its own. */
 typedef struct bf_totals {
     _Atomic uint64_t objects, filters, items, capacity, bytes;
-    _Atomic uint64_t defrag_hits, defrag_misses;
 } bf_totals;
 
 extern bf_totals bf_total;
 
-/* Count a filter in, or what it became: called with its numbers before (NULL:
- * it is new) and after (NULL: it goes). */
-typedef struct bf_numbers {
-    uint64_t filters, items, capacity, bytes;
-} bf_numbers;
-
-bf_numbers bf_numbers_of(const bf_filter *f);
-void bf_account(const bf_numbers *before, const bf_numbers *after);
+/* Count what a filter became: called with its sizes before and after. */
+void bf_account(const bly_foreign_sizes *before,
+                const bly_foreign_sizes *after);
 
 /* Size as RedisBloom counts it: 32 for the filter, 64 a sub-filter. */
-uint64_t bf_shown_size(const bf_filter *f);
+uint64_t bf_shown_size(const bly_foreign_sizes *s);
 
 #endif

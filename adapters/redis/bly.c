@@ -28,22 +28,6 @@ static setting bly_settings[NSETTINGS] = {
 
 /* ------------------------------------------------------------------- values */
 
-/* The library zeroes what must be. */
-static void *bly_try(void *ctx, size_t n)
-{
-    (void)ctx;
-    return memory_try_raw(n);
-}
-
-static void bly_untry(void *ctx, void *at, size_t n)
-{
-    (void)ctx;
-    (void)n;
-    memory_free(at);
-}
-
-const bly_mem server_memory = { .alloc = bly_try, .release = bly_untry };
-
 void held_free(void *value)
 {
     held_filter *h = value;

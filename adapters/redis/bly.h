@@ -4,8 +4,6 @@
 #ifndef BLY_REDIS_BLY_H
 #define BLY_REDIS_BLY_H
 
-#include <bloomery.h>
-
 #include "adapters/redis/module.h"
 
 /* What a key holds: a filter, or a file that is coming. */
@@ -16,7 +14,6 @@ typedef struct held_filter {
 } held_filter;
 
 extern server_type *bly_type;
-extern const bly_mem server_memory;
 
 /* Register the type; SERVER_OK or SERVER_ERR. */
 int bly_type_start(server_ctx *ctx);

@@ -3,16 +3,18 @@
  *
  * What differs from RedisBloom: CF.COMPACT is a write, what changes nothing is
  * not replicated, a filter that is made goes to replicas with its parameters,
- * and COPY, digests, events and defragmentation work.
+ * and COPY, digests, events and defragmentation work. The filters themselves
+ * are the library's (src/foreign/rediscuckoo.c).
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "adapters/redis/cf_filter.h"
 #include "adapters/redis/config.h"
+#include "adapters/redis/value.h"
 
+#define CF_FORMAT "rediscuckoo"
 #define CF_ENCODING 4
-#define CF_MAX_CHUNK ((size_t)16 << 20)
+#define CF_MAX_CAPACITY (1LL << 30)
 
 static server_type *cf_type;
 
@@ -77,31 +79,58 @@ static uint64_t cf_now(int which)
 
 /* ------------------------------------------------------------------- making */
 
-#define CF_NO_ROOM "ERR Insufficient memory to create filter"
+/* What is to be made. */
+typedef struct cf_wish {
+    long long capacity, size, iterations, expansion;
+} cf_wish;
 
-/* Tell replicas how a filter was made: their defaults may be others. */
-static void tell_reserve(server_ctx *ctx, server_string *name,
-                         uint64_t capacity, const cf_filter *f)
+static cf_wish cf_usual(long long capacity)
 {
-    srv.Replicate(ctx, "CF.RESERVE", "slclclcl", name, (long long)capacity,
-                  "BUCKETSIZE", (long long)f->s.bucket_size, "MAXITERATIONS",
-                  (long long)f->s.max_iterations, "EXPANSION",
-                  (long long)f->s.expansion);
+    return (cf_wish){ .capacity = capacity,
+                      .size = (long long)cf_now(BUCKET_SIZE),
+                      .iterations = (long long)cf_now(ITERATIONS),
+                      .expansion = (long long)cf_now(EXPANSION) };
 }
 
-/* Make a filter in an open, empty key. */
-static cf_filter *cf_make(server_ctx *ctx, server_string *name, server_key *key,
-                          uint64_t capacity)
+/* The same in the library's words. */
+typedef struct cf_words {
+    bly_foreign_spec spec;
+    bly_option options[3];
+    char text[3][24];
+} cf_words;
+
+static const bly_foreign_spec *wish_words(const cf_wish *w, cf_words *out)
 {
-    cf_filter *f =
-        cf_new(capacity, (uint16_t)cf_now(BUCKET_SIZE),
-               (uint16_t)cf_now(ITERATIONS), (uint16_t)cf_now(EXPANSION));
-    if (!f) {
-        reply_error(ctx, CF_NO_ROOM);
+    static const char *const names[] = { "bucket-size", "max-iterations",
+                                         "growth" };
+    const long long values[] = { w->size, w->iterations, w->expansion };
+    for (int i = 0; i < 3; i++) {
+        snprintf(out->text[i], sizeof out->text[i], "%lld", values[i]);
+        out->options[i] = (bly_option){ names[i], out->text[i] };
+    }
+    out->spec = (bly_foreign_spec){ .format = CF_FORMAT,
+                                    .options = out->options,
+                                    .noptions = 3,
+                                    .items = (uint64_t)w->capacity,
+                                    .mem = &server_memory };
+    return &out->spec;
+}
+
+/* Make a filter in an open, empty key, and tell replicas how: their defaults
+ * may be others. NULL, and an error was sent. */
+static bly_foreign *cf_make(server_ctx *ctx, server_string *name,
+                            server_key *key, const cf_wish *w)
+{
+    cf_words words;
+    bly_foreign *f;
+    if (bly_foreign_new(wish_words(w, &words), &f)) {
+        reply_error(ctx, "ERR Insufficient memory to create filter");
         return NULL;
     }
     srv.ModuleTypeSetValue(key, cf_type, f);
-    tell_reserve(ctx, name, capacity, f);
+    srv.Replicate(ctx, "CF.RESERVE", "slclclcl", name, w->capacity,
+                  "BUCKETSIZE", w->size, "MAXITERATIONS", w->iterations,
+                  "EXPANSION", (long long)value_fact(f, "growth"));
     key_changed(ctx, "cuckoo.reserve", name);
     return f;
 }
@@ -129,19 +158,17 @@ static bool reserve_option(server_ctx *ctx, server_string **argv, int argc,
 
 static int cf_reserve(server_ctx *ctx, server_string **argv, int argc)
 {
-    long long capacity, size = (long long)cf_now(BUCKET_SIZE);
-    long long iterations = (long long)cf_now(ITERATIONS);
-    long long expansion = (long long)cf_now(EXPANSION);
+    cf_wish w = cf_usual(0);
     if (argc < 3 || argc % 2 == 0)
         return srv.WrongArity(ctx);
-    if (srv.StringToLongLong(argv[2], &capacity) != SERVER_OK)
+    if (srv.StringToLongLong(argv[2], &w.capacity) != SERVER_OK)
         return reply_error(ctx, "Bad capacity");
     if (!reserve_option(ctx, argv, argc, "MAXITERATIONS", 1, 65535,
-                        &iterations) ||
-        !reserve_option(ctx, argv, argc, "BUCKETSIZE", 1, 255, &size) ||
-        !reserve_option(ctx, argv, argc, "EXPANSION", 0, 32768, &expansion))
+                        &w.iterations) ||
+        !reserve_option(ctx, argv, argc, "BUCKETSIZE", 1, 255, &w.size) ||
+        !reserve_option(ctx, argv, argc, "EXPANSION", 0, 32768, &w.expansion))
         return SERVER_OK;
-    if (capacity < 2 * size || capacity > (long long)CF_MAX_CAPACITY)
+    if (w.capacity < 2 * w.size || w.capacity > CF_MAX_CAPACITY)
         return reply_error(
             ctx, "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]");
     server_key *key;
@@ -152,17 +179,8 @@ static int cf_reserve(server_ctx *ctx, server_string **argv, int argc)
         reply_error(ctx, "ERR item exists");
     } else if (what == HELD_OTHER) {
         reply_error(ctx, WRONGTYPE);
-    } else {
-        cf_filter *f = cf_new((uint64_t)capacity, (uint16_t)size,
-                              (uint16_t)iterations, (uint16_t)expansion);
-        if (f) {
-            srv.ModuleTypeSetValue(key, cf_type, f);
-            tell_reserve(ctx, argv[1], (uint64_t)capacity, f);
-            key_changed(ctx, "cuckoo.reserve", argv[1]);
-            srv.ReplyWithSimpleString(ctx, "OK");
-        } else {
-            reply_error(ctx, CF_NO_ROOM);
-        }
+    } else if (cf_make(ctx, argv[1], key, &w)) {
+        srv.ReplyWithSimpleString(ctx, "OK");
     }
     key_close(key);
     return SERVER_OK;
@@ -172,23 +190,51 @@ static int cf_reserve(server_ctx *ctx, server_string **argv, int argc)
 
 /* The filter in a key that is to be added to, made where it is missing and
  * capacity is not 0. NULL, and an error was sent, if that cannot be. */
-static cf_filter *cf_for_adding(server_ctx *ctx, server_string *name,
-                                uint64_t capacity, server_key **key)
+static bly_foreign *cf_for_adding(server_ctx *ctx, server_string *name,
+                                  uint64_t capacity, server_key **key)
 {
     void *value;
     const held what = key_open(ctx, name, SERVER_WRITE, cf_type, key, &value);
-    cf_filter *f = value;
-    if (what == HELD_OTHER)
+    bly_foreign *f = value;
+    if (what == HELD_OTHER) {
         reply_error(ctx, WRONGTYPE);
-    else if (what == HELD_NONE && capacity)
-        return cf_make(ctx, name, *key, capacity);
-    else if (what == HELD_NONE)
+    } else if (what == HELD_NONE && capacity) {
+        const cf_wish w = cf_usual((long long)capacity);
+        return cf_make(ctx, name, *key, &w);
+    } else if (what == HELD_NONE) {
         reply_error(ctx, "ERR not found");
-    else if (f->s.ntables >= cf_now(EXPANSIONS)) {
+    } else if (bly_foreign_nparts(f) >= cf_now(EXPANSIONS)) {
         reply_error(ctx, "Maximum expansions reached");
         f = NULL;
     }
     return f;
+}
+
+static bly_bytes item_of(const server_string *s)
+{
+    bly_bytes item;
+    item.ptr = srv.StringPtrLen(s, &item.len);
+    return item;
+}
+
+static bool cf_has(const bly_foreign *f, const server_string *s)
+{
+    const bly_bytes item = item_of(s);
+    uint64_t found;
+    return f && !bly_foreign_has(f, &item, 1, &found, NULL) && found;
+}
+
+/* *added: it was not there, or may be there twice. */
+static bly_status cf_add(bly_foreign *f, const server_string *s, bool unique,
+                         bool *added)
+{
+    const bly_bytes item = item_of(s);
+    *added = false;
+    if (unique && cf_has(f, s))
+        return BLY_OK;
+    const bly_status st = bly_foreign_add(f, &item, 1, NULL, NULL);
+    *added = !st;
+    return st;
 }
 
 static int cf_add_one(server_ctx *ctx, server_string **argv, int argc,
@@ -197,24 +243,19 @@ static int cf_add_one(server_ctx *ctx, server_string **argv, int argc,
     if (argc != 3)
         return srv.WrongArity(ctx);
     server_key *key;
-    cf_filter *f = cf_for_adding(ctx, argv[1], cf_now(INITIAL_SIZE), &key);
+    bly_foreign *f = cf_for_adding(ctx, argv[1], cf_now(INITIAL_SIZE), &key);
     if (f) {
-        switch (cf_add(f, cf_hash(arg_bytes(argv[2])), unique)) {
-        case CF_ADDED:
+        bool added;
+        const bly_status st = cf_add(f, argv[2], unique, &added);
+        if (added) {
             srv.ReplicateVerbatim(ctx);
             key_changed(ctx, "cuckoo.add", argv[1]);
-            reply_bool(ctx, true);
-            break;
-        case CF_THERE:
-            reply_bool(ctx, false);
-            break;
-        case CF_FULL:
-            reply_error(ctx, "Filter is full");
-            break;
-        case CF_NO_MEMORY:
-            reply_error(ctx, "ERR Insufficient memory");
-            break;
         }
+        if (st)
+            reply_error(ctx, st == BLY_EFULL ? "Filter is full"
+                                             : "ERR Insufficient memory");
+        else
+            reply_bool(ctx, added);
     }
     key_close(key);
     return SERVER_OK;
@@ -246,7 +287,7 @@ static bool insert_options(server_ctx *ctx, server_string **argv, int argc,
                 return false;
             }
             if (wanted < 2 * (long long)cf_now(BUCKET_SIZE) ||
-                wanted > (long long)CF_MAX_CAPACITY) {
+                wanted > CF_MAX_CAPACITY) {
                 reply_error(ctx, "Capacity must be in the range "
                                  "[cf-bucket-size * 2, 1073741824]");
                 return false;
@@ -278,20 +319,18 @@ static int cf_insert_many(server_ctx *ctx, server_string **argv, int argc,
     if (!insert_options(ctx, argv, argc, &capacity, &items))
         return SERVER_OK;
     server_key *key;
-    cf_filter *f = cf_for_adding(ctx, argv[1], capacity, &key);
+    bly_foreign *f = cf_for_adding(ctx, argv[1], capacity, &key);
     if (f) {
         bool changed = false;
         srv.ReplyWithArray(ctx, argc - items);
         for (int i = items; i < argc; i++) {
-            const cf_added what =
-                cf_add(f, cf_hash(arg_bytes(argv[i])), unique);
-            changed |= what == CF_ADDED;
+            bool added;
+            const bly_status st = cf_add(f, argv[i], unique, &added);
+            changed |= added;
             if (!unique && is_resp3(ctx))
-                reply_bool(ctx, what == CF_ADDED);
+                reply_bool(ctx, added);
             else
-                srv.ReplyWithLongLong(ctx, what == CF_ADDED   ? 1
-                                           : what == CF_THERE ? 0
-                                                              : -1);
+                srv.ReplyWithLongLong(ctx, st ? -1 : added);
         }
         if (changed) {
             srv.ReplicateVerbatim(ctx);
@@ -325,7 +364,7 @@ static int cf_exists_many(server_ctx *ctx, server_string **argv, int argc,
     if (many)
         srv.ReplyWithArray(ctx, argc - 2);
     for (int i = 2; i < argc; i++)
-        reply_bool(ctx, value && cf_has(value, cf_hash(arg_bytes(argv[i]))));
+        reply_bool(ctx, cf_has(value, argv[i]));
     key_close(key);
     return SERVER_OK;
 }
@@ -347,9 +386,11 @@ static int cf_count_command(server_ctx *ctx, server_string **argv, int argc)
     server_key *key;
     void *value;
     key_open(ctx, argv[1], SERVER_READ, cf_type, &key, &value);
-    srv.ReplyWithLongLong(
-        ctx,
-        value ? (long long)cf_count(value, cf_hash(arg_bytes(argv[2]))) : 0);
+    const bly_bytes item = item_of(argv[2]);
+    uint64_t count = 0;
+    if (value)
+        bly_foreign_count(value, &item, 1, &count);
+    srv.ReplyWithLongLong(ctx, (long long)count);
     key_close(key);
     return SERVER_OK;
 }
@@ -364,7 +405,7 @@ static int cf_del(server_ctx *ctx, server_string **argv, int argc)
     if (!value) {
         reply_error(ctx, "Not found");
     } else {
-        const bool gone = cf_remove(value, cf_hash(arg_bytes(argv[2])));
+        const bool gone = !bly_foreign_remove(value, item_of(argv[2]));
         if (gone) {
             srv.ReplicateVerbatim(ctx);
             key_changed(ctx, "cuckoo.del", argv[1]);
@@ -383,7 +424,7 @@ static int cf_compact_command(server_ctx *ctx, server_string **argv, int argc)
     void *value;
     key_open(ctx, argv[1], SERVER_WRITE, cf_type, &key, &value);
     if (value) {
-        cf_compact(value, true);
+        bly_foreign_compact(value);
         srv.ReplicateVerbatim(ctx);
         key_changed(ctx, "cuckoo.compact", argv[1]);
         srv.ReplyWithSimpleString(ctx, "OK");
@@ -395,8 +436,8 @@ static int cf_compact_command(server_ctx *ctx, server_string **argv, int argc)
 }
 
 /* The filter in a key that is looked at; NULL, and an error was sent. */
-static cf_filter *cf_to_read(server_ctx *ctx, server_string *name,
-                             server_key **key)
+static bly_foreign *cf_to_read(server_ctx *ctx, server_string *name,
+                               server_key **key)
 {
     void *value;
     const held what = key_open(ctx, name, SERVER_READ, cf_type, key, &value);
@@ -407,10 +448,27 @@ static cf_filter *cf_to_read(server_ctx *ctx, server_string *name,
     return value;
 }
 
-/* As the peer counts: 40 for the filter, 16 a table, and the slots. */
-static uint64_t cf_size(const cf_filter *f)
+/* The numbers that CF.INFO and CF.DEBUG tell. */
+typedef struct cf_numbers {
+    uint64_t size; /* as the peer counts: 40, 16 a table, and the slots */
+    uint64_t buckets, tables, items, deletes, bucket_size, expansion;
+    uint64_t iterations;
+} cf_numbers;
+
+static cf_numbers cf_numbers_of(const bly_foreign *f)
 {
-    return 40 + 16 * f->s.ntables + cf_bytes(f);
+    bly_foreign_sizes s;
+    bly_foreign_size(f, BLY_WHOLE, &s);
+    return (cf_numbers){
+        .size = 40 + 16 * s.nparts + s.nbytes,
+        .buckets = (uint64_t)value_fact(f, "buckets"),
+        .tables = s.nparts,
+        .items = s.items,
+        .deletes = (uint64_t)value_fact(f, "deletes"),
+        .bucket_size = (uint64_t)value_fact(f, "bucket_size"),
+        .expansion = (uint64_t)value_fact(f, "growth"),
+        .iterations = (uint64_t)value_fact(f, "max_iterations"),
+    };
 }
 
 static int cf_info(server_ctx *ctx, server_string **argv, int argc)
@@ -418,20 +476,21 @@ static int cf_info(server_ctx *ctx, server_string **argv, int argc)
     if (argc != 2)
         return srv.WrongArity(ctx);
     server_key *key;
-    const cf_filter *f = cf_to_read(ctx, argv[1], &key);
+    const bly_foreign *f = cf_to_read(ctx, argv[1], &key);
     if (f) {
+        const cf_numbers c = cf_numbers_of(f);
         const struct {
             const char *name;
             uint64_t value;
         } rows[] = {
-            { "Size", cf_size(f) },
-            { "Number of buckets", f->s.buckets },
-            { "Number of filters", f->s.ntables },
-            { "Number of items inserted", f->s.items },
-            { "Number of items deleted", f->s.deletes },
-            { "Bucket size", f->s.bucket_size },
-            { "Expansion rate", f->s.expansion },
-            { "Max iterations", f->s.max_iterations },
+            { "Size", c.size },
+            { "Number of buckets", c.buckets },
+            { "Number of filters", c.tables },
+            { "Number of items inserted", c.items },
+            { "Number of items deleted", c.deletes },
+            { "Bucket size", c.bucket_size },
+            { "Expansion rate", c.expansion },
+            { "Max iterations", c.iterations },
         };
         reply_map(ctx, 8);
         for (int i = 0; i < 8; i++) {
@@ -448,17 +507,18 @@ static int cf_debug(server_ctx *ctx, server_string **argv, int argc)
     if (argc != 2)
         return srv.WrongArity(ctx);
     server_key *key;
-    const cf_filter *f = cf_to_read(ctx, argv[1], &key);
+    const bly_foreign *f = cf_to_read(ctx, argv[1], &key);
     if (f) {
+        const cf_numbers c = cf_numbers_of(f);
         char text[200];
         const int n = snprintf(
             text, sizeof text,
-            "bktsize:%u buckets:%llu items:%llu deletes:%llu filters:%llu "
-            "max_iterations:%u expansion:%u",
-            f->s.bucket_size, (unsigned long long)f->s.buckets,
-            (unsigned long long)f->s.items, (unsigned long long)f->s.deletes,
-            (unsigned long long)f->s.ntables, f->s.max_iterations,
-            f->s.expansion);
+            "bktsize:%llu buckets:%llu items:%llu deletes:%llu filters:%llu "
+            "max_iterations:%llu expansion:%llu",
+            (unsigned long long)c.bucket_size, (unsigned long long)c.buckets,
+            (unsigned long long)c.items, (unsigned long long)c.deletes,
+            (unsigned long long)c.tables, (unsigned long long)c.iterations,
+            (unsigned long long)c.expansion);
         srv.ReplyWithStringBuffer(ctx, text, (size_t)n);
     }
     key_close(key);
@@ -469,29 +529,6 @@ static int cf_debug(server_ctx *ctx, server_string **argv, int argc)
 
 #define CF_HEADER 38
 
-static void header_write(const cf_shape *s, unsigned char *to)
-{
-    put_le(to, s->items, 8);
-    put_le(to + 8, s->buckets, 8);
-    put_le(to + 16, s->deletes, 8);
-    put_le(to + 24, s->ntables, 8);
-    put_le(to + 32, s->bucket_size, 2);
-    put_le(to + 34, s->max_iterations, 2);
-    put_le(to + 36, s->expansion, 2);
-}
-
-static cf_shape header_read(const char *header)
-{
-    const unsigned char *from = (const unsigned char *)header;
-    return (cf_shape){ .items = get_le(from, 8),
-                       .buckets = get_le(from + 8, 8),
-                       .deletes = get_le(from + 16, 8),
-                       .ntables = get_le(from + 24, 8),
-                       .bucket_size = (uint16_t)get_le(from + 32, 2),
-                       .max_iterations = (uint16_t)get_le(from + 34, 2),
-                       .expansion = (uint16_t)get_le(from + 36, 2) };
-}
-
 static int cf_scandump(server_ctx *ctx, server_string **argv, int argc)
 {
     long long at;
@@ -500,25 +537,11 @@ static int cf_scandump(server_ctx *ctx, server_string **argv, int argc)
     if (srv.StringToLongLong(argv[2], &at) != SERVER_OK || at < 0)
         return reply_error(ctx, "Invalid position");
     server_key *key;
-    const cf_filter *f = cf_to_read(ctx, argv[1], &key);
-    if (f) {
-        unsigned char header[CF_HEADER], *chunk = header;
-        size_t n = CF_HEADER;
-        if (at == 0)
-            header_write(&f->s, header);
-        else
-            n = cf_chunk(f, (uint64_t)at - 1, CF_MAX_CHUNK, &chunk);
-        if (f->s.items == 0)
-            n = 0;
-        srv.ReplyWithArray(ctx, 2);
-        srv.ReplyWithLongLong(ctx, n == 0    ? 0
-                                   : at == 0 ? 1
-                                             : at + (long long)n);
-        if (n)
-            srv.ReplyWithStringBuffer(ctx, (const char *)chunk, n);
-        else
-            srv.ReplyWithNull(ctx);
-    }
+    const bly_foreign *f = cf_to_read(ctx, argv[1], &key);
+    /* One without items cannot be moved this way, as in the peer. */
+    if (f)
+        reply_piece(ctx, f, cf_numbers_of(f).items ? at : -1,
+                    srv.ReplyWithNull);
     key_close(key);
     return SERVER_OK;
 }
@@ -535,7 +558,10 @@ static int cf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
     void *value;
     const held what =
         key_open(ctx, argv[1], SERVER_WRITE, cf_type, &key, &value);
-    cf_filter *f = value;
+    const bly_foreign_spec spec = { .format = CF_FORMAT,
+                                    .mem = &server_memory };
+    bly_foreign *f = value;
+    unsigned char *to;
     const char *wrong = NULL;
     if (what == HELD_OTHER) {
         wrong = WRONGTYPE;
@@ -543,23 +569,16 @@ static int cf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
         wrong = "ERR item exists";
     } else if (at == 1 && data.n != CF_HEADER) {
         wrong = "Invalid header";
+    } else if (at == 1 && bly_foreign_start(&spec, data.at, data.n, &f)) {
+        wrong = "Couldn't create filter!";
     } else if (at == 1) {
-        const cf_shape s = header_read(data.at);
-        f = cf_of_shape(&s);
-        if (f)
-            srv.ModuleTypeSetValue(key, cf_type, f);
-        else
-            wrong = "Couldn't create filter!";
+        srv.ModuleTypeSetValue(key, cf_type, f);
     } else if (!f) {
         wrong = "ERR not found";
+    } else if (piece_place(f, at, data.n, &to) != data.n || !data.n) {
+        wrong = "Couldn't load chunk!";
     } else {
-        unsigned char *to;
-        const uint64_t end = (uint64_t)at - 1;
-        if (at < 0 || !data.n || end < data.n ||
-            cf_chunk(f, end - data.n, data.n, &to) != data.n)
-            wrong = "Couldn't load chunk!";
-        else
-            memcpy(to, data.at, data.n);
+        memcpy(to, data.at, data.n);
     }
     if (wrong) {
         reply_error(ctx, "%s", wrong);
@@ -574,139 +593,22 @@ static int cf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
 
 /* --------------------------------------------------------------- the server */
 
-static void cf_save(server_io *io, void *value)
-{
-    const cf_filter *f = value;
-    srv.SaveUnsigned(io, f->s.ntables);
-    srv.SaveUnsigned(io, f->s.buckets);
-    srv.SaveUnsigned(io, f->s.items);
-    srv.SaveUnsigned(io, f->s.deletes);
-    srv.SaveUnsigned(io, f->s.bucket_size);
-    srv.SaveUnsigned(io, f->s.max_iterations);
-    srv.SaveUnsigned(io, f->s.expansion);
-    for (uint64_t i = 0; i < f->s.ntables; i++) {
-        srv.SaveUnsigned(io, f->tables[i].buckets);
-        srv.SaveStringBuffer(io, (const char *)f->tables[i].slots,
-                             (size_t)cf_table_bytes(f, i));
-    }
-}
-
-/* Table i of a dump; its memory is the server's string. What the shape does
- * not say is not taken: chunks and copies are made from the shape. */
-static bool load_table(server_io *io, int encoding, const cf_shape *s,
-                       uint64_t i, cf_table *t)
-{
-    size_t n = 0;
-    t->buckets = encoding < 4 ? s->buckets : srv.LoadUnsigned(io);
-    if (srv.IsIOError(io))
-        return false;
-    t->slots = (unsigned char *)srv.LoadStringBuffer(io, &n);
-    return !srv.IsIOError(io) && t->slots &&
-           t->buckets == cf_table_buckets(s, i) &&
-           n / s->bucket_size == t->buckets && n % s->bucket_size == 0;
-}
-
+/* Dumps of old have no shape, and take it from the settings. */
 static void *cf_load(server_io *io, int encoding)
 {
-    if (encoding > CF_ENCODING)
-        return NULL;
-    cf_shape s = { .bucket_size = (uint16_t)cf_now(BUCKET_SIZE),
-                   .max_iterations = (uint16_t)cf_now(ITERATIONS),
-                   .expansion = (uint16_t)cf_now(EXPANSION) };
-    s.ntables = srv.LoadUnsigned(io);
-    s.buckets = srv.LoadUnsigned(io);
-    s.items = srv.LoadUnsigned(io);
-    if (encoding >= 4) {
-        s.deletes = srv.LoadUnsigned(io);
-        const uint64_t size = srv.LoadUnsigned(io);
-        const uint64_t iterations = srv.LoadUnsigned(io);
-        const uint64_t expansion = srv.LoadUnsigned(io);
-        if (srv.IsIOError(io) || size > UINT16_MAX || iterations > UINT16_MAX ||
-            expansion > UINT16_MAX)
-            return NULL;
-        s.bucket_size = (uint16_t)size;
-        s.max_iterations = (uint16_t)iterations;
-        s.expansion = (uint16_t)expansion;
-    }
-    /* Before version 4 all tables were of one size, as many as there are. */
-    if (encoding < 4 && s.ntables > 1)
-        s.expansion = 1;
-    /* Tables are taken as they come, none is made before its bytes are there;
-     * what is asked for first is a few words a table. */
-    if (srv.IsIOError(io) || !cf_is_sane(&s))
-        return NULL;
-    cf_filter *f = memory_try(sizeof *f);
-    if (!f)
-        return NULL;
-    f->s = s;
-    f->tables = memory_try(s.ntables * sizeof *f->tables);
-    bool ok = f->tables;
-    for (uint64_t i = 0; i < s.ntables && ok; i++)
-        ok = load_table(io, encoding, &s, i, &f->tables[i]);
-    if (!ok) {
-        cf_free(f);
-        return NULL;
-    }
-    return f;
+    const cf_wish w = cf_usual(0);
+    cf_words words;
+    return value_load(io, encoding, wish_words(&w, &words));
 }
 
-/* As chunks, each a command. */
 static void cf_rewrite(server_io *io, server_string *key, void *value)
 {
-    const cf_filter *f = value;
-    unsigned char header[CF_HEADER], *chunk;
-    header_write(&f->s, header);
-    srv.EmitAOF(io, "CF.LOADCHUNK", "slb", key, 1LL, header, (size_t)CF_HEADER);
-    uint64_t at = 0;
-    for (size_t n; (n = cf_chunk(f, at, CF_MAX_CHUNK, &chunk)); at += n)
-        srv.EmitAOF(io, "CF.LOADCHUNK", "slb", key, (long long)(at + n + 1),
-                    chunk, n);
+    rewrite_pieces(io, "CF.LOADCHUNK", key, value);
 }
 
 static size_t cf_mem_usage(const void *value)
 {
-    return (size_t)cf_size(value);
-}
-
-static size_t cf_free_effort(server_string *key, const void *value)
-{
-    (void)key;
-    return (size_t)((const cf_filter *)value)->s.ntables;
-}
-
-static void *cf_copy(server_string *from, server_string *to, const void *value)
-{
-    (void)from;
-    (void)to;
-    const cf_filter *f = value;
-    cf_filter *copy = cf_of_shape(&f->s);
-    for (uint64_t i = 0; copy && i < f->s.ntables; i++)
-        memcpy(copy->tables[i].slots, f->tables[i].slots,
-               (size_t)cf_table_bytes(f, i));
-    return copy;
-}
-
-static void cf_digest(server_digest *md, void *value)
-{
-    const cf_filter *f = value;
-    unsigned char header[CF_HEADER];
-    header_write(&f->s, header);
-    srv.DigestAddStringBuffer(md, (const char *)header, CF_HEADER);
-    for (uint64_t i = 0; i < f->s.ntables; i++)
-        srv.DigestAddStringBuffer(md, (const char *)f->tables[i].slots,
-                                  (size_t)cf_table_bytes(f, i));
-    srv.DigestEndSequence(md);
-}
-
-static int cf_defrag(server_defrag *ctx, server_string *key, void **value)
-{
-    (void)key;
-    memory_moved(ctx, value);
-    cf_filter *f = *value;
-    memory_moved(ctx, &f->tables);
-    for (uint64_t i = 0; i < f->s.ntables; i++)
-        memory_moved(ctx, &f->tables[i].slots);
-    return 0;
+    return (size_t)cf_numbers_of(value).size;
 }
 
 static int cf_start(server_ctx *ctx)
@@ -714,14 +616,14 @@ static int cf_start(server_ctx *ctx)
     server_methods methods = {
         .version = 4,
         .rdb_load = cf_load,
-        .rdb_save = cf_save,
+        .rdb_save = value_save,
         .aof_rewrite = cf_rewrite,
         .mem_usage = cf_mem_usage,
-        .free = cf_free,
-        .digest = cf_digest,
-        .free_effort = cf_free_effort,
-        .copy = cf_copy,
-        .defrag = cf_defrag,
+        .free = value_free,
+        .digest = value_digest,
+        .free_effort = value_free_effort,
+        .copy = value_copy,
+        .defrag = value_defrag,
     };
     cf_type = srv.CreateDataType(ctx, "MBbloomCF", CF_ENCODING, &methods);
     return cf_type ? settings_register(ctx, cf_settings, NSETTINGS)

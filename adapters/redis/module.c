@@ -136,21 +136,33 @@ static uint64_t memory_left(void)
     return (uint64_t)kb * 1024;
 }
 
+static bool memory_is_there(uint64_t nbytes)
+{
+    return nbytes <= SIZE_MAX / 2 &&
+           (nbytes <= MEMORY_LARGE || nbytes <= memory_left() / 10 * 9);
+}
+
 void *memory_try_raw(uint64_t nbytes)
 {
-    if (nbytes > SIZE_MAX / 2 ||
-        (nbytes > MEMORY_LARGE && nbytes > memory_left() / 10 * 9))
-        return NULL;
     const size_t n = nbytes ? (size_t)nbytes : 1;
+    if (!memory_is_there(nbytes))
+        return NULL;
     return srv.TryAlloc ? srv.TryAlloc(n) : srv.Alloc(n);
 }
 
+/* Large ones are zero without being touched, where the allocator has them so.
+ * A server that cannot try that for sure tries to have as much, first. */
 void *memory_try(uint64_t nbytes)
 {
+    const size_t n = nbytes ? (size_t)nbytes : 1;
+    if (srv.TryCalloc)
+        return memory_is_there(nbytes) ? srv.TryCalloc(1, n) : NULL;
     void *at = memory_try_raw(nbytes);
-    if (at)
-        memset(at, 0, (size_t)nbytes);
-    return at;
+    if (at && n > MEMORY_LARGE && srv.Calloc) {
+        srv.Free(at);
+        return srv.Calloc(1, n);
+    }
+    return at ? memset(at, 0, n) : NULL;
 }
 
 void memory_free(void *at)
@@ -159,27 +171,34 @@ void memory_free(void *at)
         srv.Free(at);
 }
 
+static void *server_alloc(void *ctx, size_t n)
+{
+    (void)ctx;
+    return memory_try_raw(n);
+}
+
+static void *server_zalloc(void *ctx, size_t n)
+{
+    (void)ctx;
+    return memory_try(n);
+}
+
+static void server_release(void *ctx, void *at, size_t n)
+{
+    (void)ctx, (void)n;
+    memory_free(at);
+}
+
+const bly_mem server_memory = { .alloc = server_alloc,
+                                .release = server_release,
+                                .zalloc = server_zalloc };
+
 void memory_moved(server_defrag *ctx, void *pointer)
 {
     void *old, *fresh;
     memcpy(&old, pointer, sizeof old);
     if (old && (fresh = srv.DefragAlloc(ctx, old)))
         memcpy(pointer, &fresh, sizeof fresh);
-}
-
-size_t array_chunk(const void *value, uint64_t narrays, array_part_of *part,
-                   uint64_t offset, size_t most, unsigned char **at)
-{
-    for (uint64_t i = 0; i < narrays; i++) {
-        const array_part p = part(value, i);
-        if (offset < p.nbytes) {
-            *at = p.at + offset;
-            return p.nbytes - offset < most ? (size_t)(p.nbytes - offset)
-                                            : most;
-        }
-        offset -= p.nbytes;
-    }
-    return 0;
 }
 
 /* ----------------------------------------------------------------- numbers */

@@ -9,6 +9,8 @@
 #ifndef BLY_REDIS_MODULE_H
 #define BLY_REDIS_MODULE_H
 
+#include <bloomery.h>
+
 #include "adapters/redis/server.h"
 
 #define MODULE_NAME "bf"
@@ -113,17 +115,8 @@ void memory_free(void *at);
  * to. */
 void memory_moved(server_defrag *ctx, void *pointer);
 
-/* One of several arrays that are given out and taken in as one stream. */
-typedef struct array_part {
-    unsigned char *at;
-    uint64_t nbytes;
-} array_part;
-typedef array_part array_part_of(const void *value, uint64_t i);
-
-/* How many bytes of the stream there are from offset to the end of its array,
- * up to most, and where they are. 0 past the end of the last array. */
-size_t array_chunk(const void *value, uint64_t narrays, array_part_of *part,
-                   uint64_t offset, size_t most, unsigned char **at);
+/* The same for the library. */
+extern const bly_mem server_memory;
 
 /* ----------------------------------------------------------------- numbers */
 

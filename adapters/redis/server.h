@@ -201,6 +201,8 @@ typedef struct server_command_info {
       (server_ctx *, int, const char *, server_string *))                      \
     X(REQUIRED, void *, Alloc, (size_t))                                       \
     X(OPTIONAL, void *, TryAlloc, (size_t))                                    \
+    X(OPTIONAL, void *, Calloc, (size_t, size_t))                              \
+    X(OPTIONAL, void *, TryCalloc, (size_t, size_t))                           \
     X(REQUIRED, void, Free, (void *))                                          \
     X(OPTIONAL, int, IsKeysPositionRequest, (server_ctx *))                    \
     X(OPTIONAL, void, KeyAtPosWithFlags, (server_ctx *, int, int))             \

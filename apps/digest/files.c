@@ -42,7 +42,7 @@ static bool build_line(void *ctx, const struct digest_line *line,
     (void)text;
     if (!line->is_kept)
         return true;
-    const bly_status st = bly_foreign_add(b->f, &line->key, 1, NULL);
+    const bly_status st = bly_foreign_add(b->f, &line->key, 1, NULL, NULL);
     b->nkept += !st;
     b->nrefused += st == BLY_EINVAL;
     if (st && st != BLY_EINVAL)

@@ -51,6 +51,9 @@ typedef struct bly_format_option {
 #define BLY_FORMAT_KNOWN 1u /* is recognised by its contents */
 #define BLY_FORMAT_HAS 2u   /* can be asked for keys */
 #define BLY_FORMAT_NEW 4u   /* can be made from keys */
+#define BLY_FORMAT_ADD 8u   /* takes more keys: bly_foreign_edit() */
+#define BLY_FORMAT_REMOVE 16u
+#define BLY_FORMAT_COUNT 32u
 
 typedef struct bly_format_info {
     const char *name;    /* "guava" */
@@ -147,10 +150,14 @@ bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
 bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
                              uint64_t *bitmap);
 
-/* Add keys to a filter that was made, not opened (BLY_EREADONLY). Stops at the
- * first key that fails; *ndone, unless NULL, becomes the number added. */
+/* Add keys to a filter that was made or is edited, not opened (BLY_EREADONLY).
+ * Stops at the first key that fails; *ndone, unless NULL, becomes the number
+ * added. Those that were not there before, as far as the filter can tell, have
+ * their bit set in the bitmap fresh, unless it is NULL; while the size is not
+ * known, all have. Filters that grow do so, within their limit: BLY_ENOMEM,
+ * BLY_ERANGE past the limit, BLY_EFULL where their own rules end. */
 bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
-                           size_t *ndone);
+                           uint64_t *fresh, size_t *ndone);
 
 /* Write the filter piece by piece, as bly_write() does. If items was 0, the
  * first call fixes its size. */
@@ -158,6 +165,112 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx);
 
 /* Write it to path, atomically, as bly_save() does. */
 bly_status bly_foreign_save(bly_foreign *f, const char *path);
+
+/* ------------------------------------ filters of other systems that change */
+
+/* Some formats are those of filters that live on in a server (BLY_FORMAT_ADD).
+ * A filter of such a format, whether it was made, edited, started or restored,
+ * does what it would do there, to the last bit: it takes keys and grows, gives
+ * keys back where it can, and goes in and out in pieces. A call that fails
+ * changes nothing. Any number of threads may ask; a writer must be alone. */
+
+/* A filter of its own with what is in bytes, which are not needed afterwards.
+ * Fails as bly_foreign_open() does, and with BLY_ENOTSUP for a format that does
+ * not change. */
+bly_status bly_foreign_edit(const bly_foreign_spec *spec, const void *bytes,
+                            size_t nbytes, bly_foreign **out);
+
+/* Change the foreign filter in path, as bly_update() does one of ours. how may
+ * be NULL; of it, wait is used. */
+typedef bly_status bly_foreign_change(bly_foreign *f, void *ctx);
+bly_status bly_foreign_update(const char *path, const bly_access *how,
+                              const bly_foreign_spec *spec,
+                              bly_foreign_change *change, void *ctx);
+
+/* A copy, which belongs to the caller. */
+bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out);
+
+/* Take a key out once. BLY_EABSENT if it is not in; taking out one that was
+ * never added may take out another. */
+bly_status bly_foreign_remove(bly_foreign *f, bly_bytes key);
+
+/* How often each of n keys may be in. */
+bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
+                             size_t n, uint64_t *counts);
+
+/* Use fewer parts, where a filter has more than its items need. */
+bly_status bly_foreign_compact(bly_foreign *f);
+
+/* Hold no more than so many bytes from now on, 0: no limit; one that holds more
+ * already does not grow. */
+void bly_foreign_limit(bly_foreign *f, uint64_t max_bytes);
+
+/* How many items, up to `to`, a filter of spec would hold when it has grown
+ * within spec->max_bytes; fails, with that number in *holds, as
+ * bly_foreign_add() does where that is less. */
+bly_status bly_foreign_scales(const bly_foreign_spec *spec, uint64_t to,
+                              uint64_t *holds);
+
+/* Sizes of a part, or of all of them (BLY_WHOLE; k and fpr_planned are then
+ * those of the last). Does not count bits. */
+typedef struct bly_foreign_sizes {
+    size_t nparts;
+    uint64_t nbytes; /* of its arrays */
+    uint64_t bits, items, capacity;
+    double fpr_planned;
+    uint32_t k;
+} bly_foreign_sizes;
+void bly_foreign_size(const bly_foreign *f, size_t part,
+                      bly_foreign_sizes *out);
+
+/* One of the facts of bly_foreign_stats; false if f has none of that name. */
+bool bly_foreign_fact(const bly_foreign *f, const char *name, bly_fact *out);
+
+/* In pieces: the file of such a filter is a head and the bytes of its arrays.
+ *
+ * The length of the head, which is written to `to` if there is room for it; 0
+ * for a format that has none. */
+size_t bly_foreign_head(const bly_foreign *f, void *to, size_t room);
+
+/* A filter with that head and empty arrays. Fails as bly_foreign_edit() does.
+ */
+bly_status bly_foreign_start(const bly_foreign_spec *spec, const void *head,
+                             size_t nhead, bly_foreign **out);
+
+/* How many bytes of the arrays there are from offset on, up to `most` and to
+ * the end of one array, and where; 0 past the end. Whoever may change f may
+ * write to them. */
+size_t bly_foreign_chunk(const bly_foreign *f, uint64_t offset, size_t most,
+                         unsigned char **at);
+
+/* In a record: the numbers and strings that the system itself keeps of such a
+ * filter, one after another, whatever their encoding (RDB files of Redis). */
+typedef struct bly_foreign_record {
+    void (*put_uint)(void *ctx, uint64_t x);
+    void (*put_real)(void *ctx, double x);
+    void (*put_bytes)(void *ctx, const void *bytes, size_t n);
+
+    /* For restoring. What get_bytes() returns is from the memory of spec. */
+    uint64_t (*get_uint)(void *ctx);
+    double (*get_real)(void *ctx);
+    void *(*get_bytes)(void *ctx, size_t *n);
+    bool (*failed)(void *ctx); /* has one of these failed? */
+    const bly_mem *mem;        /* for storing: of what is put together first */
+    void *ctx;
+} bly_foreign_record;
+
+/* Put f into a record; take one out of a record of that version. BLY_EFORMAT if
+ * the record is damaged, or of a version that is not known. */
+bly_status bly_foreign_store(const bly_foreign *f,
+                             const bly_foreign_record *to);
+bly_status bly_foreign_restore(const bly_foreign_spec *spec, unsigned version,
+                               const bly_foreign_record *from,
+                               bly_foreign **out);
+
+/* Let a memory source that defragments move a part of *f, as bly_move() does;
+ * with part 0 goes what belongs to all, and *f itself. Cannot fail. */
+typedef void *bly_mover(void *ctx, void *at);
+void bly_foreign_move(bly_foreign **f, size_t part, bly_mover *move, void *ctx);
 
 BLY_END_DECLS
 #endif

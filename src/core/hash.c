@@ -25,9 +25,11 @@
         v[2] = ROTL(v[2], 32);        \
     } while (0)
 
-/* c rounds a word, d at the end, both literals at the two call sites. */
+/* c rounds a word, d at the end; sized: the length goes in front, as a word.
+ * All three are literals where it is called. */
 static inline __attribute__((always_inline)) uint64_t
-siphash(const uint64_t key[2], const void *bytes, size_t len, int c, int d)
+siphash(const uint64_t key[2], const void *bytes, size_t len, int c, int d,
+        bool sized)
 {
     const unsigned char *p = bytes;
     uint64_t v[4] = {
@@ -37,6 +39,12 @@ siphash(const uint64_t key[2], const void *bytes, size_t len, int c, int d)
         key[1] ^ UINT64_C(0x7465646279746573),
     };
     size_t left = len;
+    if (sized) {
+        v[3] ^= len;
+        for (int i = 0; i < c; i++)
+            SIP_ROUND(v);
+        v[0] ^= len;
+    }
     for (; left >= 8; left -= 8, p += 8) {
         const uint64_t word = bly_load64(p);
         v[3] ^= word;
@@ -47,7 +55,8 @@ siphash(const uint64_t key[2], const void *bytes, size_t len, int c, int d)
     unsigned char tail[8] = { 0 };
     if (left)
         memcpy(tail, p, left);
-    const uint64_t last = bly_load64(tail) | (uint64_t)len << 56;
+    const uint64_t total = (uint64_t)len + (sized ? 8 : 0);
+    const uint64_t last = bly_load64(tail) | total << 56;
     v[3] ^= last;
     for (int i = 0; i < c; i++)
         SIP_ROUND(v);
@@ -60,12 +69,18 @@ siphash(const uint64_t key[2], const void *bytes, size_t len, int c, int d)
 
 uint64_t bly_siphash13(const uint64_t key[2], const void *bytes, size_t len)
 {
-    return siphash(key, bytes, len, 1, 3);
+    return siphash(key, bytes, len, 1, 3, false);
 }
 
 uint64_t bly_siphash24(const uint64_t key[2], const void *bytes, size_t len)
 {
-    return siphash(key, bytes, len, 2, 4);
+    return siphash(key, bytes, len, 2, 4, false);
+}
+
+uint64_t bly_siphash13_sized(const uint64_t key[2], const void *bytes,
+                             size_t len)
+{
+    return siphash(key, bytes, len, 1, 3, true);
 }
 
 uint64_t bly_secret_check(const uint64_t key[2])

@@ -15,6 +15,11 @@
 uint64_t bly_siphash13(const uint64_t key[2], const void *bytes, size_t len);
 uint64_t bly_siphash24(const uint64_t key[2], const void *bytes, size_t len);
 
+/* bly_siphash13() of the length as a word and the bytes after it: how Rust
+ * hashes a slice. */
+uint64_t bly_siphash13_sized(const uint64_t key[2], const void *bytes,
+                             size_t len);
+
 /* The seed as bly_int_hash() takes it. */
 uint64_t bly_int_flip(uint64_t seed);
 

@@ -20,6 +20,12 @@ static void *system_alloc(void *ctx, size_t nbytes)
     return malloc(nbytes);
 }
 
+static void *system_zalloc(void *ctx, size_t nbytes)
+{
+    (void)ctx;
+    return calloc(1, nbytes);
+}
+
 static void system_release(void *ctx, void *ptr, size_t nbytes)
 {
     (void)ctx;
@@ -27,7 +33,9 @@ static void system_release(void *ctx, void *ptr, size_t nbytes)
     free(ptr);
 }
 
-const bly_mem bly_mem_system = { system_alloc, system_release, NULL };
+const bly_mem bly_mem_system = { .alloc = system_alloc,
+                                 .release = system_release,
+                                 .zalloc = system_zalloc };
 
 static unsigned char *align_up(void *p, size_t to)
 {
@@ -70,10 +78,9 @@ bly_status bly_block_new(const bly_mem *mem, uint64_t nbytes, bly_block *out)
         if (block_map(want, PROT_READ | PROT_WRITE, 0, out) == BLY_OK)
             return BLY_OK;
     } else {
-        void *base = mem->alloc(mem->ctx, want + BLY_LINE);
+        void *base = bly_mem_zalloc(mem, want + BLY_LINE);
         if (base) {
             unsigned char *at = align_up(base, BLY_LINE);
-            memset(at, 0, want);
             *out = (bly_block){ at, base, want + BLY_LINE, false };
             return BLY_OK;
         }
@@ -125,6 +132,8 @@ void bly_block_move(bly_block *b, void *(*move)(void *ctx, void *at), void *ctx)
 
 void *bly_mem_zalloc(const bly_mem *mem, size_t nbytes)
 {
+    if (mem->zalloc)
+        return mem->zalloc(mem->ctx, nbytes);
     void *p = mem->alloc(mem->ctx, nbytes);
     if (p)
         memset(p, 0, nbytes);

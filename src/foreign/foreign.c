@@ -28,7 +28,10 @@ bool bly_format_at(size_t index, bly_format_info *out)
         .systems = t->systems,
         .summary = t->summary,
         .can = (t->recognise ? BLY_FORMAT_KNOWN : 0) |
-               (t->hash ? BLY_FORMAT_HAS : 0) | (t->plan ? BLY_FORMAT_NEW : 0),
+               (t->hash ? BLY_FORMAT_HAS : 0) | (t->plan ? BLY_FORMAT_NEW : 0) |
+               (t->add ? BLY_FORMAT_ADD : 0) |
+               (t->remove ? BLY_FORMAT_REMOVE : 0) |
+               (t->count ? BLY_FORMAT_COUNT : 0),
         .options = t->options,
         .noptions = t->noptions,
     };
@@ -121,6 +124,23 @@ static bly_status options_set(bly_foreign *f, const bly_foreign_spec *spec)
     return BLY_OK;
 }
 
+static void options_drop(bly_foreign *f)
+{
+    for (uint32_t i = 0; i < f->format->noptions; i++) {
+        const char *const def = f->format->options[i].def;
+        if (f->option[i] != def)
+            bly_mem_release(&f->mem, (char *)f->option[i],
+                            strlen(f->option[i]) + 1);
+        f->option[i] = def;
+    }
+}
+
+void bly_foreign_made(bly_foreign *f)
+{
+    options_drop(f);
+    f->planned = true;
+}
+
 bly_status bly_foreign_own(bly_foreign *f, size_t nbytes)
 {
     f->own = bly_mem_zalloc(&f->mem, nbytes);
@@ -137,10 +157,7 @@ void bly_foreign_free(bly_foreign *f)
         f->format->close(f);
     else
         bly_mem_release(&mem, f->own, f->own_bytes);
-    for (uint32_t i = 0; i < f->format->noptions; i++)
-        if (f->option[i] != f->format->options[i].def)
-            bly_mem_release(&mem, (char *)f->option[i],
-                            strlen(f->option[i]) + 1);
+    options_drop(f);
     bly_mem_release(&mem, f->kept, f->kept_room * sizeof *f->kept);
     bly_block_free(&mem, &f->block);
     bly_mem_release(&mem, f, sizeof *f);
@@ -156,6 +173,8 @@ static bly_status foreign_make(const bly_format *format,
         return bly_fail(BLY_ENOMEM, "out of memory");
     f->format = format;
     f->mem = *mem;
+    f->items = spec->items;
+    f->fpr = spec->fpr == 0 ? 0.01 : spec->fpr;
     f->max_bytes = spec->max_bytes;
     f->nparts = 1;
     f->one.items = UINT64_MAX;
@@ -166,6 +185,19 @@ static bly_status foreign_make(const bly_format *format,
     else
         *out = f;
     return st;
+}
+
+bly_status bly_foreign_blank(const bly_foreign_spec *spec, bly_foreign **out)
+{
+    *out = NULL;
+    if (!spec)
+        return bly_fail_null("spec");
+    const bly_format *const format =
+        spec->format ? format_named(spec->format) : NULL;
+    if (!format)
+        return bly_fail(BLY_EINVAL, "unknown format '%s'",
+                        spec->format ? spec->format : "");
+    return foreign_make(format, spec, out);
 }
 
 /* ---------------------------------------------------------------- opening */
@@ -249,7 +281,6 @@ static void part_stat(const bly_foreign *f, const bly_foreign_part *p,
                       bly_foreign_stats *out)
 {
     const double m = (double)p->nbits;
-    memcpy(out->name, p->name, sizeof out->name);
     out->bits = p->nbits;
     out->k = p->k;
     out->items = p->items;
@@ -274,13 +305,15 @@ static void whole_stat(const bly_foreign *f, bly_foreign_stats *out)
 {
     bly_foreign_stats s = { 0 };
     bly_foreign_part p;
-    double rates = 0;
+    double rates = 0, right = 1;
     uint64_t measured = 0; /* bits of parts that have a fill */
     bool differ = false;   /* in k */
     part_at(f, 0, &p);
     part_stat(f, &p, out);
-    if (f->nparts == 1)
+    if (f->nparts == 1) {
+        bly_foreign_part_name(f, 0, out->name);
         return;
+    }
     *out = (bly_foreign_stats){ .fpr_planned = p.fpr_planned };
     for (size_t i = 0; i < f->nparts; i++) {
         s.ones = 0;
@@ -301,10 +334,15 @@ static void whole_stat(const bly_foreign *f, bly_foreign_stats *out)
         if (!isnan(s.fill))
             measured += s.bits;
         out->items_estimate += isnan(s.items_estimate) ? 0 : s.items_estimate;
+        if (f->format->rate_of)
+            s.fpr_now = f->format->rate_of(f, i);
+        right *= 1 - s.fpr_now;
         rates += s.fpr_now;
     }
     out->k = differ ? 0 : out->k;
-    out->fpr_now = f->nparts ? rates / (double)f->nparts : NAN;
+    out->fpr_now = f->format->rate_of ? 1 - right
+                   : f->nparts        ? rates / (double)f->nparts
+                                      : NAN;
     out->fill = measured ? (double)out->ones / (double)measured : NAN;
     if (!measured)
         out->items_estimate = NAN;
@@ -323,9 +361,9 @@ size_t bly_foreign_nparts(const bly_foreign *f)
 void bly_foreign_part_name(const bly_foreign *f, size_t part,
                            char name[BLY_PART_NAME])
 {
-    bly_foreign_part p;
-    part_at(f, part, &p);
-    memcpy(name, p.name, BLY_PART_NAME);
+    name[0] = '\0';
+    if (f->format->part_name)
+        f->format->part_name(f, part, name);
 }
 
 void bly_foreign_stat(const bly_foreign *f, size_t part, bly_foreign_stats *out)
@@ -340,6 +378,15 @@ void bly_foreign_stat(const bly_foreign *f, size_t part, bly_foreign_stats *out)
         bly_foreign_part p;
         part_at(f, part, &p);
         part_stat(f, &p, out);
+        bly_foreign_part_name(f, part, out->name);
+    }
+    if (part == BLY_WHOLE && f->format->add)
+        out->items = f->nadded;
+    if (f->format->rate_of && f->nparts) {
+        if (part != BLY_WHOLE || f->nparts == 1)
+            out->fpr_now = f->format->rate_of(f, part == BLY_WHOLE ? 0 : part);
+        if (part == BLY_WHOLE)
+            out->items_estimate = (double)f->nadded;
     }
     out->format = f->format->name;
     out->nparts = f->nparts;
@@ -349,10 +396,44 @@ void bly_foreign_stat(const bly_foreign *f, size_t part, bly_foreign_stats *out)
     out->nfacts = facts.n;
 }
 
+void bly_foreign_size(const bly_foreign *f, size_t part, bly_foreign_sizes *out)
+{
+    *out = (bly_foreign_sizes){ .nparts = f->nparts };
+    const size_t from = part == BLY_WHOLE ? 0 : part;
+    const size_t to = part == BLY_WHOLE ? f->nparts : part + 1;
+    for (size_t i = from; i < to; i++) {
+        bly_foreign_part p;
+        part_at(f, i, &p);
+        out->nbytes += f->format->array ? f->format->array(f, i).nbytes
+                                        : p.nbits / 8 + (p.nbits % 8 != 0);
+        out->bits += p.nbits;
+        out->items = p.items == UINT64_MAX ? p.items : out->items + p.items;
+        out->capacity += p.capacity;
+        out->k = p.k;
+        out->fpr_planned = p.fpr_planned;
+    }
+    if (part == BLY_WHOLE && f->format->add)
+        out->items = f->nadded;
+}
+
+bool bly_foreign_fact(const bly_foreign *f, const char *name, bly_fact *out)
+{
+    bly_fact all[BLY_MAX_FACTS];
+    bly_facts facts = { all, 0 };
+    if (f->format->describe)
+        f->format->describe(f, &facts);
+    for (size_t i = 0; i < facts.n; i++)
+        if (strcmp(all[i].name, name) == 0) {
+            *out = all[i];
+            return true;
+        }
+    return false;
+}
+
 /* ----------------------------------------------------------------- asking */
 
-static bly_status key_read(const bly_foreign *f, bly_bytes text, bly_scratch *s,
-                           bly_foreign_key *key)
+bly_status bly_foreign_read_key(const bly_foreign *f, bly_bytes text,
+                                bly_scratch *s, bly_foreign_key *key)
 {
     memset(key->h, 0, sizeof key->h);
     const bly_status st = f->format->encode
@@ -411,7 +492,7 @@ static size_t group_places(const bly_foreign *f, const bly_foreign_part *p,
 {
     for (size_t i = 0; i < n; i++, at += p->k) {
         bly_foreign_key key;
-        *st = key_read(f, keys[i], s, &key);
+        *st = bly_foreign_read_key(f, keys[i], s, &key);
         if (*st)
             return i;
         f->format->positions(f, p, &key, at);
@@ -452,7 +533,7 @@ static bly_status parts_have(const bly_foreign *f, const bly_bytes *keys,
 {
     for (*ndone = 0; *ndone < n; ++*ndone) {
         bly_foreign_key key;
-        const bly_status st = key_read(f, keys[*ndone], s, &key);
+        const bly_status st = bly_foreign_read_key(f, keys[*ndone], s, &key);
         if (st)
             return st;
         bool maybe = false;
@@ -461,6 +542,35 @@ static bly_status parts_have(const bly_foreign *f, const bly_bytes *keys,
         bitmap[*ndone / 64] |= (uint64_t)maybe << *ndone % 64;
     }
     return BLY_OK;
+}
+
+/* Up to BLY_CROWD keys at once; how many could be read. */
+static size_t crowd_read(const bly_foreign *f, const bly_bytes *keys, size_t n,
+                         bly_scratch *s, bly_foreign_key *out, bly_status *st)
+{
+    const size_t most = n < BLY_CROWD ? n : BLY_CROWD;
+    for (size_t i = 0; i < most; i++) {
+        *st = bly_foreign_read_key(f, keys[i], s, &out[i]);
+        if (*st)
+            return i;
+    }
+    return most;
+}
+
+static bly_status crowd_has(const bly_foreign *f, const bly_bytes *keys,
+                            size_t n, uint64_t *bitmap, bly_scratch *s,
+                            size_t *ndone)
+{
+    bly_foreign_key crowd[BLY_CROWD];
+    bly_status st = BLY_OK;
+    for (*ndone = 0; *ndone < n && !st;) {
+        const size_t some =
+            crowd_read(f, keys + *ndone, n - *ndone, s, crowd, &st);
+        if (some)
+            f->format->ask(f, crowd, some, bitmap + *ndone / 64);
+        *ndone += some;
+    }
+    return st;
 }
 
 bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
@@ -473,8 +583,10 @@ bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
     bly_status st = can_ask(f);
     memset(bitmap, 0, BLY_BITMAP_WORDS(n) * sizeof *bitmap);
     if (!st)
-        st = (is_one_array(f) ? array_has : parts_have)(f, keys, n, bitmap,
-                                                        &scratch, &ndone);
+        st = (f->format->ask ? crowd_has
+              : is_one_array(f)
+                  ? array_has
+                  : parts_have)(f, keys, n, bitmap, &scratch, &ndone);
     if (nbad)
         *nbad = ndone < n ? ndone : 0;
     bly_mem_release(&f->mem, scratch.at, scratch.room);
@@ -491,7 +603,7 @@ bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
     bly_status st = can_ask(f);
     memset(bitmap, 0, BLY_BITMAP_WORDS(f->nparts) * sizeof *bitmap);
     if (!st)
-        st = key_read(f, key, &scratch, &k);
+        st = bly_foreign_read_key(f, key, &scratch, &k);
     for (size_t j = 0; j < f->nparts && !st; j++)
         bitmap[j / 64] |= (uint64_t)part_has(f, j, &k) << j % 64;
     bly_mem_release(&f->mem, scratch.at, scratch.room);
@@ -522,7 +634,18 @@ static bly_status array_new(bly_foreign *f)
     return BLY_OK;
 }
 
-static void key_set(bly_foreign *f, const bly_foreign_key *key)
+/* Size it for so many keys; one that changes makes its own arrays. */
+static bly_status foreign_plan(bly_foreign *f, uint64_t items)
+{
+    const bly_status st = f->format->plan(f, items, f->fpr);
+    if (st || !f->format->add)
+        return st ? st : array_new(f);
+    bly_foreign_made(f);
+    return BLY_OK;
+}
+
+/* Set the bits of a key; true: one was clear. */
+static bool key_set(bly_foreign *f, const bly_foreign_key *key)
 {
     uint64_t at[BLY_FOREIGN_MAX_K];
     const bly_foreign_part *const p = &f->one;
@@ -534,39 +657,26 @@ static void key_set(bly_foreign *f, const bly_foreign_key *key)
         fresh |= !(*byte & bit);
         *byte |= bit;
     }
-    f->nseen++;
     f->nadded += fresh;
+    return fresh;
 }
 
 bly_status bly_foreign_new(const bly_foreign_spec *spec, bly_foreign **out)
 {
     if (!out)
         return bly_fail_null("out");
-    *out = NULL;
-    if (!spec)
-        return bly_fail_null("spec");
-    const bly_format *const format =
-        spec->format ? format_named(spec->format) : NULL;
-    if (!format)
-        return bly_fail(BLY_EINVAL, "unknown format '%s'",
-                        spec->format ? spec->format : "");
-    if (!format->plan)
-        return bly_fail(BLY_ENOTSUP, "the format %s can be read, not written",
-                        format->name);
-    const double fpr = spec->fpr == 0 ? 0.01 : spec->fpr;
-    if (!(fpr > 0 && fpr < 1))
-        return bly_fail(BLY_EINVAL, "a rate must be between 0 and 1");
     bly_foreign *f;
-    bly_status st = foreign_make(format, spec, &f);
+    bly_status st = bly_foreign_blank(spec, &f);
+    *out = NULL;
     if (st)
         return st;
-    f->items = spec->items;
-    f->fpr = fpr;
-    if (f->items) {
-        st = format->plan(f, f->items, f->fpr);
-        if (!st)
-            st = array_new(f);
-    }
+    if (!f->format->plan)
+        st = bly_fail(BLY_ENOTSUP, "the format %s can be read, not written",
+                      f->format->name);
+    else if (!(f->fpr > 0 && f->fpr < 1))
+        st = bly_fail(BLY_EINVAL, "a rate must be between 0 and 1");
+    else if (f->items)
+        st = foreign_plan(f, f->items);
     if (st)
         bly_foreign_free(f);
     else
@@ -599,24 +709,50 @@ static bly_status key_keep(bly_foreign *f, const bly_foreign_key *key)
     return BLY_OK;
 }
 
-bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
-                           size_t *ndone)
+/* Add keys that were read, up to one that fails. */
+static bly_status crowd_add(bly_foreign *f, const bly_foreign_key *keys,
+                            size_t n, uint64_t *fresh, size_t *ndone)
 {
+    bly_status st = BLY_OK;
+    *ndone = 0;
+    if (f->planned && f->format->add)
+        return f->format->add(f, keys, n, fresh, ndone);
+    for (size_t i = 0; i < n; i++) {
+        if (!f->planned || f->format->counts)
+            st = key_keep(f, &keys[i]);
+        if (st)
+            break;
+        ++*ndone;
+        f->nseen++;
+        if (!f->planned || key_set(f, &keys[i]))
+            fresh[i / 64] |= UINT64_C(1) << i % 64;
+    }
+    return st;
+}
+
+bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
+                           uint64_t *fresh, size_t *ndone)
+{
+    if (ndone)
+        *ndone = 0;
     if (!f || (!keys && n))
         return bly_fail_null("f or keys");
-    bly_scratch scratch = { .mem = &f->mem };
-    bly_status st = BLY_OK;
-    size_t i = 0;
     if (f->bytes)
-        st = bly_fail(BLY_EREADONLY, "an opened foreign filter takes no keys");
-    while (i < n && !st) {
-        bly_foreign_key key;
-        st = key_read(f, keys[i], &scratch, &key);
-        if (!st && (!f->planned || f->format->counts))
-            st = key_keep(f, &key);
-        if (!st && f->planned)
-            key_set(f, &key);
-        i += !st;
+        return bly_fail(BLY_EREADONLY,
+                        "an opened foreign filter takes no keys");
+    bly_scratch scratch = { .mem = &f->mem };
+    bly_foreign_key crowd[BLY_CROWD];
+    bly_status bad = BLY_OK, st = BLY_OK;
+    size_t i = 0, some;
+    if (fresh)
+        memset(fresh, 0, BLY_BITMAP_WORDS(n) * sizeof *fresh);
+    for (; i < n && !st; i += some) {
+        uint64_t bits[BLY_BITMAP_WORDS(BLY_CROWD)] = { 0 };
+        some = crowd_read(f, keys + i, n - i, &scratch, crowd, &bad);
+        st = crowd_add(f, crowd, some, bits, &some);
+        if (fresh && some)
+            memcpy(fresh + i / 64, bits, BLY_BITMAP_WORDS(some) * sizeof *bits);
+        st = st ? st : bad;
     }
     if (ndone)
         *ndone = i;
@@ -649,13 +785,16 @@ static bly_status kept_place(bly_foreign *f)
     if (st)
         return st;
     f->items = n ? n : 1;
-    st = f->format->plan(f, f->items, f->fpr);
-    if (!st)
-        st = array_new(f);
+    st = foreign_plan(f, f->items);
     for (size_t i = 0; i < f->nkept && !st; i += each) {
         bly_foreign_key key = { 0 };
+        uint64_t fresh = 0;
+        size_t done;
         memcpy(key.h, f->kept + i, each * sizeof *f->kept);
-        key_set(f, &key);
+        if (f->format->add)
+            st = f->format->add(f, &key, 1, &fresh, &done);
+        else
+            key_set(f, &key);
     }
     return st;
 }
@@ -666,6 +805,23 @@ bly_status bly_foreign_put(const bly_foreign *f, const void *head, size_t nhead,
     return put(ctx, head, nhead) && put(ctx, f->one.bytes, (size_t)nbytes)
                ? BLY_OK
                : BLY_EIO;
+}
+
+/* What stands before the arrays, and each of them. */
+static bly_status arrays_write(const bly_foreign *f, bly_put *put, void *ctx)
+{
+    const size_t nhead = f->format->head(f, NULL);
+    unsigned char *const head = bly_mem_zalloc(&f->mem, nhead);
+    if (!head)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    f->format->head(f, head);
+    bool ok = put(ctx, head, nhead);
+    for (size_t i = 0; i < f->nparts && ok; i++) {
+        const bly_array a = f->format->array(f, i);
+        ok = put(ctx, a.at, (size_t)a.nbytes);
+    }
+    bly_mem_release(&f->mem, head, nhead);
+    return ok ? BLY_OK : BLY_EIO;
 }
 
 bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
@@ -685,7 +841,7 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
     }
     if (st)
         return st;
-    st = f->format->write(f, put, ctx);
+    st = (f->format->write ? f->format->write : arrays_write)(f, put, ctx);
     return st == BLY_EIO ? bly_fail(BLY_EIO, "output failed") : st;
 }
 

@@ -36,6 +36,7 @@
 #define BLY_FOREIGN_MAX_K 255
 #define BLY_FOREIGN_MAX_BITS 0x1p50 /* of one that is made */
 #define BLY_FOREIGN_WORDS 4         /* of a key's hash */
+#define BLY_CROWD 128               /* keys that are worked on together */
 
 /* How the bits of an array lie in bytes: bit i is bit i % 8 of the byte i / 8,
  * exclusive-or this. */
@@ -56,7 +57,6 @@ typedef struct bly_foreign_part {
     uint64_t items;     /* as it says; UINT64_MAX: it does not */
     uint64_t capacity;  /* 0: it does not say */
     double fpr_planned; /* NAN: it does not say */
-    char name[BLY_PART_NAME]; /* printable; "" where there is one only */
 } bly_foreign_part;
 
 /* A key on its way: its bytes, in the form that is hashed, and its hash. */
@@ -115,7 +115,8 @@ struct bly_foreign {
     uint64_t max_bytes;
     bool planned;    /* the array is there; one.bytes is it */
     bly_block block; /* that holds it */
-    uint64_t nadded; /* keys that set a bit that was clear */
+    uint64_t nadded; /* keys that set a bit that was clear; of those that
+                        change, opened ones too: items that are there */
     uint64_t nseen;  /* keys that came */
     uint64_t *kept;  /* nkept hashes of format->nhash words each */
     size_t nkept, kept_room;
@@ -126,6 +127,12 @@ static inline const char *bly_foreign_option(const bly_foreign *f, unsigned i)
 {
     return f->option[i];
 }
+
+/* The bytes of a part that changes. */
+typedef struct bly_array {
+    unsigned char *at;
+    uint64_t nbytes;
+} bly_array;
 
 typedef struct bly_format {
     const char *name, *systems, *summary;
@@ -151,6 +158,9 @@ typedef struct bly_format {
 
     /* Part i of several. NULL: there is f->one alone. */
     void (*part)(const bly_foreign *f, size_t i, bly_foreign_part *out);
+
+    /* Its name, printable. NULL: "", as of one alone. */
+    void (*part_name)(const bly_foreign *f, size_t i, char name[BLY_PART_NAME]);
 
     /* What else there is to tell. NULL: nothing. */
     void (*describe)(const bly_foreign *f, bly_facts *out);
@@ -187,12 +197,64 @@ typedef struct bly_format {
     bool counts;    /* f->nseen is to be the number of different keys: hashes
                        are kept, though items is known */
 
-    /* The header, the array (f->one) and whatever follows. */
+    /* The header, the array (f->one) and whatever follows. NULL: head(), and
+     * the array() of each part. */
     bly_status (*write)(const bly_foreign *f, bly_put *put, void *ctx);
 
     /* Take the bits of `from`, of any format: plan f->one to match and return
      * true where positions agree; foreign.c copies the bits. NULL: never. */
     bool (*adopt)(bly_foreign *f, const bly_foreign *from);
+
+    /* -- changing: filters that live on in their system --------------------
+     *
+     * All that such a filter is hangs on own, which close() releases; where it
+     * was opened (f->bytes), arrays are borrowed and nothing changes. plan()
+     * makes it, f->nparts follows what it has, and f->nadded is how many items
+     * are in it. */
+
+    /* Add n keys, BLY_CROWD at most, up to the first that fails; *ndone of them
+     * were taken, and those that were not there before have their bit set in
+     * fresh, which is zero. NULL: takes keys only while it is made, by
+     * positions(), and none of what follows. */
+    bly_status (*add)(bly_foreign *f, const bly_foreign_key *keys, size_t n,
+                      uint64_t *fresh, size_t *ndone);
+
+    /* Set the bits of those of n keys, BLY_CROWD at most, that may be in it. */
+    void (*ask)(const bly_foreign *f, const bly_foreign_key *keys, size_t n,
+                uint64_t *bitmap);
+
+    /* The rate of false positives of part i, where it is no array of bits. */
+    double (*rate_of)(const bly_foreign *f, size_t i);
+
+    /* Take a key out, BLY_EABSENT; how often it may be in; fewer, fuller
+     * parts. NULL: it cannot. */
+    bly_status (*remove)(bly_foreign *f, const bly_foreign_key *key);
+    uint64_t (*count)(const bly_foreign *f, const bly_foreign_key *key);
+    void (*compact)(bly_foreign *f);
+
+    /* How many items it holds, up to `to`, when it grows from the f->items and
+     * f->fpr asked for within f->max_bytes; fails as add() does. NULL: it is
+     * not known. */
+    bly_status (*scales)(bly_foreign *f, uint64_t to, uint64_t *holds);
+
+    /* The same with arrays of its own, in an empty one. */
+    bly_status (*copy)(const bly_foreign *f, bly_foreign *to);
+
+    /* Where part i is kept. */
+    bly_array (*array)(const bly_foreign *f, size_t i);
+
+    /* Offer move() what belongs to part i, and to all if i is 0. */
+    void (*move)(bly_foreign *f, size_t i, bly_mover *move, void *ctx);
+
+    /* What stands before the arrays: its length, written unless to is NULL;
+     * and the same with empty arrays, from that alone. NULL: it has none. */
+    size_t (*head)(const bly_foreign *f, unsigned char *to);
+    bly_status (*start)(bly_foreign *f, const unsigned char *head, size_t n);
+
+    /* The values of a record (bloomery.h), and from them. */
+    bly_status (*store)(const bly_foreign *f, const bly_foreign_record *to);
+    bly_status (*restore)(bly_foreign *f, unsigned version,
+                          const bly_foreign_record *from);
 } bly_format;
 
 /* Every format there is, in the order of `bloomery formats`. */
@@ -202,6 +264,8 @@ typedef struct bly_format {
     X(dcso)            \
     X(bits_and_blooms) \
     X(redisbloom)      \
+    X(valkeybloom)     \
+    X(rediscuckoo)     \
     X(git)             \
     X(elf)             \
     X(leveldb)         \
@@ -223,6 +287,16 @@ BLY_FORMATS(BLY_FORMAT_DECLARE_)
 
 /* "NAME: what is wrong", BLY_EFORMAT. */
 #define bly_damaged(...) bly_fail(BLY_EFORMAT, __VA_ARGS__)
+
+/* An empty one of spec->format, with its options. */
+bly_status bly_foreign_blank(const bly_foreign_spec *spec, bly_foreign **out);
+
+/* One that changes is whole: what its options said is in it. */
+void bly_foreign_made(bly_foreign *f);
+
+/* The text of a key as a format hashes it. */
+bly_status bly_foreign_read_key(const bly_foreign *f, bly_bytes text,
+                                bly_scratch *s, bly_foreign_key *key);
 
 /* f->own, zeroed; BLY_ENOMEM. Once a filter. */
 bly_status bly_foreign_own(bly_foreign *f, size_t nbytes);
@@ -246,6 +320,9 @@ static inline bool bly_part_bit(const bly_foreign_part *p, uint64_t i)
 {
     return p->bytes[i / 8 ^ p->order] >> i % 8 & 1;
 }
+
+/* Offer what a pointer, given by its address, points to. */
+void bly_moved(void *pointer, bly_mover *move, void *ctx);
 
 /* What most formats are: a header, and nbytes of the array of f. */
 bly_status bly_foreign_put(const bly_foreign *f, const void *head, size_t nhead,

@@ -252,16 +252,21 @@ static void git_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
     const struct git_graph *const g = f->own;
     const bly_bytes filter = git_filter(g, i);
     const enum git_class class = git_classify(filter);
-    const unsigned char *const id = g->ids + (g->first + i) * g->id_bytes;
     out->bytes = filter.ptr;
     out->nbits = (uint64_t)filter.len * 8;
     out->k = class == GIT_PATHS || class == GIT_NO_CHANGES ? g->k : 0;
     out->excludes_all = class == GIT_NO_CHANGES;
+}
+
+static void git_name(const bly_foreign *f, size_t i, char name[BLY_PART_NAME])
+{
+    const struct git_graph *const g = f->own;
+    const unsigned char *const id = g->ids + (g->first + i) * g->id_bytes;
     for (size_t j = 0; j < g->id_bytes; j++) {
-        out->name[2 * j] = "0123456789abcdef"[id[j] >> 4];
-        out->name[2 * j + 1] = "0123456789abcdef"[id[j] & 15];
+        name[2 * j] = "0123456789abcdef"[id[j] >> 4];
+        name[2 * j + 1] = "0123456789abcdef"[id[j] & 15];
     }
-    out->name[2 * g->id_bytes] = '\0';
+    name[2 * g->id_bytes] = '\0';
 }
 
 static void git_describe(const bly_foreign *f, bly_facts *out)
@@ -339,6 +344,7 @@ const bly_format bly_format_git = {
     .recognise = git_recognise,
     .open = git_open,
     .part = git_part,
+    .part_name = git_name,
     .describe = git_describe,
     .encode = git_encode,
     .hash = git_hash,

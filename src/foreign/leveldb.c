@@ -142,7 +142,6 @@ static void leveldb_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
     const struct leveldb_block *const b = f->own;
     const uint32_t begin = leveldb_begin(b, b->number[i]);
     const uint32_t end = leveldb_begin(b, b->number[i] + 1);
-    const uint64_t from = (uint64_t)b->number[i] << b->base;
     /* The offsets were checked, but are not kept; where they have changed
      * since, nothing is known of the part, and it says maybe. */
     if (begin < end && end <= b->nbytes) {
@@ -154,7 +153,14 @@ static void leveldb_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
     } else {
         out->fpr_planned = 1;
     }
-    snprintf(out->name, sizeof out->name, "blocks from %llu to %llu",
+}
+
+static void leveldb_part_name(const bly_foreign *f, size_t i,
+                              char name[BLY_PART_NAME])
+{
+    const struct leveldb_block *const b = f->own;
+    const uint64_t from = (uint64_t)b->number[i] << b->base;
+    snprintf(name, BLY_PART_NAME, "blocks from %llu to %llu",
              (unsigned long long)from,
              (unsigned long long)(from + (UINT64_C(1) << b->base) - 1));
 }
@@ -195,6 +201,7 @@ const bly_format bly_format_leveldb = {
     .recognise = leveldb_recognise,
     .open = leveldb_open,
     .part = leveldb_part,
+    .part_name = leveldb_part_name,
     .describe = leveldb_describe,
     .hash = leveldb_hash,
     .positions = leveldb_positions,
@@ -208,6 +215,7 @@ const bly_format bly_format_leveldb_filter = {
     .noptions = LEVELDB_NOPTIONS,
     .open = leveldb_filter_open,
     .part = leveldb_part,
+    .part_name = leveldb_part_name,
     .describe = leveldb_describe,
     .hash = leveldb_hash,
     .positions = leveldb_positions,

@@ -169,8 +169,13 @@ static void parquet_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
         out->excludes_all = part->is_empty;
         out->fpr_planned = 1;
     }
-    snprintf(out->name, sizeof out->name, "row group %zu, column %s",
-             i % own->ngroups,
+}
+
+static void parquet_part_name(const bly_foreign *f, size_t i,
+                              char name[BLY_PART_NAME])
+{
+    const struct parquet_own *const own = f->own;
+    snprintf(name, BLY_PART_NAME, "row group %zu, column %s", i % own->ngroups,
              bly_parquet_name(own->file, own->columns[i / own->ngroups]));
 }
 
@@ -250,6 +255,7 @@ const bly_format bly_format_parquet = {
     .open = parquet_open,
     .close = parquet_close,
     .part = parquet_part,
+    .part_name = parquet_part_name,
     .describe = parquet_describe,
     .encode = parquet_encode,
     .hash = parquet_hash,

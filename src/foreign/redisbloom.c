@@ -21,15 +21,13 @@
  * is hashed twice, the second time with the first hash as seed; probe i is bit
  * (a + i b) mod bits, or mod 2^n2 where n2 is not 0.
  *
- * New ones are a chain of one, as BF.RESERVE makes it: the first filter of a
- * chain that scales has half the rate that was asked for, so that the rates of
- * all that follow, each half the last, add up to it.
+ * New ones are a chain of one, as BF.RESERVE makes it, and grow as BF.ADD lets
+ * them (bloom_chain.c). In an RDB file the same numbers stand in another order
+ * (redisbloom_store), older versions without some.
  */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "foreign/format.h"
+#include "foreign/bloom_chain.h"
 #include "foreign/hashes.h"
 
 #define REDISBLOOM_HEADER 20
@@ -39,9 +37,14 @@
 #define REDISBLOOM_FIXED 8u /* does not scale */
 #define REDISBLOOM_OPTIONS 15u
 #define REDISBLOOM_GROWTH 2 /* its default; fixed ones have it, too */
-#define REDISBLOOM_MAX_BITS 0x1p45
+#define REDISBLOOM_VERSION 4
 
-enum { REDISBLOOM_KEYS, REDISBLOOM_SCALING, REDISBLOOM_NOPTIONS };
+enum {
+    REDISBLOOM_KEYS,
+    REDISBLOOM_SCALING,
+    REDISBLOOM_GROWING,
+    REDISBLOOM_NOPTIONS
+};
 
 static const char *const redisbloom_forms[] = { "bytes", "hex", NULL };
 static const char *const redisbloom_scaling[] = { "yes", "no", NULL };
@@ -49,175 +52,272 @@ static const bly_format_option redisbloom_options[] = {
     [REDISBLOOM_KEYS] = { "keys", "bytes", redisbloom_forms,
                           "what the text of a key means" },
     [REDISBLOOM_SCALING] = { "scaling", "yes", redisbloom_scaling,
-                             "for a new one: may grow in Redis past its "
-                             "capacity" },
+                             "for a new one: may grow past its capacity" },
+    [REDISBLOOM_GROWING] = { "growth", "2", NULL,
+                             "for a new one that scales: the capacity of each "
+                             "next filter, as a multiple of the last" },
 };
 
-/* ---------------------------------------------------------------- reading */
+/* ----------------------------------------------------------------- the head */
 
-static const unsigned char *redisbloom_link(const unsigned char *bytes,
-                                            size_t i)
-{
-    return bytes + REDISBLOOM_HEADER + REDISBLOOM_LINK * i;
-}
+typedef struct redisbloom_head {
+    uint64_t items;
+    size_t nlinks;
+    uint32_t options, growth;
+} redisbloom_head;
 
-static double redisbloom_hashes(double bits_per_entry)
-{
-    return ceil(0.693147180559945 * bits_per_entry); /* its own ln 2 */
-}
-
-/* What is wrong with one of the chain that may have `left` bytes of bits, as
- * RedisBloom itself would see when it loads; NULL: nothing, and then *out is
- * what it says, and *nbytes the length of its bits. */
-static const char *redisbloom_link_wrong(const unsigned char *l, uint64_t left,
-                                         bly_foreign_part *out,
-                                         uint64_t *nbytes)
-{
-    const uint64_t n = bly_get_le64(l), k = bly_get_le32(l + 40);
-    const double error = bly_get_le_double(l + 24);
-    const unsigned n2 = l[52];
-    if (n == 0 || n > left)
-        return "a RedisBloom dump that is cut short, or has a filter of no "
-               "bits";
-    if (bly_get_le64(l + 8) != n * 8)
-        return "a RedisBloom dump whose bits and bytes do not agree";
-    if (!(error > 0 && error < 1))
-        return "a RedisBloom dump with a rate that is not between 0 and 1";
-    if (k == 0 || k > BLY_FOREIGN_MAX_K ||
-        redisbloom_hashes(bly_get_le_double(l + 32)) != (double)k)
-        return "a RedisBloom dump with hash functions that do not match its "
-               "bits per entry, or more than 255";
-    if (n2 > 63 || (n2 && n * 8 < UINT64_C(1) << n2))
-        return "a RedisBloom dump with fewer bits than its power of two";
-    *nbytes = n;
-    out->nbits = n2 ? UINT64_C(1) << n2 : n * 8;
-    out->k = (uint32_t)k;
-    out->items = bly_get_le64(l + 16);
-    out->capacity = bly_get_le64(l + 44);
-    out->fpr_planned = error;
-    return NULL;
-}
-
-/* The same of the header; *nparts is the length of the chain. */
-static const char *redisbloom_header_wrong(const unsigned char *bytes, size_t n,
-                                           size_t *nparts)
+/* What is wrong with a head, as RedisBloom itself would see when it loads;
+ * NULL: nothing, and then *out is what it says. */
+static const char *redisbloom_head_wrong(const unsigned char *bytes, size_t n,
+                                         redisbloom_head *out)
 {
     if (n < REDISBLOOM_HEADER + REDISBLOOM_LINK)
         return "shorter than the header of a RedisBloom dump";
-    *nparts = bly_get_le32(bytes + 8);
-    if (*nparts == 0 || *nparts > (n - REDISBLOOM_HEADER) / REDISBLOOM_LINK)
+    *out = (redisbloom_head){ .items = bly_load64(bytes),
+                              .nlinks = bly_load32(bytes + 8),
+                              .options = bly_load32(bytes + 12),
+                              .growth = bly_load32(bytes + 16) };
+    if (out->nlinks == 0 ||
+        out->nlinks > (n - REDISBLOOM_HEADER) / REDISBLOOM_LINK)
         return "a RedisBloom dump of no filters, or cut short";
-    if (bly_get_le32(bytes + 12) > REDISBLOOM_OPTIONS)
+    if (out->options > REDISBLOOM_OPTIONS)
         return "a RedisBloom dump with unknown options";
     return NULL;
 }
 
-/* The same of the chain; parts, if not NULL, are what it is made of. */
-static const char *redisbloom_chain_wrong(const unsigned char *bytes, size_t n,
-                                          size_t nparts,
-                                          bly_foreign_part *parts)
+/* The same of all that the head says of the chain; links, if not NULL, are what
+ * it is made of, and *nbytes the length of their bits. */
+static const char *redisbloom_links_wrong(const unsigned char *bytes,
+                                          const redisbloom_head *h,
+                                          bly_chain_link *links,
+                                          uint64_t *nbytes)
 {
-    const unsigned char *at = redisbloom_link(bytes, nparts);
-    uint64_t left = n - REDISBLOOM_HEADER - REDISBLOOM_LINK * nparts;
-    uint64_t items = bly_get_le64(bytes);
-    for (size_t i = 0; i < nparts; i++) {
-        bly_foreign_part part = { .bytes = at };
-        uint64_t nbytes;
-        const char *const wrong = redisbloom_link_wrong(
-            redisbloom_link(bytes, i), left, &part, &nbytes);
-        if (wrong)
-            return wrong;
-        if (part.items > items)
+    static const bly_chain rules = { .valkey = false };
+    const unsigned char *l = bytes + REDISBLOOM_HEADER;
+    uint64_t items = h->items;
+    *nbytes = 0;
+    for (size_t i = 0; i < h->nlinks; i++, l += REDISBLOOM_LINK) {
+        bly_chain_link link = { .nbytes = bly_load64(l),
+                                .bits = bly_load64(l + 8),
+                                .items = bly_load64(l + 16),
+                                .error = bly_bits_real(bly_load64(l + 24)),
+                                .bits_per_entry =
+                                    bly_bits_real(bly_load64(l + 32)),
+                                .hashes = bly_load32(l + 40),
+                                .capacity = bly_load64(l + 44),
+                                .n2 = l[52] };
+        if (link.nbytes > UINT64_MAX / 8 || link.bits != link.nbytes * 8)
+            return "a RedisBloom dump whose bits and bytes do not agree";
+        if (!bly_chain_link_take(&rules, &link))
+            return "a RedisBloom dump with a filter that cannot be: of no "
+                   "bits, of fewer than its power of two, of a rate that is "
+                   "not between 0 and 1, or with hash functions that do not "
+                   "match its bits per entry";
+        if (link.items > items)
             return "a RedisBloom dump whose items do not add up";
-        items -= part.items;
-        left -= nbytes;
-        at += (size_t)nbytes;
-        if (nparts > 1)
-            snprintf(part.name, sizeof part.name, "filter %zu", i + 1);
-        if (parts)
-            parts[i] = part;
+        items -= link.items;
+        *nbytes += link.nbytes;
+        if (links)
+            links[i] = link;
     }
-    return items  ? "a RedisBloom dump whose items do not add up"
-           : left ? "a RedisBloom dump with bytes after its end"
-                  : NULL;
+    return items ? "a RedisBloom dump whose items do not add up" : NULL;
+}
+
+/* The chain that a head tells of, with no arrays yet; *nbytes is their length.
+ */
+static bly_status redisbloom_read(bly_foreign *f, const unsigned char *bytes,
+                                  size_t n, redisbloom_head *h,
+                                  uint64_t *nbytes)
+{
+    const char *wrong = redisbloom_head_wrong(bytes, n, h);
+    if (wrong)
+        return bly_damaged("%s", wrong);
+    const bly_status st = bly_chain_new(f, false, h->nlinks);
+    if (st)
+        return st;
+    bly_chain *const c = f->own;
+    wrong = redisbloom_links_wrong(bytes, h, c->links, nbytes);
+    c->options = h->options;
+    c->growth = h->options & REDISBLOOM_FIXED ? 0 : h->growth;
+    f->nadded = h->items;
+    return wrong ? bly_damaged("%s", wrong) : BLY_OK;
 }
 
 static bool redisbloom_recognise(const unsigned char *bytes, size_t n)
 {
-    size_t nparts;
-    return !redisbloom_header_wrong(bytes, n, &nparts) &&
-           !redisbloom_chain_wrong(bytes, n, nparts, NULL);
-}
-
-/* own: the filters of the chain. */
-static void redisbloom_part(const bly_foreign *f, size_t i,
-                            bly_foreign_part *out)
-{
-    *out = f->bytes ? ((const bly_foreign_part *)f->own)[i] : f->one;
+    redisbloom_head h;
+    uint64_t nbytes;
+    return !redisbloom_head_wrong(bytes, n, &h) &&
+           !redisbloom_links_wrong(bytes, &h, NULL, &nbytes) &&
+           nbytes == n - REDISBLOOM_HEADER - REDISBLOOM_LINK * h.nlinks;
 }
 
 static bly_status redisbloom_open(bly_foreign *f)
 {
-    size_t n;
-    const char *wrong = redisbloom_header_wrong(f->bytes, f->nbytes, &n);
-    if (wrong)
-        return bly_damaged("%s", wrong);
-    /* 4 times a link at most */
-    const bly_status st = bly_foreign_own(f, n * sizeof(bly_foreign_part));
+    redisbloom_head h;
+    uint64_t nbytes;
+    const bly_status st = redisbloom_read(f, f->bytes, f->nbytes, &h, &nbytes);
     if (st)
         return st;
-    bly_foreign_part *const parts = f->own;
-    wrong = redisbloom_chain_wrong(f->bytes, f->nbytes, n, parts);
-    if (wrong)
-        return bly_damaged("%s", wrong);
-    f->nparts = n;
-    f->one = parts[0];
+    const bly_chain *const c = f->own;
+    const size_t begin = REDISBLOOM_HEADER + REDISBLOOM_LINK * h.nlinks;
+    if (nbytes != f->nbytes - begin)
+        return bly_damaged("a RedisBloom dump %s",
+                           nbytes > f->nbytes - begin
+                               ? "that is cut short"
+                               : "with bytes after its end");
+    /* Read alone: f->bytes says so. */
+    unsigned char *at = (unsigned char *)(uintptr_t)f->bytes + begin;
+    for (size_t i = 0; i < c->nlinks; at += c->links[i++].nbytes)
+        c->links[i].data = at;
     return BLY_OK;
 }
 
-static uint32_t redisbloom_flags(const bly_foreign *f)
+static bly_status redisbloom_start(bly_foreign *f, const unsigned char *head,
+                                   size_t n)
 {
-    if (f->bytes)
-        return bly_get_le32(f->bytes + 12);
-    return REDISBLOOM_EXACT | REDISBLOOM_HASH64 |
-           (strcmp(f->option[REDISBLOOM_SCALING], "no") == 0 ? REDISBLOOM_FIXED
-                                                             : 0);
+    redisbloom_head h;
+    uint64_t nbytes;
+    bly_status st = redisbloom_read(f, head, n, &h, &nbytes);
+    if (!st && n != REDISBLOOM_HEADER + REDISBLOOM_LINK * h.nlinks)
+        st = bly_damaged("the header of a RedisBloom dump of another length");
+    const bly_chain *const c = f->own;
+    for (size_t i = 0; !st && i < c->nlinks; i++) {
+        bly_chain_link *const l = &c->links[i];
+        l->data = bly_mem_zalloc(&f->mem, l->nbytes);
+        if (!l->data)
+            st = bly_fail(BLY_ENOMEM, "out of memory");
+    }
+    return st;
 }
 
-/* The chain's rate by the items it says it has: a key that is not there passes
- * where one filter lets it. */
-static double redisbloom_rate(const bly_foreign *f)
+static size_t redisbloom_write_head(const bly_foreign *f, unsigned char *to)
 {
-    double right = 1;
-    for (size_t i = 0; i < f->nparts; i++) {
-        bly_foreign_part p;
-        redisbloom_part(f, i, &p);
-        const double fill =
-            -expm1(-(double)p.k * (double)p.items / (double)p.nbits);
-        right *= 1 - pow(fill, p.k);
+    const bly_chain *const c = f->own;
+    const size_t n = REDISBLOOM_HEADER + REDISBLOOM_LINK * c->nlinks;
+    if (!to)
+        return n;
+    bly_store64(to, f->nadded);
+    bly_store32(to + 8, (uint32_t)c->nlinks);
+    bly_store32(to + 12, c->options);
+    bly_store32(to + 16, c->growth ? c->growth : REDISBLOOM_GROWTH);
+    to += REDISBLOOM_HEADER;
+    for (size_t i = 0; i < c->nlinks; i++, to += REDISBLOOM_LINK) {
+        const bly_chain_link *const l = &c->links[i];
+        bly_store64(to, l->nbytes);
+        bly_store64(to + 8, l->bits);
+        bly_store64(to + 16, l->items);
+        bly_store64(to + 24, bly_real_bits(l->error));
+        bly_store64(to + 32, bly_real_bits(l->bits_per_entry));
+        bly_store32(to + 40, l->hashes);
+        bly_store64(to + 44, l->capacity);
+        to[52] = l->n2;
     }
-    return 1 - right;
+    return n;
 }
+
+/* ------------------------------------------------------------------ records */
+
+static bly_status redisbloom_store(const bly_foreign *f,
+                                   const bly_foreign_record *to)
+{
+    const bly_chain *const c = f->own;
+    to->put_uint(to->ctx, f->nadded);
+    to->put_uint(to->ctx, c->nlinks);
+    to->put_uint(to->ctx, c->options);
+    to->put_uint(to->ctx, c->growth);
+    for (size_t i = 0; i < c->nlinks; i++) {
+        const bly_chain_link *const l = &c->links[i];
+        to->put_uint(to->ctx, l->capacity);
+        to->put_real(to->ctx, l->error);
+        to->put_uint(to->ctx, l->hashes);
+        to->put_real(to->ctx, l->bits_per_entry);
+        to->put_uint(to->ctx, l->bits);
+        to->put_uint(to->ctx, l->n2);
+        to->put_bytes(to->ctx, l->data, (size_t)l->nbytes);
+        to->put_uint(to->ctx, l->items);
+    }
+    return BLY_OK;
+}
+
+/* One link; its array is the string of the record. */
+static bool redisbloom_restore_link(const bly_foreign_record *from,
+                                    unsigned version, const bly_chain *c,
+                                    bly_chain_link *l)
+{
+    size_t n = 0;
+    uint64_t n2 = 0;
+    l->capacity = from->get_uint(from->ctx);
+    l->error = from->get_real(from->ctx);
+    const uint64_t hashes = from->get_uint(from->ctx);
+    l->bits_per_entry = from->get_real(from->ctx);
+    if (from->failed(from->ctx))
+        return false;
+    if (version >= 1) {
+        l->bits = from->get_uint(from->ctx);
+        n2 = from->get_uint(from->ctx);
+    } else {
+        const double bits = (double)l->capacity * l->bits_per_entry;
+        l->bits = bits >= 1 && bits < 0x1p45 ? (uint64_t)bits : 0;
+    }
+    if (from->failed(from->ctx) || n2 > 63 || hashes > UINT16_MAX)
+        return false;
+    l->hashes = (uint32_t)hashes;
+    l->n2 = (uint8_t)n2;
+    l->data = from->get_bytes(from->ctx, &n);
+    l->nbytes = n;
+    if (from->failed(from->ctx) || !l->data)
+        return false;
+    l->items = from->get_uint(from->ctx);
+    return !from->failed(from->ctx) && bly_chain_link_take(c, l);
+}
+
+static bly_status redisbloom_restore(bly_foreign *f, unsigned version,
+                                     const bly_foreign_record *from)
+{
+    if (version > REDISBLOOM_VERSION)
+        return bly_damaged("a RedisBloom record of version %u", version);
+    f->nadded = from->get_uint(from->ctx);
+    const uint64_t nlinks = from->get_uint(from->ctx);
+    const uint64_t options = version >= 2 ? from->get_uint(from->ctx) : 0;
+    const uint64_t growth =
+        version >= 4 ? from->get_uint(from->ctx) : REDISBLOOM_GROWTH;
+    if (from->failed(from->ctx) || !nlinks || options > REDISBLOOM_OPTIONS ||
+        growth > UINT32_MAX)
+        return bly_damaged("a RedisBloom record with numbers that cannot be");
+    const bly_status st = bly_chain_new(f, false, nlinks);
+    if (st)
+        return st;
+    bly_chain *const c = f->own;
+    c->options = (uint32_t)options;
+    c->growth = options & REDISBLOOM_FIXED ? 0 : (uint32_t)growth;
+    for (size_t i = 0; i < c->nlinks; i++)
+        if (!redisbloom_restore_link(from, version, c, &c->links[i]))
+            return bly_damaged("a RedisBloom record with a filter that cannot "
+                               "be");
+    return BLY_OK;
+}
+
+/* ----------------------------------------------------------- asking, making */
 
 static void redisbloom_describe(const bly_foreign *f, bly_facts *out)
 {
-    const uint32_t flags = redisbloom_flags(f);
-    bly_fact_word(out, "scaling", flags & REDISBLOOM_FIXED ? "no" : "yes");
-    bly_fact_word(out, "hash",
-                  flags & REDISBLOOM_HASH64 ? "MurmurHash64A" : "MurmurHash2");
-    if (!f->bytes)
+    const bly_chain *const c = f->own;
+    if (!c)
         return;
-    bly_fact_uint(out, "growth", bly_get_le32(f->bytes + 16));
-    if (f->nparts > 1)
-        bly_fact_real(out, "fpr_of_chain", redisbloom_rate(f));
+    bly_fact_word(out, "scaling", c->options & REDISBLOOM_FIXED ? "no" : "yes");
+    bly_fact_word(out, "hash",
+                  c->options & REDISBLOOM_HASH64 ? "MurmurHash64A"
+                                                 : "MurmurHash2");
+    bly_fact_uint(out, "growth", c->growth ? c->growth : REDISBLOOM_GROWTH);
+    bly_fact_real(out, "fpr_of_chain", bly_chain_rate(c));
 }
-
-/* ----------------------------------------------------------------- asking */
 
 static void redisbloom_hash(const bly_foreign *f, bly_foreign_key *key)
 {
-    const bool wide = redisbloom_flags(f) & REDISBLOOM_HASH64;
-    if (wide) {
+    const bly_chain *const c = f->own;
+    /* The size of a new one may not be known yet. */
+    if (!c || c->options & REDISBLOOM_HASH64) {
         key->h[0] =
             bly_murmur64a(key->bytes, key->len, UINT64_C(0xc6a4a7935bd1e995));
         key->h[1] = bly_murmur64a(key->bytes, key->len, key->h[0]);
@@ -228,56 +328,31 @@ static void redisbloom_hash(const bly_foreign *f, bly_foreign_key *key)
     }
 }
 
-static void redisbloom_positions(const bly_foreign *f,
-                                 const bly_foreign_part *p,
-                                 const bly_foreign_key *key, uint64_t *out)
+/* An empty chain by the options. */
+static bly_status redisbloom_blank(bly_foreign *f)
 {
-    (void)f;
-    for (uint32_t i = 0; i < p->k; i++)
-        out[i] = (key->h[0] + i * key->h[1]) % p->nbits;
-}
-
-/* ----------------------------------------------------------------- making */
-
-static double redisbloom_bits_per_entry(double error)
-{
-    return fabs(log(error)) / 0.480453013918201; /* its own (ln 2)^2 */
+    bly_status st = bly_chain_new(f, false, 0);
+    if (!st)
+        st = bly_chain_options(f, REDISBLOOM_SCALING, REDISBLOOM_GROWING);
+    if (st)
+        return st;
+    bly_chain *const c = f->own;
+    c->options = REDISBLOOM_EXACT | REDISBLOOM_HASH64 |
+                 (c->growth ? 0 : REDISBLOOM_FIXED);
+    return BLY_OK;
 }
 
 static bly_status redisbloom_plan(bly_foreign *f, uint64_t items, double fpr)
 {
-    const double error = redisbloom_flags(f) & REDISBLOOM_FIXED ? fpr : fpr / 2;
-    const double each = redisbloom_bits_per_entry(error);
-    const double bits = fmax(1, (double)items * each);
-    const double k = redisbloom_hashes(each);
-    if (!(bits < REDISBLOOM_MAX_BITS) || k > BLY_FOREIGN_MAX_K)
-        return bly_fail(BLY_ERANGE, "a RedisBloom filter has at most 2^45 bits "
-                                    "and 255 hash functions here");
-    f->one.nbits = ((uint64_t)bits + 63) / 64 * 64;
-    f->one.k = (uint32_t)k;
-    f->one.capacity = items;
-    f->one.fpr_planned = error;
-    return BLY_OK;
+    const bly_status st = redisbloom_blank(f);
+    return st ? st : bly_chain_begin(f, items, fpr);
 }
 
-static bly_status redisbloom_write(const bly_foreign *f, bly_put *put,
-                                   void *ctx)
+static bly_status redisbloom_scales(bly_foreign *f, uint64_t to,
+                                    uint64_t *holds)
 {
-    unsigned char head[REDISBLOOM_HEADER + REDISBLOOM_LINK] = { 0 };
-    unsigned char *const l = head + REDISBLOOM_HEADER;
-    const bly_foreign_part *const p = &f->one;
-    bly_put_le64(head, f->nadded);
-    bly_put_le32(head + 8, 1);
-    bly_put_le32(head + 12, redisbloom_flags(f));
-    bly_put_le32(head + 16, REDISBLOOM_GROWTH);
-    bly_put_le64(l, bly_part_bytes(p));
-    bly_put_le64(l + 8, p->nbits);
-    bly_put_le64(l + 16, f->nadded);
-    bly_put_le_double(l + 24, p->fpr_planned);
-    bly_put_le_double(l + 32, redisbloom_bits_per_entry(p->fpr_planned));
-    bly_put_le32(l + 40, p->k);
-    bly_put_le64(l + 44, p->capacity);
-    return bly_foreign_put(f, head, sizeof head, bly_part_bytes(p), put, ctx);
+    const bly_status st = redisbloom_blank(f);
+    return st ? st : bly_chain_scales(f, to, holds);
 }
 
 const bly_format bly_format_redisbloom = {
@@ -288,11 +363,22 @@ const bly_format bly_format_redisbloom = {
     .noptions = REDISBLOOM_NOPTIONS,
     .recognise = redisbloom_recognise,
     .open = redisbloom_open,
-    .part = redisbloom_part,
+    .close = bly_chain_close,
+    .part = bly_chain_part,
+    .part_name = bly_chain_name,
     .describe = redisbloom_describe,
     .hash = redisbloom_hash,
-    .positions = redisbloom_positions,
+    .test = bly_chain_test,
     .plan = redisbloom_plan,
     .nhash = 2,
-    .write = redisbloom_write,
+    .add = bly_chain_add,
+    .ask = bly_chain_ask,
+    .scales = redisbloom_scales,
+    .copy = bly_chain_copy,
+    .array = bly_chain_array,
+    .move = bly_chain_move,
+    .head = redisbloom_write_head,
+    .start = redisbloom_start,
+    .store = redisbloom_store,
+    .restore = redisbloom_restore,
 };

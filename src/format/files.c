@@ -273,13 +273,10 @@ bly_status bly_file_combine(const char *path, bly_combination how,
 
 /* --------------------------------------------------------------- changing */
 
-bly_status bly_update(const char *path, const bly_access *how,
-                      bly_change *change, void *ctx)
+bly_status bly_file_change(const char *path, const bly_access *how,
+                           bly_file_reads *read, bly_writes *write, void *what)
 {
-    if (!path || !change)
-        return bly_fail_null("path or change");
     bly_target t;
-    bly_filter *f = NULL;
     bly_status st = bly_target_open(path, how ? how->wait : NULL,
                                     how ? how->wait_ctx : NULL, &t);
     if (!st && t.special)
@@ -293,13 +290,41 @@ bly_status bly_update(const char *path, const bly_access *how,
         st = bly_io_fail(path, "locked", t.no_lock);
     if (!st) {
         bly_file in = { .fd = t.lock, .nbytes = (uint64_t)t.old.st_size };
-        st = read_file(&in, path, how, &f);
+        st = read(what, path, &in);
     }
     if (!st)
-        st = change(f, ctx);
-    if (!st)
-        st = bly_target_replace(&t, fill_file, &(writing){ write_filter, f });
-    bly_free(f);
+        st = bly_target_replace(&t, fill_file, &(writing){ write, what });
     bly_target_close(&t);
+    return st;
+}
+
+typedef struct update {
+    const bly_access *how;
+    bly_change *change;
+    void *ctx;
+    bly_filter *f;
+} update;
+
+static bly_status update_read(void *what, const char *path, bly_file *in)
+{
+    update *const u = what;
+    const bly_status st = read_file(in, path, u->how, &u->f);
+    return st ? st : u->change(u->f, u->ctx);
+}
+
+static bly_status update_write(const void *what, bly_put *put, void *ctx)
+{
+    return bly_write(((const update *)what)->f, put, ctx);
+}
+
+bly_status bly_update(const char *path, const bly_access *how,
+                      bly_change *change, void *ctx)
+{
+    if (!path || !change)
+        return bly_fail_null("path or change");
+    update u = { how, change, ctx, NULL };
+    const bly_status st =
+        bly_file_change(path, how, update_read, update_write, &u);
+    bly_free(u.f);
     return st;
 }

@@ -15,6 +15,13 @@ typedef struct bly_file {
 /* Open path for reading; the caller closes out->fd. */
 bly_status bly_file_open(const char *path, bly_file *out);
 
+/* Change the file in path: take its lock, let read() take in what is there and
+ * change it, and put what write() gives in its place; any failure leaves the
+ * file as it was. Both are given `what`. */
+typedef bly_status bly_file_reads(void *what, const char *path, bly_file *in);
+bly_status bly_file_change(const char *path, const bly_access *how,
+                           bly_file_reads *read, bly_writes *write, void *what);
+
 /* st, with the path in front of its line. */
 bly_status bly_named_fail(bly_status st, const char *path);
 

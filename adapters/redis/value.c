@@ -1,0 +1,216 @@
+/*
+ * value.c - see value.h
+ */
+#include "adapters/redis/value.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ records */
+
+static void put_uint(void *io, uint64_t x)
+{
+    srv.SaveUnsigned(io, x);
+}
+
+static void put_real(void *io, double x)
+{
+    srv.SaveDouble(io, x);
+}
+
+static void put_bytes(void *io, const void *at, size_t n)
+{
+    srv.SaveStringBuffer(io, at, n);
+}
+
+static uint64_t get_uint(void *io)
+{
+    return srv.LoadUnsigned(io);
+}
+
+static double get_real(void *io)
+{
+    return srv.LoadDouble(io);
+}
+
+static void *get_bytes(void *io, size_t *n)
+{
+    return srv.LoadStringBuffer(io, n);
+}
+
+static bool has_failed(void *io)
+{
+    return srv.IsIOError(io);
+}
+
+/* Where a dump cannot fail: a server without memory ends. */
+static void *sure_alloc(void *ctx, size_t n)
+{
+    (void)ctx;
+    return srv.Alloc(n);
+}
+
+static void sure_release(void *ctx, void *at, size_t n)
+{
+    (void)ctx, (void)n;
+    srv.Free(at);
+}
+
+static const bly_mem sure_memory = { .alloc = sure_alloc,
+                                     .release = sure_release };
+
+void *value_load(server_io *io, int version, const bly_foreign_spec *spec)
+{
+    const bly_foreign_record from = { .get_uint = get_uint,
+                                      .get_real = get_real,
+                                      .get_bytes = get_bytes,
+                                      .failed = has_failed,
+                                      .ctx = io };
+    bly_foreign *f;
+    return bly_foreign_restore(spec, (unsigned)version, &from, &f) ? NULL : f;
+}
+
+void value_save(server_io *io, void *value)
+{
+    const bly_foreign_record to = { .put_uint = put_uint,
+                                    .put_real = put_real,
+                                    .put_bytes = put_bytes,
+                                    .mem = &sure_memory,
+                                    .ctx = io };
+    bly_foreign_store(value, &to);
+}
+
+static void digest_uint(void *md, uint64_t x)
+{
+    srv.DigestAddLongLong(md, (long long)x);
+}
+
+static void digest_bytes(void *md, const void *at, size_t n)
+{
+    srv.DigestAddStringBuffer(md, at, n);
+}
+
+static void digest_real(void *md, double x)
+{
+    digest_bytes(md, &x, sizeof x);
+}
+
+void value_digest(server_digest *md, void *value)
+{
+    const bly_foreign_record to = { .put_uint = digest_uint,
+                                    .put_real = digest_real,
+                                    .put_bytes = digest_bytes,
+                                    .mem = &sure_memory,
+                                    .ctx = md };
+    bly_foreign_store(value, &to);
+    srv.DigestEndSequence(md);
+}
+
+/* --------------------------------------------------------------------- life */
+
+void *value_copy(server_string *from, server_string *to, const void *value)
+{
+    (void)from, (void)to;
+    bly_foreign *copy;
+    return bly_foreign_copy(value, &copy) ? NULL : copy;
+}
+
+void value_free(void *value)
+{
+    bly_foreign_free(value);
+}
+
+size_t value_free_effort(server_string *key, const void *value)
+{
+    (void)key;
+    return bly_foreign_nparts(value);
+}
+
+_Atomic uint64_t value_defrag_hits, value_defrag_misses;
+
+typedef struct moving {
+    server_defrag *ctx;
+    bool moved; /* the last one, which is the array */
+} moving;
+
+static void *move_one(void *ctx, void *at)
+{
+    moving *m = ctx;
+    void *fresh = srv.DefragAlloc(m->ctx, at);
+    m->moved = fresh != NULL;
+    return fresh;
+}
+
+/* One part a call, so that a long chain can stop in the middle. */
+int value_defrag(server_defrag *ctx, server_string *key, void **value)
+{
+    (void)key;
+    unsigned long at = 0;
+    if (!srv.DefragCursorGet || srv.DefragCursorGet(ctx, &at) != SERVER_OK)
+        at = 0;
+    bly_foreign *f = *value;
+    for (; at < bly_foreign_nparts(f); at++) {
+        moving m = { .ctx = ctx };
+        bly_foreign_move(&f, at, move_one, &m);
+        *value = f;
+        value_defrag_hits += m.moved;
+        value_defrag_misses += !m.moved;
+        if (at + 1 < bly_foreign_nparts(f) && srv.DefragShouldStop &&
+            srv.DefragCursorSet && srv.DefragShouldStop(ctx)) {
+            srv.DefragCursorSet(ctx, at + 1);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+double value_fact(const bly_foreign *f, const char *name)
+{
+    bly_fact fact;
+    return bly_foreign_fact(f, name, &fact) ? fact.real : 0;
+}
+
+/* ------------------------------------------------------------------- pieces */
+
+void reply_piece(server_ctx *ctx, const bly_foreign *f, long long at,
+                 int (*empty)(server_ctx *ctx))
+{
+    const size_t nhead = bly_foreign_head(f, NULL, 0);
+    unsigned char *head = at == 0 ? memory_try(nhead) : NULL, *piece = head;
+    size_t n = 0;
+    if (at == 0 && !head) {
+        reply_error(ctx, "ERR Insufficient memory");
+        return;
+    }
+    if (at == 0)
+        n = bly_foreign_head(f, head, nhead);
+    else if (at > 0)
+        n = bly_foreign_chunk(f, (uint64_t)at - 1, PIECE_BYTES, &piece);
+    srv.ReplyWithArray(ctx, 2);
+    srv.ReplyWithLongLong(ctx, !n ? 0 : at == 0 ? 1 : at + (long long)n);
+    if (n)
+        srv.ReplyWithStringBuffer(ctx, (const char *)piece, n);
+    else
+        empty(ctx);
+    memory_free(head);
+}
+
+size_t piece_place(const bly_foreign *f, long long at, size_t n,
+                   unsigned char **to)
+{
+    return at < 1 || !n || (uint64_t)at - 1 < n
+               ? 0
+               : bly_foreign_chunk(f, (uint64_t)at - 1 - n, n, to);
+}
+
+void rewrite_pieces(server_io *io, const char *command, server_string *key,
+                    const bly_foreign *f)
+{
+    const size_t nhead = bly_foreign_head(f, NULL, 0);
+    unsigned char *head = srv.Alloc(nhead), *piece;
+    bly_foreign_head(f, head, nhead);
+    srv.EmitAOF(io, command, "slb", key, 1LL, head, nhead);
+    srv.Free(head);
+    uint64_t at = 0;
+    for (size_t n; (n = bly_foreign_chunk(f, at, PIECE_BYTES, &piece)); at += n)
+        srv.EmitAOF(io, command, "slb", key, (long long)(at + n + 1), piece, n);
+}

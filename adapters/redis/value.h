@@ -1,0 +1,47 @@
+/*
+ * value.h - keys that hold a filter of another system
+ *
+ * Their value is a bly_foreign of the library, in the server's memory, and what
+ * a server asks of a type is the same for all of them: here it is, for the
+ * table of methods of each.
+ */
+#ifndef BLY_REDIS_VALUE_H
+#define BLY_REDIS_VALUE_H
+
+#include <bloomery/foreign.h>
+
+#include "adapters/redis/module.h"
+
+#define PIECE_BYTES ((size_t)16 << 20) /* of SCANDUMP, at most */
+
+/* From a dump, by the name of its format; NULL where it is bad. */
+void *value_load(server_io *io, int version, const bly_foreign_spec *spec);
+
+void value_save(server_io *io, void *value);
+void value_digest(server_digest *md, void *value);
+void *value_copy(server_string *from, server_string *to, const void *value);
+void value_free(void *value);
+size_t value_free_effort(server_string *key, const void *value);
+int value_defrag(server_defrag *ctx, server_string *key, void **value);
+
+/* What value_defrag() has moved, and what it could not: arrays. */
+extern _Atomic uint64_t value_defrag_hits, value_defrag_misses;
+
+/* SCANDUMP: a pair of the next iterator and the piece at this one. `empty` is
+ * said where there is none. */
+void reply_piece(server_ctx *ctx, const bly_foreign *f, long long at,
+                 int (*empty)(server_ctx *ctx));
+
+/* LOADCHUNK: where the bytes that end before iterator `at` belong, and how many
+ * of n fit there. 0: nowhere. */
+size_t piece_place(const bly_foreign *f, long long at, size_t n,
+                   unsigned char **to);
+
+/* The head and all pieces as commands of that name. */
+void rewrite_pieces(server_io *io, const char *command, server_string *key,
+                    const bly_foreign *f);
+
+/* The value of a fact of f, 0 where it has none of that name. */
+double value_fact(const bly_foreign *f, const char *name);
+
+#endif

@@ -1,0 +1,539 @@
+/*
+ * bloom_chain.c - see bloom_chain.h
+ */
+#include "foreign/bloom_chain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHAIN_LN2_SQUARED 0.480453013918201 /* RedisBloom's own */
+#define CHAIN_LN2 0.693147180559945
+#define CHAIN_MAX_BITS (UINT64_C(1) << 45)
+#define CHAIN_MAX_HASHES 1100 /* log2(1/e) of the least double is 1074 */
+
+/* Of a link: the sum over all links is then a number, too. */
+#define CHAIN_MAX_CAPACITY (UINT64_C(1) << 46)
+
+/* -------------------------------------------------------------------- sizes */
+
+uint32_t bly_chain_hashes(double bits_per_entry)
+{
+    return (uint32_t)ceil(CHAIN_LN2 * bits_per_entry);
+}
+
+static bool size_redis(double error, uint64_t capacity, bly_chain_link *out)
+{
+    const double p = fabs(log(error)) / CHAIN_LN2_SQUARED;
+    const double bits = (double)capacity * p;
+    if (!(bits < (double)CHAIN_MAX_BITS))
+        return false;
+    uint64_t n = (uint64_t)bits;
+    n = n ? (n + 63) / 64 * 64 : 64;
+    *out = (bly_chain_link){ .bits_per_entry = p,
+                             .bits = n,
+                             .hashes = bly_chain_hashes(p) };
+    return true;
+}
+
+static bool size_valkey(double error, uint64_t capacity, bly_chain_link *out)
+{
+    const double ln2 = log(2);
+    const double n = ceil((double)capacity * log(error) / (-8.0 * (ln2 * ln2)));
+    if (!(n >= 1 && n < (double)CHAIN_MAX_BITS / 8))
+        return false;
+    const double hashes = round(8 * n / (double)capacity * ln2);
+    *out = (bly_chain_link){ .bits = (uint64_t)n * 8,
+                             .hashes = hashes < 1 ? 1 : (uint32_t)hashes };
+    return true;
+}
+
+/* A link for capacity and rate; false where it cannot be. */
+static bool chain_size(const bly_chain *c, double error, uint64_t capacity,
+                       bly_chain_link *out)
+{
+    if (!(error > 0 && error < 1) || !capacity ||
+        capacity > CHAIN_MAX_CAPACITY ||
+        !(c->valkey ? size_valkey : size_redis)(error, capacity, out))
+        return false;
+    out->capacity = capacity;
+    out->error = error;
+    out->nbytes = out->bits / 8;
+    out->range = bly_modulus_of(out->bits);
+    return true;
+}
+
+/* The link after l. */
+static bly_status chain_next(const bly_chain *c, const bly_chain_link *l,
+                             bly_chain_link *out)
+{
+    const double error = l->error * c->tightening;
+    if (!(error >= (c->valkey ? 0x1p-1022 : 0x1p-1074)))
+        return bly_fail(BLY_EFULL, "cannot grow any more: the rate of the next "
+                                   "filter would be zero");
+    if (l->capacity > UINT64_MAX / c->growth ||
+        !chain_size(c, error, l->capacity * c->growth, out))
+        return bly_fail(BLY_ERANGE, "cannot grow any more: the next filter "
+                                    "would have more than 2^45 bits");
+    return BLY_OK;
+}
+
+bool bly_chain_link_take(const bly_chain *c, bly_chain_link *l)
+{
+    /* Dumps of the oldest versions end within a byte. */
+    if (!(l->error > 0 && l->error < 1) || !l->nbytes ||
+        l->nbytes > CHAIN_MAX_BITS / 8 || l->bits > 8 * l->nbytes ||
+        l->bits <= 8 * (l->nbytes - 1) || !l->hashes ||
+        l->hashes > CHAIN_MAX_HASHES || l->n2 > 63 || !l->capacity ||
+        l->capacity > CHAIN_MAX_CAPACITY || l->items > CHAIN_MAX_CAPACITY)
+        return false;
+    if (!c->valkey && !(l->bits_per_entry > 0 && l->bits_per_entry < 0x1p20 &&
+                        l->hashes == bly_chain_hashes(l->bits_per_entry) &&
+                        (!l->n2 || l->bits >= UINT64_C(1) << l->n2)))
+        return false;
+    l->range = bly_modulus_of(l->n2 ? UINT64_C(1) << l->n2 : l->bits);
+    return true;
+}
+
+/* ------------------------------------------------------------------- making */
+
+bly_status bly_chain_new(bly_foreign *f, bool valkey, uint64_t nlinks)
+{
+    bly_chain_close(f); /* of a plan that failed */
+    const bly_status st = bly_foreign_own(f, sizeof(bly_chain));
+    if (st)
+        return st;
+    bly_chain *const c = f->own;
+    c->valkey = valkey;
+    c->tightening = 0.5;
+    f->nparts = 0; /* until they can be used */
+    if (nlinks > BLY_CHAIN_MAX_LINKS)
+        return bly_damaged("a chain of more than 65536 filters");
+    if (nlinks) {
+        c->links = bly_mem_zalloc(&f->mem, nlinks * sizeof *c->links);
+        if (!c->links)
+            return bly_fail(BLY_ENOMEM, "out of memory");
+    }
+    f->nparts = c->nlinks = nlinks;
+    return BLY_OK;
+}
+
+void bly_chain_close(bly_foreign *f)
+{
+    bly_chain *const c = f->own;
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->nlinks && !f->bytes; i++)
+        bly_mem_release(&f->mem, c->links[i].data, c->links[i].nbytes);
+    bly_mem_release(&f->mem, c->links, c->nlinks * sizeof *c->links);
+    bly_mem_release(&f->mem, c, sizeof *c);
+    f->own = NULL;
+}
+
+static uint64_t chain_bytes(const bly_chain *c)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < c->nlinks; i++)
+        sum += c->links[i].nbytes;
+    return sum;
+}
+
+/* One more link, of the sizes of l. */
+static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
+{
+    bly_chain *const c = f->own;
+    const uint64_t nbytes = chain_bytes(c) + l->nbytes;
+    if (f->max_bytes && nbytes > f->max_bytes)
+        return bly_fail(
+            BLY_ERANGE, "it would take %llu bytes, but only %llu are allowed",
+            (unsigned long long)nbytes, (unsigned long long)f->max_bytes);
+    bly_chain_link *const more =
+        bly_mem_zalloc(&f->mem, (c->nlinks + 1) * sizeof *more);
+    unsigned char *const data =
+        more ? bly_mem_zalloc(&f->mem, l->nbytes) : NULL;
+    if (!data) {
+        bly_mem_release(&f->mem, more, (c->nlinks + 1) * sizeof *more);
+        return bly_fail(BLY_ENOMEM, "out of memory: %llu bytes for a filter",
+                        (unsigned long long)l->nbytes);
+    }
+    if (c->nlinks)
+        memcpy(more, c->links, c->nlinks * sizeof *more);
+    more[c->nlinks] = *l;
+    more[c->nlinks].data = data;
+    bly_mem_release(&f->mem, c->links, c->nlinks * sizeof *more);
+    c->links = more;
+    f->nparts = ++c->nlinks;
+    return BLY_OK;
+}
+
+bly_status bly_chain_options(bly_foreign *f, unsigned scaling, unsigned growth)
+{
+    bly_chain *const c = f->own;
+    char *end;
+    const unsigned long long x = strtoull(f->option[growth], &end, 10);
+    if (*end || f->option[growth][0] < '0' || f->option[growth][0] > '9' ||
+        x < 1 || x > UINT32_MAX)
+        return bly_fail(BLY_EINVAL,
+                        "option growth: '%s' is not a whole number from 1 to "
+                        "4294967295",
+                        f->option[growth]);
+    c->growth = strcmp(f->option[scaling], "no") == 0 ? 0 : (uint32_t)x;
+    return BLY_OK;
+}
+
+/* A chain that scales by RedisBloom's rules begins with half the rate, so that
+ * the rates of all links add up to what was asked. */
+static bly_status chain_first(const bly_chain *c, uint64_t items, double fpr,
+                              bly_chain_link *out)
+{
+    return chain_size(c, !c->valkey && c->growth ? fpr / 2 : fpr, items, out)
+               ? BLY_OK
+               : bly_fail(BLY_ERANGE,
+                          "such a filter has at most 2^45 bits, 2^46 items, "
+                          "and a rate that is a number above zero");
+}
+
+bly_status bly_chain_begin(bly_foreign *f, uint64_t items, double fpr)
+{
+    bly_chain_link first;
+    const bly_status st = chain_first(f->own, items, fpr, &first);
+    return st ? st : chain_push(f, &first);
+}
+
+bly_status bly_chain_scales(bly_foreign *f, uint64_t to, uint64_t *holds)
+{
+    const bly_chain *const c = f->own;
+    bly_chain_link l;
+    uint64_t nbytes = 0;
+    bly_status st = chain_first(c, f->items, f->fpr, &l);
+    for (uint64_t n = 1; !st; n++) {
+        nbytes += l.nbytes;
+        const bool over = f->max_bytes && nbytes > f->max_bytes;
+        if (!over || n == 1)
+            *holds += l.capacity;
+        if (over)
+            return bly_fail(BLY_ERANGE, "it would take more than %llu bytes",
+                            (unsigned long long)f->max_bytes);
+        if (*holds >= to)
+            break;
+        st = !c->growth || n == BLY_CHAIN_MAX_LINKS
+                 ? bly_fail(BLY_EFULL, "it does not grow so far")
+                 : chain_next(c, &l, &l);
+    }
+    return st;
+}
+
+bly_status bly_chain_copy(const bly_foreign *f, bly_foreign *to)
+{
+    const bly_chain *const from = f->own;
+    bly_status st = bly_chain_new(to, from->valkey, from->nlinks);
+    if (st)
+        return st;
+    bly_chain *const c = to->own;
+    bly_chain_link *const links = c->links;
+    *c = *from;
+    c->links = links;
+    for (size_t i = 0; i < c->nlinks; i++) {
+        links[i] = from->links[i];
+        links[i].data = st ? NULL : bly_mem_zalloc(&to->mem, links[i].nbytes);
+        if (links[i].data)
+            memcpy(links[i].data, from->links[i].data, links[i].nbytes);
+        else if (!st)
+            st = bly_fail(BLY_ENOMEM, "out of memory");
+    }
+    return st;
+}
+
+/* --------------------------------------------------------------- describing */
+
+void bly_chain_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
+{
+    const bly_chain *const c = f->own;
+    if (!c || i >= c->nlinks) /* its size is not known yet */
+        return;
+    const bly_chain_link *const l = &c->links[i];
+    out->bytes = l->data;
+    out->nbits = l->range.n;
+    out->k = l->hashes;
+    out->items = l->items;
+    out->capacity = l->capacity;
+    out->fpr_planned = l->error;
+}
+
+void bly_chain_name(const bly_foreign *f, size_t i, char name[BLY_PART_NAME])
+{
+    if (f->nparts > 1)
+        snprintf(name, BLY_PART_NAME, "filter %zu", i + 1);
+}
+
+bly_array bly_chain_array(const bly_foreign *f, size_t i)
+{
+    const bly_chain *const c = f->own;
+    if (!c || i >= c->nlinks)
+        return (bly_array){ 0 };
+    return (bly_array){ c->links[i].data, c->links[i].nbytes };
+}
+
+void bly_chain_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx)
+{
+    if (i == 0) {
+        bly_moved(&f->own, move, ctx);
+        bly_moved(&((bly_chain *)f->own)->links, move, ctx);
+    }
+    bly_moved(&((bly_chain *)f->own)->links[i].data, move, ctx);
+}
+
+double bly_chain_rate(const bly_chain *c)
+{
+    double right = 1;
+    for (size_t i = 0; i < c->nlinks; i++) {
+        const bly_chain_link *const l = &c->links[i];
+        const double fill =
+            -expm1(-(double)l->hashes * (double)l->items / (double)l->bits);
+        right *= 1 - pow(fill, l->hashes);
+    }
+    return 1 - right;
+}
+
+/* ------------------------------------------------------------------ one key */
+
+/* Where probe i of a hash falls. */
+static inline uint64_t chain_probe(const bly_chain *c, const bly_chain_link *l,
+                                   const uint64_t *h, uint32_t i)
+{
+    const uint64_t prime = UINT64_C(0xffffffffffffffc5);
+    uint64_t at = h[0] + i * h[1];
+    if (c->valkey)
+        at = i < 2 ? h[i] : at >= prime ? at - prime : at;
+    return bly_mod(at, l->range);
+}
+
+static inline bool chain_bit(const bly_chain_link *l, uint64_t bit)
+{
+    return l->data[bit / 8] >> bit % 8 & 1;
+}
+
+static inline void chain_bit_set(bly_chain_link *l, uint64_t bit)
+{
+    l->data[bit / 8] |= (unsigned char)(1u << bit % 8);
+}
+
+/* Are the bits of all probes from the first on set? */
+static bool link_has(const bly_chain *c, const bly_chain_link *l,
+                     const uint64_t *h, uint32_t first)
+{
+    for (uint32_t i = first; i < l->hashes; i++)
+        if (!chain_bit(l, chain_probe(c, l, h, i)))
+            return false;
+    return true;
+}
+
+bool bly_chain_test(const bly_foreign *f, size_t i, const bly_foreign_key *key)
+{
+    const bly_chain *const c = f->own;
+    return link_has(c, &c->links[i], key->h, 0);
+}
+
+static bool chain_has(const bly_chain *c, const uint64_t *h)
+{
+    for (size_t i = c->nlinks; i-- > 0;)
+        if (link_has(c, &c->links[i], h, 0))
+            return true;
+    return false;
+}
+
+/* Room for one more in the newest link. */
+static bly_status chain_make_room(bly_foreign *f)
+{
+    const bly_chain *const c = f->own;
+    const bly_chain_link *const l = &c->links[c->nlinks - 1];
+    bly_chain_link next;
+    if (l->items < l->capacity)
+        return BLY_OK;
+    if (!c->growth)
+        return bly_fail(BLY_EFULL,
+                        "full: it holds its capacity of %llu items, "
+                        "and does not scale",
+                        (unsigned long long)l->capacity);
+    if (c->nlinks == BLY_CHAIN_MAX_LINKS)
+        return bly_fail(BLY_EFULL, "full: a chain of 65536 filters, which is "
+                                   "the most there may be");
+    const bly_status st = chain_next(c, l, &next);
+    return st ? st : chain_push(f, &next);
+}
+
+/* A key that is not there goes into the newest link. */
+static void chain_put(bly_foreign *f, const uint64_t *h, uint32_t first)
+{
+    const bly_chain *const c = f->own;
+    bly_chain_link *const l = &c->links[c->nlinks - 1];
+    for (uint32_t i = first; i < l->hashes; i++)
+        chain_bit_set(l, chain_probe(c, l, h, i));
+    l->items++;
+    f->nadded++;
+}
+
+/* ---------------------------------------------------------------- many keys */
+
+/* Places in one link of the keys that are on their way. Memory answers some
+ * twenty requests at a time: a few keys ahead are enough to keep it busy, and
+ * more would wait in a cache that they fill. Those past the ones that are kept
+ * are computed when they are needed. */
+enum { KEPT = 16, RING = 32, ADD_AHEAD = 4, HAS_AHEAD = 12 };
+
+typedef struct chain_places {
+    const bly_chain *c;
+    const bly_chain_link *l;
+    uint32_t kept;
+    uint64_t bit[RING][KEPT]; /* of key i in row i % RING */
+} chain_places;
+
+static void places_of(const bly_chain *c, const bly_chain_link *l,
+                      chain_places *p)
+{
+    p->c = c;
+    p->l = l;
+    p->kept = l->hashes < KEPT ? l->hashes : KEPT;
+}
+
+/* Compute places [from, to) of key i, and fetch them. */
+static inline void places_fetch(chain_places *p, size_t i, const uint64_t *h,
+                                uint32_t from, uint32_t to)
+{
+    for (uint32_t k = from; k < to; k++) {
+        uint64_t *const bit = &p->bit[i % RING][k];
+        *bit = chain_probe(p->c, p->l, h, k);
+        __builtin_prefetch(p->l->data + *bit / 8);
+    }
+}
+
+/* Are the bits of places [from, to) of key i set? */
+static inline bool places_are_set(const chain_places *p, size_t i,
+                                  uint32_t from, uint32_t to)
+{
+    for (uint32_t k = from; k < to; k++)
+        if (!chain_bit(p->l, p->bit[i % RING][k]))
+            return false;
+    return true;
+}
+
+/* Which of those that are not found yet one link has. In a full one half of the
+ * bits are set, and a key that is not there falls at its first two three times
+ * in four; in one that is less than half full it falls at its first seven times
+ * in ten. What is left is fetched for the rest alone. */
+static void link_ask(chain_places *p, const bly_foreign_key *keys, size_t n,
+                     bool *found)
+{
+    const uint32_t some = p->l->items < p->l->capacity / 2 ? 1 : 2;
+    const uint32_t first = p->kept < some ? p->kept : some;
+    bool left[BLY_CROWD];
+    for (size_t i = 0; i < n + 2 * HAS_AHEAD; i++) {
+        if (i < n && !found[i])
+            places_fetch(p, i, keys[i].h, 0, first);
+        const size_t j = i - HAS_AHEAD, k = j - HAS_AHEAD; /* or far above n */
+        if (j < n) {
+            left[j] = !found[j] && places_are_set(p, j, 0, first);
+            if (left[j])
+                places_fetch(p, j, keys[j].h, first, p->kept);
+        }
+        if (k < n && left[k])
+            found[k] = places_are_set(p, k, first, p->kept) &&
+                       link_has(p->c, p->l, keys[k].h, KEPT);
+    }
+}
+
+/* Which of them are in the links before the one at `end`. */
+static void links_ask(const bly_chain *c, size_t end,
+                      const bly_foreign_key *keys, size_t n, chain_places *p,
+                      bool *found)
+{
+    memset(found, 0, n * sizeof *found);
+    for (size_t i = end; i-- > 0;) {
+        places_of(c, &c->links[i], p);
+        link_ask(p, keys, n, found);
+    }
+}
+
+void bly_chain_ask(const bly_foreign *f, const bly_foreign_key *keys, size_t n,
+                   uint64_t *bitmap)
+{
+    const bly_chain *const c = f->own;
+    bool found[BLY_CROWD];
+    chain_places p;
+    if (n == 1) {
+        *bitmap |= chain_has(c, keys->h);
+        return;
+    }
+    links_ask(c, c->nlinks, keys, n, &p, found);
+    for (size_t i = 0; i < n; i++)
+        bitmap[i / 64] |= (uint64_t)found[i] << i % 64;
+}
+
+/* Add several, up to one that fails, or with which the chain grows: the places
+ * of those behind it are of the link before. *ndone: how many. */
+static bly_status chain_add_some(bly_foreign *f, const bly_foreign_key *keys,
+                                 size_t n, bool *fresh, size_t *ndone)
+{
+    const bly_chain *const c = f->own;
+    const size_t nlinks = c->nlinks;
+    bly_chain_link *const l = &c->links[nlinks - 1];
+    bool found[BLY_CROWD];
+    chain_places p;
+    *ndone = 0;
+    links_ask(c, nlinks - 1, keys, n, &p, found);
+    places_of(c, l, &p);
+    for (size_t ahead = 0; ahead < n + ADD_AHEAD; ahead++) {
+        if (ahead < n && !found[ahead])
+            places_fetch(&p, ahead, keys[ahead].h, 0, p.kept);
+        if (ahead < ADD_AHEAD)
+            continue;
+        const size_t i = ahead - ADD_AHEAD;
+        const uint64_t *const h = keys[i].h;
+        fresh[i] = !found[i] && !(places_are_set(&p, i, 0, p.kept) &&
+                                  link_has(c, l, h, KEPT));
+        const bly_status st = fresh[i] ? chain_make_room(f) : BLY_OK;
+        if (st)
+            return st;
+        *ndone = i + 1;
+        if (c->nlinks != nlinks) {
+            chain_put(f, h, 0);
+            return BLY_OK;
+        }
+        if (fresh[i]) {
+            for (uint32_t k = 0; k < p.kept; k++)
+                chain_bit_set(l, p.bit[i % RING][k]);
+            chain_put(f, h, KEPT);
+        }
+    }
+    return BLY_OK;
+}
+
+static bly_status chain_add_one(bly_foreign *f, const uint64_t *h, bool *fresh,
+                                size_t *ndone)
+{
+    *fresh = !chain_has(f->own, h);
+    const bly_status st = *fresh ? chain_make_room(f) : BLY_OK;
+    *ndone = !st;
+    if (!st && *fresh)
+        chain_put(f, h, 0);
+    return st;
+}
+
+bly_status bly_chain_add(bly_foreign *f, const bly_foreign_key *keys, size_t n,
+                         uint64_t *fresh, size_t *ndone)
+{
+    bool novel[BLY_CROWD];
+    bly_status st = BLY_OK;
+    size_t some;
+    for (*ndone = 0; *ndone < n && !st;) {
+        const bly_foreign_key *const next = keys + *ndone;
+        if (n - *ndone > 1)
+            st = chain_add_some(f, next, n - *ndone, novel, &some);
+        else
+            st = chain_add_one(f, next->h, novel, &some);
+        for (size_t i = 0; i < some; i++, ++*ndone)
+            fresh[*ndone / 64] |= (uint64_t)novel[i] << *ndone % 64;
+    }
+    return st;
+}

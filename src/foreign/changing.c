@@ -1,0 +1,289 @@
+/*
+ * changing.c - filters of other systems that change: copies, pieces, records
+ *
+ * The calls of bloomery.h check their arguments and hand over to the row of
+ * the format (format.h). A filter that is made here and fails on the way is
+ * closed as one that was opened, so a row leaves own in a state that close()
+ * understands.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+
+#include "foreign/format.h"
+#include "format/files.h"
+#include "format/replace.h"
+
+/* f where st is BLY_OK, else none. */
+static bly_status handed(bly_status st, bly_foreign *f, bly_foreign **out)
+{
+    if (st) {
+        bly_foreign_free(f);
+    } else {
+        bly_foreign_made(f);
+        *out = f;
+    }
+    return st;
+}
+
+static bly_status cannot(const bly_foreign *f, const char *what)
+{
+    return bly_fail(BLY_ENOTSUP, "a filter of the format %s %s",
+                    f->format->name, what);
+}
+
+/* May f be changed by a function of its row? */
+static bly_status foreign_can_change(const bly_foreign *f, bool able,
+                                     const char *what)
+{
+    return !able ? cannot(f, what)
+           : f->bytes || !f->planned
+               ? bly_fail(BLY_EREADONLY, "an opened foreign filter cannot be "
+                                         "changed")
+               : BLY_OK;
+}
+
+/* ------------------------------------------------------------------- copies */
+
+bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out)
+{
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!f)
+        return bly_fail_null("f");
+    if (!f->format->copy || (!f->bytes && !f->planned))
+        return cannot(f, "is not copied");
+    const bly_foreign_spec spec = { .format = f->format->name,
+                                    .items = f->items,
+                                    .fpr = f->fpr,
+                                    .max_bytes = f->max_bytes,
+                                    .mem = &f->mem };
+    bly_foreign *to;
+    const bly_status st = bly_foreign_blank(&spec, &to);
+    if (st)
+        return st;
+    to->form = f->form; /* and else the options are in what is copied */
+    to->nadded = f->nadded;
+    return handed(f->format->copy(f, to), to, out);
+}
+
+bly_status bly_foreign_edit(const bly_foreign_spec *spec, const void *bytes,
+                            size_t nbytes, bly_foreign **out)
+{
+    bly_foreign *f;
+    bly_status st = bly_foreign_open(spec, bytes, nbytes, out ? &f : NULL);
+    if (out)
+        *out = NULL;
+    if (st)
+        return st;
+    st = f->format->add ? bly_foreign_copy(f, out)
+                        : cannot(f, "takes no keys once it is made");
+    bly_foreign_free(f);
+    return st;
+}
+
+/* -------------------------------------------------------------------- files */
+
+typedef struct foreign_update {
+    const bly_foreign_spec *spec;
+    bly_foreign_change *change;
+    void *ctx;
+    bly_foreign *f;
+} foreign_update;
+
+static bly_status foreign_update_read(void *what, const char *path,
+                                      bly_file *in)
+{
+    foreign_update *const u = what;
+    const bly_mem *const mem =
+        u->spec && u->spec->mem ? u->spec->mem : &bly_mem_system;
+    const size_t n = (size_t)in->nbytes;
+    unsigned char *const bytes =
+        in->nbytes < SIZE_MAX / 2 ? mem->alloc(mem->ctx, n ? n : 1) : NULL;
+    if (!bytes)
+        return bly_fail(BLY_ENOMEM, "%s: out of memory: %llu bytes", path,
+                        (unsigned long long)in->nbytes);
+    const int64_t got = bly_fd_read(in->fd, bytes, n);
+    bly_status st =
+        got < 0
+            ? bly_io_fail(path, "read", errno)
+            : bly_named_fail(
+                  bly_foreign_edit(u->spec, bytes, (size_t)got, &u->f), path);
+    bly_mem_release(mem, bytes, n ? n : 1);
+    return st ? st : u->change(u->f, u->ctx);
+}
+
+static bly_status foreign_update_write(const void *what, bly_put *put,
+                                       void *ctx)
+{
+    return bly_foreign_write(((const foreign_update *)what)->f, put, ctx);
+}
+
+bly_status bly_foreign_update(const char *path, const bly_access *how,
+                              const bly_foreign_spec *spec,
+                              bly_foreign_change *change, void *ctx)
+{
+    if (!path || !change)
+        return bly_fail_null("path or change");
+    foreign_update u = { spec, change, ctx, NULL };
+    const bly_status st = bly_file_change(path, how, foreign_update_read,
+                                          foreign_update_write, &u);
+    bly_foreign_free(u.f);
+    return st;
+}
+
+/* --------------------------------------------------------------------- keys */
+
+bly_status bly_foreign_remove(bly_foreign *f, bly_bytes key)
+{
+    if (!f)
+        return bly_fail_null("f");
+    bly_scratch scratch = { .mem = &f->mem };
+    bly_foreign_key k;
+    bly_status st =
+        foreign_can_change(f, f->format->remove, "gives no keys back");
+    if (!st)
+        st = bly_foreign_read_key(f, key, &scratch, &k);
+    if (!st)
+        st = f->format->remove(f, &k);
+    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    return st;
+}
+
+bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
+                             size_t n, uint64_t *counts)
+{
+    if (!f || ((!keys || !counts) && n))
+        return bly_fail_null("f or keys or counts");
+    bly_scratch scratch = { .mem = &f->mem };
+    bly_status st =
+        f->format->count ? BLY_OK : cannot(f, "does not count its keys");
+    for (size_t i = 0; i < n && !st; i++) {
+        bly_foreign_key key;
+        st = bly_foreign_read_key(f, keys[i], &scratch, &key);
+        counts[i] = st ? 0 : f->format->count(f, &key);
+    }
+    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    return st;
+}
+
+bly_status bly_foreign_compact(bly_foreign *f)
+{
+    if (!f)
+        return bly_fail_null("f");
+    const bly_status st =
+        foreign_can_change(f, f->format->compact, "has nothing to compact");
+    if (!st)
+        f->format->compact(f);
+    return st;
+}
+
+void bly_foreign_limit(bly_foreign *f, uint64_t max_bytes)
+{
+    f->max_bytes = max_bytes;
+}
+
+bly_status bly_foreign_scales(const bly_foreign_spec *spec, uint64_t to,
+                              uint64_t *holds)
+{
+    if (!holds)
+        return bly_fail_null("holds");
+    *holds = 0;
+    bly_foreign *f;
+    bly_status st = bly_foreign_blank(spec, &f);
+    if (st)
+        return st;
+    st = f->format->scales ? f->format->scales(f, to, holds)
+                           : cannot(f, "does not grow");
+    bly_foreign_free(f);
+    return st;
+}
+
+/* ------------------------------------------------------------------- pieces */
+
+size_t bly_foreign_head(const bly_foreign *f, void *to, size_t room)
+{
+    const size_t n = f->format->head ? f->format->head(f, NULL) : 0;
+    if (to && n && n <= room)
+        f->format->head(f, to);
+    return n;
+}
+
+bly_status bly_foreign_start(const bly_foreign_spec *spec, const void *head,
+                             size_t nhead, bly_foreign **out)
+{
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!head && nhead)
+        return bly_fail_null("head");
+    bly_foreign *f;
+    bly_status st = bly_foreign_blank(spec, &f);
+    if (st)
+        return st;
+    return handed(f->format->start ? f->format->start(f, head, nhead)
+                                   : cannot(f, "does not come in pieces"),
+                  f, out);
+}
+
+size_t bly_foreign_chunk(const bly_foreign *f, uint64_t offset, size_t most,
+                         unsigned char **at)
+{
+    for (size_t i = 0; f->format->array && i < f->nparts; i++) {
+        const bly_array a = f->format->array(f, i);
+        if (offset < a.nbytes) {
+            *at = a.at + offset;
+            return a.nbytes - offset < most ? (size_t)(a.nbytes - offset)
+                                            : most;
+        }
+        offset -= a.nbytes;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------ records */
+
+bly_status bly_foreign_store(const bly_foreign *f, const bly_foreign_record *to)
+{
+    if (!f || !to)
+        return bly_fail_null("f or to");
+    return f->format->store ? f->format->store(f, to)
+                            : cannot(f, "is not kept in records");
+}
+
+bly_status bly_foreign_restore(const bly_foreign_spec *spec, unsigned version,
+                               const bly_foreign_record *from,
+                               bly_foreign **out)
+{
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!from)
+        return bly_fail_null("from");
+    bly_foreign *f;
+    bly_status st = bly_foreign_blank(spec, &f);
+    if (st)
+        return st;
+    return handed(f->format->restore ? f->format->restore(f, version, from)
+                                     : cannot(f, "is not kept in records"),
+                  f, out);
+}
+
+/* ------------------------------------------------------------------- memory */
+
+void bly_moved(void *pointer, bly_mover *move, void *ctx)
+{
+    void *old, *fresh;
+    memcpy(&old, pointer, sizeof old);
+    if (old && (fresh = move(ctx, old)))
+        memcpy(pointer, &fresh, sizeof fresh);
+}
+
+void bly_foreign_move(bly_foreign **f, size_t part, bly_mover *move, void *ctx)
+{
+    if (part == 0)
+        bly_moved(f, move, ctx);
+    if ((*f)->format->move && part < (*f)->nparts)
+        (*f)->format->move(*f, part, move, ctx);
+}
