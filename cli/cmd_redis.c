@@ -160,5 +160,6 @@ const struct command cmd_redis = {
         "server too.",
     .options = redis_options,
     .examples = redis_examples,
+    .reports = redis_reports,
     .run = redis_run,
 };

@@ -15,7 +15,6 @@
 #include <sys/random.h>
 
 #include "apps/redis/router.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -202,48 +201,16 @@ static double bench_median(double *values)
     return values[ROUNDS / 2];
 }
 
-static void bench_print(struct benching *b, bool as_json)
+static void bench_print(struct benching *b, const struct redis_args *args)
 {
-    struct json j = { .to = stdout };
-    if (as_json) {
-        json_open(&j, '{');
-        json_key(&j, "server");
-        json_text(&j, b->version);
-        json_key(&j, "items");
-        json_uint(&j, b->items);
-        json_key(&j, "rounds");
-        json_uint(&j, ROUNDS);
-        json_key(&j, "rows");
-        json_open(&j, '[');
-    } else {
-        printf("server %s, %llu items, ns per item\n%-12s %6s %12s %12s\n",
-               show_name(b->version), (unsigned long long)b->items, "command",
-               "items", "in command", "main thread");
-    }
-    for (size_t i = 0; i < NROWS; i++) {
-        const double command = bench_median(b->in_command[i]);
-        const double cpu = bench_median(b->on_cpu[i]);
-        if (!as_json) {
-            printf("%-12s %6u %12.0f %12.0f\n", bench_rows[i].command,
-                   bench_rows[i].batch, command, cpu);
-            continue;
-        }
-        json_open(&j, '{');
-        json_key(&j, "command");
-        json_text(&j, bench_rows[i].command);
-        json_key(&j, "batch");
-        json_uint(&j, bench_rows[i].batch);
-        json_key(&j, "command_ns");
-        json_real(&j, command);
-        json_key(&j, "cpu_ns");
-        json_real(&j, cpu);
-        json_close(&j, '}');
-    }
-    if (as_json) {
-        json_close(&j, ']');
-        json_close(&j, '}');
-        json_end(&j);
-    }
+    struct redis_bench_row rows[NROWS];
+    for (size_t i = 0; i < NROWS; i++)
+        rows[i] = (struct redis_bench_row){ bench_rows[i].command,
+                                            bench_rows[i].batch,
+                                            bench_median(b->in_command[i]),
+                                            bench_median(b->on_cpu[i]) };
+    redis_tell_bench(args, &(struct redis_benched){ b->version, b->items,
+                                                    ROUNDS, rows, NROWS });
 }
 
 int redis_bench(const struct redis_args *args, struct list *operands)
@@ -269,7 +236,7 @@ int redis_bench(const struct redis_args *args, struct list *operands)
     if (!ok)
         fail("%s", b->r.why);
     else if (!quiet)
-        bench_print(b, args->json);
+        bench_print(b, args);
     router_close(&b->r);
     free(b);
     return ok ? YES : TROUBLE;

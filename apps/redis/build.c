@@ -18,7 +18,6 @@
 #include "apps/redis/upload.h"
 #include "io/filters.h"
 #include "io/sizing.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -184,38 +183,6 @@ static bool builds_may(struct router *r, const struct shards *s, bool replace,
     return true;
 }
 
-static void builds_report(const struct redis_args *args, const char *name,
-                          uint64_t nkeys, const struct shard_builds *s)
-{
-    if (quiet)
-        return;
-    if (!args->json) {
-        printf("%s: %s read; %s in %zu shard%s, %s, rate %s at capacity\n",
-               show_name(name), show_keys(nkeys), s->shards.kind, s->shards.n,
-               s->shards.n == 1 ? "" : "s", show_bytes(s->nbytes),
-               show_rate(s->fpr));
-        return;
-    }
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "key");
-    json_text(&j, name);
-    json_key(&j, "keys");
-    json_uint(&j, nkeys);
-    json_key(&j, "kind");
-    json_text(&j, s->shards.kind);
-    json_key(&j, "shards");
-    json_uint(&j, s->shards.n);
-    json_key(&j, "capacity");
-    json_uint(&j, s->capacity);
-    json_key(&j, "bytes");
-    json_uint(&j, s->nbytes);
-    json_key(&j, "fpr");
-    json_real(&j, s->fpr);
-    json_close(&j, '}');
-    json_end(&j);
-}
-
 /* The kind must be one that keys alone make. */
 static bool build_takes(const bly_spec *spec)
 {
@@ -282,7 +249,10 @@ int redis_build(const struct redis_args *args, struct list *operands)
     }
     if (status == YES) {
         drop_more(&r, &old, s->shards.n);
-        builds_report(args, name, job.nkeys, s);
+        redis_tell_built(
+            args, &(struct redis_built){ name, s->shards.kind, job.nkeys,
+                                         s->shards.n, s->capacity, s->nbytes,
+                                         s->fpr, s->shards.n != 1 });
     }
     shards_free(&old);
     builds_close(s, &r);

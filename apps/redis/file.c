@@ -18,37 +18,10 @@
 #include "io/filters.h"
 #include "io/foreign.h"
 #include "io/paths.h"
-#include "report/json.h"
 #include "report/progress.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
-
-/* What went where: word names `name` in JSON, "kind" or "format". */
-static void file_report(const struct redis_args *args, FILE *to,
-                        const char *path, const char *key, const char *word,
-                        const char *name, uint64_t nbytes)
-{
-    if (quiet)
-        return;
-    if (!args->json) {
-        fprintf(to, "%s: %s, %s, %s %s\n", show_name(path), name,
-                show_bytes(nbytes), "key", show_text(key, strlen(key)));
-        return;
-    }
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "file");
-    json_text(&j, path);
-    json_key(&j, "key");
-    json_text(&j, key);
-    json_key(&j, word);
-    json_text(&j, name);
-    json_key(&j, "bytes");
-    json_uint(&j, nbytes);
-    json_close(&j, '}');
-    json_end(&j);
-}
 
 static void filter_report(const struct redis_args *args, FILE *to,
                           const char *path, const char *key,
@@ -56,7 +29,9 @@ static void filter_report(const struct redis_args *args, FILE *to,
 {
     bly_stats s;
     bly_peek(f, &s);
-    file_report(args, to, path, key, "kind", s.kind, bly_written_bytes(f));
+    redis_tell_moved(
+        args, to,
+        &(struct redis_moved){ path, key, s.kind, NULL, bly_written_bytes(f) });
 }
 
 /* Send what is in the file of another system to a key. */
@@ -76,7 +51,9 @@ static int load_foreign(const struct redis_args *args, const char *path,
         !upload_place(&r, u, args->replace))
         status = fail("%s", r.why);
     else
-        file_report(args, stdout, path, u->key, "format", format, file->nbytes);
+        redis_tell_moved(
+            args, stdout,
+            &(struct redis_moved){ path, u->key, NULL, format, file->nbytes });
     upload_drop(&r, u);
     router_close(&r);
     return status;
@@ -243,8 +220,9 @@ static int dump_chunks(const struct redis_args *args, struct router *r,
     FILE *const to = report_to(path);
     int status = f ? foreign_save(f, path) : fail("%s", r->why);
     if (status == YES)
-        file_report(args, to, path, key, "format", bly_foreign_format(f),
-                    b.len);
+        redis_tell_moved(args, to,
+                         &(struct redis_moved){ path, key, NULL,
+                                                bly_foreign_format(f), b.len });
     bly_foreign_free(f);
     block_free(&b);
     return status;

@@ -19,7 +19,6 @@
 #include <bloomery.h>
 
 #include "apps/redis/shards.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -274,41 +273,22 @@ int redis_has(const struct redis_args *args, struct list *operands)
     };
     if (ask_all(args, operands, false, &job) != YES)
         return TROUBLE;
-    if (args->json && !quiet) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "asked");
-        json_uint(&j, job.nkeys);
-        json_key(&j, "maybe");
-        json_uint(&j, args->invert ? job.nkeys - job.npicked : job.npicked);
-        json_close(&j, '}');
-        json_end(&j);
-    } else if (counts && !quiet) {
-        printf("%llu\n", (unsigned long long)job.npicked);
-    }
+    if (counts && !quiet)
+        redis_tell_asked(
+            args, &(struct redis_asked){ job.nkeys,
+                                         args->invert ? job.nkeys - job.npicked
+                                                      : job.npicked,
+                                         job.npicked });
     return job.npicked ? YES : NO;
 }
 
 int redis_add(const struct redis_args *args, struct list *operands)
 {
-    const char *const name = operands->at[0];
     struct job job = { 0 };
     if (ask_all(args, operands, true, &job) != YES)
         return TROUBLE;
-    if (args->json && !quiet) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "key");
-        json_text(&j, name);
-        json_key(&j, "keys");
-        json_uint(&j, job.nkeys);
-        json_key(&j, "new");
-        json_uint(&j, job.npicked);
-        json_close(&j, '}');
-        json_end(&j);
-    } else if (!quiet) {
-        printf("%s: %s added, %llu of them new\n", show_name(name),
-               show_keys(job.nkeys), (unsigned long long)job.npicked);
-    }
+    if (!quiet)
+        redis_tell_added(args, &(struct redis_added){ operands->at[0],
+                                                      job.nkeys, job.npicked });
     return YES;
 }

@@ -12,6 +12,7 @@
 
 #include "io/keys.h"
 #include "io/sizing.h"
+#include "report/fields.h"
 #include "report/words.h"
 
 /* The server to talk to. */
@@ -36,5 +37,53 @@ typedef int redis_verb(const struct redis_args *args, struct list *operands);
 
 redis_verb redis_load, redis_dump, redis_has, redis_add, redis_build,
     redis_bench;
+
+/* -------------------------------------------------------------- reporting */
+
+struct redis_moved {
+    const char *file, *key, *kind, *format; /* one of the last two */
+    uint64_t bytes;
+};
+
+struct redis_built {
+    const char *key, *kind;
+    uint64_t keys, shards, capacity, bytes;
+    double fpr;
+    bool several;
+};
+
+struct redis_asked {
+    uint64_t asked, maybe, picked;
+};
+
+struct redis_added {
+    const char *key;
+    uint64_t keys, fresh;
+};
+
+struct redis_bench_row {
+    const char *command;
+    unsigned batch;
+    double command_ns, cpu_ns;
+};
+
+struct redis_benched {
+    const char *server;
+    uint64_t items, rounds;
+    const struct redis_bench_row *rows;
+    size_t nrows;
+};
+
+void redis_tell_moved(const struct redis_args *args, FILE *to,
+                      const struct redis_moved *moved);
+void redis_tell_built(const struct redis_args *args,
+                      const struct redis_built *built);
+void redis_tell_asked(const struct redis_args *args,
+                      const struct redis_asked *asked);
+void redis_tell_added(const struct redis_args *args,
+                      const struct redis_added *added);
+void redis_tell_bench(const struct redis_args *args,
+                      const struct redis_benched *benched);
+extern const struct report redis_reports[];
 
 #endif
