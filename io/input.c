@@ -375,6 +375,21 @@ bool input_next(struct input *in, struct block *b)
     return false;
 }
 
+bool input_each(struct input *in, input_key *each, void *ctx)
+{
+    struct block b = { 0 };
+    bool going = true;
+    while (going && input_next(in, &b))
+        for (size_t at = 0, n; going && at < b.len; at += n + 1) {
+            const char *const key = b.at + at;
+            n = (size_t)((const char *)memchr(key, in->separator, b.len - at) -
+                         key);
+            going = each(ctx, (bly_bytes){ key, n });
+        }
+    block_free(&b);
+    return going && !in->error[0];
+}
+
 bool input_line(const struct input *in, const struct block *b, size_t *at,
                 const char **line, size_t *len)
 {

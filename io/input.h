@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <bloomery.h>
+
 struct input_file {
     const char *name;
     int spool;       /* a file without a name that has the bytes; -1: none */
@@ -100,6 +102,11 @@ void input_close(struct input *in);
  * its whole lines, has its error, and stops nothing, unless it cannot be read:
  * the next run may find all of it. */
 bool input_next(struct input *in, struct block *b);
+
+/* All keys in one thread, one after another, until `each` returns false. False
+ * then, and with in->error. */
+typedef bool input_key(void *ctx, bly_bytes key);
+bool input_each(struct input *in, input_key *each, void *ctx);
 
 /* Read documents from the beginning again. */
 void input_rewind(struct input *in);

@@ -24,6 +24,9 @@
 struct reading {
     digest_each *each;
     void *ctx;
+    const char *name; /* of the lines that are read */
+    struct input in;
+    uint64_t number; /* of the line */
     struct digest_counts *counts;
     bool strict;
     bool said;  /* what ended it was told already */
@@ -72,10 +75,12 @@ static int swap_read(struct reading *r, const char *name, struct source *s,
 
 /* ----------------------------------------------------------------- lines */
 
-static bool line_take(struct reading *r, const char *name, uint64_t number,
-                      bly_bytes text)
+static bool line_take(void *ctx, bly_bytes text)
 {
+    struct reading *const r = ctx;
     struct digest_line line;
+    if (++r->number % 1024 == 0)
+        progress_at(r->counts->lines, r->in.bytes_done, r->in.bytes_all);
     if (r->room_bytes < text.len + 8) {
         char *const room = realloc(r->room, text.len * 2 + 1024);
         if (!room)
@@ -94,34 +99,21 @@ static bool line_take(struct reading *r, const char *name, uint64_t number,
     if (r->strict)
         fail("%s:%llu: '%s': neither a URL, METHOD URL, an MD5 nor a line of "
              "access.log",
-             is_dash(name) ? "standard input" : name,
-             (unsigned long long)number, show_text(text.ptr, text.len));
+             is_dash(r->name) ? "standard input" : r->name,
+             (unsigned long long)r->number, show_text(text.ptr, text.len));
     return !r->strict;
 }
 
 static int lines_read(struct reading *r, const char *name)
 {
-    struct input in;
-    struct block b = { 0 };
-    uint64_t number = 0;
-    bool going = true;
-    input_files(&in, &name, 1, false);
-    while (going && input_next(&in, &b)) {
-        const char *at = b.at, *const end = b.at + b.len;
-        while (going && at < end) {
-            const char *const nl = memchr(at, '\n', (size_t)(end - at));
-            const size_t n = (size_t)((nl ? nl : end) - at);
-            going = line_take(r, name, ++number, (bly_bytes){ at, n });
-            at += n + 1;
-        }
-        progress_at(r->counts->lines, in.bytes_done, in.bytes_all);
-    }
+    r->name = name;
+    r->number = 0;
+    input_files(&r->in, &name, 1, false);
+    int status = input_each(&r->in, line_take, r) ? YES : TROUBLE;
     progress_clear();
-    int status = going ? YES : TROUBLE;
-    if (in.error[0])
-        status = fail("%s", in.error);
-    input_close(&in);
-    block_free(&b);
+    if (r->in.error[0])
+        status = fail("%s", r->in.error);
+    input_close(&r->in);
     return status;
 }
 

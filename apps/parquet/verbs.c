@@ -64,7 +64,8 @@ struct asking {
     const bly_foreign *f;
     size_t ngroups;
     uint64_t *bitmap;
-    uint64_t nasked, nfound;
+    uint64_t nfound;
+    bool failed;
 };
 
 /* A line of a value that may be somewhere: the value, and its row groups. */
@@ -96,43 +97,25 @@ static void has_json(const struct asking *a, bly_bytes value)
     json_end(&j);
 }
 
-static int has_value(struct asking *a, bly_bytes value)
+static bool has_value(void *ctx, bly_bytes value)
 {
-    if (bly_foreign_where(a->f, value, a->bitmap))
-        return fail("'%s': %s", show_text(value.ptr, value.len), bly_error());
+    struct asking *const a = ctx;
+    if (bly_foreign_where(a->f, value, a->bitmap)) {
+        fail("'%s': %s", show_text(value.ptr, value.len), bly_error());
+        a->failed = true;
+        return false;
+    }
     bool found = false;
     for (size_t i = 0; i < BLY_BITMAP_WORDS(a->ngroups); i++)
         found |= a->bitmap[i] != 0;
-    a->nasked++;
     a->nfound += found;
     if (quiet)
-        return YES;
+        return !found;
     if (a->args->json)
         has_json(a, value);
     else if (found)
         has_text(a, value);
-    return YES;
-}
-
-static int has_values(struct asking *a, struct input *in)
-{
-    struct block b = { 0 };
-    int status = YES;
-    while (status == YES && input_next(in, &b)) {
-        const char *at = b.at, *const end = b.at + b.len;
-        while (status == YES && at < end && !(quiet && a->nfound)) {
-            const char *const stop =
-                memchr(at, in->separator, (size_t)(end - at));
-            status = has_value(a, (bly_bytes){ at, (size_t)(stop - at) });
-            at = stop + 1;
-        }
-        if (quiet && a->nfound)
-            break;
-    }
-    if (status == YES && in->error[0])
-        status = fail("%s", in->error);
-    block_free(&b);
-    return status;
+    return true;
 }
 
 static int has_file(const struct parquet_args *args,
@@ -149,10 +132,13 @@ static int has_file(const struct parquet_args *args,
     bly_foreign_stat(f, BLY_WHOLE, &s);
     struct asking a = { .args = args, .f = f, .ngroups = s.nparts };
     a.bitmap = calloc(BLY_BITMAP_WORDS(s.nparts) + 1, sizeof *a.bitmap);
-    const int status = a.bitmap ? has_values(&a, in) : fail("out of memory");
+    if (!a.bitmap)
+        a.failed = fail("out of memory");
+    else if (!input_each(in, has_value, &a) && in->error[0])
+        a.failed = fail("%s", in->error);
     free(a.bitmap);
     bly_foreign_free(f);
-    return status != YES ? status : a.nfound ? YES : NO;
+    return a.failed ? TROUBLE : a.nfound ? YES : NO;
 }
 
 int parquet_verb_has(const struct parquet_args *args,
