@@ -4,7 +4,8 @@
  * The library locks the file, reads the filter, lets us change it, and puts the
  * result in its place; when anything fails, the input included, the file stays
  * as it was. Where the kind can be shared, all workers add at once; where not,
- * all hash and one at a time adds.
+ * all hash and one at a time adds. A filter of another system that changes is
+ * added to as there, in the order of the keys.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
+#include "io/foreign.h"
 #include "io/keys.h"
 #include "io/paths.h"
 #include "io/secret.h"
@@ -23,6 +25,7 @@
 static struct {
     struct keys keys;
     uint64_t threads;
+    struct foreign_args foreign;
     bool json;
 } add_args;
 
@@ -60,6 +63,41 @@ static bly_status add_all(bly_filter *f, void *ctx)
     return st;
 }
 
+/* ------------------------------------------------ of another system */
+
+static bly_status foreign_batch(struct job *job, struct batch *b)
+{
+    return foreign_add(job->ctx, b);
+}
+
+static bly_status foreign_all(bly_foreign *f, void *ctx)
+{
+    struct addition *const a = ctx;
+    a->job.ctx = f;
+    return pipeline_run(&a->job, &a->in);
+}
+
+/* Is the filter in path one of another system that changes? -1, and said why,
+ * if it cannot be changed where it is. */
+static int is_foreign(const char *path)
+{
+    struct foreign_file file;
+    bly_format_info info = { 0 };
+    if (foreign_open(path, &add_args.foreign, &file) != YES)
+        return -1;
+    if (file.f)
+        bly_format_named(bly_foreign_format(file.f), &info);
+    const bool packed = file.f && !file.mapped;
+    foreign_close(&file);
+    if (!(info.can & BLY_FORMAT_ADD))
+        return 0;
+    if (packed)
+        fail("%s: cannot be changed: compressed; unpack it first", path);
+    return packed ? -1 : 1;
+}
+
+/* ------------------------------------------------------------------- all */
+
 struct added {
     const char *file;
     uint64_t keys, fresh;
@@ -78,24 +116,32 @@ static int add_run(struct list *operands)
         return fail("which filter? right: bloomery add FILTER [KEY]...");
     const char *const path = operands->at[0];
     struct addition a = { .adding = PTHREAD_MUTEX_INITIALIZER };
-    if (!can_change(path) || !keys_input(&add_args.keys, operands, &a.in))
+    const int foreign = can_change(path) ? is_foreign(path) : -1;
+    if (foreign < 0 || !keys_input(&add_args.keys, operands, &a.in))
         return TROUBLE;
     bool ok;
     bly_access how = { .secret = secret_read(add_args.keys.key_file, &ok),
                        .wait = wait_for_lock };
+    bly_foreign_spec spec = { 0 };
     bly_kind_info kind;
-    if (!ok || !filter_to_change(path, &how, BLY_CAN(ADD), &kind)) {
+    if (!ok || (foreign ? !foreign_spec(&add_args.foreign, &spec)
+                        : !filter_to_change(path, &how, BLY_CAN(ADD), &kind))) {
         input_close(&a.in);
         return TROUBLE;
     }
 
-    const unsigned nthreads = thread_count(add_args.threads);
-    how.shared = (kind.can & BLY_CAN(SHARE)) && nthreads > 1;
-    a.shared = how.shared;
-    a.job = (struct job){
-        .batch = add_batch, .nthreads = nthreads, .path = path, .ctx = &a
-    };
-    const bly_status st = bly_update(path, &how, add_all, &a);
+    bly_status st;
+    a.job = (struct job){ .nthreads = 1, .path = path, .ctx = &a };
+    if (foreign) {
+        a.job.batch = foreign_batch;
+        st = bly_foreign_update(path, &how, &spec, foreign_all, &a);
+    } else {
+        a.job.batch = add_batch;
+        a.job.nthreads = thread_count(add_args.threads);
+        how.shared = (kind.can & BLY_CAN(SHARE)) && a.job.nthreads > 1;
+        a.shared = how.shared;
+        st = bly_update(path, &how, add_all, &a);
+    }
     input_close(&a.in);
     if (st)
         return a.job.error[0] ? fail("%s", a.job.error) : fail_library();
@@ -103,7 +149,8 @@ static int add_run(struct list *operands)
         const struct added r = { path, a.job.nkeys, a.job.npicked };
         report(stdout, add_args.json, added_fields, &r,
                "{file}: {keys} added, {new} of them new\n");
-        warn_past_capacity(path, &a.stats);
+        if (!foreign)
+            warn_past_capacity(path, &a.stats);
     }
     return YES;
 }
@@ -111,6 +158,7 @@ static int add_run(struct list *operands)
 static const struct opt add_options[] = {
     KEYS_OPTIONS(add_args.keys),
     THREADS_OPTION(add_args.threads),
+    FORMAT_READ_OPTIONS(add_args.foreign),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     { "json", 0, OPT_FLAG, &add_args.json, NULL,
@@ -121,6 +169,7 @@ static const struct opt add_options[] = {
 static const struct example add_examples[] = {
     { "bloomery add seen.bly 192.0.2.7 192.0.2.8", "two keys" },
     { "bloomery add seen.bly -f more.txt.gz", "the lines of a file" },
+    { "bloomery add users.dump 192.0.2.7", "to a dump of BF.SCANDUMP" },
     { 0 },
 };
 
@@ -135,6 +184,9 @@ const struct command cmd_add = {
              "and added; if anything goes wrong, or the command is "
              "interrupted, the file stays as it was. Several adds at once wait "
              "for each other; readers see the old filter meanwhile.\n\n"
+             "A file of another system can be added to if its format says so "
+             "(bloomery formats): dumps of Redis and Valkey become what the "
+             "server would have made of them.\n\n"
              "A filter that forgets with time is given the system time, in "
              "seconds since 1970, when keys are added and when it is queried.",
     .options = add_options,

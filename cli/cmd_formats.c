@@ -26,6 +26,7 @@ static const struct {
     { BLY_FORMAT_KNOWN, "known", "recognised by its contents" },
     { BLY_FORMAT_HAS, "has", "asked for keys" },
     { BLY_FORMAT_NEW, "build", "made from keys" },
+    { BLY_FORMAT_ADD, "add", "added to" },
 };
 #define NABILITIES (sizeof abilities / sizeof abilities[0])
 
@@ -73,9 +74,10 @@ static void format_row(const bly_format_info *t)
 {
     struct text text;
     FILE *const to = text_begin(&text);
-    fprintf(to, "%s\n%s; info%s%s", t->summary, t->systems,
+    fprintf(to, "%s\n%s; info%s%s%s", t->summary, t->systems,
             t->can & BLY_FORMAT_HAS ? ", has" : "",
-            t->can & BLY_FORMAT_NEW ? ", build, convert" : "");
+            t->can & BLY_FORMAT_NEW ? ", build, convert" : "",
+            t->can & BLY_FORMAT_ADD ? ", add" : "");
     print_row(t->name, FORMATS_COLUMN, text_end(&text));
 }
 

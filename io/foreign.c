@@ -172,17 +172,29 @@ void foreign_close(struct foreign_file *file)
 
 /* ----------------------------------------------------------------- asking */
 
-bly_status foreign_ask(const bly_foreign *f, struct batch *b)
+/* st, with the key that it is about where one is. */
+static bly_status batch_failed(struct batch *b, bly_status st,
+                               const bly_bytes *key)
 {
     static _Thread_local char why[256];
+    snprintf(why, sizeof why, "key '%s': %s", show_text(key->ptr, key->len),
+             bly_error());
+    b->why = why;
+    return st;
+}
+
+bly_status foreign_ask(const bly_foreign *f, struct batch *b)
+{
     size_t bad;
     const bly_status st = bly_foreign_has(f, b->keys, b->n, b->picked, &bad);
-    if (st && b->n) {
-        snprintf(why, sizeof why, "key '%s': %s",
-                 show_text(b->keys[bad].ptr, b->keys[bad].len), bly_error());
-        b->why = why;
-    }
-    return st;
+    return st && b->n ? batch_failed(b, st, &b->keys[bad]) : st;
+}
+
+bly_status foreign_add(bly_foreign *f, struct batch *b)
+{
+    size_t done;
+    const bly_status st = bly_foreign_add(f, b->keys, b->n, b->picked, &done);
+    return st && done < b->n ? batch_failed(b, st, &b->keys[done]) : st;
 }
 
 /* ----------------------------------------------------------------- making */
@@ -195,7 +207,6 @@ struct making {
 
 static bly_status foreign_take(struct job *job, struct batch *b)
 {
-    static char why[256];
     const struct making *const m = job->ctx;
     size_t n = 0, done = 0;
     bly_bytes kept[BATCH];
@@ -210,12 +221,7 @@ static bly_status foreign_take(struct job *job, struct batch *b)
         if (b->picked[i / 64] >> i % 64 & 1)
             kept[n++] = b->keys[i];
     const bly_status st = bly_foreign_add(m->f, kept, n, NULL, &done);
-    if (st && done < n) {
-        snprintf(why, sizeof why, "key '%s': %s",
-                 show_text(kept[done].ptr, kept[done].len), bly_error());
-        b->why = why;
-    }
-    return st;
+    return st && done < n ? batch_failed(b, st, &kept[done]) : st;
 }
 
 bly_foreign *foreign_build(const bly_foreign_spec *spec, struct input *in,

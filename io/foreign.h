@@ -63,6 +63,9 @@ bool foreign_spec(const struct foreign_args *args, bly_foreign_spec *spec);
 /* Which keys of a batch may be in f: a job's batch() for foreign filters. */
 bly_status foreign_ask(const bly_foreign *f, struct batch *b);
 
+/* Add the keys of a batch to f, and pick those that were new. */
+bly_status foreign_add(bly_foreign *f, struct batch *b);
+
 /* A new one from the keys of an input; `sift`, unless NULL, picks those that
  * are to come in. NULL, and said why. */
 bly_foreign *foreign_build(const bly_foreign_spec *spec, struct input *in,

@@ -66,6 +66,7 @@ WRITES = [
             "new.bly", slow=True),
     writing("add a.bly -f b.txt", "a.bly"),
     writing("add link.bly one two", "a.bly"),
+    writing("add r.dump -f b.txt", "r.dump"),
     writing("remove counting.bly -f half.txt", "counting.bly"),
     writing("set ages.bly -f older.tsv", "ages.bly"),
     writing("merge -o new.bly a.bly b.bly", "new.bly"),
@@ -197,6 +198,7 @@ build -n 4000 -O folds=2 -o b.bly b.txt
 build -k counting -o counting.bly a.txt
 build -k bloomier -o ages.bly ages.tsv
 build --format guava -o c.guava a.txt
+build --format redisbloom -o r.dump a.txt
 delta -o ab.bld a.bly b.bly
 digest build list-old.txt -o old.digest
 digest build list.txt -o peer.digest

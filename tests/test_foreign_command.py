@@ -100,3 +100,20 @@ def test_bad_input(ok, trouble, bly):
 def test_our_own_are_never_taken_for_others(ok):
     ok("build", "-q", "-o", "f.bly", stdin=keys(0, 1000))
     assert "kind" in ok("info", "--json", "f.bly").json
+
+
+def test_add_changes_nothing_where_it_fails(ok, trouble):
+    """What is full, compressed, of another kind or a wrong key stays as it is."""
+    ok("build", "-q", "--format", "redisbloom", "-O", "scaling=no", "--items", 10, "-o", "f", stdin="a\nb\n")
+    whole = (ok.path / "f").read_bytes()
+    trouble("add", "f", stdin=URLS, says=["f:", "full", "10"])
+    trouble("add", "f", "-O", "keys=hex", "xyz", says=["f:", "xyz"])
+    trouble("add", "f", "--format", "guava", "x", says="f:")
+    assert (ok.path / "f").read_bytes() == whole
+    (ok.path / "f.gz").write_bytes(gzip.compress(whole))
+    trouble("add", "f.gz", "x", says=["f.gz", "compressed"])
+    assert gzip.decompress((ok.path / "f.gz").read_bytes()) == whole
+    ok("build", "-q", "--format", "guava", "-o", "g", stdin="a\nb\n")
+    trouble("add", "g", "x", says=["g:", "guava"])
+    assert ok("add", "f", "-O", "keys=hex", "--json", "00ff", "00ff").json == {"file": "f", "keys": 2, "new": 1}
+    assert ok("has", "f", "-O", "keys=hex", "00ff").out == "00ff\n"

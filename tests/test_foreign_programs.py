@@ -223,11 +223,11 @@ def server(tmp_path_factory):
         yield s
 
 
-def stream(r, key):
+def stream(r, key, family="BF"):
     """The file of a key: header and chunks."""
     out, at = b"", 0
     while True:
-        at, data = r.execute_command("BF.SCANDUMP", key, at)
+        at, data = r.execute_command(family + ".SCANDUMP", key, at)
         if at == 0:
             return out
         out += data
@@ -299,6 +299,37 @@ def test_redisbloom_in_pieces(ok, server):
     ok("redis", "load", "f", "copy", "-q", "--port", server.port)
     assert (ok.path / "f").stat().st_size > 8 << 20
     assert stream(r, "copy") == stream(r, "large") == (ok.path / "f").read_bytes()
+
+
+@needs_server
+@pytest.mark.parametrize("reserve", [[0.1, 100], [0.01, 100, "EXPANSION", 4], [0.001, 2000], [0.01, 5000, "NONSCALING"]])
+def test_add_to_a_dump_is_what_the_server_does(ok, server, reserve):
+    """BF.ADD and then the dump, or the dump and then add: the same bytes."""
+    r = server.r
+    r.delete("k")
+    r.execute_command("BF.RESERVE", "k", *reserve)
+    r.execute_command("BF.MADD", "k", *TEXTS[:50])
+    (ok.path / "f").write_bytes(stream(r, "k"))
+    for part in TEXTS[20:900], TEXTS[500:501], TEXTS[900:]:
+        added = sum(r.execute_command("BF.MADD", "k", *part))
+        said = ok("add", "--json", "f", stdin=lines(part)).json
+        assert said == {"file": "f", "keys": len(part), "new": added}
+        assert (ok.path / "f").read_bytes() == stream(r, "k")
+    assert ok("has", "-c", "f", stdin=lines(TEXTS)).out == "2000\n"
+
+
+@needs_server
+def test_add_to_a_cuckoo_dump_is_what_the_server_does(ok, server):
+    r = server.r
+    r.delete("k")
+    r.execute_command("CF.RESERVE", "k", 200, "EXPANSION", 2)
+    r.execute_command("CF.INSERT", "k", "ITEMS", *TEXTS[:50])
+    (ok.path / "f").write_bytes(stream(r, "k", "CF"))
+    r.execute_command("CF.INSERT", "k", "ITEMS", *TEXTS[20:900])
+    ok("add", "f", stdin=lines(TEXTS[20:900]))
+    assert (ok.path / "f").read_bytes() == stream(r, "k", "CF")
+    info = ok("info", "--json", "f").json
+    assert info["format"] == "rediscuckoo" and info["items"] == 930
 
 
 @needs_server
