@@ -156,6 +156,13 @@ bool dedup_part_room(struct dedup_part *p, size_t k, size_t n)
     return true;
 }
 
+void dedup_plain_id(char *id, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)id[i] < ' ' || id[i] == 0x7f)
+            id[i] = '?';
+}
+
 bool dedup_part_id(struct dedup_part *p, const void *id, size_t n)
 {
     const size_t want = p->ids_len + n;

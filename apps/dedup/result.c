@@ -29,13 +29,6 @@ static const struct input_file *file_of(const struct input *in, uint64_t line)
     return &in->files[from];
 }
 
-void dedup_plain_id(char *id, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)id[i] < ' ' || id[i] == 0x7f)
-            id[i] = '?';
-}
-
 size_t dedup_id(const struct dedup_docs *docs, uint32_t doc, char *buf,
                 size_t room, const char **at)
 {
