@@ -352,6 +352,7 @@ struct together {
 static uint32_t common_baskets(const struct baskets *b, const struct item *x,
                                const struct item *y)
 {
+    /* NOLINTNEXTLINE: items in pairs exist */
     const uint32_t *const p = b->lists + x->first, *const q =
                                                        b->lists + y->first;
     uint32_t i = 0, j = 0, both = 0;

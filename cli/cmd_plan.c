@@ -275,7 +275,7 @@ static int plan_run(struct list *operands)
     bly_kind_info kind;
     while (bly_kind_at(n, &kind))
         n++;
-    struct plan_row *const rows = calloc(n, sizeof *rows);
+    struct plan_row *const rows = calloc(n + 1, sizeof *rows);
     if (!rows)
         return fail("out of memory");
     size_t nplanned = 0;

@@ -50,12 +50,14 @@ bool option_words(const struct list *words, const bly_option **out)
         const char *const equals = strchr(text, '=');
         if (!equals || equals == text) {
             fail("--option '%s': not of the form NAME=VALUE", text);
+            free(options);
             return false;
         }
         options[i].name = strndup(text, (size_t)(equals - text));
         options[i].value = equals + 1;
         if (!options[i].name) {
             fail("out of memory");
+            free(options);
             return false;
         }
     }

@@ -41,7 +41,7 @@ say(const char *what, const char *format, va_list ap)
         fprintf(stderr, "bloomery: %s%s\n", what, text);
 }
 
-int fail(const char *format, ...)
+int(fail)(const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
@@ -70,12 +70,12 @@ void note(const char *format, ...)
     va_end(ap);
 }
 
-int fail_path(const char *path, int error)
+int(fail_path)(const char *path, int error)
 {
     return fail("%s: %s", path, strerror(error));
 }
 
-int fail_library(void)
+int(fail_library)(void)
 {
     return fail("%s", bly_error());
 }

@@ -61,6 +61,8 @@ static bool stream_make(struct figure_run *run, struct stream *s,
     } else {
         run->broken = true;
         fail("%s: out of memory", run->figure->name);
+        free(s->keys);
+        free(s->counts);
     }
     free(cumulated);
     return ok;

@@ -93,7 +93,7 @@ static void visitor_uncount(struct gate *g, struct visitor *v)
 {
     if (!v->cut) {
         v->cut = true;
-        v->from->nopen--;
+        v->from->nopen--; /* NOLINT: freed with its last visitor */
         g->nopen--;
     }
 }
@@ -101,7 +101,7 @@ static void visitor_uncount(struct gate *g, struct visitor *v)
 static void visitor_remove(struct gate *g, struct visitor *v)
 {
     visitor_uncount(g, v);
-    if (--v->from->nvisitors == 0)
+    if (--v->from->nvisitors == 0) /* NOLINT: likewise */
         free(v->from);
     *v = g->at[--g->n];
 }

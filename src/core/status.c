@@ -14,7 +14,7 @@ const char *bly_error(void)
     return error_line;
 }
 
-bly_status bly_fail(bly_status status, const char *format, ...)
+bly_status(bly_fail)(bly_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -23,7 +23,7 @@ bly_status bly_fail(bly_status status, const char *format, ...)
     return status;
 }
 
-bly_status bly_fail_null(const char *argument)
+bly_status(bly_fail_null)(const char *argument)
 {
     return bly_fail(BLY_EINVAL, "%s is NULL; it must not be", argument);
 }

@@ -18,4 +18,9 @@ bly_fail(bly_status status, const char *format, ...);
  * where it may be one of several. */
 bly_status bly_fail_null(const char *argument);
 
+#ifdef __clang_analyzer__ /* sees one file at a time: these are not BLY_OK */
+#define bly_fail(status, ...) (bly_fail(status, __VA_ARGS__), (status))
+#define bly_fail_null(argument) (bly_fail_null(argument), BLY_EINVAL)
+#endif
+
 #endif

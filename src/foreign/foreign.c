@@ -581,7 +581,8 @@ bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
     bly_scratch scratch = { .mem = &f->mem };
     size_t ndone = 0;
     bly_status st = can_ask(f);
-    memset(bitmap, 0, BLY_BITMAP_WORDS(n) * sizeof *bitmap);
+    if (n)
+        memset(bitmap, 0, BLY_BITMAP_WORDS(n) * sizeof *bitmap);
     if (!st)
         st = (f->format->ask ? crowd_has
               : is_one_array(f)

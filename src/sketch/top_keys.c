@@ -237,7 +237,7 @@ static void topk_slot_clear(bly_topk *t, uint64_t h)
 
 static uint64_t topk_heap_count(const bly_topk *t, uint32_t at)
 {
-    return t->entries[t->heap[at]].count;
+    return t->entries[t->heap[at]].count; /* NOLINT: k > 0, so not NULL */
 }
 
 static void topk_heap_put(bly_topk *t, uint32_t at, uint32_t entry)
@@ -394,7 +394,7 @@ static void topk_join(bly_topk *t, topk_entry e)
         topk_slot_clear(t, t->left.hash);
         topk_return(t, &t->left);
     }
-    t->entries[entry] = e;
+    t->entries[entry] = e; /* NOLINT: likewise */
     t->slots[topk_slot_of(t, e.hash)] = (topk_slot){ e.hash, entry + 1 };
     topk_heap_put(t, at, entry);
     topk_settle(t, at);
