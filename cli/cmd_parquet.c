@@ -97,5 +97,6 @@ const struct command cmd_parquet = {
         "meanwhile; then nothing is written.",
     .options = parquet_options,
     .examples = parquet_examples,
+    .reports = parquet_reports,
     .run = parquet_run,
 };

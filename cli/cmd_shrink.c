@@ -13,7 +13,6 @@
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -129,38 +128,46 @@ static int shrink_to(struct shrinking *s, const char *output)
 
 /* ---------------------------------------------------------------- telling */
 
+struct shrunk {
+    const char *file, *kind;
+    uint64_t folds, bytes_before, bytes;
+    double fpr_now_before, fpr_now, fpr_at_capacity;
+    bool several;
+};
+
+static const struct field shrunk_fields[] = {
+    FIELD(struct shrunk, file, NONE, "where the filter was written"),
+    FIELD(struct shrunk, kind, NONE, "its kind"),
+    FIELD(struct shrunk, folds, NONE, "how often it was folded in half"),
+    FIELD(struct shrunk, bytes_before, BYTES, "size of its cells before"),
+    FIELD(struct shrunk, bytes, BYTES, "and after"),
+    FIELD(struct shrunk, fpr_now_before, RATE | MAYBE,
+          "false positives with the keys it holds before"),
+    FIELD(struct shrunk, fpr_now, RATE | MAYBE, "and after"),
+    FIELD(struct shrunk, fpr_at_capacity, RATE | MAYBE,
+          "false positives at capacity"),
+    FIELD(struct shrunk, several, NONE, NULL),
+    { 0 },
+};
+
 static void shrink_report(FILE *to, const char *output,
                           const struct shrinking *s)
 {
-    if (shrink_args.json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, output);
-        json_key(&j, "kind");
-        json_text(&j, s->new.kind);
-        json_key(&j, "folds");
-        json_uint(&j, s->nfolds);
-        json_key(&j, "bytes_before");
-        json_uint(&j, filter_size(&s->old));
-        json_key(&j, "bytes");
-        json_uint(&j, filter_size(&s->new));
-        json_key(&j, "fpr_now_before");
-        json_real(&j, s->old.fpr_now);
-        json_key(&j, "fpr_now");
-        json_real(&j, s->new.fpr_now);
-        json_key(&j, "fpr_at_capacity");
-        json_real(&j, s->new.fpr_at_capacity);
-        json_close(&j, '}');
-        json_end(&j);
-        return;
-    }
-    fprintf(to, "%s: %s, folded %llu time%s: ", show_name(output), s->new.kind,
-            (unsigned long long)s->nfolds, s->nfolds == 1 ? "" : "s");
-    fprintf(to, "%s to %s, ", show_bytes(filter_size(&s->old)),
-            show_bytes(filter_size(&s->new)));
-    fprintf(to, "false positives now %s to %s\n", show_rate(s->old.fpr_now),
-            show_rate(s->new.fpr_now));
+    const struct shrunk shrunk = {
+        output,
+        s->new.kind,
+        s->nfolds,
+        filter_size(&s->old),
+        filter_size(&s->new),
+        s->old.fpr_now,
+        s->new.fpr_now,
+        s->new.fpr_at_capacity,
+        s->nfolds != 1,
+    };
+    report(to, shrink_args.json, shrunk_fields, &shrunk,
+           "{file}: {kind}, folded {folds} time[{?several}s]: {bytes_before} "
+           "to {bytes}, false positives now [{fpr_now_before}|unknown] to "
+           "[{fpr_now}|unknown]\n");
 }
 
 static int shrink_run(struct list *operands)
@@ -232,5 +239,6 @@ const struct command cmd_shrink = {
              "-o the filter is changed in its file.",
     .options = shrink_options,
     .examples = shrink_examples,
+    .reports = (const struct report[]){ { "", shrunk_fields, ONE }, { 0 } },
     .run = shrink_run,
 };

@@ -12,7 +12,6 @@
 
 #include "cli/rows.h"
 #include "io/keys.h"
-#include "report/json.h"
 #include "report/out.h"
 #include "report/say.h"
 #include "report/words.h"
@@ -31,26 +30,24 @@ static bly_status top_batch(struct job *job, struct batch *b)
     return bly_topk_add_keys(job->ctx, b->keys, NULL, b->n, NULL);
 }
 
-static void top_json(const bly_topk_item *items, size_t n, uint64_t nkeys)
-{
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "keys");
-    json_uint(&j, nkeys);
-    json_key(&j, "top");
-    json_open(&j, '[');
-    for (size_t i = 0; i < n; i++) {
-        json_open(&j, '{');
-        json_key(&j, "key");
-        json_bytes(&j, items[i].key.ptr, items[i].key.len);
-        json_key(&j, "count");
-        json_uint(&j, items[i].count);
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
-    json_close(&j, '}');
-    json_end(&j);
-}
+static const struct field item_fields[] = {
+    FIELD(bly_topk_item, key, NONE, "the key"),
+    FIELD(bly_topk_item, count, NONE, "how often it came: an estimate"),
+    { 0 },
+};
+
+struct top {
+    uint64_t keys;
+    const bly_topk_item *items;
+    size_t n;
+};
+
+static const struct field top_fields[] = {
+    FIELD(struct top, keys, KEYS, "keys that were read"),
+    LIST(struct top, "top", items, n, AT, item_fields,
+         "the most frequent ones, the first one first"),
+    { 0 },
+};
 
 static int top_print(const bly_topk *t, uint64_t nkeys)
 {
@@ -60,7 +57,8 @@ static int top_print(const bly_topk *t, uint64_t nkeys)
         return fail("out of memory");
     const size_t n = bly_topk_list(t, items, k);
     if (top_args.json)
-        top_json(items, n, nkeys);
+        report(stdout, true, top_fields, &(struct top){ nkeys, items, n },
+               NULL);
     for (size_t i = 0; i < n && !top_args.json; i++) {
         print_key(items[i].key.ptr, items[i].key.len);
         printf("\t%llu", (unsigned long long)items[i].count);
@@ -125,5 +123,6 @@ const struct command cmd_top = {
              "some may be among many of nearly the same frequency.",
     .options = top_options,
     .examples = top_examples,
+    .reports = (const struct report[]){ { "", top_fields, ONE }, { 0 } },
     .run = top_run,
 };

@@ -12,7 +12,7 @@
 #include <bloomery/foreign.h>
 
 #include "apps/parquet/info.h"
-#include "report/json.h"
+#include "report/fields.h"
 #include "report/say.h"
 #include "report/show.h"
 
@@ -24,6 +24,7 @@ struct column_row {
     uint64_t nbytes; /* of filters */
     double values;   /* different ones in each row group, summed */
     double rate;     /* mean over row groups with filters */
+    const struct column_row *filtered; /* itself; NULL: it has no filter */
 };
 
 static void row_fill(const struct parquet_file *f, const bly_foreign *filters,
@@ -49,65 +50,60 @@ static void row_fill(const struct parquet_file *f, const bly_foreign *filters,
         r->rate += s.fpr_now;
     }
     r->rate = r->nfilters ? r->rate / (double)r->nfilters : NAN;
+    r->filtered = r->nfilters ? r : NULL;
 }
 
-static void info_json(const struct parquet_file *f, const bly_parquet_shape *s,
-                      const struct column_row *rows)
-{
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "file");
-    json_text(&j, f->path);
-    json_key(&j, "rows");
-    json_uint(&j, s->nrows);
-    json_key(&j, "row_groups");
-    json_uint(&j, s->ngroups);
-    json_key(&j, "created_by");
-    json_text(&j, s->created_by);
-    json_key(&j, "columns");
-    json_open(&j, '[');
-    for (size_t i = 0; i < s->ncolumns; i++) {
-        const struct column_row *const r = &rows[i];
-        json_open(&j, '{');
-        json_key(&j, "column");
-        json_text(&j, r->is.name);
-        json_key(&j, "type");
-        json_text(&j, r->type);
-        json_key(&j, "filters");
-        json_uint(&j, r->nfilters);
-        if (r->nfilters) {
-            json_key(&j, "bytes");
-            json_uint(&j, r->nbytes);
-            json_key(&j, "values_estimate");
-            json_real(&j, r->values);
-            json_key(&j, "fpr_now");
-            json_real(&j, r->rate);
-        }
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
-    json_close(&j, '}');
-    json_end(&j);
-}
+static const struct field filters_fields[] = {
+    NAMED(struct column_row, "bytes", nbytes, BYTES, "size of its filters"),
+    NAMED(struct column_row, "values_estimate", values, ESTIMATE | MAYBE,
+          "different values in each row group, summed"),
+    NAMED(struct column_row, "fpr_now", rate, RATE | MAYBE,
+          "false positives, on average"),
+    { 0 },
+};
 
-static void info_text(const struct parquet_file *f, const bly_parquet_shape *s,
-                      const struct column_row *rows)
+static const struct field column_fields[] = {
+    NAMED(struct column_row, "column", is.name, NONE, "its name"),
+    FIELD(struct column_row, type, NONE, "its type"),
+    NAMED(struct column_row, "filters", nfilters, NONE,
+          "row groups that have a filter for it"),
+    MEMBERS(struct column_row, filtered, AT | OPTIONAL, filters_fields),
+    { 0 },
+};
+
+struct file_info {
+    const char *file, *created_by;
+    uint64_t rows, groups;
+    const struct column_row *columns;
+    size_t ncolumns;
+};
+
+const struct field parquet_info_fields[] = {
+    FIELD(struct file_info, file, NONE, "the file"),
+    FIELD(struct file_info, rows, NONE, "its rows"),
+    NAMED(struct file_info, "row_groups", groups, NONE, "groups of rows"),
+    FIELD(struct file_info, created_by, NONE, "the program that wrote it"),
+    LIST(struct file_info, "columns", columns, ncolumns, AT, column_fields,
+         "its columns"),
+    { 0 },
+};
+
+static void info_text(const struct file_info *info)
 {
     int name_wide = 6, type_wide = 4;
-    for (size_t i = 0; i < s->ncolumns; i++) {
-        const int name = (int)strlen(rows[i].is.name);
-        const int type = (int)strlen(rows[i].type);
+    for (size_t i = 0; i < info->ncolumns; i++) {
+        const int name = (int)strlen(info->columns[i].is.name);
+        const int type = (int)strlen(info->columns[i].type);
         name_wide = name > name_wide && name <= 40 ? name : name_wide;
         type_wide = type > type_wide ? type : type_wide;
     }
-    printf("%s\n  rows        %llu\n  row groups  %zu\n", show_name(f->path),
-           (unsigned long long)s->nrows, s->ngroups);
-    if (s->created_by[0])
-        printf("  created by  %s\n", show_name(s->created_by));
+    report_text(stdout, parquet_info_fields, info,
+                "{file}\n  rows        {rows}\n  row groups  {row_groups}\n"
+                "[{?created_by}  created by  {created_by}\n]");
     printf("\n  %-*s  %-*s  %8s  %10s  %18s  %8s\n", name_wide, "column",
            type_wide, "type", "filters", "size", "values", "rate");
-    for (size_t i = 0; i < s->ncolumns; i++) {
-        const struct column_row *const r = &rows[i];
+    for (size_t i = 0; i < info->ncolumns; i++) {
+        const struct column_row *const r = &info->columns[i];
         printf("  %-*s  ", name_wide, show_name(r->is.name));
         if (r->nfilters)
             printf("%-*s  %8zu  %10s  %18s  %8s\n", type_wide, r->type,
@@ -133,10 +129,12 @@ int parquet_info(const struct parquet_file *f, bool json)
     bly_foreign_free(filters);
     if (!rows)
         return fail("out of memory");
+    const struct file_info info = { f->path,   s.created_by, s.nrows,
+                                    s.ngroups, rows,         s.ncolumns };
     if (json)
-        info_json(f, &s, rows);
+        report(stdout, true, parquet_info_fields, &info, NULL);
     else
-        info_text(f, &s, rows);
+        info_text(&info);
     free(rows);
     return YES;
 }

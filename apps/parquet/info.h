@@ -7,8 +7,10 @@
 #include <stdbool.h>
 
 #include "apps/parquet/parquet.h"
+#include "report/fields.h"
 
 /* Print it, for people or as JSON. */
+extern const struct field parquet_info_fields[];
 int parquet_info(const struct parquet_file *f, bool json);
 
 #endif

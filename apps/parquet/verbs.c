@@ -16,7 +16,7 @@
 #include "io/files.h"
 #include "io/keys.h"
 #include "io/paths.h"
-#include "report/json.h"
+#include "report/fields.h"
 #include "report/out.h"
 #include "report/progress.h"
 #include "report/say.h"
@@ -63,38 +63,31 @@ struct asking {
     const struct parquet_args *args;
     const bly_foreign *f;
     size_t ngroups;
-    uint64_t *bitmap;
+    uint64_t *bitmap, *groups; /* of row groups, and their numbers */
     uint64_t nfound;
     bool failed;
 };
 
-/* A line of a value that may be somewhere: the value, and its row groups. */
-static void has_text(const struct asking *a, bly_bytes value)
-{
-    const char *comma = "\t";
-    print_key(value.ptr, value.len);
-    for (size_t i = 0; i < a->ngroups; i++)
-        if (a->bitmap[i / 64] >> i % 64 & 1) {
-            printf("%s%zu", comma, i);
-            comma = ",";
-        }
-    print_key_end(a->args->nul);
-}
+struct found {
+    bly_bytes value;
+    const uint64_t *groups;
+    size_t n;
+};
 
-static void has_json(const struct asking *a, bly_bytes value)
+static const struct field found_fields[] = {
+    FIELD(struct found, value, NONE, "the value that was asked for"),
+    VALUES(struct found, "row_groups", groups, n, AT,
+           "the row groups that may have it"),
+    { 0 },
+};
+
+/* A line of a value that may be somewhere: the value, and its row groups. */
+static void has_text(const struct asking *a, const struct found *found)
 {
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "value");
-    json_bytes(&j, value.ptr, value.len);
-    json_key(&j, "row_groups");
-    json_open(&j, '[');
-    for (size_t i = 0; i < a->ngroups; i++)
-        if (a->bitmap[i / 64] >> i % 64 & 1)
-            json_uint(&j, i);
-    json_close(&j, ']');
-    json_close(&j, '}');
-    json_end(&j);
+    print_key(found->value.ptr, found->value.len);
+    for (size_t i = 0; i < found->n; i++)
+        printf("%c%llu", i ? ',' : '\t', (unsigned long long)found->groups[i]);
+    print_key_end(a->args->nul);
 }
 
 static bool has_value(void *ctx, bly_bytes value)
@@ -105,16 +98,17 @@ static bool has_value(void *ctx, bly_bytes value)
         a->failed = true;
         return false;
     }
-    bool found = false;
-    for (size_t i = 0; i < BLY_BITMAP_WORDS(a->ngroups); i++)
-        found |= a->bitmap[i] != 0;
-    a->nfound += found;
+    struct found found = { value, a->groups, 0 };
+    for (size_t i = 0; i < a->ngroups; i++)
+        if (a->bitmap[i / 64] >> i % 64 & 1)
+            a->groups[found.n++] = i;
+    a->nfound += found.n > 0;
     if (quiet)
-        return !found;
+        return !found.n;
     if (a->args->json)
-        has_json(a, value);
-    else if (found)
-        has_text(a, value);
+        report(stdout, true, found_fields, &found, NULL);
+    else if (found.n)
+        has_text(a, &found);
     return true;
 }
 
@@ -131,7 +125,9 @@ static int has_file(const struct parquet_args *args,
     bly_foreign_stats s;
     bly_foreign_stat(f, BLY_WHOLE, &s);
     struct asking a = { .args = args, .f = f, .ngroups = s.nparts };
-    a.bitmap = calloc(BLY_BITMAP_WORDS(s.nparts) + 1, sizeof *a.bitmap);
+    const size_t nwords = BLY_BITMAP_WORDS(s.nparts) + 1;
+    a.bitmap = calloc(nwords + s.nparts, sizeof *a.bitmap);
+    a.groups = a.bitmap ? a.bitmap + nwords : NULL;
     if (!a.bitmap)
         a.failed = fail("out of memory");
     else if (!input_each(in, has_value, &a) && in->error[0])
@@ -169,43 +165,51 @@ struct added {
     double values, worst;
 };
 
+static const struct field added_fields[] = {
+    NAMED(struct added, "column", name, NONE, "the column"),
+    NAMED(struct added, "bytes", nbytes, BYTES, "size of its filters"),
+    NAMED(struct added, "values_estimate", values, ESTIMATE | MAYBE,
+          "different values in each row group, summed"),
+    NAMED(struct added, "fpr", worst, RATE | MAYBE,
+          "false positives, where there are most"),
+    { 0 },
+};
+
+struct adding {
+    const char *output;
+    uint64_t groups;
+    const struct added *columns;
+    size_t n;
+};
+
+static const struct field adding_fields[] = {
+    FIELD(struct adding, output, NONE, "the file that was written"),
+    NAMED(struct adding, "row_groups", groups, NONE, "its groups of rows"),
+    LIST(struct adding, "columns", columns, n, AT, added_fields,
+         "the columns that got filters"),
+    { 0 },
+};
+
 static void add_report(FILE *to, const struct added *a, size_t n,
                        size_t ngroups)
 {
-    for (size_t i = 0; i < n; i++)
-        fprintf(to, "%s: %zu filter%s, %s for %s values, rate %s%s\n",
-                show_name(a[i].name), ngroups, ngroups == 1 ? "" : "s",
-                show_bytes(a[i].nbytes), show_estimate(a[i].values),
-                show_rate(a[i].worst), ngroups == 1 ? "" : " at most");
+    for (size_t i = 0; i < n; i++) {
+        fprintf(to, "%s: %zu filter%s, ", show_name(a[i].name), ngroups,
+                ngroups == 1 ? "" : "s");
+        report_text(
+            to, added_fields, &a[i],
+            ngroups == 1
+                ? "{bytes} for {values_estimate} values, rate {fpr}\n"
+                : "{bytes} for {values_estimate} values, rate {fpr} at most\n");
+    }
 }
 
-static void add_json(const char *output, const struct added *a, size_t n,
-                     size_t ngroups)
-{
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "output");
-    json_text(&j, output);
-    json_key(&j, "row_groups");
-    json_uint(&j, ngroups);
-    json_key(&j, "columns");
-    json_open(&j, '[');
-    for (size_t i = 0; i < n; i++) {
-        json_open(&j, '{');
-        json_key(&j, "column");
-        json_text(&j, a[i].name);
-        json_key(&j, "bytes");
-        json_uint(&j, a[i].nbytes);
-        json_key(&j, "values_estimate");
-        json_real(&j, a[i].values);
-        json_key(&j, "fpr");
-        json_real(&j, a[i].worst);
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
-    json_close(&j, '}');
-    json_end(&j);
-}
+const struct report parquet_reports[] = {
+    { "info", parquet_info_fields, LINES },
+    { "has", found_fields, LINES },
+    { "add", adding_fields, ONE },
+    { 0 },
+};
 
 /* May the column get filters? Says why not. */
 static bool add_may(const struct parquet_args *args,
@@ -288,7 +292,9 @@ static int add_file(const struct parquet_args *args, struct parquet_file *file)
     if (status == YES)
         status = add_write(args->output, file);
     if (status == YES && args->json && !quiet)
-        add_json(args->output, a, names->n, shape.ngroups);
+        report(stdout, true, adding_fields,
+               &(struct adding){ args->output, shape.ngroups, a, names->n },
+               NULL);
     else if (status == YES && !quiet)
         add_report(to, a, names->n, shape.ngroups);
     free(a);

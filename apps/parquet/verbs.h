@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "report/fields.h"
 #include "report/words.h"
 
 struct parquet_args {
@@ -24,5 +25,6 @@ int parquet_verb_has(const struct parquet_args *args,
                      const struct list *operands);
 int parquet_verb_add(const struct parquet_args *args,
                      const struct list *operands);
+extern const struct report parquet_reports[];
 
 #endif
