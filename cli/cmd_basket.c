@@ -22,7 +22,6 @@
 #include "cli/rows.h"
 #include "io/input.h"
 #include "io/source.h"
-#include "report/json.h"
 #include "report/out.h"
 #include "report/say.h"
 #include "report/words.h"
@@ -376,58 +375,70 @@ static int together_order(const void *a, const void *b)
     return x->b < y->b ? -1 : x->b > y->b;
 }
 
-static void basket_json(const struct baskets *b, const struct search *s,
-                        const struct together *t, size_t n)
+struct basket_pair {
+    bly_bytes a, b;
+    double jaccard, a_then_b, b_then_a;
+    uint32_t both, count_a, count_b;
+};
+
+static const struct field basket_pair_fields[] = {
+    FIELD(struct basket_pair, a, NONE, "an item"),
+    FIELD(struct basket_pair, b, NONE, "another"),
+    FIELD(struct basket_pair, jaccard, NONE,
+          "baskets with both / baskets with either"),
+    FIELD(struct basket_pair, both, NONE, "baskets with both"),
+    FIELD(struct basket_pair, count_a, NONE, "baskets with a"),
+    FIELD(struct basket_pair, count_b, NONE, "baskets with b"),
+    FIELD(struct basket_pair, a_then_b, NONE, "both / count_a"),
+    FIELD(struct basket_pair, b_then_a, NONE, "both / count_b"),
+    { 0 },
+};
+
+struct basket_report {
+    const struct basket_report *self;
+    const struct together *t;
+    const char *names;
+    size_t baskets, items, bands, rows, candidates, n;
+};
+
+static void basket_pair_at(const void *from, size_t i, void *element)
 {
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "baskets");
-    json_uint(&j, b->nbaskets);
-    json_key(&j, "items");
-    json_uint(&j, b->nitems);
-    json_key(&j, "bands");
-    json_uint(&j, s->bands.bands);
-    json_key(&j, "rows");
-    json_uint(&j, s->bands.rows);
-    json_key(&j, "candidates");
-    json_uint(&j, s->npairs);
-    json_key(&j, "pairs");
-    json_open(&j, '[');
-    for (size_t i = 0; i < n; i++) {
-        json_open(&j, '{');
-        json_key(&j, "a");
-        json_bytes(&j, b->names.at + t[i].a->name, t[i].a->len);
-        json_key(&j, "b");
-        json_bytes(&j, b->names.at + t[i].b->name, t[i].b->len);
-        json_key(&j, "jaccard");
-        json_real(&j, t[i].jaccard);
-        json_key(&j, "both");
-        json_uint(&j, t[i].both);
-        json_key(&j, "count_a");
-        json_uint(&j, t[i].a->n);
-        json_key(&j, "count_b");
-        json_uint(&j, t[i].b->n);
-        json_key(&j, "a_then_b");
-        json_real(&j, (double)t[i].both / t[i].a->n);
-        json_key(&j, "b_then_a");
-        json_real(&j, (double)t[i].both / t[i].b->n);
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
-    json_close(&j, '}');
-    json_end(&j);
+    const struct basket_report *const r = from;
+    const struct together *const t = &r->t[i];
+    const char *const names = r->names;
+    *(struct basket_pair *)element = (struct basket_pair){
+        .a = { names + t->a->name, t->a->len },
+        .b = { names + t->b->name, t->b->len },
+        .jaccard = t->jaccard,
+        .a_then_b = (double)t->both / t->a->n,
+        .b_then_a = (double)t->both / t->b->n,
+        .both = t->both,
+        .count_a = t->a->n,
+        .count_b = t->b->n,
+    };
 }
 
-static void basket_print(const struct baskets *b, const struct together *t,
-                         size_t n)
+static const struct field basket_fields[] = {
+    FIELD(struct basket_report, baskets, NONE, "baskets that were read"),
+    FIELD(struct basket_report, items, NONE, "different items in them"),
+    FIELD(struct basket_report, bands, NONE, "bands of a signature"),
+    FIELD(struct basket_report, rows, NONE, "components of a band"),
+    FIELD(struct basket_report, candidates, NONE, "pairs that share a band"),
+    EACH(struct basket_report, "pairs", self, n, NONE, basket_pair_at,
+         struct basket_pair, basket_pair_fields, "the pairs, likest first"),
+    { 0 },
+};
+
+static void basket_print(const struct basket_report *r)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct item *const x = t[i].a, *const y = t[i].b;
-        print_key(b->names.at + x->name, x->len);
+    for (size_t i = 0; i < r->n; i++) {
+        struct basket_pair p;
+        basket_pair_at(r, i, &p);
+        print_key(p.a.ptr, p.a.len);
         putchar('\t');
-        print_key(b->names.at + y->name, y->len);
-        printf("\t%.4f\t%u\t%u\t%u\t%.4f\t%.4f\n", t[i].jaccard, t[i].both,
-               x->n, y->n, (double)t[i].both / x->n, (double)t[i].both / y->n);
+        print_key(p.b.ptr, p.b.len);
+        printf("\t%.4f\t%u\t%u\t%u\t%.4f\t%.4f\n", p.jaccard, p.both, p.count_a,
+               p.count_b, p.a_then_b, p.b_then_a);
     }
 }
 
@@ -446,10 +457,19 @@ static int basket_tell(const struct baskets *b, const struct search *s)
             t[n++] = (struct together){ x, y, both, j };
     }
     qsort(t, n, sizeof *t, together_order);
+    const struct basket_report r = { &r,
+                                     t,
+                                     b->names.at,
+                                     b->nbaskets,
+                                     b->nitems,
+                                     s->bands.bands,
+                                     s->bands.rows,
+                                     s->npairs,
+                                     n };
     if (basket_args.json)
-        basket_json(b, s, t, n);
+        report(stdout, true, basket_fields, &r, NULL);
     else
-        basket_print(b, t, n);
+        basket_print(&r);
     free(t);
     return YES;
 }
@@ -525,5 +545,6 @@ const struct command cmd_basket = {
         "rare, unless it is in fewer baskets than --min-count.",
     .options = basket_options,
     .examples = basket_examples,
+    .reports = REPORTS({ "", basket_fields, ONE }),
     .run = basket_run,
 };

@@ -5,7 +5,6 @@
  * pair of different sizes is brought to one size: the larger is folded in half
  * until it is as small as the other.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "cli/cli.h"
 #include "io/files.h"
 #include "io/filters.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -27,7 +25,36 @@ static struct {
 /* A pair of operands, by their numbers, and what came out. */
 struct pair {
     size_t a, b;
-    bly_likeness likeness;
+    const char *file_a, *file_b;
+    bly_likeness l;
+};
+
+static const struct field pair_fields[] = {
+    NAMED(struct pair, "a", l.a, ESTIMATE | MAYBE, "keys in the first filter"),
+    NAMED(struct pair, "b", l.b, ESTIMATE | MAYBE, "keys in the second"),
+    NAMED(struct pair, "union", l.both, ESTIMATE | MAYBE, "keys in either"),
+    NAMED(struct pair, "intersection", l.common, ESTIMATE | MAYBE,
+          "keys in both"),
+    NAMED(struct pair, "intersection_sd", l.common_sd, ROUNDED | MAYBE,
+          "standard deviation of that"),
+    NAMED(struct pair, "jaccard", l.jaccard, MAYBE, "intersection / union"),
+    NAMED(struct pair, "a_sd", l.a_sd, ROUNDED | MAYBE,
+          "standard deviation of a"),
+    NAMED(struct pair, "b_sd", l.b_sd, ROUNDED | MAYBE,
+          "standard deviation of b"),
+    NAMED(struct pair, "union_sd", l.both_sd, ROUNDED | MAYBE,
+          "standard deviation of the union"),
+    NAMED(struct pair, "containment", l.containment, MAYBE,
+          "intersection / the smaller of a and b"),
+    NAMED(struct pair, "shared_cells", l.shared_cells, RATE | MAYBE,
+          "of the emptier filter's cells, those set in both"),
+    NAMED(struct pair, "chance_cells", l.chance_cells, RATE | MAYBE,
+          "the same for sets that share nothing"),
+    NAMED(struct pair, "inner", l.inner, MAYBE,
+          "sum over keys of the products of their counts, if the kind counts"),
+    FIELD(struct pair, file_a, NONE, "the first filter"),
+    FIELD(struct pair, file_b, NONE, "the second filter"),
+    { 0 },
 };
 
 /* -------------------------------------------------------------- comparing */
@@ -72,11 +99,10 @@ static bool compare_by_folding(const bly_filter *a, const bly_filter *b,
     return goes;
 }
 
-static int compare_pair(bly_filter *const *f, const char *const *names,
-                        struct pair *p)
+static int compare_pair(bly_filter *const *f, struct pair *p)
 {
-    const char *const a = names[p->a], *const b = names[p->b];
-    const bly_status st = bly_compare(f[p->a], f[p->b], &p->likeness);
+    const char *const a = p->file_a, *const b = p->file_b;
+    const bly_status st = bly_compare(f[p->a], f[p->b], &p->l);
     char why[512];
     bool first;
     unsigned times;
@@ -84,7 +110,7 @@ static int compare_pair(bly_filter *const *f, const char *const *names,
         return YES;
     snprintf(why, sizeof why, "%s", bly_error());
     if (st != BLY_EUNFIT ||
-        !compare_by_folding(f[p->a], f[p->b], &p->likeness, &first, &times))
+        !compare_by_folding(f[p->a], f[p->b], &p->l, &first, &times))
         return fail("%s and %s: %s", a, b, why);
     if (compare_args.fold)
         return YES;
@@ -95,132 +121,60 @@ static int compare_pair(bly_filter *const *f, const char *const *names,
 
 /* ---------------------------------------------------------------- telling */
 
-static void compare_json(struct json *j, const char *const *names,
-                         const struct pair *p)
-{
-    const bly_likeness *const l = &p->likeness;
-    const struct {
-        const char *name;
-        double value;
-    } rows[] = {
-        { "a", l->a },
-        { "b", l->b },
-        { "union", l->both },
-        { "intersection", l->common },
-        { "intersection_sd", l->common_sd },
-        { "jaccard", l->jaccard },
-        { "a_sd", l->a_sd },
-        { "b_sd", l->b_sd },
-        { "union_sd", l->both_sd },
-        { "containment", l->containment },
-        { "shared_cells", l->shared_cells },
-        { "chance_cells", l->chance_cells },
-        { "inner", l->inner },
-    };
-    json_open(j, '{');
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        json_key(j, rows[i].name);
-        json_real(j, rows[i].value);
-    }
-    json_key(j, "file_a");
-    json_text(j, names[p->a]);
-    json_key(j, "file_b");
-    json_text(j, names[p->b]);
-    json_close(j, '}');
-}
-
-#define COMPARE_ROW "%-14s "
-
-static void compare_keys(const char *name, double keys, double sd)
-{
-    if (isfinite(keys))
-        printf(COMPARE_ROW "%s +- %s keys\n", name, show_estimate(keys),
-               show_rounded(sd));
-    else if (isinf(keys))
-        printf(COMPARE_ROW "more keys than it can tell\n", name);
-    else
-        printf(COMPARE_ROW "unknown\n", name);
-}
-
-static void compare_share(const char *name, double share, const char *of_what)
-{
-    if (isfinite(share))
-        printf(COMPARE_ROW "%.3f (%s)\n", name, share, of_what);
-    else
-        printf(COMPARE_ROW "unknown\n", name);
-}
-
-static void compare_text(const char *a, const char *b, const bly_likeness *l)
-{
-    printf(COMPARE_ROW "%s\n", "a", show_name(a));
-    printf(COMPARE_ROW "%s\n", "b", show_name(b));
-    compare_keys("in a", l->a, l->a_sd);
-    compare_keys("in b", l->b, l->b_sd);
-    compare_keys("union", l->both, l->both_sd);
-    compare_keys("intersection", l->common, l->common_sd);
-    compare_share("jaccard", l->jaccard, "intersection / union");
-    compare_share("containment", l->containment, "intersection / the smaller");
-    printf(COMPARE_ROW "%s of those of the emptier filter; by chance: %s\n",
-           "shared cells", show_rate(l->shared_cells),
-           show_rate(l->chance_cells));
-    if (isfinite(l->inner))
-        printf(COMPARE_ROW "%.0f (sum of the products of counts)\n",
-               "inner product", l->inner);
-}
-
-static void compare_number(int wide, int digits, double value)
-{
-    if (isfinite(value))
-        printf("  %*.*f", wide, digits, value);
-    else
-        printf("  %*s", wide, "?");
-}
+static const char compare_text[] =
+    "a~{file_a}\n"
+    "b~{file_b}\n"
+    "in a~[{a} +- {a_sd} keys|{>a}more keys than it can tell|unknown]\n"
+    "in b~[{b} +- {b_sd} keys|{>b}more keys than it can tell|unknown]\n"
+    "union~[{union} +- {union_sd} keys"
+    "|{>union}more keys than it can tell|unknown]\n"
+    "intersection~[{intersection} +- {intersection_sd} keys"
+    "|{>intersection}more keys than it can tell|unknown]\n"
+    "jaccard~[{jaccard:.3} (intersection / union)|unknown]\n"
+    "containment~[{containment:.3} (intersection / the smaller)|unknown]\n"
+    "shared cells~{shared_cells} of those of the emptier filter; by chance: "
+    "{chance_cells}\n"
+    "[inner product~{inner:.0} (sum of the products of counts)\n]";
 
 /* A line for each pair. */
-static void compare_table(const char *const *names, const struct pair *pairs,
-                          size_t npairs)
+static void compare_table(const struct pair *pairs, size_t npairs)
 {
-    int wide = 1;
-    for (size_t i = 0; i < npairs; i++)
-        for (int side = 0; side < 2; side++) {
-            const char *const name =
-                show_name(names[side ? pairs[i].b : pairs[i].a]);
-            const int n = (int)strlen(name);
-            wide = n > wide ? n : wide;
-        }
-    printf("%-*s  %-*s  %12s  %12s  %10s  %8s  %11s\n", wide, "a", wide, "b",
-           "union", "intersection", "+-", "jaccard", "containment");
+    size_t wide = 1;
     for (size_t i = 0; i < npairs; i++) {
-        const bly_likeness *const l = &pairs[i].likeness;
-        printf("%-*s  ", wide, show_name(names[pairs[i].a]));
-        printf("%-*s", wide, show_name(names[pairs[i].b]));
-        compare_number(12, 0, l->both);
-        compare_number(12, 0, l->common);
-        compare_number(10, 0, l->common_sd);
-        compare_number(8, 3, l->jaccard);
-        compare_number(11, 3, l->containment);
-        putchar('\n');
+        const size_t a = strlen(show_name(pairs[i].file_a));
+        const size_t b = strlen(show_name(pairs[i].file_b));
+        wide = a > wide ? a : wide;
+        wide = b > wide ? b : wide;
+    }
+    printf("%-*s  %-*s  %12s  %12s  %10s  %8s  %11s\n", (int)wide, "a",
+           (int)wide, "b", "union", "intersection", "+-", "jaccard",
+           "containment");
+    for (size_t i = 0; i < npairs; i++) {
+        printf("%-*s  ", (int)wide, show_name(pairs[i].file_a));
+        printf("%-*s", (int)wide, show_name(pairs[i].file_b));
+        report_text(stdout, pair_fields, &pairs[i],
+                    "  [{union:12.0}|           ?]"
+                    "  [{intersection:12.0}|           ?]"
+                    "  [{intersection_sd:10.0}|         ?]"
+                    "  [{jaccard:8.3}|       ?]"
+                    "  [{containment:11.3}|          ?]\n");
     }
 }
 
-static void compare_tell(const char *const *names, const struct pair *pairs,
-                         size_t npairs)
+static void compare_tell(const struct pair *pairs, size_t npairs)
 {
     struct json j = { .to = stdout };
-    if (!compare_args.json) {
-        if (npairs == 1)
-            compare_text(names[pairs->a], names[pairs->b], &pairs->likeness);
-        else
-            compare_table(names, pairs, npairs);
-        return;
-    }
-    if (npairs > 1)
+    if (npairs == 1) {
+        report(stdout, compare_args.json, pair_fields, pairs, compare_text);
+    } else if (!compare_args.json) {
+        compare_table(pairs, npairs);
+    } else {
         json_open(&j, '[');
-    for (size_t i = 0; i < npairs; i++)
-        compare_json(&j, names, &pairs[i]);
-    if (npairs > 1)
+        for (size_t i = 0; i < npairs; i++)
+            report_object(&j, pair_fields, &pairs[i]);
         json_close(&j, ']');
-    json_end(&j);
+        json_end(&j);
+    }
 }
 
 /* Map all that are named, and see that they are whole. */
@@ -255,10 +209,12 @@ static int compare_run(struct list *operands)
         for (size_t b = a + 1; b < n && status == YES; b++, p++) {
             p->a = a;
             p->b = b;
-            status = compare_pair(f, operands->at, p);
+            p->file_a = operands->at[a];
+            p->file_b = operands->at[b];
+            status = compare_pair(f, p);
         }
     if (status == YES)
-        compare_tell(operands->at, pairs, npairs);
+        compare_tell(pairs, npairs);
     for (size_t i = 0; f && i < n; i++)
         bly_free(f[i]);
     free(f);
@@ -297,5 +253,7 @@ const struct command cmd_compare = {
         "small as the other.",
     .options = compare_options,
     .examples = compare_examples,
+    .reports = REPORTS({ "for two filters", pair_fields, ONE },
+                       { "for more, every pair", pair_fields, ARRAY }),
     .run = compare_run,
 };

@@ -9,7 +9,6 @@
 
 #include "cli/cli.h"
 #include "io/foreign.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -30,42 +29,37 @@ static const struct {
 };
 #define NABILITIES (sizeof abilities / sizeof abilities[0])
 
+struct format {
+    bly_format_info t;
+    const char *can[NABILITIES + 2];
+};
+
+static const struct field option_fields[] = {
+    FIELD(bly_format_option, name, NONE, "its name, for -O NAME=VALUE"),
+    NAMED(bly_format_option, "default", def, MAYBE, "its value if not given"),
+    WORDS(bly_format_option, "choices", choices, AT,
+          "values that it can have; none if it can have any"),
+    FIELD(bly_format_option, help, NONE, "what it means"),
+    { 0 },
+};
+
+static const struct field format_fields[] = {
+    NAMED(struct format, "format", t.name, NONE, "name of the format"),
+    NAMED(struct format, "systems", t.systems, NONE, "what writes it"),
+    NAMED(struct format, "summary", t.summary, NONE, "what it is"),
+    WORDS(struct format, "can", can, NONE, "what can be done with such a file"),
+    LIST(struct format, "options", t.options, t.noptions, AT, option_fields,
+         "its options"),
+    { 0 },
+};
+
 static void format_json(struct json *j, const bly_format_info *t)
 {
-    json_open(j, '{');
-    json_key(j, "format");
-    json_text(j, t->name);
-    json_key(j, "systems");
-    json_text(j, t->systems);
-    json_key(j, "summary");
-    json_text(j, t->summary);
-    json_key(j, "can");
-    json_open(j, '[');
-    json_text(j, "info");
-    for (size_t i = 0; i < NABILITIES; i++)
+    struct format f = { *t, { "info" } };
+    for (size_t i = 0, n = 1; i < NABILITIES; i++)
         if (t->can & abilities[i].bit)
-            json_text(j, abilities[i].name);
-    json_close(j, ']');
-    json_key(j, "options");
-    json_open(j, '[');
-    for (size_t i = 0; i < t->noptions; i++) {
-        const bly_format_option *const o = &t->options[i];
-        json_open(j, '{');
-        json_key(j, "name");
-        json_text(j, o->name);
-        json_key(j, "default");
-        json_text(j, o->def);
-        json_key(j, "choices");
-        json_open(j, '[');
-        for (size_t c = 0; o->choices && o->choices[c]; c++)
-            json_text(j, o->choices[c]);
-        json_close(j, ']');
-        json_key(j, "help");
-        json_text(j, o->help);
-        json_close(j, '}');
-    }
-    json_close(j, ']');
-    json_close(j, '}');
+            f.can[n++] = abilities[i].name;
+    report_object(j, format_fields, &f);
 }
 
 #define FORMATS_COLUMN 18
@@ -170,5 +164,6 @@ const struct command cmd_formats = {
         "convert needs the keys.",
     .options = formats_options,
     .examples = formats_examples,
+    .reports = REPORTS({ "", format_fields, ARRAY }),
     .run = formats_run,
 };

@@ -1,6 +1,7 @@
 /*
  * cmd_kinds.c - the table of kinds and what each can do
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,6 @@
 
 #include "cli/cli.h"
 #include "io/sizing.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
@@ -36,73 +36,75 @@ static const struct {
 };
 #define NTRAITS (sizeof traits / sizeof traits[0])
 
-static const char *type_name(bly_param_type type)
+struct option {
+    const char *name, *type, *help;
+    bly_fact def; /* not a number: the plan chooses */
+    double min, max;
+    const char *const *choices;
+};
+
+static void option_at(const void *from, size_t i, void *element)
 {
-    return type == BLY_UINT ? "uint" : type == BLY_REAL ? "real" : "choice";
+    const bly_param *p = from;
+    while (!p->settable || i--)
+        p++;
+    const bool choice = p->type == BLY_CHOICE;
+    *(struct option *)element = (struct option){
+        .name = p->name,
+        .type = choice                ? "choice"
+                : p->type == BLY_UINT ? "uint"
+                                      : "real",
+        .help = p->help,
+        .def = { .type = choice && !p->automatic ? BLY_CHOICE : BLY_REAL,
+                 .real = p->automatic ? NAN : p->def,
+                 .word = choice ? p->choices[(size_t)p->def] : NULL },
+        .min = choice ? NAN : p->min,
+        .max = choice ? NAN : p->max,
+        .choices = choice ? p->choices : NULL,
+    };
 }
 
-static void option_json(struct json *j, const bly_param *p)
-{
-    json_open(j, '{');
-    json_key(j, "name");
-    json_text(j, p->name);
-    json_key(j, "type");
-    json_text(j, type_name(p->type));
-    json_key(j, "default");
-    if (p->automatic)
-        json_null(j);
-    else if (p->type == BLY_CHOICE)
-        json_text(j, p->choices[(size_t)p->def]);
-    else
-        json_real(j, p->def);
-    json_key(j, "min");
-    if (p->type == BLY_CHOICE)
-        json_null(j);
-    else
-        json_real(j, p->min);
-    json_key(j, "max");
-    if (p->type == BLY_CHOICE)
-        json_null(j);
-    else
-        json_real(j, p->max);
-    json_key(j, "help");
-    json_text(j, p->help);
-    if (p->type == BLY_CHOICE) {
-        json_key(j, "choices");
-        json_open(j, '[');
-        for (size_t i = 0; p->choices[i]; i++)
-            json_text(j, p->choices[i]);
-        json_close(j, ']');
-    }
-    json_close(j, '}');
-}
+static const struct field option_fields[] = {
+    FIELD(struct option, name, NONE, "its name, for -O NAME=VALUE"),
+    FIELD(struct option, type, NONE, "\"uint\", \"real\" or \"choice\""),
+    NAMED(struct option, "default", def, NONE,
+          "its value if not given; null if the plan chooses"),
+    FIELD(struct option, min, MAYBE, "smallest value; null for a choice"),
+    FIELD(struct option, max, MAYBE, "largest value; null for a choice"),
+    FIELD(struct option, help, NONE, "what it means"),
+    WORDS(struct option, "choices", choices, AT | OPTIONAL,
+          "words that a choice can be"),
+    { 0 },
+};
+
+struct kind {
+    bly_kind_info k;
+    const char *can[33], *traits[33];
+    size_t noptions;
+};
+
+static const struct field kind_fields[] = {
+    NAMED(struct kind, "kind", k.name, NONE, "name of the kind"),
+    NAMED(struct kind, "summary", k.summary, NONE, "what it is"),
+    WORDS(struct kind, "can", can, NONE, "what it can do"),
+    WORDS(struct kind, "traits", traits, NONE, "what is unusual about it"),
+    EACH(struct kind, "options", k.params, noptions, NONE, option_at,
+         struct option, option_fields, "its options"),
+    { 0 },
+};
 
 static void kind_json(struct json *j, const bly_kind_info *kind)
 {
-    json_open(j, '{');
-    json_key(j, "kind");
-    json_text(j, kind->name);
-    json_key(j, "summary");
-    json_text(j, kind->summary);
-    json_key(j, "can");
-    json_open(j, '[');
-    for (unsigned bit = 0; bly_can_name(bit); bit++)
+    struct kind k = { .k = *kind };
+    for (unsigned bit = 0, n = 0; bly_can_name(bit); bit++)
         if (kind->can >> bit & 1)
-            json_text(j, bly_can_name(bit));
-    json_close(j, ']');
-    json_key(j, "traits");
-    json_open(j, '[');
-    for (size_t i = 0; i < NTRAITS; i++)
+            k.can[n++] = bly_can_name(bit);
+    for (size_t i = 0, n = 0; i < NTRAITS; i++)
         if (kind->traits & traits[i].bit)
-            json_text(j, traits[i].name);
-    json_close(j, ']');
-    json_key(j, "options");
-    json_open(j, '[');
+            k.traits[n++] = traits[i].name;
     for (size_t i = 0; i < kind->nparams; i++)
-        if (kind->params[i].settable)
-            option_json(j, &kind->params[i]);
-    json_close(j, ']');
-    json_close(j, '}');
+        k.noptions += kind->params[i].settable;
+    report_object(j, kind_fields, &k);
 }
 
 /* Where texts begin; nearly all names are shorter. */
@@ -217,5 +219,6 @@ const struct command cmd_kinds = {
              "kinds given by name, everything about them and their options.",
     .options = kinds_options,
     .examples = kinds_examples,
+    .reports = REPORTS({ "", kind_fields, ARRAY }),
     .run = kinds_run,
 };

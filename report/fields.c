@@ -2,7 +2,6 @@
  * fields.c - results by their tables: for programs, for people, as a schema
  */
 #include <assert.h>
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,17 @@ static bool is_end(const struct field *f)
     return !f->name && !f->fields;
 }
 
+static enum field_type type_of(const struct field *f)
+{
+    return f->type & ~(unsigned)FIELD_AT;
+}
+
+/* Facts are an object with a name for each. */
+static bool is_facts(const struct field *f)
+{
+    return f->each && type_of(f) == FIELD_FACT;
+}
+
 /* Where a field is, NULL if there is none. */
 static const void *field_at(const struct field *f, const void *value)
 {
@@ -23,145 +33,146 @@ static const void *field_at(const struct field *f, const void *value)
     return f->type & FIELD_AT ? *(const void *const *)at : at;
 }
 
-static enum field_type type_of(const struct field *f)
-{
-    return f->type & ~(unsigned)FIELD_AT;
-}
-
 /* How many elements a list has. */
 static size_t field_count(const struct field *f, const void *value)
 {
-    const char *const *words = field_at(f, value);
+    const char *const *const words = field_at(f, value);
+    size_t n = 0;
     if (f->count != NO_COUNT)
         return *(const size_t *)(const void *)((const char *)value + f->count);
-    size_t n = 0;
     while (words && words[n])
         n++;
     return n;
 }
 
-static uint64_t uint_at(const struct field *f, const void *at)
+struct value {
+    enum { NOTHING, TEXT, BOOL, UINT, REAL, OBJECT_AT } is;
+    const void *at; /* of a text or an object */
+    uint64_t uint;  /* of a text: its length */
+    double real;    /* for all: 0 if it is not worth a word */
+};
+
+static struct value uint_value(int is, uint64_t uint)
 {
-    return type_of(f) == FIELD_BOOL     ? *(const bool *)at
-           : type_of(f) == FIELD_UINT32 ? *(const uint32_t *)at
-                                        : *(const uint64_t *)at;
+    return (struct value){ .is = is, .uint = uint, .real = (double)uint };
 }
 
-static const char *text_at(const struct field *f, const void *at)
+static struct value text_value(const char *text, size_t n)
 {
-    return type_of(f) == FIELD_TEXT ? *(const char *const *)at : at;
+    return (struct value){ text ? TEXT : NOTHING, text, n, (double)n };
 }
 
-/* Is there a value? */
-static bool is_there(const struct field *f, const void *at)
+static struct value real_value(double real)
 {
-    if (!at || f->each)
-        return at != NULL;
-    switch (type_of(f)) {
-    case FIELD_REAL:
-        return isfinite(*(const double *)at) &&
-               !((f->how & ZERO) && *(const double *)at == 0);
-    case FIELD_CHARS:
+    return (struct value){ .is = isfinite(real) ? REAL : NOTHING,
+                           .real = real };
+}
+
+/* What stands at a place: a field's own value, or an element of a list. */
+static struct value value_at(const struct field *f, const void *at)
+{
+    const bly_bytes *const bytes = at;
+    const bly_fact *const fact = at;
+    const char *text = at;
+    switch (at ? type_of(f) : FIELD_NONE) {
     case FIELD_TEXT:
-        return text_at(f, at) && !((f->how & ZERO) && !text_at(f, at)[0]);
+        text = *(const char *const *)at;
+        return text_value(text, text ? strlen(text) : 0);
+    case FIELD_CHARS:
+        return text_value(text, strlen(text));
     case FIELD_BYTES:
-        return ((const bly_bytes *)at)->ptr != NULL;
+        return text_value(bytes->ptr, bytes->len);
+    case FIELD_BOOL:
+        return uint_value(BOOL, *(const bool *)at);
     case FIELD_UINT32:
+        return uint_value(UINT, *(const uint32_t *)at);
     case FIELD_UINT64:
-        return !(f->how & ZERO) || uint_at(f, at);
+        return uint_value(UINT, *(const uint64_t *)at);
+    case FIELD_REAL:
+        return real_value(*(const double *)at);
+    case FIELD_FACT:
+        return fact->type == BLY_UINT ? uint_value(UINT, fact->uint)
+               : fact->type == BLY_REAL
+                   ? real_value(fact->real)
+                   : text_value(fact->word, strlen(fact->word));
+    case FIELD_OBJECT:
+        return (struct value){ .is = OBJECT_AT, .at = at, .real = 1 };
     default:
-        return true;
+        return (struct value){ NOTHING };
     }
+}
+
+static struct value field_value(const struct field *f, const void *value)
+{
+    struct value v = value_at(f, field_at(f, value));
+    if (f->each && v.is != NOTHING)
+        v.real = (double)field_count(f, value);
+    else if ((f->how & ZERO) && v.real == 0)
+        v.is = NOTHING;
+    return v;
 }
 
 /* -------------------------------------------------------------- programs */
 
-static void json_fact(struct json *j, const bly_fact *fact)
+static void json_value(struct json *j, const struct field *f, struct value v)
 {
-    if (fact->type == BLY_UINT)
-        json_uint(j, fact->uint);
-    else if (fact->type == BLY_REAL)
-        json_real(j, fact->real);
+    if (v.is == NOTHING)
+        json_null(j);
+    else if (v.is == TEXT)
+        json_bytes(j, v.at, v.uint);
+    else if (v.is == BOOL)
+        json_bool(j, v.uint);
+    else if (v.is == UINT)
+        json_uint(j, v.uint);
+    else if (v.is == REAL)
+        json_real(j, v.real);
     else
-        json_text(j, fact->word);
+        report_object(j, f->fields, v.at);
 }
 
-/* One value: a field's own, or an element of a list. */
-static void json_value(struct json *j, const struct field *f, const void *at)
+static void json_list(struct json *j, const struct field *f, const void *value)
 {
-    const bly_bytes *const bytes = at;
-    switch (type_of(f)) {
-    case FIELD_CHARS:
-    case FIELD_TEXT:
-        json_text(j, text_at(f, at));
-        return;
-    case FIELD_BYTES:
-        json_bytes(j, bytes->ptr, bytes->len);
-        return;
-    case FIELD_BOOL:
-        json_bool(j, *(const bool *)at);
-        return;
-    case FIELD_UINT32:
-    case FIELD_UINT64:
-        json_uint(j, uint_at(f, at));
-        return;
-    case FIELD_REAL:
-        json_real(j, *(const double *)at);
-        return;
-    case FIELD_FACT:
-        json_fact(j, at);
-        return;
-    default:
-        report_object(j, f->fields, at);
-    }
-}
-
-static void json_list(struct json *j, const struct field *f, const void *at,
-                      size_t n)
-{
-    const bool facts = type_of(f) == FIELD_FACT;
+    const size_t n = field_count(f, value);
+    const void *const at = field_at(f, value);
     union {
         max_align_t aligned;
         char bytes[ELEMENT_ROOM];
     } room;
     assert(!f->make || f->each <= sizeof room);
-    json_open(j, facts ? '{' : '[');
+    json_open(j, is_facts(f) ? '{' : '[');
     for (size_t i = 0; i < n; i++) {
-        const void *element = (const char *)at + i * f->each;
-        if (f->make) {
+        const void *const element =
+            f->make ? &room : (const void *)((const char *)at + i * f->each);
+        if (f->make)
             f->make(at, i, &room);
-            element = &room;
-        }
-        if (facts)
+        if (is_facts(f))
             json_key(j, ((const bly_fact *)element)->name);
         if (f->how & TUPLE) {
             json_open(j, '[');
             for (const struct field *part = f->fields; part->name; part++)
-                json_value(j, part, field_at(part, element));
+                json_value(j, part, field_value(part, element));
             json_close(j, ']');
         } else {
-            json_value(j, f, element);
+            json_value(j, f, value_at(f, element));
         }
     }
-    json_close(j, facts ? '}' : ']');
+    json_close(j, is_facts(f) ? '}' : ']');
 }
 
-void report_members(struct json *j, const struct field *fields,
-                    const void *value)
+static void json_members(struct json *j, const struct field *fields,
+                         const void *value)
 {
     for (const struct field *f = fields; !is_end(f); f++) {
-        const void *const at = field_at(f, value);
-        if (!f->name && at)
-            report_members(j, f->fields, at);
-        if (!f->name || !f->help || ((f->how & OPTIONAL) && !is_there(f, at)))
+        const struct value v = field_value(f, value);
+        if (!f->name && v.at)
+            json_members(j, f->fields, v.at);
+        if (!f->name || !f->help || ((f->how & OPTIONAL) && v.is == NOTHING))
             continue;
         json_key(j, f->name);
         if (f->each)
-            json_list(j, f, at, field_count(f, value));
-        else if (is_there(f, at))
-            json_value(j, f, at);
+            json_list(j, f, value);
         else
-            json_null(j);
+            json_value(j, f, v);
     }
 }
 
@@ -169,20 +180,20 @@ void report_object(struct json *j, const struct field *fields,
                    const void *value)
 {
     json_open(j, '{');
-    report_members(j, fields, value);
+    json_members(j, fields, value);
     json_close(j, '}');
 }
 
 void report(FILE *to, bool json, const struct field *fields, const void *value,
             const char *text)
 {
-    if (!json) {
-        report_text(to, fields, value, text);
-        return;
-    }
     struct json j = { .to = stdout };
-    report_object(&j, fields, value);
-    json_end(&j);
+    if (json) {
+        report_object(&j, fields, value);
+        json_end(&j);
+    } else {
+        report_text(to, fields, value, text);
+    }
 }
 
 /* ---------------------------------------------------------------- people */
@@ -197,11 +208,14 @@ struct telling {
 
 /* A value that a text names: "name", "name:-12.3", "name:#". */
 struct named {
+    char asked; /* one of ASKS, or 0 */
     const struct field *f;
-    const void *value, *at; /* the struct that has it, and where it is */
-    int width, digits;      /* digits: -1 if not said */
+    struct value v;
+    const bly_fact *facts;
+    int width, digits; /* digits: -1 if not said */
     bool bare;
 };
+#define ASKS "?!>"
 
 static const struct field *find_field(const struct field *fields,
                                       const void **value, const char *name,
@@ -209,26 +223,30 @@ static const struct field *find_field(const struct field *fields,
 {
     for (const struct field *f = fields; !is_end(f); f++) {
         const void *within = field_at(f, *value);
-        const struct field *const found =
-            f->name ? f : find_field(f->fields, &within, name, n);
-        if (!found ||
-            (f->name && (strncmp(f->name, name, n) != 0 || f->name[n])))
+        const struct field *found = f;
+        if (f->name && (strncmp(f->name, name, n) != 0 || f->name[n]))
             continue;
-        *value = f->name ? *value : within;
-        return found;
+        if (!f->name && (found = find_field(f->fields, &within, name, n)))
+            *value = within;
+        if (found)
+            return found;
     }
     return NULL;
 }
 
-/* Read a name, past which *text is then. */
+/* Read what *text has between braces, and go past it. */
 static struct named named_read(const struct telling *t, const char **text)
 {
-    const size_t n = strcspn(*text, ":}");
-    struct named v = { .value = t->value, .digits = -1 };
-    v.f = find_field(t->fields, &v.value, *text, n);
+    struct named v = { .digits = -1 };
+    const void *value = t->value;
+    const char *name = *text + 1;
+    v.asked = strchr(ASKS, *name) ? *name++ : '\0';
+    const size_t n = strcspn(name, ":}");
+    v.f = find_field(t->fields, &value, name, n);
     assert(v.f && "a text names a field that is not in its table");
-    v.at = field_at(v.f, v.value);
-    char *end = (char *)(uintptr_t)(*text + n);
+    v.v = field_value(v.f, value);
+    v.facts = is_facts(v.f) ? field_at(v.f, value) : NULL;
+    char *end = (char *)(uintptr_t)(name + n);
     if (*end == ':')
         v.width = (int)strtol(end + 1, &end, 10);
     if (*end == '.')
@@ -238,24 +256,37 @@ static struct named named_read(const struct telling *t, const char **text)
     return v;
 }
 
-static bool is_something(const struct named *v)
+static const char *show_value(const struct named *n, char *digits, size_t room)
 {
-    if (!is_there(v->f, v->at))
-        return false;
-    if (v->f->each)
-        return field_count(v->f, v->value) > 0;
-    switch (type_of(v->f)) {
-    case FIELD_BOOL:
-    case FIELD_UINT32:
-    case FIELD_UINT64:
-        return uint_at(v->f, v->at) != 0;
-    case FIELD_REAL:
-        return *(const double *)v->at != 0;
-    case FIELD_CHARS:
-    case FIELD_TEXT:
-        return text_at(v->f, v->at)[0] != '\0';
+    const struct value *const v = &n->v;
+    const uint64_t uint = v->is == REAL ? (uint64_t)(v->real + 0.5) : v->uint;
+    if (v->is == NOTHING || v->is == BOOL)
+        return v->is == BOOL ? "" : "unknown";
+    if (v->is == TEXT)
+        return show_text(v->at, v->uint);
+    if (n->digits >= 0) {
+        snprintf(digits, room, "%.*f", n->digits, v->real);
+        return digits;
+    }
+    switch (n->bare ? NONE : n->f->how & UNIT_MASK) {
+    case BYTES:
+        return show_bytes(uint);
+    case KEYS:
+        return show_keys(uint);
+    case ITEMS:
+        return show_count(uint);
+    case ESTIMATE:
+        return show_estimate(v->real);
+    case ROUNDED:
+        return show_rounded(v->real);
+    case RATE:
+        return show_rate(v->real);
+    case SHARE:
+        snprintf(digits, room, "%.1f %%", v->real * 100);
+        return digits;
     default:
-        return true;
+        snprintf(digits, room, "%llu", (unsigned long long)uint);
+        return v->is == REAL ? show_real(v->real) : digits;
     }
 }
 
@@ -266,76 +297,28 @@ static void tell(struct telling *t, const char *s, size_t n)
         t->at = s[i] == '\n' ? 0 : t->at + 1;
 }
 
-static void tell_column(struct telling *t)
-{
-    t->at += fprintf(t->to, "%*s", t->column - t->at, "");
-}
-
-static const char *show_field(const struct named *v, char *digits, size_t room)
-{
-    const enum field_type type = type_of(v->f);
-    const unsigned unit = v->bare ? NONE : v->f->how & UNIT_MASK;
-    if (type == FIELD_BOOL)
-        return "";
-    if (type == FIELD_FACT)
-        return show_fact(v->at);
-    if (type == FIELD_BYTES)
-        return show_text(((const bly_bytes *)v->at)->ptr,
-                         ((const bly_bytes *)v->at)->len);
-    if (type == FIELD_TEXT || type == FIELD_CHARS)
-        return show_name(text_at(v->f, v->at));
-    const bool is_real = type == FIELD_REAL;
-    const double real =
-        is_real ? *(const double *)v->at : (double)uint_at(v->f, v->at);
-    const uint64_t n = is_real ? (uint64_t)(real + 0.5) : uint_at(v->f, v->at);
-    if (v->digits >= 0) {
-        snprintf(digits, room, "%.*f", v->digits, real);
-        return digits;
-    }
-    switch (unit) {
-    case BYTES:
-        return show_bytes(n);
-    case KEYS:
-        return show_keys(n);
-    case ITEMS:
-        return show_count(n);
-    case ESTIMATE:
-        return show_estimate(real);
-    case ROUNDED:
-        return show_rounded(real);
-    case RATE:
-        return show_rate(real);
-    case SHARE:
-        snprintf(digits, room, "%.1f %%", real * 100);
-        return digits;
-    default:
-        snprintf(digits, room, "%llu", (unsigned long long)n);
-        return is_real ? show_real(real) : digits;
-    }
-}
-
-static void tell_value(struct telling *t, const struct named *v)
+static void tell_named(struct telling *t, const struct named *n)
 {
     char digits[400];
-    if (v->f->each && type_of(v->f) == FIELD_FACT) {
-        const bly_fact *const facts = v->at;
-        for (size_t i = 0; i < field_count(v->f, v->value); i++) {
-            t->at = fprintf(t->to, "%*s%s", v->width, "", facts[i].name);
-            tell_column(t);
-            fprintf(t->to, "%s\n", show_fact(&facts[i]));
-            t->at = 0;
-        }
-        return;
-    }
-    t->at +=
-        fprintf(t->to, "%*s", v->width,
-                is_there(v->f, v->at) ? show_field(v, digits, sizeof digits)
-                                      : "unknown");
+    if (!n->facts)
+        t->at += fprintf(t->to, "%*s", n->width,
+                         show_value(n, digits, sizeof digits));
+    for (size_t i = 0; n->facts && i < (size_t)n->v.real; i++)
+        fprintf(t->to, "%*s%-*s%s\n", n->width, "", t->column - n->width,
+                n->facts[i].name, show_fact(&n->facts[i]));
 }
 
-/* Print text up to its end, or to the bar or bracket that ends this part of it,
- * and return where that is. To `to` of NULL it prints nothing; *fits becomes
- * false if a value is missing. */
+/* Is what it names there, or as the text asks? */
+static bool named_fits(const struct named *n)
+{
+    const bool there = n->v.is != NOTHING;
+    return n->asked == '>' ? isinf(n->v.real)
+           : n->asked      ? (there && n->v.real != 0) == (n->asked == '?')
+                           : there;
+}
+
+/* Go through text to its end, or to the bar or bracket that ends this part of
+ * it, and return where that is; *fits becomes false if a value is missing. */
 static const char *tell_part(struct telling *t, const char *text, bool print,
                              bool *fits)
 {
@@ -346,25 +329,22 @@ static const char *tell_part(struct telling *t, const char *text, bool print,
         text += n;
         if (*text == '~') {
             if (print)
-                tell_column(t);
+                t->at += fprintf(t->to, "%*s", t->column - t->at, "");
             text++;
         } else if (*text == '{') {
-            const char asked = text[1] == '?' || text[1] == '!' ? text[1] : 0;
-            text += asked ? 2 : 1;
             const struct named v = named_read(t, &text);
-            if (asked ? is_something(&v) != (asked == '?')
-                      : !is_there(v.f, v.at))
+            if (!named_fits(&v))
                 *fits = false;
-            if (print && !asked)
-                tell_value(t, &v);
+            if (print && !v.asked)
+                tell_named(t, &v);
         } else if (*text == '[') {
-            bool done = false;
+            bool done = !print;
             do {
                 const char *const part = text + 1;
                 bool this_fits = true;
                 text = tell_part(t, part, false, &this_fits);
-                if (print && this_fits && !done)
-                    tell_part(t, part, true, &this_fits);
+                if (this_fits && !done)
+                    tell_part(t, part, true, &done);
                 done = done || this_fits;
             } while (*text == '|');
             text++;
@@ -379,20 +359,18 @@ static int tell_width(const struct telling *t, const char *text)
 {
     int at = 0, widest = 0;
     while (*text) {
-        const char c = *text++;
-        at = c == '\n' ? 0 : at + (c != '[' && c != ']');
-        if (c == '~' && at - 1 > widest)
-            widest = at - 1;
-        if (c != '{')
+        if (*text == '~')
+            widest = at > widest ? at : widest;
+        if (*text != '{') {
+            at = *text == '\n' ? 0 : at + (*text != '[' && *text != ']');
+            text++;
             continue;
-        text += *text == '?' || *text == '!';
+        }
         const struct named v = named_read(t, &text);
-        const bly_fact *const facts = v.at;
-        if (v.f->each && type_of(v.f) == FIELD_FACT)
-            for (size_t i = 0; i < field_count(v.f, v.value); i++) {
-                const int wide = v.width + (int)strlen(facts[i].name);
-                widest = wide > widest ? wide : widest;
-            }
+        for (size_t i = 0; v.facts && i < (size_t)v.v.real; i++) {
+            const int wide = v.width + (int)strlen(v.facts[i].name);
+            widest = wide > widest ? wide : widest;
+        }
     }
     return widest + 2;
 }
@@ -402,9 +380,8 @@ void report_text(FILE *to, const struct field *fields, const void *value,
 {
     struct telling t = { .to = to, .fields = fields, .value = value };
     bool fits = true;
-    t.column = strchr(text, '~') ? tell_width(&t, text) : 0;
-    while (*(text = tell_part(&t, text, true, &fits)))
-        tell(&t, text++, 1); /* a bar or bracket that means itself */
+    t.column = tell_width(&t, text);
+    tell_part(&t, text, true, &fits);
 }
 
 /* --------------------------------------------------------- documentation */
@@ -417,30 +394,20 @@ static const char *const units[UNIT_MASK + 1] = {
     [SECONDS] = "seconds", [NANOSECONDS] = "nanoseconds",
 };
 
-static const char *json_type(const struct field *f)
-{
-    switch (type_of(f)) {
-    case FIELD_BOOL:
-        return "boolean";
-    case FIELD_UINT32:
-    case FIELD_UINT64:
-        return "integer";
-    case FIELD_REAL:
-        return "number";
-    case FIELD_OBJECT:
-        return f->how & TUPLE ? "array" : "object";
-    default:
-        return "string";
-    }
-}
+static const char *const types[] = {
+    [FIELD_CHARS] = "string",   [FIELD_TEXT] = "string",
+    [FIELD_BYTES] = "string",   [FIELD_BOOL] = "boolean",
+    [FIELD_UINT32] = "integer", [FIELD_UINT64] = "integer",
+    [FIELD_REAL] = "number",    [FIELD_FACT] = "number or string",
+    [FIELD_OBJECT] = "object",
+};
 
 const char *field_kind(const struct field *f)
 {
     static char text[100];
     const char *const unit = units[f->how & UNIT_MASK];
-    snprintf(text, sizeof text, "%s%s%s%s%s%s", f->each ? "array, " : "",
-             type_of(f) == FIELD_FACT ? "number or string" : json_type(f),
-             unit ? ", " : "", unit ? unit : "",
+    snprintf(text, sizeof text, "%s%s%s%s%s%s", f->each ? "list: " : "",
+             types[type_of(f)], unit ? ", " : "", unit ? unit : "",
              f->how & MAYBE ? ", or null" : "",
              f->how & OPTIONAL ? ", optional" : "");
     return text;
@@ -452,69 +419,7 @@ static void key_text(struct json *j, const char *key, const char *text)
     json_text(j, text);
 }
 
-static void schema_members(struct json *j, const struct field *fields,
-                           bool required);
-
-static void schema_types(struct json *j, const char *first, const char *second,
-                         bool or_null)
-{
-    json_key(j, "type");
-    if (second || or_null)
-        json_open(j, '[');
-    json_text(j, first);
-    if (second)
-        json_text(j, second);
-    if (or_null)
-        json_text(j, "null");
-    if (second || or_null)
-        json_close(j, ']');
-}
-
-static void schema_object(struct json *j, const struct field *fields,
-                          bool or_null)
-{
-    schema_types(j, "object", NULL, or_null);
-    json_key(j, "properties");
-    json_open(j, '{');
-    schema_members(j, fields, false);
-    json_close(j, '}');
-    json_key(j, "required");
-    json_open(j, '[');
-    schema_members(j, fields, true);
-    json_close(j, ']');
-    json_key(j, "additionalProperties");
-    json_bool(j, false);
-}
-
-/* The type of one value of a field, in an object that stays open. */
-static void schema_type(struct json *j, const struct field *f, bool or_null)
-{
-    if (type_of(f) == FIELD_OBJECT && !(f->how & TUPLE))
-        schema_object(j, f->fields, or_null);
-    else if (type_of(f) == FIELD_FACT)
-        schema_types(j, "number", "string", true);
-    else
-        schema_types(j, json_type(f), NULL, or_null);
-}
-
-static void schema_field(struct json *j, const struct field *f)
-{
-    json_open(j, '{');
-    key_text(j, "description", f->help);
-    if (units[f->how & UNIT_MASK])
-        key_text(j, "unit", units[f->how & UNIT_MASK]);
-    if (f->each) {
-        const bool facts = type_of(f) == FIELD_FACT;
-        key_text(j, "type", facts ? "object" : "array");
-        json_key(j, facts ? "additionalProperties" : "items");
-        json_open(j, '{');
-        schema_type(j, f, false);
-        json_close(j, '}');
-    } else {
-        schema_type(j, f, f->how & MAYBE);
-    }
-    json_close(j, '}');
-}
+static void schema_field(struct json *j, const struct field *f);
 
 static void schema_members(struct json *j, const struct field *fields,
                            bool required)
@@ -535,6 +440,64 @@ static void schema_members(struct json *j, const struct field *fields,
     }
 }
 
+/* In an object that is open: the type of others, which have these fields. */
+static void schema_type(struct json *j, const char *type, const char *other,
+                        bool or_null, const struct field *fields)
+{
+    json_key(j, "type");
+    if (other || or_null)
+        json_open(j, '[');
+    json_text(j, type);
+    if (other)
+        json_text(j, other);
+    if (or_null)
+        json_text(j, "null");
+    if (other || or_null)
+        json_close(j, ']');
+    if (!fields)
+        return;
+    json_key(j, "properties");
+    json_open(j, '{');
+    schema_members(j, fields, false);
+    json_close(j, '}');
+    json_key(j, "required");
+    json_open(j, '[');
+    schema_members(j, fields, true);
+    json_close(j, ']');
+    json_key(j, "additionalProperties");
+    json_bool(j, false);
+}
+
+static void schema_field(struct json *j, const struct field *f)
+{
+    const bool is_fact = type_of(f) == FIELD_FACT, is_tuple = f->how & TUPLE;
+    json_open(j, '{');
+    key_text(j, "description", f->help);
+    if (units[f->how & UNIT_MASK])
+        key_text(j, "unit", units[f->how & UNIT_MASK]);
+    if (f->each) {
+        key_text(j, "type", is_fact ? "object" : "array");
+        json_key(j, is_fact ? "additionalProperties" : "items");
+        json_open(j, '{');
+    }
+    schema_type(j,
+                is_fact    ? "number"
+                : is_tuple ? "array"
+                           : types[type_of(f)],
+                is_fact ? "string" : NULL, is_fact || f->how & MAYBE,
+                is_tuple ? NULL : f->fields);
+    if (is_tuple) {
+        json_key(j, "prefixItems");
+        json_open(j, '[');
+        for (const struct field *part = f->fields; part->name; part++)
+            schema_field(j, part);
+        json_close(j, ']');
+    }
+    if (f->each)
+        json_close(j, '}');
+    json_close(j, '}');
+}
+
 void report_schema(struct json *j, const struct report *reports)
 {
     json_open(j, '{');
@@ -550,7 +513,7 @@ void report_schema(struct json *j, const struct report *reports)
             json_key(j, "items");
             json_open(j, '{');
         }
-        schema_object(j, r->fields, false);
+        schema_type(j, "object", NULL, false, r->fields);
         if (r->form == ARRAY)
             json_close(j, '}');
         json_close(j, '}');

@@ -41,9 +41,10 @@
  * padded as by printf and with three decimals, {name:#} a bare number. A part
  * in brackets is printed if all values in it are there; of [this|that|] the
  * first part that fits. {?name} fits if the value is there and not 0, false,
- * empty or without elements, {!name} if not; both print nothing, nor does a
- * bool. A tilde moves to a column that is right of all that stands before one
- * in this text, and {params:2} is a row for each fact, indented by 2.
+ * empty or without elements, {!name} if not, {>name} if it is infinite;
+ * these print nothing, nor does a bool. A tilde moves to a column that is right
+ * of all that stands before one in this text, and {params:2} is a row for each
+ * fact, indented by 2.
  */
 #ifndef BLY_REPORT_FIELDS_H
 #define BLY_REPORT_FIELDS_H
@@ -78,6 +79,7 @@ enum {
 };
 
 enum field_type {
+    FIELD_NONE,
     FIELD_CHARS,
     FIELD_TEXT,
     FIELD_BYTES,
@@ -109,55 +111,46 @@ struct field {
 #define ELEMENT_ROOM 4096
 
 #define FIELD(T, member, how, help) NAMED(T, #member, member, how, help)
-#define NAMED(T, name, member, how, help)            \
-    {                                                \
-        name, help, NULL, offsetof(T, member), 0, 0, \
-            FIELD_TYPE(((T *)0)->member), how, NULL  \
-    }
+#define NAMED(T, name, member, how, help)                  \
+    FIELD_ROW(name, help, NULL, offsetof(T, member), 0, 0, \
+              FIELD_TYPE(((T *)0)->member), how, NULL)
 
 /* An object of its own; the members of an object, in this one; those that
  * another table has for the same struct, and these as an object. */
-#define OBJECT(T, name, member, how, fields, help)      \
-    {                                                   \
-        name, help, fields, offsetof(T, member), 0, 0,  \
-            FIELD_OBJECT | FIELD_BEHIND(how), how, NULL \
-    }
+#define OBJECT(T, name, member, how, fields, help)           \
+    FIELD_ROW(name, help, fields, offsetof(T, member), 0, 0, \
+              FIELD_OBJECT | FIELD_BEHIND(how), how, NULL)
 #define MEMBERS(T, member, how, fields) \
     OBJECT(T, NULL, member, how, fields, NULL)
 #define ALSO(fields) WHOLE(NULL, fields, NULL)
-#define WHOLE(name, fields, help)                             \
-    {                                                         \
-        name, help, fields, 0, 0, 0, FIELD_OBJECT, NONE, NULL \
-    }
+#define WHOLE(name, fields, help) \
+    FIELD_ROW(name, help, fields, 0, 0, 0, FIELD_OBJECT, NONE, NULL)
 
 /* Lists: of objects; of single values; of words with NULL behind the last; of
  * objects of type E that `make` makes. */
-#define LIST(T, name, member, count, how, fields, help)                       \
-    {                                                                         \
-        name, help, fields, offsetof(T, member), sizeof(((T *)0)->member[0]), \
-            offsetof(T, count), FIELD_OBJECT | FIELD_BEHIND(how), how, NULL   \
-    }
-#define VALUES(T, name, member, count, how, help)                           \
-    {                                                                       \
-        name, help, NULL, offsetof(T, member), sizeof(((T *)0)->member[0]), \
-            offsetof(T, count),                                             \
-            FIELD_TYPE(((T *)0)->member[0]) | FIELD_BEHIND(how), how, NULL  \
-    }
-#define WORDS(T, name, member, how, help)                                \
-    {                                                                    \
-        name, help, NULL, offsetof(T, member), sizeof(char *), NO_COUNT, \
-            FIELD_TEXT | FIELD_BEHIND(how), how, NULL                    \
-    }
-#define EACH(T, name, member, count, how, make, E, fields, help)   \
-    {                                                              \
-        name, help, fields, offsetof(T, member), sizeof(E),        \
-            offsetof(T, count), FIELD_OBJECT | FIELD_AT, how, make \
-    }
+#define LIST(T, name, member, count, how, fields, help)        \
+    FIELD_ROW(name, help, fields, offsetof(T, member),         \
+              sizeof(((T *)0)->member[0]), offsetof(T, count), \
+              FIELD_OBJECT | FIELD_BEHIND(how), how, NULL)
+#define VALUES(T, name, member, count, how, help)              \
+    FIELD_ROW(name, help, NULL, offsetof(T, member),           \
+              sizeof(((T *)0)->member[0]), offsetof(T, count), \
+              FIELD_TYPE(((T *)0)->member[0]) | FIELD_BEHIND(how), how, NULL)
+#define WORDS(T, name, member, how, help)                                      \
+    FIELD_ROW(name, help, NULL, offsetof(T, member), sizeof(char *), NO_COUNT, \
+              FIELD_TEXT | FIELD_BEHIND(how), how, NULL)
+#define EACH(T, name, member, count, how, make, E, fields, help)  \
+    FIELD_ROW(name, help, fields, offsetof(T, member), sizeof(E), \
+              offsetof(T, count), FIELD_OBJECT | FIELD_AT, how, make)
 
 /* Facts of a kind or format: an object whose names the library gives. */
 #define FACTS(T, member, count) \
     VALUES(T, "params", member, count, NONE, "its parameters, by their names")
 
+#define FIELD_ROW(name, help, fields, at, each, count, type, how, make) \
+    {                                                                   \
+        name, help, fields, at, each, count, type, how, make            \
+    }
 #define FIELD_BEHIND(how) ((how)&AT ? FIELD_AT : 0)
 #define FIELD_LONG (sizeof(long) == 8 ? FIELD_UINT64 : FIELD_UINT32)
 #define FIELD_TYPE(m) \
@@ -181,13 +174,11 @@ struct field {
 void report(FILE *to, bool json, const struct field *fields, const void *value,
             const char *text);
 
-/* One of both, as a value of j, or as members of an object that is open. */
+/* One of both. */
 void report_text(FILE *to, const struct field *fields, const void *value,
                  const char *text);
 void report_object(struct json *j, const struct field *fields,
                    const void *value);
-void report_members(struct json *j, const struct field *fields,
-                    const void *value);
 
 /* --------------------------------------------------------- documentation */
 

@@ -65,8 +65,11 @@ def misfit(value, schema, where="it"):
                 return f"{where} has {name}, which is not in the schema"
             parts.append((member, known.get(name, other), name))
     elif isinstance(value, list):
-        parts = [(v, schema["items"], f"{where}[{i}]")
-                 for i, v in enumerate(value)]
+        kinds = schema.get("prefixItems") or [schema["items"]] * len(value)
+        if len(kinds) != len(value):
+            return f"{where} has {len(value)} elements"
+        parts = [(v, kind, f"{where}[{i}]")
+                 for i, (v, kind) in enumerate(zip(value, kinds))]
     return next(filter(None, (misfit(*part) for part in parts)), None)
 
 
