@@ -1,5 +1,5 @@
 /*
- * cmd_basket.c - which things come together, even if they are rare?
+ * basket.c - which things come together, even if they are rare?
  *
  * A line is a basket of items. An item is the set of baskets that it is in, and
  * two items belong together if these sets are alike: J = baskets with both /
@@ -19,20 +19,10 @@
 
 #include <bloomery/sketch.h>
 
-#include "cli/rows.h"
+#include "apps/basket/basket.h"
 #include "io/input.h"
-#include "io/source.h"
 #include "report/out.h"
 #include "report/say.h"
-#include "report/words.h"
-
-static struct {
-    double threshold, recall;
-    uint64_t components, least;
-    bool json;
-} basket_args = {
-    .threshold = 0.5, .recall = 0.95, .components = 100, .least = 2
-};
 
 #define BASKET_MOST UINT32_MAX       /* items, baskets: numbers of 32 bits */
 #define BASKET_MOST_PAIRS (1u << 26) /* candidates: half a GiB */
@@ -155,42 +145,38 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static int basket_line(struct baskets *b, const char *line, size_t n)
+static bool basket_line(void *ctx, bly_bytes line)
 {
-    if (b->nbaskets == BASKET_MOST)
-        return fail("more than %u baskets", BASKET_MOST);
+    struct baskets *const b = ctx;
+    const char *const at = line.ptr;
+    if (b->nbaskets == BASKET_MOST) {
+        fail("more than %u baskets", BASKET_MOST);
+        return false;
+    }
     b->nbaskets++;
-    for (size_t i = 0; i < n;) {
-        if (is_blank(line[i])) {
+    for (size_t i = 0; i < line.len;) {
+        if (is_blank(at[i])) {
             i++;
             continue;
         }
         const size_t start = i;
-        while (i < n && !is_blank(line[i]))
+        while (i < line.len && !is_blank(at[i]))
             i++;
-        if (!basket_see(b, line + start, i - start))
-            return fail("out of memory");
+        if (!basket_see(b, at + start, i - start)) {
+            fail("out of memory");
+            return false;
+        }
     }
-    return YES;
+    return true;
 }
 
 static int basket_read(struct baskets *b, const struct list *names)
 {
     struct input in;
-    struct block block = { 0 };
-    int status = YES;
     input_files(&in, names->at, names->n, false);
-    while (status == YES && input_next(&in, &block))
-        for (size_t i = 0; i < block.len && status == YES;) {
-            const char *const line = block.at + i;
-            const char *const end = memchr(line, in.separator, block.len - i);
-            const size_t n = end ? (size_t)(end - line) : block.len - i;
-            status = basket_line(b, line, n);
-            i += n + 1;
-        }
-    if (status == YES && in.error[0])
+    int status = input_each(&in, basket_line, b) ? YES : TROUBLE;
+    if (in.error[0])
         status = fail("%s", in.error);
-    block_free(&block);
     input_close(&in);
     return status;
 }
@@ -224,6 +210,7 @@ struct signature {
 };
 
 struct search {
+    const struct basket_args *args;
     unsigned k;
     bly_bands bands;
     unsigned char *signatures; /* n of them */
@@ -246,7 +233,7 @@ static int search_sign(struct search *s, const struct baskets *b)
     const size_t each = sizeof(struct signature) + s->k * sizeof(uint32_t);
     uint32_t *const slot = calloc(b->nitems + 1, sizeof *slot);
     for (size_t i = 0; slot && i < b->nitems; i++)
-        if (b->items[i].n >= basket_args.least)
+        if (b->items[i].n >= s->args->least)
             slot[i] = (uint32_t)++s->n;
     s->signatures = s->n < SIZE_MAX / each ? malloc((s->n + 1) * each) : NULL;
     bly_sketch *images = NULL;
@@ -418,7 +405,7 @@ static void basket_pair_at(const void *from, size_t i, void *element)
     };
 }
 
-static const struct field basket_fields[] = {
+const struct field basket_fields[] = {
     FIELD(struct basket_report, baskets, NONE, "baskets that were read"),
     FIELD(struct basket_report, items, NONE, "different items in them"),
     FIELD(struct basket_report, bands, NONE, "bands of a signature"),
@@ -453,7 +440,7 @@ static int basket_tell(const struct baskets *b, const struct search *s)
         const struct item *const y = &b->items[(uint32_t)s->pairs[i]];
         const uint32_t both = common_baskets(b, x, y);
         const double j = (double)both / ((double)x->n + y->n - both);
-        if (j >= basket_args.threshold)
+        if (j >= s->args->threshold)
             t[n++] = (struct together){ x, y, both, j };
     }
     qsort(t, n, sizeof *t, together_order);
@@ -466,7 +453,7 @@ static int basket_tell(const struct baskets *b, const struct search *s)
                                      s->bands.rows,
                                      s->npairs,
                                      n };
-    if (basket_args.json)
+    if (s->args->json)
         report(stdout, true, basket_fields, &r, NULL);
     else
         basket_print(&r);
@@ -474,19 +461,17 @@ static int basket_tell(const struct baskets *b, const struct search *s)
     return YES;
 }
 
-static int basket_run(struct list *operands)
+int basket(const struct basket_args *args, const struct list *files)
 {
     struct baskets b = { 0 };
-    struct search s = { 0 };
-    if (basket_args.components > BLY_MAX_COMPONENTS)
+    struct search s = { .args = args };
+    if (args->components > BLY_MAX_COMPONENTS)
         return fail("--components %llu: %d at most",
-                    (unsigned long long)basket_args.components,
-                    BLY_MAX_COMPONENTS);
-    s.k = (unsigned)basket_args.components;
-    if (bly_bands_choose(s.k, basket_args.threshold, basket_args.recall,
-                         &s.bands))
+                    (unsigned long long)args->components, BLY_MAX_COMPONENTS);
+    s.k = (unsigned)args->components;
+    if (bly_bands_choose(s.k, args->threshold, args->recall, &s.bands))
         return fail_library();
-    int status = basket_read(&b, operands);
+    int status = basket_read(&b, files);
     if (status == YES && !basket_lists(&b))
         status = fail("out of memory");
     if (status == YES)
@@ -504,47 +489,3 @@ static int basket_run(struct list *operands)
     free(s.pairs);
     return status;
 }
-
-static const struct opt basket_options[] = {
-    { "threshold", 't', OPT_RATE, &basket_args.threshold, "J",
-      "smallest share of baskets with both among those with either; 0.5 if not "
-      "given" },
-    { "recall", 'r', OPT_RATE, &basket_args.recall, "P",
-      "probability that a pair at the threshold is found; 0.95 if not given" },
-    { "components", 'k', OPT_POSITIVE, &basket_args.components, "K",
-      "components of the signature of an item, at most 512; 100 if not given" },
-    { "min-count", 'c', OPT_POSITIVE, &basket_args.least, "N",
-      "leave out items that are in fewer baskets than this; 2 if not given" },
-    BINARY_OPTION,
-    { "json", 0, OPT_FLAG, &basket_args.json, NULL,
-      "print the result as JSON" },
-    { 0 },
-};
-
-static const struct example basket_examples[] = {
-    { "bloomery basket -t 0.8 receipts.txt",
-      "what is bought together or not at all" },
-    { 0 },
-};
-
-const struct command cmd_basket = {
-    .name = "basket",
-    .usage = "[OPTION]... [INPUT]...",
-    .summary = "find items that occur together, even rare ones",
-    .about =
-        "Every line of the input is a basket of items separated by blanks. "
-        "Prints the pairs of items whose baskets are similar, the most similar "
-        "first: item, item, J, baskets with both, baskets with the first, "
-        "baskets with the second, the share of baskets with the first that "
-        "also have the second, and the share of baskets with the second that "
-        "also have the first, separated by tabs. J is the number of baskets "
-        "with both divided by the number of baskets with either.\n\n"
-        "The counts are exact. Candidates come from signatures, so a pair at "
-        "the threshold is missed with a small probability (see --recall), and "
-        "pairs above it with a smaller one. No item is left out for being "
-        "rare, unless it is in fewer baskets than --min-count.",
-    .options = basket_options,
-    .examples = basket_examples,
-    .reports = REPORTS({ "", basket_fields, ONE }),
-    .run = basket_run,
-};
