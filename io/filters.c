@@ -175,19 +175,14 @@ uint64_t filter_size(const bly_stats *s)
     return own_bytes(s->bits, s->facts, s->nfacts);
 }
 
-double bits_per_key(const bly_stats *s)
-{
-    const double nkeys = has_grown(s) ? s->items_estimate : (double)s->capacity;
-    return nkeys > 0 ? (double)s->bits / nkeys : NAN;
-}
-
 struct made made_of(const bly_stats *s)
 {
     const bool grown = has_grown(s);
+    const double nkeys = grown ? s->items_estimate : (double)s->capacity;
     return (struct made){
         .s = *s,
         .bytes = filter_size(s),
-        .bits_per_key = bits_per_key(s),
+        .bits_per_key = nkeys > 0 ? (double)s->bits / nkeys : NAN,
         /* Past capacity the plan is no promise any more. */
         .rate = grown || is_past_capacity(s) ? s->fpr_now : s->fpr_at_capacity,
         .grown = grown,

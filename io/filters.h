@@ -51,7 +51,6 @@ double fact_value(const bly_stats *s, const char *name);
  * takes when it is sent, as its facts say, it is the fact "bits". */
 uint64_t own_bytes(uint64_t bits, const bly_fact *facts, size_t n);
 
-double bits_per_key(const bly_stats *s);
 uint64_t filter_size(const bly_stats *s); /* in bytes, its own */
 
 /* What was made: "classic filter for 9 different, 12 B, ...", or as

@@ -72,6 +72,14 @@ static void json_string(struct json *j, const void *text, size_t nbytes)
     const unsigned char *const end = s + nbytes;
     fputc('"', j->to);
     while (s < end) {
+        const unsigned char *plain = s; /* most are: printed at once */
+        while (plain < end && *plain >= ' ' && *plain < 0x7f && *plain != '"' &&
+               *plain != '\\')
+            plain++;
+        fwrite(s, 1, (size_t)(plain - s), j->to);
+        s = plain;
+        if (s == end)
+            break;
         const size_t n = utf8_length(s, (size_t)(end - s));
         if (n == 0) {
             fputs("\\ufffd", j->to);
@@ -152,20 +160,4 @@ void json_null(struct json *j)
 {
     json_separate(j);
     fputs("null", j->to);
-}
-
-void json_facts(struct json *j, const bly_fact *facts, size_t n)
-{
-    json_key(j, "params");
-    json_open(j, '{');
-    for (size_t i = 0; i < n; i++) {
-        json_key(j, facts[i].name);
-        if (facts[i].type == BLY_UINT)
-            json_uint(j, facts[i].uint);
-        else if (facts[i].type == BLY_REAL)
-            json_real(j, facts[i].real);
-        else
-            json_text(j, facts[i].word);
-    }
-    json_close(j, '}');
 }

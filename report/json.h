@@ -9,8 +9,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <bloomery.h>
-
 /* Where a JSON writer stands. Starts as { .to = stdout }. */
 struct json {
     FILE *to;
@@ -31,8 +29,5 @@ void json_real(struct json *j, double value); /* not finite: null */
 void json_bool(struct json *j, bool value);
 void json_null(struct json *j);
 void json_end(struct json *j); /* a newline, ready for the next value */
-
-/* All facts as one object, under the key "params". */
-void json_facts(struct json *j, const bly_fact *facts, size_t n);
 
 #endif

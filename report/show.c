@@ -133,15 +133,6 @@ const char *show_fact(const bly_fact *fact)
     return s;
 }
 
-int fact_column(const bly_fact *facts, size_t n, const char *other)
-{
-    size_t widest = strlen(other);
-    for (size_t i = 0; i < n; i++)
-        if (strlen(facts[i].name) > widest)
-            widest = strlen(facts[i].name);
-    return (int)widest + 1;
-}
-
 /* ------------------------------------------------------------------ text */
 
 /* Three bytes of UTF-8: a separator of lines or paragraphs, or what turns the

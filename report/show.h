@@ -35,9 +35,6 @@ const char *show_real(double value);
 void rate_column(double rate, int *wide);
 const char *show_fact(const bly_fact *fact);
 
-/* How wide a column is that holds the names of facts, and one more. */
-int fact_column(const bly_fact *facts, size_t n, const char *other);
-
 /* Bytes from outside, for people: what would steer a terminal becomes question
  * marks, one a byte, as ls has it. That is control characters, those of UTF-8
  * past ASCII too, what turns the direction of writing around, and what is no
