@@ -29,12 +29,7 @@ static const struct figure *const figures[] = {
 };
 #define NFIGURES (sizeof figures / sizeof figures[0])
 
-const struct figure *figure_at(size_t i)
-{
-    return i < NFIGURES ? figures[i] : NULL;
-}
-
-const struct figure *figure_named(const char *name)
+static const struct figure *figure_named(const char *name)
 {
     for (size_t i = 0; i < NFIGURES; i++)
         if (strcmp(figures[i]->name, name) == 0)

@@ -90,7 +90,7 @@ bool input_fail(struct input *in, const char *format, ...)
     return false;
 }
 
-bool input_failed(struct input *in)
+static bool input_failed(struct input *in)
 {
     pthread_mutex_lock(&failing);
     const bool failed = in->error[0];

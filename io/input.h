@@ -125,7 +125,6 @@ bool input_spool(struct input *in, const char *folder);
  */
 __attribute__((format(printf, 2, 3))) bool input_fail(struct input *in,
                                                       const char *format, ...);
-bool input_failed(struct input *in);
 
 /* The line at *at of a block of documents, without its newline and a carriage
  * return before that; *at moves behind it. False at the end of the block. In a

@@ -17,6 +17,49 @@
 
 #define LN2 0.69314718055994530942
 
+/* ------------------------------------------- formulas that only tests need */
+
+/* Keys common to two sets from the ones of their filters and of the OR, by
+ * inclusion and exclusion, never below zero. */
+static bly_estimate estimate_common(double ones_a, double ones_b,
+                                    double ones_or, double m, double k)
+{
+    return bly_estimate_common_lanes(ones_a, ones_b, ones_or, m, k, INFINITY);
+}
+
+/* The survey's own form of it, from the zeros of both filters and of their AND;
+ * never below zero. It is the estimate above times 1 - 1/(2m), nearly. */
+static double common_of_zeros(double z_a, double z_b, double z_and, double m,
+                              double k)
+{
+    const double z_or = z_a + z_b - z_and;
+    return fmax(0, log(m * z_or / (z_a * z_b)) / (-k * log1p(-1 / m)));
+}
+
+/* The deviation of that estimate, from the keys only in a, only in b, and in
+ * both (docs/maths.md, "Deviation of an intersection"). */
+static double common_sd(double only_a, double only_b, double common, double m,
+                        double k)
+{
+    return bly_common_sd_lanes(only_a, only_b, common, m, k, INFINITY);
+}
+
+/* Deviation of a rate measured with q queries on one filter that should have
+ * rate f: the queries' and the fill's own (k f/phi)^2 Var(fill). */
+static double measured_sd(double f, double q, double n, double m, double k)
+{
+    const double lambda = k * n / m, e = exp(-lambda), phi = -expm1(-lambda);
+    const double slope = k * f / phi;
+    return sqrt(f * (1 - f) / q +
+                slope * slope * e * (1 - (1 + lambda) * e) / m);
+}
+
+/* P(|Z - EZ| >= eps m) <= this, for the number of zeros Z (McDiarmid). */
+static double zeros_bound(double eps, double m, double kn)
+{
+    return fmin(1, 2 * exp(-2 * eps * eps * m * m / kn));
+}
+
 /* ---------------------------------------------------------------- sizing */
 
 static const struct size_row {
@@ -563,25 +606,24 @@ static void estimate_of_common(void **state)
 {
     (void)state;
     const double m = 80000, k = 6, z = 37789;
-    assert_between(bly_common_of_zeros(z, z, 49606, m, k), 5000.095, 5000.105);
+    assert_between(common_of_zeros(z, z, 49606, m, k), 5000.095, 5000.105);
     /* A bare -0.08; a hundred zeros less in the AND make it positive. */
-    assert_near(bly_common_of_zeros(z, z, 57728, m, k), 0, 0);
-    assert_between(bly_common_of_zeros(z, z, 57728 - 100, m, k) -
+    assert_near(common_of_zeros(z, z, 57728, m, k), 0, 0);
+    assert_between(common_of_zeros(z, z, 57728 - 100, m, k) -
                        m / k * log1p(100 / (2 * z - 57728)),
                    -0.085, -0.075);
     /* Zeros of the OR are z1 + z2 - z12. Ours takes a hit for 1/m of a cell
      * where the survey takes -ln(1 - 1/m): 1 / (2m) of the result. */
     const bly_estimate five =
-        bly_estimate_common(m - z, m - z, m - (2 * z - 49606), m, k);
-    assert_near(bly_common_of_zeros(z, z, 49606, m, k) / five.value,
+        estimate_common(m - z, m - z, m - (2 * z - 49606), m, k);
+    assert_near(common_of_zeros(z, z, 49606, m, k) / five.value,
                 1 - 1 / (2 * m), 1e-9);
-    assert_near(
-        bly_estimate_common(m - z, m - z, m - (2 * z - 57728), m, k).value, 0,
-        0);
+    assert_near(estimate_common(m - z, m - z, m - (2 * z - 57728), m, k).value,
+                0, 0);
     /* Never more than the smaller set; all in common where all are equal. */
-    assert_near(bly_estimate_common(m - z, m - z, m - z, m, k).value,
+    assert_near(estimate_common(m - z, m - z, m - z, m, k).value,
                 bly_estimate_items(m - z, m, k).value, 1e-12);
-    assert_true(isnan(bly_estimate_common(m - z, m - z, m, m, k).value));
+    assert_true(isnan(estimate_common(m - z, m - z, m, m, k).value));
 }
 
 /* How that one varies, for sets of 10000 in 80000 bits: 52.7, 47.2 and 29.1
@@ -616,8 +658,8 @@ static void deviation_of_common(void **state)
                     bly_estimate_items((double)ones_in(both, SIM_WORDS), m, k)
                         .value);
         }
-        const double sd = bly_common_sd(
-            (double)(n - common), (double)(n - common), (double)common, m, k);
+        const double sd = common_sd((double)(n - common), (double)(n - common),
+                                    (double)common, m, k);
         assert_near(sd, rows[r].sd, 1e-3);
         assert_near(sd_of(&seen), sd, 0.075);
         /* Off the truth by some 2: the logarithm is not straight. */
@@ -693,7 +735,7 @@ static void deviations_in_blocks(void **state)
     assert_near(bly_estimate_items_lanes(4221, 8000, 6, INFINITY).sd,
                 bly_estimate_items(4221, 8000, 6).sd, 0);
     assert_near(bly_common_sd_lanes(100, 200, 50, 8000, 6, INFINITY),
-                bly_common_sd(100, 200, 50, 8000, 6), 0);
+                common_sd(100, 200, 50, 8000, 6), 0);
 }
 
 /* Expected ones of an AND, by chance and with common keys. */
@@ -727,9 +769,9 @@ static void zeros_keep_to_their_mean(void **state)
     (void)state;
     const double m = 8000, mean = m * exp(6000 * log1p(-1 / m));
     assert_between(mean, 3778.755, 3778.765);
-    assert_between(bly_zeros_bound(0.02, m, 6000), 3.85e-4, 3.95e-4);
-    assert_between(bly_zeros_bound(0.01, m, 6000), 0.2365, 0.2375);
-    assert_near(bly_zeros_bound(1e-9, m, 6000), 1, 0);
+    assert_between(zeros_bound(0.02, m, 6000), 3.85e-4, 3.95e-4);
+    assert_between(zeros_bound(0.01, m, 6000), 0.2365, 0.2375);
+    assert_near(zeros_bound(1e-9, m, 6000), 1, 0);
 
     /* The deviation of zeros, from that of the items which they give. */
     const double sd = bly_estimate_items(m - mean, m, 6).sd * 6 * mean / m;
@@ -749,8 +791,8 @@ static void zeros_keep_to_their_mean(void **state)
     assert_near(sd_of(&seen), sd, 0.053); /* 4 of its own deviations */
     assert_between(mean_of(&seen), mean - 5 * sd / sqrt(3000),
                    mean + 5 * sd / sqrt(3000));
-    assert_true(past_1 <= 3000 * bly_zeros_bound(0.01, m, 6000));
-    assert_true(past_2 <= 3000 * bly_zeros_bound(0.02, m, 6000));
+    assert_true(past_1 <= 3000 * zeros_bound(0.01, m, 6000));
+    assert_true(past_2 <= 3000 * zeros_bound(0.02, m, 6000));
     assert_between(past_1, 1, 30); /* 0.0018 of 3000 are expected */
 }
 
@@ -760,10 +802,10 @@ static void deviation_of_a_measured_rate(void **state)
 {
     (void)state;
     const double f = bly_fpr_approx(1000, 8000, 6);
-    const double fill = bly_measured_sd(f, 1e300, 1000, 8000, 6);
+    const double fill = measured_sd(f, 1e300, 1000, 8000, 6);
     assert_between(fill, 0.000785, 0.000795);
     assert_near(fill / f, 0.036, 0.02);
-    assert_near(bly_measured_sd(f, 1e4, 1000, 8000, 6),
+    assert_near(measured_sd(f, 1e4, 1000, 8000, 6),
                 sqrt(fill * fill + f * (1 - f) / 1e4), 1e-12);
 }
 

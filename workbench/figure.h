@@ -96,10 +96,6 @@ struct figure {
 FIGURES(FIGURE_DECLARE_)
 #undef FIGURE_DECLARE_
 
-/* The figure of a row; NULL past the last. */
-const struct figure *figure_at(size_t i);
-const struct figure *figure_named(const char *name);
-
 /* ---------------------------------------------------------------- points */
 
 struct figure_point {

@@ -93,7 +93,9 @@ double svg_text_width(const char *s, const char *end, double size)
     return w;
 }
 
-const char *svg_line_end(const char *s, double size, double width)
+/* Where the first line of s ends if lines may be width wide: at a blank, or
+ * inside a word that is longer than a line. */
+static const char *svg_line_end(const char *s, double size, double width)
 {
     const char *blank = NULL;
     const char *const start = s;
@@ -128,7 +130,8 @@ static void svg_byte(struct svg *o, char c)
     o->buf[o->used++] = c;
 }
 
-void svg_raw(struct svg *o, const char *s)
+/* s as it is. */
+static void svg_raw(struct svg *o, const char *s)
 {
     while (*s)
         svg_byte(o, *s++);

@@ -28,9 +28,6 @@ void svg_head(struct svg *o, const char *title, double width, double height);
 /* Write what is still in buf. */
 void svg_flush(struct svg *o);
 
-/* s as it is. */
-void svg_raw(struct svg *o, const char *s);
-
 /* The text from s to end, escaped; end NULL: all of it; s NULL: nothing. */
 void svg_text(struct svg *o, const char *s, const char *end);
 
@@ -48,10 +45,6 @@ void svg(struct svg *o, const char *format, ...);
 
 /* Width of the text from s to end (NULL: to its NUL) at a font size. */
 double svg_text_width(const char *s, const char *end, double size);
-
-/* Where the first line of s ends if lines may be width wide: at a blank, or
- * inside a word that is longer than a line. */
-const char *svg_line_end(const char *s, double size, double width);
 
 /* Text that is broken into lines across the picture, from y down. Draws it
  * unless o is NULL, and returns the height that it takes. */

@@ -46,7 +46,7 @@ unsigned char *buffer_need(struct buffer *b, size_t n)
     return b->at;
 }
 
-void buffer_free(struct buffer *b)
+static void buffer_free(struct buffer *b)
 {
     free(b->at);
     *b = (struct buffer){ 0 };

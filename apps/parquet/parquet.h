@@ -38,7 +38,6 @@ struct buffer {
 
 /* Room for n bytes, old contents gone; NULL: no memory. */
 unsigned char *buffer_need(struct buffer *b, size_t n);
-void buffer_free(struct buffer *b);
 
 /* ---------------------------------------------------------------- unpack */
 
@@ -102,9 +101,6 @@ struct parquet_file {
 bool parquet_file_open(struct parquet_file *f, const char *path,
                        struct parquet_error *e);
 void parquet_file_close(struct parquet_file *f);
-
-/* Is it still what it was? */
-bool parquet_file_same(const struct parquet_file *f, struct parquet_error *e);
 
 /* Make the filters of a column, one a row group; `out`, unless NULL, has room
  * for what each became. Groups without rows get none. */

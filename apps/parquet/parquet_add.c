@@ -105,7 +105,9 @@ void parquet_file_close(struct parquet_file *f)
     *f = (struct parquet_file){ .fd = -1 };
 }
 
-bool parquet_file_same(const struct parquet_file *f, struct parquet_error *e)
+/* Is it still what it was? */
+static bool parquet_file_same(const struct parquet_file *f,
+                              struct parquet_error *e)
 {
     const struct parquet_mark *const m = f->mark;
     struct stat st;

@@ -133,8 +133,13 @@ static void pause_before(unsigned attempt)
     nanosleep(&t, NULL);
 }
 
-redisReply *router_ask(struct router *r, unsigned slot, const struct wire *w,
-                       bool again)
+/* Send a command to where a slot is and wait for the answer. A cluster's own
+ * answers are dealt with: MOVED and ASK are followed, and where a server does
+ * not answer, its successor is waited for, a bounded number of times. With
+ * `again` a command whose answer was lost is sent once more, which must then do
+ * no harm. NULL: r->why. Errors of other sorts are answers. */
+static redisReply *router_ask(struct router *r, unsigned slot,
+                              const struct wire *w, bool again)
 {
     const char *asking[] = { "ASKING" };
     uint16_t to = r->owner[slot];

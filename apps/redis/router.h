@@ -2,7 +2,7 @@
  * router.h - which server has a key, and talking to it
  *
  * One server, or a cluster of them: who asks names a key and need not know. A
- * command is either answered at once (router_call, router_ask), or sent ahead
+ * command is either answered at once (router_call), or sent ahead
  * with many others and answered later, in the order they were sent
  * (router_send, router_answer).
  */
@@ -53,14 +53,6 @@ struct wire {
     size_t len;
 };
 
-/* Send a command to where a slot is and wait for the answer. A cluster's own
- * answers are dealt with: MOVED and ASK are followed, and where a server does
- * not answer, its successor is waited for, a bounded number of times. With
- * `again` a command whose answer was lost is sent once more, which must then do
- * no harm. NULL: r->why. Errors of other sorts are answers. */
-redisReply *router_ask(struct router *r, unsigned slot, const struct wire *w,
-                       bool again);
-
 /* The same for a command in hiredis' format. An error is no answer here: NULL,
  * and r->why says in words for people what it means for this key. */
 redisReply *router_call(struct router *r, const char *key, bool again,
@@ -78,7 +70,7 @@ struct ticket router_send(struct router *r, unsigned slot,
                           const struct wire *w);
 
 /* The answer to the oldest command of that node that has none yet, w being that
- * command; as router_ask(). w NULL: it is not sent elsewhere. */
+ * command; as router_call(). w NULL: it is not sent elsewhere. */
 redisReply *router_answer(struct router *r, struct ticket t, unsigned slot,
                           const struct wire *w, bool again);
 

@@ -278,26 +278,6 @@ bly_estimate bly_estimate_items(double ones, double m, double k)
     return bly_estimate_items_lanes(ones, m, k, INFINITY);
 }
 
-double bly_common_sd(double only_a, double only_b, double common, double m,
-                     double k)
-{
-    return bly_common_sd_lanes(only_a, only_b, common, m, k, INFINITY);
-}
-
-bly_estimate bly_estimate_common(double ones_a, double ones_b, double ones_or,
-                                 double m, double k)
-{
-    return bly_estimate_common_lanes(ones_a, ones_b, ones_or, m, k, INFINITY);
-}
-
-double bly_measured_sd(double f, double q, double n, double m, double k)
-{
-    const double lambda = k * n / m, e = exp(-lambda), phi = -expm1(-lambda);
-    const double slope = k * f / phi;
-    return sqrt(f * (1 - f) / q +
-                slope * slope * e * (1 - (1 + lambda) * e) / m);
-}
-
 /* With a = q^(k n1), b = q^(k n2): 1 - a - b + ab q^(-k common), written so
  * that nothing cancels where m is far larger than n, as for fingerprints. */
 double bly_expected_and(double n1, double n2, double common, double m, double k)
@@ -305,16 +285,4 @@ double bly_expected_and(double n1, double n2, double common, double m, double k)
     const double lq = log1p(-1 / m);
     return m * (expm1(k * n1 * lq) * expm1(k * n2 * lq) +
                 exp(k * (n1 + n2) * lq) * expm1(-k * common * lq));
-}
-
-double bly_common_of_zeros(double z_a, double z_b, double z_and, double m,
-                           double k)
-{
-    const double z_or = z_a + z_b - z_and;
-    return fmax(0, log(m * z_or / (z_a * z_b)) / (-k * log1p(-1 / m)));
-}
-
-double bly_zeros_bound(double eps, double m, double kn)
-{
-    return fmin(1, 2 * exp(-2 * eps * eps * m * m / kn));
 }

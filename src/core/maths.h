@@ -88,42 +88,25 @@ typedef struct bly_estimate {
  * with sd INFINITY where all are set. */
 bly_estimate bly_estimate_items(double ones, double m, double k);
 
-/* Keys common to two sets from the ones of their filters and of the OR, by
- * inclusion and exclusion, never below zero. */
-bly_estimate bly_estimate_common(double ones_a, double ones_b, double ones_or,
-                                 double m, double k);
-
-/* The survey's own form of it, from the zeros of both filters and of their AND;
- * never below zero. It is the estimate above times 1 - 1/(2m), nearly. */
-double bly_common_of_zeros(double z_a, double z_b, double z_and, double m,
-                           double k);
-
-/* The deviation of that estimate, from the keys only in a, only in b, and in
- * both (docs/maths.md, "Deviation of an intersection"). */
-double bly_common_sd(double only_a, double only_b, double common, double m,
-                     double k);
-
-/* The same three for cells in blocks of k lanes of `width` cells, a key
- * setting one cell in each lane of one block: the values are those above, the
- * deviations larger, since the lanes of a block share its load. INFINITY for
- * width gives the ones above. */
+/* The same for cells in blocks of k lanes of `width` cells, a key setting one
+ * cell in each lane of one block: the value is the one above, the deviation
+ * larger, since the lanes of a block share its load. INFINITY for width: cells
+ * anywhere. */
 bly_estimate bly_estimate_items_lanes(double ones, double m, double k,
                                       double width);
+
+/* Keys common to two sets from the ones of their filters and of the OR, by
+ * inclusion and exclusion, never below zero; and the deviation of that, from
+ * the keys only in a, only in b, and in both (docs/maths.md, "Deviation of an
+ * intersection"). */
 bly_estimate bly_estimate_common_lanes(double ones_a, double ones_b,
                                        double ones_or, double m, double k,
                                        double width);
 double bly_common_sd_lanes(double only_a, double only_b, double common,
                            double m, double k, double width);
 
-/* Deviation of a rate measured with q queries on one filter that should have
- * rate f: the queries' and the fill's own (k f/phi)^2 Var(fill). */
-double bly_measured_sd(double f, double q, double n, double m, double k);
-
 /* Expected ones in the AND of the filters of two sets. */
 double bly_expected_and(double n1, double n2, double common, double m,
                         double k);
-
-/* P(|Z - EZ| >= eps m) <= this, for the number of zeros Z (McDiarmid). */
-double bly_zeros_bound(double eps, double m, double kn);
 
 #endif

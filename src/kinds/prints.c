@@ -9,7 +9,8 @@
 #include "core/status.h"
 #include "kinds/prints.h"
 
-bly_peel bly_prints_layout(const bly_shape *s)
+/* The layout of a shape: a xor filter has no arity. */
+static bly_peel prints_layout(const bly_shape *s)
 {
     const bool fuse = s->p[PRINTS_ARITY] != 0;
     bly_peel p = {
@@ -94,7 +95,7 @@ bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
 
 bool bly_prints_sane(const bly_shape *s)
 {
-    bly_peel p = bly_prints_layout(s);
+    bly_peel p = prints_layout(s);
     return prints_width(s->p[PRINTS_BITS]) && bly_peel_sane(&p) && s->nbytes &&
            s->nbytes == bly_peel_nbytes(&p, (unsigned)s->p[PRINTS_BITS]);
 }
@@ -106,7 +107,7 @@ double bly_prints_rate(const bly_shape *s, double n)
 
 uint64_t bly_prints_bits(const bly_shape *s)
 {
-    const bly_peel p = bly_prints_layout(s);
+    const bly_peel p = prints_layout(s);
     return p.nshards * p.nslots * s->p[PRINTS_BITS];
 }
 
@@ -115,19 +116,19 @@ void bly_prints_describe(const bly_shape *s, const bly_want *w,
 {
     (void)w;
     (void)f;
-    const bly_peel p = bly_prints_layout(s);
+    const bly_peel p = prints_layout(s);
     bly_fact_uint(out, "slots", p.nshards * p.nslots);
 }
 
 bool bly_prints_check(const bly_filter *f)
 {
-    const bly_peel p = bly_prints_layout(&f->shape);
+    const bly_peel p = prints_layout(&f->shape);
     return bly_peeled_check(f, &p, (unsigned)f->shape.p[PRINTS_BITS]);
 }
 
 void bly_prints_stat(const bly_filter *f, bly_stats *out)
 {
-    const bly_peel p = bly_prints_layout(&f->shape);
+    const bly_peel p = prints_layout(&f->shape);
     bly_peeled_stat(f, &p, bly_prints_rate(&f->shape, 1), out);
 }
 
@@ -209,7 +210,7 @@ uint64_t bly_prints_shards(const bly_shape *s)
 
 uint64_t bly_prints_shard_bytes(const bly_shape *s, uint64_t n)
 {
-    const bly_peel p = bly_prints_layout(s);
+    const bly_peel p = prints_layout(s);
     return bly_peel_scratch(&p, n, false);
 }
 
@@ -217,7 +218,7 @@ bly_status bly_prints_build_part(bly_filter *f, uint64_t first,
                                  uint64_t nshards, uint64_t *h,
                                  uint64_t *values, size_t n, unsigned nthreads)
 {
-    const bly_peel p = bly_prints_layout(&f->shape);
+    const bly_peel p = prints_layout(&f->shape);
     return bly_peeled_build(f, &p, first, nshards, h, values, n, nthreads,
                             prints_assign);
 }
@@ -261,7 +262,7 @@ TEST(prints_test_32_4, 4, 4)
 void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
                     uint64_t *maybe)
 {
-    const bly_peel p = bly_prints_layout(&f->shape);
+    const bly_peel p = prints_layout(&f->shape);
     const unsigned char *const cells = f->data + bly_peel_head(p.nshards);
     const uint64_t bits = f->shape.p[PRINTS_BITS];
     if (!f->state[BLY_PEELED_STATE])
@@ -297,7 +298,7 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
 void bly_prints_reach(const bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *bad)
 {
-    const bly_peel p = bly_prints_layout(&f->shape);
+    const bly_peel p = prints_layout(&f->shape);
     bly_peel_key key;
     for (size_t i = 0; i < n; i++)
         bly_peeled_reach(f, &p, (unsigned)f->shape.p[PRINTS_BITS], h[i], i, bad,

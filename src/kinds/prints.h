@@ -45,9 +45,6 @@ enum {
                          .max = 0x1p32,                               \
                          .help = "segments of a shard where keys may begin" }
 
-/* The layout of a shape: a xor filter has no arity. */
-bly_peel bly_prints_layout(const bly_shape *s);
-
 /* A shape for w; arity 0 for a xor filter. */
 bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
                            bly_shape *out);
