@@ -68,7 +68,6 @@ static void minima_portable(uint32_t *minima, const uint32_t *a,
     }
 }
 
-/* Best first. The last row needs nothing, so the search always ends. */
 const bly_likeness_row bly_likeness_rows[] = {
 #if BLY_X86
     { "avx512", BLY_CPU_AVX512, bly_words_avx512, bly_hashes_avx512,

@@ -80,7 +80,6 @@ LINES_INLINE uint64_t line_probe(uint64_t *line, uint64_t g, uint64_t g2,
 const bly_lines_row bly_lines_shared = { "shared", 0, bly_lines_has_shared,
                                          bly_lines_add_shared };
 
-/* Best first. The last row needs nothing, so the search always ends. */
 const bly_lines_row bly_lines_rows[] = {
 #if BLY_X86
     { "avx512", BLY_CPU_AVX512, bly_lines_has_avx512, bly_lines_add_avx512 },

@@ -523,31 +523,6 @@ const bly_quotient_row bly_quotient_rows[] = {
 
 BLY_CHOOSE(quotient)
 
-void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h, size_t n,
-                      uint64_t *maybe)
-{
-    bly_quotient_best()->has(t, h, n, maybe);
-}
-
-void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
-                        size_t n, uint64_t *counts)
-{
-    bly_quotient_best()->count(t, h, n, counts);
-}
-
-bly_status bly_quotient_add(const bly_quotient_table *t, uint64_t *sums,
-                            const uint64_t *h, const uint64_t *by, size_t n,
-                            uint64_t *fresh, size_t *ndone)
-{
-    return bly_quotient_best()->add(t, sums, h, by, n, fresh, ndone);
-}
-
-void bly_quotient_remove(const bly_quotient_table *t, uint64_t *sums,
-                         const uint64_t *h, size_t n, bly_status *each)
-{
-    bly_quotient_best()->remove(t, sums, h, n, each);
-}
-
 /* ------------------------------------------------------ from first to last */
 
 bly_quotient_walk bly_quotient_walk_of(const bly_quotient_table *t)

@@ -83,18 +83,8 @@ bly_quotient_table_of(unsigned char *data, uint64_t nslots, uint64_t r)
 
 /* ---------------------------------------------------------------- batches */
 
-/* The functions of a kind (kind.h), for hashes scaled to the range. by: how
- * often to add each; NULL is once. */
-bly_status bly_quotient_add(const bly_quotient_table *t, uint64_t *sums,
-                            const uint64_t *h, const uint64_t *by, size_t n,
-                            uint64_t *fresh, size_t *ndone);
-void bly_quotient_has(const bly_quotient_table *t, const uint64_t *h, size_t n,
-                      uint64_t *maybe);
-void bly_quotient_count(const bly_quotient_table *t, const uint64_t *h,
-                        size_t n, uint64_t *counts);
-void bly_quotient_remove(const bly_quotient_table *t, uint64_t *sums,
-                         const uint64_t *h, size_t n, bly_status *each);
-
+/* The functions of a kind (kinds/kind.h), for hashes scaled to the range. by:
+ * how often to add each; NULL is once. */
 typedef struct bly_quotient_row {
     BLY_ROW_HEAD;
     void (*has)(const bly_quotient_table *t, const uint64_t *h, size_t n,

@@ -403,7 +403,6 @@ static void ask_portable(const bly_ribbon_layer *l, const unsigned char *data,
                         four_portable);
 }
 
-/* Best first. The last row needs nothing, so the search always ends. */
 const bly_ribbon_row bly_ribbon_rows[] = {
 #if BLY_X86
     { "avx512", BLY_CPU_AVX512 | BLY_CPU_AVX2, bly_ribbon_ask_avx512,

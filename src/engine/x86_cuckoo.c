@@ -493,6 +493,4 @@ CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
            bly_cuckoo_add_portable(&t, h + ngroups * 8, n - ngroups * 8);
 }
 
-#else
-typedef int bly_x86_cuckoo_is_empty; /* C has no empty file */
 #endif

@@ -13,7 +13,6 @@
 #include "engine/x86_eight.h"
 
 #if BLY_X86
-#include <immintrin.h>
 
 /* ------------------------------------------------------------------ AVX2 */
 
@@ -144,19 +143,15 @@ AVX2_INLINE uint64_t probe_avx2(uint64_t *line, uint64_t g, uint64_t g2,
 
 /* --------------------------------------------------------------- AVX-512 */
 
-#define AVX512 \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2,popcnt")))
-#define AVX512_INLINE AVX512 static inline __attribute__((always_inline))
-
-AVX512_INLINE __m512i spread_avx512(__m512i h, uint64_t c)
+BLY_EIGHT __m512i spread_avx512(__m512i h, uint64_t c)
 {
     const __m512i g = _mm512_mullo_epi64(h, _mm512_set1_epi64((long long)c));
     return _mm512_xor_si512(g, _mm512_srli_epi64(g, 32));
 }
 
 /* bly_lines_aim() for a group, as above in one piece. */
-AVX512_INLINE void aim_avx512(const bly_lines *a, const bly_lines_keys *in,
-                              size_t i, bly_lines_ring *r)
+BLY_EIGHT void aim_avx512(const bly_lines *a, const bly_lines_keys *in,
+                          size_t i, bly_lines_ring *r)
 {
     const size_t slot = i % BLY_LINES_RING;
     __m512i h = _mm512_loadu_si512(in->at + i);
@@ -177,7 +172,7 @@ AVX512_INLINE void aim_avx512(const bly_lines *a, const bly_lines_keys *in,
         _mm512_store_si512(&r->g2[slot], spread_avx512(h, BLY_LINES_C2));
 }
 
-AVX512_INLINE __m512i mask_avx512(uint64_t g, uint64_t g2, unsigned k)
+BLY_EIGHT __m512i mask_avx512(uint64_t g, uint64_t g2, unsigned k)
 {
     const bly_lines_places *const place = bly_lines_places_of(k);
     const __m512i by = _mm512_load_si512(place->by);
@@ -205,8 +200,8 @@ AVX512_INLINE __m512i mask_avx512(uint64_t g, uint64_t g2, unsigned k)
 /* Returns the mask of the words that lack a bit, less one: where there are none
  * that is ones from bit 8 on. Comparing the mask with 0 would keep it in a mask
  * register, and testing it there takes the unit that the probe needs. */
-AVX512_INLINE uint64_t probe_avx512(uint64_t *line, uint64_t g, uint64_t g2,
-                                    unsigned k, bool add)
+BLY_EIGHT uint64_t probe_avx512(uint64_t *line, uint64_t g, uint64_t g2,
+                                unsigned k, bool add)
 {
     const __m512i mask = mask_avx512(g, g2, k);
     const __m512i old = _mm512_load_si512(line);
@@ -225,7 +220,7 @@ AVX512_INLINE uint64_t probe_avx512(uint64_t *line, uint64_t g, uint64_t g2,
 }
 
 #define ROW(name) bly_lines_##name##_avx512
-#define ROW_TARGET AVX512
+#define ROW_TARGET BLY_AVX512
 #define ROW_LINES UINT32_MAX
 #define row_aim aim_avx512
 #define row_probe probe_avx512

@@ -320,6 +320,4 @@ BLY_AVX512 size_t bly_peel_prints_avx512(const bly_peel *p,
     return 8 * ngroups;
 }
 
-#else
-typedef int bly_x86_peel_is_empty; /* C has no empty file */
 #endif

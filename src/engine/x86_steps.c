@@ -9,13 +9,11 @@
  */
 #include "core/position.h"
 #include "engine/steps.h"
+#include "engine/x86_eight.h"
 
 #if BLY_X86
-#include <immintrin.h>
 
 #define AVX2 __attribute__((target("avx2,bmi2,popcnt")))
-#define AVX512 \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2,popcnt")))
 
 /* The same text for both lengths of vector. */
 #define STEPS_ROW(ROW, TARGET, VEC, LANES, WRAP)                               \
@@ -145,12 +143,12 @@ static inline __mmask8 bly_steps_mask8(size_t left)
     return (__mmask8)(left < 8 ? (1u << left) - 1 : 0xff);
 }
 
-static inline AVX512 __m512i steps_wrap_avx512(__m512i x, __m512i m)
+static inline BLY_AVX512 __m512i steps_wrap_avx512(__m512i x, __m512i m)
 {
     return _mm512_min_epu64(x, _mm512_sub_epi64(x, m));
 }
 
-STEPS_ROW(avx512, AVX512, __m512i, 8, WRAP_avx512)
+STEPS_ROW(avx512, BLY_AVX512, __m512i, 8, WRAP_avx512)
 
 /* ------------------------------------------------------------------- AVX2 */
 

@@ -519,7 +519,7 @@ static void elastic_ask(const bly_filter *f, const uint64_t *h, size_t n,
         size_t kept = 0;
         for (size_t i = 0; i < n; i++)
             cut[i] = elastic_cut(&w.size, left[i]);
-        bly_quotient_has(&w.t, cut, n, hit);
+        bly_quotient_best()->has(&w.t, cut, n, hit);
         for (size_t i = 0; i < n; i++) {
             const uint64_t is = hit[i / 64] >> (i % 64) & 1;
             maybe[at[i] / 64] |= is << (at[i] % 64);
@@ -556,10 +556,10 @@ static size_t elastic_add_group(bly_filter *f, const uint64_t *h, size_t n,
         const uint64_t cut = elastic_cut(&w.size, h[i]);
         uint64_t there = known[i / 64] >> (i % 64) & 1;
         if (!there) /* an earlier key of this group may be the same */
-            bly_quotient_has(&w.t, &cut, 1, &there);
+            bly_quotient_best()->has(&w.t, &cut, 1, &there);
         if (there)
             continue;
-        if (bly_quotient_add(&w.t, f->state, &cut, NULL, 1, NULL, &one))
+        if (bly_quotient_best()->add(&w.t, f->state, &cut, NULL, 1, NULL, &one))
             break;
         nfresh++;
         if (fresh)

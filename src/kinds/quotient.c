@@ -226,7 +226,7 @@ static void quotient_has(const bly_filter *f, const uint64_t *h, size_t n,
                          uint64_t *maybe)
 {
     const bly_quotient_table t = quotient_table_of(f);
-    bly_quotient_has(&t, h, n, maybe);
+    bly_quotient_best()->has(&t, h, n, maybe);
 }
 
 static bly_status quotient_add_by(bly_filter *f, const uint64_t *h,
@@ -236,7 +236,7 @@ static bly_status quotient_add_by(bly_filter *f, const uint64_t *h,
     const bly_quotient_table t = quotient_table_of(f);
     const uint64_t before = f->state[BLY_QUOTIENT_TOTAL];
     const bly_status st =
-        bly_quotient_add(&t, f->state, h, by, n, fresh, ndone);
+        bly_quotient_best()->add(&t, f->state, h, by, n, fresh, ndone);
     bly_filter_added(f, f->state[BLY_QUOTIENT_TOTAL] - before);
     return st;
 }
@@ -257,14 +257,14 @@ static void quotient_remove(bly_filter *f, const uint64_t *h, size_t n,
                             bly_status *each)
 {
     const bly_quotient_table t = quotient_table_of(f);
-    bly_quotient_remove(&t, f->state, h, n, each);
+    bly_quotient_best()->remove(&t, f->state, h, n, each);
 }
 
 static void quotient_count(const bly_filter *f, const uint64_t *h, size_t n,
                            uint64_t *counts)
 {
     const bly_quotient_table t = quotient_table_of(f);
-    bly_quotient_count(&t, h, n, counts);
+    bly_quotient_best()->count(&t, h, n, counts);
 }
 
 /* ------------------------------------------------------- without the keys */
