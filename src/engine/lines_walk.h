@@ -154,8 +154,10 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
 }
 
 /* For k = 8, which is planned for most rates, the other arguments are literals
- * as well; for other k that is not worth the code. */
-ROW_TARGET static __attribute__((noinline)) uint64_t
+ * as well; for other k that is not worth the code. Aligned, since calls of
+ * eight keys take a quarter more time where it begins in the middle of a line.
+ */
+ROW_TARGET static __attribute__((noinline, aligned(64))) uint64_t
 ROW(eight)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out,
            bool add, bool far)
 {

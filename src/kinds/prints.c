@@ -267,11 +267,10 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
     const uint64_t bits = f->shape.p[PRINTS_BITS];
     if (!f->state[BLY_PEELED_STATE])
         return; /* no keys: nothing is in it */
-    const bly_peel_row *const row = bly_peel_best();
     /* Whole words of answers; what is left goes the common way. */
-    if (row->prints && n >= 64) {
-        const size_t done =
-            row->prints(&p, f->data, (unsigned)bits / 8, h, n, maybe);
+    if (n >= 64 && bly_peel_best()->prints) {
+        const size_t done = bly_peel_best()->prints(
+            &p, f->data, (unsigned)bits / 8, h, n, maybe);
         h += done;
         n -= done;
         maybe += done / 64;

@@ -719,7 +719,7 @@ static bly_status scalable_add_keys(bly_filter *f, scalable_keys keys, size_t n,
 static bool scalable_has_one(const bly_filter *f, uint32_t nlayers, uint64_t h)
 {
     const bly_kind *const kind = scalable_kinds[f->shape.p[SCALABLE_LAYER]];
-    if (kind->fetch)
+    if (nlayers > 1 && kind->fetch)
         kind->fetch(f->layer, nlayers, h);
     uint64_t hit = 0;
     while (nlayers-- > 0 && !hit)
