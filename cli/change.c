@@ -7,17 +7,13 @@
  */
 #include <stdio.h>
 
-#include <bloomery.h>
-
 #include "cli/change.h"
 #include "io/files.h"
 #include "io/filters.h"
-#include "io/keys.h"
 #include "io/paths.h"
 #include "io/secret.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 struct change_run {
     struct job *job;

@@ -4,14 +4,10 @@
 #ifndef BLY_CLI_CHANGE_H
 #define BLY_CLI_CHANGE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "io/keys.h"
 #include "report/fields.h"
-#include "report/words.h"
 
 /* Changing a filter key by key, where some keys may be refused: batch() of the
  * job picks those that were not, and tells of the others; its ctx is the

@@ -12,11 +12,6 @@
 #ifndef BLY_CLI_H
 #define BLY_CLI_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #include "report/fields.h"
 #include "report/words.h"
 

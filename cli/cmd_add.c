@@ -10,8 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include <bloomery.h>
-
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"

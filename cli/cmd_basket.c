@@ -3,7 +3,6 @@
  */
 #include "apps/basket/basket.h"
 #include "cli/rows.h"
-#include "io/source.h"
 
 static struct basket_args basket_args = {
     .threshold = 0.5, .recall = 0.95, .components = 100, .least = 2

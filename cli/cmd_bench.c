@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "cli/cli.h"
 #include "io/ordered.h"
 #include "io/sizing.h"

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <bloomery.h>
-
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/foreign.h"

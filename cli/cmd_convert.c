@@ -10,8 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <bloomery.h>
-
 #include "cli/convert_foreign.h"
 #include "cli/rows.h"
 #include "io/filters.h"

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/keys.h"

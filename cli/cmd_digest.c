@@ -4,7 +4,6 @@
 #include "apps/digest/jobs.h"
 #include "cli/rows.h"
 #include "cli/verbs.h"
-#include "io/source.h"
 #include "report/say.h"
 #include "report/words.h"
 

@@ -2,7 +2,6 @@
  * cmd_explain.c - bloomery explain: a small filter, step by step
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

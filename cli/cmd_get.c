@@ -3,8 +3,6 @@
  */
 #include <stdio.h>
 
-#include <bloomery.h>
-
 #include "cli/rows.h"
 #include "io/keys.h"
 #include "io/values.h"

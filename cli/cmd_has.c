@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "cli/rows.h"
 #include "io/foreign.h"
 #include "report/say.h"

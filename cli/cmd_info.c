@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <bloomery.h>
-
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/foreign.h"

@@ -4,8 +4,6 @@
 #include "apps/parquet/verbs.h"
 #include "cli/rows.h"
 #include "cli/verbs.h"
-#include "io/files.h"
-#include "io/source.h"
 #include "report/say.h"
 
 static struct parquet_args parquet_args;

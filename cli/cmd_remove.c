@@ -1,8 +1,6 @@
 /*
  * cmd_remove.c - keys out of a filter on disk
  */
-#include <bloomery.h>
-
 #include "cli/change.h"
 #include "cli/rows.h"
 #include "io/keys.h"

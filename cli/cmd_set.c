@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "cli/change.h"
 #include "cli/rows.h"
 #include "io/keys.h"

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <bloomery.h>
-
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"

@@ -3,7 +3,6 @@
  */
 #include "apps/similar/similar.h"
 #include "cli/rows.h"
-#include "io/source.h"
 
 static struct similar_args similar_args = { .fpr = 0.01 };
 

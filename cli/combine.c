@@ -13,14 +13,11 @@
  */
 #include <stdio.h>
 
-#include <bloomery.h>
-
 #include "cli/combine.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
 #include "report/say.h"
-#include "report/words.h"
 
 struct combination {
     const struct list *inputs;

@@ -6,15 +6,11 @@
  * from the keys, sized as the old one was; keys that the old one certainly does
  * not have stay out.
  */
-#include <math.h>
 #include <stdio.h>
-
-#include <bloomery.h>
 
 #include "cli/convert_foreign.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "io/sizing.h"
 #include "report/say.h"
 
 /* ------------------------------------------------------------- telling */

@@ -4,9 +4,6 @@
 #ifndef BLY_CONVERT_FOREIGN_H
 #define BLY_CONVERT_FOREIGN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "io/foreign.h"

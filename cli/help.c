@@ -6,12 +6,8 @@
  * writer escapes what roff would read as its own.
  */
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <bloomery.h>
-
-#include "cli/cli.h"
 #include "cli/help.h"
 #include "report/say.h"
 #include "report/show.h"

@@ -4,8 +4,6 @@
 #ifndef BLY_HELP_H
 #define BLY_HELP_H
 
-#include <stdio.h>
-
 #include "cli/cli.h"
 
 /* For people: all commands, or one. On standard output. */

@@ -16,9 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <bloomery.h>
 
 #include "cli/cli.h"
 #include "cli/help.h"

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "cli/cli.h"
 #include "cli/help.h"
 #include "io/files.h"

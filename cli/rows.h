@@ -4,9 +4,8 @@
 #ifndef BLY_CLI_ROWS_H
 #define BLY_CLI_ROWS_H
 
-#include <stddef.h>
-
 #include "cli/cli.h"
+#include "io/source.h"
 #include "report/say.h"
 
 #define BINARY_OPTION                                                         \

@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "cli/verbs.h"
 #include "io/files.h"
 #include "report/say.h"
-#include "report/words.h"
 
 static const char *verb_word(size_t i, const void *ctx)
 {

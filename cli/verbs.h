@@ -7,10 +7,7 @@
 #ifndef BLY_VERBS_H
 #define BLY_VERBS_H
 
-#include <stddef.h>
-
 #include "cli/cli.h"
-#include "report/words.h"
 
 struct verb {
     const char *name, *operands; /* the latter for messages: "KEY [ITEM]..." */

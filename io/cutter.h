@@ -11,10 +11,6 @@
 #ifndef BLY_IO_CUTTER_H
 #define BLY_IO_CUTTER_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
 #include <bloomery.h>
 
 #include "io/byte_order.h"

@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "io/files.h"
 #include "io/paths.h"
 #include "report/out.h"

@@ -5,10 +5,6 @@
 #ifndef BLY_IO_FILES_H
 #define BLY_IO_FILES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 /* From here on, a mapped file that is cut while it is read ends the command

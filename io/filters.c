@@ -2,23 +2,18 @@
  * filters.c - filters, as commands name them and tell of them
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/foreign.h"
 #include "io/paths.h"
 #include "io/sizing.h"
-#include "report/json.h"
 #include "report/say.h"
 #include "report/show.h"
 

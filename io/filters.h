@@ -4,11 +4,6 @@
 #ifndef BLY_IO_FILTERS_H
 #define BLY_IO_FILTERS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #include <bloomery.h>
 
 #include "report/fields.h"

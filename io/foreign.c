@@ -8,24 +8,19 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "io/files.h"
 #include "io/foreign.h"
 #include "io/paths.h"
 #include "io/sizing.h"
 #include "io/unpack.h"
-#include "report/fields.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 static const char *format_word(size_t i, const void *ctx)
 {

@@ -4,15 +4,10 @@
 #ifndef BLY_IO_FOREIGN_H
 #define BLY_IO_FOREIGN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-
 #include <bloomery/foreign.h>
 
 #include "io/sifted.h"
 #include "report/fields.h"
-#include "report/words.h"
 
 /* What the command line says of a format. */
 struct foreign_args {

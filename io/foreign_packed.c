@@ -20,11 +20,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include <bloomery.h>
-
 #include "io/foreign.h"
 #include "io/source.h"
-#include "io/unpack.h"
 #include "report/say.h"
 
 /* A chain of RedisBloom's filters lists them first, 53 bytes each; all other

@@ -3,14 +3,11 @@
  */
 #include <sys/stat.h>
 
-#include <bloomery.h>
-
 #include "io/filters.h"
 #include "io/keys.h"
 #include "io/paths.h"
 #include "io/secret.h"
 #include "report/say.h"
-#include "report/words.h"
 
 /* Up to here a filter is read as fast as a program is started. */
 #define CHECK_BYTES ((uint64_t)64 << 20)

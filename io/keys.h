@@ -4,9 +4,6 @@
 #ifndef BLY_IO_KEYS_H
 #define BLY_IO_KEYS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "io/pipeline.h"

@@ -4,9 +4,6 @@
 #ifndef BLY_IO_ORDERED_H
 #define BLY_IO_ORDERED_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "io/input.h"
 
 /* What a worker does with a block. work is called by several threads at once,

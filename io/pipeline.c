@@ -23,8 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "io/cutter.h"
 #include "io/pipeline.h"
 #include "io/values.h"

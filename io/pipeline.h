@@ -27,10 +27,6 @@
 #ifndef BLY_IO_PIPELINE_H
 #define BLY_IO_PIPELINE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "io/ordered.h"

@@ -1,8 +1,6 @@
 /*
  * sifted.c - a filter from those keys of an input that a sieve lets through
  */
-#include <bloomery.h>
-
 #include "io/sifted.h"
 #include "io/sizing.h"
 #include "report/say.h"

@@ -4,12 +4,9 @@
 #ifndef BLY_IO_SIFTED_H
 #define BLY_IO_SIFTED_H
 
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "io/keys.h"
-#include "io/pipeline.h"
 
 /* Picks those keys of a batch that are to come in. */
 typedef bly_status sift_fn(const void *ctx, struct batch *b);

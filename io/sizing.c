@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "io/sizing.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 static const char *kind_word(size_t i, const void *ctx)
 {

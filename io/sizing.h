@@ -4,9 +4,6 @@
 #ifndef BLY_IO_SIZING_H
 #define BLY_IO_SIZING_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "report/words.h"

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "io/source.h"
 #include "io/texts.h"
 #include "report/say.h"

@@ -4,9 +4,6 @@
 #ifndef BLY_IO_TEXTS_H
 #define BLY_IO_TEXTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <bloomery/sketch.h>
 
 #include "io/input.h"

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "io/values.h"
 #include "report/say.h"
 

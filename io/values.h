@@ -4,10 +4,6 @@
 #ifndef BLY_IO_VALUES_H
 #define BLY_IO_VALUES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "io/pipeline.h"

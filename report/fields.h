@@ -49,10 +49,6 @@
 #ifndef BLY_REPORT_FIELDS_H
 #define BLY_REPORT_FIELDS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-
 #include <bloomery.h>
 
 #include "report/json.h"

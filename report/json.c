@@ -6,7 +6,6 @@
  * take the fewest digits that read back the same; what is not finite is null.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

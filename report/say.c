@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "report/progress.h"
 #include "report/say.h"
 #include "report/show.h"

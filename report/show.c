@@ -3,11 +3,8 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <bloomery.h>
 
 #include "report/out.h"
 #include "report/say.h"

@@ -4,9 +4,6 @@
 #ifndef BLY_REPORT_SHOW_H
 #define BLY_REPORT_SHOW_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include <bloomery.h>

@@ -23,14 +23,9 @@
 #ifndef BLY_BENCH_H
 #define BLY_BENCH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "io/filters.h"
-#include "report/fields.h"
 
 /* Operations: its name for programs, its heading for people, and what it is.
  * A static kind is built where others add: that is one column. */

@@ -11,8 +11,6 @@
 
 #include <bloomery/inline.h>
 
-#include <bloomery.h>
-
 #include "workbench/bench.h"
 
 static bool inline_runs(void)

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <bloomery.h>
-
 #include "report/fields.h"
 #include "workbench/bench.h"
 

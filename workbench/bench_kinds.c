@@ -8,12 +8,9 @@
 #define _GNU_SOURCE
 #include <string.h>
 #include <endian.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-
-#include <bloomery.h>
 
 #include "workbench/bench.h"
 

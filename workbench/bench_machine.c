@@ -13,8 +13,6 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include <bloomery.h>
-
 #include "workbench/bench.h"
 #include "io/ordered.h"
 

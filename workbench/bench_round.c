@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "workbench/bench.h"
 
 const struct bench_effort bench_full = { .least_added = 1 << 19,

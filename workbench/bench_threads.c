@@ -15,8 +15,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include <bloomery.h>
-
 #include "workbench/bench.h"
 
 /* Enough that starting threads does not count, and that the lines which a pass

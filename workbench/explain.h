@@ -8,10 +8,6 @@
 #ifndef BLY_EXPLAIN_H
 #define BLY_EXPLAIN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "workbench/plot.h"
 
 enum explain_op { EXPLAIN_ADD, EXPLAIN_REMOVE, EXPLAIN_HAS };

@@ -10,8 +10,6 @@
  */
 #include "workbench/expression.h"
 
-#include <stddef.h>
-
 #define MAX_DEPTH 50 /* brackets in brackets */
 
 struct reading {

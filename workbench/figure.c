@@ -11,9 +11,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <bloomery.h>
-
-#include "report/fields.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 #include "workbench/plot_svg.h"

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "report/say.h"
 #include "workbench/figure.h"
 

@@ -5,7 +5,6 @@
  * judged against what is printed.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "report/say.h"
 #include "workbench/explain.h"

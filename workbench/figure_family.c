@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "workbench/figure.h"
 
 static bool is_static(const bly_kind_info *kind)

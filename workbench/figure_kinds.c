@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "io/filters.h"
 #include "workbench/figure.h"
 

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <bloomery.h>
-
 #include "workbench/figure.h"
 
 /* (1 - (1 - 1/m)^(kn))^k, as all the papers print it. */

@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <bloomery.h>
-
 #include "report/say.h"
 #include "workbench/figure.h"
 

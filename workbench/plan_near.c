@@ -6,7 +6,6 @@
 
 #include <bloomery/sketch.h>
 
-#include "report/fields.h"
 #include "report/say.h"
 #include "workbench/plan_near.h"
 #include "workbench/plot.h"

@@ -4,8 +4,6 @@
 #ifndef BLY_PLAN_NEAR_H
 #define BLY_PLAN_NEAR_H
 
-#include <stdbool.h>
-
 #include "report/fields.h"
 
 struct near_plan {

@@ -23,9 +23,6 @@
 #ifndef BLY_PLOT_H
 #define BLY_PLOT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <bloomery.h>
 
 enum plot_scale {

@@ -4,10 +4,6 @@
 #ifndef BLY_PLOT_AXIS_H
 #define BLY_PLOT_AXIS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "workbench/plot.h"
 #include "workbench/plot_svg.h"
 
 #define AXIS_MAX_MAJOR 64

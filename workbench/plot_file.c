@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 bly_wait *plot_wait;
 
 static char why[1024] = "out of memory"; /* unless something else is */

@@ -4,12 +4,7 @@
 #ifndef BLY_PLOT_LAYOUT_H
 #define BLY_PLOT_LAYOUT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "workbench/plot.h"
 #include "workbench/plot_axis.h"
-#include "workbench/plot_svg.h"
 
 #define PLOT_HEIGHT 500.0      /* or more, for a long legend */
 #define PLOT_ROW 16.0          /* height of 12 px text in legend and labels */

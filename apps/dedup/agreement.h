@@ -4,8 +4,6 @@
 #ifndef BLY_AGREEMENT_H
 #define BLY_AGREEMENT_H
 
-#include <stdbool.h>
-
 #include <bloomery/sketch.h>
 
 /* A document goes if at least `known` of its bands are in a filter. */

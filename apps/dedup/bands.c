@@ -15,8 +15,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/sorter.h"
 

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/journal.h"
 
 #define WANTED UINT64_MAX /* in set_at: to be made in this pass */

@@ -13,12 +13,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <bloomery.h>
 
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"

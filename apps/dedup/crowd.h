@@ -4,9 +4,6 @@
 #ifndef BLY_CROWD_H
 #define BLY_CROWD_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "apps/dedup/store.h"
 
 #define CROWD_LIST 8 /* documents under one value; with more it is common */

@@ -19,10 +19,6 @@
 #ifndef BLY_DEDUP_H
 #define BLY_DEDUP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "apps/dedup/options.h"
 #include "apps/dedup/store.h"
 #include "io/ordered.h"

@@ -10,11 +10,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/agreement.h"
 #include "apps/dedup/run.h"
-#include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
 #include "io/sizing.h"

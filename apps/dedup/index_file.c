@@ -23,8 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"
 

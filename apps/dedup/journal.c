@@ -46,8 +46,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/journal.h"
 #include "io/files.h"
 

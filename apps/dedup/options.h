@@ -7,9 +7,6 @@
 #include <bloomery.h>
 #include <bloomery/sketch.h>
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "apps/dedup/json_field.h"
 #include "report/words.h"
 

@@ -4,7 +4,6 @@
  * Documents of an index come before all others. Then the value that a priority
  * gives: the length of the text, a field, or none, and then the input's order.
  */
-#include <math.h>
 #include <string.h>
 
 #include "apps/dedup/dedup.h"

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/out_file.h"
 
 #define OUT_BYTES ((size_t)256 * 1024)

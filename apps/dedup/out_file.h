@@ -4,10 +4,6 @@
 #ifndef BLY_OUT_FILE_H
 #define BLY_OUT_FILE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 struct out_file {

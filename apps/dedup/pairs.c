@@ -6,8 +6,6 @@
  */
 #include <math.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/dedup.h"
 
 double dedup_estimate(const struct dedup_docs *docs, uint32_t a, uint32_t b)

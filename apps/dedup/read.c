@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/journal.h"
 

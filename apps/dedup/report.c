@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/agreement.h"
 #include "apps/dedup/run.h"
 #include "io/paths.h"

@@ -8,8 +8,6 @@
 #include <malloc.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/journal.h"
 #include "apps/dedup/out_file.h"
 #include "apps/dedup/run.h"

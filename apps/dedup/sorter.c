@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "apps/dedup/sorter.h"
-#include "apps/dedup/store.h"
 #include "io/files.h"
 
 #define DIGIT_BITS 11

@@ -17,8 +17,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "apps/dedup/store.h"
 #include "io/files.h"
 

@@ -8,10 +8,6 @@
 #ifndef BLY_DIGEST_H
 #define BLY_DIGEST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 /* ----------------------------------------------------------------- lines */

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include <bloomery.h>
-
 #include "apps/digest/jobs.h"
 #include "apps/digest/late_curl.h"
 #include "io/byte_order.h"

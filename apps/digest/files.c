@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/digest/jobs.h"
 #include "io/paths.h"
 #include "report/out.h"

@@ -5,16 +5,11 @@
 #define BLY_CLI_DIGEST_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <bloomery.h>
 
 #include "apps/digest/digest.h"
 #include "io/foreign.h"
-#include "report/fields.h"
-#include "report/words.h"
 
 #define DIGEST_PATH "/squid-internal-periodic/store_digest"
 #define DIGEST_HEADER 128

@@ -6,7 +6,6 @@
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
-#include <stdbool.h>
 
 #include "io/late.h"
 

@@ -5,7 +5,6 @@
 #define BLY_LATE_MICROHTTPD_H
 
 #include <microhttpd.h>
-#include <stdbool.h>
 
 #include "io/late.h"
 

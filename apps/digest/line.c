@@ -19,8 +19,6 @@
  */
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/digest/digest.h"
 
 /* A line being cut into words. */

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <bloomery.h>
-
 #include "apps/digest/jobs.h"
 #include "io/input.h"
 #include "io/paths.h"

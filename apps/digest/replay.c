@@ -20,10 +20,7 @@
  * L. Fan, P. Cao, J. Almeida, A. Broder, "Summary Cache: A Scalable Wide-Area
  * Web Cache Sharing Protocol", IEEE/ACM Transactions on Networking 8(3), 2000.
  */
-#include <stdio.h>
 #include <stdlib.h>
-
-#include <bloomery.h>
 
 #include "apps/digest/digest.h"
 #include "apps/digest/lru.h"

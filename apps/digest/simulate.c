@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/digest/jobs.h"
 #include "report/say.h"
 #include "report/words.h"

@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/digest/digest.h"
 #include "io/byte_order.h"
 

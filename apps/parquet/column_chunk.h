@@ -4,10 +4,6 @@
 #ifndef BLY_COLUMN_CHUNK_H
 #define BLY_COLUMN_CHUNK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "apps/parquet/parquet.h"

@@ -13,8 +13,6 @@
  */
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/parquet/parquet.h"
 #include "io/byte_order.h"
 

@@ -12,7 +12,6 @@
 #include <bloomery/foreign.h>
 
 #include "apps/parquet/info.h"
-#include "report/fields.h"
 #include "report/say.h"
 #include "report/show.h"
 

@@ -4,8 +4,6 @@
 #ifndef BLY_PARQUET_INFO_H
 #define BLY_PARQUET_INFO_H
 
-#include <stdbool.h>
-
 #include "apps/parquet/parquet.h"
 #include "report/fields.h"
 

@@ -16,12 +16,10 @@
 #include "io/files.h"
 #include "io/keys.h"
 #include "io/paths.h"
-#include "report/fields.h"
 #include "report/out.h"
 #include "report/progress.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 /* Open the file in path. False, and said why, if that fails. */
 static bool file_open(struct parquet_file *f, const char *path)

@@ -4,8 +4,6 @@
 #ifndef BLY_PARQUET_VERBS_H
 #define BLY_PARQUET_VERBS_H
 
-#include <stdbool.h>
-
 #include "report/fields.h"
 #include "report/words.h"
 

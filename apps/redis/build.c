@@ -12,14 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <bloomery.h>
-
 #include "apps/redis/shards.h"
 #include "apps/redis/upload.h"
 #include "io/filters.h"
 #include "io/sizing.h"
 #include "report/say.h"
-#include "report/show.h"
 #include "report/words.h"
 
 #define SHARDS_DEFAULT 16

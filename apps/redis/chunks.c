@@ -11,11 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/redis/upload.h"
 #include "io/byte_order.h"
-#include "io/foreign.h"
 #include "report/progress.h"
 
 #define CHUNK_BYTES ((size_t)4 << 20)

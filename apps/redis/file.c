@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/redis/upload.h"
 #include "io/filters.h"
 #include "io/foreign.h"

@@ -16,11 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/redis/shards.h"
 #include "report/say.h"
-#include "report/show.h"
 #include "report/words.h"
 
 #define COMMAND_KEYS 512

@@ -4,9 +4,6 @@
 #ifndef BLY_REDIS_LANE_H
 #define BLY_REDIS_LANE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "apps/redis/router.h"

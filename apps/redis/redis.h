@@ -7,13 +7,9 @@
 #ifndef BLY_REDIS_H
 #define BLY_REDIS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "io/keys.h"
 #include "io/sizing.h"
 #include "report/fields.h"
-#include "report/words.h"
 
 /* The server to talk to. */
 struct redis_login {

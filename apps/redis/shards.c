@@ -31,8 +31,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include <bloomery.h>
-
 #include "apps/redis/shards.h"
 
 #define ROUTE_SEED UINT64_C(0x79726d6f6f6c62) /* "bloomry" */

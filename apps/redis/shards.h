@@ -4,10 +4,6 @@
 #ifndef BLY_REDIS_SHARDS_H
 #define BLY_REDIS_SHARDS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "apps/redis/router.h"

@@ -23,8 +23,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include <bloomery.h>
-
 #include "apps/redis/upload.h"
 #include "report/progress.h"
 

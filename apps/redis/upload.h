@@ -4,12 +4,8 @@
 #ifndef BLY_REDIS_UPLOAD_H
 #define BLY_REDIS_UPLOAD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <bloomery/foreign.h>
 
-#include "io/input.h"
 #include "apps/redis/router.h"
 
 /* A filter on its way to a key. */

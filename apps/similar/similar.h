@@ -4,9 +4,6 @@
 #ifndef BLY_SIMILAR_H
 #define BLY_SIMILAR_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "io/texts.h"
 #include "report/words.h"
 
