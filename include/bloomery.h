@@ -39,6 +39,16 @@
  * large the filter is; planning and describing without contents (bly_peek())
  * take constant time. Whatever reads or copies all of a filter says so.
  *
+ * Structs may get more fields at their end in later versions, unless they are
+ * called final here. Programs need not be compiled again for that, because the
+ * size of a struct travels with it: bly_new() is inline and hands
+ * sizeof(bly_spec) to bly_new_sized(), which is what the library exports and
+ * what bindings for other languages call. To a library, fields that the caller
+ * does not know are zero, "choose for me". A field that the library does not
+ * know must be zero, otherwise the call fails with BLY_EINVAL; in a result it
+ * becomes zero. Descriptions that are returned as pointers to const grow in the
+ * same way, so never copy them or step from one to the next.
+ *
  * Keys. A key is a string of bytes, which may be empty or contain NUL. It is
  * hashed once, to 64 bits, and a filter sees only the hash. Callers that
  * already have a good 64-bit hash pass it and skip that step. Two keys with the
@@ -68,6 +78,20 @@
 #define BLY_BEGIN_DECLS _Pragma("GCC visibility push(default)")
 #define BLY_END_DECLS _Pragma("GCC visibility pop")
 #endif
+
+/* BLY_SIZED(bly_status, bly_new, bly_spec, (parameters), (arguments)) declares
+ * bly_new() and the function of the library behind it: bly_new_sized() has one
+ * parameter more, the last, for the size of the caller's bly_spec. */
+#define BLY_SIZED(type, name, object, params, args)                   \
+    type name##_sized(BLY_LIST_ params, size_t size);                 \
+    static inline type name params                                    \
+    {                                                                 \
+        BLY_PASS_##type name##_sized(BLY_LIST_ args, sizeof(object)); \
+    }                                                                 \
+    struct bly_filter /* for the semicolon */
+#define BLY_LIST_(...) __VA_ARGS__
+#define BLY_PASS_bly_status return
+#define BLY_PASS_void (void)
 
 BLY_BEGIN_DECLS
 
@@ -131,7 +155,7 @@ const char *bly_error(void);
  * release is given the size that was requested. None may throw. All may be
  * called by several threads at once if several threads use a builder or a
  * shared filter. */
-typedef struct bly_mem {
+typedef struct bly_mem { /* final */
     void *(*alloc)(void *ctx, size_t nbytes);
     void (*release)(void *ctx, void *ptr, size_t nbytes);
     void *ctx;
@@ -229,7 +253,7 @@ const char *bly_can_help(unsigned bit);
 
 /* An option by name, with its value as text: { "layout", "partitioned" }.
  * Numbers take suffixes as in bly_parse_count() and bly_parse_real(). */
-typedef struct bly_option {
+typedef struct bly_option { /* final */
     const char *name;
     const char *value;
 } bly_option;
@@ -261,8 +285,8 @@ typedef struct bly_spec {
 } bly_spec;
 
 /* One named value that the plan chose or that a filter knows about itself. */
-typedef struct bly_fact {
-    const char *name; /* "k", "layout", "rule_b_bits" */
+typedef struct bly_fact { /* final */
+    const char *name;     /* "k", "layout", "rule_b_bits" */
     bly_param_type type;
     uint64_t uint;    /* BLY_UINT, and the number of a BLY_CHOICE */
     double real;      /* BLY_REAL, and the value of a BLY_UINT again */
@@ -271,7 +295,7 @@ typedef struct bly_fact {
 } bly_fact;
 
 #define BLY_MAX_PARAMS 16
-#define BLY_MAX_FACTS 40
+#define BLY_MAX_FACTS 40 /* final */
 
 typedef struct bly_prediction {
     const char *kind;
@@ -290,13 +314,19 @@ typedef struct bly_prediction {
 /* Choose sizes for spec and predict what they achieve, without making a filter.
  * Static kinds are planned like the others. Fails as bly_new() does for a spec
  * that is wrong, and takes no memory to speak of. */
-bly_status bly_plan(const bly_spec *spec, bly_prediction *out);
+bly_status bly_plan_sized(const bly_spec *spec, size_t spec_size,
+                          bly_prediction *out, size_t out_size);
+static inline bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
+{
+    return bly_plan_sized(spec, sizeof *spec, out, sizeof *out);
+}
 
 /* Make an empty filter, which belongs to the caller until bly_free().
  * BLY_EINVAL for a spec that is wrong or contradicts itself, BLY_ERANGE past a
  * limit, BLY_ENOMEM, and BLY_ENOTSUP for a kind that must be built from all its
  * keys at once: use a bly_builder for that. Clears all of its memory. */
-bly_status bly_new(const bly_spec *spec, bly_filter **out);
+BLY_SIZED(bly_status, bly_new, bly_spec,
+          (const bly_spec *spec, bly_filter **out), (spec, out));
 
 /* Release f. NULL is allowed. No other thread may be using it. */
 void bly_free(bly_filter *f);
@@ -323,11 +353,11 @@ bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
 /* --------------------------------------------------------------- hashing */
 
 /* How a filter turns bytes into its 64-bit hash. */
-typedef struct bly_hasher {
-    uint32_t id;        /* BLY_HASH_XXH3 or BLY_HASH_SIPHASH13 */
-    uint32_t reserved;  /* zero */
-    uint64_t seed;      /* BLY_HASH_XXH3 */
-    uint64_t secret[2]; /* BLY_HASH_SIPHASH13 */
+typedef struct bly_hasher { /* final */
+    uint32_t id;            /* BLY_HASH_XXH3 or BLY_HASH_SIPHASH13 */
+    uint32_t reserved;      /* zero */
+    uint64_t seed;          /* BLY_HASH_XXH3 */
+    uint64_t secret[2];     /* BLY_HASH_SIPHASH13 */
 } bly_hasher;
 
 #define BLY_HASH_XXH3 1      /* 64 bits, with seed */
@@ -335,14 +365,15 @@ typedef struct bly_hasher {
 
 /* The hasher that a filter made from spec would have. BLY_EINVAL if spec has
  * both a seed and a secret. */
-bly_status bly_hasher_for(const bly_spec *spec, bly_hasher *out);
+BLY_SIZED(bly_status, bly_hasher_for, bly_spec,
+          (const bly_spec *spec, bly_hasher *out), (spec, out));
 
 /* The hasher of f: bly_has(f, k, n) asks for bly_hash(bly_hasher_of(f), k, n).
  * It belongs to f and is valid as long as f is. NULL if f was opened blind. */
 const bly_hasher *bly_hasher_of(const bly_filter *f);
 
 /* A key: bytes that are borrowed for the call. */
-typedef struct bly_bytes {
+typedef struct bly_bytes { /* final */
     const void *ptr;
     size_t len;
 } bly_bytes;
@@ -351,7 +382,7 @@ typedef struct bly_bytes {
  * offset i + 1, so that n keys have n + 1 offsets, none less than the one
  * before. Arrow stores columns of strings in this way, with offsets of 32 or 64
  * bits; the other pointer is NULL. Borrowed for the call. */
-typedef struct bly_column {
+typedef struct bly_column { /* final */
     const void *bytes;
     const uint32_t *offsets;
     const uint64_t *wide_offsets;
@@ -469,7 +500,8 @@ typedef struct bly_builder bly_builder;
 
 /* Make a builder, which belongs to the caller until bly_builder_free(). Fails
  * as bly_plan() does for a spec that is wrong, before any key is taken. */
-bly_status bly_builder_new(const bly_spec *spec, bly_builder **out);
+BLY_SIZED(bly_status, bly_builder_new, bly_spec,
+          (const bly_spec *spec, bly_builder **out), (spec, out));
 
 /* The hasher to use for the keys. Valid as long as the builder is. */
 const bly_hasher *bly_builder_hasher(const bly_builder *b);
@@ -522,11 +554,13 @@ typedef struct bly_stats {
 } bly_stats;
 
 /* Everything f knows about itself. Reads all of f. Cannot fail. */
-void bly_stat(const bly_filter *f, bly_stats *out);
+BLY_SIZED(void, bly_stat, bly_stats, (const bly_filter *f, bly_stats *out),
+          (f, out));
 
 /* The same without reading the contents: items_estimate, items_sd, fill and
  * fpr_now are NAN. Takes no longer for a large filter than for a small one. */
-void bly_peek(const bly_filter *f, bly_stats *out);
+BLY_SIZED(void, bly_peek, bly_stats, (const bly_filter *f, bly_stats *out),
+          (f, out));
 
 /* Layer i, from 0, of the filters that f consists of; NULL past the last one.
  * It belongs to f and is valid until f changes. */
@@ -563,8 +597,9 @@ typedef struct bly_likeness {
 /* Estimate how much two filters have in common. They must agree in kind, shape
  * and hash, otherwise BLY_EUNFIT; BLY_ENOTSUP for a kind that cannot be
  * compared. Reads all of both. */
-bly_status bly_compare(const bly_filter *a, const bly_filter *b,
-                       bly_likeness *out);
+BLY_SIZED(bly_status, bly_compare, bly_likeness,
+          (const bly_filter *a, const bly_filter *b, bly_likeness *out),
+          (a, b, out));
 
 /* A filter of the same keys in half the memory, if the kind of f can fold; its
  * rate is that of f with twice as many keys. BLY_EINVAL if the size of f is
@@ -577,8 +612,9 @@ bly_status bly_fold(const bly_filter *f, bly_filter **out);
  * another capacity (RESIZE). The hash is that of f; spec gives kind, items,
  * fpr, bits and options. BLY_ENOTSUP if the kind of f cannot do this. The new
  * filter belongs to the caller; f is unchanged. */
-bly_status bly_convert(const bly_filter *f, const bly_spec *spec,
-                       bly_filter **out);
+BLY_SIZED(bly_status, bly_convert, bly_spec,
+          (const bly_filter *f, const bly_spec *spec, bly_filter **out),
+          (f, spec, out));
 
 /* ----------------------------------------------------------------- files */
 
@@ -608,11 +644,11 @@ typedef struct bly_access {
                                     does not add keys given as bytes, and
                                     answers "maybe" for them */
     bool shared;                 /* as in bly_spec */
+    bly_checking checking;       /* by bly_map(); others check everything */
     uint64_t max_bytes;          /* as in bly_spec */
     const bly_mem *mem;          /* as in bly_spec */
     bly_wait *wait;              /* for the lock, in bly_update() only */
     void *wait_ctx;
-    bly_checking checking; /* by bly_map(); others check everything */
 } bly_access;
 
 /* Choose whether f is written coded: in fewer bytes, close to the information
@@ -650,11 +686,15 @@ size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
  * filter or are damaged, BLY_ESECRET for a secret that is missing or wrong,
  * BLY_ERANGE past how->max_bytes, BLY_EIO if get fails. The filter is a copy
  * and belongs to the caller. */
-bly_status bly_load(const void *bytes, size_t nbytes, const bly_access *how,
-                    bly_filter **out);
+BLY_SIZED(bly_status, bly_load, bly_access,
+          (const void *bytes, size_t nbytes, const bly_access *how,
+           bly_filter **out),
+          (bytes, nbytes, how, out));
 typedef int64_t bly_get(void *ctx, void *buf, size_t nbytes);
-bly_status bly_read(bly_get *get, void *ctx, const bly_access *how,
-                    bly_filter **out);
+BLY_SIZED(bly_status, bly_read, bly_access,
+          (bly_get *const get, void *ctx, const bly_access *how,
+           bly_filter **out),
+          (get, ctx, how, out));
 
 /* Write f to path. Whatever happens, a reader sees the whole old file or the
  * whole new one. When the call returns BLY_OK, the file is on disk; if it
@@ -713,7 +753,9 @@ bly_status bly_folder_make(const char *path);
 
 /* Read the filter in path into memory, and check all of it. Fails as bly_read()
  * does, and with BLY_EIO if the file cannot be read. */
-bly_status bly_open(const char *path, const bly_access *how, bly_filter **out);
+BLY_SIZED(bly_status, bly_open, bly_access,
+          (const char *path, const bly_access *how, bly_filter **out),
+          (path, how, out));
 
 /* Use the filter in path without reading it into memory: the pages that
  * questions need are loaded when they are first touched. The filter is
@@ -729,7 +771,9 @@ bly_status bly_open(const char *path, const bly_access *how, bly_filter **out);
  * bly_update() replace it and never do that. A coded file cannot be used in
  * place: it is decoded into memory and checked, as bly_open() does, and the
  * filter is read-only all the same. */
-bly_status bly_map(const char *path, const bly_access *how, bly_filter **out);
+BLY_SIZED(bly_status, bly_map, bly_access,
+          (const char *path, const bly_access *how, bly_filter **out),
+          (path, how, out));
 
 /* Make dst the union, or the intersection, of dst and a filter that is read
  * once, from start to end: from a file, which may be a pipe, or from get. Kinds
@@ -761,8 +805,10 @@ bly_status bly_damage(const bly_filter *f);
  * fails, its status is returned and the file stays as it was. Reads and writes
  * the whole file. */
 typedef bly_status bly_change(bly_filter *f, void *ctx);
-bly_status bly_update(const char *path, const bly_access *how,
-                      bly_change *change, void *ctx);
+BLY_SIZED(bly_status, bly_update, bly_access,
+          (const char *path, const bly_access *how, bly_change *change,
+           void *ctx),
+          (path, how, change, ctx));
 
 /* ---------------------------------------------------------------- deltas */
 
@@ -800,20 +846,27 @@ typedef struct bly_delta {
  * written. BLY_EUNFIT if the filters differ in hash, seed or secret, and so are
  * not versions of the same filter; kind and shape may differ. Reads all of both
  * filters. */
-bly_status bly_delta_write(const bly_filter *from, const bly_filter *to,
-                           bly_put *put, void *ctx, bly_delta *info);
-bly_status bly_delta_save(const bly_filter *from, const bly_filter *to,
-                          const char *path, bly_delta *info);
+BLY_SIZED(bly_status, bly_delta_write, bly_delta,
+          (const bly_filter *from, const bly_filter *to, bly_put *put,
+           void *ctx, bly_delta *info),
+          (from, to, put, ctx, info));
+BLY_SIZED(bly_status, bly_delta_save, bly_delta,
+          (const bly_filter *from, const bly_filter *to, const char *path,
+           bly_delta *info),
+          (from, to, path, info));
 
 /* Update f to the version that a delta leads to, including its hints, from
  * bytes that anyone may have written: an array, or what get delivers, as in
  * bly_load() and bly_read(). BLY_EUNFIT if f is not the version that the delta
  * starts from, BLY_EFORMAT if the delta is damaged; f is then unchanged. f
  * keeps its secret and its memory source, and is shared or coded as before. */
-bly_status bly_delta_apply(bly_filter *f, const void *bytes, size_t nbytes,
-                           bly_delta *info);
-bly_status bly_delta_read(bly_filter *f, bly_get *get, void *ctx,
-                          bly_delta *info);
+BLY_SIZED(bly_status, bly_delta_apply, bly_delta,
+          (bly_filter *const f, const void *bytes, size_t nbytes,
+           bly_delta *info),
+          (f, bytes, nbytes, info));
+BLY_SIZED(bly_status, bly_delta_read, bly_delta,
+          (bly_filter *const f, bly_get *get, void *ctx, bly_delta *info),
+          (f, get, ctx, info));
 
 /* --------------------------------------------------------------- numbers */
 

@@ -13,7 +13,7 @@
 #include "foreign/hashes.h"
 #include "foreign/parquet_file.h"
 #include "foreign/sbbf.h"
-#include "support.h"
+#include "tests/sized.h"
 
 /* ---------------------------------------------------------- split blocks */
 
@@ -1000,6 +1000,73 @@ static void test_reals_that_are_alike(void **state)
     assert_memory_equal(pair[1], "\0\x80", 2);
 }
 
+/* ------------------------------------------------------------------ sizes */
+
+static bly_parquet *sized_file;
+
+#define CALLS(name, call)                                    \
+    static bly_status name##_call(void *object, size_t size) \
+    {                                                        \
+        return call;                                         \
+    }
+CALLS(bly_parquet_stat,
+      (bly_parquet_stat_sized(sized_file, object, size), BLY_OK))
+CALLS(bly_parquet_column_at,
+      (bly_parquet_column_at_sized(sized_file, 1, object, size), BLY_OK))
+CALLS(bly_parquet_chunk_at,
+      (bly_parquet_chunk_at_sized(sized_file, 1, 0, object, size), BLY_OK))
+CALLS(bly_parquet_page_next,
+      bly_parquet_page_next_sized(sized_file, 1, 0, &(uint64_t){ 0 }, object,
+                                  size))
+
+/* The filter of a chunk is made once. */
+static bly_status bly_parquet_filter_end_call(void *object, size_t size)
+{
+    byte_array f = file_by_hand();
+    bly_parquet *p;
+    assert_ok(bly_parquet_open(f.at, f.n, NULL, &p));
+    assert_ok(bly_parquet_filter_begin(p, 0, 0, 10, 0.01));
+    const bly_status st = bly_parquet_filter_end_sized(p, object, size);
+    bly_parquet_free(p);
+    free(f.at);
+    return st;
+}
+
+/* What a column does not say is zero, and the type follows from the rest. */
+static bly_status bly_parquet_type_name_call(void *object, size_t size)
+{
+    char type[80];
+    const bly_parquet_column c = { .type = BLY_PARQUET_INT64 };
+    bly_parquet_type_name_sized(&c, type, sizeof type,
+                                offsetof(bly_parquet_column, meaning));
+    assert_string_equal(type, "INT64");
+    memset(object, 0, size);
+    return BLY_OK;
+}
+
+static void test_sizes_of_structs(void **state)
+{
+#define ROW(name, size)                \
+    {                                  \
+#name, NULL, size, name##_call \
+    }
+    static const sized_row rows[] = {
+        ROW(bly_parquet_stat, sizeof(bly_parquet_shape)),
+        ROW(bly_parquet_column_at, sizeof(bly_parquet_column)),
+        ROW(bly_parquet_chunk_at, sizeof(bly_parquet_chunk)),
+        ROW(bly_parquet_page_next, sizeof(bly_parquet_page)),
+        ROW(bly_parquet_filter_end, sizeof(bly_parquet_filter)),
+        ROW(bly_parquet_type_name, 0),
+    };
+    byte_array f = file_by_hand();
+    (void)state;
+    assert_ok(bly_parquet_open(f.at, f.n, NULL, &sized_file));
+    sized_laws(rows, COUNT_OF(rows));
+    bly_parquet_free(sized_file);
+    free(f.at);
+    none_is_unsized("include/bloomery/parquet.h", rows, COUNT_OF(rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1023,6 +1090,7 @@ int main(void)
         cmocka_unit_test(test_column_names),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_no_values),
+        cmocka_unit_test(test_sizes_of_structs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

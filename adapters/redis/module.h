@@ -9,7 +9,7 @@
 #ifndef BLY_REDIS_MODULE_H
 #define BLY_REDIS_MODULE_H
 
-#include <bloomery.h>
+#include <bloomery/foreign.h>
 
 #include "adapters/redis/server.h"
 

@@ -88,20 +88,25 @@ typedef struct bly_foreign_spec {
  * filter belongs to the caller. spec may be NULL. BLY_EFORMAT if the bytes have
  * no known format or are damaged; BLY_EINVAL if they could have several, or if
  * an option is missing or wrong. */
-bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
-                            size_t nbytes, bly_foreign **out);
+BLY_SIZED(bly_status, bly_foreign_open, bly_foreign_spec,
+          (const bly_foreign_spec *spec, const void *bytes, size_t nbytes,
+           bly_foreign **out),
+          (spec, bytes, nbytes, out));
 
 /* Make an empty filter, which belongs to the caller. If items is 0, keys are
  * kept as hashes until bly_foreign_write(), and the filter can be asked only
  * after that. BLY_ENOTSUP for a format that cannot be written. */
-bly_status bly_foreign_new(const bly_foreign_spec *spec, bly_foreign **out);
+BLY_SIZED(bly_status, bly_foreign_new, bly_foreign_spec,
+          (const bly_foreign_spec *spec, bly_foreign **out), (spec, out));
 
 /* A new filter with the bits of an opened one, if hash and positions agree and
  * only the encoding differs. BLY_EUNFIT, with the reason in bly_error(), if
  * that takes the keys. The new filter belongs to the caller and does not need
  * `from` any more. */
-bly_status bly_foreign_repack(const bly_foreign_spec *spec,
-                              const bly_foreign *from, bly_foreign **out);
+BLY_SIZED(bly_status, bly_foreign_repack, bly_foreign_spec,
+          (const bly_foreign_spec *spec, const bly_foreign *from,
+           bly_foreign **out),
+          (spec, from, out));
 
 /* Release f. NULL is allowed. */
 void bly_foreign_free(bly_foreign *f);
@@ -128,8 +133,9 @@ typedef struct bly_foreign_stats {
 
 /* Describe one part, or all of them together for BLY_WHOLE. Counts the bits. */
 #define BLY_WHOLE SIZE_MAX
-void bly_foreign_stat(const bly_foreign *f, size_t part,
-                      bly_foreign_stats *out);
+BLY_SIZED(void, bly_foreign_stat, bly_foreign_stats,
+          (const bly_foreign *f, size_t part, bly_foreign_stats *out),
+          (f, part, out));
 
 /* The name of the format; how many parts there are; and the name of one. These
  * do not count bits. */
@@ -177,15 +183,28 @@ bly_status bly_foreign_save(bly_foreign *f, const char *path);
 /* A filter of its own with what is in bytes, which are not needed afterwards.
  * Fails as bly_foreign_open() does, and with BLY_ENOTSUP for a format that does
  * not change. */
-bly_status bly_foreign_edit(const bly_foreign_spec *spec, const void *bytes,
-                            size_t nbytes, bly_foreign **out);
+BLY_SIZED(bly_status, bly_foreign_edit, bly_foreign_spec,
+          (const bly_foreign_spec *spec, const void *bytes, size_t nbytes,
+           bly_foreign **out),
+          (spec, bytes, nbytes, out));
 
 /* Change the foreign filter in path, as bly_update() does one of ours. how may
  * be NULL; of it, wait is used. */
 typedef bly_status bly_foreign_change(bly_foreign *f, void *ctx);
-bly_status bly_foreign_update(const char *path, const bly_access *how,
-                              const bly_foreign_spec *spec,
-                              bly_foreign_change *change, void *ctx);
+bly_status bly_foreign_update_sized(const char *path, const bly_access *how,
+                                    size_t how_size,
+                                    const bly_foreign_spec *spec,
+                                    size_t spec_size,
+                                    bly_foreign_change *change, void *ctx);
+static inline bly_status bly_foreign_update(const char *path,
+                                            const bly_access *how,
+                                            const bly_foreign_spec *spec,
+                                            bly_foreign_change *change,
+                                            void *ctx)
+{
+    return bly_foreign_update_sized(path, how, sizeof *how, spec, sizeof *spec,
+                                    change, ctx);
+}
 
 /* A copy, which belongs to the caller. */
 bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out);
@@ -208,20 +227,22 @@ void bly_foreign_limit(bly_foreign *f, uint64_t max_bytes);
 /* How many items, up to `to`, a filter of spec would hold when it has grown
  * within spec->max_bytes; fails, with that number in *holds, as
  * bly_foreign_add() does where that is less. */
-bly_status bly_foreign_scales(const bly_foreign_spec *spec, uint64_t to,
-                              uint64_t *holds);
+BLY_SIZED(bly_status, bly_foreign_scales, bly_foreign_spec,
+          (const bly_foreign_spec *spec, uint64_t to, uint64_t *holds),
+          (spec, to, holds));
 
 /* Sizes of a part, or of all of them (BLY_WHOLE; k and fpr_planned are then
  * those of the last). Does not count bits. */
 typedef struct bly_foreign_sizes {
     size_t nparts;
     uint64_t nbytes; /* of its arrays */
+    uint32_t k;
     uint64_t bits, items, capacity;
     double fpr_planned;
-    uint32_t k;
 } bly_foreign_sizes;
-void bly_foreign_size(const bly_foreign *f, size_t part,
-                      bly_foreign_sizes *out);
+BLY_SIZED(void, bly_foreign_size, bly_foreign_sizes,
+          (const bly_foreign *f, size_t part, bly_foreign_sizes *out),
+          (f, part, out));
 
 /* One of the facts of bly_foreign_stats; false if f has none of that name. */
 bool bly_foreign_fact(const bly_foreign *f, const char *name, bly_fact *out);
@@ -234,8 +255,10 @@ size_t bly_foreign_head(const bly_foreign *f, void *to, size_t room);
 
 /* A filter with that head and empty arrays. Fails as bly_foreign_edit() does.
  */
-bly_status bly_foreign_start(const bly_foreign_spec *spec, const void *head,
-                             size_t nhead, bly_foreign **out);
+BLY_SIZED(bly_status, bly_foreign_start, bly_foreign_spec,
+          (const bly_foreign_spec *spec, const void *head, size_t nhead,
+           bly_foreign **out),
+          (spec, head, nhead, out));
 
 /* How many bytes of the arrays there are from offset on, up to `most` and to
  * the end of one array, and where; 0 past the end. Whoever may change f may
@@ -245,7 +268,7 @@ size_t bly_foreign_chunk(const bly_foreign *f, uint64_t offset, size_t most,
 
 /* In a record: the numbers and strings that the system itself keeps of such a
  * filter, one after another, whatever their encoding (RDB files of Redis). */
-typedef struct bly_foreign_record {
+typedef struct bly_foreign_record { /* final */
     void (*put_uint)(void *ctx, uint64_t x);
     void (*put_real)(void *ctx, double x);
     void (*put_bytes)(void *ctx, const void *bytes, size_t n);
@@ -263,9 +286,10 @@ typedef struct bly_foreign_record {
  * the record is damaged, or of a version that is not known. */
 bly_status bly_foreign_store(const bly_foreign *f,
                              const bly_foreign_record *to);
-bly_status bly_foreign_restore(const bly_foreign_spec *spec, unsigned version,
-                               const bly_foreign_record *from,
-                               bly_foreign **out);
+BLY_SIZED(bly_status, bly_foreign_restore, bly_foreign_spec,
+          (const bly_foreign_spec *spec, unsigned version,
+           const bly_foreign_record *from, bly_foreign **out),
+          (spec, version, from, out));
 
 /* Let a memory source that defragments move a part of *f, as bly_move() does;
  * with part 0 goes what belongs to all, and *f itself. Cannot fail. */

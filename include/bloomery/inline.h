@@ -31,9 +31,11 @@
 
 BLY_BEGIN_DECLS
 
-/* What it takes to ask a blocked filter without a call. */
-typedef struct bly_blocked {
-    const uint64_t *words; /* blocks of eight, little-endian */
+/* What it takes to ask a blocked filter without a call. Programs are compiled
+ * with what the functions below do with it, so there is no view of a filter
+ * that would need other ones. */
+typedef struct bly_blocked { /* final */
+    const uint64_t *words;   /* blocks of eight, little-endian */
     uint64_t nblocks;
     uint64_t flip; /* the seed, as bly_int_hash() takes it */
     uint32_t k;

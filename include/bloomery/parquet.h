@@ -75,16 +75,18 @@ typedef struct bly_parquet_column {
 
 /* The type in words, such as "INT64 timestamp in microseconds", into room
  * bytes. */
-void bly_parquet_type_name(const bly_parquet_column *c, char *out, size_t room);
+BLY_SIZED(void, bly_parquet_type_name, bly_parquet_column,
+          (const bly_parquet_column *c, char *out, size_t room),
+          (c, out, room));
 
 typedef struct bly_parquet_chunk {
     uint64_t nvalues;      /* including nulls */
     uint32_t codec;        /* see bly_parquet_codec_name() */
+    bool encrypted;        /* neither pages nor filter can be read */
+    bool elsewhere;        /* its pages are in another file */
     uint64_t at, nbytes;   /* of its pages in the file */
     uint64_t filter_at;    /* 0: it has no filter */
     uint64_t filter_bytes; /* with its header; 0: not in the footer */
-    bool encrypted;        /* neither pages nor filter can be read */
-    bool elsewhere;        /* its pages are in another file */
 } bly_parquet_chunk;
 
 typedef struct bly_parquet_shape {
@@ -92,8 +94,8 @@ typedef struct bly_parquet_shape {
     size_t ngroups, ncolumns;
     uint64_t footer_at; /* where the data end */
     uint64_t footer_bytes;
-    const char *created_by; /* "" if it does not say */
     bool is_signed;         /* the footer too: it must not be changed */
+    const char *created_by; /* "" if it does not say */
 } bly_parquet_shape;
 
 /* Read the footer. bytes are the whole file, and are borrowed until
@@ -103,14 +105,18 @@ typedef struct bly_parquet_shape {
 bly_status bly_parquet_open(const void *bytes, size_t nbytes,
                             const bly_mem *mem, bly_parquet **out);
 void bly_parquet_free(bly_parquet *p); /* NULL is allowed */
-void bly_parquet_stat(const bly_parquet *p, bly_parquet_shape *out);
+BLY_SIZED(void, bly_parquet_stat, bly_parquet_shape,
+          (const bly_parquet *p, bly_parquet_shape *out), (p, out));
 
 /* A column, a chunk, and the rows of a group. The numbers must be within the
  * shape. */
-void bly_parquet_column_at(const bly_parquet *p, size_t column,
-                           bly_parquet_column *out);
-void bly_parquet_chunk_at(const bly_parquet *p, size_t group, size_t column,
-                          bly_parquet_chunk *out);
+BLY_SIZED(void, bly_parquet_column_at, bly_parquet_column,
+          (const bly_parquet *p, size_t column, bly_parquet_column *out),
+          (p, column, out));
+BLY_SIZED(void, bly_parquet_chunk_at, bly_parquet_chunk,
+          (const bly_parquet *p, size_t group, size_t column,
+           bly_parquet_chunk *out),
+          (p, group, column, out));
 uint64_t bly_parquet_group_rows(const bly_parquet *p, size_t group);
 
 /* The number of the column with this name. BLY_EINVAL if there is none, or more
@@ -163,9 +169,10 @@ typedef struct bly_parquet_page {
  * the next page, or the nbytes of the chunk. out->bytes points into the file.
  * If the call fails, *at is unchanged and *out means nothing: BLY_ENOTSUP for a
  * chunk that is encrypted or in another file, BLY_EFORMAT if it is damaged. */
-bly_status bly_parquet_page_next(const bly_parquet *p, size_t group,
-                                 size_t column, uint64_t *at,
-                                 bly_parquet_page *out);
+BLY_SIZED(bly_status, bly_parquet_page_next, bly_parquet_page,
+          (const bly_parquet *p, size_t group, size_t column, uint64_t *at,
+           bly_parquet_page *out),
+          (p, group, column, at, out));
 
 /* A filter that was made. */
 typedef struct bly_parquet_filter {
@@ -189,7 +196,8 @@ bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
 void bly_parquet_filter_add(bly_parquet *p, const bly_bytes *values, size_t n);
 void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
                                   size_t width, size_t n);
-bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out);
+BLY_SIZED(bly_status, bly_parquet_filter_end, bly_parquet_filter,
+          (bly_parquet *const p, bly_parquet_filter *out), (p, out));
 
 /* Write the file with the filters that were made: data as they were, filters,
  * footer. Whatever the footer holds that this library does not know stays in

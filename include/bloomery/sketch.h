@@ -52,13 +52,14 @@ typedef struct bly_topk_spec {
 
 /* A key on a list; its bytes belong to the list and are valid until it
  * changes. */
-typedef struct bly_topk_item {
+typedef struct bly_topk_item { /* final */
     bly_bytes key;
     uint64_t count;
 } bly_topk_item;
 
 /* Make an empty list, which belongs to the caller until bly_topk_free(). */
-bly_status bly_topk_new(const bly_topk_spec *spec, bly_topk **out);
+BLY_SIZED(bly_status, bly_topk_new, bly_topk_spec,
+          (const bly_topk_spec *spec, bly_topk **out), (spec, out));
 
 /* Release t. NULL is allowed. */
 void bly_topk_free(bly_topk *t);
@@ -164,7 +165,7 @@ typedef enum bly_unit {
 #define BLY_MAX_SHINGLE 1024
 
 /* Zero in any field means the default. */
-typedef struct bly_shingling {
+typedef struct bly_shingling { /* final */
     bly_unit unit;
     unsigned size; /* n, to BLY_MAX_SHINGLE; 0: 5 words or 10 characters */
     uint64_t seed; /* of the hash of a word; characters have none */
@@ -195,8 +196,10 @@ void bly_shingler_free(bly_shingler *s);
 /* Cut a text, which may be any bytes. The shingler keeps as much memory as the
  * largest text so far takes, and 8 bytes per shingle. If it fails (with
  * BLY_ENOMEM), *out has no shingles. */
-bly_status bly_shingle(bly_shingler *s, const void *text, size_t nbytes,
-                       bly_shingles *out);
+BLY_SIZED(bly_status, bly_shingle, bly_shingles,
+          (bly_shingler *const s, const void *text, size_t nbytes,
+           bly_shingles *out),
+          (s, text, nbytes, out));
 
 /* Sort n hashes in place and drop repeated ones. Returns how many are left. */
 size_t bly_distinct(uint64_t *hashes, size_t n);
@@ -205,7 +208,7 @@ size_t bly_distinct(uint64_t *hashes, size_t n);
  * repetition, as bly_distinct() leaves them. `both` counts the intersection,
  * `either` the union. J is both / either; the share of a that is in b is
  * both / na. An empty set resembles nothing: J of two empty sets is 0. */
-typedef struct bly_overlap {
+typedef struct bly_overlap { /* final */
     uint64_t both, either;
     double jaccard;
 } bly_overlap;
@@ -247,27 +250,31 @@ typedef struct bly_sketch_spec {
 
 /* Replace zeros by the defaults. BLY_EINVAL, with spec unchanged, if something
  * is out of range. */
-bly_status bly_sketch_spec_check(bly_sketch_spec *spec);
+BLY_SIZED(bly_status, bly_sketch_spec_check, bly_sketch_spec,
+          (bly_sketch_spec *const spec), (spec));
 
 /* BLY_OK if sketches of both specs can be compared; otherwise BLY_EUNFIT, and
  * bly_error() names what differs. Both specs must be as bly_sketch_spec_check()
  * leaves them. */
-bly_status bly_sketch_spec_fits(const bly_sketch_spec *a,
-                                const bly_sketch_spec *b);
+BLY_SIZED(bly_status, bly_sketch_spec_fits, bly_sketch_spec,
+          (const bly_sketch_spec *a, const bly_sketch_spec *b), (a, b));
 
 /* A spec as BLY_SKETCH_HEAD bytes, the same on every machine, for files that
  * hold many sketches; and a spec from bytes that anyone may have written, or
  * BLY_EFORMAT. */
 #define BLY_SKETCH_HEAD 32
-void bly_sketch_spec_write(const bly_sketch_spec *spec, void *bytes);
-bly_status bly_sketch_spec_read(const void *bytes, size_t nbytes,
-                                bly_sketch_spec *out);
+BLY_SIZED(void, bly_sketch_spec_write, bly_sketch_spec,
+          (const bly_sketch_spec *spec, void *bytes), (spec, bytes));
+BLY_SIZED(bly_status, bly_sketch_spec_read, bly_sketch_spec,
+          (const void *bytes, size_t nbytes, bly_sketch_spec *out),
+          (bytes, nbytes, out));
 
 typedef struct bly_sketch bly_sketch;
 
 /* Make the sketch of no shingles, which belongs to the caller until
  * bly_sketch_free(). */
-bly_status bly_sketch_new(const bly_sketch_spec *spec, bly_sketch **out);
+BLY_SIZED(bly_status, bly_sketch_new, bly_sketch_spec,
+          (const bly_sketch_spec *spec, bly_sketch **out), (spec, out));
 
 /* Release s. NULL is allowed. */
 void bly_sketch_free(bly_sketch *s);
@@ -295,7 +302,7 @@ bool bly_sketch_components(const bly_sketch *s, uint32_t *out);
 unsigned bly_components_equal(const uint32_t *a, const uint32_t *b, unsigned k);
 
 /* An estimate of J with its standard deviation. */
-typedef struct bly_resemblance {
+typedef struct bly_resemblance { /* final */
     double jaccard;
     double sd;
     unsigned equal; /* components that agree */
@@ -332,7 +339,7 @@ bly_status bly_sketch_load(const void *bytes, size_t nbytes, const bly_mem *mem,
 /* Components in bands of r rows: two texts are a candidate pair if all r
  * components of some band agree. The chance that a pair of likeness s becomes
  * one is 1 - (1 - s^rows)^bands. */
-typedef struct bly_bands {
+typedef struct bly_bands { /* final */
     unsigned bands, rows;
 } bly_bands;
 double bly_bands_chance(bly_bands b, double likeness);

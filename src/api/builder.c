@@ -31,6 +31,7 @@
 #include "api/plan.h"
 #include "api/spilled.h"
 #include "core/sort.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
 #include "sketch/hyperloglog.h"
@@ -80,13 +81,15 @@ static void builder_split(bly_builder *b)
         bly_filter_share(b->filter, false);
 }
 
-bly_status bly_builder_new(const bly_spec *spec, bly_builder **out)
+bly_status bly_builder_new_sized(const bly_spec *spec, bly_builder **out,
+                                 size_t size)
 {
+    bly_spec own;
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
-    if (!spec)
-        return bly_fail_null("spec");
+    if (!(spec = BLY_TAKE(spec, size, &own)))
+        return BLY_EINVAL;
     const bly_mem *mem = spec->mem ? spec->mem : &bly_mem_system;
     bly_planned planned;
     bly_status st = bly_plan_begin(spec, &planned);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/plan.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "format/combine.h"
 #include "kinds/filter.h"
@@ -67,13 +68,14 @@ const char *bly_can_help(unsigned bit)
 
 /* ----------------------------------------------------------------- making */
 
-bly_status bly_new(const bly_spec *spec, bly_filter **out)
+bly_status bly_new_sized(const bly_spec *spec, bly_filter **out, size_t size)
 {
+    bly_spec own;
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
-    if (!spec)
-        return bly_fail_null("spec");
+    if (!(spec = BLY_TAKE(spec, size, &own)))
+        return BLY_EINVAL;
     bly_planned planned;
     const bly_status st = bly_plan_spec(spec, &planned);
     if (st)
@@ -460,7 +462,7 @@ static uint64_t filter_bits(const bly_filter *f)
     return bits;
 }
 
-void bly_peek(const bly_filter *f, bly_stats *out)
+static void peek(const bly_filter *f, bly_stats *out)
 {
     *out = (bly_stats){
         .kind = f->kind->name,
@@ -486,10 +488,19 @@ void bly_peek(const bly_filter *f, bly_stats *out)
     out->nfacts = bly_collect_facts(f->kind, &f->shape, NULL, f, out->facts);
 }
 
-void bly_stat(const bly_filter *f, bly_stats *out)
+void bly_peek_sized(const bly_filter *f, bly_stats *out, size_t size)
 {
-    bly_peek(f, out);
-    f->kind->stat(f, out);
+    bly_stats own;
+    peek(f, &own);
+    BLY_GIVE(&own, out, size);
+}
+
+void bly_stat_sized(const bly_filter *f, bly_stats *out, size_t size)
+{
+    bly_stats own;
+    peek(f, &own);
+    f->kind->stat(f, &own);
+    BLY_GIVE(&own, out, size);
 }
 
 const bly_filter *bly_layer(const bly_filter *f, uint32_t i)
@@ -565,14 +576,18 @@ bly_status bly_combine_read(bly_filter *dst, bly_combination how, bly_get *get,
     return st ? st : bly_source_combine(&src, how, dst);
 }
 
-bly_status bly_compare(const bly_filter *a, const bly_filter *b,
-                       bly_likeness *out)
+bly_status bly_compare_sized(const bly_filter *a, const bly_filter *b,
+                             bly_likeness *out, size_t size)
 {
+    bly_likeness own;
     if (!a || !b || !out)
         return bly_fail_null("a or b or out");
-    const bly_status st =
-        may_combine(a, b, a->kind->compare, BLY_ABILITY_COMPARE);
-    return st ? st : a->kind->compare(a, b, out);
+    bly_status st = may_combine(a, b, a->kind->compare, BLY_ABILITY_COMPARE);
+    if (!st)
+        st = a->kind->compare(a, b, &own);
+    if (!st)
+        BLY_GIVE(&own, out, size);
+    return st;
 }
 
 bly_status bly_fold(const bly_filter *f, bly_filter **out)
@@ -588,17 +603,20 @@ bly_status bly_fold(const bly_filter *f, bly_filter **out)
     return st ? st : f->kind->fold(f, out);
 }
 
-bly_status bly_convert(const bly_filter *f, const bly_spec *spec,
-                       bly_filter **out)
+bly_status bly_convert_sized(const bly_filter *f, const bly_spec *spec,
+                             bly_filter **out, size_t size)
 {
+    bly_spec same;
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
-    if (!f || !spec)
-        return bly_fail_null("f or spec");
+    if (!f)
+        return bly_fail_null("f");
+    if (!(spec = BLY_TAKE(spec, size, &same)))
+        return BLY_EINVAL;
     bly_want w;
     const bly_kind *to;
-    bly_spec same = *spec;
+    same = *spec;
     if (!same.kind)
         same.kind = f->kind->name;
     bly_status st = bly_read_options(&same, &to, &w);

@@ -12,6 +12,7 @@
 
 #include "api/plan.h"
 #include "core/hash.h"
+#include "core/sized.h"
 #include "core/status.h"
 
 #define DEFAULT_FPR 0.01
@@ -163,10 +164,14 @@ bly_status bly_read_options(const bly_spec *spec, const bly_kind **kind,
 
 /* --------------------------------------------------------------- choosing */
 
-bly_status bly_hasher_for(const bly_spec *spec, bly_hasher *out)
+bly_status bly_hasher_for_sized(const bly_spec *spec, bly_hasher *out,
+                                size_t size)
 {
-    if (!spec || !out)
-        return bly_fail_null("spec or out");
+    bly_spec own;
+    if (!out)
+        return bly_fail_null("out");
+    if (!(spec = BLY_TAKE(spec, size, &own)))
+        return BLY_EINVAL;
     if (spec->secret && spec->seed)
         return bly_fail(BLY_EINVAL, "a keyed filter takes no seed: its secret "
                                     "takes the place of the seed");
@@ -352,17 +357,21 @@ size_t bly_collect_facts(const bly_kind *kind, const bly_shape *s,
     return list.n;
 }
 
-bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
+bly_status bly_plan_sized(const bly_spec *spec, size_t spec_size,
+                          bly_prediction *out, size_t out_size)
 {
-    if (!spec || !out)
-        return bly_fail_null("spec or out");
+    bly_spec own;
+    if (!out)
+        return bly_fail_null("out");
+    if (!(spec = BLY_TAKE(spec, spec_size, &own)))
+        return BLY_EINVAL;
     bly_planned planned;
     const bly_status st = bly_plan_spec(spec, &planned);
     if (st)
         return st;
     const uint64_t bits = bly_shape_bits(planned.kind, &planned.shape);
     const uint64_t nbytes = planned.shape.nbytes;
-    *out = (bly_prediction){
+    bly_prediction told = {
         .kind = planned.kind->name,
         .items = planned.set.items,
         .fpr = planned.set.fpr,
@@ -372,7 +381,8 @@ bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
         /* Without data of its own: layers, which are whole words. */
         .bytes = nbytes ? nbytes : (bits + 63) / 64 * 8,
     };
-    out->nfacts = bly_collect_facts(planned.kind, &planned.shape, &planned.want,
-                                    NULL, out->facts);
+    told.nfacts = bly_collect_facts(planned.kind, &planned.shape, &planned.want,
+                                    NULL, told.facts);
+    BLY_GIVE(&told, out, out_size);
     return BLY_OK;
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/sized.h"
 #include "foreign/format.h"
 #include "format/files.h"
 #include "format/replace.h"
@@ -60,7 +61,7 @@ bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out)
                                     .max_bytes = f->max_bytes,
                                     .mem = &f->mem };
     bly_foreign *to;
-    const bly_status st = bly_foreign_blank(&spec, &to);
+    const bly_status st = bly_foreign_blank(&spec, sizeof spec, &to);
     if (st)
         return st;
     to->form = f->form; /* and else the options are in what is copied */
@@ -68,11 +69,13 @@ bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out)
     return handed(f->format->copy(f, to), to, out);
 }
 
-bly_status bly_foreign_edit(const bly_foreign_spec *spec, const void *bytes,
-                            size_t nbytes, bly_foreign **out)
+bly_status bly_foreign_edit_sized(const bly_foreign_spec *spec,
+                                  const void *bytes, size_t nbytes,
+                                  bly_foreign **out, size_t size)
 {
     bly_foreign *f;
-    bly_status st = bly_foreign_open(spec, bytes, nbytes, out ? &f : NULL);
+    bly_status st =
+        bly_foreign_open_sized(spec, bytes, nbytes, out ? &f : NULL, size);
     if (out)
         *out = NULL;
     if (st)
@@ -120,12 +123,19 @@ static bly_status foreign_update_write(const void *what, bly_put *put,
     return bly_foreign_write(((const foreign_update *)what)->f, put, ctx);
 }
 
-bly_status bly_foreign_update(const char *path, const bly_access *how,
-                              const bly_foreign_spec *spec,
-                              bly_foreign_change *change, void *ctx)
+bly_status bly_foreign_update_sized(const char *path, const bly_access *how,
+                                    size_t how_size,
+                                    const bly_foreign_spec *spec,
+                                    size_t spec_size,
+                                    bly_foreign_change *change, void *ctx)
 {
+    bly_access own_how;
+    bly_foreign_spec own_spec;
     if (!path || !change)
         return bly_fail_null("path or change");
+    if ((how && !(how = BLY_TAKE(how, how_size, &own_how))) ||
+        (spec && !(spec = BLY_TAKE(spec, spec_size, &own_spec))))
+        return BLY_EINVAL;
     foreign_update u = { spec, change, ctx, NULL };
     const bly_status st = bly_file_change(path, how, foreign_update_read,
                                           foreign_update_write, &u);
@@ -184,14 +194,14 @@ void bly_foreign_limit(bly_foreign *f, uint64_t max_bytes)
     f->max_bytes = max_bytes;
 }
 
-bly_status bly_foreign_scales(const bly_foreign_spec *spec, uint64_t to,
-                              uint64_t *holds)
+bly_status bly_foreign_scales_sized(const bly_foreign_spec *spec, uint64_t to,
+                                    uint64_t *holds, size_t size)
 {
     if (!holds)
         return bly_fail_null("holds");
     *holds = 0;
     bly_foreign *f;
-    bly_status st = bly_foreign_blank(spec, &f);
+    bly_status st = bly_foreign_blank(spec, size, &f);
     if (st)
         return st;
     st = f->format->scales ? f->format->scales(f, to, holds)
@@ -210,8 +220,9 @@ size_t bly_foreign_head(const bly_foreign *f, void *to, size_t room)
     return n;
 }
 
-bly_status bly_foreign_start(const bly_foreign_spec *spec, const void *head,
-                             size_t nhead, bly_foreign **out)
+bly_status bly_foreign_start_sized(const bly_foreign_spec *spec,
+                                   const void *head, size_t nhead,
+                                   bly_foreign **out, size_t size)
 {
     if (!out)
         return bly_fail_null("out");
@@ -219,7 +230,7 @@ bly_status bly_foreign_start(const bly_foreign_spec *spec, const void *head,
     if (!head && nhead)
         return bly_fail_null("head");
     bly_foreign *f;
-    bly_status st = bly_foreign_blank(spec, &f);
+    bly_status st = bly_foreign_blank(spec, size, &f);
     if (st)
         return st;
     return handed(f->format->start ? f->format->start(f, head, nhead)
@@ -252,9 +263,10 @@ bly_status bly_foreign_store(const bly_foreign *f, const bly_foreign_record *to)
                             : cannot(f, "is not kept in records");
 }
 
-bly_status bly_foreign_restore(const bly_foreign_spec *spec, unsigned version,
-                               const bly_foreign_record *from,
-                               bly_foreign **out)
+bly_status bly_foreign_restore_sized(const bly_foreign_spec *spec,
+                                     unsigned version,
+                                     const bly_foreign_record *from,
+                                     bly_foreign **out, size_t size)
 {
     if (!out)
         return bly_fail_null("out");
@@ -262,7 +274,7 @@ bly_status bly_foreign_restore(const bly_foreign_spec *spec, unsigned version,
     if (!from)
         return bly_fail_null("from");
     bly_foreign *f;
-    bly_status st = bly_foreign_blank(spec, &f);
+    bly_status st = bly_foreign_blank(spec, size, &f);
     if (st)
         return st;
     return handed(f->format->restore ? f->format->restore(f, version, from)

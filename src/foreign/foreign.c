@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/sized.h"
 #include "core/sort.h"
 #include "foreign/format.h"
 #include "format/files.h"
@@ -187,11 +188,13 @@ static bly_status foreign_make(const bly_format *format,
     return st;
 }
 
-bly_status bly_foreign_blank(const bly_foreign_spec *spec, bly_foreign **out)
+bly_status bly_foreign_blank(const bly_foreign_spec *spec, size_t size,
+                             bly_foreign **out)
 {
+    bly_foreign_spec own;
     *out = NULL;
-    if (!spec)
-        return bly_fail_null("spec");
+    if (!(spec = BLY_TAKE(spec, size, &own)))
+        return BLY_EINVAL;
     const bly_format *const format =
         spec->format ? format_named(spec->format) : NULL;
     if (!format)
@@ -220,18 +223,19 @@ static bly_status recognise(const unsigned char *bytes, size_t n,
                 : bly_fail(BLY_EFORMAT, "in no format that can be recognised");
 }
 
-bly_status bly_foreign_open(const bly_foreign_spec *spec, const void *bytes,
-                            size_t nbytes, bly_foreign **out)
+bly_status bly_foreign_open_sized(const bly_foreign_spec *spec,
+                                  const void *bytes, size_t nbytes,
+                                  bly_foreign **out, size_t size)
 {
+    bly_foreign_spec own = { 0 };
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
     if (!bytes && nbytes)
         return bly_fail_null("bytes");
-    static const bly_foreign_spec plain = { 0 };
     const bly_format *format;
-    if (!spec)
-        spec = &plain;
+    if (!(spec = spec ? BLY_TAKE(spec, size, &own) : &own))
+        return BLY_EINVAL;
     if (spec->format) {
         format = format_named(spec->format);
         if (!format)
@@ -366,9 +370,10 @@ void bly_foreign_part_name(const bly_foreign *f, size_t part,
         f->format->part_name(f, part, name);
 }
 
-void bly_foreign_stat(const bly_foreign *f, size_t part, bly_foreign_stats *out)
+void bly_foreign_stat_sized(const bly_foreign *f, size_t part,
+                            bly_foreign_stats *to, size_t size)
 {
-    memset(out, 0, sizeof *out);
+    bly_foreign_stats own = { 0 }, *const out = &own;
     if (part == BLY_WHOLE && f->nparts == 0) {
         out->fpr_planned = out->items_estimate = out->fpr_now = out->fill = NAN;
         out->items = 0;
@@ -394,11 +399,14 @@ void bly_foreign_stat(const bly_foreign *f, size_t part, bly_foreign_stats *out)
     if (part == BLY_WHOLE && f->format->describe)
         f->format->describe(f, &facts);
     out->nfacts = facts.n;
+    BLY_GIVE(&own, to, size);
 }
 
-void bly_foreign_size(const bly_foreign *f, size_t part, bly_foreign_sizes *out)
+void bly_foreign_size_sized(const bly_foreign *f, size_t part,
+                            bly_foreign_sizes *given, size_t size)
 {
-    *out = (bly_foreign_sizes){ .nparts = f->nparts };
+    bly_foreign_sizes own = { 0 }, *const out = &own; /* the padding too */
+    out->nparts = f->nparts;
     const size_t from = part == BLY_WHOLE ? 0 : part;
     const size_t to = part == BLY_WHOLE ? f->nparts : part + 1;
     for (size_t i = from; i < to; i++) {
@@ -414,6 +422,7 @@ void bly_foreign_size(const bly_foreign *f, size_t part, bly_foreign_sizes *out)
     }
     if (part == BLY_WHOLE && f->format->add)
         out->items = f->nadded;
+    BLY_GIVE(&own, given, size);
 }
 
 bool bly_foreign_fact(const bly_foreign *f, const char *name, bly_fact *out)
@@ -662,12 +671,13 @@ static bool key_set(bly_foreign *f, const bly_foreign_key *key)
     return fresh;
 }
 
-bly_status bly_foreign_new(const bly_foreign_spec *spec, bly_foreign **out)
+bly_status bly_foreign_new_sized(const bly_foreign_spec *spec,
+                                 bly_foreign **out, size_t size)
 {
     if (!out)
         return bly_fail_null("out");
     bly_foreign *f;
-    bly_status st = bly_foreign_blank(spec, &f);
+    bly_status st = bly_foreign_blank(spec, size, &f);
     *out = NULL;
     if (st)
         return st;
@@ -869,16 +879,20 @@ static void bits_copy(const bly_foreign_part *from, bly_foreign *f)
         f->block.at[i ^ swap] = from->bytes[i];
 }
 
-bly_status bly_foreign_repack(const bly_foreign_spec *spec,
-                              const bly_foreign *from, bly_foreign **out)
+bly_status bly_foreign_repack_sized(const bly_foreign_spec *spec,
+                                    const bly_foreign *from, bly_foreign **out,
+                                    size_t size)
 {
+    bly_foreign_spec empty;
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
-    if (!spec || !from)
-        return bly_fail_null("spec or from");
+    if (!from)
+        return bly_fail_null("from");
+    if (!(spec = BLY_TAKE(spec, size, &empty)))
+        return BLY_EINVAL;
     bly_foreign *f;
-    bly_foreign_spec empty = *spec;
+    empty = *spec;
     empty.items = 0;
     bly_status st = bly_foreign_new(&empty, &f);
     if (st)

@@ -289,7 +289,8 @@ BLY_FORMATS(BLY_FORMAT_DECLARE_)
 #define bly_damaged(...) bly_fail(BLY_EFORMAT, __VA_ARGS__)
 
 /* An empty one of spec->format, with its options. */
-bly_status bly_foreign_blank(const bly_foreign_spec *spec, bly_foreign **out);
+bly_status bly_foreign_blank(const bly_foreign_spec *spec, size_t size,
+                             bly_foreign **out);
 
 /* One that changes is whole: what its options said is in it. */
 void bly_foreign_made(bly_foreign *f);

@@ -15,6 +15,7 @@
 
 #include "core/bits.h"
 #include "core/maths.h"
+#include "core/sized.h"
 #include "engine/bit_count.h"
 #include "engine/hash_many.h"
 #include "foreign/hashes.h"
@@ -163,7 +164,8 @@ void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
     }
 }
 
-bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
+bly_status bly_parquet_filter_end_sized(bly_parquet *p, bly_parquet_filter *out,
+                                        size_t size)
 {
     if (!p)
         return bly_fail_null("p");
@@ -192,11 +194,14 @@ bly_status bly_parquet_filter_end(bly_parquet *p, bly_parquet_filter *out)
         bly_sbbf_part(&s, &part);
         const uint64_t ones =
             bly_bits_count((const uint64_t *)(void *)e->block.at, nbytes / 8);
-        out->nbytes = nbytes;
-        out->fpr = bly_sbbf_rate(NULL, &part);
-        out->values =
-            bly_estimate_items((double)ones, (double)part.nbits, BLY_BLOCKS_K)
-                .value;
+        const bly_parquet_filter told = {
+            .nbytes = nbytes,
+            .fpr = bly_sbbf_rate(NULL, &part),
+            .values = bly_estimate_items((double)ones, (double)part.nbits,
+                                         BLY_BLOCKS_K)
+                          .value,
+        };
+        BLY_GIVE(&told, out, size);
     }
     return st;
 }

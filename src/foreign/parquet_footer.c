@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "core/sized.h"
 #include "foreign/parquet_file.h"
 
 /* What a chunk takes in a footer at the very least. */
@@ -273,25 +274,27 @@ void bly_parquet_free(bly_parquet *p)
     bly_mem_release(&mem, p, sizeof *p);
 }
 
-void bly_parquet_stat(const bly_parquet *p, bly_parquet_shape *out)
+void bly_parquet_stat_sized(const bly_parquet *p, bly_parquet_shape *out,
+                            size_t size)
 {
-    *out = (bly_parquet_shape){
-        .nrows = p->nrows,
-        .ngroups = p->ngroups,
-        .ncolumns = p->ncolumns,
-        .footer_at = p->footer_at,
-        .footer_bytes = p->nfooter,
-        .created_by = p->names + p->created_by,
-        .is_signed = p->is_signed,
-    };
+    bly_parquet_shape told = { 0 }; /* the padding too */
+    told.nrows = p->nrows;
+    told.ngroups = p->ngroups;
+    told.ncolumns = p->ncolumns;
+    told.footer_at = p->footer_at;
+    told.footer_bytes = p->nfooter;
+    told.created_by = p->names + p->created_by;
+    told.is_signed = p->is_signed;
+    BLY_GIVE(&told, out, size);
 }
 
-void bly_parquet_chunk_at(const bly_parquet *p, size_t group, size_t column,
-                          bly_parquet_chunk *out)
+void bly_parquet_chunk_at_sized(const bly_parquet *p, size_t group,
+                                size_t column, bly_parquet_chunk *out,
+                                size_t size)
 {
     bly_parquet_entry e;
     bly_parquet_entry_at(p, group, column, &e);
-    *out = e.is;
+    BLY_GIVE(&e.is, out, size);
 }
 
 uint64_t bly_parquet_group_rows(const bly_parquet *p, size_t group)

@@ -5,6 +5,7 @@
  * The first may be a dictionary. What is in them is the caller's business:
  * decompressing takes other libraries.
  */
+#include "core/sized.h"
 #include "foreign/parquet_file.h"
 
 /* DataPageHeader and DictionaryPageHeader have these in common. */
@@ -100,9 +101,9 @@ static bool page_header(bly_thrift *t, bly_parquet_page *out, uint64_t *nbytes)
            (uint64_t)out->def_bytes + out->rep_bytes <= out->nplain;
 }
 
-bly_status bly_parquet_page_next(const bly_parquet *p, size_t group,
-                                 size_t column, uint64_t *at,
-                                 bly_parquet_page *out)
+bly_status bly_parquet_page_next_sized(const bly_parquet *p, size_t group,
+                                       size_t column, uint64_t *at,
+                                       bly_parquet_page *out, size_t size)
 {
     if (!p || !at || !out)
         return bly_fail_null("p or at or out");
@@ -121,13 +122,14 @@ bly_status bly_parquet_page_next(const bly_parquet *p, size_t group,
     const unsigned char *const start = p->bytes + c->at + *at;
     bly_thrift t = { start, p->bytes + c->at + c->nbytes, false };
     uint64_t nbytes = 0;
-    *out = (bly_parquet_page){ 0 };
-    if (!page_header(&t, out, &nbytes) || nbytes > (uint64_t)(t.end - t.at))
+    bly_parquet_page page = { 0 };
+    if (!page_header(&t, &page, &nbytes) || nbytes > (uint64_t)(t.end - t.at))
         return bly_damaged("row group %zu, column %s: a damaged page at byte "
                            "%llu",
                            group, name, (unsigned long long)(c->at + *at));
-    out->bytes = t.at;
-    out->nbytes = (size_t)nbytes;
+    page.bytes = t.at;
+    page.nbytes = (size_t)nbytes;
+    BLY_GIVE(&page, out, size);
     *at += (uint64_t)(t.at - start) + nbytes;
     return BLY_OK;
 }

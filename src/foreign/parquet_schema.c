@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/sized.h"
 #include "foreign/parquet_file.h"
 
 /* Nesting of schemas; Arrow's own limit is near it. */
@@ -355,23 +356,23 @@ bly_status bly_parquet_schema_read(bly_parquet *p, bly_thrift t, size_t n,
     return schema_walk(p, t, n);
 }
 
-void bly_parquet_column_at(const bly_parquet *p, size_t column,
-                           bly_parquet_column *out)
+void bly_parquet_column_at_sized(const bly_parquet *p, size_t column,
+                                 bly_parquet_column *out, size_t size)
 {
     const bly_parquet_leaf *const c = &p->columns[column];
-    *out = (bly_parquet_column){
-        .name = bly_parquet_name(p, column),
-        .type = (bly_parquet_type)c->type,
-        .width = c->width,
-        .meaning = (bly_parquet_meaning)c->meaning,
-        .bits = c->bits,
-        .is_unsigned = c->is_unsigned,
-        .digits = c->digits,
-        .scale = c->scale,
-        .precision = c->precision,
-        .max_def = c->max_def,
-        .max_rep = c->max_rep,
-    };
+    bly_parquet_column told = { 0 }; /* the padding too */
+    told.name = bly_parquet_name(p, column);
+    told.type = (bly_parquet_type)c->type;
+    told.width = c->width;
+    told.meaning = (bly_parquet_meaning)c->meaning;
+    told.bits = c->bits;
+    told.is_unsigned = c->is_unsigned;
+    told.digits = c->digits;
+    told.scale = c->scale;
+    told.precision = c->precision;
+    told.max_def = c->max_def;
+    told.max_rep = c->max_rep;
+    BLY_GIVE(&told, out, size);
 }
 
 bly_status bly_parquet_column_named(const bly_parquet *p, const char *name,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sized.h"
 #include "foreign/parquet_file.h"
 
 /* The longest decimal: 76 digits take 32 bytes. */
@@ -25,8 +26,11 @@ static const char *unit_name(uint32_t digits)
                          : "nanoseconds";
 }
 
-void bly_parquet_type_name(const bly_parquet_column *c, char *out, size_t room)
+void bly_parquet_type_name_sized(const bly_parquet_column *given, char *out,
+                                 size_t room, size_t size)
 {
+    bly_parquet_column own, *const c = &own;
+    bly_give(given, size, &own, sizeof own);
     static const char *const types[] = { "BOOLEAN",    "INT32",
                                          "INT64",      "INT96",
                                          "FLOAT",      "DOUBLE",

@@ -18,6 +18,7 @@
 #include "codec/rice.h"
 #include "core/bits.h"
 #include "core/hash.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "format/delta.h"
 #include "format/record.h"
@@ -269,8 +270,9 @@ static bly_coding choose_form(const bly_filter *from, const bly_filter *to,
     return coding;
 }
 
-bly_status bly_delta_write(const bly_filter *from, const bly_filter *to,
-                           bly_put *put, void *ctx, bly_delta *info)
+bly_status bly_delta_write_sized(const bly_filter *from, const bly_filter *to,
+                                 bly_put *put, void *ctx, bly_delta *info,
+                                 size_t size)
 {
     if (!from || !to || !put)
         return bly_fail_null("from or to or put");
@@ -292,6 +294,6 @@ bly_status bly_delta_write(const bly_filter *from, const bly_filter *to,
                               : write_whole(to, coding, &h, put, ctx);
     bly_delta_tell(&h, &told);
     if (!st && info)
-        *info = told;
+        BLY_GIVE(&told, info, size);
     return st;
 }

@@ -15,6 +15,7 @@
 #include "codec/rice.h"
 #include "core/bits.h"
 #include "core/hash.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "format/delta.h"
 #include "format/reader.h"
@@ -236,8 +237,8 @@ static bly_status read_whole(const bly_filter *f, delta_source *src,
 
 /* --------------------------------------------------------------- applying */
 
-bly_status bly_delta_read(bly_filter *f, bly_get *get, void *ctx,
-                          bly_delta *info)
+bly_status bly_delta_read_sized(bly_filter *f, bly_get *get, void *ctx,
+                                bly_delta *info, size_t size)
 {
     if (!f || !get)
         return bly_fail_null("f or get");
@@ -271,7 +272,7 @@ bly_status bly_delta_read(bly_filter *f, bly_get *get, void *ctx,
     *next = old;
     bly_free(next);
     if (info)
-        *info = told;
+        BLY_GIVE(&told, info, size);
     return BLY_OK;
 }
 
@@ -292,11 +293,11 @@ static int64_t get_range(void *ctx, void *buf, size_t nbytes)
     return (int64_t)n;
 }
 
-bly_status bly_delta_apply(bly_filter *f, const void *bytes, size_t nbytes,
-                           bly_delta *info)
+bly_status bly_delta_apply_sized(bly_filter *f, const void *bytes,
+                                 size_t nbytes, bly_delta *info, size_t size)
 {
     if (!f || (!bytes && nbytes))
         return bly_fail_null("f or bytes");
     byte_range range = { nbytes ? bytes : "", nbytes };
-    return bly_delta_read(f, get_range, &range, info);
+    return bly_delta_read_sized(f, get_range, &range, info, size);
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/sized.h"
 #include "core/status.h"
 #include "format/combine.h"
 #include "format/files.h"
@@ -170,20 +171,21 @@ bly_status bly_save(const bly_filter *f, const char *path)
 typedef struct two_versions {
     const bly_filter *from, *to;
     bly_delta *info;
+    size_t size; /* of *info */
 } two_versions;
 
 static bly_status write_delta(const void *what, bly_put *put, void *ctx)
 {
     const two_versions *v = what;
-    return bly_delta_write(v->from, v->to, put, ctx, v->info);
+    return bly_delta_write_sized(v->from, v->to, put, ctx, v->info, v->size);
 }
 
-bly_status bly_delta_save(const bly_filter *from, const bly_filter *to,
-                          const char *path, bly_delta *info)
+bly_status bly_delta_save_sized(const bly_filter *from, const bly_filter *to,
+                                const char *path, bly_delta *info, size_t size)
 {
     if (!from || !to || !path)
         return bly_fail_null("from or to or path");
-    const two_versions v = { from, to, info };
+    const two_versions v = { from, to, info, size };
     return bly_file_save(path, NULL, NULL, write_delta, &v);
 }
 
@@ -237,13 +239,17 @@ static bly_status read_file(bly_file *in, const char *path,
                    : bly_named_fail(st, path);
 }
 
-bly_status bly_open(const char *path, const bly_access *how, bly_filter **out)
+bly_status bly_open_sized(const char *path, const bly_access *how,
+                          bly_filter **out, size_t size)
 {
+    bly_access own;
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
     if (!path)
         return bly_fail_null("path");
+    if (how && !(how = BLY_TAKE(how, size, &own)))
+        return BLY_EINVAL;
     bly_file in;
     bly_status st = bly_file_open(path, &in);
     if (st)
@@ -317,11 +323,14 @@ static bly_status update_write(const void *what, bly_put *put, void *ctx)
     return bly_write(((const update *)what)->f, put, ctx);
 }
 
-bly_status bly_update(const char *path, const bly_access *how,
-                      bly_change *change, void *ctx)
+bly_status bly_update_sized(const char *path, const bly_access *how,
+                            bly_change *change, void *ctx, size_t size)
 {
+    bly_access own;
     if (!path || !change)
         return bly_fail_null("path or change");
+    if (how && !(how = BLY_TAKE(how, size, &own)))
+        return BLY_EINVAL;
     update u = { how, change, ctx, NULL };
     const bly_status st =
         bly_file_change(path, how, update_read, update_write, &u);

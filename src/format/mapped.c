@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "core/hash.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "format/files.h"
 #include "format/reader.h"
@@ -91,13 +92,17 @@ static bly_status map_file(const bly_file *in, const char *path,
     return BLY_OK;
 }
 
-bly_status bly_map(const char *path, const bly_access *how, bly_filter **out)
+bly_status bly_map_sized(const char *path, const bly_access *how,
+                         bly_filter **out, size_t size)
 {
+    bly_access own;
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
     if (!path)
         return bly_fail_null("path");
+    if (how && !(how = BLY_TAKE(how, size, &own)))
+        return BLY_EINVAL;
     bly_file in;
     bly_status st = bly_file_open(path, &in);
     if (st)

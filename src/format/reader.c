@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "format/delta.h"
 #include "format/reader.h"
@@ -444,27 +445,33 @@ bly_status bly_source_read(const bly_source *src, const bly_access *how,
     return st;
 }
 
-bly_status bly_load(const void *bytes, size_t nbytes, const bly_access *how,
-                    bly_filter **out)
+bly_status bly_load_sized(const void *bytes, size_t nbytes,
+                          const bly_access *how, bly_filter **out, size_t size)
 {
+    bly_access own;
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
     if (!bytes && nbytes)
         return bly_fail_null("bytes");
+    if (how && !(how = BLY_TAKE(how, size, &own)))
+        return BLY_EINVAL;
     /* An array of no bytes may be NULL, which here means "no array". */
     const bly_source src = { .bytes = nbytes ? bytes : "", .nbytes = nbytes };
     return bly_source_read(&src, how, out);
 }
 
-bly_status bly_read(bly_get *get, void *ctx, const bly_access *how,
-                    bly_filter **out)
+bly_status bly_read_sized(bly_get *get, void *ctx, const bly_access *how,
+                          bly_filter **out, size_t size)
 {
+    bly_access own;
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
     if (!get)
         return bly_fail_null("get");
+    if (how && !(how = BLY_TAKE(how, size, &own)))
+        return BLY_EINVAL;
     const bly_source src = {
         .get = get,
         .ctx = ctx,

@@ -40,6 +40,7 @@
 #include "core/fields.h"
 #include "engine/likeness.h"
 #include "core/memory.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "sketch/sketches.h"
 
@@ -65,11 +66,13 @@ const char *bly_family_help(unsigned family)
 
 /* ------------------------------------------------------------------- specs */
 
-bly_status bly_sketch_spec_check(bly_sketch_spec *spec)
+bly_status bly_sketch_spec_check_sized(bly_sketch_spec *spec, size_t size)
 {
-    if (!spec)
-        return bly_fail_null("spec");
-    bly_sketch_spec s = *spec;
+    bly_sketch_spec s;
+    const bly_sketch_spec *const given = BLY_TAKE(spec, size, &s);
+    if (!given)
+        return BLY_EINVAL;
+    s = *given;
     const bly_status st = bly_shingling_check(&s.shingling);
     if (st)
         return st;
@@ -81,15 +84,16 @@ bly_status bly_sketch_spec_check(bly_sketch_spec *spec)
     if (s.k > BLY_MAX_COMPONENTS)
         return bly_fail(BLY_EINVAL, "a sketch has 1 to %d components, not %u",
                         BLY_MAX_COMPONENTS, s.k);
-    *spec = s;
+    BLY_GIVE(&s, spec, size);
     return BLY_OK;
 }
 
-bly_status bly_sketch_spec_fits(const bly_sketch_spec *a,
-                                const bly_sketch_spec *b)
+bly_status bly_sketch_spec_fits_sized(const bly_sketch_spec *a,
+                                      const bly_sketch_spec *b, size_t size)
 {
-    if (!a || !b)
-        return bly_fail_null("a or b");
+    bly_sketch_spec own[2];
+    if (!(a = BLY_TAKE(a, size, &own[0])) || !(b = BLY_TAKE(b, size, &own[1])))
+        return BLY_EINVAL;
     const char *what = NULL;
     if (a->shingling.unit != b->shingling.unit)
         what = "unit of shingles";
@@ -179,13 +183,15 @@ bly_status bly_sketch_make(const bly_sketch_spec *spec, unsigned bits,
     return BLY_OK;
 }
 
-bly_status bly_sketch_new(const bly_sketch_spec *spec, bly_sketch **out)
+bly_status bly_sketch_new_sized(const bly_sketch_spec *spec, bly_sketch **out,
+                                size_t size)
 {
+    bly_sketch_spec own;
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
-    if (!spec)
-        return bly_fail_null("spec");
+    if (!(spec = BLY_TAKE(spec, size, &own)))
+        return BLY_EINVAL;
     return bly_sketch_make(spec, 0, out);
 }
 

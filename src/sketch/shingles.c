@@ -36,6 +36,7 @@
 #include "engine/likeness.h"
 #include "core/memory.h"
 #include "core/sort.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "sketch/sketches.h"
 
@@ -299,13 +300,10 @@ static uint64_t sequence_hash(uint64_t *x, size_t n, uint64_t seed)
     return h;
 }
 
-bly_status bly_shingle(bly_shingler *s, const void *text, size_t nbytes,
-                       bly_shingles *out)
+static bly_status cut_text(bly_shingler *s, const void *text, size_t nbytes,
+                           bly_shingles *out)
 {
-    if (!s || (!text && nbytes) || !out)
-        return bly_fail_null("s or text or out");
     struct walk w = { .s = s };
-    *out = (bly_shingles){ 0 };
     if (nbytes > SIZE_MAX / 2)
         return room_failed();
     bly_status st = fold_room(s, nbytes + BLY_TEXT_BLOCK);
@@ -329,6 +327,17 @@ bly_status bly_shingle(bly_shingler *s, const void *text, size_t nbytes,
     out->hashes = s->hashes;
     out->nwords = w.nwords;
     return BLY_OK;
+}
+
+bly_status bly_shingle_sized(bly_shingler *s, const void *text, size_t nbytes,
+                             bly_shingles *out, size_t size)
+{
+    if (!s || (!text && nbytes) || !out)
+        return bly_fail_null("s or text or out");
+    bly_shingles own = { 0 };
+    const bly_status st = cut_text(s, text, nbytes, &own);
+    BLY_GIVE(&own, out, size);
+    return st;
 }
 
 /* ------------------------------------------------------------------- sets */

@@ -19,6 +19,7 @@
 
 #include "core/fields.h"
 #include "core/hash.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "sketch/sketches.h"
 
@@ -74,13 +75,16 @@ static bly_status get_head(const unsigned char *at, size_t nbytes,
     return BLY_OK;
 }
 
-void bly_sketch_spec_write(const bly_sketch_spec *spec, void *bytes)
+void bly_sketch_spec_write_sized(const bly_sketch_spec *spec, void *bytes,
+                                 size_t size)
 {
-    put_head(bytes, spec, 0, false);
+    bly_sketch_spec own;
+    bly_give(spec, size, &own, sizeof own);
+    put_head(bytes, &own, 0, false);
 }
 
-bly_status bly_sketch_spec_read(const void *bytes, size_t nbytes,
-                                bly_sketch_spec *out)
+bly_status bly_sketch_spec_read_sized(const void *bytes, size_t nbytes,
+                                      bly_sketch_spec *out, size_t size)
 {
     if ((!bytes && nbytes) || !out)
         return bly_fail_null("bytes or out");
@@ -92,7 +96,7 @@ bly_status bly_sketch_spec_read(const void *bytes, size_t nbytes,
         return st;
     if (bits || any)
         return damaged("a single sketch where the head of many should be");
-    *out = spec;
+    BLY_GIVE(&spec, out, size);
     return BLY_OK;
 }
 

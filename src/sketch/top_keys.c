@@ -48,6 +48,7 @@
 #include "core/bits.h"
 #include "core/hash.h"
 #include "core/memory.h"
+#include "core/sized.h"
 #include "core/status.h"
 
 #define TOPK_MAX_K (1u << 24)
@@ -157,13 +158,15 @@ static bly_status topk_make(const bly_mem *mem, uint32_t k, uint64_t nlines,
     return BLY_OK;
 }
 
-bly_status bly_topk_new(const bly_topk_spec *spec, bly_topk **out)
+bly_status bly_topk_new_sized(const bly_topk_spec *spec, bly_topk **out,
+                              size_t size)
 {
+    bly_topk_spec own;
     if (!out)
         return bly_fail_null("out");
     *out = NULL;
-    if (!spec)
-        return bly_fail_null("spec");
+    if (!(spec = BLY_TAKE(spec, size, &own)))
+        return BLY_EINVAL;
     const double decay = spec->decay != 0 ? spec->decay : TOPK_DECAY;
     if (spec->k < 1 || spec->k > TOPK_MAX_K)
         return bly_fail(BLY_EINVAL,

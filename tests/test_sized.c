@@ -1,0 +1,295 @@
+/*
+ * test_sized.c - structs of programs that were compiled for another version
+ *
+ * The functions of bloomery.h, sketch.h and foreign.h that take or give a
+ * struct that may grow; those of parquet.h are in test_parquet.c.
+ */
+#define _GNU_SOURCE
+#include "tests/sized.h"
+
+#include <unistd.h>
+
+#include <bloomery/foreign.h>
+#include <bloomery/sketch.h>
+
+static bly_filter *f, *g; /* of three keys each, two of them in both */
+static byte_array bytes;  /* of f */
+static byte_array delta;  /* from f to g */
+static char path[64];
+
+/* What a call makes is freed; *out is NULL if it fails. */
+#define MAKES(name, type, release, call)                        \
+    static bly_status name##_call(void *object, size_t size)    \
+    {                                                           \
+        type *out = (type *)(void *)path; /* neither of both */ \
+        const bly_status st = call;                             \
+        assert_true((out == NULL) == (st != BLY_OK));           \
+        release(out);                                           \
+        return st;                                              \
+    }
+#define CALLS(name, call)                                    \
+    static bly_status name##_call(void *object, size_t size) \
+    {                                                        \
+        return call;                                         \
+    }
+
+MAKES(bly_new, bly_filter, bly_free, bly_new_sized(object, &out, size))
+MAKES(bly_builder_new, bly_builder, bly_builder_free,
+      bly_builder_new_sized(object, &out, size))
+MAKES(bly_load, bly_filter, bly_free,
+      bly_load_sized(bytes.at, bytes.n, object, &out, size))
+MAKES(bly_open, bly_filter, bly_free, bly_open_sized(path, object, &out, size))
+MAKES(bly_map, bly_filter, bly_free, bly_map_sized(path, object, &out, size))
+MAKES(bly_topk_new, bly_topk, bly_topk_free,
+      bly_topk_new_sized(object, &out, size))
+MAKES(bly_sketch_new, bly_sketch, bly_sketch_free,
+      bly_sketch_new_sized(object, &out, size))
+MAKES(bly_foreign_open, bly_foreign, bly_foreign_free,
+      bly_foreign_open_sized(object, "\1\1\0\0\0\1\0\0\0\0\0\0\0\0", 14, &out,
+                             size))
+MAKES(bly_foreign_edit, bly_foreign, bly_foreign_free,
+      bly_foreign_edit_sized(object, "", 0, &out, size))
+MAKES(bly_foreign_start, bly_foreign, bly_foreign_free,
+      bly_foreign_start_sized(object, "", 0, &out, size))
+static const bly_foreign_record record; /* guava has none */
+MAKES(bly_foreign_restore, bly_foreign, bly_foreign_free,
+      bly_foreign_restore_sized(object, 0, &record, &out, size))
+MAKES(bly_foreign_new, bly_foreign, bly_foreign_free,
+      bly_foreign_new_sized(object, &out, size))
+
+static bly_status bly_read_call(void *object, size_t size)
+{
+    byte_source from = { bytes.at, bytes.n };
+    bly_filter *out;
+    const bly_status st = bly_read_sized(get_bytes, &from, object, &out, size);
+    bly_free(out);
+    return st;
+}
+
+static bly_status bly_convert_call(void *object, size_t size)
+{
+    bly_filter *out, *from;
+    assert_ok(bly_new(&(bly_spec){ .kind = "quotient", .items = 100 }, &from));
+    const bly_status st = bly_convert_sized(from, object, &out, size);
+    bly_free(out);
+    bly_free(from);
+    return st;
+}
+
+static bly_status bly_foreign_repack_call(void *object, size_t size)
+{
+    bly_foreign *out, *from;
+    const bly_foreign_spec spec = { .format = "guava", .items = 10 };
+    assert_ok(bly_foreign_new(&spec, &from));
+    const bly_status st = bly_foreign_repack_sized(object, from, &out, size);
+    bly_foreign_free(out);
+    bly_foreign_free(from);
+    return st;
+}
+
+static bly_status change_nothing(bly_filter *filter, void *ctx)
+{
+    (void)filter;
+    (void)ctx;
+    return BLY_OK;
+}
+
+static bly_hasher hasher;
+static uint64_t holds;
+CALLS(bly_foreign_scales, bly_foreign_scales_sized(object, 100, &holds, size))
+CALLS(bly_hasher_for, bly_hasher_for_sized(object, &hasher, size))
+CALLS(bly_update, bly_update_sized(path, object, change_nothing, NULL, size))
+CALLS(bly_compare, bly_compare_sized(f, g, object, size))
+CALLS(bly_stat, (bly_stat_sized(f, object, size), BLY_OK))
+CALLS(bly_peek, (bly_peek_sized(f, object, size), BLY_OK))
+
+static bly_status bly_delta_write_call(void *object, size_t size)
+{
+    byte_array to = { 0 };
+    const bly_status st =
+        bly_delta_write_sized(f, g, put_bytes, &to, object, size);
+    free(to.at);
+    return st;
+}
+
+static bly_status bly_delta_save_call(void *object, size_t size)
+{
+    char name[80];
+    snprintf(name, sizeof name, "%s.bld", path);
+    const bly_status st = bly_delta_save_sized(f, g, name, object, size);
+    unlink(name);
+    return st;
+}
+
+static bly_status bly_delta_apply_call(void *object, size_t size)
+{
+    bly_filter *old;
+    assert_ok(bly_clone(f, &old));
+    const bly_status st =
+        bly_delta_apply_sized(old, delta.at, delta.n, object, size);
+    bly_free(old);
+    return st;
+}
+
+static bly_status bly_delta_read_call(void *object, size_t size)
+{
+    byte_source from = { delta.at, delta.n };
+    bly_filter *old;
+    assert_ok(bly_clone(f, &old));
+    const bly_status st =
+        bly_delta_read_sized(old, get_bytes, &from, object, size);
+    bly_free(old);
+    return st;
+}
+
+static bly_shingler *cut;
+static unsigned char head[BLY_SKETCH_HEAD];
+CALLS(bly_shingle, bly_shingle_sized(cut, "a rose is a rose", 16, object, size))
+CALLS(bly_sketch_spec_check, bly_sketch_spec_check_sized(object, size))
+CALLS(bly_sketch_spec_fits, bly_sketch_spec_fits_sized(object, object, size))
+CALLS(bly_sketch_spec_read,
+      bly_sketch_spec_read_sized(head, sizeof head, object, size))
+
+static bly_status bly_foreign_stat_call(void *object, size_t size)
+{
+    bly_foreign *from;
+    const bly_foreign_spec spec = { .format = "guava", .items = 10 };
+    assert_ok(bly_foreign_new(&spec, &from));
+    bly_foreign_stat_sized(from, BLY_WHOLE, object, size);
+    bly_foreign_free(from);
+    return BLY_OK;
+}
+
+static bly_status bly_foreign_size_call(void *object, size_t size)
+{
+    bly_foreign *from;
+    const bly_foreign_spec spec = { .format = "guava", .items = 10 };
+    assert_ok(bly_foreign_new(&spec, &from));
+    bly_foreign_size_sized(from, BLY_WHOLE, object, size);
+    bly_foreign_free(from);
+    return BLY_OK;
+}
+
+/* Nothing comes back, so the bytes must be the same. */
+static bly_status bly_sketch_spec_write_call(void *object, size_t size)
+{
+    unsigned char again[BLY_SKETCH_HEAD];
+    struct {
+        bly_sketch_spec now;
+        uint64_t later;
+    } longer = { 0 };
+    assert_ok(bly_sketch_spec_read(head, sizeof head, &longer.now));
+    bly_sketch_spec_write_sized(&longer.now, again, sizeof longer);
+    assert_memory_equal(again, head, sizeof head);
+    memset(object, 0, size);
+    return BLY_OK;
+}
+
+static const bly_spec spec = { .items = 100, .fpr = 0.01 };
+static const bly_access access_ = { .max_bytes = 1 << 20 };
+static const bly_topk_spec topk_spec = { .k = 4 };
+static const bly_sketch_spec sketch_spec = { .k = 16 };
+static const bly_foreign_spec foreign_spec = { .format = "guava", .items = 10 };
+
+#define TAKES(name, object)                           \
+    {                                                 \
+#name, &(object), sizeof(object), name##_call \
+    }
+#define GIVES(name, type)                      \
+    {                                          \
+#name, NULL, sizeof(type), name##_call \
+    }
+static const sized_row rows[] = {
+    TAKES(bly_new, spec),
+    TAKES(bly_builder_new, spec),
+    TAKES(bly_hasher_for, spec),
+    TAKES(bly_convert, spec),
+    TAKES(bly_load, access_),
+    TAKES(bly_read, access_),
+    TAKES(bly_open, access_),
+    TAKES(bly_map, access_),
+    TAKES(bly_update, access_),
+    TAKES(bly_topk_new, topk_spec),
+    TAKES(bly_sketch_new, sketch_spec),
+    TAKES(bly_sketch_spec_check, sketch_spec),
+    TAKES(bly_sketch_spec_fits, sketch_spec),
+    TAKES(bly_foreign_open, foreign_spec),
+    TAKES(bly_foreign_new, foreign_spec),
+    TAKES(bly_foreign_repack, foreign_spec),
+    TAKES(bly_foreign_edit, foreign_spec),
+    TAKES(bly_foreign_start, foreign_spec),
+    TAKES(bly_foreign_restore, foreign_spec),
+    TAKES(bly_foreign_scales, foreign_spec),
+    GIVES(bly_stat, bly_stats),
+    GIVES(bly_peek, bly_stats),
+    GIVES(bly_compare, bly_likeness),
+    GIVES(bly_delta_write, bly_delta),
+    GIVES(bly_delta_save, bly_delta),
+    GIVES(bly_delta_apply, bly_delta),
+    GIVES(bly_delta_read, bly_delta),
+    GIVES(bly_shingle, bly_shingles),
+    GIVES(bly_sketch_spec_read, bly_sketch_spec),
+    GIVES(bly_foreign_stat, bly_foreign_stats),
+    GIVES(bly_foreign_size, bly_foreign_sizes),
+    { "bly_sketch_spec_write", NULL, 0, bly_sketch_spec_write_call },
+};
+
+static bly_prediction prediction;
+CALLS(bly_plan_spec,
+      bly_plan_sized(object, size, &prediction, sizeof prediction))
+CALLS(bly_plan_told, bly_plan_sized(&spec, sizeof spec, object, size))
+
+static void any_size_works(void **unused)
+{
+    static const sized_row plan[] = { TAKES(bly_plan_spec, spec),
+                                      GIVES(bly_plan_told, bly_prediction) };
+    (void)unused;
+    sized_laws(rows, COUNT_OF(rows));
+    sized_laws(plan, COUNT_OF(plan));
+}
+
+static void none_is_forgotten(void **unused)
+{
+    (void)unused;
+    none_is_unsized("include/bloomery.h", rows, COUNT_OF(rows));
+    none_is_unsized("include/bloomery/foreign.h", rows, COUNT_OF(rows));
+    none_is_unsized("include/bloomery/sketch.h", rows, COUNT_OF(rows));
+}
+
+static int set_up(void **unused)
+{
+    bly_sketch_spec checked = sketch_spec;
+    (void)unused;
+    snprintf(path, sizeof path, "/tmp/bly-sized-%ld.bly", (long)getpid());
+    f = filled_from(&spec, 0, 3);
+    g = filled_from(&spec, 1, 3);
+    bytes = written(f);
+    assert_ok(bly_save(f, path));
+    assert_ok(bly_delta_write(f, g, put_bytes, &delta, NULL));
+    assert_ok(bly_shingler_new(NULL, NULL, &cut));
+    assert_ok(bly_sketch_spec_check(&checked));
+    bly_sketch_spec_write(&checked, head);
+    return 0;
+}
+
+static int tear_down(void **unused)
+{
+    (void)unused;
+    unlink(path);
+    bly_shingler_free(cut);
+    free(bytes.at);
+    free(delta.at);
+    bly_free(f);
+    bly_free(g);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_size_works),
+        cmocka_unit_test(none_is_forgotten),
+    };
+    return cmocka_run_group_tests_name("sizes of structs", tests, set_up,
+                                       tear_down);
+}
