@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(x.n == (units >= how.size ? units - how.size + 1 : units > 0));
         const size_t m = bly_distinct(x.hashes, x.n);
         assert(bly_distinct(y.hashes, y.n) == m);
-        assert(bly_overlap_of(x.hashes, m, y.hashes, m).both == m);
+        assert(bly_overlap_of(x.hashes, m, y.hashes, m).in_both == m);
     }
     bly_shingler_free(a);
     bly_shingler_free(b);

@@ -581,13 +581,15 @@ bly_status bly_intersect(bly_filter *dst, const bly_filter *src);
  * Reads all of both. */
 bool bly_equal(const bly_filter *a, const bly_filter *b);
 
+/* How much two sets have in common. Here and in bloomery/sketch.h, in_both is
+ * the number of keys in the intersection, in_either that in the union; jaccard
+ * is in_both / in_either, also called J or the likeness of the sets. */
 typedef struct bly_likeness {
     double a, b, a_sd, b_sd; /* distinct keys in each filter */
-    double both, both_sd;    /* in the union */
-    double common;           /* in the intersection, never below zero */
-    double common_sd;
-    double jaccard;      /* common / both */
-    double containment;  /* common / min(a, b) */
+    double in_either, in_either_sd;
+    double in_both, in_both_sd; /* never below zero */
+    double jaccard;
+    double containment;  /* in_both / min(a, b) */
     double shared_cells; /* cells set in both / cells of the lesser filter */
     double chance_cells; /* the same for disjoint sets of these sizes */
     double inner;        /* sum over keys of count in a times count in b,

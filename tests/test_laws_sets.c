@@ -510,16 +510,16 @@ LAW(compare_within_its_deviations)
             assert_ok(bly_compare(a, b, &l));
             assert_between(fabs(l.a - N), 0, 6 * l.a_sd);
             assert_between(fabs(l.b - N), 0, 6 * l.b_sd);
-            assert_between(fabs(l.both - both), 0, 6 * l.both_sd);
-            assert_true(l.common >= 0);
-            assert_between(fabs(l.common - (double)common), 0,
-                           6 * l.common_sd + 1e-6);
-            assert_near(l.jaccard, l.common / l.both, 1e-9);
-            assert_near(l.containment, l.common / fmin(l.a, l.b), 1e-9);
+            assert_between(fabs(l.in_either - both), 0, 6 * l.in_either_sd);
+            assert_true(l.in_both >= 0);
+            assert_between(fabs(l.in_both - (double)common), 0,
+                           6 * l.in_both_sd + 1e-6);
+            assert_near(l.jaccard, l.in_both / l.in_either, 1e-9);
+            assert_near(l.containment, l.in_both / fmin(l.a, l.b), 1e-9);
             assert_between(l.shared_cells, 0, 1);
             assert_between(l.chance_cells, 0, 1);
-            if (l.common_sd > 0) {
-                const double z = (l.common - (double)common) / l.common_sd;
+            if (l.in_both_sd > 0) {
+                const double z = (l.in_both - (double)common) / l.in_both_sd;
                 squares += z * z;
             }
             bly_free(a);
@@ -541,13 +541,13 @@ LAW(chance_level_is_right)
     assert_ok(bly_compare(a, b, &l));
     /* Where little is shared by chance, chance has more to say. */
     assert_between(fabs(l.shared_cells - l.chance_cells), 0,
-                   fmax(0.03 * l.chance_cells, 3 * l.common_sd / l.a));
+                   fmax(0.03 * l.chance_cells, 3 * l.in_both_sd / l.a));
     bly_filter *copy;
     assert_ok(bly_clone(a, &copy));
     assert_ok(bly_compare(a, copy, &l));
     assert_near(l.shared_cells, 1, 1e-12);
     assert_near(l.jaccard, 1, 1e-9);
-    assert_near(l.common, l.a, 1e-9);
+    assert_near(l.in_both, l.a, 1e-9);
     bly_free(a);
     bly_free(b);
     bly_free(copy);

@@ -330,7 +330,7 @@ static void intersections_of_few_collisions(void **state)
             bly_filter *b = filled_from(&spec, (i << 32) + n, n);
             bly_likeness l;
             assert_ok(bly_compare(a, b, &l));
-            good += l.common <= 3 * l.common_sd;
+            good += l.in_both <= 3 * l.in_both_sd;
             bly_free(a);
             bly_free(b);
         }
@@ -366,7 +366,7 @@ static bool estimated_well(const char *kind, uint64_t number, uint64_t *random)
     assert_ok(bly_compare(a, b, &l));
     bly_free(a);
     bly_free(b);
-    return fabs(l.common - (double)common) <= 3 * l.common_sd;
+    return fabs(l.in_both - (double)common) <= 3 * l.in_both_sd;
 }
 
 /* Capacities from 50 to 50,000, rates from 10 % to 0.001 %, any fill and any

@@ -81,8 +81,8 @@ static void the_table_of_pairs(void **state)
         for (size_t c = 0; c < COUNT_OF(sizes); c++) {
             const bly_overlap o =
                 overlap(rows[i].a, rows[i].b, units[c], sizes[c]);
-            assert_int_equal(o.both, rows[i].both[c]);
-            assert_int_equal(o.either, rows[i].either[c]);
+            assert_int_equal(o.in_both, rows[i].both[c]);
+            assert_int_equal(o.in_either, rows[i].either[c]);
         }
 }
 
@@ -334,13 +334,13 @@ static void sets_that_overlap(void **state)
     (void)state;
     const uint64_t a[] = { 1, 3, 5, 7, UINT64_MAX }, b[] = { 0, 3, 4, 5, 9 };
     bly_overlap o = bly_overlap_of(a, 5, b, 5);
-    assert_true(o.both == 2 && o.either == 8 && o.jaccard == 0.25);
+    assert_true(o.in_both == 2 && o.in_either == 8 && o.jaccard == 0.25);
     o = bly_overlap_of(a, 5, a, 5);
-    assert_true(o.both == 5 && o.either == 5 && o.jaccard == 1);
+    assert_true(o.in_both == 5 && o.in_either == 5 && o.jaccard == 1);
     o = bly_overlap_of(NULL, 0, b, 5);
-    assert_true(o.both == 0 && o.either == 5 && o.jaccard == 0);
+    assert_true(o.in_both == 0 && o.in_either == 5 && o.jaccard == 0);
     o = bly_overlap_of(NULL, 0, NULL, 0);
-    assert_true(o.both == 0 && o.either == 0 && o.jaccard == 0);
+    assert_true(o.in_both == 0 && o.in_either == 0 && o.jaccard == 0);
     uint64_t c[] = { 5, 1, 5, 0, 1 };
     assert_int_equal(bly_distinct(c, 5), 3);
     assert_true(c[0] == 0 && c[1] == 1 && c[2] == 5);

@@ -113,10 +113,10 @@ int bly_compare_command(server_ctx *ctx, server_string **argv, int argc)
         reply_map(ctx, 8);
         reply_fact(ctx, "a", like.a);
         reply_fact(ctx, "b", like.b);
-        reply_fact(ctx, "union", like.both);
-        reply_fact(ctx, "union_sd", like.both_sd);
-        reply_fact(ctx, "intersection", like.common);
-        reply_fact(ctx, "intersection_sd", like.common_sd);
+        reply_fact(ctx, "union", like.in_either);
+        reply_fact(ctx, "union_sd", like.in_either_sd);
+        reply_fact(ctx, "intersection", like.in_both);
+        reply_fact(ctx, "intersection_sd", like.in_both_sd);
         reply_fact(ctx, "jaccard", like.jaccard);
         reply_fact(ctx, "containment", like.containment);
     }

@@ -79,7 +79,7 @@ static int similar_compare(const struct similar_text *t, struct similar_pair *p)
     const struct similar_text *const a = &t[p->a], *const b = &t[p->b];
     const size_t least = a->n < b->n ? a->n : b->n;
     p->exact = bly_overlap_of(a->set, a->n, b->set, b->n);
-    p->contained = least ? (double)p->exact.both / (double)least : 0;
+    p->contained = least ? (double)p->exact.in_both / (double)least : 0;
     p->equal = a->nwords && a->nwords == b->nwords && a->text == b->text;
     if (bly_sketch_compare(a->sketch, b->sketch, &p->sketch) ||
         bly_compare(a->filter, b->filter, &p->filter))
@@ -90,7 +90,7 @@ static int similar_compare(const struct similar_text *t, struct similar_pair *p)
 /* The deviation of a filter's J, which is common / both. */
 static double similar_filter_sd(const bly_likeness *l)
 {
-    return l->both > 0 ? l->common_sd / l->both : NAN;
+    return l->in_either > 0 ? l->in_both_sd / l->in_either : NAN;
 }
 
 /* -------------------------------------------------------------- telling */
@@ -151,9 +151,9 @@ static void similar_json(const char *const *names, const struct similar_text *t,
         json_key(&j, "file_b");
         json_text(&j, names[p->b]);
         json_key(&j, "both");
-        json_uint(&j, p->exact.both);
+        json_uint(&j, p->exact.in_both);
         json_key(&j, "either");
-        json_uint(&j, p->exact.either);
+        json_uint(&j, p->exact.in_either);
         for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
             json_key(&j, rows[r].name);
             json_real(&j, rows[r].value);

@@ -205,11 +205,10 @@ BLY_SIZED(bly_status, bly_shingle, bly_shingles,
 size_t bly_distinct(uint64_t *hashes, size_t n);
 
 /* Exactly how much two sets have in common. Both must be sorted and without
- * repetition, as bly_distinct() leaves them. `both` counts the intersection,
- * `either` the union. J is both / either; the share of a that is in b is
- * both / na. An empty set resembles nothing: J of two empty sets is 0. */
+ * repetition, as bly_distinct() leaves them. The share of a that is in b is
+ * in_both / na. An empty set resembles nothing: J of two empty sets is 0. */
 typedef struct bly_overlap { /* final */
-    uint64_t both, either;
+    uint64_t in_both, in_either;
     double jaccard;
 } bly_overlap;
 bly_overlap bly_overlap_of(const uint64_t *a, size_t na, const uint64_t *b,

@@ -33,10 +33,10 @@ void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
         .a_sd = na.sd,
         .b = nb.value,
         .b_sd = nb.sd,
-        .both = nu.value,
-        .both_sd = nu.sd,
-        .common = common.value,
-        .common_sd = common.sd,
+        .in_either = nu.value,
+        .in_either_sd = nu.sd,
+        .in_both = common.value,
+        .in_both_sd = common.sd,
         .jaccard = nu.value > 0 ? common.value / nu.value : 0,
         /* The share of the smaller set that is in the other one, too. */
         .containment = fmin(na.value, nb.value) > 0
@@ -72,8 +72,8 @@ void bly_likeness_of_prints(const bly_ones *used, double range,
     bly_likeness_of_ones(used, range, 1, INFINITY, out);
     widen(&out->a_sd);
     widen(&out->b_sd);
-    widen(&out->both_sd);
-    widen(&out->common_sd);
+    widen(&out->in_either_sd);
+    widen(&out->in_both_sd);
 }
 
 bly_status bly_bitset_compare(const bly_filter *a, const bly_filter *b,

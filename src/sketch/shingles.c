@@ -360,8 +360,8 @@ bly_overlap bly_overlap_of(const uint64_t *a, size_t na, const uint64_t *b,
     }
     const uint64_t either = (uint64_t)na + nb - both;
     return (bly_overlap){
-        .both = both,
-        .either = either,
+        .in_both = both,
+        .in_either = either,
         .jaccard = either ? (double)both / (double)either : 0,
     };
 }
