@@ -34,12 +34,26 @@ struct format {
     const char *can[NABILITIES + 2];
 };
 
+struct option {
+    bly_param p;
+    const char *def;
+};
+
+static void option_at(const void *from, size_t i, void *element)
+{
+    const bly_param *const p = bly_param_at(from, i);
+    *(struct option *)element = (struct option){
+        *p,
+        p->type == BLY_CHOICE ? p->choices[(size_t)p->def] : p->def_text,
+    };
+}
+
 static const struct field option_fields[] = {
-    FIELD(bly_format_option, name, NONE, "its name, for -O NAME=VALUE"),
-    NAMED(bly_format_option, "default", def, MAYBE, "its value if not given"),
-    WORDS(bly_format_option, "choices", choices, AT,
+    NAMED(struct option, "name", p.name, NONE, "its name, for -O NAME=VALUE"),
+    NAMED(struct option, "default", def, MAYBE, "its value if not given"),
+    WORDS(struct option, "choices", p.choices, AT,
           "values that it can have; none if it can have any"),
-    FIELD(bly_format_option, help, NONE, "what it means"),
+    NAMED(struct option, "help", p.help, NONE, "what it means"),
     { 0 },
 };
 
@@ -48,8 +62,8 @@ static const struct field format_fields[] = {
     NAMED(struct format, "systems", t.systems, NONE, "what writes it"),
     NAMED(struct format, "summary", t.summary, NONE, "what it is"),
     WORDS(struct format, "can", can, NONE, "what can be done with such a file"),
-    LIST(struct format, "options", t.options, t.noptions, AT, option_fields,
-         "its options"),
+    EACH(struct format, "options", t.options, t.noptions, NONE, option_at,
+         struct option, option_fields, "its options"),
     { 0 },
 };
 
@@ -75,16 +89,18 @@ static void format_row(const bly_format_info *t)
     print_row(t->name, FORMATS_COLUMN, text_end(&text));
 }
 
-static void format_option_row(const bly_format_option *o)
+static void format_option_row(const bly_format_info *t, size_t i)
 {
     struct text text;
+    struct option o;
     FILE *const to = text_begin(&text);
-    fputs(o->help, to);
-    for (size_t i = 0; o->choices && o->choices[i]; i++)
-        fprintf(to, "%s%s", i ? " or " : "; ", o->choices[i]);
-    if (o->def)
-        fprintf(to, "; %s if not given", o->def);
-    print_row(o->name, FORMATS_COLUMN, text_end(&text));
+    option_at(t->options, i, &o);
+    fputs(o.p.help, to);
+    for (size_t c = 0; o.p.choices && o.p.choices[c]; c++)
+        fprintf(to, "%s%s", c ? " or " : "; ", o.p.choices[c]);
+    if (o.def)
+        fprintf(to, "; %s if not given", o.def);
+    print_row(o.p.name, FORMATS_COLUMN, text_end(&text));
 }
 
 /* All about one. */
@@ -101,7 +117,7 @@ static void format_page(const bly_format_info *t)
     if (t->noptions)
         puts("\nIts options, for -O NAME=VALUE, are");
     for (size_t i = 0; i < t->noptions; i++)
-        format_option_row(&t->options[i]);
+        format_option_row(t, i);
 }
 
 static int formats_run(struct list *operands)

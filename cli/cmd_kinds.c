@@ -45,9 +45,9 @@ struct option {
 
 static void option_at(const void *from, size_t i, void *element)
 {
-    const bly_param *p = from;
-    while (!p->settable || i--)
-        p++;
+    const bly_param *p = bly_param_at(from, 0);
+    for (size_t at = 1; !p->settable || i--; at++)
+        p = bly_param_at(from, at);
     const bool choice = p->type == BLY_CHOICE;
     *(struct option *)element = (struct option){
         .name = p->name,
@@ -103,7 +103,7 @@ static void kind_json(struct json *j, const bly_kind_info *kind)
         if (kind->traits & traits[i].bit)
             k.traits[n++] = traits[i].name;
     for (size_t i = 0; i < kind->nparams; i++)
-        k.noptions += kind->params[i].settable;
+        k.noptions += bly_param_at(kind->params, i)->settable;
     report_object(j, kind_fields, &k);
 }
 
@@ -158,12 +158,12 @@ static void kind_page(const bly_kind_info *kind)
             printf("\nNote: %s.\n", traits[i].text);
     bool any = false;
     for (size_t i = 0; i < kind->nparams; i++) {
-        if (!kind->params[i].settable)
+        if (!bly_param_at(kind->params, i)->settable)
             continue;
         if (!any)
             puts("\nIts options, for -O NAME=VALUE, are");
         any = true;
-        option_row(&kind->params[i]);
+        option_row(bly_param_at(kind->params, i));
     }
 }
 

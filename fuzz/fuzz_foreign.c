@@ -169,12 +169,13 @@ static bool make(const bly_format_info *t, unsigned bits, struct file *to)
                               .options = options,
                               .items = 20 };
     for (size_t i = 0; i < t->noptions; i++) {
-        const char *const *c = t->options[i].choices;
+        const char *const *c = bly_param_at(t->options, i)->choices;
         if (!c || !(bits >> i & 1))
             continue;
         while (c[1])
             c++;
-        options[spec.noptions++] = (bly_option){ t->options[i].name, *c };
+        options[spec.noptions++] =
+            (bly_option){ bly_param_at(t->options, i)->name, *c };
     }
     bly_foreign *f;
     to->n = 0;

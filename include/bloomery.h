@@ -46,8 +46,7 @@
  * what bindings for other languages call. To a library, fields that the caller
  * does not know are zero, "choose for me". A field that the library does not
  * know must be zero, otherwise the call fails with BLY_EINVAL; in a result it
- * becomes zero. Descriptions that are returned as pointers to const grow in the
- * same way, so never copy them or step from one to the next.
+ * becomes zero.
  *
  * Keys. A key is a string of bytes, which may be empty or contain NUL. It is
  * hashed once, to 64 bits, and a filter sees only the hash. Callers that
@@ -91,6 +90,7 @@
     struct bly_filter /* for the semicolon */
 #define BLY_LIST_(...) __VA_ARGS__
 #define BLY_PASS_bly_status return
+#define BLY_PASS_bool return
 #define BLY_PASS_void (void)
 
 BLY_BEGIN_DECLS
@@ -168,13 +168,14 @@ typedef struct bly_mem { /* final */
 typedef struct bly_filter bly_filter;
 
 typedef enum bly_param_type {
-    BLY_UINT,  /* a whole number */
-    BLY_REAL,  /* a double */
-    BLY_CHOICE /* one of several words, stored as its number from 0 */
+    BLY_UINT,   /* a whole number */
+    BLY_REAL,   /* a double */
+    BLY_CHOICE, /* one of several words, stored as its number from 0 */
+    BLY_TEXT    /* any text: options of foreign formats only */
 } bly_param_type;
 
-/* A parameter of a kind: part of the shape of every filter of that kind. Those
- * that a caller may set are the options of the kind. */
+/* A parameter of a kind, part of the shape of every filter of that kind, or an
+ * option of a foreign format. Those that a caller may set are options. */
 typedef struct bly_param {
     const char *name;
     bly_param_type type;
@@ -182,6 +183,7 @@ typedef struct bly_param {
     bool automatic;       /* chosen by the plan if not given; `def` is unused */
     bool planning;        /* guides the plan and is not kept in the shape */
     double def, min, max; /* default and range; for a choice, numbers */
+    const char *def_text; /* the default of BLY_TEXT; NULL: none */
     /* The words, NULL at the end; BLY_CHOICE only. */
     const char *const *choices;
     const char *help;
@@ -227,20 +229,27 @@ enum {
 #define BLY_DIRECTED 16u
 
 typedef struct bly_kind_info {
-    const char *name;    /* "blocked" */
-    const char *summary; /* one line */
-    uint32_t id;         /* on disk */
-    uint32_t can;        /* BLY_CAN(ADD) | BLY_CAN(HAS) | ... */
-    uint32_t traits;     /* BLY_SELF_SIZED | ... */
-    const bly_param *params;
+    const char *name;        /* "blocked" */
+    const char *summary;     /* one line */
+    uint32_t id;             /* on disk */
+    uint32_t can;            /* BLY_CAN(ADD) | BLY_CAN(HAS) | ... */
+    uint64_t traits;         /* BLY_SELF_SIZED | ... */
+    const bly_param *params; /* for bly_param_at() */
     size_t nparams;
 } bly_kind_info;
 
+/* Parameter i, from 0, of a kind or a format. Only the library knows how far
+ * apart they are. */
+const bly_param *bly_param_at(const bly_param *params, size_t i);
+
 /* The kind at an index (0 is the default kind), with a name (NULL: the default
  * kind), or of a filter. False, with *out unchanged, if there is none. */
-bool bly_kind_at(size_t index, bly_kind_info *out);
-bool bly_kind_named(const char *name, bly_kind_info *out);
-void bly_kind_of(const bly_filter *f, bly_kind_info *out);
+BLY_SIZED(bool, bly_kind_at, bly_kind_info, (size_t index, bly_kind_info *out),
+          (index, out));
+BLY_SIZED(bool, bly_kind_named, bly_kind_info,
+          (const char *name, bly_kind_info *out), (name, out));
+BLY_SIZED(void, bly_kind_of, bly_kind_info,
+          (const bly_filter *f, bly_kind_info *out), (f, out));
 
 /* The word for the ability with number bit ("add", "has", ...), and what it
  * means. NULL past the last one. */

@@ -75,7 +75,7 @@ static inline void golden_path(const char *folder, const char *kind,
 static inline bool golden_layered(const bly_kind_info *kind)
 {
     for (size_t i = 0; i < kind->nparams; i++)
-        if (strcmp(kind->params[i].name, "layer") == 0)
+        if (strcmp(bly_param_at(kind->params, i)->name, "layer") == 0)
             return true;
     return false;
 }

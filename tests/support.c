@@ -392,7 +392,7 @@ static void rows_from_table(void)
     for (size_t i = 0; bly_kind_at(i, &kind); i++) {
         row_add(&kind, NULL, NULL);
         for (size_t p = 0; p < kind.nparams; p++) {
-            const bly_param *param = &kind.params[p];
+            const bly_param *param = bly_param_at(kind.params, p);
             if (param->type != BLY_CHOICE || !param->settable)
                 continue;
             for (size_t c = 0; param->choices[c]; c++)

@@ -473,10 +473,10 @@ static void test_table(void **state)
         assert_true(t.noptions <= BLY_FORMAT_MAX_OPTIONS);
         for (size_t j = 0; j < t.noptions; j++) {
             bly_key_form form;
-            if (strcmp(t.options[j].name, "keys") == 0)
-                for (size_t c = 0; t.options[j].choices[c]; c++)
-                    assert_true(
-                        bly_key_form_named(t.options[j].choices[c], &form));
+            if (strcmp(bly_param_at(t.options, j)->name, "keys") == 0)
+                for (size_t c = 0; bly_param_at(t.options, j)->choices[c]; c++)
+                    assert_true(bly_key_form_named(
+                        bly_param_at(t.options, j)->choices[c], &form));
         }
     }
     assert_false(bly_format_named("nothing", &t));

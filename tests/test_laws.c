@@ -126,11 +126,12 @@ LAW(describes_its_parameters)
 {
     assert_true(kind->nparams <= BLY_MAX_PARAMS);
     for (size_t i = 0; i < kind->nparams; i++) {
-        const bly_param *p = &kind->params[i];
+        const bly_param *p = bly_param_at(kind->params, i);
         assert_true(p->name[0] && p->help[0]);
         assert_null(strpbrk(p->name, " =,\n"));
         for (size_t j = 0; j < i; j++)
-            assert_string_not_equal(kind->params[j].name, p->name);
+            assert_string_not_equal(bly_param_at(kind->params, j)->name,
+                                    p->name);
         assert_true((p->type == BLY_CHOICE) == (p->choices != NULL));
         assert_true(p->min <= p->max);
         if (p->settable && !p->automatic)

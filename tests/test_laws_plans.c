@@ -124,12 +124,14 @@ LAW(plans_with_options_are_sane)
         skip_for("options are chosen by the law itself");
     plan_counts n = { 0 };
     for (size_t i = 0; i < kind->nparams; i++) {
-        if (!kind->params[i].settable)
+        if (!bly_param_at(kind->params, i)->settable)
             continue;
         char value[64];
-        for (unsigned at = 0;
-             option_value(&kind->params[i], at, value, sizeof value); at++) {
-            const bly_option option = { kind->params[i].name, value };
+        for (unsigned at = 0; option_value(bly_param_at(kind->params, i), at,
+                                           value, sizeof value);
+             at++) {
+            const bly_option option = { bly_param_at(kind->params, i)->name,
+                                        value };
             plan_all(kind, &option, 1, scaled(16) < 16 ? 7 : 4, &n);
         }
     }
@@ -210,20 +212,25 @@ LAW(conversions_keep_every_key)
         spec = (bly_spec){ .kind = to.name };
         for (size_t j = 0; j < to.nparams; j++) {
             char value[64];
-            for (unsigned at = 0;
-                 to.params[j].settable &&
-                 option_value(&to.params[j], at, value, sizeof value);
+            for (unsigned at = 0; bly_param_at(to.params, j)->settable &&
+                                  option_value(bly_param_at(to.params, j), at,
+                                               value, sizeof value);
                  at++) {
-                const bly_option option = { to.params[j].name, value };
+                const bly_option option = { bly_param_at(to.params, j)->name,
+                                            value };
                 spec.options = &option;
                 spec.noptions = 1;
                 made += convert_one(f, &spec, KEYS);
             }
             /* What it is already. */
             for (size_t k = 0; k < stats.nfacts; k++)
-                if (to.params[j].settable && to.params[j].type == BLY_UINT &&
-                    strcmp(stats.facts[k].name, to.params[j].name) == 0) {
-                    const bly_option option = { to.params[j].name, value };
+                if (bly_param_at(to.params, j)->settable &&
+                    bly_param_at(to.params, j)->type == BLY_UINT &&
+                    strcmp(stats.facts[k].name,
+                           bly_param_at(to.params, j)->name) == 0) {
+                    const bly_option option = {
+                        bly_param_at(to.params, j)->name, value
+                    };
                     snprintf(value, sizeof value, "%llu",
                              (unsigned long long)stats.facts[k].uint);
                     spec.options = &option;

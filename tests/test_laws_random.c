@@ -91,8 +91,9 @@ static bool choose_spec(trial *t, uint64_t rarely)
     else
         t->spec.bits = (uint64_t)((double)t->spec.items * any_size(t, 1, 24));
     for (size_t i = 0; i < t->kind->nparams; i++)
-        if (t->kind->params[i].settable && up_to(t, rarely - 1) == 0)
-            choose_option(t, &t->kind->params[i]);
+        if (bly_param_at(t->kind->params, i)->settable &&
+            up_to(t, rarely - 1) == 0)
+            choose_option(t, bly_param_at(t->kind->params, i));
     return bly_plan(&t->spec, &plan) == BLY_OK && plan.bits / 8 < MAX_BYTES / 4;
 }
 

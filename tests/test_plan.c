@@ -150,7 +150,8 @@ static void unknown_kinds(void **state)
 static bool has_option(const bly_kind_info *kind, const char *name)
 {
     for (size_t i = 0; i < kind->nparams; i++)
-        if (kind->params[i].settable && strcmp(kind->params[i].name, name) == 0)
+        if (bly_param_at(kind->params, i)->settable &&
+            strcmp(bly_param_at(kind->params, i)->name, name) == 0)
             return true;
     return false;
 }
@@ -162,7 +163,7 @@ static void options_of_another_kind(void **state)
     for (size_t i = 0; bly_kind_at(i, &mine); i++) {
         for (size_t j = 0; bly_kind_at(j, &other); j++) {
             for (size_t p = 0; p < other.nparams; p++) {
-                const bly_param *param = &other.params[p];
+                const bly_param *param = bly_param_at(other.params, p);
                 if (!param->settable || has_option(&mine, param->name))
                     continue;
                 const bly_option option = {
@@ -584,7 +585,7 @@ LAW(option_errors_name_the_option)
     assert_option_refused(row, "no_such_option", "1");
     assert_option_refused(row, "", "1");
     for (size_t i = 0; i < kind->nparams; i++) {
-        const bly_param *p = &kind->params[i];
+        const bly_param *p = bly_param_at(kind->params, i);
         if (!p->settable) {
             assert_option_refused(row, p->name, "1");
             continue;
@@ -620,7 +621,7 @@ LAW(option_errors_name_the_option)
 LAW(choices_are_honoured)
 {
     for (size_t i = 0; i < kind->nparams; i++) {
-        const bly_param *p = &kind->params[i];
+        const bly_param *p = bly_param_at(kind->params, i);
         if (!p->settable || p->type != BLY_CHOICE)
             continue;
         for (uint64_t c = 0; p->choices[c]; c++) {

@@ -89,8 +89,9 @@ static void assert_rate_at_capacity(const law_row *row, size_t n, double p)
 static bool only_plans(const law_row *row)
 {
     for (size_t i = 0; row->noptions && i < row->kind.nparams; i++)
-        if (strcmp(row->kind.params[i].name, row->option.name) == 0)
-            return row->kind.params[i].planning;
+        if (strcmp(bly_param_at(row->kind.params, i)->name, row->option.name) ==
+            0)
+            return bly_param_at(row->kind.params, i)->planning;
     return false;
 }
 

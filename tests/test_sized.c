@@ -100,6 +100,17 @@ CALLS(bly_foreign_scales, bly_foreign_scales_sized(object, 100, &holds, size))
 CALLS(bly_hasher_for, bly_hasher_for_sized(object, &hasher, size))
 CALLS(bly_update, bly_update_sized(path, object, change_nothing, NULL, size))
 CALLS(bly_compare, bly_compare_sized(f, g, object, size))
+CALLS(bly_kind_at, bly_kind_at_sized(0, object, size) ? BLY_OK : BLY_EINVAL)
+CALLS(bly_kind_named,
+      bly_kind_named_sized(NULL, object, size) ? BLY_OK : BLY_EINVAL)
+CALLS(bly_kind_of, (bly_kind_of_sized(f, object, size), BLY_OK))
+CALLS(bly_format_at, bly_format_at_sized(0, object, size) ? BLY_OK : BLY_EINVAL)
+CALLS(bly_format_named,
+      bly_format_named_sized("guava", object, size) ? BLY_OK : BLY_EINVAL)
+CALLS(bly_format_of,
+      bly_format_of_sized("\1\1\0\0\0\1\0\0\0\0\0\0\0\0", 14, object, size)
+          ? BLY_OK
+          : BLY_EINVAL)
 CALLS(bly_stat, (bly_stat_sized(f, object, size), BLY_OK))
 CALLS(bly_peek, (bly_peek_sized(f, object, size), BLY_OK))
 
@@ -220,6 +231,12 @@ static const sized_row rows[] = {
     TAKES(bly_foreign_start, foreign_spec),
     TAKES(bly_foreign_restore, foreign_spec),
     TAKES(bly_foreign_scales, foreign_spec),
+    GIVES(bly_kind_at, bly_kind_info),
+    GIVES(bly_kind_named, bly_kind_info),
+    GIVES(bly_kind_of, bly_kind_info),
+    GIVES(bly_format_at, bly_format_info),
+    GIVES(bly_format_named, bly_format_info),
+    GIVES(bly_format_of, bly_format_info),
     GIVES(bly_stat, bly_stats),
     GIVES(bly_peek, bly_stats),
     GIVES(bly_compare, bly_likeness),

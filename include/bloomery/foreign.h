@@ -37,14 +37,6 @@ uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
  * written has one user. */
 typedef struct bly_foreign bly_foreign;
 
-/* An option of a format; its value is text. */
-typedef struct bly_format_option {
-    const char *name;
-    const char *def;            /* NULL: none */
-    const char *const *choices; /* NULL at the end; NULL: any text */
-    const char *help;
-} bly_format_option;
-
 #define BLY_FORMAT_MAX_OPTIONS 8
 
 /* What a format can do. Every format can be opened and described. */
@@ -59,19 +51,23 @@ typedef struct bly_format_info {
     const char *name;    /* "guava" */
     const char *systems; /* who writes it: "Guava BloomFilter.writeTo (Java)" */
     const char *summary; /* one line, without a full stop */
-    uint32_t can;        /* BLY_FORMAT_... */
-    const bly_format_option *options;
+    uint64_t can;        /* BLY_FORMAT_... */
+    const bly_param *options; /* for bly_param_at() */
     size_t noptions;
 } bly_format_info;
 
 /* The format at an index, or with a name; false, with *out unchanged, if there
  * is none. */
-bool bly_format_at(size_t index, bly_format_info *out);
-bool bly_format_named(const char *name, bly_format_info *out);
+BLY_SIZED(bool, bly_format_at, bly_format_info,
+          (size_t index, bly_format_info *out), (index, out));
+BLY_SIZED(bool, bly_format_named, bly_format_info,
+          (const char *name, bly_format_info *out), (name, out));
 
 /* The first format that recognises these bytes by their contents, damaged or
  * not; false if none does. */
-bool bly_format_of(const void *bytes, size_t nbytes, bly_format_info *out);
+BLY_SIZED(bool, bly_format_of, bly_format_info,
+          (const void *bytes, size_t nbytes, bly_format_info *out),
+          (bytes, nbytes, out));
 
 typedef struct bly_foreign_spec {
     const char *format; /* NULL: by its contents; bly_foreign_new() needs it */

@@ -14,38 +14,42 @@
 
 /* ------------------------------------------------------------------ kinds */
 
-static void kind_info(const bly_kind *kind, bly_kind_info *out)
+/* Whether there is a kind; if so, it is described. */
+static bool kind_told(const bly_kind *kind, bly_kind_info *out, size_t size)
 {
-    *out = (bly_kind_info){
-        .name = kind->name,
-        .summary = kind->summary,
-        .id = kind->id,
-        .can = bly_kind_can(kind),
-        .traits = kind->traits,
-        .params = kind->params,
-        .nparams = kind->nparams,
-    };
-}
-
-bool bly_kind_at(size_t index, bly_kind_info *out)
-{
-    const bly_kind *kind = bly_kind_row(index);
-    if (kind)
-        kind_info(kind, out);
+    if (kind) {
+        const bly_kind_info told = {
+            .name = kind->name,
+            .summary = kind->summary,
+            .id = kind->id,
+            .can = bly_kind_can(kind),
+            .traits = kind->traits,
+            .params = kind->params,
+            .nparams = kind->nparams,
+        };
+        BLY_GIVE(&told, out, size);
+    }
     return kind != NULL;
 }
 
-bool bly_kind_named(const char *name, bly_kind_info *out)
+bool bly_kind_at_sized(size_t index, bly_kind_info *out, size_t size)
 {
-    const bly_kind *kind = bly_kind_by_name(name);
-    if (kind)
-        kind_info(kind, out);
-    return kind != NULL;
+    return kind_told(bly_kind_row(index), out, size);
 }
 
-void bly_kind_of(const bly_filter *f, bly_kind_info *out)
+bool bly_kind_named_sized(const char *name, bly_kind_info *out, size_t size)
 {
-    kind_info(f->kind, out);
+    return kind_told(bly_kind_by_name(name), out, size);
+}
+
+void bly_kind_of_sized(const bly_filter *f, bly_kind_info *out, size_t size)
+{
+    kind_told(f->kind, out, size);
+}
+
+const bly_param *bly_param_at(const bly_param *params, size_t i)
+{
+    return params + i;
 }
 
 static const struct {

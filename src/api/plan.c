@@ -26,30 +26,13 @@
  * small number, without a thought of overflow. */
 #define MAX_BITS (UINT64_C(1) << 56)
 
-/* Names with commas between, cut where they do not fit. */
-typedef struct name_list {
-    char text[400];
-    size_t len;
-} name_list;
-
-static void name_list_add(name_list *list, const char *name)
-{
-    const size_t room = sizeof list->text - list->len;
-    const int n = snprintf(list->text + list->len, room, "%s%s",
-                           list->len ? ", " : "", name);
-    if (n > 0 && (size_t)n < room)
-        list->len += (size_t)n;
-    else
-        list->text[list->len] = '\0';
-}
-
 bly_status bly_fail_ability(const bly_kind *kind, unsigned ability)
 {
-    name_list can = { { 0 }, 0 };
+    bly_names can = { { 0 }, 0 };
     const bly_kind *other;
     for (size_t i = 0; (other = bly_kind_row(i)); i++)
         if (bly_kind_can(other) & UINT32_C(1) << ability)
-            name_list_add(&can, other->name);
+            bly_names_add(&can, other->name);
     return bly_fail(BLY_ENOTSUP, "a filter of kind %s cannot %s; these can: %s",
                     kind->name, bly_can_help(ability),
                     can.len ? can.text : "none");
@@ -57,27 +40,12 @@ bly_status bly_fail_ability(const bly_kind *kind, unsigned ability)
 
 /* ---------------------------------------------------------------- options */
 
-static bly_status read_choice(const bly_kind *kind, const bly_param *param,
-                              const char *text, uint64_t *out)
-{
-    name_list words = { { 0 }, 0 };
-    for (uint64_t i = 0; param->choices[i]; i++) {
-        if (strcmp(param->choices[i], text) == 0) {
-            *out = i;
-            return BLY_OK;
-        }
-        name_list_add(&words, param->choices[i]);
-    }
-    return bly_fail(BLY_EINVAL, "option %s of kind %s is one of %s, not '%s'",
-                    param->name, kind->name, words.text, text);
-}
-
 /* The value of a param from text, as it is kept in a shape. */
 static bly_status read_value(const bly_kind *kind, const bly_param *param,
                              const char *text, uint64_t *out)
 {
     if (param->type == BLY_CHOICE)
-        return read_choice(kind, param, text, out);
+        return bly_read_choice(param, "kind", kind->name, text, out);
 
     uint64_t count = 0;
     double real = 0;
@@ -116,13 +84,13 @@ static void default_value(const bly_param *param, uint64_t *out)
 static bly_status read_option(const bly_kind *kind, const bly_option *o,
                               bly_want *w)
 {
-    name_list known = { { 0 }, 0 };
+    bly_names known = { { 0 }, 0 };
     for (uint32_t i = 0; i < kind->nparams; i++) {
         const bly_param *param = &kind->params[i];
         if (!param->settable)
             continue;
         if (strcmp(param->name, o->name) != 0) {
-            name_list_add(&known, param->name);
+            bly_names_add(&known, param->name);
             continue;
         }
         if (w->given[i])
@@ -139,9 +107,9 @@ bly_status bly_read_options(const bly_spec *spec, const bly_kind **kind,
 {
     const bly_kind *k = bly_kind_by_name(spec->kind);
     if (!k) {
-        name_list known = { { 0 }, 0 };
+        bly_names known = { { 0 }, 0 };
         for (size_t i = 0; (k = bly_kind_row(i)); i++)
-            name_list_add(&known, k->name);
+            bly_names_add(&known, k->name);
         return bly_fail(BLY_EINVAL, "there is no kind '%s'; there are: %s",
                         spec->kind, known.text);
     }

@@ -28,6 +28,17 @@ bly_status(bly_fail_null)(const char *argument)
     return bly_fail(BLY_EINVAL, "%s is NULL; it must not be", argument);
 }
 
+void bly_names_add(bly_names *list, const char *name)
+{
+    const size_t room = sizeof list->text - list->len;
+    const int n = snprintf(list->text + list->len, room, "%s%s",
+                           list->len ? ", " : "", name);
+    if (n > 0 && (size_t)n < room)
+        list->len += (size_t)n;
+    else
+        list->text[list->len] = '\0';
+}
+
 const char *bly_status_text(bly_status status)
 {
     static const char *const texts[] = {

@@ -18,6 +18,15 @@ bly_fail(bly_status status, const char *format, ...);
  * where it may be one of several. */
 bly_status bly_fail_null(const char *argument);
 
+/* Names with commas between, for a message that lists them; cut where they do
+ * not fit. Begins with zeros. */
+typedef struct bly_names {
+    char text[400];
+    size_t len;
+} bly_names;
+
+void bly_names_add(bly_names *list, const char *name);
+
 #ifdef __clang_analyzer__ /* sees one file at a time: these are not BLY_OK */
 #define bly_fail(status, ...) (bly_fail(status, __VA_ARGS__), (status))
 #define bly_fail_null(argument) (bly_fail_null(argument), BLY_EINVAL)

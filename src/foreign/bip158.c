@@ -28,12 +28,13 @@
 enum { BIP158_KEYS, BIP158_BLOCK, BIP158_NOPTIONS };
 
 static const char *const bip158_forms[] = { "hex", "bytes", NULL };
-static const bly_format_option bip158_options[] = {
-    [BIP158_KEYS] = { "keys", "hex", bip158_forms,
-                      "scripts in hexadecimal, or bytes" },
-    [BIP158_BLOCK] = { "block", NULL, NULL,
-                       "the hash of the block, 64 digits as it is usually "
-                       "shown; needed for queries" },
+static const bly_param bip158_options[] = {
+    [BIP158_KEYS] = BLY_OPTION_CHOICE("keys", 0, bip158_forms,
+                                      "scripts in hexadecimal, or bytes"),
+    [BIP158_BLOCK] =
+        BLY_OPTION_TEXT("block", NULL,
+                        "the hash of the block, 64 digits as it is usually "
+                        "shown; needed for queries"),
 };
 
 struct bip158_set {

@@ -21,10 +21,11 @@
 enum { BIP37_KEYS, BIP37_NOPTIONS };
 
 static const char *const bip37_forms[] = { "hex", "bytes", NULL };
-static const bly_format_option bip37_options[] = {
-    [BIP37_KEYS] = { "keys", "hex", bip37_forms,
-                     "scripts, hashes and outpoints in hexadecimal, in the "
-                     "byte order in which they are sent, or bytes" },
+static const bly_param bip37_options[] = {
+    [BIP37_KEYS] = BLY_OPTION_CHOICE(
+        "keys", 0, bip37_forms,
+        "scripts, hashes and outpoints in hexadecimal, in the "
+        "byte order in which they are sent, or bytes"),
 };
 
 /* Where the bits end: 0 where this is no message. */

@@ -37,11 +37,12 @@ static const char *const bab_key_forms[] = { "bytes", "int32be", "int64be",
                                              "int32", "int64",   "hex",
                                              NULL };
 static const char *const bab_forms[] = { "binary", "json", NULL };
-static const bly_format_option bab_options[] = {
-    [BAB_KEYS] = { "keys", "bytes", bab_key_forms,
-                   "what the text of a key means" },
-    [BAB_FORM] = { "form", "binary", bab_forms,
-                   "for a new one: as WriteTo or as MarshalJSON writes it" },
+static const bly_param bab_options[] = {
+    [BAB_KEYS] = BLY_OPTION_CHOICE("keys", 0, bab_key_forms,
+                                   "what the text of a key means"),
+    [BAB_FORM] = BLY_OPTION_CHOICE(
+        "form", 0, bab_forms,
+        "for a new one: as WriteTo or as MarshalJSON writes it"),
 };
 
 /* ----------------------------------------------------------------- base64 */

@@ -31,14 +31,16 @@ static const char *const cassandra_forms[] = { "bytes", "hex", "int32be",
 static const char *const cassandra_versions[] = { "any", "ma", "mb", "mc",
                                                   "md",  "me", "na", "nb",
                                                   "nc",  "oa", "da", NULL };
-static const bly_format_option cassandra_options[] = {
-    [CASSANDRA_KEYS] = { "keys", "bytes", cassandra_forms,
-                         "the type of the partition key: text or ascii "
-                         "(bytes), int (int32be), bigint or timestamp "
-                         "(int64be), blob, uuid and all others (hex)" },
-    [CASSANDRA_VERSION] = { "version", "any", cassandra_versions,
-                            "the version of the table, with which its name "
-                            "begins: nb of nb-1-big-Filter.db" },
+static const bly_param cassandra_options[] = {
+    [CASSANDRA_KEYS] =
+        BLY_OPTION_CHOICE("keys", 0, cassandra_forms,
+                          "the type of the partition key: text or ascii "
+                          "(bytes), int (int32be), bigint or timestamp "
+                          "(int64be), blob, uuid and all others (hex)"),
+    [CASSANDRA_VERSION] =
+        BLY_OPTION_CHOICE("version", 0, cassandra_versions,
+                          "the version of the table, with which its name "
+                          "begins: nb of nb-1-big-Filter.db"),
 };
 
 /* The size that its header gives, 0 where that is no header; and *k. */

@@ -32,10 +32,11 @@ enum { SKETCH_KEYS, SKETCH_NOPTIONS };
 
 static const char *const datasketches_forms[] = { "bytes", "int64", "double",
                                                   "hex", NULL };
-static const bly_format_option datasketches_options[] = {
-    [SKETCH_KEYS] = { "keys", "bytes", datasketches_forms,
-                      "the type given to update(): a string or bytes, a whole "
-                      "number (int64), a float or double (double)" },
+static const bly_param datasketches_options[] = {
+    [SKETCH_KEYS] = BLY_OPTION_CHOICE(
+        "keys", 0, datasketches_forms,
+        "the type given to update(): a string or bytes, a whole "
+        "number (int64), a float or double (double)"),
 };
 
 static bool datasketches_recognise(const unsigned char *bytes, size_t n)

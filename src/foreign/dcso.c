@@ -33,11 +33,11 @@
 enum { DCSO_KEYS, DCSO_DATA, DCSO_NOPTIONS };
 
 static const char *const dcso_forms[] = { "bytes", "hex", NULL };
-static const bly_format_option dcso_options[] = {
-    [DCSO_KEYS] = { "keys", "bytes", dcso_forms,
-                    "what the text of a key means" },
-    [DCSO_DATA] = { "data", NULL, NULL,
-                    "for a new one: text to keep after the bits" },
+static const bly_param dcso_options[] = {
+    [DCSO_KEYS] = BLY_OPTION_CHOICE("keys", 0, dcso_forms,
+                                    "what the text of a key means"),
+    [DCSO_DATA] = BLY_OPTION_TEXT("data", NULL,
+                                  "for a new one: text to keep after the bits"),
 };
 
 /* What is wrong with the header, or NULL: then *out is what it says. */

@@ -19,24 +19,31 @@ static const bly_format *const formats[] = { BLY_FORMATS(FORMAT_ROW_) };
 #undef FORMAT_ROW_
 #define NFORMATS (sizeof formats / sizeof *formats)
 
-bool bly_format_at(size_t index, bly_format_info *out)
+/* Whether there is a format; if so, it is described. */
+static bool format_told(const bly_format *t, bly_format_info *out, size_t size)
 {
-    if (index >= NFORMATS)
-        return false;
-    const bly_format *const t = formats[index];
-    *out = (bly_format_info){
-        .name = t->name,
-        .systems = t->systems,
-        .summary = t->summary,
-        .can = (t->recognise ? BLY_FORMAT_KNOWN : 0) |
-               (t->hash ? BLY_FORMAT_HAS : 0) | (t->plan ? BLY_FORMAT_NEW : 0) |
-               (t->add ? BLY_FORMAT_ADD : 0) |
-               (t->remove ? BLY_FORMAT_REMOVE : 0) |
-               (t->count ? BLY_FORMAT_COUNT : 0),
-        .options = t->options,
-        .noptions = t->noptions,
-    };
-    return true;
+    if (t) {
+        const bly_format_info told = {
+            .name = t->name,
+            .systems = t->systems,
+            .summary = t->summary,
+            .can = (t->recognise ? BLY_FORMAT_KNOWN : 0) |
+                   (t->hash ? BLY_FORMAT_HAS : 0) |
+                   (t->plan ? BLY_FORMAT_NEW : 0) |
+                   (t->add ? BLY_FORMAT_ADD : 0) |
+                   (t->remove ? BLY_FORMAT_REMOVE : 0) |
+                   (t->count ? BLY_FORMAT_COUNT : 0),
+            .options = t->options,
+            .noptions = t->noptions,
+        };
+        BLY_GIVE(&told, out, size);
+    }
+    return t != NULL;
+}
+
+bool bly_format_at_sized(size_t index, bly_format_info *out, size_t size)
+{
+    return format_told(index < NFORMATS ? formats[index] : NULL, out, size);
 }
 
 static const bly_format *format_named(const char *name)
@@ -47,33 +54,35 @@ static const bly_format *format_named(const char *name)
     return NULL;
 }
 
-bool bly_format_named(const char *name, bly_format_info *out)
+static bly_status no_format(const char *name)
 {
-    size_t i = 0;
-    while (name && bly_format_at(i, out)) {
-        if (strcmp(out->name, name) == 0)
-            return true;
-        i++;
-    }
-    return false;
+    bly_names known = { { 0 }, 0 };
+    for (size_t i = 0; i < NFORMATS; i++)
+        bly_names_add(&known, formats[i]->name);
+    return bly_fail(BLY_EINVAL, "unknown format '%s'; there are: %s", name,
+                    known.text);
 }
 
-bool bly_format_of(const void *bytes, size_t nbytes, bly_format_info *out)
+bool bly_format_named_sized(const char *name, bly_format_info *out, size_t size)
+{
+    return name && format_told(format_named(name), out, size);
+}
+
+bool bly_format_of_sized(const void *bytes, size_t nbytes, bly_format_info *out,
+                         size_t size)
 {
     for (size_t i = 0; i < NFORMATS; i++)
         if (formats[i]->recognise && formats[i]->recognise(bytes, nbytes))
-            return bly_format_at(i, out);
+            return format_told(formats[i], out, size);
     return false;
 }
 
 /* ------------------------------------------------------ life and options */
 
-static bool is_choice(const bly_format_option *o, const char *value)
+/* What an option of f is if nobody gives it; NULL: nothing. */
+static const char *option_default(const bly_param *o)
 {
-    for (size_t i = 0; o->choices && o->choices[i]; i++)
-        if (strcmp(o->choices[i], value) == 0)
-            return true;
-    return !o->choices;
+    return o->type == BLY_CHOICE ? o->choices[(size_t)o->def] : o->def_text;
 }
 
 static char *text_copy(const bly_mem *mem, const char *text)
@@ -88,15 +97,21 @@ static char *text_copy(const bly_mem *mem, const char *text)
 /* Give f the value of one option. */
 static bly_status option_set(bly_foreign *f, const bly_option *given)
 {
+    bly_names known = { { 0 }, 0 };
     for (uint32_t i = 0; i < f->format->noptions; i++) {
-        const bly_format_option *const o = &f->format->options[i];
+        const bly_param *const o = &f->format->options[i];
+        bly_names_add(&known, o->name);
         if (strcmp(o->name, given->name) != 0)
             continue;
-        if (!is_choice(o, given->value))
-            return bly_fail(BLY_EINVAL,
-                            "option %s of %s: '%s' is not one of its values",
-                            o->name, f->format->name, given->value);
-        if (f->option[i] != o->def)
+        uint64_t unused;
+        const bly_status st =
+            o->type == BLY_CHOICE
+                ? bly_read_choice(o, "format", f->format->name, given->value,
+                                  &unused)
+                : BLY_OK;
+        if (st)
+            return st;
+        if (f->option[i] != option_default(o))
             return bly_fail(BLY_EINVAL, "option %s is given twice", o->name);
         char *const copy = text_copy(&f->mem, given->value);
         if (!copy)
@@ -104,14 +119,15 @@ static bly_status option_set(bly_foreign *f, const bly_option *given)
         f->option[i] = copy;
         return BLY_OK;
     }
-    return bly_fail(BLY_EINVAL, "format %s has no option '%s'", f->format->name,
-                    given->name);
+    return bly_fail(BLY_EINVAL, "format %s has no option '%s'; it has: %s",
+                    f->format->name, given->name,
+                    known.len ? known.text : "none");
 }
 
 static bly_status options_set(bly_foreign *f, const bly_foreign_spec *spec)
 {
     for (uint32_t i = 0; i < f->format->noptions; i++)
-        f->option[i] = f->format->options[i].def;
+        f->option[i] = option_default(&f->format->options[i]);
     for (size_t i = 0; i < spec->noptions; i++) {
         if (!spec->options || !spec->options[i].name || !spec->options[i].value)
             return bly_fail_null("options, or a name or value in them");
@@ -128,7 +144,7 @@ static bly_status options_set(bly_foreign *f, const bly_foreign_spec *spec)
 static void options_drop(bly_foreign *f)
 {
     for (uint32_t i = 0; i < f->format->noptions; i++) {
-        const char *const def = f->format->options[i].def;
+        const char *const def = option_default(&f->format->options[i]);
         if (f->option[i] != def)
             bly_mem_release(&f->mem, (char *)f->option[i],
                             strlen(f->option[i]) + 1);
@@ -198,8 +214,7 @@ bly_status bly_foreign_blank(const bly_foreign_spec *spec, size_t size,
     const bly_format *const format =
         spec->format ? format_named(spec->format) : NULL;
     if (!format)
-        return bly_fail(BLY_EINVAL, "unknown format '%s'",
-                        spec->format ? spec->format : "");
+        return no_format(spec->format ? spec->format : "");
     return foreign_make(format, spec, out);
 }
 
@@ -239,7 +254,7 @@ bly_status bly_foreign_open_sized(const bly_foreign_spec *spec,
     if (spec->format) {
         format = format_named(spec->format);
         if (!format)
-            return bly_fail(BLY_EINVAL, "unknown format '%s'", spec->format);
+            return no_format(spec->format);
     } else {
         const bly_status st = recognise(bytes, nbytes, &format);
         if (st)

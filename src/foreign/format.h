@@ -136,7 +136,7 @@ typedef struct bly_array {
 
 typedef struct bly_format {
     const char *name, *systems, *summary;
-    const bly_format_option *options; /* the one called `keys` is foreign.c's */
+    const bly_param *options; /* the one called `keys` is foreign.c's */
     uint32_t noptions;
 
     /* Could these be the bytes of such a file, as surely as they can tell
@@ -256,6 +256,19 @@ typedef struct bly_format {
     bly_status (*restore)(bly_foreign *f, unsigned version,
                           const bly_foreign_record *from);
 } bly_format;
+
+/* An option with words to choose from, of which number def is the default; and
+ * one that is any text, with a default or NULL. */
+#define BLY_OPTION_CHOICE(name_, def_, choices_, help_)                   \
+    {                                                                     \
+        .name = name_, .type = BLY_CHOICE, .settable = true, .def = def_, \
+        .choices = choices_, .help = help_                                \
+    }
+#define BLY_OPTION_TEXT(name_, def_, help_)                                  \
+    {                                                                        \
+        .name = name_, .type = BLY_TEXT, .settable = true, .def_text = def_, \
+        .help = help_                                                        \
+    }
 
 /* Every format there is, in the order of `bloomery formats`. */
 #define BLY_FORMATS(X) \

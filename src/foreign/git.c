@@ -33,9 +33,9 @@
 
 enum { GIT_COMMIT, GIT_NOPTIONS };
 
-static const bly_format_option git_options[] = {
-    [GIT_COMMIT] = { "commit", NULL, NULL,
-                     "only commits whose object id begins with this" },
+static const bly_param git_options[] = {
+    [GIT_COMMIT] = BLY_OPTION_TEXT(
+        "commit", NULL, "only commits whose object id begins with this"),
 };
 
 struct git_graph {

@@ -25,13 +25,15 @@ enum { GUAVA_KEYS, GUAVA_STRATEGY, GUAVA_NOPTIONS };
 static const char *const guava_forms[] = { "bytes", "utf16", "int32",
                                            "int64", "hex",   NULL };
 static const char *const guava_strategies[] = { "32", "64", NULL };
-static const bly_format_option guava_options[] = {
-    [GUAVA_KEYS] = { "keys", "bytes", guava_forms,
-                     "what the funnel turns a key into: its bytes (strings "
-                     "with a charset, byte arrays), utf16 (unencoded "
-                     "characters), int32, int64 (Integer, Long)" },
-    [GUAVA_STRATEGY] = { "strategy", "64", guava_strategies,
-                         "for a new one: bits of MURMUR128_MITZ" },
+static const bly_param guava_options[] = {
+    [GUAVA_KEYS] = BLY_OPTION_CHOICE(
+        "keys", 0, guava_forms,
+        "what the funnel turns a key into: its bytes (strings "
+        "with a charset, byte arrays), utf16 (unencoded "
+        "characters), int32, int64 (Integer, Long)"),
+    [GUAVA_STRATEGY] =
+        BLY_OPTION_CHOICE("strategy", 1, guava_strategies,
+                          "for a new one: bits of MURMUR128_MITZ"),
 };
 
 static bool guava_recognise(const unsigned char *bytes, size_t n)

@@ -39,9 +39,9 @@
 enum { LEVELDB_KEYS, LEVELDB_NOPTIONS };
 
 static const char *const leveldb_forms[] = { "bytes", "hex", NULL };
-static const bly_format_option leveldb_options[] = {
-    [LEVELDB_KEYS] = { "keys", "bytes", leveldb_forms,
-                       "keys as they are, or in hexadecimal" },
+static const bly_param leveldb_options[] = {
+    [LEVELDB_KEYS] = BLY_OPTION_CHOICE("keys", 0, leveldb_forms,
+                                       "keys as they are, or in hexadecimal"),
 };
 
 struct leveldb_block {

@@ -18,10 +18,11 @@
 
 enum { PARQUET_COLUMN, PARQUET_NOPTIONS };
 
-static const bly_format_option parquet_options[] = {
-    [PARQUET_COLUMN] = { "column", NULL, NULL,
-                         "the column to query, if several have filters; the "
-                         "parts of its path are separated by dots" },
+static const bly_param parquet_options[] = {
+    [PARQUET_COLUMN] =
+        BLY_OPTION_TEXT("column", NULL,
+                        "the column to query, if several have filters; the "
+                        "parts of its path are separated by dots"),
 };
 
 struct parquet_part {

@@ -48,14 +48,16 @@ enum {
 
 static const char *const redisbloom_forms[] = { "bytes", "hex", NULL };
 static const char *const redisbloom_scaling[] = { "yes", "no", NULL };
-static const bly_format_option redisbloom_options[] = {
-    [REDISBLOOM_KEYS] = { "keys", "bytes", redisbloom_forms,
-                          "what the text of a key means" },
-    [REDISBLOOM_SCALING] = { "scaling", "yes", redisbloom_scaling,
-                             "for a new one: may grow past its capacity" },
-    [REDISBLOOM_GROWING] = { "growth", "2", NULL,
-                             "for a new one that scales: the capacity of each "
-                             "next filter, as a multiple of the last" },
+static const bly_param redisbloom_options[] = {
+    [REDISBLOOM_KEYS] = BLY_OPTION_CHOICE("keys", 0, redisbloom_forms,
+                                          "what the text of a key means"),
+    [REDISBLOOM_SCALING] =
+        BLY_OPTION_CHOICE("scaling", 0, redisbloom_scaling,
+                          "for a new one: may grow past its capacity"),
+    [REDISBLOOM_GROWING] =
+        BLY_OPTION_TEXT("growth", "2",
+                        "for a new one that scales: the capacity of each "
+                        "next filter, as a multiple of the last"),
 };
 
 /* ----------------------------------------------------------------- the head */

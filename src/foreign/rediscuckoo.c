@@ -58,18 +58,20 @@ enum {
 };
 
 static const char *const rediscuckoo_forms[] = { "bytes", "hex", NULL };
-static const bly_format_option rediscuckoo_options[] = {
-    [REDISCUCKOO_KEYS] = { "keys", "bytes", rediscuckoo_forms,
-                           "what the text of a key means" },
-    [REDISCUCKOO_SIZE] = { "bucket-size", "2", NULL,
-                           "for a new one: slots of a bucket, 1 to 255" },
-    [REDISCUCKOO_MOVES] = { "max-iterations", "20", NULL,
-                            "for a new one: moves before it grows, 1 to "
-                            "65535" },
-    [REDISCUCKOO_GROWTH] = { "growth", "1", NULL,
-                             "for a new one: the size of each next table, as a "
-                             "multiple of the last; rounded up to a power of "
-                             "two; 0: it does not grow" },
+static const bly_param rediscuckoo_options[] = {
+    [REDISCUCKOO_KEYS] = BLY_OPTION_CHOICE("keys", 0, rediscuckoo_forms,
+                                           "what the text of a key means"),
+    [REDISCUCKOO_SIZE] = BLY_OPTION_TEXT(
+        "bucket-size", "2", "for a new one: slots of a bucket, 1 to 255"),
+    [REDISCUCKOO_MOVES] =
+        BLY_OPTION_TEXT("max-iterations", "20",
+                        "for a new one: moves before it grows, 1 to "
+                        "65535"),
+    [REDISCUCKOO_GROWTH] =
+        BLY_OPTION_TEXT("growth", "1",
+                        "for a new one: the size of each next table, as a "
+                        "multiple of the last; rounded up to a power of "
+                        "two; 0: it does not grow"),
 };
 
 static uint64_t rediscuckoo_power(uint64_t n)

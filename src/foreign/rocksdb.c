@@ -38,9 +38,9 @@
 enum { ROCKSDB_KEYS, ROCKSDB_NOPTIONS };
 
 static const char *const rocksdb_forms[] = { "bytes", "hex", NULL };
-static const bly_format_option rocksdb_options[] = {
-    [ROCKSDB_KEYS] = { "keys", "bytes", rocksdb_forms,
-                       "keys as they are, or in hexadecimal" },
+static const bly_param rocksdb_options[] = {
+    [ROCKSDB_KEYS] = BLY_OPTION_CHOICE("keys", 0, rocksdb_forms,
+                                       "keys as they are, or in hexadecimal"),
 };
 
 struct rocksdb_filter {

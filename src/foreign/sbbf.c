@@ -251,11 +251,12 @@ enum { SBBF_KEYS, SBBF_NOPTIONS };
 
 static const char *const sbbf_forms[] = { "bytes", "hex",    "int32",
                                           "int64", "double", NULL };
-static const bly_format_option sbbf_options[] = {
-    [SBBF_KEYS] = { "keys", "bytes", sbbf_forms,
-                    "what the type of the column turns a key into: bytes "
-                    "(strings), int32, int64, double, hex (the bytes of any "
-                    "other)" },
+static const bly_param sbbf_options[] = {
+    [SBBF_KEYS] = BLY_OPTION_CHOICE(
+        "keys", 0, sbbf_forms,
+        "what the type of the column turns a key into: bytes "
+        "(strings), int32, int64, double, hex (the bytes of any "
+        "other)"),
 };
 
 static void sbbf_describe(const bly_foreign *f, bly_facts *out)

@@ -47,10 +47,11 @@
 
 enum { SQUID_BITS, SQUID_NOPTIONS };
 
-static const bly_format_option squid_options[] = {
-    [SQUID_BITS] = { "bits", NULL, NULL,
-                     "bits per entry of a new one, 1 to 127; as many as the "
-                     "rate needs if not given, at least 5" },
+static const bly_param squid_options[] = {
+    [SQUID_BITS] =
+        BLY_OPTION_TEXT("bits", NULL,
+                        "bits per entry of a new one, 1 to 127; as many as the "
+                        "rate needs if not given, at least 5"),
 };
 
 /* Bytes of a mask, by the formula that Squid checks. */

@@ -44,19 +44,22 @@ enum {
 
 static const char *const valkeybloom_forms[] = { "bytes", "hex", NULL };
 static const char *const valkeybloom_scaling[] = { "yes", "no", NULL };
-static const bly_format_option valkeybloom_options[] = {
-    [VALKEYBLOOM_KEYS] = { "keys", "bytes", valkeybloom_forms,
-                           "what the text of a key means" },
-    [VALKEYBLOOM_SCALING] = { "scaling", "yes", valkeybloom_scaling,
-                              "for a new one: may grow past its capacity" },
-    [VALKEYBLOOM_GROWING] = { "growth", "2", NULL,
-                              "for a new one that scales: the capacity of each "
-                              "next filter, as a multiple of the last" },
-    [VALKEYBLOOM_TIGHTENING] = { "tightening", "0.5", NULL,
-                                 "for a new one that scales: the rate of each "
-                                 "next filter, as a multiple of the last" },
-    [VALKEYBLOOM_SEEDS] = { "seed", VALKEYBLOOM_SEED, NULL,
-                            "for a new one: 64 hexadecimal digits" },
+static const bly_param valkeybloom_options[] = {
+    [VALKEYBLOOM_KEYS] = BLY_OPTION_CHOICE("keys", 0, valkeybloom_forms,
+                                           "what the text of a key means"),
+    [VALKEYBLOOM_SCALING] =
+        BLY_OPTION_CHOICE("scaling", 0, valkeybloom_scaling,
+                          "for a new one: may grow past its capacity"),
+    [VALKEYBLOOM_GROWING] =
+        BLY_OPTION_TEXT("growth", "2",
+                        "for a new one that scales: the capacity of each "
+                        "next filter, as a multiple of the last"),
+    [VALKEYBLOOM_TIGHTENING] =
+        BLY_OPTION_TEXT("tightening", "0.5",
+                        "for a new one that scales: the rate of each "
+                        "next filter, as a multiple of the last"),
+    [VALKEYBLOOM_SEEDS] = BLY_OPTION_TEXT(
+        "seed", VALKEYBLOOM_SEED, "for a new one: 64 hexadecimal digits"),
 };
 
 /* ---------------------------------------------------------------- reading */

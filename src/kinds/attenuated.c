@@ -121,8 +121,8 @@ static bly_status attenuated_level(const bly_shape *s, bly_shape *out)
     /* The shape keeps bits and k only; from these the kind plans the same level
      * again, whatever the number of items. */
     bly_want w = { .items = 1, .bits = s->p[ATTENUATED_BITS] };
-    bly_want_set(kind, &w, "k", s->p[ATTENUATED_K]);
-    return kind->plan(&w, out);
+    const bly_status st = bly_want_set(kind, &w, "k", s->p[ATTENUATED_K]);
+    return st ? st : kind->plan(&w, out);
 }
 
 static bool attenuated_sane(const bly_shape *s)
@@ -195,15 +195,18 @@ static bly_status attenuated_plan(const bly_want *w, bly_shape *out)
                         (unsigned long long)depth, (unsigned long long)w->bits);
     bly_want one = { .items = (uint64_t)ceil(deepest),
                      .bits = w->bits / depth };
-    const bly_status st = w->bits ? kind->plan(&one, &level)
-                                  : attenuated_fit(kind, w, &one, &level);
+    uint64_t k;
+    bly_status st = w->bits ? kind->plan(&one, &level)
+                            : attenuated_fit(kind, w, &one, &level);
+    if (!st)
+        st = bly_shape_get(kind, &level, "k", &k);
     if (st)
         return st;
     *out = (bly_shape){
         .p = { [ATTENUATED_DEPTH] = depth,
                [ATTENUATED_LAYER] = w->opt[ATTENUATED_LAYER],
                [ATTENUATED_BITS] = bly_shape_bits(kind, &level),
-               [ATTENUATED_K] = bly_shape_get(kind, &level, "k") },
+               [ATTENUATED_K] = k },
     };
     return BLY_OK;
 }

@@ -108,12 +108,18 @@ typedef struct bly_want {
 double bly_want_real(const bly_want *w, unsigned i);
 
 /* Give w the value of kind's option `name`, as if a caller had; and that of a
- * param of a shape. For kinds made of others. */
+ * param of a shape. For kinds made of others. BLY_EINVAL if there is none of
+ * that name. */
 struct bly_kind;
-void bly_want_set(const struct bly_kind *kind, bly_want *w, const char *name,
-                  uint64_t value);
-uint64_t bly_shape_get(const struct bly_kind *kind, const bly_shape *s,
-                       const char *name);
+bly_status bly_want_set(const struct bly_kind *kind, bly_want *w,
+                        const char *name, uint64_t value);
+bly_status bly_shape_get(const struct bly_kind *kind, const bly_shape *s,
+                         const char *name, uint64_t *out);
+
+/* The number of a word among the choices of a param of owner, which is of the
+ * sort "kind" or "format"; BLY_EINVAL, with all of them, if it is none. */
+bly_status bly_read_choice(const bly_param *param, const char *sort,
+                           const char *owner, const char *text, uint64_t *out);
 
 /* Where a kind tells what follows from its shape or contents. */
 typedef struct bly_facts {

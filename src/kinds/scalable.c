@@ -181,9 +181,10 @@ static bly_status scalable_slices(double items, double k, double slice,
                         "most 2^48",
                         items, k * slice);
     bly_want w = { .items = (uint64_t)items, .bits = (uint64_t)(k * slice) };
-    bly_want_set(&bly_kind_classic, &w, "k", (uint64_t)k);
-    bly_want_set(&bly_kind_classic, &w, "layout", 1);
-    return bly_kind_classic.plan(&w, out);
+    bly_status st = bly_want_set(&bly_kind_classic, &w, "k", (uint64_t)k);
+    if (!st)
+        st = bly_want_set(&bly_kind_classic, &w, "layout", 1);
+    return st ? st : bly_kind_classic.plan(&w, out);
 }
 
 /* The least bits in k slices that keep the rate. A slice of s bits has one of

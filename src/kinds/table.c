@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/bytes.h"
+#include "core/status.h"
 #include "kinds/kind.h"
 
 static const bly_kind *const kind_rows[] = {
@@ -71,27 +72,55 @@ double bly_want_real(const bly_want *w, unsigned i)
     return bly_bits_real(w->opt[i]);
 }
 
-/* The number of a param; one that there is not is our own mistake. */
-static uint32_t param_named(const bly_kind *kind, const char *name)
+bly_status bly_read_choice(const bly_param *param, const char *sort,
+                           const char *owner, const char *text, uint64_t *out)
 {
-    uint32_t i = 0;
-    while (i + 1 < kind->nparams && strcmp(kind->params[i].name, name) != 0)
-        i++;
-    return i;
+    bly_names words = { { 0 }, 0 };
+    for (uint64_t i = 0; param->choices[i]; i++) {
+        if (strcmp(param->choices[i], text) == 0) {
+            *out = i;
+            return BLY_OK;
+        }
+        bly_names_add(&words, param->choices[i]);
+    }
+    return bly_fail(BLY_EINVAL, "option %s of %s %s is one of %s, not '%s'",
+                    param->name, sort, owner, words.text, text);
 }
 
-void bly_want_set(const bly_kind *kind, bly_want *w, const char *name,
-                  uint64_t value)
+/* The number of a param. */
+static bly_status param_named(const bly_kind *kind, const char *name,
+                              uint32_t *out)
 {
-    const uint32_t i = param_named(kind, name);
-    w->opt[i] = value;
-    w->given[i] = true;
+    bly_names known = { { 0 }, 0 };
+    for (*out = 0; *out < kind->nparams; ++*out) {
+        if (strcmp(kind->params[*out].name, name) == 0)
+            return BLY_OK;
+        bly_names_add(&known, kind->params[*out].name);
+    }
+    return bly_fail(BLY_EINVAL, "kind %s has no parameter '%s'; it has: %s",
+                    kind->name, name, known.text);
 }
 
-uint64_t bly_shape_get(const bly_kind *kind, const bly_shape *s,
-                       const char *name)
+bly_status bly_want_set(const bly_kind *kind, bly_want *w, const char *name,
+                        uint64_t value)
 {
-    return s->p[param_named(kind, name)];
+    uint32_t i;
+    const bly_status st = param_named(kind, name, &i);
+    if (!st) {
+        w->opt[i] = value;
+        w->given[i] = true;
+    }
+    return st;
+}
+
+bly_status bly_shape_get(const bly_kind *kind, const bly_shape *s,
+                         const char *name, uint64_t *out)
+{
+    uint32_t i;
+    const bly_status st = param_named(kind, name, &i);
+    if (!st)
+        *out = s->p[i];
+    return st;
 }
 
 static void fact_put(bly_facts *facts, bly_fact fact)
