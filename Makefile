@@ -48,8 +48,10 @@ say      = @$(if $(V),:,printf '  %-5s %s\n' "$(1)" "$(2)")
 # The version lives in bloomery.h alone.
 part     = $(shell sed -n 's/^.define BLY_VERSION_$(1) //p' include/bloomery.h)
 MAJOR   := $(call part,MAJOR)
-VERSION := $(MAJOR).$(call part,MINOR).$(call part,PATCH)
-SONAME   = libbloomery.so.$(MAJOR)
+MINOR   := $(call part,MINOR)
+VERSION := $(MAJOR).$(MINOR).$(call part,PATCH)
+# Programs run with every library of one soname: the major version, and before 1.0 the minor one too.
+SONAME   = libbloomery.so.$(MAJOR)$(if $(filter 0,$(MAJOR)),.$(MINOR))
 
 # ------------------------------------------------------------------ libraries
 

@@ -96,10 +96,10 @@
 BLY_BEGIN_DECLS
 
 #define BLY_VERSION_MAJOR 0
-#define BLY_VERSION_MINOR 1
+#define BLY_VERSION_MINOR 2
 #define BLY_VERSION_PATCH 0
 
-/* The version of the running library, such as "0.1.0". */
+/* The version of the running library, such as "0.2.0". */
 const char *bly_version(void);
 
 /* The variant chosen for this processor, such as "avx512" or "portable", for
