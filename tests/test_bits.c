@@ -417,10 +417,10 @@ static void counting_and_combining(void **state)
 
         for (size_t i = 0; i < n; i++)
             c[i] = a[i] & b[i];
-        assert_true(bly_bits_count_and(a, b, n) == count_by_bits(c, n));
         memcpy(got, a, nbytes);
         bly_bits_and(got, b, n);
         assert_memory_equal(got, c, nbytes);
+        assert_true(bly_bits_count(got, n) == count_by_bits(c, n));
 
         guarded_free(got, nbytes);
         guarded_free(c, nbytes);

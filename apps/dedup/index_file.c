@@ -25,6 +25,7 @@
 
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"
+#include "io/byte_order.h"
 
 static const unsigned char magic[8] = {
     0x89, 'B', 'L', 'Y', 'D', 'I', '1', '\n'
@@ -34,20 +35,6 @@ static const unsigned char magic[8] = {
 #define ROW_HEAD 16
 #define MAX_ID ((uint32_t)1 << 20)
 #define MAX_ROW (ROW_HEAD + 4 * BLY_MAX_COMPONENTS + MAX_ID)
-
-static void put_le(unsigned char *to, uint64_t v, unsigned nbytes)
-{
-    for (unsigned i = 0; i < nbytes; i++)
-        to[i] = (unsigned char)(v >> 8 * i);
-}
-
-static uint64_t get_le(const unsigned char *from, unsigned nbytes)
-{
-    uint64_t v = 0;
-    for (unsigned i = 0; i < nbytes; i++)
-        v |= (uint64_t)from[i] << 8 * i;
-    return v;
-}
 
 /* One document as bytes: their number. */
 static size_t row_bytes(const struct dedup_docs *docs, uint32_t doc,

@@ -41,25 +41,14 @@ uint64_t bly_bits_count(const uint64_t *a, size_t nwords)
 /* Combine a piece that stays in L1, then count it: one counting loop serves. */
 #define PIECE 512
 
-static uint64_t count_combined(const uint64_t *a, const uint64_t *b,
-                               size_t nwords, bool both)
+uint64_t bly_bits_count_or(const uint64_t *a, const uint64_t *b, size_t nwords)
 {
     uint64_t piece[PIECE], sum = 0;
     for (size_t at = 0; at < nwords; at += PIECE) {
         const size_t n = nwords - at < PIECE ? nwords - at : PIECE;
         for (size_t i = 0; i < n; i++)
-            piece[i] = both ? a[at + i] & b[at + i] : a[at + i] | b[at + i];
+            piece[i] = a[at + i] | b[at + i];
         sum += bly_bits_count(piece, n);
     }
     return sum;
-}
-
-uint64_t bly_bits_count_or(const uint64_t *a, const uint64_t *b, size_t nwords)
-{
-    return count_combined(a, b, nwords, false);
-}
-
-uint64_t bly_bits_count_and(const uint64_t *a, const uint64_t *b, size_t nwords)
-{
-    return count_combined(a, b, nwords, true);
 }

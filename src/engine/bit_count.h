@@ -8,11 +8,9 @@
 
 #include "engine/rows.h"
 
-/* Ones in nwords words: of a; of a | b; of a & b. */
+/* Ones in nwords words: of a; of a | b. */
 uint64_t bly_bits_count(const uint64_t *a, size_t nwords);
 uint64_t bly_bits_count_or(const uint64_t *a, const uint64_t *b, size_t nwords);
-uint64_t bly_bits_count_and(const uint64_t *a, const uint64_t *b,
-                            size_t nwords);
 
 typedef struct bly_count_row {
     BLY_ROW_HEAD;

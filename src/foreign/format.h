@@ -315,14 +315,6 @@ bly_status bly_foreign_read_key(const bly_foreign *f, bly_bytes text,
 /* f->own, zeroed; BLY_ENOMEM. Once a filter. */
 bly_status bly_foreign_own(bly_foreign *f, size_t nbytes);
 
-/* A double, in eight bytes. */
-#define bly_get_le_double(p) bly_bits_real(bly_load64(p))
-#define bly_put_le_double(p, x) bly_store64(p, bly_real_bits(x))
-#define bly_get_le32 bly_load32
-#define bly_get_le64 bly_load64
-#define bly_put_le32 bly_store32
-#define bly_put_le64 bly_store64
-
 /* Bytes of the array of a part that is made: whole words. */
 static inline uint64_t bly_part_bytes(const bly_foreign_part *p)
 {

@@ -52,7 +52,7 @@ int64_t bly_thrift_element_int(bly_thrift *t)
     return (int64_t)(x >> 1 ^ -(x & 1));
 }
 
-bly_bytes bly_thrift_element_text(bly_thrift *t)
+static bly_bytes element_text(bly_thrift *t)
 {
     const uint64_t n = thrift_varint(t);
     if (n > thrift_left(t))
@@ -102,7 +102,7 @@ bly_bytes bly_thrift_text(bly_thrift *t, const bly_thrift_field *f)
 {
     if (f->type != BLY_THRIFT_BINARY)
         thrift_bad(t);
-    return bly_thrift_element_text(t);
+    return element_text(t);
 }
 
 /* A list's length. No element takes less than a byte. */
@@ -190,7 +190,7 @@ static void value_skip(bly_thrift *t, unsigned type, unsigned depth)
         bytes_skip(t, 16);
         break;
     case BLY_THRIFT_BINARY:
-        bly_thrift_element_text(t);
+        element_text(t);
         break;
     case BLY_THRIFT_LIST:
     case BLY_THRIFT_SET: {

@@ -68,9 +68,8 @@ size_t bly_thrift_list(bly_thrift *t, const bly_thrift_field *f, unsigned type);
 /* Go into a field that is a struct; false, and bad, if it is none. */
 bool bly_thrift_struct(bly_thrift *t, const bly_thrift_field *f);
 
-/* An element of a list of i32 or of binary. */
+/* An element of a list of i32. */
 int64_t bly_thrift_element_int(bly_thrift *t);
-bly_bytes bly_thrift_element_text(bly_thrift *t);
 
 void bly_thrift_skip(bly_thrift *t, const bly_thrift_field *f);
 
