@@ -10,7 +10,7 @@
 #include "report/fields.h"
 
 /* Changing a filter key by key, where some keys may be refused: batch() of the
- * job picks those that were not, and tells of the others; its ctx is the
+ * job picks those that were not, and reports the others; its ctx is the
  * filter. The result is an exit status: 1 where a key was refused. */
 struct change {
     const struct keys *keys;

@@ -95,8 +95,9 @@ COMMANDS(COMMAND_DECLARE_)
 const struct command *command_at(size_t i);
 const struct command *command_named(const char *name);
 
-/* Set what the options of c point to and leave in operands what is no option.
- * False where the command must not run: *status is then the exit status. */
+/* Set what the options of c point to and leave in operands whatever is not an
+ * option. False where the command must not run: *status is then the exit
+ * status. */
 bool options_parse(const struct command *c, int argc, char **argv,
                    struct list *operands, int *status);
 

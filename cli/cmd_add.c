@@ -75,8 +75,8 @@ static bly_status foreign_all(bly_foreign *f, void *ctx)
     return pipeline_run(&a->job, &a->in);
 }
 
-/* Is the filter in path one of another system that changes? -1, and said why,
- * if it cannot be changed where it is. */
+/* Is the filter in path one of another system that changes? -1, with the reason
+ * printed, if it cannot be changed where it is. */
 static int is_foreign(const char *path)
 {
     struct foreign_file file;

@@ -49,7 +49,8 @@ static const struct field built_fields[] = {
     { 0 },
 };
 
-/* Read all keys into b and make the filter of them; NULL, and said why. */
+/* Read all keys into b and make the filter of them; NULL, with the reason
+ * printed. */
 static bly_filter *build_filter(bly_builder *b, struct job *job,
                                 const struct list *inputs, bool sized)
 {
@@ -75,7 +76,7 @@ static bly_filter *build_filter(bly_builder *b, struct job *job,
 }
 
 /* Does the kind of spec want values, and if not, was a delimiter given all the
- * same? False, and said so, if it was. */
+ * same? False, with the reason printed, if it was. */
 static bool build_values(const bly_spec *spec, struct job *job)
 {
     const uint32_t wanted = BLY_CAN(BUILD) | BLY_CAN(GET);
@@ -95,7 +96,8 @@ static bool build_values(const bly_spec *spec, struct job *job)
 
 /* ------------------------------------------- for another system */
 
-/* Options that mean nothing there; false, and said so, if one was given. */
+/* Options that mean nothing there; false, with the reason printed, if one was
+ * given. */
 static bool build_is_plain(void)
 {
     const struct sizing *const s = &build_args.sizing;

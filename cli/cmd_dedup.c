@@ -166,8 +166,8 @@ static const struct opt dedup_options[] = {
     { 0 },
 };
 
-/* Which of the words, up to NULL, was given for an option; -1, and said so, for
- * none. There are two or three. */
+/* Which of the words, up to NULL, was given for an option; -1, with the reason
+ * printed, for none. There are two or three. */
 static int choice(const char *option, const char *word,
                   const char *const *words)
 {
@@ -321,7 +321,7 @@ static bool pick_stream(struct dedup_options *o, bool ngrams)
     return level >= 0;
 }
 
-/* False, and said why, where the options cannot be meant. */
+/* False, with the reason printed, where the options cannot be meant. */
 static bool pick(struct dedup_options *o, bool ngrams)
 {
     const char *const tmp = getenv("TMPDIR");

@@ -35,7 +35,8 @@ static bly_status set_batch(struct job *job, struct batch *b)
 }
 
 /* The filter, and each pair of operands behind it as one line. Words that are
- * made are the caller's to free. False, and said why, if they are no pairs. */
+ * made are the caller's to free. False, with the reason printed, if they are no
+ * pairs. */
 static bool set_pairs(const struct list *operands, char delimiter,
                       struct list *lines)
 {

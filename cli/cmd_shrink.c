@@ -62,7 +62,7 @@ static bool shrink_stops(const struct shrinking *s)
     return false;
 }
 
-/* f, folded; or NULL, and said why. */
+/* f, folded; or NULL, with the reason printed. */
 static bly_filter *shrink_filter(struct shrinking *s, const bly_filter *f)
 {
     bly_filter *now = NULL, *half; /* NULL: still f */

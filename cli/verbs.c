@@ -49,7 +49,8 @@ static bool was_given(const struct opt *o)
     return false;
 }
 
-/* Does the verb take all that was given? False, and said so, if not. */
+/* Does the verb take all that was given? False, with the reason printed, if
+ * not. */
 static bool verb_takes(const struct command *c, const struct verb *v)
 {
     for (const struct opt *o = c->options; o->name; o++) {

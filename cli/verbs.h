@@ -16,9 +16,9 @@ struct verb {
 };
 
 /* The row among n that the first operand names; *rest becomes the operands
- * behind it. n, and said why, where there is none, where an option was given
- * that it does not take, or where operands are missing. The variables of c's
- * options must have begun as zero. */
+ * behind it. n, with the reason printed, where there is none, where an option
+ * was given that it does not take, or where operands are missing. The variables
+ * of c's options must have begun as zero. */
 size_t verb_find(const struct command *c, const struct verb *verbs, size_t n,
                  const struct list *operands, struct list *rest);
 

@@ -18,7 +18,8 @@ int scratch_file(const char *folder);
 /* At most nbytes from fd, fewer only at its end; negative: errno is set. */
 int64_t read_all(int fd, void *buf, size_t nbytes);
 
-/* Write something to path, "-" being standard output: YES, or said why not. */
+/* Write something to path, "-" being standard output: YES, or TROUBLE with the
+ * reason printed. */
 int file_save(const char *path, bly_writes *write, const void *what);
 
 /* The command's bly_wait: says after a second what it waits for, and gives up

@@ -9,30 +9,31 @@
 #include "report/fields.h"
 
 /* Open the filter in path ("-": standard input) to read it, where it lies if
- * that is a file. NULL, and said why, if that fails. Who maps two at once tells
- * cut_watch() both names. */
+ * that is a file. NULL, with the reason printed, if that fails. A caller that
+ * maps two at once names both to cut_watch(). */
 bly_filter *filter_map(const char *path, const bly_access *how);
 
 /* The same into memory, to change it. */
 bly_filter *filter_open(const char *path, const bly_access *how);
 
 /* Combine f with the filter in path ("-": standard input), which is read once.
- * Says nothing; the name of a file is in bly_error(). */
+ * Prints nothing; bly_error() names the file. */
 bly_status filter_combine(bly_filter *f, bly_combination how, const char *path);
 
-/* Whether f can do what an ability is, BLY_CAN(...); if not, says which kinds
- * can. path is where f comes from. */
+/* Does f have an ability, BLY_CAN(...)? If not, prints which kinds do.
+ * path is where f comes from. */
 bool filter_can(const bly_filter *f, const char *path, uint32_t ability);
 
-/* Tell a filter that forgets with time what time it is. */
+/* Tell a filter that forgets over time what time it is. */
 bly_status filter_tick(bly_filter *f);
 
-/* Write f to path, "-" being standard output: YES, or said why not. */
+/* Write f to path, "-" being standard output: YES, or TROUBLE with the reason
+ * printed. */
 int filter_save(const bly_filter *f, const char *path);
 
 /* Does the filter hold more than it was made for? Beyond doubt: the estimate
- * lies three deviations and 2 % above the capacity. One that grows does not,
- * and of one with keys of others nobody knows. */
+ * lies three deviations and 2 % above the capacity. False for filters
+ * that grow, and for attenuated ones, where the others' keys are unknown. */
 bool is_past_capacity(const bly_stats *s);
 void warn_past_capacity(const char *path, const bly_stats *s);
 

@@ -15,7 +15,8 @@ struct foreign_args {
     struct list options;
 };
 
-/* Whether there is a format of that name; false, and said so, if not. */
+/* Whether there is a format of that name; false, with the reason printed, if
+ * not. */
 bool format_exists(const char *name);
 
 /* One of the file's bytes and what was made of them. */
@@ -28,14 +29,15 @@ struct foreign_file {
 
 /* Is the file in path ("-": standard input) of another system, either because
  * args say so or by its content? NULL in file->f with YES: no, it is one of
- * ours or nobody's. TROUBLE, and said why, if it is and cannot be opened. */
+ * ours or nobody's. TROUBLE, with the reason printed, if it is and cannot be
+ * opened. */
 int foreign_open(const char *path, const struct foreign_args *args,
                  struct foreign_file *file);
 void foreign_close(struct foreign_file *file);
 
 /* The bytes of a file compressed with `packed`, unpacked. Little is held of one
  * that no format knows; format, unless NULL, is the one that was named.
- * TROUBLE, and said why. */
+ * TROUBLE, with the reason printed. */
 int foreign_unpack(const char *path, const char *packed, const char *format,
                    struct foreign_file *file);
 
@@ -52,7 +54,7 @@ bool is_bly(const unsigned char *bytes, size_t n);
  * bly_error() says what it said before. */
 const char *foreign_format(const char *path);
 
-/* The spec of what args say. False, and said why. */
+/* The spec of what args say. False, with the reason printed. */
 bool foreign_spec(const struct foreign_args *args, bly_foreign_spec *spec);
 
 /* Which keys of a batch may be in f: a job's batch() for foreign filters. */
@@ -62,12 +64,13 @@ bly_status foreign_ask(const bly_foreign *f, struct batch *b);
 bly_status foreign_add(bly_foreign *f, struct batch *b);
 
 /* A new one from the keys of an input; `sift`, unless NULL, picks those that
- * are to come in. NULL, and said why. */
+ * are to come in. NULL, with the reason printed. */
 bly_foreign *foreign_build(const bly_foreign_spec *spec, struct input *in,
                            sift_fn *sift, const void *ctx, bool may_be_empty,
                            struct job *job);
 
-/* Write it to path, "-" being standard output: YES, or said why not. */
+/* Write it to path, "-" being standard output: YES, or TROUBLE with the reason
+ * printed. */
 int foreign_save(bly_foreign *f, const char *path);
 
 /* What was made, for people or for programs. */

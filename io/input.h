@@ -2,7 +2,7 @@
  * input.h - files as a stream of blocks of whole lines
  *
  * Keys and documents are read alike. Every line in a block of keys is ended by
- * the separator, the last one of a file too, so that whoever cuts a block needs
+ * the separator, the last one of a file too, so that cutting a block needs
  * no special case.
  *
  *     block   o r a n g e \n a p p l e \n \n p e a r \n

@@ -18,8 +18,8 @@ struct keys {
     bool nul;
 };
 
-/* The keys of a line whose first operand is the filter. False, and said why,
- * if they come from two places or share one with the filter. */
+/* The keys of a line whose first operand is the filter. False, with the reason
+ * printed, if they come from two places or share one with the filter. */
 bool keys_input(const struct keys *k, const struct list *operands,
                 struct input *in);
 
@@ -35,15 +35,15 @@ struct checking {
 
 /* The two ends of a command that asks a filter for keys: the keys and the
  * filter of its line, NULL and said why; and running job over them, after
- * which both are gone. False, and said why, if that failed. */
+ * which both are gone. False, with the reason printed, if that failed. */
 bly_filter *ask_begin(const struct list *operands, const struct keys *k,
                       const struct checking *c, uint32_t ability,
                       struct input *in);
 bool ask_end(bly_filter *f, const struct list *operands, struct input *in,
              struct job *job);
 
-/* Can the filter in path be changed as an ability says? False, and said why, if
- * not. *kind is what it is. */
+/* Can the filter in path be changed as an ability says? False, with the reason
+ * printed, if not. *kind is what it is. */
 bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,
                       bly_kind_info *kind);
 

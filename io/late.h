@@ -13,8 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Find n functions of a library; calls, one pointer each, gets them. False, and
- * said why, if it is not here: `package` is what Debian calls it. */
+/* Find n functions of a library; calls, one pointer each, gets them. False,
+ * with the reason printed, if it is not here: `package` is what Debian calls
+ * it. */
 bool late_load(const char *library, const char *package,
                const char *const *names, size_t n, void *calls);
 

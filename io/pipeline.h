@@ -4,7 +4,7 @@
  * How a file becomes keys, and answers:
  *
  *     source.h     a file, or standard input, as bytes; unpack.h undoes gzip,
- *                  zstd, xz and bzip2, and what is no list is refused
+ *                  zstd, xz and bzip2, and anything but a list is refused
  *     input.h      the bytes of many files as blocks of whole lines
  *     ordered.h    blocks to workers, one for each thread, and what they made
  *                  of them back into the order of the input

@@ -7,14 +7,14 @@
 #include <stdbool.h>
 
 /* Read the secret in a key file: 16 raw bytes, or 32 hexadecimal digits and
- * perhaps the end of a line. NULL, and said why, if it is anything else. What
- * comes back is wiped by secret_wipe(), and at exit. path NULL gives NULL with
- * *ok. */
+ * perhaps the end of a line. NULL, with the reason printed, if it is anything
+ * else. What comes back is wiped by secret_wipe(), and at exit. path NULL gives
+ * NULL with *ok. */
 const unsigned char *secret_read(const char *path, bool *ok);
 void secret_wipe(void);
 
-/* Open a file with something secret in it. Negative, and said why, if that
- * fails. *open_to_all: others may read it, which is worth a warning. */
+/* Open a file with something secret in it. Negative, with the reason printed,
+ * if that fails. *open_to_all: others may read it, which is worth a warning. */
 int secret_open(const char *path, bool *open_to_all);
 
 #endif

@@ -11,7 +11,7 @@
 /* Picks those keys of a batch that are to come in. */
 typedef bly_status sift_fn(const void *ctx, struct batch *b);
 
-/* NULL, and said why. What was read and picked is in job. */
+/* NULL, with the reason printed. What was read and picked is in job. */
 bly_filter *sifted_filter(const bly_spec *spec, const struct keys *keys,
                           uint64_t threads, sift_fn *sift, const void *ctx,
                           struct job *job);

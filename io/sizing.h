@@ -17,18 +17,19 @@ struct sizing {
     struct list options;
 };
 
-/* NAME=VALUE words as options, which live until the command ends. False, and
- * said why, if one is not of that form. */
+/* NAME=VALUE words as options, which live until the command ends. False, with
+ * the reason printed, if one is not of that form. */
 bool option_words(const struct list *words, const bly_option **out);
 
-/* Whether there is a kind of that name; false, and said so, if not. */
+/* Whether there is a kind of that name; false, with the reason printed, if not.
+ */
 bool kind_exists(const char *name);
 
 /* Does spec say how large the filter will be, whatever the keys are? */
 bool is_sized(const bly_spec *spec);
 
-/* Fill in kind, items, fpr, bits and options of spec. False, and said why, if
- * that cannot be meant. */
+/* Fill in kind, items, fpr, bits and options of spec. False, with the reason
+ * printed, if that cannot be meant. */
 bool sizing_spec(const struct sizing *s, bly_spec *spec);
 
 /* The kinds that have an ability, as "one, other". The caller frees it;

@@ -14,15 +14,15 @@ struct cutting {
     uint64_t size;
 };
 
-/* False, and said why, if that cannot be meant. */
+/* False, with the reason printed, if that cannot be meant. */
 bool cutting_shingles(const struct cutting *c, bly_shingling *out);
 
-/* The family of that name; NULL is the default. False, and said so, if there is
- * none. */
+/* The family of that name; NULL is the default. False, with the reason printed,
+ * if there is none. */
 bool family_named(const char *name, bly_family *out);
 
-/* All of a file, decompressed, into b; "-" is standard input. False, and said
- * why, if that fails. */
+/* All of a file, decompressed, into b; "-" is standard input. False, with the
+ * reason printed, if that fails. */
 bool text_read(const char *name, struct block *b);
 
 #endif

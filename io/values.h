@@ -26,7 +26,7 @@ size_t values_cut(bly_bytes *lines, size_t n, char delimiter, uint64_t *values,
                   char why[VALUE_WHY]);
 
 /* The byte that stands between key and value, from an option (NULL: a tab).
- * False, and said why, if that cannot be one. */
+ * False, with the reason printed, if that cannot be one. */
 bool delimiter_read(const char *text, char *out);
 
 /* ---------------------------------------------------------------- printing */

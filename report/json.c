@@ -2,7 +2,7 @@
  * json.c - values for programs, as they are written
  *
  * One object or array a line, no blanks. Text is made valid whatever bytes it
- * has: what is no UTF-8 becomes U+FFFD. Whole numbers keep all 64 bits; reals
+ * has: invalid UTF-8 becomes U+FFFD. Whole numbers keep all 64 bits; reals
  * take the fewest digits that read back the same; what is not finite is null.
  */
 #include <math.h>

@@ -33,7 +33,7 @@ void rate_column(double rate, int *wide);
 const char *show_fact(const bly_fact *fact);
 
 /* Bytes from outside, for people: what would steer a terminal becomes question
- * marks, one a byte, as ls has it. That is control characters, those of UTF-8
+ * marks, one per byte, as ls has it. That is control characters, those of UTF-8
  * past ASCII too, what turns the direction of writing around, and what is no
  * UTF-8; keep_lines leaves newlines and tabs, and makes newlines of NULs. All
  * that people read goes through this: messages of fail() and warn() as a whole,

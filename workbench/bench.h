@@ -270,7 +270,8 @@ struct bench_results {
 };
 
 /* bench_run.c: measure the cells of r, which are of n contenders at each size,
- * and the commands too unless lines is NULL: YES, or said why not. */
+ * and the commands too unless lines is NULL: YES, or TROUBLE with the reason
+ * printed. */
 int bench_all(struct bench_results *r, const struct bench_contender *contenders,
               size_t n, struct bench_scratch *s, struct bench_lines *lines);
 

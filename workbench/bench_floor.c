@@ -5,7 +5,7 @@
  *         in as many bytes as the filter has, on 2 MiB pages, with the line
  *         fetched into L2 early and into L1 shortly before it is used
  *
- * A filter that looks at one line a key cannot be faster than F, whatever it
+ * A filter that looks at one line per key cannot be faster than F, whatever it
  * does; one that looks at three cannot be faster than 3 F. Times differ from
  * machine to machine and from hour to hour, multiples of F hardly do.
  *

@@ -5,7 +5,7 @@
  * that can be said, the contenders taking turns: bloomery; DCSO's bloom, which
  * Debian packages as golang-github-dcso-bloom-cli; and grep -F -x -f, the exact
  * alternative that is always there. grep holds its list as an automaton of
- * hundreds of bytes a line, so it gets a list of a million at most.
+ * hundreds of bytes per line, so it gets a list of a million at most.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -4,7 +4,7 @@
  * libbloom, which Debian packages (libbloom1), is loaded where it is there: a
  * Bloom filter with MurmurHash2, asked key by key. The hash set is the exact
  * alternative: open addressing with linear probing, at most half full, 16 to 32
- * bytes a key, no false positives. Neither has calls with many keys, so they
+ * bytes per key, no false positives. Neither has calls with many keys, so they
  * stand in the columns of one by one.
  */
 #define _GNU_SOURCE

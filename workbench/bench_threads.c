@@ -2,7 +2,7 @@
  * bench_threads.c - asking and building with several threads, against one
  *
  * Asking: each thread asks the same filter for keys of its own, as many as the
- * one thread does alone; the ratio is that of keys a second. Building: the
+ * one thread does alone; the ratio is that of keys per second. Building: the
  * hashes of all keys lie ready; the threads give them to a builder in pieces,
  * and it finishes with as many threads. It is not told how many there are; and,
  * where a kind then takes keys as they come, it is. This is the clock on the

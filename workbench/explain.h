@@ -35,7 +35,7 @@ struct explain {
     size_t nsteps;
 };
 
-/* Do one more step. False, and said why, if it cannot be done. */
+/* Do one more step. False, with the reason printed, if it cannot be done. */
 bool explain_step(struct explain *e, enum explain_op op, uint64_t key);
 
 /* Print all steps, or draw them into a file; false with errno. */

@@ -522,7 +522,7 @@ static const char *insert_option(server_ctx *ctx, server_string *name,
                   : "Unknown argument received";
 }
 
-/* False, and said why, if the words are wrong. */
+/* False, after replying with the reason, if the words are wrong. */
 static bool insert_words(server_ctx *ctx, server_string **argv, int argc,
                          insertion *in)
 {

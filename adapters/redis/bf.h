@@ -27,7 +27,7 @@ int bf_scandump(server_ctx *ctx, server_string **argv, int argc);
 int bf_loadchunk(server_ctx *ctx, server_string **argv, int argc);
 int bf_load_command(server_ctx *ctx, server_string **argv, int argc);
 
-/* What INFO tells of all filters there are. A server may free a filter in a
+/* What INFO reports about all filters. A server may free a filter in a
  * thread of its own. */
 typedef struct bf_totals {
     _Atomic uint64_t objects, filters, items, capacity, bytes;

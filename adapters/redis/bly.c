@@ -168,7 +168,7 @@ static bool create_words(server_ctx *ctx, server_string **argv, int argc,
 
 /* A filter of which nothing is said begins as BF.ADD makes one. One that grows
  * has a long way to go from there: more and smaller steps, with rates for so
- * many, hold fewer bits a key than its defaults, which are for sizes that
+ * many, hold fewer bits per key than its defaults, which are for sizes that
  * somebody thought about (docs/redis.md has the figures). */
 static void nothing_said(bly_spec *spec, bly_option *options)
 {

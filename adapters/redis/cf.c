@@ -271,7 +271,8 @@ static int cf_addnx(server_ctx *ctx, server_string **argv, int argc)
     return cf_add_one(ctx, argv, argc, true);
 }
 
-/* Words of CF.INSERT before its items; false, and said, if they are wrong. */
+/* Words of CF.INSERT before its items; false, after replying why, if they are
+ * wrong. */
 static bool insert_options(server_ctx *ctx, server_string **argv, int argc,
                            uint64_t *capacity, int *items)
 {

@@ -66,7 +66,7 @@ typedef struct server_methods {
     void *(*copy2)(server_optctx *ctx, const void *value);
 } server_methods;
 
-/* What COMMAND DOCS tells of a command. */
+/* What COMMAND DOCS says about a command. */
 typedef struct server_info_version {
     int version;
     size_t sizeof_history, sizeof_keyspec, sizeof_arg;

@@ -11,7 +11,7 @@
  *     over its baskets; items that agree in a band of these are candidates;
  *     the baskets of candidates are compared.
  *
- * What is kept is the number of each item's baskets, and 4 k bytes an item.
+ * What is kept is the number of each item's baskets, and 4 k bytes per item.
  */
 #include <stdio.h>
 #include <stdlib.h>

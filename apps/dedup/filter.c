@@ -65,7 +65,7 @@ static bly_filter *filter_made(struct dedup_job *job, struct input *in)
     return f;
 }
 
-/* Does a filter do for this run? False, and said why, if not. */
+/* Does a filter do for this run? False, with the reason printed, if not. */
 static bool filter_fits(const struct dedup_options *o, const bly_filter *f,
                         const char *name)
 {

@@ -4,7 +4,7 @@
  * Most of a line is one long string, so the speed is that of looking for its
  * end: the next quote, and whether the backslashes before it are even. What is
  * inside is looked at once more for escapes, which are then checked one by one.
- * Bytes may be anything but a quote: control characters and what is no UTF-8
+ * Bytes may be anything but a quote: control characters and invalid UTF-8
  * harm nobody here.
  */
 #include <string.h>

@@ -94,9 +94,9 @@ bool digest_trace_zipf(struct digest_trace *t, unsigned nproxies,
 
 #define DIGEST_MAX_PROXIES 64
 
-/* How summaries are kept: bits a document of the cache's size, 4 positions a
- * key, a new version when the share of documents that came since the last one
- * is above the threshold. */
+/* How summaries are kept: bits per document of the cache's size, 4 positions
+ * per key, a new version when the share of documents that came since the last
+ * one is above the threshold. */
 struct digest_scheme {
     unsigned bits;
     double threshold;

@@ -29,7 +29,8 @@ extern struct curl_calls {
     CURL_CALLS(LATE_MEMBER)
 } curl_calls;
 
-/* Load it and start it; false, and said why. Ends with curl_global_cleanup().
+/* Load it and start it; false, with the reason printed. Ends with
+ * curl_global_cleanup().
  */
 bool curl_begin(void);
 

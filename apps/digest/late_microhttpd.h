@@ -23,7 +23,7 @@ extern struct mhd_calls {
     MHD_CALLS(LATE_MEMBER)
 } mhd_calls;
 
-/* Load it; false, and said why. */
+/* Load it; false, with the reason printed. */
 bool mhd_begin(void);
 
 #define MHD_start_daemon (*mhd_calls.late_MHD_start_daemon)

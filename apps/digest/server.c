@@ -202,7 +202,8 @@ static bool enter(void *ctx, int fd, const struct sockaddr *from,
 
 /* --------------------------------------------------------------- listening */
 
-/* A socket on ADDRESS:PORT, [ADDRESS]:PORT or PORT; negative, and said why. */
+/* A socket on ADDRESS:PORT, [ADDRESS]:PORT or PORT; negative, with the reason
+ * printed. */
 static int listen_on(const char *where)
 {
     char host[256] = "127.0.0.1";

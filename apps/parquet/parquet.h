@@ -102,7 +102,7 @@ bool parquet_file_open(struct parquet_file *f, const char *path,
                        struct parquet_error *e);
 void parquet_file_close(struct parquet_file *f);
 
-/* Make the filters of a column, one a row group; `out`, unless NULL, has room
+/* Make the filters of a column, one per row group; `out`, unless NULL, has room
  * for what each became. Groups without rows get none. */
 bool parquet_add(struct parquet_file *f, size_t column, double fpr,
                  bly_parquet_filter *out, struct parquet_error *e);

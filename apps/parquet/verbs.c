@@ -21,7 +21,7 @@
 #include "report/say.h"
 #include "report/show.h"
 
-/* Open the file in path. False, and said why, if that fails. */
+/* Open the file in path. False, with the reason printed, if that fails. */
 static bool file_open(struct parquet_file *f, const char *path)
 {
     struct parquet_error error;

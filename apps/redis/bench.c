@@ -54,7 +54,7 @@ struct benching {
     unsigned slot;
     uint64_t items;
     char version[32];
-    double in_command[NROWS][ROUNDS]; /* ns an item */
+    double in_command[NROWS][ROUNDS]; /* ns per item */
     double on_cpu[NROWS][ROUNDS];
 };
 

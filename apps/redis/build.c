@@ -1,7 +1,7 @@
 /*
  * build.c - bloomery redis build: keys into a filter on servers
  *
- * The filters are built here, by the library and one a shard, and sent when
+ * The filters are built here, by the library and one per shard, and sent when
  * they are whole: that takes a tenth of the traffic that adding the keys
  * there would, and servers do nothing but copy. All shards go to temporary keys
  * first. Only when all are there the old filter, if there is one, is taken out

@@ -27,8 +27,8 @@ const char *lane_error(const redisContext *c);
 void lane_explain(const struct redis_login *login, const char *key,
                   const char *text, char *why, size_t nwhy);
 
-/* The password in a file: its first line. NULL, and said why, if there is none.
- * To be wiped by password_wipe(). */
+/* The password in a file: its first line. NULL, with the reason printed, if
+ * there is none. To be wiped by password_wipe(). */
 const char *password_read(const char *path);
 void password_wipe(void);
 

@@ -1,7 +1,7 @@
 /*
  * router.h - which server has a key, and talking to it
  *
- * One server, or a cluster of them: who asks names a key and need not know. A
+ * One server, or a cluster of them: the caller names a key and need not know. A
  * command is either answered at once (router_call), or sent ahead
  * with many others and answered later, in the order they were sent
  * (router_send, router_answer).
@@ -58,7 +58,7 @@ struct wire {
 redisReply *router_call(struct router *r, const char *key, bool again,
                         const char *format, ...);
 
-/* Where a command was sent, for who wants its answer. */
+/* Where a command was sent, for the caller that wants its answer. */
 struct ticket {
     uint16_t node;
     unsigned nlost; /* of the node when it was sent */

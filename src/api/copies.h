@@ -2,7 +2,7 @@
  * copies.h - a filter that several threads fill at once
  *
  * With an atomic operation for each bit, two threads are slower than one (10
- * million keys of a blocked filter: 53 ns a key of processor time instead of
+ * million keys of a blocked filter: 53 ns per key of processor time instead of
  * 2.5). So every thread that comes while others are at work gets a filter of
  * its own, of the same shape, and in the end the bits of all go into the first
  * one. That is possible where adding sets bits and does nothing else, and

@@ -1,7 +1,7 @@
 /*
  * kept.h - the hashes that a builder keeps until it has them all
  *
- * In chunks in memory, 8 bytes a key and 16 with a value. Where the system
+ * In chunks in memory, 8 bytes per key and 16 with a value. Where the system
  * lets them, chunks lie one behind the other, and are one array already. With a
  * bound and a folder, chunks that would pass the bound go to a temporary file
  * there, which has no name, so that nothing is left behind whatever happens.

@@ -22,7 +22,7 @@
  *
  * b = floor(log2(ln 2 m/d)) halves, or nearly, the chance of another step with
  * each zero [2]; one more is better where m/d is just below the next power, so
- * both are priced. Then no more than 0.12 bits a position are lost.
+ * both are priced. Then no more than 0.12 bits per position are lost.
  *
  * Reading believes nothing. A step of the loop takes a bit or more from the
  * stream, so the time is bounded by its length, whatever it says.

@@ -1,7 +1,7 @@
 /*
  * maths.h - the numbers of Bloom filters
  *
- * n keys, m cells, k probes a key throughout, as in the papers. All functions
+ * n keys, m cells, k probes per key throughout, as in the papers. All functions
  * take any finite arguments in their stated range and cannot fail.
  * docs/maths.md derives what is not in a paper.
  */

@@ -245,7 +245,7 @@ uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued);
 
 /* Keys are found in groups of eight, and wait in a ring while their lines come
  * into L2. A second stage, into L1 shortly before use, as in engine/lines.h,
- * gains nothing here: with three lines a key the processor is as far ahead by
+ * gains nothing here: with three lines per key the processor is as far ahead by
  * itself. */
 #define BLY_PEEL_FAR 6  /* groups */
 #define BLY_PEEL_RING 8 /* a power of two above FAR */

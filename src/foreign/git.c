@@ -7,7 +7,7 @@
  *     OIDF  256 numbers of 4 bytes; the last is N, the number of commits
  *     OIDL  N object ids, sorted
  *     BIDX  N numbers of 4 bytes: where the filter of a commit ends in BDAT
- *     BDAT  hash version, k, bits an entry, 4 bytes each; then all filters
+ *     BDAT  hash version, k, bits per entry, 4 bytes each; then all filters
  *
  * Every commit is a part, named by its object id. Its filter has the paths that
  * differ from its first parent, with all their leading directories; no slash at

@@ -76,7 +76,7 @@ struct bly_parquet {
                          ncolumns */
     size_t ngroups;
 
-    /* Filters that were made, one a chunk; NULL before the first. */
+    /* Filters that were made, one per chunk; NULL before the first. */
     bly_parquet_made *made;
 
     /* The one that is being made: */

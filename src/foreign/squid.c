@@ -7,8 +7,8 @@
  *     4       4     capacity in entries
  *     8       4     entries that were added
  *     12      4     deletions that were tried
- *     16      4     size of the mask: (capacity * bits an entry + 7) / 8
- *     20      1     bits an entry, 1 to 127
+ *     16      4     size of the mask: (capacity * bits per entry + 7) / 8
+ *     20      1     bits per entry, 1 to 127
  *     21      1     hash functions, 4
  *     22      106   zero
  *     128           the mask, bit i in byte i / 8, the lowest first
@@ -20,9 +20,9 @@
  * Text of a key: a URL, which is asked for with GET; "HEAD http://..."; or the
  * 32 hexadecimal digits of the MD5, as Squid's logs have them.
  *
- * Squid 5.7 holds the bits an entry in a signed byte and aborts at 128, and it
+ * Squid 5.7 holds the bits per entry in a signed byte and aborts at 128, and it
  * refuses a digest with more than 65 % of its bits set: neither is written
- * here. With k = 4 and b bits an entry the fill at capacity is 1 - e^(-4/b):
+ * here. With k = 4 and b bits per entry the fill at capacity is 1 - e^(-4/b):
  * 55 % at 5 bits, Squid's own choice, where the rate is 9.2 %; 11 bits give
  * 0.85 %, and 127 one in a million.
  *
@@ -197,7 +197,7 @@ static void squid_positions(const bly_foreign *f, const bly_foreign_part *p,
 
 /* ----------------------------------------------------------------- making */
 
-/* The least bits an entry that keep a rate: fill = rate^(1/4) = 1 - e^(-4/b).
+/* The least bits per entry that keep a rate: fill = rate^(1/4) = 1 - e^(-4/b).
  */
 static double bits_for(double fpr)
 {

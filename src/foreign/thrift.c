@@ -3,7 +3,7 @@
  *
  *     field   id step << 4 | type          step 0: the id follows, zigzag
  *     end     0
- *     number  zigzag, 7 bits a byte, the low ones first
+ *     number  zigzag, 7 bits per byte, the low ones first
  *     binary  length, bytes
  *     list    length << 4 | type, elements length 15: the length follows
  *     map     length, key type << 4 | value type, pairs; empty: one byte 0

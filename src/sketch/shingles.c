@@ -3,7 +3,7 @@
  *
  * A word is a run of ASCII letters and digits and of bytes from 0x80 on, upper
  * case folded in ASCII. These are bytes and not code points: there are no
- * tables, every language in UTF-8 works, and what is no UTF-8 needs no case of
+ * tables, every language in UTF-8 works, and invalid UTF-8 needs no case of
  * its own. For scripts without blanks between words there are characters: bytes
  * of the words joined by single blanks.
  *
