@@ -417,5 +417,7 @@ const struct command cmd_dedup = {
              "than the threshold says; the report says how likely that is.",
     .options = dedup_options,
     .examples = dedup_examples,
+    .reports = REPORTS({ "", dedup_fields, ONE },
+                       { "with --index bloom", dedup_filter_fields, ONE }),
     .run = run_dedup,
 };

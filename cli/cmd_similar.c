@@ -49,5 +49,6 @@ const struct command cmd_similar = {
         "standard input. A text without words resembles nothing.",
     .options = similar_options,
     .examples = similar_examples,
+    .reports = REPORTS({ "", similar_fields, ONE }),
     .run = similar_run,
 };

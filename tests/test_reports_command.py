@@ -17,17 +17,10 @@ def test_the_schema_says_it_is_one(ok):
     assert set(schema["$defs"]) <= set(COMMANDS)
 
 
-# Commands whose reports are still written by hand.
-BY_HAND = {
-    "dedup",
-    "similar",
-}
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_with_json_has_a_schema(ok, command):
     has_json = "\n      --json " in ok("help", command).out
-    assert (command in SCHEMAS) == (has_json and command not in BY_HAND)
+    assert (command in SCHEMAS) == has_json
 
 
 @pytest.mark.parametrize("command", SCHEMAS)

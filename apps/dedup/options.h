@@ -9,6 +9,7 @@
 
 #include "apps/dedup/json_field.h"
 #include "report/words.h"
+#include "report/fields.h"
 
 enum dedup_format { DEDUP_JSON, DEDUP_LINES, DEDUP_FILES };
 enum dedup_verify { DEDUP_EXACT, DEDUP_ESTIMATE, DEDUP_UNCHECKED };
@@ -17,6 +18,9 @@ enum dedup_priority { DEDUP_FIRST, DEDUP_LONGEST, DEDUP_FIELD };
 
 /* The words for two of these, up to NULL. */
 extern const char *const dedup_verifies[], *const dedup_policies[];
+
+/* What a run reports, and one with --index bloom. */
+extern const struct field dedup_fields[], dedup_filter_fields[];
 
 enum stream_unit {
     STREAM_BANDS,      /* a document by its bands: near-copies */

@@ -7,135 +7,134 @@
 #include "apps/dedup/agreement.h"
 #include "apps/dedup/run.h"
 #include "io/paths.h"
-#include "report/json.h"
+#include "report/fields.h"
 #include "report/say.h"
-#include "report/show.h"
-
-static const char *const step_names[] = { "read", "band", "decide", "check",
-                                          "write" };
 
 const char *const dedup_verifies[] = { "exact", "estimate", "none", NULL };
 const char *const dedup_policies[] = { "greedy", "component", NULL };
 
-static void report_json(const struct dedup_options *o,
-                        const struct dedup_made *made)
-{
-    const struct dedup_seen *const seen = &made->docs.seen;
-    const struct dedup_verdicts *const v = &made->verdicts;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } counts[] = {
-        { "documents", seen->documents },
-        { "bytes", seen->bytes },
-        { "text_bytes", seen->text_bytes },
-        { "without_text", seen->empty },
-        { "malformed", seen->malformed },
-        { "indexed", made->docs.base },
-        { "equal", made->order.equal },
-        { "candidates", v->candidates },
-        { "checked", made->check.checked },
-        { "pairs", v->pairs },
-        { "removed", v->removed },
-        { "dropped_empty", v->dropped_empty },
-        { "kept", v->kept },
-        { "largest_bucket", made->buckets.largest },
-        { "largest_cluster", v->largest_cluster },
-        { "rounds", v->rounds },
-        { "resumed", made->docs.resumed },
-        { "resumed_pairs", made->check.resumed },
-    };
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        json_key(&j, counts[i].name);
-        json_uint(&j, counts[i].value);
-    }
-    json_key(&j, "params");
-    json_open(&j, '{');
-    json_key(&j, "unit");
-    json_text(&j, o->sketch.shingling.unit == BLY_CHARS ? "char" : "word");
-    json_key(&j, "size");
-    json_uint(&j, o->sketch.shingling.size);
-    json_key(&j, "family");
-    json_text(&j, bly_family_name(o->sketch.family));
-    json_key(&j, "k");
-    json_uint(&j, o->sketch.k);
-    json_key(&j, "seed");
-    json_uint(&j, o->sketch.shingling.seed);
-    json_key(&j, "threshold");
-    json_real(&j, o->threshold);
-    json_key(&j, "bands");
-    json_uint(&j, o->bands.bands);
-    json_key(&j, "rows");
-    json_uint(&j, o->bands.rows);
-    json_key(&j, "verify");
-    json_text(&j, dedup_verifies[o->verify]);
-    json_key(&j, "policy");
-    json_text(&j, dedup_policies[o->policy]);
-    json_key(&j, "priority");
-    json_text(&j, o->priority_text);
-    json_close(&j, '}');
-    json_key(&j, "index_exact");
-    json_bool(&j, made->sets.indexed);
-    json_key(&j, "expected_recall");
-    json_real(&j, o->whole_only ? 1 : bly_bands_chance(o->bands, o->threshold));
-    json_key(&j, "seconds");
-    json_open(&j, '{');
-    for (size_t i = 0; i < 5; i++) {
-        json_key(&j, step_names[i]);
-        json_real(&j, made->seconds[i]);
-    }
-    json_close(&j, '}');
-    json_close(&j, '}');
-    json_end(&j);
-}
+#define COUNT(name, member, help) \
+    NAMED(struct dedup_made, name, member, NONE, help)
+
+static const struct field count_fields[] = {
+    COUNT("documents", docs.seen.documents, "documents that were read"),
+    NAMED(struct dedup_made, "bytes", docs.seen.bytes, BYTES, "their size"),
+    NAMED(struct dedup_made, "text_bytes", docs.seen.text_bytes, BYTES,
+          "size of their texts"),
+    COUNT("without_text", docs.seen.empty, "documents without words"),
+    COUNT("malformed", docs.seen.malformed, "lines that are no document"),
+    COUNT("indexed", docs.base, "documents of the index that was loaded"),
+    COUNT("equal", order.equal, "documents with the text of another"),
+    COUNT("candidates", verdicts.candidates, "pairs that share a band"),
+    COUNT("checked", check.checked, "of them, those whose texts were compared"),
+    COUNT("pairs", verdicts.pairs, "pairs at the threshold or above"),
+    COUNT("removed", verdicts.removed, "documents removed as copies"),
+    COUNT("dropped_empty", verdicts.dropped_empty,
+          "documents removed because they have no words"),
+    COUNT("kept", verdicts.kept, "documents that stay"),
+    COUNT("largest_bucket", buckets.largest, "documents that share one band"),
+    COUNT("largest_cluster", verdicts.largest_cluster,
+          "documents in the largest cluster of copies"),
+    COUNT("rounds", verdicts.rounds, "rounds that deciding took"),
+    COUNT("resumed", docs.resumed, "documents taken from a journal"),
+    COUNT("resumed_pairs", check.resumed, "pairs taken from a journal"),
+    { 0 },
+};
+
+#define STEP(name, i, help) \
+    NAMED(struct dedup_made, name, seconds[i], SECONDS, help)
+
+static const struct field step_fields[] = {
+    STEP("read", 0, "reading and sketching"),
+    STEP("band", 1, "sorting bands"),
+    STEP("decide", 2, "deciding what is removed"),
+    STEP("check", 3, "comparing texts"),
+    STEP("write", 4, "writing"),
+    { 0 },
+};
+
+/* What is told of a run. */
+struct told {
+    const struct dedup_made *made;
+    struct dedup_options o;
+    const char *unit, *family, *verify, *policy;
+    bool exact, estimates, lacks;
+    double recall, deviation, seconds, speed;
+};
+
+static const struct field param_fields[] = {
+    FIELD(struct told, unit, NONE, "unit of a shingle: \"word\" or \"char\""),
+    NAMED(struct told, "size", o.sketch.shingling.size, NONE,
+          "units in a shingle"),
+    FIELD(struct told, family, NONE, "family of hash functions"),
+    NAMED(struct told, "k", o.sketch.k, NONE, "components of a sketch"),
+    NAMED(struct told, "seed", o.sketch.shingling.seed, NONE, "of the hashes"),
+    NAMED(struct told, "threshold", o.threshold, NONE,
+          "likeness from which a document is a copy"),
+    NAMED(struct told, "bands", o.bands.bands, NONE, "bands of a sketch"),
+    NAMED(struct told, "rows", o.bands.rows, NONE, "components of a band"),
+    FIELD(struct told, verify, NONE, "how candidates were checked"),
+    FIELD(struct told, policy, NONE, "who is removed for whom"),
+    NAMED(struct told, "priority", o.priority_text, MAYBE,
+          "which of two copies stays"),
+    { 0 },
+};
+
+const struct field dedup_fields[] = {
+    MEMBERS(struct told, made, AT, count_fields),
+    WHOLE("params", param_fields, "how it was done"),
+    NAMED(struct told, "index_exact", exact, NONE,
+          "whether the index holds shingles"),
+    NAMED(struct told, "expected_recall", recall, NONE,
+          "probability that a pair at the threshold is found"),
+    OBJECT(struct told, "seconds", made, AT, step_fields, "time of each stage"),
+    NAMED(struct told, "threshold", o.threshold, NONE, NULL),
+    NAMED(struct told, "whole_only", o.whole_only, NONE, NULL),
+    FIELD(struct told, estimates, NONE, NULL),
+    FIELD(struct told, lacks, NONE, NULL),
+    FIELD(struct told, deviation, NONE, NULL),
+    NAMED(struct told, "total", seconds, SECONDS, NULL),
+    FIELD(struct told, speed, NONE, NULL),
+    { 0 },
+};
 
 void dedup_report(const struct dedup_options *o, const struct dedup_made *made)
 {
     const struct dedup_seen *const seen = &made->docs.seen;
-    const struct dedup_verdicts *const v = &made->verdicts;
     if (quiet)
         return;
-    if (o->json) {
-        report_json(o, made);
-        return;
-    }
     const char *const outs[] = DEDUP_OUTPUTS(o);
     FILE *to = stdout;
     for (size_t i = 0; i < sizeof outs / sizeof outs[0]; i++)
         if (outs[i] && is_stdout(outs[i]))
             to = stderr;
-    double seconds = 0;
+    struct told told = {
+        .made = made,
+        .o = *o,
+        .unit = o->sketch.shingling.unit == BLY_CHARS ? "char" : "word",
+        .family = bly_family_name(o->sketch.family),
+        .verify = dedup_verifies[o->verify],
+        .policy = dedup_policies[o->policy],
+        .exact = made->sets.indexed,
+        .estimates = made->docs.base && !made->sets.indexed,
+        .lacks = seen->empty || seen->malformed,
+        .recall = o->whole_only ? 1 : bly_bands_chance(o->bands, o->threshold),
+        .deviation = sqrt(o->threshold * (1 - o->threshold) / o->sketch.k),
+    };
     for (size_t i = 0; i < 5; i++)
-        seconds += made->seconds[i];
-    fprintf(to,
-            "%llu documents, %s: %llu removed (%llu equal), %llu kept; "
-            "%.1f s, %.0f MB/s\n",
-            (unsigned long long)seen->documents, show_bytes(seen->bytes),
-            (unsigned long long)v->removed,
-            (unsigned long long)made->order.equal, (unsigned long long)v->kept,
-            seconds,
-            (double)seen->bytes / 1e6 / (seconds > 1e-3 ? seconds : 1e-3));
-    if (seen->empty || seen->malformed)
-        fprintf(to, "%llu without words, %llu malformed lines\n",
-                (unsigned long long)seen->empty,
-                (unsigned long long)seen->malformed);
-    if (made->docs.base && !made->sets.indexed)
-        fprintf(to,
-                "likeness to the %lu documents of the index is an estimate, "
-                "deviation %.3f at the threshold; --with-shingles makes an "
-                "index that is compared exactly\n",
-                (unsigned long)made->docs.base,
-                sqrt(o->threshold * (1 - o->threshold) / o->sketch.k));
-    if (!o->whole_only)
-        fprintf(to,
-                "%llu candidates, %llu pairs checked, %llu at %.4g or above; "
-                "a pair there is found with probability %.4f\n",
-                (unsigned long long)v->candidates,
-                (unsigned long long)made->check.checked,
-                (unsigned long long)v->pairs, o->threshold,
-                bly_bands_chance(o->bands, o->threshold));
+        told.seconds += made->seconds[i];
+    told.speed = (double)seen->bytes / 1e6 / fmax(told.seconds, 1e-3);
+    report(to, o->json, dedup_fields, &told,
+           "{documents} documents, {bytes}: {removed} removed ({equal} equal), "
+           "{kept} kept; {total:.1} s, {speed:.0} MB/s\n"
+           "[{?lacks}{without_text} without words, {malformed} malformed "
+           "lines\n]"
+           "[{?estimates}likeness to the {indexed} documents of the index is "
+           "an estimate, deviation {deviation:.3} at the threshold; "
+           "--with-shingles makes an index that is compared exactly\n]"
+           "[{!whole_only}{candidates} candidates, {checked} pairs checked, "
+           "{pairs} at {threshold} or above; a pair there is found with "
+           "probability {expected_recall:.4}\n]");
 }
 
 /* ------------------------------------------------------------ with a filter */
@@ -143,15 +142,58 @@ void dedup_report(const struct dedup_options *o, const struct dedup_made *made)
 /* Likenesses that a report tells the price of: the threshold, one that a copy
  * has, and some that none has. */
 #define NPRICES 5
-static size_t price_points(double threshold, double at[NPRICES])
+struct price {
+    double likeness, chance;
+};
+
+struct stream_bands {
+    unsigned k, bands, rows, known_bands;
+    double threshold, recall;
+    struct price prices[NPRICES];
+    size_t nprices;
+};
+
+static const struct field price_fields[] = {
+    FIELD(struct price, likeness, NONE, "likeness to an earlier document"),
+    FIELD(struct price, chance, NONE, "probability that it removes it"),
+    { 0 },
+};
+
+static const struct field stream_bands_fields[] = {
+    FIELD(struct stream_bands, k, NONE, "components of a sketch"),
+    FIELD(struct stream_bands, bands, NONE, "bands of a sketch"),
+    FIELD(struct stream_bands, rows, NONE, "components of a band"),
+    FIELD(struct stream_bands, known_bands, NONE,
+          "known bands that make a document a copy"),
+    FIELD(struct stream_bands, threshold, NONE, "likeness of a copy"),
+    NAMED(struct stream_bands, "expected_recall", recall, NONE,
+          "probability that a copy at the threshold is removed"),
+    LIST(struct stream_bands, "chance_by_likeness", prices, nprices, TUPLE,
+         price_fields, "the same for other likenesses"),
+    { 0 },
+};
+
+static struct stream_bands stream_bands(const struct dedup_options *o)
 {
-    size_t n = 0;
-    at[n++] = (1 + threshold) / 2;
-    at[n++] = threshold;
+    const struct agreement g = { o->bands, o->known };
+    struct stream_bands b = {
+        .k = o->sketch.k,
+        .bands = g.bands.bands,
+        .rows = g.bands.rows,
+        .known_bands = g.known,
+        .threshold = o->threshold,
+        .recall = agreement_chance(&g, o->threshold),
+        .prices = { { .likeness = (1 + o->threshold) / 2 },
+                    { .likeness = o->threshold } },
+        .nprices = 2,
+    };
     for (int i = 1; i <= 3; i++)
-        if (threshold - 0.1 * i > 0.05)
-            at[n++] = round((threshold - 0.1 * i) * 1e9) / 1e9;
-    return n;
+        if (o->threshold - 0.1 * i > 0.05)
+            b.prices[b.nprices++].likeness =
+                round((o->threshold - 0.1 * i) * 1e9) / 1e9;
+    for (size_t i = 0; i < b.nprices; i++)
+        b.prices[i].chance = agreement_chance(&g, b.prices[i].likeness);
+    return b;
 }
 
 static const char *show_chance(double p)
@@ -163,95 +205,62 @@ static const char *show_chance(double p)
     return at;
 }
 
-static void bands_report(FILE *to, const struct dedup_options *o)
+static void bands_report(FILE *to, const struct stream_bands *b)
 {
-    const struct agreement g = { o->bands, o->known };
-    double at[NPRICES];
-    const size_t n = price_points(o->threshold, at);
+    const struct price *const at = b->prices;
     fprintf(to,
             "a document was removed if %u of its %u bands of %u were known, "
             "and nothing was compared: an earlier one that is %.4g like it "
             "removes it with probability %s, at the threshold of %.4g with %s",
-            g.known, g.bands.bands, g.bands.rows, at[0],
-            show_chance(agreement_chance(&g, at[0])), at[1],
-            show_chance(agreement_chance(&g, at[1])));
-    for (size_t i = 2; i < n; i++)
-        fprintf(to, "%s at %.4g with %s", i == 2 ? "; by mistake" : ",", at[i],
-                show_chance(agreement_chance(&g, at[i])));
+            b->known_bands, b->bands, b->rows, at[0].likeness,
+            show_chance(at[0].chance), at[1].likeness,
+            show_chance(at[1].chance));
+    for (size_t i = 2; i < b->nprices; i++)
+        fprintf(to, "%s at %.4g with %s", i == 2 ? "; by mistake" : ",",
+                at[i].likeness, show_chance(at[i].chance));
     fprintf(to, "; the chances of many such add up. --index memory compares "
                 "the texts\n");
 }
 
-static void bands_json(struct json *j, const struct dedup_options *o)
-{
-    const struct agreement g = { o->bands, o->known };
-    double at[NPRICES];
-    const size_t n = price_points(o->threshold, at);
-    json_key(j, "k");
-    json_uint(j, o->sketch.k);
-    json_key(j, "bands");
-    json_uint(j, g.bands.bands);
-    json_key(j, "rows");
-    json_uint(j, g.bands.rows);
-    json_key(j, "known_bands");
-    json_uint(j, g.known);
-    json_key(j, "threshold");
-    json_real(j, o->threshold);
-    json_key(j, "expected_recall");
-    json_real(j, agreement_chance(&g, o->threshold));
-    json_key(j, "chance_by_likeness");
-    json_open(j, '[');
-    for (size_t i = 0; i < n; i++) {
-        json_open(j, '[');
-        json_real(j, at[i]);
-        json_real(j, agreement_chance(&g, at[i]));
-        json_close(j, ']');
-    }
-    json_close(j, ']');
-}
+struct streamed {
+    struct stream_report r;
+    const char *unit, *compared_by;
+    const struct stream_bands *bands; /* NULL: paragraphs */
+};
+
+const struct field dedup_filter_fields[] = {
+    NAMED(struct streamed, "documents", r.seen.documents, NONE,
+          "documents that were read"),
+    NAMED(struct streamed, "bytes", r.seen.bytes, BYTES, "their size"),
+    NAMED(struct streamed, "malformed", r.seen.malformed, NONE,
+          "lines that are no document"),
+    FIELD(struct streamed, unit, NONE, "what is removed"),
+    NAMED(struct streamed, "units", r.units, NONE, "how many there were"),
+    NAMED(struct streamed, "removed", r.removed_units, NONE, "those removed"),
+    NAMED(struct streamed, "keys", r.keys, NONE, "keys in the filter"),
+    FIELD(struct streamed, compared_by, NONE, "\"bands\" or \"words\""),
+    MEMBERS(struct streamed, bands, AT | OPTIONAL, stream_bands_fields),
+    NAMED(struct streamed, "seconds", r.seconds, SECONDS, "time of the pass"),
+    { 0 },
+};
 
 void dedup_filter_report(const struct dedup_options *o,
                          const struct stream_report *r)
 {
     const bool bands = o->stream.unit == STREAM_BANDS;
-    const char *const unit = bands ? "documents" : "paragraphs";
+    const struct stream_bands b = stream_bands(o);
+    const struct streamed told = { *r, bands ? "documents" : "paragraphs",
+                                   bands ? "bands" : "words",
+                                   bands ? &b : NULL };
+    FILE *const to = report_to(o->output);
     if (quiet)
         return;
-    if (o->json) {
-        struct json j = { .to = stdout };
-        json_open(&j, '{');
-        json_key(&j, "documents");
-        json_uint(&j, r->seen.documents);
-        json_key(&j, "bytes");
-        json_uint(&j, r->seen.bytes);
-        json_key(&j, "malformed");
-        json_uint(&j, r->seen.malformed);
-        json_key(&j, "unit");
-        json_text(&j, unit);
-        json_key(&j, "units");
-        json_uint(&j, r->units);
-        json_key(&j, "removed");
-        json_uint(&j, r->removed_units);
-        json_key(&j, "keys");
-        json_uint(&j, r->keys);
-        json_key(&j, "compared_by");
-        json_text(&j, bands ? "bands" : "words");
-        if (bands)
-            bands_json(&j, o);
-        json_key(&j, "seconds");
-        json_real(&j, r->seconds);
-        json_close(&j, '}');
-        json_end(&j);
-        return;
-    }
-    FILE *const to = report_to(o->output);
-    fprintf(to, "%llu documents, %s: %llu of %llu %s removed\n",
-            (unsigned long long)r->seen.documents, show_bytes(r->seen.bytes),
-            (unsigned long long)r->removed_units, (unsigned long long)r->units,
-            unit);
-    if (bands)
-        bands_report(to, o);
-    else
+    report(to, o->json, dedup_filter_fields, &told,
+           "{documents} documents, {bytes}: {removed} of {units} {unit} "
+           "removed\n");
+    if (bands && !o->json)
+        bands_report(to, &b);
+    else if (!o->json)
         fprintf(to, "texts were compared by their words: case, punctuation and "
                     "spacing do not matter\n");
 }

@@ -15,12 +15,13 @@
 
 #include "apps/similar/similar.h"
 #include "io/texts.h"
-#include "report/json.h"
+#include "report/fields.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "report/words.h"
 
 struct similar_text {
+    const char *file;
     uint64_t *set; /* distinct shingles, sorted */
     size_t n;
     uint64_t nwords, text;
@@ -30,11 +31,13 @@ struct similar_text {
 
 struct similar_pair {
     size_t a, b;
+    const char *file_a, *file_b;
     bly_overlap exact;
     double contained; /* share of the smaller one in the other */
     bly_resemblance sketch;
     bly_likeness filter;
-    bool equal; /* the same words in the same order */
+    double filter_sd; /* of a filter's J, which is in_both / in_either */
+    bool equal;       /* the same words in the same order */
 };
 
 /* ---------------------------------------------------------------- texts */
@@ -47,6 +50,7 @@ static int similar_cut(const char *name, bly_shingler *cut, struct block *b,
         return TROUBLE;
     if (bly_shingle(cut, b->at, b->len, &x))
         return fail("%s: %s", name, bly_error());
+    t->file = name;
     t->nwords = x.nwords;
     t->text = x.text;
     if (bly_sketch_new(spec, &t->sketch) ||
@@ -78,134 +82,104 @@ static int similar_compare(const struct similar_text *t, struct similar_pair *p)
 {
     const struct similar_text *const a = &t[p->a], *const b = &t[p->b];
     const size_t least = a->n < b->n ? a->n : b->n;
+    p->file_a = a->file;
+    p->file_b = b->file;
     p->exact = bly_overlap_of(a->set, a->n, b->set, b->n);
     p->contained = least ? (double)p->exact.in_both / (double)least : 0;
     p->equal = a->nwords && a->nwords == b->nwords && a->text == b->text;
     if (bly_sketch_compare(a->sketch, b->sketch, &p->sketch) ||
         bly_compare(a->filter, b->filter, &p->filter))
         return fail_library();
+    const bly_likeness *const l = &p->filter;
+    p->filter_sd = l->in_either > 0 ? l->in_both_sd / l->in_either : NAN;
     return YES;
-}
-
-/* The deviation of a filter's J, which is common / both. */
-static double similar_filter_sd(const bly_likeness *l)
-{
-    return l->in_either > 0 ? l->in_both_sd / l->in_either : NAN;
 }
 
 /* -------------------------------------------------------------- telling */
 
-static const char *similar_unit(const bly_shingling *s)
-{
-    return s->unit == BLY_WORDS ? "word" : "char";
-}
+static const struct field text_fields[] = {
+    FIELD(struct similar_text, file, NONE, "the text"),
+    NAMED(struct similar_text, "words", nwords, NONE, "words in it"),
+    NAMED(struct similar_text, "shingles", n, NONE, "different shingles"),
+    { 0 },
+};
 
-static void similar_json(const char *const *names, const struct similar_text *t,
-                         size_t n, const struct similar_pair *pairs,
-                         size_t npairs)
-{
-    const bly_sketch_spec *const spec = bly_sketch_spec_of(t[0].sketch);
-    struct json j = { .to = stdout };
-    json_open(&j, '{');
-    json_key(&j, "unit");
-    json_text(&j, similar_unit(&spec->shingling));
-    json_key(&j, "size");
-    json_uint(&j, spec->shingling.size);
-    json_key(&j, "family");
-    json_text(&j, bly_family_name(spec->family));
-    json_key(&j, "components");
-    json_uint(&j, spec->k);
-    json_key(&j, "texts");
-    json_open(&j, '[');
-    for (size_t i = 0; i < n; i++) {
-        json_open(&j, '{');
-        json_key(&j, "file");
-        json_text(&j, names[i]);
-        json_key(&j, "words");
-        json_uint(&j, t[i].nwords);
-        json_key(&j, "shingles");
-        json_uint(&j, t[i].n);
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
-    json_key(&j, "pairs");
-    json_open(&j, '[');
-    for (size_t i = 0; i < npairs; i++) {
-        const struct similar_pair *const p = &pairs[i];
-        const struct {
-            const char *name;
-            double value;
-        } rows[] = {
-            { "jaccard", p->exact.jaccard },
-            { "containment", p->contained },
-            { "sketch", p->sketch.jaccard },
-            { "sketch_sd", p->sketch.sd },
-            { "filter", p->filter.jaccard },
-            { "filter_sd", similar_filter_sd(&p->filter) },
-            { "shared_cells", p->filter.shared_cells },
-            { "chance_cells", p->filter.chance_cells },
-        };
-        json_open(&j, '{');
-        json_key(&j, "file_a");
-        json_text(&j, names[p->a]);
-        json_key(&j, "file_b");
-        json_text(&j, names[p->b]);
-        json_key(&j, "both");
-        json_uint(&j, p->exact.in_both);
-        json_key(&j, "either");
-        json_uint(&j, p->exact.in_either);
-        for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-            json_key(&j, rows[r].name);
-            json_real(&j, rows[r].value);
-        }
-        json_key(&j, "equal");
-        json_bool(&j, p->equal);
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
-    json_close(&j, '}');
-    json_end(&j);
-}
+static const struct field pair_fields[] = {
+    FIELD(struct similar_pair, file_a, NONE, "one text"),
+    FIELD(struct similar_pair, file_b, NONE, "another"),
+    NAMED(struct similar_pair, "both", exact.in_both, NONE, "shingles in both"),
+    NAMED(struct similar_pair, "either", exact.in_either, NONE,
+          "and in either"),
+    NAMED(struct similar_pair, "jaccard", exact.jaccard, MAYBE,
+          "both / either"),
+    NAMED(struct similar_pair, "containment", contained, MAYBE,
+          "both / the shingles of the smaller text"),
+    NAMED(struct similar_pair, "sketch", sketch.jaccard, MAYBE,
+          "jaccard by the sketches"),
+    NAMED(struct similar_pair, "sketch_sd", sketch.sd, MAYBE,
+          "standard deviation of that"),
+    NAMED(struct similar_pair, "filter", filter.jaccard, MAYBE,
+          "jaccard by the filters"),
+    FIELD(struct similar_pair, filter_sd, MAYBE, "standard deviation of that"),
+    NAMED(struct similar_pair, "shared_cells", filter.shared_cells, MAYBE,
+          "of the emptier filter's cells, those set in both"),
+    NAMED(struct similar_pair, "chance_cells", filter.chance_cells, MAYBE,
+          "the same for texts that share nothing"),
+    FIELD(struct similar_pair, equal, NONE,
+          "whether they have the same words in the same order"),
+    { 0 },
+};
 
-static void similar_share(double value, double sd)
-{
-    if (isfinite(value) && isfinite(sd))
-        printf("  %6.3f +- %.3f", value, sd);
-    else
-        printf("  %6s         ", "?");
-}
+struct similar_report {
+    bly_sketch_spec spec;
+    const char *unit, *family;
+    const struct similar_text *texts;
+    size_t n;
+    const struct similar_pair *pairs;
+    size_t npairs;
+    bool words, single;
+};
 
-static void similar_print(const char *const *names,
-                          const struct similar_text *t, size_t n,
-                          const struct similar_pair *pairs, size_t npairs)
+const struct field similar_fields[] = {
+    FIELD(struct similar_report, unit, NONE, "\"word\" or \"char\""),
+    NAMED(struct similar_report, "size", spec.shingling.size, NONE,
+          "of them in a shingle"),
+    FIELD(struct similar_report, family, NONE, "of the sketches"),
+    NAMED(struct similar_report, "components", spec.k, NONE, "of a sketch"),
+    LIST(struct similar_report, "texts", texts, n, AT, text_fields,
+         "the texts"),
+    LIST(struct similar_report, "pairs", pairs, npairs, AT, pair_fields,
+         "every two of them"),
+    FIELD(struct similar_report, words, NONE, NULL),
+    FIELD(struct similar_report, single, NONE, NULL),
+    { 0 },
+};
+
+static void similar_print(const struct similar_report *r)
 {
-    const bly_sketch_spec *const spec = bly_sketch_spec_of(t[0].sketch);
     int wide = 4;
-    for (size_t i = 0; i < n; i++) {
-        const int len = (int)strlen(show_name(names[i]));
+    for (size_t i = 0; i < r->n; i++) {
+        const int len = (int)strlen(show_name(r->texts[i].file));
         wide = len > wide ? len : wide;
     }
-    printf("shingles of %u %s%s; sketches of %u components (%s)\n\n",
-           spec->shingling.size,
-           spec->shingling.unit == BLY_WORDS ? "word" : "character",
-           spec->shingling.size == 1 ? "" : "s", spec->k,
-           bly_family_name(spec->family));
+    report_text(stdout, similar_fields, r,
+                "shingles of {size} [{?words}word|character][{!single}s]; "
+                "sketches of {components} components ({family})\n\n");
     printf("%-*s  %10s  %10s\n", wide, "text", "words", "shingles");
-    for (size_t i = 0; i < n; i++)
-        printf("%-*s  %10llu  %10zu\n", wide, show_name(names[i]),
-               (unsigned long long)t[i].nwords, t[i].n);
+    for (size_t i = 0; i < r->n; i++)
+        printf("%-*s  %10llu  %10zu\n", wide, show_name(r->texts[i].file),
+               (unsigned long long)r->texts[i].nwords, r->texts[i].n);
     printf("\n%-*s  %-*s  %6s  %9s  %15s  %15s  %12s\n", wide, "a", wide, "b",
            "exact", "contained", "sketch", "filter", "cells/chance");
-    for (size_t i = 0; i < npairs; i++) {
-        const struct similar_pair *const p = &pairs[i];
-        printf("%-*s  ", wide, show_name(names[p->a]));
-        printf("%-*s  %6.3f  %9.3f", wide, show_name(names[p->b]),
-               p->exact.jaccard, p->contained);
-        similar_share(p->sketch.jaccard, p->sketch.sd);
-        similar_share(p->filter.jaccard, similar_filter_sd(&p->filter));
-        printf("  %5.3f /%5.3f", p->filter.shared_cells,
-               p->filter.chance_cells);
-        puts(p->equal ? "  the same words" : "");
+    for (size_t i = 0; i < r->npairs; i++) {
+        printf("%-*s  ", wide, show_name(r->pairs[i].file_a));
+        printf("%-*s", wide, show_name(r->pairs[i].file_b));
+        report_text(stdout, pair_fields, &r->pairs[i],
+                    "  {jaccard:6.3}  {containment:9.3}"
+                    "  [{sketch:6.3} +- {sketch_sd:.3}|     ?         ]"
+                    "  [{filter:6.3} +- {filter_sd:.3}|     ?         ]"
+                    "  {shared_cells:5.3} /{chance_cells:5.3}"
+                    "[{?equal}  the same words]\n");
     }
 }
 
@@ -255,10 +229,23 @@ int similar(const struct similar_args *args, const struct list *texts)
     int status = t && pairs
                      ? similar_all(texts->at, n, &spec, args->fpr, t, pairs)
                      : fail("out of memory");
-    if (status == YES && args->json)
-        similar_json(texts->at, t, n, pairs, npairs);
-    else if (status == YES)
-        similar_print(texts->at, t, n, pairs, npairs);
+    if (status == YES) {
+        const bly_sketch_spec *const of = bly_sketch_spec_of(t[0].sketch);
+        const bool words = of->shingling.unit == BLY_WORDS;
+        const struct similar_report r = { *of,
+                                          words ? "word" : "char",
+                                          bly_family_name(of->family),
+                                          t,
+                                          n,
+                                          pairs,
+                                          npairs,
+                                          words,
+                                          of->shingling.size == 1 };
+        if (args->json)
+            report(stdout, true, similar_fields, &r, NULL);
+        else
+            similar_print(&r);
+    }
     for (size_t i = 0; t && i < n; i++) {
         free(t[i].set);
         bly_sketch_free(t[i].sketch);

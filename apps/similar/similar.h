@@ -5,6 +5,7 @@
 #define BLY_SIMILAR_H
 
 #include "io/texts.h"
+#include "report/fields.h"
 #include "report/words.h"
 
 struct similar_args {
@@ -17,6 +18,7 @@ struct similar_args {
 
 /* Compare every two of the texts, which are named by path, and print how alike
  * they are: a status. */
+extern const struct field similar_fields[];
 int similar(const struct similar_args *args, const struct list *texts);
 
 #endif
