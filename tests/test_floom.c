@@ -13,6 +13,7 @@
 #include "core/bits.h"
 #include "core/maths.h"
 #include "core/position.h"
+#include "engine/bit_count.h"
 #include "kinds/kind.h"
 
 static double fact_real(const bly_prediction *p, const char *name)

@@ -14,6 +14,7 @@
 
 #include "core/bits.h"
 #include "core/occupancy.h"
+#include "engine/bit_count.h"
 #include "kinds/kind.h"
 
 /* --------------------------------------------------------------- the tables */
