@@ -16,6 +16,7 @@
 #include "io/files.h"
 #include "io/keys.h"
 #include "io/ordered.h"
+#include "io/texts.h"
 
 static struct dedup_options wanted = {
     .threshold = 0.8,
@@ -202,16 +203,8 @@ static bool pick_sketch(struct dedup_options *o)
             return false;
         o->sketch.shingling.unit = unit ? BLY_CHARS : BLY_WORDS;
     }
-    if (given.family) {
-        unsigned f = 0;
-        while (bly_family_name(f) &&
-               strcmp(bly_family_name(f), given.family) != 0)
-            f++;
-        if (!bly_family_name(f))
-            return !fail("--family %s: right: fss, oph, linear, linear61",
-                         given.family);
-        o->sketch.family = (bly_family)f;
-    }
+    if (!family_named(given.family, &o->sketch.family))
+        return false;
     if (given.size > UINT32_MAX || given.k > UINT32_MAX)
         return !fail("--size and --k are small numbers");
     if (given.size)

@@ -29,17 +29,9 @@ bool cutting_shingles(const struct cutting *c, bly_shingling *out)
 
 bool family_named(const char *name, bly_family *out)
 {
-    char all[128] = "";
-    for (unsigned f = 0; bly_family_name(f); f++) {
-        if (!name || strcmp(name, bly_family_name(f)) == 0) {
-            *out = (bly_family)f;
-            return true;
-        }
-        const size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s%s", f ? ", " : "",
-                 bly_family_name(f));
-    }
-    fail("--family '%s' is unknown; there are %s", name, all);
+    if (!name || !bly_family_named(name, out))
+        return true;
+    fail("--family: %s", bly_error());
     return false;
 }
 

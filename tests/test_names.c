@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <bloomery/foreign.h>
+#include <bloomery/sketch.h>
 
 #include "kinds/kind.h"
 #include "tests/support.h"
@@ -95,6 +96,22 @@ static void formats(void **unused)
     }
 }
 
+static void families(void **unused)
+{
+    bly_family family = BLY_OPH;
+    (void)unused;
+    for (unsigned i = 0; bly_family_name(i); i++) {
+        char name[80];
+        misspell(bly_family_name(i), name);
+        refused_at(bly_family_named(name, &family), name, bly_family_name(i));
+        assert_int_equal(family, BLY_OPH);
+    }
+    for (unsigned i = 0; bly_family_name(i); i++) {
+        assert_ok(bly_family_named(bly_family_name(i), &family));
+        assert_int_equal(family, i);
+    }
+}
+
 /* Inside the library, for kinds made of others. */
 static void parameters(void **unused)
 {
@@ -124,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds),
         cmocka_unit_test(formats),
+        cmocka_unit_test(families),
         cmocka_unit_test(parameters),
     };
     return cmocka_run_group_tests_name("names", tests, NULL, NULL);

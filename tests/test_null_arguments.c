@@ -455,6 +455,15 @@ TRY(bly_shingle)
     REFUSED(bly_shingle(s, "x", 1, NULL));
     bly_shingler_free(s);
 }
+
+TRY(bly_family_named)
+{
+    bly_family family;
+    (void)unused;
+    REFUSED(bly_family_named(NULL, &family));
+    REFUSED(bly_family_named("fss", NULL));
+}
+
 TRY(bly_sketch_spec_check)
 {
     (void)unused;
@@ -756,7 +765,7 @@ static void names_that_are_null(void **unused)
     X(damage) X(update) X(delta_write) X(delta_save) X(delta_apply) \
     X(delta_read) X(topk_new) X(topk_add) X(topk_add_keys) X(topk_merge) \
     X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
-    X(sketch_spec_check) X(sketch_spec_fits) X(sketch_spec_read) X(sketch_new) \
+    X(family_named) X(sketch_spec_check) X(sketch_spec_fits) X(sketch_spec_read) X(sketch_new) \
     X(sketch_add) X(sketch_merge) X(sketch_compare) X(sketch_write) \
     X(sketch_load) X(bands_choose) X(bands_balance) X(foreign_open) \
     X(foreign_new) X(foreign_repack) X(foreign_has) X(foreign_where) \

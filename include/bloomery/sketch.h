@@ -237,6 +237,9 @@ typedef enum bly_family {
 const char *bly_family_name(unsigned family);
 const char *bly_family_help(unsigned family);
 
+/* The family with this word. BLY_EINVAL if there is none. */
+bly_status bly_family_named(const char *word, bly_family *out);
+
 #define BLY_MAX_COMPONENTS 512
 
 /* What must agree for two sketches to be compared. Zero: the default. */

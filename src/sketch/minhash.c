@@ -64,6 +64,24 @@ const char *bly_family_help(unsigned family)
     return family < BLY_FAMILY_COUNT_ ? families[family].help : NULL;
 }
 
+bly_status bly_family_named(const char *word, bly_family *out)
+{
+    bly_names known = { { 0 }, 0 };
+    if (!word || !out)
+        return bly_fail_null("word or out");
+    for (unsigned i = 0; i < BLY_FAMILY_COUNT_; i++) {
+        if (strcmp(families[i].name, word) == 0) {
+            *out = (bly_family)i;
+            return BLY_OK;
+        }
+        bly_names_add(&known, families[i].name);
+    }
+    return bly_fail(BLY_EINVAL,
+                    "there is no family '%s' of sketches; there "
+                    "are: %s",
+                    word, known.text);
+}
+
 /* ------------------------------------------------------------------- specs */
 
 bly_status bly_sketch_spec_check_sized(bly_sketch_spec *spec, size_t size)
