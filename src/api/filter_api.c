@@ -494,17 +494,17 @@ static void peek(const bly_filter *f, bly_stats *out)
 
 void bly_peek_sized(const bly_filter *f, bly_stats *out, size_t size)
 {
-    bly_stats own;
-    peek(f, &own);
-    BLY_GIVE(&own, out, size);
+    bly_stats own, *const to = BLY_ROOM(&own, out, size);
+    peek(f, to);
+    BLY_GIVE(to, out, size);
 }
 
 void bly_stat_sized(const bly_filter *f, bly_stats *out, size_t size)
 {
-    bly_stats own;
-    peek(f, &own);
-    f->kind->stat(f, &own);
-    BLY_GIVE(&own, out, size);
+    bly_stats own, *const to = BLY_ROOM(&own, out, size);
+    peek(f, to);
+    f->kind->stat(f, to);
+    BLY_GIVE(to, out, size);
 }
 
 const bly_filter *bly_layer(const bly_filter *f, uint32_t i)

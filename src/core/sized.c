@@ -27,7 +27,8 @@ const void *bly_take(const void *given, size_t size, void *own, size_t nown,
 
 void bly_give(const void *own, size_t nown, void *out, size_t size)
 {
-    memcpy(out, own, size < nown ? size : nown);
+    if (out != own)
+        memcpy(out, own, size < nown ? size : nown);
     if (size > nown)
         memset((char *)out + nown, 0, size - nown);
 }

@@ -18,7 +18,9 @@
 const void *bly_take(const void *given, size_t size, void *own, size_t nown,
                      const char *argument);
 
-/* Fill out, which has `size` bytes for the caller, from *own. */
+/* Fill out, which has `size` bytes for the caller, from *own. A large struct is
+ * filled in place if it can be: own is then BLY_ROOM(). */
+#define BLY_ROOM(own, out, size) ((size) == sizeof *(own) ? (out) : (own))
 #define BLY_GIVE(own, out, size) bly_give(own, sizeof *(own), out, size)
 void bly_give(const void *own, size_t nown, void *out, size_t size);
 
