@@ -239,8 +239,8 @@ static bly_status read_file(bly_file *in, const char *path,
                    : bly_named_fail(st, path);
 }
 
-bly_status bly_open_sized(const char *path, const bly_access *how,
-                          bly_filter **out, size_t size)
+bly_status bly_file_with(bly_file_take *take, const char *path,
+                         const bly_access *how, bly_filter **out, size_t size)
 {
     bly_access own;
     if (!out)
@@ -254,9 +254,15 @@ bly_status bly_open_sized(const char *path, const bly_access *how,
     bly_status st = bly_file_open(path, &in);
     if (st)
         return st;
-    st = read_file(&in, path, how, out);
+    st = take(&in, path, how, out);
     close(in.fd);
     return st;
+}
+
+bly_status bly_open_sized(const char *path, const bly_access *how,
+                          bly_filter **out, size_t size)
+{
+    return bly_file_with(read_file, path, how, out, size);
 }
 
 bly_status bly_file_combine(const char *path, bly_combination how,

@@ -54,7 +54,7 @@ static void fetch_blocks(bly_filter *f)
         fetch_blocks(f->layer[i]);
 }
 
-static bly_status map_file(const bly_file *in, const char *path,
+static bly_status map_file(bly_file *in, const char *path,
                            const bly_access *how, bly_filter **out)
 {
     if (in->nbytes == BLY_SIZE_UNKNOWN)
@@ -95,21 +95,7 @@ static bly_status map_file(const bly_file *in, const char *path,
 bly_status bly_map_sized(const char *path, const bly_access *how,
                          bly_filter **out, size_t size)
 {
-    bly_access own;
-    if (!out)
-        return bly_fail_null("out");
-    *out = NULL;
-    if (!path)
-        return bly_fail_null("path");
-    if (how && !(how = BLY_TAKE(how, size, &own)))
-        return BLY_EINVAL;
-    bly_file in;
-    bly_status st = bly_file_open(path, &in);
-    if (st)
-        return st;
-    st = map_file(&in, path, how, out);
-    close(in.fd);
-    return st;
+    return bly_file_with(map_file, path, how, out, size);
 }
 
 /* All of it, whatever was seen of it before. */
