@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "cli/cli.h"
 #include "io/files.h"
 #include "io/filters.h"

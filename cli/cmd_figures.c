@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "cli/cli.h"
 #include "report/say.h"
 #include "report/words.h"

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "cli/cli.h"
 #include "io/foreign.h"
 #include "report/say.h"

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "cli/cli.h"
 #include "io/sizing.h"
 #include "report/say.h"

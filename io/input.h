@@ -15,10 +15,6 @@
 #ifndef BLY_IO_INPUT_H
 #define BLY_IO_INPUT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 struct input_file {

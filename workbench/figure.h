@@ -28,10 +28,6 @@
 #ifndef BLY_FIGURE_H
 #define BLY_FIGURE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery.h>
 
 #include "report/fields.h"

@@ -4,9 +4,6 @@
 #ifndef BLY_PLOT_SVG_H
 #define BLY_PLOT_SVG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "workbench/plot.h"
 
 #define SVG_WIDTH 800.0 /* of every picture */

@@ -15,8 +15,6 @@
 
 #include <zlib.h>
 
-#include <bloomery.h>
-
 #include "apps/parquet/column_chunk.h"
 #include "io/byte_order.h"
 

@@ -12,10 +12,6 @@
 #ifndef BLY_PARQUET_APP_H
 #define BLY_PARQUET_APP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <bloomery/parquet.h>
 
 /* What went wrong, in one line. */

@@ -16,8 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
 #include "apps/parquet/column_chunk.h"
 
 /* What a file was when it was opened. */

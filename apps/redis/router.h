@@ -10,9 +10,6 @@
 #define BLY_REDIS_ROUTER_H
 
 #include <hiredis/hiredis.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "apps/redis/redis.h"
 

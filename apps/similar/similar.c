@@ -11,14 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bloomery.h>
-
 #include "apps/similar/similar.h"
-#include "io/texts.h"
-#include "report/fields.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 struct similar_text {
     const char *file;
