@@ -46,7 +46,8 @@
  * what bindings for other languages call. To a library, fields that the caller
  * does not know are zero, "choose for me". A field that the library does not
  * know must be zero, otherwise the call fails with BLY_EINVAL; in a result it
- * becomes zero.
+ * becomes zero. Behind a pointer that a function returns (bly_param_at(),
+ * bly_sketch_spec_of()) are the fields that the library knows, and no more.
  *
  * Keys. A key is a string of bytes, which may be empty or contain NUL. It is
  * hashed once, to 64 bits, and a filter sees only the hash. Callers that
