@@ -44,14 +44,16 @@ static size_t field_count(const struct field *f, const void *value)
     return n;
 }
 
+enum value_type { NOTHING, TEXT, BOOL, UINT, REAL, OBJECT_AT };
+
 struct value {
-    enum { NOTHING, TEXT, BOOL, UINT, REAL, OBJECT_AT } is;
+    enum value_type is;
     const void *at; /* of a text or an object */
     uint64_t uint;  /* of a text: its length */
     double real;    /* for all: 0 if it is not worth a word */
 };
 
-static struct value uint_value(int is, uint64_t uint)
+static struct value uint_value(enum value_type is, uint64_t uint)
 {
     return (struct value){ .is = is, .uint = uint, .real = (double)uint };
 }
@@ -97,7 +99,7 @@ static struct value value_at(const struct field *f, const void *at)
     case FIELD_OBJECT:
         return (struct value){ .is = OBJECT_AT, .at = at, .real = 1 };
     default:
-        return (struct value){ NOTHING };
+        return (struct value){ .is = NOTHING };
     }
 }
 

@@ -1,4 +1,6 @@
 """Reports: one table of fields gives JSON, text, man page and schema."""
+import re
+
 import pytest
 from conftest import ROOT, SCHEMAS, misfit, run
 
@@ -58,3 +60,16 @@ def test_the_check_finds(value, wrong):
                              "b": {"type": ["number", "null"]}}}
     found = misfit(value, schema)
     assert found is None if wrong is None else wrong in found
+
+
+def test_texts_name_fields_that_exist():
+    """A text for people that names no field would stop the command."""
+    rooms = ("cli", "io", "apps", "workbench")
+    sources = [(f, f.read_text()) for room in rooms
+               for f in sorted((ROOT / room).rglob("*.[ch]"))]
+    rows = r'(?:FIELD\([^,]+, (\w+)|[A-Z_]+\((?:[^,()]+, )?\s*"(\w+)")'
+    names = {a or b for _, text in sources for a, b in re.findall(rows, text)}
+    wrong = [f"{f.name}: {name}" for f, text in sources
+             for name in re.findall(r'{[?!>]?([a-z_]+)(?::[-.#0-9]*)?}', text)
+             if name not in names | {"meta", "i"}]  # hash tags of Redis
+    assert wrong == []
