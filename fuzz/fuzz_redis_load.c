@@ -272,6 +272,21 @@ static server_type *new_type(server_ctx *ctx, const char *name, int encoding,
 
 /* -------------------------------------------------------------------- dumps */
 
+/* Little-endian numbers of n bytes. */
+static void put_le(unsigned char *at, uint64_t value, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        at[i] = (unsigned char)(value >> 8 * i);
+}
+
+static uint64_t get_le(const unsigned char *at, unsigned n)
+{
+    uint64_t value = 0;
+    for (unsigned i = n; i-- > 0;)
+        value = value << 8 | at[i];
+    return value;
+}
+
 static void put_bytes(server_io *io, const void *at, size_t n)
 {
     if (io->room - io->n < n) {

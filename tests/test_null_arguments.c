@@ -664,6 +664,26 @@ TRY(bly_foreign_count)
     REFUSED(bly_foreign_count(x, &one_key, 1, NULL));
     bly_foreign_free(x);
 }
+TRY(bly_foreign_increase)
+{
+    bly_foreign *x = new_foreign();
+    (void)unused;
+    REFUSED(bly_foreign_increase(NULL, &one_key, NULL, 1, words));
+    REFUSED(bly_foreign_increase(x, NULL, NULL, 1, words));
+    REFUSED(bly_foreign_increase(x, &one_key, NULL, 1, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_sum)
+{
+    bly_foreign *x = new_foreign();
+    const bly_foreign *const from[] = { x };
+    const int64_t weight = 1;
+    (void)unused;
+    REFUSED(bly_foreign_sum(NULL, from, &weight, 1));
+    REFUSED(bly_foreign_sum(x, NULL, &weight, 1));
+    REFUSED(bly_foreign_sum(x, from, NULL, 1));
+    bly_foreign_free(x);
+}
 TRY(bly_foreign_compact)
 {
     (void)unused;
@@ -771,7 +791,7 @@ static void names_that_are_null(void **unused)
     X(foreign_new) X(foreign_repack) X(foreign_has) X(foreign_where) \
     X(foreign_add) X(foreign_write) X(foreign_save) X(foreign_edit) \
     X(foreign_update) X(foreign_copy) X(foreign_remove) X(foreign_count) \
-    X(foreign_compact) X(foreign_scales) X(foreign_start) X(foreign_store) \
+    X(foreign_increase) X(foreign_sum) X(foreign_compact) X(foreign_scales) X(foreign_start) X(foreign_store) \
     X(foreign_restore) X(parquet_open) \
     X(parquet_column_named) X(parquet_page_next) X(parquet_filter_begin) \
     X(parquet_filter_end) X(parquet_write)

@@ -343,7 +343,7 @@ static size_t next_batch(server_string **argv, int n, bly_bytes *items)
     const size_t most = bf_now(AHEAD) == 0 ? 1 : BATCH;
     const size_t batch = (size_t)n < most ? (size_t)n : most;
     for (size_t i = 0; i < batch; i++)
-        items[i].ptr = srv.StringPtrLen(argv[i], &items[i].len);
+        items[i] = arg_item(argv[i]);
     return batch;
 }
 

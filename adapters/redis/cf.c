@@ -210,16 +210,9 @@ static bly_foreign *cf_for_adding(server_ctx *ctx, server_string *name,
     return f;
 }
 
-static bly_bytes item_of(const server_string *s)
-{
-    bly_bytes item;
-    item.ptr = srv.StringPtrLen(s, &item.len);
-    return item;
-}
-
 static bool cf_has(const bly_foreign *f, const server_string *s)
 {
-    const bly_bytes item = item_of(s);
+    const bly_bytes item = arg_item(s);
     uint64_t found;
     return f && !bly_foreign_has(f, &item, 1, &found, NULL) && found;
 }
@@ -228,7 +221,7 @@ static bool cf_has(const bly_foreign *f, const server_string *s)
 static bly_status cf_add(bly_foreign *f, const server_string *s, bool unique,
                          bool *added)
 {
-    const bly_bytes item = item_of(s);
+    const bly_bytes item = arg_item(s);
     *added = false;
     if (unique && cf_has(f, s))
         return BLY_OK;
@@ -387,7 +380,7 @@ static int cf_count_command(server_ctx *ctx, server_string **argv, int argc)
     server_key *key;
     void *value;
     key_open(ctx, argv[1], SERVER_READ, cf_type, &key, &value);
-    const bly_bytes item = item_of(argv[2]);
+    const bly_bytes item = arg_item(argv[2]);
     uint64_t count = 0;
     if (value)
         bly_foreign_count(value, &item, 1, &count);
@@ -406,7 +399,7 @@ static int cf_del(server_ctx *ctx, server_string **argv, int argc)
     if (!value) {
         reply_error(ctx, "Not found");
     } else {
-        const bool gone = !bly_foreign_remove(value, item_of(argv[2]));
+        const bool gone = !bly_foreign_remove(value, arg_item(argv[2]));
         if (gone) {
             srv.ReplicateVerbatim(ctx);
             key_changed(ctx, "cuckoo.del", argv[1]);

@@ -65,6 +65,13 @@ bytes arg_bytes(const server_string *s)
     return b;
 }
 
+bly_bytes arg_item(const server_string *s)
+{
+    bly_bytes b;
+    b.ptr = srv.StringPtrLen(s, &b.len);
+    return b;
+}
+
 bool arg_is(const server_string *s, const char *word)
 {
     const bytes b = arg_bytes(s);
@@ -199,22 +206,6 @@ void memory_moved(server_defrag *ctx, void *pointer)
     memcpy(&old, pointer, sizeof old);
     if (old && (fresh = srv.DefragAlloc(ctx, old)))
         memcpy(pointer, &fresh, sizeof fresh);
-}
-
-/* ----------------------------------------------------------------- numbers */
-
-void put_le(unsigned char *at, uint64_t value, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++)
-        at[i] = (unsigned char)(value >> 8 * i);
-}
-
-uint64_t get_le(const unsigned char *at, unsigned n)
-{
-    uint64_t value = 0;
-    for (unsigned i = n; i-- > 0;)
-        value = value << 8 | at[i];
-    return value;
 }
 
 /* ------------------------------------------------------------------ loading */

@@ -77,6 +77,7 @@ typedef struct bytes {
 } bytes;
 
 bytes arg_bytes(const server_string *s);
+bly_bytes arg_item(const server_string *s); /* the same for the library */
 
 /* Whether it is that word, in any case of letters. */
 bool arg_is(const server_string *s, const char *word);
@@ -117,11 +118,5 @@ void memory_moved(server_defrag *ctx, void *pointer);
 
 /* The same for the library. */
 extern const bly_mem server_memory;
-
-/* ----------------------------------------------------------------- numbers */
-
-/* Little-endian numbers of n bytes. */
-void put_le(unsigned char *at, uint64_t value, unsigned n);
-uint64_t get_le(const unsigned char *at, unsigned n);
 
 #endif

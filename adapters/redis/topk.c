@@ -1,198 +1,23 @@
 /*
- * topk.c - TOPK.*: the heaviest items of a stream, by HeavyKeeper
+ * topk.c - TOPK.*: the heaviest items of a stream
  *
- * depth rows of width buckets hold a fingerprint and a count each; an item
- * that meets another's bucket takes one from its count with a chance that
- * falls as the count grows, and takes the bucket when that is empty. A heap of
- * k entries keeps the items with the largest counts.
- *
- * The dump is RedisBloom's. Chance is not left to the process: the state of
- * the generator belongs to the key, so that a primary and its replicas, and a
- * server before and after a restart, come to the same lists. It travels in 8
- * bytes of the dump that were a pointer in the peer and mean nothing there.
+ * The lists themselves are the library's, RedisBloom's HeavyKeeper with chance
+ * that belongs to the key (src/foreign/redistopk.c).
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
-#include <bloomery/foreign.h>
+#include "adapters/redis/value.h"
 
-#include "adapters/redis/module.h"
-
+#define TOPK_FORMAT "redistopk"
 #define TOPK_ENCODING 0
-#define TOPK_FINGERPRINT_SEED 1919
 #define TOPK_MAX_INCREMENT 100000
-#define TOPK_DECAYS 256 /* powers of the decay that are kept */
-
-typedef struct topk_bucket {
-    uint32_t fingerprint, count;
-} topk_bucket;
-
-typedef struct topk_entry {
-    uint32_t fingerprint, count;
-    size_t n;
-    char *item; /* NULL: an empty place */
-} topk_entry;
-
-typedef struct topk {
-    uint64_t k, width, depth;
-    double decay;
-    uint64_t state; /* of the generator */
-    topk_bucket *buckets;
-    topk_entry *heap; /* the least count first */
-    double chances[TOPK_DECAYS];
-} topk;
 
 static server_type *topk_type;
 
-/* ------------------------------------------------------------------- making */
-
-static void topk_free(void *value)
-{
-    topk *t = value;
-    if (!t)
-        return;
-    for (uint64_t i = 0; t->heap && i < t->k; i++)
-        memory_free(t->heap[i].item);
-    memory_free(t->heap);
-    memory_free(t->buckets);
-    memory_free(t);
-}
-
-static topk *topk_new(uint64_t k, uint64_t width, uint64_t depth, double decay)
-{
-    if (!k || !width || !depth || k > UINT32_MAX || width > UINT32_MAX ||
-        depth > UINT32_MAX || !(decay > 0 && decay <= 1))
-        return NULL;
-    topk *t = memory_try(sizeof *t);
-    if (!t)
-        return NULL;
-    t->k = k;
-    t->width = width;
-    t->depth = depth;
-    t->decay = decay;
-    /* 2^64 bucket bytes at most: refused by the limit of memory. */
-    t->buckets = width > UINT64_MAX / depth / sizeof *t->buckets
-                     ? NULL
-                     : memory_try(width * depth * sizeof *t->buckets);
-    t->heap = memory_try(k * sizeof *t->heap);
-    if (!t->buckets || !t->heap) {
-        topk_free(t);
-        return NULL;
-    }
-    for (int i = 0; i < TOPK_DECAYS; i++)
-        t->chances[i] = pow(decay, i);
-    return t;
-}
-
-/* ------------------------------------------------------------------- adding */
-
-/* A number in [0, 1) that depends on what the key has seen. */
-static double topk_random(topk *t)
-{
-    uint64_t x = t->state += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
-}
-
-static double decay_chance(const topk *t, uint32_t count)
-{
-    return count < TOPK_DECAYS ? t->chances[count] : pow(t->decay, count);
-}
-
-static void heap_down(topk *t, uint64_t i)
-{
-    for (;;) {
-        uint64_t least = i;
-        for (uint64_t child = 2 * i + 1; child <= 2 * i + 2; child++)
-            if (child < t->k && t->heap[child].count < t->heap[least].count)
-                least = child;
-        if (least == i)
-            return;
-        const topk_entry other = t->heap[i];
-        t->heap[i] = t->heap[least];
-        t->heap[least] = other;
-        i = least;
-    }
-}
-
-static topk_entry *heap_find(const topk *t, bytes item, uint32_t fingerprint)
-{
-    for (uint64_t i = 0; i < t->k; i++) {
-        topk_entry *e = &t->heap[i];
-        if (e->item && e->fingerprint == fingerprint && e->n == item.n &&
-            memcmp(e->item, item.at, item.n) == 0)
-            return e;
-    }
-    return NULL;
-}
-
-/* Add n to the bucket of one row; what the item counts there. */
-static uint32_t bucket_add(topk *t, topk_bucket *b, uint32_t fingerprint,
-                           uint32_t n)
-{
-    if (b->count == 0) {
-        *b = (topk_bucket){ fingerprint, n };
-        return n;
-    }
-    if (b->fingerprint == fingerprint) {
-        b->count = n > UINT32_MAX - b->count ? UINT32_MAX : b->count + n;
-        return b->count;
-    }
-    for (; n; n--)
-        if (topk_random(t) < decay_chance(t, b->count) && --b->count == 0) {
-            *b = (topk_bucket){ fingerprint, n };
-            return n;
-        }
-    return 0;
-}
-
-static uint32_t fingerprint_of(bytes item)
-{
-    return bly_murmur2(item.at, item.n, TOPK_FINGERPRINT_SEED);
-}
-
-static topk_bucket *topk_at(const topk *t, bytes item, uint64_t row)
-{
-    return &t->buckets[row * t->width +
-                       bly_murmur2(item.at, item.n, (uint32_t)row) % t->width];
-}
-
-/* Add n times an item. What left the list is in *out (its item is the
- * caller's), or nothing. False without memory: then the list is unchanged. */
-static bool topk_add(topk *t, bytes item, uint32_t n, topk_entry *out)
-{
-    const uint32_t fingerprint = fingerprint_of(item);
-    uint32_t most = 0;
-    *out = (topk_entry){ 0 };
-    char *copy = memory_try(item.n + 1);
-    if (!copy)
-        return false;
-    for (uint64_t row = 0; row < t->depth; row++) {
-        const uint32_t own =
-            bucket_add(t, topk_at(t, item, row), fingerprint, n);
-        most = own > most ? own : most;
-    }
-    topk_entry *listed = heap_find(t, item, fingerprint);
-    if (n && most >= t->heap[0].count && listed) {
-        listed->count = most;
-        heap_down(t, (uint64_t)(listed - t->heap));
-    } else if (n && most && most >= t->heap[0].count) {
-        *out = t->heap[0];
-        memcpy(copy, item.at, item.n);
-        t->heap[0] = (topk_entry){ fingerprint, most, item.n, copy };
-        copy = NULL;
-        heap_down(t, 0);
-    }
-    memory_free(copy);
-    return true;
-}
-
 /* ----------------------------------------------------------------- commands */
 
-static topk *topk_open(server_ctx *ctx, server_string *name, int mode,
-                       server_key **key)
+static bly_foreign *topk_open(server_ctx *ctx, server_string *name, int mode,
+                              server_key **key)
 {
     void *value;
     const held what = key_open(ctx, name, mode, topk_type, key, &value);
@@ -213,6 +38,27 @@ static bool is_size(const server_string *s, uint64_t *out)
     return true;
 }
 
+/* NULL without memory. */
+static bly_foreign *topk_new(uint64_t k, uint64_t width, uint64_t depth,
+                             double decay)
+{
+    char text[4][40];
+    const bly_option options[] = { { "k", text[0] },
+                                   { "width", text[1] },
+                                   { "depth", text[2] },
+                                   { "decay", text[3] } };
+    const bly_foreign_spec spec = { .format = TOPK_FORMAT,
+                                    .options = options,
+                                    .noptions = 4,
+                                    .mem = &server_memory };
+    bly_foreign *t;
+    snprintf(text[0], sizeof text[0], "%llu", (unsigned long long)k);
+    snprintf(text[1], sizeof text[1], "%llu", (unsigned long long)width);
+    snprintf(text[2], sizeof text[2], "%llu", (unsigned long long)depth);
+    snprintf(text[3], sizeof text[3], "%.17g", decay);
+    return bly_foreign_new(&spec, &t) ? NULL : t;
+}
+
 static int topk_reserve(server_ctx *ctx, server_string **argv, int argc)
 {
     uint64_t k = 0, width = 8, depth = 7;
@@ -222,7 +68,7 @@ static int topk_reserve(server_ctx *ctx, server_string **argv, int argc)
     server_key *key;
     void *value;
     const char *wrong = NULL;
-    topk *t = NULL;
+    bly_foreign *t = NULL;
     if (key_open(ctx, argv[1], SERVER_WRITE, topk_type, &key, &value) !=
         HELD_NONE)
         wrong = "TopK: key already exists";
@@ -250,16 +96,17 @@ static int topk_reserve(server_ctx *ctx, server_string **argv, int argc)
 }
 
 /* Add and reply with what was pushed out. */
-static void add_and_reply(server_ctx *ctx, topk *t, bytes item, uint32_t n)
+static void add_and_reply(server_ctx *ctx, bly_foreign *t, bly_bytes item,
+                          uint64_t by)
 {
-    topk_entry left;
-    if (!topk_add(t, item, n, &left))
+    bly_bytes left;
+    uint64_t now;
+    if (bly_foreign_increase(t, &item, &by, 1, &now))
         reply_error(ctx, "ERR Insufficient memory");
-    else if (left.item)
-        srv.ReplyWithStringBuffer(ctx, left.item, left.n);
+    else if (bly_foreign_left(t, &left))
+        srv.ReplyWithStringBuffer(ctx, left.ptr, left.len);
     else
         srv.ReplyWithNull(ctx);
-    memory_free(left.item);
 }
 
 static int topk_add_command(server_ctx *ctx, server_string **argv, int argc)
@@ -267,11 +114,11 @@ static int topk_add_command(server_ctx *ctx, server_string **argv, int argc)
     if (argc < 3)
         return srv.WrongArity(ctx);
     server_key *key;
-    topk *t = topk_open(ctx, argv[1], SERVER_WRITE, &key);
+    bly_foreign *t = topk_open(ctx, argv[1], SERVER_WRITE, &key);
     if (t) {
         srv.ReplyWithArray(ctx, argc - 2);
         for (int i = 2; i < argc; i++)
-            add_and_reply(ctx, t, arg_bytes(argv[i]), 1);
+            add_and_reply(ctx, t, arg_item(argv[i]), 1);
         srv.ReplicateVerbatim(ctx);
         key_changed(ctx, "topk.add", argv[1]);
     }
@@ -291,7 +138,7 @@ static int topk_incrby(server_ctx *ctx, server_string **argv, int argc)
     if (argc < 4 || argc % 2)
         return srv.WrongArity(ctx);
     server_key *key;
-    topk *t = topk_open(ctx, argv[1], SERVER_WRITE, &key);
+    bly_foreign *t = topk_open(ctx, argv[1], SERVER_WRITE, &key);
     if (t) {
         bool bad = false;
         srv.ReplyWithArray(ctx, (argc - 2) / 2);
@@ -302,7 +149,7 @@ static int topk_incrby(server_ctx *ctx, server_string **argv, int argc)
             if (bad)
                 reply_error(ctx, TOPK_BAD_INCREMENT);
             else
-                add_and_reply(ctx, t, arg_bytes(argv[i]), (uint32_t)by);
+                add_and_reply(ctx, t, arg_item(argv[i]), (uint64_t)by);
         }
         srv.ReplicateVerbatim(ctx);
         key_changed(ctx, "topk.incrby", argv[1]);
@@ -316,12 +163,14 @@ static int topk_query(server_ctx *ctx, server_string **argv, int argc)
     if (argc < 3)
         return srv.WrongArity(ctx);
     server_key *key;
-    topk *t = topk_open(ctx, argv[1], SERVER_READ, &key);
+    bly_foreign *t = topk_open(ctx, argv[1], SERVER_READ, &key);
     if (t) {
         srv.ReplyWithArray(ctx, argc - 2);
         for (int i = 2; i < argc; i++) {
-            const bytes item = arg_bytes(argv[i]);
-            reply_bool(ctx, heap_find(t, item, fingerprint_of(item)) != NULL);
+            const bly_bytes item = arg_item(argv[i]);
+            uint64_t listed = 0;
+            bly_foreign_has(t, &item, 1, &listed, NULL);
+            reply_bool(ctx, listed);
         }
     }
     key_close(key);
@@ -333,34 +182,18 @@ static int topk_count(server_ctx *ctx, server_string **argv, int argc)
     if (argc < 3)
         return srv.WrongArity(ctx);
     server_key *key;
-    topk *t = topk_open(ctx, argv[1], SERVER_READ, &key);
+    bly_foreign *t = topk_open(ctx, argv[1], SERVER_READ, &key);
     if (t) {
         srv.ReplyWithArray(ctx, argc - 2);
         for (int i = 2; i < argc; i++) {
-            const bytes item = arg_bytes(argv[i]);
-            const uint32_t fingerprint = fingerprint_of(item);
-            uint32_t most = 0;
-            for (uint64_t row = 0; row < t->depth; row++) {
-                const topk_bucket *b = topk_at(t, item, row);
-                if (b->fingerprint == fingerprint && b->count > most)
-                    most = b->count;
-            }
-            srv.ReplyWithLongLong(ctx, most);
+            const bly_bytes item = arg_item(argv[i]);
+            uint64_t count = 0;
+            bly_foreign_count(t, &item, 1, &count);
+            srv.ReplyWithLongLong(ctx, (long long)count);
         }
     }
     key_close(key);
     return SERVER_OK;
-}
-
-/* The larger count first, equal ones by their bytes. */
-static int heavier_first(const void *a, const void *b)
-{
-    const topk_entry *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    const size_t n = x->n < y->n ? x->n : y->n;
-    const int order = n ? memcmp(x->item, y->item, n) : 0;
-    return order ? order : (x->n > y->n) - (x->n < y->n);
 }
 
 static int topk_list(server_ctx *ctx, server_string **argv, int argc)
@@ -368,23 +201,21 @@ static int topk_list(server_ctx *ctx, server_string **argv, int argc)
     if (argc < 2 || argc > 3)
         return srv.WrongArity(ctx);
     server_key *key;
-    topk *t = topk_open(ctx, argv[1], SERVER_READ, &key);
-    topk_entry *sorted = NULL;
+    bly_foreign *t = topk_open(ctx, argv[1], SERVER_READ, &key);
+    const size_t n = t ? bly_foreign_list(t, NULL, 0) : 0;
+    bly_foreign_item *sorted = NULL;
     if (t && argc == 3 && !arg_is(argv[2], "WITHCOUNT"))
         reply_error(ctx, "WITHCOUNT keyword expected");
-    else if (t && !(sorted = memory_try(t->k * sizeof *sorted)))
+    else if (t && !(sorted = memory_try(n * sizeof *sorted)))
         reply_error(ctx, "ERR Insufficient memory");
     if (sorted) {
-        size_t n = 0;
-        for (uint64_t i = 0; i < t->k; i++)
-            if (t->heap[i].item)
-                sorted[n++] = t->heap[i];
-        qsort(sorted, n, sizeof *sorted, heavier_first);
+        bly_foreign_list(t, sorted, n);
         srv.ReplyWithArray(ctx, (long)n * (argc == 3 ? 2 : 1));
         for (size_t i = 0; i < n; i++) {
-            srv.ReplyWithStringBuffer(ctx, sorted[i].item, sorted[i].n);
+            srv.ReplyWithStringBuffer(ctx, sorted[i].key.ptr,
+                                      sorted[i].key.len);
             if (argc == 3)
-                srv.ReplyWithLongLong(ctx, sorted[i].count);
+                srv.ReplyWithLongLong(ctx, (long long)sorted[i].count);
         }
     }
     memory_free(sorted);
@@ -397,17 +228,17 @@ static int topk_info(server_ctx *ctx, server_string **argv, int argc)
     if (argc != 2)
         return srv.WrongArity(ctx);
     server_key *key;
-    topk *t = topk_open(ctx, argv[1], SERVER_READ, &key);
+    bly_foreign *t = topk_open(ctx, argv[1], SERVER_READ, &key);
     if (t) {
         reply_map(ctx, 4);
         srv.ReplyWithSimpleString(ctx, "k");
-        srv.ReplyWithLongLong(ctx, (long long)t->k);
+        srv.ReplyWithLongLong(ctx, (long long)value_fact(t, "k"));
         srv.ReplyWithSimpleString(ctx, "width");
-        srv.ReplyWithLongLong(ctx, (long long)t->width);
+        srv.ReplyWithLongLong(ctx, (long long)value_fact(t, "width"));
         srv.ReplyWithSimpleString(ctx, "depth");
-        srv.ReplyWithLongLong(ctx, (long long)t->depth);
+        srv.ReplyWithLongLong(ctx, (long long)value_fact(t, "depth"));
         srv.ReplyWithSimpleString(ctx, "decay");
-        srv.ReplyWithDouble(ctx, t->decay);
+        srv.ReplyWithDouble(ctx, value_fact(t, "decay"));
     }
     key_close(key);
     return SERVER_OK;
@@ -415,163 +246,18 @@ static int topk_info(server_ctx *ctx, server_string **argv, int argc)
 
 /* --------------------------------------------------------------- the server */
 
-/* An entry of the heap in a dump: u32 fingerprint, u32 length, 8 bytes that
- * were a pointer, u32 count, 4 of padding. */
-#define ENTRY_BYTES 24
-
-static void topk_save(server_io *io, void *value)
-{
-    const topk *t = value;
-    const size_t nbuckets = (size_t)(t->width * t->depth);
-    unsigned char *heap = srv.Alloc((size_t)t->k * ENTRY_BYTES);
-    srv.SaveUnsigned(io, t->k);
-    srv.SaveUnsigned(io, t->width);
-    srv.SaveUnsigned(io, t->depth);
-    srv.SaveDouble(io, t->decay);
-    srv.SaveStringBuffer(io, (const char *)t->buckets,
-                         nbuckets * sizeof *t->buckets);
-    memset(heap, 0, (size_t)t->k * ENTRY_BYTES);
-    put_le(heap + 8, t->state, 8);
-    for (uint64_t i = 0; i < t->k; i++) {
-        put_le(heap + i * ENTRY_BYTES, t->heap[i].fingerprint, 4);
-        put_le(heap + i * ENTRY_BYTES + 4, t->heap[i].n, 4);
-        put_le(heap + i * ENTRY_BYTES + 16, t->heap[i].count, 4);
-    }
-    srv.SaveStringBuffer(io, (const char *)heap, (size_t)t->k * ENTRY_BYTES);
-    srv.Free(heap);
-    for (uint64_t i = 0; i < t->k; i++)
-        if (t->heap[i].item) /* there is a NUL behind every item */
-            srv.SaveStringBuffer(io, t->heap[i].item, t->heap[i].n + 1);
-        else
-            srv.SaveStringBuffer(io, "", 1);
-}
-
-/* The k items; an entry that counts nothing is empty. */
-static bool load_items(server_io *io, topk *t, const unsigned char *heap)
-{
-    for (uint64_t i = 0; i < t->k; i++) {
-        topk_entry *e = &t->heap[i];
-        size_t n = 0;
-        char *item = srv.LoadStringBuffer(io, &n);
-        if (srv.IsIOError(io) || !item || n < 1 || item[n - 1]) {
-            memory_free(item);
-            return false;
-        }
-        e->fingerprint = (uint32_t)get_le(heap + i * ENTRY_BYTES, 4);
-        e->count = (uint32_t)get_le(heap + i * ENTRY_BYTES + 16, 4);
-        if (e->count) {
-            e->item = item;
-            e->n = n - 1;
-        } else {
-            memory_free(item);
-        }
-    }
-    return true;
-}
-
 static void *topk_load(server_io *io, int encoding)
 {
-    if (encoding > TOPK_ENCODING)
-        return NULL;
-    const uint64_t k = srv.LoadUnsigned(io);
-    const uint64_t width = srv.LoadUnsigned(io);
-    const uint64_t depth = srv.LoadUnsigned(io);
-    const double decay = srv.LoadDouble(io);
-    size_t nbuckets = 0, nheap = 0;
-    char *buckets = NULL, *heap = NULL;
-    topk *t = NULL;
-    if (!srv.IsIOError(io))
-        buckets = srv.LoadStringBuffer(io, &nbuckets);
-    if (!srv.IsIOError(io) && buckets)
-        heap = srv.LoadStringBuffer(io, &nheap);
-    bool ok = !srv.IsIOError(io) && buckets && heap && k && width && depth &&
-              width <= nbuckets / sizeof(topk_bucket) / depth &&
-              width * depth * sizeof(topk_bucket) == nbuckets &&
-              k <= nheap / ENTRY_BYTES && k * ENTRY_BYTES == nheap;
-    if (ok)
-        t = topk_new(k, width, depth, decay);
-    ok = ok && t;
-    if (ok) {
-        memcpy(t->buckets, buckets, nbuckets);
-        const unsigned char *entries = (const unsigned char *)heap;
-        t->state = get_le(entries + 8, 8);
-        ok = load_items(io, t, entries);
-        for (uint64_t i = t->k / 2; ok && i-- > 0;)
-            heap_down(t, i); /* whoever wrote it may have been mistaken */
-    }
-    memory_free(buckets);
-    memory_free(heap);
-    if (!ok)
-        topk_free(t);
-    return ok ? t : NULL;
+    const bly_foreign_spec spec = { .format = TOPK_FORMAT,
+                                    .mem = &server_memory };
+    return value_load(io, encoding, &spec);
 }
 
 static size_t topk_mem_usage(const void *value)
 {
-    const topk *t = value;
-    size_t n = sizeof *t + (size_t)(t->width * t->depth) * sizeof *t->buckets +
-               (size_t)t->k * sizeof *t->heap;
-    for (uint64_t i = 0; i < t->k; i++)
-        n += t->heap[i].item ? t->heap[i].n + 1 : 0;
-    return n;
-}
-
-static void *topk_copy(server_string *from, server_string *to,
-                       const void *value)
-{
-    (void)from;
-    (void)to;
-    const topk *t = value;
-    topk *copy = topk_new(t->k, t->width, t->depth, t->decay);
-    if (!copy)
-        return NULL;
-    copy->state = t->state;
-    memcpy(copy->buckets, t->buckets,
-           (size_t)(t->width * t->depth) * sizeof *t->buckets);
-    for (uint64_t i = 0; i < t->k; i++) {
-        copy->heap[i] = t->heap[i];
-        copy->heap[i].item = NULL;
-        if (!t->heap[i].item)
-            continue;
-        copy->heap[i].item = memory_try(t->heap[i].n + 1);
-        if (!copy->heap[i].item) {
-            topk_free(copy);
-            return NULL;
-        }
-        memcpy(copy->heap[i].item, t->heap[i].item, t->heap[i].n);
-    }
-    return copy;
-}
-
-static void topk_digest(server_digest *md, void *value)
-{
-    const topk *t = value;
-    srv.DigestAddLongLong(md, (long long)t->k);
-    srv.DigestAddLongLong(md, (long long)t->width);
-    srv.DigestAddLongLong(md, (long long)t->depth);
-    srv.DigestAddLongLong(md, (long long)t->state);
-    srv.DigestAddStringBuffer(md, (const char *)t->buckets,
-                              (size_t)(t->width * t->depth) *
-                                  sizeof *t->buckets);
-    srv.DigestEndSequence(md);
-    for (uint64_t i = 0; i < t->k; i++) {
-        srv.DigestAddStringBuffer(md, t->heap[i].item ? t->heap[i].item : "",
-                                  t->heap[i].n);
-        srv.DigestAddLongLong(md, t->heap[i].count);
-    }
-    srv.DigestEndSequence(md);
-}
-
-static int topk_defrag(server_defrag *ctx, server_string *key, void **value)
-{
-    (void)key;
-    memory_moved(ctx, value);
-    topk *t = *value;
-    memory_moved(ctx, &t->buckets);
-    memory_moved(ctx, &t->heap);
-    for (uint64_t i = 0; i < t->k; i++)
-        memory_moved(ctx, &t->heap[i].item);
-    return 0;
+    bly_foreign_sizes s;
+    bly_foreign_size(value, BLY_WHOLE, &s);
+    return (size_t)s.nbytes + (size_t)value_fact(value, "list_bytes");
 }
 
 static void topk_rewrite(server_io *io, server_string *key, void *value)
@@ -585,13 +271,13 @@ static int topk_start(server_ctx *ctx)
     server_methods methods = {
         .version = 4,
         .rdb_load = topk_load,
-        .rdb_save = topk_save,
+        .rdb_save = value_save,
         .aof_rewrite = topk_rewrite,
         .mem_usage = topk_mem_usage,
-        .free = topk_free,
-        .digest = topk_digest,
-        .copy = topk_copy,
-        .defrag = topk_defrag,
+        .free = value_free,
+        .digest = value_digest,
+        .copy = value_copy,
+        .defrag = value_defrag,
     };
     topk_type = srv.CreateDataType(ctx, "TopK-TYPE", TOPK_ENCODING, &methods);
     return topk_type ? SERVER_OK : SERVER_ERR;

@@ -213,6 +213,31 @@ bly_status bly_foreign_remove(bly_foreign *f, bly_bytes key);
 bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
                              size_t n, uint64_t *counts);
 
+/* Raise each of n keys by so much (by NULL: 1), and tell what it then counts.
+ * For "rediscms" and "redistopk", which are made and restored here and have no
+ * file: the sketches of CMS.* and TOPK.*, with the arithmetic of RedisBloom. */
+bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
+                                const uint64_t *by, size_t n, uint64_t *now);
+
+/* Make f the weighted sum of n sketches; f may be one of them. BLY_EUNFIT if
+ * their dimensions differ, BLY_ERANGE if a sum fits no counter. */
+bly_status bly_foreign_sum(bly_foreign *f, const bly_foreign *const *from,
+                           const int64_t *weights, size_t n);
+
+/* The key that the last increase pushed off the list of f, valid until the
+ * next; false if there was none. */
+bool bly_foreign_left(const bly_foreign *f, bly_bytes *out);
+
+/* The keys on the list, heaviest first, those of equal weight in the order of
+ * their bytes, if there is room for all; how many there are. They belong to f
+ * and are valid until it changes. */
+typedef struct bly_foreign_item {
+    bly_bytes key;
+    uint64_t count;
+} bly_foreign_item;
+size_t bly_foreign_list(const bly_foreign *f, bly_foreign_item *items,
+                        size_t room);
+
 /* Use fewer parts, where a filter has more than its items need. */
 bly_status bly_foreign_compact(bly_foreign *f);
 

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CHAIN_LN2_SQUARED 0.480453013918201 /* RedisBloom's own */
@@ -170,14 +169,10 @@ static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
 bly_status bly_chain_options(bly_foreign *f, unsigned scaling, unsigned growth)
 {
     bly_chain *const c = f->own;
-    char *end;
-    const unsigned long long x = strtoull(f->option[growth], &end, 10);
-    if (*end || f->option[growth][0] < '0' || f->option[growth][0] > '9' ||
-        x < 1 || x > UINT32_MAX)
-        return bly_fail(BLY_EINVAL,
-                        "option growth: '%s' is not a whole number from 1 to "
-                        "4294967295",
-                        f->option[growth]);
+    uint64_t x;
+    const bly_status st = bly_foreign_number(f, growth, 1, UINT32_MAX, &x);
+    if (st)
+        return st;
     c->growth = strcmp(f->option[scaling], "no") == 0 ? 0 : (uint32_t)x;
     return BLY_OK;
 }

@@ -167,8 +167,10 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
     if (!f || ((!keys || !counts) && n))
         return bly_fail_null("f or keys or counts");
     bly_scratch scratch = { .mem = &f->mem };
-    bly_status st =
-        f->format->count ? BLY_OK : cannot(f, "does not count its keys");
+    bly_status st = !f->format->count ? cannot(f, "does not count its keys")
+                    : f->bytes || f->planned
+                        ? BLY_OK
+                        : bly_fail(BLY_EINVAL, "its size is not known yet");
     for (size_t i = 0; i < n && !st; i++) {
         bly_foreign_key key;
         st = bly_foreign_read_key(f, keys[i], &scratch, &key);
@@ -176,6 +178,50 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
     }
     bly_mem_release(&f->mem, scratch.at, scratch.room);
     return st;
+}
+
+bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
+                                const uint64_t *by, size_t n, uint64_t *now)
+{
+    if (!f || ((!keys || !now) && n))
+        return bly_fail_null("f or keys or now");
+    bly_scratch scratch = { .mem = &f->mem };
+    bly_status st =
+        foreign_can_change(f, f->format->increase, "counts nothing up");
+    for (size_t i = 0; i < n && !st; i++) {
+        bly_foreign_key key;
+        st = bly_foreign_read_key(f, keys[i], &scratch, &key);
+        if (!st)
+            st = f->format->increase(f, &key, by ? by[i] : 1, &now[i]);
+    }
+    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    return st;
+}
+
+bly_status bly_foreign_sum(bly_foreign *f, const bly_foreign *const *from,
+                           const int64_t *weights, size_t n)
+{
+    if (!f || ((!from || !weights) && n))
+        return bly_fail_null("f or from or weights");
+    bly_status st = foreign_can_change(f, f->format->sum, "is no sum");
+    for (size_t i = 0; i < n && !st; i++)
+        if (!from[i] || from[i]->format != f->format)
+            st = bly_fail(BLY_EUNFIT, "a sum of other formats");
+    return st ? st : f->format->sum(f, from, weights, n);
+}
+
+bool bly_foreign_left(const bly_foreign *f, bly_bytes *out)
+{
+    return f->format->left && f->format->left(f, out);
+}
+
+size_t bly_foreign_list(const bly_foreign *f, bly_foreign_item *items,
+                        size_t room)
+{
+    const size_t n = f->format->list ? f->format->list(f, NULL) : 0;
+    if (items && n && n <= room)
+        f->format->list(f, items);
+    return n;
 }
 
 bly_status bly_foreign_compact(bly_foreign *f)

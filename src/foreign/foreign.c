@@ -4,7 +4,9 @@
  * The calls of bloomery/foreign.h check their arguments, turn the text of keys
  * into hashes, and walk the parts; what a format is, is in its row (format.h).
  */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/sized.h"
@@ -16,6 +18,7 @@
 
 #define FORMAT_ROW_(name) &bly_format_##name,
 static const bly_format *const formats[] = { BLY_FORMATS(FORMAT_ROW_) };
+static const bly_format *const recorded[] = { BLY_RECORDED(FORMAT_ROW_) };
 #undef FORMAT_ROW_
 #define NFORMATS (sizeof formats / sizeof *formats)
 
@@ -152,6 +155,23 @@ static void options_drop(bly_foreign *f)
     }
 }
 
+bly_status bly_foreign_number(const bly_foreign *f, unsigned i, uint64_t min,
+                              uint64_t max, uint64_t *out)
+{
+    const char *const text = f->option[i];
+    const size_t n = strlen(text);
+    errno = 0;
+    *out = strtoull(text, NULL, 10);
+    if (!n || strspn(text, "0123456789") != n || errno || *out < min ||
+        *out > max)
+        return bly_fail(BLY_EINVAL,
+                        "option %s: '%s' is not a whole number from %llu to "
+                        "%llu",
+                        f->format->options[i].name, text,
+                        (unsigned long long)min, (unsigned long long)max);
+    return BLY_OK;
+}
+
 void bly_foreign_made(bly_foreign *f)
 {
     options_drop(f);
@@ -211,10 +231,13 @@ bly_status bly_foreign_blank(const bly_foreign_spec *spec, size_t size,
     *out = NULL;
     if (!(spec = BLY_TAKE(spec, size, &own)))
         return BLY_EINVAL;
-    const bly_format *const format =
-        spec->format ? format_named(spec->format) : NULL;
+    const char *const name = spec->format ? spec->format : "";
+    const bly_format *format = format_named(name);
+    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++)
+        if (strcmp(recorded[i]->name, name) == 0)
+            format = recorded[i];
     if (!format)
-        return no_format(spec->format ? spec->format : "");
+        return no_format(name);
     return foreign_make(format, spec, out);
 }
 
@@ -400,7 +423,7 @@ void bly_foreign_stat_sized(const bly_foreign *f, size_t part,
         part_stat(f, &p, out);
         bly_foreign_part_name(f, part, out->name);
     }
-    if (part == BLY_WHOLE && f->format->add)
+    if (part == BLY_WHOLE && f->format->copy)
         out->items = f->nadded;
     if (f->format->rate_of && f->nparts) {
         if (part != BLY_WHOLE || f->nparts == 1)
@@ -435,7 +458,7 @@ void bly_foreign_size_sized(const bly_foreign *f, size_t part,
         out->k = p.k;
         out->fpr_planned = p.fpr_planned;
     }
-    if (part == BLY_WHOLE && f->format->add)
+    if (part == BLY_WHOLE && f->format->copy)
         out->items = f->nadded;
     BLY_GIVE(&own, given, size);
 }
@@ -463,7 +486,7 @@ bly_status bly_foreign_read_key(const bly_foreign *f, bly_bytes text,
     const bly_status st = f->format->encode
                               ? f->format->encode(f, text, s, key)
                               : bly_key_encode(f->form, text, s, key);
-    if (!st)
+    if (!st && f->format->hash)
         f->format->hash(f, key);
     return st;
 }
@@ -663,7 +686,7 @@ static bly_status array_new(bly_foreign *f)
 static bly_status foreign_plan(bly_foreign *f, uint64_t items)
 {
     const bly_status st = f->format->plan(f, items, f->fpr);
-    if (st || !f->format->add)
+    if (st || !f->format->copy)
         return st ? st : array_new(f);
     bly_foreign_made(f);
     return BLY_OK;
@@ -701,7 +724,7 @@ bly_status bly_foreign_new_sized(const bly_foreign_spec *spec,
                       f->format->name);
     else if (!(f->fpr > 0 && f->fpr < 1))
         st = bly_fail(BLY_EINVAL, "a rate must be between 0 and 1");
-    else if (f->items)
+    else if (f->items || !f->format->open)
         st = foreign_plan(f, f->items);
     if (st)
         bly_foreign_free(f);
@@ -766,6 +789,9 @@ bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
     if (f->bytes)
         return bly_fail(BLY_EREADONLY,
                         "an opened foreign filter takes no keys");
+    if (f->format->copy && !f->format->add)
+        return bly_fail(BLY_ENOTSUP, "a %s counts its keys: increase them",
+                        f->format->name);
     bly_scratch scratch = { .mem = &f->mem };
     bly_foreign_key crowd[BLY_CROWD];
     bly_status bad = BLY_OK, st = BLY_OK;
@@ -858,6 +884,8 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
         return put(ctx, f->bytes, f->nbytes)
                    ? BLY_OK
                    : bly_fail(BLY_EIO, "output failed");
+    if (!f->format->open)
+        return bly_fail(BLY_ENOTSUP, "a %s has no file", f->format->name);
     bly_status st = f->planned ? BLY_OK : kept_place(f);
     if (!st && f->format->counts) {
         size_t n;

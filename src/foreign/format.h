@@ -205,7 +205,7 @@ typedef struct bly_format {
      * true where positions agree; foreign.c copies the bits. NULL: never. */
     bool (*adopt)(bly_foreign *f, const bly_foreign *from);
 
-    /* -- changing: filters that live on in their system --------------------
+    /* -- changing: what lives on in its system, known by copy() -------------
      *
      * All that such a filter is hangs on own, which close() releases; where it
      * was opened (f->bytes), arrays are borrowed and nothing changes. plan()
@@ -231,6 +231,18 @@ typedef struct bly_format {
     bly_status (*remove)(bly_foreign *f, const bly_foreign_key *key);
     uint64_t (*count)(const bly_foreign *f, const bly_foreign_key *key);
     void (*compact)(bly_foreign *f);
+
+    /* Add a key so many times; *now becomes what it counts. f as the weighted
+     * sum of n others, of which it may be one; BLY_EUNFIT, BLY_ERANGE. */
+    bly_status (*increase)(bly_foreign *f, const bly_foreign_key *key,
+                           uint64_t by, uint64_t *now);
+    bly_status (*sum)(bly_foreign *f, const bly_foreign *const *from,
+                      const int64_t *weights, size_t n);
+
+    /* The key that the last increase() pushed off its list; those that are on
+     * it, heaviest first, unless out is NULL, and their number. */
+    bool (*left)(const bly_foreign *f, bly_bytes *out);
+    size_t (*list)(const bly_foreign *f, bly_foreign_item *out);
 
     /* How many items it holds, up to `to`, when it grows from the f->items and
      * f->fpr asked for within f->max_bytes; fails as add() does. NULL: it is
@@ -292,8 +304,12 @@ typedef struct bly_format {
     X(sbbf)            \
     X(parquet)
 
+/* What has no file, and is kept in records alone. */
+#define BLY_RECORDED(X) X(rediscms) X(redistopk)
+
 #define BLY_FORMAT_DECLARE_(name) extern const bly_format bly_format_##name;
 BLY_FORMATS(BLY_FORMAT_DECLARE_)
+BLY_RECORDED(BLY_FORMAT_DECLARE_)
 #undef BLY_FORMAT_DECLARE_
 
 /* -- for formats -------------------------------------------------------- */
@@ -304,6 +320,11 @@ BLY_FORMATS(BLY_FORMAT_DECLARE_)
 /* An empty one of spec->format, with its options. */
 bly_status bly_foreign_blank(const bly_foreign_spec *spec, size_t size,
                              bly_foreign **out);
+
+/* The whole number that option i says; BLY_EINVAL, naming what would be
+ * right. */
+bly_status bly_foreign_number(const bly_foreign *f, unsigned i, uint64_t min,
+                              uint64_t max, uint64_t *out);
 
 /* One that changes is whole: what its options said is in it. */
 void bly_foreign_made(bly_foreign *f);

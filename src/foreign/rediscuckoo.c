@@ -22,7 +22,6 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "foreign/format.h"
@@ -200,32 +199,20 @@ static bly_status rediscuckoo_grow(bly_foreign *f)
     return BLY_OK;
 }
 
-/* The number of an option. */
-static bly_status rediscuckoo_option(const bly_foreign *f, unsigned i,
-                                     unsigned long min, unsigned long max,
-                                     uint16_t *out)
-{
-    char *end;
-    const char *const text = f->option[i];
-    const unsigned long x = strtoul(text, &end, 10);
-    if (*end || text[0] < '0' || text[0] > '9' || x < min || x > max)
-        return bly_fail(BLY_EINVAL,
-                        "option %s: '%s' is not a whole number from %lu to %lu",
-                        rediscuckoo_options[i].name, text, min, max);
-    *out = (uint16_t)x;
-    return BLY_OK;
-}
-
 static bly_status rediscuckoo_shape(const bly_foreign *f, rediscuckoo *out)
 {
-    bly_status st = rediscuckoo_option(f, REDISCUCKOO_SIZE, 1, 255, &out->size);
+    uint64_t size, moves, growth;
+    bly_status st = bly_foreign_number(f, REDISCUCKOO_SIZE, 1, 255, &size);
     if (!st)
-        st = rediscuckoo_option(f, REDISCUCKOO_MOVES, 1, 65535, &out->moves);
+        st = bly_foreign_number(f, REDISCUCKOO_MOVES, 1, 65535, &moves);
     if (!st)
-        st = rediscuckoo_option(f, REDISCUCKOO_GROWTH, 0, 32768, &out->growth);
-    if (!st && out->growth)
-        out->growth = (uint16_t)rediscuckoo_power(out->growth);
-    return st;
+        st = bly_foreign_number(f, REDISCUCKOO_GROWTH, 0, 32768, &growth);
+    if (st)
+        return st;
+    out->size = (uint16_t)size;
+    out->moves = (uint16_t)moves;
+    out->growth = growth ? (uint16_t)rediscuckoo_power(growth) : 0;
+    return BLY_OK;
 }
 
 static bly_status rediscuckoo_plan(bly_foreign *f, uint64_t items, double fpr)

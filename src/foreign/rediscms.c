@@ -1,0 +1,244 @@
+/*
+ * rediscms.c - a count-min sketch of RedisBloom
+ *
+ * depth rows of width counters of 32 bits that stick at their ceiling; row r of
+ * a key is cell MurmurHash2(key, r) mod width, and the least of its cells is
+ * what it counts. f->nadded is the sum of all that was added, up to 2^63 - 1.
+ *
+ * Redis has no dump of one, so there is no file: it is kept in records.
+ */
+#include <string.h>
+
+#include "core/bits.h"
+#include "foreign/format.h"
+
+#define REDISCMS_CEILING UINT32_MAX
+
+typedef struct rediscms {
+    uint64_t width, depth;
+    uint32_t cells[]; /* row after row */
+} rediscms;
+
+enum { REDISCMS_WIDTH, REDISCMS_DEPTH, REDISCMS_NOPTIONS };
+
+static const bly_format_option rediscms_options[] = {
+    [REDISCMS_WIDTH] = { "width", "2000", NULL, "counters of a row" },
+    [REDISCMS_DEPTH] = { "depth", "7", NULL, "rows" },
+};
+
+static size_t rediscms_bytes(const rediscms *s)
+{
+    return (size_t)(s->width * s->depth * sizeof *s->cells);
+}
+
+static bly_status rediscms_new(bly_foreign *f, uint64_t width, uint64_t depth)
+{
+    rediscms *s;
+    if (!width || !depth || width > SIZE_MAX / 8 / depth)
+        return bly_fail(BLY_ERANGE, "a sketch of no cells, or of more than "
+                                    "there may be");
+    const bly_status st = bly_foreign_own(
+        f, sizeof *s + (size_t)(width * depth) * sizeof *s->cells);
+    if (st)
+        return st;
+    s = f->own;
+    s->width = width;
+    s->depth = depth;
+    return BLY_OK;
+}
+
+static bly_status rediscms_plan(bly_foreign *f, uint64_t items, double fpr)
+{
+    uint64_t width, depth;
+    (void)items, (void)fpr;
+    bly_status st = bly_foreign_number(f, REDISCMS_WIDTH, 1, INT64_MAX, &width);
+    if (!st)
+        st = bly_foreign_number(f, REDISCMS_DEPTH, 1, INT64_MAX, &depth);
+    return st ? st : rediscms_new(f, width, depth);
+}
+
+static bly_status rediscms_copy(const bly_foreign *f, bly_foreign *to)
+{
+    const rediscms *const s = f->own;
+    const bly_status st = rediscms_new(to, s->width, s->depth);
+    if (!st)
+        memcpy(((rediscms *)to->own)->cells, s->cells, rediscms_bytes(s));
+    return st;
+}
+
+static bly_array rediscms_array(const bly_foreign *f, size_t i)
+{
+    rediscms *const s = f->own;
+    (void)i;
+    return (bly_array){ (unsigned char *)s->cells, rediscms_bytes(s) };
+}
+
+static void rediscms_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx)
+{
+    (void)i;
+    bly_moved(&f->own, move, ctx);
+}
+
+static void rediscms_describe(const bly_foreign *f, bly_facts *out)
+{
+    const rediscms *const s = f->own;
+    bly_fact_uint(out, "width", s->width);
+    bly_fact_uint(out, "depth", s->depth);
+}
+
+/* ----------------------------------------------------------------- counting */
+
+static uint32_t *rediscms_cell(rediscms *s, const bly_foreign_key *key,
+                               uint64_t row)
+{
+    return &s->cells[row * s->width +
+                     bly_murmur2(key->bytes, key->len, (uint32_t)row) %
+                         s->width];
+}
+
+static uint64_t rediscms_count(const bly_foreign *f, const bly_foreign_key *key)
+{
+    rediscms *const s = f->own;
+    uint32_t least = UINT32_MAX;
+    for (uint64_t row = 0; row < s->depth; row++) {
+        const uint32_t cell = *rediscms_cell(s, key, row);
+        least = cell < least ? cell : least;
+    }
+    return least;
+}
+
+static bly_status rediscms_increase(bly_foreign *f, const bly_foreign_key *key,
+                                    uint64_t by, uint64_t *now)
+{
+    rediscms *const s = f->own;
+    *now = REDISCMS_CEILING;
+    for (uint64_t row = 0; row < s->depth; row++) {
+        uint32_t *const cell = rediscms_cell(s, key, row);
+        *cell = by > REDISCMS_CEILING - *cell ? REDISCMS_CEILING
+                                              : *cell + (uint32_t)by;
+        *now = *cell < *now ? *cell : *now;
+    }
+    f->nadded = by > INT64_MAX - f->nadded ? INT64_MAX : f->nadded + by;
+    return BLY_OK;
+}
+
+/* ------------------------------------------------------------------ merging */
+
+/* high * 2^64 + low: products of counts and weights have up to 126 bits. */
+typedef struct wide_sum {
+    uint64_t low;
+    int64_t high;
+} wide_sum;
+
+/* Add count * weight; false where even so many bits do not hold the sum. */
+static bool wide_add(wide_sum *sum, uint64_t count, int64_t weight)
+{
+    const uint64_t w = weight < 0 ? -(uint64_t)weight : (uint64_t)weight;
+    uint64_t low = count * w, high = bly_mulhi(count, w);
+    if (weight < 0) {
+        high = ~high + (low == 0);
+        low = -low;
+    }
+    sum->low += low;
+    return !__builtin_add_overflow(sum->high, (int64_t)high, &sum->high) &&
+           !__builtin_add_overflow(sum->high, sum->low < low, &sum->high);
+}
+
+/* What the sources have in cell c, SIZE_MAX: in all; false where the sum is not
+ * in [0, most]. */
+static bool rediscms_weighted(const bly_foreign *const *from,
+                              const int64_t *weights, size_t n, size_t c,
+                              uint64_t most, uint64_t *out)
+{
+    wide_sum sum = { 0, 0 };
+    for (size_t i = 0; i < n; i++)
+        if (!wide_add(&sum,
+                      c == SIZE_MAX
+                          ? from[i]->nadded
+                          : ((const rediscms *)from[i]->own)->cells[c],
+                      weights[i]))
+            return false;
+    *out = sum.low;
+    return sum.high == 0 && sum.low <= most;
+}
+
+/* Two passes: whether every sum fits, then the sums. A cell is read before it
+ * is written, so that the destination may be a source. */
+static bly_status rediscms_sum(bly_foreign *f, const bly_foreign *const *from,
+                               const int64_t *weights, size_t n)
+{
+    rediscms *const s = f->own;
+    const size_t ncells = (size_t)(s->width * s->depth);
+    uint64_t sum, total;
+    for (size_t i = 0; i < n; i++) {
+        const rediscms *const other = from[i]->own;
+        if (other->width != s->width || other->depth != s->depth)
+            return bly_fail(BLY_EUNFIT, "sketches of other dimensions");
+    }
+    bool fits =
+        rediscms_weighted(from, weights, n, SIZE_MAX, INT64_MAX, &total);
+    for (size_t c = 0; c < ncells && fits; c++)
+        fits = rediscms_weighted(from, weights, n, c, REDISCMS_CEILING, &sum);
+    if (!fits)
+        return bly_fail(BLY_ERANGE, "a sum that no counter holds");
+    for (size_t c = 0; c < ncells; c++) {
+        rediscms_weighted(from, weights, n, c, REDISCMS_CEILING, &sum);
+        s->cells[c] = (uint32_t)sum;
+    }
+    f->nadded = total;
+    return BLY_OK;
+}
+
+/* ------------------------------------------------------------------ records */
+
+static bly_status rediscms_store(const bly_foreign *f,
+                                 const bly_foreign_record *to)
+{
+    const rediscms *const s = f->own;
+    to->put_uint(to->ctx, s->width);
+    to->put_uint(to->ctx, s->depth);
+    to->put_uint(to->ctx, f->nadded);
+    to->put_bytes(to->ctx, s->cells, rediscms_bytes(s));
+    return BLY_OK;
+}
+
+/* As much memory as there are bytes, whatever the numbers say. */
+static bly_status rediscms_restore(bly_foreign *f, unsigned version,
+                                   const bly_foreign_record *from)
+{
+    if (version > 0)
+        return bly_damaged("a count-min record of version %u", version);
+    const uint64_t width = from->get_uint(from->ctx);
+    const uint64_t depth = from->get_uint(from->ctx);
+    f->nadded = from->get_uint(from->ctx);
+    size_t n = 0;
+    void *const cells =
+        from->failed(from->ctx) ? NULL : from->get_bytes(from->ctx, &n);
+    bly_status st = cells && !from->failed(from->ctx) && width && depth &&
+                            width <= n / 4 / depth && width * depth * 4 == n &&
+                            f->nadded <= INT64_MAX
+                        ? rediscms_new(f, width, depth)
+                        : bly_damaged("a count-min record that cannot be");
+    if (!st)
+        memcpy(((rediscms *)f->own)->cells, cells, n);
+    bly_mem_release(&f->mem, cells, n);
+    return st;
+}
+
+const bly_format bly_format_rediscms = {
+    .name = "rediscms",
+    .systems = "RedisBloom CMS.* (Redis)",
+    .summary = "a count-min sketch in Redis",
+    .options = rediscms_options,
+    .noptions = REDISCMS_NOPTIONS,
+    .describe = rediscms_describe,
+    .plan = rediscms_plan,
+    .increase = rediscms_increase,
+    .count = rediscms_count,
+    .sum = rediscms_sum,
+    .copy = rediscms_copy,
+    .array = rediscms_array,
+    .move = rediscms_move,
+    .store = rediscms_store,
+    .restore = rediscms_restore,
+};
