@@ -21,9 +21,9 @@ typedef struct rediscms {
 
 enum { REDISCMS_WIDTH, REDISCMS_DEPTH, REDISCMS_NOPTIONS };
 
-static const bly_format_option rediscms_options[] = {
-    [REDISCMS_WIDTH] = { "width", "2000", NULL, "counters of a row" },
-    [REDISCMS_DEPTH] = { "depth", "7", NULL, "rows" },
+static const bly_param rediscms_options[] = {
+    [REDISCMS_WIDTH] = BLY_OPTION_TEXT("width", "2000", "counters of a row"),
+    [REDISCMS_DEPTH] = BLY_OPTION_TEXT("depth", "7", "rows"),
 };
 
 static size_t rediscms_bytes(const rediscms *s)

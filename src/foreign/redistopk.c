@@ -53,11 +53,11 @@ enum {
     REDISTOPK_NOPTIONS
 };
 
-static const bly_format_option redistopk_options[] = {
-    [REDISTOPK_K] = { "k", "10", NULL, "keys on the list" },
-    [REDISTOPK_WIDTH] = { "width", "8", NULL, "buckets of a row" },
-    [REDISTOPK_DEPTH] = { "depth", "7", NULL, "rows" },
-    [REDISTOPK_DECAY] = { "decay", "0.9", NULL, "above 0, at most 1" },
+static const bly_param redistopk_options[] = {
+    [REDISTOPK_K] = BLY_OPTION_TEXT("k", "10", "keys on the list"),
+    [REDISTOPK_WIDTH] = BLY_OPTION_TEXT("width", "8", "buckets of a row"),
+    [REDISTOPK_DEPTH] = BLY_OPTION_TEXT("depth", "7", "rows"),
+    [REDISTOPK_DECAY] = BLY_OPTION_TEXT("decay", "0.9", "above 0, at most 1"),
 };
 
 /* ------------------------------------------------------------------- making */
