@@ -10,8 +10,8 @@
  *               is written, and its bytes are changed as the rest says
  *
  * so that a reader meets bytes that are nearly right even where no seed is.
- * What opens is described, asked and repacked, and no more memory is held than
- * a few times the file: an allocation past that stops the fuzzer.
+ * What opens is described, asked, repacked and added to, and no more memory is
+ * held than a few times the file: an allocation past that stops the fuzzer.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -112,6 +112,25 @@ static void repack(const bly_foreign *from, const bly_mem *mem)
     }
 }
 
+/* What takes more keys has them afterwards, and what it then writes opens. */
+static void add(const char *format, const bly_mem *mem, const uint8_t *bytes,
+                size_t size)
+{
+    const bly_foreign_spec spec = { .format = format,
+                                    .max_bytes = 2 * size + 1024,
+                                    .mem = mem };
+    bly_foreign *f;
+    uint64_t bit, nbytes = 0;
+    if (bly_foreign_edit(&spec, bytes, size, &f))
+        return;
+    for (size_t i = 0; i < NTEXTS; i++)
+        if (!bly_foreign_add(f, &texts[i], 1, NULL, NULL))
+            assert(!bly_foreign_has(f, &texts[i], 1, &bit, NULL) && bit);
+    (void)bly_foreign_remove(f, texts[0]);
+    assert(bly_foreign_write(f, put_nowhere, &nbytes) == BLY_OK && nbytes);
+    bly_foreign_free(f);
+}
+
 /* A file of a format, NULL: of the one that it is. */
 static void try_file(const char *format, const uint8_t *data, size_t size)
 {
@@ -136,6 +155,7 @@ static void try_file(const char *format, const uint8_t *data, size_t size)
         ask(f, s.nparts);
         repack(f, &mem);
         bly_foreign_free(f);
+        add(format, &mem, bytes, size);
     } else {
         assert(!f && bly_error()[0]);
     }

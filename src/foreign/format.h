@@ -289,8 +289,6 @@ typedef struct bly_format {
     X(dcso)            \
     X(bits_and_blooms) \
     X(redisbloom)      \
-    X(valkeybloom)     \
-    X(rediscuckoo)     \
     X(git)             \
     X(elf)             \
     X(leveldb)         \
@@ -302,7 +300,9 @@ typedef struct bly_format {
     X(bip37)           \
     X(bip158)          \
     X(sbbf)            \
-    X(parquet)
+    X(parquet)         \
+    X(valkeybloom)     \
+    X(rediscuckoo)
 
 /* What has no file, and is kept in records alone. */
 #define BLY_RECORDED(X) X(rediscms) X(redistopk)
