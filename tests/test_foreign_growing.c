@@ -634,6 +634,54 @@ static void test_what_does_not_change(void **state)
     bly_foreign_free(f);
 }
 
+/* What has no file: every call that needs one says so, records are the whole of
+ * it, and an increase without memory changes nothing. */
+static void test_recorded(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "rediscms", "redistopk" };
+    static char text[60][LETTERS];
+    static bly_bytes keys[60];
+    keys_of(0, 60, text, keys);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        ledger l;
+        ledger_open(&l);
+        const bly_foreign_spec spec = { .format = names[i], .mem = &l.mem };
+        bly_foreign *f, *g;
+        uint64_t now[60], count;
+        tape before = { .mem = &l.mem }, after = { .mem = &l.mem };
+        const bly_foreign_record one = record_on(&before);
+        const bly_foreign_record two = record_on(&after);
+        assert_ok(bly_foreign_new(&spec, &f));
+        assert_ok(bly_foreign_increase(f, keys, NULL, 60, now));
+        assert_status(bly_foreign_add(f, keys, 1, NULL, NULL), BLY_ENOTSUP);
+        assert_status(bly_foreign_write(f, put_bytes, &before.bytes),
+                      BLY_ENOTSUP);
+        assert_ok(bly_foreign_count(f, keys, 1, &count));
+        assert_ok(bly_foreign_store(f, &one));
+        const bly_bytes longer = { text[0], sizeof text };
+        l.fail_at = l.calls;
+        const bly_status st = bly_foreign_increase(f, &longer, NULL, 1, now);
+        l.fail_at = -1;
+        if (st) {
+            assert_status(st, BLY_ENOMEM);
+            assert_ok(bly_foreign_store(f, &two));
+            assert_same_file(before.bytes, after.bytes);
+            before.bytes = after.bytes = (byte_array){ 0 };
+            assert_ok(bly_foreign_store(f, &one));
+            assert_ok(
+                restore(names[i], &l.mem, before.bytes, before.bytes.n, &g));
+            assert_ok(bly_foreign_store(g, &two));
+            bly_foreign_free(g);
+            assert_same_file(before.bytes, after.bytes);
+        } else {
+            free(before.bytes.at);
+        }
+        bly_foreign_free(f);
+        ledger_check(&l);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -653,6 +701,7 @@ int main(void)
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_what_does_not_change),
+        cmocka_unit_test(test_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
