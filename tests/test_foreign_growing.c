@@ -287,7 +287,7 @@ static bly_status restore(const char *format, const bly_mem *mem,
 {
     bly_status st = BLY_EFORMAT;
     for (unsigned version = 9; version-- > 0 && st == BLY_EFORMAT;) {
-        tape t = { .bytes = { bytes.at, n }, .mem = mem };
+        tape t = { .bytes = { .at = bytes.at, .n = n }, .mem = mem };
         const bly_foreign_record from = record_on(&t);
         const bly_foreign_spec spec = { .format = format, .mem = mem };
         st = bly_foreign_restore(&spec, version, &from, out);
