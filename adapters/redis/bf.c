@@ -357,9 +357,10 @@ static void reply_found(server_ctx *ctx, bool valkey, const uint64_t *bitmap,
         reply_bool(ctx, yes);
 }
 
-/* Add n items and reply for each; the number of replies. */
+/* Add n items and reply for each; the number of replies. *nfresh: of items that
+ * were new. */
 static long add_items(server_ctx *ctx, bly_foreign *f, server_string **argv,
-                      int n)
+                      int n, uint64_t *nfresh)
 {
     const bool valkey = bf_is_valkey(f);
     long nreplies = 0;
@@ -370,8 +371,10 @@ static long add_items(server_ctx *ctx, bly_foreign *f, server_string **argv,
         size_t done;
         const size_t batch = next_batch(argv, n, items);
         const bly_status st = bly_foreign_add(f, items, batch, fresh, &done);
-        for (size_t i = 0; i < done; i++)
+        for (size_t i = 0; i < done; i++) {
             reply_found(ctx, valkey, fresh, i);
+            *nfresh += fresh[i / 64] >> i % 64 & 1;
+        }
         if (st) /* the one that failed is done with */
             reply_error(ctx, "%s", add_error(f, st, &stops));
         done += st != BLY_OK;
@@ -387,16 +390,15 @@ static long add_items(server_ctx *ctx, bly_foreign *f, server_string **argv,
 static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
                          int first, bly_foreign *f, bool array)
 {
-    bly_foreign_sizes before, after;
-    bly_foreign_size(f, BLY_WHOLE, &before);
+    const size_t nparts = bly_foreign_nparts(f);
+    uint64_t nfresh = 0;
     if (array)
         srv.ReplyWithArray(ctx, SERVER_LATER);
-    const long n = add_items(ctx, f, argv + first, argc - first);
+    const long n = add_items(ctx, f, argv + first, argc - first, &nfresh);
     if (array)
         srv.ReplySetArrayLength(ctx, n);
-    bly_foreign_size(f, BLY_WHOLE, &after);
-    if (after.items != before.items) {
-        bf_account(&before, &after);
+    if (nfresh) {
+        bf_account_added(f, nparts, nfresh);
         srv.ReplicateVerbatim(ctx);
         key_changed(ctx, "bloom.add", argv[1]);
     }

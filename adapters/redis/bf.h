@@ -35,9 +35,8 @@ typedef struct bf_totals {
 
 extern bf_totals bf_total;
 
-/* Count what a filter became: called with its sizes before and after. */
-void bf_account(const bly_foreign_sizes *before,
-                const bly_foreign_sizes *after);
+/* Count what was added to a filter that had so many sub-filters before. */
+void bf_account_added(const bly_foreign *f, size_t nparts, uint64_t items);
 
 /* Size as RedisBloom counts it: 32 for the filter, 64 a sub-filter. */
 uint64_t bf_shown_size(const bly_foreign_sizes *s);

@@ -43,7 +43,8 @@ held bf_open(server_ctx *ctx, server_string *name, int mode, server_key **key,
 
 bf_totals bf_total;
 
-void bf_account(const bly_foreign_sizes *before, const bly_foreign_sizes *after)
+static void bf_account(const bly_foreign_sizes *before,
+                       const bly_foreign_sizes *after)
 {
     bf_total.filters += after->nparts - before->nparts;
     bf_total.items += after->items - before->items;
@@ -54,6 +55,18 @@ void bf_account(const bly_foreign_sizes *before, const bly_foreign_sizes *after)
 uint64_t bf_shown_size(const bly_foreign_sizes *s)
 {
     return s->nparts ? 32 + 64 * s->nparts + s->nbytes : 0;
+}
+
+void bf_account_added(const bly_foreign *f, size_t nparts, uint64_t items)
+{
+    bf_total.items += items;
+    for (; nparts < bly_foreign_nparts(f); nparts++) {
+        bly_foreign_sizes s;
+        bly_foreign_size(f, nparts, &s);
+        bf_total.filters++;
+        bf_total.capacity += s.capacity;
+        bf_total.bytes += 64 + s.nbytes;
+    }
 }
 
 /* A filter is one of ours from now on. */
