@@ -227,9 +227,9 @@ static bool pick_bands(struct dedup_options *o)
     unsigned b, r, m = 0;
     char more;
     const char *const text = given.bands ? given.bands : "";
-    const bool two = sscanf(text, "%u,%u%c", &b, &r, &more) == 2;
+    const bool two = sscanf(text, "%9u,%9u%c", &b, &r, &more) == 2;
     const bool three =
-        bloom && sscanf(text, "%u,%u,%u%c", &b, &r, &m, &more) == 3 && m;
+        bloom && sscanf(text, "%9u,%9u,%9u%c", &b, &r, &m, &more) == 3 && m;
     if (!given.bands && bloom) {
         if (!agreement_choose(k, o->threshold, o->recall, &g))
             return !fail("%u components cannot find a pair of likeness %g "

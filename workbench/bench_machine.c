@@ -13,8 +13,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "workbench/bench.h"
 #include "io/ordered.h"
+#include "workbench/bench.h"
 
 double bench_now(void)
 {

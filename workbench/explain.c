@@ -1,14 +1,13 @@
 /*
  * explain.c - see explain.h
  */
-#include "report/say.h"
-#include "report/show.h"
-#include "workbench/explain.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/say.h"
+#include "report/show.h"
+#include "workbench/explain.h"
 #include "workbench/expression.h"
 
 /* Is cell c named by a function before the ith? Then it counts once. */

@@ -28,11 +28,11 @@
  * Not here: stacked bars, second y axes, dates. Lines are drawn in the order
  * of their points and not sorted.
  */
-#include "workbench/plot.h"
-#include "workbench/plot_layout.h"
-
 #include <math.h>
 #include <stdlib.h>
+
+#include "workbench/plot.h"
+#include "workbench/plot_layout.h"
 
 #define MARKER_GAP 9.0 /* markers on a line stand at least so far apart */
 

@@ -13,12 +13,12 @@
  * empty has a heavy border of the second colour: it proves absence. An array
  * that is too long for a row is broken into several.
  */
-#include "workbench/plot.h"
-#include "workbench/plot_svg.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "workbench/plot.h"
+#include "workbench/plot_svg.h"
 
 #define MIN_CELL 24.0
 #define MAX_CELL 46.0

@@ -14,12 +14,12 @@
  * half of it is then empty; an eighth of it is 0.006, the next step is 0.01,
  * so it ends at 0.05.
  */
-#include "workbench/plot_axis.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "workbench/plot_axis.h"
 
 /* Farther out is drawn here, and nothing narrower is, so that no sum overflows
  * and no step underflows. */

@@ -5,16 +5,16 @@
  * picture or the new one.
  */
 #define _XOPEN_SOURCE 700
-
-#include "workbench/plot_svg.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "workbench/plot_svg.h"
+
 bly_wait *plot_wait;
 
 static char why[1024] = "out of memory"; /* unless something else is */
+
 
 const char *plot_why(void)
 {

@@ -12,10 +12,10 @@
  * far there is a legend in that order; where a line ends early, or where
  * points or bars have no end, there is a legend in the caller's order.
  */
-#include "workbench/plot_layout.h"
-
 #include <math.h>
 #include <stdlib.h>
+
+#include "workbench/plot_layout.h"
 
 #define MIN_PLOT_HEIGHT 230.0 /* below this the picture grows instead */
 #define TIGHT_HEIGHT 13.5     /* of a legend that has many rows */

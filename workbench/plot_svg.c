@@ -20,12 +20,12 @@
  * [1] Machado, Oliveira and Fernandes, A Physiologically-based Model for
  *     Simulation of Color Vision Deficiency, 2009
  */
-#include "workbench/plot_svg.h"
-
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "workbench/plot_svg.h"
 
 /* ------------------------------------------------------------- characters */
 

@@ -8,8 +8,8 @@
 #include <bloomery/sketch.h>
 
 #include "apps/dedup/json_field.h"
-#include "report/words.h"
 #include "report/fields.h"
+#include "report/words.h"
 
 enum dedup_format { DEDUP_JSON, DEDUP_LINES, DEDUP_FILES };
 enum dedup_verify { DEDUP_EXACT, DEDUP_ESTIMATE, DEDUP_UNCHECKED };
