@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/fields.h"
+#include "core/packed.h"
 #include "kinds/kind.h"
 
 enum { P_LAYOUT, P_VALUE, P_PRINT, P_ARITY, P_SHARDS, P_SEGMENT, P_WINDOWS };

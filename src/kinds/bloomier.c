@@ -44,7 +44,7 @@
  */
 #include <math.h>
 
-#include "core/fields.h"
+#include "core/packed.h"
 #include "core/status.h"
 #include "kinds/peeled.h"
 

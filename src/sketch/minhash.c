@@ -37,7 +37,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/fields.h"
+#include "core/packed.h"
 #include "engine/likeness.h"
 #include "core/memory.h"
 #include "core/sized.h"

@@ -17,7 +17,7 @@
  */
 #include <string.h>
 
-#include "core/fields.h"
+#include "core/packed.h"
 #include "core/hash.h"
 #include "core/sized.h"
 #include "core/status.h"

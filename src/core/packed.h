@@ -1,5 +1,5 @@
 /*
- * fields.h - numbers of any width, packed without gaps
+ * packed.h - numbers of any width, packed without gaps
  *
  * A field is `width` bits, up to 64, from bit `bit` of an array on, counted as
  * in bits.h: least significant bit first. With 7 bits before it in its first
@@ -14,8 +14,8 @@
  * the same time reads and writes the bytes of the field and no others; fields
  * of different writers must then not share a byte.
  */
-#ifndef BLY_FIELDS_H
-#define BLY_FIELDS_H
+#ifndef BLY_PACKED_H
+#define BLY_PACKED_H
 
 #include "core/bits.h"
 
