@@ -4,8 +4,6 @@
 #ifndef BLY_CLI_CHANGE_H
 #define BLY_CLI_CHANGE_H
 
-#include <bloomery.h>
-
 #include "io/keys.h"
 #include "report/fields.h"
 

@@ -8,17 +8,13 @@
  * added to as there, in the order of the keys.
  */
 #include <pthread.h>
-#include <stdio.h>
 
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/foreign.h"
-#include "io/keys.h"
 #include "io/paths.h"
 #include "io/secret.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     struct keys keys;

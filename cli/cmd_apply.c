@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,8 +15,6 @@
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     const char *output;

@@ -15,7 +15,6 @@
 #include "io/ordered.h"
 #include "io/sizing.h"
 #include "report/say.h"
-#include "report/words.h"
 #include "workbench/bench.h"
 
 static struct {

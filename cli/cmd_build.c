@@ -7,7 +7,6 @@
  * it knows how many different ones there are. Kinds that store values take
  * lines of a key and its value.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/rows.h"
@@ -17,8 +16,6 @@
 #include "io/secret.h"
 #include "io/sizing.h"
 #include "io/values.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     struct sizing sizing;

@@ -5,7 +5,6 @@
  * pair of different sizes is brought to one size: the larger is folded in half
  * until it is as small as the other.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,6 @@
 #include "io/filters.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 static struct {
     bool fold, json;

@@ -5,14 +5,11 @@
  * output is the input, that is changed under its lock, as by every command
  * that changes a filter.
  */
-#include <stdio.h>
 
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     const char *output;

@@ -8,16 +8,12 @@
  * were removed, say, do not come into the new one.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "cli/convert_foreign.h"
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/paths.h"
 #include "io/secret.h"
-#include "io/sizing.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     struct sizing sizing;

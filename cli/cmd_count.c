@@ -2,15 +2,12 @@
  * cmd_count.c - how often was each key added?
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/keys.h"
 #include "io/values.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     struct keys keys;

@@ -6,7 +6,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/keys.h"
-#include "io/ordered.h"
 #include "io/texts.h"
 
 static struct dedup_options wanted = {

@@ -2,15 +2,12 @@
  * cmd_delta.c - what makes one version of a filter of another
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
 #include "report/out.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     const char *output;

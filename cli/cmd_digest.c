@@ -4,8 +4,6 @@
 #include "apps/digest/jobs.h"
 #include "cli/rows.h"
 #include "cli/verbs.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct digest_args digest_args;
 

@@ -2,14 +2,11 @@
  * cmd_explain.c - bloomery explain: a small filter, step by step
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
-#include "report/fields.h"
 #include "report/say.h"
-#include "report/words.h"
 #include "workbench/explain.h"
 
 static struct {

@@ -3,14 +3,12 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "report/say.h"
-#include "report/words.h"
 #include "workbench/figure.h"
 #include "workbench/plot_svg.h"
 

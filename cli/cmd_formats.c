@@ -1,7 +1,6 @@
 /*
  * cmd_formats.c - the table of other systems' formats and what can be done
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "io/foreign.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 static struct {
     bool json;

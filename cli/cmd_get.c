@@ -1,13 +1,10 @@
 /*
  * cmd_get.c - the values that a filter stores for keys
  */
-#include <stdio.h>
 
 #include "cli/rows.h"
 #include "io/keys.h"
 #include "io/values.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     struct keys keys;

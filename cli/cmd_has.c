@@ -4,15 +4,12 @@
  * The filter is asked where it lies in its file; where it is large, only the
  * pages that keys fall on are read. Options and exit status are grep's.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/rows.h"
 #include "io/foreign.h"
-#include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 static struct {
     struct keys keys;

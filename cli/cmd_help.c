@@ -1,13 +1,10 @@
 /*
  * cmd_help.c - help, man pages and completion, for people and for packagers
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "cli/help.h"
 #include "report/say.h"
-#include "report/words.h"
 
 static struct {
     bool man, list, schema;

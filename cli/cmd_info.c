@@ -5,15 +5,12 @@
  * Keyed filters are opened blind, without their secret.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/foreign.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     struct foreign_args foreign;

@@ -2,7 +2,6 @@
  * cmd_kinds.c - the table of kinds and what each can do
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "io/sizing.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 static struct {
     bool json;

@@ -3,7 +3,6 @@
  */
 #include "cli/combine.h"
 #include "cli/rows.h"
-#include "report/words.h"
 
 static struct {
     const char *output;

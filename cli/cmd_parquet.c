@@ -4,7 +4,6 @@
 #include "apps/parquet/verbs.h"
 #include "cli/rows.h"
 #include "cli/verbs.h"
-#include "report/say.h"
 
 static struct parquet_args parquet_args;
 

@@ -7,7 +7,6 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +15,7 @@
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/sizing.h"
-#include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 #include "workbench/plan_near.h"
 #include "workbench/plot.h"
 

@@ -3,9 +3,6 @@
  */
 #include "cli/change.h"
 #include "cli/rows.h"
-#include "io/keys.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     struct keys keys;

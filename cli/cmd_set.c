@@ -6,10 +6,7 @@
 
 #include "cli/change.h"
 #include "cli/rows.h"
-#include "io/keys.h"
 #include "io/values.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     struct keys keys;

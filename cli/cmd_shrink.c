@@ -5,15 +5,12 @@
  * remove do it. With -o it is left as it is.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 static struct {
     const char *output;

@@ -5,7 +5,6 @@
  * gives the same list; it hashes them itself, which leaves nothing for other
  * threads to do.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <bloomery/sketch.h>
@@ -13,8 +12,6 @@
 #include "cli/rows.h"
 #include "io/keys.h"
 #include "report/out.h"
-#include "report/say.h"
-#include "report/words.h"
 
 static struct {
     uint64_t k, memory;

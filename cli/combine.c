@@ -11,7 +11,6 @@
  * mind which comes first, and kinds that do (BLY_DIRECTED) want it to be the
  * first.
  */
-#include <stdio.h>
 
 #include "cli/combine.h"
 #include "io/files.h"

@@ -4,8 +4,6 @@
 #ifndef BLY_CLI_COMBINE_H
 #define BLY_CLI_COMBINE_H
 
-#include <bloomery.h>
-
 #include "report/fields.h"
 #include "report/words.h"
 

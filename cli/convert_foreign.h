@@ -4,8 +4,6 @@
 #ifndef BLY_CONVERT_FOREIGN_H
 #define BLY_CONVERT_FOREIGN_H
 
-#include <bloomery.h>
-
 #include "io/foreign.h"
 #include "io/sizing.h"
 

@@ -11,7 +11,6 @@
 #include "cli/help.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 #define OVERVIEW                                                               \
     "Filters answer \"is this key in the set?\" using a few bits per key. "    \

@@ -13,17 +13,14 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "cli/help.h"
 #include "io/files.h"
 #include "io/secret.h"
 #include "report/out.h"
 #include "report/say.h"
-#include "report/words.h"
 #include "workbench/plot.h"
 
 static const struct command *const table[] = {

@@ -6,15 +6,12 @@
  * order; -- ends the options; a lone - is an operand. Everything else is in
  * the command's table.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "cli/help.h"
 #include "io/files.h"
 #include "report/say.h"
-#include "report/words.h"
 
 static const char *option_word(size_t i, const void *ctx)
 {

@@ -1,7 +1,6 @@
 /*
  * verbs.c - commands whose first operand says what to do
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/verbs.h"

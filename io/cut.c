@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -4,8 +4,6 @@
 #ifndef BLY_IO_FILTERS_H
 #define BLY_IO_FILTERS_H
 
-#include <bloomery.h>
-
 #include "report/fields.h"
 
 /* Open the filter in path ("-": standard input) to read it, where it lies if

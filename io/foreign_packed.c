@@ -21,7 +21,6 @@
 #include <sys/mman.h>
 
 #include "io/foreign.h"
-#include "io/source.h"
 #include "report/say.h"
 
 /* A chain of RedisBloom's filters lists them first, 53 bytes each; all other

@@ -4,8 +4,6 @@
 #ifndef BLY_IO_KEYS_H
 #define BLY_IO_KEYS_H
 
-#include <bloomery.h>
-
 #include "io/pipeline.h"
 #include "io/source.h"
 #include "report/words.h"

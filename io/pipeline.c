@@ -19,9 +19,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/cutter.h"
 #include "io/pipeline.h"

@@ -27,8 +27,6 @@
 #ifndef BLY_IO_PIPELINE_H
 #define BLY_IO_PIPELINE_H
 
-#include <bloomery.h>
-
 #include "io/ordered.h"
 
 /* Keys that are worked on at once: enough to overlap their cache misses, few

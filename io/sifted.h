@@ -4,8 +4,6 @@
 #ifndef BLY_IO_SIFTED_H
 #define BLY_IO_SIFTED_H
 
-#include <bloomery.h>
-
 #include "io/keys.h"
 
 /* Picks those keys of a batch that are to come in. */

@@ -2,7 +2,6 @@
  * sizing.c - what a filter is to be, as a command line says it
  */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

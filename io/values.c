@@ -4,7 +4,6 @@
 #define _GNU_SOURCE /* memrchr, open_memstream */
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,6 @@
 #ifndef BLY_IO_VALUES_H
 #define BLY_IO_VALUES_H
 
-#include <bloomery.h>
-
 #include "io/pipeline.h"
 #include "report/fields.h"
 

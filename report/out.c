@@ -5,7 +5,6 @@
  * blocks to out_write() (io/pipeline.c). A command does one or the other.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

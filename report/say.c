@@ -2,7 +2,6 @@
  * say.c - messages, one line each
  */
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "report/progress.h"

@@ -23,8 +23,6 @@
 #ifndef BLY_BENCH_H
 #define BLY_BENCH_H
 
-#include <bloomery.h>
-
 #include "io/filters.h"
 
 /* Operations: its name for programs, its heading for people, and what it is.

@@ -2,9 +2,7 @@
  * bench_json.c - what a bench found, for programs: one object
  */
 #include <math.h>
-#include <stdio.h>
 
-#include "report/fields.h"
 #include "workbench/bench.h"
 
 static const struct field figure_fields[] = {

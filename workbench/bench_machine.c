@@ -6,7 +6,6 @@
  */
 #define _GNU_SOURCE
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>

@@ -11,7 +11,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "workbench/bench.h"

@@ -9,7 +9,6 @@
  *     2.41 1.27F+     nanoseconds a key, multiple of F, target met (- missed)
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "report/say.h"
 #include "report/show.h"

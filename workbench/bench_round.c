@@ -13,7 +13,6 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

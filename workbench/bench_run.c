@@ -8,7 +8,6 @@
  * any case.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 

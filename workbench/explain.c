@@ -1,7 +1,6 @@
 /*
  * explain.c - see explain.h
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

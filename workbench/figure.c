@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

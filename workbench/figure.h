@@ -28,8 +28,6 @@
 #ifndef BLY_FIGURE_H
 #define BLY_FIGURE_H
 
-#include <bloomery.h>
-
 #include "report/fields.h"
 #include "workbench/plot.h"
 

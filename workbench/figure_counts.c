@@ -5,7 +5,6 @@
  * share of 1 / (i + 1)^s. The true counts are kept beside the filter.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include <malloc.h>
 #include <math.h>
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

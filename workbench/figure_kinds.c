@@ -2,7 +2,6 @@
  * figure_kinds.c - what is peculiar to a kind, as its paper shows it
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

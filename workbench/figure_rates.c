@@ -5,7 +5,6 @@
  * measured filter, and how little the number of zeros strays from its mean.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "workbench/figure.h"
 

@@ -2,7 +2,6 @@
  * figure_sent.c - filters that are sent, and filters that are built at once
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "workbench/figure.h"
 

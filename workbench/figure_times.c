@@ -9,7 +9,6 @@
  * What is judged is shape: a straight line, or none.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "report/say.h"

@@ -1,7 +1,6 @@
 /*
  * plan_near.c - the curve of banding: which pairs of texts will be found
  */
-#include <stdio.h>
 #include <string.h>
 
 #include <bloomery/sketch.h>

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "workbench/plot.h"
 #include "workbench/plot_svg.h"
 
 #define MIN_CELL 24.0

@@ -15,7 +15,6 @@ bly_wait *plot_wait;
 
 static char why[1024] = "out of memory"; /* unless something else is */
 
-
 const char *plot_why(void)
 {
     return why;

@@ -13,7 +13,6 @@
  *
  * What is kept is the number of each item's baskets, and 4 k bytes per item.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #define _GNU_SOURCE /* clock_gettime */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

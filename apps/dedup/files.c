@@ -12,7 +12,6 @@
 #include "apps/dedup/run.h"
 #include "io/paths.h"
 #include "report/say.h"
-#include "report/words.h"
 
 static bool files_fail(void)
 {

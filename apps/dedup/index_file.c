@@ -19,9 +19,7 @@
  * before it as seed, the first with the number of documents.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"

@@ -4,7 +4,6 @@
 #ifndef BLY_DEDUP_OPTIONS_H
 #define BLY_DEDUP_OPTIONS_H
 
-#include <bloomery.h>
 #include <bloomery/sketch.h>
 
 #include "apps/dedup/json_field.h"

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/dedup/dedup.h"
 #include "apps/dedup/journal.h"
 
 /* ------------------------------------------------------------------- texts */

@@ -2,12 +2,10 @@
  * report.c - what dedup found, for people and for programs
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "apps/dedup/agreement.h"
 #include "apps/dedup/run.h"
 #include "io/paths.h"
-#include "report/fields.h"
 #include "report/say.h"
 
 const char *const dedup_verifies[] = { "exact", "estimate", "none", NULL };

@@ -8,7 +8,6 @@
  * An id is the id field as it stands in the line, or FILE:LINE.
  */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

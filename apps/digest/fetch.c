@@ -7,9 +7,7 @@
  * by the size that it says, and all of it by --timeout. Memory grows with what
  * has come, not with what was announced.
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "apps/digest/jobs.h"
@@ -18,7 +16,6 @@
 #include "io/paths.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 char *digest_url(const char *text)
 {

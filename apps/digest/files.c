@@ -1,7 +1,6 @@
 /*
  * files.c - digests in files: made from what a proxy wrote, and asked
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "report/out.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 bool digest_check(struct digest_copy *copy, char *why, size_t room)
 {

@@ -6,8 +6,6 @@
 
 #include <stdatomic.h>
 
-#include <bloomery.h>
-
 #include "apps/digest/digest.h"
 #include "io/foreign.h"
 

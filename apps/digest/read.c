@@ -11,13 +11,10 @@
 #include <sys/stat.h>
 
 #include "apps/digest/jobs.h"
-#include "io/input.h"
 #include "io/paths.h"
-#include "io/source.h"
 #include "report/progress.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 struct reading {
     digest_each *each;

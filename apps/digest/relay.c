@@ -16,7 +16,6 @@
 #include "apps/digest/jobs.h"
 #include "apps/digest/late_curl.h"
 #include "report/say.h"
-#include "report/words.h"
 
 #define RETRY_MOST_MS 300000
 #define LIFETIME_MOST 86400 /* seconds */

@@ -14,7 +14,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,7 +22,6 @@
 #include "apps/digest/gate.h"
 #include "apps/digest/jobs.h"
 #include "report/say.h"
-#include "report/words.h"
 
 #define SETTLE_MS 1000
 #define RETRY_MOST_MS 60000

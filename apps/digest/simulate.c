@@ -7,13 +7,11 @@
  * summary goes out as a delta of this library or whole, as a bit mask.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/digest/jobs.h"
 #include "report/say.h"
-#include "report/words.h"
 
 #define ICP_HEADER 20
 #define ICP_ADDRESS 4

@@ -15,7 +15,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "apps/digest/digest.h"
 #include "io/byte_order.h"

@@ -4,8 +4,6 @@
 #ifndef BLY_COLUMN_CHUNK_H
 #define BLY_COLUMN_CHUNK_H
 
-#include <bloomery.h>
-
 #include "apps/parquet/parquet.h"
 
 struct chunk {

@@ -5,7 +5,6 @@
  * the library's view of the file, columns one after another.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

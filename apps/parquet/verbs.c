@@ -5,7 +5,6 @@
  * library; here are the lines that people read.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
  * server never waits. Every figure is the median of ROUNDS rounds in turn.
  */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -17,7 +16,6 @@
 #include "apps/redis/router.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 #define ROUNDS 3
 #define ITEMS_DEFAULT 100000u

@@ -9,15 +9,12 @@
  * never "no".
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "apps/redis/shards.h"
 #include "apps/redis/upload.h"
 #include "io/filters.h"
-#include "io/sizing.h"
 #include "report/say.h"
-#include "report/words.h"
 
 #define SHARDS_DEFAULT 16
 

@@ -7,9 +7,7 @@
  * and none reaches from one filter of the chain into the next.
  */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "apps/redis/upload.h"
 #include "io/byte_order.h"

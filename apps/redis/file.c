@@ -8,7 +8,6 @@
  * A .bly file goes into a key of BLY.*, one of RedisBloom into a key of BF.*
  */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +18,6 @@
 #include "report/progress.h"
 #include "report/say.h"
 #include "report/show.h"
-#include "report/words.h"
 
 static void filter_report(const struct redis_args *args, FILE *to,
                           const char *path, const char *key,

@@ -12,13 +12,11 @@
  *     shard 1   k1 k2 k4 ..    BLY.HAS words:{1} k1 k2 k4 ..  1 1 0 ..
  */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/redis/shards.h"
 #include "report/say.h"
-#include "report/words.h"
 
 #define COMMAND_KEYS 512
 

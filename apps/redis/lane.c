@@ -8,7 +8,6 @@
 #define _GNU_SOURCE /* explicit_bzero */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "apps/redis/lane.h"

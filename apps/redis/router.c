@@ -22,9 +22,7 @@
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "apps/redis/lane.h"

@@ -26,7 +26,6 @@
  * and gets the new one after; a reader compares the number when it is done.
  */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

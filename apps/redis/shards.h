@@ -4,8 +4,6 @@
 #ifndef BLY_REDIS_SHARDS_H
 #define BLY_REDIS_SHARDS_H
 
-#include <bloomery.h>
-
 #include "apps/redis/router.h"
 
 #define SHARDS_MAX 4096

@@ -10,9 +10,7 @@
  * the router's array, with nothing to their name, so that places hold; they may
  * come back, and any of them may be asked for the map.
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "apps/redis/lane.h"
 

@@ -18,7 +18,6 @@
  * which takes 16384 steps on average where braces of the key do not decide.
  */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

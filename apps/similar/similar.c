@@ -7,7 +7,6 @@
  * filters of nothing in common would show.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
