@@ -70,54 +70,30 @@ enum { LAYOUT_MUTABLE, LAYOUT_IMMUTABLE };
 static const char *const bloomier_layouts[] = { "mutable", "immutable", NULL };
 
 static const bly_param bloomier_params[] = {
-    [BLOOMIER_LAYOUT] = { .name = "layout",
-                          .type = BLY_CHOICE,
-                          .settable = true,
-                          .max = 1,
-                          .choices = bloomier_layouts,
-                          .help = "can values be changed? If not, it takes two "
-                                  "bits per slot less" },
-    [BLOOMIER_VALUE] = { .name = "value_bits",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .automatic = true,
-                         .min = 1,
-                         .max = BLOOMIER_MAX_VALUE,
-                         .help = "bits of a value; by default what the largest "
-                                 "needs" },
-    [BLOOMIER_PRINT] = { .name = "fingerprint",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .automatic = true,
-                         .min = 0,
-                         .max = BLOOMIER_MAX_PRINT,
-                         .help = "bits of a fingerprint (f); 0: no key is "
-                                 "ever absent" },
-    [BLOOMIER_ARITY] = { .name = "arity",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .def = 3,
-                         .min = 3,
-                         .max = 4,
-                         .help = "slots of a key; 4 takes fewer bits, and "
-                                 "more time" },
-    [BLOOMIER_SHARDS] = { .name = "shards",
-                          .type = BLY_UINT,
-                          .settable = true,
-                          .automatic = true,
-                          .min = 1,
-                          .max = 0x1p32,
-                          .help = "parts that are built one by one" },
-    [BLOOMIER_SEGMENT] = { .name = "segment",
-                           .type = BLY_UINT,
-                           .min = 1,
-                           .max = 0x1p32,
-                           .help = "slots of a segment" },
-    [BLOOMIER_WINDOWS] = { .name = "windows",
-                           .type = BLY_UINT,
-                           .min = 1,
-                           .max = 0x1p32,
-                           .help = "segments of a shard where keys may begin" },
+    [BLOOMIER_LAYOUT] = BLY_PARAM(
+        "layout", BLY_CHOICE, .settable = true, .max = 1,
+        .choices = bloomier_layouts,
+        .help =
+            "can values be changed? If not, it takes two bits per slot less"),
+    [BLOOMIER_VALUE] =
+        BLY_PARAM("value_bits", BLY_UINT, .settable = true, .automatic = true,
+                  .min = 1, .max = BLOOMIER_MAX_VALUE,
+                  .help = "bits of a value; by default what the largest needs"),
+    [BLOOMIER_PRINT] = BLY_PARAM(
+        "fingerprint", BLY_UINT, .settable = true, .automatic = true, .min = 0,
+        .max = BLOOMIER_MAX_PRINT,
+        .help = "bits of a fingerprint (f); 0: no key is ever absent"),
+    [BLOOMIER_ARITY] = BLY_PARAM(
+        "arity", BLY_UINT, .settable = true, .def = 3, .min = 3, .max = 4,
+        .help = "slots of a key; 4 takes fewer bits, and more time"),
+    [BLOOMIER_SHARDS] = BLY_PARAM("shards", BLY_UINT, .settable = true,
+                                  .automatic = true, .min = 1, .max = 0x1p32,
+                                  .help = "parts that are built one by one"),
+    [BLOOMIER_SEGMENT] = BLY_PARAM("segment", BLY_UINT, .min = 1, .max = 0x1p32,
+                                   .help = "slots of a segment"),
+    [BLOOMIER_WINDOWS] =
+        BLY_PARAM("windows", BLY_UINT, .min = 1, .max = 0x1p32,
+                  .help = "segments of a shard where keys may begin"),
 };
 
 /* ----------------------------------------------------------------- shapes */

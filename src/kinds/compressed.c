@@ -52,20 +52,14 @@ enum {
 static const bly_param compressed_params[] = {
     [COMPRESSED_BITS] = BLY_CLASSIC_BITS_PARAM,
     [COMPRESSED_K] = BLY_CLASSIC_K_PARAM,
-    [COMPRESSED_MEMORY] = { .name = "memory",
-                            .type = BLY_REAL,
-                            .settable = true,
-                            .automatic = true,
-                            .planning = true,
-                            .min = 0.1,
-                            .max = (double)BLY_PROBE_MAX_CELLS,
-                            .help = "upper limit of bits per key in memory; by "
-                                    "default four times what is sent" },
-    [COMPRESSED_SENT] = { .name = "sent_bits",
-                          .type = BLY_UINT,
-                          .min = 1,
-                          .max = (double)BLY_PROBE_MAX_CELLS,
-                          .help = "bits that it takes when it is sent full" },
+    [COMPRESSED_MEMORY] = BLY_PARAM(
+        "memory", BLY_REAL, .settable = true, .automatic = true,
+        .planning = true, .min = 0.1, .max = (double)BLY_PROBE_MAX_CELLS,
+        .help = "upper limit of bits per key in memory; by default four times "
+                "what is sent"),
+    [COMPRESSED_SENT] = BLY_PARAM(
+        "sent_bits", BLY_UINT, .min = 1, .max = (double)BLY_PROBE_MAX_CELLS,
+        .help = "bits that it takes when it is sent full"),
 };
 
 /* What is sent of n keys, in whole bits. */

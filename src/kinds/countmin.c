@@ -82,63 +82,33 @@ enum { COUNTMIN_PLAIN, COUNTMIN_CONSERVATIVE };
 enum { COUNTMIN_TOTAL }; /* in state */
 
 static const bly_param countmin_params[] = {
-    [COUNTMIN_WIDTH] = { .name = "width",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .automatic = true,
-                         .min = 1,
-                         .max = (double)COUNTMIN_MAX_WIDTH,
-                         .help = "counters in a row (w)" },
-    [COUNTMIN_DEPTH] = { .name = "depth",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .automatic = true,
-                         .min = 1,
-                         .max = COUNTMIN_MAX_DEPTH,
-                         .help = "rows (d)" },
-    [COUNTMIN_COUNTER] = { .name = "counter",
-                           .type = BLY_CHOICE,
-                           .settable = true,
-                           .def = COUNTMIN_64,
-                           .max = 1,
-                           .choices = (const char *const[]){ "32", "64", NULL },
-                           .help = "bits of a counter" },
-    [COUNTMIN_UPDATE] = { .name = "update",
-                          .type = BLY_CHOICE,
-                          .settable = true,
-                          .max = 1,
-                          .choices =
-                              (const char *const[]){ "plain", "conservative",
-                                                     NULL },
-                          .help = "raise all counters of a key, or only those "
-                                  "that its count needs" },
-    [COUNTMIN_ERROR] = { .name = "error",
-                         .type = BLY_REAL,
-                         .settable = true,
-                         .automatic = true,
-                         .planning = true,
-                         .min = 1e-11,
-                         .max = 1,
-                         .help = "largest overestimate, as a share of all "
-                                 "that is counted; 0.001 if nothing else "
-                                 "says the width" },
-    [COUNTMIN_DELTA] = { .name = "delta",
-                         .type = BLY_REAL,
-                         .settable = true,
-                         .automatic = true,
-                         .planning = true,
-                         .min = 1e-13,
-                         .max = 0.999,
-                         .help = "probability that a count exceeds that; 0.01 "
-                                 "if nothing else says the depth" },
-    [COUNTMIN_CONFIDENCE] = { .name = "confidence",
-                              .type = BLY_REAL,
-                              .settable = true,
-                              .automatic = true,
-                              .planning = true,
-                              .min = 0.001,
-                              .max = 1 - 1e-13,
-                              .help = "1 - delta" },
+    [COUNTMIN_WIDTH] = BLY_PARAM(
+        "width", BLY_UINT, .settable = true, .automatic = true, .min = 1,
+        .max = (double)COUNTMIN_MAX_WIDTH, .help = "counters in a row (w)"),
+    [COUNTMIN_DEPTH] =
+        BLY_PARAM("depth", BLY_UINT, .settable = true, .automatic = true,
+                  .min = 1, .max = COUNTMIN_MAX_DEPTH, .help = "rows (d)"),
+    [COUNTMIN_COUNTER] = BLY_PARAM(
+        "counter", BLY_CHOICE, .settable = true, .def = COUNTMIN_64, .max = 1,
+        .choices = BLY_WORDS("32", "64"), .help = "bits of a counter"),
+    [COUNTMIN_UPDATE] = BLY_PARAM(
+        "update", BLY_CHOICE, .settable = true, .max = 1,
+        .choices = BLY_WORDS("plain", "conservative"),
+        .help =
+            "raise all counters of a key, or only those that its count needs"),
+    [COUNTMIN_ERROR] =
+        BLY_PARAM("error", BLY_REAL, .settable = true, .automatic = true,
+                  .planning = true, .min = 1e-11, .max = 1,
+                  .help = "largest overestimate, as a share of all that is "
+                          "counted; 0.001 if nothing else says the width"),
+    [COUNTMIN_DELTA] =
+        BLY_PARAM("delta", BLY_REAL, .settable = true, .automatic = true,
+                  .planning = true, .min = 1e-13, .max = 0.999,
+                  .help = "probability that a count exceeds that; 0.01 if "
+                          "nothing else says the depth"),
+    [COUNTMIN_CONFIDENCE] = BLY_PARAM(
+        "confidence", BLY_REAL, .settable = true, .automatic = true,
+        .planning = true, .min = 0.001, .max = 1 - 1e-13, .help = "1 - delta"),
     [COUNTMIN_FOLDS] = BLY_FOLDS_PARAM,
 };
 

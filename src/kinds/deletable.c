@@ -58,33 +58,19 @@ enum {
 };
 
 static const bly_param deletable_params[] = {
-    [DELETABLE_REGIONS] = { .name = "regions",
-                            .type = BLY_UINT,
-                            .min = 1,
-                            .max = DELETABLE_MAX_BITS,
-                            .help = "regions, with a mark each (r)" },
-    [DELETABLE_REGION] = { .name = "region_bits",
-                           .type = BLY_UINT,
-                           .settable = true,
-                           .automatic = true,
-                           .min = 1,
-                           .max = DELETABLE_MAX_REGION,
-                           .help = "bits of a region (s)" },
-    [DELETABLE_K] = { .name = "k",
-                      .type = BLY_UINT,
-                      .settable = true,
-                      .automatic = true,
-                      .min = 1,
-                      .max = DELETABLE_MAX_K,
-                      .help = "bits a key sets" },
-    [DELETABLE_TARGET] = { .name = "deletability",
-                           .type = BLY_REAL,
-                           .settable = true,
-                           .planning = true,
-                           .def = 0.9,
-                           .min = 0.01,
-                           .max = 0.999,
-                           .help = "share of keys that can be removed" },
+    [DELETABLE_REGIONS] =
+        BLY_PARAM("regions", BLY_UINT, .min = 1, .max = DELETABLE_MAX_BITS,
+                  .help = "regions, with a mark each (r)"),
+    [DELETABLE_REGION] = BLY_PARAM(
+        "region_bits", BLY_UINT, .settable = true, .automatic = true, .min = 1,
+        .max = DELETABLE_MAX_REGION, .help = "bits of a region (s)"),
+    [DELETABLE_K] =
+        BLY_PARAM("k", BLY_UINT, .settable = true, .automatic = true, .min = 1,
+                  .max = DELETABLE_MAX_K, .help = "bits a key sets"),
+    [DELETABLE_TARGET] =
+        BLY_PARAM("deletability", BLY_REAL, .settable = true, .planning = true,
+                  .def = 0.9, .min = 0.01, .max = 0.999,
+                  .help = "share of keys that can be removed"),
     [DELETABLE_FOLDS] = BLY_FOLDS_PARAM,
 };
 

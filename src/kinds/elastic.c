@@ -80,42 +80,29 @@ enum { ELASTIC_BEFORE = BLY_QUOTIENT_SUMS }; /* in the state */
 #define ELASTIC_STEP 20
 
 static const bly_param elastic_params[] = {
-    [ELASTIC_FIRST] = { .name = "first_slots",
-                        .type = BLY_UINT,
-                        .min = BLY_RUNS_BLOCK,
-                        .max = (double)ELASTIC_MAX_SLOTS,
-                        .help = "home slots that the first table may reach" },
-    [ELASTIC_PRINT] = { .name = "fingerprint",
-                        .type = BLY_UINT,
-                        .min = 7,
-                        .max = ELASTIC_MAX_PRINT,
-                        .help = "bits of a fingerprint in the first table" },
-    [ELASTIC_LEVEL] = { .name = "level",
-                        .type = BLY_UINT,
-                        .settable = true,
-                        .automatic = true,
-                        .min = 1,
-                        .max = ELASTIC_MAX_TABLES,
-                        .help = "tables of equal rate, before rates fall; "
-                                "chosen, 7 or more, if not given" },
-    [ELASTIC_GROWTH] = { .name = "growth",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .def = 4,
-                         .min = 2,
-                         .max = ELASTIC_MAX_GROWTH,
-                         .help = "slots of a table over those of the one "
-                                 "before, a power of two" },
-    [ELASTIC_TABLES] = { .name = "tables",
-                         .type = BLY_UINT,
-                         .min = 1,
-                         .max = ELASTIC_MAX_TABLES,
-                         .help = "tables there are" },
-    [ELASTIC_SLOTS] = { .name = "slots",
-                        .type = BLY_UINT,
-                        .min = BLY_RUNS_BLOCK,
-                        .max = (double)ELASTIC_MAX_SLOTS,
-                        .help = "home slots of the newest table" },
+    [ELASTIC_FIRST] =
+        BLY_PARAM("first_slots", BLY_UINT, .min = BLY_RUNS_BLOCK,
+                  .max = (double)ELASTIC_MAX_SLOTS,
+                  .help = "home slots that the first table may reach"),
+    [ELASTIC_PRINT] =
+        BLY_PARAM("fingerprint", BLY_UINT, .min = 7, .max = ELASTIC_MAX_PRINT,
+                  .help = "bits of a fingerprint in the first table"),
+    [ELASTIC_LEVEL] =
+        BLY_PARAM("level", BLY_UINT, .settable = true, .automatic = true,
+                  .min = 1, .max = ELASTIC_MAX_TABLES,
+                  .help = "tables of equal rate, before rates fall; chosen, 7 "
+                          "or more, if not given"),
+    [ELASTIC_GROWTH] = BLY_PARAM(
+        "growth", BLY_UINT, .settable = true, .def = 4, .min = 2,
+        .max = ELASTIC_MAX_GROWTH,
+        .help =
+            "slots of a table over those of the one before, a power of two"),
+    [ELASTIC_TABLES] =
+        BLY_PARAM("tables", BLY_UINT, .min = 1, .max = ELASTIC_MAX_TABLES,
+                  .help = "tables there are"),
+    [ELASTIC_SLOTS] = BLY_PARAM("slots", BLY_UINT, .min = BLY_RUNS_BLOCK,
+                                .max = (double)ELASTIC_MAX_SLOTS,
+                                .help = "home slots of the newest table"),
 };
 
 /* ------------------------------------------------------------------ tables */

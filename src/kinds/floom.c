@@ -46,32 +46,19 @@
 enum { FLOOM_BITS, FLOOM_K, FLOOM_B, FLOOM_SOURCE };
 
 static const bly_param floom_params[] = {
-    [FLOOM_BITS] = { .name = "bits",
-                     .type = BLY_UINT,
-                     .min = 1,
-                     .max = FLOOM_MAX_BITS,
-                     .help = "bits in the array (m), patterns not included" },
-    [FLOOM_K] = { .name = "k",
-                  .type = BLY_UINT,
-                  .settable = true,
-                  .automatic = true,
-                  .min = 1,
-                  .max = FLOOM_MAX_K,
-                  .help = "bits a key sets" },
-    [FLOOM_B] = { .name = "b",
-                  .type = BLY_UINT,
-                  .settable = true,
-                  .def = 8,
-                  .min = 1,
-                  .max = FLOOM_MAX_B,
-                  .help = "regions; patterns take 2^b bits" },
-    [FLOOM_SOURCE] = { .name = "source_regions",
-                       .type = BLY_CHOICE,
-                       .settable = true,
-                       .max = 1,
-                       .choices = (const char *const[]){ "no", "yes", NULL },
-                       .help = "borders of regions as in the program that it "
-                               "comes from" },
+    [FLOOM_BITS] =
+        BLY_PARAM("bits", BLY_UINT, .min = 1, .max = FLOOM_MAX_BITS,
+                  .help = "bits in the array (m), patterns not included"),
+    [FLOOM_K] =
+        BLY_PARAM("k", BLY_UINT, .settable = true, .automatic = true, .min = 1,
+                  .max = FLOOM_MAX_K, .help = "bits a key sets"),
+    [FLOOM_B] = BLY_PARAM("b", BLY_UINT, .settable = true, .def = 8, .min = 1,
+                          .max = FLOOM_MAX_B,
+                          .help = "regions; patterns take 2^b bits"),
+    [FLOOM_SOURCE] = BLY_PARAM(
+        "source_regions", BLY_CHOICE, .settable = true, .max = 1,
+        .choices = BLY_WORDS("no", "yes"),
+        .help = "borders of regions as in the program that it comes from"),
 };
 
 static uint64_t floom_words(const bly_shape *s)

@@ -52,25 +52,15 @@
 enum { GENERALIZED_BITS, GENERALIZED_K0, GENERALIZED_K1 };
 
 static const bly_param generalized_params[] = {
-    [GENERALIZED_BITS] = { .name = "bits",
-                           .type = BLY_UINT,
-                           .min = 1,
-                           .max = GENERALIZED_MAX_BITS,
-                           .help = "bits in the array (m)" },
-    [GENERALIZED_K0] = { .name = "k0",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .automatic = true,
-                         .min = 1,
-                         .max = GENERALIZED_MAX_K,
-                         .help = "bits a key resets" },
-    [GENERALIZED_K1] = { .name = "k1",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .automatic = true,
-                         .min = 1,
-                         .max = GENERALIZED_MAX_K,
-                         .help = "bits a key sets" },
+    [GENERALIZED_BITS] =
+        BLY_PARAM("bits", BLY_UINT, .min = 1, .max = GENERALIZED_MAX_BITS,
+                  .help = "bits in the array (m)"),
+    [GENERALIZED_K0] =
+        BLY_PARAM("k0", BLY_UINT, .settable = true, .automatic = true, .min = 1,
+                  .max = GENERALIZED_MAX_K, .help = "bits a key resets"),
+    [GENERALIZED_K1] =
+        BLY_PARAM("k1", BLY_UINT, .settable = true, .automatic = true, .min = 1,
+                  .max = GENERALIZED_MAX_K, .help = "bits a key sets"),
 };
 
 static uint64_t generalized_nbytes(uint64_t m)

@@ -116,6 +116,14 @@ bly_status bly_want_set(const struct bly_kind *kind, bly_want *w,
 bly_status bly_shape_get(const struct bly_kind *kind, const bly_shape *s,
                          const char *name, uint64_t *out);
 
+/* A row of a table of params: name, type, and what else there is to say; and
+ * the words of a choice. */
+#define BLY_PARAM(name_, type_, ...)                  \
+    {                                                 \
+        .name = (name_), .type = (type_), __VA_ARGS__ \
+    }
+#define BLY_WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
 /* The number of a word among the choices of a param of owner, which is of the
  * sort "kind" or "format"; BLY_EINVAL, with all of them, if it is none. */
 bly_status bly_read_choice(const bly_param *param, const char *sort,

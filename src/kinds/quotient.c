@@ -58,18 +58,13 @@
 enum { QUOTIENT_SLOTS, QUOTIENT_R, QUOTIENT_FOLDS };
 
 static const bly_param quotient_params[] = {
-    [QUOTIENT_SLOTS] = { .name = "slots",
-                         .type = BLY_UINT,
-                         .min = BLY_RUNS_BLOCK,
-                         .max = (double)QUOTIENT_MAX_SLOTS,
-                         .help = "home slots, a multiple of 64" },
-    [QUOTIENT_R] = { .name = "remainder",
-                     .type = BLY_UINT,
-                     .settable = true,
-                     .automatic = true,
-                     .min = 1,
-                     .max = BLY_RUNS_MAX_R,
-                     .help = "bits of a fingerprint that are stored (r)" },
+    [QUOTIENT_SLOTS] = BLY_PARAM("slots", BLY_UINT, .min = BLY_RUNS_BLOCK,
+                                 .max = (double)QUOTIENT_MAX_SLOTS,
+                                 .help = "home slots, a multiple of 64"),
+    [QUOTIENT_R] =
+        BLY_PARAM("remainder", BLY_UINT, .settable = true, .automatic = true,
+                  .min = 1, .max = BLY_RUNS_MAX_R,
+                  .help = "bits of a fingerprint that are stored (r)"),
     [QUOTIENT_FOLDS] = BLY_FOLDS_PARAM,
 };
 

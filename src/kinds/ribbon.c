@@ -59,14 +59,12 @@
     }
 
 static const bly_param ribbon_params[] = {
-    [BLY_RIBBON_WIDTH] = { .name = "width",
-                           .type = BLY_UINT,
-                           .max = BLY_RIBBON_MAX_WIDTH,
-                           .help = "bits of a print" },
-    [BLY_RIBBON_WIDER] = { .name = "wider",
-                           .type = BLY_UINT,
-                           .max = 0x1p32 - 1,
-                           .help = "keys of 2^32 that have one bit more" },
+    [BLY_RIBBON_WIDTH] =
+        BLY_PARAM("width", BLY_UINT, .max = BLY_RIBBON_MAX_WIDTH,
+                  .help = "bits of a print"),
+    [BLY_RIBBON_WIDER] =
+        BLY_PARAM("wider", BLY_UINT, .max = 0x1p32 - 1,
+                  .help = "keys of 2^32 that have one bit more"),
     [BLY_RIBBON_SLOTS] = RIBBON_PARAM_SLOTS("1", "first layer"),
     RIBBON_PARAM_SLOTS("2", "second layer"),
     RIBBON_PARAM_SLOTS("3", "third layer"),

@@ -86,56 +86,33 @@ static const bly_kind *const scalable_kinds[] = {
 };
 
 static const bly_param scalable_params[] = {
-    [SCALABLE_FIRST] = { .name = "first_items",
-                         .type = BLY_UINT,
-                         .min = 1,
-                         .max = SCALABLE_MAX_ITEMS,
-                         .help = "keys of the first layer (n0)" },
-    [SCALABLE_FIRST_FPR] = { .name = "first_fpr",
-                             .type = BLY_REAL,
-                             .min = 0,
-                             .max = 1,
-                             .help = "rate of the first layer (P0)" },
-    [SCALABLE_GROWTH] = { .name = "growth",
-                          .type = BLY_REAL,
-                          .settable = true,
-                          .def = 2,
-                          .min = 1,
-                          .max = SCALABLE_MAX_GROWTH,
-                          .help = "keys of a layer over those of the one "
-                                  "before" },
-    [SCALABLE_TIGHTENING] = { .name = "tightening",
-                              .type = BLY_REAL,
-                              .settable = true,
-                              .def = 0.7,
-                              .min = SCALABLE_MIN_TIGHTENING,
-                              .max = SCALABLE_MAX_TIGHTENING,
-                              .help = "rate of a layer over that of the one "
-                                      "before, once rates fall" },
-    [SCALABLE_LEVEL] = { .name = "level",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .def = 7,
-                         .min = 1,
-                         .max = BLY_MAX_LAYERS,
-                         .help = "layers of equal rate, before rates fall" },
-    [SCALABLE_LAYER] = { .name = "layer",
-                         .type = BLY_CHOICE,
-                         .settable = true,
-                         .def = SCALABLE_BLOCKED,
-                         .max = 1,
-                         .choices = (const char *const[]){ "classic", "blocked",
-                                                           NULL },
-                         .help = "kind of the layers; blocked is faster, "
-                                 "classic smaller where rates are low" },
-    [SCALABLE_INSERT] = { .name = "insert",
-                          .type = BLY_CHOICE,
-                          .settable = true,
-                          .max = 1,
-                          .choices =
-                              (const char *const[]){ "new", "always", NULL },
-                          .help = "ask all layers before adding, or not: "
-                                  "faster, but repeated keys take room" },
+    [SCALABLE_FIRST] =
+        BLY_PARAM("first_items", BLY_UINT, .min = 1, .max = SCALABLE_MAX_ITEMS,
+                  .help = "keys of the first layer (n0)"),
+    [SCALABLE_FIRST_FPR] = BLY_PARAM("first_fpr", BLY_REAL, .min = 0, .max = 1,
+                                     .help = "rate of the first layer (P0)"),
+    [SCALABLE_GROWTH] =
+        BLY_PARAM("growth", BLY_REAL, .settable = true, .def = 2, .min = 1,
+                  .max = SCALABLE_MAX_GROWTH,
+                  .help = "keys of a layer over those of the one before"),
+    [SCALABLE_TIGHTENING] = BLY_PARAM(
+        "tightening", BLY_REAL, .settable = true, .def = 0.7,
+        .min = SCALABLE_MIN_TIGHTENING, .max = SCALABLE_MAX_TIGHTENING,
+        .help = "rate of a layer over that of the one before, once rates fall"),
+    [SCALABLE_LEVEL] =
+        BLY_PARAM("level", BLY_UINT, .settable = true, .def = 7, .min = 1,
+                  .max = BLY_MAX_LAYERS,
+                  .help = "layers of equal rate, before rates fall"),
+    [SCALABLE_LAYER] = BLY_PARAM(
+        "layer", BLY_CHOICE, .settable = true, .def = SCALABLE_BLOCKED,
+        .max = 1, .choices = BLY_WORDS("classic", "blocked"),
+        .help = "kind of the layers; blocked is faster, classic smaller where "
+                "rates are low"),
+    [SCALABLE_INSERT] =
+        BLY_PARAM("insert", BLY_CHOICE, .settable = true, .max = 1,
+                  .choices = BLY_WORDS("new", "always"),
+                  .help = "ask all layers before adding, or not: faster, but "
+                          "repeated keys take room"),
 };
 
 /* ------------------------------------------------------------ the sequence */

@@ -87,71 +87,37 @@ enum { SPACECODE_MLE, SPACECODE_BY_MEAN };
 enum { SPACECODE_GENERATOR }; /* in state */
 
 static const bly_param spacecode_params[] = {
-    [SPACECODE_BITS] = { .name = "bits",
-                         .type = BLY_UINT,
-                         .min = 1,
-                         .max = (double)SPACECODE_MAX_BITS,
-                         .help = "bits in the first array (m)" },
-    [SPACECODE_GROUPS] = { .name = "groups",
-                           .type = BLY_UINT,
-                           .settable = true,
-                           .def = 32,
-                           .min = 2,
-                           .max = BLY_MAX_URNS,
-                           .help = "groups of hash functions (l)" },
-    [SPACECODE_K] = { .name = "k",
-                      .type = BLY_UINT,
-                      .settable = true,
-                      .automatic = true,
-                      .min = 1,
-                      .max = SPACECODE_MAX_K,
-                      .help = "bits an addition sets" },
-    [SPACECODE_FILTERS] = { .name = "filters",
-                            .type = BLY_UINT,
-                            .settable = true,
-                            .def = 8,
-                            .min = 1,
-                            .max = SPACECODE_MAX_FILTERS,
-                            .help = "arrays, each of lower resolution than the "
-                                    "one before (g)" },
-    [SPACECODE_P0] = { .name = "p0",
-                       .type = BLY_REAL,
-                       .settable = true,
-                       .def = 1,
-                       .min = 1e-6,
-                       .max = 1,
-                       .help = "probability that the first array records an "
-                               "addition" },
-    [SPACECODE_BETA] = { .name = "beta",
-                         .type = BLY_REAL,
-                         .settable = true,
-                         .def = 0.25,
-                         .min = 0.01,
-                         .max = 0.99,
-                         .help = "that probability in each array, as a share "
-                                 "of the one before" },
-    [SPACECODE_MEAN] = { .name = "mean",
-                         .type = BLY_REAL,
-                         .settable = true,
-                         .def = 1,
-                         .min = 1,
-                         .max = 1e9,
-                         .help = "how often a key is added on average; the "
-                                 "capacity allows for it" },
-    [SPACECODE_TAPER] = { .name = "taper",
-                          .type = BLY_UINT,
-                          .min = 1,
-                          .max = 65536,
-                          .help = "bits of each array in 65536ths of the one "
-                                  "before" },
-    [SPACECODE_ESTIMATE] = { .name = "estimate",
-                             .type = BLY_CHOICE,
-                             .settable = true,
-                             .max = 1,
-                             .choices =
-                                 (const char *const[]){ "mle", "mean", NULL },
-                             .help = "the likeliest count, or the one whose "
-                                     "expectation is nearest" },
+    [SPACECODE_BITS] =
+        BLY_PARAM("bits", BLY_UINT, .min = 1, .max = (double)SPACECODE_MAX_BITS,
+                  .help = "bits in the first array (m)"),
+    [SPACECODE_GROUPS] =
+        BLY_PARAM("groups", BLY_UINT, .settable = true, .def = 32, .min = 2,
+                  .max = BLY_MAX_URNS, .help = "groups of hash functions (l)"),
+    [SPACECODE_K] =
+        BLY_PARAM("k", BLY_UINT, .settable = true, .automatic = true, .min = 1,
+                  .max = SPACECODE_MAX_K, .help = "bits an addition sets"),
+    [SPACECODE_FILTERS] = BLY_PARAM(
+        "filters", BLY_UINT, .settable = true, .def = 8, .min = 1,
+        .max = SPACECODE_MAX_FILTERS,
+        .help = "arrays, each of lower resolution than the one before (g)"),
+    [SPACECODE_P0] = BLY_PARAM(
+        "p0", BLY_REAL, .settable = true, .def = 1, .min = 1e-6, .max = 1,
+        .help = "probability that the first array records an addition"),
+    [SPACECODE_BETA] = BLY_PARAM(
+        "beta", BLY_REAL, .settable = true, .def = 0.25, .min = 0.01,
+        .max = 0.99,
+        .help = "that probability in each array, as a share of the one before"),
+    [SPACECODE_MEAN] = BLY_PARAM(
+        "mean", BLY_REAL, .settable = true, .def = 1, .min = 1, .max = 1e9,
+        .help =
+            "how often a key is added on average; the capacity allows for it"),
+    [SPACECODE_TAPER] =
+        BLY_PARAM("taper", BLY_UINT, .min = 1, .max = 65536,
+                  .help = "bits of each array in 65536ths of the one before"),
+    [SPACECODE_ESTIMATE] = BLY_PARAM(
+        "estimate", BLY_CHOICE, .settable = true, .max = 1,
+        .choices = BLY_WORDS("mle", "mean"),
+        .help = "the likeliest count, or the one whose expectation is nearest"),
 };
 
 /* ----------------------------------------------------------------- shapes */

@@ -74,42 +74,26 @@ enum { SPECTRAL_SELECTION, SPECTRAL_INCREASE, SPECTRAL_RECURRING };
 enum { SPECTRAL_STUCK }; /* state */
 
 static const bly_param spectral_params[] = {
-    [SPECTRAL_COUNTERS] = { .name = "counters",
-                            .type = BLY_UINT,
-                            .min = 1,
-                            .max = (double)BLY_PROBE_MAX_CELLS,
-                            .help = "counters in the primary array (m)" },
-    [SPECTRAL_K] = { .name = "k",
-                     .type = BLY_UINT,
-                     .settable = true,
-                     .automatic = true,
-                     .min = 1,
-                     .max = BLY_PROBE_MAX_K,
-                     .help = "counters of a key" },
-    [SPECTRAL_UPDATE] = { .name = "update",
-                          .type = BLY_CHOICE,
-                          .settable = true,
-                          .max = 2,
-                          .choices =
-                              (const char *const[]){ "selection", "increase",
-                                                     "recurring", NULL },
-                          .help = "raise all counters, only the smallest, or "
-                                  "all with a second array for doubtful keys" },
-    [SPECTRAL_WIDTH] = { .name = "width",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .def = 32,
-                         .min = 8,
-                         .max = 32,
-                         .help = "bits of a counter: 8, 16 or 32" },
-    [SPECTRAL_SECONDARY] = { .name = "secondary",
-                             .type = BLY_UINT,
-                             .max = (double)BLY_PROBE_MAX_CELLS,
-                             .help = "counters in the secondary array" },
-    [SPECTRAL_MARKER] = { .name = "marker",
-                          .type = BLY_UINT,
-                          .max = (double)BLY_PROBE_MAX_CELLS,
-                          .help = "bits that remember who moved there" },
+    [SPECTRAL_COUNTERS] = BLY_PARAM(
+        "counters", BLY_UINT, .min = 1, .max = (double)BLY_PROBE_MAX_CELLS,
+        .help = "counters in the primary array (m)"),
+    [SPECTRAL_K] =
+        BLY_PARAM("k", BLY_UINT, .settable = true, .automatic = true, .min = 1,
+                  .max = BLY_PROBE_MAX_K, .help = "counters of a key"),
+    [SPECTRAL_UPDATE] =
+        BLY_PARAM("update", BLY_CHOICE, .settable = true, .max = 2,
+                  .choices = BLY_WORDS("selection", "increase", "recurring"),
+                  .help = "raise all counters, only the smallest, or all with "
+                          "a second array for doubtful keys"),
+    [SPECTRAL_WIDTH] =
+        BLY_PARAM("width", BLY_UINT, .settable = true, .def = 32, .min = 8,
+                  .max = 32, .help = "bits of a counter: 8, 16 or 32"),
+    [SPECTRAL_SECONDARY] =
+        BLY_PARAM("secondary", BLY_UINT, .max = (double)BLY_PROBE_MAX_CELLS,
+                  .help = "counters in the secondary array"),
+    [SPECTRAL_MARKER] =
+        BLY_PARAM("marker", BLY_UINT, .max = (double)BLY_PROBE_MAX_CELLS,
+                  .help = "bits that remember who moved there"),
     [SPECTRAL_RULE] = BLY_PROBE_RULE_PARAM,
     [SPECTRAL_FOLDS] = BLY_FOLDS_PARAM,
 };
