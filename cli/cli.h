@@ -71,6 +71,16 @@ struct opt {
     const char *help;
 };
 
+/* A row, for macros that give several; the row of a flag, and of the one that
+ * most commands have. */
+#define OPTION(...) \
+    {               \
+        __VA_ARGS__ \
+    }
+#define FLAG(name, letter, to, help) \
+    OPTION(name, letter, OPT_FLAG, &(to), NULL, help)
+#define JSON_OPTION(a) FLAG("json", 0, (a).json, "print the result as JSON")
+
 struct example {
     const char *line, *what;
 };

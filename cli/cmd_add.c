@@ -155,8 +155,8 @@ static const struct opt add_options[] = {
     FORMAT_READ_OPTIONS(add_args.foreign),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &add_args.json, NULL,
-      "print {\"file\":..,\"keys\":..,\"new\":..}" },
+    FLAG("json", 0, add_args.json,
+         "print {\"file\":..,\"keys\":..,\"new\":..}"),
     { 0 },
 };
 

@@ -148,7 +148,7 @@ static const struct opt apply_options[] = {
       "output" },
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &apply_args.json, NULL, "print the result as JSON" },
+    JSON_OPTION(apply_args),
     { 0 },
 };
 

@@ -24,8 +24,7 @@ static const struct opt basket_options[] = {
     { "min-count", 'c', OPT_POSITIVE, &basket_args.least, "N",
       "leave out items that are in fewer baskets than this; 2 if not given" },
     BINARY_OPTION,
-    { "json", 0, OPT_FLAG, &basket_args.json, NULL,
-      "print the result as JSON" },
+    JSON_OPTION(basket_args),
     { 0 },
 };
 

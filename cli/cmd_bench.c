@@ -256,12 +256,12 @@ static const struct opt bench_options[] = {
       "--rounds says, take no longer than this; 2 unless --rounds is given" },
     { "pages", 0, OPT_TEXT, &bench_args.pages, "4k|huge",
       "4k: use no huge pages, neither for the filters nor for F" },
-    { "peers", 0, OPT_FLAG, &bench_args.peers, NULL,
-      "also measure libbloom, a hash set, and the commands bloom and grep, if "
-      "they are installed" },
+    FLAG("peers", 0, bench_args.peers,
+         "also measure libbloom, a hash set, and the commands bloom and grep, "
+         "if they are installed"),
     { "plot", 0, OPT_TEXT, &bench_args.plot, "DIR",
       "draw curves over the number of keys in DIR, one file per operation" },
-    { "json", 0, OPT_FLAG, &bench_args.json, NULL, "print the result as JSON" },
+    JSON_OPTION(bench_args),
     { 0 },
 };
 

@@ -215,14 +215,13 @@ static const struct opt build_options[] = {
       "without --spill the hashes too" },
     { "spill", 0, OPT_TEXT, &build_args.spill, "DIR",
       "folder for a temporary file with what does not fit into --max-memory" },
-    { "null", '0', OPT_FLAG, &build_args.nul, NULL,
-      "keys end at NUL bytes, not at newlines" },
+    FLAG("null", '0', build_args.nul, "keys end at NUL bytes, not at newlines"),
     BINARY_OPTION,
     DELIMITER_OPTION(build_args.delimiter),
     THREADS_OPTION(build_args.threads),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &build_args.json, NULL, "print the result as JSON" },
+    JSON_OPTION(build_args),
     { 0 },
 };
 

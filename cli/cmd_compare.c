@@ -220,11 +220,11 @@ static int compare_run(struct list *operands)
 }
 
 static const struct opt compare_options[] = {
-    { "fold", 0, OPT_FLAG, &compare_args.fold, NULL,
-      "fold the larger filter in half until both have the same size" },
-    { "json", 0, OPT_FLAG, &compare_args.json, NULL,
-      "print the result as JSON: one object for two filters, an array of "
-      "objects for more" },
+    FLAG("fold", 0, compare_args.fold,
+         "fold the larger filter in half until both have the same size"),
+    FLAG("json", 0, compare_args.json,
+         "print the result as JSON: one object for two filters, an array of "
+         "objects for more"),
     { 0 },
 };
 

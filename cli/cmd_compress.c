@@ -90,12 +90,11 @@ static const struct opt compress_options[] = {
     { "output", 'o', OPT_TEXT, &compress_args.output, "FILE",
       "write the filter to FILE, which may be FILTER itself; - is standard "
       "output" },
-    { "decompress", 'd', OPT_FLAG, &compress_args.decompress, NULL,
-      "decode it again, byte for byte as it was before" },
+    FLAG("decompress", 'd', compress_args.decompress,
+         "decode it again, byte for byte as it was before"),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &compress_args.json, NULL,
-      "print the result as JSON" },
+    JSON_OPTION(compress_args),
     { 0 },
 };
 

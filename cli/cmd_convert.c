@@ -206,8 +206,7 @@ static const struct opt convert_options[] = {
     THREADS_OPTION(convert_args.threads),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &convert_args.json, NULL,
-      "print the result as JSON" },
+    JSON_OPTION(convert_args),
     { 0 },
 };
 

@@ -108,8 +108,8 @@ static const struct opt count_options[] = {
     KEYS_OPTIONS(count_args.keys),
     THREADS_OPTION(count_args.threads),
     CHECK_OPTIONS(count_args.check),
-    { "json", 0, OPT_FLAG, &count_args.json, NULL,
-      "print {\"key\":..,\"count\":N}, one line per key" },
+    FLAG("json", 0, count_args.json,
+         "print {\"key\":..,\"count\":N}, one line per key"),
     { 0 },
 };
 

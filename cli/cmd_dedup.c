@@ -59,11 +59,11 @@ static const struct opt dedup_options[] = {
     { "id-field", 0, OPT_TEXT, &given.id_field, "FIELD",
       "where it has its id; FILE:LINE if not given" },
     { "id", 0, OPT_TEXT, &given.id_field, "FIELD", "the same, shorter" },
-    { "lines", 'l', OPT_FLAG, &given.lines, NULL,
-      "the input is plain text, not JSON: each line is a document" },
-    { "files", 0, OPT_FLAG, &given.files, NULL,
-      "each file is a document; folders are searched recursively; -o lists the "
-      "files that stay, or copies them into a folder" },
+    FLAG("lines", 'l', given.lines,
+         "the input is plain text, not JSON: each line is a document"),
+    FLAG("files", 0, given.files,
+         "each file is a document; folders are searched recursively; -o lists "
+         "the files that stay, or copies them into a folder"),
     { "threshold", 'T', OPT_RATE, &wanted.threshold, "J",
       "likeness at or above which a document is a copy; 0.8 if not given" },
     { "verify", 0, OPT_TEXT, &given.verify, "HOW",
@@ -77,14 +77,12 @@ static const struct opt dedup_options[] = {
     { "priority", 0, OPT_TEXT, &given.priority, "HOW",
       "which document stays: first (default), longest, or field:NAME, the one "
       "with the largest number, or with :asc the smallest" },
-    { "drop-empty", 0, OPT_FLAG, &wanted.drop_empty, NULL,
-      "also remove texts without words" },
-    { "drop-all", 0, OPT_FLAG, &wanted.drop_all, NULL,
-      "remove every document that has a copy, and the copied one too" },
-    { "strict", 0, OPT_FLAG, &wanted.strict, NULL,
-      "stop at the first malformed line" },
-    { "exact", 0, OPT_FLAG, &wanted.whole_only, NULL,
-      "remove only texts that are equal byte for byte" },
+    FLAG("drop-empty", 0, wanted.drop_empty, "also remove texts without words"),
+    FLAG("drop-all", 0, wanted.drop_all,
+         "remove every document that has a copy, and the copied one too"),
+    FLAG("strict", 0, wanted.strict, "stop at the first malformed line"),
+    FLAG("exact", 0, wanted.whole_only,
+         "remove only texts that are equal byte for byte"),
     { "profile", 0, OPT_TEXT, &given.profile, "NAME",
       "corpus: 5 words, k 128 (default); lecture: 10 characters, k 100, "
       "linear" },
@@ -109,28 +107,27 @@ static const struct opt dedup_options[] = {
       "this size; 1000 if not given" },
     { "save-index", 0, OPT_TEXT, &wanted.save_index, "FILE",
       "write the sketches of what was kept" },
-    { "with-shingles", 0, OPT_FLAG, &wanted.with_shingles, NULL,
-      "with its shingles, 8 bytes per word, so that --against compares "
-      "exactly" },
+    FLAG("with-shingles", 0, wanted.with_shingles,
+         "with its shingles, 8 bytes per word, so that --against compares "
+         "exactly"),
     { "against", 0, OPT_TEXT, &wanted.against, "FILE",
       "treat the documents of an index as kept, before all others" },
     { "work", 0, OPT_TEXT, &wanted.work, "DIR",
       "keep sketches, and what --resume needs, in files in this folder instead "
       "of in memory; it is made if it does not exist, and serves one run at a "
       "time" },
-    { "resume", 0, OPT_FLAG, &wanted.resume, NULL,
-      "continue a run that ended too early, from its folder --work" },
+    FLAG("resume", 0, wanted.resume,
+         "continue a run that ended too early, from its folder --work"),
     { "index", 0, OPT_TEXT, &given.index, "FORM",
       "memory (default), or bloom: one pass with a filter and without a check, "
       "so that documents are removed at about the threshold, not exactly" },
-    { "paragraphs", 0, OPT_FLAG, &given.paragraphs, NULL,
-      "remove lines of texts that occurred before, in one pass; lines are "
-      "compared by their words, so case, punctuation and spacing do not "
-      "matter" },
+    FLAG("paragraphs", 0, given.paragraphs,
+         "remove lines of texts that occurred before, in one pass; lines are "
+         "compared by their words, so case, punctuation and spacing do not "
+         "matter"),
     { "filter", 0, OPT_TEXT, &wanted.stream.filter, "F.bly",
       "the filter for these: read if it exists, and written at the end" },
-    { "read-only", 0, OPT_FLAG, &wanted.stream.read_only, NULL,
-      "add nothing to the filter" },
+    FLAG("read-only", 0, wanted.stream.read_only, "add nothing to the filter"),
     { "kind", 0, OPT_TEXT, &wanted.stream.kind, "KIND",
       "kind of a new filter; see bloomery kinds" },
     { "items", 'n', OPT_POSITIVE, &wanted.stream.items, "N",
@@ -160,8 +157,7 @@ static const struct opt dedup_options[] = {
     THREADS_OPTION(given.threads),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &wanted.json, NULL,
-      "print the report as one object" },
+    FLAG("json", 0, wanted.json, "print the report as one object"),
     { 0 },
 };
 

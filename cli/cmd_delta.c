@@ -133,7 +133,7 @@ static const struct opt delta_options[] = {
       "write the delta to FILE; - is standard output" },
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &delta_args.json, NULL, "print the result as JSON" },
+    JSON_OPTION(delta_args),
     { 0 },
 };
 

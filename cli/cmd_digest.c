@@ -23,10 +23,10 @@ static const struct opt digest_options[] = {
     { "file", 'f', OPT_LIST, &digest_args.files, "FILE",
       "has: read URLs, or lines of access.log, from FILE; may be repeated; - "
       "is standard input" },
-    { "invert", 'v', OPT_FLAG, &digest_args.invert, NULL,
-      "has: print those that are certainly not in the digest" },
-    { "count", 'c', OPT_FLAG, &digest_args.count, NULL,
-      "has: print only the number of those that would be printed" },
+    FLAG("invert", 'v', digest_args.invert,
+         "has: print those that are certainly not in the digest"),
+    FLAG("count", 'c', digest_args.count,
+         "has: print only the number of those that would be printed"),
     { "listen", 'l', OPT_TEXT, &digest_args.listen, "ADDRESS:PORT",
       "serve, relay: where to listen; 127.0.0.1:3129 if not given; port 0 is "
       "any free one" },
@@ -77,8 +77,7 @@ static const struct opt digest_options[] = {
     WAIT_OPTION,
     QUIET_OPTION("print nothing but errors; has: stop at the first one that "
                  "would be printed"),
-    { "json", 0, OPT_FLAG, &digest_args.json, NULL,
-      "print the result as JSON" },
+    JSON_OPTION(digest_args),
     { 0 },
 };
 

@@ -161,11 +161,11 @@ static const struct opt explain_options[] = {
       "numbers to remove after adding" },
     { "has", 0, OPT_LIST, &explain_args.has, "KEYS",
       "numbers to query at the end" },
-    { "counting", 0, OPT_FLAG, &explain_args.counting, NULL,
-      "cells are counters, so that keys can be removed" },
+    FLAG("counting", 0, explain_args.counting,
+         "cells are counters, so that keys can be removed"),
     { "plot", 0, OPT_TEXT, &explain_args.plot, "FILE.svg",
       "also draw the steps into this file" },
-    { "json", 0, OPT_FLAG, &explain_args.json, NULL, "print a JSON object" },
+    FLAG("json", 0, explain_args.json, "print a JSON object"),
     { 0 },
 };
 

@@ -220,19 +220,17 @@ static int figures_run(struct list *operands)
 }
 
 static const struct opt figures_options[] = {
-    { "list", 'l', OPT_FLAG, &figures_args.list, NULL,
-      "only list the figures" },
+    FLAG("list", 'l', figures_args.list, "only list the figures"),
     { "out", 'o', OPT_TEXT, &figures_args.out, "DIR",
       "write NAME.csv and NAME.svg into this folder, and a page, index.md, if "
       "all figures are run" },
-    { "quick", 0, OPT_FLAG, &figures_args.quick, NULL,
-      "smaller sets and fewer points: two minutes for all (the default)" },
-    { "full", 0, OPT_FLAG, &figures_args.full, NULL,
-      "sets and points as in print: twenty minutes for all" },
+    FLAG("quick", 0, figures_args.quick,
+         "smaller sets and fewer points: two minutes for all (the default)"),
+    FLAG("full", 0, figures_args.full,
+         "sets and points as in print: twenty minutes for all"),
     { "seed", 0, OPT_COUNT, &figures_args.seed, "N",
       "use other random numbers than those of seed 0" },
-    { "json", 0, OPT_FLAG, &figures_args.json, NULL,
-      "print an array of JSON objects" },
+    FLAG("json", 0, figures_args.json, "print an array of JSON objects"),
     { 0 },
 };
 

@@ -151,8 +151,7 @@ static int formats_run(struct list *operands)
 }
 
 static const struct opt formats_options[] = {
-    { "json", 0, OPT_FLAG, &formats_args.json, NULL,
-      "print an array of JSON objects" },
+    FLAG("json", 0, formats_args.json, "print an array of JSON objects"),
     { 0 },
 };
 

@@ -74,17 +74,17 @@ static int get_run(struct list *operands)
 }
 
 static const struct opt get_options[] = {
-    { "invert", 'v', OPT_FLAG, &get_args.invert, NULL,
-      "print instead the keys that have no value" },
-    { "count", 'c', OPT_FLAG, &get_args.count, NULL,
-      "print only how many keys would be printed" },
+    FLAG("invert", 'v', get_args.invert,
+         "print instead the keys that have no value"),
+    FLAG("count", 'c', get_args.count,
+         "print only how many keys would be printed"),
     QUIET_OPTION("print nothing, not even with --json, and stop at the first "
                  "key that would be printed"),
     KEYS_OPTIONS(get_args.keys),
     THREADS_OPTION(get_args.threads),
     CHECK_OPTIONS(get_args.check),
-    { "json", 0, OPT_FLAG, &get_args.json, NULL,
-      "print {\"key\":..,\"value\":N}, one line per key" },
+    FLAG("json", 0, get_args.json,
+         "print {\"key\":..,\"value\":N}, one line per key"),
     { 0 },
 };
 

@@ -143,10 +143,10 @@ static int has_run(struct list *operands)
 }
 
 static const struct opt has_options[] = {
-    { "invert", 'v', OPT_FLAG, &has_args.invert, NULL,
-      "print the keys that are certainly not in the filter" },
-    { "count", 'c', OPT_FLAG, &has_args.count, NULL,
-      "print only how many keys would be printed" },
+    FLAG("invert", 'v', has_args.invert,
+         "print the keys that are certainly not in the filter"),
+    FLAG("count", 'c', has_args.count,
+         "print only how many keys would be printed"),
     QUIET_OPTION(
         "print nothing, not even with --json, and stop at the first key that "
         "would be printed"),
@@ -154,12 +154,12 @@ static const struct opt has_options[] = {
     THREADS_OPTION(has_args.threads),
     CHECK_OPTIONS(has_args.check),
     FORMAT_READ_OPTIONS(has_args.foreign),
-    { "parts", 'P', OPT_FLAG, &has_args.parts, NULL,
-      "for a file of another system with several filters: print one line for "
-      "each filter that may have the key: the key, a tab and the name of the "
-      "filter" },
-    { "json", 0, OPT_FLAG, &has_args.json, NULL,
-      "print {\"asked\":N,\"maybe\":M} and no keys" },
+    FLAG("parts", 'P', has_args.parts,
+         "for a file of another system with several filters: print one line "
+         "for each filter that may have the key: the key, a tab and the name "
+         "of the filter"),
+    FLAG("json", 0, has_args.json,
+         "print {\"asked\":N,\"maybe\":M} and no keys"),
     { 0 },
 };
 

@@ -49,12 +49,11 @@ static int help_run(struct list *operands)
 }
 
 static const struct opt help_options[] = {
-    { "man", 0, OPT_FLAG, &help_args.man, NULL,
-      "print a manual page in roff format instead" },
-    { "list", 0, OPT_FLAG, &help_args.list, NULL,
-      "print the names of all commands, one per line" },
-    { "schema", 0, OPT_FLAG, &help_args.schema, NULL,
-      "print the JSON schema of what the commands print with --json" },
+    FLAG("man", 0, help_args.man, "print a manual page in roff format instead"),
+    FLAG("list", 0, help_args.list,
+         "print the names of all commands, one per line"),
+    FLAG("schema", 0, help_args.schema,
+         "print the JSON schema of what the commands print with --json"),
     { "completion", 0, OPT_TEXT, &help_args.completion, "SHELL",
       "print a completion script; SHELL is bash" },
     { 0 },

@@ -274,10 +274,10 @@ static int info_run(struct list *operands)
 }
 
 static const struct opt info_options[] = {
-    { "json", 0, OPT_FLAG, &info_args.json, NULL,
-      "print one JSON object per filter, each on its own line" },
-    { "parts", 'P', OPT_FLAG, &info_args.parts, NULL,
-      "for a file of another system: describe each of its filters" },
+    FLAG("json", 0, info_args.json,
+         "print one JSON object per filter, each on its own line"),
+    FLAG("parts", 'P', info_args.parts,
+         "for a file of another system: describe each of its filters"),
     FORMAT_READ_OPTIONS(info_args.foreign),
     { 0 },
 };

@@ -21,8 +21,7 @@ static const struct opt intersect_options[] = {
       "output" },
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &intersect_args.json, NULL,
-      "print the result as JSON" },
+    JSON_OPTION(intersect_args),
     { 0 },
 };
 

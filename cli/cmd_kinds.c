@@ -197,8 +197,7 @@ static int kinds_run(struct list *operands)
 }
 
 static const struct opt kinds_options[] = {
-    { "json", 0, OPT_FLAG, &kinds_args.json, NULL,
-      "print an array of JSON objects" },
+    FLAG("json", 0, kinds_args.json, "print an array of JSON objects"),
     { 0 },
 };
 

@@ -20,7 +20,7 @@ static const struct opt merge_options[] = {
       "output" },
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &merge_args.json, NULL, "print the result as JSON" },
+    JSON_OPTION(merge_args),
     { 0 },
 };
 

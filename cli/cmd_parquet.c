@@ -15,18 +15,19 @@ static const struct opt parquet_options[] = {
       "add: write the file with filters to OUT; - is standard output" },
     { "fpr", 'p', OPT_RATE, &parquet_args.fpr, "P",
       "add: highest rate of false positives; 1 % if not given" },
-    { "replace", 0, OPT_FLAG, &parquet_args.replace, NULL,
-      "add: replace the filters of a column that has some" },
+    FLAG("replace", 0, parquet_args.replace,
+         "add: replace the filters of a column that has some"),
     { "file", 'f', OPT_LIST, &parquet_args.files, "FILE",
       "has: read values from FILE; may be repeated; - is standard input" },
-    { "null", '0', OPT_FLAG, &parquet_args.nul, NULL,
-      "has: values end at NUL bytes, not at newlines; printed ones too" },
+    FLAG("null", '0', parquet_args.nul,
+         "has: values end at NUL bytes, not at newlines; printed ones too"),
     BINARY_OPTION,
     WAIT_OPTION,
     QUIET_OPTION("print nothing but errors; has: stop at the first value that "
                  "may be there"),
-    { "json", 0, OPT_FLAG, &parquet_args.json, NULL,
-      "print JSON; has: one object per value, also for those that are absent" },
+    FLAG("json", 0, parquet_args.json,
+         "print JSON; has: one object per value, also for those that are "
+         "absent"),
     { 0 },
 };
 

@@ -316,9 +316,9 @@ static int plan_run(struct list *operands)
 
 static const struct opt plan_options[] = {
     SIZING_OPTIONS(plan_args.sizing),
-    { "near", 0, OPT_FLAG, &plan_args.near, NULL,
-      "plan the search for near copies of texts: -k is then the number of "
-      "components of a sketch, 128 if not given" },
+    FLAG("near", 0, plan_args.near,
+         "plan the search for near copies of texts: -k is then the number of "
+         "components of a sketch, 128 if not given"),
     { "threshold", 't', OPT_RATE, &plan_args.threshold, "J",
       "with --near: find pairs of at least this likeness; 0.8 if not given" },
     { "recall", 0, OPT_RATE, &plan_args.recall, "P",
@@ -327,7 +327,7 @@ static const struct opt plan_options[] = {
     { "plot", 0, OPT_TEXT, &plan_args.plot, "FILE.svg",
       "draw bits per key against the rate, for every kind, or the curve of "
       "--near; - is standard output" },
-    { "json", 0, OPT_FLAG, &plan_args.json, NULL, "print the result as JSON" },
+    JSON_OPTION(plan_args),
     { 0 },
 };
 

@@ -51,8 +51,8 @@ static const struct opt remove_options[] = {
     WAIT_OPTION,
     QUIET_OPTION("print nothing, not even with --json, and do not name what is "
                  "refused; errors are still reported"),
-    { "json", 0, OPT_FLAG, &remove_args.json, NULL,
-      "print {\"file\":..,\"keys\":..,\"removed\":..,\"refused\":..}" },
+    FLAG("json", 0, remove_args.json,
+         "print {\"file\":..,\"keys\":..,\"removed\":..,\"refused\":..}"),
     { 0 },
 };
 

@@ -103,8 +103,8 @@ static const struct opt set_options[] = {
     WAIT_OPTION,
     QUIET_OPTION("print nothing, not even with --json, and do not name what is "
                  "refused; errors are still reported"),
-    { "json", 0, OPT_FLAG, &set_args.json, NULL,
-      "print {\"file\":..,\"keys\":..,\"set\":..,\"refused\":..}" },
+    FLAG("json", 0, set_args.json,
+         "print {\"file\":..,\"keys\":..,\"set\":..,\"refused\":..}"),
     { 0 },
 };
 

@@ -205,8 +205,7 @@ static const struct opt shrink_options[] = {
       "but not past that rate" },
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
-    { "json", 0, OPT_FLAG, &shrink_args.json, NULL,
-      "print the result as JSON" },
+    JSON_OPTION(shrink_args),
     { 0 },
 };
 

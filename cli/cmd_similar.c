@@ -20,8 +20,7 @@ static const struct opt similar_options[] = {
     { "fpr", 'p', OPT_RATE, &similar_args.fpr, "P",
       "rate of the Bloom filters; 1% if not given" },
     BINARY_OPTION,
-    { "json", 0, OPT_FLAG, &similar_args.json, NULL,
-      "print the result as JSON" },
+    JSON_OPTION(similar_args),
     { 0 },
 };
 

@@ -92,11 +92,11 @@ static const struct opt top_options[] = {
     { "memory", 'm', OPT_POSITIVE, &top_args.memory, "SIZE",
       "memory for candidates, for streams with very many different keys; "
       "follows from --k if not given" },
-    { "null", '0', OPT_FLAG, &top_args.nul, NULL,
-      "keys end at NUL bytes, not at newlines, when read and when printed" },
+    FLAG("null", '0', top_args.nul,
+         "keys end at NUL bytes, not at newlines, when read and when printed"),
     BINARY_OPTION,
-    { "json", 0, OPT_FLAG, &top_args.json, NULL,
-      "print {\"keys\":N,\"top\":[{\"key\":..,\"count\":N},..]}" },
+    FLAG("json", 0, top_args.json,
+         "print {\"keys\":N,\"top\":[{\"key\":..,\"count\":N},..]}"),
     { 0 },
 };
 

@@ -8,51 +8,31 @@
 #include "io/source.h"
 #include "report/say.h"
 
-#define BINARY_OPTION                                                         \
-    {                                                                         \
-        "binary", 0, OPT_FLAG, &binary_input, NULL,                           \
-            "read the bytes of input files as they are: unpack nothing, and " \
-            "do not refuse archives or databases"                             \
-    }
+#define BINARY_OPTION                                                      \
+    FLAG("binary", 0, binary_input,                                        \
+         "read the bytes of input files as they are: unpack nothing, and " \
+         "do not refuse archives or databases")
 
-#define KEYS_OPTIONS(k)                                      \
-    BINARY_OPTION,                                           \
-        { "file",                                            \
-          'f',                                               \
-          OPT_LIST,                                          \
-          &(k).files,                                        \
-          "FILE",                                            \
-          "read keys from FILE; may be repeated; - is "      \
-          "standard input" },                                \
-        { "null",                                            \
-          '0',                                               \
-          OPT_FLAG,                                          \
-          &(k).nul,                                          \
-          NULL,                                              \
-          "keys end at NUL bytes, not at newlines; printed " \
-          "ones too" },                                      \
-    {                                                        \
-        "key-file", 'K', OPT_TEXT, &(k).key_file, "FILE",    \
-            "the secret of a keyed filter"                   \
-    }
-#define THREADS_OPTION(n)                                 \
-    {                                                     \
-        "threads", 't', OPT_POSITIVE, &(n), "N",          \
-            "threads to use; all processors if not given" \
-    }
+#define KEYS_OPTIONS(k)                                          \
+    BINARY_OPTION,                                               \
+        OPTION("file", 'f', OPT_LIST, &(k).files, "FILE",        \
+               "read keys from FILE; may be repeated; - is "     \
+               "standard input"),                                \
+        FLAG("null", '0', (k).nul,                               \
+             "keys end at NUL bytes, not at newlines; printed "  \
+             "ones too"),                                        \
+        OPTION("key-file", 'K', OPT_TEXT, &(k).key_file, "FILE", \
+               "the secret of a keyed filter")
+#define THREADS_OPTION(n)                           \
+    OPTION("threads", 't', OPT_POSITIVE, &(n), "N", \
+           "threads to use; all processors if not given")
 
-#define CHECK_OPTIONS(c)                                                   \
-    { "verify",                                                            \
-      0,                                                                   \
-      OPT_FLAG,                                                            \
-      &(c).always,                                                         \
-      NULL,                                                                \
-      "compare all of the filter with its checksums first, even if it is " \
-      "larger than 64 MiB" },                                              \
-    {                                                                      \
-        "no-verify", 0, OPT_FLAG, &(c).never, NULL,                        \
-            "compare nothing: a damaged filter gives wrong answers"        \
-    }
+#define CHECK_OPTIONS(c)                                                      \
+    FLAG("verify", 0, (c).always,                                             \
+         "compare all of the filter with its checksums first, even if it is " \
+         "larger than 64 MiB"),                                               \
+        FLAG("no-verify", 0, (c).never,                                       \
+             "compare nothing: a damaged filter gives wrong answers")
 #define CHECK_ABOUT                                                            \
     "A filter of up to 64 MiB is compared with its checksum before it is "     \
     "queried. A larger one is queried at once, whatever its size: it has a "   \
@@ -64,67 +44,48 @@
     "comes through a pipe, or forgets with time, is read and compared in any " \
     "case."
 
-#define SIZING_OPTIONS(s)                                                      \
-    { "items",    'n', OPT_POSITIVE,                                           \
-      &(s).items, "N", "capacity: how many different keys it is for" },        \
-        { "fpr",    'p', OPT_RATE,                                             \
-          &(s).fpr, "P", "rate of false positives at capacity: 1%, 0.001" },   \
-        { "bits",    'b', OPT_POSITIVE,                                        \
-          &(s).bits, "B", "memory of the filter in bits, instead of a rate" }, \
-        { "memory",    'm',    OPT_POSITIVE,                                   \
-          &(s).memory, "SIZE", "the same in bytes: 64MiB, 100k" },             \
-        { "kind",    'k',    OPT_TEXT,                                         \
-          &(s).kind, "KIND", "kind of filter; see bloomery kinds" },           \
-    {                                                                          \
-        "option", 'O', OPT_LIST, &(s).options, "NAME=VALUE",                   \
-            "an option of the kind; may be repeated"                           \
-    }
+#define SIZING_OPTIONS(s)                                           \
+    OPTION("items", 'n', OPT_POSITIVE, &(s).items, "N",             \
+           "capacity: how many different keys it is for"),          \
+        OPTION("fpr", 'p', OPT_RATE, &(s).fpr, "P",                 \
+               "rate of false positives at capacity: 1%, 0.001"),   \
+        OPTION("bits", 'b', OPT_POSITIVE, &(s).bits, "B",           \
+               "memory of the filter in bits, instead of a rate"),  \
+        OPTION("memory", 'm', OPT_POSITIVE, &(s).memory, "SIZE",    \
+               "the same in bytes: 64MiB, 100k"),                   \
+        OPTION("kind", 'k', OPT_TEXT, &(s).kind, "KIND",            \
+               "kind of filter; see bloomery kinds"),               \
+        OPTION("option", 'O', OPT_LIST, &(s).options, "NAME=VALUE", \
+               "an option of the kind; may be repeated")
 
-#define CUTTING_OPTIONS(c)                                              \
-    { "unit",                                                           \
-      'u',                                                              \
-      OPT_TEXT,                                                         \
-      &(c).unit,                                                        \
-      "UNIT",                                                           \
-      "shingles of words (word, the default) or of bytes "              \
-      "(char), for scripts without blanks" },                           \
-    {                                                                   \
-        "size", 'n', OPT_POSITIVE, &(c).size, "N",                      \
-            "units in a shingle; 5 words or 10 characters if not given" \
-    }
+#define CUTTING_OPTIONS(c)                                      \
+    OPTION("unit", 'u', OPT_TEXT, &(c).unit, "UNIT",            \
+           "shingles of words (word, the default) or of bytes " \
+           "(char), for scripts without blanks"),               \
+        OPTION("size", 'n', OPT_POSITIVE, &(c).size, "N",       \
+               "units in a shingle; 5 words or 10 characters if not given")
 
-#define DELIMITER_OPTION(text)                                            \
-    {                                                                     \
-        "delimiter", 'd', OPT_TEXT, &(text), "C",                         \
-            "the character between key and value, instead of a tab; the " \
-            "last one in a line counts"                                   \
-    }
+#define DELIMITER_OPTION(text)                                           \
+    OPTION("delimiter", 'd', OPT_TEXT, &(text), "C",                     \
+           "the character between key and value, instead of a tab; the " \
+           "last one in a line counts")
 
-#define FORMAT_OPTION(a, what)                               \
-    {                                                        \
-        "format", 'F', OPT_TEXT, &(a).format, "FORMAT", what \
-    }
+#define FORMAT_OPTION(a, what) \
+    OPTION("format", 'F', OPT_TEXT, &(a).format, "FORMAT", what)
 #define FORMAT_READ_OPTIONS(a)                                               \
     FORMAT_OPTION(a, "the file has this format of another system; see "      \
                      "bloomery formats; most are recognised by themselves"), \
-    {                                                                        \
-        "option", 'O', OPT_LIST, &(a).options, "NAME=VALUE",                 \
-            "an option of the format, such as the form of keys; may be "     \
-            "repeated"                                                       \
-    }
+        OPTION("option", 'O', OPT_LIST, &(a).options, "NAME=VALUE",          \
+               "an option of the format, such as the form of keys; may be "  \
+               "repeated")
 
-#define QUIET_OPTION(what)                         \
-    {                                              \
-        "quiet", 'q', OPT_FLAG, &quiet, NULL, what \
-    }
+#define QUIET_OPTION(what) FLAG("quiet", 'q', quiet, what)
 #define QUIET_HELP \
     "print nothing, not even warnings or --json; errors are still reported"
 
-#define WAIT_OPTION                                                            \
-    {                                                                          \
-        "wait", 0, OPT_WAIT, NULL, "SECONDS",                                  \
-            "wait at most this long for another process that is changing the " \
-            "file; 0: not at all; as long as it takes if not given"            \
-    }
+#define WAIT_OPTION                                                           \
+    OPTION("wait", 0, OPT_WAIT, NULL, "SECONDS",                              \
+           "wait at most this long for another process that is changing the " \
+           "file; 0: not at all; as long as it takes if not given")
 
 #endif
