@@ -78,9 +78,13 @@ bly_status bly_block_new(const bly_mem *mem, uint64_t nbytes, bly_block *out)
         if (block_map(want, PROT_READ | PROT_WRITE, 0, out) == BLY_OK)
             return BLY_OK;
     } else {
-        void *base = bly_mem_zalloc(mem, want + BLY_LINE);
+        void *(*const alloc)(void *, size_t) =
+            mem->zalloc ? mem->zalloc : mem->alloc;
+        void *base = alloc(mem->ctx, want + BLY_LINE);
         if (base) {
             unsigned char *at = align_up(base, BLY_LINE);
+            if (!mem->zalloc)
+                memset(at, 0, want);
             *out = (bly_block){ at, base, want + BLY_LINE, false };
             return BLY_OK;
         }
