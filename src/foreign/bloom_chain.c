@@ -450,19 +450,24 @@ static void links_ask(const bly_chain *c, size_t end,
     }
 }
 
-void bly_chain_ask(const bly_foreign *f, const bly_foreign_key *keys, size_t n,
-                   uint64_t *bitmap)
+static __attribute__((noinline)) void
+chain_ask_many(const bly_chain *c, const bly_foreign_key *keys, size_t n,
+               uint64_t *bitmap)
 {
-    const bly_chain *const c = f->own;
     bool found[BLY_CROWD];
     chain_places p;
-    if (n == 1) {
-        *bitmap |= chain_has(c, keys->h);
-        return;
-    }
     links_ask(c, c->nlinks, keys, n, &p, found);
     for (size_t i = 0; i < n; i++)
         bitmap[i / 64] |= (uint64_t)found[i] << i % 64;
+}
+
+void bly_chain_ask(const bly_foreign *f, const bly_foreign_key *keys, size_t n,
+                   uint64_t *bitmap)
+{
+    if (n == 1)
+        *bitmap |= chain_has(f->own, keys->h);
+    else
+        chain_ask_many(f->own, keys, n, bitmap);
 }
 
 /* Add several, up to one that fails, or with which the chain grows: the places
@@ -504,31 +509,31 @@ static bly_status chain_add_some(bly_foreign *f, const bly_foreign_key *keys,
     return BLY_OK;
 }
 
-static bly_status chain_add_one(bly_foreign *f, const uint64_t *h, bool *fresh,
-                                size_t *ndone)
+static __attribute__((noinline)) bly_status
+chain_add_many(bly_foreign *f, const bly_foreign_key *keys, size_t n,
+               uint64_t *fresh, size_t *ndone)
 {
-    *fresh = !chain_has(f->own, h);
-    const bly_status st = *fresh ? chain_make_room(f) : BLY_OK;
-    *ndone = !st;
-    if (!st && *fresh)
-        chain_put(f, h, 0);
+    bool novel[BLY_CROWD];
+    bly_status st = BLY_OK;
+    size_t some;
+    for (*ndone = 0; *ndone < n && !st;) {
+        st = chain_add_some(f, keys + *ndone, n - *ndone, novel, &some);
+        for (size_t i = 0; i < some; i++, ++*ndone)
+            fresh[*ndone / 64] |= (uint64_t)novel[i] << *ndone % 64;
+    }
     return st;
 }
 
 bly_status bly_chain_add(bly_foreign *f, const bly_foreign_key *keys, size_t n,
                          uint64_t *fresh, size_t *ndone)
 {
-    bool novel[BLY_CROWD];
-    bly_status st = BLY_OK;
-    size_t some;
-    for (*ndone = 0; *ndone < n && !st;) {
-        const bly_foreign_key *const next = keys + *ndone;
-        if (n - *ndone > 1)
-            st = chain_add_some(f, next, n - *ndone, novel, &some);
-        else
-            st = chain_add_one(f, next->h, novel, &some);
-        for (size_t i = 0; i < some; i++, ++*ndone)
-            fresh[*ndone / 64] |= (uint64_t)novel[i] << *ndone % 64;
-    }
+    if (n != 1)
+        return chain_add_many(f, keys, n, fresh, ndone);
+    const bool novel = !chain_has(f->own, keys->h);
+    const bly_status st = novel ? chain_make_room(f) : BLY_OK;
+    *ndone = !st;
+    if (!st && novel)
+        chain_put(f, keys->h, 0);
+    *fresh |= !st && novel;
     return st;
 }

@@ -482,10 +482,11 @@ bool bly_foreign_fact(const bly_foreign *f, const char *name, bly_fact *out)
 bly_status bly_foreign_read_key(const bly_foreign *f, bly_bytes text,
                                 bly_scratch *s, bly_foreign_key *key)
 {
-    memset(key->h, 0, sizeof key->h);
-    const bly_status st = f->format->encode
-                              ? f->format->encode(f, text, s, key)
-                              : bly_key_encode(f->form, text, s, key);
+    *key = (bly_foreign_key){ .bytes = text.ptr, .len = text.len };
+    const bly_status st = f->format->encode ? f->format->encode(f, text, s, key)
+                          : f->form != BLY_KEY_BYTES
+                              ? bly_key_encode(f->form, text, s, key)
+                              : BLY_OK;
     if (!st && f->format->hash)
         f->format->hash(f, key);
     return st;
@@ -620,11 +621,31 @@ static bly_status crowd_has(const bly_foreign *f, const bly_bytes *keys,
     return st;
 }
 
+/* One alone, without what is made ready for many: commands of a server. */
+static bly_status one_has(const bly_foreign *f, bly_bytes text,
+                          uint64_t *bitmap)
+{
+    bly_scratch scratch = { .mem = &f->mem };
+    bly_foreign_key key;
+    bly_status st = can_ask(f);
+    *bitmap = 0;
+    if (!st)
+        st = bly_foreign_read_key(f, text, &scratch, &key);
+    if (!st)
+        f->format->ask(f, &key, 1, bitmap);
+    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    return st;
+}
+
 bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
                            size_t n, uint64_t *bitmap, size_t *nbad)
 {
     if (!f || (!keys && n) || (!bitmap && n))
         return bly_fail_null("f or keys or bitmap");
+    if (nbad)
+        *nbad = 0;
+    if (n == 1 && f->format->ask)
+        return one_has(f, *keys, bitmap);
     bly_scratch scratch = { .mem = &f->mem };
     size_t ndone = 0;
     bly_status st = can_ask(f);
@@ -635,8 +656,8 @@ bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
               : is_one_array(f)
                   ? array_has
                   : parts_have)(f, keys, n, bitmap, &scratch, &ndone);
-    if (nbad)
-        *nbad = ndone < n ? ndone : 0;
+    if (nbad && ndone < n)
+        *nbad = ndone;
     bly_mem_release(&f->mem, scratch.at, scratch.room);
     return st;
 }
@@ -779,11 +800,45 @@ static bly_status crowd_add(bly_foreign *f, const bly_foreign_key *keys,
     return st;
 }
 
+/* Up to BLY_CROWD keys, which room is for. */
+static bly_status some_add(bly_foreign *f, const bly_bytes *keys, size_t n,
+                           bly_foreign_key *room, uint64_t *fresh,
+                           size_t *ndone)
+{
+    bly_scratch scratch = { .mem = &f->mem };
+    uint64_t bits[BLY_BITMAP_WORDS(BLY_CROWD)] = { 0 };
+    bly_status bad = BLY_OK;
+    const size_t some = crowd_read(f, keys, n, &scratch, room, &bad);
+    const bly_status st = crowd_add(f, room, some, bits, ndone);
+    for (size_t i = 0; fresh && i < BLY_BITMAP_WORDS(*ndone); i++)
+        fresh[i] = bits[i];
+    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    return st ? st : bad;
+}
+
+/* A crowd takes more room than one key, which is most of what comes, should
+ * have to pay for. */
+static __attribute__((noinline)) bly_status many_add(bly_foreign *f,
+                                                     const bly_bytes *keys,
+                                                     size_t n, uint64_t *fresh,
+                                                     size_t *ndone)
+{
+    bly_foreign_key crowd[BLY_CROWD];
+    bly_status st = BLY_OK;
+    for (size_t some; *ndone < n && !st; *ndone += some)
+        st = some_add(f, keys + *ndone, n - *ndone, crowd,
+                      fresh ? fresh + *ndone / 64 : NULL, &some);
+    return st;
+}
+
 bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
                            uint64_t *fresh, size_t *ndone)
 {
-    if (ndone)
-        *ndone = 0;
+    size_t done = 0;
+    bly_foreign_key one;
+    if (!ndone)
+        ndone = &done;
+    *ndone = 0;
     if (!f || (!keys && n))
         return bly_fail_null("f or keys");
     if (f->bytes)
@@ -792,24 +847,10 @@ bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
     if (f->format->copy && !f->format->add)
         return bly_fail(BLY_ENOTSUP, "a %s counts its keys: increase them",
                         f->format->name);
-    bly_scratch scratch = { .mem = &f->mem };
-    bly_foreign_key crowd[BLY_CROWD];
-    bly_status bad = BLY_OK, st = BLY_OK;
-    size_t i = 0, some;
     if (fresh)
         memset(fresh, 0, BLY_BITMAP_WORDS(n) * sizeof *fresh);
-    for (; i < n && !st; i += some) {
-        uint64_t bits[BLY_BITMAP_WORDS(BLY_CROWD)] = { 0 };
-        some = crowd_read(f, keys + i, n - i, &scratch, crowd, &bad);
-        st = crowd_add(f, crowd, some, bits, &some);
-        if (fresh && some)
-            memcpy(fresh + i / 64, bits, BLY_BITMAP_WORDS(some) * sizeof *bits);
-        st = st ? st : bad;
-    }
-    if (ndone)
-        *ndone = i;
-    bly_mem_release(&f->mem, scratch.at, scratch.room);
-    return st;
+    return n == 1 ? some_add(f, keys, 1, &one, fresh, ndone)
+                  : many_add(f, keys, n, fresh, ndone);
 }
 
 /* How many different first words the kept hashes have. */
