@@ -637,13 +637,6 @@ static int bf_mexists(server_ctx *ctx, server_string **argv, int argc)
     return bf_exists_many(ctx, argv, argc, true);
 }
 
-static bly_foreign_sizes sizes_of(const bly_foreign *f)
-{
-    bly_foreign_sizes s;
-    bly_foreign_size(f, BLY_WHOLE, &s);
-    return s;
-}
-
 static int bf_card(server_ctx *ctx, server_string **argv, int argc)
 {
     if (argc != 2)
@@ -653,22 +646,9 @@ static int bf_card(server_ctx *ctx, server_string **argv, int argc)
     if (bf_open(ctx, argv[1], SERVER_READ, &key, &f) == HELD_OTHER)
         reply_error(ctx, WRONGTYPE);
     else
-        srv.ReplyWithLongLong(ctx, f ? (long long)sizes_of(f).items : 0);
+        srv.ReplyWithLongLong(ctx, f ? (long long)value_sizes(f).items : 0);
     key_close(key);
     return SERVER_OK;
-}
-
-/* The filter that is looked at; NULL, and an error was sent. */
-static bly_foreign *bf_to_read(server_ctx *ctx, server_string *name,
-                               server_key **key)
-{
-    bly_foreign *f;
-    const held what = bf_open(ctx, name, SERVER_READ, key, &f);
-    if (what == HELD_NONE)
-        reply_error(ctx, "ERR not found");
-    else if (what == HELD_OTHER)
-        reply_error(ctx, WRONGTYPE);
-    return f;
 }
 
 /* A field of BF.INFO: how it is asked for, how it is called, and its value. */
@@ -681,12 +661,12 @@ typedef struct info_field {
 
 static void reply_capacity(server_ctx *ctx, const bly_foreign *f)
 {
-    srv.ReplyWithLongLong(ctx, (long long)sizes_of(f).capacity);
+    srv.ReplyWithLongLong(ctx, (long long)value_sizes(f).capacity);
 }
 
 static void reply_size(server_ctx *ctx, const bly_foreign *f)
 {
-    const bly_foreign_sizes s = sizes_of(f);
+    const bly_foreign_sizes s = value_sizes(f);
     srv.ReplyWithLongLong(ctx, (long long)bf_shown_size(&s));
 }
 
@@ -697,7 +677,7 @@ static void reply_filters(server_ctx *ctx, const bly_foreign *f)
 
 static void reply_items(server_ctx *ctx, const bly_foreign *f)
 {
-    srv.ReplyWithLongLong(ctx, (long long)sizes_of(f).items);
+    srv.ReplyWithLongLong(ctx, (long long)value_sizes(f).items);
 }
 
 static void reply_rate(server_ctx *ctx, const bly_foreign *f)
@@ -825,7 +805,7 @@ static int bf_debug(server_ctx *ctx, server_string **argv, int argc)
     if (f) {
         char text[300];
         int n = snprintf(text, sizeof text, "size:%llu",
-                         (unsigned long long)sizes_of(f).items);
+                         (unsigned long long)value_sizes(f).items);
         srv.ReplyWithArray(ctx, 1 + (long)bly_foreign_nparts(f));
         srv.ReplyWithStringBuffer(ctx, text, (size_t)n);
         for (size_t i = 0; i < bly_foreign_nparts(f); i++) {

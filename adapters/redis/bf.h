@@ -19,6 +19,9 @@ int bf_types_start(server_ctx *ctx);
 held bf_open(server_ctx *ctx, server_string *name, int mode, server_key **key,
              bly_foreign **f);
 
+/* The filter that is looked at; NULL, and an error was sent. */
+bly_foreign *bf_to_read(server_ctx *ctx, server_string *name, server_key **key);
+
 /* Put a filter that is new here into an open, empty key. */
 void bf_keep(server_key *key, bly_foreign *f);
 

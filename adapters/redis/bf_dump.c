@@ -39,22 +39,33 @@ held bf_open(server_ctx *ctx, server_string *name, int mode, server_key **key,
     return what;
 }
 
+bly_foreign *bf_to_read(server_ctx *ctx, server_string *name, server_key **key)
+{
+    bly_foreign *f;
+    const held what = bf_open(ctx, name, SERVER_READ, key, &f);
+    if (what != HELD_OURS)
+        reply_error(ctx, what == HELD_NONE ? "ERR not found" : WRONGTYPE);
+    return f;
+}
+
 /* ------------------------------------------------------------------ numbers */
 
 bf_totals bf_total;
 
-static void bf_account(const bly_foreign_sizes *before,
-                       const bly_foreign_sizes *after)
+/* A filter comes (1) or goes (-1, which counts down as numbers wrap). */
+static void bf_account(const bly_foreign *f, uint64_t times)
 {
-    bf_total.filters += after->nparts - before->nparts;
-    bf_total.items += after->items - before->items;
-    bf_total.capacity += after->capacity - before->capacity;
-    bf_total.bytes += bf_shown_size(after) - bf_shown_size(before);
+    const bly_foreign_sizes s = value_sizes(f);
+    bf_total.objects += times;
+    bf_total.filters += times * s.nparts;
+    bf_total.items += times * s.items;
+    bf_total.capacity += times * s.capacity;
+    bf_total.bytes += times * bf_shown_size(&s);
 }
 
 uint64_t bf_shown_size(const bly_foreign_sizes *s)
 {
-    return s->nparts ? 32 + 64 * s->nparts + s->nbytes : 0;
+    return 32 + 64 * s->nparts + s->nbytes;
 }
 
 void bf_account_added(const bly_foreign *f, size_t nparts, uint64_t items)
@@ -72,25 +83,15 @@ void bf_account_added(const bly_foreign *f, size_t nparts, uint64_t items)
 /* A filter is one of ours from now on. */
 static void *welcome(void *f)
 {
-    const bly_foreign_sizes none = { 0 };
-    bly_foreign_sizes now;
-    if (f) {
-        bly_foreign_size(f, BLY_WHOLE, &now);
-        bf_account(&none, &now);
-        bf_total.objects++;
-    }
+    if (f)
+        bf_account(f, 1);
     return f;
 }
 
 static void bf_release(void *value)
 {
-    const bly_foreign_sizes none = { 0 };
-    bly_foreign_sizes was;
-    if (value) {
-        bly_foreign_size(value, BLY_WHOLE, &was);
-        bf_account(&was, &none);
-        bf_total.objects--;
-    }
+    if (value)
+        bf_account(value, UINT64_MAX);
     value_free(value);
 }
 
@@ -115,16 +116,11 @@ int bf_scandump(server_ctx *ctx, server_string **argv, int argc)
     if (srv.StringToLongLong(argv[2], &at) != SERVER_OK)
         return reply_error(ctx, "Second argument must be numeric");
     server_key *key;
-    bly_foreign *f;
-    const held what = bf_open(ctx, argv[1], SERVER_READ, &key, &f);
-    if (what == HELD_NONE)
-        reply_error(ctx, "ERR not found");
-    else if (what == HELD_OTHER)
-        reply_error(ctx, WRONGTYPE);
-    else if (bf_is_valkey(f))
+    const bly_foreign *f = bf_to_read(ctx, argv[1], &key);
+    if (f && bf_is_valkey(f))
         reply_error(ctx, "ERR not supported for a filter of valkey-bloom: "
                          "use DUMP");
-    else
+    else if (f)
         reply_piece(ctx, f, at, reply_nothing);
     key_close(key);
     return SERVER_OK;
@@ -160,15 +156,7 @@ int bf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
     } else {
         bf_keep(key, f);
     }
-    if (wrong) {
-        reply_error(ctx, "%s", wrong);
-    } else {
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "bloom.loadchunk", argv[1]);
-        srv.ReplyWithSimpleString(ctx, "OK");
-    }
-    key_close(key);
-    return SERVER_OK;
+    return key_written(ctx, key, argv[1], "bloom.loadchunk", wrong);
 }
 
 int bf_load_command(server_ctx *ctx, server_string **argv, int argc)
@@ -179,21 +167,16 @@ int bf_load_command(server_ctx *ctx, server_string **argv, int argc)
     bly_foreign *f;
     const held what = bf_open(ctx, argv[1], SERVER_WRITE, &key, &f);
     const bytes data = arg_bytes(argv[2]);
-    if (what != HELD_NONE) {
-        reply_error(ctx, "BUSYKEY Target key name already exists.");
-    } else if (data.n && data.at[0] != 1) {
-        reply_error(ctx,
-                    "ERR bloom object decoding failed. Unsupported version");
-    } else if (bly_foreign_edit(&valkey_spec, data.at, data.n, &f)) {
-        reply_error(ctx, "ERR bloom object decoding failed");
-    } else {
+    const char *wrong = NULL;
+    if (what != HELD_NONE)
+        wrong = "BUSYKEY Target key name already exists.";
+    else if (data.n && data.at[0] != 1)
+        wrong = "ERR bloom object decoding failed. Unsupported version";
+    else if (bly_foreign_edit(&valkey_spec, data.at, data.n, &f))
+        wrong = "ERR bloom object decoding failed";
+    else
         bf_keep(key, f);
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "bloom.load", argv[1]);
-        srv.ReplyWithSimpleString(ctx, "OK");
-    }
-    key_close(key);
-    return SERVER_OK;
+    return key_written(ctx, key, argv[1], "bloom.load", wrong);
 }
 
 /* --------------------------------------------------------------- the server */
@@ -245,25 +228,18 @@ static void valkey_rewrite(server_io *io, server_string *key, void *value)
 
 static size_t bf_mem_usage(const void *value)
 {
-    bly_foreign_sizes s;
-    bly_foreign_size(value, BLY_WHOLE, &s);
+    const bly_foreign_sizes s = value_sizes(value);
     return (size_t)bf_shown_size(&s);
 }
 
 int bf_types_start(server_ctx *ctx)
 {
-    server_methods methods = {
-        .version = 4,
-        .rdb_load = redis_load,
-        .rdb_save = value_save,
-        .aof_rewrite = redis_rewrite,
-        .mem_usage = bf_mem_usage,
-        .free = bf_release,
-        .digest = value_digest,
-        .free_effort = value_free_effort,
-        .copy = bf_copy,
-        .defrag = value_defrag,
-    };
+    server_methods methods = value_methods;
+    methods.rdb_load = redis_load;
+    methods.aof_rewrite = redis_rewrite;
+    methods.mem_usage = bf_mem_usage;
+    methods.free = bf_release;
+    methods.copy = bf_copy;
     redis_type = srv.CreateDataType(ctx, "MBbloom--", REDIS_ENCODING, &methods);
     methods.rdb_load = valkey_load;
     methods.aof_rewrite = valkey_rewrite;

@@ -417,29 +417,17 @@ static int cf_compact_command(server_ctx *ctx, server_string **argv, int argc)
     server_key *key;
     void *value;
     key_open(ctx, argv[1], SERVER_WRITE, cf_type, &key, &value);
-    if (value) {
+    if (value)
         bly_foreign_compact(value);
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "cuckoo.compact", argv[1]);
-        srv.ReplyWithSimpleString(ctx, "OK");
-    } else {
-        reply_error(ctx, "Cuckoo filter was not found");
-    }
-    key_close(key);
-    return SERVER_OK;
+    return key_written(ctx, key, argv[1], "cuckoo.compact",
+                       value ? NULL : "Cuckoo filter was not found");
 }
 
 /* The filter in a key that is looked at; NULL, and an error was sent. */
 static bly_foreign *cf_to_read(server_ctx *ctx, server_string *name,
                                server_key **key)
 {
-    void *value;
-    const held what = key_open(ctx, name, SERVER_READ, cf_type, key, &value);
-    if (what == HELD_NONE)
-        reply_error(ctx, "ERR not found");
-    else if (what == HELD_OTHER)
-        reply_error(ctx, WRONGTYPE);
-    return value;
+    return key_value(ctx, name, SERVER_READ, cf_type, "ERR not found", key);
 }
 
 /* The numbers that CF.INFO and CF.DEBUG tell. */
@@ -451,8 +439,7 @@ typedef struct cf_numbers {
 
 static cf_numbers cf_numbers_of(const bly_foreign *f)
 {
-    bly_foreign_sizes s;
-    bly_foreign_size(f, BLY_WHOLE, &s);
+    const bly_foreign_sizes s = value_sizes(f);
     return (cf_numbers){
         .size = 40 + 16 * s.nparts + s.nbytes,
         .buckets = (uint64_t)value_fact(f, "buckets"),
@@ -473,24 +460,15 @@ static int cf_info(server_ctx *ctx, server_string **argv, int argc)
     const bly_foreign *f = cf_to_read(ctx, argv[1], &key);
     if (f) {
         const cf_numbers c = cf_numbers_of(f);
-        const struct {
-            const char *name;
-            uint64_t value;
-        } rows[] = {
-            { "Size", c.size },
-            { "Number of buckets", c.buckets },
-            { "Number of filters", c.tables },
-            { "Number of items inserted", c.items },
-            { "Number of items deleted", c.deletes },
-            { "Bucket size", c.bucket_size },
-            { "Expansion rate", c.expansion },
-            { "Max iterations", c.iterations },
-        };
         reply_map(ctx, 8);
-        for (int i = 0; i < 8; i++) {
-            srv.ReplyWithSimpleString(ctx, rows[i].name);
-            srv.ReplyWithLongLong(ctx, (long long)rows[i].value);
-        }
+        reply_number(ctx, "Size", c.size);
+        reply_number(ctx, "Number of buckets", c.buckets);
+        reply_number(ctx, "Number of filters", c.tables);
+        reply_number(ctx, "Number of items inserted", c.items);
+        reply_number(ctx, "Number of items deleted", c.deletes);
+        reply_number(ctx, "Bucket size", c.bucket_size);
+        reply_number(ctx, "Expansion rate", c.expansion);
+        reply_number(ctx, "Max iterations", c.iterations);
     }
     key_close(key);
     return SERVER_OK;
@@ -574,15 +552,7 @@ static int cf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
     } else {
         memcpy(to, data.at, data.n);
     }
-    if (wrong) {
-        reply_error(ctx, "%s", wrong);
-    } else {
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "cuckoo.loadchunk", argv[1]);
-        srv.ReplyWithSimpleString(ctx, "OK");
-    }
-    key_close(key);
-    return SERVER_OK;
+    return key_written(ctx, key, argv[1], "cuckoo.loadchunk", wrong);
 }
 
 /* --------------------------------------------------------------- the server */
@@ -607,18 +577,10 @@ static size_t cf_mem_usage(const void *value)
 
 static int cf_start(server_ctx *ctx)
 {
-    server_methods methods = {
-        .version = 4,
-        .rdb_load = cf_load,
-        .rdb_save = value_save,
-        .aof_rewrite = cf_rewrite,
-        .mem_usage = cf_mem_usage,
-        .free = value_free,
-        .digest = value_digest,
-        .free_effort = value_free_effort,
-        .copy = value_copy,
-        .defrag = value_defrag,
-    };
+    server_methods methods = value_methods;
+    methods.rdb_load = cf_load;
+    methods.aof_rewrite = cf_rewrite;
+    methods.mem_usage = cf_mem_usage;
     cf_type = srv.CreateDataType(ctx, "MBbloomCF", CF_ENCODING, &methods);
     return cf_type ? settings_register(ctx, cf_settings, NSETTINGS)
                    : SERVER_ERR;

@@ -25,11 +25,6 @@ static int cms_create(server_ctx *ctx, server_string *name, uint64_t width,
 {
     server_key *key;
     void *value;
-    if (key_open(ctx, name, SERVER_WRITE, cms_type, &key, &value) !=
-        HELD_NONE) {
-        key_close(key);
-        return reply_error(ctx, "CMS: key already exists");
-    }
     char text[2][24];
     const bly_option options[] = { { "width", text[0] }, { "depth", text[1] } };
     const bly_foreign_spec spec = { .format = CMS_FORMAT,
@@ -37,27 +32,16 @@ static int cms_create(server_ctx *ctx, server_string *name, uint64_t width,
                                     .noptions = 2,
                                     .mem = &server_memory };
     bly_foreign *s;
+    const char *wrong = NULL;
     snprintf(text[0], sizeof text[0], "%llu", (unsigned long long)width);
     snprintf(text[1], sizeof text[1], "%llu", (unsigned long long)depth);
-    if (!bly_foreign_new(&spec, &s)) {
+    if (key_open(ctx, name, SERVER_WRITE, cms_type, &key, &value) != HELD_NONE)
+        wrong = "CMS: key already exists";
+    else if (bly_foreign_new(&spec, &s))
+        wrong = "CMS: Insufficient memory to create the key";
+    else
         srv.ModuleTypeSetValue(key, cms_type, s);
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "cms.create", name);
-        srv.ReplyWithSimpleString(ctx, "OK");
-    } else {
-        reply_error(ctx, "CMS: Insufficient memory to create the key");
-    }
-    key_close(key);
-    return SERVER_OK;
-}
-
-static bool is_positive(const server_string *s, uint64_t *out)
-{
-    long long value;
-    if (srv.StringToLongLong(s, &value) != SERVER_OK || value < 1)
-        return false;
-    *out = (uint64_t)value;
-    return true;
+    return key_written(ctx, key, name, "cms.create", wrong);
 }
 
 /* Refuse what no counter array can be; the key comes first, as ever. */
@@ -79,9 +63,9 @@ static int cms_init_by_dim(server_ctx *ctx, server_string **argv, int argc)
         return srv.WrongArity(ctx);
     if (!key_is_free(ctx, argv[1]))
         return SERVER_OK;
-    if (!is_positive(argv[2], &width))
+    if (!arg_number(argv[2], 1, LLONG_MAX, &width))
         return reply_error(ctx, "CMS: invalid width");
-    if (!is_positive(argv[3], &depth))
+    if (!arg_number(argv[3], 1, LLONG_MAX, &depth))
         return reply_error(ctx, "CMS: invalid depth");
     if (width > LLONG_MAX / depth)
         return reply_error(ctx, "CMS: invalid init arguments");
@@ -117,13 +101,7 @@ static int cms_init_by_prob(server_ctx *ctx, server_string **argv, int argc)
 static bly_foreign *cms_open(server_ctx *ctx, server_string *name, int mode,
                              server_key **key)
 {
-    void *value;
-    const held what = key_open(ctx, name, mode, cms_type, key, &value);
-    if (what == HELD_NONE)
-        reply_error(ctx, "CMS: key does not exist");
-    else if (what == HELD_OTHER)
-        reply_error(ctx, WRONGTYPE);
-    return value;
+    return key_value(ctx, name, mode, cms_type, "CMS: key does not exist", key);
 }
 
 static int cms_incrby(server_ctx *ctx, server_string **argv, int argc)
@@ -166,21 +144,7 @@ static int cms_incrby(server_ctx *ctx, server_string **argv, int argc)
 
 static int cms_query_command(server_ctx *ctx, server_string **argv, int argc)
 {
-    if (argc < 3)
-        return srv.WrongArity(ctx);
-    server_key *key;
-    bly_foreign *s = cms_open(ctx, argv[1], SERVER_READ, &key);
-    if (s) {
-        srv.ReplyWithArray(ctx, argc - 2);
-        for (int i = 2; i < argc; i++) {
-            const bly_bytes item = arg_item(argv[i]);
-            uint64_t now = 0;
-            bly_foreign_count(s, &item, 1, &now);
-            srv.ReplyWithLongLong(ctx, (long long)now);
-        }
-    }
-    key_close(key);
-    return SERVER_OK;
+    return value_counts(ctx, argv, argc, cms_open);
 }
 
 static int cms_info(server_ctx *ctx, server_string **argv, int argc)
@@ -191,14 +155,9 @@ static int cms_info(server_ctx *ctx, server_string **argv, int argc)
     bly_foreign *s = cms_open(ctx, argv[1], SERVER_READ, &key);
     if (s) {
         reply_map(ctx, 3);
-        srv.ReplyWithSimpleString(ctx, "width");
-        srv.ReplyWithLongLong(ctx, (long long)value_fact(s, "width"));
-        srv.ReplyWithSimpleString(ctx, "depth");
-        srv.ReplyWithLongLong(ctx, (long long)value_fact(s, "depth"));
-        srv.ReplyWithSimpleString(ctx, "count");
-        bly_foreign_sizes sizes;
-        bly_foreign_size(s, BLY_WHOLE, &sizes);
-        srv.ReplyWithLongLong(ctx, (long long)sizes.items);
+        reply_number(ctx, "width", (uint64_t)value_fact(s, "width"));
+        reply_number(ctx, "depth", (uint64_t)value_fact(s, "depth"));
+        reply_number(ctx, "count", value_sizes(s).items);
     }
     key_close(key);
     return SERVER_OK;
@@ -287,16 +246,8 @@ static int cms_merge(server_ctx *ctx, server_string **argv, int argc)
     }
     if (!wrong && bly_foreign_sum(into, m.from, m.weights, (size_t)m.n))
         wrong = "CMS: MERGE overflow";
-    if (!wrong) {
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "cms.merge", argv[1]);
-        srv.ReplyWithSimpleString(ctx, "OK");
-    } else if (wrong[0]) {
-        reply_error(ctx, "%s", wrong);
-    } /* else the error was sent where it was found */
     merging_end(&m);
-    key_close(key);
-    return SERVER_OK;
+    return key_written(ctx, key, argv[1], "cms.merge", wrong);
 }
 
 /* -------------------------------------------------------------- the server */
@@ -310,30 +261,15 @@ static void *cms_load(server_io *io, int encoding)
 
 static size_t cms_mem_usage(const void *value)
 {
-    bly_foreign_sizes s;
-    bly_foreign_size(value, BLY_WHOLE, &s);
-    return 32 + (size_t)s.nbytes;
-}
-
-static void cms_rewrite(server_io *io, server_string *key, void *value)
-{
-    (void)value;
-    rewrite_as_restore(io, key);
+    return 32 + (size_t)value_sizes(value).nbytes;
 }
 
 static int cms_start(server_ctx *ctx)
 {
-    server_methods methods = {
-        .version = 4,
-        .rdb_load = cms_load,
-        .rdb_save = value_save,
-        .aof_rewrite = cms_rewrite,
-        .mem_usage = cms_mem_usage,
-        .free = value_free,
-        .digest = value_digest,
-        .copy = value_copy,
-        .defrag = value_defrag,
-    };
+    server_methods methods = value_methods;
+    methods.rdb_load = cms_load;
+    methods.aof_rewrite = rewrite_as_restore;
+    methods.mem_usage = cms_mem_usage;
     cms_type = srv.CreateDataType(ctx, "CMSk-TYPE", CMS_ENCODING, &methods);
     return cms_type ? SERVER_OK : SERVER_ERR;
 }

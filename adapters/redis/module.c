@@ -45,6 +45,12 @@ void reply_map(server_ctx *ctx, long n)
         srv.ReplyWithArray(ctx, 2 * n);
 }
 
+void reply_number(server_ctx *ctx, const char *name, uint64_t value)
+{
+    srv.ReplyWithSimpleString(ctx, name);
+    srv.ReplyWithLongLong(ctx, (long long)value);
+}
+
 int reply_error(server_ctx *ctx, const char *format, ...)
 {
     char text[300];
@@ -78,6 +84,17 @@ bool arg_is(const server_string *s, const char *word)
     return b.n == strlen(word) && strncasecmp(b.at, word, b.n) == 0;
 }
 
+bool arg_number(const server_string *s, long long min, long long max,
+                uint64_t *out)
+{
+    long long value;
+    const bool is = srv.StringToLongLong(s, &value) == SERVER_OK &&
+                    value >= min && value <= max;
+    if (is)
+        *out = (uint64_t)value;
+    return is;
+}
+
 /* -------------------------------------------------------------------- keys */
 
 held key_open(server_ctx *ctx, server_string *name, int mode,
@@ -106,10 +123,35 @@ void key_changed(server_ctx *ctx, const char *event, server_string *key)
         srv.NotifyKeyspaceEvent(ctx, SERVER_NOTIFY_GENERIC, event, key);
 }
 
+void *key_value(server_ctx *ctx, server_string *name, int mode,
+                const server_type *type, const char *missing, server_key **key)
+{
+    void *value;
+    const held what = key_open(ctx, name, mode, type, key, &value);
+    if (what != HELD_OURS)
+        reply_error(ctx, "%s", what == HELD_NONE ? missing : WRONGTYPE);
+    return value;
+}
+
+int key_written(server_ctx *ctx, server_key *key, server_string *name,
+                const char *event, const char *wrong)
+{
+    if (!wrong) {
+        srv.ReplicateVerbatim(ctx);
+        key_changed(ctx, event, name);
+        srv.ReplyWithSimpleString(ctx, "OK");
+    } else if (wrong[0]) {
+        reply_error(ctx, "%s", wrong);
+    }
+    key_close(key);
+    return SERVER_OK;
+}
+
 /* A context of its own: the one of the rewriting belongs to no client, and a
  * database is chosen for a client. */
-void rewrite_as_restore(server_io *io, server_string *key)
+void rewrite_as_restore(server_io *io, server_string *key, void *value)
 {
+    (void)value;
     server_ctx *ctx = srv.GetThreadSafeContext(NULL);
     srv.SelectDb(ctx, srv.GetDbIdFromIO(io));
     server_reply *dump = srv.Call(ctx, "DUMP", "s", key);

@@ -63,6 +63,9 @@ void reply_bool(server_ctx *ctx, bool yes);
 /* A map of n pairs in RESP3, an array of 2 n in RESP2. */
 void reply_map(server_ctx *ctx, long n);
 
+/* A pair of a map whose value is a number. */
+void reply_number(server_ctx *ctx, const char *name, uint64_t value);
+
 /* printf for errors: servers before 7.2 have none. Returns SERVER_OK, so that
  * a command can end with it. */
 __attribute__((format(printf, 2, 3))) int reply_error(server_ctx *ctx,
@@ -82,6 +85,10 @@ bly_bytes arg_item(const server_string *s); /* the same for the library */
 /* Whether it is that word, in any case of letters. */
 bool arg_is(const server_string *s, const char *word);
 
+/* Whether it is a number from min to max, 0 or above; only then *out is it. */
+bool arg_number(const server_string *s, long long min, long long max,
+                uint64_t *out);
+
 /* -------------------------------------------------------------------- keys */
 
 /* What a key holds: its value, where it is of the type. */
@@ -94,12 +101,21 @@ held key_open(server_ctx *ctx, server_string *name, int mode,
               const server_type *type, server_key **key, void **value);
 void key_close(server_key *key);
 
+/* The same for what has to be there: its value; NULL, and an error was sent. */
+void *key_value(server_ctx *ctx, server_string *name, int mode,
+                const server_type *type, const char *missing, server_key **key);
+
+/* The end of a command that replies OK, or what is wrong ("": that was sent):
+ * tell replicas and listeners, close the key. Returns SERVER_OK. */
+int key_written(server_ctx *ctx, server_key *key, server_string *name,
+                const char *event, const char *wrong);
+
 /* Events, for who listens: class generic. */
 void key_changed(server_ctx *ctx, const char *event, server_string *key);
 
 /* For aof_rewrite of a type whose commands cannot make a value anew: write
  * RESTORE with the key's dump. */
-void rewrite_as_restore(server_io *io, server_string *key);
+void rewrite_as_restore(server_io *io, server_string *key, void *value);
 
 /* ------------------------------------------------------------------ memory */
 

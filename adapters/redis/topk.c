@@ -19,23 +19,8 @@ static server_type *topk_type;
 static bly_foreign *topk_open(server_ctx *ctx, server_string *name, int mode,
                               server_key **key)
 {
-    void *value;
-    const held what = key_open(ctx, name, mode, topk_type, key, &value);
-    if (what == HELD_NONE)
-        reply_error(ctx, "TopK: key does not exist");
-    else if (what == HELD_OTHER)
-        reply_error(ctx, WRONGTYPE);
-    return value;
-}
-
-static bool is_size(const server_string *s, uint64_t *out)
-{
-    long long value;
-    if (srv.StringToLongLong(s, &value) != SERVER_OK || value < 1 ||
-        value > UINT32_MAX)
-        return false;
-    *out = (uint64_t)value;
-    return true;
+    return key_value(ctx, name, mode, topk_type, "TopK: key does not exist",
+                     key);
 }
 
 /* NULL without memory. */
@@ -72,27 +57,20 @@ static int topk_reserve(server_ctx *ctx, server_string **argv, int argc)
     if (key_open(ctx, argv[1], SERVER_WRITE, topk_type, &key, &value) !=
         HELD_NONE)
         wrong = "TopK: key already exists";
-    else if (!is_size(argv[2], &k))
+    else if (!arg_number(argv[2], 1, UINT32_MAX, &k))
         wrong = "TopK: invalid k";
-    else if (argc == 6 && !is_size(argv[3], &width))
+    else if (argc == 6 && !arg_number(argv[3], 1, UINT32_MAX, &width))
         wrong = "TopK: invalid width";
-    else if (argc == 6 && !is_size(argv[4], &depth))
+    else if (argc == 6 && !arg_number(argv[4], 1, UINT32_MAX, &depth))
         wrong = "TopK: invalid depth";
     else if (argc == 6 && (srv.StringToDouble(argv[5], &decay) != SERVER_OK ||
                            !(decay > 0 && decay <= 1)))
         wrong = "TopK: invalid decay value. must be '<= 1' & '> 0'";
     else if (!(t = topk_new(k, width, depth, decay)))
         wrong = "ERR Insufficient memory to create topk data structure";
-    if (wrong) {
-        reply_error(ctx, "%s", wrong);
-    } else {
+    else
         srv.ModuleTypeSetValue(key, topk_type, t);
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "topk.reserve", argv[1]);
-        srv.ReplyWithSimpleString(ctx, "OK");
-    }
-    key_close(key);
-    return SERVER_OK;
+    return key_written(ctx, key, argv[1], "topk.reserve", wrong);
 }
 
 /* Add and reply with what was pushed out. */
@@ -143,13 +121,12 @@ static int topk_incrby(server_ctx *ctx, server_string **argv, int argc)
         bool bad = false;
         srv.ReplyWithArray(ctx, (argc - 2) / 2);
         for (int i = 2; i < argc; i += 2) {
-            long long by;
-            bad = bad || srv.StringToLongLong(argv[i + 1], &by) != SERVER_OK ||
-                  by < 0 || by > TOPK_MAX_INCREMENT;
+            uint64_t by;
+            bad = bad || !arg_number(argv[i + 1], 0, TOPK_MAX_INCREMENT, &by);
             if (bad)
                 reply_error(ctx, TOPK_BAD_INCREMENT);
             else
-                add_and_reply(ctx, t, arg_item(argv[i]), (uint64_t)by);
+                add_and_reply(ctx, t, arg_item(argv[i]), by);
         }
         srv.ReplicateVerbatim(ctx);
         key_changed(ctx, "topk.incrby", argv[1]);
@@ -179,21 +156,7 @@ static int topk_query(server_ctx *ctx, server_string **argv, int argc)
 
 static int topk_count(server_ctx *ctx, server_string **argv, int argc)
 {
-    if (argc < 3)
-        return srv.WrongArity(ctx);
-    server_key *key;
-    bly_foreign *t = topk_open(ctx, argv[1], SERVER_READ, &key);
-    if (t) {
-        srv.ReplyWithArray(ctx, argc - 2);
-        for (int i = 2; i < argc; i++) {
-            const bly_bytes item = arg_item(argv[i]);
-            uint64_t count = 0;
-            bly_foreign_count(t, &item, 1, &count);
-            srv.ReplyWithLongLong(ctx, (long long)count);
-        }
-    }
-    key_close(key);
-    return SERVER_OK;
+    return value_counts(ctx, argv, argc, topk_open);
 }
 
 static int topk_list(server_ctx *ctx, server_string **argv, int argc)
@@ -231,12 +194,9 @@ static int topk_info(server_ctx *ctx, server_string **argv, int argc)
     bly_foreign *t = topk_open(ctx, argv[1], SERVER_READ, &key);
     if (t) {
         reply_map(ctx, 4);
-        srv.ReplyWithSimpleString(ctx, "k");
-        srv.ReplyWithLongLong(ctx, (long long)value_fact(t, "k"));
-        srv.ReplyWithSimpleString(ctx, "width");
-        srv.ReplyWithLongLong(ctx, (long long)value_fact(t, "width"));
-        srv.ReplyWithSimpleString(ctx, "depth");
-        srv.ReplyWithLongLong(ctx, (long long)value_fact(t, "depth"));
+        reply_number(ctx, "k", (uint64_t)value_fact(t, "k"));
+        reply_number(ctx, "width", (uint64_t)value_fact(t, "width"));
+        reply_number(ctx, "depth", (uint64_t)value_fact(t, "depth"));
         srv.ReplyWithSimpleString(ctx, "decay");
         srv.ReplyWithDouble(ctx, value_fact(t, "decay"));
     }
@@ -255,30 +215,16 @@ static void *topk_load(server_io *io, int encoding)
 
 static size_t topk_mem_usage(const void *value)
 {
-    bly_foreign_sizes s;
-    bly_foreign_size(value, BLY_WHOLE, &s);
-    return (size_t)s.nbytes + (size_t)value_fact(value, "list_bytes");
-}
-
-static void topk_rewrite(server_io *io, server_string *key, void *value)
-{
-    (void)value;
-    rewrite_as_restore(io, key);
+    return (size_t)value_sizes(value).nbytes +
+           (size_t)value_fact(value, "list_bytes");
 }
 
 static int topk_start(server_ctx *ctx)
 {
-    server_methods methods = {
-        .version = 4,
-        .rdb_load = topk_load,
-        .rdb_save = value_save,
-        .aof_rewrite = topk_rewrite,
-        .mem_usage = topk_mem_usage,
-        .free = value_free,
-        .digest = value_digest,
-        .copy = value_copy,
-        .defrag = value_defrag,
-    };
+    server_methods methods = value_methods;
+    methods.rdb_load = topk_load;
+    methods.aof_rewrite = rewrite_as_restore;
+    methods.mem_usage = topk_mem_usage;
     topk_type = srv.CreateDataType(ctx, "TopK-TYPE", TOPK_ENCODING, &methods);
     return topk_type ? SERVER_OK : SERVER_ERR;
 }

@@ -69,7 +69,7 @@ void *value_load(server_io *io, int version, const bly_foreign_spec *spec)
     return bly_foreign_restore(spec, (unsigned)version, &from, &f) ? NULL : f;
 }
 
-void value_save(server_io *io, void *value)
+static void value_save(server_io *io, void *value)
 {
     const bly_foreign_record to = { .put_uint = put_uint,
                                     .put_real = put_real,
@@ -94,7 +94,7 @@ static void digest_real(void *md, double x)
     digest_bytes(md, &x, sizeof x);
 }
 
-void value_digest(server_digest *md, void *value)
+static void value_digest(server_digest *md, void *value)
 {
     const bly_foreign_record to = { .put_uint = digest_uint,
                                     .put_real = digest_real,
@@ -119,7 +119,7 @@ void value_free(void *value)
     bly_foreign_free(value);
 }
 
-size_t value_free_effort(server_string *key, const void *value)
+static size_t value_free_effort(server_string *key, const void *value)
 {
     (void)key;
     return bly_foreign_nparts(value);
@@ -141,7 +141,7 @@ static void *move_one(void *ctx, void *at)
 }
 
 /* One part a call, so that a long chain can stop in the middle. */
-int value_defrag(server_defrag *ctx, server_string *key, void **value)
+static int value_defrag(server_defrag *ctx, server_string *key, void **value)
 {
     (void)key;
     unsigned long at = 0;
@@ -163,10 +163,47 @@ int value_defrag(server_defrag *ctx, server_string *key, void **value)
     return 0;
 }
 
+const server_methods value_methods = { .version = 4,
+                                       .rdb_save = value_save,
+                                       .free = value_free,
+                                       .digest = value_digest,
+                                       .free_effort = value_free_effort,
+                                       .copy = value_copy,
+                                       .defrag = value_defrag };
+
+/* ------------------------------------------------------------------- asking */
+
 double value_fact(const bly_foreign *f, const char *name)
 {
     bly_fact fact;
     return bly_foreign_fact(f, name, &fact) ? fact.real : 0;
+}
+
+bly_foreign_sizes value_sizes(const bly_foreign *f)
+{
+    bly_foreign_sizes s;
+    bly_foreign_size(f, BLY_WHOLE, &s);
+    return s;
+}
+
+int value_counts(server_ctx *ctx, server_string **argv, int argc,
+                 bly_foreign *(*open)(server_ctx *ctx, server_string *name,
+                                      int mode, server_key **key))
+{
+    if (argc < 3)
+        return srv.WrongArity(ctx);
+    server_key *key;
+    const bly_foreign *f = open(ctx, argv[1], SERVER_READ, &key);
+    if (f)
+        srv.ReplyWithArray(ctx, argc - 2);
+    for (int i = 2; i < argc && f; i++) {
+        const bly_bytes item = arg_item(argv[i]);
+        uint64_t count = 0;
+        bly_foreign_count(f, &item, 1, &count);
+        srv.ReplyWithLongLong(ctx, (long long)count);
+    }
+    key_close(key);
+    return SERVER_OK;
 }
 
 /* ------------------------------------------------------------------- pieces */

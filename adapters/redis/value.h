@@ -17,14 +17,14 @@
 /* From a dump, by the name of its format; NULL where it is bad. */
 void *value_load(server_io *io, int version, const bly_foreign_spec *spec);
 
-void value_save(server_io *io, void *value);
-void value_digest(server_digest *md, void *value);
+/* What their types have in common: all but rdb_load, aof_rewrite and
+ * mem_usage. */
+extern const server_methods value_methods;
+
 void *value_copy(server_string *from, server_string *to, const void *value);
 void value_free(void *value);
-size_t value_free_effort(server_string *key, const void *value);
-int value_defrag(server_defrag *ctx, server_string *key, void **value);
 
-/* What value_defrag() has moved, and what it could not: arrays. */
+/* What defragmentation has moved, and what it could not: arrays. */
 extern _Atomic uint64_t value_defrag_hits, value_defrag_misses;
 
 /* SCANDUMP: a pair of the next iterator and the piece at this one. `empty` is
@@ -43,5 +43,13 @@ void rewrite_pieces(server_io *io, const char *command, server_string *key,
 
 /* The value of a fact of f, 0 where it has none of that name. */
 double value_fact(const bly_foreign *f, const char *name);
+
+/* The sizes of the whole. */
+bly_foreign_sizes value_sizes(const bly_foreign *f);
+
+/* A command that replies with the counts of the items it is given. */
+int value_counts(server_ctx *ctx, server_string **argv, int argc,
+                 bly_foreign *(*open)(server_ctx *ctx, server_string *name,
+                                      int mode, server_key **key));
 
 #endif
