@@ -284,6 +284,24 @@ typedef struct aging_search {
     unsigned k, l, min_l;
 } aging_search;
 
+static aging_search aging_search_of(const bly_want *w)
+{
+    const bool pair = w->opt[AGING_FORM] == AGING_ROTATING;
+    return (aging_search){
+        .w = w,
+        /* Seconds given without saying what turns the ring: time should count,
+         * and additions still keep the rate. */
+        .turn = w->given[AGING_TURN] || !w->given[AGING_SECONDS]
+                    ? w->opt[AGING_TURN]
+                    : AGING_EITHER,
+        .k = (unsigned)w->opt[AGING_K],
+        .l = pair ? 1 : (unsigned)w->opt[AGING_L],
+        /* The small amount keeps a granularity of 1/3, whose inverse may come
+         * out just above 3, from asking for 4 generations. */
+        .min_l = (unsigned)ceil(1 / bly_want_real(w, AGING_GRANULARITY) - 1e-9),
+    };
+}
+
 /* Generations in a window of n keys. More of them save bits, but each is one
  * more slice to look into. At 1 %, three times k costs some eight probes per
  * key, and 2 % more bits than the best number of generations. Where all keys
@@ -307,8 +325,9 @@ static unsigned aging_generations(const aging_search *a, unsigned k)
 
 /* The shape with the lowest rate in so many bits; no slice where there are too
  * few. */
-static bly_shape aging_best(const aging_search *a, double bits)
+static bly_shape aging_best(const bly_want *w, double bits)
 {
+    const aging_search search = aging_search_of(w), *const a = &search;
     bly_shape best = { .nbytes = 0 };
     double best_rate = 2;
     unsigned worse = 0; /* in a row */
@@ -342,41 +361,27 @@ static bly_status aging_foldable(const bly_want *w, bly_shape *out)
 
 static bly_status aging_plan(const bly_want *w, bly_shape *out)
 {
+    const aging_search a = aging_search_of(w);
     const bool pair = w->opt[AGING_FORM] == AGING_ROTATING;
-    const uint64_t k = w->opt[AGING_K], l = w->opt[AGING_L];
-    const double n = (double)w->items;
-    /* The small amount keeps a granularity of 1/3, whose inverse may come out
-     * just above 3, from asking for 4 generations. */
-    const double fine = ceil(1 / bly_want_real(w, AGING_GRANULARITY) - 1e-9);
-    aging_search a = {
-        .w = w,
-        /* Seconds given without saying what turns the ring: time should count,
-         * and additions still keep the rate. */
-        .turn = w->given[AGING_TURN] || !w->given[AGING_SECONDS]
-                    ? w->opt[AGING_TURN]
-                    : AGING_EITHER,
-        .k = (unsigned)k,
-        .l = pair ? 1 : (unsigned)l,
-        .min_l = (unsigned)fine,
-    };
+    const uint64_t l = w->opt[AGING_L];
     if (w->given[AGING_SECONDS] && a.turn == AGING_ADDITIONS)
         return bly_fail(BLY_EINVAL,
                         "option seconds is given, but turn is additions: "
                         "time or either would heed it");
-    if (pair && (l > 1 || fine > 1))
+    if (pair && (l > 1 || a.min_l > 1))
         return bly_fail(BLY_EINVAL,
                         "a rotating filter has one generation to the window: "
                         "options generations and granularity are for "
                         "partitioned ones");
-    if (l && (double)l < fine)
+    if (l && l < a.min_l)
         return bly_fail(BLY_EINVAL,
                         "%llu generations are coarser than a granularity of "
-                        "%g: it takes at least %.0f",
+                        "%g: it takes at least %u",
                         (unsigned long long)l,
-                        bly_want_real(w, AGING_GRANULARITY), fine);
+                        bly_want_real(w, AGING_GRANULARITY), a.min_l);
 
     if (w->bits) {
-        *out = aging_best(&a, (double)w->bits);
+        *out = aging_best(w, (double)w->bits);
         if (!out->p[AGING_SLICE])
             return bly_fail(BLY_EINVAL,
                             "%llu bits are too few for an aging filter of "
@@ -385,27 +390,11 @@ static bly_status aging_plan(const bly_want *w, bly_shape *out)
                             (unsigned long long)w->items);
         return aging_foldable(w, out);
     }
-    /* The least number of bits whose best shape keeps the rate: low is too few,
-     * high is enough. */
-    double low = 0, high = 64;
-    while (*out = aging_best(&a, high), aging_worst(out, n) > w->fpr) {
-        low = high;
-        high *= 2;
-        if (high > AGING_MAX_SLICE)
-            return bly_fail(BLY_ERANGE, "an aging filter has slices of at "
-                                        "most 2^46 bits: ask for fewer items "
-                                        "or a higher rate");
-    }
-    while (high - low > 1) {
-        const double mid = floor(low + (high - low) / 2);
-        const bly_shape s = aging_best(&a, mid);
-        if (aging_worst(&s, n) > w->fpr) {
-            low = mid;
-        } else {
-            high = mid;
-            *out = s;
-        }
-    }
+    if (!bly_plan_least(w, aging_best, aging_worst, 0, 64, AGING_MAX_SLICE,
+                        out))
+        return bly_fail(BLY_ERANGE, "an aging filter has slices of at most "
+                                    "2^46 bits: ask for fewer items or a "
+                                    "higher rate");
     return aging_foldable(w, out);
 }
 

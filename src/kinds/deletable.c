@@ -194,25 +194,9 @@ static bly_status deletable_plan(const bly_want *w, bly_shape *out)
                             "%llu bits are too few for a region and its mark",
                             (unsigned long long)w->bits);
     } else {
-        /* The fewest bits, marks included: low is too few, high is enough. */
-        double low = 1, high = 64;
-        while (*out = deletable_best(w, high),
-               !out->p[DELETABLE_REGIONS] || deletable_rate(out, n) > w->fpr) {
-            low = high;
-            high *= 2;
-            if (high > 2 * DELETABLE_MAX_BITS)
-                break;
-        }
-        while (high - low > 1 && high <= 2 * DELETABLE_MAX_BITS) {
-            const double mid = floor(low + (high - low) / 2);
-            const bly_shape s = deletable_best(w, mid);
-            if (!s.p[DELETABLE_REGIONS] || deletable_rate(&s, n) > w->fpr) {
-                low = mid;
-            } else {
-                high = mid;
-                *out = s;
-            }
-        }
+        /* Marks included. What is too large is not sane: below. */
+        bly_plan_least(w, deletable_best, deletable_rate, 1, 64,
+                       2 * DELETABLE_MAX_BITS, out);
     }
     const bly_status st = bly_fold_plan(
         w->opt[DELETABLE_FOLDS], 1, w->bits != 0, &out->p[DELETABLE_REGIONS]);

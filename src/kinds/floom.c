@@ -173,7 +173,6 @@ static bly_shape floom_best(const bly_want *w, double m)
 
 static bly_status floom_plan(const bly_want *w, bly_shape *out)
 {
-    const double n = (double)w->items;
     const double extra = ldexp(1, (int)w->opt[FLOOM_B]);
     if (w->bits) {
         *out = floom_best(w, (double)w->bits - extra);
@@ -185,29 +184,9 @@ static bly_status floom_plan(const bly_want *w, bly_shape *out)
                             (unsigned long long)w->opt[FLOOM_B], extra);
         return BLY_OK;
     }
-    /* Double, then bisect: low is too few, high is enough. */
-    double low = 0, high = 64;
-    while (*out = floom_best(w, high),
-           !out->nbytes || floom_rate(out, n) > w->fpr) {
-        low = high;
-        high *= 2;
-        if (high > FLOOM_MAX_BITS)
-            return bly_fail(BLY_ERANGE, "a floom filter has at most 2^48 "
-                                        "bits: ask for fewer items or a "
-                                        "higher rate");
-    }
-    while (high - low > 1) {
-        const double mid = floor(low + (high - low) / 2);
-        const bly_shape s = floom_best(w, mid);
-        /* k changes on the way, so the rate need not fall with every bit; what
-         * is kept has been seen to hold the rate. */
-        if (!s.nbytes || floom_rate(&s, n) > w->fpr) {
-            low = mid;
-        } else {
-            high = mid;
-            *out = s;
-        }
-    }
+    if (!bly_plan_least(w, floom_best, floom_rate, 0, 64, FLOOM_MAX_BITS, out))
+        return bly_fail(BLY_ERANGE, "a floom filter has at most 2^48 bits: ask "
+                                    "for fewer items or a higher rate");
     return BLY_OK;
 }
 

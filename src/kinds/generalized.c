@@ -185,7 +185,6 @@ static bly_shape generalized_best(const bly_want *w, double m)
 
 static bly_status generalized_plan(const bly_want *w, bly_shape *out)
 {
-    const double n = (double)w->items;
     const uint64_t k0 = w->opt[GENERALIZED_K0], k1 = w->opt[GENERALIZED_K1];
     const uint64_t room = GENERALIZED_ROOM * ((k0 ? k0 : 1) + (k1 ? k1 : 1));
     if (w->bits) {
@@ -207,26 +206,14 @@ static bly_status generalized_plan(const bly_want *w, bly_shape *out)
     const bly_shape least = generalized_best(w, 1);
     const double limit = generalized_limit((double)least.p[GENERALIZED_K0],
                                            (double)least.p[GENERALIZED_K1]);
-    const double fpr = fmin(w->fpr, GENERALIZED_MOST * 4 * limit);
-    double low = (double)room - 1, high = (double)room; /* enough at last */
-    while (*out = generalized_best(w, high), generalized_rate(out, n) > fpr) {
-        low = high;
-        high *= 2;
-        if (high > GENERALIZED_MAX_BITS)
-            return bly_fail(BLY_ERANGE,
-                            "a generalized filter has at most 2^48 bits: ask "
-                            "for fewer items or a higher rate");
-    }
-    while (high - low > 1) {
-        const double mid = floor(low + (high - low) / 2);
-        const bly_shape s = generalized_best(w, mid);
-        if (generalized_rate(&s, n) > fpr) {
-            low = mid;
-        } else {
-            high = mid;
-            *out = s;
-        }
-    }
+    bly_want worth = *w;
+    worth.fpr = fmin(w->fpr, GENERALIZED_MOST * 4 * limit);
+    if (!bly_plan_least(&worth, generalized_best, generalized_rate,
+                        (double)room - 1, (double)room, GENERALIZED_MAX_BITS,
+                        out))
+        return bly_fail(BLY_ERANGE,
+                        "a generalized filter has at most 2^48 bits: ask for "
+                        "fewer items or a higher rate");
     return BLY_OK;
 }
 

@@ -42,6 +42,33 @@ static double keep_rate(double n, bly_size size, double fpr)
     return high;
 }
 
+bool bly_plan_least(const bly_want *w,
+                    bly_shape (*best)(const bly_want *w, double bits),
+                    double (*rate)(const bly_shape *s, double n), double low,
+                    double high, double most, bly_shape *out)
+{
+    const double n = (double)w->items;
+    while (*out = best(w, high), !out->nbytes || rate(out, n) > w->fpr) {
+        low = high;
+        high *= 2;
+        if (high > most)
+            return false;
+    }
+    while (high - low > 1) {
+        const double mid = floor(low + (high - low) / 2);
+        const bly_shape s = best(w, mid);
+        /* k changes on the way, so the rate need not fall with every bit; what
+         * is kept has been seen to hold the rate. */
+        if (!s.nbytes || rate(&s, n) > w->fpr) {
+            low = mid;
+        } else {
+            high = mid;
+            *out = s;
+        }
+    }
+    return true;
+}
+
 bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
                           uint64_t cells, uint64_t k, bool rule_b,
                           uint64_t folds, bly_size *out)

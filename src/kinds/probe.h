@@ -56,6 +56,15 @@ bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
                           uint64_t cells, uint64_t k, bool rule_b,
                           uint64_t folds, bly_size *out);
 
+/* The best shape with the fewest bits that keeps w->fpr: more than low, at most
+ * most; high doubles until it is enough, then they close in. best() gives no
+ * bytes where bits are too few. False: it takes too many, and *out does not
+ * keep the rate. */
+bool bly_plan_least(const bly_want *w,
+                    bly_shape (*best)(const bly_want *w, double bits),
+                    double (*rate)(const bly_shape *s, double n), double low,
+                    double high, double most, bly_shape *out);
+
 /* The rate of n keys: that of independent probes, and n/m^2, since two keys of
  * one x and one y have all positions in common. It shows where m is small and
  * the rate is low: 17 % of it at 1000 keys and 0.001 %. */
