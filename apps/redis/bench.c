@@ -15,7 +15,6 @@
 
 #include "apps/redis/router.h"
 #include "report/say.h"
-#include "report/show.h"
 
 #define ROUNDS 3
 #define ITEMS_DEFAULT 100000u
@@ -207,8 +206,14 @@ static void bench_print(struct benching *b, const struct redis_args *args)
                                             bench_rows[i].batch,
                                             bench_median(b->in_command[i]),
                                             bench_median(b->on_cpu[i]) };
-    redis_tell_bench(args, &(struct redis_benched){ b->version, b->items,
-                                                    ROUNDS, rows, NROWS });
+    report(stdout, args->json, redis_benched_fields,
+           &(struct redis_benched){ b->version, b->items, ROUNDS, rows, NROWS },
+           "server {server}, {items} items, ns per item\n"
+           "command       items   in command  main thread\n");
+    for (size_t i = 0; !args->json && i < NROWS; i++)
+        report_text(
+            stdout, redis_row_fields, &rows[i],
+            "{command:-12} {batch:6} {command_ns:12.0} {cpu_ns:12.0}\n");
 }
 
 int redis_bench(const struct redis_args *args, struct list *operands)

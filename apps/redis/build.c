@@ -243,10 +243,14 @@ int redis_build(const struct redis_args *args, struct list *operands)
     }
     if (status == YES) {
         drop_more(&r, &old, s->shards.n);
-        redis_tell_built(
-            args, &(struct redis_built){ name, s->shards.kind, job.nkeys,
-                                         s->shards.n, s->capacity, s->nbytes,
-                                         s->fpr, s->shards.n != 1 });
+        const struct redis_built built = { name,        s->shards.kind,
+                                           job.nkeys,   s->shards.n,
+                                           s->capacity, s->nbytes,
+                                           s->fpr,      s->shards.n != 1 };
+        if (!quiet)
+            report(stdout, args->json, redis_built_fields, &built,
+                   "{key}: {keys} read; {kind} in {shards} shard[{?several}s], "
+                   "{bytes}, rate [{fpr}|unknown] at capacity\n");
     }
     shards_free(&old);
     builds_close(s, &r);

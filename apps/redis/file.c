@@ -8,7 +8,6 @@
  * A .bly file goes into a key of BLY.*, one of RedisBloom into a key of BF.*
  */
 #define _GNU_SOURCE
-#include <stdlib.h>
 #include <string.h>
 
 #include "apps/redis/upload.h"
@@ -17,7 +16,14 @@
 #include "io/paths.h"
 #include "report/progress.h"
 #include "report/say.h"
-#include "report/show.h"
+
+static void moved_report(const struct redis_args *args, FILE *to,
+                         struct redis_moved moved)
+{
+    if (!quiet)
+        report(to, args->json, redis_moved_fields, &moved,
+               "{file}: [{kind}|{format}], {bytes}, key {key}\n");
+}
 
 static void filter_report(const struct redis_args *args, FILE *to,
                           const char *path, const char *key,
@@ -25,9 +31,9 @@ static void filter_report(const struct redis_args *args, FILE *to,
 {
     bly_stats s;
     bly_peek(f, &s);
-    redis_tell_moved(
+    moved_report(
         args, to,
-        &(struct redis_moved){ path, key, s.kind, NULL, bly_written_bytes(f) });
+        (struct redis_moved){ path, key, s.kind, NULL, bly_written_bytes(f) });
 }
 
 /* Send what is in the file of another system to a key. */
@@ -47,9 +53,9 @@ static int load_foreign(const struct redis_args *args, const char *path,
         !upload_place(&r, u, args->replace))
         status = fail("%s", r.why);
     else
-        redis_tell_moved(
+        moved_report(
             args, stdout,
-            &(struct redis_moved){ path, u->key, NULL, format, file->nbytes });
+            (struct redis_moved){ path, u->key, NULL, format, file->nbytes });
     upload_drop(&r, u);
     router_close(&r);
     return status;
@@ -216,9 +222,9 @@ static int dump_chunks(const struct redis_args *args, struct router *r,
     FILE *const to = report_to(path);
     int status = f ? foreign_save(f, path) : fail("%s", r->why);
     if (status == YES)
-        redis_tell_moved(args, to,
-                         &(struct redis_moved){ path, key, NULL,
-                                                bly_foreign_format(f), b.len });
+        moved_report(args, to,
+                     (struct redis_moved){ path, key, NULL,
+                                           bly_foreign_format(f), b.len });
     bly_foreign_free(f);
     block_free(&b);
     return status;

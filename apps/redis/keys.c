@@ -268,12 +268,12 @@ int redis_has(const struct redis_args *args, struct list *operands)
     };
     if (ask_all(args, operands, false, &job) != YES)
         return TROUBLE;
+    const struct redis_asked asked = { job.nkeys,
+                                       args->invert ? job.nkeys - job.npicked
+                                                    : job.npicked,
+                                       job.npicked };
     if (counts && !quiet)
-        redis_tell_asked(
-            args, &(struct redis_asked){ job.nkeys,
-                                         args->invert ? job.nkeys - job.npicked
-                                                      : job.npicked,
-                                         job.npicked });
+        report(stdout, args->json, redis_asked_fields, &asked, "{picked}\n");
     return job.npicked ? YES : NO;
 }
 
@@ -282,8 +282,10 @@ int redis_add(const struct redis_args *args, struct list *operands)
     struct job job = { 0 };
     if (ask_all(args, operands, true, &job) != YES)
         return TROUBLE;
+    const struct redis_added added = { operands->at[0], job.nkeys,
+                                       job.npicked };
     if (!quiet)
-        redis_tell_added(args, &(struct redis_added){ operands->at[0],
-                                                      job.nkeys, job.npicked });
+        report(stdout, args->json, redis_added_fields, &added,
+               "{key}: {keys} added, {new} of them new\n");
     return YES;
 }

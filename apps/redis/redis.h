@@ -70,16 +70,9 @@ struct redis_benched {
     size_t nrows;
 };
 
-void redis_tell_moved(const struct redis_args *args, FILE *to,
-                      const struct redis_moved *moved);
-void redis_tell_built(const struct redis_args *args,
-                      const struct redis_built *built);
-void redis_tell_asked(const struct redis_args *args,
-                      const struct redis_asked *asked);
-void redis_tell_added(const struct redis_args *args,
-                      const struct redis_added *added);
-void redis_tell_bench(const struct redis_args *args,
-                      const struct redis_benched *benched);
+extern const struct field redis_moved_fields[], redis_built_fields[],
+    redis_asked_fields[], redis_added_fields[], redis_row_fields[],
+    redis_benched_fields[];
 extern const struct report redis_reports[];
 
 #endif
