@@ -10,7 +10,6 @@
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "io/secret.h"
 #include "report/say.h"
 #include "report/show.h"
 

@@ -111,4 +111,39 @@ const struct command *command_named(const char *name);
 bool options_parse(const struct command *c, int argc, char **argv,
                    struct list *operands, int *status);
 
+/* -------------------------------------------------------------------- verbs */
+
+/* Of commands whose first operand says what to do. One table of options serves
+ * all verbs of a command; a row here says which of them a verb takes, and one
+ * that it does not take is an error, not ignored. */
+struct verb {
+    const char *name, *operands; /* the latter for messages: "KEY [ITEM]..." */
+    size_t least;                /* operands behind the verb */
+    const char *options;         /* " host port ", a blank around each */
+};
+
+/* The row among n that the first operand names; *rest becomes the operands
+ * behind it. n, with the reason printed, where there is none, where an option
+ * was given that it does not take, or where operands are missing. The variables
+ * of c's options must have begun as zero. */
+size_t verb_find(const struct command *c, const struct verb *verbs, size_t n,
+                 const struct list *operands, struct list *rest);
+
+/* --------------------------------------------------------------------- help */
+
+/* For people: all commands, or one. On standard output. */
+void help_overview(FILE *to);
+void help_command(const struct command *c);
+
+/* Manual pages in roff: bloomery(1), or bloomery-NAME(1). */
+void man_overview(void);
+void man_command(const struct command *c);
+
+/* A completion script for bash. */
+void completion_bash(void);
+void help_schema(void);
+
+/* fail() with an unknown command's name and the nearest that exists. */
+int fail_command(const char *name);
+
 #endif

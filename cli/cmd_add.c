@@ -14,7 +14,6 @@
 #include "io/filters.h"
 #include "io/foreign.h"
 #include "io/paths.h"
-#include "io/secret.h"
 
 static struct {
     struct keys keys;

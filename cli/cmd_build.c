@@ -13,7 +13,7 @@
 #include "io/filters.h"
 #include "io/foreign.h"
 #include "io/paths.h"
-#include "io/secret.h"
+#include "io/files.h"
 #include "io/sizing.h"
 #include "io/values.h"
 

@@ -13,7 +13,7 @@
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "io/secret.h"
+#include "io/files.h"
 
 static struct {
     struct sizing sizing;

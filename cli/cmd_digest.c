@@ -3,7 +3,6 @@
  */
 #include "apps/digest/jobs.h"
 #include "cli/rows.h"
-#include "cli/verbs.h"
 
 static struct digest_args digest_args;
 

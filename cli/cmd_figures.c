@@ -2,7 +2,6 @@
  * cmd_figures.c - bloomery figures: experiments, judged and drawn
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

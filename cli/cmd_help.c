@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "cli/help.h"
+#include "cli/cli.h"
 #include "report/say.h"
 
 static struct {

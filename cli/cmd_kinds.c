@@ -2,7 +2,6 @@
  * cmd_kinds.c - the table of kinds and what each can do
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"

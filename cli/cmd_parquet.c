@@ -3,7 +3,6 @@
  */
 #include "apps/parquet/verbs.h"
 #include "cli/rows.h"
-#include "cli/verbs.h"
 
 static struct parquet_args parquet_args;
 

@@ -5,7 +5,6 @@
  */
 #include "apps/redis/redis.h"
 #include "cli/rows.h"
-#include "cli/verbs.h"
 
 static struct redis_args redis_args = {
     .login = { .host = "127.0.0.1", .port = 6379, .timeout = 60 },

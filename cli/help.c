@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cli/help.h"
+#include "cli/cli.h"
 #include "report/say.h"
 #include "report/show.h"
 

@@ -16,9 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/help.h"
+#include "cli/cli.h"
 #include "io/files.h"
-#include "io/secret.h"
 #include "report/out.h"
 #include "report/say.h"
 #include "workbench/plot.h"

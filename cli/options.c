@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/help.h"
+#include "cli/cli.h"
 #include "io/files.h"
 #include "report/say.h"
 

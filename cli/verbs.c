@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "cli/verbs.h"
+#include "cli/cli.h"
 #include "io/files.h"
 #include "report/say.h"
 

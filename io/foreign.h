@@ -6,7 +6,7 @@
 
 #include <bloomery/foreign.h>
 
-#include "io/sifted.h"
+#include "io/keys.h"
 #include "report/fields.h"
 
 /* What the command line says of a format. */

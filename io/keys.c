@@ -6,7 +6,7 @@
 #include "io/filters.h"
 #include "io/keys.h"
 #include "io/paths.h"
-#include "io/secret.h"
+#include "io/files.h"
 #include "report/say.h"
 
 /* Up to here a filter is read as fast as a program is started. */

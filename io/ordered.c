@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "io/ordered.h"
-#include "report/progress.h"
+#include "report/say.h"
 
 /* A block this large came from a file or a full pipe: there is more. */
 #define FULL_BYTES ((size_t)64 * 1024)

@@ -25,7 +25,7 @@
 #include "io/pipeline.h"
 #include "io/values.h"
 #include "report/out.h"
-#include "report/progress.h"
+#include "report/say.h"
 #include "report/show.h"
 
 struct keys_worker {

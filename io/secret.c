@@ -12,9 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bloomery.h>
-
-#include "io/secret.h"
+#include "io/files.h"
 #include "report/say.h"
 
 #define HEX_DIGITS (2 * BLY_SECRET_BYTES)

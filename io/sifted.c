@@ -1,7 +1,7 @@
 /*
  * sifted.c - a filter from those keys of an input that a sieve lets through
  */
-#include "io/sifted.h"
+#include "io/keys.h"
 #include "io/sizing.h"
 #include "report/say.h"
 

@@ -2,7 +2,6 @@
  * texts.c - whole texts, and how they are cut
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "io/source.h"

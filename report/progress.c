@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "report/progress.h"
+#include "report/say.h"
 
 #define FIRST_SECONDS 1.0
 #define EVERY_SECONDS 0.2

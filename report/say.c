@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "report/progress.h"
 #include "report/say.h"
 #include "report/show.h"
 

@@ -1,9 +1,10 @@
 /*
- * say.h - messages, and the status that a program ends with
+ * say.h - messages, progress, and the status that a program ends with
  */
 #ifndef BLY_REPORT_SAY_H
 #define BLY_REPORT_SAY_H
 
+#include <stdint.h>
 #include <stdbool.h>
 
 /* Exit status as grep's. */
@@ -30,6 +31,15 @@ int fail_path(const char *path, int error);
 
 /* Say what the library says of its last failure. */
 int fail_library(void);
+
+/* How far a long run has come: a line on standard error, rewritten now and then
+ * once the work has lasted a second; nothing where standard error is no
+ * terminal. progress_at() may be called from any one thread at a time. total 0:
+ * not known. */
+void progress_start(bool prints_to_stdout);
+void progress_unit(const char *unit); /* what is counted, if not keys */
+void progress_at(uint64_t nkeys, uint64_t done, uint64_t total);
+void progress_clear(void);
 
 #ifdef __clang_analyzer__ /* sees one file at a time */
 #define fail(...) (fail(__VA_ARGS__), TROUBLE)

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "report/progress.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "workbench/bench.h"

@@ -15,7 +15,6 @@
 #include "io/filters.h"
 #include "io/paths.h"
 #include "io/sizing.h"
-#include "report/progress.h"
 #include "report/say.h"
 
 /* How many n-grams there are, and four deviations of that estimate more. */

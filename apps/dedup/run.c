@@ -13,7 +13,6 @@
 #include "apps/dedup/run.h"
 #include "io/paths.h"
 #include "report/out.h"
-#include "report/progress.h"
 #include "report/say.h"
 #include "report/show.h"
 

@@ -15,7 +15,6 @@
 #include "io/byte_order.h"
 #include "io/paths.h"
 #include "report/say.h"
-#include "report/show.h"
 
 char *digest_url(const char *text)
 {

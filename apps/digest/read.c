@@ -12,7 +12,6 @@
 
 #include "apps/digest/jobs.h"
 #include "io/paths.h"
-#include "report/progress.h"
 #include "report/say.h"
 #include "report/show.h"
 

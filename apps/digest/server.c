@@ -35,7 +35,6 @@
 #include "apps/digest/jobs.h"
 #include "apps/digest/late_microhttpd.h"
 #include "report/say.h"
-#include "report/show.h"
 
 #define REQUEST_BYTES                                      \
     (32 * 1024) /* a header that is longer is answered 431 \

@@ -10,7 +10,7 @@
 
 #include <bloomery/foreign.h>
 
-#include "apps/parquet/info.h"
+#include "apps/parquet/verbs.h"
 #include "report/say.h"
 #include "report/show.h"
 

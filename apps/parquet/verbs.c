@@ -10,13 +10,11 @@
 
 #include <bloomery/foreign.h>
 
-#include "apps/parquet/info.h"
 #include "apps/parquet/verbs.h"
 #include "io/files.h"
 #include "io/keys.h"
 #include "io/paths.h"
 #include "report/out.h"
-#include "report/progress.h"
 #include "report/say.h"
 #include "report/show.h"
 

@@ -4,6 +4,7 @@
 #ifndef BLY_PARQUET_VERBS_H
 #define BLY_PARQUET_VERBS_H
 
+#include "apps/parquet/parquet.h"
 #include "report/fields.h"
 #include "report/words.h"
 
@@ -24,5 +25,9 @@ int parquet_verb_has(const struct parquet_args *args,
 int parquet_verb_add(const struct parquet_args *args,
                      const struct list *operands);
 extern const struct report parquet_reports[];
+
+/* Print what a file has in columns and filters. */
+extern const struct field parquet_info_fields[];
+int parquet_info(const struct parquet_file *f, bool json);
 
 #endif

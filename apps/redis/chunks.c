@@ -7,11 +7,10 @@
  * and none reaches from one filter of the chain into the next.
  */
 #define _GNU_SOURCE
-#include <stdlib.h>
 
 #include "apps/redis/upload.h"
 #include "io/byte_order.h"
-#include "report/progress.h"
+#include "report/say.h"
 
 #define CHUNK_BYTES ((size_t)4 << 20)
 #define CHUNKS_HEADER 20

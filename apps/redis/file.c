@@ -14,7 +14,6 @@
 #include "io/filters.h"
 #include "io/foreign.h"
 #include "io/paths.h"
-#include "report/progress.h"
 #include "report/say.h"
 
 static void moved_report(const struct redis_args *args, FILE *to,

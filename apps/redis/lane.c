@@ -12,7 +12,6 @@
 
 #include "apps/redis/lane.h"
 #include "io/files.h"
-#include "io/secret.h"
 #include "report/say.h"
 
 #define CONNECT_SECONDS 5

@@ -23,7 +23,7 @@
 #include <sys/random.h>
 
 #include "apps/redis/upload.h"
-#include "report/progress.h"
+#include "report/say.h"
 
 /* What is sent at a time: large enough that waiting for the answer does not
  * count, small enough that the server's other users do not wait long. */
