@@ -1,5 +1,5 @@
 /*
- * combine.c - several filters become one
+ * combine.c - several filters become one: merge and intersect
  *
  * The first is read into memory, the others are read one after another and
  * combined with it on the way: one pass over each file, one of them open at a
@@ -11,12 +11,15 @@
  * mind which comes first, and kinds that do (BLY_DIRECTED) want it to be the
  * first.
  */
-
-#include "cli/combine.h"
+#include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
-#include "report/say.h"
+
+static struct {
+    const char *output;
+    bool json;
+} combine_args;
 
 struct combination {
     const struct list *inputs;
@@ -79,7 +82,7 @@ struct combined {
     bly_stats s;
 };
 
-const struct field combined_fields[] = {
+static const struct field combined_fields[] = {
     FIELD(struct combined, file, NONE, "where the result was written"),
     NAMED(struct combined, "kind", s.kind, NONE, "its kind"),
     NAMED(struct combined, "items_estimate", s.items_estimate, ESTIMATE | MAYBE,
@@ -93,9 +96,10 @@ const struct field combined_fields[] = {
     { 0 },
 };
 
-int combine(const char *output, const struct list *inputs, bool json,
-            bly_combination how)
+static int combine(const struct list *inputs, bly_combination how)
 {
+    const char *const output = combine_args.output;
+    const bool json = combine_args.json;
     if (!output)
         return fail("-o FILE is missing: where to write the result");
     if (inputs->n < 2)
@@ -131,3 +135,76 @@ int combine(const char *output, const struct list *inputs, bool json,
     }
     return YES;
 }
+
+static const struct opt combine_options[] = {
+    { "output", 'o', OPT_TEXT, &combine_args.output, "FILE",
+      "write the result to FILE, which may be one of the inputs; - is standard "
+      "output" },
+    WAIT_OPTION,
+    QUIET_OPTION(QUIET_HELP),
+    JSON_OPTION(combine_args),
+    { 0 },
+};
+
+static int merge_run(struct list *operands)
+{
+    return combine(operands, BLY_UNION);
+}
+
+static const struct example merge_examples[] = {
+    { "bloomery merge -o week.bly mon.bly tue.bly wed.bly",
+      "the keys of three days" },
+    { "bloomery merge -o all.bly all.bly new.bly",
+      "merge into the first; keys added to it meanwhile are not lost" },
+    { 0 },
+};
+
+const struct command cmd_merge = {
+    .name = "merge",
+    .usage = "-o FILE [OPTION]... FILTER FILTER...",
+    .summary = "make one filter from the keys of several",
+    .about = "Writes the union of two or more filters that agree in kind, "
+             "shape and hash. For kinds made of bits, this is exactly the "
+             "filter that all keys together would give.\n\n"
+             "The capacity stays that of one filter: build filters that you "
+             "want to merge with --items for all keys together.\n\n"
+             "Each file is read once, so it may be a pipe, and - is standard "
+             "input. For kinds that are merged cell by cell, only one filter "
+             "is in memory, however many there are. Nothing is written unless "
+             "all of them are sound.\n\n"
+             "FILE may be one of the filters: it is then changed under its "
+             "lock, and keeps what others add to it meanwhile.",
+    .options = combine_options,
+    .examples = merge_examples,
+    .reports = REPORTS({ "", combined_fields, ONE }),
+    .run = merge_run,
+};
+
+static int intersect_run(struct list *operands)
+{
+    return combine(operands, BLY_INTERSECTION);
+}
+
+static const struct example intersect_examples[] = {
+    { "bloomery intersect -o both.bly mon.bly tue.bly",
+      "the keys of both days, and some more" },
+    { 0 },
+};
+
+const struct command cmd_intersect = {
+    .name = "intersect",
+    .usage = "-o FILE [OPTION]... FILTER FILTER...",
+    .summary = "make a filter of the keys that several filters have in common",
+    .about =
+        "Writes the intersection of two or more filters that agree in kind, "
+        "shape and hash. It says maybe to every key that is in all of them, "
+        "and to "
+        "some more: its rate lies between that of the filters and that of a "
+        "filter built from the common keys alone.\n\n"
+        "Each file is read once, as by merge. FILE may be one of the filters: "
+        "it is then changed under its lock.",
+    .options = combine_options,
+    .examples = intersect_examples,
+    .reports = REPORTS({ "", combined_fields, ONE }),
+    .run = intersect_run,
+};
