@@ -10,8 +10,8 @@
  *
  *     static void halves_run(struct figure_run *run)
  *     {
- *         run->x = (struct plot_axis){ .label = "probes", .unit = "k" };
- *         run->y = (struct plot_axis){ .label = "rate", .scale = PLOT_LOG };
+ *         run->x = AXIS(.label = "probes", .unit = "k");
+ *         run->y = AXIS(.label = "rate", .scale = PLOT_LOG);
  *         struct figure_series *s = figure_series(run, "classic");
  *         for (unsigned k = 1; k < 10; k++)
  *             figure_judge(run, s, k, expected(k), measured(k), sd(k));
@@ -126,6 +126,12 @@ struct figure_run {
     size_t njudged, nfailed;
     bool broken; /* the run could not be made: an error was told */
 };
+
+/* An axis of these members; that of rates. */
+#define AXIS(...) ((struct plot_axis){ __VA_ARGS__ })
+#define FIGURE_RATES                                        \
+    AXIS(.label = "false positive rate", .scale = PLOT_LOG, \
+         .format = PLOT_PERCENT)
 
 /* A new curve, printf-like name; the pointer holds until the end of the run. */
 __attribute__((format(printf, 2, 3))) struct figure_series *

@@ -121,9 +121,8 @@ static void spectral_run(struct figure_run *run)
     const unsigned nfilters = run->full ? 100 : 15;
     const double n = 1000, k = 5, m = floor(k * n / 0.7);
     struct figure_series *s[NRULES], *order;
-    run->x = (struct plot_axis){ .label = "exponent of Zipf's law" };
-    run->y = (struct plot_axis){ .label = "keys with a wrong count",
-                                 .format = PLOT_PERCENT };
+    run->x = AXIS(.label = "exponent of Zipf's law");
+    run->y = AXIS(.label = "keys with a wrong count", .format = PLOT_PERCENT);
     for (int rule = 0; rule < NRULES; rule++)
         s[rule] = figure_series(run, "minimum %s", rules[rule]);
     order = figure_series(run, "over minimum selection");
@@ -191,8 +190,8 @@ static void countmin_run(struct figure_run *run)
     } rows[] = { { 0.8, 30.6, 16.2 }, { 1.0, 15.8, 8.7 }, { 1.2, 5.3, 3.2 } };
     const uint64_t nevents = 200000, nkeys = 50000;
     const unsigned nfilters = run->full ? 20 : 2;
-    run->x = (struct plot_axis){ .label = "exponent of Zipf's law" };
-    run->y = (struct plot_axis){ .label = "mean overestimate" };
+    run->x = AXIS(.label = "exponent of Zipf's law");
+    run->y = AXIS(.label = "mean overestimate");
     struct figure_series *plain = figure_series(run, "plain");
     struct figure_series *conservative = figure_series(run, "conservative");
     struct figure_series *below = figure_series(run, "counts too low");
@@ -253,10 +252,9 @@ static void spacecode_run(struct figure_run *run)
 {
     const unsigned nkeys = run->full ? 300 : 100;
     const double most = run->full ? 1e5 : 1e4;
-    run->x = (struct plot_axis){ .label = "times the key came",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_SI };
-    run->y = (struct plot_axis){ .label = "estimate over truth" };
+    run->x = AXIS(.label = "times the key came", .scale = PLOT_LOG,
+                  .format = PLOT_SI);
+    run->y = AXIS(.label = "estimate over truth");
     struct figure_series *mean = figure_series(run, "mean");
     struct figure_series *spread = figure_series(run, "relative error");
     const bly_spec spec = { .kind = "spacecode",

@@ -29,13 +29,9 @@ static void bits_rate_run(struct figure_run *run)
 {
     const uint64_t n = run->full ? 1000000 : 200000;
     static const double rates[] = { 0.1, 0.03, 0.01, 0.003, 0.001, 0.0001 };
-    run->x = (struct plot_axis){ .label = "false positive rate",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_PERCENT,
-                                 .reversed = true };
-    run->y = (struct plot_axis){ .label = "memory",
-                                 .unit = "bits per key",
-                                 .max = 60 };
+    run->x = AXIS(.label = "false positive rate", .scale = PLOT_LOG,
+                  .format = PLOT_PERCENT, .reversed = true);
+    run->y = AXIS(.label = "memory", .unit = "bits per key", .max = 60);
     struct figure_series *bound = figure_series(run, "lower bound");
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
         figure_point(run, bound, rates[r], -log2(rates[r]), NAN, NAN, NAN);
@@ -89,11 +85,8 @@ const struct figure figure_bits_rate = {
 static void past_capacity_run(struct figure_run *run)
 {
     const uint64_t n = run->full ? 100000 : 20000;
-    run->x =
-        (struct plot_axis){ .label = "keys over capacity", .scale = PLOT_LOG };
-    run->y = (struct plot_axis){ .label = "false positive rate",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_PERCENT };
+    run->x = AXIS(.label = "keys over capacity", .scale = PLOT_LOG);
+    run->y = FIGURE_RATES;
     bly_kind_info kind;
     for (size_t i = 0; bly_kind_at(i, &kind) && !run->broken; i++) {
         if (!asks(&kind) || is_static(&kind))
@@ -161,13 +154,10 @@ static double family_make_ns(struct figure_run *run, const bly_spec *spec,
 
 static void family_time(struct figure_run *run, bool asking)
 {
-    run->x = (struct plot_axis){ .label = "keys",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_SI };
-    run->y = (struct plot_axis){ .label = asking ? "time of a question"
-                                                 : "time of an addition",
-                                 .unit = "ns",
-                                 .scale = PLOT_LOG };
+    run->x = AXIS(.label = "keys", .scale = PLOT_LOG, .format = PLOT_SI);
+    run->y =
+        AXIS(.label = asking ? "time of a question" : "time of an addition",
+             .unit = "ns", .scale = PLOT_LOG);
     const uint64_t most = run->full ? 10000000 : 100000;
     struct figure_series *found = figure_series(run, "keys found, of all");
     found->unseen = true;
@@ -301,12 +291,9 @@ static double tree_bytes(uint64_t n)
 
 static void memory_run(struct figure_run *run)
 {
-    run->x = (struct plot_axis){ .label = "keys of 14 bytes",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_SI };
-    run->y = (struct plot_axis){ .label = "memory",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_BYTES };
+    run->x =
+        AXIS(.label = "keys of 14 bytes", .scale = PLOT_LOG, .format = PLOT_SI);
+    run->y = AXIS(.label = "memory", .scale = PLOT_LOG, .format = PLOT_BYTES);
     struct figure_series *tree = figure_series(run, "red-black tree");
     struct figure_series *table = figure_series(run, "hash table");
     struct figure_series *filter = figure_series(run, "filter, 1 %%");

@@ -154,12 +154,9 @@ static const struct floom_published published[] = {
 
 static void floom_axes(struct figure_run *run)
 {
-    run->x = (struct plot_axis){ .label = "keys in the filter",
-                                 .unit = "n",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_SI };
-    run->y = (struct plot_axis){ .label = "false positive rate",
-                                 .format = PLOT_PERCENT };
+    run->x = AXIS(.label = "keys in the filter", .unit = "n", .scale = PLOT_LOG,
+                  .format = PLOT_SI);
+    run->y = AXIS(.label = "false positive rate", .format = PLOT_PERCENT);
 }
 
 static void floom_rates(struct figure_run *run, double p, unsigned b)
@@ -323,7 +320,7 @@ const struct figure figure_floom_replay = {
 static void floom_times(struct figure_run *run, double p, unsigned b)
 {
     floom_axes(run);
-    run->y = (struct plot_axis){ .label = "time of an addition", .unit = "ns" };
+    run->y = AXIS(.label = "time of an addition", .unit = "ns");
     struct figure_series *s[NTRIO], *ratio = NULL;
     for (int i = 0; i < NTRIO; i++)
         s[i] = figure_series(run, "%s", trio_names[i]);

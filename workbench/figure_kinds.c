@@ -22,9 +22,8 @@ static void halves_run(struct figure_run *run)
 {
     const uint64_t n = 20000;
     const unsigned nfilters = run->full ? 20 : 4;
-    run->x = (struct plot_axis){ .label = "probes per key", .unit = "k" };
-    run->y =
-        (struct plot_axis){ .label = "false positive rate", .scale = PLOT_LOG };
+    run->x = AXIS(.label = "probes per key", .unit = "k");
+    run->y = AXIS(.label = "false positive rate", .scale = PLOT_LOG);
     struct figure_series *s = figure_series(run, "n k / ln 2 bits");
     for (unsigned k = 1; k <= 12; k++) {
         const double m = ceil((double)n * k / log(2));
@@ -77,9 +76,9 @@ static double poisson_tail(double mean, unsigned least)
 static void overflow_run(struct figure_run *run)
 {
     const uint64_t counters = run->full ? 4000000 : 500000;
-    run->x = (struct plot_axis){ .label = "hits a counter", .unit = "kn/m" };
-    run->y = (struct plot_axis){ .label = "share of counters at the ceiling",
-                                 .scale = PLOT_LOG };
+    run->x = AXIS(.label = "hits a counter", .unit = "kn/m");
+    run->y =
+        AXIS(.label = "share of counters at the ceiling", .scale = PLOT_LOG);
     run->references[run->nreferences++] = (struct plot_reference){
         .vertical = true, .at = log(2), .label = "as planned"
     };
@@ -183,11 +182,8 @@ static void deletable_run(struct figure_run *run)
 {
     static const unsigned regions[] = { 1, 2, 4, 5, 8, 10, 16, 20, 40 };
     const uint64_t n = 1000, m = 10000;
-    run->x = (struct plot_axis){ .label = "regions",
-                                 .unit = "r",
-                                 .scale = PLOT_LOG };
-    run->y =
-        (struct plot_axis){ .label = "share of keys", .format = PLOT_PERCENT };
+    run->x = AXIS(.label = "regions", .unit = "r", .scale = PLOT_LOG);
+    run->y = AXIS(.label = "share of keys", .format = PLOT_PERCENT);
     struct figure_series *s = figure_series(run, "can be removed");
     struct figure_series *printed =
         figure_series(run, "formula (6) as printed");
@@ -222,12 +218,8 @@ const struct figure figure_deletable = {
 static void growth_run(struct figure_run *run)
 {
     const uint64_t first = 1000, last = run->full ? 4000000 : 300000;
-    run->x = (struct plot_axis){ .label = "keys added",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_SI };
-    run->y = (struct plot_axis){ .label = "false positive rate",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_PERCENT };
+    run->x = AXIS(.label = "keys added", .scale = PLOT_LOG, .format = PLOT_SI);
+    run->y = FIGURE_RATES;
     struct figure_series *grown = figure_series(run, "scalable");
     struct figure_series *fixed = figure_series(run, "classic for 1000 keys");
     struct figure_series *bits = figure_series(run, "bits per key, scalable");
@@ -291,10 +283,8 @@ static void increments_run(struct figure_run *run)
           "increments=s width=8", 8 },
     };
     const uint64_t n = run->full ? 100000 : 20000;
-    run->x = (struct plot_axis){ .label = "memory", .unit = "bits per key" };
-    run->y = (struct plot_axis){ .label = "false positive rate",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_PERCENT };
+    run->x = AXIS(.label = "memory", .unit = "bits per key");
+    run->y = FIGURE_RATES;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct figure_series *s = figure_series(run, "%s", rows[i].name);
         for (unsigned c = 20; c <= 50 && !run->broken; c += 10) {
@@ -344,12 +334,11 @@ static void cuckoo_run(struct figure_run *run)
     };
     static const char *const names[] = { "1", "2", "4", "8" };
     const double buckets = run->full ? 0x1p18 : 0x1p15;
-    run->x = (struct plot_axis){ .label = "slots of a bucket" };
+    run->x = AXIS(.label = "slots of a bucket");
     run->x.categories = names;
     run->x.ncategories = 4;
-    run->y = (struct plot_axis){ .label = "load when the first key is refused",
-                                 .format = PLOT_PERCENT,
-                                 .max = 1 };
+    run->y = AXIS(.label = "load when the first key is refused",
+                  .format = PLOT_PERCENT, .max = 1);
     struct figure_series *s =
         figure_series(run, "2^%d buckets", (int)log2(buckets));
     s->style = PLOT_BARS;

@@ -69,9 +69,9 @@ static void near_run(struct figure_run *run)
     const unsigned npairs = run->full ? 5000 : 1000, m = 1000;
     uint64_t random = run->seed;
     struct near_pair p = { 0 };
-    run->x = (struct plot_axis){ .label = "likeness", .unit = "J" };
-    run->y = (struct plot_axis){ .label = "share of pairs that meet in a band",
-                                 .format = PLOT_PERCENT };
+    run->x = AXIS(.label = "likeness", .unit = "J");
+    run->y = AXIS(.label = "share of pairs that meet in a band",
+                  .format = PLOT_PERCENT);
     if (!near_open(run, &p, 128, BLY_LINEAR32))
         return;
     for (size_t i = 0; i < sizeof bands / sizeof *bands; i++) {
@@ -110,8 +110,8 @@ static void near_families_run(struct figure_run *run)
     static const unsigned sizes[] = { 64, 128, 256 };
     const unsigned npairs = run->full ? 5000 : 1000, m = 300;
     uint64_t random = run->seed;
-    run->x = (struct plot_axis){ .label = "components", .unit = "k" };
-    run->y = (struct plot_axis){ .label = "error of the estimate" };
+    run->x = AXIS(.label = "components", .unit = "k");
+    run->y = AXIS(.label = "error of the estimate");
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         struct figure_series *error =
             figure_series(run, "%s", bly_family_name(families[i]));

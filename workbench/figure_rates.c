@@ -43,10 +43,8 @@ static void rate_k_run(struct figure_run *run)
     const uint64_t n = 1000, m = 8000;
     const uint64_t nqueries = run->full ? 200000 : 50000;
     const unsigned nfilters = run->full ? 200 : 40;
-    run->x = (struct plot_axis){ .label = "probes per key", .unit = "k" };
-    run->y = (struct plot_axis){ .label = "false positive rate",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_PERCENT };
+    run->x = AXIS(.label = "probes per key", .unit = "k");
+    run->y = FIGURE_RATES;
     run->references[run->nreferences++] = (struct plot_reference){
         .vertical = true, .at = 8 * log(2), .label = "8 ln 2 = 5.55"
     };
@@ -80,10 +78,8 @@ static void rate_bits_run(struct figure_run *run)
 {
     const uint64_t n = run->full ? 100000 : 20000;
     const unsigned nfilters = run->full ? 10 : 3;
-    run->x = (struct plot_axis){ .label = "memory", .unit = "bits per key" };
-    run->y = (struct plot_axis){ .label = "false positive rate",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_PERCENT };
+    run->x = AXIS(.label = "memory", .unit = "bits per key");
+    run->y = FIGURE_RATES;
     struct figure_series *s = figure_series(run, "plain filter, best k");
     struct figure_series *bound = figure_series(run, "lower bound, 2^-bits");
     for (unsigned c = 2; c <= 20; c += 2) {
@@ -146,9 +142,8 @@ static void zeros_run(struct figure_run *run)
         sum += z;
         squares += (z - mean) * (z - mean);
     }
-    run->x = (struct plot_axis){ .label = "zeros in the array" };
-    run->y = (struct plot_axis){ .label = "share of filters",
-                                 .format = PLOT_PERCENT };
+    run->x = AXIS(.label = "zeros in the array");
+    run->y = AXIS(.label = "share of filters", .format = PLOT_PERCENT);
     run->references[run->nreferences++] = (struct plot_reference){
         .vertical = true, .at = mean, .label = "mean"
     };

@@ -25,11 +25,9 @@ static void sent_run(struct figure_run *run)
 {
     const uint64_t n = run->full ? 1000000 : 100000;
     const double queries = run->full ? 1e7 : 1e6;
-    run->x = (struct plot_axis){ .label = "memory at both ends",
-                                 .unit = "bits per key",
-                                 .scale = PLOT_LOG };
-    run->y =
-        (struct plot_axis){ .label = "false positive rate", .scale = PLOT_LOG };
+    run->x = AXIS(.label = "memory at both ends", .unit = "bits per key",
+                  .scale = PLOT_LOG);
+    run->y = AXIS(.label = "false positive rate", .scale = PLOT_LOG);
     for (unsigned limit = 8; limit <= 16; limit += 8) {
         struct figure_series *rate =
             figure_series(run, "%u bits per key sent", limit);
@@ -90,10 +88,8 @@ static void fuse_run(struct figure_run *run)
                  { 100000, 118784 },
                  { 1000000, 1130496 },
                  { 10000000, 11272192 } };
-    run->x = (struct plot_axis){ .label = "keys",
-                                 .scale = PLOT_LOG,
-                                 .format = PLOT_SI };
-    run->y = (struct plot_axis){ .label = "slots per key", .scale = PLOT_LOG };
+    run->x = AXIS(.label = "keys", .scale = PLOT_LOG, .format = PLOT_SI);
+    run->y = AXIS(.label = "slots per key", .scale = PLOT_LOG);
     struct figure_series *three = figure_series(run, "fuse, 3 slots per key");
     struct figure_series *four = figure_series(run, "fuse, 4 slots per key");
     struct figure_series * xor = figure_series(run, "xor");

@@ -96,8 +96,8 @@ static double last_over_first(const struct figure_series *s)
 
 static void k_axes(struct figure_run *run)
 {
-    run->x = (struct plot_axis){ .label = "probes per key", .unit = "k" };
-    run->y = (struct plot_axis){ .label = "time per key", .unit = "ns" };
+    run->x = AXIS(.label = "probes per key", .unit = "k");
+    run->y = AXIS(.label = "time per key", .unit = "ns");
 }
 
 /* ------------------------------------------------------------- additions */
