@@ -85,74 +85,44 @@ double bly_fpr_exact(double n, double m, unsigned k)
     return (double)fminl(1, sum);
 }
 
-/* Sum f(i) over a law on 0, 1, 2, ... given by the log of its weight at i and
- * its mean and deviation; 12 deviations and 40 more hold all but 1e-30. */
-typedef struct load_law {
-    double n, nblocks; /* binomial */
-    double mean;       /* Poisson where nblocks is 0 */
-} load_law;
-
-static double log_weight(const load_law *law, double i)
-{
-    if (law->nblocks == 0)
-        return i * log(law->mean) - law->mean - lgamma(i + 1);
-    return lgamma(law->n + 1) - lgamma(i + 1) - lgamma(law->n - i + 1) -
-           i * log(law->nblocks) + (law->n - i) * log1p(-1 / law->nblocks);
-}
-
 /* Past this mean a block's load varies by less than 0.1 %: taken as fixed. */
 #define FIXED_LOAD 1e6
 
-static double mixture(const load_law *law, double width, double hits, double k)
+double bly_fpr_mixture(double n, double nblocks, double width, double hits,
+                       double k)
 {
-    if (law->mean > FIXED_LOAD)
-        return width > 1 ? filled_pow(law->mean * hits * log1p(-1 / width), k)
-                         : 1;
-    const double spread = 12 * sqrt(law->mean) + 40;
-    const double first = fmax(0, floor(law->mean - spread));
-    double last = ceil(law->mean + spread);
-    if (law->nblocks > 0)
-        last = fmin(last, law->n);
+    const double mean = nblocks > 1 ? n / nblocks : n;
+    if (n <= 0)
+        return 0;
+    if (nblocks <= 1 || mean > FIXED_LOAD)
+        return width > 1 ? filled_pow(mean * hits * log1p(-1 / width), k) : 1;
+    /* 12 deviations and 40 more hold all but 1e-30. */
+    const double spread = 12 * sqrt(mean) + 40;
+    const double first = fmax(0, floor(mean - spread));
+    const double last = fmin(ceil(mean + spread), n);
     const double miss = width > 1 ? hits * log1p(-1 / width) : -INFINITY;
 
     /* Start at the mode, where the weight is largest, and walk both ways by
      * the ratio of neighbours: one lgamma instead of hundreds, whose error
      * would grow with n. */
-    const double mode = fmin(last, fmax(first, floor(law->mean)));
-    const double top = exp(log_weight(law, mode));
+    const double mode = fmin(last, fmax(first, floor(mean)));
+    const double top =
+        exp(lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1) -
+            mode * log(nblocks) + (n - mode) * log1p(-1 / nblocks));
     double sum = 0, total = 0, w = top;
     for (double i = mode; i <= last; i++) {
         sum += w * (i > 0 ? filled_pow(i * miss, k) : 0);
         total += w;
-        w *= law->nblocks > 0 ? (law->n - i) / (i + 1) / (law->nblocks - 1)
-                              : law->mean / (i + 1);
+        w *= (n - i) / (i + 1) / (nblocks - 1);
     }
     w = top;
     for (double i = mode; i > first; i--) {
-        w *= law->nblocks > 0 ? i / (law->n - i + 1) * (law->nblocks - 1)
-                              : i / law->mean;
+        w *= i / (n - i + 1) * (nblocks - 1);
         sum += w * (i > 1 ? filled_pow((i - 1) * miss, k) : 0);
         total += w;
     }
     /* Dividing by the weights seen cancels what rounding did to the top. */
     return fmin(1, sum / total);
-}
-
-double bly_fpr_mixture_poisson(double load, double width, double hits, double k)
-{
-    if (load <= 0)
-        return 0;
-    return mixture(&(load_law){ .mean = load }, width, hits, k);
-}
-
-double bly_fpr_mixture(double n, double nblocks, double width, double hits,
-                       double k)
-{
-    if (n <= 0)
-        return 0;
-    if (nblocks <= 1)
-        return width > 1 ? filled_pow(n * hits * log1p(-1 / width), k) : 1;
-    return mixture(&(load_law){ n, nblocks, n / nblocks }, width, hits, k);
 }
 
 double bly_sent_bits(double n, double m, double k)

@@ -34,16 +34,12 @@ double bly_fpr_partitioned(double n, double s, double k);
 /* Blocks: a key goes to one block of a load that varies from block to block,
  * and there to k cells groups of width cells each, which every key of the
  * block hits `hits` times. For a load of i keys the rate is
- * (1 - (1 - 1/width)^(hits i))^k; these are its means over
- *
- *   the Poisson law with mean `load`  (many blocks), and
- *   the binomial law of n keys over nblocks blocks (exact for any number).
+ * (1 - (1 - 1/width)^(hits i))^k; this is its mean over the binomial law of n
+ * keys over nblocks blocks.
  *
  * k bits anywhere in a block of B bits: width B, hits k. Split blocks (as
  * Parquet's): width 32, hits 1, k 8. Lanes of blocked.c: width 512/k, hits 1.
  */
-double bly_fpr_mixture_poisson(double load, double width, double hits,
-                               double k);
 double bly_fpr_mixture(double n, double nblocks, double width, double hits,
                        double k);
 
