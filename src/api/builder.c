@@ -29,7 +29,6 @@
 #include "api/copies.h"
 #include "api/kept.h"
 #include "api/plan.h"
-#include "api/spilled.h"
 #include "core/sort.h"
 #include "core/sized.h"
 #include "core/status.h"

@@ -4,9 +4,10 @@
  * Every pass reads the whole file in order and picks out what it wants. Where
  * the keys are few beside the bound, or there is no file, they are in memory.
  */
-#include "api/spilled.h"
+#include "api/kept.h"
 #include "core/sort.h"
 #include "core/status.h"
+#include "kinds/filter.h"
 
 /* ------------------------------------------------------------------- sets */
 

@@ -19,16 +19,11 @@ static inline uint64_t bly_blocks_of(uint64_t h, uint64_t nblocks)
 }
 
 /* Set the bits of n hashes. */
-typedef void bly_blocks_add_fn(unsigned char *blocks, uint64_t nblocks,
-                               const uint64_t *hashes, size_t n);
 typedef struct bly_blocks_row {
     BLY_ROW_HEAD;
-    bly_blocks_add_fn *add;
+    void (*add)(unsigned char *blocks, uint64_t nblocks, const uint64_t *hashes,
+                size_t n);
 } bly_blocks_row;
 BLY_ROWS(blocks);
-
-#if BLY_X86
-bly_blocks_add_fn bly_blocks_add_avx2; /* x86_split_blocks.c */
-#endif
 
 #endif

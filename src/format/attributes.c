@@ -41,7 +41,7 @@
 #include <unistd.h>
 
 #include "core/status.h"
-#include "format/attributes.h"
+#include "format/replace.h"
 
 #define LIST_MOST ((size_t)64 << 10)  /* XATTR_LIST_MAX of Linux */
 #define VALUE_MOST ((size_t)64 << 10) /* XATTR_SIZE_MAX */

@@ -47,7 +47,6 @@
 
 #include "core/bits.h"
 #include "core/status.h"
-#include "format/attributes.h"
 #include "format/replace.h"
 
 /* ----------------------------------------------------------------- errors */

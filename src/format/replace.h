@@ -45,6 +45,12 @@ bly_status bly_target_replace(bly_target *t, bly_fill *fill, void *ctx);
 /* Drop what was begun and not committed, and let the next writer in. */
 void bly_target_close(bly_target *t);
 
+/* Give the file `to`, which nobody else can open yet, what `from` has: extended
+ * attributes, owner and group where the caller may set them, the access control
+ * list, permission bits. Where an attribute or the list cannot be kept, fails
+ * and says which; `to` is then good for nothing. name is for messages. */
+bly_status bly_attributes_keep(const char *name, int from, int to);
+
 /* A new file in a folder, to read and to write, that has no name; -1: errno is
  * set. */
 int bly_scratch_open(const char *folder);
