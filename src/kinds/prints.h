@@ -19,31 +19,18 @@ enum {
     PRINTS_ARITY,
 };
 
-#define BLY_PRINTS_PARAMS                                             \
-    [PRINTS_BITS] = { .name = "bits",                                 \
-                      .type = BLY_UINT,                               \
-                      .settable = true,                               \
-                      .automatic = true,                              \
-                      .min = 8,                                       \
-                      .max = 32,                                      \
-                      .help = "bits of a fingerprint: 8, 16 or 32" }, \
-    [PRINTS_SHARDS] = { .name = "shards",                             \
-                        .type = BLY_UINT,                             \
-                        .settable = true,                             \
-                        .automatic = true,                            \
-                        .min = 1,                                     \
-                        .max = 0x1p32,                                \
-                        .help = "parts that are built one by one" },  \
-    [PRINTS_SEGMENT] = { .name = "segment",                           \
-                         .type = BLY_UINT,                            \
-                         .min = 1,                                    \
-                         .max = 0x1p32,                               \
-                         .help = "slots of a segment" },              \
-    [PRINTS_WINDOWS] = { .name = "windows",                           \
-                         .type = BLY_UINT,                            \
-                         .min = 1,                                    \
-                         .max = 0x1p32,                               \
-                         .help = "segments of a shard where keys may begin" }
+#define BLY_PRINTS_PARAMS                                                      \
+    [PRINTS_BITS] = BLY_PARAM("bits", BLY_UINT, .settable = true,              \
+                              .automatic = true, .min = 8, .max = 32,          \
+                              .help = "bits of a fingerprint: 8, 16 or 32"),   \
+    [PRINTS_SHARDS] = BLY_PARAM("shards", BLY_UINT, .settable = true,          \
+                                .automatic = true, .min = 1, .max = 0x1p32,    \
+                                .help = "parts that are built one by one"),    \
+    [PRINTS_SEGMENT] = BLY_PARAM("segment", BLY_UINT, .min = 1, .max = 0x1p32, \
+                                 .help = "slots of a segment"),                \
+    [PRINTS_WINDOWS] =                                                         \
+        BLY_PARAM("windows", BLY_UINT, .min = 1, .max = 0x1p32,                \
+                  .help = "segments of a shard where keys may begin")
 
 /* A shape for w; arity 0 for a xor filter. */
 bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,

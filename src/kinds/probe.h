@@ -41,13 +41,10 @@
 /* ----------------------------------------------------------------- sizing */
 
 /* The option that chooses between the two rules of maths.h. */
-#define BLY_PROBE_RULE_PARAM                                        \
-    {                                                               \
-        .name = "rule", .type = BLY_CHOICE, .settable = true,       \
-        .planning = true, .max = 1,                                 \
-        .choices = (const char *const[]){ "a", "b", NULL },         \
-        .help = "sizing: a rounds to the nearest, b keeps the rate" \
-    }
+#define BLY_PROBE_RULE_PARAM                                          \
+    BLY_PARAM("rule", BLY_CHOICE, .settable = true, .planning = true, \
+              .max = 1, .choices = BLY_WORDS("a", "b"),               \
+              .help = "sizing: a rounds to the nearest, b keeps the rate")
 
 /* m and k for w: from w->fpr, or for `cells` of them where that is not 0. k
  * is as given, or chosen where it is 0; rule_b as in maths.h, folds as in

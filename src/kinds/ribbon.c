@@ -52,11 +52,9 @@
 /* Slots of a layer; the sum of four times 64 bits is far below 2^64. */
 #define RIBBON_MAX_SLOTS (UINT64_C(1) << 49)
 
-#define RIBBON_PARAM_SLOTS(number, text)                               \
-    {                                                                  \
-        .name = "slots" number, .type = BLY_UINT,                      \
-        .max = (double)RIBBON_MAX_SLOTS, .help = "slots of the " text, \
-    }
+#define RIBBON_PARAM_SLOTS(number, text)                                 \
+    BLY_PARAM("slots" number, BLY_UINT, .max = (double)RIBBON_MAX_SLOTS, \
+              .help = "slots of the " text)
 
 static const bly_param ribbon_params[] = {
     [BLY_RIBBON_WIDTH] =
