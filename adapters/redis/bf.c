@@ -137,37 +137,26 @@ static bf_wish wish_valkey(void)
     return w;
 }
 
-/* The same in the library's words. */
-typedef struct bf_words {
-    bly_foreign_spec spec;
-    bly_option options[4];
-    char growth[24], tightening[40], seed[65];
-} bf_words;
-
 static const bly_foreign_spec *wish_words(const bf_wish *w, uint64_t limit,
-                                          bf_words *out)
+                                          value_words *out)
 {
-    bly_foreign_spec *spec = &out->spec;
-    *spec = (bly_foreign_spec){ .format = w->valkey ? BF_VALKEY : BF_REDIS,
-                                .options = out->options,
-                                .items = w->capacity,
-                                .fpr = w->rate,
-                                .max_bytes = limit,
-                                .mem = &server_memory };
-    snprintf(out->growth, sizeof out->growth, "%u", w->expansion);
-    snprintf(out->tightening, sizeof out->tightening, "%.17g", w->tightening);
+    char seed[2 * sizeof w->seed + 1];
+    out->spec = (bly_foreign_spec){ .format = w->valkey ? BF_VALKEY : BF_REDIS,
+                                    .items = w->capacity,
+                                    .fpr = w->rate,
+                                    .max_bytes = limit,
+                                    .mem = &server_memory };
     for (size_t i = 0; w->seeded && i < sizeof w->seed; i++)
-        snprintf(out->seed + 2 * i, 3, "%02x", w->seed[i]);
+        snprintf(seed + 2 * i, 3, "%02x", w->seed[i]);
     if (!w->expansion)
-        out->options[spec->noptions++] = (bly_option){ "scaling", "no" };
+        value_word(out, "scaling", "no");
     else if (w->expansion != 2)
-        out->options[spec->noptions++] = (bly_option){ "growth", out->growth };
+        value_word(out, "growth", "%u", w->expansion);
     if (w->valkey)
-        out->options[spec->noptions++] =
-            (bly_option){ "tightening", out->tightening };
+        value_word(out, "tightening", "%.17g", w->tightening);
     if (w->seeded)
-        out->options[spec->noptions++] = (bly_option){ "seed", out->seed };
-    return spec;
+        value_word(out, "seed", "%s", seed);
+    return &out->spec;
 }
 
 /* How much larger each next sub-filter is; 0: it does not scale. */
@@ -217,7 +206,7 @@ static void tell_creation(server_ctx *ctx, server_string *name,
 static bly_foreign *bf_make(server_ctx *ctx, server_string *name,
                             server_key *key, const bf_wish *w)
 {
-    bf_words words;
+    value_words words;
     bly_foreign *f;
     const uint64_t limit = bf_limit(ctx);
     const bly_status st = bly_foreign_new(wish_words(w, limit, &words), &f);
@@ -571,7 +560,7 @@ static bool insert_scales(server_ctx *ctx, const insertion *in)
                          "options together");
         return false;
     }
-    bf_words words;
+    value_words words;
     const bly_status st = bly_foreign_scales(
         wish_words(&in->wish, bf_limit(ctx), &words), in->validate, &holds);
     if (!st)
@@ -722,7 +711,7 @@ static void reply_max_capacity(server_ctx *ctx, const bly_foreign *f)
     uint64_t holds = first.capacity, step = 0;
     /* As far as it would go: it ends at the limit, or where rates end. */
     const uint64_t limit = (uint64_t)bf_now(MEMORY_LIMIT);
-    bf_words words;
+    value_words words;
     const bly_foreign_spec *spec =
         wish_words(&w, limit ? limit : UINT64_C(1) << 40, &words);
     while (step++ < 64 && !bly_foreign_scales(spec, holds + 1, &holds))

@@ -93,14 +93,9 @@ void tell_time(server_ctx *ctx, const bly_filter *f, server_string *name)
 bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
                        server_key **key)
 {
-    void *value;
-    const held what = key_open(ctx, name, mode, bly_type, key, &value);
-    const held_filter *h = value;
-    if (what == HELD_NONE)
-        reply_error(ctx, "ERR not found");
-    else if (what == HELD_OTHER)
-        reply_error(ctx, WRONGTYPE);
-    else if (!h->f)
+    const held_filter *h =
+        key_value(ctx, name, mode, bly_type, "ERR not found", key);
+    if (h && !h->f)
         reply_error(ctx,
                     "ERR BLY.IMPORT is not finished: %llu of %llu bytes "
                     "are here",

@@ -39,10 +39,8 @@ static bool items_take(server_ctx *ctx, server_string **argv, int argc,
         reply_error(ctx, "ERR Insufficient memory");
         return false;
     }
-    for (size_t i = 0; i < it->n; i++) {
-        const bytes b = arg_bytes(argv[i]);
-        it->keys[i] = (bly_bytes){ b.at, b.n };
-    }
+    for (size_t i = 0; i < it->n; i++)
+        it->keys[i] = arg_item(argv[i]);
     return true;
 }
 
@@ -201,9 +199,7 @@ int bly_tick_command(server_ctx *ctx, server_string **argv, int argc)
     if (f && bly_tick(f, (uint64_t)now)) {
         reply_library(ctx);
     } else if (f) {
-        tell_time(ctx, f, argv[1]);
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "bly.tick", argv[1]);
+        bly_changed(ctx, f, argv[1], "bly.tick");
         srv.ReplyWithSimpleString(ctx, "OK");
     }
     key_close(key);

@@ -55,13 +55,7 @@ int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
     } else {
         bly_free(merged);
     }
-    if (ok) {
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "bly.merge", argv[1]);
-        srv.ReplyWithSimpleString(ctx, "OK");
-    }
-    key_close(key);
-    return SERVER_OK;
+    return key_written(ctx, key, argv[1], "bly.merge", ok ? NULL : "");
 }
 
 /* BLY.RESIZE key capacity: the same keys with room for more or fewer, where the

@@ -92,27 +92,14 @@ static cf_wish cf_usual(long long capacity)
                       .expansion = (long long)cf_now(EXPANSION) };
 }
 
-/* The same in the library's words. */
-typedef struct cf_words {
-    bly_foreign_spec spec;
-    bly_option options[3];
-    char text[3][24];
-} cf_words;
-
-static const bly_foreign_spec *wish_words(const cf_wish *w, cf_words *out)
+static const bly_foreign_spec *wish_words(const cf_wish *w, value_words *out)
 {
-    static const char *const names[] = { "bucket-size", "max-iterations",
-                                         "growth" };
-    const long long values[] = { w->size, w->iterations, w->expansion };
-    for (int i = 0; i < 3; i++) {
-        snprintf(out->text[i], sizeof out->text[i], "%lld", values[i]);
-        out->options[i] = (bly_option){ names[i], out->text[i] };
-    }
     out->spec = (bly_foreign_spec){ .format = CF_FORMAT,
-                                    .options = out->options,
-                                    .noptions = 3,
                                     .items = (uint64_t)w->capacity,
                                     .mem = &server_memory };
+    value_word(out, "bucket-size", "%lld", w->size);
+    value_word(out, "max-iterations", "%lld", w->iterations);
+    value_word(out, "growth", "%lld", w->expansion);
     return &out->spec;
 }
 
@@ -121,7 +108,7 @@ static const bly_foreign_spec *wish_words(const cf_wish *w, cf_words *out)
 static bly_foreign *cf_make(server_ctx *ctx, server_string *name,
                             server_key *key, const cf_wish *w)
 {
-    cf_words words;
+    value_words words;
     bly_foreign *f;
     if (bly_foreign_new(wish_words(w, &words), &f)) {
         reply_error(ctx, "ERR Insufficient memory to create filter");
@@ -561,7 +548,7 @@ static int cf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
 static void *cf_load(server_io *io, int encoding)
 {
     const cf_wish w = cf_usual(0);
-    cf_words words;
+    value_words words;
     return value_load(io, encoding, wish_words(&w, &words));
 }
 

@@ -25,19 +25,16 @@ static int cms_create(server_ctx *ctx, server_string *name, uint64_t width,
 {
     server_key *key;
     void *value;
-    char text[2][24];
-    const bly_option options[] = { { "width", text[0] }, { "depth", text[1] } };
-    const bly_foreign_spec spec = { .format = CMS_FORMAT,
-                                    .options = options,
-                                    .noptions = 2,
-                                    .mem = &server_memory };
+    value_words w = {
+        .spec = { .format = CMS_FORMAT, .mem = &server_memory },
+    };
     bly_foreign *s;
     const char *wrong = NULL;
-    snprintf(text[0], sizeof text[0], "%llu", (unsigned long long)width);
-    snprintf(text[1], sizeof text[1], "%llu", (unsigned long long)depth);
+    value_word(&w, "width", "%llu", (unsigned long long)width);
+    value_word(&w, "depth", "%llu", (unsigned long long)depth);
     if (key_open(ctx, name, SERVER_WRITE, cms_type, &key, &value) != HELD_NONE)
         wrong = "CMS: key already exists";
-    else if (bly_foreign_new(&spec, &s))
+    else if (bly_foreign_new(&w.spec, &s))
         wrong = "CMS: Insufficient memory to create the key";
     else
         srv.ModuleTypeSetValue(key, cms_type, s);

@@ -27,21 +27,15 @@ static bly_foreign *topk_open(server_ctx *ctx, server_string *name, int mode,
 static bly_foreign *topk_new(uint64_t k, uint64_t width, uint64_t depth,
                              double decay)
 {
-    char text[4][40];
-    const bly_option options[] = { { "k", text[0] },
-                                   { "width", text[1] },
-                                   { "depth", text[2] },
-                                   { "decay", text[3] } };
-    const bly_foreign_spec spec = { .format = TOPK_FORMAT,
-                                    .options = options,
-                                    .noptions = 4,
-                                    .mem = &server_memory };
+    value_words w = {
+        .spec = { .format = TOPK_FORMAT, .mem = &server_memory },
+    };
     bly_foreign *t;
-    snprintf(text[0], sizeof text[0], "%llu", (unsigned long long)k);
-    snprintf(text[1], sizeof text[1], "%llu", (unsigned long long)width);
-    snprintf(text[2], sizeof text[2], "%llu", (unsigned long long)depth);
-    snprintf(text[3], sizeof text[3], "%.17g", decay);
-    return bly_foreign_new(&spec, &t) ? NULL : t;
+    value_word(&w, "k", "%llu", (unsigned long long)k);
+    value_word(&w, "width", "%llu", (unsigned long long)width);
+    value_word(&w, "depth", "%llu", (unsigned long long)depth);
+    value_word(&w, "decay", "%.17g", decay);
+    return bly_foreign_new(&w.spec, &t) ? NULL : t;
 }
 
 static int topk_reserve(server_ctx *ctx, server_string **argv, int argc)

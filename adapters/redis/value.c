@@ -3,6 +3,8 @@
  */
 #include "adapters/redis/value.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ records */
@@ -106,6 +108,17 @@ static void value_digest(server_digest *md, void *value)
 }
 
 /* --------------------------------------------------------------------- life */
+
+void value_word(value_words *w, const char *name, const char *format, ...)
+{
+    char *text = w->text[w->spec.noptions];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof w->text[0], format, args);
+    va_end(args);
+    w->options[w->spec.noptions++] = (bly_option){ name, text };
+    w->spec.options = w->options;
+}
 
 void *value_copy(server_string *from, server_string *to, const void *value)
 {

@@ -17,6 +17,16 @@
 /* From a dump, by the name of its format; NULL where it is bad. */
 void *value_load(server_io *io, int version, const bly_foreign_spec *spec);
 
+/* What is to be made, in the library's words; value_word() adds an option. */
+typedef struct value_words {
+    bly_foreign_spec spec;
+    bly_option options[4];
+    char text[4][72];
+} value_words;
+
+__attribute__((format(printf, 3, 4))) void
+value_word(value_words *w, const char *name, const char *format, ...);
+
 /* What their types have in common: all but rdb_load, aof_rewrite and
  * mem_usage. */
 extern const server_methods value_methods;

@@ -301,8 +301,7 @@ static bly_status bab_open(bly_foreign *f)
 /* Of an opened one, or to be written. */
 static bool bab_form_is_json(const bly_foreign *f)
 {
-    return f->bytes ? f->own != NULL
-                    : strcmp(bly_foreign_option(f, BAB_FORM), "json") == 0;
+    return f->bytes ? f->own != NULL : strcmp(f->option[BAB_FORM], "json") == 0;
 }
 
 static void bab_describe(const bly_foreign *f, bly_facts *out)

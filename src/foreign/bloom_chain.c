@@ -142,11 +142,9 @@ static uint64_t chain_bytes(const bly_chain *c)
 static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
 {
     bly_chain *const c = f->own;
-    const uint64_t nbytes = chain_bytes(c) + l->nbytes;
-    if (f->max_bytes && nbytes > f->max_bytes)
-        return bly_fail(
-            BLY_ERANGE, "it would take %llu bytes, but only %llu are allowed",
-            (unsigned long long)nbytes, (unsigned long long)f->max_bytes);
+    const bly_status st = bly_foreign_allowed(f, chain_bytes(c) + l->nbytes);
+    if (st)
+        return st;
     bly_chain_link *const more =
         bly_mem_zalloc(&f->mem, (c->nlinks + 1) * sizeof *more);
     unsigned char *const data =
@@ -166,14 +164,19 @@ static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
     return BLY_OK;
 }
 
-bly_status bly_chain_options(bly_foreign *f, unsigned scaling, unsigned growth)
+const char *const bly_chain_forms[] = { "bytes", "hex", NULL };
+const char *const bly_chain_scaling[] = { "yes", "no", NULL };
+
+bly_status bly_chain_options(bly_foreign *f)
 {
     bly_chain *const c = f->own;
     uint64_t x;
-    const bly_status st = bly_foreign_number(f, growth, 1, UINT32_MAX, &x);
+    const bly_status st =
+        bly_foreign_number(f, BLY_CHAIN_GROWTH, 1, UINT32_MAX, &x);
     if (st)
         return st;
-    c->growth = strcmp(f->option[scaling], "no") == 0 ? 0 : (uint32_t)x;
+    c->growth =
+        strcmp(f->option[BLY_CHAIN_SCALING], "no") == 0 ? 0 : (uint32_t)x;
     return BLY_OK;
 }
 

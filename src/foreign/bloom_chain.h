@@ -26,6 +26,26 @@
 
 #define BLY_CHAIN_MAX_LINKS ((uint64_t)1 << 16)
 
+/* The options that chains of both begin with. */
+enum {
+    BLY_CHAIN_KEYS,
+    BLY_CHAIN_SCALING,
+    BLY_CHAIN_GROWTH,
+    BLY_CHAIN_NOPTIONS
+};
+extern const char *const bly_chain_forms[], *const bly_chain_scaling[];
+
+#define BLY_CHAIN_OPTIONS                                                 \
+    [BLY_CHAIN_KEYS] = BLY_OPTION_CHOICE("keys", 0, bly_chain_forms,      \
+                                         "what the text of a key means"), \
+    [BLY_CHAIN_SCALING] =                                                 \
+        BLY_OPTION_CHOICE("scaling", 0, bly_chain_scaling,                \
+                          "for a new one: may grow past its capacity"),   \
+    [BLY_CHAIN_GROWTH] = BLY_OPTION_TEXT(                                 \
+        "growth", "2",                                                    \
+        "for a new one that scales: the capacity of each next filter, "   \
+        "as a multiple of the last")
+
 typedef struct bly_chain_link {
     uint64_t capacity, items;
     double error;          /* rate of this link */
@@ -55,8 +75,8 @@ bly_status bly_chain_new(bly_foreign *f, bool valkey, uint64_t nlinks);
 /* May there be such a link? Then its range is set, too. */
 bool bly_chain_link_take(const bly_chain *c, bly_chain_link *l);
 
-/* Growth and tightening as the options of these rows say. */
-bly_status bly_chain_options(bly_foreign *f, unsigned scaling, unsigned growth);
+/* Growth as the options say. */
+bly_status bly_chain_options(bly_foreign *f);
 
 /* The first link of a new chain. */
 bly_status bly_chain_begin(bly_foreign *f, uint64_t items, double fpr);

@@ -118,7 +118,7 @@ static bly_status dcso_plan(bly_foreign *f, uint64_t items, double fpr)
 static bly_status dcso_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
     unsigned char head[DCSO_HEADER] = { 1 };
-    const char *const data = bly_foreign_option(f, DCSO_DATA);
+    const char *const data = f->option[DCSO_DATA];
     bly_store64(head + 8, f->one.capacity);
     bly_store64(head + 16, bly_real_bits(f->one.fpr_planned));
     bly_store64(head + 24, f->one.k);

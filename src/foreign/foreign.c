@@ -687,15 +687,23 @@ double bly_bloom_bits(double n, double fpr)
     return -n * log(fpr) / (ln2 * ln2);
 }
 
+bly_status bly_foreign_allowed(const bly_foreign *f, uint64_t nbytes)
+{
+    return f->max_bytes && nbytes > f->max_bytes
+               ? bly_fail(BLY_ERANGE,
+                          "it would take %llu bytes, but only %llu are allowed",
+                          (unsigned long long)nbytes,
+                          (unsigned long long)f->max_bytes)
+               : BLY_OK;
+}
+
 /* The array that f->one describes. */
 static bly_status array_new(bly_foreign *f)
 {
     const uint64_t nbytes = bly_part_bytes(&f->one);
-    if (f->max_bytes && nbytes > f->max_bytes)
-        return bly_fail(
-            BLY_ERANGE, "it would take %llu bytes, but only %llu are allowed",
-            (unsigned long long)nbytes, (unsigned long long)f->max_bytes);
-    const bly_status st = bly_block_new(&f->mem, nbytes, &f->block);
+    bly_status st = bly_foreign_allowed(f, nbytes);
+    if (!st)
+        st = bly_block_new(&f->mem, nbytes, &f->block);
     if (st)
         return st;
     f->one.bytes = f->block.at;

@@ -122,12 +122,6 @@ struct bly_foreign {
     size_t nkept, kept_room;
 };
 
-/* The value of an option of f, by its row. */
-static inline const char *bly_foreign_option(const bly_foreign *f, unsigned i)
-{
-    return f->option[i];
-}
-
 /* The bytes of a part that changes. */
 typedef struct bly_array {
     unsigned char *at;
@@ -325,6 +319,9 @@ bly_status bly_foreign_blank(const bly_foreign_spec *spec, size_t size,
  * right. */
 bly_status bly_foreign_number(const bly_foreign *f, unsigned i, uint64_t min,
                               uint64_t max, uint64_t *out);
+
+/* May f take so many bytes? BLY_ERANGE. */
+bly_status bly_foreign_allowed(const bly_foreign *f, uint64_t nbytes);
 
 /* One that changes is whole: what its options said is in it. */
 void bly_foreign_made(bly_foreign *f);

@@ -39,26 +39,7 @@
 #define REDISBLOOM_GROWTH 2 /* its default; fixed ones have it, too */
 #define REDISBLOOM_VERSION 4
 
-enum {
-    REDISBLOOM_KEYS,
-    REDISBLOOM_SCALING,
-    REDISBLOOM_GROWING,
-    REDISBLOOM_NOPTIONS
-};
-
-static const char *const redisbloom_forms[] = { "bytes", "hex", NULL };
-static const char *const redisbloom_scaling[] = { "yes", "no", NULL };
-static const bly_param redisbloom_options[] = {
-    [REDISBLOOM_KEYS] = BLY_OPTION_CHOICE("keys", 0, redisbloom_forms,
-                                          "what the text of a key means"),
-    [REDISBLOOM_SCALING] =
-        BLY_OPTION_CHOICE("scaling", 0, redisbloom_scaling,
-                          "for a new one: may grow past its capacity"),
-    [REDISBLOOM_GROWING] =
-        BLY_OPTION_TEXT("growth", "2",
-                        "for a new one that scales: the capacity of each "
-                        "next filter, as a multiple of the last"),
-};
+static const bly_param redisbloom_options[] = { BLY_CHAIN_OPTIONS };
 
 /* ----------------------------------------------------------------- the head */
 
@@ -335,7 +316,7 @@ static bly_status redisbloom_blank(bly_foreign *f)
 {
     bly_status st = bly_chain_new(f, false, 0);
     if (!st)
-        st = bly_chain_options(f, REDISBLOOM_SCALING, REDISBLOOM_GROWING);
+        st = bly_chain_options(f);
     if (st)
         return st;
     bly_chain *const c = f->own;
@@ -362,7 +343,7 @@ const bly_format bly_format_redisbloom = {
     .systems = "RedisBloom BF.SCANDUMP, BF.LOADCHUNK (Redis)",
     .summary = "header and chunks of a filter in Redis, one after another",
     .options = redisbloom_options,
-    .noptions = REDISBLOOM_NOPTIONS,
+    .noptions = BLY_CHAIN_NOPTIONS,
     .recognise = redisbloom_recognise,
     .open = redisbloom_open,
     .close = bly_chain_close,

@@ -187,12 +187,8 @@ static bly_status rediscuckoo_grow(bly_foreign *f)
     uint64_t held = next.buckets * c->size;
     for (uint64_t i = 0; i < n; i++)
         held += c->tables[i].buckets * c->size;
-    if (f->max_bytes && held > f->max_bytes)
-        return bly_fail(
-            BLY_ERANGE, "it would take %llu bytes, but only %llu are allowed",
-            (unsigned long long)held, (unsigned long long)f->max_bytes);
-    const bly_status st = rediscuckoo_slots(f, &next);
-    if (st)
+    bly_status st = bly_foreign_allowed(f, held);
+    if (st || (st = rediscuckoo_slots(f, &next)))
         return st;
     c->tables[n] = next;
     f->nparts = c->ntables = n + 1;
@@ -219,19 +215,15 @@ static bly_status rediscuckoo_plan(bly_foreign *f, uint64_t items, double fpr)
 {
     (void)fpr; /* one byte a fingerprint */
     rediscuckoo shape = { .ntables = 1 };
-    const bly_status st = rediscuckoo_shape(f, &shape);
+    bly_status st = rediscuckoo_shape(f, &shape);
     if (st)
         return st;
     if (items > REDISCUCKOO_MAX_BUCKETS / 2)
         return bly_fail(BLY_ERANGE, "a cuckoo filter of RedisBloom has fewer "
                                     "than 2^56 buckets");
     shape.buckets = rediscuckoo_power(items / shape.size);
-    if (f->max_bytes && shape.buckets * shape.size > f->max_bytes)
-        return bly_fail(BLY_ERANGE,
-                        "it would take %llu bytes, but only %llu are allowed",
-                        (unsigned long long)(shape.buckets * shape.size),
-                        (unsigned long long)f->max_bytes);
-    return rediscuckoo_fill(f, &shape);
+    st = bly_foreign_allowed(f, shape.buckets * shape.size);
+    return st ? st : rediscuckoo_fill(f, &shape);
 }
 
 static bly_status rediscuckoo_copy(const bly_foreign *f, bly_foreign *to)

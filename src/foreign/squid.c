@@ -207,7 +207,7 @@ static double bits_for(double fpr)
 
 static bly_status squid_plan(bly_foreign *f, uint64_t items, double fpr)
 {
-    const char *const given = bly_foreign_option(f, SQUID_BITS);
+    const char *const given = f->option[SQUID_BITS];
     uint64_t bits = 0;
     if (given &&
         (!bly_parse_count(given, &bits) || bits < 1 || bits > SQUID_MAX_BITS))
@@ -236,7 +236,7 @@ static bly_status squid_plan(bly_foreign *f, uint64_t items, double fpr)
 static unsigned bits_of(const bly_foreign *f)
 {
     uint64_t bits = 0;
-    const char *const given = bly_foreign_option(f, SQUID_BITS);
+    const char *const given = f->option[SQUID_BITS];
     if (!given || !bly_parse_count(given, &bits))
         bits = (uint64_t)bits_for(f->fpr);
     return (unsigned)bits;

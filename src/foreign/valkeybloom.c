@@ -34,26 +34,13 @@
     "590ff522ea7811daa714d8093b3e7bd91d898a733e988887307f97cd28073383"
 
 enum {
-    VALKEYBLOOM_KEYS,
-    VALKEYBLOOM_SCALING,
-    VALKEYBLOOM_GROWING,
-    VALKEYBLOOM_TIGHTENING,
+    VALKEYBLOOM_TIGHTENING = BLY_CHAIN_NOPTIONS,
     VALKEYBLOOM_SEEDS,
     VALKEYBLOOM_NOPTIONS
 };
 
-static const char *const valkeybloom_forms[] = { "bytes", "hex", NULL };
-static const char *const valkeybloom_scaling[] = { "yes", "no", NULL };
 static const bly_param valkeybloom_options[] = {
-    [VALKEYBLOOM_KEYS] = BLY_OPTION_CHOICE("keys", 0, valkeybloom_forms,
-                                           "what the text of a key means"),
-    [VALKEYBLOOM_SCALING] =
-        BLY_OPTION_CHOICE("scaling", 0, valkeybloom_scaling,
-                          "for a new one: may grow past its capacity"),
-    [VALKEYBLOOM_GROWING] =
-        BLY_OPTION_TEXT("growth", "2",
-                        "for a new one that scales: the capacity of each "
-                        "next filter, as a multiple of the last"),
+    BLY_CHAIN_OPTIONS,
     [VALKEYBLOOM_TIGHTENING] =
         BLY_OPTION_TEXT("tightening", "0.5",
                         "for a new one that scales: the rate of each "
@@ -322,7 +309,7 @@ static bly_status valkeybloom_blank(bly_foreign *f)
 {
     bly_status st = bly_chain_new(f, true, 0);
     if (!st)
-        st = bly_chain_options(f, VALKEYBLOOM_SCALING, VALKEYBLOOM_GROWING);
+        st = bly_chain_options(f);
     if (st)
         return st;
     bly_chain *const c = f->own;
