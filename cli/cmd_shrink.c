@@ -148,17 +148,15 @@ static const struct field shrunk_fields[] = {
 static void shrink_report(FILE *to, const char *output,
                           const struct shrinking *s)
 {
-    const struct shrunk shrunk = {
-        output,
-        s->new.kind,
-        s->nfolds,
-        filter_size(&s->old),
-        filter_size(&s->new),
-        s->old.fpr_now,
-        s->new.fpr_now,
-        s->new.fpr_at_capacity,
-        s->nfolds != 1,
-    };
+    const struct shrunk shrunk = { output,
+                                   s->new.kind,
+                                   s->nfolds,
+                                   filter_size(&s->old),
+                                   filter_size(&s->new),
+                                   s->old.fpr_now,
+                                   s->new.fpr_now,
+                                   s->new.fpr_at_capacity,
+                                   s->nfolds != 1 };
     report(to, shrink_args.json, shrunk_fields, &shrunk,
            "{file}: {kind}, folded {folds} time[{?several}s]: {bytes_before} "
            "to {bytes}, false positives now [{fpr_now_before}|unknown] to "

@@ -249,21 +249,19 @@ const struct field bench_fields[] = {
 
 void bench_json(const struct bench_results *r)
 {
-    struct found found = {
-        r,
-        &r->machine,
-        r->lines,
-        r->small_pages ? "4k" : "huge",
-        r->missing,
-        r->huge_share,
-        r->fpr,
-        r->nthreads,
-        r->nsizes,
-        r->ncells,
-        r->lines ? r->lines->n : 0,
-        0,
-        { { 0 } },
-    };
+    struct found found = { r,
+                           &r->machine,
+                           r->lines,
+                           r->small_pages ? "4k" : "huge",
+                           r->missing,
+                           r->huge_share,
+                           r->fpr,
+                           r->nthreads,
+                           r->nsizes,
+                           r->ncells,
+                           r->lines ? r->lines->n : 0,
+                           0,
+                           { { 0 } } };
     bly_fact *const rows = found.rows;
     for (unsigned i = 0; i < BLY_MAX_FACTS; i++, found.nrows++)
         if (!(rows[i].word = bly_cpu_row(i, &rows[i].name)))

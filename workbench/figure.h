@@ -127,7 +127,8 @@ struct figure_run {
     bool broken; /* the run could not be made: an error was told */
 };
 
-/* An axis of these members; that of rates. */
+/* A filter's shape and an axis, of these members; the axis of rates. */
+#define SPEC(...) ((bly_spec){ __VA_ARGS__ })
 #define AXIS(...) ((struct plot_axis){ __VA_ARGS__ })
 #define FIGURE_RATES                                        \
     AXIS(.label = "false positive rate", .scale = PLOT_LOG, \

@@ -139,12 +139,11 @@ static void spectral_run(struct figure_run *run)
                 snprintf(options, sizeof options, "k=5 width=32 update=%s",
                          rules[rule]);
                 /* Recurring has a second array of half the size. */
-                const bly_spec spec = {
-                    .kind = "spectral",
-                    .items = (uint64_t)n,
-                    .bits = (uint64_t)(m * 32 * (rule == RECURRING ? 1.6 : 1)),
-                    .seed = run->seed * 1000 + i
-                };
+                const bly_spec spec =
+                    SPEC(.kind = "spectral", .items = (uint64_t)n,
+                         .bits =
+                             (uint64_t)(m * 32 * (rule == RECURRING ? 1.6 : 1)),
+                         .seed = run->seed * 1000 + i);
                 bly_filter *f = figure_filter(run, &spec, options);
                 if (f && stream_add(run, f, &stream)) {
                     const struct accuracy a = accuracy_of(f, &stream, false);
@@ -257,10 +256,8 @@ static void spacecode_run(struct figure_run *run)
     run->y = AXIS(.label = "estimate over truth");
     struct figure_series *mean = figure_series(run, "mean");
     struct figure_series *spread = figure_series(run, "relative error");
-    const bly_spec spec = { .kind = "spacecode",
-                            .items = nkeys * 12,
-                            .fpr = 0.001,
-                            .seed = run->seed };
+    const bly_spec spec = SPEC(.kind = "spacecode", .items = nkeys * 12,
+                               .fpr = 0.001, .seed = run->seed);
     bly_filter *f = figure_filter(run, &spec, "mean=1000");
     uint64_t first = 0;
     for (double times = 1; f && times <= most; times *= 3.1622776601683795) {

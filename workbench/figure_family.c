@@ -44,10 +44,8 @@ static void bits_rate_run(struct figure_run *run)
             figure_series(run, "%s, rate over planned", kind.name);
         kept->unseen = true;
         for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
-            const bly_spec spec = { .kind = kind.name,
-                                    .items = n,
-                                    .fpr = rates[r],
-                                    .seed = run->seed };
+            const bly_spec spec = SPEC(.kind = kind.name, .items = n,
+                                       .fpr = rates[r], .seed = run->seed);
             bly_filter *f = figure_built(run, &spec, NULL, 0, n);
             if (!f)
                 break;
@@ -92,9 +90,8 @@ static void past_capacity_run(struct figure_run *run)
         if (!asks(&kind) || is_static(&kind))
             continue;
         struct figure_series *s = figure_series(run, "%s", kind.name);
-        const bly_spec spec = {
-            .kind = kind.name, .items = n, .fpr = 0.01, .seed = run->seed
-        };
+        const bly_spec spec =
+            SPEC(.kind = kind.name, .items = n, .fpr = 0.01, .seed = run->seed);
         bly_filter *f = figure_filter(run, &spec, NULL);
         uint64_t added = 0;
         for (double load = 0.25; f && load <= 8; load *= 2) {
@@ -170,10 +167,8 @@ static void family_time(struct figure_run *run, bool asking)
             double best = INFINITY, share = 1;
             const int rounds = n < 1000000 ? 3 : 1;
             for (int round = 0; round < rounds && !run->broken; round++) {
-                const bly_spec spec = { .kind = kind.name,
-                                        .items = n,
-                                        .fpr = 0.01,
-                                        .seed = run->seed };
+                const bly_spec spec = SPEC(.kind = kind.name, .items = n,
+                                           .fpr = 0.01, .seed = run->seed);
                 bly_filter *f;
                 double ns = family_make_ns(run, &spec, n, &f);
                 if (f) {

@@ -32,10 +32,9 @@ static void halves_run(struct figure_run *run)
         char options[20];
         snprintf(options, sizeof options, "k=%u", k);
         for (unsigned i = 0; i < nfilters; i++) {
-            const bly_spec spec = { .kind = "classic",
-                                    .items = n,
-                                    .bits = (uint64_t)m,
-                                    .seed = run->seed * 100 + i };
+            const bly_spec spec =
+                SPEC(.kind = "classic", .items = n, .bits = (uint64_t)m,
+                     .seed = run->seed * 100 + i);
             bly_filter *f = figure_filter(run, &spec, options);
             if (!f || !figure_add(run, f, 0, n))
                 return;
@@ -87,10 +86,8 @@ static void overflow_run(struct figure_run *run)
         const unsigned ceiling = (1u << width) - 1;
         char options[40];
         snprintf(options, sizeof options, "k=4 width=%u", width);
-        const bly_spec spec = { .kind = "counting",
-                                .items = counters / 4,
-                                .bits = counters * width,
-                                .seed = run->seed };
+        const bly_spec spec = SPEC(.kind = "counting", .items = counters / 4,
+                                   .bits = counters * width, .seed = run->seed);
         bly_filter *f = figure_filter(run, &spec, options);
         uint64_t added = 0;
         for (double load = 0.25; f && load <= 8 && !run->broken; load *= 2) {
@@ -153,10 +150,9 @@ static double deletable_share(struct figure_run *run, uint64_t n, uint64_t m,
     char options[40];
     snprintf(options, sizeof options, "k=7 region_bits=%u", region);
     for (unsigned i = 0; i < nfilters && hashes && each; i++) {
-        const bly_spec spec = { .kind = "deletable",
-                                .items = n,
-                                .bits = m + m / region,
-                                .seed = run->seed * 1000 + i };
+        const bly_spec spec =
+            SPEC(.kind = "deletable", .items = n, .bits = m + m / region,
+                 .seed = run->seed * 1000 + i);
         bly_filter *f = figure_filter(run, &spec, options);
         if (!f || !figure_add(run, f, 0, n))
             break;
@@ -224,9 +220,8 @@ static void growth_run(struct figure_run *run)
     struct figure_series *fixed = figure_series(run, "classic for 1000 keys");
     struct figure_series *bits = figure_series(run, "bits per key, scalable");
     bits->unseen = true;
-    const bly_spec spec = {
-        .kind = "scalable", .items = first, .fpr = 0.01, .seed = run->seed
-    };
+    const bly_spec spec = SPEC(.kind = "scalable", .items = first, .fpr = 0.01,
+                               .seed = run->seed);
     bly_spec plain = spec;
     plain.kind = "classic";
     bly_filter *f = figure_filter(run, &spec, NULL);
@@ -288,10 +283,8 @@ static void increments_run(struct figure_run *run)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct figure_series *s = figure_series(run, "%s", rows[i].name);
         for (unsigned c = 20; c <= 50 && !run->broken; c += 10) {
-            const bly_spec spec = { .kind = rows[i].kind,
-                                    .items = n,
-                                    .bits = n * c,
-                                    .seed = run->seed };
+            const bly_spec spec = SPEC(.kind = rows[i].kind, .items = n,
+                                       .bits = n * c, .seed = run->seed);
             bly_filter *f = figure_filter(run, &spec, rows[i].options);
             if (!f || !figure_add(run, f, 0, n))
                 break;
@@ -350,11 +343,10 @@ static void cuckoo_run(struct figure_run *run)
             char options[40];
             snprintf(options, sizeof options, "bucket=%u fingerprint=%u",
                      rows[i].bucket, rows[i].fingerprint);
-            const bly_spec spec = { .kind = "cuckoo",
-                                    .items = (uint64_t)(slots * 0.3),
-                                    .bits =
-                                        (uint64_t)(slots * rows[i].fingerprint),
-                                    .seed = run->seed * 10 + j };
+            const bly_spec spec =
+                SPEC(.kind = "cuckoo", .items = (uint64_t)(slots * 0.3),
+                     .bits = (uint64_t)(slots * rows[i].fingerprint),
+                     .seed = run->seed * 10 + j);
             bly_filter *f = figure_filter(run, &spec, options);
             if (!f)
                 return;

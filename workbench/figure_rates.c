@@ -23,10 +23,8 @@ static double mean_rate(struct figure_run *run, uint64_t n, uint64_t m,
     char options[40];
     snprintf(options, sizeof options, "k=%u", k);
     for (unsigned i = 0; i < nfilters; i++) {
-        const bly_spec spec = { .kind = "classic",
-                                .items = n,
-                                .bits = m,
-                                .seed = run->seed * 1000 + i };
+        const bly_spec spec = SPEC(.kind = "classic", .items = n, .bits = m,
+                                   .seed = run->seed * 1000 + i);
         bly_filter *f = figure_filter(run, &spec, options);
         if (!f || !figure_add(run, f, 0, n))
             return NAN;
@@ -125,10 +123,8 @@ static void zeros_run(struct figure_run *run)
     enum { NBINS = 41, WIDTH = 5 };
     double bins[NBINS] = { 0 }, sum = 0, squares = 0;
     for (unsigned i = 0; i < nfilters; i++) {
-        const bly_spec spec = { .kind = "classic",
-                                .items = n,
-                                .bits = m,
-                                .seed = run->seed * nfilters + i };
+        const bly_spec spec = SPEC(.kind = "classic", .items = n, .bits = m,
+                                   .seed = run->seed * nfilters + i);
         bly_filter *f = figure_filter(run, &spec, "k=6");
         if (!f || !figure_add(run, f, 0, n))
             return;

@@ -40,10 +40,9 @@ static void sent_run(struct figure_run *run)
                 continue;
             char options[20];
             snprintf(options, sizeof options, "k=%.0f", row->k);
-            const bly_spec spec = { .kind = "classic",
-                                    .items = n,
-                                    .bits = (uint64_t)(row->m * (double)n),
-                                    .seed = run->seed };
+            const bly_spec spec =
+                SPEC(.kind = "classic", .items = n,
+                     .bits = (uint64_t)(row->m * (double)n), .seed = run->seed);
             bly_filter *f = figure_filter(run, &spec, options);
             if (!f || !figure_add(run, f, 0, n))
                 return;

@@ -49,10 +49,9 @@ static double ask_ns(const bly_filter *f, const struct k_keys *keys)
 static bly_filter *k_filter(struct figure_run *run, unsigned k)
 {
     char options[20];
-    const bly_spec spec = { .kind = "classic",
-                            .items = K_KEYS,
-                            .bits = (uint64_t)(k * K_KEYS / log(2)),
-                            .seed = run->seed };
+    const bly_spec spec =
+        SPEC(.kind = "classic", .items = K_KEYS,
+             .bits = (uint64_t)(k * K_KEYS / log(2)), .seed = run->seed);
     snprintf(options, sizeof options, "k=%u", k);
     return figure_filter(run, &spec, options);
 }

@@ -58,13 +58,10 @@ static const struct field got_fields[] = {
 void digest_tell_got(const struct digest_args *args, const char *url,
                      const struct digest_copy *copy)
 {
-    const struct got got = {
-        url,
-        args->output,
-        copy->modified > 0 ? (uint64_t)copy->modified : 0,
-        copy->expires > 0 ? (uint64_t)copy->expires : 0,
-        content_of(&copy->stats),
-    };
+    const struct got got = { url, args->output,
+                             copy->modified > 0 ? (uint64_t)copy->modified : 0,
+                             copy->expires > 0 ? (uint64_t)copy->expires : 0,
+                             content_of(&copy->stats) };
     report(stdout, args->json, got_fields, &got,
            "{url}\n"
            "  entries    {entries} of {capacity}\n"
