@@ -5,7 +5,6 @@
  * refused is named and does not keep the others from it. One thread does it
  * all, so that lines count in their order and refusals are told in it.
  */
-
 #include "cli/change.h"
 #include "io/files.h"
 #include "io/filters.h"

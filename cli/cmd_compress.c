@@ -5,7 +5,6 @@
  * output is the input, that is changed under its lock, as by every command
  * that changes a filter.
  */
-
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"

@@ -1,7 +1,6 @@
 /*
  * cmd_get.c - the values that a filter stores for keys
  */
-
 #include "cli/rows.h"
 #include "io/keys.h"
 #include "io/values.h"

@@ -6,7 +6,6 @@
  * from the keys, sized as the old one was; keys that the old one certainly does
  * not have stay out.
  */
-
 #include "cli/convert_foreign.h"
 #include "io/filters.h"
 #include "io/paths.h"

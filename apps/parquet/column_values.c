@@ -11,7 +11,6 @@
  * Where a page refers to a dictionary its values are the dictionary's, which is
  * a page in PLAIN.
  */
-
 #include "apps/parquet/parquet.h"
 #include "io/byte_order.h"
 

@@ -7,7 +7,6 @@
  * and none reaches from one filter of the chain into the next.
  */
 #define _GNU_SOURCE
-
 #include "apps/redis/upload.h"
 #include "io/byte_order.h"
 #include "report/say.h"
