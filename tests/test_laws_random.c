@@ -16,6 +16,7 @@
 #define _GNU_SOURCE
 #include "laws.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -364,6 +365,90 @@ static void remove_halves(trial *t)
     }
 }
 
+/* ------------------------------------------------------------- one by one */
+
+/* Both answer alike, f in batches and single one by one, hash and key. */
+static void assert_answers_singly(trial *t, const bly_filter *single)
+{
+    enum { SOME = 3000 };
+    static uint64_t counts[SOME];
+    const size_t from = up_to(t, UNIVERSE - SOME);
+    const uint64_t *const h = t->h + from;
+    const bool counted = t->kind->can & BLY_CAN(COUNT);
+    if (t->kind->can & BLY_CAN(HAS))
+        bly_has_hashes(t->f, h, SOME, t->maybe[0]);
+    else
+        memset(t->maybe[0], 0xff, sizeof t->maybe[0]);
+    if (counted)
+        assert_ok(bly_count_hashes(t->f, h, SOME, counts));
+    for (size_t i = 0; i < SOME; i++) {
+        const uint64_t key = htole64(from + i);
+        const bool maybe = t->maybe[0][i / 64] >> (i % 64) & 1;
+        uint64_t count;
+        assert_int_equal(bly_has_hash(single, h[i]), maybe);
+        assert_int_equal(bly_has(single, &key, sizeof key), maybe);
+        if (!counted)
+            continue;
+        assert_ok(bly_count_hashes(single, &h[i], 1, &count));
+        assert_int_equal(count, counts[i]);
+    }
+}
+
+static void assert_same_state(trial *t, const bly_filter *single)
+{
+    bly_stats a, b;
+    bly_peek(t->f, &a);
+    bly_peek(single, &b);
+    assert_true(bly_equal(t->f, single));
+    assert_int_equal(a.items_added, b.items_added);
+    assert_answers_singly(t, single);
+}
+
+/* A key by itself is taken, refused, answered and removed as in a batch, by
+ * whatever instructions there are. */
+static void one_by_one(trial *t)
+{
+    static const char *const sets[] = { "portable", "popcnt", "avx2,popcnt",
+                                        "avx512,avx2,popcnt" };
+    static uint32_t which[UNIVERSE];
+    static uint64_t hashes[UNIVERSE];
+    static bly_status each[UNIVERSE];
+    const char *const given = getenv("BLY_CPU");
+    char *const kept = given ? strdup(given) : NULL;
+    bly_filter *single;
+    setenv("BLY_CPU", sets[up_to(t, COUNT_OF(sets) - 1)], 1);
+    assert_ok(bly_clone(t->f, &single));
+    assert_same_state(t, single);
+    for (int i = 0; i < 3 && t->kind->can & BLY_CAN(ADD); i++) {
+        const size_t n =
+            choose_keys(t, (size_t)any_size(t, 1, MAX_ITEMS), which, hashes);
+        size_t ndone;
+        const bly_status st = bly_add_hashes(t->f, hashes, n, NULL, &ndone);
+        for (size_t j = 0; j < ndone; j++) {
+            const uint64_t key = htole64(which[j]);
+            assert_ok(j % 2 ? bly_add_hash(single, hashes[j])
+                            : bly_add(single, &key, sizeof key));
+            t->times[which[j]]++;
+        }
+        if (st)
+            assert_status(bly_add_hash(single, hashes[ndone]), st);
+        assert_same_state(t, single);
+    }
+    for (int i = 0; i < 2 && t->kind->can & BLY_CAN(REMOVE); i++) {
+        const size_t n = choose_keys(t, MAX_ITEMS, which, hashes);
+        (void)bly_remove_hashes(t->f, hashes, n, each);
+        for (size_t j = 0; j < n; j++)
+            assert_int_equal(bly_remove_hashes(single, &hashes[j], 1, NULL),
+                             each[j]);
+        assert_same_state(t, single);
+    }
+    bly_free(single);
+    unsetenv("BLY_CPU");
+    if (kept)
+        setenv("BLY_CPU", kept, 1);
+    free(kept);
+}
+
 static void say_trial(const trial *t, unsigned long number)
 {
     print_message("trial %lu: kind %s, items %llu, fpr %g, bits %llu", number,
@@ -426,6 +511,13 @@ LAW(removing_half_leaves_the_rest)
     if (row->noptions)
         skip_for("options are chosen by the test itself");
     run_trials(kind, 2, remove_halves);
+}
+
+LAW(one_by_one_is_by_batches)
+{
+    if (row->noptions)
+        skip_for("options are chosen by the test itself");
+    run_trials(kind, 4, one_by_one);
 }
 
 int main(int argc, char **argv)

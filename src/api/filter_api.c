@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/plan.h"
+#include "core/bits.h"
 #include "core/sized.h"
 #include "core/status.h"
 #include "format/combine.h"
@@ -336,22 +337,23 @@ bly_status bly_add_hash(bly_filter *f, uint64_t hash)
 {
     if (!f)
         return bly_fail_null("f");
-    return bly_add_hashes(f, &hash, 1, NULL, NULL);
+    return f->one.add ? f->one.add(f, hash)
+                      : bly_add_hashes(f, &hash, 1, NULL, NULL);
 }
 
 bool bly_has_hash(const bly_filter *f, uint64_t hash)
 {
-    uint64_t maybe = 0;
-    if (!f->kind->has)
-        return true;
-    if (bly_filter_unread(f))
-        has_unread(f, &hash, 1, &maybe);
-    else
-        f->kind->has(f, &hash, 1, &maybe);
+    if (f->one.has && !bly_filter_unread(f))
+        return f->one.has(f, hash);
+    uint64_t maybe;
+    bly_has_hashes(f, &hash, 1, &maybe);
     return maybe != 0;
 }
 
-bly_status bly_add(bly_filter *f, const void *key, size_t len)
+/* All but the shortest way, which saves no register if these are not inlined
+ * into it. */
+static __attribute__((noinline)) bly_status
+add_bytes(bly_filter *f, const void *key, size_t len)
 {
     if (!f || (!key && len))
         return bly_fail_null("f or key");
@@ -359,9 +361,24 @@ bly_status bly_add(bly_filter *f, const void *key, size_t len)
     return st ? st : bly_add_hash(f, bly_hash(&f->hasher, key, len));
 }
 
-bool bly_has(const bly_filter *f, const void *key, size_t len)
+static __attribute__((noinline)) bool has_bytes(const bly_filter *f,
+                                                const void *key, size_t len)
 {
     return f->blind || bly_has_hash(f, bly_hash(&f->hasher, key, len));
+}
+
+bly_status bly_add(bly_filter *f, const void *key, size_t len)
+{
+    return f && key && len == sizeof(uint64_t) && f->one.add_int
+               ? f->one.add_int(f, bly_load64(key))
+               : add_bytes(f, key, len);
+}
+
+bool bly_has(const bly_filter *f, const void *key, size_t len)
+{
+    return len == sizeof(uint64_t) && f->one.has_int
+               ? f->one.has_int(f, bly_load64(key))
+               : has_bytes(f, key, len);
 }
 
 /* ------------------------------------------- what only some kinds can do */

@@ -59,10 +59,15 @@ typedef void bly_lines_has_fn(const bly_lines *a, const bly_lines_keys *in,
 typedef uint64_t bly_lines_add_fn(const bly_lines *a, const bly_lines_keys *in,
                                   uint64_t *fresh);
 
+/* The same of one hash: are its bits set; or set them, and was one clear? */
+typedef bool bly_lines_one_fn(uint64_t *words, uint64_t nlines, unsigned k,
+                              uint64_t h);
+
 typedef struct bly_lines_row {
     BLY_ROW_HEAD;
     bly_lines_has_fn *has;
     bly_lines_add_fn *add; /* one writer, no readers */
+    bly_lines_one_fn *has_one, *add_one;
 } bly_lines_row;
 
 BLY_ROWS(lines);
@@ -85,6 +90,12 @@ typedef struct bly_lines_ring {
     uint64_t g[BLY_LINES_RING];
     uint64_t g2[BLY_LINES_RING]; /* k = 16 */
 } bly_lines_ring;
+
+/* The hash of the first key. */
+static inline uint64_t bly_lines_first(const bly_lines_keys *in)
+{
+    return in->ints ? bly_int_hash(*in->at, in->flip) : *in->at;
+}
 
 /* m <= BLY_LINES_GROUP keys from number i on into the ring. The line comes from
  * the top bits of h, which are therefore the same for all its keys; the product
@@ -179,14 +190,19 @@ static inline bool bly_lines_beyond(const bly_lines *a)
 
 bly_lines_has_fn bly_lines_has_portable, bly_lines_has_shared;
 bly_lines_add_fn bly_lines_add_portable, bly_lines_add_shared;
+bly_lines_one_fn bly_lines_has_one_portable, bly_lines_has_one_shared;
+bly_lines_one_fn bly_lines_add_one_portable, bly_lines_add_one_shared;
 #if BLY_X86
 /* x86_lines.c */
 bly_lines_has_fn bly_lines_has_avx2, bly_lines_has_avx512;
 bly_lines_add_fn bly_lines_add_avx2, bly_lines_add_avx512;
+bly_lines_one_fn bly_lines_has_one_avx2, bly_lines_has_one_avx512;
+bly_lines_one_fn bly_lines_add_one_avx2, bly_lines_add_one_avx512;
 #elif BLY_ARM64
 /* arm_lines.c */
 bly_lines_has_fn bly_lines_has_neon;
 bly_lines_add_fn bly_lines_add_neon;
+bly_lines_one_fn bly_lines_has_one_neon, bly_lines_add_one_neon;
 #endif
 
 #endif

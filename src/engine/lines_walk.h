@@ -194,27 +194,36 @@ ROW(many)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out, bool add)
 
 /* A single key skips the ring and the groups: only with few instructions in
  * between can the processor start on the next call before this one is done. */
-ROW_INLINE uint64_t ROW(single)(const bly_lines *a, const bly_lines_keys *in,
-                                bool add)
+ROW_INLINE bool ROW(single)(uint64_t *words, uint64_t nlines, unsigned k,
+                            uint64_t h, bool add)
 {
-    uint64_t h = *in->at;
-    if (in->ints)
-        h = bly_int_hash(h, in->flip);
-    uint64_t *const line = a->words + bly_scale(h, a->nlines) * BLY_LINE_WORDS;
+    uint64_t *const line = words + bly_scale(h, nlines) * BLY_LINE_WORDS;
     const uint64_t g = bly_lines_spread(h, BLY_LINES_C1);
-    if (a->k == 8)
+    if (k == 8)
         return row_probe(line, g, 0, 8, add) >> 63;
     /* & 7 tells the compiler that k is neither 8 nor 16 here. */
-    if (a->k < 8)
-        return row_probe(line, g, 0, a->k & 7, add) >> 63;
+    if (k < 8)
+        return row_probe(line, g, 0, k & 7, add) >> 63;
     return row_probe(line, g, bly_lines_spread(h, BLY_LINES_C2), 16, add) >> 63;
+}
+
+ROW_TARGET bool ROW(has_one)(uint64_t *words, uint64_t nlines, unsigned k,
+                             uint64_t h)
+{
+    return ROW(single)(words, nlines, k, h, false);
+}
+
+ROW_TARGET bool ROW(add_one)(uint64_t *words, uint64_t nlines, unsigned k,
+                             uint64_t h)
+{
+    return !ROW(single)(words, nlines, k, h, true);
 }
 
 ROW_TARGET void ROW(has)(const bly_lines *a, const bly_lines_keys *in,
                          uint64_t *maybe)
 {
     if (in->n == 1)
-        *maybe = ROW(single)(a, in, false);
+        *maybe = ROW(has_one)(a->words, a->nlines, a->k, bly_lines_first(in));
     else
         ROW(many)(a, in, maybe, false);
 }
@@ -224,7 +233,8 @@ ROW_TARGET uint64_t ROW(add)(const bly_lines *a, const bly_lines_keys *in,
 {
     if (in->n != 1)
         return ROW(many)(a, in, fresh, true);
-    const uint64_t clear = !ROW(single)(a, in, true);
+    const uint64_t clear =
+        ROW(add_one)(a->words, a->nlines, a->k, bly_lines_first(in));
     if (fresh)
         *fresh = clear;
     return clear;

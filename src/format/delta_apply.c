@@ -212,6 +212,7 @@ static void inherit_hash(const bly_filter *f, bly_filter *to)
 {
     to->hasher = f->hasher;
     to->blind = f->blind;
+    bly_filter_ready(to);
     for (uint32_t i = 0; i < to->nlayers; i++)
         inherit_hash(f, to->layer[i]);
 }

@@ -406,6 +406,7 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
         bly_free(f);
         return st;
     }
+    bly_filter_ready(f);
     *out = f;
     return BLY_OK;
 }

@@ -256,6 +256,37 @@ static bly_status blocked_add_ints(bly_filter *f, const uint64_t *ints,
     return BLY_OK;
 }
 
+/* One key: aid is the address of the row. */
+static inline __attribute__((always_inline)) bool
+blocked_by(const bly_filter *f, bly_lines_one_fn *one, uint64_t h)
+{
+    return one((uint64_t *)(void *)f->data, f->shape.p[BLOCKED_BLOCKS],
+               (unsigned)f->shape.p[BLOCKED_K], h);
+}
+
+BLY_ONE_BODY bool blocked_has_body(const bly_filter *f, uint64_t h)
+{
+    const bly_lines_row *const row = (const void *)(uintptr_t)f->one.aid;
+    return blocked_by(f, row->has_one, h);
+}
+
+BLY_ONE_BODY bly_status blocked_add_body(bly_filter *f, uint64_t h)
+{
+    const bly_lines_row *const row = (const void *)(uintptr_t)f->one.aid;
+    f->nadded += blocked_by(f, row->add_one, h);
+    return BLY_OK;
+}
+
+BLY_ONE_HAS(static, blocked_has_one, blocked_has_body)
+BLY_ONE_ADD(static, blocked_add_one, blocked_add_body)
+
+static void blocked_one(bly_filter *f)
+{
+    f->one.aid = (uintptr_t)bly_lines_best();
+    BLY_ONE_SET_HAS(f, blocked_has_one);
+    BLY_ONE_SET_ADD(f, blocked_add_one);
+}
+
 bool bly_blocked_view(const bly_filter *f, bly_blocked *out)
 {
     if (f->kind != &bly_kind_blocked || f->shared || f->secret_check ||
@@ -347,6 +378,7 @@ const bly_kind bly_kind_blocked = {
     .bitset = blocked_bitset,
     .stat = blocked_stat,
     .pick = blocked_pick,
+    .one = blocked_one,
     .add = blocked_add,
     .add_shared = blocked_add,
     .has = blocked_has,

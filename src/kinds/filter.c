@@ -94,9 +94,27 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
     if (st) {
         bly_free(f);
         f = NULL;
+    } else {
+        bly_filter_ready(f);
     }
     *out = f;
     return st;
+}
+
+void bly_filter_ready(bly_filter *f)
+{
+    f->one = (bly_one){ .flip = bly_int_flip(f->hasher.seed) };
+    /* Who is blind is not asked by key, and who is shared is written to by
+     * many: neither is in such a hurry. */
+    if (f->kind->one && !f->blind && !f->shared)
+        f->kind->one(f);
+    if (f->readonly)
+        f->one.add = f->one.add_int = NULL;
+    /* Another hash; or blocks that a hash tells which to compare. */
+    if (f->hasher.id != BLY_HASH_XXH3 || f->sums) {
+        f->one.has_int = NULL;
+        f->one.add_int = NULL;
+    }
 }
 
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer)
@@ -255,6 +273,7 @@ bly_status bly_filter_copy(const bly_filter *f, bly_filter **out)
         bly_free(copy);
         return st;
     }
+    bly_filter_ready(copy);
     *out = copy;
     return BLY_OK;
 }
@@ -322,6 +341,7 @@ uint64_t bly_filter_bytes(const bly_filter *f)
 void bly_filter_share(bly_filter *f, bool shared)
 {
     f->shared = shared;
+    bly_filter_ready(f);
     for (uint32_t i = 0; i < f->nlayers; i++)
         bly_filter_share(f->layer[i], shared);
 }

@@ -8,6 +8,7 @@
 #ifndef BLY_FILTER_H
 #define BLY_FILTER_H
 
+#include "core/hash.h"
 #include "core/sums.h"
 #include "kinds/kind.h"
 
@@ -39,6 +40,10 @@ bly_status bly_filter_blank(const bly_kind *kind, const bly_shape *shape,
 /* An empty filter, ready to use. */
 bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
                            const bly_setting *set, bly_filter **out);
+
+/* Choose f->one: at the end of whatever makes a filter, or changes who may
+ * write to it. */
+void bly_filter_ready(bly_filter *f);
 
 /* Make layer the last one of f, which owns it from then on. BLY_EFULL at
  * BLY_MAX_LAYERS, and the layer is still the caller's. */
@@ -97,6 +102,43 @@ void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
 
 /* The same for all of f and its layers: BLY_EFORMAT if it is damaged. */
 bly_status bly_filter_settle(const bly_filter *f);
+
+/* f->one of a kind: has, has_int, add and add_int from bodies that take a
+ * hash and are always inlined. `how` is static, or what lets a processor use
+ * its instructions. */
+#define BLY_ONE_HAS(how, name, body)                       \
+    how bool name(const bly_filter *f, uint64_t h)         \
+    {                                                      \
+        return body(f, h);                                 \
+    }                                                      \
+    how bool name##_int(const bly_filter *f, uint64_t key) \
+    {                                                      \
+        return body(f, bly_int_hash(key, f->one.flip));    \
+    }
+#define BLY_ONE_ADD(how, name, body)                       \
+    how bly_status name(bly_filter *f, uint64_t h)         \
+    {                                                      \
+        return body(f, h);                                 \
+    }                                                      \
+    how bly_status name##_int(bly_filter *f, uint64_t key) \
+    {                                                      \
+        return body(f, bly_int_hash(key, f->one.flip));    \
+    }
+#define BLY_ONE_SET_HAS(f, name) \
+    ((f)->one.has = name, (f)->one.has_int = name##_int)
+#define BLY_ONE_SET_ADD(f, name) \
+    ((f)->one.add = name, (f)->one.add_int = name##_int)
+#define BLY_ONE_BODY static inline __attribute__((always_inline))
+
+/* Does f, of a kind that can be asked, have the key h? Compares no block. */
+static inline bool bly_filter_has(const bly_filter *f, uint64_t h)
+{
+    uint64_t maybe = 0;
+    if (f->one.has)
+        return f->one.has(f, h);
+    f->kind->has(f, &h, 1, &maybe);
+    return maybe != 0;
+}
 
 /* Count n additions that changed something, or n removals. */
 void bly_filter_added(bly_filter *f, uint64_t n);

@@ -60,8 +60,23 @@ void bly_shape_set_real(bly_shape *s, unsigned i, double value);
     64 /* a doubling each: more keys than there are hashes \
         */
 
+/* The short ways for one key: no bitmap, no ring, and so few instructions that
+ * the processor begins with the next call while this one waits for memory. The
+ * kind chooses them for shape and processor; NULL: by a batch of one. */
+typedef struct bly_one {
+    bool (*has)(const bly_filter *f, uint64_t h);
+    bly_status (*add)(bly_filter *f, uint64_t h);
+    /* The same of an integer, hashed by bly_int_hash() with flip. */
+    bool (*has_int)(const bly_filter *f, uint64_t key);
+    bly_status (*add_int)(bly_filter *f, uint64_t key);
+    uint64_t flip;
+    uint64_t aid; /* what else the kind computes once */
+} bly_one;
+
 struct bly_filter {
     const struct bly_kind *kind;
+    bly_one one;         /* bly_filter_ready() */
+    unsigned char *data; /* shape.nbytes bytes */
     bly_shape shape;
     uint64_t state[BLY_STATE_WORDS];
     uint64_t items;        /* capacity */
@@ -69,7 +84,6 @@ struct bly_filter {
     uint64_t nadded;       /* atomic: additions that changed something */
     bly_hasher hasher;     /* zeros in secret where blind */
     uint64_t secret_check; /* identifies the secret; 0 unless keyed */
-    unsigned char *data;   /* shape.nbytes bytes */
     bly_filter *layer[BLY_MAX_LAYERS];
     uint32_t nlayers;
     bool shared, readonly, blind;
@@ -241,6 +255,11 @@ typedef struct bly_kind {
      * filters of this kind, before they are asked one after another. NULL:
      * has() alone is as fast. */
     void (*fetch)(bly_filter *const *f, uint32_t n, uint64_t h);
+
+    /* Choose f->one: what does for one hash the same as has() and add(), and
+     * aid where that needs it; left at zero where the shape has no short way.
+     * f has one writer. NULL: no shape has. */
+    void (*one)(bly_filter *f);
 
     /* -- abilities: BLY_ABILITIES in bloomery.h ------------------------- */
 
