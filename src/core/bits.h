@@ -40,7 +40,8 @@ static inline bly_modulus bly_modulus_of(uint64_t n)
 static inline uint64_t bly_mod(uint64_t h, bly_modulus by)
 {
     const uint64_t r = h - bly_mulhi(h, by.inverse) * by.n;
-    return r - (by.n & -(uint64_t)(r >= by.n));
+    const uint64_t less = r - by.n; /* wraps, and is more, where r is right */
+    return less < r ? less : r;
 }
 
 /* The quotient that goes with it. */

@@ -154,11 +154,10 @@ static bly_steps classic_steps(const bly_shape *s)
     };
 }
 
-void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
-                     uint64_t *maybe)
+static inline __attribute__((always_inline)) bly_probe_query
+classic_query(const bly_filter *f, bly_steps steps)
 {
-    const bly_steps steps = classic_steps(&f->shape);
-    const bly_probe_query q = {
+    return (bly_probe_query){
         .cells = f->data,
         .width = 1,
         .range = steps.range,
@@ -168,6 +167,12 @@ void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
         .test = bly_probe_bit,
         .ctx = f->data,
     };
+}
+
+void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
+                     uint64_t *maybe)
+{
+    const bly_probe_query q = classic_query(f, classic_steps(&f->shape));
     bly_probe_ask(&q, h, n, maybe);
 }
 
@@ -269,6 +274,53 @@ bly_status bly_classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
     return classic_add_body(f, h, n, fresh, ndone, true);
 }
 
+/* One key of the shared layout: aid is the inverse of the number of bits. k is
+ * a literal where it is 7, as in bly_probe_ask(). */
+BLY_ONE_BODY bool classic_has_body(const bly_filter *f, uint64_t h, uint64_t k)
+{
+    const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->one.aid };
+    const bly_probe_query q =
+        classic_query(f, (bly_steps){ .range = range, .k = k });
+    return bly_probe_alone(&q, h);
+}
+
+BLY_ONE_BODY bly_status classic_add_one_body(bly_filter *f, uint64_t h,
+                                             uint64_t k)
+{
+    const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->one.aid };
+    uint64_t *const words = (uint64_t *)(void *)f->data;
+    bly_probe p = bly_probe_start(h, range);
+    bool changed = false;
+#pragma GCC unroll 8
+    for (uint64_t i = 0; i < k; i++)
+        changed |= bly_bit_set(words, bly_probe_next(&p, range.n, i));
+    f->nadded += changed;
+    return BLY_OK;
+}
+
+#define CLASSIC_HAS_K(f, h) classic_has_body(f, h, (f)->shape.p[CLASSIC_K])
+#define CLASSIC_HAS_7(f, h) classic_has_body(f, h, 7)
+#define CLASSIC_ADD_K(f, h) classic_add_one_body(f, h, (f)->shape.p[CLASSIC_K])
+#define CLASSIC_ADD_7(f, h) classic_add_one_body(f, h, 7)
+BLY_ONE_HAS(static, classic_has_one, CLASSIC_HAS_K)
+BLY_ONE_HAS(static, classic_has_7, CLASSIC_HAS_7)
+BLY_ONE_ADD(static, classic_add_one, CLASSIC_ADD_K)
+BLY_ONE_ADD(static, classic_add_7, CLASSIC_ADD_7)
+
+void bly_classic_one(bly_filter *f)
+{
+    if (classic_sliced(f))
+        return;
+    f->one.aid = bly_modulus_of(f->shape.p[CLASSIC_BITS]).inverse;
+    if (f->shape.p[CLASSIC_K] == 7) {
+        BLY_ONE_SET_HAS(f, classic_has_7);
+        BLY_ONE_SET_ADD(f, classic_add_7);
+    } else {
+        BLY_ONE_SET_HAS(f, classic_has_one);
+        BLY_ONE_SET_ADD(f, classic_add_one);
+    }
+}
+
 bly_bitset bly_classic_bitset(const bly_filter *f)
 {
     return (bly_bitset){
@@ -352,6 +404,7 @@ const bly_kind bly_kind_classic = {
     .reach = bly_classic_reach,
     .bitset = bly_classic_bitset,
     .stat = bly_bitset_stat,
+    .one = bly_classic_one,
     .add = bly_classic_add,
     .add_shared = bly_classic_add_shared,
     .has = bly_classic_has,

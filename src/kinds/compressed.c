@@ -232,6 +232,7 @@ const bly_kind bly_kind_compressed = {
     .reach = bly_classic_reach,
     .bitset = bly_classic_bitset,
     .stat = bly_bitset_stat,
+    .one = bly_classic_one,
     .add = bly_classic_add,
     .add_shared = bly_classic_add_shared,
     .has = bly_classic_has,

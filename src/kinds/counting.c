@@ -335,27 +335,69 @@ counting_test(const void *ctx, uint64_t at, uint64_t tag)
     return bly_cell_get(f->data, at, (unsigned)f->shape.p[COUNTING_WIDTH]) != 0;
 }
 
+/* The default width is a literal in counting_test4(): the place of a counter is
+ * then a shift and a mask. `four` is a literal, too. */
+static inline __attribute__((always_inline)) bly_probe_query
+counting_query(const bly_filter *f, bly_modulus range, bool four)
+{
+    return (bly_probe_query){
+        .cells = f->data,
+        .width = four ? 4 : (unsigned)f->shape.p[COUNTING_WIDTH],
+        .range = range,
+        .k = f->shape.p[COUNTING_K],
+        .test = four ? counting_test4 : counting_test,
+        .ctx = four ? (const void *)f->data : f,
+    };
+}
+
 static void counting_has(const bly_filter *f, const uint64_t *h, size_t n,
                          uint64_t *maybe)
 {
-    bly_probe_query q = {
-        .cells = f->data,
-        .range = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]),
-        .k = f->shape.p[COUNTING_K],
-    };
-    /* The default width is a literal in counting_test4(): the place of a
-     * counter is then a shift and a mask. */
+    const bly_modulus range = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]);
     if (f->shape.p[COUNTING_WIDTH] == 4) {
-        q.width = 4;
-        q.test = counting_test4;
-        q.ctx = f->data;
+        const bly_probe_query q = counting_query(f, range, true);
         bly_probe_ask(&q, h, n, maybe);
     } else {
-        q.width = (unsigned)f->shape.p[COUNTING_WIDTH];
-        q.test = counting_test;
-        q.ctx = f;
+        const bly_probe_query q = counting_query(f, range, false);
         bly_probe_ask(&q, h, n, maybe);
     }
+}
+
+/* One key, of four bits: aid is the inverse of the number of counters. */
+static inline __attribute__((always_inline)) bly_modulus
+counting_one_range(const bly_filter *f)
+{
+    return (bly_modulus){ f->shape.p[COUNTING_COUNTERS], f->one.aid };
+}
+
+BLY_ONE_BODY bool counting_has_body(const bly_filter *f, uint64_t h)
+{
+    const bly_probe_query q = counting_query(f, counting_one_range(f), true);
+    return bly_probe_alone(&q, h);
+}
+
+BLY_ONE_BODY bly_status counting_add_body(bly_filter *f, uint64_t h)
+{
+    uint64_t at[BLY_PROBE_MAX_K];
+    counting_batch b = { .f = f, .width = 4 };
+    counting_raise_one(&b, 0,
+                       bly_probe_different(h, counting_one_range(f),
+                                           f->shape.p[COUNTING_K], at));
+    f->state[COUNTING_STUCK] += b.stuck;
+    f->nadded += b.changed;
+    return BLY_OK;
+}
+
+BLY_ONE_HAS(static, counting_has_one, counting_has_body)
+BLY_ONE_ADD(static, counting_add_one, counting_add_body)
+
+static void counting_one(bly_filter *f)
+{
+    if (f->shape.p[COUNTING_WIDTH] != 4)
+        return;
+    f->one.aid = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]).inverse;
+    BLY_ONE_SET_HAS(f, counting_has_one);
+    BLY_ONE_SET_ADD(f, counting_add_one);
 }
 
 static void counting_reach(const bly_filter *f, const uint64_t *h, size_t n,
@@ -474,6 +516,7 @@ const bly_kind bly_kind_counting = {
     .check = counting_check,
     .reach = counting_reach,
     .stat = counting_stat,
+    .one = counting_one,
     .add = counting_add,
     .has = counting_has,
     .remove = counting_remove,

@@ -32,6 +32,7 @@
 
 #include "core/cells.h"
 #include "core/maths.h"
+#include "core/position.h"
 #include "engine/steps.h"
 #include "kinds/filter.h"
 
@@ -102,8 +103,9 @@ static inline bly_probe bly_probe_start(uint64_t h, bly_modulus range)
 static inline uint64_t bly_probe_next(bly_probe *p, uint64_t range, uint64_t i)
 {
     const uint64_t at = p->x, x = at + p->y, y = p->y + i + 1;
-    p->x = x >= range ? x - range : x;
-    p->y = y >= range ? y - range : y;
+    uint64_t less;
+    p->x = __builtin_sub_overflow(x, range, &less) ? x : less;
+    p->y = __builtin_sub_overflow(y, range, &less) ? y : less;
     return at;
 }
 
@@ -125,6 +127,26 @@ bly_spots bly_probe_list(uint64_t h, bly_modulus range, uint64_t k,
 
 /* The different ones of s, in the order of their first, into at. */
 bly_spots bly_probe_dedupe(bly_spots s, uint64_t *at);
+
+/* Both: the different ones of h. Whether two may be one is found as in
+ * steps.h, without comparing them. */
+static inline bly_spots bly_probe_different(uint64_t h, bly_modulus range,
+                                            uint64_t k, uint64_t *at)
+{
+    const uint64_t far = bly_steps_far(range.n, k);
+    bly_probe p = bly_probe_start(h, range);
+    const uint64_t y = p.y;
+    uint64_t dy = 0, less;
+    bool near = false;
+    for (uint64_t i = 0; i < k; i++) {
+        at[i] = bly_probe_next(&p, range.n, i);
+        near |= i && dy - 1 >= far;
+        dy += y;
+        dy = __builtin_sub_overflow(dy, range.n, &less) ? dy : less;
+    }
+    const bly_spots all = { at, 1, k };
+    return near ? bly_probe_dedupe(all, at) : all;
+}
 
 /* Bit j of the word: may some of the k positions of h[j] be one? Of 64 keys at
  * most. */
@@ -386,19 +408,45 @@ bly_probe_rest(const bly_probe_query *q, const bly_probe_piece *piece,
     }
 }
 
-/* One key alone: probe after probe, to the first that does not pass. */
+/* One key alone. A branch at every cell is guessed wrong once for each key that
+ * is absent, so there is one behind the first three: seven in eight of those
+ * leave there, and the rest have all their other cells looked at. */
+#define BLY_PROBE_SURE 3
+
+/* Where a key is on its way through its cells. */
+typedef struct bly_probe_way {
+    uint64_t h, tag;
+    bly_probe p;
+} bly_probe_way;
+
+/* Do the cells from number `from` to `to` - 1 let it pass? */
+static inline __attribute__((always_inline)) bool
+bly_probe_pass(const bly_probe_query *q, bly_probe_way *w, uint64_t from,
+               uint64_t to)
+{
+    bool in = true;
+#pragma GCC unroll 8
+    for (uint64_t i = from; i < to; i++) {
+        const uint64_t at =
+            q->independent ? i * q->apart + bly_position(w->h, i, q->range.n)
+                           : bly_probe_next(&w->p, q->range.n, i);
+        in &= q->test(q->ctx, at, w->tag);
+        if (q->tagged)
+            w->tag = bly_probe_tag_next(w->tag, i);
+    }
+    return in;
+}
+
 static inline __attribute__((always_inline)) bool
 bly_probe_alone(const bly_probe_query *q, uint64_t h)
 {
-    bly_probe p = bly_probe_start(h, q->range);
-    uint64_t tag = q->tagged ? bly_probe_tag(h) : 0;
-    for (uint64_t i = 0; i < q->k; i++) {
-        if (!q->test(q->ctx, bly_probe_next(&p, q->range.n, i), tag))
-            return false;
-        if (q->tagged)
-            tag = bly_probe_tag_next(tag, i);
-    }
-    return true;
+    bly_probe_way w = { .h = h, .tag = q->tagged ? bly_probe_tag(h) : 0 };
+    if (!q->independent)
+        w.p = bly_probe_start(h, q->range);
+    if (q->k <= BLY_PROBE_SURE)
+        return bly_probe_pass(q, &w, 0, q->k);
+    return bly_probe_pass(q, &w, 0, BLY_PROBE_SURE) &&
+           bly_probe_pass(q, &w, BLY_PROBE_SURE, q->k);
 }
 
 #define BLY_PROBE_BLOCK 1024 /* keys, before it is asked whether they were */
@@ -494,7 +542,7 @@ static inline __attribute__((always_inline)) void
 bly_probe_ask_k(const bly_probe_query *q, const uint64_t *h, size_t n,
                 uint64_t *maybe)
 {
-    if (n == 1 && !q->independent) {
+    if (n == 1) {
         *maybe |= bly_probe_alone(q, *h);
         return;
     }
