@@ -628,6 +628,68 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
     return BLY_OK;
 }
 
+/* -------------------------------------------------------------- one key */
+
+/* A table whose buckets are single words: aid has the lowest bit of each slot,
+ * and the rest is computed faster than loaded. */
+static inline __attribute__((always_inline)) bly_cuckoo_table
+cuckoo_plain_table(const bly_filter *f)
+{
+    const uint64_t *const p = f->shape.p;
+    const unsigned bits = (unsigned)p[CUCKOO_BITS];
+    const unsigned width = (unsigned)p[CUCKOO_SLOTS] * bits;
+    return (bly_cuckoo_table){
+        .data = f->data,
+        .nb = p[CUCKOO_BUCKETS],
+        .nprints = (UINT64_C(1) << bits) - 1,
+        .nbits = p[CUCKOO_BUCKETS] * width,
+        .ones = f->one.aid,
+        .highs = f->one.aid << (bits - 1),
+        .b = (unsigned)p[CUCKOO_SLOTS],
+        .f = bits,
+        .width = width,
+        .word_bits = width,
+        .nwords = 1,
+    };
+}
+
+BLY_ONE_BODY bool cuckoo_has_plain_body(const bly_filter *f, uint64_t h)
+{
+    const bly_cuckoo_table t = cuckoo_plain_table(f);
+    return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), false, true) ||
+           (f->nlayers && cuckoo_elsewhere(f, f, h));
+}
+
+/* Where neither bucket has room, cuckoo_add() makes some or says why not. */
+BLY_ONE_BODY bly_status cuckoo_add_plain_body(bly_filter *f, uint64_t h)
+{
+    const bly_cuckoo_table t = cuckoo_plain_table(f);
+    const bly_cuckoo_key key = bly_cuckoo_locate(&t, h);
+    size_t ndone;
+    if (!bly_cuckoo_exchange_either(&t, key, 0, key.fp, true))
+        return cuckoo_add(f, &h, 1, NULL, &ndone);
+    f->state[0]++;
+    f->nadded++;
+    return BLY_OK;
+}
+
+BLY_ONE_HAS(static, cuckoo_has_plain, cuckoo_has_plain_body)
+BLY_ONE_ADD(static, cuckoo_add_plain, cuckoo_add_plain_body)
+
+static void cuckoo_one(bly_filter *f)
+{
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    if (!bly_cuckoo_single(&t))
+        return;
+    f->one.aid = t.ones;
+    BLY_ONE_SET_HAS(f, cuckoo_has_plain);
+    /* One that grows has to find the table, `unique` the copy. */
+    if (!f->shape.p[CUCKOO_GROW] && !f->shape.p[CUCKOO_UNIQUE])
+        BLY_ONE_SET_ADD(f, cuckoo_add_plain);
+}
+
+/* ---------------------------------------------------------------- removing */
+
 /* With `unique` a copy stands for every key with its fingerprint, so none can
  * be taken out. */
 static void cuckoo_refuse(const bly_filter *f, const uint64_t *h, size_t n,
@@ -640,7 +702,9 @@ static void cuckoo_refuse(const bly_filter *f, const uint64_t *h, size_t n,
 static bool cuckoo_take_one(bly_filter *table, uint64_t h)
 {
     const bly_cuckoo_table t = cuckoo_table_of(table);
-    const bool taken = bly_cuckoo_take(&t, bly_cuckoo_locate(&t, h), false);
+    const bly_cuckoo_key key = bly_cuckoo_locate(&t, h);
+    const bool taken = bly_cuckoo_single(&t) ? bly_cuckoo_take(&t, key, true)
+                                             : bly_cuckoo_take(&t, key, false);
     table->state[0] -= taken;
     return taken;
 }
@@ -689,6 +753,10 @@ static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
     }
     if (f->nlayers) {
         cuckoo_remove_all_grown(f, h, n, each);
+        return;
+    }
+    if (n == 1) { /* nothing to fetch ahead */
+        each[0] = cuckoo_take_one(f, *h) ? BLY_OK : BLY_EABSENT;
         return;
     }
     bly_cuckoo_best()->remove(&t, h, n, each);
@@ -955,6 +1023,7 @@ const bly_kind bly_kind_cuckoo = {
     .reach = cuckoo_reach,
     .open = cuckoo_open,
     .stat = cuckoo_stat,
+    .one = cuckoo_one,
     .add = cuckoo_add,
     .has = cuckoo_has,
     .remove = cuckoo_remove,

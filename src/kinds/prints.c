@@ -294,6 +294,55 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
 #undef ASK
 }
 
+/* One key; four slots are rare, and go by a batch. aid is where the cells
+ * begin. */
+BLY_ONE_BODY bool prints_one_body(const bly_filter *f, uint64_t h,
+                                  unsigned width, unsigned arity, bool fuse)
+{
+    const uint64_t *const s = f->shape.p;
+    const bly_peel p = {
+        .nshards = s[PRINTS_SHARDS],
+        .windows = s[PRINTS_WINDOWS],
+        .segment = s[PRINTS_SEGMENT],
+        .nslots = (s[PRINTS_WINDOWS] + arity - 1) * s[PRINTS_SEGMENT],
+    };
+    bly_peel_key key;
+    if (!f->state[BLY_PEELED_STATE])
+        return false;
+    bly_peel_find(&p, arity, fuse, f->data, h, &key);
+    return prints_test(f->data + f->one.aid, &key, width, arity);
+}
+
+#define PRINTS_ONE(name, width, arity, fuse)                       \
+    BLY_ONE_BODY bool name##_body(const bly_filter *f, uint64_t h) \
+    {                                                              \
+        return prints_one_body(f, h, width, arity, fuse);          \
+    }                                                              \
+    BLY_ONE_HAS(static, name, name##_body)
+PRINTS_ONE(prints_xor_8, 1, 3, false)
+PRINTS_ONE(prints_xor_16, 2, 3, false)
+PRINTS_ONE(prints_xor_32, 4, 3, false)
+PRINTS_ONE(prints_fuse_8, 1, 3, true)
+PRINTS_ONE(prints_fuse_16, 2, 3, true)
+PRINTS_ONE(prints_fuse_32, 4, 3, true)
+#undef PRINTS_ONE
+
+void bly_prints_one(bly_filter *f)
+{
+    const bly_peel p = prints_layout(&f->shape);
+    const uint64_t bits = f->shape.p[PRINTS_BITS];
+    f->one.aid = bly_peel_head(p.nshards);
+#define CHOOSE(name)                              \
+    (bits == 8    ? BLY_ONE_SET_HAS(f, name##_8)  \
+     : bits == 16 ? BLY_ONE_SET_HAS(f, name##_16) \
+                  : BLY_ONE_SET_HAS(f, name##_32))
+    if (!p.fuse)
+        CHOOSE(prints_xor);
+    else if (p.arity == 3)
+        CHOOSE(prints_fuse);
+#undef CHOOSE
+}
+
 void bly_prints_reach(const bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *bad)
 {

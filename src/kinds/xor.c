@@ -45,6 +45,7 @@ const bly_kind bly_kind_xor = {
     .check = bly_prints_check,
     .reach = bly_prints_reach,
     .stat = bly_prints_stat,
+    .one = bly_prints_one,
     .has = bly_prints_has,
     .build = bly_prints_build,
     .shards = bly_prints_shards,
