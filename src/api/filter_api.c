@@ -209,6 +209,12 @@ bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
 {
     if (!f || (!hashes && n))
         return bly_fail_null("f or hashes");
+    if (n == 1 && !fresh && f->one.add) {
+        const bly_status st = f->one.add(f, *hashes);
+        if (ndone)
+            *ndone = !st;
+        return st;
+    }
     return add_all(f, f->shared ? f->kind->add_shared : f->kind->add, hashes, n,
                    fresh, ndone);
 }
@@ -216,7 +222,10 @@ bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
 void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
                     uint64_t *maybe)
 {
-    has_all(f, f->kind->has, hashes, n, maybe);
+    if (n == 1 && f->one.has && !bly_filter_unread(f))
+        *maybe = f->one.has(f, *hashes);
+    else
+        has_all(f, f->kind->has, hashes, n, maybe);
 }
 
 /* Keys that are not yet hashed: one of these. */
@@ -343,10 +352,16 @@ bly_status bly_add_hash(bly_filter *f, uint64_t hash)
 
 bool bly_has_hash(const bly_filter *f, uint64_t hash)
 {
-    if (f->one.has && !bly_filter_unread(f))
+    const bool unread = bly_filter_unread(f);
+    uint64_t maybe = 0;
+    if (f->one.has && !unread)
         return f->one.has(f, hash);
-    uint64_t maybe;
-    bly_has_hashes(f, &hash, 1, &maybe);
+    if (!f->kind->has)
+        return true;
+    if (unread)
+        has_unread(f, &hash, 1, &maybe);
+    else
+        f->kind->has(f, &hash, 1, &maybe);
     return maybe != 0;
 }
 
