@@ -50,18 +50,12 @@
 enum { BLOCKED_BLOCKS, BLOCKED_K, BLOCKED_FOLDS };
 
 static const bly_param blocked_params[] = {
-    [BLOCKED_BLOCKS] = { .name = "blocks",
-                         .type = BLY_UINT,
-                         .min = 1,
-                         .max = (double)BLOCKED_MAX_BLOCKS,
-                         .help = "blocks of 512 bits" },
-    [BLOCKED_K] = { .name = "k",
-                    .type = BLY_UINT,
-                    .settable = true,
-                    .automatic = true,
-                    .min = 1,
-                    .max = BLOCKED_MAX_K,
-                    .help = "bits a key sets: 1, 2, 4, 8 or 16" },
+    [BLOCKED_BLOCKS] = BLY_PARAM("blocks", BLY_UINT, .min = 1,
+                                 .max = (double)BLOCKED_MAX_BLOCKS,
+                                 .help = "blocks of 512 bits"),
+    [BLOCKED_K] = BLY_PARAM("k", BLY_UINT, .settable = true, .automatic = true,
+                            .min = 1, .max = BLOCKED_MAX_K,
+                            .help = "bits a key sets: 1, 2, 4, 8 or 16"),
     [BLOCKED_FOLDS] = BLY_FOLDS_PARAM,
 };
 

@@ -51,14 +51,10 @@ enum { CLASSIC_SHARED, CLASSIC_PARTITIONED };
 static const bly_param classic_params[] = {
     [CLASSIC_BITS] = BLY_CLASSIC_BITS_PARAM,
     [CLASSIC_K] = BLY_CLASSIC_K_PARAM,
-    [CLASSIC_LAYOUT] = { .name = "layout",
-                         .type = BLY_CHOICE,
-                         .settable = true,
-                         .max = 1,
-                         .choices =
-                             (const char *const[]){ "shared", "partitioned",
-                                                    NULL },
-                         .help = "probes over all bits, or each in a slice" },
+    [CLASSIC_LAYOUT] =
+        BLY_PARAM("layout", BLY_CHOICE, .settable = true, .max = 1,
+                  .choices = BLY_WORDS("shared", "partitioned"),
+                  .help = "probes over all bits, or each in a slice"),
     [CLASSIC_RULE] = BLY_PROBE_RULE_PARAM,
     [CLASSIC_FOLDS] = BLY_FOLDS_PARAM,
 };

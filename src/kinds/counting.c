@@ -58,25 +58,15 @@ enum {
 enum { COUNTING_STUCK }; /* state */
 
 static const bly_param counting_params[] = {
-    [COUNTING_COUNTERS] = { .name = "counters",
-                            .type = BLY_UINT,
-                            .min = 1,
-                            .max = (double)BLY_PROBE_MAX_CELLS,
-                            .help = "counters in the array (m)" },
-    [COUNTING_K] = { .name = "k",
-                     .type = BLY_UINT,
-                     .settable = true,
-                     .automatic = true,
-                     .min = 1,
-                     .max = BLY_PROBE_MAX_K,
-                     .help = "counters a key raises" },
-    [COUNTING_WIDTH] = { .name = "width",
-                         .type = BLY_UINT,
-                         .settable = true,
-                         .def = 4,
-                         .min = 2,
-                         .max = 16,
-                         .help = "bits of a counter: 2, 3, 4, 8 or 16" },
+    [COUNTING_COUNTERS] = BLY_PARAM("counters", BLY_UINT, .min = 1,
+                                    .max = (double)BLY_PROBE_MAX_CELLS,
+                                    .help = "counters in the array (m)"),
+    [COUNTING_K] =
+        BLY_PARAM("k", BLY_UINT, .settable = true, .automatic = true, .min = 1,
+                  .max = BLY_PROBE_MAX_K, .help = "counters a key raises"),
+    [COUNTING_WIDTH] =
+        BLY_PARAM("width", BLY_UINT, .settable = true, .def = 4, .min = 2,
+                  .max = 16, .help = "bits of a counter: 2, 3, 4, 8 or 16"),
     [COUNTING_RULE] = BLY_PROBE_RULE_PARAM,
     [COUNTING_FOLDS] = BLY_FOLDS_PARAM,
 };

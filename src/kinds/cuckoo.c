@@ -84,45 +84,28 @@ enum {
 static const char *const cuckoo_switch[] = { "off", "on", NULL };
 
 static const bly_param cuckoo_params[] = {
-    [CUCKOO_BUCKETS] = { .name = "buckets",
-                         .type = BLY_UINT,
-                         .min = 2,
-                         .max = (double)CUCKOO_MAX_BUCKETS,
-                         .help = "buckets of the table, an even number" },
-    [CUCKOO_SLOTS] = { .name = "bucket",
-                       .type = BLY_UINT,
-                       .settable = true,
-                       .def = 4,
-                       .min = 1,
-                       .max = BLY_CUCKOO_MAX_SLOTS,
-                       .help = "slots of a bucket: 1, 2, 4 or 8" },
-    [CUCKOO_BITS] = { .name = "fingerprint",
-                      .type = BLY_UINT,
-                      .settable = true,
-                      .automatic = true,
-                      .min = CUCKOO_MIN_BITS,
-                      .max = CUCKOO_MAX_BITS,
-                      .help = "bits of a fingerprint" },
-    [CUCKOO_SEMISORT] = { .name = "semisort",
-                          .type = BLY_CHOICE,
-                          .settable = true,
-                          .max = 1,
-                          .choices = cuckoo_switch,
-                          .help = "one bit per slot less, but slower" },
-    [CUCKOO_UNIQUE] = { .name = "unique",
-                        .type = BLY_CHOICE,
-                        .settable = true,
-                        .max = 1,
-                        .choices = cuckoo_switch,
-                        .help = "do not store a key again that seems to be "
-                                "there; no removal then" },
-    [CUCKOO_GROW] = { .name = "grow",
-                      .type = BLY_UINT,
-                      .settable = true,
-                      .min = 0,
-                      .max = CUCKOO_MAX_GROW,
-                      .help = "0: a full filter stays full; else each further "
-                              "table is this many times as large" },
+    [CUCKOO_BUCKETS] = BLY_PARAM(
+        "buckets", BLY_UINT, .min = 2, .max = (double)CUCKOO_MAX_BUCKETS,
+        .help = "buckets of the table, an even number"),
+    [CUCKOO_SLOTS] = BLY_PARAM("bucket", BLY_UINT, .settable = true, .def = 4,
+                               .min = 1, .max = BLY_CUCKOO_MAX_SLOTS,
+                               .help = "slots of a bucket: 1, 2, 4 or 8"),
+    [CUCKOO_BITS] =
+        BLY_PARAM("fingerprint", BLY_UINT, .settable = true, .automatic = true,
+                  .min = CUCKOO_MIN_BITS, .max = CUCKOO_MAX_BITS,
+                  .help = "bits of a fingerprint"),
+    [CUCKOO_SEMISORT] = BLY_PARAM("semisort", BLY_CHOICE, .settable = true,
+                                  .max = 1, .choices = cuckoo_switch,
+                                  .help = "one bit per slot less, but slower"),
+    [CUCKOO_UNIQUE] =
+        BLY_PARAM("unique", BLY_CHOICE, .settable = true, .max = 1,
+                  .choices = cuckoo_switch,
+                  .help = "do not store a key again that seems to be "
+                          "there; no removal then"),
+    [CUCKOO_GROW] = BLY_PARAM(
+        "grow", BLY_UINT, .settable = true, .min = 0, .max = CUCKOO_MAX_GROW,
+        .help = "0: a full filter stays full; else each further "
+                "table is this many times as large"),
 };
 
 /* ----------------------------------------------------------------- sizes */

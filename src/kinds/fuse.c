@@ -29,13 +29,8 @@
 
 static const bly_param fuse_params[] = {
     BLY_PRINTS_PARAMS,
-    [PRINTS_ARITY] = { .name = "arity",
-                       .type = BLY_UINT,
-                       .settable = true,
-                       .def = 3,
-                       .min = 3,
-                       .max = 4,
-                       .help = "slots of a key" },
+    [PRINTS_ARITY] = BLY_PARAM("arity", BLY_UINT, .settable = true, .def = 3,
+                               .min = 3, .max = 4, .help = "slots of a key"),
 };
 
 static bly_status fuse_plan(const bly_want *w, bly_shape *out)
