@@ -52,7 +52,7 @@ void block_free(struct block *b)
 /* Room for n bytes, a separator behind them, and the slack. */
 static bool block_fit(struct block *b, size_t n)
 {
-    if (n <= b->room)
+    if (b->at && n <= b->room)
         return true;
     char *const more = realloc(b->at, n + 1 + BLOCK_SLACK);
     if (!more)
@@ -191,9 +191,11 @@ static bool source_start(struct input *in)
 /* Room for a line, or a part of one, of n bytes. */
 static bool line_fits(struct input *in, struct block *b, size_t n)
 {
-    return block_fit(b, n) ||
-           input_fail(in, "%s: out of memory for a line of %zu bytes",
-                      input_name(in, &in->files[in->file]), n);
+    if (block_fit(b, n))
+        return true;
+    input_fail(in, "%s: out of memory for a line of %zu bytes",
+               input_name(in, &in->files[in->file]), n);
+    return false;
 }
 
 /* No line ends in the block, which is full: twice the room, as long as the line
