@@ -330,6 +330,11 @@ void bly_foreign_made(bly_foreign *f);
 bly_status bly_foreign_read_key(const bly_foreign *f, bly_bytes text,
                                 bly_scratch *s, bly_foreign_key *key);
 
+/* The same for up to BLY_CROWD keys at once; how many could be read. */
+size_t bly_foreign_read_keys(const bly_foreign *f, const bly_bytes *keys,
+                             size_t n, bly_scratch *s, bly_foreign_key *out,
+                             bly_status *st);
+
 /* f->own, zeroed; BLY_ENOMEM. Once a filter. */
 bly_status bly_foreign_own(bly_foreign *f, size_t nbytes);
 
