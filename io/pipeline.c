@@ -12,6 +12,11 @@
  * A command that prints more than keys appends its lines to a text of the
  * worker's, which is written in the block's turn instead.
  *
+ * Where the answer for a key depends on those before it, a worker only cuts and
+ * hashes its block; the command sees the keys when it is the block's turn. A
+ * block of very short keys has more than were hashed ahead: the rest is worked
+ * on piece by piece, then and there.
+ *
  * Where keys have values, blocks take turns though nothing is written: so the
  * number of lines before a block is known when its turn comes, and of several
  * wrong lines the first one is told.
@@ -28,10 +33,20 @@
 #include "report/say.h"
 #include "report/show.h"
 
+/* Keys that wait for the turn of their block. */
+struct pending {
+    bly_bytes keys[BATCH_IN_ORDER];
+    uint64_t hashes[BATCH_IN_ORDER];
+    uint64_t picked[BLY_BITMAP_WORDS(BATCH_IN_ORDER)];
+};
+
 struct keys_worker {
-    struct block text;   /* written instead of the block, if the job writes */
-    uint64_t nlines;     /* of its block that are right */
-    char why[VALUE_WHY]; /* the next one is not; empty: all are right */
+    struct pending *pending; /* NULL unless the job is in order */
+    size_t npending;
+    struct cutter cutter; /* where the rest of the block begins */
+    struct block text;    /* written instead of the block, if the job writes */
+    uint64_t nlines;      /* of its block that are right */
+    char why[VALUE_WHY];  /* the next one is not; empty: all are right */
     uint64_t nkeys, npicked; /* of all its blocks */
 };
 
@@ -92,15 +107,18 @@ static void keep_picked(const bly_bytes *keys, size_t n, const uint64_t *picked,
     }
 }
 
-/* Hash some keys and hand them to the command. */
-static bool work_batch(struct keys_run *r, struct batch *b, uint64_t *hashes,
-                       bool ahead)
+static void hash_batch(const struct job *job, struct batch *b, uint64_t *hashes)
+{
+    if (!job->hasher)
+        return;
+    bly_hash_keys(job->hasher, b->keys, b->n, hashes);
+    b->hashes = hashes;
+}
+
+/* Hand some keys to the command. */
+static bool give_batch(struct keys_run *r, struct batch *b, bool ahead)
 {
     struct job *const job = r->job;
-    if (job->hasher) {
-        bly_hash_keys(job->hasher, b->keys, b->n, hashes);
-        b->hashes = hashes;
-    }
     const bly_status st = (ahead ? job->ahead : job->batch)(job, b);
     const char *const path = ahead || !job->path ? "" : job->path;
     return !st || fail_run(r, st, "%s%s%s", path, *path ? ": " : "",
@@ -116,9 +134,38 @@ static bool work_ahead(struct keys_run *r, struct block *text,
     uint64_t hashes[BATCH], picked[BLY_BITMAP_WORDS(BATCH)] = { 0 };
     struct batch batch = { .keys = keys, .picked = picked, .text = text };
     bool ok = true;
-    while (ok && (batch.n = cutter_next(&cutter, keys, BATCH)))
-        ok = work_batch(r, &batch, hashes, true);
+    while (ok && (batch.n = cutter_next(&cutter, keys, BATCH))) {
+        hash_batch(r->job, &batch, hashes);
+        ok = give_batch(r, &batch, true);
+    }
     return ok;
+}
+
+static uint64_t count_picked(const struct batch *b)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < BLY_BITMAP_WORDS(b->n); i++)
+        n += (uint64_t)__builtin_popcountll(b->picked[i]);
+    return n;
+}
+
+/* Move what is to be printed of a batch to *to. */
+static void keep_batch(const struct keys_run *r, const struct batch *b,
+                       char **to)
+{
+    const char terminator = r->job->terminator;
+    if (r->in->separator != terminator)
+        for (size_t i = 0; i < b->n; i++)
+            ((char *)(uintptr_t)b->keys[i].ptr)[b->keys[i].len] = terminator;
+    keep_picked(b->keys, b->n, b->picked, to);
+}
+
+static void count_keys(struct keys_run *r, struct keys_worker *w,
+                       uint64_t npicked)
+{
+    w->nkeys += w->nlines;
+    w->npicked += npicked;
+    atomic_fetch_add_explicit(&r->in->nkeys, w->nlines, memory_order_relaxed);
 }
 
 /* Work on all keys of a block, which becomes its output. */
@@ -152,28 +199,79 @@ static bool work_keys(void *ctx, unsigned worker, struct block *b)
             batch.values = values;
         }
         memset(picked, 0, sizeof picked);
-        if (!work_batch(r, &batch, hashes, false))
+        hash_batch(job, &batch, hashes);
+        if (!give_batch(r, &batch, false))
             return false;
-        uint64_t here = 0;
-        for (size_t i = 0; i < BLY_BITMAP_WORDS(n); i++)
-            here += (uint64_t)__builtin_popcountll(picked[i]);
+        const uint64_t here = count_picked(&batch);
         w->nlines += n;
         npicked += here;
         if (here && job->first_only)
             break;
-        if (here && job->prints) {
-            if (r->in->separator != job->terminator)
-                for (size_t i = 0; i < n; i++)
-                    ((char *)(uintptr_t)keys[i].ptr)[keys[i].len] =
-                        job->terminator;
-            keep_picked(keys, n, picked, &to);
-        }
+        if (here && job->prints)
+            keep_batch(r, &batch, &to);
     }
     b->len = (size_t)(to - b->at);
-    w->nkeys += w->nlines;
-    w->npicked += npicked;
-    atomic_fetch_add_explicit(&r->in->nkeys, w->nlines, memory_order_relaxed);
+    count_keys(r, w, npicked);
     return !(npicked && job->first_only);
+}
+
+/* The next keys of a worker's block, hashed. */
+static void next_pending(struct keys_run *r, struct keys_worker *w)
+{
+    struct pending *const p = w->pending;
+    w->npending = cutter_next(&w->cutter, p->keys, BATCH_IN_ORDER);
+    struct batch b = { .keys = p->keys, .n = w->npending };
+    hash_batch(r->job, &b, p->hashes);
+}
+
+/* Cut and hash a block, as far as there is room. */
+static bool work_pending(void *ctx, unsigned worker, struct block *b)
+{
+    struct keys_run *const r = ctx;
+    struct keys_worker *const w = &r->workers[worker];
+    if (!w->pending && !(w->pending = malloc(sizeof *w->pending)))
+        return fail_run(r, BLY_ENOMEM, "out of memory");
+    w->cutter = cutter_start(b->at, b->len, r->in->separator);
+    next_pending(r, w);
+    return true;
+}
+
+/* Work on all keys of such a block, which becomes its output. False if the
+ * command failed: what it had picked by then is printed all the same. */
+static bool decide_pending(struct keys_run *r, struct keys_worker *w,
+                           struct block *b)
+{
+    struct pending *const p = w->pending;
+    char *to = b->at;
+    uint64_t npicked = 0;
+    bool ok = true;
+    w->nlines = 0;
+    w->text.len = 0;
+    for (; ok && w->npending; next_pending(r, w)) {
+        struct batch batch = { .keys = p->keys,
+                               .hashes = r->job->hasher ? p->hashes : NULL,
+                               .n = w->npending,
+                               .picked = p->picked,
+                               .text = &w->text };
+        memset(p->picked, 0, BLY_BITMAP_WORDS(batch.n) * sizeof *p->picked);
+        ok = give_batch(r, &batch, false);
+        npicked += count_picked(&batch);
+        w->nlines += batch.n;
+        if (r->job->prints)
+            keep_batch(r, &batch, &to);
+    }
+    b->len = (size_t)(to - b->at);
+    count_keys(r, w, npicked);
+    return ok;
+}
+
+static bool put_block(struct keys_run *r, const struct block *b)
+{
+    if (out_is_terminal())
+        text_clean(b->at, b->len, true);
+    const int error = out_write(b->at, b->len);
+    return !error ||
+           fail_run(r, BLY_EIO, "standard output: %s", strerror(error));
 }
 
 /* Write what was made of a block, or tell the line that is wrong. */
@@ -190,12 +288,18 @@ static bool write_keys(void *ctx, unsigned worker, struct block *b)
                         input_name(r->in, b->file),
                         r->in->separator ? "line" : "key",
                         (unsigned long long)(r->nlines + 1), w->why);
-    const struct block *const out = r->job->writes ? &w->text : b;
-    if (out_is_terminal())
-        text_clean(out->at, out->len, true);
-    const int error = out_write(out->at, out->len);
-    return !error ||
-           fail_run(r, BLY_EIO, "standard output: %s", strerror(error));
+    return put_block(r, r->job->writes ? &w->text : b);
+}
+
+static bool write_pending(void *ctx, unsigned worker, struct block *b)
+{
+    struct keys_run *const r = ctx;
+    struct keys_worker *const w = &r->workers[worker];
+    const bool decided = decide_pending(r, w, b);
+    const bool put = put_block(r, r->job->writes ? &w->text : b);
+    if (r->job->written)
+        r->job->written(r->job, put);
+    return decided && put;
 }
 
 bly_status pipeline_run(struct job *job, struct input *in)
@@ -211,12 +315,16 @@ bly_status pipeline_run(struct job *job, struct input *in)
         return r.status;
     }
     progress_start(job->prints || job->writes);
-    ordered_run(in, work_keys, turns ? write_keys : NULL, &r);
+    if (job->in_order)
+        ordered_run(in, work_pending, write_pending, &r);
+    else
+        ordered_run(in, work_keys, turns ? write_keys : NULL, &r);
     progress_clear();
     for (unsigned i = 0; i < ordered_workers(in); i++) {
         job->nkeys += r.workers[i].nkeys;
         job->npicked += r.workers[i].npicked;
         block_free(&r.workers[i].text);
+        free(r.workers[i].pending);
     }
     free(r.workers);
     if (in->error[0] && !(job->first_only && job->npicked))

@@ -33,12 +33,16 @@
  * enough that keys, hashes and text stay in the first-level cache. */
 #define BATCH 512
 
+/* Where they are decided on one after another, many can be hashed before it is
+ * their turn: as many as 20 bytes each make a block. */
+#define BATCH_IN_ORDER 16384
+
 /* Some keys of a block, in their order. */
 struct batch {
     const bly_bytes *keys;  /* a separator behind each; borrowed for the call */
     const uint64_t *hashes; /* NULL where the job has no hasher */
     const uint64_t *values; /* NULL where the job's keys have none */
-    size_t n;               /* BATCH at most */
+    size_t n;               /* BATCH at most, unless in order */
     uint64_t *picked;       /* a zeroed bitmap, for the command to set */
     struct block *text;     /* for the command to append to, if job->writes */
     const char *why;        /* it failed, for the command to set; NULL: as
@@ -59,6 +63,15 @@ struct job {
      * for the first of them, so that questions can go out before the answers
      * are waited for. What it picks does not count. */
     bly_status (*ahead)(struct job *job, struct batch *b);
+
+    /* Keys are hashed by all threads, but batch() is called in the order of the
+     * input, never by two threads at once, and a batch may be as long as
+     * BATCH_IN_ORDER. What it picks before it fails is printed. written(),
+     * unless NULL, is called when what it picked of a block is out, or, with
+     * false, when that failed. */
+    bool in_order;
+    void (*written)(struct job *job, bool ok);
+
     bool prints;       /* write the picked keys to standard output */
     bool writes;       /* or the text that batch() makes of them */
     bool first_only;   /* stop at the first picked key */
