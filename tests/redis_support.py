@@ -1,7 +1,9 @@
 """Real servers on loopback, started and stopped by the tests.
 
 A server has a folder, a free port and the module; it is ended by its process
-id when the test is over, whatever happened.
+id when the test is over, whatever happened. BLY_REDIS_SERVER names the program
+if it is to be another one than redis-server, or valkey-server where that is not
+installed.
 """
 import os
 import pathlib
@@ -16,7 +18,8 @@ from conftest import GRACE, PATIENCE
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("BLY_BUILD", ROOT / "build")).resolve()
 MODULE = BUILD / "bloomery.so"
-SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
+SERVER = os.environ.get("BLY_REDIS_SERVER") or \
+    shutil.which("redis-server") or shutil.which("valkey-server")
 
 try:
     import redis

@@ -1,4 +1,5 @@
 """BF.* in a real server, by the rules of RedisBloom and of valkey-bloom."""
+import math
 import os
 import random
 
@@ -270,6 +271,100 @@ def test_a_memory_limit_a_key(r):
     replies = bf(r, "BF.MADD", "k", *range(20000))
     assert any(isinstance(x, redis.exceptions.ResponseError) for x in replies)
     r.config_set("bf.bloom-memory-usage-limit", 0)
+
+
+def largest(r, limit, *words):
+    """The largest capacity that a command may make a filter for."""
+    r.config_set("bf.bloom-memory-usage-limit", limit)
+    low, high = 1, 10 * limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        r.delete("k")
+        try:
+            bf(r, *[w if w != "N" else middle for w in words])
+            low = middle
+        except redis.exceptions.ResponseError:
+            high = middle - 1
+    r.config_set("bf.bloom-memory-usage-limit", 0)
+    r.delete("k")
+    return low
+
+
+def redis_size(capacity, rate):
+    """Bytes of one sub-filter, as RedisBloom counts them."""
+    bits = max(int(capacity * abs(math.log(rate)) / 0.480453013918201), 1)
+    return 32 + 64 + (bits + 63) // 64 * 8
+
+
+def valkey_size(capacity, rate):
+    return 48 + 8 + 208 + math.ceil(
+        capacity * math.log(rate) / (-8 * math.log(2) ** 2))
+
+
+@pytest.mark.parametrize("limit", [1000, 10000, 65537])
+def test_the_memory_limit_is_exact(r, limit):
+    """What counts is Size of BF.INFO: with half of the rate that was asked
+    where the filter may grow, and with the peers' structures."""
+    for words, size in (
+            (["BF.RESERVE", "k", "0.01", "N"],
+             lambda c: redis_size(c, 0.005)),
+            (["BF.RESERVE", "k", "0.01", "N", "NONSCALING"],
+             lambda c: redis_size(c, 0.01)),
+            (["BF.INSERT", "k", "TIGHTENING", "0.5", "CAPACITY", "N"],
+             lambda c: valkey_size(c, 0.01))):
+        most = largest(r, limit, *words)
+        assert size(most) <= limit < size(most + 1), words
+
+
+@pytest.mark.parametrize("capacity, rate, size", [
+    (100, "0.01", 384), (1000, "0.001", 2062), (50, "0.05", 303)])
+def test_size_as_valkey_bloom_counts_it(r, capacity, rate, size):
+    bf(r, "BF.INSERT", "k", "TIGHTENING", "0.5", "CAPACITY", capacity, "ERROR",
+       rate)
+    assert bf(r, "BF.INFO", "k", "SIZE") == size
+
+
+def test_size_of_three_as_valkey_bloom_counts_it(r):
+    bf(r, "BF.INSERT", "k", "TIGHTENING", "0.5", "ITEMS", *range(400))
+    assert bf(r, "BF.INFO", "k", "FILTERS") == 3
+    assert bf(r, "BF.INFO", "k", "SIZE") == 1724
+
+
+def max_scaled(capacity, rate, tightening, expansion, limit):
+    """By valkey-bloom's rules: how far a filter may grow."""
+    total = memory = n = 0
+    while True:
+        error = rate * tightening ** n
+        if error <= 2.2250738585072014e-308:
+            return total
+        room = 1
+        if n:
+            room = 4
+            while room < n + 1:
+                room *= 2
+        memory += 208 + math.ceil(
+            capacity * math.log(error) / (-8 * math.log(2) ** 2))
+        if 48 + 8 * room + memory > limit:
+            return total
+        total += capacity
+        capacity *= expansion
+        n += 1
+
+
+@pytest.mark.parametrize("capacity, rate, tightening, expansion, holds", [
+    (100, 0.01, 0.5, 2, 26214300), (50, 0.05, 0.5, 2, 26214350),
+    (100, 0.00001, 0.5, 1, None), (1000, 0.01, 0.9, 1, None),
+    (10000, 0.001, 0.5, 4, None), (7, 0.3, 0.8, 3, None),
+    (100000, 1e-9, 0.5, 2, None)])
+def test_max_scaled_capacity(r, capacity, rate, tightening, expansion, holds):
+    limit = 128 << 20
+    r.config_set("bf.bloom-memory-usage-limit", limit)
+    bf(r, "BF.INSERT", "k", "TIGHTENING", tightening, "CAPACITY", capacity,
+       "ERROR", rate, "EXPANSION", expansion)
+    told = bf(r, "BF.INFO", "k", "MAXSCALEDCAPACITY")
+    r.config_set("bf.bloom-memory-usage-limit", 0)
+    assert told == max_scaled(capacity, rate, tightening, expansion, limit)
+    assert holds in (None, told)
 
 
 def test_info_section(r):

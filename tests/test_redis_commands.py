@@ -282,6 +282,11 @@ def test_section_of_info(r):
     assert info["bf_bloom_total_memory_bytes"] == sum(
         r.execute_command("BF.INFO", k, "SIZE")[0] for k in
         ("k0", "k1", "k2")) + r.execute_command("BF.INFO", "v", "SIZE")
+    r.execute_command("BF.MADD", "k0", *range(5000))  # they grow
+    r.execute_command("BF.MADD", "v", *range(5000))
+    assert r.info("bf")["bf_bloom_total_memory_bytes"] == sum(
+        r.execute_command("BF.INFO", k, "SIZE")[0] for k in
+        ("k0", "k1", "k2")) + r.execute_command("BF.INFO", "v", "SIZE")
     r.delete("k0", "v")
     r.execute_command("COPY", "k1", "k4")
     assert r.info("bf")["bf_bloom_num_objects"] == 3
@@ -302,6 +307,7 @@ SETTINGS = {"bf-error-rate": ("0.01", "0.05"), "bf-initial-size": ("100", "50"),
             "bloom-tightening-ratio": ("0.5", "0.8"),
             "bloom-use-random-seed": ("yes", "no"),
             "bloom-memory-usage-limit": ("0", "1000000"),
+            "bloom-defrag-enabled": ("yes", "no"),
             "bf-fetch-ahead": ("yes", "no"), "bly-memory-limit": ("0", "5000")}
 
 
@@ -332,3 +338,30 @@ def test_settings_are_set_told_and_written(tmp_path):
         text = conf.read_text()
         for name, (_, other) in SETTINGS.items():
             assert f"{full_name(s.r, name)} {other}" in text.replace('"', "")
+
+
+@pytest.mark.parametrize("text", ["1e-7", "0.0000001", "0.1234567890123",
+                                  "2.5e-300"])
+def test_a_small_rate_is_told_as_it_was_given(r, text):
+    for name in "bf-error-rate", "bloom-fp-rate", "bloom-tightening-ratio":
+        full = full_name(r, name)
+        before = r.config_get(full)[full]
+        r.config_set(full, text)
+        assert r.config_get(full) == {full: text}
+        r.config_set(full, before)
+
+
+def test_a_configuration_file_of_valkey_bloom(tmp_path):
+    """All that it has, as its documentation lists them."""
+    conf = tmp_path / "conf"
+    with Server(tmp_path / "probe") as s:
+        prefix = full_name(s.r, "bloom-capacity")[:-len("bloom-capacity")]
+    conf.write_text(f"loadmodule {MODULE}\n" + "".join(
+        f"{prefix}{line}\n" for line in (
+            "bloom-capacity 100", "bloom-expansion 2", "bloom-fp-rate 0.01",
+            "bloom-tightening-ratio 0.5", "bloom-use-random-seed yes",
+            "bloom-memory-usage-limit 134217728", "bloom-defrag-enabled yes")))
+    with Server(tmp_path / "s", config=conf, module=None) as s:
+        assert s.r.execute_command("BF.ADD", "k", "x") == 1
+        assert s.r.config_get(prefix + "bloom-defrag-enabled") == {
+            prefix + "bloom-defrag-enabled": "yes"}

@@ -38,6 +38,7 @@ enum {
     TIGHTENING,
     MEMORY_LIMIT,
     RANDOM_SEED,
+    DEFRAG,
     AHEAD,
     NSETTINGS
 };
@@ -86,6 +87,10 @@ static setting bf_settings[NSETTINGS] = {
                       .def = 1,
                       .max = 1,
                       .flag = true },
+    [DEFRAG] = { .name = "bloom-defrag-enabled",
+                 .def = 1,
+                 .max = 1,
+                 .flag = true },
     /* To measure what it is worth. */
     [AHEAD] = { .name = "bf-fetch-ahead", .def = 1, .max = 1, .flag = true },
 };
@@ -93,6 +98,11 @@ static setting bf_settings[NSETTINGS] = {
 static double bf_now(int which)
 {
     return bf_settings[which].value;
+}
+
+bool bf_may_move(void)
+{
+    return bf_now(DEFRAG) != 0;
 }
 
 /* Bytes that a key may take: what a primary has allowed is not asked again. */
@@ -379,7 +389,7 @@ static long add_items(server_ctx *ctx, bly_foreign *f, server_string **argv,
 static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
                          int first, bly_foreign *f, bool array)
 {
-    const size_t nparts = bly_foreign_nparts(f);
+    const bf_mark before = bf_marked(f, argc - first);
     uint64_t nfresh = 0;
     if (array)
         srv.ReplyWithArray(ctx, SERVER_LATER);
@@ -387,7 +397,7 @@ static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
     if (array)
         srv.ReplySetArrayLength(ctx, n);
     if (nfresh) {
-        bf_account_added(f, nparts, nfresh);
+        bf_account_added(f, before, nfresh);
         srv.ReplicateVerbatim(ctx);
         key_changed(ctx, "bloom.add", argv[1]);
     }
@@ -655,8 +665,7 @@ static void reply_capacity(server_ctx *ctx, const bly_foreign *f)
 
 static void reply_size(server_ctx *ctx, const bly_foreign *f)
 {
-    const bly_foreign_sizes s = value_sizes(f);
-    srv.ReplyWithLongLong(ctx, (long long)bf_shown_size(&s));
+    srv.ReplyWithLongLong(ctx, (long long)value_sizes(f).counted);
 }
 
 static void reply_filters(server_ctx *ctx, const bly_foreign *f)
@@ -708,14 +717,13 @@ static void reply_max_capacity(server_ctx *ctx, const bly_foreign *f)
                         .capacity = first.capacity,
                         .expansion = bf_expansion(f),
                         .tightening = value_fact(f, "tightening") };
-    uint64_t holds = first.capacity, step = 0;
     /* As far as it would go: it ends at the limit, or where rates end. */
+    uint64_t holds = 0;
     const uint64_t limit = (uint64_t)bf_now(MEMORY_LIMIT);
     value_words words;
-    const bly_foreign_spec *spec =
-        wish_words(&w, limit ? limit : UINT64_C(1) << 40, &words);
-    while (step++ < 64 && !bly_foreign_scales(spec, holds + 1, &holds))
-        ;
+    bly_foreign_scales(
+        wish_words(&w, limit ? limit : UINT64_C(1) << 40, &words), UINT64_MAX,
+        &holds);
     srv.ReplyWithLongLong(ctx, (long long)holds);
 }
 

@@ -60,23 +60,29 @@ static void bf_account(const bly_foreign *f, uint64_t times)
     bf_total.filters += times * s.nparts;
     bf_total.items += times * s.items;
     bf_total.capacity += times * s.capacity;
-    bf_total.bytes += times * bf_shown_size(&s);
+    bf_total.bytes += times * s.counted;
 }
 
-uint64_t bf_shown_size(const bly_foreign_sizes *s)
+bf_mark bf_marked(const bly_foreign *f, int nitems)
 {
-    return 32 + 64 * s->nparts + s->nbytes;
+    const size_t n = bly_foreign_nparts(f);
+    bly_foreign_sizes newest;
+    bly_foreign_size(f, n - 1, &newest);
+    const bool may_grow = newest.items + (uint64_t)nitems > newest.capacity;
+    return (bf_mark){ n, may_grow ? value_sizes(f).counted : 0 };
 }
 
-void bf_account_added(const bly_foreign *f, size_t nparts, uint64_t items)
+void bf_account_added(const bly_foreign *f, bf_mark before, uint64_t items)
 {
     bf_total.items += items;
-    for (; nparts < bly_foreign_nparts(f); nparts++) {
+    if (before.nparts == bly_foreign_nparts(f))
+        return;
+    bf_total.bytes += value_sizes(f).counted - before.bytes;
+    for (; before.nparts < bly_foreign_nparts(f); before.nparts++) {
         bly_foreign_sizes s;
-        bly_foreign_size(f, nparts, &s);
+        bly_foreign_size(f, before.nparts, &s);
         bf_total.filters++;
         bf_total.capacity += s.capacity;
-        bf_total.bytes += 64 + s.nbytes;
     }
 }
 
@@ -229,7 +235,12 @@ static void valkey_rewrite(server_io *io, server_string *key, void *value)
 static size_t bf_mem_usage(const void *value)
 {
     const bly_foreign_sizes s = value_sizes(value);
-    return (size_t)bf_shown_size(&s);
+    return 32 + 64 * s.nparts + (size_t)s.nbytes;
+}
+
+static int bf_defrag(server_defrag *ctx, server_string *key, void **value)
+{
+    return bf_may_move() ? value_methods.defrag(ctx, key, value) : 0;
 }
 
 int bf_types_start(server_ctx *ctx)
@@ -240,6 +251,7 @@ int bf_types_start(server_ctx *ctx)
     methods.mem_usage = bf_mem_usage;
     methods.free = bf_release;
     methods.copy = bf_copy;
+    methods.defrag = bf_defrag;
     redis_type = srv.CreateDataType(ctx, "MBbloom--", REDIS_ENCODING, &methods);
     methods.rdb_load = valkey_load;
     methods.aof_rewrite = valkey_rewrite;

@@ -19,8 +19,10 @@ static void setting_text(const setting *s, double value, char *text,
 {
     if (s->flag)
         snprintf(text, size, "%s", value != 0 ? "yes" : "no");
+    else if (s->real && s->given[0])
+        snprintf(text, size, "%s", s->given);
     else if (s->real)
-        snprintf(text, size, "%g", value);
+        snprintf(text, size, "%.17g", value);
     else
         snprintf(text, size, "%.0f", value);
 }
@@ -63,6 +65,12 @@ static bool setting_take(setting *s, const server_string *given, char *text,
         return false;
     }
     s->value = value;
+    /* A rate is told as it was given, to the last digit. */
+    const bytes b = arg_bytes(given);
+    if (s->real && b.n < sizeof s->given)
+        memcpy(s->given, b.at, b.n + 1);
+    else
+        s->given[0] = '\0';
     return true;
 }
 
@@ -94,6 +102,8 @@ int settings_register(server_ctx *ctx, setting *s, size_t n)
     for (size_t i = 0; i < n; i++) {
         char text[40];
         s[i].value = s[i].def;
+        if (s[i].real)
+            snprintf(s[i].given, sizeof s[i].given, "%g", s[i].def);
         setting_text(&s[i], s[i].def, text, sizeof text);
         if (!srv.RegisterStringConfig || !srv.LoadConfigs)
             continue;

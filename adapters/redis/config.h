@@ -17,6 +17,7 @@ typedef struct setting {
     bool real;            /* the range has open ends; else a whole number */
     bool flag;            /* yes or no */
     double value;         /* now */
+    char given[40];       /* a real one as it was given, if that is short */
     server_string *shown; /* what CONFIG GET was given last */
 
     /* May the new value be? NULL where it may, else what is said. NULL here:

@@ -260,6 +260,8 @@ typedef struct bly_foreign_sizes {
     uint32_t k;
     uint64_t bits, items, capacity;
     double fpr_planned;
+    uint64_t counted; /* of all of it: bytes as its own system counts them,
+                         structures included; limits are compared with it */
 } bly_foreign_sizes;
 BLY_SIZED(void, bly_foreign_size, bly_foreign_sizes,
           (const bly_foreign *f, size_t part, bly_foreign_sizes *out),

@@ -63,11 +63,14 @@ static bool chain_size(const bly_chain *c, double error, uint64_t capacity,
     return true;
 }
 
-/* The link after l. */
+/* The link after l, which is number n from 0; the first has the rate `first`.
+ * Rates of valkey-bloom are powers of the tightening, as where they are read
+ * from a dump: a filter that was loaded grows as the one that was saved. */
 static bly_status chain_next(const bly_chain *c, const bly_chain_link *l,
-                             bly_chain_link *out)
+                             double first, size_t n, bly_chain_link *out)
 {
-    const double error = l->error * c->tightening;
+    const double error = c->valkey ? first * pow(c->tightening, (double)(n + 1))
+                                   : l->error * c->tightening;
     if (!(error >= (c->valkey ? 0x1p-1022 : 0x1p-1074)))
         return bly_fail(BLY_EFULL, "cannot grow any more: the rate of the next "
                                    "filter would be zero");
@@ -130,19 +133,36 @@ void bly_chain_close(bly_foreign *f)
     f->own = NULL;
 }
 
-static uint64_t chain_bytes(const bly_chain *c)
+/* What each system counts besides the bits, for so many links: its structures,
+ * and valkey-bloom's array of pointers, which has room for 1, 4, 8, 16, ... */
+static uint64_t chain_besides(bool valkey, size_t nlinks)
 {
-    uint64_t sum = 0;
+    size_t room = nlinks > 1 ? 4 : 1;
+    while (room < nlinks)
+        room *= 2;
+    return valkey ? 48 + 8 * room + 208 * nlinks : 32 + 64 * nlinks;
+}
+
+static uint64_t chain_bytes(const bly_chain *c, size_t nlinks)
+{
+    uint64_t sum = chain_besides(c->valkey, nlinks);
     for (size_t i = 0; i < c->nlinks; i++)
         sum += c->links[i].nbytes;
     return sum;
+}
+
+uint64_t bly_chain_counted(const bly_foreign *f)
+{
+    const bly_chain *const c = f->own;
+    return c ? chain_bytes(c, c->nlinks) : 0;
 }
 
 /* One more link, of the sizes of l. */
 static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
 {
     bly_chain *const c = f->own;
-    const bly_status st = bly_foreign_allowed(f, chain_bytes(c) + l->nbytes);
+    const bly_status st =
+        bly_foreign_allowed(f, chain_bytes(c, c->nlinks + 1) + l->nbytes);
     if (st)
         return st;
     bly_chain_link *const more =
@@ -205,9 +225,11 @@ bly_status bly_chain_scales(bly_foreign *f, uint64_t to, uint64_t *holds)
     bly_chain_link l;
     uint64_t nbytes = 0;
     bly_status st = chain_first(c, f->items, f->fpr, &l);
-    for (uint64_t n = 1; !st; n++) {
+    const double first = st ? 0 : l.error;
+    for (size_t n = 1; !st; n++) {
         nbytes += l.nbytes;
-        const bool over = f->max_bytes && nbytes > f->max_bytes;
+        const bool over =
+            f->max_bytes && nbytes + chain_besides(c->valkey, n) > f->max_bytes;
         if (!over || n == 1)
             *holds += l.capacity;
         if (over)
@@ -217,7 +239,7 @@ bly_status bly_chain_scales(bly_foreign *f, uint64_t to, uint64_t *holds)
             break;
         st = !c->growth || n == BLY_CHAIN_MAX_LINKS
                  ? bly_fail(BLY_EFULL, "it does not grow so far")
-                 : chain_next(c, &l, &l);
+                 : chain_next(c, &l, first, n - 1, &l);
     }
     return st;
 }
@@ -357,7 +379,8 @@ static bly_status chain_make_room(bly_foreign *f)
     if (c->nlinks == BLY_CHAIN_MAX_LINKS)
         return bly_fail(BLY_EFULL, "full: a chain of 65536 filters, which is "
                                    "the most there may be");
-    const bly_status st = chain_next(c, l, &next);
+    const bly_status st =
+        chain_next(c, l, c->links[0].error, c->nlinks - 1, &next);
     return st ? st : chain_push(f, &next);
 }
 

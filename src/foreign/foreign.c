@@ -458,6 +458,9 @@ void bly_foreign_size_sized(const bly_foreign *f, size_t part,
     }
     if (part == BLY_WHOLE && f->format->copy)
         out->items = f->nadded;
+    out->counted = part == BLY_WHOLE && f->format->counted
+                       ? f->format->counted(f)
+                       : out->nbytes;
     BLY_GIVE(&own, given, size);
 }
 

@@ -246,6 +246,10 @@ typedef struct bly_format {
     /* The same with arrays of its own, in an empty one. */
     bly_status (*copy)(const bly_foreign *f, bly_foreign *to);
 
+    /* Its bytes as the other system counts them, structures included: what
+     * f->max_bytes is compared with. NULL: those of its arrays. */
+    uint64_t (*counted)(const bly_foreign *f);
+
     /* Where part i is kept. */
     bly_array (*array)(const bly_foreign *f, size_t i);
 

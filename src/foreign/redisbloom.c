@@ -358,6 +358,7 @@ const bly_format bly_format_redisbloom = {
     .ask = bly_chain_ask,
     .scales = redisbloom_scales,
     .copy = bly_chain_copy,
+    .counted = bly_chain_counted,
     .array = bly_chain_array,
     .move = bly_chain_move,
     .head = redisbloom_write_head,

@@ -362,6 +362,7 @@ const bly_format bly_format_valkeybloom = {
     .ask = bly_chain_ask,
     .scales = valkeybloom_scales,
     .copy = bly_chain_copy,
+    .counted = bly_chain_counted,
     .array = bly_chain_array,
     .move = bly_chain_move,
     .store = valkeybloom_store,
