@@ -52,7 +52,7 @@ def main():
         for column, expression in READS:
             for codec in ("uncompressed", "snappy", "zstd"):
                 path = f"{folder}/{column}-{codec}.parquet"
-                add = [program, "parquet", "add", path, "-q", "-c", column,
+                add = [program, "parquet", "add", path, "-q", "--column", column,
                        "-o"]
                 rounds = []
                 for _ in range(args.rounds):

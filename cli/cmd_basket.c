@@ -14,14 +14,14 @@ static int basket_run(struct list *operands)
 }
 
 static const struct opt basket_options[] = {
-    { "threshold", 't', OPT_RATE, &basket_args.threshold, "J",
+    { "threshold", 'T', OPT_RATE, &basket_args.threshold, "J",
       "smallest share of baskets with both among those with either; 0.5 if not "
       "given" },
-    { "recall", 'r', OPT_RATE, &basket_args.recall, "P",
+    { "recall", 0, OPT_RATE, &basket_args.recall, "P",
       "probability that a pair at the threshold is found; 0.95 if not given" },
-    { "components", 'k', OPT_POSITIVE, &basket_args.components, "K",
+    { "components", 0, OPT_POSITIVE, &basket_args.components, "K",
       "components of the signature of an item, at most 512; 100 if not given" },
-    { "min-count", 'c', OPT_POSITIVE, &basket_args.least, "N",
+    { "min-count", 0, OPT_POSITIVE, &basket_args.least, "N",
       "leave out items that are in fewer baskets than this; 2 if not given" },
     BINARY_OPTION,
     JSON_OPTION(basket_args),
@@ -29,7 +29,7 @@ static const struct opt basket_options[] = {
 };
 
 static const struct example basket_examples[] = {
-    { "bloomery basket -t 0.8 receipts.txt",
+    { "bloomery basket -T 0.8 receipts.txt",
       "what is bought together or not at all" },
     { 0 },
 };

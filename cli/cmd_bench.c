@@ -249,7 +249,7 @@ static const struct opt bench_options[] = {
       "rate of false positives; 1% if not given" },
     { "threads", 't', OPT_POSITIVE, &bench_args.threads, "N",
       "also query and build with N threads, at most four per processor" },
-    { "rounds", 'r', OPT_POSITIVE, &bench_args.rounds, "N",
+    { "rounds", 0, OPT_POSITIVE, &bench_args.rounds, "N",
       "measure everything N times; as often as the time allows if not given" },
     { "minutes", 0, OPT_POSITIVE, &bench_args.minutes, "N",
       "leave out what takes longest, so that three rounds, or as many as "

@@ -89,7 +89,7 @@ static const struct opt compress_options[] = {
     { "output", 'o', OPT_TEXT, &compress_args.output, "FILE",
       "write the filter to FILE, which may be FILTER itself; - is standard "
       "output" },
-    FLAG("decompress", 'd', compress_args.decompress,
+    FLAG("decompress", 0, compress_args.decompress,
          "decode it again, byte for byte as it was before"),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
@@ -99,7 +99,8 @@ static const struct opt compress_options[] = {
 
 static const struct example compress_examples[] = {
     { "bloomery compress -o words.blyc words.bly", "for sending" },
-    { "bloomery compress -d -o words.bly words.blyc", "and back again" },
+    { "bloomery compress --decompress -o words.bly words.blyc",
+      "and back again" },
     { "bloomery compress -o words.bly words.bly", "in place" },
     { 0 },
 };

@@ -194,7 +194,7 @@ static const struct opt convert_options[] = {
     { "output", 'o', OPT_TEXT, &convert_args.output, "FILE",
       "write the new filter to FILE; - is standard output" },
     SIZING_OPTIONS(convert_args.sizing),
-    { "to", 'T', OPT_TEXT, &convert_args.to, "FORMAT",
+    { "to", 0, OPT_TEXT, &convert_args.to, "FORMAT",
       "convert into this format of another system, with -O for its options; "
       "see bloomery formats" },
     FORMAT_OPTION(convert_args.from,

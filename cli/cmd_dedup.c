@@ -59,7 +59,7 @@ static const struct opt dedup_options[] = {
     { "id-field", 0, OPT_TEXT, &given.id_field, "FIELD",
       "where it has its id; FILE:LINE if not given" },
     { "id", 0, OPT_TEXT, &given.id_field, "FIELD", "the same, shorter" },
-    FLAG("lines", 'l', given.lines,
+    FLAG("lines", 0, given.lines,
          "the input is plain text, not JSON: each line is a document"),
     FLAG("files", 0, given.files,
          "each file is a document; folders are searched recursively; -o lists "
@@ -89,7 +89,7 @@ static const struct opt dedup_options[] = {
     { "unit", 0, OPT_TEXT, &given.unit, "UNIT",
       "shingles of words or of characters: word, char" },
     { "size", 0, OPT_POSITIVE, &given.size, "N", "units in a shingle" },
-    { "k", 'k', OPT_POSITIVE, &given.k, "K",
+    { "k", 0, OPT_POSITIVE, &given.k, "K",
       "components of a sketch; 128 if "
       "not given, 512 with --index bloom" },
     { "family", 0, OPT_TEXT, &given.family, "NAME",

@@ -26,7 +26,7 @@ static const struct opt digest_options[] = {
          "has: print those that are certainly not in the digest"),
     FLAG("count", 'c', digest_args.count,
          "has: print only the number of those that would be printed"),
-    { "listen", 'l', OPT_TEXT, &digest_args.listen, "ADDRESS:PORT",
+    { "listen", 0, OPT_TEXT, &digest_args.listen, "ADDRESS:PORT",
       "serve, relay: where to listen; 127.0.0.1:3129 if not given; port 0 is "
       "any free one" },
     { "lifetime", 0, OPT_POSITIVE, &digest_args.lifetime, "SECONDS",

@@ -150,7 +150,7 @@ static int explain_run(struct list *operands)
 }
 
 static const struct opt explain_options[] = {
-    { "m", 'm', OPT_POSITIVE, &explain_args.m, "M",
+    { "m", 0, OPT_POSITIVE, &explain_args.m, "M",
       "cells of the array; 10 if not given" },
     { "hash", 0, OPT_LIST, &explain_args.hashes, "EXPR",
       "a hash function of x, taken mod m; may be repeated; x+3, 3x+1 and x^2+2 "

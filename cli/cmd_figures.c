@@ -219,10 +219,11 @@ static int figures_run(struct list *operands)
 }
 
 static const struct opt figures_options[] = {
-    FLAG("list", 'l', figures_args.list, "only list the figures"),
-    { "out", 'o', OPT_TEXT, &figures_args.out, "DIR",
+    FLAG("list", 0, figures_args.list, "only list the figures"),
+    { "output", 'o', OPT_TEXT, &figures_args.out, "DIR",
       "write NAME.csv and NAME.svg into this folder, and a page, index.md, if "
       "all figures are run" },
+    { "out", 0, OPT_TEXT, &figures_args.out, "DIR", "the same" },
     FLAG("quick", 0, figures_args.quick,
          "smaller sets and fewer points: two minutes for all (the default)"),
     FLAG("full", 0, figures_args.full,

@@ -7,9 +7,71 @@
 #include "report/say.h"
 
 static struct {
-    bool man, list, schema;
+    bool man, list, schema, json;
     const char *completion;
 } help_args;
+
+/* ------------------------------------------------------ for programs: JSON */
+
+struct told_option {
+    const char *name;
+    char letter[2];
+    const char *arg, *help;
+};
+
+static const struct field option_fields[] = {
+    FIELD(struct told_option, name, NONE, "without the dashes"),
+    FIELD(struct told_option, letter, MAYBE | ZERO, "its short form"),
+    FIELD(struct told_option, arg, MAYBE,
+          "what its value is called; null if it takes none"),
+    FIELD(struct told_option, help, NONE, "what it does"),
+    { 0 },
+};
+
+static void option_told(const void *options, size_t i, void *out)
+{
+    const struct opt *const o = (const struct opt *)options + i;
+    *(struct told_option *)out =
+        (struct told_option){ o->name, { o->letter, '\0' }, o->arg, o->help };
+}
+
+struct told_command {
+    const char *name, *usage, *summary, *verbs;
+    const struct opt *options;
+    size_t noptions;
+};
+
+static const struct field command_fields[] = {
+    NAMED(struct told_command, "command", name, NONE, "its name"),
+    FIELD(struct told_command, usage, NONE, "what follows the name"),
+    FIELD(struct told_command, summary, NONE, "what it does, in one line"),
+    FIELD(struct told_command, verbs, MAYBE,
+          "words that its first operand is one of"),
+    EACH(struct told_command, "options", options, noptions, NONE, option_told,
+         struct told_option, option_fields, "its options, but for --help"),
+    { 0 },
+};
+
+static int help_json(const struct command *only)
+{
+    struct json j = { .to = stdout };
+    json_open(&j, '[');
+    for (size_t i = 0; command_at(i); i++) {
+        const struct command *const c = command_at(i);
+        if (only && only != c)
+            continue;
+        struct told_command told = { c->name,  c->usage,   c->summary,
+                                     c->verbs, c->options, 0 };
+        while (c->options[told.noptions].name)
+            told.noptions++;
+        report_object(&j, command_fields, &told);
+    }
+    json_close(&j, ']');
+    json_end(&j);
+    return YES;
+}
+
+/* ----------------------------------------------------------------- running */
 
 static int help_run(struct list *operands)
 {
@@ -32,6 +94,8 @@ static int help_run(struct list *operands)
     if (operands->n > 1)
         return fail("one command at a time, not '%s'", operands->at[1]);
     if (operands->n == 0) {
+        if (help_args.json)
+            return help_json(NULL);
         if (help_args.man)
             man_overview();
         else
@@ -41,6 +105,8 @@ static int help_run(struct list *operands)
     const struct command *const c = command_named(operands->at[0]);
     if (!c)
         return fail_command(operands->at[0]);
+    if (help_args.json)
+        return help_json(c);
     if (help_args.man)
         man_command(c);
     else
@@ -54,6 +120,8 @@ static const struct opt help_options[] = {
          "print the names of all commands, one per line"),
     FLAG("schema", 0, help_args.schema,
          "print the JSON schema of what the commands print with --json"),
+    FLAG("json", 0, help_args.json,
+         "print commands and their options as a JSON array"),
     { "completion", 0, OPT_TEXT, &help_args.completion, "SHELL",
       "print a completion script; SHELL is bash" },
     { 0 },
@@ -69,11 +137,13 @@ static const struct example help_examples[] = {
 
 const struct command cmd_help = {
     .name = "help",
-    .usage = "[--man] [COMMAND] | --list | --schema | --completion bash",
+    .usage =
+        "[--man | --json] [COMMAND] | --list | --schema | --completion SHELL",
     .summary = "show help for a command",
     .about = "Prints what a command does and its options or, without a "
              "command, a list of all commands.",
     .options = help_options,
     .examples = help_examples,
+    .reports = REPORTS({ "", command_fields, ARRAY }),
     .run = help_run,
 };

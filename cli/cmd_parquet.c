@@ -7,7 +7,7 @@
 static struct parquet_args parquet_args;
 
 static const struct opt parquet_options[] = {
-    { "column", 'c', OPT_LIST, &parquet_args.columns, "NAME",
+    { "column", 0, OPT_LIST, &parquet_args.columns, "NAME",
       "has: the column to query; add: a column that gets filters, may be "
       "repeated; the parts of nested names are separated by dots" },
     { "output", 'o', OPT_TEXT, &parquet_args.output, "FILE",
@@ -56,9 +56,10 @@ static int parquet_run(struct list *operands)
 static const struct example parquet_examples[] = {
     { "bloomery parquet info visits.parquet",
       "list columns, and which have filters" },
-    { "bloomery parquet add visits.parquet -o fast.parquet -c url -c user",
+    { "bloomery parquet add visits.parquet -o fast.parquet --column url "
+      "--column user",
       "give two columns filters" },
-    { "bloomery parquet has fast.parquet -c url http://example.org/",
+    { "bloomery parquet has fast.parquet --column url http://example.org/",
       "the row groups that may have it" },
     { 0 },
 };

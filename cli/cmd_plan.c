@@ -22,8 +22,9 @@
 static struct {
     struct sizing sizing;
     const char *plot;
-    bool near, json;
+    bool near, verbose, json;
     double threshold, recall;
+    uint64_t components;
 } plan_args;
 
 /* What the library says of a kind. */
@@ -115,7 +116,37 @@ static char *settings_text(const bly_prediction *p)
     return text_end(&text);
 }
 
-static void plan_table(const struct plan *plan)
+/* What tells kinds apart when one is chosen: "add, remove, count". */
+static const char *uses_text(const char *kind, bool is_default, char out[64])
+{
+    static const struct {
+        uint32_t can;
+        const char *word;
+    } uses[] = {
+        { BLY_CAN(ADD), "add" },     { BLY_CAN(REMOVE), "remove" },
+        { BLY_CAN(COUNT), "count" }, { BLY_CAN(GET), "get" },
+        { BLY_CAN(TICK), "forget" },
+    };
+    bly_kind_info info = { 0 };
+    bly_kind_named(kind, &info);
+    size_t n = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
+        if (info.can & uses[i].can)
+            n += (size_t)snprintf(out + n, 64 - n, "%s%s", n ? ", " : "",
+                                  uses[i].word);
+    if (!(info.can & BLY_CAN(ADD)))
+        n += (size_t)snprintf(out + n, 64 - n, "%sno additions", n ? ", " : "");
+    if (is_default)
+        snprintf(out + n, 64 - n, " (the default)");
+    return out;
+}
+
+#define NAME_WIDE 12 /* "generalized " */
+
+/* A line for each kind that there is a plan for, and what is not planned named
+ * below; in full, settings and reasons stand in the table. */
+static void plan_table(const struct plan *plan, bool full)
 {
     report_text(stdout, plan_fields, plan,
                 "[{items}][[{?items}, ]{fpr} false positives][, {bits} bits]"
@@ -124,21 +155,27 @@ static void plan_table(const struct plan *plan)
     const struct plan_row *const rows = plan->rows;
     const bool keys = !plan->spec.items; /* they differ from kind to kind */
     int wide = 9;
-    for (size_t i = 0; i < plan->n; i++)
+    size_t unplanned = 0;
+    for (size_t i = 0; i < plan->n; i++) {
+        unplanned += rows[i].reason[0] != '\0';
         if (isfinite(rows[i].plan.fpr))
             rate_column(rows[i].plan.fpr, &wide);
-    int column =
-        printf("%-11s%s%8s %10s %*s  ", "kind", keys ? "        keys " : "",
-               "bits/key", "memory", wide, "rate");
-    puts("settings");
+    }
+    const int column =
+        printf("%-*s%s%8s %10s %*s  ", NAME_WIDE, "kind",
+               keys ? "        keys " : "", "bits/key", "memory", wide, "rate");
+    puts(full ? "settings" : "can");
     for (size_t i = 0; i < plan->n; i++) {
         const bly_prediction *const p = &rows[i].plan;
-        printf("%-10s ", p->kind);
         if (rows[i].reason[0]) {
-            print_wrapped(stdout, rows[i].reason, 11, 11);
+            if (!full)
+                continue;
+            printf("%-*s", NAME_WIDE, p->kind);
+            print_wrapped(stdout, rows[i].reason, NAME_WIDE, NAME_WIDE);
             putchar('\n');
             continue;
         }
+        printf("%-*s", NAME_WIDE, p->kind);
         if (keys)
             printf("%12llu ", (unsigned long long)p->items);
         if (isfinite(p->bits_per_key))
@@ -147,11 +184,35 @@ static void plan_table(const struct plan *plan)
             printf("%8s ", "");
         printf("%10s %*s  ", show_bytes(rows[i].bytes), wide,
                isfinite(p->fpr) ? show_rate(p->fpr) : "");
-        char *const settings = settings_text(p);
-        print_wrapped(stdout, settings ? settings : "", column, column);
+        char uses[64];
+        char *const settings = full ? settings_text(p) : NULL;
+        print_wrapped(stdout,
+                      settings ? settings : uses_text(p->kind, i == 0, uses),
+                      column, column);
         putchar('\n');
         free(settings);
     }
+    if (full)
+        return;
+    if (unplanned) {
+        struct text text;
+        FILE *const to = text_begin(&text);
+        const char *before = "Not possible so: ";
+        for (size_t i = 0; i < plan->n; i++) {
+            if (!rows[i].reason[0])
+                continue;
+            fprintf(to, "%s%s", before, rows[i].plan.kind);
+            before = ", ";
+        }
+        fputs("; -v says why.", to);
+        char *const told = text_end(&text);
+        putchar('\n');
+        print_wrapped(stdout, told, 0, 0);
+        putchar('\n');
+        free(told);
+    }
+    puts("\nMore about one kind: --kind KIND. Settings of all: -v. See also: "
+         "bloomery kinds.");
 }
 
 static const char plan_page[] =
@@ -227,16 +288,18 @@ static int plan_plot(const bly_spec *spec, const struct plan_row *rows,
     return saved ? YES : fail("%s", plot_why());
 }
 
-/* Sketches of texts, not filters: -k is the number of components. */
+/* Sketches of texts, not filters. */
 static int plan_sketches(void)
 {
     const struct sizing *const s = &plan_args.sizing;
-    uint64_t k = 128;
-    if (s->items || s->fpr > 0 || s->bits || s->memory || s->options.n)
-        return fail("--near goes with --threshold, --recall and -k alone");
-    if (s->kind && !bly_parse_count(s->kind, &k))
-        return fail("with --near, -k is a number of components, not '%s'",
+    uint64_t k = plan_args.components ? plan_args.components : 128;
+    if (s->kind)
+        return fail("--near is about texts, which have no kind '%s'; right, "
+                    "for the number of components: --components",
                     s->kind);
+    if (s->items || s->fpr > 0 || s->bits || s->memory || s->options.n)
+        return fail("--near goes with --threshold, --recall and --components "
+                    "alone");
     if (k > BLY_MAX_COMPONENTS)
         k = BLY_MAX_COMPONENTS + 1; /* which is refused */
     return plan_near(&(struct near_plan){
@@ -258,8 +321,8 @@ static int plan_run(struct list *operands)
         return fail("--json and --plot - would mix on standard output");
     if (plan_args.near)
         return plan_sketches();
-    if (plan_args.threshold > 0 || plan_args.recall > 0)
-        return fail("--threshold and --recall go with --near");
+    if (plan_args.threshold > 0 || plan_args.recall > 0 || plan_args.components)
+        return fail("--threshold, --recall and --components go with --near");
     bly_spec spec = { 0 };
     if (!sizing_spec(&plan_args.sizing, &spec))
         return TROUBLE;
@@ -307,7 +370,7 @@ static int plan_run(struct list *operands)
     else if (!plan_args.json && spec.kind)
         report_text(stdout, plan_row_fields, rows, plan_page);
     else if (!plan_args.json)
-        plan_table(&plan);
+        plan_table(&plan, plan_args.verbose);
     else
         report(stdout, true, plan_fields, &plan, NULL);
     free(rows);
@@ -316,17 +379,19 @@ static int plan_run(struct list *operands)
 
 static const struct opt plan_options[] = {
     SIZING_OPTIONS(plan_args.sizing),
-    FLAG("near", 0, plan_args.near,
-         "plan the search for near copies of texts: -k is then the number of "
-         "components of a sketch, 128 if not given"),
-    { "threshold", 't', OPT_RATE, &plan_args.threshold, "J",
+    FLAG("near", 0, plan_args.near, "plan the search for near copies of texts"),
+    { "threshold", 'T', OPT_RATE, &plan_args.threshold, "J",
       "with --near: find pairs of at least this likeness; 0.8 if not given" },
     { "recall", 0, OPT_RATE, &plan_args.recall, "P",
       "with --near: the probability with which such a pair must be found; "
       "0.995 if not given" },
+    { "components", 0, OPT_POSITIVE, &plan_args.components, "K",
+      "with --near: components of a sketch; 128 if not given" },
     { "plot", 0, OPT_TEXT, &plan_args.plot, "FILE.svg",
       "draw bits per key against the rate, for every kind, or the curve of "
       "--near; - is standard output" },
+    FLAG("verbose", 'v', plan_args.verbose,
+         "show the settings of every kind, and why one cannot be planned so"),
     JSON_OPTION(plan_args),
     { 0 },
 };
@@ -335,7 +400,8 @@ static const struct example plan_examples[] = {
     { "bloomery plan --items 10M --fpr 0.1%", "what would it take?" },
     { "bloomery plan --items 10M --memory 16MiB", "how good would it be?" },
     { "bloomery plan --memory 1GiB --fpr 1%", "how many keys would fit?" },
-    { "bloomery plan --near -t 0.8 -k 128",
+    { "bloomery plan -n 10M --kind cuckoo", "everything about one kind" },
+    { "bloomery plan --near -T 0.8 --components 128",
       "which pairs of texts would be found?" },
     { 0 },
 };
@@ -347,8 +413,11 @@ const struct command cmd_plan = {
     .about =
         "Give two of --items, --fpr and --memory (or --bits), or --items alone "
         "for a rate of 1 %: every kind of filter is sized for them and shown "
-        "with the bits per key that it takes and the rate that it keeps. With "
-        "--kind, everything about that kind is shown. No filter is made.\n\n"
+        "with the bits per key that it takes, the rate that it keeps, and what "
+        "it can do besides answering. With -v, the table has the settings of "
+        "every kind; with --kind, everything about one kind is shown. No "
+        "filter "
+        "is made.\n\n"
         "With --near, the plan is for finding texts that are nearly alike: how "
         "the components of their sketches are cut into bands, and how likely a "
         "pair of each likeness is to be found.",

@@ -13,11 +13,11 @@ static uint64_t redis_port, redis_timeout;
 static const char *redis_host;
 
 static const struct opt redis_options[] = {
-    { "host", 'H', OPT_TEXT, &redis_host, "HOST",
+    { "host", 0, OPT_TEXT, &redis_host, "HOST",
       "the server, or any server of a cluster; 127.0.0.1 if not given" },
-    { "port", 'P', OPT_POSITIVE, &redis_port, "N",
+    { "port", 0, OPT_POSITIVE, &redis_port, "N",
       "its port; 6379 if not given" },
-    { "user", 'u', OPT_TEXT, &redis_args.login.user, "NAME",
+    { "user", 0, OPT_TEXT, &redis_args.login.user, "NAME",
       "user to log in as; the default user if not given" },
     { "password-file", 0, OPT_TEXT, &redis_args.login.password_file, "FILE",
       "the password is the first line of FILE" },

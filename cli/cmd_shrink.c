@@ -193,12 +193,12 @@ static const struct opt shrink_options[] = {
     { "output", 'o', OPT_TEXT, &shrink_args.output, "FILE",
       "write the result to FILE and leave FILTER as it is; - is standard "
       "output" },
-    { "times", 't', OPT_POSITIVE, &shrink_args.times, "N",
+    { "times", 0, OPT_POSITIVE, &shrink_args.times, "N",
       "fold it this many times; once if not given" },
     { "fpr", 'p', OPT_RATE, &shrink_args.fpr, "P",
       "fold it as often as its rate of false positives, with its present "
       "contents, stays at or below P" },
-    { "bytes", 'b', OPT_POSITIVE, &shrink_args.bytes, "SIZE",
+    { "bytes", 0, OPT_POSITIVE, &shrink_args.bytes, "SIZE",
       "fold it until it takes no more than SIZE: 64KiB; with --fpr as well, "
       "but not past that rate" },
     WAIT_OPTION,

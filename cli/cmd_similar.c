@@ -13,7 +13,7 @@ static int similar_run(struct list *operands)
 
 static const struct opt similar_options[] = {
     CUTTING_OPTIONS(similar_args.cutting),
-    { "components", 'k', OPT_POSITIVE, &similar_args.components, "K",
+    { "components", 0, OPT_POSITIVE, &similar_args.components, "K",
       "components of a sketch, at most 512; 128 if not given" },
     { "family", 0, OPT_TEXT, &similar_args.family, "NAME",
       "how sketches are made: fss (the default), oph, linear, linear61" },

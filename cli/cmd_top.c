@@ -87,7 +87,7 @@ static int top_run(struct list *operands)
 }
 
 static const struct opt top_options[] = {
-    { "k", 'k', OPT_POSITIVE, &top_args.k, "N",
+    { "k", 0, OPT_POSITIVE, &top_args.k, "N",
       "how many keys; 10 if not given" },
     { "memory", 'm', OPT_POSITIVE, &top_args.memory, "SIZE",
       "memory for candidates, for streams with very many different keys; "

@@ -36,6 +36,12 @@ static const struct {
     { "numbers", "Counts and sizes take suffixes: 10M, 1e6, 64MiB (k, M, G, T "
                  "are powers of 1000; Ki, Mi, Gi, Ti are powers of 1024). "
                  "Rates are written 0.01 or 1%." },
+    { "letters",
+      "A short option means the same in all commands: -k is the kind, -p the "
+      "rate, -m the memory, -o the output, -f a file of keys, -t the number of "
+      "threads. There are two exceptions. -n is the number of items where a "
+      "filter is made or planned, and line numbers in commands that are like "
+      "grep. -v picks what does not match, and in plan it shows more." },
     { "files", "A filter is written to a temporary file and renamed when it is "
                "complete, so a reader sees either the old one or the new one, "
                "and an interrupted command changes nothing." },

@@ -19,8 +19,33 @@ static const char *option_word(size_t i, const void *ctx)
     return options[i].name;
 }
 
+/* Letters that options had until 0.2 and lost, because a letter means one thing
+ * in all commands. Whoever still writes one is told what to write instead. */
+static const struct {
+    const char *command;
+    char letter;
+    const char *right;
+} gone[] = {
+    { "basket", 'c', "--min-count" }, { "basket", 'k', "--components" },
+    { "basket", 'r', "--recall" },    { "basket", 't', "-T, --threshold" },
+    { "bench", 'r', "--rounds" },     { "compress", 'd', "--decompress" },
+    { "convert", 'T', "--to" },       { "dedup", 'k', "--k" },
+    { "dedup", 'l', "--lines" },      { "digest", 'l', "--listen" },
+    { "explain", 'm', "--m" },        { "figures", 'l', "--list" },
+    { "parquet", 'c', "--column" },   { "plan", 't', "-T, --threshold" },
+    { "redis", 'H', "--host" },       { "redis", 'P', "--port" },
+    { "redis", 'u', "--user" },       { "shrink", 'b', "--bytes" },
+    { "shrink", 't', "--times" },     { "similar", 'k', "--components" },
+    { "similar", 'n', "--size" },     { "top", 'k', "--k" },
+};
+
 static int unknown_option(const struct command *c, const char *word)
 {
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
+        if (gone[i].letter == word[1] && strcmp(gone[i].command, c->name) == 0)
+            return fail("-%c is no longer an option here: a letter means the "
+                        "same in all commands; right: %s",
+                        word[1], gone[i].right);
     size_t n = 0;
     while (c->options[n].name)
         n++;

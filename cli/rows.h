@@ -62,7 +62,7 @@
     OPTION("unit", 'u', OPT_TEXT, &(c).unit, "UNIT",            \
            "shingles of words (word, the default) or of bytes " \
            "(char), for scripts without blanks"),               \
-        OPTION("size", 'n', OPT_POSITIVE, &(c).size, "N",       \
+        OPTION("size", 0, OPT_POSITIVE, &(c).size, "N",         \
                "units in a shingle; 5 words or 10 characters if not given")
 
 #define DELIMITER_OPTION(text)                                           \

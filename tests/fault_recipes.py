@@ -103,18 +103,18 @@ WRITES = [
             "-o clean.jsonl", "grams.bly", "clean.jsonl"),
     writing("dedup -t 1 --index bloom docs.jsonl -o clean.jsonl",
             "clean.jsonl"),
-    writing("parquet add n.parquet -o new.parquet -c n", "new.parquet"),
-    writing("parquet add n.parquet -o old.parquet -c n", "old.parquet"),
+    writing("parquet add n.parquet -o new.parquet --column n", "new.parquet"),
+    writing("parquet add n.parquet -o old.parquet --column n", "old.parquet"),
     writing("digest build list.txt -o new.digest", "new.digest"),
     writing("digest build list.txt -o old.digest", "old.digest"),
     writing("digest get PEER -o old.digest", "old.digest", needs="digest"),
-    writing("redis -P PORT dump here b.bly", "b.bly", needs="redis"),
-    writing("redis -P PORT dump here new.bly", "new.bly", needs="redis"),
+    writing("redis --port PORT dump here b.bly", "b.bly", needs="redis"),
+    writing("redis --port PORT dump here new.bly", "new.bly", needs="redis"),
     writing("plan -n 1000 --plot old.svg", "old.svg"),
     writing("explain --add 2,4,9 --plot new.svg", "new.svg"),
     writing("figures example-slides --out drawn", "drawn",
             "drawn/example-slides.csv", "drawn/example-slides.svg"),
-    writing("bench -k blocked -n 1k -r 1 --plot curves", "curves", slow=True,
+    writing("bench -k blocked -n 1k --rounds 1 --plot curves", "curves", slow=True,
             volatile=True),
 ]
 
@@ -135,18 +135,18 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "explain --add 2,4,9 --has 4,7,12",
     "top a.txt",
     "similar texts/1 texts/2",
-    "basket -t 0.1 baskets.txt",
+    "basket -T 0.1 baskets.txt",
     "parquet info n.parquet",
-    "parquet has old.parquet -c n 7",
+    "parquet has old.parquet --column n 7",
     "digest has old.digest -f list.txt",
     "digest simulate --json access.log",
     "figures example-slides",
     "dedup -t 1 docs.jsonl",
     "help add",
 ]] + [
-    Recipe("redis -P PORT has here -f a.txt", needs="redis"),
-    Recipe("redis -P PORT load --replace b.bly there", needs="redis"),
-    Recipe("bench -k blocked -n 1k -r 1", slow=True, volatile=True),
+    Recipe("redis --port PORT has here -f a.txt", needs="redis"),
+    Recipe("redis --port PORT load --replace b.bly there", needs="redis"),
+    Recipe("bench -k blocked -n 1k --rounds 1", slow=True, volatile=True),
 ]
 
 # Verbs that run until they are ended; what they serve they only read.
@@ -202,7 +202,7 @@ build --format redisbloom -o r.dump a.txt
 delta -o ab.bld a.bly b.bly
 digest build list-old.txt -o old.digest
 digest build list.txt -o peer.digest
-parquet add n.parquet -o old.parquet -c n -p 10%
+parquet add n.parquet -o old.parquet --column n -p 10%
 dedup -t 1 --paragraphs -n 500 --filter seen.bly more.jsonl -o seen.jsonl
 dedup -t 1 more.jsonl -o gone.tsv --work work
 dedup -t 1 docs.jsonl -o gone.tsv --work begun
@@ -290,7 +290,7 @@ class Peers:
         if not self.redis:
             self.redis = Server(self.folder / "redis")
             done = subprocess.run(
-                [PROGRAM, "redis", "-P", str(self.redis.port), "load",
+                [PROGRAM, "redis", "--port", str(self.redis.port), "load",
                  "a.bly", "here"], cwd=base, capture_output=True, timeout=PATIENCE)
             assert done.returncode == 0, done.stderr
         return str(self.redis.port)

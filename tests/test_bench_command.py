@@ -100,7 +100,7 @@ def test_threads_are_ratios(small):
 @pytest.mark.skipif(not (BUILD / "plain" / "bloomery").exists(),
                     reason="no test build of the command")
 def test_says_which_code_ran():
-    result = run("bench", "-k", "blocked", "-n", "1k", "-r", "1", "--json",
+    result = run("bench", "-k", "blocked", "-n", "1k", "--rounds", "1", "--json",
                  program=str(BUILD / "plain" / "bloomery"),
                  env={**os.environ, "BLY_CPU": "portable"})
     assert set(result.json["machine"]["code"].values()) == {"portable"}
@@ -108,7 +108,7 @@ def test_says_which_code_ran():
 
 def test_people_see_tables(ok):
     text = ok("bench", "-k", "blocked,cuckoo", "-n", "2k", "-n", "1k,2k",
-              "-r", "2").out
+              "--rounds", "2").out
     assert "machine" in text and "avx" in text or "portable" in text
     assert text.index("== 1000 keys") < text.index("== 2000 keys")
     assert text.count("== ") == 2
@@ -119,32 +119,32 @@ def test_people_see_tables(ok):
 
 
 def test_one_kind_gets_a_page_with_quartiles(ok):
-    text = ok("bench", "-k", "counting", "-n", "1k", "-r", "3").out
+    text = ok("bench", "-k", "counting", "-n", "1k", "--rounds", "3").out
     for word in ("quartiles", "removing, in batches", "asking one by one"):
         assert word in text
 
 
 def test_targets_are_shown_and_never_fail(ok):
-    row, = ok("bench", "-k", "blocked", "-n", "1M", "-r", "1",
+    row, = ok("bench", "-k", "blocked", "-n", "1M", "--rounds", "1",
               "--json").json["results"]
     add = row["operations"]["add"]
     assert add["target"] == 1.35
     assert add["met"] == (add["F"]["median"] <= 1.35)
     # They hold for the rate they were set at.
-    row, = ok("bench", "-k", "blocked", "-n", "1M", "-r", "1", "--fpr", "2%",
+    row, = ok("bench", "-k", "blocked", "-n", "1M", "--rounds", "1", "--fpr", "2%",
               "--json").json["results"]
     assert "target" not in row["operations"]["add"]
 
 
 def test_small_pages(ok):
-    result = ok("bench", "-k", "blocked", "-n", "4M", "-r", "1", "--pages",
+    result = ok("bench", "-k", "blocked", "-n", "4M", "--rounds", "1", "--pages",
                 "4k", "--json").json
     assert result["machine"]["pages"] == "4k"
     assert result["machine"]["huge_share"] == 0
 
 
 def test_plot_draws_a_picture_an_operation(ok):
-    ok("bench", "-k", "blocked,counting", "-n", "1k,10k", "-r", "1", "--plot",
+    ok("bench", "-k", "blocked,counting", "-n", "1k,10k", "--rounds", "1", "--plot",
        "curves")
     drawn = {p.stem for p in (ok.path / "curves").iterdir()}
     assert {"add", "ask_absent", "remove", "count", "single_add"} <= drawn
@@ -158,7 +158,7 @@ def test_plot_draws_a_picture_an_operation(ok):
 
 
 def test_peers(ok):
-    result = ok("bench", "-k", "blocked", "-n", "2k", "-r", "1", "--peers",
+    result = ok("bench", "-k", "blocked", "-n", "2k", "--rounds", "1", "--peers",
                 "--json", env={**os.environ, "TMPDIR": str(ok.path)}).json
     rows = {r["name"]: r for r in result["results"]}
     exact = rows["hash set"]
@@ -179,7 +179,7 @@ def test_peers(ok):
 
 
 def test_peers_that_are_missing_are_named(ok):
-    result = ok("bench", "-k", "blocked", "-n", "1k", "-r", "1", "--peers",
+    result = ok("bench", "-k", "blocked", "-n", "1k", "--rounds", "1", "--peers",
                 "--json", env={**os.environ, "TMPDIR": str(ok.path),
                                "PATH": "/nonexistent"}).json
     theirs = [c for c in result["commands"] if c["command"] != "bloomery"]
@@ -189,30 +189,30 @@ def test_peers_that_are_missing_are_named(ok):
 
 
 def test_what_does_not_fit_is_skipped(ok):
-    rows = ok("bench", "-k", "blocked,classic", "-n", "1k,1e13", "-r", "1",
+    rows = ok("bench", "-k", "blocked,classic", "-n", "1k,1e13", "--rounds", "1",
               "--json").json["results"]
     assert ["skipped" in r for r in rows] == [False, False, True, True]
     assert "free" in rows[2]["skipped"]
 
 
 def test_what_takes_too_long_is_skipped(ok):
-    small, large = ok("bench", "-k", "classic", "-n", "1k,2G", "-r", "9",
+    small, large = ok("bench", "-k", "classic", "-n", "1k,2G", "--rounds", "9",
                       "--minutes", "1", "--json").json["results"]
     assert "skipped" not in small and small["rounds"] >= 1
     assert "--minutes" in large["skipped"] or "free" in large["skipped"]
-    text = ok("bench", "-k", "classic", "-n", "1k", "-r", "2",
+    text = ok("bench", "-k", "classic", "-n", "1k", "--rounds", "2",
               "--minutes", "1").out
     assert "medians of 2 rounds" in text
 
 
 def test_all_kinds_by_name(ok):
-    rows = ok("bench", "-k", "blocked,all", "-n", "100", "-r", "1",
+    rows = ok("bench", "-k", "blocked,all", "-n", "100", "--rounds", "1",
               "--json").json["results"]
     assert {k["kind"] for k in TABLE} == {r["kind"] for r in rows}
 
 
 def test_threads_are_bounded(ok):
-    result = ok("bench", "-k", "blocked", "-n", "1k", "-r", "1", "--threads",
+    result = ok("bench", "-k", "blocked", "-n", "1k", "--rounds", "1", "--threads",
                 "1000", "--json").json
     assert 1 <= result["threads"] <= 4 * result["machine"]["processors"]
 

@@ -108,7 +108,7 @@ def decode(payload, encoding, nbytes):
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "scalable"])
 def test_the_page_tells_how_to_decode(ok, kind):
     build(ok, "f.bly", "--kind", kind, items=2000, n=700)
-    ok("compress", "-q", "-d", "-o", "plain.bly", "f.bly")
+    ok("compress", "-q", "--decompress", "-o", "plain.bly", "f.bly")
     ok("compress", "-q", "-o", "coded.bly", "f.bly")
     plain = (ok.path / "plain.bly").read_bytes()
     coded = (ok.path / "coded.bly").read_bytes()
@@ -125,9 +125,9 @@ def test_the_page_tells_how_to_decode(ok, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_and_back(ok, kind):
     build(ok, "f.bly", "--kind", kind)
-    ok("compress", "-q", "-d", "-o", "plain.bly", "f.bly")
+    ok("compress", "-q", "--decompress", "-o", "plain.bly", "f.bly")
     ok("compress", "-q", "-o", "coded.bly", "plain.bly")
-    ok("compress", "-q", "-d", "-o", "again.bly", "coded.bly")
+    ok("compress", "-q", "--decompress", "-o", "again.bly", "coded.bly")
     plain = (ok.path / "plain.bly").read_bytes()
     assert (ok.path / "again.bly").read_bytes() == plain
     info = ok("info", "--json", "coded.bly").json
@@ -177,7 +177,7 @@ def test_what_it_says(ok):
     assert after - SHORT <= 1.01 * said["entropy_bytes"] + 16
     text = ok("compress", "-o", "g.bly", "f.bly").out
     assert "before" in text and "after" in text and "%" in text
-    back = ok("compress", "--json", "-d", "-o", "h.bly", "g.bly").json
+    back = ok("compress", "--json", "--decompress", "-o", "h.bly", "g.bly").json
     assert back["coded"] is False
     assert back["bytes_before"] == after and back["bytes_after"] == before
 
@@ -188,7 +188,7 @@ def test_a_sparse_file_is_worth_its_contents(ok, kind):
     build(ok, "f.bly", "--kind", kind, items=1000000, n=20000)
     said = ok("compress", "--json", "-o", "g.bly", "f.bly").json
     assert said["bytes_after"] <= 1.01 * said["entropy_bytes"]
-    ok("compress", "-q", "-d", "-o", "h.bly", "g.bly")
+    ok("compress", "-q", "--decompress", "-o", "h.bly", "g.bly")
     assert ((ok.path / "h.bly").read_bytes() ==
             (ok.path / "f.bly").read_bytes())
 
@@ -204,7 +204,7 @@ def test_pipes_and_places(ok, trouble):
     build(ok, "f.bly")
     coded = ok("compress", "-o", "-", "f.bly")
     assert "after" in coded.err
-    plain = ok("compress", "-q", "-d", "-o", "-", "-", stdin=coded.raw)
+    plain = ok("compress", "-q", "--decompress", "-o", "-", "-", stdin=coded.raw)
     assert plain.raw == (ok.path / "f.bly").read_bytes()
     ok("compress", "-q", "-o", "f.bly", "f.bly")
     assert (ok.path / "f.bly").read_bytes() == coded.raw
@@ -225,7 +225,7 @@ def test_damage_is_found(ok, trouble):
         whole = bytearray((ok.path / name).read_bytes())
         whole[PAGE + 1000] ^= 4
         (ok.path / "bad.bly").write_bytes(whole)
-        for way in ([], ["-d"]):
+        for way in ([], ["--decompress"]):
             trouble("compress", *way, "-o", "out.bly", "bad.bly",
                     says="checksum")
         assert not (ok.path / "out.bly").exists()

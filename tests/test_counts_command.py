@@ -452,8 +452,8 @@ def test_top_of_few_keys(ok):
     assert ok("top", stdin="").out == ""
     assert ok("top", "--json", stdin="").json == {"keys": 0, "top": []}
     assert ok("top", stdin="b\na\nb\n").out == "b\t2\na\t1\n"
-    assert ok("top", "-k", "1", stdin="b\na\nb\n").out == "b\t2\n"
-    assert ok("top", "-k", "8M", stdin="b\na\nb\n").out == "b\t2\na\t1\n"
+    assert ok("top", "--k", "1", stdin="b\na\nb\n").out == "b\t2\n"
+    assert ok("top", "--k", "8M", stdin="b\na\nb\n").out == "b\t2\na\t1\n"
     assert len(ok("top", stdin=keys(0, 30)).lines) == 10
 
 

@@ -897,7 +897,7 @@ def test_a_filter_of_other_bands_is_refused(ok, trouble):
     # How many must be known is asked of the same keys.
     ok("dedup", "c", "--index", "bloom", "-o", "out", "--filter", "f.bly",
        "--bands", "51,10,2")
-    for options in ["-k", "128"], ["--bands", "9,13"], ["--size", "4"]:
+    for options in ["--k", "128"], ["--bands", "9,13"], ["--size", "4"]:
         trouble("dedup", "c", "--index", "bloom", "-o", "out", "--filter", "f.bly",
                 *options, says="f.bly: not made for")
 

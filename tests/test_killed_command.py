@@ -25,7 +25,7 @@ COMMANDS = {
     "merge": "merge -q -o out out b.bly",
     "dedup": "dedup -q -t 1 -o out docs.jsonl",
     "dedup --work": "dedup -q -t 1 --work work -o out docs.jsonl",
-    "parquet add": "parquet add -q t.parquet -c x -o out",
+    "parquet add": "parquet add -q t.parquet --column x -o out",
     "plan --plot": "plan -n 1000 -p 1% --plot out",
 }
 

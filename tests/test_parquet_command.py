@@ -74,14 +74,14 @@ def test_either_zero_finds_the_other_and_a_nan_may_be_anywhere(ok, column):
     """DuckDB's filters hold values as they came: 0.0 here, and no NaN that
     this program could know the bits of."""
     for value in "0", "-0.0", "nan":
-        assert found(ok("parquet", "has", TYPES, "-c", column, "--",
+        assert found(ok("parquet", "has", TYPES, "--column", column, "--",
                         value))[value][0] == 0
 
 
 @needs_vectors
 @pytest.mark.parametrize("column", COLUMNS)
 def test_every_value_of_every_type_is_found(ok, column):
-    got = found(ok("parquet", "has", TYPES, "-c", column, stdin=texts(column)))
+    got = found(ok("parquet", "has", TYPES, "--column", column, stdin=texts(column)))
     assert set(got) == set(texts(column).splitlines())
     assert all(groups == [0] for groups in got.values())
 
@@ -98,7 +98,7 @@ def test_duckdbs_filters_are_reproduced(ok, plain, column):
         values.append(struct.pack("<" + column, -0.0))
     # DuckDB allows 200 values in 256 bytes, which is 1.3 %.
     rate = "2%" if column == "u8" else "1%"
-    ok("parquet", "add", plain, "-o", "out.parquet", "-c", column, "-p", rate)
+    ok("parquet", "add", plain, "-o", "out.parquet", "--column", column, "-p", rate)
     out = File(ok.path / "out.parquet")
     assert out.filter(0, column) == filter_of(values, len(theirs))
     assert out.data[:len(File(plain).data)] == File(plain).data
@@ -113,9 +113,9 @@ def test_files_of_parquet_java(ok, bly, name, nbytes):
     words = ["Hello", "This is", "a", "test", "How", "are you", "doing ",
              "today", "the quick", "brown fox", "jumps", "over", "the lazy",
              "dog"]
-    got = found(ok("parquet", "has", path, "-c", "String", *words))
+    got = found(ok("parquet", "has", path, "--column", "String", *words))
     assert list(got) == words
-    assert bly("parquet", "has", path, "-c", "String", "doing").status == 1
+    assert bly("parquet", "has", path, "--column", "String", "doing").status == 1
     theirs = File(path).filter(0, "String")
     assert len(theirs) == nbytes
     assert theirs == filter_of([w.encode() for w in words], nbytes)
@@ -125,7 +125,7 @@ def test_files_of_parquet_java(ok, bly, name, nbytes):
     assert (ok.path / "alone").read_bytes()[-nbytes:] == theirs
     # And read from the column: snappy, or not, by other writers' pages.
     File(path).strip().write(ok.path / "plain.parquet")
-    ok("parquet", "add", "plain.parquet", "-o", "o.parquet", "-c", "String")
+    ok("parquet", "add", "plain.parquet", "-o", "o.parquet", "--column", "String")
     bits = File(ok.path / "o.parquet").filter(0, "String")
     assert bits == filter_of([w.encode() for w in words], len(bits))
 
@@ -147,8 +147,8 @@ def test_a_filter_alone(ok, bly, trouble):
 def test_hyparquet_writers_file(ok):
     path = VECTORS / "hyparquet-writer-strings.parquet"
     values = [f"s{i}" for i in range(200)]
-    assert list(found(ok("parquet", "has", path, "-c", "s", *values))) == values
-    ok("parquet", "add", path, "-o", "o.parquet", "-c", "s", "--replace")
+    assert list(found(ok("parquet", "has", path, "--column", "s", *values))) == values
+    ok("parquet", "add", path, "-o", "o.parquet", "--column", "s", "--replace")
     assert File(ok.path / "o.parquet").filter(0, "s") == \
         File(path).filter(0, "s")
 
@@ -177,15 +177,15 @@ def test_info(ok):
 def test_what_has_prints_and_returns(bly):
     def ask(*argv, **kw):
         return bly("parquet", "has", TYPES, *argv, **kw)
-    both = ask("-c", "id", "3000009", "5")
+    both = ask("--column", "id", "3000009", "5")
     assert (both.status, both.out) == (0, "3000009\t0\n")
-    assert ask("-c", "id", "5").status == 1
-    assert ask("-c", "id", "-q", stdin="5\n3000009\n").raw == b""
-    lines = ask("-c", "id", "--json", "3000009", "5").lines
+    assert ask("--column", "id", "5").status == 1
+    assert ask("--column", "id", "-q", stdin="5\n3000009\n").raw == b""
+    lines = ask("--column", "id", "--json", "3000009", "5").lines
     assert [json.loads(x) for x in lines] == [
         {"value": "3000009", "row_groups": [0]},
         {"value": "5", "row_groups": []}]
-    assert ask("-c", "bl", "-0", stdin=b"x1\0x\n2\0x2\0").raw == \
+    assert ask("--column", "bl", "-0", stdin=b"x1\0x\n2\0x2\0").raw == \
         b"x1\t0\0x2\t0\0"
 
 
@@ -206,7 +206,7 @@ def test_what_has_prints_and_returns(bly):
     ("uu", "00000000+0000-0000-0000-000000000001", "hexadecimal"),
     ("d", "one", "a number"), ("f", "", "a number")])
 def test_values_that_are_none(trouble, column, wrong, right):
-    trouble("parquet", "has", TYPES, "-c", column, "--", wrong,
+    trouble("parquet", "has", TYPES, "--column", column, "--", wrong,
             says=["not a value of column " + column, right])
 
 
@@ -217,20 +217,20 @@ def test_values_that_are_none(trouble, column, wrong, right):
     ("ts", "2020-01-01"), ("ts", "2020-01-01 00:01"), ("d", "7e0"),
     ("i32", "-993"), ("uu", "00000000000000000000000000000007")])
 def test_other_forms_of_a_value(ok, column, other):
-    assert list(found(ok("parquet", "has", TYPES, "-c", column, "--",
+    assert list(found(ok("parquet", "has", TYPES, "--column", column, "--",
                          other))) == [other]
 
 
 @needs_vectors
 def test_columns_that_cannot_be_asked(trouble, plain):
-    trouble("parquet", "has", TYPES, "-c", "nope", "1",
+    trouble("parquet", "has", TYPES, "--column", "nope", "1",
             says=["no column 'nope'", "url, id, i32"])
-    trouble("parquet", "has", TYPES, "-c", "bo", "1", says="no filters")
-    trouble("parquet", "has", plain, "-c", "url", "1", says="no filters")
+    trouble("parquet", "has", TYPES, "--column", "bo", "1", says="no filters")
+    trouble("parquet", "has", plain, "--column", "url", "1", says="no filters")
     trouble("parquet", "has", TYPES, "1", says="--column")
     trouble("has", TYPES, "1", says=["14 columns", "column="])
     trouble("has", plain, "1", says="no column of this file has a filter")
-    trouble("parquet", "has", TYPES, "-c", "url", "--fpr", "0.1", "1",
+    trouble("parquet", "has", TYPES, "--column", "url", "--fpr", "0.1", "1",
             says="takes no --fpr")
 
 
@@ -247,8 +247,8 @@ def test_only_fields_14_and_15_change(ok, plain):
     f.groups[0].append([90, I64, -5])
     f.footer.append([70, BINARY, b"x" * 300])
     f.write(plain)
-    ok("parquet", "add", plain, "-o", "o.parquet", "-c", "id", "-c", "uu",
-       "-c", "url")
+    ok("parquet", "add", plain, "-o", "o.parquet", "--column", "id", "--column", "uu",
+       "--column", "url")
     out = File(ok.path / "o.parquet")
     end = len(f.data)
     for column in ("url", "id", "uu"):  # in the order of the file
@@ -269,7 +269,7 @@ def test_filters_of_other_columns_stay(ok):
     for number in (14, 15):
         f.meta(0, "url")[:] = [x for x in f.meta(0, "url") if x[0] != number]
     f.write(ok.path / "one-less.parquet")
-    ok("parquet", "add", "one-less.parquet", "-o", "o.parquet", "-c", "url")
+    ok("parquet", "add", "one-less.parquet", "-o", "o.parquet", "--column", "url")
     out, theirs = File(ok.path / "o.parquet"), File(TYPES)
     for column in COLUMNS:
         assert out.filter(0, column) == theirs.filter(0, column)
@@ -277,17 +277,17 @@ def test_filters_of_other_columns_stay(ok):
 
 @needs_vectors
 def test_the_report(ok, plain):
-    line = ok("parquet", "add", plain, "-o", "o.parquet", "-c", "url").out
+    line = ok("parquet", "add", plain, "-o", "o.parquet", "--column", "url").out
     assert line.startswith("url: 1 filter, 512 B for about 298 values, rate ")
-    got = ok("parquet", "add", plain, "-o", "o.parquet", "-c", "url", "--json",
+    got = ok("parquet", "add", plain, "-o", "o.parquet", "--column", "url", "--json",
              "-p", "1e-4").json
     assert got["columns"][0]["bytes"] == 1024
     assert got["columns"][0]["fpr"] < 1e-4
-    assert ok("parquet", "add", plain, "-o", "o.parquet", "-c", "url",
+    assert ok("parquet", "add", plain, "-o", "o.parquet", "--column", "url",
               "-q").out == ""
     # To standard output, the report beside it.
-    piped = ok("parquet", "add", plain, "-o", "-", "-c", "url")
-    ok("parquet", "add", plain, "-o", "o.parquet", "-c", "url", "-q")
+    piped = ok("parquet", "add", plain, "-o", "-", "--column", "url")
+    ok("parquet", "add", plain, "-o", "o.parquet", "--column", "url", "-q")
     assert piped.raw == (ok.path / "o.parquet").read_bytes()
     assert "298 values" in piped.err
 
@@ -298,19 +298,19 @@ def test_what_add_refuses(trouble, plain):
     def refused(path, *argv, says):
         trouble("parquet", "add", path, "-o", "o.parquet", *argv, says=says)
         assert not (trouble.path / "o.parquet").exists()
-    refused(TYPES, "-c", "url", says=["has filters", "--replace"])
-    refused(plain, "-c", "bo", says=["bo", "BOOLEAN"])
-    refused(plain, "-c", "nope", says="no column 'nope'")
+    refused(TYPES, "--column", "url", says=["has filters", "--replace"])
+    refused(plain, "--column", "bo", says=["bo", "BOOLEAN"])
+    refused(plain, "--column", "nope", says="no column 'nope'")
     refused(plain, says="which column?")
-    refused(plain, "-c", "url", "-c", "url", says="twice")
-    trouble("parquet", "add", plain, "-c", "url", says="-o OUT")
-    trouble("parquet", "add", plain, "-o", plain, "-c", "url", says="plain")
+    refused(plain, "--column", "url", "--column", "url", says="twice")
+    trouble("parquet", "add", plain, "--column", "url", says="-o OUT")
+    trouble("parquet", "add", plain, "-o", plain, "--column", "url", says="plain")
     for name, number in {"LZO": 3, "BROTLI": 4, "LZ4": 5, "LZ4_RAW": 7,
                          "unknown": 40}.items():
         f = File(plain)
         put(f.meta(0, "url"), 4, I32, number)
         f.write(trouble.path / "codec.parquet")
-        refused("codec.parquet", "-c", "url",
+        refused("codec.parquet", "--column", "url",
                 says=["row group 0, column url", name, "ZSTD"])
     changes = {
         "encrypted": lambda f: put(f.chunk(0, "url"), 8, STRUCT, []),
@@ -324,7 +324,7 @@ def test_what_add_refuses(trouble, plain):
         f = File(plain)
         change(f)
         f.write(trouble.path / "other.parquet")
-        refused("other.parquet", "-c", "url", says=says)
+        refused("other.parquet", "--column", "url", says=says)
 
 
 def page_at(f, group, column):
@@ -352,7 +352,7 @@ def test_encodings_that_cannot_be_read(trouble, plain):
         g = File(plain)
         g.data = bytes(data)
         g.write(trouble.path / "e.parquet")
-        trouble("parquet", "add", "e.parquet", "-o", "o.parquet", "-c", "d",
+        trouble("parquet", "add", "e.parquet", "-o", "o.parquet", "--column", "d",
                 says=["row group 0, column d", name])
 
 
@@ -373,14 +373,14 @@ def test_damaged_files(trouble):
     for says, content in cases.items():
         (trouble.path / "bad.parquet").write_bytes(content)
         trouble("parquet", "info", "bad.parquet", says=["bad.parquet", says])
-        trouble("parquet", "has", "bad.parquet", "-c", "url", "1", says=says)
-        trouble("parquet", "add", "bad.parquet", "-o", "o.parquet", "-c",
+        trouble("parquet", "has", "bad.parquet", "--column", "url", "1", says=says)
+        trouble("parquet", "add", "bad.parquet", "-o", "o.parquet", "--column",
                 "url", says=says)
     for number, value in ((14, 1 << 40), (14, 2), (15, 7)):
         f = File(TYPES)
         put(f.meta(0, "url"), number, I64 if number == 14 else I32, value)
         f.write(trouble.path / "bad.parquet")
-        trouble("parquet", "has", "bad.parquet", "-c", "url", "1",
+        trouble("parquet", "has", "bad.parquet", "--column", "url", "1",
                 says="row group 0, column url")
     f = File(TYPES)
     f.chunk(0, "url").append([3, STRUCT, f.meta(0, "url")])
@@ -400,7 +400,7 @@ def test_what_is_encrypted_or_elsewhere_says_maybe(ok):
     put(f.chunk(0, "id"), 1, BINARY, b"other.parquet")
     f.write(ok.path / "e.parquet")
     for column in ("url", "id"):
-        assert ok("parquet", "has", "e.parquet", "-c", column, "5").out == \
+        assert ok("parquet", "has", "e.parquet", "--column", column, "5").out == \
             "5\t0\n"
 
 
@@ -414,7 +414,7 @@ def test_a_filter_of_another_make_says_maybe(ok):
     data[at + 4] = 0x2c
     f.data = bytes(data)
     f.write(ok.path / "other.parquet")
-    got = found(ok("parquet", "has", "other.parquet", "-c", "url", "absent"))
+    got = found(ok("parquet", "has", "other.parquet", "--column", "url", "absent"))
     assert got == {"absent": [0]}
 
 
@@ -443,7 +443,7 @@ def test_changed_while_it_is_read(tmp_path, pipe_of):
     for change in ("time", "footer"):
         path.write_bytes(before)
         os.utime(path, ns=(10**18, 10**18))
-        p = pipe_of(path, "-o", "-", "-c", "url")
+        p = pipe_of(path, "-o", "-", "--column", "url")
         first = p.stdout.read(1000)  # by now the columns have been read
         if change == "time":
             os.utime(path, ns=(10**18, 10**18 + 1))
@@ -459,7 +459,7 @@ def test_changed_while_it_is_read(tmp_path, pipe_of):
     # To a file by name: a pipe that has one.
     path.write_bytes(before)
     os.mkfifo(tmp_path / "fifo")
-    p = pipe_of(path, "-o", "fifo", "-c", "url")
+    p = pipe_of(path, "-o", "fifo", "--column", "url")
     with open(tmp_path / "fifo", "rb") as f:
         f.read(100000)
         os.utime(path, ns=(10**18, 10**18))
@@ -472,7 +472,7 @@ def test_changed_while_it_is_read(tmp_path, pipe_of):
 def test_cut_while_it_is_read(tmp_path, pipe_of):
     path = tmp_path / "large.parquet"
     large_plain(path)
-    p = pipe_of(path, "-o", "-", "-c", "url")
+    p = pipe_of(path, "-o", "-", "--column", "url")
     p.stdout.read(1000)
     os.truncate(path, 200000)
     _, err = p.communicate(timeout=PATIENCE)
@@ -532,7 +532,7 @@ def test_duckdb_skips_row_groups_and_loses_no_row(duck, ok, tmp_path):
     duck(f"copy ({TABLE.format(step=7, distinct=20480, rows=20480)}) to "
          f"'{tmp_path}/t.parquet' (write_bloom_filter false, "
          "row_group_size 2048)")
-    ok("parquet", "add", "t.parquet", "-o", "f.parquet", "-c", "s")
+    ok("parquet", "add", "t.parquet", "-o", "f.parquet", "--column", "s")
     f = File(tmp_path / "f.parquet")
     assert len(f.groups) == 10
     duck("set parquet_metadata_cache = true")
@@ -560,13 +560,13 @@ def test_probes_agree_with_duckdb(duck, ok, tmp_path):
          f"'{tmp_path}/theirs.parquet' (dictionary_size_limit 100000, "
          "row_group_size 4096, bloom_filter_false_positive_ratio 0.1)")
     File(tmp_path / "theirs.parquet").strip().write(tmp_path / "plain.parquet")
-    ok("parquet", "add", "plain.parquet", "-o", "ours.parquet", "-c", "s",
-       "-c", "o", "-p", "10%")
+    ok("parquet", "add", "plain.parquet", "-o", "ours.parquet", "--column", "s",
+       "--column", "o", "-p", "10%")
     values = [r[0] for r in duck(f"select s from '{tmp_path}/theirs.parquet' "
                                  "limit 100")]
     values += [f"key {i}" for i in range(300)]
     for name in ("theirs", "ours"):
-        asked = ok("parquet", "has", f"{name}.parquet", "-c", "s", "--json",
+        asked = ok("parquet", "has", f"{name}.parquet", "--column", "s", "--json",
                    stdin="\n".join(values)).lines
         ngroups = len(File(tmp_path / f"{name}.parquet").groups)
         for line in map(json.loads, asked):
@@ -616,7 +616,7 @@ def test_every_type_that_duckdb_writes(duck, ok, tmp_path, codec, version):
          .replace("{{", "{").replace("}}", "}"))
     names = list(KINDS) + ["l.list.element", "st.a.b"]
     ok("parquet", "add", "t.parquet", "-o", "f.parquet",
-       *(x for name in names for x in ("-c", name)))
+       *(x for name in names for x in ("--column", name)))
     f = File(tmp_path / "f.parquet")
     assert duck(f"select count(*), sum(hash(COLUMNS(*))) from "
                 f"'{tmp_path}/t.parquet'") == \
@@ -629,14 +629,14 @@ def test_every_type_that_duckdb_writes(duck, ok, tmp_path, codec, version):
         if name == "none":
             assert set(f.filter(0, name)) == {0}
             continue
-        asked = ok("parquet", "has", "f.parquet", "-c", name,
+        asked = ok("parquet", "has", "f.parquet", "--column", name,
                    stdin="\n".join(values) + "\n")
         assert set(found(asked)) == set(values), name
     for name, values in (("l.list.element",
                           [str(i) for i in range(5000 + rows) if i < rows
                            or i >= 5000]),
                          ("st.a.b", [f"x{i}" for i in range(rows)])):
-        got = found(ok("parquet", "has", "f.parquet", "-c", name,
+        got = found(ok("parquet", "has", "f.parquet", "--column", name,
                        stdin="\n".join(values) + "\n"))
         assert set(got) == set(values)
         assert not got[values[0]] == [0, 1] or not got[values[1]] == [0, 1]
@@ -662,7 +662,7 @@ def test_zeros_and_nans_of_either_sign(duck, ok, bly, tmp_path, type, version):
          f"else (i + 0.5)::{type} end as y from range(10240) r(i)) to "
          f"'{tmp_path}/t.parquet' (write_bloom_filter false, "
          f"row_group_size 2048, parquet_version {version})")
-    ok("parquet", "add", "t.parquet", "-o", "f.parquet", "-c", "y")
+    ok("parquet", "add", "t.parquet", "-o", "f.parquet", "--column", "y")
     assert len(File(tmp_path / "f.parquet").groups) == 5
     query = (f"select count(*) from '{tmp_path}/{{}}.parquet' "
              f"where y = ({{}})::{type}")
@@ -670,11 +670,11 @@ def test_zeros_and_nans_of_either_sign(duck, ok, bly, tmp_path, type, version):
         before, after = (duck(query.format(name, x)) for name in ("t", "f"))
         assert before == after != [["0"]], x
     for x in "0", "0.0", "-0.0", "-0e5":
-        [groups] = found(ok("parquet", "has", "f.parquet", "-c", "y", "--",
+        [groups] = found(ok("parquet", "has", "f.parquet", "--column", "y", "--",
                             x)).values()
         assert groups == [0, 1], x
     for x in "nan", "-nan":
-        [groups] = found(ok("parquet", "has", "f.parquet", "-c", "y", "--",
+        [groups] = found(ok("parquet", "has", "f.parquet", "--column", "y", "--",
                             x)).values()
         assert {2, 3} <= set(groups), x
 
@@ -713,10 +713,10 @@ def test_encodings_of_hyparquet_writer(ok, tmp_path, column, encoding, value):
     header, _, _ = page_at(f, 0, column)
     page = field(header, 5) or field(header, 8)
     assert field(page, 2 if field(header, 5) else 4) == encoding
-    ok("parquet", "add", "t.parquet", "-o", "f.parquet", "-c", column, "-p",
+    ok("parquet", "add", "t.parquet", "-o", "f.parquet", "--column", column, "-p",
        "1e-5")
     values = [value(i) for i in range(3000)]
-    got = found(ok("parquet", "has", "f.parquet", "-c", column,
+    got = found(ok("parquet", "has", "f.parquet", "--column", column,
                    stdin="\n".join(values)))
     for i, v in enumerate(values):
         assert i // 1000 in got[v]
@@ -726,7 +726,7 @@ def test_encodings_of_hyparquet_writer(ok, tmp_path, column, encoding, value):
 @needs_npm
 def test_hyparquet_reads_ours(ok, tmp_path):
     hyparquet("write", tmp_path / "t.parquet")
-    ok("parquet", "add", "t.parquet", "-o", "f.parquet", "-c", "name", "-c",
+    ok("parquet", "add", "t.parquet", "-o", "f.parquet", "--column", "name", "--column",
        "id")
     names = [f"name {i}" for i in range(1, 1200, 37) if i % 5]
     there = hyparquet("ask", tmp_path / "f.parquet", "name", *names)
@@ -736,6 +736,6 @@ def test_hyparquet_reads_ours(ok, tmp_path):
     assert all(rows == 0 for rows, _ in absent)
     # What is ruled out is not read.
     assert sorted(n for _, n in absent)[15] < sorted(n for _, n in there)[15]
-    got = found(ok("parquet", "has", "f.parquet", "-c", "id",
+    got = found(ok("parquet", "has", "f.parquet", "--column", "id",
                    *(str(7919 * i) for i in (0, 1500, 2999))))
     assert [got[str(7919 * i)] for i in (0, 1500, 2999)] == [[0], [1], [2]]

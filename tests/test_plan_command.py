@@ -21,12 +21,32 @@ def test_json_has_the_promised_fields(ok):
 
 
 def test_rule_a_and_what_rule_b_adds(ok):
-    text = ok("plan", "--items", "50000", "--fpr", "0.01").out
+    text = ok("plan", "--items", "50000", "--fpr", "0.01", "-v").out
     assert "479253" in text and "k = 7" in text and "479648" in text
     params = row(ok("plan", "--items", "50000", "--fpr", "0.01", "--json"),
                  "classic")["params"]
     assert params["bits"] == 479253 and params["k"] == 7
     assert params["rule_b_bits"] == 479648 and params["rule_b_k"] == 7
+
+
+def test_people_see_one_table(ok):
+    """A line for each kind that there is a plan for, in 80 columns; the rest is
+    named; settings and reasons wait for -v, and JSON has all of it."""
+    for size in (["-n", "10M"], ["-n", "10M", "-m", "1MiB"],
+                 ["-p", "1%", "-m", "1GiB"]):
+        told = ok("plan", *size)
+        kinds = ok("plan", *size, "--json").json["kinds"]
+        head, table, *rest = told.out.split("\n\n")
+        assert all(len(line) <= 80 for line in told.lines[1:]), told.out
+        rows = [line.split()[0] for line in table.split("\n")]
+        assert rows == ["kind"] + [k["kind"] for k in kinds if "error" not in k]
+        assert "-v" in rest[-1] and "--kind" in rest[-1]
+        failed = [k for k in kinds if "error" in k]
+        assert [k["kind"] in rest[0] for k in failed] == [True] * len(failed)
+        full = " ".join(ok("plan", *size, "-v").out.split())
+        for k in kinds:
+            assert " ".join(k.get("error", k["kind"]).split()) in full
+        assert "layout = shared" in full and "layout" not in told.out
 
 
 def test_eight_bits_a_key(ok):

@@ -74,7 +74,7 @@ WRITERS = {
     "dedup --removed": "dedup -q --removed OUT docs.jsonl",
     "dedup --save-index": "dedup -q --save-index OUT docs.jsonl",
     "dedup --index bloom": "dedup -q --index bloom -o OUT docs.jsonl",
-    "parquet add": "parquet add -q t.parquet -c x -o OUT",
+    "parquet add": "parquet add -q t.parquet --column x -o OUT",
     "plan --plot": "plan -n 1000 -p 1% --plot OUT",
     "explain --plot": "explain --plot OUT",
 }
@@ -436,7 +436,7 @@ def test_links_that_lead_nowhere(ok, trouble):
     os.symlink("new.bly", ok.path / "fresh")
     for name in ("loop", "astray"):
         trouble("build", "-q", "-o", name, "list.txt", says=name)
-        trouble("dedup", "-q", "-l", "-o", name, "list.txt", says=name)
+        trouble("dedup", "-q", "--lines", "-o", name, "list.txt", says=name)
         assert (ok.path / name).is_symlink()
     ok("build", "-q", "-o", "fresh", "list.txt")
     assert (ok.path / "fresh").is_symlink() and (ok.path / "new.bly").exists()

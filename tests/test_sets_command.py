@@ -221,7 +221,7 @@ def test_compare_by_folding(ok, trouble, kind):
        "folds=2", stdin=keys(0, 2000))
     ok("build", "-q", "-o", "b.bly", "-k", kind, "-n", "20000", "-O",
        "folds=2", stdin=keys(1000, 2000))
-    ok("shrink", "-q", "-t", "2", "b.bly")
+    ok("shrink", "-q", "--times", "2", "b.bly")
     trouble("compare", "a.bly", "b.bly", says=["--fold", "a.bly", "2 times"])
     trouble("compare", "b.bly", "a.bly", says=["--fold", "a.bly", "2 times"])
     for pair in (["a.bly", "b.bly"], ["b.bly", "a.bly"]):
@@ -255,7 +255,7 @@ def test_shrink(ok, kind):
     ok("shrink", "-q", "f.bly")
     assert (ok.path / "f.bly").read_bytes() == (
         ok.path / "g.bly").read_bytes()
-    text = ok("shrink", "-t", "2", "f.bly").out
+    text = ok("shrink", "--times", "2", "f.bly").out
     assert "folded 2 times" in text
     assert ok("has", "-c", "f.bly", stdin=keys(0, 1000)).out == "1000\n"
 
@@ -276,8 +276,8 @@ def test_shrink_as_far_as_it_may(ok, trouble, kind):
     whole = (ok.path / "f.bly").read_bytes()
     trouble("shrink", "--bytes", "2KiB", "--fpr", "1%", "f.bly", says="--fpr")
     trouble("shrink", "--bytes", "100", "f.bly", says=["folded", "odd"])
-    trouble("shrink", "-t", "15", "f.bly", says=["folded", "odd"])
-    trouble("shrink", "-t", "2", "--fpr", "1%", "f.bly", says="--times")
+    trouble("shrink", "--times", "15", "f.bly", says=["folded", "odd"])
+    trouble("shrink", "--times", "2", "--fpr", "1%", "f.bly", says="--times")
     assert (ok.path / "f.bly").read_bytes() == whole
 
 

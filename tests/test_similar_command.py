@@ -55,7 +55,7 @@ def test_estimates_are_near_the_truth(ok, family):
     put(ok, "a", " ".join(a))
     put(ok, "b", " ".join(a[:2000] + b[:1000]))
     put(ok, "c", " ".join(b))
-    out = ok("similar", "--family", family, "-k", "256", "--json", "a", "b",
+    out = ok("similar", "--family", family, "--components", "256", "--json", "a", "b",
              "c").json
     assert out["family"] == family and out["components"] == 256
     assert [(p["file_a"], p["file_b"]) for p in out["pairs"]] == [
@@ -101,13 +101,13 @@ def test_texts_without_words_and_compressed_ones(ok):
     (["similar", "--unit", "line", "a", "a"], "line"),
     (["similar", "--size", "0", "a", "a"], "size"),
     (["similar", "--size", "1025", "a", "a"], "1024"),
-    (["similar", "-k", "513", "a", "a"], "512"),
+    (["similar", "--components", "513", "a", "a"], "512"),
     (["similar", "--family", "none", "a", "a"], ["none", "linear61"]),
-    (["basket", "-k", "513", "a"], "512"),
+    (["basket", "--components", "513", "a"], "512"),
     (["basket", "nonesuch"], "nonesuch"),
-    (["basket", "-t", "0.01", "-k", "10", "a"], ["10 components", "more"]),
-    (["plan", "--near", "-k", "classic"], "classic"),
-    (["plan", "--near", "-k", "513"], "512"),
+    (["basket", "-T", "0.01", "--components", "10", "a"], ["10 components", "more"]),
+    (["plan", "--near", "--components", "classic"], "classic"),
+    (["plan", "--near", "--components", "513"], "512"),
     (["plan", "--near", "--items", "10"], "--near"),
     (["plan", "--threshold", "0.5", "--items", "10"], "--near"),
     (["plan", "--near", "--json", "--plot", "-"], "standard output"),
@@ -156,7 +156,7 @@ def test_baskets_are_counted_exactly(ok):
     lines = receipts()
     truth = brute(lines, 0.5)
     assert len(truth) == 3
-    out = ok("basket", "-t", "0.5", "--recall", "0.999", stdin="\n".join(lines))
+    out = ok("basket", "-T", "0.5", "--recall", "0.999", stdin="\n".join(lines))
     told = {}
     likeness = []
     for line in out.lines:
@@ -188,7 +188,7 @@ def test_basket_json_and_rare_items(ok):
 
 def test_rows_are_chosen_as_promised(ok):
     for t, rows in (("0.3", 2), ("0.8", 7)):
-        assert ok("basket", "-t", t, "--json", stdin="a b\n").json["rows"] == rows
+        assert ok("basket", "-T", t, "--json", stdin="a b\n").json["rows"] == rows
 
 
 def test_no_baskets(ok):
@@ -200,14 +200,14 @@ def test_no_baskets(ok):
 # ------------------------------------------------------------------- plan
 
 def test_the_curve(ok):
-    out = ok("plan", "--near", "-t", "0.8", "-k", "128", "--json").json
+    out = ok("plan", "--near", "-T", "0.8", "--components", "128", "--json").json
     assert (out["recall"]["bands"], out["recall"]["rows"]) == (21, 6)
     assert (out["area"]["bands"], out["area"]["rows"]) == (9, 13)
     curve = dict(map(tuple, out["recall"]["curve"]))
     assert curve[0.5] == pytest.approx(0.281590, abs=1e-6)
     assert curve[0.8] == pytest.approx(0.998312, abs=1e-6)
     assert curve[0] == 0 and curve[1] == 1
-    text = ok("plan", "--near", "-t", "0.8", "-k", "128").out
+    text = ok("plan", "--near", "-T", "0.8", "--components", "128").out
     assert "21 bands of  6" in text and "0.998312" in text
     assert ok("plan", "--near").out == text
 

@@ -215,7 +215,7 @@ def test_keys_are_bytes_in_a_pipe_and_clean_on_a_terminal(ok, tmp_path):
                         (["count", "c.bly"], lines), (["top"], lines),
                         (["top", "-0"], HOSTILE + b"\0"),
                         (["get", "v.bly"], HOSTILE + b"\n"),
-                        (["basket", "-t", "0.1"],
+                        (["basket", "-T", "0.1"],
                          (b"one " + HOSTILE + b" two\n") * 3)):
         seen = on_terminal(tmp_path, *line, stdin=given)
         assert SHOWN[:10] in seen and seen.endswith("\n"), (line, seen)
