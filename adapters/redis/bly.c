@@ -28,24 +28,53 @@ static setting bly_settings[NSETTINGS] = {
 
 /* ------------------------------------------------------------------- values */
 
+static tally bly_tally;
+const bly_mem bly_memory = SERVER_MEMORY(&bly_tally);
+
 void held_free(void *value)
 {
     held_filter *h = value;
     if (!h)
         return;
+    bly_tally.keys--;
     bly_free(h->f);
-    memory_free(h->pieces);
-    memory_free(h);
+    server_release(bly_memory.ctx, h->pieces, (size_t)h->nbytes);
+    server_release(bly_memory.ctx, h, sizeof *h);
 }
 
 held_filter *held_new(bly_filter *f)
 {
-    held_filter *h = memory_try(sizeof *h);
+    held_filter *h = server_zalloc(bly_memory.ctx, sizeof *h);
+    bly_tally.keys += h != NULL;
     if (h)
         h->f = f;
     else
         bly_free(f);
     return h;
+}
+
+held_filter *held_expect(uint64_t nbytes)
+{
+    held_filter *h = held_new(NULL);
+    void *pieces = nbytes <= SIZE_MAX
+                       ? server_alloc(bly_memory.ctx, (size_t)nbytes)
+                       : NULL;
+    if (h && pieces) {
+        h->pieces = pieces;
+        h->nbytes = nbytes;
+        return h;
+    }
+    if (pieces)
+        server_release(bly_memory.ctx, pieces, (size_t)nbytes);
+    held_free(h);
+    return NULL;
+}
+
+void held_arrived(held_filter *h, bly_filter *f)
+{
+    server_release(bly_memory.ctx, h->pieces, (size_t)h->nbytes);
+    h->pieces = NULL;
+    h->f = f;
 }
 
 int reply_library(server_ctx *ctx)
@@ -184,7 +213,7 @@ static int bly_create(server_ctx *ctx, server_string **argv, int argc)
     if (argc < 3 || argc % 2 == 0)
         return srv.WrongArity(ctx);
     bly_spec spec = { .kind = arg_bytes(argv[2]).at,
-                      .mem = &server_memory,
+                      .mem = &bly_memory,
                       .max_bytes = bly_limit(ctx) };
     if (!create_words(ctx, argv, argc, &spec, options))
         return SERVER_OK;
@@ -277,6 +306,7 @@ static const command_row bly_commands[] = {
 const family family_bly = {
     .category = "bly",
     .commands = bly_commands,
+    .count = &bly_tally,
     .start = bly_start,
     .argument = bly_argument,
 };

@@ -18,8 +18,14 @@ extern server_type *bly_type;
 /* Register the type; SERVER_OK or SERVER_ERR. */
 int bly_type_start(server_ctx *ctx);
 
-/* A value around a filter, which it owns; NULL, and the filter is gone. */
+/* Where keys of BLY.* have their memory from; INFO tells how much. */
+extern const bly_mem bly_memory;
+
+/* A value around a filter, which it owns; NULL, and the filter is gone. One
+ * with room for a file, NULL without memory; and the filter that it became. */
 held_filter *held_new(bly_filter *f);
+held_filter *held_expect(uint64_t nbytes);
+void held_arrived(held_filter *h, bly_filter *f);
 void held_free(void *value);
 
 /* The filter in a key, which is told the time; NULL, and an error was sent, if

@@ -55,28 +55,22 @@ static held_filter *import_begin(server_ctx *ctx, uint64_t nbytes)
         reply_error(ctx, "ERR the file is larger than bly-memory-limit allows");
         return NULL;
     }
-    held_filter *h = memory_try(sizeof *h);
-    if (h)
-        h->pieces = memory_try_raw(nbytes);
-    if (!h || !h->pieces) {
-        held_free(h);
+    held_filter *h = held_expect(nbytes);
+    if (!h)
         reply_error(ctx, "ERR Insufficient memory");
-        return NULL;
-    }
-    h->nbytes = nbytes;
     return h;
 }
 
 /* The last piece is here: the file becomes a filter. */
 static bool import_end(server_ctx *ctx, held_filter *h)
 {
-    const bly_access how = { .mem = &server_memory };
-    if (bly_load(h->pieces, (size_t)h->nbytes, &how, &h->f)) {
+    const bly_access how = { .mem = &bly_memory };
+    bly_filter *f;
+    if (bly_load(h->pieces, (size_t)h->nbytes, &how, &f)) {
         reply_library(ctx);
         return false;
     }
-    memory_free(h->pieces);
-    h->pieces = NULL;
+    held_arrived(h, f);
     return true;
 }
 
@@ -195,24 +189,20 @@ static void *held_load(server_io *io, int encoding)
     held_filter *h = NULL;
     char end;
     if (whole) {
-        const bly_access how = { .mem = &server_memory };
+        const bly_access how = { .mem = &bly_memory };
         bly_filter *f;
         if (!bly_read(load_piece, &p, &how, &f))
             h = held_new(f);
     } else {
         const uint64_t nbytes = srv.LoadUnsigned(io);
         const uint64_t nhere = srv.LoadUnsigned(io);
-        h = !srv.IsIOError(io) && nbytes && nhere < nbytes
-                ? memory_try(sizeof *h)
-                : NULL;
-        if (h) {
-            *h = (held_filter){ .nbytes = nbytes, .nhere = nhere };
-            h->pieces = memory_try_raw(nbytes);
-            if (!h->pieces ||
-                load_piece(&p, h->pieces, (size_t)nhere) != (int64_t)nhere) {
-                held_free(h);
-                h = NULL;
-            }
+        h = !srv.IsIOError(io) && nbytes && nhere < nbytes ? held_expect(nbytes)
+                                                           : NULL;
+        if (h)
+            h->nhere = nhere;
+        if (h && load_piece(&p, h->pieces, (size_t)nhere) != (int64_t)nhere) {
+            held_free(h);
+            h = NULL;
         }
     }
     if (h && (load_piece(&p, &end, 1) != 0 || !p.ended)) {

@@ -17,6 +17,8 @@
 #define CF_MAX_CAPACITY (1LL << 30)
 
 static server_type *cf_type;
+static tally cf_tally;
+static const bly_mem cf_memory = SERVER_MEMORY(&cf_tally);
 
 enum {
     BUCKET_SIZE,
@@ -96,7 +98,7 @@ static const bly_foreign_spec *wish_words(const cf_wish *w, value_words *out)
 {
     out->spec = (bly_foreign_spec){ .format = CF_FORMAT,
                                     .items = (uint64_t)w->capacity,
-                                    .mem = &server_memory };
+                                    .mem = &cf_memory };
     value_word(out, "bucket-size", "%lld", w->size);
     value_word(out, "max-iterations", "%lld", w->iterations);
     value_word(out, "growth", "%lld", w->expansion);
@@ -114,7 +116,7 @@ static bly_foreign *cf_make(server_ctx *ctx, server_string *name,
         reply_error(ctx, "ERR Insufficient memory to create filter");
         return NULL;
     }
-    srv.ModuleTypeSetValue(key, cf_type, f);
+    value_keep(key, cf_type, f);
     srv.Replicate(ctx, "CF.RESERVE", "slclclcl", name, w->capacity,
                   "BUCKETSIZE", w->size, "MAXITERATIONS", w->iterations,
                   "EXPANSION", (long long)value_fact(f, "growth"));
@@ -517,8 +519,7 @@ static int cf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
     void *value;
     const held what =
         key_open(ctx, argv[1], SERVER_WRITE, cf_type, &key, &value);
-    const bly_foreign_spec spec = { .format = CF_FORMAT,
-                                    .mem = &server_memory };
+    const bly_foreign_spec spec = { .format = CF_FORMAT, .mem = &cf_memory };
     bly_foreign *f = value;
     unsigned char *to;
     const char *wrong = NULL;
@@ -531,7 +532,7 @@ static int cf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
     } else if (at == 1 && bly_foreign_start(&spec, data.at, data.n, &f)) {
         wrong = "Couldn't create filter!";
     } else if (at == 1) {
-        srv.ModuleTypeSetValue(key, cf_type, f);
+        value_keep(key, cf_type, f);
     } else if (!f) {
         wrong = "ERR not found";
     } else if (piece_place(f, at, data.n, &to) != data.n || !data.n) {
@@ -631,6 +632,7 @@ static const command_row cf_commands[] = {
 const family family_cf = {
     .category = "cuckoo",
     .commands = cf_commands,
+    .count = &cf_tally,
     .start = cf_start,
     .argument = cf_argument,
 };

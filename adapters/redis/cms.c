@@ -17,6 +17,8 @@
 #define CMS_CEILING UINT32_MAX
 
 static server_type *cms_type;
+static tally cms_tally;
+static const bly_mem cms_memory = SERVER_MEMORY(&cms_tally);
 
 /* ------------------------------------------------------------------ making */
 
@@ -26,7 +28,7 @@ static int cms_create(server_ctx *ctx, server_string *name, uint64_t width,
     server_key *key;
     void *value;
     value_words w = {
-        .spec = { .format = CMS_FORMAT, .mem = &server_memory },
+        .spec = { .format = CMS_FORMAT, .mem = &cms_memory },
     };
     bly_foreign *s;
     const char *wrong = NULL;
@@ -37,7 +39,7 @@ static int cms_create(server_ctx *ctx, server_string *name, uint64_t width,
     else if (bly_foreign_new(&w.spec, &s))
         wrong = "CMS: Insufficient memory to create the key";
     else
-        srv.ModuleTypeSetValue(key, cms_type, s);
+        value_keep(key, cms_type, s);
     return key_written(ctx, key, name, "cms.create", wrong);
 }
 
@@ -251,8 +253,7 @@ static int cms_merge(server_ctx *ctx, server_string **argv, int argc)
 
 static void *cms_load(server_io *io, int encoding)
 {
-    const bly_foreign_spec spec = { .format = CMS_FORMAT,
-                                    .mem = &server_memory };
+    const bly_foreign_spec spec = { .format = CMS_FORMAT, .mem = &cms_memory };
     return value_load(io, encoding, &spec);
 }
 
@@ -297,5 +298,6 @@ static const command_row cms_commands[] = {
 const family family_cms = {
     .category = "cms",
     .commands = cms_commands,
+    .count = &cms_tally,
     .start = cms_start,
 };

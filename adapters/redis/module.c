@@ -220,27 +220,32 @@ void memory_free(void *at)
         srv.Free(at);
 }
 
-static void *server_alloc(void *ctx, size_t n)
+static void *counted(tally *t, void *at, size_t n)
 {
-    (void)ctx;
-    return memory_try_raw(n);
+    if (t && at)
+        t->bytes += n;
+    return at;
 }
 
-static void *server_zalloc(void *ctx, size_t n)
+void *server_alloc(void *ctx, size_t n)
 {
-    (void)ctx;
-    return memory_try(n);
+    return counted(ctx, memory_try_raw(n), n);
 }
 
-static void server_release(void *ctx, void *at, size_t n)
+void *server_zalloc(void *ctx, size_t n)
 {
-    (void)ctx, (void)n;
+    return counted(ctx, memory_try(n), n);
+}
+
+void server_release(void *ctx, void *at, size_t n)
+{
+    tally *t = ctx;
+    if (t && at)
+        t->bytes -= n;
     memory_free(at);
 }
 
-const bly_mem server_memory = { .alloc = server_alloc,
-                                .release = server_release,
-                                .zalloc = server_zalloc };
+const bly_mem server_memory = SERVER_MEMORY(NULL);
 
 void memory_moved(server_defrag *ctx, void *pointer)
 {
@@ -294,14 +299,26 @@ static int take_arguments(server_ctx *ctx, server_string **argv, int argc)
     return SERVER_OK;
 }
 
+static void tell_tally(server_info *info, const family *f)
+{
+    char name[60];
+    snprintf(name, sizeof name, "%s_num_objects", f->category);
+    srv.InfoAddFieldULongLong(info, name, f->count->keys);
+    snprintf(name, sizeof name, "%s_total_memory_bytes", f->category);
+    srv.InfoAddFieldULongLong(info, name, f->count->bytes);
+}
+
 static void tell_info(server_info *info, int for_crash_report)
 {
     (void)for_crash_report;
     if (!srv.InfoAddSection || srv.InfoAddSection(info, "") == SERVER_ERR)
         return;
-    for (size_t i = 0; i < NFAMILIES; i++)
+    for (size_t i = 0; i < NFAMILIES; i++) {
+        if (families[i]->count && srv.InfoAddFieldULongLong)
+            tell_tally(info, families[i]);
         if (families[i]->info)
             families[i]->info(info);
+    }
 }
 
 __attribute__((visibility("default"))) int

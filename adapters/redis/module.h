@@ -40,7 +40,9 @@ typedef struct family {
      * (and logged). NULL: it has none. */
     int (*argument)(server_ctx *ctx, const char *name, server_string *value);
 
-    /* Fields of INFO's section. NULL: none. */
+    /* What INFO's section tells of its keys, and other fields of it. NULL:
+     * none. */
+    const struct tally *count;
     void (*info)(server_info *info);
 } family;
 
@@ -132,7 +134,23 @@ void memory_free(void *at);
  * to. */
 void memory_moved(server_defrag *ctx, void *pointer);
 
-/* The same for the library. */
+/* What INFO tells of a family: how many keys it has, and how many bytes they
+ * hold. A server may free keys in a thread of its own. */
+typedef struct tally {
+    _Atomic uint64_t keys, bytes;
+} tally;
+
+/* The same for the library: bly_mem whose ctx is a tally that counts bytes, or
+ * NULL. */
+void *server_alloc(void *ctx, size_t n);
+void *server_zalloc(void *ctx, size_t n);
+void server_release(void *ctx, void *at, size_t n);
+
+#define SERVER_MEMORY(tally_)                             \
+    {                                                     \
+        .alloc = server_alloc, .release = server_release, \
+        .zalloc = server_zalloc, .ctx = (tally_)          \
+    }
 extern const bly_mem server_memory;
 
 #endif

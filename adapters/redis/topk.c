@@ -13,6 +13,8 @@
 #define TOPK_MAX_INCREMENT 100000
 
 static server_type *topk_type;
+static tally topk_tally;
+static const bly_mem topk_memory = SERVER_MEMORY(&topk_tally);
 
 /* ----------------------------------------------------------------- commands */
 
@@ -28,7 +30,7 @@ static bly_foreign *topk_new(uint64_t k, uint64_t width, uint64_t depth,
                              double decay)
 {
     value_words w = {
-        .spec = { .format = TOPK_FORMAT, .mem = &server_memory },
+        .spec = { .format = TOPK_FORMAT, .mem = &topk_memory },
     };
     bly_foreign *t;
     value_word(&w, "k", "%llu", (unsigned long long)k);
@@ -63,7 +65,7 @@ static int topk_reserve(server_ctx *ctx, server_string **argv, int argc)
     else if (!(t = topk_new(k, width, depth, decay)))
         wrong = "ERR Insufficient memory to create topk data structure";
     else
-        srv.ModuleTypeSetValue(key, topk_type, t);
+        value_keep(key, topk_type, t);
     return key_written(ctx, key, argv[1], "topk.reserve", wrong);
 }
 
@@ -203,7 +205,7 @@ static int topk_info(server_ctx *ctx, server_string **argv, int argc)
 static void *topk_load(server_io *io, int encoding)
 {
     const bly_foreign_spec spec = { .format = TOPK_FORMAT,
-                                    .mem = &server_memory };
+                                    .mem = &topk_memory };
     return value_load(io, encoding, &spec);
 }
 
@@ -248,5 +250,6 @@ static const command_row topk_commands[] = {
 const family family_topk = {
     .category = "topk",
     .commands = topk_commands,
+    .count = &topk_tally,
     .start = topk_start,
 };

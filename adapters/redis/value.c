@@ -24,24 +24,38 @@ static void put_bytes(void *io, const void *at, size_t n)
     srv.SaveStringBuffer(io, at, n);
 }
 
-static uint64_t get_uint(void *io)
+/* A dump that is read for a family. */
+typedef struct loading {
+    server_io *io;
+    tally *count; /* NULL: it keeps none */
+} loading;
+
+static uint64_t get_uint(void *ctx)
 {
-    return srv.LoadUnsigned(io);
+    const loading *l = ctx;
+    return srv.LoadUnsigned(l->io);
 }
 
-static double get_real(void *io)
+static double get_real(void *ctx)
 {
-    return srv.LoadDouble(io);
+    const loading *l = ctx;
+    return srv.LoadDouble(l->io);
 }
 
-static void *get_bytes(void *io, size_t *n)
+/* The library keeps these bytes, or releases them. */
+static void *get_bytes(void *ctx, size_t *n)
 {
-    return srv.LoadStringBuffer(io, n);
+    const loading *l = ctx;
+    void *at = srv.LoadStringBuffer(l->io, n);
+    if (at && l->count)
+        l->count->bytes += *n;
+    return at;
 }
 
-static bool has_failed(void *io)
+static bool has_failed(void *ctx)
 {
-    return srv.IsIOError(io);
+    const loading *l = ctx;
+    return srv.IsIOError(l->io);
 }
 
 /* Where a dump cannot fail: a server without memory ends. */
@@ -60,15 +74,36 @@ static void sure_release(void *ctx, void *at, size_t n)
 static const bly_mem sure_memory = { .alloc = sure_alloc,
                                      .release = sure_release };
 
+static tally *tally_of(const bly_foreign *f)
+{
+    return bly_foreign_memory(f)->ctx;
+}
+
+/* One more key, unless f is NULL. */
+static bly_foreign *value_counted(bly_foreign *f)
+{
+    if (f && tally_of(f))
+        tally_of(f)->keys++;
+    return f;
+}
+
+void value_keep(server_key *key, server_type *type, bly_foreign *f)
+{
+    srv.ModuleTypeSetValue(key, type, value_counted(f));
+}
+
 void *value_load(server_io *io, int version, const bly_foreign_spec *spec)
 {
+    loading l = { io, spec->mem->ctx };
     const bly_foreign_record from = { .get_uint = get_uint,
                                       .get_real = get_real,
                                       .get_bytes = get_bytes,
                                       .failed = has_failed,
-                                      .ctx = io };
+                                      .ctx = &l };
     bly_foreign *f;
-    return bly_foreign_restore(spec, (unsigned)version, &from, &f) ? NULL : f;
+    return bly_foreign_restore(spec, (unsigned)version, &from, &f)
+               ? NULL
+               : value_counted(f);
 }
 
 static void value_save(server_io *io, void *value)
@@ -124,11 +159,13 @@ void *value_copy(server_string *from, server_string *to, const void *value)
 {
     (void)from, (void)to;
     bly_foreign *copy;
-    return bly_foreign_copy(value, &copy) ? NULL : copy;
+    return bly_foreign_copy(value, &copy) ? NULL : value_counted(copy);
 }
 
 void value_free(void *value)
 {
+    if (value && tally_of(value))
+        tally_of(value)->keys--;
     bly_foreign_free(value);
 }
 

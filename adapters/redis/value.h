@@ -14,6 +14,9 @@
 
 #define PIECE_BYTES ((size_t)16 << 20) /* of SCANDUMP, at most */
 
+/* Put a new one into an open, empty key, and count it. */
+void value_keep(server_key *key, server_type *type, bly_foreign *f);
+
 /* From a dump, by the name of its format; NULL where it is bad. */
 void *value_load(server_io *io, int version, const bly_foreign_spec *spec);
 

@@ -202,6 +202,9 @@ static inline bly_status bly_foreign_update(const char *path,
                                     change, ctx);
 }
 
+/* Where the memory of f comes from. */
+const bly_mem *bly_foreign_memory(const bly_foreign *f);
+
 /* A copy, which belongs to the caller. */
 bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out);
 

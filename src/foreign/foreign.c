@@ -464,6 +464,11 @@ void bly_foreign_size_sized(const bly_foreign *f, size_t part,
     BLY_GIVE(&own, given, size);
 }
 
+const bly_mem *bly_foreign_memory(const bly_foreign *f)
+{
+    return &f->mem;
+}
+
 bool bly_foreign_fact(const bly_foreign *f, const char *name, bly_fact *out)
 {
     bly_fact all[BLY_MAX_FACTS];
