@@ -176,7 +176,7 @@ $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
 # Stages of dedup that are tested one by one, without those that read and check.
 $(B)/$(1)/tests/test_dedup_stages: $(patsubst %,$(B)/$(1)/apps/dedup/%.o,bands crowd documents greedy order pairs policy \
     sorter store)
-$(B)/$(1)/tests/test_fields: $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c))
+$(B)/$(1)/tests/test_fields $(B)/$(1)/tests/test_progress: $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c))
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \

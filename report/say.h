@@ -4,8 +4,9 @@
 #ifndef BLY_REPORT_SAY_H
 #define BLY_REPORT_SAY_H
 
-#include <stdint.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Exit status as grep's. */
 enum { YES = 0, NO = 1, TROUBLE = 2 };
@@ -40,6 +41,17 @@ void progress_start(bool prints_to_stdout);
 void progress_unit(const char *unit); /* what is counted, if not keys */
 void progress_at(uint64_t nkeys, uint64_t done, uint64_t total);
 void progress_clear(void);
+
+/* The text of that line, less than `columns` wide: as much as fits. The result
+ * is its width; 0 if nothing fits. */
+#define PROGRESS_ROOM 192
+struct progress {
+    uint64_t n, done, total;
+    double spent; /* seconds */
+    const char *unit;
+};
+int progress_text(char out[PROGRESS_ROOM], int columns,
+                  const struct progress *p);
 
 #ifdef __clang_analyzer__ /* sees one file at a time */
 #define fail(...) (fail(__VA_ARGS__), TROUBLE)

@@ -1,10 +1,14 @@
 """Nothing from outside steers a terminal: names in files, names of files, and
 keys, through every command that tells of them."""
+import fcntl
 import os
 import pty
+import re
+import select
 import struct
 import subprocess
 import termios
+import time
 
 import pytest
 from conftest import KINDS, PATIENCE, PROGRAM, ROOT, keys, run
@@ -245,3 +249,58 @@ def test_documents_on_a_terminal(ok, tmp_path):
     # Bytes, in a pipe.
     done = ok("dedup", "-q", "--lines", "docs", "-o", "-")
     assert done.raw == lines.replace(HOSTILE + b" one\n", b"", 1)
+
+
+# --------------------------------------------------------------- progress
+
+def with_progress(folder, widths, **environment):
+    """What `has` writes to a terminal on standard error while keys come and the
+    window is resized, each time when three lines were shown at the width before
+    or, where nothing is shown, after two seconds."""
+    master, slave = pty.openpty()
+
+    def resize(columns):
+        fcntl.ioctl(slave, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", 24, columns, 0, 0))
+
+    resize(widths[0])
+    child = subprocess.Popen([PROGRAM, "has", "-c", "f.bly"], cwd=folder,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=slave,
+                             env={**os.environ, "TERM": "xterm", **environment})
+    block = keys(0, 100000).encode()
+    shown, asked, silent = [], 0, time.monotonic() + 2
+    for columns in widths:
+        resize(columns)
+        before = len(shown)
+        while len(shown) < before + 3 and (shown or time.monotonic() < silent
+                                           or environment == {}):
+            child.stdin.write(block)
+            asked += 100000
+            while select.select([master], [], [], 0.01)[0]:
+                shown.append(os.read(master, 65536))
+    child.stdin.close()
+    assert child.stdout.read() == b"%d\n" % asked
+    assert child.wait() == 0
+    while select.select([master], [], [], 0.1)[0]:
+        shown.append(os.read(master, 65536))
+    os.close(slave)
+    os.close(master)
+    return b"".join(shown).decode()
+
+
+def test_progress_fits_a_window_that_is_resized(tmp_path, ok):
+    """The line is never as wide as the window, so it never wraps; and it is gone
+    at the end."""
+    ok("build", "-q", "-o", tmp_path / "f.bly", stdin=keys(0, 100000))
+    text = with_progress(tmp_path, [300, 22])
+    lines = [line for line in re.split(r"\r\x1b\[K(?:\x1b\[A)?", text) if line]
+    assert lines and all("keys" in line for line in lines), text
+    assert "/s" in lines[0] and "/s" not in lines[-1] and len(lines[-1]) < 22
+    assert text.endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_no_progress_where_a_line_cannot_be_wiped(tmp_path, ok, term):
+    ok("build", "-q", "-o", tmp_path / "f.bly", stdin=keys(0, 100000))
+    assert with_progress(tmp_path, [80], TERM=term) == ""
