@@ -1,25 +1,10 @@
 # bloomery: see README.md. No configure step; everything is built in build/.
 #
 #   make            library, command, man pages, completion
-#   make setup      install what the tests need, on Debian; make test does it by itself
-#   make demo       on a fresh Debian: installs what is missing, then shows it
-#   make test       likewise, then every test there is; at the end what was skipped, and why
-#   make test-full  the long forms of laws and rates (two hours)
-#   make faults     power cuts and failing calls, the long form (half an hour)
-#   make check      the sanitizer runs alone
-#   make coverage   which branches of src/ no test takes (ten minutes)
-#   make fuzz       every fuzzer for FUZZ_SECONDS=600
-#   make fuzz-night the same again and again for FUZZ_HOURS=8, or until Ctrl-C
-#   make install    DESTDIR= PREFIX=/usr/local; what was built, with whatever flags
-#   make figures    redraw docs/figures (twenty minutes)
-#   make schema     write docs/schema.json anew, from the tables of the reports
-#   make format     lay all C out as clang-format does; make test looks
-#   make tidy       look for mistakes with clang-tidy (minutes); make test does the quick part
-#   make dist       build/bloomery-VERSION.tar.gz, from what is committed
-#   make bench, make vectors, make compile_commands.json, make clean
+#   make help       all targets, from the ## behind each of them below
 #
-# CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX, LIBDIR, WERROR=-Werror and V=1 may be given; what they concern is then
-# built anew, as it is when a library was installed since.
+# CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX, LIBDIR, STRIP, WERROR=-Werror and V=1 may be given; what they concern is
+# then built anew, as it is when a library was installed since.
 
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
@@ -64,7 +49,7 @@ finds = $(shell $(CC) $(CPPFLAGS) -E $(addprefix -include ,$(1)) -x c /dev/null 
 REQUIRED = stdio.h=libc6-dev xxhash.h=libxxhash-dev zlib.h=zlib1g-dev zstd.h=libzstd-dev
 header   = $(firstword $(subst =, ,$(1)))
 package  = $(lastword $(subst =, ,$(1)))
-UNASKING = demo test check coverage clean uninstall setup format dist
+UNASKING = help demo test check coverage clean uninstall setup format dist
 ifneq ($(filter-out $(UNASKING),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(shell $(CC) --version 2>/dev/null),)
 $(error there is no $(CC); on Debian: apt-get install gcc libc6-dev)
@@ -128,11 +113,14 @@ BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
 MAN       = $(B)/man/.done
 COMPLETION = $(B)/bloomery.bash
 
-.PHONY: all lib demo test test-full faults check coverage bench figures fuzz fuzz-night vectors install uninstall clean \
+.PHONY: all help lib demo test test-full faults check coverage bench figures fuzz fuzz-night vectors install uninstall clean \
         format schema tidy setup dist programs
 
-all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION)
-lib: $(B)/libbloomery.a $(B)/libbloomery.so
+all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
+lib: $(B)/libbloomery.a $(B)/libbloomery.so ## the library alone
+# What may be made: every target with a ## behind it. A test wants one behind each.
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # ---------------------------------------------------------------- the library
 
@@ -244,9 +232,14 @@ $(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
 
 # Programs find a new library only after ldconfig has seen it; those who give DESTDIR make a package, which
 # sees to that where it is unpacked.
+#
+# What is installed has no debug information, which is five times the size of the rest. STRIP= leaves it in: for
+# those who package, whose tools move it into packages of their own.
+STRIP    = strip
+stripped = $(if $(STRIP),$(STRIP) --strip-unneeded $(1))
 LDCONFIG = $(if $(DESTDIR),:,if [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/usr/sbin:/sbin" ldconfig || :; fi)
 
-install: all
+install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with whatever flags
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig \
 	    $(DESTDIR)$(LIBDIR)/bloomery \
 	    $(DESTDIR)$(PREFIX)/include/bloomery $(DESTDIR)$(PREFIX)/share/man/man1 \
@@ -262,12 +255,14 @@ install: all
 	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' \
 	    -e 's,@VERSION@,$(VERSION),g' tools/bloomery.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
+	$(call stripped,$(DESTDIR)$(PREFIX)/bin/bloomery $(DESTDIR)$(LIBDIR)/libbloomery.so.$(VERSION) \
+	    $(DESTDIR)$(LIBDIR)/bloomery/bloomery.so)
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(COMPLETION) \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bloomery
 	$(Q)$(LDCONFIG)
 
-uninstall:
+uninstall: ## take away what install brought
 	rm -f $(DESTDIR)$(PREFIX)/bin/bloomery \
 	    $(DESTDIR)$(PREFIX)/include/bloomery.h \
 	    $(DESTDIR)$(PREFIX)/include/bloomery/*.h \
@@ -283,15 +278,15 @@ uninstall:
 
 # The tools install what is missing and then call make again, so that this
 # file only ever runs where the compilers exist.
-setup:
+setup: ## install what the tests need, on Debian; make test does it by itself
 	@tools/setup test
 
-demo:
+demo: ## on a fresh Debian: install what is missing, build, and show it
 	@tools/setup demo
 	@$(MAKE) --no-print-directory -j2 all
 	@tools/demo $(B)/bloomery
 
-test:
+test: ## every test there is; at the end what was skipped, and why
 	@tools/setup test
 	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
 	@tools/run-tests $(B)
@@ -299,9 +294,10 @@ test:
 FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so
 
 # All that tools/run-tests runs.
-programs: $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
+PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/tsan/bloomery \
-    $(FUZZERS:%=$(B)/fuzzer/%) $(B)/clang/bloomery $(FAULTS) cross
+    $(FUZZERS:%=$(B)/fuzzer/%) $(B)/clang/bloomery $(FAULTS)
+programs: $(PROGRAMS) cross ## build all that the tests run
 
 # Power cuts and failing calls: what runs the command under bad luck, and the
 # long form.
@@ -313,17 +309,17 @@ $(B)/tests/failing_malloc.so: tests/failing_malloc.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) -fPIC -shared $< -ldl -o $@
-faults: all $(FAULTS)
+faults: all $(FAULTS) ## power cuts and failing calls, the long form (half an hour)
 	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
 	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py
 
 # The long forms: 20,000 random filters of each kind, ten million operations on each, rates up to ten million keys.
-test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_laws_random $(B)/plain/tests/test_rates
+test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_laws_random $(B)/plain/tests/test_rates ## the long forms of laws and rates (two hours)
 	BLY_FULL=1 $(B)/plain/tests/test_laws_random
 	BLY_FULL=1 $(B)/plain/tests/test_laws 'agrees_with_an_exact_set*'
 	BLY_FULL=1 $(B)/plain/tests/test_rates
 
-check:
+check: ## the sanitizer runs alone
 	@tools/setup test
 	@$(MAKE) --no-print-directory -j2 $(TESTS:%=$(B)/asan/tests/%) \
 	    $(B)/tsan/tests/test_threads
@@ -332,7 +328,7 @@ check:
 # Fails below COVERAGE_FLOOR percent of the branches of src/: what was reached, so that it cannot fall
 # unnoticed.
 COVERAGE_FLOOR = 95
-coverage:
+coverage: ## which branches of src/ no test takes (ten minutes)
 	@tools/setup coverage
 	@$(MAKE) --no-print-directory -j2 all $(B)/coverage/bloomery \
 	    $(TESTS:%=$(B)/coverage/tests/%)
@@ -352,27 +348,27 @@ $(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/fuzzer/%.o)
 -include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d) $(REDIS_SRC:%.c=$(B)/fuzzer/%.d)
 
 # Every figure in full, with its page: what is committed comes from here.
-figures: $(B)/bloomery
+figures: $(B)/bloomery ## redraw docs/figures (twenty minutes)
 	$(B)/bloomery figures --full --out docs/figures
 
 # What the commands print with --json; the tests hold it against this.
-schema: $(B)/bloomery
+schema: $(B)/bloomery ## write docs/schema.json anew, from the tables of the reports
 	$(B)/bloomery help --schema >docs/schema.json
 
 # Every fuzzer for FUZZ_SECONDS; fuzz-night repeats that until FUZZ_HOURS are over, or Ctrl-C. Corpora and what
 # was found stay in build/fuzz.
 FUZZ_SECONDS = 600
 FUZZ_HOURS   = 8
-fuzz: $(FUZZERS:%=$(B)/fuzzer/%)
+fuzz: $(FUZZERS:%=$(B)/fuzzer/%) ## every fuzzer for FUZZ_SECONDS=600
 	@tools/fuzz $(B) $(FUZZ_SECONDS) 0
-fuzz-night: $(FUZZERS:%=$(B)/fuzzer/%)
+fuzz-night: $(FUZZERS:%=$(B)/fuzzer/%) ## the same again and again for FUZZ_HOURS=8, or until Ctrl-C
 	@tools/fuzz $(B) $(FUZZ_SECONDS) $(FUZZ_HOURS)
 
 # The same golden files on other machines: a program without cmocka, static,
 # run by qemu-user. xxHash is a header alone, borrowed from the native system.
 CROSS = aarch64 s390x i686
 .PHONY: cross
-cross: $(CROSS:%=$(B)/cross/%)
+cross: $(CROSS:%=$(B)/cross/%) ## build the reader of golden files for other machines
 # Copied once: several copies at the same time get in each other's way.
 $(B)/cross_include/%.h: /usr/include/%.h
 	@mkdir -p $(@D)
@@ -390,22 +386,22 @@ $(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
 	$(Q)$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $^ -pthread -lm -o $@
 
 # Writes golden files for kinds that have none; never changes one.
-vectors: $(B)/tools/make_vectors
+vectors: $(B)/tools/make_vectors ## write golden files for kinds that have none
 	$(B)/tools/make_vectors tests/golden
 
-format:
+format: ## lay all C out as clang-format does; make test looks
 	tools/c-files | xargs clang-format -i
 
 # What clang-tidy finds, by .clang-tidy. TIDY=quick leaves out the analyzer; it follows paths through a function until
 # it has seen 20,000 states, where its own bound takes six times as long, and believes xxHash's assertions.
 TIDY =
-tidy:
+tidy: ## look for mistakes with clang-tidy (minutes); make test does the quick part
 	$(Q)set -o pipefail; printf '%s\n' $(LIB_SRC) $(CLI_SRC) $(REDIS_SRC) | \
 	    xargs -P$$(nproc) -I{} clang-tidy --quiet $(if $(TIDY),--checks='-clang-analyzer-*') {} -- \
 	    -std=c11 -Iinclude -Isrc -I. $(PKG_CFLAGS) -DXXH_DEBUGLEVEL=1 -Xclang -analyzer-config -Xclang max-nodes=20000 2>&1 | { ! grep -v '^[0-9]* warnings\? generated'; }
 
 # What is committed, as a tarball of the same bytes whenever and wherever it is made.
-dist:
+dist: ## build/bloomery-VERSION.tar.gz, from what is committed
 	@mkdir -p $(B)
 	$(Q)set -o pipefail; git archive --format=tar --prefix=bloomery-$(VERSION)/ HEAD | gzip -9n > $(B)/bloomery-$(VERSION).tar.gz
 	$(call say,DIST,$(B)/bloomery-$(VERSION).tar.gz)
@@ -420,11 +416,11 @@ $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 
 # BENCH_OPTIONS go to bloomery bench: --items 100M, --threads 2.
 BENCH_OPTIONS =
-bench: all $(BENCH)
+bench: all $(BENCH) ## measurements, with BENCH_OPTIONS
 	@bench/run $(B) $(BENCH_OPTIONS)
 
-compile_commands.json: Makefile
+compile_commands.json: Makefile ## what editors want to know of each file
 	@tools/compile-commands > $@
 
-clean:
+clean: ## remove all that was built
 	rm -rf $(B) compile_commands.json
