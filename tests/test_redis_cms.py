@@ -111,6 +111,8 @@ def test_merge_declares_its_sources(r):
      "CMS: Insufficient memory to create the key"),
     (["CMS.INITBYPROB", "n", 1, 0.1], "CMS: invalid overestimation value"),
     (["CMS.INITBYPROB", "n", 0.1, 0], "CMS: invalid prob value"),
+    (["CMS.INITBYPROB", "n", "0.9", "0.9999999999999999"],
+     "CMS: invalid init arguments"),
     (["CMS.QUERY", "none", "a"], "CMS: key does not exist"),
     (["CMS.INFO", "none"], "CMS: key does not exist"),
     (["CMS.MERGE", "old", "x", "old"], "CMS: invalid numkeys"),

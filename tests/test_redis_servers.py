@@ -36,7 +36,8 @@ def use_all(s):
     assert s.r.execute_command("CF.EXISTS", "cf", 1) == 1
     assert s.r.execute_command("CMS.QUERY", "cms", "a") == [7]
     assert s.r.execute_command("CMS.MERGE", "cms", 1, "cms") == b"OK"
-    assert s.r.execute_command("TOPK.QUERY", "topk", "a") == [1]
+    listed = s.r.execute_command("TOPK.LIST", "topk")
+    assert s.r.execute_command("TOPK.QUERY", "topk", *listed) == [1] * 5
     assert s.r.execute_command("BLY.HAS", "bly", 1, 2, 3) == [1, 1, 1]
     assert b"Capacity" in s.cli("-3", "BF.INFO", "bf").stdout
     for key in keys:

@@ -121,3 +121,56 @@ def test_hostile_dumps(r, server):
         with pytest.raises(redis.exceptions.ResponseError):
             r.restore("bad", 0, bytes(bad))
     assert server.is_alive()
+
+
+class EqualCounts:
+    """A list whose buckets never collide: the heap alone decides."""
+
+    def __init__(self, k):
+        self.heap = [[0, None] for _ in range(k)]
+        self.counts = {}
+
+    def down(self, i):
+        """The lesser child comes up, the left of equals, even past an equal."""
+        while 2 * i + 1 < len(self.heap):
+            least = 2 * i + 1
+            if least + 1 < len(self.heap) and \
+                    self.heap[least + 1][0] < self.heap[least][0]:
+                least += 1
+            if self.heap[least][0] > self.heap[i][0]:
+                return
+            self.heap[i], self.heap[least] = self.heap[least], self.heap[i]
+            i = least
+
+    def add(self, item):
+        count = self.counts[item] = self.counts.get(item, 0) + 1
+        if count < self.heap[0][0]:
+            return None
+        for i, entry in enumerate(self.heap):
+            if entry[1] == item:
+                entry[0] = count
+                self.down(i)
+                return None
+        left, self.heap[0] = self.heap[0], [count, item]
+        self.down(0)
+        return left[1]
+
+    def listed(self):
+        return [item for count, item in
+                sorted(self.heap, key=lambda e: -e[0]) if item]
+
+
+def test_of_equal_counts_the_new_one_stays(r):
+    rng = random.Random(3)
+    for k in (1, 2, 3, 5, 8, 13):
+        for few in (k + 1, 3 * k):
+            r.delete("t")
+            r.execute_command("TOPK.RESERVE", "t", k, 100003, 3, 0.9)
+            model = EqualCounts(k)
+            items = [b"i%d" % rng.randrange(few) for _ in range(6 * k)]
+            assert r.execute_command("TOPK.ADD", "t", *items) == [
+                model.add(x) for x in items]
+            assert r.execute_command("TOPK.LIST", "t") == model.listed()
+            before = r.dump("t")
+            r.execute_command("DEBUG", "RELOAD")
+            assert r.dump("t") == before

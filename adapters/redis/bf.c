@@ -109,10 +109,7 @@ bool bf_may_move(void)
 static uint64_t bf_limit(server_ctx *ctx)
 {
     const uint64_t limit = (uint64_t)bf_now(MEMORY_LIMIT);
-    return limit && srv.GetContextFlags(ctx) &
-                        (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING)
-               ? 0
-               : limit;
+    return limit && is_told(ctx) ? 0 : limit;
 }
 
 /* ------------------------------------------------------------------- making */
@@ -279,20 +276,21 @@ static const char *reserve_wish(server_ctx *ctx, server_string **argv, int argc,
     for (int i = 4; i < argc && !wrong; i++)
         nonscaling |= arg_is(argv[i], "NONSCALING");
     for (int i = 4; i < argc && !wrong; i++) {
-        if (!arg_is(argv[i], "EXPANSION"))
-            continue;
-        given = true;
-        if (i + 1 == argc)
-            return "ERR no expansion";
         long long value;
-        if (srv.StringToLongLong(argv[i + 1], &value) != SERVER_OK)
+        if (arg_is(argv[i], "NONSCALING"))
+            continue;
+        if (!arg_is(argv[i], "EXPANSION") || given)
+            return "Unknown argument received";
+        given = true;
+        if (++i == argc)
+            return "ERR no expansion";
+        if (srv.StringToLongLong(argv[i], &value) != SERVER_OK)
             return "ERR bad expansion";
         if (value != 0 && nonscaling)
             return "Nonscaling filters cannot expand";
         if (value < 0 || value > MAX_EXPANSION)
             return "ERR expansion must be in the range [0, 32768]";
         expansion = (uint64_t)value;
-        break;
     }
     w->expansion = nonscaling ? 0 : given ? (uint32_t)expansion : 2;
     return wrong;
@@ -321,8 +319,6 @@ static int bf_reserve(server_ctx *ctx, server_string **argv, int argc)
 
 /* ------------------------------------------------------------------- adding */
 
-enum { BATCH = 128 };
-
 /* Why an item was not added; *stops: nor will be any that follows. */
 static const char *add_error(const bly_foreign *f, bly_status why, bool *stops)
 {
@@ -336,14 +332,10 @@ static const char *add_error(const bly_foreign *f, bly_status why, bool *stops)
     return bf_is_valkey(f) ? OVER_LIMIT : "ERR problem inserting into filter";
 }
 
-/* As many of n arguments as go together. */
-static size_t next_batch(server_string **argv, int n, bly_bytes *items)
+/* As many as go together. */
+static size_t bf_batch(void)
 {
-    const size_t most = bf_now(AHEAD) == 0 ? 1 : BATCH;
-    const size_t batch = (size_t)n < most ? (size_t)n : most;
-    for (size_t i = 0; i < batch; i++)
-        items[i] = arg_item(argv[i]);
-    return batch;
+    return bf_now(AHEAD) == 0 ? 1 : ITEMS_BATCH;
 }
 
 static void reply_found(server_ctx *ctx, bool valkey, const uint64_t *bitmap,
@@ -358,29 +350,38 @@ static void reply_found(server_ctx *ctx, bool valkey, const uint64_t *bitmap,
 
 /* Add n items and reply for each; the number of replies. *nfresh: of items that
  * were new. */
-static long add_items(server_ctx *ctx, bly_foreign *f, server_string **argv,
-                      int n, uint64_t *nfresh)
+static long add_items(effects *e, bly_foreign *f, server_string **argv, int n,
+                      uint64_t *nfresh)
 {
     const bool valkey = bf_is_valkey(f);
     long nreplies = 0;
-    bly_foreign_limit(f, bf_limit(ctx));
+    size_t most = bf_batch();
+    e->run = argv;
+    bly_foreign_limit(f, bf_limit(e->ctx));
     for (bool stops = false; n > 0 && !stops;) {
-        bly_bytes items[BATCH];
-        uint64_t fresh[BLY_BITMAP_WORDS(BATCH)];
+        bly_bytes items[ITEMS_BATCH];
+        uint64_t fresh[BLY_BITMAP_WORDS(ITEMS_BATCH)], before = *nfresh;
         size_t done;
-        const size_t batch = next_batch(argv, n, items);
+        const size_t batch = arg_items(argv, n, most, items);
         const bly_status st = bly_foreign_add(f, items, batch, fresh, &done);
+        /* What was looked up for those behind one that fails is lost, and the
+         * next will most likely fail, too. */
+        most = st ? 1 : 2 * most < bf_batch() ? 2 * most : bf_batch();
         for (size_t i = 0; i < done; i++) {
-            reply_found(ctx, valkey, fresh, i);
+            reply_found(e->ctx, valkey, fresh, i);
             *nfresh += fresh[i / 64] >> i % 64 & 1;
         }
-        if (st) /* the one that failed is done with */
-            reply_error(ctx, "%s", add_error(f, st, &stops));
-        done += st != BLY_OK;
+        e->changed |= *nfresh != before;
+        if (st) { /* the one that failed is done with */
+            reply_error(e->ctx, "%s", add_error(f, st, &stops));
+            effects_refuse(e, argv + done, argv + done + 1);
+            done++;
+        }
         nreplies += (long)done;
         argv += done;
         n -= (int)done;
     }
+    effects_end(e, argv);
     return nreplies;
 }
 
@@ -390,15 +391,15 @@ static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
                          int first, bly_foreign *f, bool array)
 {
     const bf_mark before = bf_marked(f, argc - first);
+    effects e = { .ctx = ctx, .command = "BF.MADD", .name = argv[1] };
     uint64_t nfresh = 0;
     if (array)
         srv.ReplyWithArray(ctx, SERVER_LATER);
-    const long n = add_items(ctx, f, argv + first, argc - first, &nfresh);
+    const long n = add_items(&e, f, argv + first, argc - first, &nfresh);
     if (array)
         srv.ReplySetArrayLength(ctx, n);
     if (nfresh) {
         bf_account_added(f, before, nfresh);
-        srv.ReplicateVerbatim(ctx);
         key_changed(ctx, "bloom.add", argv[1]);
     }
 }
@@ -614,9 +615,9 @@ static int bf_exists_many(server_ctx *ctx, server_string **argv, int argc,
     for (int at = 2; at < argc && !f; at++)
         reply_bool(ctx, false);
     for (int at = 2; at < argc && f;) {
-        bly_bytes items[BATCH];
-        uint64_t found[BLY_BITMAP_WORDS(BATCH)];
-        const size_t n = next_batch(argv + at, argc - at, items);
+        bly_bytes items[ITEMS_BATCH];
+        uint64_t found[BLY_BITMAP_WORDS(ITEMS_BATCH)];
+        const size_t n = arg_items(argv + at, argc - at, bf_batch(), items);
         bly_foreign_has(f, items, n, found, NULL); /* bytes: cannot fail */
         for (size_t i = 0; i < n; i++)
             reply_found(ctx, bf_is_valkey(f), found, i);

@@ -142,19 +142,17 @@ int bf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
     const bytes data = arg_bytes(argv[3]);
     server_key *key;
     bly_foreign *f;
-    unsigned char *to;
+    bool changed = true;
     const held what = bf_open(ctx, argv[1], SERVER_WRITE, &key, &f);
     const char *wrong = NULL;
     if (what == HELD_OTHER || (f && bf_is_valkey(f))) {
         wrong = WRONGTYPE;
     } else if (f) {
-        const size_t n = piece_place(f, at, data.n, &to);
+        const size_t n = piece_take(f, at, data, &changed);
         if (n == 0)
             wrong = "ERR invalid offset - no link found";
         else if (n != data.n)
             wrong = "ERR invalid chunk - Too big for current filter";
-        else
-            memcpy(to, data.at, n);
     } else if (at != 1) {
         wrong = "ERR not found";
     } else if (bly_foreign_start(&redis_spec, data.at, data.n, &f)) {
@@ -162,7 +160,8 @@ int bf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
     } else {
         bf_keep(key, f);
     }
-    return key_written(ctx, key, argv[1], "bloom.loadchunk", wrong);
+    return key_written(ctx, key, argv[1], changed ? "bloom.loadchunk" : NULL,
+                       wrong);
 }
 
 int bf_load_command(server_ctx *ctx, server_string **argv, int argc)

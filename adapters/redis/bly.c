@@ -89,14 +89,6 @@ bool filter_can(const bly_filter *f, uint32_t ability)
     return kind.can & ability;
 }
 
-/* Is this a primary's word, or a log's? It comes with its own time, and what
- * was allowed there is not asked again. */
-static bool is_told(server_ctx *ctx)
-{
-    return srv.GetContextFlags(ctx) &
-           (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING);
-}
-
 uint64_t bly_limit(server_ctx *ctx)
 {
     return is_told(ctx) ? 0 : (uint64_t)bly_settings[BLY_LIMIT].value;
@@ -105,6 +97,7 @@ uint64_t bly_limit(server_ctx *ctx)
 /* The time that filters were told last: a command tells replicas the same. */
 static uint64_t told_time;
 
+/* What a primary or a log tells comes with its own time. */
 void tick_now(server_ctx *ctx, bly_filter *f)
 {
     if (is_told(ctx) || !filter_can(f, BLY_CAN(TICK)))

@@ -105,18 +105,22 @@ int bly_import(server_ctx *ctx, server_string **argv, int argc)
                     (unsigned long long)(h ? h->nbytes : (uint64_t)size));
     else if (h || (h = import_begin(ctx, (uint64_t)size)))
         ok = true;
-    if (ok && !value)
-        srv.ModuleTypeSetValue(key, bly_type, h);
     if (ok) {
         memcpy(h->pieces + offset, data.at, data.n);
         h->nhere += data.n;
-        if (h->nhere < h->nbytes || import_end(ctx, h)) {
-            key_changed(ctx, "bly.import", argv[1]);
-            srv.ReplyWithSimpleString(ctx, "OK");
-        } else {
+        ok = h->nhere < h->nbytes || import_end(ctx, h);
+        if (ok && !value)
+            srv.ModuleTypeSetValue(key, bly_type, h);
+        if (!ok && value)
             srv.DeleteKey(key); /* damaged: nothing of it stays */
+        else if (!ok)
+            held_free(h);
+        if (ok || value) {
+            srv.ReplicateVerbatim(ctx);
+            key_changed(ctx, ok ? "bly.import" : "del", argv[1]);
         }
-        srv.ReplicateVerbatim(ctx);
+        if (ok)
+            srv.ReplyWithSimpleString(ctx, "OK");
     }
     key_close(key);
     return SERVER_OK;

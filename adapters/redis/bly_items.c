@@ -69,14 +69,28 @@ static int with_items(server_ctx *ctx, server_string **argv, int argc, int mode,
     return SERVER_OK;
 }
 
+/* Did adding those of a bitmap change a filter? One that counts its keys, can
+ * give them back or forgets them remembers that one came again. */
+static bool adding_changes(const bly_filter *f, const uint64_t *fresh,
+                           size_t done)
+{
+    bool any = false;
+    for (size_t i = 0; i < BLY_BITMAP_WORDS(done); i++)
+        any |= fresh[i] != 0;
+    return any || (done && filter_can(f, BLY_CAN(REMOVE) | BLY_CAN(COUNT) |
+                                             BLY_CAN(TICK)));
+}
+
 static void add_items(server_ctx *ctx, server_string **argv, bly_filter *f,
                       items *it)
 {
     size_t done = 0;
     const bly_status st = bly_add_keys(f, it->keys, it->n, it->bitmap, &done);
-    if (done == it->n) {
+    if (!adding_changes(f, it->bitmap, done)) {
+        ; /* nothing to tell */
+    } else if (done == it->n) {
         bly_changed(ctx, f, argv[1], "bly.add");
-    } else if (done) { /* what followed is not in it, here or elsewhere */
+    } else { /* what followed is not in it, here or elsewhere */
         tell_time(ctx, f, argv[1]);
         srv.Replicate(ctx, "BLY.ADD", "sv", argv[1], argv + 2, done);
         key_changed(ctx, "bly.add", argv[1]);

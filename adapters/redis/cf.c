@@ -150,6 +150,10 @@ static int cf_reserve(server_ctx *ctx, server_string **argv, int argc)
     cf_wish w = cf_usual(0);
     if (argc < 3 || argc % 2 == 0)
         return srv.WrongArity(ctx);
+    for (int i = 3; i < argc; i += 2)
+        if (!arg_is(argv[i], "MAXITERATIONS") &&
+            !arg_is(argv[i], "BUCKETSIZE") && !arg_is(argv[i], "EXPANSION"))
+            return reply_error(ctx, "Unknown argument received");
     if (srv.StringToLongLong(argv[2], &w.capacity) != SERVER_OK)
         return reply_error(ctx, "Bad capacity");
     if (!reserve_option(ctx, argv, argc, "MAXITERATIONS", 1, 65535,
@@ -192,31 +196,56 @@ static bly_foreign *cf_for_adding(server_ctx *ctx, server_string *name,
         return cf_make(ctx, name, *key, &w);
     } else if (what == HELD_NONE) {
         reply_error(ctx, "ERR not found");
-    } else if (bly_foreign_nparts(f) >= cf_now(EXPANSIONS)) {
+    } else if (!is_told(ctx) && bly_foreign_nparts(f) >= cf_now(EXPANSIONS)) {
         reply_error(ctx, "Maximum expansions reached");
         f = NULL;
     }
     return f;
 }
 
-static bool cf_has(const bly_foreign *f, const server_string *s)
+/* Add n items and reply for each. The reply of CF.ADD, one item, has an error
+ * where the others have -1. */
+static void cf_add_items(effects *e, bly_foreign *f, server_string **argv,
+                         int n, bool unique)
 {
-    const bly_bytes item = arg_item(s);
-    uint64_t found;
-    return f && !bly_foreign_has(f, &item, 1, &found, NULL) && found;
-}
-
-/* *added: it was not there, or may be there twice. */
-static bly_status cf_add(bly_foreign *f, const server_string *s, bool unique,
-                         bool *added)
-{
-    const bly_bytes item = arg_item(s);
-    *added = false;
-    if (unique && cf_has(f, s))
-        return BLY_OK;
-    const bly_status st = bly_foreign_add(f, &item, 1, NULL, NULL);
-    *added = !st;
-    return st;
+    const bool one = !e->is_insert,
+               bools = one || (!unique && is_resp3(e->ctx));
+    e->run = argv;
+    for (size_t most = ITEMS_BATCH; n > 0;) {
+        bly_bytes items[ITEMS_BATCH];
+        uint64_t fresh[BLY_BITMAP_WORDS(ITEMS_BATCH)];
+        size_t done;
+        const size_t batch = arg_items(argv, n, most, items);
+        const bly_status st =
+            unique ? bly_foreign_add_new(f, items, batch, fresh, &done)
+                   : bly_foreign_add(f, items, batch, NULL, &done);
+        for (size_t i = 0; i < done; i++) {
+            const bool added = !unique || fresh[i / 64] >> i % 64 & 1;
+            e->changed |= added;
+            if (bools)
+                reply_bool(e->ctx, added);
+            else
+                srv.ReplyWithLongLong(e->ctx, added);
+        }
+        /* One that fails is done with, and most likely the next will fail. */
+        most = st ? 1 : most < ITEMS_BATCH ? 2 * most : ITEMS_BATCH;
+        if (st) {
+            if (one)
+                reply_error(e->ctx, st == BLY_EFULL
+                                        ? "Filter is full"
+                                        : "ERR Insufficient memory");
+            else if (bools)
+                reply_bool(e->ctx, false);
+            else
+                srv.ReplyWithLongLong(e->ctx, -1);
+            effects_refuse(e, argv + done, argv + done + 1);
+            done++;
+        }
+        argv += done;
+        n -= (int)done;
+    }
+    if (effects_end(e, argv))
+        key_changed(e->ctx, "cuckoo.add", e->name);
 }
 
 static int cf_add_one(server_ctx *ctx, server_string **argv, int argc,
@@ -226,19 +255,9 @@ static int cf_add_one(server_ctx *ctx, server_string **argv, int argc,
         return srv.WrongArity(ctx);
     server_key *key;
     bly_foreign *f = cf_for_adding(ctx, argv[1], cf_now(INITIAL_SIZE), &key);
-    if (f) {
-        bool added;
-        const bly_status st = cf_add(f, argv[2], unique, &added);
-        if (added) {
-            srv.ReplicateVerbatim(ctx);
-            key_changed(ctx, "cuckoo.add", argv[1]);
-        }
-        if (st)
-            reply_error(ctx, st == BLY_EFULL ? "Filter is full"
-                                             : "ERR Insufficient memory");
-        else
-            reply_bool(ctx, added);
-    }
+    effects e = { .ctx = ctx, .command = "CF.ADD", .name = argv[1] };
+    if (f)
+        cf_add_items(&e, f, argv + 2, 1, unique);
     key_close(key);
     return SERVER_OK;
 }
@@ -303,22 +322,13 @@ static int cf_insert_many(server_ctx *ctx, server_string **argv, int argc,
         return SERVER_OK;
     server_key *key;
     bly_foreign *f = cf_for_adding(ctx, argv[1], capacity, &key);
+    effects e = { .ctx = ctx,
+                  .command = unique ? "CF.INSERTNX" : "CF.INSERT",
+                  .name = argv[1],
+                  .is_insert = true };
     if (f) {
-        bool changed = false;
         srv.ReplyWithArray(ctx, argc - items);
-        for (int i = items; i < argc; i++) {
-            bool added;
-            const bly_status st = cf_add(f, argv[i], unique, &added);
-            changed |= added;
-            if (!unique && is_resp3(ctx))
-                reply_bool(ctx, added);
-            else
-                srv.ReplyWithLongLong(ctx, st ? -1 : added);
-        }
-        if (changed) {
-            srv.ReplicateVerbatim(ctx);
-            key_changed(ctx, "cuckoo.add", argv[1]);
-        }
+        cf_add_items(&e, f, argv + items, argc - items, unique);
     }
     key_close(key);
     return SERVER_OK;
@@ -346,8 +356,16 @@ static int cf_exists_many(server_ctx *ctx, server_string **argv, int argc,
     key_open(ctx, argv[1], SERVER_READ, cf_type, &key, &value);
     if (many)
         srv.ReplyWithArray(ctx, argc - 2);
-    for (int i = 2; i < argc; i++)
-        reply_bool(ctx, cf_has(value, argv[i]));
+    for (int at = 2; at < argc;) {
+        bly_bytes items[ITEMS_BATCH];
+        uint64_t found[BLY_BITMAP_WORDS(ITEMS_BATCH)] = { 0 };
+        const size_t n = arg_items(argv + at, argc - at, ITEMS_BATCH, items);
+        if (value)
+            bly_foreign_has(value, items, n, found, NULL);
+        for (size_t i = 0; i < n; i++)
+            reply_bool(ctx, found[i / 64] >> i % 64 & 1);
+        at += (int)n;
+    }
     key_close(key);
     return SERVER_OK;
 }
@@ -406,10 +424,13 @@ static int cf_compact_command(server_ctx *ctx, server_string **argv, int argc)
     server_key *key;
     void *value;
     key_open(ctx, argv[1], SERVER_WRITE, cf_type, &key, &value);
+    const uint64_t before = value ? bly_foreign_changes(value) : 0;
     if (value)
         bly_foreign_compact(value);
-    return key_written(ctx, key, argv[1], "cuckoo.compact",
-                       value ? NULL : "Cuckoo filter was not found");
+    return key_written(
+        ctx, key, argv[1],
+        value && bly_foreign_changes(value) != before ? "cuckoo.compact" : NULL,
+        value ? NULL : "Cuckoo filter was not found");
 }
 
 /* The filter in a key that is looked at; NULL, and an error was sent. */
@@ -521,7 +542,7 @@ static int cf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
         key_open(ctx, argv[1], SERVER_WRITE, cf_type, &key, &value);
     const bly_foreign_spec spec = { .format = CF_FORMAT, .mem = &cf_memory };
     bly_foreign *f = value;
-    unsigned char *to;
+    bool changed = true;
     const char *wrong = NULL;
     if (what == HELD_OTHER) {
         wrong = WRONGTYPE;
@@ -535,12 +556,11 @@ static int cf_loadchunk(server_ctx *ctx, server_string **argv, int argc)
         value_keep(key, cf_type, f);
     } else if (!f) {
         wrong = "ERR not found";
-    } else if (piece_place(f, at, data.n, &to) != data.n || !data.n) {
+    } else if (piece_take(f, at, data, &changed) != data.n || !data.n) {
         wrong = "Couldn't load chunk!";
-    } else {
-        memcpy(to, data.at, data.n);
     }
-    return key_written(ctx, key, argv[1], "cuckoo.loadchunk", wrong);
+    return key_written(ctx, key, argv[1], changed ? "cuckoo.loadchunk" : NULL,
+                       wrong);
 }
 
 /* --------------------------------------------------------------- the server */

@@ -89,7 +89,9 @@ static int cms_init_by_prob(server_ctx *ctx, server_string **argv, int argc)
         return reply_error(ctx, "CMS: invalid prob value");
     const double width = ceil(2 / error);
     const double depth = ceil(log(chance) / log(0.5));
-    if (width * depth >= 0x1p63)
+    /* RedisBloom takes the probability as a float, and one that is 1 then gives
+     * no rows. */
+    if (width * depth >= 0x1p63 || (float)chance == 1.0f)
         return reply_error(ctx, "CMS: invalid init arguments");
     return cms_create(ctx, argv[1], (uint64_t)width, (uint64_t)depth);
 }
@@ -103,40 +105,64 @@ static bly_foreign *cms_open(server_ctx *ctx, server_string *name, int mode,
     return key_value(ctx, name, mode, cms_type, "CMS: key does not exist", key);
 }
 
+/* The increments of n pairs; false, and an error was sent, where one is none.
+ */
+static bool read_increments(server_ctx *ctx, server_string **argv, size_t n,
+                            uint64_t *by)
+{
+    for (size_t i = 0; i < n; i++) {
+        long long value;
+        if (srv.StringToLongLong(argv[2 * i + 1], &value) != SERVER_OK) {
+            reply_error(ctx, "CMS: Cannot parse number");
+            return false;
+        }
+        if (value < 0) {
+            reply_error(ctx, "CMS: Number cannot be negative");
+            return false;
+        }
+        by[i] = (uint64_t)value;
+    }
+    return true;
+}
+
+static void cms_increase(server_ctx *ctx, bly_foreign *s, server_string **argv,
+                         size_t n, const uint64_t *by)
+{
+    bly_bytes items[ITEMS_BATCH];
+    uint64_t now[ITEMS_BATCH];
+    srv.ReplyWithArray(ctx, (long)n);
+    for (size_t at = 0, some; at < n; at += some) {
+        some = n - at < ITEMS_BATCH ? n - at : ITEMS_BATCH;
+        for (size_t i = 0; i < some; i++)
+            items[i] = arg_item(argv[2 * (at + i)]);
+        bly_foreign_increase(s, items, by + at, some, now);
+        for (size_t i = 0; i < some; i++)
+            if (now[i] == CMS_CEILING)
+                reply_error(ctx, "CMS: INCRBY overflow");
+            else
+                srv.ReplyWithLongLong(ctx, (long long)now[i]);
+    }
+}
+
 static int cms_incrby(server_ctx *ctx, server_string **argv, int argc)
 {
     if (argc < 4 || argc % 2)
         return srv.WrongArity(ctx);
+    const size_t n = (size_t)(argc - 2) / 2;
+    uint64_t few[ITEMS_BATCH], *by = few;
     server_key *key;
     bly_foreign *s = cms_open(ctx, argv[1], SERVER_WRITE, &key);
-    bool ok = s != NULL;
-    for (int i = 3; i < argc && ok; i += 2) {
-        long long by;
-        if (srv.StringToLongLong(argv[i], &by) != SERVER_OK) {
-            reply_error(ctx, "CMS: Cannot parse number");
-            ok = false;
-        } else if (by < 0) {
-            reply_error(ctx, "CMS: Number cannot be negative");
-            ok = false;
-        }
-    }
-    if (ok) {
-        srv.ReplyWithArray(ctx, (argc - 2) / 2);
-        for (int i = 2; i < argc; i += 2) {
-            const bly_bytes item = arg_item(argv[i]);
-            long long by = 0;
-            srv.StringToLongLong(argv[i + 1], &by);
-            const uint64_t amount = (uint64_t)by;
-            uint64_t now = 0;
-            bly_foreign_increase(s, &item, &amount, 1, &now);
-            if (now == CMS_CEILING)
-                reply_error(ctx, "CMS: INCRBY overflow");
-            else
-                srv.ReplyWithLongLong(ctx, (long long)now);
-        }
+    const uint64_t before = s ? bly_foreign_changes(s) : 0;
+    if (s && n > ITEMS_BATCH && !(by = memory_try_raw(n * sizeof *by)))
+        reply_error(ctx, "CMS: Insufficient memory");
+    else if (s && read_increments(ctx, argv + 2, n, by))
+        cms_increase(ctx, s, argv + 2, n, by);
+    if (s && bly_foreign_changes(s) != before) {
         srv.ReplicateVerbatim(ctx);
         key_changed(ctx, "cms.incrby", argv[1]);
     }
+    if (by != few)
+        memory_free(by);
     key_close(key);
     return SERVER_OK;
 }
@@ -234,6 +260,7 @@ static int cms_merge(server_ctx *ctx, server_string **argv, int argc)
     server_key *key;
     bly_foreign *into = cms_open(ctx, argv[1], SERVER_WRITE, &key);
     merging m = { 0 };
+    const uint64_t before = into ? bly_foreign_changes(into) : 0;
     const char *wrong = into ? merging_read(&m, argv, argc) : "";
     for (int i = 0; !wrong && i < (int)m.n; i++) {
         m.from[i] = cms_open(ctx, argv[3 + i], SERVER_READ, &m.keys[i]);
@@ -246,7 +273,10 @@ static int cms_merge(server_ctx *ctx, server_string **argv, int argc)
     if (!wrong && bly_foreign_sum(into, m.from, m.weights, (size_t)m.n))
         wrong = "CMS: MERGE overflow";
     merging_end(&m);
-    return key_written(ctx, key, argv[1], "cms.merge", wrong);
+    return key_written(ctx, key, argv[1],
+                       into && bly_foreign_changes(into) != before ? "cms.merge"
+                                                                   : NULL,
+                       wrong);
 }
 
 /* -------------------------------------------------------------- the server */

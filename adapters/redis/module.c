@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "adapters/redis/docs.h"
 
@@ -27,6 +28,12 @@ static const family *const families[] = {
 bool is_resp3(server_ctx *ctx)
 {
     return srv.GetContextFlags(ctx) & SERVER_FLAG_RESP3;
+}
+
+bool is_told(server_ctx *ctx)
+{
+    return srv.GetContextFlags(ctx) &
+           (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING);
 }
 
 void reply_bool(server_ctx *ctx, bool yes)
@@ -78,6 +85,14 @@ bly_bytes arg_item(const server_string *s)
     return b;
 }
 
+size_t arg_items(server_string **argv, int n, size_t most, bly_bytes *items)
+{
+    const size_t some = (size_t)n < most ? (size_t)n : most;
+    for (size_t i = 0; i < some; i++)
+        items[i] = arg_item(argv[i]);
+    return some;
+}
+
 bool arg_is(const server_string *s, const char *word)
 {
     const bytes b = arg_bytes(s);
@@ -117,8 +132,12 @@ void key_close(server_key *key)
         srv.CloseKey(key);
 }
 
+/* WATCH and clients that cache are told here, and not whenever a key was opened
+ * to be written to: SERVER_NO_IMPLICIT_SIGNAL. */
 void key_changed(server_ctx *ctx, const char *event, server_string *key)
 {
+    if (srv.SignalModifiedKey)
+        srv.SignalModifiedKey(ctx, key);
     if (srv.NotifyKeyspaceEvent)
         srv.NotifyKeyspaceEvent(ctx, SERVER_NOTIFY_GENERIC, event, key);
 }
@@ -136,9 +155,11 @@ void *key_value(server_ctx *ctx, server_string *name, int mode,
 int key_written(server_ctx *ctx, server_key *key, server_string *name,
                 const char *event, const char *wrong)
 {
-    if (!wrong) {
+    if (!wrong && event) {
         srv.ReplicateVerbatim(ctx);
         key_changed(ctx, event, name);
+    }
+    if (!wrong) {
         srv.ReplyWithSimpleString(ctx, "OK");
     } else if (wrong[0]) {
         reply_error(ctx, "%s", wrong);
@@ -147,8 +168,39 @@ int key_written(server_ctx *ctx, server_key *key, server_string *name,
     return SERVER_OK;
 }
 
+static void effects_tell(effects *e, server_string **end)
+{
+    const size_t n = (size_t)(end - e->run);
+    if (e->changed && e->is_insert)
+        srv.Replicate(e->ctx, e->command, "sccv", e->name, "NOCREATE", "ITEMS",
+                      e->run, n);
+    else if (e->changed)
+        srv.Replicate(e->ctx, e->command, "sv", e->name, e->run, n);
+    e->told |= e->changed;
+    e->changed = false;
+}
+
+void effects_refuse(effects *e, server_string **at, server_string **next)
+{
+    effects_tell(e, at);
+    e->run = next;
+    e->refused = true;
+}
+
+bool effects_end(effects *e, server_string **end)
+{
+    const bool changed = e->changed || e->told;
+    if (e->refused)
+        effects_tell(e, end);
+    else if (changed)
+        srv.ReplicateVerbatim(e->ctx);
+    return changed;
+}
+
 /* A context of its own: the one of the rewriting belongs to no client, and a
- * database is chosen for a client. */
+ * database is chosen for a client. Without a dump (an administrator may have
+ * given the command another name) the process that writes the log ends, and the
+ * server keeps the log that it has: a log without the key would lose it. */
 void rewrite_as_restore(server_io *io, server_string *key, void *value)
 {
     (void)value;
@@ -157,10 +209,14 @@ void rewrite_as_restore(server_io *io, server_string *key, void *value)
     server_reply *dump = srv.Call(ctx, "DUMP", "s", key);
     size_t n = 0;
     const char *at = dump ? srv.CallReplyStringPtr(dump, &n) : NULL;
-    if (at)
-        srv.EmitAOF(io, "RESTORE", "slb", key, 0LL, at, n);
-    if (dump)
-        srv.FreeCallReply(dump);
+    if (!at) {
+        srv.Log(ctx, "warning",
+                "the log is not rewritten: this server has no command DUMP, "
+                "by which a key of CMS or TOPK is written to it");
+        _exit(1);
+    }
+    srv.EmitAOF(io, "RESTORE", "slb", key, 0LL, at, n);
+    srv.FreeCallReply(dump);
     srv.FreeThreadSafeContext(ctx);
 }
 
@@ -342,7 +398,9 @@ int RedisModule_OnLoad(void *context, server_string **argv, int argc)
     }
     srv.SetModuleAttribs(ctx, MODULE_NAME, MODULE_VERSION, 1);
     if (srv.SetModuleOptions)
-        srv.SetModuleOptions(ctx, SERVER_HANDLE_IO_ERRORS);
+        srv.SetModuleOptions(
+            ctx, SERVER_HANDLE_IO_ERRORS |
+                     (srv.SignalModifiedKey ? SERVER_NO_IMPLICIT_SIGNAL : 0));
     for (size_t i = 0; i < NFAMILIES; i++) {
         if (srv.AddACLCategory)
             srv.AddACLCategory(ctx, families[i]->category);

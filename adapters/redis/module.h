@@ -59,6 +59,10 @@ FAMILIES(FAMILY_DECLARE_)
 
 bool is_resp3(server_ctx *ctx);
 
+/* Is this a primary's word, or a log's? What was allowed there is not asked
+ * again. */
+bool is_told(server_ctx *ctx);
+
 /* A boolean in RESP3, 1 or 0 in RESP2. */
 void reply_bool(server_ctx *ctx, bool yes);
 
@@ -84,6 +88,11 @@ typedef struct bytes {
 bytes arg_bytes(const server_string *s);
 bly_bytes arg_item(const server_string *s); /* the same for the library */
 
+/* The items of up to n arguments that go to the library together, `most` of
+ * them at most (ITEMS_BATCH there): how many they are. */
+enum { ITEMS_BATCH = 128 };
+size_t arg_items(server_string **argv, int n, size_t most, bly_bytes *items);
+
 /* Whether it is that word, in any case of letters. */
 bool arg_is(const server_string *s, const char *word);
 
@@ -108,12 +117,35 @@ void *key_value(server_ctx *ctx, server_string *name, int mode,
                 const server_type *type, const char *missing, server_key **key);
 
 /* The end of a command that replies OK, or what is wrong ("": that was sent):
- * tell replicas and listeners, close the key. Returns SERVER_OK. */
+ * tell replicas and listeners, unless event is NULL, which is that nothing
+ * changed; close the key. Returns SERVER_OK. */
 int key_written(server_ctx *ctx, server_key *key, server_string *name,
                 const char *event, const char *wrong);
 
-/* Events, for who listens: class generic. */
+/* A key was changed: WATCH and caches of clients hear of it, and who listens
+ * to events, class generic. */
 void key_changed(server_ctx *ctx, const char *event, server_string *key);
+
+/* What a command did to its items, for replicas: the command as it came, if all
+ * items were taken. One that was refused here might be taken there, where other
+ * limits or more memory are; so those before and behind it go out in commands
+ * of their own, each with a run of items. */
+typedef struct effects {
+    server_ctx *ctx;
+    const char *command;
+    server_string *name;
+    server_string **run; /* the first that was not told yet */
+    bool is_insert;      /* items stand behind ITEMS */
+    bool refused;        /* any */
+    bool changed;        /* the key, since then */
+    bool told;           /* a run */
+} effects;
+
+/* The item (with what belongs to it) at [at, next) was refused. */
+void effects_refuse(effects *e, server_string **at, server_string **next);
+
+/* All is done; whether anything changed. */
+bool effects_end(effects *e, server_string **end);
 
 /* For aof_rewrite of a type whose commands cannot make a value anew: write
  * RESTORE with the key's dump. */

@@ -41,6 +41,7 @@ enum { SERVER_KEY_EMPTY = 0, SERVER_KEY_MODULE = 6 };
 #define SERVER_NOTIFY_GENERIC (1 << 2)
 #define SERVER_NOTIFY_MODULE (1 << 13)
 #define SERVER_HANDLE_IO_ERRORS (1 << 0)
+#define SERVER_NO_IMPLICIT_SIGNAL (1 << 1)
 
 typedef int server_function(server_ctx *ctx, server_string **argv, int argc);
 
@@ -197,6 +198,7 @@ typedef struct server_command_info {
     X(REQUIRED, int, Replicate,                                                \
       (server_ctx *, const char *, const char *, ...))                         \
     X(REQUIRED, int, ReplicateVerbatim, (server_ctx *))                        \
+    X(OPTIONAL, int, SignalModifiedKey, (server_ctx *, server_string *))       \
     X(OPTIONAL, int, NotifyKeyspaceEvent,                                      \
       (server_ctx *, int, const char *, server_string *))                      \
     X(REQUIRED, void *, Alloc, (size_t))                                       \

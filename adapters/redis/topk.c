@@ -69,66 +69,70 @@ static int topk_reserve(server_ctx *ctx, server_string **argv, int argc)
     return key_written(ctx, key, argv[1], "topk.reserve", wrong);
 }
 
-/* Add and reply with what was pushed out. */
-static void add_and_reply(server_ctx *ctx, bly_foreign *t, bly_bytes item,
+/* Add and reply with what was pushed out; false without memory. */
+static bool add_and_reply(effects *e, bly_foreign *t, bly_bytes item,
                           uint64_t by)
 {
     bly_bytes left;
     uint64_t now;
-    if (bly_foreign_increase(t, &item, &by, 1, &now))
-        reply_error(ctx, "ERR Insufficient memory");
+    const bly_status st = bly_foreign_increase(t, &item, &by, 1, &now);
+    if (st)
+        reply_error(e->ctx, "ERR Insufficient memory");
     else if (bly_foreign_left(t, &left))
-        srv.ReplyWithStringBuffer(ctx, left.ptr, left.len);
+        srv.ReplyWithStringBuffer(e->ctx, left.ptr, left.len);
     else
-        srv.ReplyWithNull(ctx);
-}
-
-static int topk_add_command(server_ctx *ctx, server_string **argv, int argc)
-{
-    if (argc < 3)
-        return srv.WrongArity(ctx);
-    server_key *key;
-    bly_foreign *t = topk_open(ctx, argv[1], SERVER_WRITE, &key);
-    if (t) {
-        srv.ReplyWithArray(ctx, argc - 2);
-        for (int i = 2; i < argc; i++)
-            add_and_reply(ctx, t, arg_item(argv[i]), 1);
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "topk.add", argv[1]);
-    }
-    key_close(key);
-    return SERVER_OK;
+        srv.ReplyWithNull(e->ctx);
+    return !st;
 }
 
 #define TOPK_BAD_INCREMENT                                     \
     "TopK: increment must be an integer greater or equal to 0" \
     "                            and smaller or equal to 100,000"
 
-/* A bad increment is an error in its place. What stands behind it is not
- * added, as in the peer, and gets the same error, so that the array has the
- * length that was announced. */
-static int topk_incrby(server_ctx *ctx, server_string **argv, int argc)
+/* Items, each with its increment where step is 2. A bad increment is an error
+ * in its place. What stands behind it is not added, as in the peer, and gets
+ * the same error, so that the array has the length that was announced. */
+static int topk_increase(server_ctx *ctx, server_string **argv, int argc,
+                         int step, const char *event)
 {
-    if (argc < 4 || argc % 2)
-        return srv.WrongArity(ctx);
     server_key *key;
     bly_foreign *t = topk_open(ctx, argv[1], SERVER_WRITE, &key);
-    if (t) {
-        bool bad = false;
-        srv.ReplyWithArray(ctx, (argc - 2) / 2);
-        for (int i = 2; i < argc; i += 2) {
-            uint64_t by;
-            bad = bad || !arg_number(argv[i + 1], 0, TOPK_MAX_INCREMENT, &by);
-            if (bad)
-                reply_error(ctx, TOPK_BAD_INCREMENT);
-            else
-                add_and_reply(ctx, t, arg_item(argv[i]), by);
-        }
-        srv.ReplicateVerbatim(ctx);
-        key_changed(ctx, "topk.incrby", argv[1]);
+    effects e = { .ctx = ctx,
+                  .command = step == 2 ? "TOPK.INCRBY" : "TOPK.ADD",
+                  .name = argv[1],
+                  .run = argv + 2 };
+    uint64_t seen = t ? bly_foreign_changes(t) : 0;
+    bool bad = false;
+    if (t)
+        srv.ReplyWithArray(ctx, (argc - 2) / step);
+    for (int i = 2; t && i < argc; i += step) {
+        uint64_t by = 1;
+        bad = bad || (step == 2 &&
+                      !arg_number(argv[i + 1], 0, TOPK_MAX_INCREMENT, &by));
+        if (bad)
+            reply_error(ctx, TOPK_BAD_INCREMENT);
+        else if (!add_and_reply(&e, t, arg_item(argv[i]), by))
+            effects_refuse(&e, argv + i, argv + i + step);
+        e.changed |= bly_foreign_changes(t) != seen;
+        seen = bly_foreign_changes(t);
     }
+    if (effects_end(&e, argv + argc))
+        key_changed(ctx, event, argv[1]);
     key_close(key);
     return SERVER_OK;
+}
+
+static int topk_add_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    return argc < 3 ? srv.WrongArity(ctx)
+                    : topk_increase(ctx, argv, argc, 1, "topk.add");
+}
+
+static int topk_incrby(server_ctx *ctx, server_string **argv, int argc)
+{
+    return argc < 4 || argc % 2
+               ? srv.WrongArity(ctx)
+               : topk_increase(ctx, argv, argc, 2, "topk.incrby");
 }
 
 static int topk_query(server_ctx *ctx, server_string **argv, int argc)

@@ -246,11 +246,14 @@ int value_counts(server_ctx *ctx, server_string **argv, int argc,
     const bly_foreign *f = open(ctx, argv[1], SERVER_READ, &key);
     if (f)
         srv.ReplyWithArray(ctx, argc - 2);
-    for (int i = 2; i < argc && f; i++) {
-        const bly_bytes item = arg_item(argv[i]);
-        uint64_t count = 0;
-        bly_foreign_count(f, &item, 1, &count);
-        srv.ReplyWithLongLong(ctx, (long long)count);
+    for (int at = 2; at < argc && f;) {
+        bly_bytes items[ITEMS_BATCH];
+        uint64_t counts[ITEMS_BATCH] = { 0 };
+        const size_t n = arg_items(argv + at, argc - at, ITEMS_BATCH, items);
+        bly_foreign_count(f, items, n, counts);
+        for (size_t i = 0; i < n; i++)
+            srv.ReplyWithLongLong(ctx, (long long)counts[i]);
+        at += (int)n;
     }
     key_close(key);
     return SERVER_OK;
@@ -281,12 +284,19 @@ void reply_piece(server_ctx *ctx, const bly_foreign *f, long long at,
     memory_free(head);
 }
 
-size_t piece_place(const bly_foreign *f, long long at, size_t n,
-                   unsigned char **to)
+size_t piece_take(const bly_foreign *f, long long at, bytes data, bool *changed)
 {
-    return at < 1 || !n || (uint64_t)at - 1 < n
-               ? 0
-               : bly_foreign_chunk(f, (uint64_t)at - 1 - n, n, to);
+    unsigned char *to;
+    *changed = false;
+    if (at < 1 || !data.n || (uint64_t)at - 1 < data.n)
+        return 0;
+    const size_t n =
+        bly_foreign_chunk(f, (uint64_t)at - 1 - data.n, data.n, &to);
+    if (n == data.n && memcmp(to, data.at, n) != 0) {
+        memcpy(to, data.at, n);
+        *changed = true;
+    }
+    return n;
 }
 
 void rewrite_pieces(server_io *io, const char *command, server_string *key,

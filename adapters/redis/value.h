@@ -45,10 +45,11 @@ extern _Atomic uint64_t value_defrag_hits, value_defrag_misses;
 void reply_piece(server_ctx *ctx, const bly_foreign *f, long long at,
                  int (*empty)(server_ctx *ctx));
 
-/* LOADCHUNK: where the bytes that end before iterator `at` belong, and how many
- * of n fit there. 0: nowhere. */
-size_t piece_place(const bly_foreign *f, long long at, size_t n,
-                   unsigned char **to);
+/* LOADCHUNK: bytes that end before iterator `at` go where they belong. How many
+ * of them fit there, 0: none, and unless it is all nothing was done; *changed:
+ * others were there. */
+size_t piece_take(const bly_foreign *f, long long at, bytes data,
+                  bool *changed);
 
 /* The head and all pieces as commands of that name. */
 void rewrite_pieces(server_io *io, const char *command, server_string *key,

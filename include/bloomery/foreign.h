@@ -161,6 +161,11 @@ bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
 bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
                            uint64_t *fresh, size_t *ndone);
 
+/* The same for those that are not there: a filter that holds a key as often as
+ * it was added does not get it twice. */
+bly_status bly_foreign_add_new(bly_foreign *f, const bly_bytes *keys, size_t n,
+                               uint64_t *fresh, size_t *ndone);
+
 /* Write the filter piece by piece, as bly_write() does. If items was 0, the
  * first call fixes its size. */
 bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx);
@@ -243,6 +248,11 @@ size_t bly_foreign_list(const bly_foreign *f, bly_foreign_item *items,
 
 /* Use fewer parts, where a filter has more than its items need. */
 bly_status bly_foreign_compact(bly_foreign *f);
+
+/* A number that is another one whenever f has changed since it was last asked
+ * for: what is the same need not be saved or told again. Not what was written
+ * to where bly_foreign_chunk() points. */
+uint64_t bly_foreign_changes(const bly_foreign *f);
 
 /* Hold no more than so many bytes from now on, 0: no limit; one that holds more
  * already does not grow. */

@@ -393,6 +393,7 @@ static void chain_put(bly_foreign *f, const uint64_t *h, uint32_t first)
         chain_bit_set(l, chain_probe(c, l, h, i));
     l->items++;
     f->nadded++;
+    f->nseen++;
 }
 
 /* ---------------------------------------------------------------- many keys */
@@ -464,13 +465,13 @@ static void link_ask(chain_places *p, const bly_foreign_key *keys, size_t n,
     }
 }
 
-/* Which of them are in the links before the one at `end`. */
-static void links_ask(const bly_chain *c, size_t end,
+/* Which of those that are not found yet are in the links from `begin` on,
+ * before the one at `end`. */
+static void links_ask(const bly_chain *c, size_t begin, size_t end,
                       const bly_foreign_key *keys, size_t n, chain_places *p,
                       bool *found)
 {
-    memset(found, 0, n * sizeof *found);
-    for (size_t i = end; i-- > 0;) {
+    for (size_t i = end; i-- > begin;) {
         places_of(c, &c->links[i], p);
         link_ask(p, keys, n, found);
     }
@@ -480,9 +481,9 @@ static __attribute__((noinline)) void
 chain_ask_many(const bly_chain *c, const bly_foreign_key *keys, size_t n,
                uint64_t *bitmap)
 {
-    bool found[BLY_CROWD];
+    bool found[BLY_CROWD] = { false };
     chain_places p;
-    links_ask(c, c->nlinks, keys, n, &p, found);
+    links_ask(c, 0, c->nlinks, keys, n, &p, found);
     for (size_t i = 0; i < n; i++)
         bitmap[i / 64] |= (uint64_t)found[i] << i % 64;
 }
@@ -497,17 +498,17 @@ void bly_chain_ask(const bly_foreign *f, const bly_foreign_key *keys, size_t n,
 }
 
 /* Add several, up to one that fails, or with which the chain grows: the places
- * of those behind it are of the link before. *ndone: how many. */
+ * of those behind it are of the link before. found: which of them older links
+ * have. *ndone: how many. */
 static bly_status chain_add_some(bly_foreign *f, const bly_foreign_key *keys,
-                                 size_t n, bool *fresh, size_t *ndone)
+                                 size_t n, const bool *found, bool *fresh,
+                                 size_t *ndone)
 {
     const bly_chain *const c = f->own;
     const size_t nlinks = c->nlinks;
     bly_chain_link *const l = &c->links[nlinks - 1];
-    bool found[BLY_CROWD];
     chain_places p;
     *ndone = 0;
-    links_ask(c, nlinks - 1, keys, n, &p, found);
     places_of(c, l, &p);
     for (size_t ahead = 0; ahead < n + ADD_AHEAD; ahead++) {
         if (ahead < n && !found[ahead])
@@ -539,20 +540,28 @@ static __attribute__((noinline)) bly_status
 chain_add_many(bly_foreign *f, const bly_foreign_key *keys, size_t n,
                uint64_t *fresh, size_t *ndone)
 {
-    bool novel[BLY_CROWD];
+    const bly_chain *const c = f->own;
+    bool novel[BLY_CROWD], found[BLY_CROWD] = { false };
     bly_status st = BLY_OK;
-    size_t some;
+    size_t some, nasked = 0; /* links that were asked for all that are left */
     for (*ndone = 0; *ndone < n && !st;) {
-        st = chain_add_some(f, keys + *ndone, n - *ndone, novel, &some);
-        for (size_t i = 0; i < some; i++, ++*ndone)
-            fresh[*ndone / 64] |= (uint64_t)novel[i] << *ndone % 64;
+        chain_places p;
+        links_ask(c, nasked, c->nlinks - 1, keys + *ndone, n - *ndone, &p,
+                  found + *ndone);
+        nasked = c->nlinks - 1;
+        st = chain_add_some(f, keys + *ndone, n - *ndone, found + *ndone, novel,
+                            &some);
+        for (size_t i = 0; i < some && fresh; i++)
+            fresh[(*ndone + i) / 64] |= (uint64_t)novel[i] << (*ndone + i) % 64;
+        *ndone += some;
     }
     return st;
 }
 
 bly_status bly_chain_add(bly_foreign *f, const bly_foreign_key *keys, size_t n,
-                         uint64_t *fresh, size_t *ndone)
+                         bool again, uint64_t *fresh, size_t *ndone)
 {
+    (void)again; /* bits that are set are set */
     if (n != 1)
         return chain_add_many(f, keys, n, fresh, ndone);
     const bool novel = !chain_has(f->own, keys->h);
@@ -560,6 +569,7 @@ bly_status bly_chain_add(bly_foreign *f, const bly_foreign_key *keys, size_t n,
     *ndone = !st;
     if (!st && novel)
         chain_put(f, keys->h, 0);
-    *fresh |= !st && novel;
+    if (fresh)
+        *fresh |= !st && novel;
     return st;
 }

@@ -97,7 +97,7 @@ bool bly_chain_test(const bly_foreign *f, size_t i, const bly_foreign_key *key);
 void bly_chain_ask(const bly_foreign *f, const bly_foreign_key *keys, size_t n,
                    uint64_t *bitmap);
 bly_status bly_chain_add(bly_foreign *f, const bly_foreign_key *keys, size_t n,
-                         uint64_t *fresh, size_t *ndone);
+                         bool again, uint64_t *fresh, size_t *ndone);
 bly_status bly_chain_copy(const bly_foreign *f, bly_foreign *to);
 bly_array bly_chain_array(const bly_foreign *f, size_t i);
 void bly_chain_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx);

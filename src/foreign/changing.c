@@ -161,6 +161,16 @@ bly_status bly_foreign_remove(bly_foreign *f, bly_bytes key)
     return st;
 }
 
+/* A key for count() and increase(). */
+static bly_status key_fetch(const bly_foreign *f, bly_bytes text,
+                            bly_scratch *s, bly_foreign_key *key)
+{
+    const bly_status st = bly_foreign_read_key(f, text, s, key);
+    if (!st && f->format->fetch)
+        f->format->fetch(f, key);
+    return st;
+}
+
 bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
                              size_t n, uint64_t *counts)
 {
@@ -173,7 +183,7 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
                         : bly_fail(BLY_EINVAL, "its size is not known yet");
     for (size_t i = 0; i < n && !st; i++) {
         bly_foreign_key key;
-        st = bly_foreign_read_key(f, keys[i], &scratch, &key);
+        st = key_fetch(f, keys[i], &scratch, &key);
         counts[i] = st ? 0 : f->format->count(f, &key);
     }
     bly_mem_release(&f->mem, scratch.at, scratch.room);
@@ -190,7 +200,7 @@ bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
         foreign_can_change(f, f->format->increase, "counts nothing up");
     for (size_t i = 0; i < n && !st; i++) {
         bly_foreign_key key;
-        st = bly_foreign_read_key(f, keys[i], &scratch, &key);
+        st = key_fetch(f, keys[i], &scratch, &key);
         if (!st)
             st = f->format->increase(f, &key, by ? by[i] : 1, &now[i]);
     }
@@ -233,6 +243,11 @@ bly_status bly_foreign_compact(bly_foreign *f)
     if (!st)
         f->format->compact(f);
     return st;
+}
+
+uint64_t bly_foreign_changes(const bly_foreign *f)
+{
+    return f->nseen;
 }
 
 void bly_foreign_limit(bly_foreign *f, uint64_t max_bytes)

@@ -63,7 +63,10 @@ typedef struct bly_foreign_part {
 typedef struct bly_foreign_key {
     const unsigned char *bytes;
     size_t len;
-    uint64_t h[BLY_FOREIGN_WORDS];
+    union {
+        uint64_t h[BLY_FOREIGN_WORDS];
+        uint32_t rows[2 * BLY_FOREIGN_WORDS]; /* of sketches */
+    };
 } bly_foreign_key;
 
 /* Bytes for an encoded key that text does not hold as it is; grows. */
@@ -117,7 +120,8 @@ struct bly_foreign {
     bly_block block; /* that holds it */
     uint64_t nadded; /* keys that set a bit that was clear; of those that
                         change, opened ones too: items that are there */
-    uint64_t nseen;  /* keys that came */
+    uint64_t nseen;  /* keys that came; of those that change: how often they
+                        did */
     uint64_t *kept;  /* nkept hashes of format->nhash words each */
     size_t nkept, kept_room;
 };
@@ -208,10 +212,11 @@ typedef struct bly_format {
 
     /* Add n keys, BLY_CROWD at most, up to the first that fails; *ndone of them
      * were taken, and those that were not there before have their bit set in
-     * fresh, which is zero. NULL: takes keys only while it is made, by
-     * positions(), and none of what follows. */
+     * fresh, which is zero, unless that is NULL. again: where a key can be in
+     * it more than once, it may be there. NULL: takes keys only while it is
+     * made, by positions(), and none of what follows. */
     bly_status (*add)(bly_foreign *f, const bly_foreign_key *keys, size_t n,
-                      uint64_t *fresh, size_t *ndone);
+                      bool again, uint64_t *fresh, size_t *ndone);
 
     /* Set the bits of those of n keys, BLY_CROWD at most, that may be in it. */
     void (*ask)(const bly_foreign *f, const bly_foreign_key *keys, size_t n,
@@ -225,6 +230,10 @@ typedef struct bly_format {
     bly_status (*remove)(bly_foreign *f, const bly_foreign_key *key);
     uint64_t (*count)(const bly_foreign *f, const bly_foreign_key *key);
     void (*compact)(bly_foreign *f);
+
+    /* Before increase() and count() of a key: its hash, and what these look at
+     * is fetched. NULL: hash() is all. */
+    void (*fetch)(const bly_foreign *f, bly_foreign_key *key);
 
     /* Add a key so many times; *now becomes what it counts. f as the weighted
      * sum of n others, of which it may be one; BLY_EUNFIT, BLY_ERANGE. */

@@ -142,7 +142,9 @@ uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed)
         word = (word ^ word >> 47) * m;
         h = (h ^ word) * m;
     }
-    if (left > 0)
+    if (left > 0 && len >= 8) /* the last 8 bytes, of which these are the end */
+        h = (h ^ bly_load64(p + left - 8) >> (64 - 8 * left)) * m;
+    else if (left > 0)
         h = (h ^ tail_word(p, left, false)) * m;
     h = (h ^ h >> 47) * m;
     return h ^ h >> 47;
@@ -163,6 +165,32 @@ uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed)
         h = (h ^ (uint32_t)tail_word(p, left, false)) * m;
     h = (h ^ h >> 13) * m;
     return h ^ h >> 15;
+}
+
+void bly_murmur2_eight(const void *bytes, size_t len, const uint32_t seeds[8],
+                       uint32_t out[8])
+{
+    const uint32_t m = 0x5bd1e995;
+    const unsigned char *p = bytes;
+    uint32_t h[8];
+    size_t left = len;
+    for (int i = 0; i < 8; i++)
+        h[i] = seeds[i] ^ (uint32_t)len;
+    for (; left >= 4; left -= 4, p += 4) {
+        uint32_t word = bly_load32(p) * m;
+        word = (word ^ word >> 24) * m;
+        for (int i = 0; i < 8; i++)
+            h[i] = h[i] * m ^ word;
+    }
+    if (left > 0) {
+        const uint32_t tail = (uint32_t)tail_word(p, left, false);
+        for (int i = 0; i < 8; i++)
+            h[i] = (h[i] ^ tail) * m;
+    }
+    for (int i = 0; i < 8; i++) {
+        h[i] = (h[i] ^ h[i] >> 13) * m;
+        out[i] = h[i] ^ h[i] >> 15;
+    }
 }
 
 /* ------------------------------------------------------ LevelDB, CRC-32C */

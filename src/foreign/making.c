@@ -117,12 +117,13 @@ static bly_status key_keep(bly_foreign *f, const bly_foreign_key *key)
 
 /* Add keys that were read, up to one that fails. */
 static bly_status crowd_add(bly_foreign *f, const bly_foreign_key *keys,
-                            size_t n, uint64_t *fresh, size_t *ndone)
+                            size_t n, bool again, uint64_t *fresh,
+                            size_t *ndone)
 {
     bly_status st = BLY_OK;
     *ndone = 0;
     if (f->planned && f->format->add)
-        return f->format->add(f, keys, n, fresh, ndone);
+        return f->format->add(f, keys, n, again, fresh, ndone);
     for (size_t i = 0; i < n; i++) {
         if (!f->planned || f->format->counts)
             st = key_keep(f, &keys[i]);
@@ -130,7 +131,7 @@ static bly_status crowd_add(bly_foreign *f, const bly_foreign_key *keys,
             break;
         ++*ndone;
         f->nseen++;
-        if (!f->planned || key_set(f, &keys[i]))
+        if ((!f->planned || key_set(f, &keys[i])) && fresh)
             fresh[i / 64] |= UINT64_C(1) << i % 64;
     }
     return st;
@@ -138,37 +139,33 @@ static bly_status crowd_add(bly_foreign *f, const bly_foreign_key *keys,
 
 /* Up to BLY_CROWD keys, which room is for. */
 static bly_status some_add(bly_foreign *f, const bly_bytes *keys, size_t n,
-                           bly_foreign_key *room, uint64_t *fresh,
+                           bly_foreign_key *room, bool again, uint64_t *fresh,
                            size_t *ndone)
 {
     bly_scratch scratch = { .mem = &f->mem };
-    uint64_t bits[BLY_BITMAP_WORDS(BLY_CROWD)] = { 0 };
     bly_status bad = BLY_OK;
     const size_t some = bly_foreign_read_keys(f, keys, n, &scratch, room, &bad);
-    const bly_status st = crowd_add(f, room, some, bits, ndone);
-    for (size_t i = 0; fresh && i < BLY_BITMAP_WORDS(*ndone); i++)
-        fresh[i] = bits[i];
+    const bly_status st = crowd_add(f, room, some, again, fresh, ndone);
     bly_mem_release(&f->mem, scratch.at, scratch.room);
     return st ? st : bad;
 }
 
 /* A crowd takes more room than one key, which is most of what comes, should
  * have to pay for. */
-static __attribute__((noinline)) bly_status many_add(bly_foreign *f,
-                                                     const bly_bytes *keys,
-                                                     size_t n, uint64_t *fresh,
-                                                     size_t *ndone)
+static __attribute__((noinline)) bly_status
+many_add(bly_foreign *f, const bly_bytes *keys, size_t n, bool again,
+         uint64_t *fresh, size_t *ndone)
 {
     bly_foreign_key crowd[BLY_CROWD];
     bly_status st = BLY_OK;
     for (size_t some; *ndone < n && !st; *ndone += some)
-        st = some_add(f, keys + *ndone, n - *ndone, crowd,
+        st = some_add(f, keys + *ndone, n - *ndone, crowd, again,
                       fresh ? fresh + *ndone / 64 : NULL, &some);
     return st;
 }
 
-bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
-                           uint64_t *fresh, size_t *ndone)
+static bly_status foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
+                              bool again, uint64_t *fresh, size_t *ndone)
 {
     size_t done = 0;
     bly_foreign_key one;
@@ -185,8 +182,20 @@ bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
                         f->format->name);
     if (fresh)
         memset(fresh, 0, BLY_BITMAP_WORDS(n) * sizeof *fresh);
-    return n == 1 ? some_add(f, keys, 1, &one, fresh, ndone)
-                  : many_add(f, keys, n, fresh, ndone);
+    return n == 1 ? some_add(f, keys, 1, &one, again, fresh, ndone)
+                  : many_add(f, keys, n, again, fresh, ndone);
+}
+
+bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
+                           uint64_t *fresh, size_t *ndone)
+{
+    return foreign_add(f, keys, n, true, fresh, ndone);
+}
+
+bly_status bly_foreign_add_new(bly_foreign *f, const bly_bytes *keys, size_t n,
+                               uint64_t *fresh, size_t *ndone)
+{
+    return foreign_add(f, keys, n, false, fresh, ndone);
 }
 
 /* How many different first words the kept hashes have. */
@@ -217,11 +226,10 @@ static bly_status kept_place(bly_foreign *f)
     st = foreign_plan(f, f->items);
     for (size_t i = 0; i < f->nkept && !st; i += each) {
         bly_foreign_key key = { 0 };
-        uint64_t fresh = 0;
         size_t done;
         memcpy(key.h, f->kept + i, each * sizeof *f->kept);
         if (f->format->add)
-            st = f->format->add(f, &key, 1, &fresh, &done);
+            st = f->format->add(f, &key, 1, true, NULL, &done);
         else
             key_set(f, &key);
     }

@@ -11,11 +11,13 @@
 
 #include "core/bits.h"
 #include "foreign/format.h"
+#include "foreign/hashes.h"
 
 #define REDISCMS_CEILING UINT32_MAX
 
 typedef struct rediscms {
     uint64_t width, depth;
+    uint64_t inverse; /* of the width: bly_mod() */
     uint32_t cells[]; /* row after row */
 } rediscms;
 
@@ -44,6 +46,7 @@ static bly_status rediscms_new(bly_foreign *f, uint64_t width, uint64_t depth)
     s = f->own;
     s->width = width;
     s->depth = depth;
+    s->inverse = bly_modulus_of(width).inverse;
     return BLY_OK;
 }
 
@@ -88,21 +91,57 @@ static void rediscms_describe(const bly_foreign *f, bly_facts *out)
 
 /* ----------------------------------------------------------------- counting */
 
-static uint32_t *rediscms_cell(rediscms *s, const bly_foreign_key *key,
-                               uint64_t row)
+/* The hashes of rows first to first + 7. */
+static void rediscms_hash(const bly_foreign_key *key, uint64_t first,
+                          uint32_t rows[8])
 {
-    return &s->cells[row * s->width +
-                     bly_murmur2(key->bytes, key->len, (uint32_t)row) %
-                         s->width];
+    uint32_t seeds[8];
+    for (uint32_t i = 0; i < 8; i++)
+        seeds[i] = (uint32_t)first + i;
+    bly_murmur2_eight(key->bytes, key->len, seeds, rows);
+}
+
+static uint32_t *rediscms_cell(rediscms *s, uint64_t row, uint32_t hash)
+{
+    const bly_modulus columns = { s->width, s->inverse };
+    return &s->cells[row * s->width + bly_mod(hash, columns)];
+}
+
+/* A key comes with the hashes of the first eight rows, which are all, mostly.
+ */
+static void rediscms_fetch(const bly_foreign *f, bly_foreign_key *key)
+{
+    rediscms *const s = f->own;
+    rediscms_hash(key, 0, key->rows);
+    for (uint64_t row = 0; row < 8 && row < s->depth; row++)
+        __builtin_prefetch(rediscms_cell(s, row, key->rows[row]));
+}
+
+/* The cells of a key in rows first to first + 7, as far as there are so many:
+ * how many there are. */
+static size_t rediscms_cells(rediscms *s, const bly_foreign_key *key,
+                             uint64_t first, uint32_t *cells[8])
+{
+    uint32_t more[8];
+    const uint32_t *rows = key->rows;
+    const size_t n = s->depth - first < 8 ? (size_t)(s->depth - first) : 8;
+    if (first) {
+        rediscms_hash(key, first, more);
+        rows = more;
+    }
+    for (size_t i = 0; i < n; i++)
+        cells[i] = rediscms_cell(s, first + i, rows[i]);
+    return n;
 }
 
 static uint64_t rediscms_count(const bly_foreign *f, const bly_foreign_key *key)
 {
     rediscms *const s = f->own;
-    uint32_t least = UINT32_MAX;
-    for (uint64_t row = 0; row < s->depth; row++) {
-        const uint32_t cell = *rediscms_cell(s, key, row);
-        least = cell < least ? cell : least;
+    uint32_t least = UINT32_MAX, *cells[8];
+    for (uint64_t row = 0; row < s->depth; row += 8) {
+        const size_t n = rediscms_cells(s, key, row, cells);
+        for (size_t i = 0; i < n; i++)
+            least = *cells[i] < least ? *cells[i] : least;
     }
     return least;
 }
@@ -111,14 +150,19 @@ static bly_status rediscms_increase(bly_foreign *f, const bly_foreign_key *key,
                                     uint64_t by, uint64_t *now)
 {
     rediscms *const s = f->own;
-    *now = REDISCMS_CEILING;
-    for (uint64_t row = 0; row < s->depth; row++) {
-        uint32_t *const cell = rediscms_cell(s, key, row);
-        *cell = by > REDISCMS_CEILING - *cell ? REDISCMS_CEILING
-                                              : *cell + (uint32_t)by;
-        *now = *cell < *now ? *cell : *now;
+    uint32_t least = UINT32_MAX, *cells[8];
+    for (uint64_t row = 0; row < s->depth; row += 8) {
+        const size_t n = rediscms_cells(s, key, row, cells);
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t cell = *cells[i];
+            *cells[i] = by > REDISCMS_CEILING - cell ? REDISCMS_CEILING
+                                                     : cell + (uint32_t)by;
+            least = *cells[i] < least ? *cells[i] : least;
+        }
     }
+    *now = least;
     f->nadded = by > INT64_MAX - f->nadded ? INT64_MAX : f->nadded + by;
+    f->nseen += by != 0;
     return BLY_OK;
 }
 
@@ -183,8 +227,10 @@ static bly_status rediscms_sum(bly_foreign *f, const bly_foreign *const *from,
         return bly_fail(BLY_ERANGE, "a sum that no counter holds");
     for (size_t c = 0; c < ncells; c++) {
         rediscms_weighted(from, weights, n, c, REDISCMS_CEILING, &sum);
+        f->nseen += s->cells[c] != sum;
         s->cells[c] = (uint32_t)sum;
     }
+    f->nseen += f->nadded != total;
     f->nadded = total;
     return BLY_OK;
 }
@@ -233,6 +279,7 @@ const bly_format bly_format_rediscms = {
     .noptions = REDISCMS_NOPTIONS,
     .describe = rediscms_describe,
     .plan = rediscms_plan,
+    .fetch = rediscms_fetch,
     .increase = rediscms_increase,
     .count = rediscms_count,
     .sum = rediscms_sum,

@@ -514,12 +514,39 @@ static bool rediscuckoo_test(const bly_foreign *f, size_t i,
            NULL;
 }
 
+/* Fetch the buckets of a key that is looked at AHEAD keys later, in the newest
+ * tables; those of more would not be there for long enough. */
+enum { REDISCUCKOO_AHEAD = 8, REDISCUCKOO_FETCHED = 8 };
+
+static inline void rediscuckoo_fetch(const rediscuckoo *c, uint64_t hash)
+{
+    const uint64_t other = rediscuckoo_other(hash, rediscuckoo_print(hash));
+    const uint64_t end =
+        c->ntables > REDISCUCKOO_FETCHED ? c->ntables - REDISCUCKOO_FETCHED : 0;
+    for (uint64_t i = c->ntables; i-- > end;) {
+        __builtin_prefetch(rediscuckoo_bucket(c, &c->tables[i], hash));
+        __builtin_prefetch(rediscuckoo_bucket(c, &c->tables[i], other));
+    }
+}
+
+/* The keys that come first. */
+static void rediscuckoo_fetch_first(const rediscuckoo *c,
+                                    const bly_foreign_key *keys, size_t n)
+{
+    for (size_t i = 0; i < REDISCUCKOO_AHEAD && i < n && n > 1; i++)
+        rediscuckoo_fetch(c, keys[i].h[0]);
+}
+
 static void rediscuckoo_ask(const bly_foreign *f, const bly_foreign_key *keys,
                             size_t n, uint64_t *bitmap)
 {
-    for (size_t i = 0; i < n; i++)
-        bitmap[i / 64] |= (uint64_t)rediscuckoo_has(f->own, keys[i].h[0])
-                          << i % 64;
+    const rediscuckoo *const c = f->own;
+    rediscuckoo_fetch_first(c, keys, n);
+    for (size_t i = 0; i < n; i++) {
+        if (i + REDISCUCKOO_AHEAD < n)
+            rediscuckoo_fetch(c, keys[i + REDISCUCKOO_AHEAD].h[0]);
+        bitmap[i / 64] |= (uint64_t)rediscuckoo_has(c, keys[i].h[0]) << i % 64;
+    }
 }
 
 static uint64_t rediscuckoo_count(const bly_foreign *f,
@@ -581,6 +608,7 @@ static bly_status rediscuckoo_put(bly_foreign *f, uint64_t hash)
             *empty = rediscuckoo_print(hash);
         if (empty || rediscuckoo_kick(c, hash)) {
             f->nadded++;
+            f->nseen++;
             return BLY_OK;
         }
         const bly_status st = rediscuckoo_grow(f);
@@ -590,14 +618,19 @@ static bly_status rediscuckoo_put(bly_foreign *f, uint64_t hash)
 }
 
 static bly_status rediscuckoo_add(bly_foreign *f, const bly_foreign_key *keys,
-                                  size_t n, uint64_t *fresh, size_t *ndone)
+                                  size_t n, bool again, uint64_t *fresh,
+                                  size_t *ndone)
 {
     bly_status st = BLY_OK;
+    rediscuckoo_fetch_first(f->own, keys, n);
     for (*ndone = 0; *ndone < n && !st; *ndone += !st) {
         const uint64_t h = keys[*ndone].h[0];
-        const bool is_new = !rediscuckoo_has(f->own, h);
-        st = rediscuckoo_put(f, h);
-        if (!st)
+        if (*ndone + REDISCUCKOO_AHEAD < n)
+            rediscuckoo_fetch(f->own, keys[*ndone + REDISCUCKOO_AHEAD].h[0]);
+        const bool is_new = (again && !fresh) || !rediscuckoo_has(f->own, h);
+        if (is_new || again)
+            st = rediscuckoo_put(f, h);
+        if (!st && fresh)
             fresh[*ndone / 64] |= (uint64_t)is_new << *ndone % 64;
     }
     return st;
@@ -622,15 +655,18 @@ static bool rediscuckoo_move_down(const rediscuckoo *c, uint64_t last,
 }
 
 /* Is table t empty now? */
-static bool rediscuckoo_empty(const rediscuckoo *c, uint64_t t)
+static bool rediscuckoo_empty(bly_foreign *f, uint64_t t)
 {
+    const rediscuckoo *const c = f->own;
     const cuckoo_part *const from = &c->tables[t];
     bool emptied = true;
     for (uint64_t i = 0; i < from->buckets; i++)
         for (unsigned s = 0; s < c->size; s++) {
             unsigned char *const slot = from->slots + i * c->size + s;
-            if (*slot && rediscuckoo_move_down(c, t, i, *slot))
+            if (*slot && rediscuckoo_move_down(c, t, i, *slot)) {
                 *slot = 0;
+                f->nseen++;
+            }
             emptied = emptied && !*slot;
         }
     return emptied;
@@ -642,15 +678,17 @@ static void rediscuckoo_squeeze(bly_foreign *f, bool all)
 {
     rediscuckoo *const c = f->own;
     for (uint64_t t = c->ntables - 1; t > 0; t--) {
-        const bool emptied = rediscuckoo_empty(c, t);
+        const bool emptied = rediscuckoo_empty(f, t);
         if (emptied && t == c->ntables - 1) {
             bly_mem_release(&f->mem, c->tables[t].slots,
                             c->tables[t].buckets * c->size);
             f->nparts = --c->ntables;
+            f->nseen++;
         }
         if (!emptied && !all)
             break;
     }
+    f->nseen += c->deletes != 0;
     c->deletes = 0;
 }
 
@@ -669,6 +707,7 @@ static bly_status rediscuckoo_remove(bly_foreign *f, const bly_foreign_key *key)
     *slot = 0;
     f->nadded -= f->nadded > 0; /* a dump may have said less than it holds */
     c->deletes++;
+    f->nseen++;
     if (c->ntables > 1 && c->deletes * 10 > f->nadded)
         rediscuckoo_squeeze(f, false);
     return BLY_OK;

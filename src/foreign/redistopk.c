@@ -19,6 +19,7 @@
 
 #include "core/bits.h"
 #include "foreign/format.h"
+#include "foreign/hashes.h"
 
 #define REDISTOPK_SEED 1919  /* of fingerprints */
 #define REDISTOPK_DECAYS 256 /* powers of the decay that are kept */
@@ -208,14 +209,19 @@ static double redistopk_chance(const redistopk *t, uint32_t count)
     return count < REDISTOPK_DECAYS ? t->chances[count] : pow(t->decay, count);
 }
 
-static void redistopk_down(redistopk *t, uint64_t i)
+/* The lesser child comes up, the left one of two that are equal; past_equals:
+ * also where it counts as much as what goes down, as in RedisBloom, so that of
+ * equal keys the same one leaves. */
+static void redistopk_down(redistopk *t, uint64_t i, bool past_equals)
 {
     for (;;) {
-        uint64_t least = i;
-        for (uint64_t child = 2 * i + 1; child <= 2 * i + 2; child++)
-            if (child < t->k && t->heap[child].count < t->heap[least].count)
-                least = child;
-        if (least == i)
+        uint64_t least = 2 * i + 1;
+        if (least >= t->k)
+            return;
+        if (least + 1 < t->k && t->heap[least + 1].count < t->heap[least].count)
+            least++;
+        if (past_equals ? t->heap[least].count > t->heap[i].count
+                        : t->heap[least].count >= t->heap[i].count)
             return;
         const heavy_entry other = t->heap[i];
         t->heap[i] = t->heap[least];
@@ -224,18 +230,29 @@ static void redistopk_down(redistopk *t, uint64_t i)
     }
 }
 
+/* A key comes with the hashes of the first seven rows, which are all, mostly,
+ * and with its fingerprint. */
+enum { REDISTOPK_ROWS = 7 };
+
 static void redistopk_hash(const bly_foreign *f, bly_foreign_key *key)
 {
+    static const uint32_t seeds[8] = { 0, 1, 2, 3, 4, 5, 6, REDISTOPK_SEED };
     (void)f;
-    key->h[0] = bly_murmur2(key->bytes, key->len, REDISTOPK_SEED);
+    bly_murmur2_eight(key->bytes, key->len, seeds, key->rows);
+}
+
+static uint32_t redistopk_print(const bly_foreign_key *key)
+{
+    return key->rows[REDISTOPK_ROWS];
 }
 
 static heavy_entry *redistopk_find(const redistopk *t,
                                    const bly_foreign_key *key)
 {
+    const uint32_t print = redistopk_print(key);
     for (uint64_t i = 0; i < t->k; i++) {
         heavy_entry *const e = &t->heap[i];
-        if (e->key && e->print == key->h[0] && e->n == key->len &&
+        if (e->print == print && e->key && e->n == key->len &&
             (!key->len || memcmp(e->key, key->bytes, key->len) == 0))
             return e;
     }
@@ -245,9 +262,10 @@ static heavy_entry *redistopk_find(const redistopk *t,
 static heavy_bucket *redistopk_at(const redistopk *t,
                                   const bly_foreign_key *key, uint64_t row)
 {
-    return &t->buckets[row * t->width +
-                       bly_murmur2(key->bytes, key->len, (uint32_t)row) %
-                           t->width];
+    const uint32_t hash =
+        row < REDISTOPK_ROWS ? key->rows[row]
+                             : bly_murmur2(key->bytes, key->len, (uint32_t)row);
+    return &t->buckets[row * t->width + hash % (uint32_t)t->width];
 }
 
 /* Add n to the bucket of one row; what the key counts there. */
@@ -271,28 +289,48 @@ static uint32_t redistopk_bucket_add(redistopk *t, heavy_bucket *b,
     return 0;
 }
 
+static uint64_t redistopk_count(const bly_foreign *f,
+                                const bly_foreign_key *key)
+{
+    const redistopk *const t = f->own;
+    uint32_t most = 0;
+    for (uint64_t row = 0; row < t->depth; row++) {
+        const heavy_bucket *const b = redistopk_at(t, key, row);
+        if (b->print == redistopk_print(key) && b->count > most)
+            most = b->count;
+    }
+    return most;
+}
+
 static bly_status redistopk_increase(bly_foreign *f, const bly_foreign_key *key,
                                      uint64_t by, uint64_t *now)
 {
     redistopk *const t = f->own;
-    const uint32_t print = (uint32_t)key->h[0];
+    const uint32_t print = redistopk_print(key);
     const uint32_t n = by > UINT32_MAX ? UINT32_MAX : (uint32_t)by;
     uint32_t most = 0;
     t->has_left = false;
+    if (!n) {
+        *now = redistopk_count(f, key);
+        return BLY_OK;
+    }
     const bly_status st = redistopk_room(f, &t->spare, key->len);
     if (st)
         return st;
+    f->nseen++;
     for (uint64_t row = 0; row < t->depth; row++) {
         const uint32_t own =
             redistopk_bucket_add(t, redistopk_at(t, key, row), print, n);
         most = own > most ? own : most;
     }
     *now = most;
+    if (most < t->heap[0].count) /* most keys of a stream, mostly */
+        return BLY_OK;
     heavy_entry *const listed = redistopk_find(t, key);
-    if (n && most >= t->heap[0].count && listed) {
+    if (listed) {
         listed->count = most;
-        redistopk_down(t, (uint64_t)(listed - t->heap));
-    } else if (n && most && most >= t->heap[0].count) {
+        redistopk_down(t, (uint64_t)(listed - t->heap), true);
+    } else if (most) {
         const heavy_entry out = t->heap[0];
         t->heap[0] = t->spare;
         t->heap[0].print = print;
@@ -303,7 +341,7 @@ static bly_status redistopk_increase(bly_foreign *f, const bly_foreign_key *key,
         t->heap[0].key[key->len] = '\0';
         t->spare = out;
         t->has_left = out.key != NULL;
-        redistopk_down(t, 0);
+        redistopk_down(t, 0, true);
     }
     return BLY_OK;
 }
@@ -325,19 +363,6 @@ static bool redistopk_test(const bly_foreign *f, size_t i,
     return redistopk_find(f->own, key) != NULL;
 }
 
-static uint64_t redistopk_count(const bly_foreign *f,
-                                const bly_foreign_key *key)
-{
-    const redistopk *const t = f->own;
-    uint32_t most = 0;
-    for (uint64_t row = 0; row < t->depth; row++) {
-        const heavy_bucket *const b = redistopk_at(t, key, row);
-        if (b->print == key->h[0] && b->count > most)
-            most = b->count;
-    }
-    return most;
-}
-
 static bool redistopk_left(const bly_foreign *f, bly_bytes *out)
 {
     const redistopk *const t = f->own;
@@ -346,16 +371,15 @@ static bool redistopk_left(const bly_foreign *f, bly_bytes *out)
     return t->has_left;
 }
 
-/* The larger count first, equal ones by their bytes. */
+/* The larger count first, equal ones in the order of the heap, as in
+ * RedisBloom: while they are sorted, items point to their entries. */
 static int redistopk_heavier(const void *a, const void *b)
 {
     const bly_foreign_item *const x = a, *const y = b;
     if (x->count != y->count)
         return x->count < y->count ? 1 : -1;
-    const size_t n = x->key.len < y->key.len ? x->key.len : y->key.len;
-    const int order = n ? memcmp(x->key.ptr, y->key.ptr, n) : 0;
-    return order ? order
-                 : (x->key.len > y->key.len) - (x->key.len < y->key.len);
+    const heavy_entry *const e = x->key.ptr, *const other = y->key.ptr;
+    return e < other ? -1 : e > other;
 }
 
 static size_t redistopk_list(const bly_foreign *f, bly_foreign_item *out)
@@ -365,11 +389,13 @@ static size_t redistopk_list(const bly_foreign *f, bly_foreign_item *out)
     for (uint64_t i = 0; i < t->k; i++) {
         const heavy_entry *const e = &t->heap[i];
         if (e->key && out)
-            out[n] = (bly_foreign_item){ { e->key, e->n }, e->count };
+            out[n] = (bly_foreign_item){ { e, e->n }, e->count };
         n += e->key != NULL;
     }
     if (out)
         qsort(out, n, sizeof *out, redistopk_heavier);
+    for (size_t i = 0; out && i < n; i++)
+        out[i].key.ptr = ((const heavy_entry *)out[i].key.ptr)->key;
     return n;
 }
 
@@ -408,7 +434,8 @@ static bly_status redistopk_store(const bly_foreign *f,
     return BLY_OK;
 }
 
-/* The k keys; an entry that counts nothing is empty. */
+/* The k keys; an entry that is nothing and counts nothing is empty. A key may
+ * count nothing: others took its buckets. */
 static bool redistopk_restore_keys(bly_foreign *f,
                                    const bly_foreign_record *from,
                                    const unsigned char *heap)
@@ -423,7 +450,7 @@ static bool redistopk_restore_keys(bly_foreign *f,
             bly_mem_release(&f->mem, key, n);
             return false;
         }
-        if (count)
+        if (count || n > 1)
             *e = (heavy_entry){ bly_load32(heap), count, n - 1, n, key };
         else
             bly_mem_release(&f->mem, key, n);
@@ -458,7 +485,7 @@ static bly_status redistopk_restore(bly_foreign *f, unsigned version,
         t->state = bly_load64(heap + 8);
         st = redistopk_restore_keys(f, from, heap) ? BLY_OK : BLY_EFORMAT;
         for (uint64_t i = t->k / 2; !st && i-- > 0;)
-            redistopk_down(t, i); /* whoever wrote it may have been mistaken */
+            redistopk_down(t, i, false); /* a heap, whoever wrote it */
     }
     bly_mem_release(&f->mem, buckets, nbuckets);
     bly_mem_release(&f->mem, heap, nheap);
