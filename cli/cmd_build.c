@@ -14,15 +14,17 @@
 #include "io/foreign.h"
 #include "io/paths.h"
 #include "io/files.h"
+#include "io/keys.h"
 #include "io/sizing.h"
 #include "io/values.h"
 
 static struct {
     struct sizing sizing;
     const char *format;
-    const char *output, *key_file, *delimiter, *spill;
+    const char *output, *spill;
+    struct keys keys;
     uint64_t seed, threads, max_memory;
-    bool nul, json;
+    bool json;
 } build_args;
 
 static bly_status build_batch(struct job *job, struct batch *b)
@@ -52,7 +54,8 @@ static bly_filter *build_filter(bly_builder *b, struct job *job,
                                 const struct list *inputs, bool sized)
 {
     struct input in;
-    input_files(&in, inputs->at, inputs->n, build_args.nul);
+    if (!keys_files(&build_args.keys, inputs->at, inputs->n, &in))
+        return NULL;
     const bly_status st = pipeline_run(job, &in);
     input_close(&in);
     if (st) {
@@ -72,20 +75,33 @@ static bly_filter *build_filter(bly_builder *b, struct job *job,
     return f;
 }
 
-/* Does the kind of spec want values, and if not, was a delimiter given all the
- * same? False, with the reason printed, if it was. */
+/* Does the kind of spec want values? Then lines are keys and values, and the
+ * delimiter is between these. False, with the reason printed, if something else
+ * was said of lines, or of a delimiter that separates nothing. */
 static bool build_values(const bly_spec *spec, struct job *job)
 {
     const uint32_t wanted = BLY_CAN(BUILD) | BLY_CAN(GET);
+    struct selection *const s = &build_args.keys.select;
     bly_kind_info kind;
     job->valued = (spec->kind ? bly_kind_named(spec->kind, &kind)
                               : bly_kind_at(0, &kind)) &&
                   (kind.can & wanted) == wanted;
-    if (job->valued || !build_args.delimiter)
-        return delimiter_read(build_args.delimiter, &job->delimiter);
+    if (job->valued && selects(s)) {
+        fail("a %s filter is built from lines of a key and its value, without "
+             "%s",
+             kind.name, selection_option(s));
+        return false;
+    }
+    if (job->valued) {
+        const char *const between = s->delimiter;
+        s->delimiter = NULL;
+        return delimiter_read(between, '\t', &job->delimiter);
+    }
+    if (!s->delimiter || s->field || s->csv)
+        return true;
     char *const able = kinds_that_can(wanted);
-    fail("--delimiter separates keys from values, and a %s filter has none; "
-         "these have: %s",
+    fail("--delimiter separates fields (--field, --csv), or keys from values, "
+         "and a %s filter has none; these have: %s",
          kind.name, able ? able : "");
     free(able);
     return false;
@@ -98,14 +114,13 @@ static bool build_values(const bly_spec *spec, struct job *job)
 static bool build_is_plain(void)
 {
     const struct sizing *const s = &build_args.sizing;
-    const char *const wrong = s->kind                ? "--kind"
-                              : s->bits              ? "--bits"
-                              : s->memory            ? "--memory"
-                              : build_args.seed      ? "--seed"
-                              : build_args.key_file  ? "--key-file"
-                              : build_args.spill     ? "--spill"
-                              : build_args.delimiter ? "--delimiter"
-                                                     : NULL;
+    const char *const wrong = s->kind                    ? "--kind"
+                              : s->bits                  ? "--bits"
+                              : s->memory                ? "--memory"
+                              : build_args.seed          ? "--seed"
+                              : build_args.keys.key_file ? "--key-file"
+                              : build_args.spill         ? "--spill"
+                                                         : NULL;
     if (wrong)
         fail("%s has no meaning for a format of another system; right: "
              "--items, --fpr and -O",
@@ -124,7 +139,8 @@ static int build_foreign(const struct list *operands)
         return TROUBLE;
     struct input in;
     struct job job = { 0 };
-    input_files(&in, operands->at, operands->n, build_args.nul);
+    if (!keys_files(&build_args.keys, operands->at, operands->n, &in))
+        return TROUBLE;
     bly_foreign *const f =
         foreign_build(&spec, &in, NULL, NULL, spec.items != 0, &job);
     input_close(&in);
@@ -144,7 +160,7 @@ static int build_run(struct list *operands)
 {
     if (!build_args.output)
         return fail("-o FILE is missing: where to write the filter");
-    if (build_args.seed && build_args.key_file)
+    if (build_args.seed && build_args.keys.key_file)
         return fail("--seed and --key-file exclude each other: the key takes "
                     "the place of the seed");
     if (build_args.spill && !build_args.max_memory)
@@ -159,7 +175,7 @@ static int build_run(struct list *operands)
     bool ok;
     static const char *const standard_input[] = { "-" };
     if (!output_works(build_args.output, build_args.json) ||
-        !output_spares(build_args.output, &build_args.key_file, 1) ||
+        !output_spares(build_args.output, &build_args.keys.key_file, 1) ||
         !(operands->n
               ? output_spares(build_args.output, operands->at, operands->n)
               : output_spares(build_args.output, standard_input, 1)))
@@ -168,7 +184,7 @@ static int build_run(struct list *operands)
         return build_foreign(operands);
     if (!sizing_spec(&build_args.sizing, &spec) || !build_values(&spec, &job))
         return TROUBLE;
-    spec.secret = secret_read(build_args.key_file, &ok);
+    spec.secret = secret_read(build_args.keys.key_file, &ok);
     if (!ok)
         return TROUBLE;
 
@@ -207,7 +223,7 @@ static const struct opt build_options[] = {
                               "its options; see bloomery formats"),
     { "seed", 's', OPT_COUNT, &build_args.seed, "S",
       "seed of the hash; filters combine only if their seeds agree" },
-    { "key-file", 'K', OPT_TEXT, &build_args.key_file, "FILE",
+    { "key-file", 'K', OPT_TEXT, &build_args.keys.key_file, "FILE",
       "make a keyed filter with the secret in FILE: 16 raw bytes or 32 "
       "hexadecimal digits" },
     { "max-memory", 0, OPT_POSITIVE, &build_args.max_memory, "SIZE",
@@ -215,9 +231,11 @@ static const struct opt build_options[] = {
       "without --spill the hashes too" },
     { "spill", 0, OPT_TEXT, &build_args.spill, "DIR",
       "folder for a temporary file with what does not fit into --max-memory" },
-    FLAG("null", '0', build_args.nul, "keys end at NUL bytes, not at newlines"),
+    FLAG("null", '0', build_args.keys.nul,
+         "keys end at NUL bytes, not at newlines"),
     BINARY_OPTION,
-    DELIMITER_OPTION(build_args.delimiter),
+    SELECT_OPTIONS(build_args.keys),
+    NORMAL_OPTIONS(build_args.keys),
     THREADS_OPTION(build_args.threads),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),

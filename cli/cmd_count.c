@@ -93,12 +93,13 @@ static int count_run(struct list *operands)
     struct job job = {
         .batch = count_batch,
         .writes = true,
+        .goes_on = true,
         .nthreads = thread_count(count_args.threads),
         .ctx = &c,
     };
     if (!ask_end(f, operands, &in, &job))
         return TROUBLE;
-    return job.npicked ? YES : NO;
+    return job.trouble ? TROUBLE : job.npicked ? YES : NO;
 }
 
 static const struct opt count_options[] = {
@@ -133,7 +134,7 @@ const struct command cmd_count = {
         "A count that is too large for the filter is printed as >=15, say, or "
         "as \"many\" if the kind has no such limit; with --json as "
         "\"count\":null,\"at_least\":15 (or null). It passes every "
-        "--min.\n\n" CHECK_ABOUT "\n\n"
+        "--min.\n\n" SELECT_ABOUT "\n\n" CHECK_ABOUT "\n\n"
         "The exit status is 0 if a key was printed, 1 if none was, and 2 after "
         "an error.",
     .options = count_options,

@@ -62,6 +62,7 @@ static int get_run(struct list *operands)
         .batch = get_batch,
         .writes = !get_args.count && !quiet,
         .first_only = quiet,
+        .goes_on = true,
         .nthreads = thread_count(get_args.threads),
         .ctx = f,
     };
@@ -69,7 +70,7 @@ static int get_run(struct list *operands)
         return TROUBLE;
     if (get_args.count && !quiet)
         printf("%llu\n", (unsigned long long)job.npicked);
-    return job.npicked ? YES : NO;
+    return job.trouble ? TROUBLE : job.npicked ? YES : NO;
 }
 
 static const struct opt get_options[] = {

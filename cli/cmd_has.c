@@ -37,15 +37,15 @@ static bly_status has_foreign_batch(struct job *job, struct batch *b)
     return st;
 }
 
-/* The line of a key that is in part i: the key, a tab, the part's name. */
-static bool part_line(const bly_foreign *f, size_t i, const bly_bytes *key,
+/* What is said of a key that is in part i: its line, a tab, the part's name. */
+static bool part_line(const bly_foreign *f, size_t i, const bly_bytes *line,
                       struct block *to)
 {
     char name[BLY_PART_NAME];
     bly_foreign_part_name(f, i, name);
     text_clean(name, strlen(name), false); /* it is the file's, not the key's */
     const char end = has_args.keys.nul ? '\0' : '\n';
-    return block_put(to, key->ptr, key->len) && block_put(to, "\t", 1) &&
+    return block_put(to, line->ptr, line->len) && block_put(to, "\t", 1) &&
            block_put(to, name, strlen(name)) && block_put(to, &end, 1);
 }
 
@@ -62,7 +62,7 @@ static bly_status has_parts_batch(struct job *job, struct batch *b)
         st = bly_foreign_where(f, b->keys[i], in);
         for (size_t p = 0; p < nparts && !st; p++)
             if ((in[p / 64] >> p % 64 & 1) &&
-                !part_line(f, p, &b->keys[i], b->text))
+                !part_line(f, p, &b->lines[i], b->text))
                 st = BLY_ENOMEM;
     }
     free(in);
@@ -90,7 +90,7 @@ static int has_report(const struct job *job)
         report(stdout, true, answered_fields, &r, NULL);
     else if (has_args.count && !quiet)
         printf("%llu\n", (unsigned long long)job->npicked);
-    return job->npicked ? YES : NO;
+    return job->trouble ? TROUBLE : job->npicked ? YES : NO;
 }
 
 static int has_foreign(struct foreign_file *file, const struct list *operands,
@@ -117,6 +117,7 @@ static int has_run(struct list *operands)
         .batch = has_batch,
         .prints = !counts && !quiet,
         .first_only = quiet,
+        .goes_on = true,
         .terminator = has_args.keys.nul ? '\0' : '\n',
         .nthreads = thread_count(has_args.threads),
     };
@@ -185,7 +186,8 @@ const struct command cmd_has = {
              "filter was made for. (bloomery kinds names the kinds whose "
              "\"no\" is only likely.)\n\n" CHECK_ABOUT "\n\n"
              "A filter of another system (bloomery formats) is queried in the "
-             "same way, with the hash of that system.\n\n"
+             "same way, with the hash of that system.\n\n" SELECT_ABOUT
+             " Whole lines are printed, as they were read.\n\n"
              "The exit status is 0 if a key was printed (or would have been), "
              "1 if none was, and 2 after an error.",
     .options = has_options,

@@ -81,7 +81,7 @@ static int set_run(struct list *operands)
     };
     if (operands->n == 0)
         return fail("which filter? right: bloomery set FILTER [KEY VALUE]...");
-    if (!delimiter_read(set_args.delimiter, &c.job.delimiter))
+    if (!delimiter_read(set_args.delimiter, '\t', &c.job.delimiter))
         return TROUBLE;
     struct list lines = { .at = calloc(operands->n + 1, sizeof(char *)) };
     if (!lines.at)
@@ -98,7 +98,8 @@ static int set_run(struct list *operands)
 }
 
 static const struct opt set_options[] = {
-    KEYS_OPTIONS(set_args.keys),
+    FILES_OPTIONS(set_args.keys),
+    NORMAL_OPTIONS(set_args.keys),
     DELIMITER_OPTION(set_args.delimiter),
     WAIT_OPTION,
     QUIET_OPTION("print nothing, not even with --json, and do not name what is "

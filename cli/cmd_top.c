@@ -15,7 +15,8 @@
 
 static struct {
     uint64_t k, memory;
-    bool nul, json;
+    struct keys keys;
+    bool json;
 } top_args = { .k = 10 };
 
 /* The last places of a list are the doubtful ones: one twice as long is made,
@@ -59,7 +60,7 @@ static int top_print(const bly_topk *t, uint64_t nkeys)
     for (size_t i = 0; i < n && !top_args.json; i++) {
         print_key(items[i].key.ptr, items[i].key.len);
         printf("\t%llu", (unsigned long long)items[i].count);
-        print_key_end(top_args.nul);
+        print_key_end(top_args.keys.nul);
     }
     free(items);
     return YES;
@@ -75,15 +76,20 @@ static int top_run(struct list *operands)
     bly_topk *t;
     if (bly_topk_new(&spec, &t))
         return fail_library();
-    struct job job = { .batch = top_batch, .nthreads = 1, .ctx = t };
+    struct job job = {
+        .batch = top_batch, .goes_on = true, .nthreads = 1, .ctx = t
+    };
     struct input in;
-    input_files(&in, operands->at, operands->n, top_args.nul);
+    if (!keys_files(&top_args.keys, operands->at, operands->n, &in)) {
+        bly_topk_free(t);
+        return TROUBLE;
+    }
     const bly_status st = pipeline_run(&job, &in);
     input_close(&in);
     const int status =
         st ? fail("%s", job.error) : top_print(t, bly_topk_total(t));
     bly_topk_free(t);
-    return status;
+    return job.trouble ? TROUBLE : status;
 }
 
 static const struct opt top_options[] = {
@@ -92,16 +98,18 @@ static const struct opt top_options[] = {
     { "memory", 'm', OPT_POSITIVE, &top_args.memory, "SIZE",
       "memory for candidates, for streams with very many different keys; "
       "follows from --k if not given" },
-    FLAG("null", '0', top_args.nul,
+    FLAG("null", '0', top_args.keys.nul,
          "keys end at NUL bytes, not at newlines, when read and when printed"),
     BINARY_OPTION,
+    SELECT_OPTIONS(top_args.keys),
+    NORMAL_OPTIONS(top_args.keys),
     FLAG("json", 0, top_args.json,
          "print {\"keys\":N,\"top\":[{\"key\":..,\"count\":N},..]}"),
     { 0 },
 };
 
 static const struct example top_examples[] = {
-    { "cut -d' ' -f1 access.log | bloomery top --k 20",
+    { "bloomery top --k 20 --field 1 -d ' ' access.log",
       "the addresses that came most often" },
     { 0 },
 };
@@ -110,14 +118,15 @@ const struct command cmd_top = {
     .name = "top",
     .usage = "[OPTION]... [INPUT]...",
     .summary = "print the heaviest keys of a stream",
-    .about = "Reads keys from the input files, or from standard input, and "
-             "prints those that came most often, the most frequent first: the "
-             "key, a tab, and how often it came. This is what sort, uniq -c, "
-             "sort -rn and head would print, but in memory that does not grow "
-             "with the input, and without waiting for a sort.\n\n"
-             "Counts are hardly ever too high, and exact for keys that are "
-             "frequent from early on; a key that stands out is not missed, but "
-             "some may be among many of nearly the same frequency.",
+    .about =
+        "Reads keys from the input files, or from standard input, and "
+        "prints those that came most often, the most frequent first: the "
+        "key, a tab, and how often it came. This is what sort, uniq -c, "
+        "sort -rn and head would print, but in memory that does not grow "
+        "with the input, and without waiting for a sort.\n\n"
+        "Counts are hardly ever too high, and exact for keys that are "
+        "frequent from early on; a key that stands out is not missed, but "
+        "some may be among many of nearly the same frequency.\n\n" SELECT_ABOUT,
     .options = top_options,
     .examples = top_examples,
     .reports = (const struct report[]){ { "", top_fields, ONE }, { 0 } },

@@ -106,7 +106,8 @@ static bly_foreign *convert_into(const struct foreign_conversion *c,
         return f;
     }
     struct input in;
-    input_files(&in, c->keys->files.at, c->keys->files.n, c->keys->nul);
+    if (!keys_files(c->keys, c->keys->files.at, c->keys->files.n, &in))
+        return NULL;
     bly_foreign *const f =
         foreign_build(spec, &in, origin_sift, o, spec->items != 0, job);
     input_close(&in);

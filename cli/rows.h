@@ -13,7 +13,45 @@
          "read the bytes of input files as they are: unpack nothing, and " \
          "do not refuse archives or databases")
 
-#define KEYS_OPTIONS(k)                                          \
+/* Which part of a line is the key; `use` is what the delimiter separates. */
+#define SELECT_OPTIONS(k)                                                     \
+    OPTION("field", 0, OPT_TEXT, &(k).select.field, "N",                      \
+           "the key is field N of a line, the last one being -1; fields are " \
+           "separated by tabs"),                                              \
+        OPTION("csv", 0, OPT_TEXT, &(k).select.csv, "COLUMN",                 \
+               "the key is a column of CSV, by its name in the header or by " \
+               "its number"),                                                 \
+        OPTION("jsonl", 0, OPT_TEXT, &(k).select.jsonl, "PATH",               \
+               "the key is a field of JSON lines: name, or user.id inside "   \
+               "of an object"),                                               \
+        OPTION("regex", 0, OPT_TEXT, &(k).select.regex, "RE",                 \
+               "the key is what the first group of a POSIX extended regular " \
+               "expression matches, or all that it matches"),                 \
+        OPTION("delimiter", 'd', OPT_TEXT, &(k).select.delimiter, "C",        \
+               "the character between fields, instead of a tab, or of a "     \
+               "comma with --csv; \\t is a tab, and \"blanks\" are runs of "  \
+               "blanks and tabs"),                                            \
+        FLAG("no-header", 0, (k).select.no_header,                            \
+             "the first record of CSV is not a header"),                      \
+        FLAG("skip-bad", 0, (k).select.skip_bad,                              \
+             "leave out lines that have no key, and say only how many")
+#define NORMAL_OPTIONS(k)                                                 \
+    FLAG("ignore-case", 'i', (k).normal.fold,                             \
+         "fold the case of keys, as Unicode does for single characters"), \
+        FLAG("trim", 0, (k).normal.trim,                                  \
+             "blanks and tabs at both ends are no part of a key"),        \
+        FLAG("crlf", 0, (k).select.crlf,                                  \
+             "a carriage return before the newline is no part of a line")
+#define SELECT_ABOUT                                                          \
+    "With --field, --csv, --jsonl or --regex the key is a part of a line. A " \
+    "line that has no such part is bad: too few fields, a quote that is "     \
+    "never closed, what is no JSON, a value that is neither text nor a "      \
+    "number, no match. The first ten are named on standard error with file "  \
+    "and line, the others counted, and the exit status is 2; --skip-bad "     \
+    "leaves them out. docs/fields.md says more."
+
+#define KEYS_OPTIONS(k) FILES_OPTIONS(k), SELECT_OPTIONS(k), NORMAL_OPTIONS(k)
+#define FILES_OPTIONS(k)                                         \
     BINARY_OPTION,                                               \
         OPTION("file", 'f', OPT_LIST, &(k).files, "FILE",        \
                "read keys from FILE; may be repeated; - is "     \

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/dedup/json_field.h"
+#include "io/json_field.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

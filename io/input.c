@@ -28,6 +28,7 @@
 #include "io/files.h"
 #include "io/input.h"
 #include "io/paths.h"
+#include "io/picker.h"
 #include "io/source.h"
 
 /* A block is read, cut, hashed and written by one thread, so it should still be
@@ -49,8 +50,7 @@ void block_free(struct block *b)
     *b = (struct block){ 0 };
 }
 
-/* Room for n bytes, a separator behind them, and the slack. */
-static bool block_fit(struct block *b, size_t n)
+bool block_fit(struct block *b, size_t n)
 {
     if (b->at && n <= b->room)
         return true;
@@ -169,6 +169,8 @@ void input_close(struct input *in)
     block_free(&in->tail);
     free(in->files);
     free(in->marks);
+    picker_free(in->picker);
+    in->picker = NULL;
     in->files = NULL;
     in->marks = NULL;
     in->nfiles = 0;
@@ -182,6 +184,8 @@ static bool source_start(struct input *in)
     in->source =
         source_open(f->spool < 0 ? f->name : link, in->stop_fd, source_lines());
     in->place = 0;
+    in->begins = true;
+    in->csv.state = CSV_START;
     return in->source ||
            input_fail(in, "%s: %s", input_name(in, f), strerror(errno));
 }
@@ -209,10 +213,10 @@ static bool longer_block(struct input *in, struct block *b)
         return line_fits(in, b,
                          b->room < most / 2 ? b->room * 2 : (size_t)most);
     if (!in->documents)
-        return input_fail(in,
-                          "%s: a key of more than 128 MiB; is the separator "
-                          "right?",
-                          input_name(in, f));
+        return input_fail(
+            in, "%s: a %s of more than 128 MiB; is %s?", input_name(in, f),
+            in->csv.delimiter ? "record" : "key",
+            in->csv.delimiter ? "a quote never closed" : "the separator right");
     if (in->whole)
         return input_fail(in,
                           "%s: more than %llu bytes; --max-line allows longer "
@@ -237,6 +241,43 @@ static void note_error(struct input *in)
         snprintf(f->error, sizeof f->error, "%s", why);
 }
 
+/* What is behind the last line, or record, that ends in n bytes that were read;
+ * 0 where none does. */
+static size_t lines_end(struct input *in, const char *at, size_t n)
+{
+    if (in->whole)
+        return 0;
+    if (in->csv.delimiter)
+        return csv_read(&in->csv, at, n);
+    const char *const cut = memrchr(at, in->separator, n);
+    return cut ? (size_t)(cut - at) + 1 : 0;
+}
+
+/* Drop the byte order mark of a file that was just begun, where one may be. Its
+ * length. */
+static size_t skip_mark(struct input *in, struct block *b, size_t got)
+{
+    static const char mark[] = { '\xef', '\xbb', '\xbf' };
+    if (!in->begins || !in->picker || b->len || got < sizeof mark ||
+        !picker_skips_mark(in->picker) || memcmp(b->at, mark, sizeof mark) != 0)
+        return 0;
+    memmove(b->at, b->at + sizeof mark, got - sizeof mark);
+    return sizeof mark;
+}
+
+/* Take the header off the first block of a file. */
+static bool take_header(struct input *in, struct block *b)
+{
+    struct input_file *const f = &in->files[in->file];
+    char why[200];
+    size_t n;
+    if (!picker_header(in->picker, b, f, &n, why, sizeof why))
+        return input_fail(in, "%s: %s", input_name(in, f), why);
+    memmove(b->at, b->at + n, b->len - n);
+    b->len -= n;
+    return true;
+}
+
 /* Whole lines of the open file, behind the tail. *ended at its end; what was
  * read before an error comes nevertheless. */
 static bool fill_block(struct input *in, struct block *b, bool *ended)
@@ -259,12 +300,11 @@ static bool fill_block(struct input *in, struct block *b, bool *ended)
         in->bytes_done += source_done(in->source) - before;
         if (got <= 0)
             break;
-        const char *const cut =
-            in->whole ? NULL
-                      : memrchr(b->at + b->len, in->separator, (size_t)got);
-        b->len += (size_t)got;
+        const size_t mark = skip_mark(in, b, (size_t)got);
+        const size_t cut = lines_end(in, b->at + b->len, (size_t)got - mark);
         if (cut)
-            ends = (size_t)(cut - b->at) + 1;
+            ends = b->len + cut;
+        b->len += (size_t)got - mark;
     }
     *ended = got <= 0;
     if (got < 0)
@@ -368,8 +408,11 @@ bool input_next(struct input *in, struct block *b)
         }
         b->file = f;
         if (!fill_block(in, b, &ended) || (!b->len && input_failed(in)) ||
+            (in->begins && in->csv.delimiter && b->len &&
+             !take_header(in, b)) ||
             (in->documents && !number_block(in, b)) || (ended && !end_file(in)))
             return false;
+        in->begins = false;
         if (b->len || in->whole)
             return hand_out(in, b);
     }

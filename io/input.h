@@ -17,6 +17,17 @@
 
 #include <bloomery.h>
 
+#include "io/csv.h"
+
+/* The form that keys take before they are hashed (normal.h); zero is as they
+ * are. */
+struct normal {
+    bool fold; /* case */
+    bool trim; /* white space at both ends */
+};
+
+struct picker; /* which part of a line is the key: picker.h */
+
 struct input_file {
     const char *name;
     int spool;       /* a file without a name that has the bytes; -1: none */
@@ -24,6 +35,8 @@ struct input_file {
     uint64_t ndocs;  /* once it was read */
     uint64_t nbytes; /* likewise, decompressed */
     bool known;      /* it was read once: ndocs must come again */
+    size_t column;   /* of CSV, that has the keys */
+    size_t nheader;  /* lines of its header */
     char error[160]; /* it ended too early: what was wrong */
 };
 
@@ -54,6 +67,9 @@ struct input {
     char separator;         /* that ends lines in blocks */
     bool documents;         /* lines are numbered and given as they are */
     bool whole;             /* and a file is one document */
+    struct picker *picker;  /* of keys; NULL: lines are keys */
+    struct normal normal;   /* what keys become, those of arguments too */
+    bool skip_bad;          /* lines without a key are left out */
     uint64_t max_line;      /* bytes of a line, or of a document */
     unsigned nthreads;      /* of ordered_run() */
     int stop_fd;            /* readable: end the input; -1: none */
@@ -70,6 +86,8 @@ struct input {
     size_t file;              /* being read, or to be opened next */
     struct source *source;    /* the open one, or NULL */
     uint64_t place;           /* in it, where blocks are left out */
+    bool begins;              /* nothing of it was handed out yet */
+    struct csv_reader csv;    /* where it is, if it is CSV */
     struct block tail;        /* start of a line whose end was not read yet */
     struct input_mark *marks; /* where blocks of documents began */
     size_t nmarks, marks_room, mark;
@@ -134,6 +152,10 @@ const char *input_name(const struct input *in, const struct input_file *f);
 
 /* Append n bytes to b, which grows. False if there is no memory. */
 bool block_put(struct block *b, const void *bytes, size_t n);
+
+/* Room for n bytes, a separator behind them, and the slack; what is there
+ * stays, though it may move. False if there is no memory. */
+bool block_fit(struct block *b, size_t n);
 void block_free(struct block *b);
 
 #endif

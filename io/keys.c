@@ -22,6 +22,23 @@ void warn_of_file(const struct list *operands, const char *key)
          key, key);
 }
 
+/* What is to be done with lines and keys. */
+static bool keys_form(const struct keys *k, struct input *in)
+{
+    in->normal = k->normal;
+    if (selection_read(&k->select, in))
+        return true;
+    input_close(in);
+    return false;
+}
+
+bool keys_files(const struct keys *k, const char *const *names, size_t n,
+                struct input *in)
+{
+    input_files(in, names, n, k->nul);
+    return keys_form(k, in);
+}
+
 bool keys_input(const struct keys *k, const struct list *operands,
                 struct input *in)
 {
@@ -33,7 +50,7 @@ bool keys_input(const struct keys *k, const struct list *operands,
         if (operands->n == 2)
             warn_of_file(operands, operands->at[1]);
         input_keys(in, operands->at + 1, operands->n - 1);
-        return true;
+        return keys_form(k, in);
     }
     bool reads_stdin = k->files.n == 0;
     for (size_t i = 0; i < k->files.n; i++)
@@ -43,8 +60,7 @@ bool keys_input(const struct keys *k, const struct list *operands,
              "keys with -f");
         return false;
     }
-    input_files(in, k->files.at, k->files.n, k->nul);
-    return true;
+    return keys_files(k, k->files.at, k->files.n, in);
 }
 
 /* Compare f with its checksum, if it is to be. */

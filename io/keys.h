@@ -4,6 +4,7 @@
 #ifndef BLY_IO_KEYS_H
 #define BLY_IO_KEYS_H
 
+#include "io/picker.h"
 #include "io/pipeline.h"
 #include "io/source.h"
 #include "report/words.h"
@@ -14,7 +15,14 @@ struct keys {
     struct list files;
     const char *key_file;
     bool nul;
+    struct selection select; /* what part of a line is the key */
+    struct normal normal;    /* and what becomes of it */
 };
+
+/* The keys in n files, as k says; those of k are not looked at. False, with
+ * the reason printed, if that cannot be meant. */
+bool keys_files(const struct keys *k, const char *const *names, size_t n,
+                struct input *in);
 
 /* The keys of a line whose first operand is the filter. False, with the reason
  * printed, if they come from two places or share one with the filter. */

@@ -17,36 +17,37 @@
  * block of very short keys has more than were hashed ahead: the rest is worked
  * on piece by piece, then and there.
  *
- * Where keys have values, blocks take turns though nothing is written: so the
- * number of lines before a block is known when its turn comes, and of several
- * wrong lines the first one is told.
+ * Where keys have values, or are parts of lines, blocks take turns though
+ * nothing is written: so the number of lines before a block is known when its
+ * turn comes, and of several wrong lines the first ones are told.
  */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "io/cutter.h"
-#include "io/pipeline.h"
 #include "io/values.h"
+#include "io/walk.h"
 #include "report/out.h"
 #include "report/say.h"
 #include "report/show.h"
 
 /* Keys that wait for the turn of their block. */
 struct pending {
-    bly_bytes keys[BATCH_IN_ORDER];
+    bly_bytes keys[BATCH_IN_ORDER], lines[BATCH_IN_ORDER];
+    uint32_t numbers[BATCH_IN_ORDER];
     uint64_t hashes[BATCH_IN_ORDER];
     uint64_t picked[BLY_BITMAP_WORDS(BATCH_IN_ORDER)];
 };
 
 struct keys_worker {
     struct pending *pending; /* NULL unless the job is in order */
-    size_t npending;
-    struct cutter cutter; /* where the rest of the block begins */
-    struct block text;    /* written instead of the block, if the job writes */
-    uint64_t nlines;      /* of its block that are right */
-    char why[VALUE_WHY];  /* the next one is not; empty: all are right */
+    struct batch waiting;    /* the first of them */
+    struct walk walk;        /* where the rest of the block begins */
+    struct picking picking;
+    struct block text;   /* written instead of the block, if the job writes */
+    uint64_t nlines;     /* of its block that are right, or all */
+    char why[VALUE_WHY]; /* the next one is not; empty: all are right */
     uint64_t nkeys, npicked; /* of all its blocks */
 };
 
@@ -58,6 +59,7 @@ struct keys_run {
     bly_status status;
     const struct input_file *file; /* of the block whose turn it is */
     uint64_t nlines;               /* in it before that block */
+    size_t nshown;                 /* bad lines that were told */
 };
 
 void batch_invert(struct batch *b)
@@ -83,7 +85,19 @@ fail_run(struct keys_run *r, bly_status status, const char *format, ...)
     return false;
 }
 
-/* Move the picked keys of a batch to *to, separators included. */
+/* Move the picked lines of a batch to *to, one by one, separators included. */
+static void keep_lines(const struct batch *b, char **to)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        if (!(b->picked[i / 64] >> i % 64 & 1))
+            continue;
+        memmove(*to, b->lines[i].ptr, b->lines[i].len + 1);
+        *to += b->lines[i].len + 1;
+    }
+}
+
+/* The same where every line of the block is one of keys: neighbours move as
+ * one. */
 static void keep_picked(const bly_bytes *keys, size_t n, const uint64_t *picked,
                         char **to)
 {
@@ -126,17 +140,20 @@ static bool give_batch(struct keys_run *r, struct batch *b, bool ahead)
 }
 
 /* Show all keys of a block to the command before it works on any. */
-static bool work_ahead(struct keys_run *r, struct block *text,
+static bool work_ahead(struct keys_run *r, struct keys_worker *w,
                        const struct block *b)
 {
-    struct cutter cutter = cutter_start(b->at, b->len, r->in->separator);
-    bly_bytes keys[BATCH];
+    bly_bytes keys[BATCH], lines[BATCH];
+    uint32_t numbers[BATCH];
+    struct walk walk = { keys, lines, numbers, .max = BATCH };
     uint64_t hashes[BATCH], picked[BLY_BITMAP_WORDS(BATCH)] = { 0 };
-    struct batch batch = { .keys = keys, .picked = picked, .text = text };
+    struct batch batch = { .picked = picked, .text = &w->text };
     bool ok = true;
-    while (ok && (batch.n = cutter_next(&cutter, keys, BATCH))) {
+    walk_start(&walk, r->in, &w->picking, b);
+    while (ok && walk_next(&walk, &batch)) {
+        walk_normal(&walk, &batch, NULL);
         hash_batch(r->job, &batch, hashes);
-        ok = give_batch(r, &batch, true);
+        ok = !batch.n || give_batch(r, &batch, true);
     }
     return ok;
 }
@@ -156,16 +173,26 @@ static void keep_batch(const struct keys_run *r, const struct batch *b,
     const char terminator = r->job->terminator;
     if (r->in->separator != terminator)
         for (size_t i = 0; i < b->n; i++)
-            ((char *)(uintptr_t)b->keys[i].ptr)[b->keys[i].len] = terminator;
-    keep_picked(b->keys, b->n, b->picked, to);
+            ((char *)(uintptr_t)b->lines[i].ptr)[b->lines[i].len] = terminator;
+    if (b->numbers)
+        keep_lines(b, to);
+    else
+        keep_picked(b->keys, b->n, b->picked, to);
 }
 
 static void count_keys(struct keys_run *r, struct keys_worker *w,
-                       uint64_t npicked)
+                       uint64_t nkeys, uint64_t npicked)
 {
-    w->nkeys += w->nlines;
+    w->nkeys += nkeys;
     w->npicked += npicked;
-    atomic_fetch_add_explicit(&r->in->nkeys, w->nlines, memory_order_relaxed);
+    atomic_fetch_add_explicit(&r->in->nkeys, nkeys, memory_order_relaxed);
+}
+
+/* Was there no memory to find the keys of a block? */
+static bool walk_failed(struct keys_run *r, const struct walk *walk)
+{
+    return walk->picking && walk->picking->failed &&
+           !fail_run(r, BLY_ENOMEM, "%s", walk->picking->failed);
 }
 
 /* Work on all keys of a block, which becomes its output. */
@@ -174,54 +201,62 @@ static bool work_keys(void *ctx, unsigned worker, struct block *b)
     struct keys_run *const r = ctx;
     struct job *const job = r->job;
     struct keys_worker *const w = &r->workers[worker];
-    struct cutter cutter = cutter_start(b->at, b->len, r->in->separator);
-    bly_bytes keys[BATCH];
+    bly_bytes keys[BATCH], lines[BATCH];
+    uint32_t numbers[BATCH];
+    struct walk walk = { keys, lines, numbers, .max = BATCH };
     uint64_t hashes[BATCH], values[BATCH], picked[BLY_BITMAP_WORDS(BATCH)];
+    struct batch batch = { .picked = picked, .text = &w->text };
     char *to = b->at;
-    uint64_t npicked = 0;
-    size_t n;
+    uint64_t npicked = 0, nkeys = 0;
 
     w->text.len = 0;
-    w->nlines = 0;
-    if (job->ahead && !work_ahead(r, &w->text, b))
+    if (job->ahead && !work_ahead(r, w, b))
         return false;
-    while ((n = cutter_next(&cutter, keys, BATCH))) {
-        struct batch batch = {
-            .keys = keys, .n = n, .picked = picked, .text = &w->text
-        };
+    walk_start(&walk, r->in, &w->picking, b);
+    while (walk_next(&walk, &batch)) {
         if (job->valued) {
             const size_t right =
-                values_cut(keys, n, job->delimiter, values, w->why);
-            if (right < n) {
-                w->nlines += right;
+                values_cut(keys, batch.n, job->delimiter, values, w->why);
+            if (right < batch.n) {
+                w->nlines = walk_lines(&walk) - batch.n + right;
                 return true; /* told when it is the block's turn */
             }
             batch.values = values;
         }
+        walk_normal(&walk, &batch, values);
+        if (!batch.n) /* all of them were bad */
+            continue;
         memset(picked, 0, sizeof picked);
         hash_batch(job, &batch, hashes);
         if (!give_batch(r, &batch, false))
             return false;
         const uint64_t here = count_picked(&batch);
-        w->nlines += n;
+        nkeys += batch.n;
         npicked += here;
         if (here && job->first_only)
             break;
         if (here && job->prints)
             keep_batch(r, &batch, &to);
     }
+    if (walk_failed(r, &walk))
+        return false;
     b->len = (size_t)(to - b->at);
-    count_keys(r, w, npicked);
+    w->nlines = walk_lines(&walk);
+    count_keys(r, w, nkeys, npicked);
     return !(npicked && job->first_only);
 }
 
 /* The next keys of a worker's block, hashed. */
 static void next_pending(struct keys_run *r, struct keys_worker *w)
 {
-    struct pending *const p = w->pending;
-    w->npending = cutter_next(&w->cutter, p->keys, BATCH_IN_ORDER);
-    struct batch b = { .keys = p->keys, .n = w->npending };
-    hash_batch(r->job, &b, p->hashes);
+    w->waiting =
+        (struct batch){ .picked = w->pending->picked, .text = &w->text };
+    while (walk_next(&w->walk, &w->waiting)) {
+        walk_normal(&w->walk, &w->waiting, NULL);
+        if (w->waiting.n) /* not all of them were bad */
+            break;
+    }
+    hash_batch(r->job, &w->waiting, w->pending->hashes);
 }
 
 /* Cut and hash a block, as far as there is room. */
@@ -231,7 +266,10 @@ static bool work_pending(void *ctx, unsigned worker, struct block *b)
     struct keys_worker *const w = &r->workers[worker];
     if (!w->pending && !(w->pending = malloc(sizeof *w->pending)))
         return fail_run(r, BLY_ENOMEM, "out of memory");
-    w->cutter = cutter_start(b->at, b->len, r->in->separator);
+    struct pending *const p = w->pending;
+    w->walk = (struct walk){ p->keys, p->lines, p->numbers, BATCH_IN_ORDER,
+                             .nlines = 0 };
+    walk_start(&w->walk, r->in, &w->picking, b);
     next_pending(r, w);
     return true;
 }
@@ -243,25 +281,22 @@ static bool decide_pending(struct keys_run *r, struct keys_worker *w,
 {
     struct pending *const p = w->pending;
     char *to = b->at;
-    uint64_t npicked = 0;
+    uint64_t npicked = 0, nkeys = 0;
     bool ok = true;
-    w->nlines = 0;
     w->text.len = 0;
-    for (; ok && w->npending; next_pending(r, w)) {
-        struct batch batch = { .keys = p->keys,
-                               .hashes = r->job->hasher ? p->hashes : NULL,
-                               .n = w->npending,
-                               .picked = p->picked,
-                               .text = &w->text };
-        memset(p->picked, 0, BLY_BITMAP_WORDS(batch.n) * sizeof *p->picked);
-        ok = give_batch(r, &batch, false);
-        npicked += count_picked(&batch);
-        w->nlines += batch.n;
+    for (; ok && w->waiting.n; next_pending(r, w)) {
+        struct batch *const batch = &w->waiting;
+        memset(p->picked, 0, BLY_BITMAP_WORDS(batch->n) * sizeof *p->picked);
+        ok = give_batch(r, batch, false);
+        npicked += count_picked(batch);
+        nkeys += batch->n;
         if (r->job->prints)
-            keep_batch(r, &batch, &to);
+            keep_batch(r, batch, &to);
     }
+    ok = !walk_failed(r, &w->walk) && ok;
     b->len = (size_t)(to - b->at);
-    count_keys(r, w, npicked);
+    w->nlines = walk_lines(&w->walk);
+    count_keys(r, w, nkeys, npicked);
     return ok;
 }
 
@@ -274,15 +309,37 @@ static bool put_block(struct keys_run *r, const struct block *b)
            fail_run(r, BLY_EIO, "standard output: %s", strerror(error));
 }
 
+/* Name the bad lines of a block whose turn it is, as long as not too many were;
+ * and count its lines, all of which come behind those of the blocks before. */
+static void tell_bad(struct keys_run *r, const struct keys_worker *w,
+                     const struct block *b)
+{
+    const struct picking *const p = &w->picking;
+    const char *const what = r->in->separator ? "line" : "key";
+    if (r->file != b->file)
+        r->nlines = b->file ? b->file->nheader : 0;
+    r->file = b->file;
+    for (size_t i = 0; i < p->nshown && r->nshown < BAD_SHOWN; i++) {
+        const struct bad_line *const bad = &p->bad[i];
+        const unsigned long long line = r->nlines + bad->line + 1;
+        if (bad->nlines > 1)
+            fail("%s: %ss %llu to %llu: %s", input_name(r->in, b->file), what,
+                 line, (unsigned long long)(line + bad->nlines - 1), bad->why);
+        else
+            fail("%s: %s %llu: %s", input_name(r->in, b->file), what, line,
+                 bad->why);
+        r->nshown++;
+    }
+    r->job->nbad += p->nbad;
+    r->nlines += w->nlines;
+}
+
 /* Write what was made of a block, or tell the line that is wrong. */
 static bool write_keys(void *ctx, unsigned worker, struct block *b)
 {
     struct keys_run *const r = ctx;
     struct keys_worker *const w = &r->workers[worker];
-    if (r->file != b->file)
-        r->nlines = 0;
-    r->file = b->file;
-    r->nlines += w->nlines;
+    tell_bad(r, w, b);
     if (w->why[0])
         return fail_run(r, BLY_EINVAL, "%s: %s %llu: %s",
                         input_name(r->in, b->file),
@@ -296,15 +353,39 @@ static bool write_pending(void *ctx, unsigned worker, struct block *b)
     struct keys_run *const r = ctx;
     struct keys_worker *const w = &r->workers[worker];
     const bool decided = decide_pending(r, w, b);
+    tell_bad(r, w, b);
     const bool put = put_block(r, r->job->writes ? &w->text : b);
     if (r->job->written)
         r->job->written(r->job, put);
     return decided && put;
 }
 
+/* Lines without a key are an error, unless they are to be left out. */
+static void sum_up_bad(struct keys_run *r)
+{
+    struct job *const job = r->job;
+    const unsigned long long n = job->nbad;
+    const char *const are = n == 1 ? " has" : "s have";
+    if (!n || r->status || (job->first_only && job->npicked))
+        return;
+    if (r->in->skip_bad) {
+        warn("%llu line%s no key; left out", n, are);
+        return;
+    }
+    fail_run(r, BLY_EINVAL, "%llu line%s no key; --skip-bad leaves %s out", n,
+             are, n == 1 ? "it" : "them");
+    if (!job->goes_on)
+        return;
+    fail("%s", job->error);
+    job->error[0] = '\0';
+    job->trouble = true;
+    r->status = BLY_OK;
+}
+
 bly_status pipeline_run(struct job *job, struct input *in)
 {
-    const bool turns = job->prints || job->writes || job->valued;
+    const bool turns =
+        job->prints || job->writes || job->valued || walk_picks(in);
     struct keys_run r = { .job = job,
                           .in = in,
                           .failing = PTHREAD_MUTEX_INITIALIZER };
@@ -324,10 +405,12 @@ bly_status pipeline_run(struct job *job, struct input *in)
         job->nkeys += r.workers[i].nkeys;
         job->npicked += r.workers[i].npicked;
         block_free(&r.workers[i].text);
+        picking_free(&r.workers[i].picking);
         free(r.workers[i].pending);
     }
     free(r.workers);
     if (in->error[0] && !(job->first_only && job->npicked))
         fail_run(&r, BLY_EIO, "%s", in->error);
+    sum_up_bad(&r);
     return r.status;
 }

@@ -9,9 +9,12 @@
  *     ordered.h    blocks to workers, one for each thread, and what they made
  *                  of them back into the order of the input
  *     cutter.h     a block into lines, 64 bytes at a time
+ *     picker.h     a line into its key, where that is a part of it: a field, a
+ *                  column; normal.h brings keys into one form
  *     values.h     a line into a key and its value, where there are values
  *     pipeline.h   keys into hashes, batches of them to the command, and the
- *                  keys it picked, or the text it made, to standard output
+ *                  lines of those it picked, or the text it made, to standard
+ *                  output
  *
  * has, add, build and all others that take keys run pipeline_run() with a job,
  * which is mainly a function for batches. keys.h gets both the keys and the
@@ -39,7 +42,13 @@
 
 /* Some keys of a block, in their order. */
 struct batch {
-    const bly_bytes *keys;  /* a separator behind each; borrowed for the call */
+    const bly_bytes *keys;   /* borrowed for the call */
+    const bly_bytes *lines;  /* the line of each key, a separator behind it; the
+                                keys themselves where these are whole lines */
+    const uint32_t *numbers; /* how many lines of the block stand before that of
+                                each key; NULL: as many as keys, `first` before
+                                the batch */
+    uint64_t first;
     const uint64_t *hashes; /* NULL where the job has no hasher */
     const uint64_t *values; /* NULL where the job's keys have none */
     size_t n;               /* BATCH at most, unless in order */
@@ -72,9 +81,11 @@ struct job {
     bool in_order;
     void (*written)(struct job *job, bool ok);
 
-    bool prints;       /* write the picked keys to standard output */
+    bool prints;       /* write the lines of picked keys to standard output */
     bool writes;       /* or the text that batch() makes of them */
     bool first_only;   /* stop at the first picked key */
+    bool goes_on;      /* lines without a key are told, and `trouble` set; not:
+                          they are told, and the run fails at its end */
     bool valued;       /* a line is a key, a delimiter and a value; a wrong one
                           stops it all, and the error names file and line */
     char delimiter;    /* where valued */
@@ -85,6 +96,8 @@ struct job {
 
     uint64_t nkeys;   /* results: keys worked on */
     uint64_t npicked; /* and how many of them were picked */
+    uint64_t nbad;    /* lines that have no key */
+    bool trouble;     /* the run is good, but the status must be TROUBLE */
     char error[512];  /* what went wrong, where pipeline_run() is not BLY_OK */
 };
 

@@ -34,7 +34,10 @@ bly_filter *sifted_filter(const bly_spec *spec, const struct keys *keys,
         return NULL;
     }
     struct input in;
-    input_files(&in, keys->files.at, keys->files.n, keys->nul);
+    if (!keys_files(keys, keys->files.at, keys->files.n, &in)) {
+        bly_builder_free(s.builder);
+        return NULL;
+    }
     *job = (struct job){
         .hasher = bly_builder_hasher(s.builder),
         .batch = sifted_batch,

@@ -76,15 +76,18 @@ size_t values_cut(bly_bytes *lines, size_t n, char delimiter, uint64_t *values,
     return n;
 }
 
-bool delimiter_read(const char *text, char *out)
+bool delimiter_read(const char *text, char preset, char *out)
 {
-    if (text && (strlen(text) != 1 || isalnum((unsigned char)text[0]))) {
+    const bool tab = text && strcmp(text, "\\t") == 0;
+    if (text && !tab &&
+        (strlen(text) != 1 || isalnum((unsigned char)text[0]) ||
+         text[0] == '\n')) {
         fail("--delimiter '%s': not a single character other than a letter or "
-             "digit",
+             "digit (\\t is a tab)",
              text);
         return false;
     }
-    *out = text ? text[0] : '\t';
+    *out = tab ? '\t' : text ? text[0] : preset;
     return true;
 }
 

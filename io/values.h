@@ -23,9 +23,10 @@ bool value_read(const char *text, size_t n, uint64_t *out);
 size_t values_cut(bly_bytes *lines, size_t n, char delimiter, uint64_t *values,
                   char why[VALUE_WHY]);
 
-/* The byte that stands between key and value, from an option (NULL: a tab).
- * False, with the reason printed, if that cannot be one. */
-bool delimiter_read(const char *text, char *out);
+/* The byte that stands between key and value, or between fields, from an option
+ * (NULL: the preset one; \t is a tab). False, with the reason printed, if that
+ * cannot be one. */
+bool delimiter_read(const char *text, char preset, char *out);
 
 /* ---------------------------------------------------------------- printing */
 

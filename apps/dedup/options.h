@@ -6,7 +6,7 @@
 
 #include <bloomery/sketch.h>
 
-#include "apps/dedup/json_field.h"
+#include "io/json_field.h"
 #include "report/fields.h"
 #include "report/words.h"
 

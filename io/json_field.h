@@ -4,8 +4,8 @@
  * A line is read once, from its first byte to its last, and nothing is copied:
  * a field is a slice of the line, still escaped.
  */
-#ifndef BLY_JSON_FIELD_H
-#define BLY_JSON_FIELD_H
+#ifndef BLY_IO_JSON_FIELD_H
+#define BLY_IO_JSON_FIELD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +24,9 @@ struct json_path {
 /* False for more than JSON_PATH_TOKENS tokens, for a bad ~, and without
  * memory. */
 bool json_path_read(struct json_path *p, const char *pointer);
+/* The same for names with dots between them: "user.id". What begins with a
+ * slash is a pointer here too, so that names may have dots. */
+bool json_path_dotted(struct json_path *p, const char *dotted);
 void json_path_free(struct json_path *p);
 
 enum json_type { JSON_NONE, JSON_STRING, JSON_NUMBER, JSON_OTHER };

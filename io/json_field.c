@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/dedup/json_field.h"
+#include "io/json_field.h"
 
 #define DEPTH 256
 #define MAX_PATHS 4
@@ -49,6 +49,24 @@ bool json_path_read(struct json_path *p, const char *pointer)
         from++;
     }
 bad:
+    json_path_free(p);
+    return false;
+}
+
+bool json_path_dotted(struct json_path *p, const char *dotted)
+{
+    if (dotted[0] == '/')
+        return json_path_read(p, dotted);
+    *p = (struct json_path){ .text = strdup(dotted) };
+    const char *at = p->text;
+    while (at && p->n < JSON_PATH_TOKENS) {
+        const size_t n = strcspn(at, ".");
+        p->token[p->n] = at;
+        p->length[p->n++] = n;
+        if (!at[n])
+            return true;
+        at += n + 1;
+    }
     json_path_free(p);
     return false;
 }

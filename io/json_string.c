@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "apps/dedup/json_field.h"
+#include "io/json_field.h"
 
 static int hex_value(char c)
 {

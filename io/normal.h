@@ -1,0 +1,42 @@
+/*
+ * normal.h - the form that keys take before they are hashed
+ *
+ * Who adds and who asks must agree on it, or a key that is there is not found.
+ * So it is written here once, and everything that takes keys has it from
+ * input.h.
+ */
+#ifndef BLY_IO_NORMAL_H
+#define BLY_IO_NORMAL_H
+
+#include "io/input.h"
+
+/* Append the folded form of n bytes to `to`, which has room for
+ * fold_most(n): every character of UTF-8 by the simple case folding of Unicode
+ * 14 (docs/fields.md), bytes that are no UTF-8 as they are. Its length. */
+size_t fold_text(const char *text, size_t n, char *to);
+
+/* U+023A takes 2 bytes and its folded form 3; none grows by more. */
+static inline size_t fold_most(size_t n)
+{
+    return n + n / 2;
+}
+
+/* Is anything to be done to a key? */
+static inline bool normal_any(const struct normal *how)
+{
+    return how->fold || how->trim;
+}
+
+/* How much of `scratch` n bytes of keys may take. */
+static inline size_t normal_most(const struct normal *how, size_t n)
+{
+    return how->fold ? fold_most(n) : 0;
+}
+
+/* Bring a key into its form. Where that is not a part of the key, it is
+ * appended to scratch, which has room for normal_most(). False, and why, for
+ * what cannot be a key. */
+bool normal_key(const struct normal *how, bly_bytes *key, struct block *scratch,
+                char *why, size_t nwhy);
+
+#endif

@@ -1,0 +1,241 @@
+/*
+ * picker.c - what options say about keys in lines, checked and compiled
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/picker_inside.h"
+#include "io/values.h"
+#include "report/say.h"
+#include "report/show.h"
+
+/* ----------------------------------------------------------------- options */
+
+const char *selection_option(const struct selection *s)
+{
+    return s->field   ? "--field"
+           : s->csv   ? "--csv"
+           : s->jsonl ? "--jsonl"
+           : s->regex ? "--regex"
+                      : NULL;
+}
+
+static bool said(int status)
+{
+    return status == YES;
+}
+
+/* A number of a field: from 1, or from -1 backwards. */
+static bool field_number(const char *text, long *out)
+{
+    char *end;
+    const bool minus = text[0] == '-';
+    if (text[minus] < '0' || text[minus] > '9')
+        return false;
+    *out = strtol(text, &end, 10);
+    return !*end && *out && *out<FIELD_MOST && * out> - FIELD_MOST;
+}
+
+static bool read_field(const struct selection *s, struct picker *p)
+{
+    p->by = PICK_FIELD;
+    if (!field_number(s->field, &p->field))
+        return said(fail("--field '%s': not a number of a field; right: 1 is "
+                         "the first, -1 the last",
+                         s->field));
+    if (s->delimiter && strcmp(s->delimiter, "blanks") == 0) {
+        p->by = PICK_BLANKS;
+        return true;
+    }
+    return delimiter_read(s->delimiter, '\t', &p->delimiter);
+}
+
+static bool read_csv(const struct selection *s, struct picker *p)
+{
+    p->by = PICK_CSV;
+    p->name = s->csv;
+    p->header = !s->no_header;
+    if (!delimiter_read(s->delimiter, ',', &p->delimiter))
+        return false;
+    if (p->delimiter == '"' || (unsigned char)p->delimiter < '\t')
+        return said(fail("--delimiter: a quote or a control character cannot "
+                         "separate the columns of CSV"));
+    const bool number = s->csv[strspn(s->csv, "0123456789")] == '\0';
+    if (number && !field_number(s->csv, &p->field))
+        return said(fail("--csv '%s': neither the name of a column nor its "
+                         "number; right: 1 is the first",
+                         s->csv));
+    if (!number && s->no_header)
+        return said(fail("--csv '%s': without a header columns have no names; "
+                         "right: the number of the column, from 1",
+                         s->csv));
+    return true;
+}
+
+static bool read_json(const struct selection *s, struct picker *p)
+{
+    p->by = PICK_JSON;
+    return json_path_dotted(&p->path, s->jsonl) ||
+           said(fail("--jsonl '%s': not a path; right: user.id, or "
+                     "/user/id as a JSON pointer, of at most %d names",
+                     s->jsonl, JSON_PATH_TOKENS));
+}
+
+bool picker_regex(const struct picker *p, regex_t *out, char *why, size_t nwhy)
+{
+    const int rc =
+        regcomp(out, p->regex, REG_EXTENDED | (p->fold ? REG_ICASE : 0));
+    if (rc)
+        regerror(rc, out, why, nwhy);
+    return rc == 0;
+}
+
+static bool read_regex(const struct selection *s, struct picker *p)
+{
+    regex_t compiled;
+    char why[160];
+    p->by = PICK_REGEX;
+    p->regex = s->regex;
+    if (!picker_regex(p, &compiled, why, sizeof why))
+        return said(fail("--regex '%s': %s", s->regex, why));
+    regfree(&compiled);
+    return true;
+}
+
+/* Options that are there for nothing; false, with the reason printed. */
+static bool selection_sane(const struct selection *s, const struct input *in)
+{
+    const int n = !!s->field + !!s->csv + !!s->jsonl + !!s->regex;
+    if (n > 1)
+        return said(fail("--field, --csv, --jsonl and --regex exclude each "
+                         "other"));
+    if (n && in->keys)
+        return said(fail("%s takes keys from lines, and these keys are "
+                         "arguments; right: -f FILE, or standard input",
+                         selection_option(s)));
+    if (s->delimiter && !s->field && !s->csv)
+        return said(fail("--delimiter needs --field or --csv"));
+    if (s->no_header && !s->csv)
+        return said(fail("--no-header needs --csv"));
+    if (s->csv && !in->keys && !in->separator)
+        return said(fail("--csv and --null exclude each other: records of CSV "
+                         "end at newlines"));
+    return true;
+}
+
+bool selection_read(const struct selection *s, struct input *in)
+{
+    if (!selection_sane(s, in))
+        return false;
+    in->skip_bad = s->skip_bad;
+    if (in->keys || (!selects(s) && !s->crlf))
+        return true;
+    struct picker *const p = calloc(1, sizeof *p);
+    if (!p)
+        return said(fail("out of memory"));
+    p->crlf = s->crlf;
+    p->fold = in->normal.fold;
+    const bool ok = s->field   ? read_field(s, p)
+                    : s->csv   ? read_csv(s, p)
+                    : s->jsonl ? read_json(s, p)
+                    : s->regex ? read_regex(s, p)
+                               : true;
+    if (!ok) {
+        picker_free(p);
+        return false;
+    }
+    in->picker = p;
+    in->csv.delimiter = picker_csv(p);
+    return true;
+}
+
+void picker_free(struct picker *p)
+{
+    if (p)
+        json_path_free(&p->path);
+    free(p);
+}
+
+/* ------------------------------------------------------------- the reader */
+
+char picker_csv(const struct picker *p)
+{
+    return p->by == PICK_CSV ? p->delimiter : 0;
+}
+
+bool picker_skips_mark(const struct picker *p)
+{
+    return p->by == PICK_CSV || p->by == PICK_JSON;
+}
+
+static bool is_name(const bly_bytes *text, const char *name)
+{
+    const char *from = text->ptr, *to = from + text->len;
+    while (from < to && (*from == ' ' || *from == '\t'))
+        from++;
+    while (from < to && (to[-1] == ' ' || to[-1] == '\t'))
+        to--;
+    const size_t n = strlen(name);
+    return (size_t)(to - from) == n && memcmp(from, name, n) == 0;
+}
+
+/* A column of the header by its number, from 0. False past the last. */
+static bool header_column(const struct picker *p, const struct block *b,
+                          size_t i, char *name, struct csv_field *f)
+{
+    csv_record(b->at, b->at + b->len, p->delimiter, i, f);
+    if (!f->text.ptr)
+        return false;
+    if (f->doubled)
+        f->text =
+            (bly_bytes){ name, csv_undouble(f->text.ptr, f->text.len, name) };
+    return true;
+}
+
+/* The names that there are, as many as fit. */
+static void name_columns(const struct picker *p, const struct block *b,
+                         char *name, char *why, size_t nwhy)
+{
+    struct csv_field f;
+    size_t n = (size_t)snprintf(why, nwhy, "no column '%s'; there are: ",
+                                show_text(p->name, strlen(p->name)));
+    for (size_t i = 0; n < nwhy && header_column(p, b, i, name, &f); i++)
+        n += (size_t)snprintf(why + n, nwhy - n, "%s%s", i ? ", " : "",
+                              show_text(f.text.ptr, f.text.len));
+    if (n >= nwhy)
+        memcpy(why + nwhy - 4, "...", 4);
+}
+
+bool picker_header(const struct picker *p, const struct block *b,
+                   struct input_file *f, size_t *nbytes, char *why, size_t nwhy)
+{
+    struct csv_field field;
+    f->column = p->field ? (size_t)p->field - 1 : 0;
+    f->nheader = 0;
+    *nbytes = 0;
+    if (!p->header)
+        return true;
+    const char *const behind =
+        csv_record(b->at, b->at + b->len, p->delimiter, SIZE_MAX, &field);
+    *nbytes = (size_t)(behind - b->at);
+    f->nheader = field.nlines;
+    if (field.wrong) {
+        snprintf(why, nwhy, "the header has %s", field.wrong);
+        return false;
+    }
+    if (p->field)
+        return true;
+    char *const name = malloc(*nbytes);
+    bool found = false;
+    for (size_t i = 0; name && !found && header_column(p, b, i, name, &field);
+         i++) {
+        found = is_name(&field.text, p->name);
+        f->column = i;
+    }
+    if (!name)
+        snprintf(why, nwhy, "out of memory");
+    else if (!found)
+        name_columns(p, b, name, why, nwhy);
+    free(name);
+    return found;
+}

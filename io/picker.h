@@ -1,0 +1,105 @@
+/*
+ * picker.h - which part of a line is the key?
+ *
+ * All of it, if nothing is said; or a field, a column of CSV, a field of JSON,
+ * or what a regular expression matches. What a command line says is a
+ * `selection`; a `picker` is the same checked and compiled, and is shared by
+ * all workers. Each worker has a `picking`, which gives batches of keys, each
+ * with the whole line that it came from:
+ *
+ *     line   1 \t ann@example.org \t 2026-11-16 \n
+ *     key        `-------------'                     --field 2
+ *
+ * A line that has no key (too few fields, a quote that is never closed, JSON
+ * that is none, a value that is no text) is bad: it is counted, and the first
+ * ones are kept with the reason, for the pipeline to tell.
+ */
+#ifndef BLY_IO_PICKER_H
+#define BLY_IO_PICKER_H
+
+#include <regex.h>
+
+#include "io/cutter.h"
+#include "io/input.h"
+
+/* What options say; zero takes whole lines. */
+struct selection {
+    const char *field, *csv, *jsonl, *regex; /* one of them at most */
+    const char *delimiter;
+    bool no_header, crlf, skip_bad;
+};
+
+/* Hand in->picker what s says. `nul`: lines end at NUL bytes. False, with the
+ * reason printed, if that cannot be meant. */
+bool selection_read(const struct selection *s, struct input *in);
+
+/* Does it say which part of a line is the key? */
+static inline bool selects(const struct selection *s)
+{
+    return s->field || s->csv || s->jsonl || s->regex;
+}
+
+/* The option that says so, for messages. */
+const char *selection_option(const struct selection *s);
+
+void picker_free(struct picker *p);
+
+/* -------------------------------------------------------- for the reader */
+
+/* The delimiter, where records are those of CSV, which newlines do not end;
+ * 0: they do. */
+char picker_csv(const struct picker *p);
+
+/* May a file begin with a byte order mark that is no part of it? */
+bool picker_skips_mark(const struct picker *p);
+
+/* The header at the beginning of a file, if it has one: how many bytes it has,
+ * and in f its lines and the column that is meant. False, and why, where that
+ * is not there. */
+bool picker_header(const struct picker *p, const struct block *b,
+                   struct input_file *f, size_t *nbytes, char *why,
+                   size_t nwhy);
+
+/* ------------------------------------------------------------ for workers */
+
+#define BAD_SHOWN 10 /* bad lines that are told one by one */
+
+struct bad_line {
+    uint64_t line, nlines; /* in the block, from 0; and how many it has */
+    char why[160];
+};
+
+struct picking {
+    const struct input *in;
+    struct block scratch; /* keys that are not a part of their line */
+    regex_t regex;
+    bool compiled;
+
+    /* Of the block. */
+    struct cutter cutter;
+    size_t column;   /* of CSV */
+    uint64_t nlines; /* read so far */
+    uint64_t nbad;   /* lines of it */
+    size_t nshown;
+    struct bad_line bad[BAD_SHOWN];
+    const char *failed; /* out of memory, say; NULL: not */
+};
+
+void picking_start(struct picking *p, const struct input *in,
+                   const struct block *b);
+
+/* The next keys, max at most, BATCH at most; 0 at the end, or when it failed.
+ * lines[i], with its separator behind it, is where keys[i] came from, and
+ * numbers[i] counts the lines of the block before it. Keys are good until the
+ * next call. */
+size_t picking_next(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                    uint32_t *numbers, size_t max);
+
+/* Bring n keys into the form of in->normal, with all that belongs to them; how
+ * many could be. values may be NULL. */
+size_t picking_normal(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                      uint32_t *numbers, uint64_t *values, size_t n);
+
+void picking_free(struct picking *p);
+
+#endif

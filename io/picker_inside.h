@@ -1,0 +1,35 @@
+/*
+ * picker_inside.h - what picker.c compiles and picking.c runs
+ */
+#ifndef BLY_IO_PICKER_INSIDE_H
+#define BLY_IO_PICKER_INSIDE_H
+
+#include "io/json_field.h"
+#include "io/picker.h"
+
+#define FIELD_MOST (1L << 30)
+
+struct picker {
+    enum pick_by {
+        PICK_LINE,
+        PICK_FIELD,
+        PICK_BLANKS, /* a field, and any number of blanks between two */
+        PICK_CSV,
+        PICK_JSON,
+        PICK_REGEX
+    } by;
+    bool crlf;      /* a carriage return at the end is no part of a line */
+    bool fold;      /* case does not matter to the regular expression */
+    bool header;    /* of CSV */
+    long field;     /* from 1, or -1 backwards; 0: by name */
+    char delimiter; /* of fields and of CSV */
+    const char *name;
+    const char *regex;
+    struct json_path path;
+};
+
+/* Compile p->regex: each worker needs its own, since the C library lets only
+ * one thread at a time use it. False, and why. */
+bool picker_regex(const struct picker *p, regex_t *out, char *why, size_t nwhy);
+
+#endif

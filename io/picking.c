@@ -1,0 +1,328 @@
+/*
+ * picking.c - keys out of the lines of a block
+ *
+ * A worker cuts its block into lines as it always does, finds the key in each,
+ * and closes the gaps that bad lines leave. Fields are found as lines are, 64
+ * bytes at a time. Records of CSV are cut by csv.c instead.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/normal.h"
+#include "io/picker_inside.h"
+
+/* Count a line, or several, without a key. */
+__attribute__((format(printf, 4, 5))) static void
+picking_bad(struct picking *p, uint64_t line, uint64_t nlines,
+            const char *format, ...)
+{
+    p->nbad += nlines;
+    if (p->in->skip_bad || p->nshown == BAD_SHOWN)
+        return;
+    struct bad_line *const b = &p->bad[p->nshown++];
+    va_list ap;
+    va_start(ap, format);
+    *b = (struct bad_line){ .line = line, .nlines = nlines };
+    vsnprintf(b->why, sizeof b->why, format, ap);
+    va_end(ap);
+}
+
+void picking_start(struct picking *p, const struct input *in,
+                   const struct block *b)
+{
+    const struct picker *const how = in->picker;
+    const bool copies = how && (how->by == PICK_CSV || how->by == PICK_JSON);
+    p->in = in;
+    p->cutter = cutter_start(b->at, b->len, in->separator);
+    p->column = b->file ? b->file->column : 0;
+    p->nlines = p->nbad = 0;
+    p->nshown = 0;
+    p->failed = NULL;
+    if (!block_fit(&p->scratch,
+                   (copies ? b->len : 0) + normal_most(&in->normal, b->len)))
+        p->failed = "out of memory";
+    if (how && how->by == PICK_REGEX && !p->compiled) {
+        char why[160];
+        p->compiled = picker_regex(how, &p->regex, why, sizeof why);
+        if (!p->compiled)
+            p->failed = "out of memory";
+    }
+}
+
+void picking_free(struct picking *p)
+{
+    block_free(&p->scratch);
+    if (p->compiled)
+        regfree(&p->regex);
+    p->compiled = false;
+}
+
+/* ------------------------------------------------------------------ fields */
+
+/* A bit for each of the first `left` bytes that is a delimiter; with
+ * `blanks`, for each where a run of blanks ends or begins, the start of the
+ * line counting as one: so cuts alternate between the starts of fields and
+ * their ends. *blank says whether the byte before is one. */
+static inline uint64_t field_cuts(const char *at, size_t left, char delimiter,
+                                  bool blanks, uint64_t *blank)
+{
+    const uint64_t valid =
+        left < CUTTER_WINDOW ? (UINT64_C(1) << left) - 1 : UINT64_MAX;
+    if (!blanks)
+        return cutter_ends(at, delimiter) & valid;
+    const uint64_t here = cutter_ends(at, ' ') | cutter_ends(at, '\t');
+    const uint64_t cuts = (here ^ (here << 1 | *blank)) & valid;
+    *blank = here >> 63;
+    return cuts;
+}
+
+static size_t count_cuts(const char *line, size_t n, char delimiter,
+                         bool blanks)
+{
+    uint64_t blank = 1;
+    size_t cuts = 0;
+    for (size_t i = 0; i < n; i += CUTTER_WINDOW)
+        cuts += (size_t)__builtin_popcountll(
+            field_cuts(line + i, n - i, delimiter, blanks, &blank));
+    return cuts;
+}
+
+/* Where the field begins that `cuts` of them stand before, and where the next
+ * cut is, or the end. False where there are not as many. */
+static inline bool find_cut(const char *line, size_t n, char delimiter,
+                            bool blanks, size_t cuts, bly_bytes *key)
+{
+    const char *from = line;
+    uint64_t blank = 1;
+    for (size_t i = 0; i < n; i += CUTTER_WINDOW) {
+        uint64_t bits = field_cuts(line + i, n - i, delimiter, blanks, &blank);
+        for (; bits; bits &= bits - 1) {
+            const char *const cut = line + i + __builtin_ctzll(bits);
+            if (cuts-- == 0) {
+                *key = (bly_bytes){ from, (size_t)(cut - from) };
+                return true;
+            }
+            from = cut + !blanks;
+        }
+    }
+    *key = (bly_bytes){ from, (size_t)(line + n - from) };
+    return cuts == 0;
+}
+
+static inline bool pick_cut(struct picking *p, bly_bytes line, uint64_t number,
+                            bool blanks, bly_bytes *key)
+{
+    const struct picker *const how = p->in->picker;
+    const size_t per = blanks ? 2 : 1; /* cuts that a field takes */
+    size_t field = (size_t)how->field;
+    if (how->field > 0 && find_cut(line.ptr, line.len, how->delimiter, blanks,
+                                   blanks ? field * 2 - 1 : field - 1, key))
+        return true;
+    const size_t cuts = count_cuts(line.ptr, line.len, how->delimiter, blanks);
+    const size_t fields = blanks ? (cuts + 1) / 2 : cuts + 1;
+    const size_t back = (size_t)-how->field;
+    if (how->field < 0 && back <= fields) {
+        field = fields - back;
+        return find_cut(line.ptr, line.len, how->delimiter, blanks,
+                        blanks ? field * per + 1 : field, key);
+    }
+    picking_bad(p, number, 1, "%zu field%s, and field %ld is asked for", fields,
+                fields == 1 ? "" : "s", how->field);
+    return false;
+}
+
+static inline bool pick_field(struct picking *p, bly_bytes line,
+                              uint64_t number, bly_bytes *key)
+{
+    return pick_cut(p, line, number, false, key);
+}
+
+static inline bool pick_blanks(struct picking *p, bly_bytes line,
+                               uint64_t number, bly_bytes *key)
+{
+    return pick_cut(p, line, number, true, key);
+}
+
+/* ------------------------------------------------------------------- others */
+
+static inline bool pick_line(struct picking *p, bly_bytes line, uint64_t number,
+                             bly_bytes *key)
+{
+    (void)p;
+    (void)number;
+    *key = line;
+    return true;
+}
+
+/* Append what a function makes of raw bytes to the scratch. */
+static bly_bytes unescaped(struct picking *p, bly_bytes raw,
+                           size_t (*make)(const char *, size_t, char *))
+{
+    char *const at = p->scratch.at + p->scratch.len;
+    const size_t n = make(raw.ptr, raw.len, at);
+    p->scratch.len += n;
+    return (bly_bytes){ at, n };
+}
+
+static inline bool pick_json(struct picking *p, bly_bytes line, uint64_t number,
+                             bly_bytes *key)
+{
+    struct json_slice found;
+    if (!json_find(line.ptr, line.len, &p->in->picker->path, 1, &found)) {
+        const char *const s = line.ptr;
+        size_t i = 0;
+        while (i < line.len && (s[i] == ' ' || s[i] == '\t' || s[i] == '\r'))
+            i++;
+        if (i < line.len) /* an empty line is no record */
+            picking_bad(p, number, 1, "not JSON");
+        return false;
+    }
+    if (found.type != JSON_STRING && found.type != JSON_NUMBER) {
+        picking_bad(p, number, 1, "%s",
+                    found.type == JSON_NONE
+                        ? "no such field"
+                        : "the field is neither text nor a number");
+        return false;
+    }
+    *key = (bly_bytes){ found.at, found.len };
+    if (found.escaped)
+        *key = unescaped(p, *key, json_unescape);
+    return true;
+}
+
+static inline bool pick_regex(struct picking *p, bly_bytes line,
+                              uint64_t number, bly_bytes *key)
+{
+    regmatch_t at[2] = { { .rm_so = 0, .rm_eo = (regoff_t)line.len } };
+    const size_t group = p->regex.re_nsub ? 1 : 0;
+    const int rc = regexec(&p->regex, line.ptr, 2, at, REG_STARTEND);
+    if (rc == 0 && at[group].rm_so >= 0) {
+        *key = (bly_bytes){ (const char *)line.ptr + at[group].rm_so,
+                            (size_t)(at[group].rm_eo - at[group].rm_so) };
+        return true;
+    }
+    picking_bad(p, number, 1, "%s",
+                rc == REG_NOMATCH ? "no match"
+                : rc              ? "too much for the regular expression"
+                                  : "the group matches nothing");
+    return false;
+}
+
+/* --------------------------------------------------------------------- all */
+
+typedef bool pick_fn(struct picking *p, bly_bytes line, uint64_t number,
+                     bly_bytes *key);
+
+/* Find the keys of n lines, without gaps. */
+static inline __attribute__((always_inline)) size_t
+pick_each(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+          uint32_t *numbers, size_t n, pick_fn *pick)
+{
+    const bool crlf = p->in->picker && p->in->picker->crlf;
+    const uint64_t before = p->nlines;
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        bly_bytes line = lines[i];
+        if (crlf && line.len && ((const char *)line.ptr)[line.len - 1] == '\r')
+            line.len--;
+        lines[kept] = lines[i];
+        numbers[kept] = (uint32_t)(before + i);
+        kept += pick(p, line, before + i, &keys[kept]);
+    }
+    p->nlines += n;
+    return kept;
+}
+
+static size_t pick_lines(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                         uint32_t *numbers, size_t max, enum pick_by by)
+{
+    const size_t n = cutter_next(&p->cutter, lines, max);
+    switch (by) {
+    case PICK_FIELD:
+        return pick_each(p, keys, lines, numbers, n, pick_field);
+    case PICK_BLANKS:
+        return pick_each(p, keys, lines, numbers, n, pick_blanks);
+    case PICK_JSON:
+        return pick_each(p, keys, lines, numbers, n, pick_json);
+    case PICK_REGEX:
+        return pick_each(p, keys, lines, numbers, n, pick_regex);
+    case PICK_LINE:
+    case PICK_CSV:
+        break;
+    }
+    return pick_each(p, keys, lines, numbers, n, pick_line);
+}
+
+static bool is_empty(const char *at, const char *behind)
+{
+    return behind - at == 1 || (behind - at == 2 && *at == '\r');
+}
+
+static size_t pick_records(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                           uint32_t *numbers, size_t max)
+{
+    const char delimiter = p->in->picker->delimiter;
+    const char *at = p->cutter.from;
+    const char *const end = p->cutter.end;
+    size_t n = 0;
+    while (at < end && n < max) {
+        struct csv_field f;
+        const char *const behind =
+            csv_record(at, end, delimiter, p->column, &f);
+        lines[n] = (bly_bytes){ at, (size_t)(behind - at) - 1 };
+        numbers[n] = (uint32_t)p->nlines;
+        keys[n] = f.text;
+        if (f.wrong) {
+            picking_bad(p, p->nlines, f.nlines, "%s", f.wrong);
+        } else if (is_empty(at, behind)) {
+            ; /* as in most readers: no record */
+        } else if (!f.text.ptr) {
+            picking_bad(p, p->nlines, f.nlines,
+                        "%zu column%s, and column %zu is asked for", f.nfields,
+                        f.nfields == 1 ? "" : "s", p->column + 1);
+        } else {
+            if (f.doubled)
+                keys[n] = unescaped(p, f.text, csv_undouble);
+            n++;
+        }
+        p->nlines += f.nlines;
+        at = behind;
+    }
+    p->cutter.from = at;
+    return n;
+}
+
+size_t picking_next(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                    uint32_t *numbers, size_t max)
+{
+    const enum pick_by by = p->in->picker ? p->in->picker->by : PICK_LINE;
+    size_t n = 0;
+    while (n == 0 && p->cutter.from < p->cutter.end && !p->failed) {
+        p->scratch.len = 0;
+        n = by == PICK_CSV ? pick_records(p, keys, lines, numbers, max)
+                           : pick_lines(p, keys, lines, numbers, max, by);
+    }
+    return n;
+}
+
+size_t picking_normal(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                      uint32_t *numbers, uint64_t *values, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        char why[120];
+        bly_bytes key = keys[i];
+        if (!normal_key(&p->in->normal, &key, &p->scratch, why, sizeof why)) {
+            picking_bad(p, numbers[i], 1, "%s", why);
+            continue;
+        }
+        keys[kept] = key;
+        lines[kept] = lines[i];
+        numbers[kept] = numbers[i];
+        if (values)
+            values[kept] = values[i];
+        kept++;
+    }
+    return kept;
+}
