@@ -111,7 +111,8 @@ FUZZERS  := $(FUZZ_SRC:fuzz/%.c=%)
 BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
 
 MAN       = $(B)/man/.done
-COMPLETION = $(B)/bloomery.bash
+# The scripts by what their shells want them to be called.
+COMPLETION = $(addprefix $(B)/completion/,bloomery.bash _bloomery.zsh bloomery.fish)
 
 .PHONY: all help lib demo test test-full faults check coverage bench figures fuzz fuzz-night vectors install uninstall clean \
         format schema tidy setup dist programs
@@ -216,7 +217,8 @@ $(MAN): $(B)/bloomery
 	@touch $@
 
 $(COMPLETION): $(B)/bloomery
-	$(Q)$(B)/bloomery help --completion bash > $@
+	@mkdir -p $(@D)
+	$(Q)$(B)/bloomery help --completion $(patsubst .%,%,$(suffix $@)) > $@
 
 # ------------------------------------------------------------------- adapters
 
@@ -229,6 +231,9 @@ $(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
 -include $(REDIS_SRC:%.c=$(B)/release/%.d)
 
 # -------------------------------------------------------------------- install
+
+# Where the scripts of $(COMPLETION) belong, each in the place of its shell.
+COMPLETED = bash-completion/completions/bloomery zsh/site-functions/_bloomery fish/vendor_completions.d/bloomery.fish
 
 # Programs find a new library only after ldconfig has seen it; those who give DESTDIR make a package, which
 # sees to that where it is unpacked.
@@ -243,7 +248,7 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig \
 	    $(DESTDIR)$(LIBDIR)/bloomery \
 	    $(DESTDIR)$(PREFIX)/include/bloomery $(DESTDIR)$(PREFIX)/share/man/man1 \
-	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	    $(addprefix $(DESTDIR)$(PREFIX)/share/,$(dir $(COMPLETED)))
 	install -m 755 $(B)/bloomery $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 include/bloomery.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 include/bloomery/*.h $(DESTDIR)$(PREFIX)/include/bloomery/
@@ -258,8 +263,7 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	$(call stripped,$(DESTDIR)$(PREFIX)/bin/bloomery $(DESTDIR)$(LIBDIR)/libbloomery.so.$(VERSION) \
 	    $(DESTDIR)$(LIBDIR)/bloomery/bloomery.so)
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -m 644 $(COMPLETION) \
-	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bloomery
+	$(foreach n,1 2 3,install -m 644 $(word $(n),$(COMPLETION)) $(DESTDIR)$(PREFIX)/share/$(word $(n),$(COMPLETED)) &&) :
 	$(Q)$(LDCONFIG)
 
 uninstall: ## take away what install brought
@@ -271,7 +275,7 @@ uninstall: ## take away what install brought
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery.1 \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery-*.1 \
-	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bloomery
+	    $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETED))
 	$(Q)$(LDCONFIG)
 
 # ---------------------------------------------------------------------- tests

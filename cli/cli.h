@@ -3,9 +3,9 @@
  *
  * A command is a row: what it is called, what it does, its options, and a
  * function. main.c holds the table and help.c prints it, as help, as man pages
- * and as a completion script, so that none of them can say something else than
- * the parser does. Adding a command: cmd_NAME.c with a row at its end, and the
- * row's name in COMMANDS below.
+ * while complete.c tells shells what may be typed, so that none of them can say
+ * something else than the parser does. Adding a command: cmd_NAME.c with a row
+ * at its end, and the row's name in COMMANDS below.
  *
  * Exit status as grep's: 0 yes or done, 1 no, 2 trouble.
  */
@@ -60,8 +60,8 @@ enum opt_type {
 };
 
 /* A row of a command's option table; the table ends with a name of NULL. `to`
- * points to a variable of the type above. An argument called KIND is completed
- * with the kinds there are. */
+ * points to a variable of the type above. What the argument is called tells
+ * complete.c what it may be: KIND is a kind, this|that is one of both. */
 struct opt {
     const char *name; /* without the dashes */
     char letter;      /* 0: none */
@@ -139,9 +139,15 @@ void help_command(const struct command *c);
 void man_overview(void);
 void man_command(const struct command *c);
 
-/* A completion script for bash. */
-void completion_bash(void);
 void help_schema(void);
+
+/* What the last of these words may become, the first being a command: lines of
+ * candidates, as complete.c says. */
+void complete(FILE *to, const struct list *words);
+
+/* The script that lets a shell ask for that: YES, or TROUBLE where there is
+ * none for it. */
+int completion_script(const char *shell);
 
 /* fail() with an unknown command's name and the nearest that exists. */
 int fail_command(const char *name);

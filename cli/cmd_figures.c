@@ -243,7 +243,7 @@ static const struct example figures_examples[] = {
 
 const struct command cmd_figures = {
     .name = "figures",
-    .usage = "[NAME]... [--out DIR] [--quick | --full] [--json]",
+    .usage = "[FIGURE]... [-o DIR] [--quick | --full] [--json]",
     .summary = "redraw the figures of the papers from real runs",
     .about = "Runs experiments with the library and prints what is expected, "
              "what was measured, and the band in which a measured value is "

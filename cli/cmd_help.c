@@ -7,7 +7,7 @@
 #include "report/say.h"
 
 static struct {
-    bool man, list, schema, json;
+    bool man, list, schema, json, complete;
     const char *completion;
 } help_args;
 
@@ -75,11 +75,10 @@ static int help_json(const struct command *only)
 
 static int help_run(struct list *operands)
 {
-    if (help_args.completion) {
-        if (strcmp(help_args.completion, "bash") != 0)
-            return fail("--completion '%s': there is a script only for bash",
-                        help_args.completion);
-        completion_bash();
+    if (help_args.completion)
+        return completion_script(help_args.completion);
+    if (help_args.complete) {
+        complete(stdout, operands);
         return YES;
     }
     if (help_args.schema) {
@@ -122,8 +121,11 @@ static const struct opt help_options[] = {
          "print the JSON schema of what the commands print with --json"),
     FLAG("json", 0, help_args.json,
          "print commands and their options as a JSON array"),
-    { "completion", 0, OPT_TEXT, &help_args.completion, "SHELL",
-      "print a completion script; SHELL is bash" },
+    { "completion", 0, OPT_TEXT, &help_args.completion, "bash|zsh|fish",
+      "print a completion script for this shell" },
+    FLAG("complete", 0, help_args.complete,
+         "for these scripts: print what the last of the words behind -- may "
+         "become"),
     { 0 },
 };
 
@@ -131,14 +133,14 @@ static const struct example help_examples[] = {
     { "bloomery help build", "how to make a filter" },
     { "bloomery help --man has | man -l -", "read the manual page of has" },
     { "source <(bloomery help --completion bash)",
-      "complete commands and options in this shell" },
+      "complete commands, options, kinds and files in this shell; make "
+      "install does it for all" },
     { 0 },
 };
 
 const struct command cmd_help = {
     .name = "help",
-    .usage =
-        "[--man | --json] [COMMAND] | --list | --schema | --completion SHELL",
+    .usage = "[--man | --json] [COMMAND] | --completion SHELL | OPTION",
     .summary = "show help for a command",
     .about = "Prints what a command does and its options or, without a "
              "command, a list of all commands.",

@@ -15,7 +15,7 @@ static const struct opt similar_options[] = {
     CUTTING_OPTIONS(similar_args.cutting),
     { "components", 0, OPT_POSITIVE, &similar_args.components, "K",
       "components of a sketch, at most 512; 128 if not given" },
-    { "family", 0, OPT_TEXT, &similar_args.family, "NAME",
+    { "family", 0, OPT_TEXT, &similar_args.family, "fss|oph|linear|linear61",
       "how sketches are made: fss (the default), oph, linear, linear61" },
     { "fpr", 'p', OPT_RATE, &similar_args.fpr, "P",
       "rate of the Bloom filters; 1% if not given" },

@@ -1,5 +1,5 @@
 /*
- * help.c - one table, printed as help, as man pages and as completion
+ * help.c - one table, printed as help, as man pages and as a schema
  *
  * Everything here walks the table of commands and their options. Texts are
  * plain: a paragraph is a line, an empty line stands between two. The roff
@@ -307,81 +307,4 @@ void help_schema(void)
     json_close(&j, '}');
     json_close(&j, '}');
     json_end(&j);
-}
-
-/* ------------------------------------------------------------ completion */
-
-/* "build:--kind|build:-k" for every option that takes a kind. */
-static void completion_kinds(void)
-{
-    const char *bar = "    ";
-    for (size_t i = 0; command_at(i); i++) {
-        const char *const name = command_at(i)->name;
-        for (const struct opt *o = command_at(i)->options; o->name; o++) {
-            if (!o->arg || strcmp(o->arg, "KIND") != 0)
-                continue;
-            printf("%s%s:--%s", bar, name, o->name);
-            bar = "|";
-            if (o->letter)
-                printf("|%s:-%c", name, o->letter);
-        }
-    }
-    fputs(")\n", stdout);
-}
-
-void completion_bash(void)
-{
-    bly_kind_info kind;
-    fputs("# bash completion for bloomery; written by\n"
-          "# bloomery help --completion bash\n\n"
-          "_bloomery()\n{\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]}\n"
-          "    local prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    local cmd=${COMP_WORDS[1]}\n"
-          "    local commands='",
-          stdout);
-    for (size_t i = 0; command_at(i); i++)
-        printf("%s%s", i ? " " : "", command_at(i)->name);
-    fputs("'\n    local kinds='", stdout);
-    for (size_t i = 0; bly_kind_at(i, &kind); i++)
-        printf("%s%s", i ? " " : "", kind.name);
-    fputs("'\n    local words=\n\n"
-          "    COMPREPLY=()\n"
-          "    if ((COMP_CWORD == 1)); then\n"
-          "        COMPREPLY=($(compgen -W \"$commands --help --version\" -- "
-          "\"$cur\"))\n"
-          "        return\n"
-          "    fi\n"
-          "    case $cmd:$prev in\n",
-          stdout);
-    completion_kinds();
-    fputs("        COMPREPLY=($(compgen -W \"$kinds\" -- \"$cur\"))\n"
-          "        return ;;\n",
-          stdout);
-    fputs("    esac\n"
-          "    case $cmd in\n",
-          stdout);
-    for (size_t i = 0; command_at(i); i++) {
-        printf("    %s) words='--help", command_at(i)->name);
-        for (const struct opt *o = command_at(i)->options; o->name; o++)
-            printf(" --%s", o->name);
-        fputs("' ;;\n", stdout);
-    }
-    fputs("    esac\n"
-          "    if [[ $cur == -* ]]; then\n"
-          "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n",
-          stdout);
-    for (size_t i = 0; command_at(i); i++)
-        if (command_at(i)->verbs)
-            printf("    elif [[ $cmd == %s ]] && ((COMP_CWORD == 2)); then\n"
-                   "        COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))\n",
-                   command_at(i)->name, command_at(i)->verbs);
-    fputs("    elif [[ $cmd == help ]]; then\n"
-          "        COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
-          "    elif [[ $cmd == kinds ]]; then\n"
-          "        COMPREPLY=($(compgen -W \"$kinds\" -- \"$cur\"))\n"
-          "    fi # else file names, which are readline's own\n"
-          "}\n"
-          "complete -o bashdefault -o default -F _bloomery bloomery\n",
-          stdout);
 }

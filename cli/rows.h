@@ -97,7 +97,7 @@
                "an option of the kind; may be repeated")
 
 #define CUTTING_OPTIONS(c)                                      \
-    OPTION("unit", 'u', OPT_TEXT, &(c).unit, "UNIT",            \
+    OPTION("unit", 'u', OPT_TEXT, &(c).unit, "word|char",       \
            "shingles of words (word, the default) or of bytes " \
            "(char), for scripts without blanks"),               \
         OPTION("size", 0, OPT_POSITIVE, &(c).size, "N",         \

@@ -184,12 +184,6 @@ def test_no_command_is_trouble(bly):
     assert result.status == 2 and "Usage" in result.err + result.out
 
 
-def test_completion_knows_every_command(ok):
-    script = ok("help", "--completion", "bash").out
-    for command in commands():
-        assert command in script
-
-
 def test_json_is_one_line_of_valid_json(ok):
     text = ok("plan", "--items", "10", "--json").out
     assert text.endswith("\n")
