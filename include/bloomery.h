@@ -822,6 +822,35 @@ BLY_SIZED(bly_status, bly_update, bly_access,
            void *ctx),
           (path, how, change, ctx));
 
+/* The same over a long time, with a version on disk now and then: for a program
+ * that runs for days and may be killed at any moment.
+ *
+ *     bly_keeper *k;
+ *     if (bly_keeper_new("seen.bly", NULL, empty, &k))
+ *         errx(2, "%s", bly_error());
+ *     bly_add(bly_keeper_filter(k), "swordfish", 9);
+ *     if (bly_keeper_save(k))
+ *         warnx("%s", bly_error());
+ *     bly_keeper_free(k);
+ *
+ * A keeper holds the lock of the file from the beginning to the end, across all
+ * the versions it saves, so that two keepers, or a keeper and bly_update(),
+ * never work on one file at once; how->wait is asked as in bly_update(). If
+ * there is no file, `first` is written there, and of several processes that do
+ * this at once, one succeeds and the others wait for it; without `first`, a
+ * missing file is BLY_EIO. The filter that is kept belongs to the keeper. Its
+ * user may change it in every way but freeing it. What was not saved is
+ * forgotten when the keeper is freed, and when the process dies; if saving
+ * fails, the file has the version before, and the keeper goes on. */
+typedef struct bly_keeper bly_keeper;
+BLY_SIZED(bly_status, bly_keeper_new, bly_access,
+          (const char *path, const bly_access *how, const bly_filter *first,
+           bly_keeper **out),
+          (path, how, first, out));
+bly_filter *bly_keeper_filter(bly_keeper *k);
+bly_status bly_keeper_save(bly_keeper *k);
+void bly_keeper_free(bly_keeper *k);
+
 /* ---------------------------------------------------------------- deltas */
 
 /* A delta updates one version of a filter to another. It holds the bits that

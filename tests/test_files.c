@@ -11,10 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -772,6 +774,101 @@ static void waits_are_asked_about(void **unused)
     bly_free(f);
 }
 
+/* ----------------------------------------------------------------- keeping */
+
+static void assert_busy(void)
+{
+    patience p = { 0 };
+    const bly_access how = { .wait = ask_patience, .wait_ctx = &p };
+    bly_keeper *k;
+    assert_status(bly_update(target, &how, do_nothing, NULL), BLY_EBUSY);
+    assert_status(bly_keeper_new(target, &how, NULL, &k), BLY_EBUSY);
+    assert_null(k);
+}
+
+static void keepers_hold_the_file(void **unused)
+{
+    (void)unused;
+    bly_filter *f = roomy(), *got;
+    bly_keeper *k;
+    assert_status(bly_keeper_new(target, NULL, NULL, &k), BLY_EIO);
+    assert_says("words.bly: cannot be changed: No such file");
+    assert_null(k);
+    assert_status(bly_keeper_new("/dev/null", NULL, f, &k), BLY_EIO);
+    assert_ok(bly_keeper_new(target, NULL, f, &k));
+    assert_holds(target, f);
+    for (uint64_t version = 0; version < 3; version++) {
+        assert_busy();
+        assert_ok(add_key(bly_keeper_filter(k), &version));
+        assert_ok(bly_open(target, NULL, &got));
+        assert_int_equal(hits(got, 0, 3), version);
+        bly_free(got);
+        assert_ok(bly_keeper_save(k));
+        assert_holds(target, bly_keeper_filter(k));
+    }
+    assert_busy();
+    assert_ok(bly_add(bly_keeper_filter(k), "lost", 4));
+    bly_keeper_free(k);
+    assert_ok(bly_update(target, NULL, do_nothing, NULL));
+    assert_ok(bly_keeper_new(target, NULL, f, &k));
+    assert_int_equal(hits(bly_keeper_filter(k), 0, 3), 3);
+    assert_false(bly_has(bly_keeper_filter(k), "lost", 4));
+    bly_keeper_free(k);
+    bly_keeper_free(NULL);
+    bly_free(f);
+}
+
+/* What cannot be saved leaves the version before, and the lock. */
+static void keepers_outlive_a_failure(void **unused)
+{
+    (void)unused;
+    bly_filter *f = roomy();
+    bly_keeper *k;
+    assert_ok(bly_keeper_new(target, NULL, f, &k));
+    assert_ok(bly_add(bly_keeper_filter(k), "key", 3));
+    struct rlimit old, none = { 0 };
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    none.rlim_max = old.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    assert_status(bly_keeper_save(k), BLY_EIO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_holds(target, f);
+    assert_busy();
+    assert_ok(bly_keeper_save(k));
+    assert_holds(target, bly_keeper_filter(k));
+    bly_keeper_free(k);
+    bly_free(f);
+}
+
+static void keep_and_add(uint64_t key)
+{
+    bly_filter *f = roomy();
+    bly_keeper *k;
+    if (bly_keeper_new(target, NULL, f, &k) ||
+        add_key(bly_keeper_filter(k), &key) || bly_keeper_save(k))
+        _exit(1);
+    _exit(0);
+}
+
+/* Four that find no file: one makes it, and none of their keys is lost. */
+static void keepers_create_one_file(void **unused)
+{
+    (void)unused;
+    for (int round = 0; round < 20; round++) {
+        bly_filter *got;
+        unlink(target);
+        for (uint64_t w = 0; w < 4; w++)
+            if (fork() == 0)
+                keep_and_add(w);
+        wait_for_all(4);
+        assert_ok(bly_open(target, NULL, &got));
+        assert_int_equal(hits(got, 0, 4), 4);
+        bly_free(got);
+    }
+}
+
 static void keyed_files_stay_keyed(void **unused)
 {
     (void)unused;
@@ -822,6 +919,9 @@ int main(void)
         FILE_TEST(drafts_replace_the_whole_file),
         FILE_TEST(stale_drafts_are_removed),
         FILE_TEST(waits_are_asked_about),
+        FILE_TEST(keepers_hold_the_file),
+        FILE_TEST(keepers_outlive_a_failure),
+        FILE_TEST(keepers_create_one_file),
         FILE_TEST(keyed_files_stay_keyed),
     };
     return cmocka_run_group_tests_name("files", tests, NULL, NULL);

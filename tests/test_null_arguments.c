@@ -354,6 +354,18 @@ TRY(bly_update)
     REFUSED(bly_update(NULL, NULL, no_change, NULL));
     REFUSED(bly_update("/dev/null", NULL, NULL, NULL));
 }
+TRY(bly_keeper_new)
+{
+    bly_keeper *x;
+    (void)unused;
+    GIVES_NULL(x, bly_keeper_new(NULL, NULL, NULL, &x));
+    REFUSED(bly_keeper_new("/dev/null", NULL, NULL, NULL));
+}
+TRY(bly_keeper_save)
+{
+    (void)unused;
+    REFUSED(bly_keeper_save(NULL));
+}
 TRY(bly_delta_write)
 {
     (void)unused;
@@ -771,6 +783,7 @@ static void names_that_are_null(void **unused)
     bly_free(NULL);
     bly_builder_free(NULL);
     bly_draft_abandon(NULL);
+    bly_keeper_free(NULL);
 }
 
 /* clang-format off */
@@ -782,7 +795,7 @@ static void names_that_are_null(void **unused)
     X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(load) \
     X(read) X(save) X(file_save) X(draft_new) X(draft_commit) X(scratch_file) \
     X(folder_make) X(open) X(map) X(combine_file) X(combine_read) X(verify) \
-    X(damage) X(update) X(delta_write) X(delta_save) X(delta_apply) \
+    X(damage) X(update) X(keeper_new) X(keeper_save) X(delta_write) X(delta_save) X(delta_apply) \
     X(delta_read) X(topk_new) X(topk_add) X(topk_add_keys) X(topk_merge) \
     X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
     X(family_named) X(sketch_spec_check) X(sketch_spec_fits) X(sketch_spec_read) X(sketch_new) \

@@ -98,6 +98,13 @@ static bly_hasher hasher;
 static uint64_t holds;
 CALLS(bly_foreign_scales, bly_foreign_scales_sized(object, 100, &holds, size))
 CALLS(bly_hasher_for, bly_hasher_for_sized(object, &hasher, size))
+static bly_status bly_keeper_new_call(void *object, size_t size)
+{
+    bly_keeper *out;
+    const bly_status st = bly_keeper_new_sized(path, object, NULL, &out, size);
+    bly_keeper_free(out);
+    return st;
+}
 CALLS(bly_update, bly_update_sized(path, object, change_nothing, NULL, size))
 CALLS(bly_compare, bly_compare_sized(f, g, object, size))
 CALLS(bly_kind_at, bly_kind_at_sized(0, object, size) ? BLY_OK : BLY_EINVAL)
@@ -220,6 +227,7 @@ static const sized_row rows[] = {
     TAKES(bly_open, access_),
     TAKES(bly_map, access_),
     TAKES(bly_update, access_),
+    TAKES(bly_keeper_new, access_),
     TAKES(bly_topk_new, topk_spec),
     TAKES(bly_sketch_new, sketch_spec),
     TAKES(bly_sketch_spec_check, sketch_spec),

@@ -285,21 +285,30 @@ bly_status bly_file_combine(const char *path, bly_combination how,
 
 /* --------------------------------------------------------------- changing */
 
+/* Open the target that path names, which is to be changed. Nothing may be
+ * there: t->lock tells. */
+static bly_status target_to_change(const char *path, const bly_access *how,
+                                   bly_target *t)
+{
+    const bly_status st = bly_target_open(path, how ? how->wait : NULL,
+                                          how ? how->wait_ctx : NULL, t);
+    if (!st && t->special)
+        return bly_fail(BLY_EIO,
+                        "%s: cannot be changed: not a regular file "
+                        "(name one, or write a new one)",
+                        path);
+    if (!st && t->no_lock)
+        return bly_io_fail(path, "locked", t->no_lock);
+    return st;
+}
+
 bly_status bly_file_change(const char *path, const bly_access *how,
                            bly_file_reads *read, bly_writes *write, void *what)
 {
     bly_target t;
-    bly_status st = bly_target_open(path, how ? how->wait : NULL,
-                                    how ? how->wait_ctx : NULL, &t);
-    if (!st && t.special)
-        st = bly_fail(BLY_EIO,
-                      "%s: cannot be changed: not a regular file "
-                      "(name one, or write a new one)",
-                      path);
-    else if (!st && t.lock < 0)
+    bly_status st = target_to_change(path, how, &t);
+    if (!st && t.lock < 0)
         st = bly_io_fail(path, "changed", ENOENT);
-    else if (!st && t.no_lock)
-        st = bly_io_fail(path, "locked", t.no_lock);
     if (!st) {
         bly_file in = { .fd = t.lock, .nbytes = (uint64_t)t.old.st_size };
         st = read(what, path, &in);
@@ -342,4 +351,92 @@ bly_status bly_update_sized(const char *path, const bly_access *how,
         bly_file_change(path, how, update_read, update_write, &u);
     bly_free(u.f);
     return st;
+}
+
+/* ---------------------------------------------------------------- keeping */
+
+struct bly_keeper {
+    bly_target t;
+    bly_filter *f;
+    char path[];
+};
+
+static bly_status keeper_put(bly_keeper *k, const bly_filter *f)
+{
+    const bly_status st =
+        bly_target_replace(&k->t, fill_file, &(writing){ write_filter, f });
+    bly_target_next(&k->t);
+    return st;
+}
+
+/* Lock the file of k, which is made of `first` if it is not there. */
+static bly_status keeper_lock(bly_keeper *k, const bly_access *how,
+                              const bly_filter *first)
+{
+    for (;;) {
+        bly_status st = target_to_change(k->path, how, &k->t);
+        if (st || k->t.lock >= 0)
+            return st;
+        if (!first)
+            return bly_io_fail(k->path, "changed", ENOENT);
+        k->t.only_new = true;
+        st = keeper_put(k, first);
+        k->t.only_new = false;
+        if (st != BLY_EBUSY)
+            return st;
+        /* Somebody else made it first: that one counts. */
+        bly_target_close(&k->t);
+    }
+}
+
+bly_status bly_keeper_new_sized(const char *path, const bly_access *how,
+                                const bly_filter *first, bly_keeper **out,
+                                size_t size)
+{
+    bly_access own;
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!path)
+        return bly_fail_null("path");
+    if (how && !(how = BLY_TAKE(how, size, &own)))
+        return BLY_EINVAL;
+    const size_t npath = strlen(path) + 1;
+    bly_keeper *const k = malloc(sizeof *k + npath);
+    if (!k)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    k->f = NULL;
+    memcpy(k->path, path, npath);
+    bly_status st = keeper_lock(k, how, first);
+    if (!st && lseek(k->t.lock, 0, SEEK_SET))
+        st = bly_io_fail(path, "read", errno);
+    if (!st) {
+        bly_file in = { .fd = k->t.lock, .nbytes = (uint64_t)k->t.old.st_size };
+        st = read_file(&in, path, how, &k->f);
+    }
+    if (st) {
+        bly_keeper_free(k);
+        return st;
+    }
+    *out = k;
+    return BLY_OK;
+}
+
+bly_filter *bly_keeper_filter(bly_keeper *k)
+{
+    return k->f;
+}
+
+bly_status bly_keeper_save(bly_keeper *k)
+{
+    return k ? keeper_put(k, k->f) : bly_fail_null("k");
+}
+
+void bly_keeper_free(bly_keeper *k)
+{
+    if (!k)
+        return;
+    bly_target_close(&k->t);
+    bly_free(k->f);
+    free(k);
 }

@@ -412,6 +412,22 @@ static void draft_close(bly_target *t)
     t->fd = t->dir = -1;
 }
 
+void bly_target_next(bly_target *t)
+{
+    /* The draft has been locked since before it had a name that others know. */
+    if (t->placed && !fstat(t->fd, &t->old)) {
+        const int old = t->lock;
+        t->lock = t->fd;
+        t->fd = -1;
+        if (old >= 0) {
+            (void)flock(old, LOCK_UN); /* as in bly_target_close() */
+            close(old);
+        }
+    }
+    t->placed = false;
+    draft_close(t);
+}
+
 void bly_target_close(bly_target *t)
 {
     draft_close(t);
@@ -503,29 +519,33 @@ static int draft_rename(bly_target *t)
         t->fd = held;
     if (!err && renameat(t->dir, t->draft, t->dir, base_of(t->path)))
         err = errno;
-    if (!err)
+    if (!err) {
         t->draft[0] = '\0';
+        t->placed = true;
+    }
     return err;
 }
 
 /* Give the draft, which has no name, one: the target's where there is no old
- * file, else a temporary one. *placed: it was the target's. */
-static bly_status draft_give_name(bly_target *t, bool *placed)
+ * file, else a temporary one. */
+static bly_status draft_give_name(bly_target *t)
 {
     bly_status st = BLY_OK;
     int err = 0;
     while (!st && t->lock < 0) {
         err = draft_link(t, base_of(t->path));
-        *placed = !err;
+        t->placed = !err;
         if (err != EEXIST)
             break;
+        if (t->only_new)
+            return write_fail(t, EWOULDBLOCK);
         /* So it is there now: replace it. Unless it is gone again. */
         err = lock_file(t);
         if (err == ENOENT)
             continue;
         st = err ? write_fail(t, err) : draft_finish(t);
     }
-    if (st || *placed)
+    if (st || t->placed)
         return st;
     if (t->lock >= 0)
         err = draft_link_any(t);
@@ -562,15 +582,14 @@ static bly_status commit_special(bly_target *t)
 
 bly_status bly_target_commit(bly_target *t)
 {
-    bool placed = false;
     if (t->special)
         return commit_special(t);
     bly_status st = draft_finish(t);
     if (!st && !t->draft[0])
-        st = draft_give_name(t, &placed);
+        st = draft_give_name(t);
     if (st)
         return st;
-    int err = placed ? 0 : draft_rename(t);
+    int err = t->placed ? 0 : draft_rename(t);
     if (err)
         return write_fail(t, err);
     err = sync_fd(t->dir);

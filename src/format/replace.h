@@ -25,6 +25,8 @@ typedef struct bly_target {
     int fd;                   /* the draft, or what is special; -1: not begun */
     int dir;                  /* its folder */
     char draft[NAME_MAX + 1]; /* its name there; "": it has none */
+    bool only_new;            /* BLY_EBUSY if a file has come into being */
+    bool placed;              /* the draft has the target's name */
 } bly_target;
 
 /* Find what `path` names and, where that is a file, wait for its lock. Pairs
@@ -41,6 +43,10 @@ bly_status bly_target_commit(bly_target *t);
 /* Begin, let fill() write, and commit. */
 typedef bly_status bly_fill(void *ctx, const char *name, int fd);
 bly_status bly_target_replace(bly_target *t, bly_fill *fill, void *ctx);
+
+/* Get ready for another version, without letting another writer in between:
+ * what was committed is the old file now, and anything else is dropped. */
+void bly_target_next(bly_target *t);
 
 /* Drop what was begun and not committed, and let the next writer in. */
 void bly_target_close(bly_target *t);
