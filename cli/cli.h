@@ -38,6 +38,7 @@
     X(figures)      \
     X(explain)      \
     X(top)          \
+    X(unique)       \
     X(dedup)        \
     X(digest)       \
     X(redis)        \
