@@ -110,7 +110,8 @@ static void page_begin(struct page *page, bool full)
             "Every picture here is drawn from a run of the library: `bloomery "
             "figures%s --out DIR`\ndraws them again (`make figures` draws "
             "these). Dashed lines are what is expected, markers\nwhat was "
-            "measured. The table of each figure, with the band in which a "
+            "measured; where there are many kinds, classic is in every panel "
+            "as the yardstick. The table of each figure, with the band in which a "
             "value is accepted,\nis in the CSV beside it.\n\n"
             "Run with bloomery %s on ",
             full ? " --full" : "", bly_version());
@@ -225,9 +226,9 @@ static const struct opt figures_options[] = {
       "all figures are run" },
     { "out", 0, OPT_TEXT, &figures_args.out, "DIR", "the same" },
     FLAG("quick", 0, figures_args.quick,
-         "smaller sets and fewer points: two minutes for all (the default)"),
+         "smaller sets and fewer points: ten seconds for all (the default)"),
     FLAG("full", 0, figures_args.full,
-         "sets and points as in print: twenty minutes for all"),
+         "sets and points as in print: a minute for all"),
     { "seed", 0, OPT_COUNT, &figures_args.seed, "N",
       "use other random numbers than those of seed 0" },
     FLAG("json", 0, figures_args.json, "print an array of JSON objects"),

@@ -268,6 +268,9 @@ static int plan_plot(const bly_spec *spec, const struct plan_row *rows,
             .npoints = PLOT_STEPS_ALL,
             .dash = i < n ? PLOT_DASH_AUTO : PLOT_DOTTED,
         };
+        bly_kind_info kind;
+        if (n > 1 && i < n && bly_kind_named(rows[i].plan.kind, &kind))
+            series[i].panel = plot_kind_panel(&kind);
     }
     char subtitle[80];
     snprintf(subtitle, sizeof subtitle, "%llu keys",

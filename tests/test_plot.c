@@ -526,8 +526,14 @@ static void ticks_are_nice(void **state)
     p.x.format = PLOT_BYTES;
     p.x.scale = PLOT_LOG;
     draw_page(&p);
-    assert_true(has_text("4 KiB") || has_text("16 KiB"));
-    assert_true(has_text("1 MiB"));
+    assert_true(has_text("4 KiB") || has_text("16 KiB")); /* one unit */
+    assert_true(has_text("2048 KiB") && !on_page("MiB</text>"));
+    p.x.format = PLOT_SI;
+    t[0].x = 1000;
+    t[1].x = 1e7;
+    draw_page(&p);
+    assert_true(has_text("1,000") && has_text("10,000,000"));
+    assert_false(has_text("1k") || has_text("1M"));
 
     t[0].x = 0;
     t[1].x = 2.2e6;
@@ -537,47 +543,179 @@ static void ticks_are_nice(void **state)
     assert_true(has_text("0.5M") && has_text("1M") && !has_text("500k"));
 }
 
-/* Every pair of the series of one picture differs in what can be seen. */
-static void forty_series_can_be_told_apart(void **state)
+/* What can be seen of the series that begins at *at, which moves past it:
+ * colour and the letters of a marker's outline. */
+static unsigned look_at(const char **at)
 {
-    (void)state;
-    enum { N = 40 };
-    static struct plot_series s[N];
-    static char names[N][16];
-    unsigned look[N];
-    struct plot_point t[N][2];
+    *at = strstr(*at, "<g class=\"s c");
+    assert_non_null(*at);
+    const unsigned color = (unsigned)((*at)[13] - '0');
+    const char *end = strstr(*at, "</g>");
+    const char *dot = strstr(*at, "<path class=\"dot\"");
+    const char *open = strstr(*at, "<path class=\"open\"");
+    const char *mark = dot && dot < end ? dot : open;
+    unsigned shape = mark == open;
+    assert_true(mark && mark < end);
+    for (const char *d = strstr(mark, " d=\"") + 4; *d != '"'; d++)
+        if (strchr("MLHVahlmvz-", *d))
+            shape = shape * 31 + (unsigned char)*d;
+    *at = end;
+    return shape % 1000003 * 31 + color;
+}
 
-    for (unsigned i = 0; i < N; i++) {
+/* How often text is drawn from start to end. */
+static unsigned times_between(const char *text, const char *start,
+                              const char *end)
+{
+    unsigned n = 0;
+    for (; (start = strstr(start, text)) != NULL && start < end; start++)
+        n++;
+    return n;
+}
+
+enum { MANY = 40 };
+static struct plot_series crowd[MANY];
+
+static struct plot crowded(void)
+{
+    static char names[MANY][16];
+    static struct plot_point t[MANY][2];
+
+    for (unsigned i = 0; i < MANY; i++) {
         t[i][0] = (struct plot_point){ .x = 0, .y = i };
         t[i][1] = (struct plot_point){ .x = 1, .y = 2 * i };
         snprintf(names[i], sizeof names[i], "series %u", i);
-        s[i] = (struct plot_series){ .name = names[i],
-                                     .points = t[i],
-                                     .npoints = 2 };
+        crowd[i] = (struct plot_series){ .name = names[i],
+                                         .points = t[i],
+                                         .npoints = 2 };
     }
-    const struct plot p = picture_of(s, N);
+    return picture_of(crowd, MANY);
+}
+
+/* Never more than eight in a panel, and there every pair differs both in
+ * colour and in marker; all panels have the same axes. */
+static void forty_series_can_be_told_apart(void **state)
+{
+    (void)state;
+    for (unsigned n = 1; n <= MANY; n++) {
+        struct plot p = crowded();
+        p.nseries = n;
+        draw_page(&p);
+        const unsigned npanels = times_drawn("<g class=\"panel\"");
+        assert_int_equal(npanels, n > 8 ? (n + 7) / 8 : 0);
+        assert_int_equal(times_drawn("<text class=\"t\""), 1);
+        const char *at = page;
+        for (unsigned i = 0; i < (npanels ? npanels : 1); i++) {
+            if (npanels)
+                at = strstr(at, "<g class=\"panel\"") + 1;
+            const char *next = strstr(at, "<g class=\"panel\"");
+            if (!next)
+                next = page + page_used;
+            const unsigned here = times_between("<g class=\"s c", at, next);
+            unsigned looks[8];
+            assert_in_range(here, 1, 8);
+            if (n == MANY) /* the largest value is 78 */
+                assert_int_equal(times_between(">80</text>", at, next), 1);
+            const char *series = at;
+            for (unsigned j = 0; j < here && n > 1; j++) {
+                looks[j] = look_at(&series);
+                for (unsigned k = 0; k < j; k++) {
+                    assert_int_not_equal(looks[j] % 31, looks[k] % 31);
+                    assert_int_not_equal(looks[j] / 31, looks[k] / 31);
+                }
+            }
+        }
+        for (unsigned i = 0; i < n; i++)
+            assert_true(has_text(crowd[i].name));
+    }
+}
+
+/* Panels in the order of their names; who names none is in all, first. */
+static void panels_have_names_and_yardsticks(void **state)
+{
+    (void)state;
+    struct plot p = crowded();
+    p.nseries = 12;
+    p.caption = "at the foot";
+    for (unsigned i = 0; i < 11; i++)
+        crowd[i].panel = i % 2 ? "odd" : "even";
+    draw_page(&p); /* 6 even and 5 odd ones, and number 11 */
+    assert_int_equal(times_drawn("<g class=\"panel\""), 2);
+    const char *even = strstr(page, ">even</text>");
+    const char *odd = strstr(page, ">odd</text>");
+    assert_true(even && odd && even < odd);
+    assert_int_equal(times_between(">series 11</text>", page, odd), 1);
+    assert_int_equal(times_drawn(">series 11</text>"), 2);
+    assert_int_equal(times_drawn(">series 10</text>"), 1);
+    assert_int_equal(times_drawn(">at the foot</text>"), 1);
+    const char *at = even, *also = odd;
+    assert_int_equal(look_at(&at), look_at(&also));
+
+    for (unsigned i = 0; i < 11; i++) /* ten and one in one panel */
+        crowd[i].panel = "all";
     draw_page(&p);
-    const char *at = page;
-    for (unsigned i = 0; i < N; i++) {
-        at = strstr(at, "<g class=\"s c");
-        assert_non_null(at);
-        const unsigned color = (unsigned)(at[13] - '0');
-        const char *line = strstr(at, "<path class=\"line d");
-        const unsigned dash = (unsigned)(line[19] - '0');
-        const char *end = strstr(at, "</g>");
-        const char *dot = strstr(at, "<path class=\"dot\"");
-        const char *open = strstr(at, "<path class=\"open\"");
-        const char *mark = dot && dot < end ? dot : open;
-        unsigned shape = 0; /* the letters of its outline */
-        if (mark && mark < end)
-            for (const char *d = strstr(mark, " d=\"") + 4; *d != '"'; d++)
-                if (strchr("MLHVahlmvz-", *d))
-                    shape = shape * 31 + (unsigned char)*d;
-        look[i] = (shape * 31 + dash) * 31 + color;
-        for (unsigned j = 0; j < i; j++)
-            assert_int_not_equal(look[i], look[j]);
-        at = end;
-        assert_true(has_text(names[i]));
+    assert_true(has_text("all (1 of 2)") && has_text("all (2 of 2)"));
+
+    p.nseries = MANY; /* too many to be in all */
+    crowd[0].panel = "one";
+    draw_page(&p);
+    for (unsigned i = 0; i < MANY; i++)
+        assert_true(has_text(crowd[i].name));
+}
+
+/* Dashed is what is expected, and the picture says so, if there is any. */
+static void what_is_expected_is_dashed_and_said(void **state)
+{
+    (void)state;
+    static const struct plot_point formula[] = { { .x = 0, .y = 1 },
+                                                 { .x = 3, .y = 19 } };
+    struct plot_series s = one_line;
+    struct plot p = picture_of(&s, 1);
+
+    draw_page(&p);
+    assert_false(has_text("expected") || has_text("measured"));
+    s.expected = formula;
+    s.nexpected = 2;
+    s.style = PLOT_POINTS;
+    draw_page(&p);
+    assert_true(has_text("expected") && has_text("measured"));
+    assert_int_equal(letters(path_of("line d2", 1), 'L'), 1);
+    s.style = PLOT_BARS;
+    draw_page(&p);
+    assert_true(has_text("expected") && has_text("measured"));
+    assert_int_equal(times_drawn("<path class=\"line d2\""), 3);
+    s.npoints = 0;
+    s.style = PLOT_LINE;
+    draw_page(&p);
+    assert_true(has_text("expected") && !has_text("measured"));
+
+    /* The name of an axis that leaves no room for the key is above it. */
+    char label[100];
+    memset(label, 'm', sizeof label);
+    label[60] = '\0';
+    p.y = (struct plot_axis){ .label = label };
+    draw_page(&p);
+    double x, y, x2, y2;
+    place_of("expected", &x, &y);
+    place_of(label, &x2, &y2);
+    assert_true(y < y2 - 15);
+}
+
+/* Names go below the picture before they are cut. */
+static void long_names_are_not_cut(void **state)
+{
+    (void)state;
+    char name[2][90];
+    struct plot_series s[] = { one_line, one_line };
+    for (unsigned n = 10; n < 90; n++) {
+        for (unsigned i = 0; i < 2; i++) {
+            memset(name[i], 'a' + (int)i, n);
+            name[i][n] = '\0';
+            s[i].name = name[i];
+        }
+        const struct plot p = picture_of(s, 2);
+        draw_page(&p);
+        assert_true(has_text(name[0]) && has_text(name[1]));
     }
 }
 
@@ -1041,6 +1179,9 @@ int main(void)
         cmocka_unit_test(numbers_read_well),
         cmocka_unit_test(ticks_are_nice),
         cmocka_unit_test(forty_series_can_be_told_apart),
+        cmocka_unit_test(panels_have_names_and_yardsticks),
+        cmocka_unit_test(what_is_expected_is_dashed_and_said),
+        cmocka_unit_test(long_names_are_not_cut),
         cmocka_unit_test(names_at_line_ends_do_not_overlap),
         cmocka_unit_test(styles_draw_what_they_say),
         cmocka_unit_test(reference_lines_have_labels),

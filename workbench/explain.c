@@ -3,6 +3,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "report/say.h"
 #include "report/show.h"
@@ -131,11 +133,14 @@ static int digits_of(size_t n)
     return digits;
 }
 
-static void print_cells(const struct explain *e, const struct explain_step *s,
-                        int width)
+/* Cells from .. to - 1 of a step, or their numbers. */
+static void print_cells(const struct explain_step *s, int width, size_t from,
+                        size_t to)
 {
-    for (size_t c = 0; c < e->m; c++)
-        if (s->cells[c])
+    for (size_t c = from; c < to; c++)
+        if (!s)
+            printf(" %*zu", width, c);
+        else if (s->cells[c])
             printf(" %*u", width, s->cells[c]);
         else
             printf(" %*s", width, ".");
@@ -143,7 +148,6 @@ static void print_cells(const struct explain *e, const struct explain_step *s,
 
 static void print_places(const struct explain *e, const struct explain_step *s)
 {
-    fputs("   ", stdout);
     for (size_t i = 0; i < e->nhashes; i++)
         printf("%s%zu%s", i ? ", " : "", s->touched[i],
                s->op == EXPLAIN_HAS && !s->cells[s->touched[i]] ? " (empty)"
@@ -152,6 +156,17 @@ static void print_places(const struct explain *e, const struct explain_step *s)
         printf(": %s", s->result);
 }
 
+/* Columns of the terminal, or of what the command prints elsewhere. */
+static int explain_columns(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col
+               ? size.ws_col
+               : 79;
+}
+
+/* An array that is too long for a line is broken into several, each with all
+ * steps; what the hash functions named then comes last. */
 void explain_print(const struct explain *e)
 {
     const int width = digits_of(e->m - 1);
@@ -162,13 +177,26 @@ void explain_print(const struct explain *e)
     for (size_t i = 0; i < e->nhashes; i++)
         printf("h%zu(x) = (%s) mod %zu\n", i + 1, show_name(e->hashes[i]),
                e->m);
-    printf("\n%-*s", label, "");
-    for (size_t c = 0; c < e->m; c++)
-        printf(" %*zu", width, c);
-    putchar('\n');
-    for (size_t i = 0; i < e->nsteps; i++) {
-        printf("%-*s", label, show_name(e->steps[i].label));
-        print_cells(e, &e->steps[i], width);
+    const int room = (explain_columns() - label) / (width + 1);
+    const size_t fit = room > 4 ? (size_t)room : 4;
+    const bool broken = e->m > fit;
+    for (size_t from = 0; from < e->m; from += fit) {
+        const size_t to = e->m - from < fit ? e->m : from + fit;
+        printf("\n%-*s", label, "");
+        print_cells(NULL, width, from, to);
+        putchar('\n');
+        for (size_t i = 0; i < e->nsteps; i++) {
+            printf("%-*s", label, show_name(e->steps[i].label));
+            print_cells(&e->steps[i], width, from, to);
+            if (!broken) {
+                fputs("   ", stdout);
+                print_places(e, &e->steps[i]);
+            }
+            putchar('\n');
+        }
+    }
+    for (size_t i = 0; i < e->nsteps && broken; i++) {
+        printf("%s%-*s ", i ? "" : "\n", label, show_name(e->steps[i].label));
         print_places(e, &e->steps[i]);
         putchar('\n');
     }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "report/say.h"
+#include "report/show.h"
 #include "workbench/figure.h"
 #include "workbench/plot_svg.h"
 
@@ -247,43 +248,45 @@ uint64_t figure_random(uint64_t *at)
 
 /* ------------------------------------------------------------------ table */
 
-/* A value in a column of the table; what is missing is a dash. */
+/* A value in a column of the table, in 10 characters; what is missing is a
+ * dash. */
 static const char *show_value(double value, char *text, size_t size)
 {
     if (isnan(value))
         snprintf(text, size, "-");
-    else if (value != 0 && (fabs(value) < 1e-4 || fabs(value) >= 1e7))
+    else if (value != 0 && (fabs(value) < 1e-3 || fabs(value) >= 1e7))
         snprintf(text, size, "%.4g", value);
     else
-        snprintf(text, size, "%.6g", value);
+        snprintf(text, size, fabs(value) < 1 ? "%.5g" : "%.6g", value);
     return text;
 }
 
-static void print_point(const struct figure_series *s,
-                        const struct figure_point *p)
+/* No more than 60 columns, except for what went wrong. */
+static void print_point(const struct figure_point *p)
 {
     char x[24], expected[24], measured[24], low[24], high[24];
-    printf("  %-28s %10s %12s %12s", s->name, show_value(p->x, x, sizeof x),
+    printf("  %9s %10s %10s", show_value(p->x, x, sizeof x),
            show_value(p->expected, expected, sizeof expected),
            show_value(p->measured, measured, sizeof measured));
     if (is_judged(p))
-        printf("   %s .. %s%s", show_value(p->low, low, sizeof low),
+        printf("  %s .. %s%s", show_value(p->low, low, sizeof low),
                show_value(p->high, high, sizeof high),
-               is_accepted(p) ? "" : "   OUTSIDE");
+               is_accepted(p) ? "" : "  OUTSIDE");
     putchar('\n');
 }
 
 static void print_table(const struct figure_run *run)
 {
     printf("%s: %s\n", run->figure->name, run->figure->title);
-    printf("  %-28s %10s %12s %12s   %s\n", "", "x", "expected", "measured",
-           "accepted");
-    for (size_t i = 0; i < run->nseries; i++)
+    for (size_t i = 0; i < run->nseries; i++) {
+        printf("\n  %s\n  %9s %10s %10s  %s\n", run->series[i].name, "x",
+               "expected", "measured", "accepted");
         for (size_t k = 0; k < run->series[i].npoints; k++)
-            print_point(&run->series[i], &run->series[i].points[k]);
+            print_point(&run->series[i].points[k]);
+    }
+    putchar('\n');
     if (run->notes)
-        for (const char *at = run->notes; *at; at = strchr(at, '\n') + 1)
-            printf("  %.*s\n", (int)(strchr(at, '\n') - at), at);
+        print_wrapped(stdout, run->notes, 0, 2);
     printf("  %zu of %zu values in their bands\n\n",
            run->njudged - run->nfailed, run->njudged);
 }
@@ -293,6 +296,8 @@ const struct field figure_fields[] = {
     FIELD(struct figure, title, NONE, "its title"),
     FIELD(struct figure, source, NONE,
           "what it redraws, or where the formula stands"),
+    FIELD(struct figure, machine, NONE,
+          "whether it measures the machine, so that no two runs agree"),
     { 0 },
 };
 
@@ -386,19 +391,12 @@ static bool write_csv(const void *what, plot_put *put, void *ctx)
     return ok;
 }
 
-/* What is expected, where anything is, and what was measured, of one series:
- * two of the plot, of one colour. It is the nth to be seen; colours are used
- * again with other dashes. Returns how many it became. */
-static size_t series_of_plot(const struct figure_series *s, size_t nth,
-                             struct plot_point *room, struct plot_series *out)
+/* What is expected and what was measured, of one series. */
+static struct plot_series series_of_plot(const struct figure_series *s,
+                                         struct plot_point *room)
 {
-    static const enum plot_dash dashes[] = { PLOT_SOLID, PLOT_DASHED,
-                                             PLOT_DOTTED, PLOT_DASHDOT };
-    const unsigned color =
-        s->color ? s->color : (unsigned)(nth % PLOT_NCOLORS) + 1;
-    const enum plot_dash dash = dashes[nth / PLOT_NCOLORS % 4];
     struct plot_point *expected = room, *measured = room + s->npoints;
-    size_t nexpected = 0, nmeasured = 0, n = 0;
+    size_t nexpected = 0, nmeasured = 0;
     for (size_t i = 0; i < s->npoints; i++) {
         const struct figure_point *p = &s->points[i];
         if (!isnan(p->expected))
@@ -408,33 +406,36 @@ static size_t series_of_plot(const struct figure_series *s, size_t nth,
             measured[nmeasured++] =
                 (struct plot_point){ .x = p->x, .y = p->measured };
     }
-    const bool bars = s->style == PLOT_BARS;
-    if (nexpected && !bars)
-        out[n++] =
-            (struct plot_series){ .name = nmeasured ? NULL : s->name,
-                                  .points = expected,
-                                  .npoints = nexpected,
-                                  .dash = nmeasured ? PLOT_DASHED : PLOT_SOLID,
-                                  .color = color };
-    if (nmeasured)
-        out[n++] = (struct plot_series){
-            .name = s->name,
-            .points = measured,
-            .npoints = nmeasured,
-            .style = s->style    ? s->style
-                     : nexpected ? PLOT_POINTS
-                                 : PLOT_BOTH,
-            .dash = dash,
-            .color = color,
-        };
-    return n;
+    return (struct plot_series){
+        .name = s->name,
+        .points = measured,
+        .npoints = nmeasured,
+        .expected = expected,
+        .nexpected = nexpected,
+        .panel = s->panel,
+        .style = s->style    ? s->style
+                 : nexpected ? PLOT_POINTS
+                             : PLOT_BOTH,
+        .color = s->color,
+    };
+}
+
+/* Is there a measured nothing, for which a log axis has no place? */
+static bool has_unplaced(const struct figure_run *run)
+{
+    for (size_t i = 0; i < run->nseries && run->y.scale == PLOT_LOG; i++)
+        for (size_t k = 0; k < run->series[i].npoints; k++)
+            if (!run->series[i].unseen &&
+                run->series[i].points[k].measured == 0)
+                return true;
+    return false;
 }
 
 static bool save_picture(const struct figure_run *run, const char *path)
 {
-    struct plot_series series[2 * FIGURE_MAX_SERIES];
+    struct plot_series series[FIGURE_MAX_SERIES];
     struct plot_point *room[FIGURE_MAX_SERIES] = { 0 };
-    size_t n = 0, nth = 0;
+    size_t n = 0;
     bool ok = true;
     for (size_t i = 0; i < run->nseries && ok; i++) {
         const struct figure_series *s = &run->series[i];
@@ -443,12 +444,16 @@ static bool save_picture(const struct figure_run *run, const char *path)
         room[i] = calloc(2 * s->npoints, sizeof *room[i]);
         ok = room[i] != NULL;
         if (ok)
-            n += series_of_plot(s, nth++, room[i], series + n);
+            series[n++] = series_of_plot(s, room[i]);
     }
+    char caption[400];
+    snprintf(caption, sizeof caption, "%s%s", run->figure->source,
+             has_unplaced(run) ? " Where there is no marker, none was found."
+                               : "");
     const struct plot p = {
         .title = run->figure->title,
         .subtitle = run->subtitle[0] ? run->subtitle : NULL,
-        .caption = run->figure->source,
+        .caption = caption,
         .x = run->x,
         .y = run->y,
         .series = series,

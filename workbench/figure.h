@@ -17,8 +17,8 @@
  *             figure_judge(run, s, k, expected(k), measured(k), sd(k));
  *     }
  *
- * The picture follows from the points: what is expected is a line, what was
- * measured stands on it as markers of the same colour.
+ * The picture follows from the points: what is expected is a dashed line, what
+ * was measured stands on it as markers of the same colour.
  *
  * Adding a figure: a function and a row `const struct figure figure_NAME` in a
  * figure_*.c, and X(NAME) below. Everything random comes from run->seed, so
@@ -79,6 +79,7 @@ struct figure {
     const char *title;  /* of the picture */
     const char *source; /* what it redraws, or where the formula stands */
     const char *about;  /* what one sees, for docs/figures/index.md */
+    bool machine;       /* it measures time or malloc: no two runs agree */
     void (*run)(struct figure_run *run);
 
     /* Draw another picture than that of the points; false after a message.
@@ -103,6 +104,7 @@ struct figure_series {
     enum plot_style style; /* of what was measured; PLOT_LINE: as usual */
     unsigned color;        /* to share one: 1 to PLOT_NCOLORS */
     bool unseen;           /* in the table and not in the picture */
+    const char *panel;     /* of the picture; NULL: in all of them */
     struct figure_point *points;
     size_t npoints;
 };

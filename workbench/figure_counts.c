@@ -253,9 +253,9 @@ static void spacecode_run(struct figure_run *run)
     const double most = run->full ? 1e5 : 1e4;
     run->x = AXIS(.label = "times the key came", .scale = PLOT_LOG,
                   .format = PLOT_SI);
-    run->y = AXIS(.label = "estimate over truth");
-    struct figure_series *mean = figure_series(run, "mean");
-    struct figure_series *spread = figure_series(run, "relative error");
+    run->y = AXIS(.label = "multiples of the true count");
+    struct figure_series *mean = figure_series(run, "mean of the estimates");
+    struct figure_series *spread = figure_series(run, "root mean square error");
     const bly_spec spec = SPEC(.kind = "spacecode", .items = nkeys * 12,
                                .fpr = 0.001, .seed = run->seed);
     bly_filter *f = figure_filter(run, &spec, "mean=1000");

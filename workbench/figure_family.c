@@ -31,7 +31,7 @@ static void bits_rate_run(struct figure_run *run)
     static const double rates[] = { 0.1, 0.03, 0.01, 0.003, 0.001, 0.0001 };
     run->x = AXIS(.label = "false positive rate", .scale = PLOT_LOG,
                   .format = PLOT_PERCENT, .reversed = true);
-    run->y = AXIS(.label = "memory", .unit = "bits per key", .max = 60);
+    run->y = AXIS(.label = "memory", .unit = "bits per key", .scale = PLOT_LOG);
     struct figure_series *bound = figure_series(run, "lower bound");
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
         figure_point(run, bound, rates[r], -log2(rates[r]), NAN, NAN, NAN);
@@ -40,6 +40,7 @@ static void bits_rate_run(struct figure_run *run)
         if (!asks(&kind))
             continue;
         struct figure_series *bits = figure_series(run, "%s", kind.name);
+        bits->panel = plot_kind_panel(&kind);
         struct figure_series *kept =
             figure_series(run, "%s, rate over planned", kind.name);
         kept->unseen = true;
@@ -90,6 +91,7 @@ static void past_capacity_run(struct figure_run *run)
         if (!asks(&kind) || is_static(&kind))
             continue;
         struct figure_series *s = figure_series(run, "%s", kind.name);
+        s->panel = plot_kind_panel(&kind);
         const bly_spec spec =
             SPEC(.kind = kind.name, .items = n, .fpr = 0.01, .seed = run->seed);
         bly_filter *f = figure_filter(run, &spec, NULL);
@@ -163,6 +165,7 @@ static void family_time(struct figure_run *run, bool asking)
         if (!asks(&kind))
             continue;
         struct figure_series *s = figure_series(run, "%s", kind.name);
+        s->panel = plot_kind_panel(&kind);
         for (uint64_t n = 1000; n <= most && !run->broken; n *= 10) {
             double best = INFINITY, share = 1;
             const int rounds = n < 1000000 ? 3 : 1;
@@ -205,6 +208,7 @@ const struct figure figure_family_add = {
         "Integer keys in batches, hashing included, one thread. Steps are "
         "where a filter outgrows a cache; a kind whose keys touch one line has "
         "the smallest steps. The check is that every key is found afterwards.",
+    .machine = true,
     .run = family_add_run,
 };
 
@@ -214,6 +218,7 @@ const struct figure figure_family_ask = {
     .source = "Every kind of the library at 1 %; keys that are contained.",
     .about = "The same for questions. bloomery bench measures both with more "
              "care, and against the machine's memory.",
+    .machine = true,
     .run = family_ask_run,
 };
 
@@ -320,5 +325,6 @@ const struct figure figure_memory = {
              "them; a filter holds ten bits per key whatever its length. "
              "Measured as what malloc handed out: a chained table with as many "
              "slots as keys, and the tree of the C library.",
+    .machine = true,
     .run = memory_run,
 };

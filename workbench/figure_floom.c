@@ -362,6 +362,7 @@ static void floom_times(struct figure_run *run, double p, unsigned b)
         .about = "The pattern must be computed and set besides the bits, so " \
                  "that Floom is the slower one. Only that order is judged; "  \
                  "nanoseconds are the machine's.",                            \
+        .machine = true,                                                      \
         .run = floom_time_##P##_##B##_run,                                    \
     };
 

@@ -23,7 +23,7 @@ static void halves_run(struct figure_run *run)
     const uint64_t n = 20000;
     const unsigned nfilters = run->full ? 20 : 4;
     run->x = AXIS(.label = "probes per key", .unit = "k");
-    run->y = AXIS(.label = "false positive rate", .scale = PLOT_LOG);
+    run->y = FIGURE_RATES;
     struct figure_series *s = figure_series(run, "n k / ln 2 bits");
     for (unsigned k = 1; k <= 12; k++) {
         const double m = ceil((double)n * k / log(2));
@@ -75,7 +75,7 @@ static double poisson_tail(double mean, unsigned least)
 static void overflow_run(struct figure_run *run)
 {
     const uint64_t counters = run->full ? 4000000 : 500000;
-    run->x = AXIS(.label = "hits a counter", .unit = "kn/m");
+    run->x = AXIS(.label = "hits per counter", .unit = "kn/m");
     run->y =
         AXIS(.label = "share of counters at the ceiling", .scale = PLOT_LOG);
     run->references[run->nreferences++] = (struct plot_reference){
@@ -332,8 +332,7 @@ static void cuckoo_run(struct figure_run *run)
     run->x.ncategories = 4;
     run->y = AXIS(.label = "load when the first key is refused",
                   .format = PLOT_PERCENT, .max = 1);
-    struct figure_series *s =
-        figure_series(run, "2^%d buckets", (int)log2(buckets));
+    struct figure_series *s = figure_series(run, "slots filled");
     s->style = PLOT_BARS;
     for (size_t i = 0; i < 4; i++) {
         const double slots = buckets * rows[i].bucket;
@@ -365,7 +364,9 @@ static void cuckoo_run(struct figure_run *run)
 const struct figure figure_cuckoo = {
     .name = "cuckoo-load",
     .title = "How full a cuckoo filter becomes",
-    .source = "Cuckoo filter; known loads 50, 84, 95 and 98 %.",
+    .source =
+        "Cuckoo filter of 2^18 buckets; expected is when the first key of "
+        "so many fails, somewhat above the known 50, 84, 95 and 98 %.",
     .about = "A key has two buckets. With one slot each the table is full at "
              "half, with four at 95 %: that is why four is usual, although "
              "doubling the slots doubles the chance of a false match.",

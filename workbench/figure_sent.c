@@ -27,7 +27,7 @@ static void sent_run(struct figure_run *run)
     const double queries = run->full ? 1e7 : 1e6;
     run->x = AXIS(.label = "memory at both ends", .unit = "bits per key",
                   .scale = PLOT_LOG);
-    run->y = AXIS(.label = "false positive rate", .scale = PLOT_LOG);
+    run->y = FIGURE_RATES;
     for (unsigned limit = 8; limit <= 16; limit += 8) {
         struct figure_series *rate =
             figure_series(run, "%u bits per key sent", limit);

@@ -120,6 +120,7 @@ const struct figure figure_time_add = {
     .about = "Each probe sets a bit, so that the time grows in a straight line "
              "with k. The paper's program also hashes once per probe; here one "
              "hash serves all, and the line is flatter.",
+    .machine = true,
     .run = time_add_run,
 };
 
@@ -181,5 +182,6 @@ const struct figure figure_time_ask = {
         "flat line of figure 5 is right, and it is not linear in k, as the "
         "text says. The mix of figure 6 is printed as 10 to 1, while the "
         "program asks 100 to 1; both are mostly contained keys.",
+    .machine = true,
     .run = time_ask_run,
 };

@@ -22,8 +22,8 @@
  * plot_axis.c the ticks; this file draws what they have decided.
  *
  * A point that cannot be placed (not finite, or not above zero on a log axis)
- * breaks a line. The first seven lines differ in colour; the next seven are
- * dashed, then dotted, then dash-dotted; from 28 on they carry markers.
+ * breaks a line. Series differ in colour and marker; plot_panels.c sees to it
+ * that there are never more of them in one panel than of either.
  *
  * Not here: stacked bars, second y axes, dates. Lines are drawn in the order
  * of their points and not sorted.
@@ -34,13 +34,9 @@
 #include "workbench/plot.h"
 #include "workbench/plot_layout.h"
 
-#define MARKER_GAP 9.0 /* markers on a line stand at least so far apart */
-
 /* What the picture shows, for those who cannot see it. */
-static void draw_description(struct picture *p)
+static void draw_description(struct svg *o, const struct plot *plot)
 {
-    struct svg *o = &p->svg;
-    const struct plot *plot = p->plot;
     char x[512], y[512];
 
     svg(o, "<desc>");
@@ -55,9 +51,72 @@ static void draw_description(struct picture *p)
     svg(o, "</desc>\n");
 }
 
+/* The outline of a marker, as path data. */
+static void draw_marker(struct svg *o, enum plot_marker marker, double x,
+                        double y, double r)
+{
+    const double q = r * 0.88, d = r * 1.25;
+
+    switch (marker) {
+    case PLOT_SQUARE:
+        svg(o, "M%n %nh%nv%nh%nz", x - q, y - q, 2 * q, 2 * q, -2 * q);
+        break;
+    case PLOT_TRIANGLE:
+        svg(o, "M%n %nl%n %nh%nz", x, y - d, d, d * 1.7, -2 * d);
+        break;
+    case PLOT_TRIANGLE_DOWN:
+        svg(o, "M%n %nl%n %nh%nz", x, y + d, d, -d * 1.7, -2 * d);
+        break;
+    case PLOT_DIAMOND:
+        svg(o, "M%n %nl%n %nl%n %nl%n %nz", x, y - d, d, d, -d, d, -d, -d);
+        break;
+    case PLOT_CROSS:
+        svg(o, "M%n %nl%n %nm0 %nl%n %n", x - q, y - q, 2 * q, 2 * q, -2 * q,
+            -2 * q, 2 * q);
+        break;
+    case PLOT_PLUS:
+        svg(o, "M%n %nh%nM%n %nv%n", x - d, y, 2 * d, x, y - d, 2 * d);
+        break;
+    case PLOT_MARKER_AUTO:
+    case PLOT_CIRCLE:
+    case PLOT_RING:
+        svg(o, "M%n %na%n %n 0 1 0 %n 0a%n %n 0 1 0 %n 0z", x - r, y, r, r,
+            2 * r, r, r, -2 * r);
+        break;
+    }
+}
+
+/* "- - expected  o measured" at the right end, above the plot: beside the name
+ * of the y axis, `beside` wide, or above it. */
+static void draw_key(struct picture *p, double beside)
+{
+    struct svg *o = p->svg;
+    const double right = SVG_WIDTH - SVG_MARGIN;
+    const bool above = beside + p->key + 20 > right - SVG_MARGIN && beside > 0;
+    const double y =
+        p->top - 12 - p->nmark_rows * PLOT_ROW - (above ? PLOT_ROW : 0);
+    double x = right - p->key;
+
+    svg(o, "<path class=\"line d2\" d=\"M%n %nh24\"/>\n", x, y - 4);
+    svg(o, "<text class=\"key\" x=\"%n\" y=\"%n\">" PLOT_EXPECTED "</text>\n",
+        x + PLOT_SWATCH, y);
+    if (!p->measured)
+        return;
+    x += PLOT_SWATCH + svg_text_width(PLOT_EXPECTED, NULL, 12) + 14;
+    if (p->bars) {
+        svg(o, "<path class=\"bar\" d=\"M%n %nh16v10h-16z\"/>\n", x + 8, y - 9);
+    } else {
+        svg(o, "<path class=\"dot\" d=\"");
+        draw_marker(o, PLOT_CIRCLE, x + 19, y - 4, 3.6);
+        svg(o, "\"/>\n");
+    }
+    svg(o, "<text class=\"key\" x=\"%n\" y=\"%n\">" PLOT_MEASURED "</text>\n",
+        x + PLOT_SWATCH, y);
+}
+
 static void draw_frame(struct picture *p)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
     char buf[512];
 
     svg_titles(o, p->plot->title, p->plot->subtitle);
@@ -67,6 +126,8 @@ static void draw_frame(struct picture *p)
         svg_fitted(o, buf, 12, SVG_WIDTH - 2 * SVG_MARGIN);
         svg(o, "</text>\n");
     }
+    if (p->key > 0)
+        draw_key(p, svg_text_width(buf, NULL, 12));
 
     for (unsigned major = 0; major < 2; major++) {
         const size_t nx = major ? p->x.nmajor : p->x.nminor;
@@ -127,14 +188,13 @@ static void draw_axes(struct picture *p)
 {
     const double zero = axis_place(&p->y, axis_coordinate(p->y.want, 0));
 
-    svg(&p->svg, "<path class=\"axis\" d=\"M%n %nV%nH%n", p->left, p->top,
+    svg(p->svg, "<path class=\"axis\" d=\"M%n %nV%nH%n", p->left, p->top,
         p->bottom, p->right);
     if (zero > p->top + 1 && zero < p->bottom - 1)
-        svg(&p->svg, "M%n %nH%n", p->left, zero, p->right);
+        svg(p->svg, "M%n %nH%n", p->left, zero, p->right);
     for (size_t i = 0; i < p->x.nmajor && !p->x.want->ncategories; i++)
-        svg(&p->svg, "M%n %nv4", axis_place(&p->x, p->x.major[i].at),
-            p->bottom);
-    svg(&p->svg, "\"/>\n");
+        svg(p->svg, "M%n %nv4", axis_place(&p->x, p->x.major[i].at), p->bottom);
+    svg(p->svg, "\"/>\n");
 }
 
 /* The value of x or y in words, for a tooltip. */
@@ -158,7 +218,7 @@ static void draw_value(struct svg *o, const struct plot_axis *a, double v,
 static void draw_tooltip(struct picture *p, const struct plot_series *s,
                          const struct plot_point *t)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
     char low[AXIS_LABEL], high[AXIS_LABEL];
 
     if (!p->tooltips) {
@@ -176,41 +236,6 @@ static void draw_tooltip(struct picture *p, const struct plot_series *s,
         svg(o, " (%s to %s)", low, high);
     }
     svg(o, "</title></path>\n");
-}
-
-/* The outline of a marker, as path data. */
-static void draw_marker(struct svg *o, enum plot_marker marker, double x,
-                        double y, double r)
-{
-    const double q = r * 0.88, d = r * 1.25;
-
-    switch (marker) {
-    case PLOT_SQUARE:
-        svg(o, "M%n %nh%nv%nh%nz", x - q, y - q, 2 * q, 2 * q, -2 * q);
-        break;
-    case PLOT_TRIANGLE:
-        svg(o, "M%n %nl%n %nh%nz", x, y - d, d, d * 1.7, -2 * d);
-        break;
-    case PLOT_TRIANGLE_DOWN:
-        svg(o, "M%n %nl%n %nh%nz", x, y + d, d, -d * 1.7, -2 * d);
-        break;
-    case PLOT_DIAMOND:
-        svg(o, "M%n %nl%n %nl%n %nl%n %nz", x, y - d, d, d, -d, d, -d, -d);
-        break;
-    case PLOT_CROSS:
-        svg(o, "M%n %nl%n %nm0 %nl%n %n", x - q, y - q, 2 * q, 2 * q, -2 * q,
-            -2 * q, 2 * q);
-        break;
-    case PLOT_PLUS:
-        svg(o, "M%n %nh%nM%n %nv%n", x - d, y, 2 * d, x, y - d, 2 * d);
-        break;
-    case PLOT_MARKER_AUTO:
-    case PLOT_CIRCLE:
-    case PLOT_RING:
-        svg(o, "M%n %na%n %n 0 1 0 %n 0a%n %n 0 1 0 %n 0z", x - r, y, r, r,
-            2 * r, r, r, -2 * r);
-        break;
-    }
 }
 
 static bool inside(const struct picture *p, double x, double y)
@@ -231,7 +256,7 @@ static void draw_clip_start(struct picture *p)
 {
     const double w = p->right - p->left + 8, h = p->bottom - p->top + 4;
 
-    svg(&p->svg,
+    svg(p->svg,
         "<svg x=\"%n\" y=\"%n\" width=\"%n\" height=\"%n\" "
         "viewBox=\"%n %n %n %n\">\n",
         p->left - 4, p->top - 2, w, h, p->left - 4, p->top - 2, w, h);
@@ -239,7 +264,7 @@ static void draw_clip_start(struct picture *p)
 
 static void draw_band(struct picture *p, const struct plot_series *s)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
     double x, y;
 
     for (size_t i = 0; i < s->npoints;) {
@@ -269,22 +294,23 @@ static void draw_band(struct picture *p, const struct plot_series *s)
     }
 }
 
-static void draw_line(struct picture *p, const struct plot_series *s,
-                      const struct look *l)
+static void draw_line(struct picture *p, const struct plot_point *points,
+                      size_t npoints, enum plot_style style,
+                      enum plot_dash dash)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
     double x, y, px = NAN, py = NAN;
     bool pen = false;
 
-    svg(o, "<path class=\"line d%u\" d=\"", (unsigned)l->dash);
-    for (size_t i = 0; i < s->npoints; i++) {
-        if (!plot_locate(p, &s->points[i], &x, &y)) {
+    svg(o, "<path class=\"line d%u\" d=\"", (unsigned)dash);
+    for (size_t i = 0; i < npoints; i++) {
+        if (!plot_locate(p, &points[i], &x, &y)) {
             pen = false;
             continue;
         }
         if (!pen)
             svg(o, "M%n %n", x, y);
-        else if (s->style == PLOT_STEPS)
+        else if (style == PLOT_STEPS)
             svg(o, "H%nV%n", x, y);
         else if (fabs(x - px) >= 0.01 || fabs(y - py) >= 0.01)
             svg(o, "L%n %n", x, y);
@@ -300,7 +326,7 @@ static void draw_line(struct picture *p, const struct plot_series *s,
 static void draw_errors(struct picture *p, const struct plot_series *s,
                         const struct look *l)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
     const double cap = l->width > 0 ? fmax(2, fmin(7, l->width - 2)) : 7;
     bool any = false;
     double x, y;
@@ -333,7 +359,7 @@ static void draw_errors(struct picture *p, const struct plot_series *s,
 static void draw_bars(struct picture *p, const struct plot_series *s,
                       const struct look *l)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
     const double zero = axis_place(&p->y, axis_coordinate(p->y.want, 0));
     const double base =
         fmax(p->top, fmin(p->bottom, isnan(zero) ? p->y.from : zero));
@@ -356,13 +382,25 @@ static void draw_bars(struct picture *p, const struct plot_series *s,
     }
 }
 
+/* What is expected of bars: a dashed line across each, in the colour of ink. */
+static void draw_levels(struct picture *p, const struct plot_series *s,
+                        const struct look *l)
+{
+    double x, y;
+
+    for (size_t i = 0; i < s->nexpected; i++)
+        if (plot_locate(p, &s->expected[i], &x, &y))
+            svg(p->svg, "<path class=\"line d2\" d=\"M%n %nh%n\"/>\n",
+                x + l->shift - l->width * 0.7, y, l->width * 1.4);
+}
+
 /* Markers, what only tooltips see, and the lone points of lines, which would
  * otherwise not be seen at all. Not clipped: a marker is drawn whole or, with
  * its middle outside, not at all. */
 static void draw_points(struct picture *p, const struct plot_series *s,
                         const struct look *l)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
     const double r = s->npoints > 300 ? 2 : 3.6;
     double x, y, u, v, lastx = INFINITY, lasty = INFINITY;
 
@@ -373,7 +411,7 @@ static void draw_points(struct picture *p, const struct plot_series *s,
             l->line && (i == 0 || !plot_locate(p, &s->points[i - 1], &u, &v)) &&
             (i + 1 == s->npoints || !plot_locate(p, &s->points[i + 1], &u, &v));
         const bool apart =
-            !l->line || lone || hypot(x - lastx, y - lasty) >= MARKER_GAP;
+            !l->line || lone || hypot(x - lastx, y - lasty) >= l->gap;
         if ((l->markers && apart) || lone) {
             svg(o, "<path class=\"%s\" d=\"",
                 is_open(l->marker) ? "open" : "dot");
@@ -397,7 +435,7 @@ enum layer { BANDS, BARS, LINES };
 
 static void draw_layer(struct picture *p, enum layer layer)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
 
     for (size_t i = 0; i < p->plot->nseries; i++) {
         const struct plot_series *s = &p->plot->series[i];
@@ -405,7 +443,7 @@ static void draw_layer(struct picture *p, enum layer layer)
         const enum layer mine = s->style == PLOT_BAND   ? BANDS
                                 : s->style == PLOT_BARS ? BARS
                                                         : LINES;
-        if (mine != layer || s->npoints == 0)
+        if (mine != layer || s->npoints + s->nexpected == 0)
             continue;
         svg(o, "<g class=\"s c%u\">", l->color);
         if (plot_named(s->name))
@@ -422,12 +460,15 @@ static void draw_layer(struct picture *p, enum layer layer)
             svg(o, "</g>\n");
             draw_clip_start(p);
             draw_errors(p, s, l);
+            draw_levels(p, s, l);
             svg(o, "</svg>\n");
             break;
         case LINES:
             draw_clip_start(p);
-            if (l->line)
-                draw_line(p, s, l);
+            if (s->nexpected)
+                draw_line(p, s->expected, s->nexpected, PLOT_LINE, PLOT_DASHED);
+            if (l->line && s->npoints)
+                draw_line(p, s->points, s->npoints, s->style, l->dash);
             draw_errors(p, s, l);
             svg(o, "</svg>\n");
             draw_points(p, s, l);
@@ -439,7 +480,7 @@ static void draw_layer(struct picture *p, enum layer layer)
 
 static void draw_references(struct picture *p)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
 
     for (size_t i = 0; i < p->plot->nreferences; i++) {
         const struct plot_reference *r = &p->plot->references[i];
@@ -472,7 +513,7 @@ static void draw_references(struct picture *p)
 static void draw_swatch(struct picture *p, const struct label *l, double x,
                         double y)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
 
     if (!l->series) {
         svg(o, "<path class=\"ref\" d=\"M%n %nh24\"/>\n", x, y);
@@ -486,10 +527,13 @@ static void draw_swatch(struct picture *p, const struct label *l, double x,
             : l->look->round % 3 == 1                                ? "1"
                                                                      : "2",
             x + 4, y - 5);
-    if (l->look->line)
+    if (l->look->line ||
+        (l->series->nexpected && l->series->style != PLOT_BARS))
         svg(o, "<path class=\"line d%u\" d=\"M%n %nh24\"/>",
-            (unsigned)l->look->dash, x, y);
-    if (l->look->markers) {
+            l->look->line && l->series->npoints ? (unsigned)l->look->dash
+                                                : (unsigned)PLOT_DASHED,
+            x, y);
+    if (l->look->markers && l->series->npoints) {
         svg(o, "<path class=\"%s\" d=\"",
             is_open(l->look->marker) ? "open" : "dot");
         draw_marker(o, l->look->marker, x + 12, y, 3.6);
@@ -500,7 +544,7 @@ static void draw_swatch(struct picture *p, const struct label *l, double x,
 
 static void draw_labels(struct picture *p)
 {
-    struct svg *o = &p->svg;
+    struct svg *o = p->svg;
 
     for (size_t i = 0; i < p->nlabels; i++) {
         const struct label *l = &p->labels[i];
@@ -541,8 +585,6 @@ static void draw_labels(struct picture *p)
 
 static void draw(struct picture *p)
 {
-    svg_head(&p->svg, p->plot->title, SVG_WIDTH, p->height);
-    draw_description(p);
     draw_frame(p);
     draw_layer(p, BANDS);
     draw_layer(p, BARS);
@@ -550,23 +592,64 @@ static void draw(struct picture *p)
     draw_references(p);
     draw_layer(p, LINES);
     draw_labels(p);
-    svg(&p->svg, "</svg>\n");
-    svg_flush(&p->svg);
+}
+
+/* All panels, laid out in p; where there are several, titles and caption are
+ * drawn once, around them. */
+static void draw_panels(struct svg *o, const struct plot *plot,
+                        struct picture *p, size_t n)
+{
+    const double head =
+        n > 1 ? svg_titles(NULL, plot->title, plot->subtitle) : 0;
+    const double foot =
+        n > 1 ? svg_paragraph(NULL, SVG_CAPTION, plot->caption, 0) + 10 : 0;
+    double height = head + foot;
+
+    for (size_t i = 0; i < n; i++)
+        height += p[i].height;
+    svg_head(o, plot->title, SVG_WIDTH, height);
+    draw_description(o, plot);
+    if (n > 1) {
+        svg_titles(o, plot->title, plot->subtitle);
+        svg_paragraph(o, SVG_CAPTION, plot->caption, height - foot);
+    }
+    double y = head;
+    for (size_t i = 0; i < n; i++) {
+        p[i].svg = o;
+        if (n > 1)
+            svg(o, "<g class=\"panel\" transform=\"translate(0 %n)\">\n", y);
+        draw(&p[i]);
+        if (n > 1)
+            svg(o, "</g>\n");
+        y += p[i].height;
+    }
+    svg(o, "</svg>\n");
+    svg_flush(o);
 }
 
 bool plot_write(const struct plot *plot, plot_put *put, void *ctx)
 {
-    struct picture *p = malloc(sizeof *p);
-    bool ok = false;
-
-    if (p && plot_layout(p, plot)) {
-        p->svg.put = put;
-        p->svg.ctx = ctx;
-        p->svg.ok = true;
-        draw(p);
-        ok = p->svg.ok;
-        plot_layout_free(p);
+    struct panels panels;
+    if (!plot_divide(plot, &panels))
+        return false;
+    struct picture *all = malloc(sizeof *all);
+    struct picture *p = calloc(panels.n, sizeof *p);
+    struct svg *o = calloc(1, sizeof *o);
+    bool ok = all && p && o && plot_survey(all, plot);
+    for (size_t i = 0; i < panels.n && ok; i++)
+        ok = plot_layout(&p[i], &panels.plots[i], panels.n > 1 ? all : NULL);
+    if (ok) {
+        o->put = put;
+        o->ctx = ctx;
+        o->ok = true;
+        draw_panels(o, plot, p, panels.n);
+        ok = o->ok;
     }
+    for (size_t i = 0; i < panels.n && p; i++)
+        plot_layout_free(&p[i]);
+    free(o);
     free(p);
+    free(all);
+    plot_divide_free(&panels);
     return ok;
 }

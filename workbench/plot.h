@@ -19,6 +19,11 @@
  *
  * The same struct gives the same bytes, whatever the locale. All strings are
  * UTF-8, borrowed for the call, and escaped; NULL is an empty string.
+ *
+ * Nobody tells more than eight curves apart: where there are more, or where
+ * series name panels, the picture becomes several, one below the other, with
+ * the same axes. Dashed is what a formula says, never anything else, and a
+ * picture with dashes says so.
  */
 #ifndef BLY_PLOT_H
 #define BLY_PLOT_H
@@ -33,9 +38,10 @@ enum plot_scale {
 /* How tick labels and tooltips print a value. */
 enum plot_format {
     PLOT_PLAIN,   /* 0.25, 1500; powers of ten on a wide log axis */
-    PLOT_SI,      /* 1.5k, 20M, 3G; 5m, 20n below one */
+    PLOT_SI,      /* 1.5k, 20M, 3G; 5m, 20n below one; 10,000 on log axes */
     PLOT_PERCENT, /* 0.01 prints as 1% */
     PLOT_BYTES,   /* 512 B, 64 KiB, 2 GiB; ticks at powers of two */
+    /* An axis has one prefix, whatever the format. */
 };
 
 struct plot_axis {
@@ -73,11 +79,10 @@ enum plot_style {
 };
 
 enum plot_dash {
-    PLOT_DASH_AUTO, /* solid until the colours are used up */
+    PLOT_DASH_AUTO, /* solid */
     PLOT_SOLID,
-    PLOT_DASHED,
+    PLOT_DASHED, /* what is expected, and only that */
     PLOT_DOTTED,
-    PLOT_DASHDOT,
 };
 
 enum plot_marker {
@@ -96,6 +101,12 @@ struct plot_series {
     const char *name; /* NULL or "": not in the legend */
     const struct plot_point *points;
     size_t npoints;
+
+    /* What a formula says of the same: dashed, in the same colour. */
+    const struct plot_point *expected;
+    size_t nexpected;
+
+    const char *panel; /* in the panel of this name; NULL: in all */
     enum plot_style style;
     enum plot_dash dash;
     enum plot_marker marker;
@@ -105,7 +116,12 @@ struct plot_series {
     unsigned color;
 };
 
-#define PLOT_NCOLORS 7
+#define PLOT_NCOLORS 8
+#define PLOT_MAX_SERIES 8 /* in one panel */
+
+/* The panel of a kind, by what it can do; NULL, which is all of them, for
+ * classic, the yardstick. */
+const char *plot_kind_panel(const bly_kind_info *kind);
 
 /* A thin line across the picture at one value of an axis. */
 struct plot_reference {

@@ -22,6 +22,7 @@
 #define MAX_CELL 46.0
 #define CELL_HEIGHT 26.0
 #define LINE_PITCH 64.0 /* hash names, cells, indices, room */
+#define MAX_LABEL 250.0 /* "remove 18446744073709551615" takes 211 */
 
 struct array_picture {
     const struct plot_array *array;
@@ -32,7 +33,7 @@ struct array_picture {
 
 static double width_of(const char *s)
 {
-    return s ? fmin(150, svg_text_width(s, NULL, 12)) : 0;
+    return s ? fmin(MAX_LABEL, svg_text_width(s, NULL, 12)) : 0;
 }
 
 static double array_layout(struct array_picture *p)
@@ -121,13 +122,13 @@ static void draw_array(struct array_picture *p, double height)
         const double text = y + 20 + CELL_HEIGHT / 2 + 4;
         if (s->label) {
             svg(o, "<text x=\"%n\" y=\"%n\">", SVG_MARGIN, text);
-            svg_fitted(o, s->label, 12, 150);
+            svg_fitted(o, s->label, 12, MAX_LABEL);
             svg(o, "</text>\n");
         }
         if (s->result) {
             svg(o, "<text x=\"%n\" y=\"%n\">",
                 p->left + (double)p->per_line * p->cell + 12, text);
-            svg_fitted(o, s->result, 12, 150);
+            svg_fitted(o, s->result, 12, MAX_LABEL);
             svg(o, "</text>\n");
         }
         for (size_t c = 0; c < a->ncells; c++)

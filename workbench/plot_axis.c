@@ -61,7 +61,7 @@ static void number_text(char *out, double v, int sig, enum axis_form form)
         at += (size_t)snprintf(out, AXIS_LABEL, "%s", MINUS);
     if (form == AXIS_COMPUTER && e >= -5 && e < 9)
         form = AXIS_POSITIONAL;
-    if ((form == AXIS_POWERS && (e == 0 || e == 1)) || strcmp(d, "0") == 0)
+    if ((form == AXIS_POWERS && e >= -3 && e <= 3) || strcmp(d, "0") == 0)
         form = AXIS_POSITIONAL;
     if (form == AXIS_POSITIONAL) {
         if (e < 0) {
@@ -281,7 +281,9 @@ static void add_major(struct axis *a, double c, double v, double like, int sig,
     struct tick *t = &a->major[a->nmajor++];
     t->at = c;
     t->name = NULL;
-    axis_value_text(t->text, a->want->format, v, like, sig, form);
+    const bool plain = a->want->format == PLOT_SI && axis_is_log(a->want);
+    axis_value_text(t->text, plain ? PLOT_PLAIN : a->want->format, v, like, sig,
+                    form);
 }
 
 /* Ticks at multiples of a step, on either scale. */
@@ -310,7 +312,21 @@ static void linear_ticks(struct axis *a, double spacing, int level)
     }
 }
 
-/* Ticks at powers of ten, or of two for bytes; level says how sparse. */
+/* 10000000 as 10,000,000: whole numbers only. */
+static void group_digits(char *text)
+{
+    size_t n = strspn(text, "0123456789");
+    if (text[n])
+        return;
+    for (size_t at = n; at > 3; at -= 3) {
+        memmove(text + at - 2, text + at - 3, n - at + 4);
+        text[at - 3] = ',';
+        n++;
+    }
+}
+
+/* Ticks at powers of ten, or of two for bytes; level says how sparse. All have
+ * one prefix: bytes that of the least, numbers none. */
 static void log_ticks(struct axis *a, int level)
 {
     static const int stride[] = { 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000 };
@@ -324,15 +340,17 @@ static void log_ticks(struct axis *a, int level)
                                                  : level - fine];
     const int shown = a->want->format == PLOT_PERCENT ? 2 : 0;
     const double decade = fabs(a->to - a->from) / (a->hi - a->lo);
-    const enum axis_form form =
-        a->lo + shown < (shown ? -5.5 : -4.5) || a->hi + shown > 5.5
-            ? AXIS_POWERS
-            : AXIS_POSITIONAL;
+    const bool si = a->want->format == PLOT_SI;
+    const enum axis_form form = a->lo + shown < (shown ? -5.5 : -4.5) ||
+                                        a->hi + shown > (si ? 8.5 : 5.5)
+                                    ? AXIS_POWERS
+                                    : AXIS_POSITIONAL;
+    const double least = pow(10, a->lo + 1e-9);
 
     for (int e = lo; e <= hi; e++) {
         const double power = bytes ? ldexp(1, e) : pow(10, e);
         if (e % every == 0)
-            add_major(a, e * unit, power, power, 4, form);
+            add_major(a, e * unit, power, bytes ? least : power, 10, form);
         else if (decade * unit >= 5)
             add_minor(a, e * unit);
         for (int i = 2; i <= 9 && every == 1 && !bytes; i++) {
@@ -343,6 +361,8 @@ static void log_ticks(struct axis *a, int level)
                 add_minor(a, c);
         }
     }
+    for (size_t i = 0; i < a->nmajor && si; i++)
+        group_digits(a->major[i].text);
 }
 
 const char *axis_tick_name(const struct tick *t)

@@ -23,6 +23,9 @@
 #define MAX_DIRECT 14         /* names at line ends */
 #define MAX_SHIFT 34.0        /* how far a name may be moved from its end */
 #define MAX_ROWS 6            /* of labels of vertical lines */
+#define MAX_RIGHT 260.0       /* width of names right of the plot */
+#define MARKER_GAP 9.0        /* between markers on a line */
+#define SPARSE_GAP 70.0       /* the same where they only tell lines apart */
 
 /* ----------------------------------------------------- what is to be drawn */
 
@@ -33,30 +36,30 @@ bool plot_named(const char *name)
 
 static void choose_looks(struct picture *p)
 {
-    static const enum plot_dash dashes[] = { PLOT_SOLID, PLOT_DASHED,
-                                             PLOT_DOTTED, PLOT_DASHDOT };
     static const enum plot_marker markers[] = {
         PLOT_CIRCLE, PLOT_SQUARE, PLOT_TRIANGLE,      PLOT_DIAMOND,
         PLOT_CROSS,  PLOT_PLUS,   PLOT_TRIANGLE_DOWN, PLOT_RING,
     };
-    unsigned next = 0, lines[PLOT_NCOLORS] = { 0 }, bars[PLOT_NCOLORS] = { 0 };
+    unsigned next = 0, bars[PLOT_NCOLORS] = { 0 };
+    size_t nlines = 0;
 
+    for (size_t i = 0; i < p->plot->nseries; i++)
+        nlines += p->plot->series[i].style == PLOT_LINE;
     for (size_t i = 0; i < p->plot->nseries; i++) {
         const struct plot_series *s = &p->plot->series[i];
         struct look *l = &p->looks[i];
         const unsigned turn = s->color ? s->color - 1 : next++;
 
         l->color = turn % PLOT_NCOLORS;
-        l->dash = s->dash;
+        l->dash = s->dash ? s->dash : PLOT_SOLID;
         l->marker = s->marker ? s->marker : markers[i % 8];
         l->line = s->style == PLOT_LINE || s->style == PLOT_BOTH ||
                   s->style == PLOT_STEPS;
         l->markers = s->style == PLOT_POINTS || s->style == PLOT_BOTH;
-        if (l->line) {
-            const unsigned n = lines[l->color]++;
-            if (l->dash == PLOT_DASH_AUTO)
-                l->dash = dashes[n % 4];
-            l->markers |= n >= 4;
+        l->gap = MARKER_GAP;
+        if (s->style == PLOT_LINE && nlines > 1) { /* not by colour alone */
+            l->markers = true;
+            l->gap = SPARSE_GAP;
         }
         if (s->style == PLOT_BARS)
             l->round = bars[l->color]++;
@@ -123,8 +126,10 @@ static void find_ends(struct picture *p)
         for (size_t i = 0; i < plot->nseries; i++) {
             const struct plot_series *s = &plot->series[i];
             const bool bars = s->style == PLOT_BARS;
-            for (size_t j = 0; j < s->npoints; j++) {
-                const struct plot_point *t = &s->points[j];
+            for (size_t j = 0; j < s->npoints + s->nexpected; j++) {
+                const struct plot_point *t = j < s->npoints
+                                                 ? &s->points[j]
+                                                 : &s->expected[j - s->npoints];
                 const double x = axis_coordinate(&plot->x, t->x);
                 const double y = axis_coordinate(&plot->y, t->y);
                 if (isnan(x) || isnan(y))
@@ -215,11 +220,13 @@ static bool find_line_ends(struct picture *p)
         struct label *l = &p->labels[i];
         if (!l->series)
             continue;
-        if (!l->look->line && l->series->style != PLOT_BAND)
+        const struct plot_series *s = l->series;
+        const bool own = s->npoints && (l->look->line || s->style == PLOT_BAND);
+        if (!own && (!s->nexpected || s->style == PLOT_BARS))
             return false;
         double best = -1;
-        for (size_t j = 0; j < l->series->npoints; j++) {
-            const struct plot_point *t = &l->series->points[j];
+        for (size_t j = 0; j < (own ? s->npoints : s->nexpected); j++) {
+            const struct plot_point *t = &(own ? s->points : s->expected)[j];
             const double cx = axis_coordinate(x->want, t->x);
             const double cy = axis_coordinate(p->y.want, t->y);
             if (isnan(cx) || isnan(cy) || !axis_within(x, cx) ||
@@ -295,14 +302,16 @@ static bool name_lines(struct picture *p)
  * names at line ends need on the right. */
 static double measure_labels(struct picture *p)
 {
-    const double widest = p->naming == NAMES_BELOW ? 250 : 190;
+    const double all = SVG_WIDTH - 2 * SVG_MARGIN - PLOT_SWATCH - 14;
     double w = 0;
 
     p->columns = p->rows = 0;
     if (p->nlabels == 0)
         return 0;
     for (size_t i = 0; i < p->nlabels; i++)
-        w = fmax(w, fmin(widest, svg_text_width(p->labels[i].name, NULL, 12)));
+        w = fmax(w, fmin(all, svg_text_width(p->labels[i].name, NULL, 12)));
+    if (p->naming != NAMES_BELOW && w > MAX_RIGHT)
+        p->naming = NAMES_BELOW;
     if (p->naming == NAMES_DIRECT)
         return w + 30;
 
@@ -410,8 +419,12 @@ static struct range layout_round(struct picture *p)
     collect_marks(p);
 
     p->top = svg_titles(NULL, plot->title, plot->subtitle) + 12;
-    if (*axis_title(&plot->y, buf, sizeof buf))
+    if (*axis_title(&plot->y, buf, sizeof buf) || p->key > 0)
         p->top += 20;
+    if (svg_text_width(buf, NULL, 12) + p->key + 20 >
+            SVG_WIDTH - 2 * SVG_MARGIN &&
+        *buf && p->key > 0)
+        p->top += PLOT_ROW;
     p->top += p->nmark_rows * PLOT_ROW;
 
     double widest = 0;
@@ -426,7 +439,7 @@ static struct range layout_round(struct picture *p)
     foot += captions > 0 ? captions + 4 : 0;
     if (p->naming == NAMES_BELOW)
         foot += (double)p->rows * PLOT_ROW + 10;
-    p->height = fmax(PLOT_HEIGHT, p->top + MIN_PLOT_HEIGHT + foot);
+    p->height = fmax(p->least, p->top + MIN_PLOT_HEIGHT + foot);
     p->bottom = p->height - foot;
 
     p->y.from = flip_y ? p->top : p->bottom;
@@ -462,7 +475,7 @@ static void lay_out(struct picture *p)
         p->left = 64;
         p->right = SVG_WIDTH - 120;
         p->top = 60;
-        p->bottom = PLOT_HEIGHT - 60;
+        p->bottom = p->least - 60;
         for (int i = 0; i < 6; i++) {
             const struct range edges = layout_round(p);
             if (edges.lo == p->left && edges.hi == p->right)
@@ -489,26 +502,61 @@ static void lay_out(struct picture *p)
         }
 }
 
-bool plot_layout(struct picture *p, const struct plot *plot)
+/* What is dashed, and what is not. */
+static void find_key(struct picture *p)
+{
+    bool expected = false;
+
+    for (size_t i = 0; i < p->plot->nseries; i++) {
+        const struct plot_series *s = &p->plot->series[i];
+        expected |= s->nexpected > 0;
+        p->measured |= s->npoints > 0;
+        p->bars |= s->npoints > 0 && s->style == PLOT_BARS;
+    }
+    if (expected)
+        p->key = PLOT_SWATCH + svg_text_width(PLOT_EXPECTED, NULL, 12) +
+                 (p->measured ? 14 + PLOT_SWATCH +
+                                    svg_text_width(PLOT_MEASURED, NULL, 12)
+                              : 0);
+}
+
+bool plot_survey(struct picture *p, const struct plot *plot)
+{
+    *p = (struct picture){ .plot = plot, .least = PLOT_HEIGHT };
+    p->x.want = &plot->x;
+    p->y.want = &plot->y;
+    if (!find_bar_gap(p))
+        return false;
+    find_ends(p);
+    return true;
+}
+
+bool plot_layout(struct picture *p, const struct plot *plot,
+                 const struct picture *all)
 {
     const size_t ns = plot->nseries, nr = plot->nreferences;
     size_t npoints = 0;
 
-    *p = (struct picture){ .plot = plot };
-    p->x.want = &plot->x;
-    p->y.want = &plot->y;
+    if (!plot_survey(p, plot))
+        return false;
+    if (all) {
+        p->least = PLOT_PANEL;
+        p->x.lo = all->x.lo;
+        p->x.hi = all->x.hi;
+        p->x.whole = all->x.whole;
+        p->y.lo = all->y.lo;
+        p->y.hi = all->y.hi;
+    }
     p->looks = calloc(ns + 1, sizeof *p->looks);
     p->labels = calloc(ns + nr + 1, sizeof *p->labels);
     p->marks = calloc(nr + 1, sizeof *p->marks);
     for (size_t i = 0; i < ns; i++)
         npoints += plot->series[i].npoints;
     p->tooltips = npoints <= MAX_TOOLTIPS;
-    if (!p->looks || !p->labels || !p->marks || !find_bar_gap(p)) {
-        plot_layout_free(p);
+    if (!p->looks || !p->labels || !p->marks)
         return false;
-    }
     choose_looks(p);
-    find_ends(p);
+    find_key(p);
     collect_labels(p);
     lay_out(p);
     return true;

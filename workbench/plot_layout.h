@@ -7,9 +7,12 @@
 #include "workbench/plot_axis.h"
 
 #define PLOT_HEIGHT 500.0      /* or more, for a long legend */
+#define PLOT_PANEL 360.0       /* the same of one panel of several */
 #define PLOT_ROW 16.0          /* height of 12 px text in legend and labels */
 #define PLOT_SWATCH 30.0       /* a legend's sample and the gap after it */
 #define PLOT_MAX_SLANTED 150.0 /* longer names of categories are cut */
+#define PLOT_EXPECTED "expected"
+#define PLOT_MEASURED "measured"
 
 /* What a series looks like, all choices made. */
 struct look {
@@ -18,6 +21,7 @@ struct look {
     enum plot_dash dash;     /* not AUTO */
     enum plot_marker marker; /* not AUTO */
     bool line, markers;
+    double gap;          /* markers on a line stand at least so far apart */
     double shift, width; /* of bars: from x to the middle; how wide */
 };
 
@@ -46,7 +50,7 @@ struct mark {
 
 struct picture {
     const struct plot *plot;
-    struct svg svg;
+    struct svg *svg;
     struct axis x, y;
     struct look *looks;   /* one a series */
     struct label *labels; /* named series, then named horizontal lines */
@@ -62,12 +66,38 @@ struct picture {
     double left, right, top, bottom, height;
     double x_room;  /* height of the x tick labels */
     double bar_gap; /* coordinates from one group of bars to the next */
+    double least;   /* height, unless it needs more */
     bool tooltips;
+
+    /* The key, "- - expected  o measured", right of the name of the y axis or
+     * in a row of its own: its width, 0 if nothing is expected, and whether
+     * anything was measured. */
+    double key;
+    bool measured, bars;
 };
 
-/* Lay plot out; p keeps pointing to it. False with errno ENOMEM. */
-bool plot_layout(struct picture *p, const struct plot *plot);
+/* Lay plot out; p keeps pointing to it. Its axes are those of `all`, a picture
+ * that plot_survey() has looked at, unless that is NULL. False with errno
+ * ENOMEM; p is to be freed all the same. */
+bool plot_layout(struct picture *p, const struct plot *plot,
+                 const struct picture *all);
 void plot_layout_free(struct picture *p);
+
+/* Only find the ends of the axes; nothing to be freed. */
+bool plot_survey(struct picture *p, const struct plot *plot);
+
+/* A plot as panels of at most PLOT_MAX_SERIES, each a plot whose title is the
+ * name of the panel; npanels 1: as it was. */
+struct panels {
+    struct plot *plots;
+    struct plot_series *series; /* of all */
+    char (*names)[80];
+    size_t n;
+};
+
+/* False with errno ENOMEM. */
+bool plot_divide(const struct plot *plot, struct panels *out);
+void plot_divide_free(struct panels *p);
 
 /* Where a point lies in the picture. False: nowhere. */
 bool plot_locate(const struct picture *p, const struct plot_point *t, double *x,
