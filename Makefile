@@ -114,7 +114,7 @@ MAN       = $(B)/man/.done
 # The scripts by what their shells want them to be called.
 COMPLETION = $(addprefix $(B)/completion/,bloomery.bash _bloomery.zsh bloomery.fish)
 
-.PHONY: all help lib demo test test-full faults check coverage bench figures fuzz fuzz-night vectors install uninstall clean \
+.PHONY: all help lib demo test test-full faults check coverage bench figures figures-check fuzz fuzz-night vectors install uninstall clean \
         format schema tidy setup dist programs
 
 all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
@@ -322,6 +322,7 @@ test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_laws_random $(B)/pla
 	BLY_FULL=1 $(B)/plain/tests/test_laws_random
 	BLY_FULL=1 $(B)/plain/tests/test_laws 'agrees_with_an_exact_set*'
 	BLY_FULL=1 $(B)/plain/tests/test_rates
+	@$(MAKE) --no-print-directory figures-check
 
 check: ## the sanitizer runs alone
 	@tools/setup test
@@ -352,8 +353,13 @@ $(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/fuzzer/%.o)
 -include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d) $(REDIS_SRC:%.c=$(B)/fuzzer/%.d)
 
 # Every figure in full, with its page: what is committed comes from here.
-figures: $(B)/bloomery ## redraw docs/figures (twenty minutes)
+figures: $(B)/bloomery ## redraw docs/figures (a minute)
 	$(B)/bloomery figures --full --out docs/figures
+
+# To the byte, but for those that measure the machine: of these, names and labels. make test leaves out the long ones.
+figures-check: $(B)/bloomery ## is docs/figures what make figures draws today? (a minute)
+	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
+	    -q -p no:cacheprovider tests/test_pictures.py
 
 # What the commands print with --json; the tests hold it against this.
 schema: $(B)/bloomery ## write docs/schema.json anew, from the tables of the reports

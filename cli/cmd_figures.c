@@ -110,9 +110,9 @@ static void page_begin(struct page *page, bool full)
             "Every picture here is drawn from a run of the library: `bloomery "
             "figures%s --out DIR`\ndraws them again (`make figures` draws "
             "these). Dashed lines are what is expected, markers\nwhat was "
-            "measured; where there are many kinds, classic is in every panel "
-            "as the yardstick. The table of each figure, with the band in which a "
-            "value is accepted,\nis in the CSV beside it.\n\n"
+            "measured. Where there are many kinds, each panel has a few, and "
+            "classic as the\nyardstick. The table of each figure, with the "
+            "band in which a value is accepted, is in the\nCSV beside it.\n\n"
             "Run with bloomery %s on ",
             full ? " --full" : "", bly_version());
     page_machine(page->to);

@@ -331,7 +331,7 @@ static void floom_times(struct figure_run *run, double p, unsigned b)
     for (size_t at = 0; at < nsizes; at++) {
         const struct floom_trio t = trio_of(sizes[at], p, b);
         double best[NTRIO] = { INFINITY, INFINITY, INFINITY };
-        for (int round = 0; round < 5; round++) {
+        for (int round = 0; round < FIGURE_ROUNDS; round++) {
             bly_filter *f[NTRIO];
             if (trio_filters(run, &t, f))
                 for (int i = 0; i < NTRIO; i++) {

@@ -37,7 +37,7 @@ static double ask_ns(const bly_filter *f, const struct k_keys *keys)
     static uint64_t hashes[K_KEYS];
     double best = INFINITY;
     bly_hash_ints(bly_hasher_of(f), keys->at, K_KEYS, hashes);
-    for (int round = 0; round < 5; round++) {
+    for (int round = 0; round < FIGURE_ROUNDS; round++) {
         const double start = figure_clock();
         for (size_t i = 0; i < K_KEYS; i++)
             bly_has_hash(f, hashes[i]);
@@ -59,7 +59,7 @@ static bly_filter *k_filter(struct figure_run *run, unsigned k)
 static double add_ns(struct figure_run *run, unsigned k)
 {
     double best = INFINITY;
-    for (int round = 0; round < 5; round++) {
+    for (int round = 0; round < FIGURE_ROUNDS; round++) {
         bly_filter *f = k_filter(run, k);
         if (!f)
             return NAN;
