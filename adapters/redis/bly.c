@@ -42,6 +42,15 @@ void held_free(void *value)
     server_release(bly_memory.ctx, h, sizeof *h);
 }
 
+void held_stale(held_filter *h)
+{
+    if (!h->f || !h->pieces)
+        return;
+    memory_free(h->pieces);
+    h->pieces = NULL;
+    h->nbytes = h->nhere = 0;
+}
+
 held_filter *held_new(bly_filter *f)
 {
     held_filter *h = server_zalloc(bly_memory.ctx, sizeof *h);
@@ -115,8 +124,7 @@ void tell_time(server_ctx *ctx, const bly_filter *f, server_string *name)
 bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
                        server_key **key)
 {
-    const held_filter *h =
-        key_value(ctx, name, mode, bly_type, "ERR not found", key);
+    held_filter *h = key_value(ctx, name, mode, bly_type, "ERR not found", key);
     if (h && !h->f)
         reply_error(ctx,
                     "ERR BLY.IMPORT is not finished: %llu of %llu bytes "
@@ -125,6 +133,8 @@ bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
                     (unsigned long long)h->nbytes);
     if (!h || !h->f)
         return NULL;
+    if (mode == SERVER_WRITE || filter_can(h->f, BLY_CAN(TICK)))
+        held_stale(h);
     tick_now(ctx, h->f);
     return h->f;
 }
@@ -286,7 +296,7 @@ static const command_row bly_commands[] = {
     { "bly.compare", "readonly", "read", "1.0.0", "How much two filters share",
       "O(size)", "key other", bly_compare_command, -1 },
     { "bly.info", "readonly", "read", "1.0.0", "What a filter is, and holds",
-      "O(size)", "key", bly_info_command, 0 },
+      "O(1), O(size) with FULL", "key [FULL]", bly_info_command, 0 },
     { "bly.export", "readonly", "read", "1.0.0",
       "Gives a filter out as a .bly file, in pieces", "O(n)",
       "key offset:integer [count:integer]", bly_export, 0 },

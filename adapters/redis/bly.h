@@ -9,6 +9,9 @@
 /* What a key holds: a filter, or a file that is coming. */
 typedef struct held_filter {
     bly_filter *f; /* NULL while a file is coming */
+
+    /* A file: one that is coming, or that of f, which takes long to code and
+     * is kept while it is exported. NULL: none. */
     unsigned char *pieces;
     uint64_t nbytes, nhere; /* of the file, and those that are here */
 } held_filter;
@@ -27,6 +30,9 @@ held_filter *held_new(bly_filter *f);
 held_filter *held_expect(uint64_t nbytes);
 void held_arrived(held_filter *h, bly_filter *f);
 void held_free(void *value);
+
+/* The filter changes: the file that it was is not kept any longer. */
+void held_stale(held_filter *h);
 
 /* The filter in a key, which is told the time; NULL, and an error was sent, if
  * there is none. */

@@ -17,6 +17,49 @@ server_type *bly_type;
 
 /* ----------------------------------------------------------------- commands */
 
+static bool gather(void *ctx, const void *at, size_t n)
+{
+    held_filter *h = ctx;
+    memcpy(h->pieces + h->nhere, at, n);
+    h->nhere += n;
+    return true;
+}
+
+/* Coding a filter takes as long for a piece as for all of it: the file is kept
+ * until the filter changes, or its last byte was given out. Without the memory
+ * for it each piece takes its time. */
+static void export_keep(held_filter *h)
+{
+    bly_stats stats;
+    bly_peek(h->f, &stats);
+    if (!stats.coded || h->pieces)
+        return;
+    h->nbytes = bly_written_bytes(h->f);
+    h->nhere = 0;
+    h->pieces = memory_try_raw(h->nbytes);
+    if (h->pieces)
+        bly_write(h->f, gather, h);
+}
+
+/* Some of the file of h, as bly_write_part(); *size: of all of it. */
+static size_t export_part(held_filter *h, uint64_t offset, unsigned char *to,
+                          size_t count, uint64_t *size)
+{
+    export_keep(h);
+    if (!h->pieces) {
+        *size = bly_written_bytes(h->f);
+        return bly_write_part(h->f, offset, to, count);
+    }
+    *size = h->nbytes;
+    const uint64_t left = offset < h->nbytes ? h->nbytes - offset : 0;
+    const size_t n = left < count ? (size_t)left : count;
+    if (n)
+        memcpy(to, h->pieces + offset, n);
+    if (n == left)
+        held_stale(h);
+    return n;
+}
+
 /* BLY.EXPORT key offset [count]: [size of the file, bytes from offset on]. */
 int bly_export(server_ctx *ctx, server_string **argv, int argc)
 {
@@ -32,14 +75,16 @@ int bly_export(server_ctx *ctx, server_string **argv, int argc)
                            64 * PIECE);
     server_key *key;
     const bly_filter *f = bly_to_use(ctx, argv[1], SERVER_READ, &key);
-    unsigned char *piece = f ? memory_try((uint64_t)count) : NULL;
+    unsigned char *piece = f ? memory_try_raw((uint64_t)count) : NULL;
     if (f && !piece) {
         reply_error(ctx, "ERR Insufficient memory");
     } else if (f) {
+        uint64_t size;
         const size_t n =
-            bly_write_part(f, (uint64_t)offset, piece, (size_t)count);
+            export_part(srv.ModuleTypeGetValue(key), (uint64_t)offset, piece,
+                        (size_t)count, &size);
         srv.ReplyWithArray(ctx, 2);
-        srv.ReplyWithLongLong(ctx, (long long)bly_written_bytes(f));
+        srv.ReplyWithLongLong(ctx, (long long)size);
         srv.ReplyWithStringBuffer(ctx, (const char *)piece, n);
     }
     memory_free(piece);
@@ -224,7 +269,13 @@ static size_t held_mem_usage(const void *value)
     if (!h->f)
         return sizeof *h + (size_t)h->nbytes;
     bly_peek(h->f, &stats);
-    return sizeof *h + (size_t)stats.bytes;
+    return sizeof *h + (size_t)stats.bytes + (size_t)h->nbytes;
+}
+
+static size_t held_free_effort(server_string *key, const void *value)
+{
+    (void)key;
+    return 1 + (size_t)(held_mem_usage(value) / FREE_STEP);
 }
 
 static void *held_copy(server_string *from, server_string *to,
@@ -310,6 +361,7 @@ int bly_type_start(server_ctx *ctx)
         .aof_rewrite = held_rewrite,
         .mem_usage = held_mem_usage,
         .free = held_free,
+        .free_effort = held_free_effort,
         .digest = held_digest,
         .copy = held_copy,
         .defrag = held_defrag,

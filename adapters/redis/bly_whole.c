@@ -25,6 +25,7 @@ int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
         reply_error(ctx, "ERR BLY.IMPORT is not finished");
         ok = false;
     } else if (into) {
+        held_stale(into);
         tick_now(ctx, into->f);
         if (bly_clone(into->f, &merged)) {
             reply_library(ctx);
@@ -132,15 +133,24 @@ static void reply_param(server_ctx *ctx, const bly_fact *fact)
         srv.ReplyWithNull(ctx);
 }
 
+/* Bytes of a filter that may be read whole without keeping others waiting. */
+#define INFO_BYTES (UINT64_C(2) << 20)
+
+/* BLY.INFO key [FULL]: what only the contents tell is null where there is much
+ * of them, unless it is asked for. */
 int bly_info_command(server_ctx *ctx, server_string **argv, int argc)
 {
-    if (argc != 2)
+    if (argc != 2 && argc != 3)
         return srv.WrongArity(ctx);
+    if (argc == 3 && !arg_is(argv[2], "FULL"))
+        return reply_error(ctx, "ERR FULL is all that may be asked for");
     server_key *key;
     const bly_filter *f = bly_to_use(ctx, argv[1], SERVER_READ, &key);
     if (f) {
         bly_stats s;
-        bly_stat(f, &s);
+        bly_peek(f, &s);
+        if (argc == 3 || s.bytes <= INFO_BYTES)
+            bly_stat(f, &s);
         reply_map(ctx, 10 + (long)s.nfacts);
         srv.ReplyWithSimpleString(ctx, "kind");
         srv.ReplyWithSimpleString(ctx, s.kind);

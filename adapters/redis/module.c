@@ -112,11 +112,20 @@ bool arg_number(const server_string *s, long long min, long long max,
 
 /* -------------------------------------------------------------------- keys */
 
+/* Who asks for memory: the command that has opened a key to write to it. NULL:
+ * nobody, or who loads a dump. */
+static server_ctx *asking;
+static server_key *asking_for;
+
 held key_open(server_ctx *ctx, server_string *name, int mode,
               const server_type *type, server_key **key, void **value)
 {
     *value = NULL;
     *key = srv.OpenKey(ctx, name, mode | SERVER_READ);
+    if (mode & SERVER_WRITE) {
+        asking = ctx;
+        asking_for = *key;
+    }
     if (!*key || srv.KeyType(*key) == SERVER_KEY_EMPTY)
         return HELD_NONE;
     if (srv.KeyType(*key) != SERVER_KEY_MODULE ||
@@ -128,6 +137,10 @@ held key_open(server_ctx *ctx, server_string *name, int mode,
 
 void key_close(server_key *key)
 {
+    if (key && key == asking_for) {
+        asking = NULL;
+        asking_for = NULL;
+    }
     if (key)
         srv.CloseKey(key);
 }
@@ -223,7 +236,30 @@ void rewrite_as_restore(server_io *io, server_string *key, void *value)
 /* ------------------------------------------------------------------ memory */
 
 /* What is asked for at once and is more than this is looked at first. */
-#define MEMORY_LARGE (UINT64_C(16) << 20)
+#define MEMORY_LARGE (UINT64_C(1) << 20)
+
+/* The server's own numbers. */
+typedef struct server_use {
+    uint64_t used;
+    uint64_t most; /* maxmemory; 0: it has none */
+    bool evicts;   /* others, to make room */
+} server_use;
+
+static server_use memory_use(void)
+{
+    server_use u = { 0 };
+    int bad;
+    if (!srv.GetServerInfo || !srv.FreeServerInfo ||
+        !srv.ServerInfoGetFieldUnsigned || !srv.ServerInfoGetFieldC)
+        return u;
+    server_facts *facts = srv.GetServerInfo(NULL, "memory");
+    u.used = srv.ServerInfoGetFieldUnsigned(facts, "used_memory", &bad);
+    u.most = srv.ServerInfoGetFieldUnsigned(facts, "maxmemory", &bad);
+    const char *policy = srv.ServerInfoGetFieldC(facts, "maxmemory_policy");
+    u.evicts = policy && strcmp(policy, "noeviction") != 0;
+    srv.FreeServerInfo(NULL, facts);
+    return u;
+}
 
 /* Bytes that the system could give without ending somebody; all there are
  * where it does not tell. An allocator that overcommits would give more, and
@@ -241,10 +277,22 @@ static uint64_t memory_left(void)
     return (uint64_t)kb * 1024;
 }
 
+/* The machine's, or less in a control group; what was given and never touched
+ * is taken, too, though the system does not see it. And a command may not go
+ * past maxmemory, which the server looks at before it runs. */
 static bool memory_is_there(uint64_t nbytes)
 {
-    return nbytes <= SIZE_MAX / 2 &&
-           (nbytes <= MEMORY_LARGE || nbytes <= memory_left() / 10 * 9);
+    if (nbytes > SIZE_MAX / 2)
+        return false;
+    if (nbytes <= MEMORY_LARGE)
+        return true;
+    const server_use u = memory_use();
+    const uint64_t limit = bly_memory_limit() / 10 * 9;
+    if (u.most && asking && !is_told(asking) &&
+        nbytes > u.most - (u.evicts || u.used > u.most ? 0 : u.used))
+        return false;
+    return u.used < limit && nbytes <= limit - u.used &&
+           nbytes <= memory_left() / 10 * 9;
 }
 
 void *memory_try_raw(uint64_t nbytes)

@@ -26,6 +26,7 @@ typedef struct server_digest server_digest;
 typedef struct server_defrag server_defrag;
 typedef struct server_optctx server_optctx;
 typedef struct server_info server_info;
+typedef struct server_facts server_facts; /* what INFO says */
 typedef struct server_command server_command;
 typedef struct server_reply server_reply;
 
@@ -225,6 +226,12 @@ typedef struct server_command_info {
     X(OPTIONAL, int, InfoAddSection, (server_info *, const char *))            \
     X(OPTIONAL, int, InfoAddFieldULongLong,                                    \
       (server_info *, const char *, unsigned long long))                       \
+    X(OPTIONAL, server_facts *, GetServerInfo, (server_ctx *, const char *))   \
+    X(OPTIONAL, void, FreeServerInfo, (server_ctx *, server_facts *))          \
+    X(OPTIONAL, unsigned long long, ServerInfoGetFieldUnsigned,                \
+      (server_facts *, const char *, int *))                                   \
+    X(OPTIONAL, const char *, ServerInfoGetFieldC,                             \
+      (server_facts *, const char *))                                          \
     X(REQUIRED, void *, DefragAlloc, (server_defrag *, void *))                \
     X(OPTIONAL, int, DefragShouldStop, (server_defrag *))                      \
     X(OPTIONAL, int, DefragCursorSet, (server_defrag *, unsigned long))        \

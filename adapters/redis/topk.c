@@ -219,12 +219,21 @@ static size_t topk_mem_usage(const void *value)
            (size_t)value_fact(value, "list_bytes");
 }
 
+/* An allocation for each item, and for what each of them takes. */
+static size_t topk_free_effort(server_string *key, const void *value)
+{
+    (void)key;
+    return 1 + bly_foreign_list(value, NULL, 0) + /* 0 would be very much */
+           (size_t)(topk_mem_usage(value) / FREE_STEP);
+}
+
 static int topk_start(server_ctx *ctx)
 {
     server_methods methods = value_methods;
     methods.rdb_load = topk_load;
     methods.aof_rewrite = rewrite_as_restore;
     methods.mem_usage = topk_mem_usage;
+    methods.free_effort = topk_free_effort;
     topk_type = srv.CreateDataType(ctx, "TopK-TYPE", TOPK_ENCODING, &methods);
     return topk_type ? SERVER_OK : SERVER_ERR;
 }

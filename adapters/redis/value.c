@@ -172,7 +172,8 @@ void value_free(void *value)
 static size_t value_free_effort(server_string *key, const void *value)
 {
     (void)key;
-    return bly_foreign_nparts(value);
+    return bly_foreign_nparts(value) +
+           (size_t)(value_sizes(value).nbytes / FREE_STEP);
 }
 
 _Atomic uint64_t value_defrag_hits, value_defrag_misses;

@@ -206,14 +206,56 @@ static bool rediscms_weighted(const bly_foreign *const *from,
     return sum.high == 0 && sum.low <= most;
 }
 
-/* Two passes: whether every sum fits, then the sums. A cell is read before it
- * is written, so that the destination may be a source. */
+/* Sums of so many cells at a time. */
+enum { REDISCMS_BLOCK = 512 };
+
+/* May sums of cells be made in 64 bits? */
+static bool weights_are_small(const int64_t *weights, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t w =
+            weights[i] < 0 ? -(uint64_t)weights[i] : (uint64_t)weights[i];
+        if (w >> 30 || (sum += w) >> 30)
+            return false;
+    }
+    return true;
+}
+
+/* The sums of n cells from `first` on; false where one fits no counter. */
+static bool rediscms_block(const bly_foreign *const *from,
+                           const int64_t *weights, size_t nfrom, bool small,
+                           size_t first, size_t n, uint64_t *sums)
+{
+    bool fits = true;
+    for (size_t c = 0; c < n && !small && fits; c++)
+        fits = rediscms_weighted(from, weights, nfrom, first + c,
+                                 REDISCMS_CEILING, &sums[c]);
+    if (!small)
+        return fits;
+    memset(sums, 0, n * sizeof *sums);
+    for (size_t i = 0; i < nfrom; i++) {
+        const uint32_t *const cells =
+            ((const rediscms *)from[i]->own)->cells + first;
+        const uint64_t weight = (uint64_t)weights[i];
+        for (size_t c = 0; c < n; c++)
+            sums[c] += cells[c] * weight;
+    }
+    uint64_t all = 0; /* less than nothing is more than a counter holds, too */
+    for (size_t c = 0; c < n; c++)
+        all |= sums[c];
+    return all <= REDISCMS_CEILING;
+}
+
+/* Two passes: whether every sum fits, then the sums. Cells are read before they
+ * are written, so that the destination may be a source. */
 static bly_status rediscms_sum(bly_foreign *f, const bly_foreign *const *from,
                                const int64_t *weights, size_t n)
 {
     rediscms *const s = f->own;
     const size_t ncells = (size_t)(s->width * s->depth);
-    uint64_t sum, total;
+    const bool small = weights_are_small(weights, n);
+    uint64_t sums[REDISCMS_BLOCK], total;
     for (size_t i = 0; i < n; i++) {
         const rediscms *const other = from[i]->own;
         if (other->width != s->width || other->depth != s->depth)
@@ -221,14 +263,20 @@ static bly_status rediscms_sum(bly_foreign *f, const bly_foreign *const *from,
     }
     bool fits =
         rediscms_weighted(from, weights, n, SIZE_MAX, INT64_MAX, &total);
-    for (size_t c = 0; c < ncells && fits; c++)
-        fits = rediscms_weighted(from, weights, n, c, REDISCMS_CEILING, &sum);
-    if (!fits)
-        return bly_fail(BLY_ERANGE, "a sum that no counter holds");
-    for (size_t c = 0; c < ncells; c++) {
-        rediscms_weighted(from, weights, n, c, REDISCMS_CEILING, &sum);
-        f->nseen += s->cells[c] != sum;
-        s->cells[c] = (uint32_t)sum;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t c = 0; c < ncells && fits; c += REDISCMS_BLOCK) {
+            const size_t some =
+                ncells - c < REDISCMS_BLOCK ? ncells - c : REDISCMS_BLOCK;
+            fits = rediscms_block(from, weights, n, small, c, some, sums);
+            for (size_t i = 0; i < some && pass; i++) {
+                if (s->cells[c + i] == sums[i])
+                    continue; /* memory that nobody wrote to stays so */
+                s->cells[c + i] = (uint32_t)sums[i];
+                f->nseen++;
+            }
+        }
+        if (!fits)
+            return bly_fail(BLY_ERANGE, "a sum that no counter holds");
     }
     f->nseen += f->nadded != total;
     f->nadded = total;

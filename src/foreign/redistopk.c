@@ -21,29 +21,34 @@
 #include "foreign/format.h"
 #include "foreign/hashes.h"
 
-#define REDISTOPK_SEED 1919  /* of fingerprints */
-#define REDISTOPK_DECAYS 256 /* powers of the decay that are kept */
-#define REDISTOPK_ENTRY 24   /* bytes of an entry in a record */
+#define REDISTOPK_SEED 1919 /* of fingerprints */
+#define REDISTOPK_POWERS 8  /* decay^1, ^2, ^4, ... that are kept */
+#define REDISTOPK_ENTRY 24  /* bytes of an entry in a record */
 
 typedef struct heavy_bucket {
     uint32_t print, count;
 } heavy_bucket;
 
+typedef struct heavy_key {
+    uint32_t n, room;
+    char bytes[]; /* room bytes, n of them in use, and a NUL */
+} heavy_key;
+
 typedef struct heavy_entry {
     uint32_t print, count;
-    size_t n, room;
-    char *key; /* room bytes, n and a NUL; NULL: an empty place */
+    heavy_key *key; /* NULL: an empty place */
 } heavy_entry;
 
+/* The heap, the least count first, and the buckets stand behind it. */
 typedef struct redistopk {
-    uint64_t k, width, depth;
-    double decay;
-    uint64_t state; /* of the generator */
-    heavy_bucket *buckets;
-    heavy_entry *heap; /* the least count first */
-    heavy_entry spare; /* room for the next key; who was pushed out last */
+    uint32_t k, width, depth;
     bool has_left;
-    double chances[REDISTOPK_DECAYS];
+    double decay;
+    uint64_t state;           /* of the generator */
+    uint64_t nlisted, nbytes; /* keys on the list, and memory of these */
+    heavy_key *spare; /* room for the next key; who was pushed out last */
+    double power[REDISTOPK_POWERS];
+    heavy_entry heap[];
 } redistopk;
 
 enum {
@@ -63,9 +68,20 @@ static const bly_param redistopk_options[] = {
 
 /* ------------------------------------------------------------------- making */
 
+static heavy_bucket *redistopk_buckets(const redistopk *t)
+{
+    return (heavy_bucket *)(uintptr_t)(t->heap + t->k);
+}
+
 static size_t redistopk_bytes(const redistopk *t)
 {
-    return (size_t)(t->width * t->depth) * sizeof *t->buckets;
+    return (size_t)t->width * t->depth * sizeof(heavy_bucket);
+}
+
+static void heavy_release(bly_foreign *f, heavy_key *key)
+{
+    if (key)
+        bly_mem_release(&f->mem, key, sizeof *key + key->room);
 }
 
 static void redistopk_close(bly_foreign *f)
@@ -73,12 +89,10 @@ static void redistopk_close(bly_foreign *f)
     redistopk *const t = f->own;
     if (!t)
         return;
-    for (uint64_t i = 0; t->heap && i < t->k; i++)
-        bly_mem_release(&f->mem, t->heap[i].key, t->heap[i].room);
-    bly_mem_release(&f->mem, t->spare.key, t->spare.room);
-    bly_mem_release(&f->mem, t->heap, (size_t)t->k * sizeof *t->heap);
-    bly_mem_release(&f->mem, t->buckets, redistopk_bytes(t));
-    bly_mem_release(&f->mem, t, sizeof *t);
+    for (uint64_t i = 0; i < t->k; i++)
+        heavy_release(f, t->heap[i].key);
+    heavy_release(f, t->spare);
+    bly_mem_release(&f->mem, t, f->own_bytes);
     f->own = NULL;
 }
 
@@ -88,23 +102,22 @@ static bly_status redistopk_new(bly_foreign *f, uint64_t k, uint64_t width,
     redistopk_close(f); /* of a plan that failed */
     if (!k || !width || !depth || k > UINT32_MAX || width > UINT32_MAX ||
         depth > UINT32_MAX || !(decay > 0 && decay <= 1) ||
-        width > SIZE_MAX / depth / sizeof(heavy_bucket))
+        width > SIZE_MAX / 4 / depth / sizeof(heavy_bucket))
         return bly_fail(BLY_ERANGE, "a list of no keys or no buckets, or of "
                                     "more than there may be");
-    const bly_status st = bly_foreign_own(f, sizeof(redistopk));
+    const bly_status st =
+        bly_foreign_own(f, sizeof(redistopk) + (size_t)k * sizeof(heavy_entry) +
+                               (size_t)(width * depth) * sizeof(heavy_bucket));
     if (st)
         return st;
     redistopk *const t = f->own;
-    t->k = k;
-    t->width = width;
-    t->depth = depth;
-    t->decay = decay;
-    t->buckets = bly_mem_zalloc(&f->mem, redistopk_bytes(t));
-    t->heap = t->buckets ? bly_mem_zalloc(&f->mem, (size_t)k * sizeof *t->heap)
-                         : NULL;
-    for (int i = 0; i < REDISTOPK_DECAYS; i++)
-        t->chances[i] = pow(decay, i);
-    return t->heap ? BLY_OK : bly_fail(BLY_ENOMEM, "out of memory");
+    t->k = (uint32_t)k;
+    t->width = (uint32_t)width;
+    t->depth = (uint32_t)depth;
+    t->power[0] = t->decay = decay;
+    for (int i = 1; i < REDISTOPK_POWERS; i++)
+        t->power[i] = t->power[i - 1] * t->power[i - 1];
+    return BLY_OK;
 }
 
 static bly_status redistopk_plan(bly_foreign *f, uint64_t items, double fpr)
@@ -124,18 +137,30 @@ static bly_status redistopk_plan(bly_foreign *f, uint64_t items, double fpr)
     return st ? st : redistopk_new(f, k, width, depth, decay);
 }
 
-/* Room for n bytes and a NUL. */
-static bly_status redistopk_room(bly_foreign *f, heavy_entry *e, size_t n)
+/* Room for n bytes and a NUL in *key, whose bytes need not stay. */
+static bly_status heavy_room(bly_foreign *f, heavy_key **key, size_t n)
 {
-    if (e->room > n)
+    if (*key && (*key)->room > n)
         return BLY_OK;
-    char *const room = n < SIZE_MAX ? f->mem.alloc(f->mem.ctx, n + 1) : NULL;
-    if (!room)
+    if (n >= UINT32_MAX - 64)
+        return bly_fail(BLY_ERANGE, "a key of more than 4 GiB");
+    const size_t nbytes = (sizeof **key + n + 1 + 15) / 16 * 16;
+    heavy_key *const fresh = f->mem.alloc(f->mem.ctx, nbytes);
+    if (!fresh)
         return bly_fail(BLY_ENOMEM, "out of memory");
-    bly_mem_release(&f->mem, e->key, e->room);
-    e->key = room;
-    e->room = n + 1;
+    heavy_release(f, *key);
+    fresh->n = 0;
+    fresh->room = (uint32_t)(nbytes - sizeof *fresh);
+    *key = fresh;
     return BLY_OK;
+}
+
+static void heavy_set(heavy_key *key, const void *bytes, size_t n)
+{
+    if (n)
+        memcpy(key->bytes, bytes, n);
+    key->bytes[n] = '\0';
+    key->n = (uint32_t)n;
 }
 
 static bly_status redistopk_copy(const bly_foreign *f, bly_foreign *to)
@@ -147,18 +172,19 @@ static bly_status redistopk_copy(const bly_foreign *f, bly_foreign *to)
         return st;
     redistopk *const t = to->own;
     t->state = from->state;
-    memcpy(t->buckets, from->buckets, redistopk_bytes(t));
+    memcpy(redistopk_buckets(t), redistopk_buckets(from), redistopk_bytes(t));
     for (uint64_t i = 0; i < t->k && !st; i++) {
         const heavy_entry *const e = &from->heap[i];
         if (!e->key)
             continue;
-        st = redistopk_room(to, &t->heap[i], e->n);
+        heavy_key *key = NULL;
+        st = heavy_room(to, &key, e->key->n);
         if (st)
             continue;
-        memcpy(t->heap[i].key, e->key, e->n + 1);
-        t->heap[i].n = e->n;
-        t->heap[i].print = e->print;
-        t->heap[i].count = e->count;
+        heavy_set(key, e->key->bytes, e->key->n);
+        t->heap[i] = (heavy_entry){ e->print, e->count, key };
+        t->nlisted++;
+        t->nbytes += sizeof *key + key->room;
     }
     return st;
 }
@@ -167,7 +193,8 @@ static bly_array redistopk_array(const bly_foreign *f, size_t i)
 {
     const redistopk *const t = f->own;
     (void)i;
-    return (bly_array){ (unsigned char *)t->buckets, redistopk_bytes(t) };
+    return (bly_array){ (unsigned char *)redistopk_buckets(t),
+                        redistopk_bytes(t) };
 }
 
 static void redistopk_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx)
@@ -175,9 +202,7 @@ static void redistopk_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx)
     (void)i;
     bly_moved(&f->own, move, ctx);
     redistopk *const t = f->own;
-    bly_moved(&t->buckets, move, ctx);
-    bly_moved(&t->heap, move, ctx);
-    bly_moved(&t->spare.key, move, ctx);
+    bly_moved(&t->spare, move, ctx);
     for (uint64_t j = 0; j < t->k; j++)
         bly_moved(&t->heap[j].key, move, ctx);
 }
@@ -185,14 +210,12 @@ static void redistopk_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx)
 static void redistopk_describe(const bly_foreign *f, bly_facts *out)
 {
     const redistopk *const t = f->own;
-    uint64_t held = sizeof *t + t->k * sizeof *t->heap;
-    for (uint64_t i = 0; i < t->k; i++)
-        held += t->heap[i].key ? t->heap[i].n + 1 : 0;
     bly_fact_uint(out, "k", t->k);
     bly_fact_uint(out, "width", t->width);
     bly_fact_uint(out, "depth", t->depth);
     bly_fact_real(out, "decay", t->decay);
-    bly_fact_uint(out, "list_bytes", held);
+    bly_fact_uint(out, "list_bytes",
+                  sizeof *t + t->k * sizeof *t->heap + t->nbytes);
 }
 
 /* ------------------------------------------------------------------- adding */
@@ -204,9 +227,15 @@ static double redistopk_random(redistopk *t)
     return (double)(bly_mix64(t->state) >> 11) * 0x1p-53;
 }
 
+/* decay^count. */
 static double redistopk_chance(const redistopk *t, uint32_t count)
 {
-    return count < REDISTOPK_DECAYS ? t->chances[count] : pow(t->decay, count);
+    double chance = 1;
+    if (count >> REDISTOPK_POWERS)
+        return pow(t->decay, count);
+    for (int i = 0; count; i++, count >>= 1)
+        chance *= count & 1 ? t->power[i] : 1;
+    return chance;
 }
 
 /* The lesser child comes up, the left one of two that are equal; past_equals:
@@ -246,14 +275,13 @@ static uint32_t redistopk_print(const bly_foreign_key *key)
     return key->rows[REDISTOPK_ROWS];
 }
 
-static heavy_entry *redistopk_find(const redistopk *t,
-                                   const bly_foreign_key *key)
+static heavy_entry *redistopk_find(redistopk *t, const bly_foreign_key *key)
 {
     const uint32_t print = redistopk_print(key);
     for (uint64_t i = 0; i < t->k; i++) {
         heavy_entry *const e = &t->heap[i];
-        if (e->print == print && e->key && e->n == key->len &&
-            (!key->len || memcmp(e->key, key->bytes, key->len) == 0))
+        if (e->print == print && e->key && e->key->n == key->len &&
+            (!key->len || memcmp(e->key->bytes, key->bytes, key->len) == 0))
             return e;
     }
     return NULL;
@@ -265,7 +293,7 @@ static heavy_bucket *redistopk_at(const redistopk *t,
     const uint32_t hash =
         row < REDISTOPK_ROWS ? key->rows[row]
                              : bly_murmur2(key->bytes, key->len, (uint32_t)row);
-    return &t->buckets[row * t->width + hash % (uint32_t)t->width];
+    return &redistopk_buckets(t)[row * t->width + hash % t->width];
 }
 
 /* Add n to the bucket of one row; what the key counts there. */
@@ -314,7 +342,7 @@ static bly_status redistopk_increase(bly_foreign *f, const bly_foreign_key *key,
         *now = redistopk_count(f, key);
         return BLY_OK;
     }
-    const bly_status st = redistopk_room(f, &t->spare, key->len);
+    const bly_status st = heavy_room(f, &t->spare, key->len);
     if (st)
         return st;
     f->nseen++;
@@ -331,16 +359,14 @@ static bly_status redistopk_increase(bly_foreign *f, const bly_foreign_key *key,
         listed->count = most;
         redistopk_down(t, (uint64_t)(listed - t->heap), true);
     } else if (most) {
-        const heavy_entry out = t->heap[0];
-        t->heap[0] = t->spare;
-        t->heap[0].print = print;
-        t->heap[0].count = most;
-        t->heap[0].n = key->len;
-        if (key->len)
-            memcpy(t->heap[0].key, key->bytes, key->len);
-        t->heap[0].key[key->len] = '\0';
+        heavy_key *const out = t->heap[0].key;
+        heavy_set(t->spare, key->bytes, key->len);
+        t->heap[0] = (heavy_entry){ print, most, t->spare };
+        t->nlisted += !out;
+        t->nbytes += sizeof *out + t->spare->room;
+        t->nbytes -= out ? sizeof *out + out->room : 0;
         t->spare = out;
-        t->has_left = out.key != NULL;
+        t->has_left = out != NULL;
         redistopk_down(t, 0, true);
     }
     return BLY_OK;
@@ -367,7 +393,7 @@ static bool redistopk_left(const bly_foreign *f, bly_bytes *out)
 {
     const redistopk *const t = f->own;
     if (t->has_left)
-        *out = (bly_bytes){ t->spare.key, t->spare.n };
+        *out = (bly_bytes){ t->spare->bytes, t->spare->n };
     return t->has_left;
 }
 
@@ -386,16 +412,16 @@ static size_t redistopk_list(const bly_foreign *f, bly_foreign_item *out)
 {
     const redistopk *const t = f->own;
     size_t n = 0;
+    if (!out)
+        return (size_t)t->nlisted;
     for (uint64_t i = 0; i < t->k; i++) {
         const heavy_entry *const e = &t->heap[i];
-        if (e->key && out)
-            out[n] = (bly_foreign_item){ { e, e->n }, e->count };
-        n += e->key != NULL;
+        if (e->key)
+            out[n++] = (bly_foreign_item){ { e, e->key->n }, e->count };
     }
-    if (out)
-        qsort(out, n, sizeof *out, redistopk_heavier);
-    for (size_t i = 0; out && i < n; i++)
-        out[i].key.ptr = ((const heavy_entry *)out[i].key.ptr)->key;
+    qsort(out, n, sizeof *out, redistopk_heavier);
+    for (size_t i = 0; i < n; i++)
+        out[i].key.ptr = ((const heavy_entry *)out[i].key.ptr)->key->bytes;
     return n;
 }
 
@@ -415,7 +441,7 @@ static bly_status redistopk_store(const bly_foreign *f,
     for (uint64_t i = 0; i < t->k; i++) {
         unsigned char *const at = heap + i * REDISTOPK_ENTRY;
         bly_store32(at, t->heap[i].print);
-        bly_store32(at + 4, (uint32_t)t->heap[i].n);
+        bly_store32(at + 4, t->heap[i].key ? t->heap[i].key->n : 0);
         bly_store32(at + 16, t->heap[i].count);
     }
     bly_store64(heap + 8, t->state);
@@ -423,12 +449,13 @@ static bly_status redistopk_store(const bly_foreign *f,
     to->put_uint(to->ctx, t->width);
     to->put_uint(to->ctx, t->depth);
     to->put_real(to->ctx, t->decay);
-    to->put_bytes(to->ctx, t->buckets, redistopk_bytes(t));
+    to->put_bytes(to->ctx, redistopk_buckets(t), redistopk_bytes(t));
     to->put_bytes(to->ctx, heap, n);
     bly_mem_release(mem, heap, n);
     for (uint64_t i = 0; i < t->k; i++)
         if (t->heap[i].key) /* there is a NUL behind every key */
-            to->put_bytes(to->ctx, t->heap[i].key, t->heap[i].n + 1);
+            to->put_bytes(to->ctx, t->heap[i].key->bytes,
+                          t->heap[i].key->n + 1);
         else
             to->put_bytes(to->ctx, "", 1);
     return BLY_OK;
@@ -450,10 +477,19 @@ static bool redistopk_restore_keys(bly_foreign *f,
             bly_mem_release(&f->mem, key, n);
             return false;
         }
-        if (count || n > 1)
-            *e = (heavy_entry){ bly_load32(heap), count, n - 1, n, key };
-        else
-            bly_mem_release(&f->mem, key, n);
+        bool ok = true;
+        if (count || n > 1) {
+            ok = heavy_room(f, &e->key, n - 1) == BLY_OK;
+            if (ok)
+                heavy_set(e->key, key, n - 1);
+            e->print = bly_load32(heap);
+            e->count = count;
+            t->nlisted++;
+            t->nbytes += ok ? sizeof *e->key + e->key->room : 0;
+        }
+        bly_mem_release(&f->mem, key, n);
+        if (!ok)
+            return false;
     }
     return true;
 }
@@ -481,7 +517,7 @@ static bly_status redistopk_restore(bly_foreign *f, unsigned version,
         st = redistopk_new(f, k, width, depth, decay);
     if (!st) {
         redistopk *const t = f->own;
-        memcpy(t->buckets, buckets, nbuckets);
+        memcpy(redistopk_buckets(t), buckets, nbuckets);
         t->state = bly_load64(heap + 8);
         st = redistopk_restore_keys(f, from, heap) ? BLY_OK : BLY_EFORMAT;
         for (uint64_t i = t->k / 2; !st && i-- > 0;)
