@@ -210,7 +210,8 @@ typedef struct bly_param {
     X(FOLD, fold, "fold", "fold into half the memory")                   \
     X(RESIZE, resize, "resize", "change capacity without the keys")      \
     X(CONVERT, convert, "convert", "turn into a filter of another kind") \
-    X(TICK, tick, "tick", "forget with time")
+    X(TICK, tick, "tick", "forget with time")                            \
+    X(DENY, deny, "deny", "be told which keys are not in it")
 
 enum {
 #define BLY_ABILITY_BIT_(NAME, slot, word, text) BLY_ABILITY_##NAME,
@@ -522,6 +523,14 @@ const bly_hasher *bly_builder_hasher(const bly_builder *b);
  * After a failure the builder can only be freed, and finishing it fails too. */
 bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                            const uint64_t *values, size_t n);
+
+/* Keys that are known not to be in the set, of a kind with DENY: the filter
+ * will say no to each of them. All keys of the set must have been taken before
+ * the first call, which builds what they are asked in; keys of the set among
+ * them stay in it. Only those that the filter would take for keys of the set
+ * are kept, so there may be any number. Say how many will come when the builder
+ * is made, by the kind's option. Many threads may call it at once. */
+bly_status bly_builder_deny(bly_builder *b, const uint64_t *hashes, size_t n);
 
 /* The filter of all the keys taken, built by up to nthreads threads (0: one per
  * processor). Call it once, when no thread adds any more. The builder then

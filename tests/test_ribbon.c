@@ -70,6 +70,31 @@ static void size_is_near_the_bound(void **state)
     }
 }
 
+/* Less than 1 % above it where that is asked for, with all keys in it. */
+static void tight_is_nearer(void **state)
+{
+    (void)state;
+    static const bly_option tight = { "tight", "1" };
+    enum { N = 200000 };
+    uint64_t *h = malloc(N * sizeof *h);
+    bly_spec spec = ribbon_spec(N, 0x1p-7);
+    bly_prediction p;
+    spec.options = &tight;
+    spec.noptions = 1;
+    for (double n = 1e6; n < 0x1p48; n *= 1.7) {
+        spec.items = (uint64_t)n;
+        assert_ok(bly_plan(&spec, &p));
+        assert_between((double)p.bits, 7 * n, 7 * 1.01 * n);
+    }
+    spec.items = N;
+    for (size_t i = 0; i < N; i++)
+        h[i] = bly_mix64(i);
+    bly_filter *f = built(&spec, h, N, 2);
+    assert_holds(f, h, N);
+    bly_free(f);
+    free(h);
+}
+
 /* The rate that was asked for, never above it, whatever the number of keys. */
 static void plans_any_rate(void **state)
 {
@@ -392,6 +417,13 @@ static void more_keys_than_planned(void **state)
 
 static void hashing_has_an_inverse(void **state)
 {
+    for (uint64_t i = 0; i < 1000; i++) {
+        const uint64_t h = bly_mix64(i), seed = bly_mix64(i + 5000);
+        const uint64_t u = bly_ribbon_hash_valued(h, seed);
+        assert_true(bly_ribbon_unhash_valued(u, seed) == h);
+        /* Bit 0 goes along and changes nothing else. */
+        assert_true((bly_ribbon_hash_valued(h ^ 1, seed) ^ u) == 1);
+    }
     (void)state;
     uint64_t random = 3;
     for (int i = 0; i < 10000; i++) {
@@ -521,6 +553,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(size_is_near_the_bound),
+        cmocka_unit_test(tight_is_nearer),
         cmocka_unit_test(plans_any_rate),
         cmocka_unit_test(plans_past_32_bits),
         cmocka_unit_test(plans_for_memory),

@@ -59,6 +59,8 @@ struct bly_builder {
     bly_kept kept;
     uint64_t max_value; /* of the values kept, 1 at least; 0: no values */
     registers *unused;  /* that no thread has; one at least is made */
+    bly_filter *made;   /* of all keys, from the first denial on */
+    bly_kept denied;    /* what it took for its keys then */
     bly_status failed;  /* the first time that keys were not taken */
 };
 
@@ -105,6 +107,7 @@ bly_status bly_builder_new_sized(const bly_spec *spec, bly_builder **out,
     b->planned.set.mem = &b->mem;
     b->valued = planned.kind->build && planned.kind->get;
     b->max_value = b->valued;
+    b->denied.fd = -1; /* not open */
     b->sized =
         planned.kind->add && (spec->items || (spec->bits && spec->fpr > 0) ||
                               sizes_itself(&planned));
@@ -214,6 +217,9 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                         b->valued ? "a %s filter needs a value for each key"
                                   : "a %s filter takes no values",
                         b->planned.kind->name);
+    if (b->made)
+        return bly_fail(BLY_EINVAL, "keys of the set come before those that "
+                                    "are not in it");
     const bly_status st = b->sized ? builder_add_sized(b, hashes, n)
                                    : builder_keep(b, hashes, values, n);
     if (st) {
@@ -494,6 +500,84 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
     return st;
 }
 
+/* ---------------------------------------------------------------- denying */
+
+/* The filter that is asked which of the others it would let through. */
+static bly_status builder_made(bly_builder *b, unsigned nthreads)
+{
+    bly_status st = BLY_OK;
+    pthread_mutex_lock(&b->lock);
+    if (!b->made) {
+        st = bly_kept_open(&b->mem, false, b->kept.max_bytes, b->kept.folder,
+                           &b->denied);
+        if (!st)
+            st = builder_make(b, nthreads, &b->made);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return st;
+}
+
+static bly_status keep_denied(bly_builder *b, const uint64_t *hashes, size_t n)
+{
+    bly_status st = BLY_OK;
+    pthread_mutex_lock(&b->lock);
+    for (size_t from = 0; from < n && !st;) {
+        bly_place place;
+        st = bly_kept_reserve(&b->denied, n - from, &place);
+        if (!st)
+            bly_kept_put(&place, hashes + from, NULL);
+        from += place.n;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return st;
+}
+
+bly_status bly_builder_deny(bly_builder *b, const uint64_t *hashes, size_t n)
+{
+    enum { PIECE = 1024 };
+    uint64_t maybe[PIECE / 64], left[PIECE];
+    if (!b || (!hashes && n))
+        return bly_fail_null("b or hashes");
+    if (!b->planned.kind->deny)
+        return bly_fail_ability(b->planned.kind, BLY_ABILITY_DENY);
+    if (b->finished || b->failed)
+        return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
+    bly_status st = builder_made(b, 0);
+    for (size_t from = 0; from < n && !st; from += PIECE) {
+        const size_t np = n - from < PIECE ? n - from : PIECE;
+        size_t nleft = 0;
+        bly_has_hashes(b->made, hashes + from, np, maybe);
+        for (size_t i = 0; i < np; i++) {
+            left[nleft] = hashes[from + i];
+            /* Without a first look everything is kept. */
+            nleft += !b->made->nlayers || (maybe[i / 64] >> i % 64 & 1);
+        }
+        st = keep_denied(b, left, nleft);
+    }
+    if (st) {
+        pthread_mutex_lock(&b->lock);
+        b->failed = st;
+        pthread_mutex_unlock(&b->lock);
+    }
+    return st;
+}
+
+/* Tell the filter of them. */
+static bly_status builder_deny_all(bly_builder *b, unsigned nthreads)
+{
+    bly_joined keys = { 0 };
+    bly_status st = builder_made(b, nthreads);
+    if (!st)
+        st = bly_kept_seal(&b->denied, true);
+    if (!st)
+        st = bly_kept_join(&b->denied, &keys);
+    if (!st)
+        st = b->made->kind->deny(b->made, keys.h, keys.n,
+                                 thread_count(nthreads));
+    bly_joined_free(&b->denied, &keys);
+    return st;
+}
+
 bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
                               bly_filter **out)
 {
@@ -525,8 +609,15 @@ bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
         bly_filter_share(*out, b->planned.set.shared);
         return BLY_OK;
     }
-    const bly_status st = builder_make(b, nthreads, out);
+    const bly_status st = b->planned.kind->deny
+                              ? builder_deny_all(b, nthreads)
+                              : builder_make(b, nthreads, &b->made);
     bly_kept_close(&b->kept);
+    bly_kept_close(&b->denied);
+    if (!st) {
+        *out = b->made;
+        b->made = NULL;
+    }
     return st;
 }
 
@@ -540,6 +631,8 @@ void bly_builder_free(bly_builder *b)
     if (!b)
         return;
     bly_kept_close(&b->kept);
+    bly_kept_close(&b->denied);
+    bly_free(b->made);
     if (b->filter)
         bly_copies_close(&b->copies);
     bly_free(b->filter);

@@ -37,6 +37,19 @@ uint64_t bly_ribbon_unhash(uint64_t u, uint64_t seed)
     return unmix64(u) ^ seed;
 }
 
+uint64_t bly_ribbon_unhash_valued(uint64_t u, uint64_t seed)
+{
+    /* As above, mod 2^63: the factors have the same inverses there. */
+    const uint64_t low = UINT64_MAX >> 1;
+    uint64_t x = u >> 1;
+    x ^= x >> 31 ^ x >> 62;
+    x = (x * UINT64_C(0x319642b2d24d8ec3)) & low;
+    x ^= x >> 27 ^ x >> 54;
+    x = (x * UINT64_C(0x96de1b173f119089)) & low;
+    x ^= x >> 30 ^ x >> 60;
+    return ((x ^ seed) & low) << 1 | (u & 1);
+}
+
 /* The system while it is made: slot i has a row, 0 where it is free, at rows[i]
  * and a print at rows[i + nslots], which is 0 then too. */
 typedef struct ribbon_band {
@@ -50,10 +63,20 @@ typedef struct ribbon_row {
     uint64_t *at; /* the slot of its first 1 */
 } ribbon_row;
 
-static inline __attribute__((always_inline)) ribbon_row
-ribbon_row_of(const ribbon_band *band, uint64_t u, uint32_t start)
+/* Where a key goes, whatever its value. */
+static inline __attribute__((always_inline)) bly_ribbon_key
+ribbon_place(const bly_ribbon_layer *l, uint64_t u)
 {
-    return (ribbon_row){ bly_ribbon_coefficients(u), bly_ribbon_print(u),
+    return bly_ribbon_place(l, u & ~l->out);
+}
+
+static inline __attribute__((always_inline)) ribbon_row
+ribbon_row_of(const bly_ribbon_layer *l, const ribbon_band *band, uint64_t u,
+              uint32_t start)
+{
+    const uint64_t key = u & ~l->out;
+    return (ribbon_row){ bly_ribbon_coefficients(key),
+                         bly_ribbon_print(key) ^ (u & l->out),
                          band->rows + start };
 }
 
@@ -95,8 +118,8 @@ static bool ribbon_fill_all(const bly_ribbon_layer *l, const ribbon_band *band,
                             const uint64_t *u, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const bly_ribbon_key key = bly_ribbon_place(l, u[i]);
-        ribbon_row x = ribbon_row_of(band, u[i], key.start);
+        const bly_ribbon_key key = ribbon_place(l, u[i]);
+        ribbon_row x = ribbon_row_of(l, band, u[i], key.start);
         int done;
         while (!(done = ribbon_reduce(band, &x)))
             ;
@@ -128,9 +151,9 @@ static bool ribbon_fill_in_order(const bly_ribbon_layer *l,
     uint64_t *pivots[RIBBON_STEP_KEYS];
     size_t npivots = 0;
     for (size_t i = end; i-- > from;) {
-        const bly_ribbon_key key = bly_ribbon_place(l, u[i]);
+        const bly_ribbon_key key = ribbon_place(l, u[i]);
         const uint32_t step = key.start / BLY_RIBBON_STEP;
-        ribbon_row x = ribbon_row_of(band, u[i], key.start);
+        ribbon_row x = ribbon_row_of(l, band, u[i], key.start);
         /* A new step: those before it are in for good, and only this one may
          * have to be undone. */
         if (i + 1 == end || step != bump->step) {
@@ -239,11 +262,11 @@ static bool ribbon_fill_group(const bly_ribbon_layer *l,
     if (n == 0 || n > RIBBON_GROUP)
         return n == 0;
     g.nwaiting = g.ntaken = 0;
-    g.needs = l->needs[bly_ribbon_place(l, u[0]).wide];
+    g.needs = l->needs[ribbon_place(l, u[0]).wide];
     /* Every second key finds its first slot free: those without a branch. */
     for (size_t i = 0; i < n; i++) {
-        start[i] = bly_ribbon_place(l, u[i]).start;
-        const ribbon_row x = ribbon_row_of(band, u[i], start[i]);
+        start[i] = ribbon_place(l, u[i]).start;
+        const ribbon_row x = ribbon_row_of(l, band, u[i], start[i]);
         const uint64_t other = *x.at;
         const uint64_t free = (uint64_t)(other != 0) - 1;
         x.at[0] = other | (x.row & free);
@@ -280,11 +303,11 @@ static size_t ribbon_find_start(const bly_ribbon_layer *l, const uint64_t *u,
     /* A bucket has about as many keys as slots, so the answer is nearly always
      * among the next two buckets' worth of keys, which are in the cache. */
     const size_t near = low + 2 * BLY_RIBBON_BUCKET;
-    if (near < high && bly_ribbon_place(l, u[near]).start >= slot)
+    if (near < high && ribbon_place(l, u[near]).start >= slot)
         high = near;
     while (low < high) {
         const size_t mid = low + (high - low) / 2;
-        if (bly_ribbon_place(l, u[mid]).start < slot)
+        if (ribbon_place(l, u[mid]).start < slot)
             low = mid + 1;
         else
             high = mid;
@@ -329,6 +352,26 @@ static bool ribbon_fill_bucket(const bly_ribbon_layer *l,
     return true;
 }
 
+/* The same where bounds have two bits: a region of the bucket comes in as a
+ * whole or is bumped, with those before it. */
+static bool ribbon_fill_regions(const bly_ribbon_layer *l,
+                                const ribbon_band *band, const uint64_t *u,
+                                uint32_t slot, size_t from, size_t end,
+                                ribbon_bump *bump)
+{
+    static const uint32_t regions[BLY_RIBBON_REGIONS] = { 0, 16, 48 };
+    for (uint32_t r = BLY_RIBBON_REGIONS; r-- > 0;) {
+        const size_t first =
+            ribbon_find_start(l, u, from, end, slot + regions[r]);
+        if (!ribbon_fill_group(l, band, u + first, end - first)) {
+            *bump = (ribbon_bump){ end, r };
+            return false;
+        }
+        end = first;
+    }
+    return true;
+}
+
 /* Fill a shard, bucket by bucket. Bumped keys are swapped with keys before
  * them, which are done with. */
 static void ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
@@ -337,15 +380,19 @@ static void ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
     const uint32_t nsteps = BLY_RIBBON_BUCKET / BLY_RIBBON_STEP;
     uint64_t *const u = part->u;
     memset(bounds, 0, l->nbounds);
-    for (size_t b = 0, from = 0, end; b < l->nbounds; b++, from = end) {
+    for (size_t b = 0, from = 0, end; b < l->nbuckets; b++, from = end) {
         const uint32_t slot = (uint32_t)b * BLY_RIBBON_BUCKET;
         ribbon_bump bump = { 0, 0 };
         end = ribbon_find_start(l, u, from, part->n, slot + BLY_RIBBON_BUCKET);
-        if (ribbon_fill_bucket(l, band, u, slot, from, end, &bump))
+        if (l->out ? ribbon_fill_regions(l, band, u, slot, from, end, &bump)
+                   : ribbon_fill_bucket(l, band, u, slot, from, end, &bump))
             continue;
         /* The bound bumps the step and all before it in the bucket, keys that
-         * were not tried included. 1 to 128; 0 bumps nobody. */
-        bounds[b] = (unsigned char)(bump.step % nsteps + 1);
+         * were not tried included. 1 to 128, or 1 to 3; 0 bumps nobody. */
+        if (l->out)
+            bounds[b / 4] |= (unsigned char)((bump.step + 1) << b % 4 * 2);
+        else
+            bounds[b] = (unsigned char)(bump.step % nsteps + 1);
         for (size_t i = from; i < bump.last; i++) {
             const uint64_t key = u[i];
             u[i] = u[part->nbumped];
@@ -420,7 +467,7 @@ void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *part,
     uint64_t *const words = (uint64_t *)(void *)data + l->words;
     const ribbon_band band = { part->room, l->nslots };
     memset(part->room, 0, BLY_RIBBON_ROOM * l->nslots * sizeof *part->room);
-    if (l->nbounds) {
+    if (l->nbuckets) {
         ribbon_fill(l, &band, part,
                     data + l->bounds + part->shard * l->nbounds);
     } else if (!ribbon_fill_all(l, &band, part->u, part->n)) {

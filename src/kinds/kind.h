@@ -287,6 +287,12 @@ typedef struct bly_kind {
     bly_status (*build)(bly_filter *f, uint64_t *h, uint64_t *values, size_t n,
                         unsigned nthreads);
 
+    /* Static kinds that are told, after build(), of keys that are not in the
+     * set: h are those of which has() says "maybe" so far, any number of times,
+     * and keys that are in the set may be among them. Scratch, as above. Called
+     * once, with none where none are known. NULL: nothing to learn. */
+    bly_status (*deny)(bly_filter *f, uint64_t *h, size_t n, unsigned nthreads);
+
     /* Static kinds in which keys fall into shards, h into number h scaled to
      * shards(), can be built from more keys than memory holds: build_part()
      * does what build() does for the shards from first to first + nshards - 1,
@@ -345,7 +351,8 @@ typedef struct bly_kind {
     X(xor)           \
     X(fuse)          \
     X(bloomier)      \
-    X(ribbon)
+    X(ribbon)        \
+    X(exact)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)

@@ -67,6 +67,12 @@ static const bly_param ribbon_params[] = {
     RIBBON_PARAM_SLOTS("2", "second layer"),
     RIBBON_PARAM_SLOTS("3", "third layer"),
     RIBBON_PARAM_SLOTS("4", "fourth layer"),
+    [BLY_RIBBON_TIGHT] = BLY_PARAM(
+        "tight", BLY_UINT, .settable = true, .planning = true, .max = 1,
+        .help = "1: fewest bits; one key in 25 costs a second line"),
+    [BLY_RIBBON_VALUED] =
+        BLY_PARAM("valued", BLY_UINT, .max = 1,
+                  .help = "1: tells keys in the set from known others"),
 };
 
 /* ----------------------------------------------------------------- shapes */
@@ -101,6 +107,7 @@ static void ribbon_layer_of(const bly_shape *s, unsigned i,
     l.stride = bly_ribbon_block(&l, l.nslots / 64);
     l.needs[0] = ribbon_low_bits(l.width);
     l.needs[1] = ribbon_low_bits(l.nplanes);
+    l.out = s->p[BLY_RIBBON_VALUED] ? BLY_RIBBON_OUT : 0;
     *out = l;
 }
 
@@ -120,7 +127,8 @@ void bly_ribbon_map_of(const bly_shape *s, bly_ribbon_map *out)
     /* The last layer bumps nobody, and has no bounds. */
     for (unsigned i = 0; i + 1 < map.nlayers; i++) {
         bly_ribbon_layer *l = &map.layer[i];
-        l->nbounds = (l->nslots + BLY_RIBBON_BUCKET - 1) / BLY_RIBBON_BUCKET;
+        l->nbuckets = (l->nslots + BLY_RIBBON_BUCKET - 1) / BLY_RIBBON_BUCKET;
+        l->nbounds = l->out ? (l->nbuckets + 3) / 4 : l->nbuckets;
         l->bounds = map.end;
         map.end += l->nshards * l->nbounds;
     }
@@ -141,17 +149,37 @@ static uint64_t ribbon_round(double nslots)
  * small filter a millisecond. */
 #define RIBBON_FEW 20000
 
-/* Slots of the layers for n keys. A first layer of n slots bumps 0.9 % of the
- * keys, with a deviation of 0.3 sqrt(n); one with 6 % to spare 0.005 % or less,
- * with one of 0.05 sqrt(n). The next has room for five deviations more, so an
+/* How full the first layers are made: slots per key, and the keys that find no
+ * room: a share of them, and so many square roots of their number, which is
+ * five deviations or more. */
+typedef struct ribbon_load {
+    double slots, bumped, roots;
+} ribbon_load;
+
+/* As many slots as keys: 0.9 % of both are left over, and hardly a key costs
+ * more than one line. With fewer slots more keys are bumped, but hardly a slot
+ * stays empty, and it is empty slots that cost memory. */
+static const ribbon_load ribbon_plain = { 1, 0.009, 1.5 };
+static const ribbon_load ribbon_tight = { 0.96, 0.0414, 0.6 };
+static const ribbon_load ribbon_valued = { 0.97, 0.0345, 1.5 };
+
+/* Above this the second layer of a tight table would leave more than the other
+ * two can take. */
+#define RIBBON_MANY 1e9
+
+/* Slots of the layers for n keys. A layer with 6 % to spare bumps 0.005 % or
+ * less, with a deviation of 0.05 sqrt(n). The next has room for more, so an
  * attempt hardly ever fails. */
-static void ribbon_size(double n, uint64_t *slots)
+static void ribbon_size(double n, const ribbon_load *load, uint64_t *slots)
 {
     unsigned i = 0;
     memset(slots, 0, BLY_RIBBON_LAYERS * sizeof *slots);
-    if (n > RIBBON_FEW) {
-        slots[i++] = ribbon_round(n);
-        n = 0.009 * n + 1.5 * sqrt(n);
+    /* A second layer as tight as the first, where it is. */
+    const unsigned full =
+        load->slots < 1 && n < RIBBON_MANY / load->bumped ? 2 : 1;
+    while (n > RIBBON_FEW && i < full) {
+        slots[i++] = ribbon_round(load->slots * n);
+        n = load->bumped * n + load->roots * sqrt(n);
     }
     while (n > RIBBON_FEW && i + 1 < BLY_RIBBON_LAYERS) {
         slots[i++] = ribbon_round(1.06 * n);
@@ -194,7 +222,9 @@ static void ribbon_set_bits(bly_shape *s, uint64_t bits)
 static bly_status ribbon_plan(const bly_want *w, bly_shape *out)
 {
     bly_shape s = { .nbytes = 0 };
-    ribbon_size((double)w->items, &s.p[BLY_RIBBON_SLOTS]);
+    ribbon_size((double)w->items,
+                w->opt[BLY_RIBBON_TIGHT] ? &ribbon_tight : &ribbon_plain,
+                &s.p[BLY_RIBBON_SLOTS]);
     if (w->fpr > 0) {
         ribbon_set_bits(&s, ribbon_print_bits(w->fpr));
         *out = s;
@@ -224,6 +254,16 @@ static bly_status ribbon_plan(const bly_want *w, bly_shape *out)
     return BLY_OK;
 }
 
+void bly_ribbon_shape_valued(uint64_t nkeys, bly_shape *out)
+{
+    bly_shape s = { .nbytes = 0 };
+    s.p[BLY_RIBBON_VALUED] = 1;
+    ribbon_size((double)(nkeys ? nkeys : 1), &ribbon_valued,
+                &s.p[BLY_RIBBON_SLOTS]);
+    ribbon_set_bits(&s, UINT64_C(1) << 32);
+    *out = s;
+}
+
 static bool ribbon_sane(const bly_shape *s)
 {
     const uint64_t width = s->p[BLY_RIBBON_WIDTH];
@@ -232,7 +272,8 @@ static bool ribbon_sane(const bly_shape *s)
     bly_ribbon_map map;
     if (width > BLY_RIBBON_MAX_WIDTH || wider > UINT32_MAX ||
         (width == BLY_RIBBON_MAX_WIDTH && wider) || (!width && !wider) ||
-        !slots[0])
+        !slots[0] || s->p[BLY_RIBBON_TIGHT] || s->p[BLY_RIBBON_VALUED] > 1 ||
+        (s->p[BLY_RIBBON_VALUED] && (width != 1 || wider)))
         return false;
     /* Layers without a gap, each of whole blocks and equal shards. */
     unsigned n = 0;
@@ -279,7 +320,7 @@ static bool ribbon_check(const bly_filter *f)
         rest |= f->data[i];
     for (uint64_t i = map.end; i < map.nbytes; i++)
         rest |= f->data[i];
-    for (uint64_t i = map.bounds; i < map.end; i++)
+    for (uint64_t i = map.bounds; i < map.end && !map.layer[0].out; i++)
         if (f->data[i] > BLY_RIBBON_BUCKET / BLY_RIBBON_STEP)
             return false;
     return !rest;
@@ -302,6 +343,58 @@ static void ribbon_stat(const bly_filter *f, bly_stats *out)
 /* A filter that fits the smallest L2 in use is not fetched ahead. */
 #define RIBBON_CACHED (256 << 10)
 
+/* Was the key bumped by layer l? Bounds are at data. */
+static bool ribbon_is_bumped(const bly_ribbon_layer *l, const bly_ribbon_key *k,
+                             const unsigned char *bounds)
+{
+    if (l->out)
+        return bly_ribbon_bumped(bounds, k->start);
+    return k->start % BLY_RIBBON_BUCKET / BLY_RIBBON_STEP <
+           bounds[k->start / BLY_RIBBON_BUCKET];
+}
+
+/* The hash of a key in layer i, from that in the layer before. */
+static uint64_t ribbon_hash(const bly_filter *f, const bly_ribbon_layer *l,
+                            unsigned i, uint64_t u)
+{
+    const uint64_t seed = f->state[BLY_RIBBON_SEED + i];
+    return l->out ? bly_ribbon_hash_valued(u & ~l->out, seed)
+                  : bly_ribbon_hash(u, seed);
+}
+
+/* A ribbon of values is asked for keys that another filter let through, which
+ * are few: one by one. */
+static bool ribbon_is_in(const bly_filter *f, const bly_ribbon_map *map,
+                         uint64_t u)
+{
+    for (unsigned i = 0; i < map->nlayers; i++) {
+        const bly_ribbon_layer *const l = &map->layer[i];
+        u = ribbon_hash(f, l, i, u);
+        const bly_ribbon_key key = bly_ribbon_place(l, u);
+        if (l->nbuckets &&
+            ribbon_is_bumped(l, &key,
+                             f->data + l->bounds + key.shard * l->nbounds))
+            continue;
+        const unsigned s = key.start % 64;
+        const uint64_t row = bly_ribbon_coefficients(u);
+        const uint64_t *const x = (const uint64_t *)(const void *)f->data +
+                                  l->words + key.shard * l->stride +
+                                  key.start / 64;
+        /* The last block has none behind it, and no row that leaves it. */
+        const uint64_t sum = (bly_le64(x[0]) & row << s) ^
+                             (s ? bly_le64(x[1]) & row >> 1 >> (63 - s) : 0);
+        return __builtin_parityll(sum) == (int)(bly_ribbon_print(u) & 1);
+    }
+    return false;
+}
+
+static void ribbon_has_values(const bly_filter *f, const bly_ribbon_map *map,
+                              const uint64_t *h, size_t n, uint64_t *maybe)
+{
+    for (size_t i = 0; i < n; i++)
+        maybe[i / 64] |= (uint64_t)ribbon_is_in(f, map, h[i]) << i % 64;
+}
+
 static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
                        uint64_t *maybe)
 {
@@ -312,6 +405,10 @@ static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
     if (!f->state[BLY_RIBBON_KEYS])
         return; /* nothing is in it */
     bly_ribbon_map_of(&f->shape, &map);
+    if (map.layer[0].out) {
+        ribbon_has_values(f, &map, h, n, maybe);
+        return;
+    }
     for (unsigned i = 0; i < map.nlayers; i++)
         map.layer[i].seed = f->state[BLY_RIBBON_SEED + i];
     for (size_t from = 0; from < n; from += BLY_RIBBON_PIECE) {
@@ -351,17 +448,16 @@ static void ribbon_reach(const bly_filter *f, const uint64_t *h, size_t n,
         bool bumped = true;
         for (unsigned j = 0; j < map.nlayers && bumped; j++) {
             const bly_ribbon_layer *const l = &map.layer[j];
-            u = bly_ribbon_hash(u, f->state[BLY_RIBBON_SEED + j]);
+            u = ribbon_hash(f, l, j, u);
             const bly_ribbon_key key = bly_ribbon_place(l, u);
             bumped = false;
-            if (l->nbounds) {
-                const uint64_t at = l->bounds + key.shard * l->nbounds +
-                                    key.start / BLY_RIBBON_BUCKET;
+            if (l->nbuckets) {
+                const uint64_t bounds = l->bounds + key.shard * l->nbounds;
+                const uint64_t b = key.start / BLY_RIBBON_BUCKET;
                 /* A damaged bound would lead to the wrong layer. */
-                if (!bly_reach(f, at, 1, i, bad))
+                if (!bly_reach(f, bounds + (l->out ? b / 4 : b), 1, i, bad))
                     break;
-                bumped = key.start % BLY_RIBBON_BUCKET / BLY_RIBBON_STEP <
-                         f->data[at];
+                bumped = ribbon_is_bumped(l, &key, f->data + bounds);
             }
             if (!bumped)
                 ribbon_reach_layer(f, l, &key, i, bad);

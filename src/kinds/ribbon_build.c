@@ -52,8 +52,12 @@ static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
 {
     /* job->kept is free until the shards are solved: room to count in. */
     const uint64_t nshards = job->layer->nshards;
-    for (size_t i = 0; i < n; i++)
-        job->u[i] = bly_ribbon_hash(job->u[i], seed);
+    if (job->layer->out)
+        for (size_t i = 0; i < n; i++)
+            job->u[i] = bly_ribbon_hash_valued(job->u[i], seed);
+    else
+        for (size_t i = 0; i < n; i++)
+            job->u[i] = bly_ribbon_hash(job->u[i], seed);
     bly_hashes_part(job->u, NULL, n, nshards, 0, (size_t)nshards, job->from,
                     job->kept);
 }
@@ -189,10 +193,12 @@ static size_t ribbon_fill_layer(ribbon_job *job, uint64_t seed, size_t n,
     return nbumped;
 }
 
-static void ribbon_unhash_all(uint64_t *u, size_t n, uint64_t seed)
+static void ribbon_unhash_all(const ribbon_job *job, size_t n, uint64_t seed)
 {
+    uint64_t *const u = job->u;
     for (size_t i = 0; i < n; i++)
-        u[i] = bly_ribbon_unhash(u[i], seed);
+        u[i] = job->layer->out ? bly_ribbon_unhash_valued(u[i], seed)
+                               : bly_ribbon_unhash(u[i], seed);
 }
 
 /* Fill all layers; false where the last one does not take its keys, and u
@@ -218,14 +224,14 @@ static bool ribbon_attempt(ribbon_job *job, const bly_ribbon_map *map, size_t n,
             *distinct = kept;
         if (done)
             return true;
-        ribbon_unhash_all(job->u, nkeys[last], seeds[last]);
+        ribbon_unhash_all(job, nkeys[last], seeds[last]);
         if (kept > job->layer->nslots)
             break; /* no seed can help */
     }
     /* Back through the layers. Those that layer i bumped are the first of its
      * keys and are back in its hashes by now, so all its keys can follow. */
     for (unsigned i = last; i-- > 0;)
-        ribbon_unhash_all(job->u, nkeys[i], seeds[i]);
+        ribbon_unhash_all(job, nkeys[i], seeds[i]);
     return false;
 }
 
