@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "cli/others.h"
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/foreign.h"
@@ -23,6 +24,7 @@ static struct {
     const char *format;
     const char *output, *spill;
     struct keys keys;
+    struct others others;
     uint64_t seed, threads, max_memory;
     bool json;
 } build_args;
@@ -34,7 +36,7 @@ static bly_status build_batch(struct job *job, struct batch *b)
 
 struct built {
     const char *file;
-    uint64_t keys;
+    uint64_t keys, others;
     struct made made;
     bool estimated;
 };
@@ -42,6 +44,8 @@ struct built {
 static const struct field built_fields[] = {
     FIELD(struct built, file, NONE, "where the filter was written"),
     FIELD(struct built, keys, KEYS, "keys that were read"),
+    FIELD(struct built, others, NONE,
+          "keys that were read with --universe or --negatives"),
     MEMBERS(struct built, made, NONE, made_fields),
     NAMED(struct built, "items_estimated", estimated, NONE,
           "whether the number of different keys is an estimate"),
@@ -67,6 +71,9 @@ static bly_filter *build_filter(bly_builder *b, struct job *job,
              "with --items");
         return NULL;
     }
+    if (others_given(&build_args.others) &&
+        !others_deny(&build_args.others, &build_args.keys, b, job))
+        return NULL;
     bly_filter *f;
     if (bly_builder_finish(b, job->nthreads, &f)) {
         fail_library();
@@ -114,13 +121,15 @@ static bool build_values(const bly_spec *spec, struct job *job)
 static bool build_is_plain(void)
 {
     const struct sizing *const s = &build_args.sizing;
-    const char *const wrong = s->kind                    ? "--kind"
-                              : s->bits                  ? "--bits"
-                              : s->memory                ? "--memory"
-                              : build_args.seed          ? "--seed"
-                              : build_args.keys.key_file ? "--key-file"
-                              : build_args.spill         ? "--spill"
-                                                         : NULL;
+    const char *const wrong = s->kind                         ? "--kind"
+                              : s->bits                       ? "--bits"
+                              : s->memory                     ? "--memory"
+                              : build_args.seed               ? "--seed"
+                              : build_args.keys.key_file      ? "--key-file"
+                              : build_args.spill              ? "--spill"
+                              : build_args.others.universe.n  ? "--universe"
+                              : build_args.others.negatives.n ? "--negatives"
+                                                              : NULL;
     if (wrong)
         fail("%s has no meaning for a format of another system; right: "
              "--items, --fpr and -O",
@@ -182,6 +191,10 @@ static int build_run(struct list *operands)
         return TROUBLE;
     if (build_args.format)
         return build_foreign(operands);
+    if (others_given(&build_args.others) &&
+        !others_plan(&build_args.others, &build_args.keys, operands,
+                     &build_args.sizing))
+        return TROUBLE;
     if (!sizing_spec(&build_args.sizing, &spec) || !build_values(&spec, &job))
         return TROUBLE;
     spec.secret = secret_read(build_args.keys.key_file, &ok);
@@ -205,11 +218,13 @@ static int build_run(struct list *operands)
     if (status == YES && !quiet) {
         bly_stats s;
         bly_stat(f, &s);
-        const struct built built = { build_args.output, job.nkeys, made_of(&s),
+        const struct built built = { build_args.output, job.nkeys,
+                                     build_args.others.nkeys, made_of(&s),
                                      estimated };
         report(to, build_args.json, built_fields, &built,
                "{file}: {keys} read; " MADE_TEXT);
         warn_past_capacity(build_args.output, &s);
+        others_warn(&build_args.others, &s);
     }
     bly_free(f);
     return status;
@@ -236,6 +251,7 @@ static const struct opt build_options[] = {
     BINARY_OPTION,
     SELECT_OPTIONS(build_args.keys),
     NORMAL_OPTIONS(build_args.keys),
+    OTHERS_OPTIONS(build_args.others),
     THREADS_OPTION(build_args.threads),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
@@ -255,6 +271,8 @@ static const struct example build_examples[] = {
     { "bloomery build -o leaked.bly --kind fuse --max-memory 4GiB --spill "
       "/var/tmp leaked.txt.zst",
       "a billion lines in 4 GiB" },
+    { "bloomery build -o revoked.bly --universe issued.txt revoked.txt",
+      "right for every number that was issued" },
     { "bloomery build -o known.bloom --format FORMAT --fpr 0.1% hashes.txt",
       "for another system; bloomery formats says which" },
     { 0 },
@@ -283,6 +301,10 @@ const struct command cmd_build = {
         "which has no name and disappears however the command ends. The filter "
         "is the same as without. Kinds that are built at once take several "
         "passes over the file.\n\n"
+        "Where it is known which keys will be asked, give them with "
+        "--universe: the filter is then of the kind exact and right for all of "
+        "them. It takes as few bits as it can, unless --fpr asks for a low "
+        "rate for keys outside.\n\n"
         "With --format the filter is in the format of another system, bit for "
         "bit as that system would make it for this many keys and this rate.\n\n"
         "Nothing is written before everything has been read. An interrupted "
