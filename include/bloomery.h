@@ -52,7 +52,9 @@
  * Keys. A key is a string of bytes, which may be empty or contain NUL. It is
  * hashed once, to 64 bits, and a filter sees only the hash. Callers that
  * already have a good 64-bit hash pass it and skip that step. Two keys with the
- * same hash are the same key.
+ * same hash are the same key. The text "7", the integer 7 and other bytes that
+ * mean 7 are different keys to a hash; a filter can say which of them it holds
+ * (bly_keying), and bly_has_as() and its relatives convert to that or fail.
  *
  * Batches are the fast path: they overlap the cache misses of many keys. The
  * answer to a batch is a bitmap: bit i % 64 of word i / 64 for key i, in
@@ -258,6 +260,33 @@ BLY_SIZED(void, bly_kind_of, bly_kind_info,
 const char *bly_can_name(unsigned bit);
 const char *bly_can_help(unsigned bit);
 
+/* ------------------------------------------------------- types of keys */
+
+/* What the keys of a filter are. Stored in its file. */
+typedef enum bly_key_type {
+    BLY_KEYS_UNKNOWN, /* nobody has said */
+    BLY_KEYS_TEXT,    /* text in any encoding: the lines of a file */
+    BLY_KEYS_BYTES,   /* bytes that are no text: digests, packed structs */
+    BLY_KEYS_INT64,   /* integers, hashed as their 8 little-endian bytes; */
+    BLY_KEYS_UINT64   /* those below 2^63 have the same hash in both types */
+} bly_key_type;
+
+/* How text was normalised before it was added, and is to be before it is asked
+ * for: any of these, in this order. Only ASCII is folded and trimmed, so that
+ * every program in every language does the same. */
+#define BLY_KEYS_NO_CR 4u   /* one carriage return at the end is cut off */
+#define BLY_KEYS_TRIMMED 2u /* blanks, tabs and line ends at both ends too */
+#define BLY_KEYS_FOLDED 1u  /* A to Z become a to z */
+
+typedef struct bly_keying { /* final */
+    bly_key_type type;
+    uint32_t forms; /* BLY_KEYS_FOLDED | ...; 0 unless BLY_KEYS_TEXT */
+} bly_keying;
+
+/* The word for a type: "text", "bytes", "int64", "uint64"; NULL for the unknown
+ * one and for numbers that are none. */
+const char *bly_key_type_name(bly_key_type type);
+
 /* --------------------------------------------------------------- making */
 
 #define BLY_SECRET_BYTES 16
@@ -293,6 +322,7 @@ typedef struct bly_spec {
                            fit in max_bytes; NULL: none */
     const bly_mem *mem; /* its ctx must outlive the filter; NULL: the system's
                            memory, with huge pages where they pay */
+    bly_keying keying;  /* what the keys will be, for whoever asks later */
 } bly_spec;
 
 /* One named value that the plan chose or that a filter knows about itself. */
@@ -410,6 +440,28 @@ void bly_hash_column(const bly_hasher *hs, const bly_column *keys, size_t n,
 void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
                    uint64_t *hashes);
 
+/* The hashes of n keys of type `from` in a filter whose keys are as `to` says
+ * (bly_keying_of()), which a builder's are as its spec says. `keys` is an array
+ * of bly_bytes if they are text or bytes, otherwise of int64_t or uint64_t.
+ *
+ *     from      to text           to bytes      to int64, uint64
+ *     text      normalised        as it is      parsed: decimal, blanks around
+ *     bytes     as text           as they are   error
+ *     int64,    as decimal text   error         the same, if it is in range
+ *     uint64
+ *
+ * To BLY_KEYS_UNKNOWN everything is hashed as it is. BLY_EINVAL or BLY_ERANGE
+ * for a key that is none there, with what would be right in bly_error(); never
+ * a hash that would give a wrong "no". *ndone, unless NULL, becomes the number
+ * of keys before it. */
+bly_status bly_hash_as(const bly_hasher *hs, bly_keying to, bly_key_type from,
+                       const void *keys, size_t n, uint64_t *hashes,
+                       size_t *ndone);
+
+/* Cut and fold a text as forms say. Bytes that change are written to `room`,
+ * of key.len bytes; the result is a part of key or of room. */
+bly_bytes bly_key_normalise(uint32_t forms, bly_bytes key, char *room);
+
 /* ------------------------------------------------------------ using one */
 
 #define BLY_BITMAP_WORDS(n) (((size_t)(n) + 63) / 64)
@@ -440,7 +492,14 @@ bool bly_has_hash(const bly_filter *f, uint64_t hash);
  * Adding stops at the first key that fails. *ndone, unless NULL, becomes the
  * number of keys added before it, which is n if the status is BLY_OK. fresh,
  * unless NULL, becomes a bitmap of the added keys that were not in the filter
- * before, as far as it can tell (a false positive counts as present). */
+ * before, as far as it can tell (a false positive counts as present).
+ *
+ * Hashes, keys and columns are taken as they are, whatever the filter says of
+ * its keys. Integers are integers: an empty filter of unknown type whose
+ * integers are added becomes one of type uint64 (unless it is shared: give the
+ * type in the spec), and in a filter of text they become decimal text. There,
+ * from 2^63 on, it is unknown whether a number or a negative one is meant: it
+ * is not added (BLY_ERANGE), and may be in it. bly_has_as() knows. */
 bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
                           uint64_t *fresh, size_t *ndone);
 bly_status bly_add_keys(bly_filter *f, const bly_bytes *keys, size_t n,
@@ -457,6 +516,15 @@ void bly_has_column(const bly_filter *f, const bly_column *keys, size_t n,
                     uint64_t *maybe);
 void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
                   uint64_t *maybe);
+
+/* The same for n keys of a type, converted by bly_hash_as() to what the filter
+ * holds. Adding to an empty filter of unknown type makes it one of this type
+ * (unless it is shared). After a failure maybe[] is "maybe" for all keys.
+ * BLY_ESECRET for a filter opened blind. */
+bly_status bly_add_as(bly_filter *f, bly_key_type type, const void *keys,
+                      size_t n, uint64_t *fresh, size_t *ndone);
+bly_status bly_has_as(const bly_filter *f, bly_key_type type, const void *keys,
+                      size_t n, uint64_t *maybe);
 
 /* Remove n hashes. each, unless NULL, receives the status of every one of
  * them; the result is BLY_OK if all were removed, otherwise the first failure.
@@ -581,6 +649,43 @@ BLY_SIZED(void, bly_stat, bly_stats, (const bly_filter *f, bly_stats *out),
 BLY_SIZED(void, bly_peek, bly_stats, (const bly_filter *f, bly_stats *out),
           (f, out));
 
+/* ---------------------------------------------------------------- metadata */
+
+/* What the owner of a filter says of it: what its keys are, a note, and pairs
+ * of a name and a value, at most 3696 bytes in all. It is written with the
+ * filter and kept by whatever is made from it: clones, conversions, folds. A
+ * union or intersection keeps that of its destination, and takes over what the
+ * source says of its keys if the destination says nothing. bly_equal() and
+ * bly_version_id() do not look at it, and a delta does not carry it.
+ *
+ * Setting fails with BLY_EREADONLY for a mapped filter, with BLY_ERANGE if
+ * there is too much of it, and with BLY_EINVAL for what is not one line of
+ * UTF-8 without control characters. Everything that is returned belongs to f,
+ * is not terminated by NUL, and is valid until its metadata change. */
+#define BLY_NOTE_MOST 1024 /* bytes of a note, and of a value */
+#define BLY_NAME_MOST 64   /* letters, digits, '.', '-' and '_' in a name */
+
+/* What the keys are. Setting it does not touch the keys: set what is true. */
+bly_keying bly_keying_of(const bly_filter *f);
+bly_status bly_set_keying(bly_filter *f, bly_keying keying);
+
+/* The note; no bytes if there is none. NULL or "" removes it. */
+bly_bytes bly_note_of(const bly_filter *f);
+bly_status bly_set_note(bly_filter *f, const char *note);
+
+/* Pair i, from 0, in the order of names; false past the last one. The value of
+ * a name; false if there is none. A value of NULL removes the pair. */
+bool bly_pair_at(const bly_filter *f, size_t i, bly_bytes *name,
+                 bly_bytes *value);
+bool bly_pair_of(const bly_filter *f, const char *name, bly_bytes *value);
+bly_status bly_set_pair(bly_filter *f, const char *name, const char *value);
+
+/* How many entries are there that a newer bloomery wrote and this one does not
+ * know? They are kept. */
+size_t bly_meta_unknown(const bly_filter *f);
+
+/* ------------------------------------------------------------------ layers */
+
 /* Layer i, from 0, of the filters that f consists of; NULL past the last one.
  * It belongs to f and is valid until f changes. */
 const bly_filter *bly_layer(const bly_filter *f, uint32_t i);
@@ -588,7 +693,8 @@ const bly_filter *bly_layer(const bly_filter *f, uint32_t i);
 /* -------------------------------------------------------------- combining */
 
 /* Make dst the union, or the intersection, of dst and src. They must be two
- * different filters that agree in kind, shape and hash; otherwise BLY_EUNFIT.
+ * different filters that agree in kind, shape and hash, and in what their keys
+ * are if both say it; otherwise BLY_EUNFIT.
  * BLY_ENOTSUP for a kind that cannot do it, BLY_EREADONLY if dst is mapped. For
  * kinds made of bits, the union is exactly the filter of both sets; counting
  * kinds add their counts, never below the truth. An intersection holds every
@@ -596,8 +702,8 @@ const bly_filter *bly_layer(const bly_filter *f, uint32_t i);
 bly_status bly_merge(bly_filter *dst, const bly_filter *src);
 bly_status bly_intersect(bly_filter *dst, const bly_filter *src);
 
-/* Do two filters give the same answers: same kind, shape, hash and contents?
- * Reads all of both. */
+/* Do two filters give the same answers to hashes: same kind, shape, hash and
+ * contents? Reads all of both. */
 bool bly_equal(const bly_filter *a, const bly_filter *b);
 
 /* How much two sets have in common. Here and in bloomery/sketch.h, in_both is

@@ -481,7 +481,7 @@ static void lies_are_refused(void **unused)
         { AT_HASH, 4, 0, "newer" },
         { AT_HASH, 4, 2, "newer" },
         { AT_HASH, 4, BLY_HASH_SIPHASH13, "secret" },
-        { AT_FLAGS, 4, 1, "newer" },
+        { AT_FLAGS, 4, 2, "newer" },
         { AT_SECRET_CHECK, 8, 1, "secret" },
         { AT_ITEMS, 8, 0, "capacity" },
         { AT_FPR, 8, UINT64_C(0x7ff8000000000001), "rate" },

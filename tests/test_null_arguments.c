@@ -155,6 +155,44 @@ TRY(bly_add_ints)
     REFUSED(bly_add_ints(NULL, words, 1, NULL, NULL));
     REFUSED(bly_add_ints(f, NULL, 1, NULL, NULL));
 }
+TRY(bly_hash_as)
+{
+    (void)unused;
+    const bly_keying to = { BLY_KEYS_TEXT, 0 };
+    const bly_hasher *const hs = bly_hasher_of(f);
+    REFUSED(bly_hash_as(NULL, to, BLY_KEYS_TEXT, &one_key, 1, words, NULL));
+    REFUSED(bly_hash_as(hs, to, BLY_KEYS_TEXT, NULL, 1, words, NULL));
+    REFUSED(bly_hash_as(hs, to, BLY_KEYS_TEXT, &one_key, 1, NULL, NULL));
+}
+TRY(bly_add_as)
+{
+    (void)unused;
+    REFUSED(bly_add_as(NULL, BLY_KEYS_TEXT, &one_key, 1, NULL, NULL));
+    REFUSED(bly_add_as(f, BLY_KEYS_TEXT, NULL, 1, NULL, NULL));
+}
+TRY(bly_has_as)
+{
+    (void)unused;
+    REFUSED(bly_has_as(NULL, BLY_KEYS_TEXT, &one_key, 1, words));
+    REFUSED(bly_has_as(f, BLY_KEYS_TEXT, NULL, 1, words));
+    REFUSED(bly_has_as(f, BLY_KEYS_TEXT, &one_key, 1, NULL));
+}
+TRY(bly_set_keying)
+{
+    (void)unused;
+    REFUSED(bly_set_keying(NULL, (bly_keying){ BLY_KEYS_TEXT, 0 }));
+}
+TRY(bly_set_note)
+{
+    (void)unused;
+    REFUSED(bly_set_note(NULL, "note"));
+}
+TRY(bly_set_pair)
+{
+    (void)unused;
+    REFUSED(bly_set_pair(NULL, "name", "value"));
+    REFUSED(bly_set_pair(f, NULL, "value"));
+}
 TRY(bly_remove_hashes)
 {
     (void)unused;
@@ -790,6 +828,7 @@ static void names_that_are_null(void **unused)
 #define ROWS(X) \
     X(plan) X(new) X(clone) X(become) X(hasher_for) X(add) X(remove) \
     X(add_hash) X(add_hashes) X(add_keys) X(add_column) X(add_ints) \
+    X(hash_as) X(add_as) X(has_as) X(set_keying) X(set_note) X(set_pair) \
     X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
     X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_finish) \
     X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(load) \

@@ -28,6 +28,7 @@
 
 #include "api/copies.h"
 #include "api/kept.h"
+#include "api/keying.h"
 #include "api/plan.h"
 #include "core/sort.h"
 #include "core/sized.h"
@@ -607,18 +608,18 @@ bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
             (*out)->kind->stat(*out, &stats);
         settle_count(*out, stats.items_estimate);
         bly_filter_share(*out, b->planned.set.shared);
-        return BLY_OK;
+        return bly_keying_given(out, b->planned.keying);
     }
     const bly_status st = b->planned.kind->deny
                               ? builder_deny_all(b, nthreads)
                               : builder_make(b, nthreads, &b->made);
     bly_kept_close(&b->kept);
     bly_kept_close(&b->denied);
-    if (!st) {
-        *out = b->made;
-        b->made = NULL;
-    }
-    return st;
+    if (st)
+        return st;
+    *out = b->made;
+    b->made = NULL;
+    return bly_keying_given(out, b->planned.keying);
 }
 
 bool bly_builder_estimated(const bly_builder *b)

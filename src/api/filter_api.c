@@ -6,11 +6,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "api/keying.h"
 #include "api/plan.h"
 #include "core/bits.h"
 #include "core/sized.h"
 #include "core/status.h"
 #include "format/combine.h"
+#include "format/meta.h"
 #include "kinds/filter.h"
 
 /* ------------------------------------------------------------------ kinds */
@@ -82,7 +84,7 @@ bly_status bly_new_sized(const bly_spec *spec, bly_filter **out, size_t size)
     if (!(spec = BLY_TAKE(spec, size, &own)))
         return BLY_EINVAL;
     bly_planned planned;
-    const bly_status st = bly_plan_spec(spec, &planned);
+    bly_status st = bly_plan_spec(spec, &planned);
     if (st)
         return st;
     if (!planned.kind->add && !planned.kind->increase)
@@ -90,7 +92,8 @@ bly_status bly_new_sized(const bly_spec *spec, bly_filter **out, size_t size)
                         "a %s filter is built at once from all its "
                         "keys: use a builder",
                         planned.kind->name);
-    return bly_filter_make(planned.kind, &planned.shape, &planned.set, out);
+    st = bly_filter_make(planned.kind, &planned.shape, &planned.set, out);
+    return st ? st : bly_keying_given(out, planned.keying);
 }
 
 const bly_hasher *bly_hasher_of(const bly_filter *f)
@@ -140,8 +143,7 @@ static bly_status add_all(bly_filter *f, add_fn *add, const uint64_t *keys,
     return st;
 }
 
-/* What is said of n keys by a filter that cannot be asked. */
-static void all_maybe(size_t n, uint64_t *maybe)
+void bly_all_maybe(size_t n, uint64_t *maybe)
 {
     const size_t nwords = BLY_BITMAP_WORDS(n);
     if (n)
@@ -194,7 +196,7 @@ static void has_all(const bly_filter *f, has_fn *has, const uint64_t *keys,
     if (!n)
         return;
     if (!has) {
-        all_maybe(n, maybe);
+        bly_all_maybe(n, maybe);
         return;
     }
     memset(maybe, 0, BLY_BITMAP_WORDS(n) * sizeof *maybe);
@@ -279,7 +281,7 @@ static void has_pieces(const bly_filter *f, const key_source *s, size_t n,
 {
     uint64_t hashes[PIECE_KEYS];
     if (f->blind) {
-        all_maybe(n, maybe);
+        bly_all_maybe(n, maybe);
         return;
     }
     for (size_t from = 0; from < n;) {
@@ -314,11 +316,23 @@ static bool hashes_ints(const bly_filter *f)
 bly_status bly_add_ints(bly_filter *f, const uint64_t *ints, size_t n,
                         uint64_t *fresh, size_t *ndone)
 {
+    size_t own;
     if (!f || (!ints && n))
         return bly_fail_null("f or ints");
-    return hashes_ints(f)
-               ? add_all(f, f->kind->add_ints, ints, n, fresh, ndone)
-               : add_pieces(f, &(key_source){ .ints = ints }, n, fresh, ndone);
+    if (bly_filter_keying(f).type == BLY_KEYS_TEXT)
+        return bly_add_int_texts(f, ints, n, fresh, ndone);
+    const bool first = n && bly_keying_open(f);
+    bly_status st = first ? bly_keying_label(f, BLY_KEYS_UINT64) : BLY_OK;
+    if (st)
+        return st;
+    if (!ndone)
+        ndone = &own;
+    st = hashes_ints(f)
+             ? add_all(f, f->kind->add_ints, ints, n, fresh, ndone)
+             : add_pieces(f, &(key_source){ .ints = ints }, n, fresh, ndone);
+    if (first && !*ndone)
+        (void)bly_keying_label(f, BLY_KEYS_UNKNOWN);
+    return st;
 }
 
 void bly_has_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
@@ -336,7 +350,9 @@ void bly_has_column(const bly_filter *f, const bly_column *keys, size_t n,
 void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
                   uint64_t *maybe)
 {
-    if (hashes_ints(f) && !bly_filter_unread(f))
+    if (bly_filter_keying(f).type == BLY_KEYS_TEXT)
+        bly_has_int_texts(f, ints, n, maybe);
+    else if (hashes_ints(f) && !bly_filter_unread(f))
         has_all(f, f->kind->has_ints, ints, n, maybe);
     else
         has_pieces(f, &(key_source){ .ints = ints }, n, maybe);
@@ -567,7 +583,7 @@ static bly_status combine(bly_filter *dst, const bly_filter *src,
         st = bly_fail(BLY_EINVAL, "a filter cannot be combined with itself");
     if (!st)
         st = may_combine(dst, src, op, ability);
-    return st ? st : op(dst, src);
+    return st ? st : bly_meta_combine(dst, src, op);
 }
 
 bly_status bly_merge(bly_filter *dst, const bly_filter *src)
@@ -626,6 +642,19 @@ bly_status bly_compare_sized(const bly_filter *a, const bly_filter *b,
     return st;
 }
 
+/* *out was made from f, if st says so, and has its metadata too. */
+static bly_status made_from(const bly_filter *f, bly_status st,
+                            bly_filter **out)
+{
+    if (!st)
+        st = bly_filter_inherit(f, *out);
+    if (st) {
+        bly_free(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
 bly_status bly_fold(const bly_filter *f, bly_filter **out)
 {
     if (!out)
@@ -636,7 +665,7 @@ bly_status bly_fold(const bly_filter *f, bly_filter **out)
     if (!f->kind->fold)
         return bly_fail_ability(f->kind, BLY_ABILITY_FOLD);
     const bly_status st = bly_filter_settle(f);
-    return st ? st : f->kind->fold(f, out);
+    return st ? st : made_from(f, f->kind->fold(f, out), out);
 }
 
 bly_status bly_convert_sized(const bly_filter *f, const bly_spec *spec,
@@ -661,8 +690,10 @@ bly_status bly_convert_sized(const bly_filter *f, const bly_spec *spec,
     if (st)
         return st;
     if (to == f->kind)
-        return f->kind->resize ? f->kind->resize(f, to, &w, out)
-                               : bly_fail_ability(f->kind, BLY_ABILITY_RESIZE);
-    return f->kind->convert ? f->kind->convert(f, to, &w, out)
-                            : bly_fail_ability(f->kind, BLY_ABILITY_CONVERT);
+        st = f->kind->resize ? f->kind->resize(f, to, &w, out)
+                             : bly_fail_ability(f->kind, BLY_ABILITY_RESIZE);
+    else
+        st = f->kind->convert ? f->kind->convert(f, to, &w, out)
+                              : bly_fail_ability(f->kind, BLY_ABILITY_CONVERT);
+    return made_from(f, st, out);
 }

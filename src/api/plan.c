@@ -14,6 +14,7 @@
 #include "core/hash.h"
 #include "core/sized.h"
 #include "core/status.h"
+#include "format/meta.h"
 
 #define DEFAULT_FPR 0.01
 
@@ -251,10 +252,13 @@ bly_status bly_plan_begin(const bly_spec *spec, bly_planned *out)
         st = bly_hasher_for(spec, &hasher);
     if (!st && spec->shared && !kind->add_shared)
         st = bly_fail_ability(kind, BLY_ABILITY_SHARE);
+    if (!st)
+        st = bly_keying_check(spec->keying);
     if (st)
         return st;
     *out = (bly_planned){
         .kind = kind,
+        .keying = spec->keying,
         .want = w,
         .set = {
             .hasher = hasher,

@@ -11,6 +11,7 @@ typedef struct bly_planned {
     bly_want want; /* as the kind was asked */
     bly_shape shape;
     bly_setting set; /* items and fpr as planned, hasher, memory, ... */
+    bly_keying keying;
 } bly_planned;
 
 /* Read spec: kind, options, hash, memory. Nothing of it is needed afterwards

@@ -77,8 +77,8 @@ static bly_status combine_whole(begun_source *begun, bly_combination how,
         return st;
     st = bly_filter_fits(dst, f);
     if (!st)
-        st = (how == BLY_UNION ? dst->kind->merge : dst->kind->intersect)(dst,
-                                                                          f);
+        st = bly_meta_combine(
+            dst, f, how == BLY_UNION ? dst->kind->merge : dst->kind->intersect);
     bly_free(f);
     return st;
 }
@@ -169,7 +169,7 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
                                  bly_filter *dst)
 {
     const uint64_t nbytes = rec->shape.nbytes;
-    const uint64_t header = bly_header_bytes(rec->encoding != 0) +
+    const uint64_t header = bly_header_bytes(rec->encoding != 0, rec->nmeta) +
                             (rec->summed ? bly_table_span(rec->nstored) : 0);
     payload in = { .src = src, .header = header, .end = header + rec->nstored };
     bly_decoding decoding;
@@ -236,27 +236,31 @@ static bly_status shell_of_record(const bly_record *rec, const bly_mem *mem,
         .blind = true,
         .mem = mem,
     };
-    const bly_status st = bly_filter_shell(rec->kind, &rec->shape, &set, out);
+    bly_status st = bly_filter_shell(rec->kind, &rec->shape, &set, out);
     if (st)
         return st;
     (*out)->nadded = rec->nadded;
     memcpy((*out)->state, rec->state, sizeof rec->state);
-    return BLY_OK;
+    st = bly_filter_set_meta(*out, rec->keying, rec->meta, rec->nmeta);
+    if (st)
+        bly_free(*out);
+    return st;
 }
 
 /* As many bytes as the header has, which is known by its beginning. */
 static bly_status get_header(const bly_source *src, unsigned char *page,
                              size_t *ngot, bool *whole)
 {
-    size_t more = 0;
-    bly_status st = get_some(src, page, BLY_SHORT_HEADER, ngot);
-    *whole = !st && *ngot == BLY_SHORT_HEADER;
-    if (!*whole || bly_record_short(page))
-        return st;
-    st = get_some(src, page + *ngot, BLY_PAGE - *ngot, &more);
-    *ngot += more;
-    *whole = *ngot == BLY_PAGE;
-    return st;
+    size_t all = BLY_SHORT_HEADER;
+    for (*ngot = 0; *ngot < all; all = bly_record_span(page, all)) {
+        size_t more = 0;
+        const bly_status st = get_some(src, page + *ngot, all - *ngot, &more);
+        *ngot += more;
+        *whole = !st && *ngot == all;
+        if (!*whole)
+            return st;
+    }
+    return BLY_OK;
 }
 
 bly_status bly_source_combine(const bly_source *src, bly_combination how,
@@ -284,6 +288,8 @@ bly_status bly_source_combine(const bly_source *src, bly_combination how,
     } else if (!st) {
         if (from->kind->sound && !from->kind->sound(from))
             st = bly_damaged("its state is impossible for its kind");
+        if (!st)
+            st = bly_meta_adopt(dst, from);
         if (!st)
             st = combine_pieces(src, combine, &rec, from, dst);
         if (!st)

@@ -280,8 +280,12 @@ bly_status bly_delta_write_sized(const bly_filter *from, const bly_filter *to,
         return bly_fail(BLY_EUNFIT,
                         "filters that differ in hash, seed or key are not "
                         "versions of one filter: build both alike");
+    bly_status st =
+        bly_keyings_fit(bly_filter_keying(from), bly_filter_keying(to));
+    if (st)
+        return st;
     /* Of a mapped file only the header was looked at. */
-    bly_status st = bly_verify(from);
+    st = bly_verify(from);
     if (!st)
         st = bly_verify(to);
     if (st)
@@ -289,9 +293,12 @@ bly_status bly_delta_write_sized(const bly_filter *from, const bly_filter *to,
     bly_delta_header h = { .from = bly_version_id(from),
                            .to = bly_version_id(to) };
     bly_delta told = { 0 };
-    const bly_coding coding = choose_form(from, to, &h, &told);
-    st = h.form == DELTA_GAPS ? write_gaps(from, to, &h, put, ctx)
-                              : write_whole(to, coding, &h, put, ctx);
+    /* Metadata do not travel: they are the receiver's. */
+    bly_filter bare = *to;
+    bare.meta = NULL;
+    const bly_coding coding = choose_form(from, &bare, &h, &told);
+    st = h.form == DELTA_GAPS ? write_gaps(from, &bare, &h, put, ctx)
+                              : write_whole(&bare, coding, &h, put, ctx);
     bly_delta_tell(&h, &told);
     if (!st && info)
         BLY_GIVE(&told, info, size);

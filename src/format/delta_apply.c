@@ -233,7 +233,7 @@ static bly_status read_whole(const bly_filter *f, delta_source *src,
         return delta_damaged("it leads to a filter with another hash");
     inherit_hash(f, *out);
     bly_set_coded(*out, f->coded);
-    return BLY_OK;
+    return bly_filter_inherit(f, *out);
 }
 
 /* --------------------------------------------------------------- applying */

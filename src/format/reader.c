@@ -90,20 +90,23 @@ static bly_status fetch_all(reader *r, void *buf, size_t n)
     return st ? st : got < n ? ends_early(r, end) : BLY_OK;
 }
 
-static bly_status fetch_record(reader *r, bly_record *out)
+/* The next header into page, which holds the metadata of out. */
+static bly_status fetch_record(reader *r, unsigned char page[BLY_PAGE],
+                               bly_record *out)
 {
-    unsigned char page[BLY_PAGE];
-    size_t got;
+    size_t got, all;
     const uint64_t start = r->at;
     const bool first = start == 0;
     bly_status st = fetch_some(r, page, BLY_SHORT_HEADER, &got);
-    if (!st && got == BLY_SHORT_HEADER && !bly_record_short(page) &&
-        bly_record_begins(page, got)) {
-        st = fetch_all(r, page + got, sizeof page - got);
+    const bool begun =
+        !st && got == BLY_SHORT_HEADER && bly_record_begins(page, got);
+    while (begun && !st && got < (all = bly_record_span(page, got))) {
+        st = fetch_all(r, page + got, all - got);
+        got = all;
     }
     if (st)
         return st;
-    if (got == BLY_SHORT_HEADER)
+    if (got >= BLY_SHORT_HEADER)
         return bly_record_decode(page, out);
     if (first && got == 0)
         return bly_fail(BLY_EFORMAT, "empty, not a .bly file");
@@ -339,6 +342,8 @@ static bly_status admit_record(reader *r, const bly_record *rec, unsigned depth)
                             "filters of kind %s cannot be shared "
                             "by writers",
                             rec->kind->name);
+    } else if (rec->nmeta) {
+        return bly_damaged("a layer has metadata of its own");
     } else if (rec->hash_id != r->root.hash_id || rec->seed != r->root.seed ||
                rec->secret_check != r->root.secret_check) {
         return bly_damaged("a layer has another hash than its filter");
@@ -363,10 +368,11 @@ bly_status bly_judge(const bly_filter *f, bool contents)
 
 static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
 {
+    unsigned char page[BLY_PAGE];
     bly_record rec;
     bly_filter *f;
     *out = NULL;
-    bly_status st = fetch_record(r, &rec);
+    bly_status st = fetch_record(r, page, &rec);
     if (!st)
         st = admit_record(r, &rec, depth);
     if (st)
@@ -387,7 +393,9 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
     f->nadded = rec.nadded;
     f->format = rec.summed ? 2 : 1;
     memcpy(f->state, rec.state, sizeof f->state);
-    st = fetch_payload(r, &rec, f);
+    st = bly_filter_set_meta(f, rec.keying, rec.meta, rec.nmeta);
+    if (!st)
+        st = fetch_payload(r, &rec, f);
     for (uint32_t i = 0; i < rec.nlayers && !st; i++) {
         bly_filter *layer = NULL;
         st = fetch_padding(r);

@@ -3,7 +3,8 @@
  *
  * Fields lie at fixed offsets, little-endian, each aligned to its size; zeros
  * fill the page, but not where the record is coded; the last eight bytes are
- * the checksum of all before them. A filter has exactly one header: nothing is
+ * the checksum of all before them. Metadata stand among the zeros, or behind
+ * the header of a coded record. A filter has exactly one header: nothing is
  * left to the writer's taste.
  */
 #include <math.h>
@@ -14,6 +15,7 @@
 #include "core/status.h"
 #include "format/delta.h"
 #include "format/record.h"
+#include "kinds/filter.h"
 
 /* As PNG's: the high bit shows transfers that strip it, CR LF and LF those
  * that translate line ends, and ^Z stops a listing on old systems. */
@@ -41,6 +43,8 @@ enum {
     AT_PAYLOAD_SUM = AT_STATE + 8 * BLY_STATE_WORDS,
     AT_ZEROS = AT_PAYLOAD_SUM + 8
 };
+
+#define FLAG_META 1u /* there are metadata */
 _Static_assert(AT_ZEROS + 8 == BLY_SHORT_HEADER, "docs/format.md says both");
 
 /* No rate: of the many NANs the one that is written. */
@@ -61,7 +65,13 @@ bool bly_rate_read(uint64_t bits, double *fpr)
  * is not known here, has a short one. */
 static size_t header_sum_at(uint32_t encoding)
 {
-    return bly_header_bytes(encoding != 0) - 8;
+    return bly_header_bytes(encoding != 0, 0) - 8;
+}
+
+/* Where metadata begin. */
+static size_t meta_at(uint32_t encoding)
+{
+    return encoding ? BLY_SHORT_HEADER : AT_ZEROS;
 }
 
 bly_status bly_damaged(const char *what)
@@ -170,12 +180,27 @@ void bly_record_of(const bly_filter *f, bly_form form, bly_record *out)
         .nlayers = f->nlayers,
         .nstored = f->shape.nbytes,
         .summed = form == BLY_FORM_SUMMED,
+        .keying = bly_filter_keying(f),
+        .meta = f->meta ? f->meta->at : NULL,
+        .nmeta = f->meta ? f->meta->nbytes : 0,
     };
     memcpy(out->state, f->state, sizeof out->state);
     if (form == BLY_FORM_CODED)
         sum_coded(f, out);
     else
         out->payload_sum = sum_stored(f, out->summed);
+}
+
+/* The block of metadata, and the sum behind it where the header has none. */
+static void encode_meta(const bly_record *r, unsigned char *page)
+{
+    unsigned char *const block = page + meta_at(r->encoding);
+    const size_t span = bly_meta_span(r->nmeta);
+    bly_store32(page + AT_FLAGS, FLAG_META);
+    bly_store32(block, r->nmeta);
+    memcpy(block + BLY_META_LENGTH, r->meta, r->nmeta);
+    if (r->encoding)
+        bly_store64(block + span, bly_checksum(block, span));
 }
 
 void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
@@ -199,13 +224,23 @@ void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
     for (int i = 0; i < BLY_STATE_WORDS; i++)
         bly_store64(page + AT_STATE + 8 * i, r->state[i]);
     bly_store64(page + AT_PAYLOAD_SUM, r->payload_sum);
+    if (r->nmeta)
+        encode_meta(r, page);
     const size_t at_sum = header_sum_at(r->encoding);
     bly_store64(page + at_sum, bly_checksum(page, at_sum));
 }
 
-bool bly_record_short(const unsigned char *head)
+size_t bly_record_span(const unsigned char *head, size_t have)
 {
-    return bly_load32(head + AT_ENCODING) != 0;
+    const size_t shortest = BLY_SHORT_HEADER + 8; /* tells how long they are */
+    if (!bly_load32(head + AT_ENCODING))
+        return BLY_PAGE;
+    if (!(bly_load32(head + AT_FLAGS) & FLAG_META))
+        return BLY_SHORT_HEADER;
+    if (have < shortest)
+        return shortest;
+    const uint32_t nmeta = bly_load32(head + BLY_SHORT_HEADER);
+    return nmeta > BLY_META_MOST ? shortest : bly_header_bytes(true, nmeta);
 }
 
 bool bly_record_begins(const unsigned char *bytes, size_t n)
@@ -237,7 +272,7 @@ static bly_status check_page(const unsigned char *page)
     const size_t at_sum = header_sum_at(bly_load32(page + AT_ENCODING));
     if (bly_load64(page + at_sum) != bly_checksum(page, at_sum))
         return bly_damaged("a header does not match its checksum");
-    if (bly_load32(page + AT_FLAGS) ||
+    if (bly_load32(page + AT_FLAGS) & ~FLAG_META ||
         bly_load32(page + AT_ENCODING) > BLY_CODE_BYTES)
         return bly_fail(BLY_EFORMAT,
                         "made by a newer bloomery: flags %#x, "
@@ -246,9 +281,30 @@ static bly_status check_page(const unsigned char *page)
                         (unsigned)bly_load32(page + AT_ENCODING));
     if (version == 2 && bly_load32(page + AT_ENCODING))
         return bly_damaged("it is of format version 2, and coded");
-    if (!all_zero(page + AT_ZEROS, at_sum - AT_ZEROS))
-        return bly_damaged("a header has bytes set that must be zero");
     return BLY_OK;
+}
+
+/* The metadata, and the zeros where there is nothing. */
+static bly_status decode_meta(const unsigned char *page, bly_record *r)
+{
+    const size_t at = meta_at(r->encoding), at_sum = header_sum_at(r->encoding);
+    const unsigned char *const block = page + at;
+    size_t span = 0;
+    if (bly_load32(page + AT_FLAGS) & FLAG_META) {
+        r->nmeta = bly_load32(block);
+        if (r->nmeta == 0 || r->nmeta > BLY_META_MOST)
+            return bly_damaged("its metadata are of an impossible size");
+        span = bly_meta_span(r->nmeta);
+        r->meta = block + BLY_META_LENGTH;
+        if (r->encoding &&
+            bly_load64(block + span) != bly_checksum(block, span))
+            return bly_damaged("its metadata do not match their checksum");
+    }
+    const size_t used = span ? BLY_META_LENGTH + r->nmeta : 0;
+    const size_t end = r->encoding ? at + span : at_sum;
+    if (!all_zero(block + used, end - at - used))
+        return bly_damaged("a header has bytes set that must be zero");
+    return span ? bly_meta_check(r->meta, r->nmeta, &r->keying) : BLY_OK;
 }
 
 /* Seed and secret as the hash wants them. */
@@ -307,6 +363,9 @@ bly_status bly_record_decode(const unsigned char *page, bly_record *out)
         .summed = bly_load32(page + AT_VERSION) == 2,
         .payload_sum = bly_load64(page + AT_PAYLOAD_SUM),
     };
+    st = decode_meta(page, &r);
+    if (st)
+        return st;
     const bool rated = bly_rate_read(bly_load64(page + AT_FPR), &r.fpr);
     r.shape.nbytes = bly_load64(page + AT_NBYTES);
     for (int i = 0; i < BLY_MAX_PARAMS; i++)

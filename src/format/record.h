@@ -24,10 +24,11 @@
 
 #include "codec/codec.h"
 #include "core/sums.h"
+#include "format/meta.h"
 #include "kinds/kind.h"
 
 #define BLY_PAGE 4096
-#define BLY_SHORT_HEADER 296 /* of a coded record */
+#define BLY_SHORT_HEADER 296 /* of a coded record, without metadata */
 
 /* Files that would be longer than this in version 1 are of version 2: up to
  * here a file is read as fast as a program is started. */
@@ -67,6 +68,9 @@ typedef struct bly_record {
     uint64_t nstored;     /* bytes of the payload in the file */
     bool summed;          /* version 2 */
     uint64_t payload_sum; /* of the payload; summed: of the table */
+    bly_keying keying;
+    const unsigned char *meta; /* nmeta bytes of a filter, or of a page */
+    uint32_t nmeta;
 } bly_record;
 
 /* The code of a kind that is coded: bits where its data is one array of them.
@@ -82,10 +86,14 @@ void bly_record_of(const bly_filter *f, bly_form form, bly_record *out);
 /* Sum number i of the table of f. */
 uint64_t bly_record_sum(const bly_filter *f, uint64_t i);
 
-/* The bytes of a header, and the multiple of bytes at which records start. */
-static inline size_t bly_header_bytes(bool coded)
+/* The bytes of a header with nmeta bytes of metadata, which have room in a page
+ * and else follow, with a sum of their own: who does not know of them finds a
+ * header that is whole, and flags. */
+static inline size_t bly_header_bytes(bool coded, size_t nmeta)
 {
-    return coded ? BLY_SHORT_HEADER : BLY_PAGE;
+    return !coded  ? BLY_PAGE
+           : nmeta ? BLY_SHORT_HEADER + bly_meta_span(nmeta) + 8
+                   : BLY_SHORT_HEADER;
 }
 
 /* The bytes of the table of sums of a payload; and with the zeros behind it. */
@@ -111,12 +119,14 @@ static inline size_t bly_record_align(bool coded)
 /* The header for a record, in the first bly_header_bytes() of page. */
 void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE]);
 
-/* Whether the header that begins with these BLY_SHORT_HEADER bytes ends with
- * them, if it is one: that of a coded record. */
-bool bly_record_short(const unsigned char *head);
+/* How many bytes the header has that begins with these `have` bytes,
+ * BLY_SHORT_HEADER at least, as far as they tell: to be asked again when those
+ * are there. */
+size_t bly_record_span(const unsigned char *head, size_t have);
 
-/* What a header from outside says, if it could be that of a filter: all of
- * `page`, or its beginning where bly_record_short(). On BLY_OK the shape is
+/* What a header from outside says, if it could be that of a filter: the first
+ * bly_record_span() bytes of `page`, into which out->meta points. On BLY_OK the
+ * shape is
  * sane for its kind and every field is in range; what needs more than the
  * header to be judged is left to the reader. */
 bly_status bly_record_decode(const unsigned char *page, bly_record *out);

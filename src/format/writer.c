@@ -93,6 +93,11 @@ static uint64_t padding_at(uint64_t at, bool coded)
     return -at & (bly_record_align(coded) - 1);
 }
 
+static size_t header_bytes(const bly_filter *f, bool coded)
+{
+    return bly_header_bytes(coded, f->meta ? f->meta->nbytes : 0);
+}
+
 /* A page of the table at a time, filled up with zeros. */
 #define PAGE_SUMS (BLY_PAGE / 8)
 
@@ -122,7 +127,7 @@ static void walk_payload(walk *w, const bly_filter *f, uint64_t nstored)
 static void walk_record(walk *w, const bly_filter *f)
 {
     const bool coded = w->form == BLY_FORM_CODED;
-    const size_t nheader = bly_header_bytes(coded);
+    const size_t nheader = header_bytes(f, coded);
     unsigned char page[BLY_PAGE] = { 0 };
     bly_record r = { 0 };
     walk_bytes(w, page, padding_at(w->at, coded));
@@ -161,7 +166,7 @@ static uint64_t file_end(const bly_filter *f, bly_form form, uint64_t at,
     const bool coded = form == BLY_FORM_CODED;
     if (form == BLY_FORM_SUMMED)
         at += bly_table_span(f->shape.nbytes);
-    at += padding_at(at, coded) + bly_header_bytes(coded);
+    at += padding_at(at, coded) + header_bytes(f, coded);
     if (at >= most)
         return UINT64_MAX;
     const uint64_t stored = stored_bytes(f, coded, most - at);

@@ -170,6 +170,73 @@ bly_status bly_damage(const bly_filter *f)
     return st;
 }
 
+/* --------------------------------------------------------------- metadata */
+
+static size_t meta_bytes(const bly_filter *f)
+{
+    return f->meta ? sizeof *f->meta + f->meta->nbytes : 0;
+}
+
+static void meta_free(bly_filter *f)
+{
+    if (f->meta)
+        bly_mem_release(&f->mem, f->meta, meta_bytes(f));
+    f->meta = NULL;
+}
+
+bly_status bly_filter_set_meta(bly_filter *f, bly_keying keying,
+                               const unsigned char *at, size_t n)
+{
+    bly_meta *meta = NULL;
+    if (n) {
+        meta = bly_mem_zalloc(&f->mem, sizeof *meta + n);
+        if (!meta)
+            return bly_fail(BLY_ENOMEM, "out of memory");
+        meta->keying = keying;
+        meta->nbytes = (uint32_t)n;
+        memcpy(meta->at, at, n);
+    }
+    meta_free(f);
+    f->meta = meta;
+    return BLY_OK;
+}
+
+bly_status bly_filter_inherit(const bly_filter *f, bly_filter *to)
+{
+    return f->meta ? bly_filter_set_meta(to, f->meta->keying, f->meta->at,
+                                         f->meta->nbytes)
+                   : bly_filter_set_meta(to, (bly_keying){ 0 }, NULL, 0);
+}
+
+const char *bly_key_type_name(bly_key_type type)
+{
+    static const char *const names[] = { NULL, "text", "bytes", "int64",
+                                         "uint64" };
+    return (unsigned)type < sizeof names / sizeof *names ? names[type] : NULL;
+}
+
+const char *bly_key_type_word(bly_key_type type)
+{
+    const char *const word = bly_key_type_name(type);
+    return word ? word : "of no known type";
+}
+
+bly_status bly_keyings_fit(bly_keying a, bly_keying b)
+{
+    if (a.type && b.type && a.type != b.type)
+        return bly_fail(BLY_EUNFIT,
+                        "filters whose keys are %s and %s do not combine: "
+                        "build both from keys of one type",
+                        bly_key_type_word(a.type), bly_key_type_word(b.type));
+    /* Keys that are folded when they are asked for miss those of a filter that
+     * was built without. */
+    if (a.forms != b.forms)
+        return bly_fail(BLY_EUNFIT,
+                        "filters whose keys were folded or trimmed in "
+                        "different ways do not combine: build both alike");
+    return BLY_OK;
+}
+
 void bly_free(bly_filter *f)
 {
     if (!f)
@@ -180,6 +247,7 @@ void bly_free(bly_filter *f)
         bly_free(f->layer[i]);
     bly_block_free(&f->mem, &f->block);
     bly_sums_free(&f->mem, f->sums);
+    meta_free(f);
     if (f->map)
         munmap(f->map, f->map_bytes);
     const bly_mem mem = f->mem;
@@ -224,6 +292,11 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
     const bly_filter old = *f;
     *f = *from;
     *from = old;
+    /* A kind that grows makes its successor without metadata. */
+    if (!f->meta) {
+        f->meta = from->meta;
+        from->meta = NULL;
+    }
     bly_free(from);
     return BLY_OK;
 }
@@ -241,6 +314,9 @@ bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
         bly_block_move(&f->block, move, ctx);
         f->data = f->block.at;
     }
+    bly_meta *const meta = f->meta ? move(ctx, f->meta) : NULL;
+    if (meta)
+        f->meta = meta;
     return f;
 }
 
@@ -269,6 +345,8 @@ bly_status bly_filter_copy(const bly_filter *f, bly_filter **out)
     }
     if (!st && f->kind->open)
         st = f->kind->open(copy);
+    if (!st)
+        st = bly_filter_inherit(f, copy);
     if (st) {
         bly_free(copy);
         return st;
@@ -314,7 +392,7 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
                             a->kind->params[i].name);
     if (!same_shape(a, b))
         return bly_fail(BLY_EUNFIT, "filters of another shape do not combine");
-    return BLY_OK;
+    return bly_keyings_fit(bly_filter_keying(a), bly_filter_keying(b));
 }
 
 bool bly_equal(const bly_filter *a, const bly_filter *b)
@@ -332,7 +410,7 @@ bool bly_equal(const bly_filter *a, const bly_filter *b)
 
 uint64_t bly_filter_bytes(const bly_filter *f)
 {
-    uint64_t sum = sizeof *f + f->shape.nbytes;
+    uint64_t sum = sizeof *f + f->shape.nbytes + meta_bytes(f);
     for (uint32_t i = 0; i < f->nlayers; i++)
         sum += bly_filter_bytes(f->layer[i]);
     return sum;

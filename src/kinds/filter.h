@@ -54,6 +54,26 @@ bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
  */
 bly_status bly_filter_copy(const bly_filter *f, bly_filter **out);
 
+/* Give f, a root, these n bytes of metadata instead of what it has; 0: none. */
+bly_status bly_filter_set_meta(bly_filter *f, bly_keying keying,
+                               const unsigned char *at, size_t n);
+
+/* Give `to`, which was made from f, its metadata. */
+bly_status bly_filter_inherit(const bly_filter *f, bly_filter *to);
+
+/* What f says of its keys. */
+static inline bly_keying bly_filter_keying(const bly_filter *f)
+{
+    return f->meta ? f->meta->keying : (bly_keying){ BLY_KEYS_UNKNOWN, 0 };
+}
+
+/* The name of a type of keys; never NULL. */
+const char *bly_key_type_word(bly_key_type type);
+
+/* BLY_EUNFIT where what two filters say of their keys excludes that they are
+ * one set. */
+bly_status bly_keyings_fit(bly_keying a, bly_keying b);
+
 /* bly_free(), bly_become(), bly_move(), bly_equal() and
  * bly_set_coded() of bloomery.h are in filter.c too. */
 

@@ -100,7 +100,17 @@ struct bly_filter {
         payload_sum; /* of the data, where mapped: bly_verify() expects it */
     struct bly_sums *sums; /* instead, where the file has one for each block
                               of the data; NULL elsewhere (core/sums.h) */
+    struct bly_meta *meta; /* what its owner says of its keys; NULL: nothing,
+                              and of layers always */
 };
+
+/* What stands in the metadata of a file: entries, byte for byte, that
+ * format/meta.h reads and makes, and what they say of the keys. */
+typedef struct bly_meta {
+    bly_keying keying;
+    uint32_t nbytes;
+    unsigned char at[];
+} bly_meta;
 
 struct bly_bitset; /* bitset.h */
 struct bly_sums;   /* core/sums.h */

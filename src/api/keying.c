@@ -1,0 +1,353 @@
+/*
+ * keying.c - keys of one type as those of another
+ *
+ * What a filter holds is decided when it is built: text, bytes or integers,
+ * and text perhaps folded and trimmed. Whoever asks has a key of some type, and
+ * it becomes the key that was added, or there is an error: a hash of something
+ * else would be a wrong "no".
+ *
+ * A batch is looked at once for what has to be done with each of its keys.
+ * Most often that is nothing, and then it is hashed as ever.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/keying.h"
+#include "core/status.h"
+#include "format/meta.h"
+#include "kinds/filter.h"
+
+/* ------------------------------------------------------------------- text */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bly_bytes trim(bly_bytes key)
+{
+    const char *p = key.ptr;
+    size_t n = key.len;
+    while (n && is_blank(p[n - 1]))
+        n--;
+    for (; n && is_blank(*p); n--)
+        p++;
+    return (bly_bytes){ p, n };
+}
+
+bly_bytes bly_key_normalise(uint32_t forms, bly_bytes key, char *room)
+{
+    if (forms & BLY_KEYS_NO_CR && key.len &&
+        ((const char *)key.ptr)[key.len - 1] == '\r')
+        key.len--;
+    if (forms & BLY_KEYS_TRIMMED)
+        key = trim(key);
+    if (!(forms & BLY_KEYS_FOLDED))
+        return key;
+    const unsigned char *const p = key.ptr;
+    for (size_t i = 0; i < key.len; i++)
+        room[i] = (char)(p[i] | ((unsigned)(p[i] - 'A') < 26 ? 0x20 : 0));
+    return (bly_bytes){ room, key.len };
+}
+
+/* Nearly all keys fit here. */
+#define ROOM_BYTES 1024
+
+static bly_status hash_texts(const bly_hasher *hs, uint32_t forms,
+                             const bly_bytes *keys, size_t n, uint64_t *hashes,
+                             size_t *ndone)
+{
+    char room[ROOM_BYTES];
+    if (!forms) {
+        bly_hash_keys(hs, keys, n, hashes);
+        *ndone = n;
+    }
+    for (; *ndone < n; ++*ndone) {
+        const bly_bytes *const key = &keys[*ndone];
+        const bool long_key = forms & BLY_KEYS_FOLDED && key->len > sizeof room;
+        char *const to = long_key ? malloc(key->len) : room;
+        if (!to)
+            return bly_fail(BLY_ENOMEM, "out of memory");
+        const bly_bytes text = bly_key_normalise(forms, *key, to);
+        hashes[*ndone] = bly_hash(hs, text.ptr, text.len);
+        if (long_key)
+            free(to);
+    }
+    return BLY_OK;
+}
+
+/* --------------------------------------------------------------- integers */
+
+#define RIGHT_INT64 "a whole number from -2^63 to 2^63 - 1"
+#define RIGHT_UINT64 "a whole number from 0 to 2^64 - 1"
+
+/* What is shown of a key in a message. */
+#define SHOWN_BYTES 40
+
+static bly_status not_an_integer(bly_bytes key, bly_key_type to)
+{
+    char shown[SHOWN_BYTES + 1];
+    const size_t n = key.len < SHOWN_BYTES ? key.len : SHOWN_BYTES;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = ((const unsigned char *)key.ptr)[i];
+        shown[i] = c < 0x20 || c >= 0x7f ? '?' : (char)c;
+    }
+    shown[n] = '\0';
+    return bly_fail(BLY_EINVAL,
+                    "'%s%s' is no key of a filter of %s integers; right: %s",
+                    shown, key.len > n ? "..." : "", bly_key_type_name(to),
+                    to == BLY_KEYS_INT64 ? RIGHT_INT64 : RIGHT_UINT64);
+}
+
+/* Does an integer, given by its size and its sign, exist in type `to`? *out
+ * becomes the 64 bits of it. */
+static bool fits_type(uint64_t size, bool negative, bly_key_type to,
+                      uint64_t *out)
+{
+    const uint64_t half = UINT64_C(1) << 63;
+    *out = negative ? -size : size;
+    if (to == BLY_KEYS_UINT64)
+        return !negative || !size;
+    return negative ? size <= half : size < half;
+}
+
+static bool parse_integer(bly_bytes text, bly_key_type to, uint64_t *out)
+{
+    const bly_bytes t = trim(text);
+    const char *const p = t.ptr;
+    const bool sign = t.len && (*p == '-' || *p == '+');
+    uint64_t size = 0;
+    if (t.len == sign)
+        return false;
+    for (size_t i = sign; i < t.len; i++) {
+        const unsigned digit = (unsigned)(p[i] - '0');
+        if (digit > 9 || size > (UINT64_MAX - digit) / 10)
+            return false;
+        size = 10 * size + digit;
+    }
+    return fits_type(size, sign && *p == '-', to, out);
+}
+
+static bly_status hash_parsed(const bly_hasher *hs, bly_key_type to,
+                              const bly_bytes *keys, size_t n, uint64_t *hashes,
+                              size_t *ndone)
+{
+    bool right = true;
+    size_t i = 0;
+    for (; i < n; i++) {
+        right = parse_integer(keys[i], to, &hashes[i]);
+        if (!right)
+            break;
+    }
+    bly_hash_ints(hs, hashes, i, hashes);
+    *ndone = i;
+    return right ? BLY_OK : not_an_integer(keys[i], to);
+}
+
+/* Its decimal text in the end of room; where it begins. */
+static char *print_integer(uint64_t key, bool is_signed, char *end)
+{
+    const bool negative = is_signed && key >> 63;
+    uint64_t left = negative ? -key : key;
+    do
+        *--end = (char)('0' + left % 10);
+    while (left /= 10);
+    if (negative)
+        *--end = '-';
+    return end;
+}
+
+#define INT_DIGITS 20 /* with the sign */
+
+static void hash_printed(const bly_hasher *hs, bool is_signed,
+                         const uint64_t *keys, size_t n, uint64_t *hashes)
+{
+    char room[INT_DIGITS], *const end = room + sizeof room;
+    for (size_t i = 0; i < n; i++) {
+        const char *const text = print_integer(keys[i], is_signed, end);
+        hashes[i] = bly_hash(hs, text, (size_t)(end - text));
+    }
+}
+
+/* Integers of one type in a filter of the other: above 2^63 they have no key
+ * there. */
+static bly_status hash_other(const bly_hasher *hs, bly_key_type to,
+                             const uint64_t *keys, size_t n, uint64_t *hashes,
+                             size_t *ndone)
+{
+    char room[INT_DIGITS], *const end = room + sizeof room;
+    size_t i = 0;
+    while (i < n && !(keys[i] >> 63))
+        i++;
+    bly_hash_ints(hs, keys, i, hashes);
+    *ndone = i;
+    if (i == n)
+        return BLY_OK;
+    const char *const text = print_integer(keys[i], to == BLY_KEYS_UINT64, end);
+    return not_an_integer((bly_bytes){ text, (size_t)(end - text) }, to);
+}
+
+/* --------------------------------------------------------------- any type */
+
+static bool is_integer(bly_key_type type)
+{
+    return type == BLY_KEYS_INT64 || type == BLY_KEYS_UINT64;
+}
+
+static bly_status hash_integers(const bly_hasher *hs, bly_key_type to,
+                                bly_key_type from, const uint64_t *keys,
+                                size_t n, uint64_t *hashes, size_t *ndone)
+{
+    if (to == BLY_KEYS_BYTES)
+        return bly_fail(BLY_EINVAL, "the keys of this filter are bytes, not "
+                                    "integers; right: the bytes that were "
+                                    "added");
+    if (is_integer(to) && to != from)
+        return hash_other(hs, to, keys, n, hashes, ndone);
+    if (to == BLY_KEYS_TEXT)
+        hash_printed(hs, from == BLY_KEYS_INT64, keys, n, hashes);
+    else
+        bly_hash_ints(hs, keys, n, hashes);
+    *ndone = n;
+    return BLY_OK;
+}
+
+bly_status bly_hash_as(const bly_hasher *hs, bly_keying to, bly_key_type from,
+                       const void *keys, size_t n, uint64_t *hashes,
+                       size_t *ndone)
+{
+    size_t own;
+    if (!ndone)
+        ndone = &own;
+    *ndone = 0;
+    if (!hs || (!keys && n) || (!hashes && n))
+        return bly_fail_null("hs or keys or hashes");
+    if (is_integer(from))
+        return hash_integers(hs, to.type, from, keys, n, hashes, ndone);
+    if (from != BLY_KEYS_TEXT && from != BLY_KEYS_BYTES)
+        return bly_fail(BLY_EINVAL, "keys are given as text, bytes, int64 or "
+                                    "uint64");
+    if (!is_integer(to.type))
+        return hash_texts(hs, to.type == BLY_KEYS_TEXT ? to.forms : 0, keys, n,
+                          hashes, ndone);
+    if (from == BLY_KEYS_BYTES && n)
+        return bly_fail(BLY_EINVAL,
+                        "the keys of this filter are %s integers, not bytes; "
+                        "right: an integer, or its decimal text",
+                        bly_key_type_name(to.type));
+    return hash_parsed(hs, to.type, keys, n, hashes, ndone);
+}
+
+/* ---------------------------------------------------------------- filters */
+
+bly_status bly_keying_label(bly_filter *f, bly_key_type type)
+{
+    return bly_set_keying(f, (bly_keying){ type, 0 });
+}
+
+bly_status bly_keying_given(bly_filter **f, bly_keying keying)
+{
+    const bly_status st = keying.type ? bly_set_keying(*f, keying) : BLY_OK;
+    if (st) {
+        bly_free(*f);
+        *f = NULL;
+    }
+    return st;
+}
+
+/* As in filter_api.c: a multiple of 64. */
+#define PIECE_KEYS 512
+
+static const void *keys_from(bly_key_type type, const void *keys, size_t i)
+{
+    return type == BLY_KEYS_TEXT || type == BLY_KEYS_BYTES
+               ? (const void *)((const bly_bytes *)keys + i)
+               : (const void *)((const uint64_t *)keys + i);
+}
+
+/* The hashes of a piece of n keys. BLY_ESECRET where there can be none. */
+static bly_status hash_piece_as(const bly_filter *f, bly_key_type type,
+                                const void *keys, size_t from, size_t n,
+                                uint64_t *hashes, size_t *ndone)
+{
+    const size_t np = n - from < PIECE_KEYS ? n - from : PIECE_KEYS;
+    *ndone = 0;
+    if (f->blind)
+        return bly_fail(BLY_ESECRET, "the filter is keyed and was opened "
+                                     "without its key");
+    return bly_hash_as(&f->hasher, bly_filter_keying(f), type,
+                       keys_from(type, keys, from), np, hashes, ndone);
+}
+
+bly_status bly_add_as(bly_filter *f, bly_key_type type, const void *keys,
+                      size_t n, uint64_t *fresh, size_t *ndone)
+{
+    uint64_t hashes[PIECE_KEYS];
+    size_t done = 0;
+    if (!f || (!keys && n))
+        return bly_fail_null("f or keys");
+    if (fresh && n)
+        memset(fresh, 0, BLY_BITMAP_WORDS(n) * sizeof *fresh);
+    const bool first = n && bly_keying_open(f);
+    bly_status st = first ? bly_keying_label(f, type) : BLY_OK;
+    while (!st && done < n) {
+        size_t right, added;
+        const bly_status wrong =
+            hash_piece_as(f, type, keys, done, n, hashes, &right);
+        st = bly_add_hashes(f, hashes, right, fresh ? fresh + done / 64 : NULL,
+                            &added);
+        done += added;
+        st = st ? st : wrong;
+    }
+    if (first && !done)
+        (void)bly_keying_label(f, BLY_KEYS_UNKNOWN);
+    if (ndone)
+        *ndone = done;
+    return st;
+}
+
+bly_status bly_has_as(const bly_filter *f, bly_key_type type, const void *keys,
+                      size_t n, uint64_t *maybe)
+{
+    uint64_t hashes[PIECE_KEYS];
+    bly_status st = BLY_OK;
+    if (!f || (!keys && n) || (!maybe && n))
+        return bly_fail_null("f or keys or maybe");
+    for (size_t from = 0; from < n && !st; from += PIECE_KEYS) {
+        size_t right;
+        st = hash_piece_as(f, type, keys, from, n, hashes, &right);
+        if (!st)
+            bly_has_hashes(f, hashes, right, maybe + from / 64);
+    }
+    if (!st)
+        st = bly_damage(f);
+    if (st)
+        bly_all_maybe(n, maybe);
+    return st;
+}
+
+/* Integers of which nobody says whether they have a sign, as decimal text. */
+
+bly_status bly_add_int_texts(bly_filter *f, const uint64_t *ints, size_t n,
+                             uint64_t *fresh, size_t *ndone)
+{
+    size_t right = 0;
+    while (right < n && !(ints[right] >> 63))
+        right++;
+    const bly_status st =
+        bly_add_as(f, BLY_KEYS_UINT64, ints, right, fresh, ndone);
+    if (st || right == n)
+        return st;
+    return bly_fail(BLY_ERANGE, "the keys of this filter are text, and an "
+                                "integer above 2^63 may have a sign: use "
+                                "bly_add_as()");
+}
+
+void bly_has_int_texts(const bly_filter *f, const uint64_t *ints, size_t n,
+                       uint64_t *maybe)
+{
+    if (bly_has_as(f, BLY_KEYS_UINT64, ints, n, maybe))
+        return; /* then all are maybe */
+    for (size_t i = 0; i < n; i++)
+        maybe[i / 64] |= (ints[i] >> 63) << i % 64;
+}

@@ -1,0 +1,49 @@
+/*
+ * meta.h - the metadata of a file: what its owner says of its keys
+ *
+ * A block of entries in the header of the root: the type of the keys and how
+ * they were normalised, a note, and pairs of names and values.
+ *
+ *     | entry | entry | ...            an entry: | tag | bytes n | n bytes |
+ *                                                  2      2
+ *
+ * Entries ascend by tag, and those of one tag by their bytes, so that what is
+ * said has one form. A tag that is not known is skipped, and kept when the
+ * filter is written again, unless its highest bit says that whoever does not
+ * know it would answer wrongly. docs/format.md is normative.
+ */
+#ifndef BLY_META_H
+#define BLY_META_H
+
+#include "kinds/kind.h"
+
+/* Bytes of all entries; with their length before them they leave a hundred of
+ * the header to what is to come. */
+#define BLY_META_MOST 3696
+#define BLY_META_LENGTH 4 /* bytes of the length */
+
+/* The block with its length and the zeros up to a multiple of 8. */
+static inline size_t bly_meta_span(size_t nbytes)
+{
+    return nbytes ? (BLY_META_LENGTH + nbytes + 7) & ~(size_t)7 : 0;
+}
+
+/* Are these n bytes from outside the entries of a block? *keying is what they
+ * say of the keys. */
+bly_status bly_meta_check(const unsigned char *at, size_t n,
+                          bly_keying *keying);
+
+/* Can keys be like that? BLY_EINVAL if not. */
+bly_status bly_keying_check(bly_keying keying);
+
+/* Let dst, unless it says something of its keys itself, say of them what src
+ * does, with which it is combined. */
+bly_status bly_meta_adopt(bly_filter *dst, const bly_filter *src);
+
+/* The same together with op, which makes dst the combination of both: all or
+ * nothing. */
+bly_status bly_meta_combine(bly_filter *dst, const bly_filter *src,
+                            bly_status (*op)(bly_filter *dst,
+                                             const bly_filter *src));
+
+#endif
