@@ -272,11 +272,11 @@ typedef enum bly_key_type {
 } bly_key_type;
 
 /* How text was normalised before it was added, and is to be before it is asked
- * for: any of these, in this order. Only ASCII is folded and trimmed, so that
+ * for: any of these, in this order. docs/format.md says it to the byte, so that
  * every program in every language does the same. */
 #define BLY_KEYS_NO_CR 4u   /* one carriage return at the end is cut off */
 #define BLY_KEYS_TRIMMED 2u /* blanks, tabs and line ends at both ends too */
-#define BLY_KEYS_FOLDED 1u  /* A to Z become a to z */
+#define BLY_KEYS_FOLDED 1u  /* case: simple folding of Unicode 14, of UTF-8 */
 
 typedef struct bly_keying { /* final */
     bly_key_type type;
@@ -458,8 +458,10 @@ bly_status bly_hash_as(const bly_hasher *hs, bly_keying to, bly_key_type from,
                        const void *keys, size_t n, uint64_t *hashes,
                        size_t *ndone);
 
-/* Cut and fold a text as forms say. Bytes that change are written to `room`,
- * of key.len bytes; the result is a part of key or of room. */
+/* Cut and fold a text as forms say. What is folded is written to `room`, of
+ * BLY_KEY_ROOM(key.len) bytes, which is not needed otherwise; the result is a
+ * part of key or of room. */
+#define BLY_KEY_ROOM(n) ((n) + (n) / 2) /* U+023A has 2 bytes, folded 3 */
 bly_bytes bly_key_normalise(uint32_t forms, bly_bytes key, char *room);
 
 /* ------------------------------------------------------------ using one */

@@ -1,112 +1,12 @@
 /*
  * normal.c - the form that keys take before they are hashed
- *
- * Case is folded as Unicode says, one character for one ("simple"): so that
- * "Straße" and "STRASSE" stay two keys, but É and é, Σ, σ and ς, K and the
- * Kelvin sign are one. The table is part of the program and does not follow the
- * machine's locale: a filter gives the same answers everywhere.
  */
-#include "io/byte_order.h"
 #include "io/normal.h"
-#include "io/fold_table.h"
 
-#define FOLD_RUNS (sizeof fold_runs / sizeof fold_runs[0])
-
-static uint32_t fold_char(uint32_t c)
+static uint32_t forms_of(const struct normal *how)
 {
-    size_t low = 0, high = FOLD_RUNS; /* the run is below high */
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (fold_runs[middle].last < c)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == FOLD_RUNS || c < fold_runs[low].first ||
-        (c - fold_runs[low].first) % fold_runs[low].step)
-        return c;
-    return c + (uint32_t)fold_runs[low].by;
-}
-
-/* The character at s, of *len bytes; the byte itself, of one, where there is
- * no UTF-8. */
-static uint32_t read_utf8(const unsigned char *s, size_t n, size_t *len)
-{
-    const unsigned char lead = s[0];
-    const size_t want = lead >= 0xf0   ? 4
-                        : lead >= 0xe0 ? 3
-                        : lead >= 0xc2 ? 2
-                                       : 1;
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    uint32_t c = want == 1 ? lead : lead & (0x7fu >> want);
-    *len = 1;
-    if (want == 1 || lead > 0xf4 || want > n)
-        return UINT32_MAX;
-    for (size_t i = 1; i < want; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return UINT32_MAX;
-        c = c << 6 | (s[i] & 0x3f);
-    }
-    if (c < least[want] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        return UINT32_MAX;
-    *len = want;
-    return c;
-}
-
-static char *write_utf8(char *to, uint32_t c)
-{
-    const unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const unsigned char lead[] = { 0, 0xc0, 0xe0, 0xf0 };
-    *to++ = (char)(lead[more] | c >> 6 * more);
-    for (unsigned i = more; i-- > 0;)
-        *to++ = (char)(0x80 | (c >> 6 * i & 0x3f));
-    return to;
-}
-
-/* Eight letters of ASCII at once: 0x20 for each byte from A to Z. No byte has
- * its highest bit set, so no sum carries into the next. */
-static uint64_t lower_eight(uint64_t x)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    const uint64_t from_a = x + ones * (0x80 - 'A');
-    const uint64_t past_z = x + ones * (0x80 - 'Z' - 1);
-    return x | ((from_a & ~past_z & ones * 0x80) >> 2);
-}
-
-size_t fold_text(const char *text, size_t n, char *to)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    const unsigned char *const end = s + n;
-    char *out = to;
-    while (s < end) {
-        uint64_t eight;
-        while (end - s >= 8 &&
-               !((eight = get_le(s, 8)) & UINT64_C(0x8080808080808080))) {
-            put_le((unsigned char *)out, lower_eight(eight), 8);
-            s += 8;
-            out += 8;
-        }
-        if (s == end)
-            break;
-        if (*s < 0x80) {
-            *out++ = (char)(*s >= 'A' && *s <= 'Z' ? *s | 0x20 : *s);
-            s++;
-            continue;
-        }
-        size_t len;
-        const uint32_t c = read_utf8(s, (size_t)(end - s), &len);
-        if (c == UINT32_MAX)
-            *out++ = (char)*s;
-        else
-            out = write_utf8(out, fold_char(c));
-        s += len;
-    }
-    return (size_t)(out - to);
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    return (how->fold ? BLY_KEYS_FOLDED : 0) |
+           (how->trim ? BLY_KEYS_TRIMMED : 0);
 }
 
 bool normal_key(const struct normal *how, bly_bytes *key, struct block *scratch,
@@ -114,19 +14,8 @@ bool normal_key(const struct normal *how, bly_bytes *key, struct block *scratch,
 {
     (void)why;
     (void)nwhy;
-    if (how->trim) {
-        const char *from = key->ptr, *to = from + key->len;
-        while (from < to && is_blank(*from))
-            from++;
-        while (from < to && is_blank(to[-1]))
-            to--;
-        *key = (bly_bytes){ from, (size_t)(to - from) };
-    }
-    if (how->fold) {
-        char *const at = scratch->at + scratch->len;
-        const size_t n = fold_text(key->ptr, key->len, at);
-        scratch->len += n;
-        *key = (bly_bytes){ at, n };
-    }
+    *key = bly_key_normalise(forms_of(how), *key, scratch->at + scratch->len);
+    if (how->fold)
+        scratch->len += key->len;
     return true;
 }

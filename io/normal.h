@@ -10,17 +10,6 @@
 
 #include "io/input.h"
 
-/* Append the folded form of n bytes to `to`, which has room for
- * fold_most(n): every character of UTF-8 by the simple case folding of Unicode
- * 14 (docs/fields.md), bytes that are no UTF-8 as they are. Its length. */
-size_t fold_text(const char *text, size_t n, char *to);
-
-/* U+023A takes 2 bytes and its folded form 3; none grows by more. */
-static inline size_t fold_most(size_t n)
-{
-    return n + n / 2;
-}
-
 /* Is anything to be done to a key? */
 static inline bool normal_any(const struct normal *how)
 {
@@ -30,7 +19,7 @@ static inline bool normal_any(const struct normal *how)
 /* How much of `scratch` n bytes of keys may take. */
 static inline size_t normal_most(const struct normal *how, size_t n)
 {
-    return how->fold ? fold_most(n) : 0;
+    return how->fold ? BLY_KEY_ROOM(n) : 0;
 }
 
 /* Bring a key into its form. Where that is not a part of the key, it is

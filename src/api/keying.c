@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "api/keying.h"
+#include "core/case.h"
 #include "core/status.h"
 #include "format/meta.h"
 #include "kinds/filter.h"
@@ -44,28 +45,25 @@ bly_bytes bly_key_normalise(uint32_t forms, bly_bytes key, char *room)
         key = trim(key);
     if (!(forms & BLY_KEYS_FOLDED))
         return key;
-    const unsigned char *const p = key.ptr;
-    for (size_t i = 0; i < key.len; i++)
-        room[i] = (char)(p[i] | ((unsigned)(p[i] - 'A') < 26 ? 0x20 : 0));
-    return (bly_bytes){ room, key.len };
+    return (bly_bytes){ room, bly_fold_text(key.ptr, key.len, room) };
 }
 
 /* Nearly all keys fit here. */
-#define ROOM_BYTES 1024
+#define SHORT_BYTES 1024
 
 static bly_status hash_texts(const bly_hasher *hs, uint32_t forms,
                              const bly_bytes *keys, size_t n, uint64_t *hashes,
                              size_t *ndone)
 {
-    char room[ROOM_BYTES];
+    char room[BLY_KEY_ROOM(SHORT_BYTES)];
     if (!forms) {
         bly_hash_keys(hs, keys, n, hashes);
         *ndone = n;
     }
     for (; *ndone < n; ++*ndone) {
         const bly_bytes *const key = &keys[*ndone];
-        const bool long_key = forms & BLY_KEYS_FOLDED && key->len > sizeof room;
-        char *const to = long_key ? malloc(key->len) : room;
+        const bool long_key = forms & BLY_KEYS_FOLDED && key->len > SHORT_BYTES;
+        char *const to = long_key ? malloc(BLY_KEY_ROOM(key->len)) : room;
         if (!to)
             return bly_fail(BLY_ENOMEM, "out of memory");
         const bly_bytes text = bly_key_normalise(forms, *key, to);
