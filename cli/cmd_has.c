@@ -2,13 +2,19 @@
  * cmd_has.c - which keys may be in the filter?
  *
  * The filter is asked where it lies in its file; where it is large, only the
- * pages that keys fall on are read. Options and exit status are grep's.
+ * pages that keys fall on are read. Options, output and exit status are grep's.
+ * Keys that are printed as they came go through the pipeline's own fast path;
+ * has_text.c makes everything else.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/has_text.h"
 #include "cli/rows.h"
+#include "io/folders.h"
 #include "io/foreign.h"
+#include "report/out.h"
 #include "report/show.h"
 
 static struct {
@@ -16,15 +22,47 @@ static struct {
     struct checking check;
     uint64_t threads;
     struct foreign_args foreign;
+    const char *colour;
     bool invert, count, json, parts;
+    bool names, no_names, numbers, list, recursive;
 } has_args;
+
+/* What all workers see. */
+static struct {
+    struct has_form form;
+    struct input *in;
+    _Atomic uint64_t *picked; /* of each file; NULL: nobody asks */
+} has_state;
+
+/* What comes of a batch whose keys were picked, or not. */
+static bly_status has_answered(struct job *job, struct batch *b)
+{
+    uint64_t n = 0, before = 0;
+    if (has_state.picked) {
+        const size_t file = (size_t)(b->block->file - has_state.in->files);
+        for (size_t i = 0; i < BLY_BITMAP_WORDS(b->n); i++)
+            n += (uint64_t)__builtin_popcountll(b->picked[i]);
+        before = atomic_fetch_add(&has_state.picked[file], n);
+        if (!has_args.list || !n)
+            return BLY_OK;
+        /* The first one names the file, and the rest of it is left unread. */
+        has_state.in->files[file].enough = true;
+        return before || (has_put_name(&has_state.form, b->block->file,
+                                       b->text) &&
+                          block_put(b->text, "\n", 1))
+                   ? BLY_OK
+                   : BLY_ENOMEM;
+    }
+    return job->writes ? has_put_picked(&has_state.form, b) : BLY_OK;
+}
 
 static bly_status has_batch(struct job *job, struct batch *b)
 {
     bly_has_hashes(job->ctx, b->hashes, b->n, b->picked);
     if (has_args.invert)
         batch_invert(b);
-    return bly_damage(job->ctx);
+    const bly_status st = bly_damage(job->ctx);
+    return st ? st : has_answered(job, b);
 }
 
 /* ------------------------------------------------ of another system */
@@ -34,19 +72,17 @@ static bly_status has_foreign_batch(struct job *job, struct batch *b)
     const bly_status st = foreign_ask(job->ctx, b);
     if (!st && has_args.invert)
         batch_invert(b);
-    return st;
+    return st ? st : has_answered(job, b);
 }
 
-/* What is said of a key that is in part i: its line, a tab, the part's name. */
-static bool part_line(const bly_foreign *f, size_t i, const bly_bytes *line,
-                      struct block *to)
+/* The line of key i, which is in part p: with a tab and the part's name. */
+static bool part_line(const bly_foreign *f, size_t p, const struct batch *b,
+                      size_t i)
 {
     char name[BLY_PART_NAME];
-    bly_foreign_part_name(f, i, name);
+    bly_foreign_part_name(f, p, name);
     text_clean(name, strlen(name), false); /* it is the file's, not the key's */
-    const char end = has_args.keys.nul ? '\0' : '\n';
-    return block_put(to, line->ptr, line->len) && block_put(to, "\t", 1) &&
-           block_put(to, name, strlen(name)) && block_put(to, &end, 1);
+    return has_put(&has_state.form, b, i, name);
 }
 
 /* The parts that each picked key may be in. */
@@ -61,15 +97,71 @@ static bly_status has_parts_batch(struct job *job, struct batch *b)
             continue;
         st = bly_foreign_where(f, b->keys[i], in);
         for (size_t p = 0; p < nparts && !st; p++)
-            if ((in[p / 64] >> p % 64 & 1) &&
-                !part_line(f, p, &b->lines[i], b->text))
+            if ((in[p / 64] >> p % 64 & 1) && !part_line(f, p, b, i))
                 st = BLY_ENOMEM;
     }
     free(in);
     return st;
 }
 
-/* --------------------------------------------------------------- running */
+/* --------------------------------------------------------------- the form */
+
+/* Do the options go together, and with where the keys come from? */
+static bool has_options_fit(bool arguments)
+{
+    const char *const files = has_args.list    ? "-l"
+                              : has_args.names ? "-H"
+                                               : NULL;
+    if (has_args.parts && has_args.invert)
+        fail("--parts and --invert exclude each other");
+    else if (has_args.names && has_args.no_names)
+        fail("--with-filename and --no-filename exclude each other");
+    else if (has_args.list && has_args.json)
+        fail("-l and --json exclude each other; the objects of --json name "
+             "their files");
+    else if (files && arguments)
+        fail("%s is for keys from files; right: -f FILE, or -r FOLDER", files);
+    else
+        return true;
+    return false;
+}
+
+/* How keys are printed, now that it is known where they come from. */
+static bool has_form_begin(struct job *job, struct input *in, bool parts)
+{
+    struct has_form *const form = &has_state.form;
+    const bool totals = has_args.count && !has_args.list;
+    form->terminator = job->terminator;
+    if (out_is_terminal()) /* which shows no NUL */
+        form->terminator = '\n';
+    form->maybe = !has_args.invert;
+    form->json = has_args.json;
+    form->numbers = has_args.numbers;
+    form->names = in->nfiles && !has_args.no_names &&
+                  (has_args.names || has_args.recursive || in->nfiles > 1);
+    if (!has_colour(has_args.colour, &form->colour))
+        return false;
+    form->colour = form->colour && !form->json;
+    in->numbered = form->numbers || form->json;
+    in->goes_on = true;
+    in->skip_other = has_args.recursive;
+    has_state.in = in;
+    const bool by_file = has_args.list || (totals && has_args.names);
+    if (by_file && !quiet) {
+        has_state.picked = calloc(in->nfiles + 1, sizeof *has_state.picked);
+        if (!has_state.picked) {
+            fail("out of memory");
+            return false;
+        }
+    }
+    job->writes =
+        !quiet && (has_args.list || (!totals && (parts || has_form_any(form))));
+    job->prints = !quiet && !job->writes && !totals;
+    job->clean = form->colour;
+    return true;
+}
+
+/* ---------------------------------------------------------------- running */
 
 struct answered {
     uint64_t asked, maybe;
@@ -81,73 +173,154 @@ static const struct field answered_fields[] = {
     { 0 },
 };
 
-static int has_report(const struct job *job)
+/* FILE:COUNT, for each file that could be read. */
+static void report_by_file(const struct input *in)
+{
+    struct block line = { 0 };
+    for (size_t i = 0; i < in->nfiles; i++) {
+        line.len = 0;
+        if (in->files[i].error[0] ||
+            !has_put_name(&has_state.form, &in->files[i], &line))
+            continue;
+        print_key(line.at, line.len);
+        printf(":%llu\n", (unsigned long long)has_state.picked[i]);
+    }
+    block_free(&line);
+}
+
+static int has_report(const struct job *job, const struct input *in)
 {
     const struct answered r = { job->nkeys, has_args.invert
                                                 ? job->nkeys - job->npicked
                                                 : job->npicked };
-    if (has_args.json && !quiet)
+    const bool counts = has_args.count && !has_args.list && !quiet;
+    if (counts && has_args.json)
         report(stdout, true, answered_fields, &r, NULL);
-    else if (has_args.count && !quiet)
+    else if (counts && has_state.picked)
+        report_by_file(in);
+    else if (counts)
         printf("%llu\n", (unsigned long long)job->npicked);
-    return job->trouble ? TROUBLE : job->npicked ? YES : NO;
+    return job->trouble && !(quiet && job->npicked) ? TROUBLE
+           : job->npicked                           ? YES
+                                                    : NO;
 }
 
 static int has_foreign(struct foreign_file *file, const struct list *operands,
-                       struct job *job)
+                       const struct keys *keys, struct job *job)
 {
     struct input in;
-    const bool parts = has_args.parts && job->prints;
-    if (!keys_input(&has_args.keys, operands, &in))
+    if (!keys_input(keys, operands, &in))
         return TROUBLE;
-    job->batch = parts ? has_parts_batch : has_foreign_batch;
-    job->prints &= !parts;
-    job->writes = parts;
-    job->ctx = file->f;
-    job->path = operands->at[0];
-    const bly_status st = pipeline_run(job, &in);
+    int status = TROUBLE;
+    if (has_form_begin(job, &in, has_args.parts)) {
+        job->batch =
+            has_args.parts && job->writes ? has_parts_batch : has_foreign_batch;
+        job->ctx = file->f;
+        job->path = operands->at[0];
+        status = pipeline_run(job, &in) ? fail("%s", job->error)
+                                        : has_report(job, &in);
+    }
     input_close(&in);
-    return st ? fail("%s", job->error) : has_report(job);
+    return status;
+}
+
+static int has_own(const struct list *operands, const struct keys *keys,
+                   struct job *job)
+{
+    struct input in;
+    if (has_args.parts)
+        return fail("--parts is for files of other systems");
+    bly_filter *const f =
+        ask_begin(operands, keys, &has_args.check, BLY_CAN(HAS), &in);
+    if (!f)
+        return TROUBLE;
+    job->ctx = f;
+    const bool ok =
+        has_form_begin(job, &in, false) && ask_run(f, operands, &in, job);
+    const int status = ok ? has_report(job, &in) : TROUBLE;
+    input_close(&in);
+    bly_free(f);
+    return status;
+}
+
+static int has_keys(const struct list *operands, const struct keys *keys,
+                    struct job *job)
+{
+    struct foreign_file file = { 0 };
+    if (operands->n &&
+        foreign_open(operands->at[0], &has_args.foreign, &file) != YES)
+        return TROUBLE;
+    if (!file.f)
+        return has_own(operands, keys, job);
+    const int status = has_foreign(&file, operands, keys, job);
+    foreign_close(&file);
+    return status;
+}
+
+/* With -r, the operands behind the filter are files and folders. */
+static int has_below(const struct list *operands, struct job *job)
+{
+    static const char *const here[] = { "." };
+    const struct list filter = { operands->at, 1, operands->literal };
+    const size_t n = operands->n - 1, nf = has_args.keys.files.n;
+    struct list names = { calloc(n + nf + 1, sizeof(char *)), 0, 0 };
+    struct keys keys = has_args.keys;
+    if (!names.at)
+        return fail("out of memory");
+    for (size_t i = 0; i < n + nf; i++)
+        names.at[names.n++] =
+            i < n ? operands->at[1 + i] : has_args.keys.files.at[i - n];
+    if (!names.n)
+        names.at[names.n++] = here[0];
+    int status = TROUBLE;
+    if (files_named(&names, true, &job->trouble, &keys.files)) {
+        if (keys.files.n)
+            status = has_keys(&filter, &keys, job);
+        else
+            status = job->trouble ? TROUBLE : NO;
+        files_free(&keys.files);
+    }
+    free(names.at);
+    return status;
 }
 
 static int has_run(struct list *operands)
 {
-    const bool counts = has_args.count || has_args.json;
     struct job job = {
         .batch = has_batch,
-        .prints = !counts && !quiet,
         .first_only = quiet,
         .goes_on = true,
         .terminator = has_args.keys.nul ? '\0' : '\n',
         .nthreads = thread_count(has_args.threads),
     };
-    struct foreign_file file = { 0 };
-    if (operands->n &&
-        foreign_open(operands->at[0], &has_args.foreign, &file) != YES)
-        return TROUBLE;
-    if (file.f) {
-        const int status = has_args.parts && has_args.invert
-                               ? fail("--parts and --invert exclude each other")
-                               : has_foreign(&file, operands, &job);
-        foreign_close(&file);
-        return status;
-    }
-    if (has_args.parts)
-        return fail("--parts is for files of other systems");
-    struct input in;
-    bly_filter *const f =
-        ask_begin(operands, &has_args.keys, &has_args.check, BLY_CAN(HAS), &in);
-    if (!f)
-        return TROUBLE;
-    job.ctx = f;
-    return ask_end(f, operands, &in, &job) ? has_report(&job) : TROUBLE;
+    const bool below = has_args.recursive && operands->n;
+    const bool arguments = operands->n > 1 && !below;
+    const int status = !has_options_fit(arguments) ? TROUBLE
+                       : below                     ? has_below(operands, &job)
+                               : has_keys(operands, &has_args.keys, &job);
+    free(has_state.picked);
+    return status;
 }
 
 static const struct opt has_options[] = {
     FLAG("invert", 'v', has_args.invert,
          "print the keys that are certainly not in the filter"),
     FLAG("count", 'c', has_args.count,
-         "print only how many keys would be printed"),
+         "print only how many keys would be printed; with -H, for each file"),
+    FLAG("line-number", 'n', has_args.numbers,
+         "print the number of its line before each key"),
+    FLAG("with-filename", 'H', has_args.names,
+         "print the name of its file before each key, as is done anyway if "
+         "there are several files"),
+    FLAG("no-filename", 0, has_args.no_names, "do not"),
+    FLAG("files-with-matches", 'l', has_args.list,
+         "print only the names of files that have such a key"),
+    FLAG("recursive", 'r', has_args.recursive,
+         "the words behind FILTER are files and folders (., if there are "
+         "none), and all files below a folder are read"),
+    { "color", 0, OPT_TEXT, &has_args.colour, "auto|always|never",
+      "colour the key in its line, names and numbers; auto, if not given: on a "
+      "terminal, unless NO_COLOR is set" },
     QUIET_OPTION(
         "print nothing, not even with --json, and stop at the first key that "
         "would be printed"),
@@ -160,7 +333,8 @@ static const struct opt has_options[] = {
          "for each filter that may have the key: the key, a tab and the name "
          "of the filter"),
     FLAG("json", 0, has_args.json,
-         "print {\"asked\":N,\"maybe\":M} and no keys"),
+         "print an object for each key instead of its line; with -c one of "
+         "them, {\"asked\":N,\"maybe\":M}"),
     { 0 },
 };
 
@@ -170,6 +344,10 @@ static const struct example has_examples[] = {
       "the words of a letter that are not in the dictionary" },
     { "bloomery has -q leaked.bly \"$word\" && echo choose another",
       "the exit status tells" },
+    { "bloomery has -rn seen.bly logs/",
+      "where addresses that were seen are in a folder of logs" },
+    { "bloomery has leaked.bly -f users.csv.gz --csv email -v --json",
+      "the rows that are certainly not in it, for programs" },
     { "bloomery has --parts .git/objects/info/commit-graph Makefile",
       "the commits that may have changed it" },
     { 0 },
@@ -177,7 +355,7 @@ static const struct example has_examples[] = {
 
 const struct command cmd_has = {
     .name = "has",
-    .usage = "FILTER [KEY]... [-f FILE]... [OPTION]...",
+    .usage = "FILTER [KEY]... [-f FILE]... [-r FOLDER...] [OPTION]...",
     .summary = "print the keys that may be in a filter",
     .about = "Queries the keys given as arguments, or the lines of the files "
              "given with -f, or those of standard input, and prints those that "
@@ -188,10 +366,20 @@ const struct command cmd_has = {
              "A filter of another system (bloomery formats) is queried in the "
              "same way, with the hash of that system.\n\n" SELECT_ABOUT
              " Whole lines are printed, as they were read.\n\n"
+             "As with grep, names of files stand before the keys if there are "
+             "several files; -n adds the numbers of lines, and on a terminal "
+             "the keys are coloured. With -r whole folders are read, each file "
+             "in the order of names; compressed ones are unpacked, links are "
+             "not followed, and files that are no lists of lines (filters, "
+             "archives, anything with a NUL byte) are passed over. A file that "
+             "cannot be read is named on standard error, and the next one "
+             "follows.\n\n"
              "The exit status is 0 if a key was printed (or would have been), "
-             "1 if none was, and 2 after an error.",
+             "1 if none was, and 2 after an error, even if keys were printed; "
+             "with -q, a key that was found decides.",
     .options = has_options,
     .examples = has_examples,
-    .reports = REPORTS({ "", answered_fields, ONE }),
+    .reports = REPORTS({ "", has_key_fields, LINES },
+                       { "with --count", answered_fields, ONE }),
     .run = has_run,
 };

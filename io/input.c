@@ -25,11 +25,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/cutter.h"
 #include "io/files.h"
 #include "io/input.h"
 #include "io/paths.h"
 #include "io/picker.h"
 #include "io/source.h"
+#include "report/say.h"
 
 /* A block is read, cut, hashed and written by one thread, so it should still be
  * in that core's cache at the end. */
@@ -176,6 +178,15 @@ void input_close(struct input *in)
     in->nfiles = 0;
 }
 
+/* The file that is read cannot be, but the next one may. */
+static void pass_over(struct input *in, const char *why)
+{
+    struct input_file *const f = &in->files[in->file];
+    snprintf(f->error, sizeof f->error, "%s", why);
+    fail("%s: %s", input_name(in, f), why);
+    in->trouble = true;
+}
+
 static bool source_start(struct input *in)
 {
     const struct input_file *const f = &in->files[in->file];
@@ -186,8 +197,12 @@ static bool source_start(struct input *in)
     in->place = 0;
     in->begins = true;
     in->csv.state = CSV_START;
-    return in->source ||
-           input_fail(in, "%s: %s", input_name(in, f), strerror(errno));
+    if (in->source)
+        return true;
+    if (!in->goes_on)
+        return input_fail(in, "%s: %s", input_name(in, f), strerror(errno));
+    pass_over(in, strerror(errno));
+    return false;
 }
 
 /* ----------------------------------------------------------------- reading */
@@ -235,7 +250,11 @@ static void note_error(struct input *in)
 {
     struct input_file *const f = &in->files[in->file];
     const char *const why = source_error(in->source);
-    if (!in->documents || source_broken(in->source))
+    if (in->skip_other && source_other(in->source))
+        snprintf(f->error, sizeof f->error, "%s", why);
+    else if (in->goes_on)
+        pass_over(in, why);
+    else if (!in->documents || source_broken(in->source))
         input_fail(in, "%s: %s", input_name(in, f), why);
     else if (!f->error[0])
         snprintf(f->error, sizeof f->error, "%s", why);
@@ -374,6 +393,29 @@ static bool end_file(struct input *in)
     return true;
 }
 
+/* Number the lines of a block of keys. Whole windows of the cutter; behind the
+ * block there is slack for the last one. */
+static void number_keys(const struct input *in, struct input_file *f,
+                        struct block *b)
+{
+    if (in->begins)
+        f->nlines = f->nheader;
+    b->first = f->nlines;
+    for (size_t at = 0; at < b->len; at += CUTTER_WINDOW) {
+        uint64_t ends = cutter_ends(b->at + at, in->separator);
+        if (b->len - at < CUTTER_WINDOW)
+            ends &= (UINT64_C(1) << (b->len - at)) - 1;
+        f->nlines += (uint64_t)__builtin_popcountll(ends);
+    }
+}
+
+/* Is it a file of some other kind, as grep would have it? One with a NUL. */
+static bool is_other(const struct input *in, const struct block *b)
+{
+    return in->skip_other && in->begins && in->separator && !binary_input &&
+           memchr(b->at, '\0', b->len);
+}
+
 static bool hand_out(struct input *in, struct block *b)
 {
     memset(b->at + b->len, 0, BLOCK_SLACK);
@@ -401,8 +443,10 @@ bool input_next(struct input *in, struct block *b)
         struct input_file *const f = &in->files[in->file];
         bool ended = false;
         if (!in->source) {
-            if (!source_start(in))
-                return false;
+            if (!source_start(in)) {
+                in->file++;
+                continue; /* and that ends it, unless it goes on */
+            }
             f->first = in->ndocs;
             f->nbytes = 0;
         }
@@ -412,6 +456,14 @@ bool input_next(struct input *in, struct block *b)
              !take_header(in, b)) ||
             (in->documents && !number_block(in, b)) || (ended && !end_file(in)))
             return false;
+        if (is_other(in, b) || f->enough) {
+            b->len = in->tail.len = 0;
+            if (!ended && !end_file(in))
+                return false;
+            continue;
+        }
+        if (in->numbered)
+            number_keys(in, f, b);
         in->begins = false;
         if (b->len || in->whole)
             return hand_out(in, b);

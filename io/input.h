@@ -35,9 +35,11 @@ struct input_file {
     uint64_t ndocs;  /* once it was read */
     uint64_t nbytes; /* likewise, decompressed */
     bool known;      /* it was read once: ndocs must come again */
-    size_t column;   /* of CSV, that has the keys */
-    size_t nheader;  /* lines of its header */
-    char error[160]; /* it ended too early: what was wrong */
+    uint64_t nlines; /* handed out so far, where lines of keys are numbered */
+    _Atomic bool enough; /* nobody wants more of it: for workers to set */
+    size_t column;       /* of CSV, that has the keys */
+    size_t nheader;      /* lines of its header */
+    char error[160];     /* it ended too early, or could not be read at all */
 };
 
 /* A block belongs to whoever reads into it, again and again. Zero is empty.
@@ -51,7 +53,8 @@ struct block {
     size_t room;                   /* what fits, besides the slack */
     uint64_t number;               /* of the block */
     const struct input_file *file; /* NULL: arguments are the keys */
-    uint64_t first; /* document; its line is first - file->first + 1 */
+    uint64_t first; /* document; its line is first - file->first + 1. Of keys
+                       that are numbered: lines of the file before it */
     size_t nlines;  /* documents; not counted where the lines are keys */
 };
 
@@ -64,12 +67,17 @@ struct block {
 struct input {
     struct input_file *files;
     size_t nfiles;
-    char separator;         /* that ends lines in blocks */
-    bool documents;         /* lines are numbered and given as they are */
-    bool whole;             /* and a file is one document */
-    struct picker *picker;  /* of keys; NULL: lines are keys */
-    struct normal normal;   /* what keys become, those of arguments too */
-    bool skip_bad;          /* lines without a key are left out */
+    char separator;        /* that ends lines in blocks */
+    bool documents;        /* lines are numbered and given as they are */
+    bool whole;            /* and a file is one document */
+    struct picker *picker; /* of keys; NULL: lines are keys */
+    struct normal normal;  /* what keys become, those of arguments too */
+    bool skip_bad;         /* lines without a key are left out */
+    bool numbered;         /* blocks of keys have the number of their line */
+    bool goes_on;          /* a file that cannot be read is told, sets trouble
+                              and its error, and the next one follows */
+    bool skip_other;       /* a file that is no list of lines is passed over */
+    bool trouble;
     uint64_t max_line;      /* bytes of a line, or of a document */
     unsigned nthreads;      /* of ordered_run() */
     int stop_fd;            /* readable: end the input; -1: none */

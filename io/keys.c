@@ -133,17 +133,24 @@ bly_filter *ask_begin(const struct list *operands, const struct keys *k,
     return f;
 }
 
-bool ask_end(bly_filter *f, const struct list *operands, struct input *in,
+bool ask_run(bly_filter *f, const struct list *operands, struct input *in,
              struct job *job)
 {
     job->hasher = bly_hasher_of(f);
     job->path = operands->at[0];
     const bly_status st = pipeline_run(job, in);
-    input_close(in);
-    bly_free(f);
     if (st)
         fail("%s", job->error);
     return !st;
+}
+
+bool ask_end(bly_filter *f, const struct list *operands, struct input *in,
+             struct job *job)
+{
+    const bool ok = ask_run(f, operands, in, job);
+    input_close(in);
+    bly_free(f);
+    return ok;
 }
 
 bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,

@@ -48,6 +48,10 @@ bly_filter *ask_begin(const struct list *operands, const struct keys *k,
 bool ask_end(bly_filter *f, const struct list *operands, struct input *in,
              struct job *job);
 
+/* As ask_end(), but both stay. */
+bool ask_run(bly_filter *f, const struct list *operands, struct input *in,
+             struct job *job);
+
 /* Can the filter in path be changed as an ability says? False, with the reason
  * printed, if not. *kind is what it is. */
 bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,

@@ -147,7 +147,7 @@ static bool work_ahead(struct keys_run *r, struct keys_worker *w,
     uint32_t numbers[BATCH];
     struct walk walk = { keys, lines, numbers, .max = BATCH };
     uint64_t hashes[BATCH], picked[BLY_BITMAP_WORDS(BATCH)] = { 0 };
-    struct batch batch = { .picked = picked, .text = &w->text };
+    struct batch batch = { .block = b, .picked = picked, .text = &w->text };
     bool ok = true;
     walk_start(&walk, r->in, &w->picking, b);
     while (ok && walk_next(&walk, &batch)) {
@@ -205,7 +205,7 @@ static bool work_keys(void *ctx, unsigned worker, struct block *b)
     uint32_t numbers[BATCH];
     struct walk walk = { keys, lines, numbers, .max = BATCH };
     uint64_t hashes[BATCH], values[BATCH], picked[BLY_BITMAP_WORDS(BATCH)];
-    struct batch batch = { .picked = picked, .text = &w->text };
+    struct batch batch = { .block = b, .picked = picked, .text = &w->text };
     char *to = b->at;
     uint64_t npicked = 0, nkeys = 0;
 
@@ -247,10 +247,12 @@ static bool work_keys(void *ctx, unsigned worker, struct block *b)
 }
 
 /* The next keys of a worker's block, hashed. */
-static void next_pending(struct keys_run *r, struct keys_worker *w)
+static void next_pending(struct keys_run *r, struct keys_worker *w,
+                         const struct block *b)
 {
-    w->waiting =
-        (struct batch){ .picked = w->pending->picked, .text = &w->text };
+    w->waiting = (struct batch){ .block = b,
+                                 .picked = w->pending->picked,
+                                 .text = &w->text };
     while (walk_next(&w->walk, &w->waiting)) {
         walk_normal(&w->walk, &w->waiting, NULL);
         if (w->waiting.n) /* not all of them were bad */
@@ -270,7 +272,7 @@ static bool work_pending(void *ctx, unsigned worker, struct block *b)
     w->walk = (struct walk){ p->keys, p->lines, p->numbers, BATCH_IN_ORDER,
                              .nlines = 0 };
     walk_start(&w->walk, r->in, &w->picking, b);
-    next_pending(r, w);
+    next_pending(r, w, b);
     return true;
 }
 
@@ -284,7 +286,7 @@ static bool decide_pending(struct keys_run *r, struct keys_worker *w,
     uint64_t npicked = 0, nkeys = 0;
     bool ok = true;
     w->text.len = 0;
-    for (; ok && w->waiting.n; next_pending(r, w)) {
+    for (; ok && w->waiting.n; next_pending(r, w, b)) {
         struct batch *const batch = &w->waiting;
         memset(p->picked, 0, BLY_BITMAP_WORDS(batch->n) * sizeof *p->picked);
         ok = give_batch(r, batch, false);
@@ -302,7 +304,7 @@ static bool decide_pending(struct keys_run *r, struct keys_worker *w,
 
 static bool put_block(struct keys_run *r, const struct block *b)
 {
-    if (out_is_terminal())
+    if (out_is_terminal() && !r->job->clean)
         text_clean(b->at, b->len, true);
     const int error = out_write(b->at, b->len);
     return !error ||
@@ -412,5 +414,6 @@ bly_status pipeline_run(struct job *job, struct input *in)
     if (in->error[0] && !(job->first_only && job->npicked))
         fail_run(&r, BLY_EIO, "%s", in->error);
     sum_up_bad(&r);
+    job->trouble |= in->trouble;
     return r.status;
 }

@@ -49,13 +49,14 @@ struct batch {
                                 each key; NULL: as many as keys, `first` before
                                 the batch */
     uint64_t first;
-    const uint64_t *hashes; /* NULL where the job has no hasher */
-    const uint64_t *values; /* NULL where the job's keys have none */
-    size_t n;               /* BATCH at most, unless in order */
-    uint64_t *picked;       /* a zeroed bitmap, for the command to set */
-    struct block *text;     /* for the command to append to, if job->writes */
-    const char *why;        /* it failed, for the command to set; NULL: as
-                               bly_error() says */
+    const struct block *block; /* that they are from */
+    const uint64_t *hashes;    /* NULL where the job has no hasher */
+    const uint64_t *values;    /* NULL where the job's keys have none */
+    size_t n;                  /* BATCH at most, unless in order */
+    uint64_t *picked;          /* a zeroed bitmap, for the command to set */
+    struct block *text; /* for the command to append to, if job->writes */
+    const char *why;    /* it failed, for the command to set; NULL: as
+                           bly_error() says */
 };
 
 /* Pick those that are not picked, and no others. */
@@ -83,6 +84,7 @@ struct job {
 
     bool prints;       /* write the lines of picked keys to standard output */
     bool writes;       /* or the text that batch() makes of them */
+    bool clean;        /* which is fit for a terminal as it is */
     bool first_only;   /* stop at the first picked key */
     bool goes_on;      /* lines without a key are told, and `trouble` set; not:
                           they are told, and the run fails at its end */

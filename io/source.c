@@ -35,6 +35,7 @@ struct source {
     uint64_t done, given;
     char error[160];
     bool broken;       /* the error is none of its bytes */
+    bool other;        /* the bytes are no list of lines */
     unsigned char *in; /* PACKED_BYTES; the first ones also when plain */
     size_t from, to;   /* of in: read and not used yet */
     bool at_end;       /* of the file */
@@ -87,6 +88,11 @@ const char *source_error(const struct source *s)
 uint64_t source_done(const struct source *s)
 {
     return s->done;
+}
+
+bool source_other(const struct source *s)
+{
+    return s->other;
 }
 
 bool source_broken(const struct source *s)
@@ -335,7 +341,8 @@ ptrdiff_t source_read(struct source *s, void *buf, size_t n)
                 return -1;
             got += more;
         }
-        if (got > 0 && !is_list(s, buf, (size_t)got))
+        s->other = got > 0 && !is_list(s, buf, (size_t)got);
+        if (s->other)
             return -1;
     }
     s->given += got > 0 ? (uint64_t)got : 0;

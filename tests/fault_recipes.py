@@ -129,6 +129,8 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "has -c a.bly < b.txt",
     ("has -q a.bly nobody-has-this", (), 1),
     "has c.guava -f a.txt",
+    "has -rn a.bly texts b.txt",
+    "has --json a.bly -f b.txt",
     "count counting.bly -f half.txt",
     "get ages.bly -f names.txt",
     "info a.bly",

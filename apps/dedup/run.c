@@ -11,6 +11,7 @@
 #include "apps/dedup/journal.h"
 #include "apps/dedup/out_file.h"
 #include "apps/dedup/run.h"
+#include "io/folders.h"
 #include "io/paths.h"
 #include "report/out.h"
 #include "report/say.h"
@@ -148,7 +149,7 @@ int dedup_run(const struct dedup_options *o, const struct list *operands)
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
     if (!outputs_work(o, operands) ||
-        !dedup_files(operands, o->format == DEDUP_FILES, &files))
+        !files_named(operands, o->format == DEDUP_FILES, NULL, &files))
         return TROUBLE;
     input_documents(&in, files.at, files.n);
     in.whole = o->format == DEDUP_FILES;
@@ -163,6 +164,6 @@ int dedup_run(const struct dedup_options *o, const struct list *operands)
                                               : dedup_near(&job, &in);
     dedup_job_free(&job);
     input_close(&in);
-    dedup_files_free(&files);
+    files_free(&files);
     return status;
 }

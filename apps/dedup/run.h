@@ -17,10 +17,6 @@ struct dedup_made {
     double seconds[5]; /* read, band, decide, check, write */
 };
 
-/* The files among the operands; walk: and those in folders. */
-bool dedup_files(const struct list *operands, bool walk, struct list *files);
-void dedup_files_free(struct list *files);
-
 /* One pass with a filter: YES, or TROUBLE. */
 int dedup_filtered(struct dedup_job *job, struct input *in);
 

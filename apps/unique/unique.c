@@ -379,6 +379,7 @@ int unique(const struct unique_options *opt, struct input *in)
         return TROUBLE;
     }
     job.hasher = bly_hasher_of(u.f);
+    in->goes_on = true;
     look_first(&u);
     attend_begin(&u);
     const bly_status st = pipeline_run(&job, in);

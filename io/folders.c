@@ -1,6 +1,5 @@
 /*
- * files.c - the files of a corpus: operands, and with --files what is in
- * folders, in the order of names
+ * folders.c - the files that names stand for, those in folders included
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -9,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "apps/dedup/run.h"
+#include "io/folders.h"
 #include "io/paths.h"
 #include "report/say.h"
 
@@ -42,32 +41,41 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* A folder, or what is in it, cannot be read: is that the end? */
+static bool goes_on(const char *path, bool *trouble)
+{
+    fail_path(path, errno);
+    if (trouble)
+        *trouble = true;
+    return trouble;
+}
+
 /* Regular files below a folder; links are not followed. */
-static bool walk_folder(struct list *files, const char *folder)
+static bool walk_folder(struct list *files, const char *folder, bool *trouble)
 {
     struct dirent **names;
     const int n = scandir(folder, &names, no_dots, by_bytes);
-    if (n < 0) {
-        fail_path(folder, errno);
-        return false;
-    }
+    const size_t len = strlen(folder);
+    const char *const slash = len && folder[len - 1] == '/' ? "" : "/";
+    if (n < 0)
+        return goes_on(folder, trouble);
     bool ok = true;
     for (int i = 0; i < n; i++) {
         char *path = NULL;
         struct stat st;
-        if (ok && asprintf(&path, "%s/%s", folder, names[i]->d_name) < 0) {
+        if (ok &&
+            asprintf(&path, "%s%s%s", folder, slash, names[i]->d_name) < 0) {
             path = NULL;
             ok = files_fail();
         }
         /* One that is gone by now is none; of another nobody may think so. */
         if (ok && lstat(path, &st) == 0) {
             if (S_ISDIR(st.st_mode))
-                ok = walk_folder(files, path);
+                ok = walk_folder(files, path, trouble);
             else if (S_ISREG(st.st_mode))
                 ok = files_put(files, path);
         } else if (ok && errno != ENOENT) {
-            fail_path(path, errno);
-            ok = false;
+            ok = goes_on(path, trouble);
         }
         free(path);
         free(names[i]);
@@ -76,23 +84,24 @@ static bool walk_folder(struct list *files, const char *folder)
     return ok;
 }
 
-bool dedup_files(const struct list *operands, bool walk, struct list *files)
+bool files_named(const struct list *names, bool walk, bool *trouble,
+                 struct list *files)
 {
     *files = (struct list){ 0 };
-    for (size_t i = 0; i < operands->n; i++) {
+    for (size_t i = 0; i < names->n; i++) {
         struct stat st;
-        const char *const name = operands->at[i];
+        const char *const name = names->at[i];
         const bool folder = walk && !is_dash(name) && stat(name, &st) == 0 &&
                             S_ISDIR(st.st_mode);
-        if (folder ? walk_folder(files, name) : files_put(files, name))
+        if (folder ? walk_folder(files, name, trouble) : files_put(files, name))
             continue;
-        dedup_files_free(files);
+        files_free(files);
         return false;
     }
     return true;
 }
 
-void dedup_files_free(struct list *files)
+void files_free(struct list *files)
 {
     for (size_t i = 0; i < files->n; i++)
         free((void *)(uintptr_t)files->at[i]);
