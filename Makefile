@@ -81,6 +81,7 @@ $(eval $(call optional,LZMA,liblzma,lzma.h,-llzma))
 $(eval $(call optional,BZIP2,bzip2,bzlib.h,-lbz2))
 $(eval $(call optional,CURL,libcurl,curl/curl.h))
 $(eval $(call optional,MICROHTTPD,libmicrohttpd,microhttpd.h))
+$(eval $(call optional,LIBEDIT,libedit,histedit.h))
 DIGEST_SERVER := apps/digest/serve.c apps/digest/server.c apps/digest/gate.c apps/digest/keeper.c
 WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
             $(if $(MICROHTTPD),,$(DIGEST_SERVER) apps/digest/late_microhttpd.c) \

@@ -27,6 +27,7 @@
     X(get)          \
     X(set)          \
     X(info)         \
+    X(shell)        \
     X(merge)        \
     X(intersect)    \
     X(compare)      \

@@ -19,6 +19,10 @@
 bool late_load(const char *library, const char *package,
                const char *const *names, size_t n, void *calls);
 
+/* The same for a library that can be done without: nothing is printed. */
+bool late_find(const char *library, const char *const *names, size_t n,
+               void *calls);
+
 /* A row of a list of calls as a member, and as a name. */
 #define LATE_MEMBER(name) __typeof__(name) *late_##name;
 #define LATE_NAME(name) #name,

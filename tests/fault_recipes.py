@@ -71,6 +71,7 @@ WRITES = [
     writing("unique -t 1 --filter kept.bly -n 5k b.txt", work=("kept.bly",)),
     writing("remove counting.bly -f half.txt", "counting.bly"),
     writing("set ages.bly -f older.tsv", "ages.bly"),
+    writing("shell a.bly < lines.txt", "a.bly"),
     writing("merge -o new.bly a.bly b.bly", "new.bly"),
     writing("merge -o a.bly a.bly b.bly", "a.bly"),
     writing("intersect -o new.bly a.bly b.bly", "new.bly"),
@@ -220,6 +221,7 @@ def make_folder(folder):
     (folder / "a.txt").write_text(keys(0, 2500))
     (folder / "b.txt").write_text(keys(2000, 2500))
     (folder / "half.txt").write_text(keys(0, 1250))
+    (folder / "lines.txt").write_text("add -t 1 one two\n")
     (folder / "many.txt").write_text(keys(0, 400000))
     for name, add in ("ages.tsv", 0), ("older.tsv", 1):
         (folder / name).write_text("".join(

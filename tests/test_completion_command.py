@@ -1,15 +1,12 @@
 """Completion: what `help --complete` says, and what bash, zsh and fish make of it
 when somebody presses Tab."""
 import os
-import pty
-import re
-import select
 import shutil
 import subprocess
-import time
 
 import pytest
 from conftest import KINDS, PATIENCE, PROGRAM, keys, run
+from terminal_support import Terminal
 
 COMMANDS = {c["command"]: c for c in run("help", "--json").json}
 FORMATS = [f["format"] for f in run("formats", "--json").json]
@@ -142,47 +139,6 @@ PRESSED = [
 def needs(shell):
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed")
-
-
-class Terminal:
-    """A shell on a terminal, typed into."""
-
-    def __init__(self, argv, cwd, env):
-        self.master, slave = pty.openpty()
-        self.child = subprocess.Popen(argv, cwd=cwd, env=env, stdin=slave,
-                                      stdout=slave, stderr=slave,
-                                      start_new_session=True)
-        os.close(slave)
-        self.seen = ""
-
-    def type(self, text):
-        os.write(self.master, text.encode())
-
-    def until(self, pattern):
-        """What comes until the pattern is seen, without escapes."""
-        end = time.monotonic() + 120
-        while not re.search(pattern, self.text()):
-            assert time.monotonic() < end, (pattern, self.text())
-            if select.select([self.master], [], [], 1)[0]:
-                self.seen += os.read(self.master, 65536).decode(
-                    errors="replace")
-        return self.text()
-
-    def line(self, typed):
-        """The line after keys of which the last one tells it in brackets."""
-        self.seen = ""
-        self.type(typed)
-        return re.search(r"\[\[(.*)\]\]",
-                         self.until(r"\[\[.*\]\]")).group(1)
-
-    def text(self):
-        return re.sub(r"\x1b\][^\x07]*\x07|\x1b[\[(][0-9;?>=]*[A-Za-z]|\x1b[=>]"
-                      r"|[\x07\x0f]", "", self.seen)
-
-    def end(self):
-        os.close(self.master)
-        self.child.kill()
-        self.child.wait()
 
 
 @pytest.mark.parametrize("breaks", ["", "COMP_WORDBREAKS=${COMP_WORDBREAKS//=}"])
