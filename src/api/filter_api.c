@@ -157,23 +157,6 @@ void bly_all_maybe(size_t n, uint64_t *maybe)
  * that bitmaps of pieces join. */
 #define PIECE_KEYS 2048
 
-/* Hashes, of a mapped file of which not every block was compared with its sum:
- * first those on which the answers depend. Where they are damaged, the answer
- * is "maybe". Apart from the others, so that these know nothing of it. */
-static __attribute__((noinline)) void has_unread(const bly_filter *f,
-                                                 const uint64_t *hashes,
-                                                 size_t n, uint64_t *maybe)
-{
-    for (size_t from = 0; from < n; from += PIECE_KEYS) {
-        const size_t np = n - from < PIECE_KEYS ? n - from : PIECE_KEYS;
-        uint64_t bad[BLY_BITMAP_WORDS(PIECE_KEYS)] = { 0 };
-        bly_filter_reach(f, hashes + from, np, bad);
-        f->kind->has(f, hashes + from, np, maybe + from / 64);
-        for (size_t i = 0; i < BLY_BITMAP_WORDS(np); i++)
-            maybe[from / 64 + i] |= bad[i];
-    }
-}
-
 /* Can all n be answered? For calls that return a status. */
 static bly_status may_answer(const bly_filter *f, const uint64_t *hashes,
                              size_t n)
@@ -201,7 +184,7 @@ static void has_all(const bly_filter *f, has_fn *has, const uint64_t *keys,
     }
     memset(maybe, 0, BLY_BITMAP_WORDS(n) * sizeof *maybe);
     if (bly_filter_unread(f)) /* and then keys are hashes */
-        has_unread(f, keys, n, maybe);
+        bly_filter_has_unread(f, keys, n, maybe);
     else
         has(f, keys, n, maybe);
 }
@@ -224,7 +207,7 @@ bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
 void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
                     uint64_t *maybe)
 {
-    if (n == 1 && f->one.has && !bly_filter_unread(f))
+    if (n == 1)
         *maybe = f->one.has(f, *hashes);
     else
         has_all(f, f->kind->has, hashes, n, maybe);
@@ -368,17 +351,7 @@ bly_status bly_add_hash(bly_filter *f, uint64_t hash)
 
 bool bly_has_hash(const bly_filter *f, uint64_t hash)
 {
-    const bool unread = bly_filter_unread(f);
-    uint64_t maybe = 0;
-    if (f->one.has && !unread)
-        return f->one.has(f, hash);
-    if (!f->kind->has)
-        return true;
-    if (unread)
-        has_unread(f, &hash, 1, &maybe);
-    else
-        f->kind->has(f, &hash, 1, &maybe);
-    return maybe != 0;
+    return f->one.has(f, hash);
 }
 
 /* All but the shortest way, which saves no register if these are not inlined
@@ -395,7 +368,7 @@ add_bytes(bly_filter *f, const void *key, size_t len)
 static __attribute__((noinline)) bool has_bytes(const bly_filter *f,
                                                 const void *key, size_t len)
 {
-    return f->blind || bly_has_hash(f, bly_hash(&f->hasher, key, len));
+    return f->blind || f->one.has(f, bly_hash(&f->hasher, key, len));
 }
 
 bly_status bly_add(bly_filter *f, const void *key, size_t len)
@@ -407,9 +380,8 @@ bly_status bly_add(bly_filter *f, const void *key, size_t len)
 
 bool bly_has(const bly_filter *f, const void *key, size_t len)
 {
-    return len == sizeof(uint64_t) && f->one.has_int
-               ? f->one.has_int(f, bly_load64(key))
-               : has_bytes(f, key, len);
+    return len == sizeof(uint64_t) ? f->one.has_int(f, bly_load64(key))
+                                   : has_bytes(f, key, len);
 }
 
 /* ------------------------------------------- what only some kinds can do */

@@ -63,6 +63,20 @@ static inline int bly_row_runs(uint32_t needs)
     return !(needs & ~bly_cpu_features());
 }
 
+/* For functions of a few instructions, where these decide: processors that
+ * rotate, shift and multiply without moving operands first. All that have AVX2
+ * are such; elsewhere the target is the usual one. */
+#if BLY_X86
+#define BLY_TARGET_BMI __attribute__((target("bmi,bmi2")))
+#else
+#define BLY_TARGET_BMI
+#endif
+
+static inline int bly_row_runs_bmi(void)
+{
+    return bly_row_runs(BLY_CPU_AVX2);
+}
+
 /* In a test, the environment may change what the processor has. */
 #ifdef BLY_TESTING
 #define BLY_ROWS_MAY_CHANGE 1

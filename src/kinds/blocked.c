@@ -40,6 +40,7 @@
 
 #include "core/bits.h"
 #include "engine/lines.h"
+#include "engine/x86_line.h"
 #include "core/status.h"
 #include "kinds/bitset.h"
 #include "kinds/fold.h"
@@ -250,35 +251,78 @@ static bly_status blocked_add_ints(bly_filter *f, const uint64_t *ints,
     return BLY_OK;
 }
 
-/* One key: aid is the address of the row. */
-static inline __attribute__((always_inline)) bool
-blocked_by(const bly_filter *f, bly_lines_one_fn *one, uint64_t h)
+/* One key. With k = 8, as most have, hash, line and mask are one function for
+ * this processor. */
+BLY_ONE_BODY uint64_t *blocked_line(const bly_filter *f, uint64_t h)
 {
-    return one((uint64_t *)(void *)f->data, f->shape.p[BLOCKED_BLOCKS],
-               (unsigned)f->shape.p[BLOCKED_K], h);
+    return (uint64_t *)(void *)f->data +
+           bly_scale(h, f->shape.p[BLOCKED_BLOCKS]) * BLY_LINE_WORDS;
+}
+
+#define BLOCKED_EIGHT(row, target)                                       \
+    static inline target                                                 \
+        __attribute__((always_inline)) bool blocked_eight_##row(         \
+            const bly_filter *f, uint64_t h, bool add)                   \
+    {                                                                    \
+        const uint64_t g = bly_lines_spread(h, BLY_LINES_C1);            \
+        return bly_line_probe_##row(blocked_line(f, h), g, 0, 8, add) == \
+               UINT64_MAX;                                               \
+    }                                                                    \
+    static inline target                                                 \
+        __attribute__((always_inline)) bool blocked_has_##row##_body(    \
+            const bly_filter *f, uint64_t h)                             \
+    {                                                                    \
+        return blocked_eight_##row(f, h, false);                         \
+    }                                                                    \
+    static inline target __attribute__((always_inline))                  \
+    bly_status blocked_add_##row##_body(bly_filter *f, uint64_t h)       \
+    {                                                                    \
+        f->nadded += !blocked_eight_##row(f, h, true);                   \
+        return BLY_OK;                                                   \
+    }                                                                    \
+    BLY_ONE_HAS_FOR(target, blocked_has_##row, blocked_has_##row##_body) \
+    BLY_ONE_ADD_FOR(target, blocked_add_##row, blocked_add_##row##_body)
+BLY_LINE_TARGETS(BLOCKED_EIGHT)
+#undef BLOCKED_EIGHT
+
+/* Any k, and many writers: aid is the address of the row. */
+BLY_ONE_BODY const bly_lines_row *blocked_aid(const bly_filter *f)
+{
+    return (const void *)(uintptr_t)f->one.aid;
 }
 
 BLY_ONE_BODY bool blocked_has_body(const bly_filter *f, uint64_t h)
 {
-    const bly_lines_row *const row = (const void *)(uintptr_t)f->one.aid;
-    return blocked_by(f, row->has_one, h);
+    return blocked_aid(f)->has_one((uint64_t *)(void *)f->data,
+                                   f->shape.p[BLOCKED_BLOCKS],
+                                   (unsigned)f->shape.p[BLOCKED_K], h);
 }
 
 BLY_ONE_BODY bly_status blocked_add_body(bly_filter *f, uint64_t h)
 {
-    const bly_lines_row *const row = (const void *)(uintptr_t)f->one.aid;
-    f->nadded += blocked_by(f, row->add_one, h);
+    bly_filter_added(f, blocked_aid(f)->add_one((uint64_t *)(void *)f->data,
+                                                f->shape.p[BLOCKED_BLOCKS],
+                                                (unsigned)f->shape.p[BLOCKED_K],
+                                                h));
     return BLY_OK;
 }
 
-BLY_ONE_HAS(static, blocked_has_one, blocked_has_body)
-BLY_ONE_ADD(static, blocked_add_one, blocked_add_body)
+BLY_ONE_HAS(blocked_has_one, blocked_has_body)
+BLY_ONE_ADD(blocked_add_one, blocked_add_body)
 
 static void blocked_one(bly_filter *f)
 {
-    f->one.aid = (uintptr_t)bly_lines_best();
+    const bly_lines_row *const row = blocked_row(f);
+    f->one.aid = (uintptr_t)row;
     BLY_ONE_SET_HAS(f, blocked_has_one);
     BLY_ONE_SET_ADD(f, blocked_add_one);
+#define BLOCKED_CHOOSE(name, target)                                      \
+    if (f->shape.p[BLOCKED_K] == 8 && row->has == bly_lines_has_##name) { \
+        BLY_ONE_SET_HAS_FOR(f, blocked_has_##name);                       \
+        BLY_ONE_SET_ADD_FOR(f, blocked_add_##name);                       \
+    }
+    BLY_LINE_TARGETS(BLOCKED_CHOOSE)
+#undef BLOCKED_CHOOSE
 }
 
 bool bly_blocked_view(const bly_filter *f, bly_blocked *out)

@@ -298,14 +298,14 @@ BLY_ONE_BODY bly_status classic_add_one_body(bly_filter *f, uint64_t h,
 #define CLASSIC_HAS_7(f, h) classic_has_body(f, h, 7)
 #define CLASSIC_ADD_K(f, h) classic_add_one_body(f, h, (f)->shape.p[CLASSIC_K])
 #define CLASSIC_ADD_7(f, h) classic_add_one_body(f, h, 7)
-BLY_ONE_HAS(static, classic_has_one, CLASSIC_HAS_K)
-BLY_ONE_HAS(static, classic_has_7, CLASSIC_HAS_7)
-BLY_ONE_ADD(static, classic_add_one, CLASSIC_ADD_K)
-BLY_ONE_ADD(static, classic_add_7, CLASSIC_ADD_7)
+BLY_ONE_HAS(classic_has_one, CLASSIC_HAS_K)
+BLY_ONE_HAS(classic_has_7, CLASSIC_HAS_7)
+BLY_ONE_ADD(classic_add_one, CLASSIC_ADD_K)
+BLY_ONE_ADD(classic_add_7, CLASSIC_ADD_7)
 
 void bly_classic_one(bly_filter *f)
 {
-    if (classic_sliced(f))
+    if (classic_sliced(f) || f->shared)
         return;
     f->one.aid = bly_modulus_of(f->shape.p[CLASSIC_BITS]).inverse;
     if (f->shape.p[CLASSIC_K] == 7) {

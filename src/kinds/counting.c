@@ -378,8 +378,8 @@ BLY_ONE_BODY bly_status counting_add_body(bly_filter *f, uint64_t h)
     return BLY_OK;
 }
 
-BLY_ONE_HAS(static, counting_has_one, counting_has_body)
-BLY_ONE_ADD(static, counting_add_one, counting_add_body)
+BLY_ONE_HAS(counting_has_one, counting_has_body)
+BLY_ONE_ADD(counting_add_one, counting_add_body)
 
 static void counting_one(bly_filter *f)
 {

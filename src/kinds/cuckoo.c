@@ -639,8 +639,26 @@ cuckoo_plain_table(const bly_filter *f)
 BLY_ONE_BODY bool cuckoo_has_plain_body(const bly_filter *f, uint64_t h)
 {
     const bly_cuckoo_table t = cuckoo_plain_table(f);
-    return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), false, true) ||
-           (f->nlayers && cuckoo_elsewhere(f, f, h));
+    return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), false, true);
+}
+
+/* The same of a filter that may have grown. */
+static __attribute__((noinline)) bool cuckoo_in_layers(const bly_filter *f,
+                                                       uint64_t h)
+{
+    return cuckoo_elsewhere(f, f, h);
+}
+
+BLY_ONE_BODY bool cuckoo_has_grown_body(const bly_filter *f, uint64_t h)
+{
+    return cuckoo_has_plain_body(f, h) || cuckoo_in_layers(f, h);
+}
+
+static __attribute__((noinline)) bly_status cuckoo_make_room(bly_filter *f,
+                                                             uint64_t h)
+{
+    size_t ndone;
+    return cuckoo_add(f, &h, 1, NULL, &ndone);
 }
 
 /* Where neither bucket has room, cuckoo_add() makes some or says why not. */
@@ -648,16 +666,16 @@ BLY_ONE_BODY bly_status cuckoo_add_plain_body(bly_filter *f, uint64_t h)
 {
     const bly_cuckoo_table t = cuckoo_plain_table(f);
     const bly_cuckoo_key key = bly_cuckoo_locate(&t, h);
-    size_t ndone;
     if (!bly_cuckoo_exchange_either(&t, key, 0, key.fp, true))
-        return cuckoo_add(f, &h, 1, NULL, &ndone);
+        return cuckoo_make_room(f, h);
     f->state[0]++;
     f->nadded++;
     return BLY_OK;
 }
 
-BLY_ONE_HAS(static, cuckoo_has_plain, cuckoo_has_plain_body)
-BLY_ONE_ADD(static, cuckoo_add_plain, cuckoo_add_plain_body)
+BLY_ONE_HAS(cuckoo_has_plain, cuckoo_has_plain_body)
+BLY_ONE_HAS(cuckoo_has_grown, cuckoo_has_grown_body)
+BLY_ONE_ADD(cuckoo_add_plain, cuckoo_add_plain_body)
 
 static void cuckoo_one(bly_filter *f)
 {
@@ -665,7 +683,10 @@ static void cuckoo_one(bly_filter *f)
     if (!bly_cuckoo_single(&t))
         return;
     f->one.aid = t.ones;
-    BLY_ONE_SET_HAS(f, cuckoo_has_plain);
+    if (f->shape.p[CUCKOO_GROW])
+        BLY_ONE_SET_HAS(f, cuckoo_has_grown);
+    else
+        BLY_ONE_SET_HAS(f, cuckoo_has_plain);
     /* One that grows has to find the table, `unique` the copy. */
     if (!f->shape.p[CUCKOO_GROW] && !f->shape.p[CUCKOO_UNIQUE])
         BLY_ONE_SET_ADD(f, cuckoo_add_plain);

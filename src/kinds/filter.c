@@ -101,22 +101,6 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
     return st;
 }
 
-void bly_filter_ready(bly_filter *f)
-{
-    f->one = (bly_one){ .flip = bly_int_flip(f->hasher.seed) };
-    /* Who is blind is not asked by key, and who is shared is written to by
-     * many: neither is in such a hurry. */
-    if (f->kind->one && !f->blind && !f->shared)
-        f->kind->one(f);
-    if (f->readonly)
-        f->one.add = f->one.add_int = NULL;
-    /* Another hash; or blocks that a hash tells which to compare. */
-    if (f->hasher.id != BLY_HASH_XXH3 || f->sums) {
-        f->one.has_int = NULL;
-        f->one.add_int = NULL;
-    }
-}
-
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer)
 {
     if (f->nlayers == BLY_MAX_LAYERS)

@@ -10,6 +10,7 @@
 
 #include "core/hash.h"
 #include "core/sums.h"
+#include "engine/rows.h"
 #include "kinds/kind.h"
 
 /* What a filter has apart from its shape. */
@@ -111,6 +112,12 @@ static inline bool bly_filter_unread(const bly_filter *f)
     return f->sums && bly_sums_pending(f->sums);
 }
 
+/* has() of f, which can be asked and is such: first the blocks on which the
+ * answers depend are compared. Where they are damaged, the answer is "maybe".
+ * Bitmaps come zeroed. */
+void bly_filter_has_unread(const bly_filter *f, const uint64_t *h, size_t n,
+                           uint64_t *maybe);
+
 /* Compare what the answers for n hashes depend on, as far as nobody has. Sets
  * the bits of bad, which comes zeroed, for keys that cannot be answered. */
 void bly_filter_reach(const bly_filter *f, const uint64_t *h, size_t n,
@@ -123,42 +130,47 @@ void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
 /* The same for all of f and its layers: BLY_EFORMAT if it is damaged. */
 bly_status bly_filter_settle(const bly_filter *f);
 
-/* f->one of a kind: has, has_int, add and add_int from bodies that take a
- * hash and are always inlined. `how` is static, or what lets a processor use
- * its instructions. */
-#define BLY_ONE_HAS(how, name, body)                       \
-    how bool name(const bly_filter *f, uint64_t h)         \
-    {                                                      \
-        return body(f, h);                                 \
-    }                                                      \
-    how bool name##_int(const bly_filter *f, uint64_t key) \
-    {                                                      \
-        return body(f, bly_int_hash(key, f->one.flip));    \
-    }
-#define BLY_ONE_ADD(how, name, body)                       \
-    how bly_status name(bly_filter *f, uint64_t h)         \
-    {                                                      \
-        return body(f, h);                                 \
-    }                                                      \
-    how bly_status name##_int(bly_filter *f, uint64_t key) \
-    {                                                      \
-        return body(f, bly_int_hash(key, f->one.flip));    \
-    }
-#define BLY_ONE_SET_HAS(f, name) \
-    ((f)->one.has = name, (f)->one.has_int = name##_int)
-#define BLY_ONE_SET_ADD(f, name) \
-    ((f)->one.add = name, (f)->one.add_int = name##_int)
+/* f->one of a kind: has, has_int, add and add_int from bodies that take a hash
+ * and are always inlined. */
 #define BLY_ONE_BODY static inline __attribute__((always_inline))
 
-/* Does f, of a kind that can be asked, have the key h? Compares no block. */
-static inline bool bly_filter_has(const bly_filter *f, uint64_t h)
-{
-    uint64_t maybe = 0;
-    if (f->one.has)
-        return f->one.has(f, h);
-    f->kind->has(f, &h, 1, &maybe);
-    return maybe != 0;
-}
+#define BLY_ONE_HAS_FOR(target, name, body)                          \
+    target static bool name(const bly_filter *f, uint64_t h)         \
+    {                                                                \
+        return body(f, h);                                           \
+    }                                                                \
+    target static bool name##_int(const bly_filter *f, uint64_t key) \
+    {                                                                \
+        return body(f, bly_int_hash(key, f->one.flip));              \
+    }
+#define BLY_ONE_ADD_FOR(target, name, body)                          \
+    target static bly_status name(bly_filter *f, uint64_t h)         \
+    {                                                                \
+        return body(f, h);                                           \
+    }                                                                \
+    target static bly_status name##_int(bly_filter *f, uint64_t key) \
+    {                                                                \
+        return body(f, bly_int_hash(key, f->one.flip));              \
+    }
+#define BLY_ONE_SET_HAS_FOR(f, name) \
+    ((void)((f)->one.has = name, (f)->one.has_int = name##_int))
+#define BLY_ONE_SET_ADD_FOR(f, name) \
+    ((void)((f)->one.add = name, (f)->one.add_int = name##_int))
+
+/* The same twice, for any processor and for BLY_TARGET_BMI, which
+ * takes a tenth fewer instructions. */
+#define BLY_ONE_HAS(name, body)   \
+    BLY_ONE_HAS_FOR(, name, body) \
+    BLY_ONE_HAS_FOR(BLY_TARGET_BMI, name##_bmi, body)
+#define BLY_ONE_ADD(name, body)   \
+    BLY_ONE_ADD_FOR(, name, body) \
+    BLY_ONE_ADD_FOR(BLY_TARGET_BMI, name##_bmi, body)
+#define BLY_ONE_SET_HAS(f, name)                             \
+    (bly_row_runs_bmi() ? BLY_ONE_SET_HAS_FOR(f, name##_bmi) \
+                        : BLY_ONE_SET_HAS_FOR(f, name))
+#define BLY_ONE_SET_ADD(f, name)                             \
+    (bly_row_runs_bmi() ? BLY_ONE_SET_ADD_FOR(f, name##_bmi) \
+                        : BLY_ONE_SET_ADD_FOR(f, name))
 
 /* Count n additions that changed something, or n removals. */
 void bly_filter_added(bly_filter *f, uint64_t n);

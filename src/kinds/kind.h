@@ -62,15 +62,17 @@ void bly_shape_set_real(bly_shape *s, unsigned i, double value);
 
 /* The short ways for one key: no bitmap, no ring, and so few instructions that
  * the processor begins with the next call while this one waits for memory. The
- * kind chooses them for shape and processor; NULL: by a batch of one. */
+ * kind chooses them for shape and processor, and bly_filter_ready() for what
+ * else a filter may be: mapped, keyed, shared. So nothing is asked on the way.
+ */
 typedef struct bly_one {
-    bool (*has)(const bly_filter *f, uint64_t h);
-    bly_status (*add)(bly_filter *f, uint64_t h);
-    /* The same of an integer, hashed by bly_int_hash() with flip. */
+    bool (*has)(const bly_filter *f, uint64_t h); /* never NULL */
+    bly_status (*add)(bly_filter *f, uint64_t h); /* NULL: by a batch of one */
+    /* The same of the integer whose eight bytes are the key. */
     bool (*has_int)(const bly_filter *f, uint64_t key);
     bly_status (*add_int)(bly_filter *f, uint64_t key);
-    uint64_t flip;
-    uint64_t aid; /* what else the kind computes once */
+    uint64_t flip; /* of the seed, for bly_int_hash() */
+    uint64_t aid;  /* what else the kind computes once */
 } bly_one;
 
 struct bly_filter {
@@ -266,9 +268,10 @@ typedef struct bly_kind {
      * has() alone is as fast. */
     void (*fetch)(bly_filter *const *f, uint32_t n, uint64_t h);
 
-    /* Choose f->one: what does for one hash the same as has() and add(), and
-     * aid where that needs it; left at zero where the shape has no short way.
-     * f has one writer. NULL: no shape has. */
+    /* Choose f->one: what does for one hash the same as has() and add() or,
+     * where f is shared, add_shared(); for one integer, hashed with flip,
+     * likewise; and aid where that needs it. What has no short way is left as
+     * it is. NULL: nothing has. */
     void (*one)(bly_filter *f);
 
     /* -- abilities: BLY_ABILITIES in bloomery.h ------------------------- */

@@ -219,8 +219,11 @@ bly_status bly_prints_build_part(bly_filter *f, uint64_t first,
                                  uint64_t *values, size_t n, unsigned nthreads)
 {
     const bly_peel p = prints_layout(&f->shape);
-    return bly_peeled_build(f, &p, first, nshards, h, values, n, nthreads,
-                            prints_assign);
+    const bly_status st = bly_peeled_build(f, &p, first, nshards, h, values, n,
+                                           nthreads, prints_assign);
+    if (!st)
+        bly_filter_ready(f); /* no longer empty */
+    return st;
 }
 
 bly_status bly_prints_build(bly_filter *f, uint64_t *h, uint64_t *values,
@@ -294,38 +297,46 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
 #undef ASK
 }
 
-/* One key; four slots are rare, and go by a batch. aid is where the cells
- * begin. */
+/* One key of a filter that has some; four slots are rare, and go by a batch.
+ * aid is where the cells begin. */
 BLY_ONE_BODY bool prints_one_body(const bly_filter *f, uint64_t h,
-                                  unsigned width, unsigned arity, bool fuse)
+                                  unsigned width, bool fuse, bool sharded)
 {
     const uint64_t *const s = f->shape.p;
     const bly_peel p = {
-        .nshards = s[PRINTS_SHARDS],
+        .nshards = sharded ? s[PRINTS_SHARDS] : 1,
         .windows = s[PRINTS_WINDOWS],
         .segment = s[PRINTS_SEGMENT],
-        .nslots = (s[PRINTS_WINDOWS] + arity - 1) * s[PRINTS_SEGMENT],
+        .nslots = (s[PRINTS_WINDOWS] + 2) * s[PRINTS_SEGMENT],
     };
     bly_peel_key key;
-    if (!f->state[BLY_PEELED_STATE])
-        return false;
-    bly_peel_find(&p, arity, fuse, f->data, h, &key);
-    return prints_test(f->data + f->one.aid, &key, width, arity);
+    bly_peel_find(&p, 3, fuse, f->data, h, &key);
+    return prints_test(f->data + f->one.aid, &key, width, 3);
 }
 
-#define PRINTS_ONE(name, width, arity, fuse)                       \
+#define PRINTS_ONE(name, ...)                                      \
     BLY_ONE_BODY bool name##_body(const bly_filter *f, uint64_t h) \
     {                                                              \
-        return prints_one_body(f, h, width, arity, fuse);          \
+        return prints_one_body(f, h, __VA_ARGS__);                 \
     }                                                              \
-    BLY_ONE_HAS(static, name, name##_body)
-PRINTS_ONE(prints_xor_8, 1, 3, false)
-PRINTS_ONE(prints_xor_16, 2, 3, false)
-PRINTS_ONE(prints_xor_32, 4, 3, false)
-PRINTS_ONE(prints_fuse_8, 1, 3, true)
-PRINTS_ONE(prints_fuse_16, 2, 3, true)
-PRINTS_ONE(prints_fuse_32, 4, 3, true)
+    BLY_ONE_HAS(name, name##_body)
+#define PRINTS_WIDTHS(name, fuse, sharded)  \
+    PRINTS_ONE(name##_8, 1, fuse, sharded)  \
+    PRINTS_ONE(name##_16, 2, fuse, sharded) \
+    PRINTS_ONE(name##_32, 4, fuse, sharded)
+PRINTS_WIDTHS(prints_xor, false, false)
+PRINTS_WIDTHS(prints_xors, false, true)
+PRINTS_WIDTHS(prints_fuse, true, false)
+PRINTS_WIDTHS(prints_fuses, true, true)
+#undef PRINTS_WIDTHS
 #undef PRINTS_ONE
+
+static bool prints_none(const bly_filter *f, uint64_t h)
+{
+    (void)f;
+    (void)h;
+    return false;
+}
 
 void bly_prints_one(bly_filter *f)
 {
@@ -336,10 +347,16 @@ void bly_prints_one(bly_filter *f)
     (bits == 8    ? BLY_ONE_SET_HAS(f, name##_8)  \
      : bits == 16 ? BLY_ONE_SET_HAS(f, name##_16) \
                   : BLY_ONE_SET_HAS(f, name##_32))
-    if (!p.fuse)
+    if (!f->state[BLY_PEELED_STATE])
+        f->one.has = f->one.has_int = prints_none;
+    else if (!p.fuse && p.nshards == 1)
         CHOOSE(prints_xor);
-    else if (p.arity == 3)
+    else if (!p.fuse)
+        CHOOSE(prints_xors);
+    else if (p.arity == 3 && p.nshards == 1)
         CHOOSE(prints_fuse);
+    else if (p.arity == 3)
+        CHOOSE(prints_fuses);
 #undef CHOOSE
 }
 
