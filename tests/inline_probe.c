@@ -7,6 +7,7 @@
 #include <bloomery/inline.h>
 
 #include <stdio.h>
+#include <string.h>
 
 int main(void)
 {
@@ -21,9 +22,28 @@ int main(void)
         spec.seed = r;
         if (bly_new(&spec, &f) || !bly_blocked_view(f, &view))
             return 2;
-        for (uint64_t i = 0; i < 1000; i++)
-            if (bly_add_ints(f, &i, 1, NULL, NULL))
+        /* Half by calls, half inline, into this filter and another. */
+        bly_blocked_adder adder, other_adder;
+        bly_filter *other;
+        uint64_t added = 0;
+        if (bly_new(&spec, &other) || !bly_blocked_adder_of(f, &adder) ||
+            !bly_blocked_adder_of(other, &other_adder))
+            return 2;
+        for (uint64_t i = 0; i < 1000; i++) {
+            if (i % 2)
+                added += bly_blocked_add_int(&adder, i);
+            else if (bly_add_ints(f, &i, 1, NULL, NULL))
                 return 2;
+            (void)bly_blocked_add(&other_adder, bly_int_hash(i, view.flip));
+        }
+        wrong += bly_blocked_add_int(&adder, 1);
+        if (bly_blocked_added(f, added))
+            return 2;
+        bly_stats stats;
+        bly_peek(f, &stats);
+        wrong += !bly_equal(f, other);
+        wrong += stats.items_added > 1000 || stats.items_added < 500;
+        bly_free(other);
         for (uint64_t i = 0; i < 20000; i++) {
             uint64_t maybe;
             const uint64_t hash = bly_int_hash(i, view.flip);
@@ -31,6 +51,20 @@ int main(void)
             wrong += bly_blocked_has_int(&view, i) != (maybe != 0);
             wrong += bly_blocked_has(&view, hash) != bly_has_hash(f, hash);
             hits += maybe != 0;
+        }
+        /* Eight at a time, any number of them. */
+        static uint64_t keys[20000], hashes[20000];
+        for (uint64_t i = 0; i < 20000; i++) {
+            keys[i] = i;
+            hashes[i] = bly_int_hash(i, view.flip);
+        }
+        for (size_t n = 0; n <= 20000; n = n < 200 ? n + 1 : n * 100) {
+            uint64_t mine[20000 / 64 + 1], theirs[20000 / 64 + 1];
+            bly_has_hashes(f, hashes, n, theirs);
+            bly_blocked_has_hashes(&view, hashes, n, mine);
+            wrong += memcmp(mine, theirs, BLY_BITMAP_WORDS(n) * 8) != 0;
+            bly_blocked_has_ints(&view, keys, n, mine);
+            wrong += memcmp(mine, theirs, BLY_BITMAP_WORDS(n) * 8) != 0;
         }
         bly_free(f);
     }

@@ -1,24 +1,31 @@
 /*
- * bloomery/inline.h - ask a blocked filter without a call
+ * bloomery/inline.h - ask a blocked filter, and add to it, without a call
  *
  * For keys that come one by one. A processor looks ahead over a few hundred
  * instructions; the shorter a question is, the more questions fit into that
- * window and wait for memory together. A call makes each question long. For
- * keys that come together, bly_has_ints() and the other batches are faster
- * still.
+ * window and wait for memory together. A call makes each question long.
  *
  *     bly_blocked b;
  *     if (bly_blocked_view(f, &b))
  *         for (...)
  *             hits += bly_blocked_has_int(&b, key);
  *
+ * For keys that come a few at a time, eight are hashed together, and their
+ * blocks are on their way while those before them are looked at:
+ *
+ *     bly_blocked_has_ints(&b, keys, n, maybe);
+ *
+ * or, to use the answers at once, bly_blocked_aim_ints() and, some groups
+ * later, bly_blocked_hits(). For hundreds of keys in one array, bly_has_ints()
+ * and the other batches of bloomery.h are faster still.
+ *
  * The answers are those of bly_has_hash() and bly_has(), and cannot fail.
  * Nothing is checked on the way: bly_blocked_view() compares a mapped file of
  * more than 64 MiB with all of its checksums before it gives a view. A view
  * belongs to the caller but points into the filter, which must outlive it; any
  * number of threads may ask, as long as none writes to the filter. A question
- * costs one cache miss. Compile with -march=native, or at least -mavx2, to
- * compute the mask with vector instructions.
+ * costs one cache miss. Compile with -O3 -march=native, or at least -mavx2, to
+ * compute hashes and masks with vector instructions.
  */
 #ifndef BLOOMERY_INLINE_H
 #define BLOOMERY_INLINE_H
@@ -47,6 +54,21 @@ typedef struct bly_blocked { /* final */
  * first checked as a whole: false if it is damaged, and bly_damage() says
  * where. */
 bool bly_blocked_view(const bly_filter *f, bly_blocked *out);
+
+/* What it takes to add without a call: alone, as with bly_add(). */
+typedef struct bly_blocked_adder { /* final */
+    bly_blocked view;              /* to ask what was added so far */
+    uint64_t *words;               /* those of the view */
+} bly_blocked_adder;
+
+/* To add to f, valid until f is freed. False, with *out unchanged, where there
+ * is no view, and if f is mapped read-only. */
+bool bly_blocked_adder_of(bly_filter *f, bly_blocked_adder *out);
+
+/* Count n additions that were new, as bly_add() does by itself: after adding,
+ * with the number of times that bly_blocked_add() returned true. Without it,
+ * bly_stats.items_added misses them; nothing else does. */
+bly_status bly_blocked_added(bly_filter *f, uint64_t n);
 
 BLY_END_DECLS
 
@@ -98,19 +120,24 @@ static inline uint64_t bly_block_word_(const uint64_t *block, unsigned i)
 #endif
 }
 
-/* Any k. Not inline, so that a loop with k = 8 keeps its registers. */
-__attribute__((noinline, cold, unused)) static bool
-bly_block_has_lanes_(const uint64_t *block, uint64_t hash, unsigned k)
+/* The bit of lane i in a block of k lanes. */
+static inline unsigned bly_block_bit_(uint64_t hash, unsigned k, unsigned i)
 {
     const unsigned width = 512 / k;
     unsigned w = 5; /* log2(width) */
     while (1u << w < width)
         w++;
+    const uint64_t g =
+        bly_lines_spread(hash, i < 8 ? BLY_LINES_C1 : BLY_LINES_C2);
+    return i * width + ((unsigned)(g >> w * (i % 8)) & (width - 1));
+}
+
+/* Any k. Not inline, so that a loop with k = 8 keeps its registers. */
+__attribute__((noinline, cold, unused)) static bool
+bly_block_has_lanes_(const uint64_t *block, uint64_t hash, unsigned k)
+{
     for (unsigned i = 0; i < k; i++) {
-        const uint64_t c = i < 8 ? BLY_LINES_C1 : BLY_LINES_C2;
-        const uint64_t g = bly_lines_spread(hash, c);
-        const unsigned at =
-            i * width + ((unsigned)(g >> w * (i % 8)) & (width - 1));
+        const unsigned at = bly_block_bit_(hash, k, i);
         if (!(bly_block_word_(block, at / 64) >> at % 64 & 1))
             return false;
     }
@@ -165,6 +192,168 @@ static inline bool bly_blocked_has(const bly_blocked *b, uint64_t hash)
 static inline bool bly_blocked_has_int(const bly_blocked *b, uint64_t key)
 {
     return bly_blocked_has(b, bly_int_hash(key, b->flip));
+}
+
+/* ------------------------------------------------------------------ adding */
+
+__attribute__((noinline, cold, unused)) static bool
+bly_block_add_lanes_(uint64_t *block, uint64_t hash, unsigned k)
+{
+    uint64_t missing = 0;
+    for (unsigned i = 0; i < k; i++) {
+        const unsigned at = bly_block_bit_(hash, k, i);
+        const uint64_t one = UINT64_C(1) << at % 64;
+        const uint64_t bit = bly_block_word_(&one, 0);
+        missing |= bit & ~block[at / 64];
+        block[at / 64] |= bit;
+    }
+    return missing != 0;
+}
+
+static inline bool bly_block_add_8_(uint64_t *block, uint64_t g)
+{
+#if defined(__AVX512F__)
+    const __m512i by = _mm512_setr_epi64(0, 6, 12, 18, 24, 30, 36, 42);
+    const __m512i bit =
+        _mm512_maskz_srlv_epi64(0xff, _mm512_set1_epi64((long long)g), by);
+    const __m512i mask =
+        _mm512_maskz_rolv_epi64(0xff, _mm512_set1_epi64(1), bit);
+    const __m512i old = _mm512_load_si512((const void *)block);
+    _mm512_store_si512((void *)block, _mm512_or_si512(old, mask));
+    return _mm512_testn_epi64_mask(mask, old) != 0;
+#else
+    uint64_t missing = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        const uint64_t one = UINT64_C(1) << (g >> 6 * i & 63);
+        const uint64_t bit = bly_block_word_(&one, 0);
+        missing |= bit & ~block[i];
+        block[i] |= bit;
+    }
+    return missing != 0;
+#endif
+}
+
+/* Add the key with this hash; true if that changed the filter. */
+static inline bool bly_blocked_add(const bly_blocked_adder *a, uint64_t hash)
+{
+    uint64_t *const block = a->words + bly_mulhi(hash, a->view.nblocks) * 8;
+    return a->view.k == 8
+               ? bly_block_add_8_(block, bly_lines_spread(hash, BLY_LINES_C1))
+               : bly_block_add_lanes_(block, hash, a->view.k);
+}
+
+/* The same for an integer, as bly_add_ints() adds it. */
+static inline bool bly_blocked_add_int(const bly_blocked_adder *a, uint64_t key)
+{
+    return bly_blocked_add(a, bly_int_hash(key, a->view.flip));
+}
+
+/* ---------------------------------------------------------- eight at a time */
+
+/* Groups that are on their way while one is looked at: fewer come too late from
+ * memory, more push each other out of the first cache. */
+#define BLY_BLOCKED_AHEAD 8
+
+/* Eight keys whose blocks are on their way. */
+typedef struct bly_blocked_eight {
+    const uint64_t *block[8];
+    uint64_t g[8]; /* with k = 8 the positions, else the hash */
+} bly_blocked_eight;
+
+/* Send for the blocks of eight hashes. Loops of eight, which compilers make
+ * into vectors. */
+static inline void bly_blocked_aim(const bly_blocked *b, const uint64_t *hashes,
+                                   bly_blocked_eight *out)
+{
+    uint64_t at[8];
+    if (b->nblocks >> 32) {
+        for (unsigned i = 0; i < 8; i++)
+            at[i] = bly_mulhi(hashes[i], b->nblocks);
+    } else { /* the same, from halves: vectors have no higher half */
+        for (unsigned i = 0; i < 8; i++)
+            at[i] = ((hashes[i] >> 32) * b->nblocks +
+                     ((hashes[i] & UINT32_MAX) * b->nblocks >> 32)) >>
+                    32;
+    }
+    for (unsigned i = 0; i < 8; i++)
+        out->block[i] = b->words + at[i] * 8;
+    for (unsigned i = 0; i < 8; i++)
+        out->g[i] =
+            b->k == 8 ? bly_lines_spread(hashes[i], BLY_LINES_C1) : hashes[i];
+    for (unsigned i = 0; i < 8; i++)
+        __builtin_prefetch(out->block[i], 0, 3);
+}
+
+/* The same for eight integers. */
+static inline void bly_blocked_aim_ints(const bly_blocked *b,
+                                        const uint64_t *keys,
+                                        bly_blocked_eight *out)
+{
+    uint64_t hashes[8];
+    for (unsigned i = 0; i < 8; i++)
+        hashes[i] = bly_int_hash(keys[i], b->flip);
+    bly_blocked_aim(b, hashes, out);
+}
+
+/* Bit i is clear only if key i of the eight was never added. */
+static inline unsigned bly_blocked_hits(const bly_blocked *b,
+                                        const bly_blocked_eight *e)
+{
+    unsigned hits = 0;
+    if (b->k == 8)
+        for (unsigned i = 0; i < 8; i++)
+            hits |= (unsigned)bly_block_has_8_(e->block[i], e->g[i]) << i;
+    else
+        for (unsigned i = 0; i < 8; i++)
+            hits |= (unsigned)bly_block_has_lanes_(e->block[i], e->g[i], b->k)
+                    << i;
+    return hits;
+}
+
+static inline void bly_blocked_each_(const bly_blocked *b, const uint64_t *keys,
+                                     size_t n, bool ints, uint64_t *maybe)
+{
+    bly_blocked_eight ahead[BLY_BLOCKED_AHEAD];
+    const size_t neights = n / 8;
+    uint64_t word = 0;
+    size_t i;
+    for (i = 0; i < neights + BLY_BLOCKED_AHEAD; i++) {
+        bly_blocked_eight *const e = &ahead[i % BLY_BLOCKED_AHEAD];
+        if (i >= BLY_BLOCKED_AHEAD) {
+            const size_t at = i - BLY_BLOCKED_AHEAD;
+            word |= (uint64_t)bly_blocked_hits(b, e) << at % 8 * 8;
+            if (at % 8 == 7) {
+                maybe[at / 8] = word;
+                word = 0;
+            }
+        }
+        if (i < neights && ints)
+            bly_blocked_aim_ints(b, keys + 8 * i, e);
+        else if (i < neights)
+            bly_blocked_aim(b, keys + 8 * i, e);
+    }
+    for (i = 8 * neights; i < n; i++)
+        word |= (uint64_t)(ints ? bly_blocked_has_int(b, keys[i])
+                                : bly_blocked_has(b, keys[i]))
+                << i % 64;
+    if (n % 64)
+        maybe[n / 64] = word;
+}
+
+/* bly_has_hashes() and bly_has_ints(): bit i % 64 of maybe[i / 64] is clear
+ * only if key i of n was never added. */
+static inline void bly_blocked_has_hashes(const bly_blocked *b,
+                                          const uint64_t *hashes, size_t n,
+                                          uint64_t *maybe)
+{
+    bly_blocked_each_(b, hashes, n, false, maybe);
+}
+
+static inline void bly_blocked_has_ints(const bly_blocked *b,
+                                        const uint64_t *ints, size_t n,
+                                        uint64_t *maybe)
+{
+    bly_blocked_each_(b, ints, n, true, maybe);
 }
 
 #endif

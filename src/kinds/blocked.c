@@ -339,6 +339,26 @@ bool bly_blocked_view(const bly_filter *f, bly_blocked *out)
     return true;
 }
 
+bool bly_blocked_adder_of(bly_filter *f, bly_blocked_adder *out)
+{
+    bly_blocked view;
+    if (f->readonly || !bly_blocked_view(f, &view))
+        return false;
+    *out = (bly_blocked_adder){ view, (uint64_t *)(void *)f->data };
+    return true;
+}
+
+bly_status bly_blocked_added(bly_filter *f, uint64_t n)
+{
+    if (!f)
+        return bly_fail_null("f");
+    if (f->kind != &bly_kind_blocked || f->readonly)
+        return bly_fail(BLY_EINVAL, "only what was added to a blocked filter "
+                                    "without a call is counted by a call");
+    bly_filter_added(f, n);
+    return BLY_OK;
+}
+
 static bly_bitset blocked_bitset(const bly_filter *f)
 {
     const double k = (double)f->shape.p[BLOCKED_K];
