@@ -37,13 +37,17 @@ def measure(argv):
     start = time.monotonic()
     process = subprocess.Popen(argv, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)
-    n = 0
+    n = size = 0
     while piece := process.stdout.read(1 << 20):
         n += piece.count(b"\n")
+        # ru_maxrss would count this program too, which forked that one.
+        with open(f"/proc/{process.pid}/status") as f:
+            size = max([size] + [int(line.split()[1]) * 1024 for line in f
+                                 if line.startswith("VmHWM")])
     _, status, used = os.wait4(process.pid, 0)
     seconds = time.monotonic() - start
     assert os.waitstatus_to_exitcode(status) == 0, argv
-    return n, seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+    return n, seconds, used.ru_utime + used.ru_stime, size
 
 
 def main():
