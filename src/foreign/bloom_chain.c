@@ -318,15 +318,49 @@ double bly_chain_rate(const bly_chain *c)
 
 /* ------------------------------------------------------------------ one key */
 
-/* Where probe i of a hash falls. */
-static inline uint64_t chain_probe(const bly_chain *c, const bly_chain_link *l,
-                                   const uint64_t *h, uint32_t i)
+/* The probes of a key in a link, one after another: (a + i b mod 2^64) mod m.
+ * Steps are added to the place and not to the hash, so that there are two
+ * products for a link and none for a probe: where the sum of the hashes passes
+ * 2^64, the step is one by b - 2^64. */
+typedef struct chain_walk {
+    uint64_t a, b, m;
+    uint64_t place;         /* a mod m */
+    uint64_t step, wrapped; /* b and b - 2^64, mod m */
+} chain_walk;
+
+#define CHAIN_INLINE static inline __attribute__((always_inline))
+
+CHAIN_INLINE chain_walk walk_of(const bly_chain_link *l, const uint64_t *h)
+{
+    const uint64_t m = l->range.n;
+    const uint64_t over = -(l->range.inverse * m); /* 2^64 mod m, m for 0 */
+    const uint64_t step = bly_mod(h[1], l->range);
+    return (chain_walk){ .a = h[0],
+                         .b = h[1],
+                         .m = m,
+                         .place = bly_mod(h[0], l->range),
+                         .step = step,
+                         .wrapped =
+                             step >= over ? step - over : step + (m - over) };
+}
+
+CHAIN_INLINE void walk_on(chain_walk *w)
+{
+    w->a += w->b;
+    const uint64_t to = w->place + (w->a < w->b ? w->wrapped : w->step);
+    w->place = to >= w->m ? to - w->m : to;
+}
+
+/* Where probe i is, to which w has walked. Those of valkey-bloom are a, b, and
+ * then the sums modulo a prime below 2^64, which hardly any is above. */
+CHAIN_INLINE uint64_t walk_place(const chain_walk *w, bool valkey, uint32_t i)
 {
     const uint64_t prime = UINT64_C(0xffffffffffffffc5);
-    uint64_t at = h[0] + i * h[1];
-    if (c->valkey)
-        at = i < 2 ? h[i] : at >= prime ? at - prime : at;
-    return bly_mod(at, l->range);
+    if (valkey && i == 1)
+        return w->step;
+    if (valkey && i > 1 && __builtin_expect(w->a >= prime, false))
+        return (w->a - prime) % w->m;
+    return w->place;
 }
 
 static inline bool chain_bit(const bly_chain_link *l, uint64_t bit)
@@ -339,26 +373,63 @@ static inline void chain_bit_set(bly_chain_link *l, uint64_t bit)
     l->data[bit / 8] |= (unsigned char)(1u << bit % 8);
 }
 
-/* Are the bits of all probes from the first on set? */
-static bool link_has(const bly_chain *c, const bly_chain_link *l,
-                     const uint64_t *h, uint32_t first)
+/* Is a link less than half full? A key that is not there then falls at its
+ * first place, seven times in ten and more. */
+CHAIN_INLINE bool link_is_light(const bly_chain_link *l)
 {
-    for (uint32_t i = first; i < l->hashes; i++)
-        if (!chain_bit(l, chain_probe(c, l, h, i)))
+    return l->items < l->capacity / 2;
+}
+
+/* The bit of probe i, from which w walks on; what is above it is anything. */
+CHAIN_INLINE unsigned link_bit(const bly_chain_link *l, chain_walk *w,
+                               bool valkey, uint32_t i)
+{
+    const uint64_t bit = walk_place(w, valkey, i);
+    walk_on(w);
+    return (unsigned)l->data[bit / 8] >> bit % 8;
+}
+
+/* Do all places have their bits set? In a link that is full half of the bits
+ * are, and four are looked at together: a key that is not there falls at one of
+ * these fifteen times in sixteen, so that the processor guesses right. */
+CHAIN_INLINE bool link_has_by(const bly_chain_link *l, const uint64_t *h,
+                              bool valkey)
+{
+    if (link_is_light(l) && !chain_bit(l, bly_mod(h[0], l->range)))
+        return false;
+    chain_walk w = walk_of(l, h);
+    uint32_t i = 0;
+    if (l->hashes >= 4) {
+        unsigned all = link_bit(l, &w, valkey, 0);
+        all &= link_bit(l, &w, valkey, 1);
+        all &= link_bit(l, &w, valkey, 2);
+        all &= link_bit(l, &w, valkey, 3);
+        if (!(all & 1))
+            return false;
+        i = 4;
+    }
+    for (; i < l->hashes; i++, walk_on(&w))
+        if (!chain_bit(l, walk_place(&w, valkey, i)))
             return false;
     return true;
+}
+
+static bool link_has(const bly_chain *c, const bly_chain_link *l,
+                     const uint64_t *h)
+{
+    return c->valkey ? link_has_by(l, h, true) : link_has_by(l, h, false);
 }
 
 bool bly_chain_test(const bly_foreign *f, size_t i, const bly_foreign_key *key)
 {
     const bly_chain *const c = f->own;
-    return link_has(c, &c->links[i], key->h, 0);
+    return link_has(c, &c->links[i], key->h);
 }
 
 static bool chain_has(const bly_chain *c, const uint64_t *h)
 {
     for (size_t i = c->nlinks; i-- > 0;)
-        if (link_has(c, &c->links[i], h, 0))
+        if (link_has(c, &c->links[i], h))
             return true;
     return false;
 }
@@ -385,28 +456,45 @@ static bly_status chain_make_room(bly_foreign *f)
 }
 
 /* A key that is not there goes into the newest link. */
-static void chain_put(bly_foreign *f, const uint64_t *h, uint32_t first)
+CHAIN_INLINE void link_put_by(bly_chain_link *l, const uint64_t *h, bool valkey)
 {
-    const bly_chain *const c = f->own;
-    bly_chain_link *const l = &c->links[c->nlinks - 1];
-    for (uint32_t i = first; i < l->hashes; i++)
-        chain_bit_set(l, chain_probe(c, l, h, i));
+    chain_walk w = walk_of(l, h);
+    for (uint32_t i = 0; i < l->hashes; i++, walk_on(&w))
+        chain_bit_set(l, walk_place(&w, valkey, i));
+}
+
+static void chain_count(bly_foreign *f, bly_chain_link *l)
+{
     l->items++;
     f->nadded++;
     f->nseen++;
+}
+
+static void chain_put(bly_foreign *f, const uint64_t *h)
+{
+    const bly_chain *const c = f->own;
+    bly_chain_link *const l = &c->links[c->nlinks - 1];
+    if (c->valkey)
+        link_put_by(l, h, true);
+    else
+        link_put_by(l, h, false);
+    chain_count(f, l);
 }
 
 /* ---------------------------------------------------------------- many keys */
 
 /* Places in one link of the keys that are on their way. Memory answers some
  * twenty requests at a time: a few keys ahead are enough to keep it busy, and
- * more would wait in a cache that they fill. Those past the ones that are kept
- * are computed when they are needed. */
+ * more would wait in a cache that they fill. Of a key with more places than are
+ * kept the rest is computed when it is needed. */
 enum { KEPT = 16, RING = 32, ADD_AHEAD = 4, HAS_AHEAD = 12 };
 
+/* Bytes of a link that a cache holds: there is nothing to fetch. */
+#define CHAIN_NEAR ((uint64_t)1 << 20)
+
 typedef struct chain_places {
-    const bly_chain *c;
     const bly_chain_link *l;
+    bool valkey;
     uint32_t kept;
     uint64_t bit[RING][KEPT]; /* of key i in row i % RING */
 } chain_places;
@@ -414,19 +502,27 @@ typedef struct chain_places {
 static void places_of(const bly_chain *c, const bly_chain_link *l,
                       chain_places *p)
 {
-    p->c = c;
     p->l = l;
+    p->valkey = c->valkey;
     p->kept = l->hashes < KEPT ? l->hashes : KEPT;
 }
 
-/* Compute places [from, to) of key i, and fetch them. */
-static inline void places_fetch(chain_places *p, size_t i, const uint64_t *h,
-                                uint32_t from, uint32_t to)
+/* Compute the first n places of key i, those from `from` on are fetched. */
+CHAIN_INLINE void places_fetch(chain_places *p, size_t i, const uint64_t *h,
+                               uint32_t from, uint32_t n)
 {
-    for (uint32_t k = from; k < to; k++) {
-        uint64_t *const bit = &p->bit[i % RING][k];
-        *bit = chain_probe(p->c, p->l, h, k);
-        __builtin_prefetch(p->l->data + *bit / 8);
+    if (n == 1) {
+        const uint64_t at = bly_mod(h[0], p->l->range);
+        p->bit[i % RING][0] = at;
+        __builtin_prefetch(p->l->data + at / 8);
+        return;
+    }
+    chain_walk w = walk_of(p->l, h);
+    for (uint32_t k = 0; k < n; k++, walk_on(&w)) {
+        const uint64_t at = walk_place(&w, p->valkey, k);
+        p->bit[i % RING][k] = at;
+        if (k >= from)
+            __builtin_prefetch(p->l->data + at / 8);
     }
 }
 
@@ -440,14 +536,21 @@ static inline bool places_are_set(const chain_places *p, size_t i,
     return true;
 }
 
+/* And those past them, where there are so many. */
+static bool places_rest_set(const chain_places *p, const uint64_t *h)
+{
+    return p->l->hashes <= KEPT || (p->valkey ? link_has_by(p->l, h, true)
+                                              : link_has_by(p->l, h, false));
+}
+
 /* Which of those that are not found yet one link has. In a full one half of the
  * bits are set, and a key that is not there falls at its first two three times
  * in four; in one that is less than half full it falls at its first seven times
  * in ten. What is left is fetched for the rest alone. */
-static void link_ask(chain_places *p, const bly_foreign_key *keys, size_t n,
-                     bool *found)
+static void far_ask(chain_places *p, const bly_foreign_key *keys, size_t n,
+                    bool *found)
 {
-    const uint32_t some = p->l->items < p->l->capacity / 2 ? 1 : 2;
+    const uint32_t some = link_is_light(p->l) ? 1 : 2;
     const uint32_t first = p->kept < some ? p->kept : some;
     bool left[BLY_CROWD];
     for (size_t i = 0; i < n + 2 * HAS_AHEAD; i++) {
@@ -461,8 +564,21 @@ static void link_ask(chain_places *p, const bly_foreign_key *keys, size_t n,
         }
         if (k < n && left[k])
             found[k] = places_are_set(p, k, first, p->kept) &&
-                       link_has(p->c, p->l, keys[k].h, KEPT);
+                       places_rest_set(p, keys[k].h);
     }
+}
+
+/* The same of one that is in a cache: keys one after another, of which the
+ * processor works on several at a time. */
+static void near_ask(const bly_chain *c, const bly_chain_link *l,
+                     const bly_foreign_key *keys, size_t n, bool *found)
+{
+    for (size_t i = 0; i < n && !c->valkey; i++)
+        if (!found[i])
+            found[i] = link_has_by(l, keys[i].h, false);
+    for (size_t i = 0; i < n && c->valkey; i++)
+        if (!found[i])
+            found[i] = link_has_by(l, keys[i].h, true);
 }
 
 /* Which of those that are not found yet are in the links from `begin` on,
@@ -472,8 +588,12 @@ static void links_ask(const bly_chain *c, size_t begin, size_t end,
                       bool *found)
 {
     for (size_t i = end; i-- > begin;) {
+        if (c->links[i].nbytes <= CHAIN_NEAR) {
+            near_ask(c, &c->links[i], keys, n, found);
+            continue;
+        }
         places_of(c, &c->links[i], p);
-        link_ask(p, keys, n, found);
+        far_ask(p, keys, n, found);
     }
 }
 
@@ -518,19 +638,21 @@ static bly_status chain_add_some(bly_foreign *f, const bly_foreign_key *keys,
         const size_t i = ahead - ADD_AHEAD;
         const uint64_t *const h = keys[i].h;
         fresh[i] = !found[i] && !(places_are_set(&p, i, 0, p.kept) &&
-                                  link_has(c, l, h, KEPT));
+                                  places_rest_set(&p, h));
         const bly_status st = fresh[i] ? chain_make_room(f) : BLY_OK;
         if (st)
             return st;
         *ndone = i + 1;
         if (c->nlinks != nlinks) {
-            chain_put(f, h, 0);
+            chain_put(f, h);
             return BLY_OK;
         }
-        if (fresh[i]) {
+        if (fresh[i] && l->hashes > KEPT) {
+            chain_put(f, h);
+        } else if (fresh[i]) {
             for (uint32_t k = 0; k < p.kept; k++)
                 chain_bit_set(l, p.bit[i % RING][k]);
-            chain_put(f, h, KEPT);
+            chain_count(f, l);
         }
     }
     return BLY_OK;
@@ -568,7 +690,7 @@ bly_status bly_chain_add(bly_foreign *f, const bly_foreign_key *keys, size_t n,
     const bly_status st = novel ? chain_make_room(f) : BLY_OK;
     *ndone = !st;
     if (!st && novel)
-        chain_put(f, keys->h, 0);
+        chain_put(f, keys->h);
     if (fresh)
         *fresh |= !st && novel;
     return st;
