@@ -322,7 +322,8 @@ static int bf_reserve(server_ctx *ctx, server_string **argv, int argc)
 /* Why an item was not added; *stops: nor will be any that follows. */
 static const char *add_error(const bly_foreign *f, bly_status why, bool *stops)
 {
-    *stops = why == BLY_EFULL && !bf_expansion(f);
+    /* One that has grown scales, and is not described for every item. */
+    *stops = why == BLY_EFULL && bly_foreign_nparts(f) == 1 && !bf_expansion(f);
     if (*stops)
         return "ERR non scaling filter is full";
     if (why == BLY_EFULL)
