@@ -9,7 +9,7 @@ COMMANDS = {c["command"]: c for c in run("help", "--json").json}
 # of items wherever a filter is planned, but line numbers in commands that are
 # like grep, and -v inverts there, but is verbose in plan. docs/cookbook.md and
 # the help of these commands name them.
-LIKE_GREP = {"has", "unique"}
+LIKE_GREP = {"has"}
 EXCEPTIONS = {("plan", "v"): "verbose",
               **{(c, "n"): "line-number" for c in LIKE_GREP}}
 
