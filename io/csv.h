@@ -36,6 +36,18 @@ struct csv_reader {
  * none did. */
 size_t csv_read(struct csv_reader *r, const char *at, size_t n);
 
+/* Each bit becomes the exclusive or of all up to it: of a mask of quotes, what
+ * is inside of them. */
+static inline uint64_t csv_parity(uint64_t x)
+{
+    x ^= x << 1;
+    x ^= x << 2;
+    x ^= x << 4;
+    x ^= x << 8;
+    x ^= x << 16;
+    return x ^ x << 32;
+}
+
 /* A field as it stands in the record, without its quotes. */
 struct csv_field {
     bly_bytes text;

@@ -29,19 +29,25 @@ struct cutter {
     char separator;
 };
 
+#if defined(__SSE2__) && !defined(CUTTER_PORTABLE)
+static inline uint64_t cutter_sixteen(const char *at, __m128i wanted)
+{
+    const __m128i text = _mm_loadu_si128((const __m128i *)(const void *)at);
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(text, wanted));
+}
+#endif
+
 /* A bit for each of 64 bytes that is the separator. */
 static inline uint64_t cutter_ends(const char *at, char separator)
 {
-    uint64_t ends = 0;
 #if defined(__SSE2__) && !defined(CUTTER_PORTABLE)
+    /* Written out: compilers leave a loop of four as it is. */
     const __m128i wanted = _mm_set1_epi8(separator);
-    for (int i = 0; i < 4; i++) {
-        const __m128i text =
-            _mm_loadu_si128((const __m128i *)(const void *)(at + 16 * i));
-        const int bits = _mm_movemask_epi8(_mm_cmpeq_epi8(text, wanted));
-        ends |= (uint64_t)(uint32_t)bits << 16 * i;
-    }
+    return cutter_sixteen(at, wanted) | cutter_sixteen(at + 16, wanted) << 16 |
+           cutter_sixteen(at + 32, wanted) << 32 |
+           cutter_sixteen(at + 48, wanted) << 48;
 #else
+    uint64_t ends = 0;
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
     const uint64_t wanted =
         UINT64_C(0x0101010101010101) * (unsigned char)separator;
@@ -52,8 +58,8 @@ static inline uint64_t cutter_ends(const char *at, char separator)
         /* Bit 8i + 7 to bit 56 + i: no two products meet on the way. */
         ends |= ((x >> 7) * UINT64_C(0x0102040810204080) >> 56) << 8 * i;
     }
-#endif
     return ends;
+#endif
 }
 
 /* Look at the window at c->window, which may reach past the end. */

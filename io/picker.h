@@ -69,6 +69,21 @@ struct bad_line {
     char why[160];
 };
 
+/* Cuts lines and their fields at once (picking_fields.c). */
+struct field_cutter {
+    const char *begin, *end; /* of the block */
+    const char *start;       /* of the line */
+    const char *from;        /* of the field, once `left` is 0 */
+    const char *to;          /* its end; NULL: not seen yet */
+    size_t left;             /* delimiters before it that are not seen yet */
+    const char *window;      /* what the masks are about, unless `fresh` */
+    uint64_t ends, cuts;     /* of lines and fields, not used up */
+    uint64_t quotes;
+    uint64_t hard; /* where csv_record() has to go on; 0: nowhere */
+    bool fresh;    /* the window was not looked at yet */
+    bool inside;   /* of quotes, at its end */
+};
+
 struct picking {
     const struct input *in;
     struct block scratch; /* keys that are not a part of their line */
@@ -77,6 +92,7 @@ struct picking {
 
     /* Of the block. */
     struct cutter cutter;
+    struct field_cutter fields;
     size_t column;   /* of CSV */
     uint64_t nlines; /* read so far */
     uint64_t nbad;   /* lines of it */

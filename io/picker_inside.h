@@ -32,4 +32,23 @@ struct picker {
  * one thread at a time use it. False, and why. */
 bool picker_regex(const struct picker *p, regex_t *out, char *why, size_t nwhy);
 
+/* Count a line, or several, without a key. */
+__attribute__((format(printf, 4, 5))) void picking_bad(struct picking *p,
+                                                       uint64_t line,
+                                                       uint64_t nlines,
+                                                       const char *format, ...);
+
+/* Append what a function makes of raw bytes to the scratch. */
+bly_bytes picking_copy(struct picking *p, bly_bytes raw,
+                       size_t (*make)(const char *, size_t, char *));
+
+/* Field `want` of lines, from 0, and the column of CSV: picking_next() of
+ * these. */
+void fields_start(struct field_cutter *f, const char *at, size_t n,
+                  size_t want);
+size_t pick_fields(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                   uint32_t *numbers, size_t max);
+size_t pick_columns(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                    uint32_t *numbers, size_t max);
+
 #endif

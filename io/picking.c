@@ -2,8 +2,9 @@
  * picking.c - keys out of the lines of a block
  *
  * A worker cuts its block into lines as it always does, finds the key in each,
- * and closes the gaps that bad lines leave. Fields are found as lines are, 64
- * bytes at a time. Records of CSV are cut by csv.c instead.
+ * and closes the gaps that bad lines leave. Fields that are counted from the
+ * start, and those of CSV, are cut together with the lines
+ * (picking_fields.c).
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,10 +13,8 @@
 #include "io/normal.h"
 #include "io/picker_inside.h"
 
-/* Count a line, or several, without a key. */
-__attribute__((format(printf, 4, 5))) static void
-picking_bad(struct picking *p, uint64_t line, uint64_t nlines,
-            const char *format, ...)
+void picking_bad(struct picking *p, uint64_t line, uint64_t nlines,
+                 const char *format, ...)
 {
     p->nbad += nlines;
     if (p->in->skip_bad || p->nshown == BAD_SHOWN)
@@ -36,6 +35,11 @@ void picking_start(struct picking *p, const struct input *in,
     p->in = in;
     p->cutter = cutter_start(b->at, b->len, in->separator);
     p->column = b->file ? b->file->column : 0;
+    fields_start(&p->fields, b->at, b->len,
+                 !how                  ? 0
+                 : how->by == PICK_CSV ? p->column
+                 : how->field > 0      ? (size_t)how->field - 1
+                                       : 0);
     p->nlines = p->nbad = 0;
     p->nshown = 0;
     p->failed = NULL;
@@ -155,9 +159,8 @@ static inline bool pick_line(struct picking *p, bly_bytes line, uint64_t number,
     return true;
 }
 
-/* Append what a function makes of raw bytes to the scratch. */
-static bly_bytes unescaped(struct picking *p, bly_bytes raw,
-                           size_t (*make)(const char *, size_t, char *))
+bly_bytes picking_copy(struct picking *p, bly_bytes raw,
+                       size_t (*make)(const char *, size_t, char *))
 {
     char *const at = p->scratch.at + p->scratch.len;
     const size_t n = make(raw.ptr, raw.len, at);
@@ -187,7 +190,7 @@ static inline bool pick_json(struct picking *p, bly_bytes line, uint64_t number,
     }
     *key = (bly_bytes){ found.at, found.len };
     if (found.escaped)
-        *key = unescaped(p, *key, json_unescape);
+        *key = picking_copy(p, *key, json_unescape);
     return true;
 }
 
@@ -254,55 +257,21 @@ static size_t pick_lines(struct picking *p, bly_bytes *keys, bly_bytes *lines,
     return pick_each(p, keys, lines, numbers, n, pick_line);
 }
 
-static bool is_empty(const char *at, const char *behind)
-{
-    return behind - at == 1 || (behind - at == 2 && *at == '\r');
-}
-
-static size_t pick_records(struct picking *p, bly_bytes *keys, bly_bytes *lines,
-                           uint32_t *numbers, size_t max)
-{
-    const char delimiter = p->in->picker->delimiter;
-    const char *at = p->cutter.from;
-    const char *const end = p->cutter.end;
-    size_t n = 0;
-    while (at < end && n < max) {
-        struct csv_field f;
-        const char *const behind =
-            csv_record(at, end, delimiter, p->column, &f);
-        lines[n] = (bly_bytes){ at, (size_t)(behind - at) - 1 };
-        numbers[n] = (uint32_t)p->nlines;
-        keys[n] = f.text;
-        if (f.wrong) {
-            picking_bad(p, p->nlines, f.nlines, "%s", f.wrong);
-        } else if (is_empty(at, behind)) {
-            ; /* as in most readers: no record */
-        } else if (!f.text.ptr) {
-            picking_bad(p, p->nlines, f.nlines,
-                        "%zu column%s, and column %zu is asked for", f.nfields,
-                        f.nfields == 1 ? "" : "s", p->column + 1);
-        } else {
-            if (f.doubled)
-                keys[n] = unescaped(p, f.text, csv_undouble);
-            n++;
-        }
-        p->nlines += f.nlines;
-        at = behind;
-    }
-    p->cutter.from = at;
-    return n;
-}
-
 size_t picking_next(struct picking *p, bly_bytes *keys, bly_bytes *lines,
                     uint32_t *numbers, size_t max)
 {
-    const enum pick_by by = p->in->picker ? p->in->picker->by : PICK_LINE;
+    const struct picker *const how = p->in->picker;
+    const enum pick_by by = how ? how->by : PICK_LINE;
+    p->scratch.len = 0;
+    if (p->failed)
+        return 0;
+    if (by == PICK_CSV)
+        return pick_columns(p, keys, lines, numbers, max);
+    if (by == PICK_FIELD && how->field > 0)
+        return pick_fields(p, keys, lines, numbers, max);
     size_t n = 0;
-    while (n == 0 && p->cutter.from < p->cutter.end && !p->failed) {
-        p->scratch.len = 0;
-        n = by == PICK_CSV ? pick_records(p, keys, lines, numbers, max)
-                           : pick_lines(p, keys, lines, numbers, max, by);
-    }
+    while (n == 0 && p->cutter.from < p->cutter.end)
+        n = pick_lines(p, keys, lines, numbers, max, by);
     return n;
 }
 
