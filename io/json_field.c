@@ -19,6 +19,21 @@
 #define DEPTH 256
 #define MAX_PATHS 4
 
+/* What json_find_fast() compares with. */
+static bool path_ready(struct json_path *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const size_t n = p->length[i] < 8 ? p->length[i] : 8;
+        p->head[i] = p->mask[i] = 0;
+        for (size_t j = n; j-- > 0;) {
+            p->head[i] = p->head[i] << 8 | (unsigned char)p->token[i][j];
+            p->mask[i] = p->mask[i] << 8 | 0xff;
+        }
+        p->indexed |= n && p->token[i][0] >= '0' && p->token[i][0] <= '9';
+    }
+    return true;
+}
+
 bool json_path_read(struct json_path *p, const char *pointer)
 {
     *p = (struct json_path){ .text = strdup(pointer) };
@@ -45,7 +60,7 @@ bool json_path_read(struct json_path *p, const char *pointer)
         p->length[p->n] = (size_t)(to - p->token[p->n]);
         p->n++;
         if (!*from)
-            return true;
+            return path_ready(p);
         from++;
     }
 bad:
@@ -64,7 +79,7 @@ bool json_path_dotted(struct json_path *p, const char *dotted)
         p->token[p->n] = at;
         p->length[p->n++] = n;
         if (!at[n])
-            return true;
+            return path_ready(p);
         at += n + 1;
     }
     json_path_free(p);
@@ -238,6 +253,8 @@ static const char *open_container(struct json_place *at, const char *s,
         return NULL;
     at->depth++;
     at->index[d] = 0;
+    if (d % 64 == 0)
+        at->arrays[d / 64] = 0;
     at->arrays[d / 64] &= ~(UINT64_C(1) << d % 64);
     at->arrays[d / 64] |= (uint64_t)array << d % 64;
     s = skip_blanks(s + 1, end);
@@ -284,9 +301,11 @@ bool json_find(const char *line, size_t n, const struct json_path *paths,
                size_t npaths, struct json_slice *found)
 {
     const char *const end = line + n;
-    struct json_place at = { .paths = paths,
-                             .npaths =
-                                 npaths < MAX_PATHS ? npaths : MAX_PATHS };
+    struct json_place at; /* what is of a depth is set when it is reached */
+    at.paths = paths;
+    at.npaths = npaths < MAX_PATHS ? npaths : MAX_PATHS;
+    at.depth = 0;
+    memset(at.matched, 0, sizeof at.matched);
     for (size_t i = 0; i < npaths; i++)
         found[i] = (struct json_slice){ .type = JSON_NONE };
     const char *s = skip_blanks(line, end);

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define JSON_PATH_TOKENS 16
 
@@ -19,6 +20,8 @@ struct json_path {
     const char *token[JSON_PATH_TOKENS];
     size_t length[JSON_PATH_TOKENS];
     size_t n;
+    bool indexed; /* a token may be the number of a member of an array */
+    uint64_t head[JSON_PATH_TOKENS], mask[JSON_PATH_TOKENS]; /* 8 bytes */
 };
 
 /* False for more than JSON_PATH_TOKENS tokens, for a bad ~, and without
@@ -44,6 +47,12 @@ struct json_slice {
  * no JSON. */
 bool json_find(const char *line, size_t n, const struct json_path *paths,
                size_t npaths, struct json_slice *found);
+
+/* The same for one path, much faster, for most lines; false means that
+ * json_find() has to be asked. Behind the line stand a newline or a NUL, and
+ * BLOCK_SLACK more bytes that can be read. */
+bool json_find_fast(const char *line, size_t n, const struct json_path *path,
+                    struct json_slice *found);
 
 /* The string whose first quote is at s: what is behind it, or NULL where it
  * does not end or has an escape that does not exist. */

@@ -21,6 +21,7 @@
 
 #include "io/cutter.h"
 #include "io/input.h"
+#include "io/json_template.h"
 
 /* What options say; zero takes whole lines. */
 struct selection {
@@ -89,11 +90,13 @@ struct picking {
     struct block scratch; /* keys that are not a part of their line */
     regex_t regex;
     bool compiled;
+    struct json_template seen;
 
     /* Of the block. */
     struct cutter cutter;
     struct field_cutter fields;
     size_t column;   /* of CSV */
+    bool escapes;    /* there is a backslash somewhere */
     uint64_t nlines; /* read so far */
     uint64_t nbad;   /* lines of it */
     size_t nshown;

@@ -40,6 +40,8 @@ void picking_start(struct picking *p, const struct input *in,
                  : how->by == PICK_CSV ? p->column
                  : how->field > 0      ? (size_t)how->field - 1
                                        : 0);
+    p->escapes =
+        how && how->by == PICK_JSON && memchr(b->at, '\\', b->len) != NULL;
     p->nlines = p->nbad = 0;
     p->nshown = 0;
     p->failed = NULL;
@@ -172,7 +174,14 @@ static inline bool pick_json(struct picking *p, bly_bytes line, uint64_t number,
                              bly_bytes *key)
 {
     struct json_slice found;
-    if (!json_find(line.ptr, line.len, &p->in->picker->path, 1, &found)) {
+    const struct json_path *const path = &p->in->picker->path;
+    if (json_template_find(&p->seen, line.ptr, line.len, p->escapes, &found)) {
+        ;
+    } else if (json_find_fast(line.ptr, line.len, path, &found) ||
+               json_find(line.ptr, line.len, path, 1, &found)) {
+        if (found.type == JSON_STRING || found.type == JSON_NUMBER)
+            json_template_learn(&p->seen, line.ptr, line.len, &found);
+    } else {
         const char *const s = line.ptr;
         size_t i = 0;
         while (i < line.len && (s[i] == ' ' || s[i] == '\t' || s[i] == '\r'))
