@@ -166,7 +166,10 @@ $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
 # Stages of dedup that are tested one by one, without those that read and check.
 $(B)/$(1)/tests/test_dedup_stages: $(patsubst %,$(B)/$(1)/apps/dedup/%.o,bands crowd documents greedy order pairs policy \
     sorter store)
-$(B)/$(1)/tests/test_fields $(B)/$(1)/tests/test_progress: $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c))
+$(B)/$(1)/tests/test_fields $(B)/$(1)/tests/test_progress $(B)/$(1)/tests/test_picking: \
+    $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c))
+$(B)/$(1)/tests/test_picking: $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard io/*.c))
+$(B)/$(1)/tests/test_picking: TEST_LIBS = $(PKG_LIBS)
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
@@ -175,7 +178,7 @@ $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
 	$(Q)own=$$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c); \
 	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o,$$^) \
 	    $(B)/$(1)/libbloomery.$$$$([ "$$$$own" ] && echo a || echo so) -Wl,-rpath,'$$$$ORIGIN/..' \
-	    $$$$own -lcmocka -lm -o $$@
+	    $$$$own $$(TEST_LIBS) -lcmocka -lm -o $$@
 -include $(LIB_SRC:%.c=$(B)/$(1)/%.d) $(CLI_SRC:%.c=$(B)/$(1)/%.d) \
          $(TEST_SRC:%.c=$(B)/$(1)/%.d) $(B)/$(1)/tests/support.d
 endef

@@ -40,6 +40,7 @@
     X(explain)      \
     X(top)          \
     X(unique)       \
+    X(distinct)     \
     X(dedup)        \
     X(digest)       \
     X(redis)        \

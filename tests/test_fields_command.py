@@ -261,3 +261,34 @@ def test_fields_are_not_for_arguments_or_values(trouble, ok):
     build(ok, "x\n")
     trouble("has", "f.bly", "--field", "1", "key", says=["--field", "arguments"])
     trouble("build", "-o", "g.bly", "-k", VALUES[0], "--field", "1", says=["--field", "value"])
+
+
+# --------------------------------------------------------------- distinct
+
+def test_how_many_different_keys(ok):
+    (ok.path / "a").write_text(keys(0, 20000) * 2)
+    (ok.path / "b").write_text(keys(10000, 20000))
+    result = ok("distinct", "--json", "--each", "a", "b")
+    report = result.json
+    assert report["keys"] == 60000 and [i["file"] for i in report["inputs"]] == ["a", "b"]
+    for part, truth in ((report, 30000), (report["inputs"][0], 20000), (report["inputs"][1], 20000)):
+        assert 0 < part["deviation"] < 0.01
+        assert abs(part["distinct"] - truth) < 6 * part["deviation"] * truth
+    result = ok("distinct", "--each", "a", "b")
+    assert result.lines == [f"{report['inputs'][0]['distinct']}\ta", f"{report['inputs'][1]['distinct']}\tb", f"{report['distinct']}\tall"]
+    assert "give or take 0.79 %" in result.err
+    for threads in (1, 3):
+        assert ok("distinct", "-q", "-t", threads, "a", "b").out == f"{report['distinct']}\n"
+    finer = ok("distinct", "--json", "--precision", "18", "a").json
+    assert finer["deviation"] < 0.003 and abs(finer["distinct"] - 20000) < 6 * finer["deviation"] * 20000
+
+
+def test_distinct_of_a_column_and_of_nothing(ok, bly, trouble):
+    (ok.path / "t.csv").write_text("id,who\n1,Ann\n2,ann\n3,bob\n")
+    assert ok("distinct", "-q", "--csv", "who", "t.csv").out == "3\n"
+    assert ok("distinct", "-q", "-i", "--csv", "who", "t.csv").out == "2\n"
+    assert ok("distinct", "-q").out == "0\n"
+    result = bly("distinct", "--field", "2", stdin="a\tb\nc\n")
+    assert result.status == 2 and result.out == "1\n" and "line 2" in result.err
+    trouble("distinct", "--precision", "19", says="4 to 18")
+    trouble("distinct", "missing", says="missing")
