@@ -169,6 +169,7 @@ void input_close(struct input *in)
         if (in->files[i].spool >= 0)
             close(in->files[i].spool);
     block_free(&in->tail);
+    block_free(&in->header);
     free(in->files);
     free(in->marks);
     picker_free(in->picker);
@@ -292,6 +293,8 @@ static bool take_header(struct input *in, struct block *b)
     size_t n;
     if (!picker_header(in->picker, b, f, &n, why, sizeof why))
         return input_fail(in, "%s: %s", input_name(in, f), why);
+    if (in->keep_header && !in->header.len && !block_put(&in->header, b->at, n))
+        return input_fail(in, "out of memory");
     memmove(b->at, b->at + n, b->len - n);
     b->len -= n;
     return true;

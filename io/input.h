@@ -76,6 +76,7 @@ struct input {
     bool numbered;         /* blocks of keys have the number of their line */
     bool goes_on;          /* a file that cannot be read is told, sets trouble
                               and its error, and the next one follows */
+    bool keep_header;      /* of the first file that has one */
     bool skip_other;       /* a file that is no list of lines is passed over */
     bool trouble;
     uint64_t max_line;      /* bytes of a line, or of a document */
@@ -96,6 +97,7 @@ struct input {
     uint64_t place;           /* in it, where blocks are left out */
     bool begins;              /* nothing of it was handed out yet */
     struct csv_reader csv;    /* where it is, if it is CSV */
+    struct block header;      /* as it stands in the file, if it is kept */
     struct block tail;        /* start of a line whose end was not read yet */
     struct input_mark *marks; /* where blocks of documents began */
     size_t nmarks, marks_room, mark;

@@ -60,6 +60,7 @@ struct keys_run {
     const struct input_file *file; /* of the block whose turn it is */
     uint64_t nlines;               /* in it before that block */
     size_t nshown;                 /* bad lines that were told */
+    bool headed;                   /* the header was written */
 };
 
 void batch_invert(struct batch *b)
@@ -311,6 +312,14 @@ static bool put_block(struct keys_run *r, const struct block *b)
            fail_run(r, BLY_EIO, "standard output: %s", strerror(error));
 }
 
+/* The header of the first file that has one, before everything else. */
+static bool put_header(struct keys_run *r)
+{
+    const bool first = !r->headed && r->in->header.len;
+    r->headed = true;
+    return !first || put_block(r, &r->in->header);
+}
+
 /* Name the bad lines of a block whose turn it is, as long as not too many were;
  * and count its lines, all of which come behind those of the blocks before. */
 static void tell_bad(struct keys_run *r, const struct keys_worker *w,
@@ -356,7 +365,8 @@ static bool write_pending(void *ctx, unsigned worker, struct block *b)
     struct keys_worker *const w = &r->workers[worker];
     const bool decided = decide_pending(r, w, b);
     tell_bad(r, w, b);
-    const bool put = put_block(r, r->job->writes ? &w->text : b);
+    const bool put =
+        put_header(r) && put_block(r, r->job->writes ? &w->text : b);
     if (r->job->written)
         r->job->written(r->job, put);
     return decided && put;
@@ -413,6 +423,8 @@ bly_status pipeline_run(struct job *job, struct input *in)
     free(r.workers);
     if (in->error[0] && !(job->first_only && job->npicked))
         fail_run(&r, BLY_EIO, "%s", in->error);
+    if (!r.status && job->in_order)
+        put_header(&r); /* where no row followed */
     sum_up_bad(&r);
     job->trouble |= in->trouble;
     return r.status;

@@ -117,6 +117,20 @@ def test_a_part_of_the_line_decides(ok):
               '{"u":{"n":1},"x":2}\n').raw == b'{"u":{"n":1},"x":1}\n'
 
 
+def test_a_header_stays(ok):
+    """That of the first file, once, so that CSV stays CSV."""
+    (ok.path / "a.csv").write_text("id,name\n1,ann\n2,bob\n3,ann\n")
+    (ok.path / "b.csv").write_text("name,id\nann,4\neve,5\n")
+    (ok.path / "none.csv").write_text("id,name\n")
+    name = "unique", "--csv", "name"
+    assert ok(*name, "a.csv", "b.csv").lines == \
+        ["id,name", "1,ann", "2,bob", "eve,5"]
+    assert ok(*name, "none.csv").lines == ["id,name"]
+    assert ok(*name, "none.csv", "b.csv").lines == ["id,name", "ann,4", "eve,5"]
+    assert ok("unique", "--csv", "2", "--no-header", "a.csv").lines == \
+        ["id,name", "1,ann", "2,bob"]
+
+
 def test_bad_lines_are_told_and_the_others_count(bly):
     got = bly("unique", "--filter", "f.bly", "--field", "2", stdin="a\tx\nb\n"
               "c\tx\nd\ty\n")

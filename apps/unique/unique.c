@@ -380,6 +380,7 @@ int unique(const struct unique_options *opt, struct input *in)
     }
     job.hasher = bly_hasher_of(u.f);
     in->goes_on = true;
+    in->keep_header = true;
     look_first(&u);
     attend_begin(&u);
     const bly_status st = pipeline_run(&job, in);
