@@ -24,7 +24,8 @@ static const struct opt redis_options[] = {
     { "timeout", 0, OPT_POSITIVE, &redis_timeout, "SECONDS",
       "how long to wait for an answer; 60 if not given" },
     FLAG("cluster", 'C', redis_args.cluster,
-         "has, add, build: NAME is a filter in shards, NAME:{0} and so on"),
+         "has, add, build, info: NAME is a filter in shards, NAME:{0} and so "
+         "on"),
     { "shards", 0, OPT_POSITIVE, &redis_args.shards, "N",
       "build --cluster: how many shards, up to 4096; 16 if not given" },
     FLAG("replace", 0, redis_args.replace,
@@ -61,9 +62,11 @@ static const struct verb redis_verbs[] = {
     { "build", "KEY [ITEM]...", 1,
       EVERY KEYS "shards replace items fpr bits memory kind option " },
     { "bench", "", 0, EVERY "items " },
+    { "info", "KEY...", 1, EVERY "cluster " },
 };
 static redis_verb *const redis_functions[] = {
-    redis_load, redis_dump, redis_has, redis_add, redis_build, redis_bench,
+    redis_load,  redis_dump,  redis_has,  redis_add,
+    redis_build, redis_bench, redis_info,
 };
 #define NVERBS (sizeof redis_verbs / sizeof redis_verbs[0])
 
@@ -111,6 +114,7 @@ static const struct example redis_examples[] = {
     { "bloomery redis load words.bly words", "load a file into a key" },
     { "bloomery redis has words -f letter.txt", "which lines may be in it?" },
     { "bloomery redis dump words copy.bly", "and back, byte for byte" },
+    { "bloomery redis info words", "its kind, how full it is, its size" },
     { "bloomery redis build --cluster --shards 64 leaked -f leaked.txt.zst "
       "--fpr 0.1%",
       "build one filter across all servers of a cluster" },
@@ -121,7 +125,7 @@ static const struct example redis_examples[] = {
 
 const struct command cmd_redis = {
     .name = "redis",
-    .verbs = "load dump has add build bench",
+    .verbs = "load dump has add build bench info",
     .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "put filters on Redis or Valkey servers, and query them there",
     .about =
@@ -143,6 +147,9 @@ const struct command cmd_redis = {
         "are sent in large batches. Items added before an error stay added.\n\n"
         "build KEY [ITEM]... makes a filter here, from items given as "
         "arguments, with -f or on standard input, and loads it.\n\n"
+        "info KEY... prints what the server says of a filter, whichever family "
+        "it is of (BLY, BF, CF, CMS, TOPK), and with --cluster the sums over "
+        "all shards of a name.\n\n"
         "bench measures the server: how long it works per item, by its own "
         "clocks, with SET and GET, BF.* and BLY.*, in commands of 1, 16 and "
         "100 items. It uses keys that begin with bloomery:bench: and deletes "

@@ -155,6 +155,7 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "help add",
 ]] + [
     Recipe("redis --port PORT has here -f a.txt", needs="redis"),
+    Recipe("redis --port PORT info here", needs="redis"),
     Recipe("redis --port PORT load --replace b.bly there", needs="redis"),
     Recipe("bench -k blocked -n 1k --rounds 1", slow=True, volatile=True),
 ]

@@ -287,6 +287,51 @@ def test_a_load_that_is_killed(ok, server, at):
     ok("redis", "load", "f.bly", "k", *at)
 
 
+# ----------------------------------------------------------------------- info
+
+def test_info_of_every_family(ok, trouble, server, at):
+    """What the server says by the command of the key's family."""
+    ok("redis", "build", "-k", "counting", "words", *at, stdin=lines(300))
+    r = server.r
+    r.execute_command("BF.ADD", "bf", "x")
+    r.execute_command("CF.ADD", "cf", "x")
+    r.execute_command("CMS.INITBYDIM", "cms", 10, 2)
+    r.execute_command("TOPK.RESERVE", "topk", 3)
+    r.set("text", "x")
+    for key, command in (("words", "BLY.INFO"), ("bf", "BF.INFO"),
+                         ("cf", "CF.INFO"), ("cms", "CMS.INFO"),
+                         ("topk", "TOPK.INFO")):
+        told = ok("redis", "info", "--json", key, *at).json
+        assert told["key"] == key and told["type"] == command
+        raw = r.execute_command(command, key)
+        if isinstance(raw, dict):
+            raw = [x for pair in raw.items() for x in pair]
+        names = [x.decode() if isinstance(x, bytes) else x for x in raw[::2]]
+        assert [f["name"] for f in told["facts"]] == names
+        text = ok("redis", "info", key, *at).out
+        assert text.startswith(f"{key}\n  type") and command in text
+    assert {"name": "kind", "value": "counting"} in \
+        ok("redis", "info", "--json", "words", *at).json["facts"]
+    assert len(ok("redis", "info", "--json", "bf", "cf", *at).lines) == 2
+    trouble("redis", "info", "none-such", *at, says="no such key")
+    trouble("redis", "info", "text", *at, says="string")
+    trouble("redis", "info", *at, says="KEY...")
+    trouble("redis", "info", "bf", "-v", *at, says="--invert")
+
+
+def test_a_name_of_shards_without_cluster_is_hinted_at(ok, trouble, server, at):
+    ok("redis", "build", "--cluster", "--shards", "4", "many", *at,
+       stdin=lines(1000))
+    for verb in ["has", "many", "1"], ["add", "many", "1"], ["info", "many"]:
+        trouble("redis", *verb, *at, says=["many", "right: --cluster"])
+    assert "--cluster" not in str(trouble("redis", "has", "none", "1", *at,
+                                          says="none"))
+    told = ok("redis", "info", "--cluster", "--json", "many", *at).json
+    facts = {f["name"]: f["value"] for f in told["facts"]}
+    assert told["shards"] == 4 and facts["items_added"] == "1000"
+    assert facts["kind"] == "blocked" and int(facts["capacity"]) >= 1000
+
+
 # ------------------------------------------------------------------ has, add
 
 def test_has_is_has(ok, bly, server, at, filter_file):

@@ -205,8 +205,11 @@ static bool asking_open(struct asking *a, const struct redis_args *args,
     redisReply *const reply =
         router_call(&a->r, first, true, "BLY.HAS %s %b", first, "", (size_t)0);
     freeReplyObject(reply);
-    if (!reply && !(adds && strstr(a->r.why, "cannot say")))
+    if (!reply && !(adds && strstr(a->r.why, "cannot say"))) {
+        if (!args->cluster)
+            shards_hint(&a->r, name);
         return false;
+    }
     a->r.why[0] = '\0';
     return true;
 }

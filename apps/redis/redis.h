@@ -32,7 +32,7 @@ struct redis_args {
 typedef int redis_verb(const struct redis_args *args, struct list *operands);
 
 redis_verb redis_load, redis_dump, redis_has, redis_add, redis_build,
-    redis_bench;
+    redis_bench, redis_info;
 
 /* -------------------------------------------------------------- reporting */
 
@@ -57,6 +57,17 @@ struct redis_added {
     uint64_t keys, fresh;
 };
 
+struct redis_fact {
+    const char *name, *value; /* value NULL: the server does not know */
+};
+
+struct redis_info {
+    const char *key, *type;
+    const uint64_t *shards; /* NULL: it is one key */
+    const struct redis_fact *facts;
+    size_t nfacts;
+};
+
 struct redis_bench_row {
     const char *command;
     unsigned batch;
@@ -72,7 +83,7 @@ struct redis_benched {
 
 extern const struct field redis_moved_fields[], redis_built_fields[],
     redis_asked_fields[], redis_added_fields[], redis_row_fields[],
-    redis_benched_fields[];
+    redis_benched_fields[], redis_info_fields[];
 extern const struct report redis_reports[];
 
 #endif

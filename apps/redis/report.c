@@ -58,11 +58,27 @@ const struct field redis_benched_fields[] = {
     { 0 },
 };
 
+static const struct field fact_fields[] = {
+    FIELD(struct redis_fact, name, NONE, "what the server calls it"),
+    FIELD(struct redis_fact, value, MAYBE, "its value, as text"),
+    { 0 },
+};
+
+const struct field redis_info_fields[] = {
+    FIELD(struct redis_info, key, NONE, "the key, or the name of all shards"),
+    FIELD(struct redis_info, type, NONE, "the command that was asked"),
+    FIELD(struct redis_info, shards, OPTIONAL, "with --cluster: how many"),
+    LIST(struct redis_info, "facts", facts, nfacts, AT, fact_fields,
+         "what the server says of it; with --cluster, sums over all shards"),
+    { 0 },
+};
+
 const struct report redis_reports[] = {
     { "load and dump", redis_moved_fields, ONE },
     { "build", redis_built_fields, ONE },
     { "has", redis_asked_fields, ONE },
     { "add", redis_added_fields, ONE },
     { "bench", redis_benched_fields, ONE },
+    { "info", redis_info_fields, LINES },
     { 0 },
 };

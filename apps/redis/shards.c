@@ -191,6 +191,19 @@ int shards_there(struct router *r, const char *name)
     return there;
 }
 
+void shards_hint(struct router *r, const char *name)
+{
+    char why[sizeof r->why];
+    memcpy(why, r->why, sizeof why);
+    const bool there = shards_there(r, name) == 1;
+    memcpy(r->why, why, sizeof why);
+    const size_t n = strlen(r->why);
+    if (there)
+        snprintf(r->why + n, sizeof r->why - n,
+                 "; there is a filter in shards of that name; right: "
+                 "--cluster");
+}
+
 bool shards_same(struct router *r, const struct shards *s)
 {
     struct shards now = { 0 };

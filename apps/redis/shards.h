@@ -42,6 +42,10 @@ bool shards_hide(struct router *r, const char *name);
  * anew since, or is gone. */
 bool shards_same(struct router *r, const struct shards *s);
 
+/* Add to r->why, which says what is wrong with a name, that it is one of a
+ * filter in shards, if it is. */
+void shards_hint(struct router *r, const char *name);
+
 /* Whether there is a meta key of that name: 1, 0, or -1 and r->why. */
 int shards_there(struct router *r, const char *name);
 
