@@ -637,12 +637,22 @@ static bool elastic_check(const bly_filter *f)
     return before == f->state[ELASTIC_BEFORE];
 }
 
-/* Estimate the keys from the fingerprints. n keys leave M (1 - (1 - 1/M)^n)
- * fingerprints in a table of range M; and of all keys it met only those that no
- * earlier table took for its own. All tables but the newest are full. */
+/*
+ * Estimate the keys from the fingerprints. All are beginnings of one hash, and
+ * none is added that begins as one of an earlier table: so each covers a part
+ * of all hashes, 1/M in a table of range M, and no two cover the same. With a
+ * share C covered, a key is new with probability 1 - C, so the next new one is
+ * the 1 / (1 - C)-th on average, with variance C / (1 - C)^2. Summed while a
+ * table's fingerprints bring C from a to b,
+ *
+ *     keys      M ln((1 - a) / (1 - b))
+ *     variance  M (1/(1 - b) - 1/(1 - a) - ln((1 - a) / (1 - b)))
+ *
+ * and C is the rate. All tables but the newest are full.
+ */
 static void elastic_stat(const bly_filter *f, bly_stats *out)
 {
-    double slots = 0, items = 0, pass = 0;
+    double slots = 0, items = 0, variance = 0, covered = 0;
     const double held =
         (double)f->state[ELASTIC_BEFORE] + (double)f->state[BLY_QUOTIENT_USED];
     elastic_size size;
@@ -654,14 +664,18 @@ static void elastic_stat(const bly_filter *f, bly_stats *out)
         const double n = newest ? (double)f->state[BLY_QUOTIENT_USED]
                                 : (double)bly_quotient_most(size.slots);
         const double range = ldexp(1, (int)size.print);
+        /* A share of what is left; a damaged file may have more than all. */
+        const double pass = fmax(1 - covered, 1e-9);
+        const double share = fmin(n / range / pass, 1 - 1e-9);
         slots += (double)size.slots;
-        items -= range * log1p(-n / range) / exp(pass);
-        pass += log1p(-n / range);
+        items -= range * log1p(-share);
+        variance += range * (share / (1 - share) / pass + log1p(-share));
+        covered += n / range;
     }
     out->fill = held / slots;
     out->items_estimate = items;
-    out->items_sd = sqrt(fmax(0, items - held));
-    out->fpr_now = -expm1(pass);
+    out->items_sd = sqrt(fmax(0, variance));
+    out->fpr_now = fmin(covered, 1);
 }
 
 const bly_kind bly_kind_elastic = {

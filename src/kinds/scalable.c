@@ -798,7 +798,9 @@ static void scalable_has_ints(const bly_filter *f, const uint64_t *ints,
 }
 
 /* A key that an older layer takes for one of its own is never added to a newer
- * one: a layer that took n keys stands for n / (1 - rate of all before it). */
+ * one: of the keys that a layer met, a share p = (1 - rate) of all before it
+ * got there. A layer that took n keys stands for n / p, and since that share
+ * is chance, for sqrt(n (1 - p)) / p more or fewer. */
 static void scalable_stat(const bly_filter *f, bly_stats *out)
 {
     double bits = 0, ones = 0, items = 0, variance = 0, pass = 0;
@@ -808,10 +810,12 @@ static void scalable_stat(const bly_filter *f, bly_stats *out)
         bly_stats part = { 0 };
         layer->kind->stat(layer, &part);
         /* exp(pass) is the chance to get past all layers before this one. */
+        const double n = part.items_estimate;
         bits += m;
         ones += m * part.fill;
-        items += part.items_estimate / exp(pass);
-        variance += part.items_sd * part.items_sd / exp(2 * pass);
+        items += n / exp(pass);
+        variance +=
+            (part.items_sd * part.items_sd - n * expm1(pass)) / exp(2 * pass);
         pass += log1p(-part.fpr_now);
     }
     out->fill = ones / bits;
