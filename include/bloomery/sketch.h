@@ -315,8 +315,9 @@ typedef struct bly_resemblance { /* final */
  * is that of k independent components, which is above that of fss. */
 bly_resemblance bly_resemblance_of(unsigned equal, unsigned k, unsigned bits);
 
-/* Estimate the likeness of two sketches. BLY_EUNFIT if their specs differ. A
- * sketch without shingles resembles nothing, not even another such sketch. */
+/* Estimate the likeness of two sketches. BLY_EUNFIT if their specs differ. The
+ * deviation is as above, and larger for oph sketches of few shingles. A sketch
+ * without shingles resembles nothing, not even another such sketch. */
 bly_status bly_sketch_compare(const bly_sketch *a, const bly_sketch *b,
                               bly_resemblance *out);
 

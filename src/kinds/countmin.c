@@ -39,7 +39,10 @@
  * N is kept in state[0], and no addition may bring it past 2^64 - 1: no 64-bit
  * counter can then overflow. Counters of 32 bits are checked one by one.
  *
- * There is no removal: the bounds are for counts that only rise. There is no
+ * There is no removal, though the paper allows it [1]: with plain updates, as
+ * long as nothing is removed that was not added, counts stay at or above the
+ * truth, and N is the sum of what is left. But a sketch cannot tell whether a key was
+ * added, and a wrong removal would make others' counts too low. There is no
  * intersection: the lesser of two counters is never too low for the lesser of
  * two counts, but rows would no longer sum up to one N, and without N there is
  * no bound on how much too high a count may be.

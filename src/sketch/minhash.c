@@ -35,6 +35,7 @@
  * [4] Li and Koenig, b-bit minwise hashing, 2010
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/packed.h"
@@ -470,6 +471,53 @@ bly_resemblance bly_resemblance_of(unsigned equal, unsigned k, unsigned bits)
     };
 }
 
+static int by_component(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Roughly how many shingles an oph sketch has seen, by its copies; INFINITY
+ * where it has next to none. With l copies of each full bin on average, the
+ * chance that two components are the same one is (1 + 3l + l^2) / (k (1 + l)).
+ * Of b bits of each, others agree too. */
+static double oph_shingles(const uint32_t *components, unsigned k,
+                           unsigned bits)
+{
+    uint32_t sorted[BLY_MAX_COMPONENTS];
+    double same = 0;
+    memcpy(sorted, components, k * sizeof *sorted);
+    qsort(sorted, k, sizeof *sorted, by_component);
+    for (unsigned i = 0, run = 0; i < k; i++) {
+        run = i && sorted[i] == sorted[i - 1] ? run + 1 : 1;
+        same += 2.0 * run - 1; /* adds up to the square of each run */
+    }
+    const double chance = ldexp(1, -(int)bits);
+    const double q = k * (same / ((double)k * k) - chance) / (1 - chance);
+    const double l =
+        (q - 3 + sqrt(fmax(0, (q - 3) * (q - 3) + 4 * (q - 1)))) / 2;
+    return l > 1.0 / k ? log1p(-1 / (1 + l)) / log1p(-1.0 / k) : INFINITY;
+}
+
+/*
+ * How much larger the deviation of two oph sketches is than the formula's, or
+ * 1. m shingles fill u = k (1 - (1 - 1/k)^m) bins, each one shingle drawn
+ * without putting back; the other bins are copies of these, l = k/u - 1 of each
+ * on average, as many as chance will. Such a weighted share has the variance
+ *
+ *     J (1 - J) (S - 1/m) m / (m - 1),   S = (1 + 3l + l^2) / (k (1 + l))
+ *
+ * where J (1 - J) / k is the formula's.
+ */
+static double oph_excess(double m, unsigned k)
+{
+    if (!(m > 2) || isinf(m))
+        return 1;
+    const double l = 1 / -expm1(m * log1p(-1.0 / k)) - 1;
+    const double s = (1 + 3 * l + l * l) / (k * (1 + l));
+    return sqrt(fmax(1, k * (s - 1 / m) * m / (m - 1)));
+}
+
 bly_status bly_sketch_compare(const bly_sketch *a, const bly_sketch *b,
                               bly_resemblance *out)
 {
@@ -495,5 +543,9 @@ bly_status bly_sketch_compare(const bly_sketch *a, const bly_sketch *b,
         y[i] &= mask;
     }
     *out = bly_resemblance_of(bly_components_equal(x, y, k), k, bits);
+    if (a->spec.family == BLY_OPH) { /* |A or B| is (|A| + |B|) / (1 + J) */
+        const double both = oph_shingles(x, k, bits) + oph_shingles(y, k, bits);
+        out->sd *= oph_excess(both / (1 + out->jaccard), k);
+    }
     return BLY_OK;
 }
