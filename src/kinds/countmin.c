@@ -41,11 +41,11 @@
  *
  * There is no removal, though the paper allows it [1]: with plain updates, as
  * long as nothing is removed that was not added, counts stay at or above the
- * truth, and N is the sum of what is left. But a sketch cannot tell whether a key was
- * added, and a wrong removal would make others' counts too low. There is no
- * intersection: the lesser of two counters is never too low for the lesser of
- * two counts, but rows would no longer sum up to one N, and without N there is
- * no bound on how much too high a count may be.
+ * truth, and N is the sum of what is left. But a sketch cannot tell whether a
+ * key was added, and a wrong removal would make others' counts too low. There
+ * is no intersection: the lesser of two counters is never too low for the
+ * lesser of two counts, but rows would no longer sum up to one N, and without N
+ * there is no bound on how much too high a count may be.
  *
  * In memory and on disk: row after row, counters little-endian.
  *
