@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/kept.h"
 #include "core/bits.h"
 #include "core/sort.h"
 #include "sketch/hyperloglog.h"
@@ -25,6 +26,23 @@ static uint64_t value_with(uint64_t hash)
     return hash * 3 + 1;
 }
 
+/* The number of different ones of n hashes, as a builder counts them. */
+static uint64_t counted(const uint64_t *h, size_t n)
+{
+    bly_kept kept;
+    uint64_t distinct;
+    assert_ok(bly_kept_open(&bly_mem_system, false, 0, NULL, &kept));
+    for (size_t from = 0; from < n;) {
+        bly_place place;
+        assert_ok(bly_kept_reserve(&kept, n - from, &place));
+        bly_kept_put(&place, h + from, NULL);
+        from += place.n;
+    }
+    assert_ok(bly_kept_distinct(&kept, &distinct));
+    bly_kept_close(&kept);
+    return distinct;
+}
+
 /* Sort n hashes both ways, with values and without; the arrays end at a wall.
  */
 static void assert_sorted_out(const uint64_t *h, size_t n)
@@ -37,6 +55,7 @@ static void assert_sorted_out(const uint64_t *h, size_t n)
     for (size_t i = 0; i < n; i++)
         if (i == 0 || want[i] != want[i - 1])
             want[distinct++] = want[i];
+    assert_int_equal(counted(h, n), distinct);
     for (int valued = 0; valued < 2; valued++) {
         uint64_t *got = guarded_new(n * sizeof *got);
         uint64_t *values = guarded_new(n * sizeof *values);
@@ -247,11 +266,32 @@ static void extreme_registers(void **state)
     guarded_free(r, BLY_HLL_BYTES);
 }
 
+/* Chosen to lie in different parts, and all in one place of their table: they
+ * are sorted after all, and soon. */
+static void hashes_that_get_in_the_way(void **state)
+{
+    (void)state;
+    const size_t n = (size_t)1 << 20;
+    uint64_t *const h = malloc(n * sizeof *h), inverse = 1;
+    assert_non_null(h);
+    for (int i = 0; i < 6; i++) /* each step doubles the bits that are right */
+        inverse *= 2 - inverse * BLY_POWERS_C;
+    assert_true(inverse * BLY_POWERS_C == 1);
+    for (size_t i = 0; i < n; i++)
+        h[i] = (uint64_t)(i - i % 3 % 2) * inverse;
+    assert_int_equal(counted(h, n), n - (n + 1) / 3);
+    for (size_t i = 0; i < n; i++)
+        h[i] = i % 1000;
+    assert_int_equal(counted(h, n), 1000);
+    free(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_hashes),
         cmocka_unit_test(hashes_that_are_no_hashes),
+        cmocka_unit_test(hashes_that_get_in_the_way),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(parts_come_together),
         cmocka_unit_test(estimates_of_every_size),

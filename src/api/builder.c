@@ -36,7 +36,7 @@
 #include "kinds/bitset.h"
 #include "sketch/hyperloglog.h"
 
-/* Up to this many keys are counted exactly, by sorting them. */
+/* Up to this many keys are counted exactly. */
 #define EXACT_KEYS ((size_t)1 << 20)
 
 #define MAX_THREADS 256
@@ -393,17 +393,7 @@ static bly_status builder_distinct(bly_builder *b, uint64_t *out)
     }
     if (in_passes(b))
         return bly_spilled_distinct(&b->kept, out);
-    const size_t nbytes = ((size_t)b->kept.nkeys + 1) * sizeof(uint64_t);
-    uint64_t *h = b->mem.alloc(b->mem.ctx, nbytes);
-    if (!h)
-        return bly_fail(BLY_ENOMEM, "out of memory");
-    size_t n = 0;
-    for (const bly_chunk *c = b->kept.first; c; n += c->n, c = c->next)
-        memcpy(h + n, c->hashes, c->n * sizeof *h);
-    bly_hashes_unique(h, NULL, &n);
-    *out = n;
-    bly_mem_release(&b->mem, h, nbytes);
-    return BLY_OK;
+    return bly_kept_distinct(&b->kept, out);
 }
 
 /* Which additions changed something depends on their order, and with many

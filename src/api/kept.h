@@ -101,6 +101,9 @@ bly_status bly_kept_gather(bly_kept *k, uint64_t total, uint64_t first,
 
 void bly_joined_free(const bly_kept *k, bly_joined *keys);
 
+/* distinct.c. The number of distinct keys, exactly; all are in memory. */
+bly_status bly_kept_distinct(bly_kept *k, uint64_t *out);
+
 /* spilled.c. Fill f, which is empty, from all keys kept, in bounded memory;
  * `set`: each key once. */
 bly_status bly_spilled_fill(bly_kept *k, bly_filter *f, bool set,
