@@ -160,11 +160,11 @@ typedef struct bly_peel_row {
     void (*find)(const bly_peel *p, const unsigned char *data,
                  const uint64_t *h, bly_peel_eight *out);
 
-    /* Ask for fingerprints in cells of 1, 2 or 4 bytes (kinds/prints.h), 64
-     * keys at a time; for how many of the n, the others are left to the caller.
-     */
+    /* Ask for fingerprints in cells of so many bits, up to 32 (kinds/prints.h),
+     * 64 keys at a time; for how many of the n, the others are left to the
+     * caller. */
     size_t (*prints)(const bly_peel *p, const unsigned char *data,
-                     unsigned width, const uint64_t *h, size_t n,
+                     unsigned cell_bits, const uint64_t *h, size_t n,
                      uint64_t *maybe);
 } bly_peel_row;
 BLY_ROWS(peel);
@@ -175,7 +175,7 @@ void bly_peel_fill_avx512(const bly_peel *p, const uint64_t *words,
 void bly_peel_find_avx512(const bly_peel *p, const unsigned char *data,
                           const uint64_t *h, bly_peel_eight *out);
 size_t bly_peel_prints_avx512(const bly_peel *p, const unsigned char *data,
-                              unsigned width, const uint64_t *h, size_t n,
+                              unsigned cell_bits, const uint64_t *h, size_t n,
                               uint64_t *maybe);
 #endif
 

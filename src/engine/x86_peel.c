@@ -179,67 +179,93 @@ typedef struct peel_waiting {
     _Alignas(BLY_LINE) unsigned char prints[2][256], sums[256];
 } peel_waiting;
 
-/* Where group `at` leaves its fingerprints, the high bytes of g C. */
+/* Cells: those of segment i begin at at[i], and have `width` bytes; or width is
+ * 0, they are packed, `bits` each, and segment i begins with bit first[i] of
+ * at[0]. */
+typedef struct prints_row {
+    const unsigned char *at[BLY_PEEL_MAX_ARITY];
+    uint64_t first[BLY_PEEL_MAX_ARITY];
+    unsigned bits;
+} prints_row;
+
+/* Where group `at` leaves its fingerprints, the high bits of g C; those of
+ * packed cells as 32 bits. */
 BLY_EIGHT void prints_enter(const peel_layout *l, const uint64_t *h, size_t at,
-                            unsigned width, unsigned arity, bool fuse,
-                            peel_waiting *w)
+                            const prints_row *row, unsigned width,
+                            unsigned arity, bool fuse, peel_waiting *w)
 {
     const peel_eight keys =
         peel_find_eight(l, _mm512_loadu_si512(h + 8 * at), arity, fuse);
+    const unsigned bytes = width ? width : 4;
     /* Group `at` is one of eight in its row. */
-    unsigned char *const to = w->prints[at / 8 % 2] + at % 8 * 8 * width;
+    unsigned char *const to = w->prints[at / 8 % 2] + at % 8 * 8 * bytes;
     const __m512i print = _mm512_srli_epi64(
         _mm512_mullo_epi64(keys.g, bly_eight_all(BLY_PEEL_PRINT_C)),
-        64 - 8 * width);
+        64 - (width ? 8 * width : row->bits));
 #pragma GCC unroll 4
     for (unsigned i = 0; i < arity; i++)
-        _mm512_store_si512(w->slot[at % PEEL_WAITING][i], keys.slot[i]);
-    if (width == 1)
+        _mm512_store_si512(
+            w->slot[at % PEEL_WAITING][i],
+            width
+                ? keys.slot[i]
+                : _mm512_add_epi64(_mm512_mullo_epi64(keys.slot[i],
+                                                      bly_eight_all(row->bits)),
+                                   bly_eight_all(row->first[i])));
+    if (bytes == 1)
         _mm_storel_epi64((__m128i *)(void *)to, _mm512_cvtepi64_epi8(print));
-    else if (width == 2)
+    else if (bytes == 2)
         _mm_store_si128((__m128i *)(void *)to, _mm512_cvtepi64_epi16(print));
     else
         _mm256_store_si256((__m256i *)(void *)to, _mm512_cvtepi64_epi32(print));
 }
 
-/* Fetch the cells of a key into L2. cells[i] is the first of segment i. */
-BLY_EIGHT void prints_fetch(const unsigned char *const *cells,
-                            uint64_t (*slot)[8], unsigned j, unsigned width,
-                            unsigned arity)
+/* Fetch the cells of a key into L2. What is kept of a packed cell is its bit,
+ * not its number. */
+BLY_EIGHT void prints_fetch(const prints_row *row, uint64_t (*slot)[8],
+                            unsigned j, unsigned width, unsigned arity)
 {
 #pragma GCC unroll 4
     for (unsigned i = 0; i < arity; i++)
-        __builtin_prefetch(cells[i] + slot[i][j] * width, 0, 2);
+        __builtin_prefetch(width ? row->at[i] + slot[i][j] * width
+                                 : row->at[0] + (slot[i][j] >> 3),
+                           0, 2);
 }
 
 /* Add up the cells of a key. Each sum is stored by itself, hence volatile:
  * brought together in a register they take two instructions more. */
-BLY_EIGHT void prints_add_up(const unsigned char *const *cells,
-                             uint64_t (*slot)[8], unsigned j, unsigned width,
-                             unsigned arity, unsigned char *sums)
+BLY_EIGHT void prints_add_up(const prints_row *row, uint64_t (*slot)[8],
+                             unsigned j, unsigned width, unsigned arity,
+                             unsigned char *sums)
 {
-    uint32_t sum = 0;
+    uint64_t sum = 0;
 #pragma GCC unroll 4
     for (unsigned i = 0; i < arity; i++) {
-        const void *const at = cells[i] + slot[i][j] * width;
+        const void *const at = row->at[width ? i : 0] +
+                               (width ? slot[i][j] * width : slot[i][j] >> 3);
         sum ^= width == 1   ? *(const uint8_t *)at
                : width == 2 ? *(const uint16_t *)at
-                            : *(const uint32_t *)at;
+               : width == 4 ? *(const uint32_t *)at
+                            : bly_load64(at) >> (slot[i][j] & 7);
     }
     if (width == 1)
         ((volatile uint8_t *)sums)[j] = (uint8_t)sum;
     else if (width == 2)
         ((volatile uint16_t *)(void *)sums)[j] = (uint16_t)sum;
     else
-        ((volatile uint32_t *)(void *)sums)[j] = sum;
+        ((volatile uint32_t *)(void *)sums)[j] = (uint32_t)sum;
 }
 
-/* Which of 64 keys have their fingerprints as sums. */
+/* Which of 64 keys have their fingerprints as sums. Sums of packed cells have
+ * bits of the next cells above theirs. */
 BLY_EIGHT uint64_t prints_compare(const unsigned char *prints,
-                                  const unsigned char *sums, unsigned width)
+                                  const unsigned char *sums,
+                                  const prints_row *row, unsigned width)
 {
+    const __m512i mask =
+        _mm512_set1_epi32((int)(UINT32_MAX >> (32 - row->bits)));
+    const unsigned bytes = width ? width : 4;
     uint64_t bits = 0;
-    for (unsigned i = 0; i < width; i++) {
+    for (unsigned i = 0; i < bytes; i++) {
         const __m512i a = _mm512_load_si512(prints + BLY_LINE * i),
                       b = _mm512_load_si512(sums + BLY_LINE * i);
         if (width == 1)
@@ -247,29 +273,33 @@ BLY_EIGHT uint64_t prints_compare(const unsigned char *prints,
         else if (width == 2)
             bits |= (uint64_t)_mm512_cmpeq_epi16_mask(a, b) << 32 * i;
         else
-            bits |= (uint64_t)_mm512_cmpeq_epi32_mask(a, b) << 16 * i;
+            bits |= (uint64_t)_mm512_cmpeq_epi32_mask(
+                        a, width ? b : _mm512_and_si512(b, mask))
+                    << 16 * i;
     }
     return bits;
 }
 
 BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
-                                 unsigned width, const uint64_t *h,
-                                 size_t ngroups, uint64_t *maybe,
-                                 unsigned arity, bool fuse)
+                                 unsigned cell_bits, unsigned width,
+                                 const uint64_t *h, size_t ngroups,
+                                 uint64_t *maybe, unsigned arity, bool fuse)
 {
     const peel_layout l = peel_layout_of(p, data, fuse);
-    const unsigned char *cells[BLY_PEEL_MAX_ARITY];
+    prints_row row = { .bits = cell_bits };
     peel_waiting w;
     /* Slots lack their i segments, which are added here once for all keys. */
-    for (unsigned i = 0; i < arity; i++)
-        cells[i] = data + bly_peel_head(p->nshards) + i * p->segment * width;
+    for (unsigned i = 0; i < arity; i++) {
+        row.at[i] = data + bly_peel_head(p->nshards) + i * p->segment * width;
+        row.first[i] = i * p->segment * cell_bits;
+    }
     /* Fill the ring. Eight groups are 64 keys, and there are at least as many:
      * the caller has made sure. */
     for (size_t at = 0; at < PEEL_WAITING; at++)
-        prints_enter(&l, h, at, width, arity, fuse, &w);
+        prints_enter(&l, h, at, &row, width, arity, fuse, &w);
     for (size_t at = 0; at < PEEL_WAITING - PEEL_UNFETCHED; at++)
         for (unsigned j = 0; j < 8; j++)
-            prints_fetch(cells, w.slot[at], j, width, arity);
+            prints_fetch(&row, w.slot[at], j, width, arity);
     for (size_t at = 0; at < ngroups; at++) {
         /* Towards the end `next` is a group that was answered before, and its
          * cells are fetched again: harmless. */
@@ -277,18 +307,20 @@ BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
                         (*const next)[8] =
                             w.slot[(at + PEEL_WAITING - PEEL_UNFETCHED) %
                                    PEEL_WAITING];
-        unsigned char *const sums = w.sums + at % 8 * 8 * width;
+        unsigned char *const sums = w.sums + at % 8 * 8 * (width ? width : 4);
 #pragma GCC unroll 8
         for (unsigned j = 0; j < 8; j++) {
             /* In turns, so that fetches are spread evenly. */
-            prints_fetch(cells, next, j, width, arity);
-            prints_add_up(cells, slot, j, width, arity, sums);
+            prints_fetch(&row, next, j, width, arity);
+            prints_add_up(&row, slot, j, width, arity, sums);
         }
         if (at % 8 == 7)
-            maybe[at / 8] = prints_compare(w.prints[at / 8 % 2], w.sums, width);
+            maybe[at / 8] =
+                prints_compare(w.prints[at / 8 % 2], w.sums, &row, width);
         /* Last, since the new group takes the place of this one. */
         if (at + PEEL_WAITING < ngroups)
-            prints_enter(&l, h, at + PEEL_WAITING, width, arity, fuse, &w);
+            prints_enter(&l, h, at + PEEL_WAITING, &row, width, arity, fuse,
+                         &w);
     }
 }
 
@@ -297,19 +329,20 @@ _Static_assert(PEEL_WAITING == 8, "the first 64 keys are entered together");
 
 BLY_AVX512 size_t bly_peel_prints_avx512(const bly_peel *p,
                                          const unsigned char *data,
-                                         unsigned width, const uint64_t *h,
+                                         unsigned cell_bits, const uint64_t *h,
                                          size_t n, uint64_t *maybe)
 {
     const size_t ngroups = n / 64 * 8;
     /* bly_eight_scale() multiplies by 32 bits. */
     if (p->nshards > UINT32_MAX || !ngroups)
         return 0;
-#define HAS(arity, fuse)                                                 \
-    (width == 1                                                          \
-         ? prints_has_eights(p, data, 1, h, ngroups, maybe, arity, fuse) \
-     : width == 2                                                        \
-         ? prints_has_eights(p, data, 2, h, ngroups, maybe, arity, fuse) \
-         : prints_has_eights(p, data, 4, h, ngroups, maybe, arity, fuse))
+#define HAS_WIDTH(width, arity, fuse) \
+    prints_has_eights(p, data, cell_bits, width, h, ngroups, maybe, arity, fuse)
+#define HAS(arity, fuse)                           \
+    (cell_bits == 8    ? HAS_WIDTH(1, arity, fuse) \
+     : cell_bits == 16 ? HAS_WIDTH(2, arity, fuse) \
+     : cell_bits == 32 ? HAS_WIDTH(4, arity, fuse) \
+                       : HAS_WIDTH(0, arity, fuse))
     if (!p->fuse)
         HAS(3, false);
     else if (p->arity == 3)
@@ -317,6 +350,7 @@ BLY_AVX512 size_t bly_peel_prints_avx512(const bly_peel *p,
     else
         HAS(4, true);
 #undef HAS
+#undef HAS_WIDTH
     return 8 * ngroups;
 }
 

@@ -1,11 +1,12 @@
 /*
  * prints.c - static filters of fingerprints
  *
- * One body for each width of a cell and each layout, compiled nine times from
- * one text.
+ * One body for each width of a cell, of whole bytes or any number of bits, and
+ * each layout, compiled twelve times from one text.
  */
 #include <math.h>
 
+#include "core/packed.h"
 #include "core/status.h"
 #include "kinds/prints.h"
 
@@ -26,37 +27,49 @@ static bly_peel prints_layout(const bly_shape *s)
 
 /* ---------------------------------------------------------------- shapes */
 
-static bool prints_width(uint64_t bits)
+#define PRINTS_LEAST 2
+#define PRINTS_MOST 32
+
+/* Cells of whole bytes are faster than those that are packed bit by bit. */
+static bool prints_whole(uint64_t bits)
 {
     return bits == 8 || bits == 16 || bits == 32;
 }
 
-/* The bits of a fingerprint: the fewest that keep the rate, or the most that
- * the memory holds. */
+/* The width that keeps a rate: the least, unless whole bytes take hardly more,
+ * a third at the most. */
+static uint64_t prints_for_rate(double fpr)
+{
+    uint64_t bits = PRINTS_LEAST, whole = 8;
+    while (bits < PRINTS_MOST && exp2(-(double)bits) > fpr)
+        bits++;
+    while (whole < bits)
+        whole *= 2;
+    return bits * 4 > whole * 3 ? whole : bits;
+}
+
+/* The bits of a fingerprint: what keeps the rate, or the most that the memory
+ * holds. */
 static bly_status prints_choose(const char *kind, const bly_want *w,
                                 double nslots, uint64_t *bits)
 {
     const uint64_t given = w->given[PRINTS_BITS] ? w->opt[PRINTS_BITS] : 0;
-    if (given && !prints_width(given))
-        return bly_fail(BLY_EINVAL,
-                        "option bits of kind %s is 8, 16 or 32, not %llu", kind,
-                        (unsigned long long)given);
-    *bits = given ? given : 8;
     if (w->bits) {
-        while (!given && *bits < 32 &&
-               nslots * (double)*bits * 2 <= (double)w->bits)
-            *bits *= 2;
-        if (nslots * (double)*bits > (double)w->bits)
-            return bly_fail(BLY_EINVAL,
-                            "%llu bits are too few for a %s filter of %llu "
-                            "items: it needs %.0f",
-                            (unsigned long long)w->bits, kind,
-                            (unsigned long long)w->items,
-                            nslots * (double)*bits);
+        const double most = floor((double)w->bits / nslots);
+        *bits = given                ? given
+                : most > PRINTS_MOST ? PRINTS_MOST
+                : most > 0           ? (uint64_t)most
+                                     : 0;
+        if (*bits < PRINTS_LEAST || (double)*bits > most)
+            return bly_fail(
+                BLY_EINVAL,
+                "%llu bits are too few for a %s filter of %llu items: it "
+                "needs %.0f",
+                (unsigned long long)w->bits, kind, (unsigned long long)w->items,
+                nslots * (double)(given ? given : PRINTS_LEAST));
         return BLY_OK;
     }
-    while (!given && *bits < 32 && exp2(-(double)*bits) > w->fpr)
-        *bits *= 2;
+    *bits = given ? given : prints_for_rate(w->fpr);
     if (exp2(-(double)*bits) > w->fpr)
         return bly_fail(BLY_EINVAL,
                         "fingerprints of %llu bits give a rate of %.3g, not "
@@ -64,6 +77,20 @@ static bly_status prints_choose(const char *kind, const bly_want *w,
                         (unsigned long long)*bits, exp2(-(double)*bits),
                         w->fpr);
     return BLY_OK;
+}
+
+/* Packed cells are read a word at a time, to past the end. */
+static uint64_t prints_nbytes(const bly_peel *p, uint64_t bits)
+{
+    const uint64_t nbytes = bly_peel_nbytes(p, (unsigned)bits);
+    return nbytes && !prints_whole(bits) ? nbytes + BLY_FIELD_SLACK : nbytes;
+}
+
+/* Shards are built by several threads, which write bytes: none of which may
+ * belong to two. */
+static bool prints_apart(const bly_peel *p, uint64_t bits)
+{
+    return prints_whole(bits) || p->nshards == 1 || p->nslots % 8 == 0;
 }
 
 bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
@@ -78,13 +105,18 @@ bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
             prints_choose(kind, w, (double)p.nshards * (double)p.nslots, &bits);
     if (st)
         return st;
+    /* Only segments of a xor filter are not a power of two. */
+    if (!prints_apart(&p, bits)) {
+        p.segment = (p.segment + 7) / 8 * 8;
+        p.nslots = (p.windows + p.arity - 1) * p.segment;
+    }
     *out = (bly_shape){
         .p = { [PRINTS_BITS] = bits,
                [PRINTS_SHARDS] = p.nshards,
                [PRINTS_SEGMENT] = p.segment,
                [PRINTS_WINDOWS] = p.windows,
                [PRINTS_ARITY] = arity },
-        .nbytes = bly_peel_nbytes(&p, (unsigned)bits),
+        .nbytes = prints_nbytes(&p, bits),
     };
     return out->nbytes ? BLY_OK
                        : bly_fail(BLY_ERANGE,
@@ -95,9 +127,11 @@ bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
 
 bool bly_prints_sane(const bly_shape *s)
 {
+    const uint64_t bits = s->p[PRINTS_BITS];
     bly_peel p = prints_layout(s);
-    return prints_width(s->p[PRINTS_BITS]) && bly_peel_sane(&p) && s->nbytes &&
-           s->nbytes == bly_peel_nbytes(&p, (unsigned)s->p[PRINTS_BITS]);
+    return bits >= PRINTS_LEAST && bits <= PRINTS_MOST && bly_peel_sane(&p) &&
+           prints_apart(&p, bits) && s->nbytes &&
+           s->nbytes == prints_nbytes(&p, bits);
 }
 
 double bly_prints_rate(const bly_shape *s, double n)
@@ -134,41 +168,76 @@ void bly_prints_stat(const bly_filter *f, bly_stats *out)
 
 /* ------------------------------------------------------------------ cells */
 
-/* Cell number i, and the cell with the fingerprint of g; width in bytes. */
+/* Cells, `width` bytes each, or 0: `bits` bits each. */
+typedef struct prints_cells {
+    const unsigned char *at;
+    uint64_t bits, mask;
+} prints_cells;
+
+static prints_cells prints_cells_of(const bly_filter *f)
+{
+    const uint64_t bits = f->shape.p[PRINTS_BITS];
+    return (prints_cells){
+        .at = f->data + bly_peel_head(f->shape.p[PRINTS_SHARDS]),
+        .bits = bits,
+        .mask = bly_field_mask((unsigned)bits),
+    };
+}
+
+/* Cell number i, and the cell with the fingerprint of g; width is a literal. */
 static inline __attribute__((always_inline)) uint32_t
-prints_get(const unsigned char *cells, uint64_t i, unsigned width)
+prints_get(const prints_cells *c, uint64_t i, unsigned width)
 {
+    if (!width)
+        return (uint32_t)bly_field_get_short(c->at, i * c->bits, c->mask);
     if (width == 1)
-        return cells[i];
-    return width == 2 ? bly_load16(cells + i * 2) : bly_load32(cells + i * 4);
+        return c->at[i];
+    return width == 2 ? bly_load16(c->at + i * 2) : bly_load32(c->at + i * 4);
 }
 
-static inline __attribute__((always_inline)) void
-prints_set(unsigned char *cells, uint64_t i, unsigned width, uint32_t value)
+static inline __attribute__((always_inline)) uint32_t
+prints_of(uint64_t g, const prints_cells *c, unsigned width)
 {
-    for (unsigned b = 0; b < width; b++)
-        cells[i * width + b] = (unsigned char)(value >> 8 * b);
-}
-
-static inline __attribute__((always_inline)) uint32_t prints_of(uint64_t g,
-                                                                unsigned width)
-{
-    return (uint32_t)(bly_peel_print(g) >> (64 - 8 * width));
+    return (uint32_t)(bly_peel_print(g) >>
+                      (64 - (width ? 8 * width : c->bits)));
 }
 
 /* --------------------------------------------------------------- building */
+
+/* Neighbours of a packed cell may be another thread's, so that it is read as it
+ * is written: its own bytes alone. */
+static inline __attribute__((always_inline)) uint32_t
+prints_get_own(const prints_cells *c, uint64_t i, unsigned width)
+{
+    return width ? prints_get(c, i, width)
+                 : (uint32_t)bly_field_get_exact(c->at, i * c->bits,
+                                                 (unsigned)c->bits);
+}
+
+static inline __attribute__((always_inline)) void
+prints_set(unsigned char *cells, const prints_cells *c, uint64_t i,
+           unsigned width, uint32_t value)
+{
+    if (!width)
+        bly_field_put_exact(cells, i * c->bits, (unsigned)c->bits, value);
+    for (unsigned b = 0; b < width; b++)
+        cells[i * width + b] = (unsigned char)(value >> 8 * b);
+}
 
 static inline __attribute__((always_inline)) void
 prints_assign_body(bly_filter *f, const bly_peel *p, const bly_peeled *keys,
                    unsigned width, unsigned arity, bool fuse)
 {
+    prints_cells c = prints_cells_of(f);
     unsigned char *const cells =
-        f->data + bly_peel_head(p->nshards) + keys->shard * p->nslots * width;
+        f->data + bly_peel_head(p->nshards) +
+        keys->shard * p->nslots * (width ? 8 * width : c.bits) / 8;
     const bly_peel_row *const row = bly_peel_best();
     /* A copy that nobody else can change: the stores to cells do not force the
      * compiler to load it anew. */
     const bly_peel geometry = *p;
     bly_peel_block block;
+    c.at = cells;
     /* The last key peeled comes first. When a key's turn comes, its other cells
      * are final: each belongs to a key that was peeled later, or to none. */
     for (size_t end = keys->n; end > 0;) {
@@ -177,10 +246,10 @@ prints_assign_body(bly_filter *f, const bly_peel *p, const bly_peeled *keys,
         bly_peel_fill(&geometry, arity, fuse, row, words, n, &block);
         for (size_t j = n; j-- > 0;) {
             /* Its own cell is still zero, and can be added like the others. */
-            uint32_t cell = prints_of(words[j] & ~BLY_PEEL_LOW, width);
+            uint32_t cell = prints_of(words[j] & ~BLY_PEEL_LOW, &c, width);
             for (unsigned k = 0; k < arity; k++)
-                cell ^= prints_get(cells, block.at[k][j], width);
-            prints_set(cells, block.at[words[j] & BLY_PEEL_LOW][j], width,
+                cell ^= prints_get_own(&c, block.at[k][j], width);
+            prints_set(cells, &c, block.at[words[j] & BLY_PEEL_LOW][j], width,
                        cell);
         }
     }
@@ -193,7 +262,8 @@ static void prints_assign(void *ctx, const bly_peel *p, const bly_peeled *keys)
 #define ASSIGN(arity, fuse)                                        \
     (bits == 8    ? prints_assign_body(f, p, keys, 1, arity, fuse) \
      : bits == 16 ? prints_assign_body(f, p, keys, 2, arity, fuse) \
-                  : prints_assign_body(f, p, keys, 4, arity, fuse))
+     : bits == 32 ? prints_assign_body(f, p, keys, 4, arity, fuse) \
+                  : prints_assign_body(f, p, keys, 0, arity, fuse))
     if (!p->fuse)
         ASSIGN(3, false);
     else if (p->arity == 3)
@@ -236,15 +306,15 @@ bly_status bly_prints_build(bly_filter *f, uint64_t *h, uint64_t *values,
 /* ----------------------------------------------------------------- asking */
 
 static inline __attribute__((always_inline)) bool
-prints_test(const void *cells, const bly_peel_key *key, unsigned width,
+prints_test(const prints_cells *c, const bly_peel_key *key, unsigned width,
             unsigned arity)
 {
-    uint32_t sum = prints_get(cells, key->slot[0], width) ^
-                   prints_get(cells, key->slot[1], width) ^
-                   prints_get(cells, key->slot[2], width);
+    uint32_t sum = prints_get(c, key->slot[0], width) ^
+                   prints_get(c, key->slot[1], width) ^
+                   prints_get(c, key->slot[2], width);
     if (arity == 4)
-        sum ^= prints_get(cells, key->slot[3], width);
-    return sum == prints_of(key->g, width);
+        sum ^= prints_get(c, key->slot[3], width);
+    return sum == prints_of(key->g, c, width);
 }
 
 #define TEST(name, width, arity)                              \
@@ -254,9 +324,11 @@ prints_test(const void *cells, const bly_peel_key *key, unsigned width,
         (void)i;                                              \
         return prints_test(cells, key, width, arity);         \
     }
+TEST(prints_test_any, 0, 3)
 TEST(prints_test_8, 1, 3)
 TEST(prints_test_16, 2, 3)
 TEST(prints_test_32, 4, 3)
+TEST(prints_test_any_4, 0, 4)
 TEST(prints_test_8_4, 1, 4)
 TEST(prints_test_16_4, 2, 4)
 TEST(prints_test_32_4, 4, 4)
@@ -266,34 +338,38 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
                     uint64_t *maybe)
 {
     const bly_peel p = prints_layout(&f->shape);
-    const unsigned char *const cells = f->data + bly_peel_head(p.nshards);
+    const prints_cells cells = prints_cells_of(f);
     const uint64_t bits = f->shape.p[PRINTS_BITS];
     if (!f->state[BLY_PEELED_STATE])
         return; /* no keys: nothing is in it */
     /* Whole words of answers; what is left goes the common way. */
     if (n >= 64 && bly_peel_best()->prints) {
-        const size_t done = bly_peel_best()->prints(
-            &p, f->data, (unsigned)bits / 8, h, n, maybe);
+        const size_t done =
+            bly_peel_best()->prints(&p, f->data, (unsigned)bits, h, n, maybe);
         h += done;
         n -= done;
         maybe += done / 64;
     }
-    /* One compiled loop for each of nine cases. */
-#define ASK(width, arity, fuse, test)                                      \
-    bly_peel_ask(&p, arity, fuse, f->data, 8 * (width), h, n, test, cells, \
+    /* One compiled loop for each of twelve cases. */
+#define ASK(width, arity, fuse, test)                                        \
+    bly_peel_ask(&p, arity, fuse, f->data,                                   \
+                 (width) ? 8 * (width) : (unsigned)bits, h, n, test, &cells, \
                  maybe)
     if (!p.fuse)
         bits == 8    ? ASK(1, 3, false, prints_test_8)
         : bits == 16 ? ASK(2, 3, false, prints_test_16)
-                     : ASK(4, 3, false, prints_test_32);
+        : bits == 32 ? ASK(4, 3, false, prints_test_32)
+                     : ASK(0, 3, false, prints_test_any);
     else if (p.arity == 3)
         bits == 8    ? ASK(1, 3, true, prints_test_8)
         : bits == 16 ? ASK(2, 3, true, prints_test_16)
-                     : ASK(4, 3, true, prints_test_32);
+        : bits == 32 ? ASK(4, 3, true, prints_test_32)
+                     : ASK(0, 3, true, prints_test_any);
     else
         bits == 8    ? ASK(1, 4, true, prints_test_8_4)
         : bits == 16 ? ASK(2, 4, true, prints_test_16_4)
-                     : ASK(4, 4, true, prints_test_32_4);
+        : bits == 32 ? ASK(4, 4, true, prints_test_32_4)
+                     : ASK(0, 4, true, prints_test_any_4);
 #undef ASK
 }
 
@@ -311,7 +387,12 @@ BLY_ONE_BODY bool prints_one_body(const bly_filter *f, uint64_t h,
     };
     bly_peel_key key;
     bly_peel_find(&p, 3, fuse, f->data, h, &key);
-    return prints_test(f->data + f->one.aid, &key, width, 3);
+    const prints_cells cells = {
+        .at = f->data + f->one.aid,
+        .bits = width ? 0 : s[PRINTS_BITS],
+        .mask = width ? 0 : bly_field_mask((unsigned)s[PRINTS_BITS]),
+    };
+    return prints_test(&cells, &key, width, 3);
 }
 
 #define PRINTS_ONE(name, ...)                                      \
@@ -320,9 +401,10 @@ BLY_ONE_BODY bool prints_one_body(const bly_filter *f, uint64_t h,
         return prints_one_body(f, h, __VA_ARGS__);                 \
     }                                                              \
     BLY_ONE_HAS(name, name##_body)
-#define PRINTS_WIDTHS(name, fuse, sharded)  \
-    PRINTS_ONE(name##_8, 1, fuse, sharded)  \
-    PRINTS_ONE(name##_16, 2, fuse, sharded) \
+#define PRINTS_WIDTHS(name, fuse, sharded)   \
+    PRINTS_ONE(name##_any, 0, fuse, sharded) \
+    PRINTS_ONE(name##_8, 1, fuse, sharded)   \
+    PRINTS_ONE(name##_16, 2, fuse, sharded)  \
     PRINTS_ONE(name##_32, 4, fuse, sharded)
 PRINTS_WIDTHS(prints_xor, false, false)
 PRINTS_WIDTHS(prints_xors, false, true)
@@ -346,7 +428,8 @@ void bly_prints_one(bly_filter *f)
 #define CHOOSE(name)                              \
     (bits == 8    ? BLY_ONE_SET_HAS(f, name##_8)  \
      : bits == 16 ? BLY_ONE_SET_HAS(f, name##_16) \
-                  : BLY_ONE_SET_HAS(f, name##_32))
+     : bits == 32 ? BLY_ONE_SET_HAS(f, name##_32) \
+                  : BLY_ONE_SET_HAS(f, name##_any))
     if (!f->state[BLY_PEELED_STATE])
         f->one.has = f->one.has_int = prints_none;
     else if (!p.fuse && p.nshards == 1)

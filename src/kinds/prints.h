@@ -1,7 +1,7 @@
 /*
  * prints.h - static filters of fingerprints: what xor and fuse share
  *
- * Cells of 8, 16 or 32 bits; the XOR of the cells of a key is its fingerprint,
+ * Cells of 2 to 32 bits; the XOR of the cells of a key is its fingerprint,
  * the high bits of g C (peel.h). Of other keys one in 2^bits agrees by chance.
  * The two kinds differ in the layout of slots and nowhere else.
  */
@@ -21,8 +21,9 @@ enum {
 
 #define BLY_PRINTS_PARAMS                                                      \
     [PRINTS_BITS] = BLY_PARAM("bits", BLY_UINT, .settable = true,              \
-                              .automatic = true, .min = 8, .max = 32,          \
-                              .help = "bits of a fingerprint: 8, 16 or 32"),   \
+                              .automatic = true, .min = 2, .max = 32,          \
+                              .help = "bits of a fingerprint; 8, 16 and 32 "   \
+                                      "are the fastest"),                      \
     [PRINTS_SHARDS] = BLY_PARAM("shards", BLY_UINT, .settable = true,          \
                                 .automatic = true, .min = 1, .max = 0x1p32,    \
                                 .help = "parts that are built one by one"),    \
