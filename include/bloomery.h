@@ -825,6 +825,15 @@ BLY_SIZED(bly_status, bly_read, bly_access,
            bly_filter **out),
           (get, ctx, how, out));
 
+/* For those who keep keyed filters for others. What tells the secret of f from
+ * others, 0 if f is not keyed; it does not give the secret away. Give a filter
+ * that was opened blind its secret: BLY_ESECRET if it is another one, or f is
+ * not keyed. Make an empty filter, new and without seed, one that is keyed with
+ * the secret of that check, and blind: it takes hashes. */
+uint64_t bly_secret_check_of(const bly_filter *f);
+bly_status bly_unlock(bly_filter *f, const unsigned char *secret);
+bly_status bly_set_blind(bly_filter *f, uint64_t secret_check);
+
 /* Write f to path. Whatever happens, a reader sees the whole old file or the
  * whole new one. When the call returns BLY_OK, the file is on disk; if it
  * fails, path is as it was. */

@@ -372,9 +372,44 @@ LAW(secrets_are_kept)
     if (kind->can & BLY_CAN(MERGE))
         assert_true(bly_merge(g, f) != BLY_ESECRET);
     assert_same_bytes(f, &a);
+
+    /* Unlocked: all is as if it had been opened with the secret. */
+    bly_free(g);
+    assert_ok(bly_load(a.at, a.n, &blind, &g));
+    assert_true(bly_secret_check_of(g) == bly_secret_check_of(f));
+    assert_status(bly_unlock(g, wrong), BLY_ESECRET);
+    assert_null(bly_hasher_of(g));
+    assert_ok(bly_unlock(g, secret));
+    assert_int_equal(hits(g, 0, 1000), 1000);
+    assert_int_equal(hits(g, ABSENT, 1000), hits(f, ABSENT, 1000));
+    assert_same_bytes(g, &a);
     bly_free(g);
     free(a.at);
     bly_free(f);
+
+    /* One that nobody ever had the secret of takes hashes, and is the same. */
+    bly_spec plain = spec;
+    plain.secret = NULL;
+    if (bly_new(&spec, &f) == BLY_OK) {
+        const uint64_t check = bly_secret_check_of(f);
+        uint64_t hash = bly_hash(bly_hasher_of(f), "key", 3);
+        assert_ok(bly_new(&plain, &g));
+        assert_true(bly_secret_check_of(g) == 0);
+        assert_status(bly_unlock(g, secret), BLY_ESECRET);
+        assert_status(bly_set_blind(g, 0), BLY_EINVAL);
+        assert_ok(bly_set_blind(g, check));
+        assert_null(bly_hasher_of(g));
+        assert_true(bly_equal(f, g));
+        assert_int_equal(bly_add_hash(g, hash), bly_add(f, "key", 3));
+        a = written(f);
+        assert_same_bytes(g, &a);
+        assert_status(bly_set_blind(g, check), BLY_EINVAL);
+        assert_ok(bly_unlock(g, secret));
+        assert_true(bly_has(g, "key", 3));
+        free(a.at);
+        bly_free(g);
+        bly_free(f);
+    }
 
     spec.seed = 1;
     assert_status(bly_new(&spec, &g), BLY_EINVAL);

@@ -376,6 +376,20 @@ TRY(bly_combine_read)
     REFUSED(bly_combine_read(NULL, BLY_UNION, no_get, NULL));
     REFUSED(bly_combine_read(f, BLY_UNION, NULL, NULL));
 }
+TRY(bly_unlock)
+{
+    (void)unused;
+    static const unsigned char secret[BLY_SECRET_BYTES];
+    REFUSED(bly_unlock(NULL, secret));
+    REFUSED(bly_unlock(f, NULL));
+}
+
+TRY(bly_set_blind)
+{
+    (void)unused;
+    REFUSED(bly_set_blind(NULL, 1));
+}
+
 TRY(bly_verify)
 {
     (void)unused;
@@ -832,7 +846,7 @@ static void names_that_are_null(void **unused)
     X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
     X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_finish) \
     X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(load) \
-    X(read) X(save) X(file_save) X(draft_new) X(draft_commit) X(scratch_file) \
+    X(read) X(unlock) X(set_blind) X(save) X(file_save) X(draft_new) X(draft_commit) X(scratch_file) \
     X(folder_make) X(open) X(map) X(combine_file) X(combine_read) X(verify) \
     X(damage) X(update) X(keeper_new) X(keeper_save) X(delta_write) X(delta_save) X(delta_apply) \
     X(delta_read) X(topk_new) X(topk_add) X(topk_add_keys) X(topk_merge) \
