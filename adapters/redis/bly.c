@@ -14,11 +14,13 @@
 #define _GNU_SOURCE
 #include "adapters/redis/bly.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "adapters/redis/config.h"
+#include "adapters/redis/secret.h"
 
 enum { BLY_LIMIT, NSETTINGS };
 
@@ -121,6 +123,15 @@ void tell_time(server_ctx *ctx, const bly_filter *f, server_string *name)
         srv.Replicate(ctx, "BLY.TICK", "sl", name, (long long)told_time);
 }
 
+bool bly_is_locked(server_ctx *ctx, bly_filter *f)
+{
+    if (secret_opens(f))
+        return false;
+    reply_error(ctx, "ERR the secret of this keyed filter is not here: the "
+                     "setting bly-secret-file must name a file with it");
+    return true;
+}
+
 bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
                        server_key **key)
 {
@@ -163,12 +174,27 @@ void reply_unsigned(server_ctx *ctx, uint64_t value)
 
 enum { MAX_OPTIONS = 32 };
 
+/* How a new filter is to be keyed. */
+typedef struct keyed_wish {
+    bool keyed;
+    uint64_t check; /* with the secret of this check; 0: with the first */
+} keyed_wish;
+
 /* The words after the kind: CAPACITY, FPR, BITS, SEED, and options of the
- * kind, each with a value. */
+ * kind, each with a value; and KEYED. */
 static bool create_words(server_ctx *ctx, server_string **argv, int argc,
-                         bly_spec *spec, bly_option *options)
+                         bly_spec *spec, bly_option *options, keyed_wish *k)
 {
-    for (int i = 3; i + 1 < argc; i += 2) {
+    for (int i = 3; i < argc; i += 2) {
+        if (arg_is(argv[i], "KEYED")) {
+            k->keyed = true;
+            i--;
+            continue;
+        }
+        if (i + 1 == argc) {
+            srv.WrongArity(ctx);
+            return false;
+        }
         const char *value = arg_bytes(argv[i + 1]).at;
         bool ok = true;
         if (arg_is(argv[i], "CAPACITY"))
@@ -180,6 +206,8 @@ static bool create_words(server_ctx *ctx, server_string **argv, int argc,
             ok = bly_parse_count(value, &spec->bits) && spec->bits;
         else if (arg_is(argv[i], "SEED"))
             ok = bly_parse_count(value, &spec->seed);
+        else if (arg_is(argv[i], "CHECK"))
+            ok = sscanf(value, "%" SCNx64, &k->check) == 1 && k->check;
         else if (spec->noptions < MAX_OPTIONS)
             options[spec->noptions++] =
                 (bly_option){ arg_bytes(argv[i]).at, value };
@@ -210,16 +238,48 @@ static void nothing_said(bly_spec *spec, bly_option *options)
     }
 }
 
+/* Make what is wished for; as bly_new(). */
+static bly_status create_filter(bly_spec *spec, const keyed_wish *k,
+                                bly_filter **out)
+{
+    if (k->check)
+        return secret_new(spec, k->check, out);
+    if (k->keyed)
+        spec->secret = secret_for_new();
+    return bly_new(spec, out);
+}
+
+/* Replicas may have other secrets, or none: they are told which one it is. */
+static void tell_creation(server_ctx *ctx, server_string **argv, int argc,
+                          const bly_filter *f, const keyed_wish *k)
+{
+    char check[24];
+    if (!k->keyed || k->check) {
+        srv.ReplicateVerbatim(ctx);
+        return;
+    }
+    snprintf(check, sizeof check, "%016" PRIx64, bly_secret_check_of(f));
+    srv.Replicate(ctx, "BLY.CREATE", "vcc", argv + 1, (size_t)argc - 1, "CHECK",
+                  check);
+}
+
 static int bly_create(server_ctx *ctx, server_string **argv, int argc)
 {
     bly_option options[MAX_OPTIONS];
-    if (argc < 3 || argc % 2 == 0)
+    keyed_wish keyed = { 0 };
+    if (argc < 3)
         return srv.WrongArity(ctx);
     bly_spec spec = { .kind = arg_bytes(argv[2]).at,
                       .mem = &bly_memory,
                       .max_bytes = bly_limit(ctx) };
-    if (!create_words(ctx, argv, argc, &spec, options))
+    if (!create_words(ctx, argv, argc, &spec, options, &keyed))
         return SERVER_OK;
+    if (keyed.keyed && !keyed.check && !secret_for_new())
+        return reply_error(ctx, "ERR no secret to key it with: the setting "
+                                "bly-secret-file must name a file with one");
+    if (keyed.check && !keyed.keyed)
+        return reply_error(ctx, "ERR CHECK names the secret of a filter that "
+                                "is KEYED");
     if (!spec.items && !spec.bits && !spec.noptions)
         nothing_said(&spec, options);
     server_key *key;
@@ -233,7 +293,7 @@ static int bly_create(server_ctx *ctx, server_string **argv, int argc)
         reply_error(ctx, "ERR item exists");
     } else if (what == HELD_OTHER) {
         reply_error(ctx, WRONGTYPE);
-    } else if ((st = bly_new(&spec, &f)) == BLY_ENOTSUP) {
+    } else if ((st = create_filter(&spec, &keyed, &f)) == BLY_ENOTSUP) {
         reply_error(ctx,
                     "ERR a %s filter is built at once from all its keys: make "
                     "a file with bloomery build, and BLY.IMPORT takes it",
@@ -245,7 +305,8 @@ static int bly_create(server_ctx *ctx, server_string **argv, int argc)
     } else {
         srv.ModuleTypeSetValue(key, bly_type, h);
         tick_now(ctx, f);
-        srv.ReplicateVerbatim(ctx); /* the time comes when there is a filter */
+        tell_creation(ctx, argv, argc, f, &keyed);
+        /* The time comes when there is a filter. */
         tell_time(ctx, f, argv[1]);
         key_changed(ctx, "bly.create", argv[1]);
         srv.ReplyWithSimpleString(ctx, "OK");
@@ -258,24 +319,31 @@ static int bly_create(server_ctx *ctx, server_string **argv, int argc)
 
 static int bly_start(server_ctx *ctx)
 {
-    return bly_type_start(ctx) == SERVER_OK
+    return bly_type_start(ctx) == SERVER_OK && secret_register(ctx) == SERVER_OK
                ? settings_register(ctx, bly_settings, NSETTINGS)
                : SERVER_ERR;
 }
 
 static int bly_argument(server_ctx *ctx, const char *name, server_string *value)
 {
-    return settings_argument(ctx, bly_settings, NSETTINGS, name, value);
+    const int taken = secret_argument(ctx, name, value);
+    return taken ? taken
+                 : settings_argument(ctx, bly_settings, NSETTINGS, name, value);
 }
 
 static const command_row bly_commands[] = {
     { "bly.create", "write deny-oom", "write", "1.0.0",
       "Makes an empty filter of any kind", "O(size)",
       "key kind [CAPACITY capacity:integer] [FPR fpr:double] [BITS "
-      "bits:integer] [SEED seed:integer]",
+      "bits:integer] [SEED seed:integer] [KEYED]",
       bly_create, 0 },
     { "bly.add", "write deny-oom", "write", "1.0.0", "Adds items", "O(n)",
       "key item...", bly_add_command, 0 },
+    { "bly.hashed", "write deny-oom", "write", "1.0.0",
+      "Adds or removes items of a keyed filter by their hashes: for replicas "
+      "and "
+      "logs alone",
+      "O(n)", "key operation hash...", bly_hashed_command, 0 },
     { "bly.has", "readonly", "read", "1.0.0", "Whether items may be there",
       "O(n)", "key item...", bly_has_command, 0 },
     { "bly.remove", "write", "write", "1.0.0", "Takes items out", "O(n)",

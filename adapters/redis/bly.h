@@ -39,6 +39,9 @@ void held_stale(held_filter *h);
 bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
                        server_key **key);
 
+/* Is it keyed with a secret that is not here? Then an error was sent. */
+bool bly_is_locked(server_ctx *ctx, bly_filter *f);
+
 /* BLY_CAN() of a filter's kind. */
 bool filter_can(const bly_filter *f, uint32_t ability);
 
@@ -60,6 +63,7 @@ void reply_unsigned(server_ctx *ctx, uint64_t value);
 
 /* Items: bly_items.c. Whole filters: bly_whole.c. Files: bly_file.c. */
 int bly_add_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_hashed_command(server_ctx *ctx, server_string **argv, int argc);
 int bly_has_command(server_ctx *ctx, server_string **argv, int argc);
 int bly_remove_command(server_ctx *ctx, server_string **argv, int argc);
 int bly_count_command(server_ctx *ctx, server_string **argv, int argc);

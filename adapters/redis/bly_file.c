@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "adapters/redis/bly.h"
+#include "adapters/redis/secret.h"
 
 #define BLY_TYPE "bloomery-"
 #define BLY_ENCODING 0
@@ -109,12 +110,13 @@ static held_filter *import_begin(server_ctx *ctx, uint64_t nbytes)
 /* The last piece is here: the file becomes a filter. */
 static bool import_end(server_ctx *ctx, held_filter *h)
 {
-    const bly_access how = { .mem = &bly_memory };
+    const bly_access how = { .blind = true, .mem = &bly_memory };
     bly_filter *f;
     if (bly_load(h->pieces, (size_t)h->nbytes, &how, &f)) {
         reply_library(ctx);
         return false;
     }
+    secret_opens(f); /* if it is keyed, and its secret is here */
     held_arrived(h, f);
     return true;
 }
@@ -238,10 +240,12 @@ static void *held_load(server_io *io, int encoding)
     held_filter *h = NULL;
     char end;
     if (whole) {
-        const bly_access how = { .mem = &bly_memory };
+        const bly_access how = { .blind = true, .mem = &bly_memory };
         bly_filter *f;
-        if (!bly_read(load_piece, &p, &how, &f))
+        if (!bly_read(load_piece, &p, &how, &f)) {
+            secret_opens(f);
             h = held_new(f);
+        }
     } else {
         const uint64_t nbytes = srv.LoadUnsigned(io);
         const uint64_t nhere = srv.LoadUnsigned(io);

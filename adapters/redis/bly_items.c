@@ -62,7 +62,7 @@ static int with_items(server_ctx *ctx, server_string **argv, int argc, int mode,
     server_key *key;
     bly_filter *f = bly_to_use(ctx, argv[1], mode, &key);
     items it = { 0 };
-    if (f && items_take(ctx, argv + 2, argc - 2, &it))
+    if (f && !bly_is_locked(ctx, f) && items_take(ctx, argv + 2, argc - 2, &it))
         work(ctx, argv, f, &it);
     items_free(&it);
     key_close(key);
@@ -81,6 +81,21 @@ static bool adding_changes(const bly_filter *f, const uint64_t *fresh,
                                              BLY_CAN(TICK)));
 }
 
+/* Tell replicas and the log that the first n items of a keyed filter were added
+ * or removed, after the time: hashes, which are also taken where the secret is
+ * not known, so that no replica falls behind. */
+static void tell_hashes(server_ctx *ctx, server_string *name,
+                        const bly_filter *f, const items *it, size_t n,
+                        const char *operation)
+{
+    unsigned char *to = (unsigned char *)it->numbers;
+    bly_hash_keys(bly_hasher_of(f), it->keys, n, it->hashes);
+    for (size_t i = 0; i < 8 * n; i++)
+        to[i] = (unsigned char)(it->hashes[i / 8] >> 8 * (i % 8));
+    tell_time(ctx, f, name);
+    srv.Replicate(ctx, "BLY.HASHED", "scb", name, operation, to, 8 * n);
+}
+
 static void add_items(server_ctx *ctx, server_string **argv, bly_filter *f,
                       items *it)
 {
@@ -88,6 +103,9 @@ static void add_items(server_ctx *ctx, server_string **argv, bly_filter *f,
     const bly_status st = bly_add_keys(f, it->keys, it->n, it->bitmap, &done);
     if (!adding_changes(f, it->bitmap, done)) {
         ; /* nothing to tell */
+    } else if (bly_secret_check_of(f)) {
+        tell_hashes(ctx, argv[1], f, it, done, "ADD");
+        key_changed(ctx, "bly.add", argv[1]);
     } else if (done == it->n) {
         bly_changed(ctx, f, argv[1], "bly.add");
     } else { /* what followed is not in it, here or elsewhere */
@@ -128,6 +146,42 @@ static void has_items(server_ctx *ctx, server_string **argv, bly_filter *f,
         reply_bool(ctx, bit_of(it->bitmap, i));
 }
 
+/* BLY.HASHED key ADD|REMOVE hashes, 8 bytes each, low ones first. Whoever could
+ * choose hashes could undo what a secret is for: no client may. */
+int bly_hashed_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    if (argc != 4)
+        return srv.WrongArity(ctx);
+    const bool adds = arg_is(argv[2], "ADD");
+    const bytes data = arg_bytes(argv[3]);
+    if (!is_told(ctx))
+        return reply_error(ctx, "ERR only a primary or a log may give hashes");
+    if ((!adds && !arg_is(argv[2], "REMOVE")) || data.n % 8 || !data.n)
+        return reply_error(ctx, "ERR ADD or REMOVE, and hashes of 8 bytes");
+    server_key *key;
+    bly_filter *f = bly_to_use(ctx, argv[1], SERVER_WRITE, &key);
+    uint64_t *hashes = f ? memory_try(data.n) : NULL;
+    for (size_t i = 0; i < data.n && hashes; i++)
+        hashes[i / 8] |= (uint64_t)(unsigned char)data.at[i] << 8 * (i % 8);
+    if (f && !hashes) {
+        reply_error(ctx, "ERR Insufficient memory");
+    } else if (f) {
+        /* What fails here failed there as well. */
+        const bly_status st =
+            adds ? bly_add_hashes(f, hashes, data.n / 8, NULL, NULL)
+                 : bly_remove_hashes(f, hashes, data.n / 8, NULL);
+        if (st && adds)
+            reply_library(ctx);
+        else
+            srv.ReplyWithSimpleString(ctx, "OK");
+        srv.ReplicateVerbatim(ctx); /* to replicas of this one */
+        key_changed(ctx, adds ? "bly.add" : "bly.remove", argv[1]);
+    }
+    memory_free(hashes);
+    key_close(key);
+    return SERVER_OK;
+}
+
 int bly_has_command(server_ctx *ctx, server_string **argv, int argc)
 {
     return with_items(ctx, argv, argc, SERVER_READ, has_items);
@@ -150,8 +204,12 @@ static void remove_items(server_ctx *ctx, server_string **argv, bly_filter *f,
             else
                 reply_bool(ctx, it->statuses[i] == BLY_OK);
         }
-        if (changed)
+        if (changed && bly_secret_check_of(f)) {
+            tell_hashes(ctx, argv[1], f, it, it->n, "REMOVE");
+            key_changed(ctx, "bly.remove", argv[1]);
+        } else if (changed) {
             bly_changed(ctx, f, argv[1], "bly.remove");
+        }
     }
 }
 

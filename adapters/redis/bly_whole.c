@@ -151,9 +151,13 @@ int bly_info_command(server_ctx *ctx, server_string **argv, int argc)
         bly_peek(f, &s);
         if (argc == 3 || s.bytes <= INFO_BYTES)
             bly_stat(f, &s);
-        reply_map(ctx, 10 + (long)s.nfacts);
+        reply_map(ctx, 10 + s.keyed + (long)s.nfacts);
         srv.ReplyWithSimpleString(ctx, "kind");
         srv.ReplyWithSimpleString(ctx, s.kind);
+        if (s.keyed) { /* "locked": its secret is not here */
+            srv.ReplyWithSimpleString(ctx, "keyed");
+            srv.ReplyWithSimpleString(ctx, bly_hasher_of(f) ? "yes" : "locked");
+        }
         srv.ReplyWithSimpleString(ctx, "capacity");
         reply_unsigned(ctx, s.capacity);
         srv.ReplyWithSimpleString(ctx, "items_added");

@@ -97,6 +97,19 @@ static int setting_set(const char *name, server_string *given, void *which,
     return SERVER_ERR;
 }
 
+/* Where the server can, the name is as in the peer. */
+int setting_register_text(server_ctx *ctx, const char *name, const char *def,
+                          setting_getter *get, setting_setter *set, void *which)
+{
+    if (!srv.RegisterStringConfig || !srv.LoadConfigs)
+        return SERVER_OK;
+    return srv.RegisterStringConfig(ctx, name, def, UNPREFIXED, get, set, NULL,
+                                    which) == SERVER_OK
+               ? SERVER_OK
+               : srv.RegisterStringConfig(ctx, name, def, 0, get, set, NULL,
+                                          which);
+}
+
 int settings_register(server_ctx *ctx, setting *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -105,13 +118,8 @@ int settings_register(server_ctx *ctx, setting *s, size_t n)
         if (s[i].real)
             snprintf(s[i].given, sizeof s[i].given, "%g", s[i].def);
         setting_text(&s[i], s[i].def, text, sizeof text);
-        if (!srv.RegisterStringConfig || !srv.LoadConfigs)
-            continue;
-        if (srv.RegisterStringConfig(ctx, s[i].name, text, UNPREFIXED,
-                                     setting_get, setting_set, NULL,
-                                     &s[i]) != SERVER_OK &&
-            srv.RegisterStringConfig(ctx, s[i].name, text, 0, setting_get,
-                                     setting_set, NULL, &s[i]) != SERVER_OK)
+        if (setting_register_text(ctx, s[i].name, text, setting_get,
+                                  setting_set, &s[i]) != SERVER_OK)
             return SERVER_ERR;
     }
     return SERVER_OK;

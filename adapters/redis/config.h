@@ -29,6 +29,15 @@ typedef struct setting {
  * no settings of modules. */
 int settings_register(server_ctx *ctx, setting *s, size_t n);
 
+/* Register one whose value is a text, as the server's RegisterStringConfig
+ * does. */
+typedef server_string *setting_getter(const char *name, void *which);
+typedef int setting_setter(const char *name, server_string *given, void *which,
+                           server_string **error);
+int setting_register_text(server_ctx *ctx, const char *name, const char *def,
+                          setting_getter *get, setting_setter *set,
+                          void *which);
+
 /* For family.argument: 1 set, 0 none of that name, -1 bad and logged. */
 int settings_argument(server_ctx *ctx, setting *s, size_t n, const char *name,
                       server_string *value);

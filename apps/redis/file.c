@@ -64,17 +64,11 @@ static int load_foreign(const struct redis_args *args, const char *path,
 static int load_filter(const struct redis_args *args, const char *path,
                        const bly_filter *f, struct upload *u)
 {
-    bly_stats s;
-    bly_peek(f, &s);
     struct router r = { 0 };
     int status = YES;
-    if (s.keyed)
-        status = fail("%s: a keyed filter, whose secret the server cannot "
-                      "know; query it with bloomery has",
-                      path);
-    else if (!router_open(&r, &args->login) ||
-             !upload_may(&r, u->key, args->replace) || !upload_send(&r, u, f) ||
-             !upload_place(&r, u, args->replace))
+    if (!router_open(&r, &args->login) ||
+        !upload_may(&r, u->key, args->replace) || !upload_send(&r, u, f) ||
+        !upload_place(&r, u, args->replace))
         status = fail("%s", r.why);
     else
         filter_report(args, stdout, path, u->key, f);

@@ -163,7 +163,14 @@ static bool verify_upload(struct router *r, const char *at, const bly_filter *f)
         snprintf(mine, sizeof mine, "%llu", (unsigned long long)facts[i].value);
         same = told && strcmp(told, mine) == 0;
     }
+    told = info_text(info, "keyed", text, sizeof text);
+    const bool locked = told && strcmp(told, "locked") == 0;
     freeReplyObject(info);
+    if (locked)
+        return upload_fail(r, at,
+                           "a keyed filter, and the server does not have its "
+                           "secret; right: a file with it, named by the "
+                           "server's setting bly-secret-file");
     if (!same)
         upload_fail(r, at,
                     "the server's BLY.INFO does not match what was sent; the "
