@@ -2,7 +2,7 @@
 import pathlib
 
 import pytest
-from conftest import PATIENCE
+from conftest import kinds_that, PATIENCE
 from redis_support import error_of, needs_server, Server, wait_for
 from test_redis_command import has_hiredis
 from test_redis_life import digests
@@ -139,10 +139,10 @@ def test_replicas_and_logs_without_the_secret_keep_up(tmp_path, secret):
             Server(tmp_path / "b", "--replicaof", "127.0.0.1", a.port,
                    "--appendonly", "yes") as b:
         wait_for(lambda: b.r.info("replication")["master_link_status"] == "up")
-        kinds = ["blocked", "scalable", "counting", "cuckoo", "elastic"]
+        kinds = kinds_that("add", "has", without=["tick", "likely-no"])
         for kind in kinds:
             make(a.r, kind, kind, 900)
-        for kind in ("counting", "cuckoo"):
+        for kind in kinds_that("remove"):
             a.r.execute_command("BLY.REMOVE", kind, *range(100))
         a.r.execute_command("BLY.MERGE", "both", "blocked")
         keys = [*kinds, "both"]

@@ -199,7 +199,7 @@ static void remove_items(server_ctx *ctx, server_string **argv, bly_filter *f,
         srv.ReplyWithArray(ctx, (long)it->n);
         for (size_t i = 0; i < it->n; i++) {
             changed |= it->statuses[i] == BLY_OK;
-            if (it->statuses[i] == BLY_EREFUSED)
+            if (it->statuses[i] == BLY_EREFUSED && !is_told(ctx))
                 reply_error(ctx, "ERR %s", bly_status_text(BLY_EREFUSED));
             else
                 reply_bool(ctx, it->statuses[i] == BLY_OK);

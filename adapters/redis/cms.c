@@ -137,7 +137,9 @@ static void cms_increase(server_ctx *ctx, bly_foreign *s, server_string **argv,
             items[i] = arg_item(argv[2 * (at + i)]);
         bly_foreign_increase(s, items, by + at, some, now);
         for (size_t i = 0; i < some; i++)
-            if (now[i] == CMS_CEILING)
+            /* A replica is not told of its own errors: they would look as if
+             * it had fallen behind. */
+            if (now[i] == CMS_CEILING && !is_told(ctx))
                 reply_error(ctx, "CMS: INCRBY overflow");
             else
                 srv.ReplyWithLongLong(ctx, (long long)now[i]);

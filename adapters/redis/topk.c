@@ -107,8 +107,11 @@ static int topk_increase(server_ctx *ctx, server_string **argv, int argc,
         srv.ReplyWithArray(ctx, (argc - 2) / step);
     for (int i = 2; t && i < argc; i += step) {
         uint64_t by = 1;
-        bad = bad || (step == 2 &&
-                      !arg_number(argv[i + 1], 0, TOPK_MAX_INCREMENT, &by));
+        if (!bad && step == 2 &&
+            !arg_number(argv[i + 1], 0, TOPK_MAX_INCREMENT, &by)) {
+            bad = true;
+            effects_refuse(&e, argv + i, argv + argc);
+        }
         if (bad)
             reply_error(ctx, TOPK_BAD_INCREMENT);
         else if (!add_and_reply(&e, t, arg_item(argv[i]), by))

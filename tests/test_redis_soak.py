@@ -1,0 +1,18 @@
+"""A few seconds of what `make soak` does for an hour."""
+import pytest
+from redis_soak import Soak
+from redis_support import needs_server
+
+pytestmark = needs_server
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_two_servers_stay_the_same(tmp_path, seed):
+    soak = Soak(tmp_path, seed)
+    try:
+        for _ in range(6):
+            soak.round()
+        soak.check()
+        assert soak.nchecks > 100
+    finally:
+        soak.close()
