@@ -115,7 +115,7 @@ MAN       = $(B)/man/.done
 # The scripts by what their shells want them to be called.
 COMPLETION = $(addprefix $(B)/completion/,bloomery.bash _bloomery.zsh bloomery.fish)
 
-.PHONY: all help lib demo test test-full faults check coverage bench figures figures-check fuzz fuzz-night vectors install uninstall clean \
+.PHONY: all help lib demo test test-full soak faults check coverage bench figures figures-check fuzz fuzz-night vectors install uninstall clean \
         format schema tidy setup dist programs
 
 all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
@@ -321,12 +321,12 @@ faults: all $(FAULTS) ## power cuts and failing calls, the long form (half an ho
 	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
 	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py
 
-# The long forms: 20,000 random filters of each kind, ten million operations on each, rates up to ten million keys.
 # Random commands on two servers that must stay the same: tests/redis_soak.py.
 SOAK_SECONDS ?= 3600
 soak: all ## random commands, restarts and failovers on two Redis servers (an hour: SOAK_SECONDS)
 	BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 tests/redis_soak.py $(SOAK_SECONDS)
 
+# The long forms: 20,000 random filters of each kind, ten million operations on each, rates up to ten million keys.
 test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_laws_random $(B)/plain/tests/test_rates ## the long forms of laws and rates (two hours)
 	BLY_FULL=1 $(B)/plain/tests/test_laws_random
 	BLY_FULL=1 $(B)/plain/tests/test_laws 'agrees_with_an_exact_set*'

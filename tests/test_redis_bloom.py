@@ -273,6 +273,56 @@ def test_a_memory_limit_a_key(r):
     r.config_set("bf.bloom-memory-usage-limit", 0)
 
 
+@pytest.fixture
+def valkey(r):
+    """A client of a server that makes filters by valkey-bloom's rules."""
+    r.config_set("bf.bf-valkey-rules", "yes")
+    yield r
+    r.config_set("bf.bf-valkey-rules", "no")
+
+
+def test_valkey_rules_for_all_that_makes_a_filter(valkey):
+    r = valkey
+    assert bf(r, "BF.ADD", "a", "x") == 1
+    assert bf(r, "BF.MADD", "b", "x", "y") == [1, 1]
+    assert bf(r, "BF.INSERT", "c", "ITEMS", "x") == [1]
+    assert bf(r, "BF.INSERT", "e", "CAPACITY", 50) == []
+    assert bf(r, "BF.RESERVE", "f", "0.5", 2000, "NONSCALING") == b"OK"
+    assert bf(r, "BF.RESERVE", "g", "0.001", 2000, "EXPANSION", 9) == b"OK"
+    for key in "abcefg":
+        assert r.type(key) == b"bloomfltr"
+    assert bf(r, "BF.INFO", "a", "CAPACITY") == 100
+    assert bf(r, "BF.INFO", "a", "SIZE") == 384
+    assert bf(r, "BF.INFO", "f", "ERROR") == b"0.5"
+    assert bf(r, "BF.INFO", "f", "EXPANSION") is None
+    assert bf(r, "BF.INFO", "g", "EXPANSION") == 9
+    assert bf(r, "BF.EXISTS", "none", "x") == 0
+    r.set("s", "text")
+    assert "WRONGTYPE" in error_of(r, "BF.EXISTS", "s", "x")
+    # What was made by the other rules keeps to them.
+    r.config_set("bf.bf-valkey-rules", "no")
+    bf(r, "BF.ADD", "old", "x")
+    r.config_set("bf.bf-valkey-rules", "yes")
+    bf(r, "BF.MADD", "old", *range(500))
+    assert r.type("old") == b"MBbloom--"
+    assert bf(r, "BF.INFO", "old", "FILTERS") == [3]
+
+
+@pytest.mark.parametrize("words, says", [
+    (["x", "100"], "bad error rate"), (["nan", "100"], "bad error rate"),
+    (["2", "100"], "(0 < error rate range < 1)"),
+    (["0.01", "x"], "bad capacity"),
+    (["0.01", "0"], "(capacity should be larger than 0)"),
+    (["0.01", "5", "EXPANSION", "0"], "bad expansion"),
+    (["0.01", "5", "JUNK"], "ERROR"),
+    (["0.01", "5", "NONSCALING", "EXPANSION"], "ERROR"),
+    (["0.01", "5", "NONSCALING", "EXPANSION", "1"],
+     "wrong number of arguments for 'bf.reserve' command")])
+def test_errors_of_reserve_by_valkey_rules(valkey, words, says):
+    assert error_of(valkey, "BF.RESERVE", "n", *words) == says
+    assert not valkey.exists("n")
+
+
 def largest(r, limit, *words):
     """The largest capacity that a command may make a filter for."""
     r.config_set("bf.bloom-memory-usage-limit", limit)

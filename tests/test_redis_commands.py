@@ -312,6 +312,7 @@ SETTINGS = {"bf-error-rate": ("0.01", "0.05"), "bf-initial-size": ("100", "50"),
             "bloom-use-random-seed": ("yes", "no"),
             "bloom-memory-usage-limit": ("0", "1000000"),
             "bloom-defrag-enabled": ("yes", "no"),
+            "bf-valkey-rules": ("no", "yes"),
             "bf-fetch-ahead": ("yes", "no"), "bly-memory-limit": ("0", "5000")}
 
 
@@ -336,8 +337,12 @@ def test_settings_are_set_told_and_written(tmp_path):
                           ("bf-expansion-factor", -1)):
             text = error_of(s.r, "CONFIG", "SET", full_name(s.r, name), bad)
             assert f"Value for `{name}` must be in the range" in text
+        s.r.execute_command("BF.ADD", "v", "a")  # by valkey-bloom's rules
+        assert s.r.execute_command("BF.INFO", "v", "CAPACITY") == 77
+        s.r.config_set(full_name(s.r, "bf-valkey-rules"), "no")
         s.r.execute_command("BF.ADD", "k", "a")
         assert s.r.execute_command("BF.INFO", "k", "CAPACITY") == [50]
+        s.r.config_set(full_name(s.r, "bf-valkey-rules"), "yes")
         s.r.config_rewrite()
         text = conf.read_text()
         for name, (_, other) in SETTINGS.items():

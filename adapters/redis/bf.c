@@ -39,6 +39,7 @@ enum {
     MEMORY_LIMIT,
     RANDOM_SEED,
     DEFRAG,
+    VALKEY_RULES,
     AHEAD,
     NSETTINGS
 };
@@ -91,6 +92,8 @@ static setting bf_settings[NSETTINGS] = {
                  .def = 1,
                  .max = 1,
                  .flag = true },
+    /* For clients that come from valkey-bloom. */
+    [VALKEY_RULES] = { .name = "bf-valkey-rules", .max = 1, .flag = true },
     /* To measure what it is worth. */
     [AHEAD] = { .name = "bf-fetch-ahead", .def = 1, .max = 1, .flag = true },
 };
@@ -142,6 +145,19 @@ static bf_wish wish_valkey(void)
     w.seeded = bf_now(RANDOM_SEED) != 0 &&
                getrandom(w.seed, sizeof w.seed, 0) == (ssize_t)sizeof w.seed;
     return w;
+}
+
+/* Are filters made by valkey-bloom's rules unless the command says otherwise? A
+ * primary and a log say what they mean, by the command that they use. */
+static bool by_valkey_rules(server_ctx *ctx)
+{
+    return bf_now(VALKEY_RULES) != 0 && !is_told(ctx);
+}
+
+/* What BF.ADD and MADD make. */
+static bf_wish wish_usual(server_ctx *ctx)
+{
+    return by_valkey_rules(ctx) ? wish_valkey() : wish_redis();
 }
 
 static const bly_foreign_spec *wish_words(const bf_wish *w, uint64_t limit,
@@ -296,12 +312,39 @@ static const char *reserve_wish(server_ctx *ctx, server_string **argv, int argc,
     return wrong;
 }
 
+/* The same as valkey-bloom reads it: at most one of the options. */
+static const char *reserve_valkey(server_string **argv, int argc, bf_wish *w)
+{
+    uint64_t expansion = 2;
+    if (srv.StringToDouble(argv[2], &w->rate) != SERVER_OK || isnan(w->rate))
+        return "ERR bad error rate";
+    if (!(w->rate > 0 && w->rate < 1))
+        return "ERR (0 < error rate range < 1)";
+    const char *wrong =
+        read_number(argv[3], 1, INT64_MAX, &w->capacity, "ERR bad capacity",
+                    "ERR (capacity should be larger than 0)");
+    if (wrong)
+        return wrong;
+    if (argc == 5 && arg_is(argv[4], "NONSCALING"))
+        expansion = 0;
+    else if (argc == 6 && arg_is(argv[4], "EXPANSION"))
+        wrong = read_number(argv[5], 1, UINT32_MAX, &expansion,
+                            "ERR bad expansion", "ERR bad expansion");
+    else if (argc == 4)
+        expansion = (uint64_t)bf_now(VALKEY_EXPANSION);
+    else
+        wrong = "ERROR";
+    w->expansion = (uint32_t)expansion;
+    return wrong;
+}
+
 static int bf_reserve(server_ctx *ctx, server_string **argv, int argc)
 {
-    if (argc < 4 || argc > 7)
+    if (argc < 4 || argc > (by_valkey_rules(ctx) ? 6 : 7))
         return srv.WrongArity(ctx);
-    bf_wish w = wish_redis();
-    const char *wrong = reserve_wish(ctx, argv, argc, &w);
+    bf_wish w = wish_usual(ctx);
+    const char *wrong = w.valkey ? reserve_valkey(argv, argc, &w)
+                                 : reserve_wish(ctx, argv, argc, &w);
     if (wrong)
         return reply_error(ctx, "%s", wrong);
     server_key *key;
@@ -426,7 +469,7 @@ static int bf_add_many(server_ctx *ctx, server_string **argv, int argc,
 {
     if (many ? argc < 3 : argc != 3)
         return srv.WrongArity(ctx);
-    const bf_wish w = wish_redis();
+    const bf_wish w = wish_usual(ctx);
     server_key *key;
     bly_foreign *f = bf_for_adding(ctx, argv[1], &w, &key);
     if (f)
@@ -529,7 +572,7 @@ static const char *insert_option(server_ctx *ctx, server_string *name,
 static bool insert_words(server_ctx *ctx, server_string **argv, int argc,
                          insertion *in)
 {
-    const bool valkey = is_for_valkey(argv, argc);
+    const bool valkey = by_valkey_rules(ctx) || is_for_valkey(argv, argc);
     *in = (insertion){ .wish = valkey ? wish_valkey() : wish_redis(),
                        .create = true };
     int i = 2;
@@ -610,11 +653,18 @@ static int bf_exists_many(server_ctx *ctx, server_string **argv, int argc,
         return srv.WrongArity(ctx);
     server_key *key;
     bly_foreign *f; /* NULL for a missing key and for another type: no */
-    bf_open(ctx, argv[1], SERVER_READ, &key, &f);
+    const bool valkey = by_valkey_rules(ctx);
+    if (bf_open(ctx, argv[1], SERVER_READ, &key, &f) == HELD_OTHER && valkey) {
+        key_close(key);
+        return reply_error(ctx, WRONGTYPE);
+    }
     if (many)
         srv.ReplyWithArray(ctx, argc - 2);
     for (int at = 2; at < argc && !f; at++)
-        reply_bool(ctx, false);
+        if (valkey)
+            srv.ReplyWithLongLong(ctx, 0);
+        else
+            reply_bool(ctx, false);
     for (int at = 2; at < argc && f;) {
         bly_bytes items[ITEMS_BATCH];
         uint64_t found[BLY_BITMAP_WORDS(ITEMS_BATCH)];
