@@ -88,7 +88,7 @@ FLAGS = {
     "topk.incrby bly.create bly.add bly.merge bly.resize bly.import",
     "write denyoom movablekeys": "cms.merge",
     "write fast": "cf.del",
-    "write": "cf.compact bly.remove bly.tick",
+    "write": "cf.compact bly.remove bly.tick bly.hashed",
     "readonly fast": "bf.exists bf.mexists bf.debug bf.scandump cf.exists "
     "cf.mexists cf.count cf.scandump cf.debug bf.info bf.card cf.info",
     "readonly": "cms.query topk.query topk.count topk.list cms.info topk.info "

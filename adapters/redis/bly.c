@@ -339,11 +339,11 @@ static const command_row bly_commands[] = {
       bly_create, 0 },
     { "bly.add", "write deny-oom", "write", "1.0.0", "Adds items", "O(n)",
       "key item...", bly_add_command, 0 },
-    { "bly.hashed", "write deny-oom", "write", "1.0.0",
+    { "bly.hashed", "write", "write", "1.0.0",
       "Adds or removes items of a keyed filter by their hashes: for replicas "
       "and "
       "logs alone",
-      "O(n)", "key operation hash...", bly_hashed_command, 0 },
+      "O(n)", "key operation hashes", bly_hashed_command, 0 },
     { "bly.has", "readonly", "read", "1.0.0", "Whether items may be there",
       "O(n)", "key item...", bly_has_command, 0 },
     { "bly.remove", "write", "write", "1.0.0", "Takes items out", "O(n)",
