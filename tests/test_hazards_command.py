@@ -321,7 +321,7 @@ def test_quiet_wins(ok, argv):
     (ok.path / "key").write_bytes(b"k" * 16)
     ok("build", "-q", "-o", "f.bly", "--items", "10", "in")
     loud = ok(*argv, "--json")
-    json.loads(loud.out)
+    assert all(json.loads(line) for line in loud.lines)
     quiet = ok(*argv, "--json", "-q")
     assert (quiet.out, quiet.err) == ("", "")
     assert ok(*argv, "-q").out == ""
