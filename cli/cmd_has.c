@@ -312,7 +312,8 @@ static const struct opt has_options[] = {
     FLAG("with-filename", 'H', has_args.names,
          "print the name of its file before each key, as is done anyway if "
          "there are several files"),
-    FLAG("no-filename", 0, has_args.no_names, "do not"),
+    FLAG("no-filename", 0, has_args.no_names,
+         "print no names of files, even if there are several"),
     FLAG("files-with-matches", 'l', has_args.list,
          "print only the names of files that have such a key"),
     FLAG("recursive", 'r', has_args.recursive,
