@@ -24,10 +24,13 @@ static const struct opt redis_options[] = {
     { "timeout", 0, OPT_POSITIVE, &redis_timeout, "SECONDS",
       "how long to wait for an answer; 60 if not given" },
     FLAG("cluster", 'C', redis_args.cluster,
-         "has, add, build, info: NAME is a filter in shards, NAME:{0} and so "
-         "on"),
+         "has, add, build, dump, info: NAME is a filter in shards, NAME:{0} "
+         "and so on"),
     { "shards", 0, OPT_POSITIVE, &redis_args.shards, "N",
       "build --cluster: how many shards, up to 4096; 16 if not given" },
+    { "replicas", 0, OPT_POSITIVE, &redis_args.replicas, "N",
+      "load, add, build: done when N replicas have it too; fails if they do "
+      "not within --timeout" },
     FLAG("replace", 0, redis_args.replace,
          "load, build: replace a filter that is already there"),
     { "file", 'f', OPT_LIST, &redis_args.keys.files, "FILE",
@@ -55,12 +58,12 @@ static const struct opt redis_options[] = {
 #define KEYS " cluster file null binary "
 
 static const struct verb redis_verbs[] = {
-    { "load", "FILTER KEY", 2, EVERY "replace " },
-    { "dump", "KEY FILTER", 2, EVERY "wait " },
+    { "load", "FILTER KEY", 2, EVERY "replace replicas " },
+    { "dump", "KEY FILTER", 2, EVERY "wait cluster " },
     { "has", "KEY [ITEM]...", 1, EVERY KEYS "invert count " },
-    { "add", "KEY [ITEM]...", 1, EVERY KEYS },
+    { "add", "KEY [ITEM]...", 1, EVERY KEYS "replicas " },
     { "build", "KEY [ITEM]...", 1,
-      EVERY KEYS "shards replace items fpr bits memory kind option " },
+      EVERY KEYS "shards replace replicas items fpr bits memory kind option " },
     { "bench", "", 0, EVERY "items " },
     { "info", "KEY...", 1, EVERY "cluster " },
 };
@@ -136,7 +139,8 @@ const struct command cmd_redis = {
         "temporary key, which is renamed when the server has all of it, so "
         "nobody ever sees a part.\n\n"
         "dump KEY FILTER writes the filter in a key to a file, byte for byte "
-        "as it was loaded unless it has changed since.\n\n"
+        "as it was loaded unless it has changed since. With --cluster, the "
+        "shards of KEY go to the folder FILTER, as 0.bly, 1.bly and so on.\n\n"
         "A key of BF.* is dumped as the header and chunks of BF.SCANDUMP, the "
         "format redisbloom (bloomery formats), and such a file is loaded with "
         "BF.LOADCHUNK: to move it between servers, or to load the output of "
@@ -145,7 +149,9 @@ const struct command cmd_redis = {
         "has KEY [ITEM]... and add KEY [ITEM]... are bloomery has and add for "
         "a filter on a server, with the same exit status; --json only counts, "
         "as has -c --json does. Items "
-        "are sent in large batches. Items added before an error stay added.\n\n"
+        "are sent in large batches. Items added before an error stay added. "
+        "Keys of BF.* and CF.* are asked and added to as well, on RedisBloom's "
+        "and valkey-bloom's servers too.\n\n"
         "build KEY [ITEM]... makes a filter here, from items given as "
         "arguments, with -f or on standard input, and loads it.\n\n"
         "info KEY... prints what the server says of a filter, whichever family "
@@ -160,7 +166,9 @@ const struct command cmd_redis = {
         "keys and the full rate; has and add send each item to its shard. The "
         "number of shards is kept in NAME:{meta}. Slots may move and servers "
         "may fail over meanwhile: the command follows them, and waits up to 35 "
-        "seconds for a successor.\n\n"
+        "seconds for a successor. What load and build have sent to a server "
+        "that dies is sent again; a replica has each part before the next step "
+        "is taken. A slot that no server has is an error at once.\n\n"
         "If the server belongs to a cluster, keys without --cluster find their "
         "server too.",
     .options = redis_options,

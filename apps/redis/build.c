@@ -132,7 +132,7 @@ static bly_filter *finish_shard(struct shard_builds *s, size_t i,
 
 /* Build, send and name all shards. A status. */
 static int builds_send(struct shard_builds *s, struct router *r,
-                       const bly_spec *spec, bool replace)
+                       const bly_spec *spec, bool replace, uint64_t replicas)
 {
     const size_t n = s->shards.n;
     for (size_t i = 0; i < n; i++) {
@@ -153,6 +153,9 @@ static int builds_send(struct shard_builds *s, struct router *r,
     if (s->shards.is_sharded &&
         !shards_write(r, &s->shards, s->capacity, s->fpr))
         return fail("%s", r->why);
+    for (size_t i = 0; i < n && replicas; i++)
+        if (!upload_settle(r, s->shards.at[i].key, replicas))
+            return fail("%s", r->why);
     return YES;
 }
 
@@ -238,7 +241,7 @@ int redis_build(const struct redis_args *args, struct list *operands)
             fail("no keys in the input; to make an empty filter, give its "
                  "capacity with --items");
         else
-            status = builds_send(s, &r, &spec, args->replace);
+            status = builds_send(s, &r, &spec, args->replace, args->replicas);
         input_close(&in);
     }
     if (status == YES) {

@@ -45,8 +45,8 @@ static bool chunk_send(struct router *r, const char *at, uint64_t number,
     return true;
 }
 
-bool chunks_send(struct router *r, struct upload *u, const void *file,
-                 size_t nbytes)
+static bool chunks_send_once(struct router *r, struct upload *u,
+                             const void *file, size_t nbytes)
 {
     const unsigned char *const bytes = file;
     const uint64_t nlinks = chain_length(bytes);
@@ -70,7 +70,19 @@ bool chunks_send(struct router *r, struct upload *u, const void *file,
         }
     }
     progress_clear();
-    return ok;
+    return ok && upload_settle(r, u->at, 0);
+}
+
+bool chunks_send(struct router *r, struct upload *u, const void *file,
+                 size_t nbytes)
+{
+    for (unsigned attempt = 1;; attempt++) {
+        if (chunks_send_once(r, u, file, nbytes))
+            return true;
+        if (!upload_may_retry(r, u->at) || attempt == UPLOAD_ATTEMPTS)
+            return false;
+        upload_drop(r, u);
+    }
 }
 
 /* ------------------------------------------------------------------- dump */

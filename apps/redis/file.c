@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
+#include "apps/redis/shards.h"
 #include "apps/redis/upload.h"
 #include "io/filters.h"
 #include "io/foreign.h"
@@ -49,7 +50,8 @@ static int load_foreign(const struct redis_args *args, const char *path,
     if (!router_open(&r, &args->login) ||
         !upload_may(&r, u->key, args->replace) ||
         !chunks_send(&r, u, file->bytes, file->nbytes) ||
-        !upload_place(&r, u, args->replace))
+        !upload_place(&r, u, args->replace) ||
+        (args->replicas && !upload_settle(&r, u->key, args->replicas)))
         status = fail("%s", r.why);
     else
         moved_report(
@@ -68,7 +70,8 @@ static int load_filter(const struct redis_args *args, const char *path,
     int status = YES;
     if (!router_open(&r, &args->login) ||
         !upload_may(&r, u->key, args->replace) || !upload_send(&r, u, f) ||
-        !upload_place(&r, u, args->replace))
+        !upload_place(&r, u, args->replace) ||
+        (args->replicas && !upload_settle(&r, u->key, args->replicas)))
         status = fail("%s", r.why);
     else
         filter_report(args, stdout, path, u->key, f);
@@ -223,19 +226,61 @@ static int dump_chunks(const struct redis_args *args, struct router *r,
     return status;
 }
 
-/* The filter in a key of BLY.* to a file. */
-static int dump_filter(const struct redis_args *args, struct router *r,
-                       const char *key, const char *path)
+/* The filter in a key of BLY.*; NULL: r->why. */
+static bly_filter *fetch_whole(struct router *r, const char *key)
 {
     bool torn = false;
     bly_filter *f = fetch_filter(r, key, &torn);
-    if (!f && torn)
-        f = fetch_copy(r, key);
+    return !f && torn ? fetch_copy(r, key) : f;
+}
+
+/* The same to a file. */
+static int dump_filter(const struct redis_args *args, struct router *r,
+                       const char *key, const char *path)
+{
+    bly_filter *f = fetch_whole(r, key);
     FILE *const to = report_to(path);
     int status = f ? filter_save(f, path) : fail("%s", r->why);
     if (status == YES)
         filter_report(args, to, path, key, f);
     bly_free(f);
+    return status;
+}
+
+/* All shards of a filter, each to a file of a folder. Files that are complete
+ * stay if a later one fails; the report comes when all are. */
+static int dump_shards(const struct redis_args *args, const char *name,
+                       const char *folder)
+{
+    struct router r = { 0 };
+    struct shards s = { 0 };
+    uint64_t nbytes = 0;
+    int status = YES;
+    if (!router_open(&r, &args->login) || !shards_read(&r, name, &s))
+        status = fail("%s", r.why);
+    else if (bly_folder_make(folder))
+        status = fail_library();
+    for (size_t i = 0; i < s.n && status == YES; i++) {
+        char path[4096];
+        bly_filter *const f = fetch_whole(&r, s.at[i].key);
+        if (!f)
+            status = fail("%s", r.why);
+        else if ((size_t)snprintf(path, sizeof path, "%s/%zu.bly", folder, i) >=
+                 sizeof path)
+            status = fail("%s: the name is too long", folder);
+        else
+            status = filter_save(f, path);
+        nbytes += f ? bly_written_bytes(f) : 0;
+        bly_free(f);
+    }
+    if (status == YES && !shards_same(&r, &s))
+        status = fail("%s", r.why);
+    if (status == YES)
+        moved_report(
+            args, stdout,
+            (struct redis_moved){ folder, name, s.kind, NULL, nbytes });
+    shards_free(&s);
+    router_close(&r);
     return status;
 }
 
@@ -245,6 +290,8 @@ int redis_dump(const struct redis_args *args, struct list *operands)
     if (operands->n > 2)
         return fail("one key goes into one file; %zu words are too many",
                     operands->n);
+    if (args->cluster)
+        return dump_shards(args, key, path);
     if (!output_works(path, args->json))
         return TROUBLE;
     struct router r = { 0 };

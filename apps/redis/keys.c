@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "apps/redis/shards.h"
+#include "apps/redis/upload.h"
 #include "report/say.h"
 
 #define COMMAND_KEYS 512
@@ -39,8 +40,9 @@ struct sent {
 struct asking {
     struct router r;
     struct shards shards;
-    const char *verb; /* BLY.HAS */
-    bool again;       /* whether a command may be carried out twice */
+    const char *verb;           /* BLY.HAS */
+    const char *const *between; /* words between key and items; ends in NULL */
+    bool again;                 /* whether a command may be carried out twice */
     bool invert;
     bool answered; /* the block has its answers */
     struct shard_keys *of;
@@ -74,8 +76,8 @@ static bool shard_keys_put(struct shard_keys *k, const bly_bytes *key)
 /* Send the command for some keys of a shard. */
 static bool send_keys(struct asking *a, size_t shard, size_t from, size_t n)
 {
-    const char *words[COMMAND_KEYS + 2];
-    size_t lens[COMMAND_KEYS + 2];
+    const char *words[COMMAND_KEYS + 4];
+    size_t lens[COMMAND_KEYS + 4], nwords = 2;
     if (a->nsent == a->room) {
         const size_t room = a->room ? a->room * 2 : 64;
         struct sent *const more = realloc(a->sent, room * sizeof *more);
@@ -88,14 +90,18 @@ static bool send_keys(struct asking *a, size_t shard, size_t from, size_t n)
     lens[0] = strlen(a->verb);
     words[1] = a->shards.at[shard].key;
     lens[1] = a->shards.at[shard].len;
-    for (size_t i = 0; i < n; i++) {
-        words[i + 2] = a->of[shard].keys[from + i].ptr;
-        lens[i + 2] = a->of[shard].keys[from + i].len;
+    for (; a->between[nwords - 2]; nwords++) {
+        words[nwords] = a->between[nwords - 2];
+        lens[nwords] = strlen(words[nwords]);
+    }
+    for (size_t i = 0; i < n; i++, nwords++) {
+        words[nwords] = a->of[shard].keys[from + i].ptr;
+        lens[nwords] = a->of[shard].keys[from + i].len;
     }
     struct sent *const s = &a->sent[a->nsent];
     *s = (struct sent){ .shard = shard, .from = from, .n = n };
     const int len =
-        redisFormatCommandArgv(&s->wire.bytes, (int)n + 2, words, lens);
+        redisFormatCommandArgv(&s->wire.bytes, (int)nwords, words, lens);
     if (len < 0)
         return asking_fail(a);
     s->wire.len = (size_t)len;
@@ -111,16 +117,19 @@ static bool take_answer(struct asking *a, const struct sent *s,
     const char *const key = a->shards.at[s->shard].key;
     if (reply->type == REDIS_REPLY_ERROR)
         return router_explain(&a->r, key, reply->str);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != s->n)
-        return router_explain(&a->r, key, "the server answered for other keys");
-    for (size_t i = 0; i < s->n; i++) {
+    const bool is_array = reply->type == REDIS_REPLY_ARRAY;
+    for (size_t i = 0; i < s->n && is_array && i < reply->elements; i++) {
         const redisReply *const e = reply->element[i];
-        if (e->type == REDIS_REPLY_ERROR)
+        if (e->type == REDIS_REPLY_ERROR) /* BF.MADD ends with it */
             return router_explain(&a->r, key, e->str);
         if (e->type != REDIS_REPLY_INTEGER)
             return router_explain(&a->r, key, "an answer that is not a number");
+        if (e->integer < 0) /* of CF.INSERT */
+            return router_explain(&a->r, key, "the filter is full");
         a->of[s->shard].answers[s->from + i] = e->integer == 1;
     }
+    if (!is_array || reply->elements != s->n)
+        return router_explain(&a->r, key, "the server answered for other keys");
     return true;
 }
 
@@ -182,6 +191,51 @@ static bly_status ask_batch(struct job *job, struct batch *b)
     return BLY_OK;
 }
 
+static const char *const nothing_between[] = { NULL };
+static const char *const insert_between[] = { "NOCREATE", "ITEMS", NULL };
+
+/* The commands of each type of filter, as TYPE names it. A cuckoo filter holds
+ * an item as often as it was added. */
+static const struct {
+    const char *type, *has, *add;
+    const char *const *before_added;
+    bool counts;
+} filter_types[] = {
+    { "bloomery-", "BLY.HAS", "BLY.ADD", nothing_between, true },
+    { "MBbloom--", "BF.MEXISTS", "BF.MADD", nothing_between, false },
+    { "bloomfltr", "BF.MEXISTS", "BF.MADD", nothing_between, false },
+    { "MBbloomCF", "CF.MEXISTS", "CF.INSERT", insert_between, true },
+};
+
+/* Choose by what is in a key; false: r->why. Of one that is missing, the
+ * commands of BLY.* tell, and whether there are any. */
+static bool choose_commands(struct asking *a, const char *key, bool adds)
+{
+    redisReply *const reply = router_call(&a->r, key, true, "TYPE %s", key);
+    if (!reply)
+        return false;
+    const size_t n = sizeof filter_types / sizeof filter_types[0];
+    const char *const type = reply->str ? reply->str : "";
+    size_t i = 0;
+    while (i < n && strcmp(type, filter_types[i].type) != 0)
+        i++;
+    if (strcmp(type, "none") == 0)
+        i = 0;
+    if (i < n) {
+        a->verb = adds ? filter_types[i].add : filter_types[i].has;
+        a->between = adds ? filter_types[i].before_added : nothing_between;
+        a->again = !adds || !filter_types[i].counts ||
+                   (a->shards.is_sharded && !a->shards.counts);
+    } else {
+        snprintf(a->r.why, sizeof a->r.why,
+                 "%s: holds a value of type %s, which is no filter that items "
+                 "can be asked of",
+                 key, type);
+    }
+    freeReplyObject(reply);
+    return i < n;
+}
+
 /* Find the filter, so that what is wrong with it is said even if no key comes.
  * A kind that cannot answer may be one that takes keys. */
 static bool asking_open(struct asking *a, const struct redis_args *args,
@@ -198,10 +252,12 @@ static bool asking_open(struct asking *a, const struct redis_args *args,
     a->of = calloc(a->shards.n, sizeof *a->of);
     if (!a->of)
         return asking_fail(a);
-    a->again = !adds || (a->shards.is_sharded && !a->shards.counts);
-    a->verb = adds ? "BLY.ADD" : "BLY.HAS";
     a->invert = args->invert;
     const char *const first = a->shards.at[0].key;
+    if (!choose_commands(a, first, adds))
+        return false;
+    if (strcmp(a->verb, "BLY.HAS") != 0 && strcmp(a->verb, "BLY.ADD") != 0)
+        return true;
     redisReply *const reply =
         router_call(&a->r, first, true, "BLY.HAS %s %b", first, "", (size_t)0);
     freeReplyObject(reply);
@@ -229,6 +285,31 @@ static void asking_close(struct asking *a)
     free(a);
 }
 
+/* Wait for replicas to have what was added: WAIT counts what went through its
+ * own connection, so it goes where the items went. */
+static bool settle_all(struct asking *a, uint64_t replicas)
+{
+    for (size_t i = 0; i < a->shards.n && replicas; i++) {
+        const struct shard *const at = &a->shards.at[i];
+        struct wire w;
+        const int len = redisFormatCommand(
+            &w.bytes, "WAIT %llu %llu", (unsigned long long)replicas,
+            (unsigned long long)upload_patience(&a->r));
+        if (len < 0)
+            return asking_fail(a);
+        w.len = (size_t)len;
+        const struct ticket t = router_send(&a->r, at->slot, &w);
+        redisReply *const reply = router_answer(&a->r, t, at->slot, &w, true);
+        redisFreeCommand(w.bytes);
+        const bool ok =
+            reply && upload_settled(&a->r, at->key, replicas, reply);
+        freeReplyObject(reply);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
 /* All keys to the server. A status, and job's results; adds: 1 is a key that
  * was new. */
 static int ask_all(const struct redis_args *args, const struct list *operands,
@@ -253,7 +334,8 @@ static int ask_all(const struct redis_args *args, const struct list *operands,
         job->hasher = a->shards.is_sharded ? shard_hasher() : NULL;
         if (pipeline_run(job, &in))
             status = fail("%s", job->error);
-        else if (a->shards.is_sharded && !shards_same(&a->r, &a->shards))
+        else if ((a->shards.is_sharded && !shards_same(&a->r, &a->shards)) ||
+                 (adds && !settle_all(a, args->replicas)))
             status = fail("%s", a->r.why);
     }
     input_close(&in);

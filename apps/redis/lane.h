@@ -34,8 +34,6 @@ void password_wipe(void);
 
 /* --------------------------------------------------- in redis_slots.c */
 
-#define NO_NODE UINT16_MAX
-
 /* The place of a server, which is added if it is new; NO_NODE: no memory. */
 uint16_t node_place(struct router *r, const char *host, int port);
 

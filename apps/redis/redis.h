@@ -23,7 +23,7 @@ struct redis_args {
     struct redis_login login;
     struct keys keys;
     struct sizing sizing;
-    uint64_t shards;
+    uint64_t shards, replicas;
     bool cluster, replace, invert, count, json;
 };
 

@@ -142,7 +142,20 @@ static redisReply *router_ask(struct router *r, unsigned slot,
     const char *asking[] = { "ASKING" };
     uint16_t to = r->owner[slot];
     bool asks = false;
+    r->lost = false;
     for (unsigned attempt = 1;; attempt++) {
+        /* A server that is new may not know yet: another one is asked, too. */
+        for (size_t i = 0; to == NO_NODE && i < r->nnodes; i++) {
+            learn_slots(r);
+            to = r->owner[slot];
+        }
+        if (to == NO_NODE) {
+            router_fail(r,
+                        "slot %u: no server of the cluster has it, and so "
+                        "none has its keys; right: redis-cli --cluster fix",
+                        slot);
+            return NULL;
+        }
         struct redis_node *const node = &r->nodes[to];
         redisReply *reply = NULL;
         bool maybe_done = false;
@@ -169,6 +182,7 @@ static redisReply *router_ask(struct router *r, unsigned slot,
                                   ? redirected_to(r, reply->str, to)
                                   : NO_NODE;
         freeReplyObject(reply);
+        r->lost = maybe_done;
         if (give_up)
             return NULL;
         if (how == LATER || next == NO_NODE || attempt > 4)
@@ -230,6 +244,8 @@ static void ahead_flush(struct redis_node *node)
 
 struct ticket router_send(struct router *r, unsigned slot, const struct wire *w)
 {
+    if (r->owner[slot] == NO_NODE) /* that is told when the answer is asked */
+        return (struct ticket){ .node = NO_NODE };
     struct redis_node *const node = &r->nodes[r->owner[slot]];
     const struct ticket t = { r->owner[slot], node->nlost };
     /* One that is known to be down is not waited for again and again. */
@@ -251,6 +267,8 @@ redisReply *router_answer(struct router *r, struct ticket t, unsigned slot,
 {
     for (size_t i = 0; i < r->nnodes; i++)
         ahead_flush(&r->nodes[i]); /* all servers work while one is awaited */
+    if (t.node == NO_NODE)         /* it was not sent */
+        return w ? router_ask(r, slot, w, again) : NULL;
     struct redis_node *const node = &r->nodes[t.node];
     void *reply = NULL;
     if (node->ahead && node->nlost == t.nlost &&

@@ -14,6 +14,7 @@
 #include "apps/redis/redis.h"
 
 #define SLOTS 16384u
+#define NO_NODE UINT16_MAX
 
 /* A server. It keeps its place in the router's array. */
 struct redis_node {
@@ -32,7 +33,10 @@ struct router {
     size_t nnodes;
     bool clustered;
     unsigned nlearned;     /* how often the map was asked for */
-    uint16_t owner[SLOTS]; /* the place of the node that has a slot */
+    uint16_t owner[SLOTS]; /* the place of the node that has a slot; NO_NODE:
+                              nobody has it */
+    bool lost;             /* what went wrong was a connection, and a server
+                              may have done what it was told */
     char why[512];         /* what went wrong, once something has */
 };
 
@@ -57,7 +61,7 @@ redisReply *router_call(struct router *r, const char *key, bool again,
 
 /* Where a command was sent, for the caller that wants its answer. */
 struct ticket {
-    uint16_t node;
+    uint16_t node;  /* NO_NODE: nowhere, since nobody has the slot */
     unsigned nlost; /* of the node when it was sent */
 };
 

@@ -83,6 +83,8 @@ static uint16_t node_of_reply(struct router *r, const redisReply *e,
 static void take_slots(struct router *r, const redisReply *all,
                        const char *reached)
 {
+    for (size_t s = 0; s < SLOTS; s++)
+        r->owner[s] = NO_NODE;
     for (size_t i = 0; i < all->elements; i++) {
         const redisReply *const e = all->element[i];
         if (e->type != REDIS_REPLY_ARRAY || e->elements < 3 ||

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "apps/redis/lane.h"
 #include "apps/redis/upload.h"
 #include "report/say.h"
 
@@ -178,7 +179,93 @@ static bool verify_upload(struct router *r, const char *at, const bly_filter *f)
     return same;
 }
 
-bool upload_send(struct router *r, struct upload *u, const bly_filter *f)
+/* ---------------------------------------------------- failing over */
+
+/* A field of INFO's section of the server that has a key, as text; "" where it
+ * has none. */
+static void server_tells(struct router *r, const char *key, const char *section,
+                         const char *field, char *to, size_t room)
+{
+    redisReply *const info = router_call(r, key, true, "INFO %s", section);
+    const char *at = info && info->str ? strstr(info->str, field) : NULL;
+    to[0] = '\0';
+    if (at)
+        snprintf(to, room, "%.*s", (int)strcspn(at + strlen(field), "\r\n"),
+                 at + strlen(field));
+    freeReplyObject(info);
+}
+
+bool upload_settle(struct router *r, const char *key, uint64_t n)
+{
+    char there[24];
+    const bool any = n == 0;
+    if (any) {
+        server_tells(r, key, "replication", "connected_slaves:", there,
+                     sizeof there);
+        if (atoi(there) < 1)
+            return true;
+        n = 1;
+    }
+    redisReply *const reply =
+        router_call(r, key, true, "WAIT %llu %llu", (unsigned long long)n,
+                    (unsigned long long)upload_patience(r));
+    const bool ok = reply && (any || upload_settled(r, key, n, reply));
+    freeReplyObject(reply);
+    return ok;
+}
+
+uint64_t upload_patience(const struct router *r)
+{
+    return r->login->timeout * 900; /* ms: before the connection's own ends */
+}
+
+bool upload_settled(struct router *r, const char *key, uint64_t n,
+                    const redisReply *reply)
+{
+    if (is_error(reply))
+        return router_explain(r, key, reply->str);
+    const long long have = reply->integer;
+    if ((uint64_t)have >= n)
+        return true;
+    snprintf(r->why, sizeof r->why,
+             "%s: written, but only %lld of %llu replicas have it after %llu "
+             "seconds (see --timeout)",
+             key, have, (unsigned long long)n,
+             (unsigned long long)r->login->timeout);
+    return false;
+}
+
+bool upload_may_retry(struct router *r, const char *at)
+{
+    char why[sizeof r->why], limit[40], policy[60], evicted[40];
+    if (!at)
+        return false;
+    if (r->lost)
+        return true;
+    memcpy(why, r->why, sizeof why);
+    redisReply *const reply = router_call(r, at, true, "EXISTS %s", at);
+    const bool gone = reply && reply->integer == 0;
+    freeReplyObject(reply);
+    if (gone) {
+        server_tells(r, at, "memory", "\nmaxmemory:", limit, sizeof limit);
+        server_tells(r, at, "memory", "maxmemory_policy:", policy,
+                     sizeof policy);
+        server_tells(r, at, "stats", "evicted_keys:", evicted, sizeof evicted);
+    }
+    memcpy(r->why, why, sizeof why);
+    if (!gone || !strcmp(limit, "0") || !strcmp(policy, "noeviction") ||
+        !strcmp(evicted, "0"))
+        return gone && r->clustered;
+    snprintf(r->why, sizeof r->why,
+             "%s: the server evicted what was loaded, since it has reached "
+             "maxmemory (%s bytes) and its maxmemory-policy is %s; right: more "
+             "memory, or the policy noeviction",
+             at, limit, policy);
+    return false;
+}
+
+/* Send it once. */
+static bool send_once(struct router *r, struct upload *u, const bly_filter *f)
 {
     struct sending s = { .r = r, .total = bly_written_bytes(f) };
     u->at = key_beside(u->key, "loading");
@@ -193,11 +280,40 @@ bool upload_send(struct router *r, struct upload *u, const bly_filter *f)
         ok = bly_write(f, put_piece, &s) == BLY_OK && (!s.n || send_piece(&s));
         progress_clear();
     }
-    ok = ok && verify_upload(r, u->at, f);
+    ok = ok && verify_upload(r, u->at, f) && upload_settle(r, u->at, 0);
     free(s.piece);
-    if (!ok)
-        upload_drop(r, u);
     return ok;
+}
+
+/* A server that dies takes with it what its replica has not yet: then all of it
+ * is sent again, to its successor. */
+bool upload_send(struct router *r, struct upload *u, const bly_filter *f)
+{
+    bly_write_part(f, 0, u->head, sizeof u->head);
+    for (unsigned attempt = 1;; attempt++) {
+        if (send_once(r, u, f))
+            return true;
+        const bool again =
+            upload_may_retry(r, u->at) && attempt < UPLOAD_ATTEMPTS;
+        upload_drop(r, u);
+        if (!again)
+            return false;
+    }
+}
+
+/* Does the key hold what was sent? The answer to a RENAME may be lost. */
+static bool is_placed(struct router *r, const struct upload *u)
+{
+    char why[sizeof r->why];
+    memcpy(why, r->why, sizeof why);
+    redisReply *const e =
+        router_call(r, u->key, true, "BLY.EXPORT %s 0 %d", u->key, UPLOAD_HEAD);
+    const bool same = e && e->type == REDIS_REPLY_ARRAY && e->elements == 2 &&
+                      e->element[1]->len == UPLOAD_HEAD &&
+                      memcmp(e->element[1]->str, u->head, UPLOAD_HEAD) == 0;
+    freeReplyObject(e);
+    memcpy(r->why, why, sizeof why);
+    return same;
 }
 
 bool upload_place(struct router *r, struct upload *u, bool replace)
@@ -207,19 +323,22 @@ bool upload_place(struct router *r, struct upload *u, bool replace)
         return false;
     freeReplyObject(reply);
     reply =
-        router_call(r, u->at, false,
-                    replace ? "RENAME %s %s" : "RENAMENX %s %s", u->at, u->key);
-    if (!reply)
-        return false;
-    const bool ok = replace || reply->integer == 1;
+        router_call(r, u->at, true, replace ? "RENAME %s %s" : "RENAMENX %s %s",
+                    u->at, u->key);
+    const bool answered = reply != NULL;
+    const bool done = answered && (replace || reply->integer == 1);
     freeReplyObject(reply);
-    if (!ok)
+    if (done || is_placed(r, u)) {
+        free(u->at);
+        u->at = NULL;
+        return true;
+    }
+    if (answered)
         return upload_fail(
             r, u->key,
             "someone else made this key meanwhile; --replace replaces it");
-    free(u->at);
-    u->at = NULL;
-    return true;
+    upload_may_retry(r, u->at); /* was it evicted? */
+    return false;
 }
 
 void upload_drop(struct router *r, struct upload *u)

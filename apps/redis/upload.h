@@ -8,10 +8,14 @@
 
 #include "apps/redis/router.h"
 
+#define UPLOAD_ATTEMPTS 4 /* each waits for a successor as router.c does */
+#define UPLOAD_HEAD 288   /* up to the checksum of the payload */
+
 /* A filter on its way to a key. */
 struct upload {
     const char *key;
     char *at; /* the temporary key that it is in; NULL: none */
+    unsigned char head[UPLOAD_HEAD]; /* of the file, with its checksum */
 };
 
 /* May the key be written? It must not be there, or with `replace` hold a
@@ -24,6 +28,21 @@ bool upload_send(struct router *r, struct upload *u, const bly_filter *f);
 
 /* Give it its name. False: r->why, and what was there before still is. */
 bool upload_place(struct router *r, struct upload *u, bool replace);
+
+/* Wait until n replicas of the server with a key have all that was written to
+ * it through r; n 0: one of them, if there is any, for as long as a piece may
+ * take. False: r->why. */
+bool upload_settle(struct router *r, const char *key, uint64_t n);
+
+/* How long that is, in ms; and what a reply to WAIT means. False: r->why. */
+uint64_t upload_patience(const struct router *r);
+bool upload_settled(struct router *r, const char *key, uint64_t n,
+                    const redisReply *reply);
+
+/* Is what was wrong no fault of ours or the server's, but a failover on the
+ * way? Then it is worth another try. If what was sent is gone since the server
+ * evicts keys, r->why says so. */
+bool upload_may_retry(struct router *r, const char *at);
 
 /* Take away what was not placed, if the server can still be reached. */
 void upload_drop(struct router *r, struct upload *u);

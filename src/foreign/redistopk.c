@@ -238,10 +238,10 @@ static double redistopk_chance(const redistopk *t, uint32_t count)
     return chance;
 }
 
-/* The lesser child comes up, the left one of two that are equal; past_equals:
- * also where it counts as much as what goes down, as in RedisBloom, so that of
- * equal keys the same one leaves. */
-static void redistopk_down(redistopk *t, uint64_t i, bool past_equals)
+/* The lesser child comes up, the left one of two that are equal; also where it
+ * counts as much as what goes down, as in RedisBloom, so that of equal keys the
+ * same one leaves. */
+static void redistopk_down(redistopk *t, uint64_t i)
 {
     for (;;) {
         uint64_t least = 2 * i + 1;
@@ -249,8 +249,7 @@ static void redistopk_down(redistopk *t, uint64_t i, bool past_equals)
             return;
         if (least + 1 < t->k && t->heap[least + 1].count < t->heap[least].count)
             least++;
-        if (past_equals ? t->heap[least].count > t->heap[i].count
-                        : t->heap[least].count >= t->heap[i].count)
+        if (t->heap[least].count > t->heap[i].count)
             return;
         const heavy_entry other = t->heap[i];
         t->heap[i] = t->heap[least];
@@ -357,7 +356,7 @@ static bly_status redistopk_increase(bly_foreign *f, const bly_foreign_key *key,
     heavy_entry *const listed = redistopk_find(t, key);
     if (listed) {
         listed->count = most;
-        redistopk_down(t, (uint64_t)(listed - t->heap), true);
+        redistopk_down(t, (uint64_t)(listed - t->heap));
     } else if (most) {
         heavy_key *const out = t->heap[0].key;
         heavy_set(t->spare, key->bytes, key->len);
@@ -367,7 +366,7 @@ static bly_status redistopk_increase(bly_foreign *f, const bly_foreign_key *key,
         t->nbytes -= out ? sizeof *out + out->room : 0;
         t->spare = out;
         t->has_left = out != NULL;
-        redistopk_down(t, 0, true);
+        redistopk_down(t, 0);
     }
     return BLY_OK;
 }
@@ -519,9 +518,9 @@ static bly_status redistopk_restore(bly_foreign *f, unsigned version,
         redistopk *const t = f->own;
         memcpy(redistopk_buckets(t), buckets, nbuckets);
         t->state = bly_load64(heap + 8);
+        /* In the order that was saved, which need not be that of a heap: a
+         * count that falls stays where it is, as in RedisBloom. */
         st = redistopk_restore_keys(f, from, heap) ? BLY_OK : BLY_EFORMAT;
-        for (uint64_t i = t->k / 2; !st && i-- > 0;)
-            redistopk_down(t, i, false); /* a heap, whoever wrote it */
     }
     bly_mem_release(&f->mem, buckets, nbuckets);
     bly_mem_release(&f->mem, heap, nheap);
