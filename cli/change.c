@@ -47,7 +47,7 @@ int change_keys(struct change *c, const struct list *operands)
     const bly_access how = { .secret = secret_read(c->keys->key_file, &ok),
                              .wait = wait_for_lock };
     bly_kind_info kind;
-    if (!ok || !filter_to_change(path, &how, c->ability, &kind)) {
+    if (!ok || !filter_to_change(path, &how, c->ability, &r.in, &kind)) {
         input_close(&r.in);
         return TROUBLE;
     }

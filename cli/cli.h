@@ -28,6 +28,7 @@
     X(set)          \
     X(info)         \
     X(shell)        \
+    X(note)         \
     X(merge)        \
     X(intersect)    \
     X(compare)      \

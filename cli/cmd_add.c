@@ -117,8 +117,9 @@ static int add_run(struct list *operands)
                        .wait = wait_for_lock };
     bly_foreign_spec spec = { 0 };
     bly_kind_info kind;
-    if (!ok || (foreign ? !foreign_spec(&add_args.foreign, &spec)
-                        : !filter_to_change(path, &how, BLY_CAN(ADD), &kind))) {
+    if (!ok ||
+        (foreign ? !foreign_spec(&add_args.foreign, &spec)
+                 : !filter_to_change(path, &how, BLY_CAN(ADD), &a.in, &kind))) {
         input_close(&a.in);
         return TROUBLE;
     }

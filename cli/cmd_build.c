@@ -16,6 +16,7 @@
 #include "io/paths.h"
 #include "io/files.h"
 #include "io/keys.h"
+#include "io/meta.h"
 #include "io/sizing.h"
 #include "io/values.h"
 
@@ -25,8 +26,9 @@ static struct {
     const char *output, *spill;
     struct keys keys;
     struct others others;
+    struct meta_args meta;
     uint64_t seed, threads, max_memory;
-    bool json;
+    bool json, ints, uints;
 } build_args;
 
 static bly_status build_batch(struct job *job, struct batch *b)
@@ -129,6 +131,10 @@ static bool build_is_plain(void)
                               : build_args.spill              ? "--spill"
                               : build_args.others.universe.n  ? "--universe"
                               : build_args.others.negatives.n ? "--negatives"
+                              : build_args.ints               ? "--int"
+                              : build_args.uints              ? "--uint"
+                              : build_args.meta.note          ? "--note"
+                              : build_args.meta.pairs.n       ? "--meta"
                                                               : NULL;
     if (wrong)
         fail("%s has no meaning for a format of another system; right: "
@@ -174,7 +180,16 @@ static int build_run(struct list *operands)
                     "the place of the seed");
     if (build_args.spill && !build_args.max_memory)
         return fail("--spill needs --max-memory: how much to keep in memory");
+    if (build_args.ints && build_args.uints)
+        return fail("--int and --uint exclude each other: integers with a sign "
+                    "or without");
+    if (!meta_check(&build_args.meta))
+        return TROUBLE;
+    build_args.keys.normal.type = build_args.ints    ? BLY_KEYS_INT64
+                                  : build_args.uints ? BLY_KEYS_UINT64
+                                                     : BLY_KEYS_UNKNOWN;
     bly_spec spec = { .seed = build_args.seed,
+                      .keying = keys_keying(&build_args.keys),
                       .max_bytes = build_args.max_memory,
                       .spill = build_args.spill };
     struct job job = {
@@ -212,7 +227,8 @@ static int build_run(struct list *operands)
     if (!f)
         return TROUBLE;
     FILE *const to = report_to(build_args.output);
-    int status = filter_tick(f) ? fail_library() : YES;
+    int status =
+        filter_tick(f) || meta_set(&build_args.meta, f) ? fail_library() : YES;
     if (status == YES)
         status = filter_save(f, build_args.output);
     if (status == YES && !quiet) {
@@ -252,6 +268,11 @@ static const struct opt build_options[] = {
     SELECT_OPTIONS(build_args.keys),
     NORMAL_OPTIONS(build_args.keys),
     OTHERS_OPTIONS(build_args.others),
+    FLAG("int", 0, build_args.ints,
+         "keys are integers, from -2^63 to 2^63 - 1, not text: 7 and 007 are "
+         "one key, and what is no integer is a bad line"),
+    FLAG("uint", 0, build_args.uints, "the same from 0 to 2^64 - 1"),
+    META_OPTIONS(build_args.meta),
     THREADS_OPTION(build_args.threads),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
@@ -273,6 +294,8 @@ static const struct example build_examples[] = {
       "a billion lines in 4 GiB" },
     { "bloomery build -o revoked.bly --universe issued.txt revoked.txt",
       "right for every number that was issued" },
+    { "bloomery build -o ids.bly --int --note 'customers of May' ids.txt",
+      "integers, and a note that bloomery info shows" },
     { "bloomery build -o known.bloom --format FORMAT --fpr 0.1% hashes.txt",
       "for another system; bloomery formats says which" },
     { 0 },

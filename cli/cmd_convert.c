@@ -74,8 +74,15 @@ static bly_filter *convert_keys(struct conversion *c, bly_spec *spec)
     bly_kind_of(c->from, &kind);
     c->sifts = (kind.can & BLY_CAN(HAS)) && !(kind.traits & BLY_LIKELY_NO);
     convert_complete(&c->old, spec);
-    return sifted_filter(spec, &convert_args.keys, convert_args.threads,
-                         convert_sift, c, &c->job);
+    spec->keying = bly_keying_of(c->from);
+    bly_filter *const f =
+        sifted_filter(spec, &convert_args.keys, convert_args.threads,
+                      convert_sift, c, &c->job);
+    if (!f || bly_copy_meta(f, c->from) == BLY_OK)
+        return f;
+    fail_library();
+    bly_free(f);
+    return NULL;
 }
 
 /* ---------------------------------------------------- without its keys */

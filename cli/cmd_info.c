@@ -11,6 +11,7 @@
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/foreign.h"
+#include "io/meta.h"
 
 static struct {
     struct foreign_args foreign;
@@ -31,6 +32,7 @@ struct info {
     bool past_capacity, saturated, exact, single, block_checksums;
     const char *checksum, *hash;
     const uint64_t *seed; /* NULL: keyed */
+    struct meta meta;
 };
 
 static const struct field info_fields[] = {
@@ -70,6 +72,7 @@ static const struct field info_fields[] = {
           "whether its hash has a secret key"),
     NAMED(struct info, "layers", made.s.layers, NONE,
           "filters it consists of; 0 if it is one"),
+    MEMBERS(struct info, meta, NONE, meta_fields),
     FACTS(struct info, made.s.facts, made.s.nfacts),
     NAMED(struct info, "items_exact", made.s.items_estimate, ITEMS, NULL),
     FIELD(struct info, exact, NONE, NULL),
@@ -82,7 +85,7 @@ static const struct field info_fields[] = {
 
 static const char info_text[] =
     "{file}\n"
-    "  kind~{kind}\n"
+    "  kind~{kind}\n" META_TEXT
     "  keys~[{?saturated}more than can be told from its contents"
     "|{?exact}{items_exact} by its contents"
     "|{items_estimate} +- {items_sd} by its contents"
@@ -117,6 +120,7 @@ static void info_filter(const char *path, bly_filter *f, const bly_stats *s,
         .checksum = intact ? "right" : "wrong",
         .hash = hash_name(s->hash_id),
         .seed = s->keyed ? NULL : &s->seed,
+        .meta = meta_of(f),
     };
     struct stat st;
     /* Written anew, an old file may be of a newer version, and longer. */
@@ -300,7 +304,9 @@ const struct command cmd_info = {
              "planned. Beside the estimate is the count: additions that "
              "changed the filter or, after a build or a merge, different keys, "
              "which is an estimate too if there were more than a million. The "
-             "whole file is read and compared with its checksum.\n\n"
+             "whole file is read and compared with its checksum. What the "
+             "file says of its keys comes first: their type, a note, and pairs "
+             "of names and values (build --note, --meta; bloomery note).\n\n"
              "A warning is printed for a filter that holds more keys than it "
              "was made for: it still never misses a key, but says maybe too "
              "often. The secret of a keyed filter is not needed.\n\n"

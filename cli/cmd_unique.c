@@ -69,6 +69,7 @@ static int unique_run(struct list *operands)
     struct input in;
     if (!unique_spec(&opt.spec))
         return TROUBLE;
+    opt.spec.keying = keys_keying(&unique_args.keys);
     opt.secret = opt.spec.secret = secret_read(unique_args.keys.key_file, &ok);
     if (!ok || !keys_files(&unique_args.keys, operands->at, operands->n, &in))
         return TROUBLE;

@@ -8,6 +8,7 @@
  */
 #include "cli/convert_foreign.h"
 #include "io/filters.h"
+#include "io/meta.h"
 #include "io/paths.h"
 #include "report/say.h"
 
@@ -59,7 +60,11 @@ static bly_status origin_sift(const void *ctx, struct batch *b)
         return foreign_ask(o->theirs, b);
     if (o->sifts) {
         uint64_t hashes[BATCH];
-        bly_hash_keys(bly_hasher_of(o->ours), b->keys, b->n, hashes);
+        const bly_status st =
+            bly_hash_as(bly_hasher_of(o->ours), bly_keying_of(o->ours),
+                        BLY_KEYS_TEXT, b->keys, b->n, hashes, NULL);
+        if (st)
+            return st;
         bly_has_hashes(o->ours, hashes, b->n, b->picked);
     } else {
         batch_invert(b);
@@ -135,6 +140,9 @@ static int convert_to(const struct foreign_conversion *c,
     const int status = foreign_save(f, c->output);
     if (status == YES && !quiet)
         foreign_report(to, c->json, c->output, &job, f);
+    if (status == YES && o->ours && *meta_lost(o->ours))
+        warn("%s: the format has no place for what %s says: %s lost", c->output,
+             c->path, meta_lost(o->ours));
     bly_foreign_free(f);
     return status;
 }
@@ -154,6 +162,7 @@ static int convert_from(const struct foreign_conversion *c,
         return TROUBLE;
     if (!spec.bits)
         origin_sizes(o, &spec.items, &spec.fpr);
+    spec.keying = keys_keying(c->keys);
     bly_filter *const f =
         sifted_filter(&spec, c->keys, c->threads, origin_sift, o, &job);
     if (!f)

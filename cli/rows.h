@@ -42,6 +42,11 @@
              "blanks and tabs at both ends are no part of a key"),        \
         FLAG("crlf", 0, (k).select.crlf,                                  \
              "a carriage return before the newline is no part of a line")
+#define META_OPTIONS(m)                                                     \
+    OPTION("note", 0, OPT_TEXT, &(m).note, "TEXT",                          \
+           "a note in the file, one line of up to 1024 bytes; \"\": none"), \
+        OPTION("meta", 0, OPT_LIST, &(m).pairs, "NAME=VALUE",               \
+               "something else to note, under a name; may be repeated")
 #define SELECT_ABOUT                                                          \
     "With --field, --csv, --jsonl or --regex the key is a part of a line. A " \
     "line that has no such part is bad: too few fields, a quote that is "     \

@@ -682,6 +682,9 @@ bool bly_pair_at(const bly_filter *f, size_t i, bly_bytes *name,
 bool bly_pair_of(const bly_filter *f, const char *name, bly_bytes *value);
 bly_status bly_set_pair(bly_filter *f, const char *name, const char *value);
 
+/* Let f have all the metadata of another filter, and no others. */
+bly_status bly_copy_meta(bly_filter *f, const bly_filter *from);
+
 /* How many entries are there that a newer bloomery wrote and this one does not
  * know? They are kept. */
 size_t bly_meta_unknown(const bly_filter *f);

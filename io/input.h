@@ -22,8 +22,11 @@
 /* The form that keys take before they are hashed (normal.h); zero is as they
  * are. */
 struct normal {
-    bool fold; /* case */
-    bool trim; /* white space at both ends */
+    bool fold;         /* case */
+    bool trim;         /* white space at both ends */
+    bool no_cr;        /* a carriage return at the end is cut off */
+    bly_key_type type; /* BLY_KEYS_INT64 or UINT64: keys are integers, and what
+                          is none is bad; any other: as they are */
 };
 
 struct picker; /* which part of a line is the key: picker.h */

@@ -5,6 +5,7 @@
 
 #include "io/filters.h"
 #include "io/keys.h"
+#include "io/normal.h"
 #include "io/paths.h"
 #include "io/files.h"
 #include "report/say.h"
@@ -30,6 +31,34 @@ static bool keys_form(const struct keys *k, struct input *in)
         return true;
     input_close(in);
     return false;
+}
+
+bly_keying keys_keying(const struct keys *k)
+{
+    struct normal how = k->normal;
+    how.no_cr |= k->select.crlf;
+    if (normal_integer(&how))
+        return (bly_keying){ how.type, 0 };
+    return (bly_keying){ BLY_KEYS_TEXT, normal_forms(&how) };
+}
+
+bool keys_follow(bly_keying of, const char *path, struct input *in)
+{
+    struct normal *const how = &in->normal;
+    const bool is_text = of.type == BLY_KEYS_TEXT || of.type == BLY_KEYS_BYTES;
+    if (is_text && how->fold && !(of.forms & BLY_KEYS_FOLDED)) {
+        fail("%s: the case of its keys was not folded when they were added, "
+             "and with -i some would be missed; right: without -i, or build "
+             "it with -i",
+             path);
+        return false;
+    }
+    how->fold |= (of.forms & BLY_KEYS_FOLDED) != 0;
+    how->trim |= (of.forms & BLY_KEYS_TRIMMED) != 0;
+    how->no_cr |= (of.forms & BLY_KEYS_NO_CR) != 0;
+    if (of.type)
+        how->type = of.type;
+    return true;
 }
 
 bool keys_files(const struct keys *k, const char *const *names, size_t n,
@@ -126,8 +155,11 @@ bly_filter *ask_begin(const struct list *operands, const struct keys *k,
     }
     if (!keys_input(k, operands, in))
         return NULL;
-    bly_filter *const f =
-        filter_to_ask(operands->at[0], k->key_file, c, ability);
+    bly_filter *f = filter_to_ask(operands->at[0], k->key_file, c, ability);
+    if (f && !keys_follow(bly_keying_of(f), operands->at[0], in)) {
+        bly_free(f);
+        f = NULL;
+    }
     if (!f)
         input_close(in);
     return f;
@@ -154,13 +186,14 @@ bool ask_end(bly_filter *f, const struct list *operands, struct input *in,
 }
 
 bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,
-                      bly_kind_info *kind)
+                      struct input *in, bly_kind_info *kind)
 {
     bly_filter *const f = filter_map(path, how);
     if (!f)
         return false;
     bly_kind_of(f, kind);
-    const bool can = filter_can(f, path, ability);
+    const bool can = filter_can(f, path, ability) &&
+                     (!in || keys_follow(bly_keying_of(f), path, in));
     bly_free(f);
     return can;
 }

@@ -29,6 +29,16 @@ bool keys_files(const struct keys *k, const char *const *names, size_t n,
 bool keys_input(const struct keys *k, const struct list *operands,
                 struct input *in);
 
+/* What keys that are read like this are, for a filter that is made of them:
+ * text, unless something else was said. */
+bly_keying keys_keying(const struct keys *k);
+
+/* Let the keys of an input take the form that those of a filter have: folded
+ * and trimmed as they were, integers where it holds integers. False, with the
+ * reason printed, if something was asked for with which keys would be missed.
+ * path is the filter's. */
+bool keys_follow(bly_keying of, const char *path, struct input *in);
+
 /* Warn of a key, the only one of a line, that is the name of a file: its lines
  * may have been meant. Not where -- stands before the keys. */
 void warn_of_file(const struct list *operands, const char *key);
@@ -52,10 +62,11 @@ bool ask_end(bly_filter *f, const struct list *operands, struct input *in,
 bool ask_run(bly_filter *f, const struct list *operands, struct input *in,
              struct job *job);
 
-/* Can the filter in path be changed as an ability says? False, with the reason
- * printed, if not. *kind is what it is. */
+/* Can the filter in path be changed as an ability says, with the keys of in,
+ * which follow it (keys_follow())? False, with the reason printed, if not.
+ * *kind is what it is. */
 bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,
-                      bly_kind_info *kind);
+                      struct input *in, bly_kind_info *kind);
 
 /* Picks those keys of a batch that are to come in. */
 typedef bly_status sift_fn(const void *ctx, struct batch *b);

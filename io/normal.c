@@ -1,21 +1,30 @@
 /*
  * normal.c - the form that keys take before they are hashed
  */
+#include <stdio.h>
+
 #include "io/normal.h"
 
-static uint32_t forms_of(const struct normal *how)
+uint32_t normal_forms(const struct normal *how)
 {
     return (how->fold ? BLY_KEYS_FOLDED : 0) |
-           (how->trim ? BLY_KEYS_TRIMMED : 0);
+           (how->trim ? BLY_KEYS_TRIMMED : 0) |
+           (how->no_cr ? BLY_KEYS_NO_CR : 0);
 }
 
 bool normal_key(const struct normal *how, bly_bytes *key, struct block *scratch,
                 char *why, size_t nwhy)
 {
-    (void)why;
-    (void)nwhy;
-    *key = bly_key_normalise(forms_of(how), *key, scratch->at + scratch->len);
+    static const bly_hasher any = { .id = BLY_HASH_XXH3 };
+    uint64_t hash;
+    *key =
+        bly_key_normalise(normal_forms(how), *key, scratch->at + scratch->len);
     if (how->fold)
         scratch->len += key->len;
-    return true;
+    if (!normal_integer(how) ||
+        !bly_hash_as(&any, (bly_keying){ how->type, 0 }, BLY_KEYS_TEXT, key, 1,
+                     &hash, NULL))
+        return true;
+    snprintf(why, nwhy, "%s", bly_error());
+    return false;
 }

@@ -10,11 +10,20 @@
 
 #include "io/input.h"
 
+/* Are keys to be integers? */
+static inline bool normal_integer(const struct normal *how)
+{
+    return how->type == BLY_KEYS_INT64 || how->type == BLY_KEYS_UINT64;
+}
+
 /* Is anything to be done to a key? */
 static inline bool normal_any(const struct normal *how)
 {
-    return how->fold || how->trim;
+    return how->fold || how->trim || how->no_cr || normal_integer(how);
 }
+
+/* What is done to its text: BLY_KEYS_FOLDED and so on. */
+uint32_t normal_forms(const struct normal *how);
 
 /* How much of `scratch` n bytes of keys may take. */
 static inline size_t normal_most(const struct normal *how, size_t n)

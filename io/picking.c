@@ -289,7 +289,7 @@ size_t picking_normal(struct picking *p, bly_bytes *keys, bly_bytes *lines,
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
-        char why[120];
+        char why[200];
         bly_bytes key = keys[i];
         if (!normal_key(&p->in->normal, &key, &p->scratch, why, sizeof why)) {
             picking_bad(p, numbers[i], 1, "%s", why);

@@ -122,11 +122,18 @@ static void keep_picked(const bly_bytes *keys, size_t n, const uint64_t *picked,
     }
 }
 
-static void hash_batch(const struct job *job, struct batch *b, uint64_t *hashes)
+static void hash_batch(const struct keys_run *r, struct batch *b,
+                       uint64_t *hashes)
 {
-    if (!job->hasher)
+    const bly_hasher *const hasher = r->job->hasher;
+    const struct normal *const how = &r->in->normal;
+    if (!hasher)
         return;
-    bly_hash_keys(job->hasher, b->keys, b->n, hashes);
+    if (normal_integer(how)) /* all are: normal_key() */
+        (void)bly_hash_as(hasher, (bly_keying){ how->type, 0 }, BLY_KEYS_TEXT,
+                          b->keys, b->n, hashes, NULL);
+    else
+        bly_hash_keys(hasher, b->keys, b->n, hashes);
     b->hashes = hashes;
 }
 
@@ -153,7 +160,7 @@ static bool work_ahead(struct keys_run *r, struct keys_worker *w,
     walk_start(&walk, r->in, &w->picking, b);
     while (ok && walk_next(&walk, &batch)) {
         walk_normal(&walk, &batch, NULL);
-        hash_batch(r->job, &batch, hashes);
+        hash_batch(r, &batch, hashes);
         ok = !batch.n || give_batch(r, &batch, true);
     }
     return ok;
@@ -228,7 +235,7 @@ static bool work_keys(void *ctx, unsigned worker, struct block *b)
         if (!batch.n) /* all of them were bad */
             continue;
         memset(picked, 0, sizeof picked);
-        hash_batch(job, &batch, hashes);
+        hash_batch(r, &batch, hashes);
         if (!give_batch(r, &batch, false))
             return false;
         const uint64_t here = count_picked(&batch);
@@ -259,7 +266,7 @@ static void next_pending(struct keys_run *r, struct keys_worker *w,
         if (w->waiting.n) /* not all of them were bad */
             break;
     }
-    hash_batch(r->job, &w->waiting, w->pending->hashes);
+    hash_batch(r, &w->waiting, w->pending->hashes);
 }
 
 /* Cut and hash a block, as far as there is room. */

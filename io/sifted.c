@@ -38,6 +38,11 @@ bly_filter *sifted_filter(const bly_spec *spec, const struct keys *keys,
         bly_builder_free(s.builder);
         return NULL;
     }
+    if (!keys_follow(spec->keying, "the filter", &in)) {
+        input_close(&in);
+        bly_builder_free(s.builder);
+        return NULL;
+    }
     *job = (struct job){
         .hasher = bly_builder_hasher(s.builder),
         .batch = sifted_batch,

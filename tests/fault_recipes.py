@@ -72,6 +72,7 @@ WRITES = [
     writing("remove counting.bly -f half.txt", "counting.bly"),
     writing("set ages.bly -f older.tsv", "ages.bly"),
     writing("shell a.bly < lines.txt", "a.bly"),
+    writing("note a.bly one --meta two=three", "a.bly"),
     writing("merge -o new.bly a.bly b.bly", "new.bly"),
     writing("merge -o a.bly a.bly b.bly", "a.bly"),
     writing("intersect -o new.bly a.bly b.bly", "new.bly"),

@@ -208,9 +208,10 @@ def test_folding_is_that_of_unicode_and_bytes_stay(ok):
     every = [chr(c) for c in range(1, 0x20000) if not 0xD800 <= c < 0xE000 and chr(c) != "\n"]
     build(ok, "\n".join(map(folded, every)) + "\n")
     build(ok, "\n".join(every) + "\n", "-i", name="g.bly")
-    assert (ok.path / "f.bly").read_bytes() == (ok.path / "g.bly").read_bytes()
+    # But for the headers: only one says that it is folded.
+    assert (ok.path / "f.bly").read_bytes()[4096:] == (ok.path / "g.bly").read_bytes()[4096:]
     broken = b"\xff\xc3\n\xe2\x84\n\xed\xa0\x80X\n\xc0\x80\n\xf4\x90\x80\x80\n"
-    ok("build", "-o", "f.bly", stdin=broken.lower())
+    ok("build", "-i", "-o", "f.bly", stdin=broken.lower())
     assert ok("has", "-i", "f.bly", stdin=broken).raw == broken
 
 

@@ -182,6 +182,12 @@ TRY(bly_set_keying)
     (void)unused;
     REFUSED(bly_set_keying(NULL, (bly_keying){ BLY_KEYS_TEXT, 0 }));
 }
+TRY(bly_copy_meta)
+{
+    (void)unused;
+    REFUSED(bly_copy_meta(NULL, f));
+    REFUSED(bly_copy_meta(f, NULL));
+}
 TRY(bly_set_note)
 {
     (void)unused;
@@ -842,7 +848,7 @@ static void names_that_are_null(void **unused)
 #define ROWS(X) \
     X(plan) X(new) X(clone) X(become) X(hasher_for) X(add) X(remove) \
     X(add_hash) X(add_hashes) X(add_keys) X(add_column) X(add_ints) \
-    X(hash_as) X(add_as) X(has_as) X(set_keying) X(set_note) X(set_pair) \
+    X(hash_as) X(add_as) X(has_as) X(set_keying) X(set_note) X(set_pair) X(copy_meta) \
     X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
     X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_finish) \
     X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(load) \

@@ -324,7 +324,7 @@ static void unique_written(struct job *job, bool ok)
 
 /* The filter in opt->path, which is made if there is none, or one that is not
  * kept. False, with the reason printed. */
-static bool filter_begin(struct unique_run *u)
+static bool filter_begin(struct unique_run *u, struct input *in)
 {
     const struct unique_options *const opt = u->opt;
     const char *const path = opt->path;
@@ -334,7 +334,7 @@ static bool filter_begin(struct unique_run *u)
     if (path && !can_change(path))
         return false;
     const bool there = path && access(path, F_OK) == 0;
-    if (there && !filter_to_change(path, &how, BLY_CAN(ADD), &kind))
+    if (there && !filter_to_change(path, &how, BLY_CAN(ADD), in, &kind))
         return false;
     bly_status st = there ? BLY_OK : bly_new(&opt->spec, &made);
     if (!st && path)
@@ -374,7 +374,7 @@ int unique(const struct unique_options *opt, struct input *in)
                        .terminator = opt->terminator,
                        .nthreads = opt->nthreads,
                        .ctx = &u };
-    if (!filter_begin(&u)) {
+    if (!filter_begin(&u, in)) {
         filter_end(&u);
         return TROUBLE;
     }

@@ -278,6 +278,14 @@ static void draft_put(meta_draft *d, const meta_entry *e)
     d->n += ENTRY_BYTES + e->is.len;
 }
 
+static bly_status may_set(const bly_filter *f)
+{
+    return f->readonly ? bly_fail(BLY_EREADONLY, "the filter is mapped "
+                                                 "read-only: open it to change "
+                                                 "it")
+                       : BLY_OK;
+}
+
 /* Put e in the place of what it replaces: the entry of its tag, or the pair of
  * its name. Without `keep` it only goes. */
 static bly_status meta_set(bly_filter *f, const meta_entry *e, bool keep,
@@ -286,9 +294,9 @@ static bly_status meta_set(bly_filter *f, const meta_entry *e, bool keep,
     meta_draft d = { .n = 0 };
     meta_entry old;
     size_t at = 0;
-    if (f->readonly)
-        return bly_fail(BLY_EREADONLY, "the filter is mapped read-only: open "
-                                       "it to change it");
+    const bly_status st = may_set(f);
+    if (st)
+        return st;
     while (f->meta && next_entry(f->meta->at, f->meta->nbytes, &at, &old)) {
         if (old.tag == e->tag &&
             (e->tag != TAG_PAIR || same_name(old.is, e->is)))
@@ -377,6 +385,14 @@ bly_status bly_set_pair(bly_filter *f, const char *name, const char *value)
         memcpy(pair + n + 1, text.ptr, text.len);
     const meta_entry e = { TAG_PAIR, { pair, n + 1 + text.len } };
     return meta_set(f, &e, value != NULL, bly_filter_keying(f));
+}
+
+bly_status bly_copy_meta(bly_filter *f, const bly_filter *from)
+{
+    if (!f || !from)
+        return bly_fail_null("f or from");
+    const bly_status st = may_set(f);
+    return st || f == from ? st : bly_filter_inherit(from, f);
 }
 
 /* -------------------------------------------------------------- combining */
