@@ -103,7 +103,7 @@ def test_numbers_of_arguments_and_nuls(ok):
 def test_numbers_with_fields(ok):
     """They are those of lines in the file: a header is one, and a record of CSV
     may be several."""
-    ok("build", "-n", "100", "-p", "1e-9", "-o", "f.bly", stdin="ann\nbob\n")
+    ok("build", "-i", "-n", "100", "-p", "1e-9", "-o", "f.bly", stdin="ann\nbob\n")
     rows = 'id,name\n1,ann\n2,"x\ny"\n3,bob\n'
     assert ok("has", "-n", "--csv", "name", "f.bly", stdin=rows).lines == \
         ["2:1,ann", "5:3,bob"]
@@ -289,7 +289,7 @@ def test_colours_are_those_of_grep(folder):
 
 
 def test_the_key_in_its_line_is_coloured(ok):
-    ok("build", "-n", "100", "-p", "1e-9", "-o", "f.bly", stdin="a\n")
+    ok("build", "-i", "-n", "100", "-p", "1e-9", "-o", "f.bly", stdin="a\n")
     always = "has", "--color", "always", "f.bly"
     assert ok(*always, "--field", "2", stdin="x\ta\ty\n").out == \
         f"x\t{RED}a{END}\ty\n"
