@@ -289,10 +289,11 @@ def test_colours_are_those_of_grep(folder):
 
 
 def test_the_key_in_its_line_is_coloured(ok):
-    ok("build", "-i", "-n", "100", "-p", "1e-9", "-o", "f.bly", stdin="a\n")
+    ok("build", "-n", "100", "-p", "1e-9", "-o", "f.bly", stdin="a\n")
     always = "has", "--color", "always", "f.bly"
     assert ok(*always, "--field", "2", stdin="x\ta\ty\n").out == \
         f"x\t{RED}a{END}\ty\n"
+    ok("build", "-i", "-n", "100", "-p", "1e-9", "-o", "f.bly", stdin="a\n")
     assert ok(*always, "-i", stdin="A\n").out == f"{RED}A{END}\n"
 
 
