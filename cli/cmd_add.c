@@ -171,18 +171,20 @@ const struct command cmd_add = {
     .name = "add",
     .usage = "FILTER [KEY]... [-f FILE]... [OPTION]...",
     .summary = "add keys to a filter on disk",
-    .about = "Adds the keys given as arguments, or the lines of the files "
-             "given with -f, or those of standard input, and reports how many "
-             "were new, as far as the filter can tell.\n\n"
-             "The filter is replaced at the end, when all keys have been read "
-             "and added; if anything goes wrong, or the command is "
-             "interrupted, the file stays as it was. Several adds at once wait "
-             "for each other; readers see the old filter meanwhile.\n\n"
-             "A file of another system can be added to if its format says so "
-             "(bloomery formats): dumps of Redis and Valkey become what the "
-             "server would have made of them.\n\n"
-             "A filter that forgets with time is given the system time, in "
-             "seconds since 1970, when keys are added and when it is queried.",
+    .about =
+        "Adds the keys given as arguments, or the lines of the files "
+        "given with -f, or those of standard input, and reports how many "
+        "were new, as far as the filter can tell.\n\n"
+        "The filter is replaced at the end, when all keys have been read "
+        "and added; if anything goes wrong, or the command is "
+        "interrupted, the file stays as it was. Several adds at once wait "
+        "for each other; readers see the old filter meanwhile.\n\n" SELECT_ABOUT
+        " Then nothing is changed.\n\n"
+        "A file of another system can be added to if its format says so "
+        "(bloomery formats): dumps of Redis and Valkey become what the "
+        "server would have made of them.\n\n"
+        "A filter that forgets with time is given the system time, in "
+        "seconds since 1970, when keys are added and when it is queried.",
     .options = add_options,
     .examples = add_examples,
     .reports = REPORTS({ "", added_fields, ONE }),

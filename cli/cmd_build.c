@@ -315,7 +315,8 @@ const struct command cmd_build = {
         "threads that add at once. The rate is 1 % unless --fpr or --memory "
         "says otherwise.\n\n"
         "A kind that stores values (bloomery kinds: build and get) reads lines "
-        "that consist of a key, a tab and its value, " VALUE_RIGHT
+        "that consist of a key, a tab (or --delimiter) and its "
+        "value, " VALUE_RIGHT
         ". The value is what follows the last tab, so keys may contain tabs. A "
         "line without a tab, or a key that comes with two different values, is "
         "an error.\n\n"
@@ -329,7 +330,8 @@ const struct command cmd_build = {
         "them. It takes as few bits as it can, unless --fpr asks for a low "
         "rate for keys outside.\n\n"
         "With --format the filter is in the format of another system, bit for "
-        "bit as that system would make it for this many keys and this rate.\n\n"
+        "bit as that system would make it for this many keys and this "
+        "rate.\n\n" SELECT_ABOUT " If a line is bad, nothing is written.\n\n"
         "Nothing is written before everything has been read. An interrupted "
         "build leaves FILE as it was. FILE must not be an input.",
     .options = build_options,

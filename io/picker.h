@@ -75,14 +75,15 @@ struct field_cutter {
     const char *begin, *end; /* of the block */
     const char *start;       /* of the line */
     const char *from;        /* of the field, once `left` is 0 */
-    const char *to;          /* its end; NULL: not seen yet */
+    const char *to;          /* its end, once it was `seen` */
     size_t left;             /* delimiters before it that are not seen yet */
     const char *window;      /* what the masks are about, unless `fresh` */
     uint64_t ends, cuts;     /* of lines and fields, not used up */
     uint64_t quotes;
     uint64_t hard; /* where csv_record() has to go on; 0: nowhere */
-    bool fresh;    /* the window was not looked at yet */
-    bool inside;   /* of quotes, at its end */
+    bool seen;
+    bool fresh;  /* the window was not looked at yet */
+    bool inside; /* of quotes, at its end */
 };
 
 struct picking {

@@ -97,7 +97,7 @@ static inline void look_csv(struct field_cutter *f, char delimiter)
 static inline void csv_key(struct picking *p, const struct field_cutter *f,
                            const char *from, const char *to, bly_bytes *key)
 {
-    if (*from == '"' && to - from >= 2) {
+    if (to - from >= 2 && *from == '"') {
         from++;
         to--;
         const size_t n = (size_t)(to - from);
@@ -126,7 +126,7 @@ static size_t hard_record(struct picking *p, struct field_cutter *f,
     *line = (bly_bytes){ at, (size_t)(behind - at) - 1 };
     *number = (uint32_t)first;
     f->start = f->from = f->window = behind;
-    f->to = NULL;
+    f->seen = false;
     f->left = want;
     f->inside = false;
     f->fresh = true;
@@ -186,13 +186,15 @@ pick_cuts(struct picking *p, bly_bytes *keys, bly_bytes *lines,
             f.cuts &= ~mine;
             for (; f.left && cuts; f.left--, cuts &= cuts - 1)
                 f.from = f.window + __builtin_ctzll(cuts) + 1;
-            if (cuts && !f.to)
+            if (cuts && !f.seen) {
                 f.to = f.window + __builtin_ctzll(cuts);
+                f.seen = true;
+            }
             if (!f.ends)
                 break;
             const char *const stop = f.window + __builtin_ctzll(f.ends);
             f.ends &= f.ends - 1;
-            if (!f.to)
+            if (!f.seen)
                 f.to = stop - (crlf && stop > f.from && stop[-1] == '\r');
             lines[n] = (bly_bytes){ f.start, (size_t)(stop - f.start) };
             numbers[n] = (uint32_t)p->nlines;
@@ -209,7 +211,7 @@ pick_cuts(struct picking *p, bly_bytes *keys, bly_bytes *lines,
             p->nlines++;
             f.start = f.from = stop + 1;
             f.left = want;
-            f.to = NULL;
+            f.seen = false;
             if (n == max)
                 goto full;
         }

@@ -6,10 +6,9 @@
 
 #include "picking_check.h"
 
-#define LONG                                                              \
-    "{\"n\":0,\"id\":\"a much longer string, past a window of 64 bytes, " \
-    "to be sure of that\"}\n"
-
+static const char long_line[] =
+    "{\"n\":0,\"id\":\"a much longer string, past a window of 64 bytes, "
+    "to be sure of that\"}\n";
 static uint64_t rng = 4180;
 
 /* Texts made of pieces that matter, so that short ones meet every case. */
@@ -97,7 +96,7 @@ static void json_is_that_of_the_careful_reader(void **state)
         "{\"id\":\"e\\\"f\",\"n\":-1.5e3}\n",
         "{\"id\":7,\"n\":\"x\"}\n",
         "{\"id\":null,\"n\":true}\n",
-        LONG,
+        long_line,
         "{\"id\":{\"id\":1},\"n\":[1,\"2\",{}]}\n",
         "{ \"id\" : \"abc\", \"n\": [ ] }\r\n",
         "{\"id\":\"abc\",\"n\":012}\n",

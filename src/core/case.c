@@ -89,6 +89,13 @@ size_t bly_fold_text(const char *text, size_t n, char *to)
         }
         if (s == end)
             break;
+        /* The last bytes, with some of those before them once more. */
+        if (n >= 8 && end - s < 8 &&
+            out - to == s - (const unsigned char *)text &&
+            !((eight = bly_load64(end - 8)) & UINT64_C(0x8080808080808080))) {
+            bly_store64((unsigned char *)to + n - 8, lower_eight(eight));
+            return n;
+        }
         if (*s < 0x80) {
             *out++ = (char)(*s >= 'A' && *s <= 'Z' ? *s | 0x20 : *s);
             s++;
