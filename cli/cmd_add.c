@@ -179,7 +179,7 @@ const struct command cmd_add = {
         "and added; if anything goes wrong, or the command is "
         "interrupted, the file stays as it was. Several adds at once wait "
         "for each other; readers see the old filter meanwhile.\n\n" SELECT_ABOUT
-        " Then nothing is changed.\n\n"
+        " If a line is bad, nothing is changed.\n\n"
         "A file of another system can be added to if its format says so "
         "(bloomery formats): dumps of Redis and Valkey become what the "
         "server would have made of them.\n\n"
