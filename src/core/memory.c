@@ -2,6 +2,7 @@
  * memory.c - aligned blocks, from the system or from a caller's allocator
  */
 #define _GNU_SOURCE
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,6 +37,34 @@ static void system_release(void *ctx, void *ptr, size_t nbytes)
 const bly_mem bly_mem_system = { .alloc = system_alloc,
                                  .release = system_release,
                                  .zalloc = system_zalloc };
+
+enum { MEM_FREE, MEM_TAKEN, MEM_READY };
+
+const bly_mem *bly_mem_lasting(const bly_mem *mem)
+{
+    static struct {
+        _Atomic int state;
+        bly_mem mem;
+    } known[16];
+    if (mem == &bly_mem_system)
+        return mem;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        int state = MEM_FREE;
+        if (atomic_compare_exchange_strong(&known[i].state, &state,
+                                           MEM_TAKEN)) {
+            known[i].mem = *mem;
+            atomic_store(&known[i].state, MEM_READY);
+            return &known[i].mem;
+        }
+        /* One that is being written is passed by: it may come twice. */
+        if (state == MEM_READY && known[i].mem.ctx == mem->ctx &&
+            known[i].mem.alloc == mem->alloc &&
+            known[i].mem.release == mem->release &&
+            known[i].mem.zalloc == mem->zalloc)
+            return &known[i].mem;
+    }
+    return NULL;
+}
 
 static unsigned char *align_up(void *p, size_t to)
 {

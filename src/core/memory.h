@@ -42,6 +42,11 @@ void bly_block_drop(void *at, size_t nbytes);
 void bly_block_move(bly_block *b, void *(*move)(void *ctx, void *at),
                     void *ctx);
 
+/* The same allocator at a place that stays for as long as the process lives, so
+ * that things of which there are millions need no copy of it; NULL where there
+ * are more than a few of them, and each thing has to keep its own. */
+const bly_mem *bly_mem_lasting(const bly_mem *mem);
+
 /* Small things: zeroed, BLY_ENOMEM as NULL. n * size must not overflow. */
 void *bly_mem_zalloc(const bly_mem *mem, size_t nbytes);
 void bly_mem_release(const bly_mem *mem, void *ptr, size_t nbytes);

@@ -110,12 +110,12 @@ static bly_status bip158_unpack(struct bip158_bits *b, struct bip158_set *set)
 /* The key of a block's hash as people see it. */
 static bly_status bip158_key(const bly_foreign *f, struct bip158_set *set)
 {
-    const char *const text = f->option[BIP158_BLOCK];
+    const char *const text = f->more->option[BIP158_BLOCK];
     unsigned char hash[32];
     if (!text)
         return BLY_OK;
     const bly_bytes given = { text, strlen(text) };
-    bly_scratch s = { .mem = &f->mem };
+    bly_scratch s = { .mem = f->mem };
     bly_foreign_key bytes;
     bly_status st = bly_key_encode(BLY_KEY_HEX, given, &s, &bytes);
     if (st == BLY_EINVAL || (!st && bytes.len != sizeof hash))
@@ -135,14 +135,14 @@ static bly_status bip158_key(const bly_foreign *f, struct bip158_set *set)
 static bly_status bip158_open(bly_foreign *f)
 {
     uint64_t n = 0;
-    const size_t begin = bly_compact_size(f->bytes, f->nbytes, &n);
+    const size_t begin = bly_compact_size(f->more->bytes, f->more->nbytes, &n);
     if (begin == 0)
         return bly_damaged("it does not begin with a number of items");
-    const uint64_t nbits = (uint64_t)(f->nbytes - begin) * 8;
+    const uint64_t nbits = (uint64_t)(f->more->nbytes - begin) * 8;
     if (n > UINT32_MAX || n > nbits / BIP158_LEAST_BITS)
         return bly_damaged("%llu items do not fit into the %zu bytes that "
                            "follow",
-                           (unsigned long long)n, f->nbytes - begin);
+                           (unsigned long long)n, f->more->nbytes - begin);
     if (n > SIZE_MAX / sizeof(uint64_t) - sizeof(struct bip158_set))
         return bly_fail(BLY_ENOMEM, "out of memory");
     bly_status st = bly_foreign_own(f, sizeof(struct bip158_set) +
@@ -150,11 +150,11 @@ static bly_status bip158_open(bly_foreign *f)
     if (st)
         return st;
     struct bip158_set *const set = f->own;
-    struct bip158_bits bits = { f->bytes + begin, 0, nbits };
+    struct bip158_bits bits = { f->more->bytes + begin, 0, nbits };
     set->n = n;
-    f->one.nbits = nbits;
-    f->one.items = n;
-    f->one.fpr_planned = n ? 1.0 / BIP158_M : 0;
+    f->more->one.nbits = nbits;
+    f->more->one.items = n;
+    f->more->one.fpr_planned = n ? 1.0 / BIP158_M : 0;
     st = bip158_unpack(&bits, set);
     return st ? st : bip158_key(f, set);
 }
@@ -166,8 +166,9 @@ static void bip158_describe(const bly_foreign *f, bly_facts *out)
     const struct bip158_set *const set = f->own;
     bly_fact_uint(out, "rice_bits", BIP158_P);
     bly_fact_uint(out, "range_of_an_item", BIP158_M);
-    bly_fact_word(out, "block", set->keyed ? f->option[BIP158_BLOCK] : "none");
-    bly_fact_word(out, "keys", f->option[BIP158_KEYS]);
+    bly_fact_word(out, "block",
+                  set->keyed ? f->more->option[BIP158_BLOCK] : "none");
+    bly_fact_word(out, "keys", f->more->option[BIP158_KEYS]);
 }
 
 static bly_status bip158_encode(const bly_foreign *f, bly_bytes text,

@@ -48,27 +48,27 @@ static bool bip37_recognise(const unsigned char *bytes, size_t n)
 
 static const unsigned char *bip37_tail(const bly_foreign *f)
 {
-    return f->bytes + f->nbytes - BIP37_TAIL;
+    return f->more->bytes + f->more->nbytes - BIP37_TAIL;
 }
 
 static bly_status bip37_open(bly_foreign *f)
 {
     size_t begin;
-    const size_t end = bip37_end(f->bytes, f->nbytes, &begin);
+    const size_t end = bip37_end(f->more->bytes, f->more->nbytes, &begin);
     if (!end)
         return bly_damaged("not a filterload message: a length of at most %d, "
                            "that many bytes, and %d more",
                            BIP37_MAX_BYTES, BIP37_TAIL);
-    const uint32_t k = bly_load32(f->bytes + end);
-    const unsigned flags = f->bytes[end + 8];
+    const uint32_t k = bly_load32(f->more->bytes + end);
+    const unsigned flags = f->more->bytes[end + 8];
     if (k > BIP37_MAX_K)
         return bly_damaged("%u hash functions; at most %d are allowed", k,
                            BIP37_MAX_K);
     if (flags > 2)
         return bly_damaged("flags %u; 0, 1 and 2 are known", flags);
-    f->one.bytes = f->bytes + begin;
-    f->one.nbits = (uint64_t)(end - begin) * 8;
-    f->one.k = f->one.nbits ? k : 0;
+    f->more->one.bytes = f->more->bytes + begin;
+    f->more->one.nbits = (uint64_t)(end - begin) * 8;
+    f->more->one.k = f->more->one.nbits ? k : 0;
     return BLY_OK;
 }
 
@@ -78,7 +78,7 @@ static void bip37_describe(const bly_foreign *f, bly_facts *out)
     const unsigned flags = bip37_tail(f)[8]; /* may have changed since */
     bly_fact_uint(out, "tweak", bly_load32(bip37_tail(f) + 4));
     bly_fact_word(out, "update", flags <= 2 ? names[flags] : "unknown");
-    bly_fact_word(out, "keys", f->option[BIP37_KEYS]);
+    bly_fact_word(out, "keys", f->more->option[BIP37_KEYS]);
 }
 
 /* Nothing to keep: every probe hashes the key anew, with a seed of its own. */

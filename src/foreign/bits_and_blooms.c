@@ -261,16 +261,17 @@ static bly_status bab_take_set(bly_foreign *f, uint64_t m, uint64_t k,
     if (nset < 8 || !bab_fits(m, bly_load_be64(set), nset - 8))
         return bly_damaged("it says %llu bits, but %zu bytes of bits are there",
                            (unsigned long long)m, nset < 8 ? 0 : nset - 8);
-    f->one.bytes = set + 8;
-    f->one.nbits = m;
-    f->one.k = (uint32_t)k;
-    f->one.order = BLY_BE_WORDS;
+    f->more->one.bytes = set + 8;
+    f->more->one.nbits = m;
+    f->more->one.k = (uint32_t)k;
+    f->more->one.order = BLY_BE_WORDS;
     return BLY_OK;
 }
 
 static bly_status bab_open_json(bly_foreign *f)
 {
-    struct bab_text t = { .at = f->bytes, .end = f->bytes + f->nbytes };
+    struct bab_text t = { .at = f->more->bytes,
+                          .end = f->more->bytes + f->more->nbytes };
     const char *const wrong = bab_json(&t);
     if (wrong)
         return bly_damaged("%s", wrong);
@@ -278,10 +279,10 @@ static bly_status bab_open_json(bly_foreign *f)
     if (nbytes == SIZE_MAX)
         return bly_damaged(
             "b of the JSON does not consist of groups of four digits");
-    f->own = bly_mem_zalloc(&f->mem, nbytes);
+    f->own = bly_mem_zalloc(f->mem, nbytes);
     if (!f->own)
         return bly_fail(BLY_ENOMEM, "out of memory");
-    f->own_bytes = nbytes;
+    f->more->own_bytes = nbytes;
     if (!base64_read(t.b, f->own, nbytes))
         return bly_damaged("b of the JSON is not URL-safe base64");
     return bab_take_set(f, t.number[0], t.number[1], f->own, nbytes);
@@ -289,19 +290,21 @@ static bly_status bab_open_json(bly_foreign *f)
 
 static bly_status bab_open(bly_foreign *f)
 {
-    if (bab_is_json(f->bytes, f->nbytes))
+    if (bab_is_json(f->more->bytes, f->more->nbytes))
         return bab_open_json(f);
-    if (f->nbytes <= BAB_HEADER)
+    if (f->more->nbytes <= BAB_HEADER)
         return bly_damaged("shorter than the header of a bits-and-blooms "
                            "filter");
-    return bab_take_set(f, bly_load_be64(f->bytes), bly_load_be64(f->bytes + 8),
-                        f->bytes + 16, f->nbytes - 16);
+    return bab_take_set(f, bly_load_be64(f->more->bytes),
+                        bly_load_be64(f->more->bytes + 8), f->more->bytes + 16,
+                        f->more->nbytes - 16);
 }
 
 /* Of an opened one, or to be written. */
 static bool bab_form_is_json(const bly_foreign *f)
 {
-    return f->bytes ? f->own != NULL : strcmp(f->option[BAB_FORM], "json") == 0;
+    return f->more->bytes ? f->own != NULL
+                          : strcmp(f->more->option[BAB_FORM], "json") == 0;
 }
 
 static void bab_describe(const bly_foreign *f, bly_facts *out)
@@ -335,9 +338,9 @@ static bly_status bab_plan(bly_foreign *f, uint64_t items, double fpr)
     if (m > BLY_FOREIGN_MAX_BITS || k > BLY_FOREIGN_MAX_K)
         return bly_fail(BLY_ERANGE, "a bits-and-blooms filter has at most 2^50 "
                                     "bits and 255 hash functions here");
-    f->one.nbits = (uint64_t)fmax(1, m);
-    f->one.k = (uint32_t)fmax(1, k);
-    f->one.order = BLY_BE_WORDS;
+    f->more->one.nbits = (uint64_t)fmax(1, m);
+    f->more->one.k = (uint32_t)fmax(1, k);
+    f->more->one.order = BLY_BE_WORDS;
     return BLY_OK;
 }
 
@@ -345,9 +348,9 @@ static bool bab_adopt(bly_foreign *f, const bly_foreign *from)
 {
     if (from->format != f->format)
         return false;
-    f->one.nbits = from->one.nbits;
-    f->one.k = from->one.k;
-    f->one.order = BLY_BE_WORDS;
+    f->more->one.nbits = from->more->one.nbits;
+    f->more->one.k = from->more->one.k;
+    f->more->one.order = BLY_BE_WORDS;
     return true;
 }
 
@@ -356,26 +359,27 @@ static bool bab_write_json(const bly_foreign *f, const unsigned char *length,
 {
     struct base64 b = { .put = put, .ctx = ctx };
     char head[80];
-    const int n = snprintf(head, sizeof head, "{\"m\":%llu,\"k\":%u,\"b\":\"",
-                           (unsigned long long)f->one.nbits, f->one.k);
+    const int n =
+        snprintf(head, sizeof head, "{\"m\":%llu,\"k\":%u,\"b\":\"",
+                 (unsigned long long)f->more->one.nbits, f->more->one.k);
     if (!put(ctx, head, (size_t)n))
         return false;
     base64_add(&b, length, 8);
-    base64_add(&b, f->one.bytes, (size_t)bly_part_bytes(&f->one));
+    base64_add(&b, f->more->one.bytes, (size_t)bly_part_bytes(&f->more->one));
     return base64_end(&b) && put(ctx, "\"}", 2);
 }
 
 static bly_status bab_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
     unsigned char head[BAB_HEADER];
-    bly_store_be64(head, f->one.nbits);
-    bly_store_be64(head + 8, f->one.k);
-    bly_store_be64(head + 16, f->one.nbits);
-    const bool ok =
-        bab_form_is_json(f)
-            ? bab_write_json(f, head + 16, put, ctx)
-            : put(ctx, head, sizeof head) &&
-                  put(ctx, f->one.bytes, (size_t)bly_part_bytes(&f->one));
+    bly_store_be64(head, f->more->one.nbits);
+    bly_store_be64(head + 8, f->more->one.k);
+    bly_store_be64(head + 16, f->more->one.nbits);
+    const bool ok = bab_form_is_json(f)
+                        ? bab_write_json(f, head + 16, put, ctx)
+                        : put(ctx, head, sizeof head) &&
+                              put(ctx, f->more->one.bytes,
+                                  (size_t)bly_part_bytes(&f->more->one));
     return ok ? BLY_OK : BLY_EIO;
 }
 

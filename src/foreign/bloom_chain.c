@@ -113,7 +113,7 @@ bly_status bly_chain_new(bly_foreign *f, bool valkey, uint64_t nlinks)
     if (nlinks > BLY_CHAIN_MAX_LINKS)
         return bly_damaged("a chain of more than 65536 filters");
     if (nlinks) {
-        c->links = bly_mem_zalloc(&f->mem, nlinks * sizeof *c->links);
+        c->links = bly_mem_zalloc(f->mem, nlinks * sizeof *c->links);
         if (!c->links)
             return bly_fail(BLY_ENOMEM, "out of memory");
     }
@@ -126,10 +126,10 @@ void bly_chain_close(bly_foreign *f)
     bly_chain *const c = f->own;
     if (!c)
         return;
-    for (size_t i = 0; i < c->nlinks && !f->bytes; i++)
-        bly_mem_release(&f->mem, c->links[i].data, c->links[i].nbytes);
-    bly_mem_release(&f->mem, c->links, c->nlinks * sizeof *c->links);
-    bly_mem_release(&f->mem, c, sizeof *c);
+    for (size_t i = 0; i < c->nlinks && !bly_foreign_opened(f); i++)
+        bly_mem_release(f->mem, c->links[i].data, c->links[i].nbytes);
+    bly_mem_release(f->mem, c->links, c->nlinks * sizeof *c->links);
+    bly_mem_release(f->mem, c, sizeof *c);
     f->own = NULL;
 }
 
@@ -166,11 +166,10 @@ static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
     if (st)
         return st;
     bly_chain_link *const more =
-        bly_mem_zalloc(&f->mem, (c->nlinks + 1) * sizeof *more);
-    unsigned char *const data =
-        more ? bly_mem_zalloc(&f->mem, l->nbytes) : NULL;
+        bly_mem_zalloc(f->mem, (c->nlinks + 1) * sizeof *more);
+    unsigned char *const data = more ? bly_mem_zalloc(f->mem, l->nbytes) : NULL;
     if (!data) {
-        bly_mem_release(&f->mem, more, (c->nlinks + 1) * sizeof *more);
+        bly_mem_release(f->mem, more, (c->nlinks + 1) * sizeof *more);
         return bly_fail(BLY_ENOMEM, "out of memory: %llu bytes for a filter",
                         (unsigned long long)l->nbytes);
     }
@@ -178,7 +177,7 @@ static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
         memcpy(more, c->links, c->nlinks * sizeof *more);
     more[c->nlinks] = *l;
     more[c->nlinks].data = data;
-    bly_mem_release(&f->mem, c->links, c->nlinks * sizeof *more);
+    bly_mem_release(f->mem, c->links, c->nlinks * sizeof *more);
     c->links = more;
     f->nparts = ++c->nlinks;
     return BLY_OK;
@@ -196,7 +195,7 @@ bly_status bly_chain_options(bly_foreign *f)
     if (st)
         return st;
     c->growth =
-        strcmp(f->option[BLY_CHAIN_SCALING], "no") == 0 ? 0 : (uint32_t)x;
+        strcmp(f->more->option[BLY_CHAIN_SCALING], "no") == 0 ? 0 : (uint32_t)x;
     return BLY_OK;
 }
 
@@ -224,7 +223,7 @@ bly_status bly_chain_scales(bly_foreign *f, uint64_t to, uint64_t *holds)
     const bly_chain *const c = f->own;
     bly_chain_link l;
     uint64_t nbytes = 0;
-    bly_status st = chain_first(c, f->items, f->fpr, &l);
+    bly_status st = chain_first(c, f->more->items, f->more->fpr, &l);
     const double first = st ? 0 : l.error;
     for (size_t n = 1; !st; n++) {
         nbytes += l.nbytes;
@@ -256,7 +255,7 @@ bly_status bly_chain_copy(const bly_foreign *f, bly_foreign *to)
     c->links = links;
     for (size_t i = 0; i < c->nlinks; i++) {
         links[i] = from->links[i];
-        links[i].data = st ? NULL : bly_mem_zalloc(&to->mem, links[i].nbytes);
+        links[i].data = st ? NULL : bly_mem_zalloc(to->mem, links[i].nbytes);
         if (links[i].data)
             memcpy(links[i].data, from->links[i].data, links[i].nbytes);
         else if (!st)
@@ -467,7 +466,7 @@ static void chain_count(bly_foreign *f, bly_chain_link *l)
 {
     l->items++;
     f->nadded++;
-    f->nseen++;
+    f->nchanges++;
 }
 
 static void chain_put(bly_foreign *f, const uint64_t *h)

@@ -64,41 +64,41 @@ static bool cassandra_recognise(const unsigned char *bytes, size_t n)
 
 static bool cassandra_is_old(const bly_foreign *f)
 {
-    return f->option[CASSANDRA_VERSION][0] == 'm';
+    return f->more->option[CASSANDRA_VERSION][0] == 'm';
 }
 
 static bool cassandra_is_any(const bly_foreign *f)
 {
-    return strcmp(f->option[CASSANDRA_VERSION], "any") == 0;
+    return strcmp(f->more->option[CASSANDRA_VERSION], "any") == 0;
 }
 
 static bly_status cassandra_open(bly_foreign *f)
 {
     uint32_t k;
-    const uint64_t size = cassandra_size(f->bytes, f->nbytes, &k);
+    const uint64_t size = cassandra_size(f->more->bytes, f->more->nbytes, &k);
     if (size == 0)
         return bly_damaged(
             "not a Filter.db: it begins with the number of hash functions, 1 "
             "to %d, and the number of words, big-endian",
             CASSANDRA_MAX_K);
-    if (size != f->nbytes)
+    if (size != f->more->nbytes)
         return bly_damaged("its header implies %llu bytes, but it has %zu",
-                           (unsigned long long)size, f->nbytes);
-    f->one.bytes = f->bytes + CASSANDRA_HEADER;
-    f->one.nbits = (size - CASSANDRA_HEADER) * 8;
-    f->one.k = k;
-    f->one.order = cassandra_is_old(f) ? BLY_BE_WORDS : BLY_LSB_FIRST;
+                           (unsigned long long)size, f->more->nbytes);
+    f->more->one.bytes = f->more->bytes + CASSANDRA_HEADER;
+    f->more->one.nbits = (size - CASSANDRA_HEADER) * 8;
+    f->more->one.k = k;
+    f->more->one.order = cassandra_is_old(f) ? BLY_BE_WORDS : BLY_LSB_FIRST;
     return BLY_OK;
 }
 
 static void cassandra_describe(const bly_foreign *f, bly_facts *out)
 {
-    bly_fact_word(out, "version", f->option[CASSANDRA_VERSION]);
+    bly_fact_word(out, "version", f->more->option[CASSANDRA_VERSION]);
     bly_fact_word(out, "byte_order",
                   cassandra_is_any(f)   ? "unknown, both are asked"
                   : cassandra_is_old(f) ? "big-endian words"
                                         : "bytes");
-    bly_fact_word(out, "keys", f->option[CASSANDRA_KEYS]);
+    bly_fact_word(out, "keys", f->more->option[CASSANDRA_KEYS]);
 }
 
 static void cassandra_hash(const bly_foreign *f, bly_foreign_key *key)
@@ -121,7 +121,7 @@ static void cassandra_positions(const bly_foreign *f, const bly_foreign_part *p,
 static bool cassandra_test(const bly_foreign *f, size_t part,
                            const bly_foreign_key *key)
 {
-    bly_foreign_part p = f->one;
+    bly_foreign_part p = f->more->one;
     uint64_t at[CASSANDRA_MAX_K];
     bool first = true, other = cassandra_is_any(f);
     (void)part;

@@ -38,7 +38,7 @@ static bly_status foreign_can_change(const bly_foreign *f, bool able,
                                      const char *what)
 {
     return !able ? cannot(f, what)
-           : f->bytes || !f->planned
+           : bly_foreign_opened(f) || !f->planned
                ? bly_fail(BLY_EREADONLY, "an opened foreign filter cannot be "
                                          "changed")
                : BLY_OK;
@@ -53,13 +53,11 @@ bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out)
     *out = NULL;
     if (!f)
         return bly_fail_null("f");
-    if (!f->format->copy || (!f->bytes && !f->planned))
+    if (!f->format->copy || (!bly_foreign_opened(f) && !f->planned))
         return cannot(f, "is not copied");
     const bly_foreign_spec spec = { .format = f->format->name,
-                                    .items = f->items,
-                                    .fpr = f->fpr,
                                     .max_bytes = f->max_bytes,
-                                    .mem = &f->mem };
+                                    .mem = f->mem };
     bly_foreign *to;
     const bly_status st = bly_foreign_blank(&spec, sizeof spec, &to);
     if (st)
@@ -149,7 +147,7 @@ bly_status bly_foreign_remove(bly_foreign *f, bly_bytes key)
 {
     if (!f)
         return bly_fail_null("f");
-    bly_scratch scratch = { .mem = &f->mem };
+    bly_scratch scratch = { .mem = f->mem };
     bly_foreign_key k;
     bly_status st =
         foreign_can_change(f, f->format->remove, "gives no keys back");
@@ -157,7 +155,7 @@ bly_status bly_foreign_remove(bly_foreign *f, bly_bytes key)
         st = bly_foreign_read_key(f, key, &scratch, &k);
     if (!st)
         st = f->format->remove(f, &k);
-    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
 }
 
@@ -176,9 +174,9 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
 {
     if (!f || ((!keys || !counts) && n))
         return bly_fail_null("f or keys or counts");
-    bly_scratch scratch = { .mem = &f->mem };
+    bly_scratch scratch = { .mem = f->mem };
     bly_status st = !f->format->count ? cannot(f, "does not count its keys")
-                    : f->bytes || f->planned
+                    : bly_foreign_opened(f) || f->planned
                         ? BLY_OK
                         : bly_fail(BLY_EINVAL, "its size is not known yet");
     for (size_t i = 0; i < n && !st; i++) {
@@ -186,7 +184,7 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
         st = key_fetch(f, keys[i], &scratch, &key);
         counts[i] = st ? 0 : f->format->count(f, &key);
     }
-    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
 }
 
@@ -195,7 +193,7 @@ bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
 {
     if (!f || ((!keys || !now) && n))
         return bly_fail_null("f or keys or now");
-    bly_scratch scratch = { .mem = &f->mem };
+    bly_scratch scratch = { .mem = f->mem };
     bly_status st =
         foreign_can_change(f, f->format->increase, "counts nothing up");
     for (size_t i = 0; i < n && !st; i++) {
@@ -204,7 +202,7 @@ bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
         if (!st)
             st = f->format->increase(f, &key, by ? by[i] : 1, &now[i]);
     }
-    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
 }
 
@@ -247,7 +245,7 @@ bly_status bly_foreign_compact(bly_foreign *f)
 
 uint64_t bly_foreign_changes(const bly_foreign *f)
 {
-    return f->nseen;
+    return f->nchanges;
 }
 
 void bly_foreign_limit(bly_foreign *f, uint64_t max_bytes)
@@ -355,8 +353,13 @@ void bly_moved(void *pointer, bly_mover *move, void *ctx)
 
 void bly_foreign_move(bly_foreign **f, size_t part, bly_mover *move, void *ctx)
 {
-    if (part == 0)
+    if (part == 0) {
+        const bool with_mem =
+            (*f)->mem == (const bly_mem *)(const void *)(*f + 1);
         bly_moved(f, move, ctx);
+        if (with_mem)
+            (*f)->mem = (const bly_mem *)(const void *)(*f + 1);
+    }
     if ((*f)->format->move && part < (*f)->nparts)
         (*f)->format->move(*f, part, move, ctx);
 }

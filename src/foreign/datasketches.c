@@ -47,8 +47,8 @@ static bool datasketches_recognise(const unsigned char *bytes, size_t n)
 
 static bly_status datasketches_open(bly_foreign *f)
 {
-    const unsigned char *const p = f->bytes;
-    if (f->nbytes < SKETCH_EMPTY_BYTES)
+    const unsigned char *const p = f->more->bytes;
+    if (f->more->nbytes < SKETCH_EMPTY_BYTES)
         return bly_damaged("shorter than an empty filter of DataSketches, "
                            "which has %d bytes",
                            SKETCH_EMPTY_BYTES);
@@ -70,25 +70,27 @@ static bly_status datasketches_open(bly_foreign *f)
         return bly_damaged("%u words of bits; 1 to 2^31 - 1 are possible", n);
     const uint64_t size =
         empty ? SKETCH_EMPTY_BYTES : SKETCH_HEADER + (uint64_t)n * 8;
-    if (size != f->nbytes)
+    if (size != f->more->nbytes)
         return bly_damaged("its header implies %llu bytes, but it has %zu",
-                           (unsigned long long)size, f->nbytes);
-    f->one.bytes = empty ? NULL : p + SKETCH_HEADER;
-    f->one.nbits = (uint64_t)n * 64;
-    f->one.k = k;
-    f->one.excludes_all = empty;
+                           (unsigned long long)size, f->more->nbytes);
+    f->more->one.bytes = empty ? NULL : p + SKETCH_HEADER;
+    f->more->one.nbits = (uint64_t)n * 64;
+    f->more->one.k = k;
+    f->more->one.excludes_all = empty;
     if (empty)
-        f->one.items = 0;
+        f->more->one.items = 0;
     return BLY_OK;
 }
 
 static void datasketches_describe(const bly_foreign *f, bly_facts *out)
 {
-    bly_fact_uint(out, "seed", bly_load64(f->bytes + 8));
-    bly_fact_word(out, "empty", f->one.excludes_all ? "yes" : "no");
-    if (!f->one.excludes_all && bly_load64(f->bytes + 24) != UINT64_MAX)
-        bly_fact_uint(out, "bits_set_as_stored", bly_load64(f->bytes + 24));
-    bly_fact_word(out, "keys", f->option[SKETCH_KEYS]);
+    bly_fact_uint(out, "seed", bly_load64(f->more->bytes + 8));
+    bly_fact_word(out, "empty", f->more->one.excludes_all ? "yes" : "no");
+    if (!f->more->one.excludes_all &&
+        bly_load64(f->more->bytes + 24) != UINT64_MAX)
+        bly_fact_uint(out, "bits_set_as_stored",
+                      bly_load64(f->more->bytes + 24));
+    bly_fact_word(out, "keys", f->more->option[SKETCH_KEYS]);
 }
 
 /* All zeros are +0 and all NaNs are the one that Java writes. */
@@ -109,7 +111,7 @@ static bly_status datasketches_encode(const bly_foreign *f, bly_bytes text,
 
 static void datasketches_hash(const bly_foreign *f, bly_foreign_key *key)
 {
-    key->h[0] = bly_xxh64(key->bytes, key->len, bly_load64(f->bytes + 8));
+    key->h[0] = bly_xxh64(key->bytes, key->len, bly_load64(f->more->bytes + 8));
     key->h[1] = bly_xxh64(key->bytes, key->len, key->h[0]);
 }
 

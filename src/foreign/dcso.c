@@ -73,15 +73,16 @@ static bool dcso_recognise(const unsigned char *bytes, size_t n)
 
 static bly_status dcso_open(bly_foreign *f)
 {
-    const char *const wrong = dcso_wrong(f->bytes, f->nbytes, &f->one);
+    const char *const wrong =
+        dcso_wrong(f->more->bytes, f->more->nbytes, &f->more->one);
     return wrong ? bly_damaged("%s", wrong) : BLY_OK;
 }
 
 static void dcso_describe(const bly_foreign *f, bly_facts *out)
 {
-    const size_t used = DCSO_HEADER + (size_t)bly_part_bytes(&f->one);
-    if (f->bytes && f->nbytes > used)
-        bly_fact_uint(out, "data_bytes", f->nbytes - used);
+    const size_t used = DCSO_HEADER + (size_t)bly_part_bytes(&f->more->one);
+    if (f->more->bytes && f->more->nbytes > used)
+        bly_fact_uint(out, "data_bytes", f->more->nbytes - used);
 }
 
 static void dcso_hash(const bly_foreign *f, bly_foreign_key *key)
@@ -108,24 +109,24 @@ static bly_status dcso_plan(bly_foreign *f, uint64_t items, double fpr)
     if (m > BLY_FOREIGN_MAX_BITS || k > BLY_FOREIGN_MAX_K)
         return bly_fail(BLY_ERANGE, "a DCSO filter has at most 2^50 bits and "
                                     "255 hash functions here");
-    f->one.nbits = (uint64_t)m;
-    f->one.k = (uint32_t)k;
-    f->one.capacity = items;
-    f->one.fpr_planned = fpr;
+    f->more->one.nbits = (uint64_t)m;
+    f->more->one.k = (uint32_t)k;
+    f->more->one.capacity = items;
+    f->more->one.fpr_planned = fpr;
     return BLY_OK;
 }
 
 static bly_status dcso_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
     unsigned char head[DCSO_HEADER] = { 1 };
-    const char *const data = f->option[DCSO_DATA];
-    bly_store64(head + 8, f->one.capacity);
-    bly_store64(head + 16, bly_real_bits(f->one.fpr_planned));
-    bly_store64(head + 24, f->one.k);
-    bly_store64(head + 32, f->one.nbits);
+    const char *const data = f->more->option[DCSO_DATA];
+    bly_store64(head + 8, f->more->one.capacity);
+    bly_store64(head + 16, bly_real_bits(f->more->one.fpr_planned));
+    bly_store64(head + 24, f->more->one.k);
+    bly_store64(head + 32, f->more->one.nbits);
     bly_store64(head + 40, f->nadded);
-    const bly_status st = bly_foreign_put(f, head, sizeof head,
-                                          bly_part_bytes(&f->one), put, ctx);
+    const bly_status st = bly_foreign_put(
+        f, head, sizeof head, bly_part_bytes(&f->more->one), put, ctx);
     if (st || !data)
         return st;
     return put(ctx, data, strlen(data)) ? BLY_OK : BLY_EIO;

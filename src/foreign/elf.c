@@ -203,24 +203,24 @@ static bly_status elf_read(bly_foreign *f, struct elf_file *e)
                            nwords, shift);
     if (!elf_within(e, e->hash, ELF_HASH_HEAD + filter + buckets))
         return bly_damaged("its .gnu.hash runs past the end of the file");
-    f->one.bytes = e->bytes + e->hash + ELF_HASH_HEAD;
-    f->one.nbits = filter * 8;
-    f->one.k = 2;
-    f->one.order = !e->big   ? BLY_LSB_FIRST
-                   : e->wide ? BLY_BE_WORDS
-                             : BLY_BE_WORDS32;
+    f->more->one.bytes = e->bytes + e->hash + ELF_HASH_HEAD;
+    f->more->one.nbits = filter * 8;
+    f->more->one.k = 2;
+    f->more->one.order = !e->big   ? BLY_LSB_FIRST
+                         : e->wide ? BLY_BE_WORDS
+                                   : BLY_BE_WORDS32;
     const bly_status st = elf_count(e, e->hash + ELF_HASH_HEAD + filter);
-    f->one.items = e->symbols;
+    f->more->one.items = e->symbols;
     return st;
 }
 
 static bly_status elf_open(bly_foreign *f)
 {
-    if (!elf_recognise(f->bytes, f->nbytes))
+    if (!elf_recognise(f->more->bytes, f->more->nbytes))
         return bly_damaged("not an ELF file");
-    const unsigned class = f->bytes[4], order = f->bytes[5];
+    const unsigned class = f->more->bytes[4], order = f->more->bytes[5];
     if (class < 1 || class > 2 || order < 1 || order > 2 ||
-        (class == 2 && f->nbytes < 64))
+        (class == 2 && f->more->nbytes < 64))
         return bly_damaged("an ELF file of class %u and byte order %u; 1 and 2 "
                            "are known",
                            class, order);
@@ -228,9 +228,10 @@ static bly_status elf_open(bly_foreign *f)
     if (st)
         return st;
     struct elf_file *const e = f->own;
-    *e = (struct elf_file){
-        .bytes = f->bytes, .n = f->nbytes, .wide = class == 2, .big = order == 2
-    };
+    *e = (struct elf_file){ .bytes = f->more->bytes,
+                            .n = f->more->nbytes,
+                            .wide = class == 2,
+                            .big = order == 2 };
     return elf_read(f, e);
 }
 

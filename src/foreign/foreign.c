@@ -112,12 +112,12 @@ static bly_status option_set(bly_foreign *f, const bly_option *given)
                 : BLY_OK;
         if (st)
             return st;
-        if (f->option[i] != option_default(o))
+        if (f->more->option[i] != option_default(o))
             return bly_fail(BLY_EINVAL, "option %s is given twice", o->name);
-        char *const copy = text_copy(&f->mem, given->value);
+        char *const copy = text_copy(f->mem, given->value);
         if (!copy)
             return bly_fail(BLY_ENOMEM, "out of memory");
-        f->option[i] = copy;
+        f->more->option[i] = copy;
         return BLY_OK;
     }
     return bly_fail(BLY_EINVAL, "format %s has no option '%s'; it has: %s",
@@ -127,8 +127,9 @@ static bly_status option_set(bly_foreign *f, const bly_option *given)
 
 static bly_status options_set(bly_foreign *f, const bly_foreign_spec *spec)
 {
+    bly_key_form form;
     for (uint32_t i = 0; i < f->format->noptions; i++)
-        f->option[i] = option_default(&f->format->options[i]);
+        f->more->option[i] = option_default(&f->format->options[i]);
     for (size_t i = 0; i < spec->noptions; i++) {
         if (!spec->options || !spec->options[i].name || !spec->options[i].value)
             return bly_fail_null("options, or a name or value in them");
@@ -137,8 +138,9 @@ static bly_status options_set(bly_foreign *f, const bly_foreign_spec *spec)
             return st;
     }
     for (uint32_t i = 0; i < f->format->noptions; i++)
-        if (strcmp(f->format->options[i].name, "keys") == 0 && f->option[i])
-            bly_key_form_named(f->option[i], &f->form);
+        if (strcmp(f->format->options[i].name, "keys") == 0 &&
+            f->more->option[i] && bly_key_form_named(f->more->option[i], &form))
+            f->form = (unsigned char)form;
     return BLY_OK;
 }
 
@@ -146,17 +148,17 @@ static void options_drop(bly_foreign *f)
 {
     for (uint32_t i = 0; i < f->format->noptions; i++) {
         const char *const def = option_default(&f->format->options[i]);
-        if (f->option[i] != def)
-            bly_mem_release(&f->mem, (char *)f->option[i],
-                            strlen(f->option[i]) + 1);
-        f->option[i] = def;
+        if (f->more->option[i] != def)
+            bly_mem_release(f->mem, (char *)f->more->option[i],
+                            strlen(f->more->option[i]) + 1);
+        f->more->option[i] = def;
     }
 }
 
 bly_status bly_foreign_number(const bly_foreign *f, unsigned i, uint64_t min,
                               uint64_t max, uint64_t *out)
 {
-    const char *const text = f->option[i];
+    const char *const text = f->more->option[i];
     const size_t n = strlen(text);
     errno = 0;
     *out = strtoull(text, NULL, 10);
@@ -170,32 +172,55 @@ bly_status bly_foreign_number(const bly_foreign *f, unsigned i, uint64_t min,
     return BLY_OK;
 }
 
+static void more_free(bly_foreign *f)
+{
+    bly_foreign_more *const m = f->more;
+    if (!m)
+        return;
+    options_drop(f);
+    bly_mem_release(f->mem, m->kept, m->kept_room * sizeof *m->kept);
+    bly_block_free(f->mem, &m->block);
+    bly_mem_release(f->mem, m, sizeof *m);
+    f->more = NULL;
+}
+
 void bly_foreign_made(bly_foreign *f)
 {
-    options_drop(f);
     f->planned = true;
+    if (f->more && !f->more->nkept) /* whose keys are still to be added */
+        more_free(f);
 }
 
 bly_status bly_foreign_own(bly_foreign *f, size_t nbytes)
 {
-    f->own = bly_mem_zalloc(&f->mem, nbytes);
-    f->own_bytes = f->own ? nbytes : 0;
+    f->own = bly_mem_zalloc(f->mem, nbytes);
+    f->more->own_bytes = f->own ? nbytes : 0;
     return f->own ? BLY_OK : bly_fail(BLY_ENOMEM, "out of memory");
+}
+
+/* Where an allocator stands that is not kept elsewhere; and how many bytes it
+ * takes with that, or without. */
+static bly_mem *foreign_mem(bly_foreign *f)
+{
+    return (bly_mem *)(void *)(f + 1);
+}
+
+static size_t foreign_bytes(bool with_mem)
+{
+    return sizeof(bly_foreign) + (with_mem ? sizeof(bly_mem) : 0);
 }
 
 void bly_foreign_free(bly_foreign *f)
 {
     if (!f)
         return;
-    const bly_mem mem = f->mem;
     if (f->format->close)
         f->format->close(f);
     else
-        bly_mem_release(&mem, f->own, f->own_bytes);
-    options_drop(f);
-    bly_mem_release(&mem, f->kept, f->kept_room * sizeof *f->kept);
-    bly_block_free(&mem, &f->block);
-    bly_mem_release(&mem, f, sizeof *f);
+        bly_mem_release(f->mem, f->own, f->more->own_bytes);
+    more_free(f);
+    const bly_mem mem = *f->mem; /* which may be behind it */
+    bly_mem_release(&mem, f, foreign_bytes(f->mem == foreign_mem(f)));
 }
 
 /* An empty one of a format, with its options. */
@@ -203,17 +228,24 @@ static bly_status foreign_make(const bly_format *format,
                                const bly_foreign_spec *spec, bly_foreign **out)
 {
     const bly_mem *const mem = spec->mem ? spec->mem : &bly_mem_system;
-    bly_foreign *const f = bly_mem_zalloc(mem, sizeof *f);
-    if (!f)
+    const bly_mem *const lasting = bly_mem_lasting(mem);
+    bly_foreign *const f = bly_mem_zalloc(mem, foreign_bytes(!lasting));
+    bly_foreign_more *const more = f ? bly_mem_zalloc(mem, sizeof *more) : NULL;
+    if (!more) {
+        bly_mem_release(mem, f, foreign_bytes(!lasting));
         return bly_fail(BLY_ENOMEM, "out of memory");
+    }
     f->format = format;
-    f->mem = *mem;
-    f->items = spec->items;
-    f->fpr = spec->fpr == 0 ? 0.01 : spec->fpr;
+    f->more = more;
+    f->mem = lasting ? lasting : foreign_mem(f);
+    if (!lasting)
+        *foreign_mem(f) = *mem;
+    f->more->items = spec->items;
+    f->more->fpr = spec->fpr == 0 ? 0.01 : spec->fpr;
     f->max_bytes = spec->max_bytes;
     f->nparts = 1;
-    f->one.items = UINT64_MAX;
-    f->one.fpr_planned = NAN;
+    f->more->one.items = UINT64_MAX;
+    f->more->one.fpr_planned = NAN;
     const bly_status st = options_set(f, spec);
     if (st)
         bly_foreign_free(f);
@@ -285,8 +317,8 @@ bly_status bly_foreign_open_sized(const bly_foreign_spec *spec,
     bly_status st = foreign_make(format, spec, &f);
     if (st)
         return st;
-    f->bytes = bytes;
-    f->nbytes = nbytes;
+    f->more->bytes = bytes;
+    f->more->nbytes = nbytes;
     st = format->open(f);
     if (st)
         bly_foreign_free(f);
@@ -302,8 +334,8 @@ static void part_at(const bly_foreign *f, size_t i, bly_foreign_part *p)
     *p = (bly_foreign_part){ .items = UINT64_MAX, .fpr_planned = NAN };
     if (f->format->part)
         f->format->part(f, i, p);
-    else
-        *p = f->one;
+    else if (f->more)
+        *p = f->more->one;
 }
 
 /* Bits set in all bytes of a part; those past nbits do not count. */
@@ -466,7 +498,7 @@ void bly_foreign_size_sized(const bly_foreign *f, size_t part,
 
 const bly_mem *bly_foreign_memory(const bly_foreign *f)
 {
-    return &f->mem;
+    return f->mem;
 }
 
 bool bly_foreign_fact(const bly_foreign *f, const char *name, bly_fact *out)
@@ -528,7 +560,7 @@ static bly_status can_ask(const bly_foreign *f)
             BLY_ENOTSUP,
             "a filter of the format %s can be described, but not queried",
             f->format->name);
-    if (!f->bytes && !f->planned)
+    if (!bly_foreign_opened(f) && !f->planned)
         return bly_fail(BLY_EINVAL, "its size is not known before it is "
                                     "written; give the number of items");
     return BLY_OK;
@@ -559,15 +591,15 @@ static size_t group_places(const bly_foreign *f, const bly_foreign_part *p,
 /* Is it one array of bits, and nothing else? */
 static bool is_one_array(const bly_foreign *f)
 {
-    return f->nparts == 1 && !f->format->part && !f->format->test && f->one.k &&
-           f->one.bytes && !f->one.excludes_all;
+    return f->more && f->nparts == 1 && !f->format->part && !f->format->test &&
+           f->more->one.k && f->more->one.bytes && !f->more->one.excludes_all;
 }
 
 static bly_status array_has(const bly_foreign *f, const bly_bytes *keys,
                             size_t n, uint64_t *bitmap, bly_scratch *s,
                             size_t *ndone)
 {
-    const bly_foreign_part *const p = &f->one;
+    const bly_foreign_part *const p = &f->more->one;
     uint64_t at[GROUP * BLY_FOREIGN_MAX_K];
     bly_status st = BLY_OK;
     for (*ndone = 0; *ndone < n && !st;) {
@@ -631,7 +663,7 @@ static bly_status crowd_has(const bly_foreign *f, const bly_bytes *keys,
 static bly_status one_has(const bly_foreign *f, bly_bytes text,
                           uint64_t *bitmap)
 {
-    bly_scratch scratch = { .mem = &f->mem };
+    bly_scratch scratch = { .mem = f->mem };
     bly_foreign_key key;
     bly_status st = can_ask(f);
     *bitmap = 0;
@@ -639,7 +671,7 @@ static bly_status one_has(const bly_foreign *f, bly_bytes text,
         st = bly_foreign_read_key(f, text, &scratch, &key);
     if (!st)
         f->format->ask(f, &key, 1, bitmap);
-    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
 }
 
@@ -652,7 +684,7 @@ bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
         *nbad = 0;
     if (n == 1 && f->format->ask)
         return one_has(f, *keys, bitmap);
-    bly_scratch scratch = { .mem = &f->mem };
+    bly_scratch scratch = { .mem = f->mem };
     size_t ndone = 0;
     bly_status st = can_ask(f);
     if (n)
@@ -664,7 +696,7 @@ bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
                   : parts_have)(f, keys, n, bitmap, &scratch, &ndone);
     if (nbad && ndone < n)
         *nbad = ndone;
-    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
 }
 
@@ -673,7 +705,7 @@ bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
 {
     if (!f || !bitmap)
         return bly_fail_null("f or bitmap");
-    bly_scratch scratch = { .mem = &f->mem };
+    bly_scratch scratch = { .mem = f->mem };
     bly_foreign_key k;
     bly_status st = can_ask(f);
     memset(bitmap, 0, BLY_BITMAP_WORDS(f->nparts) * sizeof *bitmap);
@@ -681,6 +713,6 @@ bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
         st = bly_foreign_read_key(f, key, &scratch, &k);
     for (size_t j = 0; j < f->nparts && !st; j++)
         bitmap[j / 64] |= (uint64_t)part_has(f, j, &k) << j % 64;
-    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
 }

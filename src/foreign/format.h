@@ -99,32 +99,44 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
 /* The form of a word, false where it is none. */
 bool bly_key_form_named(const char *word, bly_key_form *out);
 
-struct bly_foreign {
-    const struct bly_format *format;
-    bly_mem mem;
+/* What a filter is made or opened with. One that changes does without it when
+ * it is whole: there may be millions of them in a server. */
+typedef struct bly_foreign_more {
     const char *option[BLY_FORMAT_MAX_OPTIONS]; /* by row; copied, or default */
-    bly_key_form form; /* by the option `keys`, where there is one */
 
     const unsigned char *bytes; /* an opened one's; NULL: it was made */
     size_t nbytes;
-    size_t nparts;
     bly_foreign_part one; /* where it has one part: open() or plan() fills it */
-    void *own;            /* the format's, by open() or plan(); see close() */
     size_t own_bytes;     /* released by foreign.c where close is NULL */
 
     /* Made ones: */
     uint64_t items; /* as asked */
     double fpr;
-    uint64_t max_bytes;
-    bool planned;    /* the array is there; one.bytes is it */
-    bly_block block; /* that holds it */
-    uint64_t nadded; /* keys that set a bit that was clear; of those that
-                        change, opened ones too: items that are there */
-    uint64_t nseen;  /* keys that came; of those that change: how often they
-                        did */
+    bly_block block; /* that holds the array; one.bytes is it */
+    uint64_t nseen;  /* keys that came */
     uint64_t *kept;  /* nkept hashes of format->nhash words each */
     size_t nkept, kept_room;
+} bly_foreign_more;
+
+struct bly_foreign {
+    const struct bly_format *format;
+    const bly_mem *mem;     /* bly_mem_lasting() */
+    bly_foreign_more *more; /* NULL for one that changes, and is whole */
+    void *own;              /* the format's, by open() or plan(); see close() */
+    size_t nparts;
+    uint64_t nadded; /* keys that set a bit that was clear; of those that
+                        change, opened ones too: items that are there */
+    uint64_t max_bytes;
+    uint32_t nchanges;  /* of those that change: how often they did */
+    unsigned char form; /* bly_key_form, by the option `keys` */
+    bool planned;       /* the array is there */
 };
+
+/* Was it opened? Its arrays are borrowed, and nothing in it changes. */
+static inline bool bly_foreign_opened(const bly_foreign *f)
+{
+    return f->more && f->more->bytes;
+}
 
 /* The bytes of a part that changes. */
 typedef struct bly_array {
@@ -142,7 +154,8 @@ typedef struct bly_format {
      * be named. */
     bool (*recognise)(const unsigned char *bytes, size_t n);
 
-    /* Check f->bytes and find the parts: f->nparts, and f->one where that is
+    /* Check f->more->bytes and find the parts: f->nparts, and more->one where
+     * that is
      * 1. Fails with BLY_EFORMAT and says what is wrong.
      *
      * The bytes may be a mapped file that somebody is writing to. So a number
@@ -206,7 +219,7 @@ typedef struct bly_format {
     /* -- changing: what lives on in its system, known by copy() -------------
      *
      * All that such a filter is hangs on own, which close() releases; where it
-     * was opened (f->bytes), arrays are borrowed and nothing changes. plan()
+     * was opened, arrays are borrowed and nothing changes. plan()
      * makes it, f->nparts follows what it has, and f->nadded is how many items
      * are in it. */
 

@@ -66,16 +66,18 @@ static bly_status git_read_table(const bly_foreign *f, size_t id_bytes,
                                  bly_bytes out[GIT_NCHUNKS])
 {
     static const char *const ids[] = { "OIDF", "OIDL", "BIDX", "BDAT" };
-    const size_t n = f->bytes[6], first = GIT_HEADER + (n + 1) * GIT_ENTRY;
+    const size_t n = f->more->bytes[6],
+                 first = GIT_HEADER + (n + 1) * GIT_ENTRY;
     bly_bytes *open = NULL; /* it ends where the next one begins */
-    if (f->nbytes < first + id_bytes)
+    if (f->more->nbytes < first + id_bytes)
         return bly_damaged(
             "it ends in the middle of the table of its %zu chunks", n);
     uint64_t last = first;
     for (size_t i = 0; i <= n; i++) {
-        const unsigned char *const e = f->bytes + GIT_HEADER + i * GIT_ENTRY;
+        const unsigned char *const e =
+            f->more->bytes + GIT_HEADER + i * GIT_ENTRY;
         const uint64_t at = bly_load_be64(e + 4);
-        if (at < last || at > f->nbytes - id_bytes)
+        if (at < last || at > f->more->nbytes - id_bytes)
             return bly_damaged("chunk %zu of %zu lies outside the file", i, n);
         if (open)
             open->len = (size_t)(at - last);
@@ -84,7 +86,7 @@ static bly_status git_read_table(const bly_foreign *f, size_t id_bytes,
             if (!out[j].ptr && memcmp(e, ids[j], 4) == 0)
                 open = &out[j];
         if (open)
-            open->ptr = f->bytes + at;
+            open->ptr = f->more->bytes + at;
         last = at;
     }
     return BLY_OK;
@@ -179,7 +181,7 @@ static uint32_t git_bound(const struct git_graph *g, const unsigned char *text,
  */
 static bly_status git_choose(bly_foreign *f, struct git_graph *g)
 {
-    const char *const prefix = f->option[GIT_COMMIT];
+    const char *const prefix = f->more->option[GIT_COMMIT];
     unsigned char text[64];
     f->nparts = g->ncommits;
     if (!prefix)
@@ -206,9 +208,9 @@ static bly_status git_choose(bly_foreign *f, struct git_graph *g)
 
 static bly_status git_open(bly_foreign *f)
 {
-    if (!git_recognise(f->bytes, f->nbytes))
+    if (!git_recognise(f->more->bytes, f->more->nbytes))
         return bly_damaged("not a commit-graph of version 1");
-    const unsigned type = f->bytes[5];
+    const unsigned type = f->more->bytes[5];
     if (type != 1 && type != 2)
         return bly_damaged("object ids of type %u; 1 and 2 are known", type);
     bly_status st = bly_foreign_own(f, sizeof(struct git_graph));
@@ -276,7 +278,7 @@ static void git_describe(const bly_foreign *f, bly_facts *out)
     for (size_t i = 0; i < f->nparts; i++)
         count[git_classify(git_filter(g, i))]++;
     bly_fact_word(out, "object_ids", g->id_bytes == 20 ? "sha1" : "sha256");
-    bly_fact_uint(out, "base_graphs", f->bytes[7]);
+    bly_fact_uint(out, "base_graphs", f->more->bytes[7]);
     bly_fact_uint(out, "commits", g->ncommits);
     bly_fact_uint(out, "hash_version", g->is_signed ? 1 : 2);
     bly_fact_uint(out, "bits_per_entry", bly_load_be32(g->filters - 4));

@@ -45,36 +45,36 @@ static bool guava_recognise(const unsigned char *bytes, size_t n)
 
 static bly_status guava_open(bly_foreign *f)
 {
-    if (f->nbytes <= GUAVA_HEADER)
+    if (f->more->nbytes <= GUAVA_HEADER)
         return bly_damaged("shorter than the header of a Guava filter");
-    const uint64_t nwords = bly_load_be32(f->bytes + 2);
-    const unsigned strategy = f->bytes[0], k = f->bytes[1];
+    const uint64_t nwords = bly_load_be32(f->more->bytes + 2);
+    const unsigned strategy = f->more->bytes[0], k = f->more->bytes[1];
     if (strategy > 1)
         return bly_damaged("Guava strategy %u; 0 and 1 are known", strategy);
     if (k == 0)
         return bly_damaged("a Guava filter with no hash functions");
-    if (nwords > INT32_MAX || nwords * 8 != f->nbytes - GUAVA_HEADER)
+    if (nwords > INT32_MAX || nwords * 8 != f->more->nbytes - GUAVA_HEADER)
         return bly_damaged("its header says %llu words, but %zu bytes follow",
                            (unsigned long long)nwords,
-                           f->nbytes - GUAVA_HEADER);
-    f->one.bytes = f->bytes + GUAVA_HEADER;
-    f->one.nbits = nwords * 64;
-    f->one.k = k;
-    f->one.order = BLY_BE_WORDS;
+                           f->more->nbytes - GUAVA_HEADER);
+    f->more->one.bytes = f->more->bytes + GUAVA_HEADER;
+    f->more->one.nbits = nwords * 64;
+    f->more->one.k = k;
+    f->more->one.order = BLY_BE_WORDS;
     return BLY_OK;
 }
 
 static bool guava_is_64(const bly_foreign *f)
 {
-    return f->bytes ? f->bytes[0] == 1
-                    : strcmp(f->option[GUAVA_STRATEGY], "64") == 0;
+    return f->more->bytes ? f->more->bytes[0] == 1
+                          : strcmp(f->more->option[GUAVA_STRATEGY], "64") == 0;
 }
 
 static void guava_describe(const bly_foreign *f, bly_facts *out)
 {
     bly_fact_word(out, "strategy",
                   guava_is_64(f) ? "MURMUR128_MITZ_64" : "MURMUR128_MITZ_32");
-    bly_fact_word(out, "keys", f->option[GUAVA_KEYS]);
+    bly_fact_word(out, "keys", f->more->option[GUAVA_KEYS]);
 }
 
 static void guava_hash(const bly_foreign *f, bly_foreign_key *key)
@@ -109,18 +109,19 @@ static bly_status guava_plan(bly_foreign *f, uint64_t items, double fpr)
     if (nwords > INT32_MAX || k > 255)
         return bly_fail(BLY_ERANGE, "a Guava filter has at most 2^31 - 1 words "
                                     "and 255 hash functions");
-    f->one.nbits = (uint64_t)nwords * 64;
-    f->one.k = (uint32_t)k;
-    f->one.order = BLY_BE_WORDS;
+    f->more->one.nbits = (uint64_t)nwords * 64;
+    f->more->one.k = (uint32_t)k;
+    f->more->one.order = BLY_BE_WORDS;
     return BLY_OK;
 }
 
 static bly_status guava_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
     unsigned char head[GUAVA_HEADER] = { guava_is_64(f),
-                                         (unsigned char)f->one.k };
-    bly_store_be32(head + 2, (uint32_t)(f->one.nbits / 64));
-    return bly_foreign_put(f, head, sizeof head, f->one.nbits / 8, put, ctx);
+                                         (unsigned char)f->more->one.k };
+    bly_store_be32(head + 2, (uint32_t)(f->more->one.nbits / 64));
+    return bly_foreign_put(f, head, sizeof head, f->more->one.nbits / 8, put,
+                           ctx);
 }
 
 const bly_format bly_format_guava = {

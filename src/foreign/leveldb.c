@@ -106,13 +106,13 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
 
 static bly_status leveldb_open(bly_foreign *f)
 {
-    if (!leveldb_recognise(f->bytes, f->nbytes))
+    if (!leveldb_recognise(f->more->bytes, f->more->nbytes))
         return bly_damaged(
             "not a table of LevelDB: its last 8 bytes are different");
     char name[BLY_TABLE_NAME];
     bly_table_place place;
     bly_bytes block;
-    if (!bly_table_place_read(f->bytes + f->nbytes - LEVELDB_FOOTER,
+    if (!bly_table_place_read(f->more->bytes + f->more->nbytes - LEVELDB_FOOTER,
                               LEVELDB_FOOTER - 8, &place))
         return bly_damaged("its footer does not say where the metaindex is");
     bly_status st = bly_table_block(f, place, true, "metaindex", &block);
@@ -132,7 +132,7 @@ static bly_status leveldb_open(bly_foreign *f)
 
 static bly_status leveldb_filter_open(bly_foreign *f)
 {
-    return leveldb_read(f, (bly_bytes){ f->bytes, f->nbytes });
+    return leveldb_read(f, (bly_bytes){ f->more->bytes, f->more->nbytes });
 }
 
 /* ------------------------------------------------------------- describing */
@@ -171,7 +171,7 @@ static void leveldb_describe(const bly_foreign *f, bly_facts *out)
     bly_fact_uint(out, "filters", f->nparts);
     bly_fact_uint(out, "empty_filters", b->nfilters - f->nparts);
     bly_fact_uint(out, "base", b->base);
-    bly_fact_word(out, "keys", f->option[LEVELDB_KEYS]);
+    bly_fact_word(out, "keys", f->more->option[LEVELDB_KEYS]);
 }
 
 /* ----------------------------------------------------------------- asking */

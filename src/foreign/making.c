@@ -25,16 +25,16 @@ bly_status bly_foreign_allowed(const bly_foreign *f, uint64_t nbytes)
                : BLY_OK;
 }
 
-/* The array that f->one describes. */
+/* The array that f->more->one describes. */
 static bly_status array_new(bly_foreign *f)
 {
-    const uint64_t nbytes = bly_part_bytes(&f->one);
+    const uint64_t nbytes = bly_part_bytes(&f->more->one);
     bly_status st = bly_foreign_allowed(f, nbytes);
     if (!st)
-        st = bly_block_new(&f->mem, nbytes, &f->block);
+        st = bly_block_new(f->mem, nbytes, &f->more->block);
     if (st)
         return st;
-    f->one.bytes = f->block.at;
+    f->more->one.bytes = f->more->block.at;
     f->planned = true;
     return BLY_OK;
 }
@@ -42,7 +42,7 @@ static bly_status array_new(bly_foreign *f)
 /* Size it for so many keys; one that changes makes its own arrays. */
 static bly_status foreign_plan(bly_foreign *f, uint64_t items)
 {
-    const bly_status st = f->format->plan(f, items, f->fpr);
+    const bly_status st = f->format->plan(f, items, f->more->fpr);
     if (st || !f->format->copy)
         return st ? st : array_new(f);
     bly_foreign_made(f);
@@ -53,11 +53,11 @@ static bly_status foreign_plan(bly_foreign *f, uint64_t items)
 static bool key_set(bly_foreign *f, const bly_foreign_key *key)
 {
     uint64_t at[BLY_FOREIGN_MAX_K];
-    const bly_foreign_part *const p = &f->one;
+    const bly_foreign_part *const p = &f->more->one;
     bool fresh = false;
     f->format->positions(f, p, key, at);
     for (uint32_t j = 0; j < p->k; j++) {
-        unsigned char *const byte = f->block.at + (at[j] / 8 ^ p->order);
+        unsigned char *const byte = f->more->block.at + (at[j] / 8 ^ p->order);
         const unsigned char bit = (unsigned char)(1u << at[j] % 8);
         fresh |= !(*byte & bit);
         *byte |= bit;
@@ -79,10 +79,10 @@ bly_status bly_foreign_new_sized(const bly_foreign_spec *spec,
     if (!f->format->plan)
         st = bly_fail(BLY_ENOTSUP, "the format %s can be read, not written",
                       f->format->name);
-    else if (!(f->fpr > 0 && f->fpr < 1))
+    else if (!(f->more->fpr > 0 && f->more->fpr < 1))
         st = bly_fail(BLY_EINVAL, "a rate must be between 0 and 1");
-    else if (f->items || !f->format->open)
-        st = foreign_plan(f, f->items);
+    else if (f->more->items || !f->format->open)
+        st = foreign_plan(f, f->more->items);
     if (st)
         bly_foreign_free(f);
     else
@@ -94,24 +94,27 @@ bly_status bly_foreign_new_sized(const bly_foreign_spec *spec,
 static bly_status key_keep(bly_foreign *f, const bly_foreign_key *key)
 {
     const size_t each = f->format->nhash;
-    if (f->nkept + each > f->kept_room) {
-        const size_t room = f->kept_room ? f->kept_room * 2 : each * 1024;
+    if (f->more->nkept + each > f->more->kept_room) {
+        const size_t room =
+            f->more->kept_room ? f->more->kept_room * 2 : each * 1024;
         if (room > SIZE_MAX / 16 ||
-            (f->max_bytes && room * sizeof *f->kept > f->max_bytes))
+            (f->max_bytes && room * sizeof *f->more->kept > f->max_bytes))
             return bly_fail(
                 BLY_ERANGE,
                 "more keys than memory allows; give their number in advance");
-        uint64_t *const kept = bly_mem_zalloc(&f->mem, room * sizeof *kept);
+        uint64_t *const kept = bly_mem_zalloc(f->mem, room * sizeof *kept);
         if (!kept)
             return bly_fail(BLY_ENOMEM, "out of memory");
-        if (f->nkept)
-            memcpy(kept, f->kept, f->nkept * sizeof *kept);
-        bly_mem_release(&f->mem, f->kept, f->kept_room * sizeof *kept);
-        f->kept = kept;
-        f->kept_room = room;
+        if (f->more->nkept)
+            memcpy(kept, f->more->kept, f->more->nkept * sizeof *kept);
+        bly_mem_release(f->mem, f->more->kept,
+                        f->more->kept_room * sizeof *kept);
+        f->more->kept = kept;
+        f->more->kept_room = room;
     }
-    memcpy(f->kept + f->nkept, key->h, each * sizeof *f->kept);
-    f->nkept += each;
+    memcpy(f->more->kept + f->more->nkept, key->h,
+           each * sizeof *f->more->kept);
+    f->more->nkept += each;
     return BLY_OK;
 }
 
@@ -130,7 +133,7 @@ static bly_status crowd_add(bly_foreign *f, const bly_foreign_key *keys,
         if (st)
             break;
         ++*ndone;
-        f->nseen++;
+        f->more->nseen++;
         if ((!f->planned || key_set(f, &keys[i])) && fresh)
             fresh[i / 64] |= UINT64_C(1) << i % 64;
     }
@@ -142,11 +145,11 @@ static bly_status some_add(bly_foreign *f, const bly_bytes *keys, size_t n,
                            bly_foreign_key *room, bool again, uint64_t *fresh,
                            size_t *ndone)
 {
-    bly_scratch scratch = { .mem = &f->mem };
+    bly_scratch scratch = { .mem = f->mem };
     bly_status bad = BLY_OK;
     const size_t some = bly_foreign_read_keys(f, keys, n, &scratch, room, &bad);
     const bly_status st = crowd_add(f, room, some, again, fresh, ndone);
-    bly_mem_release(&f->mem, scratch.at, scratch.room);
+    bly_mem_release(f->mem, scratch.at, scratch.room);
     return st ? st : bad;
 }
 
@@ -174,7 +177,7 @@ static bly_status foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
     *ndone = 0;
     if (!f || (!keys && n))
         return bly_fail_null("f or keys");
-    if (f->bytes)
+    if (bly_foreign_opened(f))
         return bly_fail(BLY_EREADONLY,
                         "an opened foreign filter takes no keys");
     if (f->format->copy && !f->format->add)
@@ -201,16 +204,16 @@ bly_status bly_foreign_add_new(bly_foreign *f, const bly_bytes *keys, size_t n,
 /* How many different first words the kept hashes have. */
 static bly_status kept_distinct(const bly_foreign *f, size_t *out)
 {
-    const size_t each = f->format->nhash, n = f->nkept / each;
+    const size_t each = f->format->nhash, n = f->more->nkept / each;
     uint64_t *const firsts =
-        bly_mem_zalloc(&f->mem, (n ? n : 1) * sizeof *firsts);
+        bly_mem_zalloc(f->mem, (n ? n : 1) * sizeof *firsts);
     if (!firsts)
         return bly_fail(BLY_ENOMEM, "out of memory");
     for (size_t i = 0; i < n; i++)
-        firsts[i] = f->kept[i * each];
+        firsts[i] = f->more->kept[i * each];
     *out = n;
     const bly_status st = bly_hashes_unique(firsts, NULL, out);
-    bly_mem_release(&f->mem, firsts, (n ? n : 1) * sizeof *firsts);
+    bly_mem_release(f->mem, firsts, (n ? n : 1) * sizeof *firsts);
     return st;
 }
 
@@ -222,16 +225,21 @@ static bly_status kept_place(bly_foreign *f)
     bly_status st = kept_distinct(f, &n);
     if (st)
         return st;
-    f->items = n ? n : 1;
-    st = foreign_plan(f, f->items);
-    for (size_t i = 0; i < f->nkept && !st; i += each) {
+    f->more->items = n ? n : 1;
+    st = foreign_plan(f, f->more->items);
+    const size_t nkept = f->more ? f->more->nkept : 0;
+    for (size_t i = 0; i < nkept && !st; i += each) {
         bly_foreign_key key = { 0 };
         size_t done;
-        memcpy(key.h, f->kept + i, each * sizeof *f->kept);
+        memcpy(key.h, f->more->kept + i, each * sizeof *f->more->kept);
         if (f->format->add)
             st = f->format->add(f, &key, 1, true, NULL, &done);
         else
             key_set(f, &key);
+    }
+    if (!st && f->format->copy && f->more) {
+        f->more->nkept = 0;
+        bly_foreign_made(f);
     }
     return st;
 }
@@ -239,7 +247,7 @@ static bly_status kept_place(bly_foreign *f)
 bly_status bly_foreign_put(const bly_foreign *f, const void *head, size_t nhead,
                            uint64_t nbytes, bly_put *put, void *ctx)
 {
-    return put(ctx, head, nhead) && put(ctx, f->one.bytes, (size_t)nbytes)
+    return put(ctx, head, nhead) && put(ctx, f->more->one.bytes, (size_t)nbytes)
                ? BLY_OK
                : BLY_EIO;
 }
@@ -248,7 +256,7 @@ bly_status bly_foreign_put(const bly_foreign *f, const void *head, size_t nhead,
 static bly_status arrays_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
     const size_t nhead = f->format->head(f, NULL);
-    unsigned char *const head = bly_mem_zalloc(&f->mem, nhead);
+    unsigned char *const head = bly_mem_zalloc(f->mem, nhead);
     if (!head)
         return bly_fail(BLY_ENOMEM, "out of memory");
     f->format->head(f, head);
@@ -257,7 +265,7 @@ static bly_status arrays_write(const bly_foreign *f, bly_put *put, void *ctx)
         const bly_array a = f->format->array(f, i);
         ok = put(ctx, a.at, (size_t)a.nbytes);
     }
-    bly_mem_release(&f->mem, head, nhead);
+    bly_mem_release(f->mem, head, nhead);
     return ok ? BLY_OK : BLY_EIO;
 }
 
@@ -265,8 +273,8 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
 {
     if (!f || !put)
         return bly_fail_null("f or put");
-    if (f->bytes)
-        return put(ctx, f->bytes, f->nbytes)
+    if (bly_foreign_opened(f))
+        return put(ctx, f->more->bytes, f->more->nbytes)
                    ? BLY_OK
                    : bly_fail(BLY_EIO, "output failed");
     if (!f->format->open)
@@ -276,7 +284,7 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
         size_t n;
         st = kept_distinct(f, &n);
         if (!st)
-            f->nseen = f->one.items = n;
+            f->more->nseen = f->more->one.items = n;
     }
     if (st)
         return st;
@@ -299,12 +307,12 @@ bly_status bly_foreign_save(bly_foreign *f, const char *path)
 /* The bits of a part into the array of f, in its order. */
 static void bits_copy(const bly_foreign_part *from, bly_foreign *f)
 {
-    const size_t swap = (size_t)(f->one.order ^ from->order);
+    const size_t swap = (size_t)(f->more->one.order ^ from->order);
     const size_t nbytes = from->order == BLY_LSB_FIRST
                               ? (size_t)((from->nbits + 7) / 8)
                               : (size_t)bly_part_bytes(from);
     for (size_t i = 0; i < nbytes; i++)
-        f->block.at[i ^ swap] = from->bytes[i];
+        f->more->block.at[i ^ swap] = from->bytes[i];
 }
 
 bly_status bly_foreign_repack_sized(const bly_foreign_spec *spec,
@@ -325,13 +333,13 @@ bly_status bly_foreign_repack_sized(const bly_foreign_spec *spec,
     bly_status st = bly_foreign_new(&empty, &f);
     if (st)
         return st;
-    f->items = from->items;
+    f->more->items = from->more ? from->more->items : 0;
     if (from->format == f->format && !f->format->adopt) {
         st = bly_fail(
             BLY_EUNFIT,
             "it already has the format %s, and another size needs the keys",
             f->format->name);
-    } else if (from->nparts != 1 || !f->format->adopt ||
+    } else if (from->nparts != 1 || !from->more || !f->format->adopt ||
                !f->format->adopt(f, from)) {
         st = bly_fail(
             BLY_EUNFIT,
@@ -342,7 +350,7 @@ bly_status bly_foreign_repack_sized(const bly_foreign_spec *spec,
         st = array_new(f);
     }
     if (!st)
-        bits_copy(&from->one, f);
+        bits_copy(&from->more->one, f);
     if (st)
         bly_foreign_free(f);
     else

@@ -53,11 +53,11 @@ static void parquet_close(bly_foreign *f)
     if (!own)
         return;
     bly_parquet_free(own->file);
-    bly_mem_release(&f->mem, own->parts,
+    bly_mem_release(f->mem, own->parts,
                     (own->room * own->ngroups + 1) * sizeof *own->parts);
-    bly_mem_release(&f->mem, own->columns,
+    bly_mem_release(f->mem, own->columns,
                     (own->room + 1) * sizeof *own->columns);
-    bly_mem_release(&f->mem, own, sizeof *own);
+    bly_mem_release(f->mem, own, sizeof *own);
 }
 
 static bool has_filter(const bly_parquet *p, size_t column)
@@ -115,10 +115,10 @@ static bly_status parts_find(bly_foreign *f, size_t from, size_t to)
     for (size_t c = from; c < to; c++)
         own->room += has_filter(p, c);
     own->ngroups = p->ngroups;
-    own->parts = bly_mem_zalloc(&f->mem, (own->room * own->ngroups + 1) *
-                                             sizeof *own->parts);
+    own->parts = bly_mem_zalloc(f->mem, (own->room * own->ngroups + 1) *
+                                            sizeof *own->parts);
     own->columns =
-        bly_mem_zalloc(&f->mem, (own->room + 1) * sizeof *own->columns);
+        bly_mem_zalloc(f->mem, (own->room + 1) * sizeof *own->columns);
     if (!own->parts || !own->columns)
         return bly_fail(BLY_ENOMEM, "out of memory");
     for (size_t c = from; c < to; c++) {
@@ -138,14 +138,15 @@ static bly_status parts_find(bly_foreign *f, size_t from, size_t to)
 
 static bly_status parquet_open(bly_foreign *f)
 {
-    struct parquet_own *const own = bly_mem_zalloc(&f->mem, sizeof *own);
+    struct parquet_own *const own = bly_mem_zalloc(f->mem, sizeof *own);
     if (!own)
         return bly_fail(BLY_ENOMEM, "out of memory");
     f->own = own;
-    bly_status st = bly_parquet_open(f->bytes, f->nbytes, &f->mem, &own->file);
+    bly_status st =
+        bly_parquet_open(f->more->bytes, f->more->nbytes, f->mem, &own->file);
     if (st)
         return st;
-    const char *const name = f->option[PARQUET_COLUMN];
+    const char *const name = f->more->option[PARQUET_COLUMN];
     if (!name)
         return parts_find(f, 0, own->file->ncolumns);
     size_t column;
@@ -161,7 +162,7 @@ static void parquet_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
 {
     const struct parquet_own *const own = f->own;
     const struct parquet_part *const part = &own->parts[i];
-    const bly_sbbf s = { .blocks = f->bytes + part->at,
+    const bly_sbbf s = { .blocks = f->more->bytes + part->at,
                          .nblocks = part->nblocks,
                          .known = part->known };
     if (part->nblocks) {
@@ -240,7 +241,7 @@ static bool parquet_test(const bly_foreign *f, size_t i,
         return !part->is_empty;
     if (!part->known || key->h[2] == BLY_REAL_NAN)
         return true;
-    const unsigned char *const blocks = f->bytes + part->at;
+    const unsigned char *const blocks = f->more->bytes + part->at;
     return bly_sbbf_has(blocks, part->nblocks, key->h[0]) ||
            (key->h[1] != key->h[0] &&
             bly_sbbf_has(blocks, part->nblocks, key->h[1]));

@@ -139,18 +139,19 @@ static bly_status redisbloom_open(bly_foreign *f)
 {
     redisbloom_head h;
     uint64_t nbytes;
-    const bly_status st = redisbloom_read(f, f->bytes, f->nbytes, &h, &nbytes);
+    const bly_status st =
+        redisbloom_read(f, f->more->bytes, f->more->nbytes, &h, &nbytes);
     if (st)
         return st;
     const bly_chain *const c = f->own;
     const size_t begin = REDISBLOOM_HEADER + REDISBLOOM_LINK * h.nlinks;
-    if (nbytes != f->nbytes - begin)
+    if (nbytes != f->more->nbytes - begin)
         return bly_damaged("a RedisBloom dump %s",
-                           nbytes > f->nbytes - begin
+                           nbytes > f->more->nbytes - begin
                                ? "that is cut short"
                                : "with bytes after its end");
-    /* Read alone: f->bytes says so. */
-    unsigned char *at = (unsigned char *)(uintptr_t)f->bytes + begin;
+    /* Read alone: it was opened. */
+    unsigned char *at = (unsigned char *)(uintptr_t)f->more->bytes + begin;
     for (size_t i = 0; i < c->nlinks; at += c->links[i++].nbytes)
         c->links[i].data = at;
     return BLY_OK;
@@ -167,7 +168,7 @@ static bly_status redisbloom_start(bly_foreign *f, const unsigned char *head,
     const bly_chain *const c = f->own;
     for (size_t i = 0; !st && i < c->nlinks; i++) {
         bly_chain_link *const l = &c->links[i];
-        l->data = bly_mem_zalloc(&f->mem, l->nbytes);
+        l->data = bly_mem_zalloc(f->mem, l->nbytes);
         if (!l->data)
             st = bly_fail(BLY_ENOMEM, "out of memory");
     }

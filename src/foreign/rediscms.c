@@ -33,6 +33,14 @@ static size_t rediscms_bytes(const rediscms *s)
     return (size_t)(s->width * s->depth * sizeof *s->cells);
 }
 
+static void rediscms_close(bly_foreign *f)
+{
+    rediscms *const s = f->own;
+    if (s)
+        bly_mem_release(f->mem, s, sizeof *s + rediscms_bytes(s));
+    f->own = NULL;
+}
+
 static bly_status rediscms_new(bly_foreign *f, uint64_t width, uint64_t depth)
 {
     rediscms *s;
@@ -162,7 +170,7 @@ static bly_status rediscms_increase(bly_foreign *f, const bly_foreign_key *key,
     }
     *now = least;
     f->nadded = by > INT64_MAX - f->nadded ? INT64_MAX : f->nadded + by;
-    f->nseen += by != 0;
+    f->nchanges += by != 0;
     return BLY_OK;
 }
 
@@ -272,13 +280,13 @@ static bly_status rediscms_sum(bly_foreign *f, const bly_foreign *const *from,
                 if (s->cells[c + i] == sums[i])
                     continue; /* memory that nobody wrote to stays so */
                 s->cells[c + i] = (uint32_t)sums[i];
-                f->nseen++;
+                f->nchanges++;
             }
         }
         if (!fits)
             return bly_fail(BLY_ERANGE, "a sum that no counter holds");
     }
-    f->nseen += f->nadded != total;
+    f->nchanges += f->nadded != total;
     f->nadded = total;
     return BLY_OK;
 }
@@ -315,7 +323,7 @@ static bly_status rediscms_restore(bly_foreign *f, unsigned version,
                         : bly_damaged("a count-min record that cannot be");
     if (!st)
         memcpy(((rediscms *)f->own)->cells, cells, n);
-    bly_mem_release(&f->mem, cells, n);
+    bly_mem_release(f->mem, cells, n);
     return st;
 }
 
@@ -325,6 +333,7 @@ const bly_format bly_format_rediscms = {
     .summary = "a count-min sketch in Redis",
     .options = rediscms_options,
     .noptions = REDISCMS_NOPTIONS,
+    .close = rediscms_close,
     .describe = rediscms_describe,
     .plan = rediscms_plan,
     .fetch = rediscms_fetch,

@@ -37,7 +37,7 @@
 
 typedef struct cuckoo_part {
     uint64_t buckets;
-    unsigned char *slots; /* borrowed where f->bytes */
+    unsigned char *slots; /* borrowed where it was opened */
 } cuckoo_part;
 
 /* f->own. The items are f->nadded, the tables f->nparts. */
@@ -113,11 +113,12 @@ static void rediscuckoo_close(bly_foreign *f)
     rediscuckoo *const c = f->own;
     if (!c)
         return;
-    for (uint64_t i = 0; c->tables && i < c->ntables && !f->bytes; i++)
-        bly_mem_release(&f->mem, c->tables[i].slots,
+    for (uint64_t i = 0; c->tables && i < c->ntables && !bly_foreign_opened(f);
+         i++)
+        bly_mem_release(f->mem, c->tables[i].slots,
                         c->tables[i].buckets * c->size);
-    bly_mem_release(&f->mem, c->tables, c->room * sizeof *c->tables);
-    bly_mem_release(&f->mem, c, sizeof *c);
+    bly_mem_release(f->mem, c->tables, c->room * sizeof *c->tables);
+    bly_mem_release(f->mem, c, sizeof *c);
     f->own = NULL;
 }
 
@@ -133,7 +134,7 @@ static bly_status rediscuckoo_new(bly_foreign *f, const rediscuckoo *shape)
     rediscuckoo *const c = f->own;
     *c = *shape;
     c->room = c->ntables;
-    c->tables = bly_mem_zalloc(&f->mem, c->room * sizeof *c->tables);
+    c->tables = bly_mem_zalloc(f->mem, c->room * sizeof *c->tables);
     if (!c->tables)
         return bly_fail(BLY_ENOMEM, "out of memory");
     uint64_t buckets = c->buckets;
@@ -149,7 +150,7 @@ static bly_status rediscuckoo_slots(bly_foreign *f, cuckoo_part *t)
     const rediscuckoo *const c = f->own;
     const uint64_t nbytes = t->buckets * c->size;
     t->slots =
-        nbytes < SIZE_MAX ? bly_mem_zalloc(&f->mem, (size_t)nbytes) : NULL;
+        nbytes < SIZE_MAX ? bly_mem_zalloc(f->mem, (size_t)nbytes) : NULL;
     return t->slots
                ? BLY_OK
                : bly_fail(BLY_ENOMEM, "out of memory: %llu bytes for a table",
@@ -176,11 +177,11 @@ static bly_status rediscuckoo_grow(bly_foreign *f)
         return bly_fail(BLY_ERANGE, "cannot grow any more");
     if (n == c->room) {
         cuckoo_part *const more =
-            bly_mem_zalloc(&f->mem, (n + 1) * sizeof *more);
+            bly_mem_zalloc(f->mem, (n + 1) * sizeof *more);
         if (!more)
             return bly_fail(BLY_ENOMEM, "out of memory");
         memcpy(more, c->tables, n * sizeof *more);
-        bly_mem_release(&f->mem, c->tables, c->room * sizeof *more);
+        bly_mem_release(f->mem, c->tables, c->room * sizeof *more);
         c->tables = more;
         c->room = n + 1;
     }
@@ -289,20 +290,20 @@ static bool rediscuckoo_recognise(const unsigned char *bytes, size_t n)
 
 static bly_status rediscuckoo_open(bly_foreign *f)
 {
-    if (f->nbytes <= REDISCUCKOO_HEADER)
+    if (f->more->nbytes <= REDISCUCKOO_HEADER)
         return bly_damaged("shorter than a cuckoo filter of RedisBloom");
-    const rediscuckoo shape = rediscuckoo_read(f, f->bytes);
+    const rediscuckoo shape = rediscuckoo_read(f, f->more->bytes);
     if (!rediscuckoo_is_sane(&shape) ||
-        !rediscuckoo_fits(&shape, f->nbytes - REDISCUCKOO_HEADER))
+        !rediscuckoo_fits(&shape, f->more->nbytes - REDISCUCKOO_HEADER))
         return bly_damaged("a cuckoo filter of RedisBloom that cannot be, or "
                            "of another length than it says");
     const bly_status st = rediscuckoo_new(f, &shape);
     if (st)
         return st;
     const rediscuckoo *const c = f->own;
-    /* Read alone: f->bytes says so. */
+    /* Read alone: it was opened. */
     unsigned char *at =
-        (unsigned char *)(uintptr_t)f->bytes + REDISCUCKOO_HEADER;
+        (unsigned char *)(uintptr_t)f->more->bytes + REDISCUCKOO_HEADER;
     for (uint64_t i = 0; i < c->ntables; i++) {
         c->tables[i].slots = at;
         at += c->tables[i].buckets * c->size;
@@ -379,7 +380,7 @@ static bly_status rediscuckoo_restore(bly_foreign *f, unsigned version,
             from->failed(from->ctx) ? NULL : from->get_bytes(from->ctx, &n);
         if (from->failed(from->ctx) || buckets != t->buckets ||
             n / shape.size != t->buckets || n % shape.size) {
-            bly_mem_release(&f->mem, slots, n);
+            bly_mem_release(f->mem, slots, n);
             st = bly_damaged("a cuckoo filter with a table that cannot be");
         } else {
             t->slots = slots;
@@ -608,7 +609,7 @@ static bly_status rediscuckoo_put(bly_foreign *f, uint64_t hash)
             *empty = rediscuckoo_print(hash);
         if (empty || rediscuckoo_kick(c, hash)) {
             f->nadded++;
-            f->nseen++;
+            f->nchanges++;
             return BLY_OK;
         }
         const bly_status st = rediscuckoo_grow(f);
@@ -665,7 +666,7 @@ static bool rediscuckoo_empty(bly_foreign *f, uint64_t t)
             unsigned char *const slot = from->slots + i * c->size + s;
             if (*slot && rediscuckoo_move_down(c, t, i, *slot)) {
                 *slot = 0;
-                f->nseen++;
+                f->nchanges++;
             }
             emptied = emptied && !*slot;
         }
@@ -680,15 +681,15 @@ static void rediscuckoo_squeeze(bly_foreign *f, bool all)
     for (uint64_t t = c->ntables - 1; t > 0; t--) {
         const bool emptied = rediscuckoo_empty(f, t);
         if (emptied && t == c->ntables - 1) {
-            bly_mem_release(&f->mem, c->tables[t].slots,
+            bly_mem_release(f->mem, c->tables[t].slots,
                             c->tables[t].buckets * c->size);
             f->nparts = --c->ntables;
-            f->nseen++;
+            f->nchanges++;
         }
         if (!emptied && !all)
             break;
     }
-    f->nseen += c->deletes != 0;
+    f->nchanges += c->deletes != 0;
     c->deletes = 0;
 }
 
@@ -707,7 +708,7 @@ static bly_status rediscuckoo_remove(bly_foreign *f, const bly_foreign_key *key)
     *slot = 0;
     f->nadded -= f->nadded > 0; /* a dump may have said less than it holds */
     c->deletes++;
-    f->nseen++;
+    f->nchanges++;
     if (c->ntables > 1 && c->deletes * 10 > f->nadded)
         rediscuckoo_squeeze(f, false);
     return BLY_OK;

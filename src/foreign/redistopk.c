@@ -81,7 +81,7 @@ static size_t redistopk_bytes(const redistopk *t)
 static void heavy_release(bly_foreign *f, heavy_key *key)
 {
     if (key)
-        bly_mem_release(&f->mem, key, sizeof *key + key->room);
+        bly_mem_release(f->mem, key, sizeof *key + key->room);
 }
 
 static void redistopk_close(bly_foreign *f)
@@ -92,7 +92,8 @@ static void redistopk_close(bly_foreign *f)
     for (uint64_t i = 0; i < t->k; i++)
         heavy_release(f, t->heap[i].key);
     heavy_release(f, t->spare);
-    bly_mem_release(&f->mem, t, f->own_bytes);
+    bly_mem_release(f->mem, t,
+                    sizeof *t + t->k * sizeof *t->heap + redistopk_bytes(t));
     f->own = NULL;
 }
 
@@ -125,7 +126,7 @@ static bly_status redistopk_plan(bly_foreign *f, uint64_t items, double fpr)
     uint64_t k, width, depth;
     char *end;
     (void)items, (void)fpr;
-    const double decay = strtod(f->option[REDISTOPK_DECAY], &end);
+    const double decay = strtod(f->more->option[REDISTOPK_DECAY], &end);
     bly_status st = bly_foreign_number(f, REDISTOPK_K, 1, UINT32_MAX, &k);
     if (!st)
         st = bly_foreign_number(f, REDISTOPK_WIDTH, 1, UINT32_MAX, &width);
@@ -133,7 +134,7 @@ static bly_status redistopk_plan(bly_foreign *f, uint64_t items, double fpr)
         st = bly_foreign_number(f, REDISTOPK_DEPTH, 1, UINT32_MAX, &depth);
     if (!st && *end)
         st = bly_fail(BLY_EINVAL, "option decay: '%s' is not a number",
-                      f->option[REDISTOPK_DECAY]);
+                      f->more->option[REDISTOPK_DECAY]);
     return st ? st : redistopk_new(f, k, width, depth, decay);
 }
 
@@ -145,7 +146,7 @@ static bly_status heavy_room(bly_foreign *f, heavy_key **key, size_t n)
     if (n >= UINT32_MAX - 64)
         return bly_fail(BLY_ERANGE, "a key of more than 4 GiB");
     const size_t nbytes = (sizeof **key + n + 1 + 15) / 16 * 16;
-    heavy_key *const fresh = f->mem.alloc(f->mem.ctx, nbytes);
+    heavy_key *const fresh = f->mem->alloc(f->mem->ctx, nbytes);
     if (!fresh)
         return bly_fail(BLY_ENOMEM, "out of memory");
     heavy_release(f, *key);
@@ -344,7 +345,7 @@ static bly_status redistopk_increase(bly_foreign *f, const bly_foreign_key *key,
     const bly_status st = heavy_room(f, &t->spare, key->len);
     if (st)
         return st;
-    f->nseen++;
+    f->nchanges++;
     for (uint64_t row = 0; row < t->depth; row++) {
         const uint32_t own =
             redistopk_bucket_add(t, redistopk_at(t, key, row), print, n);
@@ -432,7 +433,7 @@ static bly_status redistopk_store(const bly_foreign *f,
                                   const bly_foreign_record *to)
 {
     const redistopk *const t = f->own;
-    const bly_mem *const mem = to->mem ? to->mem : &f->mem;
+    const bly_mem *const mem = to->mem ? to->mem : f->mem;
     const size_t n = (size_t)t->k * REDISTOPK_ENTRY;
     unsigned char *const heap = bly_mem_zalloc(mem, n);
     if (!heap)
@@ -473,7 +474,7 @@ static bool redistopk_restore_keys(bly_foreign *f,
         char *const key = from->get_bytes(from->ctx, &n);
         const uint32_t count = bly_load32(heap + 16);
         if (from->failed(from->ctx) || !key || n < 1 || key[n - 1]) {
-            bly_mem_release(&f->mem, key, n);
+            bly_mem_release(f->mem, key, n);
             return false;
         }
         bool ok = true;
@@ -486,7 +487,7 @@ static bool redistopk_restore_keys(bly_foreign *f,
             t->nlisted++;
             t->nbytes += ok ? sizeof *e->key + e->key->room : 0;
         }
-        bly_mem_release(&f->mem, key, n);
+        bly_mem_release(f->mem, key, n);
         if (!ok)
             return false;
     }
@@ -522,8 +523,8 @@ static bly_status redistopk_restore(bly_foreign *f, unsigned version,
          * count that falls stays where it is, as in RedisBloom. */
         st = redistopk_restore_keys(f, from, heap) ? BLY_OK : BLY_EFORMAT;
     }
-    bly_mem_release(&f->mem, buckets, nbuckets);
-    bly_mem_release(&f->mem, heap, nheap);
+    bly_mem_release(f->mem, buckets, nbuckets);
+    bly_mem_release(f->mem, heap, nheap);
     return st == BLY_EFORMAT ? bly_damaged("a top-k record that cannot be")
                              : st;
 }

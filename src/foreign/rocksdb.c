@@ -62,7 +62,7 @@ static bly_status rocksdb_legacy(bly_foreign *f, const unsigned char *tail,
         return bly_damaged(
             "its end implies %llu lines of %d bytes, but %zu bytes are there",
             (unsigned long long)lines, ROCKSDB_LINE, n);
-    f->one.k = tail[0];
+    f->more->one.k = tail[0];
     return BLY_OK;
 }
 
@@ -75,7 +75,7 @@ static bly_status rocksdb_fast_local(bly_foreign *f, const unsigned char *tail,
     if (n % ROCKSDB_LINE != 0)
         return bly_damaged("%zu bytes of bits, not lines of %d", n,
                            ROCKSDB_LINE);
-    f->one.k = tail[2];
+    f->more->one.k = tail[2];
     return BLY_OK;
 }
 
@@ -90,8 +90,8 @@ static bly_status rocksdb_ribbon(bly_foreign *f, const unsigned char *tail,
     if (r->nblocks < 2 || (double)n * 8 < slots)
         return bly_damaged("%u blocks of %d slots do not fit into %zu bytes",
                            r->nblocks, ROCKSDB_RIBBON_SLOTS, n);
-    f->one.bytes = NULL;
-    f->one.fpr_planned = exp2(-(double)n * 8 / slots);
+    f->more->one.bytes = NULL;
+    f->more->one.fpr_planned = exp2(-(double)n * 8 / slots);
     return BLY_OK;
 }
 
@@ -104,9 +104,9 @@ static bly_status rocksdb_read(bly_foreign *f, bly_bytes block)
     const size_t n = block.len - ROCKSDB_TAIL;
     unsigned char tail[ROCKSDB_TAIL]; /* read once */
     memcpy(tail, (const unsigned char *)block.ptr + n, sizeof tail);
-    f->one.bytes = block.ptr;
-    f->one.nbits = (uint64_t)n * 8;
-    f->one.excludes_all = n == 0;
+    f->more->one.bytes = block.ptr;
+    f->more->one.nbits = (uint64_t)n * 8;
+    f->more->one.excludes_all = n == 0;
     r->layout = n == 0            ? "empty"
                 : tail[0] == 0xff ? "fast local"
                 : tail[0] == 0xfe ? "ribbon"
@@ -158,10 +158,11 @@ static bly_status rocksdb_find(const bly_foreign *f, bool crc,
 
 static bly_status rocksdb_open(bly_foreign *f)
 {
-    if (!rocksdb_recognise(f->bytes, f->nbytes))
+    if (!rocksdb_recognise(f->more->bytes, f->more->nbytes))
         return bly_damaged(
             "not a table of RocksDB: its last 8 bytes are different");
-    const unsigned char *const footer = f->bytes + f->nbytes - ROCKSDB_FOOTER;
+    const unsigned char *const footer =
+        f->more->bytes + f->more->nbytes - ROCKSDB_FOOTER;
     const unsigned checksums = footer[0];
     const uint32_t version = bly_load32(footer + ROCKSDB_FOOTER - 12);
     bly_table_place metaindex;
@@ -188,7 +189,8 @@ static bly_status rocksdb_open(bly_foreign *f)
 static bly_status rocksdb_filter_open(bly_foreign *f)
 {
     const bly_status st = bly_foreign_own(f, sizeof(struct rocksdb_filter));
-    return st ? st : rocksdb_read(f, (bly_bytes){ f->bytes, f->nbytes });
+    return st ? st
+              : rocksdb_read(f, (bly_bytes){ f->more->bytes, f->more->nbytes });
 }
 
 static void rocksdb_describe(const bly_foreign *f, bly_facts *out)
@@ -206,7 +208,7 @@ static void rocksdb_describe(const bly_foreign *f, bly_facts *out)
                       r->checksums == ROCKSDB_CRC ? "crc32c, right"
                                                   : "not verified");
     }
-    bly_fact_word(out, "keys", f->option[ROCKSDB_KEYS]);
+    bly_fact_word(out, "keys", f->more->option[ROCKSDB_KEYS]);
 }
 
 /* ----------------------------------------------------------------- asking */

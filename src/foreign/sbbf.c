@@ -231,19 +231,19 @@ static bool sbbf_recognise(const unsigned char *bytes, size_t n)
 static bly_status sbbf_open(bly_foreign *f)
 {
     bly_sbbf s;
-    if (is_abandoned(f->bytes, f->nbytes))
+    if (is_abandoned(f->more->bytes, f->more->nbytes))
         return bly_damaged(
             "a split-block filter of the abandoned form, with three numbers "
             "before it and hashed by Murmur3, which no Parquet file has; only "
             "those with a Thrift header and XXH64 can be queried");
-    const bly_status st = bly_sbbf_read(f->bytes, f->nbytes, &s);
+    const bly_status st = bly_sbbf_read(f->more->bytes, f->more->nbytes, &s);
     if (st)
         return st;
-    if (s.nheader + s.nblocks * BLY_BLOCKS_BYTES != f->nbytes)
+    if (s.nheader + s.nblocks * BLY_BLOCKS_BYTES != f->more->nbytes)
         return bly_damaged("%llu bytes after the end of a split-block filter",
-                           (unsigned long long)(f->nbytes - s.nheader -
+                           (unsigned long long)(f->more->nbytes - s.nheader -
                                                 s.nblocks * BLY_BLOCKS_BYTES));
-    bly_sbbf_part(&s, &f->one);
+    bly_sbbf_part(&s, &f->more->one);
     return BLY_OK;
 }
 
@@ -261,8 +261,8 @@ static const bly_param sbbf_options[] = {
 
 static void sbbf_describe(const bly_foreign *f, bly_facts *out)
 {
-    bly_fact_uint(out, "blocks", f->one.nbits / 256);
-    bly_fact_word(out, "keys", f->option[SBBF_KEYS]);
+    bly_fact_uint(out, "blocks", f->more->one.nbits / 256);
+    bly_fact_word(out, "keys", f->more->option[SBBF_KEYS]);
 }
 
 static bly_status sbbf_plan(bly_foreign *f, uint64_t items, double fpr)
@@ -271,17 +271,17 @@ static bly_status sbbf_plan(bly_foreign *f, uint64_t items, double fpr)
     if (z == BLY_SBBF_MAX_BLOCKS &&
         bly_fpr_mixture((double)items, (double)z, 32, 1, BLY_BLOCKS_K) > fpr)
         return bly_fail(BLY_ERANGE, "a split-block filter has at most 128 MiB");
-    f->one.nbits = z * 256;
-    f->one.k = BLY_BLOCKS_K;
-    f->one.order = BLY_LSB_FIRST;
+    f->more->one.nbits = z * 256;
+    f->more->one.k = BLY_BLOCKS_K;
+    f->more->one.order = BLY_LSB_FIRST;
     return BLY_OK;
 }
 
 static bly_status sbbf_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
     unsigned char head[BLY_SBBF_HEADER];
-    const size_t n = bly_sbbf_header(head, f->one.nbits / 256);
-    return bly_foreign_put(f, head, n, f->one.nbits / 8, put, ctx);
+    const size_t n = bly_sbbf_header(head, f->more->one.nbits / 256);
+    return bly_foreign_put(f, head, n, f->more->one.nbits / 8, put, ctx);
 }
 
 const bly_format bly_format_sbbf = {

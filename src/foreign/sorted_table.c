@@ -37,10 +37,10 @@ bool bly_table_place_read(const unsigned char *p, size_t n,
 bly_status bly_table_block(const bly_foreign *f, bly_table_place place,
                            bool with_crc, const char *what, bly_bytes *out)
 {
-    if (place.at > f->nbytes || place.n > f->nbytes - place.at ||
-        f->nbytes - place.at - place.n < BLY_TABLE_TRAILER)
+    if (place.at > f->more->nbytes || place.n > f->more->nbytes - place.at ||
+        f->more->nbytes - place.at - place.n < BLY_TABLE_TRAILER)
         return bly_damaged("its %s lies outside the file", what);
-    const unsigned char *const block = f->bytes + place.at;
+    const unsigned char *const block = f->more->bytes + place.at;
     const size_t n = (size_t)place.n;
     if (with_crc) {
         const uint32_t sum = bly_crc32c(0, block, n + 1);

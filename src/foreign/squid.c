@@ -71,10 +71,10 @@ static bool squid_recognise(const unsigned char *bytes, size_t n)
 
 static bly_status squid_open(bly_foreign *f)
 {
-    const unsigned char *const b = f->bytes;
-    if (f->nbytes < SQUID_HEADER)
+    const unsigned char *const b = f->more->bytes;
+    if (f->more->nbytes < SQUID_HEADER)
         return bly_damaged("%zu bytes; a cache digest has a header of 128",
-                           f->nbytes);
+                           f->more->nbytes);
     const unsigned now = bly_load_be16(b), least = bly_load_be16(b + 2),
                    bits = b[20];
     const uint64_t capacity = bly_load_be32(b + 4);
@@ -100,16 +100,16 @@ static bly_status squid_open(bly_foreign *f)
                            (unsigned long long)mask,
                            (unsigned long long)capacity, bits,
                            (unsigned long long)mask_bytes(capacity, bits));
-    if (f->nbytes - SQUID_HEADER != mask)
+    if (f->more->nbytes - SQUID_HEADER != mask)
         return bly_damaged(
             "its header says a mask of %llu bytes, but %zu follow",
-            (unsigned long long)mask, f->nbytes - SQUID_HEADER);
-    f->one.bytes = b + SQUID_HEADER;
-    f->one.nbits = mask * 8;
-    f->one.k = SQUID_K;
-    f->one.items = bly_load_be32(b + 8);
-    f->one.capacity = capacity;
-    f->one.fpr_planned = pow(-expm1(-(double)SQUID_K / bits), SQUID_K);
+            (unsigned long long)mask, f->more->nbytes - SQUID_HEADER);
+    f->more->one.bytes = b + SQUID_HEADER;
+    f->more->one.nbits = mask * 8;
+    f->more->one.k = SQUID_K;
+    f->more->one.items = bly_load_be32(b + 8);
+    f->more->one.capacity = capacity;
+    f->more->one.fpr_planned = pow(-expm1(-(double)SQUID_K / bits), SQUID_K);
     return BLY_OK;
 }
 
@@ -207,7 +207,7 @@ static double bits_for(double fpr)
 
 static bly_status squid_plan(bly_foreign *f, uint64_t items, double fpr)
 {
-    const char *const given = f->option[SQUID_BITS];
+    const char *const given = f->more->option[SQUID_BITS];
     uint64_t bits = 0;
     if (given &&
         (!bly_parse_count(given, &bits) || bits < 1 || bits > SQUID_MAX_BITS))
@@ -225,10 +225,11 @@ static bly_status squid_plan(bly_foreign *f, uint64_t items, double fpr)
                         "%llu entries of %llu bits; a cache digest "
                         "has less than 2^31 bits",
                         (unsigned long long)items, (unsigned long long)bits);
-    f->one.nbits = mask_bytes(items, (unsigned)bits) * 8;
-    f->one.k = SQUID_K;
-    f->one.capacity = items;
-    f->one.fpr_planned = pow(-expm1(-(double)SQUID_K / (double)bits), SQUID_K);
+    f->more->one.nbits = mask_bytes(items, (unsigned)bits) * 8;
+    f->more->one.k = SQUID_K;
+    f->more->one.capacity = items;
+    f->more->one.fpr_planned =
+        pow(-expm1(-(double)SQUID_K / (double)bits), SQUID_K);
     return BLY_OK;
 }
 
@@ -236,36 +237,37 @@ static bly_status squid_plan(bly_foreign *f, uint64_t items, double fpr)
 static unsigned bits_of(const bly_foreign *f)
 {
     uint64_t bits = 0;
-    const char *const given = f->option[SQUID_BITS];
+    const char *const given = f->more->option[SQUID_BITS];
     if (!given || !bly_parse_count(given, &bits))
-        bits = (uint64_t)bits_for(f->fpr);
+        bits = (uint64_t)bits_for(f->more->fpr);
     return (unsigned)bits;
 }
 
 static void squid_describe(const bly_foreign *f, bly_facts *out)
 {
-    bly_fact_uint(out, "bits_per_entry", f->bytes ? f->bytes[20] : bits_of(f));
-    if (!f->bytes)
+    bly_fact_uint(out, "bits_per_entry",
+                  f->more->bytes ? f->more->bytes[20] : bits_of(f));
+    if (!f->more->bytes)
         return;
-    bly_fact_uint(out, "version", bly_load_be16(f->bytes));
-    bly_fact_uint(out, "version_required", bly_load_be16(f->bytes + 2));
-    bly_fact_uint(out, "deletions", bly_load_be32(f->bytes + 12));
+    bly_fact_uint(out, "version", bly_load_be16(f->more->bytes));
+    bly_fact_uint(out, "version_required", bly_load_be16(f->more->bytes + 2));
+    bly_fact_uint(out, "deletions", bly_load_be32(f->more->bytes + 12));
 }
 
 static bly_status squid_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
-    const size_t nmask = (size_t)(f->one.nbits / 8);
+    const size_t nmask = (size_t)(f->more->one.nbits / 8);
     uint64_t ones = 0;
     for (size_t i = 0; i < nmask; i++)
-        ones += (unsigned)__builtin_popcount(f->one.bytes[i]);
-    if ((double)ones > SQUID_MAX_FILL * (double)f->one.nbits)
+        ones += (unsigned)__builtin_popcount(f->more->one.bytes[i]);
+    if ((double)ones > SQUID_MAX_FILL * (double)f->more->one.nbits)
         return bly_fail(
             BLY_ERANGE,
             "more than 65 %% of its bits are set, and Squid refuses such a "
             "digest; make it for more items, or with more bits per entry");
     unsigned char head[SQUID_HEADER] = { 0, 5, 0, 3 };
-    bly_store_be32(head + 4, (uint32_t)f->one.capacity);
-    bly_store_be32(head + 8, (uint32_t)f->nseen);
+    bly_store_be32(head + 4, (uint32_t)f->more->one.capacity);
+    bly_store_be32(head + 8, (uint32_t)f->more->nseen);
     bly_store_be32(head + 16, (uint32_t)nmask);
     head[20] = (unsigned char)bits_of(f);
     head[21] = SQUID_K;

@@ -107,7 +107,7 @@ static const char *valkeybloom_wrong(const unsigned char *bytes, size_t n,
                                 .capacity = bly_load64(at + 16 + blob) };
         if (!valkeybloom_blob(c, i, at + 8, (size_t)blob, rate, &link))
             return "a valkey-bloom filter that cannot be";
-        /* Read alone where it is opened: f->bytes says so. */
+        /* Read alone where it is opened. */
         link.data = (unsigned char *)(uintptr_t)at + 8 + VALKEYBLOOM_BLOB;
         if (links)
             links[i] = link;
@@ -128,16 +128,16 @@ static bly_status valkeybloom_open(bly_foreign *f)
 {
     bly_chain c = { .valkey = true };
     uint64_t nlinks;
-    const char *wrong =
-        valkeybloom_wrong(f->bytes, f->nbytes, &c, NULL, &nlinks, &f->nadded);
+    const char *wrong = valkeybloom_wrong(f->more->bytes, f->more->nbytes, &c,
+                                          NULL, &nlinks, &f->nadded);
     if (wrong)
         return bly_damaged("%s", wrong);
     const bly_status st = bly_chain_new(f, true, nlinks);
     if (st)
         return st;
     bly_chain *const own = f->own;
-    wrong = valkeybloom_wrong(f->bytes, f->nbytes, own, own->links, &nlinks,
-                              &f->nadded);
+    wrong = valkeybloom_wrong(f->more->bytes, f->more->nbytes, own, own->links,
+                              &nlinks, &f->nadded);
     return wrong ? bly_damaged("%s", wrong) : BLY_OK;
 }
 
@@ -185,7 +185,7 @@ static bly_status valkeybloom_store(const bly_foreign *f,
                                     const bly_foreign_record *to)
 {
     const bly_chain *const c = f->own;
-    const bly_mem *const mem = to->mem ? to->mem : &f->mem;
+    const bly_mem *const mem = to->mem ? to->mem : f->mem;
     to->put_uint(to->ctx, c->nlinks);
     to->put_uint(to->ctx, c->growth);
     to->put_real(to->ctx, c->links[0].error);
@@ -225,13 +225,13 @@ static bool valkeybloom_restore_link(bly_foreign *f,
              valkeybloom_blob(c, i, blob, n, rate, &l);
     }
     if (ok)
-        l.data = bly_mem_zalloc(&f->mem, l.nbytes);
+        l.data = bly_mem_zalloc(f->mem, l.nbytes);
     if (l.data) {
         memcpy(l.data, blob + VALKEYBLOOM_BLOB, (size_t)l.nbytes);
         c->links[i] = l;
         f->nadded += l.items;
     }
-    bly_mem_release(&f->mem, blob, n);
+    bly_mem_release(f->mem, blob, n);
     return l.data;
 }
 
@@ -281,7 +281,7 @@ static void valkeybloom_describe(const bly_foreign *f, bly_facts *out)
 /* The option `seed` as four words; false where it is none. */
 static bool valkeybloom_seed(const bly_foreign *f, uint64_t seed[4])
 {
-    const char *const text = f->option[VALKEYBLOOM_SEEDS];
+    const char *const text = f->more->option[VALKEYBLOOM_SEEDS];
     if (strlen(text) != 64 || strspn(text, "0123456789abcdefABCDEF") != 64)
         return false;
     for (unsigned i = 0; i < 4; i++) {
@@ -314,17 +314,17 @@ static bly_status valkeybloom_blank(bly_foreign *f)
         return st;
     bly_chain *const c = f->own;
     char *end;
-    c->tightening = strtod(f->option[VALKEYBLOOM_TIGHTENING], &end);
+    c->tightening = strtod(f->more->option[VALKEYBLOOM_TIGHTENING], &end);
     if (*end || !valkeybloom_is_rate(c->tightening))
         return bly_fail(BLY_EINVAL,
                         "option tightening: '%s' is not between 0 and 1",
-                        f->option[VALKEYBLOOM_TIGHTENING]);
+                        f->more->option[VALKEYBLOOM_TIGHTENING]);
     if (!valkeybloom_seed(f, c->seed))
         return bly_fail(BLY_EINVAL,
                         "option seed: '%s' is not 64 hexadecimal digits",
-                        f->option[VALKEYBLOOM_SEEDS]);
+                        f->more->option[VALKEYBLOOM_SEEDS]);
     c->random_seed =
-        strcmp(f->option[VALKEYBLOOM_SEEDS], VALKEYBLOOM_SEED) != 0;
+        strcmp(f->more->option[VALKEYBLOOM_SEEDS], VALKEYBLOOM_SEED) != 0;
     return BLY_OK;
 }
 
