@@ -60,6 +60,29 @@ static size_t header_bytes(const uint8_t *page)
     return memcmp(page + 68, none, 4) ? FIELDS + 8 : PAGE;
 }
 
+#define MOST_META 3696 /* bytes of the entries of metadata */
+
+/* The bytes of metadata, with their length, at `block`, of which n can be read;
+ * 0 if the header says that there are none, or they cannot be that long. */
+static size_t meta_bytes(const uint8_t *page, const uint8_t *block, size_t n)
+{
+    if (!(page[20] & 1) || n < 8)
+        return 0;
+    const size_t len = (size_t)(at64(block) & UINT32_MAX);
+    return len <= MOST_META && len + 12 <= n ? 4 + len : 0;
+}
+
+/* Of a coded record they follow the header, with a sum: how many bytes. */
+static size_t repair_meta(const uint8_t *page, uint8_t *block, size_t n)
+{
+    const size_t used = meta_bytes(page, block, n), span = (used + 7) / 8 * 8;
+    if (!used || span + 8 > n)
+        return 0;
+    memset(block + used, 0, span - used);
+    set64(block + span, XXH3_64bits(block, span));
+    return span + 8;
+}
+
 static bool is_summed(const uint8_t *page)
 {
     static const uint8_t two[4] = { 2 };
@@ -110,17 +133,25 @@ static void repair(uint8_t *bytes, size_t n)
         if (nheader > n - at)
             return;
         uint64_t stored = at64(page + 80);
-        const size_t left = n - at - nheader;
-        memset(page + FIELDS, 0, nheader - 8 - FIELDS);
-        size_t span = 0;
+        size_t left = n - at - nheader;
+        size_t span = 0, nmeta = 0;
+        if (nheader == PAGE) {
+            nmeta = meta_bytes(page, page + FIELDS, PAGE - FIELDS - 8);
+            memset(page + FIELDS + nmeta, 0, nheader - 8 - FIELDS - nmeta);
+            nmeta = 0; /* they are inside */
+        } else {
+            nmeta = repair_meta(page, page + nheader, left);
+        }
+        left -= nmeta;
         if (is_summed(page) && repair_table(page, stored, left))
             span = (size_t)table_span(stored);
         else if (stored > left)
             stored = left;
         if (!span)
-            set64(page + 280, XXH3_64bits(page + nheader, (size_t)stored));
+            set64(page + 280,
+                  XXH3_64bits(page + nheader + nmeta, (size_t)stored));
         set64(page + nheader - 8, XXH3_64bits(page, nheader - 8));
-        at += nheader + span + (size_t)stored;
+        at += nheader + nmeta + span + (size_t)stored;
         const size_t padding = -at & (align - 1);
         if (padding > n - at)
             return;

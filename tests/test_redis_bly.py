@@ -228,6 +228,32 @@ def test_a_damaged_piece(r, tmp_path):
     assert not r.exists("k")
 
 
+def test_items_are_what_the_file_says(r, tmp_path):
+    """An integer for a file of integers, or an error; never a 0 for a key that
+    is there. What the file says is kept in copies and dumps."""
+    data = built(tmp_path, "counting", "--int", "--note", "a note").read_bytes()
+    take(r, "k", data)
+    assert r.execute_command("BLY.HAS", "k", 7, "007", "+7", 7000) == \
+        [1, 1, 1, 0]
+    before = r.execute_command("DEBUG", "DIGEST-VALUE", "k")
+    for command in ("HAS", "ADD", "REMOVE", "COUNT"):
+        assert "a whole number" in error_of(r, "BLY." + command, "k", 7, "x")
+    assert r.execute_command("DEBUG", "DIGEST-VALUE", "k") == before
+    assert r.execute_command("BLY.ADD", "k", "07000") == [1]
+    assert r.execute_command("BLY.COUNT", "k", 7000) == [1]
+    assert r.execute_command("BLY.REMOVE", "k", "7000") == [1]
+    dump = r.dump("k")
+    r.delete("k")
+    r.restore("k", 0, dump)
+    (tmp_path / "out.bly").write_bytes(give(r, "k"))
+    told = run("info", "--json", tmp_path / "out.bly").json
+    assert told["key_type"] == "int64" and told["note"] == "a note"
+    # Folded text is asked as it was added.
+    take(r, "t", built(tmp_path, "blocked", "-i").read_bytes())
+    r.execute_command("BLY.ADD", "t", "\u00c9tude")
+    assert r.execute_command("BLY.HAS", "t", "\u00e9TUDE", 7) == [1, 1]
+
+
 def test_pieces_out_of_order_and_unfinished(server, r, tmp_path):
     data = built(tmp_path, "blocked").read_bytes()
     r.execute_command("BLY.IMPORT", "k", 0, len(data), data[:100])

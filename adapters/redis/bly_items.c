@@ -62,8 +62,16 @@ static int with_items(server_ctx *ctx, server_string **argv, int argc, int mode,
     server_key *key;
     bly_filter *f = bly_to_use(ctx, argv[1], mode, &key);
     items it = { 0 };
-    if (f && !bly_is_locked(ctx, f) && items_take(ctx, argv + 2, argc - 2, &it))
-        work(ctx, argv, f, &it);
+    if (f && !bly_is_locked(ctx, f) &&
+        items_take(ctx, argv + 2, argc - 2, &it)) {
+        /* As the filter says what its keys are: an item that is none is an
+         * error, not a 0. */
+        if (bly_hash_as(bly_hasher_of(f), bly_keying_of(f), BLY_KEYS_TEXT,
+                        it.keys, it.n, it.hashes, NULL))
+            reply_library(ctx);
+        else
+            work(ctx, argv, f, &it);
+    }
     items_free(&it);
     key_close(key);
     return SERVER_OK;
@@ -89,7 +97,6 @@ static void tell_hashes(server_ctx *ctx, server_string *name,
                         const char *operation)
 {
     unsigned char *to = (unsigned char *)it->numbers;
-    bly_hash_keys(bly_hasher_of(f), it->keys, n, it->hashes);
     for (size_t i = 0; i < 8 * n; i++)
         to[i] = (unsigned char)(it->hashes[i / 8] >> 8 * (i % 8));
     tell_time(ctx, f, name);
@@ -100,7 +107,8 @@ static void add_items(server_ctx *ctx, server_string **argv, bly_filter *f,
                       items *it)
 {
     size_t done = 0;
-    const bly_status st = bly_add_keys(f, it->keys, it->n, it->bitmap, &done);
+    const bly_status st =
+        bly_add_hashes(f, it->hashes, it->n, it->bitmap, &done);
     if (!adding_changes(f, it->bitmap, done)) {
         ; /* nothing to tell */
     } else if (bly_secret_check_of(f)) {
@@ -140,7 +148,7 @@ static void has_items(server_ctx *ctx, server_string **argv, bly_filter *f,
                     stats.kind);
         return;
     }
-    bly_has_keys(f, it->keys, it->n, it->bitmap);
+    bly_has_hashes(f, it->hashes, it->n, it->bitmap);
     srv.ReplyWithArray(ctx, (long)it->n);
     for (size_t i = 0; i < it->n; i++)
         reply_bool(ctx, bit_of(it->bitmap, i));
@@ -190,7 +198,6 @@ int bly_has_command(server_ctx *ctx, server_string **argv, int argc)
 static void remove_items(server_ctx *ctx, server_string **argv, bly_filter *f,
                          items *it)
 {
-    bly_hash_keys(bly_hasher_of(f), it->keys, it->n, it->hashes);
     const bly_status st = bly_remove_hashes(f, it->hashes, it->n, it->statuses);
     if (st && st != BLY_EABSENT && st != BLY_EREFUSED) {
         reply_library(ctx);
@@ -222,7 +229,6 @@ static void count_items(server_ctx *ctx, server_string **argv, bly_filter *f,
                         items *it)
 {
     (void)argv;
-    bly_hash_keys(bly_hasher_of(f), it->keys, it->n, it->hashes);
     if (bly_count_hashes(f, it->hashes, it->n, it->numbers)) {
         reply_library(ctx);
     } else {
@@ -241,7 +247,6 @@ static void get_items(server_ctx *ctx, server_string **argv, bly_filter *f,
                       items *it)
 {
     (void)argv;
-    bly_hash_keys(bly_hasher_of(f), it->keys, it->n, it->hashes);
     if (bly_get_hashes(f, it->hashes, it->n, it->numbers, it->bitmap)) {
         reply_library(ctx);
     } else {
