@@ -31,6 +31,15 @@ static bly_status change_all(bly_filter *f, void *ctx)
     return st ? st : r->job->npicked ? BLY_OK : BLY_EABSENT;
 }
 
+static bly_status change_foreign(bly_foreign *f, void *ctx)
+{
+    struct change_run *const r = ctx;
+    r->began = true;
+    r->job->ctx = f;
+    const bly_status st = pipeline_run(r->job, &r->in);
+    return st ? st : r->job->npicked ? BLY_OK : BLY_EABSENT;
+}
+
 void change_refused(const bly_bytes *key, const char *why)
 {
     if (!quiet)
@@ -41,20 +50,31 @@ int change_keys(struct change *c, const struct list *operands)
 {
     const char *const path = operands->at[0];
     struct change_run r = { .job = &c->job };
-    if (!can_change(path) || !keys_input(c->keys, operands, &r.in))
+    if (!can_change(path))
+        return TROUBLE;
+    const int foreign =
+        c->format_can ? foreign_changes(path, c->foreign, c->format_can) : 0;
+    if (foreign < 0 || !keys_input(c->keys, operands, &r.in))
         return TROUBLE;
     bool ok;
     const bly_access how = { .secret = secret_read(c->keys->key_file, &ok),
                              .wait = wait_for_lock };
     bly_kind_info kind;
-    if (!ok || !filter_to_change(path, &how, c->ability, &r.in, &kind)) {
+    bly_foreign_spec spec = { 0 };
+    if (!ok ||
+        (foreign ? !foreign_spec(c->foreign, &spec)
+                 : !filter_to_change(path, &how, c->ability, &r.in, &kind))) {
         input_close(&r.in);
         return TROUBLE;
     }
 
     c->job.nthreads = 1;
     c->job.path = path;
-    const bly_status st = bly_update(path, &how, change_all, &r);
+    if (foreign)
+        c->job.batch = c->foreign_batch;
+    const bly_status st =
+        foreign ? bly_foreign_update(path, &how, &spec, change_foreign, &r)
+                : bly_update(path, &how, change_all, &r);
     input_close(&r.in);
     if (st && c->job.error[0])
         return fail("%s", c->job.error);

@@ -4,7 +4,7 @@
 #ifndef BLY_CLI_CHANGE_H
 #define BLY_CLI_CHANGE_H
 
-#include "io/keys.h"
+#include "io/foreign.h"
 #include "report/fields.h"
 
 /* Changing a filter key by key, where some keys may be refused: batch() of the
@@ -17,6 +17,12 @@ struct change {
     const char *text;
     bool json;
     struct job job; /* batch, and how lines are read */
+
+    /* Of files of other systems: what their format must be able to do, and
+     * batch() for them, with a bly_foreign as ctx. 0: none are taken. */
+    uint64_t format_can;
+    bly_status (*foreign_batch)(struct job *job, struct batch *b);
+    const struct foreign_args *foreign;
 };
 
 /* What came of it. */

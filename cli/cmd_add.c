@@ -70,25 +70,6 @@ static bly_status foreign_all(bly_foreign *f, void *ctx)
     return pipeline_run(&a->job, &a->in);
 }
 
-/* Is the filter in path one of another system that changes? -1, with the reason
- * printed, if it cannot be changed where it is. */
-static int is_foreign(const char *path)
-{
-    struct foreign_file file;
-    bly_format_info info = { 0 };
-    if (foreign_open(path, &add_args.foreign, &file) != YES)
-        return -1;
-    if (file.f)
-        bly_format_named(bly_foreign_format(file.f), &info);
-    const bool packed = file.f && !file.mapped;
-    foreign_close(&file);
-    if (!(info.can & BLY_FORMAT_ADD))
-        return 0;
-    if (packed)
-        fail("%s: cannot be changed: compressed; unpack it first", path);
-    return packed ? -1 : 1;
-}
-
 /* ------------------------------------------------------------------- all */
 
 struct added {
@@ -109,7 +90,10 @@ static int add_run(struct list *operands)
         return fail("which filter? right: bloomery add FILTER [KEY]...");
     const char *const path = operands->at[0];
     struct addition a = { .adding = PTHREAD_MUTEX_INITIALIZER };
-    const int foreign = can_change(path) ? is_foreign(path) : -1;
+    const int foreign =
+        can_change(path)
+            ? foreign_changes(path, &add_args.foreign, BLY_FORMAT_ADD)
+            : -1;
     if (foreign < 0 || !keys_input(&add_args.keys, operands, &a.in))
         return TROUBLE;
     bool ok;

@@ -6,11 +6,13 @@
 
 #include "cli/rows.h"
 #include "io/filters.h"
+#include "io/foreign.h"
 #include "io/keys.h"
 #include "io/values.h"
 
 static struct {
     struct keys keys;
+    struct foreign_args foreign;
     struct checking check;
     uint64_t threads, min;
     bool json;
@@ -19,6 +21,7 @@ static struct {
 /* What the filter is asked with. */
 struct counting {
     const bly_filter *f;
+    const bly_foreign *foreign; /* or this one, of another system */
     double ceiling; /* counts at or above are not told; NAN: not known */
     char past[32];  /* how people are told of them: ">=15" */
     struct pair_style style;
@@ -59,7 +62,9 @@ static bly_status count_batch(struct job *job, struct batch *b)
 {
     const struct counting *const c = job->ctx;
     uint64_t counts[BATCH];
-    const bly_status st = bly_count_hashes(c->f, b->hashes, b->n, counts);
+    const bly_status st =
+        c->foreign ? bly_foreign_count(c->foreign, b->keys, b->n, counts)
+                   : bly_count_hashes(c->f, b->hashes, b->n, counts);
     if (st)
         return st;
     for (size_t i = 0; i < b->n; i++)
@@ -68,9 +73,55 @@ static bly_status count_batch(struct job *job, struct batch *b)
     return pairs_print(&c->style, b, counts);
 }
 
+static struct pair_style count_style(const struct counting *c)
+{
+    return (struct pair_style){
+        .json = count_args.json,
+        .end = count_args.keys.nul ? '\0' : '\n',
+        .text = count_text,
+        .fields = count_pair,
+        .ctx = c,
+    };
+}
+
+/* A file of another system that counts, in file->f. */
+static int count_foreign(const struct list *operands, const bly_foreign *f)
+{
+    struct input in;
+    struct counting c = { .foreign = f, .ceiling = NAN };
+    struct job job = { .batch = count_batch,
+                       .writes = true,
+                       .goes_on = true,
+                       .nthreads = thread_count(count_args.threads),
+                       .ctx = &c };
+    snprintf(c.past, sizeof c.past, "\tmany");
+    c.style = count_style(&c);
+    if (!keys_input(&count_args.keys, operands, &in))
+        return TROUBLE;
+    const bly_status st = pipeline_run(&job, &in);
+    input_close(&in);
+    if (st)
+        return fail("%s", job.error);
+    return job.trouble ? TROUBLE : job.npicked ? YES : NO;
+}
+
 static int count_run(struct list *operands)
 {
     struct input in;
+    struct foreign_file file = { 0 };
+    bly_format_info info = { 0 };
+    if (operands->n && strcmp(operands->at[0], "-") != 0) {
+        if (foreign_open(operands->at[0], &count_args.foreign, &file) != YES)
+            return TROUBLE;
+        if (file.f)
+            bly_format_named(bly_foreign_format(file.f), &info);
+        const int status = info.can & BLY_FORMAT_COUNT
+                               ? count_foreign(operands, file.f)
+                               : TROUBLE;
+        foreign_close(&file);
+        if (info.can & BLY_FORMAT_COUNT)
+            return status;
+    }
     bly_filter *const f = ask_begin(operands, &count_args.keys,
                                     &count_args.check, BLY_CAN(COUNT), &in);
     if (!f)
@@ -83,13 +134,7 @@ static int count_run(struct list *operands)
         snprintf(c.past, sizeof c.past, "\tmany");
     else
         snprintf(c.past, sizeof c.past, "\t>=%.0f", c.ceiling);
-    c.style = (struct pair_style){
-        .json = count_args.json,
-        .end = count_args.keys.nul ? '\0' : '\n',
-        .text = count_text,
-        .fields = count_pair,
-        .ctx = &c,
-    };
+    c.style = count_style(&c);
     struct job job = {
         .batch = count_batch,
         .writes = true,
@@ -108,6 +153,7 @@ static const struct opt count_options[] = {
       "can tell" },
     KEYS_OPTIONS(count_args.keys),
     THREADS_OPTION(count_args.threads),
+    FORMAT_READ_OPTIONS(count_args.foreign),
     CHECK_OPTIONS(count_args.check),
     FLAG("json", 0, count_args.json,
          "print {\"key\":..,\"count\":N}, one line per key"),
@@ -130,7 +176,7 @@ const struct command cmd_count = {
         "files given with -f, or for those of standard input, in their order: "
         "the key, a tab, and how often it was added as far as the filter can "
         "tell. Most kinds that count never report too few; bloomery kinds "
-        "lists them.\n\n"
+        "lists them. Dumps of CF.* in Redis can be asked too.\n\n"
         "A count that is too large for the filter is printed as >=15, say, or "
         "as \"many\" if the kind has no such limit; with --json as "
         "\"count\":null,\"at_least\":15 (or null). It passes every "

@@ -6,6 +6,7 @@
 
 static struct {
     struct keys keys;
+    struct foreign_args foreign;
     bool json;
 } remove_args;
 
@@ -29,6 +30,18 @@ static bly_status remove_batch(struct job *job, struct batch *b)
     return BLY_OK;
 }
 
+static bly_status remove_foreign(struct job *job, struct batch *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        const bly_status st = bly_foreign_remove(job->ctx, b->keys[i]);
+        if (!st)
+            b->picked[i / 64] |= UINT64_C(1) << i % 64;
+        else
+            change_refused(&b->keys[i], refusal(st));
+    }
+    return BLY_OK;
+}
+
 static const struct field removed_fields[] = { CHANGED_FIELDS("removed") };
 
 static int remove_run(struct list *operands)
@@ -42,12 +55,16 @@ static int remove_run(struct list *operands)
         .text = "{file}: {removed} removed, {refused} refused\n",
         .json = remove_args.json,
         .job = { .batch = remove_batch },
+        .format_can = BLY_FORMAT_REMOVE,
+        .foreign_batch = remove_foreign,
+        .foreign = &remove_args.foreign,
     };
     return change_keys(&c, operands);
 }
 
 static const struct opt remove_options[] = {
     KEYS_OPTIONS(remove_args.keys),
+    FORMAT_READ_OPTIONS(remove_args.foreign),
     WAIT_OPTION,
     QUIET_OPTION("print nothing, not even with --json, and do not name what is "
                  "refused; errors are still reported"),
@@ -76,7 +93,7 @@ const struct command cmd_remove = {
              "with other keys. The rest is removed all the same, and the exit "
              "status is 1.\n\n"
              "The filter is replaced at the end, under its lock, as by "
-             "bloomery add.",
+             "bloomery add. Dumps of CF.* in Redis can be changed too.",
     .options = remove_options,
     .examples = remove_examples,
     .reports = REPORTS({ "", removed_fields, ONE }),

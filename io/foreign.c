@@ -165,6 +165,24 @@ void foreign_close(struct foreign_file *file)
     *file = (struct foreign_file){ 0 };
 }
 
+int foreign_changes(const char *path, const struct foreign_args *args,
+                    uint64_t can)
+{
+    struct foreign_file file;
+    bly_format_info info = { 0 };
+    if (foreign_open(path, args, &file) != YES)
+        return -1;
+    if (file.f)
+        bly_format_named(bly_foreign_format(file.f), &info);
+    const bool packed = file.f && !file.mapped;
+    foreign_close(&file);
+    if (!(info.can & can))
+        return 0;
+    if (packed)
+        fail("%s: cannot be changed: compressed; unpack it first", path);
+    return packed ? -1 : 1;
+}
+
 /* ----------------------------------------------------------------- asking */
 
 /* st, with the key that it is about where one is. */

@@ -57,6 +57,12 @@ const char *foreign_format(const char *path);
 /* The spec of what args say. False, with the reason printed. */
 bool foreign_spec(const struct foreign_args *args, bly_foreign_spec *spec);
 
+/* Is the file in path one of another system that can be changed in this way
+ * (BLY_FORMAT_ADD, ...)? 1, or 0; -1, with the reason printed, if it could be,
+ * but not where it is. */
+int foreign_changes(const char *path, const struct foreign_args *args,
+                    uint64_t can);
+
 /* Which keys of a batch may be in f: a job's batch() for foreign filters. */
 bly_status foreign_ask(const bly_foreign *f, struct batch *b);
 

@@ -117,3 +117,29 @@ def test_add_changes_nothing_where_it_fails(ok, trouble):
     trouble("add", "g", "x", says=["g:", "guava"])
     assert ok("add", "f", "-O", "keys=hex", "--json", "00ff", "00ff").json == {"file": "f", "keys": 2, "new": 1}
     assert ok("has", "f", "-O", "keys=hex", "00ff").out == "00ff\n"
+
+
+def test_remove_and_count_of_a_cuckoo_dump(ok, bly, trouble):
+    """Dumps of CF.* hold keys as often as they were added, and give them
+    back."""
+    ok("build", "-o", "f", "--format", "rediscuckoo",
+       stdin="".join(f"{i}\n" for i in range(500)))
+    ok("add", "f", "7", "7")
+    assert ok("count", "f", "7", "8").out == "7\t3\n8\t1\n"
+    assert ok("count", "f", "--json", "7").json == {"key": "7", "count": 3}
+    assert ok("count", "f", "--min", "2", "7", "8").out == "7\t3\n"
+    ok("remove", "f", "7", "7")
+    assert ok("count", "f", "7").out == "7\t1\n"
+    before = (ok.path / "f").read_bytes()
+    some = bly("remove", "f", "--json", "no such key", "8")
+    assert some.status == 1 and "no such key: absent" in some.err
+    assert some.json["removed"] == 1 and some.json["refused"] == 1
+    assert (ok.path / "f").read_bytes() != before
+    before = (ok.path / "f").read_bytes()
+    assert bly("remove", "-q", "f", "no such key").status == 1
+    assert (ok.path / "f").read_bytes() == before
+    # Those that neither count nor give back say so.
+    ok("build", "-o", "b", "--format", "redisbloom", stdin="a\n")
+    for command in "remove", "count":
+        trouble(command, "b", "a", says="redisbloom")
+        trouble(command, "missing", "a", says="missing")
