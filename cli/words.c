@@ -14,22 +14,27 @@ void words_free(struct list *words)
     *words = (struct list){ 0 };
 }
 
-/* One word from *line to `to`, which has room for it. False: a quote is open.
- */
-static bool take_word(const char **line, char *to)
+/* One word from *line, of *n bytes, to `to`, unless that is NULL. False: a
+ * quote is open. */
+static bool take_word(const char **line, char *to, size_t *n)
 {
     const char *at = *line;
     char quote = '\0';
+    *n = 0;
     for (; *at && (quote || !strchr(" \t", *at)); at++) {
-        if (quote ? *at == quote : *at == '\'' || *at == '"')
+        if (quote ? *at == quote : *at == '\'' || *at == '"') {
             quote = quote ? '\0' : *at;
-        else if (*at == '\\' && quote != '\'' && at[1] &&
-                 (!quote || strchr("\"\\", at[1])))
-            *to++ = *++at;
-        else
-            *to++ = *at;
+            continue;
+        }
+        if (*at == '\\' && quote != '\'' && at[1] &&
+            (!quote || strchr("\"\\", at[1])))
+            at++;
+        if (to)
+            to[*n] = *at;
+        ++*n;
     }
-    *to = '\0';
+    if (to)
+        to[*n] = '\0';
     *line = at;
     return !quote;
 }
@@ -46,12 +51,15 @@ const char *words_split(const char *line, struct list *words)
         line += strspn(line, " \t");
         if (!*line)
             return wrong;
-        char *const word = malloc(strlen(line) + 1);
+        const char *end = line;
+        size_t n;
+        take_word(&end, NULL, &n);
+        char *const word = malloc(n + 1);
         if (!word) {
             words_free(words);
             return "out of memory";
         }
-        if (!take_word(&line, word))
+        if (!take_word(&line, word, &n))
             wrong = "a quote is not closed; right: 'a key', \"it's\" or it\\'s";
         words->at[words->n++] = word;
     }

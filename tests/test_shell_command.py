@@ -49,6 +49,13 @@ def test_words_are_quoted_as_in_sh(place):
     assert done.lines[1:] == ["a b", "it's", "c d", "", 'q"q', "x\\y", "-z"]
 
 
+def test_long_lines(place):
+    many = " ".join(f"'k {i}'" for i in range(100000))
+    done = script(place, f"add -q {'x' * 1000000}\nhas -v -c {many}\n"
+                  f"has -c {'x' * 1000000}\n")
+    assert done.lines[1] == "1" and int(done.lines[0]) > 90000
+
+
 def test_status_of_a_script(place):
     """That of the last line; comments and empty lines do not count; but a line
     that failed is not forgotten."""
