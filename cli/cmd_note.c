@@ -139,7 +139,7 @@ static int note_run(struct list *operands)
 }
 
 static const struct opt note_options[] = {
-    { "keys", 0, OPT_TEXT, &note_args.keys, "TYPE",
+    { "keys", 0, OPT_TEXT, &note_args.keys, "text|bytes|int64|uint64|unknown",
       "its keys are text, bytes, int64 or uint64; unknown: nobody knows" },
     { "form", 0, OPT_LIST, &note_args.forms, "FORM",
       "with --keys text: all its keys were folded, trimmed, or without "
