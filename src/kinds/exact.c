@@ -319,7 +319,7 @@ static bly_status exact_build(bly_filter *f, uint64_t *h, uint64_t *values,
     m->n = n;
     memcpy(m->members.at, h, n * sizeof *h);
     if (n > 0 && q < 1) {
-        st = exact_first(n, q, &shape);
+        st = exact_first(f->items, q, &shape);
         if (!st)
             st = exact_push(f, &shape, q, h, n, nthreads);
     }
