@@ -55,6 +55,23 @@ def test_a_full_filter_of_another_family(server, trouble, at):
     trouble("redis", "has", "m", "x", *at, says=["m:", "CMSk-TYPE"])
 
 
+@pytest.mark.parametrize("n", [1, 50, 3000])
+def test_a_cuckoo_filter_goes_out_and_in(ok, trouble, server, at, n):
+    server.r.execute_command("CF.RESERVE", "k", 64, "EXPANSION", 2)
+    server.r.execute_command("CF.INSERT", "k", "ITEMS", *range(n))
+    ok("redis", "dump", "k", "f", *at)
+    assert ok("has", "-c", "f", stdin=lines(n)).out == f"{n}\n"
+    assert ok("info", "--json", "f").json["format"] == "rediscuckoo"
+    ok("add", "f", "one more")
+    ok("redis", "load", "f", "l", *at)
+    server.r.execute_command("CF.ADD", "k", "one more")
+    assert server.r.dump("l") == server.r.dump("k")
+    ok("redis", "load", "f", "k", "--replace", *at)
+    assert sorted(server.r.keys()) == [b"k", b"l"]
+    server.r.execute_command("CF.RESERVE", "empty", 64)
+    trouble("redis", "dump", "empty", "e", *at, says="without items")
+
+
 # ------------------------------------------------------- eviction, replicas
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])

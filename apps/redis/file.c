@@ -43,13 +43,14 @@ static int load_foreign(const struct redis_args *args, const char *path,
     const char *const format = bly_foreign_format(file->f);
     struct router r = { 0 };
     int status = YES;
-    if (strcmp(format, "redisbloom") != 0)
+    const struct chunk_family *const c = chunks_of_format(format);
+    if (!c)
         return fail("%s: in the format %s, which no key can hold; right: a "
-                    ".bly file, or one of redisbloom",
+                    ".bly file, or one of redisbloom or rediscuckoo",
                     path, format);
     if (!router_open(&r, &args->login) ||
         !upload_may(&r, u->key, args->replace) ||
-        !chunks_send(&r, u, file->bytes, file->nbytes) ||
+        !chunks_send(&r, c, u, file->bytes, file->nbytes) ||
         !upload_place(&r, u, args->replace) ||
         (args->replicas && !upload_settle(&r, u->key, args->replicas)))
         status = fail("%s", r.why);
@@ -209,12 +210,13 @@ static bly_filter *fetch_copy(struct router *r, const char *key)
     return f;
 }
 
-/* The filter in a key of BF.* to a file. */
+/* The filter in a key of BF.* or CF.* to a file. */
 static int dump_chunks(const struct redis_args *args, struct router *r,
-                       const char *key, const char *path)
+                       const struct chunk_family *c, const char *key,
+                       const char *path)
 {
     struct block b = { 0 };
-    bly_foreign *const f = chunks_fetch(r, key, &b);
+    bly_foreign *const f = chunks_fetch(r, c, key, &b);
     FILE *const to = report_to(path);
     int status = f ? foreign_save(f, path) : fail("%s", r->why);
     if (status == YES)
@@ -295,11 +297,12 @@ int redis_dump(const struct redis_args *args, struct list *operands)
     if (!output_works(path, args->json))
         return TROUBLE;
     struct router r = { 0 };
+    const struct chunk_family *c;
     int status;
     if (!router_open(&r, &args->login))
         status = fail("%s", r.why);
-    else if (chunks_are_in(&r, key))
-        status = dump_chunks(args, &r, key, path);
+    else if ((c = chunks_in(&r, key)))
+        status = dump_chunks(args, &r, c, key, path);
     else
         status = dump_filter(args, &r, key, path);
     router_close(&r);

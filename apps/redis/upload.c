@@ -61,8 +61,9 @@ bool upload_may(struct router *r, const char *key, bool replace)
         return false;
     const char *const type = reply->str ? reply->str : "";
     const bool is_none = strcmp(type, "none") == 0;
-    const bool is_filter =
-        strcmp(type, "bloomery-") == 0 || strcmp(type, "MBbloom--") == 0;
+    const bool is_filter = strcmp(type, "bloomery-") == 0 ||
+                           strcmp(type, "bloomfltr") == 0 ||
+                           starts_with(type, "MBbloom"); /* BF.* and CF.* */
     const bool may = is_none || (replace && is_filter);
     if (!may && is_filter)
         upload_fail(r, key, "is there already; --replace replaces it");

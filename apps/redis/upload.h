@@ -47,13 +47,18 @@ bool upload_may_retry(struct router *r, const char *at);
 /* Take away what was not placed, if the server can still be reached. */
 void upload_drop(struct router *r, struct upload *u);
 
-/* The same as upload_send() for a file of RedisBloom, whose bytes have been
- * checked; and the other way: is there a filter of RedisBloom in a key, and
- * what is it? b holds its bytes and is the caller's; NULL: r->why. */
-bool chunks_send(struct router *r, struct upload *u, const void *file,
-                 size_t nbytes);
-bool chunks_are_in(struct router *r, const char *key);
-bly_foreign *chunks_fetch(struct router *r, const char *key, struct block *b);
+/* How keys of BF.* and CF.* go in and out, by the format of their file; and by
+ * what is in a key. NULL: some other way. */
+const struct chunk_family *chunks_of_format(const char *format);
+const struct chunk_family *chunks_in(struct router *r, const char *key);
+
+/* The same as upload_send() for such a file, whose bytes have been checked; and
+ * the other way: the filter in a key. b holds its bytes and is the caller's;
+ * NULL: r->why. */
+bool chunks_send(struct router *r, const struct chunk_family *c,
+                 struct upload *u, const void *file, size_t nbytes);
+bly_foreign *chunks_fetch(struct router *r, const struct chunk_family *c,
+                          const char *key, struct block *b);
 
 /* A temporary key is gone after this, whatever happens to who made it. */
 #define UNPLACED_SECONDS 86400
