@@ -3,7 +3,7 @@ import threading
 import time
 
 import pytest
-from conftest import PATIENCE
+from conftest import kinds_that, PATIENCE
 from redis_support import (
     Cluster, Server, error_of, needs_server, redis, wait_for)
 
@@ -115,6 +115,35 @@ def test_a_replica_with_other_defaults_becomes_the_same(tmp_path):
         a.r.execute_command("BF.MEXISTS", "bf", *range(100))
         after = a.r.info("replication")["master_repl_offset"]
         assert after - before < 60, "more than pings"
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """A primary and its replica."""
+    folder = tmp_path_factory.mktemp("pair")
+    with Server(folder / "a", "--repl-diskless-sync-delay", 0) as a, \
+            Server(folder / "b", "--replicaof", "127.0.0.1", a.port) as b:
+        wait_for(lambda: b.r.info("replication")["master_link_status"] == "up")
+        yield a, b
+
+
+@pytest.mark.parametrize("kind", kinds_that("add"))
+def test_what_looks_as_if_it_changed_nothing_may_have(pair, kind):
+    """Items that were there already, from here or from another filter, in
+    commands whose replies are all 0."""
+    a, b = pair
+    a.r.flushall()
+    for key in "kl":
+        a.r.execute_command("BLY.CREATE", key, kind, "CAPACITY", 500)
+    a.r.execute_command("BLY.ADD", "l", *range(100))
+    if kind in kinds_that("merge"):
+        a.r.execute_command("BLY.MERGE", "k", "l")
+    for _ in range(2):
+        for item in range(100):
+            a.r.execute_command("BLY.ADD", "k", item)
+    a.r.execute_command("BLY.ADD", "k", *range(100))
+    assert a.r.wait(1, PATIENCE * 1000) == 1
+    assert digests(a.r, ["k", "l"]) == digests(b.r, ["k", "l"])
 
 
 def forgetful(r, kind_of_change):

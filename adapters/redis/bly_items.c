@@ -78,7 +78,9 @@ static int with_items(server_ctx *ctx, server_string **argv, int argc, int mode,
 }
 
 /* Did adding those of a bitmap change a filter? One that counts its keys, can
- * give them back or forgets them remembers that one came again. */
+ * give them back or forgets them remembers that one came again; and one that
+ * has values for its keys may have had another for it (attenuated: it was a
+ * neighbour's). */
 static bool adding_changes(const bly_filter *f, const uint64_t *fresh,
                            size_t done)
 {
@@ -86,7 +88,7 @@ static bool adding_changes(const bly_filter *f, const uint64_t *fresh,
     for (size_t i = 0; i < BLY_BITMAP_WORDS(done); i++)
         any |= fresh[i] != 0;
     return any || (done && filter_can(f, BLY_CAN(REMOVE) | BLY_CAN(COUNT) |
-                                             BLY_CAN(TICK)));
+                                             BLY_CAN(TICK) | BLY_CAN(GET)));
 }
 
 /* Tell replicas and the log that the first n items of a keyed filter were added
