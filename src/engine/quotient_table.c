@@ -462,49 +462,92 @@ BLY_RUNS_INLINE void quotient_remove_body(const bly_quotient_table *t,
     }
 }
 
+BLY_RUNS_INLINE bool quotient_has_single(const bly_quotient_table *t,
+                                         uint64_t h)
+{
+    const uint64_t F = bly_scale(h, t->range), q = F >> t->runs.r;
+    const unsigned seen =
+        quotient_glance(t, F, bly_runs_block(&t->runs, q / BLY_RUNS_BLOCK));
+    return seen < 2 ? seen : quotient_count_one(t, F) != 0;
+}
+
+BLY_RUNS_INLINE bly_status quotient_add_single(const bly_quotient_table *t,
+                                               uint64_t *sums, uint64_t h)
+{
+    const uint64_t F = bly_scale(h, t->range);
+    bool known;
+    if (sums[BLY_QUOTIENT_USED] < bly_quotient_most(t->nslots) &&
+        quotient_put_easily(t, F)) {
+        sums[BLY_QUOTIENT_USED]++;
+        sums[BLY_QUOTIENT_DISTINCT]++;
+        sums[BLY_QUOTIENT_TOTAL]++;
+        return BLY_OK;
+    }
+    return quotient_put(t, sums, F, 1, &known);
+}
+
 /* The same bodies for processors that select and count ones by an instruction,
  * that only count, and for others. Every processor with AVX-512 has a fast
  * `pdep`, and what came with it; some of those before take a hundred cycles.
  * The copy of the table has `pdep` as a literal, so the bodies are compiled
  * without a test of it. */
-#define QUOTIENT_ROW(name, attribute, by_pdep)                               \
-    attribute static void quotient_has_##name(const bly_quotient_table *t,   \
-                                              const uint64_t *h, size_t n,   \
-                                              uint64_t *maybe)               \
-    {                                                                        \
-        bly_quotient_table own = *t;                                         \
-        own.runs.pdep = by_pdep;                                             \
-        quotient_has_body(&own, h, n, maybe);                                \
-    }                                                                        \
-    attribute static void quotient_count_##name(const bly_quotient_table *t, \
-                                                const uint64_t *h, size_t n, \
-                                                uint64_t *counts)            \
-    {                                                                        \
-        bly_quotient_table own = *t;                                         \
-        own.runs.pdep = by_pdep;                                             \
-        quotient_count_body(&own, h, n, counts);                             \
-    }                                                                        \
-    attribute static bly_status quotient_add_##name(                         \
-        const bly_quotient_table *t, uint64_t *sums, const uint64_t *h,      \
-        const uint64_t *by, size_t n, uint64_t *fresh, size_t *ndone)        \
-    {                                                                        \
-        bly_quotient_table own = *t;                                         \
-        own.runs.pdep = by_pdep;                                             \
-        return quotient_add_body(&own, sums, h, by, n, fresh, ndone);        \
-    }                                                                        \
-    attribute static void quotient_remove_##name(                            \
-        const bly_quotient_table *t, uint64_t *sums, const uint64_t *h,      \
-        size_t n, bly_status *each)                                          \
-    {                                                                        \
-        bly_quotient_table own = *t;                                         \
-        own.runs.pdep = by_pdep;                                             \
-        quotient_remove_body(&own, sums, h, n, each);                        \
+#define QUOTIENT_ROW(name, attribute, by_pdep)                                 \
+    attribute static void quotient_has_##name(const bly_quotient_table *t,     \
+                                              const uint64_t *h, size_t n,     \
+                                              uint64_t *maybe)                 \
+    {                                                                          \
+        bly_quotient_table own = *t;                                           \
+        own.runs.pdep = by_pdep;                                               \
+        quotient_has_body(&own, h, n, maybe);                                  \
+    }                                                                          \
+    attribute static void quotient_count_##name(const bly_quotient_table *t,   \
+                                                const uint64_t *h, size_t n,   \
+                                                uint64_t *counts)              \
+    {                                                                          \
+        bly_quotient_table own = *t;                                           \
+        own.runs.pdep = by_pdep;                                               \
+        quotient_count_body(&own, h, n, counts);                               \
+    }                                                                          \
+    attribute static bly_status quotient_add_##name(                           \
+        const bly_quotient_table *t, uint64_t *sums, const uint64_t *h,        \
+        const uint64_t *by, size_t n, uint64_t *fresh, size_t *ndone)          \
+    {                                                                          \
+        bly_quotient_table own = *t;                                           \
+        own.runs.pdep = by_pdep;                                               \
+        return quotient_add_body(&own, sums, h, by, n, fresh, ndone);          \
+    }                                                                          \
+    attribute static void quotient_remove_##name(                              \
+        const bly_quotient_table *t, uint64_t *sums, const uint64_t *h,        \
+        size_t n, bly_status *each)                                            \
+    {                                                                          \
+        bly_quotient_table own = *t;                                           \
+        own.runs.pdep = by_pdep;                                               \
+        quotient_remove_body(&own, sums, h, n, each);                          \
+    }                                                                          \
+    attribute static bool quotient_has_one_##name(unsigned char *data,         \
+                                                  uint64_t nslots, uint64_t r, \
+                                                  uint64_t marks, uint64_t h)  \
+    {                                                                          \
+        bly_quotient_table own =                                               \
+            bly_quotient_table_with(data, nslots, r, marks);                   \
+        own.runs.pdep = by_pdep;                                               \
+        return quotient_has_single(&own, h);                                   \
+    }                                                                          \
+    attribute static bly_status quotient_add_one_##name(                       \
+        unsigned char *data, uint64_t nslots, uint64_t r, uint64_t marks,      \
+        uint64_t *sums, uint64_t h)                                            \
+    {                                                                          \
+        bly_quotient_table own =                                               \
+            bly_quotient_table_with(data, nslots, r, marks);                   \
+        own.runs.pdep = by_pdep;                                               \
+        return quotient_add_single(&own, sums, h);                             \
     }
 
 #define QUOTIENT_ROW_OF(name, needs)                              \
     {                                                             \
 #name, needs, quotient_has_##name, quotient_count_##name, \
-            quotient_add_##name, quotient_remove_##name           \
+            quotient_add_##name, quotient_remove_##name,          \
+            quotient_has_one_##name, quotient_add_one_##name      \
     }
 
 #if BLY_X86

@@ -65,20 +65,37 @@ static inline uint64_t bly_quotient_most(uint64_t nslots)
     return nslots - nslots / 20 - (nslots % 20 != 0);
 }
 
-static inline bly_quotient_table
-bly_quotient_table_of(unsigned char *data, uint64_t nslots, uint64_t r)
+/* What takes a division and a loop, in one number: `fit` in its six highest
+ * bits, and `ones`. */
+static inline uint64_t bly_quotient_marks(uint64_t r)
+{
+    const uint64_t fit = (64 - 7) / r;
+    uint64_t marks = fit << 58;
+    for (uint64_t i = 0; i < fit; i++)
+        marks |= UINT64_C(1) << i * r;
+    return marks;
+}
+
+static inline __attribute__((always_inline)) bly_quotient_table
+bly_quotient_table_with(unsigned char *data, uint64_t nslots, uint64_t r,
+                        uint64_t marks)
 {
     bly_quotient_table t = {
         .runs = bly_runs_of(data, bly_quotient_nblocks(nslots), (unsigned)r),
         .nslots = nslots,
         .range = nslots << r,
-        .fit = (unsigned)((64 - 7) / r),
+        .fit = (unsigned)(marks >> 58),
+        .ones = marks & UINT64_MAX >> 6,
     };
-    for (unsigned i = 0; i < t.fit; i++)
-        t.ones |= UINT64_C(1) << i * r;
     t.highs = t.ones << (r - 1);
     t.late = t.fit > 3 ? t.highs & UINT64_MAX << 3 * r : 0;
     return t;
+}
+
+static inline bly_quotient_table
+bly_quotient_table_of(unsigned char *data, uint64_t nslots, uint64_t r)
+{
+    return bly_quotient_table_with(data, nslots, r, bly_quotient_marks(r));
 }
 
 /* ---------------------------------------------------------------- batches */
@@ -96,6 +113,14 @@ typedef struct bly_quotient_row {
                       uint64_t *fresh, size_t *ndone);
     void (*remove)(const bly_quotient_table *t, uint64_t *sums,
                    const uint64_t *h, size_t n, bly_status *each);
+
+    /* One hash. They make the table themselves, from what it is made of, and
+     * have it in registers: to load from a struct that was just written means
+     * to wait. */
+    bool (*has_one)(unsigned char *data, uint64_t nslots, uint64_t r,
+                    uint64_t marks, uint64_t h);
+    bly_status (*add_one)(unsigned char *data, uint64_t nslots, uint64_t r,
+                          uint64_t marks, uint64_t *sums, uint64_t h);
 } bly_quotient_row;
 BLY_ROWS(quotient);
 

@@ -248,6 +248,33 @@ static bly_status quotient_increase(bly_filter *f, const uint64_t *h,
     return quotient_add_by(f, h, by, n, NULL, ndone);
 }
 
+/* One key: aid is what the table takes long to find out. */
+BLY_ONE_BODY bool quotient_has_body(const bly_filter *f, uint64_t h)
+{
+    return bly_quotient_best()->has_one(f->data, f->shape.p[QUOTIENT_SLOTS],
+                                        f->shape.p[QUOTIENT_R], f->one.aid, h);
+}
+
+BLY_ONE_BODY bly_status quotient_add_body(bly_filter *f, uint64_t h)
+{
+    const uint64_t before = f->state[BLY_QUOTIENT_TOTAL];
+    const bly_status st = bly_quotient_best()->add_one(
+        f->data, f->shape.p[QUOTIENT_SLOTS], f->shape.p[QUOTIENT_R], f->one.aid,
+        f->state, h);
+    f->nadded += f->state[BLY_QUOTIENT_TOTAL] - before;
+    return st;
+}
+
+BLY_ONE_HAS_FOR(, quotient_has_one, quotient_has_body)
+BLY_ONE_ADD_FOR(, quotient_add_one, quotient_add_body)
+
+static void quotient_one(bly_filter *f)
+{
+    f->one.aid = bly_quotient_marks(f->shape.p[QUOTIENT_R]);
+    BLY_ONE_SET_HAS_FOR(f, quotient_has_one);
+    BLY_ONE_SET_ADD_FOR(f, quotient_add_one);
+}
+
 static void quotient_remove(bly_filter *f, const uint64_t *h, size_t n,
                             bly_status *each)
 {
@@ -561,6 +588,7 @@ const bly_kind bly_kind_quotient = {
     .sound = quotient_sound,
     .check = quotient_check,
     .stat = quotient_stat,
+    .one = quotient_one,
     .add = quotient_add,
     .has = quotient_has,
     .remove = quotient_remove,
