@@ -18,12 +18,13 @@
 #include "core/sort.h"
 #include "core/status.h"
 
-#define PART_KEYS 1024    /* on average, at most */
-#define MAX_PARTS_BITS 10 /* for a million keys */
-#define TABLE_BITS 12
-#define TABLE ((size_t)1 << TABLE_BITS)
-#define MAX_PART (TABLE / 2)
-#define MAX_STEPS (8 * PART_KEYS) /* of a part; uniform keys take 0.2 each */
+#define DISTINCT_PART 1024     /* on average, at most */
+#define DISTINCT_PARTS_BITS 10 /* for a million keys */
+#define DISTINCT_TABLE_BITS 12
+#define DISTINCT_TABLE ((size_t)1 << DISTINCT_TABLE_BITS)
+#define DISTINCT_MAX_PART (DISTINCT_TABLE / 2)
+#define DISTINCT_STEPS \
+    (8 * DISTINCT_PART) /* of a part; uniform keys take 0.2 each */
 
 /* Count the different ones of the n keys of a part; false: they are such that
  * it takes too long. */
@@ -32,17 +33,17 @@ static bool part_distinct(uint64_t *table, const uint64_t *h, size_t n,
 {
     size_t distinct = 0, steps = 0;
     bool zero = false; /* which marks a free place, and is a key too */
-    memset(table, 0, TABLE * sizeof *table);
-    for (size_t i = 0; i < n && steps <= MAX_STEPS; i++) {
-        size_t at = (size_t)(h[i] * BLY_POWERS_C >> (64 - TABLE_BITS));
-        for (; table[at] && table[at] != h[i]; at = (at + 1) % TABLE)
+    memset(table, 0, DISTINCT_TABLE * sizeof *table);
+    for (size_t i = 0; i < n && steps <= DISTINCT_STEPS; i++) {
+        size_t at = (size_t)(h[i] * BLY_POWERS_C >> (64 - DISTINCT_TABLE_BITS));
+        for (; table[at] && table[at] != h[i]; at = (at + 1) % DISTINCT_TABLE)
             steps++;
         zero |= !h[i];
         distinct += table[at] != h[i];
         table[at] = h[i];
     }
     *out += distinct + zero;
-    return steps <= MAX_STEPS;
+    return steps <= DISTINCT_STEPS;
 }
 
 /* The same of all parts, which end where `end` says. */
@@ -51,7 +52,7 @@ static bool parts_distinct(uint64_t *table, const uint64_t *h,
 {
     *out = 0;
     for (size_t p = 0, from = 0; p < nparts; from = end[p++])
-        if (end[p] - from > MAX_PART ||
+        if (end[p] - from > DISTINCT_MAX_PART ||
             !part_distinct(table, h + from, end[p] - from, out))
             return false;
     return true;
@@ -59,14 +60,15 @@ static bool parts_distinct(uint64_t *table, const uint64_t *h,
 
 bly_status bly_kept_distinct(bly_kept *k, uint64_t *out)
 {
-    size_t end[(size_t)1 << MAX_PARTS_BITS] = { 0 };
+    size_t end[(size_t)1 << DISTINCT_PARTS_BITS] = { 0 };
     unsigned bits = 0;
-    while (bits < MAX_PARTS_BITS && k->nkeys >> bits > PART_KEYS)
+    while (bits < DISTINCT_PARTS_BITS && k->nkeys >> bits > DISTINCT_PART)
         bits++;
     const size_t nparts = (size_t)1 << bits;
-    const size_t nbytes = ((size_t)k->nkeys + TABLE) * sizeof(uint64_t);
+    const size_t nbytes =
+        ((size_t)k->nkeys + DISTINCT_TABLE) * sizeof(uint64_t);
     uint64_t *const table = k->mem.alloc(k->mem.ctx, nbytes);
-    uint64_t *const h = table + TABLE;
+    uint64_t *const h = table + DISTINCT_TABLE;
     if (!table)
         return bly_fail(BLY_ENOMEM, "out of memory");
     for (const bly_chunk *c = k->first; c; c = c->next)

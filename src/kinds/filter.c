@@ -394,7 +394,8 @@ bool bly_equal(const bly_filter *a, const bly_filter *b)
 
 uint64_t bly_filter_bytes(const bly_filter *f)
 {
-    uint64_t sum = sizeof *f + f->shape.nbytes + meta_bytes(f);
+    uint64_t sum = sizeof *f + f->shape.nbytes + meta_bytes(f) +
+                   (f->aux ? f->kind->aux_bytes : 0);
     for (uint32_t i = 0; i < f->nlayers; i++)
         sum += bly_filter_bytes(f->layer[i]);
     return sum;

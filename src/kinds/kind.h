@@ -224,6 +224,7 @@ typedef struct bly_kind {
      * the filter goes. NULL: no aux. */
     bly_status (*open)(bly_filter *f);
     void (*close)(bly_filter *f);
+    size_t aux_bytes; /* of it, where there is one */
 
     /* A mapped file may be checked as it is asked: tell, by bly_reach() of
      * filter.h, which bytes of the data decide what has(), count() and get()

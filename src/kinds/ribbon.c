@@ -424,6 +424,88 @@ static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
+/* One key. The map takes divisions to make, so a filter keeps it, in aux. */
+static bly_status ribbon_map_open(bly_filter *f)
+{
+    if (f->shape.p[BLY_RIBBON_VALUED])
+        return BLY_OK; /* not asked in this way */
+    f->aux = bly_mem_zalloc(&f->mem, sizeof(bly_ribbon_map));
+    return f->aux ? BLY_OK : bly_fail(BLY_ENOMEM, "out of memory");
+}
+
+static void ribbon_map_close(bly_filter *f)
+{
+    if (f->aux)
+        bly_mem_release(&f->mem, f->aux, sizeof(bly_ribbon_map));
+    f->aux = NULL;
+}
+
+BLY_ONE_BODY uint64_t ribbon_four(const uint64_t *x, const uint64_t *y,
+                                  uint64_t here, uint64_t there)
+{
+    uint64_t v[4];
+    for (unsigned i = 0; i < 4; i++)
+        v[i] = (bly_le64(x[i]) & here) ^ (bly_le64(y[i]) & there);
+    return bly_ribbon_parities(v[0], v[1], v[2], v[3]);
+}
+
+/* Layer l says whether it has the key; false: it was bumped, and *u is its hash
+ * for the next layer. */
+BLY_ONE_BODY bool ribbon_ask_one(const bly_ribbon_layer *l,
+                                 const unsigned char *data, unsigned ngroups,
+                                 uint64_t *u, bool *in)
+{
+    const bly_ribbon_asked a = bly_ribbon_find(l, data, *u);
+    *u = a.u;
+    *in = bly_ribbon_test(l, &a, ngroups, ribbon_four);
+    return a.key.start % BLY_RIBBON_BUCKET / BLY_RIBBON_STEP >= *a.bound;
+}
+
+/* A key that the first layer bumped. */
+static __attribute__((noinline)) bool ribbon_further(const bly_filter *f,
+                                                     uint64_t u)
+{
+    const bly_ribbon_map *const map = f->aux;
+    bool in = false, asked = false;
+    for (unsigned i = 1; i < map->nlayers && !asked; i++)
+        asked = ribbon_ask_one(&map->layer[i], f->data,
+                               (map->layer[i].nplanes + 3) / 4, &u, &in);
+    return asked && in;
+}
+
+BLY_ONE_BODY bool ribbon_one_body(const bly_filter *f, uint64_t h,
+                                  unsigned ngroups)
+{
+    const bly_ribbon_map *const map = f->aux;
+    bool in;
+    return __builtin_expect(
+               ribbon_ask_one(&map->layer[0], f->data, ngroups, &h, &in), 1)
+               ? in
+               : ribbon_further(f, h);
+}
+
+/* Two groups of planes are what rates from 6 % to 0.4 % take. */
+#define RIBBON_ANY(f, h) \
+    ribbon_one_body(     \
+        f, h, (((const bly_ribbon_map *)(f)->aux)->layer[0].nplanes + 3) / 4)
+#define RIBBON_TWO(f, h) ribbon_one_body(f, h, 2)
+BLY_ONE_HAS(ribbon_has_any, RIBBON_ANY)
+BLY_ONE_HAS(ribbon_has_two, RIBBON_TWO)
+
+static void ribbon_one(bly_filter *f)
+{
+    bly_ribbon_map *const map = f->aux;
+    if (!map || !f->state[BLY_RIBBON_KEYS])
+        return;
+    bly_ribbon_map_of(&f->shape, map);
+    for (unsigned i = 0; i < map->nlayers; i++)
+        map->layer[i].seed = f->state[BLY_RIBBON_SEED + i];
+    if ((map->layer[0].nplanes + 3) / 4 == 2)
+        BLY_ONE_SET_HAS(f, ribbon_has_two);
+    else
+        BLY_ONE_SET_HAS(f, ribbon_has_any);
+}
+
 /* Whether the slots of a key in one layer are right, from the block of its
  * start on; and its bound, which says if the next layer is asked. */
 static bool ribbon_reach_layer(const bly_filter *f, const bly_ribbon_layer *l,
@@ -477,8 +559,12 @@ const bly_kind bly_kind_ribbon = {
     .describe = ribbon_describe,
     .sound = ribbon_sound,
     .check = ribbon_check,
+    .open = ribbon_map_open,
+    .close = ribbon_map_close,
+    .aux_bytes = sizeof(bly_ribbon_map),
     .reach = ribbon_reach,
     .stat = ribbon_stat,
     .build = bly_ribbon_build,
+    .one = ribbon_one,
     .has = ribbon_has, /* no .add, no .merge: a slot is a sum of keys */
 };

@@ -300,6 +300,7 @@ bly_status bly_ribbon_build(bly_filter *f, uint64_t *h, uint64_t *values,
         f->state[BLY_RIBBON_KEYS] = distinct;
         f->nadded = distinct;
         f->items = distinct ? distinct : 1; /* no capacity is zero */
+        bly_filter_ready(f);                /* no longer empty */
     }
     bly_block_free(&f->mem, &job.rooms);
     bly_block_free(&f->mem, &job.lists);

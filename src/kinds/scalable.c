@@ -840,6 +840,7 @@ const bly_kind bly_kind_scalable = {
     .sound = scalable_sound,
     .open = scalable_open,
     .close = scalable_close,
+    .aux_bytes = sizeof(pthread_mutex_t),
     .reach = bly_reach_layers,
     .stat = scalable_stat,
     .add = scalable_add,
