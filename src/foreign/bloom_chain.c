@@ -58,8 +58,7 @@ static bool chain_size(const bly_chain *c, double error, uint64_t capacity,
         return false;
     out->capacity = capacity;
     out->error = error;
-    out->nbytes = out->bits / 8;
-    out->range = bly_modulus_of(out->bits);
+    out->inverse = bly_modulus_of(out->bits).inverse;
     return true;
 }
 
@@ -69,8 +68,9 @@ static bool chain_size(const bly_chain *c, double error, uint64_t capacity,
 static bly_status chain_next(const bly_chain *c, const bly_chain_link *l,
                              double first, size_t n, bly_chain_link *out)
 {
-    const double error = c->valkey ? first * pow(c->tightening, (double)(n + 1))
-                                   : l->error * c->tightening;
+    const double error =
+        c->valkey ? first * pow(c->valkey->tightening, (double)(n + 1))
+                  : l->error * 0.5;
     if (!(error >= (c->valkey ? 0x1p-1022 : 0x1p-1074)))
         return bly_fail(BLY_EFULL, "cannot grow any more: the rate of the next "
                                    "filter would be zero");
@@ -81,12 +81,12 @@ static bly_status chain_next(const bly_chain *c, const bly_chain_link *l,
     return BLY_OK;
 }
 
-bool bly_chain_link_take(const bly_chain *c, bly_chain_link *l)
+bool bly_chain_link_take(const bly_chain *c, bly_chain_link *l, uint64_t nbytes)
 {
     /* Dumps of the oldest versions end within a byte. */
-    if (!(l->error > 0 && l->error < 1) || !l->nbytes ||
-        l->nbytes > CHAIN_MAX_BITS / 8 || l->bits > 8 * l->nbytes ||
-        l->bits <= 8 * (l->nbytes - 1) || !l->hashes ||
+    if (!(l->error > 0 && l->error < 1) || !nbytes ||
+        nbytes > CHAIN_MAX_BITS / 8 || l->bits > 8 * nbytes ||
+        l->bits <= 8 * (nbytes - 1) || !l->hashes ||
         l->hashes > CHAIN_MAX_HASHES || l->n2 > 63 || !l->capacity ||
         l->capacity > CHAIN_MAX_CAPACITY || l->items > CHAIN_MAX_CAPACITY)
         return false;
@@ -94,21 +94,25 @@ bool bly_chain_link_take(const bly_chain *c, bly_chain_link *l)
                         l->hashes == bly_chain_hashes(l->bits_per_entry) &&
                         (!l->n2 || l->bits >= UINT64_C(1) << l->n2)))
         return false;
-    l->range = bly_modulus_of(l->n2 ? UINT64_C(1) << l->n2 : l->bits);
+    l->inverse = bly_modulus_of(bly_chain_range(l).n).inverse;
     return true;
 }
 
 /* ------------------------------------------------------------------- making */
 
+static size_t chain_own_bytes(bool valkey)
+{
+    return sizeof(bly_chain) + (valkey ? sizeof(bly_chain_valkey) : 0);
+}
+
 bly_status bly_chain_new(bly_foreign *f, bool valkey, uint64_t nlinks)
 {
     bly_chain_close(f); /* of a plan that failed */
-    const bly_status st = bly_foreign_own(f, sizeof(bly_chain));
+    const bly_status st = bly_foreign_own(f, chain_own_bytes(valkey));
     if (st)
         return st;
     bly_chain *const c = f->own;
-    c->valkey = valkey;
-    c->tightening = 0.5;
+    c->valkey = valkey ? (bly_chain_valkey *)(void *)(c + 1) : NULL;
     f->nparts = 0; /* until they can be used */
     if (nlinks > BLY_CHAIN_MAX_LINKS)
         return bly_damaged("a chain of more than 65536 filters");
@@ -127,9 +131,10 @@ void bly_chain_close(bly_foreign *f)
     if (!c)
         return;
     for (size_t i = 0; i < c->nlinks && !bly_foreign_opened(f); i++)
-        bly_mem_release(f->mem, c->links[i].data, c->links[i].nbytes);
+        bly_mem_release(f->mem, c->links[i].data,
+                        bly_chain_nbytes(&c->links[i]));
     bly_mem_release(f->mem, c->links, c->nlinks * sizeof *c->links);
-    bly_mem_release(f->mem, c, sizeof *c);
+    bly_mem_release(f->mem, c, chain_own_bytes(c->valkey));
     f->own = NULL;
 }
 
@@ -147,7 +152,7 @@ static uint64_t chain_bytes(const bly_chain *c, size_t nlinks)
 {
     uint64_t sum = chain_besides(c->valkey, nlinks);
     for (size_t i = 0; i < c->nlinks; i++)
-        sum += c->links[i].nbytes;
+        sum += bly_chain_nbytes(&c->links[i]);
     return sum;
 }
 
@@ -161,17 +166,18 @@ uint64_t bly_chain_counted(const bly_foreign *f)
 static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
 {
     bly_chain *const c = f->own;
+    const uint64_t nbytes = bly_chain_nbytes(l);
     const bly_status st =
-        bly_foreign_allowed(f, chain_bytes(c, c->nlinks + 1) + l->nbytes);
+        bly_foreign_allowed(f, chain_bytes(c, c->nlinks + 1) + nbytes);
     if (st)
         return st;
     bly_chain_link *const more =
         bly_mem_zalloc(f->mem, (c->nlinks + 1) * sizeof *more);
-    unsigned char *const data = more ? bly_mem_zalloc(f->mem, l->nbytes) : NULL;
+    unsigned char *const data = more ? bly_mem_zalloc(f->mem, nbytes) : NULL;
     if (!data) {
         bly_mem_release(f->mem, more, (c->nlinks + 1) * sizeof *more);
         return bly_fail(BLY_ENOMEM, "out of memory: %llu bytes for a filter",
-                        (unsigned long long)l->nbytes);
+                        (unsigned long long)nbytes);
     }
     if (c->nlinks)
         memcpy(more, c->links, c->nlinks * sizeof *more);
@@ -226,7 +232,7 @@ bly_status bly_chain_scales(bly_foreign *f, uint64_t to, uint64_t *holds)
     bly_status st = chain_first(c, f->more->items, f->more->fpr, &l);
     const double first = st ? 0 : l.error;
     for (size_t n = 1; !st; n++) {
-        nbytes += l.nbytes;
+        nbytes += bly_chain_nbytes(&l);
         const bool over =
             f->max_bytes && nbytes + chain_besides(c->valkey, n) > f->max_bytes;
         if (!over || n == 1)
@@ -250,17 +256,21 @@ bly_status bly_chain_copy(const bly_foreign *f, bly_foreign *to)
     if (st)
         return st;
     bly_chain *const c = to->own;
-    bly_chain_link *const links = c->links;
-    *c = *from;
-    c->links = links;
     for (size_t i = 0; i < c->nlinks; i++) {
-        links[i] = from->links[i];
-        links[i].data = st ? NULL : bly_mem_zalloc(to->mem, links[i].nbytes);
-        if (links[i].data)
-            memcpy(links[i].data, from->links[i].data, links[i].nbytes);
+        bly_chain_link *const l = &c->links[i];
+        const size_t n = (size_t)bly_chain_nbytes(&from->links[i]);
+        *l = from->links[i];
+        l->data = st ? NULL : bly_mem_zalloc(to->mem, n);
+        if (l->data)
+            memcpy(l->data, from->links[i].data, n);
         else if (!st)
             st = bly_fail(BLY_ENOMEM, "out of memory");
     }
+    c->growth = from->growth;
+    c->options = from->options;
+    c->random_seed = from->random_seed;
+    if (c->valkey)
+        *c->valkey = *from->valkey;
     return st;
 }
 
@@ -273,7 +283,7 @@ void bly_chain_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
         return;
     const bly_chain_link *const l = &c->links[i];
     out->bytes = l->data;
-    out->nbits = l->range.n;
+    out->nbits = bly_chain_range(l).n;
     out->k = l->hashes;
     out->items = l->items;
     out->capacity = l->capacity;
@@ -291,14 +301,17 @@ bly_array bly_chain_array(const bly_foreign *f, size_t i)
     const bly_chain *const c = f->own;
     if (!c || i >= c->nlinks)
         return (bly_array){ 0 };
-    return (bly_array){ c->links[i].data, c->links[i].nbytes };
+    return (bly_array){ c->links[i].data, bly_chain_nbytes(&c->links[i]) };
 }
 
 void bly_chain_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx)
 {
     if (i == 0) {
         bly_moved(&f->own, move, ctx);
-        bly_moved(&((bly_chain *)f->own)->links, move, ctx);
+        bly_chain *const c = f->own;
+        if (c->valkey)
+            c->valkey = (bly_chain_valkey *)(void *)(c + 1);
+        bly_moved(&c->links, move, ctx);
     }
     bly_moved(&((bly_chain *)f->own)->links[i].data, move, ctx);
 }
@@ -331,13 +344,14 @@ typedef struct chain_walk {
 
 CHAIN_INLINE chain_walk walk_of(const bly_chain_link *l, const uint64_t *h)
 {
-    const uint64_t m = l->range.n;
-    const uint64_t over = -(l->range.inverse * m); /* 2^64 mod m, m for 0 */
-    const uint64_t step = bly_mod(h[1], l->range);
+    const bly_modulus range = bly_chain_range(l);
+    const uint64_t m = range.n;
+    const uint64_t over = -(range.inverse * m); /* 2^64 mod m, m for 0 */
+    const uint64_t step = bly_mod(h[1], range);
     return (chain_walk){ .a = h[0],
                          .b = h[1],
                          .m = m,
-                         .place = bly_mod(h[0], l->range),
+                         .place = bly_mod(h[0], range),
                          .step = step,
                          .wrapped =
                              step >= over ? step - over : step + (m - over) };
@@ -394,7 +408,7 @@ CHAIN_INLINE unsigned link_bit(const bly_chain_link *l, chain_walk *w,
 CHAIN_INLINE bool link_has_by(const bly_chain_link *l, const uint64_t *h,
                               bool valkey)
 {
-    if (link_is_light(l) && !chain_bit(l, bly_mod(h[0], l->range)))
+    if (link_is_light(l) && !chain_bit(l, bly_mod(h[0], bly_chain_range(l))))
         return false;
     chain_walk w = walk_of(l, h);
     uint32_t i = 0;
@@ -511,7 +525,7 @@ CHAIN_INLINE void places_fetch(chain_places *p, size_t i, const uint64_t *h,
                                uint32_t from, uint32_t n)
 {
     if (n == 1) {
-        const uint64_t at = bly_mod(h[0], p->l->range);
+        const uint64_t at = bly_mod(h[0], bly_chain_range(p->l));
         p->bit[i % RING][0] = at;
         __builtin_prefetch(p->l->data + at / 8);
         return;
@@ -587,7 +601,7 @@ static void links_ask(const bly_chain *c, size_t begin, size_t end,
                       bool *found)
 {
     for (size_t i = end; i-- > begin;) {
-        if (c->links[i].nbytes <= CHAIN_NEAR) {
+        if (c->links[i].bits <= 8 * CHAIN_NEAR) {
             near_ask(c, &c->links[i], keys, n, found);
             continue;
         }

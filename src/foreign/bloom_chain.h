@@ -50,30 +50,46 @@ typedef struct bly_chain_link {
     uint64_t capacity, items;
     double error;          /* rate of this link */
     double bits_per_entry; /* RedisBloom's */
-    uint64_t bits, nbytes;
-    bly_modulus range; /* of positions: bits, or 2^n2 */
+    uint64_t bits;
+    uint64_t inverse;    /* of the number of positions: bly_chain_range() */
+    unsigned char *data; /* borrowed where it was opened */
     uint32_t hashes;
     uint8_t n2; /* RedisBloom's old filters: positions below 2^n2; else 0 */
-    unsigned char *data; /* borrowed where f->bytes */
 } bly_chain_link;
+
+static inline uint64_t bly_chain_nbytes(const bly_chain_link *l)
+{
+    return l->bits / 8 + (l->bits % 8 != 0);
+}
+
+/* The number of positions: bits, or 2^n2. */
+static inline bly_modulus bly_chain_range(const bly_chain_link *l)
+{
+    return (bly_modulus){ l->n2 ? UINT64_C(1) << l->n2 : l->bits, l->inverse };
+}
+
+/* What a chain of valkey-bloom has besides. */
+typedef struct bly_chain_valkey {
+    double tightening; /* of the rate, from link to link; RedisBloom's is 0.5 */
+    uint64_t seed[4];
+} bly_chain_valkey;
 
 /* f->own. The items of all links together are f->nadded. */
 typedef struct bly_chain {
-    bool valkey;       /* whose rules */
-    bool random_seed;  /* valkey-bloom's */
-    uint32_t options;  /* RedisBloom's */
-    uint32_t growth;   /* 0: does not scale */
-    double tightening; /* of the rate, from link to link */
-    uint64_t seed[4];  /* valkey-bloom's */
-    size_t nlinks;     /* f->nparts */
     bly_chain_link *links;
+    size_t nlinks;            /* f->nparts */
+    bly_chain_valkey *valkey; /* behind it; NULL: RedisBloom's rules */
+    uint32_t growth;          /* 0: does not scale */
+    uint8_t options;          /* RedisBloom's */
+    bool random_seed;         /* valkey-bloom's */
 } bly_chain;
 
 /* f->own: a chain of nlinks links, to be filled in. */
 bly_status bly_chain_new(bly_foreign *f, bool valkey, uint64_t nlinks);
 
-/* May there be such a link? Then its range is set, too. */
-bool bly_chain_link_take(const bly_chain *c, bly_chain_link *l);
+/* May there be such a link, in so many bytes? Then its inverse is set, too. */
+bool bly_chain_link_take(const bly_chain *c, bly_chain_link *l,
+                         uint64_t nbytes);
 
 /* Growth as the options say. */
 bly_status bly_chain_options(bly_foreign *f);

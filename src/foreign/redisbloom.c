@@ -75,13 +75,13 @@ static const char *redisbloom_links_wrong(const unsigned char *bytes,
                                           bly_chain_link *links,
                                           uint64_t *nbytes)
 {
-    static const bly_chain rules = { .valkey = false };
+    static const bly_chain rules = { .valkey = NULL };
     const unsigned char *l = bytes + REDISBLOOM_HEADER;
     uint64_t items = h->items;
     *nbytes = 0;
     for (size_t i = 0; i < h->nlinks; i++, l += REDISBLOOM_LINK) {
-        bly_chain_link link = { .nbytes = bly_load64(l),
-                                .bits = bly_load64(l + 8),
+        const uint64_t in_link = bly_load64(l);
+        bly_chain_link link = { .bits = bly_load64(l + 8),
                                 .items = bly_load64(l + 16),
                                 .error = bly_bits_real(bly_load64(l + 24)),
                                 .bits_per_entry =
@@ -89,9 +89,9 @@ static const char *redisbloom_links_wrong(const unsigned char *bytes,
                                 .hashes = bly_load32(l + 40),
                                 .capacity = bly_load64(l + 44),
                                 .n2 = l[52] };
-        if (link.nbytes > UINT64_MAX / 8 || link.bits != link.nbytes * 8)
+        if (in_link > UINT64_MAX / 8 || link.bits != in_link * 8)
             return "a RedisBloom dump whose bits and bytes do not agree";
-        if (!bly_chain_link_take(&rules, &link))
+        if (!bly_chain_link_take(&rules, &link, in_link))
             return "a RedisBloom dump with a filter that cannot be: of no "
                    "bits, of fewer than its power of two, of a rate that is "
                    "not between 0 and 1, or with hash functions that do not "
@@ -99,7 +99,7 @@ static const char *redisbloom_links_wrong(const unsigned char *bytes,
         if (link.items > items)
             return "a RedisBloom dump whose items do not add up";
         items -= link.items;
-        *nbytes += link.nbytes;
+        *nbytes += in_link;
         if (links)
             links[i] = link;
     }
@@ -120,7 +120,7 @@ static bly_status redisbloom_read(bly_foreign *f, const unsigned char *bytes,
         return st;
     bly_chain *const c = f->own;
     wrong = redisbloom_links_wrong(bytes, h, c->links, nbytes);
-    c->options = h->options;
+    c->options = (uint8_t)h->options;
     c->growth = h->options & REDISBLOOM_FIXED ? 0 : h->growth;
     f->nadded = h->items;
     return wrong ? bly_damaged("%s", wrong) : BLY_OK;
@@ -152,7 +152,7 @@ static bly_status redisbloom_open(bly_foreign *f)
                                : "with bytes after its end");
     /* Read alone: it was opened. */
     unsigned char *at = (unsigned char *)(uintptr_t)f->more->bytes + begin;
-    for (size_t i = 0; i < c->nlinks; at += c->links[i++].nbytes)
+    for (size_t i = 0; i < c->nlinks; at += bly_chain_nbytes(&c->links[i++]))
         c->links[i].data = at;
     return BLY_OK;
 }
@@ -168,7 +168,7 @@ static bly_status redisbloom_start(bly_foreign *f, const unsigned char *head,
     const bly_chain *const c = f->own;
     for (size_t i = 0; !st && i < c->nlinks; i++) {
         bly_chain_link *const l = &c->links[i];
-        l->data = bly_mem_zalloc(f->mem, l->nbytes);
+        l->data = bly_mem_zalloc(f->mem, (size_t)bly_chain_nbytes(l));
         if (!l->data)
             st = bly_fail(BLY_ENOMEM, "out of memory");
     }
@@ -188,7 +188,7 @@ static size_t redisbloom_write_head(const bly_foreign *f, unsigned char *to)
     to += REDISBLOOM_HEADER;
     for (size_t i = 0; i < c->nlinks; i++, to += REDISBLOOM_LINK) {
         const bly_chain_link *const l = &c->links[i];
-        bly_store64(to, l->nbytes);
+        bly_store64(to, bly_chain_nbytes(l));
         bly_store64(to + 8, l->bits);
         bly_store64(to + 16, l->items);
         bly_store64(to + 24, bly_real_bits(l->error));
@@ -218,16 +218,16 @@ static bly_status redisbloom_store(const bly_foreign *f,
         to->put_real(to->ctx, l->bits_per_entry);
         to->put_uint(to->ctx, l->bits);
         to->put_uint(to->ctx, l->n2);
-        to->put_bytes(to->ctx, l->data, (size_t)l->nbytes);
+        to->put_bytes(to->ctx, l->data, (size_t)bly_chain_nbytes(l));
         to->put_uint(to->ctx, l->items);
     }
     return BLY_OK;
 }
 
 /* One link; its array is the string of the record. */
-static bool redisbloom_restore_link(const bly_foreign_record *from,
-                                    unsigned version, const bly_chain *c,
-                                    bly_chain_link *l)
+static bool redisbloom_restore_link(const bly_foreign *f,
+                                    const bly_foreign_record *from,
+                                    unsigned version, bly_chain_link *l)
 {
     size_t n = 0;
     uint64_t n2 = 0;
@@ -249,11 +249,16 @@ static bool redisbloom_restore_link(const bly_foreign_record *from,
     l->hashes = (uint32_t)hashes;
     l->n2 = (uint8_t)n2;
     l->data = from->get_bytes(from->ctx, &n);
-    l->nbytes = n;
-    if (from->failed(from->ctx) || !l->data)
-        return false;
-    l->items = from->get_uint(from->ctx);
-    return !from->failed(from->ctx) && bly_chain_link_take(c, l);
+    bool ok = !from->failed(from->ctx) && l->data;
+    if (ok) {
+        l->items = from->get_uint(from->ctx);
+        ok = !from->failed(from->ctx) && bly_chain_link_take(f->own, l, n);
+    }
+    if (!ok) { /* which knows no other size of it */
+        bly_mem_release(f->mem, l->data, n);
+        l->data = NULL;
+    }
+    return ok;
 }
 
 static bly_status redisbloom_restore(bly_foreign *f, unsigned version,
@@ -273,10 +278,10 @@ static bly_status redisbloom_restore(bly_foreign *f, unsigned version,
     if (st)
         return st;
     bly_chain *const c = f->own;
-    c->options = (uint32_t)options;
+    c->options = (uint8_t)options;
     c->growth = options & REDISBLOOM_FIXED ? 0 : (uint32_t)growth;
     for (size_t i = 0; i < c->nlinks; i++)
-        if (!redisbloom_restore_link(from, version, c, &c->links[i]))
+        if (!redisbloom_restore_link(f, from, version, &c->links[i]))
             return bly_damaged("a RedisBloom record with a filter that cannot "
                                "be");
     return BLY_OK;
@@ -321,8 +326,8 @@ static bly_status redisbloom_blank(bly_foreign *f)
     if (st)
         return st;
     bly_chain *const c = f->own;
-    c->options = REDISBLOOM_EXACT | REDISBLOOM_HASH64 |
-                 (c->growth ? 0 : REDISBLOOM_FIXED);
+    c->options = (uint8_t)(REDISBLOOM_EXACT | REDISBLOOM_HASH64 |
+                           (c->growth ? 0 : REDISBLOOM_FIXED));
     return BLY_OK;
 }
 

@@ -65,16 +65,16 @@ static bool valkeybloom_blob(bly_chain *c, size_t i, const unsigned char *blob,
         return false;
     for (unsigned j = 0; j < 4; j++) {
         const uint64_t word = bly_load64(blob + 13 + 8 * j);
-        if (i && c->seed[j] != word)
+        if (i && c->valkey->seed[j] != word)
             return false;
-        c->seed[j] = word;
+        c->valkey->seed[j] = word;
     }
-    l->error = rate * pow(c->tightening, (double)i);
-    l->nbytes = n - VALKEYBLOOM_BLOB;
-    l->bits = 8 * l->nbytes;
+    l->error = rate * pow(c->valkey->tightening, (double)i);
+    const uint64_t nbytes = n - VALKEYBLOOM_BLOB;
+    l->bits = 8 * nbytes;
     l->hashes = bly_load32(blob + 9);
-    return bly_load64(blob + 1) == l->nbytes && l->items <= l->capacity &&
-           bly_chain_link_take(c, l);
+    return bly_load64(blob + 1) == nbytes && l->items <= l->capacity &&
+           bly_chain_link_take(c, l, nbytes);
 }
 
 /* Read a file; links NULL: only look. c is a chain by valkey-bloom's rules, and
@@ -87,11 +87,12 @@ static const char *valkeybloom_wrong(const unsigned char *bytes, size_t n,
         return "not the argument of BF.LOAD of valkey-bloom, version 1";
     const double rate = bly_bits_real(bly_load64(bytes + 5));
     c->growth = bly_load32(bytes + 1);
-    c->tightening = bly_bits_real(bly_load64(bytes + 13));
+    c->valkey->tightening = bly_bits_real(bly_load64(bytes + 13));
     c->random_seed = bytes[21] != 0;
     if (!links)
         *nlinks = bly_load64(bytes + 22);
-    if (!valkeybloom_is_rate(rate) || !valkeybloom_is_rate(c->tightening))
+    if (!valkeybloom_is_rate(rate) ||
+        !valkeybloom_is_rate(c->valkey->tightening))
         return "a valkey-bloom filter with a rate that is not between 0 and 1";
     size_t left = n - VALKEYBLOOM_HEADER;
     if (*nlinks == 0 || *nlinks > BLY_CHAIN_MAX_LINKS ||
@@ -119,14 +120,16 @@ static const char *valkeybloom_wrong(const unsigned char *bytes, size_t n,
 
 static bool valkeybloom_recognise(const unsigned char *bytes, size_t n)
 {
-    bly_chain c = { .valkey = true };
+    bly_chain_valkey rules;
+    bly_chain c = { .valkey = &rules };
     uint64_t nlinks, items;
     return !valkeybloom_wrong(bytes, n, &c, NULL, &nlinks, &items);
 }
 
 static bly_status valkeybloom_open(bly_foreign *f)
 {
-    bly_chain c = { .valkey = true };
+    bly_chain_valkey rules;
+    bly_chain c = { .valkey = &rules };
     uint64_t nlinks;
     const char *wrong = valkeybloom_wrong(f->more->bytes, f->more->nbytes, &c,
                                           NULL, &nlinks, &f->nadded);
@@ -147,10 +150,10 @@ static void valkeybloom_write_blob(const bly_chain *c, const bly_chain_link *l,
                                    unsigned char *to)
 {
     to[0] = 1;
-    bly_store64(to + 1, l->nbytes);
+    bly_store64(to + 1, bly_chain_nbytes(l));
     bly_store32(to + 9, l->hashes);
     for (unsigned j = 0; j < 4; j++)
-        bly_store64(to + 13 + 8 * j, c->seed[j]);
+        bly_store64(to + 13 + 8 * j, c->valkey->seed[j]);
 }
 
 static bly_status valkeybloom_write(const bly_foreign *f, bly_put *put,
@@ -162,18 +165,18 @@ static bly_status valkeybloom_write(const bly_foreign *f, bly_put *put,
     head[0] = 1;
     bly_store32(head + 1, c->growth);
     bly_store64(head + 5, bly_real_bits(c->links[0].error));
-    bly_store64(head + 13, bly_real_bits(c->tightening));
+    bly_store64(head + 13, bly_real_bits(c->valkey->tightening));
     head[21] = c->random_seed;
     bly_store64(head + 22, c->nlinks);
     bool ok = put(ctx, head, sizeof head);
     for (size_t i = 0; i < c->nlinks && ok; i++) {
         const bly_chain_link *const l = &c->links[i];
-        bly_store64(before, VALKEYBLOOM_BLOB + l->nbytes);
+        bly_store64(before, VALKEYBLOOM_BLOB + bly_chain_nbytes(l));
         valkeybloom_write_blob(c, l, before + 8);
         bly_store64(after, l->items);
         bly_store64(after + 8, l->capacity);
         ok = put(ctx, before, sizeof before) &&
-             put(ctx, l->data, (size_t)l->nbytes) &&
+             put(ctx, l->data, (size_t)bly_chain_nbytes(l)) &&
              put(ctx, after, sizeof after);
     }
     return ok ? BLY_OK : BLY_EIO;
@@ -189,16 +192,16 @@ static bly_status valkeybloom_store(const bly_foreign *f,
     to->put_uint(to->ctx, c->nlinks);
     to->put_uint(to->ctx, c->growth);
     to->put_real(to->ctx, c->links[0].error);
-    to->put_real(to->ctx, c->tightening);
+    to->put_real(to->ctx, c->valkey->tightening);
     to->put_uint(to->ctx, c->random_seed);
     for (size_t i = 0; i < c->nlinks; i++) {
         const bly_chain_link *const l = &c->links[i];
-        const size_t n = VALKEYBLOOM_BLOB + (size_t)l->nbytes;
+        const size_t n = VALKEYBLOOM_BLOB + (size_t)bly_chain_nbytes(l);
         unsigned char *const blob = mem->alloc(mem->ctx, n);
         if (!blob)
             return bly_fail(BLY_ENOMEM, "out of memory");
         valkeybloom_write_blob(c, l, blob);
-        memcpy(blob + VALKEYBLOOM_BLOB, l->data, (size_t)l->nbytes);
+        memcpy(blob + VALKEYBLOOM_BLOB, l->data, (size_t)bly_chain_nbytes(l));
         to->put_bytes(to->ctx, blob, n);
         bly_mem_release(mem, blob, n);
         to->put_uint(to->ctx, l->capacity);
@@ -225,9 +228,9 @@ static bool valkeybloom_restore_link(bly_foreign *f,
              valkeybloom_blob(c, i, blob, n, rate, &l);
     }
     if (ok)
-        l.data = bly_mem_zalloc(f->mem, l.nbytes);
+        l.data = bly_mem_zalloc(f->mem, (size_t)bly_chain_nbytes(&l));
     if (l.data) {
-        memcpy(l.data, blob + VALKEYBLOOM_BLOB, (size_t)l.nbytes);
+        memcpy(l.data, blob + VALKEYBLOOM_BLOB, (size_t)bly_chain_nbytes(&l));
         c->links[i] = l;
         f->nadded += l.items;
     }
@@ -253,7 +256,7 @@ static bly_status valkeybloom_restore(bly_foreign *f, unsigned version,
         return st;
     bly_chain *const c = f->own;
     c->growth = (uint32_t)growth;
-    c->tightening = tightening;
+    c->valkey->tightening = tightening;
     c->random_seed = random_seed != 0;
     for (size_t i = 0; i < c->nlinks; i++)
         if (!valkeybloom_restore_link(f, from, rate, i))
@@ -274,7 +277,7 @@ static void valkeybloom_describe(const bly_foreign *f, bly_facts *out)
     bly_fact_word(out, "seed", c->random_seed ? "its own" : "fixed");
     if (c->growth)
         bly_fact_uint(out, "growth", c->growth);
-    bly_fact_real(out, "tightening", c->tightening);
+    bly_fact_real(out, "tightening", c->valkey->tightening);
     bly_fact_real(out, "fpr_of_chain", bly_chain_rate(c));
 }
 
@@ -299,7 +302,7 @@ static void valkeybloom_hash(const bly_foreign *f, bly_foreign_key *key)
     uint64_t asked[4] = { 0 };
     if (!c) /* the size of a new one is not known yet */
         valkeybloom_seed(f, asked);
-    const uint64_t *const seed = c ? c->seed : asked;
+    const uint64_t *const seed = c ? c->valkey->seed : asked;
     key->h[0] = bly_siphash13_sized(seed, key->bytes, key->len);
     key->h[1] = bly_siphash13_sized(seed + 2, key->bytes, key->len);
 }
@@ -314,12 +317,13 @@ static bly_status valkeybloom_blank(bly_foreign *f)
         return st;
     bly_chain *const c = f->own;
     char *end;
-    c->tightening = strtod(f->more->option[VALKEYBLOOM_TIGHTENING], &end);
-    if (*end || !valkeybloom_is_rate(c->tightening))
+    c->valkey->tightening =
+        strtod(f->more->option[VALKEYBLOOM_TIGHTENING], &end);
+    if (*end || !valkeybloom_is_rate(c->valkey->tightening))
         return bly_fail(BLY_EINVAL,
                         "option tightening: '%s' is not between 0 and 1",
                         f->more->option[VALKEYBLOOM_TIGHTENING]);
-    if (!valkeybloom_seed(f, c->seed))
+    if (!valkeybloom_seed(f, c->valkey->seed))
         return bly_fail(BLY_EINVAL,
                         "option seed: '%s' is not 64 hexadecimal digits",
                         f->more->option[VALKEYBLOOM_SEEDS]);
