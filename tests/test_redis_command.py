@@ -1,4 +1,5 @@
 """bloomery redis: filters on real servers, one and a cluster."""
+import re
 import signal
 import socket
 import subprocess
@@ -350,6 +351,26 @@ def test_has_is_has(ok, bly, server, at, filter_file):
         theirs = bly("redis", "has", "k", *words, *at, stdin=asked)
         assert (mine.status, mine.raw) == (theirs.status, theirs.raw), words
     assert bly("redis", "has", "k", *at, stdin=b"").status == 1
+
+
+def test_keys_are_what_the_filter_says(ok, trouble, at):
+    """A filter of integers, or of folded text, is asked as its file is."""
+    ok("build", "--int", "-n", "100", "--note", "a note", "-o", "ids.bly",
+       stdin=lines(50))
+    ok("redis", "load", "ids.bly", "ids", *at)
+    assert ok("redis", "has", "ids", "007", "+7", "70", *at).lines == \
+        ["007", "+7"]
+    assert "1 of them new" in ok("redis", "add", "ids", "0070", *at).out
+    assert ok("redis", "has", "-q", "ids", "70", *at)
+    for verb in "has", "add":
+        trouble("redis", verb, "ids", "seven", *at, says="a whole number")
+    info = ok("redis", "info", "ids", *at).out
+    assert re.search(r"\n  keys +int64\n  note +a note\n", info)
+    ok("build", "-i", "--trim", "-o", "words.bly", stdin=b"Apple\n")
+    ok("redis", "load", "words.bly", "folded", *at)
+    assert ok("redis", "has", "folded", "APPLE", *at).out == "APPLE\n"
+    assert re.search(r"\n  keys +text folded trimmed\n",
+                     ok("redis", "info", "folded", *at).out)
 
 
 def test_keys_of_all_sorts(ok, at):

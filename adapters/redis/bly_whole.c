@@ -2,6 +2,7 @@
  * bly_whole.c - BLY.* commands on whole filters: merge, resize, compare, info
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "adapters/redis/bly.h"
 
@@ -133,6 +134,26 @@ static void reply_param(server_ctx *ctx, const bly_fact *fact)
         srv.ReplyWithNull(ctx);
 }
 
+/* What its keys are, where it says so. */
+static void reply_keying(server_ctx *ctx, const bly_filter *f)
+{
+    const bly_keying k = bly_keying_of(f);
+    const struct {
+        uint32_t form;
+        const char *name;
+    } forms[] = { { BLY_KEYS_FOLDED, "folded" },
+                  { BLY_KEYS_TRIMMED, "trimmed" },
+                  { BLY_KEYS_NO_CR, "no-cr" } };
+    char text[64];
+    int n = snprintf(text, sizeof text, "%s", bly_key_type_name(k.type));
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (k.forms & forms[i].form)
+            n += snprintf(text + n, sizeof text - (size_t)n, " %s",
+                          forms[i].name);
+    srv.ReplyWithSimpleString(ctx, "keys");
+    srv.ReplyWithSimpleString(ctx, text);
+}
+
 /* Bytes of a filter that may be read whole without keeping others waiting. */
 #define INFO_BYTES (UINT64_C(2) << 20)
 
@@ -151,7 +172,9 @@ int bly_info_command(server_ctx *ctx, server_string **argv, int argc)
         bly_peek(f, &s);
         if (argc == 3 || s.bytes <= INFO_BYTES)
             bly_stat(f, &s);
-        reply_map(ctx, 10 + s.keyed + (long)s.nfacts);
+        const bly_bytes note = bly_note_of(f);
+        const bool typed = bly_keying_of(f).type != BLY_KEYS_UNKNOWN;
+        reply_map(ctx, 10 + s.keyed + typed + (note.len > 0) + (long)s.nfacts);
         srv.ReplyWithSimpleString(ctx, "kind");
         srv.ReplyWithSimpleString(ctx, s.kind);
         if (s.keyed) { /* "locked": its secret is not here */
@@ -172,6 +195,12 @@ int bly_info_command(server_ctx *ctx, server_string **argv, int argc)
         reply_unsigned(ctx, s.bytes);
         srv.ReplyWithSimpleString(ctx, "layers");
         reply_unsigned(ctx, s.layers);
+        if (typed)
+            reply_keying(ctx, f);
+        if (note.len) {
+            srv.ReplyWithSimpleString(ctx, "note");
+            srv.ReplyWithStringBuffer(ctx, note.ptr, note.len);
+        }
         for (size_t i = 0; i < s.nfacts; i++)
             reply_param(ctx, &s.facts[i]);
     }

@@ -258,8 +258,9 @@ static bool asking_open(struct asking *a, const struct redis_args *args,
         return false;
     if (strcmp(a->verb, "BLY.HAS") != 0 && strcmp(a->verb, "BLY.ADD") != 0)
         return true;
+    /* 0 is a key of every type. */
     redisReply *const reply =
-        router_call(&a->r, first, true, "BLY.HAS %s %b", first, "", (size_t)0);
+        router_call(&a->r, first, true, "BLY.HAS %s 0", first);
     freeReplyObject(reply);
     if (!reply && !(adds && strstr(a->r.why, "cannot say"))) {
         if (!args->cluster)
