@@ -166,32 +166,46 @@ def test_a_slot_that_nobody_has(ok, trouble, cluster):
                          for n in cluster.nodes))
 
 
-def test_replace_survives_a_failover(ok, cluster):
-    """The last test of this cluster: a primary dies while a filter is built
-    anew on it, at several moments; in the end the new one is there."""
-    at = ["--cluster", *cluster.at]
-    ok("redis", "build", *at, "--shards", 3, "anew", stdin=lines(100))
-    ok("redis", "build", "plain", *cluster.at, stdin=lines(100))
-    for n in cluster.primaries():
-        assert n.r.wait(1, PATIENCE * 1000) >= 0
-    victim = cluster.owner("plain")
-    ok("build", "-o", "big.bly", "--items", "20M", stdin=lines(5000))
-
+def killed_meanwhile(cluster, victim, *words, **kw):
+    """Run the command, and kill a primary when it has a part of what is
+    sent."""
     done = []
-    load = threading.Thread(target=lambda: done.append(run(
-        "redis", "load", "big.bly", "plain", "--replace", *cluster.at,
-        cwd=ok.path)))
-    load.start()
+    work = threading.Thread(target=lambda: done.append(
+        run("redis", *words, *cluster.at, **kw)))
+    work.start()
     wait_for(lambda: any(b":loading:" in k for k in victim.r.keys()))
     victim.kill()
-    load.join()
+    work.join()
     assert done[0].status == 0, done[0].err
+
+
+def has_replica(node):
+    return node.r.info("replication")["connected_slaves"] > 0
+
+
+def test_replace_survives_a_failover(ok, cluster):
+    """The last test of this cluster: a primary dies while a filter is replaced
+    on it, and another one while one is built anew across all of them."""
+    ok("redis", "build", "--cluster", *cluster.at, "--shards", 3, "anew",
+       stdin=lines(100))
+    ok("redis", "build", "plain", *cluster.at, stdin=lines(100))
+    ok("build", "-o", "big.bly", "--items", "20M", stdin=lines(5000))
+    victim = cluster.owner("plain")
+    killed_meanwhile(cluster, victim, "load", "big.bly", "plain", "--replace",
+                     cwd=ok.path)
     assert ok("redis", "has", "-c", "plain", *cluster.at,
               stdin=lines(5000)).out == "5000\n"
     wait_for(lambda: cluster.find("plain"))
-    assert [k for n in cluster.primaries() for k in n.r.keys("*plain*")] == \
-        [b"plain"]
-    ok("redis", "build", "--cluster", "--replace", "--shards", 3, "anew",
-       *cluster.at, stdin=lines(500, 900))
+    keys = [k for n in cluster.primaries() for k in n.r.keys("*plain*")]
+    assert keys == [b"plain"]
+    wait_for(lambda: all(cluster.find(f"anew:{{{i}}}") for i in range(3)))
+    victim = next(n for n in map(cluster.owner, (
+        f"anew:{{{i}}}" for i in range(3))) if has_replica(n))
+    killed_meanwhile(cluster, victim, "build", "--cluster", "--replace",
+                     "--shards", 3, "--items", "60M", "anew",
+                     stdin=lines(500, 900))
     assert ok("redis", "has", "-c", "--cluster", "anew", *cluster.at,
               stdin=lines(500, 900)).out == "400\n"
+    keys = [k for n in cluster.primaries() for k in n.r.keys("anew:*")]
+    assert sorted(keys) == [*(b"anew:{%d}" % i for i in range(3)),
+                            b"anew:{meta}"]
