@@ -183,7 +183,7 @@ static int build_run(struct list *operands)
     if (build_args.ints && build_args.uints)
         return fail("--int and --uint exclude each other: integers with a sign "
                     "or without");
-    if (!meta_check(&build_args.meta))
+    if (!meta_check(&build_args.meta, false))
         return TROUBLE;
     build_args.keys.normal.type = build_args.ints    ? BLY_KEYS_INT64
                                   : build_args.uints ? BLY_KEYS_UINT64

@@ -25,6 +25,7 @@ static struct {
 } convert_args;
 
 struct conversion {
+    const char *path;
     const bly_filter *from;
     bly_stats old;
     bool sifts; /* from can say which keys it does not have */
@@ -76,7 +77,7 @@ static bly_filter *convert_keys(struct conversion *c, bly_spec *spec)
     convert_complete(&c->old, spec);
     spec->keying = bly_keying_of(c->from);
     bly_filter *const f =
-        sifted_filter(spec, &convert_args.keys, convert_args.threads,
+        sifted_filter(spec, &convert_args.keys, c->path, convert_args.threads,
                       convert_sift, c, &c->job);
     if (!f || bly_copy_meta(f, c->from) == BLY_OK)
         return f;
@@ -177,7 +178,7 @@ static int convert_run(struct list *operands)
     if (!from)
         return TROUBLE;
 
-    struct conversion c = { .from = from };
+    struct conversion c = { .path = path, .from = from };
     bly_filter *f = NULL;
     if (bly_verify(from)) {
         fail("%s: %s", path, bly_error());

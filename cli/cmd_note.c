@@ -114,12 +114,13 @@ static int note_run(struct list *operands)
     struct noting n = { .path = operands->at[0] };
     if (operands->n == 2)
         note_args.meta.note = operands->at[1];
+    if (note_args.forms.n &&
+        (!note_args.keys || strcmp(note_args.keys, "text") != 0))
+        return fail("--form says how text was added; right: with --keys text");
     if (!note_args.meta.note && !note_args.meta.pairs.n && !note_args.keys)
         return fail("what is to be noted? right: a text, --meta NAME=VALUE or "
                     "--keys TYPE; bloomery info shows what there is");
-    if (note_args.forms.n && !note_args.keys)
-        return fail("--form says how text was added; right: with --keys text");
-    if (!meta_check(&note_args.meta) ||
+    if (!meta_check(&note_args.meta, true) ||
         (note_args.keys && !note_type(&n.keying.type)) ||
         !note_forms(&n.keying.forms) || !can_change(n.path))
         return TROUBLE;

@@ -113,6 +113,12 @@ static bly_foreign *convert_into(const struct foreign_conversion *c,
     struct input in;
     if (!keys_files(c->keys, c->keys->files.at, c->keys->files.n, &in))
         return NULL;
+    /* The format cannot say how keys were folded or trimmed, so what goes in is
+     * what the old filter holds, not the lines. */
+    if (o->ours && !keys_follow(bly_keying_of(o->ours), c->path, &in)) {
+        input_close(&in);
+        return NULL;
+    }
     bly_foreign *const f =
         foreign_build(spec, &in, origin_sift, o, spec->items != 0, job);
     input_close(&in);
@@ -141,7 +147,7 @@ static int convert_to(const struct foreign_conversion *c,
     if (status == YES && !quiet)
         foreign_report(to, c->json, c->output, &job, f);
     if (status == YES && o->ours && *meta_lost(o->ours))
-        warn("%s: the format has no place for what %s says: %s lost", c->output,
+        warn("%s: the format has no place for what %s says: %s", c->output,
              c->path, meta_lost(o->ours));
     bly_foreign_free(f);
     return status;
@@ -163,8 +169,8 @@ static int convert_from(const struct foreign_conversion *c,
     if (!spec.bits)
         origin_sizes(o, &spec.items, &spec.fpr);
     spec.keying = keys_keying(c->keys);
-    bly_filter *const f =
-        sifted_filter(&spec, c->keys, c->threads, origin_sift, o, &job);
+    bly_filter *const f = sifted_filter(&spec, c->keys, c->path, c->threads,
+                                        origin_sift, o, &job);
     if (!f)
         return TROUBLE;
     FILE *const to = report_to(c->output);

@@ -71,10 +71,11 @@ bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,
 /* Picks those keys of a batch that are to come in. */
 typedef bly_status sift_fn(const void *ctx, struct batch *b);
 
-/* A filter from those keys of an input that a sieve lets through. NULL, with
- * the reason printed. What was read and picked is in job. */
+/* A filter from those keys of an input that a sieve, the filter in path, lets
+ * through. NULL, with the reason printed. What was read and picked is in job.
+ */
 bly_filter *sifted_filter(const bly_spec *spec, const struct keys *keys,
-                          uint64_t threads, sift_fn *sift, const void *ctx,
-                          struct job *job);
+                          const char *path, uint64_t threads, sift_fn *sift,
+                          const void *ctx, struct job *job);
 
 #endif

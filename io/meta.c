@@ -32,13 +32,14 @@ bly_status meta_set(const struct meta_args *m, bly_filter *f)
     return st;
 }
 
-bool meta_check(const struct meta_args *m)
+bool meta_check(const struct meta_args *m, bool removes)
 {
     bly_filter *f;
     if (!m->note && !m->pairs.n)
         return true;
     for (size_t i = 0; i < m->pairs.n; i++)
-        if (m->pairs.at[i][0] == '=') {
+        if (m->pairs.at[i][0] == '=' ||
+            (!removes && !strchr(m->pairs.at[i], '='))) {
             fail("--meta '%s': not of the form NAME=VALUE", m->pairs.at[i]);
             return false;
         }
@@ -127,10 +128,13 @@ struct meta meta_of(const bly_filter *f)
 
 const char *meta_lost(const bly_filter *f)
 {
-    static char lost[160];
+    static char lost[240];
     const struct meta m = meta_of(f);
+    char typed[sizeof m.keys + 32];
+    snprintf(typed, sizeof typed, "that its keys are %s, ", m.keys);
     const char *const parts[] = {
-        m.key_type ? "the type of its keys, " : "",
+        /* Elsewhere keys are text anyway. */
+        m.key_type && strcmp(m.keys, "text") != 0 ? typed : "",
         m.note[0] ? "its note, " : "",
         m.npairs ? "its metadata, " : "",
     };

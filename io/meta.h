@@ -14,8 +14,8 @@ struct meta_args {
 };
 
 /* Could these be said? False, with the reason printed: before anything is
- * read. */
-bool meta_check(const struct meta_args *m);
+ * read. A name without a value takes a pair away, where there may be one. */
+bool meta_check(const struct meta_args *m, bool removes);
 
 /* Let f say them. Prints nothing. */
 bly_status meta_set(const struct meta_args *m, bly_filter *f);
@@ -38,7 +38,7 @@ extern const struct field meta_fields[];
     "[  metadata~{?pairs}{pairs}\n]"   \
     "[  also~{?meta_unknown}{meta_unknown} entries of a newer bloomery\n]"
 
-/* What is lost where there is no place for it: "the type of its keys (text), a
+/* What is lost where there is no place for it: "that its keys are int64, its
  * note"; an empty text if nothing. */
 const char *meta_lost(const bly_filter *f);
 

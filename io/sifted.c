@@ -24,8 +24,8 @@ static bly_status sifted_batch(struct job *job, struct batch *b)
 }
 
 bly_filter *sifted_filter(const bly_spec *spec, const struct keys *keys,
-                          uint64_t threads, sift_fn *sift, const void *ctx,
-                          struct job *job)
+                          const char *path, uint64_t threads, sift_fn *sift,
+                          const void *ctx, struct job *job)
 {
     struct sifting s = { .sift = sift, .ctx = ctx };
     bly_filter *f = NULL;
@@ -38,7 +38,7 @@ bly_filter *sifted_filter(const bly_spec *spec, const struct keys *keys,
         bly_builder_free(s.builder);
         return NULL;
     }
-    if (!keys_follow(spec->keying, "the filter", &in)) {
+    if (!keys_follow(spec->keying, path, &in)) {
         input_close(&in);
         bly_builder_free(s.builder);
         return NULL;

@@ -184,9 +184,33 @@ def test_what_cannot_be_noted(files):
     assert not (files / "new.bly").exists()
     assert run(files, "build", "-o", "new.guava", "--format", "guava",
                "--note", "x", "n.txt")[0] == 2
+    assert run(files, "build", "-o", "new.bly", "--meta", "owner",
+               "n.txt")[0] == 2
+
+
+def test_into_a_format_that_cannot_say_it(files):
+    """What the filter holds goes in, not the lines that it is built from
+    again; and what gets lost is named, if it matters."""
+    (files / "names.txt").write_text(" Alice\nBOB\n")
+    (files / "low.txt").write_text("alice\nbob\n")
+    assert run(files, "build", "-i", "--trim", "-o", "names.bly",
+               "names.txt")[0] == 0
+    status, _, err = run(files, "convert", "--to", "guava", "-f", "names.txt",
+                         "-o", "names.guava", "names.bly")
+    assert status == 0 and "no place" in err and "case folded, trimmed" in err
+    assert run(files, "has", "names.guava", "-f", "low.txt")[1] == \
+        "alice\nbob\n"
     status, _, err = run(files, "convert", "--to", "guava", "-f", "n.txt",
-                         "-o", "n.guava", f)
-    assert status == 0 and "no place" in err and "type of its keys" in err
+                         "-o", "n.guava", "int64-blocked.bly")
+    assert status == 0 and "no place" in err and "int64" in err
+    status, _, err = run(files, "convert", "--to", "guava", "-f", "n.txt",
+                         "-o", "n.guava", "text-blocked.bly")
+    assert (status, err) == (0, "")
+    # A filter that was not folded is named, whatever it turns into.
+    for into in (["--to", "guava"], ["-k", "classic"]):
+        status, _, err = run(files, "convert", "-i", *into, "-f", "n.txt",
+                             "-o", "x", "text-blocked.bly")
+        assert status == 2 and "text-blocked.bly: the case" in err
 
 
 def test_a_damaged_note_is_refused(files):
