@@ -520,22 +520,20 @@ static void places_of(const bly_chain *c, const bly_chain_link *l,
     p->kept = l->hashes < KEPT ? l->hashes : KEPT;
 }
 
-/* Compute the first n places of key i, those from `from` on are fetched. */
+/* Compute places [from, to) of key i, and fetch them. Each by itself and not by
+ * steps: memory is asked for the next one sooner. */
 CHAIN_INLINE void places_fetch(chain_places *p, size_t i, const uint64_t *h,
-                               uint32_t from, uint32_t n)
+                               uint32_t from, uint32_t to)
 {
-    if (n == 1) {
-        const uint64_t at = bly_mod(h[0], bly_chain_range(p->l));
-        p->bit[i % RING][0] = at;
-        __builtin_prefetch(p->l->data + at / 8);
-        return;
-    }
-    chain_walk w = walk_of(p->l, h);
-    for (uint32_t k = 0; k < n; k++, walk_on(&w)) {
-        const uint64_t at = walk_place(&w, p->valkey, k);
+    const uint64_t prime = UINT64_C(0xffffffffffffffc5); /* as walk_place() */
+    const bly_modulus range = bly_chain_range(p->l);
+    for (uint32_t k = from; k < to; k++) {
+        uint64_t at = h[0] + k * h[1];
+        if (p->valkey)
+            at = k < 2 ? h[k] : at >= prime ? at - prime : at;
+        at = bly_mod(at, range);
         p->bit[i % RING][k] = at;
-        if (k >= from)
-            __builtin_prefetch(p->l->data + at / 8);
+        __builtin_prefetch(p->l->data + at / 8);
     }
 }
 
