@@ -434,7 +434,7 @@ static long add_items(effects *e, bly_foreign *f, server_string **argv, int n,
 static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
                          int first, bly_foreign *f, bool array)
 {
-    const bf_mark before = bf_marked(f, argc - first);
+    const size_t before = bly_foreign_nparts(f);
     effects e = { .ctx = ctx, .command = "BF.MADD", .name = argv[1] };
     uint64_t nfresh = 0;
     if (array)

@@ -38,15 +38,8 @@ typedef struct bf_totals {
 
 extern bf_totals bf_total;
 
-/* What a filter is like before so many items are added, and what was added to
- * it since. Bytes are looked at only where it may grow. */
-typedef struct bf_mark {
-    size_t nparts;
-    uint64_t bytes;
-} bf_mark;
-
-bf_mark bf_marked(const bly_foreign *f, int nitems);
-void bf_account_added(const bly_foreign *f, bf_mark before, uint64_t items);
+/* Count what was added to a filter that had so many sub-filters before. */
+void bf_account_added(const bly_foreign *f, size_t nparts, uint64_t items);
 
 /* May the server move filters when it defragments its memory? */
 bool bf_may_move(void);

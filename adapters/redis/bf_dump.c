@@ -63,26 +63,31 @@ static void bf_account(const bly_foreign *f, uint64_t times)
     bf_total.bytes += times * s.counted;
 }
 
-bf_mark bf_marked(const bly_foreign *f, int nitems)
+/* Bytes that are counted besides the arrays of so many sub-filters, as the
+ * library counts them: it is asked for what there is, and here is how that came
+ * about. */
+static uint64_t bytes_besides(bool valkey, size_t nparts)
 {
-    const size_t n = bly_foreign_nparts(f);
-    bly_foreign_sizes newest;
-    bly_foreign_size(f, n - 1, &newest);
-    const bool may_grow = newest.items + (uint64_t)nitems > newest.capacity;
-    return (bf_mark){ n, may_grow ? value_sizes(f).counted : 0 };
+    size_t room = nparts > 1 ? 4 : 1;
+    while (room < nparts)
+        room *= 2;
+    return valkey ? 208 * nparts + 8 * room : 64 * nparts;
 }
 
-void bf_account_added(const bly_foreign *f, bf_mark before, uint64_t items)
+void bf_account_added(const bly_foreign *f, size_t nparts, uint64_t items)
 {
+    const size_t now = bly_foreign_nparts(f);
     bf_total.items += items;
-    if (before.nparts == bly_foreign_nparts(f))
+    if (nparts == now)
         return;
-    bf_total.bytes += value_sizes(f).counted - before.bytes;
-    for (; before.nparts < bly_foreign_nparts(f); before.nparts++) {
+    bf_total.bytes += bytes_besides(bf_is_valkey(f), now) -
+                      bytes_besides(bf_is_valkey(f), nparts);
+    for (; nparts < now; nparts++) {
         bly_foreign_sizes s;
-        bly_foreign_size(f, before.nparts, &s);
+        bly_foreign_size(f, nparts, &s);
         bf_total.filters++;
         bf_total.capacity += s.capacity;
+        bf_total.bytes += s.nbytes;
     }
 }
 

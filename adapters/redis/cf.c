@@ -196,7 +196,7 @@ static bly_foreign *cf_for_adding(server_ctx *ctx, server_string *name,
         return cf_make(ctx, name, *key, &w);
     } else if (what == HELD_NONE) {
         reply_error(ctx, "ERR not found");
-    } else if (!is_told(ctx) && bly_foreign_nparts(f) >= cf_now(EXPANSIONS)) {
+    } else if (bly_foreign_nparts(f) >= cf_now(EXPANSIONS) && !is_told(ctx)) {
         reply_error(ctx, "Maximum expansions reached");
         f = NULL;
     }
