@@ -65,6 +65,27 @@ static const struct {
     { "ribbon", OP_BUILD, 45, 10 * M, EVER, false },
     { "ribbon", OP_ASK_ABSENT, 11, 10 * M, EVER, false },
     { "ribbon", OP_ASK_PRESENT, 11, 10 * M, EVER, false },
+    /* One by one: 0.8 of the speed of the best peer that is compiled into its
+     * caller (docs/performance.md). */
+    { "blocked", OP_ONE_ADD, 2.5, M, M, false },
+    { "blocked", OP_ONE_ABSENT, 2.5, M, M, false },
+    { "blocked", OP_ONE_PRESENT, 2.5, M, M, false },
+    { "blocked", OP_INLINE_ABSENT, 2.5, M, M, false },
+    { "blocked", OP_INLINE_PRESENT, 2.5, M, M, false },
+    { "classic", OP_ONE_ADD, 9, M, M, false },
+    { "classic", OP_ONE_ABSENT, 18, M, M, false },
+    { "classic", OP_ONE_PRESENT, 9, M, M, false },
+    { "cuckoo", OP_ONE_ADD, 14, M, M, false },
+    { "cuckoo", OP_ONE_ABSENT, 7, M, M, false },
+    { "cuckoo", OP_ONE_PRESENT, 7, M, M, false },
+    { "quotient", OP_ONE_ABSENT, 40, M, M, false },
+    { "quotient", OP_ONE_PRESENT, 40, M, M, false },
+    { "fuse", OP_ONE_ABSENT, 4, M, M, false },
+    { "fuse", OP_ONE_PRESENT, 4, M, M, false },
+    { "xor", OP_ONE_ABSENT, 5, M, M, false },
+    { "xor", OP_ONE_PRESENT, 5, M, M, false },
+    { "ribbon", OP_ONE_ABSENT, 29, M, M, false },
+    { "ribbon", OP_ONE_PRESENT, 29, M, M, false },
 };
 
 double bench_target(const struct bench_cell *cell, int op, double fpr)
