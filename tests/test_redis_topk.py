@@ -191,3 +191,14 @@ def test_a_dump_gives_the_same_list_in_the_same_order(r, seed):
         assert r.dump("l") == dump
         assert r.execute_command("TOPK.LIST", "l", "WITHCOUNT") == \
             r.execute_command("TOPK.LIST", "k", "WITHCOUNT")
+
+
+def test_an_empty_item_that_counts_nothing_comes_back(r):
+    """Another item took its only bucket; there is still room on the list."""
+    r.execute_command("TOPK.RESERVE", "k", 3, 1, 1, 1)
+    r.execute_command("TOPK.ADD", "k", "", "b", "b", "b", "")
+    before = r.execute_command("TOPK.LIST", "k", "WITHCOUNT")
+    assert before[2:] == [b"", 0]
+    r.restore("l", 0, r.dump("k"))
+    assert r.execute_command("TOPK.LIST", "l", "WITHCOUNT") == before
+    assert r.dump("l") == r.dump("k")

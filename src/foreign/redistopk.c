@@ -461,8 +461,10 @@ static bly_status redistopk_store(const bly_foreign *f,
     return BLY_OK;
 }
 
-/* The k keys; an entry that is nothing and counts nothing is empty. A key may
- * count nothing: others took its buckets. */
+/* The k keys; an entry that is nothing, counts nothing and has no fingerprint
+ * is empty. A key may count nothing, the empty one too: others took its
+ * buckets.
+ */
 static bool redistopk_restore_keys(bly_foreign *f,
                                    const bly_foreign_record *from,
                                    const unsigned char *heap)
@@ -478,7 +480,7 @@ static bool redistopk_restore_keys(bly_foreign *f,
             return false;
         }
         bool ok = true;
-        if (count || n > 1) {
+        if (count || n > 1 || bly_load32(heap)) {
             ok = heavy_room(f, &e->key, n - 1) == BLY_OK;
             if (ok)
                 heavy_set(e->key, key, n - 1);
