@@ -142,9 +142,9 @@ static int note_run(struct list *operands)
 static const struct opt note_options[] = {
     { "keys", 0, OPT_TEXT, &note_args.keys, "text|bytes|int64|uint64|unknown",
       "its keys are text, bytes, int64 or uint64; unknown: nobody knows" },
-    { "form", 0, OPT_LIST, &note_args.forms, "FORM",
+    { "form", 0, OPT_LIST, &note_args.forms, "folded|trimmed|no-cr",
       "with --keys text: all its keys were folded, trimmed, or without "
-      "carriage return (no-cr) when they were added; may be repeated" },
+      "carriage return when they were added; may be repeated" },
     META_OPTIONS(note_args.meta),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),

@@ -101,6 +101,7 @@ static const struct opt set_options[] = {
     FILES_OPTIONS(set_args.keys),
     NORMAL_OPTIONS(set_args.keys),
     DELIMITER_OPTION(set_args.delimiter),
+    SKIP_BAD_OPTION(set_args.keys),
     WAIT_OPTION,
     QUIET_OPTION("print nothing, not even with --json, and do not name what is "
                  "refused; errors are still reported"),

@@ -33,8 +33,10 @@
                "blanks and tabs"),                                            \
         FLAG("no-header", 0, (k).select.no_header,                            \
              "the first record of CSV is not a header"),                      \
-        FLAG("skip-bad", 0, (k).select.skip_bad,                              \
-             "leave out lines that have no key, and say only how many")
+        SKIP_BAD_OPTION(k)
+#define SKIP_BAD_OPTION(k)                   \
+    FLAG("skip-bad", 0, (k).select.skip_bad, \
+         "leave out lines that have no key, and say only how many")
 #define NORMAL_OPTIONS(k)                                                 \
     FLAG("ignore-case", 'i', (k).normal.fold,                             \
          "fold the case of keys, as Unicode does for single characters"), \

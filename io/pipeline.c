@@ -384,15 +384,21 @@ static void sum_up_bad(struct keys_run *r)
 {
     struct job *const job = r->job;
     const unsigned long long n = job->nbad;
-    const char *const are = n == 1 ? " has" : "s have";
+    char what[64];
+    snprintf(what, sizeof what,
+             r->in->keys ? n == 1 ? "%llu argument is no key"
+                                  : "%llu arguments are no keys"
+             : n == 1    ? "%llu line has no key"
+                         : "%llu lines have no key",
+             n);
     if (!n || r->status || (job->first_only && job->npicked))
         return;
     if (r->in->skip_bad) {
-        warn("%llu line%s no key; left out", n, are);
+        warn("%s; left out", what);
         return;
     }
-    fail_run(r, BLY_EINVAL, "%llu line%s no key; --skip-bad leaves %s out", n,
-             are, n == 1 ? "it" : "them");
+    fail_run(r, BLY_EINVAL, "%s; --skip-bad leaves %s out", what,
+             n == 1 ? "it" : "them");
     if (!job->goes_on)
         return;
     fail("%s", job->error);

@@ -407,6 +407,7 @@ LAW(empty_says_no)
     bly_stat(f, &stats);
     assert_int_equal(stats.items_added, 0);
     assert_near(stats.fpr_now, 0, 0);
+    assert_false(signbit(stats.fpr_now));
     assert_true(isnan(stats.items_estimate) || stats.items_estimate == 0);
     bly_free(f);
 }

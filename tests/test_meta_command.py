@@ -103,6 +103,24 @@ def test_bad_lines_are_named_and_nothing_is_built(files):
     assert status == 0 and "2 keys read" in out
 
 
+def test_arguments_are_not_called_lines(files):
+    err = run(files, "has", "int64-blocked.bly", "7", "x", "y")[2]
+    assert "key 2: 'x'" in err and "2 arguments are no keys; --skip-bad" in err
+    assert "1 argument is no key; left out" in \
+        run(files, "has", "--skip-bad", "int64-blocked.bly", "7", "x")[2]
+
+
+def test_bad_keys_of_values_are_left_out_if_asked(files):
+    run(files, "build", "--int", "-k", "bloomier", "-o", "v.bly",
+        stdin=b"7\t1\n8\t2\n")
+    status, _, err = run(files, "set", "v.bly", stdin=b"x\t3\n7\t3\n")
+    assert status == 2 and "line 1" in err and "--skip-bad" in err
+    assert run(files, "get", "v.bly", "7")[1] == "7\t1\n"
+    assert run(files, "set", "--skip-bad", "v.bly",
+               stdin=b"x\t3\n007\t3\n")[0] == 0
+    assert run(files, "get", "v.bly", "7")[1] == "7\t3\n"
+
+
 def test_folded_and_trimmed_keys_are_asked_as_they_were_added(tmp_path):
     run(tmp_path, "build", "-i", "--trim", "--crlf", "-o", "f.bly",
         stdin=" Apple\r\nÉtude\n".encode())
@@ -133,6 +151,11 @@ def test_types_are_not_mixed(files):
     assert run(files, "merge", "-o", "m.bly", "text-blocked.bly",
                "int64-blocked.bly")[0] == 0
     assert info(files, "m.bly")["key_type"] == "int64"
+    # But for keys that were folded: those that were not would be missed.
+    run(files, "build", "-i", "-n", "100", "-o", "folded.bly", "n.txt")
+    status, _, err = run(files, "merge", "-o", "m2.bly", "text-blocked.bly",
+                         "folded.bly")
+    assert status == 2 and "does not say what its keys are" in err
 
 
 def test_notes(files):

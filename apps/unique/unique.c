@@ -392,7 +392,8 @@ int unique(const struct unique_options *opt, struct input *in)
     else if (!u.torn && !save(&u))
         status = TROUBLE;
     look(&u);
-    opt->tell(&u.r);
+    if (!u.torn) /* else it is not known what was printed */
+        opt->tell(&u.r);
     filter_end(&u);
     pthread_sigmask(SIG_SETMASK, &u.before, NULL);
     return status;

@@ -406,7 +406,7 @@ static void attenuated_stat(const bly_filter *f, bly_stats *out)
     out->fill = fill / f->nlayers;
     out->items_estimate = n.value;
     out->items_sd = n.sd;
-    out->fpr_now = -expm1(pass);
+    out->fpr_now = 0 - expm1(pass); /* not -0 */
 }
 
 /* The other filter is a neighbour's: whatever it has is one hop further away

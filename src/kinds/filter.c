@@ -214,6 +214,10 @@ bly_status bly_keyings_fit(bly_keying a, bly_keying b)
                         bly_key_type_word(a.type), bly_key_type_word(b.type));
     /* Keys that are folded when they are asked for miss those of a filter that
      * was built without. */
+    if (a.forms != b.forms && (!a.type || !b.type))
+        return bly_fail(BLY_EUNFIT,
+                        "a filter whose keys were folded or trimmed does not "
+                        "combine with one that does not say what its keys are");
     if (a.forms != b.forms)
         return bly_fail(BLY_EUNFIT,
                         "filters whose keys were folded or trimmed in "

@@ -821,7 +821,7 @@ static void scalable_stat(const bly_filter *f, bly_stats *out)
     out->fill = ones / bits;
     out->items_estimate = isnan(items) ? INFINITY : items;
     out->items_sd = isnan(variance) ? INFINITY : sqrt(variance);
-    out->fpr_now = -expm1(pass);
+    out->fpr_now = 0 - expm1(pass); /* not -0 */
 }
 
 const bly_kind bly_kind_scalable = {
