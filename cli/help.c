@@ -23,7 +23,12 @@ static const struct {
 } conventions[] = {
     { "keys",
       "A key is a line, without its newline; with -0 it ends at a NUL byte "
-      "instead. Bytes count as they are: a carriage return belongs to the key, "
+      "instead. With --field, --csv, --jsonl or --regex it is a part of the "
+      "line. A filter says what its keys are (bloomery info shows it), and "
+      "keys are taken accordingly: case folded and blanks trimmed if it was "
+      "built with -i and --trim, integers if with --int. What cannot be such "
+      "a key is an error, never a \"no\". Otherwise bytes count as they are: a "
+      "carriage return belongs to the key unless --crlf is given, "
       "an empty line is the empty key, an empty file has no keys, and the last "
       "line needs no newline. Files compressed with gzip, zstd, xz or bzip2 "
       "are recognised by their first bytes and unpacked; archives, databases "
