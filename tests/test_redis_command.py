@@ -373,6 +373,14 @@ def test_keys_are_what_the_filter_says(ok, trouble, at):
                      ok("redis", "info", "folded", *at).out)
 
 
+def test_lines_are_text_there_too(ok, at):
+    ok("redis", "build", "lines", *at, stdin=lines(50))
+    assert re.search(r"\n  keys +text\n",
+                     ok("redis", "info", "lines", *at).out)
+    ok("redis", "dump", "lines", "d.bly", *at)
+    assert ok("info", "--json", "d.bly").json["key_type"] == "text"
+
+
 def test_keys_of_all_sorts(ok, at):
     keys = [b"", b"\xff\xfe", b"a b", b"*3\r", b"$5", b"x" * 100000,
             "\u00e4".encode()]

@@ -209,7 +209,7 @@ int redis_build(const struct redis_args *args, struct list *operands)
     const uint64_t n = !args->cluster ? 1
                        : args->shards ? args->shards
                                       : SHARDS_DEFAULT;
-    bly_spec spec = { 0 };
+    bly_spec spec = { .keying = keys_keying(&args->keys) };
     struct input in;
     if (n > SHARDS_MAX)
         return fail("--shards %llu: at most %d", (unsigned long long)n,
