@@ -6,12 +6,14 @@
  * Keys that are printed as they came go through the pipeline's own fast path;
  * has_text.c makes everything else.
  */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/has_text.h"
 #include "cli/rows.h"
+#include "io/filters.h"
 #include "io/folders.h"
 #include "io/foreign.h"
 #include "report/out.h"
@@ -224,6 +226,18 @@ static int has_foreign(struct foreign_file *file, const struct list *operands,
     return status;
 }
 
+/* The "no" of some kinds may be wrong. Whoever got one is told how often. */
+static void warn_likely(const char *path, const bly_filter *f, uint64_t nos)
+{
+    bly_stats s;
+    bly_peek(f, &s);
+    const double miss = missed_share(s.facts, s.nfacts);
+    if (isfinite(miss) && nos && !quiet)
+        warn("%s: its no is only likely: a %s filter, which misses %s of its "
+             "own keys",
+             path, s.kind, show_rate(miss));
+}
+
 static int has_own(const struct list *operands, const struct keys *keys,
                    struct job *job)
 {
@@ -238,6 +252,9 @@ static int has_own(const struct list *operands, const struct keys *keys,
     const bool ok =
         has_form_begin(job, &in, false) && ask_run(f, operands, &in, job);
     const int status = ok ? has_report(job, &in) : TROUBLE;
+    if (ok)
+        warn_likely(operands->at[0], f,
+                    has_args.invert ? job->npicked : job->nkeys - job->npicked);
     input_close(&in);
     bly_free(f);
     return status;
@@ -304,7 +321,8 @@ static int has_run(struct list *operands)
 
 static const struct opt has_options[] = {
     FLAG("invert", 'v', has_args.invert,
-         "print the keys that are certainly not in the filter"),
+         "print the keys that are not in the filter, which is certain but for "
+         "kinds whose no is only likely"),
     FLAG("count", 'c', has_args.count,
          "print only how many keys would be printed; with -H, for each file"),
     FLAG("line-number", 'n', has_args.numbers,
@@ -348,7 +366,7 @@ static const struct example has_examples[] = {
     { "bloomery has -rn seen.bly logs/",
       "where addresses that were seen are in a folder of logs" },
     { "bloomery has leaked.bly -f users.csv.gz --csv email -v --json",
-      "the rows that are certainly not in it, for programs" },
+      "the rows that are not in it, for programs" },
     { "bloomery has --parts .git/objects/info/commit-graph Makefile",
       "the commits that may have changed it" },
     { 0 },
@@ -362,8 +380,9 @@ const struct command cmd_has = {
              "given with -f, or those of standard input, and prints those that "
              "may be in the filter, in their order. A key that was added is "
              "always printed; one that was not is printed at the rate that the "
-             "filter was made for. (bloomery kinds names the kinds whose "
-             "\"no\" is only likely.)\n\n" CHECK_ABOUT "\n\n"
+             "filter was made for. (A filter of a kind whose no is only likely "
+             "misses some of its own keys; a warning says how many. bloomery "
+             "kinds names those kinds.)\n\n" CHECK_ABOUT "\n\n"
              "A filter of another system (bloomery formats) is queried in the "
              "same way, with the hash of that system.\n\n" SELECT_ABOUT
              " Whole lines are printed, as they were read.\n\n"

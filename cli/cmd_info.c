@@ -53,6 +53,7 @@ static const struct field info_fields[] = {
           "false positives with the keys it holds"),
     NAMED(struct info, "fpr_at_capacity", made.s.fpr_at_capacity, RATE | MAYBE,
           "false positives at capacity"),
+    NAMED(struct info, "miss", made.miss, RATE | OPTIONAL, MISS_HELP),
     NAMED(struct info, "fill", made.s.fill, SHARE | MAYBE, "cells in use"),
     NAMED(struct info, "bits", made.s.bits, BITS,
           "bits that the kind works on; for coded kinds, those that are sent"),
@@ -93,6 +94,7 @@ static const char info_text[] =
     "[  capacity~{?capacity}{capacity} key[{!single}s]\n]"
     "[  rate now~{fpr_now}\n]"
     "[  rate at capacity~{fpr_at_capacity}\n]"
+    "[  misses~{miss} of its own keys\n]"
     "[  fill~{fill}\n]"
     "  size~{bits} bits[, {bits_per_key:.2} per key[{!grown} at capacity]"
     "[{?sent}, when sent]]\n"
@@ -308,8 +310,9 @@ const struct command cmd_info = {
              "file says of its keys comes first: their type, a note, and pairs "
              "of names and values (build --note, --meta; bloomery note).\n\n"
              "A warning is printed for a filter that holds more keys than it "
-             "was made for: it still never misses a key, but says maybe too "
-             "often. The secret of a keyed filter is not needed.\n\n"
+             "was made for: it still misses no key (but for kinds whose no "
+             "is only likely), and says maybe too often. The secret of a keyed "
+             "filter is not needed.\n\n"
              "For a filter of another system (bloomery formats) it prints what "
              "the file says, and what follows from its bits.",
     .options = info_options,

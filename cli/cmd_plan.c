@@ -34,6 +34,7 @@ struct plan_row {
     uint64_t bytes;        /* the filter's own */
     const uint64_t *items; /* NULL: they were given, the same for all kinds */
     double bound;          /* bits per key that no filter goes below */
+    double miss;           /* missed_share() */
 };
 
 static const struct field plan_row_fields[] = {
@@ -43,6 +44,7 @@ static const struct field plan_row_fields[] = {
     FIELD(struct plan_row, bytes, BYTES | MAYBE | ZERO, "size of its cells"),
     NAMED(struct plan_row, "fpr", plan.fpr, RATE | MAYBE,
           "false positives at capacity, by the exact formula of the kind"),
+    FIELD(struct plan_row, miss, RATE | OPTIONAL, MISS_HELP),
     FACTS(struct plan_row, plan.facts, plan.nfacts),
     NAMED(struct plan_row, "error", reason, OPTIONAL | ZERO,
           "why it cannot be planned so; all else is null then"),
@@ -83,7 +85,7 @@ static void plan_kind(const bly_spec *spec, const char *kind,
 {
     bly_spec s = *spec;
     s.kind = kind;
-    *row = (struct plan_row){ 0 };
+    *row = (struct plan_row){ .miss = NAN };
     if (bly_plan(&s, &row->plan)) {
         snprintf(row->reason, sizeof row->reason, "%s", bly_error());
         row->plan = (bly_prediction){ .fpr = NAN, .bits_per_key = NAN };
@@ -92,6 +94,7 @@ static void plan_kind(const bly_spec *spec, const char *kind,
             own_bytes(row->plan.bits, row->plan.facts, row->plan.nfacts);
         row->items = spec->items ? NULL : &row->plan.items;
         row->bound = lower_bound(row->plan.fpr);
+        row->miss = missed_share(row->plan.facts, row->plan.nfacts);
     }
     row->plan.kind = kind;
 }
@@ -117,7 +120,8 @@ static char *settings_text(const bly_prediction *p)
 }
 
 /* What tells kinds apart when one is chosen: "add, remove, count". */
-static const char *uses_text(const char *kind, bool is_default, char out[64])
+static const char *uses_text(const struct plan_row *row, bool is_default,
+                             char out[64])
 {
     static const struct {
         uint32_t can;
@@ -128,7 +132,7 @@ static const char *uses_text(const char *kind, bool is_default, char out[64])
         { BLY_CAN(TICK), "forget" },
     };
     bly_kind_info info = { 0 };
-    bly_kind_named(kind, &info);
+    bly_kind_named(row->plan.kind, &info);
     size_t n = 0;
     out[0] = '\0';
     for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
@@ -137,6 +141,9 @@ static const char *uses_text(const char *kind, bool is_default, char out[64])
                                   uses[i].word);
     if (!(info.can & BLY_CAN(ADD)))
         n += (size_t)snprintf(out + n, 64 - n, "%sno additions", n ? ", " : "");
+    if (isfinite(row->miss))
+        n += (size_t)snprintf(out + n, 64 - n, "; misses %s",
+                              show_rate(row->miss));
     if (is_default)
         snprintf(out + n, 64 - n, " (the default)");
     return out;
@@ -187,7 +194,7 @@ static void plan_table(const struct plan *plan, bool full)
         char uses[64];
         char *const settings = full ? settings_text(p) : NULL;
         print_wrapped(stdout,
-                      settings ? settings : uses_text(p->kind, i == 0, uses),
+                      settings ? settings : uses_text(&rows[i], i == 0, uses),
                       column, column);
         putchar('\n');
         free(settings);
@@ -219,6 +226,7 @@ static const char plan_page[] =
     "kind     ~{kind}\n" /* as wide as "fpr_exact" */
     "[capacity~{?capacity}{capacity}\n]"
     "[rate~{fpr} false positives at capacity\n]"
+    "[misses~{miss} of its own keys at capacity\n]"
     "size~{bits} bits[, {bits_per_key:.3} per key]"
     "[ (lower bound for that rate: {bound:.3})]\n"
     "memory~{bytes} ({bytes:#} bytes)\n"

@@ -40,7 +40,8 @@ static const struct opt redis_options[] = {
          "keys end at NUL bytes, not at newlines; printed ones too"),
     BINARY_OPTION,
     FLAG("invert", 'v', redis_args.invert,
-         "has: print the keys that are certainly not in the filter"),
+         "has: print the keys that are not in the filter, which is certain but "
+         "for kinds whose no is only likely"),
     FLAG("count", 'c', redis_args.count,
          "has: print only how many keys would be printed"),
     SIZING_OPTIONS(redis_args.sizing),

@@ -147,7 +147,8 @@ struct has_key {
 const struct field has_key_fields[] = {
     FIELD(struct has_key, key, NONE, "the key"),
     FIELD(struct has_key, maybe, NONE,
-          "whether it may be in the filter; if not, it certainly is not"),
+          "whether it may be in the filter; if not, it is not in it (only "
+          "likely so if the kind's no is: see bloomery kinds)"),
     FIELD(struct has_key, part, OPTIONAL,
           "with --parts: the filter that may have it"),
     FIELD(struct has_key, file, MAYBE,

@@ -225,9 +225,11 @@ enum {
 
 /* What is unusual about a kind, one bit each. */
 #define BLY_SELF_SIZED 1u /* its options may replace items, fpr and bits */
-#define BLY_LIKELY_NO 2u  /* its "no" may be wrong too, at a known rate */
-#define BLY_ORDERED 4u    /* the order of the keys changes the filter */
-#define BLY_CODED 8u      /* made to be sent: coded from the start */
+#define BLY_LIKELY_NO                                                     \
+    2u                 /* its "no" may be wrong too, at a known rate: the \
+                          fact "missed_mean" of a plan or a filter */
+#define BLY_ORDERED 4u /* the order of the keys changes the filter */
+#define BLY_CODED 8u   /* made to be sent: coded from the start */
 /* A merged filter is a neighbour, whose keys are one step away: it matters
  * which filter is merged into which. */
 #define BLY_DIRECTED 16u
@@ -475,7 +477,8 @@ bly_bytes bly_key_normalise(uint32_t forms, bly_bytes key, char *room);
 bly_status bly_add(bly_filter *f, const void *key, size_t len);
 
 /* False only if the key was never added, or has since been removed or
- * forgotten. Cannot fail: a kind that cannot be asked says true, "maybe". */
+ * forgotten; of a BLY_LIKELY_NO kind, only likely so. Cannot fail: a kind that
+ * cannot be asked says true, "maybe". */
 bool bly_has(const bly_filter *f, const void *key, size_t len);
 
 /* Remove a key that was added before. BLY_EABSENT proves that it is not in the

@@ -121,8 +121,11 @@ bool is_past_capacity(const bly_stats *s)
     const double capacity = (double)s->capacity;
     if (isinf(s->items_estimate))
         return true;
+    /* It may be for several additions of each key. */
+    const double additions = fact_value(s, "additions");
     if (isnan(s->items_estimate))
-        return (double)s->items_added > capacity;
+        return (double)s->items_added >
+               (isnan(additions) ? capacity : additions);
     /* A list that build counted may have been counted 2 % short. */
     const double sd = isfinite(s->items_sd) ? s->items_sd : 0;
     return s->items_estimate > 1.02 * capacity + 3 * sd;
@@ -132,8 +135,15 @@ void warn_past_capacity(const char *path, const bly_stats *s)
 {
     if (!is_past_capacity(s))
         return;
+    const double additions = fact_value(s, "additions");
     if (isinf(s->items_estimate) && s->fpr_now >= 1)
         warn("%s: saturated: it says maybe to every key", path);
+    else if (isnan(s->items_estimate) && !isnan(additions))
+        warn("%s: took more additions than it was made for, %s: of keys that "
+             "never came, %s have a count now, planned %s; right, when it is "
+             "built: -O mean=N, how often a key comes",
+             path, show_count((uint64_t)additions), show_rate(s->fpr_now),
+             show_rate(s->fpr_at_capacity));
     else
         warn("%s: holds more keys than it was made for, %s: false positives "
              "now %s, planned %s",
@@ -155,6 +165,12 @@ static const bly_fact *find_fact(const bly_fact *facts, size_t n,
 double fact_value(const bly_stats *s, const char *name)
 {
     const bly_fact *const fact = find_fact(s->facts, s->nfacts, name);
+    return fact ? fact->real : NAN;
+}
+
+double missed_share(const bly_fact *facts, size_t n)
+{
+    const bly_fact *const fact = find_fact(facts, n, "missed_mean");
     return fact ? fact->real : NAN;
 }
 
@@ -180,6 +196,7 @@ struct made made_of(const bly_stats *s)
         .bits_per_key = nkeys > 0 ? (double)s->bits / nkeys : NAN,
         /* Past capacity the plan is no promise any more. */
         .rate = grown || is_past_capacity(s) ? s->fpr_now : s->fpr_at_capacity,
+        .miss = missed_share(s->facts, s->nfacts),
         .grown = grown,
         .sent = !isnan(fact_value(s, "sent_bits")),
     };
@@ -195,6 +212,7 @@ const struct field made_fields[] = {
           "false positives at capacity"),
     NAMED(struct made, "fpr_now", s.fpr_now, RATE | MAYBE,
           "false positives with the keys it holds"),
+    FIELD(struct made, miss, RATE | OPTIONAL, MISS_HELP),
     NAMED(struct made, "layers", s.layers, NONE, NULL),
     FIELD(struct made, rate, RATE, NULL),
     FIELD(struct made, grown, NONE, NULL),

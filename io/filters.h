@@ -41,6 +41,10 @@ bool has_grown(const bly_stats *s);
 /* The value of a fact that s has; NAN if it has none of that name. */
 double fact_value(const bly_stats *s, const char *name);
 
+/* The share of its own keys that a filter says no to, by its facts; NAN of the
+ * kinds that miss none, which is all but the BLY_LIKELY_NO ones. */
+double missed_share(const bly_fact *facts, size_t n);
+
 /* The memory of a filter's own cells, from its bits. Where these are what it
  * takes when it is sent, as its facts say, it is the fact "bits". */
 uint64_t own_bytes(uint64_t bits, const bly_fact *facts, size_t n);
@@ -53,13 +57,17 @@ struct made {
     bly_stats s;
     uint64_t bytes;
     double bits_per_key, rate;
+    double miss;      /* missed_share() */
     bool grown, sent; /* sent: the bits are those of the coded file */
 };
 struct made made_of(const bly_stats *s);
 extern const struct field made_fields[];
+#define MISS_HELP                                                          \
+    "share of its own keys that it says no to; only of kinds whose no is " \
+    "likely"
 #define MADE_TEXT                                                              \
     "{kind} filter[{?grown} of {layers} layers|{?items} for {items} "          \
     "different|], {bytes}[, {bits_per_key:.2} bits per key[{?sent} when sent]" \
-    "][, {rate} false positives]\n"
+    "][, {rate} false positives][, {miss} of its own keys missed]\n"
 
 #endif

@@ -157,6 +157,22 @@ LAW(rates_are_rates)
     }
 }
 
+/* A kind whose "no" may be wrong says how often, and no other does. */
+LAW(wrong_noes_are_told)
+{
+    const bly_spec spec = law_spec(row, 1000);
+    bly_prediction said;
+    double missed = NAN;
+    assert_ok(bly_plan(&spec, &said));
+    for (size_t i = 0; i < said.nfacts; i++)
+        if (strcmp(said.facts[i].name, "missed_mean") == 0)
+            missed = said.facts[i].real;
+    if (kind->traits & BLY_LIKELY_NO)
+        assert_between(missed, 0, 1);
+    else
+        assert_true(isnan(missed));
+}
+
 /* ------------------------------------------------------------- conversions */
 
 /* f as spec wants it: refused, or with every key of f and fit for a file. */

@@ -30,7 +30,11 @@
  * its keys. One million keys at 1 % take k0 = 2, k1 = 3 and 8.6 bits each; 43 %
  * of all keys are then missed, and 70 % of the first ones. To miss few, give
  * more bits, and small k0 and k1: (1,1) in 98 bits per key has 1 % too, and
- * misses 1 %.
+ * misses 1 %. Or
+ * say how many may be missed, with `miss`: then k0 + k1 is the number that
+ * keeps both rates in the fewest bits, or misses no more than that with the
+ * lowest rate in the bits given. One million keys at 1 % and 5 % missed take
+ * 38.2 bits each.
  *
  * No removal, union or estimate: what a bit says depends on the order in which
  * keys came.
@@ -49,7 +53,7 @@
 /* The fewest bits per probe: with fewer, probes of one key meet too often. */
 #define GENERALIZED_ROOM 8
 
-enum { GENERALIZED_BITS, GENERALIZED_K0, GENERALIZED_K1 };
+enum { GENERALIZED_BITS, GENERALIZED_K0, GENERALIZED_K1, GENERALIZED_MISS };
 
 static const bly_param generalized_params[] = {
     [GENERALIZED_BITS] =
@@ -61,6 +65,11 @@ static const bly_param generalized_params[] = {
     [GENERALIZED_K1] =
         BLY_PARAM("k1", BLY_UINT, .settable = true, .automatic = true, .min = 1,
                   .max = GENERALIZED_MAX_K, .help = "bits a key sets"),
+    [GENERALIZED_MISS] =
+        BLY_PARAM("miss", BLY_REAL, .settable = true, .automatic = true,
+                  .planning = true, .min = 1e-6, .max = 0.99,
+                  .help = "the most keys that it may miss at capacity, as a "
+                          "rate; by default any number"),
 };
 
 static uint64_t generalized_nbytes(uint64_t m)
@@ -156,20 +165,36 @@ static double generalized_missed_mean(const bly_shape *s, double n)
 /* The highest rate planned for (1, 1), whose limit is 1/4. */
 #define GENERALIZED_MOST 0.2
 
+/* k0 and k1 of this sum, as w wants them; false: there are none. A sum of two
+ * stands for those that were given. */
+static bool generalized_split(const bly_want *w, uint64_t sum, uint64_t *k0,
+                              uint64_t *k1)
+{
+    const uint64_t a = w->opt[GENERALIZED_K0], b = w->opt[GENERALIZED_K1];
+    if (sum == 2) {
+        *k0 = a ? a : 1;
+        *k1 = b ? b : 1;
+        return true;
+    }
+    *k0 = a ? a : b ? sum - b : sum / 2;
+    *k1 = b ? b : sum - *k0;
+    /* k0 > sum: sum - k1 was negative and has wrapped around. */
+    return !(a && b) && *k0 >= 1 && *k1 >= 1 && *k0 <= sum &&
+           *k0 <= GENERALIZED_MAX_K && *k1 <= GENERALIZED_MAX_K;
+}
+
 /* The lowest rate that is no more than its share of the limit, over all sums
  * k0 + k1; with the least of them where none is. */
 static bly_shape generalized_best(const bly_want *w, double m)
 {
     const double n = (double)w->items;
-    const uint64_t k0 = w->opt[GENERALIZED_K0], k1 = w->opt[GENERALIZED_K1];
-    bly_shape best = generalized_shape(m, k0 ? k0 : 1, k1 ? k1 : 1);
+    uint64_t a, b;
+    generalized_split(w, 2, &a, &b);
+    bly_shape best = generalized_shape(m, a, b);
     double lowest = generalized_rate(&best, n);
     for (uint64_t sum = 3; sum <= 2 * GENERALIZED_MAX_K; sum++) {
-        const uint64_t a = k0 ? k0 : k1 ? sum - k1 : sum / 2;
-        const uint64_t b = k1 ? k1 : sum - a;
-        /* a > sum: sum - k1 was negative and has wrapped around. */
-        if ((k0 && k1) || a < 1 || b < 1 || a > sum || b > GENERALIZED_MAX_K ||
-            a > GENERALIZED_MAX_K || m < GENERALIZED_ROOM * (double)(a + b))
+        if (!generalized_split(w, sum, &a, &b) ||
+            m < GENERALIZED_ROOM * (double)(a + b))
             continue;
         const bly_shape s = generalized_shape(m, a, b);
         const double rate = generalized_rate(&s, n);
@@ -181,6 +206,74 @@ static bly_shape generalized_best(const bly_want *w, double m)
         }
     }
     return best;
+}
+
+/* Whether an array of m bits keeps both rates. Either falls as m grows. */
+static bool generalized_keeps(const bly_want *w, double m, uint64_t k0,
+                              uint64_t k1)
+{
+    const double n = (double)w->items;
+    const bly_shape s = generalized_shape(m, k0, k1);
+    return generalized_rate(&s, n) <= w->fpr &&
+           generalized_missed_mean(&s, n) <= bly_want_real(w, GENERALIZED_MISS);
+}
+
+/* The fewest bits with which both rates are kept, over all k0 + k1. */
+static bly_status generalized_plan_both(const bly_want *w, bly_shape *out)
+{
+    double best = GENERALIZED_MAX_BITS + 1;
+    for (uint64_t sum = 2; sum <= 2 * GENERALIZED_MAX_K; sum++) {
+        uint64_t a, b;
+        if (!generalized_split(w, sum, &a, &b))
+            continue;
+        double low = GENERALIZED_ROOM * (double)(a + b) - 1, high = best - 1;
+        /* These are not worth a search unless they beat the best so far. */
+        if (low >= high || !generalized_keeps(w, high, a, b))
+            continue;
+        while (high - low > 1) {
+            const double mid = floor(low + (high - low) / 2);
+            if (generalized_keeps(w, mid, a, b))
+                high = mid;
+            else
+                low = mid;
+        }
+        best = high;
+        *out = generalized_shape(best, a, b);
+    }
+    if (best <= GENERALIZED_MAX_BITS)
+        return BLY_OK;
+    return bly_fail(BLY_ERANGE,
+                    "a generalized filter has at most 2^48 bits: ask for fewer "
+                    "items, a higher rate or a higher miss");
+}
+
+/* The lowest rate of all that miss no more than they may. */
+static bly_status generalized_plan_within(const bly_want *w, bly_shape *out)
+{
+    const double n = (double)w->items, m = (double)w->bits;
+    double lowest = INFINITY, least = 1;
+    for (uint64_t sum = 2; sum <= 2 * GENERALIZED_MAX_K; sum++) {
+        uint64_t a, b;
+        if (!generalized_split(w, sum, &a, &b) ||
+            m < GENERALIZED_ROOM * (double)(a + b))
+            continue;
+        const bly_shape s = generalized_shape(m, a, b);
+        const double missed = generalized_missed_mean(&s, n);
+        const double rate = generalized_rate(&s, n);
+        least = fmin(least, missed);
+        if (missed <= bly_want_real(w, GENERALIZED_MISS) && rate < lowest) {
+            lowest = rate;
+            *out = s;
+        }
+    }
+    if (lowest < INFINITY)
+        return BLY_OK;
+    return bly_fail(BLY_EINVAL,
+                    "a generalized filter of %llu bits misses at least %.3g of "
+                    "%llu items, not %.3g: give more bits or a higher miss",
+                    (unsigned long long)w->bits, least,
+                    (unsigned long long)w->items,
+                    bly_want_real(w, GENERALIZED_MISS));
 }
 
 static bly_status generalized_plan(const bly_want *w, bly_shape *out)
@@ -197,9 +290,13 @@ static bly_status generalized_plan(const bly_want *w, bly_shape *out)
                             "at least %llu bits, not %llu",
                             (unsigned long long)room,
                             (unsigned long long)w->bits);
+        if (w->opt[GENERALIZED_MISS])
+            return generalized_plan_within(w, out);
         *out = generalized_best(w, (double)w->bits);
         return BLY_OK;
     }
+    if (w->opt[GENERALIZED_MISS])
+        return generalized_plan_both(w, out);
     /* A rate above the limit is kept by any array, however small: plan for one
      * that is worth asking for. With one bit, `least` has the k0 and k1 that
      * were given, or 1. */
@@ -217,10 +314,17 @@ static bly_status generalized_plan(const bly_want *w, bly_shape *out)
     return BLY_OK;
 }
 
+/* Its capacity or, where more were added, as many. */
+static uint64_t generalized_held(const bly_filter *f)
+{
+    return f->items > f->nadded ? f->items : f->nadded;
+}
+
 static void generalized_describe(const bly_shape *s, const bly_want *w,
                                  const bly_filter *f, bly_facts *out)
 {
-    const double n = (double)(w ? w->items : f->items);
+    /* One that holds more keys than planned misses more, too. */
+    const double n = w ? (double)w->items : (double)generalized_held(f);
     bly_fact_real(out, "fpr_limit",
                   generalized_limit((double)s->p[GENERALIZED_K0],
                                     (double)s->p[GENERALIZED_K1]));
