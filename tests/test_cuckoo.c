@@ -217,6 +217,28 @@ static void a_batch_stops_where_it_is_full(void **state)
     bly_free(f);
 }
 
+/* Buckets of one slot are full by chance long before they are full: the plan
+ * has room for that. Many small plans, as many keys as they are for. */
+static void single_slots_reach_their_capacity(void **state)
+{
+    (void)state;
+    static const uint64_t items[] = { 3, 5, 10, 30, 100, 300, 1000, 3000 };
+    const bly_option o = { "bucket", "1" };
+    unsigned missed = 0;
+    uint64_t rng = 7;
+    for (int plan = 0; plan < 4000; plan++) {
+        const uint64_t n = items[(size_t)plan % COUNT_OF(items)];
+        bly_filter *f;
+        assert_ok(make(n, 0.01, &o, 1, &f));
+        bly_status st = BLY_OK;
+        for (uint64_t i = 0; i < n && !st; i++)
+            st = bly_add_hash(f, test_random(&rng));
+        missed += st != BLY_OK;
+        bly_free(f);
+    }
+    assert_between((double)missed, 0, 1);
+}
+
 static void copies(void **state)
 {
     (void)state;
@@ -756,6 +778,7 @@ int main(void)
         cmocka_unit_test(small_ones_take_their_keys),
         cmocka_unit_test(full_loses_nothing),
         cmocka_unit_test(a_batch_stops_where_it_is_full),
+        cmocka_unit_test(single_slots_reach_their_capacity),
         cmocka_unit_test(copies),
         cmocka_unit_test(unique_stores_once),
         cmocka_unit_test(semisorted_answers_alike),

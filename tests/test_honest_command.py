@@ -68,3 +68,91 @@ def test_errors_that_cannot_be_kept_are_refused(bly):
         result = bly("plan", "-k", "generalized", "-n", 1000, "-O",
                      f"miss={wrong}")
         assert result.status == 2 and "miss" in result.err
+
+
+# ------------------------------------------------------------------ repeats
+
+def repeated(n, times):
+    return keys(0, n) * times
+
+
+@pytest.mark.parametrize("times", [3, 10])
+@pytest.mark.parametrize("kind", kinds_that("add", "count",
+                                            without=["self-sized"]))
+def test_lines_that_repeat_are_planned_for(ok, kind, times):
+    """What build says is what info finds, and counts are what they were."""
+    made = ok("build", "--json", "-k", kind, "-o", "f.bly",
+              stdin=repeated(1000, times)).json
+    told = ok("info", "--json", "f.bly").json
+    assert made["items"] == told["capacity"] == 1000
+    assert made["bits_per_key"] == pytest.approx(told["bits"] / 1000)
+    assert told["fpr_now"] <= 2 * made["fpr"] + 0.005
+    assert not told["past_capacity"]
+    if kind == "vicounting":  # counts copies in one of its own ways
+        return
+    # ">=15": a counter at its top.
+    found = [int(line.split("\t")[1].lstrip(">=")) for line in
+             ok("count", "f.bly", stdin=keys(0, 1000)).lines]
+    assert 0 not in found
+    assert times * 0.7 < sum(found) / 1000 < times * 1.3
+
+
+def test_room_for_repeats_is_planned_or_made(ok, bly):
+    """Each key three times: with the capacity and without, with `mean`."""
+    text = repeated(10000, 3)
+    for sizes in [], ["-n", 10000], ["-n", 10000, "-O", "mean=3"]:
+        made = ok("build", "--json", "-k", "quotient", *sizes, "-o", "f.bly",
+                  stdin=text).json
+        assert made["items"] == 10000 and made["fpr"] <= 0.01
+        assert 20 < made["bits_per_key"] < 60
+        found = ok("count", "f.bly", stdin=keys(0, 10000)).lines
+        assert sum(line.endswith("\t3") for line in found) > 9800
+    # More different keys than there is room for are still too many.
+    result = bly("build", "-k", "quotient", "-n", 1000, "-o", "g.bly",
+                 stdin=keys(0, 3000))
+    assert result.status == 2 and "full" in result.err
+    assert not (ok.path / "g.bly").exists()
+
+
+@pytest.mark.parametrize("mean", ["0.5", "0", "none", "1e10"])
+@pytest.mark.parametrize("kind", ["quotient", "spacecode"])
+def test_a_mean_that_is_none(trouble, kind, mean):
+    trouble("plan", "-k", kind, "-n", 1000, "-O", f"mean={mean}", says="mean")
+
+
+def test_more_additions_than_planned_are_told(ok):
+    result = ok("build", "-k", "spacecode", "-n", 1000, "-o", "f.bly",
+                stdin=repeated(1000, 10))
+    assert "additions" in result.err and "mean" in result.err
+    assert ok("info", "f.bly").err
+    result = ok("build", "-k", "spacecode", "-n", 1000, "-O", "mean=10", "-o",
+                "f.bly", stdin=repeated(1000, 10))
+    assert result.err == "" and ok("info", "f.bly").err == ""
+    plan = ok("plan", "-k", "spacecode", "-n", 1000, "-O", "mean=10").out
+    assert "additions" in plan and "ceiling" in plan
+
+
+# -------------------------------------------------------------------- sets
+
+def test_a_union_gets_the_room_it_needs(ok):
+    for name, first in ("a", 0), ("b", 1000), ("c", 9000):
+        ok("build", "-q", "-k", "quotient", "-n", 10000, "-o", f"{name}.bly",
+           stdin=keys(first, 10000))
+    for order in "abc", "cba", "bca":
+        ok("merge", "-o", "u.bly", *(f"{name}.bly" for name in order))
+        assert ok("has", "-c", "u.bly", stdin=keys(0, 19000)).out == "19000\n"
+    found = ok("count", "u.bly", stdin=keys(9000, 1000)).lines
+    assert sum(line.endswith("\t3") for line in found) > 950
+    ok("intersect", "-o", "i.bly", "u.bly", "b.bly")
+    assert ok("has", "-c", "i.bly", stdin=keys(1000, 10000)).out == "10000\n"
+    like = ok("compare", "--json", "u.bly", "a.bly").json
+    assert like["intersection"] == pytest.approx(10000, rel=0.03)
+
+
+@pytest.mark.parametrize("kind", kinds_that("add", "remove", "has"))
+def test_what_was_removed_is_not_counted(ok, bly, kind):
+    ok("build", "-q", "-k", kind, "-p", "0.01%", "-o", "f.bly",
+       stdin=keys(0, 5000))
+    gone = bly("remove", "--json", "f.bly", stdin=keys(0, 4500)).json["removed"]
+    assert ok("info", "--json", "f.bly").json["items_added"] == \
+        pytest.approx(5000 - gone, abs=20)

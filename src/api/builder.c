@@ -194,6 +194,35 @@ static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
     return st;
 }
 
+/* Does the kind plan for keys that come several times? */
+static bool plans_for_repeats(const bly_kind *kind)
+{
+    for (uint32_t i = 0; i < kind->nparams; i++)
+        if (strcmp(kind->params[i].name, "mean") == 0)
+            return true;
+    return false;
+}
+
+/* A filter that is full before its time, since keys came several times, gets
+ * twice the slots. False, and it is as it was, if it has more keys than it was
+ * made for, or cannot be larger: then it is full. */
+static bool grows_for_repeats(bly_filter *f)
+{
+    const bly_want any = { 0 };
+    bly_filter *wide;
+    bly_stats stats = { 0 };
+    if (!f->kind->resize || !plans_for_repeats(f->kind))
+        return false;
+    f->kind->stat(f, &stats);
+    if (!(stats.items_estimate - 3 * stats.items_sd <= (double)f->items))
+        return false;
+    if (f->kind->resize(f, f->kind, &any, &wide))
+        return false;
+    wide->items = f->items;
+    wide->fpr = f->fpr; /* the same fingerprints */
+    return bly_become(f, wide) == BLY_OK;
+}
+
 /* Straight into the filter, or a copy. */
 static bly_status builder_add_sized(bly_builder *b, const uint64_t *hashes,
                                     size_t n)
@@ -201,7 +230,13 @@ static bly_status builder_add_sized(bly_builder *b, const uint64_t *hashes,
     if (b->filter->shared) /* as the caller wants it */
         return bly_add_hashes(b->filter, hashes, n, NULL, NULL);
     bly_filter *const own = bly_copies_take(&b->copies);
-    const bly_status st = bly_add_hashes(own, hashes, n, NULL, NULL);
+    size_t done = 0;
+    bly_status st;
+    do {
+        hashes += done;
+        n -= done;
+        st = bly_add_hashes(own, hashes, n, NULL, &done);
+    } while (st == BLY_EFULL && grows_for_repeats(own));
     bly_copies_give(&b->copies, own);
     return st;
 }
@@ -412,10 +447,25 @@ static bool holds_a_set(const bly_kind *kind)
     return kind->remove && !kind->count && !kind->build;
 }
 
-/* Repeated keys take room in kinds that count them, and an estimate may be
- * short: where a filter turns out full, it is made again, larger. Six-fold in
- * the end, which is more than a counted key takes. */
-#define MAX_ATTEMPTS 9
+/* Where a filter turns out full, it is made again, with more room. Repeated
+ * keys take some in kinds that hold every addition, such as can be removed, but
+ * how much depends on how the repeats are spread: so they are planned for as if
+ * there were none, and then for more and more of them, up to the mean that was
+ * seen, which is enough however they are spread. An estimate may be short,
+ * too: then there is room for a quarter more keys. */
+#define MAX_ATTEMPTS 16
+#define MANY_REPEATS 3 /* from here on a key takes hardly any more room */
+
+static bool more_room(const bly_kind *kind, double seen, bly_want *w)
+{
+    if (kind->build)
+        return false;
+    if (plans_for_repeats(kind) && w->mean < seen)
+        w->mean = w->mean < MANY_REPEATS ? fmin(1.25 * w->mean, seen) : seen;
+    else
+        w->items += w->items / 4 + 1;
+    return true;
+}
 
 static bly_status builder_attempt(bly_builder *b, unsigned nthreads,
                                   const bly_joined *keys, bly_filter **out)
@@ -456,7 +506,7 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
                                bly_filter **out)
 {
     const bly_kind *kind = b->planned.kind;
-    const bly_want want = b->planned.want;
+    bly_want want = b->planned.want;
     bly_joined keys = { 0 };
     uint64_t distinct = 0;
     bly_status st = bly_kept_seal(&b->kept, kind->build != NULL);
@@ -471,19 +521,22 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
             st = bly_hashes_unique(keys.h, NULL, &keys.n);
         distinct += keys.n;
     }
-    uint64_t items = distinct > want.items ? distinct : want.items;
-    if (!items)
-        items = 1;
-    b->estimated &= items != want.items;
+    const double seen =
+        distinct ? fmax(1, (double)b->kept.nkeys / (double)distinct) : 1;
+    b->estimated &= distinct > want.items;
+    if (distinct > want.items)
+        want.items = distinct;
+    if (!want.items)
+        want.items = 1;
+    b->planned.told = want.items; /* however much room they will need */
+    want.mean = kind->remove ? 1 : seen;
+    want.max_value = b->max_value;
     for (int attempt = 0; !st && !*out; attempt++) {
-        b->planned.want = want;
-        b->planned.want.items = items;
-        b->planned.want.max_value = b->max_value;
+        b->planned.want = want; /* planning settles what is left open in it */
         st = builder_attempt(b, nthreads, &keys, out);
-        if (st == BLY_EFULL && !kind->build && attempt + 1 < MAX_ATTEMPTS) {
-            items += items / 4 + 1;
+        if (st == BLY_EFULL && attempt + 1 < MAX_ATTEMPTS &&
+            more_room(kind, seen, &want))
             st = BLY_OK;
-        }
     }
     if (!st)
         settle_count(*out, (double)distinct);

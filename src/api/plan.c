@@ -286,8 +286,8 @@ bly_status bly_plan_end(bly_planned *p)
                         "a %s filter cannot be that large: ask for fewer "
                         "items or less memory",
                         p->kind->name);
-    const double n = (double)p->want.items;
-    p->set.items = p->want.items;
+    p->set.items = p->told ? p->told : p->want.items;
+    const double n = (double)p->set.items;
     p->set.fpr =
         p->kind->rate && n > 0 ? whole_rate(p->kind, &p->shape, n) : NAN;
     return BLY_OK;

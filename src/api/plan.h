@@ -12,6 +12,8 @@ typedef struct bly_planned {
     bly_shape shape;
     bly_setting set; /* items and fpr as planned, hasher, memory, ... */
     bly_keying keying;
+    uint64_t told; /* capacity of a filter that is planned with more room than
+                      want.items need; 0: they are what it is for */
 } bly_planned;
 
 /* Read spec: kind, options, hash, memory. Nothing of it is needed afterwards

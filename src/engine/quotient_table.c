@@ -138,11 +138,13 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
         return bly_fail(BLY_EFULL, "remainders of one bit cannot count so far");
     const unsigned more = len - e.len;
     if (sums[BLY_QUOTIENT_USED] + more > bly_quotient_most(t->nslots))
-        return bly_fail(BLY_EFULL,
-                        "the filter is full with %llu fingerprints in %llu "
-                        "slots (resize it, or build it larger)",
-                        (unsigned long long)sums[BLY_QUOTIENT_DISTINCT],
-                        (unsigned long long)sums[BLY_QUOTIENT_USED]);
+        return bly_fail(
+            BLY_EFULL,
+            "the filter is full with %llu fingerprints in %llu "
+            "slots (resize it, or build it larger; for keys that come "
+            "several times, with the option mean)",
+            (unsigned long long)sums[BLY_QUOTIENT_DISTINCT],
+            (unsigned long long)sums[BLY_QUOTIENT_USED]);
     if (more) {
         const uint64_t from = e.at + e.len;
         if (!bly_runs_open(runs, q, from, more))

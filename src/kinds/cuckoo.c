@@ -304,13 +304,60 @@ static bly_status cuckoo_check_options(const bly_want *w)
     return BLY_OK;
 }
 
+/* The chance that n keys do not find room in nb buckets of one slot: buckets
+ * are the nodes and keys the edges of a random graph, half the nodes on either
+ * side, and no part of it may have more edges than nodes. Of large graphs with
+ * n = (1 - e) nb/2 edges, Kutzelnigg has the first term (Bipartite Random
+ * Graphs and Cuckoo Hashing, 2006). The second is that of three keys with the
+ * same two buckets, of which there are not as many as pairs where fingerprints
+ * are short. */
+static double cuckoo_single_fails(double n, double nb, uint64_t f)
+{
+    const double m = nb / 2, e = 1 - n / m;
+    const double cells = m * (ldexp(1, (int)f) - 1);
+    if (e <= 0)
+        return 1;
+    return (2 * e * e - 5 * e + 5) * pow(1 - e, 3) /
+               (12 * pow((2 - e) * e, 2) * e * m) +
+           n * n * n / (6 * cells * cells);
+}
+
+/* Of this many plans one may fail. */
+#define CUCKOO_SINGLE_FAILS (1 / 50000.0)
+
+/* The least even number of buckets with room for w's items. cuckoo_room(), by
+ * which the tables of a chain are sized for ever, is too tight for buckets of
+ * one slot: one plan in 200 failed. */
+static uint64_t cuckoo_least(const bly_want *w, uint64_t f)
+{
+    const uint64_t b = w->opt[CUCKOO_SLOTS];
+    const double n = (double)w->items;
+    uint64_t low = cuckoo_buckets_for(w->items, b, f), high = low;
+    /* Two keys always fit. */
+    if (b > 1 || n <= 2)
+        return low;
+    while (high < CUCKOO_MAX_BUCKETS &&
+           cuckoo_single_fails(n, (double)high, f) > CUCKOO_SINGLE_FAILS) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 2) {
+        const uint64_t mid = (low + (high - low) / 2) / 2 * 2;
+        if (cuckoo_single_fails(n, (double)mid, f) > CUCKOO_SINGLE_FAILS)
+            low = mid;
+        else
+            high = mid;
+    }
+    return high;
+}
+
 /* The number of buckets for w with fingerprints of f bits; 0: none will do. */
 static uint64_t cuckoo_fit(const bly_want *w, uint64_t f)
 {
     const uint64_t b = w->opt[CUCKOO_SLOTS];
     /* The keys need room for themselves; a given size must offer that, and the
      * rate may ask for more. */
-    const uint64_t least = cuckoo_buckets_for(w->items, b, f);
+    const uint64_t least = cuckoo_least(w, f);
     uint64_t nb = least;
     if (w->bits) {
         nb = w->bits / bly_cuckoo_width(b, f, w->opt[CUCKOO_SEMISORT] != 0) /
@@ -710,6 +757,7 @@ static bool cuckoo_take_one(bly_filter *table, uint64_t h)
     const bool taken = bly_cuckoo_single(&t) ? bly_cuckoo_take(&t, key, true)
                                              : bly_cuckoo_take(&t, key, false);
     table->state[0] -= taken;
+    bly_filter_removed(table, taken);
     return taken;
 }
 
@@ -730,7 +778,11 @@ static bly_status cuckoo_remove_grown(bly_filter *f, uint64_t h)
             return BLY_EREFUSED;
         holder = part;
     }
-    return holder && cuckoo_take_one(holder, h) ? BLY_OK : BLY_EABSENT;
+    if (!holder || !cuckoo_take_one(holder, h))
+        return BLY_EABSENT;
+    if (holder != f) /* which counts the keys of all its tables */
+        bly_filter_removed(f, 1);
+    return BLY_OK;
 }
 
 /* The same for many. Asking for a few first brings the lines of all tables
@@ -764,8 +816,11 @@ static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
         return;
     }
     bly_cuckoo_best()->remove(&t, h, n, each);
+    uint64_t taken = 0;
     for (size_t i = 0; i < n; i++)
-        f->state[0] -= each[i] == BLY_OK;
+        taken += each[i] == BLY_OK;
+    f->state[0] -= taken;
+    bly_filter_removed(f, taken);
 }
 
 /* -------------------------------------------------------------------- sets */

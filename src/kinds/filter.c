@@ -371,14 +371,15 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
     if (a->secret_check != b->secret_check)
         return bly_fail(BLY_EUNFIT, "filters of different keys do not combine: "
                                     "build both with one key");
-    for (uint32_t i = 0; i < a->kind->nparams; i++)
+    const bool akin = a->kind->akin && a->kind->akin(&a->shape, &b->shape);
+    for (uint32_t i = 0; i < a->kind->nparams && !akin; i++)
         if (a->shape.p[i] != b->shape.p[i])
             return bly_fail(BLY_EUNFIT,
                             "filters that differ in %s do not "
                             "combine: build both with one capacity, rate and "
                             "options",
                             a->kind->params[i].name);
-    if (!same_shape(a, b))
+    if (!akin && !same_shape(a, b))
         return bly_fail(BLY_EUNFIT, "filters of another shape do not combine");
     return bly_keyings_fit(bly_filter_keying(a), bly_filter_keying(b));
 }

@@ -127,6 +127,7 @@ typedef struct bly_want {
     double fpr;
     uint64_t bits;
     uint64_t max_value; /* of all keys, or 1 if that is 0; 0: not known */
+    double mean;        /* additions per different key; 0: not known */
     uint64_t opt[BLY_MAX_PARAMS];
     bool given[BLY_MAX_PARAMS];
 } bly_want;
@@ -319,7 +320,11 @@ typedef struct bly_kind {
                              uint64_t *h, uint64_t *values, size_t n,
                              unsigned nthreads);
 
-    /* Two filters that agree in kind, shape and hash. */
+    /* Do filters of these two shapes combine, in the functions below? NULL:
+     * only if they are the same. */
+    bool (*akin)(const bly_shape *a, const bly_shape *b);
+
+    /* Two filters that agree in kind and hash, and whose shapes combine. */
     bly_status (*merge)(bly_filter *dst, const bly_filter *src);
     bly_status (*intersect)(bly_filter *dst, const bly_filter *src);
     bly_status (*compare)(const bly_filter *a, const bly_filter *b,

@@ -55,7 +55,7 @@
 #define QUOTIENT_MAX_MEMORY (UINT64_C(1) << 48) /* bits: 32 TiB */
 #define QUOTIENT_LOAD 0.95 /* bly_quotient_most() has it in whole numbers */
 
-enum { QUOTIENT_SLOTS, QUOTIENT_R, QUOTIENT_FOLDS };
+enum { QUOTIENT_SLOTS, QUOTIENT_R, QUOTIENT_FOLDS, QUOTIENT_MEAN };
 
 static const bly_param quotient_params[] = {
     [QUOTIENT_SLOTS] = BLY_PARAM("slots", BLY_UINT, .min = BLY_RUNS_BLOCK,
@@ -66,6 +66,12 @@ static const bly_param quotient_params[] = {
                   .min = 1, .max = BLY_RUNS_MAX_R,
                   .help = "bits of a fingerprint that are stored (r)"),
     [QUOTIENT_FOLDS] = BLY_FOLDS_PARAM,
+    [QUOTIENT_MEAN] = BLY_PARAM(
+        "mean", BLY_REAL, .settable = true, .automatic = true, .planning = true,
+        .min = 1, .max = 1e9,
+        .help = "how often a key is added on average; the capacity allows for "
+                "it. A builder that is not told the capacity sees how often "
+                "they came; otherwise 1"),
 };
 
 /* ----------------------------------------------------------------- shapes */
@@ -113,13 +119,53 @@ static double quotient_rate(const bly_shape *s, double n)
     return -expm1(n * log1p(-1 / quotient_range(s)));
 }
 
-/* Home slots for n keys. A fingerprint of three keys takes four slots; there
- * are n (load / 2^r)^2 / 6 of them, which is much for small r only. */
-static double quotient_slots_for(double n, uint64_t r)
+/* How often keys come on average, as far as w knows. */
+static double quotient_mean(const bly_want *w)
+{
+    return fmax(1, fmax(bly_want_real(w, QUOTIENT_MEAN), w->mean));
+}
+
+/* The most slots that a key takes on average, if it comes so often on average.
+ * Counts of 1, 2 and 3 take 1, 2 and 4 slots, and a digit holds r - 1 bits:
+ * from 3 + 2^(r-1) on they take five. However counts are spread, the mean lies
+ * on or below the lines from (1, 1) to (3, 4), from there to (3 + 2^(r-1), 5),
+ * and so on. */
+static double quotient_slots_each(double mean, uint64_t r)
+{
+    double from = 3, slots = 4;
+    const double digit = ldexp(1, (int)r - 1);
+    if (mean <= from)
+        return 1 + 1.5 * (mean - 1);
+    if (r == 1) /* a slot for each, and no end of digits */
+        return mean + 1;
+    for (double span = digit;; span *= digit, slots++) {
+        if (mean <= from + span)
+            return slots + (mean - from) / span;
+        from += span;
+    }
+}
+
+/* The load at which keys that come so often still find room near their homes.
+ * What is pushed along grows with the mean square of the slots of a key over
+ * their mean, which is 1 where each takes one, and more the more they differ:
+ * most for keys of one slot among others of four. */
+static double quotient_load(double mean, uint64_t r)
+{
+    const double counted = fmin((mean - 1) / 2, 1); /* share of the latter */
+    const double lumps = mean <= 3 ? (1 + 15 * counted) / (1 + 3 * counted)
+                                   : quotient_slots_each(mean, r);
+    return fmax(1 - (1 - QUOTIENT_LOAD) * lumps, 0.5);
+}
+
+/* Home slots for n keys that come so often. A fingerprint of three keys takes
+ * four slots; there are n (load / 2^r)^2 / 6 of them, which is much for small r
+ * only. */
+static double quotient_slots_for(double n, double mean, uint64_t r)
 {
     const double lambda = ldexp(QUOTIENT_LOAD, -(int)r);
-    const double used = n * (1 + lambda * lambda / 4) + 1;
-    return ceil(used / QUOTIENT_LOAD / BLY_RUNS_BLOCK) * BLY_RUNS_BLOCK;
+    const double each = quotient_slots_each(mean, r) + lambda * lambda / 4;
+    return ceil((n * each + 1) / quotient_load(mean, r) / BLY_RUNS_BLOCK) *
+           BLY_RUNS_BLOCK;
 }
 
 /* The most home slots that fit into `bits`; 0: none. */
@@ -138,7 +184,8 @@ static uint64_t quotient_slots_in(uint64_t bits, uint64_t r)
 /* Home slots for w with remainders of r bits; 0: none will do. */
 static uint64_t quotient_fit(const bly_want *w, uint64_t r)
 {
-    const double n = (double)w->items, least = quotient_slots_for(n, r);
+    const double n = (double)w->items;
+    const double least = quotient_slots_for(n, quotient_mean(w), r);
     double nslots = least;
     if (w->bits) {
         /* More than the hash can tell apart is left unused. */
@@ -207,6 +254,29 @@ static void quotient_describe(const bly_shape *s, const bly_want *w,
         bly_fact_uint(out, "fingerprints", f->state[BLY_QUOTIENT_DISTINCT]);
         bly_fact_uint(out, "additions_held", f->state[BLY_QUOTIENT_TOTAL]);
     }
+}
+
+/* Slots doubled `by` times, or halved where it is negative. */
+static bool quotient_scaled(const bly_shape *s, int by, bly_shape *out)
+{
+    /* nslots 2^r stays what it is, and with it every fingerprint. */
+    const uint64_t nslots = s->p[QUOTIENT_SLOTS];
+    const int r = (int)s->p[QUOTIENT_R] - by;
+    if (r < 1 || r > BLY_RUNS_MAX_R || by > 40 ||
+        (by > 0 && nslots > QUOTIENT_MAX_SLOTS >> by) ||
+        (by < 0 && nslots % (UINT64_C(1) << -by) != 0))
+        return false;
+    *out = quotient_shape(by < 0 ? nslots >> -by : nslots << by, (uint64_t)r);
+    return quotient_sane(out);
+}
+
+/* Do they have the same fingerprints, in more slots or fewer? */
+static bool quotient_akin(const bly_shape *a, const bly_shape *b)
+{
+    bly_shape s;
+    const int by = (int)a->p[QUOTIENT_R] - (int)b->p[QUOTIENT_R];
+    return quotient_scaled(a, by, &s) &&
+           s.p[QUOTIENT_SLOTS] == b->p[QUOTIENT_SLOTS];
 }
 
 /* ------------------------------------------------------------------- keys */
@@ -279,7 +349,9 @@ static void quotient_remove(bly_filter *f, const uint64_t *h, size_t n,
                             bly_status *each)
 {
     const bly_quotient_table t = quotient_table_of(f);
+    const uint64_t before = f->state[BLY_QUOTIENT_TOTAL];
     bly_quotient_best()->remove(&t, f->state, h, n, each);
+    bly_filter_removed(f, before - f->state[BLY_QUOTIENT_TOTAL]);
 }
 
 static void quotient_count(const bly_filter *f, const uint64_t *h, size_t n,
@@ -344,10 +416,16 @@ static bly_status quotient_join(const bly_filter *a, const bly_filter *b,
 
 static bly_status quotient_merge(bly_filter *dst, const bly_filter *src)
 {
-    /* Into a new filter: if they do not fit together, dst is as it was. */
+    /* Into a new filter: if they do not fit together, dst is as it was. The
+     * slots are doubled until they do, which changes no fingerprint, as long as
+     * there are bits of the remainder to be had for it. */
     const bly_setting set = bly_setting_of(dst);
     bly_filter *both;
-    const bly_status st = quotient_join(dst, src, &dst->shape, &set, &both);
+    bly_shape s;
+    bly_status st = BLY_EFULL;
+    for (int by = 0; st == BLY_EFULL && quotient_scaled(&dst->shape, by, &s);
+         by++)
+        st = quotient_join(dst, src, &s, &set, &both);
     return st ? st : bly_become(dst, both);
 }
 
@@ -467,27 +545,14 @@ static bly_status quotient_fold(const bly_filter *f, bly_filter **out)
                : st;
 }
 
-/* Slots doubled `by` times, or halved where it is negative. */
-static bool quotient_scaled(const bly_shape *s, int by, bly_shape *out)
-{
-    /* nslots 2^r stays what it is, and with it every fingerprint. */
-    const uint64_t nslots = s->p[QUOTIENT_SLOTS];
-    const int r = (int)s->p[QUOTIENT_R] - by;
-    if (r < 1 || r > BLY_RUNS_MAX_R || by > 40 ||
-        (by > 0 && nslots > QUOTIENT_MAX_SLOTS >> by) ||
-        (by < 0 && nslots % (UINT64_C(1) << -by) != 0))
-        return false;
-    *out = quotient_shape(by < 0 ? nslots >> -by : nslots << by, (uint64_t)r);
-    return quotient_sane(out);
-}
-
 /* Does this shape meet w? Where w says nothing, twice the slots do. */
 static bool quotient_meets(const bly_shape *s, const bly_want *w, int by)
 {
     if (w->given[QUOTIENT_R])
         return s->p[QUOTIENT_R] == w->opt[QUOTIENT_R];
     if (w->items)
-        return quotient_slots_for((double)w->items, s->p[QUOTIENT_R]) <=
+        return quotient_slots_for((double)w->items, quotient_mean(w),
+                                  s->p[QUOTIENT_R]) <=
                (double)s->p[QUOTIENT_SLOTS];
     return w->bits ? true : by >= 1;
 }
@@ -594,6 +659,7 @@ const bly_kind bly_kind_quotient = {
     .remove = quotient_remove,
     .increase = quotient_increase,
     .count = quotient_count,
+    .akin = quotient_akin,
     .merge = quotient_merge,
     .intersect = quotient_intersect,
     .compare = quotient_compare,

@@ -70,6 +70,7 @@
 #define SPACECODE_MAX_BITS (UINT64_C(1) << 44) /* of one array */
 #define SPACECODE_MAX_K 64
 #define SPACECODE_MAX_FILTERS 16
+#define SPACECODE_MAX_MEAN 1e9
 #define SPACECODE_PHI UINT64_C(0x9e3779b97f4a7c15)
 
 enum {
@@ -108,9 +109,11 @@ static const bly_param spacecode_params[] = {
         .max = 0.99,
         .help = "that probability in each array, as a share of the one before"),
     [SPACECODE_MEAN] = BLY_PARAM(
-        "mean", BLY_REAL, .settable = true, .def = 1, .min = 1, .max = 1e9,
-        .help =
-            "how often a key is added on average; the capacity allows for it"),
+        "mean", BLY_REAL, .settable = true, .automatic = true, .min = 1,
+        .max = SPACECODE_MAX_MEAN,
+        .help = "how often a key is added on average; the capacity allows for "
+                "it. A builder that is not told the capacity sees how often "
+                "they came; otherwise 1"),
     [SPACECODE_TAPER] =
         BLY_PARAM("taper", BLY_UINT, .min = 1, .max = 65536,
                   .help = "bits of each array in 65536ths of the one before"),
@@ -236,6 +239,9 @@ static bly_status spacecode_plan(const bly_want *w, bly_shape *out)
 {
     bly_shape s = { 0 };
     memcpy(s.p, w->opt, sizeof s.p);
+    if (!s.p[SPACECODE_MEAN])
+        bly_shape_set_real(&s, SPACECODE_MEAN,
+                           fmin(fmax(w->mean, 1), SPACECODE_MAX_MEAN));
     const double n = (double)w->items * spacecode_pairs(&s, 0);
     const double l = (double)s.p[SPACECODE_GROUPS];
 
@@ -309,7 +315,8 @@ static double spacecode_f(const bly_filter *f, const spacecode_view *v,
     return pow(fmin(ones / (double)v->m[i], 1), v->k);
 }
 
-/* ceiling: counts above are past what theta can tell. */
+/* additions: how many it is planned for, of all keys together. ceiling: counts
+ * above are past what theta can tell. */
 static void spacecode_describe(const bly_shape *s, const bly_want *w,
                                const bly_filter *f, bly_facts *out)
 {
@@ -319,6 +326,9 @@ static void spacecode_describe(const bly_shape *s, const bly_want *w,
         out, "group_fpr",
         f ? spacecode_f(f, &v, 0)
           : bly_fpr_exact(n * spacecode_pairs(s, 0), (double)v.m[0], v.k));
+    bly_fact_uint(
+        out, "additions",
+        (uint64_t)fmin(n * bly_shape_real(s, SPACECODE_MEAN) + 0.5, 0x1p63));
     bly_fact_real(out, "ceiling", v.l * log(v.l) / v.p[v.g - 1]);
 }
 
