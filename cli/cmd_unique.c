@@ -49,6 +49,15 @@ static bool unique_spec(bly_spec *spec)
         return false;
     if (!spec->kind && !spec->items && !spec->bits)
         spec->kind = "scalable";
+    bly_kind_info kind;
+    if (spec->kind && bly_kind_named(spec->kind, &kind) &&
+        !(kind.can & BLY_CAN(ADD))) {
+        fail("--kind %s: such a filter is built from all its keys at once, and "
+             "lines come one by one; right: a kind that can add (bloomery "
+             "kinds)",
+             kind.name);
+        return false;
+    }
     if (!is_sized(spec))
         spec->items = UNIQUE_FIRST_ITEMS;
     if (spec->fpr <= 0 && !spec->bits)

@@ -53,6 +53,11 @@ bool keys_follow(bly_keying of, const char *path, struct input *in)
              path);
         return false;
     }
+    if (of.type == BLY_KEYS_UNKNOWN && how->fold)
+        warn("%s: does not say whether the case of its keys was folded when "
+             "they were added; if not, keys with capitals are missed with -i; "
+             "if so, bloomery note --keys text --form folded says it",
+             path);
     how->fold |= (of.forms & BLY_KEYS_FOLDED) != 0;
     how->trim |= (of.forms & BLY_KEYS_TRIMMED) != 0;
     how->no_cr |= (of.forms & BLY_KEYS_NO_CR) != 0;

@@ -135,6 +135,12 @@ def test_folded_and_trimmed_keys_are_asked_as_they_were_added(tmp_path):
     status, _, err = run(tmp_path, "has", "-i", "plain.bly", "Apple")
     assert status == 2 and "without -i" in err
     assert run(tmp_path, "add", "-i", "plain.bly", "Pear")[0] == 2
+    # What says nothing may have been folded by hand, or not.
+    run(tmp_path, "note", "plain.bly", "--keys", "unknown")
+    status, _, err = run(tmp_path, "has", "-i", "plain.bly", "apple")
+    assert status == 1 and "warning: plain.bly: does not say" in err
+    run(tmp_path, "note", "plain.bly", "--keys", "text", "--form", "folded")
+    assert run(tmp_path, "has", "-i", "plain.bly", "apple")[2] == ""
 
 
 def test_types_are_not_mixed(files):

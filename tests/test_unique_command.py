@@ -342,7 +342,7 @@ def test_what_cannot_be(trouble, ok):
     trouble("unique", "--filter", "no/such/f.bly", says="no/such")
     trouble("unique", "--filter", "-", says="changed in its file")
     trouble("unique", "--filter", ".", says=".")
-    trouble("unique", "-k", "fuse", says="fuse")
+    trouble("unique", "-k", "fuse", says=["fuse", "can add"])
     trouble("unique", "-k", "nosuch", says="nosuch")
     trouble("unique", "-n", "5", "-p", "1%", "-b", "100", says="contradict")
     trouble("unique", "--every", "0", says="at least 1")
