@@ -290,9 +290,8 @@ static bly_status exact_push(bly_filter *f, const bly_shape *shape, double rate,
         return st;
     st = bly_kind_ribbon.build(layer, h, NULL, n, nthreads);
     if (!st)
-        st = bly_filter_push(f, layer);
-    if (st)
-        bly_free(layer);
+        return bly_filter_push(f, layer);
+    bly_free(layer);
     return st;
 }
 

@@ -103,10 +103,22 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
 
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer)
 {
-    if (f->nlayers == BLY_MAX_LAYERS)
-        return bly_fail(BLY_EFULL, "a filter has at most %d layers",
-                        BLY_MAX_LAYERS);
-    f->layer[f->nlayers++] = layer;
+    bly_status st = BLY_OK;
+    if (!f->layer)
+        f->layer =
+            bly_mem_zalloc(&f->mem, BLY_MAX_LAYERS * sizeof(bly_filter *));
+    if (!f->layer)
+        st = bly_fail(BLY_ENOMEM, "out of memory");
+    else if (f->nlayers == BLY_MAX_LAYERS)
+        st = bly_fail(BLY_EFULL, "a filter has at most %d layers",
+                      BLY_MAX_LAYERS);
+    if (st) {
+        bly_free(layer);
+        return st;
+    }
+    /* The layer before the number: a reader who sees the number finds it. */
+    f->layer[f->nlayers] = layer;
+    __atomic_store_n(&f->nlayers, f->nlayers + 1, __ATOMIC_RELEASE);
     return BLY_OK;
 }
 
@@ -233,6 +245,9 @@ void bly_free(bly_filter *f)
         f->kind->close(f);
     for (uint32_t i = 0; i < f->nlayers; i++)
         bly_free(f->layer[i]);
+    if (f->layer)
+        bly_mem_release(&f->mem, f->layer,
+                        BLY_MAX_LAYERS * sizeof(bly_filter *));
     bly_block_free(&f->mem, &f->block);
     bly_sums_free(&f->mem, f->sums);
     meta_free(f);
@@ -296,6 +311,9 @@ bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
     bly_filter *moved = move(ctx, f);
     if (moved)
         f = moved;
+    bly_filter **const layer = f->layer ? move(ctx, f->layer) : NULL;
+    if (layer)
+        f->layer = layer;
     for (uint32_t i = 0; i < f->nlayers; i++)
         f->layer[i] = bly_move(f->layer[i], move, ctx);
     if (f->block.base) {
@@ -400,7 +418,8 @@ bool bly_equal(const bly_filter *a, const bly_filter *b)
 uint64_t bly_filter_bytes(const bly_filter *f)
 {
     uint64_t sum = sizeof *f + f->shape.nbytes + meta_bytes(f) +
-                   (f->aux ? f->kind->aux_bytes : 0);
+                   (f->aux ? f->kind->aux_bytes : 0) +
+                   (f->layer ? BLY_MAX_LAYERS * sizeof(bly_filter *) : 0);
     for (uint32_t i = 0; i < f->nlayers; i++)
         sum += bly_filter_bytes(f->layer[i]);
     return sum;

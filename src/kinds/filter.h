@@ -47,7 +47,8 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
 void bly_filter_ready(bly_filter *f);
 
 /* Make layer the last one of f, which owns it from then on. BLY_EFULL at
- * BLY_MAX_LAYERS, and the layer is still the caller's. */
+ * BLY_MAX_LAYERS; a layer that is not taken is freed. Readers of f may be at
+ * work meanwhile, if it has a layer already. */
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
 
 /* A copy, layers included. That of a mapped filter may be written to and asked

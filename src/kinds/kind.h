@@ -86,7 +86,7 @@ struct bly_filter {
     uint64_t nadded;       /* atomic: additions that changed something */
     bly_hasher hasher;     /* zeros in secret where blind */
     uint64_t secret_check; /* identifies the secret; 0 unless keyed */
-    bly_filter *layer[BLY_MAX_LAYERS];
+    bly_filter **layer;    /* places for BLY_MAX_LAYERS; NULL: there are none */
     uint32_t nlayers;
     bool shared, readonly, blind;
     bool coded;      /* written so: bly_set_coded() */

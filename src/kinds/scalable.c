@@ -389,12 +389,7 @@ static bly_status scalable_push(bly_filter *f)
     set.fpr = kind->rate(&shape, (double)set.items);
     set.max_bytes = 0; /* the limit is for all layers together: see above */
     st = bly_filter_make(kind, &shape, &set, &layer);
-    if (st)
-        return st;
-    /* The layer before the number: a reader who sees the number finds it. */
-    f->layer[f->nlayers] = layer;
-    __atomic_store_n(&f->nlayers, f->nlayers + 1, __ATOMIC_RELEASE);
-    return BLY_OK;
+    return st ? st : bly_filter_push(f, layer);
 }
 
 /* One more layer, unless another thread has made it meanwhile: seen is the
