@@ -51,6 +51,7 @@ static const struct typed {
     { "get", true, BLY_CAN(GET) },
     { "set", true, BLY_CAN(SET) },
     { "info", true, 0 },
+    { "note", true, 0 },
     { "plan", false, 0 },
     { "kinds", false, 0 },
     { "help", false, 0 },
@@ -389,9 +390,9 @@ const struct command cmd_shell = {
     .summary = "ask and change a filter at a prompt",
     .about =
         "Reads lines, each of them a command without \"bloomery\" and without "
-        "the filter: has, add, info, plan and kinds, and remove, count, get "
-        "and "
-        "set if the kind of the filter can do that. They take the options "
+        "the filter: has, add, info, note, plan and kinds, and remove, count, "
+        "get and set if the kind of the filter can do that. They take the "
+        "options "
         "that they take elsewhere. help lists them; quit, or Ctrl-D, ends. "
         "Words are parted by blanks, and quoted as in sh: 'one key'. What "
         "begins with # is a comment.\n\n"

@@ -32,7 +32,7 @@ def test_lines_are_the_commands_of_their_names(place, ok):
     shutil.copy(place / "f.bly", place / "g.bly")
     lines = ["has apple plum pear", "add plum 'two words'", "has -v plum quince",
              "count apple 'two words'", "remove apple", "has apple 7", "info",
-             "info --json", "plan -n 100 -k classic", "kinds cuckoo"]
+             "note 'from the list of May'", "info --json", "plan -n 100 -k classic", "kinds cuckoo"]
     wanted = ""
     for line in lines:
         command, *words = shlex.split(line)
