@@ -19,11 +19,11 @@
  *     false negatives, j keys later
  *                            1 - (s1 + s0 L^j)^k1 (s0 + s1 L^j)^k0
  *
- * However many keys come, the first is never above
- * (k0/(k0+k1))^k0 (k1/(k0+k1))^k1: 1/4 for (1,1), 1/16 for (2,2), 1/64 for
- * (3,3). The second goes towards one minus that: this array forgets. In 256
- * bits with (2,2), a key that 14 others have followed is missed with
- * probability 0.339.
+ * (For up to 256 keys both are computed exactly, below.) However many keys
+ * come, the first is never above (k0/(k0+k1))^k0 (k1/(k0+k1))^k1: 1/4 for
+ * (1,1), 1/16 for (2,2), 1/64 for (3,3); in an array of 32 bits, a quarter more.
+ * The second goes towards one minus that: this array forgets. In 256 bits with
+ * (2,2), a key that 14 others have followed is missed with probability 0.339.
  *
  * plan(). The rate is that of n keys, and k0 + k1 the largest number at which
  * it is at most 0.3 of its limit: nearer to it an array has forgotten most of
@@ -43,6 +43,7 @@
  *     Distributed Network Applications, 2011
  */
 #include <math.h>
+#include <string.h>
 
 #include "core/status.h"
 #include "engine/bit_count.h"
@@ -127,7 +128,8 @@ static double generalized_limit(double k0, double k1)
     return pow(k0 / (k0 + k1), k0) * pow(k1 / (k0 + k1), k1);
 }
 
-static double generalized_rate(const bly_shape *s, double n)
+/* For many keys, whose ones hardly vary. */
+static double generalized_rate_many(const bly_shape *s, double n)
 {
     const generalized_law l = generalized_law_of(s);
     if (!(n > 0))
@@ -136,8 +138,7 @@ static double generalized_rate(const bly_shape *s, double n)
     return pow(ones, l.k1) * pow(1 - ones, l.k0);
 }
 
-/* The chance that a key is missed that j others have followed. */
-static double generalized_missed(const bly_shape *s, double j)
+static double generalized_missed_many(const bly_shape *s, double j)
 {
     const generalized_law l = generalized_law_of(s);
     const double left = exp(j * l.log_left);
@@ -146,7 +147,7 @@ static double generalized_missed(const bly_shape *s, double j)
 
 /* The mean over n keys, of which the last was followed by none and the first by
  * n - 1 others: by Simpson's rule, exact enough for so smooth a curve. */
-static double generalized_missed_mean(const bly_shape *s, double n)
+static double generalized_mean_many(const bly_shape *s, double n)
 {
     enum { STEPS = 64 };
     double sum = 0;
@@ -154,8 +155,152 @@ static double generalized_missed_mean(const bly_shape *s, double n)
         sum += (i == 0 || i == STEPS ? 1
                 : i % 2              ? 4
                                      : 2) *
-               generalized_missed(s, (n - 1) * i / STEPS);
+               generalized_missed_many(s, (n - 1) * i / STEPS);
     return sum / (3 * STEPS);
+}
+
+/* In the header of a packet the ones do vary, and a key's own bits meet. With
+ * few keys all is computed from Q(a, b), the chance that a certain bits are one
+ * and b others zero. A bit that is set, or reset, is any of the m:
+ *
+ *     set      Q(a, b) (1 - (a + b)/m) + Q(a - 1, b) a/m
+ *     reset    Q(a, b) (1 - (a + b)/m) + Q(a, b - 1) b/m
+ *
+ * At first Q is 1 for a = 0 in an empty array, and 1 for all bits of a key that
+ * has just come. A key has a ones and b zeros with the chance W(a, b), since
+ * its bits may meet, and is found with the sum of W Q. */
+#define GENERALIZED_FEW 256       /* keys */
+#define GENERALIZED_EFFORT 0x1p20 /* steps at most */
+
+typedef double generalized_table[GENERALIZED_MAX_K + 1][GENERALIZED_MAX_K + 1];
+
+static bool generalized_few(const bly_shape *s, double n)
+{
+    const double k0 = (double)s->p[GENERALIZED_K0];
+    const double k1 = (double)s->p[GENERALIZED_K1];
+    return n >= 1 && n <= GENERALIZED_FEW &&
+           n * (k0 + k1) * (k0 + 1) * (k1 + 1) <= GENERALIZED_EFFORT;
+}
+
+static void generalized_weights(const bly_shape *s, generalized_table w)
+{
+    const unsigned k0 = (unsigned)s->p[GENERALIZED_K0];
+    const unsigned k1 = (unsigned)s->p[GENERALIZED_K1];
+    const double m = (double)s->p[GENERALIZED_BITS];
+    memset(w, 0, sizeof(generalized_table));
+    w[0][0] = 1;
+    for (unsigned i = 0; i < k0 + k1; i++)
+        for (unsigned a = k1 + 1; a-- > 0;)
+            for (unsigned b = k0 + 1; b-- > 0;) {
+                const double new = 1 - (a + b - 1.0) / m; /* as the last one */
+                const double from =
+                    i < k0 ? (b ? w[a][b - 1] : 0) : (a ? w[a - 1][b] : 0);
+                w[a][b] = w[a][b] * (a + b) / m + from * new;
+            }
+}
+
+/* What one key does to Q: ones first. */
+static void generalized_step(const bly_shape *s, generalized_table q)
+{
+    const unsigned k0 = (unsigned)s->p[GENERALIZED_K0];
+    const unsigned k1 = (unsigned)s->p[GENERALIZED_K1];
+    const double m = (double)s->p[GENERALIZED_BITS];
+    for (unsigned i = 0; i < k0 + k1; i++)
+        for (unsigned a = k1 + 1; a-- > 0;)
+            for (unsigned b = k0 + 1; b-- > 0;) {
+                const double from = i < k1 ? (a ? a * q[a - 1][b] : 0)
+                                           : (b ? b * q[a][b - 1] : 0);
+                q[a][b] = q[a][b] * (1 - (a + b) / m) + from / m;
+            }
+}
+
+/* How likely a key that never came is found where so many bits are one. */
+static double generalized_given(const bly_shape *s, double ones)
+{
+    const double m = (double)s->p[GENERALIZED_BITS];
+    generalized_table w;
+    double sum = 0, set = 1;
+    generalized_weights(s, w);
+    for (unsigned a = 0; a <= s->p[GENERALIZED_K1]; a++) {
+        double both = set;
+        for (unsigned b = 0; b <= s->p[GENERALIZED_K0]; b++) {
+            sum += w[a][b] * both;
+            both *= fmax(0, m - ones - b) / (m - a - b);
+        }
+        set *= fmax(0, ones - a) / (m - a);
+    }
+    return sum;
+}
+
+/* The highest of these, whatever the array is. In a large one it is
+ * generalized_limit(), at that share of ones; in a small one a little more,
+ * since a bit that is to be both may be zero. */
+static double generalized_worst(const bly_shape *s)
+{
+    const double k0 = (double)s->p[GENERALIZED_K0];
+    const double k1 = (double)s->p[GENERALIZED_K1];
+    const double m = (double)s->p[GENERALIZED_BITS];
+    double at = floor(m * k1 / (k0 + k1)), worst = generalized_given(s, at);
+    for (double step = -1; step <= 1; step += 2)
+        for (double next = at + step; next >= 0 && next <= m; next += step) {
+            const double rate = generalized_given(s, next);
+            if (rate <= worst)
+                break;
+            worst = rate;
+            at = next;
+        }
+    return worst;
+}
+
+/* How likely a key is found after n others: one that came before them, or one
+ * that never came. *mean: the same over 0 to n - 1 others. */
+static double generalized_found(const bly_shape *s, unsigned n, bool came,
+                                double *mean)
+{
+    generalized_table w, q;
+    double found = 0, sum = 0;
+    generalized_weights(s, w);
+    for (unsigned a = 0; a <= GENERALIZED_MAX_K; a++)
+        for (unsigned b = 0; b <= GENERALIZED_MAX_K; b++)
+            q[a][b] = came || a == 0;
+    for (unsigned i = 0; i <= n; i++) {
+        sum += found;
+        if (i)
+            generalized_step(s, q);
+        found = 0;
+        for (unsigned a = 0; a <= s->p[GENERALIZED_K1]; a++)
+            for (unsigned b = 0; b <= s->p[GENERALIZED_K0]; b++)
+                found += w[a][b] * q[a][b];
+    }
+    *mean = n ? sum / n : found;
+    return found;
+}
+
+static double generalized_rate(const bly_shape *s, double n)
+{
+    double mean;
+    return generalized_few(s, n)
+               ? generalized_found(s, (unsigned)n, false, &mean)
+               : generalized_rate_many(s, n);
+}
+
+/* The chance that a key is missed that j others have followed. */
+static double generalized_missed(const bly_shape *s, double j)
+{
+    double mean;
+    return generalized_few(s, j)
+               ? 1 - generalized_found(s, (unsigned)j, true, &mean)
+               : generalized_missed_many(s, j);
+}
+
+/* Of n keys, how many of them are. */
+static double generalized_missed_mean(const bly_shape *s, double n)
+{
+    double mean;
+    if (!generalized_few(s, n))
+        return generalized_mean_many(s, n);
+    generalized_found(s, (unsigned)n, true, &mean);
+    return 1 - mean;
 }
 
 /* ---------------------------------------------------------------- planning */
@@ -191,13 +336,13 @@ static bly_shape generalized_best(const bly_want *w, double m)
     uint64_t a, b;
     generalized_split(w, 2, &a, &b);
     bly_shape best = generalized_shape(m, a, b);
-    double lowest = generalized_rate(&best, n);
+    double lowest = generalized_rate_many(&best, n);
     for (uint64_t sum = 3; sum <= 2 * GENERALIZED_MAX_K; sum++) {
         if (!generalized_split(w, sum, &a, &b) ||
             m < GENERALIZED_ROOM * (double)(a + b))
             continue;
         const bly_shape s = generalized_shape(m, a, b);
-        const double rate = generalized_rate(&s, n);
+        const double rate = generalized_rate_many(&s, n);
         if (rate < lowest &&
             rate <=
                 GENERALIZED_SHARE * generalized_limit((double)a, (double)b)) {
@@ -208,14 +353,32 @@ static bly_shape generalized_best(const bly_want *w, double m)
     return best;
 }
 
-/* Whether an array of m bits keeps both rates. Either falls as m grows. */
+/* Whether an array of m bits keeps both rates, by the formulas for many keys.
+ * Either falls as m grows. */
 static bool generalized_keeps(const bly_want *w, double m, uint64_t k0,
                               uint64_t k1)
 {
     const double n = (double)w->items;
     const bly_shape s = generalized_shape(m, k0, k1);
-    return generalized_rate(&s, n) <= w->fpr &&
-           generalized_missed_mean(&s, n) <= bly_want_real(w, GENERALIZED_MISS);
+    return generalized_rate_many(&s, n) <= w->fpr &&
+           generalized_mean_many(&s, n) <= bly_want_real(w, GENERALIZED_MISS);
+}
+
+/* Few keys take a few bits more than these formulas say. */
+static bly_status generalized_settle(const bly_want *w, bly_shape *out)
+{
+    const double n = (double)w->items;
+    const double miss =
+        w->opt[GENERALIZED_MISS] ? bly_want_real(w, GENERALIZED_MISS) : 1;
+    double m = (double)out->p[GENERALIZED_BITS];
+    while (generalized_few(out, n) && m < GENERALIZED_MAX_BITS / 2 &&
+           (generalized_rate(out, n) > w->fpr ||
+            generalized_missed_mean(out, n) > miss)) {
+        m = floor(m * 1.01) + 1;
+        *out = generalized_shape(m, out->p[GENERALIZED_K0],
+                                 out->p[GENERALIZED_K1]);
+    }
+    return BLY_OK;
 }
 
 /* The fewest bits with which both rates are kept, over all k0 + k1. */
@@ -241,7 +404,7 @@ static bly_status generalized_plan_both(const bly_want *w, bly_shape *out)
         *out = generalized_shape(best, a, b);
     }
     if (best <= GENERALIZED_MAX_BITS)
-        return BLY_OK;
+        return generalized_settle(w, out);
     return bly_fail(BLY_ERANGE,
                     "a generalized filter has at most 2^48 bits: ask for fewer "
                     "items, a higher rate or a higher miss");
@@ -305,13 +468,13 @@ static bly_status generalized_plan(const bly_want *w, bly_shape *out)
                                            (double)least.p[GENERALIZED_K1]);
     bly_want worth = *w;
     worth.fpr = fmin(w->fpr, GENERALIZED_MOST * 4 * limit);
-    if (!bly_plan_least(&worth, generalized_best, generalized_rate,
+    if (!bly_plan_least(&worth, generalized_best, generalized_rate_many,
                         (double)room - 1, (double)room, GENERALIZED_MAX_BITS,
                         out))
         return bly_fail(BLY_ERANGE,
                         "a generalized filter has at most 2^48 bits: ask for "
                         "fewer items or a higher rate");
-    return BLY_OK;
+    return generalized_settle(&worth, out);
 }
 
 /* Its capacity or, where more were added, as many. */
@@ -325,9 +488,7 @@ static void generalized_describe(const bly_shape *s, const bly_want *w,
 {
     /* One that holds more keys than planned misses more, too. */
     const double n = w ? (double)w->items : (double)generalized_held(f);
-    bly_fact_real(out, "fpr_limit",
-                  generalized_limit((double)s->p[GENERALIZED_K0],
-                                    (double)s->p[GENERALIZED_K1]));
+    bly_fact_real(out, "fpr_limit", generalized_worst(s));
     bly_fact_real(out, "missed_of_first", generalized_missed(s, n - 1));
     bly_fact_real(out, "missed_mean", generalized_missed_mean(s, n));
 }
@@ -459,8 +620,7 @@ static void generalized_stat(const bly_filter *f, bly_stats *out)
         (const uint64_t *)(const void *)f->data, (size_t)f->shape.nbytes / 8);
     out->fill = ones / (double)f->shape.p[GENERALIZED_BITS];
     out->items_estimate = out->items_sd = NAN;
-    out->fpr_now = pow(out->fill, (double)f->shape.p[GENERALIZED_K1]) *
-                   pow(1 - out->fill, (double)f->shape.p[GENERALIZED_K0]);
+    out->fpr_now = generalized_given(&f->shape, ones);
 }
 
 const bly_kind bly_kind_generalized = {
