@@ -30,6 +30,21 @@
 #define bly_blocked_view narrow_blocked_view
 #define bly_blocked_has narrow_blocked_has
 #define bly_blocked_has_int narrow_blocked_has_int
+#define bly_block_add_8_ narrow_block_add_8_
+#define bly_block_add_lanes_ narrow_block_add_lanes_
+#define bly_block_bit_ narrow_block_bit_
+#define bly_blocked_add narrow_blocked_add
+#define bly_blocked_add_int narrow_blocked_add_int
+#define bly_blocked_added narrow_blocked_added
+#define bly_blocked_adder narrow_blocked_adder
+#define bly_blocked_adder_of narrow_blocked_adder_of
+#define bly_blocked_aim narrow_blocked_aim
+#define bly_blocked_aim_ints narrow_blocked_aim_ints
+#define bly_blocked_each_ narrow_blocked_each_
+#define bly_blocked_eight narrow_blocked_eight
+#define bly_blocked_has_hashes narrow_blocked_has_hashes
+#define bly_blocked_has_ints narrow_blocked_has_ints
+#define bly_blocked_hits narrow_blocked_hits
 #define bly_load64 narrow_load64
 #define bly_store64 narrow_store64
 #define bly_through narrow_through
@@ -58,6 +73,21 @@
 #undef bly_blocked_view
 #undef bly_blocked_has
 #undef bly_blocked_has_int
+#undef bly_block_add_8_
+#undef bly_block_add_lanes_
+#undef bly_block_bit_
+#undef bly_blocked_add
+#undef bly_blocked_add_int
+#undef bly_blocked_added
+#undef bly_blocked_adder
+#undef bly_blocked_adder_of
+#undef bly_blocked_aim
+#undef bly_blocked_aim_ints
+#undef bly_blocked_each_
+#undef bly_blocked_eight
+#undef bly_blocked_has_hashes
+#undef bly_blocked_has_ints
+#undef bly_blocked_hits
 #undef bly_load64
 #undef bly_store64
 #undef bly_through
