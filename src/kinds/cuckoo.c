@@ -333,8 +333,8 @@ static uint64_t cuckoo_least(const bly_want *w, uint64_t f)
     const uint64_t b = w->opt[CUCKOO_SLOTS];
     const double n = (double)w->items;
     uint64_t low = cuckoo_buckets_for(w->items, b, f), high = low;
-    /* Two keys always fit. */
-    if (b > 1 || n <= 2)
+    /* Two keys always fit. Where the size is given, so is the risk. */
+    if (b > 1 || n <= 2 || w->bits)
         return low;
     while (high < CUCKOO_MAX_BUCKETS &&
            cuckoo_single_fails(n, (double)high, f) > CUCKOO_SINGLE_FAILS) {
