@@ -128,36 +128,49 @@ static size_t newlines_in(const char *s, const char *end)
     return n;
 }
 
+/* The field at s, and where it ends; NULL, if a quote is never closed. */
+static inline const char *field_at(const char *s, const char *end,
+                                   char delimiter, bly_bytes *text,
+                                   bool *doubled, const char **wrong)
+{
+    *doubled = false;
+    if (*s != '"') {
+        const char *const stop = csv_stop(s, end, delimiter);
+        const bool cr = *stop == '\n' && stop > s && stop[-1] == '\r';
+        *text = (bly_bytes){ s, (size_t)(stop - s) - cr };
+        return stop;
+    }
+    const char *const close = closing_quote(s + 1, end, doubled);
+    if (!close)
+        return NULL;
+    *text = (bly_bytes){ s + 1, (size_t)(close - s - 1) };
+    s = close + 1;
+    const char *const stop = csv_stop(s, end, delimiter);
+    if (s != stop && !(stop == s + 1 && *s == '\r' && *stop == '\n'))
+        *wrong = "text behind the quote that closes a field; right: "
+                 "quotes inside of a field are doubled";
+    return stop;
+}
+
 const char *csv_record(const char *at, const char *end, char delimiter,
                        size_t column, struct csv_field *f)
 {
-    const char *s = at, *stop;
+    const char *s = at;
     *f = (struct csv_field){ .nlines = 1 };
     for (size_t i = 0;; i++) {
         bly_bytes text;
-        bool doubled = false;
-        if (*s == '"') {
-            const char *const close = closing_quote(s + 1, end, &doubled);
-            if (!close) {
-                f->wrong = "a quote that is never closed";
-                f->nfields = i + 1;
-                /* The last newline is the reader's own. */
-                f->nlines = newlines_in(at, end - 1) + (end[-2] != '\n');
-                return end;
-            }
-            text = (bly_bytes){ s + 1, (size_t)(close - s - 1) };
-            f->nlines += newlines_in(s, close);
-            s = close + 1;
-            stop = csv_stop(s, end, delimiter);
-            if (s != stop && !(stop == s + 1 && *s == '\r' && *stop == '\n'))
-                f->wrong = "text behind the quote that closes a field; right: "
-                           "quotes inside of a field are doubled";
-        } else {
-            stop = csv_stop(s, end, delimiter);
-            const bool cr = *stop == '\n' && stop > s && stop[-1] == '\r';
-            text = (bly_bytes){ s, (size_t)(stop - s) - cr };
-        }
+        bool doubled;
+        const char *const stop =
+            field_at(s, end, delimiter, &text, &doubled, &f->wrong);
         f->nfields = i + 1;
+        if (!stop) {
+            f->wrong = "a quote that is never closed";
+            /* The last newline is the reader's own. */
+            f->nlines = newlines_in(at, end - 1) + (end[-2] != '\n');
+            return end;
+        }
+        if (*s == '"')
+            f->nlines += newlines_in(s, s + 1 + text.len);
         if (i == column) {
             f->text = text;
             f->doubled = doubled;
@@ -166,6 +179,15 @@ const char *csv_record(const char *at, const char *end, char delimiter,
         if (*stop == '\n')
             return s;
     }
+}
+
+const char *csv_next(const char *at, const char *end, char delimiter,
+                     struct csv_field *f)
+{
+    *f = (struct csv_field){ 0 };
+    const char *const stop =
+        field_at(at, end, delimiter, &f->text, &f->doubled, &f->wrong);
+    return stop && *stop != '\n' ? stop + 1 : NULL;
 }
 
 size_t csv_undouble(const char *raw, size_t n, char *out)

@@ -64,6 +64,11 @@ struct csv_field {
 const char *csv_record(const char *at, const char *end, char delimiter,
                        size_t column, struct csv_field *f);
 
+/* One field after the other: that at `at`, and where the next one begins; NULL
+ * behind the last. */
+const char *csv_next(const char *at, const char *end, char delimiter,
+                     struct csv_field *f);
+
 /* Undouble the quotes of n bytes into out, which has room for n. The length. */
 size_t csv_undouble(const char *raw, size_t n, char *out);
 

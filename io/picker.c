@@ -179,29 +179,31 @@ static bool is_name(const bly_bytes *text, const char *name)
     return (size_t)(to - from) == n && memcmp(from, name, n) == 0;
 }
 
-/* A column of the header by its number, from 0. False past the last. */
-static bool header_column(const struct picker *p, const struct block *b,
-                          size_t i, char *name, struct csv_field *f)
+/* The column of a header at *at, which becomes the next one, or NULL behind the
+ * last. */
+static bly_bytes header_column(const struct picker *p, const struct block *b,
+                               const char **at, char *name)
 {
-    csv_record(b->at, b->at + b->len, p->delimiter, i, f);
-    if (!f->text.ptr)
-        return false;
-    if (f->doubled)
-        f->text =
-            (bly_bytes){ name, csv_undouble(f->text.ptr, f->text.len, name) };
-    return true;
+    struct csv_field f;
+    *at = csv_next(*at, b->at + b->len, p->delimiter, &f);
+    if (f.doubled)
+        f.text =
+            (bly_bytes){ name, csv_undouble(f.text.ptr, f.text.len, name) };
+    return f.text;
 }
 
 /* The names that there are, as many as fit. */
 static void name_columns(const struct picker *p, const struct block *b,
                          char *name, char *why, size_t nwhy)
 {
-    struct csv_field f;
     size_t n = (size_t)snprintf(why, nwhy, "no column '%s'; there are: ",
                                 show_text(p->name, strlen(p->name)));
-    for (size_t i = 0; n < nwhy && header_column(p, b, i, name, &f); i++)
-        n += (size_t)snprintf(why + n, nwhy - n, "%s%s", i ? ", " : "",
-                              show_text(f.text.ptr, f.text.len));
+    for (const char *at = b->at; n < nwhy && at;) {
+        const char *const comma = at == b->at ? "" : ", ";
+        const bly_bytes text = header_column(p, b, &at, name);
+        n += (size_t)snprintf(why + n, nwhy - n, "%s%s", comma,
+                              show_text(text.ptr, text.len));
+    }
     if (n >= nwhy)
         memcpy(why + nwhy - 4, "...", 4);
 }
@@ -226,16 +228,21 @@ bool picker_header(const struct picker *p, const struct block *b,
     if (p->field)
         return true;
     char *const name = malloc(*nbytes);
-    bool found = false;
-    for (size_t i = 0; name && !found && header_column(p, b, i, name, &field);
-         i++) {
-        found = is_name(&field.text, p->name);
-        f->column = i;
+    size_t i = 0, found = 0;
+    for (const char *at = name ? b->at : NULL; at; i++) {
+        const bly_bytes text = header_column(p, b, &at, name);
+        if (is_name(&text, p->name) && !found++)
+            f->column = i;
     }
     if (!name)
         snprintf(why, nwhy, "out of memory");
     else if (!found)
         name_columns(p, b, name, why, nwhy);
+    else if (found > 1)
+        snprintf(why, nwhy,
+                 "%zu columns are called '%s'; right: the number of the one "
+                 "that is meant",
+                 found, show_text(p->name, strlen(p->name)));
     free(name);
-    return found;
+    return found == 1;
 }

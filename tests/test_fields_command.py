@@ -143,6 +143,11 @@ def test_bad_records_are_named_with_their_lines(bly, ok):
 def test_a_missing_column_lists_those_there_are(trouble, ok):
     build(ok, "x\n")
     trouble("has", "f.bly", "--csv", "emial", stdin="id,email\n1,x\n", says=["no column 'emial'", "id, email"])
+    trouble("has", "f.bly", "--csv", "id", stdin='id,x,"id" \n1,x\n', says="text behind")
+    trouble("has", "f.bly", "--csv", "id", stdin='id,x, id\n1,x,2\n', says=["2 columns are called 'id'", "number"])
+    # A header of very many columns is read in one pass: one for each would take hours.
+    wide = ",".join(f"c{i}" for i in range(2_000_000)) + "\n"
+    trouble("has", "f.bly", "--csv", "none", stdin=wide, says="no column 'none'")
     assert ok("has", "-v", "f.bly", "--csv", "email", stdin="id,email\n1,y\n").out == "1,y\n"
 
 
