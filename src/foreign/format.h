@@ -155,8 +155,7 @@ typedef struct bly_format {
     bool (*recognise)(const unsigned char *bytes, size_t n);
 
     /* Check f->more->bytes and find the parts: f->nparts, and more->one where
-     * that is
-     * 1. Fails with BLY_EFORMAT and says what is wrong.
+     * that is 1. Fails with BLY_EFORMAT and says what is wrong.
      *
      * The bytes may be a mapped file that somebody is writing to. So a number
      * that is checked is read once, into a variable, and the variable is used
@@ -167,7 +166,7 @@ typedef struct bly_format {
     /* Release what own points to. NULL: it is one piece from f->mem. */
     void (*close)(bly_foreign *f);
 
-    /* Part i of several. NULL: there is f->one alone. */
+    /* Part i of several. NULL: there is more->one alone. */
     void (*part)(const bly_foreign *f, size_t i, bly_foreign_part *out);
 
     /* Its name, printable. NULL: "", as of one alone. */
@@ -200,20 +199,21 @@ typedef struct bly_format {
 
     /* -- making: plan, then bits by positions(), then write -------------- */
 
-    /* For items keys at a rate fpr: fill f->one, all but bytes, as the format's
-     * own programs would. Its array is f->one.nbits rounded up to 8 bytes.
-     * NULL: cannot be made. */
+    /* For items keys at a rate fpr: fill more->one, all but bytes, as the
+     * format's own programs would. Its array is more->one.nbits rounded up to 8
+     * bytes. NULL: cannot be made. */
     bly_status (*plan)(bly_foreign *f, uint64_t items, double fpr);
     uint32_t nhash; /* words of h that positions() reads */
     bool counts;    /* f->nseen is to be the number of different keys: hashes
                        are kept, though items is known */
 
-    /* The header, the array (f->one) and whatever follows. NULL: head(), and
+    /* The header, the array (more->one) and whatever follows. NULL: head(), and
      * the array() of each part. */
     bly_status (*write)(const bly_foreign *f, bly_put *put, void *ctx);
 
-    /* Take the bits of `from`, of any format: plan f->one to match and return
-     * true where positions agree; foreign.c copies the bits. NULL: never. */
+    /* Take the bits of `from`, of any format: plan more->one to match and
+     * return true where positions agree; foreign.c copies the bits. NULL:
+     * never. */
     bool (*adopt)(bly_foreign *f, const bly_foreign *from);
 
     /* -- changing: what lives on in its system, known by copy() -------------
