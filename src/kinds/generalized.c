@@ -21,9 +21,10 @@
  *
  * (For up to 256 keys both are computed exactly, below.) However many keys
  * come, the first is never above (k0/(k0+k1))^k0 (k1/(k0+k1))^k1: 1/4 for
- * (1,1), 1/16 for (2,2), 1/64 for (3,3); in an array of 32 bits, a quarter more.
- * The second goes towards one minus that: this array forgets. In 256 bits with
- * (2,2), a key that 14 others have followed is missed with probability 0.339.
+ * (1,1), 1/16 for (2,2), 1/64 for (3,3); in an array of 32 bits, a quarter
+ * more. The second goes towards one minus that: this array forgets. In 256 bits
+ * with (2,2), a key that 14 others have followed is missed with probability
+ * 0.339.
  *
  * plan(). The rate is that of n keys, and k0 + k1 the largest number at which
  * it is at most 0.3 of its limit: nearer to it an array has forgotten most of
