@@ -406,7 +406,12 @@ LAW(empty_says_no)
     assert_int_equal(hits(f, 0, 10000), 0);
     bly_stat(f, &stats);
     assert_int_equal(stats.items_added, 0);
-    assert_near(stats.fpr_now, 0, 0);
+    /* Of a kind that clears bits, a key that clears all that it sets is taken
+     * for one that was added. */
+    if (kind->traits & BLY_LIKELY_NO)
+        assert_between(stats.fpr_now, 0, 1e-9);
+    else
+        assert_near(stats.fpr_now, 0, 0);
     assert_false(signbit(stats.fpr_now));
     assert_true(isnan(stats.items_estimate) || stats.items_estimate == 0);
     bly_free(f);

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "format/reader.h"
-#include "kinds/kind.h"
+#include "kinds/filter.h"
 
 #define NKEYS 60
 
@@ -235,7 +235,7 @@ LAW(forged_layers)
                             .fpr = LAW_FPR,
                             .seed = LAW_SEED };
     assert_ok(bly_new(&spec, &stranger));
-    f->layer[f->nlayers++] = stranger;
+    assert_ok(bly_filter_push(f, stranger));
     refused(f);
     f->nlayers--;
     if (f->nlayers) {

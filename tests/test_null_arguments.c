@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <bloomery/foreign.h>
+#include <bloomery/inline.h>
 #include <bloomery/parquet.h>
 #include <bloomery/sketch.h>
 
@@ -251,6 +252,16 @@ TRY(bly_builder_add)
     REFUSED(bly_builder_add(NULL, words, NULL, 1));
     assert_ok(bly_builder_new(&spec, &x));
     REFUSED(bly_builder_add(x, NULL, NULL, 1));
+    bly_builder_free(x);
+}
+TRY(bly_builder_deny)
+{
+    const bly_spec exact = { .kind = "exact", .fpr = 0.01 };
+    bly_builder *x;
+    (void)unused;
+    REFUSED(bly_builder_deny(NULL, words, 1));
+    assert_ok(bly_builder_new(&exact, &x));
+    REFUSED(bly_builder_deny(x, NULL, 1));
     bly_builder_free(x);
 }
 TRY(bly_builder_finish)
@@ -678,6 +689,19 @@ TRY(bly_foreign_add)
     REFUSED(bly_foreign_add(x, NULL, 1, NULL, NULL));
     bly_foreign_free(x);
 }
+TRY(bly_foreign_add_new)
+{
+    bly_foreign *x = new_foreign();
+    (void)unused;
+    REFUSED(bly_foreign_add_new(NULL, &one_key, 1, NULL, NULL));
+    REFUSED(bly_foreign_add_new(x, NULL, 1, NULL, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_blocked_added)
+{
+    (void)unused;
+    REFUSED(bly_blocked_added(NULL, 1));
+}
 TRY(bly_foreign_write)
 {
     bly_foreign *x = new_foreign();
@@ -850,7 +874,7 @@ static void names_that_are_null(void **unused)
     X(add_hash) X(add_hashes) X(add_keys) X(add_column) X(add_ints) \
     X(hash_as) X(add_as) X(has_as) X(set_keying) X(set_note) X(set_pair) X(copy_meta) \
     X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
-    X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_finish) \
+    X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_deny) X(builder_finish) \
     X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(load) \
     X(read) X(unlock) X(set_blind) X(save) X(file_save) X(draft_new) X(draft_commit) X(scratch_file) \
     X(folder_make) X(open) X(map) X(combine_file) X(combine_read) X(verify) \
@@ -861,7 +885,8 @@ static void names_that_are_null(void **unused)
     X(sketch_add) X(sketch_merge) X(sketch_compare) X(sketch_write) \
     X(sketch_load) X(bands_choose) X(bands_balance) X(foreign_open) \
     X(foreign_new) X(foreign_repack) X(foreign_has) X(foreign_where) \
-    X(foreign_add) X(foreign_write) X(foreign_save) X(foreign_edit) \
+    X(foreign_add) X(foreign_add_new) X(blocked_added) \
+    X(foreign_write) X(foreign_save) X(foreign_edit) \
     X(foreign_update) X(foreign_copy) X(foreign_remove) X(foreign_count) \
     X(foreign_increase) X(foreign_sum) X(foreign_compact) X(foreign_scales) X(foreign_start) X(foreign_store) \
     X(foreign_restore) X(parquet_open) \
