@@ -6,6 +6,7 @@ folder, where the sanitizer builds are.
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 import pytest
@@ -13,6 +14,10 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("BLY_BUILD", ROOT / "build"))
 PROGRAM = os.environ.get("BLOOMERY", str(ROOT / "build" / "bloomery"))
+
+# A shell that runs the tests in the background has them ignore interrupts, and
+# so would the programs that are interrupted here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Seconds after which something that hangs is ended. Every limit of a test is
 # this one, so that no machine is too slow or too busy: no test measures time.
