@@ -196,11 +196,13 @@ static int has_report(const struct job *job, const struct input *in)
                                                 ? job->nkeys - job->npicked
                                                 : job->npicked };
     const bool counts = has_args.count && !has_args.list && !quiet;
-    if (counts && has_args.json)
+    /* A total without what could not be read would be taken for the whole. */
+    const bool whole = counts && !in->trouble;
+    if (whole && has_args.json)
         report(stdout, true, answered_fields, &r, NULL);
     else if (counts && has_state.picked)
         report_by_file(in);
-    else if (counts)
+    else if (whole)
         printf("%llu\n", (unsigned long long)job->npicked);
     return job->trouble && !(quiet && job->npicked) ? TROUBLE
            : job->npicked                           ? YES
