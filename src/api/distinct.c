@@ -68,9 +68,9 @@ bly_status bly_kept_distinct(bly_kept *k, uint64_t *out)
     const size_t nbytes =
         ((size_t)k->nkeys + DISTINCT_TABLE) * sizeof(uint64_t);
     uint64_t *const table = k->mem.alloc(k->mem.ctx, nbytes);
-    uint64_t *const h = table + DISTINCT_TABLE;
     if (!table)
         return bly_fail(BLY_ENOMEM, "out of memory");
+    uint64_t *const h = table + DISTINCT_TABLE;
     for (const bly_chunk *c = k->first; c; c = c->next)
         for (size_t i = 0; i < c->n; i++)
             end[bly_scale(c->hashes[i], nparts)]++;

@@ -76,6 +76,8 @@ static uint64_t lower_eight(uint64_t x)
 
 size_t bly_fold_text(const char *text, size_t n, char *to)
 {
+    if (!n) /* there may be no text at all */
+        return 0;
     const unsigned char *s = (const unsigned char *)text;
     const unsigned char *const end = s + n;
     char *out = to;
