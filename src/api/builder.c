@@ -166,20 +166,18 @@ static void return_registers(bly_builder *b, registers *own, uint64_t most)
     pthread_mutex_unlock(&b->lock);
 }
 
-static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
-                               const uint64_t *values, size_t n)
+/* Into one of the builder's stores. */
+static bly_status store_keep(bly_builder *b, bly_kept *to,
+                             const uint64_t *hashes, const uint64_t *values,
+                             size_t n)
 {
-    registers *own = take_registers(b);
-    if (!own)
-        return bly_fail(BLY_ENOMEM, "out of memory");
-    uint64_t most = 0;
     bly_status st = BLY_OK;
     for (size_t from = 0; from < n && !st;) {
         bly_place place;
         pthread_mutex_lock(&b->lock);
-        st = bly_kept_reserve(&b->kept, n - from, &place);
+        st = bly_kept_reserve(to, n - from, &place);
         /* A chunk that may go to a file any moment is filled under the lock. */
-        const bool late = !st && !b->kept.folder;
+        const bool late = !st && !to->folder;
         if (!st && !late)
             bly_kept_put(&place, hashes + from, values ? values + from : NULL);
         pthread_mutex_unlock(&b->lock);
@@ -187,6 +185,17 @@ static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
             bly_kept_put(&place, hashes + from, values ? values + from : NULL);
         from += place.n;
     }
+    return st;
+}
+
+static bly_status builder_keep(bly_builder *b, const uint64_t *hashes,
+                               const uint64_t *values, size_t n)
+{
+    registers *own = take_registers(b);
+    if (!own)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    uint64_t most = 0;
+    const bly_status st = store_keep(b, &b->kept, hashes, values, n);
     for (size_t i = 0; values && i < n; i++)
         most = values[i] > most ? values[i] : most;
     bly_registers_add(own->at, BLY_HLL_BITS, hashes, n);
@@ -241,6 +250,15 @@ static bly_status builder_add_sized(bly_builder *b, const uint64_t *hashes,
     return st;
 }
 
+/* From now on it can only be freed. */
+static bly_status builder_fails(bly_builder *b, bly_status st)
+{
+    pthread_mutex_lock(&b->lock);
+    b->failed = st;
+    pthread_mutex_unlock(&b->lock);
+    return st;
+}
+
 bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                            const uint64_t *values, size_t n)
 {
@@ -258,12 +276,7 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                                     "are not in it");
     const bly_status st = b->sized ? builder_add_sized(b, hashes, n)
                                    : builder_keep(b, hashes, values, n);
-    if (st) {
-        pthread_mutex_lock(&b->lock);
-        b->failed = st;
-        pthread_mutex_unlock(&b->lock);
-    }
-    return st;
+    return st ? builder_fails(b, st) : BLY_OK;
 }
 
 /* -------------------------------------------------------------- finishing */
@@ -561,21 +574,6 @@ static bly_status builder_made(bly_builder *b, unsigned nthreads)
     return st;
 }
 
-static bly_status keep_denied(bly_builder *b, const uint64_t *hashes, size_t n)
-{
-    bly_status st = BLY_OK;
-    pthread_mutex_lock(&b->lock);
-    for (size_t from = 0; from < n && !st;) {
-        bly_place place;
-        st = bly_kept_reserve(&b->denied, n - from, &place);
-        if (!st)
-            bly_kept_put(&place, hashes + from, NULL);
-        from += place.n;
-    }
-    pthread_mutex_unlock(&b->lock);
-    return st;
-}
-
 bly_status bly_builder_deny(bly_builder *b, const uint64_t *hashes, size_t n)
 {
     enum { PIECE = 1024 };
@@ -593,17 +591,11 @@ bly_status bly_builder_deny(bly_builder *b, const uint64_t *hashes, size_t n)
         bly_has_hashes(b->made, hashes + from, np, maybe);
         for (size_t i = 0; i < np; i++) {
             left[nleft] = hashes[from + i];
-            /* Without a first look everything is kept. */
-            nleft += !b->made->nlayers || (maybe[i / 64] >> i % 64 & 1);
+            nleft += maybe[i / 64] >> i % 64 & 1;
         }
-        st = keep_denied(b, left, nleft);
+        st = store_keep(b, &b->denied, left, NULL, nleft);
     }
-    if (st) {
-        pthread_mutex_lock(&b->lock);
-        b->failed = st;
-        pthread_mutex_unlock(&b->lock);
-    }
-    return st;
+    return st ? builder_fails(b, st) : BLY_OK;
 }
 
 /* Tell the filter of them. */

@@ -330,23 +330,35 @@ static bly_status exact_build(bly_filter *f, uint64_t *h, uint64_t *values,
     return st;
 }
 
-/* Sort the others, and drop those that are members; both arrays are sorted
- * then. */
-static void exact_sift(bly_filter *f, uint64_t *h, size_t *n)
+/* Sort the others, and drop those that are members. Fails where one is equal to
+ * a member but for the bit that is to tell them apart. */
+static bly_status exact_sift(bly_filter *f, uint64_t *h, size_t *n)
 {
     const exact_making *const m = f->aux;
     const uint64_t *const members = (const uint64_t *)(void *)m->members.at;
     size_t kept = 0, at = 0;
     bly_hashes_unique(h, NULL, n);
     for (size_t i = 0; i < *n; i++) {
-        while (at < m->n && members[at] < h[i])
+        /* Both are sorted: a member and its twin are neighbours. */
+        const uint64_t even = h[i] & ~BLY_RIBBON_OUT;
+        while (at < m->n && members[at] < even)
             at++;
-        if (at < m->n && members[at] == h[i])
+        const size_t left = m->n - at;
+        const bool first = left > 0 && members[at] == h[i];
+        const bool second = left > 1 && members[at + 1] == h[i];
+        if (first || second) {
             f->state[EXACT_BOTH]++;
-        else
-            h[kept++] = h[i];
+            continue;
+        }
+        if (left > 0 && (members[at] ^ h[i]) == BLY_RIBBON_OUT)
+            return bly_fail(BLY_EINVAL,
+                            "the hashes of a member and of another key agree "
+                            "in 63 bits, so that they cannot be told apart: "
+                            "take another seed");
+        h[kept++] = h[i];
     }
     *n = kept;
+    return BLY_OK;
 }
 
 static bly_status exact_deny(bly_filter *f, uint64_t *h, size_t n,
@@ -356,32 +368,24 @@ static bly_status exact_deny(bly_filter *f, uint64_t *h, size_t n,
     const uint64_t *const members = (const uint64_t *)(void *)m->members.at;
     bly_block both;
     bly_shape shape;
-    exact_sift(f, h, &n);
+    bly_status st = exact_sift(f, h, &n);
+    if (st)
+        return st;
     if (m->n == 0 || (n == 0 && !f->shape.p[EXACT_OTHERS])) {
         exact_close(f);
         return BLY_OK;
     }
     const size_t all = m->n + n;
-    bly_status st = bly_block_new(&f->mem, (uint64_t)all * sizeof *h, &both);
+    st = bly_block_new(&f->mem, (uint64_t)all * sizeof *h, &both);
     if (st)
         return st;
     uint64_t *const u = (uint64_t *)(void *)both.at;
     for (size_t i = 0; i < m->n; i++)
         u[i] = members[i] & ~BLY_RIBBON_OUT;
-    for (size_t i = 0, at = 0; i < n && !st; i++) {
+    for (size_t i = 0; i < n; i++)
         u[m->n + i] = h[i] | BLY_RIBBON_OUT;
-        while (at < m->n && members[at] < (h[i] & ~BLY_RIBBON_OUT))
-            at++;
-        /* Equal but for the bit that tells members from others. */
-        if (at < m->n && !((members[at] ^ h[i]) & ~BLY_RIBBON_OUT))
-            st = bly_fail(BLY_EINVAL,
-                          "the hashes of a member and of another key agree in "
-                          "63 bits, so that they cannot be told apart: take "
-                          "another seed");
-    }
     bly_ribbon_shape_valued(all, &shape);
-    if (!st)
-        st = exact_push(f, &shape, 0.5, u, all, nthreads);
+    st = exact_push(f, &shape, 0.5, u, all, nthreads);
     bly_block_free(&f->mem, &both);
     if (!st) {
         f->state[EXACT_DENIED] = n;
@@ -399,8 +403,13 @@ static void exact_has(const bly_filter *f, const uint64_t *h, size_t n,
 {
     const bly_filter *const first = exact_first_of(f);
     const bly_filter *const second = exact_second_of(f);
-    if (!f->nlayers)
+    if (!f->nlayers) {
+        /* While it is made, without a first ribbon, nothing is ruled out. */
+        const exact_making *const m = f->aux;
+        for (size_t i = 0; m && m->n && i < n; i++)
+            maybe[i / 64] |= UINT64_C(1) << i % 64;
         return;
+    }
     if (!second) {
         first->kind->has(first, h, n, maybe);
         return;
