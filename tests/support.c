@@ -246,6 +246,29 @@ uint64_t *hashes_for(const bly_spec *spec, uint64_t first, size_t n)
     return h;
 }
 
+void assert_deviations(const bly_spec *spec, unsigned nfilters, size_t nkeys,
+                       double low, double high)
+{
+    double sum = 0, squares = 0;
+    for (unsigned i = 0; i < nfilters; i++) {
+        bly_spec own = *spec;
+        bly_filter *f;
+        bly_stats s;
+        own.seed = LAW_SEED + i;
+        uint64_t *h = hashes_for(&own, 0, nkeys);
+        assert_ok(bly_new(&own, &f));
+        assert_ok(bly_add_hashes(f, h, nkeys, NULL, NULL));
+        bly_stat(f, &s);
+        const double z = (s.items_estimate - (double)nkeys) / s.items_sd;
+        sum += z / nfilters;
+        squares += z * z / nfilters;
+        bly_free(f);
+        free(h);
+    }
+    assert_between(sum, -4 / sqrt(nfilters), 4 / sqrt(nfilters));
+    assert_between(sqrt(squares), low, high);
+}
+
 bool takes_values(const bly_kind_info *kind)
 {
     return (kind->can & BLY_CAN(BUILD)) && (kind->can & BLY_CAN(GET));

@@ -157,6 +157,12 @@ bly_spec spec_for(const bly_kind_info *kind, uint64_t items);
  * frees them. */
 uint64_t *hashes_for(const bly_spec *spec, uint64_t first, size_t n);
 
+/* Of so many filters of spec, each with a seed of its own and keys in it: the
+ * errors of the estimated number are centred, and their root mean square, in
+ * deviations as the filter tells them, is from low to high. */
+void assert_deviations(const bly_spec *spec, unsigned nfilters, size_t nkeys,
+                       double low, double high);
+
 /* Whether a builder of this kind wants values, and what a key is worth. */
 bool takes_values(const bly_kind_info *kind);
 uint64_t value_of(uint64_t key);

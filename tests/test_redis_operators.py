@@ -5,22 +5,10 @@ import threading
 import pytest
 from conftest import PATIENCE, run
 from redis_support import Cluster, needs_server, Server, wait_for
-from test_redis_command import has_hiredis, lines
+from test_redis_command import at, has_hiredis, lines, server  # noqa: F401
 
 pytestmark = [needs_server,
               pytest.mark.skipif(not has_hiredis(), reason="no hiredis")]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with Server(tmp_path_factory.mktemp("server")) as s:
-        yield s
-
-
-@pytest.fixture
-def at(server):
-    server.r.flushall()
-    return ["--port", server.port]
 
 
 # ------------------------------------------------------------ BF.* and CF.*
