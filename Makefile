@@ -82,10 +82,20 @@ $(eval $(call optional,BZIP2,bzip2,bzlib.h,-lbz2))
 $(eval $(call optional,CURL,libcurl,curl/curl.h))
 $(eval $(call optional,MICROHTTPD,libmicrohttpd,microhttpd.h))
 $(eval $(call optional,LIBEDIT,libedit,histedit.h))
-DIGEST_SERVER := apps/digest/serve.c apps/digest/server.c apps/digest/gate.c apps/digest/keeper.c
+$(eval $(call optional,SODIUM,libsodium,sodium.h))
+$(eval $(call optional,PCAP,libpcap,pcap/pcap.h))
+SQLITE := $(or $(shell pkg-config --exists sqlite3 2>/dev/null && echo yes),$(call finds,sqlite3ext.h))
+# PostgreSQL says itself where its headers are and where extensions belong.
+PG_CONFIG = pg_config
+PG_INCLUDE := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
+POSTGRESQL := $(if $(PG_INCLUDE),$(wildcard $(PG_INCLUDE)/postgres.h))
+LEVELDB := $(call finds,leveldb/c.h)
+PAM := $(or $(shell pkg-config --exists pam 2>/dev/null && echo yes),$(call finds,security/pam_modules.h))
+HTTP_SERVER := io/service.c io/late_microhttpd.c io/gate.c apps/passwords/serve.c apps/digest/serve.c apps/digest/server.c \
+               apps/digest/keeper.c
 WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
-            $(if $(MICROHTTPD),,$(DIGEST_SERVER) apps/digest/late_microhttpd.c) \
-            $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
+            $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/report.c,$(wildcard apps/seal/*.c))) \
+            $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
 
 # ------------------------------------------------------------------ hardening
 
@@ -109,16 +119,28 @@ TEST_SRC := $(sort $(wildcard tests/test_*.c))
 TESTS    := $(TEST_SRC:tests/%.c=%)
 FUZZ_SRC := $(sort $(wildcard fuzz/fuzz_*.c))
 FUZZERS  := $(FUZZ_SRC:fuzz/%.c=%)
-BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
+BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out $(if $(LEVELDB),,bench/leveldb.c),$(sort $(wildcard bench/*.c))))
 
 MAN       = $(B)/man/.done
 # The scripts by what their shells want them to be called.
 COMPLETION = $(addprefix $(B)/completion/,bloomery.bash _bloomery.zsh bloomery.fish)
 
-.PHONY: all help lib demo test test-full soak faults check coverage bench figures figures-check fuzz fuzz-night vectors install uninstall clean \
-        format schema tidy setup dist programs
+# What there is an engine for here; what not is said once, by `all`.
+ADAPTERS := $(B)/bloomery.so $(if $(PAM),$(B)/pam_bloomery.so) $(if $(SQLITE),$(B)/bloomery_sqlite.so) \
+            $(if $(POSTGRESQL),$(B)/bloomery_postgresql.so)
+# And what other programs are linked with, and its headers.
+ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
+ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
 
-all: lib $(B)/bloomery $(B)/bloomery.so $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
+.PHONY: all help lib demo test test-full soak faults check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
+        vectors install uninstall clean format schema tidy setup dist programs adapters
+
+all: lib $(B)/bloomery adapters $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
+adapters: $(ADAPTERS) $(ADAPTER_LIBS) ## what other programs load, as far as they are here
+	$(if $(PAM),,@echo "  SKIP  pam_bloomery.so: no headers of PAM here (libpam0g-dev)")
+	$(if $(SQLITE),,@echo "  SKIP  bloomery_sqlite.so: no headers of SQLite here (libsqlite3-dev)")
+	$(if $(POSTGRESQL),,@echo "  SKIP  bloomery_postgresql.so: no headers of PostgreSQL's server here (postgresql-server-dev-all)")
+	$(if $(LEVELDB),,@echo "  SKIP  libbloomery_leveldb.a: no headers of LevelDB here (libleveldb-dev)")
 lib: $(B)/libbloomery.a $(B)/libbloomery.so ## the library alone
 # What may be made: every target with a ## behind it. A test wants one behind each.
 help: ## this list
@@ -166,10 +188,12 @@ $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
 # Stages of dedup that are tested one by one, without those that read and check.
 $(B)/$(1)/tests/test_dedup_stages: $(patsubst %,$(B)/$(1)/apps/dedup/%.o,bands crowd documents greedy order pairs policy \
     sorter store)
-$(B)/$(1)/tests/test_fields $(B)/$(1)/tests/test_progress $(B)/$(1)/tests/test_picking: \
+$(B)/$(1)/tests/test_fields $(B)/$(1)/tests/test_progress $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: \
     $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c))
-$(B)/$(1)/tests/test_picking: $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard io/*.c))
-$(B)/$(1)/tests/test_picking: TEST_LIBS = $(PKG_LIBS)
+$(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard io/*.c))
+$(B)/$(1)/tests/test_urls: $(patsubst %,$(B)/$(1)/apps/urls/%.o,canonical lists names rules suffixes)
+$(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: TEST_LIBS = $(PKG_LIBS)
+$(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
@@ -234,6 +258,46 @@ $(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
 	    -lm -o $@
 -include $(REDIS_SRC:%.c=$(B)/release/%.d)
 
+# For a server that runs with the sanitizers' library before all others: tests/test_redis_sanitized.py.
+$(B)/asan/bloomery.so: $(REDIS_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libbloomery.a
+	$(call say,LINK,$@)
+	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
+	    -lm -o $@
+-include $(REDIS_SRC:%.c=$(B)/asan/%.d)
+
+PAM_SRC := $(sort $(wildcard adapters/pam/*.c)) apps/passwords/hash.c io/sums.c io/hex.c
+$(B)/pam_bloomery.so: $(PAM_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
+	    -lpam -lm -o $@
+-include $(PAM_SRC:%.c=$(B)/release/%.d)
+
+SQLITE_SRC := $(sort $(wildcard adapters/sqlite/*.c adapters/sql/*.c))
+$(B)/bloomery_sqlite.so: $(SQLITE_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
+	    -lm -o $@
+-include $(SQLITE_SRC:%.c=$(B)/release/%.d)
+
+# The server finds functions by their names, so these are not hidden. Its headers are written in GNU C.
+POSTGRESQL_SRC := $(sort $(wildcard adapters/postgresql/*.c))
+$(B)/release/adapters/postgresql/%.o: adapters/postgresql/%.c $(B)/release/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BASE) -std=gnu11 -Wno-pedantic -D_GNU_SOURCE -isystem $(PG_INCLUDE) $(CPPFLAGS) $(HARDEN) $(CFLAGS) -fPIC -c $< -o $@
+$(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbloomery.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
+	    -lm -o $@
+-include $(POSTGRESQL_SRC:%.c=$(B)/release/%.d)
+
+LEVELDB_SRC := $(sort $(wildcard adapters/leveldb/*.c))
+$(B)/libbloomery_leveldb.a: $(LEVELDB_SRC:%.c=$(B)/release/%.o)
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^
+-include $(LEVELDB_SRC:%.c=$(B)/release/%.d)
+
 # -------------------------------------------------------------------- install
 
 # Where the scripts of $(COMPLETION) belong, each in the place of its shell.
@@ -248,24 +312,38 @@ STRIP    = strip
 stripped = $(if $(STRIP),$(STRIP) --strip-unneeded $(1))
 LDCONFIG = $(if $(DESTDIR),:,if [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/usr/sbin:/sbin" ldconfig || :; fi)
 
+# What is loaded from $(LIBDIR)/bloomery; PostgreSQL has folders of its own, and knows of no others: with a PREFIX
+# that is not the system's, its files are left below that.
+LOADED   = $(filter-out %_postgresql.so,$(ADAPTERS))
+OF_THE_SYSTEM = $(filter /usr /usr/local,$(PREFIX))
+PG_LIBDIR   = $(if $(OF_THE_SYSTEM),$(shell $(PG_CONFIG) --pkglibdir),$(LIBDIR)/postgresql)
+PG_SHAREDIR = $(if $(OF_THE_SYSTEM),$(shell $(PG_CONFIG) --sharedir),$(PREFIX)/share/postgresql)
+PG_FILES    = bloomery.control $(notdir $(sort $(wildcard adapters/postgresql/bloomery--*.sql)))
+
 install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with whatever flags
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig \
-	    $(DESTDIR)$(LIBDIR)/bloomery \
+	    $(DESTDIR)$(LIBDIR)/bloomery $(DESTDIR)$(PREFIX)/share/bloomery \
 	    $(DESTDIR)$(PREFIX)/include/bloomery $(DESTDIR)$(PREFIX)/share/man/man1 \
 	    $(addprefix $(DESTDIR)$(PREFIX)/share/,$(dir $(COMPLETED)))
 	install -m 755 $(B)/bloomery $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 include/bloomery.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 include/bloomery/*.h $(DESTDIR)$(PREFIX)/include/bloomery/
-	install -m 644 $(B)/libbloomery.a $(DESTDIR)$(LIBDIR)/
+	$(if $(ADAPTER_LIBS),install -m 644 $(ADAPTER_HEADERS) $(DESTDIR)$(PREFIX)/include/)
+	install -m 644 $(B)/libbloomery.a $(ADAPTER_LIBS) $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(B)/libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/
-	install -m 755 $(B)/bloomery.so $(DESTDIR)$(LIBDIR)/bloomery/
+	install -m 644 adapters/dnsdist/bloomery.lua $(DESTDIR)$(PREFIX)/share/bloomery/
+	install -m 755 $(LOADED) $(DESTDIR)$(LIBDIR)/bloomery/
+	$(if $(POSTGRESQL),install -d $(DESTDIR)$(PG_LIBDIR) $(DESTDIR)$(PG_SHAREDIR)/extension)
+	$(if $(POSTGRESQL),install -m 755 $(B)/bloomery_postgresql.so $(DESTDIR)$(PG_LIBDIR)/)
+	$(if $(POSTGRESQL),install -m 644 $(PG_FILES:%=adapters/postgresql/%) $(DESTDIR)$(PG_SHAREDIR)/extension/)
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libbloomery.so
 	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' \
 	    -e 's,@VERSION@,$(VERSION),g' tools/bloomery.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
 	$(call stripped,$(DESTDIR)$(PREFIX)/bin/bloomery $(DESTDIR)$(LIBDIR)/libbloomery.so.$(VERSION) \
-	    $(DESTDIR)$(LIBDIR)/bloomery/bloomery.so)
+	    $(LOADED:$(B)/%=$(DESTDIR)$(LIBDIR)/bloomery/%) \
+	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so))
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	$(foreach n,1 2 3,install -m 644 $(word $(n),$(COMPLETION)) $(DESTDIR)$(PREFIX)/share/$(word $(n),$(COMPLETED)) &&) :
 	$(Q)$(LDCONFIG)
@@ -274,8 +352,13 @@ uninstall: ## take away what install brought
 	rm -f $(DESTDIR)$(PREFIX)/bin/bloomery \
 	    $(DESTDIR)$(PREFIX)/include/bloomery.h \
 	    $(DESTDIR)$(PREFIX)/include/bloomery/*.h \
+	    $(ADAPTER_HEADERS:adapters/leveldb/%=$(DESTDIR)$(PREFIX)/include/%) \
+	    $(ADAPTER_LIBS:$(B)/%=$(DESTDIR)$(LIBDIR)/%) \
 	    $(DESTDIR)$(LIBDIR)/libbloomery.* \
-	    $(DESTDIR)$(LIBDIR)/bloomery/bloomery.so \
+	    $(DESTDIR)$(PREFIX)/share/bloomery/bloomery.lua \
+	    $(LOADED:$(B)/%=$(DESTDIR)$(LIBDIR)/bloomery/%) \
+	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so \
+	        $(PG_FILES:%=$(DESTDIR)$(PG_SHAREDIR)/extension/%)) \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery.1 \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery-*.1 \
@@ -303,7 +386,7 @@ FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so
 
 # All that tools/run-tests runs.
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
-    $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/tsan/bloomery \
+    $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/asan/bloomery.so $(B)/tsan/bloomery \
     $(FUZZERS:%=$(B)/fuzzer/%) $(B)/clang/bloomery $(FAULTS)
 programs: $(PROGRAMS) cross ## build all that the tests run
 
@@ -325,6 +408,11 @@ faults: all $(FAULTS) ## power cuts and failing calls, the long form (half an ho
 SOAK_SECONDS ?= 3600
 soak: all ## random commands, restarts and failovers on two Redis servers (an hour: SOAK_SECONDS)
 	BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 tests/redis_soak.py $(SOAK_SECONDS)
+
+# All tests of the module, in servers with sanitizers; make test has a short form.
+redis-sanitized: all $(B)/asan/bloomery.so ## the tests of the Redis module with sanitizers (ten minutes)
+	BLY_REDIS_SANITIZED=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
+	    -q -p no:cacheprovider tests/test_redis*.py
 
 # The long forms: 20,000 random filters of each kind, ten million operations on each, rates up to ten million keys.
 test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_laws_random $(B)/plain/tests/test_rates ## the long forms of laws and rates (two hours)
@@ -429,7 +517,9 @@ dist: ## build/bloomery-VERSION.tar.gz, from what is committed
 
 $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.a,$^) -pthread -lm -o $@
+	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
+$(B)/bench/leveldb: $(LEVELDB_SRC)
+$(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
 
 -include $(BENCH:=.d)
 

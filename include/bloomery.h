@@ -213,7 +213,9 @@ typedef struct bly_param {
     X(RESIZE, resize, "resize", "change capacity without the keys")      \
     X(CONVERT, convert, "convert", "turn into a filter of another kind") \
     X(TICK, tick, "tick", "forget with time")                            \
-    X(DENY, deny, "deny", "be told which keys are not in it")
+    X(DENY, deny, "deny", "be told which keys are not in it")            \
+    X(RANGE, has_range, "range", "say whether any key lies in a range")  \
+    X(RAW, raw, "raw", "give and take its bits without a header")
 
 enum {
 #define BLY_ABILITY_BIT_(NAME, slot, word, text) BLY_ABILITY_##NAME,
@@ -320,8 +322,8 @@ typedef struct bly_spec {
     const bly_option *options;   /* of the kind */
     size_t noptions;
     uint64_t max_bytes; /* fail, or stop growing, rather than hold more */
-    const char *spill;  /* builders only: a folder for the hashes that do not
-                           fit in max_bytes; NULL: none */
+    const char *spill;  /* builders only: a folder for hashes that do not fit in
+                           max_bytes, or in 4 MiB if that is 0; NULL: none */
     const bly_mem *mem; /* its ctx must outlive the filter; NULL: the system's
                            memory, with huge pages where they pay */
     bly_keying keying;  /* what the keys will be, for whoever asks later */
@@ -381,10 +383,17 @@ bly_status bly_clone(const bly_filter *f, bly_filter **out);
 
 /* Replace f by `from`, and release `from`: for a filter that was made from f
  * and takes its place. f keeps its address. BLY_EINVAL if they come from
- * different memory sources or are the same filter; both are then unchanged,
- * and `from` still belongs to the caller. Takes constant time apart from
- * releasing memory. */
+ * different memory sources or are the same filter, BLY_EUNFIT if `from` is of a
+ * kind with more parameters than f has place for (what was opened from a file,
+ * or read, has place for those of any kind); both are then unchanged, and
+ * `from` still belongs to the caller. Takes constant time apart from releasing
+ * memory. */
 bly_status bly_become(bly_filter *f, bly_filter *from);
+
+/* Bytes that f may hold from now on, as spec->max_bytes when it is made; 0: no
+ * limit. One that holds more already keeps what it has and does not grow, and a
+ * clone is like it. */
+void bly_limit(bly_filter *f, uint64_t max_bytes);
 
 /* Let a memory source that defragments move the memory of f. `move` is given a
  * pointer that alloc returned, and returns the new address of those bytes, or
@@ -397,17 +406,32 @@ bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
 
 /* How a filter turns bytes into its 64-bit hash. */
 typedef struct bly_hasher { /* final */
-    uint32_t id;            /* BLY_HASH_XXH3 or BLY_HASH_SIPHASH13 */
+    uint32_t id;            /* BLY_HASH_XXH3, ... */
     uint32_t reserved;      /* zero */
-    uint64_t seed;          /* BLY_HASH_XXH3 */
+    uint64_t seed;          /* not of BLY_HASH_SIPHASH13 */
     uint64_t secret[2];     /* BLY_HASH_SIPHASH13 */
 } bly_hasher;
 
 #define BLY_HASH_XXH3 1      /* 64 bits, with seed */
 #define BLY_HASH_SIPHASH13 3 /* 128-bit secret, 64 bits out */
 
+/* Of kinds with RANGE, which have to know the order of their keys. The hash is
+ * a bijection of 64 bits (docs/format.md) of the first eight bytes of a key,
+ * most significant first and zeros behind a shorter one; where keys are
+ * integers, of the integer (and of bytes that are not eight, as before). So
+ * keys that agree in their first eight bytes are one key. Integers are what
+ * the keys of such a filter are unless its spec says text or bytes. */
+#define BLY_HASH_ORDERED_BYTES 4
+#define BLY_HASH_ORDERED_INTS 5
+
+/* Of filters whose keys stand in groups (bly_builder_groups()): a key is its
+ * group, a tab, and what it is called in the group. Such a hasher knows the
+ * table of the filter or the builder that it belongs to, and goes with it. A
+ * key without a tab has the hash 0, and the answer for it is "maybe". */
+#define BLY_HASH_GROUPED 6
+
 /* The hasher that a filter made from spec would have. BLY_EINVAL if spec has
- * both a seed and a secret. */
+ * both a seed and a secret, or a secret and a kind that keeps keys in order. */
 BLY_SIZED(bly_status, bly_hasher_for, bly_spec,
           (const bly_spec *spec, bly_hasher *out), (spec, out));
 
@@ -522,6 +546,19 @@ void bly_has_column(const bly_filter *f, const bly_column *keys, size_t n,
 void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
                   uint64_t *maybe);
 
+/* Announce up to BLY_PREFETCH_MOST hashes that will be asked for or added
+ * next: their memory is sent for, and nothing waits for it. A program that has
+ * its keys in small batches announces the next batch, works on this one, and
+ * finds the memory of the next at hand:
+ *
+ *     bly_prefetch_hashes(f, batch[i + 1], n);
+ *     bly_has_hashes(f, batch[i], n, maybe);
+ *
+ * Changes nothing and promises nothing; what is not asked for after all was in
+ * vain. Of more hashes, the first so many are announced. */
+#define BLY_PREFETCH_MOST 512
+void bly_prefetch_hashes(const bly_filter *f, const uint64_t *hashes, size_t n);
+
 /* The same for n keys of a type, converted by bly_hash_as() to what the filter
  * holds. Adding to an empty filter of unknown type makes it one of this type
  * (unless it is shared). After a failure maybe[] is "maybe" for all keys.
@@ -530,6 +567,27 @@ bly_status bly_add_as(bly_filter *f, bly_key_type type, const void *keys,
                       size_t n, uint64_t *fresh, size_t *ndone);
 bly_status bly_has_as(const bly_filter *f, bly_key_type type, const void *keys,
                       size_t n, uint64_t *maybe);
+
+/* Is there any key from a to b, both included? For kinds with RANGE: "no" is
+ * certain, and "maybe" is wrong at the planned rate for ranges of up to the
+ * planned length, and of longer ones in proportion (docs/kinds/range.md).
+ *
+ * The first two take integers, which are signed if the filter says so of its
+ * keys (BLY_KEYS_INT64), and are for filters of integers. The last takes keys
+ * of a type, as bly_has_as() does, in arrays of bly_bytes, int64_t or uint64_t.
+ * Text and bytes are compared byte by byte, and b stands for all keys that
+ * begin with it too: from "ab" to "ab" are all keys that begin with ab.
+ *
+ * BLY_ENOTSUP for a kind that cannot do it; BLY_EINVAL for a range that ends
+ * before it begins, and for ends that are no keys of the filter. After a
+ * failure maybe[] is "maybe" for all ranges. */
+bly_status bly_has_range(const bly_filter *f, uint64_t a, uint64_t b,
+                         bool *maybe);
+bly_status bly_has_ranges(const bly_filter *f, const uint64_t *a,
+                          const uint64_t *b, size_t n, uint64_t *maybe);
+bly_status bly_has_ranges_as(const bly_filter *f, bly_key_type type,
+                             const void *a, const void *b, size_t n,
+                             uint64_t *maybe);
 
 /* Remove n hashes. each, unless NULL, receives the status of every one of
  * them; the result is BLY_OK if all were removed, otherwise the first failure.
@@ -574,12 +632,12 @@ bly_status bly_tick(bly_filter *f, uint64_t now);
  * have filters of their own, of at most 256 MiB together, and none if there is
  * a bound; the result is the same for any number of threads.
  *
- * With spec->spill and a bound, max_bytes, the hashes that do not fit go to a
- * temporary file in that folder, which has no name and disappears with the
- * builder. The filter is then made in several passes over the file, and is the
- * same as without it. BLY_EIO if the file cannot be written or read; BLY_ERANGE
- * if the bound is too low to hold the filter and one part of the keys or,
- * without a folder, the hashes. */
+ * With spec->spill, hashes that do not fit in max_bytes go to a temporary file
+ * in that folder, which has no name and disappears with the builder; the filter
+ * is the same. Kinds that add need no bound, which is then 4 MiB of hashes and
+ * none for the filter; others want one (BLY_EINVAL). BLY_EIO if the file cannot
+ * be written or read; BLY_ERANGE if the bound is too low to hold the filter and
+ * one part of the keys or, without a folder, the hashes. */
 typedef struct bly_builder bly_builder;
 
 /* Make a builder, which belongs to the caller until bly_builder_free(). Fails
@@ -604,6 +662,30 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
  * are kept, so there may be any number. Say how many will come when the builder
  * is made, by the kind's option. Many threads may call it at once. */
 bly_status bly_builder_deny(bly_builder *b, const uint64_t *hashes, size_t n);
+
+/* Which of n hashes are of keys of the set, exactly: sets their bits of `in`,
+ * BLY_BITMAP_WORDS(n) words, and clears the others. For those who take it for a
+ * mistake that a key is denied which was added: ask before or after denying it.
+ * Of a kind with DENY; all keys of the set must have been taken. Many threads
+ * may call it at once. */
+bly_status bly_builder_members(bly_builder *b, const uint64_t *hashes, size_t n,
+                               uint64_t *in);
+
+/* A group of keys of a known universe. */
+typedef struct bly_group { /* final */
+    bly_bytes name;        /* without a tab; borrowed for the call */
+    uint64_t members;      /* keys of it that will be added */
+    uint64_t others;       /* and that will be denied */
+} bly_group;
+
+/* For a kind with DENY where the share of members differs between groups of
+ * keys: the filter is planned for each of them, and takes fewer bits. Keys are
+ * from then on a group, a tab, and a name in the group (BLY_HASH_GROUPED), and
+ * whoever asks gives them so. Call it once, before the hasher is used. Groups
+ * that are not told of, or numbers that are wrong, cost bits, never a wrong
+ * answer. BLY_EINVAL for a keyed filter, and where the spec gives bits. */
+bly_status bly_builder_groups(bly_builder *b, const bly_group *groups,
+                              size_t n);
 
 /* The filter of all the keys taken, built by up to nthreads threads (0: one per
  * processor). Call it once, when no thread adds any more. The builder then
@@ -643,6 +725,8 @@ typedef struct bly_stats {
                         a checksum per block); 0: not from a file */
     size_t nfacts;
     bly_fact facts[BLY_MAX_FACTS];
+    bool compact;              /* bly_set_compact() */
+    unsigned char reserved[7]; /* zero */
 } bly_stats;
 
 /* Everything f knows about itself. Reads all of f. Cannot fail. */
@@ -691,6 +775,27 @@ bly_status bly_copy_meta(bly_filter *f, const bly_filter *from);
 /* How many entries are there that a newer bloomery wrote and this one does not
  * know? They are kept. */
 size_t bly_meta_unknown(const bly_filter *f);
+
+/* -------------------------------------------------------------------- raw */
+
+/* The bits of a filter and nothing else, of kinds with the ability RAW: for a
+ * packet that has 32 bytes for them, and a receiver who knows the rest. Bit j
+ * is bit j % 8 of byte j / 8; docs/small.md says what they mean.
+ *
+ *     unsigned char packet[32];
+ *     bly_raw_get(f, packet, sizeof packet);          the sender
+ *     bly_new(&spec, &g);                             the receiver: the same
+ *     bly_raw_set(g, packet, sizeof packet);          kind and parameters
+ *
+ * bly_raw_bytes() is how many bytes there are, 0 for a kind that has no such
+ * form. nbytes must be exactly that, otherwise BLY_EINVAL. Setting replaces the
+ * contents of f, also by bits that no keys have set; BLY_EFORMAT, with f
+ * unchanged, if bits past the last one are set. The number of additions becomes
+ * what the contents suggest. BLY_EREADONLY for a mapped filter; f must not be
+ * in use by other threads, shared or not. */
+uint64_t bly_raw_bytes(const bly_filter *f);
+bly_status bly_raw_get(const bly_filter *f, void *bits, size_t nbytes);
+bly_status bly_raw_set(bly_filter *f, const void *bits, size_t nbytes);
 
 /* ------------------------------------------------------------------ layers */
 
@@ -793,6 +898,13 @@ typedef struct bly_access {
  * coded if its original is, and bly_update() keeps it so. Writing and reading
  * then take a few ns per bit instead of the time of a copy. */
 void bly_set_coded(bly_filter *f, bool coded);
+
+/* Choose whether f is written in the compact form: with a header of some 40
+ * bytes instead of a page, and 8 bytes of checksum (docs/small.md), coded or
+ * not. For filters that are kept in rows or sent in packets. Such a file cannot
+ * be mapped in place. A filter read from a compact file is compact, a copy is
+ * compact if its original is, and bly_update() keeps it so. */
+void bly_set_compact(bly_filter *f, bool compact);
 
 /* The information in the contents of f, in bits: m H(X/m) for X ones among m
  * bits or, for other kinds, the entropy of single bytes. No code that ignores
@@ -914,7 +1026,7 @@ BLY_SIZED(bly_status, bly_open, bly_access,
  * The file must not be truncated while it is mapped; bly_save() and
  * bly_update() replace it and never do that. A coded file cannot be used in
  * place: it is decoded into memory and checked, as bly_open() does, and the
- * filter is read-only all the same. */
+ * filter is read-only all the same. So is a compact file. */
 BLY_SIZED(bly_status, bly_map, bly_access,
           (const char *path, const bly_access *how, bly_filter **out),
           (path, how, out));
@@ -1031,7 +1143,8 @@ BLY_SIZED(bly_status, bly_delta_save, bly_delta,
 /* Update f to the version that a delta leads to, including its hints, from
  * bytes that anyone may have written: an array, or what get delivers, as in
  * bly_load() and bly_read(). BLY_EUNFIT if f is not the version that the delta
- * starts from, BLY_EFORMAT if the delta is damaged; f is then unchanged. f
+ * starts from or cannot become a filter of another kind (bly_become()),
+ * BLY_EFORMAT if the delta is damaged; f is then unchanged. f
  * keeps its secret and its memory source, and is shared or coded as before. */
 BLY_SIZED(bly_status, bly_delta_apply, bly_delta,
           (bly_filter *const f, const void *bytes, size_t nbytes,

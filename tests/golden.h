@@ -8,7 +8,10 @@
  * machine computes a logarithm). KIND-keyed.bly is the same with a secret, for
  * the default kind; KIND-coded.bly is the same coded, for the first kind of
  * each encoding, and for those that have one; KIND-blocked.bly is the same with
- * blocked layers, for kinds whose layers are of either kind.
+ * blocked layers, for kinds whose layers are of either kind; KIND-compact.bly
+ * is the same with compact counters, some of them large, for kinds whose first
+ * file is from before there were any; KIND-small.bly is the same as a compact
+ * file, for the default kind and those whose layers are of either kind.
  *
  * This is the recipe, and the check as a function that says what is wrong: the
  * tool that makes the files and test_format.c share it. Nothing here needs more
@@ -53,14 +56,16 @@ typedef enum golden_form {
     GOLDEN_KEYED,
     GOLDEN_CODED,
     GOLDEN_BLOCKED,
+    GOLDEN_COMPACT,
+    GOLDEN_SMALL,
     GOLDEN_NFORMS
 } golden_form;
 
 /* What is put behind the name of the kind. */
 static inline const char *golden_suffix(golden_form form)
 {
-    static const char *const suffixes[] = { "", "-keyed", "-coded",
-                                            "-blocked" };
+    static const char *const suffixes[] = { "",         "-keyed",   "-coded",
+                                            "-blocked", "-compact", "-small" };
     return suffixes[form];
 }
 
@@ -71,13 +76,33 @@ static inline void golden_path(const char *folder, const char *kind,
     snprintf(path, room, "%s/%s%s.bly", folder, kind, golden_suffix(form));
 }
 
+static inline bool golden_has_param(const bly_kind_info *kind, const char *name)
+{
+    for (size_t i = 0; i < kind->nparams; i++)
+        if (strcmp(bly_param_at(kind->params, i)->name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Does the kind have layers of a kind that can be chosen? */
 static inline bool golden_layered(const bly_kind_info *kind)
 {
-    for (size_t i = 0; i < kind->nparams; i++)
-        if (strcmp(bly_param_at(kind->params, i)->name, "layer") == 0)
-            return true;
-    return false;
+    return golden_has_param(kind, "layer");
+}
+
+/* What makes today what was made without it when the file was written; and the
+ * forms that are a matter of options. False: nothing is needed. */
+static inline bool golden_option(const bly_kind_info *kind, golden_form form,
+                                 bly_option *out)
+{
+    if (golden_layered(kind))
+        *out = (bly_option){ "layer",
+                             form == GOLDEN_BLOCKED ? "blocked" : "classic" };
+    else if (golden_has_param(kind, "compact") && form != GOLDEN_COMPACT)
+        *out = (bly_option){ "width", "32" };
+    else
+        return false;
+    return true;
 }
 
 /* The filter that the file of this kind holds, made from its keys. */
@@ -85,12 +110,12 @@ static inline bly_status golden_make(const bly_kind_info *kind,
                                      golden_form form, bly_filter **out)
 {
     const bool keyed = form == GOLDEN_KEYED;
-    const bly_option layer = { "layer",
-                               form == GOLDEN_BLOCKED ? "blocked" : "classic" };
+    bly_option option;
+    const bool optional = golden_option(kind, form, &option);
     const bly_spec spec = {
         .kind = kind->name,
-        .options = &layer,
-        .noptions = golden_layered(kind) ? 1 : 0,
+        .options = &option,
+        .noptions = optional ? 1 : 0,
         .items = GOLDEN_KEYS,
         .fpr = GOLDEN_FPR,
         .seed = keyed ? 0 : GOLDEN_SEED,
@@ -112,8 +137,15 @@ static inline bly_status golden_make(const bly_kind_info *kind,
                          GOLDEN_KEYS);
     if (!st)
         st = bly_builder_finish(b, 1, out);
+    for (unsigned i = 0; !st && form == GOLDEN_COMPACT && i < GOLDEN_KEYS;
+         i += 50) {
+        const uint64_t by = 5 + i;
+        st = bly_increase_hashes(*out, &hashes[i], &by, 1, NULL);
+    }
     if (!st && form == GOLDEN_CODED)
         bly_set_coded(*out, true);
+    if (!st && form == GOLDEN_SMALL)
+        bly_set_compact(*out, true);
     bly_builder_free(b);
     return st;
 }
@@ -182,6 +214,25 @@ static inline const char *golden_same(const bly_filter *f, bool loose,
     return wrong;
 }
 
+/* The same of a compact file, in which rates have no fixed place: as the usual
+ * file. That it is written back byte for byte was seen before. */
+static inline const char *golden_same_small(bly_filter *f,
+                                            const unsigned char *file, size_t n)
+{
+    size_t nusual;
+    bly_filter *g;
+    if (bly_load(file, n, NULL, &g))
+        return bly_error();
+    bly_set_compact(f, false);
+    bly_set_compact(g, false);
+    unsigned char *const usual = golden_bytes(g, &nusual);
+    const char *const wrong = usual ? golden_same(f, true, usual, nusual)
+                                    : "cannot be written as the usual file";
+    free(usual);
+    bly_free(g);
+    return wrong;
+}
+
 static inline const char *golden_has_all(const bly_filter *f,
                                          const bly_kind_info *kind)
 {
@@ -225,6 +276,10 @@ static inline bool golden_wants(const char *folder, size_t row,
     bly_kind_at(row, &kind);
     if (form == GOLDEN_BLOCKED)
         return golden_layered(&kind);
+    if (form == GOLDEN_COMPACT)
+        return golden_has_param(&kind, "compact");
+    if (form == GOLDEN_SMALL)
+        return row == 0 || golden_layered(&kind);
     if (form != GOLDEN_CODED)
         return form == GOLDEN_PLAIN || row == 0;
     golden_path(folder, kind.name, form, path, sizeof path);
@@ -274,7 +329,8 @@ golden_check(const char *folder, const bly_kind_info *kind, golden_form form)
 
     if (golden_make(kind, form, &f))
         return bly_error();
-    wrong = golden_same(f, true, file, n);
+    wrong = form == GOLDEN_SMALL ? golden_same_small(f, file, n)
+                                 : golden_same(f, true, file, n);
     bly_free(f);
     return wrong;
 }

@@ -109,10 +109,9 @@ static const char *rows_check(size_t max)
                                     bly_int_flip(bly_mix64(trial)) };
         for (size_t n = 0; n <= max; n += (n < 300 ? 1 : 47) * few) {
             outcome want = outcome_singly(nlines, k, in, n);
-            for (size_t r = 0, more = 1; more; r++) {
-                more = bly_lines_row_at(r).name != NULL; /* else the shared */
-                const bly_lines_row *row =
-                    more ? &bly_lines_rows[r] : &bly_lines_shared;
+            for (size_t r = 0; bly_lines_row_at(r / 2).name; r++) {
+                const bly_lines_row *row = r % 2 ? bly_lines_rows[r / 2].shared
+                                                 : &bly_lines_rows[r / 2];
                 if (!bly_row_runs(row->needs))
                     continue;
                 outcome got = outcome_of(row, nlines, k, in, n);

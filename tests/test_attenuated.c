@@ -441,6 +441,11 @@ static void shapes_that_cannot_be(void **unused)
     limited.max_bytes = 1000000;
     assert_ok(bly_new(&limited, &f));
     bly_free(f);
+    /* Where a level has some hundred bits, a rate is met by whole ones. */
+    static const bly_option small[] = { { "degree", "2" }, { "depth", "3" } };
+    const bly_spec twenty = spec_of(20, small, 2);
+    assert_ok(bly_new(&twenty, &f));
+    bly_free(f);
     const bly_spec few = { .kind = "attenuated", .items = 1, .bits = 3 };
     assert_status(bly_new(&few, &f), BLY_EINVAL);
 }

@@ -63,7 +63,17 @@
 #define bly_bit_clear narrow_bit_clear
 #define bly_word_or_shared narrow_word_or_shared
 #define bly_word_load narrow_word_load
+#define bly_int_turned narrow_int_turned
+#define bly_int_hash_turned narrow_int_hash_turned
+#define bly_block_has_hash_8_ narrow_block_has_hash_8_
+#define bly_unmix64 narrow_unmix64
+#define bly_word_set_shared narrow_word_set_shared
 #include "core/bits.h"
+#undef bly_int_turned
+#undef bly_int_hash_turned
+#undef bly_block_has_hash_8_
+#undef bly_unmix64
+#undef bly_word_set_shared
 #undef bly_int_hash
 #undef bly_lines_spread
 #undef bly_block_word_

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/packed.h"
-#include "kinds/kind.h"
+#include "kinds/filter.h"
 
 enum { P_LAYOUT, P_VALUE, P_PRINT, P_ARITY, P_SHARDS, P_SEGMENT, P_WINDOWS };
 
@@ -516,15 +516,15 @@ static void insane_shapes(void **state)
     };
     assert_true(kind->sane(&f->shape));
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-        bly_shape s = f->shape;
+        bly_shape s = bly_shape_of(f);
         s.p[wrong[i].i] = wrong[i].value;
         assert_false(kind->sane(&s));
     }
-    bly_shape s = f->shape;
+    bly_shape s = bly_shape_of(f);
     s.nbytes += 8;
     assert_false(kind->sane(&s));
     /* Shards whose fields would share bytes. */
-    s = f->shape;
+    s = bly_shape_of(f);
     s.p[P_SHARDS] = 2;
     s.p[P_SEGMENT] = 4;
     for (s.nbytes = 0; s.nbytes < 20000; s.nbytes += 8)

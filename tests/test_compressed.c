@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/maths.h"
-#include "kinds/kind.h"
+#include "kinds/filter.h"
 
 #define HEADER 296 /* of a coded file */
 
@@ -242,7 +242,7 @@ static void shapes_from_outside(void **unused)
     const bly_spec spec = { .kind = "compressed", .items = 1000, .fpr = 0.01 };
     bly_filter *f;
     assert_ok(bly_new(&spec, &f));
-    bly_shape s = f->shape;
+    bly_shape s = bly_shape_of(f);
     assert_true(f->kind->sane(&s));
     s.p[3] = 0;
     assert_false(f->kind->sane(&s));

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/bits.h"
-#include "kinds/kind.h"
+#include "kinds/filter.h"
 
 static double fact_real(const bly_prediction *p, const char *name)
 {
@@ -292,7 +292,7 @@ static void tails_and_shapes_are_checked(void **state)
     bly_bit_set(words + 16, 100);
     assert_false(f->kind->check(f));
     for (unsigned i = 0; i < f->kind->nparams; i++) {
-        bly_shape s = f->shape;
+        bly_shape s = bly_shape_of(f);
         s.p[i] = UINT64_MAX;
         assert_false(f->kind->sane(&s));
         s.p[i] = i >= 3; /* 0 but for those that are not kept */

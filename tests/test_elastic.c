@@ -223,7 +223,7 @@ static void tables_from_outside(void **state)
     assert_true(kind->sane(&f->shape) && kind->sound(f) && kind->check(f));
     for (unsigned i = 0; i <= P_SLOTS; i++)
         for (int by = -1; by <= 1; by += 2) {
-            bly_shape s = f->shape;
+            bly_shape s = bly_shape_of(f);
             s.p[i] += (uint64_t)(int64_t)by;
             assert_true(i == P_LEVEL || !kind->sane(&s));
             s.p[i] = by < 0 ? 0 : UINT64_MAX;
@@ -249,7 +249,7 @@ static void tables_from_outside(void **state)
         F++;
     for (uint64_t i = 0; i < 2; i++) { /* first F's own, then the next one */
         memset(f->data, 0, (size_t)f->shape.nbytes);
-        memset(f->state, 0, sizeof f->state);
+        memset(f->state, 0, f->kind->nstate * sizeof f->state[0]);
         bly_quotient_writer w = bly_quotient_writer_of(&t, f->state);
         assert_ok(bly_quotient_write(&w, entry - 1 + i, 1));
         assert_ok(bly_quotient_write_end(&w));
@@ -292,6 +292,187 @@ static void deviations_are_true(void **state)
     assert_deviations(&spec, 30, 64000, 0.6, 1.5);
 }
 
+/* ---------------------------------------------------- removing and merging */
+
+static bly_filter *removable(uint64_t items, double fpr)
+{
+    static const bly_option yes = { "removal", "yes" };
+    bly_spec spec = elastic_spec(items, fpr);
+    spec.options = &yes;
+    spec.noptions = 1;
+    return elastic_new(&spec);
+}
+
+/* Grown over several tables: most keys can be removed, those that cannot are
+ * refused, none that stays is forgotten, and who is gone is mostly gone. Down
+ * to nothing and up again. */
+static void removes_without_harm(void **state)
+{
+    (void)state;
+    enum { N = 60000 };
+    const bly_spec spec = elastic_spec(100, 0.01);
+    bly_filter *f = removable(100, 0.01);
+    uint64_t *h = hashes_for(&spec, 0, N);
+    bly_status *each = calloc(N, sizeof *each);
+    add_range(f, &spec, 0, N);
+    assert_true(f->shape.p[P_TABLES] > 2);
+    size_t refused = 0;
+    for (size_t half = N / 2; half < N; half += N / 4) {
+        const size_t n = half == N / 2 ? half : N - half;
+        const size_t from = half == N / 2 ? 0 : half;
+        (void)bly_remove_hashes(f, h + from, n, each);
+        for (size_t i = 0; i < n; i++) {
+            assert_true(!each[i] || each[i] == BLY_EREFUSED);
+            refused += each[i] == BLY_EREFUSED;
+        }
+        assert_ok(bly_verify(f));
+        if (half == N / 2) /* the rest is there, and those who were refused */
+            assert_int_equal(hits(f, N / 2, N / 2), N / 2);
+    }
+    assert_between((double)refused, 1, 0.01 * N);
+    assert_true(hits(f, 0, N / 2) < N / 100);
+    bly_stats s;
+    bly_stat(f, &s);
+    assert_int_equal(s.items_added, N / 4 + refused);
+    assert_between(s.items_estimate, 0.9 * (N / 4), 1.2 * (N / 4) + 600);
+    add_range(f, &spec, 0, N);
+    assert_int_equal(hits(f, 0, N), N);
+    free(each);
+    free(h);
+    bly_free(f);
+}
+
+/* A key that came several times is there until it was removed as often. */
+static void removes_as_often_as_added(void **state)
+{
+    (void)state;
+    bly_filter *f = removable(1000, 0.001);
+    const uint64_t h[] = { 1, 1, 1, UINT64_MAX, 1 };
+    uint64_t fresh = 0;
+    assert_ok(bly_add_hashes(f, h, COUNT_OF(h), &fresh, NULL));
+    assert_int_equal(fresh, 0x09);
+    for (int i = 0; i < 4; i++) {
+        assert_true(bly_has_hash(f, 1));
+        assert_ok(bly_remove_hashes(f, h, 1, NULL));
+    }
+    assert_false(bly_has_hash(f, 1));
+    assert_status(bly_remove_hashes(f, h, 1, NULL), BLY_EABSENT);
+    assert_true(bly_has_hash(f, UINT64_MAX));
+    bly_free(f);
+
+    const bly_spec plain = elastic_spec(1000, 0.001);
+    f = elastic_new(&plain);
+    assert_ok(bly_add_hash(f, 1));
+    assert_status(bly_remove_hashes(f, h, 1, NULL), BLY_EREFUSED);
+    assert_non_null(strstr(bly_error(), "removal = yes"));
+    assert_true(bly_has_hash(f, 1));
+    bly_free(f);
+}
+
+/* Filters that grew apart: all keys of both are there, and the rate is that of
+ * both together and below the one asked for. What is merged can be written,
+ * read, grown, merged again and removed from. */
+static void merges_what_has_grown(void **state)
+{
+    (void)state;
+    for (int removal = 0; removal < 2; removal++) {
+        enum { N = 20000 };
+        const bly_spec spec = elastic_spec(100, 0.01);
+        bly_filter *f[3], *back;
+        for (size_t i = 0; i < 3; i++) {
+            f[i] = removal ? removable(100, 0.01) : elastic_new(&spec);
+            add_range(f[i], &spec, i * N, i * N + N);
+        }
+        assert_ok(bly_merge(f[0], f[1]));
+        assert_int_equal(f[0]->nlayers, 1);
+        assert_int_equal(hits(f[0], 0, 2 * N), 2 * N);
+        add_range(f[0], &spec, 3 * N, 4 * N); /* goes on growing */
+        byte_array bytes = written(f[0]);
+        assert_ok(bly_load(bytes.at, bytes.n, NULL, &back));
+        assert_true(bly_equal(back, f[0]));
+        free(bytes.at);
+        bly_free(back);
+        assert_ok(bly_merge(f[0], f[2]));
+        /* Three times three tables are all that the rate has room for. */
+        assert_status(bly_merge(f[0], f[1]), BLY_EFULL);
+        assert_non_null(strstr(bly_error(), "tables"));
+        assert_int_equal(hits(f[0], 0, 4 * N), 4 * N);
+        bly_stats s;
+        bly_stat(f[0], &s);
+        assert_true(s.fpr_now < 0.01);
+        const double q = 2e5, p = s.fpr_now;
+        const double seen = (double)hits(f[0], ABSENT, (size_t)q) / q;
+        assert_between(seen, p - 6 * sqrt(p / q), p + 6 * sqrt(p / q));
+        assert_between(s.items_estimate, 4 * N * 0.98, 4 * N * 1.02);
+        if (removal) {
+            uint64_t *h = hashes_for(&spec, 0, 4 * N);
+            bly_status *each = calloc(2 * N, sizeof *each);
+            (void)bly_remove_hashes(f[0], h, 2 * N, each);
+            size_t refused = 0;
+            for (size_t i = 0; i < 2 * N; i++)
+                refused += each[i] == BLY_EREFUSED;
+            assert_true(refused < N / 50);
+            assert_int_equal(hits(f[0], 2 * N, 2 * N), 2 * N);
+            assert_true(hits(f[0], 0, 2 * N) < 6 * N / 100);
+            assert_ok(bly_verify(f[0]));
+            free(each);
+            free(h);
+        }
+        for (size_t i = 0; i < 3; i++)
+            bly_free(f[i]);
+    }
+}
+
+/* Where one table holds both, it is that of all keys. */
+static void merges_into_one_table(void **state)
+{
+    (void)state;
+    for (int removal = 0; removal < 2; removal++) {
+        const bly_spec spec = elastic_spec(100, 0.01);
+        bly_filter *f[3];
+        for (size_t i = 0; i < 3; i++)
+            f[i] = removal ? removable(100, 0.01) : elastic_new(&spec);
+        add_range(f[0], &spec, 0, 1500);
+        add_range(f[1], &spec, 1000, 3000);
+        assert_ok(bly_merge(f[0], f[1]));
+        assert_int_equal(f[0]->nlayers, 0);
+        assert_int_equal(f[0]->shape.p[P_TABLES], 1);
+        assert_int_equal(hits(f[0], 0, 3000), 3000);
+        assert_ok(bly_verify(f[0]));
+        /* To and from an empty one. */
+        assert_ok(bly_merge(f[2], f[0]));
+        assert_int_equal(hits(f[2], 0, 3000), 3000);
+        for (size_t i = 0; i < 3; i++)
+            bly_free(f[i]);
+    }
+}
+
+/* Layers that no merge leaves. */
+static void layers_from_outside(void **state)
+{
+    (void)state;
+    const bly_spec spec = elastic_spec(100, 0.01);
+    bly_filter *f = elastic_new(&spec), *g = elastic_new(&spec);
+    add_range(f, &spec, 0, 20000);
+    add_range(g, &spec, 20000, 40000);
+    assert_ok(bly_merge(f, g));
+    assert_true(f->kind->sound(f));
+    enum { REMOVAL = P_SLOTS + 1, JOINED };
+    static const int at[] = { P_FIRST,  P_PRINT, P_LEVEL, P_GROWTH,
+                              P_TABLES, REMOVAL, JOINED };
+    for (size_t i = 0; i < COUNT_OF(at); i++) {
+        f->layer[0]->shape.p[at[i]]++;
+        assert_false(f->kind->sound(f));
+        f->layer[0]->shape.p[at[i]]--;
+    }
+    bly_filter_extra(f->layer[0])->hasher.seed++;
+    assert_false(f->kind->sound(f));
+    bly_filter_extra(f->layer[0])->hasher.seed--;
+    assert_true(f->kind->sound(f));
+    bly_free(f);
+    bly_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +486,11 @@ int main(void)
         cmocka_unit_test(tables_from_outside),
         cmocka_unit_test(few_bits_per_key),
         cmocka_unit_test(deviations_are_true),
+        cmocka_unit_test(removes_without_harm),
+        cmocka_unit_test(removes_as_often_as_added),
+        cmocka_unit_test(merges_what_has_grown),
+        cmocka_unit_test(merges_into_one_table),
+        cmocka_unit_test(layers_from_outside),
     };
     return cmocka_run_group_tests_name("elastic", tests, NULL, NULL);
 }

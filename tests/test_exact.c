@@ -282,9 +282,265 @@ static void wrong_calls(void **state)
     bly_builder_free(b);
 }
 
+/* Of all that is asked, the members and no others, before and after some are
+ * denied; with a first table and without. */
+static void members_are_told(void **state)
+{
+    (void)state;
+    static const universe rows[] = {
+        { .members = 1000, .others = 30000, .fpr = 0.5 },
+        { .members = 1000, .others = 1000, .fpr = 0.5 },
+    };
+    for (size_t r = 0; r < COUNT_OF(rows); r++) {
+        const universe *const u = &rows[r];
+        bly_builder *const b = begun(u);
+        uint64_t h[2000], in[BLY_BITMAP_WORDS(2000)];
+        bly_filter *f;
+        feed(b, u, 0, u->members, false);
+        for (int round = 0; round < 2; round++) {
+            keys_of(u, 0, 2000, h);
+            memset(in, 0xff, sizeof in);
+            assert_ok(bly_builder_members(b, h, 2000, in));
+            for (size_t i = 0; i < 2000; i++)
+                assert_int_equal(in[i / 64] >> i % 64 & 1, i < u->members);
+            feed(b, u, u->members, u->members + u->others, true);
+        }
+        assert_ok(bly_builder_members(b, NULL, 0, NULL));
+        assert_ok(bly_builder_finish(b, 1, &f));
+        assert_status(bly_builder_members(b, h, 1, in), BLY_EINVAL);
+        bly_free(f);
+        bly_builder_free(b);
+    }
+}
+
+/* ------------------------------------------------------------------ groups */
+
+/* Groups of different sizes, of whose keys different shares are members: key i
+ * of group g is one if i < members. */
+static const struct {
+    uint64_t members, others;
+} shares[] = {
+    { 0, 60000 },   { 30000, 30000 }, { 50, 80000 }, { 9000, 0 },
+    { 600, 60000 }, { 3, 7 },         { 1, 0 },      { 0, 1 },
+};
+
+#define NSHARES COUNT_OF(shares)
+
+static size_t grouped_key(unsigned group, uint64_t i, char *out)
+{
+    return (size_t)sprintf(out, "group %u\t%llx", group, (unsigned long long)i);
+}
+
+/* Add or deny keys of a group. */
+static void feed_group(bly_builder *b, unsigned group, uint64_t from,
+                       uint64_t to, bool deny)
+{
+    uint64_t h[512];
+    size_t n = 0;
+    for (uint64_t i = from; i < to; i++) {
+        char key[64];
+        h[n++] =
+            bly_hash(bly_builder_hasher(b), key, grouped_key(group, i, key));
+        if (n == COUNT_OF(h) || i + 1 == to) {
+            assert_ok(deny ? bly_builder_deny(b, h, n)
+                           : bly_builder_add(b, h, NULL, n));
+            n = 0;
+        }
+    }
+}
+
+/* The filter; told: how many of the groups the builder is told of, and with
+ * `wrong` the numbers are those of another. */
+static bly_filter *grouped_of(size_t told, bool wrong, double fpr)
+{
+    bly_group groups[NSHARES];
+    char names[NSHARES][16];
+    const bly_spec spec = { .kind = "exact", .fpr = fpr };
+    bly_builder *b;
+    bly_filter *f;
+    for (size_t i = 0; i < NSHARES; i++) {
+        const size_t of = wrong ? NSHARES - 1 - i : i;
+        const size_t len = (size_t)sprintf(names[i], "group %zu", i);
+        groups[i] = (bly_group){ { names[i], len },
+                                 shares[of].members,
+                                 shares[of].others };
+    }
+    assert_ok(bly_builder_new(&spec, &b));
+    assert_ok(bly_builder_groups(b, groups, told));
+    for (unsigned g = 0; g < NSHARES; g++)
+        feed_group(b, g, 0, shares[g].members, false);
+    for (unsigned g = 0; g < NSHARES; g++) /* members are of the universe */
+        feed_group(b, g, 0, shares[g].members + shares[g].others, true);
+    assert_ok(bly_builder_finish(b, 1, &f));
+    bly_builder_free(b);
+    return f;
+}
+
+static void assert_grouped_right(const bly_filter *f)
+{
+    for (unsigned g = 0; g < NSHARES; g++)
+        for (uint64_t i = 0; i < shares[g].members + shares[g].others; i++) {
+            char key[64];
+            const size_t len = grouped_key(g, i, key);
+            assert_int_equal(bly_has(f, key, len), i < shares[g].members);
+        }
+}
+
+static void *moved_elsewhere(void *ctx, void *at)
+{
+    (void)ctx;
+    (void)at;
+    return NULL;
+}
+
+/* Whatever the builder was told; copied, through a file, moved. */
+static void groups_are_never_wrong(void **state)
+{
+    (void)state;
+    bly_filter *f = grouped_of(NSHARES, false, 0.5), *g;
+    assert_grouped_right(f);
+    assert_ok(bly_clone(f, &g));
+    bly_free(f);
+    g = bly_move(g, moved_elsewhere, NULL);
+    assert_grouped_right(g);
+    byte_array a = written(g);
+    assert_ok(bly_load(a.at, a.n, NULL, &f));
+    assert_true(bly_equal(f, g));
+    assert_grouped_right(f);
+    free(a.at);
+    bly_free(f);
+    bly_free(g);
+    for (size_t told = 1; told <= NSHARES; told += 3) {
+        f = grouped_of(told, told > 1, 0.5);
+        assert_grouped_right(f);
+        bly_free(f);
+    }
+    f = grouped_of(NSHARES, false, 0.001);
+    assert_grouped_right(f);
+    bly_free(f);
+}
+
+/* The sum of the groups' entropies is what it comes near, not that of all. */
+static void groups_take_fewer_bits(void **state)
+{
+    (void)state;
+    bly_filter *const f = grouped_of(NSHARES, false, 0.5);
+    double least = 0, r = 0, s = 0;
+    bly_stats stats;
+    for (size_t i = 0; i < NSHARES; i++) {
+        r += (double)shares[i].members;
+        s += (double)shares[i].others;
+        if (shares[i].members && shares[i].others)
+            least +=
+                entropy((double)shares[i].members, (double)shares[i].others);
+    }
+    bly_stat(f, &stats);
+    assert_between((double)stats.bits, least, 1.08 * least);
+    assert_true((double)stats.bits < 0.6 * entropy(r, s));
+    bly_free(f);
+}
+
+/* A key from outside passes at the rate of its group, or of the rest, at most;
+ * one without a group cannot be answered. */
+static void outsiders_of_groups(void **state)
+{
+    (void)state;
+    bly_filter *const f = grouped_of(NSHARES, false, 0.001);
+    uint64_t wrong = 0;
+    char key[64];
+    for (uint64_t i = 0; i < 100000; i++)
+        wrong += bly_has(f, key,
+                         grouped_key(i % NSHARES, UINT64_C(1) << 40 | i, key));
+    assert_true((double)wrong < 100 + 6 * 10);
+    wrong = 0;
+    for (uint64_t i = 0; i < 100000; i++)
+        wrong += bly_has(f, key, grouped_key(99 + (unsigned)i, i, key));
+    assert_true((double)wrong < 100 + 6 * 10);
+    assert_true(bly_has(f, "no group", 8));
+    assert_true(bly_has(f, "", 0));
+    assert_true(bly_has(f, "8 bytes!", 8));
+    bly_free(f);
+}
+
+static void wrong_groups(void **state)
+{
+    (void)state;
+    static const unsigned char secret[16] = { 1 };
+    static const bly_spec specs[] = {
+        { .kind = "exact", .fpr = 0.5 },
+        { .kind = "fuse", .fpr = 0.5 },
+        { .kind = "exact", .fpr = 0.5, .secret = secret },
+        { .kind = "exact", .bits = 100000 },
+    };
+    static const bly_status expected[] = { BLY_OK, BLY_ENOTSUP, BLY_EINVAL,
+                                           BLY_EINVAL };
+    const bly_group one = { { "a", 1 }, 1, 1 }, tab = { { "a\tb", 3 }, 1, 1 };
+    const bly_group huge = { { "a", 1 }, UINT64_MAX, 1 };
+    bly_builder *b;
+    bly_filter *f;
+    for (size_t i = 0; i < COUNT_OF(specs); i++) {
+        assert_ok(bly_builder_new(&specs[i], &b));
+        assert_status(bly_builder_groups(b, &one, 1), expected[i]);
+        bly_builder_free(b);
+    }
+    assert_ok(bly_builder_new(&specs[0], &b));
+    assert_status(bly_builder_groups(b, NULL, 1), BLY_EINVAL);
+    assert_status(bly_builder_groups(b, &one, 0), BLY_EINVAL);
+    assert_status(bly_builder_groups(b, &tab, 1), BLY_EINVAL);
+    assert_status(bly_builder_groups(b, &huge, 1), BLY_ERANGE);
+    assert_ok(bly_builder_groups(b, &one, 1));
+    assert_status(bly_builder_groups(b, &one, 1), BLY_EINVAL); /* once */
+    /* A key without a group. */
+    const uint64_t none = bly_hash(bly_builder_hasher(b), "none", 4);
+    assert_int_equal(none, 0);
+    assert_ok(bly_builder_add(b, &none, NULL, 1));
+    assert_status(bly_builder_finish(b, 1, &f), BLY_EINVAL);
+    assert_non_null(strstr(bly_error(), "group"));
+    bly_builder_free(b);
+}
+
+/* A table of groups with any bytes: refused, or harmless; never read past. */
+static void hostile_groups(void **state)
+{
+    (void)state;
+    bly_filter *f = grouped_of(NSHARES, false, 0.5), *g;
+    byte_array a = written(f);
+    uint64_t chance = 1;
+    const size_t nbytes = 4096; /* the header */
+    for (size_t round = 0; round < 4000; round++) {
+        const size_t at = round % 4 ? nbytes + test_random(&chance) % 512
+                                    : test_random(&chance) % nbytes;
+        const unsigned char was = a.at[at];
+        a.at[at] ^= (unsigned char)(1u << test_random(&chance) % 8);
+        if (!bly_load(a.at, a.n, NULL, &g)) {
+            char key[64];
+            for (unsigned i = 0; i < 50; i++)
+                (void)bly_has(g, key, grouped_key(i % NSHARES, i, key));
+            bly_free(g);
+        }
+        a.at[at] = was;
+    }
+    /* As in a mapped file, which is asked before it is compared. */
+    for (size_t round = 0; round < 4000; round++) {
+        char key[64];
+        unsigned char *const data =
+            (unsigned char *)(uintptr_t)bly_hasher_of(f)->secret[0];
+        data[test_random(&chance) % 64] = (unsigned char)test_random(&chance);
+        for (unsigned i = 0; i < 8; i++)
+            (void)bly_has(f, key, grouped_key(i, round, key));
+    }
+    free(a.at);
+    bly_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_are_never_wrong),
+        cmocka_unit_test(groups_take_fewer_bits),
+        cmocka_unit_test(outsiders_of_groups),
+        cmocka_unit_test(wrong_groups),
+        cmocka_unit_test(hostile_groups),
         cmocka_unit_test(never_wrong_in_the_universe),
         cmocka_unit_test(size_is_near_the_entropy),
         cmocka_unit_test(outsiders_have_the_stated_rate),
@@ -292,6 +548,7 @@ int main(void)
         cmocka_unit_test(few_of_either),
         cmocka_unit_test(survives_its_file),
         cmocka_unit_test(wrong_calls),
+        cmocka_unit_test(members_are_told),
     };
     return cmocka_run_group_tests_name("exact", tests, NULL, NULL);
 }

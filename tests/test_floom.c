@@ -14,7 +14,7 @@
 #include "core/maths.h"
 #include "core/position.h"
 #include "engine/bit_count.h"
-#include "kinds/kind.h"
+#include "kinds/filter.h"
 
 static double fact_real(const bly_prediction *p, const char *name)
 {
@@ -291,7 +291,7 @@ static void damage_is_seen(void **state)
         bly_bit_clear(words, bad[i]);
     }
     for (unsigned i = 0; i < f->kind->nparams; i++) {
-        bly_shape s = f->shape;
+        bly_shape s = bly_shape_of(f);
         s.p[i] = UINT64_MAX;
         assert_false(f->kind->sane(&s));
     }

@@ -487,7 +487,10 @@ static void law_moves(const char *format)
     byte_array was = file_of(f);
     for (size_t i = 0; i < bly_foreign_nparts(f); i++)
         bly_foreign_move(&f, i, move_away, &moved);
-    assert_int_equal(moved, bly_foreign_nparts(f) + 3);
+    /* It, its structures, and an array for each part: a chain is its links,
+     * tables of a cuckoo filter hang on another structure. */
+    const size_t nblocks = strcmp(format, "rediscuckoo") == 0 ? 3 : 2;
+    assert_int_equal(moved, bly_foreign_nparts(f) + nblocks);
     assert_same_file(was, file_of(f));
     add_range(f, 300, 300);
     assert_range(f, 0, 600);

@@ -86,8 +86,8 @@ static const char *name_of(const bly_foreign *f, size_t i)
 static bly_foreign_part part_of(const bly_foreign *f, size_t i)
 {
     bly_foreign_part p = { 0 };
-    if (f->format->part)
-        f->format->part(f, i, &p);
+    if (bly_row_of(f)->part)
+        bly_row_of(f)->part(f, i, &p);
     else
         p = f->more->one;
     return p;
@@ -114,7 +114,7 @@ static void rebuild_add(struct rebuilt *r, bly_bytes text)
     bly_scratch s = { .mem = &bly_mem_system };
     bly_foreign_key key = { 0 };
     uint64_t at[BLY_FOREIGN_MAX_K];
-    const bly_format *const t = r->f->format;
+    const bly_format *const t = bly_row_of(r->f);
     assert_ok(t->encode ? t->encode(r->f, text, &s, &key)
                         : bly_key_encode(r->f->form, text, &s, &key));
     t->hash(r->f, &key);
@@ -195,7 +195,7 @@ static void test_leveldb_table(void **state)
     (void)state;
     struct opened o =
         opened("leveldb/leveldb-1.23-bloom10.ldb", NULL, NULL, NULL);
-    assert_string_equal(o.f->format->name, "leveldb");
+    assert_string_equal(bly_row_of(o.f)->name, "leveldb");
     assert_leveldb(o.f);
     assert_string_equal(name_of(o.f, 1), "blocks from 4096 to 6143");
     closed(&o);
@@ -463,7 +463,7 @@ static void test_bip37(void **state)
         bly_foreign *f;
         assert_ok(bly_key_encode(BLY_KEY_HEX, text_of(text), &s, &bytes));
         assert_ok(bly_foreign_open(NULL, bytes.bytes, bytes.len, &f));
-        assert_string_equal(f->format->name, "bip37");
+        assert_string_equal(bly_row_of(f)->name, "bip37");
         struct rebuilt r = rebuild(f, 0);
         for (int i = 0; i < 3; i++)
             rebuild_add(&r, text_of(key[i]));

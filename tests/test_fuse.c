@@ -14,6 +14,7 @@
 
 #include "core/hash.h"
 #include "kinds/peeled.h"
+#include "kinds/filter.h"
 
 static uint64_t *random_hashes(size_t n, uint64_t seed)
 {
@@ -330,7 +331,8 @@ static void order_of_peeling(void **state)
                                 form % 3 == 2 ? 4 : 3, fuse, &p));
         /* The value of a key is its hash, so that it can be checked. */
         uint64_t *h = random_hashes(n, 5), *values = random_hashes(n, 5);
-        bly_filter f = { .mem = bly_mem_system };
+        uint64_t words[1] = { 0 };
+        bly_filter f = { .state = words };
         unsigned char seeds[64] = { 0 };
         f.data = seeds;
         seen = (seen_keys){ 0, calloc((size_t)(p.nslots * p.nshards), 1) };
@@ -370,7 +372,7 @@ static void shapes_from_outside(void **state)
     assert_true(kind->sane(&f->shape));
     for (unsigned i = 0; i < kind->nparams; i++) {
         for (size_t j = 0; j < COUNT_OF(wrong); j++) {
-            bly_shape s = f->shape;
+            bly_shape s = bly_shape_of(f);
             if (s.p[i] == wrong[j])
                 continue;
             s.p[i] = wrong[j];
@@ -380,7 +382,7 @@ static void shapes_from_outside(void **state)
         }
     }
     for (size_t j = 0; j < COUNT_OF(wrong); j++) {
-        bly_shape s = f->shape;
+        bly_shape s = bly_shape_of(f);
         s.nbytes += wrong[j];
         assert_true(kind->sane(&s) == (wrong[j] == 0));
     }

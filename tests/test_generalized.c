@@ -13,7 +13,7 @@
 
 #include "core/bits.h"
 #include "core/position.h"
-#include "kinds/kind.h"
+#include "kinds/filter.h"
 
 static double fact_real(const bly_prediction *p, const char *name)
 {
@@ -325,7 +325,7 @@ static void limits_of_shapes(void **state)
     bly_bit_set((uint64_t *)(void *)f->data, 100);
     assert_false(f->kind->check(f));
     for (unsigned i = 0; i < f->kind->nparams; i++) {
-        bly_shape s = f->shape;
+        bly_shape s = bly_shape_of(f);
         if (f->kind->params[i].planning) /* not kept; files have 0 */
             continue;
         s.p[i] = UINT64_MAX;

@@ -174,6 +174,10 @@ LAW(says_what_it_cannot_do)
     REFUSES(INTERSECT, bly_intersect(f, g));
     REFUSES(COMPARE, bly_compare(f, g, &like));
     REFUSES(TICK, bly_tick(f, 1));
+    bool any = false;
+    REFUSES(RANGE, bly_has_range(f, 1, 2, &any));
+    if (!(kind->can & BLY_CAN(RANGE)))
+        assert_true(any); /* and until then, "maybe" */
     REFUSES(RESIZE, bly_convert(f, &spec, &none));
     if (!(kind->can & BLY_CAN(RESIZE)))
         assert_null(none);
@@ -417,6 +421,42 @@ LAW(empty_says_no)
     bly_free(f);
 }
 
+/* Small batches, announced one ahead, are keys one by one: they leave the same
+ * filter and call the same keys fresh. More may be announced than there is
+ * room for, or than follow. */
+LAW(announced_batches_are_single_keys)
+{
+    needs(kind, BLY_CAN(ADD) | BLY_CAN(HAS));
+    enum { LARGEST = 80, TOTAL = LARGEST * (LARGEST + 1) / 2 };
+    const bly_spec spec = law_spec(row, TOTAL);
+    key_list l = key_list_new(&spec, 0, TOTAL);
+    bly_filter *f, *single;
+    assert_ok(bly_new(&spec, &f));
+    assert_ok(bly_new(&spec, &single));
+    for (size_t n = 0, at = 0; n <= LARGEST; at += n, n++) {
+        uint64_t *const fresh = bitmap_new(n), *const maybe = bitmap_new(n);
+        bly_prefetch_hashes(f, l.hashes + at, TOTAL - at);
+        assert_ok(bly_add_hashes(f, l.hashes + at, n, fresh, NULL));
+        bly_prefetch_hashes(f, l.hashes + at, n);
+        bly_has_hashes(f, l.hashes + at, n, maybe);
+        for (size_t j = 0; j < n; j++) {
+            uint64_t one;
+            assert_ok(bly_add_hashes(single, &l.hashes[at + j], 1, &one, NULL));
+            assert_int_equal(one, bitmap_get(fresh, j));
+        }
+        for (size_t j = 0; j < n; j++)
+            assert_int_equal(bly_has_hash(single, l.hashes[at + j]),
+                             bitmap_get(maybe, j));
+        assert_tail_clear(fresh, n);
+        bitmap_free(fresh, n);
+        bitmap_free(maybe, n);
+    }
+    assert_true(bly_equal(f, single));
+    bly_free(f);
+    bly_free(single);
+    key_list_free(&l);
+}
+
 /* In a batch a key is answered as alone, in all three forms, and bits past n
  * are zero. The second filter is larger than a cache that prefetching spares,
  * and the last batch larger than the pieces in which keys are hashed. */
@@ -453,6 +493,49 @@ LAW(batch_equals_single)
         }
         bly_free(f);
     }
+}
+
+/* A range with a key in it is never "no", one of a single key is answered as
+ * that key, and a longer one is not "no" where a shorter one inside is not;
+ * alone and in batches of every size. */
+LAW(ranges_hold_their_keys)
+{
+    needs(kind, BLY_CAN(RANGE) | BLY_CAN(HAS));
+    enum { N = 1000, MOST = 700 };
+    const bly_spec spec = law_spec(row, N);
+    uint64_t random = 3, a[MOST], b[MOST], h[MOST];
+    bly_filter *f = filled_from(&spec, 0, N);
+    for (size_t n = 0; n <= MOST; n += n < 130 ? 1 : 95) {
+        uint64_t *wide = bitmap_new(n), *narrow = bitmap_new(n),
+                 *single = bitmap_new(n);
+        for (size_t i = 0; i < n; i++) {
+            /* Around the keys, and far from them. */
+            a[i] = test_random(&random) >> test_random(&random) % 64;
+            b[i] = a[i] + (test_random(&random) >> 20 >> i % 40);
+            b[i] = b[i] < a[i] ? UINT64_MAX : b[i];
+        }
+        bly_hash_ints(bly_hasher_of(f), a, n, h);
+        assert_ok(bly_has_ranges(f, a, b, n, wide));
+        assert_ok(bly_has_ranges(f, a, a, n, narrow));
+        bly_has_hashes(f, h, n, single);
+        for (size_t i = 0; i < n; i++) {
+            bool any;
+            assert_ok(bly_has_range(f, a[i], b[i], &any));
+            assert_true(bitmap_get(wide, i) == any);
+            assert_true(bitmap_get(narrow, i) == bitmap_get(single, i));
+            assert_true(any || !bitmap_get(narrow, i));
+            assert_true(any || a[i] >= N);
+        }
+        assert_tail_clear(wide, n);
+        bitmap_free(wide, n);
+        bitmap_free(narrow, n);
+        bitmap_free(single, n);
+    }
+    a[0] = 2;
+    b[0] = 1;
+    assert_status(bly_has_ranges(f, a, b, 1, h), BLY_EINVAL);
+    assert_int_equal(h[0], 1);
+    bly_free(f);
 }
 
 /* Adding a batch is adding one after another: the same filter comes out, and

@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bits.h"
+#include "core/hash.h"
+#include "format/compact.h"
 #include "format/reader.h"
 #include "kinds/filter.h"
 
@@ -34,6 +37,11 @@ static void use_reading(const bly_filter *f)
     bly_has_hashes(f, h, NKEYS, present);
     (void)bly_count_hashes(f, h, NKEYS, values);
     (void)bly_get_hashes(f, h, NKEYS, values, present);
+    for (size_t i = 0; i < NKEYS; i++) {
+        h[i] = i * i * i << i % 40;
+        values[i] = h[i] + (UINT64_C(1) << i);
+    }
+    (void)bly_has_ranges(f, h, values, NKEYS, present);
     bly_stats stats;
     bly_stat(f, &stats);
     assert_true(isnan(stats.fpr_now) ||
@@ -170,7 +178,7 @@ LAW(forged_shapes)
     bly_set_coded(f, false);
     const size_t nparts = parts_of(f, parts);
     for (size_t i = 0; i < nparts; i++)
-        for (unsigned j = 0; j < BLY_MAX_PARAMS; j++) {
+        for (unsigned j = 0; j < bly_kind_room(parts[i]->kind); j++) {
             const size_t nbelieved = forge(f, &parts[i]->shape.p[j]);
             /* One that there is not must be 0. */
             if (j >= parts[i]->kind->nparams)
@@ -216,10 +224,58 @@ LAW(forged_state)
     bly_set_coded(f, false);
     const size_t nparts = parts_of(f, parts);
     for (size_t i = 0; i < nparts; i++) {
-        for (unsigned j = 0; j < BLY_STATE_WORDS; j++)
+        for (unsigned j = 0; j < parts[i]->kind->nstate; j++)
             forge(f, &parts[i]->state[j]);
         forge(f, &parts[i]->items);
         forge(f, &parts[i]->nadded);
+    }
+    bly_free(f);
+}
+
+/* The file `a` with another root, in the usual form or the compact one. */
+static void assert_root_refused(const byte_array *a, const bly_record *was,
+                                const bly_record *r, bool compact)
+{
+    unsigned char page[BLY_PAGE];
+    const size_t before =
+        compact ? bly_compact_encode(was, true, page) : BLY_PAGE;
+    size_t head = BLY_PAGE;
+    if (compact)
+        head = bly_compact_encode(r, true, page);
+    else
+        bly_record_encode(r, page);
+    byte_array b = { 0 };
+    assert_true(put_bytes(&b, page, head) &&
+                put_bytes(&b, a->at + before, a->n - before));
+    if (compact)
+        bly_store64(b.at + b.n - 8, bly_checksum(b.at, b.n - 8));
+    bly_filter *f;
+    assert_status(bly_load(b.at, b.n, NULL, &f), BLY_EFORMAT);
+    free(b.at);
+}
+
+/* Words that the kind does not have, and that a filter has no place for. */
+LAW(forged_words)
+{
+    bly_filter *f = law_filled(row, 0, NKEYS);
+    bly_set_coded(f, false);
+    for (int compact = 0; compact < 2; compact++) {
+        bly_set_compact(f, compact);
+        const bly_form form = compact ? BLY_FORM_COMPACT : BLY_FORM_PLAIN;
+        byte_array a = written(f);
+        bly_record r, forged;
+        bly_record_of(f, form, &r);
+        for (unsigned i = f->kind->nstate; i < BLY_STATE_WORDS; i++) {
+            forged = r;
+            forged.state[i] = 1;
+            assert_root_refused(&a, &r, &forged, compact);
+        }
+        for (unsigned i = bly_kind_room(f->kind); i < BLY_MAX_PARAMS; i++) {
+            forged = r;
+            forged.shape.p[i] = 1;
+            assert_root_refused(&a, &r, &forged, compact);
+        }
+        free(a.at);
     }
     bly_free(f);
 }

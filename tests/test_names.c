@@ -119,7 +119,7 @@ static void parameters(void **unused)
     (void)unused;
     for (size_t i = 0; (kind = bly_kind_row(i)); i++)
         for (uint32_t p = 0; p < kind->nparams; p++) {
-            bly_shape s = { { 0 }, 0 };
+            bly_shape s = { .nbytes = 0 };
             bly_want w = { 0 };
             uint64_t value = 7;
             char name[80];

@@ -14,7 +14,10 @@
 
 #include <bloomery/foreign.h>
 #include <bloomery/inline.h>
+#include <bloomery/node.h>
 #include <bloomery/parquet.h>
+#include <bloomery/few.h>
+#include <bloomery/sorted.h>
 #include <bloomery/sketch.h>
 
 static bly_filter *f, *g; /* not NULL, and never changed */
@@ -178,6 +181,20 @@ TRY(bly_has_as)
     REFUSED(bly_has_as(f, BLY_KEYS_TEXT, NULL, 1, words));
     REFUSED(bly_has_as(f, BLY_KEYS_TEXT, &one_key, 1, NULL));
 }
+TRY(bly_raw_get)
+{
+    unsigned char bits[8];
+    (void)unused;
+    REFUSED(bly_raw_get(NULL, bits, sizeof bits));
+    REFUSED(bly_raw_get(f, NULL, sizeof bits));
+}
+TRY(bly_raw_set)
+{
+    unsigned char bits[8] = { 0 };
+    (void)unused;
+    REFUSED(bly_raw_set(NULL, bits, sizeof bits));
+    REFUSED(bly_raw_set(f, NULL, sizeof bits));
+}
 TRY(bly_set_keying)
 {
     (void)unused;
@@ -212,6 +229,30 @@ TRY(bly_increase_hashes)
     REFUSED(bly_increase_hashes(NULL, words, words, 1, NULL));
     REFUSED(bly_increase_hashes(f, NULL, words, 1, NULL));
     REFUSED(bly_increase_hashes(f, words, NULL, 1, NULL));
+}
+TRY(bly_has_range)
+{
+    bool any;
+    (void)unused;
+    REFUSED(bly_has_range(NULL, 1, 2, &any));
+    REFUSED(bly_has_range(f, 1, 2, NULL));
+}
+TRY(bly_has_ranges)
+{
+    (void)unused;
+    REFUSED(bly_has_ranges(NULL, words, words, 1, words + 1));
+    REFUSED(bly_has_ranges(f, NULL, words, 1, words + 1));
+    REFUSED(bly_has_ranges(f, words, NULL, 1, words + 1));
+    REFUSED(bly_has_ranges(f, words, words, 1, NULL));
+}
+TRY(bly_has_ranges_as)
+{
+    (void)unused;
+    REFUSED(bly_has_ranges_as(NULL, BLY_KEYS_TEXT, &one_key, &one_key, 1,
+                              words));
+    REFUSED(bly_has_ranges_as(f, BLY_KEYS_TEXT, NULL, &one_key, 1, words));
+    REFUSED(bly_has_ranges_as(f, BLY_KEYS_TEXT, &one_key, NULL, 1, words));
+    REFUSED(bly_has_ranges_as(f, BLY_KEYS_TEXT, &one_key, &one_key, 1, NULL));
 }
 TRY(bly_count_hashes)
 {
@@ -262,6 +303,30 @@ TRY(bly_builder_deny)
     REFUSED(bly_builder_deny(NULL, words, 1));
     assert_ok(bly_builder_new(&exact, &x));
     REFUSED(bly_builder_deny(x, NULL, 1));
+    bly_builder_free(x);
+}
+TRY(bly_builder_members)
+{
+    const bly_spec exact = { .kind = "exact", .fpr = 0.01 };
+    bly_builder *x;
+    uint64_t in;
+    (void)unused;
+    REFUSED(bly_builder_members(NULL, words, 1, &in));
+    assert_ok(bly_builder_new(&exact, &x));
+    REFUSED(bly_builder_members(x, NULL, 1, &in));
+    REFUSED(bly_builder_members(x, words, 1, NULL));
+    bly_builder_free(x);
+}
+TRY(bly_builder_groups)
+{
+    const bly_spec exact = { .kind = "exact", .fpr = 0.01 };
+    const bly_group one = { { "a", 1 }, 1, 1 }, nameless = { { NULL, 1 }, 1, 1 };
+    bly_builder *x;
+    (void)unused;
+    REFUSED(bly_builder_groups(NULL, &one, 1));
+    assert_ok(bly_builder_new(&exact, &x));
+    REFUSED(bly_builder_groups(x, NULL, 1));
+    REFUSED(bly_builder_groups(x, &nameless, 1));
     bly_builder_free(x);
 }
 TRY(bly_builder_finish)
@@ -499,6 +564,29 @@ TRY(bly_topk_merge)
     REFUSED(bly_topk_merge(t, NULL));
     bly_topk_free(t);
 }
+TRY(bly_few_build)
+{
+    unsigned char room[64];
+    size_t n;
+    (void)unused;
+    REFUSED(bly_few_build(NULL, 1, 7, room, sizeof room, &n));
+    REFUSED(bly_few_build(words, 1, 7, NULL, 64, &n));
+    REFUSED(bly_few_build(words, 1, 7, room, sizeof room, NULL));
+}
+TRY(bly_sorted_new)
+{
+    bly_sorted *x;
+    (void)unused;
+    GIVES_NULL(x, bly_sorted_new(NULL, 1, 32, NULL, NULL, &x));
+    REFUSED(bly_sorted_new(NULL, 0, 32, NULL, NULL, NULL));
+}
+TRY(bly_sorted_load)
+{
+    bly_sorted *x;
+    (void)unused;
+    GIVES_NULL(x, bly_sorted_load(NULL, 1, NULL, &x));
+    REFUSED(bly_sorted_load("", 0, NULL, NULL));
+}
 TRY(bly_hll_new)
 {
     (void)unused;
@@ -519,6 +607,157 @@ TRY(bly_hll_load)
     (void)unused;
     GIVES_NULL(h, bly_hll_load(NULL, 1, NULL, &h));
     REFUSED(bly_hll_load("x", 1, NULL, NULL));
+}
+static bly_hll *new_hll(void)
+{
+    bly_hll *h;
+    assert_ok(bly_hll_new(0, NULL, &h));
+    return h;
+}
+TRY(bly_hll_add)
+{
+    bly_hll *h = new_hll();
+    (void)unused;
+    REFUSED(bly_hll_add(NULL, words, 1));
+    REFUSED(bly_hll_add(h, NULL, 1));
+    bly_hll_free(h);
+}
+TRY(bly_hll_set_hasher)
+{
+    bly_hll *h = new_hll();
+    (void)unused;
+    REFUSED(bly_hll_set_hasher(NULL, bly_hll_hasher(h)));
+    REFUSED(bly_hll_set_hasher(h, NULL));
+    bly_hll_free(h);
+}
+TRY(bly_hll_copy)
+{
+    bly_hll *h = new_hll(), *copy;
+    (void)unused;
+    GIVES_NULL(copy, bly_hll_copy(NULL, &copy));
+    REFUSED(bly_hll_copy(h, NULL));
+    bly_hll_free(h);
+}
+TRY(bly_hll_common)
+{
+    bly_hll *h = new_hll();
+    const bly_hll *both[] = { h, NULL };
+    double n;
+    (void)unused;
+    REFUSED(bly_hll_common(NULL, 1, &n, NULL));
+    REFUSED(bly_hll_common(both, 1, NULL, NULL));
+    REFUSED(bly_hll_common(both, 2, &n, NULL));
+    bly_hll_free(h);
+}
+TRY(bly_hll_only)
+{
+    bly_hll *h = new_hll();
+    const bly_hll *none = NULL;
+    double n;
+    (void)unused;
+    REFUSED(bly_hll_only(NULL, NULL, 0, &n, NULL));
+    REFUSED(bly_hll_only(h, NULL, 1, &n, NULL));
+    REFUSED(bly_hll_only(h, &none, 1, &n, NULL));
+    REFUSED(bly_hll_only(h, NULL, 0, NULL, NULL));
+    bly_hll_free(h);
+}
+TRY(bly_hll_save)
+{
+    bly_hll *h = new_hll();
+    (void)unused;
+    REFUSED(bly_hll_save(NULL, "x"));
+    REFUSED(bly_hll_save(h, NULL));
+    bly_hll_free(h);
+}
+TRY(bly_hll_open)
+{
+    bly_hll *h;
+    (void)unused;
+    GIVES_NULL(h, bly_hll_open(NULL, NULL, &h));
+    REFUSED(bly_hll_open("x", NULL, NULL));
+}
+TRY(bly_topk_save)
+{
+    bly_topk *t = new_topk();
+    (void)unused;
+    REFUSED(bly_topk_save(NULL, "x"));
+    REFUSED(bly_topk_save(t, NULL));
+    bly_topk_free(t);
+}
+TRY(bly_topk_open)
+{
+    bly_topk *t;
+    (void)unused;
+    GIVES_NULL(t, bly_topk_open(NULL, NULL, &t));
+    REFUSED(bly_topk_open("x", NULL, NULL));
+}
+TRY(bly_sketch_save)
+{
+    bly_sketch *s;
+    (void)unused;
+    assert_ok(bly_sketch_new(&(bly_sketch_spec){ 0 }, &s));
+    REFUSED(bly_sketch_save(NULL, "x"));
+    REFUSED(bly_sketch_save(s, NULL));
+    bly_sketch_free(s);
+}
+TRY(bly_sketch_open)
+{
+    bly_sketch *s;
+    (void)unused;
+    GIVES_NULL(s, bly_sketch_open(NULL, NULL, &s));
+    REFUSED(bly_sketch_open("x", NULL, NULL));
+}
+static bly_status no_stored_change(bly_stored *s, void *ctx)
+{
+    (void)s;
+    (void)ctx;
+    return BLY_OK;
+}
+TRY(bly_stored_write)
+{
+    bly_stored s = { .type = BLY_STORED_HLL, .hll = new_hll() };
+    (void)unused;
+    REFUSED(bly_stored_write(NULL, no_put, NULL));
+    REFUSED(bly_stored_write(&s, NULL, NULL));
+    bly_stored_free(&s);
+}
+TRY(bly_stored_save)
+{
+    bly_stored s = { .type = BLY_STORED_HLL, .hll = new_hll() };
+    (void)unused;
+    REFUSED(bly_stored_save(NULL, "x"));
+    REFUSED(bly_stored_save(&s, NULL));
+    bly_stored_free(&s);
+}
+TRY(bly_stored_load)
+{
+    bly_stored s;
+    (void)unused;
+    REFUSED(bly_stored_load(NULL, 1, NULL, &s));
+    assert_int_equal(s.type, BLY_STORED_NONE);
+    REFUSED(bly_stored_load("x", 1, NULL, NULL));
+}
+TRY(bly_stored_open)
+{
+    bly_stored s;
+    (void)unused;
+    REFUSED(bly_stored_open(NULL, NULL, &s));
+    assert_int_equal(s.type, BLY_STORED_NONE);
+    REFUSED(bly_stored_open("x", NULL, NULL));
+}
+TRY(bly_stored_merge)
+{
+    bly_stored s = { .type = BLY_STORED_HLL, .hll = new_hll() };
+    (void)unused;
+    REFUSED(bly_stored_merge(NULL, &s));
+    REFUSED(bly_stored_merge(&s, NULL));
+    bly_stored_free(&s);
+}
+TRY(bly_stored_update)
+{
+    (void)unused;
+    REFUSED(bly_stored_update(NULL, NULL, NULL, no_stored_change, NULL));
+    REFUSED(bly_stored_update("x", NULL, NULL, NULL, NULL));
 }
 TRY(bly_shingler_new)
 {
@@ -849,6 +1088,72 @@ TRY(bly_parquet_write)
     (void)unused;
     REFUSED(bly_parquet_write(NULL, no_put, NULL));
 }
+static bly_node *some_node(void)
+{
+    bly_node *v;
+    assert_ok(bly_node_new(&spec, 1, 0, &v));
+    assert_ok(bly_node_link(v, "x"));
+    return v;
+}
+/* The same for the calls of a node. */
+#define TRY_NODE(name, ...)            \
+    TRY(name)                          \
+    {                                  \
+        bly_node *v = some_node();     \
+        (void)unused;                  \
+        __VA_ARGS__                    \
+        bly_node_free(v);              \
+    }
+TRY(bly_node_new)
+{
+    bly_node *v;
+    (void)unused;
+    GIVES_NULL(v, bly_node_new(NULL, 1, 0, &v));
+    REFUSED(bly_node_new(&spec, 1, 0, NULL));
+}
+TRY_NODE(bly_node_add, REFUSED(bly_node_add(NULL, "k", 1));
+                       REFUSED(bly_node_add(v, NULL, 1));)
+TRY_NODE(bly_node_remove, REFUSED(bly_node_remove(NULL, "k", 1));
+                          REFUSED(bly_node_remove(v, NULL, 1));)
+TRY_NODE(bly_node_add_hashes, REFUSED(bly_node_add_hashes(NULL, words, 1));
+                              REFUSED(bly_node_add_hashes(v, NULL, 1));)
+TRY_NODE(bly_node_remove_hashes,
+         REFUSED(bly_node_remove_hashes(NULL, words, 1, NULL));
+         REFUSED(bly_node_remove_hashes(v, NULL, 1, NULL));)
+TRY_NODE(bly_node_link, REFUSED(bly_node_link(NULL, "y"));
+                        REFUSED(bly_node_link(v, NULL));)
+TRY_NODE(bly_node_unlink, REFUSED(bly_node_unlink(NULL, "x"));
+                          REFUSED(bly_node_unlink(v, NULL));)
+TRY_NODE(bly_node_distances, uint32_t hops[1];
+         REFUSED(bly_node_distances(NULL, words, 1, hops, NULL));
+         REFUSED(bly_node_distances(v, NULL, 1, hops, NULL));
+         REFUSED(bly_node_distances(v, words, 1, NULL, NULL));)
+TRY_NODE(bly_node_tell,
+         REFUSED(bly_node_tell(NULL, "x", no_put, NULL, NULL));
+         REFUSED(bly_node_tell(v, NULL, no_put, NULL, NULL));
+         REFUSED(bly_node_tell(v, "x", NULL, NULL, NULL));)
+TRY_NODE(bly_node_hear, REFUSED(bly_node_hear(NULL, "x", "m", 1, 0, NULL));
+                        REFUSED(bly_node_hear(v, NULL, "m", 1, 0, NULL));
+                        REFUSED(bly_node_hear(v, "x", NULL, 1, 0, NULL));)
+TRY_NODE(bly_node_tick, REFUSED(bly_node_tick(NULL, 0, NULL));)
+TRY_NODE(bly_node_write, REFUSED(bly_node_write(NULL, no_put, NULL));
+                         REFUSED(bly_node_write(v, NULL, NULL));)
+TRY_NODE(bly_node_save, REFUSED(bly_node_save(NULL, "/dev/null"));
+                        REFUSED(bly_node_save(v, NULL));)
+TRY(bly_node_load)
+{
+    bly_node *v;
+    (void)unused;
+    GIVES_NULL(v, bly_node_load(NULL, 1, 1, NULL, &v));
+    REFUSED(bly_node_load("x", 1, 1, NULL, NULL));
+}
+TRY(bly_node_open)
+{
+    bly_node *v;
+    (void)unused;
+    GIVES_NULL(v, bly_node_open(NULL, 1, NULL, &v));
+    REFUSED(bly_node_open("/dev/null", 1, NULL, NULL));
+}
 /* clang-format on */
 
 /* Names that are NULL name nothing, where the answer is yes or no. */
@@ -866,21 +1171,25 @@ static void names_that_are_null(void **unused)
     bly_builder_free(NULL);
     bly_draft_abandon(NULL);
     bly_keeper_free(NULL);
+    bly_node_free(NULL);
 }
 
 /* clang-format off */
 #define ROWS(X) \
     X(plan) X(new) X(clone) X(become) X(hasher_for) X(add) X(remove) \
     X(add_hash) X(add_hashes) X(add_keys) X(add_column) X(add_ints) \
-    X(hash_as) X(add_as) X(has_as) X(set_keying) X(set_note) X(set_pair) X(copy_meta) \
+    X(hash_as) X(add_as) X(has_as) X(has_range) X(has_ranges) X(has_ranges_as) X(raw_get) X(raw_set) X(set_keying) X(set_note) X(set_pair) X(copy_meta) \
     X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
-    X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_deny) X(builder_finish) \
+    X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_deny) X(builder_members) X(builder_groups) X(builder_finish) \
     X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(load) \
     X(read) X(unlock) X(set_blind) X(save) X(file_save) X(draft_new) X(draft_commit) X(scratch_file) \
     X(folder_make) X(open) X(map) X(combine_file) X(combine_read) X(verify) \
     X(damage) X(update) X(keeper_new) X(keeper_save) X(delta_write) X(delta_save) X(delta_apply) \
     X(delta_read) X(topk_new) X(topk_add) X(topk_add_keys) X(topk_merge) \
-    X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
+    X(few_build) X(sorted_new) X(sorted_load) X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
+    X(hll_add) X(hll_copy) X(hll_set_hasher) X(hll_common) X(hll_only) X(hll_save) X(hll_open) \
+    X(topk_save) X(topk_open) X(sketch_save) X(sketch_open) X(stored_write) X(stored_save) \
+    X(stored_load) X(stored_open) X(stored_merge) X(stored_update) \
     X(family_named) X(sketch_spec_check) X(sketch_spec_fits) X(sketch_spec_read) X(sketch_new) \
     X(sketch_add) X(sketch_merge) X(sketch_compare) X(sketch_write) \
     X(sketch_load) X(bands_choose) X(bands_balance) X(foreign_open) \
@@ -891,7 +1200,11 @@ static void names_that_are_null(void **unused)
     X(foreign_increase) X(foreign_sum) X(foreign_compact) X(foreign_scales) X(foreign_start) X(foreign_store) \
     X(foreign_restore) X(parquet_open) \
     X(parquet_column_named) X(parquet_page_next) X(parquet_filter_begin) \
-    X(parquet_filter_end) X(parquet_write)
+    X(parquet_filter_end) X(parquet_write) \
+    X(node_new) X(node_add) X(node_remove) X(node_add_hashes) \
+    X(node_remove_hashes) X(node_link) X(node_unlink) X(node_distances) \
+    X(node_tell) X(node_hear) X(node_tick) X(node_write) X(node_save) \
+    X(node_load) X(node_open)
 /* clang-format on */
 
 static const char *const rows[] = {
@@ -932,7 +1245,10 @@ static void none_is_forgotten(void **unused)
     assert_int_equal(with_status("include/bloomery.h") +
                          with_status("include/bloomery/foreign.h") +
                          with_status("include/bloomery/inline.h") +
+                         with_status("include/bloomery/node.h") +
                          with_status("include/bloomery/parquet.h") +
+                         with_status("include/bloomery/few.h") +
+                         with_status("include/bloomery/sorted.h") +
                          with_status("include/bloomery/sketch.h"),
                      COUNT_OF(rows));
 }

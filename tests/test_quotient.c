@@ -624,7 +624,7 @@ static void damage_is_found(void **state)
             f->data[b] ^= (unsigned char)(1 << bit);
         }
     }
-    for (int i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < kind->nstate; i++) {
         f->state[i]++;
         assert_false(kind->check(f) && kind->sound(f));
         f->state[i]--;
@@ -643,7 +643,7 @@ static void damage_is_found(void **state)
         { P_R, 64 },       { P_R, 8 },       { P_R, UINT64_MAX },
     };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        bly_shape s = f->shape;
+        bly_shape s = bly_shape_of(f);
         s.p[bad[i].param] = bad[i].value;
         assert_false(kind->sane(&s));
     }

@@ -6,6 +6,7 @@
  * from an enemy; and every variant against the portable one. What it shares
  * with every kind is in test_laws.c.
  */
+#include "kinds/filter.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -153,7 +154,7 @@ static void refuses_shapes(void **state)
     (void)state;
     bly_filter *f =
         filled_from(&(bly_spec){ .kind = "ribbon", .items = 30000 }, 0, 30000);
-    const bly_shape good = f->shape;
+    const bly_shape good = bly_shape_of(f);
     const bly_kind *kind = f->kind;
     bly_shape s;
     assert_true(kind->sane(&good));

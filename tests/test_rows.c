@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/fano.h"
 #include "engine/bit_count.h"
 #include "engine/cuckoo_table.h"
 #include "engine/hash_many.h"

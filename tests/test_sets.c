@@ -262,9 +262,18 @@ static void what_becomes_of_two_counters(void **state)
         spelt kind;
         uint64_t bits, count;
     } rows[] = {
-        { { "spectral", { { "k", "1" }, { "update", "selection" } } }, 64, 8 },
-        { { "spectral", { { "k", "1" }, { "update", "recurring" } } }, 98, 8 },
-        { { "spectral", { { "k", "1" }, { "update", "increase" } } }, 64, 5 },
+        { { "spectral",
+            { { "k", "1" }, { "update", "selection" }, { "width", "32" } } },
+          64,
+          8 },
+        { { "spectral",
+            { { "k", "1" }, { "update", "recurring" }, { "width", "32" } } },
+          98,
+          8 },
+        { { "spectral",
+            { { "k", "1" }, { "update", "increase" }, { "width", "32" } } },
+          64,
+          5 },
         { { "countmin", { { "width", "2" }, { "depth", "1" } } }, 0, 8 },
         { { "countmin",
             { { "width", "2" },

@@ -160,6 +160,45 @@ static bly_status bly_delta_read_call(void *object, size_t size)
     return st;
 }
 
+static byte_array stored_bytes;
+static char stored_path[80];
+static bly_status bly_stored_load_call(void *object, size_t size)
+{
+    bly_stored out;
+    const bly_status st = bly_stored_load_sized(stored_bytes.at, stored_bytes.n,
+                                                object, &out, size);
+    bly_stored_free(&out);
+    return st;
+}
+
+static bly_status bly_stored_open_call(void *object, size_t size)
+{
+    bly_stored out;
+    const bly_status st =
+        bly_stored_open_sized(stored_path, object, &out, size);
+    bly_stored_free(&out);
+    return st;
+}
+
+static bly_status change_no_sketch(bly_stored *s, void *ctx)
+{
+    (void)s;
+    (void)ctx;
+    return BLY_OK;
+}
+
+CALLS(bly_stored_update, bly_stored_update_sized(stored_path, object, NULL,
+                                                 change_no_sketch, NULL, size))
+
+static bly_status bly_topk_spec_of_call(void *object, size_t size)
+{
+    bly_topk *t;
+    assert_ok(bly_topk_new(&(bly_topk_spec){ .k = 4 }, &t));
+    bly_topk_spec_of_sized(t, object, size);
+    bly_topk_free(t);
+    return BLY_OK;
+}
+
 static bly_shingler *cut;
 static unsigned char head[BLY_SKETCH_HEAD];
 CALLS(bly_shingle, bly_shingle_sized(cut, "a rose is a rose", 16, object, size))
@@ -229,6 +268,9 @@ static const sized_row rows[] = {
     TAKES(bly_update, access_),
     TAKES(bly_keeper_new, access_),
     TAKES(bly_topk_new, topk_spec),
+    TAKES(bly_stored_load, access_),
+    TAKES(bly_stored_open, access_),
+    TAKES(bly_stored_update, access_),
     TAKES(bly_sketch_new, sketch_spec),
     TAKES(bly_sketch_spec_check, sketch_spec),
     TAKES(bly_sketch_spec_fits, sketch_spec),
@@ -252,6 +294,7 @@ static const sized_row rows[] = {
     GIVES(bly_delta_save, bly_delta),
     GIVES(bly_delta_apply, bly_delta),
     GIVES(bly_delta_read, bly_delta),
+    GIVES(bly_topk_spec_of, bly_topk_spec),
     GIVES(bly_shingle, bly_shingles),
     GIVES(bly_sketch_spec_read, bly_sketch_spec),
     GIVES(bly_foreign_stat, bly_foreign_stats),
@@ -289,6 +332,12 @@ static int set_up(void **unused)
     f = filled_from(&spec, 0, 3);
     g = filled_from(&spec, 1, 3);
     bytes = written(f);
+    bly_stored s = { .type = BLY_STORED_HLL };
+    assert_ok(bly_hll_new(0, NULL, &s.hll));
+    assert_ok(bly_stored_write(&s, put_bytes, &stored_bytes));
+    snprintf(stored_path, sizeof stored_path, "%s.sketch", path);
+    assert_ok(bly_stored_save(&s, stored_path));
+    bly_stored_free(&s);
     assert_ok(bly_save(f, path));
     assert_ok(bly_delta_write(f, g, put_bytes, &delta, NULL));
     assert_ok(bly_shingler_new(NULL, NULL, &cut));
@@ -301,6 +350,8 @@ static int tear_down(void **unused)
 {
     (void)unused;
     unlink(path);
+    unlink(stored_path);
+    free(stored_bytes.at);
     bly_shingler_free(cut);
     free(bytes.at);
     free(delta.at);

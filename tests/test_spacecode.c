@@ -15,7 +15,7 @@
 #include "core/bits.h"
 #include "core/occupancy.h"
 #include "engine/bit_count.h"
-#include "kinds/kind.h"
+#include "kinds/filter.h"
 
 /* --------------------------------------------------------------- the tables */
 
@@ -517,7 +517,7 @@ static void insane_shapes_and_damaged_data(void **state)
     (void)state;
     bly_filter *f = made(1000, 0.01, &(options){ .n = 0 });
     const bly_kind *kind = f->kind;
-    const bly_shape good = f->shape;
+    const bly_shape good = bly_shape_of(f);
     bly_shape s;
     assert_true(kind->sane(&good));
 #define INSANE(change)                \
@@ -554,9 +554,6 @@ static void insane_shapes_and_damaged_data(void **state)
     assert_false(kind->check(f));
     f->data[f->shape.nbytes - 1] ^= 0x80;
     assert_true(kind->check(f));
-    f->state[1] = 1;
-    assert_false(kind->sound(f));
-    f->state[1] = 0;
     /* Any bytes can be asked. */
     uint64_t random = 1;
     for (uint64_t i = 0; i < f->shape.nbytes; i++)

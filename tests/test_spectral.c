@@ -12,14 +12,15 @@
 
 #include "core/cells.h"
 #include "core/maths.h"
-#include "kinds/kind.h"
+#include "kinds/filter.h"
 
 enum { COUNTERS, K, UPDATE, WIDTH, SECONDARY, MARKER };
 
 static const char *const rules[] = { "selection", "increase", "recurring" };
 enum { SELECTION, INCREASE, RECURRING };
 
-/* With this many counters in the primary, or this many bits in all. */
+/* With this many counters in the primary, or this many bits in all; width NULL:
+ * not given. */
 static bly_filter *spectral_new(uint64_t items, uint64_t counters,
                                 uint64_t bits, const char *k, int rule,
                                 const char *width)
@@ -27,7 +28,7 @@ static bly_filter *spectral_new(uint64_t items, uint64_t counters,
     const bly_option options[] = { { "k", k },
                                    { "update", rules[rule] },
                                    { "width", width } };
-    const uint64_t w = strtoull(width, NULL, 10);
+    const uint64_t w = width ? strtoull(width, NULL, 10) : 4;
     if (counters)
         bits =
             rule == RECURRING ? (counters + 1) / 2 * (3 * w + 2) : counters * w;
@@ -35,7 +36,7 @@ static bly_filter *spectral_new(uint64_t items, uint64_t counters,
                             .items = items,
                             .bits = bits,
                             .options = options,
-                            .noptions = COUNT_OF(options) };
+                            .noptions = COUNT_OF(options) - !width };
     bly_filter *f;
     assert_ok(bly_new(&spec, &f));
     if (counters)
@@ -145,7 +146,7 @@ static void random_operations(void **state)
 {
     (void)state;
     enum { NKEYS = 200, STEPS = 20000 };
-    static const char *const widths[] = { "8", "16", "32" };
+    static const char *const widths[] = { "8", "16", "32", NULL };
     static const struct {
         uint64_t counters;
         const char *k;
@@ -326,42 +327,51 @@ static void refused_without_a_trace(void **state)
     }
 }
 
-/* Rate and size: those of a classic filter, 32 bits for every one. */
+/* Rate and size: those of a classic filter, 4 bits for every one, or as given.
+ */
 static void sizes_and_bad_options(void **state)
 {
     (void)state;
     bly_spec spec = { .kind = "spectral", .items = 100000, .fpr = 0.01 };
     bly_prediction p;
     assert_ok(bly_plan(&spec, &p));
-    assert_int_equal(p.bits, 32 * UINT64_C(958506));
+    assert_int_equal(p.bits, 4 * UINT64_C(958506));
     assert_near(p.fpr, bly_fpr_exact(100000, 958506, 7), 1e-4);
-    static const bly_option bad[] = { { "width", "7" },
-                                      { "width", "33" },
-                                      { "width", "12" },
-                                      { "update", "none" },
-                                      { "secondary", "5" } };
+    static const bly_option wide = { "width", "32" };
+    spec.options = &wide;
+    spec.noptions = 1;
+    assert_ok(bly_plan(&spec, &p));
+    assert_int_equal(p.bits, 32 * UINT64_C(958506));
+    static const bly_option bad[] = {
+        { "width", "7" },  { "width", "4" },     { "width", "33" },
+        { "width", "12" }, { "update", "none" }, { "secondary", "5" }
+    };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         spec.options = &bad[i];
         spec.noptions = 1;
         assert_status(bly_plan(&spec, &p), BLY_EINVAL);
     }
-    spec = (bly_spec){ .kind = "spectral", .items = 1, .bits = 31 };
+    spec = (bly_spec){ .kind = "spectral", .items = 1, .bits = 3 };
+    assert_status(bly_plan(&spec, &p), BLY_EINVAL);
+    spec.bits = 31;
+    spec.options = &wide;
+    spec.noptions = 1;
     assert_status(bly_plan(&spec, &p), BLY_EINVAL);
 
     bly_filter *f = spectral_new(100, 1000, 0, "5", RECURRING, "16");
     assert_int_equal(f->shape.p[SECONDARY], 500);
     assert_int_equal(f->shape.p[MARKER], 1000);
-    bly_shape s = f->shape;
+    bly_shape s = bly_shape_of(f);
     assert_true(f->kind->sane(&s));
     s.p[SECONDARY]++;
     assert_false(f->kind->sane(&s));
-    s = f->shape;
+    s = bly_shape_of(f);
     s.p[MARKER]--;
     assert_false(f->kind->sane(&s));
-    s = f->shape;
+    s = bly_shape_of(f);
     s.p[UPDATE] = 3;
     assert_false(f->kind->sane(&s));
-    s = f->shape;
+    s = bly_shape_of(f);
     s.p[COUNTERS] = UINT64_MAX;
     assert_false(f->kind->sane(&s));
     /* Tails of all three parts. */

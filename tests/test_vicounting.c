@@ -14,7 +14,7 @@
 
 #include "core/cells.h"
 #include "core/maths.h"
-#include "kinds/kind.h"
+#include "kinds/filter.h"
 #include "kinds/probe.h"
 
 enum { COUNTERS, K, INCREMENTS, WIDTH }; /* where the shape has them */
@@ -594,21 +594,159 @@ static void bad_options(void **state)
     }
     /* A file's shape that no plan makes. */
     bly_filter *f = vi_new(10, 100, "3", "s", "8", 0);
-    bly_shape s = f->shape;
+    bly_shape s = bly_shape_of(f);
     assert_true(f->kind->sane(&s));
     s.p[INCREMENTS] = COUNT_OF(sets);
     assert_false(f->kind->sane(&s));
     s.p[INCREMENTS] = 5;
     assert_false(f->kind->sane(&s));
-    s = f->shape;
+    s = bly_shape_of(f);
     s.p[WIDTH] = 0;
     assert_false(f->kind->sane(&s));
-    s = f->shape;
+    s = bly_shape_of(f);
     s.p[K] = 0;
     assert_false(f->kind->sane(&s));
-    s = f->shape;
+    s = bly_shape_of(f);
     s.nbytes += 8;
     assert_false(f->kind->sane(&s));
+    bly_free(f);
+}
+
+/* ------------------------------------------------------- sets of one's own */
+
+static bly_filter *own_new(uint64_t items, double fpr, const char *set,
+                           const char *width)
+{
+    const bly_option options[] = { { "set", set }, { "width", width } };
+    const bly_spec spec = { .kind = "vicounting",
+                            .items = items,
+                            .fpr = fpr,
+                            .options = options,
+                            .noptions = width ? 2 : 1 };
+    bly_filter *f;
+    assert_ok(bly_new(&spec, &f));
+    assert_true(f->kind->sane(&f->shape));
+    return f;
+}
+
+/* Sets that have a name, given by their increments: the same cells. */
+static void own_sets_are_those_of_a_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *own;
+    } same[] = { { "s", "08121415" },
+                 { "l2", "0203" },
+                 { "l4", "4050607" },
+                 { "l8", "0809101112131415" } };
+    for (size_t i = 0; i < COUNT_OF(same); i++) {
+        const bly_option name = { "increments", same[i].name };
+        const bly_spec spec = { .kind = "vicounting",
+                                .items = 2000,
+                                .fpr = 0.01,
+                                .options = &name,
+                                .noptions = 1 };
+        bly_filter *a, *b = own_new(2000, 0.01, same[i].own, NULL);
+        assert_ok(bly_new(&spec, &a));
+        assert_int_equal(a->shape.nbytes, b->shape.nbytes);
+        assert_int_equal(a->shape.p[K], b->shape.p[K]);
+        assert_near(a->fpr, b->fpr, 1e-9);
+        uint64_t rng = 3;
+        for (int j = 0; j < 2000; j++) {
+            const uint64_t h = test_random(&rng);
+            assert_ok(bly_add_hash(a, h));
+            assert_ok(bly_add_hash(b, h));
+        }
+        assert_memory_equal(a->data, b->data, a->shape.nbytes);
+        for (int j = 0; j < 20000; j++) {
+            const uint64_t h = test_random(&rng);
+            assert_int_equal(bly_has_hash(a, h), bly_has_hash(b, h));
+        }
+        assert_status(bly_merge(a, b), BLY_EUNFIT);
+        bly_free(a);
+        bly_free(b);
+    }
+}
+
+/* Others: the rate is the predicted one, nothing is forgotten, and what is
+ * removed leaves nothing behind. */
+static void own_sets_keep_what_they_promise(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set, *width;
+    } rows[] = { { "05071113", NULL },
+                 { "0102", NULL }, /* nearly everything is a sum */
+                 { "0204", NULL }, /* nothing odd ever is */
+                 { "0163", "16" },
+                 { "1724283031343541", NULL } };
+    enum { N = 5000, Q = 200000 };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        bly_filter *f = own_new(N, 0.01, rows[i].set, rows[i].width);
+        uint64_t rng = 7 + i, *h = malloc(N * sizeof *h), hits = 0;
+        for (int j = 0; j < N; j++)
+            h[j] = test_random(&rng);
+        assert_ok(bly_add_hashes(f, h, N, NULL, NULL));
+        for (int j = 0; j < N; j++)
+            assert_true(bly_has_hash(f, h[j]));
+        for (int j = 0; j < Q; j++)
+            hits += bly_has_hash(f, test_random(&rng));
+        const double p = f->fpr, sd = sqrt(p / Q + p * p / N);
+        assert_true(p <= 0.01);
+        assert_between((double)hits / Q, p - 6 * sd, p + 6 * sd);
+        byte_array bytes = written(f);
+        bly_filter *back;
+        assert_ok(bly_load(bytes.at, bytes.n, NULL, &back));
+        assert_true(bly_equal(f, back));
+        free(bytes.at);
+        bly_free(back);
+        assert_ok(bly_remove_hashes(f, h, N / 2, NULL));
+        for (int j = N / 2; j < N; j++)
+            assert_true(bly_has_hash(f, h[j]));
+        assert_ok(bly_remove_hashes(f, h + N / 2, N / 2, NULL));
+        assert_int_equal(bly_cells_count(f->data, f->shape.p[COUNTERS],
+                                         (unsigned)f->shape.p[WIDTH])
+                             .used,
+                         0);
+        free(h);
+        bly_free(f);
+    }
+}
+
+static void own_sets_that_are_none(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set, *name, *value, *why;
+    } bad[] = { { "8", "k", "3", "two digits" },
+                { "050711", "k", "3", "2, 4" },
+                { "0507110", "k", "3", "rising" },
+                { "07050911", "k", "3", "rising" },
+                { "05050911", "k", "3", "rising" },
+                { "0564", "k", "3", "63" },
+                { "0563", "width", "7", "larger width" },
+                { "0563", "width", "12", "width = 12" },
+                { "0507", "increments", "l4", "not both" } };
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        const bly_option options[] = { { "set", bad[i].set },
+                                       { bad[i].name, bad[i].value } };
+        const bly_spec spec = { .kind = "vicounting",
+                                .items = 100,
+                                .fpr = 0.01,
+                                .options = options,
+                                .noptions = 2 };
+        bly_prediction p;
+        assert_status(bly_plan(&spec, &p), BLY_EINVAL);
+        assert_non_null(strstr(bly_error(), bad[i].why));
+    }
+    bly_filter *f = own_new(100, 0.01, "05071113", NULL);
+    static const uint64_t forged[] = { 5, 50711, 99999999, UINT64_MAX,
+                                       7050911 };
+    for (size_t i = 0; i < COUNT_OF(forged); i++) {
+        bly_shape s = bly_shape_of(f);
+        s.p[WIDTH + 2] = forged[i];
+        assert_false(f->kind->sane(&s));
+    }
     bly_free(f);
 }
 
@@ -623,6 +761,9 @@ int main(void)
         cmocka_unit_test(table_of_equal_cells),
         cmocka_unit_test(table_of_equal_memory),
         cmocka_unit_test(measured_rates),
+        cmocka_unit_test(own_sets_are_those_of_a_name),
+        cmocka_unit_test(own_sets_keep_what_they_promise),
+        cmocka_unit_test(own_sets_that_are_none),
         cmocka_unit_test(advantage_at_equal_memory),
         cmocka_unit_test(hits_to_stuck),
         cmocka_unit_test(random_operations),

@@ -90,14 +90,26 @@ static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
 /* XXH3 of the 8 little-endian bytes of key; flip comes from the seed. */
 #define BLY_INT_HASH_C UINT64_C(0x9fb21c651e98df25)
 
-static inline uint64_t bly_int_hash(uint64_t key, uint64_t flip)
+/* Its first step adds two rotations to the key, its halves swapped, and flip.
+ * What comes of flip can be added when they are done, and is known before. */
+static inline uint64_t bly_int_turned(uint64_t flip)
 {
-    uint64_t h = (key << 32 | key >> 32) ^ flip;
-    h ^= (h << 49 | h >> 15) ^ (h << 24 | h >> 40);
+    return flip ^ (flip << 49 | flip >> 15) ^ (flip << 24 | flip >> 40);
+}
+
+static inline uint64_t bly_int_hash_turned(uint64_t key, uint64_t turned)
+{
+    uint64_t h = ((key << 32 | key >> 32) ^ (key << 17 | key >> 47)) ^
+                 ((key << 56 | key >> 8) ^ turned);
     h *= BLY_INT_HASH_C;
     h ^= (h >> 35) + 8; /* the length */
     h *= BLY_INT_HASH_C;
     return h ^ h >> 28;
+}
+
+static inline uint64_t bly_int_hash(uint64_t key, uint64_t flip)
+{
+    return bly_int_hash_turned(key, bly_int_turned(flip));
 }
 
 /* The positions of a key in its block: docs/kinds/blocked.md. The constants are
@@ -144,16 +156,33 @@ bly_block_has_lanes_(const uint64_t *block, uint64_t hash, unsigned k)
     return true;
 }
 
-/* k = 8: one bit in each word, all eight tested at once. */
+/* k = 8: one bit in each word. With AVX-512, the masks of all eight. */
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+/* maskz: the plain forms make gcc 12 warn in C++. */
+static inline __m512i bly_block_mask_8_(__m512i g)
+{
+    const __m512i by = _mm512_setr_epi64(0, 6, 12, 18, 24, 30, 36, 42);
+    return _mm512_maskz_rolv_epi64(0xff, _mm512_set1_epi64(1),
+                                   _mm512_maskz_srlv_epi64(0xff, g, by));
+}
+
+/* bly_lines_spread(), in a vector: the hash of the key has kept the units busy
+ * that multiply and shift numbers. */
+static inline __m512i bly_block_spread_8_(uint64_t hash)
+{
+    const __m512i p =
+        _mm512_maskz_mullo_epi64(0xff, _mm512_set1_epi64((long long)hash),
+                                 _mm512_set1_epi64((long long)BLY_LINES_C1));
+    return _mm512_maskz_xor_epi64(0xff, p,
+                                  _mm512_maskz_srli_epi64(0xff, p, 32));
+}
+#endif
+
+/* All eight tested at once. */
 static inline bool bly_block_has_8_(const uint64_t *block, uint64_t g)
 {
-#if defined(__AVX512F__)
-    /* maskz: the plain forms make gcc 12 warn in C++. */
-    const __m512i by = _mm512_setr_epi64(0, 6, 12, 18, 24, 30, 36, 42);
-    const __m512i bit =
-        _mm512_maskz_srlv_epi64(0xff, _mm512_set1_epi64((long long)g), by);
-    const __m512i mask =
-        _mm512_maskz_rolv_epi64(0xff, _mm512_set1_epi64(1), bit);
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+    const __m512i mask = bly_block_mask_8_(_mm512_set1_epi64((long long)g));
     return _mm512_testn_epi64_mask(mask,
                                    _mm512_load_si512((const void *)block)) == 0;
 #elif defined(__AVX2__)
@@ -179,13 +208,23 @@ static inline bool bly_block_has_8_(const uint64_t *block, uint64_t g)
 #endif
 }
 
+static inline bool bly_block_has_hash_8_(const uint64_t *block, uint64_t hash)
+{
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+    const __m512i mask = bly_block_mask_8_(bly_block_spread_8_(hash));
+    return _mm512_testn_epi64_mask(mask,
+                                   _mm512_load_si512((const void *)block)) == 0;
+#else
+    return bly_block_has_8_(block, bly_lines_spread(hash, BLY_LINES_C1));
+#endif
+}
+
 /* False only if no key with this hash was ever added. */
 static inline bool bly_blocked_has(const bly_blocked *b, uint64_t hash)
 {
     const uint64_t *const block = b->words + bly_mulhi(hash, b->nblocks) * 8;
-    return b->k == 8
-               ? bly_block_has_8_(block, bly_lines_spread(hash, BLY_LINES_C1))
-               : bly_block_has_lanes_(block, hash, b->k);
+    return b->k == 8 ? bly_block_has_hash_8_(block, hash)
+                     : bly_block_has_lanes_(block, hash, b->k);
 }
 
 /* The same for an integer, as bly_add_ints() adds it. */
@@ -210,18 +249,15 @@ bly_block_add_lanes_(uint64_t *block, uint64_t hash, unsigned k)
     return missing != 0;
 }
 
-static inline bool bly_block_add_8_(uint64_t *block, uint64_t g)
+static inline bool bly_block_add_8_(uint64_t *block, uint64_t hash)
 {
-#if defined(__AVX512F__)
-    const __m512i by = _mm512_setr_epi64(0, 6, 12, 18, 24, 30, 36, 42);
-    const __m512i bit =
-        _mm512_maskz_srlv_epi64(0xff, _mm512_set1_epi64((long long)g), by);
-    const __m512i mask =
-        _mm512_maskz_rolv_epi64(0xff, _mm512_set1_epi64(1), bit);
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+    const __m512i mask = bly_block_mask_8_(bly_block_spread_8_(hash));
     const __m512i old = _mm512_load_si512((const void *)block);
     _mm512_store_si512((void *)block, _mm512_or_si512(old, mask));
     return _mm512_testn_epi64_mask(mask, old) != 0;
 #else
+    const uint64_t g = bly_lines_spread(hash, BLY_LINES_C1);
     uint64_t missing = 0;
     for (unsigned i = 0; i < 8; i++) {
         const uint64_t one = UINT64_C(1) << (g >> 6 * i & 63);
@@ -237,9 +273,8 @@ static inline bool bly_block_add_8_(uint64_t *block, uint64_t g)
 static inline bool bly_blocked_add(const bly_blocked_adder *a, uint64_t hash)
 {
     uint64_t *const block = a->words + bly_mulhi(hash, a->view.nblocks) * 8;
-    return a->view.k == 8
-               ? bly_block_add_8_(block, bly_lines_spread(hash, BLY_LINES_C1))
-               : bly_block_add_lanes_(block, hash, a->view.k);
+    return a->view.k == 8 ? bly_block_add_8_(block, hash)
+                          : bly_block_add_lanes_(block, hash, a->view.k);
 }
 
 /* The same for an integer, as bly_add_ints() adds it. */

@@ -48,6 +48,8 @@ typedef struct bly_topk_spec {
     uint64_t seed;               /* of the hash and of the random choices */
     const unsigned char *secret; /* BLY_SECRET_BYTES, as in bly_spec */
     const bly_mem *mem;          /* as in bly_spec */
+    bly_keying keying;           /* what the keys will be, which is saved with
+                                    the list; they are hashed as they come */
 } bly_topk_spec;
 
 /* A key on a list; its bytes belong to the list and are valid until it
@@ -87,45 +89,89 @@ uint64_t bly_topk_count(const bly_topk *t, const void *key, size_t len,
  * none. */
 bool bly_topk_left(const bly_topk *t, bly_topk_item *out);
 
-/* The sum of all weights. */
+/* The sum of all weights, and how many keys are on the list. */
 uint64_t bly_topk_total(const bly_topk *t);
+size_t bly_topk_listed(const bly_topk *t);
 
-/* Make dst the list of both streams. Both must come from equal specs, otherwise
- * BLY_EUNFIT; a list cannot be merged with itself (BLY_EINVAL). If it fails,
- * dst is unchanged. */
+/* What t was made from; secret and mem are NULL. And its hasher, which belongs
+ * to t: NULL if it is keyed and was opened without its secret. */
+BLY_SIZED(void, bly_topk_spec_of, bly_topk_spec,
+          (const bly_topk *const t, bly_topk_spec *out), (t, out));
+const bly_hasher *bly_topk_hasher(const bly_topk *t);
+
+/* Make dst the list of both streams. Both must come from equal specs, apart
+ * from mem, otherwise BLY_EUNFIT; a list cannot be merged with itself
+ * (BLY_EINVAL). If it fails, dst is unchanged. */
 bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src);
 
 /* --------------------------------------------------------- distinct keys */
 
-/* How many different keys a stream has, in fixed memory: HyperLogLog. It works
+/* How many different keys a stream has, in little memory: HyperLogLog. It works
  * on hashes, which must all come from the same hasher (bly_hash() and its
  * relatives, or any good 64-bit hash of the caller's).
+ *
+ * A sketch begins sparse: some hundred bytes, and nearly exact. When it has
+ * seen more than 3/32 of 2^precision different hashes (1,536 at precision 14)
+ * it becomes dense: 2^precision registers of 6 bits. What it is depends on the
+ * hashes alone, not on their order or on how they came together.
  *
  * Threads. A sketch has one writer; for several, make one per thread and merge
  * them, which gives exactly the sketch of everything they saw. */
 typedef struct bly_hll bly_hll;
 
-/* An empty sketch of 2^precision bytes; precision is from 4 to 18, 0 for 14.
- * The standard deviation of its estimate is 1.04 / sqrt(2^precision): 0.8 % at
- * 14. mem as in bly_spec. The sketch belongs to the caller until
+/* An empty sketch; precision is from 4 to 18, 0 for 14. The standard deviation
+ * of its estimate is at most 1.04 / sqrt(2^precision) of it: 0.8 % at 14, in 12
+ * KiB. mem as in bly_spec. The sketch belongs to the caller until
  * bly_hll_free(). */
 bly_status bly_hll_new(unsigned precision, const bly_mem *mem, bly_hll **out);
 
 /* Release s. NULL is allowed. */
 void bly_hll_free(bly_hll *s);
 
+/* A copy of s, from the same memory, which belongs to the caller. */
+bly_status bly_hll_copy(const bly_hll *s, bly_hll **out);
+
 unsigned bly_hll_precision(const bly_hll *s);
+bool bly_hll_sparse(const bly_hll *s);
+size_t bly_hll_bytes(const bly_hll *s); /* of memory */
 
-/* Add n more hashes. Adding one again changes nothing. */
-void bly_hll_add(bly_hll *s, const uint64_t *hashes, size_t n);
+/* Where its hashes come from, which is saved with it: sketches of different
+ * seeds or secrets are not merged. It is bly_hash() with seed 0 unless set,
+ * which must be done before the first hash is added (BLY_EINVAL). The result
+ * belongs to s; it is NULL if s is keyed and was opened without its secret. */
+const bly_hasher *bly_hll_hasher(const bly_hll *s);
+bly_status bly_hll_set_hasher(bly_hll *s, const bly_hasher *hasher);
 
-/* Make dst the sketch of both streams. BLY_EUNFIT if their precisions
- * differ. */
+/* What its keys are, likewise; unknown unless set. */
+bly_keying bly_hll_keying(const bly_hll *s);
+void bly_hll_set_keying(bly_hll *s, bly_keying keying);
+
+/* Add n more hashes. Adding one again changes nothing. BLY_ENOMEM if a sparse
+ * sketch cannot grow: those hashes for which it had room are in, and adding all
+ * of them again later does no harm. A dense sketch takes all. */
+bly_status bly_hll_add(bly_hll *s, const uint64_t *hashes, size_t n);
+
+/* How many hashes were added, equal ones included, merged sketches too. */
+uint64_t bly_hll_total(const bly_hll *s);
+
+/* Make dst the sketch of both streams. BLY_EUNFIT if precisions, hashers or
+ * keys differ. If it fails, dst is unchanged. */
 bly_status bly_hll_merge(bly_hll *dst, const bly_hll *src);
 
 /* An estimate of the number of different hashes. *sd, unless NULL, becomes its
  * standard deviation. Reads all of s. */
 double bly_hll_estimate(const bly_hll *s, double *sd);
+
+/* An estimate of how many hashes n sketches have in common, and of how many are
+ * in s and in none of n others, with its standard deviation (NULL: not needed).
+ * It comes from the sizes of unions, whose errors do not shrink with what is
+ * left: if the deviation is not far below the estimate, nothing is known but
+ * that it is small. BLY_EUNFIT as for bly_hll_merge(). */
+#define BLY_HLL_MAX_COMMON 8
+bly_status bly_hll_common(const bly_hll *const *sketches, size_t n,
+                          double *estimate, double *sd);
+bly_status bly_hll_only(const bly_hll *s, const bly_hll *const *others,
+                        size_t n, double *estimate, double *sd);
 
 /* A sketch as bytes, the same on every machine: how many there are; write them
  * to memory of the caller's; and a new sketch, which belongs to the caller,
@@ -378,6 +424,91 @@ double bly_simhash_angle(uint64_t a, uint64_t b);
  * differ in d bits agree in all r with probability (1 - d/nbits)^r. */
 uint64_t bly_sample_bits(const void *bits, uint64_t nbits, uint64_t seed,
                          unsigned r);
+
+/* ------------------------------------------------------ sketches in files */
+
+/* Sketches are saved as .bly files, like filters, and read on every machine. A
+ * bly_stored is a sketch of any type: for files of which it is not known before
+ * what they hold, and for memory that others own (a row of a database). The
+ * types in the order of their numbers on disk: name, word, description. */
+#define BLY_STORED_TYPES(X)                                    \
+    X(HLL, "hyperloglog", "how many different keys there are") \
+    X(TOPK, "topk", "the heaviest keys")                       \
+    X(LIKENESS, "minhash", "how alike texts are")
+
+typedef enum bly_stored_type {
+    BLY_STORED_NONE,
+#define BLY_STORED_ROW_(name, word, help) BLY_STORED_##name,
+    BLY_STORED_TYPES(BLY_STORED_ROW_)
+#undef BLY_STORED_ROW_
+        BLY_STORED_COUNT_
+} bly_stored_type;
+
+typedef struct bly_stored { /* final */
+    bly_stored_type type;
+    bly_hll *hll; /* that of its type; the others are NULL */
+    bly_topk *topk;
+    bly_sketch *likeness;
+    void *reserved[4]; /* NULL: for types to come */
+} bly_stored;
+
+/* The word of a type, such as "topk", and its description. NULL if there is no
+ * such type. */
+const char *bly_stored_name(bly_stored_type type);
+const char *bly_stored_help(bly_stored_type type);
+
+/* Which type of sketch do these first bytes of a file, 72 or more, announce?
+ * BLY_STORED_NONE: it is something else, a filter for instance. The file may
+ * still be damaged. */
+#define BLY_STORED_PEEK 72
+bly_stored_type bly_stored_peek(const void *bytes, size_t nbytes);
+
+/* Write s in the .bly format as bly_write() does; and how many bytes that will
+ * be. */
+bly_status bly_stored_write(const bly_stored *s, bly_put *put, void *ctx);
+uint64_t bly_stored_bytes(const bly_stored *s);
+
+/* Write s to a file, which is replaced as a whole as by bly_save(). */
+bly_status bly_stored_save(const bly_stored *s, const char *path);
+
+/* A new sketch, which belongs to the caller until bly_stored_free(), from bytes
+ * or a file that anyone may have written. BLY_EFORMAT if that is no sketch or
+ * is damaged. Of `how` (NULL: the default), secret, blind, max_bytes and mem
+ * count: a keyed sketch that was opened blind can be described and merged, and
+ * takes no keys. If it fails, *out is of no type. */
+BLY_SIZED(bly_status, bly_stored_load, bly_access,
+          (const void *bytes, size_t nbytes, const bly_access *how,
+           bly_stored *out),
+          (bytes, nbytes, how, out));
+BLY_SIZED(bly_status, bly_stored_open, bly_access,
+          (const char *path, const bly_access *how, bly_stored *out),
+          (path, how, out));
+
+/* Release the sketch. One of no type is allowed. */
+void bly_stored_free(bly_stored *s);
+
+/* Merge as bly_hll_merge(), bly_topk_merge() and bly_sketch_merge() do.
+ * BLY_EUNFIT if the types differ. */
+bly_status bly_stored_merge(bly_stored *dst, const bly_stored *src);
+
+/* Change the sketch in a file as bly_update() changes a filter: under its lock,
+ * as a whole or not at all. If there is no file, one is made first of what
+ * `first` holds; NULL: that is an error. */
+typedef bly_status bly_stored_change(bly_stored *s, void *ctx);
+BLY_SIZED(bly_status, bly_stored_update, bly_access,
+          (const char *path, const bly_access *how, const bly_stored *first,
+           bly_stored_change *change, void *ctx),
+          (path, how, first, change, ctx));
+
+/* The same for a type that is known. mem as in bly_spec. A keyed sketch is
+ * opened by bly_stored_open(), which takes its secret. */
+bly_status bly_hll_save(const bly_hll *s, const char *path);
+bly_status bly_hll_open(const char *path, const bly_mem *mem, bly_hll **out);
+bly_status bly_topk_save(const bly_topk *t, const char *path);
+bly_status bly_topk_open(const char *path, const bly_mem *mem, bly_topk **out);
+bly_status bly_sketch_save(const bly_sketch *s, const char *path);
+bly_status bly_sketch_open(const char *path, const bly_mem *mem,
+                           bly_sketch **out);
 
 BLY_END_DECLS
 #endif

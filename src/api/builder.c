@@ -41,6 +41,11 @@
 
 #define MAX_THREADS 256
 
+/* Hashes in memory where there is a folder for more and no bound. The filter is
+ * filled in one pass over the file, so that little is lost; a kind that wants
+ * each key once would take many, and keeps them. */
+#define SOFT_BOUND ((uint64_t)4 << 20)
+
 /* Registers of the HyperLogLog, for one thread at a time. */
 typedef struct registers {
     struct registers *next;
@@ -58,11 +63,12 @@ struct bly_builder {
     bly_copies copies;
     pthread_mutex_t lock; /* of all below */
     bly_kept kept;
-    uint64_t max_value; /* of the values kept, 1 at least; 0: no values */
-    registers *unused;  /* that no thread has; one at least is made */
-    bly_filter *made;   /* of all keys, from the first denial on */
-    bly_kept denied;    /* what it took for its keys then */
-    bly_status failed;  /* the first time that keys were not taken */
+    uint64_t max_value;  /* of the values kept, 1 at least; 0: no values */
+    registers *unused;   /* that no thread has; one at least is made */
+    bly_filter *made;    /* of all keys, from the first denial on */
+    bly_kept denied;     /* what it took for its keys then */
+    bly_grouping groups; /* that keys stand in; nbytes is 0: none */
+    bly_status failed;   /* the first time that keys were not taken */
 };
 
 /* ---------------------------------------------------------------- taking */
@@ -83,6 +89,13 @@ static void builder_split(bly_builder *b)
         bly_filter_share(b->filter, false);
 }
 
+/* A kind that removes but does not count holds a set: a key that comes twice
+ * is added once, so that one removal takes it out, and copies take no room. */
+static bool holds_a_set(const bly_kind *kind)
+{
+    return kind->remove && !kind->count && !kind->build;
+}
+
 bly_status bly_builder_new_sized(const bly_spec *spec, bly_builder **out,
                                  size_t size)
 {
@@ -97,7 +110,7 @@ bly_status bly_builder_new_sized(const bly_spec *spec, bly_builder **out,
     bly_status st = bly_plan_begin(spec, &planned);
     if (st)
         return st;
-    if (spec->spill && !spec->max_bytes)
+    if (spec->spill && !spec->max_bytes && planned.kind->build)
         return bly_fail(BLY_EINVAL, "a folder for keys that do not fit into "
                                     "memory needs a bound: give max_bytes");
     bly_builder *b = bly_mem_zalloc(mem, sizeof *b);
@@ -113,8 +126,12 @@ bly_status bly_builder_new_sized(const bly_spec *spec, bly_builder **out,
         planned.kind->add && (spec->items || (spec->bits && spec->fpr > 0) ||
                               sizes_itself(&planned));
     pthread_mutex_init(&b->lock, NULL);
-    st = bly_kept_open(&b->mem, b->valued, spec->max_bytes, spec->spill,
+    const bool soft = spec->spill && !spec->max_bytes;
+    st = bly_kept_open(&b->mem, b->valued, soft ? SOFT_BOUND : spec->max_bytes,
+                       soft && holds_a_set(planned.kind) ? NULL : spec->spill,
                        &b->kept);
+    if (soft && !b->kept.folder)
+        b->kept.max_bytes = 0;
     if (!st && b->sized) {
         st = bly_plan_end(&b->planned);
         if (!st)
@@ -309,9 +326,13 @@ static void *fill_part(void *arg)
 {
     enum { PIECE = 2048 };
     fill_job *job = arg;
-    bly_filter part = *job->filter, *const f = &part;
+    bly_filter part, *const f = &part;
     uint64_t piece[PIECE];
     bly_status st = BLY_OK;
+    /* As much as there is of it: its params are cut off behind the last. */
+    memcpy(&part, job->filter,
+           offsetof(bly_filter, shape.p) +
+               job->filter->room * sizeof part.shape.p[0]);
     pthread_mutex_lock(&job->builder->lock);
     const unsigned mine = job->next_part++;
     pthread_mutex_unlock(&job->builder->lock);
@@ -428,6 +449,10 @@ static bly_status builder_distinct(bly_builder *b, uint64_t *out)
 {
     const bool build = b->planned.kind->build != NULL;
     registers *const all = b->unused;
+    if (b->groups.nbytes) { /* hashes are not uniform */
+        *out = b->kept.nkeys;
+        return BLY_OK;
+    }
     for (const registers *r = all->next; r; r = r->next)
         bly_registers_merge(all->at, r->at, BLY_HLL_BITS);
     *out = (uint64_t)bly_registers_estimate(all->at, BLY_HLL_BITS);
@@ -451,13 +476,6 @@ static void settle_count(bly_filter *f, double nkeys)
 {
     if (f->kind->add_shared && isfinite(nkeys))
         f->nadded = (uint64_t)(nkeys + 0.5);
-}
-
-/* A kind that removes but does not count holds a set: a key that comes twice
- * is added once, so that one removal takes it out, and copies take no room. */
-static bool holds_a_set(const bly_kind *kind)
-{
-    return kind->remove && !kind->count && !kind->build;
 }
 
 /* Where a filter turns out full, it is made again, with more room. Repeated
@@ -497,6 +515,11 @@ static bly_status builder_attempt(bly_builder *b, unsigned nthreads,
     st = bly_filter_make(p->kind, &p->shape, &set, &f);
     if (st)
         return st;
+    if (b->groups.nbytes) {
+        memcpy(f->data, b->groups.table.at, (size_t)b->groups.nbytes);
+        memcpy(f->state, b->groups.state, p->kind->nstate * sizeof *f->state);
+        bly_filter_ready(f);
+    }
     if (in_passes(b))
         st = bly_spilled_fill(&b->kept, f, holds_a_set(p->kind),
                               thread_count(nthreads));
@@ -557,6 +580,32 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
     return st;
 }
 
+/* ----------------------------------------------------------------- groups */
+
+bly_status bly_builder_groups(bly_builder *b, const bly_group *groups, size_t n)
+{
+    if (!b || (!groups && n))
+        return bly_fail_null("b or groups");
+    const bly_kind *const kind = b->planned.kind;
+    bly_hasher *const hasher = &b->planned.set.hasher;
+    if (!kind->group)
+        return bly_fail_ability(kind, BLY_ABILITY_DENY);
+    if (b->finished || b->failed || b->made || b->kept.nkeys ||
+        b->groups.nbytes)
+        return bly_fail(BLY_EINVAL,
+                        "groups are told of once, before any key is taken");
+    if (hasher->id != BLY_HASH_XXH3)
+        return bly_fail(BLY_EINVAL, "the keys of a keyed filter stand in no "
+                                    "groups: build it without its key");
+    const bly_status st = kind->group(&b->planned.want, hasher->seed, groups, n,
+                                      &b->mem, &b->groups);
+    if (st)
+        return st;
+    *hasher = b->groups.hasher;
+    b->planned.want.groups = &b->groups;
+    return BLY_OK;
+}
+
 /* ---------------------------------------------------------------- denying */
 
 /* The filter that is asked which of the others it would let through. */
@@ -596,6 +645,25 @@ bly_status bly_builder_deny(bly_builder *b, const uint64_t *hashes, size_t n)
         st = store_keep(b, &b->denied, left, NULL, nleft);
     }
     return st ? builder_fails(b, st) : BLY_OK;
+}
+
+bly_status bly_builder_members(bly_builder *b, const uint64_t *hashes, size_t n,
+                               uint64_t *in)
+{
+    if (!b || (!hashes && n) || (!in && n))
+        return bly_fail_null("b, hashes or in");
+    if (!b->planned.kind->deny)
+        return bly_fail_ability(b->planned.kind, BLY_ABILITY_DENY);
+    if (b->finished || b->failed)
+        return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
+    const bly_status st = builder_made(b, 0);
+    if (st)
+        return builder_fails(b, st);
+    if (n) {
+        memset(in, 0, BLY_BITMAP_WORDS(n) * sizeof *in);
+        b->made->kind->members(b->made, hashes, n, in);
+    }
+    return BLY_OK;
 }
 
 /* Tell the filter of them. */
@@ -668,6 +736,8 @@ void bly_builder_free(bly_builder *b)
         return;
     bly_kept_close(&b->kept);
     bly_kept_close(&b->denied);
+    if (b->groups.nbytes)
+        bly_block_free(&b->mem, &b->groups.table);
     bly_free(b->made);
     if (b->filter)
         bly_copies_close(&b->copies);

@@ -98,7 +98,7 @@ bly_status bly_new_sized(const bly_spec *spec, bly_filter **out, size_t size)
 
 const bly_hasher *bly_hasher_of(const bly_filter *f)
 {
-    return f->blind ? NULL : &f->hasher;
+    return f->blind ? NULL : &f->extra->hasher;
 }
 
 /* ------------------------------------------------------------ one and many */
@@ -182,7 +182,10 @@ static void has_all(const bly_filter *f, has_fn *has, const uint64_t *keys,
         bly_all_maybe(n, maybe);
         return;
     }
-    memset(maybe, 0, BLY_BITMAP_WORDS(n) * sizeof *maybe);
+    if (n <= 64) /* a call would show */
+        *maybe = 0;
+    else
+        memset(maybe, 0, BLY_BITMAP_WORDS(n) * sizeof *maybe);
     if (bly_filter_unread(f)) /* and then keys are hashes */
         bly_filter_has_unread(f, keys, n, maybe);
     else
@@ -213,6 +216,15 @@ void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
         has_all(f, f->kind->has, hashes, n, maybe);
 }
 
+void bly_prefetch_hashes(const bly_filter *f, const uint64_t *hashes, size_t n)
+{
+    /* A file whose blocks were not yet compared with their sums is on a disk
+     * rather than in a cache. */
+    if (f->kind->fetch && !bly_filter_unread(f))
+        f->kind->fetch(f, hashes,
+                       n < BLY_PREFETCH_MOST ? n : BLY_PREFETCH_MOST);
+}
+
 /* Keys that are not yet hashed: one of these. */
 typedef struct key_source {
     const bly_bytes *keys;
@@ -226,16 +238,16 @@ static size_t hash_piece(const bly_filter *f, const key_source *s, size_t from,
 {
     const size_t np = n - from < PIECE_KEYS ? n - from : PIECE_KEYS;
     if (s->keys) {
-        bly_hash_keys(&f->hasher, s->keys + from, np, hashes);
+        bly_hash_keys(&f->extra->hasher, s->keys + from, np, hashes);
     } else if (s->column) {
         bly_column rest = *s->column;
         if (rest.wide_offsets)
             rest.wide_offsets += from;
         else
             rest.offsets += from;
-        bly_hash_column(&f->hasher, &rest, np, hashes);
+        bly_hash_column(&f->extra->hasher, &rest, np, hashes);
     } else {
-        bly_hash_ints(&f->hasher, s->ints + from, np, hashes);
+        bly_hash_ints(&f->extra->hasher, s->ints + from, np, hashes);
     }
     return np;
 }
@@ -293,7 +305,7 @@ bly_status bly_add_column(bly_filter *f, const bly_column *keys, size_t n,
 /* Does the kind hash integers itself? It knows one hash. */
 static bool hashes_ints(const bly_filter *f)
 {
-    return f->kind->add_ints && f->hasher.id == BLY_HASH_XXH3;
+    return f->kind->add_ints && f->extra->hasher.id == BLY_HASH_XXH3;
 }
 
 bly_status bly_add_ints(bly_filter *f, const uint64_t *ints, size_t n,
@@ -362,13 +374,13 @@ add_bytes(bly_filter *f, const void *key, size_t len)
     if (!f || (!key && len))
         return bly_fail_null("f or key");
     const bly_status st = need_secret(f);
-    return st ? st : bly_add_hash(f, bly_hash(&f->hasher, key, len));
+    return st ? st : bly_add_hash(f, bly_hash(&f->extra->hasher, key, len));
 }
 
 static __attribute__((noinline)) bool has_bytes(const bly_filter *f,
                                                 const void *key, size_t len)
 {
-    return f->blind || f->one.has(f, bly_hash(&f->hasher, key, len));
+    return f->blind || f->one.has(f, bly_hash(&f->extra->hasher, key, len));
 }
 
 bly_status bly_add(bly_filter *f, const void *key, size_t len)
@@ -395,13 +407,17 @@ bly_status bly_remove_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
     bly_status first = may_change(f, f->kind->remove, BLY_ABILITY_REMOVE);
     if (first)
         return first;
+    const char *const keeps = f->kind->keeps ? f->kind->keeps(&f->shape) : NULL;
     for (size_t from = 0; from < n; from += PIECE_KEYS) {
         const size_t np = n - from < PIECE_KEYS ? n - from : PIECE_KEYS;
         bly_status *const to = each ? each + from : piece;
         f->kind->remove(f, hashes + from, np, to);
         for (size_t i = 0; i < np && !first; i++)
             if (to[i])
-                first = bly_fail(to[i], "%s", bly_status_text(to[i]));
+                first = bly_fail(to[i], "%s",
+                                 to[i] == BLY_EREFUSED && keeps
+                                     ? keeps
+                                     : bly_status_text(to[i]));
     }
     return first;
 }
@@ -413,7 +429,7 @@ bly_status bly_remove(bly_filter *f, const void *key, size_t len)
     const bly_status st = need_secret(f);
     if (st)
         return st;
-    const uint64_t hash = bly_hash(&f->hasher, key, len);
+    const uint64_t hash = bly_hash(&f->extra->hasher, key, len);
     return bly_remove_hashes(f, &hash, 1, NULL);
 }
 
@@ -480,7 +496,10 @@ bly_status bly_tick(bly_filter *f, uint64_t now)
 /* A filter without data of its own has its cells in its layers. */
 static uint64_t filter_bits(const bly_filter *f)
 {
-    uint64_t bits = f->shape.nbytes ? bly_shape_bits(f->kind, &f->shape) : 0;
+    /* What a kind plans for its layers too is counted there. */
+    uint64_t bits = f->kind->group    ? 8 * f->shape.nbytes
+                    : f->shape.nbytes ? bly_shape_bits(f->kind, &f->shape)
+                                      : 0;
     for (uint32_t i = 0; i < f->nlayers; i++)
         bits += filter_bits(f->layer[i]);
     return bits;
@@ -500,10 +519,11 @@ static void peek(const bly_filter *f, bly_stats *out)
         .fpr_at_capacity = f->fpr,
         .bits = filter_bits(f),
         .bytes = bly_filter_bytes(f),
-        .seed = f->hasher.seed,
-        .hash_id = f->hasher.id,
+        .seed = f->extra->hasher.seed,
+        .hash_id = f->extra->hasher.id,
         .layers = f->nlayers,
-        .keyed = f->secret_check != 0,
+        .compact = f->compact,
+        .keyed = f->extra->secret_check != 0,
         .shared = f->shared,
         .mapped = f->readonly,
         .coded = f->coded,

@@ -126,20 +126,13 @@ static bool parse_integer(bly_bytes text, bly_key_type to, uint64_t *out)
     return fits_type(size, sign && *p == '-', to, out);
 }
 
-static bly_status hash_parsed(const bly_hasher *hs, bly_key_type to,
-                              const bly_bytes *keys, size_t n, uint64_t *hashes,
-                              size_t *ndone)
+static bly_status parse_integers(bly_key_type to, const bly_bytes *keys,
+                                 size_t n, uint64_t *ints, size_t *ndone)
 {
-    bool right = true;
-    size_t i = 0;
-    for (; i < n; i++) {
-        right = parse_integer(keys[i], to, &hashes[i]);
-        if (!right)
-            break;
-    }
-    bly_hash_ints(hs, hashes, i, hashes);
-    *ndone = i;
-    return right ? BLY_OK : not_an_integer(keys[i], to);
+    for (; *ndone < n; ++*ndone)
+        if (!parse_integer(keys[*ndone], to, &ints[*ndone]))
+            return not_an_integer(keys[*ndone], to);
+    return BLY_OK;
 }
 
 /* Its decimal text in the end of room; where it begins. */
@@ -167,21 +160,18 @@ static void hash_printed(const bly_hasher *hs, bool is_signed,
     }
 }
 
-/* Integers of one type in a filter of the other: above 2^63 they have no key
+/* Integers of one type as those of the other: above 2^63 they have no key
  * there. */
-static bly_status hash_other(const bly_hasher *hs, bly_key_type to,
-                             const uint64_t *keys, size_t n, uint64_t *hashes,
-                             size_t *ndone)
+static bly_status change_sign(bly_key_type to, const uint64_t *keys, size_t n,
+                              uint64_t *ints, size_t *ndone)
 {
     char room[INT_DIGITS], *const end = room + sizeof room;
-    size_t i = 0;
-    while (i < n && !(keys[i] >> 63))
-        i++;
-    bly_hash_ints(hs, keys, i, hashes);
-    *ndone = i;
-    if (i == n)
+    for (; *ndone < n && !(keys[*ndone] >> 63); ++*ndone)
+        ints[*ndone] = keys[*ndone];
+    if (*ndone == n)
         return BLY_OK;
-    const char *const text = print_integer(keys[i], to == BLY_KEYS_UINT64, end);
+    const char *const text =
+        print_integer(keys[*ndone], to == BLY_KEYS_UINT64, end);
     return not_an_integer((bly_bytes){ text, (size_t)(end - text) }, to);
 }
 
@@ -192,6 +182,25 @@ static bool is_integer(bly_key_type type)
     return type == BLY_KEYS_INT64 || type == BLY_KEYS_UINT64;
 }
 
+bly_status bly_integers_as(bly_key_type to, bly_key_type from, const void *keys,
+                           size_t n, uint64_t *ints, size_t *ndone)
+{
+    *ndone = 0;
+    if (from == BLY_KEYS_BYTES && n)
+        return bly_fail(BLY_EINVAL,
+                        "the keys of this filter are %s integers, not bytes; "
+                        "right: an integer, or its decimal text",
+                        bly_key_type_name(to));
+    if (!is_integer(from))
+        return parse_integers(to, keys, n, ints, ndone);
+    if (to != from)
+        return change_sign(to, keys, n, ints, ndone);
+    if (n)
+        memcpy(ints, keys, n * sizeof *ints);
+    *ndone = n;
+    return BLY_OK;
+}
+
 static bly_status hash_integers(const bly_hasher *hs, bly_key_type to,
                                 bly_key_type from, const uint64_t *keys,
                                 size_t n, uint64_t *hashes, size_t *ndone)
@@ -200,8 +209,6 @@ static bly_status hash_integers(const bly_hasher *hs, bly_key_type to,
         return bly_fail(BLY_EINVAL, "the keys of this filter are bytes, not "
                                     "integers; right: the bytes that were "
                                     "added");
-    if (is_integer(to) && to != from)
-        return hash_other(hs, to, keys, n, hashes, ndone);
     if (to == BLY_KEYS_TEXT)
         hash_printed(hs, from == BLY_KEYS_INT64, keys, n, hashes);
     else
@@ -220,20 +227,19 @@ bly_status bly_hash_as(const bly_hasher *hs, bly_keying to, bly_key_type from,
     *ndone = 0;
     if (!hs || (!keys && n) || (!hashes && n))
         return bly_fail_null("hs or keys or hashes");
-    if (is_integer(from))
-        return hash_integers(hs, to.type, from, keys, n, hashes, ndone);
-    if (from != BLY_KEYS_TEXT && from != BLY_KEYS_BYTES)
+    if (from != BLY_KEYS_TEXT && from != BLY_KEYS_BYTES && !is_integer(from))
         return bly_fail(BLY_EINVAL, "keys are given as text, bytes, int64 or "
                                     "uint64");
-    if (!is_integer(to.type))
-        return hash_texts(hs, to.type == BLY_KEYS_TEXT ? to.forms : 0, keys, n,
-                          hashes, ndone);
-    if (from == BLY_KEYS_BYTES && n)
-        return bly_fail(BLY_EINVAL,
-                        "the keys of this filter are %s integers, not bytes; "
-                        "right: an integer, or its decimal text",
-                        bly_key_type_name(to.type));
-    return hash_parsed(hs, to.type, keys, n, hashes, ndone);
+    if (is_integer(to.type) && to.type != from) {
+        const bly_status st =
+            bly_integers_as(to.type, from, keys, n, hashes, ndone);
+        bly_hash_ints(hs, hashes, *ndone, hashes);
+        return st;
+    }
+    if (is_integer(from))
+        return hash_integers(hs, to.type, from, keys, n, hashes, ndone);
+    return hash_texts(hs, to.type == BLY_KEYS_TEXT ? to.forms : 0, keys, n,
+                      hashes, ndone);
 }
 
 /* ---------------------------------------------------------------- filters */
@@ -256,7 +262,7 @@ bly_status bly_keying_given(bly_filter **f, bly_keying keying)
 /* As in filter_api.c: a multiple of 64. */
 #define PIECE_KEYS 512
 
-static const void *keys_from(bly_key_type type, const void *keys, size_t i)
+const void *bly_keys_from(bly_key_type type, const void *keys, size_t i)
 {
     return type == BLY_KEYS_TEXT || type == BLY_KEYS_BYTES
                ? (const void *)((const bly_bytes *)keys + i)
@@ -273,8 +279,8 @@ static bly_status hash_piece_as(const bly_filter *f, bly_key_type type,
     if (f->blind)
         return bly_fail(BLY_ESECRET, "the filter is keyed and was opened "
                                      "without its key");
-    return bly_hash_as(&f->hasher, bly_filter_keying(f), type,
-                       keys_from(type, keys, from), np, hashes, ndone);
+    return bly_hash_as(&f->extra->hasher, bly_filter_keying(f), type,
+                       bly_keys_from(type, keys, from), np, hashes, ndone);
 }
 
 bly_status bly_add_as(bly_filter *f, bly_key_type type, const void *keys,

@@ -18,6 +18,15 @@ static inline bool bly_keying_open(const bly_filter *f)
  * fails, it is freed and *f is NULL. */
 bly_status bly_keying_given(bly_filter **f, bly_keying keying);
 
+/* n keys of a type as integers of another, which is int64 or uint64, as
+ * bly_hash_as() would hash them. *ndone becomes the number before the first
+ * that is none. */
+bly_status bly_integers_as(bly_key_type to, bly_key_type from, const void *keys,
+                           size_t n, uint64_t *ints, size_t *ndone);
+
+/* The keys from i on, of an array of keys of that type. */
+const void *bly_keys_from(bly_key_type type, const void *keys, size_t i);
+
 bly_status bly_keying_label(bly_filter *f, bly_key_type type);
 
 /* bly_add_ints() and bly_has_ints() of a filter of text. */

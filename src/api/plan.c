@@ -145,6 +145,16 @@ bly_status bly_hasher_for_sized(const bly_spec *spec, bly_hasher *out,
         return bly_fail(BLY_EINVAL, "a keyed filter takes no seed: its secret "
                                     "takes the place of the seed");
     *out = (bly_hasher){ .id = BLY_HASH_XXH3, .seed = spec->seed };
+    const bly_kind *const kind = bly_kind_by_name(spec->kind);
+    if (kind && kind->has_range) {
+        if (spec->secret)
+            return bly_fail(BLY_EINVAL,
+                            "a %s filter keeps the order of its keys, and so "
+                            "has no secret hash: give a seed that nobody knows",
+                            kind->name);
+        out->id = bly_keys_order(spec->keying.type);
+        return BLY_OK;
+    }
     if (spec->secret) {
         out->id = BLY_HASH_SIPHASH13;
         bly_secret_words(spec->secret, out->secret);

@@ -35,23 +35,13 @@
 #include <string.h>
 
 #include "codec/rice.h"
-#include "core/bits.h"
-
-/* At most eight bytes at p as a word, and zeros behind them. */
-static inline uint64_t load_some(const unsigned char *p, size_t n)
-{
-    unsigned char word[8] = { 0 };
-    if (n >= sizeof word)
-        return bly_load64(p);
-    memcpy(word, p, n);
-    return bly_load64(word);
-}
+#include "codec/rice_bits.h"
 
 /* The word at byte `at` of two arrays of nbytes, as what differs. */
 static inline uint64_t flips_at(const unsigned char *a, const unsigned char *b,
                                 size_t nbytes, size_t at)
 {
-    return load_some(a + at, nbytes - at) ^ load_some(b + at, nbytes - at);
+    return rice_load(a + at, nbytes - at) ^ rice_load(b + at, nbytes - at);
 }
 
 unsigned bly_rice_parameter(uint64_t m, uint64_t d)
@@ -83,35 +73,6 @@ void bly_rice_measure(const unsigned char *a, const unsigned char *b,
     out->nbytes = ((low <= high ? low : high) + 7) / 8;
 }
 
-/* Bits on their way into bytes: fewer than eight wait in word. */
-typedef struct bit_sink {
-    unsigned char *at;
-    uint64_t word;
-    unsigned n;
-} bit_sink;
-
-/* The n <= 32 low bits of value, which has no others. */
-static inline void sink_bits(bit_sink *s, uint64_t value, unsigned n)
-{
-    s->word |= value << s->n;
-    for (s->n += n; s->n >= 8; s->n -= 8) {
-        *s->at++ = (unsigned char)s->word;
-        s->word >>= 8;
-    }
-}
-
-static void sink_gap(bit_sink *s, uint64_t gap, unsigned b)
-{
-    uint64_t zeros = gap >> b;
-    for (; zeros >= 32; zeros -= 32)
-        sink_bits(s, 0, 32);
-    sink_bits(s, UINT64_C(1) << zeros, (unsigned)zeros + 1);
-    const unsigned below = b < 32 ? b : 32;
-    sink_bits(s, gap & ((UINT64_C(1) << below) - 1), below);
-    if (b > 32)
-        sink_bits(s, gap >> 32 & ((UINT64_C(1) << (b - 32)) - 1), b - 32);
-}
-
 void bly_rice_write(const unsigned char *a, const unsigned char *b,
                     size_t nbytes, const bly_rice *r, unsigned char *stream)
 {
@@ -123,56 +84,7 @@ void bly_rice_write(const unsigned char *a, const unsigned char *b,
             sink_gap(&s, p - next, r->b);
             next = p + 1;
         }
-    sink_bits(&s, 0, -s.n & 7);
-}
-
-/* A stream that is being read. */
-typedef struct bit_source {
-    const unsigned char *bytes;
-    size_t n;
-    uint64_t at, end; /* in bits */
-} bit_source;
-
-/* At least 57 bits from here on; zeros behind the end. */
-static inline uint64_t source_peek(const bit_source *s)
-{
-    const size_t byte = (size_t)(s->at / 8);
-    return byte < s->n ? load_some(s->bytes + byte, s->n - byte) >> s->at % 8
-                       : 0;
-}
-
-/* Zeros up to a one, both of which it takes. False past `most` of them, or
- * where the stream ends. */
-static inline bool source_zeros(bit_source *s, uint64_t most, uint64_t *out)
-{
-    *out = 0;
-    while (s->at < s->end && *out <= most) {
-        const uint64_t bits = source_peek(s);
-        const unsigned zeros = bits ? (unsigned)__builtin_ctzll(bits) : 64;
-        if (zeros < 57) {
-            *out += zeros;
-            s->at += zeros + 1;
-            return *out <= most;
-        }
-        *out += 57;
-        s->at += 57;
-    }
-    return false;
-}
-
-/* The next b bits. */
-static inline bool source_bits(bit_source *s, unsigned b, uint64_t *out)
-{
-    const unsigned below = b < 32 ? b : 32;
-    if (s->end - s->at < b)
-        return false;
-    *out = source_peek(s) & ((UINT64_C(1) << below) - 1);
-    s->at += below;
-    if (b > 32) {
-        *out |= (source_peek(s) & ((UINT64_C(1) << (b - 32)) - 1)) << 32;
-        s->at += b - 32;
-    }
-    return true;
+    sink_end(&s);
 }
 
 bool bly_rice_flip(const unsigned char *stream, size_t n, bly_rice *r,
@@ -184,19 +96,13 @@ bool bly_rice_flip(const unsigned char *stream, size_t n, bly_rice *r,
     if (r->b > BLY_RICE_MAX_B)
         return false;
     for (uint64_t i = 0; i < r->nflips; i++) {
-        uint64_t zeros, low;
-        /* The first keeps zeros << b below m, the second adds what is less
-         * than 2^b: nothing overflows. */
-        if (!source_zeros(&s, (m - next) >> r->b, &zeros) ||
-            !source_bits(&s, r->b, &low))
-            return false;
-        const uint64_t gap = zeros << r->b | low;
-        if (gap >= m - next)
+        uint64_t gap;
+        if (!source_gap(&s, m - next, r->b, &gap) || gap == m - next)
             return false;
         next += gap;
         data[next / 8] ^= (unsigned char)(1u << next % 8);
         next++;
     }
     r->nbytes = (s.at + 7) / 8;
-    return (source_peek(&s) & ((UINT64_C(1) << (-s.at & 7)) - 1)) == 0;
+    return source_ends(&s);
 }

@@ -62,6 +62,16 @@ static inline uint64_t bly_mix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
+/* The x of which h is bly_mix64(x). */
+static inline uint64_t bly_unmix64(uint64_t h)
+{
+    h ^= h >> 31 ^ h >> 62;
+    h *= UINT64_C(0x319642b2d24d8ec3);
+    h ^= h >> 27 ^ h >> 54;
+    h *= UINT64_C(0x96de1b173f119089);
+    return h ^ h >> 30 ^ h >> 60;
+}
+
 /* h, h C, h C^2, ... are as many values from one as a caller needs: the
  * multiples of C lie as evenly in up to eight dimensions as can be (Steele and
  * Vigna 2021). Their high bits are good, so reduce them with bly_scale(). */
@@ -146,9 +156,18 @@ static inline void bly_bit_clear(uint64_t *words, uint64_t j)
     words[j >> 6] &= ~bly_le64(UINT64_C(1) << (j & 63));
 }
 
-/* OR mask into *word as one of many writers; the bits that were clear. Reads
- * first: most words need no change once a filter is half full, and a plain
- * load does not take the line away from other processors. */
+/* OR mask into *word as one of many writers. What was there before is not
+ * asked: that would be a loop instead of an instruction. */
+static inline void bly_word_set_shared(uint64_t *word, uint64_t mask)
+{
+    (void)atomic_fetch_or_explicit((_Atomic uint64_t *)word, mask,
+                                   memory_order_relaxed);
+}
+
+/* The same; the bits that this writer set: of two writers of one bit exactly
+ * one is told so, so that kinds may count them. Reads first: most words need no
+ * change once a filter is half full, and a plain load does not take the line
+ * away from other processors. */
 static inline uint64_t bly_word_or_shared(uint64_t *word, uint64_t mask)
 {
     _Atomic uint64_t *const w = (_Atomic uint64_t *)word;

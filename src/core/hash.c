@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/bits.h"
+#include "core/groups.h"
 #include "core/hash.h"
 
 #define ROTL(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
@@ -131,10 +132,35 @@ uint64_t bly_int_flip(uint64_t seed)
     return UINT64_C(0xc73ab174c5ecd5a2) - (seed ^ reversed << 32);
 }
 
-uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len)
+uint64_t bly_order(uint32_t id, const void *key, size_t len)
+{
+    unsigned char eight[8] = { 0 };
+    if (len)
+        memcpy(eight, key, len < sizeof eight ? len : sizeof eight);
+    return id == BLY_HASH_ORDERED_INTS && len == sizeof eight
+               ? bly_load64(eight)
+               : bly_load_be64(eight);
+}
+
+/* Every hash but XXH3. */
+static uint64_t hash_other(const bly_hasher *hs, const void *key, size_t len)
 {
     if (hs->id == BLY_HASH_SIPHASH13)
         return bly_siphash13(hs->secret, key, len);
+    if (hs->id == BLY_HASH_GROUPED)
+        return bly_groups_hash(hs, key, len);
+    return bly_mix64(bly_order(hs->id, key, len));
+}
+
+static bool is_other(const bly_hasher *hs)
+{
+    return hs->id > BLY_HASH_XXH3;
+}
+
+uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len)
+{
+    if (is_other(hs))
+        return hash_other(hs, key, len);
     return XXH3_64bits_withSeed(key, len, hs->seed);
 }
 
@@ -151,9 +177,9 @@ column_key(const bly_column *c, size_t i, bool wide)
 void bly_hash_keys(const bly_hasher *hs, const bly_bytes *keys, size_t n,
                    uint64_t *hashes)
 {
-    if (hs->id == BLY_HASH_SIPHASH13) {
+    if (is_other(hs)) {
         for (size_t i = 0; i < n; i++)
-            hashes[i] = bly_siphash13(hs->secret, keys[i].ptr, keys[i].len);
+            hashes[i] = hash_other(hs, keys[i].ptr, keys[i].len);
         return;
     }
     const uint64_t seed = hs->seed;
@@ -173,10 +199,10 @@ void bly_hash_column(const bly_hasher *hs, const bly_column *keys, size_t n,
 {
     const uint64_t seed = hs->seed;
     const bool wide = keys->wide_offsets != NULL;
-    if (hs->id == BLY_HASH_SIPHASH13) {
+    if (is_other(hs)) {
         for (size_t i = 0; i < n; i++) {
             const bly_bytes key = column_key(keys, i, wide);
-            hashes[i] = bly_siphash13(hs->secret, key.ptr, key.len);
+            hashes[i] = hash_other(hs, key.ptr, key.len);
         }
     } else if (wide) {
         HASH_COLUMN(true)

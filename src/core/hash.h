@@ -20,6 +20,23 @@ uint64_t bly_siphash24(const uint64_t key[2], const void *bytes, size_t len);
 uint64_t bly_siphash13_sized(const uint64_t key[2], const void *bytes,
                              size_t len);
 
+/* The order of a key, as a number: of the ids BLY_HASH_ORDERED_..., whose hash
+ * is bly_mix64() of it. */
+uint64_t bly_order(uint32_t id, const void *key, size_t len);
+
+static inline bool bly_hash_orders(uint32_t id)
+{
+    return id == BLY_HASH_ORDERED_BYTES || id == BLY_HASH_ORDERED_INTS;
+}
+
+/* That id, for keys of a type. */
+static inline uint32_t bly_keys_order(bly_key_type type)
+{
+    return type == BLY_KEYS_TEXT || type == BLY_KEYS_BYTES
+               ? BLY_HASH_ORDERED_BYTES
+               : BLY_HASH_ORDERED_INTS;
+}
+
 /* The seed as bly_int_hash() takes it. */
 uint64_t bly_int_flip(uint64_t seed);
 

@@ -40,30 +40,47 @@ const bly_mem bly_mem_system = { .alloc = system_alloc,
 
 enum { MEM_FREE, MEM_TAKEN, MEM_READY };
 
-const bly_mem *bly_mem_lasting(const bly_mem *mem)
+static struct {
+    _Atomic int state;
+    bly_mem mem;
+} known_mems[16];
+
+unsigned bly_mem_number(const bly_mem *mem)
 {
-    static struct {
-        _Atomic int state;
-        bly_mem mem;
-    } known[16];
-    if (mem == &bly_mem_system)
-        return mem;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    if (mem->alloc == system_alloc)
+        return 0;
+    for (unsigned i = 0; i < sizeof known_mems / sizeof known_mems[0]; i++) {
         int state = MEM_FREE;
-        if (atomic_compare_exchange_strong(&known[i].state, &state,
+        if (atomic_compare_exchange_strong(&known_mems[i].state, &state,
                                            MEM_TAKEN)) {
-            known[i].mem = *mem;
-            atomic_store(&known[i].state, MEM_READY);
-            return &known[i].mem;
+            known_mems[i].mem = *mem;
+            atomic_store(&known_mems[i].state, MEM_READY);
+            return i + 1;
         }
         /* One that is being written is passed by: it may come twice. */
-        if (state == MEM_READY && known[i].mem.ctx == mem->ctx &&
-            known[i].mem.alloc == mem->alloc &&
-            known[i].mem.release == mem->release &&
-            known[i].mem.zalloc == mem->zalloc)
-            return &known[i].mem;
+        if (state == MEM_READY && known_mems[i].mem.ctx == mem->ctx &&
+            known_mems[i].mem.alloc == mem->alloc &&
+            known_mems[i].mem.release == mem->release &&
+            known_mems[i].mem.zalloc == mem->zalloc)
+            return i + 1;
     }
-    return NULL;
+    return BLY_MEM_OWN;
+}
+
+const bly_mem *bly_mem_numbered(unsigned number)
+{
+    return number ? &known_mems[number - 1].mem : &bly_mem_system;
+}
+
+const bly_mem *bly_mem_lasting(const bly_mem *mem)
+{
+    const unsigned number = bly_mem_number(mem);
+    return number == BLY_MEM_OWN ? NULL : bly_mem_numbered(number);
+}
+
+bool bly_mem_maps(const bly_mem *mem, uint64_t nbytes)
+{
+    return mem->alloc == system_alloc && nbytes >= MAP_FROM;
 }
 
 static unsigned char *align_up(void *p, size_t to)
@@ -103,7 +120,7 @@ bly_status bly_block_new(const bly_mem *mem, uint64_t nbytes, bly_block *out)
                         "address",
                         (unsigned long long)nbytes);
     const size_t want = (size_t)nbytes;
-    if (mem->alloc == system_alloc && want >= MAP_FROM) {
+    if (bly_mem_maps(mem, want)) {
         if (block_map(want, PROT_READ | PROT_WRITE, 0, out) == BLY_OK)
             return BLY_OK;
     } else {

@@ -47,6 +47,15 @@ void bly_block_move(bly_block *b, void *(*move)(void *ctx, void *at),
  * are more than a few of them, and each thing has to keep its own. */
 const bly_mem *bly_mem_lasting(const bly_mem *mem);
 
+/* The same as a number, so that things that are small need no pointer to it: 0
+ * is the system's, BLY_MEM_OWN means that there is none. */
+#define BLY_MEM_OWN 255
+unsigned bly_mem_number(const bly_mem *mem);
+const bly_mem *bly_mem_numbered(unsigned number);
+
+/* Does nbytes from this source come as a map of their own? */
+bool bly_mem_maps(const bly_mem *mem, uint64_t nbytes);
+
 /* Small things: zeroed, BLY_ENOMEM as NULL. n * size must not overflow. */
 void *bly_mem_zalloc(const bly_mem *mem, size_t nbytes);
 void bly_mem_release(const bly_mem *mem, void *ptr, size_t nbytes);

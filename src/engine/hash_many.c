@@ -26,11 +26,17 @@ BLY_CHOOSE(ints)
 void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
                    uint64_t *hashes)
 {
-    if (hs->id == BLY_HASH_SIPHASH13) {
+    if (hs->id == BLY_HASH_SIPHASH13 || hs->id == BLY_HASH_GROUPED) {
         for (size_t i = 0; i < n; i++) {
             const uint64_t le = bly_le64(ints[i]);
-            hashes[i] = bly_siphash13(hs->secret, &le, sizeof le);
+            hashes[i] = bly_hash(hs, &le, sizeof le);
         }
+        return;
+    }
+    if (bly_hash_orders(hs->id)) {
+        const bool big = hs->id == BLY_HASH_ORDERED_BYTES;
+        for (size_t i = 0; i < n; i++)
+            hashes[i] = bly_mix64(big ? __builtin_bswap64(ints[i]) : ints[i]);
         return;
     }
     bly_ints_best()->hash(ints, n, bly_int_flip(hs->seed), hashes);

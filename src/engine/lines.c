@@ -77,25 +77,38 @@ LINES_INLINE uint64_t line_probe(uint64_t *line, uint64_t g, uint64_t g2,
 #define row_probe(line, g, g2, k, add) line_probe(line, g, g2, k, add, true)
 #include "engine/lines_walk.h"
 
-const bly_lines_row bly_lines_shared = { "shared",
-                                         0,
-                                         bly_lines_has_shared,
-                                         bly_lines_add_shared,
-                                         bly_lines_has_one_shared,
-                                         bly_lines_add_one_shared };
+static const bly_lines_row lines_shared = { "shared",
+                                            0,
+                                            bly_lines_has_shared,
+                                            bly_lines_add_shared,
+                                            bly_lines_has_one_shared,
+                                            bly_lines_add_one_shared,
+                                            &lines_shared };
+#if BLY_X86
+static const bly_lines_row lines_shared_avx512 = {
+    "shared avx512",
+    BLY_CPU_AVX512,
+    bly_lines_has_shared_avx512,
+    bly_lines_add_shared_avx512,
+    bly_lines_has_one_shared_avx512,
+    bly_lines_add_one_shared_avx512,
+    &lines_shared_avx512,
+};
+#endif
 
 const bly_lines_row bly_lines_rows[] = {
 #if BLY_X86
     { "avx512", BLY_CPU_AVX512, bly_lines_has_avx512, bly_lines_add_avx512,
-      bly_lines_has_one_avx512, bly_lines_add_one_avx512 },
+      bly_lines_has_one_avx512, bly_lines_add_one_avx512,
+      &lines_shared_avx512 },
     { "avx2", BLY_CPU_AVX2, bly_lines_has_avx2, bly_lines_add_avx2,
-      bly_lines_has_one_avx2, bly_lines_add_one_avx2 },
+      bly_lines_has_one_avx2, bly_lines_add_one_avx2, &lines_shared },
 #elif BLY_ARM64
     { "neon", BLY_CPU_NEON, bly_lines_has_neon, bly_lines_add_neon,
-      bly_lines_has_one_neon, bly_lines_add_one_neon },
+      bly_lines_has_one_neon, bly_lines_add_one_neon, &lines_shared },
 #endif
     { "portable", 0, bly_lines_has_portable, bly_lines_add_portable,
-      bly_lines_has_one_portable, bly_lines_add_one_portable },
+      bly_lines_has_one_portable, bly_lines_add_one_portable, &lines_shared },
 };
 
 BLY_CHOOSE(lines)

@@ -68,12 +68,12 @@ typedef struct bly_lines_row {
     bly_lines_has_fn *has;
     bly_lines_add_fn *add; /* one writer, no readers */
     bly_lines_one_fn *has_one, *add_one;
+    const struct bly_lines_row *shared; /* the same for many writers and
+                                           readers at once: bits are set word by
+                                           word, atomically */
 } bly_lines_row;
 
 BLY_ROWS(lines);
-
-/* For many writers and readers at once: word by word, atomically. */
-extern const bly_lines_row bly_lines_shared;
 
 /* ------------------------------------------- what the rows have in common */
 
@@ -173,11 +173,22 @@ bly_lines_answer(bly_lines_answers *a, bool add)
  * is never reached. */
 #define BLY_LINES_CACHED (2 << 20)
 #define BLY_LINES_FEW 32
+#define BLY_LINES_HANDFUL 16 /* up to so many, nothing is fetched ahead */
 
 static inline bool bly_lines_far(const bly_lines *a, size_t n)
 {
     return n >= BLY_LINES_FEW &&
            a->nlines > BLY_LINES_CACHED / (BLY_LINE_BITS / 8);
+}
+
+/* Is it not worth fetching anything for so few keys? In L2, for as many as make
+ * a word of answers; elsewhere for about as many as the processor itself
+ * overlaps. (More than 2^32 lines are beyond some rows.) */
+static inline bool bly_lines_few(const bly_lines *a, size_t n)
+{
+    return a->k == 8 && n &&
+           (n <= BLY_LINES_HANDFUL || (n <= 64 && !bly_lines_far(a, 64))) &&
+           a->nlines <= UINT32_MAX;
 }
 
 /* Is the array larger than the share of L3 that one processor can count on? */
@@ -198,6 +209,10 @@ bly_lines_has_fn bly_lines_has_avx2, bly_lines_has_avx512;
 bly_lines_add_fn bly_lines_add_avx2, bly_lines_add_avx512;
 bly_lines_one_fn bly_lines_has_one_avx2, bly_lines_has_one_avx512;
 bly_lines_one_fn bly_lines_add_one_avx2, bly_lines_add_one_avx512;
+bly_lines_has_fn bly_lines_has_shared_avx512;
+bly_lines_add_fn bly_lines_add_shared_avx512;
+bly_lines_one_fn bly_lines_has_one_shared_avx512;
+bly_lines_one_fn bly_lines_add_one_shared_avx512;
 #elif BLY_ARM64
 /* arm_lines.c */
 bly_lines_has_fn bly_lines_has_neon;

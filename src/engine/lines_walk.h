@@ -6,7 +6,8 @@
  *     ROW(name)   bly_lines_name_ and the row's name
  *     ROW_TARGET  the attribute that allows its instructions, or nothing
  *     row_aim     bly_lines_aim(), or the same for a whole group at once
- *     ROW_LINES   the most lines that row_aim can address, if there is a limit
+ *     ROW_LINES   the most lines that row_aim can address, if there is a limit,
+ *                 and ROW_LARGE(name) the function of a row that has none
  *     ROW_BURSTS  defined where a key takes so many instructions that groups
  *                 are better fetched from memory in bursts, see below
  *     row_probe   (uint64_t *line, uint64_t g, uint64_t g2, unsigned k, bool
@@ -178,8 +179,8 @@ ROW(many)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out, bool add)
 #ifdef ROW_LINES
     if (a->nlines > ROW_LINES) {
         if (add)
-            return bly_lines_add_portable(a, in, out);
-        bly_lines_has_portable(a, in, out);
+            return ROW_LARGE(add)(a, in, out);
+        ROW_LARGE(has)(a, in, out);
         return 0;
     }
 #endif
@@ -219,11 +220,38 @@ ROW_TARGET bool ROW(add_one)(uint64_t *words, uint64_t nlines, unsigned k,
     return !ROW(single)(words, nlines, k, h, true);
 }
 
+/* Up to 64 keys that are not worth fetching (bly_lines_few()): the processor
+ * overlaps them by itself, and the end of this call with the beginning of the
+ * next. Bit i of the result: was key i there? k = 8. */
+ROW_TARGET static __attribute__((noinline, aligned(64))) uint64_t
+ROW(few)(const bly_lines *a, const bly_lines_keys *in, bool add)
+{
+    uint64_t hits = 0;
+    size_t i = 0;
+    bly_lines_ring r;
+    for (; in->n - i >= BLY_LINES_GROUP; i += BLY_LINES_GROUP)
+        row_aim(a, in, i, &r);
+    for (size_t j = 0; j < i; j += BLY_LINES_GROUP)
+        hits |= (add ? ROW(group)(&r, j, BLY_LINES_GROUP, 8, true)
+                     : ROW(group)(&r, j, BLY_LINES_GROUP, 8, false)) >>
+                8 << j;
+    for (; i < in->n; i++) {
+        const uint64_t h =
+            in->ints ? bly_int_hash(in->at[i], in->flip) : in->at[i];
+        hits |= (uint64_t)(add ? ROW(single)(a->words, a->nlines, 8, h, true)
+                               : ROW(single)(a->words, a->nlines, 8, h, false))
+                << i;
+    }
+    return hits;
+}
+
 ROW_TARGET void ROW(has)(const bly_lines *a, const bly_lines_keys *in,
                          uint64_t *maybe)
 {
     if (in->n == 1)
         *maybe = ROW(has_one)(a->words, a->nlines, a->k, bly_lines_first(in));
+    else if (bly_lines_few(a, in->n))
+        *maybe = ROW(few)(a, in, false);
     else
         ROW(many)(a, in, maybe, false);
 }
@@ -231,18 +259,22 @@ ROW_TARGET void ROW(has)(const bly_lines *a, const bly_lines_keys *in,
 ROW_TARGET uint64_t ROW(add)(const bly_lines *a, const bly_lines_keys *in,
                              uint64_t *fresh)
 {
-    if (in->n != 1)
+    uint64_t clear;
+    if (in->n == 1)
+        clear = ROW(add_one)(a->words, a->nlines, a->k, bly_lines_first(in));
+    else if (bly_lines_few(a, in->n))
+        clear = ~ROW(few)(a, in, true) & UINT64_MAX >> (64 - in->n);
+    else
         return ROW(many)(a, in, fresh, true);
-    const uint64_t clear =
-        ROW(add_one)(a->words, a->nlines, a->k, bly_lines_first(in));
     if (fresh)
         *fresh = clear;
-    return clear;
+    return (uint64_t)__builtin_popcountll(clear);
 }
 
 #undef ROW
 #undef ROW_TARGET
 #undef ROW_LINES
+#undef ROW_LARGE
 #undef ROW_BURSTS
 #undef row_aim
 #undef row_probe

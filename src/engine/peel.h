@@ -160,9 +160,9 @@ typedef struct bly_peel_row {
     void (*find)(const bly_peel *p, const unsigned char *data,
                  const uint64_t *h, bly_peel_eight *out);
 
-    /* Ask for fingerprints in cells of so many bits, up to 32 (kinds/prints.h),
-     * 64 keys at a time; for how many of the n, the others are left to the
-     * caller. */
+    /* Ask for fingerprints in cells of so many bits, up to 32
+     * (kinds/prints.h); for how many of the n, all or a multiple of 64: the
+     * others are left to the caller. */
     size_t (*prints)(const bly_peel *p, const unsigned char *data,
                      unsigned cell_bits, const uint64_t *h, size_t n,
                      uint64_t *maybe);
@@ -175,8 +175,8 @@ void bly_peel_fill_avx512(const bly_peel *p, const uint64_t *words,
 void bly_peel_find_avx512(const bly_peel *p, const unsigned char *data,
                           const uint64_t *h, bly_peel_eight *out);
 size_t bly_peel_prints_avx512(const bly_peel *p, const unsigned char *data,
-                              unsigned cell_bits, const uint64_t *h, size_t n,
-                              uint64_t *maybe);
+                              unsigned cell_bits, const uint64_t *h,
+                              size_t nkeys, uint64_t *maybe);
 #endif
 
 /* Words of the block that begins with word `from` of n. */
@@ -251,6 +251,8 @@ uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued);
 #define BLY_PEEL_RING 8 /* a power of two above FAR */
 /* An array that fits the smallest L2 in use gains nothing from it. */
 #define BLY_PEEL_CACHED (256 << 10)
+/* Eight keys gain only beyond any L2. */
+#define BLY_PEEL_BEYOND (2 << 20)
 
 /* Whether key i is in it; ctx is the caller's. */
 typedef bool bly_peel_test(const void *ctx, const bly_peel_key *key, size_t i);
@@ -309,8 +311,9 @@ bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
     const unsigned char *const cells = data + bly_peel_head(p->nshards);
     const bly_peel geometry = *p; /* nobody else can change this one */
     const size_t ngroups = n / 8 + (n % 8 != 0);
+    const uint64_t nbytes = p->nslots * p->nshards * cell_bits / 8;
     const bool ahead =
-        p->nslots * p->nshards * cell_bits / 8 > BLY_PEEL_CACHED && n > 1;
+        nbytes > (n > 8 ? BLY_PEEL_CACHED : BLY_PEEL_BEYOND) && n > 1;
     const size_t far = ahead ? BLY_PEEL_FAR : 0;
     const bly_peel_row *const row =
         n >= 8 && p->nshards <= UINT32_MAX ? bly_peel_best() : NULL;

@@ -31,6 +31,7 @@
     X(peel, "peel")           \
     X(ribbon, "ribbon")       \
     X(quotient, "quotient")   \
+    X(fano, "sorted numbers") \
     X(blocks, "split blocks") \
     X(xxh64, "XXH64")         \
     X(count, "counting bits") \

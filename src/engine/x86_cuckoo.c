@@ -121,12 +121,12 @@ BLY_EIGHT void cuckoo_fetch_ends(const unsigned char *data, __m512i byte1,
 
 /* Locate eight keys, and fetch their buckets into L2. */
 BLY_EIGHT void cuckoo_enter_eight(const cuckoo_lanes *c,
-                                  const unsigned char *data, const uint64_t *h,
+                                  const unsigned char *data, __m512i h,
                                   cuckoo_eight *out)
 {
     const __m512i seven = bly_eight_all(7);
     __m512i at1, at2, fp;
-    cuckoo_locate_eight(c, _mm512_loadu_si512(h), &at1, &at2, &fp);
+    cuckoo_locate_eight(c, h, &at1, &at2, &fp);
     const __m512i byte1 = _mm512_srli_epi64(at1, 3);
     const __m512i byte2 = _mm512_srli_epi64(at2, 3);
     _mm512_store_si512(out->byte1, byte1);
@@ -198,38 +198,60 @@ BLY_EIGHT size_t cuckoo_groups(const bly_cuckoo_table *t, size_t n, size_t by)
                                                              : 0;
 }
 
-BLY_AVX512 void bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
-                                      const uint64_t *h, size_t n,
-                                      uint64_t *maybe)
+/* Of a multiple of 64 keys, or, if `few` says so, of fewer than 64; then zeros
+ * fill up the last group, a hash as good as any. */
+BLY_EIGHT void cuckoo_has_groups(const bly_cuckoo_table *t, const uint64_t *h,
+                                 size_t n, uint64_t *maybe, bool few)
 {
-    const size_t ngroups = cuckoo_groups(t, n, 8); /* whole words of answers */
-    if (!ngroups) {
-        bly_cuckoo_has_portable(t, h, n, maybe);
-        return;
-    }
     _Alignas(64) cuckoo_eight ring[CUCKOO_GROUPS];
     const cuckoo_lanes c = cuckoo_lanes_of(t);
+    const size_t ngroups = few ? (n + 7) / 8 : n / 8;
+    const size_t far = few ? ngroups : CUCKOO_GROUPS_FAR;
     uint64_t bits = 0;
-    for (size_t i = 0; i < ngroups + CUCKOO_GROUPS_FAR; i++) {
+    for (size_t i = 0; i < ngroups + far; i++) {
         if (i < ngroups)
-            cuckoo_enter_eight(&c, t->data, h + 8 * i,
+            cuckoo_enter_eight(&c, t->data,
+                               few ? bly_eight_of(h, i, n)
+                                   : _mm512_loadu_si512(h + 8 * i),
                                &ring[i % CUCKOO_GROUPS]);
-        /* Group i enters the ring while group i - FAR, whose lines have had
+        /* Group i enters the ring while group i - far, whose lines have had
          * time to arrive, is asked for. The ring is longer than that distance,
          * so nothing is overwritten before its turn. */
-        if (i < CUCKOO_GROUPS_FAR)
+        if (i < far)
             continue;
-        const size_t at = i - CUCKOO_GROUPS_FAR;
+        const size_t at = i - far;
         bits |= cuckoo_ask_eight(&c, t->data, &ring[at % CUCKOO_GROUPS])
                 << (at % 8 * 8);
-        if (at % 8 == 7) {
+        if (!few && at % 8 == 7) {
             maybe[at / 8] |= bits;
             bits = 0;
         }
     }
-    if (n > ngroups * 8)
-        bly_cuckoo_has_portable(t, h + ngroups * 8, n - ngroups * 8,
-                                maybe + ngroups / 8);
+    if (few)
+        *maybe |= bits & UINT64_MAX >> (64 - n);
+}
+
+BLY_AVX512 static __attribute__((noinline)) void
+cuckoo_has_few(const bly_cuckoo_table *t, const uint64_t *h, size_t n,
+               uint64_t *maybe)
+{
+    cuckoo_has_groups(t, h, n, maybe, true);
+}
+
+/* Fewer keys are asked one by one sooner. */
+#define CUCKOO_FEW 6
+
+BLY_AVX512 void bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
+                                      const uint64_t *h, size_t n,
+                                      uint64_t *maybe)
+{
+    const size_t whole = cuckoo_groups(t, n, 8) * 8, rest = n - whole;
+    if (whole)
+        cuckoo_has_groups(t, h, whole, maybe, false);
+    if (rest >= CUCKOO_FEW && cuckoo_groups(t, 8, 1))
+        cuckoo_has_few(t, h + whole, rest, maybe + whole / 64);
+    else if (rest)
+        bly_cuckoo_has_portable(t, h + whole, rest, maybe + whole / 64);
 }
 
 /* --------------------------------------------------------------- changing */
@@ -307,7 +329,8 @@ CUCKOO_CHANGE void bly_cuckoo_remove_avx512(const bly_cuckoo_table *table,
     const cuckoo_lanes c = cuckoo_lanes_of(&t);
     for (size_t i = 0; i < ngroups + CUCKOO_GROUPS_FAR; i++) {
         if (i < ngroups)
-            cuckoo_enter_eight(&c, t.data, h + 8 * i, &ring[i % CUCKOO_GROUPS]);
+            cuckoo_enter_eight(&c, t.data, _mm512_loadu_si512(h + 8 * i),
+                               &ring[i % CUCKOO_GROUPS]);
         if (i < CUCKOO_GROUPS_FAR)
             continue;
         const size_t at = i - CUCKOO_GROUPS_FAR;
@@ -457,7 +480,8 @@ CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
     const cuckoo_slots slots = cuckoo_slots_of(&t);
     for (size_t i = 0; i < ngroups + CUCKOO_GROUPS_FAR; i++) {
         if (i < ngroups)
-            cuckoo_enter_eight(&c, t.data, h + 8 * i, &ring[i % CUCKOO_GROUPS]);
+            cuckoo_enter_eight(&c, t.data, _mm512_loadu_si512(h + 8 * i),
+                               &ring[i % CUCKOO_GROUPS]);
         /* Three places in the stream: group i is located, the group after `at`
          * is decided, and group `at` is added. */
         if (i + CUCKOO_GROUPS_SOON >= CUCKOO_GROUPS_FAR) {

@@ -22,6 +22,15 @@ BLY_EIGHT __m512i bly_eight_all(uint64_t x)
     return _mm512_set1_epi64((long long)x);
 }
 
+/* The words of group `at` of n of them; zeros behind the last. */
+BLY_EIGHT __m512i bly_eight_of(const uint64_t *words, size_t at, size_t n)
+{
+    const size_t left = n - 8 * at;
+    return left >= 8 ? _mm512_loadu_si512(words + 8 * at)
+                     : _mm512_maskz_loadu_epi64((__mmask8)((1u << left) - 1),
+                                                words + 8 * at);
+}
+
 /* bly_scale() for n below 2^32, by the halves of h: a product of 64 bits is
  * (high n + low n / 2^32) / 2^32. */
 BLY_EIGHT __m512i bly_eight_scale(__m512i h, __m512i n)

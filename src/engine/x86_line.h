@@ -90,13 +90,13 @@ BLY_EIGHT __m512i bly_line_mask_avx512(uint64_t g, uint64_t g2, unsigned k)
                              _mm512_sub_epi64(bit, first));
 }
 
-/* Returns the mask of the words that lack a bit, less one: where there are none
- * that is ones from bit 8 on. Comparing the mask with 0 would keep it in a mask
- * register, and testing it there takes the unit that the probe needs. */
-BLY_EIGHT uint64_t bly_line_probe_avx512(uint64_t *line, uint64_t g,
-                                         uint64_t g2, unsigned k, bool add)
+/* Looks for the mask in a line. Returns the mask of the words that lack a bit,
+ * less one: where there are none that is ones from bit 8 on. Comparing the mask
+ * with 0 would keep it in a mask register, and testing it there takes the unit
+ * that the probe needs. */
+BLY_EIGHT uint64_t bly_line_look_avx512(uint64_t *line, __m512i mask,
+                                        unsigned k, bool add)
 {
-    const __m512i mask = bly_line_mask_avx512(g, g2, k);
     const __m512i old = _mm512_load_si512(line);
     uint64_t missing;
     /* With k = 8 each word has one bit of the mask: it is missing where mask
@@ -111,6 +111,61 @@ BLY_EIGHT uint64_t bly_line_probe_avx512(uint64_t *line, uint64_t g,
         _mm512_store_si512(line, _mm512_or_si512(old, mask));
     return missing - 1;
 }
+
+BLY_EIGHT uint64_t bly_line_probe_avx512(uint64_t *line, uint64_t g,
+                                         uint64_t g2, unsigned k, bool add)
+{
+    return bly_line_look_avx512(line, bly_line_mask_avx512(g, g2, k), k, add);
+}
+
+/* The probe where other threads may write to the line. It is read as a whole:
+ * bits are only ever set, so whatever mixture of old and new words is seen, a
+ * bit that is there was set. (In assembly, since for C that is a race.) Words
+ * that lack a bit get it, each by one instruction that nobody comes between;
+ * most lack none once a filter is half full. What was missing when the line was
+ * read makes a key new: two threads that add one key at once may both find it
+ * so, never neither. */
+BLY_EIGHT uint64_t bly_line_share_avx512(uint64_t *line, uint64_t g,
+                                         uint64_t g2, unsigned k, bool add)
+{
+    const __m512i mask = bly_line_mask_avx512(g, g2, k);
+    __m512i old;
+    __asm__ volatile("vmovdqa64 %1, %0"
+                     : "=v"(old)
+                     : "m"(*(const __m512i *)(const void *)line));
+    const __m512i clear = _mm512_andnot_si512(old, mask);
+    const uint64_t missing = _mm512_test_epi64_mask(clear, clear);
+    if (add && missing) {
+        _Alignas(64) uint64_t bits[BLY_LINE_WORDS];
+        _mm512_store_si512(bits, mask);
+        for (uint64_t left = missing; left; left &= left - 1) {
+            const unsigned i = (unsigned)__builtin_ctzll(left);
+            bly_word_set_shared(&line[i], bits[i]);
+        }
+    }
+    return missing - 1;
+}
+
+/* The probe of one key with k = 8, from its hash. For AVX-512, g is computed in
+ * the vector: of the units for numbers only one multiplies and two shift, and
+ * the hash of the key has kept them busy. */
+BLY_FOUR uint64_t bly_line_single_avx2(uint64_t *line, uint64_t h, bool add)
+{
+    const uint64_t g = bly_lines_spread(h, BLY_LINES_C1);
+    return bly_line_probe_avx2(line, g, 0, 8, add);
+}
+
+BLY_EIGHT uint64_t bly_line_single_avx512(uint64_t *line, uint64_t h, bool add)
+{
+    const __m512i p =
+        _mm512_mullo_epi64(bly_eight_all(h), bly_eight_all(BLY_LINES_C1));
+    const __m512i g = _mm512_xor_si512(p, _mm512_srli_epi64(p, 32));
+    const __m512i x =
+        _mm512_srlv_epi64(g, _mm512_load_si512(bly_lines_places_of(8)->by));
+    const __m512i mask = _mm512_rolv_epi64(bly_eight_all(1), x);
+    return bly_line_look_avx512(line, mask, 8, add);
+}
+
 /* Each with its target. */
 #define BLY_LINE_TARGETS(X) X(avx512, BLY_AVX512) X(avx2, BLY_AVX2)
 #else

@@ -82,6 +82,7 @@ BLY_FOUR void aim_avx2(const bly_lines *a, const bly_lines_keys *in, size_t i,
 #define ROW(name) bly_lines_##name##_avx2
 #define ROW_TARGET BLY_AVX2
 #define ROW_LINES UINT32_MAX
+#define ROW_LARGE(name) bly_lines_##name##_portable
 #define ROW_BURSTS
 #define row_aim aim_avx2
 #define row_probe bly_line_probe_avx2
@@ -121,8 +122,17 @@ BLY_EIGHT void aim_avx512(const bly_lines *a, const bly_lines_keys *in,
 #define ROW(name) bly_lines_##name##_avx512
 #define ROW_TARGET BLY_AVX512
 #define ROW_LINES UINT32_MAX
+#define ROW_LARGE(name) bly_lines_##name##_portable
 #define row_aim aim_avx512
 #define row_probe bly_line_probe_avx512
+#include "engine/lines_walk.h"
+
+#define ROW(name) bly_lines_##name##_shared_avx512
+#define ROW_TARGET BLY_AVX512
+#define ROW_LINES UINT32_MAX
+#define ROW_LARGE(name) bly_lines_##name##_shared
+#define row_aim aim_avx512
+#define row_probe bly_line_share_avx512
 #include "engine/lines_walk.h"
 
 #endif

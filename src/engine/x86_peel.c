@@ -190,12 +190,11 @@ typedef struct prints_row {
 
 /* Where group `at` leaves its fingerprints, the high bits of g C; those of
  * packed cells as 32 bits. */
-BLY_EIGHT void prints_enter(const peel_layout *l, const uint64_t *h, size_t at,
+BLY_EIGHT void prints_enter(const peel_layout *l, __m512i h, size_t at,
                             const prints_row *row, unsigned width,
                             unsigned arity, bool fuse, peel_waiting *w)
 {
-    const peel_eight keys =
-        peel_find_eight(l, _mm512_loadu_si512(h + 8 * at), arity, fuse);
+    const peel_eight keys = peel_find_eight(l, h, arity, fuse);
     const unsigned bytes = width ? width : 4;
     /* Group `at` is one of eight in its row. */
     unsigned char *const to = w->prints[at / 8 % 2] + at % 8 * 8 * bytes;
@@ -280,11 +279,15 @@ BLY_EIGHT uint64_t prints_compare(const unsigned char *prints,
     return bits;
 }
 
+/* Of a multiple of 64 keys, or, if `few` says so, of fewer than 64; then zeros
+ * fill up the last group, a hash as good as any. */
 BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
                                  unsigned cell_bits, unsigned width,
-                                 const uint64_t *h, size_t ngroups,
-                                 uint64_t *maybe, unsigned arity, bool fuse)
+                                 const uint64_t *h, size_t n, uint64_t *maybe,
+                                 unsigned arity, bool fuse, bool few)
 {
+    const size_t ngroups = few ? (n + 7) / 8 : n / 8;
+    const size_t ready = few ? ngroups : PEEL_WAITING;
     const peel_layout l = peel_layout_of(p, data, fuse);
     prints_row row = { .bits = cell_bits };
     peel_waiting w;
@@ -293,16 +296,17 @@ BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
         row.at[i] = data + bly_peel_head(p->nshards) + i * p->segment * width;
         row.first[i] = i * p->segment * cell_bits;
     }
-    /* Fill the ring. Eight groups are 64 keys, and there are at least as many:
-     * the caller has made sure. */
-    for (size_t at = 0; at < PEEL_WAITING; at++)
-        prints_enter(&l, h, at, &row, width, arity, fuse, &w);
-    for (size_t at = 0; at < PEEL_WAITING - PEEL_UNFETCHED; at++)
+    /* Fill the ring. */
+    for (size_t at = 0; at < ready; at++)
+        prints_enter(
+            &l, few ? bly_eight_of(h, at, n) : _mm512_loadu_si512(h + 8 * at),
+            at, &row, width, arity, fuse, &w);
+    for (size_t at = 0; at < PEEL_WAITING - PEEL_UNFETCHED && at < ready; at++)
         for (unsigned j = 0; j < 8; j++)
             prints_fetch(&row, w.slot[at], j, width, arity);
     for (size_t at = 0; at < ngroups; at++) {
-        /* Towards the end `next` is a group that was answered before, and its
-         * cells are fetched again: harmless. */
+        /* Towards the end `next` is a group that was answered before, or none,
+         * and what it names is fetched in vain: harmless. */
         uint64_t(*const slot)[8] = w.slot[at % PEEL_WAITING],
                         (*const next)[8] =
                             w.slot[(at + PEEL_WAITING - PEEL_UNFETCHED) %
@@ -311,47 +315,69 @@ BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
 #pragma GCC unroll 8
         for (unsigned j = 0; j < 8; j++) {
             /* In turns, so that fetches are spread evenly. */
-            prints_fetch(&row, next, j, width, arity);
+            if (!few)
+                prints_fetch(&row, next, j, width, arity);
             prints_add_up(&row, slot, j, width, arity, sums);
         }
-        if (at % 8 == 7)
+        if (!few && at % 8 == 7)
             maybe[at / 8] =
                 prints_compare(w.prints[at / 8 % 2], w.sums, &row, width);
         /* Last, since the new group takes the place of this one. */
-        if (at + PEEL_WAITING < ngroups)
-            prints_enter(&l, h, at + PEEL_WAITING, &row, width, arity, fuse,
-                         &w);
+        if (!few && at + PEEL_WAITING < ngroups)
+            prints_enter(&l, _mm512_loadu_si512(h + 8 * (at + PEEL_WAITING)),
+                         at + PEEL_WAITING, &row, width, arity, fuse, &w);
     }
+    if (few)
+        *maybe = prints_compare(w.prints[0], w.sums, &row, width) &
+                 UINT64_MAX >> (64 - n);
 }
 
 /* 64 keys are as many groups as wait. */
 _Static_assert(PEEL_WAITING == 8, "the first 64 keys are entered together");
 
+#define HAS_WIDTH(width, arity, fuse, few) \
+    prints_has_eights(p, data, cell_bits, width, h, n, maybe, arity, fuse, few)
+#define HAS(arity, fuse, few)                           \
+    (cell_bits == 8    ? HAS_WIDTH(1, arity, fuse, few) \
+     : cell_bits == 16 ? HAS_WIDTH(2, arity, fuse, few) \
+     : cell_bits == 32 ? HAS_WIDTH(4, arity, fuse, few) \
+                       : HAS_WIDTH(0, arity, fuse, few))
+
+/* Three slots, as nearly all have. */
+BLY_AVX512 static __attribute__((noinline)) void
+prints_has_few(const bly_peel *p, const unsigned char *data, unsigned cell_bits,
+               const uint64_t *h, size_t n, uint64_t *maybe)
+{
+    if (p->fuse)
+        HAS(3, true, true);
+    else
+        HAS(3, false, true);
+}
+
+/* Fewer keys are asked one by one sooner. */
+#define PRINTS_FEW 8
+
 BLY_AVX512 size_t bly_peel_prints_avx512(const bly_peel *p,
                                          const unsigned char *data,
                                          unsigned cell_bits, const uint64_t *h,
-                                         size_t n, uint64_t *maybe)
+                                         size_t nkeys, uint64_t *maybe)
 {
-    const size_t ngroups = n / 64 * 8;
+    const size_t n = nkeys / 64 * 64, rest = nkeys - n;
     /* bly_eight_scale() multiplies by 32 bits. */
-    if (p->nshards > UINT32_MAX || !ngroups)
+    if (p->nshards > UINT32_MAX)
         return 0;
-#define HAS_WIDTH(width, arity, fuse) \
-    prints_has_eights(p, data, cell_bits, width, h, ngroups, maybe, arity, fuse)
-#define HAS(arity, fuse)                           \
-    (cell_bits == 8    ? HAS_WIDTH(1, arity, fuse) \
-     : cell_bits == 16 ? HAS_WIDTH(2, arity, fuse) \
-     : cell_bits == 32 ? HAS_WIDTH(4, arity, fuse) \
-                       : HAS_WIDTH(0, arity, fuse))
-    if (!p->fuse)
-        HAS(3, false);
-    else if (p->arity == 3)
-        HAS(3, true);
-    else
-        HAS(4, true);
+    if (n && !p->fuse)
+        HAS(3, false, false);
+    else if (n && p->arity == 3)
+        HAS(3, true, false);
+    else if (n)
+        HAS(4, true, false);
+    if (rest < PRINTS_FEW || p->arity != 3)
+        return n;
+    prints_has_few(p, data, cell_bits, h + n, rest, maybe + n / 64);
+    return nkeys;
+}
 #undef HAS
 #undef HAS_WIDTH
-    return 8 * ngroups;
-}
 
 #endif

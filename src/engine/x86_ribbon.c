@@ -204,12 +204,13 @@ BLY_EIGHT __m512i parity_avx512(__m512i v)
 
 /* The sums of a key's planes, 8 at a time, a byte each. */
 BLY_EIGHT void ribbon_add_up(const ribbon_eight *keys, unsigned j,
-                             unsigned nplanes, unsigned char *sums)
+                             unsigned from, unsigned nplanes,
+                             unsigned char *sums)
 {
     const uint64_t *const x = (const uint64_t *)(uintptr_t)keys->x[j],
                           *const y = (const uint64_t *)(uintptr_t)keys->y[j];
 #pragma GCC unroll 2
-    for (unsigned p = 0; p < nplanes; p += 8) {
+    for (unsigned p = from; p < nplanes; p += 8) {
         const unsigned n = nplanes - p < 8 ? nplanes - p : 8;
         const __mmask8 some = (__mmask8)(255u >> (8 - n));
         const __m512i there =
@@ -240,6 +241,17 @@ BLY_EIGHT __mmask8 ribbon_bumped(const bly_ribbon_layer *l,
         _mm512_cvtepu32_epi64(_mm256_srli_epi32(bounds, 24)));
 }
 
+/* Which of eight keys have the sums that they need, among these planes? */
+BLY_EIGHT __mmask8 ribbon_right(const ribbon_eight *keys, const uint64_t *sums,
+                                long long planes)
+{
+    const __m512i wrong = _mm512_xor_si512(_mm512_load_si512(sums),
+                                           _mm512_load_si512(keys->print));
+    const __m512i needs = _mm512_and_si512(_mm512_load_si512(keys->needs),
+                                           _mm512_set1_epi64(planes));
+    return _mm512_testn_epi64_mask(wrong, needs);
+}
+
 BLY_EIGHT void ribbon_ask_eights(const bly_ribbon_layer *layer,
                                  const unsigned char *data, const uint64_t *h,
                                  size_t n, bly_ribbon_keys *rest,
@@ -251,6 +263,8 @@ BLY_EIGHT void ribbon_ask_eights(const bly_ribbon_layer *layer,
     _Alignas(64) uint64_t sums[8] = { 0 };
     size_t nbumped = 0, entered = 0;
     uint64_t bits = 0;
+    /* As bly_ribbon_test(): eight planes first, where there are many more. */
+    const bool early = nplanes > 12;
 #define FIND()                                                    \
     (ribbon_find_eight(l, data, h + 8 * entered,                  \
                        n - 8 * entered < 8 ? n - 8 * entered : 8, \
@@ -270,11 +284,20 @@ BLY_EIGHT void ribbon_ask_eights(const bly_ribbon_layer *layer,
             ribbon_fetch_eight(&ring[next % EIGHT_WAITING], j, nplanes);
         /* Bytes above the planes stay 0, and nobody needs them. */
         for (unsigned j = 0; j < 8; j++)
-            ribbon_add_up(keys, j, nplanes, (unsigned char *)&sums[j]);
-        const __m512i wrong = _mm512_xor_si512(_mm512_load_si512(sums),
-                                               _mm512_load_si512(keys->print));
-        const __mmask8 right =
-            _mm512_testn_epi64_mask(wrong, _mm512_load_si512(keys->needs));
+            ribbon_add_up(keys, j, 0, early ? 8 : nplanes,
+                          (unsigned char *)&sums[j]);
+        __mmask8 right = ribbon_right(keys, sums, early ? 0xff : -1);
+        if (early && right) {
+            /* Many are there: all of them, which needs no branch per key. */
+            if (right & (right - 1))
+                for (unsigned j = 0; j < 8; j++)
+                    ribbon_add_up(keys, j, 8, nplanes,
+                                  (unsigned char *)&sums[j]);
+            else
+                ribbon_add_up(keys, (unsigned)__builtin_ctz(right), 8, nplanes,
+                              (unsigned char *)&sums[__builtin_ctz(right)]);
+            right &= ribbon_right(keys, sums, -1);
+        }
         /* The last group may have fewer than eight keys. */
         const __mmask8 there =
             (__mmask8)(255u >> (n - 8 * i < 8 ? 8 - (n - 8 * i) : 0));
@@ -297,6 +320,15 @@ BLY_EIGHT void ribbon_ask_eights(const bly_ribbon_layer *layer,
     rest->n = nbumped;
 }
 
+/* Any number of planes: by itself, or the frequent ones below suffer. */
+BLY_AVX512 static __attribute__((noinline)) void
+ribbon_ask_any(const bly_ribbon_layer *l, const unsigned char *data,
+               const uint64_t *h, size_t n, bly_ribbon_keys *rest,
+               uint64_t *maybe, bool ahead)
+{
+    ribbon_ask_eights(l, data, h, n, rest, maybe, ahead, l->nplanes);
+}
+
 BLY_AVX512 void bly_ribbon_ask_avx512(const bly_ribbon_layer *l,
                                       const unsigned char *data,
                                       const uint64_t *h, size_t n,
@@ -312,7 +344,7 @@ BLY_AVX512 void bly_ribbon_ask_avx512(const bly_ribbon_layer *l,
     else if (l->nplanes == 10)
         ribbon_ask_eights(l, data, h, n, rest, maybe, ahead, 10);
     else
-        ribbon_ask_eights(l, data, h, n, rest, maybe, ahead, l->nplanes);
+        ribbon_ask_any(l, data, h, n, rest, maybe, ahead);
 }
 
 #else

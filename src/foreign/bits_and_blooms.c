@@ -346,7 +346,7 @@ static bly_status bab_plan(bly_foreign *f, uint64_t items, double fpr)
 
 static bool bab_adopt(bly_foreign *f, const bly_foreign *from)
 {
-    if (from->format != f->format)
+    if (from->row != f->row)
         return false;
     f->more->one.nbits = from->more->one.nbits;
     f->more->one.k = from->more->one.k;

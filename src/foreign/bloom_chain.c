@@ -17,124 +17,140 @@
 
 /* -------------------------------------------------------------------- sizes */
 
-uint32_t bly_chain_hashes(double bits_per_entry)
+/* What RedisBloom computes from a rate. */
+static double redis_bits_per_entry(double error)
 {
-    return (uint32_t)ceil(CHAIN_LN2 * bits_per_entry);
+    return fabs(log(error)) / CHAIN_LN2_SQUARED;
 }
 
-static bool size_redis(double error, uint64_t capacity, bly_chain_link *out)
+static uint64_t redis_hashes(double bits_per_entry)
 {
-    const double p = fabs(log(error)) / CHAIN_LN2_SQUARED;
-    const double bits = (double)capacity * p;
+    return (uint64_t)ceil(CHAIN_LN2 * bits_per_entry);
+}
+
+double bly_chain_bits_per_entry(const bly_chain_link *l)
+{
+    return l->odd ? bly_bits_real(l->inverse) : redis_bits_per_entry(l->error);
+}
+
+static bool size_redis(bly_chain_sizes *s)
+{
+    s->bits_per_entry = redis_bits_per_entry(s->error);
+    const double bits = (double)s->capacity * s->bits_per_entry;
     if (!(bits < (double)CHAIN_MAX_BITS))
         return false;
-    uint64_t n = (uint64_t)bits;
-    n = n ? (n + 63) / 64 * 64 : 64;
-    *out = (bly_chain_link){ .bits_per_entry = p,
-                             .bits = n,
-                             .hashes = bly_chain_hashes(p) };
+    s->bits = (uint64_t)bits;
+    s->bits = s->bits ? (s->bits + 63) / 64 * 64 : 64;
+    s->hashes = redis_hashes(s->bits_per_entry);
     return true;
 }
 
-static bool size_valkey(double error, uint64_t capacity, bly_chain_link *out)
+static bool size_valkey(bly_chain_sizes *s)
 {
     const double ln2 = log(2);
-    const double n = ceil((double)capacity * log(error) / (-8.0 * (ln2 * ln2)));
+    const double n =
+        ceil((double)s->capacity * log(s->error) / (-8.0 * (ln2 * ln2)));
     if (!(n >= 1 && n < (double)CHAIN_MAX_BITS / 8))
         return false;
-    const double hashes = round(8 * n / (double)capacity * ln2);
-    *out = (bly_chain_link){ .bits = (uint64_t)n * 8,
-                             .hashes = hashes < 1 ? 1 : (uint32_t)hashes };
+    const double hashes = round(8 * n / (double)s->capacity * ln2);
+    s->bits = (uint64_t)n * 8;
+    s->hashes = hashes < 1 ? 1 : (uint64_t)hashes;
+    return true;
+}
+
+bool bly_chain_link_take(bool valkey, const bly_chain_sizes *s, uint64_t nbytes,
+                         bly_chain_link *out)
+{
+    /* Dumps of the oldest versions end within a byte. */
+    if (!(s->error > 0 && s->error < 1) || !nbytes ||
+        nbytes > CHAIN_MAX_BITS / 8 || s->bits > 8 * nbytes ||
+        s->bits <= 8 * (nbytes - 1) || !s->hashes ||
+        s->hashes > CHAIN_MAX_HASHES || s->n2 > 63 || !s->capacity ||
+        s->capacity > CHAIN_MAX_CAPACITY || s->items > CHAIN_MAX_CAPACITY)
+        return false;
+    if (!valkey && !(s->bits_per_entry > 0 && s->bits_per_entry < 0x1p20 &&
+                     s->hashes == redis_hashes(s->bits_per_entry) &&
+                     (!s->n2 || s->bits >= UINT64_C(1) << s->n2)))
+        return false;
+    /* The masks are for the compiler: they fit. */
+    *out = (bly_chain_link){ .bits = s->bits & (2 * CHAIN_MAX_BITS - 1),
+                             .hashes = s->hashes & 2047,
+                             .n2 = s->n2 & 63,
+                             .capacity = s->capacity,
+                             .items = s->items,
+                             .error = s->error };
+    out->inverse = bly_modulus_of(bly_chain_range(out).n).inverse;
+    out->odd = !valkey && s->bits_per_entry != redis_bits_per_entry(s->error);
+    if (out->odd)
+        out->inverse = bly_real_bits(s->bits_per_entry);
     return true;
 }
 
 /* A link for capacity and rate; false where it cannot be. */
-static bool chain_size(const bly_chain *c, double error, uint64_t capacity,
+static bool chain_size(bool valkey, double error, uint64_t capacity,
                        bly_chain_link *out)
 {
-    if (!(error > 0 && error < 1) || !capacity ||
-        capacity > CHAIN_MAX_CAPACITY ||
-        !(c->valkey ? size_valkey : size_redis)(error, capacity, out))
-        return false;
-    out->capacity = capacity;
-    out->error = error;
-    out->inverse = bly_modulus_of(out->bits).inverse;
-    return true;
+    bly_chain_sizes s = { .capacity = capacity, .error = error };
+    return error > 0 && error < 1 && capacity &&
+           capacity <= CHAIN_MAX_CAPACITY &&
+           (valkey ? size_valkey : size_redis)(&s) &&
+           bly_chain_link_take(valkey, &s, s.bits / 8, out);
 }
 
 /* The link after l, which is number n from 0; the first has the rate `first`.
  * Rates of valkey-bloom are powers of the tightening, as where they are read
  * from a dump: a filter that was loaded grows as the one that was saved. */
-static bly_status chain_next(const bly_chain *c, const bly_chain_link *l,
+static bly_status chain_next(const bly_foreign *f, const bly_chain_link *l,
                              double first, size_t n, bly_chain_link *out)
 {
+    const bool valkey = bly_chain_is_valkey(f);
     const double error =
-        c->valkey ? first * pow(c->valkey->tightening, (double)(n + 1))
-                  : l->error * 0.5;
-    if (!(error >= (c->valkey ? 0x1p-1022 : 0x1p-1074)))
+        valkey ? first * pow(bly_chain_rules_of(f)->tightening, (double)(n + 1))
+               : l->error * 0.5;
+    if (!(error >= (valkey ? 0x1p-1022 : 0x1p-1074)))
         return bly_fail(BLY_EFULL, "cannot grow any more: the rate of the next "
                                    "filter would be zero");
-    if (l->capacity > UINT64_MAX / c->growth ||
-        !chain_size(c, error, l->capacity * c->growth, out))
+    if (l->capacity > UINT64_MAX / f->growth ||
+        !chain_size(valkey, error, l->capacity * f->growth, out))
         return bly_fail(BLY_ERANGE, "cannot grow any more: the next filter "
                                     "would have more than 2^45 bits");
     return BLY_OK;
 }
 
-bool bly_chain_link_take(const bly_chain *c, bly_chain_link *l, uint64_t nbytes)
-{
-    /* Dumps of the oldest versions end within a byte. */
-    if (!(l->error > 0 && l->error < 1) || !nbytes ||
-        nbytes > CHAIN_MAX_BITS / 8 || l->bits > 8 * nbytes ||
-        l->bits <= 8 * (nbytes - 1) || !l->hashes ||
-        l->hashes > CHAIN_MAX_HASHES || l->n2 > 63 || !l->capacity ||
-        l->capacity > CHAIN_MAX_CAPACITY || l->items > CHAIN_MAX_CAPACITY)
-        return false;
-    if (!c->valkey && !(l->bits_per_entry > 0 && l->bits_per_entry < 0x1p20 &&
-                        l->hashes == bly_chain_hashes(l->bits_per_entry) &&
-                        (!l->n2 || l->bits >= UINT64_C(1) << l->n2)))
-        return false;
-    l->inverse = bly_modulus_of(bly_chain_range(l).n).inverse;
-    return true;
-}
-
 /* ------------------------------------------------------------------- making */
 
-static size_t chain_own_bytes(bool valkey)
+static size_t chain_own_bytes(bool valkey, size_t nlinks)
 {
-    return sizeof(bly_chain) + (valkey ? sizeof(bly_chain_valkey) : 0);
+    return nlinks * sizeof(bly_chain_link) +
+           (valkey ? sizeof(bly_chain_rules) : 0);
 }
 
 bly_status bly_chain_new(bly_foreign *f, bool valkey, uint64_t nlinks)
 {
     bly_chain_close(f); /* of a plan that failed */
-    const bly_status st = bly_foreign_own(f, chain_own_bytes(valkey));
-    if (st)
-        return st;
-    bly_chain *const c = f->own;
-    c->valkey = valkey ? (bly_chain_valkey *)(void *)(c + 1) : NULL;
-    f->nparts = 0; /* until they can be used */
+    f->nparts = 0;      /* until they can be used */
+    f->flags = valkey ? BLY_CHAIN_VALKEY : 0;
     if (nlinks > BLY_CHAIN_MAX_LINKS)
         return bly_damaged("a chain of more than 65536 filters");
-    if (nlinks) {
-        c->links = bly_mem_zalloc(f->mem, nlinks * sizeof *c->links);
-        if (!c->links)
+    const size_t nbytes = chain_own_bytes(valkey, (size_t)nlinks);
+    if (nbytes) {
+        f->own = bly_mem_zalloc(f->mem, nbytes);
+        if (!f->own)
             return bly_fail(BLY_ENOMEM, "out of memory");
     }
-    f->nparts = c->nlinks = nlinks;
+    f->nparts = (uint32_t)nlinks;
     return BLY_OK;
 }
 
 void bly_chain_close(bly_foreign *f)
 {
-    bly_chain *const c = f->own;
-    if (!c)
+    if (!f->own)
         return;
-    for (size_t i = 0; i < c->nlinks && !bly_foreign_opened(f); i++)
-        bly_mem_release(f->mem, c->links[i].data,
-                        bly_chain_nbytes(&c->links[i]));
-    bly_mem_release(f->mem, c->links, c->nlinks * sizeof *c->links);
-    bly_mem_release(f->mem, c, chain_own_bytes(c->valkey));
+    bly_chain_link *const links = bly_chain_links(f);
+    for (size_t i = 0; i < f->nparts && !bly_foreign_opened(f); i++)
+        bly_mem_release(f->mem, links[i].data, bly_chain_nbytes(&links[i]));
+    bly_mem_release(f->mem, links,
+                    chain_own_bytes(bly_chain_is_valkey(f), f->nparts));
     f->own = NULL;
 }
 
@@ -148,44 +164,48 @@ static uint64_t chain_besides(bool valkey, size_t nlinks)
     return valkey ? 48 + 8 * room + 208 * nlinks : 32 + 64 * nlinks;
 }
 
-static uint64_t chain_bytes(const bly_chain *c, size_t nlinks)
+static uint64_t chain_bytes(const bly_foreign *f, size_t nlinks)
 {
-    uint64_t sum = chain_besides(c->valkey, nlinks);
-    for (size_t i = 0; i < c->nlinks; i++)
-        sum += bly_chain_nbytes(&c->links[i]);
+    uint64_t sum = chain_besides(bly_chain_is_valkey(f), nlinks);
+    for (size_t i = 0; i < f->nparts; i++)
+        sum += bly_chain_nbytes(&bly_chain_links(f)[i]);
     return sum;
 }
 
 uint64_t bly_chain_counted(const bly_foreign *f)
 {
-    const bly_chain *const c = f->own;
-    return c ? chain_bytes(c, c->nlinks) : 0;
+    return f->own ? chain_bytes(f, f->nparts) : 0;
 }
 
 /* One more link, of the sizes of l. */
 static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
 {
-    bly_chain *const c = f->own;
+    const size_t n = f->nparts;
+    const bool valkey = bly_chain_is_valkey(f);
     const uint64_t nbytes = bly_chain_nbytes(l);
     const bly_status st =
-        bly_foreign_allowed(f, chain_bytes(c, c->nlinks + 1) + nbytes);
+        bly_foreign_allowed(f, chain_bytes(f, n + 1) + nbytes);
     if (st)
         return st;
     bly_chain_link *const more =
-        bly_mem_zalloc(f->mem, (c->nlinks + 1) * sizeof *more);
+        bly_mem_zalloc(f->mem, chain_own_bytes(valkey, n + 1));
     unsigned char *const data = more ? bly_mem_zalloc(f->mem, nbytes) : NULL;
     if (!data) {
-        bly_mem_release(f->mem, more, (c->nlinks + 1) * sizeof *more);
+        bly_mem_release(f->mem, more, chain_own_bytes(valkey, n + 1));
         return bly_fail(BLY_ENOMEM, "out of memory: %llu bytes for a filter",
                         (unsigned long long)nbytes);
     }
-    if (c->nlinks)
-        memcpy(more, c->links, c->nlinks * sizeof *more);
-    more[c->nlinks] = *l;
-    more[c->nlinks].data = data;
-    bly_mem_release(f->mem, c->links, c->nlinks * sizeof *more);
-    c->links = more;
-    f->nparts = ++c->nlinks;
+    if (f->own) {
+        memcpy(more, f->own, n * sizeof *more);
+        if (valkey)
+            memcpy(more + n + 1, bly_chain_rules_of(f),
+                   sizeof(bly_chain_rules));
+        bly_mem_release(f->mem, f->own, chain_own_bytes(valkey, n));
+    }
+    more[n] = *l;
+    more[n].data = data;
+    f->own = more;
+    f->nparts++;
     return BLY_OK;
 }
 
@@ -194,23 +214,23 @@ const char *const bly_chain_scaling[] = { "yes", "no", NULL };
 
 bly_status bly_chain_options(bly_foreign *f)
 {
-    bly_chain *const c = f->own;
     uint64_t x;
     const bly_status st =
         bly_foreign_number(f, BLY_CHAIN_GROWTH, 1, UINT32_MAX, &x);
     if (st)
         return st;
-    c->growth =
+    f->growth =
         strcmp(f->more->option[BLY_CHAIN_SCALING], "no") == 0 ? 0 : (uint32_t)x;
     return BLY_OK;
 }
 
 /* A chain that scales by RedisBloom's rules begins with half the rate, so that
  * the rates of all links add up to what was asked. */
-static bly_status chain_first(const bly_chain *c, uint64_t items, double fpr,
+static bly_status chain_first(const bly_foreign *f, uint64_t items, double fpr,
                               bly_chain_link *out)
 {
-    return chain_size(c, !c->valkey && c->growth ? fpr / 2 : fpr, items, out)
+    const bool valkey = bly_chain_is_valkey(f);
+    return chain_size(valkey, !valkey && f->growth ? fpr / 2 : fpr, items, out)
                ? BLY_OK
                : bly_fail(BLY_ERANGE,
                           "such a filter has at most 2^45 bits, 2^46 items, "
@@ -220,57 +240,55 @@ static bly_status chain_first(const bly_chain *c, uint64_t items, double fpr,
 bly_status bly_chain_begin(bly_foreign *f, uint64_t items, double fpr)
 {
     bly_chain_link first;
-    const bly_status st = chain_first(f->own, items, fpr, &first);
+    const bly_status st = chain_first(f, items, fpr, &first);
     return st ? st : chain_push(f, &first);
 }
 
 bly_status bly_chain_scales(bly_foreign *f, uint64_t to, uint64_t *holds)
 {
-    const bly_chain *const c = f->own;
+    const uint64_t most = bly_foreign_most(f);
     bly_chain_link l;
     uint64_t nbytes = 0;
-    bly_status st = chain_first(c, f->more->items, f->more->fpr, &l);
+    bly_status st = chain_first(f, f->more->items, f->more->fpr, &l);
     const double first = st ? 0 : l.error;
     for (size_t n = 1; !st; n++) {
         nbytes += bly_chain_nbytes(&l);
         const bool over =
-            f->max_bytes && nbytes + chain_besides(c->valkey, n) > f->max_bytes;
+            most && nbytes + chain_besides(bly_chain_is_valkey(f), n) > most;
         if (!over || n == 1)
             *holds += l.capacity;
         if (over)
             return bly_fail(BLY_ERANGE, "it would take more than %llu bytes",
-                            (unsigned long long)f->max_bytes);
+                            (unsigned long long)most);
         if (*holds >= to)
             break;
-        st = !c->growth || n == BLY_CHAIN_MAX_LINKS
+        st = !f->growth || n == BLY_CHAIN_MAX_LINKS
                  ? bly_fail(BLY_EFULL, "it does not grow so far")
-                 : chain_next(c, &l, first, n - 1, &l);
+                 : chain_next(f, &l, first, n - 1, &l);
     }
     return st;
 }
 
 bly_status bly_chain_copy(const bly_foreign *f, bly_foreign *to)
 {
-    const bly_chain *const from = f->own;
-    bly_status st = bly_chain_new(to, from->valkey, from->nlinks);
+    const bly_chain_link *const from = bly_chain_links(f);
+    bly_status st = bly_chain_new(to, bly_chain_is_valkey(f), f->nparts);
     if (st)
         return st;
-    bly_chain *const c = to->own;
-    for (size_t i = 0; i < c->nlinks; i++) {
-        bly_chain_link *const l = &c->links[i];
-        const size_t n = (size_t)bly_chain_nbytes(&from->links[i]);
-        *l = from->links[i];
+    for (size_t i = 0; i < f->nparts; i++) {
+        bly_chain_link *const l = &bly_chain_links(to)[i];
+        const size_t n = (size_t)bly_chain_nbytes(&from[i]);
+        *l = from[i];
         l->data = st ? NULL : bly_mem_zalloc(to->mem, n);
         if (l->data)
-            memcpy(l->data, from->links[i].data, n);
+            memcpy(l->data, from[i].data, n);
         else if (!st)
             st = bly_fail(BLY_ENOMEM, "out of memory");
     }
-    c->growth = from->growth;
-    c->options = from->options;
-    c->random_seed = from->random_seed;
-    if (c->valkey)
-        *c->valkey = *from->valkey;
+    to->growth = f->growth;
+    to->flags = f->flags;
+    if (bly_chain_is_valkey(f))
+        *bly_chain_rules_of(to) = *bly_chain_rules_of(f);
     return st;
 }
 
@@ -278,10 +296,9 @@ bly_status bly_chain_copy(const bly_foreign *f, bly_foreign *to)
 
 void bly_chain_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
 {
-    const bly_chain *const c = f->own;
-    if (!c || i >= c->nlinks) /* its size is not known yet */
+    if (!f->own || i >= f->nparts) /* its size is not known yet */
         return;
-    const bly_chain_link *const l = &c->links[i];
+    const bly_chain_link *const l = &bly_chain_links(f)[i];
     out->bytes = l->data;
     out->nbits = bly_chain_range(l).n;
     out->k = l->hashes;
@@ -298,29 +315,24 @@ void bly_chain_name(const bly_foreign *f, size_t i, char name[BLY_PART_NAME])
 
 bly_array bly_chain_array(const bly_foreign *f, size_t i)
 {
-    const bly_chain *const c = f->own;
-    if (!c || i >= c->nlinks)
+    if (!f->own || i >= f->nparts)
         return (bly_array){ 0 };
-    return (bly_array){ c->links[i].data, bly_chain_nbytes(&c->links[i]) };
+    const bly_chain_link *const l = &bly_chain_links(f)[i];
+    return (bly_array){ l->data, bly_chain_nbytes(l) };
 }
 
 void bly_chain_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx)
 {
-    if (i == 0) {
+    if (i == 0)
         bly_moved(&f->own, move, ctx);
-        bly_chain *const c = f->own;
-        if (c->valkey)
-            c->valkey = (bly_chain_valkey *)(void *)(c + 1);
-        bly_moved(&c->links, move, ctx);
-    }
-    bly_moved(&((bly_chain *)f->own)->links[i].data, move, ctx);
+    bly_moved(&bly_chain_links(f)[i].data, move, ctx);
 }
 
-double bly_chain_rate(const bly_chain *c)
+double bly_chain_rate(const bly_foreign *f)
 {
     double right = 1;
-    for (size_t i = 0; i < c->nlinks; i++) {
-        const bly_chain_link *const l = &c->links[i];
+    for (size_t i = 0; i < f->nparts; i++) {
+        const bly_chain_link *const l = &bly_chain_links(f)[i];
         const double fill =
             -expm1(-(double)l->hashes * (double)l->items / (double)l->bits);
         right *= 1 - pow(fill, l->hashes);
@@ -427,22 +439,22 @@ CHAIN_INLINE bool link_has_by(const bly_chain_link *l, const uint64_t *h,
     return true;
 }
 
-static bool link_has(const bly_chain *c, const bly_chain_link *l,
-                     const uint64_t *h)
+static bool link_has(const bly_foreign *f, size_t i, const uint64_t *h)
 {
-    return c->valkey ? link_has_by(l, h, true) : link_has_by(l, h, false);
+    const bly_chain_link *const l = &bly_chain_links(f)[i];
+    return bly_chain_is_valkey(f) ? link_has_by(l, h, true)
+                                  : link_has_by(l, h, false);
 }
 
 bool bly_chain_test(const bly_foreign *f, size_t i, const bly_foreign_key *key)
 {
-    const bly_chain *const c = f->own;
-    return link_has(c, &c->links[i], key->h);
+    return link_has(f, i, key->h);
 }
 
-static bool chain_has(const bly_chain *c, const uint64_t *h)
+static bool chain_has(const bly_foreign *f, const uint64_t *h)
 {
-    for (size_t i = c->nlinks; i-- > 0;)
-        if (link_has(c, &c->links[i], h))
+    for (size_t i = f->nparts; i-- > 0;)
+        if (link_has(f, i, h))
             return true;
     return false;
 }
@@ -450,21 +462,21 @@ static bool chain_has(const bly_chain *c, const uint64_t *h)
 /* Room for one more in the newest link. */
 static bly_status chain_make_room(bly_foreign *f)
 {
-    const bly_chain *const c = f->own;
-    const bly_chain_link *const l = &c->links[c->nlinks - 1];
+    const bly_chain_link *const links = bly_chain_links(f);
+    const bly_chain_link *const l = &links[f->nparts - 1];
     bly_chain_link next;
     if (l->items < l->capacity)
         return BLY_OK;
-    if (!c->growth)
+    if (!f->growth)
         return bly_fail(BLY_EFULL,
                         "full: it holds its capacity of %llu items, "
                         "and does not scale",
                         (unsigned long long)l->capacity);
-    if (c->nlinks == BLY_CHAIN_MAX_LINKS)
+    if (f->nparts == BLY_CHAIN_MAX_LINKS)
         return bly_fail(BLY_EFULL, "full: a chain of 65536 filters, which is "
                                    "the most there may be");
     const bly_status st =
-        chain_next(c, l, c->links[0].error, c->nlinks - 1, &next);
+        chain_next(f, l, links[0].error, f->nparts - 1, &next);
     return st ? st : chain_push(f, &next);
 }
 
@@ -485,9 +497,8 @@ static void chain_count(bly_foreign *f, bly_chain_link *l)
 
 static void chain_put(bly_foreign *f, const uint64_t *h)
 {
-    const bly_chain *const c = f->own;
-    bly_chain_link *const l = &c->links[c->nlinks - 1];
-    if (c->valkey)
+    bly_chain_link *const l = &bly_chain_links(f)[f->nparts - 1];
+    if (bly_chain_is_valkey(f))
         link_put_by(l, h, true);
     else
         link_put_by(l, h, false);
@@ -512,11 +523,11 @@ typedef struct chain_places {
     uint64_t bit[RING][KEPT]; /* of key i in row i % RING */
 } chain_places;
 
-static void places_of(const bly_chain *c, const bly_chain_link *l,
+static void places_of(const bly_foreign *f, const bly_chain_link *l,
                       chain_places *p)
 {
     p->l = l;
-    p->valkey = c->valkey;
+    p->valkey = bly_chain_is_valkey(f);
     p->kept = l->hashes < KEPT ? l->hashes : KEPT;
 }
 
@@ -581,40 +592,41 @@ static void far_ask(chain_places *p, const bly_foreign_key *keys, size_t n,
 
 /* The same of one that is in a cache: keys one after another, of which the
  * processor works on several at a time. */
-static void near_ask(const bly_chain *c, const bly_chain_link *l,
+static void near_ask(bool valkey, const bly_chain_link *l,
                      const bly_foreign_key *keys, size_t n, bool *found)
 {
-    for (size_t i = 0; i < n && !c->valkey; i++)
+    for (size_t i = 0; i < n && !valkey; i++)
         if (!found[i])
             found[i] = link_has_by(l, keys[i].h, false);
-    for (size_t i = 0; i < n && c->valkey; i++)
+    for (size_t i = 0; i < n && valkey; i++)
         if (!found[i])
             found[i] = link_has_by(l, keys[i].h, true);
 }
 
 /* Which of those that are not found yet are in the links from `begin` on,
  * before the one at `end`. */
-static void links_ask(const bly_chain *c, size_t begin, size_t end,
+static void links_ask(const bly_foreign *f, size_t begin, size_t end,
                       const bly_foreign_key *keys, size_t n, chain_places *p,
                       bool *found)
 {
     for (size_t i = end; i-- > begin;) {
-        if (c->links[i].bits <= 8 * CHAIN_NEAR) {
-            near_ask(c, &c->links[i], keys, n, found);
+        const bly_chain_link *const l = &bly_chain_links(f)[i];
+        if (l->bits <= 8 * CHAIN_NEAR) {
+            near_ask(bly_chain_is_valkey(f), l, keys, n, found);
             continue;
         }
-        places_of(c, &c->links[i], p);
+        places_of(f, l, p);
         far_ask(p, keys, n, found);
     }
 }
 
 static __attribute__((noinline)) void
-chain_ask_many(const bly_chain *c, const bly_foreign_key *keys, size_t n,
+chain_ask_many(const bly_foreign *f, const bly_foreign_key *keys, size_t n,
                uint64_t *bitmap)
 {
     bool found[BLY_CROWD] = { false };
     chain_places p;
-    links_ask(c, 0, c->nlinks, keys, n, &p, found);
+    links_ask(f, 0, f->nparts, keys, n, &p, found);
     for (size_t i = 0; i < n; i++)
         bitmap[i / 64] |= (uint64_t)found[i] << i % 64;
 }
@@ -623,9 +635,9 @@ void bly_chain_ask(const bly_foreign *f, const bly_foreign_key *keys, size_t n,
                    uint64_t *bitmap)
 {
     if (n == 1)
-        *bitmap |= chain_has(f->own, keys->h);
+        *bitmap |= chain_has(f, keys->h);
     else
-        chain_ask_many(f->own, keys, n, bitmap);
+        chain_ask_many(f, keys, n, bitmap);
 }
 
 /* Add several, up to one that fails, or with which the chain grows: the places
@@ -635,12 +647,11 @@ static bly_status chain_add_some(bly_foreign *f, const bly_foreign_key *keys,
                                  size_t n, const bool *found, bool *fresh,
                                  size_t *ndone)
 {
-    const bly_chain *const c = f->own;
-    const size_t nlinks = c->nlinks;
-    bly_chain_link *const l = &c->links[nlinks - 1];
+    const size_t nlinks = f->nparts;
+    bly_chain_link *const l = &bly_chain_links(f)[nlinks - 1];
     chain_places p;
     *ndone = 0;
-    places_of(c, l, &p);
+    places_of(f, l, &p);
     for (size_t ahead = 0; ahead < n + ADD_AHEAD; ahead++) {
         if (ahead < n && !found[ahead])
             places_fetch(&p, ahead, keys[ahead].h, 0, p.kept);
@@ -654,7 +665,7 @@ static bly_status chain_add_some(bly_foreign *f, const bly_foreign_key *keys,
         if (st)
             return st;
         *ndone = i + 1;
-        if (c->nlinks != nlinks) {
+        if (f->nparts != nlinks) {
             chain_put(f, h);
             return BLY_OK;
         }
@@ -673,15 +684,14 @@ static __attribute__((noinline)) bly_status
 chain_add_many(bly_foreign *f, const bly_foreign_key *keys, size_t n,
                uint64_t *fresh, size_t *ndone)
 {
-    const bly_chain *const c = f->own;
     bool novel[BLY_CROWD], found[BLY_CROWD] = { false };
     bly_status st = BLY_OK;
     size_t some, nasked = 0; /* links that were asked for all that are left */
     for (*ndone = 0; *ndone < n && !st;) {
         chain_places p;
-        links_ask(c, nasked, c->nlinks - 1, keys + *ndone, n - *ndone, &p,
+        links_ask(f, nasked, f->nparts - 1, keys + *ndone, n - *ndone, &p,
                   found + *ndone);
-        nasked = c->nlinks - 1;
+        nasked = f->nparts - 1;
         st = chain_add_some(f, keys + *ndone, n - *ndone, found + *ndone, novel,
                             &some);
         for (size_t i = 0; i < some && fresh; i++)
@@ -697,7 +707,7 @@ bly_status bly_chain_add(bly_foreign *f, const bly_foreign_key *keys, size_t n,
     (void)again; /* bits that are set are set */
     if (n != 1)
         return chain_add_many(f, keys, n, fresh, ndone);
-    const bool novel = !chain_has(f->own, keys->h);
+    const bool novel = !chain_has(f, keys->h);
     const bly_status st = novel ? chain_make_room(f) : BLY_OK;
     *ndone = !st;
     if (!st && novel)

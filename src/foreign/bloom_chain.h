@@ -46,15 +46,24 @@ extern const char *const bly_chain_forms[], *const bly_chain_scaling[];
         "for a new one that scales: the capacity of each next filter, "   \
         "as a multiple of the last")
 
-typedef struct bly_chain_link {
+/* What is said of a link, by whoever. */
+typedef struct bly_chain_sizes {
     uint64_t capacity, items;
-    double error;          /* rate of this link */
+    double error;          /* its rate */
     double bits_per_entry; /* RedisBloom's */
-    uint64_t bits;
-    uint64_t inverse;    /* of the number of positions: bly_chain_range() */
+    uint64_t bits, hashes;
+    uint64_t n2; /* RedisBloom's old filters: positions below 2^n2; else 0 */
+} bly_chain_sizes;
+
+/* The same where it can be, and its array: 48 bytes, as an allocator gives. */
+typedef struct bly_chain_link {
+    uint64_t bits : 46, hashes : 11, n2 : 6;
+    uint64_t odd : 1; /* its bits per entry do not follow from its rate */
+    uint64_t capacity, items;
+    double error;
+    uint64_t inverse;    /* of the number of positions: bly_chain_range(); of an
+                            odd one the bits per entry */
     unsigned char *data; /* borrowed where it was opened */
-    uint32_t hashes;
-    uint8_t n2; /* RedisBloom's old filters: positions below 2^n2; else 0 */
 } bly_chain_link;
 
 static inline uint64_t bly_chain_nbytes(const bly_chain_link *l)
@@ -65,31 +74,49 @@ static inline uint64_t bly_chain_nbytes(const bly_chain_link *l)
 /* The number of positions: bits, or 2^n2. */
 static inline bly_modulus bly_chain_range(const bly_chain_link *l)
 {
-    return (bly_modulus){ l->n2 ? UINT64_C(1) << l->n2 : l->bits, l->inverse };
+    const uint64_t n = l->n2 ? UINT64_C(1) << l->n2 : l->bits;
+    return (bly_modulus){ n, l->odd ? UINT64_MAX / n : l->inverse };
 }
 
+/* RedisBloom's, of its own links. */
+double bly_chain_bits_per_entry(const bly_chain_link *l);
+
 /* What a chain of valkey-bloom has besides. */
-typedef struct bly_chain_valkey {
+typedef struct bly_chain_rules {
     double tightening; /* of the rate, from link to link; RedisBloom's is 0.5 */
     uint64_t seed[4];
-} bly_chain_valkey;
+} bly_chain_rules;
 
-/* f->own. The items of all links together are f->nadded. */
-typedef struct bly_chain {
-    bly_chain_link *links;
-    size_t nlinks;            /* f->nparts */
-    bly_chain_valkey *valkey; /* behind it; NULL: RedisBloom's rules */
-    uint32_t growth;          /* 0: does not scale */
-    uint8_t options;          /* RedisBloom's */
-    bool random_seed;         /* valkey-bloom's */
-} bly_chain;
+/* A chain: f->own is its links, f->nparts of them, and behind these the rules
+ * of valkey-bloom's; NULL is one of which nothing is known yet. f->growth 0: it
+ * does not scale. The items of all links together are f->nadded. */
+enum {
+    BLY_CHAIN_OPTION_BITS = 15, /* of f->flags: RedisBloom's options */
+    BLY_CHAIN_VALKEY = 16,      /* by the rules of valkey-bloom */
+    BLY_CHAIN_RANDOM_SEED = 32  /* valkey-bloom's */
+};
+
+static inline bool bly_chain_is_valkey(const bly_foreign *f)
+{
+    return f->flags & BLY_CHAIN_VALKEY;
+}
+
+static inline bly_chain_link *bly_chain_links(const bly_foreign *f)
+{
+    return f->own;
+}
+
+static inline bly_chain_rules *bly_chain_rules_of(const bly_foreign *f)
+{
+    return (bly_chain_rules *)(void *)(bly_chain_links(f) + f->nparts);
+}
 
 /* f->own: a chain of nlinks links, to be filled in. */
 bly_status bly_chain_new(bly_foreign *f, bool valkey, uint64_t nlinks);
 
-/* May there be such a link, in so many bytes? Then its inverse is set, too. */
-bool bly_chain_link_take(const bly_chain *c, bly_chain_link *l,
-                         uint64_t nbytes);
+/* May there be such a link, in so many bytes? Then it is made, all but data. */
+bool bly_chain_link_take(bool valkey, const bly_chain_sizes *sizes,
+                         uint64_t nbytes, bly_chain_link *out);
 
 /* Growth as the options say. */
 bly_status bly_chain_options(bly_foreign *f);
@@ -97,12 +124,9 @@ bly_status bly_chain_options(bly_foreign *f);
 /* The first link of a new chain. */
 bly_status bly_chain_begin(bly_foreign *f, uint64_t items, double fpr);
 
-/* k of RedisBloom's. */
-uint32_t bly_chain_hashes(double bits_per_entry);
-
 /* The chain's rate by the items it says it has: a key that is not there passes
  * where one link lets it. */
-double bly_chain_rate(const bly_chain *c);
+double bly_chain_rate(const bly_foreign *f);
 
 /* ---------------------------------------------------- functions of the rows */
 

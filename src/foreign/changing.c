@@ -30,7 +30,7 @@ static bly_status handed(bly_status st, bly_foreign *f, bly_foreign **out)
 static bly_status cannot(const bly_foreign *f, const char *what)
 {
     return bly_fail(BLY_ENOTSUP, "a filter of the format %s %s",
-                    f->format->name, what);
+                    bly_row_of(f)->name, what);
 }
 
 /* May f be changed by a function of its row? */
@@ -53,10 +53,10 @@ bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out)
     *out = NULL;
     if (!f)
         return bly_fail_null("f");
-    if (!f->format->copy || (!bly_foreign_opened(f) && !f->planned))
+    if (!bly_row_of(f)->copy || (!bly_foreign_opened(f) && !f->planned))
         return cannot(f, "is not copied");
-    const bly_foreign_spec spec = { .format = f->format->name,
-                                    .max_bytes = f->max_bytes,
+    const bly_foreign_spec spec = { .format = bly_row_of(f)->name,
+                                    .max_bytes = bly_foreign_most(f),
                                     .mem = f->mem };
     bly_foreign *to;
     const bly_status st = bly_foreign_blank(&spec, sizeof spec, &to);
@@ -64,7 +64,7 @@ bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out)
         return st;
     to->form = f->form; /* and else the options are in what is copied */
     to->nadded = f->nadded;
-    return handed(f->format->copy(f, to), to, out);
+    return handed(bly_row_of(f)->copy(f, to), to, out);
 }
 
 bly_status bly_foreign_edit_sized(const bly_foreign_spec *spec,
@@ -78,8 +78,8 @@ bly_status bly_foreign_edit_sized(const bly_foreign_spec *spec,
         *out = NULL;
     if (st)
         return st;
-    st = f->format->add ? bly_foreign_copy(f, out)
-                        : cannot(f, "takes no keys once it is made");
+    st = bly_row_of(f)->add ? bly_foreign_copy(f, out)
+                            : cannot(f, "takes no keys once it is made");
     bly_foreign_free(f);
     return st;
 }
@@ -135,7 +135,7 @@ bly_status bly_foreign_update_sized(const char *path, const bly_access *how,
         (spec && !(spec = BLY_TAKE(spec, spec_size, &own_spec))))
         return BLY_EINVAL;
     foreign_update u = { spec, change, ctx, NULL };
-    const bly_status st = bly_file_change(path, how, foreign_update_read,
+    const bly_status st = bly_file_change(path, how, NULL, foreign_update_read,
                                           foreign_update_write, &u);
     bly_foreign_free(u.f);
     return st;
@@ -150,11 +150,11 @@ bly_status bly_foreign_remove(bly_foreign *f, bly_bytes key)
     bly_scratch scratch = { .mem = f->mem };
     bly_foreign_key k;
     bly_status st =
-        foreign_can_change(f, f->format->remove, "gives no keys back");
+        foreign_can_change(f, bly_row_of(f)->remove, "gives no keys back");
     if (!st)
         st = bly_foreign_read_key(f, key, &scratch, &k);
     if (!st)
-        st = f->format->remove(f, &k);
+        st = bly_row_of(f)->remove(f, &k);
     bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
 }
@@ -163,9 +163,11 @@ bly_status bly_foreign_remove(bly_foreign *f, bly_bytes key)
 static bly_status key_fetch(const bly_foreign *f, bly_bytes text,
                             bly_scratch *s, bly_foreign_key *key)
 {
-    const bly_status st = bly_foreign_read_key(f, text, s, key);
-    if (!st && f->format->fetch)
-        f->format->fetch(f, key);
+    if (!bly_row_of(f)->fetch)
+        return bly_foreign_read_key(f, text, s, key);
+    const bly_status st = bly_foreign_encode_key(f, text, s, key);
+    if (!st)
+        bly_row_of(f)->fetch(f, key);
     return st;
 }
 
@@ -175,14 +177,14 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
     if (!f || ((!keys || !counts) && n))
         return bly_fail_null("f or keys or counts");
     bly_scratch scratch = { .mem = f->mem };
-    bly_status st = !f->format->count ? cannot(f, "does not count its keys")
+    bly_status st = !bly_row_of(f)->count ? cannot(f, "does not count its keys")
                     : bly_foreign_opened(f) || f->planned
                         ? BLY_OK
                         : bly_fail(BLY_EINVAL, "its size is not known yet");
     for (size_t i = 0; i < n && !st; i++) {
         bly_foreign_key key;
         st = key_fetch(f, keys[i], &scratch, &key);
-        counts[i] = st ? 0 : f->format->count(f, &key);
+        counts[i] = st ? 0 : bly_row_of(f)->count(f, &key);
     }
     bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
@@ -195,12 +197,12 @@ bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
         return bly_fail_null("f or keys or now");
     bly_scratch scratch = { .mem = f->mem };
     bly_status st =
-        foreign_can_change(f, f->format->increase, "counts nothing up");
+        foreign_can_change(f, bly_row_of(f)->increase, "counts nothing up");
     for (size_t i = 0; i < n && !st; i++) {
         bly_foreign_key key;
         st = key_fetch(f, keys[i], &scratch, &key);
         if (!st)
-            st = f->format->increase(f, &key, by ? by[i] : 1, &now[i]);
+            st = bly_row_of(f)->increase(f, &key, by ? by[i] : 1, &now[i]);
     }
     bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
@@ -211,24 +213,24 @@ bly_status bly_foreign_sum(bly_foreign *f, const bly_foreign *const *from,
 {
     if (!f || ((!from || !weights) && n))
         return bly_fail_null("f or from or weights");
-    bly_status st = foreign_can_change(f, f->format->sum, "is no sum");
+    bly_status st = foreign_can_change(f, bly_row_of(f)->sum, "is no sum");
     for (size_t i = 0; i < n && !st; i++)
-        if (!from[i] || from[i]->format != f->format)
+        if (!from[i] || from[i]->row != f->row)
             st = bly_fail(BLY_EUNFIT, "a sum of other formats");
-    return st ? st : f->format->sum(f, from, weights, n);
+    return st ? st : bly_row_of(f)->sum(f, from, weights, n);
 }
 
 bool bly_foreign_left(const bly_foreign *f, bly_bytes *out)
 {
-    return f->format->left && f->format->left(f, out);
+    return bly_row_of(f)->left && bly_row_of(f)->left(f, out);
 }
 
 size_t bly_foreign_list(const bly_foreign *f, bly_foreign_item *items,
                         size_t room)
 {
-    const size_t n = f->format->list ? f->format->list(f, NULL) : 0;
+    const size_t n = bly_row_of(f)->list ? bly_row_of(f)->list(f, NULL) : 0;
     if (items && n && n <= room)
-        f->format->list(f, items);
+        bly_row_of(f)->list(f, items);
     return n;
 }
 
@@ -237,9 +239,9 @@ bly_status bly_foreign_compact(bly_foreign *f)
     if (!f)
         return bly_fail_null("f");
     const bly_status st =
-        foreign_can_change(f, f->format->compact, "has nothing to compact");
+        foreign_can_change(f, bly_row_of(f)->compact, "has nothing to compact");
     if (!st)
-        f->format->compact(f);
+        bly_row_of(f)->compact(f);
     return st;
 }
 
@@ -250,7 +252,10 @@ uint64_t bly_foreign_changes(const bly_foreign *f)
 
 void bly_foreign_limit(bly_foreign *f, uint64_t max_bytes)
 {
-    f->max_bytes = max_bytes;
+    if (f->whole)
+        f->max_bytes = max_bytes;
+    else
+        f->more->max_bytes = max_bytes;
 }
 
 bly_status bly_foreign_scales_sized(const bly_foreign_spec *spec, uint64_t to,
@@ -263,8 +268,8 @@ bly_status bly_foreign_scales_sized(const bly_foreign_spec *spec, uint64_t to,
     bly_status st = bly_foreign_blank(spec, size, &f);
     if (st)
         return st;
-    st = f->format->scales ? f->format->scales(f, to, holds)
-                           : cannot(f, "does not grow");
+    st = bly_row_of(f)->scales ? bly_row_of(f)->scales(f, to, holds)
+                               : cannot(f, "does not grow");
     bly_foreign_free(f);
     return st;
 }
@@ -273,9 +278,9 @@ bly_status bly_foreign_scales_sized(const bly_foreign_spec *spec, uint64_t to,
 
 size_t bly_foreign_head(const bly_foreign *f, void *to, size_t room)
 {
-    const size_t n = f->format->head ? f->format->head(f, NULL) : 0;
+    const size_t n = bly_row_of(f)->head ? bly_row_of(f)->head(f, NULL) : 0;
     if (to && n && n <= room)
-        f->format->head(f, to);
+        bly_row_of(f)->head(f, to);
     return n;
 }
 
@@ -292,16 +297,16 @@ bly_status bly_foreign_start_sized(const bly_foreign_spec *spec,
     bly_status st = bly_foreign_blank(spec, size, &f);
     if (st)
         return st;
-    return handed(f->format->start ? f->format->start(f, head, nhead)
-                                   : cannot(f, "does not come in pieces"),
+    return handed(bly_row_of(f)->start ? bly_row_of(f)->start(f, head, nhead)
+                                       : cannot(f, "does not come in pieces"),
                   f, out);
 }
 
 size_t bly_foreign_chunk(const bly_foreign *f, uint64_t offset, size_t most,
                          unsigned char **at)
 {
-    for (size_t i = 0; f->format->array && i < f->nparts; i++) {
-        const bly_array a = f->format->array(f, i);
+    for (size_t i = 0; bly_row_of(f)->array && i < f->nparts; i++) {
+        const bly_array a = bly_row_of(f)->array(f, i);
         if (offset < a.nbytes) {
             *at = a.at + offset;
             return a.nbytes - offset < most ? (size_t)(a.nbytes - offset)
@@ -318,8 +323,8 @@ bly_status bly_foreign_store(const bly_foreign *f, const bly_foreign_record *to)
 {
     if (!f || !to)
         return bly_fail_null("f or to");
-    return f->format->store ? f->format->store(f, to)
-                            : cannot(f, "is not kept in records");
+    return bly_row_of(f)->store ? bly_row_of(f)->store(f, to)
+                                : cannot(f, "is not kept in records");
 }
 
 bly_status bly_foreign_restore_sized(const bly_foreign_spec *spec,
@@ -336,8 +341,9 @@ bly_status bly_foreign_restore_sized(const bly_foreign_spec *spec,
     bly_status st = bly_foreign_blank(spec, size, &f);
     if (st)
         return st;
-    return handed(f->format->restore ? f->format->restore(f, version, from)
-                                     : cannot(f, "is not kept in records"),
+    return handed(bly_row_of(f)->restore
+                      ? bly_row_of(f)->restore(f, version, from)
+                      : cannot(f, "is not kept in records"),
                   f, out);
 }
 
@@ -360,6 +366,6 @@ void bly_foreign_move(bly_foreign **f, size_t part, bly_mover *move, void *ctx)
         if (with_mem)
             (*f)->mem = (const bly_mem *)(const void *)(*f + 1);
     }
-    if ((*f)->format->move && part < (*f)->nparts)
-        (*f)->format->move(*f, part, move, ctx);
+    if (bly_row_of(*f)->move && part < (*f)->nparts)
+        bly_row_of(*f)->move(*f, part, move, ctx);
 }

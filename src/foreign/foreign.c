@@ -15,10 +15,17 @@
 /* ------------------------------------------------------------- the table */
 
 #define FORMAT_ROW_(name) &bly_format_##name,
-static const bly_format *const formats[] = { BLY_FORMATS(FORMAT_ROW_) };
-static const bly_format *const recorded[] = { BLY_RECORDED(FORMAT_ROW_) };
+const bly_format *const bly_format_rows[] = { BLY_FORMATS(FORMAT_ROW_)
+                                                  BLY_RECORDED(FORMAT_ROW_) };
 #undef FORMAT_ROW_
-#define NFORMATS (sizeof formats / sizeof *formats)
+
+#define FORMAT_COUNT_(name) +1
+enum {
+    NFORMATS = BLY_FORMATS(FORMAT_COUNT_), /* of files */
+    NROWS = NFORMATS BLY_RECORDED(FORMAT_COUNT_)
+};
+#undef FORMAT_COUNT_
+_Static_assert(NROWS <= UINT8_MAX, "bly_foreign.row is a byte");
 
 /* Whether there is a format; if so, it is described. */
 static bool format_told(const bly_format *t, bly_format_info *out, size_t size)
@@ -44,22 +51,29 @@ static bool format_told(const bly_format *t, bly_format_info *out, size_t size)
 
 bool bly_format_at_sized(size_t index, bly_format_info *out, size_t size)
 {
-    return format_told(index < NFORMATS ? formats[index] : NULL, out, size);
+    return format_told(index < NFORMATS ? bly_format_rows[index] : NULL, out,
+                       size);
+}
+
+/* Of the first n rows the one of that name; NULL. */
+static const bly_format *row_named(const char *name, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(bly_format_rows[i]->name, name) == 0)
+            return bly_format_rows[i];
+    return NULL;
 }
 
 static const bly_format *format_named(const char *name)
 {
-    for (size_t i = 0; i < NFORMATS; i++)
-        if (strcmp(formats[i]->name, name) == 0)
-            return formats[i];
-    return NULL;
+    return row_named(name, NFORMATS);
 }
 
 static bly_status no_format(const char *name)
 {
     bly_names known = { { 0 }, 0 };
     for (size_t i = 0; i < NFORMATS; i++)
-        bly_names_add(&known, formats[i]->name);
+        bly_names_add(&known, bly_format_rows[i]->name);
     return bly_fail(BLY_EINVAL, "unknown format '%s'; there are: %s", name,
                     known.text);
 }
@@ -73,8 +87,9 @@ bool bly_format_of_sized(const void *bytes, size_t nbytes, bly_format_info *out,
                          size_t size)
 {
     for (size_t i = 0; i < NFORMATS; i++)
-        if (formats[i]->recognise && formats[i]->recognise(bytes, nbytes))
-            return format_told(formats[i], out, size);
+        if (bly_format_rows[i]->recognise &&
+            bly_format_rows[i]->recognise(bytes, nbytes))
+            return format_told(bly_format_rows[i], out, size);
     return false;
 }
 
@@ -99,16 +114,16 @@ static char *text_copy(const bly_mem *mem, const char *text)
 static bly_status option_set(bly_foreign *f, const bly_option *given)
 {
     bly_names known = { { 0 }, 0 };
-    for (uint32_t i = 0; i < f->format->noptions; i++) {
-        const bly_param *const o = &f->format->options[i];
+    for (uint32_t i = 0; i < bly_row_of(f)->noptions; i++) {
+        const bly_param *const o = &bly_row_of(f)->options[i];
         bly_names_add(&known, o->name);
         if (strcmp(o->name, given->name) != 0)
             continue;
         uint64_t unused;
         const bly_status st =
             o->type == BLY_CHOICE
-                ? bly_read_choice(o, "format", f->format->name, given->value,
-                                  &unused)
+                ? bly_read_choice(o, "format", bly_row_of(f)->name,
+                                  given->value, &unused)
                 : BLY_OK;
         if (st)
             return st;
@@ -121,15 +136,15 @@ static bly_status option_set(bly_foreign *f, const bly_option *given)
         return BLY_OK;
     }
     return bly_fail(BLY_EINVAL, "format %s has no option '%s'; it has: %s",
-                    f->format->name, given->name,
+                    bly_row_of(f)->name, given->name,
                     known.len ? known.text : "none");
 }
 
 static bly_status options_set(bly_foreign *f, const bly_foreign_spec *spec)
 {
     bly_key_form form;
-    for (uint32_t i = 0; i < f->format->noptions; i++)
-        f->more->option[i] = option_default(&f->format->options[i]);
+    for (uint32_t i = 0; i < bly_row_of(f)->noptions; i++)
+        f->more->option[i] = option_default(&bly_row_of(f)->options[i]);
     for (size_t i = 0; i < spec->noptions; i++) {
         if (!spec->options || !spec->options[i].name || !spec->options[i].value)
             return bly_fail_null("options, or a name or value in them");
@@ -137,17 +152,17 @@ static bly_status options_set(bly_foreign *f, const bly_foreign_spec *spec)
         if (st)
             return st;
     }
-    for (uint32_t i = 0; i < f->format->noptions; i++)
-        if (strcmp(f->format->options[i].name, "keys") == 0 &&
+    for (uint32_t i = 0; i < bly_row_of(f)->noptions; i++)
+        if (strcmp(bly_row_of(f)->options[i].name, "keys") == 0 &&
             f->more->option[i] && bly_key_form_named(f->more->option[i], &form))
-            f->form = (unsigned char)form;
+            f->form = form & 63;
     return BLY_OK;
 }
 
 static void options_drop(bly_foreign *f)
 {
-    for (uint32_t i = 0; i < f->format->noptions; i++) {
-        const char *const def = option_default(&f->format->options[i]);
+    for (uint32_t i = 0; i < bly_row_of(f)->noptions; i++) {
+        const char *const def = option_default(&bly_row_of(f)->options[i]);
         if (f->more->option[i] != def)
             bly_mem_release(f->mem, (char *)f->more->option[i],
                             strlen(f->more->option[i]) + 1);
@@ -167,7 +182,7 @@ bly_status bly_foreign_number(const bly_foreign *f, unsigned i, uint64_t min,
         return bly_fail(BLY_EINVAL,
                         "option %s: '%s' is not a whole number from %llu to "
                         "%llu",
-                        f->format->options[i].name, text,
+                        bly_row_of(f)->options[i].name, text,
                         (unsigned long long)min, (unsigned long long)max);
     return BLY_OK;
 }
@@ -175,19 +190,20 @@ bly_status bly_foreign_number(const bly_foreign *f, unsigned i, uint64_t min,
 static void more_free(bly_foreign *f)
 {
     bly_foreign_more *const m = f->more;
-    if (!m)
+    if (f->whole)
         return;
     options_drop(f);
     bly_mem_release(f->mem, m->kept, m->kept_room * sizeof *m->kept);
     bly_block_free(f->mem, &m->block);
+    f->max_bytes = m->max_bytes;
+    f->whole = true;
     bly_mem_release(f->mem, m, sizeof *m);
-    f->more = NULL;
 }
 
 void bly_foreign_made(bly_foreign *f)
 {
     f->planned = true;
-    if (f->more && !f->more->nkept) /* whose keys are still to be added */
+    if (!f->whole && !f->more->nkept) /* whose keys are still to be added */
         more_free(f);
 }
 
@@ -214,8 +230,8 @@ void bly_foreign_free(bly_foreign *f)
 {
     if (!f)
         return;
-    if (f->format->close)
-        f->format->close(f);
+    if (bly_row_of(f)->close)
+        bly_row_of(f)->close(f);
     else
         bly_mem_release(f->mem, f->own, f->more->own_bytes);
     more_free(f);
@@ -235,14 +251,15 @@ static bly_status foreign_make(const bly_format *format,
         bly_mem_release(mem, f, foreign_bytes(!lasting));
         return bly_fail(BLY_ENOMEM, "out of memory");
     }
-    f->format = format;
+    while (bly_row_of(f) != format)
+        f->row++;
     f->more = more;
     f->mem = lasting ? lasting : foreign_mem(f);
     if (!lasting)
         *foreign_mem(f) = *mem;
     f->more->items = spec->items;
     f->more->fpr = spec->fpr == 0 ? 0.01 : spec->fpr;
-    f->max_bytes = spec->max_bytes;
+    f->more->max_bytes = spec->max_bytes;
     f->nparts = 1;
     f->more->one.items = UINT64_MAX;
     f->more->one.fpr_planned = NAN;
@@ -262,10 +279,7 @@ bly_status bly_foreign_blank(const bly_foreign_spec *spec, size_t size,
     if (!(spec = BLY_TAKE(spec, size, &own)))
         return BLY_EINVAL;
     const char *const name = spec->format ? spec->format : "";
-    const bly_format *format = format_named(name);
-    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++)
-        if (strcmp(recorded[i]->name, name) == 0)
-            format = recorded[i];
+    const bly_format *const format = row_named(name, NROWS);
     if (!format)
         return no_format(name);
     return foreign_make(format, spec, out);
@@ -279,13 +293,14 @@ static bly_status recognise(const unsigned char *bytes, size_t n,
 {
     *out = NULL;
     for (size_t i = 0; i < NFORMATS; i++) {
-        if (!formats[i]->recognise || !formats[i]->recognise(bytes, n))
+        if (!bly_format_rows[i]->recognise ||
+            !bly_format_rows[i]->recognise(bytes, n))
             continue;
         if (*out)
             return bly_fail(BLY_EINVAL,
                             "may have the format %s or %s; name the right one",
-                            (*out)->name, formats[i]->name);
-        *out = formats[i];
+                            (*out)->name, bly_format_rows[i]->name);
+        *out = bly_format_rows[i];
     }
     return *out ? BLY_OK
                 : bly_fail(BLY_EFORMAT, "in no format that can be recognised");
@@ -332,9 +347,9 @@ bly_status bly_foreign_open_sized(const bly_foreign_spec *spec,
 static void part_at(const bly_foreign *f, size_t i, bly_foreign_part *p)
 {
     *p = (bly_foreign_part){ .items = UINT64_MAX, .fpr_planned = NAN };
-    if (f->format->part)
-        f->format->part(f, i, p);
-    else if (f->more)
+    if (bly_row_of(f)->part)
+        bly_row_of(f)->part(f, i, p);
+    else if (!f->whole)
         *p = f->more->one;
 }
 
@@ -367,7 +382,7 @@ static void part_stat(const bly_foreign *f, const bly_foreign_part *p,
     out->ones = part_ones(p);
     out->fill = (double)out->ones / m;
     out->fpr_now =
-        f->format->rate ? f->format->rate(f, p) : pow(out->fill, p->k);
+        bly_row_of(f)->rate ? bly_row_of(f)->rate(f, p) : pow(out->fill, p->k);
     out->items_estimate =
         out->ones < p->nbits ? -m / p->k * log1p(-out->fill) : INFINITY;
 }
@@ -406,15 +421,15 @@ static void whole_stat(const bly_foreign *f, bly_foreign_stats *out)
         if (!isnan(s.fill))
             measured += s.bits;
         out->items_estimate += isnan(s.items_estimate) ? 0 : s.items_estimate;
-        if (f->format->rate_of)
-            s.fpr_now = f->format->rate_of(f, i);
+        if (bly_row_of(f)->rate_of)
+            s.fpr_now = bly_row_of(f)->rate_of(f, i);
         right *= 1 - s.fpr_now;
         rates += s.fpr_now;
     }
     out->k = differ ? 0 : out->k;
-    out->fpr_now = f->format->rate_of ? 1 - right
-                   : f->nparts        ? rates / (double)f->nparts
-                                      : NAN;
+    out->fpr_now = bly_row_of(f)->rate_of ? 1 - right
+                   : f->nparts            ? rates / (double)f->nparts
+                                          : NAN;
     out->fill = measured ? (double)out->ones / (double)measured : NAN;
     if (!measured)
         out->items_estimate = NAN;
@@ -422,7 +437,7 @@ static void whole_stat(const bly_foreign *f, bly_foreign_stats *out)
 
 const char *bly_foreign_format(const bly_foreign *f)
 {
-    return f->format->name;
+    return bly_row_of(f)->name;
 }
 
 size_t bly_foreign_nparts(const bly_foreign *f)
@@ -434,8 +449,8 @@ void bly_foreign_part_name(const bly_foreign *f, size_t part,
                            char name[BLY_PART_NAME])
 {
     name[0] = '\0';
-    if (f->format->part_name)
-        f->format->part_name(f, part, name);
+    if (bly_row_of(f)->part_name)
+        bly_row_of(f)->part_name(f, part, name);
 }
 
 void bly_foreign_stat_sized(const bly_foreign *f, size_t part,
@@ -453,19 +468,20 @@ void bly_foreign_stat_sized(const bly_foreign *f, size_t part,
         part_stat(f, &p, out);
         bly_foreign_part_name(f, part, out->name);
     }
-    if (part == BLY_WHOLE && f->format->copy)
+    if (part == BLY_WHOLE && bly_row_of(f)->copy)
         out->items = f->nadded;
-    if (f->format->rate_of && f->nparts) {
+    if (bly_row_of(f)->rate_of && f->nparts) {
         if (part != BLY_WHOLE || f->nparts == 1)
-            out->fpr_now = f->format->rate_of(f, part == BLY_WHOLE ? 0 : part);
+            out->fpr_now =
+                bly_row_of(f)->rate_of(f, part == BLY_WHOLE ? 0 : part);
         if (part == BLY_WHOLE)
             out->items_estimate = (double)f->nadded;
     }
-    out->format = f->format->name;
+    out->format = bly_row_of(f)->name;
     out->nparts = f->nparts;
     bly_facts facts = { out->facts, 0 };
-    if (part == BLY_WHOLE && f->format->describe)
-        f->format->describe(f, &facts);
+    if (part == BLY_WHOLE && bly_row_of(f)->describe)
+        bly_row_of(f)->describe(f, &facts);
     out->nfacts = facts.n;
     BLY_GIVE(&own, to, size);
 }
@@ -480,18 +496,18 @@ void bly_foreign_size_sized(const bly_foreign *f, size_t part,
     for (size_t i = from; i < to; i++) {
         bly_foreign_part p;
         part_at(f, i, &p);
-        out->nbytes += f->format->array ? f->format->array(f, i).nbytes
-                                        : p.nbits / 8 + (p.nbits % 8 != 0);
+        out->nbytes += bly_row_of(f)->array ? bly_row_of(f)->array(f, i).nbytes
+                                            : p.nbits / 8 + (p.nbits % 8 != 0);
         out->bits += p.nbits;
         out->items = p.items == UINT64_MAX ? p.items : out->items + p.items;
         out->capacity += p.capacity;
         out->k = p.k;
         out->fpr_planned = p.fpr_planned;
     }
-    if (part == BLY_WHOLE && f->format->copy)
+    if (part == BLY_WHOLE && bly_row_of(f)->copy)
         out->items = f->nadded;
-    out->counted = part == BLY_WHOLE && f->format->counted
-                       ? f->format->counted(f)
+    out->counted = part == BLY_WHOLE && bly_row_of(f)->counted
+                       ? bly_row_of(f)->counted(f)
                        : out->nbytes;
     BLY_GIVE(&own, given, size);
 }
@@ -505,8 +521,8 @@ bool bly_foreign_fact(const bly_foreign *f, const char *name, bly_fact *out)
 {
     bly_fact all[BLY_MAX_FACTS];
     bly_facts facts = { all, 0 };
-    if (f->format->describe)
-        f->format->describe(f, &facts);
+    if (bly_row_of(f)->describe)
+        bly_row_of(f)->describe(f, &facts);
     for (size_t i = 0; i < facts.n; i++)
         if (strcmp(all[i].name, name) == 0) {
             *out = all[i];
@@ -517,16 +533,21 @@ bool bly_foreign_fact(const bly_foreign *f, const char *name, bly_fact *out)
 
 /* ----------------------------------------------------------------- asking */
 
+bly_status bly_foreign_encode_key(const bly_foreign *f, bly_bytes text,
+                                  bly_scratch *s, bly_foreign_key *key)
+{
+    *key = (bly_foreign_key){ .bytes = text.ptr, .len = text.len };
+    return bly_row_of(f)->encode      ? bly_row_of(f)->encode(f, text, s, key)
+           : f->form != BLY_KEY_BYTES ? bly_key_encode(f->form, text, s, key)
+                                      : BLY_OK;
+}
+
 bly_status bly_foreign_read_key(const bly_foreign *f, bly_bytes text,
                                 bly_scratch *s, bly_foreign_key *key)
 {
-    *key = (bly_foreign_key){ .bytes = text.ptr, .len = text.len };
-    const bly_status st = f->format->encode ? f->format->encode(f, text, s, key)
-                          : f->form != BLY_KEY_BYTES
-                              ? bly_key_encode(f->form, text, s, key)
-                              : BLY_OK;
-    if (!st && f->format->hash)
-        f->format->hash(f, key);
+    const bly_status st = bly_foreign_encode_key(f, text, s, key);
+    if (!st && bly_row_of(f)->hash)
+        bly_row_of(f)->hash(f, key);
     return st;
 }
 
@@ -538,10 +559,9 @@ static bool places_set(const bly_foreign_part *p, const uint64_t *at)
     return true;
 }
 
-static bool part_has(const bly_foreign *f, size_t i, const bly_foreign_key *key)
+bool bly_foreign_bits_set(const bly_foreign *f, size_t i,
+                          const bly_foreign_key *key)
 {
-    if (f->format->test)
-        return f->format->test(f, i, key);
     bly_foreign_part p;
     uint64_t at[BLY_FOREIGN_MAX_K];
     part_at(f, i, &p);
@@ -549,17 +569,23 @@ static bool part_has(const bly_foreign *f, size_t i, const bly_foreign_key *key)
         return false;
     if (p.k == 0)
         return true;
-    f->format->positions(f, &p, key, at);
+    bly_row_of(f)->positions(f, &p, key, at);
     return places_set(&p, at);
+}
+
+static bool part_has(const bly_foreign *f, size_t i, const bly_foreign_key *key)
+{
+    return bly_row_of(f)->test ? bly_row_of(f)->test(f, i, key)
+                               : bly_foreign_bits_set(f, i, key);
 }
 
 static bly_status can_ask(const bly_foreign *f)
 {
-    if (!f->format->hash)
+    if (!bly_row_of(f)->hash)
         return bly_fail(
             BLY_ENOTSUP,
             "a filter of the format %s can be described, but not queried",
-            f->format->name);
+            bly_row_of(f)->name);
     if (!bly_foreign_opened(f) && !f->planned)
         return bly_fail(BLY_EINVAL, "its size is not known before it is "
                                     "written; give the number of items");
@@ -581,7 +607,7 @@ static size_t group_places(const bly_foreign *f, const bly_foreign_part *p,
         *st = bly_foreign_read_key(f, keys[i], s, &key);
         if (*st)
             return i;
-        f->format->positions(f, p, &key, at);
+        bly_row_of(f)->positions(f, p, &key, at);
         for (uint32_t j = 0; j < p->k; j++)
             __builtin_prefetch(p->bytes + at[j] / 8);
     }
@@ -591,8 +617,9 @@ static size_t group_places(const bly_foreign *f, const bly_foreign_part *p,
 /* Is it one array of bits, and nothing else? */
 static bool is_one_array(const bly_foreign *f)
 {
-    return f->more && f->nparts == 1 && !f->format->part && !f->format->test &&
-           f->more->one.k && f->more->one.bytes && !f->more->one.excludes_all;
+    return !f->whole && f->nparts == 1 && !bly_row_of(f)->part &&
+           !bly_row_of(f)->test && f->more->one.k && f->more->one.bytes &&
+           !f->more->one.excludes_all;
 }
 
 static bly_status array_has(const bly_foreign *f, const bly_bytes *keys,
@@ -653,7 +680,7 @@ static bly_status crowd_has(const bly_foreign *f, const bly_bytes *keys,
         const size_t some =
             bly_foreign_read_keys(f, keys + *ndone, n - *ndone, s, crowd, &st);
         if (some)
-            f->format->ask(f, crowd, some, bitmap + *ndone / 64);
+            bly_row_of(f)->ask(f, crowd, some, bitmap + *ndone / 64);
         *ndone += some;
     }
     return st;
@@ -670,7 +697,7 @@ static bly_status one_has(const bly_foreign *f, bly_bytes text,
     if (!st)
         st = bly_foreign_read_key(f, text, &scratch, &key);
     if (!st)
-        f->format->ask(f, &key, 1, bitmap);
+        bly_row_of(f)->ask(f, &key, 1, bitmap);
     bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
 }
@@ -682,7 +709,7 @@ bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
         return bly_fail_null("f or keys or bitmap");
     if (nbad)
         *nbad = 0;
-    if (n == 1 && f->format->ask)
+    if (n == 1 && bly_row_of(f)->ask)
         return one_has(f, *keys, bitmap);
     bly_scratch scratch = { .mem = f->mem };
     size_t ndone = 0;
@@ -690,7 +717,7 @@ bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
     if (n)
         memset(bitmap, 0, BLY_BITMAP_WORDS(n) * sizeof *bitmap);
     if (!st)
-        st = (f->format->ask ? crowd_has
+        st = (bly_row_of(f)->ask ? crowd_has
               : is_one_array(f)
                   ? array_has
                   : parts_have)(f, keys, n, bitmap, &scratch, &ndone);

@@ -100,7 +100,7 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
 bool bly_key_form_named(const char *word, bly_key_form *out);
 
 /* What a filter is made or opened with. One that changes does without it when
- * it is whole: there may be millions of them in a server. */
+ * it is whole. */
 typedef struct bly_foreign_more {
     const char *option[BLY_FORMAT_MAX_OPTIONS]; /* by row; copied, or default */
 
@@ -108,6 +108,8 @@ typedef struct bly_foreign_more {
     size_t nbytes;
     bly_foreign_part one; /* where it has one part: open() or plan() fills it */
     size_t own_bytes;     /* released by foreign.c where close is NULL */
+
+    uint64_t max_bytes;
 
     /* Made ones: */
     uint64_t items; /* as asked */
@@ -118,24 +120,37 @@ typedef struct bly_foreign_more {
     size_t nkept, kept_room;
 } bly_foreign_more;
 
+/* 48 bytes, which is what an allocator gives: a server has millions of small
+ * ones. */
 struct bly_foreign {
-    const struct bly_format *format;
-    const bly_mem *mem;     /* bly_mem_lasting() */
-    bly_foreign_more *more; /* NULL for one that changes, and is whole */
-    void *own;              /* the format's, by open() or plan(); see close() */
-    size_t nparts;
+    const bly_mem *mem; /* bly_mem_lasting() */
+    void *own;          /* the format's, by open() or plan(); see close() */
+    union {
+        bly_foreign_more *more; /* until it is whole */
+        uint64_t max_bytes;     /* from then on: bly_foreign_most() */
+    };
     uint64_t nadded; /* keys that set a bit that was clear; of those that
                         change, opened ones too: items that are there */
-    uint64_t max_bytes;
-    uint32_t nchanges;  /* of those that change: how often they did */
-    unsigned char form; /* bly_key_form, by the option `keys` */
-    bool planned;       /* the array is there */
+    uint32_t nparts;
+    uint32_t nchanges;      /* of those that change: how often they did */
+    unsigned char row;      /* its format: bly_row_of() */
+    unsigned char form : 6; /* bly_key_form, by the option `keys` */
+    bool planned : 1;       /* the array is there */
+    bool whole : 1;         /* it changes, and what it was made with is gone */
+    unsigned char flags;    /* these two of chains: bloom_chain.h */
+    uint32_t growth;
 };
 
 /* Was it opened? Its arrays are borrowed, and nothing in it changes. */
 static inline bool bly_foreign_opened(const bly_foreign *f)
 {
-    return f->more && f->more->bytes;
+    return !f->whole && f->more->bytes;
+}
+
+/* Bytes that it may take; 0: as many as it likes. */
+static inline uint64_t bly_foreign_most(const bly_foreign *f)
+{
+    return f->whole ? f->max_bytes : f->more->max_bytes;
 }
 
 /* The bytes of a part that changes. */
@@ -244,8 +259,9 @@ typedef struct bly_format {
     uint64_t (*count)(const bly_foreign *f, const bly_foreign_key *key);
     void (*compact)(bly_foreign *f);
 
-    /* Before increase() and count() of a key: its hash, and what these look at
-     * is fetched. NULL: hash() is all. */
+    /* Instead of hash() before increase() and count() of a key, which may look
+     * at more of it than ask() does: the same, and what they look at is
+     * fetched. NULL: hash() is all. */
     void (*fetch)(const bly_foreign *f, bly_foreign_key *key);
 
     /* Add a key so many times; *now becomes what it counts. f as the weighted
@@ -261,15 +277,15 @@ typedef struct bly_format {
     size_t (*list)(const bly_foreign *f, bly_foreign_item *out);
 
     /* How many items it holds, up to `to`, when it grows from the f->items and
-     * f->fpr asked for within f->max_bytes; fails as add() does. NULL: it is
-     * not known. */
+     * f->fpr asked for within bly_foreign_most(); fails as add() does. NULL: it
+     * is not known. */
     bly_status (*scales)(bly_foreign *f, uint64_t to, uint64_t *holds);
 
     /* The same with arrays of its own, in an empty one. */
     bly_status (*copy)(const bly_foreign *f, bly_foreign *to);
 
     /* Its bytes as the other system counts them, structures included: what
-     * f->max_bytes is compared with. NULL: those of its arrays. */
+     * bly_foreign_most() is compared with. NULL: those of its arrays. */
     uint64_t (*counted)(const bly_foreign *f);
 
     /* Where part i is kept. */
@@ -332,6 +348,14 @@ BLY_FORMATS(BLY_FORMAT_DECLARE_)
 BLY_RECORDED(BLY_FORMAT_DECLARE_)
 #undef BLY_FORMAT_DECLARE_
 
+/* All of them, those of files first. */
+extern const bly_format *const bly_format_rows[];
+
+static inline const bly_format *bly_row_of(const bly_foreign *f)
+{
+    return bly_format_rows[f->row];
+}
+
 /* -- for formats -------------------------------------------------------- */
 
 /* "NAME: what is wrong", BLY_EFORMAT. */
@@ -352,7 +376,9 @@ bly_status bly_foreign_allowed(const bly_foreign *f, uint64_t nbytes);
 /* One that changes is whole: what its options said is in it. */
 void bly_foreign_made(bly_foreign *f);
 
-/* The text of a key as a format hashes it. */
+/* The text of a key as a format hashes it; and hashed. */
+bly_status bly_foreign_encode_key(const bly_foreign *f, bly_bytes text,
+                                  bly_scratch *s, bly_foreign_key *key);
 bly_status bly_foreign_read_key(const bly_foreign *f, bly_bytes text,
                                 bly_scratch *s, bly_foreign_key *key);
 
@@ -360,6 +386,11 @@ bly_status bly_foreign_read_key(const bly_foreign *f, bly_bytes text,
 size_t bly_foreign_read_keys(const bly_foreign *f, const bly_bytes *keys,
                              size_t n, bly_scratch *s, bly_foreign_key *out,
                              bly_status *st);
+
+/* May the key be in part i, by positions(); for a test() that has nothing to
+ * say about the part. */
+bool bly_foreign_bits_set(const bly_foreign *f, size_t i,
+                          const bly_foreign_key *key);
 
 /* f->own, zeroed; BLY_ENOMEM. Once a filter. */
 bly_status bly_foreign_own(bly_foreign *f, size_t nbytes);

@@ -22,9 +22,16 @@
  * another meaning, and match everything.
  *
  * The format `leveldb` is a table, `leveldb-filter` the block alone.
+ *
+ * Tables that were written with the policy of adapters/leveldb name their block
+ * filter.bloomery.Filter1. Its filters are those of bloomery/few.h, or .bly
+ * files and a byte 1; these are counted, and say maybe here.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <bloomery/few.h>
 
 #include "foreign/hashes.h"
 #include "foreign/sorted_table.h"
@@ -32,6 +39,7 @@
 #define LEVELDB_FOOTER 48
 #define LEVELDB_MAGIC UINT64_C(0xdb4775248b80fb57)
 #define LEVELDB_POLICY "filter.leveldb.BuiltinBloomFilter2"
+#define LEVELDB_OURS "filter.bloomery.Filter1"
 #define LEVELDB_TAIL 5 /* of the block of filters */
 #define LEVELDB_MAX_K 30
 #define LEVELDB_MAX_BASE 30 /* 2^32 filters of 1 GiB: names fit 64 bits */
@@ -49,6 +57,8 @@ struct leveldb_block {
     unsigned base;
     uint32_t nbytes;   /* of all filters */
     uint32_t nfilters; /* empty ones too */
+    uint32_t nfiles;   /* that are .bly files */
+    bool ours;
     uint32_t number[]; /* of each part */
 };
 
@@ -66,7 +76,7 @@ static uint32_t leveldb_begin(const struct leveldb_block *b, uint32_t i)
 }
 
 /* Check a block of filters and find those that are not empty. */
-static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
+static bly_status leveldb_read(bly_foreign *f, bly_bytes block, bool ours)
 {
     const unsigned char *const bytes = block.ptr;
     if (block.len < LEVELDB_TAIL)
@@ -90,6 +100,7 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
     b->base = base;
     b->nbytes = offsets;
     b->nfilters = (uint32_t)n;
+    b->ours = ours;
     f->nparts = 0;
     for (uint32_t i = 0; i < n; i++) {
         /* Behind the last offset stands where the offsets begin, so that none
@@ -98,8 +109,10 @@ static bly_status leveldb_read(bly_foreign *f, bly_bytes block)
         const uint32_t next = leveldb_begin(b, i + 1);
         if (begin > next || next > offsets)
             return bly_damaged("filter %u of %zu lies outside its block", i, n);
-        if (begin < next)
+        if (begin < next) {
             b->number[f->nparts++] = i;
+            b->nfiles += ours && bytes[next - 1] == 1;
+        }
     }
     return BLY_OK;
 }
@@ -123,19 +136,34 @@ static bly_status leveldb_open(bly_foreign *f)
     if (!name[0])
         return bly_damaged("a table without filters: its database was opened "
                            "without a filter policy");
-    if (strcmp(name, LEVELDB_POLICY) != 0)
-        return bly_fail(BLY_ENOTSUP, "its filters are of another kind, not %s",
-                        LEVELDB_POLICY);
+    const bool ours = strcmp(name, LEVELDB_OURS) == 0;
+    if (!ours && strcmp(name, LEVELDB_POLICY) != 0)
+        return bly_fail(BLY_ENOTSUP,
+                        "its filters are of another kind, neither %s nor %s",
+                        LEVELDB_POLICY, LEVELDB_OURS);
     st = bly_table_block(f, place, true, "block of filters", &block);
-    return st ? st : leveldb_read(f, block);
+    return st ? st : leveldb_read(f, block, ours);
 }
 
 static bly_status leveldb_filter_open(bly_foreign *f)
 {
-    return leveldb_read(f, (bly_bytes){ f->more->bytes, f->more->nbytes });
+    return leveldb_read(f, (bly_bytes){ f->more->bytes, f->more->nbytes },
+                        false);
 }
 
 /* ------------------------------------------------------------- describing */
+
+/* A filter of our own policy: no array of bits. */
+static void leveldb_part_ours(const unsigned char *bytes, size_t nbytes,
+                              bly_foreign_part *out)
+{
+    bly_few_facts few;
+    const bool is_few = bly_few_tell(bytes, nbytes, &few);
+    out->nbits = (uint64_t)nbytes * 8;
+    out->fpr_planned = is_few ? exp2(-(double)few.bits) : 1;
+    if (is_few)
+        out->items = few.keys;
+}
 
 static void leveldb_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
 {
@@ -144,7 +172,9 @@ static void leveldb_part(const bly_foreign *f, size_t i, bly_foreign_part *out)
     const uint32_t end = leveldb_begin(b, b->number[i] + 1);
     /* The offsets were checked, but are not kept; where they have changed
      * since, nothing is known of the part, and it says maybe. */
-    if (begin < end && end <= b->nbytes) {
+    if (begin < end && end <= b->nbytes && b->ours) {
+        leveldb_part_ours(b->filters + begin, end - begin, out);
+    } else if (begin < end && end <= b->nbytes) {
         const uint32_t k = b->filters[end - 1];
         out->bytes = b->filters + begin;
         out->nbits = (uint64_t)(end - begin - 1) * 8;
@@ -165,11 +195,32 @@ static void leveldb_part_name(const bly_foreign *f, size_t i,
              (unsigned long long)(from + (UINT64_C(1) << b->base) - 1));
 }
 
+/* Bits per key of our filters of few keys; NAN if there are none. */
+static double leveldb_bits_per_key(const bly_foreign *f)
+{
+    double keys = 0, bits = 0;
+    for (size_t i = 0; i < f->nparts; i++) {
+        bly_foreign_part p = { .items = UINT64_MAX };
+        leveldb_part(f, i, &p);
+        if (p.items != UINT64_MAX) {
+            keys += (double)p.items;
+            bits += (double)p.nbits;
+        }
+    }
+    return bits / keys;
+}
+
 static void leveldb_describe(const bly_foreign *f, bly_facts *out)
 {
     const struct leveldb_block *const b = f->own;
+    bly_fact_word(out, "policy", (b->ours ? LEVELDB_OURS : LEVELDB_POLICY) + 7);
     bly_fact_uint(out, "filters", f->nparts);
     bly_fact_uint(out, "empty_filters", b->nfilters - f->nparts);
+    bly_fact_uint(out, "filter_bytes", b->nbytes);
+    if (b->ours && f->nparts > b->nfiles)
+        bly_fact_real(out, "bits_per_key", leveldb_bits_per_key(f));
+    if (b->nfiles)
+        bly_fact_uint(out, "bly_files", b->nfiles);
     bly_fact_uint(out, "base", b->base);
     bly_fact_word(out, "keys", f->more->option[LEVELDB_KEYS]);
 }
@@ -178,8 +229,10 @@ static void leveldb_describe(const bly_foreign *f, bly_facts *out)
 
 static void leveldb_hash(const bly_foreign *f, bly_foreign_key *key)
 {
-    (void)f;
-    key->h[0] = bly_leveldb_hash(key->bytes, key->len, false);
+    static const bly_hasher by = { .id = BLY_HASH_XXH3 };
+    const struct leveldb_block *const b = f->own;
+    key->h[0] = b->ours ? bly_hash(&by, key->bytes, key->len)
+                        : bly_leveldb_hash(key->bytes, key->len, false);
 }
 
 static void leveldb_positions(const bly_foreign *f, const bly_foreign_part *p,
@@ -190,6 +243,18 @@ static void leveldb_positions(const bly_foreign *f, const bly_foreign_part *p,
     (void)f;
     for (uint32_t i = 0; i < p->k; i++, h += step)
         out[i] = h % p->nbits;
+}
+
+static bool leveldb_test(const bly_foreign *f, size_t i,
+                         const bly_foreign_key *key)
+{
+    const struct leveldb_block *const b = f->own;
+    if (!b->ours)
+        return bly_foreign_bits_set(f, i, key);
+    const uint32_t begin = leveldb_begin(b, b->number[i]);
+    const uint32_t end = leveldb_begin(b, b->number[i] + 1);
+    return begin >= end || end > b->nbytes ||
+           bly_few_has(b->filters + begin, end - begin, key->h[0]);
 }
 
 const bly_format bly_format_leveldb = {
@@ -205,6 +270,7 @@ const bly_format bly_format_leveldb = {
     .describe = leveldb_describe,
     .hash = leveldb_hash,
     .positions = leveldb_positions,
+    .test = leveldb_test,
 };
 
 const bly_format bly_format_leveldb_filter = {

@@ -17,11 +17,11 @@ double bly_bloom_bits(double n, double fpr)
 
 bly_status bly_foreign_allowed(const bly_foreign *f, uint64_t nbytes)
 {
-    return f->max_bytes && nbytes > f->max_bytes
+    const uint64_t most = bly_foreign_most(f);
+    return most && nbytes > most
                ? bly_fail(BLY_ERANGE,
                           "it would take %llu bytes, but only %llu are allowed",
-                          (unsigned long long)nbytes,
-                          (unsigned long long)f->max_bytes)
+                          (unsigned long long)nbytes, (unsigned long long)most)
                : BLY_OK;
 }
 
@@ -42,8 +42,8 @@ static bly_status array_new(bly_foreign *f)
 /* Size it for so many keys; one that changes makes its own arrays. */
 static bly_status foreign_plan(bly_foreign *f, uint64_t items)
 {
-    const bly_status st = f->format->plan(f, items, f->more->fpr);
-    if (st || !f->format->copy)
+    const bly_status st = bly_row_of(f)->plan(f, items, f->more->fpr);
+    if (st || !bly_row_of(f)->copy)
         return st ? st : array_new(f);
     bly_foreign_made(f);
     return BLY_OK;
@@ -55,7 +55,7 @@ static bool key_set(bly_foreign *f, const bly_foreign_key *key)
     uint64_t at[BLY_FOREIGN_MAX_K];
     const bly_foreign_part *const p = &f->more->one;
     bool fresh = false;
-    f->format->positions(f, p, key, at);
+    bly_row_of(f)->positions(f, p, key, at);
     for (uint32_t j = 0; j < p->k; j++) {
         unsigned char *const byte = f->more->block.at + (at[j] / 8 ^ p->order);
         const unsigned char bit = (unsigned char)(1u << at[j] % 8);
@@ -76,12 +76,12 @@ bly_status bly_foreign_new_sized(const bly_foreign_spec *spec,
     *out = NULL;
     if (st)
         return st;
-    if (!f->format->plan)
+    if (!bly_row_of(f)->plan)
         st = bly_fail(BLY_ENOTSUP, "the format %s can be read, not written",
-                      f->format->name);
+                      bly_row_of(f)->name);
     else if (!(f->more->fpr > 0 && f->more->fpr < 1))
         st = bly_fail(BLY_EINVAL, "a rate must be between 0 and 1");
-    else if (f->more->items || !f->format->open)
+    else if (f->more->items || !bly_row_of(f)->open)
         st = foreign_plan(f, f->more->items);
     if (st)
         bly_foreign_free(f);
@@ -93,12 +93,13 @@ bly_status bly_foreign_new_sized(const bly_foreign_spec *spec,
 /* Keep the hash of a key until their number is known. */
 static bly_status key_keep(bly_foreign *f, const bly_foreign_key *key)
 {
-    const size_t each = f->format->nhash;
+    const size_t each = bly_row_of(f)->nhash;
     if (f->more->nkept + each > f->more->kept_room) {
         const size_t room =
             f->more->kept_room ? f->more->kept_room * 2 : each * 1024;
         if (room > SIZE_MAX / 16 ||
-            (f->max_bytes && room * sizeof *f->more->kept > f->max_bytes))
+            (f->more->max_bytes &&
+             room * sizeof *f->more->kept > f->more->max_bytes))
             return bly_fail(
                 BLY_ERANGE,
                 "more keys than memory allows; give their number in advance");
@@ -125,10 +126,10 @@ static bly_status crowd_add(bly_foreign *f, const bly_foreign_key *keys,
 {
     bly_status st = BLY_OK;
     *ndone = 0;
-    if (f->planned && f->format->add)
-        return f->format->add(f, keys, n, again, fresh, ndone);
+    if (f->planned && bly_row_of(f)->add)
+        return bly_row_of(f)->add(f, keys, n, again, fresh, ndone);
     for (size_t i = 0; i < n; i++) {
-        if (!f->planned || f->format->counts)
+        if (!f->planned || bly_row_of(f)->counts)
             st = key_keep(f, &keys[i]);
         if (st)
             break;
@@ -180,9 +181,9 @@ static bly_status foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
     if (bly_foreign_opened(f))
         return bly_fail(BLY_EREADONLY,
                         "an opened foreign filter takes no keys");
-    if (f->format->copy && !f->format->add)
+    if (bly_row_of(f)->copy && !bly_row_of(f)->add)
         return bly_fail(BLY_ENOTSUP, "a %s counts its keys: increase them",
-                        f->format->name);
+                        bly_row_of(f)->name);
     if (fresh)
         memset(fresh, 0, BLY_BITMAP_WORDS(n) * sizeof *fresh);
     return n == 1 ? some_add(f, keys, 1, &one, again, fresh, ndone)
@@ -204,7 +205,7 @@ bly_status bly_foreign_add_new(bly_foreign *f, const bly_bytes *keys, size_t n,
 /* How many different first words the kept hashes have. */
 static bly_status kept_distinct(const bly_foreign *f, size_t *out)
 {
-    const size_t each = f->format->nhash, n = f->more->nkept / each;
+    const size_t each = bly_row_of(f)->nhash, n = f->more->nkept / each;
     uint64_t *const firsts =
         bly_mem_zalloc(f->mem, (n ? n : 1) * sizeof *firsts);
     if (!firsts)
@@ -220,24 +221,24 @@ static bly_status kept_distinct(const bly_foreign *f, size_t *out)
 /* Size it by the keys that came, and put them in. */
 static bly_status kept_place(bly_foreign *f)
 {
-    const size_t each = f->format->nhash;
+    const size_t each = bly_row_of(f)->nhash;
     size_t n;
     bly_status st = kept_distinct(f, &n);
     if (st)
         return st;
     f->more->items = n ? n : 1;
     st = foreign_plan(f, f->more->items);
-    const size_t nkept = f->more ? f->more->nkept : 0;
+    const size_t nkept = f->whole ? 0 : f->more->nkept;
     for (size_t i = 0; i < nkept && !st; i += each) {
         bly_foreign_key key = { 0 };
         size_t done;
         memcpy(key.h, f->more->kept + i, each * sizeof *f->more->kept);
-        if (f->format->add)
-            st = f->format->add(f, &key, 1, true, NULL, &done);
+        if (bly_row_of(f)->add)
+            st = bly_row_of(f)->add(f, &key, 1, true, NULL, &done);
         else
             key_set(f, &key);
     }
-    if (!st && f->format->copy && f->more) {
+    if (!st && bly_row_of(f)->copy && !f->whole) {
         f->more->nkept = 0;
         bly_foreign_made(f);
     }
@@ -255,14 +256,14 @@ bly_status bly_foreign_put(const bly_foreign *f, const void *head, size_t nhead,
 /* What stands before the arrays, and each of them. */
 static bly_status arrays_write(const bly_foreign *f, bly_put *put, void *ctx)
 {
-    const size_t nhead = f->format->head(f, NULL);
+    const size_t nhead = bly_row_of(f)->head(f, NULL);
     unsigned char *const head = bly_mem_zalloc(f->mem, nhead);
     if (!head)
         return bly_fail(BLY_ENOMEM, "out of memory");
-    f->format->head(f, head);
+    bly_row_of(f)->head(f, head);
     bool ok = put(ctx, head, nhead);
     for (size_t i = 0; i < f->nparts && ok; i++) {
-        const bly_array a = f->format->array(f, i);
+        const bly_array a = bly_row_of(f)->array(f, i);
         ok = put(ctx, a.at, (size_t)a.nbytes);
     }
     bly_mem_release(f->mem, head, nhead);
@@ -277,10 +278,10 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
         return put(ctx, f->more->bytes, f->more->nbytes)
                    ? BLY_OK
                    : bly_fail(BLY_EIO, "output failed");
-    if (!f->format->open)
-        return bly_fail(BLY_ENOTSUP, "a %s has no file", f->format->name);
+    if (!bly_row_of(f)->open)
+        return bly_fail(BLY_ENOTSUP, "a %s has no file", bly_row_of(f)->name);
     bly_status st = f->planned ? BLY_OK : kept_place(f);
-    if (!st && f->format->counts) {
+    if (!st && bly_row_of(f)->counts) {
         size_t n;
         st = kept_distinct(f, &n);
         if (!st)
@@ -288,7 +289,8 @@ bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx)
     }
     if (st)
         return st;
-    st = (f->format->write ? f->format->write : arrays_write)(f, put, ctx);
+    st = (bly_row_of(f)->write ? bly_row_of(f)->write : arrays_write)(f, put,
+                                                                      ctx);
     return st == BLY_EIO ? bly_fail(BLY_EIO, "output failed") : st;
 }
 
@@ -333,19 +335,19 @@ bly_status bly_foreign_repack_sized(const bly_foreign_spec *spec,
     bly_status st = bly_foreign_new(&empty, &f);
     if (st)
         return st;
-    f->more->items = from->more ? from->more->items : 0;
-    if (from->format == f->format && !f->format->adopt) {
+    f->more->items = from->whole ? 0 : from->more->items;
+    if (from->row == f->row && !bly_row_of(f)->adopt) {
         st = bly_fail(
             BLY_EUNFIT,
             "it already has the format %s, and another size needs the keys",
-            f->format->name);
-    } else if (from->nparts != 1 || !from->more || !f->format->adopt ||
-               !f->format->adopt(f, from)) {
+            bly_row_of(f)->name);
+    } else if (from->nparts != 1 || from->whole || !bly_row_of(f)->adopt ||
+               !bly_row_of(f)->adopt(f, from)) {
         st = bly_fail(
             BLY_EUNFIT,
             "a %s filter places its keys differently from a %s filter: the "
             "bits mean nothing there, and the keys are needed",
-            from->format->name, f->format->name);
+            bly_row_of(from)->name, bly_row_of(f)->name);
     } else {
         st = array_new(f);
     }

@@ -115,6 +115,8 @@ static bly_status parts_find(bly_foreign *f, size_t from, size_t to)
     for (size_t c = from; c < to; c++)
         own->room += has_filter(p, c);
     own->ngroups = p->ngroups;
+    if (own->room && own->ngroups > UINT32_MAX / own->room)
+        return bly_damaged("more than 2^32 filters");
     own->parts = bly_mem_zalloc(f->mem, (own->room * own->ngroups + 1) *
                                             sizeof *own->parts);
     own->columns =
@@ -132,7 +134,7 @@ static bly_status parts_find(bly_foreign *f, size_t from, size_t to)
         }
         own->columns[own->ncolumns++] = (uint32_t)c;
     }
-    f->nparts = own->ncolumns * own->ngroups;
+    f->nparts = (uint32_t)(own->ncolumns * own->ngroups);
     return BLY_OK;
 }
 

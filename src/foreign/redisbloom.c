@@ -35,7 +35,7 @@
 #define REDISBLOOM_EXACT 1u
 #define REDISBLOOM_HASH64 4u
 #define REDISBLOOM_FIXED 8u /* does not scale */
-#define REDISBLOOM_OPTIONS 15u
+#define REDISBLOOM_OPTIONS ((unsigned)BLY_CHAIN_OPTION_BITS)
 #define REDISBLOOM_GROWTH 2 /* its default; fixed ones have it, too */
 #define REDISBLOOM_VERSION 4
 
@@ -75,23 +75,24 @@ static const char *redisbloom_links_wrong(const unsigned char *bytes,
                                           bly_chain_link *links,
                                           uint64_t *nbytes)
 {
-    static const bly_chain rules = { .valkey = NULL };
     const unsigned char *l = bytes + REDISBLOOM_HEADER;
     uint64_t items = h->items;
     *nbytes = 0;
     for (size_t i = 0; i < h->nlinks; i++, l += REDISBLOOM_LINK) {
         const uint64_t in_link = bly_load64(l);
-        bly_chain_link link = { .bits = bly_load64(l + 8),
-                                .items = bly_load64(l + 16),
-                                .error = bly_bits_real(bly_load64(l + 24)),
-                                .bits_per_entry =
-                                    bly_bits_real(bly_load64(l + 32)),
-                                .hashes = bly_load32(l + 40),
-                                .capacity = bly_load64(l + 44),
-                                .n2 = l[52] };
-        if (in_link > UINT64_MAX / 8 || link.bits != in_link * 8)
+        const bly_chain_sizes sizes = { .bits = bly_load64(l + 8),
+                                        .items = bly_load64(l + 16),
+                                        .error =
+                                            bly_bits_real(bly_load64(l + 24)),
+                                        .bits_per_entry =
+                                            bly_bits_real(bly_load64(l + 32)),
+                                        .hashes = bly_load32(l + 40),
+                                        .capacity = bly_load64(l + 44),
+                                        .n2 = l[52] };
+        bly_chain_link link;
+        if (in_link > UINT64_MAX / 8 || sizes.bits != in_link * 8)
             return "a RedisBloom dump whose bits and bytes do not agree";
-        if (!bly_chain_link_take(&rules, &link, in_link))
+        if (!bly_chain_link_take(false, &sizes, in_link, &link))
             return "a RedisBloom dump with a filter that cannot be: of no "
                    "bits, of fewer than its power of two, of a rate that is "
                    "not between 0 and 1, or with hash functions that do not "
@@ -118,10 +119,9 @@ static bly_status redisbloom_read(bly_foreign *f, const unsigned char *bytes,
     const bly_status st = bly_chain_new(f, false, h->nlinks);
     if (st)
         return st;
-    bly_chain *const c = f->own;
-    wrong = redisbloom_links_wrong(bytes, h, c->links, nbytes);
-    c->options = (uint8_t)h->options;
-    c->growth = h->options & REDISBLOOM_FIXED ? 0 : h->growth;
+    wrong = redisbloom_links_wrong(bytes, h, f->own, nbytes);
+    f->flags = (unsigned char)h->options;
+    f->growth = h->options & REDISBLOOM_FIXED ? 0 : h->growth;
     f->nadded = h->items;
     return wrong ? bly_damaged("%s", wrong) : BLY_OK;
 }
@@ -143,7 +143,6 @@ static bly_status redisbloom_open(bly_foreign *f)
         redisbloom_read(f, f->more->bytes, f->more->nbytes, &h, &nbytes);
     if (st)
         return st;
-    const bly_chain *const c = f->own;
     const size_t begin = REDISBLOOM_HEADER + REDISBLOOM_LINK * h.nlinks;
     if (nbytes != f->more->nbytes - begin)
         return bly_damaged("a RedisBloom dump %s",
@@ -152,8 +151,9 @@ static bly_status redisbloom_open(bly_foreign *f)
                                : "with bytes after its end");
     /* Read alone: it was opened. */
     unsigned char *at = (unsigned char *)(uintptr_t)f->more->bytes + begin;
-    for (size_t i = 0; i < c->nlinks; at += bly_chain_nbytes(&c->links[i++]))
-        c->links[i].data = at;
+    bly_chain_link *const links = bly_chain_links(f);
+    for (size_t i = 0; i < f->nparts; at += bly_chain_nbytes(&links[i++]))
+        links[i].data = at;
     return BLY_OK;
 }
 
@@ -165,9 +165,8 @@ static bly_status redisbloom_start(bly_foreign *f, const unsigned char *head,
     bly_status st = redisbloom_read(f, head, n, &h, &nbytes);
     if (!st && n != REDISBLOOM_HEADER + REDISBLOOM_LINK * h.nlinks)
         st = bly_damaged("the header of a RedisBloom dump of another length");
-    const bly_chain *const c = f->own;
-    for (size_t i = 0; !st && i < c->nlinks; i++) {
-        bly_chain_link *const l = &c->links[i];
+    for (size_t i = 0; !st && i < f->nparts; i++) {
+        bly_chain_link *const l = &bly_chain_links(f)[i];
         l->data = bly_mem_zalloc(f->mem, (size_t)bly_chain_nbytes(l));
         if (!l->data)
             st = bly_fail(BLY_ENOMEM, "out of memory");
@@ -177,22 +176,21 @@ static bly_status redisbloom_start(bly_foreign *f, const unsigned char *head,
 
 static size_t redisbloom_write_head(const bly_foreign *f, unsigned char *to)
 {
-    const bly_chain *const c = f->own;
-    const size_t n = REDISBLOOM_HEADER + REDISBLOOM_LINK * c->nlinks;
+    const size_t n = REDISBLOOM_HEADER + REDISBLOOM_LINK * f->nparts;
     if (!to)
         return n;
     bly_store64(to, f->nadded);
-    bly_store32(to + 8, (uint32_t)c->nlinks);
-    bly_store32(to + 12, c->options);
-    bly_store32(to + 16, c->growth ? c->growth : REDISBLOOM_GROWTH);
+    bly_store32(to + 8, f->nparts);
+    bly_store32(to + 12, f->flags & REDISBLOOM_OPTIONS);
+    bly_store32(to + 16, f->growth ? f->growth : REDISBLOOM_GROWTH);
     to += REDISBLOOM_HEADER;
-    for (size_t i = 0; i < c->nlinks; i++, to += REDISBLOOM_LINK) {
-        const bly_chain_link *const l = &c->links[i];
+    for (size_t i = 0; i < f->nparts; i++, to += REDISBLOOM_LINK) {
+        const bly_chain_link *const l = &bly_chain_links(f)[i];
         bly_store64(to, bly_chain_nbytes(l));
         bly_store64(to + 8, l->bits);
         bly_store64(to + 16, l->items);
         bly_store64(to + 24, bly_real_bits(l->error));
-        bly_store64(to + 32, bly_real_bits(l->bits_per_entry));
+        bly_store64(to + 32, bly_real_bits(bly_chain_bits_per_entry(l)));
         bly_store32(to + 40, l->hashes);
         bly_store64(to + 44, l->capacity);
         to[52] = l->n2;
@@ -205,17 +203,16 @@ static size_t redisbloom_write_head(const bly_foreign *f, unsigned char *to)
 static bly_status redisbloom_store(const bly_foreign *f,
                                    const bly_foreign_record *to)
 {
-    const bly_chain *const c = f->own;
     to->put_uint(to->ctx, f->nadded);
-    to->put_uint(to->ctx, c->nlinks);
-    to->put_uint(to->ctx, c->options);
-    to->put_uint(to->ctx, c->growth);
-    for (size_t i = 0; i < c->nlinks; i++) {
-        const bly_chain_link *const l = &c->links[i];
+    to->put_uint(to->ctx, f->nparts);
+    to->put_uint(to->ctx, f->flags & REDISBLOOM_OPTIONS);
+    to->put_uint(to->ctx, f->growth);
+    for (size_t i = 0; i < f->nparts; i++) {
+        const bly_chain_link *const l = &bly_chain_links(f)[i];
         to->put_uint(to->ctx, l->capacity);
         to->put_real(to->ctx, l->error);
         to->put_uint(to->ctx, l->hashes);
-        to->put_real(to->ctx, l->bits_per_entry);
+        to->put_real(to->ctx, bly_chain_bits_per_entry(l));
         to->put_uint(to->ctx, l->bits);
         to->put_uint(to->ctx, l->n2);
         to->put_bytes(to->ctx, l->data, (size_t)bly_chain_nbytes(l));
@@ -230,34 +227,31 @@ static bool redisbloom_restore_link(const bly_foreign *f,
                                     unsigned version, bly_chain_link *l)
 {
     size_t n = 0;
-    uint64_t n2 = 0;
-    l->capacity = from->get_uint(from->ctx);
-    l->error = from->get_real(from->ctx);
-    const uint64_t hashes = from->get_uint(from->ctx);
-    l->bits_per_entry = from->get_real(from->ctx);
+    bly_chain_sizes s = { .capacity = from->get_uint(from->ctx) };
+    s.error = from->get_real(from->ctx);
+    s.hashes = from->get_uint(from->ctx);
+    s.bits_per_entry = from->get_real(from->ctx);
     if (from->failed(from->ctx))
         return false;
     if (version >= 1) {
-        l->bits = from->get_uint(from->ctx);
-        n2 = from->get_uint(from->ctx);
+        s.bits = from->get_uint(from->ctx);
+        s.n2 = from->get_uint(from->ctx);
     } else {
-        const double bits = (double)l->capacity * l->bits_per_entry;
-        l->bits = bits >= 1 && bits < 0x1p45 ? (uint64_t)bits : 0;
+        const double bits = (double)s.capacity * s.bits_per_entry;
+        s.bits = bits >= 1 && bits < 0x1p45 ? (uint64_t)bits : 0;
     }
-    if (from->failed(from->ctx) || n2 > 63 || hashes > UINT16_MAX)
+    if (from->failed(from->ctx))
         return false;
-    l->hashes = (uint32_t)hashes;
-    l->n2 = (uint8_t)n2;
-    l->data = from->get_bytes(from->ctx, &n);
-    bool ok = !from->failed(from->ctx) && l->data;
+    unsigned char *const data = from->get_bytes(from->ctx, &n);
+    bool ok = !from->failed(from->ctx) && data;
     if (ok) {
-        l->items = from->get_uint(from->ctx);
-        ok = !from->failed(from->ctx) && bly_chain_link_take(f->own, l, n);
+        s.items = from->get_uint(from->ctx);
+        ok = !from->failed(from->ctx) && bly_chain_link_take(false, &s, n, l);
     }
-    if (!ok) { /* which knows no other size of it */
-        bly_mem_release(f->mem, l->data, n);
-        l->data = NULL;
-    }
+    if (ok)
+        l->data = data;
+    else
+        bly_mem_release(f->mem, data, n);
     return ok;
 }
 
@@ -277,11 +271,10 @@ static bly_status redisbloom_restore(bly_foreign *f, unsigned version,
     const bly_status st = bly_chain_new(f, false, nlinks);
     if (st)
         return st;
-    bly_chain *const c = f->own;
-    c->options = (uint8_t)options;
-    c->growth = options & REDISBLOOM_FIXED ? 0 : (uint32_t)growth;
-    for (size_t i = 0; i < c->nlinks; i++)
-        if (!redisbloom_restore_link(f, from, version, &c->links[i]))
+    f->flags = (unsigned char)options;
+    f->growth = options & REDISBLOOM_FIXED ? 0 : (uint32_t)growth;
+    for (size_t i = 0; i < f->nparts; i++)
+        if (!redisbloom_restore_link(f, from, version, &bly_chain_links(f)[i]))
             return bly_damaged("a RedisBloom record with a filter that cannot "
                                "be");
     return BLY_OK;
@@ -291,22 +284,20 @@ static bly_status redisbloom_restore(bly_foreign *f, unsigned version,
 
 static void redisbloom_describe(const bly_foreign *f, bly_facts *out)
 {
-    const bly_chain *const c = f->own;
-    if (!c)
+    if (!f->own)
         return;
-    bly_fact_word(out, "scaling", c->options & REDISBLOOM_FIXED ? "no" : "yes");
+    bly_fact_word(out, "scaling", f->flags & REDISBLOOM_FIXED ? "no" : "yes");
     bly_fact_word(out, "hash",
-                  c->options & REDISBLOOM_HASH64 ? "MurmurHash64A"
-                                                 : "MurmurHash2");
-    bly_fact_uint(out, "growth", c->growth ? c->growth : REDISBLOOM_GROWTH);
-    bly_fact_real(out, "fpr_of_chain", bly_chain_rate(c));
+                  f->flags & REDISBLOOM_HASH64 ? "MurmurHash64A"
+                                               : "MurmurHash2");
+    bly_fact_uint(out, "growth", f->growth ? f->growth : REDISBLOOM_GROWTH);
+    bly_fact_real(out, "fpr_of_chain", bly_chain_rate(f));
 }
 
 static void redisbloom_hash(const bly_foreign *f, bly_foreign_key *key)
 {
-    const bly_chain *const c = f->own;
     /* The size of a new one may not be known yet. */
-    if (!c || c->options & REDISBLOOM_HASH64) {
+    if (!f->own || f->flags & REDISBLOOM_HASH64) {
         key->h[0] =
             bly_murmur64a(key->bytes, key->len, UINT64_C(0xc6a4a7935bd1e995));
         key->h[1] = bly_murmur64a(key->bytes, key->len, key->h[0]);
@@ -325,9 +316,8 @@ static bly_status redisbloom_blank(bly_foreign *f)
         st = bly_chain_options(f);
     if (st)
         return st;
-    bly_chain *const c = f->own;
-    c->options = (uint8_t)(REDISBLOOM_EXACT | REDISBLOOM_HASH64 |
-                           (c->growth ? 0 : REDISBLOOM_FIXED));
+    f->flags = (unsigned char)(REDISBLOOM_EXACT | REDISBLOOM_HASH64 |
+                               (f->growth ? 0 : REDISBLOOM_FIXED));
     return BLY_OK;
 }
 

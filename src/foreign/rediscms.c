@@ -246,7 +246,9 @@ static bool rediscms_block(const bly_foreign *const *from,
         const uint32_t *const cells =
             ((const rediscms *)from[i]->own)->cells + first;
         const uint64_t weight = (uint64_t)weights[i];
-        for (size_t c = 0; c < n; c++)
+        for (size_t c = 0; c < n && weight == 1; c++)
+            sums[c] += cells[c];
+        for (size_t c = 0; c < n && weight != 1; c++)
             sums[c] += cells[c] * weight;
     }
     uint64_t all = 0; /* less than nothing is more than a counter holds, too */

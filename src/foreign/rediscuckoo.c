@@ -140,7 +140,7 @@ static bly_status rediscuckoo_new(bly_foreign *f, const rediscuckoo *shape)
     uint64_t buckets = c->buckets;
     for (uint64_t i = 0; i < c->ntables; i++, buckets *= c->growth)
         c->tables[i].buckets = buckets;
-    f->nparts = c->ntables;
+    f->nparts = (uint32_t)c->ntables;
     return BLY_OK;
 }
 
@@ -192,7 +192,7 @@ static bly_status rediscuckoo_grow(bly_foreign *f)
     if (st || (st = rediscuckoo_slots(f, &next)))
         return st;
     c->tables[n] = next;
-    f->nparts = c->ntables = n + 1;
+    f->nparts = (uint32_t)(c->ntables = n + 1);
     return BLY_OK;
 }
 
@@ -683,7 +683,7 @@ static void rediscuckoo_squeeze(bly_foreign *f, bool all)
         if (emptied && t == c->ntables - 1) {
             bly_mem_release(f->mem, c->tables[t].slots,
                             c->tables[t].buckets * c->size);
-            f->nparts = --c->ntables;
+            f->nparts = (uint32_t)--c->ntables;
             f->nchanges++;
         }
         if (!emptied && !all)

@@ -259,11 +259,19 @@ static void redistopk_down(redistopk *t, uint64_t i)
     }
 }
 
-/* A key comes with the hashes of the first seven rows, which are all, mostly,
- * and with its fingerprint. */
+/* A key comes with its fingerprint, by which it is found on the list; where it
+ * is counted, with the hashes of the first seven rows, which are all, mostly.
+ */
 enum { REDISTOPK_ROWS = 7 };
 
 static void redistopk_hash(const bly_foreign *f, bly_foreign_key *key)
+{
+    (void)f;
+    key->rows[REDISTOPK_ROWS] =
+        bly_murmur2(key->bytes, key->len, REDISTOPK_SEED);
+}
+
+static void redistopk_fetch(const bly_foreign *f, bly_foreign_key *key)
 {
     static const uint32_t seeds[8] = { 0, 1, 2, 3, 4, 5, 6, REDISTOPK_SEED };
     (void)f;
@@ -543,6 +551,7 @@ const bly_format bly_format_redistopk = {
     .test = redistopk_test,
     .plan = redistopk_plan,
     .ask = redistopk_ask,
+    .fetch = redistopk_fetch,
     .increase = redistopk_increase,
     .count = redistopk_count,
     .left = redistopk_left,

@@ -56,63 +56,71 @@ static bool valkeybloom_is_rate(double x)
     return x > 0 && x < 1;
 }
 
-/* Take the 45 bytes before the bits of a link, and what is known beside them;
+/* Take the 45 bytes before the bits of link i, and what is known beside them;
  * false where they cannot be. */
-static bool valkeybloom_blob(bly_chain *c, size_t i, const unsigned char *blob,
-                             size_t n, double rate, bly_chain_link *l)
+static bool valkeybloom_blob(bly_chain_rules *rules, size_t i,
+                             const unsigned char *blob, size_t n, double rate,
+                             bly_chain_sizes *s, bly_chain_link *l)
 {
     if (n <= VALKEYBLOOM_BLOB || blob[0] != 1)
         return false;
     for (unsigned j = 0; j < 4; j++) {
         const uint64_t word = bly_load64(blob + 13 + 8 * j);
-        if (i && c->valkey->seed[j] != word)
+        if (i && rules->seed[j] != word)
             return false;
-        c->valkey->seed[j] = word;
+        rules->seed[j] = word;
     }
-    l->error = rate * pow(c->valkey->tightening, (double)i);
+    s->error = rate * pow(rules->tightening, (double)i);
     const uint64_t nbytes = n - VALKEYBLOOM_BLOB;
-    l->bits = 8 * nbytes;
-    l->hashes = bly_load32(blob + 9);
-    return bly_load64(blob + 1) == nbytes && l->items <= l->capacity &&
-           bly_chain_link_take(c, l, nbytes);
+    s->bits = 8 * nbytes;
+    s->hashes = bly_load32(blob + 9);
+    return bly_load64(blob + 1) == nbytes && s->items <= s->capacity &&
+           bly_chain_link_take(true, s, nbytes, l);
 }
 
-/* Read a file; links NULL: only look. c is a chain by valkey-bloom's rules, and
- * *nlinks becomes the number of its links, *items that of their items. */
+/* What a file says before its links. */
+typedef struct valkeybloom_head {
+    uint64_t nlinks, items;
+    uint32_t growth;
+    bool random_seed;
+    bly_chain_rules rules;
+} valkeybloom_head;
+
+/* Read a file; links NULL: only look, and find how many there are. */
 static const char *valkeybloom_wrong(const unsigned char *bytes, size_t n,
-                                     bly_chain *c, bly_chain_link *links,
-                                     uint64_t *nlinks, uint64_t *items)
+                                     valkeybloom_head *h, bly_chain_link *links)
 {
     if (n < VALKEYBLOOM_HEADER || bytes[0] != 1)
         return "not the argument of BF.LOAD of valkey-bloom, version 1";
     const double rate = bly_bits_real(bly_load64(bytes + 5));
-    c->growth = bly_load32(bytes + 1);
-    c->valkey->tightening = bly_bits_real(bly_load64(bytes + 13));
-    c->random_seed = bytes[21] != 0;
+    h->growth = bly_load32(bytes + 1);
+    h->rules.tightening = bly_bits_real(bly_load64(bytes + 13));
+    h->random_seed = bytes[21] != 0;
     if (!links)
-        *nlinks = bly_load64(bytes + 22);
-    if (!valkeybloom_is_rate(rate) ||
-        !valkeybloom_is_rate(c->valkey->tightening))
+        h->nlinks = bly_load64(bytes + 22);
+    if (!valkeybloom_is_rate(rate) || !valkeybloom_is_rate(h->rules.tightening))
         return "a valkey-bloom filter with a rate that is not between 0 and 1";
     size_t left = n - VALKEYBLOOM_HEADER;
-    if (*nlinks == 0 || *nlinks > BLY_CHAIN_MAX_LINKS ||
-        *nlinks > left / (24 + VALKEYBLOOM_BLOB))
+    if (h->nlinks == 0 || h->nlinks > BLY_CHAIN_MAX_LINKS ||
+        h->nlinks > left / (24 + VALKEYBLOOM_BLOB))
         return "a valkey-bloom filter of no filters, or cut short";
-    *items = 0;
-    for (size_t i = 0; i < *nlinks; i++) {
+    h->items = 0;
+    for (size_t i = 0; i < h->nlinks; i++) {
         const unsigned char *const at = bytes + (n - left);
         const uint64_t blob = left >= 24 ? bly_load64(at) : 0;
         if (left < 24 || blob > left - 24)
             return "a valkey-bloom filter that is cut short";
-        bly_chain_link link = { .items = bly_load64(at + 8 + blob),
-                                .capacity = bly_load64(at + 16 + blob) };
-        if (!valkeybloom_blob(c, i, at + 8, (size_t)blob, rate, &link))
+        bly_chain_sizes sizes = { .items = bly_load64(at + 8 + blob),
+                                  .capacity = bly_load64(at + 16 + blob) };
+        bly_chain_link link;
+        if (!valkeybloom_blob(&h->rules, i, at + 8, (size_t)blob, rate, &sizes,
+                              &link))
             return "a valkey-bloom filter that cannot be";
         /* Read alone where it is opened. */
         link.data = (unsigned char *)(uintptr_t)at + 8 + VALKEYBLOOM_BLOB;
         if (links)
             links[i] = link;
-        *items += link.items;
+        h->items += link.items;
         left -= 24 + (size_t)blob;
     }
     return left ? "a valkey-bloom filter with bytes after its end" : NULL;
@@ -120,59 +128,72 @@ static const char *valkeybloom_wrong(const unsigned char *bytes, size_t n,
 
 static bool valkeybloom_recognise(const unsigned char *bytes, size_t n)
 {
-    bly_chain_valkey rules;
-    bly_chain c = { .valkey = &rules };
-    uint64_t nlinks, items;
-    return !valkeybloom_wrong(bytes, n, &c, NULL, &nlinks, &items);
+    valkeybloom_head h;
+    return !valkeybloom_wrong(bytes, n, &h, NULL);
+}
+
+/* f takes what stands before its links. */
+static void valkeybloom_take(bly_foreign *f, uint32_t growth, bool random_seed,
+                             const bly_chain_rules *rules)
+{
+    f->growth = growth;
+    f->flags = (unsigned char)(BLY_CHAIN_VALKEY |
+                               (random_seed ? BLY_CHAIN_RANDOM_SEED : 0));
+    *bly_chain_rules_of(f) = *rules;
 }
 
 static bly_status valkeybloom_open(bly_foreign *f)
 {
-    bly_chain_valkey rules;
-    bly_chain c = { .valkey = &rules };
-    uint64_t nlinks;
-    const char *wrong = valkeybloom_wrong(f->more->bytes, f->more->nbytes, &c,
-                                          NULL, &nlinks, &f->nadded);
+    valkeybloom_head h;
+    const char *wrong =
+        valkeybloom_wrong(f->more->bytes, f->more->nbytes, &h, NULL);
     if (wrong)
         return bly_damaged("%s", wrong);
-    const bly_status st = bly_chain_new(f, true, nlinks);
+    const bly_status st = bly_chain_new(f, true, h.nlinks);
     if (st)
         return st;
-    bly_chain *const own = f->own;
-    wrong = valkeybloom_wrong(f->more->bytes, f->more->nbytes, own, own->links,
-                              &nlinks, &f->nadded);
-    return wrong ? bly_damaged("%s", wrong) : BLY_OK;
+    wrong = valkeybloom_wrong(f->more->bytes, f->more->nbytes, &h, f->own);
+    if (wrong)
+        return bly_damaged("%s", wrong);
+    valkeybloom_take(f, h.growth, h.random_seed, &h.rules);
+    f->nadded = h.items;
+    return BLY_OK;
 }
 
 /* ---------------------------------------------------------------- writing */
 
-static void valkeybloom_write_blob(const bly_chain *c, const bly_chain_link *l,
-                                   unsigned char *to)
+static bool valkeybloom_is_random(const bly_foreign *f)
+{
+    return f->flags & BLY_CHAIN_RANDOM_SEED;
+}
+
+static void valkeybloom_write_blob(const bly_foreign *f,
+                                   const bly_chain_link *l, unsigned char *to)
 {
     to[0] = 1;
     bly_store64(to + 1, bly_chain_nbytes(l));
     bly_store32(to + 9, l->hashes);
     for (unsigned j = 0; j < 4; j++)
-        bly_store64(to + 13 + 8 * j, c->valkey->seed[j]);
+        bly_store64(to + 13 + 8 * j, bly_chain_rules_of(f)->seed[j]);
 }
 
 static bly_status valkeybloom_write(const bly_foreign *f, bly_put *put,
                                     void *ctx)
 {
-    const bly_chain *const c = f->own;
+    const bly_chain_link *const links = bly_chain_links(f);
     unsigned char head[VALKEYBLOOM_HEADER], before[8 + VALKEYBLOOM_BLOB];
     unsigned char after[16];
     head[0] = 1;
-    bly_store32(head + 1, c->growth);
-    bly_store64(head + 5, bly_real_bits(c->links[0].error));
-    bly_store64(head + 13, bly_real_bits(c->valkey->tightening));
-    head[21] = c->random_seed;
-    bly_store64(head + 22, c->nlinks);
+    bly_store32(head + 1, f->growth);
+    bly_store64(head + 5, bly_real_bits(links[0].error));
+    bly_store64(head + 13, bly_real_bits(bly_chain_rules_of(f)->tightening));
+    head[21] = valkeybloom_is_random(f);
+    bly_store64(head + 22, f->nparts);
     bool ok = put(ctx, head, sizeof head);
-    for (size_t i = 0; i < c->nlinks && ok; i++) {
-        const bly_chain_link *const l = &c->links[i];
+    for (size_t i = 0; i < f->nparts && ok; i++) {
+        const bly_chain_link *const l = &links[i];
         bly_store64(before, VALKEYBLOOM_BLOB + bly_chain_nbytes(l));
-        valkeybloom_write_blob(c, l, before + 8);
+        valkeybloom_write_blob(f, l, before + 8);
         bly_store64(after, l->items);
         bly_store64(after + 8, l->capacity);
         ok = put(ctx, before, sizeof before) &&
@@ -187,25 +208,25 @@ static bly_status valkeybloom_write(const bly_foreign *f, bly_put *put,
 static bly_status valkeybloom_store(const bly_foreign *f,
                                     const bly_foreign_record *to)
 {
-    const bly_chain *const c = f->own;
+    const bly_chain_link *const links = bly_chain_links(f);
     const bly_mem *const mem = to->mem ? to->mem : f->mem;
-    to->put_uint(to->ctx, c->nlinks);
-    to->put_uint(to->ctx, c->growth);
-    to->put_real(to->ctx, c->links[0].error);
-    to->put_real(to->ctx, c->valkey->tightening);
-    to->put_uint(to->ctx, c->random_seed);
-    for (size_t i = 0; i < c->nlinks; i++) {
-        const bly_chain_link *const l = &c->links[i];
+    to->put_uint(to->ctx, f->nparts);
+    to->put_uint(to->ctx, f->growth);
+    to->put_real(to->ctx, links[0].error);
+    to->put_real(to->ctx, bly_chain_rules_of(f)->tightening);
+    to->put_uint(to->ctx, valkeybloom_is_random(f));
+    for (size_t i = 0; i < f->nparts; i++) {
+        const bly_chain_link *const l = &links[i];
         const size_t n = VALKEYBLOOM_BLOB + (size_t)bly_chain_nbytes(l);
         unsigned char *const blob = mem->alloc(mem->ctx, n);
         if (!blob)
             return bly_fail(BLY_ENOMEM, "out of memory");
-        valkeybloom_write_blob(c, l, blob);
+        valkeybloom_write_blob(f, l, blob);
         memcpy(blob + VALKEYBLOOM_BLOB, l->data, (size_t)bly_chain_nbytes(l));
         to->put_bytes(to->ctx, blob, n);
         bly_mem_release(mem, blob, n);
         to->put_uint(to->ctx, l->capacity);
-        if (i + 1 == c->nlinks)
+        if (i + 1 == f->nparts)
             to->put_uint(to->ctx, l->items);
     }
     return BLY_OK;
@@ -215,23 +236,23 @@ static bool valkeybloom_restore_link(bly_foreign *f,
                                      const bly_foreign_record *from,
                                      double rate, size_t i)
 {
-    bly_chain *const c = f->own;
+    bly_chain_sizes s = { 0 };
     bly_chain_link l = { 0 };
     size_t n = 0;
     unsigned char *const blob = from->get_bytes(from->ctx, &n);
     bool ok = !from->failed(from->ctx) && blob;
     if (ok) {
-        l.capacity = l.items = from->get_uint(from->ctx);
-        if (i + 1 == c->nlinks && !from->failed(from->ctx))
-            l.items = from->get_uint(from->ctx);
+        s.capacity = s.items = from->get_uint(from->ctx);
+        if (i + 1 == f->nparts && !from->failed(from->ctx))
+            s.items = from->get_uint(from->ctx);
         ok = !from->failed(from->ctx) &&
-             valkeybloom_blob(c, i, blob, n, rate, &l);
+             valkeybloom_blob(bly_chain_rules_of(f), i, blob, n, rate, &s, &l);
     }
     if (ok)
         l.data = bly_mem_zalloc(f->mem, (size_t)bly_chain_nbytes(&l));
     if (l.data) {
         memcpy(l.data, blob + VALKEYBLOOM_BLOB, (size_t)bly_chain_nbytes(&l));
-        c->links[i] = l;
+        bly_chain_links(f)[i] = l;
         f->nadded += l.items;
     }
     bly_mem_release(f->mem, blob, n);
@@ -254,11 +275,9 @@ static bly_status valkeybloom_restore(bly_foreign *f, unsigned version,
     const bly_status st = bly_chain_new(f, true, nlinks);
     if (st)
         return st;
-    bly_chain *const c = f->own;
-    c->growth = (uint32_t)growth;
-    c->valkey->tightening = tightening;
-    c->random_seed = random_seed != 0;
-    for (size_t i = 0; i < c->nlinks; i++)
+    const bly_chain_rules rules = { .tightening = tightening };
+    valkeybloom_take(f, (uint32_t)growth, random_seed != 0, &rules);
+    for (size_t i = 0; i < f->nparts; i++)
         if (!valkeybloom_restore_link(f, from, rate, i))
             return bly_damaged("a valkey-bloom record with a filter that "
                                "cannot be, or no memory for it");
@@ -269,16 +288,15 @@ static bly_status valkeybloom_restore(bly_foreign *f, unsigned version,
 
 static void valkeybloom_describe(const bly_foreign *f, bly_facts *out)
 {
-    const bly_chain *const c = f->own;
-    if (!c)
+    if (!f->own)
         return;
-    bly_fact_word(out, "scaling", c->growth ? "yes" : "no");
+    bly_fact_word(out, "scaling", f->growth ? "yes" : "no");
     bly_fact_word(out, "hash", "SipHash-1-3");
-    bly_fact_word(out, "seed", c->random_seed ? "its own" : "fixed");
-    if (c->growth)
-        bly_fact_uint(out, "growth", c->growth);
-    bly_fact_real(out, "tightening", c->valkey->tightening);
-    bly_fact_real(out, "fpr_of_chain", bly_chain_rate(c));
+    bly_fact_word(out, "seed", valkeybloom_is_random(f) ? "its own" : "fixed");
+    if (f->growth)
+        bly_fact_uint(out, "growth", f->growth);
+    bly_fact_real(out, "tightening", bly_chain_rules_of(f)->tightening);
+    bly_fact_real(out, "fpr_of_chain", bly_chain_rate(f));
 }
 
 /* The option `seed` as four words; false where it is none. */
@@ -298,11 +316,10 @@ static bool valkeybloom_seed(const bly_foreign *f, uint64_t seed[4])
 
 static void valkeybloom_hash(const bly_foreign *f, bly_foreign_key *key)
 {
-    const bly_chain *const c = f->own;
     uint64_t asked[4] = { 0 };
-    if (!c) /* the size of a new one is not known yet */
+    if (!f->own) /* the size of a new one is not known yet */
         valkeybloom_seed(f, asked);
-    const uint64_t *const seed = c ? c->valkey->seed : asked;
+    const uint64_t *const seed = f->own ? bly_chain_rules_of(f)->seed : asked;
     key->h[0] = bly_siphash13_sized(seed, key->bytes, key->len);
     key->h[1] = bly_siphash13_sized(seed + 2, key->bytes, key->len);
 }
@@ -315,20 +332,19 @@ static bly_status valkeybloom_blank(bly_foreign *f)
         st = bly_chain_options(f);
     if (st)
         return st;
-    bly_chain *const c = f->own;
+    bly_chain_rules *const rules = bly_chain_rules_of(f);
     char *end;
-    c->valkey->tightening =
-        strtod(f->more->option[VALKEYBLOOM_TIGHTENING], &end);
-    if (*end || !valkeybloom_is_rate(c->valkey->tightening))
+    rules->tightening = strtod(f->more->option[VALKEYBLOOM_TIGHTENING], &end);
+    if (*end || !valkeybloom_is_rate(rules->tightening))
         return bly_fail(BLY_EINVAL,
                         "option tightening: '%s' is not between 0 and 1",
                         f->more->option[VALKEYBLOOM_TIGHTENING]);
-    if (!valkeybloom_seed(f, c->valkey->seed))
+    if (!valkeybloom_seed(f, rules->seed))
         return bly_fail(BLY_EINVAL,
                         "option seed: '%s' is not 64 hexadecimal digits",
                         f->more->option[VALKEYBLOOM_SEEDS]);
-    c->random_seed =
-        strcmp(f->more->option[VALKEYBLOOM_SEEDS], VALKEYBLOOM_SEED) != 0;
+    if (strcmp(f->more->option[VALKEYBLOOM_SEEDS], VALKEYBLOOM_SEED) != 0)
+        f->flags |= BLY_CHAIN_RANDOM_SEED;
     return BLY_OK;
 }
 

@@ -18,6 +18,7 @@
 #include "core/hash.h"
 #include "core/status.h"
 #include "format/combine.h"
+#include "format/compact.h"
 #include "format/record.h"
 #include "kinds/filter.h"
 
@@ -70,7 +71,7 @@ static bly_status combine_whole(begun_source *begun, bly_combination how,
     const bly_source src = { .get = get_begun,
                              .ctx = begun,
                              .nbytes = begun->src->nbytes };
-    const bly_access blind = { .blind = true, .mem = &dst->mem };
+    const bly_access blind = { .blind = true, .mem = bly_filter_mem(dst) };
     bly_filter *f;
     bly_status st = bly_source_read(&src, &blind, &f);
     if (st)
@@ -174,12 +175,12 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
     payload in = { .src = src, .header = header, .end = header + rec->nstored };
     bly_decoding decoding;
     bly_block room;
-    bly_status st = bly_block_new(&dst->mem, PIECE_BYTES + 1, &room);
+    bly_status st = bly_block_new(bly_filter_mem(dst), PIECE_BYTES + 1, &room);
     if (st)
         return st;
     bly_summing_start(&in.sum);
     if (rec->summed)
-        st = get_table(&in, rec, &dst->mem);
+        st = get_table(&in, rec, bly_filter_mem(dst));
     if (rec->encoding &&
         !bly_decoding_start(&decoding, (bly_code)rec->encoding, rec->nstored,
                             nbytes, payload_get, &in))
@@ -204,8 +205,8 @@ static bly_status combine_pieces(const bly_source *src, combine_part *combine,
         st = coded_wrong(&in);
     if (!st && !rec->summed && bly_summing_end(&in.sum) != rec->payload_sum)
         st = bly_damaged("the payload does not match its checksum");
-    bly_block_free(&dst->mem, &in.table);
-    bly_block_free(&dst->mem, &room);
+    bly_block_free(bly_filter_mem(dst), &in.table);
+    bly_block_free(bly_filter_mem(dst), &room);
     return st;
 }
 
@@ -240,8 +241,11 @@ static bly_status shell_of_record(const bly_record *rec, const bly_mem *mem,
     if (st)
         return st;
     (*out)->nadded = rec->nadded;
-    memcpy((*out)->state, rec->state, sizeof rec->state);
-    st = bly_filter_set_meta(*out, rec->keying, rec->meta, rec->nmeta);
+    st = bly_filter_body_for(*out, NULL);
+    if (!st)
+        bly_record_state(rec, *out);
+    if (!st)
+        st = bly_filter_set_meta(*out, rec->keying, rec->meta, rec->nmeta);
     if (st)
         bly_free(*out);
     return st;
@@ -274,11 +278,12 @@ bly_status bly_source_combine(const bly_source *src, bly_combination how,
     bly_status st = get_header(src, page, &begun.nbytes, &whole);
     if (st)
         return st;
-    if (!whole) /* the reader says what it is */
+    /* The reader says what it is; and a compact file is small. */
+    if (!whole || bly_compact_begins(page, begun.nbytes))
         return combine_whole(&begun, how, dst);
     st = bly_record_decode(page, &rec);
     if (!st)
-        st = shell_of_record(&rec, &dst->mem, &from);
+        st = shell_of_record(&rec, bly_filter_mem(dst), &from);
     if (st)
         return st;
     combine_part *const combine = part_of_kind(dst->kind, how);

@@ -41,18 +41,20 @@ static uint64_t version_sum(const bly_filter *f, uint64_t before)
     const uint64_t words[] = {
         before,
         f->kind->id | (uint64_t)f->nlayers << 32,
-        f->hasher.id,
-        f->hasher.seed,
-        f->secret_check,
+        f->extra->hasher.id,
+        f->extra->hasher.seed,
+        f->extra->secret_check,
         f->shape.nbytes,
         bly_checksum(f->data, (size_t)f->shape.nbytes),
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++, p += 8)
         bly_store64(p, words[i]);
-    for (int i = 0; i < BLY_MAX_PARAMS; i++, p += 8)
-        bly_store64(p, f->shape.p[i]);
-    for (int i = 0; i < BLY_STATE_WORDS; i++, p += 8)
-        bly_store64(p, f->state[i]);
+    const unsigned nparams = bly_kind_room(f->kind);
+    const unsigned nstate = f->kind->nstate;
+    for (unsigned i = 0; i < BLY_MAX_PARAMS; i++, p += 8)
+        bly_store64(p, i < nparams ? f->shape.p[i] : 0);
+    for (unsigned i = 0; i < BLY_STATE_WORDS; i++, p += 8)
+        bly_store64(p, i < nstate ? f->state[i] : 0);
     uint64_t sum = bly_checksum(block, sizeof block);
     for (uint32_t i = 0; i < f->nlayers; i++)
         sum = version_sum(f->layer[i], sum);
@@ -86,10 +88,15 @@ bool bly_delta_begins(const unsigned char *bytes, size_t n)
 
 bly_status bly_not_a_filter(const unsigned char *bytes, size_t n)
 {
-    return bly_fail(BLY_EFORMAT, "not a .bly file%s",
-                    n >= sizeof delta_magic && bly_delta_begins(bytes, n)
-                        ? " but a delta between two, which bloomery apply takes"
-                        : "");
+    const size_t whole = sizeof delta_magic;
+    return bly_fail(
+        BLY_EFORMAT, "not a .bly file%s",
+        n < whole ? ""
+        : bly_delta_begins(bytes, n)
+            ? " but a delta between two, which bloomery apply takes"
+        : memcmp(bytes, BLY_NODE_MAGIC, whole) == 0
+            ? " but a node of a network, which programs open (bloomery/node.h)"
+            : "");
 }
 
 bly_status bly_delta_decode(const unsigned char bytes[DELTA_HEADER],
@@ -145,9 +152,7 @@ void bly_delta_tell_flips(uint64_t d, uint64_t m, bly_delta *info)
 /* Do their records lie side by side? */
 static bool same_layout(const bly_filter *a, const bly_filter *b)
 {
-    if (a->kind != b->kind || a->nlayers != b->nlayers ||
-        a->shape.nbytes != b->shape.nbytes ||
-        memcmp(a->shape.p, b->shape.p, sizeof a->shape.p) != 0)
+    if (a->kind != b->kind || a->nlayers != b->nlayers || !bly_same_shape(a, b))
         return false;
     for (uint32_t i = 0; i < a->nlayers; i++)
         if (!same_layout(a->layer[i], b->layer[i]))
@@ -169,7 +174,7 @@ static uint64_t gaps_bytes(const bly_filter *from, const bly_filter *to,
     measure_record(from, to, &r);
     bly_delta_tell_flips(r.nflips, 8 * to->shape.nbytes, info);
     uint64_t n = ENTRY_HEADER + r.nbytes;
-    for (int i = 0; i < BLY_STATE_WORDS; i++)
+    for (unsigned i = 0; i < to->kind->nstate; i++)
         n += to->state[i] ? 8 : 0;
     for (uint32_t i = 0; i < to->nlayers; i++)
         n += gaps_bytes(from->layer[i], to->layer[i], info);
@@ -190,7 +195,7 @@ static unsigned char *gaps_encode(const bly_filter *from, const bly_filter *to,
     entry[ENTRY_AT_RICE] = (unsigned char)r.b;
     entry[ENTRY_AT_STATE] = 0;
     p += ENTRY_HEADER;
-    for (int i = 0; i < BLY_STATE_WORDS; i++)
+    for (unsigned i = 0; i < to->kind->nstate; i++)
         if (to->state[i]) {
             entry[ENTRY_AT_STATE] |= (unsigned char)(1u << i);
             bly_store64(p, to->state[i]);
@@ -216,7 +221,7 @@ static bly_status write_gaps(const bly_filter *from, const bly_filter *to,
 {
     unsigned char header[DELTA_HEADER];
     bly_block body;
-    bly_status st = bly_block_new(&to->mem, h->nbody, &body);
+    bly_status st = bly_block_new(bly_filter_mem(to), h->nbody, &body);
     if (st)
         return st;
     unsigned char *const end = gaps_encode(from, to, body.at);
@@ -225,7 +230,7 @@ static bly_status write_gaps(const bly_filter *from, const bly_filter *to,
     st = put_all(put, ctx, header, sizeof header);
     if (!st)
         st = put_all(put, ctx, body.at, h->nbody);
-    bly_block_free(&to->mem, &body);
+    bly_block_free(bly_filter_mem(to), &body);
     return st;
 }
 
@@ -294,8 +299,10 @@ bly_status bly_delta_write_sized(const bly_filter *from, const bly_filter *to,
                            .to = bly_version_id(to) };
     bly_delta told = { 0 };
     /* Metadata do not travel: they are the receiver's. */
-    bly_filter bare = *to;
-    bare.meta = NULL;
+    bly_filter bare;
+    bly_extra extra;
+    bly_filter_bare(to, &bare, &extra);
+    bare.compact = false;
     const bly_coding coding = choose_form(from, &bare, &h, &told);
     st = h.form == DELTA_GAPS ? write_gaps(from, &bare, &h, put, ctx)
                               : write_whole(&bare, coding, &h, put, ctx);

@@ -59,8 +59,13 @@ bly_status bly_delta_decode(const unsigned char bytes[DELTA_HEADER],
 /* Could these n < DELTA_HEADER bytes be the beginning of a delta? */
 bool bly_delta_begins(const unsigned char *bytes, size_t n);
 
+/* What a saved node begins with (src/node/node_file.c), with its NUL. */
+#define BLY_NODE_MAGIC \
+    "\x89"             \
+    "BNO\r\n\x1a\n"
+
 /* These are not the first n bytes of a .bly file: BLY_EFORMAT, and whether they
- * are those of a delta. */
+ * are those of a delta or a node. */
 bly_status bly_not_a_filter(const unsigned char *bytes, size_t n);
 
 /* What the header says, for info. */

@@ -129,16 +129,16 @@ static void skip_entry(entry_list *list, size_t n)
 /* The words of state that are not zero. */
 static bool read_state(entry_list *list, unsigned which, bly_filter *f)
 {
-    for (int i = 0; i < BLY_STATE_WORDS; i++) {
+    const unsigned nstate = f->kind->nstate;
+    for (unsigned i = 0; i < nstate; i++) {
         f->state[i] = 0;
         if (!(which >> i & 1))
             continue;
-        if (list->left < 8 || !(f->state[i] = bly_load64(list->at)) ||
-            !f->kind->sound)
+        if (list->left < 8 || !(f->state[i] = bly_load64(list->at)))
             return false;
         skip_entry(list, 8);
     }
-    return true;
+    return which >> nstate == 0;
 }
 
 /* Make f, a copy of the old version, what the next entries say. */
@@ -191,7 +191,7 @@ static bly_status read_gaps(const bly_filter *f, delta_source *src,
     bly_block body;
     if (n < BLY_DELTA_SUM || n >= bly_file_bytes(f, BLY_NOT_CODED, UINT64_MAX))
         return delta_damaged("a delta that is longer than the filter");
-    bly_status st = bly_block_new(&f->mem, n, &body);
+    bly_status st = bly_block_new(bly_filter_mem(f), n, &body);
     if (st)
         return st;
     st = delta_fetch(src, body.at, (size_t)n, &got);
@@ -201,21 +201,11 @@ static bly_status read_gaps(const bly_filter *f, delta_source *src,
         st = bly_clone(f, out);
     if (!st)
         st = read_entries(body.at, (size_t)n, *out, info);
-    bly_block_free(&f->mem, &body);
+    bly_block_free(bly_filter_mem(f), &body);
     return st;
 }
 
 /* ------------------------------------------------------------------ whole */
-
-/* A layer asks no questions of its own, but has the hash of its filter. */
-static void inherit_hash(const bly_filter *f, bly_filter *to)
-{
-    to->hasher = f->hasher;
-    to->blind = f->blind;
-    bly_filter_ready(to);
-    for (uint32_t i = 0; i < to->nlayers; i++)
-        inherit_hash(f, to->layer[i]);
-}
 
 static bly_status read_whole(const bly_filter *f, delta_source *src,
                              bly_filter **out)
@@ -223,16 +213,22 @@ static bly_status read_whole(const bly_filter *f, delta_source *src,
     const bly_access how = {
         .blind = true, /* the secret, if there is one, is that of f */
         .shared = f->shared,
-        .max_bytes = f->max_bytes,
-        .mem = &f->mem,
+        .max_bytes = f->extra->max_bytes,
+        .mem = bly_filter_mem(f),
     };
-    const bly_status st = bly_read(delta_get, src, &how, out);
+    bly_status st = bly_read(delta_get, src, &how, out);
     if (st)
         return st;
     if (!bly_same_hash(f, *out))
         return delta_damaged("it leads to a filter with another hash");
-    inherit_hash(f, *out);
+    if (f->extra->secret_check) {
+        st = bly_filter_rehash(*out, &f->extra->hasher, f->extra->secret_check,
+                               f->blind);
+        if (st)
+            return st;
+    }
     bly_set_coded(*out, f->coded);
+    bly_set_compact(*out, f->compact);
     return bly_filter_inherit(f, *out);
 }
 
@@ -264,14 +260,12 @@ bly_status bly_delta_read_sized(bly_filter *f, bly_get *get, void *ctx,
         st = expect_no_more(&src);
     if (!st && bly_version_id(next) != h.to)
         st = delta_damaged("it does not lead to the version it promises");
+    if (!st)
+        st = bly_become(f, next);
     if (st) {
         bly_free(next);
         return st;
     }
-    const bly_filter old = *f;
-    *f = *next;
-    *next = old;
-    bly_free(next);
     if (info)
         BLY_GIVE(&told, info, size);
     return BLY_OK;

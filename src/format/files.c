@@ -35,14 +35,9 @@ static bool put_file(void *ctx, const void *bytes, size_t nbytes)
     return !out->err;
 }
 
-typedef struct writing {
-    bly_writes *write;
-    const void *what;
-} writing;
-
 static bly_status fill_file(void *ctx, const char *name, int fd)
 {
-    const writing *w = ctx;
+    const bly_writing *w = ctx;
     out_file out = { .fd = fd };
     const bly_status st = w->write(w->what, put_file, &out);
     return out.err ? bly_io_fail(name, "written", out.err) : st;
@@ -53,7 +48,7 @@ bly_status bly_file_save(const char *path, bly_wait *wait, void *wait_ctx,
 {
     if (!path || !write)
         return bly_fail_null("path or write");
-    writing w = { write, what };
+    bly_writing w = { write, what };
     bly_target t;
     bly_status st = bly_target_open(path, wait, wait_ctx, &t);
     if (!st)
@@ -218,9 +213,9 @@ bly_status bly_file_open(const char *path, bly_file *out)
     return BLY_OK;
 }
 
-static int64_t get_file(void *ctx, void *buf, size_t nbytes)
+int64_t bly_file_get(void *file, void *buf, size_t nbytes)
 {
-    bly_file *in = ctx;
+    bly_file *in = file;
     const int64_t got = bly_fd_read(in->fd, buf, nbytes);
     in->err = got < 0 ? errno : 0;
     return got;
@@ -230,9 +225,10 @@ static bly_status read_file(bly_file *in, const char *path,
                             const bly_access *how, bly_filter **out)
 {
     const bly_source src = {
-        .get = get_file,
+        .get = bly_file_get,
         .ctx = in,
         .nbytes = in->nbytes,
+        .roomy = true,
     };
     const bly_status st = bly_source_read(&src, how, out);
     return in->err ? bly_io_fail(path, "read", in->err)
@@ -273,7 +269,7 @@ bly_status bly_file_combine(const char *path, bly_combination how,
     if (st)
         return st;
     const bly_source src = {
-        .get = get_file,
+        .get = bly_file_get,
         .ctx = &in,
         .nbytes = in.nbytes,
     };
@@ -302,19 +298,43 @@ static bly_status target_to_change(const char *path, const bly_access *how,
     return st;
 }
 
+/* Take the lock of the file in path, which is made of what `first` writes if it
+ * is not there; t->lock is then at the beginning of it. */
+static bly_status target_lock(const char *path, const bly_access *how,
+                              const bly_writing *first, bly_target *t)
+{
+    for (;;) {
+        bly_status st = target_to_change(path, how, t);
+        if (st || t->lock >= 0)
+            return st;
+        if (!first)
+            return bly_io_fail(path, "changed", ENOENT);
+        bly_writing w = *first;
+        t->only_new = true;
+        st = bly_target_replace(t, fill_file, &w);
+        bly_target_next(t);
+        t->only_new = false;
+        if (!st && lseek(t->lock, 0, SEEK_SET))
+            return bly_io_fail(path, "read", errno);
+        if (st != BLY_EBUSY)
+            return st;
+        /* Somebody else made it first: that one counts. */
+        bly_target_close(t);
+    }
+}
+
 bly_status bly_file_change(const char *path, const bly_access *how,
-                           bly_file_reads *read, bly_writes *write, void *what)
+                           const bly_writing *first, bly_file_reads *read,
+                           bly_writes *write, void *what)
 {
     bly_target t;
-    bly_status st = target_to_change(path, how, &t);
-    if (!st && t.lock < 0)
-        st = bly_io_fail(path, "changed", ENOENT);
+    bly_status st = target_lock(path, how, first, &t);
     if (!st) {
         bly_file in = { .fd = t.lock, .nbytes = (uint64_t)t.old.st_size };
         st = read(what, path, &in);
     }
     if (!st)
-        st = bly_target_replace(&t, fill_file, &(writing){ write, what });
+        st = bly_target_replace(&t, fill_file, &(bly_writing){ write, what });
     bly_target_close(&t);
     return st;
 }
@@ -348,7 +368,7 @@ bly_status bly_update_sized(const char *path, const bly_access *how,
         return BLY_EINVAL;
     update u = { how, change, ctx, NULL };
     const bly_status st =
-        bly_file_change(path, how, update_read, update_write, &u);
+        bly_file_change(path, how, NULL, update_read, update_write, &u);
     bly_free(u.f);
     return st;
 }
@@ -364,29 +384,9 @@ struct bly_keeper {
 static bly_status keeper_put(bly_keeper *k, const bly_filter *f)
 {
     const bly_status st =
-        bly_target_replace(&k->t, fill_file, &(writing){ write_filter, f });
+        bly_target_replace(&k->t, fill_file, &(bly_writing){ write_filter, f });
     bly_target_next(&k->t);
     return st;
-}
-
-/* Lock the file of k, which is made of `first` if it is not there. */
-static bly_status keeper_lock(bly_keeper *k, const bly_access *how,
-                              const bly_filter *first)
-{
-    for (;;) {
-        bly_status st = target_to_change(k->path, how, &k->t);
-        if (st || k->t.lock >= 0)
-            return st;
-        if (!first)
-            return bly_io_fail(k->path, "changed", ENOENT);
-        k->t.only_new = true;
-        st = keeper_put(k, first);
-        k->t.only_new = false;
-        if (st != BLY_EBUSY)
-            return st;
-        /* Somebody else made it first: that one counts. */
-        bly_target_close(&k->t);
-    }
 }
 
 bly_status bly_keeper_new_sized(const char *path, const bly_access *how,
@@ -407,9 +407,9 @@ bly_status bly_keeper_new_sized(const char *path, const bly_access *how,
         return bly_fail(BLY_ENOMEM, "out of memory");
     k->f = NULL;
     memcpy(k->path, path, npath);
-    bly_status st = keeper_lock(k, how, first);
-    if (!st && lseek(k->t.lock, 0, SEEK_SET))
-        st = bly_io_fail(path, "read", errno);
+    bly_status st = target_lock(
+        k->path, how, first ? &(bly_writing){ write_filter, first } : NULL,
+        &k->t);
     if (!st) {
         bly_file in = { .fd = k->t.lock, .nbytes = (uint64_t)k->t.old.st_size };
         st = read_file(&in, path, how, &k->f);

@@ -24,10 +24,19 @@ bly_status bly_file_with(bly_file_take *take, const char *path,
 
 /* Change the file in path: take its lock, let read() take in what is there and
  * change it, and put what write() gives in its place; any failure leaves the
- * file as it was. Both are given `what`. */
+ * file as it was. Both are given `what`. If there is no file, one is made first
+ * of what `first` writes; without that it is an error. */
+typedef struct bly_writing {
+    bly_writes *write;
+    const void *what;
+} bly_writing;
 typedef bly_status bly_file_reads(void *what, const char *path, bly_file *in);
 bly_status bly_file_change(const char *path, const bly_access *how,
-                           bly_file_reads *read, bly_writes *write, void *what);
+                           const bly_writing *first, bly_file_reads *read,
+                           bly_writes *write, void *what);
+
+/* A bly_get from a bly_file. */
+int64_t bly_file_get(void *file, void *buf, size_t nbytes);
 
 /* st, with the path in front of its line. */
 bly_status bly_named_fail(bly_status st, const char *path);

@@ -48,8 +48,9 @@ static bool exceeds_memory(size_t nbytes)
  * in all of its pages at once. */
 static void fetch_blocks(bly_filter *f)
 {
-    if (f->sums)
-        f->sums->fetch = true;
+    struct bly_sums *const sums = bly_filter_sums(f);
+    if (sums)
+        sums->fetch = true;
     for (uint32_t i = 0; i < f->nlayers; i++)
         fetch_blocks(f->layer[i]);
 }
@@ -79,7 +80,8 @@ static bly_status map_file(bly_file *in, const char *path,
         munmap(map, nbytes);
         return bly_named_fail(st, path);
     }
-    if ((*out)->coded) { /* and so decoded into memory of its own */
+    /* Decoded, or at least read, into memory of its own? */
+    if ((*out)->coded || (*out)->compact) {
         munmap(map, nbytes);
         return BLY_OK;
     }
@@ -87,8 +89,15 @@ static bly_status map_file(bly_file *in, const char *path,
         (void)madvise(map, nbytes, MADV_RANDOM);
         fetch_blocks(*out);
     }
-    (*out)->map = map;
-    (*out)->map_bytes = nbytes;
+    bly_outside *const outside = bly_filter_outside(*out);
+    if (!outside) {
+        bly_free(*out);
+        *out = NULL;
+        munmap(map, nbytes);
+        return BLY_ENOMEM;
+    }
+    outside->map = map;
+    outside->map_bytes = nbytes;
     return BLY_OK;
 }
 
@@ -101,13 +110,15 @@ bly_status bly_map_sized(const char *path, const bly_access *how,
 /* All of it, whatever was seen of it before. */
 static bly_status verify_payload(const bly_filter *f)
 {
-    if (!f->sums)
-        return bly_checksum(f->data, (size_t)f->shape.nbytes) == f->payload_sum
+    struct bly_sums *const sums = bly_filter_sums(f);
+    if (!sums)
+        return bly_checksum(f->data, (size_t)f->shape.nbytes) ==
+                       f->extra->outside->payload_sum
                    ? BLY_OK
                    : bly_damaged("the payload does not match its checksum");
-    for (uint64_t i = 0; i < f->sums->nblocks; i++)
-        if (!bly_sums_compare(f->sums, i))
-            return bly_sums_status(f->sums);
+    for (uint64_t i = 0; i < sums->nblocks; i++)
+        if (!bly_sums_compare(sums, i))
+            return bly_sums_status(sums);
     return BLY_OK;
 }
 

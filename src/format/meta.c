@@ -83,8 +83,7 @@ static size_t utf8_char(const unsigned char *p, size_t n, uint32_t *out)
                                                                           : 0;
 }
 
-/* NULL if these are characters to be shown in a line; else what is wrong. */
-static const char *text_wrong(bly_bytes text)
+const char *bly_text_wrong(bly_bytes text)
 {
     const unsigned char *p = text.ptr;
     size_t len;
@@ -153,11 +152,11 @@ static bly_status check_entry(const meta_entry *e, bly_keying *keying)
     case TAG_KEYS:
         return check_keys(e->is, keying);
     case TAG_NOTE:
-        return e->is.len && e->is.len <= BLY_NOTE_MOST && !text_wrong(e->is)
+        return e->is.len && e->is.len <= BLY_NOTE_MOST && !bly_text_wrong(e->is)
                    ? BLY_OK
                    : bly_damaged("its note is not one line of text");
     case TAG_PAIR:
-        return is_pair(e->is) && !text_wrong(e->is)
+        return is_pair(e->is) && !bly_text_wrong(e->is)
                    ? BLY_OK
                    : bly_damaged("its metadata have a pair that is not a name "
                                  "and a line of text");
@@ -208,7 +207,8 @@ static bool find_entry(const bly_filter *f, unsigned tag, size_t i,
                        meta_entry *out)
 {
     size_t at = 0;
-    while (f->meta && next_entry(f->meta->at, f->meta->nbytes, &at, out))
+    while (f->extra->meta &&
+           next_entry(f->extra->meta->at, f->extra->meta->nbytes, &at, out))
         if (out->tag == tag && i-- == 0)
             return true;
     return false;
@@ -251,7 +251,8 @@ size_t bly_meta_unknown(const bly_filter *f)
 {
     meta_entry e;
     size_t at = 0, n = 0;
-    while (f->meta && next_entry(f->meta->at, f->meta->nbytes, &at, &e))
+    while (f->extra->meta &&
+           next_entry(f->extra->meta->at, f->extra->meta->nbytes, &at, &e))
         n += e.tag > TAG_PAIR;
     return n;
 }
@@ -297,7 +298,8 @@ static bly_status meta_set(bly_filter *f, const meta_entry *e, bool keep,
     const bly_status st = may_set(f);
     if (st)
         return st;
-    while (f->meta && next_entry(f->meta->at, f->meta->nbytes, &at, &old)) {
+    while (f->extra->meta &&
+           next_entry(f->extra->meta->at, f->extra->meta->nbytes, &at, &old)) {
         if (old.tag == e->tag &&
             (e->tag != TAG_PAIR || same_name(old.is, e->is)))
             continue;
@@ -344,7 +346,7 @@ bly_status bly_set_keying(bly_filter *f, bly_keying keying)
 /* BLY_EINVAL unless this is one line of text, and not too long. */
 static bly_status may_be_text(bly_bytes text, const char *what)
 {
-    const char *const wrong = text_wrong(text);
+    const char *const wrong = bly_text_wrong(text);
     if (wrong)
         return bly_fail(BLY_EINVAL, "%s %s; right: one line of text in UTF-8",
                         what, wrong);
@@ -410,17 +412,25 @@ bly_status bly_meta_combine(bly_filter *dst, const bly_filter *src,
                                              const bly_filter *src))
 {
     /* What may fail is done on a filter that has nothing but the metadata. */
-    bly_filter next = { .mem = dst->mem };
-    bly_status st = bly_filter_inherit(dst, &next);
+    const bly_shape none = { .nbytes = 0 };
+    const bly_setting set = bly_setting_of(dst);
+    bly_filter *next;
+    bly_status st = bly_filter_shell(dst->kind, &none, &set, &next);
+    if (st)
+        return st;
+    st = bly_filter_inherit(dst, next);
     if (!st)
-        st = bly_meta_adopt(&next, src);
+        st = bly_meta_adopt(next, src);
+    if (!st && next->extra->meta && !bly_filter_extra(dst))
+        st = BLY_ENOMEM;
     if (!st)
         st = op(dst, src);
-    bly_meta *const was = st ? NULL : dst->meta;
-    if (!st) {
-        dst->meta = next.meta;
-        next.meta = was;
+    if (!st && next->extra->meta) {
+        /* op() may have made dst another filter, with a place for them. */
+        bly_meta *const was = dst->extra->meta;
+        dst->extra->meta = next->extra->meta;
+        next->extra->meta = was;
     }
-    (void)bly_filter_set_meta(&next, (bly_keying){ 0 }, NULL, 0);
+    bly_free(next);
     return st;
 }

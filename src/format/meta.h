@@ -28,6 +28,10 @@ static inline size_t bly_meta_span(size_t nbytes)
     return nbytes ? (BLY_META_LENGTH + nbytes + 7) & ~(size_t)7 : 0;
 }
 
+/* NULL if these are characters to be shown in a line; else what is wrong, as
+ * "is not UTF-8". */
+const char *bly_text_wrong(bly_bytes text);
+
 /* Are these n bytes from outside the entries of a block? *keying is what they
  * say of the keys. */
 bly_status bly_meta_check(const unsigned char *at, size_t n,

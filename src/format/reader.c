@@ -29,9 +29,11 @@
  */
 #include <string.h>
 
+#include "core/bits.h"
 #include "core/hash.h"
 #include "core/sized.h"
 #include "core/status.h"
+#include "format/compact.h"
 #include "format/delta.h"
 #include "format/reader.h"
 #include "format/record.h"
@@ -51,6 +53,8 @@ typedef struct reader {
     bly_record root;   /* whose hash its layers share */
     bly_hasher hasher;
     bool blind;
+    bool compact;    /* the file is, */
+    bly_summing sum; /* and this is the sum of it so far */
 } reader;
 
 /* The source ends before byte `needs` of the file. */
@@ -79,6 +83,8 @@ static bly_status fetch_some(reader *r, void *buf, size_t n, size_t *ngot)
         *ngot = (size_t)got;
     }
     r->at += *ngot;
+    if (r->compact)
+        bly_summing_add(&r->sum, buf, *ngot);
     return BLY_OK;
 }
 
@@ -90,6 +96,18 @@ static bly_status fetch_all(reader *r, void *buf, size_t n)
     return st ? st : got < n ? ends_early(r, end) : BLY_OK;
 }
 
+/* The rest of a compact header, of which the prefix is there. */
+static bly_status fetch_compact(reader *r, bool root,
+                                unsigned char page[BLY_PAGE], bly_record *out)
+{
+    const size_t have = bly_compact_prefix(root);
+    const size_t n = bly_compact_span(page, root);
+    if (!n)
+        return bly_damaged("a header is of an impossible size");
+    const bly_status st = fetch_all(r, page + have, n - have);
+    return st ? st : bly_compact_decode(page, n, root ? NULL : &r->root, out);
+}
+
 /* The next header into page, which holds the metadata of out. */
 static bly_status fetch_record(reader *r, unsigned char page[BLY_PAGE],
                                bly_record *out)
@@ -97,7 +115,21 @@ static bly_status fetch_record(reader *r, unsigned char page[BLY_PAGE],
     size_t got, all;
     const uint64_t start = r->at;
     const bool first = start == 0;
-    bly_status st = fetch_some(r, page, BLY_SHORT_HEADER, &got);
+    if (r->compact) {
+        const bly_status short_of = fetch_all(r, page, 2);
+        return short_of ? short_of : fetch_compact(r, false, page, out);
+    }
+    bly_status st = fetch_some(r, page, bly_compact_prefix(true), &got);
+    if (!st && first && bly_compact_begins(page, got)) {
+        r->compact = true;
+        bly_summing_start(&r->sum);
+        bly_summing_add(&r->sum, page, got);
+        return fetch_compact(r, true, page, out);
+    }
+    if (!st && got == bly_compact_prefix(true)) {
+        st = fetch_some(r, page + got, BLY_SHORT_HEADER - got, &all);
+        got += all;
+    }
     const bool begun =
         !st && got == BLY_SHORT_HEADER && bly_record_begins(page, got);
     while (begun && !st && got < (all = bly_record_span(page, got))) {
@@ -119,6 +151,8 @@ static bly_status fetch_record(reader *r, unsigned char page[BLY_PAGE],
 static bly_status fetch_padding(reader *r)
 {
     unsigned char pad[BLY_PAGE];
+    if (r->compact)
+        return BLY_OK;
     const size_t align = bly_record_align(r->root.encoding != 0);
     const size_t n = (size_t)(-r->at & (align - 1));
     const bly_status st = fetch_all(r, pad, n);
@@ -164,20 +198,38 @@ static bly_status fetch_block(reader *r, const bly_mem *mem, uint64_t nbytes,
     return BLY_OK;
 }
 
+/* The payload of f into a body that it has from then on. */
+static bly_status fetch_body(reader *r, bly_filter *f)
+{
+    const uint64_t nbytes = f->shape.nbytes;
+    const bly_mem *const mem = bly_filter_mem(f);
+    bly_block block;
+    /* As much as a source may claim to have, and does not. */
+    if (r->src->nbytes != BLY_SIZE_UNKNOWN || nbytes <= FIRST_STEP) {
+        const bly_status st = bly_filter_body(f);
+        return st ? st : fetch_all(r, f->data, (size_t)nbytes);
+    }
+    bly_status st = fetch_block(r, mem, nbytes, &block);
+    if (st)
+        return st;
+    st = bly_filter_body_for(f, &block);
+    if (st)
+        bly_block_free(mem, &block);
+    return st;
+}
+
 /* Decode the n bytes at `coded` into f, whose memory is asked for now that they
  * are there: at most BLY_CODE_RATIO times as many. */
-static bly_status decode_payload(const bly_record *rec, const void *coded,
-                                 bly_filter *f)
+static bly_status decode_payload(const reader *r, const bly_record *rec,
+                                 const void *coded, bly_filter *f)
 {
     const uint64_t nbytes = rec->shape.nbytes;
-    if (bly_checksum(coded, (size_t)rec->nstored) != rec->payload_sum)
+    if (!r->compact &&
+        bly_checksum(coded, (size_t)rec->nstored) != rec->payload_sum)
         return bly_damaged("the payload does not match its checksum");
-    if (nbytes) {
-        const bly_status st = bly_block_new(&f->mem, nbytes, &f->block);
-        if (st)
-            return st;
-        f->data = f->block.at;
-    }
+    const bly_status st = bly_filter_body(f);
+    if (st)
+        return st;
     if (!bly_decode(rec->encoding, coded, (size_t)rec->nstored, f->data,
                     (size_t)nbytes))
         return bly_damaged("the payload is not coded as a filter is");
@@ -191,19 +243,18 @@ static bly_status fetch_coded(reader *r, const bly_record *rec, bly_filter *f)
     /* From an array as it lies there; but a mapped file may change between
      * the checksum and the decoder, so of that both see one copy. */
     if (r->src->bytes && !r->src->map) {
-        st = decode_payload(rec, r->src->bytes + r->at, f);
+        const unsigned char *const coded = r->src->bytes + r->at;
+        if (r->compact)
+            bly_summing_add(&r->sum, coded, (size_t)rec->nstored);
+        st = decode_payload(r, rec, coded, f);
         r->at += rec->nstored;
     } else {
         bly_block coded;
-        st = fetch_block(r, &f->mem, rec->nstored, &coded);
+        st = fetch_block(r, bly_filter_mem(f), rec->nstored, &coded);
         if (st)
             return st;
-        st = decode_payload(rec, coded.at, f);
-        bly_block_free(&f->mem, &coded);
-    }
-    if (r->src->map && !st) {
-        f->readonly = true;
-        f->payload_sum = bly_checksum(f->data, (size_t)rec->shape.nbytes);
+        st = decode_payload(r, rec, coded.at, f);
+        bly_block_free(bly_filter_mem(f), &coded);
     }
     return st;
 }
@@ -243,18 +294,33 @@ static bly_status map_payload(reader *r, const bly_record *rec,
                               bly_block *table, bly_filter *f)
 {
     const uint64_t nbytes = rec->shape.nbytes, offset = r->at;
+    bly_outside *const outside = bly_filter_outside(f);
+    bly_status st = outside ? bly_filter_body_for(f, NULL) : BLY_ENOMEM;
+    if (st)
+        return st;
     f->data = r->src->map + offset;
     f->readonly = true;
-    f->payload_sum = rec->payload_sum;
+    outside->payload_sum = rec->payload_sum;
     r->at += nbytes;
     if (!rec->summed)
         return BLY_OK;
-    const bly_status st =
-        bly_sums_new(&f->mem, f->data, nbytes, BLY_SUMS_SHIFT,
-                     r->how.checking == BLY_CHECK_NOTHING, table, &f->sums);
+    st = bly_sums_new(bly_filter_mem(f), f->data, nbytes, BLY_SUMS_SHIFT,
+                      r->how.checking == BLY_CHECK_NOTHING, table,
+                      &outside->sums);
     if (!st)
-        f->sums->offset = offset;
+        outside->sums->offset = offset;
     return st;
+}
+
+/* What was read of a file that is mapped is read-only all the same. */
+static bly_status seal_copy(bly_filter *f)
+{
+    bly_outside *const outside = bly_filter_outside(f);
+    if (!outside)
+        return BLY_ENOMEM;
+    f->readonly = true;
+    outside->payload_sum = bly_checksum(f->data, (size_t)f->shape.nbytes);
+    return BLY_OK;
 }
 
 /* Read a payload into memory of its own. */
@@ -269,14 +335,12 @@ static bly_status read_payload(reader *r, const bly_record *rec,
                         "the filter needs %llu bytes or more, the limit is "
                         "%llu",
                         (unsigned long long)r->held, (unsigned long long)limit);
-    if (rec->encoding)
-        return fetch_coded(r, rec, f);
-    if (nbytes) {
-        const bly_status st = fetch_block(r, &f->mem, nbytes, &f->block);
-        if (st)
-            return st;
-        f->data = f->block.at;
-    }
+    const bly_status st =
+        rec->encoding ? fetch_coded(r, rec, f) : fetch_body(r, f);
+    if (!st && r->src->map)
+        return seal_copy(f);
+    if (st || rec->encoding || r->compact)
+        return st;
     if (rec->summed)
         return compare_blocks(f, table, offset);
     if (bly_checksum(f->data, (size_t)nbytes) != rec->payload_sum)
@@ -292,11 +356,12 @@ static bly_status fetch_payload(reader *r, const bly_record *rec, bly_filter *f)
     if (span + rec->nstored > r->src->nbytes - r->at)
         return ends_early(r, r->at + span + rec->nstored);
     if (rec->summed)
-        st = fetch_table(r, rec, &f->mem, &table);
+        st = fetch_table(r, rec, bly_filter_mem(f), &table);
     if (!st)
-        st = r->src->map && !rec->encoding ? map_payload(r, rec, &table, f)
-                                           : read_payload(r, rec, &table, f);
-    bly_block_free(&f->mem, &table);
+        st = r->src->map && !rec->encoding && !r->compact
+                 ? map_payload(r, rec, &table, f)
+                 : read_payload(r, rec, &table, f);
+    bly_block_free(bly_filter_mem(f), &table);
     return st;
 }
 
@@ -335,6 +400,8 @@ static bly_status admit_record(reader *r, const bly_record *rec, unsigned depth)
         const bly_status st = unlock_root(r, rec);
         if (st)
             return st;
+        if (rec->hash_id == BLY_HASH_GROUPED && !rec->kind->group)
+            return bly_damaged("kind and hash do not fit");
         r->alone = rec->nlayers == 0;
         if (r->how.shared && !r->src->map &&
             !bly_shape_shares(rec->kind, &rec->shape))
@@ -384,6 +451,7 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
         .secret_check = rec.secret_check,
         .shared = r->how.shared && !r->src->map,
         .blind = r->blind,
+        .roomy = r->src->roomy && depth == 0,
         .max_bytes = r->how.max_bytes,
         .mem = r->how.mem,
     };
@@ -391,11 +459,13 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
     if (st)
         return st;
     f->nadded = rec.nadded;
-    f->format = rec.summed ? 2 : 1;
-    memcpy(f->state, rec.state, sizeof f->state);
+    f->format = r->compact ? BLY_COMPACT_VERSION : rec.summed ? 2 : 1;
+    f->compact = r->compact && depth == 0;
     st = bly_filter_set_meta(f, rec.keying, rec.meta, rec.nmeta);
     if (!st)
         st = fetch_payload(r, &rec, f);
+    if (!st)
+        bly_record_state(&rec, f);
     for (uint32_t i = 0; i < rec.nlayers && !st; i++) {
         bly_filter *layer = NULL;
         st = fetch_padding(r);
@@ -403,11 +473,11 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
             st = read_record(r, depth + 1, &layer);
         if (!st)
             st = bly_filter_push(f, layer); /* nlayers <= BLY_MAX_LAYERS */
-        if (!st && f->sums)
-            bly_sums_join(layer->sums, f->sums);
+        if (!st && bly_filter_sums(f))
+            bly_sums_join(bly_filter_sums(layer), bly_filter_sums(f));
     }
     if (!st)
-        st = bly_judge(f, !r->src->map || f->coded);
+        st = bly_judge(f, !r->src->map || f->coded || r->compact);
     if (!st && f->kind->open)
         st = f->kind->open(f);
     if (st) {
@@ -417,6 +487,19 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
     bly_filter_ready(f);
     *out = f;
     return BLY_OK;
+}
+
+/* The sum of a compact file, behind its last record. */
+static bly_status expect_sum(reader *r)
+{
+    unsigned char le[BLY_COMPACT_SUM];
+    r->compact = false; /* no longer summed */
+    const bly_status st = fetch_all(r, le, sizeof le);
+    if (st)
+        return st;
+    return bly_load64(le) == bly_summing_end(&r->sum)
+               ? BLY_OK
+               : bly_damaged("it does not match its checksum");
 }
 
 static bly_status expect_end(reader *r)
@@ -441,6 +524,8 @@ bly_status bly_source_read(const bly_source *src, const bly_access *how,
     if (how)
         r.how = *how;
     bly_status st = read_record(&r, 0, out);
+    if (!st && r.compact)
+        st = expect_sum(&r);
     if (!st)
         st = expect_end(&r);
     if (!st && r.root.summed)
@@ -485,6 +570,7 @@ bly_status bly_read_sized(bly_get *get, void *ctx, const bly_access *how,
         .get = get,
         .ctx = ctx,
         .nbytes = BLY_SIZE_UNKNOWN,
+        .roomy = true,
     };
     return bly_source_read(&src, how, out);
 }

@@ -14,6 +14,8 @@ typedef struct bly_source {
     bly_get *get;
     void *ctx;
     uint64_t nbytes;    /* BLY_SIZE_UNKNOWN: until get() has no more */
+    bool roomy;         /* the filter may become one of any kind: what is in a
+                           file is updated */
     unsigned char *map; /* not NULL: the array lives as long as the filter,
                            which uses the payloads where they lie */
 } bly_source;

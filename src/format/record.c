@@ -112,21 +112,25 @@ bly_status bly_summed_fits(uint64_t nbytes)
                : bly_damaged("it is of format version 2, and too small for it");
 }
 
-/* Is a mapped payload what the file says? */
-static bool payload_intact(const bly_filter *f)
+bool bly_record_intact(const bly_filter *f)
 {
-    if (!f->sums)
-        return bly_checksum(f->data, (size_t)f->shape.nbytes) == f->payload_sum;
-    for (uint64_t i = 0; i < f->sums->nblocks; i++)
-        if (!bly_sums_compare(f->sums, i))
+    if (!f->readonly)
+        return true;
+    struct bly_sums *const sums = bly_filter_sums(f);
+    if (!sums)
+        return bly_checksum(f->data, (size_t)f->shape.nbytes) ==
+               f->extra->outside->payload_sum;
+    for (uint64_t i = 0; i < sums->nblocks; i++)
+        if (!bly_sums_compare(sums, i))
             return false;
     return true;
 }
 
 uint64_t bly_record_sum(const bly_filter *f, uint64_t i)
 {
-    return f->sums ? bly_sums_at(&f->sums->table, i)
-                   : bly_sums_of(f->data, f->shape.nbytes, BLY_SUMS_SHIFT, i);
+    const struct bly_sums *const sums = bly_filter_sums(f);
+    return sums ? bly_sums_at(&sums->table, i)
+                : bly_sums_of(f->data, f->shape.nbytes, BLY_SUMS_SHIFT, i);
 }
 
 /* The sum of the table. */
@@ -146,11 +150,11 @@ static uint64_t sum_table(const bly_filter *f)
 /* The sum of a payload that is stored as it is. */
 static uint64_t sum_stored(const bly_filter *f, bool summed)
 {
-    if (f->readonly && summed == (f->sums != NULL))
-        return summed ? sum_table(f) : f->payload_sum;
+    if (f->readonly && summed == (bly_filter_sums(f) != NULL))
+        return summed ? sum_table(f) : f->extra->outside->payload_sum;
     const uint64_t sum =
         summed ? sum_table(f) : bly_checksum(f->data, (size_t)f->shape.nbytes);
-    return f->readonly && !payload_intact(f) ? ~sum : sum;
+    return bly_record_intact(f) ? sum : ~sum;
 }
 
 /* What a coded payload comes to. */
@@ -162,7 +166,7 @@ static void sum_coded(const bly_filter *f, bly_record *r)
     r->encoding = bly_code_of(f->kind);
     r->nstored = bly_encode(r->encoding, f->data, n, put_sum, &sum);
     r->payload_sum = bly_summing_end(&sum);
-    if (f->readonly && !payload_intact(f))
+    if (!bly_record_intact(f))
         r->payload_sum = ~r->payload_sum;
 }
 
@@ -170,24 +174,26 @@ void bly_record_of(const bly_filter *f, bly_form form, bly_record *out)
 {
     *out = (bly_record){
         .kind = f->kind,
-        .shape = f->shape,
+        .shape = bly_shape_of(f),
         .items = f->items,
         .fpr = f->fpr,
         .nadded = f->nadded,
-        .hash_id = f->hasher.id,
-        .seed = f->hasher.seed,
-        .secret_check = f->secret_check,
+        .hash_id = f->extra->hasher.id,
+        .seed = f->extra->hasher.seed,
+        .secret_check = f->extra->secret_check,
         .nlayers = f->nlayers,
         .nstored = f->shape.nbytes,
         .summed = form == BLY_FORM_SUMMED,
         .keying = bly_filter_keying(f),
-        .meta = f->meta ? f->meta->at : NULL,
-        .nmeta = f->meta ? f->meta->nbytes : 0,
+        .meta = f->extra->meta ? f->extra->meta->at : NULL,
+        .nmeta = f->extra->meta ? f->extra->meta->nbytes : 0,
     };
-    memcpy(out->state, f->state, sizeof out->state);
-    if (form == BLY_FORM_CODED)
+    const unsigned nstate = f->kind->nstate;
+    if (nstate)
+        memcpy(out->state, f->state, nstate * sizeof out->state[0]);
+    if (form == BLY_FORM_CODED || (form == BLY_FORM_COMPACT && f->coded))
         sum_coded(f, out);
-    else
+    else if (form != BLY_FORM_COMPACT)
         out->payload_sum = sum_stored(f, out->summed);
 }
 
@@ -203,10 +209,15 @@ static void encode_meta(const bly_record *r, unsigned char *page)
         bly_store64(block + span, bly_checksum(block, span));
 }
 
+void bly_record_begin(unsigned char *page)
+{
+    memcpy(page + AT_MAGIC, record_magic, sizeof record_magic);
+}
+
 void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
 {
     memset(page, 0, BLY_PAGE);
-    memcpy(page + AT_MAGIC, record_magic, sizeof record_magic);
+    bly_record_begin(page);
     bly_store32(page + AT_VERSION, r->summed ? 2 : 1);
     bly_store32(page + AT_KIND, r->kind->id);
     bly_store32(page + AT_HASH, r->hash_id);
@@ -233,6 +244,8 @@ void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
 size_t bly_record_span(const unsigned char *head, size_t have)
 {
     const size_t shortest = BLY_SHORT_HEADER + 8; /* tells how long they are */
+    if (bly_load32(head + AT_VERSION) > 2)        /* not one of these */
+        return BLY_SHORT_HEADER;
     if (!bly_load32(head + AT_ENCODING))
         return BLY_PAGE;
     if (!(bly_load32(head + AT_FLAGS) & FLAG_META))
@@ -258,7 +271,7 @@ static bool all_zero(const unsigned char *p, size_t n)
 }
 
 /* Is the header whole, and of a form that this library writes? */
-static bly_status check_page(const unsigned char *page)
+static bly_status check_page(const unsigned char *page, bool sketch)
 {
     if (!bly_record_begins(page, sizeof record_magic))
         return bly_not_a_filter(page, BLY_SHORT_HEADER);
@@ -267,19 +280,27 @@ static bly_status check_page(const unsigned char *page)
     if (version < 1 || version > 2)
         return bly_fail(BLY_EFORMAT,
                         "is of format version %u and this bloomery reads "
-                        "versions 1 and 2: use a newer bloomery",
+                        "versions 1 to 3: use a newer bloomery",
                         (unsigned)version);
     const size_t at_sum = header_sum_at(bly_load32(page + AT_ENCODING));
     if (bly_load64(page + at_sum) != bly_checksum(page, at_sum))
         return bly_damaged("a header does not match its checksum");
+    const uint32_t encoding = bly_load32(page + AT_ENCODING);
+    if (!sketch && encoding == BLY_CODE_SKETCH)
+        return bly_fail(BLY_EFORMAT,
+                        "a sketch, not a filter: bloomery distinct, top and "
+                        "merge take sketches, and info describes those in "
+                        "files");
+    if (sketch && encoding <= BLY_CODE_BYTES)
+        return bly_fail(BLY_EFORMAT, "a filter, not a sketch");
     if (bly_load32(page + AT_FLAGS) & ~FLAG_META ||
-        bly_load32(page + AT_ENCODING) > BLY_CODE_BYTES)
+        encoding > (sketch ? BLY_CODE_SKETCH : BLY_CODE_BYTES))
         return bly_fail(BLY_EFORMAT,
                         "made by a newer bloomery: flags %#x, "
                         "encoding %u (use a newer one)",
                         (unsigned)bly_load32(page + AT_FLAGS),
-                        (unsigned)bly_load32(page + AT_ENCODING));
-    if (version == 2 && bly_load32(page + AT_ENCODING))
+                        (unsigned)encoding);
+    if (version == 2 && encoding)
         return bly_damaged("it is of format version 2, and coded");
     return BLY_OK;
 }
@@ -315,13 +336,20 @@ static bool hash_fits(const bly_record *r)
     return r->secret_check == 0;
 }
 
-/* What a kind without a sound() leaves: no state, no layers. */
-static bool plain(const bly_record *r)
+/* No more state than the kind has, and of one without a sound() no layers. */
+static bool state_fits(const bly_record *r)
 {
-    for (int i = 0; i < BLY_STATE_WORDS; i++)
+    for (unsigned i = r->kind->nstate; i < BLY_STATE_WORDS; i++)
         if (r->state[i])
             return false;
-    return r->nlayers == 0;
+    return r->kind->sound || r->nlayers == 0;
+}
+
+void bly_record_state(const bly_record *r, bly_filter *f)
+{
+    const unsigned n = r->kind->nstate;
+    if (n)
+        memcpy(f->state, r->state, n * sizeof r->state[0]);
 }
 
 static bool shape_fits(const bly_record *r)
@@ -338,20 +366,49 @@ static bool shape_fits(const bly_record *r)
 static bool stored_fits(const bly_record *r)
 {
     const uint64_t n = r->shape.nbytes;
-    if (!r->encoding)
+    if (!r->encoding || r->encoding == BLY_CODE_SKETCH)
         return r->nstored == n;
     return r->encoding == bly_code_of(r->kind) &&
            r->nstored >= bly_coded_least(n) && r->nstored <= bly_coded_most(n);
 }
 
-bly_status bly_record_decode(const unsigned char *page, bly_record *out)
+bly_status bly_record_unknown(uint64_t kind_id)
 {
-    bly_status st = check_page(page);
-    if (st)
-        return st;
+    return bly_fail(BLY_EFORMAT,
+                    "made by a newer bloomery: its kind has the number "
+                    "%llu, which is unknown here (use a newer one)",
+                    (unsigned long long)kind_id);
+}
+
+bly_status bly_record_admit(const bly_record *r, bool rated)
+{
+    if (r->hash_id != BLY_HASH_XXH3 && r->hash_id != BLY_HASH_SIPHASH13 &&
+        r->hash_id != BLY_HASH_GROUPED && !bly_hash_orders(r->hash_id))
+        return bly_fail(BLY_EFORMAT,
+                        "made by a newer bloomery: its hash has the number "
+                        "%u, which is unknown here (use a newer one)",
+                        (unsigned)r->hash_id);
+    if (bly_hash_orders(r->hash_id) != (r->kind->has_range != NULL))
+        return bly_damaged("kind and hash do not fit");
+    if (!hash_fits(r))
+        return bly_damaged("seed and secret do not fit the hash");
+    if (r->items == 0 && !(r->kind->traits & BLY_SELF_SIZED))
+        return bly_damaged("a capacity of zero");
+    if (!rated)
+        return bly_damaged("a rate outside 0 to 1");
+    if (!shape_fits(r) || !stored_fits(r))
+        return bly_damaged("sizes and parameters contradict each other");
+    if (r->nlayers > BLY_MAX_LAYERS || !state_fits(r))
+        return bly_damaged("state or layers that its kind does not have");
+    return BLY_OK;
+}
+
+static bly_status decode(const unsigned char *page, bly_find_kind *find,
+                         bly_record *out)
+{
     const uint32_t kind_id = bly_load32(page + AT_KIND);
     bly_record r = {
-        .kind = bly_kind_by_id(kind_id),
+        .kind = find(kind_id),
         .items = bly_load64(page + AT_ITEMS),
         .nadded = bly_load64(page + AT_NADDED),
         .hash_id = bly_load32(page + AT_HASH),
@@ -363,7 +420,7 @@ bly_status bly_record_decode(const unsigned char *page, bly_record *out)
         .summed = bly_load32(page + AT_VERSION) == 2,
         .payload_sum = bly_load64(page + AT_PAYLOAD_SUM),
     };
-    st = decode_meta(page, &r);
+    bly_status st = decode_meta(page, &r);
     if (st)
         return st;
     const bool rated = bly_rate_read(bly_load64(page + AT_FPR), &r.fpr);
@@ -374,25 +431,22 @@ bly_status bly_record_decode(const unsigned char *page, bly_record *out)
         r.state[i] = bly_load64(page + AT_STATE + 8 * i);
 
     if (!r.kind)
-        return bly_fail(BLY_EFORMAT,
-                        "made by a newer bloomery: its kind has the number "
-                        "%u, which is unknown here (use a newer one)",
-                        (unsigned)kind_id);
-    if (r.hash_id != BLY_HASH_XXH3 && r.hash_id != BLY_HASH_SIPHASH13)
-        return bly_fail(BLY_EFORMAT,
-                        "made by a newer bloomery: its hash has the number "
-                        "%u, which is unknown here (use a newer one)",
-                        (unsigned)r.hash_id);
-    if (!hash_fits(&r))
-        return bly_damaged("seed and secret do not fit the hash");
-    if (r.items == 0 && !(r.kind->traits & BLY_SELF_SIZED))
-        return bly_damaged("a capacity of zero");
-    if (!rated)
-        return bly_damaged("a rate outside 0 to 1");
-    if (!shape_fits(&r) || !stored_fits(&r))
-        return bly_damaged("sizes and parameters contradict each other");
-    if (r.nlayers > BLY_MAX_LAYERS || (!r.kind->sound && !plain(&r)))
-        return bly_damaged("state or layers that its kind does not have");
-    *out = r;
-    return BLY_OK;
+        return bly_record_unknown(kind_id);
+    st = bly_record_admit(&r, rated);
+    if (!st)
+        *out = r;
+    return st;
+}
+
+bly_status bly_record_decode(const unsigned char *page, bly_record *out)
+{
+    const bly_status st = check_page(page, false);
+    return st ? st : decode(page, bly_kind_by_id, out);
+}
+
+bly_status bly_record_decode_sketch(const unsigned char *page,
+                                    bly_find_kind *find, bly_record *out)
+{
+    const bly_status st = check_page(page, true);
+    return st ? st : decode(page, find, out);
 }

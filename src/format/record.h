@@ -16,6 +16,8 @@
  * A file of more than BLY_SUMMED_FROM bytes has a table of sums, one for each
  * block of the payload, between header and payload, so that it can be checked
  * block by block while it is asked; it is then of format version 2.
+ * A compact file has headers of another form, in compact.h, and nothing
+ * between them; it is of format version 3.
  * docs/format.md is normative; record.c is the header, writer.c and reader.c
  * are the walk over the records, replace.c is how a file changes.
  */
@@ -43,8 +45,12 @@ extern uint64_t bly_summed_from;
 typedef enum bly_form {
     BLY_FORM_PLAIN,  /* version 1, the payload as it is */
     BLY_FORM_SUMMED, /* version 2: the same, and a table of sums before it */
-    BLY_FORM_CODED   /* version 1, coded */
+    BLY_FORM_CODED,  /* version 1, coded */
+    BLY_FORM_COMPACT /* version 3, coded or not: compact.h */
 } bly_form;
+
+/* The encoding of a sketch (stored.h): as it is, behind a short header. */
+#define BLY_CODE_SKETCH 16
 
 /* A root, layers, and two levels more; as many records as two full levels of
  * layers make: 1 + 64 + 64^2. What reads a file recurses no deeper and what
@@ -82,6 +88,12 @@ bly_code bly_code_of(const bly_kind *kind);
  * the one that the file had, and elsewhere one that is wrong if that was, so
  * that a copy of a damaged file is known as damaged too. */
 void bly_record_of(const bly_filter *f, bly_form form, bly_record *out);
+
+/* Give f, which has its body, the state of a record. */
+void bly_record_state(const bly_record *r, bly_filter *f);
+
+/* Is the payload of f, if it is mapped, what its file says? */
+bool bly_record_intact(const bly_filter *f);
 
 /* Sum number i of the table of f. */
 uint64_t bly_record_sum(const bly_filter *f, uint64_t i);
@@ -130,6 +142,19 @@ size_t bly_record_span(const unsigned char *head, size_t have);
  * sane for its kind and every field is in range; what needs more than the
  * header to be judged is left to the reader. */
 bly_status bly_record_decode(const unsigned char *page, bly_record *out);
+
+/* The same of a sketch: its type is a kind too, which find() knows, and of
+ * which the number, the parameters and sane() are used. */
+typedef const bly_kind *bly_find_kind(uint32_t id);
+bly_status bly_record_decode_sketch(const unsigned char *page,
+                                    bly_find_kind *find, bly_record *out);
+
+/* What both headers have in common: the first bytes; the failure of a kind that
+ * is not known; and whether all fields of a record whose kind and hash are
+ * known, the rate among them or not, are in range. */
+void bly_record_begin(unsigned char *page);
+bly_status bly_record_unknown(uint64_t kind_id);
+bly_status bly_record_admit(const bly_record *r, bool rated);
 
 /* A rate as it is stored: NAN, for none, has one form of many. What is read may
  * be anything; false: it is no rate. */

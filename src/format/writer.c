@@ -14,7 +14,9 @@
 #include <string.h>
 
 #include "core/bits.h"
+#include "core/hash.h"
 #include "core/status.h"
+#include "format/compact.h"
 #include "format/record.h"
 #include "format/writer.h"
 
@@ -28,6 +30,9 @@ typedef struct walk {
     bly_put *put;
     void *ctx;
     bool stopped; /* put wants no more */
+    /* Of a compact file, in which every byte is made, wanted or not: */
+    bly_summing sum;
+    bool damaged; /* a payload is not what its file said */
 } walk;
 
 /* The n bytes of the file from w->at on are these: hand over the part that is
@@ -95,7 +100,7 @@ static uint64_t padding_at(uint64_t at, bool coded)
 
 static size_t header_bytes(const bly_filter *f, bool coded)
 {
-    return bly_header_bytes(coded, f->meta ? f->meta->nbytes : 0);
+    return bly_header_bytes(coded, f->extra->meta ? f->extra->meta->nbytes : 0);
 }
 
 /* A page of the table at a time, filled up with zeros. */
@@ -123,6 +128,56 @@ static void walk_payload(walk *w, const bly_filter *f, uint64_t nstored)
     else
         w->at += nstored;
 }
+
+/* ---------------------------------------------------------------- compact */
+
+static bool walk_compact_bytes(void *ctx, const void *bytes, size_t n)
+{
+    walk *const w = ctx;
+    bly_summing_add(&w->sum, bytes, n);
+    walk_bytes(w, bytes, n);
+    return !w->stopped;
+}
+
+static void walk_compact(walk *w, const bly_filter *f, bool root)
+{
+    unsigned char head[BLY_PAGE];
+    bly_record r;
+    bly_record_of(f, BLY_FORM_COMPACT, &r);
+    w->damaged |= !bly_record_intact(f);
+    walk_compact_bytes(w, head, bly_compact_encode(&r, root, head));
+    if (r.encoding)
+        bly_encode(r.encoding, f->data, (size_t)f->shape.nbytes,
+                   walk_compact_bytes, w);
+    else if (r.nstored)
+        walk_compact_bytes(w, f->data, (size_t)r.nstored);
+    for (uint32_t i = 0; i < f->nlayers && !w->stopped; i++)
+        walk_compact(w, f->layer[i], false);
+}
+
+static void walk_compact_file(walk *w, const bly_filter *f)
+{
+    unsigned char le[BLY_COMPACT_SUM];
+    bly_summing_start(&w->sum);
+    walk_compact(w, f, true);
+    const uint64_t sum = bly_summing_end(&w->sum);
+    bly_store64(le, w->damaged ? ~sum : sum);
+    walk_bytes(w, le, sizeof le);
+}
+
+/* The bytes of f and its layers in a compact file. */
+static uint64_t compact_bytes(const bly_filter *f, bool root)
+{
+    unsigned char head[BLY_PAGE];
+    bly_record r;
+    bly_record_of(f, BLY_FORM_COMPACT, &r);
+    uint64_t sum = bly_compact_encode(&r, root, head) + r.nstored;
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        sum += compact_bytes(f->layer[i], false);
+    return sum;
+}
+
+/* ------------------------------------------------------------------- walk */
 
 static void walk_record(walk *w, const bly_filter *f)
 {
@@ -181,6 +236,8 @@ static uint64_t file_end(const bly_filter *f, bly_form form, uint64_t at,
 /* How f is written, which its size decides where it is not coded. */
 static bly_form form_of(const bly_filter *f, bly_coding coding)
 {
+    if (f->compact && coding == BLY_CODED_OR_NOT)
+        return BLY_FORM_COMPACT;
     if (is_coded(f, coding))
         return BLY_FORM_CODED;
     return file_end(f, BLY_FORM_PLAIN, 0, UINT64_MAX) > BLY_SUMMED_FROM
@@ -188,12 +245,24 @@ static bly_form form_of(const bly_filter *f, bly_coding coding)
                : BLY_FORM_PLAIN;
 }
 
+static void walk_file(walk *w, const bly_filter *f)
+{
+    if (w->form == BLY_FORM_COMPACT)
+        walk_compact_file(w, f);
+    else
+        walk_record(w, f);
+}
+
 uint64_t bly_file_bytes(const bly_filter *f, bly_coding coding, uint64_t most)
 {
     uint32_t nrecords = 0;
-    return records_fit(f, 0, &nrecords)
-               ? file_end(f, form_of(f, coding), 0, most)
-               : 0;
+    if (!records_fit(f, 0, &nrecords))
+        return 0;
+    const bly_form form = form_of(f, coding);
+    if (form != BLY_FORM_COMPACT)
+        return file_end(f, form, 0, most);
+    const uint64_t n = compact_bytes(f, true) + BLY_COMPACT_SUM;
+    return n < most ? n : UINT64_MAX;
 }
 
 uint64_t bly_written_bytes(const bly_filter *f)
@@ -219,7 +288,7 @@ bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
         return bly_fail(BLY_ERANGE, "a file holds at most %d filters, %d deep",
                         BLY_MAX_RECORDS, BLY_MAX_DEPTH);
     w.form = form_of(f, coding);
-    walk_record(&w, f);
+    walk_file(&w, f);
     if (w.stopped)
         return bly_fail(BLY_EIO, "the receiver stopped the writing");
     return BLY_OK;
@@ -253,6 +322,6 @@ size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
                .form = form_of(f, BLY_CODED_OR_NOT),
                .put = put_memory,
                .ctx = &p };
-    walk_record(&w, f);
+    walk_file(&w, f);
     return n;
 }

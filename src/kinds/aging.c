@@ -236,7 +236,7 @@ static double aging_steady(const bly_shape *s)
 {
     /* k + l turns after the start every slice has been cleared and has taken
      * its k generations, so more of them change nothing. */
-    bly_shape full = *s;
+    bly_shape full = bly_shape_copy(&bly_kind_aging, s);
     full.p[AGING_TURN] = AGING_ADDITIONS;
     return aging_rate(&full, (double)s->p[AGING_GENERATION] *
                                  (double)(s->p[AGING_K] + s->p[AGING_L] + 1));
@@ -721,9 +721,6 @@ static bool aging_sound(const bly_filter *f)
         state[AGING_CLOCK] > (period != 0) ||
         (!state[AGING_CLOCK] && (state[AGING_SINCE] || state[AGING_NOW])))
         return false;
-    for (int i = AGING_NOW + 1; i < BLY_STATE_WORDS; i++)
-        if (state[i])
-            return false;
     /* aging_tick() always leaves less than a period unspent. */
     if (state[AGING_CLOCK] && (state[AGING_SINCE] > state[AGING_NOW] ||
                                state[AGING_NOW] - state[AGING_SINCE] >= period))
@@ -781,7 +778,7 @@ static void aging_stat(const bly_filter *f, bly_stats *out)
 /* Positions are scaled, so bits 2j and 2j + 1 of every slice fall together. */
 static bly_status aging_fold(const bly_filter *f, bly_filter **out)
 {
-    bly_shape half = f->shape;
+    bly_shape half = bly_shape_of(f);
     half.p[AGING_SLICE] /= 2;
     half.nbytes = aging_nslices(&half) * aging_slice_words(&half) * 8;
     const bly_status st = bly_fold_begin(f, f->shape.p[AGING_SLICE],
@@ -790,7 +787,7 @@ static bly_status aging_fold(const bly_filter *f, bly_filter **out)
         return st;
     /* The same ring at the same moment: which slice is the young one, and the
      * clock, do not depend on the size. */
-    memcpy((*out)->state, f->state, sizeof f->state);
+    memcpy((*out)->state, f->state, f->kind->nstate * sizeof f->state[0]);
     const aging_ring from = aging_ring_of(f), to = aging_ring_of(*out);
     for (unsigned j = 0; j < to.nslices; j++)
         bly_bits_fold_pairs(to.words + j * to.slice_words,
@@ -804,6 +801,7 @@ const bly_kind bly_kind_aging = {
     .summary = "forgets each key after a window of additions or of time",
     .params = aging_params,
     .nparams = sizeof aging_params / sizeof aging_params[0],
+    .nstate = AGING_NOW + 1,
     .plan = aging_plan,
     .sane = aging_sane,
     .rate = aging_rate,

@@ -39,9 +39,8 @@
  * away: 1 - f_j is its weight. `info` gives the rate of each level by its
  * contents.
  *
- * There is no removal: levels are bits. A node that loses keys of its own also
- * keeps them in a counting filter, and announces what remains. There is no
- * intersection.
+ * There is no removal: levels are bits. A node (src/node) counts its own keys,
+ * and announces what remains. There is no intersection.
  *
  * [1] Rhea and Kubiatowicz, Probabilistic Location and Routing, 2002
  */
@@ -53,10 +52,11 @@
 #include "core/maths.h"
 #include "core/status.h"
 #include "engine/bit_count.h"
+#include "kinds/attenuated.h"
 #include "kinds/bitset.h"
 
 #define ATTENUATED_MIN_DEPTH 2 /* with one level nothing comes from others */
-#define ATTENUATED_MAX_DEPTH 16
+#define ATTENUATED_MAX_DEPTH BLY_ATTENUATED_MAX_DEPTH
 #define ATTENUATED_MAX_DEGREE 1000
 #define ATTENUATED_MAX_ITEMS 0x1p48 /* of a level: as plan.c has it for all */
 
@@ -87,7 +87,7 @@ static const bly_param attenuated_params[] = {
     [ATTENUATED_BITS] = BLY_PARAM("level_bits", BLY_UINT, .min = 1,
                                   .max = 0x1p48, .help = "bits of a level (m)"),
     [ATTENUATED_K] = BLY_PARAM("k", BLY_UINT, .min = 1, .max = 255,
-                               .help = "bits a key sets in a level"),
+                               .help = "bits that a key sets in a level"),
 };
 
 /* ------------------------------------------------------------------ shapes */
@@ -123,6 +123,21 @@ static bool attenuated_sane(const bly_shape *s)
                s->p[ATTENUATED_BITS];
 }
 
+bly_status bly_attenuated_shape(uint64_t depth, uint64_t m, uint64_t k,
+                                bly_shape *out)
+{
+    const bly_shape s = { .p = { [ATTENUATED_DEPTH] = depth,
+                                 [ATTENUATED_BITS] = m,
+                                 [ATTENUATED_K] = k } };
+    if (!attenuated_sane(&s))
+        return bly_fail(BLY_EINVAL,
+                        "%llu levels of %llu bits with k = %llu cannot be",
+                        (unsigned long long)depth, (unsigned long long)m,
+                        (unsigned long long)k);
+    *out = s;
+    return BLY_OK;
+}
+
 /* Keys of level j of a network with n at each node. */
 static double attenuated_items(const bly_want *w, uint64_t j)
 {
@@ -143,19 +158,24 @@ static double attenuated_bound(const bly_kind *kind, const bly_shape *level,
 /* A level that keeps the whole filter at w->fpr. It is planned for the deepest
  * level, whose rate must be lower than that by the share of the others, and by
  * what rounding costs. Each step lowers it in proportion, and a little more,
- * since steps in proportion alone could stop just short. */
+ * since steps in proportion alone could stop just short. In a level of some
+ * hundred bits, so little may not even be worth one more bit: then the steps
+ * grow. */
 static bly_status attenuated_fit(const bly_kind *kind, const bly_want *w,
                                  bly_want *one, bly_shape *out)
 {
+    double more = 0.0001;
     one->fpr = w->fpr;
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < 48; i++) {
         const bly_status st = kind->plan(one, out);
         if (st)
             return st;
         const double bound = attenuated_bound(kind, out, w);
         if (bound <= w->fpr)
             return BLY_OK;
-        one->fpr *= w->fpr / bound * 0.9999;
+        if (i >= 32)
+            more = fmin(2 * more, 0.5);
+        one->fpr *= w->fpr / bound * (1 - more);
     }
     return bly_fail(BLY_ERANGE, "no level is good enough for a rate of %g",
                     w->fpr);
@@ -241,11 +261,12 @@ static bly_status attenuated_start(bly_filter *f)
     bly_setting set = bly_setting_of(f);
     bly_shape level;
     bly_status st = attenuated_level(&f->shape, &level);
-    if (!st && f->max_bytes && level.nbytes > f->max_bytes / depth)
+    if (!st && f->extra->max_bytes &&
+        level.nbytes > f->extra->max_bytes / depth)
         st = bly_fail(BLY_ERANGE,
                       "the filter needs %llu bytes, the limit is %llu",
                       (unsigned long long)(depth * level.nbytes),
-                      (unsigned long long)f->max_bytes);
+                      (unsigned long long)f->extra->max_bytes);
     set.fpr = NAN; /* how full a level becomes depends on the network */
     /* The limit was checked for all levels together. */
     set.max_bytes = 0;
@@ -263,15 +284,14 @@ static bool attenuated_sound(const bly_filter *f)
 {
     const bly_kind *const kind = attenuated_layer_kind(&f->shape);
     bly_shape level;
-    for (int i = 0; i < BLY_STATE_WORDS; i++)
-        if (f->state[i])
-            return false;
     if (f->nlayers != f->shape.p[ATTENUATED_DEPTH] ||
         attenuated_level(&f->shape, &level))
         return false;
     for (uint32_t j = 0; j < f->nlayers; j++)
         if (f->layer[j]->kind != kind ||
-            memcmp(&f->layer[j]->shape, &level, sizeof level) != 0)
+            f->layer[j]->shape.nbytes != level.nbytes ||
+            memcmp(f->layer[j]->shape.p, level.p,
+                   bly_kind_room(kind) * sizeof level.p[0]) != 0)
             return false;
     return true;
 }
@@ -409,13 +429,23 @@ static void attenuated_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = 0 - expm1(pass); /* not -0 */
 }
 
+void bly_attenuated_hear(bly_filter *dst, const bly_filter *src)
+{
+    for (uint32_t j = 0; j + 1 < dst->nlayers; j++) {
+        const bly_bitset b = src->layer[j]->kind->bitset(src->layer[j]);
+        bly_bits_or((uint64_t *)(void *)dst->layer[j + 1]->data, b.words,
+                    b.nwords);
+    }
+}
+
 /* The other filter is a neighbour's: whatever it has is one hop further away
  * from here, and its deepest level falls off the end. */
 static bly_status attenuated_merge(bly_filter *dst, const bly_filter *src)
 {
     bly_stats stats = { 0 };
-    for (uint32_t j = 0; j + 1 < dst->nlayers; j++)
-        dst->layer[j + 1]->kind->merge(dst->layer[j + 1], src->layer[j]);
+    bly_attenuated_hear(dst, src);
+    for (uint32_t j = 1; j < dst->nlayers; j++)
+        bly_bitset_recount(dst->layer[j]);
     attenuated_stat(dst, &stats);
     if (isfinite(stats.items_estimate))
         dst->nadded = (uint64_t)(stats.items_estimate + 0.5);

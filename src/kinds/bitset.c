@@ -130,3 +130,8 @@ bly_status bly_bitset_intersect(bly_filter *dst, const bly_filter *src)
     const bly_part all = bly_part_of(src);
     return bly_bitset_intersect_part(dst, &all);
 }
+
+uint64_t bly_bitset_raw(const bly_shape *s)
+{
+    return s->p[0];
+}

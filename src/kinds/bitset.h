@@ -48,6 +48,9 @@ bly_status bly_bitset_merge_part(bly_filter *dst, const bly_part *p);
 bly_status bly_bitset_intersect(bly_filter *dst, const bly_filter *src);
 bly_status bly_bitset_intersect_part(bly_filter *dst, const bly_part *p);
 
+/* raw() of a kind whose first param is its number of bits. */
+uint64_t bly_bitset_raw(const bly_shape *s);
+
 /* nadded becomes the estimate by the contents, for a filter that was not made
  * key by key. */
 void bly_bitset_recount(bly_filter *f);

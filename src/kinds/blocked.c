@@ -170,7 +170,7 @@ static bly_lines blocked_lines(const bly_filter *f)
  * they have set in the meantime, so they all go word by word. */
 static const bly_lines_row *blocked_row(const bly_filter *f)
 {
-    return f->shared ? &bly_lines_shared : bly_lines_best();
+    return f->shared ? bly_lines_best()->shared : bly_lines_best();
 }
 
 /* Integers are hashed in the loop that uses them, several at a time, and never
@@ -178,7 +178,8 @@ static const bly_lines_row *blocked_row(const bly_filter *f)
 static bly_lines_keys blocked_ints(const bly_filter *f, const uint64_t *ints,
                                    size_t n)
 {
-    return (bly_lines_keys){ ints, n, true, bly_int_flip(f->hasher.seed) };
+    return (bly_lines_keys){ ints, n, true,
+                             bly_int_flip(f->extra->hasher.seed) };
 }
 
 static void blocked_has(const bly_filter *f, const uint64_t *h, size_t n,
@@ -205,12 +206,12 @@ static void blocked_reach(const bly_filter *f, const uint64_t *h, size_t n,
         bly_reach(f, bly_scale(h[i], nblocks) * BLY_LINE, BLY_LINE, i, bad);
 }
 
-static void blocked_fetch(bly_filter *const *f, uint32_t n, uint64_t h)
+static void blocked_fetch(const bly_filter *f, const uint64_t *h, size_t n)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        const uint64_t block = bly_scale(h, f[i]->shape.p[BLOCKED_BLOCKS]);
-        __builtin_prefetch(f[i]->data + block * BLY_LINE, 0, 3);
-    }
+    const unsigned char *const blocks = f->data;
+    const uint64_t nblocks = f->shape.p[BLOCKED_BLOCKS];
+    for (size_t i = 0; i < n; i++)
+        __builtin_prefetch(blocks + bly_scale(h[i], nblocks) * BLY_LINE, 0, 2);
 }
 
 /* A part is a range of blocks. */
@@ -255,8 +256,10 @@ static bly_status blocked_add_ints(bly_filter *f, const uint64_t *ints,
  * this processor. */
 BLY_ONE_BODY uint64_t *blocked_line(const bly_filter *f, uint64_t h)
 {
-    return (uint64_t *)(void *)f->data +
-           bly_scale(h, f->shape.p[BLOCKED_BLOCKS]) * BLY_LINE_WORDS;
+    uint64_t *words = (uint64_t *)(void *)f->data;
+    /* In a register: an addition less between hash and line. */
+    __asm__("" : "+r"(words));
+    return words + bly_scale(h, f->shape.p[BLOCKED_BLOCKS]) * BLY_LINE_WORDS;
 }
 
 #define BLOCKED_EIGHT(row, target)                                       \
@@ -264,8 +267,7 @@ BLY_ONE_BODY uint64_t *blocked_line(const bly_filter *f, uint64_t h)
         __attribute__((always_inline)) bool blocked_eight_##row(         \
             const bly_filter *f, uint64_t h, bool add)                   \
     {                                                                    \
-        const uint64_t g = bly_lines_spread(h, BLY_LINES_C1);            \
-        return bly_line_probe_##row(blocked_line(f, h), g, 0, 8, add) == \
+        return bly_line_single_##row(blocked_line(f, h), h, add) ==      \
                UINT64_MAX;                                               \
     }                                                                    \
     static inline target                                                 \
@@ -327,13 +329,13 @@ static void blocked_one(bly_filter *f)
 
 bool bly_blocked_view(const bly_filter *f, bly_blocked *out)
 {
-    if (f->kind != &bly_kind_blocked || f->shared || f->secret_check ||
+    if (f->kind != &bly_kind_blocked || f->shared || f->extra->secret_check ||
         bly_filter_settle(f)) /* inline code checks no block as it goes */
         return false;
     *out = (bly_blocked){
         .words = (const uint64_t *)(const void *)f->data,
         .nblocks = f->shape.p[BLOCKED_BLOCKS],
-        .flip = bly_int_flip(f->hasher.seed),
+        .flip = bly_int_flip(f->extra->hasher.seed),
         .k = (uint32_t)f->shape.p[BLOCKED_K],
     };
     return true;
@@ -423,12 +425,18 @@ static bly_status blocked_fold(const bly_filter *f, bly_filter **out)
     return BLY_OK;
 }
 
+static uint64_t blocked_raw(const bly_shape *s)
+{
+    return 8 * s->nbytes;
+}
+
 const bly_kind bly_kind_blocked = {
     .id = 2, /* on disk: never changed, never reused */
     .name = "blocked",
     .summary = "one cache line per key; the fastest, for a few more bits",
     .params = blocked_params,
     .nparams = sizeof blocked_params / sizeof blocked_params[0],
+    .lines = true,
     .plan = blocked_plan,
     .sane = blocked_sane,
     .rate = blocked_rate,
@@ -449,4 +457,5 @@ const bly_kind bly_kind_blocked = {
     .intersect_part = bly_bitset_intersect_part,
     .compare = bly_bitset_compare,
     .fold = blocked_fold,
+    .raw = blocked_raw,
 };

@@ -568,6 +568,7 @@ const bly_kind bly_kind_bloomier = {
     .summary = "a value for each key of a fixed set, without storing the keys",
     .params = bloomier_params,
     .nparams = sizeof bloomier_params / sizeof bloomier_params[0],
+    .nstate = BLY_PEELED_STATE + 1,
     .plan = bloomier_plan,
     .sane = bloomier_sane,
     .rate = bloomier_rate,

@@ -178,6 +178,11 @@ void bly_classic_reach(const bly_filter *f, const uint64_t *h, size_t n,
     bly_probe_reach(f, 0, 1, classic_steps(&f->shape), h, n, bad);
 }
 
+void bly_classic_fetch(const bly_filter *f, const uint64_t *h, size_t n)
+{
+    bly_probe_announce(f->data, 1, classic_steps(&f->shape), h, n);
+}
+
 /* A batch that is being added. */
 typedef struct classic_batch {
     uint64_t *words;
@@ -185,19 +190,37 @@ typedef struct classic_batch {
     uint64_t nfresh;
 } classic_batch;
 
-/* Set bit j of the array; whether it was clear. */
-static inline bool classic_set(uint64_t *words, uint64_t j, bool shared)
-{
-    return shared ? bly_word_or_shared(&words[j >> 6],
-                                       bly_le64(UINT64_C(1) << (j & 63))) != 0
-                  : bly_bit_set(words, j);
-}
-
 static inline void classic_note(classic_batch *b, size_t i, bool changed)
 {
     b->nfresh += changed;
     if (b->fresh)
         b->fresh[i / 64] |= (uint64_t)changed << i % 64;
+}
+
+/* The bits of a key, as one of many writers. First all bits are read, then
+ * those that were clear are set: an atomic operation waits for all before it
+ * and holds up all behind it. Two writers of one key may both find it new,
+ * never neither. */
+static inline __attribute__((always_inline)) bool classic_share(uint64_t *words,
+                                                                bly_spots at)
+{
+    bool changed = false;
+    for (uint64_t from = 0; from < at.n; from += 64) {
+        const uint64_t some = at.n - from < 64 ? at.n - from : 64;
+        uint64_t clear = 0;
+#pragma GCC unroll 8
+        for (uint64_t j = 0; j < some; j++)
+            clear |= (uint64_t)!bly_probe_bit(words, bly_spot(at, from + j), 0)
+                     << j;
+        changed |= clear != 0;
+        for (; clear; clear &= clear - 1) {
+            const uint64_t bit =
+                bly_spot(at, from + (unsigned)__builtin_ctzll(clear));
+            bly_word_set_shared(&words[bit >> 6],
+                                bly_le64(UINT64_C(1) << (bit & 63)));
+        }
+    }
+    return changed;
 }
 
 /* The bits of one key. shared is a literal wherever this is used. Most keys are
@@ -208,7 +231,11 @@ classic_mark(classic_batch *b, size_t i, bly_spots at, bool shared)
 {
     uint64_t *const words = b->words;
     bool changed = false;
-    if (!shared && at.n > 1) { /* one branch, not one per bit */
+    if (shared) {
+        classic_note(b, i, classic_share(words, at));
+        return;
+    }
+    if (at.n > 1) { /* one branch, not one per bit */
         const bool first = bly_bit_get(words, bly_spot(at, 0));
         const bool second = bly_bit_get(words, bly_spot(at, 1));
         changed = first + second < 2;
@@ -220,7 +247,7 @@ classic_mark(classic_batch *b, size_t i, bly_spots at, bool shared)
     } else {
 #pragma GCC unroll 8
         for (uint64_t j = 0; j < at.n; j++)
-            changed |= classic_set(words, bly_spot(at, j), shared);
+            changed |= bly_bit_set(words, bly_spot(at, j));
     }
     classic_note(b, i, changed);
 }
@@ -365,7 +392,7 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
 static bly_status classic_fold(const bly_filter *f, bly_filter **out)
 {
     const bool sliced = classic_sliced(f);
-    bly_shape half = f->shape;
+    bly_shape half = bly_shape_of(f);
     half.p[CLASSIC_BITS] /= 2;
     half.nbytes = bly_classic_nbytes(half.p[CLASSIC_BITS]);
     const bly_status st =
@@ -404,10 +431,12 @@ const bly_kind bly_kind_classic = {
     .add = bly_classic_add,
     .add_shared = bly_classic_add_shared,
     .has = bly_classic_has,
+    .fetch = bly_classic_fetch,
     .merge = bly_bitset_merge,
     .merge_part = bly_bitset_merge_part,
     .intersect = bly_bitset_intersect,
     .intersect_part = bly_bitset_intersect_part,
     .compare = bly_bitset_compare, /* no .remove: bits do not count */
     .fold = classic_fold,
+    .raw = bly_bitset_raw,
 };

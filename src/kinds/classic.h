@@ -32,6 +32,7 @@ bly_status bly_classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
                                   uint64_t *fresh, size_t *ndone);
 void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
                      uint64_t *maybe);
+void bly_classic_fetch(const bly_filter *f, const uint64_t *h, size_t n);
 void bly_classic_reach(const bly_filter *f, const uint64_t *h, size_t n,
                        uint64_t *bad);
 void bly_classic_one(bly_filter *f);

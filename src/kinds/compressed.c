@@ -236,9 +236,11 @@ const bly_kind bly_kind_compressed = {
     .add = bly_classic_add,
     .add_shared = bly_classic_add_shared,
     .has = bly_classic_has,
+    .fetch = bly_classic_fetch,
     .merge = bly_bitset_merge,
     .merge_part = bly_bitset_merge_part,
     .intersect = bly_bitset_intersect,
     .intersect_part = bly_bitset_intersect_part,
     .compare = bly_bitset_compare,
+    .raw = bly_bitset_raw,
 };

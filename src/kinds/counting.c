@@ -45,8 +45,8 @@
 
 #include "core/status.h"
 #include "kinds/classic.h"
+#include "kinds/counters.h"
 #include "kinds/fold.h"
-#include "kinds/probe.h"
 
 enum {
     COUNTING_COUNTERS,
@@ -218,6 +218,7 @@ static inline __attribute__((always_inline)) uint32_t
 counting_least(const counting_batch *b, bly_spots at)
 {
     uint32_t least = UINT32_MAX;
+#pragma GCC unroll 8
     for (uint64_t j = 0; j < at.n; j++) {
         const uint32_t c = bly_cell_get(b->cells, bly_spot(at, j), b->width);
         least = c < least ? c : least;
@@ -310,47 +311,22 @@ static void counting_count(const bly_filter *f, const uint64_t *h, size_t n,
     counting_run(f, &b, h, n, counting_read);
 }
 
-static inline __attribute__((always_inline)) bool
-counting_test4(const void *cells, uint64_t at, uint64_t tag)
-{
-    (void)tag;
-    return bly_cell_get(cells, at, 4) != 0;
-}
-
-static inline __attribute__((always_inline)) bool
-counting_test(const void *ctx, uint64_t at, uint64_t tag)
-{
-    const bly_filter *f = ctx;
-    (void)tag;
-    return bly_cell_get(f->data, at, (unsigned)f->shape.p[COUNTING_WIDTH]) != 0;
-}
-
-/* The default width is a literal in counting_test4(): the place of a counter is
- * then a shift and a mask. `four` is a literal, too. */
-static inline __attribute__((always_inline)) bly_probe_query
-counting_query(const bly_filter *f, bly_modulus range, bool four)
-{
-    return (bly_probe_query){
-        .cells = f->data,
-        .width = four ? 4 : (unsigned)f->shape.p[COUNTING_WIDTH],
-        .range = range,
-        .k = f->shape.p[COUNTING_K],
-        .test = four ? counting_test4 : counting_test,
-        .ctx = four ? (const void *)f->data : f,
-    };
-}
-
 static void counting_has(const bly_filter *f, const uint64_t *h, size_t n,
                          uint64_t *maybe)
 {
-    const bly_modulus range = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]);
-    if (f->shape.p[COUNTING_WIDTH] == 4) {
-        const bly_probe_query q = counting_query(f, range, true);
-        bly_probe_ask(&q, h, n, maybe);
-    } else {
-        const bly_probe_query q = counting_query(f, range, false);
-        bly_probe_ask(&q, h, n, maybe);
-    }
+    bly_counters_has(f->data, f->shape.p[COUNTING_COUNTERS],
+                     (unsigned)f->shape.p[COUNTING_WIDTH],
+                     f->shape.p[COUNTING_K], h, n, maybe);
+}
+
+static void counting_fetch(const bly_filter *f, const uint64_t *h, size_t n)
+{
+    const bly_steps steps = {
+        .range = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]),
+        .k = f->shape.p[COUNTING_K],
+    };
+    bly_probe_announce(f->data, (unsigned)f->shape.p[COUNTING_WIDTH], steps, h,
+                       n);
 }
 
 /* One key, of four bits: aid is the inverse of the number of counters. */
@@ -360,34 +336,50 @@ counting_one_range(const bly_filter *f)
     return (bly_modulus){ f->shape.p[COUNTING_COUNTERS], f->one.aid };
 }
 
-BLY_ONE_BODY bool counting_has_body(const bly_filter *f, uint64_t h)
+BLY_ONE_BODY bool counting_has_body(const bly_filter *f, uint64_t h, uint64_t k)
 {
-    const bly_probe_query q = counting_query(f, counting_one_range(f), true);
+    const bly_probe_query q =
+        bly_counters_query4(f->data, counting_one_range(f), k);
     return bly_probe_alone(&q, h);
 }
 
-BLY_ONE_BODY bly_status counting_add_body(bly_filter *f, uint64_t h)
+BLY_ONE_BODY bly_status counting_add_body(bly_filter *f, uint64_t h, uint64_t k)
 {
     uint64_t at[BLY_PROBE_MAX_K];
     counting_batch b = { .f = f, .width = 4 };
-    counting_raise_one(&b, 0,
-                       bly_probe_different(h, counting_one_range(f),
-                                           f->shape.p[COUNTING_K], at));
+    const bly_spots spots =
+        bly_probe_different(h, counting_one_range(f), k, at);
+    /* Seldom fewer than k: where that is a literal, so is their number. */
+    if (__builtin_expect(spots.n == k, 1))
+        counting_raise_one(&b, 0, (bly_spots){ at, 1, k });
+    else
+        counting_raise_one(&b, 0, spots);
     f->state[COUNTING_STUCK] += b.stuck;
     f->nadded += b.changed;
     return BLY_OK;
 }
 
-BLY_ONE_HAS(counting_has_one, counting_has_body)
-BLY_ONE_ADD(counting_add_one, counting_add_body)
+#define COUNTING_HAS_K(f, h) counting_has_body(f, h, (f)->shape.p[COUNTING_K])
+#define COUNTING_HAS_7(f, h) counting_has_body(f, h, 7)
+#define COUNTING_ADD_K(f, h) counting_add_body(f, h, (f)->shape.p[COUNTING_K])
+#define COUNTING_ADD_7(f, h) counting_add_body(f, h, 7)
+BLY_ONE_HAS(counting_has_one, COUNTING_HAS_K)
+BLY_ONE_HAS(counting_has_7, COUNTING_HAS_7)
+BLY_ONE_ADD(counting_add_one, COUNTING_ADD_K)
+BLY_ONE_ADD(counting_add_7, COUNTING_ADD_7)
 
 static void counting_one(bly_filter *f)
 {
     if (f->shape.p[COUNTING_WIDTH] != 4)
         return;
     f->one.aid = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]).inverse;
-    BLY_ONE_SET_HAS(f, counting_has_one);
-    BLY_ONE_SET_ADD(f, counting_add_one);
+    if (f->shape.p[COUNTING_K] == 7) {
+        BLY_ONE_SET_HAS(f, counting_has_7);
+        BLY_ONE_SET_ADD(f, counting_add_7);
+    } else {
+        BLY_ONE_SET_HAS(f, counting_has_one);
+        BLY_ONE_SET_ADD(f, counting_add_one);
+    }
 }
 
 static void counting_reach(const bly_filter *f, const uint64_t *h, size_t n,
@@ -497,6 +489,7 @@ const bly_kind bly_kind_counting = {
     .summary = "a classic filter of counters, so that keys can be removed",
     .params = counting_params,
     .nparams = sizeof counting_params / sizeof counting_params[0],
+    .nstate = 1,
     .plan = counting_plan,
     .sane = counting_sane,
     .rate = counting_rate,
@@ -509,6 +502,7 @@ const bly_kind bly_kind_counting = {
     .one = counting_one,
     .add = counting_add,
     .has = counting_has,
+    .fetch = counting_fetch,
     .remove = counting_remove,
     .increase = counting_increase,
     .count = counting_count,

@@ -39,11 +39,15 @@
  * N is kept in state[0], and no addition may bring it past 2^64 - 1: no 64-bit
  * counter can then overflow. Counters of 32 bits are checked one by one.
  *
- * There is no removal, though the paper allows it [1]: with plain updates, as
- * long as nothing is removed that was not added, counts stay at or above the
- * truth, and N is the sum of what is left. But a sketch cannot tell whether a
- * key was added, and a wrong removal would make others' counts too low. There
- * is no intersection: the lesser of two counters is never too low for the
+ * Removing [1] lowers all d counters of a key by one, and N with them: as long
+ * as nothing is removed that was not added, counts stay at or above the truth,
+ * and above it by no more than error * N, N being the sum of what is left. A
+ * key of which a counter is 0 is absent; that any other was added, the sketch
+ * cannot tell, and a wrong removal makes others' counts too low. Conservative
+ * update forbids it: the counters that a key did not raise count others alone,
+ * and nobody knows which these are.
+ *
+ * There is no intersection: the lesser of two counters is never too low for the
  * lesser of two counts, but rows would no longer sum up to one N, and without N
  * there is no bound on how much too high a count may be.
  *
@@ -279,9 +283,6 @@ static void countmin_describe(const bly_shape *s, const bly_want *w,
 
 static bool countmin_sound(const bly_filter *f)
 {
-    for (unsigned i = 1; i < BLY_STATE_WORDS; i++)
-        if (f->state[i])
-            return false;
     return f->nlayers == 0;
 }
 
@@ -388,6 +389,34 @@ countmin_raise(void *data, const uint64_t *at, unsigned d, uint64_t v,
         countmin_store(data, at[i], was[i] > up ? was[i] : up, wide);
     }
     return least ? COUNTMIN_KNOWN : COUNTMIN_FRESH;
+}
+
+/* Take 1 from each of the counters, or from none: false where one is 0. */
+static inline __attribute__((always_inline)) bool
+countmin_lower(void *data, const uint64_t *at, unsigned d, bool wide,
+               bool shared)
+{
+    bool in = true;
+    unsigned i;
+    for (i = 0; i < d; i++)
+        in &= countmin_load(data, at[i], wide) > 0;
+    if (!in || !shared) {
+        for (i = 0; in && i < d; i++)
+            countmin_store(data, at[i], countmin_load(data, at[i], wide) - 1,
+                           wide);
+        return in;
+    }
+    /* Others remove at the same time: what was above 0 may be no longer. */
+    for (i = 0; i < d && in; i++) {
+        uint64_t old;
+        do {
+            old = countmin_load(data, at[i], wide);
+        } while (old && !countmin_swap(data, at[i], old, old - 1, wide));
+        in = old > 0;
+    }
+    if (!in)
+        (void)countmin_raise_shared(data, at, i - 1, 1, wide);
+    return in;
 }
 
 /* ---------------------------------------------------------------- batches */
@@ -571,6 +600,60 @@ static bly_status countmin_add(bly_filter *f, const uint64_t *h, size_t n,
 #undef COUNTMIN_ADD
 }
 
+static const char *countmin_keeps(const bly_shape *s)
+{
+    return s->p[COUNTMIN_UPDATE] == COUNTMIN_CONSERVATIVE
+               ? "conservative update raises only some counters of a key, and "
+                 "nobody knows which: nothing can be removed (build with "
+                 "update = plain)"
+               : NULL;
+}
+
+static inline __attribute__((always_inline)) void
+countmin_remove_body(bly_filter *f, const uint64_t *h, size_t n,
+                     bly_status *each, unsigned d, bool wide)
+{
+    uint64_t removed = 0;
+    countmin_ring ring;
+    ring.f = f, ring.h = h, ring.n = n;
+    countmin_first(&ring, d, wide);
+    for (size_t j = 0; j < n; j++) {
+        const uint64_t *at = countmin_next(&ring, j, d, wide, true);
+        const bool in = countmin_lower(f->data, at, d, wide, f->shared);
+        each[j] = in ? BLY_OK : BLY_EABSENT;
+        removed += in;
+    }
+    /* Behind the counters: N is at all times at least what is in a row. */
+    if (f->shared)
+        atomic_fetch_sub_explicit((_Atomic uint64_t *)&f->state[COUNTMIN_TOTAL],
+                                  removed, memory_order_relaxed);
+    else
+        f->state[COUNTMIN_TOTAL] -= removed;
+    bly_filter_removed(f, removed);
+}
+
+static void countmin_refuse(const bly_filter *f, const uint64_t *h, size_t n,
+                            bly_status *each)
+{
+    for (size_t j = 0; j < n; j++) {
+        uint64_t maybe = 0;
+        f->kind->has(f, h + j, 1, &maybe);
+        each[j] = maybe & 1 ? BLY_EREFUSED : BLY_EABSENT;
+    }
+}
+
+static void countmin_remove(bly_filter *f, const uint64_t *h, size_t n,
+                            bly_status *each)
+{
+    if (countmin_keeps(&f->shape)) {
+        countmin_refuse(f, h, n, each);
+        return;
+    }
+#define COUNTMIN_REMOVE(d, wide) countmin_remove_body(f, h, n, each, d, wide)
+    COUNTMIN_BY_DEPTH(f, COUNTMIN_REMOVE)
+#undef COUNTMIN_REMOVE
+}
+
 /* The counts, or a bitmap of those above 0; the other is NULL. */
 static inline __attribute__((always_inline)) void
 countmin_count_body(const bly_filter *f, const uint64_t *h, size_t n,
@@ -737,7 +820,7 @@ static bly_status countmin_fold(const bly_filter *f, bly_filter **out)
     const bool wide = countmin_wide(f);
     const bool sum = f->shape.p[COUNTMIN_UPDATE] == COUNTMIN_PLAIN;
     const uint64_t max = wide ? UINT64_MAX : UINT32_MAX;
-    bly_shape half = f->shape;
+    bly_shape half = bly_shape_of(f);
     half.p[COUNTMIN_WIDTH] /= 2;
     half.nbytes /= 2;
     bly_status st = bly_fold_begin(f, f->shape.p[COUNTMIN_WIDTH],
@@ -794,6 +877,7 @@ const bly_kind bly_kind_countmin = {
     .summary = "counts in fixed memory how often a key came, never too low",
     .params = countmin_params,
     .nparams = sizeof countmin_params / sizeof countmin_params[0],
+    .nstate = 1,
     .traits = BLY_SELF_SIZED,
     .plan = countmin_plan,
     .sane = countmin_sane,
@@ -804,13 +888,15 @@ const bly_kind bly_kind_countmin = {
     .reach = countmin_reach,
     .shares = countmin_shares,
     .stat = countmin_stat,
+    .keeps = countmin_keeps,
     .add = countmin_add,
     .add_shared = countmin_add, /* looks at f->shared */
     .has = countmin_has,
+    .remove = countmin_remove,
     .increase = countmin_increase,
     .count = countmin_count,
     .merge = countmin_merge,
     .merge_part = countmin_merge_part,
-    .compare = countmin_compare, /* no .remove, no .intersect: see above */
+    .compare = countmin_compare, /* no .intersect: see above */
     .fold = countmin_fold,
 };

@@ -220,7 +220,7 @@ static uint64_t cuckoo_least_bits(uint64_t b)
 
 static bly_shape cuckoo_shape(uint64_t nb, uint64_t f, const bly_shape *like)
 {
-    bly_shape s = *like;
+    bly_shape s = bly_shape_copy(&bly_kind_cuckoo, like);
     s.p[CUCKOO_BUCKETS] = nb;
     s.p[CUCKOO_BITS] = f;
     s.nbytes = bly_cuckoo_nbytes(cuckoo_bits(&s));
@@ -256,7 +256,7 @@ static bool cuckoo_layer_shape(const bly_shape *root, uint32_t i,
         if (n > CUCKOO_MAX_BUCKETS)
             return false;
     }
-    bly_shape like = *root;
+    bly_shape like = bly_shape_copy(&bly_kind_cuckoo, root);
     /* Only the first table grows; its layers are plain tables. */
     like.p[CUCKOO_GROW] = 0;
     *out = cuckoo_shape(cuckoo_buckets_for(n, b, f), f, &like);
@@ -271,7 +271,7 @@ static double cuckoo_rate(const bly_shape *s, double n)
      * its room in use. A key is absent from the filter where it is absent from
      * every table. */
     double none = 1, left = n;
-    bly_shape table = *s;
+    bly_shape table = bly_shape_copy(&bly_kind_cuckoo, s);
     for (uint32_t i = 0;; i++) {
         const double room = (double)cuckoo_shape_room(&table);
         bly_shape next;
@@ -580,12 +580,12 @@ static bly_status cuckoo_grow(bly_filter *f)
         return bly_fail(BLY_EFULL, "the filter is full, and cannot grow any "
                                    "more");
     /* Before anything is made, so that a refusal costs nothing. */
-    if (f->max_bytes &&
-        bly_filter_bytes(f) + sizeof *f + s.nbytes > f->max_bytes)
+    if (f->extra->max_bytes &&
+        bly_filter_bytes(f) + sizeof *f + s.nbytes > f->extra->max_bytes)
         return bly_fail(BLY_EFULL,
                         "the filter is full, and growing would take it past "
                         "its limit of %llu bytes",
-                        (unsigned long long)f->max_bytes);
+                        (unsigned long long)f->extra->max_bytes);
     /* A layer is saved with its own capacity and rate, as if it had been
      * planned for exactly what fits. */
     set.items = cuckoo_shape_room(&s);
@@ -656,6 +656,15 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
         skip = stop == CUCKOO_NO_ROOM;
     }
     return BLY_OK;
+}
+
+/* The first table; a filter that grew has more of them. */
+static void cuckoo_fetch(const bly_filter *f, const uint64_t *h, size_t n)
+{
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    bly_cuckoo_stream q;
+    for (size_t i = 0; i < n; i += BLY_CUCKOO_FAR)
+        bly_cuckoo_stream_open(&q, &t, h + i, n - i);
 }
 
 /* -------------------------------------------------------------- one key */
@@ -1008,9 +1017,6 @@ static uint64_t cuckoo_nslots(const bly_filter *f)
 
 static bool cuckoo_sound(const bly_filter *f)
 {
-    for (int i = 1; i < BLY_STATE_WORDS; i++)
-        if (f->state[i])
-            return false;
     if (f->nlayers && !f->shape.p[CUCKOO_GROW])
         return false;
     for (uint32_t i = 0; i < f->nlayers; i++) {
@@ -1019,7 +1025,8 @@ static bool cuckoo_sound(const bly_filter *f)
         /* The layers of a file must be exactly those that growing would have
          * made: merging goes table by table and relies on it. */
         if (layer->kind != f->kind || !cuckoo_layer_shape(&f->shape, i, &s) ||
-            memcmp(layer->shape.p, s.p, sizeof s.p) != 0)
+            memcmp(layer->shape.p, s.p,
+                   bly_kind_room(f->kind) * sizeof s.p[0]) != 0)
             return false;
     }
     return f->state[0] <= cuckoo_nslots(f);
@@ -1072,6 +1079,7 @@ const bly_kind bly_kind_cuckoo = {
     .summary = "fingerprints in one of two buckets; few bits, and removal",
     .params = cuckoo_params,
     .nparams = sizeof cuckoo_params / sizeof cuckoo_params[0],
+    .nstate = 1,
     .plan = cuckoo_plan,
     .sane = cuckoo_sane,
     .rate = cuckoo_rate,
@@ -1085,6 +1093,7 @@ const bly_kind bly_kind_cuckoo = {
     .one = cuckoo_one,
     .add = cuckoo_add,
     .has = cuckoo_has,
+    .fetch = cuckoo_fetch,
     .remove = cuckoo_remove,
     .merge = cuckoo_merge,
     .intersect = cuckoo_intersect,

@@ -420,7 +420,7 @@ static bly_status deletable_merge_part(bly_filter *dst, const bly_part *p)
  * 2i + 1. Where both bits were set the new one was set twice. */
 static bly_status deletable_fold(const bly_filter *f, bly_filter **out)
 {
-    bly_shape half = f->shape;
+    bly_shape half = bly_shape_of(f);
     half.p[DELETABLE_REGIONS] /= 2;
     half.nbytes = deletable_nbytes(&half);
     const bly_status st =
@@ -436,6 +436,11 @@ static bly_status deletable_fold(const bly_filter *f, bly_filter **out)
             bly_bit_get(from.words, 2 * j + 1))
             bly_bit_set(to.marks, j / to.region);
     return BLY_OK;
+}
+
+static uint64_t deletable_raw(const bly_shape *s)
+{
+    return 64 * deletable_words(s) + s->p[DELETABLE_REGIONS];
 }
 
 const bly_kind bly_kind_deletable = {
@@ -464,4 +469,5 @@ const bly_kind bly_kind_deletable = {
     .intersect_part = bly_bitset_intersect_part,
     .compare = bly_bitset_compare,
     .fold = deletable_fold,
+    .raw = deletable_raw,
 };

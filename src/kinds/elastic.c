@@ -34,12 +34,23 @@
  * log2(1/p) + log2(log2 n) bits per key [1], here 11. Most keys are in the
  * newest table, which is asked first; a key that is not there asks all.
  *
- * A key that is known already is not added again. Tables cannot say whose a
- * fingerprint is, so there is no removal and no union, as in scalable.c.
+ * A key that is known already is not added again. So a fingerprint may stand
+ * for several keys, and nothing can be removed. With removal = yes every
+ * addition adds a fingerprint to the newest table, counted where it is there
+ * already. A key that matches in one table only has all its additions there,
+ * and one of them can be taken out without harm to others. Where it matches in
+ * several, some of these may be others' alone: it is refused. That happens to
+ * as many keys as are false positives, and to those that came several times,
+ * far apart.
+ *
+ * The union of two filters is one table where both have one and it holds both.
+ * Else the other's tables come along as layers: they are asked, and their keys
+ * removed, but new ones go to this filter's own. Rates add up, so the tables of
+ * both together may be `level`, which is what the bound has room for.
  *
  * data: the tables, each from a multiple of 64 bytes on. The shape gives their
  * number and the size of the newest; growing changes it. state: [0..2] the sums
- * of the newest table, which are all equal since nothing is in it twice; [3]
+ * of the newest table, which are all equal where nothing is in it twice; [3]
  * fingerprints in all tables before it.
  *
  * [1] Pagh, Segev and Wieder, How to Approximate a Set Without Knowing Its Size
@@ -60,7 +71,9 @@ enum {
     ELASTIC_LEVEL,
     ELASTIC_GROWTH,
     ELASTIC_TABLES,
-    ELASTIC_SLOTS
+    ELASTIC_SLOTS,
+    ELASTIC_REMOVAL,
+    ELASTIC_JOINED
 };
 enum { ELASTIC_BEFORE = BLY_QUOTIENT_SUMS }; /* in the state */
 
@@ -103,6 +116,14 @@ static const bly_param elastic_params[] = {
     [ELASTIC_SLOTS] = BLY_PARAM("slots", BLY_UINT, .min = BLY_RUNS_BLOCK,
                                 .max = (double)ELASTIC_MAX_SLOTS,
                                 .help = "home slots of the newest table"),
+    [ELASTIC_REMOVAL] =
+        BLY_PARAM("removal", BLY_CHOICE, .settable = true, .max = 1,
+                  .choices = BLY_WORDS("no", "yes"),
+                  .help = "whether keys can be removed; then each addition "
+                          "takes room, that of a known key too"),
+    [ELASTIC_JOINED] =
+        BLY_PARAM("joined", BLY_UINT, .max = ELASTIC_MAX_TABLES,
+                  .help = "tables that came from other filters, as layers"),
 };
 
 /* ------------------------------------------------------------------ tables */
@@ -130,8 +151,10 @@ static bool elastic_sized(const bly_shape *s, uint64_t i, uint64_t slots,
     const uint64_t up = i * elastic_log2(s->p[ELASTIC_GROWTH]);
     /* m rises with the slots that a table may reach, which keeps its rate at q,
      * and from `level` on by one bit more per table, which halves it. */
+    const uint64_t all =
+        i + s->p[ELASTIC_JOINED]; /* before it, of others too */
     const uint64_t print =
-        s->p[ELASTIC_PRINT] + up + (i < level ? 0 : i - level + 1);
+        s->p[ELASTIC_PRINT] + up + (all < level ? 0 : all - level + 1);
     /* Compared this way round, nothing is shifted out: the shape may come from
      * a file. */
     if (up > 40 || first > ELASTIC_MAX_SLOTS >> up || print > ELASTIC_MAX_PRINT)
@@ -243,7 +266,9 @@ static bool elastic_sane(const bly_shape *s)
            s->p[ELASTIC_TABLES] >= 1 &&
            s->p[ELASTIC_TABLES] <= ELASTIC_MAX_TABLES &&
            slots >= BLY_RUNS_BLOCK && slots <= ELASTIC_MAX_SLOTS &&
-           s->nbytes != 0 && s->nbytes == elastic_nbytes(s);
+           s->p[ELASTIC_REMOVAL] <= 1 &&
+           s->p[ELASTIC_JOINED] <= ELASTIC_MAX_TABLES && s->nbytes != 0 &&
+           s->nbytes == elastic_nbytes(s);
 }
 
 /* The least power of two that is not below x. */
@@ -335,7 +360,8 @@ static bly_status elastic_plan(const bly_want *w, bly_shape *out)
     *out = (bly_shape){ .p = { [ELASTIC_FIRST] = elastic_power(slots),
                                [ELASTIC_GROWTH] = growth,
                                [ELASTIC_TABLES] = 1,
-                               [ELASTIC_SLOTS] = slots } };
+                               [ELASTIC_SLOTS] = slots,
+                               [ELASTIC_REMOVAL] = w->opt[ELASTIC_REMOVAL] } };
     return w->bits ? elastic_for_bits(w, out) : elastic_for_rate(w, out);
 }
 
@@ -365,7 +391,8 @@ static void elastic_describe(const bly_shape *s, const bly_want *w,
     bly_fact_real(out, "items_of_level", room);
     if (f)
         bly_fact_uint(out, "fingerprints",
-                      f->state[ELASTIC_BEFORE] + f->state[BLY_QUOTIENT_USED]);
+                      f->state[ELASTIC_BEFORE] +
+                          f->state[BLY_QUOTIENT_DISTINCT]);
 }
 
 /* ----------------------------------------------------------------- growing */
@@ -390,7 +417,7 @@ static bly_status elastic_spread(const bly_filter *f, bly_filter *g)
                             "damaged: an entry is nobody's "
                             "fingerprint (restore it from a copy)");
         const bly_status st =
-            bly_quotient_write(&out, bly_scale(h, to.t.range), 1);
+            bly_quotient_write(&out, bly_scale(h, to.t.range), w.count);
         if (st)
             return st;
     }
@@ -402,7 +429,7 @@ static bly_status elastic_seal(const bly_filter *f, bly_filter *g)
 {
     memcpy(g->data, f->data, (size_t)f->shape.nbytes);
     g->state[ELASTIC_BEFORE] =
-        f->state[ELASTIC_BEFORE] + f->state[BLY_QUOTIENT_USED];
+        f->state[ELASTIC_BEFORE] + f->state[BLY_QUOTIENT_DISTINCT];
     return BLY_OK;
 }
 
@@ -445,6 +472,17 @@ static bool elastic_crowded(const bly_filter *f, const bly_shape *s)
            f->state[BLY_QUOTIENT_USED] < most - most / 4;
 }
 
+/* The layers of f are those of g from now on, which takes its place. */
+static void elastic_hand_over(bly_filter *f, bly_filter *g)
+{
+    g->layer = f->layer;
+    g->nlayers = f->nlayers;
+    g->places = f->places;
+    f->layer = NULL;
+    f->nlayers = 0;
+    f->places = 0;
+}
+
 /* Room for more keys. Chosen keys can crowd into one place, so that a table is
  * full long before its time, even when it is written anew. Then it is made
  * larger again, but not without end: a few such keys must not take all memory.
@@ -452,7 +490,7 @@ static bool elastic_crowded(const bly_filter *f, const bly_shape *s)
 static bly_status elastic_grow(bly_filter *f)
 {
     const bly_setting set = bly_setting_of(f);
-    bly_shape next = f->shape;
+    bly_shape next = bly_shape_of(f);
     bly_status st;
     do {
         bly_filter *g;
@@ -463,12 +501,12 @@ static bly_status elastic_grow(bly_filter *f)
         if (!elastic_after(&next, &next))
             return bly_fail(BLY_EFULL, "the filter is full: its tables cannot "
                                        "grow further (build a new one)");
-        if (f->max_bytes && next.nbytes > f->max_bytes)
+        if (f->extra->max_bytes && next.nbytes > f->extra->max_bytes)
             return bly_fail(BLY_EFULL,
                             "to grow, the filter would need %llu bytes, the "
                             "limit is %llu",
                             (unsigned long long)next.nbytes,
-                            (unsigned long long)f->max_bytes);
+                            (unsigned long long)f->extra->max_bytes);
         st = bly_filter_make(f->kind, &next, &set, &g);
         if (st)
             return st;
@@ -476,8 +514,10 @@ static bly_status elastic_grow(bly_filter *f)
         const bool sealed =
             next.p[ELASTIC_TABLES] != f->shape.p[ELASTIC_TABLES];
         st = sealed ? elastic_seal(f, g) : elastic_spread(f, g);
-        if (!st)
+        if (!st) {
+            elastic_hand_over(f, g);
             return bly_become(f, g);
+        }
         /* Full again although larger: crowded keys. Try the next size. */
         bly_free(g);
     } while (st == BLY_EFULL);
@@ -489,9 +529,10 @@ static bly_status elastic_grow(bly_filter *f)
 /* Keys that go through the tables together: their hashes stay in L1. */
 #define ELASTIC_GROUP 512
 
-/* Which of n <= ELASTIC_GROUP keys some table knows. */
-static void elastic_ask(const bly_filter *f, const uint64_t *h, size_t n,
-                        uint64_t *maybe)
+/* Which of n <= ELASTIC_GROUP keys some table of f, which is not a layer's,
+ * knows. */
+static void elastic_ask_own(const bly_filter *f, const uint64_t *h, size_t n,
+                            uint64_t *maybe)
 {
     uint64_t left[ELASTIC_GROUP], cut[ELASTIC_GROUP];
     uint64_t hit[BLY_BITMAP_WORDS(ELASTIC_GROUP)];
@@ -516,6 +557,14 @@ static void elastic_ask(const bly_filter *f, const uint64_t *h, size_t n,
         }
         n = kept;
     }
+}
+
+static void elastic_ask(const bly_filter *f, const uint64_t *h, size_t n,
+                        uint64_t *maybe)
+{
+    elastic_ask_own(f, h, n, maybe);
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        elastic_ask_own(f->layer[i], h, n, maybe);
 }
 
 static void elastic_has(const bly_filter *f, const uint64_t *h, size_t n,
@@ -556,6 +605,32 @@ static size_t elastic_add_group(bly_filter *f, const uint64_t *h, size_t n,
     return i;
 }
 
+/* The same with removal: all are added, known or not. */
+static size_t elastic_count_group(bly_filter *f, const uint64_t *h, size_t n,
+                                  uint64_t *fresh, size_t first)
+{
+    uint64_t known[BLY_BITMAP_WORDS(ELASTIC_GROUP)] = { 0 };
+    uint64_t added[BLY_BITMAP_WORDS(ELASTIC_GROUP)] = { 0 };
+    uint64_t cut[ELASTIC_GROUP];
+    elastic_walk w = elastic_walk_of(f);
+    size_t done = 0;
+    if (fresh)
+        elastic_ask(f, h, n, known);
+    if (!elastic_next(&w))
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        cut[i] = elastic_cut(&w.size, h[i]);
+    (void)bly_quotient_best()->add(&w.t, f->state, cut, NULL, n,
+                                   fresh ? added : NULL, &done);
+    for (size_t i = 0; fresh && i < done; i++)
+        fresh[(first + i) / 64] |=
+            (added[i / 64] & ~known[i / 64]) >> i % 64 & 1
+                ? UINT64_C(1) << (first + i) % 64
+                : 0;
+    bly_filter_added(f, done);
+    return done;
+}
+
 static bly_status elastic_add(bly_filter *f, const uint64_t *h, size_t n,
                               uint64_t *fresh, size_t *ndone)
 {
@@ -563,13 +638,252 @@ static bly_status elastic_add(bly_filter *f, const uint64_t *h, size_t n,
     bly_status st = BLY_OK;
     while (from < n && !st) {
         const size_t ng = n - from < ELASTIC_GROUP ? n - from : ELASTIC_GROUP;
-        const size_t done = elastic_add_group(f, h + from, ng, fresh, from);
+        const size_t done = (f->shape.p[ELASTIC_REMOVAL] ? elastic_count_group
+                                                         : elastic_add_group)(
+            f, h + from, ng, fresh, from);
         from += done;
         /* The key that found no room is tried again in the larger table. */
         if (done < ng)
             st = elastic_grow(f);
     }
     *ndone = from;
+    return st;
+}
+
+/* ---------------------------------------------------------------- removing */
+
+static const char *elastic_keeps(const bly_shape *s)
+{
+    return s->p[ELASTIC_REMOVAL]
+               ? NULL
+               : "the filter does not know how many keys share a fingerprint, "
+                 "so nothing can be removed (build it with removal = yes)";
+}
+
+/* Count the tables of a part, f or a layer of it, that know h; `only` becomes
+ * the last of them. */
+static unsigned elastic_matches(bly_filter *part, uint64_t h,
+                                elastic_walk *only)
+{
+    unsigned n = 0;
+    for (elastic_walk w = elastic_walk_of(part); elastic_next(&w);) {
+        const uint64_t cut = elastic_cut(&w.size, h);
+        uint64_t hit = 0;
+        bly_quotient_best()->has(&w.t, &cut, 1, &hit);
+        n += hit & 1;
+        if (hit & 1)
+            *only = w;
+    }
+    return n;
+}
+
+/* Take one from what is in this table of a part. */
+static bly_status elastic_take(bly_filter *part, const elastic_walk *w,
+                               uint64_t h)
+{
+    const uint64_t cut = elastic_cut(&w->size, h), many = UINT64_C(1) << 62;
+    /* Nobody keeps sums of tables before the newest, only the number of their
+     * fingerprints: what becomes of these tells. */
+    uint64_t other[BLY_QUOTIENT_SUMS] = { many, many, many };
+    const bool newest = w->i + 1 == part->shape.p[ELASTIC_TABLES];
+    bly_status st;
+    bly_quotient_best()->remove(&w->t, newest ? part->state : other, &cut, 1,
+                                &st);
+    if (!newest)
+        part->state[ELASTIC_BEFORE] -= many - other[BLY_QUOTIENT_DISTINCT];
+    return st;
+}
+
+static void elastic_remove(bly_filter *f, const uint64_t *h, size_t n,
+                           bly_status *each)
+{
+    uint64_t removed = 0;
+    for (size_t i = 0; i < n; i++) {
+        elastic_walk w;
+        bly_filter *holder = f;
+        unsigned matches = elastic_matches(f, h[i], &w);
+        for (uint32_t j = 0; j < f->nlayers; j++) {
+            const unsigned more = elastic_matches(f->layer[j], h[i], &w);
+            holder = more ? f->layer[j] : holder;
+            matches += more;
+        }
+        if (!matches)
+            each[i] = BLY_EABSENT;
+        else if (matches > 1 || !f->shape.p[ELASTIC_REMOVAL])
+            each[i] = BLY_EREFUSED;
+        else
+            each[i] = elastic_take(holder, &w, h[i]);
+        removed += !each[i];
+    }
+    bly_filter_removed(f, removed);
+}
+
+/* ----------------------------------------------------------------- merging */
+
+static bool elastic_akin(const bly_shape *a, const bly_shape *b)
+{
+    return a->p[ELASTIC_FIRST] == b->p[ELASTIC_FIRST] &&
+           a->p[ELASTIC_PRINT] == b->p[ELASTIC_PRINT] &&
+           a->p[ELASTIC_LEVEL] == b->p[ELASTIC_LEVEL] &&
+           a->p[ELASTIC_GROWTH] == b->p[ELASTIC_GROWTH] &&
+           a->p[ELASTIC_REMOVAL] == b->p[ELASTIC_REMOVAL];
+}
+
+/* Walks the one table of a filter: the cut hash of each entry. */
+typedef struct elastic_list {
+    elastic_walk table;
+    bly_quotient_walk entries;
+    uint64_t h;
+    bool more, bad;
+} elastic_list;
+
+static void elastic_list_next(elastic_list *l)
+{
+    l->more = bly_quotient_walk_next(&l->entries);
+    if (l->more &&
+        !elastic_uncut(&l->table.size, &l->table.t, l->entries.F, &l->h))
+        l->bad = true;
+}
+
+static elastic_list elastic_list_of(const bly_filter *f)
+{
+    elastic_list l = { .table = elastic_walk_of(f) };
+    l.bad = !elastic_next(&l.table);
+    if (!l.bad) {
+        l.entries = bly_quotient_walk_of(&l.table.t);
+        elastic_list_next(&l);
+    }
+    return l;
+}
+
+/* The table of g, which is empty, from those of a and b. */
+static bly_status elastic_unite(const bly_filter *a, const bly_filter *b,
+                                bly_filter *g)
+{
+    elastic_list la = elastic_list_of(a), lb = elastic_list_of(b);
+    elastic_walk to = elastic_walk_of(g);
+    if (!elastic_next(&to))
+        return bly_fail(BLY_EFORMAT, "damaged");
+    bly_quotient_writer out = bly_quotient_writer_of(&to.t, g->state);
+    bly_status st = BLY_OK;
+    while (!st && (la.more || lb.more)) {
+        if (la.bad || lb.bad)
+            return bly_fail(BLY_EFORMAT,
+                            "damaged: an entry is nobody's fingerprint "
+                            "(restore it from a copy)");
+        const bool take_a = la.more && (!lb.more || la.h <= lb.h);
+        const bool take_b = lb.more && (!la.more || lb.h <= la.h);
+        const uint64_t h = take_a ? la.h : lb.h;
+        uint64_t count =
+            (take_a ? la.entries.count : 0) + (take_b ? lb.entries.count : 0);
+        if (!g->shape.p[ELASTIC_REMOVAL])
+            count = 1;
+        else if (count > BLY_QUOTIENT_MAX_COUNT)
+            count = BLY_QUOTIENT_MAX_COUNT;
+        st = bly_quotient_write(&out, bly_scale(h, to.t.range), count);
+        if (take_a)
+            elastic_list_next(&la);
+        if (take_b)
+            elastic_list_next(&lb);
+    }
+    return st ? st : bly_quotient_write_end(&out);
+}
+
+static bool elastic_bare(const bly_filter *f)
+{
+    return !f->state[BLY_QUOTIENT_USED] && !f->state[ELASTIC_BEFORE] &&
+           !f->nlayers;
+}
+
+static bly_status elastic_crowd(const bly_shape *s, uint64_t all)
+{
+    return bly_fail(BLY_EFULL,
+                    "the filters have %llu tables together, and their rate "
+                    "allows for %llu: build one from all keys, or both with a "
+                    "larger level",
+                    (unsigned long long)all,
+                    (unsigned long long)s->p[ELASTIC_LEVEL]);
+}
+
+/* A copy of a part of src, without its layers, to go with dst. */
+static bly_status elastic_part_copy(const bly_filter *dst,
+                                    const bly_filter *part, bly_filter **out)
+{
+    const bly_setting set = bly_setting_of(dst);
+    bly_shape s = bly_shape_of(part);
+    s.p[ELASTIC_JOINED] = 0;
+    const bly_status st = bly_filter_make(dst->kind, &s, &set, out);
+    if (!st) {
+        memcpy((*out)->data, part->data, (size_t)s.nbytes);
+        memcpy((*out)->state, part->state,
+               part->kind->nstate * sizeof part->state[0]);
+        (*out)->nadded = part->nadded;
+    }
+    return st;
+}
+
+/* All parts of src become layers of dst, which has room for them. */
+static bly_status elastic_join(bly_filter *dst, const bly_filter *src)
+{
+    bly_filter *part[BLY_MAX_LAYERS];
+    uint32_t n = 0;
+    bly_status st = BLY_OK;
+    for (uint32_t i = 0; i <= src->nlayers && !st; i++) {
+        st = elastic_part_copy(dst, i ? src->layer[i - 1] : src, &part[n]);
+        n += !st;
+    }
+    /* If one fails, it is the first, for want of memory for the list. */
+    for (uint32_t i = 0; i < n; i++)
+        if (st)
+            bly_free(part[i]);
+        else
+            st = bly_filter_push(dst, part[i]);
+    if (!st)
+        dst->shape.p[ELASTIC_JOINED] +=
+            src->shape.p[ELASTIC_TABLES] + src->shape.p[ELASTIC_JOINED];
+    return st;
+}
+
+/* dst becomes the one table of both. BLY_EFULL: it would be too large. */
+static bly_status elastic_merge_tables(bly_filter *dst, const bly_filter *src)
+{
+    const bly_setting set = bly_setting_of(dst);
+    bly_shape s = bly_shape_of(dst);
+    bly_status st = BLY_EFULL;
+    if (s.p[ELASTIC_SLOTS] < src->shape.p[ELASTIC_SLOTS])
+        s = bly_shape_of(src);
+    do {
+        bly_filter *g;
+        st = bly_filter_make(dst->kind, &s, &set, &g);
+        if (st)
+            return st;
+        st = elastic_unite(dst, src, g);
+        if (!st) {
+            g->nadded = dst->nadded;
+            return bly_become(dst, g);
+        }
+        bly_free(g);
+    } while (st == BLY_EFULL && elastic_after(&s, &s) &&
+             s.p[ELASTIC_TABLES] == 1);
+    return st;
+}
+
+static bly_status elastic_merge(bly_filter *dst, const bly_filter *src)
+{
+    const uint64_t *const d = dst->shape.p, *const s = src->shape.p;
+    const uint64_t all = d[ELASTIC_TABLES] + d[ELASTIC_JOINED] +
+                         s[ELASTIC_TABLES] + s[ELASTIC_JOINED];
+    bly_status st = BLY_EFULL;
+    if (elastic_bare(src))
+        return BLY_OK;
+    if (all == 2)
+        st = elastic_merge_tables(dst, src);
+    if (st == BLY_EFULL && all > d[ELASTIC_LEVEL])
+        return elastic_crowd(&dst->shape, all);
+    if (st == BLY_EFULL)
+        st = elastic_join(dst, src);
+    if (!st)
+        bly_filter_added(dst, src->nadded);
     return st;
 }
 
@@ -588,16 +902,38 @@ static uint64_t elastic_room_before(const bly_shape *s)
     return room;
 }
 
+/* Are these the sums of a table? Where known keys are not added again, all are
+ * one number. */
+static bool elastic_sums_good(const bly_shape *s, const uint64_t *sums)
+{
+    const uint64_t used = sums[BLY_QUOTIENT_USED];
+    const uint64_t distinct = sums[BLY_QUOTIENT_DISTINCT];
+    const uint64_t total = sums[BLY_QUOTIENT_TOTAL];
+    return s->p[ELASTIC_REMOVAL] ? distinct <= used && distinct <= total
+                                 : distinct == used && total == used;
+}
+
+static bool elastic_layers_sound(const bly_filter *f)
+{
+    uint64_t joined = 0;
+    for (uint32_t i = 0; i < f->nlayers; i++) {
+        const bly_filter *const part = f->layer[i];
+        /* Their own state was found sound when they were loaded. */
+        if (part->kind != f->kind || part->nlayers || !bly_same_hash(part, f) ||
+            part->shape.p[ELASTIC_JOINED] ||
+            !elastic_akin(&part->shape, &f->shape))
+            return false;
+        joined += part->shape.p[ELASTIC_TABLES];
+    }
+    return joined == f->shape.p[ELASTIC_JOINED];
+}
+
 static bool elastic_sound(const bly_filter *f)
 {
     const uint64_t *state = f->state;
     const uint64_t most = bly_quotient_most(f->shape.p[ELASTIC_SLOTS]);
-    for (int i = ELASTIC_BEFORE + 1; i < BLY_STATE_WORDS; i++)
-        if (state[i])
-            return false;
-    return f->nlayers == 0 && state[BLY_QUOTIENT_USED] <= most &&
-           state[BLY_QUOTIENT_DISTINCT] == state[BLY_QUOTIENT_USED] &&
-           state[BLY_QUOTIENT_TOTAL] == state[BLY_QUOTIENT_USED] &&
+    return elastic_layers_sound(f) && state[BLY_QUOTIENT_USED] <= most &&
+           elastic_sums_good(&f->shape, state) &&
            state[ELASTIC_BEFORE] <= elastic_room_before(&f->shape);
 }
 
@@ -609,8 +945,7 @@ static bool elastic_table_good(const elastic_walk *w, uint64_t *sums)
         bly_runs_nbytes(bly_quotient_nblocks(w->size.slots), w->size.r);
     uint64_t h;
     if (!bly_quotient_check(&w->t, sums) ||
-        sums[BLY_QUOTIENT_TOTAL] != sums[BLY_QUOTIENT_USED] ||
-        sums[BLY_QUOTIENT_DISTINCT] != sums[BLY_QUOTIENT_USED])
+        !elastic_sums_good(&w->f->shape, sums))
         return false;
     /* What fills a table up to a multiple of 64 bytes is zero. */
     for (uint64_t i = w->at + used; i < w->at + w->size.nbytes; i++)
@@ -630,7 +965,7 @@ static bool elastic_check(const bly_filter *f)
         if (!elastic_table_good(&w, sums))
             return false;
         if (w.i + 1 < f->shape.p[ELASTIC_TABLES])
-            before += sums[BLY_QUOTIENT_USED];
+            before += sums[BLY_QUOTIENT_DISTINCT];
         else if (memcmp(sums, f->state, sizeof sums) != 0)
             return false;
     }
@@ -648,34 +983,64 @@ static bool elastic_check(const bly_filter *f)
  *     keys      M ln((1 - a) / (1 - b))
  *     variance  M (1/(1 - b) - 1/(1 - a) - ln((1 - a) / (1 - b)))
  *
- * and C is the rate. All tables but the newest are full.
+ * and C is the rate. All tables but the newest are full. With removal every key
+ * is added, so that a is 0 for each table, and how many fingerprints are left
+ * in it is counted. What is in several parts, or in several tables with
+ * removal, counts as often.
  */
+typedef struct elastic_sum {
+    double slots, held, items, variance, covered;
+} elastic_sum;
+
+/* Fingerprints in a table. */
+static double elastic_prints(const elastic_walk *w)
+{
+    const bly_filter *const f = w->f;
+    uint64_t n = 0;
+    if (w->i + 1 == f->shape.p[ELASTIC_TABLES])
+        return (double)f->state[BLY_QUOTIENT_DISTINCT];
+    if (!f->shape.p[ELASTIC_REMOVAL])
+        return (double)bly_quotient_most(w->size.slots);
+    for (bly_quotient_walk e = bly_quotient_walk_of(&w->t);
+         bly_quotient_walk_next(&e);)
+        n++;
+    return (double)n;
+}
+
+static void elastic_sum_up(const bly_filter *f, elastic_sum *sum)
+{
+    elastic_walk table[ELASTIC_MAX_TABLES], w = elastic_walk_of(f);
+    size_t n = 0;
+    double covered = 0;
+    while (n < ELASTIC_MAX_TABLES && elastic_next(&w))
+        table[n++] = w;
+    while (n--) { /* from the oldest on */
+        const double prints = elastic_prints(&table[n]);
+        const double range = ldexp(1, (int)table[n].size.print);
+        /* A share of what is left; a damaged file may have more than all. */
+        const double pass =
+            f->shape.p[ELASTIC_REMOVAL] ? 1 : fmax(1 - covered, 1e-9);
+        const double share = fmin(prints / range / pass, 1 - 1e-9);
+        sum->slots += (double)table[n].size.slots;
+        sum->items -= range * log1p(-share);
+        sum->variance += range * (share / (1 - share) / pass + log1p(-share));
+        covered += prints / range;
+    }
+    sum->covered += covered;
+    sum->held +=
+        (double)f->state[ELASTIC_BEFORE] + (double)f->state[BLY_QUOTIENT_USED];
+}
+
 static void elastic_stat(const bly_filter *f, bly_stats *out)
 {
-    double slots = 0, items = 0, variance = 0, covered = 0;
-    const double held =
-        (double)f->state[ELASTIC_BEFORE] + (double)f->state[BLY_QUOTIENT_USED];
-    elastic_size size;
-    for (uint64_t i = 0; i < f->shape.p[ELASTIC_TABLES]; i++) {
-        const bool newest = i + 1 == f->shape.p[ELASTIC_TABLES];
-        if (!elastic_sized(&f->shape, i, newest ? f->shape.p[ELASTIC_SLOTS] : 0,
-                           &size))
-            break;
-        const double n = newest ? (double)f->state[BLY_QUOTIENT_USED]
-                                : (double)bly_quotient_most(size.slots);
-        const double range = ldexp(1, (int)size.print);
-        /* A share of what is left; a damaged file may have more than all. */
-        const double pass = fmax(1 - covered, 1e-9);
-        const double share = fmin(n / range / pass, 1 - 1e-9);
-        slots += (double)size.slots;
-        items -= range * log1p(-share);
-        variance += range * (share / (1 - share) / pass + log1p(-share));
-        covered += n / range;
-    }
-    out->fill = held / slots;
-    out->items_estimate = items;
-    out->items_sd = sqrt(fmax(0, variance));
-    out->fpr_now = fmin(covered, 1);
+    elastic_sum sum = { 0 };
+    elastic_sum_up(f, &sum);
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        elastic_sum_up(f->layer[i], &sum);
+    out->fill = sum.held / sum.slots;
+    out->items_estimate = sum.items;
+    out->items_sd = sqrt(fmax(0, sum.variance));
+    out->fpr_now = fmin(sum.covered, 1);
 }
 
 const bly_kind bly_kind_elastic = {
@@ -685,6 +1050,7 @@ const bly_kind bly_kind_elastic = {
         "grows with its keys, and holds little more memory than they need",
     .params = elastic_params,
     .nparams = sizeof elastic_params / sizeof elastic_params[0],
+    .nstate = ELASTIC_BEFORE + 1,
     .traits = BLY_ORDERED,
     .plan = elastic_plan,
     .sane = elastic_sane,
@@ -693,6 +1059,10 @@ const bly_kind bly_kind_elastic = {
     .sound = elastic_sound,
     .check = elastic_check,
     .stat = elastic_stat,
+    .keeps = elastic_keeps,
     .add = elastic_add,
     .has = elastic_has,
+    .remove = elastic_remove,
+    .akin = elastic_akin,
+    .merge = elastic_merge,
 };

@@ -31,6 +31,9 @@
  * Members have to be known first, then the others, which are asked and not
  * kept: deny(), after build(). Without others it is a ribbon.
  *
+ * Where shares of members differ between groups of keys, each has a first
+ * ribbon of its own, or shares it with groups like it: exact_groups.c.
+ *
  * Nothing can be added, removed or merged.
  *
  * [1] Larisch et al., CRLite, 2017: the problem, and a cascade of filters
@@ -41,33 +44,17 @@
 
 #include "core/sort.h"
 #include "core/status.h"
-#include "kinds/ribbon.h"
-
-enum {
-    EXACT_OTHERS, /* s, as planned */
-    EXACT_PASS,   /* q; 1: no first ribbon */
-    EXACT_BITS    /* of both, as planned */
-};
-
-/* Words of the state. */
-enum {
-    EXACT_KEYS,   /* members */
-    EXACT_DENIED, /* others that the first ribbon let through, in the second */
-    EXACT_BOTH,   /* keys that were named as others too, and are members */
-    EXACT_STATES
-};
-
-#define EXACT_MAX_OTHERS 0x1p48
-#define EXACT_MAX_BITS 0x1p56
+#include "kinds/exact.h"
 
 static const bly_param exact_params[] = {
-    [EXACT_OTHERS] =
-        BLY_PARAM("others", BLY_UINT, .settable = true, .max = EXACT_MAX_OTHERS,
-                  .help = "keys that are known not to be in it"),
-    [EXACT_PASS] = BLY_PARAM("pass", BLY_REAL, .max = 1,
-                             .help = "share of the others that need a bit"),
-    [EXACT_BITS] = BLY_PARAM("planned_bits", BLY_UINT, .max = EXACT_MAX_BITS,
-                             .help = "of both ribbons, as planned"),
+    [BLY_EXACT_OTHERS] = BLY_PARAM(
+        "others", BLY_UINT, .settable = true, .max = BLY_EXACT_MAX_OTHERS,
+        .help = "keys that are known not to be in it"),
+    [BLY_EXACT_PASS] = BLY_PARAM("pass", BLY_REAL, .max = 1,
+                                 .help = "share of the others that need a bit"),
+    [BLY_EXACT_BITS] =
+        BLY_PARAM("planned_bits", BLY_UINT, .max = BLY_EXACT_MAX_BITS,
+                  .help = "of both ribbons, as planned"),
 };
 
 /* What the builder needs besides the filter until it is finished. */
@@ -87,13 +74,13 @@ static bly_status exact_first(uint64_t r, double q, bly_shape *out)
 }
 
 /* Bits of both, for s others. */
-static double exact_cost(uint64_t r, double s, double q)
+double bly_exact_cost(uint64_t r, double s, double q)
 {
     bly_shape first = { .nbytes = 0 }, second = { .nbytes = 0 };
     if (q < 1 && exact_first(r, q, &first))
         return INFINITY;
     const double bits = (double)r + ceil(q * s);
-    if (s > 0 && bits > EXACT_MAX_OTHERS)
+    if (s > 0 && bits > BLY_EXACT_MAX_OTHERS)
         return INFINITY;
     if (s > 0)
         bly_ribbon_shape_valued((uint64_t)bits, &second);
@@ -105,7 +92,7 @@ static double exact_best(uint64_t r, double s)
 {
     double best = 1;
     for (int f = 1; f <= (int)BLY_RIBBON_MAX_WIDTH; f++) {
-        if (exact_cost(r, s, ldexp(1, -f)) >= exact_cost(r, s, best))
+        if (bly_exact_cost(r, s, ldexp(1, -f)) >= bly_exact_cost(r, s, best))
             break;
         best = ldexp(1, -f);
     }
@@ -117,15 +104,15 @@ static bly_status exact_within(uint64_t r, double s, double most, uint64_t bits,
                                double *out)
 {
     double low = -(double)BLY_RIBBON_MAX_WIDTH, high = log2(most);
-    if (exact_cost(r, s, most) > (double)bits)
+    if (bly_exact_cost(r, s, most) > (double)bits)
         return bly_fail(BLY_EINVAL,
                         "%llu bits are too few for an exact filter of %llu "
                         "items and %.0f others, which begins at %.0f",
                         (unsigned long long)bits, (unsigned long long)r, s,
-                        exact_cost(r, s, most));
+                        bly_exact_cost(r, s, most));
     while (high - low > 1e-9) {
         const double mid = (low + high) / 2;
-        if (exact_cost(r, s, exp2(mid)) <= (double)bits)
+        if (bly_exact_cost(r, s, exp2(mid)) <= (double)bits)
             high = mid;
         else
             low = mid;
@@ -134,9 +121,29 @@ static bly_status exact_within(uint64_t r, double s, double most, uint64_t bits,
     return BLY_OK;
 }
 
+/* What is to be known of the shape, in the end. */
+static bly_status exact_shape(const bly_want *w, uint64_t others, double q,
+                              double bits, bly_shape *out)
+{
+    if (bits > BLY_EXACT_MAX_BITS)
+        return bly_fail(BLY_ERANGE,
+                        "%llu items and %llu others are too many for an exact "
+                        "filter",
+                        (unsigned long long)w->items,
+                        (unsigned long long)others);
+    *out = (bly_shape){ .nbytes = w->groups ? w->groups->nbytes : 0 };
+    out->p[BLY_EXACT_OTHERS] = others;
+    out->p[BLY_EXACT_BITS] = (uint64_t)bits;
+    bly_shape_set_real(out, BLY_EXACT_PASS, q);
+    return BLY_OK;
+}
+
 static bly_status exact_plan(const bly_want *w, bly_shape *out)
 {
-    const double s = (double)w->opt[EXACT_OTHERS];
+    if (w->groups)
+        return exact_shape(w, w->groups->others, w->groups->pass,
+                           w->groups->bits, out);
+    const double s = (double)w->opt[BLY_EXACT_OTHERS];
     /* Without others nothing halves the rate. */
     const double half = s > 0 ? 2 : 1;
     double q = s > 0 ? exact_best(w->items, s) : 0.999;
@@ -145,71 +152,93 @@ static bly_status exact_plan(const bly_want *w, bly_shape *out)
         st = exact_within(w->items, s, q, w->bits, &q);
     else if (half * w->fpr < q)
         q = half * w->fpr;
-    const double cost = exact_cost(w->items, s, q);
-    if (st)
-        return st;
-    if (cost > EXACT_MAX_BITS)
-        return bly_fail(BLY_ERANGE,
-                        "%llu items and %.0f others are too many for an exact "
-                        "filter",
-                        (unsigned long long)w->items, s);
-    *out = (bly_shape){ .nbytes = 0 };
-    out->p[EXACT_OTHERS] = w->opt[EXACT_OTHERS];
-    out->p[EXACT_BITS] = (uint64_t)cost;
-    bly_shape_set_real(out, EXACT_PASS, q);
-    return BLY_OK;
+    return st ? st
+              : exact_shape(w, w->opt[BLY_EXACT_OTHERS], q,
+                            bly_exact_cost(w->items, s, q), out);
 }
 
 static bool exact_sane(const bly_shape *s)
 {
-    const double q = bly_shape_real(s, EXACT_PASS);
-    return s->nbytes == 0 && q > 0 && q <= 1 &&
-           (double)s->p[EXACT_OTHERS] <= EXACT_MAX_OTHERS &&
-           (double)s->p[EXACT_BITS] <= EXACT_MAX_BITS;
+    const double q = bly_shape_real(s, BLY_EXACT_PASS);
+    /* The table of groups, whose size sound() knows. */
+    return s->nbytes % 8 == 0 &&
+           s->nbytes <= bly_groups_bytes(BLY_GROUPS_SPANS, BLY_GROUPS_ROWS) &&
+           q > 0 && q <= 1 &&
+           (double)s->p[BLY_EXACT_OTHERS] <= BLY_EXACT_MAX_OTHERS &&
+           (double)s->p[BLY_EXACT_BITS] <= BLY_EXACT_MAX_BITS;
 }
 
 /* Of keys that are neither members nor others. */
 static double exact_rate(const bly_shape *s, double n)
 {
     (void)n;
-    return bly_shape_real(s, EXACT_PASS) / (s->p[EXACT_OTHERS] ? 2 : 1);
+    return bly_shape_real(s, BLY_EXACT_PASS) / (s->p[BLY_EXACT_OTHERS] ? 2 : 1);
 }
 
 static uint64_t exact_bits(const bly_shape *s)
 {
-    return s->p[EXACT_BITS];
+    return s->p[BLY_EXACT_BITS];
 }
 
 /* log2 of the ways to choose r of r + s. */
-static double exact_entropy(double r, double s)
+double bly_exact_entropy(double r, double s)
 {
     return r * log2(1 + s / r) + s * log2(1 + r / s);
+}
+
+static bool exact_grouped(const bly_filter *f)
+{
+    return f->extra->hasher.id == BLY_HASH_GROUPED;
+}
+
+static bool exact_valued(const bly_filter *layer)
+{
+    return layer->shape.p[BLY_RIBBON_VALUED] != 0;
+}
+
+/* The rate of keys outside, in the group that has the highest. */
+static double exact_worst(const bly_filter *f)
+{
+    const bly_groups g = bly_exact_groups(f);
+    double worst = 0;
+    for (unsigned i = 0; i < g.nspans; i++) {
+        if (bly_groups_word(&g, i) == BLY_EXACT_FULL)
+            return 1;
+        if (bly_groups_word(&g, i) == 0)
+            worst = 0.5;
+    }
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        if (!exact_valued(f->layer[i]))
+            worst =
+                fmax(worst, bly_kind_ribbon.rate(&f->layer[i]->shape, 0) / 2);
+    return worst;
 }
 
 static void exact_describe(const bly_shape *s, const bly_want *w,
                            const bly_filter *f, bly_facts *out)
 {
     const double r = (double)(w ? w->items : f->items);
-    const double others = (double)s->p[EXACT_OTHERS];
-    uint64_t bits = s->p[EXACT_BITS];
+    const double others = (double)s->p[BLY_EXACT_OTHERS];
+    uint64_t bits = s->p[BLY_EXACT_BITS];
+    double least = bly_exact_entropy(r, others);
     if (f) {
-        bits = 0;
+        bits = 8 * s->nbytes;
         for (uint32_t i = 0; i < f->nlayers; i++)
             bits += 8 * f->layer[i]->shape.nbytes;
-        bly_fact_uint(out, "others_in_table", f->state[EXACT_DENIED]);
-        bly_fact_uint(out, "named_as_both", f->state[EXACT_BOTH]);
+        bly_fact_uint(out, "others_in_table", f->state[BLY_EXACT_DENIED]);
+        bly_fact_uint(out, "named_as_both", f->state[BLY_EXACT_BOTH]);
     }
-    if (others > 0 && bits)
-        bly_fact_real(out, "over_entropy",
-                      (double)bits / exact_entropy(r, others));
+    if (f && exact_grouped(f)) {
+        bly_fact_uint(out, "groups", f->state[BLY_EXACT_GROUPS]);
+        bly_fact_uint(out, "groups_in_table", f->state[BLY_EXACT_ROWS]);
+        bly_fact_real(out, "worst_group", exact_worst(f));
+        least = (double)f->state[BLY_EXACT_LEAST];
+    }
+    if (others > 0 && bits && least > 0)
+        bly_fact_real(out, "over_entropy", (double)bits / least);
 }
 
 /* --------------------------------------------------------------- contents */
-
-static bool exact_valued(const bly_filter *layer)
-{
-    return layer->shape.p[BLY_RIBBON_VALUED] != 0;
-}
 
 /* The two ribbons, each NULL where there is none. */
 static const bly_filter *exact_first_of(const bly_filter *f)
@@ -223,49 +252,110 @@ static const bly_filter *exact_second_of(const bly_filter *f)
     return last && exact_valued(last) ? last : NULL;
 }
 
+/* The table is as long as it should be, and only the last ribbon is one of
+ * values. */
+static bool exact_grouped_sound(const bly_filter *f)
+{
+    const bly_groups g = bly_exact_groups(f);
+    for (uint32_t i = 0; i + 1 < f->nlayers; i++)
+        if (exact_valued(f->layer[i]))
+            return false;
+    return f->state[BLY_EXACT_SPANS] >> 16 == 0 && g.nspans > 0 &&
+           g.nspans <= BLY_GROUPS_SPANS && g.rest < g.nspans &&
+           g.nrows <= BLY_GROUPS_ROWS &&
+           f->shape.nbytes == bly_groups_bytes(g.nspans, g.nrows) &&
+           (exact_second_of(f) || !f->nlayers);
+}
+
+/* The table of groups is in order. */
+static bool exact_check(const bly_filter *f)
+{
+    if (!exact_grouped(f))
+        return true;
+    const bly_groups g = bly_exact_groups(f);
+    const unsigned char *const rows = f->data + 16 * (size_t)g.nspans;
+    uint64_t before = 0, ways = 0;
+    for (unsigned i = 0; i < g.nspans; i++) {
+        const uint64_t last = bly_groups_last(&g, i);
+        const uint64_t way = bly_groups_word(&g, i);
+        if (last <= before || (way && way < BLY_EXACT_FULL && way != ++ways))
+            return false;
+        before = last;
+    }
+    for (uint64_t i = 0; i < g.nrows; i++) {
+        const uint32_t row = bly_load32(rows + 4 * i);
+        if ((row & (BLY_GROUPS_SPANS - 1)) >= g.nspans ||
+            (i && row >> BLY_GROUPS_SPAN_BITS <=
+                      bly_load32(rows + 4 * (i - 1)) >> BLY_GROUPS_SPAN_BITS))
+            return false;
+    }
+    return before == UINT64_MAX && ways + (f->nlayers > 0) == f->nlayers &&
+           (g.nrows % 2 == 0 || bly_load32(rows + 4 * g.nrows) == 0);
+}
+
+/* kind.h */
+static void exact_aim(bly_filter *f)
+{
+    const bly_groups g = bly_exact_groups(f);
+    if (exact_grouped(f))
+        bly_groups_aim(&f->extra->hasher, &g);
+}
+
+static void exact_reach(const bly_filter *f, const uint64_t *h, size_t n,
+                        uint64_t *bad)
+{
+    for (size_t i = 0; i < n && f->shape.nbytes; i++)
+        (void)bly_reach(f, 0, f->shape.nbytes, i, bad);
+    bly_reach_layers(f, h, n, bad);
+}
+
 static bool exact_sound(const bly_filter *f)
 {
-    for (unsigned i = EXACT_STATES; i < BLY_STATE_WORDS; i++)
-        if (f->state[i])
-            return false;
     for (uint32_t i = 0; i < f->nlayers; i++)
         if (f->layer[i]->kind != &bly_kind_ribbon)
             return false;
     const bool first = exact_first_of(f) != NULL;
     const bool second = exact_second_of(f) != NULL;
-    const bool any = f->state[EXACT_KEYS] > 0;
+    const bool any = f->state[BLY_EXACT_KEYS] > 0;
+    if (exact_grouped(f))
+        return f->state[BLY_EXACT_KEYS] <= f->items && second == any &&
+               exact_grouped_sound(f);
+    for (unsigned i = BLY_EXACT_SPANS; i < BLY_EXACT_STATES; i++)
+        if (f->state[i])
+            return false;
+    if (f->shape.nbytes)
+        return false;
     /* One of them is enough, the second without a first where q is 1. */
-    return f->state[EXACT_KEYS] <= f->items &&
+    return f->state[BLY_EXACT_KEYS] <= f->items &&
            f->nlayers == (uint32_t)first + second && (first || second) == any &&
-           (!any || first == (bly_shape_real(&f->shape, EXACT_PASS) < 1));
+           (!any || first == (bly_shape_real(&f->shape, BLY_EXACT_PASS) < 1));
 }
 
 /* The memory is in the ribbons, which are made later: refused now rather than
  * after all keys were read. */
 static bly_status exact_start(bly_filter *f)
 {
-    const uint64_t nbytes = f->shape.p[EXACT_BITS] / 8;
-    if (!f->max_bytes || nbytes <= f->max_bytes)
+    const uint64_t nbytes = f->shape.p[BLY_EXACT_BITS] / 8;
+    if (!f->extra->max_bytes || nbytes <= f->extra->max_bytes)
         return BLY_OK;
     return bly_fail(
         BLY_ERANGE, "the filter needs %llu bytes, the limit is %llu",
-        (unsigned long long)nbytes, (unsigned long long)f->max_bytes);
+        (unsigned long long)nbytes, (unsigned long long)f->extra->max_bytes);
 }
 
 static void exact_close(bly_filter *f)
 {
-    exact_making *const m = f->aux;
+    exact_making *const m = f->extra->aux;
     if (!m)
         return;
-    bly_block_free(&f->mem, &m->members);
-    bly_mem_release(&f->mem, m, sizeof *m);
-    f->aux = NULL;
+    bly_block_free(bly_filter_mem(f), &m->members);
+    bly_filter_aux_free(f, sizeof *m);
 }
 
 static void exact_stat(const bly_filter *f, bly_stats *out)
 {
-    const double n = (double)f->state[EXACT_KEYS];
-    const double q = bly_shape_real(&f->shape, EXACT_PASS);
+    const double n = (double)f->state[BLY_EXACT_KEYS];
+    const double q = bly_shape_real(&f->shape, BLY_EXACT_PASS);
     out->fill = 0;
     for (uint32_t i = 0; i < f->nlayers; i++) {
         bly_stats part = { 0 };
@@ -283,7 +373,7 @@ static bly_status exact_push(bly_filter *f, const bly_shape *shape, double rate,
 {
     bly_setting set = bly_setting_of(f);
     bly_filter *layer;
-    set.items = n;
+    set.items = n ? n : 1; /* no capacity is zero */
     set.fpr = rate;
     bly_status st = bly_filter_make(&bly_kind_ribbon, shape, &set, &layer);
     if (st)
@@ -295,10 +385,49 @@ static bly_status exact_push(bly_filter *f, const bly_shape *shape, double rate,
     return st;
 }
 
+static bly_status exact_no_group(void)
+{
+    return bly_fail(BLY_EINVAL, "a key has no group; right: its group, a tab "
+                                "and the key");
+}
+
+/* The first ribbons of spans, from sorted hashes. The plan is no promise: a
+ * span that was to have no members and has some is asked in the second. */
+static bly_status exact_spans(bly_filter *f, uint64_t *h, size_t n,
+                              unsigned nthreads)
+{
+    const bly_groups g = bly_exact_groups(f);
+    bly_status st = BLY_OK;
+    if (n && !h[0])
+        return exact_no_group();
+    for (unsigned i = 0; i < g.nspans && !st; i++) {
+        const uint64_t last = bly_groups_last(&g, i);
+        const uint64_t width = bly_groups_word(&g, i);
+        uint64_t way = BLY_EXACT_EMPTY;
+        bly_shape shape;
+        size_t np = 0;
+        while (np < n && h[np] <= last)
+            np++;
+        if (np && (width == 0 || width >= BLY_EXACT_FULL)) {
+            way = width == BLY_EXACT_FULL ? width : 0;
+        } else if (np) {
+            const double q = ldexp(1, -(int)width);
+            st = exact_first(np, q, &shape);
+            if (!st)
+                st = exact_push(f, &shape, q, h, np, nthreads);
+            way = f->nlayers;
+        }
+        bly_store64(f->data + 16 * (size_t)i + 8, way);
+        h += np;
+        n -= np;
+    }
+    return st;
+}
+
 static bly_status exact_build(bly_filter *f, uint64_t *h, uint64_t *values,
                               size_t n, unsigned nthreads)
 {
-    const double q = bly_shape_real(&f->shape, EXACT_PASS);
+    const double q = bly_shape_real(&f->shape, BLY_EXACT_PASS);
     bly_shape shape;
     (void)values;
     bly_hashes_unique(h, NULL, &n);
@@ -307,23 +436,24 @@ static bly_status exact_build(bly_filter *f, uint64_t *h, uint64_t *values,
                         "%zu different keys are more than the %llu that the "
                         "filter was planned for",
                         n, (unsigned long long)f->items);
-    exact_making *const m = bly_mem_zalloc(&f->mem, sizeof *m);
-    f->aux = m;
+    exact_making *const m = bly_filter_aux_new(f, sizeof *m);
     if (!m)
-        return bly_fail(BLY_ENOMEM, "out of memory");
+        return BLY_ENOMEM;
     bly_status st =
-        bly_block_new(&f->mem, (uint64_t)n * sizeof *h, &m->members);
+        bly_block_new(bly_filter_mem(f), (uint64_t)n * sizeof *h, &m->members);
     if (st)
         return st;
     m->n = n;
     memcpy(m->members.at, h, n * sizeof *h);
-    if (n > 0 && q < 1) {
+    if (exact_grouped(f)) {
+        st = exact_spans(f, h, n, nthreads);
+    } else if (n > 0 && q < 1) {
         st = exact_first(f->items, q, &shape);
         if (!st)
             st = exact_push(f, &shape, q, h, n, nthreads);
     }
     if (!st) {
-        f->state[EXACT_KEYS] = n;
+        f->state[BLY_EXACT_KEYS] = n;
         f->nadded = n;
         f->items = n ? n : 1; /* no capacity is zero */
     }
@@ -334,7 +464,7 @@ static bly_status exact_build(bly_filter *f, uint64_t *h, uint64_t *values,
  * a member but for the bit that is to tell them apart. */
 static bly_status exact_sift(bly_filter *f, uint64_t *h, size_t *n)
 {
-    const exact_making *const m = f->aux;
+    const exact_making *const m = f->extra->aux;
     const uint64_t *const members = (const uint64_t *)(void *)m->members.at;
     size_t kept = 0, at = 0;
     bly_hashes_unique(h, NULL, n);
@@ -347,7 +477,7 @@ static bly_status exact_sift(bly_filter *f, uint64_t *h, size_t *n)
         const bool first = left > 0 && members[at] == h[i];
         const bool second = left > 1 && members[at + 1] == h[i];
         if (first || second) {
-            f->state[EXACT_BOTH]++;
+            f->state[BLY_EXACT_BOTH]++;
             continue;
         }
         if (left > 0 && (members[at] ^ h[i]) == BLY_RIBBON_OUT)
@@ -361,76 +491,178 @@ static bly_status exact_sift(bly_filter *f, uint64_t *h, size_t *n)
     return BLY_OK;
 }
 
+/* A span of which all keys were to be members is as others where one is not. */
+static void exact_unfill(bly_filter *f, const uint64_t *h, size_t n)
+{
+    const bly_groups g = bly_exact_groups(f);
+    for (size_t i = 0; i < n; i++) {
+        const unsigned span = bly_groups_span(&g, h[i]);
+        if (bly_groups_word(&g, span) == BLY_EXACT_FULL)
+            bly_store64(f->data + 16 * (size_t)span + 8, 0);
+    }
+}
+
+/* Has a member a bit in the second? */
+static bool exact_in_second(const bly_filter *f, uint64_t h)
+{
+    if (!exact_grouped(f))
+        return true;
+    const bly_groups g = bly_exact_groups(f);
+    return bly_groups_word(&g, bly_groups_span(&g, h)) != BLY_EXACT_FULL;
+}
+
 static bly_status exact_deny(bly_filter *f, uint64_t *h, size_t n,
                              unsigned nthreads)
 {
-    const exact_making *const m = f->aux;
+    const exact_making *const m = f->extra->aux;
     const uint64_t *const members = (const uint64_t *)(void *)m->members.at;
     bly_block both;
     bly_shape shape;
     bly_status st = exact_sift(f, h, &n);
+    if (!st && n && exact_grouped(f) && !h[0])
+        st = exact_no_group();
     if (st)
         return st;
-    if (m->n == 0 || (n == 0 && !f->shape.p[EXACT_OTHERS])) {
+    if (m->n == 0 ||
+        (n == 0 && !f->shape.p[BLY_EXACT_OTHERS] && !exact_grouped(f))) {
         exact_close(f);
         return BLY_OK;
     }
-    const size_t all = m->n + n;
-    st = bly_block_new(&f->mem, (uint64_t)all * sizeof *h, &both);
+    if (exact_grouped(f))
+        exact_unfill(f, h, n);
+    size_t all = m->n + n;
+    st = bly_block_new(bly_filter_mem(f), (uint64_t)all * sizeof *h, &both);
     if (st)
         return st;
     uint64_t *const u = (uint64_t *)(void *)both.at;
+    all = 0;
     for (size_t i = 0; i < m->n; i++)
-        u[i] = members[i] & ~BLY_RIBBON_OUT;
+        if (exact_in_second(f, members[i]))
+            u[all++] = members[i] & ~BLY_RIBBON_OUT;
     for (size_t i = 0; i < n; i++)
-        u[m->n + i] = h[i] | BLY_RIBBON_OUT;
+        u[all++] = h[i] | BLY_RIBBON_OUT;
     bly_ribbon_shape_valued(all, &shape);
     st = exact_push(f, &shape, 0.5, u, all, nthreads);
-    bly_block_free(&f->mem, &both);
+    bly_block_free(bly_filter_mem(f), &both);
     if (!st) {
-        f->state[EXACT_DENIED] = n;
+        f->state[BLY_EXACT_DENIED] = n;
         exact_close(f);
     }
     return st;
+}
+
+static void exact_members(const bly_filter *f, const uint64_t *h, size_t n,
+                          uint64_t *in)
+{
+    const exact_making *const m = f->extra->aux;
+    const uint64_t *const members =
+        m ? (const uint64_t *)(void *)m->members.at : NULL;
+    /* Nearly all others are gone with the first ribbon. */
+    f->kind->has(f, h, n, in);
+    for (size_t i = 0; i < n; i++) {
+        size_t low = 0, high = m ? m->n : 0;
+        if (!(in[i / 64] >> i % 64 & 1))
+            continue;
+        while (low < high) {
+            const size_t mid = low + (high - low) / 2;
+            if (members[mid] < h[i])
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        if (!m || low == m->n || members[low] != h[i])
+            in[i / 64] &= ~(UINT64_C(1) << i % 64);
+    }
 }
 
 /* ----------------------------------------------------------------- asking */
 
 #define EXACT_PIECE 1024
 
+/* Which of n <= EXACT_PIECE keys the first ribbon of their span lets through,
+ * and of which nothing else has to be asked: all of their group are in it, or
+ * they have none, and nothing is known of them. */
+static void exact_through(const bly_filter *f, const uint64_t *h, size_t n,
+                          uint64_t *to, uint64_t *sure)
+{
+    enum { FULL = 254, EMPTY };
+    const bly_groups g = bly_exact_groups(f);
+    const uint32_t nfirst =
+        (uint32_t)(f->nlayers - (exact_second_of(f) != NULL));
+    uint64_t left[EXACT_PIECE], in[EXACT_PIECE / 64];
+    uint32_t at[EXACT_PIECE];
+    uint8_t way[EXACT_PIECE];
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t w = bly_groups_word(&g, bly_groups_span(&g, h[i]));
+        way[i] = (uint8_t)(w <= nfirst            ? w
+                           : w == BLY_EXACT_EMPTY ? EMPTY
+                           : w == BLY_EXACT_FULL  ? FULL
+                                                  : 0); /* damaged */
+        if (!h[i])
+            way[i] = FULL;
+        to[i / 64] |= (uint64_t)(way[i] == 0) << i % 64;
+        sure[i / 64] |= (uint64_t)(way[i] == FULL) << i % 64;
+    }
+    for (uint32_t l = 0; l < nfirst; l++) {
+        const bly_filter *const first = f->layer[l];
+        size_t nleft = 0;
+        for (size_t i = 0; i < n; i++) {
+            left[nleft] = h[i];
+            at[nleft] = (uint32_t)i;
+            nleft += way[i] == l + 1;
+        }
+        if (!nleft)
+            continue;
+        memset(in, 0, sizeof in);
+        first->kind->has(first, left, nleft, in);
+        for (size_t i = 0; i < nleft; i++)
+            to[at[i] / 64] |= (in[i / 64] >> i % 64 & 1) << at[i] % 64;
+    }
+}
+
+/* Let those through that the first ribbons do; where there is none, all. */
+static void exact_sieve(const bly_filter *f, const uint64_t *h, size_t n,
+                        uint64_t *to, uint64_t *sure)
+{
+    const bly_filter *const first = exact_first_of(f);
+    if (exact_grouped(f))
+        exact_through(f, h, n, to, sure);
+    else if (first)
+        first->kind->has(first, h, n, to);
+    else
+        for (size_t i = 0; i < n; i++)
+            to[i / 64] |= UINT64_C(1) << i % 64;
+}
+
 static void exact_has(const bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *maybe)
 {
-    const bly_filter *const first = exact_first_of(f);
     const bly_filter *const second = exact_second_of(f);
-    if (!f->nlayers) {
-        /* While it is made, without a first ribbon, nothing is ruled out. */
-        const exact_making *const m = f->aux;
-        for (size_t i = 0; m && m->n && i < n; i++)
-            maybe[i / 64] |= UINT64_C(1) << i % 64;
+    const exact_making *const m = f->extra->aux;
+    /* Nothing is in it, unless it is being made. */
+    if (!f->nlayers && !(m && m->n))
         return;
-    }
-    if (!second) {
-        first->kind->has(first, h, n, maybe);
-        return;
-    }
     for (size_t from = 0; from < n; from += EXACT_PIECE) {
         const size_t np = n - from < EXACT_PIECE ? n - from : EXACT_PIECE;
         uint64_t *const to = maybe + from / 64;
         uint64_t left[EXACT_PIECE], in[EXACT_PIECE / 64] = { 0 };
+        uint64_t sure[EXACT_PIECE / 64] = { 0 };
         uint32_t at[EXACT_PIECE];
         size_t nleft = 0;
-        if (first)
-            first->kind->has(first, h + from, np, to);
-        for (size_t i = 0; i < np; i++) {
+        exact_sieve(f, h + from, np, to, sure);
+        for (size_t i = 0; i < np && second; i++) {
             left[nleft] = h[from + i];
             at[nleft] = (uint32_t)i;
-            nleft += !first || (to[i / 64] >> i % 64 & 1);
+            nleft += to[i / 64] >> i % 64 & 1;
         }
-        second->kind->has(second, left, nleft, in);
-        memset(to, 0, BLY_BITMAP_WORDS(np) * sizeof *to);
+        if (second) {
+            second->kind->has(second, left, nleft, in);
+            memset(to, 0, BLY_BITMAP_WORDS(np) * sizeof *to);
+        }
         for (size_t i = 0; i < nleft; i++)
             to[at[i] / 64] |= (in[i / 64] >> i % 64 & 1) << at[i] % 64;
+        for (size_t i = 0; i < BLY_BITMAP_WORDS(np); i++)
+            to[i] |= sure[i];
     }
 }
 
@@ -440,6 +672,7 @@ const bly_kind bly_kind_exact = {
     .summary = "fixed sets: never wrong for keys of a known universe",
     .params = exact_params,
     .nparams = sizeof exact_params / sizeof exact_params[0],
+    .nstate = BLY_EXACT_STATES,
     .plan = exact_plan,
     .sane = exact_sane,
     .rate = exact_rate,
@@ -448,9 +681,13 @@ const bly_kind bly_kind_exact = {
     .start = exact_start,
     .sound = exact_sound,
     .close = exact_close,
-    .reach = bly_reach_layers,
+    .check = exact_check,
+    .aim = exact_aim,
+    .reach = exact_reach,
     .stat = exact_stat,
     .has = exact_has,
     .build = exact_build,
     .deny = exact_deny,
+    .members = exact_members,
+    .group = bly_exact_group,
 };

@@ -2,48 +2,226 @@
  * filter.c - the life of a filter: make, release, copy, compare
  */
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core/status.h"
 #include "kinds/filter.h"
 
+/* Of all filters that have nothing in it. */
+static const bly_extra no_extra = { .hasher = { .id = BLY_HASH_XXH3 } };
+
+/* Bytes of the struct. */
+static size_t head_bytes(unsigned room)
+{
+    return offsetof(bly_filter, shape.p) + room * sizeof(uint64_t);
+}
+
 bly_setting bly_setting_of(const bly_filter *f)
 {
     return (bly_setting){
         .items = f->items,
         .fpr = f->fpr,
-        .hasher = f->hasher,
-        .secret_check = f->secret_check,
+        .hasher = f->extra->hasher,
+        .secret_check = f->extra->secret_check,
         .shared = f->shared,
         .blind = f->blind,
         .coded = f->coded,
-        .max_bytes = f->max_bytes,
-        .mem = &f->mem,
+        .compact = f->compact,
+        .max_bytes = f->extra->max_bytes,
+        .mem = bly_filter_mem(f),
     };
+}
+
+bly_shape bly_shape_of(const bly_filter *f)
+{
+    return bly_shape_copy(f->kind, &f->shape);
+}
+
+/* ---------------------------------------------------------------- memory */
+
+/* A copy of what is not f's own, for f. */
+static bly_extra *extra_from(bly_filter *f, const bly_mem *mem)
+{
+    bly_extra *e = f->extra;
+    if (e == &no_extra) {
+        e = bly_mem_zalloc(mem, sizeof *e);
+        if (!e) {
+            (void)bly_fail(BLY_ENOMEM, "out of memory");
+            return NULL;
+        }
+        *e = no_extra;
+        f->extra = e;
+    }
+    return e;
+}
+
+static bly_outside *outside_from(bly_filter *f, const bly_mem *mem)
+{
+    bly_extra *const e = extra_from(f, mem);
+    if (e && !e->outside) {
+        e->outside = bly_mem_zalloc(mem, sizeof *e->outside);
+        if (!e->outside)
+            (void)bly_fail(BLY_ENOMEM, "out of memory");
+    }
+    return e ? e->outside : NULL;
+}
+
+bly_extra *bly_filter_extra(bly_filter *f)
+{
+    return extra_from(f, bly_filter_mem(f));
+}
+
+bly_outside *bly_filter_outside(bly_filter *f)
+{
+    return outside_from(f, bly_filter_mem(f));
+}
+
+void *bly_filter_aux_new(bly_filter *f, size_t nbytes)
+{
+    bly_extra *const e = bly_filter_extra(f);
+    if (e && !(e->aux = bly_mem_zalloc(bly_filter_mem(f), nbytes)))
+        (void)bly_fail(BLY_ENOMEM, "out of memory");
+    return e ? e->aux : NULL;
+}
+
+void bly_filter_aux_free(bly_filter *f, size_t nbytes)
+{
+    if (!f->extra->aux)
+        return;
+    bly_mem_release(bly_filter_mem(f), f->extra->aux, nbytes);
+    f->extra->aux = NULL;
+}
+
+static void *body_place(void *base, size_t nstate, bool aligned)
+{
+    unsigned char *const at = (unsigned char *)base + nstate;
+    return aligned ? at + (-(uintptr_t)at & (BLY_LINE - 1)) : at;
+}
+
+static bool body_aligned(const bly_filter *f)
+{
+    return f->kind->lines || f->shape.nbytes >= BLY_ALIGNED_FROM;
+}
+
+static size_t state_bytes(const bly_filter *f)
+{
+    return f->kind->nstate * sizeof(uint64_t);
+}
+
+/* What data may be off a cache line, behind state in a block that is aligned as
+ * malloc() aligns it, or for words, as other sources do (PostgreSQL's is). */
+static size_t body_slack(const bly_filter *f)
+{
+    const size_t aligned = f->memory ? sizeof(uint64_t) : _Alignof(max_align_t);
+    return !body_aligned(f)           ? 0
+           : state_bytes(f) % aligned ? BLY_LINE - sizeof(uint64_t)
+                                      : BLY_LINE - aligned;
+}
+
+static size_t body_size(const bly_filter *f)
+{
+    return state_bytes(f) +
+           (f->inside ? (size_t)f->shape.nbytes + body_slack(f) : 0);
+}
+
+static bly_status body_new(bly_filter *f)
+{
+    const size_t n = body_size(f);
+    if (!n)
+        return BLY_OK;
+    f->state = bly_mem_zalloc(bly_filter_mem(f), n);
+    if (!f->state)
+        return bly_fail(BLY_ENOMEM, "out of memory: %zu bytes for a filter", n);
+    if (!f->inside)
+        return BLY_OK;
+    f->data = body_place(f->state, state_bytes(f), body_aligned(f));
+    if (f->data + f->shape.nbytes > (unsigned char *)f->state + n)
+        return bly_fail(BLY_EINVAL, "a source of memory must be aligned for "
+                                    "words of eight bytes");
+    return BLY_OK;
+}
+
+bly_status bly_filter_body_for(bly_filter *f, const bly_block *block)
+{
+    const bly_status st = body_new(f);
+    if (st || !block)
+        return st;
+    bly_outside *const outside = bly_filter_outside(f);
+    if (!outside)
+        return BLY_ENOMEM;
+    outside->block = *block;
+    f->data = block->at;
+    return BLY_OK;
+}
+
+bly_status bly_filter_body(bly_filter *f)
+{
+    const bly_mem *const mem = bly_filter_mem(f);
+    const uint64_t nbytes = f->shape.nbytes;
+    if (nbytes > SIZE_MAX / 4 || bly_mem_maps(mem, nbytes)) {
+        bly_block block;
+        bly_status st = bly_block_new(mem, nbytes, &block);
+        if (!st)
+            st = bly_filter_body_for(f, &block);
+        if (st && f->data != block.at)
+            bly_block_free(mem, &block);
+        return st;
+    }
+    f->inside = nbytes > 0;
+    return body_new(f);
 }
 
 bly_status bly_filter_shell(const bly_kind *kind, const bly_shape *shape,
                             const bly_setting *set, bly_filter **out)
 {
     const bly_mem *mem = set->mem ? set->mem : &bly_mem_system;
-    bly_filter *f = bly_mem_zalloc(mem, sizeof *f);
-    *out = f;
+    const unsigned room = set->roomy ? bly_kinds_room() : bly_kind_room(kind);
+    bly_filter *f = bly_mem_zalloc(mem, head_bytes(room));
+    *out = NULL;
     if (!f)
         return bly_fail(BLY_ENOMEM, "out of memory");
-    *f = (bly_filter){
-        .kind = kind,
-        .shape = *shape,
-        .items = set->items,
-        .fpr = set->fpr,
-        .hasher = set->hasher,
-        .secret_check = set->secret_check,
-        .shared = set->shared,
-        .blind = set->blind,
-        .coded = set->coded,
-        .mem = *mem,
-        .max_bytes = set->max_bytes,
-    };
+    f->kind = kind;
+    f->extra = (bly_extra *)&no_extra;
+    f->items = set->items;
+    f->fpr = set->fpr;
+    f->shared = set->shared;
+    f->blind = set->blind;
+    f->coded = set->coded;
+    f->compact = set->compact;
+    f->memory = (uint8_t)bly_mem_number(mem);
+    f->room = (uint8_t)room;
+    f->shape.nbytes = shape->nbytes;
+    memcpy(f->shape.p, shape->p, bly_kind_room(kind) * sizeof f->shape.p[0]);
+    bly_status st = BLY_OK;
+    if (f->memory == BLY_MEM_OWN) {
+        bly_outside *const outside = outside_from(f, mem);
+        if (outside)
+            outside->mem = *mem;
+        else
+            st = BLY_ENOMEM;
+    }
+    if (!st && (set->max_bytes || set->secret_check || set->hasher.seed ||
+                set->hasher.id != BLY_HASH_XXH3)) {
+        bly_extra *const e = extra_from(f, mem);
+        if (e) {
+            e->hasher = set->hasher;
+            e->secret_check = set->secret_check;
+            e->max_bytes = set->max_bytes;
+        } else {
+            st = BLY_ENOMEM;
+        }
+    }
+    if (st) {
+        if (f->extra->outside)
+            bly_mem_release(mem, f->extra->outside, sizeof *f->extra->outside);
+        if (f->extra != &no_extra)
+            bly_mem_release(mem, f->extra, sizeof *f->extra);
+        bly_mem_release(mem, f, head_bytes(room));
+        return st;
+    }
+    *out = f;
     return BLY_OK;
 }
 
@@ -66,15 +244,10 @@ bly_status bly_filter_blank(const bly_kind *kind, const bly_shape *shape,
     bly_status st = bly_filter_shell(kind, shape, set, &f);
     if (st)
         return st;
-    if (shape->nbytes) {
-        st = bly_block_new(&f->mem, shape->nbytes, &f->block);
-        if (st) {
-            /* Copied, since it lies in what it releases. */
-            const bly_mem mem = f->mem;
-            bly_mem_release(&mem, f, sizeof *f);
-            return st;
-        }
-        f->data = f->block.at;
+    st = bly_filter_body(f);
+    if (st) {
+        bly_free(f);
+        return st;
     }
     *out = f;
     return BLY_OK;
@@ -101,30 +274,59 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
     return st;
 }
 
+static size_t places_bytes(unsigned n)
+{
+    return n * sizeof(bly_filter *);
+}
+
+/* Places for n layers. Nobody reads f. */
+static bly_status make_places(bly_filter *f, unsigned n)
+{
+    const bly_mem *const mem = bly_filter_mem(f);
+    bly_filter **const more = bly_mem_zalloc(mem, places_bytes(n));
+    if (!more)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    if (f->layer)
+        memcpy(more, f->layer, places_bytes(f->nlayers));
+    bly_mem_release(mem, f->layer, places_bytes(f->places));
+    f->layer = more;
+    f->places = (uint8_t)n;
+    return BLY_OK;
+}
+
+/* A place for one more: twice as many as there were; of a filter that may have
+ * readers, all at once. */
+static bly_status one_more_place(bly_filter *f)
+{
+    if (f->nlayers < f->places)
+        return BLY_OK;
+    if (f->nlayers == BLY_MAX_LAYERS)
+        return bly_fail(BLY_EFULL, "a filter has at most %d layers",
+                        BLY_MAX_LAYERS);
+    if (f->shared && f->layer) /* bly_filter_share() had no memory */
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    return make_places(f, f->shared   ? BLY_MAX_LAYERS
+                          : f->places ? 2u * f->places
+                                      : 1);
+}
+
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer)
 {
-    bly_status st = BLY_OK;
-    if (!f->layer)
-        f->layer =
-            bly_mem_zalloc(&f->mem, BLY_MAX_LAYERS * sizeof(bly_filter *));
-    if (!f->layer)
-        st = bly_fail(BLY_ENOMEM, "out of memory");
-    else if (f->nlayers == BLY_MAX_LAYERS)
-        st = bly_fail(BLY_EFULL, "a filter has at most %d layers",
-                      BLY_MAX_LAYERS);
+    const bly_status st = one_more_place(f);
     if (st) {
         bly_free(layer);
         return st;
     }
     /* The layer before the number: a reader who sees the number finds it. */
     f->layer[f->nlayers] = layer;
-    __atomic_store_n(&f->nlayers, f->nlayers + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&f->nlayers, (uint8_t)(f->nlayers + 1), __ATOMIC_RELEASE);
     return BLY_OK;
 }
 
 static bool settle_all(const bly_filter *f)
 {
-    bool right = !f->sums || bly_sums_settle(f->sums);
+    struct bly_sums *const sums = bly_filter_sums(f);
+    bool right = !sums || bly_sums_settle(sums);
     for (uint32_t i = 0; i < f->nlayers && right; i++)
         right = settle_all(f->layer[i]);
     return right;
@@ -160,7 +362,8 @@ bly_status bly_damage(const bly_filter *f)
 {
     if (!f)
         return bly_fail_null("f");
-    bly_status st = f->sums ? bly_sums_status(f->sums) : BLY_OK;
+    const struct bly_sums *const sums = bly_filter_sums(f);
+    bly_status st = sums ? bly_sums_status(sums) : BLY_OK;
     for (uint32_t i = 0; i < f->nlayers && !st; i++)
         st = bly_damage(f->layer[i]);
     return st;
@@ -168,40 +371,46 @@ bly_status bly_damage(const bly_filter *f)
 
 /* --------------------------------------------------------------- metadata */
 
-static size_t meta_bytes(const bly_filter *f)
+static size_t meta_bytes(const bly_meta *meta)
 {
-    return f->meta ? sizeof *f->meta + f->meta->nbytes : 0;
-}
-
-static void meta_free(bly_filter *f)
-{
-    if (f->meta)
-        bly_mem_release(&f->mem, f->meta, meta_bytes(f));
-    f->meta = NULL;
+    return meta ? sizeof *meta + meta->nbytes : 0;
 }
 
 bly_status bly_filter_set_meta(bly_filter *f, bly_keying keying,
                                const unsigned char *at, size_t n)
 {
+    const bly_mem *const mem = bly_filter_mem(f);
     bly_meta *meta = NULL;
     if (n) {
-        meta = bly_mem_zalloc(&f->mem, sizeof *meta + n);
+        if (!bly_filter_extra(f))
+            return BLY_ENOMEM;
+        meta = bly_mem_zalloc(mem, sizeof *meta + n);
         if (!meta)
             return bly_fail(BLY_ENOMEM, "out of memory");
         meta->keying = keying;
         meta->nbytes = (uint32_t)n;
         memcpy(meta->at, at, n);
     }
-    meta_free(f);
-    f->meta = meta;
+    if (f->extra != &no_extra) {
+        bly_mem_release(mem, f->extra->meta, meta_bytes(f->extra->meta));
+        f->extra->meta = meta;
+    }
     return BLY_OK;
 }
 
 bly_status bly_filter_inherit(const bly_filter *f, bly_filter *to)
 {
-    return f->meta ? bly_filter_set_meta(to, f->meta->keying, f->meta->at,
-                                         f->meta->nbytes)
-                   : bly_filter_set_meta(to, (bly_keying){ 0 }, NULL, 0);
+    const bly_meta *const meta = f->extra->meta;
+    return meta ? bly_filter_set_meta(to, meta->keying, meta->at, meta->nbytes)
+                : bly_filter_set_meta(to, (bly_keying){ 0 }, NULL, 0);
+}
+
+void bly_filter_bare(const bly_filter *f, bly_filter *bare, bly_extra *extra)
+{
+    *extra = *f->extra;
+    extra->meta = NULL;
+    memcpy(bare, f, head_bytes(bly_kind_room(f->kind)));
+    bare->extra = extra;
 }
 
 const char *bly_key_type_name(bly_key_type type)
@@ -237,28 +446,73 @@ bly_status bly_keyings_fit(bly_keying a, bly_keying b)
     return BLY_OK;
 }
 
-void bly_free(bly_filter *f)
+/* Places first, so that what can fail has changed nothing. */
+static bly_status rehash_places(bly_filter *f)
 {
-    if (!f)
-        return;
+    bly_status st = bly_filter_extra(f) ? BLY_OK : BLY_ENOMEM;
+    for (uint32_t i = 0; i < f->nlayers && !st; i++)
+        st = rehash_places(f->layer[i]);
+    return st;
+}
+
+static void rehash(bly_filter *f, const bly_hasher *hasher,
+                   uint64_t secret_check, bool blind)
+{
+    f->extra->hasher = *hasher;
+    f->extra->secret_check = secret_check;
+    f->blind = blind;
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        rehash(f->layer[i], hasher, secret_check, blind);
+    bly_filter_ready(f);
+}
+
+bly_status bly_filter_rehash(bly_filter *f, const bly_hasher *hasher,
+                             uint64_t secret_check, bool blind)
+{
+    const bly_status st = rehash_places(f);
+    if (!st)
+        rehash(f, hasher, secret_check, blind);
+    return st;
+}
+
+/* Release all that f has but the struct itself; and, if that is to be kept, but
+ * extra. */
+static void filter_clear(bly_filter *f, bool keep_extra)
+{
+    /* Copied, since it may lie in what it releases. */
+    const bly_mem mem = *bly_filter_mem(f);
+    bly_extra *const e = f->extra;
     if (f->kind->close)
         f->kind->close(f);
     for (uint32_t i = 0; i < f->nlayers; i++)
         bly_free(f->layer[i]);
-    if (f->layer)
-        bly_mem_release(&f->mem, f->layer,
-                        BLY_MAX_LAYERS * sizeof(bly_filter *));
-    bly_block_free(&f->mem, &f->block);
-    bly_sums_free(&f->mem, f->sums);
-    meta_free(f);
-    if (f->map)
-        munmap(f->map, f->map_bytes);
-    const bly_mem mem = f->mem;
+    bly_mem_release(&mem, f->layer, places_bytes(f->places));
+    bly_mem_release(&mem, f->state, body_size(f));
+    bly_mem_release(&mem, e->meta, meta_bytes(e->meta));
+    if (e->outside) {
+        bly_block_free(&mem, &e->outside->block);
+        bly_sums_free(&mem, e->outside->sums);
+        if (e->outside->map)
+            munmap(e->outside->map, e->outside->map_bytes);
+        bly_mem_release(&mem, e->outside, sizeof *e->outside);
+        e->outside = NULL;
+    }
+    if (e == &no_extra || keep_extra)
+        return;
     /* A secret must not lie about in freed memory; through a volatile pointer
      * the compiler may not leave the writes out. */
-    volatile uint64_t *secret = f->hasher.secret;
+    volatile uint64_t *secret = e->hasher.secret;
     secret[0] = secret[1] = 0;
-    bly_mem_release(&mem, f, sizeof *f);
+    bly_mem_release(&mem, e, sizeof *e);
+}
+
+void bly_free(bly_filter *f)
+{
+    if (!f)
+        return;
+    const bly_mem mem = *bly_filter_mem(f);
+    filter_clear(f, false);
+    bly_mem_release(&mem, f, head_bytes(f->room));
 }
 
 bly_part bly_part_of(const bly_filter *src)
@@ -285,23 +539,60 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
 {
     if (!f || !from)
         return bly_fail_null("f or from");
-    if (f == from || f->mem.alloc != from->mem.alloc ||
-        f->mem.release != from->mem.release || f->mem.ctx != from->mem.ctx)
+    const bly_mem mem = *bly_filter_mem(f), *const other = bly_filter_mem(from);
+    const unsigned nparams = bly_kind_room(from->kind), room = f->room;
+    if (f == from || mem.alloc != other->alloc ||
+        mem.release != other->release || mem.ctx != other->ctx)
         return bly_fail(BLY_EINVAL,
                         "a filter becomes another one that was made from it, "
                         "in the same memory");
-    /* Callers hold f by its address, so the contents change places, and the old
-     * ones are freed with the other struct. */
-    const bly_filter old = *f;
-    *f = *from;
-    *from = old;
-    /* A kind that grows makes its successor without metadata. */
-    if (!f->meta) {
-        f->meta = from->meta;
-        from->meta = NULL;
+    if (nparams > room)
+        return bly_fail(BLY_EUNFIT,
+                        "a filter of kind %s has no place for the parameters "
+                        "of kind %s: take the other filter in its place, or "
+                        "open it from a file",
+                        f->kind->name, from->kind->name);
+    /* A kind that grows makes its successor without metadata; the place for
+     * them stays too, since nothing here may fail. */
+    bly_extra *const extra = f->extra;
+    bly_meta *const meta = from->extra->meta ? NULL : extra->meta;
+    const bool taken = extra != &no_extra && from->extra == &no_extra;
+    if (meta)
+        extra->meta = NULL;
+    /* Callers hold f by its address, so the contents move there. */
+    filter_clear(f, taken);
+    if (taken) {
+        *extra = no_extra;
+        from->extra = extra;
     }
-    bly_free(from);
+    if (meta)
+        from->extra->meta = meta;
+    memcpy(f, from, head_bytes(nparams));
+    f->room = (uint8_t)room;
+    bly_mem_release(&mem, from, head_bytes(from->room));
     return BLY_OK;
+}
+
+void bly_limit(bly_filter *f, uint64_t max_bytes)
+{
+    /* Without memory for so much as a number, nothing will grow either. */
+    if (max_bytes != f->extra->max_bytes && bly_filter_extra(f))
+        f->extra->max_bytes = max_bytes;
+}
+
+/* The body, and with it state and data. */
+static void move_body(bly_filter *f, void *(*move)(void *ctx, void *at),
+                      void *ctx)
+{
+    const size_t before = (size_t)(f->data - (unsigned char *)f->state);
+    uint64_t *const state = move(ctx, f->state);
+    if (!state)
+        return;
+    f->state = state;
+    if (!f->inside)
+        return;
+    f->data = body_place(state, state_bytes(f), body_aligned(f));
+    memmove(f->data, (unsigned char *)state + before, (size_t)f->shape.nbytes);
 }
 
 bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
@@ -316,25 +607,44 @@ bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
         f->layer = layer;
     for (uint32_t i = 0; i < f->nlayers; i++)
         f->layer[i] = bly_move(f->layer[i], move, ctx);
-    if (f->block.base) {
-        bly_block_move(&f->block, move, ctx);
-        f->data = f->block.at;
+    if (f->state)
+        move_body(f, move, ctx);
+    bly_extra *const extra = f->extra != &no_extra ? move(ctx, f->extra) : NULL;
+    if (extra)
+        f->extra = extra;
+    bly_outside *const outside =
+        f->extra->outside ? move(ctx, f->extra->outside) : NULL;
+    if (outside)
+        f->extra->outside = outside;
+    if (f->extra->outside && f->extra->outside->block.base) {
+        bly_block_move(&f->extra->outside->block, move, ctx);
+        f->data = f->extra->outside->block.at;
     }
-    bly_meta *const meta = f->meta ? move(ctx, f->meta) : NULL;
+    bly_meta *const meta = f->extra->meta ? move(ctx, f->extra->meta) : NULL;
     if (meta)
-        f->meta = meta;
+        f->extra->meta = meta;
+    if (f->kind->aim)
+        f->kind->aim(f);
     return f;
 }
 
 bly_status bly_filter_copy(const bly_filter *f, bly_filter **out)
 {
-    const bly_setting set = bly_setting_of(f);
+    bly_setting set = bly_setting_of(f);
     bly_filter *copy;
     *out = NULL;
+    set.max_bytes = 0; /* it holds as much as f does, whatever f may grow to */
     bly_status st = bly_filter_blank(f->kind, &f->shape, &set, &copy);
     if (st)
         return st;
-    memcpy(copy->state, f->state, sizeof copy->state);
+    if (f->extra->max_bytes && !bly_filter_extra(copy)) {
+        bly_free(copy);
+        return BLY_ENOMEM;
+    }
+    if (f->extra->max_bytes)
+        copy->extra->max_bytes = f->extra->max_bytes;
+    if (state_bytes(f))
+        memcpy(copy->state, f->state, state_bytes(f));
     copy->nadded = f->nadded;
     /* No start(): state and data come from f. */
     if (f->shape.nbytes)
@@ -364,14 +674,16 @@ bly_status bly_filter_copy(const bly_filter *f, bly_filter **out)
 
 bool bly_same_hash(const bly_filter *a, const bly_filter *b)
 {
-    return a->hasher.id == b->hasher.id && a->hasher.seed == b->hasher.seed &&
-           a->secret_check == b->secret_check;
+    const bly_extra *const x = a->extra, *const y = b->extra;
+    return x->hasher.id == y->hasher.id && x->hasher.seed == y->hasher.seed &&
+           x->secret_check == y->secret_check;
 }
 
-static bool same_shape(const bly_filter *a, const bly_filter *b)
+bool bly_same_shape(const bly_filter *a, const bly_filter *b)
 {
     return a->kind == b->kind && a->shape.nbytes == b->shape.nbytes &&
-           memcmp(a->shape.p, b->shape.p, sizeof a->shape.p) == 0;
+           memcmp(a->shape.p, b->shape.p,
+                  bly_kind_room(a->kind) * sizeof a->shape.p[0]) == 0;
 }
 
 bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
@@ -379,33 +691,34 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
     if (a->kind != b->kind)
         return bly_fail(BLY_EUNFIT, "filters of kind %s and %s do not combine",
                         a->kind->name, b->kind->name);
-    if (a->hasher.id != b->hasher.id)
+    if (a->extra->hasher.id != b->extra->hasher.id)
         return bly_fail(BLY_EUNFIT, "a keyed filter does not combine with one "
                                     "that is not: build both with one key, or "
                                     "both without");
-    if (a->hasher.seed != b->hasher.seed)
+    if (a->extra->hasher.seed != b->extra->hasher.seed)
         return bly_fail(BLY_EUNFIT, "filters of different seeds do not "
                                     "combine: build both with one seed");
-    if (a->secret_check != b->secret_check)
+    if (a->extra->secret_check != b->extra->secret_check)
         return bly_fail(BLY_EUNFIT, "filters of different keys do not combine: "
                                     "build both with one key");
     const bool akin = a->kind->akin && a->kind->akin(&a->shape, &b->shape);
-    for (uint32_t i = 0; i < a->kind->nparams && !akin; i++)
+    for (uint32_t i = 0; i < bly_kind_room(a->kind) && !akin; i++)
         if (a->shape.p[i] != b->shape.p[i])
             return bly_fail(BLY_EUNFIT,
                             "filters that differ in %s do not "
                             "combine: build both with one capacity, rate and "
                             "options",
                             a->kind->params[i].name);
-    if (!akin && !same_shape(a, b))
+    if (!akin && !bly_same_shape(a, b))
         return bly_fail(BLY_EUNFIT, "filters of another shape do not combine");
     return bly_keyings_fit(bly_filter_keying(a), bly_filter_keying(b));
 }
 
 bool bly_equal(const bly_filter *a, const bly_filter *b)
 {
-    if (!bly_same_hash(a, b) || !same_shape(a, b) || a->nlayers != b->nlayers ||
-        memcmp(a->state, b->state, sizeof a->state) != 0)
+    if (!bly_same_hash(a, b) || !bly_same_shape(a, b) ||
+        a->nlayers != b->nlayers ||
+        (state_bytes(a) && memcmp(a->state, b->state, state_bytes(a)) != 0))
         return false;
     if (a->shape.nbytes && memcmp(a->data, b->data, a->shape.nbytes) != 0)
         return false;
@@ -417,9 +730,12 @@ bool bly_equal(const bly_filter *a, const bly_filter *b)
 
 uint64_t bly_filter_bytes(const bly_filter *f)
 {
-    uint64_t sum = sizeof *f + f->shape.nbytes + meta_bytes(f) +
-                   (f->aux ? f->kind->aux_bytes : 0) +
-                   (f->layer ? BLY_MAX_LAYERS * sizeof(bly_filter *) : 0);
+    const bly_extra *const e = f->extra;
+    uint64_t sum = head_bytes(f->room) + body_size(f) + meta_bytes(e->meta) +
+                   (f->inside ? 0 : f->shape.nbytes) +
+                   (e != &no_extra ? sizeof *e : 0) +
+                   (e->outside ? sizeof *e->outside : 0) +
+                   (e->aux ? f->kind->aux_bytes : 0) + places_bytes(f->places);
     for (uint32_t i = 0; i < f->nlayers; i++)
         sum += bly_filter_bytes(f->layer[i]);
     return sum;
@@ -428,6 +744,9 @@ uint64_t bly_filter_bytes(const bly_filter *f)
 void bly_filter_share(bly_filter *f, bool shared)
 {
     f->shared = shared;
+    /* Without memory it cannot grow either: one_more_place() says so. */
+    if (shared && f->layer && f->places < BLY_MAX_LAYERS)
+        (void)make_places(f, BLY_MAX_LAYERS);
     bly_filter_ready(f);
     for (uint32_t i = 0; i < f->nlayers; i++)
         bly_filter_share(f->layer[i], shared);
@@ -438,6 +757,11 @@ void bly_set_coded(bly_filter *f, bool coded)
     f->coded = coded;
     for (uint32_t i = 0; i < f->nlayers; i++)
         bly_set_coded(f->layer[i], coded);
+}
+
+void bly_set_compact(bly_filter *f, bool compact)
+{
+    f->compact = compact;
 }
 
 void bly_filter_added(bly_filter *f, uint64_t n)
@@ -453,7 +777,16 @@ void bly_filter_added(bly_filter *f, uint64_t n)
 void bly_filter_removed(bly_filter *f, uint64_t n)
 {
     /* A file may say anything, and after an intersection nadded is a bound. */
-    f->nadded -= n < f->nadded ? n : f->nadded;
+    if (!f->shared) {
+        f->nadded -= n < f->nadded ? n : f->nadded;
+        return;
+    }
+    _Atomic uint64_t *const nadded = (_Atomic uint64_t *)&f->nadded;
+    uint64_t was = atomic_load_explicit(nadded, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(
+        nadded, &was, was - (n < was ? n : was), memory_order_relaxed,
+        memory_order_relaxed))
+        ;
 }
 
 void bly_filter_at_most(bly_filter *f, uint64_t n)

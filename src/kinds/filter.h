@@ -19,7 +19,8 @@ typedef struct bly_setting {
     double fpr;
     bly_hasher hasher;
     uint64_t secret_check;
-    bool shared, blind, coded;
+    bool shared, blind, coded, compact;
+    bool roomy; /* may become a filter of any kind */
     uint64_t max_bytes;
     const bly_mem *mem; /* copied */
 } bly_setting;
@@ -27,11 +28,54 @@ typedef struct bly_setting {
 /* The setting of f, for a filter that goes with it: a layer, a result. */
 bly_setting bly_setting_of(const bly_filter *f);
 
-/* A filter without its memory: data is NULL, whatever shape->nbytes says, and
- * the caller sets it (and block, where it came from one) before anything else
- * is done with the filter. For readers of files. */
+/* A filter without its body: data and state are NULL, whatever its kind and
+ * shape->nbytes say, and the caller sets them, by one of the next, before
+ * anything else is done with the filter. For readers of files. */
 bly_status bly_filter_shell(const bly_kind *kind, const bly_shape *shape,
                             const bly_setting *set, bly_filter **out);
+
+/* The body of a shell, zeroed: state and data, or state alone where the data
+ * lies elsewhere: in this block, which f then owns, or (NULL) in what the
+ * caller has mapped. A block is the caller's if the call fails. */
+bly_status bly_filter_body(bly_filter *f);
+bly_status bly_filter_body_for(bly_filter *f, const bly_block *block);
+
+/* Data of as many bytes starts at a cache line. A smaller filter is in the
+ * first cache whole, and a key that takes two lines of it costs next to nothing
+ * (kinds that rely on lines say so). */
+#define BLY_ALIGNED_FROM 4096
+
+/* Where the memory of f comes from. */
+static inline const bly_mem *bly_filter_mem(const bly_filter *f)
+{
+    return f->memory == BLY_MEM_OWN ? &f->extra->outside->mem
+                                    : bly_mem_numbered(f->memory);
+}
+
+/* To write what most filters do not have; NULL, with a message: no memory. */
+bly_extra *bly_filter_extra(bly_filter *f);
+bly_outside *bly_filter_outside(bly_filter *f);
+
+/* aux, made by open() of a kind: zeroed; NULL, with a message: no memory. And
+ * its end, in close(). */
+void *bly_filter_aux_new(bly_filter *f, size_t nbytes);
+void bly_filter_aux_free(bly_filter *f, size_t nbytes);
+
+/* Give f and its layers another hash. */
+bly_status bly_filter_rehash(bly_filter *f, const bly_hasher *hasher,
+                             uint64_t secret_check, bool blind);
+
+/* The sums of blocks of a mapped file; NULL: none. */
+static inline struct bly_sums *bly_filter_sums(const bly_filter *f)
+{
+    return f->extra->outside ? f->extra->outside->sums : NULL;
+}
+
+/* The shape of f as one of its own. */
+bly_shape bly_shape_of(const bly_filter *f);
+
+/* The same kind, size and params? */
+bool bly_same_shape(const bly_filter *a, const bly_filter *b);
 
 /* A filter with zeroed data and no layers: start() and open() not yet called.
  * For readers of files, which fill it in; everyone else wants the next. */
@@ -63,10 +107,14 @@ bly_status bly_filter_set_meta(bly_filter *f, bly_keying keying,
 /* Give `to`, which was made from f, its metadata. */
 bly_status bly_filter_inherit(const bly_filter *f, bly_filter *to);
 
+/* f without its metadata, to be read and not to be freed. */
+void bly_filter_bare(const bly_filter *f, bly_filter *bare, bly_extra *extra);
+
 /* What f says of its keys. */
 static inline bly_keying bly_filter_keying(const bly_filter *f)
 {
-    return f->meta ? f->meta->keying : (bly_keying){ BLY_KEYS_UNKNOWN, 0 };
+    return f->extra->meta ? f->extra->meta->keying
+                          : (bly_keying){ BLY_KEYS_UNKNOWN, 0 };
 }
 
 /* The name of a type of keys; never NULL. */
@@ -102,7 +150,7 @@ void bly_filter_share(bly_filter *f, bool shared);
 static inline bool bly_reach(const bly_filter *f, uint64_t at, uint64_t n,
                              size_t i, uint64_t *bad)
 {
-    const bool right = bly_sums_touch(f->sums, at, n);
+    const bool right = bly_sums_touch(bly_filter_sums(f), at, n);
     bad[i / 64] |= (uint64_t)!right << i % 64;
     return right;
 }
@@ -110,7 +158,8 @@ static inline bool bly_reach(const bly_filter *f, uint64_t at, uint64_t n,
 /* Has f, or a layer of it, blocks that were not compared with their sums? */
 static inline bool bly_filter_unread(const bly_filter *f)
 {
-    return f->sums && bly_sums_pending(f->sums);
+    const struct bly_sums *const sums = bly_filter_sums(f);
+    return sums && bly_sums_pending(sums);
 }
 
 /* has() of f, which can be asked and is such: first the blocks on which the
@@ -142,7 +191,7 @@ bly_status bly_filter_settle(const bly_filter *f);
     }                                                                \
     target static bool name##_int(const bly_filter *f, uint64_t key) \
     {                                                                \
-        return body(f, bly_int_hash(key, f->one.flip));              \
+        return body(f, bly_int_hash_turned(key, f->one.flip));       \
     }
 #define BLY_ONE_ADD_FOR(target, name, body)                          \
     target static bly_status name(bly_filter *f, uint64_t h)         \
@@ -151,7 +200,7 @@ bly_status bly_filter_settle(const bly_filter *f);
     }                                                                \
     target static bly_status name##_int(bly_filter *f, uint64_t key) \
     {                                                                \
-        return body(f, bly_int_hash(key, f->one.flip));              \
+        return body(f, bly_int_hash_turned(key, f->one.flip));       \
     }
 #define BLY_ONE_SET_HAS_FOR(f, name) \
     ((void)((f)->one.has = name, (f)->one.has_int = name##_int))

@@ -403,6 +403,11 @@ static void floom_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now *= share;
 }
 
+static uint64_t floom_raw(const bly_shape *s)
+{
+    return 64 * floom_words(s) + (UINT64_C(1) << s->p[FLOOM_B]);
+}
+
 const bly_kind bly_kind_floom = {
     .id = 7, /* on disk: never changed, never reused */
     .name = "floom",
@@ -427,4 +432,5 @@ const bly_kind bly_kind_floom = {
     .intersect_part = bly_bitset_intersect_part,
     .compare = bly_bitset_compare, /* no .fold: regions have borders of their
                                       own, which lie between the bits */
+    .raw = floom_raw,
 };

@@ -48,6 +48,7 @@
 
 #include "core/status.h"
 #include "engine/bit_count.h"
+#include "kinds/bitset.h"
 #include "kinds/probe.h"
 
 #define GENERALIZED_MAX_BITS 0x1p48
@@ -642,4 +643,5 @@ const bly_kind bly_kind_generalized = {
     .stat = generalized_stat,
     .add = generalized_add,
     .has = generalized_has,
+    .raw = bly_bitset_raw,
 };

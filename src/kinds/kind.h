@@ -12,17 +12,18 @@
  * A filter is a shape and one block of memory:
  *
  *     bly_filter
- *     +--------+-------+-------+---------+----------+----------+
- *     | kind   | shape | state | hasher  | data ----|-> nbytes, 64-aligned
- *     +--------+-------+-------+---------+----------+----------+
- *                                        | layer[0..nlayers) -> filters
+ *     +------+-------+-------+-------+--------------+----------+
+ *     | kind | extra | state | data -|-> nbytes     | shape    |
+ *     +------+-------+-------+-------+--------------+----------+
+ *                                    | layer[0..nlayers) -> filters
  *
  * shape   integers that plan() chose, in the order of the kind's params;
  *         constant, unless a filter becomes another one (bly_become()) as it
  *         grows; checked by sane() on load
  * state   integers that change as keys come (a clock, a generator); saved
  * data    the cells, little-endian wherever a word has an order (bits.h), so
- *         that a file is the memory and can be mapped on any machine
+ *         that a file is the memory and can be mapped on any machine; aligned
+ *         for words, and from BLY_ALIGNED_FROM bytes on at a cache line
  * layers  of kinds made of filters: each a filter of its own
  *
  * Contracts that hold for every function below:
@@ -47,8 +48,8 @@
 #include "core/memory.h"
 
 typedef struct bly_shape {
-    uint64_t p[BLY_MAX_PARAMS]; /* by the kind's params; unused ones 0 */
     uint64_t nbytes;            /* size of data */
+    uint64_t p[BLY_MAX_PARAMS]; /* by the kind's params; unused ones 0 */
 } bly_shape;
 
 /* Parameters of type BLY_REAL are kept in p[] as their 64 bits. */
@@ -71,39 +72,66 @@ typedef struct bly_one {
     /* The same of the integer whose eight bytes are the key. */
     bool (*has_int)(const bly_filter *f, uint64_t key);
     bly_status (*add_int)(bly_filter *f, uint64_t key);
-    uint64_t flip; /* of the seed, for bly_int_hash() */
+    uint64_t flip; /* of the seed, for bly_int_hash_turned() */
     uint64_t aid;  /* what else the kind computes once */
 } bly_one;
 
-struct bly_filter {
-    const struct bly_kind *kind;
-    bly_one one;         /* bly_filter_ready() */
-    unsigned char *data; /* shape.nbytes bytes */
-    bly_shape shape;
-    uint64_t state[BLY_STATE_WORDS];
-    uint64_t items;        /* capacity */
-    double fpr;            /* rate at capacity, as planned; NAN: none */
-    uint64_t nadded;       /* atomic: additions that changed something */
+/* What most filters do not have: those without it share one of zeros, of which
+ * the hasher is XXH3 with seed 0. So it is read without asking, and written by
+ * bly_filter_extra(). */
+typedef struct bly_extra {
     bly_hasher hasher;     /* zeros in secret where blind */
     uint64_t secret_check; /* identifies the secret; 0 unless keyed */
-    bly_filter **layer;    /* places for BLY_MAX_LAYERS; NULL: there are none */
-    uint32_t nlayers;
-    bool shared, readonly, blind;
-    bool coded;      /* written so: bly_set_coded() */
-    uint8_t format;  /* version of the file that it came from; 0: none */
-    bly_block block; /* what holds data; its base is NULL where that is in a
-                        mapped file */
-    bly_mem mem;
-    uint64_t max_bytes; /* 0: no limit */
-    void *aux;          /* the kind's own, by open() and close() */
-    void *map;          /* of the root of a mapped file */
+    uint64_t max_bytes;    /* 0: no limit */
+    void *aux;             /* the kind's own, by open() and close() */
+    struct bly_meta *meta; /* what its owner says of its keys; NULL: nothing,
+                              and of layers always */
+    struct bly_outside *outside;
+} bly_extra;
+
+/* Memory that is not the filter's own block: NULL where there is none. */
+typedef struct bly_outside {
+    bly_mem mem;     /* a source that bly_mem_number() has no number for */
+    bly_block block; /* what holds data; its base is NULL where that is in the
+                        body, or in a mapped file */
+    void *map;       /* of the root of a mapped file */
     size_t map_bytes;
     uint64_t
         payload_sum; /* of the data, where mapped: bly_verify() expects it */
     struct bly_sums *sums; /* instead, where the file has one for each block
                               of the data; NULL elsewhere (core/sums.h) */
-    struct bly_meta *meta; /* what its owner says of its keys; NULL: nothing,
-                              and of layers always */
+} bly_outside;
+
+/* A filter of 100 keys is asked for as often as one of a billion, and there may
+ * be millions of them: so the struct is as small as it can be, and ends with
+ * the params that its kind has, of which bly_shape_of() makes a whole shape. An
+ * assignment of `shape` or of a filter would copy what is not there.
+ *
+ * The body is one block: the words of state that the kind has, and the data
+ * behind them. Data that is mapped, from a file or since it is large, lies
+ * outside. */
+struct bly_filter {
+    const struct bly_kind *kind;
+    bly_one one;         /* bly_filter_ready() */
+    unsigned char *data; /* shape.nbytes bytes */
+    uint64_t *state;     /* the body: kind->nstate words, and data */
+    bly_extra *extra;    /* never NULL */
+    bly_filter **layer;  /* `places` of them; NULL: there are none */
+    uint64_t items;      /* capacity */
+    double fpr;          /* rate at capacity, as planned; NAN: none */
+    uint64_t nadded;     /* atomic: additions that changed something */
+    uint8_t nlayers;
+    uint8_t format; /* version of the file that it came from; 0: none */
+    uint8_t memory; /* bly_mem_number(); BLY_MEM_OWN: outside->mem */
+    uint8_t room;   /* params that it has place for */
+    uint8_t places; /* in layer; all of them where a filter that grows is
+                       shared, since its readers are not asked */
+    bool shared;
+    bool readonly : 1, blind : 1;
+    bool coded : 1;   /* written so: bly_set_coded() */
+    bool compact : 1; /* written so: bly_set_compact() */
+    bool inside : 1;  /* data is in the body */
+    bly_shape shape;  /* the last: cut off behind `room` params */
 };
 
 /* What stands in the metadata of a file: entries, byte for byte, that
@@ -128,11 +156,23 @@ typedef struct bly_want {
     uint64_t bits;
     uint64_t max_value; /* of all keys, or 1 if that is 0; 0: not known */
     double mean;        /* additions per different key; 0: not known */
+    const struct bly_grouping *groups; /* that keys stand in; NULL: none */
     uint64_t opt[BLY_MAX_PARAMS];
     bool given[BLY_MAX_PARAMS];
 } bly_want;
 
 double bly_want_real(const bly_want *w, unsigned i);
+
+/* Groups of keys, as they were planned for: what becomes the data and the state
+ * of the filter, and what else plan() and the builder have to know. */
+typedef struct bly_grouping {
+    bly_block table;
+    uint64_t nbytes;
+    uint64_t state[BLY_STATE_WORDS];
+    bly_hasher hasher; /* aimed at the table */
+    uint64_t others;   /* keys that are not in the set */
+    double pass, bits; /* as the kind plans */
+} bly_grouping;
 
 /* Give w the value of kind's option `name`, as if a caller had; and that of a
  * param of a shape. For kinds made of others. BLY_EINVAL if there is none of
@@ -184,6 +224,11 @@ typedef struct bly_kind {
     const bly_param *params;
     uint32_t nparams;
     uint32_t traits; /* BLY_SELF_SIZED, ... */
+    uint8_t nstate;  /* words of state, at most BLY_STATE_WORDS; a file with
+                        others is refused */
+    uint8_t nread;   /* params that its functions read, where that is more than
+                        it has: those of a kind that it shares them with */
+    bool lines;      /* data starts at a cache line, however small it is */
 
     /* -- shapes ------------------------------------------------------- */
 
@@ -227,6 +272,10 @@ typedef struct bly_kind {
     void (*close)(bly_filter *f);
     size_t aux_bytes; /* of it, where there is one */
 
+    /* Let f->hasher know where its table is, whenever the data may have moved.
+     * NULL: it has none. */
+    void (*aim)(bly_filter *f);
+
     /* A mapped file may be checked as it is asked: tell, by bly_reach() of
      * filter.h, which bytes of the data decide what has(), count() and get()
      * say of each of n hashes; for layers, by bly_filter_reach(). Bytes that
@@ -250,6 +299,11 @@ typedef struct bly_kind {
      * kind can in general? NULL: yes. */
     bool (*shares)(const bly_shape *s);
 
+    /* Why nothing can be removed from a filter of this shape, though its kind
+     * can in general: its remove() refuses all keys that are there. NULL: that
+     * is not so. */
+    const char *(*keeps)(const bly_shape *s);
+
     /* Copy to out those of n keys that are of a part, from 0 to nparts - 1; how
      * many. Keys of different parts touch different memory in add(), so that
      * a thread for each part needs no atomic operations. NULL: keys do not lie
@@ -265,10 +319,10 @@ typedef struct bly_kind {
     void (*has_ints)(const bly_filter *f, const uint64_t *ints, size_t n,
                      uint64_t *maybe);
 
-    /* Send for the memory that decides what has() says of h in each of n
-     * filters of this kind, before they are asked one after another. NULL:
-     * has() alone is as fast. */
-    void (*fetch)(bly_filter *const *f, uint32_t n, uint64_t h);
+    /* Send for the memory that has() and add() of n hashes look at first, and
+     * do not wait for it: they will be called later. NULL: nothing can be
+     * known so early. */
+    void (*fetch)(const bly_filter *f, const uint64_t *h, size_t n);
 
     /* Choose f->one: what does for one hash the same as has() and add() or,
      * where f is shared, add_shared(); for one integer, hashed with flip,
@@ -308,6 +362,17 @@ typedef struct bly_kind {
      * once, with none where none are known. NULL: nothing to learn. */
     bly_status (*deny)(bly_filter *f, uint64_t *h, size_t n, unsigned nthreads);
 
+    /* Between build() and deny(): which of n hashes are of keys of the set,
+     * exactly. With deny(), never NULL. */
+    void (*members)(const bly_filter *f, const uint64_t *h, size_t n,
+                    uint64_t *in);
+
+    /* Plan for n groups of keys: table and hasher of out. The table belongs to
+     * the caller. With deny(); NULL: keys do not stand in groups. */
+    bly_status (*group)(const bly_want *w, uint64_t seed,
+                        const bly_group *groups, size_t n, const bly_mem *mem,
+                        bly_grouping *out);
+
     /* Static kinds in which keys fall into shards, h into number h scaled to
      * shards(), can be built from more keys than memory holds: build_part()
      * does what build() does for the shards from first to first + nshards - 1,
@@ -346,6 +411,19 @@ typedef struct bly_kind {
     bly_status (*convert)(const bly_filter *f, const struct bly_kind *to,
                           const bly_want *w, bly_filter **out);
     bly_status (*tick)(bly_filter *f, uint64_t now);
+
+    /* Is there a key whose order (bly_order() of core/hash.h) is from a[i] to
+     * b[i], which is not less? What is asked may be unread (bly_reach()); of
+     * damaged bytes the answer is "maybe". Such a kind gets hashes that are
+     * bly_mix64() of the order of a key, as good as any other; bly_unmix64()
+     * gives it back. */
+    void (*has_range)(const bly_filter *f, const uint64_t *a, const uint64_t *b,
+                      size_t n, uint64_t *maybe);
+
+    /* Where the data is bits and check() all that is asked of them, and there
+     * is neither state nor a layer: how many of them are in use. They are the
+     * first, and those behind them are 0. */
+    uint64_t (*raw)(const bly_shape *s);
 } bly_kind;
 
 /* The table. The first row is the default kind. */
@@ -371,7 +449,8 @@ typedef struct bly_kind {
     X(fuse)          \
     X(bloomier)      \
     X(ribbon)        \
-    X(exact)
+    X(exact)         \
+    X(range)
 
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
@@ -387,6 +466,16 @@ uint32_t bly_kind_can(const bly_kind *kind);
 
 /* Whether filters of this kind and shape can be shared by many writers. */
 bool bly_shape_shares(const bly_kind *kind, const bly_shape *s);
+
+/* Params of a filter, without those at the end that only guide the plan and are
+ * never kept. */
+unsigned bly_kind_room(const bly_kind *kind);
+
+/* The most of these that any kind has. */
+unsigned bly_kinds_room(void);
+
+/* A whole shape from one that may be a filter's, and so be cut off. */
+bly_shape bly_shape_copy(const bly_kind *kind, const bly_shape *s);
 
 /* Bits of a shape, by kind->bits where there is one. */
 uint64_t bly_shape_bits(const bly_kind *kind, const bly_shape *s);

@@ -36,7 +36,7 @@ static bool has_by_batch(const bly_filter *f, uint64_t h)
 
 static bool has_by_batch_int(const bly_filter *f, uint64_t key)
 {
-    return has_by_batch(f, bly_int_hash(key, f->one.flip));
+    return has_by_batch(f, bly_int_hash_turned(key, f->one.flip));
 }
 
 /* ------------------------------------------- filters that have none */
@@ -63,12 +63,15 @@ static bool has_any_int(const bly_filter *f, uint64_t key)
 {
     unsigned char bytes[8];
     bly_store64(bytes, key);
-    return f->one.has(f, bly_hash(&f->hasher, bytes, sizeof bytes));
+    return f->one.has(f, bly_hash(&f->extra->hasher, bytes, sizeof bytes));
 }
 
 void bly_filter_ready(bly_filter *f)
 {
-    f->one = (bly_one){ .flip = bly_int_flip(f->hasher.seed) };
+    if (f->kind->aim)
+        f->kind->aim(f);
+    f->one = (bly_one){ .flip = bly_int_turned(
+                            bly_int_flip(f->extra->hasher.seed)) };
     if (!f->kind->has)
         f->one.has = f->one.has_int = has_unknown;
     else
@@ -76,11 +79,12 @@ void bly_filter_ready(bly_filter *f)
     /* Who is blind is not asked by key, and in no hurry. */
     if (f->kind->one && !f->blind)
         f->kind->one(f);
-    if (f->sums && f->kind->has) {
+    if (bly_filter_sums(f) && f->kind->has) {
         f->one.has = has_unread;
         f->one.has_int = has_any_int;
     }
-    if (f->hasher.id != BLY_HASH_XXH3) {
+    /* Who orders keys knows its hash, and its one() both forms of it. */
+    if (f->extra->hasher.id != BLY_HASH_XXH3 && !f->kind->has_range) {
         f->one.has_int = f->blind ? has_unknown : has_any_int;
         f->one.add_int = NULL;
     }

@@ -8,8 +8,8 @@ bly_status bly_peeled_build(bly_filter *f, const bly_peel *p, uint64_t first,
                             size_t n, unsigned nthreads,
                             bly_peel_assign *assign)
 {
-    const bly_peel_task task = { p, first,   nshards, h,      values,
-                                 n, f->data, &f->mem, assign, f };
+    const bly_peel_task task = { p, first,   nshards,           h,      values,
+                                 n, f->data, bly_filter_mem(f), assign, f };
     uint64_t ndistinct;
     const bly_status st = bly_peel_build(&task, nthreads, &ndistinct);
     if (st)
@@ -24,10 +24,7 @@ bly_status bly_peeled_build(bly_filter *f, const bly_peel *p, uint64_t first,
 bool bly_peeled_sound(const bly_filter *f)
 {
     const uint64_t keys = f->state[BLY_PEELED_STATE];
-    uint64_t others = f->nlayers;
-    for (unsigned i = BLY_PEELED_STATE + 1; i < BLY_STATE_WORDS; i++)
-        others |= f->state[i];
-    return f->items == (keys ? keys : 1) && !others;
+    return f->items == (keys ? keys : 1) && !f->nlayers;
 }
 
 bool bly_peeled_check(const bly_filter *f, const bly_peel *p,

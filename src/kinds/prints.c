@@ -342,10 +342,11 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
     const uint64_t bits = f->shape.p[PRINTS_BITS];
     if (!f->state[BLY_PEELED_STATE])
         return; /* no keys: nothing is in it */
-    /* Whole words of answers; what is left goes the common way. */
-    if (n >= 64 && bly_peel_best()->prints) {
+    if (bly_peel_best()->prints) {
         const size_t done =
             bly_peel_best()->prints(&p, f->data, (unsigned)bits, h, n, maybe);
+        if (done == n)
+            return;
         h += done;
         n -= done;
         maybe += done / 64;
@@ -441,6 +442,21 @@ void bly_prints_one(bly_filter *f)
     else if (p.arity == 3)
         CHOOSE(prints_fuses);
 #undef CHOOSE
+}
+
+void bly_prints_fetch(const bly_filter *f, const uint64_t *h, size_t n)
+{
+    const bly_peel p = prints_layout(&f->shape);
+    const unsigned char *const cells = f->data + bly_peel_head(p.nshards);
+    const uint64_t bits = f->shape.p[PRINTS_BITS];
+    const bly_peel_row *const row =
+        p.nshards <= UINT32_MAX ? bly_peel_best() : NULL;
+    for (size_t i = 0; i < n; i += 8) {
+        const size_t m = n - i < 8 ? n - i : 8;
+        bly_peel_eight keys;
+        bly_peel_enter(&p, p.arity, p.fuse, row, f->data, h + i, m, &keys);
+        bly_peel_fetch(&keys, m, p.arity, cells, (unsigned)bits);
+    }
 }
 
 void bly_prints_reach(const bly_filter *f, const uint64_t *h, size_t n,

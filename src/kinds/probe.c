@@ -184,6 +184,21 @@ uint64_t bly_probe_repeats(const uint64_t *h, size_t n, bly_modulus range,
     return all;
 }
 
+void bly_probe_announce(const unsigned char *cells, unsigned width,
+                        bly_steps how, const uint64_t *h, size_t n)
+{
+    how.k = how.k < BLY_PROBE_SURE ? how.k : BLY_PROBE_SURE;
+    const size_t per = bly_probe_keys(how.k, BLY_PROBE_PIECE);
+    uint64_t at[BLY_PROBE_ROOM];
+    how.stride = per;
+    for (size_t from = 0; from < n; from += per) {
+        const size_t np = n - from < per ? n - from : per;
+        bly_steps_best()->fill(&how, h + from, np, at);
+        for (size_t j = 0; j < np; j++)
+            bly_probe_fetch_all(cells, width, how.k, at + j, per);
+    }
+}
+
 void bly_probe_reach(const bly_filter *f, uint64_t first, unsigned width,
                      bly_steps how, const uint64_t *h, size_t n, uint64_t *bad)
 {

@@ -606,9 +606,6 @@ static bly_status quotient_resize(const bly_filter *f, const bly_kind *to,
 static bool quotient_sound(const bly_filter *f)
 {
     const uint64_t *state = f->state;
-    for (int i = BLY_QUOTIENT_SUMS; i < BLY_STATE_WORDS; i++)
-        if (state[i])
-            return false;
     return f->nlayers == 0 &&
            state[BLY_QUOTIENT_USED] <=
                bly_quotient_most(f->shape.p[QUOTIENT_SLOTS]) &&
@@ -645,6 +642,7 @@ const bly_kind bly_kind_quotient = {
     .summary = "sorted fingerprints; can remove, count, merge and resize",
     .params = quotient_params,
     .nparams = sizeof quotient_params / sizeof quotient_params[0],
+    .nstate = BLY_QUOTIENT_SUMS,
     .plan = quotient_plan,
     .sane = quotient_sane,
     .rate = quotient_rate,

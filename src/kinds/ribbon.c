@@ -88,16 +88,16 @@ static uint64_t ribbon_low_bits(unsigned n)
     return n ? UINT64_MAX >> (64 - n) : 0;
 }
 
-static void ribbon_layer_of(const bly_shape *s, unsigned i,
-                            bly_ribbon_layer *out)
+/* A layer of nshards shards with as many slots each. */
+static inline __attribute__((always_inline)) bly_ribbon_layer
+ribbon_layer_with(const bly_shape *s, uint64_t nshards, uint32_t nslots)
 {
     const uint64_t wider = s->p[BLY_RIBBON_WIDER];
-    const uint64_t nslots = s->p[BLY_RIBBON_SLOTS + i];
-    bly_ribbon_layer l = { .nshards = ribbon_nshards(nslots),
+    bly_ribbon_layer l = { .nshards = nshards,
+                           .nslots = nslots,
                            .width = (unsigned)s->p[BLY_RIBBON_WIDTH],
                            .narrow = (UINT64_C(1) << 32) - wider };
     l.nplanes = l.width + (wider > 0);
-    l.nslots = (uint32_t)(nslots / l.nshards);
     /* The block in which the first wide key can start: narrow / 2^32 is the
      * share from which on keys are wide. */
     l.wide = l.nslots / 64;
@@ -108,7 +108,23 @@ static void ribbon_layer_of(const bly_shape *s, unsigned i,
     l.needs[0] = ribbon_low_bits(l.width);
     l.needs[1] = ribbon_low_bits(l.nplanes);
     l.out = s->p[BLY_RIBBON_VALUED] ? BLY_RIBBON_OUT : 0;
-    *out = l;
+    return l;
+}
+
+/* Planes are read in groups of four. */
+static inline unsigned ribbon_ngroups(const bly_shape *s)
+{
+    return (unsigned)(s->p[BLY_RIBBON_WIDTH] + (s->p[BLY_RIBBON_WIDER] > 0) +
+                      3) /
+           4;
+}
+
+static void ribbon_layer_of(const bly_shape *s, unsigned i,
+                            bly_ribbon_layer *out)
+{
+    const uint64_t nslots = s->p[BLY_RIBBON_SLOTS + i];
+    const uint64_t nshards = ribbon_nshards(nslots);
+    *out = ribbon_layer_with(s, nshards, (uint32_t)(nslots / nshards));
 }
 
 void bly_ribbon_map_of(const bly_shape *s, bly_ribbon_map *out)
@@ -304,9 +320,6 @@ static void ribbon_describe(const bly_shape *s, const bly_want *w,
 /* Any seeds do. */
 static bool ribbon_sound(const bly_filter *f)
 {
-    for (unsigned i = BLY_RIBBON_STATES; i < BLY_STATE_WORDS; i++)
-        if (f->state[i])
-            return false;
     return f->nlayers == 0 && f->state[BLY_RIBBON_KEYS] <= f->items;
 }
 
@@ -395,31 +408,69 @@ static void ribbon_has_values(const bly_filter *f, const bly_ribbon_map *map,
         maybe[i / 64] |= (uint64_t)ribbon_is_in(f, map, h[i]) << i % 64;
 }
 
+/* A filter of one layer and one shard keeps no map, which would be larger than
+ * it is: without divisions, the layer is made as fast as it is read. */
+static bool ribbon_simple(const bly_shape *s)
+{
+    return s->p[BLY_RIBBON_SLOTS] <= BLY_RIBBON_SHARD &&
+           !s->p[BLY_RIBBON_SLOTS + 1] && s->nbytes < BLY_ALIGNED_FROM;
+}
+
+BLY_ONE_BODY bly_ribbon_layer ribbon_simple_layer(const bly_filter *f)
+{
+    bly_ribbon_layer l =
+        ribbon_layer_with(&f->shape, 1, (uint32_t)f->shape.p[BLY_RIBBON_SLOTS]);
+    l.seed = f->state[BLY_RIBBON_SEED];
+    return l;
+}
+
+/* The map that a filter keeps in aux, once it is made: one step from f. */
+static inline const bly_ribbon_map *ribbon_kept(const bly_filter *f)
+{
+    return (const bly_ribbon_map *)(uintptr_t)f->one.aid;
+}
+
+/* The map that a filter keeps for single keys, where it has one: for three keys
+ * of a call, making it would take as long as asking. */
+static const bly_ribbon_map *ribbon_map(const bly_filter *f,
+                                        bly_ribbon_map *room)
+{
+    if (ribbon_kept(f))
+        return ribbon_kept(f);
+    if (ribbon_simple(&f->shape) && !f->shape.p[BLY_RIBBON_VALUED]) {
+        room->layer[0] = ribbon_simple_layer(f);
+        room->nlayers = 1; /* what is asked of a map here */
+        return room;
+    }
+    bly_ribbon_map_of(&f->shape, room);
+    for (unsigned i = 0; i < room->nlayers && !room->layer[0].out; i++)
+        room->layer[i].seed = f->state[BLY_RIBBON_SEED + i];
+    return room;
+}
+
 static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
                        uint64_t *maybe)
 {
     const bly_ribbon_row *const v = bly_ribbon_best();
     const bool ahead = f->shape.nbytes > RIBBON_CACHED;
-    bly_ribbon_map map;
+    bly_ribbon_map room;
     bly_ribbon_keys rest;
     if (!f->state[BLY_RIBBON_KEYS])
         return; /* nothing is in it */
-    bly_ribbon_map_of(&f->shape, &map);
-    if (map.layer[0].out) {
-        ribbon_has_values(f, &map, h, n, maybe);
+    const bly_ribbon_map *const map = ribbon_map(f, &room);
+    if (map->layer[0].out) {
+        ribbon_has_values(f, map, h, n, maybe);
         return;
     }
-    for (unsigned i = 0; i < map.nlayers; i++)
-        map.layer[i].seed = f->state[BLY_RIBBON_SEED + i];
     for (size_t from = 0; from < n; from += BLY_RIBBON_PIECE) {
         const size_t left = n - from;
         const size_t np = left < BLY_RIBBON_PIECE ? left : BLY_RIBBON_PIECE;
         uint64_t *const to = maybe + from / 64;
         /* The first layer answers for nearly all; `rest` is those it bumped,
          * with the hashes that the next one starts from. */
-        v->ask(&map.layer[0], f->data, h + from, np, &rest, to, true, ahead);
-        for (unsigned i = 1; i < map.nlayers && rest.n; i++)
-            v->ask(&map.layer[i], f->data, rest.u, rest.n, &rest, to, false,
+        v->ask(&map->layer[0], f->data, h + from, np, &rest, to, true, ahead);
+        for (unsigned i = 1; i < map->nlayers && rest.n; i++)
+            v->ask(&map->layer[i], f->data, rest.u, rest.n, &rest, to, false,
                    ahead);
     }
 }
@@ -427,17 +478,14 @@ static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
 /* One key. The map takes divisions to make, so a filter keeps it, in aux. */
 static bly_status ribbon_map_open(bly_filter *f)
 {
-    if (f->shape.p[BLY_RIBBON_VALUED])
+    if (f->shape.p[BLY_RIBBON_VALUED] || ribbon_simple(&f->shape))
         return BLY_OK; /* not asked in this way */
-    f->aux = bly_mem_zalloc(&f->mem, sizeof(bly_ribbon_map));
-    return f->aux ? BLY_OK : bly_fail(BLY_ENOMEM, "out of memory");
+    return bly_filter_aux_new(f, sizeof(bly_ribbon_map)) ? BLY_OK : BLY_ENOMEM;
 }
 
 static void ribbon_map_close(bly_filter *f)
 {
-    if (f->aux)
-        bly_mem_release(&f->mem, f->aux, sizeof(bly_ribbon_map));
-    f->aux = NULL;
+    bly_filter_aux_free(f, sizeof(bly_ribbon_map));
 }
 
 BLY_ONE_BODY uint64_t ribbon_four(const uint64_t *x, const uint64_t *y,
@@ -465,7 +513,7 @@ BLY_ONE_BODY bool ribbon_ask_one(const bly_ribbon_layer *l,
 static __attribute__((noinline)) bool ribbon_further(const bly_filter *f,
                                                      uint64_t u)
 {
-    const bly_ribbon_map *const map = f->aux;
+    const bly_ribbon_map *const map = ribbon_kept(f);
     bool in = false, asked = false;
     for (unsigned i = 1; i < map->nlayers && !asked; i++)
         asked = ribbon_ask_one(&map->layer[i], f->data,
@@ -476,7 +524,7 @@ static __attribute__((noinline)) bool ribbon_further(const bly_filter *f,
 BLY_ONE_BODY bool ribbon_one_body(const bly_filter *f, uint64_t h,
                                   unsigned ngroups)
 {
-    const bly_ribbon_map *const map = f->aux;
+    const bly_ribbon_map *const map = ribbon_kept(f);
     bool in;
     return __builtin_expect(
                ribbon_ask_one(&map->layer[0], f->data, ngroups, &h, &in), 1)
@@ -486,20 +534,41 @@ BLY_ONE_BODY bool ribbon_one_body(const bly_filter *f, uint64_t h,
 
 /* Two groups of planes are what rates from 6 % to 0.4 % take. */
 #define RIBBON_ANY(f, h) \
-    ribbon_one_body(     \
-        f, h, (((const bly_ribbon_map *)(f)->aux)->layer[0].nplanes + 3) / 4)
+    ribbon_one_body(f, h, (ribbon_kept(f)->layer[0].nplanes + 3) / 4)
 #define RIBBON_TWO(f, h) ribbon_one_body(f, h, 2)
 BLY_ONE_HAS(ribbon_has_any, RIBBON_ANY)
 BLY_ONE_HAS(ribbon_has_two, RIBBON_TWO)
 
+BLY_ONE_BODY bool ribbon_simple_body(const bly_filter *f, uint64_t h,
+                                     unsigned ngroups)
+{
+    const bly_ribbon_layer l = ribbon_simple_layer(f);
+    const bly_ribbon_asked a = bly_ribbon_find(&l, f->data, h);
+    return bly_ribbon_test(&l, &a, ngroups, ribbon_four);
+}
+
+#define RIBBON_SIMPLE(f, h) \
+    ribbon_simple_body(f, h, ribbon_ngroups(&(f)->shape))
+#define RIBBON_SIMPLE_TWO(f, h) ribbon_simple_body(f, h, 2)
+BLY_ONE_HAS(ribbon_has_simple, RIBBON_SIMPLE)
+BLY_ONE_HAS(ribbon_has_simple_two, RIBBON_SIMPLE_TWO)
+
 static void ribbon_one(bly_filter *f)
 {
-    bly_ribbon_map *const map = f->aux;
-    if (!map || !f->state[BLY_RIBBON_KEYS])
+    bly_ribbon_map *const map = f->extra->aux;
+    if (!f->state[BLY_RIBBON_KEYS] || f->shape.p[BLY_RIBBON_VALUED])
         return;
+    if (!map) {
+        if (ribbon_ngroups(&f->shape) == 2)
+            BLY_ONE_SET_HAS(f, ribbon_has_simple_two);
+        else
+            BLY_ONE_SET_HAS(f, ribbon_has_simple);
+        return;
+    }
     bly_ribbon_map_of(&f->shape, map);
     for (unsigned i = 0; i < map->nlayers; i++)
         map->layer[i].seed = f->state[BLY_RIBBON_SEED + i];
+    f->one.aid = (uintptr_t)map;
     if ((map->layer[0].nplanes + 3) / 4 == 2)
         BLY_ONE_SET_HAS(f, ribbon_has_two);
     else
@@ -553,6 +622,7 @@ const bly_kind bly_kind_ribbon = {
     .summary = "fixed sets: fewest bits, 2 to 3 % above the least possible",
     .params = ribbon_params,
     .nparams = sizeof ribbon_params / sizeof ribbon_params[0],
+    .nstate = BLY_RIBBON_STATES,
     .plan = ribbon_plan,
     .sane = ribbon_sane,
     .rate = ribbon_rate,

@@ -250,18 +250,18 @@ static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
     job->nthreads = nthreads < RIBBON_THREADS ? nthreads : RIBBON_THREADS;
     job->per = BLY_RIBBON_ROOM * (size_t)nslots;
     job->data = f->data;
-    bly_status st =
-        bly_block_new(&f->mem, 3 * (nshards + 1) * sizeof(size_t), &job->lists);
+    bly_status st = bly_block_new(
+        bly_filter_mem(f), 3 * (nshards + 1) * sizeof(size_t), &job->lists);
     if (st)
         return st;
     job->from = (size_t *)(void *)job->lists.at;
     job->kept = job->from + nshards + 1;
     job->nbumped = job->kept + nshards + 1;
-    st = bly_block_new(&f->mem,
+    st = bly_block_new(bly_filter_mem(f),
                        (uint64_t)job->nthreads * job->per * sizeof(uint64_t),
                        &job->rooms);
     if (st)
-        bly_block_free(&f->mem, &job->lists);
+        bly_block_free(bly_filter_mem(f), &job->lists);
     return st;
 }
 
@@ -302,7 +302,7 @@ bly_status bly_ribbon_build(bly_filter *f, uint64_t *h, uint64_t *values,
         f->items = distinct ? distinct : 1; /* no capacity is zero */
         bly_filter_ready(f);                /* no longer empty */
     }
-    bly_block_free(&f->mem, &job.rooms);
-    bly_block_free(&f->mem, &job.lists);
+    bly_block_free(bly_filter_mem(f), &job.rooms);
+    bly_block_free(bly_filter_mem(f), &job.lists);
     return st;
 }

@@ -379,12 +379,12 @@ static bly_status scalable_push(bly_filter *f)
     uint64_t held = shape.nbytes;
     for (uint32_t i = 0; i < f->nlayers; i++)
         held += f->layer[i]->shape.nbytes;
-    if (f->max_bytes && held > f->max_bytes)
+    if (f->extra->max_bytes && held > f->extra->max_bytes)
         return bly_fail(full,
                         "with its next layer the filter would need %llu "
                         "bytes, the limit is %llu",
                         (unsigned long long)held,
-                        (unsigned long long)f->max_bytes);
+                        (unsigned long long)f->extra->max_bytes);
     const bly_kind *kind = scalable_kinds[f->shape.p[SCALABLE_LAYER]];
     set.fpr = kind->rate(&shape, (double)set.items);
     set.max_bytes = 0; /* the limit is for all layers together: see above */
@@ -396,7 +396,7 @@ static bly_status scalable_push(bly_filter *f)
  * number of layers that the caller found full. */
 static bly_status scalable_grow(bly_filter *f, uint32_t seen)
 {
-    pthread_mutex_t *const lock = f->aux;
+    pthread_mutex_t *const lock = f->extra->aux;
     if (!lock) /* one writer */
         return scalable_push(f);
     pthread_mutex_lock(lock);
@@ -414,21 +414,19 @@ static bly_status scalable_open(bly_filter *f)
 {
     if (!f->shared)
         return BLY_OK;
-    pthread_mutex_t *lock = bly_mem_zalloc(&f->mem, sizeof *lock);
+    pthread_mutex_t *lock = bly_filter_aux_new(f, sizeof *lock);
     if (!lock)
-        return bly_fail(BLY_ENOMEM, "out of memory");
+        return BLY_ENOMEM;
     pthread_mutex_init(lock, NULL);
-    f->aux = lock;
     return BLY_OK;
 }
 
 static void scalable_close(bly_filter *f)
 {
-    if (!f->aux)
+    if (!f->extra->aux)
         return;
-    pthread_mutex_destroy(f->aux);
-    bly_mem_release(&f->mem, f->aux, sizeof(pthread_mutex_t));
-    f->aux = NULL;
+    pthread_mutex_destroy(f->extra->aux);
+    bly_filter_aux_free(f, sizeof(pthread_mutex_t));
 }
 
 /* Is this layer number i of such a filter? Its shape was judged by its kind.
@@ -446,9 +444,6 @@ static bool scalable_layer_sound(const bly_shape *s, uint32_t i,
 
 static bool scalable_sound(const bly_filter *f)
 {
-    for (int i = 0; i < BLY_STATE_WORDS; i++)
-        if (f->state[i])
-            return false;
     for (uint32_t i = 0; i < f->nlayers; i++)
         if (!scalable_layer_sound(&f->shape, i, f->layer[i]))
             return false;
@@ -692,12 +687,20 @@ static bly_status scalable_add_keys(bly_filter *f, scalable_keys keys, size_t n,
 static bool scalable_has_one(const bly_filter *f, uint32_t nlayers, uint64_t h)
 {
     const bly_kind *const kind = scalable_kinds[f->shape.p[SCALABLE_LAYER]];
-    if (nlayers > 1 && kind->fetch)
-        kind->fetch(f->layer, nlayers, h);
-    uint64_t hit = 0;
+    for (uint32_t i = 0; nlayers > 1 && kind->fetch && i < nlayers; i++)
+        kind->fetch(f->layer[i], &h, 1);
+    bool hit = false;
     while (nlayers-- > 0 && !hit)
-        f->layer[nlayers]->kind->has(f->layer[nlayers], &h, 1, &hit);
+        hit = f->layer[nlayers]->one.has(f->layer[nlayers], h);
     return hit;
+}
+
+static void scalable_fetch(const bly_filter *f, const uint64_t *h, size_t n)
+{
+    const bly_kind *const kind = scalable_kinds[f->shape.p[SCALABLE_LAYER]];
+    const uint32_t nlayers = scalable_nlayers(f);
+    for (uint32_t i = 0; kind->fetch && i < nlayers; i++)
+        kind->fetch(f->layer[i], h, n);
 }
 
 static bly_status scalable_add_one(bly_filter *f, uint64_t h, uint64_t *fresh)
@@ -767,7 +770,7 @@ static bly_status scalable_add_ints(bly_filter *f, const uint64_t *ints,
                                  ndone);
     while (from < n && !st) {
         const size_t np = n - from < SCALABLE_PIECE ? n - from : SCALABLE_PIECE;
-        bly_hash_ints(&f->hasher, ints + from, np, h);
+        bly_hash_ints(&f->extra->hasher, ints + from, np, h);
         /* A piece is whole words of `fresh`, and a piece that stops early is
          * the last. */
         st = scalable_add(f, h, np, fresh ? fresh + from / 64 : NULL, &done);
@@ -787,7 +790,7 @@ static void scalable_has_ints(const bly_filter *f, const uint64_t *ints,
     }
     for (size_t from = 0; from < n; from += SCALABLE_PIECE) {
         const size_t np = n - from < SCALABLE_PIECE ? n - from : SCALABLE_PIECE;
-        bly_hash_ints(&f->hasher, ints + from, np, h);
+        bly_hash_ints(&f->extra->hasher, ints + from, np, h);
         scalable_has(f, h, np, maybe + from / 64);
     }
 }
@@ -841,6 +844,7 @@ const bly_kind bly_kind_scalable = {
     .add = scalable_add,
     .add_shared = scalable_add,
     .has = scalable_has,
+    .fetch = scalable_fetch,
     .add_ints = scalable_add_ints,
     .has_ints = scalable_has_ints,
 };

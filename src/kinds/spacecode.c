@@ -334,15 +334,13 @@ static void spacecode_describe(const bly_shape *s, const bly_want *w,
 
 static bly_status spacecode_start(bly_filter *f)
 {
-    f->state[SPACECODE_GENERATOR] = bly_mix64(f->hasher.seed + SPACECODE_PHI);
+    f->state[SPACECODE_GENERATOR] =
+        bly_mix64(f->extra->hasher.seed + SPACECODE_PHI);
     return BLY_OK;
 }
 
 static bool spacecode_sound(const bly_filter *f)
 {
-    for (unsigned i = 1; i < BLY_STATE_WORDS; i++)
-        if (f->state[i])
-            return false;
     return f->nlayers == 0;
 }
 
@@ -723,6 +721,7 @@ const bly_kind bly_kind_spacecode = {
     .summary = "rough counts for every key, over orders of magnitude",
     .params = spacecode_params,
     .nparams = sizeof spacecode_params / sizeof spacecode_params[0],
+    .nstate = 1,
     .traits = BLY_ORDERED,
     .plan = spacecode_plan,
     .sane = spacecode_sane,

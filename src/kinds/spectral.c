@@ -1,9 +1,8 @@
 /*
  * spectral.c - counters that answer "how often"
  *
- * m counters of 8, 16 or 32 bits, k of them for a key, at the positions of a
- * classic filter (probe.h), each once. What adding a key does to them is the
- * option `update`:
+ * m counters, k of them for a key, at the positions of a classic filter
+ * (probe.h), each once. What adding a key does to them is the option `update`:
  *
  *     selection  add one to all k; the estimate is the least. Never below the
  *                truth, and above it only where every counter is shared: with
@@ -47,31 +46,38 @@
  * The second array is memory, too: at equal memory `recurring` is worse than
  * `selection`. It is for those who must remove and have memory to spare.
  *
+ * Compact counters. Nearly all counts are small, so a counter has 4 bits, and
+ * one that reaches 15 has its count in a table of large counts, by its position
+ * (core/overflow.h; those of the secondary are behind those of the primary).
+ * The table grows by half, and where it would take more than wider counters,
+ * these double their width instead, up to 32 bits, where there is no table:
+ *
+ *     width    4  4  4 ...  8  8 ...  16 ...  32
+ *     places   0 24 36 ...  0 24 ...   0 ...   0       the shape changes
+ *
+ * What is in the filter, and not the order in which it came, decides how far
+ * this goes: the first of these shapes that has room. With m = 9.59 counters
+ * per key, as for 1 %, keys that came once take 38.3 bits each; the paper's
+ * index of counters of variable length takes as many and has to move them.
+ *
+ * Where `width` is given, or the file is from before 0.2.0, counters have 8, 16
+ * or 32 bits and nothing else.
+ *
  * Asking whether a key is there uses the primary alone, and has the rate of a
- * classic filter of m bits. Counters at their top are stuck, as in counting.c;
- * state[0] is their number in both arrays.
+ * classic filter of m bits. Counts at their ceiling, 2^32 - 1 or the top of a
+ * counter of given width, are stuck, as in counting.c; state[0] is their number
+ * in both arrays, state[1] that of the large counts.
  *
  * Cohen and Matias, Spectral Bloom Filters, 2003
  */
-#include <string.h>
+#include <math.h>
 
 #include "core/status.h"
+#include "kinds/bitset.h"
 #include "kinds/classic.h"
+#include "kinds/counters.h"
 #include "kinds/fold.h"
-#include "kinds/probe.h"
-
-enum {
-    SPECTRAL_COUNTERS,
-    SPECTRAL_K,
-    SPECTRAL_UPDATE,
-    SPECTRAL_WIDTH,
-    SPECTRAL_SECONDARY,
-    SPECTRAL_MARKER,
-    SPECTRAL_RULE,
-    SPECTRAL_FOLDS
-};
-enum { SPECTRAL_SELECTION, SPECTRAL_INCREASE, SPECTRAL_RECURRING };
-enum { SPECTRAL_STUCK }; /* state */
+#include "kinds/spectral.h"
 
 static const bly_param spectral_params[] = {
     [SPECTRAL_COUNTERS] = BLY_PARAM(
@@ -86,8 +92,10 @@ static const bly_param spectral_params[] = {
                   .help = "raise all counters, only the smallest, or all with "
                           "a second array for doubtful keys"),
     [SPECTRAL_WIDTH] =
-        BLY_PARAM("width", BLY_UINT, .settable = true, .def = 32, .min = 8,
-                  .max = 32, .help = "bits of a counter: 8, 16 or 32"),
+        BLY_PARAM("width", BLY_UINT, .settable = true, .automatic = true,
+                  .min = 4, .max = 32,
+                  .help = "bits of a counter, 8, 16 or 32; if not given, 4, "
+                          "and more where many counts are large"),
     [SPECTRAL_SECONDARY] =
         BLY_PARAM("secondary", BLY_UINT, .max = (double)BLY_PROBE_MAX_CELLS,
                   .help = "counters in the secondary array"),
@@ -96,6 +104,12 @@ static const bly_param spectral_params[] = {
                   .help = "bits that remember who moved there"),
     [SPECTRAL_RULE] = BLY_PROBE_RULE_PARAM,
     [SPECTRAL_FOLDS] = BLY_FOLDS_PARAM,
+    [SPECTRAL_COMPACT] =
+        BLY_PARAM("compact", BLY_UINT, .max = 1,
+                  .help = "1: large counts are in a table; 0: they stick"),
+    [SPECTRAL_LARGE] =
+        BLY_PARAM("large", BLY_UINT, .max = (double)BLY_PROBE_MAX_CELLS,
+                  .help = "places in that table"),
 };
 
 static bool spectral_width_ok(uint64_t width)
@@ -105,36 +119,18 @@ static bool spectral_width_ok(uint64_t width)
 
 /* ---------------------------------------------------------------- planning */
 
-/* The shape that follows from m, k, the update rule and the width. */
-static bly_shape spectral_shape(uint64_t m, uint64_t k, uint64_t update,
-                                uint64_t width)
-{
-    bly_shape s = { .p = { [SPECTRAL_COUNTERS] = m,
-                           [SPECTRAL_K] = k,
-                           [SPECTRAL_UPDATE] = update,
-                           [SPECTRAL_WIDTH] = width } };
-    s.nbytes = bly_cells_nbytes(m, (unsigned)width);
-    if (update == SPECTRAL_RECURRING) {
-        s.p[SPECTRAL_SECONDARY] = (m + 1) / 2;
-        s.p[SPECTRAL_MARKER] = m;
-        s.nbytes += bly_cells_nbytes(s.p[SPECTRAL_SECONDARY], (unsigned)width) +
-                    (m + 63) / 64 * 8;
-    }
-    return s;
-}
-
 static uint64_t spectral_bits(const bly_shape *s)
 {
-    return (s->p[SPECTRAL_COUNTERS] + s->p[SPECTRAL_SECONDARY]) *
-               s->p[SPECTRAL_WIDTH] +
-           s->p[SPECTRAL_MARKER];
+    return spectral_counters(s) * s->p[SPECTRAL_WIDTH] + s->p[SPECTRAL_MARKER] +
+           bly_overflow_bits(s->p[SPECTRAL_LARGE], spectral_counters(s));
 }
 
 static bly_status spectral_plan(const bly_want *w, bly_shape *out)
 {
-    const uint64_t width = w->opt[SPECTRAL_WIDTH];
+    const bool compact = !w->given[SPECTRAL_WIDTH];
+    const uint64_t width = compact ? 4 : w->opt[SPECTRAL_WIDTH];
     const uint64_t update = w->opt[SPECTRAL_UPDATE];
-    if (!spectral_width_ok(width))
+    if (!compact && !spectral_width_ok(width))
         return bly_fail(BLY_EINVAL,
                         "width = %llu: a counter has 8, 16 or 32 bits",
                         (unsigned long long)width);
@@ -157,21 +153,28 @@ static bly_status spectral_plan(const bly_want *w, bly_shape *out)
         w->opt[SPECTRAL_RULE] != 0, w->opt[SPECTRAL_FOLDS], &size);
     if (st)
         return st;
-    *out = spectral_shape((uint64_t)size.m, size.k, update, width);
+    *out =
+        bly_spectral_shape((uint64_t)size.m, size.k, update, width, compact, 0);
     return BLY_OK;
 }
 
 static bool spectral_sane(const bly_shape *s)
 {
     const uint64_t m = s->p[SPECTRAL_COUNTERS], k = s->p[SPECTRAL_K];
+    const uint64_t width = s->p[SPECTRAL_WIDTH], large = s->p[SPECTRAL_LARGE];
+    const uint64_t compact = s->p[SPECTRAL_COMPACT];
     if (!bly_probe_sane(m, k) || s->p[SPECTRAL_UPDATE] > SPECTRAL_RECURRING ||
-        !spectral_width_ok(s->p[SPECTRAL_WIDTH]))
+        compact > 1 || !(spectral_width_ok(width) || (compact && width == 4)))
         return false;
-    const bly_shape want =
-        spectral_shape(m, k, s->p[SPECTRAL_UPDATE], s->p[SPECTRAL_WIDTH]);
-    return s->p[SPECTRAL_SECONDARY] == want.p[SPECTRAL_SECONDARY] &&
-           s->p[SPECTRAL_MARKER] == want.p[SPECTRAL_MARKER] &&
-           s->nbytes == want.nbytes;
+    const bly_shape bare =
+        bly_spectral_shape(m, k, s->p[SPECTRAL_UPDATE], width, compact, 0);
+    if (large && (!spectral_outgrown(&bare) || !bly_overflow_places_ok(large) ||
+                  !spectral_pays(&bare, large)))
+        return false;
+    return s->p[SPECTRAL_SECONDARY] == bare.p[SPECTRAL_SECONDARY] &&
+           s->p[SPECTRAL_MARKER] == bare.p[SPECTRAL_MARKER] &&
+           s->nbytes == bare.nbytes + bly_overflow_nbytes(
+                                          large, spectral_counters(&bare));
 }
 
 static double spectral_rate(const bly_shape *s, double n)
@@ -187,95 +190,175 @@ static void spectral_describe(const bly_shape *s, const bly_want *w,
     bly_fact_real(out, "hits_per_counter",
                   (double)s->p[SPECTRAL_K] * n /
                       (double)s->p[SPECTRAL_COUNTERS]);
-    bly_fact_uint(out, "ceiling", bly_cell_top((unsigned)s->p[SPECTRAL_WIDTH]));
-    if (f)
+    bly_fact_uint(out, "ceiling", spectral_ceiling(s));
+    if (f) {
         bly_fact_uint(out, "stuck", f->state[SPECTRAL_STUCK]);
+        bly_fact_uint(out, "large_counts", f->state[SPECTRAL_NLARGE]);
+    }
 }
 
 /* -------------------------------------------------------------- operations */
-
-/* The three parts of the data of f. */
-typedef struct spectral_parts {
-    unsigned char *primary, *secondary;
-    uint64_t *marker;
-    unsigned width;
-    uint64_t k;
-    bly_modulus m, m2, marks; /* of primary, secondary, marker */
-} spectral_parts;
-
-static spectral_parts spectral_parts_of(const bly_filter *f)
-{
-    const uint64_t *const p = f->shape.p;
-    const unsigned width = (unsigned)p[SPECTRAL_WIDTH];
-    spectral_parts parts = {
-        .primary = f->data,
-        .width = width,
-        .k = p[SPECTRAL_K],
-        .m = bly_modulus_of(p[SPECTRAL_COUNTERS]),
-    };
-    if (p[SPECTRAL_UPDATE] == SPECTRAL_RECURRING) {
-        parts.secondary =
-            f->data + bly_cells_nbytes(p[SPECTRAL_COUNTERS], width);
-        parts.marker = (uint64_t *)(void *)(parts.secondary +
-                                            bly_cells_nbytes(
-                                                p[SPECTRAL_SECONDARY], width));
-        parts.m2 = bly_modulus_of(p[SPECTRAL_SECONDARY]);
-        parts.marks = bly_modulus_of(p[SPECTRAL_MARKER]);
-    }
-    return parts;
-}
 
 /* One batch of any operation; what it does not need stays zero. */
 typedef struct spectral_batch {
     spectral_parts parts;
     const uint64_t *h, *by;
+    size_t from; /* h[0] is that key of by and fresh */
     uint64_t *fresh, *counts;
     bly_status *each;
-    uint64_t changed, stuck;
+    uint64_t changed, stuck, nlarge; /* the latter two as in the state */
+    size_t done;                     /* keys before the first without room */
 } spectral_batch;
 
-/* The least of the counters at nat positions, and how many have it. */
-typedef struct spectral_least {
-    uint32_t value, times;
-} spectral_least;
+#define SPECTRAL_ALL SIZE_MAX /* of done: there was room for all */
 
-static inline __attribute__((always_inline)) spectral_least
-spectral_least_of(const unsigned char *cells, unsigned width, bly_spots at)
+/* The least of some counters, how many have it, and the greatest. */
+typedef struct spectral_span {
+    uint32_t least, times, most;
+} spectral_span;
+
+static inline __attribute__((always_inline)) spectral_span
+spectral_widen(spectral_span s, uint32_t c)
 {
-    spectral_least least = { UINT32_MAX, 0 };
-    for (uint64_t j = 0; j < at.n; j++) {
-        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), width);
-        least.times = c < least.value ? 1 : least.times + (c == least.value);
-        least.value = c < least.value ? c : least.value;
-    }
-    return least;
+    return (spectral_span){
+        .least = c < s.least ? c : s.least,
+        .times = c < s.least ? 1 : s.times + (c == s.least),
+        .most = c > s.most ? c : s.most,
+    };
 }
 
-/* Add `by` to the counters; how many stuck by it. */
-static inline __attribute__((always_inline)) uint64_t
-spectral_raise(unsigned char *cells, unsigned width, bly_spots at, uint64_t by)
+/* As the cells have it: at their top, large counts are alike. `width` is that
+ * of p, and a literal where it is the usual one. */
+static inline __attribute__((always_inline)) spectral_span
+spectral_cells_span(const unsigned char *cells, unsigned width, bly_spots at)
 {
-    const uint32_t top = bly_cell_top(width);
-    uint64_t stuck = 0;
+    spectral_span s = { UINT32_MAX, 0, 0 };
+#pragma GCC unroll 8
+    for (uint64_t j = 0; j < at.n; j++)
+        s = spectral_widen(s, bly_cell_get(cells, bly_spot(at, j), width));
+    return s;
+}
+
+/* The same with large counts. */
+static __attribute__((noinline)) spectral_span
+spectral_large_span(const spectral_parts *p, const spectral_array *a,
+                    bly_spots at)
+{
+    spectral_span s = { UINT32_MAX, 0, 0 };
+    for (uint64_t j = 0; j < at.n; j++)
+        s = spectral_widen(s, bly_spectral_value(p, a, bly_spot(at, j)));
+    return s;
+}
+
+/* Of which the least is right: a counter that is not at its top is what it
+ * says, and less than those that are. */
+static inline __attribute__((always_inline)) spectral_span
+spectral_span_of(const spectral_parts *p, const spectral_array *a,
+                 unsigned width, bly_spots at)
+{
+    const spectral_span s = spectral_cells_span(a->cells, width, at);
+    return __builtin_expect(s.least == bly_cell_top(width), 0) && p->outgrown
+               ? spectral_large_span(p, a, at)
+               : s;
+}
+
+/* Add to counters that stay below their top, or take from such as are not zero:
+ * nothing carries into a neighbour. A store to a byte may change anything, for
+ * all that the compiler knows, so what the loop needs comes by value. */
+static inline __attribute__((always_inline)) void
+spectral_shift(unsigned char *cells, unsigned width, bly_spots at, uint32_t by)
+{
+#pragma GCC unroll 8
     for (uint64_t j = 0; j < at.n; j++) {
-        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), width);
-        const uint32_t sum = bly_cell_sum(c, by, top);
-        bly_cell_put(cells, bly_spot(at, j), width, sum);
-        stuck += (c != top) & (sum == top);
+        const uint64_t spot = bly_spot(at, j);
+        if (width == 4)
+            cells[spot >> 1] =
+                (unsigned char)(cells[spot >> 1] + (by << (spot & 1) * 4));
+        else
+            bly_cell_put(cells, spot, width,
+                         bly_cell_get(cells, spot, width) + by);
     }
-    return stuck;
+}
+
+static void spectral_values(const spectral_parts *p, const spectral_array *a,
+                            bly_spots at, uint32_t *out)
+{
+    for (uint64_t j = 0; j < at.n; j++)
+        out[j] = bly_spectral_value(p, a, bly_spot(at, j));
+}
+
+/* Counters go from `old` to `new`. False, and they are as they were: there is
+ * no room for another large count. */
+static bool spectral_become(spectral_batch *b, const spectral_array *a,
+                            bly_spots at, const uint32_t *old,
+                            const uint32_t *new)
+{
+    uint64_t j = 0, stuck = b->stuck;
+    for (; j < at.n; j++) {
+        if (!bly_spectral_assign(&b->parts, a, bly_spot(at, j), new[j],
+                                 &b->nlarge))
+            break;
+        stuck += new[j] == b->parts.ceiling;
+        stuck -= old[j] == b->parts.ceiling;
+    }
+    if (j == at.n) {
+        b->stuck = stuck;
+        return true;
+    }
+    while (j--)
+        bly_spectral_assign(&b->parts, a, bly_spot(at, j), old[j], &b->nlarge);
+    return false;
+}
+
+/* spectral_raise() of counters of which some are at their top, or will be. */
+static __attribute__((noinline)) bool
+spectral_raise_large(spectral_batch *b, const spectral_array *a, bly_spots at,
+                     uint64_t by, uint64_t goal)
+{
+    const uint32_t ceiling = b->parts.ceiling;
+    uint32_t old[BLY_PROBE_MAX_K], new[BLY_PROBE_MAX_K];
+    spectral_values(&b->parts, a, at, old);
+    for (uint64_t j = 0; j < at.n; j++) {
+        new[j] = bly_cell_sum(old[j], by, ceiling);
+        if (new[j] < goal)
+            new[j] = (uint32_t)goal;
+    }
+    return spectral_become(b, a, at, old, new);
+}
+
+/* Add `by` to the counters, of which the greatest is `most`. False, and nothing
+ * is changed: no room. */
+static inline __attribute__((always_inline)) bool
+spectral_raise(spectral_batch *b, const spectral_array *a, unsigned width,
+               bly_spots at, uint32_t most, uint64_t by)
+{
+    if (__builtin_expect(by >= bly_cell_top(width) - most, 0))
+        return spectral_raise_large(b, a, at, by, 0);
+    spectral_shift(a->cells, width, at, (uint32_t)by);
+    return true;
+}
+
+/* spectral_lower() of counters of which some are at their top. */
+static __attribute__((noinline)) void
+spectral_lower_large(spectral_batch *b, const spectral_array *a, bly_spots at)
+{
+    uint32_t old[BLY_PROBE_MAX_K], new[BLY_PROBE_MAX_K];
+    spectral_values(&b->parts, a, at, old);
+    for (uint64_t j = 0; j < at.n; j++)
+        new[j] = old[j] - ((old[j] != b->parts.ceiling) & (old[j] != 0));
+    /* Less needs no room. */
+    (void)spectral_become(b, a, at, old, new);
 }
 
 /* Take one from the counters that are neither stuck nor zero. */
 static inline __attribute__((always_inline)) void
-spectral_lower(unsigned char *cells, unsigned width, bly_spots at)
+spectral_lower(spectral_batch *b, const spectral_array *a, unsigned width,
+               bly_spots at, spectral_span s)
 {
-    const uint32_t top = bly_cell_top(width);
-    for (uint64_t j = 0; j < at.n; j++) {
-        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), width);
-        bly_cell_put(cells, bly_spot(at, j), width,
-                     c - ((c != top) & (c != 0)));
-    }
+    if (__builtin_expect(s.least == 0 || s.most >= bly_cell_top(width), 0))
+        spectral_lower_large(b, a, at);
+    else
+        spectral_shift(a->cells, width, at, UINT32_MAX);
 }
 
 /* The secondary array and the marker have positions of their own: keys that
@@ -309,9 +392,15 @@ static void spectral_mark(const spectral_parts *p, uint64_t other)
         bly_bit_set(p->marker, bly_probe_next(&probe, p->marks.n, i));
 }
 
+/* A key was added, or there was no room for it. */
 static inline __attribute__((always_inline)) void
-spectral_note(spectral_batch *b, size_t i, bool new_key, uint64_t by)
+spectral_note(spectral_batch *b, size_t i, bool room, bool new_key, uint64_t by)
 {
+    if (!room) {
+        b->done = i;
+        return;
+    }
+    i += b->from;
     b->changed += by != 0;
     if (b->fresh)
         b->fresh[i / 64] |= (uint64_t)new_key << i % 64;
@@ -319,107 +408,126 @@ spectral_note(spectral_batch *b, size_t i, bool new_key, uint64_t by)
 
 static inline uint64_t spectral_by(const spectral_batch *b, size_t i)
 {
-    return b->by ? b->by[i] : 1;
+    return b->by ? b->by[b->from + i] : 1;
+}
+
+/* What is done to each key, for counters of a width that may be a literal. */
+
+static inline __attribute__((always_inline)) void
+spectral_add_selection(spectral_batch *b, unsigned width, size_t i,
+                       bly_spots at)
+{
+    const spectral_array *const a = &b->parts.primary;
+    if (__builtin_expect(b->done != SPECTRAL_ALL, 0))
+        return;
+    const uint64_t by = spectral_by(b, i);
+    const spectral_span s = spectral_cells_span(a->cells, width, at);
+    const bool room = spectral_raise(b, a, width, at, s.most, by);
+    spectral_note(b, i, room, !s.least, by);
 }
 
 static inline __attribute__((always_inline)) void
-spectral_add_selection(void *ctx, size_t i, bly_spots at)
+spectral_add_increase(spectral_batch *b, unsigned width, size_t i, bly_spots at)
 {
-    spectral_batch *const b = ctx;
-    unsigned char *const cells = b->parts.primary;
+    const spectral_array *const a = &b->parts.primary;
+    unsigned char *const cells = a->cells;
+    if (b->done != SPECTRAL_ALL)
+        return;
     const uint64_t by = spectral_by(b, i);
-    /* Read the counters twice only for callers who ask what was new. */
-    const bool new_key =
-        b->fresh && !spectral_least_of(cells, b->parts.width, at).value;
-    b->stuck += spectral_raise(cells, b->parts.width, at, by);
-    spectral_note(b, i, new_key, by);
-}
-
-static inline __attribute__((always_inline)) void
-spectral_add_increase(void *ctx, size_t i, bly_spots at)
-{
-    spectral_batch *const b = ctx;
-    unsigned char *const cells = b->parts.primary;
-    const unsigned width = b->parts.width;
-    const uint32_t top = bly_cell_top(width);
-    const uint64_t by = spectral_by(b, i);
-    const uint32_t least = spectral_least_of(cells, width, at).value;
+    const uint32_t least = spectral_span_of(&b->parts, a, width, at).least;
     /* The key had been added `least` times at most, so with this it has been
      * added `goal` times at most: counters above that are high enough. */
-    const uint32_t goal = bly_cell_sum(least, by, top);
-    for (uint64_t j = 0; j < at.n; j++) {
-        const uint32_t c = bly_cell_get(cells, bly_spot(at, j), width);
-        const uint32_t sum = c < goal ? goal : c;
-        bly_cell_put(cells, bly_spot(at, j), width, sum);
-        b->stuck += (c != top) & (sum == top);
-    }
-    spectral_note(b, i, !least, by);
+    const uint32_t goal = bly_cell_sum(least, by, b->parts.ceiling);
+    bool room = true;
+    if (goal >= bly_cell_top(width))
+        room = spectral_raise_large(b, a, at, 0, goal);
+    else
+        for (uint64_t j = 0; j < at.n; j++) {
+            const uint32_t c = bly_cell_get(cells, bly_spot(at, j), width);
+            bly_cell_put(cells, bly_spot(at, j), width, c < goal ? goal : c);
+        }
+    spectral_note(b, i, room, !least, by);
 }
 
-static void spectral_add_recurring(void *ctx, size_t i, bly_spots at)
+/* Add `by` to the secondary counters of a key. */
+static bool spectral_raise_moved(spectral_batch *b, uint64_t other, uint64_t by)
 {
-    spectral_batch *const b = ctx;
     const spectral_parts *const p = &b->parts;
+    uint64_t spots[BLY_PROBE_MAX_K];
+    const bly_spots at = spectral_moved(p, other, spots);
+    return spectral_raise(
+        b, &p->secondary, p->width, at,
+        spectral_cells_span(p->secondary.cells, p->width, at).most, by);
+}
+
+static void spectral_add_recurring(spectral_batch *b, unsigned width, size_t i,
+                                   bly_spots at)
+{
+    const spectral_parts *const p = &b->parts;
+    const spectral_array *const a = &p->primary;
+    if (b->done != SPECTRAL_ALL)
+        return;
     const uint64_t by = spectral_by(b, i);
     const uint64_t other = spectral_other_hash(b->h[i]);
-    uint64_t room[BLY_PROBE_MAX_K];
-    const bool new_key =
-        b->fresh && !spectral_least_of(p->primary, p->width, at).value;
-    if (by) {
-        b->stuck += spectral_raise(p->primary, p->width, at, by);
+    const spectral_span was = spectral_cells_span(a->cells, width, at);
+    uint32_t old[BLY_PROBE_MAX_K], new[BLY_PROBE_MAX_K];
+    bool room = true;
+    spectral_values(p, a, at, old);
+    if (by && (room = spectral_raise(b, a, width, at, was.most, by))) {
         /* After raising: the secondary takes over the count as it is now. */
-        const spectral_least now = spectral_least_of(p->primary, p->width, at);
-        if (spectral_marked(p, other)) {
-            const bly_spots at2 = spectral_moved(p, other, room);
-            b->stuck += spectral_raise(p->secondary, p->width, at2, by);
-        } else if (now.times == 1) {
-            const bly_spots at2 = spectral_moved(p, other, room);
+        const spectral_span now = spectral_span_of(p, a, width, at);
+        const bool marked = spectral_marked(p, other);
+        if (marked || now.times == 1)
+            room = spectral_raise_moved(b, other, marked ? by : now.least);
+        if (!room) {
+            spectral_values(p, a, at, new);
+            (void)spectral_become(b, a, at, new, old);
+        } else if (!marked && now.times == 1) {
             spectral_mark(p, other);
-            b->stuck += spectral_raise(p->secondary, p->width, at2, now.value);
         }
     }
-    spectral_note(b, i, new_key, by);
+    spectral_note(b, i, room, !was.least, by);
 }
 
 static inline __attribute__((always_inline)) void
-spectral_take(void *ctx, size_t i, bly_spots at)
+spectral_take(spectral_batch *b, unsigned width, size_t i, bly_spots at)
 {
-    spectral_batch *const b = ctx;
     const spectral_parts *const p = &b->parts;
+    const spectral_span s = spectral_cells_span(p->primary.cells, width, at);
     /* A key that was never added must not take from others. */
-    if (!spectral_least_of(p->primary, p->width, at).value) {
+    if (!s.least) {
         b->each[i] = BLY_EABSENT;
         return;
     }
-    spectral_lower(p->primary, p->width, at);
+    spectral_lower(b, &p->primary, width, at, s);
     if (p->marker) {
         const uint64_t other = spectral_other_hash(b->h[i]);
         uint64_t room[BLY_PROBE_MAX_K];
-        if (spectral_marked(p, other))
-            spectral_lower(p->secondary, p->width,
-                           spectral_moved(p, other, room));
+        if (spectral_marked(p, other)) {
+            const bly_spots at2 = spectral_moved(p, other, room);
+            spectral_lower(b, &p->secondary, width, at2,
+                           spectral_cells_span(p->secondary.cells, width, at2));
+        }
     }
     b->each[i] = BLY_OK;
     b->changed++;
 }
 
 /* How `increase` answers removals: the counters stay as they are. */
-static void spectral_keep(void *ctx, size_t i, bly_spots at)
+static void spectral_keep(spectral_batch *b, unsigned width, size_t i,
+                          bly_spots at)
 {
-    spectral_batch *const b = ctx;
-    const spectral_parts *const p = &b->parts;
-    b->each[i] = spectral_least_of(p->primary, p->width, at).value
-                     ? BLY_EREFUSED
-                     : BLY_EABSENT;
+    const unsigned char *const cells = b->parts.primary.cells;
+    b->each[i] = spectral_cells_span(cells, width, at).least ? BLY_EREFUSED
+                                                             : BLY_EABSENT;
 }
 
 static inline __attribute__((always_inline)) void
-spectral_read(void *ctx, size_t i, bly_spots at)
+spectral_read(spectral_batch *b, unsigned width, size_t i, bly_spots at)
 {
-    spectral_batch *const b = ctx;
     const spectral_parts *const p = &b->parts;
-    const spectral_least first = spectral_least_of(p->primary, p->width, at);
-    uint32_t value = first.value;
+    const spectral_span first = spectral_span_of(p, &p->primary, width, at);
+    uint32_t value = first.least;
     /* A least value that recurs is trusted; only a single one is doubtful. */
     if (p->marker && value && first.times == 1) {
         const uint64_t other = spectral_other_hash(b->h[i]);
@@ -427,66 +535,108 @@ spectral_read(void *ctx, size_t i, bly_spots at)
         if (spectral_marked(p, other)) {
             const bly_spots at2 = spectral_moved(p, other, room);
             const uint32_t second =
-                spectral_least_of(p->secondary, p->width, at2).value;
+                spectral_span_of(p, &p->secondary, width, at2).least;
             /* A key that moved has no zero there; with one, its mark is a false
              * positive. */
             if (second && second < value)
                 value = second;
         }
     }
-    b->counts[i] = value == bly_cell_top(p->width) ? UINT64_MAX : value;
+    b->counts[i] = value == p->ceiling ? UINT64_MAX : value;
 }
 
-/* Run a batch, with the default width as a literal. */
+/* Both widths that there are to the compiler: the usual one, and any. */
+#define SPECTRAL_VISITS(name)                                         \
+    static inline __attribute__((always_inline)) void name##_4(       \
+        void *ctx, size_t i, bly_spots at)                            \
+    {                                                                 \
+        name(ctx, 4, i, at);                                          \
+    }                                                                 \
+    static inline __attribute__((always_inline)) void name##_any(     \
+        void *ctx, size_t i, bly_spots at)                            \
+    {                                                                 \
+        name(ctx, ((const spectral_batch *)ctx)->parts.width, i, at); \
+    }
+
+SPECTRAL_VISITS(spectral_add_selection)
+SPECTRAL_VISITS(spectral_add_increase)
+SPECTRAL_VISITS(spectral_add_recurring)
+SPECTRAL_VISITS(spectral_take)
+SPECTRAL_VISITS(spectral_keep)
+SPECTRAL_VISITS(spectral_read)
+
 static inline __attribute__((always_inline)) void
 spectral_run(const bly_filter *f, spectral_batch *b, const uint64_t *h,
-             size_t n, bly_probe_visit *visit)
+             size_t n, bly_probe_visit *four, bly_probe_visit *any)
 {
-    b->parts = spectral_parts_of(f);
+    b->parts = bly_spectral_parts(f);
     b->h = h;
-    if (b->parts.width == 32) {
-        /* It is 32 already: this tells the compiler, which then makes loops of
-         * plain 32-bit loads and stores. */
-        b->parts.width = 32;
-        bly_probe_each(f->data, 32,
-                       (bly_steps){ .range = b->parts.m, .k = b->parts.k },
-                       true, h, n, NULL, visit, b);
-    } else {
-        bly_probe_each(f->data, b->parts.width,
-                       (bly_steps){ .range = b->parts.m, .k = b->parts.k },
-                       true, h, n, NULL, visit, b);
-    }
+    b->stuck = f->state[SPECTRAL_STUCK];
+    b->nlarge = f->state[SPECTRAL_NLARGE];
+    b->changed = 0;
+    b->done = SPECTRAL_ALL;
+    const bly_steps steps = { .range = b->parts.m, .k = b->parts.k };
+    if (b->parts.width == 4)
+        bly_probe_each(f->data, 4, steps, true, h, n, NULL, four, b);
+    else
+        bly_probe_each(f->data, b->parts.width, steps, true, h, n, NULL, any,
+                       b);
 }
 
-static inline __attribute__((always_inline)) void
-spectral_add_all(bly_filter *f, spectral_batch *b, const uint64_t *h, size_t n)
+#define SPECTRAL_RUN(f, b, h, n, name) \
+    spectral_run(f, b, h, n, name##_4, name##_any)
+
+/* Keys that are added at once: all behind one that finds no room are looked at
+ * in vain. */
+#define SPECTRAL_PIECE 4096
+
+static bly_status spectral_add_all(bly_filter *f, spectral_batch *b,
+                                   const uint64_t *h, size_t n, size_t *ndone)
 {
-    if (f->shape.p[SPECTRAL_UPDATE] == SPECTRAL_SELECTION)
-        spectral_run(f, b, h, n, spectral_add_selection);
-    else if (f->shape.p[SPECTRAL_UPDATE] == SPECTRAL_INCREASE)
-        spectral_run(f, b, h, n, spectral_add_increase);
-    else
-        spectral_run(f, b, h, n, spectral_add_recurring);
-    f->state[SPECTRAL_STUCK] += b->stuck;
-    bly_filter_added(f, b->changed);
+    const uint64_t update = f->shape.p[SPECTRAL_UPDATE];
+    bly_status st = BLY_OK;
+    b->from = 0;
+    while (b->from < n && !st) {
+        const size_t left = n - b->from;
+        const size_t now = left < SPECTRAL_PIECE ? left : SPECTRAL_PIECE;
+        if (update == SPECTRAL_SELECTION)
+            SPECTRAL_RUN(f, b, h + b->from, now, spectral_add_selection);
+        else if (update == SPECTRAL_INCREASE)
+            SPECTRAL_RUN(f, b, h + b->from, now, spectral_add_increase);
+        else
+            SPECTRAL_RUN(f, b, h + b->from, now, spectral_add_recurring);
+        f->state[SPECTRAL_STUCK] = b->stuck;
+        f->state[SPECTRAL_NLARGE] = b->nlarge;
+        bly_filter_added(f, b->changed);
+        b->from += b->done == SPECTRAL_ALL ? now : b->done;
+        if (b->done != SPECTRAL_ALL)
+            st = bly_spectral_grow(f);
+    }
+    *ndone = b->from;
+    return st;
+}
+
+static const char *spectral_keeps(const bly_shape *s)
+{
+    return s->p[SPECTRAL_UPDATE] == SPECTRAL_INCREASE
+               ? "update = increase raises only some counters of a key, and "
+                 "nobody knows which: nothing can be removed (build with "
+                 "update = selection)"
+               : NULL;
 }
 
 static bly_status spectral_add(bly_filter *f, const uint64_t *h, size_t n,
                                uint64_t *fresh, size_t *ndone)
 {
     spectral_batch b = { .fresh = fresh };
-    spectral_add_all(f, &b, h, n);
-    *ndone = n;
-    return BLY_OK;
+    return spectral_add_all(f, &b, h, n, ndone);
 }
 
 static bly_status spectral_increase(bly_filter *f, const uint64_t *h,
                                     const uint64_t *by, size_t n, size_t *ndone)
 {
     spectral_batch b = { .by = by };
-    spectral_add_all(f, &b, h, n);
-    *ndone = n;
-    return BLY_OK;
+    return spectral_add_all(f, &b, h, n, ndone);
 }
 
 static void spectral_remove(bly_filter *f, const uint64_t *h, size_t n,
@@ -494,9 +644,11 @@ static void spectral_remove(bly_filter *f, const uint64_t *h, size_t n,
 {
     spectral_batch b = { .each = each };
     if (f->shape.p[SPECTRAL_UPDATE] == SPECTRAL_INCREASE)
-        spectral_run(f, &b, h, n, spectral_keep);
+        SPECTRAL_RUN(f, &b, h, n, spectral_keep);
     else
-        spectral_run(f, &b, h, n, spectral_take);
+        SPECTRAL_RUN(f, &b, h, n, spectral_take);
+    f->state[SPECTRAL_STUCK] = b.stuck;
+    f->state[SPECTRAL_NLARGE] = b.nlarge;
     bly_filter_removed(f, b.changed);
 }
 
@@ -504,74 +656,69 @@ static void spectral_count(const bly_filter *f, const uint64_t *h, size_t n,
                            uint64_t *counts)
 {
     spectral_batch b = { .counts = counts };
-    spectral_run(f, &b, h, n, spectral_read);
-}
-
-static inline __attribute__((always_inline)) bool
-spectral_test32(const void *cells, uint64_t at, uint64_t tag)
-{
-    (void)tag;
-    return bly_cell_get(cells, at, 32) != 0;
-}
-
-static inline __attribute__((always_inline)) bool
-spectral_test(const void *ctx, uint64_t at, uint64_t tag)
-{
-    const bly_filter *f = ctx;
-    (void)tag;
-    return bly_cell_get(f->data, at, (unsigned)f->shape.p[SPECTRAL_WIDTH]) != 0;
+    SPECTRAL_RUN(f, &b, h, n, spectral_read);
 }
 
 static void spectral_has(const bly_filter *f, const uint64_t *h, size_t n,
                          uint64_t *maybe)
 {
-    bly_probe_query q = {
-        .cells = f->data,
-        .range = bly_modulus_of(f->shape.p[SPECTRAL_COUNTERS]),
-        .k = f->shape.p[SPECTRAL_K],
-    };
-    /* As in spectral_run(): constants for the default width. */
-    if (f->shape.p[SPECTRAL_WIDTH] == 32) {
-        q.width = 32;
-        q.test = spectral_test32;
-        q.ctx = f->data;
-        bly_probe_ask(&q, h, n, maybe);
-    } else {
-        q.width = (unsigned)f->shape.p[SPECTRAL_WIDTH];
-        q.test = spectral_test;
-        q.ctx = f;
-        bly_probe_ask(&q, h, n, maybe);
-    }
+    bly_counters_has(f->data, f->shape.p[SPECTRAL_COUNTERS],
+                     (unsigned)f->shape.p[SPECTRAL_WIDTH],
+                     f->shape.p[SPECTRAL_K], h, n, maybe);
 }
 
 /* ------------------------------------------------------------ whole filters */
 
-/* Stuck counters of both arrays; used ones of the primary. */
+/* Used counters of the primary, and counters of both arrays at their top. */
 static bly_cells_tally spectral_tally(const bly_filter *f)
 {
-    const spectral_parts p = spectral_parts_of(f);
-    bly_cells_tally t = bly_cells_count(p.primary, p.m.n, p.width);
+    const spectral_parts p = bly_spectral_parts(f);
+    bly_cells_tally t = bly_cells_count(p.primary.cells, p.m.n, p.width);
     if (p.marker)
-        t.stuck += bly_cells_count(p.secondary, p.m2.n, p.width).stuck;
+        t.stuck += bly_cells_count(p.secondary.cells, p.m2.n, p.width).stuck;
     return t;
 }
 
 static bool spectral_sound(const bly_filter *f)
 {
     return !f->nlayers &&
-           f->state[SPECTRAL_STUCK] <=
-               f->shape.p[SPECTRAL_COUNTERS] + f->shape.p[SPECTRAL_SECONDARY];
+           f->state[SPECTRAL_STUCK] <= spectral_counters(&f->shape) &&
+           f->state[SPECTRAL_NLARGE] <=
+               bly_overflow_most(f->shape.p[SPECTRAL_LARGE]);
+}
+
+/* Is the table that of the counters at their top? */
+static bool spectral_large_good(const bly_filter *f, const spectral_parts *p)
+{
+    uint64_t i = 0, position, stuck = 0;
+    uint32_t count;
+    if (!bly_overflow_check(&p->large, f->state[SPECTRAL_NLARGE]) ||
+        spectral_tally(f).stuck != f->state[SPECTRAL_NLARGE])
+        return false;
+    while (bly_overflow_walk(&p->large, &i, &position, &count)) {
+        const uint32_t top = bly_cell_top(p->width);
+        const spectral_array *const a =
+            position < p->m.n ? &p->primary : &p->secondary;
+        if (count < top ||
+            bly_cell_get(a->cells, position - a->first, p->width) != top)
+            return false;
+        stuck += count == p->ceiling;
+    }
+    return stuck == f->state[SPECTRAL_STUCK];
 }
 
 static bool spectral_check(const bly_filter *f)
 {
-    const spectral_parts p = spectral_parts_of(f);
-    if (p.marker && (!bly_cells_tail_clear(p.secondary, p.m2.n, p.width) ||
-                     !bly_bits_tail_clear(p.marker, p.marks.n,
-                                          (size_t)((p.marks.n + 63) / 64))))
+    const spectral_parts p = bly_spectral_parts(f);
+    if (p.marker &&
+        (!bly_cells_tail_clear(p.secondary.cells, p.m2.n, p.width) ||
+         !bly_bits_tail_clear(p.marker, p.marks.n,
+                              (size_t)((p.marks.n + 63) / 64))))
         return false;
-    return bly_cells_tail_clear(p.primary, p.m.n, p.width) &&
-           spectral_tally(f).stuck == f->state[SPECTRAL_STUCK];
+    return bly_cells_tail_clear(p.primary.cells, p.m.n, p.width) &&
+           (p.outgrown ? spectral_large_good(f, &p)
+                       : spectral_tally(f).stuck == f->state[SPECTRAL_STUCK] &&
+                             !f->state[SPECTRAL_NLARGE]);
 }
 
 static void spectral_stat(const bly_filter *f, bly_stats *out)
@@ -580,72 +727,28 @@ static void spectral_stat(const bly_filter *f, bly_stats *out)
                    f->shape.p[SPECTRAL_K], out);
 }
 
-/* The primary array of f has become something else. The secondary does not go
- * with it: what one filter counts there the other may have in its primary
- * alone. So it starts empty, and f estimates as `selection` does until doubtful
- * keys move again. */
-static void spectral_settle(bly_filter *f)
+/* The same counters of a key, however wide they are: what an old file counts
+ * combines with what a new one does. */
+static bool spectral_akin(const bly_shape *a, const bly_shape *b)
 {
-    const spectral_parts p = spectral_parts_of(f);
-    if (p.marker)
-        memset(p.secondary, 0,
-               (size_t)(f->shape.nbytes - bly_cells_nbytes(p.m.n, p.width)));
-    f->state[SPECTRAL_STUCK] = spectral_tally(f).stuck;
-}
-
-/* Sums of counters are never below the sum of the truths. */
-static bly_status spectral_merge_part(bly_filter *dst, const bly_part *p)
-{
-    const spectral_parts s = spectral_parts_of(dst);
-    bly_cells_add(dst->data + p->at, p->bytes,
-                  bly_probe_cells_in(p, s.m.n, s.width), s.width);
-    if (p->last) {
-        spectral_settle(dst);
-        bly_filter_added(dst, p->src->nadded);
-    }
-    return BLY_OK;
-}
-
-/* The lesser of two counters is never below the lesser of a key's two counts,
- * nor below the sum of these over all keys that share it. */
-static bly_status spectral_intersect_part(bly_filter *dst, const bly_part *p)
-{
-    const spectral_parts s = spectral_parts_of(dst);
-    bly_cells_least(dst->data + p->at, p->bytes,
-                    bly_probe_cells_in(p, s.m.n, s.width), s.width);
-    if (p->last) {
-        spectral_settle(dst);
-        bly_filter_at_most(dst, p->src->nadded);
-    }
-    return BLY_OK;
+    return a->p[SPECTRAL_COUNTERS] == b->p[SPECTRAL_COUNTERS] &&
+           a->p[SPECTRAL_K] == b->p[SPECTRAL_K] &&
+           a->p[SPECTRAL_UPDATE] == b->p[SPECTRAL_UPDATE];
 }
 
 static bly_status spectral_compare(const bly_filter *a, const bly_filter *b,
                                    bly_likeness *out)
 {
-    bly_probe_compare(a, b, a->shape.p[SPECTRAL_COUNTERS],
-                      a->shape.p[SPECTRAL_K],
-                      (unsigned)a->shape.p[SPECTRAL_WIDTH], out);
-    return BLY_OK;
-}
-
-/* With `increase`, which never removes, the greater of two counters is at least
- * the count of every key that uses either. Where removals subtract from
- * counters, these must be sums, and so must be the folded ones. */
-static bly_status spectral_fold(const bly_filter *f, bly_filter **out)
-{
-    const uint64_t *const p = f->shape.p;
-    const uint64_t m = p[SPECTRAL_COUNTERS];
-    const unsigned width = (unsigned)p[SPECTRAL_WIDTH];
-    const bly_shape half =
-        spectral_shape(m / 2, p[SPECTRAL_K], p[SPECTRAL_UPDATE], width);
-    const bly_status st = bly_fold_begin(f, m, "counters", &half, out);
-    if (st)
-        return st;
-    (p[SPECTRAL_UPDATE] == SPECTRAL_INCREASE
-         ? bly_cells_fold_most
-         : bly_cells_fold_sum)((*out)->data, f->data, m / 2, width);
-    spectral_settle(*out);
+    const spectral_parts x = bly_spectral_parts(a), y = bly_spectral_parts(b);
+    bly_ones ones = { 0 };
+    for (uint64_t j = 0; j < x.m.n; j++) {
+        const bool in_a = bly_cell_get(x.primary.cells, j, x.width) != 0;
+        const bool in_b = bly_cell_get(y.primary.cells, j, y.width) != 0;
+        ones.a += in_a;
+        ones.b += in_b;
+        ones.either += in_a | in_b;
+    }
+    bly_likeness_of_ones(&ones, (double)x.m.n, (double)x.k, INFINITY, out);
     return BLY_OK;
 }
 
@@ -660,9 +763,10 @@ static bly_status spectral_convert(const bly_filter *f, const bly_kind *to,
 const bly_kind bly_kind_spectral = {
     .id = 14, /* on disk: never changed, never reused */
     .name = "spectral",
-    .summary = "wide counters that estimate how often each key was added",
+    .summary = "counters that estimate how often each key was added",
     .params = spectral_params,
     .nparams = sizeof spectral_params / sizeof spectral_params[0],
+    .nstate = SPECTRAL_NLARGE + 1,
     .plan = spectral_plan,
     .sane = spectral_sane,
     .rate = spectral_rate,
@@ -671,16 +775,16 @@ const bly_kind bly_kind_spectral = {
     .sound = spectral_sound,
     .check = spectral_check,
     .stat = spectral_stat,
+    .keeps = spectral_keeps,
     .add = spectral_add,
     .has = spectral_has,
     .remove = spectral_remove,
     .increase = spectral_increase,
     .count = spectral_count,
-    .merge = bly_merge_as_part,
-    .merge_part = spectral_merge_part,
-    .intersect = bly_intersect_as_part,
-    .intersect_part = spectral_intersect_part,
+    .akin = spectral_akin,
+    .merge = bly_spectral_merge,
+    .intersect = bly_spectral_intersect,
     .compare = spectral_compare,
-    .fold = spectral_fold,
+    .fold = bly_spectral_fold,
     .convert = spectral_convert,
 };

@@ -148,3 +148,27 @@ void bly_fact_word(bly_facts *facts, const char *name, const char *word)
     fact_put(facts,
              (bly_fact){ .name = name, .type = BLY_CHOICE, .word = word });
 }
+
+unsigned bly_kinds_room(void)
+{
+    unsigned most = 0;
+    const bly_kind *kind;
+    for (size_t i = 0; (kind = bly_kind_row(i)); i++)
+        most = bly_kind_room(kind) > most ? bly_kind_room(kind) : most;
+    return most;
+}
+
+bly_shape bly_shape_copy(const bly_kind *kind, const bly_shape *s)
+{
+    bly_shape copy = { .nbytes = s->nbytes };
+    memcpy(copy.p, s->p, bly_kind_room(kind) * sizeof copy.p[0]);
+    return copy;
+}
+
+unsigned bly_kind_room(const bly_kind *kind)
+{
+    unsigned n = kind->nparams;
+    while (n && kind->params[n - 1].planning)
+        n--;
+    return n > kind->nread ? n : kind->nread;
+}

@@ -26,6 +26,10 @@
  *           cell has two counters: hits, and the sum. Up to three hits tell
  *           exactly which increments were added; more pass.
  *
+ *     own   two, four or eight increments that the caller gives, as the option
+ *           `set`. R is computed up to 63; what is left above that passes, so
+ *           that a set with holes beyond loses a little and is never wrong.
+ *
  * A cell is a counter of `width` bits, 8 if not given, 7 in the tightest
  * setting; for b3 it has 12: the hits in the low 4, the sum above. Probes of a
  * key that fall on one cell count as one with the sum of their increments, so
@@ -66,7 +70,7 @@
 #include "kinds/fold.h"
 #include "kinds/probe.h"
 
-enum { VI_COUNTERS, VI_K, VI_INCREMENTS, VI_WIDTH, VI_FOLDS };
+enum { VI_COUNTERS, VI_K, VI_INCREMENTS, VI_WIDTH, VI_FOLDS, VI_OWN };
 enum { VI_STUCK }; /* state */
 enum { VI_S, VI_L2, VI_L4, VI_L8, VI_L16, VI_B3, VI_SETS };
 
@@ -85,6 +89,11 @@ static const bly_param vicounting_params[] = {
                            .automatic = true, .min = 7, .max = 16,
                            .help = "bits of a cell: 7, 8 or 16, and 12 for b3"),
     [VI_FOLDS] = BLY_FOLDS_PARAM,
+    [VI_OWN] = BLY_PARAM(
+        "set", BLY_UINT, .settable = true, .automatic = true,
+        .max = 9999999999999999.0,
+        .help = "increments of your own instead, two digits each: 2, 4 or 8 "
+                "of them, as in 08121415 for {8, 12, 14, 15}"),
 };
 
 /* ---------------------------------------------------------- increment sets */
@@ -115,6 +124,43 @@ static const vi_set vi_sets[VI_SETS] = {
                  false },
     [VI_B3] = { 4, { 1, 4, 8, 13 }, 0, true },
 };
+
+#define VI_OWN_MOST 8 /* increments */
+#define VI_OWN_TOP 63 /* and the largest one */
+#define VI_OWN_ROOM 4 /* a cell holds that many of the largest */
+
+/* The set that a number of two digits each stands for. False: none. */
+static bool vi_own_set(uint64_t digits, vi_set *out)
+{
+    *out = (vi_set){ .size = 0 };
+    for (; digits; digits /= 100) {
+        const unsigned v = (unsigned)(digits % 100);
+        /* From the last one on, so they fall. */
+        if (out->size == VI_OWN_MOST || v < 1 || v > VI_OWN_TOP ||
+            (out->size && v >= out->at[out->size - 1]))
+            return false;
+        out->at[out->size++] = (unsigned char)v;
+    }
+    for (unsigned i = 0; i < out->size / 2; i++) {
+        const unsigned char v = out->at[i];
+        out->at[i] = out->at[out->size - 1 - i];
+        out->at[out->size - 1 - i] = v;
+    }
+    out->reach = 1;
+    for (unsigned n = 1; n < 64; n++)
+        for (unsigned i = 0; i < out->size && out->at[i] <= n; i++)
+            out->reach |= (out->reach >> (n - out->at[i]) & 1) << n;
+    return out->size == 2 || out->size == 4 || out->size == 8;
+}
+
+/* The set of a sane shape. */
+static vi_set vi_set_of(const bly_shape *s)
+{
+    vi_set own;
+    return s->p[VI_OWN] && vi_own_set(s->p[VI_OWN], &own)
+               ? own
+               : vi_sets[s->p[VI_INCREMENTS]];
+}
 
 /* What a key adds to a cell: increments and how many of them. */
 typedef struct vi_part {
@@ -195,22 +241,30 @@ vi_lowered(const vi_set *set, uint32_t top, uint32_t cell, vi_part part)
 
 /* ----------------------------------------------------------------- planning */
 
-/* From this many hits on every probe passes. Seven hits of at least 8, less an
- * increment of 15, are 41, past the last hole of s. */
-#define VI_HITS 8
+/* From this many hits on every probe passes, or as good as: so many of the
+ * least increment, less the largest one, are past the last hole that is looked
+ * for. */
+#define VI_HITS 24
+static unsigned vi_hits(const vi_set *set)
+{
+    const unsigned n = 2 + (64U + set->at[set->size - 1]) / set->at[0];
+    return n < VI_HITS ? n : VI_HITS;
+}
 
 /* no[j]: the probability that a cell with j hits denies a random increment. */
 typedef struct vi_law {
     double no[VI_HITS];
+    unsigned hits;
 } vi_law;
 
 static void vi_convolve(const vi_set *set, vi_law *law)
 {
-    enum { REACH = VI_HITS * 31 + 1 };
+    enum { REACH = VI_HITS * VI_OWN_TOP + 1 };
     double chance[REACH] = { 1 }, next[REACH];
     const double each = 1.0 / set->size;
+    law->hits = vi_hits(set);
     /* chance[c]: that j hits have the sum c. */
-    for (unsigned j = 0; j < VI_HITS; j++) {
+    for (unsigned j = 0; j < law->hits; j++) {
         law->no[j] = 0;
         for (uint32_t c = 0; c < REACH; c++)
             for (unsigned v = 0; v < set->size; v++)
@@ -227,10 +281,9 @@ static void vi_convolve(const vi_set *set, vi_law *law)
     }
 }
 
-static vi_law vi_law_of(uint64_t increments)
+static vi_law vi_law_of(const vi_set *set)
 {
-    const vi_set *const set = &vi_sets[increments];
-    vi_law law = { { 0 } };
+    vi_law law = { { 0 }, VI_B3_H + 1 };
     if (set->pairs)
         /* Up to three hits tell all their increments: denied if none of them
          * is the key's. */
@@ -249,7 +302,7 @@ static double vi_rate(const vi_law *law, double n, double m, double k)
     if (m <= 1)
         return 1;
     double p = exp(hits * log1p(-1 / m)), denied = 0;
-    for (unsigned j = 0; j < VI_HITS; j++) {
+    for (unsigned j = 0; j < law->hits; j++) {
         denied += p * law->no[j];
         /* From p_j to p_(j+1) of the binomial distribution. */
         p *= fmax(0, hits - j) / (j + 1) / (m - 1);
@@ -278,30 +331,53 @@ static double vi_least(const vi_law *law, double n, double fpr, double k)
     return high;
 }
 
-static bool vi_width_ok(uint64_t increments, uint64_t width)
+static bool vi_width_ok(const vi_set *set, uint64_t width)
 {
-    return vi_sets[increments].pairs ? width == VI_B3_WIDTH
-                                     : width == 7 || width == 8 || width == 16;
+    return set->pairs ? width == VI_B3_WIDTH
+                      : width == 7 || width == 8 || width == 16;
+}
+
+static bool vi_own_fits(const vi_set *set, uint64_t width)
+{
+    return VI_OWN_ROOM * set->at[set->size - 1] < bly_cell_top((unsigned)width);
 }
 
 static bly_shape vi_shape(uint64_t m, uint64_t k, uint64_t increments,
-                          uint64_t width)
+                          uint64_t width, uint64_t own)
 {
     return (bly_shape){ .p = { [VI_COUNTERS] = m,
                                [VI_K] = k,
                                [VI_INCREMENTS] = increments,
-                               [VI_WIDTH] = width },
+                               [VI_WIDTH] = width,
+                               [VI_OWN] = own },
                         .nbytes = bly_cells_nbytes(m, (unsigned)width) };
 }
 
 static bly_status vicounting_plan(const bly_want *w, bly_shape *out)
 {
     const uint64_t increments = w->opt[VI_INCREMENTS], only = w->opt[VI_K];
-    const uint64_t width = w->given[VI_WIDTH]          ? w->opt[VI_WIDTH]
-                           : vi_sets[increments].pairs ? VI_B3_WIDTH
-                                                       : 8;
+    const uint64_t own = w->opt[VI_OWN];
+    vi_set set = vi_sets[increments];
+    if (own && w->given[VI_INCREMENTS])
+        return bly_fail(BLY_EINVAL, "increments are chosen by name or given "
+                                    "as set, not both");
+    if (own && !vi_own_set(own, &set))
+        return bly_fail(BLY_EINVAL,
+                        "set = %llu is no set of increments: right are 2, 4 "
+                        "or 8 rising numbers from 1 to %d, two digits each, as "
+                        "in 08121415 for {8, 12, 14, 15}",
+                        (unsigned long long)own, VI_OWN_TOP);
+    const uint64_t width = w->given[VI_WIDTH] ? w->opt[VI_WIDTH]
+                           : set.pairs        ? VI_B3_WIDTH
+                                              : 8;
     const double n = (double)w->items;
-    if (!vi_width_ok(increments, width))
+    if (own && vi_width_ok(&set, width) && !vi_own_fits(&set, width))
+        return bly_fail(BLY_EINVAL,
+                        "a cell of %llu bits does not hold %d increments of "
+                        "%u: give a larger width or smaller increments",
+                        (unsigned long long)width, VI_OWN_ROOM,
+                        set.at[set.size - 1]);
+    if (!vi_width_ok(&set, width))
         return bly_fail(BLY_EINVAL,
                         "width = %llu: cells have 12 bits for increments b3, "
                         "else 7, 8 or 16",
@@ -317,7 +393,7 @@ static bly_status vicounting_plan(const bly_want *w, bly_shape *out)
                         "%llu bits are fewer than the cells of a key need",
                         (unsigned long long)w->bits);
 
-    const vi_law law = vi_law_of(increments);
+    const vi_law law = vi_law_of(&set);
     double best_m = INFINITY, best_rate = 2;
     uint64_t best_k = 0;
     for (uint64_t k = only ? only : 1; k <= (only ? only : BLY_PROBE_MAX_K) &&
@@ -339,22 +415,29 @@ static bly_status vicounting_plan(const bly_want *w, bly_shape *out)
                         "ask for fewer items or a higher rate");
     cells = (uint64_t)best_m;
     bly_fold_plan(w->opt[VI_FOLDS], 1, false, &cells);
-    *out = vi_shape(cells, best_k, increments, width);
+    *out = vi_shape(cells, best_k, increments, width, own);
     return BLY_OK;
 }
 
 static bool vicounting_sane(const bly_shape *s)
 {
+    vi_set set;
+    if (s->p[VI_INCREMENTS] >= VI_SETS ||
+        (s->p[VI_OWN] &&
+         (s->p[VI_INCREMENTS] || !vi_own_set(s->p[VI_OWN], &set))))
+        return false;
+    set = vi_set_of(s);
     return bly_probe_sane(s->p[VI_COUNTERS], s->p[VI_K]) &&
-           s->p[VI_INCREMENTS] < VI_SETS &&
-           vi_width_ok(s->p[VI_INCREMENTS], s->p[VI_WIDTH]) &&
+           vi_width_ok(&set, s->p[VI_WIDTH]) &&
+           (!s->p[VI_OWN] || vi_own_fits(&set, s->p[VI_WIDTH])) &&
            s->nbytes ==
                bly_cells_nbytes(s->p[VI_COUNTERS], (unsigned)s->p[VI_WIDTH]);
 }
 
 static double vicounting_rate(const bly_shape *s, double n)
 {
-    const vi_law law = vi_law_of(s->p[VI_INCREMENTS]);
+    const vi_set set = vi_set_of(s);
+    const vi_law law = vi_law_of(&set);
     return vi_rate(&law, n, (double)s->p[VI_COUNTERS], (double)s->p[VI_K]);
 }
 
@@ -366,13 +449,13 @@ static uint64_t vicounting_bits(const bly_shape *s)
 static void vicounting_describe(const bly_shape *s, const bly_want *w,
                                 const bly_filter *f, bly_facts *out)
 {
-    const vi_set *const set = &vi_sets[s->p[VI_INCREMENTS]];
+    const vi_set set = vi_set_of(s);
     const double n = (double)(w ? w->items : f->items);
     const double m = (double)s->p[VI_COUNTERS];
     const double lambda = (double)s->p[VI_K] * n / m;
     const double top = bly_cell_top((unsigned)s->p[VI_WIDTH]);
     const double hits =
-        set->pairs ? VI_B3_TOP_HITS : ceil(top / set->at[set->size - 1]);
+        set.pairs ? VI_B3_TOP_HITS : ceil(top / set.at[set.size - 1]);
     /* What the same memory gives with 4-bit counters that count by one. */
     const double plain = floor((double)vicounting_bits(s) / 4);
     bly_fact_real(out, "hits_per_counter", lambda);
@@ -391,6 +474,7 @@ static void vicounting_describe(const bly_shape *s, const bly_want *w,
 typedef struct vi_batch {
     unsigned char *cells;
     const vi_set *set;
+    vi_set own; /* what it points to, unless that is the default */
     unsigned width;
     uint64_t k;
     bly_modulus range;
@@ -489,6 +573,11 @@ static inline __attribute__((always_inline)) void vi_lower(void *ctx, size_t i,
     b->changed++;
 }
 
+static bool vi_usual(const bly_shape *s)
+{
+    return s->p[VI_INCREMENTS] == VI_S && s->p[VI_WIDTH] == 8 && !s->p[VI_OWN];
+}
+
 /* Run a batch, with the default set and width as literals. */
 static inline __attribute__((always_inline)) void
 vi_run(const bly_filter *f, vi_batch *b, const uint64_t *h, size_t n,
@@ -499,13 +588,14 @@ vi_run(const bly_filter *f, vi_batch *b, const uint64_t *h, size_t n,
     b->range = bly_modulus_of(f->shape.p[VI_COUNTERS]);
     b->h = h;
     /* The same twice, but the compiler sees constants in the first. */
-    if (f->shape.p[VI_INCREMENTS] == VI_S && f->shape.p[VI_WIDTH] == 8) {
+    if (vi_usual(&f->shape)) {
         b->set = &vi_sets[VI_S];
         b->width = 8;
         bly_probe_each(f->data, 8, (bly_steps){ .range = b->range, .k = b->k },
                        true, h, n, NULL, visit, b);
     } else {
-        b->set = &vi_sets[f->shape.p[VI_INCREMENTS]];
+        b->own = vi_set_of(&f->shape);
+        b->set = &b->own;
         b->width = (unsigned)f->shape.p[VI_WIDTH];
         bly_probe_each(f->data, b->width,
                        (bly_steps){ .range = b->range, .k = b->k }, true, h, n,
@@ -583,9 +673,10 @@ static void vi_recheck(const vi_batch *b, const uint64_t *h, size_t n,
 static void vicounting_has(const bly_filter *f, const uint64_t *h, size_t n,
                            uint64_t *maybe)
 {
+    const vi_set set = vi_set_of(&f->shape);
     const vi_batch b = {
         .cells = f->data,
-        .set = &vi_sets[f->shape.p[VI_INCREMENTS]],
+        .set = &set,
         .width = (unsigned)f->shape.p[VI_WIDTH],
         .k = f->shape.p[VI_K],
         .range = bly_modulus_of(f->shape.p[VI_COUNTERS]),
@@ -594,7 +685,7 @@ static void vicounting_has(const bly_filter *f, const uint64_t *h, size_t n,
         .cells = f->data, .range = b.range, .k = b.k, .tagged = true
     };
     /* As in vi_run(): constants for the default. */
-    if (f->shape.p[VI_INCREMENTS] == VI_S && b.width == 8) {
+    if (vi_usual(&f->shape)) {
         q.width = 8;
         q.test = vi_test_s8;
         q.ctx = f->data;
@@ -634,7 +725,7 @@ static bool vicounting_sound(const bly_filter *f)
 /* Every cell is stuck, or holds a sum of increments. */
 static bool vicounting_check(const bly_filter *f)
 {
-    const vi_set *const set = &vi_sets[f->shape.p[VI_INCREMENTS]];
+    const vi_set own = vi_set_of(&f->shape), *const set = &own;
     const uint64_t m = f->shape.p[VI_COUNTERS];
     const unsigned width = (unsigned)f->shape.p[VI_WIDTH];
     const uint32_t top = bly_cell_top(width);
@@ -653,7 +744,7 @@ static bool vicounting_check(const bly_filter *f)
 /* The share of (cell, increment) pairs that pass, to the k-th power. */
 static double vi_rate_now(const bly_filter *f)
 {
-    const vi_set *const set = &vi_sets[f->shape.p[VI_INCREMENTS]];
+    const vi_set own = vi_set_of(&f->shape), *const set = &own;
     const uint64_t m = f->shape.p[VI_COUNTERS];
     const unsigned width = (unsigned)f->shape.p[VI_WIDTH];
     const uint32_t top = bly_cell_top(width);
@@ -706,7 +797,7 @@ static void vi_combine(bly_filter *dst, const bly_part *p,
                        uint32_t (*combine)(const vi_set *, uint32_t, uint32_t,
                                            uint32_t))
 {
-    const vi_set *const set = &vi_sets[dst->shape.p[VI_INCREMENTS]];
+    const vi_set own = vi_set_of(&dst->shape), *const set = &own;
     const unsigned width = (unsigned)dst->shape.p[VI_WIDTH];
     const uint32_t top = bly_cell_top(width);
     const uint64_t n = bly_probe_cells_in(p, dst->shape.p[VI_COUNTERS], width);
@@ -750,10 +841,11 @@ static bly_status vicounting_compare(const bly_filter *a, const bly_filter *b,
 static bly_status vicounting_fold(const bly_filter *f, bly_filter **out)
 {
     const uint64_t *const p = f->shape.p;
-    const vi_set *const set = &vi_sets[p[VI_INCREMENTS]];
+    const vi_set own = vi_set_of(&f->shape), *const set = &own;
     const uint64_t m = p[VI_COUNTERS];
     const unsigned width = (unsigned)p[VI_WIDTH];
-    const bly_shape half = vi_shape(m / 2, p[VI_K], p[VI_INCREMENTS], width);
+    const bly_shape half =
+        vi_shape(m / 2, p[VI_K], p[VI_INCREMENTS], width, p[VI_OWN]);
     const bly_status st = bly_fold_begin(f, m, "cells", &half, out);
     if (st)
         return st;
@@ -780,6 +872,7 @@ const bly_kind bly_kind_vicounting = {
     .summary = "counting with increments chosen by the key, for fewer bits",
     .params = vicounting_params,
     .nparams = sizeof vicounting_params / sizeof vicounting_params[0],
+    .nstate = 1,
     .plan = vicounting_plan,
     .sane = vicounting_sane,
     .rate = vicounting_rate,

@@ -1,8 +1,8 @@
 /*
  * hyperloglog.h - how many distinct hashes there were: the registers alone
  *
- * bly_hll of bloomery/sketch.h is these with a precision and a memory source;
- * the builder keeps its own.
+ * The builder keeps some of a byte each; bly_hll of bloomery/sketch.h (hll.c)
+ * packs them, and uses the same estimate.
  */
 #ifndef BLY_HYPERLOGLOG_H
 #define BLY_HYPERLOGLOG_H
@@ -26,5 +26,11 @@ void bly_registers_add(uint8_t *registers, unsigned p, const uint64_t *hashes,
 void bly_registers_merge(uint8_t *dst, const uint8_t *src, unsigned p);
 
 double bly_registers_estimate(const uint8_t *registers, unsigned p);
+
+/* The same, where count[v] registers have the value v, none more than 64 - p +
+ * 1; and the deviation of an estimate of n. */
+#define BLY_VALUES (64 - BLY_REGISTERS_MIN_BITS + 2)
+double bly_values_estimate(const uint32_t *count, unsigned p);
+double bly_values_deviation(double n, unsigned p);
 
 #endif

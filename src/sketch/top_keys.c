@@ -43,58 +43,20 @@
 #include <math.h>
 #include <string.h>
 
-#include <bloomery/sketch.h>
-
 #include "core/bits.h"
-#include "core/hash.h"
-#include "core/memory.h"
 #include "core/sized.h"
 #include "core/status.h"
-
-#define TOPK_MAX_K (1u << 24)
-#define TOPK_LINE 8 /* cells of a cache line */
-#define TOPK_COUNT_BITS 48
-#define TOPK_COUNT_MAX ((UINT64_C(1) << TOPK_COUNT_BITS) - 1)
-#define TOPK_NONE UINT32_MAX
+#include "sketch/topk.h"
 
 /* 0.925^608 is below 2^-64: a cell of more is safe. */
 #define TOPK_DECAY 0.925
-#define TOPK_CHANCES 1024
+
+#define TOPK_FIRST_ROOM 16u
 
 /* Cells for a thousand keys of a million at Zipf 0.8 and more (bench/topk.c).
  */
 #define TOPK_BYTES_A_KEY 128
 #define TOPK_LEAST_BYTES 4096
-
-typedef struct topk_entry {
-    uint64_t hash, count;
-    unsigned char *key; /* len bytes, one at least; NULL where len is 0 */
-    size_t len;
-    uint32_t at; /* in the heap */
-} topk_entry;
-
-typedef struct topk_slot {
-    uint64_t hash;
-    uint32_t entry; /* number + 1; 0: free */
-} topk_slot;
-
-struct bly_topk {
-    bly_mem mem;
-    bly_hasher hasher;
-    uint64_t secret_check;
-    double decay;
-    uint64_t random, total;
-    bly_block block; /* nlines lines of TOPK_LINE cells */
-    uint64_t nlines;
-    uint32_t k, n;       /* room on the list, and keys there */
-    topk_entry *entries; /* k of them */
-    uint32_t *heap;      /* numbers of entries, the lightest first */
-    topk_slot *slots;    /* hash to entry: open addressing, at most half full */
-    uint32_t nslots;     /* a power of two */
-    topk_entry left;     /* who was pushed out by the last addition */
-    bool has_left;
-    uint64_t chance[TOPK_CHANCES]; /* decay^count as a share of 2^64 */
-};
 
 /* ------------------------------------------------------------------ making */
 
@@ -105,29 +67,87 @@ static void topk_key_free(bly_topk *t, topk_entry *e)
     e->key = NULL;
 }
 
+/* Places for hashes of so many entries, at most half of them taken. */
+static uint32_t topk_slots_for(uint32_t room)
+{
+    uint32_t n = 2;
+    while (n < 2 * room)
+        n *= 2;
+    return n;
+}
+
+static void topk_lists_free(const bly_topk *t, topk_entry *entries,
+                            uint32_t *heap, topk_slot *slots, uint32_t room)
+{
+    if (entries)
+        bly_mem_release(&t->mem, entries, room * sizeof *entries);
+    if (heap)
+        bly_mem_release(&t->mem, heap, room * sizeof *heap);
+    if (slots)
+        bly_mem_release(&t->mem, slots, topk_slots_for(room) * sizeof *slots);
+}
+
+/* The slot of a hash, or the free one where it would be. */
+static uint32_t topk_slot_of(const bly_topk *t, uint64_t h)
+{
+    uint32_t s = (uint32_t)bly_scale(h, t->nslots);
+    while (t->slots[s].entry && t->slots[s].hash != h)
+        s = (s + 1) & (t->nslots - 1);
+    return s;
+}
+
+static void topk_slot_put(bly_topk *t, uint32_t entry)
+{
+    const uint64_t h = t->entries[entry].hash;
+    t->slots[topk_slot_of(t, h)] = (topk_slot){ h, entry + 1 };
+}
+
 void bly_topk_free(bly_topk *t)
 {
     if (!t)
         return;
-    for (uint32_t i = 0; t->entries && i < t->n; i++)
+    for (uint32_t i = 0; i < t->n; i++)
         topk_key_free(t, &t->entries[i]);
     topk_key_free(t, &t->left);
-    if (t->entries)
-        bly_mem_release(&t->mem, t->entries, t->k * sizeof *t->entries);
-    if (t->heap)
-        bly_mem_release(&t->mem, t->heap, t->k * sizeof *t->heap);
-    if (t->slots)
-        bly_mem_release(&t->mem, t->slots, t->nslots * sizeof *t->slots);
+    topk_lists_free(t, t->entries, t->heap, t->slots, t->room);
     bly_block_free(&t->mem, &t->block);
+    bly_origin_forget(&t->origin);
     const bly_mem mem = t->mem;
-    volatile uint64_t *secret = t->hasher.secret;
-    secret[0] = secret[1] = 0;
     bly_mem_release(&mem, t, sizeof *t);
 }
 
-/* An empty one of given sizes. */
-static bly_status topk_make(const bly_mem *mem, uint32_t k, uint64_t nlines,
-                            double decay, bly_topk **out)
+/* Room for one entry more, for all k at last: memory comes as keys do. */
+static bly_status topk_grow(bly_topk *t)
+{
+    if (t->n < t->room || t->room == t->k)
+        return BLY_OK;
+    const uint32_t doubled = t->room ? 2 * t->room : TOPK_FIRST_ROOM;
+    const uint32_t room = doubled < t->k ? doubled : t->k;
+    const uint32_t nslots = topk_slots_for(room), was = t->room;
+    topk_entry *const entries = bly_mem_zalloc(&t->mem, room * sizeof *entries);
+    uint32_t *const heap = bly_mem_zalloc(&t->mem, room * sizeof *heap);
+    topk_slot *const slots = bly_mem_zalloc(&t->mem, nslots * sizeof *slots);
+    if (!entries || !heap || !slots) {
+        topk_lists_free(t, entries, heap, slots, room);
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    }
+    if (t->n) {
+        memcpy(entries, t->entries, t->n * sizeof *entries);
+        memcpy(heap, t->heap, t->n * sizeof *heap);
+    }
+    topk_lists_free(t, t->entries, t->heap, t->slots, was);
+    t->entries = entries;
+    t->heap = heap;
+    t->slots = slots;
+    t->nslots = nslots;
+    t->room = room;
+    for (uint32_t i = 0; i < t->n; i++)
+        topk_slot_put(t, i);
+    return BLY_OK;
+}
+
+bly_status bly_topk_make(const bly_mem *mem, uint32_t k, uint64_t nlines,
+                         double decay, bly_topk **out)
 {
     bly_topk *t = bly_mem_zalloc(mem, sizeof *t);
     *out = NULL;
@@ -137,19 +157,13 @@ static bly_status topk_make(const bly_mem *mem, uint32_t k, uint64_t nlines,
     t->k = k;
     t->nlines = nlines;
     t->decay = decay;
-    t->nslots = 2;
-    while (t->nslots < 2 * k)
-        t->nslots *= 2;
     for (unsigned c = 0; c < TOPK_CHANCES; c++) {
         const double p = ldexp(pow(decay, c), 64);
         t->chance[c] = p < 0x1p64 ? (uint64_t)p : UINT64_MAX;
     }
-    t->entries = bly_mem_zalloc(mem, k * sizeof *t->entries);
-    t->heap = bly_mem_zalloc(mem, k * sizeof *t->heap);
-    t->slots = bly_mem_zalloc(mem, t->nslots * sizeof *t->slots);
     bly_status st = bly_block_new(mem, nlines * BLY_LINE, &t->block);
-    if (!st && (!t->entries || !t->heap || !t->slots))
-        st = bly_fail(BLY_ENOMEM, "out of memory");
+    if (!st)
+        st = topk_grow(t);
     if (st) {
         bly_topk_free(t);
         return st;
@@ -190,31 +204,18 @@ bly_status bly_topk_new_sized(const bly_topk_spec *spec, bly_topk **out,
 
     bly_topk *t;
     const bly_status st =
-        topk_make(spec->mem ? spec->mem : &bly_mem_system, (uint32_t)spec->k,
-                  bytes / BLY_LINE, decay, &t);
+        bly_topk_make(spec->mem ? spec->mem : &bly_mem_system,
+                      (uint32_t)spec->k, bytes / BLY_LINE, decay, &t);
     if (st)
         return st;
-    t->hasher = (bly_hasher){ .id = BLY_HASH_XXH3, .seed = spec->seed };
-    if (spec->secret) {
-        t->hasher.id = BLY_HASH_SIPHASH13;
-        bly_secret_words(spec->secret, t->hasher.secret);
-        t->secret_check = bly_secret_check(t->hasher.secret);
-    }
+    t->origin = bly_origin_of(spec->seed, spec->secret);
+    t->origin.keying = spec->keying;
     t->random = bly_mix64(spec->seed + 1);
     *out = t;
     return BLY_OK;
 }
 
 /* ---------------------------------------------------------------- the list */
-
-/* The slot of a hash, or the free one where it would be. */
-static uint32_t topk_slot_of(const bly_topk *t, uint64_t h)
-{
-    uint32_t s = (uint32_t)bly_scale(h, t->nslots);
-    while (t->slots[s].entry && t->slots[s].hash != h)
-        s = (s + 1) & (t->nslots - 1);
-    return s;
-}
 
 static topk_entry *topk_find(const bly_topk *t, uint64_t h)
 {
@@ -373,8 +374,6 @@ static void topk_return(bly_topk *t, const topk_entry *e)
         *cell = topk_cell(topk_print(e->hash), e->count);
 }
 
-/* ------------------------------------------------------------------ adding */
-
 static unsigned char *topk_key_copy(bly_topk *t, const void *key, size_t len)
 {
     unsigned char *copy = t->mem.alloc(t->mem.ctx, len);
@@ -382,6 +381,49 @@ static unsigned char *topk_key_copy(bly_topk *t, const void *key, size_t len)
         memcpy(copy, key, len);
     return copy;
 }
+
+/* ---------------------------------------------------------- what was saved */
+
+/* Hashes that come from a file may have been chosen to lie in each other's way:
+ * with half of the slots free, no others have so many behind them. */
+#define TOPK_CROWD 1000
+
+/* Is there a place for this hash, which is not on the list? */
+static bool topk_place(const bly_topk *t, uint64_t hash)
+{
+    const uint32_t mask = t->nslots - 1;
+    uint32_t s = (uint32_t)bly_scale(hash, t->nslots), steps = 0;
+    for (; t->slots[s].entry && steps < TOPK_CROWD; s = (s + 1) & mask, steps++)
+        if (t->slots[s].hash == hash)
+            return false;
+    return steps < TOPK_CROWD;
+}
+
+bly_status bly_topk_restore(bly_topk *t, uint64_t hash, uint64_t count,
+                            const void *key, size_t len)
+{
+    const uint32_t at = t->n;
+    const bool own =
+        t->origin.blind || bly_hash(&t->origin.hasher, key, len) == hash;
+    if (at == t->k || !own || !count || count > t->total ||
+        (at && topk_heap_count(t, (at - 1) / 2) > count) ||
+        !topk_place(t, hash))
+        return bly_fail(BLY_EFORMAT, "a damaged list of heaviest keys: keys "
+                                     "that no stream leaves there");
+    const bly_status st = topk_grow(t);
+    if (st)
+        return st;
+    topk_entry e = { .hash = hash, .count = count, .len = len };
+    if (len && !(e.key = topk_key_copy(t, key, len)))
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    t->entries[at] = e;
+    t->n++;
+    topk_slot_put(t, at);
+    topk_heap_put(t, at, at);
+    return BLY_OK;
+}
+
+/* ------------------------------------------------------------------ adding */
 
 /* Put e on the list, which has room, or in the place of the lightest. */
 static void topk_join(bly_topk *t, topk_entry e)
@@ -398,7 +440,7 @@ static void topk_join(bly_topk *t, topk_entry e)
         topk_return(t, &t->left);
     }
     t->entries[entry] = e; /* NOLINT: likewise */
-    t->slots[topk_slot_of(t, e.hash)] = (topk_slot){ e.hash, entry + 1 };
+    topk_slot_put(t, entry);
     topk_heap_put(t, at, entry);
     topk_settle(t, at);
 }
@@ -434,6 +476,9 @@ static bly_status topk_add(bly_topk *t, uint64_t h, const void *key, size_t len,
     if (own && count > topk_least(t)) {
         /* All that can fail comes before all that changes. */
         topk_entry fresh = { .hash = h, .count = count, .len = len };
+        const bly_status st = topk_grow(t);
+        if (st)
+            return st;
         if (len && !(fresh.key = topk_key_copy(t, key, len)))
             return bly_fail(BLY_ENOMEM, "out of memory");
         *cell = 0;
@@ -447,12 +492,23 @@ static bly_status topk_add(bly_topk *t, uint64_t h, const void *key, size_t len,
     return BLY_OK;
 }
 
+/* Of a keyed list that was opened without its secret nobody can find a key. */
+static bly_status topk_blind(const bly_topk *t)
+{
+    return t->origin.blind
+               ? bly_fail(BLY_ESECRET,
+                          "a keyed list: give the key it was made with")
+               : BLY_OK;
+}
+
 bly_status bly_topk_add(bly_topk *t, const void *key, size_t len,
                         uint64_t weight)
 {
     if (!t || (!key && len))
         return bly_fail_null("t or key");
-    return topk_add(t, bly_hash(&t->hasher, key, len), key, len, weight);
+    if (t->origin.blind)
+        return topk_blind(t);
+    return topk_add(t, bly_hash(&t->origin.hasher, key, len), key, len, weight);
 }
 
 /* Keys hashed at a time, and how far ahead their lines are fetched. */
@@ -465,12 +521,12 @@ bly_status bly_topk_add_keys(bly_topk *t, const bly_bytes *keys,
     if (!t || (!keys && n))
         return bly_fail_null("t or keys");
     uint64_t h[TOPK_PIECE];
-    bly_status st = BLY_OK;
+    bly_status st = topk_blind(t);
     size_t done = 0;
     while (!st && done < n) {
         const size_t from = done;
         const size_t np = n - from < TOPK_PIECE ? n - from : TOPK_PIECE;
-        bly_hash_keys(&t->hasher, keys + from, np, h);
+        bly_hash_keys(&t->origin.hasher, keys + from, np, h);
         for (size_t i = 0; i < np && !st; i++) {
             if (i + TOPK_AHEAD < np) {
                 const uint64_t next = h[i + TOPK_AHEAD];
@@ -499,10 +555,28 @@ static uint64_t topk_count_hash(const bly_topk *t, uint64_t h)
     return own ? topk_cell_count(*cell) : 0;
 }
 
+/* The key on the list with these bytes: where nobody can hash them. */
+static const topk_entry *topk_find_bytes(const bly_topk *t, const void *key,
+                                         size_t len)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        const topk_entry *const e = &t->entries[i];
+        if (e->len == len && (!len || memcmp(e->key, key, len) == 0))
+            return e;
+    }
+    return NULL;
+}
+
 uint64_t bly_topk_count(const bly_topk *t, const void *key, size_t len,
                         bool *listed)
 {
-    const uint64_t h = bly_hash(&t->hasher, key, len);
+    if (t->origin.blind) {
+        const topk_entry *const e = topk_find_bytes(t, key, len);
+        if (listed)
+            *listed = e != NULL;
+        return e ? e->count : 0;
+    }
+    const uint64_t h = bly_hash(&t->origin.hasher, key, len);
     if (listed)
         *listed = topk_find(t, h) != NULL;
     return topk_count_hash(t, h);
@@ -513,10 +587,37 @@ uint64_t bly_topk_total(const bly_topk *t)
     return t->total;
 }
 
+size_t bly_topk_listed(const bly_topk *t)
+{
+    return t->n;
+}
+
+void bly_topk_spec_of_sized(const bly_topk *t, bly_topk_spec *out, size_t size)
+{
+    const bly_topk_spec spec = { .k = t->k,
+                                 .bytes = t->nlines * BLY_LINE,
+                                 .decay = t->decay,
+                                 .seed = t->origin.hasher.seed,
+                                 .keying = t->origin.keying };
+    BLY_GIVE(&spec, out, size);
+}
+
+const bly_hasher *bly_topk_hasher(const bly_topk *t)
+{
+    return t->origin.blind ? NULL : &t->origin.hasher;
+}
+
+/* The empty key has an address too. */
+static bly_topk_item topk_item(const topk_entry *e)
+{
+    return (bly_topk_item){ { e->key ? (const void *)e->key : "", e->len },
+                            e->count };
+}
+
 bool bly_topk_left(const bly_topk *t, bly_topk_item *out)
 {
     if (t->has_left)
-        *out = (bly_topk_item){ { t->left.key, t->left.len }, t->left.count };
+        *out = topk_item(&t->left);
     return t->has_left;
 }
 
@@ -552,7 +653,7 @@ size_t bly_topk_list(const bly_topk *t, bly_topk_item *items, size_t n)
         n = t->n;
     for (uint32_t i = 0; n && i < t->n; i++) {
         const topk_entry *e = &t->entries[i];
-        const bly_topk_item item = { { e->key, e->len }, e->count };
+        const bly_topk_item item = topk_item(e);
         if (i < n) {
             items[i] = item;
             if (i + 1 == n)
@@ -575,12 +676,13 @@ size_t bly_topk_list(const bly_topk *t, bly_topk_item *items, size_t n)
 /* ----------------------------------------------------------------- merging */
 
 /* One list for the two in `both`: every key of `from` with what `other` knows
- * of it added; those that `skip` lists are done already. */
+ * of it added; those that `skip` lists are done already. By the heap, whose
+ * order a file keeps. */
 static bly_status topk_gather(bly_topk *both, const bly_topk *from,
                               const bly_topk *other, const bly_topk *skip)
 {
     for (uint32_t i = 0; i < from->n; i++) {
-        const topk_entry *e = &from->entries[i];
+        const topk_entry *e = &from->entries[from->heap[i]];
         if (skip && topk_find(skip, e->hash))
             continue;
         topk_entry sum = { .hash = e->hash,
@@ -590,6 +692,9 @@ static bly_status topk_gather(bly_topk *both, const bly_topk *from,
             topk_return(both, &sum);
             continue;
         }
+        const bly_status st = topk_grow(both);
+        if (st)
+            return st;
         if (sum.len && !(sum.key = topk_key_copy(both, e->key, e->len)))
             return bly_fail(BLY_ENOMEM, "out of memory");
         topk_join(both, sum);
@@ -648,15 +753,20 @@ bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src)
     if (dst == src)
         return bly_fail(BLY_EINVAL, "a list cannot be merged with itself");
     if (dst->k != src->k || dst->nlines != src->nlines ||
-        dst->decay != src->decay || dst->hasher.id != src->hasher.id ||
-        dst->hasher.seed != src->hasher.seed ||
-        dst->secret_check != src->secret_check)
-        return bly_fail(BLY_EUNFIT, "lists that differ in length, memory, "
-                                    "decay or hash do not merge");
+        dst->decay != src->decay)
+        return bly_fail(
+            BLY_EUNFIT,
+            "lists of %u keys with %llu bytes for candidates and "
+            "of %u with %llu do not go together, or their decays "
+            "differ: make both with the same",
+            (unsigned)dst->k, (unsigned long long)(dst->nlines * BLY_LINE),
+            (unsigned)src->k, (unsigned long long)(src->nlines * BLY_LINE));
+    bly_status st = bly_origins_fit(&dst->origin, &src->origin);
+    if (st)
+        return st;
     if (src->total > UINT64_MAX - dst->total)
         return bly_fail(BLY_ERANGE, "all weights together would pass 2^64 - 1");
-    bly_status st =
-        topk_make(&dst->mem, dst->k, dst->nlines, dst->decay, &both);
+    st = bly_topk_make(&dst->mem, dst->k, dst->nlines, dst->decay, &both);
     if (st)
         return st;
     const uint64_t *const a = (const uint64_t *)(const void *)dst->block.at;
@@ -671,8 +781,9 @@ bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src)
         return st;
     }
     topk_forget_listed(both);
-    both->hasher = dst->hasher;
-    both->secret_check = dst->secret_check;
+    both->origin = dst->origin;
+    if (!both->origin.keying.type)
+        both->origin.keying = src->origin.keying;
     both->random = dst->random;
     both->total = dst->total + src->total;
     both->has_left = false;
