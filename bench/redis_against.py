@@ -2,13 +2,15 @@
 """Two modules side by side in real servers; prints a table in Markdown.
 
     bench/redis_against.py OTHER.so [--module build/bloomery.so] [--rounds 15]
-                           [--capacity 200000000] [--only WORD ...]
+                           [--capacity 200000000] [--cpu] [--only WORD ...]
 
 OTHER.so is another build of this module, or a peer's with the same commands. A
 server runs for each, both hold the same keys, and the same commands are sent to
 the one and the other in turn: microseconds per item inside of the command (INFO
 commandstats), the least of all rounds, since the machine may be busy with other
-things. What one of them does not know is left out.
+things. What one of them does not know is left out. --cpu measures the server's
+processor time instead, with reading the command and sending the reply, which are
+the same for both; it does not go on while others have the processor.
 
 Needs redis-server and redis-cli.
 """
@@ -52,7 +54,7 @@ class Work:
         return (turn * n) % (self.there - n) if self.there else \
             10**10 + turn * n
 
-    def run(self, server, turn):
+    def run(self, server, turn, cpu):
         if self.before:
             self.before(server)
         data = b"".join(
@@ -60,8 +62,11 @@ class Work:
                 self.first(turn) + i * self.size, self.size), self.key)
             for i in range(self.calls))
         server.cli("CONFIG", "RESETSTAT")
+        begin = server.cpu()
         server.cli("--pipe", stdin=data)
-        spent = server.usec(self.verb.lower()) / self.size
+        end = server.cpu()
+        spent = (end - begin) * 1e6 / self.calls / self.size if cpu else \
+            server.usec(self.verb.lower()) / self.size
         server.setting("yes")
         return spent
 
@@ -127,6 +132,7 @@ def main():
     parser.add_argument("--module", default=str(root / "build/bloomery.so"))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--capacity", type=int, default=200_000_000)
+    parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--only", nargs="*", default=[""])
     o = parser.parse_args()
     with Server(str(pathlib.Path(o.other).resolve())) as other, \
@@ -141,7 +147,7 @@ def main():
             try:
                 for turn in range(o.rounds):
                     for server in random.sample((other, own), 2):
-                        spent = work.run(server, turn)
+                        spent = work.run(server, turn, o.cpu)
                         least[server] = min(least.get(server, spent), spent)
             except KeyError: # no such command
                 continue

@@ -11,12 +11,13 @@ restart from the log, a log that is written anew, a failover, a limit.
 """
 import pathlib
 import random
+import re
 import sys
 import tempfile
 import time
 
 from conftest import kinds_that
-from redis_support import Server, redis, wait_for
+from redis_support import FOUND, Server, redis, wait_for
 
 FAMILY = {b"MBbloom--": "bloom", b"bloomfltr": "bloom", b"MBbloomCF": "cuckoo",
           b"CMSk-TYPE": "cms", b"TopK-TYPE": "topk", b"bloomery-": "bly"}
@@ -25,7 +26,7 @@ FORGETS = [k.encode() for k in kinds_that("tick")]
 SETTLED = 600  # seconds after which a replica that does not follow is lost
 BAD_LOG = ("sending an error to its", "BUG REPORT", "crashed by signal",
            "ASSERTION", "Bad data format", "Internal error", "Short read",
-           "Unrecoverable", "AddressSanitizer")
+           "Unrecoverable", *FOUND)
 
 
 class Commands:
@@ -129,17 +130,20 @@ class Commands:
             lambda: ["BLY.CREATE", self.key(), r.choice(KINDS),
                      *self.option("CAPACITY", (1, 50, 2000)),
                      *self.option("FPR", ("0.01", "0.2", "1e-6")),
-                     *self.option("KEYED")],
+                     *self.option("KEYED"),
+                     *self.option("KEYS", ("text", "bytes", "int64"))],
             lambda: ["BLY.ADD", self.key(), *self.items()],
             lambda: ["BLY.ADD", self.key(), *self.items()],
             lambda: ["BLY.ADD", self.key(), *self.items()],
             lambda: ["BLY.REMOVE", self.key(), *self.items()],
             lambda: ["BLY.HAS", self.key(), *self.items()],
+            lambda: ["BLY.HASRANGE", self.key(), *self.items()],
             lambda: ["BLY.COUNT", self.key(), *self.items()],
             lambda: ["BLY.MERGE", self.key(), self.key()],
             lambda: ["BLY.RESIZE", self.key(), self.number(10, 5000)],
             lambda: ["BLY.TICK", self.key(), int(time.time())],
             lambda: ["BLY.IMPORT", self.key(), 0, 5000, "x" * 100],
+            lambda: ["BLY.EXPORT", self.key(), 0, self.number(10, 1000)],
             lambda: ["BLY.COMPARE", self.key(), self.key()]])()
 
     def plain(self):
@@ -166,7 +170,7 @@ class Commands:
 
 
 class Soak:
-    def __init__(self, folder, seed, say=lambda text: None):
+    def __init__(self, folder, seed, say=lambda text: None, **how):
         self.folder, self.say = pathlib.Path(folder), say
         self.rng = random.Random(seed)
         self.commands = Commands(self.rng)
@@ -181,8 +185,8 @@ class Soak:
                    "--repl-diskless-sync-delay", 0, "--repl-timeout", 600]
         # One has the secret, the other gets it when it becomes the primary.
         self.secret = str(secret)
-        self.a = Server(self.folder / "a", *options)
-        self.b = Server(self.folder / "b", *options)
+        self.a = Server(self.folder / "a", *options, **how)
+        self.b = Server(self.folder / "b", *options, **how)
         self.lead(self.a, self.b)
 
     def lead(self, primary, replica):
@@ -285,7 +289,9 @@ class Soak:
             except redis.exceptions.ResponseError as e:
                 replies.append(str(e))
         # Where the secret is not, BLY.INFO says so: that is all that differs.
-        return str(replies).replace("b'locked'", "b'yes'")
+        # And a filter that came from a file has room for more parameters.
+        return re.sub(r"b'bytes', \d+", "", str(replies).replace(
+            "b'locked'", "b'yes'"))
 
     def tick_all(self):
         """Time that passes between two looks is no difference."""
@@ -299,15 +305,24 @@ class Soak:
                 except redis.exceptions.ResponseError:
                     pass
 
+    def about(self, key):
+        """The commands that named a key, and what happened to the servers."""
+        name = key.decode()
+        return [h for h in self.history if name in h or h[0] in (
+            "FLUSHALL", "EVENT")]
+
     def compare(self, what, mine, theirs):
-        assert mine.keys() == theirs.keys(), (
-            what, [(k, v[0]) for k, v in mine.items() if k not in theirs],
-            [(k, v[0]) for k, v in theirs.items() if k not in mine],
-            self.history[-20:])
+        self.logs()
+        for key in mine.keys() ^ theirs.keys():
+            raise AssertionError((
+                what, key, "only here" if key in mine else "only there",
+                self.about(key)))
         for key in mine:
             assert mine[key] == theirs[key], (
                 what, key, mine[key][0], theirs[key][0],
-                [h for h in self.history if key.decode() in str(h)])
+                self.about(key),
+                [self.asked(s, key, mine[key][0])[:600]
+                 for s in (self.primary, self.replica)])
             self.nchecks += 3
 
     def section(self, server, snapshot):
@@ -345,13 +360,16 @@ class Soak:
             if not any(k.decode() in here for k in FORGETS):
                 assert here == self.asked(self.replica, key, kind), (key, kind)
                 self.nchecks += 1
+        self.logs()
+        self.commands.dumps = {k: v[2] for k, v in mine.items()}
+        return mine
+
+    def logs(self):
         for s in (self.a, self.b):
             assert s.is_alive(), s.log()[-3000:]
             log = s.log()
             for word in BAD_LOG:
                 assert word not in log, log[log.index(word) - 300:][:2000]
-        self.commands.dumps = {k: v[2] for k, v in mine.items()}
-        return mine
 
     # ---------------------------------------------------------------- events
 
@@ -404,6 +422,8 @@ class Soak:
         server = self.rng.choice([self.primary, self.replica])
         name = event.__name__
         self.events[name] = self.events.get(name, 0) + 1
+        self.history.append(["EVENT", name, "primary" if server is self.primary
+                             else "replica"])
         self.mine = mine
         event(server)
         self.settled()

@@ -3,10 +3,12 @@
 A server has a folder, a free port and the module; it is ended by its process
 id when the test is over, whatever happened. BLY_REDIS_SERVER names the program
 if it is to be another one than redis-server, or valkey-server where that is not
-installed.
+installed. With BLY_REDIS_SANITIZED, all servers run with the module of
+build/asan, and what the sanitizers find fails the test.
 """
 import os
 import pathlib
+import platform
 import shutil
 import socket
 import subprocess
@@ -20,6 +22,32 @@ BUILD = pathlib.Path(os.environ.get("BLY_BUILD", ROOT / "build")).resolve()
 MODULE = BUILD / "bloomery.so"
 SERVER = os.environ.get("BLY_REDIS_SERVER") or \
     shutil.which("redis-server") or shutil.which("valkey-server")
+
+# The module that is compiled with sanitizers asks for their library, which has
+# to come before the allocator of the server; then keys are in its memory, too.
+SANITIZE = "BLY_REDIS_SANITIZED" in os.environ
+SANITIZED = BUILD / "asan" / "bloomery.so"
+FOUND = ("AddressSanitizer", "LeakSanitizer", "runtime error")
+
+
+def sanitizers_library():
+    """Where it is; None where clang has none."""
+    if not shutil.which("clang"):
+        return None
+    path = pathlib.Path(subprocess.run(
+        ["clang", "-print-file-name="
+         f"libclang_rt.asan-{platform.machine()}.so"],
+        stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    return path if path.exists() else None
+
+
+def sanitizers():
+    """What a sanitized server runs with."""
+    return {"LD_PRELOAD": str(sanitizers_library()),
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+            "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=0:"
+            "detect_odr_violation=0"}
+
 
 try:
     import redis
@@ -50,11 +78,14 @@ class Server:
     """One server; `with Server(folder) as s: s.r.execute_command(...)`."""
 
     def __init__(self, folder, *options, module_args=(), module=MODULE,
-                 config=None):
+                 config=None, sanitized=SANITIZE):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self.options = [str(o) for o in options]
+        self.sanitized = sanitized and module == MODULE
+        if self.sanitized:
+            module = SANITIZED
         self.module = [] if module is None else [
             "--loadmodule", str(module), *map(str, module_args)]
         self.config = [] if config is None else [str(config)]
@@ -63,11 +94,12 @@ class Server:
 
     def start(self):
         log = open(self.folder / "log", "ab")
+        env = {**os.environ, **(sanitizers() if self.sanitized else {})}
         self.process = subprocess.Popen(
             [SERVER, *self.config, "--port", str(self.port), "--bind", "127.0.0.1",
              "--dir", str(self.folder), "--save", "",
              "--enable-debug-command", "yes", *self.options, *self.module],
-            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
         log.close()
         self.r = self.connect()
         end = time.monotonic() + PATIENCE
@@ -110,6 +142,10 @@ class Server:
                 self.process.wait(GRACE)
             except subprocess.TimeoutExpired:
                 self.kill()
+        if self.sanitized:
+            log = self.log()
+            for word in FOUND:
+                assert word not in log, log[log.index(word) - 300:][:5000]
 
     def __enter__(self):
         return self

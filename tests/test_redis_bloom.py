@@ -2,6 +2,7 @@
 import math
 import os
 import random
+import struct
 
 import pytest
 import redis_model as model
@@ -529,3 +530,24 @@ def test_random_commands_against_the_model(r):
         rng.choice([random_bloom, random_cuckoo, random_sketch])(
             rng, r, "model", n)
         done += n
+
+
+def test_bits_per_entry_that_do_not_follow_from_the_rate_are_kept(r):
+    """As an old dump has them, or one of a machine with another logarithm."""
+    bf(r, "BF.RESERVE", "made", 0.01, 100)
+    head, bits = stream(r, "made")
+    per_entry, = struct.unpack_from("<d", head, 20 + 32)
+    odd = bytearray(head)
+    struct.pack_into("<d", odd, 20 + 32, math.nextafter(per_entry, 0))
+    bf(r, "BF.LOADCHUNK", "odd", 1, bytes(odd))
+    bf(r, "BF.LOADCHUNK", "odd", 1 + len(bits), bits)
+    items = [b"item%d" % i for i in range(250)] # it grows, by the rules
+    assert bf(r, "BF.MADD", "made", *items) == bf(r, "BF.MADD", "odd", *items)
+    got, want = bytearray(stream(r, "odd")[0]), stream(r, "made")[0]
+    assert struct.unpack_from("<d", got, 20 + 32)[0] == \
+        math.nextafter(per_entry, 0)
+    struct.pack_into("<d", got, 20 + 32, per_entry)
+    assert got == want and stream(r, "odd")[1] == stream(r, "made")[1]
+    r.restore("again", 0, r.dump("odd"))
+    assert stream(r, "again") == stream(r, "odd")
+    assert bf(r, "BF.EXISTS", "again", "item7") == 1

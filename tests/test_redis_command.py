@@ -573,6 +573,41 @@ def test_add_and_replace_across_the_cluster(ok, trouble, cluster):
     trouble("redis", "build", *at, "a{b}", "x", says="braces")
 
 
+def test_shards_go_to_a_folder_and_back(ok, trouble, cluster, tmp_path):
+    at = ["--cluster", *cluster.at]
+    ok("redis", "build", *at, "--shards", 5, "here", stdin=lines(2000))
+    ok("redis", "dump", *at, "here", "folder")
+    load = ["redis", "load", *at, "folder", "there"]
+    trouble(*load, says="--shards")
+    trouble(*load, "--shards", 6, says=["5.bly", "is not there"])
+    trouble(*load, "--shards", 4, says=["4.bly", "is there"])
+    told = ok(*load, "--shards", 5, "--json").json
+    assert told["key"] == "there" and told["kind"] == "blocked"
+    assert ok("redis", "has", *at, "-c", "there", stdin=lines(2000)).out == \
+        "2000\n"
+    for i in range(5):
+        key = b"%%s:{%d}" % i
+        assert cluster.owner((key % b"here").decode()).r.dump(key % b"here") \
+            == cluster.owner((key % b"there").decode()).r.dump(key % b"there")
+    trouble(*load, "--shards", 5, says="--replace")
+    ok("redis", "build", *at, "--shards", 7, "--replace", "there",
+       stdin=lines(10))
+    # What is no shard of it is refused, and what was there stays.
+    good = (tmp_path / "folder/3.bly").read_bytes()
+    ok("build", "-q", "--kind", "cuckoo", "-o", "folder/3.bly",
+       stdin=b"x\n")
+    trouble(*load, "--shards", 5, "--replace", says=["3.bly", "cuckoo"])
+    (tmp_path / "folder/3.bly").write_bytes(good[:-1])
+    trouble(*load, "--shards", 5, "--replace", says="3.bly")
+    assert ok("redis", "has", *at, "-c", "there", stdin=lines(10)).out == "10\n"
+    (tmp_path / "folder/3.bly").write_bytes(good)
+    ok(*load, "--shards", 5, "--replace")
+    keys = [k for n in cluster.primaries() for k in n.r.keys("there*")]
+    assert len(keys) == 6
+    trouble("redis", "load", *at, "--shards", 1, "nowhere", "there",
+            says="nowhere/0.bly")
+
+
 def test_a_shard_that_is_missing_is_no_no(ok, trouble, cluster):
     at = ["--cluster", *cluster.at]
     ok("redis", "build", *at, "--shards", 4, "torn", stdin=lines(100))

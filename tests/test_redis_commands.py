@@ -92,7 +92,7 @@ FLAGS = {
     "readonly fast": "bf.exists bf.mexists bf.debug bf.scandump cf.exists "
     "cf.mexists cf.count cf.scandump cf.debug bf.info bf.card cf.info",
     "readonly": "cms.query topk.query topk.count topk.list cms.info topk.info "
-    "bly.has bly.count bly.get bly.compare bly.info bly.export",
+    "bly.has bly.hasrange bly.count bly.get bly.compare bly.info bly.export",
 }
 
 

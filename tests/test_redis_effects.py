@@ -5,7 +5,7 @@ import resource
 import pytest
 from redis_support import (  # noqa: F401
     error_of, needs_server, r, redis, server, wait_for, Server)
-from conftest import PATIENCE
+from conftest import PATIENCE, kinds_that
 
 pytestmark = needs_server
 
@@ -59,6 +59,68 @@ def test_what_a_limit_refuses_is_taken_nowhere(pair):
             pass
     a.r.eval("return #redis.call('BF.MADD', 'k', 'p', 'q', 'r')", 0)
     assert_all_alike(a, b)
+
+
+def test_a_limit_is_that_of_now_and_of_who_leads(pair):
+    """A filter that was made under a limit does not keep it: not where the
+    setting changes, nor where its server follows another one."""
+    a, b = pair
+    a.r.config_set("bf.bly-memory-limit", 2000)
+    for key in ("q", "l"):
+        a.r.execute_command("BLY.CREATE", key, "quotient", "CAPACITY", 10,
+                            "FPR", "1e-6")
+    a.r.execute_command("BLY.CREATE", "s", "scalable")
+    assert "limit" in error_of(a.r, "BLY.RESIZE", "q", 5000)
+    assert "limit" in str(a.r.execute_command("BLY.ADD", "s", *range(9000)))
+    a.r.config_set("bf.bly-memory-limit", 0)
+    a.r.execute_command("BLY.RESIZE", "l", 5000)
+    a.r.config_set("bf.bly-memory-limit", 2000)
+    assert a.r.wait(1, PATIENCE * 1000) == 1
+    full = a.r.info("stats")["sync_full"]
+    b.r.execute_command("REPLICAOF", "NO", "ONE")
+    a.r.execute_command("REPLICAOF", "127.0.0.1", b.port)
+    wait_for(lambda: a.r.info("replication").get("master_link_status") == "up")
+    assert b.r.info("stats")["sync_full"] == 0 and full == 1, \
+        "the filters of a are those that it made"
+    b.r.execute_command("BLY.RESIZE", "q", 5000)
+    b.r.execute_command("BLY.ADD", "s", *range(9000))
+    b.r.execute_command("BLY.MERGE", "q", "l")
+    assert b.r.wait(1, PATIENCE * 1000) == 1
+    assert dumps(a.r) == dumps(b.r)
+    b.r.config_set("bf.bly-memory-limit", 3000)
+    assert "limit" in str(b.r.execute_command("BLY.ADD", "s",
+                                                *range(9000, 99000)))
+    assert b.r.wait(1, PATIENCE * 1000) == 1
+    assert dumps(a.r) == dumps(b.r)
+
+
+def test_copies_know_no_limit_that_was(pair):
+    """A key that was written to under a limit is copied where its server
+    follows another one: a soak found the copy missing there."""
+    a, b = pair
+    for kind in kinds_that("add"):
+        a.r.execute_command("BLY.CREATE", kind, kind, "CAPACITY", 5000)
+    a.r.config_set("bf.bly-memory-limit", 100)
+    for kind in kinds_that("add"):
+        a.r.execute_command("BLY.ADD", kind, "x")
+    assert "limit" in error_of(a.r, "BLY.MERGE", "fresh", "classic")
+    # What could be made under a limit can be copied under it.
+    a.r.config_set("bf.bly-memory-limit", 1200)
+    a.r.execute_command("BLY.CREATE", "fits", "classic", "CAPACITY", 1000)
+    a.r.execute_command("BLY.MERGE", "fits too", "fits")
+    a.r.config_set("bf.bly-memory-limit", 100)
+    assert a.r.wait(1, PATIENCE * 1000) == 1
+    b.r.execute_command("REPLICAOF", "NO", "ONE")
+    a.r.execute_command("REPLICAOF", "127.0.0.1", b.port)
+    wait_for(lambda: a.r.info("replication").get("master_link_status") == "up")
+    for kind in kinds_that("add"):
+        b.r.execute_command("COPY", kind, f"copy {kind}")
+        b.r.execute_command("BLY.MERGE", f"merged {kind}", kind)
+        if kind in kinds_that("merge"):
+            b.r.execute_command("BLY.MERGE", kind, f"copy {kind}")
+    assert b.r.wait(1, PATIENCE * 1000) == 1
+    assert dumps(a.r) == dumps(b.r)
+    assert "sending an error" not in a.log()
 
 
 def test_a_replica_refuses_nothing_that_was_taken(pair):

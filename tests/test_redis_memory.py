@@ -1,7 +1,9 @@
 """Memory of the server: limits that commands respect, and who gives it back."""
+import time
+
 import pytest
 from redis_support import (  # noqa: F401
-    error_of, needs_server, r, redis, server, wait_for, Server)
+    SANITIZE, error_of, needs_server, r, redis, server, wait_for, Server)
 
 pytestmark = needs_server
 
@@ -119,3 +121,141 @@ def test_the_file_of_a_coded_filter_follows_the_filter(r):
     r.execute_command("BLY.ADD", "other", *range(1000, 1500))
     r.execute_command("BLY.MERGE", "k", "other")
     assert file("k") not in (first, second)
+
+
+def coded(r, key, n=400000):
+    """A filter that takes long to code; its file, and what its dump holds."""
+    r.execute_command("BLY.CREATE", key, "compressed", "CAPACITY", n)
+    for at in range(0, n // 20, 5000):
+        r.execute_command("BLY.ADD", key, *range(at, at + 5000))
+
+
+def export(r, key, count=1 << 18):
+    whole, size = b"", 1
+    while len(whole) < size:
+        size, part = r.execute_command("BLY.EXPORT", key, len(whole), count)
+        assert part
+        whole += part
+    return whole
+
+
+def test_others_are_served_while_a_filter_is_coded(server, r):
+    """By a thread, from a copy: what is written, removed or moved meanwhile is
+    not in the file, and a client may go away."""
+    coded(r, "k")
+    # In a transaction all happens at once.
+    pipe = r.pipeline()
+    pipe.execute_command("BLY.EXPORT", "k", 0, 1 << 26)
+    (size, want), = pipe.execute()
+    assert size == len(want) and export(r, "k") == want
+    said = {}
+    for change in (["PING"], ["BLY.ADD", "k", "new"], ["DEL", "k"],
+                   ["RENAME", "k", "l"], ["FLUSHALL"], ["REPLICAOF NO ONE"]):
+        if not r.exists("k"):
+            r.flushall()
+            coded(r, "k")
+            assert export(r, "k") == want
+        client = server.connect()
+        client.ping()
+        other = client.connection_pool.get_connection("_")
+        before = r.info("clients")["blocked_clients"]
+        other.send_command("BLY.EXPORT", "k", 0, 1000)
+        wait_for(lambda: other.can_read(0) or
+                 r.info("clients")["blocked_clients"] > before)
+        said[change[0]] = not other.can_read(0)
+        r.execute_command(*change[0].split(), *change[1:])
+        size, part = other.read_response()
+        assert (size, part) == (len(want), want[:1000]), change
+        if change[0] == "PING":
+            assert export(r, "k") == want
+        if change[0] == "BLY.ADD":
+            assert export(r, "k") != want
+            r.delete("k")
+    assert any(said.values()), "nobody was served while it was coded"
+    r.flushall()
+    coded(r, "k")
+    # Many at once wait for one copy.
+    others = [server.connect().connection_pool.get_connection("_")
+              for _ in range(40)]
+    before = r.info("bf")["bf_bly_total_memory_bytes"]
+    for i, other in enumerate(others):
+        other.send_command("BLY.EXPORT", "k", i, 1000)
+    assert r.info("bf")["bf_bly_total_memory_bytes"] < 5 * before
+    for i, other in enumerate(others):
+        assert other.read_response() == [len(want), want[i:i + 1000]]
+    r.execute_command("BLY.ADD", "k", 0)
+    for _ in range(3):  # clients that do not wait
+        client = server.connect()
+        other = client.connection_pool.get_connection("_")
+        other.send_command("BLY.EXPORT", "k", 0, 1000)
+        other.disconnect()
+    assert export(r, "k") == want
+    told = r.memory_usage("k")
+    wait_for(lambda: r.info("bf")["bf_bly_total_memory_bytes"] < told + 5000)
+
+
+SMALL = {
+    "bf": (["BF.RESERVE", "%s", "0.01", 100], 350),
+    "vk": (["BF.INSERT", "%s", "CAPACITY", 100, "TIGHTENING", "0.5"], 370),
+    "cf": (["CF.RESERVE", "%s", 100], 350),
+    "cms": (["CMS.INITBYDIM", "%s", 8, 2], 350),
+    "topk": (["TOPK.RESERVE", "%s", 3], 800),
+    "bly": (["BLY.CREATE", "%s", "classic", "CAPACITY", 100], 420),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_keys_are_small_and_tell_how_small(r, name):
+    """As many keys as fill the server's table of keys, so that each has one
+    place of it: then this table, its entry, the name and the two structures
+    that the server has for a value are 88 bytes."""
+    words, most = SMALL[name]
+    n = 8192
+    if SANITIZE or \
+            not r.info("memory")["mem_allocator"].startswith("jemalloc"):
+        pytest.skip("figures are of jemalloc's classes")
+
+    def used():
+        return r.info("memory")["used_memory"]
+
+    def fill():
+        pipe = r.pipeline(transaction=False)
+        for i in range(n):
+            pipe.execute_command(*[w % f"key:{i:06}" if w == "%s" else w
+                                   for w in words])
+        pipe.execute()
+    fill() # what the server allocates once
+    r.flushall()
+    # What tests before this one left to other threads is freed by now.
+    seen = [0]
+    wait_for(lambda: seen.append(used()) or time.sleep(0.1) or
+             seen[-1] == seen[-2])
+    before = used()
+    fill()
+    wait_for(lambda: "rehash" not in r.execute_command(
+        "DEBUG", "HTSTATS", 0).decode().split("[Expires")[0])
+    each = (used() - before) / n
+    told = r.memory_usage("key:000007") - 40 # its entry, and its name
+    r.flushall()
+    assert each <= most
+    assert told + 80 <= each <= told + 100
+
+
+def test_files_of_filters_are_counted_and_given_back(r):
+    def bytes_of_all():
+        return r.info("bf")["bf_bly_total_memory_bytes"]
+
+    before = bytes_of_all()
+    r.execute_command("BLY.CREATE", "k", "compressed", "CAPACITY", 3000)
+    r.execute_command("BLY.ADD", "k", *range(500))
+    alone, told = bytes_of_all(), r.memory_usage("k")
+    size, _ = r.execute_command("BLY.EXPORT", "k", 0, 10)
+    assert bytes_of_all() == alone + size
+    _, file = r.execute_command("BLY.EXPORT", "k", 0, size)
+    assert bytes_of_all() == alone and len(file) == size
+    r.execute_command("BLY.IMPORT", "l", 0, size, file[:100])
+    r.execute_command("BLY.IMPORT", "l", 100, size, file[100:])
+    assert r.memory_usage("l") == told
+    r.execute_command("BLY.EXPORT", "l", 0, 10)
+    r.delete("k", "l")
+    assert bytes_of_all() == before

@@ -239,7 +239,7 @@ static void valkey_rewrite(server_io *io, server_string *key, void *value)
 static size_t bf_mem_usage(const void *value)
 {
     const bly_foreign_sizes s = value_sizes(value);
-    return 32 + 64 * s.nparts + (size_t)s.nbytes;
+    return value_mem_usage(value, 48 + 48 * s.nparts + (size_t)s.nbytes);
 }
 
 static int bf_defrag(server_defrag *ctx, server_string *key, void **value)

@@ -38,6 +38,7 @@ void held_free(void *value)
     held_filter *h = value;
     if (!h)
         return;
+    export_forget(h);
     bly_tally.keys--;
     bly_free(h->f);
     server_release(bly_memory.ctx, h->pieces, (size_t)h->nbytes);
@@ -46,11 +47,19 @@ void held_free(void *value)
 
 void held_stale(held_filter *h)
 {
+    export_forget(h);
     if (!h->f || !h->pieces)
         return;
-    memory_free(h->pieces);
+    server_release(bly_memory.ctx, h->pieces, (size_t)h->nbytes);
     h->pieces = NULL;
     h->nbytes = h->nhere = 0;
+}
+
+void held_keep(held_filter *h, void *pieces, uint64_t nbytes)
+{
+    bly_tally.bytes += nbytes;
+    h->pieces = pieces;
+    h->nbytes = h->nhere = nbytes;
 }
 
 held_filter *held_new(bly_filter *f)
@@ -85,6 +94,7 @@ void held_arrived(held_filter *h, bly_filter *f)
 {
     server_release(bly_memory.ctx, h->pieces, (size_t)h->nbytes);
     h->pieces = NULL;
+    h->nbytes = h->nhere = 0;
     h->f = f;
 }
 
@@ -100,7 +110,7 @@ bool filter_can(const bly_filter *f, uint32_t ability)
     return kind.can & ability;
 }
 
-uint64_t bly_limit(server_ctx *ctx)
+uint64_t limit_of_keys(server_ctx *ctx)
 {
     return is_told(ctx) ? 0 : (uint64_t)bly_settings[BLY_LIMIT].value;
 }
@@ -147,6 +157,8 @@ bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
     if (mode == SERVER_WRITE || filter_can(h->f, BLY_CAN(TICK)))
         held_stale(h);
     tick_now(ctx, h->f);
+    if (mode == SERVER_WRITE) /* which may have been made under another one */
+        bly_limit(h->f, limit_of_keys(ctx));
     return h->f;
 }
 
@@ -180,7 +192,18 @@ typedef struct keyed_wish {
     uint64_t check; /* with the secret of this check; 0: with the first */
 } keyed_wish;
 
-/* The words after the kind: CAPACITY, FPR, BITS, SEED, and options of the
+/* The type of keys that a word names. */
+static bool read_key_type(const server_string *word, bly_key_type *out)
+{
+    for (int i = BLY_KEYS_TEXT; bly_key_type_name((bly_key_type)i); i++)
+        if (arg_is(word, bly_key_type_name((bly_key_type)i))) {
+            *out = (bly_key_type)i;
+            return true;
+        }
+    return false;
+}
+
+/* The words after the kind: CAPACITY, FPR, BITS, SEED, KEYS, and options of the
  * kind, each with a value; and KEYED. */
 static bool create_words(server_ctx *ctx, server_string **argv, int argc,
                          bly_spec *spec, bly_option *options, keyed_wish *k)
@@ -206,6 +229,8 @@ static bool create_words(server_ctx *ctx, server_string **argv, int argc,
             ok = bly_parse_count(value, &spec->bits) && spec->bits;
         else if (arg_is(argv[i], "SEED"))
             ok = bly_parse_count(value, &spec->seed);
+        else if (arg_is(argv[i], "KEYS"))
+            ok = read_key_type(argv[i + 1], &spec->keying.type);
         else if (arg_is(argv[i], "CHECK"))
             ok = sscanf(value, "%" SCNx64, &k->check) == 1 && k->check;
         else if (spec->noptions < MAX_OPTIONS)
@@ -271,7 +296,7 @@ static int bly_create(server_ctx *ctx, server_string **argv, int argc)
         return srv.WrongArity(ctx);
     bly_spec spec = { .kind = arg_bytes(argv[2]).at,
                       .mem = &bly_memory,
-                      .max_bytes = bly_limit(ctx) };
+                      .max_bytes = limit_of_keys(ctx) };
     if (!create_words(ctx, argv, argc, &spec, options, &keyed))
         return SERVER_OK;
     if (keyed.keyed && !keyed.check && !secret_for_new())
@@ -335,7 +360,7 @@ static const command_row bly_commands[] = {
     { "bly.create", "write deny-oom", "write", "1.0.0",
       "Makes an empty filter of any kind", "O(size)",
       "key kind [CAPACITY capacity:integer] [FPR fpr:double] [BITS "
-      "bits:integer] [SEED seed:integer] [KEYED]",
+      "bits:integer] [SEED seed:integer] [KEYS type] [KEYED]",
       bly_create, 0 },
     { "bly.add", "write deny-oom", "write", "1.0.0", "Adds items", "O(n)",
       "key item...", bly_add_command, 0 },
@@ -346,6 +371,9 @@ static const command_row bly_commands[] = {
       "O(n)", "key operation hashes", bly_hashed_command, 0 },
     { "bly.has", "readonly", "read", "1.0.0", "Whether items may be there",
       "O(n)", "key item...", bly_has_command, 0 },
+    { "bly.hasrange", "readonly", "read", "1.0.0",
+      "Whether any item may lie in ranges, which have both ends", "O(n)",
+      "key (from to)...", bly_hasrange_command, 0 },
     { "bly.remove", "write", "write", "1.0.0", "Takes items out", "O(n)",
       "key item...", bly_remove_command, 0 },
     { "bly.count", "readonly", "read", "1.0.0", "How often items were added",

@@ -31,8 +31,16 @@ held_filter *held_expect(uint64_t nbytes);
 void held_arrived(held_filter *h, bly_filter *f);
 void held_free(void *value);
 
-/* The filter changes: the file that it was is not kept any longer. */
+/* Keep the file of its filter; the filter changes: it is not kept any longer.
+ */
+void held_keep(held_filter *h, void *pieces, uint64_t nbytes);
 void held_stale(held_filter *h);
+
+/* A file of which another thread makes a copy is not that of h any longer. */
+void export_forget(const held_filter *h);
+
+/* Bytes of a file that go out, or into a dump, at once. */
+#define EXPORT_PIECE ((size_t)1 << 20)
 
 /* The filter in a key, which is told the time; NULL, and an error was sent, if
  * there is none. */
@@ -47,7 +55,7 @@ bool filter_can(const bly_filter *f, uint32_t ability);
 
 /* Bytes that a key may take, 0 for any number: what a primary has allowed is
  * not asked again. */
-uint64_t bly_limit(server_ctx *ctx);
+uint64_t limit_of_keys(server_ctx *ctx);
 
 /* Tell a filter the time, if it cares; replicate what it was told; replicate a
  * command that changed it, after the time. */
@@ -61,10 +69,12 @@ void bly_changed(server_ctx *ctx, const bly_filter *f, server_string *name,
 int reply_library(server_ctx *ctx);
 void reply_unsigned(server_ctx *ctx, uint64_t value);
 
-/* Items: bly_items.c. Whole filters: bly_whole.c. Files: bly_file.c. */
+/* Items: bly_items.c. Whole filters: bly_whole.c. Files: bly_file.c,
+ * bly_export.c. */
 int bly_add_command(server_ctx *ctx, server_string **argv, int argc);
 int bly_hashed_command(server_ctx *ctx, server_string **argv, int argc);
 int bly_has_command(server_ctx *ctx, server_string **argv, int argc);
+int bly_hasrange_command(server_ctx *ctx, server_string **argv, int argc);
 int bly_remove_command(server_ctx *ctx, server_string **argv, int argc);
 int bly_count_command(server_ctx *ctx, server_string **argv, int argc);
 int bly_get_command(server_ctx *ctx, server_string **argv, int argc);

@@ -12,91 +12,15 @@
 
 #define BLY_TYPE "bloomery-"
 #define BLY_ENCODING 0
-#define PIECE ((size_t)1 << 20)
 
 server_type *bly_type;
 
 /* ----------------------------------------------------------------- commands */
 
-static bool gather(void *ctx, const void *at, size_t n)
-{
-    held_filter *h = ctx;
-    memcpy(h->pieces + h->nhere, at, n);
-    h->nhere += n;
-    return true;
-}
-
-/* Coding a filter takes as long for a piece as for all of it: the file is kept
- * until the filter changes, or its last byte was given out. Without the memory
- * for it each piece takes its time. */
-static void export_keep(held_filter *h)
-{
-    bly_stats stats;
-    bly_peek(h->f, &stats);
-    if (!stats.coded || h->pieces)
-        return;
-    h->nbytes = bly_written_bytes(h->f);
-    h->nhere = 0;
-    h->pieces = memory_try_raw(h->nbytes);
-    if (h->pieces)
-        bly_write(h->f, gather, h);
-}
-
-/* Some of the file of h, as bly_write_part(); *size: of all of it. */
-static size_t export_part(held_filter *h, uint64_t offset, unsigned char *to,
-                          size_t count, uint64_t *size)
-{
-    export_keep(h);
-    if (!h->pieces) {
-        *size = bly_written_bytes(h->f);
-        return bly_write_part(h->f, offset, to, count);
-    }
-    *size = h->nbytes;
-    const uint64_t left = offset < h->nbytes ? h->nbytes - offset : 0;
-    const size_t n = left < count ? (size_t)left : count;
-    if (n)
-        memcpy(to, h->pieces + offset, n);
-    if (n == left)
-        held_stale(h);
-    return n;
-}
-
-/* BLY.EXPORT key offset [count]: [size of the file, bytes from offset on]. */
-int bly_export(server_ctx *ctx, server_string **argv, int argc)
-{
-    long long offset, count = (long long)PIECE;
-    if (argc != 3 && argc != 4)
-        return srv.WrongArity(ctx);
-    if (srv.StringToLongLong(argv[2], &offset) != SERVER_OK || offset < 0 ||
-        (argc == 4 && (srv.StringToLongLong(argv[3], &count) != SERVER_OK ||
-                       count < 1 || count > (long long)(64 * PIECE))))
-        return reply_error(ctx,
-                           "ERR offset and count must be whole numbers, "
-                           "count up to %zu",
-                           64 * PIECE);
-    server_key *key;
-    const bly_filter *f = bly_to_use(ctx, argv[1], SERVER_READ, &key);
-    unsigned char *piece = f ? memory_try_raw((uint64_t)count) : NULL;
-    if (f && !piece) {
-        reply_error(ctx, "ERR Insufficient memory");
-    } else if (f) {
-        uint64_t size;
-        const size_t n =
-            export_part(srv.ModuleTypeGetValue(key), (uint64_t)offset, piece,
-                        (size_t)count, &size);
-        srv.ReplyWithArray(ctx, 2);
-        srv.ReplyWithLongLong(ctx, (long long)size);
-        srv.ReplyWithStringBuffer(ctx, (const char *)piece, n);
-    }
-    memory_free(piece);
-    key_close(key);
-    return SERVER_OK;
-}
-
 /* The first piece makes the key, with room for all. */
 static held_filter *import_begin(server_ctx *ctx, uint64_t nbytes)
 {
-    const uint64_t limit = bly_limit(ctx);
+    const uint64_t limit = limit_of_keys(ctx);
     if (limit && nbytes > limit) {
         reply_error(ctx, "ERR the file is larger than bly-memory-limit allows");
         return NULL;
@@ -177,9 +101,9 @@ int bly_import(server_ctx *ctx, server_string **argv, int argc)
 
 static bool save_piece(void *io, const void *data, size_t n)
 {
-    for (size_t at = 0; at < n; at += PIECE)
+    for (size_t at = 0; at < n; at += EXPORT_PIECE)
         srv.SaveStringBuffer(io, (const char *)data + at,
-                             n - at < PIECE ? n - at : PIECE);
+                             n - at < EXPORT_PIECE ? n - at : EXPORT_PIECE);
     return true;
 }
 
@@ -273,7 +197,12 @@ static size_t held_mem_usage(const void *value)
     if (!h->f)
         return sizeof *h + (size_t)h->nbytes;
     bly_peek(h->f, &stats);
-    return sizeof *h + (size_t)stats.bytes + (size_t)h->nbytes;
+    size_t sum = sizeof *h + (size_t)stats.bytes;
+    if (memory_is_weighed(sum)) {
+        sum = srv.MallocSize((void *)(uintptr_t)h);
+        bly_move(h->f, memory_weigh, &sum);
+    }
+    return sum + (size_t)h->nbytes;
 }
 
 static size_t held_free_effort(server_string *key, const void *value)
@@ -319,7 +248,7 @@ static bool rewrite_piece(void *ctx, const void *data, size_t n)
 {
     rewriting *w = ctx;
     for (size_t done = 0, some; done < n; done += some) {
-        some = n - done < PIECE ? n - done : PIECE;
+        some = n - done < EXPORT_PIECE ? n - done : EXPORT_PIECE;
         srv.EmitAOF(w->io, "BLY.IMPORT", "sllb", w->key, (long long)w->at,
                     (long long)w->nbytes, (const char *)data + done, some);
         w->at += some;
@@ -348,6 +277,7 @@ static void *defrag_move(void *ctx, void *at)
 static int held_defrag(server_defrag *ctx, server_string *key, void **value)
 {
     (void)key;
+    export_forget(*value);
     memory_moved(ctx, value);
     held_filter *h = *value;
     memory_moved(ctx, &h->pieces);

@@ -197,6 +197,35 @@ int bly_has_command(server_ctx *ctx, server_string **argv, int argc)
     return with_items(ctx, argv, argc, SERVER_READ, has_items);
 }
 
+/* BLY.HASRANGE key from to ...: pairs, each with both ends. The filter says
+ * what its keys are, and ends are such keys. */
+int bly_hasrange_command(server_ctx *ctx, server_string **argv, int argc)
+{
+    if (argc < 4 || argc % 2)
+        return srv.WrongArity(ctx);
+    const size_t n = (size_t)(argc - 2) / 2;
+    server_key *key;
+    const bly_filter *f = bly_to_use(ctx, argv[1], SERVER_READ, &key);
+    items it = { 0 };
+    if (f && items_take(ctx, argv + 2, argc - 2, &it)) {
+        bly_bytes *const from = it.keys, *const to = it.keys + n;
+        for (size_t i = 0; i < n; i++) {
+            from[i] = arg_item(argv[2 + 2 * i]);
+            to[i] = arg_item(argv[3 + 2 * i]);
+        }
+        if (bly_has_ranges_as(f, BLY_KEYS_TEXT, from, to, n, it.bitmap)) {
+            reply_library(ctx);
+        } else {
+            srv.ReplyWithArray(ctx, (long)n);
+            for (size_t i = 0; i < n; i++)
+                reply_bool(ctx, bit_of(it.bitmap, i));
+        }
+    }
+    items_free(&it);
+    key_close(key);
+    return SERVER_OK;
+}
+
 static void remove_items(server_ctx *ctx, server_string **argv, bly_filter *f,
                          items *it)
 {
@@ -209,7 +238,9 @@ static void remove_items(server_ctx *ctx, server_string **argv, bly_filter *f,
         for (size_t i = 0; i < it->n; i++) {
             changed |= it->statuses[i] == BLY_OK;
             if (it->statuses[i] == BLY_EREFUSED && !is_told(ctx))
-                reply_error(ctx, "ERR %s", bly_status_text(BLY_EREFUSED));
+                reply_error(ctx, "ERR %s",
+                            st == BLY_EREFUSED ? bly_error()
+                                               : bly_status_text(BLY_EREFUSED));
             else
                 reply_bool(ctx, it->statuses[i] == BLY_OK);
         }

@@ -6,6 +6,21 @@
 
 #include "adapters/redis/bly.h"
 
+/* May a new key hold as much as f does? Unless, an error was sent. What a
+ * filter works on counts, as where one is made. */
+static bool is_allowed(server_ctx *ctx, const bly_filter *f)
+{
+    const uint64_t limit = limit_of_keys(ctx);
+    bly_stats stats;
+    bly_peek(f, &stats);
+    const uint64_t nbytes = stats.bits / 8;
+    if (!limit || nbytes <= limit)
+        return true;
+    reply_error(ctx, "ERR the filter needs %llu bytes, the limit is %llu",
+                (unsigned long long)nbytes, (unsigned long long)limit);
+    return false;
+}
+
 /* BLY.MERGE dest src...: dest becomes the union with all of them, and is made
  * a copy of the first where it is missing. All or nothing. */
 int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
@@ -39,6 +54,8 @@ int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
         ok = from != NULL;
         if (ok)
             tell_time(ctx, from, argv[i]);
+        if (ok && merged)
+            bly_limit(merged, limit_of_keys(ctx));
         if (ok &&
             (merged ? bly_merge(merged, from) : bly_clone(from, &merged))) {
             reply_library(ctx);
@@ -46,6 +63,8 @@ int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
         }
         key_close(from_key);
     }
+    if (ok && !into && !is_allowed(ctx, merged))
+        ok = false;
     if (ok && into) {
         bly_free(into->f);
         into->f = merged;
@@ -66,7 +85,7 @@ int bly_resize_command(server_ctx *ctx, server_string **argv, int argc)
 {
     if (argc != 3)
         return srv.WrongArity(ctx);
-    bly_spec spec = { .max_bytes = bly_limit(ctx) };
+    bly_spec spec = { .max_bytes = limit_of_keys(ctx) };
     if (!bly_parse_count(arg_bytes(argv[2]).at, &spec.items) || !spec.items)
         return reply_error(ctx, "ERR capacity must be a whole number");
     server_key *key;

@@ -580,7 +580,7 @@ static void cf_rewrite(server_io *io, server_string *key, void *value)
 
 static size_t cf_mem_usage(const void *value)
 {
-    return (size_t)cf_numbers_of(value).size;
+    return value_mem_usage(value, 56 + (size_t)cf_numbers_of(value).size);
 }
 
 static int cf_start(server_ctx *ctx)

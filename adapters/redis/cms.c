@@ -291,7 +291,7 @@ static void *cms_load(server_io *io, int encoding)
 
 static size_t cms_mem_usage(const void *value)
 {
-    return 32 + (size_t)value_sizes(value).nbytes;
+    return value_mem_usage(value, 72 + (size_t)value_sizes(value).nbytes);
 }
 
 static int cms_start(server_ctx *ctx)

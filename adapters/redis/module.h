@@ -166,6 +166,14 @@ void *memory_try(uint64_t nbytes);
 void *memory_try_raw(uint64_t nbytes);
 void memory_free(void *at);
 
+/* MEMORY USAGE tells what the allocator gave for the blocks of a small key, and
+ * of a large one what was asked for: an allocator rounds large blocks up by as
+ * much as a fifth, and pages that nobody touches take nothing. Is a key of so
+ * many bytes small? Then memory_weigh(), where functions are called that move
+ * blocks, adds them up in a size_t and moves nothing. */
+bool memory_is_weighed(uint64_t nbytes);
+void *memory_weigh(void *sum, void *at);
+
 /* For defrag: let the server move what a pointer, given by its address, points
  * to. */
 void memory_moved(server_defrag *ctx, void *pointer);

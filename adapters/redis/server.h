@@ -23,6 +23,7 @@ typedef struct server_string server_string;
 typedef struct server_io server_io;
 typedef struct server_type server_type;
 typedef struct server_digest server_digest;
+typedef struct server_blocked server_blocked;
 typedef struct server_defrag server_defrag;
 typedef struct server_optctx server_optctx;
 typedef struct server_info server_info;
@@ -35,8 +36,11 @@ enum { SERVER_READ = 1, SERVER_WRITE = 2 };
 enum { SERVER_KEY_EMPTY = 0, SERVER_KEY_MODULE = 6 };
 #define SERVER_LATER (-1) /* length of an array that is set afterwards */
 
+#define SERVER_FLAG_SCRIPT (1 << 0)
+#define SERVER_FLAG_MULTI (1 << 1)
 #define SERVER_FLAG_REPLICATED (1 << 12)
 #define SERVER_FLAG_LOADING (1 << 13)
+#define SERVER_FLAG_DENY_BLOCKING (1 << 21)
 #define SERVER_FLAG_RESP3 (1 << 22)
 
 #define SERVER_NOTIFY_GENERIC (1 << 2)
@@ -207,6 +211,7 @@ typedef struct server_command_info {
     X(OPTIONAL, void *, Calloc, (size_t, size_t))                              \
     X(OPTIONAL, void *, TryCalloc, (size_t, size_t))                           \
     X(REQUIRED, void, Free, (void *))                                          \
+    X(OPTIONAL, size_t, MallocSize, (void *))                                  \
     X(OPTIONAL, int, IsKeysPositionRequest, (server_ctx *))                    \
     X(OPTIONAL, void, KeyAtPosWithFlags, (server_ctx *, int, int))             \
     X(OPTIONAL, server_command *, GetCommand, (server_ctx *, const char *))    \
@@ -232,6 +237,12 @@ typedef struct server_command_info {
       (server_facts *, const char *, int *))                                   \
     X(OPTIONAL, const char *, ServerInfoGetFieldC,                             \
       (server_facts *, const char *))                                          \
+    X(OPTIONAL, server_blocked *, BlockClient,                                 \
+      (server_ctx *, server_function *, server_function *,                     \
+       void (*)(server_ctx *, void *), long long))                             \
+    X(OPTIONAL, int, UnblockClient, (server_blocked *, void *))                \
+    X(OPTIONAL, int, AbortBlock, (server_blocked *))                           \
+    X(OPTIONAL, void *, GetBlockedClientPrivateData, (server_ctx *))           \
     X(REQUIRED, void *, DefragAlloc, (server_defrag *, void *))                \
     X(OPTIONAL, int, DefragShouldStop, (server_defrag *))                      \
     X(OPTIONAL, int, DefragCursorSet, (server_defrag *, unsigned long))        \

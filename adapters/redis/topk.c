@@ -144,14 +144,16 @@ static int topk_query(server_ctx *ctx, server_string **argv, int argc)
         return srv.WrongArity(ctx);
     server_key *key;
     bly_foreign *t = topk_open(ctx, argv[1], SERVER_READ, &key);
-    if (t) {
+    if (t)
         srv.ReplyWithArray(ctx, argc - 2);
-        for (int i = 2; i < argc; i++) {
-            const bly_bytes item = arg_item(argv[i]);
-            uint64_t listed = 0;
-            bly_foreign_has(t, &item, 1, &listed, NULL);
-            reply_bool(ctx, listed);
-        }
+    for (int at = 2; at < argc && t;) {
+        bly_bytes items[ITEMS_BATCH];
+        uint64_t listed[BLY_BITMAP_WORDS(ITEMS_BATCH)];
+        const size_t n = arg_items(argv + at, argc - at, ITEMS_BATCH, items);
+        bly_foreign_has(t, items, n, listed, NULL); /* bytes: cannot fail */
+        for (size_t i = 0; i < n; i++)
+            reply_bool(ctx, listed[i / 64] >> i % 64 & 1);
+        at += (int)n;
     }
     key_close(key);
     return SERVER_OK;
@@ -218,8 +220,8 @@ static void *topk_load(server_io *io, int encoding)
 
 static size_t topk_mem_usage(const void *value)
 {
-    return (size_t)value_sizes(value).nbytes +
-           (size_t)value_fact(value, "list_bytes");
+    return value_mem_usage(value, 48 + (size_t)value_sizes(value).nbytes +
+                                      (size_t)value_fact(value, "list_bytes"));
 }
 
 /* An allocation for each item, and for what each of them takes. */

@@ -176,6 +176,17 @@ static size_t value_free_effort(server_string *key, const void *value)
            (size_t)(value_sizes(value).nbytes / FREE_STEP);
 }
 
+size_t value_mem_usage(const void *value, size_t asked)
+{
+    bly_foreign *f = (bly_foreign *)(uintptr_t)value;
+    size_t sum = 0;
+    if (!memory_is_weighed(asked))
+        return asked;
+    for (size_t i = 0; i < bly_foreign_nparts(f); i++)
+        bly_foreign_move(&f, i, memory_weigh, &sum);
+    return sum;
+}
+
 _Atomic uint64_t value_defrag_hits, value_defrag_misses;
 
 typedef struct moving {

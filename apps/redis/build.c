@@ -1,5 +1,6 @@
 /*
- * build.c - bloomery redis build: keys into a filter on servers
+ * build.c - bloomery redis build: keys into a filter on servers; and load
+ * --cluster, which has the shards of one in files
  *
  * The filters are built here, by the library and one per shard, and sent when
  * they are whole: that takes a tenth of the traffic that adding the keys
@@ -10,6 +11,8 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "apps/redis/shards.h"
 #include "apps/redis/upload.h"
@@ -27,6 +30,7 @@ struct shard_builds {
     struct shard_split split;
     bly_bytes keys[BATCH];
     uint64_t hashes[BATCH];
+    const char *folder;        /* that has the filters; NULL: they are built */
     uint64_t capacity, nbytes; /* of the filters, all together */
     double fpr;                /* at capacity */
 };
@@ -66,9 +70,11 @@ static void shard_spec(bly_spec *spec, size_t n)
 static bool builds_open(struct shard_builds *s, const bly_spec *spec)
 {
     const size_t n = s->shards.n;
+    s->uploads = calloc(n, sizeof *s->uploads);
+    if (s->folder && s->uploads)
+        return true;
     s->at = calloc(n, sizeof(bly_builder *));
     s->nkeys = calloc(n, sizeof *s->nkeys);
-    s->uploads = calloc(n, sizeof *s->uploads);
     if (!s->at || !s->nkeys || !s->uploads) {
         fail("out of memory");
         return false;
@@ -98,8 +104,37 @@ static void builds_close(struct shard_builds *s, struct router *r)
     free(s);
 }
 
-/* The filter of a shard. One that got no key, and has no size, is made for
- * one. */
+/* The file of a shard in a folder; false, after saying why, if its name is too
+ * long. */
+static bool shard_path(const char *folder, size_t i, char path[4096])
+{
+    if (snprintf(path, 4096, "%s/%zu.bly", folder, i) < 4096)
+        return true;
+    fail("%s: the name is too long", folder);
+    return false;
+}
+
+/* The filter of a shard from its file. */
+static bly_filter *open_shard(const struct shard_builds *s, size_t i)
+{
+    const bly_access blind = { .blind = true };
+    char path[4096];
+    bly_filter *f =
+        shard_path(s->folder, i, path) ? filter_open(path, &blind) : NULL;
+    bly_stats stats;
+    if (!f)
+        return NULL;
+    bly_peek(f, &stats);
+    if (i == 0 || strcmp(s->shards.kind, stats.kind) == 0)
+        return f;
+    fail("%s: a %s filter, and 0.bly is a %s filter: no shards of one", path,
+         stats.kind, s->shards.kind);
+    bly_free(f);
+    return NULL;
+}
+
+/* The filter of a shard from its keys. One that got no key, and has no size, is
+ * made for one. */
 static bly_filter *finish_shard(struct shard_builds *s, size_t i,
                                 const bly_spec *spec)
 {
@@ -121,24 +156,31 @@ static bly_filter *finish_shard(struct shard_builds *s, size_t i,
         bly_free(f);
         return NULL;
     }
+    return f;
+}
+
+/* What is told of all of them together. */
+static void builds_count(struct shard_builds *s, const bly_filter *f)
+{
     bly_stats stats;
     bly_peek(f, &stats);
     snprintf(s->shards.kind, sizeof s->shards.kind, "%s", stats.kind);
     s->capacity += stats.capacity;
     s->nbytes += bly_written_bytes(f);
     s->fpr = stats.fpr_at_capacity;
-    return f;
 }
 
-/* Build, send and name all shards. A status. */
+/* Make, send and name all shards; spec is of those that are built. A status. */
 static int builds_send(struct shard_builds *s, struct router *r,
                        const bly_spec *spec, bool replace, uint64_t replicas)
 {
     const size_t n = s->shards.n;
     for (size_t i = 0; i < n; i++) {
-        bly_filter *const f = finish_shard(s, i, spec);
+        bly_filter *const f =
+            s->folder ? open_shard(s, i) : finish_shard(s, i, spec);
         if (!f)
             return TROUBLE;
+        builds_count(s, f);
         s->uploads[i].key = s->shards.at[i].key;
         const bool sent = upload_send(r, &s->uploads[i], f);
         bly_free(f);
@@ -254,6 +296,60 @@ int redis_build(const struct redis_args *args, struct list *operands)
             report(stdout, args->json, redis_built_fields, &built,
                    "{key}: {keys} read; {kind} in {shards} shard[{?several}s], "
                    "{bytes}, rate [{fpr}|unknown] at capacity\n");
+    }
+    shards_free(&old);
+    builds_close(s, &r);
+    router_close(&r);
+    return status;
+}
+
+/* Whether a folder has exactly so many shards. Their number is asked for: a
+ * dump that was cut short would be another filter, which says no to keys. */
+static bool folder_holds(const char *folder, size_t n)
+{
+    char path[4096];
+    for (size_t i = 0; i <= n; i++) {
+        if (!shard_path(folder, i, path))
+            return false;
+        const bool there = access(path, F_OK) == 0;
+        if (there != (i < n)) {
+            fail("%s: %s, and a filter of %zu shards has 0.bly to %zu.bly",
+                 path, there ? "is there" : "is not there", n, n - 1);
+            return false;
+        }
+    }
+    return true;
+}
+
+int redis_load_shards(const struct redis_args *args, const char *folder,
+                      const char *name)
+{
+    const size_t n = (size_t)args->shards;
+    if (!n || n > SHARDS_MAX)
+        return fail("load --cluster needs --shards, the number of files that "
+                    "dump --cluster wrote, up to %d",
+                    SHARDS_MAX);
+    if (!folder_holds(folder, n))
+        return TROUBLE;
+    struct router r = { 0 };
+    struct shards old = { 0 };
+    struct shard_builds *const s = calloc(1, sizeof *s);
+    if (!s)
+        return fail("out of memory");
+    s->folder = folder;
+    int status = TROUBLE;
+    if (!shards_many(&s->shards, name, n) || !builds_open(s, NULL))
+        fail("out of memory");
+    else if (!router_open(&r, &args->login) ||
+             !builds_may(&r, &s->shards, args->replace, &old))
+        fail("%s", r.why);
+    else
+        status = builds_send(s, &r, NULL, args->replace, args->replicas);
+    if (status == YES) {
+        drop_more(&r, &old, n);
+        moved_report(args, stdout,
+                     (struct redis_moved){ folder, name, s->shards.kind, NULL,
+                                           s->nbytes });
     }
     shards_free(&old);
     builds_close(s, &r);

@@ -17,8 +17,8 @@
 #include "io/paths.h"
 #include "report/say.h"
 
-static void moved_report(const struct redis_args *args, FILE *to,
-                         struct redis_moved moved)
+void moved_report(const struct redis_args *args, FILE *to,
+                  struct redis_moved moved)
 {
     if (!quiet)
         report(to, args->json, redis_moved_fields, &moved,
@@ -91,6 +91,8 @@ int redis_load(const struct redis_args *args, struct list *operands)
     if (operands->n > 2)
         return fail("one file goes into one key; %zu words are too many",
                     operands->n);
+    if (args->cluster)
+        return redis_load_shards(args, path, u.key);
     int status = foreign_open(path, &any, &file);
     if (status != YES)
         return status;

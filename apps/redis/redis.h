@@ -81,6 +81,13 @@ struct redis_benched {
     size_t nrows;
 };
 
+/* What load and dump tell; and load of shards, which build.c does as it builds
+ * them. */
+void moved_report(const struct redis_args *args, FILE *to,
+                  struct redis_moved moved);
+int redis_load_shards(const struct redis_args *args, const char *folder,
+                      const char *name);
+
 extern const struct field redis_moved_fields[], redis_built_fields[],
     redis_asked_fields[], redis_added_fields[], redis_row_fields[],
     redis_benched_fields[], redis_info_fields[];
