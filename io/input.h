@@ -25,6 +25,7 @@ struct normal {
     bool fold;         /* case */
     bool trim;         /* white space at both ends */
     bool no_cr;        /* a carriage return at the end is cut off */
+    bool grouped;      /* a group, a tab and a key; what has no tab is bad */
     bly_key_type type; /* BLY_KEYS_INT64 or UINT64: keys are integers, and what
                           is none is bad; any other: as they are */
 };
@@ -41,6 +42,7 @@ struct input_file {
     uint64_t nlines; /* handed out so far, where lines of keys are numbered */
     _Atomic bool enough; /* nobody wants more of it: for workers to set */
     size_t column;       /* of CSV, that has the keys */
+    size_t group;        /* and that has their groups, where they have any */
     size_t nheader;      /* lines of its header */
     char error[160];     /* it ended too early, or could not be read at all */
 };

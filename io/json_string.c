@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "io/json_field.h"
+#include "io/utf8.h"
 
 static int hex_value(char c)
 {
@@ -75,26 +76,6 @@ const char *json_scan_string(const char *s, const char *end,
     }
 }
 
-static char *put_utf8(char *to, unsigned code)
-{
-    if (code < 0x80) {
-        *to++ = (char)code;
-    } else if (code < 0x800) {
-        *to++ = (char)(0xc0 | code >> 6);
-        *to++ = (char)(0x80 | (code & 63));
-    } else if (code < 0x10000) {
-        *to++ = (char)(0xe0 | code >> 12);
-        *to++ = (char)(0x80 | (code >> 6 & 63));
-        *to++ = (char)(0x80 | (code & 63));
-    } else {
-        *to++ = (char)(0xf0 | code >> 18);
-        *to++ = (char)(0x80 | (code >> 12 & 63));
-        *to++ = (char)(0x80 | (code >> 6 & 63));
-        *to++ = (char)(0x80 | (code & 63));
-    }
-    return to;
-}
-
 size_t json_unescape(const char *raw, size_t n, char *out)
 {
     const char *s = raw, *const end = raw + n;
@@ -125,7 +106,7 @@ size_t json_unescape(const char *raw, size_t n, char *out)
         } else if (code >= 0xd800 && code < 0xe000) {
             code = 0xfffd;
         }
-        to = put_utf8(to, code);
+        to += utf8_put(code, to);
     }
     return (size_t)(to - out);
 }

@@ -9,6 +9,7 @@
 #include "io/paths.h"
 #include "io/files.h"
 #include "report/say.h"
+#include "report/show.h"
 
 /* Up to here a filter is read as fast as a program is started. */
 #define CHECK_BYTES ((uint64_t)64 << 20)
@@ -27,6 +28,7 @@ void warn_of_file(const struct list *operands, const char *key)
 static bool keys_form(const struct keys *k, struct input *in)
 {
     in->normal = k->normal;
+    in->normal.grouped = k->select.group != NULL;
     if (selection_read(&k->select, in))
         return true;
     input_close(in);
@@ -63,6 +65,30 @@ bool keys_follow(bly_keying of, const char *path, struct input *in)
     how->no_cr |= (of.forms & BLY_KEYS_NO_CR) != 0;
     if (of.type)
         how->type = of.type;
+    return true;
+}
+
+bool keys_groups(const struct keys *k, const bly_filter *f, const char *path,
+                 struct input *in)
+{
+    bly_bytes field;
+    const bool named = bly_pair_of(f, KEYS_GROUP_NOTE, &field);
+    const bly_hasher *const hs = bly_hasher_of(f);
+    in->normal.grouped = hs && hs->id == BLY_HASH_GROUPED;
+    if (!in->normal.grouped && k->select.group) {
+        fail("%s: its keys stand in no groups; right: without --group, or "
+             "build it with --group",
+             path);
+        return false;
+    }
+    if (in->normal.grouped && selects(&k->select) && !k->select.group) {
+        const bool shown = named && field.len < 80;
+        fail("%s: its keys stand in groups, and %s tells only the key; right: "
+             "--group %.*s",
+             path, selection_option(&k->select), shown ? (int)field.len : 5,
+             shown ? (const char *)show_text(field.ptr, field.len) : "FIELD");
+        return false;
+    }
     return true;
 }
 
@@ -161,7 +187,12 @@ bly_filter *ask_begin(const struct list *operands, const struct keys *k,
     if (!keys_input(k, operands, in))
         return NULL;
     bly_filter *f = filter_to_ask(operands->at[0], k->key_file, c, ability);
-    if (f && !keys_follow(bly_keying_of(f), operands->at[0], in)) {
+    bly_keying of = f ? bly_keying_of(f) : (bly_keying){ 0 };
+    /* A range of integers is no integer. */
+    if (ability & BLY_CAN(RANGE) && of.type != BLY_KEYS_TEXT)
+        of = (bly_keying){ 0 };
+    if (f && !(keys_follow(of, operands->at[0], in) &&
+               keys_groups(k, f, operands->at[0], in))) {
         bly_free(f);
         f = NULL;
     }
@@ -173,7 +204,8 @@ bly_filter *ask_begin(const struct list *operands, const struct keys *k,
 bool ask_run(bly_filter *f, const struct list *operands, struct input *in,
              struct job *job)
 {
-    job->hasher = bly_hasher_of(f);
+    if (!job->unhashed)
+        job->hasher = bly_hasher_of(f);
     job->path = operands->at[0];
     const bly_status st = pipeline_run(job, in);
     if (st)

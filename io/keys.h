@@ -39,6 +39,15 @@ bly_keying keys_keying(const struct keys *k);
  * path is the filter's. */
 bool keys_follow(bly_keying of, const char *path, struct input *in);
 
+/* Let them stand in groups, where those of f do: lines say so themselves, with
+ * a tab, or by --group. False, with the reason printed, where nothing says in
+ * which, or says it for nothing. */
+bool keys_groups(const struct keys *k, const bly_filter *f, const char *path,
+                 struct input *in);
+
+/* The name under which a filter notes the field of its groups. */
+#define KEYS_GROUP_NOTE "group"
+
 /* Warn of a key, the only one of a line, that is the name of a file: its lines
  * may have been meant. Not where -- stands before the keys. */
 void warn_of_file(const struct list *operands, const char *key);

@@ -2,6 +2,7 @@
  * normal.c - the form that keys take before they are hashed
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "io/normal.h"
 
@@ -21,6 +22,10 @@ bool normal_key(const struct normal *how, bly_bytes *key, struct block *scratch,
         bly_key_normalise(normal_forms(how), *key, scratch->at + scratch->len);
     if (how->fold)
         scratch->len += key->len;
+    if (how->grouped && !(key->len && memchr(key->ptr, '\t', key->len))) {
+        snprintf(why, nwhy, "no group; right: the group, a tab and the key");
+        return false;
+    }
     if (!normal_integer(how) ||
         !bly_hash_as(&any, (bly_keying){ how->type, 0 }, BLY_KEYS_TEXT, key, 1,
                      &hash, NULL))

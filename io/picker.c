@@ -102,6 +102,26 @@ static bool read_regex(const struct selection *s, struct picker *p)
     return true;
 }
 
+/* The second field, which has the group. */
+static bool read_group(const struct selection *s, struct picker *p)
+{
+    p->group = s->group;
+    if (p->by == PICK_JSON)
+        return json_path_dotted(&p->group_path, s->group) ||
+               said(fail("--group '%s': not a path; right: issuer, or /cert/"
+                         "issuer as a JSON pointer",
+                         s->group));
+    const bool number = s->group[strspn(s->group, "-0123456789")] == '\0';
+    if (number ? !field_number(s->group, &p->group_field)
+               : p->by != PICK_CSV || !p->header)
+        return said(fail("--group '%s': not a number of a field; right: 1 is "
+                         "the first",
+                         s->group));
+    if (p->by == PICK_CSV && p->group_field < 0)
+        return said(fail("--group '%s': columns are counted from 1", s->group));
+    return true;
+}
+
 /* Options that are there for nothing; false, with the reason printed. */
 static bool selection_sane(const struct selection *s, const struct input *in)
 {
@@ -115,6 +135,9 @@ static bool selection_sane(const struct selection *s, const struct input *in)
                          selection_option(s)));
     if (s->delimiter && !s->field && !s->csv)
         return said(fail("--delimiter needs --field or --csv"));
+    if (s->group && !s->field && !s->csv && !s->jsonl)
+        return said(fail("--group names a second field beside that of the key: "
+                         "it needs --field, --csv or --jsonl"));
     if (s->no_header && !s->csv)
         return said(fail("--no-header needs --csv"));
     if (s->csv && !in->keys && !in->separator)
@@ -140,7 +163,7 @@ bool selection_read(const struct selection *s, struct input *in)
                     : s->jsonl ? read_json(s, p)
                     : s->regex ? read_regex(s, p)
                                : true;
-    if (!ok) {
+    if (!ok || (s->group && !read_group(s, p))) {
         picker_free(p);
         return false;
     }
@@ -149,10 +172,22 @@ bool selection_read(const struct selection *s, struct input *in)
     return true;
 }
 
+bool picker_make(struct input *in, pick_make *make, void *ctx)
+{
+    if (!in->picker && !(in->picker = calloc(1, sizeof *in->picker)))
+        return said(fail("out of memory"));
+    in->picker->by = PICK_MADE;
+    in->picker->make = make;
+    in->picker->ctx = ctx;
+    return true;
+}
+
 void picker_free(struct picker *p)
 {
-    if (p)
+    if (p) {
         json_path_free(&p->path);
+        json_path_free(&p->group_path);
+    }
     free(p);
 }
 
@@ -193,11 +228,12 @@ static bly_bytes header_column(const struct picker *p, const struct block *b,
 }
 
 /* The names that there are, as many as fit. */
-static void name_columns(const struct picker *p, const struct block *b,
-                         char *name, char *why, size_t nwhy)
+static void name_columns(const struct picker *p, const char *wanted,
+                         const struct block *b, char *name, char *why,
+                         size_t nwhy)
 {
     size_t n = (size_t)snprintf(why, nwhy, "no column '%s'; there are: ",
-                                show_text(p->name, strlen(p->name)));
+                                show_text(wanted, strlen(wanted)));
     for (const char *at = b->at; n < nwhy && at;) {
         const char *const comma = at == b->at ? "" : ", ";
         const bly_bytes text = header_column(p, b, &at, name);
@@ -208,11 +244,37 @@ static void name_columns(const struct picker *p, const struct block *b,
         memcpy(why + nwhy - 4, "...", 4);
 }
 
+/* The column of that name in a header of nbytes. False, and why. */
+static bool find_column(const struct picker *p, const char *wanted,
+                        const struct block *b, size_t nbytes, size_t *out,
+                        char *why, size_t nwhy)
+{
+    char *const name = malloc(nbytes);
+    size_t i = 0, found = 0;
+    for (const char *at = name ? b->at : NULL; at; i++) {
+        const bly_bytes text = header_column(p, b, &at, name);
+        if (is_name(&text, wanted) && !found++)
+            *out = i;
+    }
+    if (!name)
+        snprintf(why, nwhy, "out of memory");
+    else if (!found)
+        name_columns(p, wanted, b, name, why, nwhy);
+    else if (found > 1)
+        snprintf(why, nwhy,
+                 "%zu columns are called '%s'; right: the number of the one "
+                 "that is meant",
+                 found, show_text(wanted, strlen(wanted)));
+    free(name);
+    return found == 1;
+}
+
 bool picker_header(const struct picker *p, const struct block *b,
                    struct input_file *f, size_t *nbytes, char *why, size_t nwhy)
 {
     struct csv_field field;
     f->column = p->field ? (size_t)p->field - 1 : 0;
+    f->group = p->group_field ? (size_t)p->group_field - 1 : 0;
     f->nheader = 0;
     *nbytes = 0;
     if (!p->header)
@@ -225,24 +287,8 @@ bool picker_header(const struct picker *p, const struct block *b,
         snprintf(why, nwhy, "the header has %s", field.wrong);
         return false;
     }
-    if (p->field)
-        return true;
-    char *const name = malloc(*nbytes);
-    size_t i = 0, found = 0;
-    for (const char *at = name ? b->at : NULL; at; i++) {
-        const bly_bytes text = header_column(p, b, &at, name);
-        if (is_name(&text, p->name) && !found++)
-            f->column = i;
-    }
-    if (!name)
-        snprintf(why, nwhy, "out of memory");
-    else if (!found)
-        name_columns(p, b, name, why, nwhy);
-    else if (found > 1)
-        snprintf(why, nwhy,
-                 "%zu columns are called '%s'; right: the number of the one "
-                 "that is meant",
-                 found, show_text(p->name, strlen(p->name)));
-    free(name);
-    return found == 1;
+    return (p->field ||
+            find_column(p, p->name, b, *nbytes, &f->column, why, nwhy)) &&
+           (!p->group || p->group_field ||
+            find_column(p, p->group, b, *nbytes, &f->group, why, nwhy));
 }

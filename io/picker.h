@@ -10,6 +10,8 @@
  *     line   1 \t ann@example.org \t 2026-11-16 \n
  *     key        `-------------'                     --field 2
  *
+ * With a group, a key is the text of the group, a tab, and the key of the line.
+ *
  * A line that has no key (too few fields, a quote that is never closed, JSON
  * that is none, a value that is no text) is bad: it is counted, and the first
  * ones are kept with the reason, for the pipeline to tell.
@@ -26,6 +28,7 @@
 /* What options say; zero takes whole lines. */
 struct selection {
     const char *field, *csv, *jsonl, *regex; /* one of them at most */
+    const char *group; /* a second one, which the key stands in */
     const char *delimiter;
     bool no_header, crlf, skip_bad;
 };
@@ -39,6 +42,20 @@ static inline bool selects(const struct selection *s)
 {
     return s->field || s->csv || s->jsonl || s->regex;
 }
+
+/* What an app makes of a line whose key is none of these: a key in *key, which
+ * may be a part of the line or the start of room, which has PICK_ROOM bytes and
+ * twice those of the line; no key, as for a comment; or a bad line, and why.
+ * Called by several threads at once. */
+#define PICK_ROOM 64
+enum pick_made { PICK_KEY, PICK_NONE, PICK_BAD };
+typedef enum pick_made pick_make(void *ctx, const struct input_file *of,
+                                 bly_bytes line, bly_bytes *key, char *room,
+                                 char *why, size_t nwhy);
+
+/* Hand in->picker a function of that kind, after selection_read(), which must
+ * not have given it anything but crlf. False: no memory, which is said. */
+bool picker_make(struct input *in, pick_make *make, void *ctx);
 
 /* The option that says so, for messages. */
 const char *selection_option(const struct selection *s);
@@ -88,6 +105,7 @@ struct field_cutter {
 
 struct picking {
     const struct input *in;
+    const struct input_file *file;
     struct block scratch; /* keys that are not a part of their line */
     regex_t regex;
     bool compiled;

@@ -16,7 +16,8 @@ struct picker {
         PICK_BLANKS, /* a field, and any number of blanks between two */
         PICK_CSV,
         PICK_JSON,
-        PICK_REGEX
+        PICK_REGEX,
+        PICK_MADE
     } by;
     bool crlf;      /* a carriage return at the end is no part of a line */
     bool fold;      /* case does not matter to the regular expression */
@@ -26,6 +27,11 @@ struct picker {
     const char *name;
     const char *regex;
     struct json_path path;
+    const char *group; /* as it was given; NULL: keys stand in no groups */
+    long group_field;  /* as field, of the group */
+    struct json_path group_path;
+    pick_make *make;
+    void *ctx; /* of make() */
 };
 
 /* Compile p->regex: each worker needs its own, since the C library lets only

@@ -12,6 +12,7 @@
 
 #include "io/normal.h"
 #include "io/picker_inside.h"
+#include "io/pipeline.h"
 
 void picking_bad(struct picking *p, uint64_t line, uint64_t nlines,
                  const char *format, ...)
@@ -45,8 +46,14 @@ void picking_start(struct picking *p, const struct input *in,
     p->nlines = p->nbad = 0;
     p->nshown = 0;
     p->failed = NULL;
-    if (!block_fit(&p->scratch,
-                   (copies ? b->len : 0) + normal_most(&in->normal, b->len)))
+    p->file = b->file;
+    const size_t made = how && how->by == PICK_MADE
+                            ? BATCH_IN_ORDER * PICK_ROOM + 2 * b->len
+                            : 0;
+    /* A group and its key are no longer than two lines. */
+    const size_t grouped = how && how->group ? 2 * b->len : 0;
+    if (!block_fit(&p->scratch, (copies ? b->len : 0) + made + grouped +
+                                    normal_most(&in->normal, b->len + grouped)))
         p->failed = "out of memory";
     if (how && how->by == PICK_REGEX && !p->compiled) {
         char why[160];
@@ -116,25 +123,41 @@ static inline bool find_cut(const char *line, size_t n, char delimiter,
     return cuts == 0;
 }
 
+/* Field number `field` of a line. False where there is none: then *nfields is
+ * how many there are. */
+static inline bool nth_field(const struct picker *how, bly_bytes line,
+                             long field, bool blanks, bly_bytes *out,
+                             size_t *nfields)
+{
+    size_t i = (size_t)field;
+    if (field > 0 && find_cut(line.ptr, line.len, how->delimiter, blanks,
+                              blanks ? i * 2 - 1 : i - 1, out))
+        return true;
+    const size_t cuts = count_cuts(line.ptr, line.len, how->delimiter, blanks);
+    const size_t back = (size_t)-field;
+    *nfields = blanks ? (cuts + 1) / 2 : cuts + 1;
+    if (field > 0 || back > *nfields)
+        return false;
+    i = *nfields - back;
+    return find_cut(line.ptr, line.len, how->delimiter, blanks,
+                    blanks ? i * 2 + 1 : i, out);
+}
+
+static void few_parts(struct picking *p, uint64_t number, size_t nfields,
+                      long field)
+{
+    picking_bad(p, number, 1, "%zu field%s, and field %ld is asked for",
+                nfields, nfields == 1 ? "" : "s", field);
+}
+
 static inline bool pick_cut(struct picking *p, bly_bytes line, uint64_t number,
                             bool blanks, bly_bytes *key)
 {
     const struct picker *const how = p->in->picker;
-    const size_t per = blanks ? 2 : 1; /* cuts that a field takes */
-    size_t field = (size_t)how->field;
-    if (how->field > 0 && find_cut(line.ptr, line.len, how->delimiter, blanks,
-                                   blanks ? field * 2 - 1 : field - 1, key))
+    size_t nfields = 0;
+    if (nth_field(how, line, how->field, blanks, key, &nfields))
         return true;
-    const size_t cuts = count_cuts(line.ptr, line.len, how->delimiter, blanks);
-    const size_t fields = blanks ? (cuts + 1) / 2 : cuts + 1;
-    const size_t back = (size_t)-how->field;
-    if (how->field < 0 && back <= fields) {
-        field = fields - back;
-        return find_cut(line.ptr, line.len, how->delimiter, blanks,
-                        blanks ? field * per + 1 : field, key);
-    }
-    picking_bad(p, number, 1, "%zu field%s, and field %ld is asked for", fields,
-                fields == 1 ? "" : "s", how->field);
+    few_parts(p, number, nfields, how->field);
     return false;
 }
 
@@ -170,6 +193,19 @@ bly_bytes picking_copy(struct picking *p, bly_bytes raw,
     return (bly_bytes){ at, n };
 }
 
+static bool is_text_or_number(struct picking *p, const struct json_slice *found,
+                              uint64_t number, const char *what)
+{
+    if (found->type == JSON_STRING || found->type == JSON_NUMBER)
+        return true;
+    picking_bad(p, number, 1,
+                found->type == JSON_NONE
+                    ? "no such %s"
+                    : "the %s is neither text nor a number",
+                what);
+    return false;
+}
+
 static inline bool pick_json(struct picking *p, bly_bytes line, uint64_t number,
                              bly_bytes *key)
 {
@@ -190,13 +226,8 @@ static inline bool pick_json(struct picking *p, bly_bytes line, uint64_t number,
             picking_bad(p, number, 1, "not JSON");
         return false;
     }
-    if (found.type != JSON_STRING && found.type != JSON_NUMBER) {
-        picking_bad(p, number, 1, "%s",
-                    found.type == JSON_NONE
-                        ? "no such field"
-                        : "the field is neither text nor a number");
+    if (!is_text_or_number(p, &found, number, "field"))
         return false;
-    }
     *key = (bly_bytes){ found.at, found.len };
     if (found.escaped)
         *key = picking_copy(p, *key, json_unescape);
@@ -219,6 +250,101 @@ static inline bool pick_regex(struct picking *p, bly_bytes line,
                 : rc              ? "too much for the regular expression"
                                   : "the group matches nothing");
     return false;
+}
+
+static inline bool pick_made(struct picking *p, bly_bytes line, uint64_t number,
+                             bly_bytes *key)
+{
+    char why[sizeof p->bad->why];
+    char *const room = p->scratch.at + p->scratch.len;
+    const struct picker *const how = p->in->picker;
+    switch (how->make(how->ctx, p->file, line, key, room, why, sizeof why)) {
+    case PICK_KEY:
+        p->scratch.len += key->ptr == room ? key->len : 0;
+        return true;
+    case PICK_BAD:
+        picking_bad(p, number, 1, "%s", why);
+        return false;
+    case PICK_NONE:
+        break;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------- groups */
+
+/* The group of a line whose key was found, as it stands there, and what makes
+ * its text of that; NULL: it is its text. */
+typedef size_t make_text(const char *raw, size_t n, char *out);
+
+static bool find_group(struct picking *p, bly_bytes line, uint64_t number,
+                       bly_bytes *group, make_text **make)
+{
+    const struct picker *const how = p->in->picker;
+    const bool blanks = how->by == PICK_BLANKS;
+    *make = NULL;
+    if (how->by == PICK_CSV) {
+        struct csv_field c;
+        const char *const at = line.ptr;
+        /* With the newline behind it. */
+        csv_record(at, at + line.len + 1, how->delimiter, p->file->group, &c);
+        if (!c.text.ptr)
+            picking_bad(p, number, c.nlines,
+                        "%zu column%s, and column %zu is asked for", c.nfields,
+                        c.nfields == 1 ? "" : "s", p->file->group + 1);
+        *group = c.text;
+        *make = c.doubled ? csv_undouble : NULL;
+        return c.text.ptr != NULL;
+    }
+    if (how->by == PICK_JSON) {
+        struct json_slice found = { 0 };
+        if (!json_find(line.ptr, line.len, &how->group_path, 1, &found) ||
+            !is_text_or_number(p, &found, number, "group"))
+            return false;
+        *group = (bly_bytes){ found.at, found.len };
+        *make = found.escaped ? json_unescape : NULL;
+        return true;
+    }
+    if (how->crlf && line.len && ((const char *)line.ptr)[line.len - 1] == '\r')
+        line.len--;
+    size_t nfields = 0;
+    if (nth_field(how, line, how->group_field, blanks, group, &nfields))
+        return true;
+    few_parts(p, number, nfields, how->group_field);
+    return false;
+}
+
+/* Put the groups of n keys before them, and close the gaps; how many have one.
+ */
+static size_t pick_groups(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                          uint32_t *numbers, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        bly_bytes group;
+        make_text *make;
+        if (!find_group(p, lines[i], numbers[i], &group, &make))
+            continue;
+        char *const at = p->scratch.at + p->scratch.len;
+        size_t len = group.len;
+        if (make)
+            len = make(group.ptr, group.len, at);
+        else if (len)
+            memcpy(at, group.ptr, len);
+        if (len && memchr(at, '\t', len)) {
+            picking_bad(p, numbers[i], 1, "a tab in the name of a group");
+            continue;
+        }
+        at[len++] = '\t';
+        if (keys[i].len)
+            memcpy(at + len, keys[i].ptr, keys[i].len);
+        len += keys[i].len;
+        p->scratch.len += len;
+        keys[kept] = (bly_bytes){ at, len };
+        lines[kept] = lines[i];
+        numbers[kept++] = numbers[i];
+    }
+    return kept;
 }
 
 /* --------------------------------------------------------------------- all */
@@ -259,6 +385,8 @@ static size_t pick_lines(struct picking *p, bly_bytes *keys, bly_bytes *lines,
         return pick_each(p, keys, lines, numbers, n, pick_json);
     case PICK_REGEX:
         return pick_each(p, keys, lines, numbers, n, pick_regex);
+    case PICK_MADE:
+        return pick_each(p, keys, lines, numbers, n, pick_made);
     case PICK_LINE:
     case PICK_CSV:
         break;
@@ -266,8 +394,8 @@ static size_t pick_lines(struct picking *p, bly_bytes *keys, bly_bytes *lines,
     return pick_each(p, keys, lines, numbers, n, pick_line);
 }
 
-size_t picking_next(struct picking *p, bly_bytes *keys, bly_bytes *lines,
-                    uint32_t *numbers, size_t max)
+static size_t pick_next(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                        uint32_t *numbers, size_t max)
 {
     const struct picker *const how = p->in->picker;
     const enum pick_by by = how ? how->by : PICK_LINE;
@@ -282,6 +410,19 @@ size_t picking_next(struct picking *p, bly_bytes *keys, bly_bytes *lines,
     while (n == 0 && p->cutter.from < p->cutter.end)
         n = pick_lines(p, keys, lines, numbers, max, by);
     return n;
+}
+
+size_t picking_next(struct picking *p, bly_bytes *keys, bly_bytes *lines,
+                    uint32_t *numbers, size_t max)
+{
+    const bool grouped = p->in->picker && p->in->picker->group;
+    size_t n, kept;
+    do {
+        n = kept = pick_next(p, keys, lines, numbers, max);
+        if (grouped && n)
+            kept = pick_groups(p, keys, lines, numbers, n);
+    } while (n && !kept);
+    return kept;
 }
 
 size_t picking_normal(struct picking *p, bly_bytes *keys, bly_bytes *lines,

@@ -319,10 +319,11 @@ static bool put_block(struct keys_run *r, const struct block *b)
            fail_run(r, BLY_EIO, "standard output: %s", strerror(error));
 }
 
-/* The header of the first file that has one, before everything else. */
+/* The header of the first file that has one, before the lines that are
+ * printed. */
 static bool put_header(struct keys_run *r)
 {
-    const bool first = !r->headed && r->in->header.len;
+    const bool first = !r->headed && r->job->prints && r->in->header.len;
     r->headed = true;
     return !first || put_block(r, &r->in->header);
 }

@@ -65,6 +65,7 @@ void batch_invert(struct batch *b);
 /* What a command does with keys. The fields up to ctx are the command's. */
 struct job {
     const bly_hasher *hasher;
+    bool unhashed; /* ask_run() gives it none: batch() wants the keys alone */
 
     /* Work on some keys. Called by several threads at once. */
     bly_status (*batch)(struct job *job, struct batch *b);

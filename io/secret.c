@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "io/files.h"
+#include "io/hex.h"
 #include "report/say.h"
 
 #define HEX_DIGITS (2 * BLY_SECRET_BYTES)
@@ -27,17 +28,6 @@ void secret_wipe(void)
     explicit_bzero(&secret, sizeof secret);
 }
 
-static int hex_value(unsigned char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* The secret in n bytes of text; false if they have neither form. */
 static bool secret_parse(size_t n)
 {
@@ -50,16 +40,8 @@ static bool secret_parse(size_t n)
         if (n > HEX_DIGITS && secret.text[n - 1] == '\r')
             n--;
     }
-    if (n != HEX_DIGITS)
-        return false;
-    for (size_t i = 0; i < BLY_SECRET_BYTES; i++) {
-        const int high = hex_value(secret.text[2 * i]);
-        const int low = hex_value(secret.text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        secret.bytes[i] = (unsigned char)(high * 16 + low);
-    }
-    return true;
+    return n == HEX_DIGITS &&
+           hex_read((const char *)secret.text, BLY_SECRET_BYTES, secret.bytes);
 }
 
 int secret_open(const char *path, bool *open_to_all)

@@ -22,12 +22,14 @@
 
 #define PACKED_BYTES (128 * 1024) /* compressed bytes read at a time */
 
-bool binary_input;
+bool binary_input, steady_input;
 
 struct source {
     int fd;
     bool waits;  /* it is no regular file */
     int stop_fd; /* -1: none, or it never waits */
+    off_t size;  /* of a regular file, when it was opened */
+    struct timespec changed;
     enum source_use use;
     bool known;                    /* how it is packed */
     const struct unpacker *packed; /* NULL: it is not */
@@ -64,6 +66,10 @@ struct source *source_open(const char *name, int stop_fd, enum source_use use)
     struct stat st;
     s->waits = fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode);
     s->stop_fd = s->waits ? stop_fd : -1;
+    if (!s->waits) {
+        s->size = st.st_size;
+        s->changed = st.st_mtim;
+    }
     posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return s;
 }
@@ -114,6 +120,15 @@ static ptrdiff_t source_fail(struct source *s, const char *error)
     return -1;
 }
 
+/* Is it what it was when it was opened? */
+static bool is_steady(const struct source *s)
+{
+    struct stat st;
+    return s->waits || !steady_input || fstat(s->fd, &st) != 0 ||
+           (st.st_size == s->size && st.st_mtim.tv_sec == s->changed.tv_sec &&
+            st.st_mtim.tv_nsec == s->changed.tv_nsec);
+}
+
 static ptrdiff_t read_some(struct source *s, void *buf, size_t n)
 {
     ssize_t got;
@@ -132,6 +147,9 @@ static ptrdiff_t read_some(struct source *s, void *buf, size_t n)
         return source_fail(s, strerror(errno));
     s->done += (uint64_t)got;
     s->at_end = got == 0;
+    if (s->at_end && !is_steady(s))
+        return source_fail(s, "changed while it was read; right: once more, "
+                              "when it is whole");
     return got;
 }
 

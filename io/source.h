@@ -24,6 +24,11 @@ static inline enum source_use source_lines(void)
     return binary_input ? SOURCE_RAW : SOURCE_LINES;
 }
 
+/* A file that changes while it is read is an error: for lists that guard
+ * something, of which half of the old and half of the new is neither. A file
+ * that is replaced by renaming is read to its end. */
+extern bool steady_input;
+
 /* Open a file, "-" being standard input. NULL with errno. stop_fd, unless -1,
  * ends a pipe or a terminal when it becomes readable. */
 struct source *source_open(const char *name, int stop_fd, enum source_use use);

@@ -273,8 +273,9 @@ static bool count_turn(void *ctx, unsigned worker, struct block *b)
 {
     struct streaming *const s = ctx;
     (void)b;
-    bly_hll_add(s->count, s->workers[worker].keys, s->workers[worker].nkeys);
-    return true;
+    return !bly_hll_add(s->count, s->workers[worker].keys,
+                        s->workers[worker].nkeys) ||
+           input_fail(s->in, "%s", bly_error());
 }
 
 uint64_t dedup_stream_seed(const struct dedup_options *o)

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "apps/digest/gate.h"
+#include "io/gate.h"
 #include "apps/digest/jobs.h"
 #include "report/say.h"
 

@@ -79,7 +79,7 @@ struct built {
     struct content content;
 };
 
-static const struct field built_fields[] = {
+static const struct field digest_built_fields[] = {
     FIELD(struct built, file, NONE, "where the digest was written"),
     FIELD(struct built, lines, NONE, "lines or records that were read"),
     FIELD(struct built, kept, NONE, "those that a cache keeps"),
@@ -95,7 +95,7 @@ void digest_tell_built(const struct digest_args *args, const bly_foreign *f,
     bly_foreign_stat(f, BLY_WHOLE, &s);
     const struct built built = { args->output, counts->lines, nkept,
                                  counts->unknown, content_of(&s) };
-    report(report_to(args->output), args->json, built_fields, &built,
+    report(report_to(args->output), args->json, digest_built_fields, &built,
            "{file}: {lines} lines or records, {kept} of which a cache keeps; "
            "digest for {capacity} entries, {file_bytes}, {fpr_now} false "
            "positives\n");
@@ -159,7 +159,7 @@ void digest_tell_served(const struct digest_args *args, uint64_t nrequests,
 
 const struct report digest_reports[] = {
     { "get", got_fields, ONE },
-    { "build", built_fields, ONE },
+    { "build", digest_built_fields, ONE },
     { "has", asked_fields, ONE },
     { "serve and relay, at the start", serving_fields, LINES },
     { "serve and relay, at the end", served_fields, LINES },

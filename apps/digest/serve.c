@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/digest/gate.h"
+#include "io/gate.h"
 #include "apps/digest/jobs.h"
 #include "report/say.h"
 

@@ -4,21 +4,25 @@
  * Three answers side by side: the shingles themselves, which is the truth;
  * sketches of k components, which is what finding near copies among many texts
  * works with; and Bloom filters of the shingles laid over each other, with what
- * filters of nothing in common would show.
+ * filters of nothing in common would show. Of a sketch that was saved there is
+ * only the second.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/similar/similar.h"
+#include "io/paths.h"
+#include "io/sketches.h"
 #include "report/say.h"
 #include "report/show.h"
 
 struct similar_text {
     const char *file;
-    uint64_t *set; /* distinct shingles, sorted */
-    size_t n;
+    uint64_t *set; /* distinct shingles, sorted; NULL: not known */
+    uint64_t n;
     uint64_t nwords, text;
+    const uint64_t *words, *shingles; /* nwords and n, if they are known */
     bly_sketch *sketch;
     bly_filter *filter;
 };
@@ -27,6 +31,7 @@ struct similar_pair {
     size_t a, b;
     const char *file_a, *file_b;
     bly_overlap exact;
+    const uint64_t *in_both, *in_either; /* of that, if it is known */
     double contained; /* share of the smaller one in the other */
     bly_resemblance sketch;
     bly_likeness filter;
@@ -51,11 +56,29 @@ static int similar_cut(const char *name, bly_shingler *cut, struct block *b,
         bly_sketch_add(t->sketch, x.hashes, x.n))
         return fail_library();
     t->n = bly_distinct(x.hashes, x.n);
-    t->set = calloc(t->n + 1, sizeof *t->set);
+    t->set = calloc((size_t)t->n + 1, sizeof *t->set);
+    t->words = &t->nwords;
+    t->shingles = &t->n;
     if (!t->set)
         return fail("out of memory");
     if (t->n)
-        memcpy(t->set, x.hashes, t->n * sizeof *t->set);
+        memcpy(t->set, x.hashes, (size_t)t->n * sizeof *t->set);
+    return YES;
+}
+
+static bool is_saved(const char *name)
+{
+    return !binary_input && sketch_type(name);
+}
+
+/* The sketch of a text that was saved. */
+static int similar_saved(const char *name, struct similar_text *t)
+{
+    bly_stored s;
+    if (!sketch_open(name, BLY_STORED_LIKENESS, NULL, &s))
+        return TROUBLE;
+    t->file = name;
+    t->sketch = s.likeness;
     return YES;
 }
 
@@ -66,8 +89,9 @@ static int similar_filters(double fpr, struct similar_text *t, size_t n)
     for (size_t i = 0; i < n; i++)
         spec.items = t[i].n > spec.items ? t[i].n : spec.items;
     for (size_t i = 0; i < n; i++)
-        if (bly_new(&spec, &t[i].filter) ||
-            bly_add_hashes(t[i].filter, t[i].set, t[i].n, NULL, NULL))
+        if (t[i].set &&
+            (bly_new(&spec, &t[i].filter) ||
+             bly_add_hashes(t[i].filter, t[i].set, (size_t)t[i].n, NULL, NULL)))
             return fail_library();
     return YES;
 }
@@ -75,14 +99,23 @@ static int similar_filters(double fpr, struct similar_text *t, size_t n)
 static int similar_compare(const struct similar_text *t, struct similar_pair *p)
 {
     const struct similar_text *const a = &t[p->a], *const b = &t[p->b];
-    const size_t least = a->n < b->n ? a->n : b->n;
+    const uint64_t least = a->n < b->n ? a->n : b->n;
     p->file_a = a->file;
     p->file_b = b->file;
-    p->exact = bly_overlap_of(a->set, a->n, b->set, b->n);
+    if (bly_sketch_compare(a->sketch, b->sketch, &p->sketch))
+        return fail("%s and %s: %s", a->file, b->file, bly_error());
+    p->exact.jaccard = p->contained = p->filter_sd = NAN;
+    p->filter = (bly_likeness){ .jaccard = NAN,
+                                .shared_cells = NAN,
+                                .chance_cells = NAN };
+    if (!a->set || !b->set)
+        return YES;
+    p->exact = bly_overlap_of(a->set, (size_t)a->n, b->set, (size_t)b->n);
+    p->in_both = &p->exact.in_both;
+    p->in_either = &p->exact.in_either;
     p->contained = least ? (double)p->exact.in_both / (double)least : 0;
     p->equal = a->nwords && a->nwords == b->nwords && a->text == b->text;
-    if (bly_sketch_compare(a->sketch, b->sketch, &p->sketch) ||
-        bly_compare(a->filter, b->filter, &p->filter))
+    if (bly_compare(a->filter, b->filter, &p->filter))
         return fail_library();
     const bly_likeness *const l = &p->filter;
     p->filter_sd = l->in_either > 0 ? l->in_both_sd / l->in_either : NAN;
@@ -93,17 +126,19 @@ static int similar_compare(const struct similar_text *t, struct similar_pair *p)
 
 static const struct field text_fields[] = {
     FIELD(struct similar_text, file, NONE, "the text"),
-    NAMED(struct similar_text, "words", nwords, NONE, "words in it"),
-    NAMED(struct similar_text, "shingles", n, NONE, "different shingles"),
+    FIELD(struct similar_text, words, MAYBE,
+          "words in it; null for a sketch that was saved"),
+    FIELD(struct similar_text, shingles, MAYBE, "different shingles, likewise"),
     { 0 },
 };
 
 static const struct field pair_fields[] = {
     FIELD(struct similar_pair, file_a, NONE, "one text"),
     FIELD(struct similar_pair, file_b, NONE, "another"),
-    NAMED(struct similar_pair, "both", exact.in_both, NONE, "shingles in both"),
-    NAMED(struct similar_pair, "either", exact.in_either, NONE,
-          "and in either"),
+    NAMED(struct similar_pair, "both", in_both, MAYBE,
+          "shingles in both; null if one is a sketch that was saved"),
+    NAMED(struct similar_pair, "either", in_either, MAYBE,
+          "and in either, likewise"),
     NAMED(struct similar_pair, "jaccard", exact.jaccard, MAYBE,
           "both / either"),
     NAMED(struct similar_pair, "containment", contained, MAYBE,
@@ -160,19 +195,23 @@ static void similar_print(const struct similar_report *r)
                 "shingles of {size} [{?words}word|character][{!single}s]; "
                 "sketches of {components} components ({family})\n\n");
     printf("%-*s  %10s  %10s\n", wide, "text", "words", "shingles");
-    for (size_t i = 0; i < r->n; i++)
-        printf("%-*s  %10llu  %10zu\n", wide, show_name(r->texts[i].file),
-               (unsigned long long)r->texts[i].nwords, r->texts[i].n);
+    for (size_t i = 0; i < r->n; i++) {
+        printf("%-*s", wide, show_name(r->texts[i].file));
+        report_text(stdout, text_fields, &r->texts[i],
+                    "  [{words:10}  {shingles:10}|  a saved sketch]\n");
+    }
+    if (!r->npairs)
+        return;
     printf("\n%-*s  %-*s  %6s  %9s  %15s  %15s  %12s\n", wide, "a", wide, "b",
            "exact", "contained", "sketch", "filter", "cells/chance");
     for (size_t i = 0; i < r->npairs; i++) {
         printf("%-*s  ", wide, show_name(r->pairs[i].file_a));
         printf("%-*s", wide, show_name(r->pairs[i].file_b));
         report_text(stdout, pair_fields, &r->pairs[i],
-                    "  {jaccard:6.3}  {containment:9.3}"
+                    "  [{jaccard:6.3}  {containment:9.3}|     ?          ?]"
                     "  [{sketch:6.3} +- {sketch_sd:.3}|     ?         ]"
                     "  [{filter:6.3} +- {filter_sd:.3}|     ?         ]"
-                    "  {shared_cells:5.3} /{chance_cells:5.3}"
+                    "[  {shared_cells:5.3} /{chance_cells:5.3}]"
                     "[{?equal}  the same words]\n");
     }
 }
@@ -187,7 +226,9 @@ static int similar_all(const char *const *names, size_t n,
     if (bly_shingler_new(&spec->shingling, NULL, &cut))
         return fail_library();
     for (size_t i = 0; i < n && status == YES; i++)
-        status = similar_cut(names[i], cut, &b, spec, &t[i]);
+        status = is_saved(names[i])
+                     ? similar_saved(names[i], &t[i])
+                     : similar_cut(names[i], cut, &b, spec, &t[i]);
     block_free(&b);
     bly_shingler_free(cut);
     if (status == YES)
@@ -202,28 +243,77 @@ static int similar_all(const char *const *names, size_t n,
     return status;
 }
 
+/* How to sketch texts: as the options say, or where they say nothing, like the
+ * first one that was saved. False, with the reason printed. */
+static bool similar_spec(const struct similar_args *args,
+                         const struct list *texts, bly_sketch_spec *spec)
+{
+    const bool free_choice = !args->cutting.unit && !args->cutting.size &&
+                             !args->family && !args->components;
+    if (!cutting_shingles(&args->cutting, &spec->shingling) ||
+        !family_named(args->family, &spec->family))
+        return false;
+    if (args->components > BLY_MAX_COMPONENTS) {
+        fail("--components %llu: a sketch has at most %d",
+             (unsigned long long)args->components, BLY_MAX_COMPONENTS);
+        return false;
+    }
+    spec->k = (unsigned)args->components;
+    for (size_t i = 0; free_choice && i < texts->n; i++) {
+        bly_stored s;
+        if (!is_saved(texts->at[i]))
+            continue;
+        if (!sketch_open(texts->at[i], BLY_STORED_LIKENESS, NULL, &s))
+            return false;
+        *spec = *bly_sketch_spec_of(s.likeness);
+        spec->mem = NULL;
+        bly_stored_free(&s);
+        break;
+    }
+    return true;
+}
+
+/* Save the sketch of all texts. */
+static int similar_save(const char *path, const struct similar_text *t,
+                        size_t n)
+{
+    bly_stored all = { .type = BLY_STORED_LIKENESS };
+    if (bly_sketch_new(bly_sketch_spec_of(t[0].sketch), &all.likeness))
+        return fail_library();
+    int status = YES;
+    for (size_t i = 0; i < n && status == YES; i++)
+        if (bly_sketch_merge(all.likeness, t[i].sketch))
+            status = fail("%s: %s", t[i].file, bly_error());
+    if (status == YES)
+        status = sketch_save(&all, path);
+    bly_stored_free(&all);
+    return status;
+}
+
 int similar(const struct similar_args *args, const struct list *texts)
 {
-    const size_t n = texts->n, npairs = n * (n - 1) / 2;
+    const size_t n = texts->n, npairs = n ? n * (n - 1) / 2 : 0;
     bly_sketch_spec spec = { 0 };
-    if (n < 2)
-        return fail("at least two texts are needed, not %zu", n);
+    if (n < (args->output ? 1 : 2))
+        return fail("at least %s needed, not %zu",
+                    args->output ? "one text is" : "two texts are", n);
     if (n > 1000)
         return fail(
             "%zu texts are too many to compare every pair; at most 1000", n);
-    if (!cutting_shingles(&args->cutting, &spec.shingling) ||
-        !family_named(args->family, &spec.family))
+    if (args->output && (!output_works(args->output, args->json) ||
+                         !output_spares(args->output, texts->at, n)))
         return TROUBLE;
-    if (args->components > BLY_MAX_COMPONENTS)
-        return fail("--components %llu: a sketch has at most %d",
-                    (unsigned long long)args->components, BLY_MAX_COMPONENTS);
-    spec.k = (unsigned)args->components;
+    if (!similar_spec(args, texts, &spec))
+        return TROUBLE;
+    FILE *const to = args->output ? report_to(args->output) : stdout;
     struct similar_text *const t = calloc(n, sizeof *t);
-    struct similar_pair *const pairs = calloc(npairs, sizeof *pairs);
+    struct similar_pair *const pairs = calloc(npairs + 1, sizeof *pairs);
     int status = t && pairs
                      ? similar_all(texts->at, n, &spec, args->fpr, t, pairs)
                      : fail("out of memory");
-    if (status == YES) {
+    if (status == YES && args->output)
+        status = similar_save(args->output, t, n);
+    if (status == YES && to == stdout) {
         const bly_sketch_spec *const of = bly_sketch_spec_of(t[0].sketch);
         const bool words = of->shingling.unit == BLY_WORDS;
         const struct similar_report r = { *of,

@@ -13,11 +13,12 @@ struct similar_args {
     const char *family;  /* of the sketches; NULL: the default */
     uint64_t components; /* of a sketch; 0: the default */
     double fpr;          /* of the filters */
+    const char *output;  /* where to save the sketch of all texts; NULL: not */
     bool json;
 };
 
 /* Compare every two of the texts, which are named by path, and print how alike
- * they are: a status. */
+ * they are: a status. A text may also be a sketch of one that was saved. */
 extern const struct field similar_fields[];
 int similar(const struct similar_args *args, const struct list *texts);
 

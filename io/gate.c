@@ -35,7 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "apps/digest/gate.h"
+#include "io/gate.h"
 #include "report/say.h"
 
 #define TICK_MS 250   /* how late a late one may be found */
@@ -320,12 +320,12 @@ static void *gate_run(void *ctx)
     }
 }
 
-struct gate *gate_open(int listener, const struct gate_limits *limits,
-                       gate_enter *enter, void *ctx)
+bool gate_open(struct gate **out, int listener,
+               const struct gate_limits *limits, gate_enter *enter, void *ctx)
 {
-    struct gate *const g = calloc(1, sizeof *g);
+    struct gate *const g = *out = calloc(1, sizeof *g);
     if (!g)
-        return NULL;
+        return false;
     g->limits = *limits;
     g->enter = enter;
     g->ctx = ctx;
@@ -333,12 +333,13 @@ struct gate *gate_open(int listener, const struct gate_limits *limits,
     pthread_mutex_init(&g->lock, NULL);
     g->wake = eventfd(0, EFD_CLOEXEC);
     if (g->wake >= 0 && pthread_create(&g->thread, NULL, gate_run, g) == 0)
-        return g;
+        return true;
     if (g->wake >= 0)
         close(g->wake);
     pthread_mutex_destroy(&g->lock);
     free(g);
-    return NULL;
+    *out = NULL;
+    return false;
 }
 
 void gate_shut(struct gate *g)

@@ -13,6 +13,7 @@
     X(MHD_stop_daemon)                   \
     X(MHD_add_connection)                \
     X(MHD_get_connection_info)           \
+    X(MHD_lookup_connection_value)       \
     X(MHD_add_response_header)           \
     X(MHD_create_response_from_buffer)   \
     X(MHD_create_response_from_callback) \
@@ -30,6 +31,8 @@ bool mhd_begin(void);
 #define MHD_stop_daemon (*mhd_calls.late_MHD_stop_daemon)
 #define MHD_add_connection (*mhd_calls.late_MHD_add_connection)
 #define MHD_get_connection_info (*mhd_calls.late_MHD_get_connection_info)
+#define MHD_lookup_connection_value \
+    (*mhd_calls.late_MHD_lookup_connection_value)
 #define MHD_add_response_header (*mhd_calls.late_MHD_add_response_header)
 #define MHD_create_response_from_buffer \
     (*mhd_calls.late_MHD_create_response_from_buffer)

@@ -1,7 +1,7 @@
 /*
  * late_microhttpd.c - libmicrohttpd, loaded when it is needed
  */
-#include "apps/digest/late_microhttpd.h"
+#include "io/late_microhttpd.h"
 
 struct mhd_calls mhd_calls;
 

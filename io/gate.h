@@ -1,8 +1,8 @@
 /*
  * gate.h - who may come in, and for how long
  */
-#ifndef BLY_CLI_DIGEST_GATE_H
-#define BLY_CLI_DIGEST_GATE_H
+#ifndef BLY_IO_GATE_H
+#define BLY_IO_GATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,10 +24,10 @@ typedef bool gate_enter(void *ctx, int fd, const struct sockaddr *from,
                         socklen_t nfrom);
 
 /* Accept from a listening socket in a thread of its own and hand on to enter()
- * what is let in. The caller still owns the socket. NULL: no memory, or no
- * thread. */
-struct gate *gate_open(int listener, const struct gate_limits *limits,
-                       gate_enter *enter, void *ctx);
+ * what is let in. The caller still owns the socket. *g is there before the
+ * first comes in. False, and *g NULL: no memory, or no thread. */
+bool gate_open(struct gate **g, int listener, const struct gate_limits *limits,
+               gate_enter *enter, void *ctx);
 
 /* Let nobody in any more. Whoever is inside stays. */
 void gate_shut(struct gate *g);
