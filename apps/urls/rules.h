@@ -1,0 +1,42 @@
+/*
+ * rules.h - lines of lists that are more than a name: adblock's and RPZ's
+ */
+#ifndef BLY_URLS_RULES_H
+#define BLY_URLS_RULES_H
+
+#include "apps/urls/lists.h"
+
+/* Bytes of a line. */
+struct words {
+    const char *at;
+    size_t n;
+};
+
+/* Without blanks and carriage returns at both ends. */
+struct words words_trim(struct words w);
+
+/* The next word of a line, which moves behind it; false at its end. */
+bool words_next(struct words *line, struct words *out);
+
+/* Is it this word, in any case? */
+bool words_are(struct words w, const char *word);
+
+/* An entry from text that is not canonical yet: a name, or a URL. False, and
+ * *why, if it is none. */
+bool entry_name(struct list_reader *r, struct words w, enum entry_kind kind,
+                const char **why);
+bool entry_url(struct list_reader *r, struct words w, enum entry_kind kind,
+               const char **why);
+
+/* A line that begins with || or @@: never bad, since there are rules of many
+ * kinds. */
+bool adblock_line(struct list_reader *r, struct words line);
+
+/* Lines of a zone: $ORIGIN and the like; a record; what follows an open
+ * parenthesis. */
+bool rpz_directive(struct list_reader *r, struct words line, const char **why);
+bool rpz_line(struct list_reader *r, struct words line, bool indented,
+              const char **why);
+bool rpz_more(struct list_reader *r, struct words line);
+
+#endif
