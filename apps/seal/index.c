@@ -1,0 +1,205 @@
+/*
+ * index.c - the filters of all documents, in one file
+ *
+ *     0   8  "BLYSEALX"                  then for each document
+ *     8   4  version, 1                      16  id
+ *    12   4  r, probes per word               8  m, bits of its filter
+ *    16   8  rate of false positives             (m + 7) / 8 bytes of bits
+ *    24   8  which key                       16  checksum of these
+ *    32   8  documents
+ *    40   8  zeros
+ *    48  16  checksum of the above
+ *
+ * The side that holds it has no key, so the checksums (BLAKE2b) find accidents
+ * and not forgeries: somebody who changes the index on purpose can hide a
+ * document from a search, or let one be found that is then opened in vain.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apps/seal/seal.h"
+#include "io/byte_order.h"
+#include "io/files.h"
+#include "report/say.h"
+
+#define INDEX_MAGIC "BLYSEALX"
+#define INDEX_VERSION 1
+#define INDEX_HEADER 64
+#define ENTRY_HEADER 24
+#define SUM_BYTES 16
+
+static void sum_of(const void *a, size_t na, const void *b, size_t nb,
+                   unsigned char out[SUM_BYTES])
+{
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, SUM_BYTES);
+    crypto_generichash_update(&state, a, na);
+    crypto_generichash_update(&state, b, nb);
+    crypto_generichash_final(&state, out, SUM_BYTES);
+}
+
+static char *index_path(const char *folder)
+{
+    char *path;
+    return asprintf(&path, "%s/index", folder) < 0 ? NULL : path;
+}
+
+static uint64_t bits_bytes(uint64_t m)
+{
+    return m / 8 + (m % 8 != 0);
+}
+
+void index_free(struct sealed_index *x)
+{
+    for (size_t i = 0; i < x->n; i++)
+        free(x->entries[i].bits);
+    free(x->entries);
+    *x = (struct sealed_index){ 0 };
+}
+
+bool index_put(struct sealed_index *x, const struct entry *e)
+{
+    if ((x->n & (x->n - 1)) == 0) {
+        struct entry *const more =
+            realloc(x->entries, (x->n ? 2 * x->n : 1) * sizeof *more);
+        if (!more)
+            return false;
+        x->entries = more;
+    }
+    x->entries[x->n++] = *e;
+    return true;
+}
+
+/* ----------------------------------------------------------------- reading */
+
+static const char *read_header(struct sealed_index *x, const unsigned char *h)
+{
+    unsigned char sum[SUM_BYTES];
+    sum_of(h, INDEX_HEADER - SUM_BYTES, NULL, 0, sum);
+    if (memcmp(h, INDEX_MAGIC, 8) != 0)
+        return "not the index of an archive";
+    if (get_le(h + 8, 4) != INDEX_VERSION)
+        return "made by a newer bloomery";
+    x->r = (unsigned)get_le(h + 12, 4);
+    const uint64_t rate = get_le(h + 16, 8);
+    memcpy(&x->fpr, &rate, sizeof rate);
+    memcpy(x->key_id, h + 24, KEY_ID_BYTES);
+    if (memcmp(sum, h + INDEX_HEADER - SUM_BYTES, SUM_BYTES) != 0 || x->r < 1 ||
+        x->r > 60 || !(x->fpr > 0 && x->fpr < 1))
+        return "damaged: its header is not as it was written";
+    return NULL;
+}
+
+static const char *read_entry(struct sealed_index *x, int fd, uint64_t *left)
+{
+    unsigned char head[ENTRY_HEADER], sum[2][SUM_BYTES];
+    struct entry e = { 0 };
+    if (*left < ENTRY_HEADER + SUM_BYTES ||
+        read_all(fd, head, sizeof head) != (int64_t)sizeof head)
+        return "cut off";
+    *left -= ENTRY_HEADER + SUM_BYTES;
+    memcpy(e.id, head, DOCUMENT_ID_BYTES);
+    e.m = get_le(head + DOCUMENT_ID_BYTES, 8);
+    const uint64_t nbytes = bits_bytes(e.m);
+    if (e.m == 0 || nbytes > *left)
+        return "damaged, or cut off";
+    *left -= nbytes;
+    e.bits = malloc((size_t)nbytes);
+    if (!e.bits)
+        return "out of memory";
+    const bool ok = read_all(fd, e.bits, (size_t)nbytes) == (int64_t)nbytes &&
+                    read_all(fd, sum[0], SUM_BYTES) == SUM_BYTES;
+    sum_of(head, sizeof head, e.bits, (size_t)nbytes, sum[1]);
+    const char *const wrong = !ok ? "cut off"
+                              : memcmp(sum[0], sum[1], SUM_BYTES) != 0
+                                  ? "damaged: a filter is not as it was written"
+                              : !index_put(x, &e) ? "out of memory"
+                                                  : NULL;
+    if (wrong)
+        free(e.bits);
+    return wrong;
+}
+
+static const char *read_index(struct sealed_index *x, int fd)
+{
+    unsigned char header[INDEX_HEADER];
+    struct stat st;
+    if (fstat(fd, &st) != 0 || st.st_size < INDEX_HEADER ||
+        read_all(fd, header, sizeof header) != (int64_t)sizeof header)
+        return "not the index of an archive";
+    const char *wrong = read_header(x, header);
+    const uint64_t n = get_le(header + 32, 8);
+    uint64_t left = (uint64_t)st.st_size - INDEX_HEADER;
+    for (uint64_t i = 0; i < n && !wrong; i++)
+        wrong = read_entry(x, fd, &left);
+    return wrong      ? wrong
+           : left > 0 ? "damaged: there is more than it says"
+                      : NULL;
+}
+
+bool index_open(const char *folder, struct sealed_index *x, bool *found)
+{
+    *x = (struct sealed_index){ 0 };
+    char *const path = index_path(folder);
+    if (!path)
+        return !fail("out of memory");
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *found = fd >= 0;
+    const char *const wrong = fd >= 0           ? read_index(x, fd)
+                              : errno == ENOENT ? NULL
+                                                : strerror(errno);
+    if (fd >= 0)
+        close(fd);
+    if (wrong) {
+        fail("%s: %s", path, wrong);
+        index_free(x);
+    }
+    free(path);
+    return !wrong;
+}
+
+/* ----------------------------------------------------------------- writing */
+
+static bly_status write_index(const void *what, bly_put *put, void *ctx)
+{
+    const struct sealed_index *const x = what;
+    unsigned char header[INDEX_HEADER] = { 0 }, sum[SUM_BYTES];
+    uint64_t rate;
+    memcpy(&rate, &x->fpr, sizeof rate);
+    memcpy(header, INDEX_MAGIC, 8);
+    put_le(header + 8, INDEX_VERSION, 4);
+    put_le(header + 12, x->r, 4);
+    put_le(header + 16, rate, 8);
+    memcpy(header + 24, x->key_id, KEY_ID_BYTES);
+    put_le(header + 32, x->n, 8);
+    sum_of(header, INDEX_HEADER - SUM_BYTES, NULL, 0,
+           header + INDEX_HEADER - SUM_BYTES);
+    bool ok = put(ctx, header, sizeof header);
+    for (size_t i = 0; i < x->n && ok; i++) {
+        const struct entry *const e = &x->entries[i];
+        const size_t nbytes = (size_t)bits_bytes(e->m);
+        unsigned char head[ENTRY_HEADER];
+        memcpy(head, e->id, DOCUMENT_ID_BYTES);
+        put_le(head + DOCUMENT_ID_BYTES, e->m, 8);
+        sum_of(head, sizeof head, e->bits, nbytes, sum);
+        ok = put(ctx, head, sizeof head) && put(ctx, e->bits, nbytes) &&
+             put(ctx, sum, sizeof sum);
+    }
+    return ok ? BLY_OK : BLY_EIO;
+}
+
+int index_save(const char *folder, const struct sealed_index *x)
+{
+    char *const path = index_path(folder);
+    if (!path)
+        return fail("out of memory");
+    const int status = file_save(path, write_index, x);
+    free(path);
+    return status;
+}

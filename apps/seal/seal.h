@@ -1,0 +1,121 @@
+/*
+ * seal.h - an archive that can be searched by somebody who cannot read it
+ *
+ * A folder holds sealed documents and one index of them:
+ *
+ *     archive/index                                   filters, one for each
+ *     archive/f3b0...c1.sealed                        a document, encrypted
+ *
+ *     zindex.c   the filters        words.c    texts into words
+ *     sealed.c   the documents      index.c    the file of filters
+ *     key.c      the secret         verbs.c    init add trapdoor search open
+ */
+#ifndef BLY_SEAL_H
+#define BLY_SEAL_H
+
+#include "apps/seal/args.h"
+#include "apps/seal/zindex.h"
+#include "io/input.h"
+#include "io/late_sodium.h"
+#include "report/words.h"
+
+typedef int seal_verb(const struct seal_args *args,
+                      const struct list *operands);
+seal_verb seal_init, seal_add, seal_trapdoor, seal_search, seal_open;
+
+/* ------------------------------------------------------------------ secrets */
+
+#define KEY_ID_BYTES 8
+#define SEAL_KEY_BYTES 32 /* of each */
+
+/* What is made of the secret in a key file, in memory that is locked. */
+struct seal_keys {
+    unsigned char master[SEAL_KEY_BYTES];
+    unsigned char stream[SEAL_KEY_BYTES]; /* seals documents */
+    unsigned char words[SEAL_KEY_BYTES];  /* makes trapdoors */
+    unsigned char id[KEY_ID_BYTES]; /* tells keys apart, and nothing else */
+};
+
+/* Make a new secret in a new file; read the one in a file. False, with the
+ * reason printed. keys_close() wipes. */
+bool keys_make(const char *path);
+bool keys_open(const char *path, struct seal_keys *k);
+void keys_close(struct seal_keys *k);
+
+/* -------------------------------------------------------------------- words */
+
+/* Words that were longer count by their beginning. */
+#define WORD_BYTES 256
+
+/* A text comes in pieces; each word of it is handed on, folded. */
+struct word_cutter {
+    char word[WORD_BYTES];
+    size_t len;
+    char rest[4]; /* the beginning of a character */
+    size_t nrest;
+    bool full;
+    bool (*each)(void *ctx, bly_bytes word); /* false ends it all */
+    void *ctx;
+};
+bool words_cut(struct word_cutter *c, const char *text, size_t n);
+bool words_end(struct word_cutter *c);
+
+/* Is it one word? Then its folded form, in room of BLY_KEY_ROOM(WORD_BYTES). */
+bool word_only(const char *text, char *room, bly_bytes *word);
+
+/* A set of words, by 64 bits of their trapdoors. */
+struct word_set {
+    uint64_t *slots;
+    size_t n, room;
+};
+bool word_set_add(struct word_set *s, uint64_t x,
+                  bool *fresh); /* false: memory */
+void word_set_free(struct word_set *s);
+
+/* ---------------------------------------------------------------- documents */
+
+#define ID_TEXT (2 * DOCUMENT_ID_BYTES + 1)
+void id_text(const unsigned char *id, char out[ID_TEXT]);
+bool id_read(const char *text, unsigned char id[DOCUMENT_ID_BYTES]);
+
+/* A document's filter, as the index holds it. */
+struct entry {
+    unsigned char id[DOCUMENT_ID_BYTES];
+    uint64_t m;
+    unsigned char *bits; /* (m + 7) / 8 bytes */
+};
+
+/* Seal the document in path into folder and make its filter, for r probes.
+ * False, with the reason printed; entry->bits is the caller's. */
+bool document_seal(const struct seal_keys *k, const char *folder,
+                   const char *path, unsigned r, struct entry *entry);
+
+/* Open a sealed document: hand on its name and then its text, piece by piece.
+ * False, with the reason printed, if it is not what was sealed: what was handed
+ * on until then must not be used. */
+struct opened {
+    bool (*name)(void *ctx, bly_bytes name);
+    bool (*text)(void *ctx, const char *text, size_t n);
+    void *ctx;
+};
+bool document_open(const struct seal_keys *k, const char *folder,
+                   const unsigned char *id, const struct opened *to);
+
+/* -------------------------------------------------------------------- index */
+
+struct sealed_index {
+    unsigned char key_id[KEY_ID_BYTES];
+    unsigned r;
+    double fpr;
+    struct entry *entries;
+    size_t n;
+};
+
+/* Read the index of an archive; *found is false, and it is empty, where there
+ * is none yet. False, with the reason printed. */
+bool index_open(const char *folder, struct sealed_index *x, bool *found);
+bool index_put(struct sealed_index *x, const struct entry *e); /* takes bits */
+int index_save(const char *folder, const struct sealed_index *x);
+void index_free(struct sealed_index *x);
+
+#endif

@@ -1,0 +1,317 @@
+"""bloomery seal: documents that are searched by somebody who cannot read them.
+
+The index is read here as docs/seal.md describes it, so that the three
+experiments of the scheme are made from the file that the other side holds.
+"""
+import math
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+
+import pytest
+
+from conftest import PATIENCE, PROGRAM, run
+
+pytestmark = pytest.mark.skipif(
+    "without libsodium" in run("seal", "init").err, reason="no libsodium")
+
+
+def text(words, n=1):
+    return " ".join(words) + "\n"
+
+
+@pytest.fixture
+def archive(ok):
+    """Thirty documents of a hundred words, of which word-i-j is in document i
+    alone, `all` in all and `third` in each third."""
+    (ok.path / "docs").mkdir()
+    for i in range(30):
+        words = [f"word{i}x{j}" for j in range(98)] + ["All"] + \
+            (["Third"] if i % 3 == 0 else ["other"])
+        (ok.path / "docs" / f"{i}.txt").write_text(text(words))
+    ok("seal", "init", "-q", "-o", "key")
+    ok("seal", "add", "-q", "-K", "key", "-p", 0.001, "arch", "docs")
+    return ok
+
+
+def door(ok, word, key="key"):
+    return ok("seal", "trapdoor", "-K", key, word).out.strip()
+
+
+def found(bly, word, archive="arch"):
+    done = bly("seal", "search", archive, door(bly, word))
+    assert done.status == (0 if done.lines else 1), done.err
+    return done.lines
+
+
+def names(bly, ids):
+    done = bly("seal", "open", "-K", "key", "arch", "--names", *ids)
+    return sorted(re.findall(r"  (.*),", done.out))
+
+
+def read_index(path):
+    """Rate, probes, and id, m and bits of each document."""
+    data = path.read_bytes()
+    magic, version, r, p = struct.unpack_from("<8sIId", data)
+    assert (magic, version) == (b"BLYSEALX", 1)
+    n, at, entries = struct.unpack_from("<Q", data, 32)[0], 64, []
+    for _ in range(n):
+        id_, m = struct.unpack_from("<16sQ", data, at)
+        nbytes = (m + 7) // 8
+        entries.append((id_.hex(), m, data[at + 24:at + 24 + nbytes]))
+        at += 24 + nbytes + 16
+    assert at == len(data)
+    return p, r, entries
+
+
+def ones(bits):
+    return int.from_bytes(bits, "little").bit_count() \
+        if hasattr(int, "bit_count") else bin(int.from_bytes(bits, "little")).count("1")
+
+
+# ------------------------------------------------------------------ the way
+
+def test_found_and_opened(archive):
+    assert len(found(archive, "all")) == 30
+    third = [f"{i}.txt" for i in range(0, 30, 3)]
+    ids = found(archive, "THIRD")
+    assert set(third) <= set(names(archive, ids))
+    opened = archive("seal", "open", "-K", "key", "arch", "-w", "third", "-o",
+                     "out", stdin="\n".join(ids))
+    assert sorted(os.listdir(archive.path / "out")) == sorted(third)
+    assert len(opened.lines) == 10
+    for name in third:
+        assert (archive.path / "out" / name).read_bytes() == \
+            (archive.path / "docs" / name).read_bytes()
+    one = found(archive, "word7x3")
+    assert "7.txt" in names(archive, one)
+    shown = archive("seal", "open", "-K", "key", "arch", "-w", "word7x3", *one)
+    assert shown.raw == (archive.path / "docs" / "7.txt").read_bytes()
+
+
+def test_several_words_are_all_wanted(archive):
+    done = archive("seal", "search", "arch", door(archive, "third"),
+                   door(archive, "word6x1"))
+    assert "6.txt" in names(archive, done.lines) and len(done.lines) < 3
+
+
+def test_more_is_added_later(archive):
+    (archive.path / "late.txt").write_text("a latecomer, naïve and ÜBER\n")
+    told = archive("seal", "add", "-K", "key", "arch", "late.txt", "--json")
+    assert (told.json["documents"], told.json["all"]) == (1, 31)
+    for word in ("latecomer", "NAÏVE", "über"):
+        assert "late.txt" in names(archive, found(archive, word))
+    assert len(found(archive, "all")) >= 30
+
+
+CONTENTS = {
+    "empty": b"", "letter": b"x", "no UTF-8": b"\xff\xfe\x00\x80",
+    "half a letter": b"\xc3", "a long word": "é".encode() * 20000,
+    "exactly a piece": b"a" * (16384 - 12 - 1), "NUL": b"one\0two",
+    "random": random.Random(1).randbytes(100000),
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS.keys())
+def test_any_bytes_come_back(ok, content):
+    ok("seal", "init", "-q", "-o", "key")
+    (ok.path / "d").write_bytes(content)
+    ok("seal", "add", "-q", "-K", "key", "arch", "d")
+    p, r, entries = read_index(ok.path / "arch" / "index")
+    assert ok("seal", "open", "-K", "key", "arch", entries[0][0]).raw == content
+    for word in (b"x", b"one", b"two"):
+        if re.search(rb"\b%s\b" % word, content) and len(content) < 9:
+            assert found(ok, word.decode())
+
+
+# -------------------------------------------------------------- experiments
+
+def test_every_match_is_found_and_others_at_the_rate(ok):
+    """(a): 300 documents, words that one of them has, words that none has."""
+    (ok.path / "docs").mkdir()
+    for i in range(300):
+        (ok.path / "docs" / f"{i}").write_text(f"only{i} " + "x" * 100)
+    ok("seal", "init", "-q", "-o", "key")
+    ok("seal", "add", "-q", "-K", "key", "-p", 0.05, "arch", "docs")
+    doors = ok("seal", "trapdoor", "-K", "key",
+               *(f"only{i}" for i in range(40)),
+               *(f"none{i}" for i in range(40))).lines
+    wrong = 0
+    for i, trapdoor in enumerate(doors):
+        ids = run("seal", "search", "arch", trapdoor, cwd=ok.path).lines
+        wrong += len(ids)
+        if i < 40:
+            assert f"{i}" in names(ok, ids)
+            wrong -= 1
+    n = 80 * 300 - 40
+    # r is rounded up, so a filter that is exactly half full errs with 2^-5.
+    p = 2.0 ** -math.ceil(math.log2(1 / 0.05))
+    # How full a filter is varies, too: about r / sqrt(m) of the rate.
+    assert abs(wrong / n - p) < 3 * math.sqrt(p / n) + 0.1 * p
+
+
+def test_equal_documents_are_strangers(ok):
+    """(b): the same words, and as many common ones as chance has it."""
+    ok("seal", "init", "-q", "-o", "key")
+    (ok.path / "a").write_text(text(f"w{i}" for i in range(5000)))
+    ok("seal", "add", "-q", "-K", "key", "arch", "a", "a")
+    _, r, [(ida, m, a), (idb, mb, b)] = read_index(ok.path / "arch" / "index")
+    assert ida != idb and m == mb
+    common = ones(bytes(x & y for x, y in zip(a, b))) / m
+    chance = ones(a) / m * (ones(b) / m)
+    assert abs(common - chance) < 4 * math.sqrt(chance * (1 - chance) / m)
+
+
+def test_fill_does_not_tell_how_many_words(ok):
+    """(c): one word 5,000 times, or 5,000 words: as long, and as full."""
+    ok("seal", "init", "-q", "-o", "key")
+    (ok.path / "few").write_text(text(["w1234"] * 5000))
+    (ok.path / "many").write_text(text(f"w{i}" for i in range(1000, 6000)))
+    ok("seal", "add", "-q", "-K", "key", "arch", "few", "many")
+    _, r, [(_, m, few), (_, mb, many)] = read_index(ok.path / "arch" / "index")
+    assert m == mb
+    sealed = [os.path.getsize(ok.path / "arch" / f)
+              for f in os.listdir(ok.path / "arch") if f.endswith("sealed")]
+    assert sealed[0] == sealed[1]
+    fills = ones(few) / m, ones(many) / m
+    assert abs(fills[0] - 0.5) < 0.01
+    # The deviation of a fill at one half, twice over.
+    assert abs(fills[0] - fills[1]) < 4 * math.sqrt(2 * 0.25 / m)
+
+
+def test_nothing_of_a_text_is_in_the_archive(archive):
+    everything = b"".join((archive.path / "arch" / f).read_bytes()
+                          for f in os.listdir(archive.path / "arch"))
+    for word in (b"word7x3", b"Third", b"third", b"7.txt"):
+        assert word not in everything
+    key = (archive.path / "key").read_text().strip()
+    assert bytes.fromhex(key) not in everything
+
+
+# ---------------------------------------------------------------- bad input
+
+def test_another_key_is_refused_before_any_answer(archive, trouble):
+    archive("seal", "init", "-q", "-o", "other")
+    trapdoor = door(archive, "all", "other")
+    trouble("seal", "search", "arch", trapdoor, says="another key")
+    trouble("seal", "add", "-K", "other", "arch", "docs", says="another key")
+    one = found(archive, "word7x3")[0]
+    trouble("seal", "open", "-K", "other", "arch", one, says="another key")
+    (archive.path / "bad").write_text("0123456789")
+    for bad in ("bad", "/dev/null", "docs", "absent"):
+        trouble("seal", "open", "-K", bad, "arch", one, says=bad)
+        trouble("seal", "trapdoor", "-K", bad, "word", says=bad)
+
+
+def test_an_index_with_a_flipped_bit(archive, bly):
+    path = archive.path / "arch" / "index"
+    whole = path.read_bytes()
+    trapdoor = door(archive, "all")
+    places = [*range(0, 64, 5), *range(64, 64 + 40, 3),
+              *range(104, len(whole), len(whole) // 40)]
+    for at in places:
+        data = bytearray(whole)
+        data[at] ^= 4
+        path.write_bytes(data)
+        done = bly("seal", "search", "arch", trapdoor)
+        assert (done.status, done.out) == (2, ""), at
+        assert "index" in done.err
+        done = bly("seal", "add", "-K", "key", "arch", "docs/1.txt")
+        assert done.status == 2 and path.read_bytes() == data
+    for n in (0, 10, 63, 64, 90, len(whole) - 1):
+        path.write_bytes(whole[:n])
+        assert bly("seal", "search", "arch", trapdoor).status == 2, n
+    path.write_bytes(whole + b"x")
+    assert bly("seal", "search", "arch", trapdoor).status == 2
+
+
+def test_a_document_that_was_changed(archive, bly):
+    one = found(archive, "word7x3")[0]
+    path = archive.path / "arch" / f"{one}.sealed"
+    whole = path.read_bytes()
+    for at in (0, 9, 17, 30, 50, 64, 100, len(whole) - 1):
+        data = bytearray(whole)
+        data[at] ^= 1
+        path.write_bytes(data)
+        done = bly("seal", "open", "-K", "key", "arch", "-o", "out", one)
+        assert done.status == 2, at
+        assert not os.listdir(archive.path / "out")
+    for data in (b"", whole[:40], whole[:-1], whole[:64], whole + b"x"):
+        path.write_bytes(data)
+        done = bly("seal", "open", "-K", "key", "arch", "-o", "out", one)
+        assert done.status == 2
+        assert not os.listdir(archive.path / "out")
+    # Another document under this one's name.
+    other = next(f for f in os.listdir(archive.path / "arch")
+                 if f.endswith("sealed") and f != path.name)
+    path.write_bytes((archive.path / "arch" / other).read_bytes())
+    assert bly("seal", "open", "-K", "key", "arch", one).status == 2
+
+
+def test_what_cannot_be_meant(archive, trouble):
+    for argv, says in (
+            (["init"], "-o KEY"), (["init", "-o", "key"], "another name"),
+            (["add", "arch", "docs"], "-K KEY"),
+            (["add", "-K", "key", "arch"], "FILE"),
+            (["add", "-K", "key", "arch", "absent"], "absent"),
+            (["add", "-K", "key", "-p", 0.3, "arch", "docs"], "0.1 %"),
+            (["add", "-K", "key", "/dev/full", "docs"], "/dev/full"),
+            (["trapdoor", "-K", "key", "two words"], "one word"),
+            (["trapdoor", "-K", "key", ""], "one word"),
+            (["search", "arch", "word"], "no trapdoor"),
+            (["search", "docs", "bly-seal-1:" + "0" * 80], "no index"),
+            (["open", "-K", "key", "arch", "../key"], "id"),
+            (["open", "-K", "key", "arch", "0" * 32], "0" * 32),
+            (["open", "-K", "key", "nowhere"], "nowhere"),
+            (["open", "-K", "key", "arch/index"], "not an archive"),
+            (["open", "-K", "key", "--names", "-o", "x", "arch"], "-o"),
+            (["open", "-K", "key", "--json", "arch"], "--names")):
+        trouble("seal", *argv, says=says)
+    assert len(read_index(archive.path / "arch" / "index")[2]) == 30
+
+
+def test_if_one_file_fails_none_is_added(archive, trouble):
+    before = sorted(os.listdir(archive.path / "arch"))
+    whole = (archive.path / "arch" / "index").read_bytes()
+    trouble("seal", "add", "-K", "key", "arch", "docs/1.txt", "docs/2.txt",
+            "absent", says="absent")
+    assert sorted(os.listdir(archive.path / "arch")) == before
+    assert (archive.path / "arch" / "index").read_bytes() == whole
+
+
+def test_two_at_once(archive):
+    """Whoever comes second waits; nothing of either is lost."""
+    for i in range(4):
+        (archive.path / f"new{i}").write_text(f"fresh{i} all\n")
+    children = [subprocess.Popen(
+        [PROGRAM, "seal", "add", "-q", "-K", "key", "arch", f"new{i}"],
+        cwd=archive.path) for i in range(4)]
+    assert [c.wait(PATIENCE) for c in children] == [0] * 4
+    assert len(read_index(archive.path / "arch" / "index")[2]) == 34
+    for i in range(4):
+        assert f"new{i}" in names(archive, found(archive, f"fresh{i}"))
+
+
+def test_killed_while_adding(archive):
+    """The index is the old or the new one, and can be added to again."""
+    (archive.path / "big").write_bytes(os.urandom(1 << 20))
+    for ms in range(0, 40, 4):
+        child = subprocess.Popen([PROGRAM, "seal", "add", "-q", "-K", "key",
+                                  "arch", "big", "docs"], cwd=archive.path)
+        try:
+            child.wait(ms / 1000)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+        assert (len(read_index(archive.path / "arch" / "index")[2]) - 30) % 31 == 0
+    archive("seal", "add", "-q", "-K", "key", "arch", "docs/1.txt")
+
+
+def test_the_key_is_for_its_owner_alone(ok, bly):
+    ok("seal", "init", "-q", "-o", "key")
+    assert os.stat(ok.path / "key").st_mode & 0o777 == 0o600
+    os.chmod(ok.path / "key", 0o644)
+    assert "others may read" in bly("seal", "trapdoor", "-K", "key", "x").err
