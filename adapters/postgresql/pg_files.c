@@ -1,0 +1,307 @@
+/*
+ * pg_files.c - files: asked by their path, loaded and saved
+ *
+ * Who may open what is the server's rule for its own functions: members of
+ * pg_read_server_files read any file, as with COPY, and whoever else was
+ * granted a function reads below the folder of the data and of the logs, as
+ * with pg_read_file(); writing is for members of pg_write_server_files alone,
+ * with absolute paths, as with COPY.
+ *
+ * A file that is asked is mapped once per backend. It is looked at again when
+ * a statement begins, so that a new file in its place is seen by the next one.
+ *
+ * Whoever cuts a mapped file off, instead of replacing it, has the kernel send
+ * SIGBUS to its readers, which would bring the whole server down. So that is
+ * caught while a file is asked, and nothing but reading is jumped over.
+ */
+#include "adapters/postgresql/pg_bloomery.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <access/xact.h>
+#include <catalog/pg_authid.h>
+#include <miscadmin.h>
+#include <postmaster/syslogger.h>
+#include <utils/acl.h>
+#include <utils/builtins.h>
+
+/* -------------------------------------------------------------- permission */
+
+/* The path of a file that may be read. */
+static char *path_to_read(const text *arg)
+{
+    char *const path = text_to_cstring(arg);
+    canonicalize_path(path);
+    if (has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
+        return path;
+    if (is_absolute_path(path)
+            ? !path_is_prefix_of_path(DataDir, path) &&
+                  (!is_absolute_path(Log_directory) ||
+                   !path_is_prefix_of_path(Log_directory, path))
+            : !path_is_relative_and_below_cwd(path))
+        ereport(ERROR,
+                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                 errmsg("permission denied to read file \"%s\"", path),
+                 errhint("Only members of pg_read_server_files read files "
+                         "outside of the data directory.")));
+    return path;
+}
+
+static char *path_to_write(const text *arg)
+{
+    char *const path = text_to_cstring(arg);
+    if (!has_privs_of_role(GetUserId(), ROLE_PG_WRITE_SERVER_FILES))
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("permission denied to write file \"%s\"", path),
+                        errhint("Only members of pg_write_server_files write "
+                                "files.")));
+    canonicalize_path(path);
+    if (!is_absolute_path(path))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_NAME),
+                        errmsg("relative path not allowed for bly_save()")));
+    return path;
+}
+
+/* ------------------------------------------------------------------ mapped */
+
+#define KEPT_FILES 32 /* that nobody uses now */
+
+/* A file that is mapped, in this backend's list. */
+struct mapped {
+    struct mapped *next;
+    unsigned users;
+    bool replaced; /* no longer in the list: freed by its last user */
+    struct stat st;
+    bly_filter *f;
+    char path[FLEXIBLE_ARRAY_MEMBER];
+};
+static struct mapped *mapped_files;
+
+static void mapped_free(struct mapped *m)
+{
+    bly_free(m->f);
+    pfree(m);
+}
+
+static void mapped_remove(struct mapped **at)
+{
+    struct mapped *const m = *at;
+    *at = m->next;
+    m->replaced = true;
+    if (!m->users)
+        mapped_free(m);
+}
+
+static void mapped_drop(struct mapped *m)
+{
+    if (--m->users == 0 && m->replaced)
+        mapped_free(m);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+           a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Those in the list that were not used for longest go. */
+static void mapped_tidy(void)
+{
+    unsigned unused = 0;
+    for (struct mapped **at = &mapped_files; *at;)
+        if ((*at)->users || ++unused <= KEPT_FILES)
+            at = &(*at)->next;
+        else
+            mapped_remove(at);
+}
+
+static sigjmp_buf asking_jump;
+static volatile sig_atomic_t asking;
+
+static void file_was_cut(int signo)
+{
+    if (asking)
+        siglongjmp(asking_jump, 1);
+    signal(signo, SIG_DFL); /* none of ours: it comes again */
+}
+
+static void catch_cuts(void)
+{
+    static bool caught;
+    struct sigaction act = { .sa_handler = file_was_cut,
+                             .sa_flags = SA_NODEFER };
+    if (!caught)
+        caught = sigaction(SIGBUS, &act, NULL) == 0;
+}
+
+/* The file at path as it is now, with one user more. */
+static struct mapped *mapped_of(const char *path)
+{
+    struct stat st;
+    struct mapped *m = NULL;
+    if (stat(path, &st) != 0) {
+        const char *const why = strerror(errno);
+        ereport(ERROR, (errcode_for_file_access(),
+                        errmsg("could not open file \"%s\": %s", path, why)));
+    }
+    for (struct mapped **at = &mapped_files; *at; at = &(*at)->next) {
+        if (strcmp((*at)->path, path) != 0)
+            continue;
+        if (same_file(&(*at)->st, &st)) {
+            m = *at;
+            *at = m->next; /* to the front again */
+        } else {
+            mapped_remove(at);
+        }
+        break;
+    }
+    if (!m) {
+        m = MemoryContextAllocZero(TopMemoryContext,
+                                   sizeof *m + strlen(path) + 1);
+        strcpy(m->path, path);
+        m->st = st;
+        catch_cuts();
+        const char *const bad =
+            sql_told(bly_map(path, &(bly_access){ .blind = true }, &m->f));
+        if (bad)
+            pfree(m);
+        pgb_check(bad);
+    }
+    m->users++;
+    m->next = mapped_files;
+    mapped_files = m;
+    mapped_tidy();
+    return m;
+}
+
+/* ------------------------------------------------------------------ asking */
+
+/* What a call site has asked last. */
+struct asked_file {
+    MemoryContextCallback end;
+    struct mapped *file;
+    TimestampTz statement;
+    Oid user;
+    size_t len;
+    char *path; /* as it was given */
+};
+
+static void asked_end(void *asked)
+{
+    struct asked_file *const a = asked;
+    if (a->file)
+        mapped_drop(a->file);
+    a->file = NULL;
+}
+
+static void asked_open(FmgrInfo *call, struct asked_file *a, const text *arg)
+{
+    const bly_bytes given = pgb_bytes(arg);
+    asked_end(a);
+    a->len = 0;
+    if (a->path)
+        pfree(a->path);
+    a->path = MemoryContextAlloc(call->fn_mcxt, given.len + 1);
+    memcpy(a->path, given.ptr, given.len);
+    a->len = given.len;
+    a->user = GetUserId();
+    a->statement = GetCurrentStatementStartTimestamp();
+    a->file = mapped_of(path_to_read(arg));
+}
+
+/* The file that argument 0 names. */
+static struct asked_file *asked_file(FunctionCallInfo fcinfo)
+{
+    FmgrInfo *const call = fcinfo->flinfo;
+    const text *const arg = PG_GETARG_TEXT_PP(0);
+    const bly_bytes given = pgb_bytes(arg);
+    struct asked_file *a = call->fn_extra;
+    if (!a) {
+        a = MemoryContextAllocZero(call->fn_mcxt, sizeof *a);
+        a->end.func = asked_end;
+        a->end.arg = a;
+        MemoryContextRegisterResetCallback(call->fn_mcxt, &a->end);
+        call->fn_extra = a;
+    }
+    if (!a->file || a->len != given.len ||
+        memcmp(a->path, given.ptr, given.len) != 0 || a->user != GetUserId() ||
+        a->statement != GetCurrentStatementStartTimestamp())
+        asked_open(call, a, arg);
+    return a;
+}
+
+/* It is of no use any more, to nobody. */
+static void asked_cut(struct asked_file *a)
+{
+    struct mapped **at = &mapped_files;
+    while (*at && *at != a->file)
+        at = &(*at)->next;
+    if (*at)
+        mapped_remove(at);
+    asked_end(a);
+    ereport(ERROR, (errcode(ERRCODE_IO_ERROR),
+                    errmsg("bloomery: the file was cut off while it was asked"),
+                    errhint("Replace files by renaming, as bly_save() and the "
+                            "bloomery command do.")));
+}
+
+/* False if the file was cut off. */
+static bool ask_mapped(const bly_filter *f, const struct sql_key *key,
+                       bool *maybe, const char **bad)
+{
+    if (sigsetjmp(asking_jump, 0)) {
+        asking = 0;
+        return false;
+    }
+    asking = 1;
+    *bad = sql_has(f, key, maybe);
+    asking = 0;
+    return true;
+}
+
+static Datum has(FunctionCallInfo fcinfo, bly_key_type type)
+{
+    bool maybe;
+    const char *bad;
+    struct asked_file *const a = asked_file(fcinfo);
+    const struct sql_key key = pgb_key(fcinfo, 1, type);
+    if (!ask_mapped(a->file->f, &key, &maybe, &bad))
+        asked_cut(a);
+    pgb_check(bad);
+    PG_RETURN_BOOL(maybe);
+}
+PGB_OF_KEYS(has, bly_file_has);
+
+/* -------------------------------------------------------- loading and saving
+ */
+
+PG_FUNCTION_INFO_V1(bly_load_file);
+Datum bly_load_file(PG_FUNCTION_ARGS)
+{
+    struct sql_value v;
+    const bly_mem mem = pgb_memory(CurrentMemoryContext);
+    const bly_access limits = { .mem = &mem, .max_bytes = PGB_MOST };
+    const char *const path = path_to_read(PG_GETARG_TEXT_PP(0));
+    pgb_check(sql_value_open(path, &limits, &v));
+    const Datum out = pgb_value(&v);
+    sql_value_free(&v);
+    return out;
+}
+
+/* As COPY, with files that others may read. */
+PG_FUNCTION_INFO_V1(bly_save_file);
+Datum bly_save_file(PG_FUNCTION_ARGS)
+{
+    const struct varlena *const bytes = PG_GETARG_VARLENA_PP(0);
+    const char *const path = path_to_write(PG_GETARG_TEXT_PP(1));
+    struct sql_value v = pgb_load(bytes, CurrentMemoryContext);
+    const mode_t before = umask(S_IWGRP | S_IWOTH);
+    const char *const bad = sql_value_save(&v, path, pgb_wait);
+    umask(before);
+    sql_value_free(&v);
+    pgb_check(bad);
+    PG_RETURN_INT64((int64)pgb_bytes(bytes).len);
+}

@@ -1,0 +1,311 @@
+/*
+ * aggregates.c - filters and sketches of all rows
+ *
+ * NULLs are passed over, and of no rows comes NULL, as of max(). A row that
+ * cannot be taken ends the statement.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapters/sqlite/sqlite_bloomery.h"
+
+/* What a group needs; `begun` tells the first row. */
+struct group {
+    bool begun, failed;
+    struct sql_agg agg;
+    struct sql_hll hll;
+    struct sql_minhash minhash;
+    bly_topk *topk;
+    bly_filter *merged;
+};
+
+static void group_end(struct group *g)
+{
+    sql_agg_free(&g->agg);
+    bly_hll_free(g->hll.hll);
+    bly_sketch_free(g->minhash.sketch);
+    bly_topk_free(g->topk);
+    bly_free(g->merged);
+    free(g);
+}
+
+/* The group of a row; NULL without memory, or after a failure. */
+static struct group *group_of(sqlite3_context *ctx)
+{
+    struct group **const at = sqlite3_aggregate_context(ctx, sizeof *at);
+    if (at && !*at)
+        *at = calloc(1, sizeof **at);
+    if (!at || !*at) {
+        sqlite3_result_error_nomem(ctx);
+        return NULL;
+    }
+    return (*at)->failed ? NULL : *at;
+}
+
+static void group_fail(sqlite3_context *ctx, struct group *g, const char *bad)
+{
+    g->failed = true;
+    result_wrong(ctx, bad);
+}
+
+/* Of what came: NULL if no row did, or if one failed; group_end() is for the
+ * caller. */
+static struct group *group_taken(sqlite3_context *ctx)
+{
+    struct group **const at = sqlite3_aggregate_context(ctx, 0);
+    struct group *const g = at ? *at : NULL;
+    if (g && (g->failed || !g->begun)) {
+        group_end(g);
+        *at = NULL;
+        return NULL;
+    }
+    return g;
+}
+
+static const char *text_of(sqlite3_value **argv, int n, int i)
+{
+    return i < n ? (const char *)sqlite3_value_text(argv[i]) : NULL;
+}
+
+/* The key of a row that counts. */
+static bool row_key(sqlite3_context *ctx, struct group *g, sqlite3_value *value,
+                    struct sql_key *key)
+{
+    if (!g || sqlite3_value_type(value) == SQLITE_NULL)
+        return false;
+    if (key_of(ctx, value, key))
+        return true;
+    g->failed = true;
+    return false;
+}
+
+/* --------------------------------------------------------------------- agg */
+
+/* Where SQLite has its own temporary files. */
+static const char *spill_folder(void)
+{
+    const char *const folders[] = { getenv("SQLITE_TMPDIR"), getenv("TMPDIR"),
+                                    "/var/tmp" };
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        if (folders[i] && access(folders[i], W_OK | X_OK) == 0)
+            return folders[i];
+    return "/tmp";
+}
+
+static void agg_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    struct group *const g = group_of(ctx);
+    struct sql_key key;
+    if (!row_key(ctx, g, argv[0], &key))
+        return;
+    const char *bad = NULL;
+    if (!g->begun) {
+        bad = sql_spec_read(&g->agg.spec, text_of(argv, n, 1),
+                            text_of(argv, n, 2), NULL);
+        g->agg.spill = spill_folder();
+    }
+    g->begun = true;
+    if (!bad)
+        bad = sql_agg_add(&g->agg, &key);
+    if (bad)
+        group_fail(ctx, g, bad);
+}
+
+static void agg_final(sqlite3_context *ctx)
+{
+    struct group *const g = group_taken(ctx);
+    bly_filter *f = NULL;
+    if (!g)
+        return;
+    const char *const bad = sql_agg_end(&g->agg, &f);
+    if (bad)
+        result_wrong(ctx, bad);
+    else if (f)
+        result_filter(ctx, f);
+    bly_free(f);
+    group_end(g);
+}
+
+/* ------------------------------------------------------------------- merge */
+
+static void merge_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    struct group *const g = group_of(ctx);
+    bly_filter *f;
+    (void)n;
+    if (!g || sqlite3_value_type(argv[0]) == SQLITE_NULL)
+        return;
+    g->begun = true;
+    if (sqlite3_value_type(argv[0]) != SQLITE_BLOB) {
+        group_fail(ctx, g, "bly_merge_agg() takes filters, which are blobs");
+        return;
+    }
+    const void *const bytes = sqlite3_value_blob(argv[0]);
+    if (bly_load(bytes, (size_t)sqlite3_value_bytes(argv[0]),
+                 &(bly_access){ .blind = true }, &f)) {
+        group_fail(ctx, g, bly_error());
+        return;
+    }
+    if (!g->merged) {
+        g->merged = f;
+        return;
+    }
+    if (bly_merge(g->merged, f))
+        group_fail(ctx, g, bly_error());
+    bly_free(f);
+}
+
+static void merge_final(sqlite3_context *ctx)
+{
+    struct group *const g = group_taken(ctx);
+    if (!g)
+        return;
+    result_filter(ctx, g->merged);
+    group_end(g);
+}
+
+/* ---------------------------------------------------------------- sketches */
+
+struct sink {
+    char *at;
+    size_t len;
+};
+
+static bool sink_take(void *ctx, const void *bytes, size_t n)
+{
+    struct sink *const s = ctx;
+    memcpy(s->at + s->len, bytes, n);
+    s->len += n;
+    return true;
+}
+
+static void result_sketch(sqlite3_context *ctx, const bly_stored *s)
+{
+    struct sink out = { .at = malloc((size_t)bly_stored_bytes(s)) };
+    if (!out.at)
+        sqlite3_result_error_nomem(ctx);
+    else if (bly_stored_write(s, sink_take, &out))
+        result_wrong(ctx, bly_error());
+    else {
+        sqlite3_result_blob64(ctx, out.at, out.len, free);
+        return;
+    }
+    free(out.at);
+}
+
+static void hll_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    struct group *const g = group_of(ctx);
+    struct sql_key key;
+    (void)n;
+    if (!row_key(ctx, g, argv[0], &key))
+        return;
+    g->begun = true;
+    const char *const bad = sql_hll_add(&g->hll, &key);
+    if (bad)
+        group_fail(ctx, g, bad);
+}
+
+static void hll_final(sqlite3_context *ctx)
+{
+    struct group *const g = group_taken(ctx);
+    if (!g)
+        return;
+    const char *const bad = sql_hll_end(&g->hll);
+    if (bad)
+        result_wrong(ctx, bad);
+    else
+        result_sketch(
+            ctx, &(bly_stored){ .type = BLY_STORED_HLL, .hll = g->hll.hll });
+    group_end(g);
+}
+
+static void minhash_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    struct group *const g = group_of(ctx);
+    struct sql_key key;
+    (void)n;
+    if (!row_key(ctx, g, argv[0], &key))
+        return;
+    g->begun = true;
+    const char *const bad = sql_minhash_add(&g->minhash, &key);
+    if (bad)
+        group_fail(ctx, g, bad);
+}
+
+static void minhash_final(sqlite3_context *ctx)
+{
+    struct group *const g = group_taken(ctx);
+    if (!g)
+        return;
+    const char *const bad = sql_minhash_end(&g->minhash);
+    if (bad)
+        result_wrong(ctx, bad);
+    else
+        result_sketch(ctx, &(bly_stored){ .type = BLY_STORED_LIKENESS,
+                                          .likeness = g->minhash.sketch });
+    group_end(g);
+}
+
+static void topk_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    struct group *const g = group_of(ctx);
+    (void)n;
+    if (!g || sqlite3_value_type(argv[0]) == SQLITE_NULL)
+        return;
+    const int64_t k = sqlite3_value_int64(argv[1]);
+    if (!g->begun &&
+        (k < 1 || bly_topk_new(&(bly_topk_spec){ .k = (size_t)k }, &g->topk))) {
+        group_fail(ctx, g,
+                   k < 1 ? "a list of fewer than one key" : bly_error());
+        return;
+    }
+    g->begun = true;
+    /* As text: the list is for reading. */
+    const unsigned char *const text = sqlite3_value_text(argv[0]);
+    const size_t len = (size_t)sqlite3_value_bytes(argv[0]);
+    if (!text)
+        group_fail(ctx, g, "out of memory");
+    else if (bly_topk_add(g->topk, text, len, 1))
+        group_fail(ctx, g, bly_error());
+}
+
+static void topk_final(sqlite3_context *ctx)
+{
+    struct group *const g = group_taken(ctx);
+    char *json = NULL;
+    if (!g)
+        return;
+    const char *const bad = sql_topk(g->topk, &json);
+    if (bad)
+        result_wrong(ctx, bad);
+    else
+        sqlite3_result_text(ctx, json, -1, free);
+    group_end(g);
+}
+
+int aggregates_register(sqlite3 *db)
+{
+    static const struct {
+        const char *name;
+        int nargs;
+        void (*step)(sqlite3_context *, int, sqlite3_value **);
+        void (*final)(sqlite3_context *);
+    } rows[] = {
+        { "bly_agg", 1, agg_step, agg_final },
+        { "bly_agg", 2, agg_step, agg_final },
+        { "bly_agg", 3, agg_step, agg_final },
+        { "bly_merge_agg", 1, merge_step, merge_final },
+        { "bly_hll_agg", 1, hll_step, hll_final },
+        { "bly_minhash_agg", 1, minhash_step, minhash_final },
+        { "bly_topk_agg", 2, topk_step, topk_final },
+    };
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && rc == SQLITE_OK; i++)
+        rc = sqlite3_create_function_v2(
+            db, rows[i].name, rows[i].nargs,
+            SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL, NULL,
+            rows[i].step, rows[i].final, NULL);
+    return rc;
+}

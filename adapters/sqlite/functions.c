@@ -1,0 +1,429 @@
+/*
+ * functions.c - bly_has() and the others that ask
+ *
+ * A filter is a blob, or the path of a file. A blob that is the same for all
+ * rows is loaded once per statement; a file is mapped once per connection and
+ * looked at again when a statement begins, so that a new file is seen by the
+ * next one.
+ *
+ * What opens files must not be called by a schema that somebody else wrote:
+ * bly_load() and bly_save() work at the top level only, and a path in
+ * bly_has() too, unless the schema is trusted (PRAGMA trusted_schema).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "adapters/sqlite/sqlite_bloomery.h"
+
+void result_wrong(sqlite3_context *ctx, const char *why)
+{
+    char text[400];
+    if (strcmp(why, "out of memory") == 0) {
+        sqlite3_result_error_nomem(ctx);
+        return;
+    }
+    sqlite3_snprintf(sizeof text, text, "bloomery: %s", why);
+    sqlite3_result_error(ctx, text, -1);
+}
+
+void result_filter(sqlite3_context *ctx, const bly_filter *f)
+{
+    void *bytes;
+    size_t n;
+    const char *const bad = sql_bytes(f, &bytes, &n);
+    if (bad)
+        result_wrong(ctx, bad);
+    else
+        sqlite3_result_blob64(ctx, bytes, n, free);
+}
+
+bool key_of(sqlite3_context *ctx, sqlite3_value *value, struct sql_key *key)
+{
+    *key = (struct sql_key){ 0 };
+    switch (sqlite3_value_type(value)) {
+    case SQLITE_INTEGER:
+        key->type = BLY_KEYS_INT64;
+        key->integer = sqlite3_value_int64(value);
+        return true;
+    case SQLITE_TEXT:
+        key->type = BLY_KEYS_TEXT;
+        key->bytes.ptr = sqlite3_value_text(value);
+        key->bytes.len = (size_t)sqlite3_value_bytes(value);
+        return true;
+    case SQLITE_BLOB:
+        key->type = BLY_KEYS_BYTES;
+        key->bytes.ptr = sqlite3_value_blob(value);
+        key->bytes.len = (size_t)sqlite3_value_bytes(value);
+        return true;
+    case SQLITE_FLOAT:
+        result_wrong(ctx, "a real number has no hash; right: CAST it to "
+                          "INTEGER or TEXT");
+        return false;
+    default:
+        return false;
+    }
+}
+
+/* ------------------------------------------------------------------ holding */
+
+void held_drop(struct held *h)
+{
+    if (--h->refs)
+        return;
+    bly_free(h->f);
+    sql_same_end(&h->blob);
+    free(h->path);
+    free(h);
+}
+
+static void held_drop_any(void *h)
+{
+    held_drop(h);
+}
+
+static bool held_is(const struct held *h, const char *path,
+                    const struct stat *st)
+{
+    return strcmp(h->path, path) == 0 && h->device == (int64_t)st->st_dev &&
+           h->inode == (int64_t)st->st_ino && h->size == (int64_t)st->st_size &&
+           h->seconds == (int64_t)st->st_mtim.tv_sec &&
+           h->nanoseconds == (int64_t)st->st_mtim.tv_nsec;
+}
+
+struct held *held_file(struct connection *c, const char *path, const char **why)
+{
+    static _Thread_local char text[300];
+    struct stat st;
+    *why = text;
+    if (stat(path, &st) != 0) {
+        sqlite3_snprintf(sizeof text, text, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    for (struct held **at = &c->files; *at; at = &(*at)->next) {
+        struct held *const h = *at;
+        if (strcmp(h->path, path) != 0)
+            continue;
+        if (held_is(h, path, &st)) {
+            h->refs++;
+            return h;
+        }
+        *at = h->next; /* another file has taken its place */
+        held_drop(h);
+        break;
+    }
+    struct held *const h = calloc(1, sizeof *h);
+    if (!h || !(h->path = strdup(path))) {
+        free(h);
+        *why = "out of memory";
+        return NULL;
+    }
+    if (bly_map(path, NULL, &h->f)) {
+        *why = bly_error();
+        free(h->path);
+        free(h);
+        return NULL;
+    }
+    h->device = (int64_t)st.st_dev;
+    h->inode = (int64_t)st.st_ino;
+    h->size = (int64_t)st.st_size;
+    h->seconds = (int64_t)st.st_mtim.tv_sec;
+    h->nanoseconds = (int64_t)st.st_mtim.tv_nsec;
+    h->refs = 2; /* the caller's and the connection's */
+    h->next = c->files;
+    c->files = h;
+    return h;
+}
+
+/* Blob i of a connection becomes its first. */
+static struct held *blob_first(struct connection *c, int i)
+{
+    struct held *const h = c->blobs[i];
+    memmove(c->blobs + 1, c->blobs, (size_t)i * sizeof *c->blobs);
+    return c->blobs[0] = h;
+}
+
+/* A filter that was asked lately, or NULL. */
+static struct held *blob_again(struct connection *c, bly_bytes bytes)
+{
+    for (int i = 0; i < HELD_BLOBS && c->blobs[i]; i++)
+        if (sql_same_is(&c->blobs[i]->blob, bytes)) {
+            struct held *const h = i ? blob_first(c, i) : c->blobs[0];
+            h->refs++;
+            return h;
+        }
+    return NULL;
+}
+
+static struct held *held_blob(struct connection *c, bly_bytes bytes,
+                              const char **why)
+{
+    struct held *const h = calloc(1, sizeof *h);
+    if (!h || !sql_same_begin(&h->blob, bytes)) {
+        free(h);
+        *why = "out of memory";
+        return NULL;
+    }
+    h->refs = 1;
+    if (bly_load(bytes.ptr, bytes.len, NULL, &h->f)) {
+        *why = bly_error();
+        held_drop(h);
+        return NULL;
+    }
+    h->refs++; /* the connection's */
+    if (c->blobs[HELD_BLOBS - 1])
+        held_drop(c->blobs[HELD_BLOBS - 1]);
+    memmove(c->blobs + 1, c->blobs, (HELD_BLOBS - 1) * sizeof *c->blobs);
+    return c->blobs[0] = h;
+}
+
+struct held *held_of(sqlite3_context *ctx, sqlite3_value *value, int arg)
+{
+    struct held *h = sqlite3_get_auxdata(ctx, arg);
+    const char *why = "a filter is a blob, or text that is the path of a file";
+    if (h) {
+        h->refs++;
+        return h;
+    }
+    if (sqlite3_value_type(value) == SQLITE_BLOB) {
+        struct connection *const c = sqlite3_user_data(ctx);
+        const void *const ptr = sqlite3_value_blob(value);
+        const bly_bytes bytes = { ptr, (size_t)sqlite3_value_bytes(value) };
+        h = blob_again(c, bytes);
+        if (h)
+            return h; /* keeping it for this argument takes longer */
+        h = held_blob(c, bytes, &why);
+    } else if (sqlite3_value_type(value) == SQLITE_TEXT)
+        h = held_file(sqlite3_user_data(ctx),
+                      (const char *)sqlite3_value_text(value), &why);
+    if (!h) {
+        result_wrong(ctx, why);
+        return NULL;
+    }
+    h->refs++;
+    sqlite3_set_auxdata(ctx, arg, h, held_drop_any);
+    return h;
+}
+
+static bool is_null(sqlite3_value *value)
+{
+    return sqlite3_value_type(value) == SQLITE_NULL;
+}
+
+/* ------------------------------------------------------------------- asking */
+
+static void fn_has(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    struct sql_key key;
+    bool maybe = false;
+    (void)n;
+    if (is_null(argv[0]) || is_null(argv[1]))
+        return;
+    struct held *const h = held_of(ctx, argv[0], 0);
+    if (!h)
+        return;
+    if (key_of(ctx, argv[1], &key)) {
+        const char *const bad = sql_has(h->f, &key, &maybe);
+        if (bad)
+            result_wrong(ctx, bad);
+        else
+            sqlite3_result_int(ctx, maybe);
+    }
+    held_drop(h);
+}
+
+static void result_number(sqlite3_context *ctx, uint64_t x)
+{
+    sqlite3_result_int64(ctx, x > INT64_MAX ? INT64_MAX : (int64_t)x);
+}
+
+static void fn_count(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    struct sql_key key;
+    uint64_t count;
+    (void)n;
+    if (is_null(argv[0]) || is_null(argv[1]))
+        return;
+    struct held *const h = held_of(ctx, argv[0], 0);
+    if (!h)
+        return;
+    if (key_of(ctx, argv[1], &key)) {
+        const char *const bad = sql_count(h->f, &key, &count);
+        if (bad)
+            result_wrong(ctx, bad);
+        else
+            result_number(ctx, count);
+    }
+    held_drop(h);
+}
+
+static void fn_get(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    struct sql_key key;
+    uint64_t value;
+    bool present;
+    (void)n;
+    if (is_null(argv[0]) || is_null(argv[1]))
+        return;
+    struct held *const h = held_of(ctx, argv[0], 0);
+    if (!h)
+        return;
+    if (key_of(ctx, argv[1], &key)) {
+        const char *const bad = sql_get(h->f, &key, &value, &present);
+        if (bad)
+            result_wrong(ctx, bad);
+        else if (present)
+            result_number(ctx, value);
+    }
+    held_drop(h);
+}
+
+/* ------------------------------------------------------------------ telling */
+
+static void result_json(sqlite3_context *ctx, const char *bad, char *json)
+{
+    if (bad)
+        result_wrong(ctx, bad);
+    else
+        sqlite3_result_text(ctx, json, -1, free);
+}
+
+static void fn_info(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    char *json = NULL;
+    (void)n;
+    if (is_null(argv[0]))
+        return;
+    if (sqlite3_value_type(argv[0]) == SQLITE_BLOB) {
+        const void *const bytes = sqlite3_value_blob(argv[0]);
+        const size_t size = (size_t)sqlite3_value_bytes(argv[0]);
+        const char *const bad = sql_info(bytes, size, &json);
+        result_json(ctx, bad, json);
+        return;
+    }
+    struct held *const h = held_of(ctx, argv[0], 0);
+    if (!h)
+        return;
+    const char *const bad = sql_info_filter(h->f, &json);
+    result_json(ctx, bad, json);
+    held_drop(h);
+}
+
+static void fn_plan(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    char *json = NULL;
+    const int64_t items = sqlite3_value_int64(argv[0]);
+    const double fpr = n > 1 ? sqlite3_value_double(argv[1]) : 0;
+    const char *const kind =
+        n > 2 ? (const char *)sqlite3_value_text(argv[2]) : NULL;
+    if (is_null(argv[0]))
+        return;
+    const char *const bad = items < 0
+                                ? "a plan for fewer than no keys"
+                                : sql_plan((uint64_t)items, fpr, kind, &json);
+    result_json(ctx, bad, json);
+}
+
+static void fn_likeness(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    double like;
+    (void)n;
+    if (is_null(argv[0]) || is_null(argv[1]))
+        return;
+    if (sqlite3_value_type(argv[0]) != SQLITE_BLOB ||
+        sqlite3_value_type(argv[1]) != SQLITE_BLOB) {
+        result_wrong(ctx, "bly_likeness() compares two blobs: sketches, or "
+                          "filters");
+        return;
+    }
+    const void *const a = sqlite3_value_blob(argv[0]);
+    const void *const b = sqlite3_value_blob(argv[1]);
+    const char *const bad =
+        sql_likeness(a, (size_t)sqlite3_value_bytes(argv[0]), b,
+                     (size_t)sqlite3_value_bytes(argv[1]), &like);
+    if (bad)
+        result_wrong(ctx, bad);
+    else
+        sqlite3_result_double(ctx, like);
+}
+
+/* -------------------------------------------------------------------- files */
+
+static void fn_load(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    (void)n;
+    if (is_null(argv[0]))
+        return;
+    if (sqlite3_value_type(argv[0]) != SQLITE_TEXT) {
+        result_wrong(ctx, "bly_load() takes the path of a file");
+        return;
+    }
+    bly_filter *f;
+    if (bly_open((const char *)sqlite3_value_text(argv[0]),
+                 &(bly_access){ .blind = true }, &f)) {
+        result_wrong(ctx, bly_error());
+        return;
+    }
+    result_filter(ctx, f);
+    bly_free(f);
+}
+
+static void fn_save(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    (void)n;
+    if (is_null(argv[0]) || is_null(argv[1]))
+        return;
+    if (sqlite3_value_type(argv[0]) != SQLITE_BLOB ||
+        sqlite3_value_type(argv[1]) != SQLITE_TEXT) {
+        result_wrong(ctx, "right: bly_save(filter, path)");
+        return;
+    }
+    const void *const bytes = sqlite3_value_blob(argv[0]);
+    const size_t size = (size_t)sqlite3_value_bytes(argv[0]);
+    const char *const path = (const char *)sqlite3_value_text(argv[1]);
+    bly_filter *f = NULL;
+    bly_stored s = { 0 };
+    const bly_access blind = { .blind = true };
+    const bool is_sketch = bly_stored_peek(bytes, size) != BLY_STORED_NONE;
+    const bool ok =
+        is_sketch ? !bly_stored_load(bytes, size, &blind, &s) &&
+                        !bly_stored_save(&s, path)
+                  : !bly_load(bytes, size, &blind, &f) && !bly_save(f, path);
+    if (ok)
+        sqlite3_result_int64(ctx, (int64_t)size);
+    else
+        result_wrong(ctx, bly_error());
+    bly_free(f);
+    bly_stored_free(&s);
+}
+
+int functions_register(sqlite3 *db, struct connection *c)
+{
+    static const struct {
+        const char *name;
+        int nargs, flags;
+        void (*call)(sqlite3_context *, int, sqlite3_value **);
+    } rows[] = {
+        { "bly_has", 2, 0, fn_has },
+        { "bly_count", 2, 0, fn_count },
+        { "bly_get", 2, 0, fn_get },
+        { "bly_info", 1, 0, fn_info },
+        { "bly_plan", 1, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, fn_plan },
+        { "bly_plan", 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, fn_plan },
+        { "bly_plan", 3, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, fn_plan },
+        { "bly_likeness", 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+          fn_likeness },
+        { "bly_load", 1, SQLITE_DIRECTONLY, fn_load },
+        { "bly_save", 2, SQLITE_DIRECTONLY, fn_save },
+    };
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && rc == SQLITE_OK; i++) {
+        c->refs++; /* given back when the function goes, or if it fails */
+        rc = sqlite3_create_function_v2(
+            db, rows[i].name, rows[i].nargs, SQLITE_UTF8 | rows[i].flags, c,
+            rows[i].call, NULL, NULL, connection_drop);
+    }
+    return rc;
+}

@@ -1,0 +1,72 @@
+/*
+ * sqlite_bloomery.c - filters in SQLite: the extension
+ *
+ *     .load build/bloomery_sqlite
+ *     SELECT bly_has('seen.bly', email) FROM people;
+ *
+ * functions.c has those that ask, aggregates.c those that make, table.c the
+ * virtual table, file.c the facts of a file. Compiled with SQLITE_CORE it is
+ * linked into a program: call sqlite3_bloomery_init(db, NULL, NULL).
+ */
+#define BLY_SQLITE_MAIN
+#include "adapters/sqlite/sqlite_bloomery.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef SQLITE_CORE
+SQLITE_EXTENSION_INIT1
+#endif
+
+void connection_drop(void *connection)
+{
+    struct connection *const c = connection;
+    if (--c->refs)
+        return;
+    for (struct held *h = c->files, *next; h; h = next) {
+        next = h->next;
+        held_drop(h);
+    }
+    for (int i = 0; i < HELD_BLOBS && c->blobs[i]; i++)
+        held_drop(c->blobs[i]);
+    free(c);
+}
+
+/* Called without a name, SQLite looks for one made of the letters of the
+ * file's. */
+__attribute__((visibility("default"))) int
+sqlite3_bloomerysqlite_init(sqlite3 *db, char **error,
+                            const sqlite3_api_routines *api);
+__attribute__((visibility("default"))) int
+sqlite3_bloomery_init(sqlite3 *db, char **error,
+                      const sqlite3_api_routines *api);
+
+int sqlite3_bloomery_init(sqlite3 *db, char **error,
+                          const sqlite3_api_routines *api)
+{
+    (void)error;
+#ifndef SQLITE_CORE
+    SQLITE_EXTENSION_INIT2(api)
+#else
+    (void)api;
+#endif
+    struct connection *const c = calloc(1, sizeof *c);
+    if (!c)
+        return SQLITE_NOMEM;
+    c->refs = 1;
+    int rc = functions_register(db, c);
+    connection_drop(c);
+    if (rc == SQLITE_OK)
+        rc = aggregates_register(db);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_module(db, "bloomery", &table_module, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_module(db, "bly_file", &file_module, NULL);
+    return rc;
+}
+
+int sqlite3_bloomerysqlite_init(sqlite3 *db, char **error,
+                                const sqlite3_api_routines *api)
+{
+    return sqlite3_bloomery_init(db, error, api);
+}
