@@ -1,0 +1,40 @@
+/*
+ * args.h - what bloomery traffic is told, and what it tells: all that is there
+ * without libpcap too
+ */
+#ifndef BLY_TRAFFIC_ARGS_H
+#define BLY_TRAFFIC_ARGS_H
+
+#include "report/fields.h"
+
+struct traffic_args {
+    const char *key, *interval, *threshold, *interface, *form, *output;
+    const char *skew; /* gen */
+    uint64_t stages, counters, entries, seed, top, count, flows;
+    bool serial, shared, plain, unshielded, inner, json;
+};
+
+/* What was read, whatever was looked for in it. */
+struct traffic_totals {
+    uint64_t packets, bytes; /* as they were on the wire */
+    uint64_t other, cut, bad, backwards;
+    double seconds; /* from the first packet to the last */
+};
+
+struct flows_summary {
+    struct traffic_totals totals;
+    uint64_t intervals, flows, dropped;
+    uint64_t threshold, stages, counters, entries, memory;
+};
+
+/* A flow of an interval. */
+struct flow_row {
+    double interval; /* when it began, in seconds since 1970 */
+    char key[128];
+    uint64_t bytes, bytes_max, packets;
+};
+
+extern const struct field flow_fields[], flows_fields[];
+extern const struct report traffic_reports[];
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * capture.h - packets, from a file or from an interface
+ */
+#ifndef BLY_TRAFFIC_CAPTURE_H
+#define BLY_TRAFFIC_CAPTURE_H
+
+#include "apps/traffic/args.h"
+#include "apps/traffic/packet.h"
+
+struct frame {
+    int64_t ns; /* since 1970 */
+    const unsigned char *at;
+    size_t n;    /* bytes that were captured */
+    size_t wire; /* that it had */
+};
+
+struct capture {
+    void *handle; /* libpcap's */
+    const char *name;
+    int link;
+    bool live;
+    bool hushed; /* print no reason for trouble */
+};
+
+/* A file, "-" being standard input, or with `live` an interface. False, with
+ * the reason printed. */
+bool capture_open(const char *name, bool live, struct capture *c);
+void capture_close(struct capture *c);
+
+enum captured {
+    CAPTURED,
+    CAPTURED_NONE, /* live: nothing came for a while */
+    CAPTURED_END,
+    CAPTURED_TROUBLE /* damaged, or gone; the reason is printed */
+};
+enum captured capture_next(struct capture *c, struct frame *f);
+
+/* A live capture goes on until a signal says that it is enough. */
+void capture_watch(void);
+bool capture_ended(void);
+
+/* Count a frame and find its key. False: it has none. */
+bool frame_key(const struct capture *c, const struct frame *f, bool inner,
+               struct key_choice choice, struct traffic_totals *t,
+               struct flow_key *key);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * traffic.h - bloomery traffic: what filters do on a wire
+ */
+#ifndef BLY_TRAFFIC_H
+#define BLY_TRAFFIC_H
+
+#include "apps/traffic/args.h"
+#include "report/words.h"
+
+typedef int traffic_verb(const struct traffic_args *args,
+                         const struct list *operands);
+traffic_verb traffic_flows, traffic_gen;
+
+#endif
