@@ -155,7 +155,7 @@ static const char *fill_by_building(const struct bench_cell *cell, double fpr,
     bly_filter *f = NULL;
     if (!why) {
         bench_fill_keys(KEYS_NEXT, n, 0, 0, keys, n);
-        bly_hasher_for(&(bly_spec){ 0 }, &hasher);
+        bly_hasher_for(&(bly_spec){ .kind = cell->who->kind }, &hasher);
         bly_hash_ints(&hasher, keys, n, hashes);
     }
     free(keys);

@@ -100,7 +100,7 @@ void bench_threads(const struct bench_cell *cell, double fpr,
     if (!hashes)
         return;
     bly_hasher hasher;
-    bly_hasher_for(&(bly_spec){ 0 }, &hasher);
+    bly_hasher_for(&(bly_spec){ .kind = c->kind }, &hasher);
     for (size_t at = 0; at < nbuilt; at++) {
         const uint64_t key = bench_mix(at);
         bly_hash_ints(&hasher, &key, 1, hashes + at);

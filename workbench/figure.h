@@ -39,6 +39,7 @@
     X(time_ask)        \
     X(rate_k)          \
     X(rate_bits)       \
+    X(fpr)             \
     X(halves)          \
     X(zeros)           \
     X(memory)          \
@@ -70,7 +71,17 @@
     X(family_add)      \
     X(family_ask)      \
     X(near)            \
-    X(near_families)
+    X(near_families)   \
+    X(urls)            \
+    X(passwords)       \
+    X(sealed)          \
+    X(spell)           \
+    X(ranges)          \
+    X(flows)           \
+    X(three_tables)    \
+    X(tables)          \
+    X(differential)    \
+    X(joins)
 
 struct figure_run;
 

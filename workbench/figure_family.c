@@ -17,10 +17,13 @@ static bool is_static(const bly_kind_info *kind)
     return !(kind->can & BLY_CAN(ADD));
 }
 
-/* A kind that answers "is it in?" at a rate that can be asked for. */
+/* A kind that answers "is it in?" at a rate that can be asked for; that of
+ * kinds with ranges is the rate of these, and they have a figure of their own.
+ */
 static bool asks(const bly_kind_info *kind)
 {
-    return (kind->can & BLY_CAN(HAS)) && !(kind->traits & BLY_SELF_SIZED);
+    return (kind->can & BLY_CAN(HAS)) && !(kind->can & BLY_CAN(RANGE)) &&
+           !(kind->traits & BLY_SELF_SIZED);
 }
 
 /* ------------------------------------------------- bits per key, by rate */
