@@ -35,6 +35,7 @@
     X(shrink)       \
     X(convert)      \
     X(compress)     \
+    X(raw)          \
     X(delta)        \
     X(apply)        \
     X(figures)      \
@@ -42,12 +43,19 @@
     X(top)          \
     X(unique)       \
     X(distinct)     \
+    X(join)         \
+    X(table)        \
     X(dedup)        \
     X(digest)       \
     X(redis)        \
     X(similar)      \
     X(parquet)      \
+    X(urls)         \
     X(basket)       \
+    X(passwords)    \
+    X(seal)         \
+    X(spell)        \
+    X(traffic)      \
     X(bench)        \
     X(help)
 

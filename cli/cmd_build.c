@@ -8,10 +8,11 @@
  * lines of a key and its value.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/others.h"
 #include "cli/rows.h"
-#include "io/filters.h"
+#include "io/building.h"
 #include "io/foreign.h"
 #include "io/paths.h"
 #include "io/files.h"
@@ -36,24 +37,6 @@ static bly_status build_batch(struct job *job, struct batch *b)
     return bly_builder_add(job->ctx, b->hashes, b->values, b->n);
 }
 
-struct built {
-    const char *file;
-    uint64_t keys, others;
-    struct made made;
-    bool estimated;
-};
-
-static const struct field built_fields[] = {
-    FIELD(struct built, file, NONE, "where the filter was written"),
-    FIELD(struct built, keys, KEYS, "keys that were read"),
-    FIELD(struct built, others, NONE,
-          "keys that were read with --universe or --negatives"),
-    MEMBERS(struct built, made, NONE, made_fields),
-    NAMED(struct built, "items_estimated", estimated, NONE,
-          "whether the number of different keys is an estimate"),
-    { 0 },
-};
-
 /* Read all keys into b and make the filter of them; NULL, with the reason
  * printed. */
 static bly_filter *build_filter(bly_builder *b, struct job *job,
@@ -69,8 +52,7 @@ static bly_filter *build_filter(bly_builder *b, struct job *job,
         return NULL;
     }
     if (!job->nkeys && !sized) {
-        fail("no keys in the input; to make an empty filter, give its capacity "
-             "with --items");
+        fail(BUILT_NOTHING);
         return NULL;
     }
     if (others_given(&build_args.others) &&
@@ -116,6 +98,24 @@ static bool build_values(const bly_spec *spec, struct job *job)
     return false;
 }
 
+/* Note the field of the groups, unless something else is noted so: for the
+ * message of who asks without it. False, with the reason printed; then f is
+ * gone. */
+static bool build_notes_group(bly_filter *f)
+{
+    const struct list *const pairs = &build_args.meta.pairs;
+    const size_t n = strlen(KEYS_GROUP_NOTE);
+    for (size_t i = 0; i < pairs->n; i++)
+        if (strncmp(pairs->at[i], KEYS_GROUP_NOTE, n) == 0 &&
+            pairs->at[i][n] == '=')
+            return true;
+    if (!bly_set_pair(f, KEYS_GROUP_NOTE, build_args.keys.select.group))
+        return true;
+    fail_library();
+    bly_free(f);
+    return false;
+}
+
 /* ------------------------------------------- for another system */
 
 /* Options that mean nothing there; false, with the reason printed, if one was
@@ -131,6 +131,7 @@ static bool build_is_plain(void)
                               : build_args.spill              ? "--spill"
                               : build_args.others.universe.n  ? "--universe"
                               : build_args.others.negatives.n ? "--negatives"
+                              : build_args.keys.select.group  ? "--group"
                               : build_args.ints               ? "--int"
                               : build_args.uints              ? "--uint"
                               : build_args.meta.note          ? "--note"
@@ -183,6 +184,11 @@ static int build_run(struct list *operands)
     if (build_args.ints && build_args.uints)
         return fail("--int and --uint exclude each other: integers with a sign "
                     "or without");
+    if (build_args.keys.select.group && (build_args.ints || build_args.uints))
+        return fail("--group and --int exclude each other: a key with its "
+                    "group is text");
+    if (build_args.keys.select.group && !others_given(&build_args.others))
+        return fail("--group has a meaning only with --universe");
     if (!meta_check(&build_args.meta, false))
         return TROUBLE;
     build_args.keys.normal.type = build_args.ints    ? BLY_KEYS_INT64
@@ -219,6 +225,11 @@ static int build_run(struct list *operands)
     bly_builder *b;
     if (bly_builder_new(&spec, &b))
         return fail_library();
+    if (build_args.keys.select.group &&
+        !others_groups(&build_args.others, &build_args.keys, operands, b)) {
+        bly_builder_free(b);
+        return TROUBLE;
+    }
     job.hasher = bly_builder_hasher(b);
     job.ctx = b;
     bly_filter *const f = build_filter(b, &job, operands, is_sized(&spec));
@@ -226,23 +237,15 @@ static int build_run(struct list *operands)
     bly_builder_free(b);
     if (!f)
         return TROUBLE;
-    FILE *const to = report_to(build_args.output);
-    int status =
-        filter_tick(f) || meta_set(&build_args.meta, f) ? fail_library() : YES;
-    if (status == YES)
-        status = filter_save(f, build_args.output);
-    if (status == YES && !quiet) {
-        bly_stats s;
-        bly_stat(f, &s);
-        const struct built built = { build_args.output, job.nkeys,
-                                     build_args.others.nkeys, made_of(&s),
-                                     estimated };
-        report(to, build_args.json, built_fields, &built,
-               "{file}: {keys} read; " MADE_TEXT);
-        warn_past_capacity(build_args.output, &s);
+    if (build_args.keys.select.group && !build_notes_group(f))
+        return TROUBLE;
+    const struct building how = { build_args.output, &build_args.meta,
+                                  build_args.json };
+    bly_stats s;
+    const int status =
+        built_save(f, &how, &job, build_args.others.nkeys, estimated, &s);
+    if (status == YES && !quiet)
         others_warn(&build_args.others, &s);
-    }
-    bly_free(f);
     return status;
 }
 
@@ -268,6 +271,7 @@ static const struct opt build_options[] = {
     SELECT_OPTIONS(build_args.keys),
     NORMAL_OPTIONS(build_args.keys),
     OTHERS_OPTIONS(build_args.others),
+    GROUP_OPTION(build_args.keys),
     FLAG("int", 0, build_args.ints,
          "keys are integers, from -2^63 to 2^63 - 1, not text: 7 and 007 are "
          "one key, and what is no integer is a bad line"),
@@ -294,6 +298,9 @@ static const struct example build_examples[] = {
       "a billion lines in 4 GiB" },
     { "bloomery build -o revoked.bly --universe issued.txt revoked.txt",
       "right for every number that was issued" },
+    { "bloomery build -o revoked.bly --universe issued.csv --csv serial "
+      "--group issuer revoked.csv",
+      "the same for issuers of whose numbers different shares are revoked" },
     { "bloomery build -o ids.bly --int --note 'customers of May' ids.txt",
       "integers, and a note that bloomery info shows" },
     { "bloomery build -o known.bloom --format FORMAT --fpr 0.1% hashes.txt",
@@ -328,7 +335,10 @@ const struct command cmd_build = {
         "Where it is known which keys will be asked, give them with "
         "--universe: the filter is then of the kind exact and right for all of "
         "them. It takes as few bits as it can, unless --fpr asks for a low "
-        "rate for keys outside.\n\n"
+        "rate for keys outside. If the share of members differs between groups "
+        "of keys, --group names the field that tells the group, and the filter "
+        "is smaller; has then needs --group too. Both lists are read twice "
+        "for that.\n\n"
         "With --format the filter is in the format of another system, bit for "
         "bit as that system would make it for this many keys and this "
         "rate.\n\n" SELECT_ABOUT " If a line is bad, nothing is written.\n\n"

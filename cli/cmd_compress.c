@@ -12,12 +12,12 @@
 
 static struct {
     const char *output;
-    bool decompress, json;
+    bool decompress, compact, json;
 } compress_args;
 
 struct compression {
     const char *file, *kind;
-    bool coded;
+    bool coded, compact;
     uint64_t before, after; /* bytes of the file */
     double entropy, ratio;
 };
@@ -26,6 +26,8 @@ static const struct field compression_fields[] = {
     FIELD(struct compression, file, NONE, "where the filter was written"),
     FIELD(struct compression, kind, NONE, "its kind"),
     FIELD(struct compression, coded, NONE, "whether the file is now coded"),
+    FIELD(struct compression, compact, NONE,
+          "whether it has the compact header"),
     NAMED(struct compression, "bytes_before", before, BYTES,
           "size of the file before"),
     NAMED(struct compression, "bytes_after", after, BYTES, "and after"),
@@ -42,8 +44,17 @@ static bly_status recode(bly_filter *f, void *ctx)
     bly_peek(f, &s);
     c->kind = s.kind;
     c->before = bly_written_bytes(f);
+    bly_set_compact(f, c->compact);
     bly_set_coded(f, c->coded);
     c->after = bly_written_bytes(f);
+    if (c->compact) {
+        /* Of a small filter at capacity, coding saves nothing. */
+        bly_set_coded(f, false);
+        const uint64_t as_it_is = bly_written_bytes(f);
+        c->coded = c->after < as_it_is;
+        bly_set_coded(f, c->coded);
+        c->after = c->coded ? c->after : as_it_is;
+    }
     c->entropy = bly_entropy(f) / 8;
     c->ratio = (double)c->after / (double)c->before;
     return BLY_OK;
@@ -63,7 +74,11 @@ static int compress_run(struct list *operands)
         return TROUBLE;
     FILE *const to = report_to(output);
     struct compression c = { .file = output,
+                             .compact = compress_args.compact,
                              .coded = !compress_args.decompress };
+    if (compress_args.compact && compress_args.decompress)
+        return fail("--compact and --decompress: a filter is written in one "
+                    "form; give one of them");
     const bly_access blind = { .blind = true, .wait = wait_for_lock };
     if (is_same_file(output, path)) {
         if (bly_update(output, &blind, recode, &c))
@@ -91,6 +106,9 @@ static const struct opt compress_options[] = {
       "output" },
     FLAG("decompress", 0, compress_args.decompress,
          "decode it again, byte for byte as it was before"),
+    FLAG("compact", 0, compress_args.compact,
+         "for small filters: a header of some 40 bytes instead of a page, and "
+         "contents coded where that is shorter"),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     JSON_OPTION(compress_args),
@@ -102,6 +120,8 @@ static const struct example compress_examples[] = {
     { "bloomery compress --decompress -o words.bly words.blyc",
       "and back again" },
     { "bloomery compress -o words.bly words.bly", "in place" },
+    { "bloomery compress --compact -o flags.blyc flags.bly",
+      "a small filter, for a row of a table" },
     { 0 },
 };
 
@@ -116,6 +136,9 @@ const struct command cmd_compress = {
              "Every command uses a coded file like any other, and one that "
              "changes it leaves it coded. But it is decoded into memory each "
              "time, whereas other files are queried in place.\n\n"
+             "With --compact, the header shrinks too, from 4 KB to some 40 "
+             "bytes: for small filters, which are kept in rows or sent in "
+             "packets. --decompress brings back the usual file.\n\n"
              "Filters of the kind compressed are made for this: they are sized "
              "by their length when sent.",
     .options = compress_options,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/has_text.h"
+#include "cli/range_text.h"
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/folders.h"
@@ -24,8 +25,9 @@ static struct {
     struct checking check;
     uint64_t threads;
     struct foreign_args foreign;
+    struct list ranges; /* --range */
     const char *colour;
-    bool invert, count, json, parts;
+    bool invert, count, json, parts, are_ranges;
     bool names, no_names, numbers, list, recursive;
 } has_args;
 
@@ -64,6 +66,16 @@ static bly_status has_batch(struct job *job, struct batch *b)
     if (has_args.invert)
         batch_invert(b);
     const bly_status st = bly_damage(job->ctx);
+    return st ? st : has_answered(job, b);
+}
+
+/* ----------------------------------------------------------------- ranges */
+
+static bly_status has_ranges_batch(struct job *job, struct batch *b)
+{
+    const bly_status st = ranges_ask(job->ctx, b);
+    if (!st && has_args.invert)
+        batch_invert(b);
     return st ? st : has_answered(job, b);
 }
 
@@ -121,6 +133,10 @@ static bool has_options_fit(bool arguments)
     else if (has_args.list && has_args.json)
         fail("-l and --json exclude each other; the objects of --json name "
              "their files");
+    else if (has_args.ranges.n && (arguments || has_args.keys.files.n ||
+                                   has_args.recursive || has_args.are_ranges))
+        fail("--range asks for that range alone; right, for many: --ranges, "
+             "with a range in each line of -f FILE or standard input");
     else if (files && arguments)
         fail("%s is for keys from files; right: -f FILE, or -r FOLDER", files);
     else
@@ -244,13 +260,19 @@ static int has_own(const struct list *operands, const struct keys *keys,
                    struct job *job)
 {
     struct input in;
+    const bool ranges = has_args.ranges.n || has_args.are_ranges;
     if (has_args.parts)
         return fail("--parts is for files of other systems");
     bly_filter *const f =
-        ask_begin(operands, keys, &has_args.check, BLY_CAN(HAS), &in);
+        ask_begin(operands, keys, &has_args.check,
+                  ranges ? BLY_CAN(RANGE) : BLY_CAN(HAS), &in);
     if (!f)
         return TROUBLE;
     job->ctx = f;
+    if (ranges) {
+        job->batch = has_ranges_batch;
+        job->unhashed = true;
+    }
     const bool ok =
         has_form_begin(job, &in, false) && ask_run(f, operands, &in, job);
     const int status = ok ? has_report(job, &in) : TROUBLE;
@@ -262,6 +284,21 @@ static int has_own(const struct list *operands, const struct keys *keys,
     return status;
 }
 
+/* The filter, and behind it as keys the ranges of --range. */
+static int has_ranges(const struct list *operands, struct job *job)
+{
+    const size_t n = has_args.ranges.n;
+    struct list all = { calloc(n + 1, sizeof(char *)), n + 1, 1 };
+    if (!all.at)
+        return fail("out of memory");
+    all.at[0] = operands->at[0];
+    for (size_t i = 0; i < n; i++)
+        all.at[1 + i] = has_args.ranges.at[i];
+    const int status = has_own(&all, &has_args.keys, job);
+    free(all.at);
+    return status;
+}
+
 static int has_keys(const struct list *operands, const struct keys *keys,
                     struct job *job)
 {
@@ -270,7 +307,14 @@ static int has_keys(const struct list *operands, const struct keys *keys,
         foreign_open(operands->at[0], &has_args.foreign, &file) != YES)
         return TROUBLE;
     if (!file.f)
-        return has_own(operands, keys, job);
+        return has_args.ranges.n && operands->n ? has_ranges(operands, job)
+                                                : has_own(operands, keys, job);
+    if (has_args.ranges.n || has_args.are_ranges) {
+        foreign_close(&file);
+        return fail("%s: a filter of another system says nothing of ranges; "
+                    "right: one of kind range",
+                    operands->at[0]);
+    }
     const int status = has_foreign(&file, operands, keys, job);
     foreign_close(&file);
     return status;
@@ -339,6 +383,11 @@ static const struct opt has_options[] = {
     FLAG("recursive", 'r', has_args.recursive,
          "the words behind FILTER are files and folders (., if there are "
          "none), and all files below a folder are read"),
+    { "range", 0, OPT_LIST, &has_args.ranges, "A..B",
+      "ask whether the filter, of kind range, may have a key from A to B; may "
+      "be repeated, and ranges that may have one are printed" },
+    FLAG("ranges", 0, has_args.are_ranges,
+         "the keys, from wherever they come, are such ranges"),
     { "color", 0, OPT_TEXT, &has_args.colour, "auto|always|never",
       "colour the key in its line, names and numbers; auto, if not given: on a "
       "terminal, unless NO_COLOR is set" },
@@ -346,6 +395,7 @@ static const struct opt has_options[] = {
         "print nothing, not even with --json, and stop at the first key that "
         "would be printed"),
     KEYS_OPTIONS(has_args.keys),
+    GROUP_OPTION(has_args.keys),
     THREADS_OPTION(has_args.threads),
     CHECK_OPTIONS(has_args.check),
     FORMAT_READ_OPTIONS(has_args.foreign),
@@ -369,6 +419,8 @@ static const struct example has_examples[] = {
       "where addresses that were seen are in a folder of logs" },
     { "bloomery has leaked.bly -f users.csv.gz --csv email -v --json",
       "the rows that are not in it, for programs" },
+    { "bloomery has seen.bly --range 1700000000..1700000059",
+      "was there anything in that minute? (seen.bly is of kind range)" },
     { "bloomery has --parts .git/objects/info/commit-graph Makefile",
       "the commits that may have changed it" },
     { 0 },
@@ -386,7 +438,13 @@ const struct command cmd_has = {
              "misses some of its own keys; a warning says how many. bloomery "
              "kinds names those kinds.)\n\n" CHECK_ABOUT "\n\n"
              "A filter of another system (bloomery formats) is queried in the "
-             "same way, with the hash of that system.\n\n" SELECT_ABOUT
+             "same way, with the hash of that system.\n\n"
+             "A filter of kind range is also asked for ranges, A..B, of which "
+             "both ends count; text from A to all that begins with B. Where "
+             "its keys are integers, an end may be an address of IPv4 or a "
+             "time of UTC (2024-05-31, 2024-05-31T12:00:00Z), which is in "
+             "seconds since 1970, and a network (10.0.0.0/8), a month or a day "
+             "is a range by itself.\n\n" SELECT_ABOUT
              " Whole lines are printed, as they were read.\n\n"
              "As with grep, names of files stand before the keys if there are "
              "several files; -n adds the numbers of lines, and on a terminal "

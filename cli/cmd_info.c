@@ -12,6 +12,7 @@
 #include "io/filters.h"
 #include "io/foreign.h"
 #include "io/meta.h"
+#include "io/sketches.h"
 
 static struct {
     struct foreign_args foreign;
@@ -20,9 +21,12 @@ static struct {
 
 static const char *hash_name(uint32_t id)
 {
-    return id == BLY_HASH_XXH3        ? "XXH3"
-           : id == BLY_HASH_SIPHASH13 ? "SipHash-1-3"
-                                      : "unknown";
+    return id == BLY_HASH_XXH3            ? "XXH3"
+           : id == BLY_HASH_SIPHASH13     ? "SipHash-1-3"
+           : id == BLY_HASH_ORDERED_BYTES ? "order of bytes"
+           : id == BLY_HASH_ORDERED_INTS  ? "order of integers"
+           : id == BLY_HASH_GROUPED       ? "XXH3 by groups"
+                                          : "unknown";
 }
 
 struct info {
@@ -118,7 +122,7 @@ static void info_filter(const char *path, bly_filter *f, const bly_stats *s,
         .saturated = isinf(s->items_estimate),
         .exact = isfinite(s->items_estimate) && s->items_sd == 0,
         .single = s->capacity == 1,
-        .block_checksums = s->format > 1,
+        .block_checksums = s->format == 2,
         .checksum = intact ? "right" : "wrong",
         .hash = hash_name(s->hash_id),
         .seed = s->keyed ? NULL : &s->seed,
@@ -234,11 +238,29 @@ static void info_foreign(const char *path, const struct foreign_file *file)
     }
 }
 
+/* --------------------------------------------------------------- sketches */
+
+static int info_sketch(const char *path, bool follows)
+{
+    bly_stored s;
+    struct sketch_told told;
+    if (!sketch_open(path, BLY_STORED_NONE, NULL, &s))
+        return TROUBLE;
+    if (follows && !info_args.json)
+        putchar('\n');
+    sketch_tell(path, &s, &told);
+    report(stdout, info_args.json, sketch_fields, &told, sketch_text);
+    bly_stored_free(&s);
+    return YES;
+}
+
 /* --------------------------------------------------------------- running */
 
 static int info_file(const char *path, bool follows)
 {
     struct foreign_file file;
+    if (sketch_type(path))
+        return info_sketch(path, follows);
     if (foreign_open(path, &info_args.foreign, &file) != YES)
         return TROUBLE;
     if (file.f) {
@@ -314,11 +336,14 @@ const struct command cmd_info = {
              "is only likely), and says maybe too often. The secret of a keyed "
              "filter is not needed.\n\n"
              "For a filter of another system (bloomery formats) it prints what "
-             "the file says, and what follows from its bits.",
+             "the file says, and what follows from its bits.\n\n"
+             "For a sketch that bloomery distinct or top saved, it prints what "
+             "it is of, how many keys it has seen, and what it makes of them.",
     .options = info_options,
     .examples = info_examples,
     .reports =
         REPORTS({ "for a filter", info_fields, LINES },
+                { "for a sketch", sketch_fields, LINES },
                 { "for a file of another system", foreign_fields, LINES }),
     .run = info_run,
 };

@@ -24,10 +24,10 @@ static const struct opt redis_options[] = {
     { "timeout", 0, OPT_POSITIVE, &redis_timeout, "SECONDS",
       "how long to wait for an answer; 60 if not given" },
     FLAG("cluster", 'C', redis_args.cluster,
-         "has, add, build, dump, info: NAME is a filter in shards, NAME:{0} "
-         "and so on"),
+         "NAME is a filter in shards, NAME:{0} and so on"),
     { "shards", 0, OPT_POSITIVE, &redis_args.shards, "N",
-      "build --cluster: how many shards, up to 4096; 16 if not given" },
+      "build, load --cluster: how many shards, up to 4096; build makes 16 if "
+      "not given" },
     { "replicas", 0, OPT_POSITIVE, &redis_args.replicas, "N",
       "load, add, build: done when N replicas have it too; fails if they do "
       "not within --timeout" },
@@ -59,7 +59,7 @@ static const struct opt redis_options[] = {
 #define KEYS " cluster file null binary "
 
 static const struct verb redis_verbs[] = {
-    { "load", "FILTER KEY", 2, EVERY "replace replicas " },
+    { "load", "FILTER KEY", 2, EVERY "replace replicas cluster shards " },
     { "dump", "KEY FILTER", 2, EVERY "wait cluster " },
     { "has", "KEY [ITEM]...", 1, EVERY KEYS "invert count " },
     { "add", "KEY [ITEM]...", 1, EVERY KEYS "replicas " },
@@ -141,7 +141,9 @@ const struct command cmd_redis = {
         "nobody ever sees a part.\n\n"
         "dump KEY FILTER writes the filter in a key to a file, byte for byte "
         "as it was loaded unless it has changed since. With --cluster, the "
-        "shards of KEY go to the folder FILTER, as 0.bly, 1.bly and so on.\n\n"
+        "shards of KEY go to the folder FILTER, as 0.bly, 1.bly and so on; "
+        "load --cluster --shards N sends N such files to the shards of KEY, of "
+        "the same cluster or another one.\n\n"
         "A key of BF.* or CF.* is dumped as the header and chunks of SCANDUMP, "
         "the formats redisbloom and rediscuckoo (bloomery formats), and such a "
         "file is loaded with LOADCHUNK: to move it between servers, or to load "

@@ -1,6 +1,8 @@
 /*
  * cmd_remove.c - keys out of a filter on disk
  */
+#include <string.h>
+
 #include "cli/change.h"
 #include "cli/rows.h"
 
@@ -10,22 +12,26 @@ static struct {
     bool json;
 } remove_args;
 
-static const char *refusal(bly_status st)
+/* Where the library has more to say of a refusal than its status, it is why. */
+static const char *refusal(bly_status st, const char *why)
 {
     return st == BLY_EABSENT    ? "absent"
-           : st == BLY_EREFUSED ? "not removable without harm to other keys"
-                                : bly_status_text(st);
+           : st != BLY_EREFUSED ? bly_status_text(st)
+           : why && strcmp(why, bly_status_text(st)) != 0
+               ? why
+               : "not removable without harm to other keys";
 }
 
 static bly_status remove_batch(struct job *job, struct batch *b)
 {
     bly_status each[BATCH];
-    (void)bly_remove_hashes(job->ctx, b->hashes, b->n, each);
+    const bly_status st = bly_remove_hashes(job->ctx, b->hashes, b->n, each);
+    const char *const why = st == BLY_EREFUSED ? bly_error() : NULL;
     for (size_t i = 0; i < b->n; i++) {
         if (!each[i])
             b->picked[i / 64] |= UINT64_C(1) << i % 64;
         else
-            change_refused(&b->keys[i], refusal(each[i]));
+            change_refused(&b->keys[i], refusal(each[i], why));
     }
     return BLY_OK;
 }
@@ -37,7 +43,7 @@ static bly_status remove_foreign(struct job *job, struct batch *b)
         if (!st)
             b->picked[i / 64] |= UINT64_C(1) << i % 64;
         else
-            change_refused(&b->keys[i], refusal(st));
+            change_refused(&b->keys[i], refusal(st, NULL));
     }
     return BLY_OK;
 }

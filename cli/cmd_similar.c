@@ -19,7 +19,11 @@ static const struct opt similar_options[] = {
       "how sketches are made: fss (the default), oph, linear, linear61" },
     { "fpr", 'p', OPT_RATE, &similar_args.fpr, "P",
       "rate of the Bloom filters; 1% if not given" },
+    { "output", 'o', OPT_TEXT, &similar_args.output, "FILE",
+      "save the sketch of the text, or of all texts together, to FILE; - is "
+      "standard output" },
     BINARY_OPTION,
+    WAIT_OPTION,
     JSON_OPTION(similar_args),
     { 0 },
 };
@@ -28,12 +32,16 @@ static const struct example similar_examples[] = {
     { "bloomery similar draft1.txt draft2.txt",
       "how much of one is in the other?" },
     { "bloomery similar --unit char *.txt", "every pair, by characters" },
+    { "bloomery similar -o draft1.bly draft1.txt",
+      "keep the sketch, of 1.4 KB, instead of the text" },
+    { "bloomery similar draft1.bly draft2.txt",
+      "how alike, by the sketch that was saved?" },
     { 0 },
 };
 
 const struct command cmd_similar = {
     .name = "similar",
-    .usage = "[OPTION]... TEXT TEXT...",
+    .usage = "[OPTION]... TEXT...",
     .summary = "measure how alike a few texts are",
     .about =
         "Cuts each text into shingles, overlapping runs of words, and compares "
@@ -45,7 +53,11 @@ const struct command cmd_similar = {
         "filters of the shingles, with the share of cells that both have set "
         "and the share to expect by chance.\n\n"
         "Compressed files (gzip, zstd, xz, bzip2) are decompressed; - is "
-        "standard input. A text without words resembles nothing.",
+        "standard input. A text without words resembles nothing.\n\n"
+        "A TEXT may also be a sketch that was saved with -o: it is compared by "
+        "sketch alone, and the texts beside it are sketched like it unless "
+        "options say how. bloomery merge makes one sketch of several, which is "
+        "that of all their shingles.",
     .options = similar_options,
     .examples = similar_examples,
     .reports = REPORTS({ "", similar_fields, ONE }),

@@ -9,12 +9,15 @@
  * Where the output is one of the inputs, it is changed under its lock, so that
  * keys which someone adds meanwhile are not lost; union and intersection do not
  * mind which comes first, and kinds that do (BLY_DIRECTED) want it to be the
- * first.
+ * first. Sketches go the same way, and are merged only.
  */
+#include <sys/stat.h>
+
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
+#include "io/sketches.h"
 
 static struct {
     const char *output;
@@ -27,6 +30,7 @@ struct combination {
     bly_combination how;
     bool said; /* why it failed */
     bly_stats stats;
+    struct sketch_told told; /* of sketches */
 };
 
 /* It failed with an input: that is to blame, or that the two go together. */
@@ -96,6 +100,71 @@ static const struct field combined_fields[] = {
     { 0 },
 };
 
+/* ---------------------------------------------------------------- sketches */
+
+static bly_status sketches_into(bly_stored *s, void *ctx)
+{
+    struct combination *const c = ctx;
+    for (size_t i = 0; i < c->inputs->n; i++) {
+        bly_stored other;
+        if (i == c->base)
+            continue;
+        c->said = true;
+        if (!sketch_open(c->inputs->at[i], BLY_STORED_NONE, NULL, &other))
+            return BLY_EFORMAT;
+        const bool ok =
+            sketch_merge(s, c->inputs->at[c->base], &other, c->inputs->at[i]);
+        bly_stored_free(&other);
+        if (!ok)
+            return BLY_EUNFIT;
+        c->said = false;
+    }
+    sketch_tell(combine_args.output, s, &c->told);
+    return BLY_OK;
+}
+
+static int combine_sketches(struct combination *c, FILE *to)
+{
+    const char *const output = combine_args.output;
+    if (c->how != BLY_UNION)
+        return fail("%s: sketches have no intersection that is a sketch; how "
+                    "many keys two have in common: bloomery distinct --and",
+                    c->inputs->at[0]);
+    if (c->base < c->inputs->n) {
+        const bly_access blind = { .blind = true, .wait = wait_for_lock };
+        if (bly_stored_update(output, &blind, NULL, sketches_into, c))
+            return c->said ? TROUBLE : fail_library();
+    } else {
+        bly_stored s;
+        c->base = 0;
+        if (!sketch_open(c->inputs->at[0], BLY_STORED_NONE, NULL, &s))
+            return TROUBLE;
+        int status = sketches_into(&s, c) ? TROUBLE : YES;
+        if (status == YES)
+            status = sketch_save(&s, output);
+        bly_stored_free(&s);
+        if (status != YES)
+            return status;
+    }
+    struct stat st;
+    if (stat(output, &st) == 0 && S_ISREG(st.st_mode))
+        c->told.file_bytes = (uint64_t)st.st_size;
+    c->told.ninputs = c->inputs->n;
+    if (!quiet)
+        report(to, combine_args.json, sketch_fields, &c->told,
+               "{file}: {sketch} of {ninputs} sketches[{!is_keyless}, {keys}]"
+               "[, {distinct} different]\n");
+    return YES;
+}
+
+static bool any_sketch(const struct list *inputs)
+{
+    for (size_t i = 0; i < inputs->n; i++)
+        if (sketch_type(inputs->at[i]))
+            return true;
+    return false;
+}
+
 static int combine(const struct list *inputs, bly_combination how)
 {
     const char *const output = combine_args.output;
@@ -108,6 +177,12 @@ static int combine(const struct list *inputs, bly_combination how)
         (is_dash(output) && !output_spares(output, inputs->at, inputs->n)))
         return TROUBLE;
     FILE *const to = report_to(output);
+    if (any_sketch(inputs)) {
+        struct combination c = { .inputs = inputs,
+                                 .base = input_that_is(output, inputs),
+                                 .how = how };
+        return combine_sketches(&c, to);
+    }
     struct combination c = { .inputs = inputs, .how = how };
     c.base = input_that_is(output, inputs);
     const bly_access blind = { .blind = true, .wait = wait_for_lock };
@@ -173,10 +248,13 @@ const struct command cmd_merge = {
              "is in memory, however many there are. Nothing is written unless "
              "all of them are sound.\n\n"
              "FILE may be one of the filters: it is then changed under its "
-             "lock, and keeps what others add to it meanwhile.",
+             "lock, and keeps what others add to it meanwhile.\n\n"
+             "Sketches that bloomery distinct and top saved are merged "
+             "likewise, if they agree in type, size and hash.",
     .options = combine_options,
     .examples = merge_examples,
-    .reports = REPORTS({ "", combined_fields, ONE }),
+    .reports = REPORTS({ "of filters", combined_fields, ONE },
+                       { "of sketches", sketch_fields, ONE }),
     .run = merge_run,
 };
 

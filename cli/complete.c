@@ -229,6 +229,7 @@ static const struct name {
     { "NAME=VALUE", offer_options, "" }, { "COMMAND", offer_commands, "" },
     { "FIGURE", offer_figures, "" },     { "VERB", offer_verbs, "" },
     { "FILTER", offer_files, ".bly" },   { "F.bly", offer_files, ".bly" },
+    { "LEFT", offer_files, "" },         { "RIGHT", offer_files, "" },
     { "OLD", offer_files, ".bly" },      { "NEW", offer_files, ".bly" },
     { "DELTA", offer_files, ".bld" },    { "FILE.svg", offer_files, ".svg" },
     { "FILE", offer_files, "" },         { "INPUT", offer_files, "" },
@@ -238,10 +239,10 @@ static const struct name {
 
 /* And what only the user knows. */
 static const char *const free_names[] = {
-    "A",     "ADDRESS:PORT", "B",    "B,R",  "C",     "COLUMN", "EXPR",
-    "FIELD", "HOST",         "HOW",  "J",    "K",     "KEY",    "KEYS",
-    "M",     "MS",           "N",    "NAME", "P",     "PATH",   "RE",
-    "S",     "SECONDS",      "SIZE", "T",    "VALUE",
+    "A",    "A..B",    "ADDRESS:PORT", "B",   "B,R",   "C",    "CMD",  "COLUMN",
+    "EXPR", "FIELD",   "HOST",         "HOW", "J",     "K",    "KEY",  "KEYS",
+    "LANG", "M",       "MS",           "N",   "NAME",  "P",    "PATH", "RE",
+    "S",    "SECONDS", "SIZE",         "T",   "VALUE", "WORD",
 };
 
 static void offer_named(const struct asked *a, const char *name, size_t n)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/group_counts.h"
 #include "io/cutter.h"
 #include "report/say.h"
 #include "report/show.h"
@@ -102,6 +103,19 @@ static bool kind_denies(struct sizing *sizing)
     return false;
 }
 
+/* Can groups be counted beforehand? */
+static bool groups_plan(const struct others *o, const struct list *inputs)
+{
+    if (!o->universe.n)
+        fail("--group has a meaning only with --universe");
+    else if (!all_regular(&o->universe) || !all_regular(inputs))
+        fail("with --group the keys of each group are counted first, and so "
+             "the lists are read twice: give files, not pipes");
+    else
+        return true;
+    return false;
+}
+
 bool others_plan(const struct others *o, const struct keys *keys,
                  const struct list *inputs, struct sizing *sizing)
 {
@@ -109,11 +123,15 @@ bool others_plan(const struct others *o, const struct keys *keys,
     uint64_t nothers, nmembers = 0;
     if (o->universe.n && o->negatives.n)
         return fail("--universe and --negatives exclude each other"), false;
+    if (o->members_win && !o->negatives.n)
+        return fail("--members-win has a meaning only with --negatives"), false;
     if (!kind_denies(sizing))
         return false;
     /* Keys outside the universe are not expected: whatever takes least. */
     if (o->universe.n && sizing->fpr <= 0 && !sizing->bits && !sizing->memory)
         sizing->fpr = 0.5;
+    if (keys->select.group)
+        return groups_plan(o, inputs);
     if (says_how_many(&sizing->options))
         return true;
     if (!all_regular(files)) {
@@ -131,16 +149,49 @@ bool others_plan(const struct others *o, const struct keys *keys,
                        nothers > nmembers ? nothers - nmembers : 1);
 }
 
+bool others_groups(const struct others *o, const struct keys *keys,
+                   const struct list *inputs, bly_builder *b)
+{
+    struct group_counts counts = { 0 };
+    const bool ok = group_counts_read(&counts, keys, inputs, true) &&
+                    group_counts_read(&counts, keys, &o->universe, false);
+    const bly_status st =
+        ok ? bly_builder_groups(b, counts.groups, counts.n) : BLY_OK;
+    if (st)
+        fail_library();
+    group_counts_free(&counts);
+    return ok && !st;
+}
+
 static bly_status deny_batch(struct job *job, struct batch *b)
 {
     return bly_builder_deny(job->ctx, b->hashes, b->n);
+}
+
+/* The same for lists in which no key of the set may be. */
+static bly_status deny_strictly(struct job *job, struct batch *b)
+{
+    static _Thread_local char why[512];
+    uint64_t in[BLY_BITMAP_WORDS(BATCH)];
+    bly_status st = bly_builder_members(job->ctx, b->hashes, b->n, in);
+    for (size_t i = 0; i < b->n && !st; i++)
+        if (in[i / 64] >> i % 64 & 1) {
+            snprintf(why, sizeof why,
+                     "%s is in the set and among the negatives: take it out of "
+                     "one of them, or give --members-win",
+                     show_text(b->keys[i].ptr, b->keys[i].len));
+            b->why = why;
+            return BLY_EINVAL;
+        }
+    return st ? st : deny_batch(job, b);
 }
 
 bool others_deny(struct others *o, const struct keys *keys, bly_builder *b,
                  const struct job *how)
 {
     const struct list *const files = others_files(o);
-    struct job job = { .batch = deny_batch,
+    const bool strict = o->negatives.n && !o->members_win;
+    struct job job = { .batch = strict ? deny_strictly : deny_batch,
                        .hasher = how->hasher,
                        .nthreads = how->nthreads,
                        .ctx = b };

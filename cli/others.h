@@ -10,6 +10,7 @@
 struct others {
     struct list universe;  /* files with all keys that can be asked */
     struct list negatives; /* files with some that are not in the set */
+    bool members_win;      /* a negative that is in the set stays in it */
     uint64_t nkeys;        /* read from either */
 };
 
@@ -20,7 +21,10 @@ struct others {
         OPTION("negatives", 0, OPT_LIST, &(o).negatives, "FILE",              \
                "keys that are asked often and are not in the set: they "      \
                "never come back as maybe, and all others keep the rate; "     \
-               "may be repeated")
+               "may be repeated"),                                            \
+        FLAG("members-win", 0, (o).members_win,                               \
+             "with --negatives: a key that is in the set too stays in it, "   \
+             "which else is an error")
 
 /* Was one of them given? */
 bool others_given(const struct others *o);
@@ -31,8 +35,14 @@ bool others_given(const struct others *o);
 bool others_plan(const struct others *o, const struct keys *keys,
                  const struct list *inputs, struct sizing *sizing);
 
+/* Tell the builder how many keys of each group they, and the members in inputs,
+ * have: both are read for it. False, with the reason printed. */
+bool others_groups(const struct others *o, const struct keys *keys,
+                   const struct list *inputs, bly_builder *b);
+
 /* Tell the builder of them, after its keys were read by a job like `how`.
- * False, with the reason printed. */
+ * False, with the reason printed, which names a key that is in both where that
+ * is an error. */
 bool others_deny(struct others *o, const struct keys *keys, bly_builder *b,
                  const struct job *how);
 

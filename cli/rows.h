@@ -34,6 +34,10 @@
         FLAG("no-header", 0, (k).select.no_header,                            \
              "the first record of CSV is not a header"),                      \
         SKIP_BAD_OPTION(k)
+#define GROUP_OPTION(k)                                                      \
+    OPTION("group", 0, OPT_TEXT, &(k).select.group, "FIELD",                 \
+           "keys stand in groups, which are named by this second field, as " \
+           "--field, --csv or --jsonl names the first")
 #define SKIP_BAD_OPTION(k)                   \
     FLAG("skip-bad", 0, (k).select.skip_bad, \
          "leave out lines that have no key, and say only how many")
@@ -123,6 +127,20 @@
         OPTION("option", 'O', OPT_LIST, &(a).options, "NAME=VALUE",          \
                "an option of the format, such as the form of keys; may be "  \
                "repeated")
+
+/* Of commands that make sketches; a has `sketch` and `keys`. */
+#define SKETCH_OPTIONS(a)                                                      \
+    OPTION("output", 'o', OPT_TEXT, &(a).sketch.output, "FILE",                \
+           "save the sketch to FILE; - is standard output"),                   \
+        OPTION(                                                                \
+            "into", 0, OPT_TEXT, &(a).sketch.into, "FILE",                     \
+            "go on with the sketch in FILE, which is made if there is none, "  \
+            "and save it there; the result is that of all its keys"),          \
+        OPTION("seed", 's', OPT_COUNT, &(a).sketch.seed, "S",                  \
+               "seed of the hash; sketches merge only if their seeds agree"),  \
+        OPTION("key-file", 'K', OPT_TEXT, &(a).keys.key_file, "FILE",          \
+               "hash with the secret in FILE, 16 raw bytes or 32 hexadecimal " \
+               "digits, if somebody may choose keys to mislead")
 
 #define QUIET_OPTION(what) FLAG("quiet", 'q', quiet, what)
 #define QUIET_HELP \

@@ -1,0 +1,124 @@
+/*
+ * cmd_traffic.c - what filters do on a wire: bloomery traffic VERB ...
+ */
+#include "apps/traffic/traffic.h"
+#include "cli/rows.h"
+
+static struct traffic_args traffic_args;
+
+static const struct opt traffic_options[] = {
+    { "key", 0, OPT_TEXT, &traffic_args.key, "5tuple|src|dst|srcdst|prefix/N",
+      "flows: what makes packets a flow; all five if not given" },
+    { "threshold", 0, OPT_TEXT, &traffic_args.threshold, "SIZE",
+      "flows: bytes per interval from which on a flow is never missed, or a "
+      "share of the capture's such as 1%; 0.1% if not given" },
+    { "interval", 0, OPT_TEXT, &traffic_args.interval, "SECONDS",
+      "flows: count anew after that long; the whole capture if not given" },
+    { "interface", 0, OPT_TEXT, &traffic_args.interface, "NAME",
+      "flows: packets that pass there now, until a signal ends it" },
+    { "count", 0, OPT_POSITIVE, &traffic_args.count, "N",
+      "flows --interface: end after N packets; gen: packets to make" },
+    { "top", 0, OPT_POSITIVE, &traffic_args.top, "N",
+      "flows: print only the N largest of an interval" },
+    { "stages", 0, OPT_POSITIVE, &traffic_args.stages, "N",
+      "flows: stages of the filter, 4 if not given" },
+    { "counters", 0, OPT_POSITIVE, &traffic_args.counters, "N",
+      "flows: counters per stage; ten for each flow that could be as large as "
+      "the threshold if not given" },
+    { "entries", 0, OPT_POSITIVE, &traffic_args.entries, "N",
+      "flows: how many there is room for" },
+    FLAG("serial", 0, traffic_args.serial,
+         "flows: stages one behind the other, each with its share of the "
+         "threshold"),
+    FLAG("shared", 0, traffic_args.shared,
+         "flows: one array of counters for all stages, as a counting filter "
+         "has it"),
+    FLAG("plain", 0, traffic_args.plain,
+         "flows: raise all counters by each packet, not only the least"),
+    FLAG("no-shield", 0, traffic_args.unshielded,
+         "flows: those that are known go on raising counters"),
+    FLAG("inner", 0, traffic_args.inner,
+         "flows: look into GRE, VXLAN and IP in IP"),
+    { "form", 0, OPT_TEXT, &traffic_args.form, "table|csv",
+      "flows: how they are printed" },
+    { "flows", 0, OPT_POSITIVE, &traffic_args.flows, "N",
+      "gen: how many there are, 1000 if not given" },
+    { "skew", 0, OPT_TEXT, &traffic_args.skew, "S",
+      "gen: flow i has its share 1/i^S of the packets; 1 if not given" },
+    { "seed", 0, OPT_COUNT, &traffic_args.seed, "N",
+      "of the hash functions, or of chance" },
+    { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE",
+      "gen: the capture" },
+    WAIT_OPTION,
+    QUIET_OPTION("print no summary"),
+    JSON_OPTION(traffic_args),
+    { 0 },
+};
+
+static const struct verb traffic_verbs[] = {
+    { "flows", "CAPTURE", 0,
+      " key threshold interval interface count top stages counters entries "
+      "serial shared plain no-shield inner form seed quiet json " },
+    { "gen", "-o FILE", 0, " count flows skew seed output wait quiet " },
+};
+#ifdef BLY_PCAP
+static traffic_verb *const traffic_functions[] = { traffic_flows, traffic_gen };
+#else
+static int traffic_without(const struct traffic_args *args,
+                           const struct list *operands)
+{
+    (void)args, (void)operands;
+    return fail("this bloomery was built without libpcap (libpcap-dev) and "
+                "cannot read captures");
+}
+static traffic_verb *const traffic_functions[] = { traffic_without,
+                                                   traffic_gen };
+#endif
+#define NVERBS (sizeof traffic_verbs / sizeof traffic_verbs[0])
+
+static int traffic_run(struct list *operands)
+{
+    struct list rest;
+    const size_t i =
+        verb_find(&cmd_traffic, traffic_verbs, NVERBS, operands, &rest);
+    return i == NVERBS ? TROUBLE : traffic_functions[i](&traffic_args, &rest);
+}
+
+static const struct example traffic_examples[] = {
+    { "bloomery traffic flows day.pcap", "flows of 0.1 % and more" },
+    { "bloomery traffic flows --key src --threshold 1M --interval 60 day.pcap",
+      "who sends more than a megabyte in a minute" },
+    { "bloomery traffic flows --interface eth0 --key dst --top 5",
+      "what passes now, second by second" },
+    { "bloomery traffic gen -o zipf.pcap --flows 100000 --count 5000000",
+      "a capture whose flows are known" },
+    { 0 },
+};
+
+const struct command cmd_traffic = {
+    .name = "traffic",
+    .verbs = "flows gen",
+    .usage = "VERB [OPERAND]... [OPTION]...",
+    .summary = "find who sends much, in captures and on interfaces",
+    .about =
+        "flows CAPTURE prints the flows of a capture (pcap or pcapng, - is "
+        "standard input) that have sent as much as the threshold in an "
+        "interval. None of these is missed, whatever the others do: a "
+        "multistage filter lets all of them through, and few others. From "
+        "then on each is counted exactly; what it may have sent before is the "
+        "difference between the two columns. The memory is bounded by "
+        "--counters and --entries, however many flows there are; if there is "
+        "no room for a flow that may be large, it says so and the exit status "
+        "is 2.\n\n"
+        "Bytes are those of whole packets on the wire, also where only their "
+        "beginnings were captured. Packets that are no IP, that were captured "
+        "too short for the key, or whose lengths contradict each other are "
+        "counted in the summary. A fragment that is not the first has no "
+        "ports: it belongs to a flow of its own addresses and protocol.\n\n"
+        "gen -o FILE writes a capture of TCP packets of 1000 bytes whose flows "
+        "are known: flow i comes from the address 10.0.0.0 + i.",
+    .options = traffic_options,
+    .examples = traffic_examples,
+    .reports = traffic_reports,
+    .run = traffic_run,
+};
