@@ -83,8 +83,8 @@ def check_reports(argv, result):
     command = str(argv[0]) if argv else ""
     if "--json" not in argv or command not in SCHEMAS or result.status > 1:
         return
-    # The lines that unique prints are data: its report is on standard error.
-    lines = result.lines if command != "unique" else \
+    # What these print is data: their report is on standard error.
+    lines = result.lines if command not in ("join", "unique") else \
         [line for line in result.err.splitlines() if line[0] == "{"]
     for line in lines:
         wrong = misfit(json.loads(line), SCHEMAS[command])
@@ -161,11 +161,16 @@ def bare(tmp_path_factory):
     """The command linked without the libraries that it can do without: files
     that need one are left out, and those that say so compiled again."""
     folder = tmp_path_factory.mktemp("bare")
-    says = ["cli/cmd_redis", "cli/cmd_digest", "io/unpack",
-            "apps/parquet/page_unpack"]
-    needs = [*says, *(f"apps/digest/{name}" for name in
-                      ("fetch", "late_curl", "late_microhttpd", "relay",
-                       "serve", "server"))]
+    says = ["cli/cmd_redis", "cli/cmd_digest", "cli/cmd_passwords",
+            "cli/cmd_seal", "cli/cmd_traffic", "workbench/figure_lists",
+            "io/unpack", "apps/parquet/page_unpack"]
+    needs = [*says, "io/late_sodium",
+             *(f"apps/seal/{name}" for name in
+               ("zindex", "key", "words", "sealed", "index", "verbs")),
+             "apps/traffic/capture", "apps/traffic/flows",
+             "io/service", "io/late_microhttpd", "apps/passwords/serve",
+             *(f"apps/digest/{name}" for name in
+               ("fetch", "late_curl", "relay", "serve", "server"))]
 
     def compiled(*words):
         subprocess.run(["gcc", *map(str, words)], check=True, cwd=ROOT)

@@ -6,6 +6,7 @@ command that is not in the table fails test_every_command_is_listed: who adds
 one says here what it writes, or that it writes nothing.
 """
 import dataclasses
+import hashlib
 import http.server
 import json
 import os
@@ -34,7 +35,7 @@ class Recipe:
     work: tuple = ()           # files for going on later: any state will do
     needs: str = ""            # a server: "digest" or "redis"
     slow: bool = False         # only in the long form
-    volatile: bool = False     # times are printed, or drawn
+    volatile: bool = False     # has times in it, or chance
 
     @property
     def command(self):
@@ -69,6 +70,19 @@ WRITES = [
     writing("add r.dump -f b.txt", "r.dump"),
     writing("unique -q -t 1 --filter a.bly b.txt", "a.bly"),
     writing("unique -q -t 1 --filter kept.bly -n 5k b.txt", work=("kept.bly",)),
+    writing("join -q -t 1 a.txt b.txt -o new.tsv", "new.tsv"),
+    writing("join -q -t 1 --type left --field 1 ages.tsv older.tsv -o gone.tsv",
+            "gone.tsv"),
+    writing("table build -q -o new.blt ages.tsv", "new.blt"),
+    writing("table build -q -o db older.tsv", "db/00000002.blt"),
+    writing("distinct -q -t 1 a.txt -o new.bly", "new.bly"),
+    writing("distinct -q -t 1 --into count.bly b.txt", "count.bly"),
+    writing("distinct -q -t 1 --into made.bly a.txt", work=("made.bly",)),
+    writing("top a.txt -o heavy.bly", "heavy.bly"),
+    writing("top --into heavy.bly b.txt", "heavy.bly"),
+    writing("merge -o new.bly count.bly dense.bly", "new.bly"),
+    writing("similar -o new.bly texts/1", "new.bly"),
+    writing("merge -o heavy.bly heavy.bly heavy.bly", "heavy.bly"),
     writing("remove counting.bly -f half.txt", "counting.bly"),
     writing("set ages.bly -f older.tsv", "ages.bly"),
     writing("shell a.bly < lines.txt", "a.bly"),
@@ -84,6 +98,10 @@ WRITES = [
     writing("convert --to guava -o new.guava -f a.txt a.bly", "new.guava"),
     writing("compress -o counting.bly counting.bly", "counting.bly"),
     writing("compress -o new.bly counting.bly", "new.bly"),
+    writing("compress --compact -o new.bly counting.bly", "new.bly"),
+    writing("raw -o new.bits a.bly", "new.bits"),
+    writing("raw --set b.bits a.bly", "a.bly"),
+    writing("raw --set b.bits -o new.bly a.bly", "new.bly"),
     writing("delta -o ab.bld b.bly a.bly", "ab.bld"),
     writing("delta -o new.bld a.bly b.bly", "new.bld"),
     writing("apply a.bly ab.bld", "a.bly"),
@@ -109,11 +127,20 @@ WRITES = [
             "clean.jsonl"),
     writing("parquet add n.parquet -o new.parquet --column n", "new.parquet"),
     writing("parquet add n.parquet -o old.parquet --column n", "old.parquet"),
+    writing("urls build -t 1 -o new.bly a.txt", "new.bly"),
+    writing("urls build -t 1 --domains -o a.bly rules.txt", "a.bly",
+            "a.bly.7e01fe93e502723b.allow"),
+    writing("urls build --store prefixes -o new.pre a.txt", "new.pre"),
     writing("digest build list.txt -o new.digest", "new.digest"),
     writing("digest build list.txt -o old.digest", "old.digest"),
     writing("digest get PEER -o old.digest", "old.digest", needs="digest"),
     writing("redis --port PORT dump here b.bly", "b.bly", needs="redis"),
     writing("redis --port PORT dump here new.bly", "new.bly", needs="redis"),
+    writing("passwords build -t 1 --words -o new.bly a.txt", "new.bly"),
+    writing("passwords build -t 1 -o b.bly pwned.txt", "b.bly"),
+    writing("seal init -q -o new.key", "new.key", volatile=True),
+    writing("spell build -t 1 -o new.bly a.txt", "new.bly"),
+    writing("traffic gen --count 100 --flows 5 -o new.pcap", "new.pcap"),
     writing("plan -n 1000 --plot old.svg", "old.svg"),
     writing("explain --add 2,4,9 --plot new.svg", "new.svg"),
     writing("figures example-slides --out drawn", "drawn",
@@ -131,6 +158,9 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "has -c a.bly < b.txt",
     ("has -q a.bly nobody-has-this", (), 1),
     "has c.guava -f a.txt",
+    "passwords check pw.bly < a.txt",
+    "seal trapdoor -K seal.key word",
+    "passwords check -t 1 pw.bly --hashes --mirror pwned.txt pwned.txt",
     "has -rn a.bly texts b.txt",
     "has --json a.bly -f b.txt",
     "count counting.bly -f half.txt",
@@ -138,10 +168,24 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "info a.bly",
     "info --json counting.bly",
     "compare a.bly b.bly",
+    "raw --hex a.bly",
+    "urls has --domains a.bly -f b.txt",
+    "urls show -f b.txt",
+    "urls compare --sample 1000 a.txt",
+    "urls helper a.bly < b.txt",
+    "spell check -q a.bly b.txt",
     "explain --add 2,4,9 --has 4,7,12",
     "top a.txt",
     "unique -q -t 1 b.txt",
+    "join -q -t 1 --type anti b.txt a.txt",
+    "table get db -f names.txt",
+    "table stat db",
+    "table verify db",
     "distinct --each a.txt b.txt",
+    "distinct --and count.bly dense.bly a.txt",
+    "distinct --minus --json count.bly b.txt",
+    "top heavy.bly",
+    "info count.bly heavy.bly",
     "distinct --csv 1 --no-header --skip-bad a.txt",
     "distinct --jsonl id --skip-bad a.txt",
     "distinct -i --regex (.+) a.txt",
@@ -159,6 +203,8 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     Recipe("redis --port PORT info here", needs="redis"),
     Recipe("redis --port PORT load --replace b.bly there", needs="redis"),
     Recipe("bench -k blocked -n 1k --rounds 1", slow=True, volatile=True),
+    # What came before an error is counted and printed.
+    Recipe("traffic flows -q old.pcap", volatile=True),
 ]
 
 # Verbs that run until they are ended; what they serve they only read.
@@ -211,7 +257,15 @@ build -k counting -o counting.bly a.txt
 build -k bloomier -o ages.bly ages.tsv
 build --format guava -o c.guava a.txt
 build --format redisbloom -o r.dump a.txt
+passwords build --words -o pw.bly half.txt
+distinct half.txt -o count.bly
+distinct a.txt -o dense.bly
+top half.txt -o heavy.bly
+seal init -q -o seal.key
+traffic gen --count 100 --flows 5 -o old.pcap
+table build -q -o db/ ages.tsv
 delta -o ab.bld a.bly b.bly
+raw -o b.bits b.bly
 digest build list-old.txt -o old.digest
 digest build list.txt -o peer.digest
 parquet add n.parquet -o old.parquet --column n -p 10%
@@ -228,6 +282,9 @@ def make_folder(folder):
     (folder / "b.txt").write_text(keys(2000, 2500))
     (folder / "half.txt").write_text(keys(0, 1250))
     (folder / "lines.txt").write_text("add -t 1 one two\n")
+    (folder / "pwned.txt").write_text("".join(sorted(
+        hashlib.sha1(key.encode()).hexdigest().upper() + ":3\n"
+        for key in keys(0, 2500).split())))
     (folder / "many.txt").write_text(keys(0, 400000))
     for name, add in ("ages.tsv", 0), ("older.tsv", 1):
         (folder / name).write_text("".join(
@@ -242,6 +299,7 @@ def make_folder(folder):
         "".join(f"milk bread item{i % 7}\n" for i in range(60)))
     (folder / "list.txt").write_text(keys(0, 900, "http://a.test/"))
     (folder / "list-old.txt").write_text(keys(0, 90, "http://a.test/"))
+    (folder / "rules.txt").write_text("||bad.example^\n@@||good.example^\n")
     (folder / "access.log").write_text("".join(
         f"1066036250.{i:03d} 5 10.0.0.{i % 4} TCP_MISS/200 900 GET "
         f"http://a.test/{i % 50} - DIRECT/10.1.1.1 text/html\n"

@@ -81,9 +81,10 @@ class Origin:
 
 class Squid:
     """A proxy with a cache on disk and a digest that is new every few
-    seconds. peers: lines of configuration."""
+    seconds. peers: lines of configuration; access: those that stand before the
+    one that allows everything."""
 
-    def __init__(self, peers="", period=5):
+    def __init__(self, peers="", period=5, access=""):
         self.port = free_port()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bly-squid-"))
         self.name = f"bly{os.getpid()}x{next(number)}"
@@ -95,6 +96,7 @@ class Squid:
 hosts_file {self.folder}/hosts
 http_port 127.0.0.1:{self.port}
 visible_hostname {self.name}.test
+{access}
 http_access allow all
 pid_filename {self.folder}/pid
 cache_log {self.folder}/cache.log

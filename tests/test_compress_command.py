@@ -267,3 +267,30 @@ def test_a_filter_that_is_made_to_be_sent(ok):
                  "compressed").json["kinds"][0]
     assert planned["params"]["sent_bits"] == info["params"]["sent_bits"]
     assert planned["bytes"] == -(-info["params"]["bits"] // 8)
+
+
+@pytest.mark.parametrize("kind", kinds_that("has", "add", without=["likely-no"]))
+def test_compact_files_are_used_like_others(ok, kind):
+    build(ok, "f.bly", "--kind", kind, items=200, n=100)
+    ok("compress", "-q", "--decompress", "-o", "plain.bly", "f.bly")
+    said = ok("compress", "--json", "--compact", "-o", "c.bly", "plain.bly").json
+    assert said["compact"] is True
+    assert said["bytes_after"] == (ok.path / "c.bly").stat().st_size < 4096 + 120
+    assert ok("info", "--json", "c.bly").json["format_version"] == 3
+    ok("compress", "-q", "--decompress", "-o", "back.bly", "c.bly")
+    assert (ok.path / "back.bly").read_bytes() == (ok.path / "plain.bly").read_bytes()
+    assert ok("has", "-c", "c.bly", stdin=keys(0, 100)).out == "100\n"
+    # Changed, it stays compact.
+    ok("add", "-q", "c.bly", stdin=keys(0, 5))
+    assert ok("info", "--json", "c.bly").json["format_version"] == 3
+
+
+def test_damaged_compact_files(ok, trouble):
+    build(ok, "f.bly", "--kind", "classic", items=100, n=100)
+    ok("compress", "-q", "--compact", "-o", "c.bly", "f.bly")
+    whole = (ok.path / "c.bly").read_bytes()
+    (ok.path / "c.bly").write_bytes(whole[:100])
+    assert "cut short: it has 100 bytes" in trouble("has", "c.bly", "key").err
+    (ok.path / "c.bly").write_bytes(whole[:-20] + b"?" + whole[-19:])
+    assert "does not match its checksum" in trouble("has", "c.bly", "key").err
+    assert "one of them" in trouble("compress", "--compact", "--decompress", "-o", "x.bly", "f.bly").err

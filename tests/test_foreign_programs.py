@@ -105,6 +105,21 @@ def test_guava_sizes(ok, guava, n, p):
     assert (ok.path / "ours").read_bytes() == (ok.path / "theirs").read_bytes()
 
 
+def test_keycloak(ok, guava):
+    """Keycloak asks for password.toLowerCase(): the same filter, byte for byte, of all
+    letters, and of capital sigmas wherever they may stand."""
+    newer = "\u2c2f\ua7c0\ua7d0\ua7d6\ua7d8"  # than Unicode 13, which Java 17 has
+    words = [chr(c) + "x" for c in range(0x21, 0xd800) if chr(c).isalpha() and chr(c) not in newer]
+    words += [before + "\u03a3" + behind for before in ("", "a", "1", "A'", "\u03b1\u0301")
+              for behind in ("", "b", "2", "'", "'b", "\u0301 ", "\u03a3")]
+    words += ["Passw0rd", "\u0130stanbul", "STRASSE", "GRO\u1e9e", "\u01c5", "\U00010400"]
+    (ok.path / "words").write_text("\n".join(words) + "\n")
+    guava(["make", "lower", len(words), 0.001, ok.path / "words", ok.path / "theirs"])
+    ok("passwords", "build", "-q", "--words", "--format", "guava", "--items", len(words),
+       "-o", "ours", "words")
+    assert (ok.path / "ours").read_bytes() == (ok.path / "theirs").read_bytes()
+
+
 # -------------------------------------------------------------------- DCSO
 
 needs_bloom = pytest.mark.skipif(

@@ -18,7 +18,7 @@ DOCS = ROOT / "docs" / "figures"
 # Of these the full form takes a second or more; test-full draws them too.
 LONG = {"rate-against-k", "halves", "floom-replay", "spectral", "count-min",
         "cuckoo-load", "fuse-overhead", "bits-against-rate", "past-capacity",
-        "near", "rate-against-bits"}
+        "near", "rate-against-bits", "rate-of-every-kind", "spell"}
 OTHERS = {
     "plan": ["plan", "-n", "1M", "--plot"],
     "plan-one": ["plan", "-n", "1M", "-k", "cuckoo", "--plot"],

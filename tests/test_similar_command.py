@@ -218,3 +218,44 @@ def test_the_curve_is_drawn(ok):
     assert root.tag.endswith("svg")
     drawn = ok("plan", "--near", "--plot", "-").out
     assert xml.fromstring(drawn).tag.endswith("svg")
+
+
+# ------------------------------------------------------------- saved sketches
+
+def test_sketches_are_saved_and_compared(ok, trouble):
+    words = [f"w{i * 7919 % 1000}" for i in range(900)]
+    for name, part in (("a", words[:600]), ("b", words[100:700]), ("c", words[300:])):
+        (ok.path / name).write_text(" ".join(part))
+        ok("similar", "-o", name + ".bly", name)
+    want = {(p["file_a"], p["file_b"]): p for p in ok("similar", "--json", "a", "b", "c").json["pairs"]}
+    for names in (["a.bly", "b.bly", "c.bly"], ["a.bly", "b", "c.bly"]):
+        for pair in ok("similar", "--json", *names).json["pairs"]:
+            truth = want[pair["file_a"][0], pair["file_b"][0]]
+            assert (pair["sketch"], pair["sketch_sd"]) == (truth["sketch"], truth["sketch_sd"])
+            assert pair["jaccard"] is None and pair["both"] is None and pair["filter"] is None
+    assert "a saved sketch" in ok("similar", "a.bly", "b").out
+    # Merged, they are the sketch of all shingles.
+    ok("similar", "-o", "all.bly", "a", "b", "c")
+    ok("merge", "-o", "merged.bly", "c.bly", "a.bly", "b.bly")
+    ok("similar", "-o", "mixed.bly", "c.bly", "b", "a.bly")
+    assert (ok.path / "all.bly").read_bytes() == (ok.path / "merged.bly").read_bytes() == (ok.path / "mixed.bly").read_bytes()
+    told = ok("info", "--json", "all.bly").json
+    assert (told["sketch"], told["components"], told["shingle"], told["unit"]) == ("minhash", 128, 5, "words")
+    # Texts are sketched like the saved one, unless somebody says how.
+    ok("similar", "--size", "3", "--components", "64", "-o", "three.bly", "a")
+    assert ok("similar", "--json", "three.bly", "b").json["size"] == 3
+    trouble("similar", "three.bly", "b.bly", says=["three.bly", "b.bly", "differ"])
+    trouble("similar", "--size", "4", "three.bly", "b", says="size of shingles")
+    trouble("similar", "-o", "x.bly", "three.bly", "b.bly", says="differ")
+    trouble("similar", "-o", "a", "a", says="overwritten")
+    trouble("similar", "-o", "/dev/full", "a", says="No space")
+    trouble("similar", "a.bly", says="two texts")
+    trouble("similar", "-o", "x.bly", says="one text")
+    ok("distinct", "a", "-o", "d.bly")
+    trouble("similar", "a", "d.bly", says=["d.bly", "hyperloglog", "minhash"])
+    trouble("merge", "-o", "x.bly", "a.bly", "d.bly", says=["minhash", "hyperloglog"])
+    whole = (ok.path / "a.bly").read_bytes()
+    for at in (20, 300, 400, len(whole) - 1):
+        (ok.path / "bad.bly").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+        trouble("similar", "bad.bly", "a", says="bad.bly")
+    assert not (ok.path / "x.bly").exists()

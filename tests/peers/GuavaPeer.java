@@ -18,6 +18,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.List;
+import java.util.Locale;
 import java.util.function.Function;
 
 public class GuavaPeer {
@@ -53,6 +54,10 @@ public class GuavaPeer {
                 break;
             case "string":
                 run(a, at, Funnels.stringFunnel(StandardCharsets.UTF_8), k -> (CharSequence) k);
+                break;
+            case "lower": /* Keycloak's */
+                run(a, at, Funnels.stringFunnel(StandardCharsets.UTF_8),
+                    k -> (CharSequence) k.toLowerCase(Locale.ROOT));
                 break;
             case "utf16":
                 run(a, at, Funnels.unencodedCharsFunnel(), k -> (CharSequence) k);
