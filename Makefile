@@ -214,13 +214,13 @@ NO_G  = $(filter-out -g%,$(CFLAGS))
 $(eval $(call variant,release,$(CC),$(HARDEN) $(CFLAGS) -fvisibility=hidden,$(HARDEN_LINK)))
 $(eval $(call variant,plain,$(CC),$(HARDEN) $(CFLAGS) -DBLY_TESTING,))
 $(eval $(call variant,clang,$(CLANG),$(NO_G) -DBLY_TESTING,))
-$(eval $(call variant,asan,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined,))
+# The fuzzers look into the same objects, so these count what they reach.
+$(eval $(call variant,asan,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link \
+    -fno-sanitize-recover=undefined,))
 $(eval $(call variant,tsan,$(CLANG),$(SAN) -fsanitize=thread,))
 # An assertion that cannot fail is no branch: NDEBUG.
 $(eval $(call variant,coverage,$(CLANG),-O1 -gline-tables-only -DBLY_TESTING -DNDEBUG \
     -fprofile-instr-generate -fcoverage-mapping,))
-$(eval $(call variant,fuzzer,$(CLANG),$(SAN) \
-    -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link,))
 
 $(B)/libbloomery.a: $(B)/release/libbloomery.a
 	$(Q)ln -f $< $@
@@ -387,7 +387,7 @@ FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so
 # All that tools/run-tests runs.
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/asan/bloomery.so $(B)/tsan/bloomery \
-    $(FUZZERS:%=$(B)/fuzzer/%) $(B)/clang/bloomery $(FAULTS)
+    $(FUZZERS:%=$(B)/fuzzer/%) $(FAULTS)
 programs: $(PROGRAMS) cross ## build all that the tests run
 
 # Power cuts and failing calls: what runs the command under bad luck, and the
@@ -437,17 +437,18 @@ coverage: ## which branches of src/ no test takes (ten minutes)
 	@tools/coverage $(B) $(COVERAGE_FLOOR)
 
 # What the fuzzers look into, once for all of them.
-$(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/fuzzer/%.o,$(APP_SRC) $(LIB_SRC))
+$(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/asan/%.o,$(APP_SRC) $(LIB_SRC))
+	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F),-Bsymbolic \
 	    $^ $(PKG_LIBS) -lm -o $@
-$(B)/fuzzer/fuzz_%: $(B)/fuzzer/fuzz/fuzz_%.o $(B)/fuzzer/libtarget.so
+$(B)/fuzzer/fuzz_%: $(B)/asan/fuzz/fuzz_%.o $(B)/fuzzer/libtarget.so
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer $(LDFLAGS) -pthread \
 	    $(filter %.o %.so,$^) -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) -lm -o $@
 # Those of the adapter are linked with it.
-$(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/fuzzer/%.o)
--include $(FUZZ_SRC:%.c=$(B)/fuzzer/%.d) $(REDIS_SRC:%.c=$(B)/fuzzer/%.d)
+$(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/asan/%.o)
+-include $(FUZZ_SRC:%.c=$(B)/asan/%.d)
 
 # Every figure in full, with its page: what is committed comes from here.
 figures: $(B)/bloomery ## redraw docs/figures (a minute)
