@@ -16,6 +16,7 @@
 #include <bloomery/inline.h>
 #include <bloomery/node.h>
 #include <bloomery/parquet.h>
+#include <bloomery/reconcile.h>
 #include <bloomery/few.h>
 #include <bloomery/sorted.h>
 #include <bloomery/sketch.h>
@@ -572,6 +573,56 @@ TRY(bly_few_build)
     REFUSED(bly_few_build(NULL, 1, 7, room, sizeof room, &n));
     REFUSED(bly_few_build(words, 1, 7, NULL, 64, &n));
     REFUSED(bly_few_build(words, 1, 7, room, sizeof room, NULL));
+}
+TRY(bly_coded_new)
+{
+    const bly_coding how = { 0 };
+    bly_coded *x;
+    (void)unused;
+    GIVES_NULL(x, bly_coded_new(NULL, 0, 1, &x));
+    REFUSED(bly_coded_new(&how, 0, 1, NULL));
+}
+TRY(bly_coded_add)
+{
+    (void)unused;
+    REFUSED(bly_coded_add(NULL, "12345678", 1));
+}
+TRY(bly_coded_remove)
+{
+    (void)unused;
+    REFUSED(bly_coded_remove(NULL, "12345678", 1));
+}
+TRY(bly_differ_new)
+{
+    const bly_coding how = { 0 };
+    bly_differ *x;
+    (void)unused;
+    GIVES_NULL(x, bly_differ_new(NULL, &x));
+    REFUSED(bly_differ_new(&how, NULL));
+}
+TRY(bly_differ_take)
+{
+    (void)unused;
+    REFUSED(bly_differ_take(NULL, NULL, "", 0));
+}
+TRY(bly_strata_new)
+{
+    const bly_coding how = { 0 };
+    bly_strata *x;
+    (void)unused;
+    GIVES_NULL(x, bly_strata_new(NULL, &x));
+    REFUSED(bly_strata_new(&how, NULL));
+}
+TRY(bly_strata_add)
+{
+    (void)unused;
+    REFUSED(bly_strata_add(NULL, "12345678", 1));
+}
+TRY(bly_strata_estimate)
+{
+    uint64_t about;
+    (void)unused;
+    REFUSED(bly_strata_estimate(NULL, "", 0, &about));
 }
 TRY(bly_sorted_new)
 {
@@ -1186,6 +1237,7 @@ static void names_that_are_null(void **unused)
     X(folder_make) X(open) X(map) X(combine_file) X(combine_read) X(verify) \
     X(damage) X(update) X(keeper_new) X(keeper_save) X(delta_write) X(delta_save) X(delta_apply) \
     X(delta_read) X(topk_new) X(topk_add) X(topk_add_keys) X(topk_merge) \
+    X(coded_new) X(coded_add) X(coded_remove) X(differ_new) X(differ_take) X(strata_new) X(strata_add) X(strata_estimate) \
     X(few_build) X(sorted_new) X(sorted_load) X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
     X(hll_add) X(hll_copy) X(hll_set_hasher) X(hll_common) X(hll_only) X(hll_save) X(hll_open) \
     X(topk_save) X(topk_open) X(sketch_save) X(sketch_open) X(stored_write) X(stored_save) \

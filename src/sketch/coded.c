@@ -1,0 +1,312 @@
+/*
+ * coded.c - coded symbols of sets, with or without end
+ *
+ * An element of a set is in some of the cells, which its hash tells; a cell
+ * has the number of its elements, their XOR, and the XOR of their hashes. Two
+ * sets' cells, one taken from the other, hold what the sets do not share, and
+ * differ.c finds it.
+ *
+ *     cell            0      1      2      3      4      5  ...
+ *     an element      x      .      x      .      .      x
+ *     with chance     1    .49    .40    .33    .28    .25
+ *
+ * Without end [1]: cell i has an element with probability of some 2 / (i +
+ * 3), so that for any number d of differences some of the first 1.35 d cells
+ * hold one alone, and the next ones are for larger d. In a table [2] an element
+ * has one cell in each of 3 to 8 parts.
+ *
+ * Speed. An element has some 2 ln(m) of the first m cells, 13 of 1,400, and
+ * finding the next takes a division and a square root, which wait for the one
+ * before. So many elements are walked side by side, a step of each in turn.
+ *
+ * As bytes, numbers of 7 bits each, low ones first (v):
+ *
+ *     v from, v to - from, v items; of a table v cells in front
+ *     for each cell: sum (width bytes), check (8), v count less what is
+ *     expected for so many items (zigzag: 0 -1 1 -2 2 ...)
+ *
+ * [1] Yang, Gilad and Alizadeh, Practical Rateless Set Reconciliation, 2024
+ * [2] Goodrich and Mitzenmacher, Invertible Bloom Lookup Tables, 2011
+ */
+#include "core/hash.h"
+#include "core/memory.h"
+#include "core/status.h"
+#include "sketch/coded.h"
+
+/* Elements that are walked side by side: their states fit the first cache. */
+#define CODED_GROUP 64
+#define CODED_VARINT 10 /* bytes of a number at most */
+#define CODED_SEED                                             \
+    UINT64_C(0x636f646564) /* apart from the hashes of filters \
+                            */
+
+bly_status bly_coded_rules(const bly_coding *how, coded_rules *out)
+{
+    if (!how)
+        return bly_fail_null("how");
+    const size_t width = how->width ? how->width : BLY_CODED_LEAST;
+    if (width < BLY_CODED_LEAST || width > BLY_CODED_MOST)
+        return bly_fail(BLY_EINVAL,
+                        "elements of %llu bytes cannot be coded: %d to %d; "
+                        "longer ones go by their hashes",
+                        (unsigned long long)width, BLY_CODED_LEAST,
+                        BLY_CODED_MOST);
+    if (how->hashes && (how->hashes < 3 || how->hashes > 8))
+        return bly_fail(BLY_EINVAL,
+                        "a table has 3 to 8 cells for an element, not %u",
+                        how->hashes);
+    *out = (coded_rules){
+        .mem = how->mem ? *how->mem : bly_mem_system,
+        .hasher = { .id = BLY_HASH_XXH3, .seed = CODED_SEED },
+        .width = width,
+        .nwords = (width + 7) / 8,
+        .stride = 2 + (width + 7) / 8,
+        .hashes = how->hashes,
+    };
+    if (how->secret) {
+        out->hasher = (bly_hasher){ .id = BLY_HASH_SIPHASH13 };
+        bly_secret_words(how->secret, out->hasher.secret);
+    }
+    return BLY_OK;
+}
+
+uint64_t bly_coded_exact(uint64_t i, uint64_t guess, uint64_t r)
+{
+    if (guess <= i)
+        guess = i + 1;
+    while (!coded_passes(i, guess, r))
+        guess++;
+    while (guess > i + 1 && coded_passes(i, guess - 1, r))
+        guess--;
+    return guess;
+}
+
+/* ------------------------------------------------------------------- making */
+
+static size_t coded_bytes_of(const coded_rules *r, uint64_t n)
+{
+    return (size_t)n * r->stride * sizeof(uint64_t);
+}
+
+bly_status bly_coded_new(const bly_coding *how, uint64_t from, uint64_t to,
+                         bly_coded **out)
+{
+    coded_rules r;
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    const bly_status st = bly_coded_rules(how, &r);
+    if (st)
+        return st;
+    if (from >= to || to > BLY_CODED_MOST_SYMBOLS)
+        return bly_fail(BLY_EINVAL,
+                        "symbols %llu to %llu are none: they are numbered from "
+                        "0 to %llu",
+                        (unsigned long long)from, (unsigned long long)to,
+                        (unsigned long long)BLY_CODED_MOST_SYMBOLS);
+    if (r.hashes && (from || to < r.hashes))
+        return bly_fail(BLY_EINVAL,
+                        "a table starts with cell 0 and has at least %u cells",
+                        r.hashes);
+    if (to - from > (SIZE_MAX - sizeof(bly_coded)) / 8 / r.stride)
+        return bly_fail(BLY_ERANGE, "%llu symbols do not fit into memory",
+                        (unsigned long long)(to - from));
+    bly_coded *const c =
+        bly_mem_zalloc(&r.mem, sizeof *c + coded_bytes_of(&r, to - from));
+    if (!c)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    *c = (bly_coded){
+        .rules = r, .from = from, .to = to, .cells = (uint64_t *)(c + 1)
+    };
+    *out = c;
+    return BLY_OK;
+}
+
+void bly_coded_free(bly_coded *c)
+{
+    if (!c)
+        return;
+    const bly_mem mem = c->rules.mem;
+    bly_mem_release(&mem, c,
+                    sizeof *c + coded_bytes_of(&c->rules, c->to - c->from));
+}
+
+/* A group of elements into cells. nwords and table are literals where this is
+ * called for what most callers have. */
+static inline __attribute__((always_inline)) void
+coded_group(bly_coded *c, const uint64_t *elements, const uint64_t *h,
+            unsigned n, int64_t sign, size_t nwords, unsigned hashes)
+{
+    uint64_t *const cells = c->cells;
+    const uint64_t from = c->from, to = c->to;
+    const size_t stride = 2 + nwords;
+    coded_walk walks[CODED_GROUP];
+    unsigned char left[CODED_GROUP];
+    for (unsigned i = 0; i < n; i++) {
+        walks[i] = coded_first(hashes, to, h[i]);
+        left[i] = (unsigned char)i;
+    }
+    /* A step of each that is not past the end, until all are. */
+    while (n) {
+        unsigned kept = 0;
+        for (unsigned k = 0; k < n; k++) {
+            const unsigned i = left[k];
+            const uint64_t at = walks[i].at;
+            if (at >= from)
+                coded_apply(cells + (at - from) * stride, elements + i * nwords,
+                            nwords, h[i], sign);
+            coded_step(&walks[i], hashes, to);
+            left[kept] = (unsigned char)i;
+            kept += walks[i].at < to;
+        }
+        n = kept;
+    }
+}
+
+static bly_status coded_change(bly_coded *c, const void *elements, size_t n,
+                               int64_t sign)
+{
+    if (!c)
+        return bly_fail_null("c");
+    if (!elements && n)
+        return bly_fail_null("elements");
+    const coded_rules *const r = &c->rules;
+    const unsigned char *in = elements;
+    uint64_t words[CODED_GROUP * CODED_WORDS_MOST], h[CODED_GROUP];
+    for (size_t left = n; left;) {
+        const unsigned some = left < CODED_GROUP ? (unsigned)left : CODED_GROUP;
+        for (unsigned i = 0; i < some; i++, in += r->width) {
+            coded_element(r, in, words + i * r->nwords);
+            h[i] = bly_hash(&r->hasher, in, r->width);
+        }
+        if (r->hashes)
+            coded_group(c, words, h, some, sign, r->nwords, r->hashes);
+        else if (r->nwords == 1)
+            coded_group(c, words, h, some, sign, 1, 0);
+        else
+            coded_group(c, words, h, some, sign, r->nwords, 0);
+        left -= some;
+    }
+    c->items += (uint64_t)sign * n;
+    return BLY_OK;
+}
+
+bly_status bly_coded_add(bly_coded *c, const void *elements, size_t n)
+{
+    return coded_change(c, elements, n, 1);
+}
+
+bly_status bly_coded_remove(bly_coded *c, const void *elements, size_t n)
+{
+    return coded_change(c, elements, n, -1);
+}
+
+uint64_t bly_coded_items(const bly_coded *c)
+{
+    return c ? c->items : 0;
+}
+
+uint64_t bly_coded_from(const bly_coded *c)
+{
+    return c ? c->from : 0;
+}
+
+uint64_t bly_coded_to(const bly_coded *c)
+{
+    return c ? c->to : 0;
+}
+
+/* -------------------------------------------------------------------- bytes */
+
+static unsigned char *put_number(unsigned char *at, uint64_t n)
+{
+    for (; n > 0x7f; n >>= 7)
+        *at++ = (unsigned char)(n | 0x80);
+    *at++ = (unsigned char)n;
+    return at;
+}
+
+static bool get_number(coded_bytes *b, uint64_t *out)
+{
+    uint64_t x = 0;
+    for (unsigned shift = 0; shift < 64 && b->at < b->end; shift += 7) {
+        const uint64_t bits = *b->at & 0x7f;
+        const bool more = *b->at++ & 0x80;
+        if (bits << shift >> shift != bits)
+            return false;
+        x |= bits << shift;
+        if (!more) {
+            *out = x;
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t bly_coded_room(const bly_coded *c, uint64_t nsymbols)
+{
+    if (!c || nsymbols > c->to - c->from)
+        return 0;
+    return 4 * CODED_VARINT +
+           (size_t)nsymbols * (c->rules.width + 8 + CODED_VARINT);
+}
+
+size_t bly_coded_write(const bly_coded *c, uint64_t from, uint64_t to,
+                       void *bytes)
+{
+    if (!c || !bytes || from < c->from || to > c->to || from >= to)
+        return 0;
+    const coded_rules *const r = &c->rules;
+    unsigned char *at = bytes;
+    if (r->hashes)
+        at = put_number(at, c->to);
+    at = put_number(at, from);
+    at = put_number(at, to - from);
+    at = put_number(at, c->items);
+    for (uint64_t i = from; i < to; i++) {
+        const uint64_t *const cell = c->cells + (i - c->from) * r->stride;
+        const uint64_t off =
+            cell[0] - coded_expected(r->hashes, c->to, c->items, i);
+        memcpy(at, cell + 2, r->width);
+        bly_store64(at + r->width, cell[1]);
+        at = put_number(at + r->width + 8, off << 1 ^ -(off >> 63));
+    }
+    return (size_t)(at - (unsigned char *)bytes);
+}
+
+bool bly_coded_head(const coded_rules *r, const void *bytes, size_t nbytes,
+                    coded_bytes *out)
+{
+    uint64_t n;
+    *out = (coded_bytes){ .at = bytes,
+                          .end = (const unsigned char *)bytes + nbytes };
+    if (r->hashes && !get_number(out, &out->cells))
+        return false;
+    if (!get_number(out, &out->from) || !get_number(out, &n) ||
+        !get_number(out, &out->items))
+        return false;
+    /* Each has this many bytes at least: what is said is bounded by what came.
+     */
+    if (!n || n > (size_t)(out->end - out->at) / (r->width + 9) ||
+        out->from > BLY_CODED_MOST_SYMBOLS - n)
+        return false;
+    out->to = out->from + n;
+    return !r->hashes || (out->cells <= BLY_CODED_MOST_SYMBOLS &&
+                          out->cells >= r->hashes && out->to <= out->cells);
+}
+
+bool bly_coded_read(const coded_rules *r, coded_bytes *b, uint64_t i,
+                    uint64_t *cell)
+{
+    uint64_t off;
+    if ((size_t)(b->end - b->at) < r->width + 9)
+        return false;
+    coded_element(r, b->at, cell + 2);
+    cell[1] = bly_load64(b->at + r->width);
+    b->at += r->width + 8;
+    if (!get_number(b, &off))
+        return false;
+    off = off >> 1 ^ -(off & 1);
+    cell[0] = off + coded_expected(r->hashes, b->cells, b->items, i);
+    return true;
+}

@@ -1,0 +1,338 @@
+/*
+ * differ.c - the elements in which two sets differ, from their symbols
+ *
+ * The cells of one side less those of the other (coded.c) hold the elements
+ * that only one of them has. A cell with a single one tells it: count is 1 or
+ * -1 and check is the hash of sum. It is taken out of its other cells, where
+ * that may leave another one alone, and so on:
+ *
+ *     count   -1   2   1   0   1            sum of the last: x, and h(x) =
+ * check less x  -1   1   1  -1   0
+ *
+ * Done is when nothing is left in any cell. With symbols without end every
+ * element is in cell 0, so that one is looked at first. Elements that are known
+ * are taken out of cells that come later.
+ *
+ * What anybody may have sent. Each element that is found empties a cell for
+ * good, so there are no more of them than cells; more than that can only be
+ * found in cells that belong to no set, and is refused. So the work for n cells
+ * is bounded by n walks, whatever they hold. Cells that cannot be decoded are
+ * not told from those that want more symbols: the caller bounds how many it
+ * takes.
+ */
+#include "core/memory.h"
+#include "core/status.h"
+#include "sketch/coded.h"
+
+/* An array that grows; room in entries of `size` bytes. */
+typedef struct differ_array {
+    void *at;
+    size_t room, size;
+} differ_array;
+
+/* An element that was found, behind it its words. */
+typedef struct differ_found {
+    coded_walk walk; /* to its first cell that is not here yet */
+    uint64_t h;
+    int64_t sign; /* 1: theirs, -1: mine */
+} differ_found;
+
+struct bly_differ {
+    coded_rules rules;
+    uint64_t ncells; /* that came */
+    uint64_t cells_of_table;
+    uint64_t nfound;
+    size_t nside[2]; /* by bly_side */
+    bool done;
+    bool broken;             /* cells of no set came: nothing more is taken */
+    differ_array cells;      /* stride words each */
+    differ_array found;      /* differ_found */
+    differ_array words;      /* of the elements found, nwords each */
+    differ_array side[2];    /* elements as bytes, width each */
+    differ_array waiting;    /* cells to be looked at, uint64_t */
+    differ_array is_waiting; /* a byte for each cell */
+};
+
+static bool array_reserve(const bly_mem *mem, differ_array *a, size_t n)
+{
+    if (n <= a->room)
+        return true;
+    size_t room = a->room ? a->room : 64;
+    while (room < n)
+        room *= 2;
+    if (room > SIZE_MAX / a->size / 2)
+        return false;
+    void *const more = bly_mem_zalloc(mem, room * a->size);
+    if (!more)
+        return false;
+    if (a->room) {
+        memcpy(more, a->at, a->room * a->size);
+        bly_mem_release(mem, a->at, a->room * a->size);
+    }
+    a->at = more;
+    a->room = room;
+    return true;
+}
+
+static void array_free(const bly_mem *mem, differ_array *a)
+{
+    if (a->room)
+        bly_mem_release(mem, a->at, a->room * a->size);
+}
+
+/* ------------------------------------------------------------------- making */
+
+bly_status bly_differ_new(const bly_coding *how, bly_differ **out)
+{
+    coded_rules r;
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    const bly_status st = bly_coded_rules(how, &r);
+    if (st)
+        return st;
+    bly_differ *const d = bly_mem_zalloc(&r.mem, sizeof *d);
+    if (!d)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    *d = (bly_differ){
+        .rules = r,
+        .cells.size = r.stride * sizeof(uint64_t),
+        .found.size = sizeof(differ_found),
+        .words.size = r.nwords * sizeof(uint64_t),
+        .side = { { .size = r.width }, { .size = r.width } },
+        .waiting.size = sizeof(uint64_t),
+        .is_waiting.size = 1,
+    };
+    *out = d;
+    return BLY_OK;
+}
+
+void bly_differ_free(bly_differ *d)
+{
+    if (!d)
+        return;
+    const bly_mem mem = d->rules.mem;
+    array_free(&mem, &d->cells);
+    array_free(&mem, &d->found);
+    array_free(&mem, &d->words);
+    array_free(&mem, &d->side[0]);
+    array_free(&mem, &d->side[1]);
+    array_free(&mem, &d->waiting);
+    array_free(&mem, &d->is_waiting);
+    bly_mem_release(&mem, d, sizeof *d);
+}
+
+/* ----------------------------------------------------------------- decoding */
+
+static uint64_t *cell_at(const bly_differ *d, uint64_t i)
+{
+    return (uint64_t *)d->cells.at + i * d->rules.stride;
+}
+
+static bool cell_empty(const bly_differ *d, uint64_t i)
+{
+    const uint64_t *const cell = cell_at(d, i);
+    uint64_t any = 0;
+    for (size_t w = 0; w < d->rules.stride; w++)
+        any |= cell[w];
+    return !any;
+}
+
+/* One alone, perhaps: its count says so. */
+static bool cell_single(const uint64_t *cell)
+{
+    return cell[0] + 1 <= 2 && cell[0];
+}
+
+/* Cells that are to be looked at, each once at a time. */
+typedef struct differ_queue {
+    uint64_t *at;
+    unsigned char *in;
+    uint64_t n;
+} differ_queue;
+
+static void queue_cell(const bly_differ *d, differ_queue *q, uint64_t i)
+{
+    if (q->in[i] || !cell_single(cell_at(d, i)))
+        return;
+    q->in[i] = 1;
+    q->at[q->n++] = i;
+}
+
+/* Take an element out of all its cells that are here, from where its walk
+ * stands; the walk then stands at the first that is not. */
+static void take_out(bly_differ *d, differ_queue *q, differ_found *f,
+                     const uint64_t *words)
+{
+    const coded_rules *const r = &d->rules;
+    while (f->walk.at < d->ncells) {
+        coded_apply(cell_at(d, f->walk.at), words, r->nwords, f->h, -f->sign);
+        queue_cell(d, q, f->walk.at);
+        coded_step(&f->walk, r->hashes, d->cells_of_table);
+    }
+}
+
+/* Is the element of this cell alone? Then it is found. False if there are more
+ * elements than cells. */
+static bool look_at(bly_differ *d, differ_queue *q, uint64_t i)
+{
+    const coded_rules *const r = &d->rules;
+    const uint64_t *const cell = cell_at(d, i);
+    if (!cell_single(cell) ||
+        bly_hash(&r->hasher, cell + 2, r->width) != cell[1])
+        return true;
+    if (d->nfound == d->ncells)
+        return false;
+    differ_found *const f = (differ_found *)d->found.at + d->nfound;
+    uint64_t *const words = (uint64_t *)d->words.at + d->nfound * r->nwords;
+    d->nfound++;
+    memcpy(words, cell + 2, r->nwords * sizeof *words);
+    *f = (differ_found){
+        .walk = coded_first(r->hashes, d->cells_of_table, cell[1]),
+        .h = cell[1],
+        .sign = (int64_t)cell[0],
+    };
+    /* Its own cell is one of those it is taken out of: otherwise the bytes are
+     * of no set, and it would be found for ever. */
+    take_out(d, q, f, words);
+    return cell_empty(d, i);
+}
+
+static bly_status differ_decode(bly_differ *d, uint64_t first)
+{
+    differ_queue q = { .at = d->waiting.at, .in = d->is_waiting.at };
+    for (uint64_t i = 0; i < d->nfound; i++)
+        take_out(d, &q, (differ_found *)d->found.at + i,
+                 (const uint64_t *)d->words.at + i * d->rules.nwords);
+    for (uint64_t i = first; i < d->ncells; i++)
+        queue_cell(d, &q, i);
+    while (q.n) {
+        const uint64_t i = q.at[--q.n];
+        q.in[i] = 0;
+        if (!look_at(d, &q, i)) {
+            while (q.n)
+                q.in[q.at[--q.n]] = 0;
+            d->broken = true;
+            return bly_fail(BLY_EFORMAT,
+                            "these symbols are of no set: an element is not "
+                            "where it belongs");
+        }
+    }
+    if (!d->rules.hashes && !cell_empty(d, 0))
+        return BLY_OK;
+    /* In a table, cells that have not come may hold more. */
+    bool empty = !d->rules.hashes || d->ncells == d->cells_of_table;
+    for (uint64_t i = 0; empty && i < d->ncells; i++)
+        empty = cell_empty(d, i);
+    d->done = empty;
+    return BLY_OK;
+}
+
+/* Elements that were found since, for callers: bytes, by side. */
+static void differ_tell(bly_differ *d, uint64_t first)
+{
+    const coded_rules *const r = &d->rules;
+    for (uint64_t i = first; i < d->nfound; i++) {
+        const differ_found *const f = (const differ_found *)d->found.at + i;
+        const bly_side side = f->sign > 0 ? BLY_THEIRS : BLY_MINE;
+        memcpy((unsigned char *)d->side[side].at + d->nside[side]++ * r->width,
+               (const uint64_t *)d->words.at + i * r->nwords, r->width);
+    }
+}
+
+/* Room for what n cells in all can give. */
+static bool differ_reserve(bly_differ *d, uint64_t n)
+{
+    const bly_mem *const mem = &d->rules.mem;
+    const size_t room = (size_t)n;
+    return n <= SIZE_MAX / 1024 && array_reserve(mem, &d->cells, room) &&
+           array_reserve(mem, &d->found, room) &&
+           array_reserve(mem, &d->words, room) &&
+           array_reserve(mem, &d->side[0], room) &&
+           array_reserve(mem, &d->side[1], room) &&
+           array_reserve(mem, &d->waiting, room) &&
+           array_reserve(mem, &d->is_waiting, room);
+}
+
+static bool differ_same_rules(const coded_rules *a, const coded_rules *b)
+{
+    return a->width == b->width && a->hashes == b->hashes &&
+           a->hasher.id == b->hasher.id &&
+           a->hasher.secret[0] == b->hasher.secret[0] &&
+           a->hasher.secret[1] == b->hasher.secret[1];
+}
+
+bly_status bly_differ_take(bly_differ *d, const bly_coded *mine,
+                           const void *bytes, size_t nbytes)
+{
+    coded_bytes b;
+    if (!d)
+        return bly_fail_null("d");
+    if (!mine)
+        return bly_fail_null("mine");
+    if (!bytes)
+        return bly_fail_null("bytes");
+    const coded_rules *const r = &d->rules;
+    if (!differ_same_rules(r, &mine->rules))
+        return bly_fail(BLY_EUNFIT, "the symbols of this side were made with "
+                                    "another width, secret or table");
+    if (d->broken)
+        return bly_fail(BLY_EFORMAT, "symbols of no set came before");
+    if (!bly_coded_head(r, bytes, nbytes, &b))
+        return bly_fail(BLY_EFORMAT, "not symbols of a set, or cut off");
+    if (b.from != d->ncells)
+        return bly_fail(BLY_EUNFIT,
+                        "symbols from %llu on came, those from %llu on are "
+                        "next",
+                        (unsigned long long)b.from,
+                        (unsigned long long)d->ncells);
+    if (b.from < mine->from || b.to > mine->to ||
+        (r->hashes && b.cells != mine->to))
+        return bly_fail(BLY_EUNFIT,
+                        "symbols %llu to %llu came, this side has made %llu to "
+                        "%llu",
+                        (unsigned long long)b.from, (unsigned long long)b.to,
+                        (unsigned long long)mine->from,
+                        (unsigned long long)mine->to);
+    if (!differ_reserve(d, b.to))
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    for (uint64_t i = b.from; i < b.to; i++) {
+        uint64_t *const cell = cell_at(d, i);
+        const uint64_t *const own = mine->cells + (i - mine->from) * r->stride;
+        if (!bly_coded_read(r, &b, i, cell))
+            return bly_fail(BLY_EFORMAT, "symbol %llu is cut off",
+                            (unsigned long long)i);
+        cell[0] -= own[0];
+        for (size_t w = 1; w < r->stride; w++)
+            cell[w] ^= own[w];
+    }
+    if (b.at != b.end)
+        return bly_fail(BLY_EFORMAT, "%llu bytes follow the last symbol",
+                        (unsigned long long)(b.end - b.at));
+    d->ncells = b.to;
+    d->cells_of_table = b.cells;
+    d->done = false;
+    const uint64_t before = d->nfound;
+    const bly_status st = differ_decode(d, b.from);
+    differ_tell(d, before);
+    return st;
+}
+
+bool bly_differ_done(const bly_differ *d)
+{
+    return d && d->done;
+}
+
+uint64_t bly_differ_symbols(const bly_differ *d)
+{
+    return d ? d->ncells : 0;
+}
+
+size_t bly_differ_elements(const bly_differ *d, bly_side side,
+                           const void **elements)
+{
+    const bool known = d && (side == BLY_MINE || side == BLY_THEIRS);
+    if (elements)
+        *elements = known ? d->side[side].at : NULL;
+    return known ? d->nside[side] : 0;
+}
