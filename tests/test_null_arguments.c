@@ -1301,6 +1301,7 @@ static void none_is_forgotten(void **unused)
                          with_status("include/bloomery/parquet.h") +
                          with_status("include/bloomery/few.h") +
                          with_status("include/bloomery/sorted.h") +
+                         with_status("include/bloomery/reconcile.h") +
                          with_status("include/bloomery/sketch.h"),
                      COUNT_OF(rows));
 }

@@ -81,7 +81,8 @@
     X(three_tables)    \
     X(tables)          \
     X(differential)    \
-    X(joins)
+    X(joins)           \
+    X(reconcile)
 
 struct figure_run;
 
