@@ -38,7 +38,8 @@ struct forms {
 static bool take(void *ctx, enum role role, const char *text, size_t n)
 {
     struct forms *const f = ctx;
-    assert(n && n <= WORD_BYTES);
+    assert(n &&
+           n <= WORD_BYTES + (role == ROLE_JOINED || role == ROLE_JOINED_LAST));
     for (unsigned i = 0; i < role_asks(role); i++) {
         char key[KEY_BYTES];
         const uint64_t hash = bly_hash(bly_builder_hasher(f->builder), key,

@@ -13,6 +13,8 @@
 /* More than any language has; a file of outside must not take all memory. */
 #define AFFIXES_MOST ((size_t)1 << 20)
 #define ALIASES_MOST ((size_t)1 << 20)
+#define RULES_MOST ((size_t)10000)
+#define ICONVS_MOST ((size_t)20000) /* Korean has one per syllable, 11172 */
 
 /* ------------------------------------------------------------------ memory */
 
@@ -59,7 +61,7 @@ void aff_free(struct aff *a)
         iconv_close(a->convert);
     free(a->affixes);
     free(a->first);
-    free(a->in_rules);
+    free(a->rules);
     free(a->aliases);
     block_free(&a->iconvs);
     block_free(&a->breaks);
@@ -132,18 +134,22 @@ static size_t flag_read(const struct aff *a, const char *at, size_t n,
     const char *p = at;
     switch (a->flags_are) {
     case FLAG_LONG:
+        *out = 0;
         if (n < 2)
-            return 0;
+            return n; /* half a flag is none, as hunspell has it */
         *out = (aff_flag)((unsigned char)at[0] << 8 | (unsigned char)at[1]);
         return 2;
     case FLAG_NUMBER:
         for (; used < n && at[used] >= '0' && at[used] <= '9'; used++)
             if ((number = 10 * number + (unsigned)(at[used] - '0')) > 65535)
                 return 0;
-        if (!used || !number)
+        if (!used)
             return 0;
-        *out = (aff_flag)number;
-        return used < n && at[used] == ',' ? used + 1 : used;
+        *out = (aff_flag)number; /* 0 too, in Turkish */
+        /* What else stands there does not count: Nepali has 17X. */
+        while (used < n && at[used] != ',')
+            used++;
+        return used < n ? used + 1 : used;
     case FLAG_UTF8:
         c = n ? utf8_next(&p, at + n) : -1;
         if (c <= 0 || c > 0xffff)
@@ -272,6 +278,7 @@ struct aff_reading {
     struct affix open; /* the class whose rules come; how many still do */
     size_t left;
     size_t nalias_left, nbreak_left, niconv_left; /* 0: a header comes */
+    size_t nrule_left;
     const char *why;
 };
 
@@ -390,8 +397,11 @@ static bool affix_line(struct aff_reading *r, bool prefix)
     const struct aff_line *const l = &r->line;
     aff_flag flag;
     r->why = "no flag of the form that FLAG says";
-    if (l->n < 2 ||
-        flag_read(r->a, l->at[1].ptr, l->at[1].len, &flag) != l->at[1].len)
+    const size_t used =
+        l->n < 2 ? 0 : flag_read(r->a, l->at[1].ptr, l->at[1].len, &flag);
+    /* Flags of one byte in a file of UTF-8: the first byte of a letter counts,
+     * as hunspell has it (Czech). */
+    if (!used || (used != l->at[1].len && r->a->flags_are != FLAG_BYTE))
         return false;
     if (r->left && r->open.flag == flag && r->open.prefix == prefix)
         return rule_read(r, prefix);
@@ -463,37 +473,69 @@ static bool iconv_line(struct aff_reading *r)
 {
     r->why = "ICONV takes how many there are, then two texts in each line";
     if (!r->niconv_left) {
-        r->niconv_left = field_number(&r->line, 1, 10000);
-        return r->niconv_left <= 10000;
+        r->niconv_left = field_number(&r->line, 1, ICONVS_MOST);
+        return r->niconv_left <= ICONVS_MOST;
     }
     r->niconv_left--;
     return r->line.n >= 3 && put_text(r->a, &r->a->iconvs, r->line.at[1]) &&
            put_text(r->a, &r->a->iconvs, r->line.at[2]);
 }
 
+/* A rule: flags, in parentheses where they have more than one character, each
+ * with a mark that says how often it may come. Marks that follow none count for
+ * nothing, as hunspell has it. */
+static bool rule_parts(struct aff *a, bly_bytes text, struct aff_rule *rule)
+{
+    const char *at = text.ptr;
+    const char *const end = at + text.len;
+    const bool grouped = memchr(at, '(', text.len) != NULL;
+    *rule =
+        (struct aff_rule){ aff_get(a, (text.len + 1) * sizeof *rule->at), 0 };
+    if (!rule->at)
+        return false;
+    while (at < end) {
+        struct aff_rule_part part = { 0 };
+        const bool opens = *at == '(';
+        if (rule->n && (*at == '*' || *at == '?')) {
+            rule->at[rule->n - 1].times = *at++;
+            continue;
+        }
+        at += opens;
+        const char *const close =
+            opens ? memchr(at, ')', (size_t)(end - at)) : NULL;
+        const size_t left = close               ? (size_t)(close - at)
+                            : grouped && !opens ? 1
+                                                : (size_t)(end - at);
+        const size_t used = flag_read(a, at, left, &part.flag);
+        if (used)
+            rule->at[rule->n++] = part;
+        at += used ? used : left > 0;
+        at += opens && at < end && *at == ')';
+    }
+    return true;
+}
+
 static bool rules_line(struct aff_reading *r)
 {
     struct aff *const a = r->a;
-    r->why = "out of memory";
-    if (!a->in_rules && !(a->in_rules = calloc(1024, sizeof *a->in_rules)))
-        return false;
+    r->why = "COMPOUNDRULE takes how many there are, then one in each line";
     if (r->line.n < 2)
-        return true;
-    const char *at = r->line.at[1].ptr;
-    const char *const end = at + r->line.at[1].len;
-    while (at < end) {
-        aff_flag flag;
-        if (*at == '(' || *at == ')' || *at == '*' || *at == '?') {
-            at++;
-            continue;
-        }
-        const size_t used = flag_read(a, at, (size_t)(end - at), &flag);
-        if (!used)
-            break;
-        a->in_rules[flag / 64] |= UINT64_C(1) << flag % 64;
-        at += used;
+        return false;
+    if (!r->nrule_left) {
+        r->nrule_left = field_number(&r->line, 1, RULES_MOST);
+        return r->nrule_left <= RULES_MOST;
     }
-    return true;
+    r->nrule_left--;
+    r->why = "out of memory";
+    if (a->nrules == a->nrule_room) {
+        const size_t room = a->nrule_room ? 2 * a->nrule_room : 16;
+        struct aff_rule *const more = realloc(a->rules, room * sizeof *more);
+        if (!more)
+            return false;
+        a->rules = more;
+        a->nrule_room = room;
+    }
+    return rule_parts(a, r->line.at[1], &a->rules[a->nrules]) && ++a->nrules;
 }
 
 static bool flag_form(struct aff_reading *r)
@@ -511,14 +553,12 @@ static bool flag_form(struct aff_reading *r)
     return true;
 }
 
-static void not_followed(struct aff *a, bly_bytes name)
+void aff_not_followed(struct aff *a, const char *name)
 {
     const size_t n = strlen(a->unknown);
-    char word[40];
-    snprintf(word, sizeof word, "%.*s", (int)name.len, (const char *)name.ptr);
-    if (!strstr(a->unknown, word))
+    if (!strstr(a->unknown, name))
         snprintf(a->unknown + n, sizeof a->unknown - n, "%s%s", n ? ", " : "",
-                 word);
+                 name);
 }
 
 /* Lines that give a flag a meaning; NULL is an old name of none. */
@@ -548,12 +588,26 @@ static aff_flag *meaning_of(struct aff *a, const struct aff_line *l)
     return NULL;
 }
 
+/* Turkish, Azerbaijani and Crimean Tatar, as "tr" or "tr_TR". */
+static bool is_turkic(bly_bytes lang)
+{
+    static const char *const names[] = { "tr", "az", "crh" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const size_t n = strlen(names[i]);
+        const char *const text = lang.ptr;
+        if (lang.len >= n && memcmp(text, names[i], n) == 0 &&
+            (lang.len == n || text[n] == '_' || text[n] == '-'))
+            return true;
+    }
+    return false;
+}
+
 static bool directive_line(struct aff_reading *r)
 {
     static const char *const others[] = {
-        "COMPLEXPREFIXES",      "CHECKCOMPOUNDDUP", "CHECKCOMPOUNDREP",
-        "CHECKCOMPOUNDPATTERN", "SIMPLIFIEDTRIPLE", "COMPOUNDMORESUFFIXES",
-        "COMPOUNDROOT",         "COMPOUNDSYLLABLE", "FORCEUCASE",
+        "COMPLEXPREFIXES", "CHECKCOMPOUNDREP",     "CHECKCOMPOUNDPATTERN",
+        "COMPOUNDROOT",    "COMPOUNDMORESUFFIXES", "COMPOUNDSYLLABLE",
+        "FORCEUCASE",
     };
     struct aff *const a = r->a;
     const struct aff_line *const l = &r->line;
@@ -594,13 +648,17 @@ static bool directive_line(struct aff_reading *r)
         a->compound_words = (unsigned)n;
         return n <= 1000;
     }
+    if (field_is(l, 0, "LANG") && l->n > 1)
+        a->dotless = is_turkic(l->at[1]);
     a->full_strip |= field_is(l, 0, "FULLSTRIP");
     a->sharps |= field_is(l, 0, "CHECKSHARPS");
     a->compound_case |= field_is(l, 0, "CHECKCOMPOUNDCASE");
     a->compound_triple |= field_is(l, 0, "CHECKCOMPOUNDTRIPLE");
+    a->compound_dup |= field_is(l, 0, "CHECKCOMPOUNDDUP");
+    a->simplified_triple |= field_is(l, 0, "SIMPLIFIEDTRIPLE");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (field_is(l, 0, others[i]))
-            not_followed(a, l->at[0]);
+            aff_not_followed(a, others[i]);
     return true;
 }
 

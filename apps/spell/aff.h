@@ -43,6 +43,17 @@ struct affix {
     struct aff_flags next; /* continuation classes */
 };
 
+/* One flag of a COMPOUNDRULE, and how often words with it may follow. */
+struct aff_rule_part {
+    aff_flag flag;
+    char times; /* '?': once or not; '*': any number; else once */
+};
+
+struct aff_rule {
+    struct aff_rule_part *at;
+    size_t n;
+};
+
 /* Rules of one flag: a part of an array. */
 struct affix_class {
     const struct affix *at;
@@ -64,7 +75,10 @@ struct aff {
     aff_flag compound, begin, middle, end, permit, forbid;
     bool full_strip, sharps, compound_case, compound_triple;
     unsigned compound_least, compound_words;
-    uint64_t *in_rules; /* bitmap: flags of COMPOUNDRULE; NULL: none */
+    bool simplified_triple, compound_dup;
+    bool dotless;           /* LANG: case as in Turkish */
+    struct aff_rule *rules; /* COMPOUNDRULE */
+    size_t nrules, nrule_room;
 
     struct block iconvs; /* FROM NUL TO NUL, and so on */
     struct block breaks; /* pattern NUL, and so on */
@@ -90,6 +104,9 @@ bool aff_flags_read(struct aff *a, const char *text, size_t n,
 
 /* Text of the files as a word, without what is ignored. */
 bool aff_word(struct aff *a, const char *text, size_t n, struct word *out);
+
+/* Note that a directive is there and not followed. */
+void aff_not_followed(struct aff *a, const char *name);
 
 static inline bool flags_have(const struct aff_flags *f, aff_flag flag)
 {

@@ -134,7 +134,7 @@ static bool lower_of(const char *word, size_t n, char out[SHORT])
 }
 
 /* Those that are left, in lower case where they are capitalised. A forbidden
- * word must not come back in this way. */
+ * word must not come back in this way, and Turkish has another i. */
 static void ask_lower(const struct checking_run *c, struct worker *w,
                       const char *text)
 {
@@ -142,7 +142,7 @@ static void ask_lower(const struct checking_run *c, struct worker *w,
     char room[ASK][SHORT];
     uint64_t found[BLY_BITMAP_WORDS(ASK)];
     const size_t nleft = w->nleft;
-    if (c->speller.is.forbidden)
+    if (c->speller.is.forbidden || c->speller.is.dotless)
         return;
     w->nleft = 0;
     for (size_t i = 0, many; i < nleft; i += many) {

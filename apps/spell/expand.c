@@ -37,11 +37,37 @@ size_t role_key(enum role r, unsigned ask, const char *word, size_t n,
 struct deriving {
     struct expansion *x;
     const struct aff_flags *flags;
-    uint64_t nforms; /* before this root */
-    bool upper;      /* forms for capitals alone */
+    uint64_t nforms;                        /* before this root */
+    bool upper;                             /* forms for capitals alone */
+    unsigned char letters[JOINING_LETTERS]; /* of its flags, for rules */
+    unsigned nletters;
 };
 
-enum { AS_WORD = 1, AS_BEGIN = 2, AS_MIDDLE = 4, AS_END = 8 };
+enum {
+    AS_WORD = 1,
+    AS_BEGIN = 2,
+    AS_MIDDLE = 4,
+    AS_END = 8,
+    AS_JOINED = 16,      /* anywhere in a compound by rule */
+    AS_JOINED_LAST = 32, /* at its end: what has affixes */
+    AS_LAST = AS_END | AS_JOINED_LAST,
+};
+
+/* A form as part of a compound by rule: with each letter. */
+static bool joined_give(struct deriving *d, enum role role, const char *text,
+                        size_t n)
+{
+    struct expansion *const x = d->x;
+    char key[WORD_BYTES + 1];
+    memcpy(key + 1, text, n);
+    for (unsigned i = 0; i < d->nletters; i++) {
+        key[0] = (char)d->letters[i];
+        x->nforms++;
+        if (!x->take(x->ctx, role, key, n + 1))
+            return false;
+    }
+    return true;
+}
 
 static bool form_give(struct deriving *d, const struct word *w, unsigned as)
 {
@@ -64,6 +90,9 @@ static bool form_give(struct deriving *d, const struct word *w, unsigned as)
         if (!x->take(x->ctx, roles[i], text, n))
             return false;
     }
+    if ((as & AS_JOINED && !joined_give(d, ROLE_JOINED, text, n)) ||
+        (as & AS_JOINED_LAST && !joined_give(d, ROLE_JOINED_LAST, text, n)))
+        return false;
     x->why = x->nforms - d->nforms > FORMS_OF_ROOT
                  ? "more than a million forms of one word"
              : x->nforms > FORMS_MOST ? "more than 100 million forms"
@@ -89,11 +118,12 @@ static bool tries_left(struct deriving *d)
 
 /* The places in a compound that flags allow: those of the root, or of the affix
  * that decides. */
-static unsigned places(const struct aff *a, const struct aff_flags *root,
-                       const struct aff_flags *affix)
+static unsigned places(const struct deriving *d, const struct aff_flags *affix)
 {
     static const struct aff_flags none;
-    unsigned as = 0;
+    const struct aff *const a = d->x->aff;
+    const struct aff_flags *const root = d->flags;
+    unsigned as = !d->nletters ? 0 : affix ? AS_JOINED_LAST : AS_JOINED;
     affix = affix ? affix : &none;
 #define HAS(flag) (flags_have(root, flag) || flags_have(affix, flag))
     if (HAS(a->compound))
@@ -119,11 +149,11 @@ static unsigned roles_of(const struct deriving *d, const struct affix *p,
                 (!p || flags_have(pf, a->need_affix))
           : flags_have(pf, a->need_affix))
         return 0;
-    unsigned as = places(a, d->flags, s ? sf : pf);
+    unsigned as = places(d, s ? sf : pf);
     if (s && !flags_have(sf, a->permit))
-        as &= AS_END;
+        as &= AS_LAST;
     if (p && !flags_have(pf, a->permit))
-        as &= ~(unsigned)AS_END;
+        as &= ~(unsigned)AS_LAST;
     if (flags_have(sf, a->forbid) || flags_have(pf, a->forbid))
         as = 0;
     if (!flags_have(d->flags, a->only_compound) &&
@@ -163,7 +193,7 @@ static bool with_prefixes(struct deriving *d, const struct aff_flags *f,
                                   : may_meet(d, p, s);
             if (fits && form_make(d, p, w, &made) &&
                 !form_give(d, &made,
-                           second ? roles_of(d, p, s) & (AS_WORD | AS_END)
+                           second ? roles_of(d, p, s) & (AS_WORD | AS_LAST)
                                   : roles_of(d, p, s)))
                 return false;
         }
@@ -185,7 +215,7 @@ static bool with_second(struct deriving *d, const struct affix *s,
             const struct affix *const second = &c.at[k];
             if (!form_make(d, second, w, &made))
                 continue;
-            unsigned as = places(a, d->flags, &s->next) & AS_END;
+            unsigned as = places(d, &s->next) & AS_LAST;
             if (!flags_have(d->flags, a->only_compound))
                 as |= AS_WORD;
             if (flags_have(&s->next, a->circumfix))
@@ -229,7 +259,7 @@ static bool derive(struct deriving *d, const struct word *root)
     struct word made;
     if (!flags_have(f, a->need_affix) &&
         !form_give(d, root,
-                   places(a, f, NULL) |
+                   places(d, NULL) |
                        (flags_have(f, a->only_compound) ? 0 : AS_WORD)))
         return false;
     if (!with_suffixes(d, f, root, true))
@@ -253,16 +283,19 @@ bool expand(struct expansion *x, const struct word *root,
     const enum capitals caps = word_capitals(root);
     struct deriving d = { .x = x, .flags = flags, .nforms = x->nforms };
     x->why = NULL;
+    d.nletters =
+        x->letters ? joining_letters_of(x->letters, root, flags, d.letters) : 0;
     if (!derive(&d, root))
         return false;
     /* hunspell takes IPHONE and NASA'S for iPhone and NASA's, though no other
      * case of them. */
     if ((caps != CAPS_MIXED && !(caps == CAPS_ALL && flags->n)) ||
-        flags_have(flags, x->aff->keep_case))
+        flags_have(flags, x->aff->keep_case) ||
+        flags_have(flags, x->aff->forbidden))
         return true;
     struct word capital = *root;
-    word_lower(&capital);
-    word_capitalise(&capital);
+    word_lower(&capital, x->aff->dotless);
+    word_capitalise(&capital, x->aff->dotless);
     d.upper = true;
     return derive(&d, &capital);
 }

@@ -73,6 +73,9 @@ size_t word_write(const struct word *w, char out[WORD_BYTES])
     return len;
 }
 
+#define DOTLESS_I 0x131
+#define DOTTED_I 0x130
+
 enum capitals word_capitals(const struct word *w)
 {
     size_t ncapital = 0, nneutral = 0;
@@ -90,14 +93,14 @@ enum capitals word_capitals(const struct word *w)
                                          : CAPS_MIXED;
 }
 
-void word_lower(struct word *w)
+void word_lower(struct word *w, bool dotless)
 {
     for (size_t i = 0; i < w->n; i++)
-        w->c[i] = letter_lower(w->c[i]);
+        w->c[i] = dotless && w->c[i] == 'I' ? DOTLESS_I : letter_lower(w->c[i]);
 }
 
-void word_capitalise(struct word *w)
+void word_capitalise(struct word *w, bool dotless)
 {
     if (w->n)
-        w->c[0] = letter_upper(w->c[0]);
+        w->c[0] = dotless && w->c[0] == 'i' ? DOTTED_I : letter_upper(w->c[0]);
 }

@@ -34,7 +34,8 @@ enum capitals {
 };
 enum capitals word_capitals(const struct word *w);
 
-void word_lower(struct word *w);
-void word_capitalise(struct word *w); /* the first letter, and no other */
+/* dotless: I is the capital of ı, and İ that of i, as in Turkish. */
+void word_lower(struct word *w, bool dotless);
+void word_capitalise(struct word *w, bool dotless); /* the first letter */
 
 #endif

@@ -44,6 +44,23 @@ struct compound {
     size_t place[COMPOUND_CHARS + 1]; /* of each character in the text */
 };
 
+/* False if the word is too long, or too short for two parts. */
+static bool compound_open(struct compound *c, struct question *q,
+                          const struct word *w)
+{
+    size_t len = 0;
+    c->q = q;
+    c->w = w;
+    if (w->n > COMPOUND_CHARS || w->n < 2 * (size_t)q->s->is.compound_least)
+        return false;
+    for (size_t i = 0; i < w->n; i++) {
+        c->place[i] = len;
+        len += utf8_put(w->c[i], c->text + len);
+    }
+    c->place[w->n] = len;
+    return true;
+}
+
 static bool part_is(struct compound *c, size_t from, size_t to, enum role role)
 {
     return has(c->q, role, c->text + c->place[from],
@@ -63,34 +80,129 @@ static bool may_join(const struct compound *c, size_t i)
            (letter_lower(at[-1]) == at[-1] && letter_lower(at[0]) == at[0]);
 }
 
+/* Where may the part behind one that ends before character i begin? There, and
+ * where three equal letters are written as two (Schiff, Fahrt: Schiffahrt), one
+ * before. */
+static size_t next_part(const struct compound *c, size_t i)
+{
+    const uint32_t *const at = c->w->c + i;
+    return c->q->s->is.simplified_triple && i > 2 && at[-1] == at[-2] ? i - 1
+                                                                      : i;
+}
+
+/* Does the part that ends before character i have another beginning than `not`?
+ * parts: where parts end. */
+static bool other_part(struct compound *c, const unsigned *parts, size_t i,
+                       size_t not )
+{
+    for (size_t from = 0; from < i; from++)
+        if (from != not &&(from == 0 || parts[from]) &&
+            part_is(c, from, i, from ? ROLE_MIDDLE : ROLE_BEGIN))
+            return true;
+    return false;
+}
+
+/* The last part begins at `from`, the one before it ends before i. Are they the
+ * same word, where that is no compound? */
+static bool is_doubled(struct compound *c, const unsigned *parts, size_t from,
+                       size_t i)
+{
+    const size_t n = c->w->n - from;
+    const uint32_t *const at = c->w->c;
+    return c->q->s->is.compound_dup && n <= i &&
+           memcmp(at + i - n, at + from, n * sizeof *at) == 0 &&
+           !part_is(c, from, c->w->n, ROLE_TWICE) &&
+           !other_part(c, parts, i, i - n);
+}
+
 /* Can it be divided into a beginning, any number of middles, and an end? Places
  * where parts may end are found from left to right, each once, so that the
  * questions are at most the square of the length. */
 static bool compound_right(struct question *q, const struct word *w)
 {
-    struct compound c = { .q = q, .w = w };
+    struct compound c;
     const size_t n = w->n, least = q->s->is.compound_least;
     const unsigned most = q->s->is.compound_words;
     unsigned parts[COMPOUND_CHARS + 1] = { 0 }; /* that end there; 0: none */
-    size_t len = 0;
-    if (n > COMPOUND_CHARS || n < 2 * least)
+    if (!compound_open(&c, q, w))
         return false;
-    for (size_t i = 0; i < n; i++) {
-        c.place[i] = len;
-        len += utf8_put(w->c[i], c.text + len);
-    }
-    c.place[n] = len;
     for (size_t i = least; i + least <= n; i++)
         if (may_join(&c, i) && part_is(&c, 0, i, ROLE_BEGIN))
             parts[i] = 1;
     for (size_t i = least; i + least <= n && q->asks < ASKS_MOST; i++) {
         if (!parts[i] || (most && parts[i] >= most))
             continue;
-        if (part_is(&c, i, n, ROLE_END))
+        for (size_t from = i; from >= next_part(&c, i); from--) {
+            if (part_is(&c, from, n, ROLE_END) &&
+                !is_doubled(&c, parts, from, i))
+                return true;
+            for (size_t k = from + least; k + least <= n; k++)
+                if (!parts[k] && may_join(&c, k) &&
+                    part_is(&c, from, k, ROLE_MIDDLE))
+                    parts[k] = parts[i] + 1;
+        }
+    }
+    return false;
+}
+
+/* ------------------------------------------------------- compounds by rule */
+
+static bool joined_is(struct compound *c, size_t from, size_t to,
+                      unsigned letter, enum role role)
+{
+    char key[WORD_BYTES + 1];
+    const size_t n = c->place[to] - c->place[from];
+    key[0] = (char)letter;
+    memcpy(key + 1, c->text + c->place[from], n);
+    return has(c->q, role, key, n + 1);
+}
+
+/* Does the rest from here on end a rule? */
+static bool joined_ends(struct compound *c, size_t from,
+                        const struct joining_set *at)
+{
+    const struct joining *const j = &c->q->s->is.joining;
+    struct joining_set to;
+    for (uint64_t l = joining_next(j, at) & ~UINT64_C(1); l; l &= l - 1) {
+        const unsigned letter = (unsigned)__builtin_ctzll(l);
+        joining_step(j, at, letter, &to);
+        if (joining_next(j, &to) & 1 &&
+            (joined_is(c, from, c->w->n, letter, ROLE_JOINED) ||
+             joined_is(c, from, c->w->n, letter, ROLE_JOINED_LAST)))
             return true;
+    }
+    return false;
+}
+
+/* The places that rules are in when a part ends before character i grow from
+ * left to right: what lies before i is complete when i is looked at. */
+static bool joined_right(struct question *q, const struct word *w)
+{
+    const struct joining *const j = &q->s->is.joining;
+    const size_t n = w->n, least = q->s->is.compound_least;
+    struct joining_set at[COMPOUND_CHARS + 1], to;
+    bool reached[COMPOUND_CHARS + 1] = { true };
+    struct compound c;
+    if (!compound_open(&c, q, w))
+        return false;
+    joining_begin(j, &at[0]);
+    for (size_t i = 0; i + least <= n && q->asks < ASKS_MOST; i++) {
+        if (!reached[i])
+            continue;
+        if (i && joined_ends(&c, i, &at[i]))
+            return true;
+        const uint64_t next = joining_next(j, &at[i]) & ~UINT64_C(1);
         for (size_t k = i + least; k + least <= n; k++)
-            if (!parts[k] && may_join(&c, k) && part_is(&c, i, k, ROLE_MIDDLE))
-                parts[k] = parts[i] + 1;
+            for (uint64_t l = next; l; l &= l - 1) {
+                const unsigned letter = (unsigned)__builtin_ctzll(l);
+                if (!joined_is(&c, i, k, letter, ROLE_JOINED))
+                    continue;
+                joining_step(j, &at[i], letter, &to);
+                if (!reached[k])
+                    at[k] = (struct joining_set){ 0 };
+                reached[k] = true;
+                joining_add(&at[k], &to);
+            }
     }
     return false;
 }
@@ -107,7 +219,8 @@ static bool form_right(struct question *q, const struct word *w, unsigned also)
     return has(q, ROLE_WORD, text, n) ||
            (also & EXACT && is->exact && has(q, ROLE_EXACT, text, n)) ||
            (also & UPPER && is->upper && has(q, ROLE_UPPER, text, n)) ||
-           (is->compounds && compound_right(q, w) &&
+           (((is->compounds && compound_right(q, w)) ||
+             (is->joined && joined_right(q, w))) &&
             !(is->forbidden && has(q, ROLE_FORBIDDEN, text, n)));
 }
 
@@ -149,7 +262,7 @@ static bool sharp_right(struct question *q, const struct word *w, size_t at,
             sharp_right(q, &sharp, at + 1, depth + 1))
             return true;
         struct word capital = sharp;
-        word_capitalise(&capital);
+        word_capitalise(&capital, q->s->is.dotless);
         if (is_right(q, &capital, EXACT))
             return true;
     }
@@ -168,7 +281,7 @@ static bool apostrophe_right(struct question *q, const struct word *lower)
     w.c[at + 1] = letter_upper(w.c[at + 1]);
     if (is_right(q, &w, 0))
         return true;
-    word_capitalise(&w);
+    word_capitalise(&w, q->s->is.dotless);
     return is_right(q, &w, 0);
 }
 
@@ -187,12 +300,12 @@ static bool cases_right(struct question *q, const struct word *w,
     const struct spell_traits *const is = &q->s->is;
     if (is_right(q, w, EXACT))
         return true;
-    if (caps == CAPS_NONE || caps == CAPS_MIXED)
+    if (caps == CAPS_NONE || caps == CAPS_MIXED || is_forbidden(q, w))
         return false;
     struct word lower = *w, capital;
-    word_lower(&lower);
+    word_lower(&lower, q->s->is.dotless);
     capital = lower;
-    word_capitalise(&capital);
+    word_capitalise(&capital, q->s->is.dotless);
     if (caps == CAPS_ALL && (apostrophe_right(q, &lower) ||
                              (is->sharps && sharp_right(q, &lower, 0, 0))))
         return true;

@@ -58,7 +58,7 @@ static void try_word(struct suggesting *to, const struct word *w, bool capital)
     if (to->n == SUGGESTIONS || !w->n || (capital && !letter_is(w->c[0])))
         return;
     if (capital) { /* the candidate in lower case, or as a name */
-        word_capitalise(&other);
+        word_capitalise(&other, to->s->is.dotless);
         n = word_write(&other, text);
         found |= listed(to, text, n);
     }
@@ -78,7 +78,7 @@ size_t suggest(const struct suggester *g, const struct speller *s,
     const enum capitals caps = word_capitals(&w);
     const bool capital = caps == CAPS_FIRST;
     if (caps != CAPS_NONE)
-        word_lower(&w);
+        word_lower(&w, s->is.dotless);
     for (size_t i = 0; i + 1 < w.n; i++) {
         made = w;
         made.c[i] = w.c[i + 1];

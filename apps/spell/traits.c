@@ -8,6 +8,7 @@
 #include "apps/spell/traits.h"
 
 #define ICONV_PAIRS 64 /* pairs of metadata: some thousand of ICONV */
+#define RULE_PAIRS 64
 
 const char *spell_text(const struct block *b, size_t *at)
 {
@@ -29,7 +30,8 @@ static bool texts_have(const struct block *b, const char *text, unsigned step)
     return false;
 }
 
-bool spell_traits_add(struct spell_traits *t, const struct aff *a)
+bool spell_traits_add(struct spell_traits *t, const struct aff *a,
+                      const struct joining_letters *letters)
 {
     const char *text;
     t->known = true;
@@ -37,6 +39,15 @@ bool spell_traits_add(struct spell_traits *t, const struct aff *a)
     t->sharps |= a->sharps;
     t->compound_case |= a->compound_case;
     t->compound_triple |= a->compound_triple;
+    t->simplified_triple |= a->simplified_triple;
+    t->compound_dup |= a->compound_dup;
+    t->dotless |= a->dotless;
+    if (letters) {
+        t->nletters = letters->n;
+        t->nstates = letters->nstates;
+        if (!joining_write(letters, a, &t->rules))
+            return false;
+    }
     if (!t->compound_least || a->compound_least < t->compound_least)
         t->compound_least = a->compound_least;
     if (a->compound_words > t->compound_words)
@@ -61,6 +72,7 @@ void spell_traits_free(struct spell_traits *t)
 {
     block_free(&t->breaks);
     block_free(&t->iconvs);
+    block_free(&t->rules);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -86,9 +98,26 @@ static size_t texts_join(const struct block *b, size_t *at, unsigned step,
     return n;
 }
 
+/* All texts of b, `step` of them kept together, in the pairs PREFIX-0, PREFIX-1
+ * and so on. */
+static bly_status pairs_set(bly_filter *f, const char *prefix, unsigned most,
+                            const struct block *b, unsigned step)
+{
+    char value[BLY_NOTE_MOST + 1], name[32];
+    bly_status st = BLY_OK;
+    size_t at = 0;
+    for (unsigned i = 0; !st && at < b->len && i < most; i++) {
+        snprintf(name, sizeof name, "%s-%u", prefix, i);
+        if (!texts_join(b, &at, step, value))
+            break;
+        st = bly_set_pair(f, name, value);
+    }
+    return st;
+}
+
 bly_status spell_traits_set(const struct spell_traits *t, bly_filter *f)
 {
-    char value[BLY_NOTE_MOST + 1], utf8[WORD_BYTES + 1], name[32];
+    char value[BLY_NOTE_MOST + 1], utf8[WORD_BYTES + 1];
     snprintf(value, sizeof value, "words%s%s%s%s%s%s", t->exact ? " exact" : "",
              t->upper ? " upper" : "", t->forbidden ? " forbidden" : "",
              t->sharps ? " sharps" : "", t->compound_case ? " case" : "",
@@ -100,13 +129,17 @@ bly_status spell_traits_set(const struct spell_traits *t, bly_filter *f)
     size_t at = 0;
     if (!st && t->breaks.len && texts_join(&t->breaks, &at, 1, value))
         st = bly_set_pair(f, "spell-break", value);
-    at = 0;
-    for (unsigned i = 0; !st && at < t->iconvs.len && i < ICONV_PAIRS; i++) {
-        snprintf(name, sizeof name, "spell-iconv-%u", i);
-        if (!texts_join(&t->iconvs, &at, 2, value))
-            break;
-        st = bly_set_pair(f, name, value);
-    }
+    if (!st)
+        st = pairs_set(f, "spell-iconv", ICONV_PAIRS, &t->iconvs, 2);
+    if (!st && t->joined)
+        st = pairs_set(f, "spell-rule", RULE_PAIRS, &t->rules, 1);
+    snprintf(value, sizeof value, "%s%s%s",
+             t->simplified_triple ? " simplified" : "",
+             t->compound_dup ? " dup" : "", t->dotless ? " dotless" : "");
+    if (t->joined)
+        snprintf(value + strlen(value), 64, " least=%u", t->compound_least);
+    if (!st && value[0])
+        st = bly_set_pair(f, "spell-more", value + 1);
     if (!st && t->ignored.n) {
         const size_t n = word_write(&t->ignored, utf8);
         utf8[n] = '\0';
@@ -140,6 +173,22 @@ static bool texts_split(struct block *b, bly_bytes value, unsigned step)
     return n % step == 0;
 }
 
+/* The texts of the pairs PREFIX-0, PREFIX-1 and so on, into b. */
+static bool pairs_read(const bly_filter *f, const char *prefix, unsigned most,
+                       struct block *b, unsigned step)
+{
+    bly_bytes value;
+    char name[32];
+    for (unsigned i = 0; i < most; i++) {
+        snprintf(name, sizeof name, "%s-%u", prefix, i);
+        if (!bly_pair_of(f, name, &value))
+            break;
+        if (!texts_split(b, value, step))
+            return false;
+    }
+    return true;
+}
+
 static bool flag_of(struct spell_traits *t, const char *word)
 {
     const struct {
@@ -153,36 +202,48 @@ static bool flag_of(struct spell_traits *t, const char *word)
         { "sharps", &t->sharps },
         { "case", &t->compound_case },
         { "triple", &t->compound_triple },
+        { "simplified", &t->simplified_triple },
+        { "dup", &t->compound_dup },
+        { "dotless", &t->dotless },
     };
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(word, flags[i].name) == 0)
             return *flags[i].flag = true;
+    if (sscanf(word, "least=%u", &t->compound_least) == 1)
+        return t->compound_least > 0;
     t->compounds = sscanf(word, "compounds=%u,%u", &t->compound_least,
                           &t->compound_words) == 2;
     return t->compounds && t->compound_least;
 }
 
-bool spell_traits_read(struct spell_traits *t, const bly_filter *f)
+/* All that the words of a pair say. */
+static bool flags_of(struct spell_traits *t, const bly_filter *f,
+                     const char *pair)
 {
-    bly_bytes value;
-    char name[32];
-    *t = (struct spell_traits){ .compound_least = 3 };
-    if (!bly_pair_of(f, "spell", &value))
-        return block_put(&t->breaks, "-", 2);
     struct block words = { 0 };
-    bool ok = texts_split(&words, value, 1);
+    bly_bytes value;
     const char *word;
+    bool ok = !bly_pair_of(f, pair, &value) || texts_split(&words, value, 1);
     for (size_t at = 0; ok && (word = spell_text(&words, &at));)
         ok = flag_of(t, word);
     block_free(&words);
+    return ok;
+}
+
+bool spell_traits_read(struct spell_traits *t, const bly_filter *f)
+{
+    bly_bytes value;
+    *t = (struct spell_traits){ .compound_least = 3 };
+    if (!bly_pair_of(f, "spell", &value))
+        return block_put(&t->breaks, "-", 2);
+    bool ok = flags_of(t, f, "spell");
     if (ok && bly_pair_of(f, "spell-break", &value))
         ok = texts_split(&t->breaks, value, 1);
-    for (unsigned i = 0; ok && i < ICONV_PAIRS; i++) {
-        snprintf(name, sizeof name, "spell-iconv-%u", i);
-        if (!bly_pair_of(f, name, &value))
-            break;
-        ok = texts_split(&t->iconvs, value, 2);
-    }
+    ok = ok && pairs_read(f, "spell-iconv", ICONV_PAIRS, &t->iconvs, 2) &&
+         pairs_read(f, "spell-rule", RULE_PAIRS, &t->rules, 1) &&
+         joining_read(&t->joining, &t->rules);
+    t->joined = t->joining.n > 0;
+    ok = ok && flags_of(t, f, "spell-more");
     if (ok && bly_pair_of(f, "spell-ignore", &value))
         ok = word_read(&t->ignored, value.ptr, value.len);
     return ok && t->known;

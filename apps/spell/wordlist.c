@@ -51,8 +51,11 @@ struct list_file {
     const char *name;
     struct aff *aff;
     struct text_set forbidden;
+    struct text_set parts; /* of compounds, of the words before this one */
+    struct block fresh;    /* of this one, each with a NUL behind it */
     struct expansion expansion;
     bool forbids; /* forms of a forbidden word are coming */
+    bool joins;   /* words have flags of COMPOUNDRULE */
 };
 
 static void bad_line(struct list_file *f, uint64_t line, const char *why)
@@ -62,19 +65,49 @@ static void bad_line(struct list_file *f, uint64_t line, const char *why)
     f->list->nbad++;
 }
 
+/* No part of a compound may follow itself (CHECKCOMPOUNDDUP), but two words of
+ * the dictionary that look alike may: such parts are noted. Those of one word
+ * wait until the next one comes. False: no memory, or take() stops. */
+static bool part_note(struct list_file *f, enum role role, const char *text,
+                      size_t n)
+{
+    const bly_bytes part = { text, n };
+    if (!f->aff->compound_dup || role < ROLE_BEGIN || role > ROLE_END)
+        return true;
+    if (text_set_has(&f->parts, part))
+        return f->list->take(f->list->ctx, ROLE_TWICE, text, n);
+    return block_put(&f->fresh, text, n) && block_put(&f->fresh, "", 1);
+}
+
+static bool parts_settle(struct list_file *f)
+{
+    const char *text;
+    for (size_t at = 0; (text = spell_text(&f->fresh, &at));)
+        if (!text_set_add(&f->parts, (bly_bytes){ text, strlen(text) }))
+            return fail("out of memory") == YES;
+    f->fresh.len = 0;
+    return true;
+}
+
 static bool form_take(void *ctx, enum role role, const char *text, size_t n)
 {
     struct list_file *const f = ctx;
     struct spell_traits *const is = f->list->is;
     if (f->forbids)
         role = ROLE_FORBIDDEN;
-    else if (f->forbidden.n &&
-             text_set_has(&f->forbidden, (bly_bytes){ text, n }))
-        return true;
+    else if (f->forbidden.n) {
+        const size_t letter = role == ROLE_JOINED ||
+                              role == ROLE_JOINED_LAST; /* before the text */
+        if (text_set_has(&f->forbidden,
+                         (bly_bytes){ text + letter, n - letter }))
+            return true;
+    }
     is->exact |= role == ROLE_EXACT;
     is->upper |= role == ROLE_UPPER;
     is->forbidden |= role == ROLE_FORBIDDEN;
-    f->list->stopped = !f->list->take(f->list->ctx, role, text, n);
+    is->joined |= role == ROLE_JOINED || role == ROLE_JOINED_LAST;
+    f->list->stopped = !f->list->take(f->list->ctx, role, text, n) ||
+                       !part_note(f, role, text, n);
     return !f->list->stopped;
 }
 
@@ -86,7 +119,7 @@ static bool word_forms(struct list_file *f, const struct word *w,
     f->list->nwords++;
     f->forbids = flags_have(flags, f->aff->forbidden);
     if (expand(&f->expansion, w, flags))
-        return true;
+        return parts_settle(f);
     if (f->expansion.why)
         fail("%s: line %llu: %s; a filter is made from a finite list, and "
              "this one does not end; right: another .aff",
@@ -185,36 +218,12 @@ static bool dic_line(struct list_file *f, const char *at, const char *end,
     return !why && w->n;
 }
 
-static bool has_digit(const struct word *w)
-{
-    for (size_t i = 0; i < w->n; i++)
-        if (w->c[i] >= '0' && w->c[i] <= '9')
-            return true;
-    return false;
-}
+/* What a dictionary is read for. Forbidden words come first, since no form of
+ * another may be one. */
+enum pass { PASS_FORBIDDEN, PASS_FORMS, PASS_JOINS };
 
-/* COMPOUNDRULE is about numbers like 21st in most languages, and check passes
- * over these. For other words it is missed. */
-static void look_for_rules(struct list_file *f, const struct word *w,
-                           const struct aff_flags *flags)
-{
-    struct aff *const a = f->aff;
-    if (!a->in_rules || has_digit(w))
-        return;
-    for (size_t i = 0; i < flags->n; i++)
-        if (a->in_rules[flags->at[i] / 64] >> flags->at[i] % 64 & 1) {
-            const size_t n = strlen(a->unknown);
-            snprintf(a->unknown + n, sizeof a->unknown - n, "%sCOMPOUNDRULE",
-                     n ? ", " : "");
-            free(a->in_rules);
-            a->in_rules = NULL;
-            return;
-        }
-}
-
-/* Forbidden words come first, since no form of another may be one. */
 static bool dic_pass(struct list_file *f, const struct block *text,
-                     bool forbidden)
+                     enum pass pass)
 {
     const char *at = text->at;
     const char *const end = at + text->len;
@@ -231,9 +240,15 @@ static bool dic_pass(struct list_file *f, const struct block *text,
         if (number == 1 && stop > line &&
             strspn(line, "0123456789\r \t") >= (size_t)(stop - line))
             continue;
-        if (!dic_line(f, line, stop, number, !forbidden, &w, &flags))
+        if (!dic_line(f, line, stop, number, pass == PASS_FORMS, &w, &flags))
             continue;
-        if (forbidden) {
+        if (pass == PASS_JOINS) {
+            unsigned char letters[JOINING_LETTERS];
+            f->joins |= joining_letters_of(f->expansion.letters, &w, &flags,
+                                           letters) > 0;
+            continue;
+        }
+        if (pass == PASS_FORBIDDEN) {
             char utf8[WORD_BYTES];
             if (flags_have(&flags, f->aff->forbidden) &&
                 !text_set_add(&f->forbidden,
@@ -241,7 +256,6 @@ static bool dic_pass(struct list_file *f, const struct block *text,
                 return fail("out of memory") == YES;
             continue;
         }
-        look_for_rules(f, &w, &flags);
         if (!word_forms(f, &w, &flags, number))
             return false;
     }
@@ -266,23 +280,58 @@ static bool aff_of(const char *dictionary, const char *affix, struct aff *aff)
     return ok;
 }
 
+/* A dictionary whose .aff and text were read. */
+struct dic_file {
+    struct aff aff;
+    struct joining_letters *letters; /* NULL: no rules that are followed */
+    struct block text;
+};
+
+static void dic_close(struct dic_file *d)
+{
+    free(d->letters);
+    aff_free(&d->aff);
+    block_free(&d->text);
+}
+
+/* False, with the reason printed; dic_close() in any case. is: what others
+ * before it said. */
+static bool dic_open(struct list_file *f, const char *affix,
+                     const struct spell_traits *is, struct dic_file *d)
+{
+    *d = (struct dic_file){ 0 };
+    if (!aff_of(f->name, affix, &d->aff))
+        return false;
+    if (d->aff.nrules && !(d->letters = malloc(sizeof *d->letters)))
+        return fail("out of memory") == YES;
+    if (d->letters &&
+        !joining_letters_give(d->letters, &d->aff, is->nletters, is->nstates)) {
+        aff_not_followed(&d->aff, "COMPOUNDRULE");
+        free(d->letters);
+        d->letters = NULL;
+    }
+    f->expansion.aff = f->aff = &d->aff;
+    f->expansion.letters = d->letters;
+    if (!text_read(f->name, &d->text))
+        return false;
+    if (!block_put(&d->text, "", 1))
+        return fail("out of memory") == YES;
+    d->text.len--;
+    return true;
+}
+
 static bool dic_read_file(struct list_file *f, const char *affix)
 {
-    struct block text = { 0 };
-    struct aff aff;
-    bool ok = aff_of(f->name, affix, &aff);
-    f->expansion.aff = f->aff = &aff;
-    ok = ok && text_read(f->name, &text) && block_put(&text, "", 1);
-    text.len -= ok;
-    ok = ok && (!aff.forbidden || dic_pass(f, &text, true)) &&
-         dic_pass(f, &text, false);
-    if (ok && !spell_traits_add(f->list->is, &aff))
+    struct dic_file d;
+    bool ok = dic_open(f, affix, f->list->is, &d) &&
+              (!d.aff.forbidden || dic_pass(f, &d.text, PASS_FORBIDDEN)) &&
+              dic_pass(f, &d.text, PASS_FORMS);
+    if (ok && !spell_traits_add(f->list->is, &d.aff, d.letters))
         ok = fail("out of memory") == YES;
-    if (ok && aff.unknown[0])
+    if (ok && d.aff.unknown[0])
         snprintf(f->list->not_followed, sizeof f->list->not_followed,
-                 "%.100s: %.140s", affix ? affix : f->name, aff.unknown);
-    aff_free(&aff);
-    block_free(&text);
+                 "%.100s: %.140s", affix ? affix : f->name, d.aff.unknown);
+    dic_close(&d);
     return ok;
 }
 
@@ -291,15 +340,19 @@ static bool dic_read_file(struct list_file *f, const char *affix)
 bool wordlist_joins(const char *const *names, size_t n, const char *affix,
                     bool *joins)
 {
+    static const struct spell_traits none;
     bool ok = true;
     *joins = false;
-    for (size_t i = 0; ok && i < n; i++) {
-        struct aff aff;
+    for (size_t i = 0; ok && !*joins && i < n; i++) {
+        struct list_file f = { .name = names[i] };
+        struct dic_file d;
         if (!affix && !is_dictionary(names[i]))
             continue;
-        ok = aff_of(names[i], affix, &aff);
-        *joins |= ok && (aff.compound || aff.begin);
-        aff_free(&aff);
+        ok = dic_open(&f, affix, &none, &d);
+        if (ok && d.letters)
+            dic_pass(&f, &d.text, PASS_JOINS);
+        *joins = ok && (d.aff.compound || d.aff.begin || f.joins);
+        dic_close(&d);
     }
     return ok;
 }
@@ -329,12 +382,14 @@ bool wordlist_read(struct wordlist *l, const char *const *names, size_t n,
                 fail("%s", why);
             f.expansion.aff = f.aff = &none;
             ok = ok && list_read_file(&f);
-            if (ok && !spell_traits_add(l->is, &none))
+            if (ok && !spell_traits_add(l->is, &none, NULL))
                 ok = fail("out of memory") == YES;
             aff_free(&none);
         }
         l->nforms = f.expansion.nforms;
         text_set_free(&f.forbidden);
+        text_set_free(&f.parts);
+        block_free(&f.fresh);
     }
     return ok;
 }
