@@ -139,10 +139,8 @@ static bool passes(const bly_filter *f, const char *path,
     return false;
 }
 
-/* The filter to be asked for what an ability is. NULL, with the reason printed.
- */
-static bly_filter *filter_to_ask(const char *path, const char *key_file,
-                                 const struct checking *c, uint32_t ability)
+bly_filter *filter_to_ask(const char *path, const char *key_file,
+                          const struct checking *c, uint32_t ability)
 {
     bool ok;
     if (c->always && c->never) {

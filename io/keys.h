@@ -58,6 +58,11 @@ struct checking {
     bool always, never;
 };
 
+/* The filter to be asked for what an ability is, compared with its checksum as
+ * c says. NULL, with the reason printed. */
+bly_filter *filter_to_ask(const char *path, const char *key_file,
+                          const struct checking *c, uint32_t ability);
+
 /* The two ends of a command that asks a filter for keys: the keys and the
  * filter of its line, NULL and said why; and running job over them, after
  * which both are gone. False, with the reason printed, if that failed. */

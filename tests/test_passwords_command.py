@@ -73,6 +73,26 @@ def pwned(ok):
     return ok
 
 
+def zeroed(path):
+    """A small filter whose bits were lost, while its header is whole."""
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + bytes(len(data) - 4096))
+
+
+def test_a_damaged_filter_says_no_to_nothing(pwned, trouble):
+    zeroed(pwned.path / "p.bly")
+    trouble("passwords", "check", "p.bly", stdin="password\n", says=("damaged",))
+    trouble("passwords", "check", "p.bly", "--hashes", "sha1.txt", says=("damaged",))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_mirror_without_counts(pwned, end):
+    """Lists may lack counts: what is in them was seen once at least."""
+    (pwned.path / "bare.txt").write_text(text(sorted(map(sha1, WORDS)), end), newline="")
+    told = pwned("passwords", "check", "p.bly", "--mirror", "bare.txt", stdin="password\nnone\n")
+    assert told.lines == ["line 1: in the list, seen 1 times"]
+
+
 # ----------------------------------------------------------------- building
 
 def test_every_form_of_a_list_is_one_filter(pwned):

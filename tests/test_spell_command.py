@@ -432,6 +432,14 @@ def test_language_in_a_folder_of_ones_own(ok, bly, trouble):
 
 # ------------------------------------------------------------------ trouble
 
+def test_a_damaged_filter_flags_nothing(ok, trouble):
+    (ok.path / "w.txt").write_text("right\nwords\n")
+    ok("spell", "build", "-q", "-o", "w.bly", "w.txt")
+    data = (ok.path / "w.bly").read_bytes()
+    (ok.path / "w.bly").write_bytes(data[:4096] + bytes(len(data) - 4096))
+    trouble("spell", "check", "w.bly", stdin="right\n", says=("damaged",))
+
+
 def test_rules_without_end(ok, trouble):
     """A thousand suffixes behind each of a thousand, and prefixes before them."""
     lines = ["SET UTF-8", "SFX A Y 1200"] + [f"SFX A 0 a{i}/BP ." for i in range(1200)]

@@ -258,7 +258,6 @@ int passwords_check(const struct passwords_args *args,
 {
     const char *const path = operands->at[0];
     const struct list files = { operands->at + 1, operands->n - 1, 0 };
-    bool ok;
     if (files.n && !args->hashes)
         return fail("passwords are read from the terminal or from standard "
                     "input, never from operands; right for files of hashes: "
@@ -266,8 +265,8 @@ int passwords_check(const struct passwords_args *args,
     if (args->hashes && args->json && !args->count)
         return fail("--hashes prints the lines themselves; --json goes with "
                     "--count there");
-    const bly_access how = { .secret = secret_read(args->keys.key_file, &ok) };
-    bly_filter *const f = ok ? filter_map(path, &how) : NULL;
+    bly_filter *const f = filter_to_ask(path, args->keys.key_file,
+                                        &(struct checking){ 0 }, BLY_CAN(HAS));
     if (!f)
         return TROUBLE;
     bly_stats s;
@@ -278,7 +277,7 @@ int passwords_check(const struct passwords_args *args,
                         .mirror = { .fd = -1 },
                         .rate = s.fpr_at_capacity };
     int status = TROUBLE;
-    if (filter_can(f, path, BLY_CAN(HAS)) && find_hash(&a, path) &&
+    if (find_hash(&a, path) &&
         (!a.exact || mirror_open(&a.mirror, args->mirror, a.which)))
         status = args->hashes ? check_hashes(&a, &files) : check_passwords(&a);
     mirror_close(&a.mirror);

@@ -245,8 +245,9 @@ bool range_line(const struct range *r, size_t *at, bly_bytes *suffix,
     const size_t n = (size_t)(end - line);
     *at += n + 1;
     const char *const colon = memchr(line, ':', n);
-    *suffix = (bly_bytes){ line, colon ? (size_t)(colon - line) : 0 };
-    *count = 0;
+    const size_t ndigits = n && line[n - 1] == '\r' ? n - 1 : n;
+    *suffix = (bly_bytes){ line, colon ? (size_t)(colon - line) : ndigits };
+    *count = !colon; /* a list without counts has it once */
     for (const char *c = colon ? colon + 1 : end; c < end; c++)
         if (*c >= '0' && *c <= '9' && *count < UINT64_MAX / 10 - 9)
             *count = *count * 10 + (uint64_t)(*c - '0');

@@ -36,7 +36,7 @@ bool mirror_count(const struct mirror *m, const unsigned char *hash,
                   uint64_t *count, char *why, size_t nwhy);
 
 /* The line at *at of a range, without its end; *at moves behind it. False at
- * the end. Its count is 0 where it is no such line. */
+ * the end. A line without a count has 1. */
 bool range_line(const struct range *r, size_t *at, bly_bytes *suffix,
                 uint64_t *count);
 

@@ -374,8 +374,6 @@ static bool filter_fits(struct checking_run *c, const char *path)
     const bly_keying keying = bly_keying_of(c->speller.filter);
     bly_stats s;
     bly_stat(c->speller.filter, &s);
-    if (!filter_can(c->speller.filter, path, BLY_CAN(HAS)))
-        return false;
     if (keying.type == BLY_KEYS_INT64 || keying.type == BLY_KEYS_UINT64 ||
         keying.forms & BLY_KEYS_FOLDED) {
         fail("%s: its keys are %s, not words as they are written; right: a "
@@ -399,6 +397,8 @@ static bool filter_fits(struct checking_run *c, const char *path)
 
 static int check_end(const struct checking_run *c)
 {
+    if (bly_damage(c->speller.filter)) /* words passed that may be wrong */
+        return fail_library();
     const bool skips = c->args->keys.select.skip_bad;
     if (c->args->count && !quiet && c->args->json)
         report(stdout, true, spell_total_fields, &c->total, NULL);
@@ -479,15 +479,12 @@ int spell_check(const struct spell_args *args, const struct list *operands)
 {
     struct checking_run c = { .args = args };
     const size_t skip = args->lang ? 0 : 1;
-    bool ok;
     if (!check_fits(args, operands))
-        return TROUBLE;
-    const unsigned char *const secret = secret_read(args->keys.key_file, &ok);
-    if (!ok)
         return TROUBLE;
     const char *const path = skip ? operands->at[0] : args->lang;
     bly_filter *const f =
-        skip ? filter_map(path, &(bly_access){ .secret = secret })
+        skip ? filter_to_ask(path, args->keys.key_file, &(struct checking){ 0 },
+                             BLY_CAN(HAS))
              : lang_filter(args);
     int status = TROUBLE;
     c.speller.filter = f;

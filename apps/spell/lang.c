@@ -63,7 +63,8 @@ char *lang_dictionary(const char *lang)
     return NULL;
 }
 
-/* What the filter was made from, and by which rules. */
+/* What the filter was made from, and by which rules: the first number changes
+ * with what build follows of an .aff. */
 static bool source_note(const char *dictionary, char out[BLY_NOTE_MOST + 1])
 {
     struct stat dic, aff;
@@ -72,7 +73,7 @@ static bool source_note(const char *dictionary, char out[BLY_NOTE_MOST + 1])
     if (ok && stat(affix, &aff) != 0)
         aff = (struct stat){ 0 };
     if (ok)
-        snprintf(out, BLY_NOTE_MOST + 1, "1 %lld %lld %lld %lld %.900s",
+        snprintf(out, BLY_NOTE_MOST + 1, "2 %lld %lld %lld %lld %.900s",
                  (long long)dic.st_size, (long long)dic.st_mtime,
                  (long long)aff.st_size, (long long)aff.st_mtime, dictionary);
     free(affix);
@@ -112,8 +113,8 @@ static bly_filter *kept(const char *path, const char *source)
     bly_bytes note;
     if (!path || !is_file(path) || bly_map(path, &how, &f))
         return NULL;
-    if (bly_pair_of(f, "spell-source", &note) && note.len == strlen(source) &&
-        memcmp(note.ptr, source, note.len) == 0)
+    if (!bly_verify(f) && bly_pair_of(f, "spell-source", &note) &&
+        note.len == strlen(source) && memcmp(note.ptr, source, note.len) == 0)
         return f;
     bly_free(f);
     return NULL;
