@@ -1,8 +1,8 @@
 /*
  * pam_bloomery.c - a leaked password is refused when it is set
  *
- *     password  requisite  pam_bloomery.so filter=/etc/security/pwned.bly
- * retry=3 password  required   pam_unix.so use_authtok yescrypt
+ *     password requisite pam_bloomery.so filter=/etc/security/pwned.bly
+ *     password required  pam_unix.so use_authtok yescrypt
  *
  * PAM calls pam_sm_chauthtok() twice: first to see whether a change can go
  * ahead, then to make it. The second call gets the new password, by asking for
