@@ -70,6 +70,21 @@ LAW(small_in_memory)
         assert_ok(bly_clone(f, &g));
         assert_true(l.held <= 2 * one);
         bly_free(g);
+        /* A limit that is lifted leaves nothing. */
+        bly_limit(f, 1 << 30);
+        bly_limit(f, 0);
+        assert_true(l.held <= one);
+        /* One that was read takes as much as the one that was written. */
+        const bly_access how = { .mem = &l.mem };
+        byte_array file = written(f);
+        byte_source src = { file.at, file.n };
+        assert_ok(bly_read(get_bytes, &src, &how, &g));
+        bly_stats read;
+        bly_peek(f, &s);
+        bly_peek(g, &read);
+        assert_int_equal(read.bytes, s.bytes);
+        bly_free(g);
+        free(file.at);
         bly_free(f);
         ledger_check(&l);
     }

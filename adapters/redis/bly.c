@@ -157,9 +157,19 @@ bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
     if (mode == SERVER_WRITE || filter_can(h->f, BLY_CAN(TICK)))
         held_stale(h);
     tick_now(ctx, h->f);
-    if (mode == SERVER_WRITE) /* which may have been made under another one */
+    if (mode == SERVER_WRITE)
         bly_limit(h->f, limit_of_keys(ctx));
     return h->f;
+}
+
+/* The place for a limit is memory: a replica has none, nor what was loaded. */
+void bly_close(server_key *key)
+{
+    const bool ours = key && srv.ModuleTypeGetType(key) == bly_type;
+    const held_filter *h = ours ? srv.ModuleTypeGetValue(key) : NULL;
+    if (h && h->f)
+        bly_limit(h->f, 0);
+    key_close(key);
 }
 
 void bly_changed(server_ctx *ctx, const bly_filter *f, server_string *name,
@@ -336,7 +346,7 @@ static int bly_create(server_ctx *ctx, server_string **argv, int argc)
         key_changed(ctx, "bly.create", argv[1]);
         srv.ReplyWithSimpleString(ctx, "OK");
     }
-    key_close(key);
+    bly_close(key);
     return SERVER_OK;
 }
 

@@ -47,6 +47,10 @@ void export_forget(const held_filter *h);
 bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
                        server_key **key);
 
+/* The same, of a key that was opened to be written to, when all is done: the
+ * limit of its memory was for that command alone. */
+void bly_close(server_key *key);
+
 /* Is it keyed with a secret that is not here? Then an error was sent. */
 bool bly_is_locked(server_ctx *ctx, bly_filter *f);
 

@@ -73,7 +73,7 @@ static int with_items(server_ctx *ctx, server_string **argv, int argc, int mode,
             work(ctx, argv, f, &it);
     }
     items_free(&it);
-    key_close(key);
+    bly_close(key);
     return SERVER_OK;
 }
 
@@ -188,7 +188,7 @@ int bly_hashed_command(server_ctx *ctx, server_string **argv, int argc)
         key_changed(ctx, adds ? "bly.add" : "bly.remove", argv[1]);
     }
     memory_free(hashes);
-    key_close(key);
+    bly_close(key);
     return SERVER_OK;
 }
 
@@ -312,6 +312,6 @@ int bly_tick_command(server_ctx *ctx, server_string **argv, int argc)
         bly_changed(ctx, f, argv[1], "bly.tick");
         srv.ReplyWithSimpleString(ctx, "OK");
     }
-    key_close(key);
+    bly_close(key);
     return SERVER_OK;
 }

@@ -65,6 +65,8 @@ int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
     }
     if (ok && !into && !is_allowed(ctx, merged))
         ok = false;
+    if (ok)
+        bly_limit(merged, 0); /* as bly_close() */
     if (ok && into) {
         bly_free(into->f);
         into->f = merged;
@@ -99,7 +101,7 @@ int bly_resize_command(server_ctx *ctx, server_string **argv, int argc)
         bly_changed(ctx, resized, argv[1], "bly.resize");
         srv.ReplyWithSimpleString(ctx, "OK");
     }
-    key_close(key);
+    bly_close(key);
     return SERVER_OK;
 }
 

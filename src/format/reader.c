@@ -570,7 +570,7 @@ bly_status bly_read_sized(bly_get *get, void *ctx, const bly_access *how,
         .get = get,
         .ctx = ctx,
         .nbytes = BLY_SIZE_UNKNOWN,
-        .roomy = true,
+        .roomy = !how || !how->mem,
     };
     return bly_source_read(&src, how, out);
 }

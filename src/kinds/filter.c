@@ -573,11 +573,26 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
     return BLY_OK;
 }
 
+/* Has f a place for what it does not have? Readers of a shared one may be
+ * there, now. */
+static bool extra_is_spare(const bly_filter *f)
+{
+    const bly_extra *const e = f->extra;
+    return e != &no_extra && !f->shared && !e->max_bytes && !e->secret_check &&
+           !e->aux && !e->meta && !e->outside &&
+           e->hasher.id == no_extra.hasher.id &&
+           e->hasher.seed == no_extra.hasher.seed;
+}
+
 void bly_limit(bly_filter *f, uint64_t max_bytes)
 {
     /* Without memory for so much as a number, nothing will grow either. */
     if (max_bytes != f->extra->max_bytes && bly_filter_extra(f))
         f->extra->max_bytes = max_bytes;
+    if (extra_is_spare(f)) {
+        bly_mem_release(bly_filter_mem(f), f->extra, sizeof *f->extra);
+        f->extra = (bly_extra *)&no_extra;
+    }
 }
 
 /* The body, and with it state and data. */
