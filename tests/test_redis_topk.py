@@ -162,7 +162,7 @@ class EqualCounts:
 
 def test_of_equal_counts_the_new_one_stays(r):
     rng = random.Random(3)
-    for k in (1, 2, 3, 5, 8, 13):
+    for k in (1, 2, 3, 5, 8, 13, 300):  # long ones have an index
         for few in (k + 1, 3 * k):
             r.delete("t")
             r.execute_command("TOPK.RESERVE", "t", k, 100003, 3, 0.9)
@@ -174,6 +174,11 @@ def test_of_equal_counts_the_new_one_stays(r):
             before = r.dump("t")
             r.execute_command("DEBUG", "RELOAD")
             assert r.dump("t") == before
+            items = [b"i%d" % rng.randrange(2 * few) for _ in range(k)]
+            assert r.execute_command("TOPK.QUERY", "t", *items) == [
+                any(item == x for _, item in model.heap) for x in items]
+            assert r.execute_command("TOPK.ADD", "t", *items) == [
+                model.add(x) for x in items]
 
 
 @pytest.mark.parametrize("seed", range(6))

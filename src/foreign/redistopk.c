@@ -39,9 +39,20 @@ typedef struct heavy_entry {
     heavy_key *key; /* NULL: an empty place */
 } heavy_entry;
 
-/* The heap, the least count first, and the buckets stand behind it. */
+/* A list of so many keys has an index, so that a key is found without looking
+ * at all of them. */
+#ifdef BLY_TESTING
+#define REDISTOPK_LONG 3
+#else
+#define REDISTOPK_LONG 256
+#endif
+#define REDISTOPK_LONGEST (UINT64_C(1) << 30)
+
+/* The heap, the least count first; behind it stand the buckets, and the index
+ * if there is one. */
 typedef struct redistopk {
     uint32_t k, width, depth;
+    uint32_t nslots; /* of the index: a power of two, or 0 */
     bool has_left;
     double decay;
     uint64_t state;           /* of the generator */
@@ -78,6 +89,98 @@ static size_t redistopk_bytes(const redistopk *t)
     return (size_t)t->width * t->depth * sizeof(heavy_bucket);
 }
 
+/* The index: a slot has the place on the heap of a key of its fingerprint, plus
+ * one, or 0; the first free slot behind the fingerprint's own takes it. And by
+ * place, the slot that has it, plus one, so that moving a key searches nothing.
+ */
+static uint32_t *redistopk_slots(const redistopk *t)
+{
+    return (uint32_t *)(void *)(redistopk_buckets(t) +
+                                (size_t)t->width * t->depth);
+}
+
+static uint32_t *redistopk_slot_of(const redistopk *t)
+{
+    return redistopk_slots(t) + t->nslots;
+}
+
+static uint32_t redistopk_nslots(uint64_t k)
+{
+    uint64_t n = 1;
+    if (k < REDISTOPK_LONG || k > REDISTOPK_LONGEST)
+        return 0;
+    while (n < 2 * k)
+        n *= 2;
+    return (uint32_t)n;
+}
+
+static size_t redistopk_index_bytes(uint64_t k)
+{
+    const size_t nslots = redistopk_nslots(k);
+    return nslots ? (nslots + (size_t)k) * sizeof(uint32_t) : 0;
+}
+
+static uint32_t redistopk_home(const redistopk *t, uint32_t print)
+{
+    return (uint32_t)bly_mix64(print) & (t->nslots - 1);
+}
+
+/* What is at place i of the heap is in slot s, from now on. */
+static void redistopk_seat(redistopk *t, uint32_t s, uint32_t i)
+{
+    redistopk_slots(t)[s] = i + 1;
+    redistopk_slot_of(t)[i] = s + 1;
+}
+
+/* A key has come to place i. */
+static void redistopk_enter(redistopk *t, uint32_t i)
+{
+    if (!t->nslots)
+        return;
+    uint32_t s = redistopk_home(t, t->heap[i].print);
+    while (redistopk_slots(t)[s])
+        s = (s + 1) & (t->nslots - 1);
+    redistopk_seat(t, s, i);
+}
+
+/* The key at place i leaves: those behind its slot that are not in their own
+ * one move up, so that no search ends before it should. */
+static void redistopk_leave(redistopk *t, uint32_t i)
+{
+    if (!t->nslots || !redistopk_slot_of(t)[i])
+        return;
+    const uint32_t mask = t->nslots - 1;
+    uint32_t *const slots = redistopk_slots(t);
+    uint32_t hole = redistopk_slot_of(t)[i] - 1;
+    redistopk_slot_of(t)[i] = 0;
+    for (uint32_t s = (hole + 1) & mask; slots[s]; s = (s + 1) & mask) {
+        const uint32_t home = redistopk_home(t, t->heap[slots[s] - 1].print);
+        if (((s - home) & mask) < ((s - hole) & mask))
+            continue; /* its own slot lies behind the hole */
+        redistopk_seat(t, hole, slots[s] - 1);
+        hole = s;
+    }
+    slots[hole] = 0;
+}
+
+/* What is at places i and j changes places. */
+static void redistopk_swap(redistopk *t, uint32_t i, uint32_t j)
+{
+    const heavy_entry other = t->heap[i];
+    t->heap[i] = t->heap[j];
+    t->heap[j] = other;
+    if (!t->nslots)
+        return;
+    uint32_t *const slot_of = redistopk_slot_of(t);
+    const uint32_t a = slot_of[i], b = slot_of[j];
+    slot_of[i] = b;
+    slot_of[j] = a;
+    if (a)
+        redistopk_slots(t)[a - 1] = j + 1;
+    if (b)
+        redistopk_slots(t)[b - 1] = i + 1;
+}
+
 static void heavy_release(bly_foreign *f, heavy_key *key)
 {
     if (key)
@@ -93,7 +196,8 @@ static void redistopk_close(bly_foreign *f)
         heavy_release(f, t->heap[i].key);
     heavy_release(f, t->spare);
     bly_mem_release(f->mem, t,
-                    sizeof *t + t->k * sizeof *t->heap + redistopk_bytes(t));
+                    sizeof *t + t->k * sizeof *t->heap + redistopk_bytes(t) +
+                        redistopk_index_bytes(t->k));
     f->own = NULL;
 }
 
@@ -108,13 +212,15 @@ static bly_status redistopk_new(bly_foreign *f, uint64_t k, uint64_t width,
                                     "more than there may be");
     const bly_status st =
         bly_foreign_own(f, sizeof(redistopk) + (size_t)k * sizeof(heavy_entry) +
-                               (size_t)(width * depth) * sizeof(heavy_bucket));
+                               (size_t)(width * depth) * sizeof(heavy_bucket) +
+                               redistopk_index_bytes(k));
     if (st)
         return st;
     redistopk *const t = f->own;
     t->k = (uint32_t)k;
     t->width = (uint32_t)width;
     t->depth = (uint32_t)depth;
+    t->nslots = redistopk_nslots(k);
     t->power[0] = t->decay = decay;
     for (int i = 1; i < REDISTOPK_POWERS; i++)
         t->power[i] = t->power[i - 1] * t->power[i - 1];
@@ -184,6 +290,7 @@ static bly_status redistopk_copy(const bly_foreign *f, bly_foreign *to)
             continue;
         heavy_set(key, e->key->bytes, e->key->n);
         t->heap[i] = (heavy_entry){ e->print, e->count, key };
+        redistopk_enter(t, (uint32_t)i);
         t->nlisted++;
         t->nbytes += sizeof *key + key->room;
     }
@@ -216,7 +323,8 @@ static void redistopk_describe(const bly_foreign *f, bly_facts *out)
     bly_fact_uint(out, "depth", t->depth);
     bly_fact_real(out, "decay", t->decay);
     bly_fact_uint(out, "list_bytes",
-                  sizeof *t + t->k * sizeof *t->heap + t->nbytes);
+                  sizeof *t + t->k * sizeof *t->heap + t->nbytes +
+                      redistopk_index_bytes(t->k));
 }
 
 /* ------------------------------------------------------------------- adding */
@@ -252,9 +360,7 @@ static void redistopk_down(redistopk *t, uint64_t i)
             least++;
         if (t->heap[least].count > t->heap[i].count)
             return;
-        const heavy_entry other = t->heap[i];
-        t->heap[i] = t->heap[least];
-        t->heap[least] = other;
+        redistopk_swap(t, (uint32_t)i, (uint32_t)least);
         i = least;
     }
 }
@@ -283,15 +389,29 @@ static uint32_t redistopk_print(const bly_foreign_key *key)
     return key->rows[REDISTOPK_ROWS];
 }
 
+static bool redistopk_is(const heavy_entry *e, const bly_foreign_key *key)
+{
+    return e->print == redistopk_print(key) && e->key &&
+           e->key->n == key->len &&
+           (!key->len || memcmp(e->key->bytes, key->bytes, key->len) == 0);
+}
+
+/* The first of the heap, if a record that somebody made has a key twice. */
 static heavy_entry *redistopk_find(redistopk *t, const bly_foreign_key *key)
 {
-    const uint32_t print = redistopk_print(key);
-    for (uint64_t i = 0; i < t->k; i++) {
-        heavy_entry *const e = &t->heap[i];
-        if (e->print == print && e->key && e->key->n == key->len &&
-            (!key->len || memcmp(e->key->bytes, key->bytes, key->len) == 0))
-            return e;
+    uint64_t first = t->k;
+    if (t->nslots) {
+        const uint32_t *const slots = redistopk_slots(t);
+        uint32_t s = redistopk_home(t, redistopk_print(key));
+        for (; slots[s]; s = (s + 1) & (t->nslots - 1))
+            if (slots[s] - 1 < first &&
+                redistopk_is(&t->heap[slots[s] - 1], key))
+                first = slots[s] - 1;
+        return first < t->k ? &t->heap[first] : NULL;
     }
+    for (uint64_t i = 0; i < t->k; i++)
+        if (redistopk_is(&t->heap[i], key))
+            return &t->heap[i];
     return NULL;
 }
 
@@ -369,12 +489,14 @@ static bly_status redistopk_increase(bly_foreign *f, const bly_foreign_key *key,
     } else if (most) {
         heavy_key *const out = t->heap[0].key;
         heavy_set(t->spare, key->bytes, key->len);
+        redistopk_leave(t, 0);
         t->heap[0] = (heavy_entry){ print, most, t->spare };
         t->nlisted += !out;
         t->nbytes += sizeof *out + t->spare->room;
         t->nbytes -= out ? sizeof *out + out->room : 0;
         t->spare = out;
         t->has_left = out != NULL;
+        redistopk_enter(t, 0);
         redistopk_down(t, 0);
     }
     return BLY_OK;
@@ -494,6 +616,8 @@ static bool redistopk_restore_keys(bly_foreign *f,
                 heavy_set(e->key, key, n - 1);
             e->print = bly_load32(heap);
             e->count = count;
+            if (ok)
+                redistopk_enter(t, (uint32_t)i);
             t->nlisted++;
             t->nbytes += ok ? sizeof *e->key + e->key->room : 0;
         }
