@@ -68,7 +68,9 @@ class Server:
 
     def usec(self, command):
         """Microseconds a call since the last CONFIG RESETSTAT."""
-        row = self.info("commandstats")["cmdstat_" + command]
+        rows = {name.lower(): row  # some register BF.MADD, some bf.madd
+                for name, row in self.info("commandstats").items()}
+        row = rows["cmdstat_" + command]
         return float(dict(p.split("=") for p in row.split(","))
                      ["usec_per_call"])
 

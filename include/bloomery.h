@@ -926,6 +926,18 @@ uint64_t bly_written_bytes(const bly_filter *f);
 size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
                       size_t nbytes);
 
+/* The same for whoever must not stop for the time of a pass over a large
+ * filter, since a file begins with its sums: bly_parts_sum() reads at most
+ * nbytes of f, or a block of 64 KiB, and returns whether all sums are there;
+ * bly_parts_take() is bly_write_part(), and makes those that are missing. f
+ * must not change or go before the last of these calls; bly_parts_free() does
+ * not look at it. A filter that is coded or compact has no sums ahead. */
+typedef struct bly_parts bly_parts;
+bly_status bly_parts_new(const bly_filter *f, bly_parts **out);
+bool bly_parts_sum(bly_parts *p, uint64_t nbytes);
+size_t bly_parts_take(bly_parts *p, uint64_t from, void *buf, size_t nbytes);
+void bly_parts_free(bly_parts *p);
+
 /* Rebuild a filter from bytes that anyone may have written: all of an array, or
  * whatever get delivers (as many bytes as it is asked for, fewer only at the
  * end, a negative number for failure). Any filter returned with BLY_OK is safe

@@ -213,6 +213,26 @@ byte_array written(const bly_filter *f)
     return a;
 }
 
+void assert_parts_are(const bly_filter *f, const byte_array *a, size_t step)
+{
+    unsigned char part[1000];
+    for (int all = 0; all < 2; all++) {
+        bly_parts *p;
+        size_t nsteps = 0;
+        assert_ok(bly_parts_new(f, &p));
+        while (!bly_parts_sum(p, step) && (all || nsteps < a->n / step / 2))
+            nsteps++;
+        assert_true(nsteps <= 2 * a->n / step + 64);
+        for (size_t at = 0, n; at < a->n; at += n) {
+            n = bly_parts_take(p, at, part, sizeof part);
+            assert_true(n == sizeof part || at + n == a->n);
+            assert_memory_equal(part, a->at + at, n);
+        }
+        assert_int_equal(bly_parts_take(p, a->n, part, sizeof part), 0);
+        bly_parts_free(p);
+    }
+}
+
 void assert_same_bytes(const bly_filter *f, const byte_array *want)
 {
     byte_array now = written(f);

@@ -139,6 +139,10 @@ int64_t get_bytes(void *ctx, void *buf, size_t nbytes);
 /* f as bly_write() gives it; the caller frees .at with free(). */
 byte_array written(const bly_filter *f);
 
+/* By bly_parts, whose sums are made for `step` bytes at a time, and taken when
+ * half of them are there, or all. */
+void assert_parts_are(const bly_filter *f, const byte_array *a, size_t step);
+
 /* f would be written as these bytes: it is, to the last hint, as it was. */
 void assert_same_bytes(const bly_filter *f, const byte_array *want);
 

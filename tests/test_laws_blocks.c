@@ -186,6 +186,7 @@ LAW(summed_it_is_the_same)
                          a.n - at < 1000 ? a.n - at : 1000);
     assert_memory_equal(parts, a.at, a.n);
     free(parts);
+    assert_parts_are(f, &a, 3 * a.n / 8 + 1);
 
     const scratch_file s = scratch_new(a.at, a.n);
     assert_ok(bly_map(s.path, NULL, &m));

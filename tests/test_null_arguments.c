@@ -381,6 +381,13 @@ TRY(bly_write)
     REFUSED(bly_write(NULL, no_put, NULL));
     REFUSED(bly_write(f, NULL, NULL));
 }
+TRY(bly_parts_new)
+{
+    (void)unused;
+    bly_parts *p;
+    GIVES_NULL(p, bly_parts_new(NULL, &p));
+    REFUSED(bly_parts_new(f, NULL));
+}
 TRY(bly_load)
 {
     bly_filter *x;

@@ -91,6 +91,9 @@ def test_info_of_a_large_filter_reads_it_only_if_asked(r):
     assert "FULL" in error_of(r, "BLY.INFO", "k", "ALL")
 
 
+FILE_HEAD = 16  # bytes before those of a file
+
+
 def test_the_file_of_a_coded_filter_follows_the_filter(r):
     """It is coded once for all its pieces, and anew when the filter changes."""
     def file(key):
@@ -107,7 +110,8 @@ def test_the_file_of_a_coded_filter_follows_the_filter(r):
     first = file("k")
     assert r.memory_usage("k") == small
     size, part = r.execute_command("BLY.EXPORT", "k", 0, 100)
-    assert size == len(first) and r.memory_usage("k") == small + size
+    assert size == len(first) and \
+        r.memory_usage("k") == small + size + FILE_HEAD
     r.execute_command("BLY.ADD", "k", *range(500, 1000))
     assert r.memory_usage("k") == small
     second = file("k")
@@ -194,13 +198,68 @@ def test_others_are_served_while_a_filter_is_coded(server, r):
     wait_for(lambda: r.info("bf")["bf_bly_total_memory_bytes"] < told + 5000)
 
 
+@pytest.mark.parametrize("capacity", [15_000_000, 60_000_000])
+def test_others_are_served_while_sums_are_made(server, r, capacity):
+    """In turns, of the filter itself; the larger one has sums of blocks. If it
+    changes meanwhile, the file is that of the filter when it is answered."""
+    def make():
+        r.execute_command("BLY.CREATE", "k", "classic", "CAPACITY", capacity)
+        r.execute_command("BLY.ADD", "k", *range(5000))
+
+    def at_once(count=1000):
+        pipe = r.pipeline()
+        pipe.execute_command("BLY.EXPORT", "k", 0, count)
+        return pipe.execute()[0]
+    make()
+    before = r.info("bf")["bf_bly_total_memory_bytes"]
+    want = at_once()
+    assert r.execute_command("BLY.EXPORT", "k", 0, 1000) == want
+    assert r.info("bf")["bf_bly_total_memory_bytes"] > before  # for the next
+    size, _ = r.execute_command("BLY.EXPORT", "k", want[0] - 10)
+    assert size == want[0]
+    assert r.info("bf")["bf_bly_total_memory_bytes"] == before
+    said = []
+    for change in (["PING"], ["BLY.ADD", "k", "new"], ["DEL", "k"],
+                   ["RENAME", "k", "l"], ["UNLINK", "k"], ["FLUSHALL"]):
+        if not r.exists("k"):
+            r.flushall()
+            make()
+        was = at_once()
+        others = [server.connect().connection_pool.get_connection("_")
+                  for _ in range(3)]
+        for other in others:
+            other.send_command("BLY.EXPORT", "k", 0, 1000)
+        wait_for(lambda: others[0].can_read(0) or
+                 r.info("clients")["blocked_clients"])
+        said.append(not others[0].can_read(0))
+        r.execute_command(*change)
+        now = at_once() if r.exists("k") else "ERR not found"
+        for other in others:
+            try:
+                found = other.read_response()
+            except redis.exceptions.ResponseError as e:
+                found = f"ERR {e}"
+            assert found in (was, now), change
+            other.disconnect()
+    assert any(said), "nobody was served while sums were made"
+    make()
+    for _ in range(3):  # clients that do not wait
+        other = server.connect().connection_pool.get_connection("_")
+        other.send_command("BLY.EXPORT", "k", 0, 1000)
+        other.disconnect()
+    assert r.execute_command("BLY.EXPORT", "k", 0, 1000) == want
+    if capacity < 20_000_000:
+        assert export(r, "k", 1 << 23) == at_once(1 << 26)[1]
+    r.flushall()
+
+
 SMALL = {
     "bf": (["BF.RESERVE", "%s", "0.01", 100], 350),
     "vk": (["BF.INSERT", "%s", "CAPACITY", 100, "TIGHTENING", "0.5"], 370),
     "cf": (["CF.RESERVE", "%s", 100], 350),
     "cms": (["CMS.INITBYDIM", "%s", 8, 2], 350),
     "topk": (["TOPK.RESERVE", "%s", 3], 800),
-    "bly": (["BLY.CREATE", "%s", "classic", "CAPACITY", 100], 420),
+    "bly": (["BLY.CREATE", "%s", "classic", "CAPACITY", 100], 400),
 }
 
 
@@ -250,7 +309,7 @@ def test_files_of_filters_are_counted_and_given_back(r):
     r.execute_command("BLY.ADD", "k", *range(500))
     alone, told = bytes_of_all(), r.memory_usage("k")
     size, _ = r.execute_command("BLY.EXPORT", "k", 0, 10)
-    assert bytes_of_all() == alone + size
+    assert bytes_of_all() == alone + size + FILE_HEAD
     _, file = r.execute_command("BLY.EXPORT", "k", 0, size)
     assert bytes_of_all() == alone and len(file) == size
     r.execute_command("BLY.IMPORT", "l", 0, size, file[:100])

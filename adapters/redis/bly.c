@@ -33,6 +33,18 @@ static setting bly_settings[NSETTINGS] = {
 static tally bly_tally;
 const bly_mem bly_memory = SERVER_MEMORY(&bly_tally);
 
+/* Bytes of memory that a file takes; 0: none. */
+static size_t file_memory(const held_file *file)
+{
+    return file ? sizeof *file + (size_t)file->nbytes : 0;
+}
+
+static void file_free(held_filter *h)
+{
+    server_release(bly_memory.ctx, h->file, file_memory(h->file));
+    h->file = NULL;
+}
+
 void held_free(void *value)
 {
     held_filter *h = value;
@@ -41,25 +53,22 @@ void held_free(void *value)
     export_forget(h);
     bly_tally.keys--;
     bly_free(h->f);
-    server_release(bly_memory.ctx, h->pieces, (size_t)h->nbytes);
+    file_free(h);
     server_release(bly_memory.ctx, h, sizeof *h);
 }
 
 void held_stale(held_filter *h)
 {
     export_forget(h);
-    if (!h->f || !h->pieces)
-        return;
-    server_release(bly_memory.ctx, h->pieces, (size_t)h->nbytes);
-    h->pieces = NULL;
-    h->nbytes = h->nhere = 0;
+    if (h->f && h->file)
+        file_free(h);
 }
 
-void held_keep(held_filter *h, void *pieces, uint64_t nbytes)
+void held_keep(held_filter *h, held_file *file)
 {
-    bly_tally.bytes += nbytes;
-    h->pieces = pieces;
-    h->nbytes = h->nhere = nbytes;
+    file->nbytes = file->nhere; /* the room that it was gathered in is more */
+    bly_tally.bytes += file_memory(file);
+    h->file = file;
 }
 
 held_filter *held_new(bly_filter *f)
@@ -76,25 +85,20 @@ held_filter *held_new(bly_filter *f)
 held_filter *held_expect(uint64_t nbytes)
 {
     held_filter *h = held_new(NULL);
-    void *pieces = nbytes <= SIZE_MAX
-                       ? server_alloc(bly_memory.ctx, (size_t)nbytes)
-                       : NULL;
-    if (h && pieces) {
-        h->pieces = pieces;
-        h->nbytes = nbytes;
+    if (h && nbytes < SIZE_MAX - sizeof *h->file)
+        h->file =
+            server_alloc(bly_memory.ctx, sizeof *h->file + (size_t)nbytes);
+    if (h && h->file) {
+        *h->file = (held_file){ .nbytes = nbytes };
         return h;
     }
-    if (pieces)
-        server_release(bly_memory.ctx, pieces, (size_t)nbytes);
     held_free(h);
     return NULL;
 }
 
 void held_arrived(held_filter *h, bly_filter *f)
 {
-    server_release(bly_memory.ctx, h->pieces, (size_t)h->nbytes);
-    h->pieces = NULL;
-    h->nbytes = h->nhere = 0;
+    file_free(h);
     h->f = f;
 }
 
@@ -150,8 +154,8 @@ bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
         reply_error(ctx,
                     "ERR BLY.IMPORT is not finished: %llu of %llu bytes "
                     "are here",
-                    (unsigned long long)h->nhere,
-                    (unsigned long long)h->nbytes);
+                    (unsigned long long)h->file->nhere,
+                    (unsigned long long)h->file->nbytes);
     if (!h || !h->f)
         return NULL;
     if (mode == SERVER_WRITE || filter_can(h->f, BLY_CAN(TICK)))

@@ -6,14 +6,19 @@
 
 #include "adapters/redis/module.h"
 
+/* A file, and how many of its bytes are here. */
+typedef struct held_file {
+    uint64_t nbytes, nhere;
+    unsigned char at[];
+} held_file;
+
 /* What a key holds: a filter, or a file that is coming. */
 typedef struct held_filter {
     bly_filter *f; /* NULL while a file is coming */
 
-    /* A file: one that is coming, or that of f, which takes long to code and
-     * is kept while it is exported. NULL: none. */
-    unsigned char *pieces;
-    uint64_t nbytes, nhere; /* of the file, and those that are here */
+    /* One that is coming, or that of f, which takes long to code and is kept
+     * while it is exported. NULL: none. */
+    held_file *file;
 } held_filter;
 
 extern server_type *bly_type;
@@ -31,9 +36,9 @@ held_filter *held_expect(uint64_t nbytes);
 void held_arrived(held_filter *h, bly_filter *f);
 void held_free(void *value);
 
-/* Keep the file of its filter; the filter changes: it is not kept any longer.
- */
-void held_keep(held_filter *h, void *pieces, uint64_t nbytes);
+/* Keep the file of its filter, all of which is here; the filter changes: it is
+ * not kept any longer. */
+void held_keep(held_filter *h, held_file *file);
 void held_stale(held_filter *h);
 
 /* A file of which another thread makes a copy is not that of h any longer. */

@@ -7,6 +7,10 @@
  * client waits; the first piece is as fast as the memory for that copy. The
  * file is kept for the pieces that follow, until the filter changes, or its
  * last byte was given out.
+ *
+ * Of a large file that is not coded, the sums are made little by little: by a
+ * timer of the server, which serves others in between, while the client waits.
+ * If the filter changes meanwhile, they are made at once when it is its turn.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -18,39 +22,45 @@
 /* Bytes of a filter that are coded at once: 5 ms. */
 #define CODED_AT_ONCE (UINT64_C(128) << 10)
 
+/* Bytes of a filter that are summed at once: 3 ms; and in one turn. */
+#define SUMMED_AT_ONCE (UINT64_C(16) << 20)
+#define SUMMED_IN_TURN (UINT64_C(8) << 20)
+
 /* ----------------------------------------------------------------- the file */
 
 /* One more piece of a file whose length only its coding tells. Threads come by:
  * no more is asked of the server than memory. */
 static bool gather(void *ctx, const void *at, size_t n)
 {
-    held_filter *h = ctx;
-    if (n > h->nbytes - h->nhere) {
-        const uint64_t room = h->nhere + h->nhere / 2 + n + EXPORT_PIECE;
-        unsigned char *more = room > SIZE_MAX / 2 ? NULL
-                              : srv.TryAlloc      ? srv.TryAlloc((size_t)room)
-                                                  : srv.Alloc((size_t)room);
+    held_file **const file = ctx, *was = *file;
+    const uint64_t nhere = was ? was->nhere : 0;
+    if (!was || n > was->nbytes - nhere) {
+        const uint64_t room = nhere + nhere / 2 + n + EXPORT_PIECE;
+        const size_t nbytes = sizeof *was + (size_t)room;
+        held_file *more = room > SIZE_MAX / 2 ? NULL
+                          : srv.TryAlloc      ? srv.TryAlloc(nbytes)
+                                              : srv.Alloc(nbytes);
         if (!more)
             return false;
-        if (h->nhere)
-            memcpy(more, h->pieces, (size_t)h->nhere);
-        memory_free(h->pieces);
-        h->pieces = more;
-        h->nbytes = room;
+        *more = (held_file){ .nbytes = room, .nhere = nhere };
+        if (nhere)
+            memcpy(more->at, was->at, (size_t)nhere);
+        memory_free(was);
+        *file = more;
     }
-    memcpy(h->pieces + h->nhere, at, n);
-    h->nhere += n;
+    memcpy((*file)->at + nhere, at, n);
+    (*file)->nhere += n;
     return true;
 }
 
-/* The file of f; *file has no pieces where there is no memory for it. */
-static void gather_all(const bly_filter *f, held_filter *file)
+/* The file of f; NULL where there is no memory for it. */
+static held_file *gather_all(const bly_filter *f)
 {
-    *file = (held_filter){ 0 };
-    if (bly_write(f, gather, file)) {
-        memory_free(file->pieces);
-        *file = (held_filter){ 0 };
-    }
+    held_file *file = NULL;
+    if (bly_write(f, gather, &file) == BLY_OK)
+        return file;
+    memory_free(file);
+    return NULL;
 }
 
 /* What is asked for: bytes from offset on. */
@@ -78,25 +88,30 @@ static void reply_part(server_ctx *ctx, uint64_t size, const void *at, size_t n)
 }
 
 /* From a file that is there; whether its last byte is among them. */
-static bool reply_from_file(server_ctx *ctx, const held_filter *file, wanted w)
+static bool reply_from_file(server_ctx *ctx, const held_file *file, wanted w)
 {
     const uint64_t left = w.offset < file->nhere ? file->nhere - w.offset : 0;
     const size_t n = left < w.count ? (size_t)left : w.count;
-    reply_part(ctx, file->nhere, n ? file->pieces + w.offset : NULL, n);
+    reply_part(ctx, file->nhere, n ? file->at + w.offset : NULL, n);
     return n == left;
 }
 
-/* From the filter itself. */
-static void reply_from_filter(server_ctx *ctx, const bly_filter *f, wanted w)
+/* From the filter itself, with the sums that were made of it unless that is
+ * NULL; whether its last byte is among them. */
+static bool reply_from_filter(server_ctx *ctx, const bly_filter *f,
+                              bly_parts *sums, wanted w)
 {
     unsigned char *piece = memory_try_raw(w.count);
-    if (piece) {
-        const size_t n = bly_write_part(f, w.offset, piece, w.count);
-        reply_part(ctx, bly_written_bytes(f), piece, n);
-    } else {
+    if (!piece) {
         reply_error(ctx, "ERR Insufficient memory");
+        return false;
     }
+    const size_t n = sums ? bly_parts_take(sums, w.offset, piece, w.count)
+                          : bly_write_part(f, w.offset, piece, w.count);
+    const uint64_t size = bly_written_bytes(f);
+    reply_part(ctx, size, piece, n);
     memory_free(piece);
+    return w.offset + n >= size;
 }
 
 /* --------------------------------------------------------------- the thread */
@@ -108,26 +123,57 @@ typedef struct coding {
     server_blocked *client[MOST_WAIT];
     size_t nclients, nleft; /* of which so many are not answered */
     bly_filter *copy;
-    held_filter file;
+    held_file *file;
     const held_filter *_Atomic of; /* NULL: that is another one, now */
     bool done;                     /* nobody else may wait for it */
     struct coding *next;
 } coding;
 
+/* A filter whose sums are made, and those who wait for them; or that were made,
+ * for the pieces that follow. Nothing but the lock keeps the filter there. */
+typedef struct summing {
+    server_blocked *client[MOST_WAIT];
+    size_t nclients, nleft;
+    const held_filter *of; /* NULL: it has changed */
+    bly_parts *sums;
+    bool done; /* nobody else may wait for it */
+    struct summing *next;
+} summing;
+
 /* Those that are not answered. Keys may be freed by a thread of the server. */
 static struct {
     pthread_mutex_t lock;
     coding *_Atomic first;
+    summing *_Atomic sums;
 } codings = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* It has no client, and no filter. Whoever calls has the lock. */
+static void summing_free(summing *s)
+{
+    if (codings.sums == s)
+        codings.sums = s->next;
+    for (summing *at = codings.sums; at; at = at->next)
+        if (at->next == s)
+            at->next = s->next;
+    bly_parts_free(s->sums);
+    memory_free(s);
+}
 
 void export_forget(const held_filter *h)
 {
-    if (!codings.first)
+    if (!codings.first && !codings.sums)
         return;
     pthread_mutex_lock(&codings.lock);
     for (coding *c = codings.first; c; c = c->next)
         if (c->of == h)
             c->of = NULL;
+    for (summing *s = codings.sums, *next; s; s = next) {
+        next = s->next;
+        if (s->of == h)
+            s->of = NULL;
+        if (!s->of && !s->nleft)
+            summing_free(s);
+    }
     pthread_mutex_unlock(&codings.lock);
 }
 
@@ -146,7 +192,7 @@ static void coding_leave(server_ctx *ctx, void *made)
             at->next = c->next;
     pthread_mutex_unlock(&codings.lock);
     bly_free(c->copy);
-    memory_free(c->file.pieces);
+    memory_free(c->file);
     memory_free(c);
 }
 
@@ -159,14 +205,14 @@ static int coding_reply(server_ctx *ctx, server_string **argv, int argc)
     wanted w;
     server_key *key;
     void *value;
-    if (!c->file.pieces || !read_wanted(argv, argc, &w))
+    if (!c->file || !read_wanted(argv, argc, &w))
         return reply_error(ctx, "ERR Insufficient memory");
-    const bool whole = reply_from_file(ctx, &c->file, w);
+    const bool whole = reply_from_file(ctx, c->file, w);
     key_open(ctx, argv[1], SERVER_READ, bly_type, &key, &value);
     held_filter *h = value;
-    if (h && c->of == h && !h->pieces && c->nleft == 1 && !whole) {
-        held_keep(h, c->file.pieces, c->file.nhere);
-        c->file.pieces = NULL;
+    if (h && c->of == h && !h->file && c->nleft == 1 && !whole) {
+        held_keep(h, c->file);
+        c->file = NULL;
     }
     key_close(key);
     return SERVER_OK;
@@ -175,7 +221,7 @@ static int coding_reply(server_ctx *ctx, server_string **argv, int argc)
 static void *coding_run(void *made)
 {
     coding *c = made;
-    gather_all(c->copy, &c->file);
+    c->file = gather_all(c->copy);
     bly_free(c->copy);
     c->copy = NULL;
     pthread_mutex_lock(&codings.lock);
@@ -222,13 +268,19 @@ static bool coding_join(server_ctx *ctx, const held_filter *h)
     return joined;
 }
 
+static bool may_wait(server_ctx *ctx)
+{
+    return srv.BlockClient && srv.UnblockClient && srv.AbortBlock &&
+           srv.GetBlockedClientPrivateData &&
+           !(srv.GetContextFlags(ctx) &
+             (SERVER_FLAG_SCRIPT | SERVER_FLAG_MULTI |
+              SERVER_FLAG_DENY_BLOCKING));
+}
+
 /* Let a thread code the filter of h; false: it cannot be, here. */
 static bool code_aside(server_ctx *ctx, const held_filter *h)
 {
-    if (!srv.BlockClient || !srv.UnblockClient || !srv.AbortBlock ||
-        !srv.GetBlockedClientPrivateData ||
-        (srv.GetContextFlags(ctx) &
-         (SERVER_FLAG_SCRIPT | SERVER_FLAG_MULTI | SERVER_FLAG_DENY_BLOCKING)))
+    if (!may_wait(ctx))
         return false;
     if (coding_join(ctx, h))
         return true;
@@ -250,6 +302,105 @@ static bool code_aside(server_ctx *ctx, const held_filter *h)
     return false;
 }
 
+/* ---------------------------------------------------------------- the sums */
+
+/* A client is answered, or gone. */
+static void summing_leave(server_ctx *ctx, void *made)
+{
+    (void)ctx;
+    summing *s = made;
+    pthread_mutex_lock(&codings.lock);
+    s->nleft--;
+    if (!s->nleft && !s->of)
+        summing_free(s);
+    pthread_mutex_unlock(&codings.lock);
+}
+
+/* The sums of h, if they are all there. */
+static bly_parts *sums_of(const held_filter *h)
+{
+    bly_parts *sums = NULL;
+    if (!codings.sums)
+        return NULL;
+    pthread_mutex_lock(&codings.lock);
+    for (const summing *s = codings.sums; s && !sums; s = s->next)
+        if (s->of == h && s->done)
+            sums = s->sums;
+    pthread_mutex_unlock(&codings.lock);
+    return sums;
+}
+
+/* A piece of the filter of h; with the last one its sums go. */
+static void reply_with_sums(server_ctx *ctx, const held_filter *h, wanted w)
+{
+    if (reply_from_filter(ctx, h->f, sums_of(h), w))
+        export_forget(h);
+}
+
+static int summing_reply(server_ctx *ctx, server_string **argv, int argc)
+{
+    wanted w;
+    server_key *key = NULL;
+    if (!read_wanted(argv, argc, &w))
+        return reply_error(ctx, "ERR Insufficient memory");
+    if (bly_to_use(ctx, argv[1], SERVER_READ, &key))
+        reply_with_sums(ctx, srv.ModuleTypeGetValue(key), w);
+    key_close(key);
+    return SERVER_OK;
+}
+
+/* The next bytes. UNLINK waits so long, in a thread of its own. */
+static void summing_turn(server_ctx *ctx, void *made)
+{
+    summing *s = made;
+    pthread_mutex_lock(&codings.lock);
+    s->done = !s->of || bly_parts_sum(s->sums, SUMMED_IN_TURN);
+    const size_t n = s->nclients;
+    pthread_mutex_unlock(&codings.lock);
+    if (!s->done)
+        srv.CreateTimer(ctx, 0, summing_turn, s);
+    else
+        for (size_t i = 0; i < n; i++) /* they are answered after this */
+            srv.UnblockClient(s->client[i], s);
+}
+
+static void summing_wait(server_ctx *ctx, summing *s)
+{
+    s->client[s->nclients++] =
+        srv.BlockClient(ctx, summing_reply, NULL, summing_leave, 0);
+    s->nleft++;
+}
+
+/* Let the sums of h be made in turns; false: they cannot be, here. */
+static bool sum_aside(server_ctx *ctx, const held_filter *h)
+{
+    bool joined = false;
+    if (!may_wait(ctx) || !srv.CreateTimer || filter_can(h->f, BLY_CAN(TICK)))
+        return false;
+    pthread_mutex_lock(&codings.lock);
+    for (summing *s = codings.sums; s && !joined; s = s->next)
+        if (s->of == h && !s->done && s->nclients < MOST_WAIT) {
+            summing_wait(ctx, s);
+            joined = true;
+        }
+    pthread_mutex_unlock(&codings.lock);
+    if (joined)
+        return true;
+    summing *s = memory_try(sizeof *s);
+    if (!s || bly_parts_new(h->f, &s->sums)) {
+        memory_free(s);
+        return false;
+    }
+    pthread_mutex_lock(&codings.lock);
+    s->of = h;
+    summing_wait(ctx, s);
+    s->next = codings.sums;
+    codings.sums = s;
+    pthread_mutex_unlock(&codings.lock);
+    srv.CreateTimer(ctx, 0, summing_turn, s);
+    return true;
+}
+
 /* ------------------------------------------------------------- the command */
 
 /* Is the file of h still to be made, and that at once? */
@@ -258,7 +409,7 @@ static bool takes_coding(const held_filter *h, uint64_t *nbytes)
     bly_stats stats;
     bly_peek(h->f, &stats);
     *nbytes = stats.bytes;
-    return stats.coded && !h->pieces;
+    return stats.coded && !h->file;
 }
 
 /* BLY.EXPORT key offset [count]: [size of the file, bytes from offset on]. */
@@ -274,7 +425,7 @@ int bly_export(server_ctx *ctx, server_string **argv, int argc)
                            64 * EXPORT_PIECE);
     server_key *key;
     if (bly_to_use(ctx, argv[1], SERVER_READ, &key)) {
-        held_filter *h = srv.ModuleTypeGetValue(key), file;
+        held_filter *h = srv.ModuleTypeGetValue(key);
         uint64_t nbytes;
         const bool coded = takes_coding(h, &nbytes);
         if (coded && nbytes > CODED_AT_ONCE && code_aside(ctx, h)) {
@@ -282,13 +433,19 @@ int bly_export(server_ctx *ctx, server_string **argv, int argc)
             return SERVER_OK; /* the reply comes later */
         }
         if (coded) {
-            gather_all(h->f, &file);
-            if (file.pieces)
-                held_keep(h, file.pieces, file.nhere);
+            held_file *file = gather_all(h->f);
+            if (file)
+                held_keep(h, file);
         }
-        if (!h->pieces)
-            reply_from_filter(ctx, h->f, w);
-        else if (reply_from_file(ctx, h, w))
+        /* The sums are at the beginning, or in later pieces: of layers. */
+        if (!coded && !h->file && nbytes > SUMMED_AT_ONCE && !w.offset &&
+            !sums_of(h) && sum_aside(ctx, h)) {
+            key_close(key);
+            return SERVER_OK;
+        }
+        if (!h->file)
+            reply_with_sums(ctx, h, w);
+        else if (reply_from_file(ctx, h->file, w))
             held_stale(h);
     }
     key_close(key);

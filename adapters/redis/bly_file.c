@@ -36,7 +36,7 @@ static bool import_end(server_ctx *ctx, held_filter *h)
 {
     const bly_access how = { .blind = true, .mem = &bly_memory };
     bly_filter *f;
-    if (bly_load(h->pieces, (size_t)h->nbytes, &how, &f)) {
+    if (bly_load(h->file->at, (size_t)h->file->nbytes, &how, &f)) {
         reply_library(ctx);
         return false;
     }
@@ -67,19 +67,20 @@ int bly_import(server_ctx *ctx, server_string **argv, int argc)
         reply_error(ctx, WRONGTYPE);
     else if (h && h->f)
         reply_error(ctx, "ERR item exists");
-    else if (h ? (uint64_t)size != h->nbytes || (uint64_t)offset != h->nhere
+    else if (h ? (uint64_t)size != h->file->nbytes ||
+                     (uint64_t)offset != h->file->nhere
                : offset != 0)
         reply_error(ctx,
                     "ERR pieces must come in order: %llu of %llu bytes "
                     "are here",
-                    (unsigned long long)(h ? h->nhere : 0),
-                    (unsigned long long)(h ? h->nbytes : (uint64_t)size));
+                    (unsigned long long)(h ? h->file->nhere : 0),
+                    (unsigned long long)(h ? h->file->nbytes : (uint64_t)size));
     else if (h || (h = import_begin(ctx, (uint64_t)size)))
         ok = true;
     if (ok) {
-        memcpy(h->pieces + offset, data.at, data.n);
-        h->nhere += data.n;
-        ok = h->nhere < h->nbytes || import_end(ctx, h);
+        memcpy(h->file->at + offset, data.at, data.n);
+        h->file->nhere += data.n;
+        ok = h->file->nhere < h->file->nbytes || import_end(ctx, h);
         if (ok && !value)
             srv.ModuleTypeSetValue(key, bly_type, h);
         if (!ok && value)
@@ -116,9 +117,9 @@ static void held_save(server_io *io, void *value)
     if (h->f) {
         bly_write(h->f, save_piece, io);
     } else {
-        srv.SaveUnsigned(io, h->nbytes);
-        srv.SaveUnsigned(io, h->nhere);
-        save_piece(io, h->pieces, (size_t)h->nhere);
+        srv.SaveUnsigned(io, h->file->nbytes);
+        srv.SaveUnsigned(io, h->file->nhere);
+        save_piece(io, h->file->at, (size_t)h->file->nhere);
     }
     srv.SaveStringBuffer(io, "", 0);
 }
@@ -176,8 +177,8 @@ static void *held_load(server_io *io, int encoding)
         h = !srv.IsIOError(io) && nbytes && nhere < nbytes ? held_expect(nbytes)
                                                            : NULL;
         if (h)
-            h->nhere = nhere;
-        if (h && load_piece(&p, h->pieces, (size_t)nhere) != (int64_t)nhere) {
+            h->file->nhere = nhere;
+        if (h && load_piece(&p, h->file->at, (size_t)nhere) != (int64_t)nhere) {
             held_free(h);
             h = NULL;
         }
@@ -194,15 +195,17 @@ static size_t held_mem_usage(const void *value)
 {
     const held_filter *h = value;
     bly_stats stats;
+    const size_t nfile =
+        h->file ? sizeof *h->file + (size_t)h->file->nbytes : 0;
     if (!h->f)
-        return sizeof *h + (size_t)h->nbytes;
+        return sizeof *h + nfile;
     bly_peek(h->f, &stats);
     size_t sum = sizeof *h + (size_t)stats.bytes;
     if (memory_is_weighed(sum)) {
         sum = srv.MallocSize((void *)(uintptr_t)h);
         bly_move(h->f, memory_weigh, &sum);
     }
-    return sum + (size_t)h->nbytes;
+    return sum + nfile;
 }
 
 static size_t held_free_effort(server_string *key, const void *value)
@@ -233,7 +236,7 @@ static void held_digest(server_digest *md, void *value)
     if (h->f)
         bly_write(h->f, digest_piece, md);
     else
-        digest_piece(md, h->pieces, (size_t)h->nhere);
+        digest_piece(md, h->file->at, (size_t)h->file->nhere);
     srv.DigestEndSequence(md);
 }
 
@@ -260,12 +263,13 @@ static bool rewrite_piece(void *ctx, const void *data, size_t n)
 static void held_rewrite(server_io *io, server_string *key, void *value)
 {
     const held_filter *h = value;
-    rewriting w = { .io = io, .key = key, .nbytes = h->nbytes };
+    rewriting w = { .io = io, .key = key };
     if (h->f) {
         w.nbytes = bly_written_bytes(h->f);
         bly_write(h->f, rewrite_piece, &w);
     } else {
-        rewrite_piece(&w, h->pieces, (size_t)h->nhere);
+        w.nbytes = h->file->nbytes;
+        rewrite_piece(&w, h->file->at, (size_t)h->file->nhere);
     }
 }
 
@@ -280,7 +284,7 @@ static int held_defrag(server_defrag *ctx, server_string *key, void **value)
     export_forget(*value);
     memory_moved(ctx, value);
     held_filter *h = *value;
-    memory_moved(ctx, &h->pieces);
+    memory_moved(ctx, &h->file);
     if (h->f)
         h->f = bly_move(h->f, defrag_move, ctx);
     return 0;

@@ -243,6 +243,8 @@ typedef struct server_command_info {
     X(OPTIONAL, int, UnblockClient, (server_blocked *, void *))                \
     X(OPTIONAL, int, AbortBlock, (server_blocked *))                           \
     X(OPTIONAL, void *, GetBlockedClientPrivateData, (server_ctx *))           \
+    X(OPTIONAL, uint64_t, CreateTimer,                                         \
+      (server_ctx *, long long, void (*)(server_ctx *, void *), void *))       \
     X(REQUIRED, void *, DefragAlloc, (server_defrag *, void *))                \
     X(OPTIONAL, int, DefragShouldStop, (server_defrag *))                      \
     X(OPTIONAL, int, DefragCursorSet, (server_defrag *, unsigned long))        \

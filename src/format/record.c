@@ -170,7 +170,8 @@ static void sum_coded(const bly_filter *f, bly_record *r)
         r->payload_sum = ~r->payload_sum;
 }
 
-void bly_record_of(const bly_filter *f, bly_form form, bly_record *out)
+void bly_record_with(const bly_filter *f, bly_form form, uint64_t payload_sum,
+                     bly_record *out)
 {
     *out = (bly_record){
         .kind = f->kind,
@@ -184,6 +185,7 @@ void bly_record_of(const bly_filter *f, bly_form form, bly_record *out)
         .nlayers = f->nlayers,
         .nstored = f->shape.nbytes,
         .summed = form == BLY_FORM_SUMMED,
+        .payload_sum = payload_sum,
         .keying = bly_filter_keying(f),
         .meta = f->extra->meta ? f->extra->meta->at : NULL,
         .nmeta = f->extra->meta ? f->extra->meta->nbytes : 0,
@@ -191,6 +193,11 @@ void bly_record_of(const bly_filter *f, bly_form form, bly_record *out)
     const unsigned nstate = f->kind->nstate;
     if (nstate)
         memcpy(out->state, f->state, nstate * sizeof out->state[0]);
+}
+
+void bly_record_of(const bly_filter *f, bly_form form, bly_record *out)
+{
+    bly_record_with(f, form, 0, out);
     if (form == BLY_FORM_CODED || (form == BLY_FORM_COMPACT && f->coded))
         sum_coded(f, out);
     else if (form != BLY_FORM_COMPACT)

@@ -89,6 +89,10 @@ bly_code bly_code_of(const bly_kind *kind);
  * that a copy of a damaged file is known as damaged too. */
 void bly_record_of(const bly_filter *f, bly_form form, bly_record *out);
 
+/* The same of a payload that is stored as it is and has this sum. */
+void bly_record_with(const bly_filter *f, bly_form form, uint64_t payload_sum,
+                     bly_record *out);
+
 /* Give f, which has its body, the state of a record. */
 void bly_record_state(const bly_record *r, bly_filter *f);
 

@@ -19,9 +19,29 @@
 #include "format/compact.h"
 #include "format/record.h"
 #include "format/writer.h"
+#include "kinds/filter.h"
 
 /* A put gets no more at once: it may show progress, or stop. */
 #define MOST_AT_ONCE ((size_t)1 << 20)
+
+/* The sums of a record that is stored as it is. */
+typedef struct record_sums {
+    const bly_filter *f;
+    uint64_t payload; /* what its header has */
+    uint64_t *table;  /* of blocks, where the form has one */
+} record_sums;
+
+struct bly_parts {
+    const bly_filter *f;
+    bly_mem mem; /* of f, which may be gone before this */
+    bly_form form;
+    bool ahead;              /* its sums can be made before they are wanted */
+    uint32_t nrecords, nall; /* whose sums are known, of all */
+    uint64_t nsummed;        /* bytes of the next one that went into its sum */
+    bly_summing sum;
+    size_t nbytes; /* of this, with the tables behind the records */
+    record_sums record[];
+};
 
 typedef struct walk {
     uint64_t at;       /* byte of the file that comes next */
@@ -29,7 +49,9 @@ typedef struct walk {
     bly_form form;     /* of the whole file */
     bly_put *put;
     void *ctx;
-    bool stopped; /* put wants no more */
+    bool stopped;           /* put wants no more */
+    const bly_parts *known; /* sums that were made before; NULL: none */
+    uint32_t record;        /* that comes next */
     /* Of a compact file, in which every byte is made, wanted or not: */
     bly_summing sum;
     bool damaged; /* a payload is not what its file said */
@@ -106,14 +128,15 @@ static size_t header_bytes(const bly_filter *f, bool coded)
 /* A page of the table at a time, filled up with zeros. */
 #define PAGE_SUMS (BLY_PAGE / 8)
 
-static void walk_table(walk *w, const bly_filter *f)
+static void walk_table(walk *w, const bly_filter *f, const uint64_t *known)
 {
     const uint64_t n = bly_sums_count(f->shape.nbytes, BLY_SUMS_SHIFT);
     for (uint64_t first = 0; first < n; first += PAGE_SUMS) {
         unsigned char page[BLY_PAGE] = { 0 };
         if (walk_wants(w, sizeof page))
             for (uint64_t i = first; i < n && i < first + PAGE_SUMS; i++)
-                bly_store64(page + 8 * (i - first), bly_record_sum(f, i));
+                bly_store64(page + 8 * (i - first),
+                            known ? known[i] : bly_record_sum(f, i));
         walk_bytes(w, page, sizeof page);
     }
 }
@@ -185,17 +208,21 @@ static void walk_record(walk *w, const bly_filter *f)
     const size_t nheader = header_bytes(f, coded);
     unsigned char page[BLY_PAGE] = { 0 };
     bly_record r = { 0 };
+    const record_sums *const known =
+        w->known ? &w->known->record[w->record++] : NULL;
     walk_bytes(w, page, padding_at(w->at, coded));
     const bool wanted = walk_wants(w, nheader);
-    if (wanted) {
+    if (wanted && known)
+        bly_record_with(f, w->form, known->payload, &r);
+    else if (wanted)
         bly_record_of(f, w->form, &r);
+    if (wanted)
         bly_record_encode(&r, page);
-    }
     walk_bytes(w, page, nheader);
     if (w->stopped || w->at >= w->to)
         return;
     if (w->form == BLY_FORM_SUMMED)
-        walk_table(w, f);
+        walk_table(w, f, known ? known->table : NULL);
     walk_payload(w, f, wanted ? r.nstored : stored_bytes(f, coded, UINT64_MAX));
     for (uint32_t i = 0; i < f->nlayers && !w->stopped && w->at < w->to; i++)
         walk_record(w, f->layer[i]);
@@ -309,8 +336,8 @@ static bool put_memory(void *ctx, const void *bytes, size_t nbytes)
     return true;
 }
 
-size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
-                      size_t nbytes)
+static size_t write_part(const bly_filter *f, const bly_parts *known,
+                         uint64_t from, void *buf, size_t nbytes)
 {
     const uint64_t end = bly_written_bytes(f);
     if (from >= end)
@@ -321,7 +348,125 @@ size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
                .to = from + n,
                .form = form_of(f, BLY_CODED_OR_NOT),
                .put = put_memory,
-               .ctx = &p };
+               .ctx = &p,
+               .known = known };
     walk_file(&w, f);
     return n;
+}
+
+size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
+                      size_t nbytes)
+{
+    return write_part(f, NULL, from, buf, nbytes);
+}
+
+/* ------------------------------------------------------------------ parts */
+
+static uint64_t sums_of_all(const bly_filter *f)
+{
+    uint64_t n = bly_sums_count(f->shape.nbytes, BLY_SUMS_SHIFT);
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        n += sums_of_all(f->layer[i]);
+    return n;
+}
+
+/* In the order in which they are written. */
+static void list_records(bly_parts *p, const bly_filter *f, uint64_t **table)
+{
+    p->record[p->nall++] = (record_sums){ .f = f, .table = *table };
+    if (p->form == BLY_FORM_SUMMED)
+        *table += bly_sums_count(f->shape.nbytes, BLY_SUMS_SHIFT);
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        list_records(p, f->layer[i], table);
+}
+
+bly_status bly_parts_new(const bly_filter *f, bly_parts **out)
+{
+    uint32_t nrecords = 0;
+    if (out)
+        *out = NULL;
+    if (!f || !out)
+        return bly_fail_null("f or out");
+    if (!records_fit(f, 0, &nrecords))
+        return bly_fail(BLY_ERANGE, "a file holds at most %d filters, %d deep",
+                        BLY_MAX_RECORDS, BLY_MAX_DEPTH);
+    const bly_form form = form_of(f, BLY_CODED_OR_NOT);
+    const uint64_t nsums = form == BLY_FORM_SUMMED ? sums_of_all(f) : 0;
+    const size_t nbytes = sizeof(bly_parts) + nrecords * sizeof(record_sums) +
+                          (size_t)nsums * sizeof(uint64_t);
+    bly_parts *const p = bly_mem_zalloc(bly_filter_mem(f), nbytes);
+    if (!p)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    p->f = f;
+    p->mem = *bly_filter_mem(f);
+    p->form = form;
+    p->nbytes = nbytes;
+    /* A mapped one has its sums from its file. */
+    p->ahead =
+        (form == BLY_FORM_PLAIN || form == BLY_FORM_SUMMED) && !f->readonly;
+    uint64_t *table = (uint64_t *)(void *)(p->record + nrecords);
+    list_records(p, f, &table);
+    bly_summing_start(&p->sum);
+    *out = p;
+    return BLY_OK;
+}
+
+/* The next bytes of a record, at most so many of them unless they are one
+ * block: how many. */
+static uint64_t sum_some(bly_parts *p, record_sums *r, uint64_t most)
+{
+    const bly_shape *const s = &r->f->shape;
+    const uint64_t left = s->nbytes - p->nsummed;
+    if (p->form == BLY_FORM_PLAIN) {
+        const uint64_t n = left < most ? left : most;
+        if (n)
+            bly_summing_add(&p->sum, r->f->data + p->nsummed, (size_t)n);
+        return n;
+    }
+    const uint64_t i = p->nsummed >> BLY_SUMS_SHIFT;
+    const uint64_t block = UINT64_C(1) << BLY_SUMS_SHIFT;
+    unsigned char le[8];
+    if (!left)
+        return 0;
+    r->table[i] = bly_record_sum(r->f, i);
+    bly_store64(le, r->table[i]);
+    bly_summing_add(&p->sum, le, sizeof le);
+    return left < block ? left : block;
+}
+
+bool bly_parts_sum(bly_parts *p, uint64_t nbytes)
+{
+    if (!p || !p->ahead)
+        return true;
+    while (p->nrecords < p->nall) {
+        record_sums *const r = &p->record[p->nrecords];
+        const uint64_t n = sum_some(p, r, nbytes);
+        p->nsummed += n;
+        nbytes -= n < nbytes ? n : nbytes;
+        if (p->nsummed == r->f->shape.nbytes) {
+            r->payload = bly_summing_end(&p->sum);
+            bly_summing_start(&p->sum);
+            p->nsummed = 0;
+            p->nrecords++;
+        }
+        if (!nbytes)
+            break;
+    }
+    return p->nrecords == p->nall;
+}
+
+size_t bly_parts_take(bly_parts *p, uint64_t from, void *buf, size_t nbytes)
+{
+    if (!p)
+        return 0;
+    (void)bly_parts_sum(p, UINT64_MAX);
+    return write_part(p->f, p->ahead ? p : NULL, from, buf, nbytes);
+}
+
+void bly_parts_free(bly_parts *p)
+{
+    if (!p)
+        return;
+    const bly_mem mem = p->mem;
+    bly_mem_release(&mem, p, p->nbytes);
 }
