@@ -386,8 +386,8 @@ bly_status bly_clone(const bly_filter *f, bly_filter **out);
  * different memory sources or are the same filter, BLY_EUNFIT if `from` is of a
  * kind with more parameters than f has place for (what was opened from a file,
  * or read without a memory source of its own, has place for those of any kind);
- * both are then unchanged, and `from` still belongs to the caller. Takes constant time apart from releasing
- * memory. */
+ * both are then unchanged, and `from` still belongs to the caller. Takes
+ * constant time apart from releasing memory. */
 bly_status bly_become(bly_filter *f, bly_filter *from);
 
 /* Bytes that f may hold from now on, as spec->max_bytes when it is made; 0: no

@@ -53,7 +53,8 @@ LAW(loads_to_the_same_answers)
     }
 }
 
-/* Written whole, in parts (their sums ahead, too), and read from a stream: the same bytes. */
+/* Written whole, in parts (their sums ahead, too), and read from a stream: the
+ * same bytes. */
 LAW(writes_the_same_in_parts)
 {
     bly_filter *f = law_filled(row, 0, 3000), *g;
