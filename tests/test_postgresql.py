@@ -14,7 +14,7 @@ import pytest
 
 import pg_server
 from conftest import KINDS, PATIENCE, ROOT, kinds_that, run
-from sql_support import INTEGERS, TEXTS
+from sql_support import INTEGERS, TEXTS, compact_twins
 
 pytestmark = pytest.mark.skipif(pg_server.missing() is not None, reason=str(pg_server.missing()))
 
@@ -573,6 +573,21 @@ def test_more_keys_than_work_mem(db, server):
     pid = one(db, "SELECT pg_backend_pid()")
     links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
     assert not [at for at in links if "deleted" in at and "tmp" in at], links
+
+
+def test_compact_filters_of_one_size_in_turn(db, ok):
+    """From memory, and from a table of large values."""
+    twins = compact_twins(ok)
+    values = "(VALUES " + ", ".join(["(%s, %s::bytea::bloomery)"] * 3) + ") %s(key, f)"
+    given = [part for twin in twins for part in twin]
+    got = rows(db, f"SELECT a.key = b.key, bly_has(a.f, b.key) FROM {values.replace(') %s', ') a')}, "
+                   f"{values.replace(') %s', ') b')} ORDER BY b.key, a.key", *given, *given)
+    assert len(got) == 9 and all(has == same for same, has in got)
+    rows(db, "CREATE TABLE twins(key text, f bloomery)")
+    for twin in twins:
+        rows(db, "INSERT INTO twins VALUES (%s, %s::bytea::bloomery)", *twin)
+    got = rows(db, "SELECT a.key = b.key, bly_has(a.f, b.key) FROM twins a, twins b ORDER BY b.key, a.key")
+    assert len(got) == 9 and all(has == same for same, has in got)
 
 
 # ------------------------------------------------------- many tables, servers

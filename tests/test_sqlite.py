@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from conftest import BUILD, PATIENCE, ROOT, run
-from sql_support import INTEGERS, TEXTS
+from sql_support import INTEGERS, TEXTS, compact_twins
 
 MODULE = BUILD / "bloomery_sqlite.so"
 pytestmark = [
@@ -366,6 +366,13 @@ def test_filters_of_one_size_in_turn(db, kind):
                           f"json_each('[1,5,9]') v ORDER BY {order}").fetchall()
         assert len(rows) == 147 and all(has == same for same, has in rows)
     assert one(db, "SELECT min(bly_has((SELECT f FROM many WHERE id = m.id), m.id || '-3')) FROM many m") == 1
+
+
+def test_compact_filters_of_one_size_in_turn(db, ok):
+    db.execute("CREATE TABLE twins(key TEXT, f BLOB)")
+    db.executemany("INSERT INTO twins VALUES (?, ?)", compact_twins(ok))
+    rows = db.execute("SELECT a.key = b.key, bly_has(a.f, b.key) FROM twins a, twins b ORDER BY b.key, a.key").fetchall()
+    assert len(rows) == 9 and all(has == same for same, has in rows)
 
 
 # ------------------------------------------------------- linked into a program

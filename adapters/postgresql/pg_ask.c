@@ -18,15 +18,6 @@
 #include <miscadmin.h>
 #include <utils/builtins.h>
 
-/* Where a header says what follows, and its sums (docs/format.md). */
-#define HEAD 296
-#define VERSION_AT 8
-#define VERSION_MOST 2 /* later ones have no such header */
-#define LAYERS_AT 64
-#define ENCODING_AT 68
-#define SUM_AT 4088
-#define SUM_BYTES 8
-
 /* A filter that is asked again and again. */
 struct held {
     struct held *next;   /* that was asked before it */
@@ -36,47 +27,9 @@ struct held {
     const void *pointer; /* as it was then */
     size_t nreference;   /* 0: it was not in a table of large values */
     char reference[64];
-    size_t nbytes;
-    bool whole; /* the header does not tell: all bytes are kept */
-    char *bytes;
-    char head[HEAD], sum[SUM_BYTES];
+    struct sql_same same;
+    bly_mem mem; /* of it */
 };
-
-static uint32_t four_bytes(const char *at)
-{
-    const unsigned char *const u = (const unsigned char *)at;
-    return u[0] | (uint32_t)u[1] << 8 | (uint32_t)u[2] << 16 |
-           (uint32_t)u[3] << 24;
-}
-
-/* The sums of a header are of all there is only if nothing but one payload
- * follows, as it is. */
-static void held_identify(struct held *h, bly_bytes b)
-{
-    const char *const at = b.ptr;
-    h->nbytes = b.len;
-    h->whole = b.len < SUM_AT + SUM_BYTES ||
-               (unsigned char)at[VERSION_AT] > VERSION_MOST ||
-               four_bytes(at + LAYERS_AT) || four_bytes(at + ENCODING_AT);
-    if (h->whole) {
-        h->bytes = MemoryContextAllocHuge(h->where, b.len);
-        memcpy(h->bytes, at, b.len);
-    } else {
-        memcpy(h->head, at, HEAD);
-        memcpy(h->sum, at + SUM_AT, SUM_BYTES);
-    }
-}
-
-static bool held_has_bytes(const struct held *h, bly_bytes b)
-{
-    const char *const at = b.ptr;
-    if (b.len != h->nbytes)
-        return false;
-    if (h->whole)
-        return memcmp(at, h->bytes, b.len) == 0;
-    return memcmp(at, h->head, HEAD) == 0 &&
-           memcmp(at + SUM_AT, h->sum, SUM_BYTES) == 0;
-}
 
 static bool held_is(const struct held *h, const struct varlena *v)
 {
@@ -85,7 +38,7 @@ static bool held_is(const struct held *h, const struct varlena *v)
     if (VARATT_IS_EXTERNAL_ONDISK(v))
         return h->nreference == VARSIZE_EXTERNAL(v) &&
                memcmp(h->reference, v, h->nreference) == 0;
-    return !VARATT_IS_EXTENDED(v) && held_has_bytes(h, pgb_bytes(v));
+    return !VARATT_IS_EXTENDED(v) && sql_same_is(&h->same, pgb_bytes(v));
 }
 
 /* Keep the first, and as many others as there is room for. */
@@ -93,9 +46,9 @@ static void held_tidy(struct held *first)
 {
     size_t room = (size_t)work_mem * 1024;
     for (struct held *h = first; h->next;) {
-        room -= Min(room, h->nbytes);
+        room -= Min(room, h->same.nbytes);
         struct held *const next = h->next;
-        if (next->nbytes <= room) {
+        if (next->same.nbytes <= room) {
             h = next;
         } else {
             h->next = next->next;
@@ -123,7 +76,10 @@ static struct held *held_new(FunctionCallInfo fcinfo, struct varlena *v)
             memcpy(h->reference, v, h->nreference);
         }
         h->value = pgb_load(flat, where);
-        held_identify(h, pgb_bytes(flat));
+        h->mem = pgb_memory(where);
+        if (!sql_same_begin(&h->same, pgb_bytes(flat), &h->mem))
+            ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY),
+                            errmsg("out of memory")));
     }
     PG_CATCH();
     {

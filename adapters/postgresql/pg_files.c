@@ -66,57 +66,7 @@ static char *path_to_write(const text *arg)
 
 /* ------------------------------------------------------------------ mapped */
 
-#define KEPT_FILES 32 /* that nobody uses now */
-
-/* A file that is mapped, in this backend's list. */
-struct mapped {
-    struct mapped *next;
-    unsigned users;
-    bool replaced; /* no longer in the list: freed by its last user */
-    struct stat st;
-    bly_filter *f;
-    char path[FLEXIBLE_ARRAY_MEMBER];
-};
-static struct mapped *mapped_files;
-
-static void mapped_free(struct mapped *m)
-{
-    bly_free(m->f);
-    pfree(m);
-}
-
-static void mapped_remove(struct mapped **at)
-{
-    struct mapped *const m = *at;
-    *at = m->next;
-    m->replaced = true;
-    if (!m->users)
-        mapped_free(m);
-}
-
-static void mapped_drop(struct mapped *m)
-{
-    if (--m->users == 0 && m->replaced)
-        mapped_free(m);
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-           a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
-/* Those in the list that were not used for longest go. */
-static void mapped_tidy(void)
-{
-    unsigned unused = 0;
-    for (struct mapped **at = &mapped_files; *at;)
-        if ((*at)->users || ++unused <= KEPT_FILES)
-            at = &(*at)->next;
-        else
-            mapped_remove(at);
-}
+static struct sql_file *mapped_files; /* of this backend */
 
 static sigjmp_buf asking_jump;
 static volatile sig_atomic_t asking;
@@ -138,43 +88,18 @@ static void catch_cuts(void)
 }
 
 /* The file at path as it is now, with one user more. */
-static struct mapped *mapped_of(const char *path)
+static struct sql_file *mapped_of(const char *path)
 {
+    struct sql_file *file;
     struct stat st;
-    struct mapped *m = NULL;
     if (stat(path, &st) != 0) {
         const char *const why = strerror(errno);
         ereport(ERROR, (errcode_for_file_access(),
                         errmsg("could not open file \"%s\": %s", path, why)));
     }
-    for (struct mapped **at = &mapped_files; *at; at = &(*at)->next) {
-        if (strcmp((*at)->path, path) != 0)
-            continue;
-        if (same_file(&(*at)->st, &st)) {
-            m = *at;
-            *at = m->next; /* to the front again */
-        } else {
-            mapped_remove(at);
-        }
-        break;
-    }
-    if (!m) {
-        m = MemoryContextAllocZero(TopMemoryContext,
-                                   sizeof *m + strlen(path) + 1);
-        strcpy(m->path, path);
-        m->st = st;
-        catch_cuts();
-        const char *const bad =
-            sql_told(bly_map(path, &(bly_access){ .blind = true }, &m->f));
-        if (bad)
-            pfree(m);
-        pgb_check(bad);
-    }
-    m->users++;
-    m->next = mapped_files;
-    mapped_files = m;
-    mapped_tidy();
-    return m;
+    catch_cuts();
+    pgb_check(sql_file_open(&mapped_files, path, &file));
+    return file;
 }
 
 /* ------------------------------------------------------------------ asking */
@@ -182,7 +107,7 @@ static struct mapped *mapped_of(const char *path)
 /* What a call site has asked last. */
 struct asked_file {
     MemoryContextCallback end;
-    struct mapped *file;
+    struct sql_file *file;
     TimestampTz statement;
     Oid user;
     size_t len;
@@ -193,7 +118,7 @@ static void asked_end(void *asked)
 {
     struct asked_file *const a = asked;
     if (a->file)
-        mapped_drop(a->file);
+        sql_file_close(a->file);
     a->file = NULL;
 }
 
@@ -236,11 +161,7 @@ static struct asked_file *asked_file(FunctionCallInfo fcinfo)
 /* It is of no use any more, to nobody. */
 static void asked_cut(struct asked_file *a)
 {
-    struct mapped **at = &mapped_files;
-    while (*at && *at != a->file)
-        at = &(*at)->next;
-    if (*at)
-        mapped_remove(at);
+    sql_file_forget(&mapped_files, a->file);
     asked_end(a);
     ereport(ERROR, (errcode(ERRCODE_IO_ERROR),
                     errmsg("bloomery: the file was cut off while it was asked"),

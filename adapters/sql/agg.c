@@ -9,8 +9,8 @@
  *   all parts, to which sql_agg_take() gives them;
  * - the engine's rows come in any order (`unordered`) and the bytes of such a
  *   filter would depend on it: then the hashes are sorted in the end. Nearly
- *   all kinds that threads share, and those that are built at once, do not
- *   depend on it; those that forget would forget by hash.
+ *   all kinds that threads share and that unite, and those that are built at
+ *   once, do not depend on it; those that forget would forget by hash.
  */
 #include "adapters/sql/sql_inside.h"
 
@@ -28,19 +28,6 @@ static const char *keys_two_types(bly_key_type a, bly_key_type b)
 #define LIST_FIRST 16
 #define LIST_FLUSH 4096 /* 32 KiB, which stay in the cache */
 
-static void *mem_alloc(const bly_mem *mem, size_t nbytes)
-{
-    return mem ? mem->alloc(mem->ctx, nbytes) : malloc(nbytes);
-}
-
-static void mem_release(const bly_mem *mem, void *at, size_t nbytes)
-{
-    if (!mem)
-        free(at);
-    else if (at)
-        mem->release(mem->ctx, at, nbytes);
-}
-
 static const char *list_room(struct sql_agg *a, size_t more)
 {
     const bly_mem *const mem = a->spec.spec.mem;
@@ -51,12 +38,12 @@ static const char *list_room(struct sql_agg *a, size_t more)
     size_t room = a->room ? a->room + a->room / 2 : LIST_FIRST;
     if (room < a->n + more)
         room = a->n + more;
-    uint64_t *const list = mem_alloc(mem, room * sizeof *list);
+    uint64_t *const list = sql_alloc(mem, room * sizeof *list);
     if (!list)
         return sql_no_memory();
     if (a->n)
         memcpy(list, a->list, a->n * sizeof *list);
-    mem_release(mem, a->list, a->room * sizeof *list);
+    sql_release(mem, a->list, a->room * sizeof *list);
     a->list = list;
     a->room = room;
     return NULL;
@@ -93,10 +80,12 @@ static const char *agg_begin(struct sql_agg *a, bly_key_type type)
         return sql_told(st);
     if (a->most && p.bytes > a->most)
         return sql_too_large(p.bytes);
-    const bool ordered = (kind.traits & BLY_ORDERED) ||
-                         !(kind.can & (BLY_CAN(SHARE) | BLY_CAN(BUILD)));
-    a->held =
-        a->partial || (a->unordered && ordered && !(kind.can & BLY_CAN(TICK)));
+    const unsigned bits = BLY_CAN(SHARE) | BLY_CAN(MERGE);
+    const bool ordered =
+        (kind.traits & BLY_ORDERED) ||
+        (!(kind.can & BLY_CAN(BUILD)) && (kind.can & bits) != bits);
+    a->sorted = a->unordered && ordered && !(kind.can & BLY_CAN(TICK));
+    a->held = a->partial || a->sorted;
     a->begun = true;
     return NULL;
 }
@@ -126,18 +115,24 @@ static const char *agg_is(struct sql_agg *a, bly_key_type type)
     return is == type ? NULL : keys_two_types(is, type);
 }
 
-const char *sql_agg_add(struct sql_agg *a, const struct sql_key *key)
+const char *sql_agg_add_many(struct sql_agg *a, bly_key_type type,
+                             const void *keys, size_t n)
 {
-    const char *bad = agg_is(a, key->type);
-    if (!bad && a->n == a->room)
-        bad = list_room(a, 1);
+    const char *bad = agg_is(a, type);
+    if (!bad && n > a->room - a->n)
+        bad = list_room(a, n);
     if (bad)
         return bad;
-    if (bly_hash_as(&a->hasher, a->spec.spec.keying, key->type, sql_key_at(key),
-                    1, &a->list[a->n], NULL))
+    if (bly_hash_as(&a->hasher, a->spec.spec.keying, type, keys, n,
+                    &a->list[a->n], NULL))
         return sql_told(BLY_EINVAL);
-    a->n++;
+    a->n += n;
     return a->n < LIST_FLUSH || a->held ? NULL : agg_flush(a);
+}
+
+const char *sql_agg_add(struct sql_agg *a, const struct sql_key *key)
+{
+    return sql_agg_add_many(a, key->type, sql_key_at(key), 1);
 }
 
 const char *sql_agg_take(struct sql_agg *a, bly_key_type type,
@@ -162,7 +157,7 @@ const char *sql_agg_end(struct sql_agg *a, bly_filter **out)
     *out = NULL;
     if (!a->begun)
         return NULL;
-    if (a->held && a->n)
+    if (a->sorted && a->n)
         qsort(a->list, a->n, sizeof *a->list, by_value);
     const char *const bad = agg_flush(a);
     return bad ? bad : sql_told(bly_builder_finish(a->builder, 1, out));
@@ -171,7 +166,7 @@ const char *sql_agg_end(struct sql_agg *a, bly_filter **out)
 void sql_agg_free(struct sql_agg *a)
 {
     bly_builder_free(a->builder);
-    mem_release(a->spec.spec.mem, a->list, a->room * sizeof *a->list);
+    sql_release(a->spec.spec.mem, a->list, a->room * sizeof *a->list);
     a->builder = NULL;
     a->list = NULL;
     a->n = a->room = 0;

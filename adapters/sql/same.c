@@ -6,10 +6,9 @@
  * its header (docs/format.md), whose sums are of all there is if one payload
  * follows, as it is.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "adapters/sql/sql.h"
+#include "adapters/sql/sql_inside.h"
 
 #define SAME_HEAD 296 /* the fields, with the sum of the payload */
 #define SAME_VERSION 8
@@ -32,12 +31,13 @@ static size_t same_bytes(bly_bytes b)
                : b.len;
 }
 
-bool sql_same_begin(struct sql_same *s, bly_bytes bytes)
+bool sql_same_begin(struct sql_same *s, bly_bytes bytes, const bly_mem *mem)
 {
     const unsigned char *const at = bytes.ptr;
+    s->mem = mem;
     s->nbytes = bytes.len;
     s->nkept = same_bytes(bytes);
-    s->kept = malloc(s->nkept + 1);
+    s->kept = sql_alloc(mem, s->nkept + 1);
     if (!s->kept)
         return false;
     if (s->nkept == bytes.len) {
@@ -63,6 +63,6 @@ bool sql_same_is(const struct sql_same *s, bly_bytes bytes)
 
 void sql_same_end(struct sql_same *s)
 {
-    free(s->kept);
+    sql_release(s->mem, s->kept, s->nkept + 1);
     s->kept = NULL;
 }

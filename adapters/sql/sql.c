@@ -38,6 +38,13 @@ const char *sql_no_memory(void)
     return "out of memory";
 }
 
+const char *sql_failed(int error, const char *path)
+{
+    sql_wrong("%s: %s", path, strerror(error));
+    status = BLY_EIO;
+    return wrong;
+}
+
 const char *sql_too_large(uint64_t nbytes)
 {
     sql_wrong("a filter of %llu bytes is too large for a value; right: a file, "
@@ -119,6 +126,12 @@ static const char *hash_of(const bly_filter *f, const struct sql_key *key,
     }
     return sql_told(bly_hash_as(hasher, bly_keying_of(f), key->type,
                                 sql_key_at(key), 1, hash, NULL));
+}
+
+const char *sql_has_many(const bly_filter *f, bly_key_type type,
+                         const void *keys, size_t n, uint64_t *maybe)
+{
+    return sql_told(bly_has_as(f, type, keys, n, maybe));
 }
 
 const char *sql_has(const bly_filter *f, const struct sql_key *key, bool *maybe)

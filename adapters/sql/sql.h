@@ -10,6 +10,8 @@
 #ifndef BLY_ADAPTERS_SQL_H
 #define BLY_ADAPTERS_SQL_H
 
+#include <sys/stat.h>
+
 #include <bloomery.h>
 #include <bloomery/sketch.h>
 
@@ -23,8 +25,8 @@ const char *sql_told(bly_status st);
 
 /* A key as an engine has it: an integer, text (UTF-8) or bytes. */
 struct sql_key {
-    bly_key_type type; /* BLY_KEYS_INT64, _TEXT or _BYTES */
-    int64_t integer;
+    bly_key_type type; /* BLY_KEYS_INT64, _UINT64, _TEXT or _BYTES */
+    int64_t integer;   /* the bits of one without a sign */
     bly_bytes bytes;
 };
 
@@ -46,6 +48,10 @@ const char *sql_spec_read(struct sql_spec *s, const char *kind,
  * an error. */
 const char *sql_has(const bly_filter *f, const struct sql_key *key,
                     bool *maybe);
+
+/* The same of many keys of a type, in an array as bly_has_as() takes it. */
+const char *sql_has_many(const bly_filter *f, bly_key_type type,
+                         const void *keys, size_t n, uint64_t *maybe);
 const char *sql_count(const bly_filter *f, const struct sql_key *key,
                       uint64_t *count);
 const char *sql_get(const bly_filter *f, const struct sql_key *key,
@@ -63,13 +69,17 @@ struct sql_agg {
     bool unordered; /* the order of the rows must not matter */
     uint64_t most;  /* bytes that a value of the engine can have; 0: any */
     const char *spill; /* a folder for hashes of many rows; NULL: none */
-    bool begun, held;
+    bool begun, held, sorted;
     bly_hasher hasher;
     uint64_t *list; /* hashes that the builder does not have yet */
     size_t n, room;
     bly_builder *builder;
 };
 const char *sql_agg_add(struct sql_agg *a, const struct sql_key *key);
+
+/* Many keys of a type, in an array as bly_hash_as() takes it. */
+const char *sql_agg_add_many(struct sql_agg *a, bly_key_type type,
+                             const void *keys, size_t n);
 const char *sql_agg_end(struct sql_agg *a, bly_filter **out);
 void sql_agg_free(struct sql_agg *a);
 
@@ -106,18 +116,16 @@ const char *sql_minhash_end(struct sql_minhash *a);
 /* ------------------------------------------------------------------ telling */
 
 /* JSON, by malloc(), which the caller frees: of bytes that are a filter or a
- * sketch, of a filter, and of a plan. */
+ * sketch, of a filter, of a file with either, and of a plan. */
 const char *sql_info(const void *bytes, size_t nbytes, char **out);
 const char *sql_info_filter(const bly_filter *f, char **out);
+const char *sql_info_file(const char *path, char **out);
 const char *sql_plan(uint64_t items, double fpr, const char *kind, char **out);
 const char *sql_topk(const bly_topk *t, char **out);
 
 /* How alike two sketches, or two filters, are. */
 const char *sql_likeness(const void *a, size_t na, const void *b, size_t nb,
                          double *out);
-
-/* A filter as bytes, by malloc(). */
-const char *sql_bytes(const bly_filter *f, void **out, size_t *nbytes);
 
 /* ------------------------------------------------------------------- values */
 
@@ -133,12 +141,23 @@ const char *sql_value_open(const char *path, const bly_access *limits,
                            struct sql_value *out);
 void sql_value_free(struct sql_value *v);
 
-/* dst becomes the union of both. */
+/* dst becomes the union of both; and that with a value that is bytes, which it
+ * is if it was nothing yet. */
 const char *sql_value_merge(struct sql_value *dst, const struct sql_value *src);
+const char *sql_value_unite(struct sql_value *dst, bly_bytes bytes);
+
+/* What bly_has() says of a sketch. */
+#define SQL_SKETCH_ASKED                                                  \
+    "a sketch cannot be asked for keys; right: bly_info() tells what it " \
+    "knows"
 
 /* How many bytes it is, and these. */
 uint64_t sql_value_bytes(const struct sql_value *v);
 const char *sql_value_write(const struct sql_value *v, void *to, size_t nbytes);
+
+/* The same, with memory by malloc(). */
+const char *sql_value_copy(const struct sql_value *v, void **out,
+                           size_t *nbytes);
 
 /* To a file, as a whole or not at all; wait as for bly_file_save(). */
 const char *sql_value_save(const struct sql_value *v, const char *path,
@@ -148,14 +167,32 @@ const char *sql_value_info(const struct sql_value *v, char **out);
 const char *sql_value_likeness(const struct sql_value *a,
                                const struct sql_value *b, double *out);
 
+/* A file that is mapped, in a list of an engine's, which begins as NULL and of
+ * which one thread at a time has the use. */
+struct sql_file {
+    struct sql_file *next;
+    unsigned users;
+    bool replaced; /* no longer in the list: freed with its last user */
+    struct stat st;
+    bly_filter *f; /* opened blind */
+    char path[];
+};
+const char *sql_file_open(struct sql_file **files, const char *path,
+                          struct sql_file **out);
+void sql_file_close(struct sql_file *file);
+void sql_file_forget(struct sql_file **files, struct sql_file *file);
+void sql_files_end(struct sql_file **files);
+
 /* Is this the filter of the row before? The bytes of its header, with the sums
  * of all that follows, tell; of one with layers, or coded, all bytes do. */
 struct sql_same {
     size_t nbytes, nkept;
     unsigned char *kept;
+    const bly_mem *mem;
 };
 
-bool sql_same_begin(struct sql_same *s, bly_bytes bytes); /* false: no memory */
+/* False: no memory. mem as in bly_spec. */
+bool sql_same_begin(struct sql_same *s, bly_bytes bytes, const bly_mem *mem);
 bool sql_same_is(const struct sql_same *s, bly_bytes bytes);
 void sql_same_end(struct sql_same *s);
 

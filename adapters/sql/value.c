@@ -48,6 +48,21 @@ const char *sql_value_merge(struct sql_value *dst, const struct sql_value *src)
     return sql_told(bly_stored_merge(&dst->sketch, &src->sketch));
 }
 
+const char *sql_value_unite(struct sql_value *dst, bly_bytes bytes)
+{
+    struct sql_value v;
+    const char *bad = sql_value_load(bytes.ptr, bytes.len, NULL, &v);
+    if (bad)
+        return bad;
+    if (!dst->filter && !dst->sketch.type) {
+        *dst = v;
+        return NULL;
+    }
+    bad = sql_value_merge(dst, &v);
+    sql_value_free(&v);
+    return bad;
+}
+
 uint64_t sql_value_bytes(const struct sql_value *v)
 {
     return v->filter ? bly_written_bytes(v->filter)
@@ -80,6 +95,21 @@ const char *sql_value_write(const struct sql_value *v, void *to, size_t nbytes)
 {
     struct sink s = { .at = to, .room = nbytes };
     return sql_told(value_put(v, sink_put, &s));
+}
+
+const char *sql_value_copy(const struct sql_value *v, void **out,
+                           size_t *nbytes)
+{
+    *nbytes = (size_t)sql_value_bytes(v);
+    *out = malloc(*nbytes);
+    if (!*out)
+        return sql_no_memory();
+    const char *const bad = sql_value_write(v, *out, *nbytes);
+    if (bad) {
+        free(*out);
+        *out = NULL;
+    }
+    return bad;
 }
 
 const char *sql_value_save(const struct sql_value *v, const char *path,
@@ -126,6 +156,19 @@ const char *sql_info(const void *bytes, size_t nbytes, char **out)
     return bad;
 }
 
+const char *sql_info_file(const char *path, char **out)
+{
+    const bly_access blind = { .blind = true };
+    struct sql_value v = { 0 };
+    const bly_status sketch = bly_stored_open(path, &blind, &v.sketch);
+    const char *bad =
+        sketch ? sql_told(bly_map(path, &blind, &v.filter)) : NULL;
+    if (!bad)
+        bad = sql_value_info(&v, out);
+    sql_value_free(&v);
+    return bad;
+}
+
 const char *sql_likeness(const void *a, size_t na, const void *b, size_t nb,
                          double *out)
 {
@@ -138,20 +181,4 @@ const char *sql_likeness(const void *a, size_t na, const void *b, size_t nb,
     sql_value_free(&x);
     sql_value_free(&y);
     return bad;
-}
-
-const char *sql_bytes(const bly_filter *f, void **out, size_t *nbytes)
-{
-    const uint64_t size = bly_written_bytes(f);
-    struct sink s = { .at = malloc((size_t)size), .room = (size_t)size };
-    if (!s.at)
-        return sql_no_memory();
-    const bly_status st = bly_write(f, sink_put, &s);
-    if (st) {
-        free(s.at);
-        return sql_told(st);
-    }
-    *out = s.at;
-    *nbytes = s.len;
-    return NULL;
 }

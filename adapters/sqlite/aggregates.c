@@ -17,7 +17,7 @@ struct group {
     struct sql_hll hll;
     struct sql_minhash minhash;
     bly_topk *topk;
-    bly_filter *merged;
+    struct sql_value merged;
 };
 
 static void group_end(struct group *g)
@@ -26,7 +26,7 @@ static void group_end(struct group *g)
     bly_hll_free(g->hll.hll);
     bly_sketch_free(g->minhash.sketch);
     bly_topk_free(g->topk);
-    bly_free(g->merged);
+    sql_value_free(&g->merged);
     free(g);
 }
 
@@ -115,15 +115,16 @@ static void agg_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
 static void agg_final(sqlite3_context *ctx)
 {
     struct group *const g = group_taken(ctx);
-    bly_filter *f = NULL;
+    struct sql_value v = { 0 };
     if (!g)
         return;
-    const char *const bad = sql_agg_end(&g->agg, &f);
+    const char *const bad = sql_agg_end(&g->agg, &v.filter);
+    sql_agg_free(&g->agg); /* before the bytes of the filter are made */
     if (bad)
         result_wrong(ctx, bad);
-    else if (f)
-        result_filter(ctx, f);
-    bly_free(f);
+    else if (v.filter)
+        result_value(ctx, &v);
+    sql_value_free(&v);
     group_end(g);
 }
 
@@ -132,7 +133,6 @@ static void agg_final(sqlite3_context *ctx)
 static void merge_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
     struct group *const g = group_of(ctx);
-    bly_filter *f;
     (void)n;
     if (!g || sqlite3_value_type(argv[0]) == SQLITE_NULL)
         return;
@@ -142,18 +142,10 @@ static void merge_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
         return;
     }
     const void *const bytes = sqlite3_value_blob(argv[0]);
-    if (bly_load(bytes, (size_t)sqlite3_value_bytes(argv[0]),
-                 &(bly_access){ .blind = true }, &f)) {
-        group_fail(ctx, g, bly_error());
-        return;
-    }
-    if (!g->merged) {
-        g->merged = f;
-        return;
-    }
-    if (bly_merge(g->merged, f))
-        group_fail(ctx, g, bly_error());
-    bly_free(f);
+    const bly_bytes value = { bytes, (size_t)sqlite3_value_bytes(argv[0]) };
+    const char *const bad = sql_value_unite(&g->merged, value);
+    if (bad)
+        group_fail(ctx, g, bad);
 }
 
 static void merge_final(sqlite3_context *ctx)
@@ -161,38 +153,11 @@ static void merge_final(sqlite3_context *ctx)
     struct group *const g = group_taken(ctx);
     if (!g)
         return;
-    result_filter(ctx, g->merged);
+    result_value(ctx, &g->merged);
     group_end(g);
 }
 
 /* ---------------------------------------------------------------- sketches */
-
-struct sink {
-    char *at;
-    size_t len;
-};
-
-static bool sink_take(void *ctx, const void *bytes, size_t n)
-{
-    struct sink *const s = ctx;
-    memcpy(s->at + s->len, bytes, n);
-    s->len += n;
-    return true;
-}
-
-static void result_sketch(sqlite3_context *ctx, const bly_stored *s)
-{
-    struct sink out = { .at = malloc((size_t)bly_stored_bytes(s)) };
-    if (!out.at)
-        sqlite3_result_error_nomem(ctx);
-    else if (bly_stored_write(s, sink_take, &out))
-        result_wrong(ctx, bly_error());
-    else {
-        sqlite3_result_blob64(ctx, out.at, out.len, free);
-        return;
-    }
-    free(out.at);
-}
 
 static void hll_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
@@ -216,8 +181,9 @@ static void hll_final(sqlite3_context *ctx)
     if (bad)
         result_wrong(ctx, bad);
     else
-        result_sketch(
-            ctx, &(bly_stored){ .type = BLY_STORED_HLL, .hll = g->hll.hll });
+        result_value(ctx,
+                     &(struct sql_value){ .sketch = { .type = BLY_STORED_HLL,
+                                                      .hll = g->hll.hll } });
     group_end(g);
 }
 
@@ -243,8 +209,9 @@ static void minhash_final(sqlite3_context *ctx)
     if (bad)
         result_wrong(ctx, bad);
     else
-        result_sketch(ctx, &(bly_stored){ .type = BLY_STORED_LIKENESS,
-                                          .likeness = g->minhash.sketch });
+        result_value(ctx, &(struct sql_value){
+                              .sketch = { .type = BLY_STORED_LIKENESS,
+                                          .likeness = g->minhash.sketch } });
     group_end(g);
 }
 

@@ -10,11 +10,8 @@
  * bly_load() and bly_save() work at the top level only, and a path in
  * bly_has() too, unless the schema is trusted (PRAGMA trusted_schema).
  */
-#define _GNU_SOURCE
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "adapters/sqlite/sqlite_bloomery.h"
 
@@ -29,11 +26,11 @@ void result_wrong(sqlite3_context *ctx, const char *why)
     sqlite3_result_error(ctx, text, -1);
 }
 
-void result_filter(sqlite3_context *ctx, const bly_filter *f)
+void result_value(sqlite3_context *ctx, const struct sql_value *v)
 {
     void *bytes;
     size_t n;
-    const char *const bad = sql_bytes(f, &bytes, &n);
+    const char *const bad = sql_value_copy(v, &bytes, &n);
     if (bad)
         result_wrong(ctx, bad);
     else
@@ -73,9 +70,10 @@ void held_drop(struct held *h)
 {
     if (--h->refs)
         return;
-    bly_free(h->f);
+    if (h->file)
+        sql_file_close(h->file);
+    sql_value_free(&h->value);
     sql_same_end(&h->blob);
-    free(h->path);
     free(h);
 }
 
@@ -84,56 +82,23 @@ static void held_drop_any(void *h)
     held_drop(h);
 }
 
-static bool held_is(const struct held *h, const char *path,
-                    const struct stat *st)
+/* The filter in a file, mapped once and kept as long as the file is the same.
+ * NULL, and why. */
+static struct held *held_file(struct connection *c, const char *path,
+                              const char **why)
 {
-    return strcmp(h->path, path) == 0 && h->device == (int64_t)st->st_dev &&
-           h->inode == (int64_t)st->st_ino && h->size == (int64_t)st->st_size &&
-           h->seconds == (int64_t)st->st_mtim.tv_sec &&
-           h->nanoseconds == (int64_t)st->st_mtim.tv_nsec;
-}
-
-struct held *held_file(struct connection *c, const char *path, const char **why)
-{
-    static _Thread_local char text[300];
-    struct stat st;
-    *why = text;
-    if (stat(path, &st) != 0) {
-        sqlite3_snprintf(sizeof text, text, "%s: %s", path, strerror(errno));
-        return NULL;
-    }
-    for (struct held **at = &c->files; *at; at = &(*at)->next) {
-        struct held *const h = *at;
-        if (strcmp(h->path, path) != 0)
-            continue;
-        if (held_is(h, path, &st)) {
-            h->refs++;
-            return h;
-        }
-        *at = h->next; /* another file has taken its place */
-        held_drop(h);
-        break;
-    }
     struct held *const h = calloc(1, sizeof *h);
-    if (!h || !(h->path = strdup(path))) {
-        free(h);
+    if (!h) {
         *why = "out of memory";
         return NULL;
     }
-    if (bly_map(path, NULL, &h->f)) {
-        *why = bly_error();
-        free(h->path);
-        free(h);
+    h->refs = 1;
+    *why = sql_file_open(&c->files, path, &h->file);
+    if (*why) {
+        held_drop(h);
         return NULL;
     }
-    h->device = (int64_t)st.st_dev;
-    h->inode = (int64_t)st.st_ino;
-    h->size = (int64_t)st.st_size;
-    h->seconds = (int64_t)st.st_mtim.tv_sec;
-    h->nanoseconds = (int64_t)st.st_mtim.tv_nsec;
-    h->refs = 2; /* the caller's and the connection's */
-    h->next = c->files;
-    c->files = h;
+    h->f = h->file->f;
     return h;
 }
 
@@ -161,17 +126,20 @@ static struct held *held_blob(struct connection *c, bly_bytes bytes,
                               const char **why)
 {
     struct held *const h = calloc(1, sizeof *h);
-    if (!h || !sql_same_begin(&h->blob, bytes)) {
+    if (!h || !sql_same_begin(&h->blob, bytes, NULL)) {
         free(h);
         *why = "out of memory";
         return NULL;
     }
     h->refs = 1;
-    if (bly_load(bytes.ptr, bytes.len, NULL, &h->f)) {
-        *why = bly_error();
+    *why = sql_value_load(bytes.ptr, bytes.len, NULL, &h->value);
+    if (!*why && !h->value.filter)
+        *why = SQL_SKETCH_ASKED;
+    if (*why) {
         held_drop(h);
         return NULL;
     }
+    h->f = h->value.filter;
     h->refs++; /* the connection's */
     if (c->blobs[HELD_BLOBS - 1])
         held_drop(c->blobs[HELD_BLOBS - 1]);
@@ -293,22 +261,17 @@ static void result_json(sqlite3_context *ctx, const char *bad, char *json)
 static void fn_info(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
     char *json = NULL;
+    const char *bad = "bly_info() takes a blob, or the path of a file";
     (void)n;
     if (is_null(argv[0]))
         return;
     if (sqlite3_value_type(argv[0]) == SQLITE_BLOB) {
         const void *const bytes = sqlite3_value_blob(argv[0]);
-        const size_t size = (size_t)sqlite3_value_bytes(argv[0]);
-        const char *const bad = sql_info(bytes, size, &json);
-        result_json(ctx, bad, json);
-        return;
+        bad = sql_info(bytes, (size_t)sqlite3_value_bytes(argv[0]), &json);
+    } else if (sqlite3_value_type(argv[0]) == SQLITE_TEXT) {
+        bad = sql_info_file((const char *)sqlite3_value_text(argv[0]), &json);
     }
-    struct held *const h = held_of(ctx, argv[0], 0);
-    if (!h)
-        return;
-    const char *const bad = sql_info_filter(h->f, &json);
     result_json(ctx, bad, json);
-    held_drop(h);
 }
 
 static void fn_plan(sqlite3_context *ctx, int n, sqlite3_value **argv)
@@ -353,25 +316,25 @@ static void fn_likeness(sqlite3_context *ctx, int n, sqlite3_value **argv)
 
 static void fn_load(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
+    struct sql_value v = { 0 };
     (void)n;
     if (is_null(argv[0]))
         return;
-    if (sqlite3_value_type(argv[0]) != SQLITE_TEXT) {
-        result_wrong(ctx, "bly_load() takes the path of a file");
-        return;
-    }
-    bly_filter *f;
-    if (bly_open((const char *)sqlite3_value_text(argv[0]),
-                 &(bly_access){ .blind = true }, &f)) {
-        result_wrong(ctx, bly_error());
-        return;
-    }
-    result_filter(ctx, f);
-    bly_free(f);
+    const char *const bad =
+        sqlite3_value_type(argv[0]) == SQLITE_TEXT
+            ? sql_value_open((const char *)sqlite3_value_text(argv[0]), NULL,
+                             &v)
+            : "bly_load() takes the path of a file";
+    if (bad)
+        result_wrong(ctx, bad);
+    else
+        result_value(ctx, &v);
+    sql_value_free(&v);
 }
 
 static void fn_save(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
+    struct sql_value v = { 0 };
     (void)n;
     if (is_null(argv[0]) || is_null(argv[1]))
         return;
@@ -383,20 +346,14 @@ static void fn_save(sqlite3_context *ctx, int n, sqlite3_value **argv)
     const void *const bytes = sqlite3_value_blob(argv[0]);
     const size_t size = (size_t)sqlite3_value_bytes(argv[0]);
     const char *const path = (const char *)sqlite3_value_text(argv[1]);
-    bly_filter *f = NULL;
-    bly_stored s = { 0 };
-    const bly_access blind = { .blind = true };
-    const bool is_sketch = bly_stored_peek(bytes, size) != BLY_STORED_NONE;
-    const bool ok =
-        is_sketch ? !bly_stored_load(bytes, size, &blind, &s) &&
-                        !bly_stored_save(&s, path)
-                  : !bly_load(bytes, size, &blind, &f) && !bly_save(f, path);
-    if (ok)
-        sqlite3_result_int64(ctx, (int64_t)size);
+    const char *bad = sql_value_load(bytes, size, NULL, &v);
+    if (!bad)
+        bad = sql_value_save(&v, path, NULL);
+    if (bad)
+        result_wrong(ctx, bad);
     else
-        result_wrong(ctx, bly_error());
-    bly_free(f);
-    bly_stored_free(&s);
+        sqlite3_result_int64(ctx, (int64_t)size);
+    sql_value_free(&v);
 }
 
 int functions_register(sqlite3 *db, struct connection *c)

@@ -23,10 +23,7 @@ void connection_drop(void *connection)
     struct connection *const c = connection;
     if (--c->refs)
         return;
-    for (struct held *h = c->files, *next; h; h = next) {
-        next = h->next;
-        held_drop(h);
-    }
+    sql_files_end(&c->files);
     for (int i = 0; i < HELD_BLOBS && c->blobs[i]; i++)
         held_drop(c->blobs[i]);
     free(c);

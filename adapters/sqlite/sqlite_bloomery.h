@@ -17,12 +17,11 @@ extern const sqlite3_api_routines *sqlite3_api;
 
 /* A filter that is used, from a blob or mapped from a file. */
 struct held {
-    bly_filter *f;
+    const bly_filter *f;
     unsigned refs;
-    char *path; /* NULL: from a blob */
-    int64_t device, inode, size, seconds, nanoseconds;
+    struct sql_file *file; /* NULL: from a blob */
+    struct sql_value value;
     struct sql_same blob; /* by which a blob is known again */
-    struct held *next;
 };
 
 /* Of a connection: the files that it has asked, and the blobs that it asked
@@ -31,7 +30,7 @@ struct held {
 #define HELD_BLOBS 4
 struct connection {
     unsigned refs;
-    struct held *files;
+    struct sql_file *files;
     struct held *blobs[HELD_BLOBS]; /* the latest first */
 };
 void connection_drop(void *connection);
@@ -41,16 +40,11 @@ void connection_drop(void *connection);
 struct held *held_of(sqlite3_context *ctx, sqlite3_value *value, int arg);
 void held_drop(struct held *h);
 
-/* The filter in a file, mapped once and kept as long as the file is the same.
- * NULL, and why. */
-struct held *held_file(struct connection *c, const char *path,
-                       const char **why);
-
 /* A value as a key. False: it has no hash, and the error is set; or NULL. */
 bool key_of(sqlite3_context *ctx, sqlite3_value *value, struct sql_key *key);
 
 void result_wrong(sqlite3_context *ctx, const char *why);
-void result_filter(sqlite3_context *ctx, const bly_filter *f);
+void result_value(sqlite3_context *ctx, const struct sql_value *v);
 
 int functions_register(sqlite3 *db, struct connection *c);
 int aggregates_register(sqlite3 *db);

@@ -115,7 +115,8 @@ static int table_store(struct table *t, const char *format)
     sqlite3_stmt *s;
     void *bytes;
     size_t n;
-    const char *const bad = sql_bytes(t->f, &bytes, &n);
+    const char *const bad =
+        sql_value_copy(&(struct sql_value){ .filter = t->f }, &bytes, &n);
     if (bad)
         return table_fail(t, bad);
     int rc = table_prepare(t, format, &s);
