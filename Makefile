@@ -127,7 +127,7 @@ COMPLETION = $(addprefix $(B)/completion/,bloomery.bash _bloomery.zsh bloomery.f
 
 # What there is an engine for here; what not is said once, by `all`.
 ADAPTERS := $(B)/bloomery.so $(if $(PAM),$(B)/pam_bloomery.so) $(if $(SQLITE),$(B)/bloomery_sqlite.so) \
-            $(if $(POSTGRESQL),$(B)/bloomery_postgresql.so)
+            $(if $(POSTGRESQL),$(B)/bloomery_postgresql.so) $(B)/bloomery.duckdb_extension
 # And what other programs are linked with, and its headers.
 ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
 ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
@@ -292,6 +292,17 @@ $(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $
 	    -lm -o $@
 -include $(POSTGRESQL_SRC:%.c=$(B)/release/%.d)
 
+# Needs nothing of DuckDB's to be built. What strips it would take the footer away, so it is linked without names.
+DUCKDB_SRC := $(sort $(wildcard adapters/duckdb/*.c))
+$(B)/release/bloomery_duckdb.so: $(patsubst %.c,$(B)/release/%.o,$(DUCKDB_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbloomery.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -s -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
+	    -lm -ldl -o $@
+$(B)/bloomery.duckdb_extension: $(B)/release/bloomery_duckdb.so tools/duckdb-footer
+	$(call say,FOOT,$@)
+	$(Q)tools/duckdb-footer $< $$($(CC) -dumpmachine) $(VERSION) $@
+-include $(DUCKDB_SRC:%.c=$(B)/release/%.d)
+
 LEVELDB_SRC := $(sort $(wildcard adapters/leveldb/*.c))
 $(B)/libbloomery_leveldb.a: $(LEVELDB_SRC:%.c=$(B)/release/%.o)
 	@rm -f $@
@@ -343,7 +354,7 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	    -e 's,@VERSION@,$(VERSION),g' tools/bloomery.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
 	$(call stripped,$(DESTDIR)$(PREFIX)/bin/bloomery $(DESTDIR)$(LIBDIR)/libbloomery.so.$(VERSION) \
-	    $(LOADED:$(B)/%=$(DESTDIR)$(LIBDIR)/bloomery/%) \
+	    $(patsubst $(B)/%,$(DESTDIR)$(LIBDIR)/bloomery/%,$(filter %.so,$(LOADED))) \
 	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so))
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	$(foreach n,1 2 3,install -m 644 $(word $(n),$(COMPLETION)) $(DESTDIR)$(PREFIX)/share/$(word $(n),$(COMPLETED)) &&) :

@@ -5,7 +5,8 @@
 
 Each figure is a ratio of two statements of one run, in turn, the least of some
 rounds each: processor time of the process that runs them, or its memory. The
-build is that of BLY_BUILD (build/). ENGINE: postgresql, sqlite.
+build is that of BLY_BUILD (build/). ENGINE: duckdb (ten times the rows),
+postgresql, sqlite.
 """
 import argparse
 import os
@@ -246,7 +247,43 @@ def sqlite(rows, rounds):
         db.close()
 
 
-ENGINES = {"postgresql": postgresql, "sqlite": sqlite}
+# ---------------------------------------------------------------------- duckdb
+
+def duckdb(rows, rounds):
+    import duck_support
+    if duck_support.NO_NPM:
+        print(f"duckdb: {duck_support.NO_NPM}")
+        return
+    rows *= 10
+    db = duck_support.DuckDB("allow_unsigned_extensions=true", "threads=1")
+    clock = (~db.node.pid << 3) | 2  # of the processor time of another process
+
+    def best(*statements):
+        def seconds(sql):
+            begin = time.clock_gettime(clock)
+            db(sql)
+            return time.clock_gettime(clock) - begin
+        times = [[seconds(sql) for sql in statements] for _ in range(max(rounds, 5))]
+        return [min(column) for column in zip(*times)]
+
+    with tempfile.TemporaryDirectory() as folder:
+        db(f"LOAD '{duck_support.BUILD / 'bloomery.duckdb_extension'}'")
+        db(f"SELECT bly_save(bly_agg(i * 100), '{folder}/f.bly') FROM range(100000) r(i)")
+        for where, name in ((f"ATTACH '{folder}/bench.db' AS d", "in a file"), ("ATTACH ':memory:' AS d", "in memory")):
+            db(where)
+            db(f"CREATE TABLE d.t AS SELECT i * 7919 % {rows} AS x FROM range({rows}) r(i)")
+            asked, total, hashed, rest = best(f"SELECT count(bly_has('{folder}/f.bly', x)) FROM d.t", "SELECT sum(x) FROM d.t",
+                                              "SELECT count(hash(x)) FROM d.t", "SELECT count(*) FROM d.t WHERE x % 100 = 7")
+            where = best(f"SELECT count(*) FROM d.t WHERE bly_has('{folder}/f.bly', x)")[0]
+            figure(f"duckdb: bly_has(f, x), sum(x), {rows} rows {name}", asked, total, "s", 2)
+            figure("the same beside a function of DuckDB, hash(x)", asked, hashed, "s", 2)
+            figure("WHERE bly_has(f, x), sum(x)", where, total, "s", 2)
+            figure("WHERE bly_has(f, x), x % 100 = 7", where, rest, "s", 2)
+            db("DETACH d")
+    db.close()
+
+
+ENGINES = {"duckdb": duckdb, "postgresql": postgresql, "sqlite": sqlite}
 
 
 def main():

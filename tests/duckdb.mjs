@@ -1,7 +1,8 @@
 // DuckDB for tests: a line of JSON in, a line of JSON out.
 //
-//     node duckdb.mjs BUILD/npm
+//     node duckdb.mjs BUILD/npm [NAME=VALUE...]
 //
+// NAME=VALUE are DuckDB's settings; without, it has one thread.
 // {"sql": "..."} gives {"rows": [[...], ...]}; with "each": [value, ...] the
 // statement is prepared once and run for each value, and "rows" holds the first
 // value of each. What fails gives {"error": "..."}. Numbers come as text.
@@ -10,7 +11,8 @@ import { createInterface } from 'readline';
 
 const require = createRequire(process.argv[2] + '/');
 const { DuckDBInstance } = require('@duckdb/node-api');
-const instance = await DuckDBInstance.create(':memory:', { threads: '1' });
+const settings = Object.fromEntries(process.argv.slice(3).map(word => word.split('=')));
+const instance = await DuckDBInstance.create(':memory:', { threads: '1', ...settings });
 const db = await instance.connect();
 
 async function each(sql, values) {

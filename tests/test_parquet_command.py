@@ -13,6 +13,7 @@ import uuid
 import pytest
 
 from conftest import BUILD, PATIENCE, PROGRAM, ROOT
+from duck_support import DuckDB, needs_npm
 from parquet_file import (BINARY, I32, I64, STRUCT, File, Thrift, drop, field,
                           filter_of, put)
 
@@ -481,35 +482,6 @@ def test_cut_while_it_is_read(tmp_path, pipe_of):
 
 
 # ------------------------------------------------------- DuckDB, hyparquet
-
-def npm():
-    """Why DuckDB and hyparquet are not there; None if they are."""
-    done = subprocess.run([ROOT / "tools" / "npm-packages", BUILD],
-                          capture_output=True, text=True)
-    return done.stderr.strip() if done.returncode else None
-
-
-NO_NPM = npm()
-needs_npm = pytest.mark.skipif(NO_NPM is not None, reason=str(NO_NPM))
-
-
-class DuckDB:
-    def __init__(self):
-        self.node = subprocess.Popen(
-            ["node", ROOT / "tests" / "duckdb.mjs", BUILD / "npm"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __call__(self, sql, **more):
-        self.node.stdin.write(json.dumps({"sql": sql, **more}) + "\n")
-        self.node.stdin.flush()
-        answer = json.loads(self.node.stdout.readline())
-        assert "error" not in answer, (sql, answer)
-        return answer["rows"]
-
-    def close(self):
-        self.node.stdin.close()
-        self.node.wait(timeout=PATIENCE)
-
 
 @pytest.fixture(scope="module")
 def duck():
