@@ -145,6 +145,22 @@ def test_filters_in_a_window(db):
     assert all(row[1] is (int(row[0]) >= 2) and row[2] is False and row[3] is True for row in rows)
 
 
+def test_states_for_all_rows_at_once(db):
+    """Rows that are sorted first, windows over all rows and over those so far: DuckDB has one state for many rows."""
+    made = "bly_agg(n ORDER BY n DESC), bly_agg(x ORDER BY hash(n)), bly_hll_agg(n ORDER BY hash(n))"
+    plain = "bly_agg(n), bly_agg(x), bly_hll_agg(n)"
+    for rest in ("FROM a", "FROM a WHERE n < 3", "FROM a GROUP BY n % 3 ORDER BY min(n)"):
+        assert db(f"SELECT {made} {rest}") == db(f"SELECT {plain} {rest}")
+    for rows in (2, 3, 5, 5000):
+        over = "bly_has(bly_agg({}, NULL, 'fpr=1e-9') OVER ({}), n)"
+        asked = ", ".join([over.format("n", ""), over.format("n + 10000", ""), over.format("n", "PARTITION BY n % 2"),
+                           over.format("n + 1 - n % 2 * 2", "PARTITION BY n % 2"), over.format("n", "ROWS UNBOUNDED PRECEDING")])
+        expected = [[True, False, True, False, True]]
+        assert db(f"SELECT DISTINCT {asked} FROM a WHERE n < {min(rows, 300)}") == expected
+    db("SET VARIABLE f = (SELECT DISTINCT bly_agg(n) OVER () FROM a)")
+    assert number(db, "SELECT count(*) FROM a WHERE bly_has(getvariable('f'), n)") == 20000
+
+
 def test_sketches(db):
     counted = json.loads(one(db, "SELECT bly_info(bly_hll_agg(n)) FROM a"))
     assert abs(counted["items"] - 20000) < 5 * counted["items_sd"] + 1
@@ -200,6 +216,7 @@ def test_what_is_no_filter(db):
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr')", says="NAME=VALUE")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="number")
     fails(db, "SELECT bly_agg(1, 'blocked', 'nonsense=3')", says="nonsense")
+    fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=0')", says="too little")
     fails(db, "SELECT bly_agg(1, 'bloomier')")
     fails(db, "SELECT bly_agg(1.5)", says="no hash")
     fails(db, "SELECT bly_agg(1, 'blocked', 'items=100000000000')", says="too large")

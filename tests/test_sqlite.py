@@ -171,6 +171,8 @@ def test_what_is_no_filter(db, ok):
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr')", says="NAME=VALUE")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="number")
     fails(db, "SELECT bly_agg(1, 'blocked', 'nonsense=3')", says="nonsense")
+    for nothing in ("fpr=0", "items=0", "bits=0", "fpr=-1"):
+        fails(db, "SELECT bly_agg(1, 'blocked', ?)", nothing, says="too little")
     fails(db, "SELECT bly_agg(v) FROM (SELECT 1 AS v UNION ALL SELECT 'a')", says="two types")
     fails(db, "SELECT bly_agg(1.5)", says="no hash")
     a, b = one(db, "SELECT bly_agg(1, NULL, 'seed=1')"), one(db, "SELECT bly_agg(1, NULL, 'seed=2')")

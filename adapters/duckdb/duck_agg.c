@@ -1,7 +1,7 @@
 /*
  * duck_agg.c - the aggregates
  *
- * A state of DuckDB's is a pointer, NULL until a row comes that counts. Each
+ * A state of DuckDB's is a pointer to what is made of its rows. Each
  * thread has states of its own, which are combined in the end, in any order;
  * a window may combine one state with many others, so that none is changed by
  * being combined with another.
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void agg_wrong(duck_info info, const char *bad)
 {
@@ -22,16 +23,67 @@ static void agg_wrong(duck_info info, const char *bad)
         say_wrong(info, duck.aggregate_function_set_error, bad);
 }
 
+/* ------------------------------------------------------------------ states */
+
+#define STATE_SIGN UINT64_C(0x5e7a6b1c0f93d24b) /* one of ours */
+
+struct state {
+    uint64_t sign;
+    void *made; /* of what follows here; NULL: no row that counts has come */
+};
+
 static uint64_t state_size(duck_info info)
 {
     (void)info;
-    return sizeof(void *);
+    return sizeof(struct state);
 }
 
 static void state_begin(duck_info info, void *state)
 {
     (void)info;
-    *(void **)state = NULL;
+    *(struct state *)state = (struct state){ STATE_SIGN, NULL };
+}
+
+/* Is there a state at this address, which may be any? The kernel looks, and
+ * does not fall. */
+static bool state_is_at(const int to[2], const void *at)
+{
+    uint64_t sign = 0;
+    return (uintptr_t)at % sizeof sign == 0 &&
+           write(to[1], at, sizeof sign) == (ssize_t)sizeof sign &&
+           read(to[0], &sign, sizeof sign) == (ssize_t)sizeof sign &&
+           sign == STATE_SIGN;
+}
+
+/* DuckDB gives a state for each row; but where it sorts rows first, and for
+ * windows over all of them, it gives one for all, with nothing behind it, and
+ * does not say so (1.5.6). So the next few are looked at, unless they are the
+ * same. */
+#define STATES_LOOKED 8
+static const char *states_many(void *const *states, size_t n, bool *many)
+{
+    size_t first = 1;
+    int to[2];
+    *many = false;
+    while (first < n && states[first] == states[0])
+        first++;
+    if (first >= n) {
+        *many = n > 0; /* all are the same, however they are looked at */
+        return NULL;
+    }
+    if (pipe(to))
+        return "too many open files";
+    *many = true;
+    for (size_t i = first; i < n && i < first + STATES_LOOKED && *many; i++)
+        *many = state_is_at(to, states[i]);
+    close(to[0]);
+    close(to[1]);
+    return NULL;
+}
+
+static struct state *state_of(void *const *states, bool many, size_t row)
+{
+    return states[many ? row : 0];
 }
 
 /* ----------------------------------------------------------------- filters */
@@ -39,7 +91,6 @@ static void state_begin(duck_info info, void *state)
 struct group {
     struct sql_agg agg;
     char *kind, *options; /* as given, for the groups it is combined with */
-    bool ended;
 };
 
 static void group_free(struct group *g)
@@ -110,34 +161,42 @@ static const char *group_like(const struct group *g, struct group **out)
     return group_new(kind, options, out);
 }
 
+/* Keys of rows from `row` on. */
+static const char *group_add(struct state *state, const struct column *arg,
+                             uint64_t nargs, size_t row,
+                             const struct keys *keys)
+{
+    struct group *g = state->made;
+    if (!g) {
+        const size_t first = row + (keys->rows ? keys->rows[0] : 0);
+        const char *const bad = group_of_row(arg, nargs, first, &g);
+        if (bad)
+            return bad;
+        state->made = g;
+    }
+    return sql_agg_add_many(&g->agg, keys->type, keys->at, keys->n);
+}
+
 static const char *groups_update(duck_chunk chunk, void **states)
 {
     struct column arg[3];
     struct keys keys;
     const uint64_t nargs = duck.data_chunk_get_column_count(chunk);
     const size_t n = (size_t)duck.data_chunk_get_size(chunk);
+    bool many;
+    const char *bad = states_many(states, n, &many);
     for (uint64_t i = 0; i < nargs; i++)
         arg[i] = column_of(chunk, i);
-    for (size_t row = 0; row < n; row += keys.nrows) {
-        struct group **const g = states[row];
+    for (size_t row = 0; row < n && !bad; row += keys.nrows) {
+        struct state *const state = state_of(states, many, row);
         size_t to = row + 1;
-        while (to < n && states[to] == states[row])
+        while (to < n && state_of(states, many, to) == state)
             to++;
-        const char *bad = keys_of(&arg[0], row, to - row, &keys);
-        if (bad || !keys.n) {
-            if (bad)
-                return bad;
-            continue;
-        }
-        if (!*g)
-            bad =
-                group_of_row(arg, nargs, row + (keys.rows ? *keys.rows : 0), g);
-        if (!bad)
-            bad = sql_agg_add_many(&(*g)->agg, keys.type, keys.at, keys.n);
-        if (bad)
-            return bad;
+        bad = keys_of(&arg[0], row, to - row, &keys);
+        if (!bad && keys.n)
+            bad = group_add(state, arg, nargs, row, &keys);
     }
-    return NULL;
+    return bad;
 }
 
 static void group_update(duck_info info, duck_chunk chunk, void **states)
@@ -145,18 +204,23 @@ static void group_update(duck_info info, duck_chunk chunk, void **states)
     agg_wrong(info, groups_update(chunk, states));
 }
 
-static const char *group_take(const struct group *from, struct group **to)
+static const char *group_take(const struct group *from, struct state *to)
 {
-    const char *const bad = *to ? NULL : group_like(from, to);
-    return bad ? bad
-               : sql_agg_take(&(*to)->agg, from->agg.spec.spec.keying.type,
-                              from->agg.list, from->agg.n);
+    struct group *g = to->made;
+    if (!g) {
+        const char *const bad = group_like(from, &g);
+        if (bad)
+            return bad;
+        to->made = g;
+    }
+    return sql_agg_take(&g->agg, from->agg.spec.spec.keying.type,
+                        from->agg.list, from->agg.n);
 }
 
 static void group_combine(duck_info info, void **from, void **to, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
-        const struct group *const g = *(struct group **)from[i];
+        const struct group *const g = ((struct state *)from[i])->made;
         const char *const bad = g ? group_take(g, to[i]) : NULL;
         if (bad) {
             agg_wrong(info, bad);
@@ -168,11 +232,7 @@ static void group_combine(duck_info info, void **from, void **to, uint64_t n)
 static const char *group_result(struct group *g, duck_vector result, size_t row)
 {
     struct sql_value v = { 0 };
-    if (g->ended)
-        return "a group was ended twice";
-    g->ended = true;
     const char *bad = sql_agg_end(&g->agg, &v.filter);
-    sql_agg_free(&g->agg);
     if (!bad)
         bad = result_value(result, row, &v);
     sql_value_free(&v);
@@ -183,7 +243,7 @@ static void group_finish(duck_info info, void **states, duck_vector result,
                          uint64_t n, uint64_t offset)
 {
     for (uint64_t i = 0; i < n; i++) {
-        struct group *const g = *(struct group **)states[i];
+        struct group *const g = ((struct state *)states[i])->made;
         const size_t row = (size_t)(offset + i);
         const char *const bad = g ? group_result(g, result, row) : NULL;
         if (bad) {
@@ -198,9 +258,9 @@ static void group_finish(duck_info info, void **states, duck_vector result,
 static void group_end(void **states, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
-        struct group **const g = states[i];
-        group_free(*g);
-        *g = NULL;
+        struct state *const state = states[i];
+        group_free(state->made);
+        state->made = NULL;
     }
 }
 
@@ -216,11 +276,12 @@ struct whole {
 static void whole_end(void **states, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
-        struct whole **const w = states[i];
-        if (*w)
-            sql_value_free(&(*w)->value);
-        free(*w);
-        *w = NULL;
+        struct state *const state = states[i];
+        struct whole *const w = state->made;
+        if (w)
+            sql_value_free(&w->value);
+        free(w);
+        state->made = NULL;
     }
 }
 
@@ -265,21 +326,25 @@ static const char *whole_copy(const struct whole *w, struct whole **out)
     return NULL;
 }
 
-static const char *whole_take(struct whole *from, struct whole **to)
+static const char *whole_take(struct whole *from, struct state *to)
 {
+    struct whole *w = to->made;
     const char *bad = whole_ready(from);
     if (bad)
         return bad;
-    if (!*to)
-        return whole_copy(from, to);
-    bad = whole_ready(*to);
-    return bad ? bad : sql_value_merge(&(*to)->value, &from->value);
+    if (!w) {
+        bad = whole_copy(from, &w);
+        to->made = w;
+        return bad;
+    }
+    bad = whole_ready(w);
+    return bad ? bad : sql_value_merge(&w->value, &from->value);
 }
 
 static void whole_combine(duck_info info, void **from, void **to, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
-        struct whole *const w = *(struct whole **)from[i];
+        struct whole *const w = ((struct state *)from[i])->made;
         const char *const bad = w ? whole_take(w, to[i]) : NULL;
         if (bad) {
             agg_wrong(info, bad);
@@ -298,19 +363,19 @@ static const char *wholes_update(duck_chunk chunk, void **states,
     struct column arg[2];
     const uint64_t nargs = duck.data_chunk_get_column_count(chunk);
     const size_t n = (size_t)duck.data_chunk_get_size(chunk);
+    bool many;
+    const char *bad = states_many(states, n, &many);
     for (uint64_t i = 0; i < nargs; i++)
         arg[i] = column_of(chunk, i);
-    for (size_t row = 0; row < n; row++) {
-        struct whole **const w = states[row];
+    for (size_t row = 0; row < n && !bad; row++) {
+        struct state *const state = state_of(states, many, row);
         if (column_is_null(&arg[0], row))
             continue;
-        if (!*w && !(*w = calloc(1, sizeof **w)))
-            return "out of memory";
-        const char *const bad = add(*w, arg, row);
-        if (bad)
-            return bad;
+        if (!state->made)
+            state->made = calloc(1, sizeof(struct whole));
+        bad = state->made ? add(state->made, arg, row) : "out of memory";
     }
-    return NULL;
+    return bad;
 }
 
 static const char *merge_row(struct whole *w, const struct column *arg,
@@ -405,7 +470,7 @@ static void whole_finish(duck_info info, void **states, duck_vector result,
                          uint64_t n, uint64_t offset)
 {
     for (uint64_t i = 0; i < n; i++) {
-        struct whole *const w = *(struct whole **)states[i];
+        struct whole *const w = ((struct state *)states[i])->made;
         const size_t row = (size_t)(offset + i);
         const char *const bad = w ? whole_result(w, result, row) : NULL;
         if (bad) {

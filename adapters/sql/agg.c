@@ -159,8 +159,12 @@ const char *sql_agg_end(struct sql_agg *a, bly_filter **out)
         return NULL;
     if (a->sorted && a->n)
         qsort(a->list, a->n, sizeof *a->list, by_value);
-    const char *const bad = agg_flush(a);
-    return bad ? bad : sql_told(bly_builder_finish(a->builder, 1, out));
+    const char *bad = agg_give(a, a->list, a->n);
+    if (!bad)
+        bad = sql_told(bly_builder_finish(a->builder, 1, out));
+    bly_builder_free(a->builder);
+    a->builder = NULL;
+    return bad;
 }
 
 void sql_agg_free(struct sql_agg *a)

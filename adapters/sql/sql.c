@@ -85,7 +85,17 @@ static const char *option_take(struct sql_spec *s, char *word)
         return sql_wrong("more than %d options", SQL_OPTIONS);
     else
         s->options[s->spec.noptions++] = (bly_option){ word, value };
-    return ok ? NULL : sql_wrong("%s=%.40s is not a number", word, value);
+    if (!ok)
+        return sql_wrong("%s=%.40s is not a number", word, value);
+    /* To the library zero is "choose for me", which nobody means who says it.
+     */
+    if ((strcmp(word, "items") == 0 && !s->spec.items) ||
+        (strcmp(word, "bits") == 0 && !s->spec.bits) ||
+        (strcmp(word, "fpr") == 0 && !(s->spec.fpr > 0)))
+        return sql_wrong("%s=%.40s is too little; right: leave it out, and it "
+                         "is chosen",
+                         word, value);
+    return NULL;
 }
 
 const char *sql_spec_read(struct sql_spec *s, const char *kind,

@@ -62,12 +62,13 @@ const char *sql_add(bly_filter *f, const struct sql_key *key);
 
 /* spec must have been read into place: it points into itself. What follows it
  * may be set, and all else begins as zeros. A filter comes out, or NULL if
- * there were no keys. */
+ * there were no keys; a part, which holds its keys, may be ended again, also
+ * after more of them came. */
 struct sql_agg {
     struct sql_spec spec;
-    bool partial;   /* a part of a group: never ended, but given to another */
-    bool unordered; /* the order of the rows must not matter */
-    uint64_t most;  /* bytes that a value of the engine can have; 0: any */
+    bool partial;      /* a part of a group, which is given to another */
+    bool unordered;    /* the order of the rows must not matter */
+    uint64_t most;     /* bytes that a value of the engine can have; 0: any */
     const char *spill; /* a folder for hashes of many rows; NULL: none */
     bool begun, held, sorted;
     bly_hasher hasher;
