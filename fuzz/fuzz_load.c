@@ -187,6 +187,33 @@ static void make_hashes(uint64_t hashes[NHASHES])
     hashes[1] = UINT64_MAX;
 }
 
+/* Is any key in there? At the ends of the integers, short and long, about keys
+ * that a seed has, and the wrong way round. */
+static void ask_ranges(const bly_filter *f)
+{
+    static const uint64_t low[] = { 0, 0, 7, UINT64_MAX, 1u << 20, 5, 9 };
+    static const uint64_t high[] = { 0,          UINT64_MAX, UINT64_MAX,
+                                     UINT64_MAX, 1u << 21,   6,
+                                     8 };
+    static const bly_bytes from[] = { { "", 0 }, { "key-1", 5 }, { "z", 1 } };
+    static const bly_bytes to[] = { { "", 0 }, { "key-5\xff", 6 }, { "a", 1 } };
+    uint64_t a[NHASHES], b[NHASHES], maybe[BLY_BITMAP_WORDS(NHASHES)];
+    bool any;
+    for (size_t i = 0; i < sizeof low / sizeof low[0]; i++) {
+        (void)bly_has_range(f, low[i], high[i], &any);
+        (void)bly_has_ranges_as(f, BLY_KEYS_INT64, &low[i], &high[i], 1, maybe);
+    }
+    for (size_t i = 0; i < sizeof to / sizeof to[0]; i++)
+        (void)bly_has_ranges_as(f, BLY_KEYS_TEXT, &from[i], &to[i], 1, maybe);
+    make_hashes(a);
+    for (int i = 0; i < NHASHES; i++) {
+        const uint64_t span = UINT64_MAX >> i % 64;
+        b[i] = a[i] > UINT64_MAX - span ? UINT64_MAX : a[i] + span;
+    }
+    if (bly_has_ranges(f, a, b, NHASHES, maybe) == BLY_OK)
+        assert(maybe[BLY_BITMAP_WORDS(NHASHES) - 1] >> NHASHES % 64 == 0);
+}
+
 /* What needs no writing. */
 static void ask(const bly_filter *f)
 {
@@ -196,6 +223,7 @@ static void ask(const bly_filter *f)
     make_hashes(hashes);
     bly_has(f, "key-0", 5);
     bly_has_hashes(f, hashes, NHASHES, maybe);
+    ask_ranges(f);
     bly_count_hashes(f, hashes, NHASHES, words);
     bly_get_hashes(f, hashes, NHASHES, words, maybe);
     bly_peek(f, &stats);

@@ -11,7 +11,8 @@
  * blocked layers, for kinds whose layers are of either kind; KIND-compact.bly
  * is the same with compact counters, some of them large, for kinds whose first
  * file is from before there were any; KIND-small.bly is the same as a compact
- * file, for the default kind and those whose layers are of either kind.
+ * file in its first form, for the default kind and those whose layers are of
+ * either kind, and KIND-brief.bly in the form that is written now.
  *
  * This is the recipe, and the check as a function that says what is wrong: the
  * tool that makes the files and test_format.c share it. Nothing here needs more
@@ -58,6 +59,7 @@ typedef enum golden_form {
     GOLDEN_BLOCKED,
     GOLDEN_COMPACT,
     GOLDEN_SMALL,
+    GOLDEN_BRIEF,
     GOLDEN_NFORMS
 } golden_form;
 
@@ -65,7 +67,8 @@ typedef enum golden_form {
 static inline const char *golden_suffix(golden_form form)
 {
     static const char *const suffixes[] = { "",         "-keyed",   "-coded",
-                                            "-blocked", "-compact", "-small" };
+                                            "-blocked", "-compact", "-small",
+                                            "-brief" };
     return suffixes[form];
 }
 
@@ -100,6 +103,9 @@ static inline bool golden_option(const bly_kind_info *kind, golden_form form,
                              form == GOLDEN_BLOCKED ? "blocked" : "classic" };
     else if (golden_has_param(kind, "compact") && form != GOLDEN_COMPACT)
         *out = (bly_option){ "width", "32" };
+    else if (golden_has_param(kind, "counts"))
+        *out = form == GOLDEN_COMPACT ? (bly_option){ "mean", "2" }
+                                      : (bly_option){ "counts", "four" };
     else
         return false;
     return true;
@@ -144,7 +150,7 @@ static inline bly_status golden_make(const bly_kind_info *kind,
     }
     if (!st && form == GOLDEN_CODED)
         bly_set_coded(*out, true);
-    if (!st && form == GOLDEN_SMALL)
+    if (!st && (form == GOLDEN_SMALL || form == GOLDEN_BRIEF))
         bly_set_compact(*out, true);
     bly_builder_free(b);
     return st;
@@ -277,8 +283,9 @@ static inline bool golden_wants(const char *folder, size_t row,
     if (form == GOLDEN_BLOCKED)
         return golden_layered(&kind);
     if (form == GOLDEN_COMPACT)
-        return golden_has_param(&kind, "compact");
-    if (form == GOLDEN_SMALL)
+        return golden_has_param(&kind, "compact") ||
+               golden_has_param(&kind, "counts");
+    if (form == GOLDEN_SMALL || form == GOLDEN_BRIEF)
         return row == 0 || golden_layered(&kind);
     if (form != GOLDEN_CODED)
         return form == GOLDEN_PLAIN || row == 0;
@@ -329,8 +336,9 @@ golden_check(const char *folder, const bly_kind_info *kind, golden_form form)
 
     if (golden_make(kind, form, &f))
         return bly_error();
-    wrong = form == GOLDEN_SMALL ? golden_same_small(f, file, n)
-                                 : golden_same(f, true, file, n);
+    wrong = form == GOLDEN_SMALL || form == GOLDEN_BRIEF
+                ? golden_same_small(f, file, n)
+                : golden_same(f, true, file, n);
     bly_free(f);
     return wrong;
 }

@@ -162,16 +162,10 @@ bly_status bly_hasher_for_sized(const bly_spec *spec, bly_hasher *out,
     return BLY_OK;
 }
 
-/* Whatever the kind, a key whose hash is that of another is taken for it. */
-static double whole_rate(const bly_kind *kind, const bly_shape *s, double n)
-{
-    return fmin(1, kind->rate(s, n) + n * 0x1p-64);
-}
-
 static double planned_rate(const bly_kind *kind, const bly_want *w,
                            bly_shape *s)
 {
-    return kind->plan(w, s) ? NAN : whole_rate(kind, s, (double)w->items);
+    return kind->plan(w, s) ? NAN : bly_shape_rate(kind, s, (double)w->items);
 }
 
 /* The most items that w->bits hold at w->fpr. */
@@ -299,7 +293,7 @@ bly_status bly_plan_end(bly_planned *p)
     p->set.items = p->told ? p->told : p->want.items;
     const double n = (double)p->set.items;
     p->set.fpr =
-        p->kind->rate && n > 0 ? whole_rate(p->kind, &p->shape, n) : NAN;
+        p->kind->rate && n > 0 ? bly_shape_rate(p->kind, &p->shape, n) : NAN;
     return BLY_OK;
 }
 

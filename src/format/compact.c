@@ -5,6 +5,12 @@
  * bit set in all but the last. A number has one form, the shortest, and params
  * and state are cut off behind the last that is not 0, so that a filter has one
  * compact file, as it has one of every other form.
+ *
+ * A rate is mostly what the formula of the kind gives for the shape, and is
+ * left out then; a real that somebody chose has few decimal digits, and is
+ * written with them; and a layer that differs from the one before it in what
+ * was added to it has nothing else. Files from before that was so (`former`)
+ * are without FORM_BRIEF, and so they stay.
  */
 #include <string.h>
 
@@ -18,8 +24,19 @@ enum {
     FORM_ENCODING = 3, /* two bits: how the payload is coded */
     FORM_META = 4,     /* metadata follow */
     FORM_NO_RATE = 8,
-    FORM_KNOWN = 15
+    FORM_BRIEF = 16,   /* all that is written; the next two are of it alone */
+    FORM_FORMULA = 32, /* the rate is that of the kind's formula */
+    FORM_PLAIN = 64,   /* XXH3 with seed 0 */
+    FORM_KNOWN = 127,
+    FORM_OLD = 15
 };
+
+/* In place of a kind, which has no such number: as the layer before it. */
+#define SAME_AGAIN 0
+
+/* A formula may take long for a filter that is fuller than any was planned: a
+ * forger's. */
+#define FORMULA_MOST_ITEMS 65536
 
 enum { AT_COMPACT_VERSION = 8, AT_COMPACT_SPAN = 12 };
 
@@ -46,6 +63,37 @@ static unsigned char *put_word(unsigned char *p, uint64_t x)
     return p + 8;
 }
 
+/* m / 10^e is the nearest real to that fraction on every machine. */
+static const double powers_of_ten[] = { 1e0, 1e1, 1e2, 1e3, 1e4, 1e5,
+                                        1e6, 1e7, 1e8, 1e9, 1e10 };
+enum { POWERS = sizeof powers_of_ten / sizeof powers_of_ten[0] };
+#define MOST_DIGITS (1u << 21) /* a number of three bytes at most */
+
+/* Of the first byte of a real. Those of 0 and more are their eight bytes,
+ * highest first: the highest bit, which is the sign, is clear. */
+#define REAL_DECIMAL 0x80 /* and e below it; m follows */
+#define REAL_WHOLE 0xff   /* eight bytes follow */
+
+static unsigned char *put_real(unsigned char *p, uint64_t bits)
+{
+    const double x = bly_bits_real(bits);
+    for (unsigned e = 0; e < POWERS && x >= 0; e++) {
+        const double scaled = x * powers_of_ten[e] + 0.5;
+        if (!(scaled < MOST_DIGITS))
+            break;
+        const uint32_t m = (uint32_t)scaled;
+        if (bly_real_bits((double)m / powers_of_ten[e]) == bits) {
+            *p++ = (unsigned char)(REAL_DECIMAL | e);
+            return put_number(p, m);
+        }
+    }
+    if (bits >> 63)
+        *p++ = REAL_WHOLE;
+    for (int i = 56; i >= 0; i -= 8)
+        *p++ = (unsigned char)(bits >> i);
+    return p;
+}
+
 static bool is_real(const bly_kind *kind, uint32_t i)
 {
     return i < kind->nparams && kind->params[i].type == BLY_REAL;
@@ -65,34 +113,63 @@ static unsigned char *put_shape(unsigned char *p, const bly_record *r)
     const unsigned nstate = used_words(r->state, BLY_STATE_WORDS);
     *p++ = (unsigned char)nparams;
     for (unsigned i = 0; i < nparams; i++)
-        p = is_real(r->kind, i) ? put_word(p, r->shape.p[i])
-                                : put_number(p, r->shape.p[i]);
+        p = !is_real(r->kind, i) ? put_number(p, r->shape.p[i])
+            : r->former          ? put_word(p, r->shape.p[i])
+                                 : put_real(p, r->shape.p[i]);
     *p++ = (unsigned char)nstate;
     for (unsigned i = 0; i < nstate; i++)
         p = put_number(p, r->state[i]);
     return p;
 }
 
-size_t bly_compact_encode(const bly_record *r, bool root,
-                          unsigned char buf[BLY_PAGE])
+/* What the formula gives; NAN where it is not asked. Layers are planned by
+ * their kind alone. */
+static double formula_rate(const bly_record *r, bool root)
 {
-    unsigned char *const span = buf + bly_compact_prefix(root) - 2;
-    unsigned char *p = span + 2;
+    const double n = (double)r->items;
+    return !r->kind->rate || r->items > FORMULA_MOST_ITEMS ? __builtin_nan("")
+           : root ? bly_shape_rate(r->kind, &r->shape, n)
+                  : r->kind->rate(&r->shape, n);
+}
+
+static bool is_plain_hash(const bly_record *r)
+{
+    return r->hash_id == BLY_HASH_XXH3 && r->seed == 0;
+}
+
+/* Is r as the layer before it but for what was added? */
+static bool is_same_again(const bly_record *r, const bly_record *before)
+{
+    return before && !r->former && r->kind == before->kind && !r->nlayers &&
+           !before->nlayers && r->encoding == before->encoding &&
+           r->items == before->items &&
+           bly_rate_bits(r->fpr) == bly_rate_bits(before->fpr) &&
+           r->shape.nbytes == before->shape.nbytes &&
+           memcmp(r->shape.p, before->shape.p, sizeof r->shape.p) == 0 &&
+           memcmp(r->state, before->state, sizeof r->state) == 0;
+}
+
+static unsigned char *put_fields(unsigned char *p, const bly_record *r,
+                                 bool root)
+{
     const bool keyed = r->hash_id == BLY_HASH_SIPHASH13;
     const bool rated = r->fpr == r->fpr; /* not NAN */
-    if (root) {
-        bly_record_begin(buf);
-        bly_store32(buf + AT_COMPACT_VERSION, BLY_COMPACT_VERSION);
-    }
+    const bool brief = !r->former;
+    const bool formula = brief && rated && r->fpr == formula_rate(r, root);
+    const bool plain = brief && root && is_plain_hash(r);
     p = put_number(p, r->kind->id);
-    *p++ = (unsigned char)(r->encoding | (r->nmeta ? FORM_META : 0) |
-                           (rated ? 0 : FORM_NO_RATE));
-    if (root) {
+    *p++ = (unsigned char)((brief ? FORM_BRIEF : 0) | r->encoding |
+                           (r->nmeta ? FORM_META : 0) |
+                           (rated ? 0 : FORM_NO_RATE) |
+                           (formula ? FORM_FORMULA : 0) |
+                           (plain ? FORM_PLAIN : 0));
+    if (root && !plain) {
         p = put_number(p, r->hash_id);
         p = keyed ? put_word(p, r->secret_check) : put_number(p, r->seed);
     }
-    if (rated)
-        p = put_word(p, bly_rate_bits(r->fpr));
+    if (rated && !formula)
+        p = brief ? put_real(p, bly_rate_bits(r->fpr))
+                  : put_word(p, bly_rate_bits(r->fpr));
     p = put_number(p, r->items);
     p = put_number(p, r->nadded);
     p = put_number(p, r->nlayers);
@@ -105,6 +182,26 @@ size_t bly_compact_encode(const bly_record *r, bool root,
         memcpy(p, r->meta, r->nmeta);
         p += r->nmeta;
     }
+    return p;
+}
+
+size_t bly_compact_encode(const bly_record *r, bool root,
+                          const bly_record *before, unsigned char buf[BLY_PAGE])
+{
+    unsigned char *const span = buf + bly_compact_prefix(root) - 2;
+    unsigned char *p = span + 2;
+    if (root) {
+        bly_record_begin(buf);
+        bly_store32(buf + AT_COMPACT_VERSION, BLY_COMPACT_VERSION);
+    }
+    if (is_same_again(r, before)) {
+        p = put_number(p, SAME_AGAIN);
+        p = put_number(p, r->nadded);
+        if (r->encoding)
+            p = put_number(p, r->nstored);
+    } else {
+        p = put_fields(p, r, root);
+    }
     const size_t n = (size_t)(p - buf);
     span[0] = (unsigned char)n;
     span[1] = (unsigned char)(n >> 8);
@@ -113,8 +210,8 @@ size_t bly_compact_encode(const bly_record *r, bool root,
 
 /* ----------------------------------------------------------------- reading */
 
-/* What is left of a header; `wrong` once it was too little, or not in the one
- * form that is written. */
+/* What is left of a header; `wrong` once it was too little, or holds what is
+ * never written. */
 typedef struct head_input {
     const unsigned char *at;
     size_t left;
@@ -141,10 +238,8 @@ static uint64_t take_number(head_input *in)
         x |= (uint64_t)(byte & 0x7f) << shift;
         if (shift == 63 && byte > 1)
             break;
-        if (byte < 0x80) {
-            in->wrong |= !byte && shift; /* there is a shorter form */
+        if (byte < 0x80)
             return x;
-        }
     }
     in->wrong = true;
     return 0;
@@ -155,19 +250,35 @@ static uint64_t take_word(head_input *in)
     return bly_load64(take_some(in, 8));
 }
 
+static uint64_t take_real(head_input *in)
+{
+    const unsigned first = *take_some(in, 1);
+    uint64_t bits = first;
+    if (first >= REAL_DECIMAL && first < REAL_DECIMAL + POWERS) {
+        const uint64_t m = take_number(in);
+        in->wrong |= m >= MOST_DIGITS;
+        return in->wrong ? 0
+                         : bly_real_bits((double)m /
+                                         powers_of_ten[first - REAL_DECIMAL]);
+    }
+    in->wrong |= first >= REAL_DECIMAL && first != REAL_WHOLE;
+    for (int i = first == REAL_WHOLE ? 0 : 1; i < 8; i++)
+        bits = bits << 8 | *take_some(in, 1);
+    return bits;
+}
+
 static void take_shape(head_input *in, bly_record *r)
 {
     const unsigned nparams = *take_some(in, 1);
     in->wrong |= nparams > BLY_MAX_PARAMS;
     for (unsigned i = 0; i < nparams && !in->wrong; i++)
-        r->shape.p[i] = is_real(r->kind, i) ? take_word(in) : take_number(in);
+        r->shape.p[i] = !is_real(r->kind, i) ? take_number(in)
+                        : r->former          ? take_word(in)
+                                             : take_real(in);
     const unsigned nstate = *take_some(in, 1);
     in->wrong |= nstate > BLY_STATE_WORDS;
     for (unsigned i = 0; i < nstate && !in->wrong; i++)
         r->state[i] = take_number(in);
-    if (!in->wrong)
-        in->wrong = (nparams && !r->shape.p[nparams - 1]) ||
-                    (nstate && !r->state[nstate - 1]);
 }
 
 static void take_meta(head_input *in, bly_record *r)
@@ -188,57 +299,113 @@ size_t bly_compact_span(const unsigned char *prefix, bool root)
     return n > least && n <= BLY_PAGE ? n : 0;
 }
 
+/* A layer that is as the one before it. */
+static bly_status decode_again(head_input *in, const bly_record *before,
+                               bly_record *out)
+{
+    if (!before || before->nlayers)
+        return bly_damaged("a layer refers to one before it that is not there");
+    bly_record r = *before;
+    r.nadded = take_number(in);
+    r.nstored = r.encoding ? take_number(in) : r.shape.nbytes;
+    *out = r;
+    return in->wrong ? BLY_OK /* the caller says so */
+                     : bly_record_admit(&r, true);
+}
+
+/* The fields behind the kind and the form. */
+static bly_status decode_fields(head_input *in, unsigned form,
+                                const bly_record *root, bly_record *r)
+{
+    const bool rated = !(form & FORM_NO_RATE);
+    const bool formula = form & FORM_FORMULA;
+    if (!root && form & FORM_PLAIN) {
+        r->hash_id = BLY_HASH_XXH3;
+    } else if (!root) {
+        const uint64_t id = take_number(in);
+        r->hash_id = id < UINT32_MAX ? (uint32_t)id : UINT32_MAX;
+        if (id == BLY_HASH_SIPHASH13)
+            r->secret_check = take_word(in);
+        else
+            r->seed = take_number(in);
+    }
+    const uint64_t rate = !rated      ? bly_rate_bits(__builtin_nan(""))
+                          : formula   ? 0
+                          : r->former ? take_word(in)
+                                      : take_real(in);
+    bool right = bly_rate_read(rate, &r->fpr);
+    right &= rated == (r->fpr == r->fpr);
+    r->items = take_number(in);
+    r->nadded = take_number(in);
+    const uint64_t nlayers = take_number(in);
+    r->nlayers = nlayers < UINT32_MAX ? (uint32_t)nlayers : UINT32_MAX;
+    r->shape.nbytes = take_number(in);
+    r->nstored = r->encoding ? take_number(in) : r->shape.nbytes;
+    take_shape(in, r);
+    if (form & FORM_META)
+        take_meta(in, r);
+    if (in->wrong || in->left)
+        return BLY_OK; /* the caller says so */
+    bly_status st =
+        r->nmeta ? bly_meta_check(r->meta, r->nmeta, &r->keying) : BLY_OK;
+    if (!st)
+        st = bly_record_admit(r, right);
+    /* Only now the shape is one that the kind knows. */
+    if (!st && formula) {
+        r->fpr = formula_rate(r, !root);
+        if (!(r->fpr >= 0 && r->fpr <= 1))
+            st = bly_damaged("a rate by a formula that gives none");
+    }
+    return st;
+}
+
+/* Would the n bytes of a header be written so? */
+static bool is_canonical(const unsigned char *head, size_t n,
+                         const bly_record *r, bool root,
+                         const bly_record *before)
+{
+    unsigned char again[BLY_PAGE];
+    return bly_compact_encode(r, root, before, again) == n &&
+           memcmp(again, head, n) == 0;
+}
+
 bly_status bly_compact_decode(const unsigned char *head, size_t n,
-                              const bly_record *root, bly_record *out)
+                              const bly_record *root, const bly_record *before,
+                              bly_record *out)
 {
     const size_t prefix = bly_compact_prefix(!root);
     head_input in = { head + prefix, n - prefix, false };
     const uint64_t kind_id = take_number(&in);
-    const unsigned form = *take_some(&in, 1);
-    bly_record r = {
-        .kind =
-            kind_id <= UINT32_MAX ? bly_kind_by_id((uint32_t)kind_id) : NULL,
-        .encoding = form & FORM_ENCODING,
-        .hash_id = root ? root->hash_id : 0,
-        .seed = root ? root->seed : 0,
-        .secret_check = root ? root->secret_check : 0,
-    };
-    if (in.wrong)
-        return bly_damaged("a header is too short for its fields");
-    if (!r.kind)
-        return bly_record_unknown(kind_id);
-    if (form & ~(unsigned)FORM_KNOWN || r.encoding > BLY_CODE_BYTES)
-        return bly_fail(BLY_EFORMAT,
-                        "made by a newer bloomery: its form is %#x (use a "
-                        "newer one)",
-                        form);
-    if (!root) {
-        const uint64_t id = take_number(&in);
-        r.hash_id = id < UINT32_MAX ? (uint32_t)id : UINT32_MAX;
-        if (id == BLY_HASH_SIPHASH13)
-            r.secret_check = take_word(&in);
-        else
-            r.seed = take_number(&in);
+    bly_record r = { 0 };
+    bly_status st;
+    if (root && !root->former && kind_id == SAME_AGAIN && !in.wrong) {
+        st = decode_again(&in, before, &r);
+    } else {
+        const unsigned form = *take_some(&in, 1);
+        r = (bly_record){
+            .kind = kind_id <= UINT32_MAX ? bly_kind_by_id((uint32_t)kind_id)
+                                          : NULL,
+            .encoding = form & FORM_ENCODING,
+            .hash_id = root ? root->hash_id : 0,
+            .seed = root ? root->seed : 0,
+            .secret_check = root ? root->secret_check : 0,
+            .former = !(form & FORM_BRIEF),
+        };
+        if (in.wrong)
+            return bly_damaged("a header is too short for its fields");
+        if (!r.kind)
+            return bly_record_unknown(kind_id);
+        if (form & ~(unsigned)(r.former ? FORM_OLD : FORM_KNOWN) ||
+            r.encoding > BLY_CODE_BYTES)
+            return bly_fail(BLY_EFORMAT,
+                            "made by a newer bloomery: its form is %#x (use a "
+                            "newer one)",
+                            form);
+        st = decode_fields(&in, form, root, &r);
     }
-    const bool rated = !(form & FORM_NO_RATE);
-    bool right = bly_rate_read(
-        rated ? take_word(&in) : bly_rate_bits(__builtin_nan("")), &r.fpr);
-    right &= rated == (r.fpr == r.fpr);
-    r.items = take_number(&in);
-    r.nadded = take_number(&in);
-    const uint64_t nlayers = take_number(&in);
-    r.nlayers = nlayers < UINT32_MAX ? (uint32_t)nlayers : UINT32_MAX;
-    r.shape.nbytes = take_number(&in);
-    r.nstored = r.encoding ? take_number(&in) : r.shape.nbytes;
-    take_shape(&in, &r);
-    if (form & FORM_META)
-        take_meta(&in, &r);
-    if (in.wrong || in.left)
-        return bly_damaged("a header is not in the form that is written");
-    bly_status st =
-        r.nmeta ? bly_meta_check(r.meta, r.nmeta, &r.keying) : BLY_OK;
-    if (!st)
-        st = bly_record_admit(&r, right);
+    if (!st && (in.wrong || in.left || (root && root->former != r.former) ||
+                !is_canonical(head, n, &r, !root, before)))
+        st = bly_damaged("a header is not in the form that is written");
     if (!st)
         *out = r;
     return st;

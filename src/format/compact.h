@@ -37,14 +37,17 @@ bool bly_compact_begins(const unsigned char *bytes, size_t n);
 size_t bly_compact_span(const unsigned char *prefix, bool root);
 
 /* The header for a record, and how many bytes it has. Of the payload's sum it
- * knows nothing. */
+ * knows nothing. before: of the layer before it, of the same filter; NULL where
+ * there is none. */
 size_t bly_compact_encode(const bly_record *r, bool root,
+                          const bly_record *before,
                           unsigned char buf[BLY_PAGE]);
 
 /* What a header from outside says, as bly_record_decode(): the n bytes of it,
  * into which out->meta points. A layer has the hash of its root, which is NULL
  * where this is one. */
 bly_status bly_compact_decode(const unsigned char *head, size_t n,
-                              const bly_record *root, bly_record *out);
+                              const bly_record *root, const bly_record *before,
+                              bly_record *out);
 
 #endif

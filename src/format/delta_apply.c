@@ -229,6 +229,7 @@ static bly_status read_whole(const bly_filter *f, delta_source *src,
     }
     bly_set_coded(*out, f->coded);
     bly_set_compact(*out, f->compact);
+    (*out)->former = f->former;
     return bly_filter_inherit(f, *out);
 }
 

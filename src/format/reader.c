@@ -97,7 +97,7 @@ static bly_status fetch_all(reader *r, void *buf, size_t n)
 }
 
 /* The rest of a compact header, of which the prefix is there. */
-static bly_status fetch_compact(reader *r, bool root,
+static bly_status fetch_compact(reader *r, bool root, const bly_record *before,
                                 unsigned char page[BLY_PAGE], bly_record *out)
 {
     const size_t have = bly_compact_prefix(root);
@@ -105,26 +105,29 @@ static bly_status fetch_compact(reader *r, bool root,
     if (!n)
         return bly_damaged("a header is of an impossible size");
     const bly_status st = fetch_all(r, page + have, n - have);
-    return st ? st : bly_compact_decode(page, n, root ? NULL : &r->root, out);
+    return st ? st
+              : bly_compact_decode(page, n, root ? NULL : &r->root, before,
+                                   out);
 }
 
-/* The next header into page, which holds the metadata of out. */
-static bly_status fetch_record(reader *r, unsigned char page[BLY_PAGE],
-                               bly_record *out)
+/* The next header into page, which holds the metadata of out; before: what the
+ * layer before it says, or NULL. */
+static bly_status fetch_record(reader *r, const bly_record *before,
+                               unsigned char page[BLY_PAGE], bly_record *out)
 {
     size_t got, all;
     const uint64_t start = r->at;
     const bool first = start == 0;
     if (r->compact) {
         const bly_status short_of = fetch_all(r, page, 2);
-        return short_of ? short_of : fetch_compact(r, false, page, out);
+        return short_of ? short_of : fetch_compact(r, false, before, page, out);
     }
     bly_status st = fetch_some(r, page, bly_compact_prefix(true), &got);
     if (!st && first && bly_compact_begins(page, got)) {
         r->compact = true;
         bly_summing_start(&r->sum);
         bly_summing_add(&r->sum, page, got);
-        return fetch_compact(r, true, page, out);
+        return fetch_compact(r, true, NULL, page, out);
     }
     if (!st && got == bly_compact_prefix(true)) {
         st = fetch_some(r, page + got, BLY_SHORT_HEADER - got, &all);
@@ -433,13 +436,16 @@ bly_status bly_judge(const bly_filter *f, bool contents)
     return BLY_OK;
 }
 
-static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
+/* *own comes with what the layer before it says, or without a kind, and says
+ * then what this one does. */
+static bly_status read_record(reader *r, unsigned depth, bly_record *own,
+                              bly_filter **out)
 {
     unsigned char page[BLY_PAGE];
-    bly_record rec;
+    bly_record rec, below = { 0 };
     bly_filter *f;
     *out = NULL;
-    bly_status st = fetch_record(r, page, &rec);
+    bly_status st = fetch_record(r, own->kind ? own : NULL, page, &rec);
     if (!st)
         st = admit_record(r, &rec, depth);
     if (st)
@@ -461,6 +467,7 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
     f->nadded = rec.nadded;
     f->format = r->compact ? BLY_COMPACT_VERSION : rec.summed ? 2 : 1;
     f->compact = r->compact && depth == 0;
+    f->former = f->compact && rec.former;
     st = bly_filter_set_meta(f, rec.keying, rec.meta, rec.nmeta);
     if (!st)
         st = fetch_payload(r, &rec, f);
@@ -470,7 +477,7 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
         bly_filter *layer = NULL;
         st = fetch_padding(r);
         if (!st)
-            st = read_record(r, depth + 1, &layer);
+            st = read_record(r, depth + 1, &below, &layer);
         if (!st)
             st = bly_filter_push(f, layer); /* nlayers <= BLY_MAX_LAYERS */
         if (!st && bly_filter_sums(f))
@@ -485,6 +492,7 @@ static bly_status read_record(reader *r, unsigned depth, bly_filter **out)
         return st;
     }
     bly_filter_ready(f);
+    *own = rec;
     *out = f;
     return BLY_OK;
 }
@@ -521,9 +529,10 @@ bly_status bly_source_read(const bly_source *src, const bly_access *how,
                            bly_filter **out)
 {
     reader r = { .src = src };
+    bly_record root = { 0 };
     if (how)
         r.how = *how;
-    bly_status st = read_record(&r, 0, out);
+    bly_status st = read_record(&r, 0, &root, out);
     if (!st && r.compact)
         st = expect_sum(&r);
     if (!st)

@@ -73,6 +73,7 @@ typedef struct bly_record {
     uint32_t encoding;    /* 0: as it is; else a bly_code */
     uint64_t nstored;     /* bytes of the payload in the file */
     bool summed;          /* version 2 */
+    bool former;          /* version 3, as it once was written: compact.c */
     uint64_t payload_sum; /* of the payload; summed: of the table */
     bly_keying keying;
     const unsigned char *meta; /* nmeta bytes of a filter, or of a page */

@@ -162,41 +162,55 @@ static bool walk_compact_bytes(void *ctx, const void *bytes, size_t n)
     return !w->stopped;
 }
 
-static void walk_compact(walk *w, const bly_filter *f, bool root)
+/* The header of f, and its record in *r, which comes with that of the layer
+ * before it, or without a kind. root: of its file; NULL where that is f. */
+static size_t compact_head(const bly_filter *f, const bly_record *root,
+                           bly_record *r, unsigned char head[BLY_PAGE])
+{
+    const bly_record before = *r;
+    bly_record_of(f, BLY_FORM_COMPACT, r);
+    if (root)
+        r->former = root->former;
+    return bly_compact_encode(r, !root, before.kind ? &before : NULL, head);
+}
+
+static void walk_compact(walk *w, const bly_filter *f, const bly_record *root,
+                         bly_record *r)
 {
     unsigned char head[BLY_PAGE];
-    bly_record r;
-    bly_record_of(f, BLY_FORM_COMPACT, &r);
+    bly_record layer = { 0 };
     w->damaged |= !bly_record_intact(f);
-    walk_compact_bytes(w, head, bly_compact_encode(&r, root, head));
-    if (r.encoding)
-        bly_encode(r.encoding, f->data, (size_t)f->shape.nbytes,
+    walk_compact_bytes(w, head, compact_head(f, root, r, head));
+    if (r->encoding)
+        bly_encode(r->encoding, f->data, (size_t)f->shape.nbytes,
                    walk_compact_bytes, w);
-    else if (r.nstored)
-        walk_compact_bytes(w, f->data, (size_t)r.nstored);
+    else if (r->nstored)
+        walk_compact_bytes(w, f->data, (size_t)r->nstored);
     for (uint32_t i = 0; i < f->nlayers && !w->stopped; i++)
-        walk_compact(w, f->layer[i], false);
+        walk_compact(w, f->layer[i], root ? root : r, &layer);
 }
 
 static void walk_compact_file(walk *w, const bly_filter *f)
 {
     unsigned char le[BLY_COMPACT_SUM];
     bly_summing_start(&w->sum);
-    walk_compact(w, f, true);
+    bly_record r = { 0 };
+    walk_compact(w, f, NULL, &r);
     const uint64_t sum = bly_summing_end(&w->sum);
     bly_store64(le, w->damaged ? ~sum : sum);
     walk_bytes(w, le, sizeof le);
 }
 
 /* The bytes of f and its layers in a compact file. */
-static uint64_t compact_bytes(const bly_filter *f, bool root)
+static uint64_t compact_bytes(const bly_filter *f, const bly_record *root,
+                              bly_record *r)
 {
     unsigned char head[BLY_PAGE];
-    bly_record r;
-    bly_record_of(f, BLY_FORM_COMPACT, &r);
-    uint64_t sum = bly_compact_encode(&r, root, head) + r.nstored;
+    bly_record layer = { 0 };
+    uint64_t sum = compact_head(f, root, r, head);
+    sum += r->nstored;
     for (uint32_t i = 0; i < f->nlayers; i++)
-        sum += compact_bytes(f->layer[i], false);
+        sum += compact_bytes(f->layer[i], root ? root : r, &layer);
     return sum;
 }
 
@@ -288,7 +302,8 @@ uint64_t bly_file_bytes(const bly_filter *f, bly_coding coding, uint64_t most)
     const bly_form form = form_of(f, coding);
     if (form != BLY_FORM_COMPACT)
         return file_end(f, form, 0, most);
-    const uint64_t n = compact_bytes(f, true) + BLY_COMPACT_SUM;
+    bly_record r = { 0 };
+    const uint64_t n = compact_bytes(f, NULL, &r) + BLY_COMPACT_SUM;
     return n < most ? n : UINT64_MAX;
 }
 

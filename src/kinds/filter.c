@@ -29,6 +29,7 @@ bly_setting bly_setting_of(const bly_filter *f)
         .blind = f->blind,
         .coded = f->coded,
         .compact = f->compact,
+        .former = f->former,
         .max_bytes = f->extra->max_bytes,
         .mem = bly_filter_mem(f),
     };
@@ -190,6 +191,7 @@ bly_status bly_filter_shell(const bly_kind *kind, const bly_shape *shape,
     f->blind = set->blind;
     f->coded = set->coded;
     f->compact = set->compact;
+    f->former = set->former;
     f->memory = (uint8_t)bly_mem_number(mem);
     f->room = (uint8_t)room;
     f->shape.nbytes = shape->nbytes;
@@ -776,6 +778,7 @@ void bly_set_coded(bly_filter *f, bool coded)
 
 void bly_set_compact(bly_filter *f, bool compact)
 {
+    f->former = false;
     f->compact = compact;
 }
 

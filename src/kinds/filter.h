@@ -19,7 +19,7 @@ typedef struct bly_setting {
     double fpr;
     bly_hasher hasher;
     uint64_t secret_check;
-    bool shared, blind, coded, compact;
+    bool shared, blind, coded, compact, former;
     bool roomy; /* may become a filter of any kind */
     uint64_t max_bytes;
     const bly_mem *mem; /* copied */

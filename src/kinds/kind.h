@@ -130,6 +130,7 @@ struct bly_filter {
     bool readonly : 1, blind : 1;
     bool coded : 1;   /* written so: bly_set_coded() */
     bool compact : 1; /* written so: bly_set_compact() */
+    bool former : 1;  /* and that as it once was, as the file it came from */
     bool inside : 1;  /* data is in the body */
     bly_shape shape;  /* the last: cut off behind `room` params */
 };
@@ -479,5 +480,9 @@ bly_shape bly_shape_copy(const bly_kind *kind, const bly_shape *s);
 
 /* Bits of a shape, by kind->bits where there is one. */
 uint64_t bly_shape_bits(const bly_kind *kind, const bly_shape *s);
+
+/* The rate of a filter with n keys, of a kind that has one: whatever the kind,
+ * a key whose hash is that of another is taken for it. */
+double bly_shape_rate(const bly_kind *kind, const bly_shape *s, double n);
 
 #endif

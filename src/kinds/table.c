@@ -172,3 +172,9 @@ unsigned bly_kind_room(const bly_kind *kind)
         n--;
     return n > kind->nread ? n : kind->nread;
 }
+
+double bly_shape_rate(const bly_kind *kind, const bly_shape *s, double n)
+{
+    const double rate = kind->rate(s, n) + n * 0x1p-64;
+    return rate < 1 || rate != rate ? rate : 1;
+}
