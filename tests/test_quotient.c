@@ -15,8 +15,11 @@
 #include "core/bits.h"
 #include "kinds/filter.h"
 
-enum { P_SLOTS, P_R };
+enum { P_SLOTS, P_R, P_FOLDS, P_COUNTS };
 enum { USED, DISTINCT, TOTAL };
+
+/* All tests run with counts of three slots, and with the four of old files. */
+static uint64_t counts_form = 1;
 
 static bly_filter *quotient_new(uint64_t items, double fpr)
 {
@@ -30,7 +33,9 @@ static bly_filter *quotient_new(uint64_t items, double fpr)
 static bly_filter *table(uint64_t nslots, uint64_t r)
 {
     const bly_kind *kind = bly_kind_by_name("quotient");
-    bly_shape s = { .p = { [P_SLOTS] = nslots, [P_R] = r } };
+    bly_shape s = {
+        .p = { [P_SLOTS] = nslots, [P_R] = r, [P_COUNTS] = counts_form }
+    };
     bly_setting set = { .items = nslots * 19 / 20,
                         .fpr = NAN,
                         .hasher = { .id = BLY_HASH_XXH3 } };
@@ -638,9 +643,17 @@ static void damage_is_found(void **state)
         unsigned param;
         uint64_t value;
     } bad[] = {
-        { P_SLOTS, 0 },    { P_SLOTS, 500 }, { P_SLOTS, UINT64_C(1) << 63 },
-        { P_SLOTS, 1024 }, { P_R, 0 },       { P_R, 57 },
-        { P_R, 64 },       { P_R, 8 },       { P_R, UINT64_MAX },
+        { P_SLOTS, 0 },
+        { P_SLOTS, 500 },
+        { P_SLOTS, UINT64_C(1) << 63 },
+        { P_SLOTS, 1024 },
+        { P_R, 0 },
+        { P_R, 57 },
+        { P_R, 64 },
+        { P_R, 8 },
+        { P_R, UINT64_MAX },
+        { P_COUNTS, 2 },
+        { P_COUNTS, UINT64_MAX },
     };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         bly_shape s = bly_shape_of(f);
@@ -648,6 +661,111 @@ static void damage_is_found(void **state)
         assert_false(kind->sane(&s));
     }
     bly_free(f);
+}
+
+/* Slots of a count: three up to 2 + 2^(r-1), and each further digit one. */
+static uint64_t slots_of(uint64_t count, uint64_t r)
+{
+    uint64_t n = counts_form ? 3 : 4;
+    if (count < 3)
+        return count;
+    for (uint64_t rest = (count - 3) >> (r - 1); rest;
+         rest = (rest - 1) >> (r - 1))
+        n++;
+    return n;
+}
+
+/* Every remainder of one quotient, asked in all ways; F is its lowest. */
+static void assert_run(const bly_filter *f, uint64_t F, const uint64_t *want)
+{
+    uint64_t h[16], maybe;
+    for (uint64_t x = 0; x < 16; x++) {
+        h[x] = (F + x) << 54;
+        assert_int_equal(count_of(f, h[x]), want[x]);
+        assert_int_equal(bly_has_hash(f, h[x]), want[x] > 0);
+    }
+    bly_has_hashes(f, h, 16, &maybe);
+    for (uint64_t x = 0; x < 16; x++)
+        assert_int_equal(maybe >> x & 1, want[x] > 0);
+}
+
+/* Digits may be any number, on either side of the remainder and of its
+ * neighbours in the run: none is taken for one, and none for the other. */
+static void digits_among_remainders(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = { 1, 2, 3, 5, 10, 11, 18, 75, 1000 };
+    enum { N = COUNT_OF(counts), Q = 5 << 4 };
+    for (uint64_t pair = 0; pair < 256; pair++) {
+        const uint64_t x = pair / 16, y = pair % 16;
+        for (size_t i = 0; i < (size_t)N * N; i++) {
+            bly_filter *f = table(64, 4);
+            uint64_t want[16] = { 0 };
+            assert_ok(increase(f, (Q + x) << 54, counts[i / N]));
+            assert_int_equal(f->state[USED], slots_of(counts[i / N], 4));
+            assert_ok(increase(f, (Q + y) << 54, counts[i % N]));
+            want[x] += counts[i / N];
+            want[y] += counts[i % N];
+            assert_run(f, Q, want);
+            assert_true(f->kind->check(f));
+            /* Down again, one by one, from near a step of the digits. */
+            for (int k = 0; k < 4 && want[x]; k++) {
+                const uint64_t h = (Q + x) << 54;
+                assert_ok(bly_remove_hashes(f, &h, 1, NULL));
+                want[x]--;
+                assert_run(f, Q, want);
+            }
+            assert_true(f->kind->check(f));
+            bly_free(f);
+        }
+    }
+}
+
+/* Three slots where there were four. */
+static void counts_take_fewer_slots(void **state)
+{
+    (void)state;
+    static const char *const forms[] = { "four", "three" };
+    double bits[2];
+    for (int i = 0; i < 2; i++) {
+        const bly_option options[] = { { "mean", "3" },
+                                       { "counts", forms[i] } };
+        const bly_spec spec = { .kind = "quotient",
+                                .items = 10000,
+                                .fpr = 0.01,
+                                .options = options,
+                                .noptions = 2 };
+        bly_prediction out;
+        bly_filter *f;
+        assert_ok(bly_plan(&spec, &out));
+        bits[i] = out.bits_per_key;
+        assert_ok(bly_new(&spec, &f));
+        for (uint64_t k = 0; k < 10000; k++)
+            assert_ok(increase(f, bly_mix64(k), 3));
+        for (uint64_t k = 0; k < 10000; k++)
+            assert_true(count_of(f, bly_mix64(k)) >= 3);
+        bly_free(f);
+    }
+    assert_near(bits[0], 35.8, 0.01);
+    assert_between(bits[1], 20, 26.5);
+    /* Both are the same fingerprints, and combine. */
+    bly_filter *a = table(4096, 9), *b;
+    counts_form = !counts_form;
+    b = table(4096, 9);
+    counts_form = !counts_form;
+    for (uint64_t k = 0; k < 500; k++) {
+        assert_ok(increase(a, bly_mix64(k), 1 + k % 9));
+        assert_ok(increase(b, bly_mix64(k + 250), 1 + k % 7));
+    }
+    assert_ok(bly_merge(a, b));
+    assert_true(a->kind->check(a));
+    assert_int_equal(a->shape.p[P_COUNTS], counts_form);
+    for (uint64_t k = 0; k < 750; k++)
+        assert_true(count_of(a, bly_mix64(k)) >=
+                    (k < 500 ? 1 + k % 9 : 0) +
+                        (k >= 250 ? 1 + (k - 250) % 7 : 0));
+    bly_free(a);
+    bly_free(b);
 }
 
 /* With and without the instruction that counts ones. */
@@ -696,7 +814,13 @@ int main(void)
         cmocka_unit_test(planning_by_memory),
         cmocka_unit_test(any_bytes_can_be_read),
         cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(digits_among_remainders),
+        cmocka_unit_test(counts_take_fewer_slots),
         cmocka_unit_test(variants_agree),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed =
+        cmocka_run_group_tests_name("three slots", tests, NULL, NULL);
+    counts_form = 0;
+    return failed +
+           cmocka_run_group_tests_name("four slots", tests, NULL, NULL);
 }

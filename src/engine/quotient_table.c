@@ -28,43 +28,65 @@ typedef struct quotient_entry {
     unsigned len; /* its slots */
 } quotient_entry;
 
-/* The entry at slot `at` of a run. */
-BLY_RUNS_INLINE quotient_entry quotient_parse(const bly_runs *t, uint64_t at,
-                                              uint64_t end)
+/* The digits of an entry from the first on, which is given; the others begin
+ * behind e->len slots. */
+BLY_RUNS_INLINE void quotient_parse_digits(const bly_runs *t, uint64_t digit,
+                                           uint64_t end, quotient_entry *e)
 {
-    quotient_entry e = { bly_runs_get(t, at), 1, at, 1 };
-    while (e.len < 3 && at + e.len <= end &&
-           bly_runs_get(t, at + e.len) == e.remainder)
-        e.len++;
-    e.count = e.len;
-    if (e.len < 3)
-        return e;
-    /* Three alike are followed by digits. */
     const unsigned shift = t->r - 1;
     const uint64_t more = UINT64_C(1) << shift;
-    uint64_t digit, place = 0; /* log2 of what the digit is worth */
-    do {
-        if (at + e.len > end)
-            break; /* damaged */
-        digit = bly_runs_get(t, at + e.len);
+    uint64_t place = 0; /* log2 of what the digit is worth */
+    e->count = 3 + (digit & (more - 1));
+    while (digit & more && e->at + e->len <= end) {
+        digit = bly_runs_get(t, e->at + e->len++);
+        place += shift;
         /* Every digit but the first had 1 taken off. The bytes may be
          * anybody's: what is too large sticks at the top instead of wrapping
          * around. */
-        const uint64_t value = (digit & (more - 1)) + (e.len > 3);
+        const uint64_t value = (digit & (more - 1)) + 1;
         if (place < 62 && value <= BLY_QUOTIENT_MAX_COUNT >> place)
-            e.count += value << place;
+            e->count += value << place;
         else
-            e.count = BLY_QUOTIENT_MAX_COUNT;
-        if (e.count > BLY_QUOTIENT_MAX_COUNT)
-            e.count = BLY_QUOTIENT_MAX_COUNT;
-        place += shift;
-        e.len++;
-    } while (digit & more);
+            e->count = BLY_QUOTIENT_MAX_COUNT;
+        if (e->count > BLY_QUOTIENT_MAX_COUNT)
+            e->count = BLY_QUOTIENT_MAX_COUNT;
+    }
+}
+
+/* The entry at slot `at` of a run. */
+BLY_RUNS_INLINE quotient_entry quotient_parse(const bly_runs *t, bool three,
+                                              uint64_t at, uint64_t end)
+{
+    const uint64_t a = bly_runs_get(t, at);
+    quotient_entry e = { a, 1, at, 1 };
+    if (at == end)
+        return e;
+    const uint64_t b = bly_runs_get(t, at + 1);
+    if (b > a || (!three && b < a))
+        return e;
+    const uint64_t c = at + 2 <= end ? bly_runs_get(t, at + 2) : UINT64_MAX;
+    if (b < a) {
+        if (c != b)
+            return e; /* damaged: out of order, as whoever checks will find */
+        e.remainder = b;
+        e.len = 3;
+        quotient_parse_digits(t, a, end, &e);
+    } else if (three ? c <= a : c == a) {
+        e.len = 3;
+        e.count = 3;
+        if (three)
+            quotient_parse_digits(t, c, end, &e);
+        else if (at + 3 <= end) /* else it is damaged */
+            quotient_parse_digits(t, bly_runs_get(t, at + e.len++), end, &e);
+    } else {
+        e.len = 2;
+        e.count = 2;
+    }
     return e;
 }
 
 /* The entry of this remainder, or where it would be, with a count of 0. */
-BLY_RUNS_INLINE quotient_entry quotient_find(const bly_runs *t,
+BLY_RUNS_INLINE quotient_entry quotient_find(const bly_runs *t, bool three,
                                              const bly_run *run,
                                              uint64_t remainder)
 {
@@ -72,7 +94,7 @@ BLY_RUNS_INLINE quotient_entry quotient_find(const bly_runs *t,
     /* Entry by entry: a digit may look like a remainder, and only the entry
      * that it belongs to tells them apart. */
     while (at <= run->end) {
-        const quotient_entry e = quotient_parse(t, at, run->end);
+        const quotient_entry e = quotient_parse(t, three, at, run->end);
         if (e.remainder == remainder)
             return e;
         if (e.remainder > remainder)
@@ -83,13 +105,14 @@ BLY_RUNS_INLINE quotient_entry quotient_find(const bly_runs *t,
 }
 
 /* The slots of an entry; their number, or 0 where there would be too many. */
-static unsigned quotient_encode(unsigned r, uint64_t remainder, uint64_t count,
+static unsigned quotient_encode(unsigned r, bool three, uint64_t remainder,
+                                uint64_t count,
                                 uint64_t slots[QUOTIENT_MAX_ENTRY])
 {
-    const unsigned shift = r - 1;
+    const unsigned shift = r - 1, alike = three ? 2 : 3;
     const uint64_t more = UINT64_C(1) << shift;
     unsigned n = 0;
-    for (; n < 3 && n < count; n++)
+    for (; n < alike && n < count; n++)
         slots[n] = remainder;
     if (count < 3)
         return n;
@@ -100,12 +123,18 @@ static unsigned quotient_encode(unsigned r, uint64_t remainder, uint64_t count,
         slots[n++] = rest & (more - 1);
         rest >>= shift;
         if (!rest)
-            return n;
+            break;
         slots[n - 1] |= more;
         /* A digit that follows is worth at least 1, so 1 less is stored: no
          * number has two forms. */
         rest--;
     }
+    /* What is above the remainder would look like the next one behind it. */
+    if (three && slots[2] > remainder) {
+        slots[0] = slots[2];
+        slots[2] = remainder;
+    }
+    return n;
 }
 
 /* --------------------------------------------------------------- changing */
@@ -122,7 +151,7 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
     quotient_entry e = { .remainder = remainder };
     const bool there = bly_runs_find(runs, q, &run);
     if (there) {
-        e = quotient_find(runs, &run, remainder);
+        e = quotient_find(runs, t->three, &run, remainder);
     } else {
         /* A new run begins in its home slot, or behind the runs that were
          * pushed over it. */
@@ -133,7 +162,7 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
     if (by > BLY_QUOTIENT_MAX_COUNT - e.count)
         return bly_fail(BLY_ERANGE, "a count is at most 2^62");
     const unsigned len =
-        quotient_encode(runs->r, remainder, e.count + by, slots);
+        quotient_encode(runs->r, t->three, remainder, e.count + by, slots);
     if (!len)
         return bly_fail(BLY_EFULL, "remainders of one bit cannot count so far");
     const unsigned more = len - e.len;
@@ -171,8 +200,8 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
     return BLY_OK;
 }
 
-/* How a remainder compares with the slots of a run of at most three, which is
- * too short to hold digits. */
+/* How a remainder compares with the slots of a run of at most three, or two,
+ * which is too short to hold digits. */
 typedef struct quotient_place {
     unsigned below, same; /* slots less than it; equal to it */
 } quotient_place;
@@ -200,7 +229,7 @@ BLY_RUNS_INLINE quotient_place quotient_place_in(const bly_runs *t,
 BLY_RUNS_INLINE bool quotient_is_short(const bly_quotient_table *t,
                                        const bly_glance *g)
 {
-    return !(g->doubt | (uint64_t)(g->len > 3) | (uint64_t)(t->fit < 3));
+    return !(g->doubt | (uint64_t)(g->len > t->plain) | (uint64_t)(t->fit < 3));
 }
 
 /* Add fingerprint F once if that is easy: it is not there yet, and the run of
@@ -251,12 +280,13 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
     }
     if (!bly_runs_find(runs, q, &run))
         return false;
-    const quotient_entry e = quotient_find(runs, &run, F & runs->mask);
+    const quotient_entry e =
+        quotient_find(runs, t->three, &run, F & runs->mask);
     if (!e.count)
         return false;
     const unsigned len =
-        quotient_encode(runs->r, e.remainder, e.count - 1, slots);
-    /* Slot by slot: from 3 to 2 an entry loses two slots, in any other step
+        quotient_encode(runs->r, t->three, e.remainder, e.count - 1, slots);
+    /* Slot by slot: from 3 to 2 an entry may lose two slots, in any other step
      * one at most. */
     for (unsigned i = len; i < e.len; i++, run.end--)
         bly_runs_close(runs, q, e.at + len, &run);
@@ -347,12 +377,14 @@ BLY_RUNS_INLINE uint64_t quotient_count_one(const bly_quotient_table *t,
     bly_run run;
     if (!bly_runs_find(runs, F >> runs->r, &run))
         return 0;
-    return quotient_find(runs, &run, F & runs->mask).count;
+    return quotient_find(runs, t->three, &run, F & runs->mask).count;
 }
 
 /* Bit 0: the fingerprint is there; bit 1: that is not sure. Compares the slots
  * of a short run at once. The fourth and those behind may be digits of a count:
- * what is found there has to be read in order. No branch depends on what is
+ * what is found there has to be read in order. So has, where counts take three
+ * slots, what is found where the slots up to the next one do not rise: the
+ * first three are remainders as long as they do. No branch depends on what is
  * found. */
 BLY_RUNS_INLINE unsigned quotient_glance(const bly_quotient_table *t,
                                          uint64_t F, unsigned char *block)
@@ -367,8 +399,16 @@ BLY_RUNS_INLINE unsigned quotient_glance(const bly_quotient_table *t,
     const uint64_t x = word ^ (F & runs->mask) * t->ones;
     const uint64_t in = (UINT64_C(1) << g.len * runs->r % 64) - 1;
     const uint64_t hits = (x - t->ones) & ~x & t->highs & in & g.there;
+    /* The lowest hit, and all below it; slots that are above the next one of
+     * the run, by its highest bit where these differ, and else by the others.
+     */
+    const uint64_t lowest = hits & (0 - hits), upto = lowest | (lowest - 1);
+    const uint64_t next = word >> runs->r;
+    const uint64_t rest = (next | t->highs) - (word & ~t->highs);
+    const uint64_t falls =
+        ~((next & ~word) | (~(next ^ word) & rest)) & t->order & in >> runs->r;
     const uint64_t doubt = (g.there & (g.doubt | (uint64_t)(g.len > t->fit))) |
-                           (hits & (0 - hits) & t->late);
+                           (lowest & t->late) | (hits ? falls & upto : 0);
     return (unsigned)(hits != 0) | (unsigned)(doubt != 0) << 1;
 }
 
@@ -572,7 +612,7 @@ BLY_CHOOSE(quotient)
 
 bly_quotient_walk bly_quotient_walk_of(const bly_quotient_table *t)
 {
-    bly_quotient_walk w = { .runs = t->runs };
+    bly_quotient_walk w = { .runs = t->runs, .three = t->three };
     w.occupieds = bly_load64(bly_runs_occupieds(&w.runs, 0));
     return w;
 }
@@ -601,7 +641,7 @@ bool bly_quotient_walk_next(bly_quotient_walk *w)
             return false;
         }
     }
-    const quotient_entry e = quotient_parse(&w->runs, w->at, w->end);
+    const quotient_entry e = quotient_parse(&w->runs, w->three, w->at, w->end);
     w->at += e.len;
     w->inside = w->at <= w->end;
     w->F = w->q << w->runs.r | e.remainder;
@@ -644,15 +684,16 @@ bly_status bly_quotient_write(bly_quotient_writer *w, uint64_t F,
     const bly_runs *t = &w->t.runs;
     const uint64_t q = F >> t->r, nslots = w->t.nslots;
     uint64_t slots[QUOTIENT_MAX_ENTRY];
-    const unsigned len = quotient_encode(t->r, F & t->mask, count, slots);
+    const unsigned len =
+        quotient_encode(t->r, w->t.three, F & t->mask, count, slots);
     uint64_t *sums = w->sums;
-    /* Entries come from a walk in order, unless its table was damaged. */
-    if (w->any && F <= w->F)
+    /* Entries come from a walk in order, and of quotients that there are,
+     * unless its table was damaged: more slots would not help. */
+    if (q >= nslots || (w->any && F <= w->F))
         return bly_fail(BLY_EFORMAT, "damaged: its fingerprints are not in "
                                      "order (restore it from a copy, or build "
                                      "it again)");
-    if (!len || q >= nslots ||
-        sums[BLY_QUOTIENT_USED] + len > bly_quotient_most(nslots))
+    if (!len || sums[BLY_QUOTIENT_USED] + len > bly_quotient_most(nslots))
         return quotient_no_fit(w);
     /* The run goes on: its end is no end any more. */
     if (w->any && q == w->q) {
@@ -685,17 +726,17 @@ bly_status bly_quotient_write_end(bly_quotient_writer *w)
 }
 
 /* Is the run that begins at `at` sorted, and every count in its one form? */
-static bool quotient_run_good(const bly_runs *t, uint64_t at, uint64_t end,
-                              uint64_t *sums)
+static bool quotient_run_good(const bly_runs *t, bool three, uint64_t at,
+                              uint64_t end, uint64_t *sums)
 {
     uint64_t slots[QUOTIENT_MAX_ENTRY], last = 0;
     for (bool first = true; at <= end; first = false) {
-        const quotient_entry e = quotient_parse(t, at, end);
+        const quotient_entry e = quotient_parse(t, three, at, end);
         if (!first && e.remainder <= last)
             return false;
         /* One count, one form: what encoding it again does not give was not
          * written by us. */
-        if (quotient_encode(t->r, e.remainder, e.count, slots) != e.len)
+        if (quotient_encode(t->r, three, e.remainder, e.count, slots) != e.len)
             return false;
         for (unsigned i = 0; i < e.len; i++)
             if (bly_runs_get(t, at + i) != slots[i])
@@ -732,7 +773,7 @@ bool bly_quotient_check(const bly_quotient_table *t, uint64_t *sums)
             }
             const uint64_t end = bly_runs_next_end(runs, at);
             if (end == BLY_RUNS_NOWHERE ||
-                !quotient_run_good(runs, at, end, sums))
+                !quotient_run_good(runs, t->three, at, end, sums))
                 return false;
             at = end + 1;
         }

@@ -6,15 +6,20 @@
  * each remainder x = F mod 2^r. One that was added c times is
  *
  *     c = 1, 2:  x, xx
- *     c >= 3:    xxx and the digits of c - 3, lowest first
+ *     c >= 3:    xxd where d <= x, or dxx where d > x; more digits may follow
  *
- * where a digit is r - 1 bits below a bit that says whether another follows,
- * and 1 is taken off all but the first, so that every number has one form
- * (with r = 1 that is counting by digits). Fingerprints of a run differ, so
- * three in a row can be nothing else. With r = 3, x = 5 and c = 10 the rest is
- * 7 = 3 + 4 (0 + 1), and the slots are
+ * where d is the lowest digit of c - 3. A digit is r - 1 bits below a bit that
+ * says whether another follows, and 1 is taken off all but the first, so that
+ * every number has one form (with r = 1 that is counting by digits). Remainders
+ * of a run rise, so neither can be anything else: behind x or xx comes what is
+ * above x. With r = 3, x = 5 and c = 10 the rest is 7 = 3 + 4 (0 + 1), the
+ * first digit 7, and the slots are
  *
- *     5 5 5 | 1 11 | 0 00 |
+ *     1 11 | 5 5 | 0 00 |
+ *
+ * A count of up to 2 + 2^(r-1) takes three slots. Tables that were made before
+ * (and those that count nothing else than keys which meet) have xxx and all
+ * digits behind it, four slots: `three` is false.
  *
  * Next to the table its owner keeps three sums, which the calls below bring up
  * to date.
@@ -46,7 +51,10 @@ typedef struct bly_quotient_table {
      * of each, and the highest. */
     unsigned fit;
     uint64_t ones, highs;
-    uint64_t late; /* highs but for those of the first three */
+    uint64_t late;  /* highs but for those of the first three */
+    bool three;     /* counts from three on begin in three slots */
+    unsigned plain; /* runs of so many slots have no digits */
+    uint64_t order; /* highs where a slot above the next one tells of digits */
 } bly_quotient_table;
 
 /* Blocks of a table. Behind those of the home slots are a few more: the sum of
@@ -66,11 +74,11 @@ static inline uint64_t bly_quotient_most(uint64_t nslots)
 }
 
 /* What takes a division and a loop, in one number: `fit` in its six highest
- * bits, and `ones`. */
-static inline uint64_t bly_quotient_marks(uint64_t r)
+ * bits, `three` below them, and `ones`. */
+static inline uint64_t bly_quotient_marks(uint64_t r, bool three)
 {
     const uint64_t fit = (64 - 7) / r;
-    uint64_t marks = fit << 58;
+    uint64_t marks = fit << 58 | (uint64_t)three << 57;
     for (uint64_t i = 0; i < fit; i++)
         marks |= UINT64_C(1) << i * r;
     return marks;
@@ -85,17 +93,22 @@ bly_quotient_table_with(unsigned char *data, uint64_t nslots, uint64_t r,
         .nslots = nslots,
         .range = nslots << r,
         .fit = (unsigned)(marks >> 58),
-        .ones = marks & UINT64_MAX >> 6,
+        .ones = marks & UINT64_MAX >> 7,
+        .three = marks >> 57 & 1,
     };
     t.highs = t.ones << (r - 1);
     t.late = t.fit > 3 ? t.highs & UINT64_MAX << 3 * r : 0;
+    t.plain = t.three ? 2 : 3;
+    t.order = t.three ? t.highs : 0;
     return t;
 }
 
+/* Of the form in which a count takes four slots. */
 static inline bly_quotient_table
 bly_quotient_table_of(unsigned char *data, uint64_t nslots, uint64_t r)
 {
-    return bly_quotient_table_with(data, nslots, r, bly_quotient_marks(r));
+    return bly_quotient_table_with(data, nslots, r,
+                                   bly_quotient_marks(r, false));
 }
 
 /* ---------------------------------------------------------------- batches */
@@ -130,6 +143,7 @@ BLY_ROWS(quotient);
  * see nonsense, in order and not more than there are slots. */
 typedef struct bly_quotient_walk {
     bly_runs runs;
+    bool three;
     uint64_t block, occupieds; /* quotients still to come in this block */
     uint64_t q, at, end;       /* within a run while at <= end */
     bool inside;

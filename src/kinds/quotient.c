@@ -20,8 +20,8 @@
  * cut from the hash: no memory is wasted between powers.
  *
  * Counting. A fingerprint that was added c times is stored c times up to two,
- * and from there on with the digits of c (quotient_table.h). A count is exact
- * but for keys that share a fingerprint, and so never too low.
+ * and from there on twice with the digits of c (quotient_table.h). A count is
+ * exact but for keys that share a fingerprint, and so never too low.
  *
  * Without the keys. F is stored whole, so twice the slots with r - 1 bits hold
  * the same fingerprints with the same M (resize), and tables are merged,
@@ -55,7 +55,17 @@
 #define QUOTIENT_MAX_MEMORY (UINT64_C(1) << 48) /* bits: 32 TiB */
 #define QUOTIENT_LOAD 0.95 /* bly_quotient_most() has it in whole numbers */
 
-enum { QUOTIENT_SLOTS, QUOTIENT_R, QUOTIENT_FOLDS, QUOTIENT_MEAN };
+enum {
+    QUOTIENT_SLOTS,
+    QUOTIENT_R,
+    QUOTIENT_FOLDS,
+    QUOTIENT_COUNTS,
+    QUOTIENT_MEAN
+};
+
+/* Of QUOTIENT_COUNTS: how a count of 3 begins (quotient_table.h). Files from
+ * before there was a choice have the first. */
+enum { QUOTIENT_FOUR, QUOTIENT_THREE };
 
 static const bly_param quotient_params[] = {
     [QUOTIENT_SLOTS] = BLY_PARAM("slots", BLY_UINT, .min = BLY_RUNS_BLOCK,
@@ -66,6 +76,11 @@ static const bly_param quotient_params[] = {
                   .min = 1, .max = BLY_RUNS_MAX_R,
                   .help = "bits of a fingerprint that are stored (r)"),
     [QUOTIENT_FOLDS] = BLY_FOLDS_PARAM,
+    [QUOTIENT_COUNTS] =
+        BLY_PARAM("counts", BLY_CHOICE, .settable = true, .max = 1,
+                  .def = QUOTIENT_THREE, .choices = BLY_WORDS("four", "three"),
+                  .help = "slots of a key that came three times, or somewhat "
+                          "oftener; four as it was first"),
     [QUOTIENT_MEAN] = BLY_PARAM(
         "mean", BLY_REAL, .settable = true, .automatic = true, .planning = true,
         .min = 1, .max = 1e9,
@@ -98,13 +113,16 @@ static bool quotient_sane(const bly_shape *s)
     const uint64_t nslots = s->p[QUOTIENT_SLOTS], r = s->p[QUOTIENT_R];
     return nslots >= BLY_RUNS_BLOCK && nslots <= QUOTIENT_MAX_SLOTS &&
            nslots % BLY_RUNS_BLOCK == 0 && r >= 1 && r <= BLY_RUNS_MAX_R &&
+           s->p[QUOTIENT_COUNTS] <= QUOTIENT_THREE &&
            quotient_hash_lasts(nslots, r) &&
            s->nbytes == quotient_nbytes(nslots, r);
 }
 
-static bly_shape quotient_shape(uint64_t nslots, uint64_t r)
+static bly_shape quotient_shape(uint64_t nslots, uint64_t r, uint64_t counts)
 {
-    return (bly_shape){ .p = { [QUOTIENT_SLOTS] = nslots, [QUOTIENT_R] = r },
+    return (bly_shape){ .p = { [QUOTIENT_SLOTS] = nslots,
+                               [QUOTIENT_R] = r,
+                               [QUOTIENT_COUNTS] = counts },
                         .nbytes = quotient_nbytes(nslots, r) };
 }
 
@@ -125,19 +143,25 @@ static double quotient_mean(const bly_want *w)
     return fmax(1, fmax(bly_want_real(w, QUOTIENT_MEAN), w->mean));
 }
 
-/* The most slots that a key takes on average, if it comes so often on average.
- * Counts of 1, 2 and 3 take 1, 2 and 4 slots, and a digit holds r - 1 bits:
- * from 3 + 2^(r-1) on they take five. However counts are spread, the mean lies
- * on or below the lines from (1, 1) to (3, 4), from there to (3 + 2^(r-1), 5),
- * and so on. */
-static double quotient_slots_each(double mean, uint64_t r)
+/* The slots of a key that came three times. */
+static double quotient_slots_of_three(uint64_t counts)
 {
-    double from = 3, slots = 4;
+    return counts == QUOTIENT_THREE ? 3 : 4;
+}
+
+/* The most slots that a key takes on average, if it comes so often on average.
+ * Counts of 1, 2 and 3 take 1, 2 and s slots, and a digit holds r - 1 bits:
+ * from 3 + 2^(r-1) on they take one more. However counts are spread, the mean
+ * lies on or below the lines from (1, 1) to (3, s), from there to
+ * (3 + 2^(r-1), s + 1), and so on. */
+static double quotient_slots_each(double mean, uint64_t r, uint64_t counts)
+{
+    double from = 3, slots = quotient_slots_of_three(counts);
     const double digit = ldexp(1, (int)r - 1);
     if (mean <= from)
-        return 1 + 1.5 * (mean - 1);
+        return 1 + (slots - 1) / 2 * (mean - 1);
     if (r == 1) /* a slot for each, and no end of digits */
-        return mean + 1;
+        return mean + slots - from;
     for (double span = digit;; span *= digit, slots++) {
         if (mean <= from + span)
             return slots + (mean - from) / span;
@@ -148,23 +172,28 @@ static double quotient_slots_each(double mean, uint64_t r)
 /* The load at which keys that come so often still find room near their homes.
  * What is pushed along grows with the mean square of the slots of a key over
  * their mean, which is 1 where each takes one, and more the more they differ:
- * most for keys of one slot among others of four. */
-static double quotient_load(double mean, uint64_t r)
+ * most for keys of one slot among others of three, or four. */
+static double quotient_load(double mean, uint64_t r, uint64_t counts)
 {
     const double counted = fmin((mean - 1) / 2, 1); /* share of the latter */
-    const double lumps = mean <= 3 ? (1 + 15 * counted) / (1 + 3 * counted)
-                                   : quotient_slots_each(mean, r);
+    const double s = quotient_slots_of_three(counts);
+    const double lumps =
+        mean <= 3 ? (1 + (s * s - 1) * counted) / (1 + (s - 1) * counted)
+                  : quotient_slots_each(mean, r, counts);
     return fmax(1 - (1 - QUOTIENT_LOAD) * lumps, 0.5);
 }
 
-/* Home slots for n keys that come so often. A fingerprint of three keys takes
- * four slots; there are n (load / 2^r)^2 / 6 of them, which is much for small r
- * only. */
-static double quotient_slots_for(double n, double mean, uint64_t r)
+/* Home slots for n keys that come so often. A fingerprint of three keys may
+ * take four slots; there are n (load / 2^r)^2 / 6 of them, which is much for
+ * small r only. */
+static double quotient_slots_for(double n, double mean, uint64_t r,
+                                 uint64_t counts)
 {
     const double lambda = ldexp(QUOTIENT_LOAD, -(int)r);
-    const double each = quotient_slots_each(mean, r) + lambda * lambda / 4;
-    return ceil((n * each + 1) / quotient_load(mean, r) / BLY_RUNS_BLOCK) *
+    const double each =
+        quotient_slots_each(mean, r, counts) + lambda * lambda / 4;
+    return ceil((n * each + 1) / quotient_load(mean, r, counts) /
+                BLY_RUNS_BLOCK) *
            BLY_RUNS_BLOCK;
 }
 
@@ -185,7 +214,8 @@ static uint64_t quotient_slots_in(uint64_t bits, uint64_t r)
 static uint64_t quotient_fit(const bly_want *w, uint64_t r)
 {
     const double n = (double)w->items;
-    const double least = quotient_slots_for(n, quotient_mean(w), r);
+    const double least =
+        quotient_slots_for(n, quotient_mean(w), r, w->opt[QUOTIENT_COUNTS]);
     double nslots = least;
     if (w->bits) {
         /* More than the hash can tell apart is left unused. */
@@ -221,7 +251,7 @@ static bly_status quotient_plan(const bly_want *w, bly_shape *out)
         const uint64_t nslots = quotient_fit(w, r);
         if (!nslots)
             continue;
-        const bly_shape s = quotient_shape(nslots, r);
+        const bly_shape s = quotient_shape(nslots, r, w->opt[QUOTIENT_COUNTS]);
         const double cost = w->bits ? quotient_rate(&s, (double)w->items)
                                     : (double)quotient_bits(&s);
         if (cost < best) {
@@ -266,7 +296,8 @@ static bool quotient_scaled(const bly_shape *s, int by, bly_shape *out)
         (by > 0 && nslots > QUOTIENT_MAX_SLOTS >> by) ||
         (by < 0 && nslots % (UINT64_C(1) << -by) != 0))
         return false;
-    *out = quotient_shape(by < 0 ? nslots >> -by : nslots << by, (uint64_t)r);
+    *out = quotient_shape(by < 0 ? nslots >> -by : nslots << by, (uint64_t)r,
+                          s->p[QUOTIENT_COUNTS]);
     return quotient_sane(out);
 }
 
@@ -281,10 +312,16 @@ static bool quotient_akin(const bly_shape *a, const bly_shape *b)
 
 /* ------------------------------------------------------------------- keys */
 
+static uint64_t quotient_marks(const bly_filter *f)
+{
+    return bly_quotient_marks(f->shape.p[QUOTIENT_R],
+                              f->shape.p[QUOTIENT_COUNTS] == QUOTIENT_THREE);
+}
+
 static bly_quotient_table quotient_table_of(const bly_filter *f)
 {
-    return bly_quotient_table_of(f->data, f->shape.p[QUOTIENT_SLOTS],
-                                 f->shape.p[QUOTIENT_R]);
+    return bly_quotient_table_with(f->data, f->shape.p[QUOTIENT_SLOTS],
+                                   f->shape.p[QUOTIENT_R], quotient_marks(f));
 }
 
 static void quotient_has(const bly_filter *f, const uint64_t *h, size_t n,
@@ -340,7 +377,7 @@ BLY_ONE_ADD_FOR(, quotient_add_one, quotient_add_body)
 
 static void quotient_one(bly_filter *f)
 {
-    f->one.aid = bly_quotient_marks(f->shape.p[QUOTIENT_R]);
+    f->one.aid = quotient_marks(f);
     BLY_ONE_SET_HAS_FOR(f, quotient_has_one);
     BLY_ONE_SET_ADD_FOR(f, quotient_add_one);
 }
@@ -505,7 +542,8 @@ static bly_status quotient_compare(const bly_filter *a, const bly_filter *b,
 static bly_status quotient_fold(const bly_filter *f, bly_filter **out)
 {
     const uint64_t nslots = f->shape.p[QUOTIENT_SLOTS] / 2;
-    const bly_shape half = quotient_shape(nslots, f->shape.p[QUOTIENT_R]);
+    const bly_shape half = quotient_shape(nslots, f->shape.p[QUOTIENT_R],
+                                          f->shape.p[QUOTIENT_COUNTS]);
     bly_filter *to;
     bly_status st =
         bly_fold_begin(f, f->shape.p[QUOTIENT_SLOTS] / BLY_RUNS_BLOCK,
@@ -552,7 +590,7 @@ static bool quotient_meets(const bly_shape *s, const bly_want *w, int by)
         return s->p[QUOTIENT_R] == w->opt[QUOTIENT_R];
     if (w->items)
         return quotient_slots_for((double)w->items, quotient_mean(w),
-                                  s->p[QUOTIENT_R]) <=
+                                  s->p[QUOTIENT_R], s->p[QUOTIENT_COUNTS]) <=
                (double)s->p[QUOTIENT_SLOTS];
     return w->bits ? true : by >= 1;
 }
