@@ -5,21 +5,7 @@
 #define BLY_URLS_RULES_H
 
 #include "apps/urls/lists.h"
-
-/* Bytes of a line. */
-struct words {
-    const char *at;
-    size_t n;
-};
-
-/* Without blanks and carriage returns at both ends. */
-struct words words_trim(struct words w);
-
-/* The next word of a line, which moves behind it; false at its end. */
-bool words_next(struct words *line, struct words *out);
-
-/* Is it this word, in any case? */
-bool words_are(struct words w, const char *word);
+#include "io/line_words.h"
 
 /* An entry from text that is not canonical yet: a name, or a URL. False, and
  * *why, if it is none. */
