@@ -4,6 +4,7 @@ programs that everybody has for them."""
 import collections
 import csv
 import glob
+import gzip
 import json
 import os
 import shutil
@@ -52,7 +53,8 @@ def ether(packet):
 
 def capture(path, packets, link=1, order="<", times=None, snap=None):
     """A pcap file of these bytes, a millisecond apart."""
-    out = struct.pack(order + "IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, link)
+    out = bytearray(struct.pack(order + "IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0,
+                                65535, link))
     for i, p in enumerate(packets):
         at = times[i] if times else 1000 + i / 1000
         kept = p if snap is None else p[:snap]
@@ -285,11 +287,92 @@ def test_files_that_are_none(trouble, tmp_path):
         path.write_bytes(content)
         trouble("traffic", "flows", path, says=name)
     trouble("traffic", "flows", tmp_path / "missing", says="missing")
-    trouble("traffic", "flows", capture(tmp_path / "odd", [b"x"], link=147),
-            says="link type")
     trouble("traffic", "flows", "--threshold", "1%", "-", stdin="",
             says="in bytes")
     trouble("traffic", "flows", "--interface", "no-such", says="no-such")
+
+
+def test_links_that_are_not_known(bly, tmp_path):
+    """Their packets are counted, and that they are there is said once."""
+    path = capture(tmp_path / "odd", [b"x", b"yy"], link=147)
+    said = bly("traffic", "flows", "--json", path)
+    told = json.loads(said.out)
+    assert said.status == 0 and told["other"] == 2 and told["bytes"] == 3
+    assert said.err.count("link type 147") == 1
+
+
+def block(kind, body, order="<"):
+    body += bytes(-len(body) % 4)
+    n = struct.pack(order + "I", len(body) + 12)
+    return struct.pack(order + "I", kind) + n + body + n
+
+
+def section(order="<"):
+    return block(0x0a0d0d0a, struct.pack(order + "IHHq", 0x1a2b3c4d, 1, 0, -1),
+                 order)
+
+
+def interface(link, order="<", options=b""):
+    return block(1, struct.pack(order + "HHI", link, 0, 0) + options, order)
+
+
+def enhanced(number, packet, units, order="<"):
+    return block(6, struct.pack(order + "IIIII", number, units >> 32,
+                                units & 0xffffffff, len(packet), len(packet))
+                 + packet, order)
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_pcapng_with_interfaces_that_differ(ok, tmp_path, order):
+    """Link types, resolutions of time, simple and unknown blocks, and a second
+    section: what libpcap does not take."""
+    fine = struct.pack(order + "HHB3x", 9, 1, 9) + bytes(4)
+    packet = ip4(tcp())
+    path = tmp_path / "c"
+    path.write_bytes(
+        section(order) + interface(1, order) + interface(101, order, fine)
+        + block(0x0bad, b"skipped", order)
+        + enhanced(0, ether(packet), 5_000_000, order)
+        + enhanced(1, packet, 6_000_000_000, order)
+        + block(3, struct.pack(order + "I", 54) + ether(packet), order)
+        + block(2, struct.pack(order + "HHIIII", 1, 0, 1, 0x65a0bc00, 40, 40)
+                + packet, order)
+        + section("<") + interface(113) + enhanced(
+            0, bytes(14) + b"\x08\x00" + packet, 8_000_000))
+    rows, told = flows(ok, "--threshold", "1", path)
+    assert list(rows) == ["tcp 10.0.0.1:1234 > 10.0.0.2:80"]
+    assert told["packets"] == 5 and told["bytes"] == 54 + 40 + 54 + 40 + 56
+    assert told["seconds"] == 3
+
+
+@pytest.mark.parametrize("bad, says", [
+    (block(6, struct.pack("<IIIII", 7, 0, 0, 4, 4) + b"xxxx"), "interface"),
+    (block(6, struct.pack("<IIIII", 0, 0, 0, 99, 4) + b"xxxx"), "its block"),
+    (block(6, b"xxxx"), "too short"), (struct.pack("<III", 5, 8, 8), "length"),
+    (block(1, b"x")[:-4] + b"\0\0\0\0", "differ"),
+    (block(5, b"x")[:-1], "truncated"), (struct.pack("<II", 6, 1 << 24) * 4,
+                                         "megabyte"),
+    (section()[:-8] + b"\xff" * 4, "truncated")])
+def test_damaged_pcapng(bly, tmp_path, bad, says):
+    path = tmp_path / "c"
+    path.write_bytes(section() + interface(1)
+                     + enhanced(0, ether(ip4(tcp())), 1) + bad)
+    said = bly("traffic", "flows", "--threshold", "1", path)
+    assert said.status == 2 and says in said.err and "1 packets" in said.err
+
+
+def test_old_forms_of_pcap(ok, tmp_path):
+    packet = ether(ip4(tcp()))
+    head = struct.pack("<IIII", 9, 0, len(packet), len(packet))
+    for magic, minor, extra in ((0xa1b23c4d, 4, b""), (0xa1b2cd34, 4, bytes(8)),
+                                (0xa1b2c3d4, 2, b""), (0xa1b2c3d4, 3, b"")):
+        path = tmp_path / "c"
+        path.write_bytes(struct.pack("<IHHiIII", magic, 2, minor, 0, 0, 65535, 1)
+                         + (head + extra + packet) * 2)
+        assert keys_of(ok, path) == {"tcp 10.0.0.1:1234 > 10.0.0.2:80": 2}
+    packed = tmp_path / "c.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert keys_of(ok, packed) == {"tcp 10.0.0.1:1234 > 10.0.0.2:80": 2}
 
 
 def test_what_came_before_the_damage_is_told(bly, tmp_path):
@@ -308,7 +391,8 @@ def test_what_came_before_the_damage_is_told(bly, tmp_path):
 def real_captures():
     names = sorted(glob.glob(f"{GOPACKET}/**/*.pcap*", recursive=True)
                    + glob.glob("/usr/share/doc/python3-dpkt/examples/data/*"))
-    return [n for n in names if os.path.getsize(n) < 4 << 20][::2]
+    every = 1 if os.environ.get("BLY_FULL") == "1" else 9
+    return [n for n in names if os.path.getsize(n) < 4 << 20][::every]
 
 
 @pytest.mark.skipif(not shutil.which("tshark"), reason="no tshark")

@@ -1,16 +1,20 @@
 /*
  * capture.c - packets, from a file or from an interface
+ *
+ * Interfaces are libpcap's, which is loaded for them. Files are read here,
+ * since libpcap takes no pcapng whose interfaces differ.
  */
 #define _GNU_SOURCE /* libpcap wants u_int */
 #include "apps/traffic/capture.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 
 #include "apps/traffic/late_pcap.h"
+#include "apps/traffic/pcap_file.h"
+#include "io/source.h"
 #include "report/say.h"
-#include "report/show.h"
 
 struct pcap_calls pcap_calls;
 
@@ -24,74 +28,43 @@ bool pcap_begin(void)
 #define LIVE_SNAP 65535
 #define LIVE_WAIT_MS 100
 
-static bool live_open(const char *name, struct capture *c, char *error)
+static bool live_start(pcap_t *p, const char *name)
 {
-    pcap_t *const p = pcap_create(name, error);
-    if (!p)
-        return !fail("%s: %s", name, error);
+    char error[PCAP_ERRBUF_SIZE] = "";
     pcap_set_snaplen(p, LIVE_SNAP);
     pcap_set_promisc(p, 1);
     pcap_set_timeout(p, LIVE_WAIT_MS);
     pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO);
     const int status = pcap_activate(p);
-    if (status < 0) {
-        if (status == PCAP_ERROR_PERM_DENIED)
-            fail("%s: capturing needs CAP_NET_RAW; right: as root, or after "
-                 "setcap cap_net_raw+ep on this program",
-                 name);
-        else
-            fail("%s: %s", name, pcap_statustostr(status));
-        pcap_close(p);
-        return false;
-    }
+    if (status == PCAP_ERROR_PERM_DENIED)
+        return !fail("%s: capturing needs CAP_NET_RAW; right: as root, or "
+                     "after setcap cap_net_raw+ep on this program",
+                     name);
+    if (status < 0)
+        return !fail("%s: %s", name, pcap_statustostr(status));
     /* Its own waiting ends with a packet, and with nothing else. */
-    if (pcap_setnonblock(p, 1, error) != 0) {
-        fail("%s: %s", name, error);
-        pcap_close(p);
-        return false;
-    }
-    c->handle = p;
-    return true;
+    return pcap_setnonblock(p, 1, error) == 0 || !fail("%s: %s", name, error);
 }
 
-bool capture_open(const char *name, bool live, struct capture *c)
+static bool live_open(const char *name, struct capture *c)
 {
     char error[PCAP_ERRBUF_SIZE] = "";
-    *c = (struct capture){ .name = name, .live = live };
     if (!pcap_begin())
         return false;
-    if (live) {
-        if (!live_open(name, c, error))
-            return false;
-    } else {
-        c->handle = pcap_open_offline_with_tstamp_precision(
-            name, PCAP_TSTAMP_PRECISION_NANO, error);
-        if (!c->handle) {
-            /* libpcap names the file in some messages and not in others. */
-            const size_t n = strlen(name);
-            const bool named = strncmp(error, name, n) == 0 && error[n] == ':';
-            return !fail("%s: %s", name, named ? error + n + 2 : error);
-        }
-    }
+    c->handle = pcap_create(name, error);
+    if (!c->handle)
+        return !fail("%s: %s", name, error);
+    if (!live_start(c->handle, name))
+        return false;
     c->link = pcap_datalink(c->handle);
-    if (link_known(c->link))
-        return true;
     const char *const link = pcap_datalink_val_to_name(c->link);
-    fail("%s: packets of link type %s (%d) cannot be read; right: Ethernet, "
-         "Linux cooked, raw IP or loopback",
-         name, link ? link : "unknown", c->link);
-    capture_close(c);
-    return false;
+    return link_known(c->link) ||
+           !fail("%s: packets of link type %s (%d) cannot be read; right: "
+                 "Ethernet, Linux cooked, raw IP or loopback",
+                 name, link ? link : "unknown", c->link);
 }
 
-void capture_close(struct capture *c)
-{
-    if (c->handle)
-        pcap_close(c->handle);
-    c->handle = NULL;
-}
-
-enum captured capture_next(struct capture *c, struct frame *f)
+static enum captured live_next(struct capture *c, struct frame *f)
 {
     struct pcap_pkthdr *header;
     const unsigned char *bytes;
@@ -114,6 +87,84 @@ enum captured capture_next(struct capture *c, struct frame *f)
             fail("%s: %s", c->name, pcap_geterr(c->handle));
         return CAPTURED_TROUBLE;
     }
+}
+
+/* -------------------------------------------------------------------- files */
+
+static ptrdiff_t source_give(void *ctx, void *buf, size_t n)
+{
+    return source_read(ctx, buf, n);
+}
+
+/* Of what cannot be read on. */
+static enum captured file_fail(const struct capture *c, enum pcap_got got)
+{
+    if (!c->hushed)
+        fail("%s: %s", c->name,
+             got == PCAP_BROKEN ? source_error(c->source)
+                                : pcap_file_why(c->file));
+    return CAPTURED_TROUBLE;
+}
+
+static enum captured file_next(struct capture *c, struct frame *f)
+{
+    struct pcap_packet p;
+    const enum pcap_got got = pcap_file_next(c->file, &p);
+    if (got == PCAP_END)
+        return CAPTURED_END;
+    if (got != PCAP_PACKET)
+        return file_fail(c, got);
+    *f = (struct frame){ p.ns, p.at, p.n, p.wire };
+    c->link = p.link;
+    if (!c->warned && !link_known(p.link)) {
+        c->warned = true;
+        if (!c->hushed)
+            warn("%s: packets of link type %d are counted, but not looked "
+                 "into; right: Ethernet, Linux cooked, raw IP or loopback",
+                 c->name, p.link);
+    }
+    return CAPTURED;
+}
+
+static bool file_open(const char *name, struct capture *c)
+{
+    c->source = source_open(name, -1, SOURCE_ANY);
+    if (!c->source)
+        return !fail_path(name, errno);
+    c->file = pcap_file_new(source_give, c->source);
+    if (!c->file)
+        return !fail("out of memory");
+    const enum pcap_got got = pcap_file_begin(c->file);
+    return got == PCAP_PACKET || !file_fail(c, got);
+}
+
+/* ---------------------------------------------------------------------- both
+ */
+
+bool capture_open(const char *name, bool live, struct capture *c)
+{
+    *c = (struct capture){ .name = name, .live = live };
+    const bool ok = live ? live_open(name, c) : file_open(name, c);
+    if (!ok)
+        capture_close(c);
+    return ok;
+}
+
+void capture_close(struct capture *c)
+{
+    if (c->handle)
+        pcap_close(c->handle);
+    c->handle = NULL;
+    pcap_file_free(c->file);
+    c->file = NULL;
+    if (c->source)
+        source_close(c->source);
+    c->source = NULL;
+}
+
+enum captured capture_next(struct capture *c, struct frame *f)
+{
+    return c->live ? live_next(c, f) : file_next(c, f);
 }
 
 /* ----------------------------------------------------------------- signals */

@@ -15,15 +15,19 @@ struct frame {
 };
 
 struct capture {
-    void *handle; /* libpcap's */
+    void *handle;           /* libpcap's, of an interface */
+    struct pcap_file *file; /* of a file, with its bytes */
+    struct source *source;
     const char *name;
-    int link;
+    int link;    /* of the packet that was read last */
+    bool warned; /* of a link type that is not known */
     bool live;
     bool hushed; /* print no reason for trouble */
 };
 
 /* A file, "-" being standard input, or with `live` an interface. False, with
- * the reason printed. */
+ * the reason printed. Packets of links that are not known are packets: they are
+ * no IP, and that they are there is said once. */
 bool capture_open(const char *name, bool live, struct capture *c);
 void capture_close(struct capture *c);
 

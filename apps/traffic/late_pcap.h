@@ -8,21 +8,20 @@
 
 #include "io/late.h"
 
-#define PCAP_CALLS(X)                          \
-    X(pcap_open_offline_with_tstamp_precision) \
-    X(pcap_next_ex)                            \
-    X(pcap_datalink)                           \
-    X(pcap_datalink_val_to_name)               \
-    X(pcap_geterr)                             \
-    X(pcap_close)                              \
-    X(pcap_create)                             \
-    X(pcap_set_snaplen)                        \
-    X(pcap_set_promisc)                        \
-    X(pcap_set_timeout)                        \
-    X(pcap_set_tstamp_precision)               \
-    X(pcap_activate)                           \
-    X(pcap_setnonblock)                        \
-    X(pcap_get_selectable_fd)                  \
+#define PCAP_CALLS(X)            \
+    X(pcap_next_ex)              \
+    X(pcap_datalink)             \
+    X(pcap_datalink_val_to_name) \
+    X(pcap_geterr)               \
+    X(pcap_close)                \
+    X(pcap_create)               \
+    X(pcap_set_snaplen)          \
+    X(pcap_set_promisc)          \
+    X(pcap_set_timeout)          \
+    X(pcap_set_tstamp_precision) \
+    X(pcap_activate)             \
+    X(pcap_setnonblock)          \
+    X(pcap_get_selectable_fd)    \
     X(pcap_statustostr)
 
 extern struct pcap_calls {
@@ -32,8 +31,6 @@ extern struct pcap_calls {
 /* Load it; false, with the reason printed. */
 bool pcap_begin(void);
 
-#define pcap_open_offline_with_tstamp_precision \
-    (*pcap_calls.late_pcap_open_offline_with_tstamp_precision)
 #define pcap_next_ex (*pcap_calls.late_pcap_next_ex)
 #define pcap_datalink (*pcap_calls.late_pcap_datalink)
 #define pcap_datalink_val_to_name (*pcap_calls.late_pcap_datalink_val_to_name)
