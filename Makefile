@@ -84,6 +84,9 @@ $(eval $(call optional,MICROHTTPD,libmicrohttpd,microhttpd.h))
 $(eval $(call optional,LIBEDIT,libedit,histedit.h))
 $(eval $(call optional,SODIUM,libsodium,sodium.h))
 $(eval $(call optional,PCAP,libpcap,pcap/pcap.h))
+# The program for the kernel is compiled by clang, for the kernel's machine, and carried by the command as numbers.
+XDP := $(shell $(CLANG) -target bpf -c -x c /dev/null -o /dev/null 2>/dev/null && command -v objcopy >/dev/null && echo yes)
+XDP_CFLAGS := $(if $(XDP),-DBLY_XDP -I$(B)/xdp)
 SQLITE := $(or $(shell pkg-config --exists sqlite3 2>/dev/null && echo yes),$(call finds,sqlite3ext.h))
 # PostgreSQL says itself where its headers are and where extensions belong.
 PG_CONFIG = pg_config
@@ -95,7 +98,7 @@ HTTP_SERVER := io/service.c io/late_microhttpd.c io/gate.c apps/passwords/serve.
                apps/digest/keeper.c
 WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
             $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/report.c,$(wildcard apps/seal/*.c))) \
-            $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
+            $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c apps/traffic/count.c apps/traffic/block.c apps/traffic/block_check.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
 
 # ------------------------------------------------------------------ hardening
 
@@ -174,8 +177,9 @@ $(B)/$(1)/flags $(B)/$(1)/packages: FORCE
 $(B)/$(1)/%.o: %.c $(B)/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$@)
-	$(Q)$(2) $(BASE) $$(if $$(filter src/%,$$<),,$(PKG_CFLAGS)) $(CPPFLAGS) $(3) $(call pic,$(1)) -c $$< -o $$@
+	$(Q)$(2) $(BASE) $$(if $$(filter src/%,$$<),,$(PKG_CFLAGS)) $$(if $$(filter %/block_xdp.c,$$<),$(XDP_CFLAGS)) $(CPPFLAGS) $(3) $(call pic,$(1)) -c $$< -o $$@
 $(patsubst %.c,$(B)/$(1)/%.o,$(CLI_SRC) $(FUZZ_SRC)): $(B)/$(1)/packages
+$(B)/$(1)/apps/traffic/block_xdp.o: $(if $(XDP),$(B)/xdp/xdp_block.inc)
 $(B)/$(1)/libbloomery.a: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	@rm -f $$@
 	$(Q)$(AR) rcs $(if $(filter-out release,$(1)),--thin) $$@ $$^
@@ -236,6 +240,14 @@ $(B)/libbloomery.so: $(LIB_SRC:%.c=$(B)/release/%.o) src/libbloomery.map
 
 $(B)/bloomery: $(B)/release/bloomery
 	$(Q)ln -f $< $@
+
+# It has no relocations, so that the section is all there is; instructions have 64 bits.
+$(B)/xdp/xdp_block.inc: apps/traffic/kernel/block.c apps/traffic/xdp_layout.h include/bloomery/inline.h
+	@mkdir -p $(@D)
+	$(call say,BPF,$@)
+	$(Q)$(CLANG) -target bpf -O2 -std=gnu11 -ffreestanding -U__SIZEOF_INT128__ -Iinclude -I. -c $< -o $(@D)/block.o
+	$(Q)objcopy -I elf64-little -O binary -j xdp $(@D)/block.o $(@D)/block.bin
+	$(Q)od -An -v -tx8 $(@D)/block.bin | sed 's/ \([0-9a-f]\{16\}\)/ UINT64_C(0x\1),/g' > $@
 
 $(MAN): $(B)/bloomery
 	@rm -rf $(@D) && mkdir -p $(@D)

@@ -8,16 +8,16 @@ static struct traffic_args traffic_args;
 
 static const struct opt traffic_options[] = {
     { "key", 0, OPT_TEXT, &traffic_args.key, "5tuple|src|dst|srcdst|prefix/N",
-      "flows: what makes packets a flow; all five if not given" },
+      "flows, count: what makes packets a flow; all five if not given" },
     { "threshold", 0, OPT_TEXT, &traffic_args.threshold, "SIZE",
       "flows: bytes per interval from which on a flow is never missed, or a "
       "share of the capture's such as 1%; 0.1% if not given" },
     { "interval", 0, OPT_TEXT, &traffic_args.interval, "SECONDS",
       "flows: count anew after that long; the whole capture if not given" },
     { "interface", 0, OPT_TEXT, &traffic_args.interface, "NAME",
-      "flows: packets that pass there now, until a signal ends it" },
+      "flows, count: packets that pass there now, until a signal ends it" },
     { "count", 0, OPT_POSITIVE, &traffic_args.count, "N",
-      "flows --interface: end after N packets; gen: packets to make" },
+      "with --interface: end after N packets; gen: packets to make" },
     { "top", 0, OPT_POSITIVE, &traffic_args.top, "N",
       "flows: print only the N largest of an interval" },
     { "stages", 0, OPT_POSITIVE, &traffic_args.stages, "N",
@@ -37,10 +37,9 @@ static const struct opt traffic_options[] = {
          "flows: raise all counters by each packet, not only the least"),
     FLAG("no-shield", 0, traffic_args.unshielded,
          "flows: those that are known go on raising counters"),
-    FLAG("inner", 0, traffic_args.inner,
-         "flows: look into GRE, VXLAN and IP in IP"),
+    FLAG("inner", 0, traffic_args.inner, "look into GRE, VXLAN and IP in IP"),
     { "form", 0, OPT_TEXT, &traffic_args.form, "table|csv",
-      "flows: how they are printed" },
+      "flows, count: how they are printed" },
     { "flows", 0, OPT_POSITIVE, &traffic_args.flows, "N",
       "gen: how many there are, 1000 if not given" },
     { "skew", 0, OPT_TEXT, &traffic_args.skew, "S",
@@ -48,7 +47,47 @@ static const struct opt traffic_options[] = {
     { "seed", 0, OPT_COUNT, &traffic_args.seed, "N",
       "of the hash functions, or of chance" },
     { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE",
-      "gen: the capture" },
+      "gen: the capture; block: the list" },
+    { "sketch", 0, OPT_TEXT, &traffic_args.sketch,
+      "countmin|spectral|spacecode", "count: by which; countmin if not given" },
+    { "keys", 0, OPT_TEXT, &traffic_args.keys, "FILE",
+      "count: only these flows, one per line as they are printed" },
+    { "error", 0, OPT_RATE, &traffic_args.error, "SHARE",
+      "count: of all packets and bytes that a count may be too high by "
+      "(countmin, 0.01% if not given), or of the flows that may be too high "
+      "(spectral, 1%)" },
+    { "into", 0, OPT_TEXT, &traffic_args.into, "LIST.bly",
+      "block: add to this list" },
+    { "fpr", 'p', OPT_RATE, &traffic_args.fpr, "RATE",
+      "block -o: of packets from others that the list may stop; 0.1% if not "
+      "given" },
+    { "items", 'n', OPT_POSITIVE, &traffic_args.items, "N",
+      "block -o: prefixes that there is to be room for; those of the lists if "
+      "not given" },
+    { "ttl", 0, OPT_TEXT, &traffic_args.ttl, "SECONDS",
+      "block -o: entries expire, after this time at the earliest and twice "
+      "this time at the latest" },
+    FLAG("skip-bad", 0, traffic_args.skip_bad,
+         "block: leave out lines of lists that cannot be read"),
+    { "exact", 0, OPT_TEXT, &traffic_args.exact, "LIST",
+      "block: the list itself, to see who is hit by mistake" },
+    { "allow", 0, OPT_TEXT, &traffic_args.allow, "LIST",
+      "block: never stop these addresses and prefixes; exact" },
+    FLAG("kernel", 0, traffic_args.kernel,
+         "block: let the kernel's program judge every packet too, and compare"),
+    { "xdp", 0, OPT_TEXT, &traffic_args.xdp, "INTERFACE",
+      "block: drop what is listed there, in the kernel, from now on; a list "
+      "that is there already is replaced between two packets" },
+    { "detach", 0, OPT_TEXT, &traffic_args.detach, "INTERFACE",
+      "block: no longer" },
+    { "status", 0, OPT_TEXT, &traffic_args.status, "INTERFACE",
+      "block: what was stopped there so far" },
+    { "pins", 0, OPT_TEXT, &traffic_args.pins, "FOLDER",
+      "block: where the kernel's program is pinned; /sys/fs/bpf/bloomery if "
+      "not given" },
+    { "key-file", 'K', OPT_TEXT, &traffic_args.key_file, "FILE",
+      "block: hash with the secret in FILE, 16 raw bytes or 32 hexadecimal "
+      "digits" },
     WAIT_OPTION,
     QUIET_OPTION("print no summary"),
     JSON_OPTION(traffic_args),
@@ -60,9 +99,19 @@ static const struct verb traffic_verbs[] = {
       " key threshold interval interface count top stages counters entries "
       "serial shared plain no-shield inner form seed quiet json " },
     { "gen", "-o FILE", 0, " count flows skew seed output wait quiet " },
+    { "count", "CAPTURE", 0,
+      " key sketch keys error inner interface count form seed quiet json " },
+    { "block", "LIST.bly CAPTURE | -o LIST.bly LIST...", 0,
+      " output into ttl items fpr skip-bad exact allow inner kernel xdp detach "
+      "status pins key-file seed wait quiet json " },
 };
 #ifdef BLY_PCAP
-static traffic_verb *const traffic_functions[] = { traffic_flows, traffic_gen };
+static traffic_verb *const traffic_functions[] = {
+    traffic_flows,
+    traffic_gen,
+    traffic_count,
+    traffic_block,
+};
 #else
 static int traffic_without(const struct traffic_args *args,
                            const struct list *operands)
@@ -71,8 +120,12 @@ static int traffic_without(const struct traffic_args *args,
     return fail("this bloomery was built without libpcap (libpcap-dev) and "
                 "cannot read captures");
 }
-static traffic_verb *const traffic_functions[] = { traffic_without,
-                                                   traffic_gen };
+static traffic_verb *const traffic_functions[] = {
+    traffic_without,
+    traffic_gen,
+    traffic_without,
+    traffic_without,
+};
 #endif
 #define NVERBS (sizeof traffic_verbs / sizeof traffic_verbs[0])
 
@@ -92,14 +145,22 @@ static const struct example traffic_examples[] = {
       "what passes now, second by second" },
     { "bloomery traffic gen -o zipf.pcap --flows 100000 --count 5000000",
       "a capture whose flows are known" },
+    { "bloomery traffic count --key src day.pcap",
+      "packets and bytes of every sender, in 2 MiB" },
+    { "bloomery traffic block -o bad.bly bad.txt",
+      "a list of addresses and prefixes as a filter" },
+    { "bloomery traffic block --exact bad.txt bad.bly day.pcap",
+      "what it would have stopped, and whom by mistake" },
+    { "bloomery traffic block --xdp eth0 bad.bly",
+      "drop what is listed, in the kernel" },
     { 0 },
 };
 
 const struct command cmd_traffic = {
     .name = "traffic",
-    .verbs = "flows gen",
+    .verbs = "flows gen count block",
     .usage = "VERB [OPERAND]... [OPTION]...",
-    .summary = "find who sends much, in captures and on interfaces",
+    .summary = "find who sends much, count flows, drop what is listed",
     .about =
         "flows CAPTURE prints the flows of a capture (pcap or pcapng, - is "
         "standard input) that have sent as much as the threshold in an "
@@ -116,7 +177,18 @@ const struct command cmd_traffic = {
         "counted in the summary. A fragment that is not the first has no "
         "ports: it belongs to a flow of its own addresses and protocol.\n\n"
         "gen -o FILE writes a capture of TCP packets of 1000 bytes whose flows "
-        "are known: flow i comes from the address 10.0.0.0 + i.",
+        "are known: flow i comes from the address 10.0.0.0 + i.\n\n"
+        "count CAPTURE prints every flow with its packets and bytes as a "
+        "sketch has counted them, and states the error. With --keys it prints "
+        "the flows of a list; one pass is enough for these with countmin, so "
+        "that packets may come from a pipe or an interface.\n\n"
+        "block -o LIST.bly LIST... makes a filter of addresses, prefixes and "
+        "ranges: plain lists, ipset save, nft list ruleset; --into adds to it. "
+        "block LIST.bly CAPTURE says what it would have stopped: status 0 if "
+        "anything, 1 if nothing. With --exact it says whom by mistake. block "
+        "--xdp INTERFACE LIST.bly drops packets from listed sources in the "
+        "kernel, until --detach; to run it again with another list exchanges "
+        "the two between one packet and the next.",
     .options = traffic_options,
     .examples = traffic_examples,
     .reports = traffic_reports,

@@ -40,7 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(p.version == 4 || p.version == 6);
         assert(p.payload >= bytes && p.payload + p.npayload <= bytes + n);
         if (key_of(choice, &p, &key)) {
-            assert(strlen(key_text(choice, &key, text)) > 0);
+            key_text(choice, &key, text);
+            assert(key_parse(choice, text, strlen(text), &shorter));
+            assert(shorter.len == key.len &&
+                   memcmp(shorter.at, key.at, key.len) == 0);
             for (size_t cut = n; !inner && cut-- > 0;)
                 if (packet_parse(link, bytes, cut, inner, &p) == PACKET_IP &&
                     key_of(choice, &p, &shorter))

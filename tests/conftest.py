@@ -168,6 +168,8 @@ def bare(tmp_path_factory):
              *(f"apps/seal/{name}" for name in
                ("zindex", "key", "words", "sealed", "index", "verbs")),
              "apps/traffic/capture", "apps/traffic/flows",
+             "apps/traffic/count", "apps/traffic/block",
+             "apps/traffic/block_check",
              "io/service", "io/late_microhttpd", "apps/passwords/serve",
              *(f"apps/digest/{name}" for name in
                ("fetch", "late_curl", "relay", "serve", "server"))]

@@ -141,6 +141,8 @@ WRITES = [
     writing("seal init -q -o new.key", "new.key", volatile=True),
     writing("spell build -t 1 -o new.bly a.txt", "new.bly"),
     writing("traffic gen --count 100 --flows 5 -o new.pcap", "new.pcap"),
+    writing("traffic block --seed 5 -o new.bly ips.txt", "new.bly"),
+    writing("traffic block --into ips.bly more-ips.txt", "ips.bly"),
     writing("plan -n 1000 --plot old.svg", "old.svg"),
     writing("explain --add 2,4,9 --plot new.svg", "new.svg"),
     writing("figures example-slides --out drawn", "drawn",
@@ -205,6 +207,8 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     Recipe("bench -k blocked -n 1k --rounds 1", slow=True, volatile=True),
     # What came before an error is counted and printed.
     Recipe("traffic flows -q old.pcap", volatile=True),
+    Recipe("traffic count -q old.pcap", volatile=True),
+    Recipe("traffic block -q --exact ips.txt ips.bly old.pcap", volatile=True),
 ]
 
 # Verbs that run until they are ended; what they serve they only read.
@@ -263,6 +267,7 @@ distinct a.txt -o dense.bly
 top half.txt -o heavy.bly
 seal init -q -o seal.key
 traffic gen --count 100 --flows 5 -o old.pcap
+traffic block --seed 5 -n 100 -o ips.bly ips.txt
 table build -q -o db/ ages.tsv
 delta -o ab.bld a.bly b.bly
 raw -o b.bits b.bly
@@ -281,6 +286,8 @@ def make_folder(folder):
     (folder / "a.txt").write_text(keys(0, 2500))
     (folder / "b.txt").write_text(keys(2000, 2500))
     (folder / "half.txt").write_text(keys(0, 1250))
+    (folder / "ips.txt").write_text("10.0.0.1\n10.1.0.0/16\n2001:db8::/32\n")
+    (folder / "more-ips.txt").write_text("10.0.0.2\n192.0.2.0/24\n")
     (folder / "lines.txt").write_text("add -t 1 one two\n")
     (folder / "pwned.txt").write_text("".join(sorted(
         hashlib.sha1(key.encode()).hexdigest().upper() + ":3\n"

@@ -78,6 +78,8 @@
     X(spell)           \
     X(ranges)          \
     X(flows)           \
+    X(flow_counts)     \
+    X(block)           \
     X(three_tables)    \
     X(tables)          \
     X(differential)    \

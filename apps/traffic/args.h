@@ -9,7 +9,14 @@
 
 struct traffic_args {
     const char *key, *interval, *threshold, *interface, *form, *output;
-    const char *skew; /* gen */
+    const char *skew;          /* gen */
+    const char *sketch, *keys; /* count */
+    double error;
+    const char *into, *ttl, *exact, *allow, *key_file; /* block */
+    const char *xdp, *detach, *status, *pins;
+    uint64_t items;
+    double fpr;
+    bool skip_bad, kernel;
     uint64_t stages, counters, entries, seed, top, count, flows;
     bool serial, shared, plain, unshielded, inner, json;
 };
@@ -34,7 +41,71 @@ struct flow_row {
     uint64_t bytes, bytes_max, packets;
 };
 
+/* What a sketch has counted of a flow; NULL: more than it can count. */
+struct count_row {
+    char key[128];
+    const uint64_t *packets, *bytes;
+};
+
+struct count_summary {
+    struct traffic_totals totals;
+    const char *sketch;
+    uint64_t flows, memory;
+    double packets_over, bytes_over, delta; /* countmin */
+    double wrong;                           /* spectral */
+    double relative;                        /* spacecode */
+};
+
+/* A list that was made. */
+struct block_made {
+    const char *file, *kind;
+    uint64_t lines, entries, bad; /* of the lists that were read */
+    uint64_t prefixes;            /* that are different */
+    uint64_t lengths4, lengths6;  /* how many occur */
+    uint64_t bytes, ttl;
+    double fpr; /* per packet */
+};
+
+/* What a list did, by the length of the prefix. */
+struct block_rule {
+    unsigned version, bits;
+    uint64_t packets, bytes;
+};
+
+/* Who was hit by mistake. */
+struct block_victim {
+    char address[64];
+    uint64_t packets, bytes;
+};
+
+struct block_summary {
+    struct traffic_totals totals;
+    uint64_t stopped, stopped_bytes, allowed;
+    const struct block_rule *rules;
+    size_t nrules;
+    /* With the exact list; NULL without. */
+    const uint64_t *mistaken, *mistaken_bytes, *missed;
+    const struct block_victim *victims;
+    size_t nvictims;
+    uint64_t others; /* victims that there was no room for */
+    /* With --kernel; NAN and NULL without. */
+    const uint64_t *disagree;
+    double ns_passed, ns_stopped, ns_empty;
+};
+
+/* What the kernel has counted. */
+struct block_state {
+    const char *interface;
+    uint64_t passed, passed_bytes, allowed, allowed_bytes, other, other_bytes;
+    uint64_t stopped, stopped_bytes;
+    const struct block_rule *rules;
+    size_t nrules;
+};
+
+extern const struct field block_made_fields[], block_sum_fields[];
+extern const struct field block_state_fields[];
 extern const struct field flow_fields[], flows_fields[];
+extern const struct field count_fields[], count_sum_fields[];
 extern const struct report traffic_reports[];
 
 #endif

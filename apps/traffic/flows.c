@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "apps/traffic/capture.h"
+#include "apps/traffic/choices.h"
 #include "apps/traffic/multistage.h"
 #include "apps/traffic/traffic.h"
 #include "report/out.h"
@@ -134,10 +135,8 @@ static bool options_fit(struct flows_run *r, const struct list *operands)
 {
     const struct traffic_args *const a = r->args;
     double seconds = 0;
-    if (!key_choose(a->key ? a->key : "5tuple", &r->key))
-        return !fail("--key '%s': not a key of packets (right: 5tuple, src, "
-                     "dst, srcdst, prefix/24)",
-                     a->key);
+    if (!key_option(a, &r->key) || !form_option(a, &r->csv))
+        return false;
     if (a->interval && (!bly_parse_real(a->interval, &seconds) ||
                         !(seconds >= 0.001) || seconds > 1e9))
         return !fail("--interval '%s': not a number of seconds from 0.001 on",
@@ -151,10 +150,6 @@ static bool options_fit(struct flows_run *r, const struct list *operands)
     if (a->serial && (a->shared || a->plain))
         return !fail("--serial stages have arrays of their own, and count "
                      "plainly; right: without --shared and --plain");
-    if (a->form && strcmp(a->form, "table") != 0 && strcmp(a->form, "csv") != 0)
-        return !fail("--form '%s': not table or csv", a->form);
-    if (a->form && a->json)
-        return !fail("--form and --json exclude each other");
     if (a->interface && operands->n)
         return !fail("--interface and a capture exclude each other");
     if (!a->interface && operands->n != 1)
@@ -163,7 +158,6 @@ static bool options_fit(struct flows_run *r, const struct list *operands)
     r->interval = (int64_t)(seconds * NS);
     if (a->interface && !r->interval)
         r->interval = (int64_t)NS;
-    r->csv = a->form && strcmp(a->form, "csv") == 0;
     return true;
 }
 

@@ -50,25 +50,20 @@ static void put(struct flow_key *key, const void *bytes, size_t n)
     key->len = (uint8_t)(key->len + n);
 }
 
-static unsigned prefix_of(struct key_choice choice, uint8_t version)
+unsigned prefix_bits(struct key_choice choice, uint8_t version)
 {
     const unsigned most = version == 4 ? 32 : 128;
     return choice.prefix < most ? choice.prefix : most;
 }
 
-static void put_prefix(struct flow_key *key, const struct packet *p,
-                       unsigned bits)
+void address_cut(unsigned char *address, size_t n, unsigned bits)
 {
-    const size_t n = address_bytes(p->version);
-    unsigned char address[16];
-    memcpy(address, p->source, n);
     for (size_t i = 0; i < n; i++) {
         const unsigned before = (unsigned)i * 8;
         const unsigned here = bits <= before ? 0 : bits - before;
         if (here < 8)
             address[i] &= (unsigned char)(0xff00u >> here);
     }
-    put(key, address, n);
 }
 
 bool key_of(struct key_choice choice, const struct packet *p,
@@ -85,7 +80,8 @@ bool key_of(struct key_choice choice, const struct packet *p,
         put(key, p->target, n);
         return true;
     case KEY_PREFIX:
-        put_prefix(key, p, prefix_of(choice, p->version));
+        put(key, p->source, n);
+        address_cut(key->at + 1, n, prefix_bits(choice, p->version));
         return true;
     case KEY_BOTH:
         put(key, p->source, n);
@@ -115,20 +111,37 @@ static const char *address_text(uint8_t version, const unsigned char *at,
                      INET6_ADDRSTRLEN);
 }
 
+static const struct {
+    uint8_t number;
+    const char *name;
+} protos[] = {
+    { IP_ICMP, "icmp" },   { IP_TCP, "tcp" }, { IP_UDP, "udp" },
+    { IP_ICMP6, "icmp6" }, { IP_GRE, "gre" }, { IP_SCTP, "sctp" },
+};
+#define NPROTOS (sizeof protos / sizeof protos[0])
+
 static const char *proto_text(uint8_t proto, char out[8])
 {
-    static const struct {
-        uint8_t number;
-        const char *name;
-    } names[] = {
-        { IP_ICMP, "icmp" },   { IP_TCP, "tcp" }, { IP_UDP, "udp" },
-        { IP_ICMP6, "icmp6" }, { IP_GRE, "gre" }, { IP_SCTP, "sctp" },
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (names[i].number == proto)
-            return names[i].name;
+    for (size_t i = 0; i < NPROTOS; i++)
+        if (protos[i].number == proto)
+            return protos[i].name;
     snprintf(out, 8, "ip-%u", proto);
     return out;
+}
+
+bool proto_parse(const char *text, unsigned *proto)
+{
+    uint64_t number;
+    for (size_t i = 0; i < NPROTOS; i++)
+        if (strcmp(text, protos[i].name) == 0) {
+            *proto = protos[i].number;
+            return true;
+        }
+    if (strncmp(text, "ip-", 3) != 0 || !bly_parse_count(text + 3, &number) ||
+        number > 255)
+        return false;
+    *proto = (unsigned)number;
+    return true;
 }
 
 const char *key_text(struct key_choice choice, const struct flow_key *key,
@@ -140,7 +153,7 @@ const char *key_text(struct key_choice choice, const struct flow_key *key,
     const unsigned char *const first = key->at + 1, *const second = first + n;
     address_text(version, first, a);
     if (choice.form == KEY_PREFIX) {
-        snprintf(out, FLOW_TEXT, "%s/%u", a, prefix_of(choice, version));
+        snprintf(out, FLOW_TEXT, "%s/%u", a, prefix_bits(choice, version));
         return out;
     }
     if (choice.form == KEY_SOURCE || choice.form == KEY_TARGET) {

@@ -82,4 +82,16 @@ bool key_of(struct key_choice choice, const struct packet *p,
 const char *key_text(struct key_choice choice, const struct flow_key *key,
                      char out[FLOW_TEXT]);
 
+/* The flow that such a text is of; false: of none with keys of this form. */
+bool key_parse(struct key_choice choice, const char *text, size_t n,
+               struct flow_key *key);
+
+/* "tcp", "ip-99": the number of a protocol. */
+bool proto_parse(const char *text, unsigned *proto);
+
+/* Bits of a prefix, of an address of this version at most all; and the bits of
+ * an address of n bytes behind them cleared. */
+unsigned prefix_bits(struct key_choice choice, uint8_t version);
+void address_cut(unsigned char *address, size_t n, unsigned bits);
+
 #endif
