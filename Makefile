@@ -86,7 +86,7 @@ $(eval $(call optional,SODIUM,libsodium,sodium.h))
 $(eval $(call optional,PCAP,libpcap,pcap/pcap.h))
 # The program for the kernel is compiled by clang, for the kernel's machine, and carried by the command as numbers.
 XDP := $(shell $(CLANG) -target bpf -c -x c /dev/null -o /dev/null 2>/dev/null && command -v objcopy >/dev/null && echo yes)
-XDP_CFLAGS := $(if $(XDP),-DBLY_XDP -I$(B)/xdp)
+XDP_CFLAGS := $(if $(XDP),-DBLY_XDP='"xdp_block.inc"' -I$(B)/xdp)
 SQLITE := $(or $(shell pkg-config --exists sqlite3 2>/dev/null && echo yes),$(call finds,sqlite3ext.h))
 # PostgreSQL says itself where its headers are and where extensions belong.
 PG_CONFIG = pg_config

@@ -28,7 +28,7 @@
 /* The code that the Makefile had compiled for the kernel, if it could. */
 static const uint64_t xdp_code[] = {
 #ifdef BLY_XDP
-#include "xdp_block.inc"
+#include BLY_XDP
 #else
     0
 #endif
