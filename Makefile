@@ -198,6 +198,7 @@ $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: $(patsubst %.c,$(B)/$(1)
 $(B)/$(1)/tests/test_urls: $(patsubst %,$(B)/$(1)/apps/urls/%.o,canonical lists names rules suffixes)
 $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
+$(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
@@ -439,10 +440,11 @@ redis-sanitized: all $(B)/asan/bloomery.so ## the tests of the Redis module with
 	    -q -p no:cacheprovider tests/test_redis*.py
 
 # The long forms: 20,000 random filters of each kind, ten million operations on each, rates up to ten million keys.
-test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_laws_random $(B)/plain/tests/test_rates ## the long forms of laws and rates (two hours)
+test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_laws_random $(B)/plain/tests/test_rates $(B)/plain/tests/test_chord ## the long forms of laws and rates (two hours)
 	BLY_FULL=1 $(B)/plain/tests/test_laws_random
 	BLY_FULL=1 $(B)/plain/tests/test_laws 'agrees_with_an_exact_set*'
 	BLY_FULL=1 $(B)/plain/tests/test_rates
+	BLY_FULL=1 $(B)/plain/tests/test_chord
 	@$(MAKE) --no-print-directory figures-check
 
 check: ## the sanitizer runs alone

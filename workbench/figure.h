@@ -84,7 +84,14 @@
     X(tables)          \
     X(differential)    \
     X(joins)           \
-    X(reconcile)
+    X(reconcile)       \
+    X(chord_hops)      \
+    X(chord_loads)     \
+    X(chord_deaths)    \
+    X(chord_churn)     \
+    X(chord_schedules) \
+    X(place_moved)     \
+    X(place_points)
 
 struct figure_run;
 
