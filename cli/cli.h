@@ -57,6 +57,7 @@
     X(spell)        \
     X(traffic)      \
     X(bench)        \
+    X(node)         \
     X(ring)         \
     X(help)
 

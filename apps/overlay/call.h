@@ -1,0 +1,44 @@
+/*
+ * call.h - ask nodes and wait for the answer
+ *
+ * For threads and commands that have nothing else to do meanwhile. A caller
+ * keeps a few connections open and has one user at a time.
+ */
+#ifndef BLY_OVERLAY_CALL_H
+#define BLY_OVERLAY_CALL_H
+
+#include "apps/overlay/address.h"
+#include "apps/overlay/frame.h"
+#include "apps/overlay/secure.h"
+
+#define CALL_LINES 16
+
+struct call_line {
+    bool used;
+    int fd;
+    uint64_t since;
+    struct address to;
+    struct secure secure;
+};
+
+struct caller {
+    const struct secure_secret *secret;
+    uint64_t ring, timeout; /* milliseconds for a question in all */
+    uint32_t request;
+    struct call_line lines[CALL_LINES];
+    unsigned char *in, *sealed;
+    size_t room_in, room_sealed;
+    char why[160]; /* of the last failure */
+};
+
+/* Ask; the answer lies in memory of the caller until the next call. False: none
+ * came, and c->why says why. An answer may be an error (FRAME_ERROR). */
+bool call_ask(struct caller *c, const struct address *to, uint8_t type,
+              struct blob *body, struct frame *answer);
+
+/* The code of an answer that is an error; its text goes to c->why. 0: none. */
+enum frame_error call_error(struct caller *c, const struct frame *answer);
+
+void call_close(struct caller *c);
+
+#endif

@@ -1,0 +1,487 @@
+/*
+ * chord_files.c - files on a ring: put, get, rm, ls
+ *
+ * A file is cut into blocks of at most 1 MiB, each kept under the SHA-256 of
+ * its bytes. A manifest, kept under the SHA-256 of "file:" and the name, has
+ *
+ *     u16 length of the name, name, u64 size, u32 blocks, their digests
+ *
+ * Blocks never change. Manifests have versions, and a file that was removed is
+ * a manifest that is a tombstone.
+ */
+#define _GNU_SOURCE
+#include "apps/overlay/chord_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "apps/overlay/chord_node.h"
+#include "io/byte_order.h"
+#include "io/files.h"
+#include "io/sums.h"
+#include "report/out.h"
+#include "report/say.h"
+#include "report/show.h"
+
+#define NAME_MOST 4096
+
+struct node_file {
+    const char *file;
+    uint64_t bytes, blocks, copies;
+};
+
+const struct field node_file_fields[] = {
+    FIELD(struct node_file, file, NONE, "its name on the ring"),
+    FIELD(struct node_file, bytes, BYTES, "its size"),
+    FIELD(struct node_file, blocks, NONE, "blocks that it is cut into"),
+    FIELD(struct node_file, copies, OPTIONAL | ZERO,
+          "of put: copies that the block with the fewest has now"),
+    { 0 },
+};
+
+/* ------------------------------------------------------------------ arguments
+ */
+
+static bool take_params(const struct node_args *a, struct chord_params *p)
+{
+    *p = (struct chord_params){ a->name ? a->name : "ring",
+                                a->r ? a->r : CHORD_USUAL_R,
+                                a->copies ? a->copies : CHORD_USUAL_COPIES };
+    if (p->r > CHORD_MOST_SUCC)
+        return !fail("--successors is from 1 to %d", CHORD_MOST_SUCC);
+    if (p->copies > p->r)
+        return !fail("--copies is at most --successors, which is %llu",
+                     (unsigned long long)p->r);
+    return true;
+}
+
+static bool client_open(const struct node_args *a, struct chord_client *c,
+                        struct secure_secret *secret)
+{
+    struct chord_params p;
+    if (!take_params(a, &p) || !secure_read(a->key, secret))
+        return false;
+    client_init(c, &p, secret, a->patience ? 4 * a->patience : 10000);
+    if (!a->at.n || a->at.n > 8)
+        return !fail("--at HOST:PORT is missing: a member of the ring; at most "
+                     "8 are tried in turn");
+    for (size_t i = 0; i < a->at.n; i++)
+        if (!address_parse(a->at.at[i], &c->entries[i]))
+            return false;
+    c->nentries = a->at.n;
+    return true;
+}
+
+static bool file_digest(const char *name, unsigned char digest[STORE_DIGEST])
+{
+    char text[NAME_MOST + 8];
+    const size_t n = strlen(name);
+    if (!n || n > NAME_MOST)
+        return !fail("a name on the ring has 1 to %d bytes", NAME_MOST);
+    memcpy(text, "file:", 5);
+    memcpy(text + 5, name, n);
+    sum_sha256(text, n + 5, digest);
+    return true;
+}
+
+/* ------------------------------------------------------------------ manifests
+ */
+
+struct manifest {
+    char name[NAME_MOST + 1];
+    uint64_t size;
+    uint32_t nblocks;
+    const unsigned char *digests; /* in the bytes that were read */
+};
+
+static bool manifest_read(const unsigned char *bytes, size_t n,
+                          struct manifest *m)
+{
+    struct body b = { bytes, n, false };
+    const size_t nname = (size_t)body_number(&b, 2);
+    const unsigned char *const name = body_bytes(&b, nname);
+    if (!name || !nname || nname > NAME_MOST)
+        return false;
+    memcpy(m->name, name, nname);
+    m->name[nname] = '\0';
+    m->size = body_number(&b, 8);
+    m->nblocks = (uint32_t)body_number(&b, 4);
+    m->digests = b.at;
+    return !b.bad && b.n == (size_t)m->nblocks * STORE_DIGEST &&
+           m->size <= (uint64_t)m->nblocks * STORE_BLOCK &&
+           strlen(m->name) == nname;
+}
+
+/* ------------------------------------------------------------------------- put
+ */
+
+static int put_blocks(struct chord_client *c, int fd, const char *path,
+                      struct blob *digests, struct node_file *out)
+{
+    unsigned char *const block = malloc(STORE_BLOCK);
+    int status = block ? YES : fail("no memory for a block");
+    for (int64_t n; status == YES; out->blocks++) {
+        struct stored r = { .counter = 1 };
+        unsigned copies = 0;
+        n = read_all(fd, block, STORE_BLOCK);
+        if (n <= 0) {
+            if (n < 0)
+                status = fail_path(path, errno);
+            break;
+        }
+        r.nbytes = (uint32_t)n;
+        sum_sha256(block, (size_t)n, r.digest);
+        if (!client_put(c, &r, block, &copies)) {
+            status =
+                fail("%s: a block could not be put: %s", path, c->call.why);
+            break;
+        }
+        if (!out->copies || copies < out->copies)
+            out->copies = copies;
+        out->bytes += (uint64_t)n;
+        blob_bytes(digests, r.digest, STORE_DIGEST);
+        if (digests->failed || digests->n > STORE_BLOCK)
+            status =
+                fail("%s: too large: at most 32,000 blocks of 1 MiB", path);
+    }
+    free(block);
+    return status;
+}
+
+/* The version after the one that is there. False: nobody could be asked. */
+static bool next_version(struct chord_client *c, struct stored *r)
+{
+    struct stored old;
+    unsigned char *bytes = NULL;
+    uint64_t writer = 0;
+    const enum store_result got = client_get(c, r->digest, &old, &bytes);
+    free(bytes);
+    if (got == STORE_BROKEN)
+        return !fail("the ring cannot be asked: %s", c->call.why);
+    if (getrandom(&writer, sizeof writer, 0) < 0)
+        writer = (uint64_t)getpid();
+    r->counter = got == STORE_OK ? old.counter + 1 : 1;
+    r->writer = writer;
+    return true;
+}
+
+static int put_file(struct chord_client *c, const char *path, const char *name,
+                    struct node_file *out)
+{
+    struct blob digests = { 0 }, manifest = { 0 };
+    struct stored r = { .flags = STORE_IS_MANIFEST };
+    *out = (struct node_file){ .file = name };
+    if (!file_digest(name, r.digest))
+        return TROUBLE;
+    const int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO)
+                                          : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_path(path, errno);
+    int status = put_blocks(c, fd, path, &digests, out);
+    close(fd);
+    if (status == YES) {
+        unsigned copies = 0;
+        blob_number(&manifest, strlen(name), 2);
+        blob_bytes(&manifest, name, strlen(name));
+        blob_number(&manifest, out->bytes, 8);
+        blob_number(&manifest, out->blocks, 4);
+        blob_bytes(&manifest, digests.at, digests.n);
+        r.nbytes = (uint32_t)manifest.n;
+        if (manifest.failed)
+            status = fail("no memory for a manifest");
+        else if (!next_version(c, &r))
+            status = TROUBLE;
+        else if (!client_put(c, &r, manifest.at, &copies))
+            status = fail("%s: its manifest could not be put: %s", name,
+                          c->call.why);
+        if (!out->copies || copies < out->copies)
+            out->copies = copies;
+    }
+    blob_free(&digests);
+    blob_free(&manifest);
+    return status;
+}
+
+int ring_node_put(const struct node_args *args, const struct list *operands)
+{
+    struct secure_secret secret;
+    struct chord_client *const c = malloc(sizeof *c);
+    int status = c && client_open(args, c, &secret) ? YES : TROUBLE;
+    if (args->output && operands->n != 1)
+        status = fail("--as names one file, and there are %zu", operands->n);
+    for (size_t i = 0; i < operands->n && status == YES; i++) {
+        const char *const path = operands->at[i];
+        const char *const slash = strrchr(path, '/');
+        struct node_file out;
+        status = put_file(c, path,
+                          args->output ? args->output
+                          : slash      ? slash + 1
+                                       : path,
+                          &out);
+        if (status == YES && !quiet)
+            report(stdout, args->json, node_file_fields, &out,
+                   "{file}: {bytes} in {blocks} blocks[, {copies} copies]\n");
+    }
+    if (c)
+        client_free(c);
+    free(c);
+    return status;
+}
+
+/* ------------------------------------------------------------------------- get
+ */
+
+/* The manifest of a name: YES, NO if there is none, TROUBLE with the reason
+ * printed. */
+static int get_manifest(struct chord_client *c, const char *name,
+                        struct stored *r, unsigned char **bytes,
+                        struct manifest *m)
+{
+    unsigned char digest[STORE_DIGEST];
+    *bytes = NULL;
+    if (!file_digest(name, digest))
+        return TROUBLE;
+    switch (client_get(c, digest, r, bytes)) {
+    case STORE_OK:
+        break;
+    case STORE_NONE:
+        return NO;
+    default:
+        return fail("%s: the ring cannot be asked: %s", name, c->call.why);
+    }
+    if (r->flags & STORE_IS_TOMB)
+        return NO;
+    if (!manifest_read(*bytes, r->nbytes, m) || strcmp(m->name, name) != 0)
+        return fail("%s: its manifest is damaged", name);
+    return YES;
+}
+
+struct getting {
+    struct chord_client *c;
+    const struct manifest *m;
+    const char *name;
+};
+
+static bly_status write_blocks(const void *what, bly_put *put, void *ctx)
+{
+    const struct getting *const g = what;
+    uint64_t left = g->m->size;
+    for (uint32_t i = 0; i < g->m->nblocks; i++) {
+        struct stored r;
+        unsigned char *data = NULL;
+        const enum store_result got = client_get(
+            g->c, g->m->digests + (size_t)i * STORE_DIGEST, &r, &data);
+        if (got != STORE_OK || r.nbytes > left) {
+            fail("%s: block %u of %u is not to be had%s%s", g->name,
+                 (unsigned)i + 1, (unsigned)g->m->nblocks,
+                 got == STORE_NONE ? ": nobody has it" : ": ",
+                 got == STORE_NONE ? "" : g->c->call.why);
+            free(data);
+            return BLY_EREFUSED;
+        }
+        left -= r.nbytes;
+        const bool ok = put(ctx, data, r.nbytes);
+        free(data);
+        if (!ok)
+            return BLY_EIO;
+    }
+    return BLY_OK;
+}
+
+int ring_node_get(const struct node_args *args, const struct list *operands)
+{
+    struct secure_secret secret;
+    struct chord_client *const c = malloc(sizeof *c);
+    struct manifest *const m = malloc(sizeof *m);
+    unsigned char *bytes = NULL;
+    struct stored r;
+    const char *const name = operands->at[0];
+    int status = c && m && client_open(args, c, &secret) ? YES : TROUBLE;
+    if (status == YES)
+        status = get_manifest(c, name, &r, &bytes, m);
+    if (status == NO)
+        note("there is no file %s on the ring", name);
+    if (status == YES) {
+        const struct getting g = { c, m, name };
+        const char *const to = args->output ? args->output : "-";
+        if (strcmp(to, "-") == 0) {
+            int error = 0;
+            status = write_blocks(&g, put_stdout, &error) ? TROUBLE : YES;
+            if (error)
+                status = fail("standard output: %s", strerror(error));
+        } else {
+            const bly_status st =
+                bly_file_save(to, wait_for_lock, NULL, write_blocks, &g);
+            status = !st ? YES : st == BLY_EREFUSED ? TROUBLE : fail_library();
+        }
+    }
+    if (c)
+        client_free(c);
+    free(bytes);
+    free(m);
+    free(c);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- rm
+ */
+
+int ring_node_rm(const struct node_args *args, const struct list *operands)
+{
+    struct secure_secret secret;
+    struct chord_client *const c = malloc(sizeof *c);
+    struct manifest *const m = malloc(sizeof *m);
+    int status = c && m && client_open(args, c, &secret) ? NO : TROUBLE;
+    for (size_t i = 0; i < operands->n && status != TROUBLE; i++) {
+        struct stored r;
+        unsigned char *bytes = NULL;
+        const int got = get_manifest(c, operands->at[i], &r, &bytes, m);
+        if (got == YES) {
+            r.flags = STORE_IS_TOMB;
+            r.counter++;
+            r.when = r.nbytes = 0;
+            status = client_put(c, &r, "", NULL)
+                         ? YES
+                         : fail("%s: %s", operands->at[i], c->call.why);
+        } else if (got == TROUBLE) {
+            status = TROUBLE;
+        } else {
+            note("there is no file %s on the ring", operands->at[i]);
+        }
+        free(bytes);
+    }
+    if (c)
+        client_free(c);
+    free(m);
+    free(c);
+    return status;
+}
+
+/* ------------------------------------------------------------ round the ring
+ */
+
+typedef bool member_fn(struct chord_client *c, struct chord_peer at,
+                       struct chord_peer pred, void *ctx);
+
+/* Call each for all members, going up from the owner of 0. */
+static bool round_the_ring(struct chord_client *c, member_fn *each, void *ctx)
+{
+    static struct chord_message m;
+    struct chord_found f;
+    if (!client_owner(c, 0, &f))
+        return !fail("the ring cannot be asked: %s", c->call.why);
+    struct chord_peer at = f.owner;
+    const uint64_t first = at.id;
+    for (unsigned steps = 0; steps < BOOK_MOST; steps++) {
+        if (!client_state(c, at, &m)) {
+            /* Gone since: whoever owns its place now. */
+            if (steps && client_owner(c, at.id, &f) && f.owner.id != at.id) {
+                at = f.owner;
+                continue;
+            }
+            return !fail("the ring cannot be asked: %s", c->call.why);
+        }
+        if (!each(c, at, m.peers[0], ctx))
+            return false;
+        unsigned i = 1;
+        while (i < m.npeers && !m.peers[i].at)
+            i++;
+        if (i == m.npeers)
+            return !fail("a member of the ring has no successor");
+        const uint64_t before = at.id;
+        at = m.peers[i];
+        if (chord_within(before, first, at.id))
+            return true;
+    }
+    return !fail("the ring does not end");
+}
+
+struct listing {
+    const struct node_args *args;
+    struct stored *page;
+    struct manifest *m;
+    uint64_t n;
+};
+
+static bool list_member(struct chord_client *c, struct chord_peer at,
+                        struct chord_peer pred, void *ctx)
+{
+    struct listing *const l = ctx;
+    unsigned char after[STORE_DIGEST];
+    for (bool first = true;; first = false) {
+        const int n =
+            client_list(c, at, pred.id, at.id, first ? NULL : after, l->page);
+        if (n < 0)
+            return !fail("a member does not list its files: %s", c->call.why);
+        for (int i = 0; i < n; i++) {
+            struct stored r;
+            unsigned char *bytes = NULL;
+            if (l->page[i].flags != STORE_IS_MANIFEST ||
+                client_get_from(c, at, l->page[i].digest, true, &r, &bytes))
+                continue;
+            if (manifest_read(bytes, r.nbytes, l->m)) {
+                const struct node_file f = { l->m->name, l->m->size,
+                                             l->m->nblocks, 0 };
+                if (!quiet)
+                    report(stdout, l->args->json, node_file_fields, &f,
+                           "{file}: {bytes} in {blocks} blocks\n");
+                l->n++;
+            }
+            free(bytes);
+        }
+        if (n < CLIENT_LIST)
+            return true;
+        memcpy(after, l->page[n - 1].digest, STORE_DIGEST);
+    }
+}
+
+int ring_node_ls(const struct node_args *args, const struct list *operands)
+{
+    struct secure_secret secret;
+    struct chord_client *const c = malloc(sizeof *c);
+    struct listing l = { args, malloc(CLIENT_LIST * sizeof *l.page),
+                         malloc(sizeof *l.m), 0 };
+    (void)operands;
+    int status =
+        c && l.page && l.m && client_open(args, c, &secret) ? YES : TROUBLE;
+    if (status == YES)
+        status =
+            round_the_ring(c, list_member, &l) ? (l.n ? YES : NO) : TROUBLE;
+    if (c)
+        client_free(c);
+    free(l.page);
+    free(l.m);
+    free(c);
+    return status;
+}
+
+static bool note_member(struct chord_client *c, struct chord_peer at,
+                        struct chord_peer pred, void *ctx)
+{
+    struct ring_members *const m = ctx;
+    (void)c;
+    (void)pred;
+    uint64_t *const more = realloc(m->ids, (m->n + 1) * sizeof *more);
+    if (!more)
+        return !fail("no memory for the members");
+    m->ids = more;
+    m->ids[m->n++] = at.id;
+    return true;
+}
+
+bool ring_live(const struct node_args *args, struct ring_members *out)
+{
+    struct secure_secret secret;
+    struct chord_client *const c = malloc(sizeof *c);
+    *out = (struct ring_members){ 0 };
+    const bool ok = c && client_open(args, c, &secret) &&
+                    round_the_ring(c, note_member, out);
+    if (c)
+        client_free(c);
+    free(c);
+    return ok;
+}

@@ -1,0 +1,244 @@
+/*
+ * chord_status.c - what a node says of itself, and starting and ending one
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/overlay/chord_files.h"
+#include "apps/overlay/chord_node.h"
+#include "report/say.h"
+
+#define MOST_LISTED CHORD_MOST_SUCC
+
+struct status_member {
+    char id[20], pred[20];
+    const char *phase;
+    bool uncertain;
+    const char *succ[MOST_LISTED + 1];
+    char texts[MOST_LISTED][ADDRESS_TEXT];
+    uint64_t fingers; /* different ones */
+};
+
+static const struct field member_fields[] = {
+    FIELD(struct status_member, id, NONE, "its place on the ring"),
+    FIELD(struct status_member, phase, NONE,
+          "\"out\", \"joining\", \"in\" or \"left\""),
+    NAMED(struct status_member, "predecessor", pred, NONE,
+          "the member before it: it owns what lies between"),
+    FIELD(struct status_member, uncertain, NONE,
+          "whether that one did not answer lately"),
+    WORDS(struct status_member, "successors", succ, NONE,
+          "addresses of the members behind it, in order"),
+    FIELD(struct status_member, fingers, NONE,
+          "different members that its fingers name"),
+    { 0 },
+};
+
+struct node_status {
+    char address[ADDRESS_TEXT];
+    uint64_t numbers[15];
+    uint64_t records, bytes, files, tombstones, exchanges, fetched, sent,
+        dropped, connections, asked, silent, refused, bytes_in, bytes_out, bad;
+    struct status_member *members;
+    size_t nmembers;
+};
+
+const struct field node_status_fields[] = {
+    FIELD(struct node_status, address, NONE, "where it listens"),
+    FIELD(struct node_status, records, NONE, "blocks, manifests, tombstones"),
+    FIELD(struct node_status, bytes, BYTES, "of these"),
+    FIELD(struct node_status, files, NONE, "manifests among them"),
+    FIELD(struct node_status, tombstones, NONE, "of files that were removed"),
+    FIELD(struct node_status, exchanges, NONE, "comparisons with others"),
+    FIELD(struct node_status, fetched, NONE, "records that it lacked"),
+    FIELD(struct node_status, sent, NONE, "records that others lacked"),
+    FIELD(struct node_status, dropped, NONE, "records that others keep now"),
+    FIELD(struct node_status, connections, NONE, "open now"),
+    FIELD(struct node_status, asked, NONE, "questions to others"),
+    FIELD(struct node_status, silent, NONE, "of them without an answer"),
+    FIELD(struct node_status, refused, NONE, "questions that it refused"),
+    FIELD(struct node_status, bytes_in, BYTES, "received"),
+    FIELD(struct node_status, bytes_out, BYTES, "sent"),
+    FIELD(struct node_status, bad, NONE, "connections cut for what they said"),
+    LIST(struct node_status, "members", members, nmembers, AT, member_fields,
+         "its virtual nodes"),
+    { 0 },
+};
+
+/* --------------------------------------------------------------------- status
+ */
+
+/* The id of a descriptor; its address goes to text. */
+static uint64_t take_peer(struct body *b, char text[ADDRESS_TEXT])
+{
+    struct address a = { 0 };
+    const uint64_t id = body_number(b, 8);
+    body_number(b, 2);
+    a.family = (uint8_t)body_number(b, 1);
+    const unsigned char *const at = body_bytes(b, 16);
+    if (at)
+        memcpy(a.at, at, 16);
+    a.port = (uint16_t)body_number(b, 2);
+    body_number(b, 8);
+    if (a.family)
+        address_text(&a, text);
+    else
+        snprintf(text, ADDRESS_TEXT, "none");
+    return id;
+}
+
+static void take_member(struct body *b, unsigned r, struct status_member *m,
+                        char address[ADDRESS_TEXT])
+{
+    static const char *const phases[] = { "out", "joining", "in", "left" };
+    char unused[ADDRESS_TEXT];
+    uint64_t before = 0;
+    m->phase = phases[body_number(b, 1) % 4];
+    m->uncertain = body_number(b, 1) != 0;
+    snprintf(m->id, sizeof m->id, "%016llx",
+             (unsigned long long)take_peer(b, address));
+    snprintf(m->pred, sizeof m->pred, "%016llx",
+             (unsigned long long)take_peer(b, unused));
+    for (unsigned i = 0; i < r && i < MOST_LISTED; i++) {
+        take_peer(b, m->texts[i]);
+        m->succ[i] = m->texts[i];
+    }
+    for (unsigned k = 0; k < 64; k++) {
+        const uint64_t finger = body_number(b, 8);
+        m->fingers += !k || finger != before;
+        before = finger;
+    }
+}
+
+static bool ask_node(const struct node_args *args, const char *where,
+                     uint8_t type, struct chord_client *c,
+                     struct secure_secret *secret, struct frame *f)
+{
+    struct address a;
+    const struct chord_params p = { args->name, args->r, args->copies };
+    if (!address_parse(where, &a) || !secure_read(args->key, secret))
+        return false;
+    client_init(c, &p, secret, args->patience ? 4 * args->patience : 10000);
+    blob_start(&c->blob);
+    if (!call_ask(&c->call, &a, type, &c->blob, f) || call_error(&c->call, f))
+        return !fail("%s: %s", where, c->call.why);
+    return true;
+}
+
+static void status_print(const struct node_args *args,
+                         const struct node_status *s)
+{
+    report(stdout, args->json, node_status_fields, s,
+           "{address}~{records} records, {bytes}, {files} files\n"
+           "copies~{fetched} fetched, {sent} sent, {dropped} dropped, "
+           "{exchanges} exchanges\n"
+           "network~{connections} connections, {asked} questions, {silent} "
+           "silent, {bytes_in} in, {bytes_out} out\n");
+    for (size_t i = 0; i < s->nmembers && !args->json; i++) {
+        const struct status_member *const m = &s->members[i];
+        printf("%s  %s after %s%s, before", m->id, m->phase, m->pred,
+               m->uncertain ? " (silent)" : "");
+        for (size_t k = 0; m->succ[k]; k++)
+            printf(" %s", m->succ[k]);
+        printf("\n");
+    }
+}
+
+int ring_node_status(const struct node_args *args, const struct list *operands)
+{
+    struct secure_secret secret;
+    struct chord_client *const c = calloc(1, sizeof *c);
+    struct node_status s = { 0 };
+    struct frame f;
+    int status = TROUBLE;
+    if (c && ask_node(args, operands->at[0], CHORD_STATUS, c, &secret, &f)) {
+        struct body b = { f.body, f.nbody, false };
+        uint64_t *const to[] = { &s.records,    &s.bytes,     &s.files,
+                                 &s.tombstones, &s.exchanges, &s.fetched,
+                                 &s.sent,       &s.dropped,   &s.connections,
+                                 &s.asked,      &s.silent,    &s.refused,
+                                 &s.bytes_in,   &s.bytes_out, &s.bad };
+        const unsigned n = (unsigned)body_number(&b, 1);
+        for (unsigned i = 0; i < n && !b.bad; i++) {
+            const uint64_t x = body_number(&b, 8);
+            if (i < sizeof to / sizeof to[0])
+                *to[i] = x;
+        }
+        const unsigned v = (unsigned)body_number(&b, 1);
+        const unsigned r = (unsigned)body_number(&b, 1);
+        s.members = v <= NODE_VNODES ? calloc(v + 1, sizeof *s.members) : NULL;
+        for (unsigned i = 0; s.members && i < v && r <= MOST_LISTED && !b.bad;
+             i++)
+            take_member(&b, r, &s.members[s.nmembers++], s.address);
+        if (b.bad || !s.members || !s.nmembers) {
+            fail("%s: an answer that is none", operands->at[0]);
+        } else {
+            status_print(args, &s);
+            status = YES;
+        }
+        free(s.members);
+    }
+    if (c)
+        client_free(c);
+    free(c);
+    return status;
+}
+
+int ring_node_leave(const struct node_args *args, const struct list *operands)
+{
+    struct secure_secret secret;
+    struct chord_client *const c = calloc(1, sizeof *c);
+    struct frame f;
+    const bool ok =
+        c && ask_node(args, operands->at[0], CHORD_LEAVE, c, &secret, &f);
+    if (c)
+        client_free(c);
+    free(c);
+    return ok ? YES : TROUBLE;
+}
+
+/* -------------------------------------------------------------------- starting
+ */
+
+int ring_node_key(const struct node_args *args, const struct list *operands)
+{
+    (void)args;
+    return secure_make(operands->at[0]) ? YES : TROUBLE;
+}
+
+int ring_node_run(const struct node_args *a, const struct list *operands)
+{
+    struct node_spec spec = {
+        .params = { a->name ? a->name : "ring", a->r ? a->r : CHORD_USUAL_R,
+                    a->copies ? a->copies : CHORD_USUAL_COPIES },
+        .listen = a->listen,
+        .folder = operands->at[0],
+        .vnodes = (unsigned)(a->vnodes ? a->vnodes : 1),
+        .least_copies = (unsigned)(a->least ? a->least : 2),
+        .period = a->period ? a->period : 1000,
+        .exchange = a->exchange ? a->exchange : 10000,
+        .patience = a->patience ? a->patience : 250,
+        .nentries = a->join.n,
+        .json = a->json,
+    };
+    if (operands->n != 1)
+        return fail("one folder is wanted, and there are %zu", operands->n);
+    if (spec.params.r > CHORD_MOST_SUCC || spec.params.copies > spec.params.r)
+        return fail("--successors is from 1 to %d, and --copies at most that",
+                    CHORD_MOST_SUCC);
+    if (a->vnodes > NODE_VNODES)
+        return fail("--vnodes is from 1 to %d", NODE_VNODES);
+    if (spec.least_copies > spec.params.copies)
+        return fail("--least-copies is at most --copies, which is %llu",
+                    (unsigned long long)spec.params.copies);
+    if (a->join.n > sizeof spec.entries / sizeof spec.entries[0])
+        return fail("--join may be given 8 times");
+    for (size_t i = 0; i < a->join.n; i++)
+        if (!address_parse(a->join.at[i], &spec.entries[i]))
+            return TROUBLE;
+    if (!secure_read(a->key, &spec.secret))
+        return TROUBLE;
+    return node_run(&spec);
+}

@@ -1,0 +1,113 @@
+/*
+ * cmd_node.c - a ring of processes that keeps files: bloomery node VERB ...
+ */
+#include "apps/overlay/chord_files.h"
+#include "cli/rows.h"
+
+static struct node_args node_args;
+
+static const struct opt node_options[] = {
+    { "listen", 'l', OPT_TEXT, &node_args.listen, "HOST:PORT",
+      "run: where others reach this node; a free port of 127.0.0.1 if not "
+      "given" },
+    { "join", 'j', OPT_LIST, &node_args.join, "HOST:PORT",
+      "run: a member to join through; may be repeated; without it the node is "
+      "the first of a new ring" },
+    { "at", 'a', OPT_LIST, &node_args.at, "HOST:PORT",
+      "put, get, rm, ls: a member of the ring; may be repeated" },
+    { "as", 'o', OPT_TEXT, &node_args.output, "NAME",
+      "put: the name on the ring; get: the file to write, - being standard "
+      "output" },
+    { "key", 'K', OPT_TEXT, &node_args.key, "FILE",
+      "the secret of the ring, which node key makes: who lacks it can neither "
+      "join nor ask" },
+    { "ring", 0, OPT_TEXT, &node_args.name, "NAME",
+      "the ring's name; nodes of others are refused; \"ring\" if not given" },
+    { "successors", 'r', OPT_POSITIVE, &node_args.r, "R",
+      "length of the list of successors, the same at all nodes; 8 if not "
+      "given" },
+    { "copies", 'c', OPT_POSITIVE, &node_args.copies, "N",
+      "copies of each record, the same at all nodes; 3 if not given" },
+    { "least-copies", 0, OPT_POSITIVE, &node_args.least, "N",
+      "run: copies that a put waits for; 2 if not given" },
+    { "vnodes", 'v', OPT_POSITIVE, &node_args.vnodes, "V",
+      "run: places on the ring of this process; 1 if not given" },
+    { "period", 0, OPT_POSITIVE, &node_args.period, "MS",
+      "run: milliseconds between rounds of maintenance; 1000 if not given" },
+    { "exchange", 0, OPT_POSITIVE, &node_args.exchange, "MS",
+      "run: milliseconds between comparisons of copies; 10000 if not given" },
+    { "patience", 0, OPT_POSITIVE, &node_args.patience, "MS",
+      "milliseconds that an answer may take at least before its node counts "
+      "as silent; 250 if not given" },
+    QUIET_OPTION("print nothing but errors"),
+    JSON_OPTION(node_args),
+    { 0 },
+};
+
+#define NODE_CLIENT " at key ring successors copies patience quiet json "
+
+static const struct verb node_verbs[] = {
+    { "run", "DIR", 1,
+      " listen join key ring successors copies least-copies vnodes period "
+      "exchange patience quiet " },
+    { "put", "FILE...", 1, NODE_CLIENT "as " },
+    { "get", "NAME", 1, NODE_CLIENT "as " },
+    { "rm", "NAME...", 1, NODE_CLIENT },
+    { "ls", "", 0, NODE_CLIENT },
+    { "status", "HOST:PORT", 1, NODE_CLIENT },
+    { "leave", "HOST:PORT", 1, NODE_CLIENT },
+    { "key", "FILE", 1, " quiet " },
+};
+
+static int node_command_run(struct list *operands)
+{
+    static int (*const run[])(const struct node_args *, const struct list *) = {
+        ring_node_run, ring_node_put,    ring_node_get,   ring_node_rm,
+        ring_node_ls,  ring_node_status, ring_node_leave, ring_node_key
+    };
+    const size_t n = sizeof node_verbs / sizeof node_verbs[0];
+    struct list rest;
+    const size_t i = verb_find(&cmd_node, node_verbs, n, operands, &rest);
+    return i == n ? TROUBLE : run[i](&node_args, &rest);
+}
+
+static const struct example node_examples[] = {
+    { "bloomery node run -l 127.0.0.1:7001 store1 &", "the first of a ring" },
+    { "bloomery node run -l 127.0.0.1:7002 -j 127.0.0.1:7001 store2 &",
+      "another one, that joins it" },
+    { "bloomery node put -a 127.0.0.1:7001 thesis.pdf", "keep a file" },
+    { "bloomery node get -a 127.0.0.1:7002 thesis.pdf -o copy.pdf",
+      "and get it from anywhere" },
+    { "bloomery node status 127.0.0.1:7001", "what a node knows and holds" },
+    { 0 },
+};
+
+const struct command cmd_node = {
+    .name = "node",
+    .usage = "VERB [OPTION]... [OPERAND]...",
+    .verbs = "run put get rm ls status leave key",
+    .summary = "a ring of processes that keeps files (Chord)",
+    .about =
+        "run makes this process a member of a Chord ring, with its records in "
+        "the folder DIR, until SIGTERM or SIGINT, on which it hands its "
+        "records over and leaves; a second signal ends it at once. Every "
+        "record has copies on the next members, and copies that are lost with "
+        "a node are made again by the others. A node that was killed may "
+        "start again with its old folder or an empty one; give it --join, "
+        "since what it knew of the ring is of the past.\n\n"
+        "put cuts files into blocks and keeps them under their digests; get "
+        "compares what it gets with them. Any member may be asked. rm leaves a "
+        "tombstone for 24 hours, so that an old copy does not come back; "
+        "blocks of removed files stay. ls asks all members in turn.\n\n"
+        "get, rm and ls end with status 1 if there is no such file, or none. "
+        "status shows what a node knows, and leave makes it hand over and "
+        "end.\n\n"
+        "key FILE makes a secret. With --key all connections are encrypted and "
+        "authenticated with it (libsodium), and nobody without it can speak to "
+        "a node.",
+    .options = node_options,
+    .examples = node_examples,
+    .reports = REPORTS({ "of put and ls", node_file_fields, LINES },
+                       { "of status", node_status_fields, ONE }),
+    .run = node_command_run,
+};

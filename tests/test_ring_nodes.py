@@ -1,0 +1,326 @@
+"""bloomery node: processes that join, fail, come back, leave, and keep files.
+
+A short form of the long test (BLY_FULL=1: 20 processes, a gigabyte, two
+neighbours killed every 20 seconds for ten minutes). All on loopback, ports
+chosen by the kernel.
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+
+from conftest import PATIENCE, PROGRAM
+from conftest import run as run_command
+
+FULL = os.environ.get("BLY_FULL")
+QUICK = ["--period", "100", "--exchange", "500", "--patience", "1000"]
+
+
+def run(*argv, status=0):
+    """Run the command; it must end with this status."""
+    done = run_command(*argv)
+    assert done.status == status, (argv, done.status, done.err)
+    return done
+
+
+class Ring:
+    """Nodes in folders below one."""
+
+    def __init__(self, at, *options):
+        self.at, self.options = at, options
+        self.nodes = {}  # address: (process, folder)
+        self.number = 0
+
+    def start(self, *options, listen=None, folder=None):
+        self.number += 1
+        folder = folder or self.at / f"store{self.number}"
+        argv = [PROGRAM, "node", "run", *QUICK, *self.options, *options]
+        for address in list(self.nodes)[:8]:
+            argv += ["-j", address]
+        if listen:
+            argv += ["-l", listen]
+        log = open(self.at / f"log{self.number}", "w")
+        process = subprocess.Popen([*argv, folder], stdout=subprocess.PIPE, stderr=log, text=True)
+        line = process.stdout.readline()
+        assert line.startswith("listening on "), line
+        address = line.split()[-1]
+        self.nodes[address] = (process, folder)
+        return address
+
+    def command(self, verb, *args, status=0, at=True):
+        argv = ["node", verb, *args, *self.options, "--patience", "3000"]
+        if at:
+            for address in list(self.nodes)[:4]:
+                argv += ["-a", address]
+        return run(*argv, status=status)
+
+    def status(self, address):
+        return self.command("status", address, "--json", at=False).json
+
+    def order(self):
+        """Members in the order of their ids."""
+        found = [(m["id"], a) for a in self.nodes for m in self.status(a)["members"]]
+        return [a for _, a in sorted(found)]
+
+    def whole(self):
+        """Is it one ring, of all nodes?"""
+        states = {a: self.status(a)["members"] for a in self.nodes}
+        members = [(m["id"], a, m) for a, ms in states.items() for m in ms]
+        members.sort(key=lambda m: m[0])
+        n = len(members)
+        return all(m["phase"] == "in" and m["predecessor"] == members[i - 1][0]
+                   and m["successors"][0] == members[(i + 1) % n][1]
+                   for i, (_, _, m) in enumerate(members))
+
+    def settle(self):
+        until = time.monotonic() + PATIENCE
+        while not self.whole():
+            assert time.monotonic() < until, [self.status(a) for a in self.nodes]
+            time.sleep(0.1)
+
+    def copies(self):
+        """How many nodes have each record."""
+        count = {}
+        for _, folder in self.nodes.values():
+            for sub in os.scandir(folder):
+                for entry in os.scandir(sub.path):
+                    if len(entry.name) == 64:
+                        count[entry.name] = count.get(entry.name, 0) + 1
+        return count
+
+    def kept(self, n, copies):
+        """Wait until each of n records has so many copies."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            count = self.copies()
+            if len(count) >= n and all(c == copies for c in count.values()):
+                return
+            assert time.monotonic() < until, count
+            time.sleep(0.1)
+
+    def kill(self, address):
+        process, folder = self.nodes.pop(address)
+        process.kill()
+        process.wait()
+        return folder
+
+    def leave(self, address):
+        process, _ = self.nodes.pop(address)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+    def close(self):
+        for process, _ in self.nodes.values():
+            process.kill()
+        for process, _ in self.nodes.values():
+            process.wait()
+
+
+@pytest.fixture
+def ring(tmp_path):
+    made = Ring(tmp_path)
+    yield made
+    made.close()
+
+
+def filled(ring, folder, nfiles, most, seed=1):
+    """Files on the ring, and where they are on disk."""
+    chance = random.Random(seed)
+    files = {}
+    for i in range(nfiles):
+        path = folder / f"file{i}"
+        path.write_bytes(chance.randbytes(chance.randrange(most)))
+        files[path.name] = path
+    ring.command("put", *files.values())
+    return files
+
+
+def compare(ring, files, folder):
+    for name, path in files.items():
+        ring.command("get", name, "-o", folder / "got")
+        assert (folder / "got").read_bytes() == path.read_bytes(), name
+
+
+def test_keeps_files_through_failures_and_leaves(ring, tmp_path):
+    ring.start()
+    for _ in range(4):
+        ring.start()
+    ring.settle()
+    files = filled(ring, tmp_path, 4, 1500000)
+    names = [line["file"] for line in [json.loads(l) for l in ring.command("ls", "--json").lines]]
+    assert sorted(names) == sorted(files)
+    records = len(ring.copies())
+    ring.kept(records, 3)
+
+    # Two neighbours die at once; their copies are made again by the others.
+    order = ring.order()
+    for address in order[1:3]:
+        shutil.rmtree(ring.kill(address))
+    ring.settle()
+    compare(ring, files, tmp_path)
+    ring.kept(records, 3)
+
+    # One comes back empty, under its old address.
+    ring.start(listen=order[1])
+    ring.settle()
+    ring.kept(records, 3)
+    compare(ring, files, tmp_path)
+
+    # And one leaves: nothing is lost, though nobody waits.
+    ring.leave(order[3])
+    compare(ring, files, tmp_path)
+    ring.settle()
+    ring.kept(records, 3)
+
+    ring.command("rm", "file0")
+    ring.command("get", "file0", status=1)
+    ring.command("rm", "file0", status=1)
+    ring.command("put", files["file0"])
+    compare(ring, {"file0": files["file0"]}, tmp_path)
+
+
+def test_restarts_with_its_old_folder(ring, tmp_path):
+    first = ring.start()
+    files = filled(ring, tmp_path, 2, 100000)
+    ring.start()
+    ring.start()
+    ring.settle()
+    folder = ring.kill(first)
+    ring.settle()
+    ring.start(listen=first, folder=folder)
+    ring.settle()
+    compare(ring, files, tmp_path)
+
+
+def test_virtual_nodes_are_members_of_their_own(tmp_path):
+    ring = Ring(tmp_path)
+    try:
+        for _ in range(3):
+            ring.start("-v", "4")
+        ring.settle()
+        assert len(ring.order()) == 12
+        files = filled(ring, tmp_path, 3, 200000)
+        ring.kept(len(ring.copies()), 3)
+        compare(ring, files, tmp_path)
+    finally:
+        ring.close()
+
+
+# --------------------------------------------------------------------- strangers
+
+def test_who_lacks_the_secret_stays_outside(tmp_path):
+    key, other = tmp_path / "key", tmp_path / "other"
+    run("node", "key", key)
+    if "libsodium" in run("node", "status", "-K", key, "1", status=2).err:
+        pytest.skip("no libsodium")
+    assert oct(key.stat().st_mode & 0o777) == "0o600"
+    run("node", "key", key, status=2)
+    run("node", "key", other)
+    ring = Ring(tmp_path, "-K", key)
+    try:
+        at = ring.start()
+        ring.start()
+        ring.settle()
+        files = filled(ring, tmp_path, 1, 1500000)
+        compare(ring, files, tmp_path)
+        assert "--key" in run("node", "status", at, status=2).err
+        run("node", "status", at, "-K", other, "--patience", "250", status=2)
+        run("node", "get", "file0", "-a", at, "-K", other, "--patience", "100", status=2)
+        # Another name is another ring.
+        assert "another ring" in run("node", "status", at, "-K", key, "--ring", "x", status=2).err
+        assert len(ring.order()) == 2
+    finally:
+        ring.close()
+
+
+def hello():
+    return b"blyring0" + bytes(32)
+
+
+def test_hostile_bytes_do_no_harm(ring, tmp_path):
+    at = ring.start()
+    files = filled(ring, tmp_path, 1, 1000)
+    host, port = at.split(":")
+    chance = random.Random(5)
+    wrongs = [
+        b"GET / HTTP/1.1\r\n\r\n" * 5,
+        hello() + b"\xff" * 64,
+        hello() + struct.pack("<I", 0x7fffffff) + bytes(100),
+        hello() + struct.pack("<I", 20) + bytes(20),
+        hello() + struct.pack("<I", 8 << 20) + b"\1" + bytes(1000),
+        *[hello() + chance.randbytes(200) for _ in range(20)],
+    ]
+    stay = []
+    for wrong in wrongs:
+        s = socket.create_connection((host, int(port)), timeout=PATIENCE)
+        s.sendall(wrong)
+        stay.append(s)
+    # Who says nothing keeps nobody else from being served.
+    compare(ring, files, tmp_path)
+    for s in stay:
+        s.close()
+    state = ring.status(at)
+    assert state["bad"] >= 15
+    assert state["members"][0]["phase"] == "in"
+
+
+def test_many_strangers_are_bounded(ring, tmp_path):
+    at = ring.start()
+    files = filled(ring, tmp_path, 1, 1000)
+    host, port = at.split(":")
+    crowd = [socket.create_connection((host, int(port)), timeout=PATIENCE) for _ in range(300)]
+    compare(ring, files, tmp_path)
+    assert ring.status(at)["connections"] <= 512
+    for s in crowd:
+        s.close()
+
+
+def test_what_is_wrong_is_said(ring, tmp_path):
+    assert "no address" in run("node", "run", "-l", "nowhere:x", tmp_path / "s", status=2).err
+    assert "--copies" in run("node", "run", "-r", "2", "-c", "3", tmp_path / "s", status=2).err
+    assert "--vnodes" in run("node", "run", "-v", "65", tmp_path / "s", status=2).err
+    assert "--at" in run("node", "get", "x", status=2).err
+    assert "connect" in run("node", "status", "127.0.0.1:1", status=2).err
+    ring.start()
+    ring.command("get", "absent", status=1)
+    ring.command("ls", status=1)
+    ring.command("put", tmp_path / "absent", status=2)
+
+
+# ----------------------------------------------------------------- the long form
+
+@pytest.mark.skipif(not FULL, reason="ten minutes: BLY_FULL=1")
+@pytest.mark.parametrize("how", ["kill", "leave"])
+def test_no_file_is_lost(tmp_path, how):
+    seconds = int(os.environ.get("BLY_RING_SECONDS", "600"))
+    total = int(os.environ.get("BLY_RING_BYTES", str(10**9)))
+    ring = Ring(tmp_path)
+    try:
+        for _ in range(20):
+            ring.start()
+        ring.settle()
+        files = filled(ring, tmp_path, 100, total // 50)
+        until = time.monotonic() + seconds
+        chance = random.Random(7)
+        while time.monotonic() < until:
+            began = time.monotonic()
+            order = ring.order()
+            i = chance.randrange(len(order))
+            for address in (order[i], order[(i + 1) % len(order)]):
+                if how == "kill":
+                    shutil.rmtree(ring.kill(address))
+                else:
+                    ring.leave(address)
+            ring.start(), ring.start()
+            time.sleep(max(0, began + 20 - time.monotonic()))
+        ring.settle()
+        compare(ring, files, tmp_path)
+    finally:
+        ring.close()
