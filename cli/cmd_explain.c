@@ -6,14 +6,17 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/ring_show.h"
 #include "report/say.h"
 #include "workbench/explain.h"
+#include "workbench/ring_picture.h"
 
 static struct {
     uint64_t m;
     struct list hashes, add, remove, has;
     bool counting, json;
-    const char *plot;
+    const char *plot, *from, *find;
+    bool ring;
 } explain_args;
 
 /* Do op for each number of "2,4,9". */
@@ -113,6 +116,17 @@ static const struct field explained_fields[] = {
 static int explain_run(struct list *operands)
 {
     struct explain e = { .m = 10, .counting = explain_args.counting };
+    if (explain_args.ring) {
+        const struct ring_show show = { .bits = explain_args.m,
+                                        .from = explain_args.from,
+                                        .find = explain_args.find,
+                                        .plot = explain_args.plot,
+                                        .json = explain_args.json,
+                                        .words = true };
+        return ring_show(&show, operands);
+    }
+    if (explain_args.from || explain_args.find)
+        return fail("--from and --find go with --ring");
     if (operands->n)
         return fail("'%s' is no option; keys are given with --add and --has",
                     operands->at[0]);
@@ -163,6 +177,13 @@ static const struct opt explain_options[] = {
       "numbers to query at the end" },
     FLAG("counting", 0, explain_args.counting,
          "cells are counters, so that keys can be removed"),
+    FLAG("ring", 0, explain_args.ring,
+         "a Chord ring instead of a filter: operands are the ids of members, "
+         "of --m bits (6 if not given)"),
+    { "from", 0, OPT_TEXT, &explain_args.from, "ID",
+      "with --ring: the member who looks up; the first if not given" },
+    { "find", 0, OPT_TEXT, &explain_args.find, "ID",
+      "with --ring: the id that is looked up" },
     { "plot", 0, OPT_TEXT, &explain_args.plot, "FILE.svg",
       "also draw the steps into this file" },
     FLAG("json", 0, explain_args.json, "print a JSON object"),
@@ -177,6 +198,8 @@ static const struct example explain_examples[] = {
       "with other hash functions" },
     { "bloomery explain --counting --add 2,4 --remove 2 --has 2,4",
       "with counters" },
+    { "bloomery explain --ring --from 3 --find 45",
+      "a lookup on a ring of seven members" },
     { 0 },
 };
 
@@ -186,9 +209,14 @@ const struct command cmd_explain = {
     .summary = "show what happens in a small filter, step by step",
     .about = "Draws a small array of cells after every step. Keys are whole "
              "numbers; hash functions are written as on a blackboard, with x, "
-             "+ - * ^ and brackets, and taken mod m.",
+             "+ - * ^ and brackets, and taken mod m.\n\n"
+             "With --ring, a Chord ring instead: who owns what, the fingers "
+             "of each member, and a lookup step by step.",
     .options = explain_options,
     .examples = explain_examples,
-    .reports = (const struct report[]){ { "", explained_fields, ONE }, { 0 } },
+    .reports =
+        (const struct report[]){ { "of a filter", explained_fields, ONE },
+                                 { "with --ring", ring_model_fields, ONE },
+                                 { 0 } },
     .run = explain_run,
 };

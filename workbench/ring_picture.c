@@ -1,0 +1,394 @@
+/*
+ * ring_picture.c - a Chord ring to look at: members, fingers, one lookup
+ *
+ * Ids go round clockwise from the top. The states are those that members of
+ * bloomery node have when nothing changes: chord_ideal() computes them.
+ */
+#include "workbench/ring_picture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/overlay/chord.h"
+#include "report/say.h"
+#include "workbench/plot_svg.h"
+
+#define TURN 6.283185307179586
+
+static int id_order(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+bool ring_model(struct ring_model *m, unsigned bits, const uint64_t *ids,
+                size_t n)
+{
+    if (!n || n > RING_MOST)
+        return !fail("a ring to look at has 1 to %d members", RING_MOST);
+    m->bits = bits;
+    m->n = n;
+    memcpy(m->ids, ids, n * sizeof ids[0]);
+    qsort(m->ids, n, sizeof m->ids[0], id_order);
+    for (size_t i = 0; i < n; i++) {
+        if (bits < 64 && m->ids[i] >> bits)
+            return !fail("%llu has more than %u bits; right: --bits",
+                         (unsigned long long)m->ids[i], bits);
+        if (i && m->ids[i] == m->ids[i - 1])
+            return !fail("%llu is there twice", (unsigned long long)m->ids[i]);
+    }
+    return true;
+}
+
+size_t ring_owner(const struct ring_model *m, uint64_t id)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->ids[i] >= id)
+            return i;
+    return 0;
+}
+
+static void no_timer(struct chord *n, enum chord_timer t, uint64_t delay)
+{
+    (void)n;
+    (void)t;
+    (void)delay;
+}
+
+/* The state of a member. */
+static void member_state(const struct ring_model *m, size_t at, struct chord *n)
+{
+    static const struct chord_host host = { .timer = no_timer };
+    static _Thread_local struct chord_ring ring;
+    static _Thread_local struct chord_walk walk;
+    struct chord_peer members[RING_MOST];
+    ring = (struct chord_ring){ .bits = m->bits, .r = 1, .walks = 1 };
+    for (size_t i = 0; i < m->n; i++)
+        members[i] = (struct chord_peer){ m->ids[i], (uint32_t)i + 1 };
+    chord_init(n, &ring, &host, NULL, members[at], &walk, 0);
+    chord_ideal(n, members, m->n, 0);
+}
+
+size_t ring_lookup(const struct ring_model *m, size_t from, uint64_t id,
+                   size_t path[RING_STEPS])
+{
+    struct chord n;
+    size_t steps = 0, at = from;
+    for (;;) {
+        path[steps++] = at;
+        member_state(m, at, &n);
+        if (chord_within(n.self.id, id, n.succ[0].id) ||
+            steps == RING_STEPS - 1) {
+            path[steps++] = n.succ[0].at - 1;
+            return steps;
+        }
+        /* The farthest finger that does not pass the id. */
+        size_t next = n.succ[0].at - 1;
+        for (unsigned k = m->bits; k-- > 0;)
+            if (chord_between(n.self.id, n.fing[k].id, id)) {
+                next = n.fing[k].at - 1;
+                break;
+            }
+        at = next;
+    }
+}
+
+/* ------------------------------------------------------------------------ text
+ */
+
+static const char *id_text(const struct ring_model *m, uint64_t id,
+                           char out[20])
+{
+    snprintf(out, 20, m->bits > 16 ? "%016llx" : "%llu",
+             (unsigned long long)id);
+    if (m->bits > 16)
+        out[6] = '\0'; /* its beginning tells it from others */
+    return out;
+}
+
+static double angle_of(const struct ring_model *m, uint64_t id)
+{
+    return TURN * ldexp((double)id, -(int)m->bits);
+}
+
+#define WIDE 74
+#define HIGH 27
+
+void ring_print(const struct ring_model *m, const struct ring_view *v)
+{
+    char grid[HIGH][WIDE + 1], text[20];
+    size_t path[RING_STEPS], steps = 0;
+    if (v->find)
+        steps = ring_lookup(m, v->from, v->id, path);
+    for (size_t y = 0; y < HIGH; y++) {
+        memset(grid[y], ' ', WIDE);
+        grid[y][WIDE] = '\0';
+    }
+    const double cx = WIDE / 2.0, cy = (HIGH - 1) / 2.0;
+    const double rx = WIDE / 2.0 - 10, ry = cy - 1;
+    for (unsigned i = 0; i < 360; i++) {
+        const double a = TURN * i / 360;
+        grid[(int)lround(cy - ry * cos(a))][(int)lround(cx + rx * sin(a))] =
+            '.';
+    }
+    for (size_t i = 0; i < m->n; i++) {
+        const double a = angle_of(m, m->ids[i]);
+        const int y = (int)lround(cy - ry * cos(a));
+        const int x = (int)lround(cx + rx * sin(a));
+        char mark = 'o';
+        for (size_t k = 0; k < steps; k++)
+            if (path[k] == i)
+                mark = k + 1 == steps ? '*' : (char)('1' + (k < 8 ? k : 8));
+        const int n = (int)strlen(id_text(m, m->ids[i], text));
+        const int at = sin(a) < -0.05 ? x - n - 1 : x + 2;
+        grid[y][x] = mark;
+        for (int k = 0; k < n && m->n <= 40; k++)
+            if (at + k >= 0 && at + k < WIDE)
+                grid[y][at + k] = text[k];
+    }
+    for (size_t y = 0; y < HIGH; y++) {
+        size_t n = WIDE;
+        while (n && grid[y][n - 1] == ' ')
+            n--;
+        printf("%.*s\n", (int)n, grid[y]);
+    }
+    if (v->find)
+        printf("1, 2, ... are asked for %s; * owns it\n",
+               id_text(m, v->id, text));
+}
+
+static void explain_members(const struct ring_model *m)
+{
+    char a[20], b[20];
+    const bool small = m->bits <= 16 && m->n <= 40;
+    printf("%s%s\n", "member  before it  owns", small ? "" : " ...");
+    for (size_t i = 0; i < m->n; i++) {
+        const uint64_t pred = m->ids[(i + m->n - 1) % m->n];
+        printf("%6s%11s  (%s, %s]", id_text(m, m->ids[i], a),
+               id_text(m, pred, b), b, a);
+        if (small) {
+            struct chord n;
+            member_state(m, i, &n);
+            printf("%*sfingers", (int)(14 - strlen(a) - strlen(b)), "");
+            for (unsigned k = 0; k < m->bits; k++)
+                printf(" %llu", (unsigned long long)n.fing[k].id);
+        }
+        printf("\n");
+    }
+}
+
+void ring_explain(const struct ring_model *m, const struct ring_view *v)
+{
+    char a[20], b[20], c[20];
+    printf("Ids have %u bits and go round. Each id belongs to the first member "
+           "at or\nafter it. Finger k of a member is the owner of its id + "
+           "2^k.\n\n",
+           m->bits);
+    explain_members(m);
+    if (!v->find)
+        return;
+    size_t path[RING_STEPS];
+    const size_t steps = ring_lookup(m, v->from, v->id, path);
+    printf("\nWho owns %s? %s asks.\n\n", id_text(m, v->id, a),
+           id_text(m, m->ids[v->from], b));
+    for (size_t i = 0; i + 2 < steps; i++) {
+        struct chord n;
+        member_state(m, path[i], &n);
+        printf("  %s: %s is not in (%s, %s]", id_text(m, n.self.id, a),
+               id_text(m, v->id, b), a, id_text(m, n.succ[0].id, c));
+        printf("; the farthest finger that does not pass it is %s\n",
+               id_text(m, m->ids[path[i + 1]], c));
+    }
+    if (steps >= 2) {
+        const uint64_t last = m->ids[path[steps - 2]];
+        const uint64_t owner = m->ids[path[steps - 1]];
+        printf("  %s: %s is in (%s, %s]: %s owns it\n", id_text(m, last, a),
+               id_text(m, v->id, b), a, id_text(m, owner, c), c);
+    }
+    printf("\n%zu members were asked by %s; each step at least halves the "
+           "way that is left.\n",
+           steps - 2, id_text(m, m->ids[v->from], b));
+}
+
+/* ------------------------------------------------------------------------- SVG
+ */
+
+#define RING_HIGH 640.0
+#define RADIUS 220.0
+
+struct drawing {
+    const struct ring_model *m;
+    const struct ring_view *v;
+};
+
+static void place_on(const struct ring_model *m, uint64_t id, double radius,
+                     double *x, double *y)
+{
+    const double a = angle_of(m, id);
+    *x = SVG_WIDTH / 2 + radius * sin(a);
+    *y = RING_HIGH / 2 + 50 - radius * cos(a);
+}
+
+/* An arrow inside the circle, bent towards its middle. */
+static void draw_arrow(struct svg *o, const struct ring_model *m, uint64_t from,
+                       uint64_t to, const char *colour, double width)
+{
+    double x1, y1, x2, y2;
+    place_on(m, from, RADIUS - 8, &x1, &y1);
+    place_on(m, to, RADIUS - 8, &x2, &y2);
+    const double cx = 0.6 * SVG_WIDTH / 2 + 0.2 * (x1 + x2);
+    const double cy = 0.6 * (RING_HIGH / 2 + 50) + 0.2 * (y1 + y2);
+    svg(o,
+        "<path d=\"M%n %nQ%n %n %n %n\" fill=\"none\" stroke=\"%s\" "
+        "stroke-width=\"%n\"/>\n",
+        x1, y1, cx, cy, x2, y2, colour, width);
+    /* The head, along the end of the curve. */
+    const double a = atan2(y2 - cy, x2 - cx);
+    svg(o, "<path d=\"M%n %nL%n %nL%n %nz\" fill=\"%s\"/>\n", x2, y2,
+        x2 - 11 * cos(a - 0.35), y2 - 11 * sin(a - 0.35),
+        x2 - 11 * cos(a + 0.35), y2 - 11 * sin(a + 0.35), colour);
+}
+
+static void draw_members(struct svg *o, const struct ring_model *m,
+                         const size_t *path, size_t steps)
+{
+    char text[20];
+    for (size_t i = 0; i < m->n; i++) {
+        double x, y;
+        const char *fill = "#4c78a8";
+        for (size_t k = 0; k < steps; k++)
+            if (path[k] == i)
+                fill = k + 1 == steps ? "#2ca02c" : "#d62728";
+        place_on(m, m->ids[i], RADIUS, &x, &y);
+        svg(o, "<circle cx=\"%n\" cy=\"%n\" r=\"%n\" fill=\"%s\"/>\n", x, y,
+            m->n > 60 ? 3.0 : 7.0, fill);
+        if (m->n > 60)
+            continue;
+        place_on(m, m->ids[i], RADIUS + 24, &x, &y);
+        svg(o,
+            "<text x=\"%n\" y=\"%n\" font-size=\"15\" "
+            "text-anchor=\"middle\">%s</text>\n",
+            x, y + 5, id_text(m, m->ids[i], text));
+    }
+}
+
+static bool ring_write(const void *what, plot_put *put, void *ctx)
+{
+    const struct drawing *const d = what;
+    const struct ring_model *const m = d->m;
+    struct svg o = { .put = put, .ctx = ctx, .ok = true };
+    char a[20], b[20], subtitle[200] = "";
+    size_t path[RING_STEPS], steps = 0;
+    const uint64_t from = m->ids[d->v->from];
+    if (d->v->find) {
+        steps = ring_lookup(m, d->v->from, d->v->id, path);
+        snprintf(subtitle, sizeof subtitle,
+                 "%s asks who owns %s (hollow): red members are asked, the "
+                 "green one owns it. Grey: fingers of %s.",
+                 id_text(m, from, a), id_text(m, d->v->id, b), a);
+    } else if (d->v->one) {
+        snprintf(subtitle, sizeof subtitle,
+                 "Arrows are the fingers of %s: the owners of its id + 1, 2, "
+                 "4, 8, ...",
+                 id_text(m, from, a));
+    }
+    svg_head(&o, "A Chord ring", SVG_WIDTH, RING_HIGH + 60);
+    svg_titles(&o, "A Chord ring", subtitle);
+    svg(&o,
+        "<circle cx=\"%n\" cy=\"%n\" r=\"%n\" fill=\"none\" "
+        "stroke=\"#999999\" stroke-width=\"2\"/>\n",
+        SVG_WIDTH / 2, RING_HIGH / 2 + 50, RADIUS);
+    if (d->v->one || d->v->find) {
+        struct chord n;
+        member_state(m, d->v->from, &n);
+        for (unsigned k = 0; k < m->bits; k++)
+            if ((!k || n.fing[k].id != n.fing[k - 1].id) &&
+                n.fing[k].id != from)
+                draw_arrow(&o, m, from, n.fing[k].id,
+                           d->v->find ? "#bbbbbb" : "#4c78a8", 1.5);
+    }
+    for (size_t i = 0; i + 1 < steps; i++)
+        if (path[i] != path[i + 1])
+            draw_arrow(&o, m, m->ids[path[i]], m->ids[path[i + 1]], "#d62728",
+                       2.5);
+    draw_members(&o, m, path, steps);
+    if (d->v->find) {
+        double x, y;
+        place_on(m, d->v->id, RADIUS, &x, &y);
+        svg(&o,
+            "<circle cx=\"%n\" cy=\"%n\" r=\"5\" fill=\"#ffffff\" "
+            "stroke=\"#d62728\" stroke-width=\"2\"/>\n",
+            x, y);
+    }
+    svg(&o, "</svg>\n");
+    svg_flush(&o);
+    return o.ok;
+}
+
+bool ring_draw(const struct ring_model *m, const struct ring_view *v,
+               const char *path)
+{
+    const struct drawing d = { m, v };
+    return plot_to_file(ring_write, &d, path);
+}
+
+/* ------------------------------------------------------------------------ JSON
+ */
+
+struct model_member {
+    uint64_t id, pred, fingers[CHORD_MOST_BITS];
+    size_t nfingers;
+};
+
+struct model_report {
+    const struct ring_model *m;
+    size_t n;
+    unsigned bits;
+    uint64_t path[RING_STEPS];
+    size_t npath;
+};
+
+static const struct field model_member_fields[] = {
+    FIELD(struct model_member, id, NONE, "its id"),
+    NAMED(struct model_member, "predecessor", pred, NONE,
+          "the member before it: it owns what lies between"),
+    VALUES(struct model_member, "fingers", fingers, nfingers, NONE,
+           "owners of its id + 1, 2, 4, ..."),
+    { 0 },
+};
+
+static void make_member(const void *from, size_t i, void *element)
+{
+    const struct ring_model *const m = from;
+    struct model_member *const to = element;
+    struct chord n;
+    member_state(m, i, &n);
+    *to = (struct model_member){ .id = n.self.id,
+                                 .pred = n.pred.id,
+                                 .nfingers = m->bits };
+    for (unsigned k = 0; k < m->bits; k++)
+        to->fingers[k] = n.fing[k].id;
+}
+
+const struct field ring_model_fields[] = {
+    FIELD(struct model_report, bits, NONE, "bits of ids"),
+    EACH(struct model_report, "members", m, n, NONE, make_member,
+         struct model_member, model_member_fields, "in the order of their ids"),
+    VALUES(struct model_report, "path", path, npath, NONE,
+           "of a lookup: who asks, who is asked, and the owner; empty without "
+           "one"),
+    { 0 },
+};
+
+void ring_report(const struct ring_model *m, const struct ring_view *v)
+{
+    struct model_report r = { .m = m, .n = m->n, .bits = m->bits };
+    size_t path[RING_STEPS];
+    if (v->find)
+        r.npath = ring_lookup(m, v->from, v->id, path);
+    for (size_t i = 0; i < r.npath; i++)
+        r.path[i] = m->ids[path[i]];
+    report(stdout, true, ring_model_fields, &r, NULL);
+}
