@@ -18,7 +18,9 @@ DOCS = ROOT / "docs" / "figures"
 # Of these the full form takes a second or more; test-full draws them too.
 LONG = {"rate-against-k", "halves", "floom-replay", "spectral", "count-min",
         "cuckoo-load", "fuse-overhead", "bits-against-rate", "past-capacity",
-        "near", "rate-against-bits", "rate-of-every-kind", "spell"}
+        "near", "rate-against-bits", "rate-of-every-kind", "spell",
+        "chord-hops", "chord-deaths", "chord-churn", "chord-schedules",
+        "chord-loads", "placement-moved", "placement-points"}
 OTHERS = {
     "plan": ["plan", "-n", "1M", "--plot"],
     "plan-one": ["plan", "-n", "1M", "-k", "cuckoo", "--plot"],
