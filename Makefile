@@ -93,6 +93,8 @@ PG_CONFIG = pg_config
 PG_INCLUDE := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
 POSTGRESQL := $(if $(PG_INCLUDE),$(wildcard $(PG_INCLUDE)/postgres.h))
 LEVELDB := $(call finds,leveldb/c.h)
+# Python's headers; any from 3.11 on, since the extension uses the stable ABI of that version alone.
+PYTHON_INCLUDE := $(patsubst %/Python.h,%,$(firstword $(wildcard /usr/include/python3*/Python.h)))
 PAM := $(or $(shell pkg-config --exists pam 2>/dev/null && echo yes),$(call finds,security/pam_modules.h))
 HTTP_SERVER := io/service.c io/late_microhttpd.c io/gate.c apps/passwords/serve.c apps/digest/serve.c apps/digest/server.c \
                apps/digest/keeper.c
@@ -131,19 +133,22 @@ COMPLETION = $(addprefix $(B)/completion/,bloomery.bash _bloomery.zsh bloomery.f
 # What there is an engine for here; what not is said once, by `all`.
 ADAPTERS := $(B)/bloomery.so $(if $(PAM),$(B)/pam_bloomery.so) $(if $(SQLITE),$(B)/bloomery_sqlite.so) \
             $(if $(POSTGRESQL),$(B)/bloomery_postgresql.so) $(B)/bloomery.duckdb_extension
+PYTHON := $(if $(PYTHON_INCLUDE),$(B)/python/.done)
 # And what other programs are linked with, and its headers.
 ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
 ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
 
 .PHONY: all help lib demo test test-full soak faults check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
-        vectors install uninstall clean format schema tidy setup dist programs adapters
+        vectors install uninstall clean format schema tidy setup dist programs adapters python wheel
 
-all: lib $(B)/bloomery adapters $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
+all: lib $(B)/bloomery adapters python $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
 adapters: $(ADAPTERS) $(ADAPTER_LIBS) ## what other programs load, as far as they are here
 	$(if $(PAM),,@echo "  SKIP  pam_bloomery.so: no headers of PAM here (libpam0g-dev)")
 	$(if $(SQLITE),,@echo "  SKIP  bloomery_sqlite.so: no headers of SQLite here (libsqlite3-dev)")
 	$(if $(POSTGRESQL),,@echo "  SKIP  bloomery_postgresql.so: no headers of PostgreSQL's server here (postgresql-server-dev-all)")
 	$(if $(LEVELDB),,@echo "  SKIP  libbloomery_leveldb.a: no headers of LevelDB here (libleveldb-dev)")
+python: $(PYTHON) ## the Python package, in build/python
+	$(if $(PYTHON),,@echo "  SKIP  the Python package: no headers of Python here (python3-dev)")
 lib: $(B)/libbloomery.a $(B)/libbloomery.so ## the library alone
 # What may be made: every target with a ## behind it. A test wants one behind each.
 help: ## this list
@@ -323,6 +328,36 @@ $(B)/libbloomery_leveldb.a: $(LEVELDB_SRC:%.c=$(B)/release/%.o)
 	$(Q)$(AR) rcs $@ $^
 -include $(LEVELDB_SRC:%.c=$(B)/release/%.d)
 
+# --------------------------------------------------------------------- python
+
+# A package of one extension module, which has the library inside: build/python is a folder for PYTHONPATH. The tables
+# of Python want pointers to functions as pointers to objects, which pedants do not allow. The variant with sanitizers
+# takes every lock, as a free-threaded interpreter would have it (gate.h).
+PYTHON_SRC  := $(sort $(wildcard bindings/python/*.c))
+PYTHON_DATA := $(sort $(wildcard bindings/python/bloomery/*))
+PYTHON_FLAGS = $(BASE) -std=gnu11 -Wno-pedantic -DPy_LIMITED_API=0x030b0000 -isystem $(PYTHON_INCLUDE) $(CPPFLAGS)
+#   $(call extension,VARIANT,FOLDER,COMPILER,FLAGS,LINK FLAGS)
+define extension
+$(B)/$(1)/bindings/python/%.o: bindings/python/%.c $(B)/$(1)/flags
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)
+	$(Q)$(3) $(PYTHON_FLAGS) $(4) -fvisibility=hidden -fPIC -c $$< -o $$@
+$(2)/.done: $(PYTHON_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a $(PYTHON_DATA)
+	@mkdir -p $(2)/bloomery
+	$$(call say,LINK,$(2))
+	$(Q)$(3) $(4) $(5) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $$(filter %.o %.a,$$^) -lm \
+	    -o $(2)/bloomery/_bloomery.abi3.so
+	@cp $(PYTHON_DATA) $(2)/bloomery/
+	@touch $$@
+-include $(PYTHON_SRC:%.c=$(B)/$(1)/%.d)
+endef
+$(eval $(call extension,release,$(B)/python,$(CC),$(HARDEN) $(CFLAGS),$(HARDEN_LINK)))
+$(eval $(call extension,asan,$(B)/asan/python,$(CLANG),$(SAN) -DGATE_ALWAYS -fsanitize=address$(comma)undefined \
+    -fno-sanitize-recover=undefined,-shared-libasan))
+
+wheel: $(PYTHON) ## the Python package as a wheel, in build/
+	$(if $(PYTHON),$(Q)STRIP="$(STRIP)" tools/wheel $(B)/python $(VERSION) $(B),@echo "  SKIP  the wheel: no headers of Python here (python3-dev)")
+
 # -------------------------------------------------------------------- install
 
 # Where the scripts of $(COMPLETION) belong, each in the place of its shell.
@@ -412,7 +447,7 @@ FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so
 # All that tools/run-tests runs.
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/asan/bloomery.so $(B)/tsan/bloomery \
-    $(FUZZERS:%=$(B)/fuzzer/%) $(FAULTS)
+    $(FUZZERS:%=$(B)/fuzzer/%) $(FAULTS) $(if $(PYTHON),$(B)/asan/python/.done)
 programs: $(PROGRAMS) cross ## build all that the tests run
 
 # Power cuts and failing calls: what runs the command under bad luck, and the
