@@ -49,7 +49,7 @@ finds = $(shell $(CC) $(CPPFLAGS) -E $(addprefix -include ,$(1)) -x c /dev/null 
 REQUIRED = stdio.h=libc6-dev xxhash.h=libxxhash-dev zlib.h=zlib1g-dev zstd.h=libzstd-dev
 header   = $(firstword $(subst =, ,$(1)))
 package  = $(lastword $(subst =, ,$(1)))
-UNASKING = help demo test check coverage clean uninstall setup format dist
+UNASKING = help demo test check coverage clean uninstall setup format dist deb
 ifneq ($(filter-out $(UNASKING),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(shell $(CC) --version 2>/dev/null),)
 $(error there is no $(CC); on Debian: apt-get install gcc libc6-dev)
@@ -139,7 +139,7 @@ ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
 ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
 
 .PHONY: all help lib demo test test-full soak faults check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
-        vectors install uninstall clean format schema tidy setup dist programs adapters python wheel
+        vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb amalgamation
 
 all: lib $(B)/bloomery adapters python $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
 adapters: $(ADAPTERS) $(ADAPTER_LIBS) ## what other programs load, as far as they are here
@@ -574,6 +574,19 @@ dist: ## build/bloomery-VERSION.tar.gz, from what is committed
 	@mkdir -p $(B)
 	$(Q)set -o pipefail; git archive --format=tar --prefix=bloomery-$(VERSION)/ HEAD | gzip -9n > $(B)/bloomery-$(VERSION).tar.gz
 	$(call say,DIST,$(B)/bloomery-$(VERSION).tar.gz)
+
+# In two files, for those who vendor it.
+amalgamation: lib ## build/amalgamation/bloomery.c and .h: the library with the common kinds in two files
+	$(Q)tools/amalgamate $(B) $(B)/amalgamation $(KINDS)
+
+# Debian's packages, from what is committed, in a folder of their own: docs/packages.md.
+deb: dist ## Debian packages in build/deb, from what is committed (minutes)
+	@tools/setup deb
+	$(Q)rm -rf $(B)/deb && mkdir -p $(B)/deb && tar -xzf $(B)/bloomery-$(VERSION).tar.gz -C $(B)/deb
+	$(Q)unset MAKEFLAGS MFLAGS MAKELEVEL; cd $(B)/deb/bloomery-$(VERSION) && dpkg-buildpackage -b -us -uc -j2 > ../build.log 2>&1 || \
+	    { tail -n 30 ../build.log; exit 1; }
+	@rm -rf $(B)/deb/bloomery-$(VERSION)
+	@ls $(B)/deb/*.deb | sed 's/^/  DEB   /'
 
 # ---------------------------------------------------------------------- bench
 

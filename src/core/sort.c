@@ -127,7 +127,7 @@ exchange(uint64_t *h, uint64_t *values, size_t to, size_t *next, uint64_t *key,
  * lay there goes on, and so forth to one for which p has no place left but
  * those that were taken out. */
 static inline __attribute__((always_inline)) void
-fill_part(uint64_t *h, uint64_t *values, uint64_t total, uint64_t first,
+part_fill(uint64_t *h, uint64_t *values, uint64_t total, uint64_t first,
           size_t p, size_t end, size_t *next)
 {
     uint64_t key[PART_CHAINS], value[PART_CHAINS] = { 0 };
@@ -165,8 +165,8 @@ void bly_hashes_part(uint64_t *h, uint64_t *values, size_t n, uint64_t total,
         next[p] = start[p] = start[p + 1] - start[p];
     for (size_t p = 0; p < nparts; p++) {
         if (values)
-            fill_part(h, values, total, first, p, start[p + 1], next);
+            part_fill(h, values, total, first, p, start[p + 1], next);
         else
-            fill_part(h, NULL, total, first, p, start[p + 1], next);
+            part_fill(h, NULL, total, first, p, start[p + 1], next);
     }
 }

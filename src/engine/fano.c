@@ -436,21 +436,21 @@ void bly_fano_fill(const bly_fano *t, const uint64_t *numbers)
 }
 
 /* From one to the next, in order. */
-typedef struct walk {
+typedef struct fano_walk {
     const bly_fano *t;
     uint64_t word; /* number of the word of high bits */
     uint64_t ones; /* left in it */
     uint64_t i;    /* of the next number */
     uint64_t p;    /* bucket of the one before */
-} walk;
+} fano_walk;
 
-static walk walk_of(const bly_fano *t)
+static fano_walk walk_of(const bly_fano *t)
 {
-    return (walk){ .t = t, .ones = bly_load64(line_word(t, 0, 0)) };
+    return (fano_walk){ .t = t, .ones = bly_load64(line_word(t, 0, 0)) };
 }
 
 /* False behind the last. */
-static bool walk_next(walk *w, uint64_t *number)
+static bool walk_next(fano_walk *w, uint64_t *number)
 {
     const bly_fano *const t = w->t;
     if (w->i >= t->n)
@@ -471,7 +471,7 @@ static bool walk_next(walk *w, uint64_t *number)
 
 void bly_fano_read(const bly_fano *t, uint64_t *out)
 {
-    walk w = walk_of(t);
+    fano_walk w = walk_of(t);
     uint64_t n = 0;
     while (n < t->n && walk_next(&w, &out[n]))
         n++;
@@ -509,7 +509,7 @@ bool bly_fano_check(const bly_fano *t)
         return clear_from(t->data, t->nbytes);
     if (!index_right(t))
         return false;
-    walk w = walk_of(t);
+    fano_walk w = walk_of(t);
     uint64_t number, before = 0;
     while (walk_next(&w, &number)) {
         if (w.p >= t->nbuckets || number > t->last ||

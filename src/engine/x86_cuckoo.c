@@ -432,10 +432,9 @@ BLY_EIGHT void cuckoo_fetch_ways(const bly_cuckoo_table *t,
 
 /* Both buckets of key j are full. Where a way of one step leads to room, go
  * the first such; else search on. */
-BLY_EIGHT bool cuckoo_make_room(const bly_cuckoo_table *t,
-                                const cuckoo_lanes *c,
-                                const cuckoo_slots *slots,
-                                const cuckoo_eight *keys, unsigned j)
+BLY_EIGHT bool eight_make_room(const bly_cuckoo_table *t, const cuckoo_lanes *c,
+                               const cuckoo_slots *slots,
+                               const cuckoo_eight *keys, unsigned j)
 {
     /* The ways are computed anew: keys added since cuckoo_fetch_ways() may have
      * moved what is in these buckets. */
@@ -509,7 +508,7 @@ CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
             else if (!bly_cuckoo_exchange_either(
                          &t, cuckoo_key_of(&t, keys, j), 0,
                          (uint32_t)(keys->full[j] & t.nprints), true) &&
-                     !cuckoo_make_room(&t, &c, &slots, keys, j))
+                     !eight_make_room(&t, &c, &slots, keys, j))
                 return 8 * at + j;
         }
     }

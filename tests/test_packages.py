@@ -1,0 +1,114 @@
+"""Debian's packages: what debian/ says fits the tree; in the long form they are built, looked at by lintian, and
+installed, used and removed in a bare Debian.
+
+The long form (BLY_FULL=1) wants root, debootstrap, and the mirror that this machine has its packages from; BLY_DEBS names a
+folder of packages that are built already.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import BUILD, ROOT
+
+DEBIAN = ROOT / "debian"
+FULL = pytest.mark.skipif(not os.environ.get("BLY_FULL"), reason="builds packages: BLY_FULL=1")
+# Nobody has asked Debian for these packages.
+LINTIAN = ["--allow-root", "--suppress-tags", "initial-upload-closes-no-bugs", "--fail-on", "error,warning"]
+
+
+def part(name):
+    return re.search(rf"#define BLY_VERSION_{name} (\d+)", (ROOT / "include" / "bloomery.h").read_text()).group(1)
+
+
+VERSION = ".".join(map(part, ("MAJOR", "MINOR", "PATCH")))
+SONAME = part("MAJOR") if part("MAJOR") != "0" else f"0.{part('MINOR')}"
+
+
+def packages():
+    return re.findall(r"^Package: (\S+)", (DEBIAN / "control").read_text(), re.M)
+
+
+def test_versions_and_names():
+    assert (DEBIAN / "changelog").read_text().startswith(f"bloomery ({VERSION}-")
+    assert f"libbloomery{SONAME}" in packages()
+    assert f"dh_makeshlibs -plibbloomery{SONAME}" in (DEBIAN / "rules").read_text()
+    for name in packages():
+        assert (DEBIAN / f"{name}.install").read_text().strip(), name
+    assert {p.stem for p in DEBIAN.glob("*.install")} == set(packages())
+
+
+def test_what_is_built_is_what_is_asked_for():
+    """Every library that the Makefile looks for is among the build dependencies."""
+    setup = (ROOT / "tools" / "setup").read_text()
+    command = re.search(r'^command="\$build(.*?)"', setup, re.M | re.S).group(1).split()
+    wanted = re.search(r"^Build-Depends:(.*?)^\S", (DEBIAN / "control").read_text(), re.M | re.S).group(1)
+    assert not [p for p in command if p not in re.split(r"[,\s]+", wanted)]
+
+
+@pytest.fixture(scope="module")
+def debs():
+    given = os.environ.get("BLY_DEBS")
+    if not given:
+        subprocess.run(["make", "-C", ROOT, "--no-print-directory", "deb", f"B={BUILD}"], check=True)
+    folder = pathlib.Path(given or BUILD / "deb")
+    return {p.name.split("_")[0]: p for p in folder.glob("*.deb") if "-dbgsym_" not in p.name}
+
+
+@FULL
+def test_lintian(debs):
+    assert set(debs) == set(packages())
+    subprocess.run(["lintian", *LINTIAN, *debs.values()], check=True)
+
+
+def mirror():
+    """The release of this machine, and where its packages come from."""
+    release = re.search(r"^VERSION_CODENAME=(\S+)", pathlib.Path("/etc/os-release").read_text(), re.M).group(1)
+    apt = pathlib.Path("/etc/apt")
+    texts = [p.read_text() for p in (*apt.glob("sources.list"), *apt.glob("sources.list.d/*")) if p.is_file()]
+    found = re.search(r"^(?:URIs:|deb(?: \[.*?\])?) *(\S+)", "\n".join(texts), re.M)
+    if not found:
+        pytest.skip("no mirror in /etc/apt")
+    return release, found.group(1)
+
+
+USE = r"""
+set -eux
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq update
+apt-get -qq install -y --no-install-recommends gcc libc6-dev pkg-config sqlite3 > /dev/null
+apt-get -qq install -y --no-install-recommends $(for d in /debs/*.deb; do echo $d; done | grep -v 'postgresql\|leveldb') > /dev/null
+cd /tmp
+printf 'alice\nbob\n' | bloomery build -q -o f.bly
+bloomery has -q f.bly alice
+test -s /usr/share/man/man1/bloomery-build.1.gz
+test -s /usr/share/bash-completion/completions/bloomery
+python3 -c "from bloomery import Filter; f = Filter.open('f.bly'); assert 'alice' in f and 'carol' not in f"
+test "$(sqlite3 -cmd ".load $(dpkg -L libsqlite3-mod-bloomery | grep sqlite.so)" :memory: "SELECT bly_has('f.bly', 'bob')")" = 1
+printf '#include <bloomery.h>\nint main(void) { bly_filter *f; return bly_open("f.bly", 0, &f) || !bly_has(f, "bob", 3); }\n' > use.c
+gcc use.c $(pkg-config --cflags --libs bloomery) -o use
+./use
+ldd ./use | grep -q libbloomery.so
+test -s /usr/lib/redis/modules/bloomery.so
+apt-get -qq purge -y $(for d in /debs/*.deb; do dpkg-deb -f $d Package; done | grep -v 'postgresql\|leveldb') > /dev/null
+test -z "$(find / -xdev -path /proc -prune -o -path /debs -prune -o -path /tmp -prune -o \( -name '*bloomery*' -not -path '/var/*' \) -print)"
+"""
+
+
+@FULL
+def test_in_a_bare_debian(debs, tmp_path):
+    """Those for servers and for LevelDB bring a whole engine along, and have tests of their own."""
+    if os.getuid() or not shutil.which("debootstrap"):
+        pytest.skip("not root, or debootstrap is not there")
+    root = tmp_path / "root"
+    release, source = mirror()
+    subprocess.run(["debootstrap", "--variant=minbase", release, root, source], check=True, stdout=subprocess.DEVNULL)
+    (root / "debs").mkdir()
+    for deb in debs.values():
+        shutil.copy(deb, root / "debs")
+    (root / "use.sh").write_text(USE)
+    done = subprocess.run(["chroot", root, "sh", "/use.sh"], check=False, capture_output=True, text=True,
+                          env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"})
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
