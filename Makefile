@@ -95,7 +95,7 @@ HTTP_SERVER := io/service.c io/late_microhttpd.c io/gate.c apps/passwords/serve.
                apps/digest/keeper.c
 WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
             $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/report.c,$(wildcard apps/seal/*.c))) \
-            $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
+            $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c apps/traffic/scan_capture.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
 
 # ------------------------------------------------------------------ hardening
 
@@ -192,6 +192,9 @@ $(B)/$(1)/tests/test_fields $(B)/$(1)/tests/test_progress $(B)/$(1)/tests/test_p
     $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c))
 $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard io/*.c))
 $(B)/$(1)/tests/test_urls: $(patsubst %,$(B)/$(1)/apps/urls/%.o,canonical lists names rules suffixes)
+$(B)/$(1)/tests/test_traffic_scan: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,automaton key reassembly scan scan_front scan_groups scan_rules) \
+    $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
+$(B)/$(1)/tests/test_traffic_scan: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put

@@ -1,6 +1,7 @@
 /*
  * cmd_traffic.c - what filters do on a wire: bloomery traffic VERB ...
  */
+#include "apps/traffic/scan_verb.h"
 #include "apps/traffic/traffic.h"
 #include "cli/rows.h"
 
@@ -45,6 +46,22 @@ static const struct opt traffic_options[] = {
       "gen: how many there are, 1000 if not given" },
     { "skew", 0, OPT_TEXT, &traffic_args.skew, "S",
       "gen: flow i has its share 1/i^S of the packets; 1 if not given" },
+    { "rules", 0, OPT_TEXT, &traffic_args.rules, "FILE",
+      "scan: Snort's rules, of which each content is looked for" },
+    { "strings", 0, OPT_TEXT, &traffic_args.strings, "FILE",
+      "scan: strings to look for, one per line" },
+    FLAG("nocase", 0, traffic_args.nocase,
+         "scan --strings: upper and lower case are the same"),
+    FLAG("raw", 0, traffic_args.raw,
+         "scan: the bytes of a file as they lie, also of a capture"),
+    FLAG("summary", 0, traffic_args.summary,
+         "scan: print no matches, only how many there are"),
+    FLAG("exact", 0, traffic_args.exact,
+         "scan: by an automaton without filters, to compare"),
+    FLAG("per-length", 0, traffic_args.per_length,
+         "scan: a filter for each length, asked at each byte, to compare"),
+    { "memory", 0, OPT_POSITIVE, &traffic_args.memory, "SIZE",
+      "scan: for TCP streams, 256M if not given" },
     { "seed", 0, OPT_COUNT, &traffic_args.seed, "N",
       "of the hash functions, or of chance" },
     { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE",
@@ -60,9 +77,13 @@ static const struct verb traffic_verbs[] = {
       " key threshold interval interface count top stages counters entries "
       "serial shared plain no-shield inner form seed quiet json " },
     { "gen", "-o FILE", 0, " count flows skew seed output wait quiet " },
+    { "scan", "FILE...", 0,
+      " rules strings nocase raw summary exact per-length memory interface "
+      "count inner seed quiet json " },
 };
 #ifdef BLY_PCAP
-static traffic_verb *const traffic_functions[] = { traffic_flows, traffic_gen };
+static traffic_verb *const traffic_functions[] = { traffic_flows, traffic_gen,
+                                                   traffic_scan };
 #else
 static int traffic_without(const struct traffic_args *args,
                            const struct list *operands)
@@ -71,8 +92,13 @@ static int traffic_without(const struct traffic_args *args,
     return fail("this bloomery was built without libpcap (libpcap-dev) and "
                 "cannot read captures");
 }
-static traffic_verb *const traffic_functions[] = { traffic_without,
-                                                   traffic_gen };
+static int scan_without(const struct traffic_args *args,
+                        const struct list *operands)
+{
+    return scan_all(args, operands, NULL);
+}
+static traffic_verb *const traffic_functions[] = { traffic_without, traffic_gen,
+                                                   scan_without };
 #endif
 #define NVERBS (sizeof traffic_verbs / sizeof traffic_verbs[0])
 
@@ -90,6 +116,8 @@ static const struct example traffic_examples[] = {
       "who sends more than a megabyte in a minute" },
     { "bloomery traffic flows --interface eth0 --key dst --top 5",
       "what passes now, second by second" },
+    { "bloomery traffic scan --strings bad.txt day.pcap mail.mbox",
+      "which of these strings are in what was sent, or in a file" },
     { "bloomery traffic gen -o zipf.pcap --flows 100000 --count 5000000",
       "a capture whose flows are known" },
     { 0 },
@@ -97,9 +125,10 @@ static const struct example traffic_examples[] = {
 
 const struct command cmd_traffic = {
     .name = "traffic",
-    .verbs = "flows gen",
+    .verbs = "flows gen scan",
     .usage = "VERB [OPERAND]... [OPTION]...",
-    .summary = "find who sends much, in captures and on interfaces",
+    .summary = "find who sends much and what is sent, in captures and on "
+               "interfaces",
     .about =
         "flows CAPTURE prints the flows of a capture (pcap or pcapng, - is "
         "standard input) that have sent as much as the threshold in an "
@@ -115,6 +144,12 @@ const struct command cmd_traffic = {
         "too short for the key, or whose lengths contradict each other are "
         "counted in the summary. A fragment that is not the first has no "
         "ports: it belongs to a flow of its own addresses and protocol.\n\n"
+        "scan FILE... looks for many strings at once, in files and in what the "
+        "packets of captures carry; TCP is put in order first. Filters let "
+        "pass what may be one of the strings, and that is compared: matches "
+        "are exact, and the exit status is 1 if there are none. Of Snort's "
+        "rules each content is looked for by itself, with nocase, offset and "
+        "depth; whatever else they ask is not.\n\n"
         "gen -o FILE writes a capture of TCP packets of 1000 bytes whose flows "
         "are known: flow i comes from the address 10.0.0.0 + i.",
     .options = traffic_options,

@@ -12,6 +12,11 @@ struct traffic_args {
     const char *skew; /* gen */
     uint64_t stages, counters, entries, seed, top, count, flows;
     bool serial, shared, plain, unshielded, inner, json;
+
+    /* scan */
+    const char *rules, *strings;
+    uint64_t memory;
+    bool nocase, raw, exact, per_length, summary;
 };
 
 /* What was read, whatever was looked for in it. */
@@ -34,6 +39,21 @@ struct flow_row {
     uint64_t bytes, bytes_max, packets;
 };
 
+/* scan: a match, and what there was in all. */
+struct scan_row {
+    const char *file, *flow;
+    uint64_t packet, offset, rule, line;
+    bly_bytes string;
+};
+
+struct scan_summary {
+    uint64_t strings, groups, memory, bytes, matches;
+    double passed, computed, compared; /* per byte */
+    uint64_t packets, other, cut, fragments, streams, gaps, evicted;
+    uint64_t without, absent;
+};
+
+extern const struct field scan_row_fields[], scan_fields[];
 extern const struct field flow_fields[], flows_fields[];
 extern const struct report traffic_reports[];
 

@@ -43,8 +43,52 @@ const struct field flows_fields[] = {
     { 0 },
 };
 
+const struct field scan_row_fields[] = {
+    FIELD(struct scan_row, file, NONE, "the file, capture or interface"),
+    FIELD(struct scan_row, flow, OPTIONAL, "the flow, of a capture"),
+    FIELD(struct scan_row, packet, NONE | OPTIONAL | ZERO,
+          "number of the packet that it ends in, of a capture"),
+    FIELD(struct scan_row, offset, NONE,
+          "where it begins: in the file, the TCP stream or the payload"),
+    FIELD(struct scan_row, rule, NONE, "sid of the rule, or its line"),
+    FIELD(struct scan_row, line, NONE, "of the string in its file"),
+    FIELD(struct scan_row, string, NONE, "the string"),
+    { 0 },
+};
+
+const struct field scan_fields[] = {
+    FIELD(struct scan_summary, matches, NONE, "matches in all"),
+    FIELD(struct scan_summary, strings, NONE, "strings that were looked for"),
+    FIELD(struct scan_summary, groups, NONE, "groups of them, by length"),
+    FIELD(struct scan_summary, memory, BYTES, "of the filters and tables"),
+    FIELD(struct scan_summary, bytes, BYTES, "that were looked through"),
+    FIELD(
+        struct scan_summary, computed, NONE,
+        "windows per byte that should pass the filters, if bytes were random"),
+    FIELD(struct scan_summary, passed, NONE, "windows per byte that did"),
+    FIELD(struct scan_summary, compared, NONE,
+          "strings per byte that were compared"),
+    FIELD(struct scan_summary, packets, NONE, "packets of captures"),
+    FIELD(struct scan_summary, other, NONE,
+          "packets that are no IP, or have wrong lengths"),
+    FIELD(struct scan_summary, cut, NONE, "packets that were captured in part"),
+    FIELD(struct scan_summary, fragments, NONE,
+          "later fragments, looked at each by itself"),
+    FIELD(struct scan_summary, streams, NONE, "directions of TCP connections"),
+    FIELD(struct scan_summary, gaps, NONE,
+          "places in them where bytes are missing"),
+    FIELD(struct scan_summary, evicted, NONE,
+          "streams that were forgotten before they ended"),
+    FIELD(struct scan_summary, without, NONE, "rules without content"),
+    FIELD(struct scan_summary, absent, NONE,
+          "contents that must be absent, which were left out"),
+    { 0 },
+};
+
 const struct report traffic_reports[] = {
     { "flows: each flow", flow_fields, LINES },
     { "flows: at the end", flows_fields, ONE },
+    { "scan: each match", scan_row_fields, LINES },
+    { "scan: at the end", scan_fields, ONE },
     { 0 },
 };
