@@ -205,6 +205,7 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     Recipe("bench -k blocked -n 1k --rounds 1", slow=True, volatile=True),
     # What came before an error is counted and printed.
     Recipe("traffic flows -q old.pcap", volatile=True),
+    Recipe("traffic scan -q --strings half.txt old.pcap a.txt", volatile=True),
 ]
 
 # Verbs that run until they are ended; what they serve they only read.

@@ -78,6 +78,7 @@
     X(spell)           \
     X(ranges)          \
     X(flows)           \
+    X(ids)             \
     X(three_tables)    \
     X(tables)          \
     X(differential)    \
