@@ -14,11 +14,14 @@ static const struct opt traffic_options[] = {
       "flows: bytes per interval from which on a flow is never missed, or a "
       "share of the capture's such as 1%; 0.1% if not given" },
     { "interval", 0, OPT_TEXT, &traffic_args.interval, "SECONDS",
-      "flows: count anew after that long; the whole capture if not given" },
+      "flows: count anew after that long; the whole capture if not given; "
+      "digest: of a table, 10 if not given" },
     { "interface", 0, OPT_TEXT, &traffic_args.interface, "NAME",
-      "flows: packets that pass there now, until a signal ends it" },
+      "flows, scan, digest: packets that pass there now, until a signal ends "
+      "it" },
     { "count", 0, OPT_POSITIVE, &traffic_args.count, "N",
-      "flows --interface: end after N packets; gen: packets to make" },
+      "--interface: end after N packets; gen: packets to make; trace: number "
+      "of the packet" },
     { "top", 0, OPT_POSITIVE, &traffic_args.top, "N",
       "flows: print only the N largest of an interval" },
     { "stages", 0, OPT_POSITIVE, &traffic_args.stages, "N",
@@ -27,7 +30,7 @@ static const struct opt traffic_options[] = {
       "flows: counters per stage; ten for each flow that could be as large as "
       "the threshold if not given" },
     { "entries", 0, OPT_POSITIVE, &traffic_args.entries, "N",
-      "flows: how many there is room for" },
+      "flows: how many there is room for; digest: tables that are kept" },
     FLAG("serial", 0, traffic_args.serial,
          "flows: stages one behind the other, each with its share of the "
          "threshold"),
@@ -38,8 +41,7 @@ static const struct opt traffic_options[] = {
          "flows: raise all counters by each packet, not only the least"),
     FLAG("no-shield", 0, traffic_args.unshielded,
          "flows: those that are known go on raising counters"),
-    FLAG("inner", 0, traffic_args.inner,
-         "flows: look into GRE, VXLAN and IP in IP"),
+    FLAG("inner", 0, traffic_args.inner, "look into GRE, VXLAN and IP in IP"),
     { "form", 0, OPT_TEXT, &traffic_args.form, "table|csv",
       "flows: how they are printed" },
     { "flows", 0, OPT_POSITIVE, &traffic_args.flows, "N",
@@ -62,10 +64,29 @@ static const struct opt traffic_options[] = {
          "scan: a filter for each length, asked at each byte, to compare"),
     { "memory", 0, OPT_POSITIVE, &traffic_args.memory, "SIZE",
       "scan: for TCP streams, 256M if not given" },
+    { "bits", 0, OPT_POSITIVE, &traffic_args.bits, "N",
+      "digest: per packet, 16 if not given, or as many as 0.5 % of the bytes "
+      "allow" },
+    { "router", 0, OPT_TEXT, &traffic_args.router, "NAME",
+      "digest: whose tables these are; the name of the file if not given" },
+    { "nat", 0, OPT_TEXT, &traffic_args.nat, "FILE",
+      "digest: addresses that the router translates, inside and outside" },
+    { "mtu", 0, OPT_POSITIVE, &traffic_args.mtu, "N",
+      "digest: the router makes fragments of this many bytes" },
+    { "topology", 0, OPT_TEXT, &traffic_args.topology, "FILE",
+      "trace: which routers are linked, a pair of names per line" },
+    { "packet", 0, OPT_TEXT, &traffic_args.packet, "CAPTURE",
+      "trace: with the packet, the first one or that of --count" },
+    { "from", 0, OPT_TEXT, &traffic_args.from, "ROUTER",
+      "trace: the last one that the packet passed" },
+    { "time", 0, OPT_TEXT, &traffic_args.time, "SECONDS",
+      "trace: when, since 1970; as the capture says if not given" },
+    { "within", 0, OPT_TEXT, &traffic_args.within, "SECONDS",
+      "trace: before and after that time, 1 if not given" },
     { "seed", 0, OPT_COUNT, &traffic_args.seed, "N",
       "of the hash functions, or of chance" },
     { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE",
-      "gen: the capture" },
+      "gen: the capture; digest: the tables" },
     WAIT_OPTION,
     QUIET_OPTION("print no summary"),
     JSON_OPTION(traffic_args),
@@ -80,10 +101,16 @@ static const struct verb traffic_verbs[] = {
     { "scan", "FILE...", 0,
       " rules strings nocase raw summary exact per-length memory interface "
       "count inner seed quiet json " },
+    { "digest", "CAPTURE -o FILE", 0,
+      " interval bits router nat mtu inner entries interface count seed output "
+      "wait quiet json " },
+    { "trace", "DIGEST...", 1,
+      " topology packet from time within count quiet json " },
 };
 #ifdef BLY_PCAP
 static traffic_verb *const traffic_functions[] = { traffic_flows, traffic_gen,
-                                                   traffic_scan };
+                                                   traffic_scan, traffic_digest,
+                                                   traffic_trace };
 #else
 static int traffic_without(const struct traffic_args *args,
                            const struct list *operands)
@@ -97,8 +124,9 @@ static int scan_without(const struct traffic_args *args,
 {
     return scan_all(args, operands, NULL);
 }
-static traffic_verb *const traffic_functions[] = { traffic_without, traffic_gen,
-                                                   scan_without };
+static traffic_verb *const traffic_functions[] = {
+    traffic_without, traffic_gen, scan_without, traffic_without, traffic_without
+};
 #endif
 #define NVERBS (sizeof traffic_verbs / sizeof traffic_verbs[0])
 
@@ -118,6 +146,11 @@ static const struct example traffic_examples[] = {
       "what passes now, second by second" },
     { "bloomery traffic scan --strings bad.txt day.pcap mail.mbox",
       "which of these strings are in what was sent, or in a file" },
+    { "bloomery traffic digest --router r7 -o r7.dig r7.pcap",
+      "what passed router r7" },
+    { "bloomery traffic trace --topology net.txt --packet p.pcap --from r7 "
+      "r*.dig",
+      "where it came from" },
     { "bloomery traffic gen -o zipf.pcap --flows 100000 --count 5000000",
       "a capture whose flows are known" },
     { 0 },
@@ -125,7 +158,7 @@ static const struct example traffic_examples[] = {
 
 const struct command cmd_traffic = {
     .name = "traffic",
-    .verbs = "flows gen scan",
+    .verbs = "flows gen scan digest trace",
     .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "find who sends much and what is sent, in captures and on "
                "interfaces",
@@ -150,6 +183,12 @@ const struct command cmd_traffic = {
         "are exact, and the exit status is 1 if there are none. Of Snort's "
         "rules each content is looked for by itself, with nocase, offset and "
         "depth; whatever else they ask is not.\n\n"
+        "digest CAPTURE -o FILE keeps filters of the packets that passed, a "
+        "table for each slice of time, in at most 0.5 % of their bytes; trace "
+        "asks the tables of routers, neighbour by neighbour, which way a "
+        "packet took. The way is always among what it prints. Packets that a "
+        "router changes (--nat, --mtu, and the ends of tunnels with --inner) "
+        "are followed through its side table.\n\n"
         "gen -o FILE writes a capture of TCP packets of 1000 bytes whose flows "
         "are known: flow i comes from the address 10.0.0.0 + i.",
     .options = traffic_options,

@@ -168,7 +168,8 @@ def bare(tmp_path_factory):
              *(f"apps/seal/{name}" for name in
                ("zindex", "key", "words", "sealed", "index", "verbs")),
              "apps/traffic/capture", "apps/traffic/flows",
-             "apps/traffic/scan_capture",
+             "apps/traffic/scan_capture", "apps/traffic/digest_verb",
+             "apps/traffic/trace_verb",
              "io/service", "io/late_microhttpd", "apps/passwords/serve",
              *(f"apps/digest/{name}" for name in
                ("fetch", "late_curl", "relay", "serve", "server"))]

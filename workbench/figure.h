@@ -79,6 +79,7 @@
     X(ranges)          \
     X(flows)           \
     X(ids)             \
+    X(spie)            \
     X(three_tables)    \
     X(tables)          \
     X(differential)    \

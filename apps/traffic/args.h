@@ -17,6 +17,10 @@ struct traffic_args {
     const char *rules, *strings;
     uint64_t memory;
     bool nocase, raw, exact, per_length, summary;
+
+    /* digest, trace */
+    const char *router, *nat, *topology, *packet, *from, *within, *time;
+    uint64_t bits, mtu;
 };
 
 /* What was read, whatever was looked for in it. */
@@ -54,6 +58,25 @@ struct scan_summary {
 };
 
 extern const struct field scan_row_fields[], scan_fields[];
+
+struct digest_summary {
+    struct traffic_totals totals;
+    uint64_t tables, sides, file;
+    double share, rate;
+};
+
+/* trace: a router that was asked, and what there was in all. */
+struct trace_row {
+    const char *router, *from, *answer, *change;
+    unsigned hops;
+    bool last;
+};
+
+struct trace_summary {
+    uint64_t asked, passed, last, silent;
+};
+
+extern const struct field digest_fields[], trace_row_fields[], trace_fields[];
 extern const struct field flow_fields[], flows_fields[];
 extern const struct report traffic_reports[];
 

@@ -85,10 +85,49 @@ const struct field scan_fields[] = {
     { 0 },
 };
 
+const struct field digest_fields[] = {
+    MEMBERS(struct digest_summary, totals, NONE, total_fields),
+    FIELD(struct digest_summary, tables, NONE, "tables that were made"),
+    FIELD(struct digest_summary, sides, NONE,
+          "packets that are changed on the way, in side tables"),
+    FIELD(struct digest_summary, file, BYTES, "of the file"),
+    FIELD(struct digest_summary, share, SHARE | MAYBE,
+          "bytes of the file by those of the packets"),
+    FIELD(struct digest_summary, rate, RATE,
+          "of other packets that seem to be in a table, at most"),
+    { 0 },
+};
+
+const struct field trace_row_fields[] = {
+    FIELD(struct trace_row, hops, NONE, "from where the walk began"),
+    FIELD(struct trace_row, router, NONE, "that was asked"),
+    FIELD(struct trace_row, from, MAYBE,
+          "its neighbour that the packet went to; null: where it began"),
+    FIELD(struct trace_row, answer, NONE,
+          "no, maybe, changed, or no table of that time"),
+    FIELD(struct trace_row, change, OPTIONAL, "nat, tunnel or fragment"),
+    FIELD(struct trace_row, last, NONE,
+          "the packet passed, and no router behind it says so"),
+    { 0 },
+};
+
+const struct field trace_fields[] = {
+    FIELD(struct trace_summary, asked, NONE, "routers that were asked"),
+    FIELD(struct trace_summary, passed, NONE,
+          "that the packet may have passed"),
+    FIELD(struct trace_summary, last, NONE, "of them, where it may have begun"),
+    FIELD(struct trace_summary, silent, NONE,
+          "routers without a table of that time"),
+    { 0 },
+};
+
 const struct report traffic_reports[] = {
     { "flows: each flow", flow_fields, LINES },
     { "flows: at the end", flows_fields, ONE },
     { "scan: each match", scan_row_fields, LINES },
     { "scan: at the end", scan_fields, ONE },
+    { "digest", digest_fields, ONE },
+    { "trace: each router", trace_row_fields, LINES },
+    { "trace: at the end", trace_fields, ONE },
     { 0 },
 };

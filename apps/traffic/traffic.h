@@ -11,5 +11,6 @@ typedef int traffic_verb(const struct traffic_args *args,
                          const struct list *operands);
 traffic_verb traffic_flows, traffic_gen;
 traffic_verb traffic_scan;
+traffic_verb traffic_digest, traffic_trace;
 
 #endif
