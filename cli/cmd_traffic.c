@@ -1,6 +1,7 @@
 /*
  * cmd_traffic.c - what filters do on a wire: bloomery traffic VERB ...
  */
+#include "apps/traffic/queue_verb.h"
 #include "apps/traffic/scan_verb.h"
 #include "apps/traffic/traffic.h"
 #include "cli/rows.h"
@@ -45,7 +46,8 @@ static const struct opt traffic_options[] = {
     { "form", 0, OPT_TEXT, &traffic_args.form, "table|csv",
       "flows: how they are printed" },
     { "flows", 0, OPT_POSITIVE, &traffic_args.flows, "N",
-      "gen: how many there are, 1000 if not given" },
+      "gen: how many there are, 1000 if not given; queue: simulated sources "
+      "that yield, 100 if not given" },
     { "skew", 0, OPT_TEXT, &traffic_args.skew, "S",
       "gen: flow i has its share 1/i^S of the packets; 1 if not given" },
     { "rules", 0, OPT_TEXT, &traffic_args.rules, "FILE",
@@ -83,6 +85,20 @@ static const struct opt traffic_options[] = {
       "trace: when, since 1970; as the capture says if not given" },
     { "within", 0, OPT_TEXT, &traffic_args.within, "SECONDS",
       "trace: before and after that time, 1 if not given" },
+    { "rate", 0, OPT_TEXT, &traffic_args.rate, "RATE",
+      "queue: of the link in bits per second, 45M if not given" },
+    { "sender", 0, OPT_TEXT, &traffic_args.sender, "RATE",
+      "queue: of the simulated sender that does not yield; four fair shares if "
+      "not given" },
+    { "levels", 0, OPT_POSITIVE, &traffic_args.levels, "N",
+      "queue: of bins, 8 if not given" },
+    { "bins", 0, OPT_POSITIVE, &traffic_args.bins, "N",
+      "queue: per level, 64 if not given" },
+    { "target", 0, OPT_POSITIVE, &traffic_args.target, "N",
+      "queue: packets of a bin from which on more are dropped, 10 if not "
+      "given" },
+    { "limit", 0, OPT_POSITIVE, &traffic_args.limit, "N",
+      "queue: packets of all, 500 if not given" },
     { "seed", 0, OPT_COUNT, &traffic_args.seed, "N",
       "of the hash functions, or of chance" },
     { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE",
@@ -106,11 +122,14 @@ static const struct verb traffic_verbs[] = {
       "wait quiet json " },
     { "trace", "DIGEST...", 1,
       " topology packet from time within count quiet json " },
+    { "queue", "[CAPTURE]", 0,
+      " rate sender flows levels bins target limit inner seed quiet json " },
 };
 #ifdef BLY_PCAP
-static traffic_verb *const traffic_functions[] = { traffic_flows, traffic_gen,
-                                                   traffic_scan, traffic_digest,
-                                                   traffic_trace };
+static traffic_verb *const traffic_functions[] = {
+    traffic_flows,  traffic_gen,   traffic_scan,
+    traffic_digest, traffic_trace, traffic_queue
+};
 #else
 static int traffic_without(const struct traffic_args *args,
                            const struct list *operands)
@@ -118,6 +137,11 @@ static int traffic_without(const struct traffic_args *args,
     (void)args, (void)operands;
     return fail("this bloomery was built without libpcap (libpcap-dev) and "
                 "cannot read captures");
+}
+static int queue_without(const struct traffic_args *args,
+                         const struct list *operands)
+{
+    return queue_any(args, operands, NULL);
 }
 static int scan_without(const struct traffic_args *args,
                         const struct list *operands)
@@ -158,7 +182,7 @@ static const struct example traffic_examples[] = {
 
 const struct command cmd_traffic = {
     .name = "traffic",
-    .verbs = "flows gen scan digest trace",
+    .verbs = "flows gen scan digest trace queue",
     .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "find who sends much and what is sent, in captures and on "
                "interfaces",
@@ -189,6 +213,9 @@ const struct command cmd_traffic = {
         "packet took. The way is always among what it prints. Packets that a "
         "router changes (--nat, --mtu, and the ends of tunnels with --inner) "
         "are followed through its side table.\n\n"
+        "queue simulates a link with sources that yield and one that does not, "
+        "behind drop-tail and behind Stochastic Fair Blue; with a CAPTURE it "
+        "says what the latter would have dropped of it.\n\n"
         "gen -o FILE writes a capture of TCP packets of 1000 bytes whose flows "
         "are known: flow i comes from the address 10.0.0.0 + i.",
     .options = traffic_options,

@@ -207,6 +207,7 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     # What came before an error is counted and printed.
     Recipe("traffic flows -q old.pcap", volatile=True),
     Recipe("traffic scan -q --strings half.txt old.pcap a.txt", volatile=True),
+    Recipe("traffic queue -q old.pcap", volatile=True),
     Recipe("traffic trace -q --topology net.txt --packet old.pcap --from r1 "
            "r1.dig"),
 ]

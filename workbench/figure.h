@@ -80,6 +80,7 @@
     X(flows)           \
     X(ids)             \
     X(spie)            \
+    X(sfb)             \
     X(three_tables)    \
     X(tables)          \
     X(differential)    \

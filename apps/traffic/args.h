@@ -21,6 +21,10 @@ struct traffic_args {
     /* digest, trace */
     const char *router, *nat, *topology, *packet, *from, *within, *time;
     uint64_t bits, mtu;
+
+    /* queue */
+    const char *rate, *sender;
+    uint64_t levels, bins, target, limit;
 };
 
 /* What was read, whatever was looked for in it. */
@@ -76,6 +80,18 @@ struct trace_summary {
     uint64_t asked, passed, last, silent;
 };
 
+/* queue: a simulated one, and a capture that went through. */
+struct queue_row {
+    const char *queue;
+    double use, fair, constant, times, yielding, constant_lost, yielding_lost;
+};
+
+struct queue_summary {
+    struct traffic_totals totals;
+    uint64_t taken, early, penalty, full, sent;
+};
+
+extern const struct field queue_row_fields[], queue_fields[];
 extern const struct field digest_fields[], trace_row_fields[], trace_fields[];
 extern const struct field flow_fields[], flows_fields[];
 extern const struct report traffic_reports[];

@@ -121,6 +121,34 @@ const struct field trace_fields[] = {
     { 0 },
 };
 
+const struct field queue_row_fields[] = {
+    FIELD(struct queue_row, queue, NONE, "drop-tail or sfb"),
+    FIELD(struct queue_row, use, SHARE, "of the link that was used"),
+    FIELD(struct queue_row, fair, NONE, "bits per second of a fair share"),
+    FIELD(struct queue_row, constant, NONE,
+          "bits per second that the constant sender got"),
+    FIELD(struct queue_row, times, NONE, "the same, in fair shares"),
+    FIELD(struct queue_row, yielding, NONE,
+          "bits per second that a source which yields got, on average"),
+    FIELD(struct queue_row, constant_lost, SHARE,
+          "of the constant sender's packets"),
+    FIELD(struct queue_row, yielding_lost, SHARE, "of the others' packets"),
+    { 0 },
+};
+
+const struct field queue_fields[] = {
+    MEMBERS(struct queue_summary, totals, NONE, total_fields),
+    FIELD(struct queue_summary, taken, NONE, "packets that were sent"),
+    FIELD(struct queue_summary, sent, BYTES, "of these"),
+    FIELD(struct queue_summary, early, NONE,
+          "packets dropped by chance, before there is no room"),
+    FIELD(struct queue_summary, penalty, NONE,
+          "packets dropped of flows that do not yield"),
+    FIELD(struct queue_summary, full, NONE,
+          "packets dropped since bins or the queue were full"),
+    { 0 },
+};
+
 const struct report traffic_reports[] = {
     { "flows: each flow", flow_fields, LINES },
     { "flows: at the end", flows_fields, ONE },
@@ -129,5 +157,7 @@ const struct report traffic_reports[] = {
     { "digest", digest_fields, ONE },
     { "trace: each router", trace_row_fields, LINES },
     { "trace: at the end", trace_fields, ONE },
+    { "queue: each kind of queue", queue_row_fields, LINES },
+    { "queue: a capture", queue_fields, ONE },
     { 0 },
 };

@@ -12,5 +12,6 @@ typedef int traffic_verb(const struct traffic_args *args,
 traffic_verb traffic_flows, traffic_gen;
 traffic_verb traffic_scan;
 traffic_verb traffic_digest, traffic_trace;
+traffic_verb traffic_queue;
 
 #endif
