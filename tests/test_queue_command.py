@@ -33,7 +33,7 @@ def test_replay(ok):
             packets.append(ether(ip4(udp(bytes(1000), source=10 + i // 20 % 10),
                                      17)))
             times.append(1000 + i * 0.001 + 0.0001)
-    capture(ok.path / "c.pcap", packets, times=times)
+    capture(ok.path / "c.pcap", packets, times=times, snap=60)
     fast = replayed(ok, "--rate", "100M")
     assert (fast["packets"], fast["taken"]) == (4200, 4200)
     slow = replayed(ok, "--rate", "2M")
