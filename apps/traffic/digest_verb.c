@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "apps/traffic/capture.h"
+#include "apps/traffic/each.h"
 #include "apps/traffic/spie.h"
 #include "apps/traffic/traffic.h"
 #include "io/files.h"
@@ -223,9 +223,10 @@ static bool changes_add(struct digest_run *r, const struct capture *c,
     return true;
 }
 
-static bool frame_digest(struct digest_run *r, const struct capture *c,
+static bool frame_digest(void *ctx, const struct capture *c,
                          const struct frame *f)
 {
+    struct digest_run *const r = ctx;
     struct traffic_totals *const totals = &r->sum.totals;
     struct packet p;
     struct spie_packet known;
@@ -263,29 +264,6 @@ static bool frame_digest(struct digest_run *r, const struct capture *c,
     t->bytes += f->wire;
     r->hashes[t->packets++] = bly_hash(&r->hasher, known.at, known.len);
     return changes_add(r, c, f, &p, &known);
-}
-
-static int digest_capture(struct digest_run *r, struct capture *c)
-{
-    struct frame f;
-    for (;;) {
-        if (c->live &&
-            (capture_ended() ||
-             (r->args->count && r->sum.totals.packets >= r->args->count)))
-            return YES;
-        switch (capture_next(c, &f)) {
-        case CAPTURED:
-            if (!frame_digest(r, c, &f))
-                return TROUBLE;
-            break;
-        case CAPTURED_NONE:
-            break;
-        case CAPTURED_END:
-            return YES;
-        default:
-            return TROUBLE;
-        }
-    }
 }
 
 static void digest_print(struct digest_run *r)
@@ -326,7 +304,7 @@ int traffic_digest(const struct traffic_args *args, const struct list *operands)
     }
     if (c.live)
         capture_watch();
-    int status = digest_capture(&r, &c);
+    int status = capture_each(&c, args->count, frame_digest, &r);
     capture_close(&c);
     /* What came before a damaged place is worth keeping. */
     if (!slice_end(&r))

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "apps/traffic/capture.h"
+#include "apps/traffic/each.h"
 #include "apps/traffic/queue_verb.h"
 #include "apps/traffic/traffic.h"
 #include "report/out.h"
@@ -39,14 +39,15 @@ static void packets_leave(struct replay *r, double now)
     }
 }
 
-static void packet_arrive(struct replay *r, const struct capture *c,
+static bool packet_arrive(void *ctx, const struct capture *c,
                           const struct frame *f)
 {
+    struct replay *const r = ctx;
     const struct key_choice all = { .form = KEY_5TUPLE };
     struct flow_key key;
     struct waiting_packet p;
     if (!frame_key(c, f, r->args->inner, all, &r->sum.totals, &key))
-        return; /* counted there */
+        return true; /* counted there */
     const double at = (double)f->ns / 1e9;
     if (r->sum.totals.packets == 1 || isnan(r->start))
         r->start = r->now = r->idle = at;
@@ -56,28 +57,12 @@ static void packet_arrive(struct replay *r, const struct capture *c,
     const bly_hasher h = { .id = BLY_HASH_XXH3, .seed = r->args->seed };
     const uint64_t flow = bly_hash(&h, key.at, key.len);
     if (sfb_arrive(r->sfb, flow, r->now, &p.ticket) != SFB_TAKEN)
-        return;
+        return true;
     r->idle = fmax(r->idle, r->now) + (double)f->wire * 8 / r->link;
     p.leaves = r->idle;
     r->sum.sent += f->wire;
     r->ring[(r->first + r->n++) % r->room] = p;
-}
-
-static int replay_all(struct replay *r, struct capture *c)
-{
-    struct frame f;
-    for (;;)
-        switch (capture_next(c, &f)) {
-        case CAPTURED:
-            packet_arrive(r, c, &f);
-            break;
-        case CAPTURED_NONE:
-            break;
-        case CAPTURED_END:
-            return YES;
-        default:
-            return TROUBLE;
-        }
+    return true;
 }
 
 int queue_replay(const struct traffic_args *args, const char *path)
@@ -94,7 +79,7 @@ int queue_replay(const struct traffic_args *args, const char *path)
     r.ring = malloc(r.room * sizeof *r.ring);
     int status = TROUBLE;
     if (r.sfb && r.ring) {
-        status = replay_all(&r, &c);
+        status = capture_each(&c, 0, packet_arrive, &r);
         const struct sfb_sum *const s = sfb_sum(r.sfb);
         r.sum.taken = s->taken;
         r.sum.early = s->early;

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "apps/traffic/capture.h"
+#include "apps/traffic/each.h"
 #include "apps/traffic/reassembly.h"
 #include "apps/traffic/scan_verb.h"
 #include "apps/traffic/traffic.h"
@@ -62,38 +62,23 @@ static bool payload_scan(struct packets *p, const struct packet *packet)
                       0, packet->npayload, 0);
 }
 
-static int packets_scan(struct packets *p, struct capture *c)
+static bool frame_scan(void *ctx, const struct capture *c,
+                       const struct frame *f)
 {
-    const struct traffic_args *const a = p->run->args;
+    struct packets *const p = ctx;
     struct scan_summary *const sum = &p->run->sum;
-    struct frame f;
     struct packet packet;
-    for (;;) {
-        if (c->live && (capture_ended() || (a->count && p->number >= a->count)))
-            return YES;
-        switch (capture_next(c, &f)) {
-        case CAPTURED:
-            p->number++;
-            sum->packets++;
-            switch (packet_parse(c->link, f.at, f.n, a->inner, &packet)) {
-            case PACKET_IP:
-                if (!payload_scan(p, &packet))
-                    return TROUBLE;
-                break;
-            case PACKET_CUT:
-                sum->cut++;
-                break;
-            default:
-                sum->other++;
-            }
-            break;
-        case CAPTURED_NONE:
-            break;
-        case CAPTURED_END:
-            return YES;
-        default:
-            return TROUBLE;
-        }
+    p->number++;
+    sum->packets++;
+    switch (packet_parse(c->link, f->at, f->n, p->run->args->inner, &packet)) {
+    case PACKET_IP:
+        return payload_scan(p, &packet);
+    case PACKET_CUT:
+        sum->cut++;
+        return true;
+    default:
+        sum->other++;
+        return true;
     }
 }
 
@@ -113,7 +98,8 @@ int scan_capture(struct scan_run *r, const char *name, bool live)
     if (live)
         capture_watch();
     p.streams = reassembly_new(&spec);
-    int status = p.streams ? packets_scan(&p, &c) : fail("out of memory");
+    int status = p.streams ? capture_each(&c, r->args->count, frame_scan, &p)
+                           : fail("out of memory");
     if (p.streams) {
         /* What waits for missing bytes is looked at too. */
         if (!p.failed && !reassembly_end(p.streams) && !p.failed)

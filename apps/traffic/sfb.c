@@ -8,6 +8,8 @@
 
 #include <bloomery.h>
 
+#include "apps/traffic/chance.h"
+
 struct bin {
     uint32_t packets;
     float probability;
@@ -45,14 +47,6 @@ struct sfb_spec sfb_defaults(unsigned limit)
                               .warmup = 60,
                               .penalty_rate = 10,
                               .penalty_burst = 20 };
-}
-
-static uint64_t chance_next(uint64_t *at)
-{
-    uint64_t x = *at += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
 }
 
 struct sfb *sfb_new(const struct sfb_spec *spec)
@@ -219,8 +213,7 @@ static enum sfb_verdict decide(struct sfb *s, const struct seen *seen,
         return penalty_passes(s, now) ? SFB_TAKEN : SFB_PENALTY;
     if (seen->packets >= s->spec.most)
         return SFB_BIN;
-    const double drawn = (double)(chance_next(&s->chance) >> 11) * 0x1p-53;
-    return drawn < seen->probability ? SFB_EARLY : SFB_TAKEN;
+    return chance_share(&s->chance) < seen->probability ? SFB_EARLY : SFB_TAKEN;
 }
 
 enum sfb_verdict sfb_arrive(struct sfb *s, uint64_t flow, double now,

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "apps/traffic/chance.h"
+
 #define MOST_SOURCES 100000
 #define LINK SIZE_MAX
 
@@ -40,14 +42,6 @@ struct sim {
     double each; /* seconds of a packet on the link */
     uint64_t chance, carried;
 };
-
-static double drawn(struct sim *s)
-{
-    uint64_t x = s->chance += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
-}
 
 /* -------------------------------------------------------------------- heap */
 
@@ -128,7 +122,7 @@ static void source_send(struct sim *s, size_t who, double now)
                              ? trip / from->window
                              : s->spec->packet * 8 / s->spec->constant_rate;
     /* A little chance keeps sources from marching in step. */
-    event_add(s, now + apart * (0.9 + 0.2 * drawn(s)), who);
+    event_add(s, now + apart * (0.9 + 0.2 * chance_share(&s->chance)), who);
 }
 
 static void result_make(const struct sim *s, struct sim_result *out)
@@ -176,9 +170,10 @@ bool sim_run(const struct sim_spec *spec, struct sim_result *out)
     for (size_t i = 0; ready && i < s.nsources; i++) {
         s.sources[i] =
             (struct source){ .window = 1,
-                             .trip = spec->round_trip * (0.5 + 1.5 * drawn(&s)),
+                             .trip = spec->round_trip *
+                                     (0.5 + 1.5 * chance_share(&s.chance)),
                              .yields = i >= spec->constant };
-        event_add(&s, drawn(&s), i);
+        event_add(&s, chance_share(&s.chance), i);
     }
     while (ready) {
         const struct event e = event_take(&s);
