@@ -100,7 +100,7 @@ HTTP_SERVER := io/service.c io/late_microhttpd.c io/gate.c apps/passwords/serve.
                apps/digest/keeper.c
 WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
             $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/report.c,$(wildcard apps/seal/*.c))) \
-            $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c apps/traffic/count.c apps/traffic/block.c apps/traffic/block_check.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
+            $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c apps/traffic/count.c apps/traffic/block.c apps/traffic/block_check.c apps/traffic/scan_capture.c apps/traffic/digest_verb.c apps/traffic/trace_verb.c apps/traffic/queue_replay.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
 
 # ------------------------------------------------------------------ hardening
 
@@ -201,6 +201,11 @@ $(B)/$(1)/tests/test_fields $(B)/$(1)/tests/test_progress $(B)/$(1)/tests/test_p
     $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c))
 $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard io/*.c))
 $(B)/$(1)/tests/test_urls: $(patsubst %,$(B)/$(1)/apps/urls/%.o,canonical lists names rules suffixes)
+$(B)/$(1)/tests/test_traffic_scan: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,automaton key reassembly scan scan_front scan_groups scan_rules) \
+    $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
+$(B)/$(1)/tests/test_traffic_scan: TEST_LIBS = $(PKG_LIBS)
+$(B)/$(1)/tests/test_sfb: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,sfb sfb_sim)
+$(B)/$(1)/tests/test_spie: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,packet spie spie_file)
 $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
 $(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)

@@ -1,6 +1,8 @@
 /*
  * cmd_traffic.c - what filters do on a wire: bloomery traffic VERB ...
  */
+#include "apps/traffic/queue_verb.h"
+#include "apps/traffic/scan_verb.h"
 #include "apps/traffic/traffic.h"
 #include "cli/rows.h"
 
@@ -13,11 +15,14 @@ static const struct opt traffic_options[] = {
       "flows: bytes per interval from which on a flow is never missed, or a "
       "share of the capture's such as 1%; 0.1% if not given" },
     { "interval", 0, OPT_TEXT, &traffic_args.interval, "SECONDS",
-      "flows: count anew after that long; the whole capture if not given" },
+      "flows: count anew after that long; the whole capture if not given; "
+      "digest: of a table, 10 if not given" },
     { "interface", 0, OPT_TEXT, &traffic_args.interface, "NAME",
-      "flows, count: packets that pass there now, until a signal ends it" },
+      "flows, count, scan, digest: packets that pass there now, until a "
+      "signal ends it" },
     { "count", 0, OPT_POSITIVE, &traffic_args.count, "N",
-      "with --interface: end after N packets; gen: packets to make" },
+      "--interface: end after N packets; gen: packets to make; trace: number "
+      "of the packet" },
     { "top", 0, OPT_POSITIVE, &traffic_args.top, "N",
       "flows: print only the N largest of an interval" },
     { "stages", 0, OPT_POSITIVE, &traffic_args.stages, "N",
@@ -26,7 +31,7 @@ static const struct opt traffic_options[] = {
       "flows: counters per stage; ten for each flow that could be as large as "
       "the threshold if not given" },
     { "entries", 0, OPT_POSITIVE, &traffic_args.entries, "N",
-      "flows: how many there is room for" },
+      "flows: how many there is room for; digest: tables that are kept" },
     FLAG("serial", 0, traffic_args.serial,
          "flows: stages one behind the other, each with its share of the "
          "threshold"),
@@ -41,13 +46,63 @@ static const struct opt traffic_options[] = {
     { "form", 0, OPT_TEXT, &traffic_args.form, "table|csv",
       "flows, count: how they are printed" },
     { "flows", 0, OPT_POSITIVE, &traffic_args.flows, "N",
-      "gen: how many there are, 1000 if not given" },
+      "gen: how many there are, 1000 if not given; queue: simulated sources "
+      "that yield, 100 if not given" },
     { "skew", 0, OPT_TEXT, &traffic_args.skew, "S",
       "gen: flow i has its share 1/i^S of the packets; 1 if not given" },
+    { "rules", 0, OPT_TEXT, &traffic_args.rules, "FILE",
+      "scan: Snort's rules, of which each content is looked for" },
+    { "strings", 0, OPT_TEXT, &traffic_args.strings, "FILE",
+      "scan: strings to look for, one per line" },
+    FLAG("nocase", 0, traffic_args.nocase,
+         "scan --strings: upper and lower case are the same"),
+    FLAG("raw", 0, traffic_args.raw,
+         "scan: the bytes of a file as they lie, also of a capture"),
+    FLAG("summary", 0, traffic_args.summary,
+         "scan: print no matches, only how many there are"),
+    FLAG("automaton", 0, traffic_args.automaton,
+         "scan: by an automaton without filters, to compare"),
+    FLAG("per-length", 0, traffic_args.per_length,
+         "scan: a filter for each length, asked at each byte, to compare"),
+    { "memory", 0, OPT_POSITIVE, &traffic_args.memory, "SIZE",
+      "scan: for TCP streams, 256M if not given" },
+    { "bits", 0, OPT_POSITIVE, &traffic_args.bits, "N",
+      "digest: per packet, 16 if not given, or as many as 0.5 % of the bytes "
+      "allow" },
+    { "router", 0, OPT_TEXT, &traffic_args.router, "NAME",
+      "digest: whose tables these are; the name of the file if not given" },
+    { "nat", 0, OPT_TEXT, &traffic_args.nat, "FILE",
+      "digest: addresses that the router translates, inside and outside" },
+    { "mtu", 0, OPT_POSITIVE, &traffic_args.mtu, "N",
+      "digest: the router makes fragments of this many bytes" },
+    { "topology", 0, OPT_TEXT, &traffic_args.topology, "FILE",
+      "trace: which routers are linked, a pair of names per line" },
+    { "packet", 0, OPT_TEXT, &traffic_args.packet, "FILE",
+      "trace: a capture with the packet, the first one or that of --count" },
+    { "from", 0, OPT_TEXT, &traffic_args.from, "NAME",
+      "trace: the last one that the packet passed" },
+    { "time", 0, OPT_TEXT, &traffic_args.time, "SECONDS",
+      "trace: when, since 1970; as the capture says if not given" },
+    { "within", 0, OPT_TEXT, &traffic_args.within, "SECONDS",
+      "trace: before and after that time, 1 if not given" },
+    { "rate", 0, OPT_TEXT, &traffic_args.rate, "N",
+      "queue: of the link in bits per second, 45M if not given" },
+    { "sender", 0, OPT_TEXT, &traffic_args.sender, "N",
+      "queue: of the simulated sender that does not yield; four fair shares if "
+      "not given" },
+    { "levels", 0, OPT_POSITIVE, &traffic_args.levels, "N",
+      "queue: of bins, 8 if not given" },
+    { "bins", 0, OPT_POSITIVE, &traffic_args.bins, "N",
+      "queue: per level, 64 if not given" },
+    { "target", 0, OPT_POSITIVE, &traffic_args.target, "N",
+      "queue: packets of a bin from which on more are dropped, 10 if not "
+      "given" },
+    { "limit", 0, OPT_POSITIVE, &traffic_args.limit, "N",
+      "queue: packets of all, 500 if not given" },
     { "seed", 0, OPT_COUNT, &traffic_args.seed, "N",
       "of the hash functions, or of chance" },
     { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE",
-      "gen: the capture; block: the list" },
+      "gen: the capture; block: the list; digest: the tables" },
     { "sketch", 0, OPT_TEXT, &traffic_args.sketch,
       "countmin|spectral|spacecode", "count: by which; countmin if not given" },
     { "keys", 0, OPT_TEXT, &traffic_args.keys, "FILE",
@@ -104,13 +159,21 @@ static const struct verb traffic_verbs[] = {
     { "block", "LIST.bly CAPTURE | -o LIST.bly LIST...", 0,
       " output into ttl items fpr skip-bad exact allow inner kernel xdp detach "
       "status pins key-file seed wait quiet json " },
+    { "scan", "FILE...", 0,
+      " rules strings nocase raw summary automaton per-length memory interface "
+      "count inner seed quiet json " },
+    { "digest", "CAPTURE -o FILE", 0,
+      " interval bits router nat mtu inner entries interface count seed output "
+      "wait quiet json " },
+    { "trace", "DIGEST...", 1,
+      " topology packet from time within count quiet json " },
+    { "queue", "[CAPTURE]", 0,
+      " rate sender flows levels bins target limit inner seed quiet json " },
 };
 #ifdef BLY_PCAP
 static traffic_verb *const traffic_functions[] = {
-    traffic_flows,
-    traffic_gen,
-    traffic_count,
-    traffic_block,
+    traffic_flows, traffic_gen,    traffic_count, traffic_block,
+    traffic_scan,  traffic_digest, traffic_trace, traffic_queue,
 };
 #else
 static int traffic_without(const struct traffic_args *args,
@@ -120,11 +183,19 @@ static int traffic_without(const struct traffic_args *args,
     return fail("this bloomery was built without libpcap (libpcap-dev) and "
                 "cannot read captures");
 }
+static int queue_without(const struct traffic_args *args,
+                         const struct list *operands)
+{
+    return queue_any(args, operands, NULL);
+}
+static int scan_without(const struct traffic_args *args,
+                        const struct list *operands)
+{
+    return scan_all(args, operands, NULL);
+}
 static traffic_verb *const traffic_functions[] = {
-    traffic_without,
-    traffic_gen,
-    traffic_without,
-    traffic_without,
+    traffic_without, traffic_gen,     traffic_without, traffic_without,
+    scan_without,    traffic_without, traffic_without, queue_without,
 };
 #endif
 #define NVERBS (sizeof traffic_verbs / sizeof traffic_verbs[0])
@@ -143,6 +214,13 @@ static const struct example traffic_examples[] = {
       "who sends more than a megabyte in a minute" },
     { "bloomery traffic flows --interface eth0 --key dst --top 5",
       "what passes now, second by second" },
+    { "bloomery traffic scan --strings bad.txt day.pcap mail.mbox",
+      "which of these strings are in what was sent, or in a file" },
+    { "bloomery traffic digest --router r7 -o r7.dig r7.pcap",
+      "what passed router r7" },
+    { "bloomery traffic trace --topology net.txt --packet p.pcap --from r7 "
+      "r*.dig",
+      "where it came from" },
     { "bloomery traffic gen -o zipf.pcap --flows 100000 --count 5000000",
       "a capture whose flows are known" },
     { "bloomery traffic count --key src day.pcap",
@@ -158,9 +236,9 @@ static const struct example traffic_examples[] = {
 
 const struct command cmd_traffic = {
     .name = "traffic",
-    .verbs = "flows gen count block",
+    .verbs = "flows gen count block scan digest trace queue",
     .usage = "VERB [OPERAND]... [OPTION]...",
-    .summary = "find who sends much, count flows, drop what is listed",
+    .summary = "find who sends much and what is sent, count, drop and trace",
     .about =
         "flows CAPTURE prints the flows of a capture (pcap or pcapng, - is "
         "standard input) that have sent as much as the threshold in an "
@@ -176,6 +254,21 @@ const struct command cmd_traffic = {
         "too short for the key, or whose lengths contradict each other are "
         "counted in the summary. A fragment that is not the first has no "
         "ports: it belongs to a flow of its own addresses and protocol.\n\n"
+        "scan FILE... looks for many strings at once, in files and in what the "
+        "packets of captures carry; TCP is put in order first. Filters let "
+        "pass what may be one of the strings, and that is compared: matches "
+        "are exact, and the exit status is 1 if there are none. Of Snort's "
+        "rules each content is looked for by itself, with nocase, offset and "
+        "depth; whatever else they ask is not.\n\n"
+        "digest CAPTURE -o FILE keeps filters of the packets that passed, a "
+        "table for each slice of time, in at most 0.5 % of their bytes; trace "
+        "asks the tables of routers, neighbour by neighbour, which way a "
+        "packet took. The way is always among what it prints. Packets that a "
+        "router changes (--nat, --mtu, and the ends of tunnels with --inner) "
+        "are followed through its side table.\n\n"
+        "queue simulates a link with sources that yield and one that does not, "
+        "behind drop-tail and behind Stochastic Fair Blue; with a CAPTURE it "
+        "says what the latter would have dropped of it.\n\n"
         "gen -o FILE writes a capture of TCP packets of 1000 bytes whose flows "
         "are known: flow i comes from the address 10.0.0.0 + i.\n\n"
         "count CAPTURE prints every flow with its packets and bytes as a "

@@ -170,6 +170,8 @@ def bare(tmp_path_factory):
              "apps/traffic/capture", "apps/traffic/flows",
              "apps/traffic/count", "apps/traffic/block",
              "apps/traffic/block_check",
+             "apps/traffic/scan_capture", "apps/traffic/digest_verb",
+             "apps/traffic/trace_verb", "apps/traffic/queue_replay",
              "io/service", "io/late_microhttpd", "apps/passwords/serve",
              *(f"apps/digest/{name}" for name in
                ("fetch", "late_curl", "relay", "serve", "server"))]

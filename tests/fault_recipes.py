@@ -143,6 +143,7 @@ WRITES = [
     writing("traffic gen --count 100 --flows 5 -o new.pcap", "new.pcap"),
     writing("traffic block --seed 5 -o new.bly ips.txt", "new.bly"),
     writing("traffic block --into ips.bly more-ips.txt", "ips.bly"),
+    writing("traffic digest -q --seed 1 -o new.dig old.pcap", "new.dig"),
     writing("plan -n 1000 --plot old.svg", "old.svg"),
     writing("explain --add 2,4,9 --plot new.svg", "new.svg"),
     writing("ring show --from 3 --find 45 --plot new.svg", "new.svg"),
@@ -213,6 +214,10 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     Recipe("traffic flows -q old.pcap", volatile=True),
     Recipe("traffic count -q old.pcap", volatile=True),
     Recipe("traffic block -q --exact ips.txt ips.bly old.pcap", volatile=True),
+    Recipe("traffic scan -q --strings half.txt old.pcap a.txt", volatile=True),
+    Recipe("traffic queue -q old.pcap", volatile=True),
+    Recipe("traffic trace -q --topology net.txt --packet old.pcap --from r1 "
+           "r1.dig"),
 ]
 
 # Verbs that run until they are ended; what they serve they only read.
@@ -272,6 +277,7 @@ top half.txt -o heavy.bly
 seal init -q -o seal.key
 traffic gen --count 100 --flows 5 -o old.pcap
 traffic block --seed 5 -n 100 -o ips.bly ips.txt
+traffic digest -q --seed 1 -o r1.dig old.pcap
 table build -q -o db/ ages.tsv
 delta -o ab.bld a.bly b.bly
 raw -o b.bits b.bly
@@ -310,6 +316,7 @@ def make_folder(folder):
         "".join(f"milk bread item{i % 7}\n" for i in range(60)))
     (folder / "list.txt").write_text(keys(0, 900, "http://a.test/"))
     (folder / "list-old.txt").write_text(keys(0, 90, "http://a.test/"))
+    (folder / "net.txt").write_text("r1 r2\n")
     (folder / "rules.txt").write_text("||bad.example^\n@@||good.example^\n")
     (folder / "access.log").write_text("".join(
         f"1066036250.{i:03d} 5 10.0.0.{i % 4} TCP_MISS/200 900 GET "

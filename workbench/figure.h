@@ -80,6 +80,9 @@
     X(flows)           \
     X(flow_counts)     \
     X(block)           \
+    X(ids)             \
+    X(spie)            \
+    X(sfb)             \
     X(three_tables)    \
     X(tables)          \
     X(differential)    \

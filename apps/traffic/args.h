@@ -19,6 +19,19 @@ struct traffic_args {
     bool skip_bad, kernel;
     uint64_t stages, counters, entries, seed, top, count, flows;
     bool serial, shared, plain, unshielded, inner, json;
+
+    /* scan */
+    const char *rules, *strings;
+    uint64_t memory;
+    bool nocase, raw, automaton, per_length, summary;
+
+    /* digest, trace */
+    const char *router, *nat, *topology, *packet, *from, *within, *time;
+    uint64_t bits, mtu;
+
+    /* queue */
+    const char *rate, *sender;
+    uint64_t levels, bins, target, limit;
 };
 
 /* What was read, whatever was looked for in it. */
@@ -104,6 +117,52 @@ struct block_state {
 
 extern const struct field block_made_fields[], block_sum_fields[];
 extern const struct field block_state_fields[];
+/* scan: a match, and what there was in all. */
+struct scan_row {
+    const char *file, *flow;
+    uint64_t packet, offset, rule, line;
+    bly_bytes string;
+};
+
+struct scan_summary {
+    uint64_t strings, groups, memory, bytes, matches;
+    double passed, computed, compared; /* per byte */
+    uint64_t packets, other, cut, fragments, streams, gaps, evicted;
+    uint64_t without, absent;
+};
+
+extern const struct field scan_row_fields[], scan_fields[];
+
+struct digest_summary {
+    struct traffic_totals totals;
+    uint64_t tables, sides, file;
+    double share, rate;
+};
+
+/* trace: a router that was asked, and what there was in all. */
+struct trace_row {
+    const char *router, *from, *answer, *change;
+    unsigned hops;
+    bool last;
+};
+
+struct trace_summary {
+    uint64_t asked, passed, last, silent;
+};
+
+/* queue: a simulated one, and a capture that went through. */
+struct queue_row {
+    const char *queue;
+    double use, fair, constant, times, yielding, constant_lost, yielding_lost;
+};
+
+struct queue_summary {
+    struct traffic_totals totals;
+    uint64_t taken, early, penalty, full, sent;
+};
+
+extern const struct field queue_row_fields[], queue_fields[];
+extern const struct field digest_fields[], trace_row_fields[], trace_fields[];
 extern const struct field flow_fields[], flows_fields[];
 extern const struct field count_fields[], count_sum_fields[];
 extern const struct report traffic_reports[];

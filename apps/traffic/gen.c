@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/traffic/chance.h"
 #include "apps/traffic/traffic.h"
 #include "io/byte_order.h"
 #include "io/files.h"
@@ -25,14 +26,6 @@ struct made {
     uint32_t *flows; /* of each packet */
     uint64_t n;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
 
 /* Each flow has at least one packet; what rounding leaves goes to the first. */
 static void packets_share(struct made *m, uint64_t nflows, double skew)
@@ -54,7 +47,7 @@ static void packets_share(struct made *m, uint64_t nflows, double skew)
 static void packets_shuffle(struct made *m, uint64_t seed)
 {
     for (uint64_t i = m->n - 1; i > 0; i--) {
-        const uint64_t j = next_random(&seed) % (i + 1);
+        const uint64_t j = chance_next(&seed) % (i + 1);
         const uint32_t was = m->flows[i];
         m->flows[i] = m->flows[j];
         m->flows[j] = was;

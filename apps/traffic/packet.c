@@ -126,6 +126,8 @@ static void transport_parse(struct window *w, struct packet *p)
 {
     const bool has_ports =
         p->proto == IP_TCP || p->proto == IP_UDP || p->proto == IP_SCTP;
+    p->transport = w->at;
+    p->ntransport = w->n;
     if (!p->fragment && has_ports) {
         p->ports = w->n < 4 ? PORTS_CUT : PORTS_HERE;
         if (w->n >= 4) {
@@ -211,6 +213,8 @@ static enum packet_state ip_parse(struct window *w, struct packet *p)
     if (w->n < 1)
         return PACKET_CUT;
     p->version = w->at[0] >> 4;
+    p->ip = w->at;
+    p->nip = w->n;
     w->depth++;
     return p->version == 4   ? ip4_parse(w, p)
            : p->version == 6 ? ip6_parse(w, p)

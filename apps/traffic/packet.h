@@ -44,6 +44,8 @@ struct packet {
     unsigned char source[16], target[16]; /* 4 bytes of IPv4 */
     const unsigned char *payload;         /* behind the transport's header */
     size_t npayload;                      /* as far as it was captured */
+    const unsigned char *ip, *transport;  /* their headers */
+    size_t nip, ntransport;               /* and all behind, as captured */
 };
 
 /* Is it a link type (DLT_...) that packets can be found in? */

@@ -147,6 +147,112 @@ const struct field block_state_fields[] = {
     { 0 },
 };
 
+const struct field scan_row_fields[] = {
+    FIELD(struct scan_row, file, NONE, "the file, capture or interface"),
+    FIELD(struct scan_row, flow, OPTIONAL, "the flow, of a capture"),
+    FIELD(struct scan_row, packet, NONE | OPTIONAL | ZERO,
+          "number of the packet that it ends in, of a capture"),
+    FIELD(struct scan_row, offset, NONE,
+          "where it begins: in the file, the TCP stream or the payload"),
+    FIELD(struct scan_row, rule, NONE, "sid of the rule, or its line"),
+    FIELD(struct scan_row, line, NONE, "of the string in its file"),
+    FIELD(struct scan_row, string, NONE, "the string"),
+    { 0 },
+};
+
+const struct field scan_fields[] = {
+    FIELD(struct scan_summary, matches, NONE, "matches in all"),
+    FIELD(struct scan_summary, strings, NONE, "strings that were looked for"),
+    FIELD(struct scan_summary, groups, NONE, "groups of them, by length"),
+    FIELD(struct scan_summary, memory, BYTES, "of the filters and tables"),
+    FIELD(struct scan_summary, bytes, BYTES, "that were looked through"),
+    FIELD(
+        struct scan_summary, computed, NONE,
+        "windows per byte that should pass the filters, if bytes were random"),
+    FIELD(struct scan_summary, passed, NONE, "windows per byte that did"),
+    FIELD(struct scan_summary, compared, NONE,
+          "strings per byte that were compared"),
+    FIELD(struct scan_summary, packets, NONE, "packets of captures"),
+    FIELD(struct scan_summary, other, NONE,
+          "packets that are no IP, or have wrong lengths"),
+    FIELD(struct scan_summary, cut, NONE, "packets that were captured in part"),
+    FIELD(struct scan_summary, fragments, NONE,
+          "later fragments, looked at each by itself"),
+    FIELD(struct scan_summary, streams, NONE, "directions of TCP connections"),
+    FIELD(struct scan_summary, gaps, NONE,
+          "places in them where bytes are missing"),
+    FIELD(struct scan_summary, evicted, NONE,
+          "streams that were forgotten before they ended"),
+    FIELD(struct scan_summary, without, NONE, "rules without content"),
+    FIELD(struct scan_summary, absent, NONE,
+          "contents that must be absent, which were left out"),
+    { 0 },
+};
+
+const struct field digest_fields[] = {
+    MEMBERS(struct digest_summary, totals, NONE, total_fields),
+    FIELD(struct digest_summary, tables, NONE, "tables that were made"),
+    FIELD(struct digest_summary, sides, NONE,
+          "packets that are changed on the way, in side tables"),
+    FIELD(struct digest_summary, file, BYTES, "of the file"),
+    FIELD(struct digest_summary, share, SHARE | MAYBE,
+          "bytes of the file by those of the packets"),
+    FIELD(struct digest_summary, rate, RATE,
+          "of other packets that seem to be in a table, at most"),
+    { 0 },
+};
+
+const struct field trace_row_fields[] = {
+    FIELD(struct trace_row, hops, NONE, "from where the walk began"),
+    FIELD(struct trace_row, router, NONE, "that was asked"),
+    FIELD(struct trace_row, from, MAYBE,
+          "its neighbour that the packet went to; null: where it began"),
+    FIELD(struct trace_row, answer, NONE,
+          "no, maybe, changed, or no table of that time"),
+    FIELD(struct trace_row, change, OPTIONAL, "nat, tunnel or fragment"),
+    FIELD(struct trace_row, last, NONE,
+          "the packet passed, and no router behind it says so"),
+    { 0 },
+};
+
+const struct field trace_fields[] = {
+    FIELD(struct trace_summary, asked, NONE, "routers that were asked"),
+    FIELD(struct trace_summary, passed, NONE,
+          "that the packet may have passed"),
+    FIELD(struct trace_summary, last, NONE, "of them, where it may have begun"),
+    FIELD(struct trace_summary, silent, NONE,
+          "routers without a table of that time"),
+    { 0 },
+};
+
+const struct field queue_row_fields[] = {
+    FIELD(struct queue_row, queue, NONE, "drop-tail or sfb"),
+    FIELD(struct queue_row, use, SHARE, "of the link that was used"),
+    FIELD(struct queue_row, fair, NONE, "bits per second of a fair share"),
+    FIELD(struct queue_row, constant, NONE,
+          "bits per second that the constant sender got"),
+    FIELD(struct queue_row, times, NONE, "the same, in fair shares"),
+    FIELD(struct queue_row, yielding, NONE,
+          "bits per second that a source which yields got, on average"),
+    FIELD(struct queue_row, constant_lost, SHARE,
+          "of the constant sender's packets"),
+    FIELD(struct queue_row, yielding_lost, SHARE, "of the others' packets"),
+    { 0 },
+};
+
+const struct field queue_fields[] = {
+    MEMBERS(struct queue_summary, totals, NONE, total_fields),
+    FIELD(struct queue_summary, taken, NONE, "packets that were sent"),
+    FIELD(struct queue_summary, sent, BYTES, "of these"),
+    FIELD(struct queue_summary, early, NONE,
+          "packets dropped by chance, before there is no room"),
+    FIELD(struct queue_summary, penalty, NONE,
+          "packets dropped of flows that do not yield"),
+    FIELD(struct queue_summary, full, NONE,
+          "packets dropped since bins or the queue were full"),
+    { 0 },
+};
+
 const struct report traffic_reports[] = {
     { "flows: each flow", flow_fields, LINES },
     { "flows: at the end", flows_fields, ONE },
@@ -155,5 +261,12 @@ const struct report traffic_reports[] = {
     { "block -o, --into", block_made_fields, ONE },
     { "block LIST CAPTURE", block_sum_fields, ONE },
     { "block --status", block_state_fields, ONE },
+    { "scan: each match", scan_row_fields, LINES },
+    { "scan: at the end", scan_fields, ONE },
+    { "digest", digest_fields, ONE },
+    { "trace: each router", trace_row_fields, LINES },
+    { "trace: at the end", trace_fields, ONE },
+    { "queue: each kind of queue", queue_row_fields, LINES },
+    { "queue: a capture", queue_fields, ONE },
     { 0 },
 };

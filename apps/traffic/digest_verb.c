@@ -1,0 +1,318 @@
+/*
+ * digest_verb.c - bloomery traffic digest: tables of what passed
+ *
+ * A slice of time lasts as long as --interval says and, on a quiet link, until
+ * a table that is worth its header fits into 0.5 % of the bytes. The hashes of
+ * its packets are kept until then, so that the filter has the size for as many
+ * as there were.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "apps/traffic/each.h"
+#include "apps/traffic/spie.h"
+#include "apps/traffic/traffic.h"
+#include "io/files.h"
+#include "report/out.h"
+#include "report/say.h"
+
+#define NS 1e9
+#define SHARE 0.005       /* of the bytes of the link */
+#define LEAST_TABLE 4096. /* bytes of a table that a slice waits for */
+#define HEADERS 160.      /* of a table, at most */
+#define DEFAULT_BITS 16
+#define DEFAULT_SECONDS 10
+#define DEFAULT_TABLES 8640            /* a day */
+#define MOST_PACKETS ((size_t)1 << 22) /* of a slice: 32 MiB of hashes */
+#define MOST_NATS 65536
+
+struct digest_run {
+    const struct traffic_args *args;
+    int64_t slice;
+    size_t keeps; /* tables */
+    struct spie_nat *nats;
+    size_t nnats;
+    struct spie_file file;
+    struct digest_summary sum;
+
+    /* The slice that lasts. */
+    struct spie_table now;
+    bly_hasher hasher;
+    uint64_t *hashes;
+    size_t sides_room;
+    uint64_t slices;
+};
+
+/* ----------------------------------------------------------------- options */
+
+static bool nats_read(struct digest_run *r, const char *path)
+{
+    FILE *const f = fopen(path, "r");
+    char line[256];
+    unsigned number = 0;
+    bool good = f != NULL;
+    if (!f)
+        return !fail("%s: cannot be read", path);
+    while (good && fgets(line, sizeof line, f)) {
+        number++;
+        if (line[0] == '#' || line[0] == '\n')
+            continue;
+        good = r->nnats < MOST_NATS && spie_nat_line(line, &r->nats[r->nnats]);
+        r->nnats += good;
+    }
+    fclose(f);
+    return good ||
+           !fail("%s: line %u: right: 10.0.0.5 192.0.2.1, or with a port on "
+                 "both sides: inside, then outside",
+                 path, number);
+}
+
+static bool digest_options(struct digest_run *r, const struct list *operands)
+{
+    const struct traffic_args *const a = r->args;
+    double seconds = DEFAULT_SECONDS;
+    if (!a->output)
+        return !fail("-o FILE is missing: where to write the tables");
+    if (!a->interface == !operands->n || operands->n > 1)
+        return !fail("right: bloomery traffic digest CAPTURE -o FILE, or "
+                     "--interface NAME");
+    if (a->interval && (!bly_parse_real(a->interval, &seconds) ||
+                        !(seconds >= 0.001) || seconds > 1e9))
+        return !fail("--interval '%s': not a number of seconds from 0.001 on",
+                     a->interval);
+    if (a->bits > 64)
+        return !fail("--bits %llu: at most 64 bits per packet",
+                     (unsigned long long)a->bits);
+    if (a->mtu && (a->mtu < 68 || a->mtu > 65535))
+        return !fail("--mtu: from 68 to 65535");
+    const char *name = a->router;
+    if (!name) {
+        const char *const slash = strrchr(a->output, '/');
+        name = slash ? slash + 1 : a->output;
+    }
+    const size_t n = a->router ? strlen(name) : strcspn(name, ".");
+    if (n == 0 || n >= SPIE_NAME)
+        return !fail("--router: a name of 1 to %d bytes", SPIE_NAME - 1);
+    memcpy(r->file.router, name, n);
+    r->slice = (int64_t)(seconds * NS);
+    r->keeps = a->entries ? (size_t)a->entries : DEFAULT_TABLES;
+    r->hashes = malloc(MOST_PACKETS * sizeof *r->hashes);
+    r->nats = a->nat ? malloc(MOST_NATS * sizeof *r->nats) : NULL;
+    if (!r->hashes || (a->nat && !r->nats))
+        return !fail("out of memory");
+    return !a->nat || nats_read(r, a->nat);
+}
+
+/* ------------------------------------------------------------------ slices */
+
+static bool seed_next(struct digest_run *r)
+{
+    uint64_t seed = r->args->seed;
+    if (seed)
+        seed += r->slices * UINT64_C(0x9e3779b97f4a7c15);
+    else if (getrandom(&seed, sizeof seed, 0) < 0)
+        return !fail("the system has no random numbers");
+    r->slices++;
+    r->hasher = (bly_hasher){ .id = BLY_HASH_XXH3, .seed = seed };
+    return true;
+}
+
+static bly_status file_put(const void *what, bly_put *put, void *ctx)
+{
+    size_t n;
+    unsigned char *const bytes = spie_file_bytes(what, &n);
+    const bool done = bytes && put(ctx, bytes, n);
+    free(bytes);
+    return done ? BLY_OK : bytes ? BLY_EIO : BLY_ENOMEM;
+}
+
+static int side_order(const void *a, const void *b)
+{
+    const struct spie_side *const x = a, *const y = b;
+    return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* The slice becomes a table. */
+static bool slice_end(struct digest_run *r)
+{
+    struct spie_table *const t = &r->now;
+    const double packets = (double)t->packets;
+    if (!t->packets)
+        return true;
+    /* Who gives bits gets them, and sees the share in the summary. */
+    const double budget = SHARE * (double)t->bytes - HEADERS -
+                          (double)t->nsides * (10 + SPIE_BYTES);
+    const double bits =
+        packets * (r->args->bits
+                       ? (double)r->args->bits
+                       : fmin(DEFAULT_BITS, fmax(1, 8 * budget / packets)));
+    if (spie_table_make(r->hasher.seed, r->hashes, (size_t)t->packets,
+                        (uint64_t)bits, &t->filter))
+        return !fail_library();
+    if (t->nsides)
+        qsort(t->sides, t->nsides, sizeof *t->sides, side_order);
+    r->sum.sides += t->nsides;
+    r->sum.tables++;
+    const double k = fmax(1, round(bits / packets * 0.6931471805599453));
+    const double rate = pow(1 - exp(-k * packets / bits), k);
+    r->sum.rate = fmax(r->sum.rate, rate);
+    if (!spie_file_add(&r->file, t)) {
+        bly_free(t->filter);
+        t->filter = NULL;
+        return !fail("out of memory");
+    }
+    *t = (struct spie_table){ 0 };
+    r->sides_room = 0;
+    while (r->file.ntables > r->keeps)
+        spie_file_drop(&r->file);
+    return !r->args->interface ||
+           file_save(r->args->output, file_put, &r->file) == YES;
+}
+
+static bool slice_over(const struct digest_run *r, int64_t ns)
+{
+    const struct spie_table *const t = &r->now;
+    return t->packets == MOST_PACKETS ||
+           (t->packets && ns - t->start >= r->slice &&
+            SHARE * (double)t->bytes >= LEAST_TABLE);
+}
+
+static bool side_add(struct digest_run *r, enum spie_change change,
+                     const struct spie_packet *before,
+                     const struct spie_packet *after)
+{
+    struct spie_table *const t = &r->now;
+    if (t->nsides == r->sides_room) {
+        const size_t room = r->sides_room ? 2 * r->sides_room : 64;
+        void *const grown = realloc(t->sides, room * sizeof *t->sides);
+        if (!grown)
+            return !fail("out of memory");
+        t->sides = grown;
+        r->sides_room = room;
+    }
+    t->sides[t->nsides++] =
+        (struct spie_side){ bly_hash(&r->hasher, after->at, after->len), change,
+                            *before };
+    return true;
+}
+
+/* What this router makes of the packet. */
+static bool changes_add(struct digest_run *r, const struct capture *c,
+                        const struct frame *f, const struct packet *p,
+                        const struct spie_packet *known)
+{
+    struct spie_packet after;
+    struct packet inside;
+    for (size_t i = 0; i < r->nnats; i++)
+        if (spie_nat_apply(&r->nats[i], known, &after))
+            return side_add(r, SPIE_NAT, known, &after);
+    for (unsigned i = 0; r->args->mtu; i++) {
+        if (!spie_fragment(p, (unsigned)r->args->mtu, i, &after))
+            break;
+        if (!side_add(r, SPIE_FRAGMENT, known, &after))
+            return false;
+    }
+    if (r->args->inner &&
+        packet_parse(c->link, f->at, f->n, true, &inside) == PACKET_IP &&
+        inside.ip != p->ip && spie_known_by(&inside, &after))
+        return side_add(r, SPIE_TUNNEL, known, &after);
+    return true;
+}
+
+static bool frame_digest(void *ctx, const struct capture *c,
+                         const struct frame *f)
+{
+    struct digest_run *const r = ctx;
+    struct traffic_totals *const totals = &r->sum.totals;
+    struct packet p;
+    struct spie_packet known;
+    totals->packets++;
+    totals->bytes += f->wire;
+    switch (packet_parse(c->link, f->at, f->n, false, &p)) {
+    case PACKET_IP:
+        break;
+    case PACKET_CUT:
+        totals->cut++;
+        return true;
+    case PACKET_BAD:
+        totals->bad++;
+        return true;
+    default:
+        totals->other++;
+        return true;
+    }
+    if (!spie_known_by(&p, &known)) {
+        totals->cut++;
+        return true;
+    }
+    struct spie_table *const t = &r->now;
+    if (slice_over(r, f->ns) && !slice_end(r))
+        return false;
+    if (!t->packets) {
+        if (!seed_next(r))
+            return false;
+        t->start = t->end = f->ns;
+    }
+    /* Clocks that run backwards widen a slice at both ends. */
+    totals->backwards += f->ns < t->end;
+    t->start = f->ns < t->start ? f->ns : t->start;
+    t->end = f->ns > t->end ? f->ns : t->end;
+    t->bytes += f->wire;
+    r->hashes[t->packets++] = bly_hash(&r->hasher, known.at, known.len);
+    return changes_add(r, c, f, &p, &known);
+}
+
+static void digest_print(struct digest_run *r)
+{
+    size_t n = 0;
+    free(spie_file_bytes(&r->file, &n));
+    r->sum.file = n;
+    r->sum.share =
+        r->sum.totals.bytes ? (double)n / (double)r->sum.totals.bytes : NAN;
+    if (!quiet)
+        report(r->args->json ? stdout : stderr, r->args->json, digest_fields,
+               &r->sum,
+               "{packets} packets, {bytes}, in {tables} tables of "
+               "{file}[, {share} of it]; at most {rate} of other packets seem "
+               "to be there[; {?sides}{sides} changed on the way]"
+               "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"
+               "[; {?bad}{bad} bad]\n");
+}
+
+static void digest_free(struct digest_run *r)
+{
+    bly_free(r->now.filter);
+    free(r->now.sides);
+    free(r->hashes);
+    free(r->nats);
+    spie_file_free(&r->file);
+}
+
+int traffic_digest(const struct traffic_args *args, const struct list *operands)
+{
+    struct digest_run r = { .args = args };
+    struct capture c;
+    if (!digest_options(&r, operands) ||
+        !capture_open(args->interface ? args->interface : operands->at[0],
+                      args->interface != NULL, &c)) {
+        digest_free(&r);
+        return TROUBLE;
+    }
+    if (c.live)
+        capture_watch();
+    int status = capture_each(&c, args->count, frame_digest, &r);
+    capture_close(&c);
+    /* What came before a damaged place is worth keeping. */
+    if (!slice_end(&r))
+        status = TROUBLE;
+    if (file_save(args->output, file_put, &r.file) != YES)
+        status = TROUBLE;
+    else
+        digest_print(&r);
+    digest_free(&r);
+    return status;
+}

@@ -1,0 +1,114 @@
+/*
+ * queue_verb.c - bloomery traffic queue: who does not yield is held back
+ */
+#include "apps/traffic/queue_verb.h"
+
+#include <stdio.h>
+
+#include "apps/traffic/sfb_sim.h"
+#include "report/out.h"
+#include "report/say.h"
+
+#define DEFAULT_LINK 45e6
+#define DEFAULT_LIMIT 500
+#define DEFAULT_LEVELS 8
+#define DEFAULT_BINS 64
+#define DEFAULT_TARGET 10
+#define DEFAULT_FLOWS 100
+#define SIMULATED_SECONDS 60
+#define PACKET 1000
+#define ROUND_TRIP 0.1
+
+static bool rate_read(const char *name, const char *text, double *out)
+{
+    return (bly_parse_real(text, out) && *out >= 1000 && *out <= 1e12) ||
+           !fail("%s '%s': not a rate from 1k to 1T bits per second", name,
+                 text);
+}
+
+bool queue_options(const struct traffic_args *a, struct sfb_spec *spec,
+                   double *link)
+{
+    *link = DEFAULT_LINK;
+    if (a->levels > SFB_MOST_LEVELS || a->bins == 1 ||
+        a->bins > SFB_MOST_BINS || a->limit > 1000000 || a->target > 1000000)
+        return !fail("--levels at most %d, --bins from 2 to %d, --limit and "
+                     "--target at most 1000000",
+                     SFB_MOST_LEVELS, SFB_MOST_BINS);
+    *spec = sfb_defaults(a->limit ? (unsigned)a->limit : DEFAULT_LIMIT);
+    spec->levels = a->levels ? (unsigned)a->levels : DEFAULT_LEVELS;
+    spec->bins = a->bins ? (unsigned)a->bins : DEFAULT_BINS;
+    spec->target = a->target ? (unsigned)a->target : DEFAULT_TARGET;
+    spec->most = spec->target + (spec->target + 3) / 4;
+    spec->seed = a->seed;
+    return !a->rate || rate_read("--rate", a->rate, link);
+}
+
+static void queue_row(const char *name, const struct link_result *from,
+                      struct queue_row *to)
+{
+    *to = (struct queue_row){ .queue = name,
+                              .use = from->use,
+                              .fair = from->fair,
+                              .constant = from->constant,
+                              .times = from->constant / from->fair,
+                              .yielding = from->yielding,
+                              .constant_lost = from->constant_lost,
+                              .yielding_lost = from->yielding_lost };
+}
+
+static int queue_simulate(const struct traffic_args *a)
+{
+    struct sfb_spec queue;
+    double link;
+    if (!queue_options(a, &queue, &link))
+        return TROUBLE;
+    struct link_spec spec = {
+        .yielding = a->flows ? (unsigned)(a->flows % 100000) : DEFAULT_FLOWS,
+        .constant = 1,
+        .link = link,
+        .packet = PACKET,
+        .round_trip = ROUND_TRIP,
+        .seconds = SIMULATED_SECONDS,
+        .queue = queue.limit,
+        .seed = a->seed + 1,
+    };
+    spec.constant_rate = 4 * link / (spec.yielding + 1);
+    if (a->flows >= 100000)
+        return fail("--flows %llu: at most 99999 in a simulation",
+                    (unsigned long long)a->flows);
+    if (a->sender && !rate_read("--sender", a->sender, &spec.constant_rate))
+        return TROUBLE;
+    if (link * SIMULATED_SECONDS / (PACKET * 8) > 1e8)
+        return fail("--rate: more than 10^8 packets in %d s; right: up to 13G",
+                    SIMULATED_SECONDS);
+    for (unsigned i = 0; i < 2; i++) {
+        struct link_result result;
+        struct queue_row row;
+        spec.sfb = i ? &queue : NULL;
+        if (!link_run(&spec, &result))
+            return fail("out of memory");
+        queue_row(i ? "sfb" : "drop-tail", &result, &row);
+        report(stdout, a->json, queue_row_fields, &row,
+               "{queue:-10} link {use}; the constant sender got {times:.2} of "
+               "its fair share, lost {constant_lost}; the others lost "
+               "{yielding_lost}\n");
+    }
+    return YES;
+}
+
+int queue_any(const struct traffic_args *args, const struct list *operands,
+              queue_replay_fn *replay)
+{
+    if (operands->n > 1)
+        return fail("right: bloomery traffic queue, which simulates, or with "
+                    "one CAPTURE");
+    if (operands->n == 0)
+        return queue_simulate(args);
+    if (args->flows || args->sender)
+        return fail("--flows and --sender are for a simulation; right: without "
+                    "a capture");
+    return replay ? replay(args, operands->at[0])
+                  : fail("this bloomery was built without libpcap "
+                         "(libpcap-dev) and cannot read captures");
+}

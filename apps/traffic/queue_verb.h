@@ -1,0 +1,23 @@
+/*
+ * queue_verb.h - bloomery traffic queue: a simulation, and with libpcap the
+ * packets of a capture
+ */
+#ifndef BLY_TRAFFIC_QUEUE_VERB_H
+#define BLY_TRAFFIC_QUEUE_VERB_H
+
+#include "apps/traffic/args.h"
+#include "apps/traffic/sfb.h"
+#include "report/words.h"
+
+/* The queue that the options describe, and the rate of its link in bits per
+ * second. False, with the reason printed. */
+bool queue_options(const struct traffic_args *args, struct sfb_spec *spec,
+                   double *link);
+
+/* Replays a capture; NULL without libpcap. */
+typedef int queue_replay_fn(const struct traffic_args *args, const char *path);
+queue_replay_fn queue_replay;
+int queue_any(const struct traffic_args *args, const struct list *operands,
+              queue_replay_fn *replay);
+
+#endif

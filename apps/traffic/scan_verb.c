@@ -1,0 +1,207 @@
+/*
+ * scan_verb.c - bloomery traffic scan: strings in files and captures
+ */
+#include "apps/traffic/scan_verb.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/source.h"
+#include "report/out.h"
+#include "report/say.h"
+#include "report/show.h"
+#include "report/words.h"
+
+#define BLOCK ((size_t)1 << 18)
+
+/* ---------------------------------------------------------------- printing */
+
+static void match_print(const struct scan_run *r, const char *where,
+                        uint64_t packet, const struct scan_match *m)
+{
+    const struct scan_string *const s = &r->rules.strings[m->string];
+    const struct scan_row row = { .file = r->file,
+                                  .flow = where,
+                                  .packet = packet,
+                                  .offset = m->start,
+                                  .rule = s->rule,
+                                  .line = s->line,
+                                  .string = { s->at, s->n } };
+    report(stdout, r->args->json, scan_row_fields, &row,
+           "{file}[ {flow} packet {packet}] {offset}: {rule} {string}\n");
+}
+
+bool scan_piece(struct scan_run *r, const char *where, uint64_t packet,
+                const unsigned char *at, size_t seen, size_t n, uint64_t base)
+{
+    const struct scan_match *matches;
+    size_t nmatches;
+    if (!scanner_scan(r->scanner, at, seen, n, base, &matches, &nmatches))
+        return !fail("out of memory");
+    for (size_t i = 0; i < nmatches && !r->args->summary; i++)
+        match_print(r, where, packet, &matches[i]);
+    return true;
+}
+
+static void summary_print(struct scan_run *r)
+{
+    const struct scan_load *const load = scanner_load(r->scanner);
+    const double bytes = load->bytes ? (double)load->bytes : 1;
+    struct scan_summary *const s = &r->sum;
+    s->strings = r->rules.n;
+    s->groups = scanner_groups(r->scanner);
+    s->memory = scanner_bytes(r->scanner);
+    s->bytes = load->bytes;
+    s->matches = load->matches;
+    s->passed = (double)load->passed / bytes;
+    s->computed = load->computed / bytes;
+    s->compared = (double)load->compared / bytes;
+    s->without = r->rules.without;
+    s->absent = r->rules.absent;
+    if (!quiet)
+        report(r->args->json ? stdout : stderr, r->args->json, scan_fields, s,
+               "{matches} matches of {strings} strings in {bytes}"
+               "[; {?packets}{packets} packets, {streams} streams]"
+               "[; {?gaps}{gaps} gaps in them]"
+               "[; {?cut}{cut} packets cut short]"
+               "[; {?fragments}{fragments} fragments, each by itself]"
+               "[; {?absent}{absent} contents that must be absent left out]"
+               "[; {?without}{without} rules without content]\n");
+}
+
+/* ------------------------------------------------------------------- files */
+
+/* pcap in both orders of bytes, with micro- and nanoseconds, and pcapng. */
+static bool looks_captured(const unsigned char *at, size_t n)
+{
+    static const unsigned char magics[][4] = { { 0xa1, 0xb2, 0xc3, 0xd4 },
+                                               { 0xd4, 0xc3, 0xb2, 0xa1 },
+                                               { 0xa1, 0xb2, 0x3c, 0x4d },
+                                               { 0x4d, 0x3c, 0xb2, 0xa1 },
+                                               { 0x0a, 0x0d, 0x0d, 0x0a } };
+    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
+        if (n >= 4 && memcmp(at, magics[i], 4) == 0)
+            return true;
+    return false;
+}
+
+/* The bytes of a file: YES, NO if it is a capture, TROUBLE. */
+static int file_scan(struct scan_run *r, const char *name)
+{
+    const size_t keeps = scanner_keeps(r->scanner);
+    const enum source_use use = r->args->raw ? SOURCE_RAW : SOURCE_ANY;
+    struct source *const s = source_open(name, -1, use);
+    unsigned char *const buf = s ? malloc(keeps + BLOCK) : NULL;
+    if (!s)
+        return fail_path(name, errno);
+    int status = buf ? YES : fail("out of memory");
+    uint64_t done = 0; /* bytes of the file in front of buf */
+    size_t seen = 0;
+    while (status == YES) {
+        size_t n = seen;
+        ptrdiff_t got = 0;
+        while (n < keeps + BLOCK &&
+               (got = source_read(s, buf + n, keeps + BLOCK - n)) > 0)
+            n += (size_t)got;
+        if (got < 0)
+            status = fail("%s: %s", name, source_error(s));
+        if (done == 0 && seen == 0 && !r->args->raw && looks_captured(buf, n)) {
+            status = NO;
+            break;
+        }
+        if (n == seen)
+            break;
+        if (!scan_piece(r, NULL, 0, buf, seen, n, done))
+            status = TROUBLE;
+        const size_t left = n < keeps ? n : keeps;
+        memmove(buf, buf + n - left, left);
+        done += n - left;
+        seen = left;
+    }
+    free(buf);
+    source_close(s);
+    return status;
+}
+
+/* ----------------------------------------------------------------- the verb */
+
+static bool strings_read(struct scan_run *r)
+{
+    const struct traffic_args *const a = r->args;
+    if (!a->rules == !a->strings)
+        return !fail("which strings? right: --strings FILE, one per line, or "
+                     "--rules FILE, with Snort's content");
+    if (a->nocase && a->rules)
+        return !fail("--nocase is for --strings; a rule says it itself");
+    const bool read =
+        a->rules ? rules_read(&r->rules, RULES_SNORT, a->rules)
+                 : rules_read(&r->rules,
+                              a->nocase ? RULES_LINES_NOCASE : RULES_LINES,
+                              a->strings);
+    if (!read)
+        return false;
+    if (r->rules.n == 0)
+        return !fail("%s: no strings in it", a->rules ? a->rules : a->strings);
+    const struct scan_spec spec = { .per_length = a->per_length,
+                                    .exact = a->automaton,
+                                    .seed = a->seed };
+    r->scanner = scanner_new(r->rules.strings, r->rules.n, &spec);
+    return r->scanner ||
+           !fail("out of memory: %llu strings", (unsigned long long)r->rules.n);
+}
+
+static int operand_scan(struct scan_run *r, const char *name,
+                        scan_capture_fn *capture)
+{
+    r->file = name;
+    int status = file_scan(r, name);
+    if (status != NO)
+        return status;
+    if (!capture)
+        return fail(
+            "%s: a capture, and this bloomery was built without libpcap "
+            "(libpcap-dev); right: --raw scans its bytes",
+            name);
+    if (strcmp(name, "-") == 0)
+        return fail("standard input is a capture, and has been begun; right: "
+                    "its file, or --raw for its bytes");
+    return capture(r, name, false);
+}
+
+int scan_all(const struct traffic_args *args, const struct list *operands,
+             scan_capture_fn *capture)
+{
+    struct scan_run r = { .args = args };
+    int status = YES;
+    if (args->automaton && args->per_length)
+        return fail("--automaton and --per-length exclude each other");
+    if (!args->interface == !operands->n)
+        return fail("right: bloomery traffic scan FILE..., or --interface "
+                    "NAME");
+    if (args->interface && !capture)
+        return fail("this bloomery was built without libpcap (libpcap-dev)");
+    if (strings_read(&r)) {
+        if (args->interface) {
+            r.file = args->interface;
+            status = capture(&r, args->interface, true);
+        }
+        for (size_t i = 0; i < operands->n; i++)
+            if (operand_scan(&r, operands->at[i], capture) == TROUBLE)
+                status = TROUBLE;
+        summary_print(&r);
+        if (r.sum.evicted)
+            status = fail("%llu streams were forgotten before they ended, and "
+                          "strings across that place were not looked for; "
+                          "right: a higher --memory",
+                          (unsigned long long)r.sum.evicted);
+        if (status == YES)
+            status = r.sum.matches ? YES : NO;
+    } else {
+        status = TROUBLE;
+    }
+    scanner_free(r.scanner);
+    rules_free(&r.rules);
+    return status;
+}
