@@ -238,10 +238,10 @@ static void assert_root_refused(const byte_array *a, const bly_record *was,
 {
     unsigned char page[BLY_PAGE];
     const size_t before =
-        compact ? bly_compact_encode(was, true, page) : BLY_PAGE;
+        compact ? bly_compact_encode(was, true, NULL, page) : BLY_PAGE;
     size_t head = BLY_PAGE;
     if (compact)
-        head = bly_compact_encode(r, true, page);
+        head = bly_compact_encode(r, true, NULL, page);
     else
         bly_record_encode(r, page);
     byte_array b = { 0 };
