@@ -28,8 +28,8 @@ static void agg_wrong(duck_info info, const char *bad)
 #define STATE_SIGN UINT64_C(0x5e7a6b1c0f93d24b) /* one of ours */
 
 struct state {
-    uint64_t sign;
-    void *made; /* of what follows here; NULL: no row that counts has come */
+    uint64_t sign; /* 0 when it has ended */
+    void *made;    /* of what follows here; NULL: no row that counts has come */
 };
 
 static uint64_t state_size(duck_info info)
@@ -41,7 +41,7 @@ static uint64_t state_size(duck_info info)
 static void state_begin(duck_info info, void *state)
 {
     (void)info;
-    *(struct state *)state = (struct state){ STATE_SIGN, NULL };
+    *(struct state *)state = (struct state){ .sign = STATE_SIGN };
 }
 
 /* Is there a state at this address, which may be any? The kernel looks, and
@@ -57,23 +57,24 @@ static bool state_is_at(const int to[2], const void *at)
 
 /* DuckDB gives a state for each row; but where it sorts rows first, and for
  * windows over all of them, it gives one for all, with nothing behind it, and
- * does not say so (1.5.6). So the next few are looked at, unless they are the
- * same. */
+ * does not say so (1.5.6). The memory of the list tells, where DuckDB's
+ * allocator can be asked how much it is. Elsewhere the next few are looked at:
+ * what lies behind one state is none, or that of another window. */
 #define STATES_LOOKED 8
 static const char *states_many(void *const *states, size_t n, bool *many)
 {
     size_t first = 1;
     int to[2];
-    *many = false;
+    *many = n < 2 || !duck_memory_of ||
+            duck_memory_of(states) / sizeof *states >= n;
+    if (n < 2 || duck_memory_of)
+        return NULL;
     while (first < n && states[first] == states[0])
         first++;
-    if (first >= n) {
-        *many = n > 0; /* all are the same, however they are looked at */
+    if (first == n)
         return NULL;
-    }
     if (pipe(to))
         return "too many open files";
-    *many = true;
     for (size_t i = first; i < n && i < first + STATES_LOOKED && *many; i++)
         *many = state_is_at(to, states[i]);
     close(to[0]);
@@ -84,6 +85,55 @@ static const char *states_many(void *const *states, size_t n, bool *many)
 static struct state *state_of(void *const *states, bool many, size_t row)
 {
     return states[many ? row : 0];
+}
+
+/* What a row adds to a whole, and what is done with the rows of a chunk, with
+ * a state that is combined into another, and in the end. */
+struct whole;
+typedef const char *whole_row(struct whole *w, const struct column *arg,
+                              size_t row);
+struct maker {
+    const char *(*update)(duck_chunk chunk, void **states, whole_row *add);
+    whole_row *add;
+    const char *(*take)(void *made, struct state *to);
+    const char *(*result)(void *made, duck_vector result, size_t row);
+    duck_state_end *end;
+};
+
+static const struct maker *maker_of(duck_info info)
+{
+    return duck.aggregate_function_get_extra_info(info);
+}
+
+static void agg_update(duck_info info, duck_chunk chunk, void **states)
+{
+    const struct maker *const m = maker_of(info);
+    agg_wrong(info, m->update(chunk, states, m->add));
+}
+
+static void agg_combine(duck_info info, void **from, void **to, uint64_t n)
+{
+    const char *bad = NULL;
+    for (uint64_t i = 0; i < n && !bad; i++) {
+        void *const made = ((struct state *)from[i])->made;
+        if (made)
+            bad = maker_of(info)->take(made, to[i]);
+    }
+    agg_wrong(info, bad);
+}
+
+static void agg_finish(duck_info info, void **states, duck_vector result,
+                       uint64_t n, uint64_t offset)
+{
+    const char *bad = NULL;
+    for (uint64_t i = 0; i < n && !bad; i++) {
+        void *const made = ((struct state *)states[i])->made;
+        if (made)
+            bad = maker_of(info)->result(made, result, (size_t)(offset + i));
+        else
+            result_null(result, (size_t)(offset + i));
+    }
+    agg_wrong(info, bad);
 }
 
 /* ----------------------------------------------------------------- filters */
@@ -177,8 +227,10 @@ static const char *group_add(struct state *state, const struct column *arg,
     return sql_agg_add_many(&g->agg, keys->type, keys->at, keys->n);
 }
 
-static const char *groups_update(duck_chunk chunk, void **states)
+static const char *groups_update(duck_chunk chunk, void **states,
+                                 whole_row *unused)
 {
+    (void)unused;
     struct column arg[3];
     struct keys keys;
     const uint64_t nargs = duck.data_chunk_get_column_count(chunk);
@@ -199,13 +251,9 @@ static const char *groups_update(duck_chunk chunk, void **states)
     return bad;
 }
 
-static void group_update(duck_info info, duck_chunk chunk, void **states)
+static const char *group_take(void *made, struct state *to)
 {
-    agg_wrong(info, groups_update(chunk, states));
-}
-
-static const char *group_take(const struct group *from, struct state *to)
-{
+    const struct group *const from = made;
     struct group *g = to->made;
     if (!g) {
         const char *const bad = group_like(from, &g);
@@ -217,20 +265,9 @@ static const char *group_take(const struct group *from, struct state *to)
                         from->agg.list, from->agg.n);
 }
 
-static void group_combine(duck_info info, void **from, void **to, uint64_t n)
+static const char *group_result(void *made, duck_vector result, size_t row)
 {
-    for (uint64_t i = 0; i < n; i++) {
-        const struct group *const g = ((struct state *)from[i])->made;
-        const char *const bad = g ? group_take(g, to[i]) : NULL;
-        if (bad) {
-            agg_wrong(info, bad);
-            return;
-        }
-    }
-}
-
-static const char *group_result(struct group *g, duck_vector result, size_t row)
-{
+    struct group *const g = made;
     struct sql_value v = { 0 };
     const char *bad = sql_agg_end(&g->agg, &v.filter);
     if (!bad)
@@ -239,28 +276,12 @@ static const char *group_result(struct group *g, duck_vector result, size_t row)
     return bad;
 }
 
-static void group_finish(duck_info info, void **states, duck_vector result,
-                         uint64_t n, uint64_t offset)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        struct group *const g = ((struct state *)states[i])->made;
-        const size_t row = (size_t)(offset + i);
-        const char *const bad = g ? group_result(g, result, row) : NULL;
-        if (bad) {
-            agg_wrong(info, bad);
-            return;
-        }
-        if (!g)
-            result_null(result, row);
-    }
-}
-
 static void group_end(void **states, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
         struct state *const state = states[i];
         group_free(state->made);
-        state->made = NULL;
+        *state = (struct state){ 0 };
     }
 }
 
@@ -281,7 +302,7 @@ static void whole_end(void **states, uint64_t n)
         if (w)
             sql_value_free(&w->value);
         free(w);
-        state->made = NULL;
+        *state = (struct state){ 0 };
     }
 }
 
@@ -326,8 +347,9 @@ static const char *whole_copy(const struct whole *w, struct whole **out)
     return NULL;
 }
 
-static const char *whole_take(struct whole *from, struct state *to)
+static const char *whole_take(void *made, struct state *to)
 {
+    struct whole *const from = made;
     struct whole *w = to->made;
     const char *bad = whole_ready(from);
     if (bad)
@@ -340,22 +362,6 @@ static const char *whole_take(struct whole *from, struct state *to)
     bad = whole_ready(w);
     return bad ? bad : sql_value_merge(&w->value, &from->value);
 }
-
-static void whole_combine(duck_info info, void **from, void **to, uint64_t n)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        struct whole *const w = ((struct state *)from[i])->made;
-        const char *const bad = w ? whole_take(w, to[i]) : NULL;
-        if (bad) {
-            agg_wrong(info, bad);
-            return;
-        }
-    }
-}
-
-/* What a row adds; the state is there. */
-typedef const char *whole_row(struct whole *w, const struct column *arg,
-                              size_t row);
 
 static const char *wholes_update(duck_chunk chunk, void **states,
                                  whole_row *add)
@@ -443,19 +449,9 @@ static const char *topk_row(struct whole *w, const struct column *arg,
         bly_topk_add(w->value.sketch.topk, key.bytes.ptr, key.bytes.len, 1));
 }
 
-#define UPDATE_OF(name)                                                    \
-    static void name##_update(duck_info info, duck_chunk chunk, void **at) \
-    {                                                                      \
-        agg_wrong(info, wholes_update(chunk, at, name##_row));             \
-    }                                                                      \
-    struct whole /* for the semicolon */
-UPDATE_OF(merge);
-UPDATE_OF(hll);
-UPDATE_OF(minhash);
-UPDATE_OF(topk);
-
-static const char *whole_result(struct whole *w, duck_vector result, size_t row)
+static const char *whole_result(void *made, duck_vector result, size_t row)
 {
+    struct whole *const w = made;
     const char *bad = whole_ready(w);
     char *json = NULL;
     if (bad)
@@ -466,44 +462,31 @@ static const char *whole_result(struct whole *w, duck_vector result, size_t row)
     return result_json(result, row, bad, json);
 }
 
-static void whole_finish(duck_info info, void **states, duck_vector result,
-                         uint64_t n, uint64_t offset)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        struct whole *const w = ((struct state *)states[i])->made;
-        const size_t row = (size_t)(offset + i);
-        const char *const bad = w ? whole_result(w, result, row) : NULL;
-        if (bad) {
-            agg_wrong(info, bad);
-            return;
-        }
-        if (!w)
-            result_null(result, row);
-    }
-}
-
 /* ------------------------------------------------------------ registration */
+
+static const struct maker of_filter = { groups_update, NULL, group_take,
+                                        group_result, group_end };
+#define MAKER_OF(name)                                                 \
+    static const struct maker of_##name = { wholes_update, name##_row, \
+                                            whole_take, whole_result,  \
+                                            whole_end }
+MAKER_OF(merge);
+MAKER_OF(hll);
+MAKER_OF(minhash);
+MAKER_OF(topk);
 
 /* As the functions of duck_ask.c. */
 static const struct aggregate {
     const char *name, *takes;
     size_t least;
     char gives;
-    duck_state_update *update;
-    duck_state_combine *combine;
-    duck_state_finish *finish;
-    duck_state_end *end;
+    const struct maker *maker;
 } aggregates[] = {
-    { "bly_agg", "xtt", 1, 'b', group_update, group_combine, group_finish,
-      group_end },
-    { "bly_merge_agg", "b", 1, 'b', merge_update, whole_combine, whole_finish,
-      whole_end },
-    { "bly_hll_agg", "x", 1, 'b', hll_update, whole_combine, whole_finish,
-      whole_end },
-    { "bly_minhash_agg", "x", 1, 'b', minhash_update, whole_combine,
-      whole_finish, whole_end },
-    { "bly_topk_agg", "xi", 2, 't', topk_update, whole_combine, whole_finish,
-      whole_end },
+    { "bly_agg", "xtt", 1, 'b', &of_filter },
+    { "bly_merge_agg", "b", 1, 'b', &of_merge },
+    { "bly_hll_agg", "x", 1, 'b', &of_hll },
+    { "bly_minhash_agg", "x", 1, 'b', &of_minhash },
+    { "bly_topk_agg", "xi", 2, 't', &of_topk },
 };
 
 static bool aggregate_add(duck_aggregates set, const struct aggregate *row,
@@ -522,9 +505,12 @@ static bool aggregate_add(duck_aggregates set, const struct aggregate *row,
     duck.aggregate_function_set_return_type(f, gives);
     duck.destroy_logical_type(&gives);
     duck.aggregate_function_set_special_handling(f);
-    duck.aggregate_function_set_functions(
-        f, state_size, state_begin, row->update, row->combine, row->finish);
-    duck.aggregate_function_set_destructor(f, row->end);
+    duck.aggregate_function_set_functions(f, state_size, state_begin,
+                                          agg_update, agg_combine, agg_finish);
+    /* It is only read, and always there. */
+    duck.aggregate_function_set_extra_info(f, (void *)(uintptr_t)row->maker,
+                                           NULL);
+    duck.aggregate_function_set_destructor(f, row->maker->end);
     const bool ok = !duck.add_aggregate_function_to_set(set, f);
     duck.destroy_aggregate_function(&f);
     return ok;

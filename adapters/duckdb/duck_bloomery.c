@@ -17,6 +17,7 @@
 struct duck_entries duck;
 struct duck_by_name duck_late;
 bool duck_is_late;
+size_t (*duck_memory_of)(const void *);
 
 duck_type type_of_letter(char letter)
 {
@@ -60,6 +61,8 @@ static bool take_by_name(void *library)
     }
     DUCK_BY_NAME(DUCK_TAKE)
 #undef DUCK_TAKE
+    void *const memory_of = dlsym(library, "duckdb_je_malloc_usable_size");
+    memcpy(&duck_memory_of, &memory_of, sizeof duck_memory_of);
     return all;
 }
 

@@ -13,6 +13,10 @@ extern struct duck_entries duck;
 extern struct duck_by_name duck_late;
 extern bool duck_is_late; /* all of duck_late are there */
 
+/* How many bytes DuckDB's allocator gave at an address; NULL where it does not
+ * tell. */
+extern size_t (*duck_memory_of)(const void *);
+
 /* Bytes that a value can have. */
 #define DUCK_MOST UINT32_MAX
 
