@@ -2,13 +2,15 @@
 grep, and a plain search."""
 
 import json
+import os
 import random
 import struct
 import subprocess
+import time
 
 import pytest
 
-from conftest import PATIENCE
+from conftest import PATIENCE, PROGRAM
 from test_traffic_command import capture, ether, ip4, udp
 
 FIRST = 1000
@@ -204,3 +206,37 @@ def test_damaged(bly, strings, tmp_path):
     path.write_bytes(path.read_bytes()[:-3])
     got = bly("traffic", "scan", "--strings", strings, path)
     assert got.status == 2 and got.out.count("attack") == 2
+
+
+def test_an_interface(strings, tmp_path):
+    """A string in packets on the loopback of a namespace of its own, sent until
+    it is found."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    script = f"""
+ip link set lo up || exit 77
+{PROGRAM} traffic scan --interface lo --strings {strings} > out &
+scanner=$!
+{PROGRAM} traffic digest -q --interface lo -o lo.dig &
+exec python3 - $scanner $! <<'END'
+import os, signal, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end = time.monotonic() + {PATIENCE / 4}
+while not os.path.getsize("out") and time.monotonic() < end:
+    s.sendto(b"an attack", ("127.0.0.1", 9))
+    time.sleep(0.1)
+time.sleep(1)
+for pid in sys.argv[1:]:
+    os.kill(int(pid), signal.SIGTERM)
+END
+"""
+    done = subprocess.run(["unshare", "-n", "sh", "-c", script], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=PATIENCE)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == 0, done.stderr
+    assert " 3: 1 attack\n" in (tmp_path / "out").read_text()
+    end = time.monotonic() + PATIENCE / 4
+    while not (tmp_path / "lo.dig").exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert (tmp_path / "lo.dig").read_bytes().startswith(b"BLYDIG1")

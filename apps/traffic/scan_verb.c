@@ -42,6 +42,8 @@ bool scan_piece(struct scan_run *r, const char *where, uint64_t packet,
         return !fail("out of memory");
     for (size_t i = 0; i < nmatches && !r->args->summary; i++)
         match_print(r, where, packet, &matches[i]);
+    if (nmatches && r->args->interface)
+        fflush(stdout);
     return true;
 }
 
