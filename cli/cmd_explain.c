@@ -180,9 +180,9 @@ static const struct opt explain_options[] = {
     FLAG("ring", 0, explain_args.ring,
          "a Chord ring instead of a filter: operands are the ids of members, "
          "of --m bits (6 if not given)"),
-    { "from", 0, OPT_TEXT, &explain_args.from, "ID",
+    { "from", 0, OPT_TEXT, &explain_args.from, "N",
       "with --ring: the member who looks up; the first if not given" },
-    { "find", 0, OPT_TEXT, &explain_args.find, "ID",
+    { "find", 0, OPT_TEXT, &explain_args.find, "N",
       "with --ring: the id that is looked up" },
     { "plot", 0, OPT_TEXT, &explain_args.plot, "FILE.svg",
       "also draw the steps into this file" },

@@ -7,30 +7,31 @@
 static struct node_args node_args;
 
 static const struct opt node_options[] = {
-    { "listen", 'l', OPT_TEXT, &node_args.listen, "HOST:PORT",
+    { "listen", 0, OPT_TEXT, &node_args.listen, "ADDRESS:PORT",
       "run: where others reach this node; a free port of 127.0.0.1 if not "
       "given" },
-    { "join", 'j', OPT_LIST, &node_args.join, "HOST:PORT",
+    { "join", 'j', OPT_LIST, &node_args.join, "ADDRESS:PORT",
       "run: a member to join through; may be repeated; without it the node is "
       "the first of a new ring" },
-    { "at", 'a', OPT_LIST, &node_args.at, "HOST:PORT",
+    { "at", 0, OPT_LIST, &node_args.at, "ADDRESS:PORT",
       "put, get, rm, ls: a member of the ring; may be repeated" },
-    { "as", 'o', OPT_TEXT, &node_args.output, "NAME",
-      "put: the name on the ring; get: the file to write, - being standard "
-      "output" },
-    { "key", 'K', OPT_TEXT, &node_args.key, "FILE",
+    { "as", 0, OPT_TEXT, &node_args.output, "NAME",
+      "put: the name on the ring, if it is not that of the file" },
+    { "output", 'o', OPT_TEXT, &node_args.output, "FILE",
+      "get: the file to write; standard output if not given" },
+    { "key-file", 'K', OPT_TEXT, &node_args.key, "FILE",
       "the secret of the ring, which node key makes: who lacks it can neither "
       "join nor ask" },
     { "ring", 0, OPT_TEXT, &node_args.name, "NAME",
       "the ring's name; nodes of others are refused; \"ring\" if not given" },
-    { "successors", 'r', OPT_POSITIVE, &node_args.r, "R",
+    { "successors", 0, OPT_POSITIVE, &node_args.r, "N",
       "length of the list of successors, the same at all nodes; 8 if not "
       "given" },
-    { "copies", 'c', OPT_POSITIVE, &node_args.copies, "N",
+    { "copies", 0, OPT_POSITIVE, &node_args.copies, "N",
       "copies of each record, the same at all nodes; 3 if not given" },
     { "least-copies", 0, OPT_POSITIVE, &node_args.least, "N",
       "run: copies that a put waits for; 2 if not given" },
-    { "vnodes", 'v', OPT_POSITIVE, &node_args.vnodes, "V",
+    { "vnodes", 0, OPT_POSITIVE, &node_args.vnodes, "N",
       "run: places on the ring of this process; 1 if not given" },
     { "period", 0, OPT_POSITIVE, &node_args.period, "MS",
       "run: milliseconds between rounds of maintenance; 1000 if not given" },
@@ -44,14 +45,14 @@ static const struct opt node_options[] = {
     { 0 },
 };
 
-#define NODE_CLIENT " at key ring successors copies patience quiet json "
+#define NODE_CLIENT " at key-file ring successors copies patience quiet json "
 
 static const struct verb node_verbs[] = {
     { "run", "DIR", 1,
-      " listen join key ring successors copies least-copies vnodes period "
+      " listen join key-file ring successors copies least-copies vnodes period "
       "exchange patience quiet " },
     { "put", "FILE...", 1, NODE_CLIENT "as " },
-    { "get", "NAME", 1, NODE_CLIENT "as " },
+    { "get", "NAME", 1, NODE_CLIENT "output " },
     { "rm", "NAME...", 1, NODE_CLIENT },
     { "ls", "", 0, NODE_CLIENT },
     { "status", "HOST:PORT", 1, NODE_CLIENT },
@@ -72,11 +73,12 @@ static int node_command_run(struct list *operands)
 }
 
 static const struct example node_examples[] = {
-    { "bloomery node run -l 127.0.0.1:7001 store1 &", "the first of a ring" },
-    { "bloomery node run -l 127.0.0.1:7002 -j 127.0.0.1:7001 store2 &",
+    { "bloomery node run --listen 127.0.0.1:7001 store1 &",
+      "the first of a ring" },
+    { "bloomery node run --listen 127.0.0.1:7002 -j 127.0.0.1:7001 store2 &",
       "another one, that joins it" },
-    { "bloomery node put -a 127.0.0.1:7001 thesis.pdf", "keep a file" },
-    { "bloomery node get -a 127.0.0.1:7002 thesis.pdf -o copy.pdf",
+    { "bloomery node put --at 127.0.0.1:7001 thesis.pdf", "keep a file" },
+    { "bloomery node get --at 127.0.0.1:7002 thesis.pdf -o copy.pdf",
       "and get it from anywhere" },
     { "bloomery node status 127.0.0.1:7001", "what a node knows and holds" },
     { 0 },
@@ -102,7 +104,8 @@ const struct command cmd_node = {
         "get, rm and ls end with status 1 if there is no such file, or none. "
         "status shows what a node knows, and leave makes it hand over and "
         "end.\n\n"
-        "key FILE makes a secret. With --key all connections are encrypted and "
+        "key FILE makes a secret. With --key-file all connections are "
+        "encrypted and "
         "authenticated with it (libsodium), and nobody without it can speak to "
         "a node.",
     .options = node_options,

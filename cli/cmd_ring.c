@@ -13,33 +13,33 @@ static struct {
 } ring_args;
 
 static const struct opt ring_options[] = {
-    { "at", 'a', OPT_LIST, &ring_args.show.node.at, "HOST:PORT",
+    { "at", 0, OPT_LIST, &ring_args.show.node.at, "ADDRESS:PORT",
       "show: a member of a live ring (bloomery node), whose members are shown; "
       "may be repeated" },
-    { "key", 'K', OPT_TEXT, &ring_args.show.node.key, "FILE",
+    { "key-file", 'K', OPT_TEXT, &ring_args.show.node.key, "FILE",
       "show: the secret of that ring" },
     { "ring", 0, OPT_TEXT, &ring_args.show.node.name, "NAME",
       "show: its name" },
-    { "successors", 'r', OPT_POSITIVE, &ring_args.show.node.r, "R",
+    { "successors", 0, OPT_POSITIVE, &ring_args.show.node.r, "N",
       "show: the length of its lists" },
     { "copies", 0, OPT_POSITIVE, &ring_args.show.node.copies, "N",
       "show: how many copies it keeps" },
-    { "bits", 'b', OPT_POSITIVE, &ring_args.show.bits, "BITS",
+    { "bits", 'b', OPT_POSITIVE, &ring_args.show.bits, "B",
       "show: of ids, 3 to 64; 6 if not given; from 17 on ids are hexadecimal" },
-    { "from", 0, OPT_TEXT, &ring_args.show.from, "ID",
+    { "from", 0, OPT_TEXT, &ring_args.show.from, "N",
       "show: the member whose fingers are drawn, and who looks up" },
-    { "find", 0, OPT_TEXT, &ring_args.show.find, "ID",
+    { "find", 0, OPT_TEXT, &ring_args.show.find, "N",
       "show: look this id up, from the first member if --from is not given" },
     { "plot", 0, OPT_TEXT, &ring_args.show.plot, "FILE.svg",
       "show: also draw the ring into this file" },
-    { "members", 'm', OPT_POSITIVE, &ring_args.place.members, "N",
+    { "members", 0, OPT_POSITIVE, &ring_args.place.members, "N",
       "place: members; 10 if not given" },
-    { "keys", 'n', OPT_POSITIVE, &ring_args.place.keys, "N",
+    { "keys", 0, OPT_POSITIVE, &ring_args.place.keys, "N",
       "place: keys, if no files of keys are given; 1 million if not given" },
-    { "points", 0, OPT_POSITIVE, &ring_args.place.points, "V",
+    { "points", 0, OPT_POSITIVE, &ring_args.place.points, "N",
       "place: points per member in the last line of ring and in that of "
       "bounded; 128 if not given" },
-    { "slack", 'c', OPT_RATE, &ring_args.place.slack, "C",
+    { "slack", 0, OPT_RATE, &ring_args.place.slack, "C",
       "place: how much more than its share a member of bounded may have; "
       "0.25 if not given" },
     { "seed", 's', OPT_COUNT, &ring_args.place.seed, "S",
@@ -52,7 +52,7 @@ static const struct opt ring_options[] = {
 
 static const struct verb ring_verbs[] = {
     { "show", "[ID]...", 0,
-      " at key ring successors copies bits from find plot quiet json " },
+      " at key-file ring successors copies bits from find plot quiet json " },
     { "place", "[INPUT]...", 0,
       " members keys points slack seed binary quiet json " },
 };
@@ -73,9 +73,9 @@ static int ring_run(struct list *operands)
 static const struct example ring_examples[] = {
     { "bloomery ring show --from 3 --find 45 --plot ring.svg",
       "the ring of the textbook, and a lookup on it" },
-    { "bloomery ring show -a 127.0.0.1:7001", "a ring of bloomery node" },
+    { "bloomery ring show --at 127.0.0.1:7001", "a ring of bloomery node" },
     { "bloomery ring place", "a million keys on ten members, by every rule" },
-    { "bloomery ring place -m 100 urls.txt", "your keys on a hundred" },
+    { "bloomery ring place --members 100 urls.txt", "your keys on a hundred" },
     { 0 },
 };
 

@@ -181,7 +181,7 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "explain --add 2,4,9 --has 4,7,12",
     "explain --ring --from 3 --find 45",
     Recipe("ring place --keys 100", volatile=True),
-    Recipe("node run -r 2 -c 3 kept", status=2),
+    Recipe("node run --successors 2 --copies 3 kept", status=2),
     "top a.txt",
     "unique -q -t 1 b.txt",
     "join -q -t 1 --type anti b.txt a.txt",

@@ -61,7 +61,7 @@ def test_places_of_the_same_keys(ok, bly):
     assert rules["table", None]["needless"] < 0.05
     assert rules["bounded", 128]["largest"] <= 1.26
     (bly.path / "keys").write_text("".join(f"key{i}\n" for i in range(5000)))
-    told = ok("ring", "place", "-m", "4", "keys").out
+    told = ok("ring", "place", "--members", "4", "keys").out
     assert told.startswith("5000 keys on 4 members")
     for rule in "modulo", "ring", "rendezvous", "jump", "table", "bounded":
         assert rule in told

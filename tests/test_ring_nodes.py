@@ -45,7 +45,7 @@ class Ring:
         for address in list(self.nodes)[:8]:
             argv += ["-j", address]
         if listen:
-            argv += ["-l", listen]
+            argv += ["--listen", listen]
         log = open(self.at / f"log{self.number}", "w")
         process = subprocess.Popen([*argv, folder], stdout=subprocess.PIPE, stderr=log, text=True)
         line = process.stdout.readline()
@@ -58,7 +58,7 @@ class Ring:
         argv = ["node", verb, *args, *self.options, "--patience", "3000"]
         if at:
             for address in list(self.nodes)[:4]:
-                argv += ["-a", address]
+                argv += ["--at", address]
         return run(*argv, status=status)
 
     def status(self, address):
@@ -203,7 +203,7 @@ def test_virtual_nodes_are_members_of_their_own(tmp_path):
     ring = Ring(tmp_path)
     try:
         for _ in range(3):
-            ring.start("-v", "4")
+            ring.start("--vnodes", "4")
         ring.settle()
         assert len(ring.order()) == 12
         files = filled(ring, tmp_path, 3, 200000)
@@ -230,9 +230,9 @@ def test_who_lacks_the_secret_stays_outside(tmp_path):
         ring.settle()
         files = filled(ring, tmp_path, 1, 1500000)
         compare(ring, files, tmp_path)
-        assert "--key" in run("node", "status", at, status=2).err
+        assert "--key-file" in run("node", "status", at, status=2).err
         run("node", "status", at, "-K", other, "--patience", "250", status=2)
-        run("node", "get", "file0", "-a", at, "-K", other, "--patience", "100", status=2)
+        run("node", "get", "file0", "--at", at, "-K", other, "--patience", "100", status=2)
         # Another name is another ring.
         assert "another ring" in run("node", "status", at, "-K", key, "--ring", "x", status=2).err
         assert len(ring.order()) == 2
@@ -283,9 +283,9 @@ def test_many_strangers_are_bounded(ring, tmp_path):
 
 
 def test_what_is_wrong_is_said(ring, tmp_path):
-    assert "no address" in run("node", "run", "-l", "nowhere:x", tmp_path / "s", status=2).err
-    assert "--copies" in run("node", "run", "-r", "2", "-c", "3", tmp_path / "s", status=2).err
-    assert "--vnodes" in run("node", "run", "-v", "65", tmp_path / "s", status=2).err
+    assert "no address" in run("node", "run", "--listen", "nowhere:x", tmp_path / "s", status=2).err
+    assert "--copies" in run("node", "run", "--successors", "2", "--copies", "3", tmp_path / "s", status=2).err
+    assert "--vnodes" in run("node", "run", "--vnodes", "65", tmp_path / "s", status=2).err
     assert "--at" in run("node", "get", "x", status=2).err
     assert "connect" in run("node", "status", "127.0.0.1:1", status=2).err
     ring.start()

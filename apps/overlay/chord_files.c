@@ -67,7 +67,7 @@ static bool client_open(const struct node_args *a, struct chord_client *c,
         return false;
     client_init(c, &p, secret, a->patience ? 4 * a->patience : 10000);
     if (!a->at.n || a->at.n > 8)
-        return !fail("--at HOST:PORT is missing: a member of the ring; at most "
+        return !fail("--at ADDRESS:PORT is missing: a member of the ring; at most "
                      "8 are tried in turn");
     for (size_t i = 0; i < a->at.n; i++)
         if (!address_parse(a->at.at[i], &c->entries[i]))

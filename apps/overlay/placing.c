@@ -7,6 +7,7 @@
  * order. The bounded rule is told every key, so that its time is that of
  * counting too.
  */
+#define _GNU_SOURCE /* clock_gettime */
 #include "apps/overlay/placing.h"
 
 #include <stdio.h>

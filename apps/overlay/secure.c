@@ -57,7 +57,7 @@ bool secure_read(const char *path, struct secure_secret *out)
     if (!path)
         return true;
 #ifndef BLY_SODIUM
-    return !fail("--key needs libsodium, with which this bloomery was not "
+    return !fail("--key-file needs libsodium, with which this bloomery was not "
                  "built; on Debian: apt-get install libsodium-dev");
 #else
     char text[2 * SECURE_SECRET + 2];
@@ -119,7 +119,7 @@ const char *secure_greeted(struct secure *s, const struct secure_secret *secret,
         return "it does not speak this protocol";
     if (hello[7] != (s->on ? '1' : '0'))
         return s->on ? "its ring has no secret, and this one has"
-                     : "its ring has a secret; right: --key FILE";
+                     : "its ring has a secret; right: --key-file FILE";
     s->ready = !s->on;
 #ifdef BLY_SODIUM
     if (s->on) {
