@@ -151,7 +151,7 @@ class Cluster:
         return self.lines[self.slot(key) * len(self.lines) // 16384]
 
 
-def name(digest):
+def redis_key(digest):
     """A key for Redis, to which braces mean something."""
     return digest.hex().encode()
 
@@ -240,14 +240,14 @@ def main():
             processes += started
             for d, x in zip(digests + large, data + blocks):
                 ring.put(d, x)
-                cluster.ask(cluster.line(name(d)), b"SET", name(d), x)
+                cluster.ask(cluster.line(redis_key(d)), b"SET", redis_key(d), x)
             jobs = {
                 "ring, lookup": (lambda d: ring.owner(int.from_bytes(d[:8], "big")), digests),
                 "ring, lookup and get": (lambda d: ring.get(d, False), digests),
                 "ring, get, cached": (lambda d: ring.get(d, True), digests),
-                "Redis Cluster, get": (lambda d: cluster.get(name(d)), digests),
+                "Redis Cluster, get": (lambda d: cluster.get(redis_key(d)), digests),
                 "ring, block, cached": (lambda d: ring.get(d, True), large),
-                "Redis Cluster, block": (lambda d: cluster.get(name(d)), large),
+                "Redis Cluster, block": (lambda d: cluster.get(redis_key(d)), large),
             }
             best = {}
             for _ in range(rounds):

@@ -15,7 +15,7 @@ static const struct opt node_options[] = {
       "the first of a new ring" },
     { "at", 0, OPT_LIST, &node_args.at, "ADDRESS:PORT",
       "put, get, rm, ls: a member of the ring; may be repeated" },
-    { "as", 0, OPT_TEXT, &node_args.output, "NAME",
+    { "as", 0, OPT_TEXT, &node_args.as, "NAME",
       "put: the name on the ring, if it is not that of the file" },
     { "output", 'o', OPT_TEXT, &node_args.output, "FILE",
       "get: the file to write; standard output if not given" },

@@ -67,8 +67,9 @@ static bool client_open(const struct node_args *a, struct chord_client *c,
         return false;
     client_init(c, &p, secret, a->patience ? 4 * a->patience : 10000);
     if (!a->at.n || a->at.n > 8)
-        return !fail("--at ADDRESS:PORT is missing: a member of the ring; at most "
-                     "8 are tried in turn");
+        return !fail(
+            "--at ADDRESS:PORT is missing: a member of the ring; at most "
+            "8 are tried in turn");
     for (size_t i = 0; i < a->at.n; i++)
         if (!address_parse(a->at.at[i], &c->entries[i]))
             return false;
@@ -211,16 +212,16 @@ int ring_node_put(const struct node_args *args, const struct list *operands)
     struct secure_secret secret;
     struct chord_client *const c = malloc(sizeof *c);
     int status = c && client_open(args, c, &secret) ? YES : TROUBLE;
-    if (args->output && operands->n != 1)
+    if (args->as && operands->n != 1)
         status = fail("--as names one file, and there are %zu", operands->n);
     for (size_t i = 0; i < operands->n && status == YES; i++) {
         const char *const path = operands->at[i];
         const char *const slash = strrchr(path, '/');
         struct node_file out;
         status = put_file(c, path,
-                          args->output ? args->output
-                          : slash      ? slash + 1
-                                       : path,
+                          args->as ? args->as
+                          : slash  ? slash + 1
+                                   : path,
                           &out);
         if (status == YES && !quiet)
             report(stdout, args->json, node_file_fields, &out,

@@ -9,7 +9,7 @@
 #include "report/words.h"
 
 struct node_args {
-    const char *listen, *folder, *name, *key, *output, *peer;
+    const char *listen, *name, *key, *output, *as;
     struct list join, at;
     uint64_t r, copies, least, vnodes, period, exchange, patience;
     bool json;
