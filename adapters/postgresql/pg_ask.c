@@ -78,8 +78,8 @@ static struct held *held_new(FunctionCallInfo fcinfo, struct varlena *v)
         h->value = pgb_load(flat, where);
         h->mem = pgb_memory(where);
         if (!sql_same_begin(&h->same, pgb_bytes(flat), &h->mem))
-            ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY),
-                            errmsg("out of memory")));
+            ereport(ERROR,
+                    (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
     }
     PG_CATCH();
     {
