@@ -260,20 +260,6 @@ static void check_print(struct check_run *r)
     free(victims);
 }
 
-bool block_set_read(const char *name, bool skip_bad, struct prefix_set *out)
-{
-    struct prefix_counts counts = { 0 };
-    *out = (struct prefix_set){ 0 };
-    if (!name)
-        return true;
-    if (!prefix_file(name, skip_bad, prefix_set_take, out, &counts)) {
-        prefix_set_free(out);
-        return false;
-    }
-    prefix_set_sort(out);
-    return true;
-}
-
 int block_check(const struct traffic_args *args, const struct list *operands)
 {
     struct check_run r = { .args = args };

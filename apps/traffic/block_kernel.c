@@ -274,6 +274,20 @@ static int kernel_status(const struct traffic_args *args)
     return status;
 }
 
+bool block_set_read(const char *name, bool skip_bad, struct prefix_set *out)
+{
+    struct prefix_counts counts = { 0 };
+    *out = (struct prefix_set){ 0 };
+    if (!name)
+        return true;
+    if (!prefix_file(name, skip_bad, prefix_set_take, out, &counts)) {
+        prefix_set_free(out);
+        return false;
+    }
+    prefix_set_sort(out);
+    return true;
+}
+
 int block_kernel(const struct traffic_args *args, const struct list *operands)
 {
     if (args->xdp && operands->n != 1)
