@@ -86,12 +86,14 @@ int queue_replay(const struct traffic_args *args, const char *path)
         r.sum.penalty = s->penalty;
         r.sum.full = s->full + s->bin;
         r.sum.totals.seconds = isnan(r.start) ? 0 : r.now - r.start;
-        report(args->json ? stdout : stderr, args->json, queue_fields, &r.sum,
-               "{packets} packets; {taken} sent, {early} dropped early, "
-               "{penalty} of flows that do not yield, {full} for want of room"
-               "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"
-               "[; {?bad}{bad} bad][; {?backwards}{backwards} out of order]"
-               "\n");
+        if (!quiet)
+            report(
+                args->json ? stdout : stderr, args->json, queue_fields, &r.sum,
+                "{packets} packets; {taken} sent, {early} dropped early, "
+                "{penalty} of flows that do not yield, {full} for want of room"
+                "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"
+                "[; {?bad}{bad} bad][; {?backwards}{backwards} out of order]"
+                "\n");
     } else {
         fail("out of memory");
     }
