@@ -162,10 +162,11 @@ static bool place_among(const uint32_t *members, size_t n, uint32_t member)
     return false;
 }
 
-static size_t place_ring_copies(const bly_place *p, uint64_t hash,
-                                uint32_t *members, size_t most)
+/* The members of points from the hash on, behind n that are there already. */
+static size_t place_walk(const bly_place *p, uint64_t hash, uint32_t *members,
+                         size_t n, size_t most)
 {
-    size_t n = 0, at = place_ring_point(p, hash);
+    size_t at = place_ring_point(p, hash);
     for (size_t i = 0; i < p->npoints && n < most; i++) {
         const uint32_t m = p->points[at].member;
         if (!place_among(members, n, m))
@@ -173,6 +174,12 @@ static size_t place_ring_copies(const bly_place *p, uint64_t hash,
         at = at + 1 < p->npoints ? at + 1 : 0;
     }
     return n;
+}
+
+static size_t place_ring_copies(const bly_place *p, uint64_t hash,
+                                uint32_t *members, size_t most)
+{
+    return place_walk(p, hash, members, 0, most);
 }
 
 /* ------------------------------------------------------------- bounded loads
@@ -210,14 +217,7 @@ static size_t place_bounded_copies(const bly_place *p, uint64_t hash,
     if (!most)
         return 0;
     members[0] = place_bounded_of(p, hash);
-    size_t n = 1, at = place_ring_point(p, hash);
-    for (size_t i = 0; i < p->npoints && n < most; i++) {
-        const uint32_t m = p->points[at].member;
-        if (!place_among(members, n, m))
-            members[n++] = m;
-        at = at + 1 < p->npoints ? at + 1 : 0;
-    }
-    return n;
+    return place_walk(p, hash, members, 1, most);
 }
 
 /* ------------------------------------------------------------------ rendezvous
