@@ -47,7 +47,7 @@ void chord_timer(struct chord *n, enum chord_timer t, uint64_t period)
 
 bool chord_is_dead(const struct chord *n, uint64_t id)
 {
-    for (size_t i = 0; i < CHORD_DEAD; i++)
+    for (size_t i = 0; i < CHORD_DEAD && n->buried; i++)
         if (n->dead[i].times && n->dead[i].id == id)
             return n->dead[i].until > n->now;
     return false;
@@ -70,6 +70,7 @@ void chord_bury(struct chord *n, uint64_t id)
 {
     size_t at = 0;
     n->ntimeouts++;
+    n->buried = true;
     for (size_t i = 0; i < CHORD_DEAD; i++) {
         if (n->dead[i].times && n->dead[i].id == id) {
             at = i;
@@ -96,7 +97,7 @@ void chord_see(struct chord *n, struct chord_peer p)
 {
     if (!p.at || p.id == n->self.id)
         return;
-    for (size_t i = 0; i < CHORD_DEAD; i++)
+    for (size_t i = 0; i < CHORD_DEAD && n->buried; i++)
         if (n->dead[i].times && n->dead[i].id == p.id)
             n->dead[i].times = 0, n->dead[i].until = 0;
     for (unsigned i = 0; i < n->nseen; i++)

@@ -149,6 +149,7 @@ struct chord {
         uint64_t id, until;
         unsigned times;
     } dead[CHORD_DEAD];
+    bool buried; /* somebody was; not: nothing in `dead` is looked at */
     struct chord_peer seen[CHORD_SEEN];
     unsigned nseen;
 
