@@ -455,18 +455,12 @@ static bly_status quotient_merge(bly_filter *dst, const bly_filter *src)
 {
     /* Into a new filter: if they do not fit together, dst is as it was. The
      * slots are doubled until they do, which changes no fingerprint, as long as
-     * there are bits of the remainder to be had for it. Entries take no more
-     * slots together than apart, but for counts, which grow longer as
-     * remainders grow shorter; 16 times is enough for these, and where it is
-     * not, the bytes of src are not what they should be. */
-    const uint64_t most =
-        16 * (dst->shape.p[QUOTIENT_SLOTS] + src->shape.p[QUOTIENT_SLOTS]);
+     * there are bits of the remainder to be had for it. */
     const bly_setting set = bly_setting_of(dst);
     bly_filter *both;
     bly_shape s;
     bly_status st = BLY_EFULL;
-    for (int by = 0; st == BLY_EFULL && quotient_scaled(&dst->shape, by, &s) &&
-                     s.p[QUOTIENT_SLOTS] <= most;
+    for (int by = 0; st == BLY_EFULL && quotient_scaled(&dst->shape, by, &s);
          by++)
         st = quotient_join(dst, src, &s, &set, &both);
     return st ? st : bly_become(dst, both);
