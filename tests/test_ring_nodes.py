@@ -213,6 +213,28 @@ def test_virtual_nodes_are_members_of_their_own(tmp_path):
         ring.close()
 
 
+def test_damaged_records_are_never_given_out(ring, tmp_path):
+    for _ in range(3):
+        ring.start()
+    ring.settle()
+    files = filled(ring, tmp_path, 2, 400000)
+    records = len(ring.copies())
+    ring.kept(records, 3)
+    at = next(iter(ring.nodes))
+    folder = ring.nodes[at][1]
+    damaged = [path for path in folder.glob("*/*") if len(path.name) == 64]
+    assert len(damaged) == records
+    for path in damaged:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 0x40
+        path.write_bytes(data)
+    compare(ring, files, tmp_path)
+    # Started again, too.
+    ring.start(listen=at, folder=ring.kill(at))
+    ring.settle()
+    compare(ring, files, tmp_path)
+
+
 # --------------------------------------------------------------------- strangers
 
 def test_who_lacks_the_secret_stays_outside(tmp_path):

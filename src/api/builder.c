@@ -190,7 +190,7 @@ static bly_status store_keep(bly_builder *b, bly_kept *to,
 {
     bly_status st = BLY_OK;
     for (size_t from = 0; from < n && !st;) {
-        bly_place place;
+        bly_kept_place place;
         pthread_mutex_lock(&b->lock);
         st = bly_kept_reserve(to, n - from, &place);
         /* A chunk that may go to a file any moment is filled under the lock. */

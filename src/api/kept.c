@@ -200,9 +200,9 @@ static bly_status make_room(bly_kept *k)
     return BLY_OK;
 }
 
-bly_status bly_kept_reserve(bly_kept *k, size_t n, bly_place *out)
+bly_status bly_kept_reserve(bly_kept *k, size_t n, bly_kept_place *out)
 {
-    *out = (bly_place){ 0 };
+    *out = (bly_kept_place){ 0 };
     const bly_status st = make_room(k);
     if (st)
         return st;
@@ -216,7 +216,7 @@ bly_status bly_kept_reserve(bly_kept *k, size_t n, bly_place *out)
     return BLY_OK;
 }
 
-void bly_kept_put(const bly_place *at, const uint64_t *hashes,
+void bly_kept_put(const bly_kept_place *at, const uint64_t *hashes,
                   const uint64_t *values)
 {
     memcpy(at->hashes, hashes, at->n * sizeof *hashes);

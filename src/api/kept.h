@@ -51,13 +51,13 @@ void bly_kept_close(bly_kept *k);
  * valued. Places of one chunk may be filled by several threads at once, but
  * where there is a folder it must be done before the next call. BLY_ERANGE past
  * the bound, where there is no folder. After a failure only close. */
-typedef struct bly_place {
+typedef struct bly_kept_place {
     uint64_t *hashes, *values;
     size_t n; /* 0 after a failure */
-} bly_place;
+} bly_kept_place;
 
-bly_status bly_kept_reserve(bly_kept *k, size_t n, bly_place *out);
-void bly_kept_put(const bly_place *at, const uint64_t *hashes,
+bly_status bly_kept_reserve(bly_kept *k, size_t n, bly_kept_place *out);
+void bly_kept_put(const bly_kept_place *at, const uint64_t *hashes,
                   const uint64_t *values);
 
 /* No more will come: where there is a file, all is in it after this. With
