@@ -163,6 +163,7 @@ def bare(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bare")
     says = ["cli/cmd_redis", "cli/cmd_digest", "cli/cmd_passwords",
             "cli/cmd_seal", "cli/cmd_traffic", "workbench/figure_lists",
+            "apps/overlay/secure",
             "io/unpack", "apps/parquet/page_unpack"]
     needs = [*says, "io/late_sodium",
              *(f"apps/seal/{name}" for name in
