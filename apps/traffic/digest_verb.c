@@ -45,6 +45,7 @@ struct digest_run {
     uint64_t *hashes;
     size_t sides_room;
     uint64_t slices;
+    bool failed; /* packets that were read are in no table */
 };
 
 /* ----------------------------------------------------------------- options */
@@ -223,10 +224,9 @@ static bool changes_add(struct digest_run *r, const struct capture *c,
     return true;
 }
 
-static bool frame_digest(void *ctx, const struct capture *c,
-                         const struct frame *f)
+static bool frame_take(struct digest_run *r, const struct capture *c,
+                       const struct frame *f)
 {
-    struct digest_run *const r = ctx;
     struct traffic_totals *const totals = &r->sum.totals;
     struct packet p;
     struct spie_packet known;
@@ -264,6 +264,14 @@ static bool frame_digest(void *ctx, const struct capture *c,
     t->bytes += f->wire;
     r->hashes[t->packets++] = bly_hash(&r->hasher, known.at, known.len);
     return changes_add(r, c, f, &p, &known);
+}
+
+static bool frame_digest(void *ctx, const struct capture *c,
+                         const struct frame *f)
+{
+    struct digest_run *const r = ctx;
+    r->failed = !frame_take(r, c, f);
+    return !r->failed;
 }
 
 static void digest_print(struct digest_run *r)
@@ -306,10 +314,10 @@ int traffic_digest(const struct traffic_args *args, const struct list *operands)
         capture_watch();
     int status = capture_each(&c, args->count, frame_digest, &r);
     capture_close(&c);
-    /* What came before a damaged place is worth keeping. */
-    if (!slice_end(&r))
-        status = TROUBLE;
-    if (file_save(args->output, file_put, &r.file) != YES)
+    /* What came before a damaged place is worth keeping; tables that lack
+     * packets are not: their no would be wrong. */
+    if (r.failed || !slice_end(&r) ||
+        file_save(args->output, file_put, &r.file) != YES)
         status = TROUBLE;
     else
         digest_print(&r);
