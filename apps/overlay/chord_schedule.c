@@ -17,6 +17,7 @@
  */
 #include "apps/overlay/chord_schedule.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_NODES 48
@@ -325,13 +326,11 @@ static void place_nodes(struct schedule *s)
         chord_ideal(&s->nodes[i], base, n, 0);
 }
 
-const char *chord_schedule_run(const struct chord_schedule *how, FILE *trace)
+/* The run itself, of a schedule that is all zeros. */
+static const char *schedule_play(struct schedule *s)
 {
-    static _Thread_local struct schedule run;
-    struct schedule *const s = &run;
-    memset(s, 0, sizeof *s);
-    s->how = how;
-    s->trace = trace;
+    const struct chord_schedule *const how = s->how;
+    const char *wrong = NULL;
     s->random = how->seed;
     s->ring = (struct chord_ring){ .bits = IDS,
                                    .r = how->r,
@@ -343,16 +342,27 @@ const char *chord_schedule_run(const struct chord_schedule *how, FILE *trace)
     if (s->n > MOST_NODES || !how->r)
         return "a schedule has 2 to 48 nodes";
     place_nodes(s);
-    const char *wrong = NULL;
     for (unsigned i = 0; i < how->steps && !wrong; i++) {
         step(s);
         wrong = wrong_now(s);
     }
     if (!wrong && !settles(s))
         wrong = "changes have stopped, and no ideal ring comes about";
-    if (trace) {
-        fprintf(trace, "%s\n", wrong ? wrong : "one ordered ring");
+    if (s->trace) {
+        fprintf(s->trace, "%s\n", wrong ? wrong : "one ordered ring");
         print_states(s);
     }
+    return wrong;
+}
+
+const char *chord_schedule_run(const struct chord_schedule *how, FILE *trace)
+{
+    struct schedule *const s = calloc(1, sizeof *s);
+    if (!s)
+        return "out of memory";
+    s->how = how;
+    s->trace = trace;
+    const char *const wrong = schedule_play(s);
+    free(s);
     return wrong;
 }
