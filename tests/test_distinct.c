@@ -33,7 +33,7 @@ static uint64_t counted(const uint64_t *h, size_t n)
     uint64_t distinct;
     assert_ok(bly_kept_open(&bly_mem_system, false, 0, NULL, &kept));
     for (size_t from = 0; from < n;) {
-        bly_place place;
+        bly_kept_place place;
         assert_ok(bly_kept_reserve(&kept, n - from, &place));
         bly_kept_put(&place, h + from, NULL);
         from += place.n;
