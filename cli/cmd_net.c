@@ -6,18 +6,21 @@
 #include <string.h>
 
 #include "apps/net/experiment.h"
+#include "apps/net/receive.h"
 #include "cli/rows.h"
 #include "workbench/net_picture.h"
 
 static struct {
     const char *topology, *plot, *start;
     uint64_t tries, seed, bits, k, k0, strikes, groups, members, cell_bits;
+    struct router_args marks;
+    struct receive_args receive;
     bool plain, json;
 } net_args;
 
 static const struct opt net_options[] = {
     { "topology", 0, OPT_TEXT, &net_args.topology, "FILE",
-      "sim: the network, as lines \"edge A B [MS]\"; or ring:N, line:N, "
+      "sim, trace: the network, as lines \"edge A B [MS]\"; or ring:N, line:N, "
       "grid:WxH, tree:DEGREE:DEPTH, random:N:DEGREE, geometric:N:DEGREE, "
       "preferential:N:M" },
     { "tries", 0, OPT_POSITIVE, &net_args.tries, "N",
@@ -25,16 +28,18 @@ static const struct opt net_options[] = {
     { "seed", 's', OPT_COUNT, &net_args.seed, "S",
       "sim: of everything random; equal seeds give equal runs" },
     { "bits", 'b', OPT_POSITIVE, &net_args.bits, "M",
-      "sim loop, way: bits in a packet, 64, 128, 192 or 256; 256 if not "
-      "given" },
+      "sim loop, way; router, trace against loops: bits in a packet, 64, 128, "
+      "192 or 256; 256 if not given" },
     { "set", 0, OPT_POSITIVE, &net_args.k, "K",
-      "sim loop, way: bits that a mark sets; 8 and 1 if not given" },
+      "sim loop, way; router, trace against loops: bits that a mark sets; 8 if "
+      "not given, and 1 for the way" },
     { "clear", 0, OPT_POSITIVE, &net_args.k0, "K0",
       "sim way: bits that a mark clears; as many as it sets if not given" },
     FLAG("plain", 0, net_args.plain,
          "sim way: marks that clear nothing, as in a plain Bloom filter"),
     { "strikes", 0, OPT_POSITIVE, &net_args.strikes, "N",
-      "sim loop: suspicions in a row that end a packet, 1 or 2; 1 if not "
+      "sim loop, router: suspicions in a row that end a packet, 1 or 2; 1 if "
+      "not "
       "given" },
     { "start", 0, OPT_TEXT, &net_args.start, "zeros|ones|random",
       "sim way: what senders begin with; an attacker takes ones" },
@@ -46,6 +51,22 @@ static const struct opt net_options[] = {
       "sim multicast: bits per group and interface; 16 if not given" },
     { "plot", 0, OPT_TEXT, &net_args.plot, "FILE.svg",
       "sim: also draw the network and one try into this file" },
+    { "name", 0, OPT_TEXT, &net_args.marks.name, "NAME",
+      "router, trace: what this node is called" },
+    { "link", 0, OPT_LIST, &net_args.marks.links, "IFACE=NEIGHBOUR",
+      "router: an interface, and who is at its other end; once for each" },
+    { "key-file", 'K', OPT_TEXT, &net_args.marks.key_file, "FILE",
+      "router, trace: the secret of the network's marks, 16 bytes; without it "
+      "a sender can compute them" },
+    { "way-bits", 0, OPT_POSITIVE, &net_args.marks.way_bits, "M",
+      "router, trace: bits for the way in a packet; 256 if not given" },
+    { "way-set", 0, OPT_POSITIVE, &net_args.marks.way_set, "K",
+      "router, trace: bits that a mark of the way sets, and as many that it "
+      "clears; 1 if not given" },
+    { "packets", 0, OPT_POSITIVE, &net_args.receive.packets, "N",
+      "trace: packets to trace; 1 if not given" },
+    { "seconds", 0, OPT_POSITIVE, &net_args.marks.seconds, "N",
+      "router, trace: how long; until a signal if not given" },
     QUIET_OPTION(QUIET_HELP),
     JSON_OPTION(net_args),
     { 0 },
@@ -55,6 +76,12 @@ static const struct verb net_verbs[] = {
     { "sim", "EXPERIMENT", 1,
       " topology tries seed bits set clear plain strikes start groups members "
       "cell-bits plot quiet json " },
+    { "router", "", 0,
+      " name link key-file bits set way-bits way-set strikes seconds quiet "
+      "json " },
+    { "trace", "IFACE", 1,
+      " topology name key-file bits set way-bits way-set packets seconds quiet "
+      "json " },
 };
 
 /* ---------------------------------------------------------------- simulation
@@ -163,9 +190,24 @@ static int net_run(struct list *operands)
 {
     const size_t n = sizeof net_verbs / sizeof net_verbs[0];
     struct list rest;
-    if (verb_find(&cmd_net, net_verbs, n, operands, &rest) == n)
+    const size_t i = verb_find(&cmd_net, net_verbs, n, operands, &rest);
+    if (i == n)
         return TROUBLE;
-    return net_sim(&rest);
+    struct router_args *const m = &net_args.marks;
+    m->loop_bits = net_args.bits;
+    m->loop_set = net_args.k;
+    m->strikes = net_args.strikes;
+    m->json = net_args.json;
+    if (i == 0)
+        return net_sim(&rest);
+    if (i == 1)
+        return net_router(m);
+    net_args.receive.marks = *m;
+    net_args.receive.iface = rest.at[0];
+    net_args.receive.topology = net_args.topology;
+    net_args.receive.seconds = m->seconds;
+    net_args.receive.json = net_args.json;
+    return net_receive(&net_args.receive);
 }
 
 static const struct example net_examples[] = {
@@ -177,14 +219,18 @@ static const struct example net_examples[] = {
       "who sent this packet, though it began with all bits set?" },
     { "bloomery net sim multicast --groups 10000 --cell-bits 8",
       "copies that nobody wanted" },
+    { "bloomery net router --name r1 --link veth0=r2 --link veth1=r3 -K key",
+      "forward IPv6, and mark what passes" },
+    { "bloomery net trace veth0 --name host --topology net.txt -K key",
+      "the way of the next packet that comes" },
     { 0 },
 };
 
 const struct command cmd_net = {
     .name = "net",
     .usage = "VERB [OPTION]... OPERAND",
-    .verbs = "sim",
-    .summary = "filters that packets carry, on simulated networks",
+    .verbs = "sim router trace",
+    .summary = "filters that packets carry: loops, the way back, groups",
     .about =
         "sim runs an experiment on a network that is made, or given as a file "
         "of links, and prints how often it ended well, the hops, the stretch "
@@ -195,9 +241,17 @@ const struct command cmd_net = {
         "set and clear bits, and the receiver follows them back to the sender, "
         "whatever that began with. multicast: each router keeps a filter of "
         "groups for each of its interfaces, which lie bit by bit side by "
-        "side.",
+        "side.\n\n"
+        "router forwards packets of IPv6 between interfaces, by the routes "
+        "that the kernel has, and carries both kinds of marks in a hop-by-hop "
+        "option; what goes round is dropped. The kernel's own forwarding has "
+        "to be off. It needs CAP_NET_RAW. At SIGTERM it prints what it has "
+        "counted. trace waits for packets with marks and prints who sent them, "
+        "whatever address they give; status 1 if none came in time.",
     .options = net_options,
     .examples = net_examples,
-    .reports = REPORTS({ "of sim", net_result_fields, ONE }),
+    .reports = REPORTS({ "of sim", net_result_fields, ONE },
+                       { "of router", router_fields, ONE },
+                       { "of trace", received_fields, LINES }),
     .run = net_run,
 };

@@ -13,6 +13,7 @@
 
 #include "apps/net/experiment.h"
 #include "apps/net/faces.h"
+#include "apps/net/way_back.h"
 #include "report/say.h"
 
 struct way_run {
@@ -21,8 +22,8 @@ struct way_run {
     struct net_ways ways;
     uint32_t *found; /* the number of the try in which a node was found */
     uint32_t *queue;
-    double depth, on_way, others, asked;
-    uint64_t whole, farthest;
+    double depth, on_way, others;
+    uint64_t asked, whole, farthest;
 };
 
 static struct marked way_start(const struct net_spec *spec, uint64_t *random)
@@ -35,30 +36,6 @@ static struct marked way_start(const struct net_spec *spec, uint64_t *random)
     return p;
 }
 
-/* Who marked the packet, as far as the victim can find out. */
-static uint32_t way_back(struct way_run *run, const struct marked *p,
-                         uint32_t number)
-{
-    const struct graph *const g = run->spec->g;
-    uint32_t head = 0, tail = 0;
-    run->queue[tail++] = 0;
-    run->found[0] = number;
-    while (head < tail) {
-        const uint32_t at = run->queue[head++];
-        for (uint32_t e = g->first[at]; e < g->first[at + 1]; e++) {
-            const uint32_t from = g->edges[e].to;
-            if (run->found[from] == number)
-                continue;
-            run->asked++;
-            if (mark_in(&run->marks[faces_between(g, from, at)], p)) {
-                run->found[from] = number;
-                run->queue[tail++] = from;
-            }
-        }
-    }
-    return tail - 1;
-}
-
 static void one_packet(struct way_run *run, uint32_t sender, uint32_t number,
                        uint64_t *random)
 {
@@ -66,7 +43,8 @@ static void one_packet(struct way_run *run, uint32_t sender, uint32_t number,
     struct marked p = way_start(run->spec, random);
     for (uint32_t at = sender; at != 0; at = run->ways.before[at])
         mark_add(&run->marks[faces_between(g, at, run->ways.before[at])], &p);
-    const uint32_t nfound = way_back(run, &p, number);
+    const uint32_t nfound = way_back(g, run->marks, 0, &p, number, run->found,
+                                     run->queue, &run->asked);
     uint32_t hits = 0;
     for (uint32_t at = sender; at != 0; at = run->ways.before[at])
         hits += run->found[at] == number;
@@ -134,7 +112,7 @@ bool net_way(const struct net_spec *given, struct net_result *out)
     out->success = (double)run.whole / tries;
     out->hops = run.depth / tries;
     out->stretch = NAN;
-    out->messages = (uint64_t)run.asked;
+    out->messages = run.asked;
     out->state = (double)g->nedges / g->n * 2 * spec.bits / 8;
     net_value(out, "farthest", "share of senders whose own mark is left",
               (double)run.farthest / tries, NAN);
@@ -143,7 +121,7 @@ bool net_way(const struct net_spec *given, struct net_result *out)
     net_value(out, "others", "routers found that are not on the way, each time",
               run.others / tries, NAN);
     net_value(out, "asked", "routers that are asked, each time",
-              run.asked / tries, NAN);
+              (double)run.asked / tries, NAN);
     free(senders);
     free(run.found);
     free(run.queue);
