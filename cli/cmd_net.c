@@ -12,7 +12,9 @@
 
 static struct {
     const char *topology, *plot, *start;
-    uint64_t tries, seed, bits, k, k0, strikes, groups, members, cell_bits;
+    uint64_t tries, seed, bits, k, k0, strikes, groups, members, cell_bits,
+        depth;
+    double rate;
     struct router_args marks;
     struct receive_args receive;
     bool plain, json;
@@ -49,6 +51,11 @@ static const struct opt net_options[] = {
       "sim multicast: members of a group, on average; 5 if not given" },
     { "cell-bits", 0, OPT_POSITIVE, &net_args.cell_bits, "N",
       "sim multicast: bits per group and interface; 16 if not given" },
+    { "depth", 0, OPT_POSITIVE, &net_args.depth, "D",
+      "sim near: how many hops filters tell of, 1 to 5; 3 if not given" },
+    { "fpr", 'p', OPT_RATE, &net_args.rate, "RATE",
+      "sim near: of what one link says once its levels are full; 1% if not "
+      "given" },
     { "plot", 0, OPT_TEXT, &net_args.plot, "FILE.svg",
       "sim: also draw the network and one try into this file" },
     { "name", 0, OPT_TEXT, &net_args.marks.name, "NAME",
@@ -75,7 +82,7 @@ static const struct opt net_options[] = {
 static const struct verb net_verbs[] = {
     { "sim", "EXPERIMENT", 1,
       " topology tries seed bits set clear plain strikes start groups members "
-      "cell-bits plot quiet json " },
+      "cell-bits depth fpr plot quiet json " },
     { "router", "", 0,
       " name link key-file bits set way-bits way-set strikes seconds quiet "
       "json " },
@@ -127,6 +134,8 @@ static bool spec_of(const struct experiment *e, struct net_spec *out)
         .groups = net_args.groups,
         .members = (double)net_args.members,
         .cell_bits = (double)net_args.cell_bits,
+        .rate = net_args.rate,
+        .depth = (unsigned)(net_args.depth < 100 ? net_args.depth : 100),
     };
     if (e->run == net_way && !out->k0 && !net_args.plain)
         out->k0 = out->k ? out->k : 1;
@@ -160,7 +169,8 @@ static int net_sim(const struct list *rest)
     struct net_spec spec;
     struct graph g;
     if (!e)
-        return fail("%s: no experiment; right: loop, way or multicast",
+        return fail("%s: no experiment; right: loop, way, multicast, tree, "
+                    "near or squares",
                     rest->at[0]);
     if (rest->n > 1)
         return fail("one experiment at a time, not \"%s\" too", rest->at[1]);
@@ -241,7 +251,10 @@ const struct command cmd_net = {
         "set and clear bits, and the receiver follows them back to the sender, "
         "whatever that began with. multicast: each router keeps a filter of "
         "groups for each of its interfaces, which lie bit by bit side by "
-        "side.\n\n"
+        "side. tree: servers of a hierarchy know by filters what their "
+        "subtrees have. near: nodes tell each other what is how many hops "
+        "away. squares: a name is looked for in the smallest square of the "
+        "plane that may have it.\n\n"
         "router forwards packets of IPv6 between interfaces, by the routes "
         "that the kernel has, and carries both kinds of marks in a hop-by-hop "
         "option; what goes round is dropped. The kernel's own forwarding has "

@@ -62,7 +62,7 @@ def test_a_network_of_ones_own_and_its_picture(ok):
 
 
 @pytest.mark.parametrize("args,says", [
-    (["sim", "lop"], "loop, way or multicast"),
+    (["sim", "lop"], "loop, way, multicast"),
     (["sim", "loop", "way"], "one experiment"),
     (["sim", "loop", "--bits", "100"], "64, 128"),
     (["sim", "loop", "--strikes", "3"], "1 or 2"),
@@ -83,3 +83,25 @@ def test_what_is_wrong_is_said(trouble, args, says):
 def test_a_bad_file_is_named_with_its_line(ok, trouble):
     (ok.path / "bad.txt").write_text("edge a b\nedge b\n")
     trouble("net", "sim", "loop", "--topology", "bad.txt", says="bad.txt: line 2")
+
+
+def test_all_services_are_found(ok, trouble):
+    report = sim(ok, "tree", "--topology", "tree:3:3", "--tries", 100)
+    assert report["success"] == 1 and values(report)["wasted"] < 0.1 and values(report)["answers"] >= 1
+    trouble("net", "sim", "tree", "--topology", "ring:10", says="is a tree")
+
+
+def test_near_things_are_found_in_few_hops(ok, trouble):
+    report = sim(ok, "near", "--topology", "random:200:4", "--tries", 100)
+    assert report["success"] > 0.95 and report["stretch"] < 1.1
+    # Filters that are too small mislead, the more the farther away.
+    small = sim(ok, "near", "--topology", "random:300:4", "--tries", 500, "-p", "40%")
+    levels = [values(small)[f"level_{j}"] for j in (1, 2, 3)]
+    assert levels == sorted(levels) and small["stretch"] > report["stretch"]
+    trouble("net", "sim", "near", "--depth", "6", says="--depth")
+
+
+def test_names_are_found_in_squares(ok):
+    report = sim(ok, "squares", "--topology", "geometric:400:12", "--tries", 200)
+    assert report["success"] == 1 and report["stretch"] < 1.6
+    assert values(report)["false_maybe"] < 0.03

@@ -97,7 +97,9 @@
     X(place_points)    \
     X(net_loop)        \
     X(net_way)         \
-    X(net_multicast)
+    X(net_multicast)   \
+    X(net_near)        \
+    X(net_finding)
 
 struct figure_run;
 

@@ -236,3 +236,97 @@ const struct figure figure_net_multicast = {
              "packet in 37 has a superfluous copy.",
     .run = net_multicast_run,
 };
+
+/* ------------------------------------------------------- finding things nearby
+ */
+
+/* An experiment on a network that is made; false, and run->broken, if not. */
+static bool found_values(struct figure_run *run, const char *name,
+                         const struct net_spec *like, struct net_result *out)
+{
+    const struct experiment *const e = net_experiment(name);
+    struct net_spec spec = *like;
+    struct graph g;
+    memset(out, 0, sizeof *out);
+    spec.seed = run->seed;
+    spec.tries = run->full ? 2000 : 200;
+    if (!graph_load(e->topology, run->seed, &g))
+        run->broken = true;
+    spec.g = &g;
+    if (!run->broken && !e->run(&spec, out))
+        run->broken = true;
+    graph_free(&g);
+    return !run->broken;
+}
+
+static void net_near_run(struct figure_run *run)
+{
+    run->x = AXIS(.label = "hops that the filters tell of");
+    run->y = AXIS(.label = "share, and hops over the least", .min = 0);
+    struct figure_series *const found = figure_series(run, "found nearby");
+    struct figure_series *const stretch = figure_series(run, "stretch");
+    struct net_result r;
+    for (unsigned depth = 3; depth <= 5; depth++) {
+        const struct net_spec spec = { .depth = depth };
+        if (!found_values(run, "near", &spec, &r))
+            return;
+        figure_point(run, found, depth, NAN, r.success, 0.8, 1);
+        figure_point(run, stretch, depth, NAN, r.stretch, 1, 1.5);
+    }
+    /* With filters that are too small, who is misled depends on the level. */
+    const struct net_spec small = { .rate = 0.3 };
+    if (!found_values(run, "near", &small, &r))
+        return;
+    const double level[] = { value_of(&r, "level_1"), value_of(&r, "level_2"),
+                             value_of(&r, "level_3") };
+    run->broken |= !(level[0] < level[1] && level[1] < level[2]);
+    figure_note(run,
+                "With filters for a rate of 30 %%, links tell of what is "
+                "nowhere as if it were 1, 2 and 3 hops away in %.2g, %.2g and "
+                "%.2g of cases, and %.0f %% of things are still found.",
+                level[0], level[1], level[2], 100 * r.success);
+}
+
+const struct figure figure_net_near = {
+    .name = "net-near",
+    .title = "Near copies, found by what neighbours tell",
+    .source = "Rhea and Kubiatowicz 2002: attenuated filters.",
+    .about = "1000 nodes with 4 links each, and things of which a copy is "
+             "within reach of the filters. A question follows the least level "
+             "that may have it, and gives up at its second dead end.",
+    .run = net_near_run,
+};
+
+static void net_finding_run(struct figure_run *run)
+{
+    run->x = AXIS(.label = "1: services of a tree, 2: names of squares");
+    run->y = AXIS(.label = "share, and hops over the least", .min = 0);
+    struct figure_series *const found = figure_series(run, "found");
+    struct figure_series *const wasted =
+        figure_series(run, "steps in vain, per server visited");
+    struct figure_series *const stretch = figure_series(run, "stretch");
+    struct figure_series *const wrong =
+        figure_series(run, "filters of squares that are wrong");
+    const struct net_spec spec = { 0 };
+    struct net_result r;
+    if (!found_values(run, "tree", &spec, &r))
+        return;
+    figure_point(run, found, 1, 1, r.success, 1, 1);
+    figure_point(run, wasted, 1, NAN, value_of(&r, "wasted"), 0, 0.1);
+    if (!found_values(run, "squares", &spec, &r))
+        return;
+    figure_point(run, found, 2, 1, r.success, 1, 1);
+    figure_point(run, stretch, 2, NAN, r.stretch, 1, 1.5);
+    figure_point(run, wrong, 2, NAN, value_of(&r, "false_maybe"), 0, 0.012);
+}
+
+const struct figure figure_net_finding = {
+    .name = "net-finding",
+    .title = "Services in a hierarchy, and names in squares",
+    .source = "Czerwinski and others 1999; Hsiao 2002.",
+    .about = "341 servers with 50 services each know by filters what lies "
+             "below them; 1024 nodes of a plane know by filters who is in the "
+             "squares beside their own. Everything is found, and few steps "
+             "are taken in vain.",
+    .run = net_finding_run,
+};

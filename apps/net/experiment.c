@@ -16,6 +16,12 @@ const struct experiment net_experiments[] = {
       "tree:2:12", 1000, net_way },
     { "multicast", "groups that are forwarded by filters of interfaces",
       "preferential:500:2", 1000, net_multicast },
+    { "tree", "services in a hierarchy of servers, by filters of subtrees",
+      "tree:4:4", 1000, net_tree },
+    { "near", "near copies of things, by attenuated filters", "random:1000:4",
+      1000, net_near },
+    { "squares", "names by where they are, by filters of squares",
+      "geometric:1024:12", 1000, net_squares },
     { 0 },
 };
 

@@ -20,6 +20,8 @@ struct net_spec {
     uint64_t groups;      /* multicast */
     double members;       /* of a group, on average */
     double cell_bits;     /* per group and interface */
+    unsigned depth;       /* near: levels of filters */
+    double rate;          /* near: of what one link says; 0: 1 % */
 };
 
 enum net_start { NET_ZEROS, NET_ONES, NET_RANDOM };
@@ -70,6 +72,9 @@ const struct experiment *net_experiment(const char *name); /* NULL: none */
 bool net_loop(const struct net_spec *spec, struct net_result *out);
 bool net_way(const struct net_spec *spec, struct net_result *out);
 bool net_multicast(const struct net_spec *spec, struct net_result *out);
+bool net_tree(const struct net_spec *spec, struct net_result *out);
+bool net_near(const struct net_spec *spec, struct net_result *out);
+bool net_squares(const struct net_spec *spec, struct net_result *out);
 
 /* The share of packets that are lost on ways through d interfaces, all of them
  * others for each packet. */
