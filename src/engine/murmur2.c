@@ -1,38 +1,37 @@
 /*
  * murmur2.c - see murmur2.h
  *
- * One body for all processors: its loops of eight are what a compiler makes
- * vectors of, and a product of 32 bits, of which there is one for each word of
+ * One body for all processors, in vectors that the compiler makes of what there
+ * is: a product of 32 bits in each lane, of which there is one for each word of
  * the key, is one instruction with AVX2 and seven without.
  */
 #include "engine/murmur2.h"
 
-#include "core/bits.h"
+#include <string.h>
+
+#include "core/bytes.h"
+
+typedef uint32_t murmur2_vector __attribute__((vector_size(32)));
 
 static inline __attribute__((always_inline)) void
 murmur2_lanes(const unsigned char *p, size_t len, const uint32_t seeds[8],
               uint32_t out[8])
 {
     const uint32_t m = 0x5bd1e995;
-    uint32_t h[8];
+    murmur2_vector h;
     size_t left = len;
-    for (int i = 0; i < 8; i++)
-        h[i] = seeds[i] ^ (uint32_t)len;
+    memcpy(&h, seeds, sizeof h);
+    h ^= (uint32_t)len;
     for (; left >= 4; left -= 4, p += 4) {
         uint32_t word = bly_load32(p) * m;
         word = (word ^ word >> 24) * m;
-        for (int i = 0; i < 8; i++)
-            h[i] = h[i] * m ^ word;
+        h = h * m ^ word;
     }
-    if (left > 0) {
-        const uint32_t tail = bly_tail32(p, left, len);
-        for (int i = 0; i < 8; i++)
-            h[i] = (h[i] ^ tail) * m;
-    }
-    for (int i = 0; i < 8; i++) {
-        h[i] = (h[i] ^ h[i] >> 13) * m;
-        out[i] = h[i] ^ h[i] >> 15;
-    }
+    if (left > 0)
+        h = (h ^ bly_tail32(p, left, len)) * m;
+    h = (h ^ h >> 13) * m;
+    h ^= h >> 15;
+    memcpy(out, &h, sizeof h);
 }
 
 /* The quotient is right or one too small, as in bly_mod(). */
