@@ -175,7 +175,8 @@ LAW(compact_files_are_checked)
     for (int coded = 0; coded < 2; coded++) {
         bly_set_coded(f, coded);
         byte_array a = written(f);
-        for (size_t n = 0; n < a.n; n += n < 80 || n + 20 > a.n ? 1 : 7) {
+        size_t step = stride(a.n, 400);
+        for (size_t n = 0; n < a.n; n += n < 80 || n + 20 > a.n ? 1 : step) {
             unsigned char *const wall = guarded_new(n);
             if (n)
                 memcpy(wall, a.at, n);
@@ -183,7 +184,8 @@ LAW(compact_files_are_checked)
             assert_null(g);
             guarded_free(wall, n);
         }
-        for (size_t bit = 0; bit < 8 * a.n; bit += bit < 800 ? 1 : 61) {
+        step = stride(8 * a.n, 2000);
+        for (size_t bit = 0; bit < 8 * a.n; bit += bit < 800 ? 1 : step) {
             a.at[bit / 8] ^= (unsigned char)(1u << bit % 8);
             assert_status(bly_load(a.at, a.n, NULL, &g), BLY_EFORMAT);
             a.at[bit / 8] ^= (unsigned char)(1u << bit % 8);

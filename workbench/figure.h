@@ -94,7 +94,10 @@
     X(chord_churn)     \
     X(chord_schedules) \
     X(place_moved)     \
-    X(place_points)
+    X(place_points)    \
+    X(net_loop)        \
+    X(net_way)         \
+    X(net_multicast)
 
 struct figure_run;
 
