@@ -182,24 +182,34 @@ static bool is_null(sqlite3_value *value)
 
 /* ------------------------------------------------------------------- asking */
 
-static void fn_has(sqlite3_context *ctx, int n, sqlite3_value **argv)
+/* What is asked of a filter about a key. The answer goes to SQLite; NULL is one
+ * as well. */
+typedef const char *question(sqlite3_context *ctx, const bly_filter *f,
+                             const struct sql_key *key);
+
+static void ask(sqlite3_context *ctx, sqlite3_value **argv, question *about)
 {
     struct sql_key key;
-    bool maybe = false;
-    (void)n;
     if (is_null(argv[0]) || is_null(argv[1]))
         return;
     struct held *const h = held_of(ctx, argv[0], 0);
     if (!h)
         return;
     if (key_of(ctx, argv[1], &key)) {
-        const char *const bad = sql_has(h->f, &key, &maybe);
+        const char *const bad = about(ctx, h->f, &key);
         if (bad)
             result_wrong(ctx, bad);
-        else
-            sqlite3_result_int(ctx, maybe);
     }
     held_drop(h);
+}
+
+static const char *ask_has(sqlite3_context *ctx, const bly_filter *f,
+                           const struct sql_key *key)
+{
+    bool maybe = false;
+    const char *const bad = sql_has(f, key, &maybe);
+    sqlite3_result_int(ctx, maybe);
+    return bad;
 }
 
 static void result_number(sqlite3_context *ctx, uint64_t x)
@@ -207,45 +217,42 @@ static void result_number(sqlite3_context *ctx, uint64_t x)
     sqlite3_result_int64(ctx, x > INT64_MAX ? INT64_MAX : (int64_t)x);
 }
 
+static const char *ask_count(sqlite3_context *ctx, const bly_filter *f,
+                             const struct sql_key *key)
+{
+    uint64_t count = 0;
+    const char *const bad = sql_count(f, key, &count);
+    result_number(ctx, count);
+    return bad;
+}
+
+static const char *ask_get(sqlite3_context *ctx, const bly_filter *f,
+                           const struct sql_key *key)
+{
+    uint64_t value;
+    bool present = false;
+    const char *const bad = sql_get(f, key, &value, &present);
+    if (!bad && present)
+        result_number(ctx, value);
+    return bad;
+}
+
+static void fn_has(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    (void)n;
+    ask(ctx, argv, ask_has);
+}
+
 static void fn_count(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
-    struct sql_key key;
-    uint64_t count;
     (void)n;
-    if (is_null(argv[0]) || is_null(argv[1]))
-        return;
-    struct held *const h = held_of(ctx, argv[0], 0);
-    if (!h)
-        return;
-    if (key_of(ctx, argv[1], &key)) {
-        const char *const bad = sql_count(h->f, &key, &count);
-        if (bad)
-            result_wrong(ctx, bad);
-        else
-            result_number(ctx, count);
-    }
-    held_drop(h);
+    ask(ctx, argv, ask_count);
 }
 
 static void fn_get(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
-    struct sql_key key;
-    uint64_t value;
-    bool present;
     (void)n;
-    if (is_null(argv[0]) || is_null(argv[1]))
-        return;
-    struct held *const h = held_of(ctx, argv[0], 0);
-    if (!h)
-        return;
-    if (key_of(ctx, argv[1], &key)) {
-        const char *const bad = sql_get(h->f, &key, &value, &present);
-        if (bad)
-            result_wrong(ctx, bad);
-        else if (present)
-            result_number(ctx, value);
-    }
-    held_drop(h);
+    ask(ctx, argv, ask_get);
 }
 
 /* ------------------------------------------------------------------ telling */
