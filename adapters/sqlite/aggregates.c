@@ -72,12 +72,10 @@ static const char *text_of(sqlite3_value **argv, int n, int i)
 static bool row_key(sqlite3_context *ctx, struct group *g, sqlite3_value *value,
                     struct sql_key *key)
 {
-    if (!g || sqlite3_value_type(value) == SQLITE_NULL)
-        return false;
-    if (key_of(ctx, value, key))
-        return true;
-    g->failed = true;
-    return false;
+    const char *const bad = g ? key_of(value, key) : NULL;
+    if (bad)
+        group_fail(ctx, g, bad);
+    return g && !bad && key->type;
 }
 
 /* --------------------------------------------------------------------- agg */
