@@ -10,10 +10,10 @@
 #include "kinds/filter.h"
 
 /* Of all filters that have nothing in it: one for each hash that takes a seed,
- * which is 0. The flip of that is bly_int_turned(bly_int_flip(0)). */
-#define NO_EXTRA(hash)                                                   \
-    {                                                                    \
-        .hasher = { .id = (hash) }, .flip = UINT64_C(0x18bad3d405c264ca) \
+ * which is 0. */
+#define NO_EXTRA(hash)                                       \
+    {                                                        \
+        .hasher = { .id = (hash) }, .flip = BLY_INT_TURNED_0 \
     }
 static const bly_extra no_extra[] = {
     NO_EXTRA(BLY_HASH_XXH3),

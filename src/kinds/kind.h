@@ -77,6 +77,7 @@ typedef struct bly_ways {
 /* What a kind chooses. */
 typedef struct bly_one {
     bly_ways ways;
+    bool seeded;  /* given: the seed is not 0 */
     uint64_t aid; /* what else it computes once; 0 where there are layers */
 } bly_one;
 

@@ -29,17 +29,14 @@ void bly_filter_has_unread(const bly_filter *f, const uint64_t *h, size_t n,
 
 /* -------------------------------------- kinds that have no short way */
 
-static bool has_by_batch(const bly_filter *f, uint64_t h)
+static inline bool has_one_of_batch(const bly_filter *f, uint64_t h)
 {
     uint64_t maybe = 0;
     f->kind->has(f, &h, 1, &maybe);
     return maybe != 0;
 }
 
-static bool has_by_batch_int(const bly_filter *f, uint64_t key)
-{
-    return has_by_batch(f, bly_int_hash_turned(key, f->extra->flip));
-}
+BLY_ONE_HAS_FOR(, has_by_batch, has_one_of_batch)
 
 /* ------------------------------------------- filters that have none */
 
@@ -118,7 +115,7 @@ void bly_filter_ready(bly_filter *f)
         kind->aim(f);
     if (bly_filter_has_extra(f))
         f->extra->flip = bly_int_turned(bly_int_flip(f->extra->hasher.seed));
-    bly_one one = { .aid = 0 };
+    bly_one one = { .seeded = f->extra->flip != BLY_INT_TURNED_0 };
     if (!kind->has)
         one.ways = ways_unknown;
     else
