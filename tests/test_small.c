@@ -27,18 +27,13 @@ static uint64_t contents(const bly_filter *f)
 }
 
 /* What docs/small.md allows a filter over its contents, and each of its layers:
- * 192 bytes, 8 for each word of params and state past the eighth and for each
- * place of a layer, a line to align what is not small, and what few have: a
- * hash of its own, or what its kind keeps. */
+ * 192 bytes, 8 for each place of a layer, a line to align what is not small,
+ * and what few have: a hash of its own, or what its kind keeps. */
 static uint64_t allowed(const bly_filter *f)
 {
-    const unsigned words = bly_kind_room(f->kind) + f->kind->nstate;
     const bool lined = f->shape.nbytes >= BLY_ALIGNED_FROM && !f->kind->lines;
-    const bool more =
-        f->extra->hasher.id != BLY_HASH_XXH3 || f->kind->open || f->kind->close;
-    uint64_t sum = 192 + (f->kind->lines ? 8u : 0) +
-                   (words > 8 ? 8 * (words - 8) : 0) + (lined ? 64 : 0) +
-                   (more ? sizeof(bly_extra) : 0) +
+    uint64_t sum = 192 + (lined ? 64u : 0) +
+                   (bly_filter_has_extra(f) ? sizeof(bly_extra) : 0) +
                    (f->extra->aux ? f->kind->aux_bytes : 0) +
                    f->places * sizeof(bly_filter *);
     for (uint32_t i = 0; i < f->nlayers; i++)
