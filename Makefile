@@ -139,7 +139,7 @@ ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
 ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
 
 .PHONY: all help lib demo test test-full soak faults check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
-        vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb amalgamation
+        vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb deb-check amalgamation musl windows
 
 all: lib $(B)/bloomery adapters python $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
 adapters: $(ADAPTERS) $(ADAPTER_LIBS) ## what other programs load, as far as they are here
@@ -544,7 +544,9 @@ fuzz-night: $(FUZZERS:%=$(B)/fuzzer/%) ## the same again and again for FUZZ_HOUR
 
 # The same golden files on other machines: a program without cmocka, static,
 # run by qemu-user. xxHash is a header alone, borrowed from the native system.
-CROSS = aarch64 s390x i686
+# musl is another C library on this machine, and needs no qemu.
+CROSS = aarch64 s390x i686 musl
+CROSS_CC = $(if $(filter musl,$1),musl-gcc -O0,$1-linux-gnu-gcc -O1)
 .PHONY: cross
 cross: $(CROSS:%=$(B)/cross/%) ## build the reader of golden files for other machines
 # Copied once: several copies at the same time get in each other's way.
@@ -555,8 +557,16 @@ $(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h include/*/
     $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
 	$(Q)mkdir -p $(@D)
 	$(call say,CROSS,$@)
-	$(Q)$*-linux-gnu-gcc -std=c11 -O1 -Wall -Wextra $(WERROR) -Iinclude -Isrc \
+	$(Q)$(call CROSS_CC,$*) -std=c11 -Wall -Wextra $(WERROR) -Iinclude -Isrc \
 	    -I$(B)/cross_include -static -s -pthread $(filter %.c,$^) -lm -o $@
+
+# Long forms, each a few minutes: tests/other_libc and tools/windows/build say what they do.
+musl: ## the unit tests of the library with musl
+	@tools/setup test
+	@tests/other_libc $(B)
+windows: ## the library for Windows, which reads the golden files under wine
+	@tools/setup windows
+	@tools/windows/build $(B)
 
 $(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
 	@mkdir -p $(@D)
@@ -596,6 +606,10 @@ deb: dist ## Debian packages in build/deb, from what is committed (minutes)
 	    { tail -n 30 ../build.log; exit 1; }
 	@rm -rf $(B)/deb/bloomery-$(VERSION)
 	@ls $(B)/deb/*.deb | sed 's/^/  DEB   /'
+deb-check: deb ## lintian on these packages; install, use and remove them in a bare Debian (root)
+	@tools/setup deb-check
+	BLY_FULL=1 BLY_DEBS=$(CURDIR)/$(B)/deb BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
+	    -q -p no:cacheprovider -rs tests/test_packages.py
 
 # ---------------------------------------------------------------------- bench
 
