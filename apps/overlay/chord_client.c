@@ -107,7 +107,7 @@ static bool lookup_from(struct chord_client *c, const struct address *entry,
 {
     const struct descriptor d = { descriptor_id(entry, 0), 0, *entry, 0 };
     const struct chord_peer via = { d.id, book_add(&c->book, &d) };
-    c->walk.used = false;
+    c->n.walks_used = 0;
     c->n.now = runtime_now();
     c->waits = c->ended = false;
     struct chord_walk *const w = chord_walk_new(&c->n, CHORD_APP, id);
