@@ -152,6 +152,33 @@ static void set_succ(struct chord *n, struct chord_peer first,
         n->host->news(n, CHORD_NEW_SUCC);
 }
 
+void chord_named(const struct chord *n,
+                 void (*each)(void *ctx, struct chord_peer p), void *ctx)
+{
+    const struct chord_peer some[] = { n->self,     n->pred,      n->stage_peer,
+                                       n->checked,  n->notifier,  n->join_peer,
+                                       n->join_via, n->merge_peer };
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+        each(ctx, some[i]);
+    for (unsigned i = 0; i < n->ring->r; i++)
+        each(ctx, n->succ[i]);
+    for (unsigned i = 0; i < n->ring->bits; i++)
+        each(ctx, n->fing[i]);
+    for (unsigned i = 0; i < n->nseen; i++)
+        each(ctx, n->seen[i]);
+    for (unsigned i = 0; i < n->ring->walks; i++) {
+        const struct chord_walk *const w = &n->walks[i];
+        if (!(n->walks_used >> i & 1))
+            continue;
+        each(ctx, w->asked);
+        each(ctx, w->answered);
+        for (unsigned k = 0; k < w->nnext; k++)
+            each(ctx, w->next[k]);
+        for (unsigned k = 0; k < w->npath; k++)
+            each(ctx, w->path[k]);
+    }
+}
+
 /* --------------------------------------------------------------- predecessor
  */
 

@@ -251,6 +251,10 @@ static inline uint64_t chord_mask(const struct chord_ring *ring)
     return ring->bits < 64 ? (UINT64_C(1) << ring->bits) - 1 : UINT64_MAX;
 }
 
+/* Everybody that the state of this node names, some of them repeatedly. */
+void chord_named(const struct chord *n,
+                 void (*each)(void *ctx, struct chord_peer p), void *ctx);
+
 /* Does this node think that it is dead? */
 bool chord_is_dead(const struct chord *n, uint64_t id);
 

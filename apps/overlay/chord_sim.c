@@ -220,8 +220,7 @@ struct chord_sim *chord_sim_new(const struct chord_sim_spec *spec)
         return NULL;
     s->spec = *spec;
     const size_t n = spec->nodes;
-    s->sim = sim_new(&spec->links, spec->nodes, spec->seed,
-                     &sim_chord, s);
+    s->sim = sim_new(&spec->links, spec->nodes, spec->seed, &sim_chord, s);
     s->nodes = calloc(n + 1, sizeof *s->nodes);
     s->walks = calloc(n * spec->ring.walks + 1, sizeof *s->walks);
     s->members = calloc(n + 1, sizeof *s->members);

@@ -168,7 +168,7 @@ static void walk_end(struct chord *n, struct chord_walk *w,
         f.npeers = owner->npeers < most ? owner->npeers : most;
         memcpy(f.peers, owner->peers, f.npeers * sizeof f.peers[0]);
     }
-    n->walks_used &= (uint16_t)~(1u << walk_number(n, w));
+    n->walks_used &= (uint16_t) ~(1u << walk_number(n, w));
     switch (purpose) {
     case CHORD_APP:
         n->host->found(n, &f);

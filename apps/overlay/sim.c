@@ -81,7 +81,7 @@ struct sim {
     void *ctx;
     uint64_t now, random;
 
-    uint64_t turn;              /* time / width of the run */
+    uint64_t turn;                  /* time / width of the run */
     struct sim_entry *run, *sorted; /* and memory for sorting it */
     size_t nrun, at_run, room_run;
     struct sim_slot wheel[SIM_SLOTS];
@@ -393,9 +393,9 @@ static void event_put(struct sim *s, uint64_t time, struct sim_item *item)
 {
     const uint64_t turn = time >> SIM_WIDTH;
     const struct sim_entry e = { time & ((1 << SIM_WIDTH) - 1), item->name };
-    const bool ok = turn == s->turn               ? run_insert(s, e)
+    const bool ok = turn == s->turn              ? run_insert(s, e)
                     : turn - s->turn < SIM_SLOTS ? slot_put(s, turn, e)
-                                                  : far_put(s, time, e.name);
+                                                 : far_put(s, time, e.name);
     if (!ok) {
         s->failed = true;
         item_free(s, item);
@@ -481,12 +481,10 @@ struct sim_counts sim_counts(const struct sim *s)
 static struct sim_event event_of(const struct sim_item *item)
 {
     const bool timer = item->what == SIM_TIMER;
-    return (struct sim_event){ (enum sim_what)item->what,
-                               item->node,
-                               timer ? item->node : item->from,
-                               timer ? item->data : 0,
-                               item->bytes,
-                               item->nbytes };
+    return (struct sim_event){
+        (enum sim_what)item->what, item->node,  timer ? item->node : item->from,
+        timer ? item->data : 0,    item->bytes, item->nbytes
+    };
 }
 
 /* Fetch the event that comes `far` places later, and tell of nearer ones. */
@@ -514,8 +512,7 @@ static void happen(struct sim *s, struct sim_item *item)
     struct sim_event e = event_of(item);
     const struct sim_node *const to = &s->nodes[e.node];
     s->counts.events++;
-    if (e.what == SIM_MESSAGE &&
-        (!to->up || to->part != s->nodes[e.from].part))
+    if (e.what == SIM_MESSAGE && (!to->up || to->part != s->nodes[e.from].part))
         e.what = SIM_LOST;
     s->counts.lost += e.what == SIM_LOST;
     if (e.what != SIM_TIMER || (to->up && to->life == item->from))
