@@ -136,10 +136,12 @@ struct chord {
     void *ctx; /* the host's */
     uint64_t now, random;
     struct chord_peer self, pred;
-    uint8_t phase;   /* enum chord_phase */
-    bool pred_known; /* false only under the rules of 2001 */
-    bool uncertain;  /* it did not answer: the left end may be further back */
-    bool buried;     /* somebody was; not: nothing in `dead` is looked at */
+    struct chord_peer before; /* the one before pred, as pred said; for lookups
+                                 alone, and perhaps nobody */
+    uint8_t phase;            /* enum chord_phase */
+    bool pred_known;          /* false only under the rules of 2001 */
+    bool uncertain; /* it did not answer: the left end may be further back */
+    bool buried;    /* somebody was; not: nothing in `dead` is looked at */
     uint8_t nseen, next_finger;
 
     /* What is under way. */

@@ -256,7 +256,8 @@ static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
     }
     /* Whoever speaks for a node must be it. */
     if ((m.type == CHORD_NOTIFY || m.type == CHORD_LEAVING) &&
-        (m.npeers != 1 || !m.peers[0].at || m.peers[0].id != from.id)) {
+        (!m.npeers || m.npeers > 2 || !m.peers[0].at ||
+         m.peers[0].id != from.id)) {
         runtime_refuse(n->runtime, line, f, FRAME_WRONG, "not its own name");
         return;
     }

@@ -93,13 +93,16 @@ void chord_step(const struct chord *n, const struct chord_message *q,
         bool named = !n->pred_known || !n->pred.at;
         for (unsigned i = 0; i < q->ndead; i++)
             named |= q->dead[i] == n->pred.id;
-        /* Who stood between is dead: its keys are this node's. */
-        if (named) {
+        /* Who stood between is dead: its keys are this node's. But somebody may
+         * have joined before it whom the asker's list does not have yet. */
+        const bool alone = chord_gone(n, q->dead, q->ndead, n->before) ||
+                           chord_within(n->before.id, q->target, n->self.id);
+        if (named && alone) {
             is_owner(n, a);
             return;
         }
         a->kind = CHORD_BACK;
-        a->peers[a->npeers++] = n->pred;
+        a->peers[a->npeers++] = named ? n->before : n->pred;
         return;
     }
     const unsigned r = n->ring->r;

@@ -32,6 +32,7 @@ enum line_state { LINE_HELLO, LINE_HEADER, LINE_OPEN };
 struct line {
     bool used, asks, connecting;
     bool held;       /* frames wait until its answers are read */
+    bool busy;       /* one of its frames is being looked at */
     uint32_t events; /* that epoll looks for */
     enum line_state state;
     uint32_t life; /* how often the slot was used */
@@ -158,17 +159,20 @@ static uint64_t line_name(const struct runtime *rt, const struct line *l)
     return (uint64_t)(l - rt->lines) << 32 | l->life;
 }
 
-/* Has it been sent more than it reads? */
+/* Has it asked for more than it reads? */
 static bool is_unread(const struct line *l)
 {
-    return l->nout - l->at_out > RUNTIME_UNREAD;
+    return l->nout - l->at_out > RUNTIME_UNREAD ||
+           l->nserving >= RUNTIME_SERVED;
 }
 
 static void line_watch(struct runtime *rt, struct line *l)
 {
-    const bool writing = l->connecting || l->held || l->at_out < l->nout;
-    const uint32_t events = (is_unread(l) ? 0 : (uint32_t)EPOLLIN) |
-                            (writing ? (uint32_t)EPOLLOUT : 0);
+    const bool waits = is_unread(l);
+    const bool writing =
+        l->connecting || (l->held && !waits) || l->at_out < l->nout;
+    const uint32_t events =
+        (waits ? 0 : (uint32_t)EPOLLIN) | (writing ? (uint32_t)EPOLLOUT : 0);
     if (events == l->events)
         return;
     struct epoll_event e = { .events = events, .data.u64 = line_name(rt, l) };
@@ -195,14 +199,34 @@ static void line_close(struct runtime *rt, struct line *l)
             ask_again(rt, &rt->asked[i]);
 }
 
+/* Too many bytes wait: the line that holds most goes, if that is much and it is
+ * not the one that wants more at `for_whom`. */
+static bool close_largest(struct runtime *rt, unsigned char **for_whom)
+{
+    struct line *most = NULL;
+    for (size_t i = 0; i < RUNTIME_CONNECTIONS; i++) {
+        struct line *const l = &rt->lines[i];
+        if (l->used && !l->busy && &l->in != for_whom && &l->out != for_whom &&
+            (!most ||
+             l->room_in + l->room_out > most->room_in + most->room_out))
+            most = l;
+    }
+    if (!most || most->room_in + most->room_out < RUNTIME_UNREAD / 2)
+        return false;
+    line_close(rt, most);
+    return true;
+}
+
 static bool grow(struct runtime *rt, unsigned char **at, size_t *room,
                  size_t needed)
 {
     if (needed <= *room)
         return true;
-    const size_t more = needed < 2 * *room ? 2 * *room : needed;
-    if (rt->waiting + more - *room > RUNTIME_BYTES)
-        return false;
+    const size_t step = *room < (1 << 20) ? *room : (1 << 20) + *room / 8;
+    const size_t more = needed < *room + step ? *room + step : needed;
+    while (rt->waiting + more - *room > RUNTIME_BYTES)
+        if (!close_largest(rt, at))
+            return false;
     unsigned char *const bigger = realloc(*at, more);
     if (!bigger)
         return false;
@@ -523,7 +547,6 @@ static bool line_take(struct runtime *rt, struct line *l, const struct frame *f)
         answered(rt, l, f);
         return true;
     }
-    const bool crowded = l->nserving >= RUNTIME_PER_PEER;
     l->nserving++;
     if (f->ring != rt->spec.ring) {
         const uint64_t name = line_name(rt, l);
@@ -532,7 +555,8 @@ static bool line_take(struct runtime *rt, struct line *l, const struct frame *f)
         rt->counts.bad++;
         return false;
     }
-    if (crowded || rt->waiting > RUNTIME_BYTES / 2)
+    /* The second half is for those who have little. */
+    if (rt->waiting > RUNTIME_BYTES / 2 && l->nout - l->at_out > LINE_FIRST)
         runtime_refuse(rt, line_name(rt, l), f, FRAME_BUSY, "busy");
     else
         rt->spec.question(rt->spec.ctx, line_name(rt, l), f);
@@ -604,12 +628,15 @@ static bool line_pieces(struct runtime *rt, struct line *l)
         l->held = is_unread(l);
         if (l->held)
             break;
-        if (!line_piece(rt, l, from, &used)) {
+        l->busy = true;
+        const bool good = line_piece(rt, l, from, &used);
+        if (!l->used || l->life != life)
+            return true; /* closed meanwhile */
+        l->busy = false;
+        if (!good) {
             rt->counts.bad++;
             return false;
         }
-        if (!l->used || l->life != life)
-            return true; /* closed meanwhile */
         from += used;
     } while (used);
     memmove(l->in, l->in + from, l->nin - from);
