@@ -597,9 +597,13 @@ deb: dist ## Debian packages in build/deb, from what is committed (minutes)
 
 $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
+	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
 $(B)/bench/leveldb: $(LEVELDB_SRC)
 $(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
+$(B)/bench/simulator: $(patsubst %,$(B)/release/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim sim)
+$(B)/bench/ring_load: $(patsubst %,$(B)/release/apps/overlay/%.o,address call chord chord_2001 chord_client chord_join chord_store \
+    chord_walk chord_wire frame runtime secure) $(patsubst %.c,$(B)/release/%.o,$(wildcard io/*.c report/*.c))
+$(B)/bench/ring_load: BENCH_LIBS = $(PKG_CFLAGS) $(PKG_LIBS)
 
 -include $(BENCH:=.d)
 
