@@ -451,7 +451,7 @@ test: ## every test there is; at the end what was skipped, and why
 	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
 	@tools/run-tests $(B)
 
-FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so
+FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so $(B)/tests/jumping_clock.so
 
 # All that tools/run-tests runs.
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
@@ -465,7 +465,7 @@ $(B)/tests/disk_tracer: tests/disk_tracer.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) $< -o $@
-$(B)/tests/failing_malloc.so: tests/failing_malloc.c
+$(B)/tests/%.so: tests/%.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) -fPIC -shared $< -ldl -o $@
@@ -615,9 +615,13 @@ deb-check: deb ## lintian on these packages; install, use and remove them in a b
 
 $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
+	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
 $(B)/bench/leveldb: $(LEVELDB_SRC)
 $(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
+$(B)/bench/simulator: $(patsubst %,$(B)/release/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim sim)
+$(B)/bench/ring_load: $(patsubst %,$(B)/release/apps/overlay/%.o,address call chord chord_2001 chord_client chord_join chord_store \
+    chord_walk chord_wire frame runtime secure) $(patsubst %.c,$(B)/release/%.o,$(wildcard io/*.c report/*.c))
+$(B)/bench/ring_load: BENCH_LIBS = $(PKG_CFLAGS) $(PKG_LIBS)
 
 -include $(BENCH:=.d)
 
