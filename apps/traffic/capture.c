@@ -26,7 +26,6 @@ bool pcap_begin(void)
 }
 
 #define LIVE_SNAP 65535
-#define LIVE_WAIT_MS 100
 
 static bool live_start(pcap_t *p, const char *name)
 {

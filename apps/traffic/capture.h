@@ -31,6 +31,11 @@ struct capture {
 bool capture_open(const char *name, bool live, struct capture *c);
 void capture_close(struct capture *c);
 
+/* When nothing has come for a while: packets from before so many nanoseconds
+ * cannot come any more. The kernel gathers them for LIVE_WAIT_MS. */
+#define LIVE_WAIT_MS 100
+#define CAPTURE_LATE ((int64_t)2 * LIVE_WAIT_MS * 1000000)
+
 enum captured {
     CAPTURED,
     CAPTURED_NONE, /* live: nothing came for a while */

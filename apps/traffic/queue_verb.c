@@ -30,18 +30,20 @@ bool queue_options(const struct traffic_args *a, struct sfb_spec *spec,
                    double *link)
 {
     *link = DEFAULT_LINK;
-    if (a->levels > SFB_MOST_LEVELS || a->bins == 1 ||
-        a->bins > SFB_MOST_BINS || a->limit > 1000000 || a->target > 1000000)
+    if (a->queue.levels > SFB_MOST_LEVELS || a->queue.bins == 1 ||
+        a->queue.bins > SFB_MOST_BINS || a->queue.limit > 1000000 ||
+        a->queue.target > 1000000)
         return !fail("--levels at most %d, --bins from 2 to %d, --limit and "
                      "--target at most 1000000",
                      SFB_MOST_LEVELS, SFB_MOST_BINS);
-    *spec = sfb_defaults(a->limit ? (unsigned)a->limit : DEFAULT_LIMIT);
-    spec->levels = a->levels ? (unsigned)a->levels : DEFAULT_LEVELS;
-    spec->bins = a->bins ? (unsigned)a->bins : DEFAULT_BINS;
-    spec->target = a->target ? (unsigned)a->target : DEFAULT_TARGET;
+    *spec =
+        sfb_defaults(a->queue.limit ? (unsigned)a->queue.limit : DEFAULT_LIMIT);
+    spec->levels = a->queue.levels ? (unsigned)a->queue.levels : DEFAULT_LEVELS;
+    spec->bins = a->queue.bins ? (unsigned)a->queue.bins : DEFAULT_BINS;
+    spec->target = a->queue.target ? (unsigned)a->queue.target : DEFAULT_TARGET;
     spec->most = spec->target + (spec->target + 3) / 4;
     spec->seed = a->seed;
-    return !a->rate || rate_read("--rate", a->rate, link);
+    return !a->queue.rate || rate_read("--rate", a->queue.rate, link);
 }
 
 static void queue_row(const char *name, const struct link_result *from,
@@ -64,7 +66,7 @@ static int queue_simulate(const struct traffic_args *a)
     if (!queue_options(a, &queue, &link))
         return TROUBLE;
     struct link_spec spec = {
-        .yielding = a->flows ? (unsigned)(a->flows % 100000) : DEFAULT_FLOWS,
+        .yielding = a->nflows ? (unsigned)(a->nflows % 100000) : DEFAULT_FLOWS,
         .constant = 1,
         .link = link,
         .packet = PACKET,
@@ -74,10 +76,11 @@ static int queue_simulate(const struct traffic_args *a)
         .seed = a->seed + 1,
     };
     spec.constant_rate = 4 * link / (spec.yielding + 1);
-    if (a->flows >= 100000)
+    if (a->nflows >= 100000)
         return fail("--flows %llu: at most 99999 in a simulation",
-                    (unsigned long long)a->flows);
-    if (a->sender && !rate_read("--sender", a->sender, &spec.constant_rate))
+                    (unsigned long long)a->nflows);
+    if (a->queue.sender &&
+        !rate_read("--sender", a->queue.sender, &spec.constant_rate))
         return TROUBLE;
     if (link * SIMULATED_SECONDS / (PACKET * 8) > 1e8)
         return fail("--rate: more than 10^8 packets in %d s; right: up to 13G",
@@ -105,7 +108,7 @@ int queue_any(const struct traffic_args *args, const struct list *operands,
                     "one CAPTURE");
     if (operands->n == 0)
         return queue_simulate(args);
-    if (args->flows || args->sender)
+    if (args->nflows || args->queue.sender)
         return fail("--flows and --sender are for a simulation; right: without "
                     "a capture");
     return replay ? replay(args, operands->at[0])
