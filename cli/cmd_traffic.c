@@ -88,8 +88,21 @@ static const struct opt traffic_options[] = {
       "trace: when, since 1970; as the capture says if not given" },
     { "within", 0, OPT_TEXT, &traffic_args.trace.within, "SECONDS",
       "trace: before and after that time, 1 if not given" },
+    { "tun", 0, OPT_TEXT, &traffic_args.queue.tun, "NAME",
+      "queue: make this device; what is routed into it goes through the "
+      "queue" },
+    { "out", 0, OPT_TEXT, &traffic_args.queue.out, "NAME",
+      "queue --tun: the interface by which it leaves" },
+    FLAG("tail", 0, traffic_args.queue.tail,
+         "queue --tun: a plain queue, which drops what finds no room, to "
+         "compare"),
+    { "rehash", 0, OPT_TEXT, &traffic_args.queue.rehash, "SECONDS",
+      "queue: after which other bins take over, 600 if not given; 0: never" },
+    { "warmup", 0, OPT_TEXT, &traffic_args.queue.warmup, "SECONDS",
+      "queue: for which they learn before; a tenth of --rehash if not given" },
     { "rate", 0, OPT_TEXT, &traffic_args.queue.rate, "N",
-      "queue: of the link in bits per second, 45M if not given" },
+      "queue: of the link in bits per second, 45M if not given; with --tun as "
+      "fast as the interface takes it" },
     { "sender", 0, OPT_TEXT, &traffic_args.queue.sender, "N",
       "queue: of the simulated sender that does not yield; four fair shares if "
       "not given" },
@@ -171,7 +184,8 @@ static const struct verb traffic_verbs[] = {
     { "trace", "DIGEST...", 1,
       " topology packet from time within count quiet json " },
     { "queue", "[CAPTURE]", 0,
-      " rate sender flows levels bins target limit inner seed quiet json " },
+      " tun out tail rehash warmup rate sender flows levels bins target limit "
+      "inner seed quiet json " },
 };
 #ifdef BLY_PCAP
 static traffic_verb *const traffic_functions[] = {
@@ -224,6 +238,8 @@ static const struct example traffic_examples[] = {
     { "bloomery traffic trace --topology net.txt --packet p.pcap --from r7 "
       "r*.dig",
       "where it came from" },
+    { "bloomery traffic queue --tun fair0 --out eth0",
+      "hold back who does not yield, of what is routed into fair0" },
     { "bloomery traffic gen -o zipf.pcap --flows 100000 --count 5000000",
       "a capture whose flows are known" },
     { "bloomery traffic count --key src day.pcap",
@@ -271,7 +287,9 @@ const struct command cmd_traffic = {
         "are followed through its side table.\n\n"
         "queue simulates a link with sources that yield and one that does not, "
         "behind drop-tail and behind Stochastic Fair Blue; with a CAPTURE it "
-        "says what the latter would have dropped of it.\n\n"
+        "says what the latter would have dropped of it. With --tun and --out "
+        "it is a queue: what the kernel routes into the device waits here for "
+        "the interface, until a signal ends it.\n\n"
         "gen -o FILE writes a capture of TCP packets of 1000 bytes whose flows "
         "are known: flow i comes from the address 10.0.0.0 + i.\n\n"
         "count CAPTURE prints every flow with its packets and bytes as a "

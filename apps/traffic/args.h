@@ -50,8 +50,9 @@ struct traffic_args {
         const char *topology, *packet, *from, *within, *time;
     } trace;
     struct queue_args {
-        const char *rate, *sender;
+        const char *rate, *sender, *tun, *out, *rehash, *warmup;
         uint64_t levels, bins, target, limit;
+        bool tail;
     } queue;
 };
 
@@ -179,7 +180,7 @@ struct queue_row {
 
 struct queue_summary {
     struct traffic_totals totals;
-    uint64_t taken, early, penalty, full, sent;
+    uint64_t taken, early, penalty, full, sent, rehashes, refused;
 };
 
 extern const struct field queue_row_fields[], queue_fields[];

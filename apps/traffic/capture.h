@@ -6,6 +6,7 @@
 
 #include "apps/traffic/args.h"
 #include "apps/traffic/packet.h"
+#include "apps/traffic/until.h"
 
 struct frame {
     int64_t ns; /* since 1970 */
@@ -43,10 +44,6 @@ enum captured {
     CAPTURED_TROUBLE /* damaged, or gone; the reason is printed */
 };
 enum captured capture_next(struct capture *c, struct frame *f);
-
-/* A live capture goes on until a signal says that it is enough. */
-void capture_watch(void);
-bool capture_ended(void);
 
 /* Count a frame and find its key. False: it has none. */
 bool frame_key(const struct capture *c, const struct frame *f, bool inner,

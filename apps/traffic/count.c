@@ -108,9 +108,9 @@ static bool count_pass(struct count_run *r, count_take *take, bool last)
     if (!capture_open(r->name, r->args->interface != NULL, &c))
         return false;
     if (c.live)
-        capture_watch();
+        until_watch();
     c.hushed = !last;
-    while (!st && !(c.live && capture_ended()) &&
+    while (!st && !(c.live && until_ended()) &&
            !(c.live && r->args->number && t.packets >= r->args->number)) {
         got = capture_next(&c, &f);
         if (got == CAPTURED_NONE)

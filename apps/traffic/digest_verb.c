@@ -311,7 +311,7 @@ int traffic_digest(const struct traffic_args *args, const struct list *operands)
         return TROUBLE;
     }
     if (c.live)
-        capture_watch();
+        until_watch();
     int status = capture_each(&c, args->number, frame_digest, &r);
     capture_close(&c);
     /* What came before a damaged place is worth keeping; tables that lack

@@ -297,7 +297,7 @@ static int capture_run(struct flows_run *r, struct capture *c)
 {
     struct frame f;
     for (;;) {
-        if (r->broken || (c->live && capture_ended()))
+        if (r->broken || (c->live && until_ended()))
             return YES;
         if (c->live && r->args->number &&
             r->sum.totals.packets >= r->args->number)
@@ -380,7 +380,7 @@ int traffic_flows(const struct traffic_args *args, const struct list *operands)
     }
     int status = TROUBLE;
     if (c.live)
-        capture_watch();
+        until_watch();
     if (show_begin(&r))
         status = capture_run(&r, &c);
     if (r.any)

@@ -19,11 +19,36 @@
 #define PACKET 1000
 #define ROUND_TRIP 0.1
 
+void queue_summary_print(const struct traffic_args *args,
+                         struct queue_summary *sum, const struct sfb_sum *of)
+{
+    sum->taken = of->taken;
+    sum->early = of->early;
+    sum->penalty = of->penalty;
+    sum->full = of->full + of->bin;
+    sum->rehashes = of->rehashes;
+    if (!quiet)
+        report(args->json ? stdout : stderr, args->json, queue_fields, sum,
+               "{packets} packets; {taken} sent, {early} dropped early, "
+               "{penalty} of flows that do not yield, {full} for want of room"
+               "[; {?rehashes}{rehashes} times other bins took over]"
+               "[; {?refused}{refused} not taken by the interface]"
+               "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"
+               "[; {?bad}{bad} bad][; {?backwards}{backwards} out of order]"
+               "\n");
+}
+
 static bool rate_read(const char *name, const char *text, double *out)
 {
     return (bly_parse_real(text, out) && *out >= 1000 && *out <= 1e12) ||
            !fail("%s '%s': not a rate from 1k to 1T bits per second", name,
                  text);
+}
+
+static bool seconds_read(const char *name, const char *text, double *out)
+{
+    return !text || (bly_parse_real(text, out) && *out >= 0 && *out <= 1e9) ||
+           !fail("%s '%s': not a number of seconds", name, text);
 }
 
 bool queue_options(const struct traffic_args *a, struct sfb_spec *spec,
@@ -43,6 +68,11 @@ bool queue_options(const struct traffic_args *a, struct sfb_spec *spec,
     spec->target = a->queue.target ? (unsigned)a->queue.target : DEFAULT_TARGET;
     spec->most = spec->target + (spec->target + 3) / 4;
     spec->seed = a->seed;
+    if (!seconds_read("--rehash", a->queue.rehash, &spec->rehash) ||
+        !seconds_read("--warmup", a->queue.warmup, &spec->warmup))
+        return false;
+    if (a->queue.rehash && !a->queue.warmup)
+        spec->warmup = spec->rehash / 10;
     return !a->queue.rate || rate_read("--rate", a->queue.rate, link);
 }
 
@@ -103,14 +133,20 @@ static int queue_simulate(const struct traffic_args *a)
 int queue_any(const struct traffic_args *args, const struct list *operands,
               queue_replay_fn *replay)
 {
-    if (operands->n > 1)
+    const bool live = args->queue.tun || args->queue.out;
+    if (operands->n > 1 || (live && operands->n))
         return fail("right: bloomery traffic queue, which simulates, or with "
-                    "one CAPTURE");
-    if (operands->n == 0)
+                    "one CAPTURE, or with --tun and --out");
+    if (live && !(args->nflows || args->queue.sender || args->inner))
+        return queue_live(args);
+    if (args->queue.tail)
+        return fail("--tail is for a device; right: with --tun and --out");
+    if (operands->n == 0 && !live)
         return queue_simulate(args);
-    if (args->nflows || args->queue.sender)
-        return fail("--flows and --sender are for a simulation; right: without "
-                    "a capture");
+    if (args->nflows || args->queue.sender || live)
+        return fail("--flows and --sender are for a simulation%s",
+                    live ? ", and --inner for a capture; right: without them"
+                         : "; right: without a capture");
     return replay ? replay(args, operands->at[0])
                   : fail("this bloomery was built without libpcap "
                          "(libpcap-dev) and cannot read captures");
