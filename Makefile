@@ -448,6 +448,7 @@ demo: ## on a fresh Debian: install what is missing, build, and show it
 
 test: ## every test there is; at the end what was skipped, and why
 	@tools/setup test
+	@mkdir -p $(B) && tools/captures $(B)
 	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
 	@tools/run-tests $(B)
 
