@@ -108,7 +108,9 @@ export const checks = {
   plans_are_those_of_the_library({ all, plans }) {
     for (const theirs of plans) {
       const mine = all.plan({ kind: theirs.kind, items: 1000, fpr: 0.01 });
-      same([mine.fpr, mine.bits_per_key], [theirs.fpr ?? null, theirs.bits_per_key], theirs.kind);
+      same(mine.bits_per_key, theirs.bits_per_key, theirs.kind);
+      // The last digits depend on how a machine computes a logarithm.
+      assert(theirs.fpr === undefined || Math.abs(mine.fpr / theirs.fpr - 1) < 1e-9, `${theirs.kind}: ${mine.fpr}`);
     }
   },
 

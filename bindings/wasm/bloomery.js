@@ -491,7 +491,8 @@ export function instantiate(module) {
     /** May there be a key from a to b? */
     hasRange(a, b) {
       const at = this.#c, from = keyOf(a), to = keyOf(b);
-      const type = from[0] >= INT64 ? Math.max(from[0], to[0]) : from[0];
+      const type = Math.max(from[0], to[0]);
+      if (type >= INT64 ? Math.min(from[0], to[0]) < INT64 : from[0] !== to[0]) throw new TypeError("the ends of a range are of two types");
       const one = putRun([[type, from[1]]], 0);
       try {
         const two = putRun([[type, to[1]]], 0, MORE);

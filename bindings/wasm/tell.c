@@ -40,6 +40,12 @@ bly_status js_refuse(const char *what, const char *wrong, const char *right)
     return js_failed = BLY_EINVAL;
 }
 
+void js_refuse_line(const char *line)
+{
+    snprintf(own_line, sizeof own_line, "%s", line);
+    js_failed = BLY_EINVAL;
+}
+
 EXPORT(uint32_t, failure, (void))
 {
     return js_failed;

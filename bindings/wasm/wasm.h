@@ -30,6 +30,8 @@ bly_status js_keep(bly_status st);
 /* A failure of our own: BLY_EINVAL, and the line `what: 'wrong' right`. */
 bly_status js_refuse(const char *what, const char *wrong, const char *right);
 
+void js_refuse_line(const char *line); /* the line as a whole */
+
 /* A record: a list of named values. It stays until the next one begins. What
  * does not fit into memory is left out, and the record is then refused whole
  * by js_tell_end(). */
