@@ -97,7 +97,7 @@ LEVELDB := $(call finds,leveldb/c.h)
 PYTHON_INCLUDE := $(patsubst %/Python.h,%,$(firstword $(wildcard /usr/include/python3*/Python.h)))
 PAM := $(or $(shell pkg-config --exists pam 2>/dev/null && echo yes),$(call finds,security/pam_modules.h))
 HTTP_SERVER := io/service.c io/late_microhttpd.c io/gate.c apps/passwords/serve.c apps/digest/serve.c apps/digest/server.c \
-               apps/digest/keeper.c
+               apps/digest/keeper.c apps/web/serve.c
 WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
             $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/report.c,$(wildcard apps/seal/*.c))) \
             $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c apps/traffic/count.c apps/traffic/block.c apps/traffic/block_check.c apps/traffic/scan_capture.c apps/traffic/digest_verb.c apps/traffic/trace_verb.c apps/traffic/queue_replay.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
@@ -406,6 +406,7 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' \
 	    -e 's,@VERSION@,$(VERSION),g' tools/bloomery.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
+	$(if $(wildcard $(B)/web/play.wasm),install -d $(DESTDIR)$(PREFIX)/share/bloomery/web && install -m 644 $(B)/web/* $(DESTDIR)$(PREFIX)/share/bloomery/web/)
 	$(call stripped,$(DESTDIR)$(PREFIX)/bin/bloomery $(DESTDIR)$(LIBDIR)/libbloomery.so.$(VERSION) \
 	    $(patsubst $(B)/%,$(DESTDIR)$(LIBDIR)/bloomery/%,$(filter %.so,$(LOADED))) \
 	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so))
@@ -420,7 +421,7 @@ uninstall: ## take away what install brought
 	    $(ADAPTER_HEADERS:adapters/leveldb/%=$(DESTDIR)$(PREFIX)/include/%) \
 	    $(ADAPTER_LIBS:$(B)/%=$(DESTDIR)$(LIBDIR)/%) \
 	    $(DESTDIR)$(LIBDIR)/libbloomery.* \
-	    $(DESTDIR)$(PREFIX)/share/bloomery/bloomery.lua \
+	    $(DESTDIR)$(PREFIX)/share/bloomery/bloomery.lua $(DESTDIR)$(PREFIX)/share/bloomery/web/* \
 	    $(LOADED:$(B)/%=$(DESTDIR)$(LIBDIR)/bloomery/%) \
 	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so \
 	        $(PG_FILES:%=$(DESTDIR)$(PG_SHAREDIR)/extension/%)) \
@@ -523,7 +524,7 @@ FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/asan/bloomery.so $(B)/tsan/bloomery \
     $(FUZZERS:%=$(B)/fuzzer/%) $(FAULTS) $(if $(PYTHON),$(B)/asan/python/.done)
-programs: $(PROGRAMS) cross ## build all that the tests run
+programs: $(PROGRAMS) cross js web ## build all that the tests run
 
 # Power cuts and failing calls: what runs the command under bad luck, and the
 # long form.

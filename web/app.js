@@ -70,7 +70,7 @@ page.kindOptions = (chosen, which = () => true) =>
   page.kinds.filter(which).map((k) => `<option value="${k.kind}"${k.kind === chosen ? " selected" : ""} title="${page.escape(k.summary)}">${k.kind}</option>`).join("");
 
 function show() {
-  const [name, query = ""] = location.hash.slice(1).split("?");
+  const [, name, query = ""] = /^#?([^?]*)\??(.*)$/s.exec(location.hash); // a step may begin with "?" too
   page.panel = panels[name] ? name : "see";
   page.state = new URLSearchParams(query);
   page.lang = page.state.get("lang") === "de" || (page.state.get("lang") !== "en" && page.lang === "de") ? "de" : "en";

@@ -32,12 +32,12 @@ const WIDE = 640, HIGH = 300, LEFT = 52, RIGHT = 12, TOP = 12, BOTTOM = 40;
 
 /**
  * A chart. x and y are { from, to, log, label, show }; series are { points, colour, dash, dots,
- * dim, name }. What is outside is cut off at the frame.
+ * dim, name }. What is outside is left out.
  */
 export function chart({ x, y, series, label }) {
   const along = (axis, v) => (axis.log ? (Math.log(v) - Math.log(axis.from)) / (Math.log(axis.to) - Math.log(axis.from)) : (v - axis.from) / (axis.to - axis.from));
   const px = (v) => LEFT + (WIDE - LEFT - RIGHT) * along(x, v);
-  const py = (v) => HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * Math.min(1.02, Math.max(-0.02, along(y, v)));
+  const py = (v) => HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * along(y, v);
   const ticks = (axis) => {
     const out = [];
     if (axis.log) for (let v = 10 ** Math.ceil(Math.log10(axis.from) - 1e-9); v <= axis.to * 1.0001; v *= 10) out.push(v);
@@ -48,7 +48,7 @@ export function chart({ x, y, series, label }) {
   for (const v of ticks(x)) body += `<line class="axis" x1="${px(v)}" x2="${px(v)}" y1="${TOP}" y2="${HIGH - BOTTOM}"/><text x="${px(v)}" y="${HIGH - BOTTOM + 16}" text-anchor="middle">${x.show(v)}</text>`;
   for (const v of ticks(y)) body += `<line class="axis" x1="${LEFT}" x2="${WIDE - RIGHT}" y1="${py(v)}" y2="${py(v)}"/><text x="${LEFT - 6}" y="${py(v) + 4}" text-anchor="end">${y.show(v)}</text>`;
   for (const s of series) {
-    const points = s.points.filter(([, v]) => Number.isFinite(v) && (!y.log || v > 0));
+    const points = s.points.filter(([, v]) => Number.isFinite(v) && (!y.log || v > 0) && along(y, v) <= 1.001 && along(y, v) >= 0);
     const name = s.name ? `<title>${s.name}</title>` : "";
     if (s.dots) body += points.map(([a, b]) => `<circle cx="${px(a).toFixed(1)}" cy="${py(b).toFixed(1)}" r="3" fill="${s.colour}">${name}</circle>`).join("");
     else body += `<polyline class="${s.dim ? "dim" : ""}" stroke="${s.colour}"${s.dash ? ' stroke-dasharray="6 4"' : ""} points="${points.map(([a, b]) => `${px(a).toFixed(1)},${py(b).toFixed(1)}`).join(" ")}">${name}</polyline>`;

@@ -10,14 +10,14 @@ export function plan(page, root) {
   root.innerHTML = `
     <p class="lead">${t("planLead")}</p>
     <div class="row">
-      <label>${t("nkeys")}: <output id="n-out"></output><input type="range" id="n" min="2" max="10" step="0.1" value="${escape(state.n || 6)}"></label>
+      <label for="n">${t("nkeys")}: <output id="n-out"></output><input type="range" id="n" min="2" max="10" step="0.1" value="${escape(state.n || 6)}"></label>
       <label>${t("by")}<select id="by"><option value="rate">${t("byRate")}</option><option value="memory"${state.by === "memory" ? " selected" : ""}>${t("byMemory")}</option></select></label>
-      <label id="p-row">${t("rate")}: <output id="p-out"></output><input type="range" id="p" min="0.5" max="6" step="0.1" value="${escape(state.p || 2)}"></label>
-      <label id="b-row">${t("bitsPerKey")}: <output id="b-out"></output><input type="range" id="b" min="2" max="40" step="0.5" value="${escape(state.b || 10)}"></label>
+      <label for="p" id="p-row">${t("rate")}: <output id="p-out"></output><input type="range" id="p" min="0.5" max="6" step="0.1" value="${escape(state.p || 2)}"></label>
+      <label for="b" id="b-row">${t("bitsPerKey")}: <output id="b-out"></output><input type="range" id="b" min="2" max="40" step="0.5" value="${escape(state.b || 10)}"></label>
       <label>${t("choose")}<select id="only"><option value="">${t("allKinds")}</option>${page.kindOptions(state.only)}</select></label>
     </div>
     <div class="card"><h2>${t("curves")}</h2><div id="chart"></div></div>
-    <div class="card"><table><thead><tr><th scope="col">${t("kind")}</th><th scope="col">${t("bitsPerKey")}</th><th scope="col">${t("rate")}</th><th scope="col" id="for-n"></th><th scope="col">${t("perMillion")}</th><th scope="col">${t("perBillion")}</th><th scope="col">${t("can")}</th></tr></thead><tbody id="rows"></tbody></table></div>`;
+    <div class="card"><table><thead><tr><th scope="col">${t("kind")}</th><th scope="col">${t("bitsPerKey")}</th><th scope="col">${t("rate")}</th><th scope="col" id="for-n"></th><th scope="col">${t("perMillion")}</th><th scope="col">${t("perBillion")}</th><th scope="col" class="text">${t("can")}</th></tr></thead><tbody id="rows"></tbody></table></div>`;
   const $ = (id) => root.querySelector(`#${id}`);
   const planned = (options) => {
     try {
@@ -45,7 +45,7 @@ export function plan(page, root) {
     series.push({ points: RATES.map((rate) => [rate, -Math.log2(rate)]), colour: "currentColor", dash: true, name: t("bound") });
     $("chart").innerHTML = chart({
       label: t("curves"), series,
-      x: { from: 10 ** -6.5, to: 10 ** -0.5, log: true, label: t("rate"), show: (v) => page.rate(v) },
+      x: { from: 10 ** -6.5, to: 10 ** -0.5, log: true, label: t("rate"), show: (v) => (v > 0.009 ? `${page.number(100 * v)} %` : `10${String(Math.round(Math.log10(v))).replace(/./g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d] ?? "⁻")}`) },
       y: { from: 0, to: 60, label: t("bitsPerKey"), show: (v) => page.number(v) },
     });
     const size = (items) => (memory ? { items, bits: Math.round(b * items) } : { items, fpr: p });
@@ -57,7 +57,6 @@ export function plan(page, root) {
       };
       return `<tr${only && only !== k.kind ? " hidden" : ""}><td><span aria-hidden="true" style="color:${colour(i)}">●</span> ${k.kind}</td><td>${here ? page.number(here.bits_per_key) : "–"}</td><td>${here ? page.rate(here.fpr) : "–"}</td><td>${here ? page.bytes(here.bytes) : "–"}</td><td>${cost(1e6)}</td><td>${cost(1e9)}</td><td class="text">${escape(k.can.join(", "))}</td></tr>`;
     }).join("");
-    for (const dot of $("rows").querySelectorAll("span[style]")) dot.style.color = dot.style.color;
     page.keep({ n: $("n").value, p: $("p").value, b: $("b").value, by: memory ? "memory" : "", only });
   }
   for (const id of ["n", "p", "b", "by", "only"]) $(id).addEventListener("input", () => page.attempt(update));

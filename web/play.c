@@ -1,5 +1,6 @@
 /*
- * play.c - what the playground shows beside filters, from the same C as the command
+ * play.c - what the playground shows beside filters, from the same C as the
+ * command
  *
  * The steps of bloomery explain, the Chord ring of bloomery ring show, two
  * texts as bloomery similar compares them, and filters of other systems. The
@@ -45,16 +46,14 @@ EXPORT(bly_status, explain_begin,
     explain_free(&small);
     small = (struct explain){ .m = m ? m : 1, .counting = counting };
     if (m > EXPLAIN_MAX_CELLS)
-        return fail("an array to look at has 1 to %d cells",
-                    EXPLAIN_MAX_CELLS),
+        return fail("an array to look at has 1 to %d cells", EXPLAIN_MAX_CELLS),
                BLY_EINVAL;
     for (; *hashes && small.nhashes < EXPLAIN_MAX_HASHES;
          hashes += strlen(hashes) + 1) {
         const size_t n = strlen(hashes) + 1;
         if (n > sizeof small_hashes - used)
             return fail("the hash functions are too long"), BLY_EINVAL;
-        small.hashes[small.nhashes++] =
-            memcpy(small_hashes + used, hashes, n);
+        small.hashes[small.nhashes++] = memcpy(small_hashes + used, hashes, n);
         used += n;
     }
     return js_keep(BLY_OK);
@@ -64,8 +63,7 @@ EXPORT(bly_status, explain_begin,
 EXPORT(bly_status, explain_do, (uint32_t op, uint64_t key))
 {
     if (op > EXPLAIN_HAS || small.nsteps == 1000)
-        return fail("more than 1000 steps are too many to look at"),
-               BLY_EINVAL;
+        return fail("more than 1000 steps are too many to look at"), BLY_EINVAL;
     js_keep(BLY_OK);
     if (!explain_step(&small, (enum explain_op)op, key))
         return BLY_EINVAL;
@@ -86,7 +84,8 @@ EXPORT(bly_status, explain_do, (uint32_t op, uint64_t key))
     return js_tell_end();
 }
 
-/* -------------------------------------------------------------- Chord's ring */
+/* -------------------------------------------------------------- Chord's ring
+ */
 
 static void tell_ids(const char *name, const struct ring_model *m,
                      const size_t *places, size_t n)
@@ -170,8 +169,7 @@ static void tell_components(const bly_sketch *a, const bly_sketch *b,
 /* Two texts, cut into shingles of `size` words (unit 0) or characters (1), and
  * compared exactly and by sketches of k components. */
 EXPORT(bly_status, alike,
-       (const char *a, const char *b, uint32_t unit, uint32_t size,
-        uint32_t k))
+       (const char *a, const char *b, uint32_t unit, uint32_t size, uint32_t k))
 {
     const bly_sketch_spec spec = {
         .shingling = { .unit = (bly_unit)unit, .size = size }, .k = k
@@ -244,6 +242,7 @@ EXPORT(int32_t, foreign_has, (const bly_foreign *f, const void *key, size_t n))
 {
     uint64_t maybe = 0;
     const bly_bytes one = { key, n };
-    return js_keep(bly_foreign_has(f, &one, 1, &maybe, NULL)) ? -1
-                                                        : (int32_t)(maybe & 1);
+    return js_keep(bly_foreign_has(f, &one, 1, &maybe, NULL))
+               ? -1
+               : (int32_t)(maybe & 1);
 }

@@ -40,7 +40,8 @@ struct explain {
 /* Do one more step. False, with the reason printed, if it cannot be done. */
 bool explain_step(struct explain *e, enum explain_op op, uint64_t key);
 
-/* explain_print.c: print all steps, or draw them into a file; false with errno. */
+/* explain_print.c: print all steps, or draw them into a file; false with errno.
+ */
 void explain_print(const struct explain *e);
 bool explain_draw(const struct explain *e, const char *title,
                   const char *caption, const char *path);

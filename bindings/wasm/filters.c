@@ -58,8 +58,7 @@ EXPORT(bly_filter *, clone, (const bly_filter *f))
 EXPORT(bly_filter *, open, (const unsigned char *secret))
 {
     bly_filter *f = NULL;
-    js_keep(
-        bly_read(pull_file, NULL, &(bly_access){ .secret = secret }, &f));
+    js_keep(bly_read(pull_file, NULL, &(bly_access){ .secret = secret }, &f));
     return f;
 }
 
@@ -108,8 +107,7 @@ EXPORT(bly_status, add,
     struct js_keys k;
     bly_status st = keys_begin(type, keys, n, &k);
     if (!st)
-        st = js_keep(
-            bly_add_as(f, (bly_key_type)type, k.at, n, fresh, NULL));
+        st = js_keep(bly_add_as(f, (bly_key_type)type, k.at, n, fresh, NULL));
     free(k.made);
     return st;
 }
@@ -137,14 +135,13 @@ EXPORT(bly_status, hash,
         return js_refuse("secret", "", "is missing: open with it");
     bly_status st = keys_begin(type, keys, n, &k);
     if (!st)
-        st = js_keep(bly_hash_as(hs, bly_keying_of(f), (bly_key_type)type,
-                                 k.at, n, hashes, NULL));
+        st = js_keep(bly_hash_as(hs, bly_keying_of(f), (bly_key_type)type, k.at,
+                                 n, hashes, NULL));
     free(k.made);
     return st;
 }
 
-EXPORT(bly_status, remove,
-       (bly_filter * f, const uint64_t *hashes, size_t n))
+EXPORT(bly_status, remove, (bly_filter * f, const uint64_t *hashes, size_t n))
 {
     return js_keep(bly_remove_hashes(f, hashes, n, NULL));
 }
@@ -157,8 +154,8 @@ EXPORT(bly_status, count,
 }
 
 EXPORT(bly_status, get,
-       (const bly_filter *f, const uint64_t *hashes, size_t n,
-        uint64_t *values, uint64_t *present))
+       (const bly_filter *f, const uint64_t *hashes, size_t n, uint64_t *values,
+        uint64_t *present))
 {
     return js_keep(bly_get_hashes(f, hashes, n, values, present));
 }
@@ -177,8 +174,8 @@ EXPORT(bly_status, range,
     if (!st)
         st = keys_begin(type, b, 1, &to);
     if (!st)
-        st = js_keep(bly_has_ranges_as(f, (bly_key_type)type, from.at, to.at,
-                                       1, maybe));
+        st = js_keep(
+            bly_has_ranges_as(f, (bly_key_type)type, from.at, to.at, 1, maybe));
     free(from.made);
     free(to.made);
     return st;

@@ -21,7 +21,7 @@
 #include <bloomery.h>
 
 /* A function that JavaScript calls, by its own name. */
-#define EXPORT(type, name, params)                                         \
+#define EXPORT(type, name, params)                                   \
     __attribute__((export_name(#name), used)) type js_##name params; \
     type js_##name params
 
