@@ -51,6 +51,7 @@
     X(similar)      \
     X(parquet)      \
     X(urls)         \
+    X(web)          \
     X(basket)       \
     X(passwords)    \
     X(seal)         \

@@ -436,7 +436,9 @@ typedef struct bly_kind {
     uint64_t (*raw)(const bly_shape *s);
 } bly_kind;
 
-/* The table. The first row is the default kind. */
+/* The table. The first row is the default kind. A build that has few bytes to
+ * spend may give a shorter one. */
+#ifndef BLY_KINDS
 #define BLY_KINDS(X) \
     X(blocked)       \
     X(classic)       \
@@ -462,6 +464,7 @@ typedef struct bly_kind {
     X(exact)         \
     X(range)
 
+#endif
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
 #undef BLY_KIND_DECLARE_
