@@ -44,6 +44,7 @@
     X(unique)       \
     X(distinct)     \
     X(join)         \
+    X(sync)         \
     X(table)        \
     X(dedup)        \
     X(digest)       \
