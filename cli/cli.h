@@ -45,6 +45,7 @@
     X(distinct)     \
     X(join)         \
     X(sync)         \
+    X(isect)        \
     X(table)        \
     X(dedup)        \
     X(digest)       \

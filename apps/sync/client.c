@@ -84,7 +84,7 @@ static bool say(struct sync_client *c, bool put)
 
 /* ---------------------------------------------------------------- greetings */
 
-static bool say_hello(struct sync_client *c)
+bool client_hello(struct sync_client *c)
 {
     struct sync_set *const set = c->set;
     struct block *const q = &c->question;
@@ -278,10 +278,8 @@ static bool find_table(struct sync_client *c)
 
 /* -------------------------------------------------------------------- lists */
 
-/* Bytes that come in parts, by questions of one type. */
-static bool ask_parts(struct sync_client *c, enum sync_type type,
-                      const unsigned char *how, size_t nhow, uint64_t most,
-                      struct block *to)
+bool client_parts(struct sync_client *c, enum sync_type type, const void *how,
+                  size_t nhow, uint64_t most, struct block *to)
 {
     uint64_t total = 1;
     while (to->len < total) {
@@ -326,8 +324,8 @@ static bool find_exact(struct sync_client *c)
     size_t mine_room = 0, theirs_room = 0, i = 0;
     uint64_t e = 0, n = 0;
     c->report.method = "exact";
-    bool ok =
-        ask_parts(c, SYNC_SORTED, NULL, 0, c->report.there * VARINT_MOST, &all);
+    bool ok = client_parts(c, SYNC_SORTED, NULL, 0,
+                           c->report.there * VARINT_MOST, &all);
     const unsigned char *at = (const unsigned char *)all.at;
     const unsigned char *const end = at + all.len;
     for (; ok && at < end; n++) {
@@ -366,8 +364,8 @@ static bool find_mine(struct sync_client *c, unsigned leaf, unsigned inner,
     const unsigned char how[] = { (unsigned char)leaf, (unsigned char)inner };
     struct block bytes = { 0 };
     bly_outline *o = NULL;
-    bool ok = ask_parts(c, SYNC_OUTLINE, how, sizeof how,
-                        c->report.there * 16 + 4096, &bytes);
+    bool ok = client_parts(c, SYNC_OUTLINE, how, sizeof how,
+                           c->report.there * 16 + 4096, &bytes);
     c->mine = ok ? malloc(c->set->n * sizeof *c->mine + 8) : NULL;
     if (ok && (!c->mine || bly_outline_load(bytes.at, bytes.len, NULL, &o) ||
                bly_outline_lacking(o, c->set->elements, c->set->n, correction,
@@ -378,31 +376,46 @@ static bool find_mine(struct sync_client *c, unsigned leaf, unsigned inner,
     return ok;
 }
 
-static bool send_outline(struct sync_client *c, const bly_outline *o,
-                         unsigned correction, uint64_t *nlacking)
+bool client_outline(struct sync_client *c, const void *bytes, size_t nbytes,
+                    unsigned correction, uint64_t *nlacking)
 {
-    const size_t total = bly_outline_written_bytes(o);
-    unsigned char *const bytes = malloc(total);
-    if (!bytes)
-        return client_fail(c, "out of memory");
-    bly_outline_write(o, bytes);
     bool ok = true;
-    for (size_t at = 0, some; ok && at < total; at += some) {
+    for (size_t at = 0, some; ok && at < nbytes; at += some) {
         struct reading r;
-        some = total - at < SYNC_ROOM - 64 ? total - at : SYNC_ROOM - 64;
+        some = nbytes - at < SYNC_ROOM - 64 ? nbytes - at : SYNC_ROOM - 64;
         client_begin(c, SYNC_SUMMARY);
-        ok = say(c, varint_put(&c->question, total) &&
-                        put_word(&c->question, correction, 1) &&
-                        varint_put(&c->question, at) &&
-                        block_put(&c->question, bytes + at, some)) &&
+        ok = say(c,
+                 varint_put(&c->question, nbytes) &&
+                     put_word(&c->question, correction, 1) &&
+                     varint_put(&c->question, at) &&
+                     block_put(&c->question, (const char *)bytes + at, some)) &&
              client_ask(c, &r);
-        if (ok && at + some == total) {
+        if (ok && at + some == nbytes) {
             *nlacking = read_number(&r);
             if (r.bad || *nlacking > c->report.there)
                 ok = client_fail(c, "the other side has more than it says");
         }
     }
-    free(bytes);
+    return ok;
+}
+
+bool client_elements(struct sync_client *c, enum sync_type type, uint64_t total,
+                     uint64_t **to, size_t *n)
+{
+    size_t room = 0;
+    bool ok = true;
+    *n = 0;
+    while (ok && *n < total) {
+        struct reading r;
+        client_begin(c, type);
+        ok = say(c, varint_put(&c->question, *n)) && client_ask(c, &r);
+        if (ok && r.end - r.at < 8)
+            ok = client_fail(c, "the other side sends less than it says");
+        while (ok && r.end - r.at >= 8 && *n < total)
+            ok = say(c, add_element(to, n, &room, read_word(&r, 8)));
+    }
+    if (ok && *n && bly_elements_sort(*to, n))
+        ok = client_fail(c, "%s", bly_error());
     return ok;
 }
 
@@ -413,23 +426,17 @@ static bool find_theirs(struct sync_client *c, unsigned leaf, unsigned inner,
     const bly_outline_spec spec = { .leaf_bits = leaf, .inner_bits = inner };
     bly_outline *o;
     uint64_t total = 0;
-    size_t room = 0;
     if (bly_outline_new(&spec, c->set->elements, c->set->n, &o))
         return client_fail(c, "%s", bly_error());
-    bool ok = send_outline(c, o, correction, &total);
+    const size_t nbytes = bly_outline_written_bytes(o);
+    unsigned char *const bytes = malloc(nbytes);
+    if (bytes)
+        bly_outline_write(o, bytes);
     bly_outline_free(o);
-    while (ok && c->ntheirs < total) {
-        struct reading r;
-        client_begin(c, SYNC_LACKING);
-        ok = say(c, varint_put(&c->question, c->ntheirs)) && client_ask(c, &r);
-        if (ok && r.end - r.at < 8)
-            ok = client_fail(c, "the other side sends less than it says");
-        while (ok && r.end - r.at >= 8 && c->ntheirs < total)
-            ok = say(c, add_element(&c->theirs, &c->ntheirs, &room,
-                                    read_word(&r, 8)));
-    }
-    if (ok && c->ntheirs && bly_elements_sort(c->theirs, &c->ntheirs))
-        ok = client_fail(c, "%s", bly_error());
+    const bool ok =
+        say(c, bytes) && client_outline(c, bytes, nbytes, correction, &total) &&
+        client_elements(c, SYNC_LACKING, total, &c->theirs, &c->ntheirs);
+    free(bytes);
     return ok;
 }
 
@@ -452,7 +459,7 @@ static bool find_outlined(struct sync_client *c)
 bool client_compare(struct sync_client *c)
 {
     c->report.complete = true;
-    if (!say_hello(c))
+    if (!client_hello(c))
         return false;
     bool ok;
     switch (c->method) {

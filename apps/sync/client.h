@@ -51,6 +51,7 @@ struct sync_client {
     enum sync_method method;
     bool take, give, removes, dry_run;
     bool shows;         /* prints what differs */
+    bool bare;          /* and nothing in front of it */
     const char *output; /* lines that are taken go there; NULL: to the list */
 
     struct sync_report report;
@@ -60,6 +61,25 @@ struct sync_client {
     struct block question, answer;
     char why[SYNC_WHY];
 };
+
+/* Say hello: how much the other side has is in the report. */
+bool client_hello(struct sync_client *c);
+
+/* Bytes that come in parts, by questions of one type that begin with nhow bytes
+ * of how. More than `most` are refused. */
+bool client_parts(struct sync_client *c, enum sync_type type, const void *how,
+                  size_t nhow, uint64_t most, struct block *to);
+
+/* Send an outline; *nlacking: how many elements there it lacks. */
+bool client_outline(struct sync_client *c, const void *bytes, size_t nbytes,
+                    unsigned correction, uint64_t *nlacking);
+
+/* Elements that come by questions of one type, `total` of them, sorted. */
+bool client_elements(struct sync_client *c, enum sync_type type, uint64_t total,
+                     uint64_t **to, size_t *n);
+
+/* Show the lines of these elements. */
+bool client_lines(struct sync_client *c, uint64_t *elements, size_t n);
 
 /* Say hello and find the differences. False with c->why. */
 bool client_compare(struct sync_client *c);

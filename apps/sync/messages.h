@@ -38,6 +38,16 @@
  *     KEEP                                       v files that were replaced, v
  *                                                refused, a text about the last
  *
+ *     SIFT     v bits, v from                    v bytes in all, those from
+ *                                                `from` on, of an outline of
+ *                                                what is left
+ *     NARROW                                     v elements that are left
+ *                                                when those are gone that the
+ *                                                last SUMMARY lacks
+ *     LEFT     v from                            elements that are left, from
+ *                                                that one on
+ *     CONFIRM  elements                          a bit for each: it has it
+ *
  *     record   of a line: v bytes, and these; of a file: v bytes of its path,
  *              and these, v size, v modified, u8 runs, u64 hash twice; where
  *              it is PUT, its contents follow (they are short)
@@ -73,6 +83,10 @@ enum sync_type {
     SYNC_OFFER,
     SYNC_GIVE,
     SYNC_KEEP,
+    SYNC_SIFT,
+    SYNC_NARROW,
+    SYNC_LEFT,
+    SYNC_CONFIRM,
     SYNC_REFUSED = 255
 };
 

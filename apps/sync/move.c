@@ -105,13 +105,26 @@ static bool take_line(struct sync_client *c, struct reading *r, void *ctx)
     c->report.taken++;
     c->report.taken_bytes += n + 1;
     if (c->shows) {
-        fputs("> ", stdout);
+        fputs(c->bare ? "" : "> ", stdout);
         print_key(line, (size_t)n);
         print_key_end(c->set->nul);
     }
     return (block_put(&l->taken, line, (size_t)n) &&
             block_put(&l->taken, &end, 1)) ||
            no_memory(c);
+}
+
+bool client_lines(struct sync_client *c, uint64_t *elements, size_t n)
+{
+    struct lines l = { .seen = calloc(n + 1, 1) };
+    c->theirs = elements;
+    c->ntheirs = n;
+    const bool ok = l.seen ? ask_records(c, take_line, &l) : no_memory(c);
+    c->theirs = NULL;
+    c->ntheirs = 0;
+    free(l.seen);
+    block_free(&l.taken);
+    return ok;
 }
 
 static bool give_lines(struct sync_client *c)

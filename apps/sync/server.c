@@ -30,6 +30,7 @@ void server_free(struct sync_server *s)
     free(s->lacking);
     free(s->wanted);
     free(s->removed);
+    free(s->left);
     incoming_stop(s->incoming);
 }
 
@@ -170,6 +171,22 @@ static bool write_part(const struct sync_server *s, uint64_t from,
            out_of_memory(out);
 }
 
+/* An outline of some elements as s->bytes. */
+static bool write_outline(struct sync_server *s, const bly_outline_spec *spec,
+                          const uint64_t *at, size_t n, struct block *out)
+{
+    bly_outline *o;
+    s->bytes_are = 0;
+    if (bly_outline_new(spec, at, n, &o))
+        return refuse(out, "%s", bly_error());
+    s->bytes.len = bly_outline_written_bytes(o);
+    const bool ok = block_fit(&s->bytes, s->bytes.len);
+    if (ok)
+        bly_outline_write(o, s->bytes.at);
+    bly_outline_free(o);
+    return ok || out_of_memory(out);
+}
+
 static bool say_outline(struct sync_server *s, struct reading *r,
                         struct block *out)
 {
@@ -182,17 +199,9 @@ static bool say_outline(struct sync_server *s, struct reading *r,
     if (s->bytes_are != are) {
         const bly_outline_spec spec = { .leaf_bits = leaf,
                                         .inner_bits = inner };
-        bly_outline *o;
-        if (bly_outline_new(&spec, s->set->elements, s->set->n, &o))
-            return refuse(out, "%s", bly_error());
-        s->bytes.len = bly_outline_written_bytes(o);
+        if (!write_outline(s, &spec, s->set->elements, s->set->n, out))
+            return false;
         s->bytes_are = are;
-        const bool ok = block_fit(&s->bytes, s->bytes.len);
-        if (ok)
-            bly_outline_write(o, s->bytes.at);
-        bly_outline_free(o);
-        if (!ok)
-            return out_of_memory(out);
     }
     return write_part(s, from, out);
 }
@@ -262,16 +271,95 @@ static bool take_summary(struct sync_server *s, struct reading *r,
            (varint_put(out, s->nlacking) || out_of_memory(out));
 }
 
-static bool say_lacking(struct sync_server *s, struct reading *r,
-                        struct block *out)
+/* ------------------------------------------------------------ intersections */
+
+/* What is left after filters of others: all, at the beginning. */
+static size_t left_of(const struct sync_server *s, const uint64_t **at)
 {
-    uint64_t at = read_number(r);
-    if (r->bad || at > s->nlacking)
+    *at = s->left ? s->left : s->set->elements;
+    return s->left ? s->nleft : s->set->n;
+}
+
+#define BYTES_SIFT 2
+
+static bool say_sift(struct sync_server *s, struct reading *r,
+                     struct block *out)
+{
+    const uint64_t *at;
+    const size_t n = left_of(s, &at);
+    const uint64_t bits = read_number(r), from = read_number(r);
+    if (r->bad || bits > 64 * (uint64_t)n)
+        return refuse(out, "no such outline is made");
+    if (s->bytes_are != BYTES_SIFT || s->sift_bits != bits) {
+        const bly_outline_spec spec = { .leaf_bits =
+                                            (double)bits / (double)(n + !n) };
+        if (!write_outline(s, &spec, at, n, out))
+            return false;
+        s->bytes_are = BYTES_SIFT;
+        s->sift_bits = bits;
+    }
+    return write_part(s, from, out);
+}
+
+static bool take_narrow(struct sync_server *s, struct block *out)
+{
+    const uint64_t *at;
+    const size_t n = left_of(s, &at);
+    if (!s->lacking)
+        return refuse(out, "there is nothing to narrow by");
+    uint64_t *const left = malloc(n * sizeof *left + 8);
+    size_t nleft = 0, lacks = 0;
+    if (!left)
+        return out_of_memory(out);
+    for (size_t i = 0; i < n; i++) { /* both are sorted */
+        while (lacks < s->nlacking && s->lacking[lacks] < at[i])
+            lacks++;
+        if (lacks == s->nlacking || s->lacking[lacks] != at[i])
+            left[nleft++] = at[i];
+    }
+    free(s->left);
+    s->left = left;
+    s->nleft = nleft;
+    s->bytes_are = 0;
+    return varint_put(out, nleft) || out_of_memory(out);
+}
+
+static bool say_elements(const uint64_t *at, size_t n, struct reading *r,
+                         struct block *out)
+{
+    uint64_t i = read_number(r);
+    if (r->bad || i > n)
         return refuse(out, "that is past the end");
     bool ok = true;
-    for (; ok && at < s->nlacking && out->len < SYNC_ROOM - 8; at++)
-        ok = put_word(out, s->lacking[at], 8);
+    for (; ok && i < n && out->len < SYNC_ROOM - 8; i++)
+        ok = put_word(out, at[i], 8);
     return ok || out_of_memory(out);
+}
+
+static bool say_left(struct sync_server *s, struct reading *r,
+                     struct block *out)
+{
+    const uint64_t *at;
+    const size_t n = left_of(s, &at);
+    return say_elements(at, n, r, out);
+}
+
+static bool say_confirm(struct sync_server *s, struct reading *r,
+                        struct block *out)
+{
+    unsigned char bits = 0;
+    unsigned n = 0;
+    bool ok = true;
+    while (ok && r->end - r->at >= 8) {
+        size_t at;
+        bits |= (unsigned char)(set_has(s->set, read_word(r, 8), &at) << n);
+        if (++n == 8) {
+            ok = block_put(out, &bits, 1);
+            bits = 0;
+            n = 0;
+        }
+    }
+    return (ok && (!n || block_put(out, &bits, 1))) || out_of_memory(out);
 }
 
 /* ------------------------------------------------------------------- giving */
@@ -666,7 +754,7 @@ static bool answer(struct sync_server *s, enum sync_type type,
     case SYNC_SUMMARY:
         return take_summary(s, r, out);
     case SYNC_LACKING:
-        return say_lacking(s, r, out);
+        return say_elements(s->lacking, s->nlacking, r, out);
     case SYNC_WANT:
         return take_want(s, r, out);
     case SYNC_RECORDS:
@@ -685,6 +773,14 @@ static bool answer(struct sync_server *s, enum sync_type type,
         return take_give(s, r, out);
     case SYNC_KEEP:
         return take_keep(s, out);
+    case SYNC_SIFT:
+        return say_sift(s, r, out);
+    case SYNC_NARROW:
+        return take_narrow(s, out);
+    case SYNC_LEFT:
+        return say_left(s, r, out);
+    case SYNC_CONFIRM:
+        return say_confirm(s, r, out);
     case SYNC_HELLO:
     case SYNC_REFUSED:
         break;

@@ -27,6 +27,9 @@ struct sync_server {
     uint64_t summary_bytes;
     uint64_t *lacking, *wanted;
     size_t nlacking, nwanted, wanted_room;
+    uint64_t *left; /* of isect; NULL: all elements */
+    size_t nleft;
+    uint64_t sift_bits;
     struct block lines; /* of what was wanted: varint and bytes */
     size_t nlines;
     bool lines_ready;

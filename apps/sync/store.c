@@ -134,6 +134,24 @@ static bool is_as_it_was(int folder, const char *name,
            why_not(why, "it changed while it was read");
 }
 
+/* Folders of a path that nothing is left in. */
+static void remove_empty(const struct sync_set *set, const char *path)
+{
+    char above[SYNC_PATH_MOST];
+    snprintf(above, sizeof above, "%s", path);
+    for (char *slash; (slash = strrchr(above, '/'));) {
+        const char *name;
+        *slash = '\0';
+        const int folder = parent_of(set, above, false, &name);
+        if (folder < 0)
+            return;
+        const int failed = unlinkat(folder, name, AT_REMOVEDIR);
+        close(folder);
+        if (failed)
+            return;
+    }
+}
+
 bool store_remove(const struct sync_set *set, const struct sync_file *f,
                   char why[SYNC_WHY])
 {
@@ -145,6 +163,8 @@ bool store_remove(const struct sync_set *set, const struct sync_file *f,
     if (ok && unlinkat(folder, name, 0))
         ok = why_not(why, "%s", strerror(errno));
     close(folder);
+    if (ok)
+        remove_empty(set, file_path(set, f));
     return ok;
 }
 

@@ -41,7 +41,8 @@ void incoming_stop(struct incoming *in);
 /* Is this the name of such a rest? */
 bool part_is(const char *path);
 
-/* Remove the file of a record, if it is still what it was. */
+/* Remove the file of a record, if it is still what it was, and folders that
+ * are empty then. */
 bool store_remove(const struct sync_set *set, const struct sync_file *f,
                   char why[SYNC_WHY]);
 

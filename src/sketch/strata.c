@@ -28,6 +28,7 @@
 
 #define STRATA_LEVELS 12 /* for up to 4^12 differences and more */
 #define STRATA_SYMBOLS 32
+#define STRATA_GROUP 16 /* elements of a level that are put in at once */
 
 struct bly_strata {
     coded_rules rules;
@@ -82,19 +83,27 @@ bly_status bly_strata_add(bly_strata *s, const void *elements, size_t n)
         return bly_fail_null("s");
     if (!elements && n)
         return bly_fail_null("elements");
+    const size_t width = s->rules.width;
+    /* Some of each level at once: coded.c walks many side by side. */
+    unsigned char some[STRATA_LEVELS][STRATA_GROUP * BLY_CODED_MOST];
+    unsigned have[STRATA_LEVELS] = { 0 };
     const unsigned char *at = elements;
-    for (size_t i = 0; i < n; i++, at += s->rules.width) {
+    bly_status st = BLY_OK;
+    for (size_t i = 0; i < n && !st; i++, at += width) {
         /* The walks of coded.c start from the same hash: mix it. */
-        const uint64_t h =
-            bly_mix64(bly_hash(&s->rules.hasher, at, s->rules.width));
+        const uint64_t h = bly_mix64(bly_hash(&s->rules.hasher, at, width));
         const unsigned zeros = h ? (unsigned)__builtin_ctzll(h) : 64;
         const unsigned level =
             zeros / 2 < STRATA_LEVELS ? zeros / 2 : STRATA_LEVELS - 1;
-        const bly_status st = bly_coded_add(s->levels[level], at, 1);
-        if (st)
-            return st;
+        memcpy(some[level] + have[level] * width, at, width);
+        if (++have[level] == STRATA_GROUP) {
+            st = bly_coded_add(s->levels[level], some[level], STRATA_GROUP);
+            have[level] = 0;
+        }
     }
-    return BLY_OK;
+    for (unsigned level = 0; level < STRATA_LEVELS && !st; level++)
+        st = bly_coded_add(s->levels[level], some[level], have[level]);
+    return st;
 }
 
 size_t bly_strata_room(const bly_strata *s)
