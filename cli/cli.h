@@ -44,6 +44,8 @@
     X(unique)       \
     X(distinct)     \
     X(join)         \
+    X(sync)         \
+    X(isect)        \
     X(table)        \
     X(dedup)        \
     X(digest)       \

@@ -88,6 +88,9 @@
     X(differential)    \
     X(joins)           \
     X(reconcile)       \
+    X(sync)            \
+    X(tree)            \
+    X(isect)           \
     X(chord_hops)      \
     X(chord_loads)     \
     X(chord_deaths)    \

@@ -293,20 +293,9 @@ static bool ring_write(const void *what, plot_put *put, void *ctx)
         "<circle cx=\"%n\" cy=\"%n\" r=\"%n\" fill=\"none\" "
         "stroke=\"#999999\" stroke-width=\"2\"/>\n",
         SVG_WIDTH / 2, RING_HIGH / 2 + 50, RADIUS);
-<<<<<<< HEAD
     if (steps) {
         const size_t owner = path[steps - 1];
         draw_arc(&o, m, m->ids[(owner + m->n - 1) % m->n], m->ids[owner]);
-=======
-    if (d->v->one || d->v->find) {
-        struct chord n;
-        ring_state(m, d->v->from, &n);
-        for (unsigned k = 0; k < m->bits; k++)
-            if ((!k || n.fing[k].id != n.fing[k - 1].id) &&
-                n.fing[k].id != from)
-                draw_arrow(&o, m, from, n.fing[k].id,
-                           d->v->find ? "#bbbbbb" : "#4c78a8", 1.5);
->>>>>>> w-web
     }
     if (d->v->one || d->v->find)
         draw_fingers(&o, m, d->v->from, d->v->find ? "#aaaaaa" : "#4c78a8");

@@ -22,8 +22,8 @@
  * As bytes, numbers of 7 bits each, low ones first (v):
  *
  *     v from, v to - from, v items; of a table v cells in front
- *     for each cell: sum (width bytes), check (8), v count less what is
- *     expected for so many items (zigzag: 0 -1 1 -2 2 ...)
+ *     for each cell: sum (width bytes), check (8, or its low 4), v count less
+ *     what is expected for so many items (zigzag: 0 -1 1 -2 2 ...)
  *
  * [1] Yang, Gilad and Alizadeh, Practical Rateless Set Reconciliation, 2024
  * [2] Goodrich and Mitzenmacher, Invertible Bloom Lookup Tables, 2011
@@ -55,6 +55,9 @@ bly_status bly_coded_rules(const bly_coding *how, coded_rules *out)
         return bly_fail(BLY_EINVAL,
                         "a table has 3 to 8 cells for an element, not %u",
                         how->hashes);
+    if (how->check && how->check != 4 && how->check != 8)
+        return bly_fail(BLY_EINVAL, "a checksum has 4 or 8 bytes, not %u",
+                        how->check);
     *out = (coded_rules){
         .mem = how->mem ? *how->mem : bly_mem_system,
         .hasher = { .id = BLY_HASH_XXH3, .seed = CODED_SEED },
@@ -62,6 +65,8 @@ bly_status bly_coded_rules(const bly_coding *how, coded_rules *out)
         .nwords = (width + 7) / 8,
         .stride = 2 + (width + 7) / 8,
         .hashes = how->hashes,
+        .ncheck = how->check ? how->check : 8,
+        .checked = how->check == 4 ? UINT32_MAX : UINT64_MAX,
     };
     if (how->secret) {
         out->hasher = (bly_hasher){ .id = BLY_HASH_SIPHASH13 };
@@ -248,8 +253,10 @@ size_t bly_coded_write(const bly_coded *c, uint64_t from, uint64_t to,
         const uint64_t off =
             cell[0] - coded_expected(r->hashes, c->to, c->items, i);
         memcpy(at, cell + 2, r->width);
+        /* The low bytes first: the rest is written over. */
         bly_store64(at + r->width, cell[1]);
-        at = bly_varint_write(at + r->width + 8, off << 1 ^ -(off >> 63));
+        at = bly_varint_write(at + r->width + r->ncheck,
+                              off << 1 ^ -(off >> 63));
     }
     return (size_t)(at - (unsigned char *)bytes);
 }
@@ -267,7 +274,7 @@ bool bly_coded_head(const coded_rules *r, const void *bytes, size_t nbytes,
         return false;
     /* Each has this many bytes at least: what is said is bounded by what came.
      */
-    if (!n || n > (size_t)(out->end - out->at) / (r->width + 9) ||
+    if (!n || n > (size_t)(out->end - out->at) / (r->width + r->ncheck + 1) ||
         out->from > BLY_CODED_MOST_SYMBOLS - n)
         return false;
     out->to = out->from + n;
@@ -279,11 +286,12 @@ bool bly_coded_read(const coded_rules *r, coded_bytes *b, uint64_t i,
                     uint64_t *cell)
 {
     uint64_t off;
-    if ((size_t)(b->end - b->at) < r->width + 9)
+    if ((size_t)(b->end - b->at) < r->width + r->ncheck + 1)
         return false;
     coded_element(r, b->at, cell + 2);
-    cell[1] = bly_load64(b->at + r->width);
-    b->at += r->width + 8;
+    b->at += r->width;
+    cell[1] = r->ncheck == 8 ? bly_load64(b->at) : bly_load32(b->at);
+    b->at += r->ncheck;
     if (!get_number(b, &off))
         return false;
     off = off >> 1 ^ -(off & 1);
