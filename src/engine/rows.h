@@ -35,7 +35,8 @@
     X(blocks, "split blocks") \
     X(xxh64, "XXH64")         \
     X(count, "counting bits") \
-    X(likeness, "likeness")
+    X(likeness, "likeness")   \
+    X(walks, "symbols")
 
 #define BLY_ROW_HEAD  \
     const char *name; \
