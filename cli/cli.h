@@ -53,6 +53,7 @@
     X(similar)      \
     X(parquet)      \
     X(urls)         \
+    X(web)          \
     X(basket)       \
     X(passwords)    \
     X(seal)         \
@@ -61,6 +62,7 @@
     X(bench)        \
     X(node)         \
     X(ring)         \
+    X(net)          \
     X(help)
 
 /* -------------------------------------------------------------- options */
