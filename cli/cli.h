@@ -44,6 +44,8 @@
     X(unique)       \
     X(distinct)     \
     X(join)         \
+    X(sync)         \
+    X(isect)        \
     X(table)        \
     X(dedup)        \
     X(digest)       \
@@ -60,6 +62,7 @@
     X(bench)        \
     X(node)         \
     X(ring)         \
+    X(net)          \
     X(help)
 
 /* -------------------------------------------------------------- options */
