@@ -598,6 +598,7 @@ deb: dist ## Debian packages in build/deb, from what is committed (minutes)
 $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
+$(B)/bench/one: BENCH_LIBS = -march=native # as bloomery/inline.h asks of its users
 $(B)/bench/leveldb: $(LEVELDB_SRC)
 $(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
 
