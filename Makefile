@@ -688,6 +688,7 @@ deb-check: deb ## lintian on these packages; install, use and remove them in a b
 $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
+$(B)/bench/one: BENCH_LIBS = -march=native # as bloomery/inline.h asks of its users
 $(B)/bench/leveldb: $(LEVELDB_SRC)
 $(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
 $(B)/bench/simulator: $(patsubst %,$(B)/release/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim sim)

@@ -47,6 +47,27 @@ def test_no_is_called_certain_only_where_it_is(ok, command):
     assert "only likely" in text
 
 
+def test_miss_is_an_option_of_build_and_plan(ok, trouble):
+    """--miss is -O miss for kinds that miss keys, and says nothing to others."""
+    (ok.path / "keys").write_text(keys(0, 1000))
+    by_name = ok("plan", "--json", "-k", "generalized", "-n", 1000, "-p", "1%", "--miss", "5%").json
+    by_option = ok("plan", "--json", "-k", "generalized", "-n", 1000, "-p", "1%", "-O", "miss=5%").json
+    assert by_name == by_option
+    assert by_name["kinds"][0]["miss"] <= 0.0501
+    every = {k["kind"]: k for k in ok("plan", "--json", "-n", 1000, "-p", "1%", "--miss", "5%").json["kinds"]}
+    plain = {k["kind"]: k for k in ok("plan", "--json", "-n", 1000, "-p", "1%").json["kinds"]}
+    assert [k for k in every if every[k] != plain[k]] == ["generalized"]
+    made = ok("build", "--json", "-k", "generalized", "-p", "1%", "--miss", "5%", "-o", "f.bly", "keys").json
+    assert made["miss"] <= 0.0501
+    ok("build", "--miss", "5%", "-o", "f.bly", "keys")  # a blocked filter misses none
+    for wrong in "0", "1", "-1%", "many":
+        trouble("plan", "-n", 1000, "--miss", wrong, says=("rate",))
+    trouble("plan", "-k", "generalized", "-n", 1000, "--miss", "5%", "-O", "miss=5%", says=("same thing",))
+    trouble("build", "--format", "dcso", "--miss", "5%", "-o", "f", "keys", says=("--miss",))
+    trouble("plan", "--near", "--miss", "5%", says=("--near",))
+
+
+
 @pytest.mark.parametrize("sizes", [["-p", "1%"], ["-p", "0.1%"],
                                    ["--bits", "120000"]])
 def test_both_errors_are_planned_for(ok, bly, sizes):

@@ -157,7 +157,8 @@ static bool view_draw(struct flows_view *v)
     fputs(HOME, p.to);
     page_print(v, &p, v->n < rows ? v->n : rows);
     fputs(REST_OF_SCREEN, p.to);
-    const bool made = !ferror(p.to) & (fclose(p.to) == 0);
+    const bool whole = !ferror(p.to);
+    const bool made = fclose(p.to) == 0 && whole;
     const bool ok = made && out_write(text, n) == 0;
     free(text);
     return ok;
