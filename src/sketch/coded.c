@@ -22,8 +22,8 @@
  * As bytes, numbers of 7 bits each, low ones first (v):
  *
  *     v from, v to - from, v items; of a table v cells in front
- *     for each cell: sum (width bytes), check (8), v count less what is
- *     expected for so many items (zigzag: 0 -1 1 -2 2 ...)
+ *     for each cell: sum (width bytes), check (8, or its low 4), v count less
+ *     what is expected for so many items (zigzag: 0 -1 1 -2 2 ...)
  *
  * [1] Yang, Gilad and Alizadeh, Practical Rateless Set Reconciliation, 2024
  * [2] Goodrich and Mitzenmacher, Invertible Bloom Lookup Tables, 2011
@@ -31,11 +31,11 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "core/varint.h"
 #include "sketch/coded.h"
 
 /* Elements that are walked side by side: their states fit the first cache. */
 #define CODED_GROUP 64
-#define CODED_VARINT 10 /* bytes of a number at most */
 #define CODED_SEED                                             \
     UINT64_C(0x636f646564) /* apart from the hashes of filters \
                             */
@@ -55,6 +55,9 @@ bly_status bly_coded_rules(const bly_coding *how, coded_rules *out)
         return bly_fail(BLY_EINVAL,
                         "a table has 3 to 8 cells for an element, not %u",
                         how->hashes);
+    if (how->check && how->check != 4 && how->check != 8)
+        return bly_fail(BLY_EINVAL, "a checksum has 4 or 8 bytes, not %u",
+                        how->check);
     *out = (coded_rules){
         .mem = how->mem ? *how->mem : bly_mem_system,
         .hasher = { .id = BLY_HASH_XXH3, .seed = CODED_SEED },
@@ -62,23 +65,14 @@ bly_status bly_coded_rules(const bly_coding *how, coded_rules *out)
         .nwords = (width + 7) / 8,
         .stride = 2 + (width + 7) / 8,
         .hashes = how->hashes,
+        .ncheck = how->check ? how->check : 8,
+        .checked = how->check == 4 ? UINT32_MAX : UINT64_MAX,
     };
     if (how->secret) {
         out->hasher = (bly_hasher){ .id = BLY_HASH_SIPHASH13 };
         bly_secret_words(how->secret, out->hasher.secret);
     }
     return BLY_OK;
-}
-
-uint64_t bly_coded_exact(uint64_t i, uint64_t guess, uint64_t r)
-{
-    if (guess <= i)
-        guess = i + 1;
-    while (!coded_passes(i, guess, r))
-        guess++;
-    while (guess > i + 1 && coded_passes(i, guess - 1, r))
-        guess--;
-    return guess;
 }
 
 /* ------------------------------------------------------------------- making */
@@ -131,33 +125,51 @@ void bly_coded_free(bly_coded *c)
                     sizeof *c + coded_bytes_of(&c->rules, c->to - c->from));
 }
 
-/* A group of elements into cells. nwords and table are literals where this is
+/* Elements into the cells of a table, one after the other. */
+static void coded_table(bly_coded *c, const uint64_t *elements,
+                        const uint64_t *h, unsigned n, int64_t sign)
+{
+    const coded_rules *const r = &c->rules;
+    for (unsigned i = 0; i < n; i++)
+        for (coded_walk w = coded_first(r->hashes, c->to, h[i]);
+             w.at != CODED_END; coded_step(&w, r->hashes, c->to))
+            coded_apply(c->cells + w.at * r->stride, elements + i * r->nwords,
+                        r->nwords, h[i], sign);
+}
+
+/* A group of elements into cells without end. nwords is a literal where this is
  * called for what most callers have. */
 static inline __attribute__((always_inline)) void
 coded_group(bly_coded *c, const uint64_t *elements, const uint64_t *h,
-            unsigned n, int64_t sign, size_t nwords, unsigned hashes)
+            unsigned n, int64_t sign, size_t nwords)
 {
+    const bly_walks_row *const row = bly_walks_best();
     uint64_t *const cells = c->cells;
     const uint64_t from = c->from, to = c->to;
     const size_t stride = 2 + nwords;
-    coded_walk walks[CODED_GROUP];
+    uint64_t s[CODED_GROUP], at[CODED_GROUP];
     unsigned char left[CODED_GROUP];
     for (unsigned i = 0; i < n; i++) {
-        walks[i] = coded_first(hashes, to, h[i]);
+        const coded_walk w = coded_first(0, to, h[i]);
+        s[i] = w.s;
+        at[i] = w.at;
         left[i] = (unsigned char)i;
     }
     /* A step of each that is not past the end, until all are. */
     while (n) {
-        unsigned kept = 0;
         for (unsigned k = 0; k < n; k++) {
             const unsigned i = left[k];
-            const uint64_t at = walks[i].at;
-            if (at >= from)
-                coded_apply(cells + (at - from) * stride, elements + i * nwords,
-                            nwords, h[i], sign);
-            coded_step(&walks[i], hashes, to);
-            left[kept] = (unsigned char)i;
-            kept += walks[i].at < to;
+            if (at[k] >= from)
+                coded_apply(cells + (at[k] - from) * stride,
+                            elements + i * nwords, nwords, h[i], sign);
+        }
+        row->step(s, at, n);
+        unsigned kept = 0;
+        for (unsigned k = 0; k < n; k++) {
+            s[kept] = s[k];
+            at[kept] = at[k];
+            left[kept] = left[k];
+            kept += at[k] < to;
         }
         n = kept;
     }
@@ -180,11 +192,11 @@ static bly_status coded_change(bly_coded *c, const void *elements, size_t n,
             h[i] = bly_hash(&r->hasher, in, r->width);
         }
         if (r->hashes)
-            coded_group(c, words, h, some, sign, r->nwords, r->hashes);
+            coded_table(c, words, h, some, sign);
         else if (r->nwords == 1)
-            coded_group(c, words, h, some, sign, 1, 0);
+            coded_group(c, words, h, some, sign, 1);
         else
-            coded_group(c, words, h, some, sign, r->nwords, 0);
+            coded_group(c, words, h, some, sign, r->nwords);
         left -= some;
     }
     c->items += (uint64_t)sign * n;
@@ -218,37 +230,17 @@ uint64_t bly_coded_to(const bly_coded *c)
 
 /* -------------------------------------------------------------------- bytes */
 
-static unsigned char *put_number(unsigned char *at, uint64_t n)
-{
-    for (; n > 0x7f; n >>= 7)
-        *at++ = (unsigned char)(n | 0x80);
-    *at++ = (unsigned char)n;
-    return at;
-}
-
 static bool get_number(coded_bytes *b, uint64_t *out)
 {
-    uint64_t x = 0;
-    for (unsigned shift = 0; shift < 64 && b->at < b->end; shift += 7) {
-        const uint64_t bits = *b->at & 0x7f;
-        const bool more = *b->at++ & 0x80;
-        if (bits << shift >> shift != bits)
-            return false;
-        x |= bits << shift;
-        if (!more) {
-            *out = x;
-            return true;
-        }
-    }
-    return false;
+    return bly_varint_read(&b->at, b->end, out);
 }
 
 size_t bly_coded_room(const bly_coded *c, uint64_t nsymbols)
 {
     if (!c || nsymbols > c->to - c->from)
         return 0;
-    return 4 * CODED_VARINT +
-           (size_t)nsymbols * (c->rules.width + 8 + CODED_VARINT);
+    return 4 * BLY_VARINT_MOST +
+           (size_t)nsymbols * (c->rules.width + 8 + BLY_VARINT_MOST);
 }
 
 size_t bly_coded_write(const bly_coded *c, uint64_t from, uint64_t to,
@@ -259,17 +251,19 @@ size_t bly_coded_write(const bly_coded *c, uint64_t from, uint64_t to,
     const coded_rules *const r = &c->rules;
     unsigned char *at = bytes;
     if (r->hashes)
-        at = put_number(at, c->to);
-    at = put_number(at, from);
-    at = put_number(at, to - from);
-    at = put_number(at, c->items);
+        at = bly_varint_write(at, c->to);
+    at = bly_varint_write(at, from);
+    at = bly_varint_write(at, to - from);
+    at = bly_varint_write(at, c->items);
     for (uint64_t i = from; i < to; i++) {
         const uint64_t *const cell = c->cells + (i - c->from) * r->stride;
         const uint64_t off =
             cell[0] - coded_expected(r->hashes, c->to, c->items, i);
         memcpy(at, cell + 2, r->width);
+        /* The low bytes first: the rest is written over. */
         bly_store64(at + r->width, cell[1]);
-        at = put_number(at + r->width + 8, off << 1 ^ -(off >> 63));
+        at = bly_varint_write(at + r->width + r->ncheck,
+                              off << 1 ^ -(off >> 63));
     }
     return (size_t)(at - (unsigned char *)bytes);
 }
@@ -287,7 +281,7 @@ bool bly_coded_head(const coded_rules *r, const void *bytes, size_t nbytes,
         return false;
     /* Each has this many bytes at least: what is said is bounded by what came.
      */
-    if (!n || n > (size_t)(out->end - out->at) / (r->width + 9) ||
+    if (!n || n > (size_t)(out->end - out->at) / (r->width + r->ncheck + 1) ||
         out->from > BLY_CODED_MOST_SYMBOLS - n)
         return false;
     out->to = out->from + n;
@@ -299,11 +293,12 @@ bool bly_coded_read(const coded_rules *r, coded_bytes *b, uint64_t i,
                     uint64_t *cell)
 {
     uint64_t off;
-    if ((size_t)(b->end - b->at) < r->width + 9)
+    if ((size_t)(b->end - b->at) < r->width + r->ncheck + 1)
         return false;
     coded_element(r, b->at, cell + 2);
-    cell[1] = bly_load64(b->at + r->width);
-    b->at += r->width + 8;
+    b->at += r->width;
+    cell[1] = r->ncheck == 8 ? bly_load64(b->at) : bly_load32(b->at);
+    b->at += r->ncheck;
     if (!get_number(b, &off))
         return false;
     off = off >> 1 ^ -(off & 1);
