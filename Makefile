@@ -139,7 +139,7 @@ ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
 ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
 
 .PHONY: all help lib demo test test-full soak faults check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
-        vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb amalgamation
+        vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb deb-check amalgamation musl windows
 
 all: lib $(B)/bloomery adapters python $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
 adapters: $(ADAPTERS) $(ADAPTER_LIBS) ## what other programs load, as far as they are here
@@ -207,6 +207,10 @@ $(B)/$(1)/tests/test_traffic_scan: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sfb: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,sfb sfb_sim)
 $(B)/$(1)/tests/test_spie: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,packet spie spie_file)
 $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: TEST_LIBS = $(PKG_LIBS)
+$(B)/$(1)/tests/test_forward: $(patsubst %,$(B)/$(1)/apps/net/%.o,forward marks)
+$(B)/$(1)/tests/test_marks: $(patsubst %,$(B)/$(1)/apps/net/%.o,graph graph_make marks sliced) \
+    $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
+$(B)/$(1)/tests/test_marks: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
 $(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
@@ -448,7 +452,7 @@ test: ## every test there is; at the end what was skipped, and why
 	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
 	@tools/run-tests $(B)
 
-FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so
+FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so $(B)/tests/jumping_clock.so
 
 # All that tools/run-tests runs.
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
@@ -462,7 +466,7 @@ $(B)/tests/disk_tracer: tests/disk_tracer.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) $< -o $@
-$(B)/tests/failing_malloc.so: tests/failing_malloc.c
+$(B)/tests/%.so: tests/%.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) -fPIC -shared $< -ldl -o $@
@@ -541,7 +545,9 @@ fuzz-night: $(FUZZERS:%=$(B)/fuzzer/%) ## the same again and again for FUZZ_HOUR
 
 # The same golden files on other machines: a program without cmocka, static,
 # run by qemu-user. xxHash is a header alone, borrowed from the native system.
-CROSS = aarch64 s390x i686
+# musl is another C library on this machine, and needs no qemu.
+CROSS = aarch64 s390x i686 musl
+CROSS_CC = $(if $(filter musl,$1),musl-gcc -O0,$1-linux-gnu-gcc -O1)
 .PHONY: cross
 cross: $(CROSS:%=$(B)/cross/%) ## build the reader of golden files for other machines
 # Copied once: several copies at the same time get in each other's way.
@@ -552,8 +558,16 @@ $(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h include/*/
     $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
 	$(Q)mkdir -p $(@D)
 	$(call say,CROSS,$@)
-	$(Q)$*-linux-gnu-gcc -std=c11 -O1 -Wall -Wextra $(WERROR) -Iinclude -Isrc \
+	$(Q)$(call CROSS_CC,$*) -std=c11 -Wall -Wextra $(WERROR) -Iinclude -Isrc \
 	    -I$(B)/cross_include -static -s -pthread $(filter %.c,$^) -lm -o $@
+
+# Long forms, each a few minutes: tests/other_libc and tools/windows/build say what they do.
+musl: ## the unit tests of the library with musl
+	@tools/setup test
+	@tests/other_libc $(B)
+windows: ## the library for Windows, which reads the golden files under wine
+	@tools/setup windows
+	@tools/windows/build $(B)
 
 $(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
 	@mkdir -p $(@D)
@@ -593,14 +607,22 @@ deb: dist ## Debian packages in build/deb, from what is committed (minutes)
 	    { tail -n 30 ../build.log; exit 1; }
 	@rm -rf $(B)/deb/bloomery-$(VERSION)
 	@ls $(B)/deb/*.deb | sed 's/^/  DEB   /'
+deb-check: deb ## lintian on these packages; install, use and remove them in a bare Debian (root)
+	@tools/setup deb-check
+	BLY_FULL=1 BLY_DEBS=$(CURDIR)/$(B)/deb BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
+	    -q -p no:cacheprovider -rs tests/test_packages.py
 
 # ---------------------------------------------------------------------- bench
 
 $(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
+	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
 $(B)/bench/leveldb: $(LEVELDB_SRC)
 $(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
+$(B)/bench/simulator: $(patsubst %,$(B)/release/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim sim)
+$(B)/bench/ring_load: $(patsubst %,$(B)/release/apps/overlay/%.o,address call chord chord_2001 chord_client chord_join chord_store \
+    chord_walk chord_wire frame runtime secure) $(patsubst %.c,$(B)/release/%.o,$(wildcard io/*.c report/*.c))
+$(B)/bench/ring_load: BENCH_LIBS = $(PKG_CFLAGS) $(PKG_LIBS)
 
 -include $(BENCH:=.d)
 

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """Lookups and transfers on a ring of processes, beside Redis Cluster.
 
-    bench/ring.py [NODES] [KEYS] [ROUNDS]       20 nodes, 2000 keys, 3 rounds
+    bench/ring.py [NODES] [KEYS] [ROUNDS] [SECONDS]     20 nodes, 2000 keys, 3 rounds of 2 s
 
-Both have NODES processes on loopback and one client, in Python on plain
-sockets, which asks for the same keys in the same random order, one after
-another: what is compared is what a client waits for, not what a machine full of
-clients could get. Rounds alternate, and the best of each side counts.
+Both have NODES processes on loopback and get the same keys. First one client,
+in Python on plain sockets, asks for all keys in the same random order, one
+after another: what a client waits for. Then 1, 4, 16 and 64 clients at once, in
+C (bench/ring_load.c, built by `make bench`), each of which asks for random keys
+as fast as it is answered: what the processes can bear. Rounds alternate, and the
+best of each side counts; the 99th percentile is that of the same round.
 
   lookup    who owns this key? The ring is asked (STEP) until the owner has
             answered; a Redis client computes the slot from a table it has.
@@ -16,109 +18,23 @@ clients could get. Rounds alternate, and the best of each side counts.
   block     1 MiB blocks from their owners.
 
 What differs: the ring has no table that all must have, keeps every record on
-disk in three copies, and reads it from there; Redis keeps it in memory, here
-without copies.
+disk in three copies, and reads it from there, and its client compares it with
+its digest; Redis keeps it in memory, here without copies.
 """
 import hashlib
 import os
 import random
 import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 
+from ring_client import Client, address, number, receive
+
 PROGRAM = os.environ.get("BLOOMERY", "build/bloomery")
-PING, STATE, NOTIFY, STEP, GET, PUT = 1, 2, 3, 4, 5, 6
-OWNER, CANDIDATE, NEARER, BACK = 1, 2, 3, 4
-
-TABLE = []
-for i in range(256):
-    c = i
-    for _ in range(8):
-        c = c >> 1 ^ (0x82F63B78 if c & 1 else 0)
-    TABLE.append(c)
-
-
-def crc32c(data):
-    c = 0xFFFFFFFF
-    for x in data:
-        c = c >> 8 ^ TABLE[(c ^ x) & 255]
-    return c ^ 0xFFFFFFFF
-
-
-def ring_id(name="ring", r=8, copies=3):
-    text = f"{name} bits=64 sha256 r={r} R={copies}".encode()
-    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
-
-
-def receive(s, n):
-    parts = []
-    while n:
-        part = s.recv(n)
-        if not part:
-            raise EOFError
-        parts.append(part)
-        n -= len(part)
-    return b"".join(parts)
-
-
-class Ring:
-    def __init__(self, entry):
-        self.entry, self.lines, self.ranges, self.asked = entry, {}, [], 0
-        text = b"%s:%d#0" % (entry[0].encode(), entry[1])
-        self.first = int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
-
-    def ask(self, at, kind, body):
-        if at not in self.lines:
-            s = socket.create_connection(at)
-            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            s.sendall(b"blyring0" + bytes(32))
-            receive(s, 40)
-            self.lines[at] = s
-        s = self.lines[at]
-        frame = struct.pack("<IBBHIQ", len(body) + 20, 1, kind, 0, 1, ring_id()) + body
-        s.sendall(frame + struct.pack("<I", crc32c(frame)))
-        n, = struct.unpack("<I", receive(s, 4))
-        rest = receive(s, n)
-        self.asked += 1
-        flags, = struct.unpack_from("<H", rest, 2)
-        return flags, rest[16:-4]
-
-    def owner(self, key, cached=False):
-        if cached:
-            for a, b, at, node in self.ranges:
-                if (a < key <= b) if a < b else (key > a or key <= b):
-                    return at, node
-        at, node, named = self.entry, self.first, 0
-        for _ in range(200):
-            flags, body = self.ask(at, STEP, struct.pack("<QBBQBB", node, 0, named, key, 0, 0))
-            assert not flags & 2, body
-            peers = []
-            for i in range(body[1]):
-                one = body[2 + 37 * i:39 + 37 * i]
-                id, _, _, host, port, _ = struct.unpack("<QHB16sHQ", one)
-                peers.append((id, (socket.inet_ntoa(host[:4]), port)))
-            if body[0] == OWNER:
-                if cached:
-                    self.ranges.append((peers[0][0], node, at, node))
-                return at, node
-            node, at = peers[0]
-            named = 0 if body[0] == NEARER else 2
-        raise RuntimeError("no owner")
-
-    def get(self, digest, cached):
-        at, node = self.owner(int.from_bytes(digest[:8], "big"), cached)
-        flags, body = self.ask(at, GET, struct.pack("<Q", node) + digest + b"\1")
-        assert not flags & 2, body
-        return body[57:]
-
-    def put(self, digest, data):
-        at, node = self.owner(int.from_bytes(digest[:8], "big"))
-        flags, body = self.ask(at, PUT, struct.pack("<QB", node, 0) + digest + struct.pack("<QQQB", 1, 0, 0, 0) + data)
-        assert not flags & 2, body
+LOAD = os.path.join(os.environ.get("BLY_BUILD", "build"), "bench", "ring_load")
 
 
 class Cluster:
@@ -174,29 +90,26 @@ def timed(what, keys):
 
 
 def start_ring(n, folder):
-    processes, first = [], None
+    """Processes, their addresses, and a client of the first one."""
+    processes, addresses = [], []
     for i in range(n):
         argv = [PROGRAM, "node", "run", "--patience", "2000", f"{folder}/store{i}"]
-        p = subprocess.Popen(argv + (["-j", first] if first else []), stdout=subprocess.PIPE, text=True)
-        address = p.stdout.readline().split()[-1]
-        first = first or address
+        p = subprocess.Popen(argv + (["-j", addresses[0]] if addresses else []), stdout=subprocess.PIPE, text=True)
+        addresses.append(p.stdout.readline().split()[-1])
         processes.append(p)
-    host, port = first.split(":")
-    ring = Ring((host, int(port)))
+    ring = Client(address(addresses[0]))
     # Settled when a walk round the ring meets all.
     while True:
         seen, at, node = set(), ring.entry, 0
         try:
             while at not in seen:
                 seen.add(at)
-                flags, body = ring.ask(at, STATE, struct.pack("<QBBQBB", node, 0, 0, 0, 0, 0))
-                node, _, _, host, port, _ = struct.unpack("<QHB16sHQ", body[2 + 37:2 + 74])
-                at = (socket.inet_ntoa(host[:4]), port)
-        except (AssertionError, struct.error, OSError):
-            pass
+                node, at = ring.state(at, node)[1]
+        except Exception:  # whatever a ring that is not one yet answers
+            ring.lines.clear()
         if len(seen) == n:
             time.sleep(8)  # fingers
-            return processes, ring
+            return processes, addresses, ring
         time.sleep(0.5)
 
 
@@ -223,11 +136,61 @@ def start_cluster(n, folder):
     for line in cluster.lines:
         while b"cluster_state:ok" not in cluster.ask(line, b"CLUSTER", b"INFO"):
             time.sleep(0.2)
-    return processes, cluster
+    return processes, [f"127.0.0.1:{port}" for port in ports], cluster
+
+
+def one_client(ring, cluster, digests, large, rounds):
+    jobs = {
+        "ring, lookup": (lambda d: ring.owner(number(d)), digests),
+        "ring, lookup and get": (lambda d: ring.get(d, False), digests),
+        "ring, get, cached": (lambda d: ring.get(d, True), digests),
+        "Redis Cluster, get": (lambda d: cluster.get(redis_key(d)), digests),
+        "ring, block, cached": (lambda d: ring.get(d, True), large),
+        "Redis Cluster, block": (lambda d: cluster.get(redis_key(d)), large),
+    }
+    best = {}
+    for _ in range(rounds):
+        for name, (what, keys) in jobs.items():
+            keys = random.Random(2).sample(keys, len(keys))
+            before = ring.asked
+            times = timed(what, keys)
+            rate = len(keys) / sum(times)
+            if name not in best or rate > best[name][0]:
+                best[name] = (rate, statistics.median(times) * 1e6, sorted(times)[len(times) * 99 // 100] * 1e6,
+                              (ring.asked - before) / len(keys))
+    return best
+
+
+def many_clients(folder, nodes, servers, digests, large, rounds, seconds):
+    files = {}
+    for name, keys in ("small", digests), ("large", large):
+        files[name] = f"{folder}/{name}"
+        with open(files[name], "wb") as out:
+            out.write(b"".join(keys))
+    best = {}
+    for _ in range(rounds):
+        for clients in 1, 4, 16, 64:
+            for name, what, size in (("ring, lookup", "lookup", "small"), ("ring, lookup and get", "get", "small"),
+                                     ("ring, get, cached", "cached", "small"), ("Redis Cluster, get", "redis", "small"),
+                                     ("ring, block, cached", "cached", "large"),
+                                     ("Redis Cluster, block", "redis", "large")):
+                argv = [LOAD, what, str(clients), str(seconds), files[size], *(servers if what == "redis" else nodes)]
+                done = subprocess.run(argv, capture_output=True, text=True)
+                if done.returncode:
+                    sys.exit(f"{argv}: {done.stderr}")
+                found = tuple(float(word) for word in done.stdout.split())
+                best[clients, name] = max(best.get((clients, name), (0,)), found)
+    return best
+
+
+def table(best):
+    print(f"{'':24}{'per second':>12}{'median':>12}{'99 %':>12}{'asked':>8}")
+    for name, (rate, median, high, asked) in best.items():
+        print(f"{name:24}{rate:12.0f}{median:9.0f} us{high:9.0f} us{asked:8.2f}")
 
 
 def main():
-    n, nkeys, rounds = (int(a) for a in (sys.argv[1:] + ["20", "2000", "3"][len(sys.argv) - 1:]))
+    n, nkeys, rounds, seconds = (int(a) for a in (sys.argv[1:] + ["20", "2000", "3", "2"][len(sys.argv) - 1:]))
     chance = random.Random(1)
     data = [chance.randbytes(100) for _ in range(nkeys)]
     digests = [hashlib.sha256(d).digest() for d in data]
@@ -236,35 +199,22 @@ def main():
     processes = []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            started, cluster = start_cluster(n, folder)
+            started, servers, cluster = start_cluster(n, folder)
             processes += started
-            started, ring = start_ring(n, folder)
+            started, nodes, ring = start_ring(n, folder)
             processes += started
             for d, x in zip(digests + large, data + blocks):
                 ring.put(d, x)
                 cluster.ask(cluster.line(redis_key(d)), b"SET", redis_key(d), x)
-            jobs = {
-                "ring, lookup": (lambda d: ring.owner(int.from_bytes(d[:8], "big")), digests),
-                "ring, lookup and get": (lambda d: ring.get(d, False), digests),
-                "ring, get, cached": (lambda d: ring.get(d, True), digests),
-                "Redis Cluster, get": (lambda d: cluster.get(redis_key(d)), digests),
-                "ring, block, cached": (lambda d: ring.get(d, True), large),
-                "Redis Cluster, block": (lambda d: cluster.get(redis_key(d)), large),
-            }
-            best = {}
-            for _ in range(rounds):
-                for name, (what, keys) in jobs.items():
-                    keys = random.Random(2).sample(keys, len(keys))
-                    before = ring.asked
-                    times = timed(what, keys)
-                    rate = len(keys) / sum(times)
-                    if name not in best or rate > best[name][0]:
-                        best[name] = (rate, statistics.median(times), sorted(times)[len(times) * 99 // 100],
-                                      (ring.asked - before) / len(keys))
             print(f"{n} processes each, {nkeys} keys of 100 bytes, 20 blocks of 1 MiB, best of {rounds} rounds")
-            print(f"{'':24}{'per second':>12}{'median':>10}{'99 %':>10}{'asked':>8}")
-            for name, (rate, median, high, asked) in best.items():
-                print(f"{name:24}{rate:12.0f}{median * 1e6:7.0f} us{high * 1e6:7.0f} us{asked:8.2f}")
+            print("\none client, in Python")
+            table(one_client(ring, cluster, digests, large, rounds))
+            if not os.path.exists(LOAD):
+                sys.exit(f"{LOAD} is not built: make bench builds it")
+            found = many_clients(folder, nodes, servers, digests, large, rounds, seconds)
+            for clients in sorted({c for c, _ in found}):
+                print(f"\n{clients} clients, in C")
+                table({name: row for (c, name), row in found.items() if c == clients})
         finally:
             for p in processes:
                 p.kill()

@@ -85,6 +85,7 @@ static void plan_kind(const bly_spec *spec, const char *kind,
 {
     bly_spec s = *spec;
     s.kind = kind;
+    sizing_misses(&plan_args.sizing, &s);
     *row = (struct plan_row){ .miss = NAN };
     if (bly_plan(&s, &row->plan)) {
         snprintf(row->reason, sizeof row->reason, "%s", bly_error());
@@ -308,7 +309,8 @@ static int plan_sketches(void)
         return fail("--near is about texts, which have no kind '%s'; right, "
                     "for the number of components: --components",
                     s->kind);
-    if (s->items || s->fpr > 0 || s->bits || s->memory || s->options.n)
+    if (s->items || s->fpr > 0 || s->bits || s->memory || s->miss > 0 ||
+        s->options.n)
         return fail("--near goes with --threshold, --recall and --components "
                     "alone");
     if (k > BLY_MAX_COMPONENTS)
@@ -390,6 +392,7 @@ static int plan_run(struct list *operands)
 
 static const struct opt plan_options[] = {
     SIZING_OPTIONS(plan_args.sizing),
+    MISS_OPTION(plan_args.sizing),
     FLAG("near", 0, plan_args.near, "plan the search for near copies of texts"),
     { "threshold", 'T', OPT_RATE, &plan_args.threshold, "J",
       "with --near: find pairs of at least this likeness; 0.8 if not given" },

@@ -58,6 +58,11 @@ static void take_records(const struct frame *f)
     const unsigned n = (unsigned)body_number(&b, 2);
     for (unsigned i = 0; i < n && !b.bad; i++)
         stored_take(&b, &r);
+    b = (struct body){ f->body, f->nbody, false };
+    stored_take(&b, &r);
+    r.nbytes = (uint32_t)b.n;
+    if (!b.bad && stored_genuine(&r, b.at) && r.flags > STORE_IS_TOMB)
+        abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

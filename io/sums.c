@@ -109,6 +109,20 @@ static void stir_md4(uint32_t *state, const uint32_t words[16])
     state[3] += d;
 }
 
+/* One of 64 rounds, with the standard's letters: two words change. */
+static inline void round_sha256(uint32_t a, uint32_t b, uint32_t c, uint32_t *d,
+                                uint32_t e, uint32_t f, uint32_t g, uint32_t *h,
+                                uint32_t x)
+{
+    const uint32_t first =
+        *h + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +
+        choose(e, f, g) + x;
+    *d += first;
+    *h = first +
+         (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) +
+         majority(a, b, c);
+}
+
 static void stir_sha256(uint32_t *state, const uint32_t words[16])
 {
     static const uint32_t constants[64] = {
@@ -133,20 +147,21 @@ static void stir_sha256(uint32_t *state, const uint32_t words[16])
                (rotate_right(y, 17) ^ rotate_right(y, 19) ^ y >> 10);
     }
 
+    /* Eight rounds bring every word back to its place: nothing is moved. */
     uint32_t s[8];
     memcpy(s, state, sizeof s);
-    for (unsigned t = 0; t < 64; t++) {
-        const uint32_t e = s[4], a = s[0];
-        const uint32_t first =
-            s[7] +
-            (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +
-            choose(e, s[5], s[6]) + constants[t] + w[t];
-        const uint32_t second =
-            (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) +
-            majority(a, s[1], s[2]);
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += first;
-        s[0] = first + second;
+    for (unsigned t = 0; t < 64; t += 8) {
+        uint32_t x[8];
+        for (unsigned i = 0; i < 8; i++)
+            x[i] = constants[t + i] + w[t + i];
+        round_sha256(s[0], s[1], s[2], &s[3], s[4], s[5], s[6], &s[7], x[0]);
+        round_sha256(s[7], s[0], s[1], &s[2], s[3], s[4], s[5], &s[6], x[1]);
+        round_sha256(s[6], s[7], s[0], &s[1], s[2], s[3], s[4], &s[5], x[2]);
+        round_sha256(s[5], s[6], s[7], &s[0], s[1], s[2], s[3], &s[4], x[3]);
+        round_sha256(s[4], s[5], s[6], &s[7], s[0], s[1], s[2], &s[3], x[4]);
+        round_sha256(s[3], s[4], s[5], &s[6], s[7], s[0], s[1], &s[2], x[5]);
+        round_sha256(s[2], s[3], s[4], &s[5], s[6], s[7], s[0], &s[1], x[6]);
+        round_sha256(s[1], s[2], s[3], &s[4], s[5], s[6], s[7], &s[0], x[7]);
     }
     for (unsigned i = 0; i < 8; i++)
         state[i] += s[i];

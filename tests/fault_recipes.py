@@ -146,6 +146,7 @@ WRITES = [
     writing("traffic digest -q --seed 1 -o new.dig old.pcap", "new.dig"),
     writing("plan -n 1000 --plot old.svg", "old.svg"),
     writing("explain --add 2,4,9 --plot new.svg", "new.svg"),
+    writing("net sim loop --topology grid:4x4 --tries 20 --plot new.svg", "new.svg"),
     writing("ring show --from 3 --find 45 --plot new.svg", "new.svg"),
     writing("figures example-slides --out drawn", "drawn",
             "drawn/example-slides.csv", "drawn/example-slides.svg"),

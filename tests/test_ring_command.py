@@ -37,6 +37,13 @@ def test_picture(ok):
     root = xml.parse(ok.path / "ring.svg").getroot()
     words = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"3", "9", "20", "27", "41", "46", "58"} <= set(words)
+    # The key, the steps, and how far each finger of the asker reaches.
+    assert {"key 45", "1", "2", "+1 to +4", "+8, +16", "+32"} <= set(words)
+    # In the colours that the caption names: the picture's own sheet would win
+    # over attributes.
+    drawn = [p.get("style") for p in root.iter("{http://www.w3.org/2000/svg}path")]
+    for colour in "#d62728", "#2ca02c", "#aaaaaa":
+        assert any(f"stroke:{colour}" in style for style in drawn)
 
 
 def test_what_is_wrong_is_said(trouble):

@@ -8,119 +8,16 @@ import json
 import os
 import random
 import shutil
-import signal
 import socket
 import struct
-import subprocess
 import time
 
 import pytest
 
-from conftest import PATIENCE, PROGRAM
-from conftest import run as run_command
+from conftest import PATIENCE
+from rings import Ring, compare, filled, run
 
 FULL = os.environ.get("BLY_FULL")
-QUICK = ["--period", "100", "--exchange", "500", "--patience", "1000"]
-
-
-def run(*argv, status=0):
-    """Run the command; it must end with this status."""
-    done = run_command(*argv)
-    assert done.status == status, (argv, done.status, done.err)
-    return done
-
-
-class Ring:
-    """Nodes in folders below one."""
-
-    def __init__(self, at, *options):
-        self.at, self.options = at, options
-        self.nodes = {}  # address: (process, folder)
-        self.number = 0
-
-    def start(self, *options, listen=None, folder=None):
-        self.number += 1
-        folder = folder or self.at / f"store{self.number}"
-        argv = [PROGRAM, "node", "run", *QUICK, *self.options, *options]
-        for address in list(self.nodes)[:8]:
-            argv += ["-j", address]
-        if listen:
-            argv += ["--listen", listen]
-        log = open(self.at / f"log{self.number}", "w")
-        process = subprocess.Popen([*argv, folder], stdout=subprocess.PIPE, stderr=log, text=True)
-        line = process.stdout.readline()
-        assert line.startswith("listening on "), line
-        address = line.split()[-1]
-        self.nodes[address] = (process, folder)
-        return address
-
-    def command(self, verb, *args, status=0, at=True):
-        argv = ["node", verb, *args, *self.options, "--patience", "3000"]
-        if at:
-            for address in list(self.nodes)[:4]:
-                argv += ["--at", address]
-        return run(*argv, status=status)
-
-    def status(self, address):
-        return self.command("status", address, "--json", at=False).json
-
-    def order(self):
-        """Members in the order of their ids."""
-        found = [(m["id"], a) for a in self.nodes for m in self.status(a)["members"]]
-        return [a for _, a in sorted(found)]
-
-    def whole(self):
-        """Is it one ring, of all nodes?"""
-        states = {a: self.status(a)["members"] for a in self.nodes}
-        members = [(m["id"], a, m) for a, ms in states.items() for m in ms]
-        members.sort(key=lambda m: m[0])
-        n = len(members)
-        return all(m["phase"] == "in" and m["predecessor"] == members[i - 1][0]
-                   and m["successors"][0] == members[(i + 1) % n][1]
-                   for i, (_, _, m) in enumerate(members))
-
-    def settle(self):
-        until = time.monotonic() + PATIENCE
-        while not self.whole():
-            assert time.monotonic() < until, [self.status(a) for a in self.nodes]
-            time.sleep(0.1)
-
-    def copies(self):
-        """How many nodes have each record."""
-        count = {}
-        for _, folder in self.nodes.values():
-            for sub in os.scandir(folder):
-                for entry in os.scandir(sub.path):
-                    if len(entry.name) == 64:
-                        count[entry.name] = count.get(entry.name, 0) + 1
-        return count
-
-    def kept(self, n, copies):
-        """Wait until each of n records has so many copies."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            count = self.copies()
-            if len(count) >= n and all(c == copies for c in count.values()):
-                return
-            assert time.monotonic() < until, count
-            time.sleep(0.1)
-
-    def kill(self, address):
-        process, folder = self.nodes.pop(address)
-        process.kill()
-        process.wait()
-        return folder
-
-    def leave(self, address):
-        process, _ = self.nodes.pop(address)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE) == 0
-
-    def close(self):
-        for process, _ in self.nodes.values():
-            process.kill()
-        for process, _ in self.nodes.values():
-            process.wait()
 
 
 @pytest.fixture
@@ -128,24 +25,6 @@ def ring(tmp_path):
     made = Ring(tmp_path)
     yield made
     made.close()
-
-
-def filled(ring, folder, nfiles, most, seed=1):
-    """Files on the ring, and where they are on disk."""
-    chance = random.Random(seed)
-    files = {}
-    for i in range(nfiles):
-        path = folder / f"file{i}"
-        path.write_bytes(chance.randbytes(chance.randrange(most)))
-        files[path.name] = path
-    ring.command("put", *files.values())
-    return files
-
-
-def compare(ring, files, folder):
-    for name, path in files.items():
-        ring.command("get", name, "-o", folder / "got")
-        assert (folder / "got").read_bytes() == path.read_bytes(), name
 
 
 def test_keeps_files_through_failures_and_leaves(ring, tmp_path):

@@ -94,7 +94,12 @@
     X(chord_churn)     \
     X(chord_schedules) \
     X(place_moved)     \
-    X(place_points)
+    X(place_points)    \
+    X(net_loop)        \
+    X(net_way)         \
+    X(net_multicast)   \
+    X(net_near)        \
+    X(net_finding)
 
 struct figure_run;
 

@@ -207,9 +207,9 @@ void ring_explain(const struct ring_model *m, const struct ring_view *v)
         printf("  %s: %s is in (%s, %s]: %s owns it\n", id_text(m, last, a),
                id_text(m, v->id, b), a, id_text(m, owner, c), c);
     }
-    printf("\n%zu members were asked by %s; each step at least halves the "
-           "way that is left.\n",
-           steps - 2, id_text(m, m->ids[v->from], b));
+    printf("\n%s asked %zu other%s and was told the owner; each step at least "
+           "halves the way that is left.\n",
+           id_text(m, m->ids[v->from], b), steps - 2, steps == 3 ? "" : "s");
 }
 
 /* ------------------------------------------------------------------------- SVG
@@ -231,9 +231,25 @@ static void place_on(const struct ring_model *m, uint64_t id, double radius,
     *y = RING_HIGH / 2 + 50 - radius * cos(a);
 }
 
-/* An arrow inside the circle, bent towards its middle. */
+/* A small text inside the circle, or outside with a negative depth. */
+static void draw_note(struct svg *o, const struct ring_model *m, uint64_t id,
+                      double depth, const char *colour, const char *text)
+{
+    double x, y;
+    place_on(m, id, RADIUS - depth, &x, &y);
+    svg(o,
+        "<text x=\"%n\" y=\"%n\" style=\"fill:%s;font-size:13px\" "
+        "text-anchor=\"%s\">%s</text>\n",
+        x, y + 5, colour, (x > SVG_WIDTH / 2) == (depth > 0) ? "end" : "start",
+        text);
+}
+
+/* An arrow inside the circle, bent towards its middle, with a number on it
+ * unless that is 0. Colours are in `style`: those of the picture's own sheet
+ * would win over attributes. */
 static void draw_arrow(struct svg *o, const struct ring_model *m, uint64_t from,
-                       uint64_t to, const char *colour, double width)
+                       uint64_t to, const char *colour, double width,
+                       size_t number)
 {
     double x1, y1, x2, y2;
     place_on(m, from, RADIUS - 8, &x1, &y1);
@@ -241,14 +257,68 @@ static void draw_arrow(struct svg *o, const struct ring_model *m, uint64_t from,
     const double cx = 0.6 * SVG_WIDTH / 2 + 0.2 * (x1 + x2);
     const double cy = 0.6 * (RING_HIGH / 2 + 50) + 0.2 * (y1 + y2);
     svg(o,
-        "<path d=\"M%n %nQ%n %n %n %n\" fill=\"none\" stroke=\"%s\" "
-        "stroke-width=\"%n\"/>\n",
+        "<path d=\"M%n %nQ%n %n %n %n\" style=\"fill:none;stroke:%s;"
+        "stroke-width:%n\"/>\n",
         x1, y1, cx, cy, x2, y2, colour, width);
     /* The head, along the end of the curve. */
     const double a = atan2(y2 - cy, x2 - cx);
-    svg(o, "<path d=\"M%n %nL%n %nL%n %nz\" fill=\"%s\"/>\n", x2, y2,
-        x2 - 11 * cos(a - 0.35), y2 - 11 * sin(a - 0.35),
-        x2 - 11 * cos(a + 0.35), y2 - 11 * sin(a + 0.35), colour);
+    svg(o, "<path d=\"M%n %nL%n %nL%n %nz\" style=\"fill:%s;stroke:none\"/>\n",
+        x2, y2, x2 - 12 * cos(a - 0.35), y2 - 12 * sin(a - 0.35),
+        x2 - 12 * cos(a + 0.35), y2 - 12 * sin(a + 0.35), colour);
+    if (!number)
+        return;
+    const double x = 0.25 * (x1 + x2) + 0.5 * cx;
+    const double y = 0.25 * (y1 + y2) + 0.5 * cy;
+    char text[24];
+    snprintf(text, sizeof text, "%zu", number);
+    svg(o,
+        "<circle cx=\"%n\" cy=\"%n\" r=\"10\" style=\"fill:%s;"
+        "stroke:none\"/>\n<text x=\"%n\" y=\"%n\" text-anchor=\"middle\" "
+        "style=\"fill:#ffffff;font-weight:bold\">%s</text>\n",
+        x, y, colour, x, y + 4.5, text);
+}
+
+/* What a member owns, as a band along the circle. */
+static void draw_arc(struct svg *o, const struct ring_model *m, uint64_t from,
+                     uint64_t to)
+{
+    double x1, y1, x2, y2;
+    place_on(m, from, RADIUS, &x1, &y1);
+    place_on(m, to, RADIUS, &x2, &y2);
+    const double turn = angle_of(m, to) - angle_of(m, from);
+    const bool large = (turn < 0 ? turn + TURN : turn) > TURN / 2;
+    svg(o,
+        "<path d=\"M%n %nA%n %n 0 %s 1 %n %n\" style=\"fill:none;"
+        "stroke:#2ca02c;stroke-width:9;stroke-opacity:0.35\"/>\n",
+        x1, y1, RADIUS, RADIUS, large ? "1" : "0", x2, y2);
+}
+
+/* The fingers of a member: an arrow to each that differs, and at its end the
+ * distances that lead there. */
+static void draw_fingers(struct svg *o, const struct ring_model *m, size_t of,
+                         const char *colour)
+{
+    struct chord n;
+    member_state(m, of, &n);
+    for (unsigned k = 0; k < m->bits;) {
+        char text[40];
+        const uint64_t to = n.fing[k].id;
+        const unsigned first = k;
+        while (k < m->bits && n.fing[k].id == to)
+            k++;
+        if (to == n.self.id)
+            continue;
+        draw_arrow(o, m, n.self.id, to, colour, 1.5, 0);
+        if (m->bits > 16)
+            continue;
+        const unsigned last = k - 1;
+        snprintf(text, sizeof text,
+                 last > first + 1 ? "+%u to +%u"
+                 : last > first   ? "+%u, +%u"
+                                  : "+%u",
+                 1u << first, 1u << last);
+        draw_note(o, m, to, 30, "#777777", text);
+    }
 }
 
 static void draw_members(struct svg *o, const struct ring_model *m,
@@ -279,48 +349,50 @@ static bool ring_write(const void *what, plot_put *put, void *ctx)
     const struct drawing *const d = what;
     const struct ring_model *const m = d->m;
     struct svg o = { .put = put, .ctx = ctx, .ok = true };
-    char a[20], b[20], subtitle[200] = "";
+    char a[20], b[20], title[80] = "A Chord ring", subtitle[200] = "";
     size_t path[RING_STEPS], steps = 0;
     const uint64_t from = m->ids[d->v->from];
     if (d->v->find) {
         steps = ring_lookup(m, d->v->from, d->v->id, path);
+        snprintf(title, sizeof title, "%s asks: who owns key %s?",
+                 id_text(m, from, a), id_text(m, d->v->id, b));
         snprintf(subtitle, sizeof subtitle,
-                 "%s asks who owns %s (hollow): red members are asked, the "
-                 "green one owns it. Grey: fingers of %s.",
-                 id_text(m, from, a), id_text(m, d->v->id, b), a);
+                 "Red: the longest finger that does not pass the key. Green: "
+                 "the owner, and what it owns. Grey: fingers of %s.",
+                 a);
     } else if (d->v->one) {
         snprintf(subtitle, sizeof subtitle,
                  "Arrows are the fingers of %s: the owners of its id + 1, 2, "
                  "4, 8, ...",
                  id_text(m, from, a));
     }
-    svg_head(&o, "A Chord ring", SVG_WIDTH, RING_HIGH + 60);
-    svg_titles(&o, "A Chord ring", subtitle);
+    svg_head(&o, title, SVG_WIDTH, RING_HIGH + 60);
+    svg_titles(&o, title, subtitle);
     svg(&o,
         "<circle cx=\"%n\" cy=\"%n\" r=\"%n\" fill=\"none\" "
         "stroke=\"#999999\" stroke-width=\"2\"/>\n",
         SVG_WIDTH / 2, RING_HIGH / 2 + 50, RADIUS);
-    if (d->v->one || d->v->find) {
-        struct chord n;
-        member_state(m, d->v->from, &n);
-        for (unsigned k = 0; k < m->bits; k++)
-            if ((!k || n.fing[k].id != n.fing[k - 1].id) &&
-                n.fing[k].id != from)
-                draw_arrow(&o, m, from, n.fing[k].id,
-                           d->v->find ? "#bbbbbb" : "#4c78a8", 1.5);
+    if (steps) {
+        const size_t owner = path[steps - 1];
+        draw_arc(&o, m, m->ids[(owner + m->n - 1) % m->n], m->ids[owner]);
     }
+    if (d->v->one || d->v->find)
+        draw_fingers(&o, m, d->v->from, d->v->find ? "#aaaaaa" : "#4c78a8");
     for (size_t i = 0; i + 1 < steps; i++)
         if (path[i] != path[i + 1])
             draw_arrow(&o, m, m->ids[path[i]], m->ids[path[i + 1]], "#d62728",
-                       2.5);
+                       2.5, i + 1);
     draw_members(&o, m, path, steps);
     if (d->v->find) {
         double x, y;
         place_on(m, d->v->id, RADIUS, &x, &y);
         svg(&o,
-            "<circle cx=\"%n\" cy=\"%n\" r=\"5\" fill=\"#ffffff\" "
-            "stroke=\"#d62728\" stroke-width=\"2\"/>\n",
+            "<circle cx=\"%n\" cy=\"%n\" r=\"5\" style=\"fill:#ffffff;"
+            "stroke:#d62728;stroke-width:2\"/>\n",
             x, y);
+        char text[40];
+        snprintf(text, sizeof text, "key %s", id_text(m, d->v->id, b));
+        draw_note(&o, m, d->v->id, -44, "#d62728", text);
     }
     svg(&o, "</svg>\n");
     svg_flush(&o);

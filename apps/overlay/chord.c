@@ -128,6 +128,8 @@ static bool is_self(const struct chord *n, struct chord_peer p)
 static void set_pred(struct chord *n, struct chord_peer p)
 {
     const bool other = n->pred.id != p.id;
+    if (other)
+        n->before = (struct chord_peer){ 0, 0 };
     n->pred = p;
     n->pred_known = true;
     n->uncertain = false;
@@ -150,6 +152,34 @@ static void set_succ(struct chord *n, struct chord_peer first,
                            };
     if (other)
         n->host->news(n, CHORD_NEW_SUCC);
+}
+
+void chord_named(const struct chord *n,
+                 void (*each)(void *ctx, struct chord_peer p), void *ctx)
+{
+    const struct chord_peer some[] = {
+        n->before,   n->self,      n->pred,     n->stage_peer, n->checked,
+        n->notifier, n->join_peer, n->join_via, n->merge_peer
+    };
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+        each(ctx, some[i]);
+    for (unsigned i = 0; i < n->ring->r; i++)
+        each(ctx, n->succ[i]);
+    for (unsigned i = 0; i < n->ring->bits; i++)
+        each(ctx, n->fing[i]);
+    for (unsigned i = 0; i < n->nseen; i++)
+        each(ctx, n->seen[i]);
+    for (unsigned i = 0; i < n->ring->walks; i++) {
+        const struct chord_walk *const w = &n->walks[i];
+        if (!(n->walks_used >> i & 1))
+            continue;
+        each(ctx, w->asked);
+        each(ctx, w->answered);
+        for (unsigned k = 0; k < w->nnext; k++)
+            each(ctx, w->next[k]);
+        for (unsigned k = 0; k < w->npath; k++)
+            each(ctx, w->path[k]);
+    }
 }
 
 /* --------------------------------------------------------------- predecessor
@@ -212,9 +242,10 @@ void chord_notify(struct chord *n, struct chord_peer to)
     if (is_self(n, to)) {
         rectify(n, n->self);
     } else if (to.at) {
+        /* With the predecessor, as a hint for lookups. */
         const struct chord_message m = { .type = CHORD_NOTIFY,
-                                         .npeers = 1,
-                                         .peers = { n->self } };
+                                         .npeers = n->pred_known ? 2 : 1,
+                                         .peers = { n->self, n->pred } };
         n->nsent++;
         n->host->send(n, to, &m);
     }
@@ -390,6 +421,7 @@ void chord_ideal(struct chord *n, const struct chord_peer *members,
     const size_t at = owner_among(members, count, n->self.id);
     n->now = now;
     n->pred = members[(at + count - 1) % count];
+    n->before = members[(at + 2 * count - 2) % count];
     n->pred_known = true;
     for (unsigned i = 0; i < n->ring->r; i++)
         n->succ[i] = members[(at + 1 + i) % count];
@@ -484,8 +516,11 @@ static void answer_question(struct chord *n, struct chord_peer from,
     }
     switch (m->type) {
     case CHORD_NOTIFY:
-        if (m->npeers && m->peers[0].id != n->self.id)
+        if (m->npeers && m->peers[0].id != n->self.id) {
             rectify(n, m->peers[0]);
+            if (m->npeers > 1 && n->pred.id == m->peers[0].id)
+                n->before = m->peers[1];
+        }
         break;
     case CHORD_LEAVING:
         if (m->npeers) {

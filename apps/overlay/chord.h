@@ -37,6 +37,7 @@
 #define CHORD_HOPS 3 /* next nodes that an answer names */
 #define CHORD_NEXT 8 /* or candidates */
 #define CHORD_PATH 8
+#define CHORD_MOST_WALKS 16
 
 /* Somebody on the ring. `at` is what the host reaches it by; 0: a placeholder
  * without an address, which counts as dead and is never asked. */
@@ -54,7 +55,7 @@ struct chord_ring {
     unsigned trust;   /* a lookup ends: 0 where the candidate says so; 1 at a
                          first successor; 2 at anybody in a list: to compare */
     unsigned fingers; /* refreshed in each period */
-    unsigned walks;   /* lookups at once, 1 at least */
+    unsigned walks;   /* lookups at once, 1 to CHORD_MOST_WALKS */
 
     /* Milliseconds; 0: never. */
     uint64_t stabilise, check, finger, merge, join;
@@ -107,67 +108,61 @@ struct chord_message {
 
 enum chord_purpose { CHORD_APP, CHORD_FINGER, CHORD_JOIN, CHORD_MERGE };
 
-/* A lookup under way. */
+/* A lookup under way. What every step needs comes first: it is two cache
+ * lines. Its request is in the node's `walking`. */
 struct chord_walk {
-    bool used;
     uint8_t purpose, k;
-    bool named; /* who is asked was named as a candidate */
-    uint32_t request;
+    bool named;      /* who is asked was named as a candidate */
+    bool again;      /* who is asked has answered before: not one more hop */
+    bool candidates; /* that is what `next` are */
+    uint8_t nnext, inext, npath, ndead;
+    uint16_t contacts, hops, timeouts;
     uint64_t target, tag;
     struct chord_peer asked, answered;
-    bool again; /* who is asked has answered before: not one more hop */
-    struct chord_peer next[CHORD_NEXT];
-    unsigned nnext, inext;
-    bool candidates; /* that is what they are */
-    struct chord_peer path[CHORD_PATH];
-    unsigned npath;
+    struct chord_peer next[CHORD_NEXT], path[CHORD_PATH];
     uint64_t dead[CHORD_NAMED_DEAD];
-    unsigned ndead;
-    unsigned contacts, hops, timeouts;
 };
 
 enum chord_phase { CHORD_OUT, CHORD_JOINING, CHORD_IN, CHORD_LEFT };
 
 struct chord_host;
 
+/* In the order of their use: a simulated ring is larger than any cache, so what
+ * a message needs should lie together. Most of `fing` is never read, since the
+ * lower half of the fingers is the first successor. */
 struct chord {
     const struct chord_ring *ring;
     const struct chord_host *host;
     void *ctx; /* the host's */
     uint64_t now, random;
-    struct chord_peer self;
-    enum chord_phase phase;
+    struct chord_peer self, pred;
+    struct chord_peer before; /* the one before pred, as pred said; for lookups
+                                 alone, and perhaps nobody */
+    uint8_t phase;            /* enum chord_phase */
+    bool pred_known;          /* false only under the rules of 2001 */
+    bool uncertain; /* it did not answer: the left end may be further back */
+    bool buried;    /* somebody was; not: nothing in `dead` is looked at */
+    uint8_t nseen, next_finger;
 
-    struct chord_peer pred;
-    bool pred_known; /* false only under the rules of 2001 */
-    bool uncertain;  /* it did not answer: the left end may be further back */
+    /* What is under way. */
+    bool notified;
+    uint8_t stage, join_stage; /* of stabilisation and joining; 0: none */
+    uint16_t walks_used;       /* a bit for each */
+    uint32_t last_request, stage_request, check_request, join_request,
+        merge_request;
+    uint32_t walking[CHORD_MOST_WALKS]; /* requests of walks */
+    struct chord_walk *walks; /* ring->walks of them, the caller's memory */
+
     struct chord_peer succ[CHORD_MOST_SUCC];
     struct chord_peer fing[CHORD_MOST_BITS];
-    unsigned next_finger;
-
+    struct chord_peer seen[CHORD_SEEN];
+    struct chord_peer stage_peer, checked, notifier, join_peer, join_via,
+        merge_peer;
+    unsigned join_steps;
     struct {
         uint64_t id, until;
         unsigned times;
     } dead[CHORD_DEAD];
-    bool buried; /* somebody was; not: nothing in `dead` is looked at */
-    struct chord_peer seen[CHORD_SEEN];
-    unsigned nseen;
-
-    /* What is under way. */
-    uint32_t last_request;
-    uint8_t stage; /* of stabilisation; 0: none */
-    uint32_t stage_request;
-    struct chord_peer stage_peer;
-    uint32_t check_request;
-    struct chord_peer checked, notifier;
-    bool notified;
-    uint8_t join_stage;
-    uint32_t join_request;
-    struct chord_peer join_peer, join_via;
-    unsigned join_steps;
-    uint32_t merge_request;
-    struct chord_peer merge_peer;
-    struct chord_walk *walks; /* ring->walks of them, the caller's memory */
 
     uint64_t nsent, nstabilised, ntimeouts;
 };
@@ -257,6 +252,10 @@ static inline uint64_t chord_mask(const struct chord_ring *ring)
 {
     return ring->bits < 64 ? (UINT64_C(1) << ring->bits) - 1 : UINT64_MAX;
 }
+
+/* Everybody that the state of this node names, some of them repeatedly. */
+void chord_named(const struct chord *n,
+                 void (*each)(void *ctx, struct chord_peer p), void *ctx);
 
 /* Does this node think that it is dead? */
 bool chord_is_dead(const struct chord *n, uint64_t id);

@@ -107,7 +107,7 @@ static bool lookup_from(struct chord_client *c, const struct address *entry,
 {
     const struct descriptor d = { descriptor_id(entry, 0), 0, *entry, 0 };
     const struct chord_peer via = { d.id, book_add(&c->book, &d) };
-    c->walk.used = false;
+    c->n.walks_used = 0;
     c->n.now = runtime_now();
     c->waits = c->ended = false;
     struct chord_walk *const w = chord_walk_new(&c->n, CHORD_APP, id);
@@ -192,12 +192,29 @@ static enum frame_error ask_files(struct chord_client *c, struct chord_peer p,
     return call_error(&c->call, f);
 }
 
-static bool is_genuine(const struct stored *r, const unsigned char *data)
+void name_digest(const void *name, size_t n, unsigned char *digest)
+{
+    char text[CHORD_NAME_MOST + 5];
+    memcpy(text, "file:", 5);
+    memcpy(text + 5, name, n);
+    sum_sha256(text, n + 5, digest);
+}
+
+bool stored_genuine(const struct stored *r, const unsigned char *data)
 {
     unsigned char sum[SHA256_BYTES];
-    if (r->flags)
-        return true; /* manifests and tombstones change */
-    sum_sha256(data, r->nbytes, sum);
+    struct body b = { data, r->nbytes, false };
+    if (!r->flags) {
+        sum_sha256(data, r->nbytes, sum);
+    } else {
+        const size_t n = (size_t)body_number(&b, 2);
+        const unsigned char *const name = body_bytes(&b, n);
+        if (!name || !n || n > CHORD_NAME_MOST ||
+            (r->flags != STORE_IS_MANIFEST &&
+             (r->flags != STORE_IS_TOMB || b.n)))
+            return false;
+        name_digest(name, n, sum);
+    }
     return memcmp(sum, r->digest, sizeof sum) == 0;
 }
 
@@ -221,7 +238,7 @@ enum frame_error client_get_from(struct chord_client *c, struct chord_peer p,
         return FRAME_WRONG;
     if (!data)
         return (enum frame_error)0;
-    if (!is_genuine(r, b.at)) {
+    if (!stored_genuine(r, b.at)) {
         snprintf(c->call.why, sizeof c->call.why,
                  "the data differ from their digest");
         return FRAME_WRONG;

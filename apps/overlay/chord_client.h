@@ -21,6 +21,7 @@ struct chord_params {
 };
 #define CHORD_USUAL_R 8
 #define CHORD_USUAL_COPIES 3
+#define CHORD_NAME_MOST 4096 /* bytes of a file's name */
 
 struct chord_client {
     struct caller call;
@@ -60,7 +61,7 @@ size_t chord_holders(const struct book *book, const struct address *owner,
  */
 
 /* Ask one member. The result of a get is in memory that the caller frees; data
- * of blocks are compared with their digests. */
+ * are compared with their digests. */
 enum frame_error client_get_from(struct chord_client *c, struct chord_peer p,
                                  const unsigned char *digest, bool data,
                                  struct stored *r, unsigned char **bytes);
@@ -88,6 +89,13 @@ bool client_state(struct chord_client *c, struct chord_peer p,
                   struct chord_message *answer);
 
 #define CLIENT_LIST 1024
+
+/* The digest of the file of a name, which is not too long. */
+void name_digest(const void *name, size_t n, unsigned char *digest);
+
+/* Does a record stand under its own digest: that of a block's bytes, or of the
+ * name that a manifest or a tombstone begins with? */
+bool stored_genuine(const struct stored *r, const unsigned char *data);
 
 /* How a record stands in a body. */
 void stored_put(struct blob *b, const struct stored *r);

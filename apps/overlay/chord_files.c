@@ -7,7 +7,8 @@
  *     u16 length of the name, name, u64 size, u32 blocks, their digests
  *
  * Blocks never change. Manifests have versions, and a file that was removed is
- * a manifest that is a tombstone.
+ * a tombstone, which has the name alone. So everybody can see from a record
+ * that it stands under its own digest: a manifest cannot replace a block.
  */
 #define _GNU_SOURCE
 #include "apps/overlay/chord_files.h"
@@ -27,7 +28,7 @@
 #include "report/say.h"
 #include "report/show.h"
 
-#define NAME_MOST 4096
+#define NAME_MOST CHORD_NAME_MOST
 
 struct node_file {
     const char *file;
@@ -79,13 +80,10 @@ static bool client_open(const struct node_args *a, struct chord_client *c,
 
 static bool file_digest(const char *name, unsigned char digest[STORE_DIGEST])
 {
-    char text[NAME_MOST + 8];
     const size_t n = strlen(name);
     if (!n || n > NAME_MOST)
         return !fail("a name on the ring has 1 to %d bytes", NAME_MOST);
-    memcpy(text, "file:", 5);
-    memcpy(text + 5, name, n);
-    sum_sha256(text, n + 5, digest);
+    name_digest(name, n, digest);
     return true;
 }
 
@@ -276,7 +274,7 @@ static bly_status write_blocks(const void *what, bly_put *put, void *ctx)
         unsigned char *data = NULL;
         const enum store_result got = client_get(
             g->c, g->m->digests + (size_t)i * STORE_DIGEST, &r, &data);
-        if (got != STORE_OK || r.nbytes > left) {
+        if (got != STORE_OK || r.flags || r.nbytes > left) {
             fail("%s: block %u of %u is not to be had%s%s", g->name,
                  (unsigned)i + 1, (unsigned)g->m->nblocks,
                  got == STORE_NONE ? ": nobody has it" : ": ",
@@ -342,12 +340,17 @@ int ring_node_rm(const struct node_args *args, const struct list *operands)
         unsigned char *bytes = NULL;
         const int got = get_manifest(c, operands->at[i], &r, &bytes, m);
         if (got == YES) {
+            struct blob name = { 0 };
+            blob_number(&name, strlen(m->name), 2);
+            blob_bytes(&name, m->name, strlen(m->name));
             r.flags = STORE_IS_TOMB;
             r.counter++;
-            r.when = r.nbytes = 0;
-            status = client_put(c, &r, "", NULL)
+            r.when = 0;
+            r.nbytes = (uint32_t)name.n;
+            status = !name.failed && client_put(c, &r, name.at, NULL)
                          ? YES
                          : fail("%s: %s", operands->at[i], c->call.why);
+            blob_free(&name);
         } else if (got == TROUBLE) {
             status = TROUBLE;
         } else {

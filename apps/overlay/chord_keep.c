@@ -20,7 +20,6 @@
 #include <time.h>
 
 #include "apps/overlay/chord_node.h"
-#include "io/sums.h"
 
 /* ------------------------------------------------------------------ answering
  */
@@ -74,12 +73,7 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
     const bool replica = (body_number(b, 1) & CHORD_REPLICA) != 0;
     stored_take(b, &r);
     r.nbytes = (uint32_t)b->n;
-    unsigned char sum[SHA256_BYTES];
-    if (!b->bad && !r.flags)
-        sum_sha256(b->at, b->n, sum);
-    if (b->bad || b->n > STORE_MOST || r.flags > STORE_IS_TOMB ||
-        (r.flags & STORE_IS_TOMB && b->n) ||
-        (!r.flags && memcmp(sum, r.digest, sizeof sum) != 0)) {
+    if (b->bad || b->n > STORE_MOST || !stored_genuine(&r, b->at)) {
         say_error(d, FRAME_WRONG,
                   "a record that is none, or differs from its digest");
         return;
@@ -385,7 +379,7 @@ static void settle_strays(struct keeping *k)
 static void keeper_waits(struct node *n)
 {
     struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t); /* as of `kept`: nobody sets it */
     const uint64_t ms = n->spec.exchange;
     t.tv_sec += (time_t)(ms / 1000);
     t.tv_nsec += (long)(ms % 1000) * 1000000;

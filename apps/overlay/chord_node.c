@@ -165,6 +165,30 @@ static void node_news(struct chord *m, enum chord_news what)
 static const struct chord_host node_host = { node_send, node_timer, node_found,
                                              node_news };
 
+/* ----------------------------------------------------------------- the book
+ */
+
+static void mark_used(void *used, struct chord_peer p)
+{
+    ((bool *)used)[p.at] = true;
+}
+
+/* Peers name peers, and who lies names many: what no member's state names is
+ * forgotten before the book is full. */
+static void tidy_book(struct node *n)
+{
+    struct book *const b = &n->book;
+    if (b->n - b->nfree < BOOK_MOST / 2)
+        return;
+    bool *const used = calloc(b->n + 1, sizeof *used);
+    if (!used)
+        return;
+    for (unsigned v = 0; v < n->spec.vnodes; v++)
+        chord_named(&n->members[v], mark_used, used);
+    book_keep(b, used);
+    free(used);
+}
+
 /* --------------------------------------------------------------------- status
  */
 
@@ -215,6 +239,7 @@ static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
     static struct chord_message m;
     uint64_t to;
     struct chord_peer from;
+    tidy_book(n);
     if (!wire_get_question(f, &n->book, &m, &to, &from)) {
         runtime_refuse(n->runtime, line, f, FRAME_WRONG,
                        "a question that is none");
@@ -231,7 +256,8 @@ static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
     }
     /* Whoever speaks for a node must be it. */
     if ((m.type == CHORD_NOTIFY || m.type == CHORD_LEAVING) &&
-        (m.npeers != 1 || !m.peers[0].at || m.peers[0].id != from.id)) {
+        (!m.npeers || m.npeers > 2 || !m.peers[0].at ||
+         m.peers[0].id != from.id)) {
         runtime_refuse(n->runtime, line, f, FRAME_WRONG, "not its own name");
         return;
     }
@@ -306,6 +332,7 @@ static void on_answer(void *ctx, uint64_t tag, const struct frame *f)
     const uint32_t request = (uint32_t)tag;
     if (!request)
         return; /* of a notification */
+    tidy_book(n);
     if (!f || !wire_get_answer(f, &n->book, &m)) {
         chord_silent(at, request, runtime_now());
     } else {
@@ -398,6 +425,9 @@ static void *worker(struct node *n, struct work_queue *q)
         q->n--;
         pthread_mutex_unlock(&n->lock);
         struct done *const d = calloc(1, sizeof *d);
+        /* Nothing in it is needed from one question to the next. */
+        if (c->book.n > BOOK_MOST / 2)
+            book_free(&c->book);
         if (d) {
             d->line = w.line;
             d->head = w.head;
@@ -540,7 +570,11 @@ int node_run(const struct node_spec *spec)
     n->walks = calloc(spec->vnodes * n->ring.walks, sizeof *n->walks);
     pthread_mutex_init(&n->lock, NULL);
     pthread_cond_init(&n->work, NULL);
-    pthread_cond_init(&n->kept, NULL);
+    pthread_condattr_t steady;
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&n->kept, &steady);
+    pthread_condattr_destroy(&steady);
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     n->incarnation = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
@@ -567,6 +601,7 @@ int node_run(const struct node_spec *spec)
         sigaction(SIGTERM, &ends, NULL);
         sigaction(SIGINT, &ends, NULL);
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN); /* a limit is a full disk */
         address_text(&n->address, text);
         printf("listening on %s\n", text);
         fflush(stdout);

@@ -10,7 +10,7 @@
 #include "apps/overlay/runtime.h"
 #include "report/words.h"
 
-#define NODE_VNODES 64
+#define NODE_VNODES WIRE_MOST_V
 #define NODE_WORKERS 4 /* that forward; as many more that do not */
 #define NODE_QUEUE 128
 

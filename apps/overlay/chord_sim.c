@@ -26,11 +26,29 @@ static uint64_t milliseconds(const struct chord_sim *s)
 /* ------------------------------------------------------------------ the host
  */
 
-/* What of a message is used: peers stand at its end. */
-static size_t message_bytes(const struct chord_message *m)
+/* What of a message is used: head, then the dead and the peers, if any. */
+struct packed {
+    unsigned char bytes[sizeof(struct chord_message)];
+};
+#define MESSAGE_HEAD offsetof(struct chord_message, dead)
+
+static size_t pack(const struct chord_message *m, struct packed *to)
 {
-    return offsetof(struct chord_message, peers) +
-           m->npeers * sizeof m->peers[0];
+    const size_t dead = m->ndead * sizeof m->dead[0];
+    const size_t peers = m->npeers * sizeof m->peers[0];
+    memcpy(to->bytes, m, MESSAGE_HEAD);
+    memcpy(to->bytes + MESSAGE_HEAD, m->dead, dead);
+    memcpy(to->bytes + MESSAGE_HEAD + dead, m->peers, peers);
+    return MESSAGE_HEAD + dead + peers;
+}
+
+static void unpack(const unsigned char *bytes, struct chord_message *m)
+{
+    memcpy(m, bytes, MESSAGE_HEAD);
+    const size_t dead = m->ndead * sizeof m->dead[0];
+    memcpy(m->dead, bytes + MESSAGE_HEAD, dead);
+    memcpy(m->peers, bytes + MESSAGE_HEAD + dead,
+           m->npeers * sizeof m->peers[0]);
 }
 
 /* On the wire (chord_wire.c): 24 of the frame, 29 for a descriptor. */
@@ -43,8 +61,9 @@ static void host_send(struct chord *n, struct chord_peer to,
                       const struct chord_message *m)
 {
     struct chord_sim *const s = n->ctx;
-    sim_send(s->sim, node_of(s, n), to.at - 1, m, message_bytes(m),
-             wire_bytes(m));
+    struct packed p;
+    const size_t nbytes = pack(m, &p);
+    sim_send(s->sim, node_of(s, n), to.at - 1, p.bytes, nbytes, wire_bytes(m));
 }
 
 static void host_timer(struct chord *n, enum chord_timer t, uint64_t delay)
@@ -106,17 +125,19 @@ static const struct chord_host sim_host = { host_send, host_timer, host_found,
 static void on_event(void *ctx, const struct sim_event *e)
 {
     struct chord_sim *const s = ctx;
-    const struct chord_message *const m = e->bytes;
+    struct chord_message m;
     const uint64_t now = milliseconds(s);
     struct chord *const n = &s->nodes[e->node];
+    if (e->what != SIM_TIMER)
+        unpack(e->bytes, &m);
     switch (e->what) {
     case SIM_MESSAGE:
-        chord_receive(n, s->nodes[e->from].self, m, now);
+        chord_receive(n, s->nodes[e->from].self, &m, now);
         break;
     case SIM_LOST:
-        if (m->request)
-            sim_after(s->sim, m->answer ? e->node : e->from, s->spec.timeout,
-                      DATA_SILENT | m->request);
+        if (m.request)
+            sim_after(s->sim, m.answer ? e->node : e->from, s->spec.timeout,
+                      DATA_SILENT | m.request);
         break;
     case SIM_TIMER:
         if (e->data & DATA_SILENT)
@@ -125,6 +146,43 @@ static void on_event(void *ctx, const struct sim_event *e)
             chord_tick(n, (enum chord_timer)e->data, now);
     }
 }
+
+static void fetch_lines(const void *from, size_t n)
+{
+    for (size_t i = 0; i < n; i += 64)
+        __builtin_prefetch((const char *)from + i, 1);
+}
+
+/* Without this a ring of 16,384 members waits for memory most of the time. */
+static void on_soon(void *ctx, const struct sim_event *e, bool very)
+{
+    const struct chord_sim *const s = ctx;
+    const struct chord *const n = &s->nodes[e->node];
+    struct chord_message head;
+    if (e->what != SIM_TIMER)
+        memcpy(&head, e->bytes, MESSAGE_HEAD);
+    const bool answer = e->what == SIM_MESSAGE && head.answer;
+    if (!very) {
+        fetch_lines(n, offsetof(struct chord, succ) +
+                           s->spec.ring.r * sizeof n->succ[0]);
+        if (e->what == SIM_TIMER)
+            return;
+        fetch_lines(n->seen, sizeof n->seen);
+        __builtin_prefetch(&s->nodes[e->from].self);
+        /* The highest fingers are those that differ. */
+        const unsigned bits = s->spec.ring.bits, most = bits < 16 ? bits : 16;
+        if (head.type == CHORD_STEP && !head.answer)
+            fetch_lines(n->fing + bits - most, most * sizeof n->fing[0]);
+    } else if (answer) {
+        for (unsigned i = 0; i < s->spec.ring.walks; i++)
+            if (n->walking[i] == head.request)
+                fetch_lines(&n->walks[i], offsetof(struct chord_walk, dead));
+    } else if (e->what == SIM_TIMER) {
+        fetch_lines(n->walks, 128);
+    }
+}
+
+static const struct sim_protocol sim_chord = { on_event, on_soon };
 
 /* -------------------------------------------------------------------- the ring
  */
@@ -162,7 +220,7 @@ struct chord_sim *chord_sim_new(const struct chord_sim_spec *spec)
         return NULL;
     s->spec = *spec;
     const size_t n = spec->nodes;
-    s->sim = sim_new(&spec->links, spec->nodes, spec->seed, on_event, s);
+    s->sim = sim_new(&spec->links, spec->nodes, spec->seed, &sim_chord, s);
     s->nodes = calloc(n + 1, sizeof *s->nodes);
     s->walks = calloc(n * spec->ring.walks + 1, sizeof *s->walks);
     s->members = calloc(n + 1, sizeof *s->members);

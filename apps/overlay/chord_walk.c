@@ -93,13 +93,16 @@ void chord_step(const struct chord *n, const struct chord_message *q,
         bool named = !n->pred_known || !n->pred.at;
         for (unsigned i = 0; i < q->ndead; i++)
             named |= q->dead[i] == n->pred.id;
-        /* Who stood between is dead: its keys are this node's. */
-        if (named) {
+        /* Who stood between is dead: its keys are this node's. But somebody may
+         * have joined before it whom the asker's list does not have yet. */
+        const bool alone = chord_gone(n, q->dead, q->ndead, n->before) ||
+                           chord_within(n->before.id, q->target, n->self.id);
+        if (named && alone) {
             is_owner(n, a);
             return;
         }
         a->kind = CHORD_BACK;
-        a->peers[a->npeers++] = n->pred;
+        a->peers[a->npeers++] = named ? n->before : n->pred;
         return;
     }
     const unsigned r = n->ring->r;
@@ -132,15 +135,22 @@ struct chord_walk *chord_walk_new(struct chord *n, enum chord_purpose purpose,
 {
     for (unsigned i = 0; i < n->ring->walks; i++) {
         struct chord_walk *const w = &n->walks[i];
-        if (w->used)
+        if (n->walks_used >> i & 1)
             continue;
-        memset(w, 0, sizeof *w);
-        w->used = true;
+        /* Its arrays are empty by their counts. */
+        memset(w, 0, offsetof(struct chord_walk, next));
+        n->walks_used |= (uint16_t)(1u << i);
+        n->walking[i] = 0;
         w->purpose = (uint8_t)purpose;
         w->target = target & chord_mask(n->ring);
         return w;
     }
     return NULL;
+}
+
+static unsigned walk_number(const struct chord *n, const struct chord_walk *w)
+{
+    return (unsigned)(w - n->walks);
 }
 
 static void walk_end(struct chord *n, struct chord_walk *w,
@@ -161,7 +171,7 @@ static void walk_end(struct chord *n, struct chord_walk *w,
         f.npeers = owner->npeers < most ? owner->npeers : most;
         memcpy(f.peers, owner->peers, f.npeers * sizeof f.peers[0]);
     }
-    w->used = false;
+    n->walks_used &= (uint16_t) ~(1u << walk_number(n, w));
     switch (purpose) {
     case CHORD_APP:
         n->host->found(n, &f);
@@ -203,7 +213,7 @@ static void walk_ask(struct chord *n, struct chord_walk *w, struct chord_peer p,
     m.target = w->target;
     m.npeers = 0;
     m.ndead = w->ndead;
-    memcpy(m.dead, w->dead, sizeof m.dead);
+    memcpy(m.dead, w->dead, w->ndead * sizeof m.dead[0]);
     if (++w->contacts > 4 * n->ring->bits) {
         walk_end(n, w, NULL, p); /* a loop */
         return;
@@ -215,8 +225,9 @@ static void walk_ask(struct chord *n, struct chord_walk *w, struct chord_peer p,
         chord_step(n, &m, &a);
         walk_result(n, w, &a, n->self);
     } else {
-        w->request = 0; /* until it has one: answers may come at once */
-        w->request = chord_ask(n, p, &m);
+        /* None until it is asked: answers may come at once. */
+        n->walking[walk_number(n, w)] = 0;
+        n->walking[walk_number(n, w)] = chord_ask(n, p, &m);
     }
 }
 
@@ -286,21 +297,24 @@ void chord_walk_start(struct chord *n, struct chord_walk *w,
         walk_ask(n, w, n->self, false);
 }
 
+/* The walk that waits for this request, which is done with. */
 static struct chord_walk *walk_of(struct chord *n, uint32_t request)
 {
     for (unsigned i = 0; i < n->ring->walks; i++)
-        if (n->walks[i].used && n->walks[i].request == request)
+        if (n->walking[i] == request && n->walks_used >> i & 1) {
+            n->walking[i] = 0;
             return &n->walks[i];
+        }
     return NULL;
 }
 
 bool chord_walk_answer(struct chord *n, const struct chord_message *m)
 {
-    struct chord_walk *const w = walk_of(n, m->request);
-    if (!w || m->type != CHORD_STEP || m->kind < CHORD_OWNER ||
-        m->kind > CHORD_BACK)
+    if (m->type != CHORD_STEP || m->kind < CHORD_OWNER || m->kind > CHORD_BACK)
         return false;
-    w->request = 0;
+    struct chord_walk *const w = walk_of(n, m->request);
+    if (!w)
+        return false;
     w->hops += !w->again;
     walk_result(n, w, m, w->asked);
     return true;
@@ -311,7 +325,6 @@ bool chord_walk_silent(struct chord *n, uint32_t request)
     struct chord_walk *const w = walk_of(n, request);
     if (!w)
         return false;
-    w->request = 0;
     w->timeouts++;
     chord_bury(n, w->asked.id);
     walk_bury(w, w->asked.id);

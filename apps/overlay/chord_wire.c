@@ -41,6 +41,14 @@ static size_t book_slot(const struct book *b, uint64_t id)
     return i;
 }
 
+static void book_index(struct book *b)
+{
+    memset(b->slots, 0, b->nslots * sizeof b->slots[0]);
+    for (size_t i = 0; i < b->n; i++)
+        if (b->at[i].address.family)
+            b->slots[book_slot(b, b->at[i].id)] = (uint32_t)i + 1;
+}
+
 static bool book_grow(struct book *b)
 {
     const size_t nslots = b->nslots ? 2 * b->nslots : 128;
@@ -57,8 +65,7 @@ static bool book_grow(struct book *b)
     free(b->slots);
     b->slots = slots;
     b->nslots = nslots;
-    for (size_t i = 0; i < b->n; i++)
-        b->slots[book_slot(b, b->at[i].id)] = (uint32_t)i + 1;
+    book_index(b);
     return true;
 }
 
@@ -76,18 +83,41 @@ uint32_t book_add(struct book *b, const struct descriptor *d)
         }
     }
     if ((d->address.family != 4 && d->address.family != 6) ||
-        !d->address.port || descriptor_id(&d->address, d->v) != d->id)
+        !d->address.port || d->v >= WIRE_MOST_V ||
+        descriptor_id(&d->address, d->v) != d->id)
         return 0;
-    if (2 * (b->n + 1) > b->nslots && !book_grow(b))
+    size_t at = b->n;
+    if (b->nfree) {
+        while (b->at[b->hand].address.family)
+            b->hand++;
+        at = b->hand;
+        b->nfree--;
+    } else if (2 * (b->n + 1) > b->nslots && !book_grow(b)) {
         return 0;
-    b->at[b->n] = *d;
-    b->slots[book_slot(b, d->id)] = (uint32_t)b->n + 1;
-    return (uint32_t)++b->n;
+    } else {
+        b->n++;
+    }
+    b->at[at] = *d;
+    b->slots[book_slot(b, d->id)] = (uint32_t)at + 1;
+    return (uint32_t)at + 1;
+}
+
+void book_keep(struct book *b, const bool *used)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->at[i].address.family && !used[i + 1]) {
+            b->at[i] = (struct descriptor){ 0 };
+            b->nfree++;
+        }
+    b->hand = 0;
+    if (b->nslots)
+        book_index(b);
 }
 
 const struct descriptor *book_get(const struct book *b, uint32_t at)
 {
-    return at && at <= b->n ? &b->at[at - 1] : NULL;
+    return at && at <= b->n && b->at[at - 1].address.family ? &b->at[at - 1]
+                                                            : NULL;
 }
 
 void book_free(struct book *b)

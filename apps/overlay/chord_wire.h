@@ -9,8 +9,9 @@
  *                  descriptors
  *     answer       u8 kind, u8 n and n descriptors
  *
- * An id is a hash of address, port and v, so that nobody can choose a place on
- * the ring; descriptors that say something else are dropped.
+ * An id is a hash of address, port and v, which is below 64, so that nobody can
+ * choose a place on the ring; descriptors that say something else are
+ * dropped.
  */
 #ifndef BLY_CHORD_WIRE_H
 #define BLY_CHORD_WIRE_H
@@ -20,6 +21,7 @@
 #include "apps/overlay/frame.h"
 
 #define WIRE_DESCRIPTOR 37
+#define WIRE_MOST_V 64 /* virtual nodes at one address */
 #define BOOK_MOST 65536
 
 struct descriptor {
@@ -40,11 +42,15 @@ struct book {
     struct descriptor *at;
     uint32_t *slots;
     size_t n, nslots;
+    size_t nfree, hand; /* numbers to be used again, and where to look */
 };
 
 /* The number of d, which is new or known; 0 if its id is not that of its
  * address, or there is no room. */
 uint32_t book_add(struct book *b, const struct descriptor *d);
+/* Forget all whose numbers are not marked in used, which has n + 1 elements:
+ * whoever lies about members must not fill the book. */
+void book_keep(struct book *b, const bool *used);
 const struct descriptor *book_get(const struct book *b, uint32_t at);
 void book_free(struct book *b);
 

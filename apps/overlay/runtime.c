@@ -25,11 +25,15 @@
 #define LINE_FIRST 4096
 #define TIMEOUT_MOST 3000
 #define EVENTS 64
+#define EVICT_AFTER 1000
 
 enum line_state { LINE_HELLO, LINE_HEADER, LINE_OPEN };
 
 struct line {
-    bool used, asks, connecting, writing;
+    bool used, asks, connecting;
+    bool held;       /* frames wait until its answers are read */
+    bool busy;       /* one of its frames is being looked at */
+    uint32_t events; /* that epoll looks for */
     enum line_state state;
     uint32_t life; /* how often the slot was used */
     int fd;
@@ -37,9 +41,11 @@ struct line {
     struct secure secure;
     unsigned char *in, *out;
     size_t nin, room_in, nout, at_out, room_out;
-    uint64_t since; /* when something last happened */
-    uint64_t began; /* an unfinished frame; 0: none */
-    unsigned nasked;
+    uint64_t since;    /* when something last happened */
+    uint64_t sent;     /* when its bytes last moved out */
+    uint64_t began;    /* an unfinished frame; 0: none */
+    unsigned nasked;   /* questions to it */
+    unsigned nserving; /* questions of it */
 };
 
 struct asked {
@@ -153,14 +159,24 @@ static uint64_t line_name(const struct runtime *rt, const struct line *l)
     return (uint64_t)(l - rt->lines) << 32 | l->life;
 }
 
+/* Has it asked for more than it reads? */
+static bool is_unread(const struct line *l)
+{
+    return l->nout - l->at_out > RUNTIME_UNREAD ||
+           l->nserving >= RUNTIME_SERVED;
+}
+
 static void line_watch(struct runtime *rt, struct line *l)
 {
-    const bool writing = l->connecting || l->at_out < l->nout;
-    if (writing == l->writing)
+    const bool waits = is_unread(l);
+    const bool writing =
+        l->connecting || (l->held && !waits) || l->at_out < l->nout;
+    const uint32_t events =
+        (waits ? 0 : (uint32_t)EPOLLIN) | (writing ? (uint32_t)EPOLLOUT : 0);
+    if (events == l->events)
         return;
-    struct epoll_event e = { .events = EPOLLIN | (writing ? EPOLLOUT : 0),
-                             .data.u64 = line_name(rt, l) };
-    l->writing = writing;
+    struct epoll_event e = { .events = events, .data.u64 = line_name(rt, l) };
+    l->events = events;
     epoll_ctl(rt->epoll, EPOLL_CTL_MOD, l->fd, &e);
 }
 
@@ -183,14 +199,34 @@ static void line_close(struct runtime *rt, struct line *l)
             ask_again(rt, &rt->asked[i]);
 }
 
+/* Too many bytes wait: the line that holds most goes, if that is much and it is
+ * not the one that wants more at `for_whom`. */
+static bool close_largest(struct runtime *rt, unsigned char **for_whom)
+{
+    struct line *most = NULL;
+    for (size_t i = 0; i < RUNTIME_CONNECTIONS; i++) {
+        struct line *const l = &rt->lines[i];
+        if (l->used && !l->busy && &l->in != for_whom && &l->out != for_whom &&
+            (!most ||
+             l->room_in + l->room_out > most->room_in + most->room_out))
+            most = l;
+    }
+    if (!most || most->room_in + most->room_out < RUNTIME_UNREAD / 2)
+        return false;
+    line_close(rt, most);
+    return true;
+}
+
 static bool grow(struct runtime *rt, unsigned char **at, size_t *room,
                  size_t needed)
 {
     if (needed <= *room)
         return true;
-    const size_t more = needed < 2 * *room ? 2 * *room : needed;
-    if (rt->waiting + more - *room > RUNTIME_BYTES)
-        return false;
+    const size_t step = *room < (1 << 20) ? *room : (1 << 20) + *room / 8;
+    const size_t more = needed < *room + step ? *room + step : needed;
+    while (rt->waiting + more - *room > RUNTIME_BYTES)
+        if (!close_largest(rt, at))
+            return false;
     unsigned char *const bigger = realloc(*at, more);
     if (!bigger)
         return false;
@@ -200,12 +236,25 @@ static bool grow(struct runtime *rt, unsigned char **at, size_t *room,
     return true;
 }
 
+/* Something is put out. What went before makes room; where nothing waited, the
+ * time in which it has to move starts now. */
+static void line_begins(struct line *l)
+{
+    if (l->at_out == l->nout) {
+        l->at_out = l->nout = 0;
+        l->sent = runtime_now();
+    } else if (l->at_out > l->nout / 2) {
+        memmove(l->out, l->out + l->at_out, l->nout - l->at_out);
+        l->nout -= l->at_out;
+        l->at_out = 0;
+    }
+}
+
 /* What does not fit any more ends the line: its reader is too slow. */
 static bool line_put(struct runtime *rt, struct line *l, const void *bytes,
                      size_t n)
 {
-    if (l->at_out == l->nout)
-        l->at_out = l->nout = 0;
+    line_begins(l);
     if (!grow(rt, &l->out, &l->room_out, l->nout + n))
         return false;
     memcpy(l->out + l->nout, bytes, n);
@@ -226,7 +275,7 @@ static bool line_flush(struct runtime *rt, struct line *l)
             break;
         l->at_out += (size_t)n;
         rt->counts.bytes_out += (uint64_t)n;
-        l->since = runtime_now();
+        l->since = l->sent = runtime_now();
     }
     line_watch(rt, l);
     return true;
@@ -239,29 +288,44 @@ static bool line_frame(struct runtime *rt, struct line *l, const void *bytes,
 {
     if (!l->secure.on)
         return line_put(rt, l, bytes, n) && line_flush(rt, l);
-    if (l->at_out == l->nout)
-        l->at_out = l->nout = 0;
+    line_begins(l);
     if (!grow(rt, &l->out, &l->room_out, l->nout + n + SECURE_MORE))
         return false;
     l->nout += secure_seal(&l->secure, bytes, n, l->out + l->nout);
     return line_flush(rt, l);
 }
 
-static struct line *line_new(struct runtime *rt, int fd, bool asks)
+/* All places are taken: end the line that was silent longest, first among those
+ * that have not even said hello. A stranger gets no place of one that spoke
+ * within the last second. NULL: there is none. */
+static struct line *line_evict(struct runtime *rt, bool for_stranger)
 {
-    struct line *l = NULL, *oldest = NULL;
-    for (size_t i = 0; i < RUNTIME_CONNECTIONS && !l; i++) {
+    const uint64_t now = runtime_now();
+    struct line *oldest = NULL;
+    for (size_t i = 0; i < RUNTIME_CONNECTIONS; i++) {
         struct line *const at = &rt->lines[i];
-        if (!at->used)
-            l = at;
-        else if (!at->nasked && (!oldest || at->since < oldest->since))
+        const bool greeted = at->state == LINE_OPEN;
+        if (!at->used || at->nasked || at->nserving || at->connecting ||
+            (for_stranger && greeted && now - at->since < EVICT_AFTER))
+            continue;
+        const bool had = oldest && oldest->state == LINE_OPEN;
+        if (!oldest || (had && !greeted) ||
+            (had == greeted && at->since < oldest->since))
             oldest = at;
     }
-    /* Full: the one that was unused longest makes room for who asks here. */
-    if (!l && asks && oldest) {
+    if (oldest)
         line_close(rt, oldest);
-        l = oldest;
-    }
+    return oldest;
+}
+
+static struct line *line_new(struct runtime *rt, int fd, bool asks)
+{
+    struct line *l = NULL;
+    for (size_t i = 0; i < RUNTIME_CONNECTIONS && !l; i++)
+        if (!rt->lines[i].used)
+            l = &rt->lines[i];
+    if (!l)
+        l = line_evict(rt, !asks);
     if (!l) {
         close(fd);
         return NULL;
@@ -271,14 +335,14 @@ static struct line *line_new(struct runtime *rt, int fd, bool asks)
                         .asks = asks,
                         .life = life,
                         .fd = fd,
+                        .events = EPOLLIN | EPOLLOUT,
                         .since = runtime_now() };
     struct epoll_event e = { .events = EPOLLIN | EPOLLOUT,
                              .data.u64 = line_name(rt, l) };
     unsigned char hello[SECURE_HELLO];
     const int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    l->writing = true;
-    l->began = l->since;
+    l->began = l->sent = l->since;
     secure_hello(&l->secure, rt->spec.secret, hello);
     if (epoll_ctl(rt->epoll, EPOLL_CTL_ADD, fd, &e) ||
         !line_put(rt, l, hello, sizeof hello) ||
@@ -315,8 +379,9 @@ static struct line *line_to(struct runtime *rt, const struct address *to)
             address_equal(&rt->lines[i].to, to))
             return &rt->lines[i];
     const socklen_t n = address_socket(to, &s);
-    const int fd =
-        socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 && errno == EMFILE && line_evict(rt, false))
+        fd = socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return NULL;
     const bool now = connect(fd, (struct sockaddr *)&s, n) == 0;
@@ -456,6 +521,8 @@ void runtime_answer(struct runtime *rt, uint64_t line, const struct frame *to,
                              .flags = (uint16_t)(flags | FRAME_ANSWER),
                              .request = to->request,
                              .ring = rt->spec.ring };
+    if (l && l->nserving)
+        l->nserving--;
     if (l && (!blob_frame(body, &f) || !line_frame(rt, l, body->at, body->n)))
         line_close(rt, l);
 }
@@ -480,6 +547,7 @@ static bool line_take(struct runtime *rt, struct line *l, const struct frame *f)
         answered(rt, l, f);
         return true;
     }
+    l->nserving++;
     if (f->ring != rt->spec.ring) {
         const uint64_t name = line_name(rt, l);
         runtime_refuse(rt, name, f, FRAME_REFUSED,
@@ -487,7 +555,8 @@ static bool line_take(struct runtime *rt, struct line *l, const struct frame *f)
         rt->counts.bad++;
         return false;
     }
-    if (rt->waiting > RUNTIME_BYTES / 2)
+    /* The second half is for those who have little. */
+    if (rt->waiting > RUNTIME_BYTES / 2 && l->nout - l->at_out > LINE_FIRST)
         runtime_refuse(rt, line_name(rt, l), f, FRAME_BUSY, "busy");
     else
         rt->spec.question(rt->spec.ctx, line_name(rt, l), f);
@@ -550,6 +619,34 @@ static bool line_piece(struct runtime *rt, struct line *l, size_t from,
     }
 }
 
+/* The frames that have come, as long as their answers are read. */
+static bool line_pieces(struct runtime *rt, struct line *l)
+{
+    const uint32_t life = l->life;
+    size_t from = 0, used;
+    do {
+        l->held = is_unread(l);
+        if (l->held)
+            break;
+        l->busy = true;
+        const bool good = line_piece(rt, l, from, &used);
+        if (!l->used || l->life != life)
+            return true; /* closed meanwhile */
+        l->busy = false;
+        if (!good) {
+            rt->counts.bad++;
+            return false;
+        }
+        from += used;
+    } while (used);
+    memmove(l->in, l->in + from, l->nin - from);
+    l->nin -= from;
+    l->began = (l->nin && !l->held) || l->state != LINE_OPEN
+                   ? (from || !l->began ? l->since : l->began)
+                   : 0;
+    return true;
+}
+
 /* All that is there. */
 static bool line_read(struct runtime *rt, struct line *l)
 {
@@ -569,21 +666,10 @@ static bool line_read(struct runtime *rt, struct line *l)
         l->nin += (size_t)n;
         rt->counts.bytes_in += (uint64_t)n;
         l->since = runtime_now();
-        size_t from = 0, used;
-        do {
-            if (!line_piece(rt, l, from, &used)) {
-                rt->counts.bad++;
-                return false;
-            }
-            if (!l->used || l->life != life)
-                return true; /* closed meanwhile */
-            from += used;
-        } while (used);
-        memmove(l->in, l->in + from, l->nin - from);
-        l->nin -= from;
-        l->began = l->nin || l->state != LINE_OPEN
-                       ? (from || !l->began ? l->since : l->began)
-                       : 0;
+        if (!line_pieces(rt, l))
+            return false;
+        if (!l->used || l->life != life || l->held)
+            return true;
     }
     return true;
 }
@@ -601,8 +687,9 @@ static void line_event(struct runtime *rt, struct line *l, uint32_t events)
         }
         l->connecting = false;
     }
-    bool ok = true;
-    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+    bool ok = !l->held || (line_flush(rt, l) && line_pieces(rt, l));
+    if (ok && l->used && l->life == life && !l->held &&
+        events & (EPOLLIN | EPOLLHUP | EPOLLERR))
         ok = line_read(rt, l);
     if (!l->used || l->life != life)
         return;
@@ -620,9 +707,10 @@ static void take_in(struct runtime *rt)
     for (unsigned i = 0; i < EVENTS; i++) {
         const int fd = accept4(rt->spec.listener, NULL, NULL,
                                SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0)
+        if (fd >= 0)
+            line_new(rt, fd, false);
+        else if ((errno != EMFILE && errno != ENFILE) || !line_evict(rt, false))
             return;
-        line_new(rt, fd, false);
     }
 }
 
@@ -649,8 +737,8 @@ static void look_around(struct runtime *rt)
             continue;
         const bool stuck =
             (l->began && now - l->began > RUNTIME_STALL) ||
-            (l->at_out < l->nout && now - l->since > RUNTIME_STALL) ||
-            (!l->nasked && now - l->since > RUNTIME_IDLE);
+            (l->at_out < l->nout && now - l->sent > RUNTIME_STALL) ||
+            (!l->nasked && !l->nserving && now - l->since > RUNTIME_IDLE);
         if (stuck)
             line_close(rt, l);
     }

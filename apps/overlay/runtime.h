@@ -9,8 +9,11 @@
  * by runtime_wake().
  *
  * Bounds: connections, bytes that wait in all of them, questions under way in
- * all and for one peer. What is past them is refused (BUSY), or counts as
- * silence; who sends slowly, or reads nothing, is cut off.
+ * all, for one peer and of one peer. Questions past the last of these wait in
+ * the network until answers are read; what is past the others is refused
+ * (BUSY), or counts as silence. Who sends slowly, or reads nothing, is cut off.
+ * When all connections are taken, the one that was silent longest makes room;
+ * when all bytes are, the one that holds most.
  */
 #ifndef BLY_RUNTIME_H
 #define BLY_RUNTIME_H
@@ -25,6 +28,10 @@ struct runtime;
 #define RUNTIME_BYTES ((size_t)256 << 20)
 #define RUNTIME_ASKED 1024
 #define RUNTIME_PER_PEER 64
+#define RUNTIME_SERVED 16 /* questions of one peer that are looked at */
+#define RUNTIME_UNREAD                                                      \
+    ((size_t)16 << 20) /* bytes for one that does not read them: no more of \
+                          its questions are looked at */
 #define RUNTIME_IDLE 120000 /* milliseconds until an unused one is closed */
 #define RUNTIME_STALL 20000 /* that an unfinished frame may take */
 

@@ -35,11 +35,17 @@ struct sim_event {
     size_t nbytes;
 };
 
-typedef void sim_handler(void *ctx, const struct sim_event *e);
+struct sim_protocol {
+    void (*handle)(void *ctx, const struct sim_event *e);
+    /* NULL, or: this will happen soon, or very soon; nothing may change but
+     * what is in the caches. */
+    void (*soon)(void *ctx, const struct sim_event *e, bool very);
+};
 
 /* NULL: no memory. All nodes begin down. */
 struct sim *sim_new(const struct sim_links *links, uint32_t nnodes,
-                    uint64_t seed, sim_handler *handle, void *ctx);
+                    uint64_t seed, const struct sim_protocol *protocol,
+                    void *ctx);
 void sim_free(struct sim *s);
 
 /* Take a message of nbytes, which counts as `wire` bytes on the link, or let a

@@ -31,11 +31,11 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "core/varint.h"
 #include "sketch/coded.h"
 
 /* Elements that are walked side by side: their states fit the first cache. */
 #define CODED_GROUP 64
-#define CODED_VARINT 10 /* bytes of a number at most */
 #define CODED_SEED                                             \
     UINT64_C(0x636f646564) /* apart from the hashes of filters \
                             */
@@ -218,37 +218,17 @@ uint64_t bly_coded_to(const bly_coded *c)
 
 /* -------------------------------------------------------------------- bytes */
 
-static unsigned char *put_number(unsigned char *at, uint64_t n)
-{
-    for (; n > 0x7f; n >>= 7)
-        *at++ = (unsigned char)(n | 0x80);
-    *at++ = (unsigned char)n;
-    return at;
-}
-
 static bool get_number(coded_bytes *b, uint64_t *out)
 {
-    uint64_t x = 0;
-    for (unsigned shift = 0; shift < 64 && b->at < b->end; shift += 7) {
-        const uint64_t bits = *b->at & 0x7f;
-        const bool more = *b->at++ & 0x80;
-        if (bits << shift >> shift != bits)
-            return false;
-        x |= bits << shift;
-        if (!more) {
-            *out = x;
-            return true;
-        }
-    }
-    return false;
+    return bly_varint_read(&b->at, b->end, out);
 }
 
 size_t bly_coded_room(const bly_coded *c, uint64_t nsymbols)
 {
     if (!c || nsymbols > c->to - c->from)
         return 0;
-    return 4 * CODED_VARINT +
-           (size_t)nsymbols * (c->rules.width + 8 + CODED_VARINT);
+    return 4 * BLY_VARINT_MOST +
+           (size_t)nsymbols * (c->rules.width + 8 + BLY_VARINT_MOST);
 }
 
 size_t bly_coded_write(const bly_coded *c, uint64_t from, uint64_t to,
@@ -259,17 +239,17 @@ size_t bly_coded_write(const bly_coded *c, uint64_t from, uint64_t to,
     const coded_rules *const r = &c->rules;
     unsigned char *at = bytes;
     if (r->hashes)
-        at = put_number(at, c->to);
-    at = put_number(at, from);
-    at = put_number(at, to - from);
-    at = put_number(at, c->items);
+        at = bly_varint_write(at, c->to);
+    at = bly_varint_write(at, from);
+    at = bly_varint_write(at, to - from);
+    at = bly_varint_write(at, c->items);
     for (uint64_t i = from; i < to; i++) {
         const uint64_t *const cell = c->cells + (i - c->from) * r->stride;
         const uint64_t off =
             cell[0] - coded_expected(r->hashes, c->to, c->items, i);
         memcpy(at, cell + 2, r->width);
         bly_store64(at + r->width, cell[1]);
-        at = put_number(at + r->width + 8, off << 1 ^ -(off >> 63));
+        at = bly_varint_write(at + r->width + 8, off << 1 ^ -(off >> 63));
     }
     return (size_t)(at - (unsigned char *)bytes);
 }
