@@ -55,7 +55,7 @@ def test_who_does_not_yield_is_held_back():
 # is a script with the device's name in it.
 ALONE = """
 import json, os, signal, socket, struct, subprocess, sys, time
-program, orders = sys.argv[1:]
+program, orders, patience = sys.argv[1:]
 def ip(*argv):
     subprocess.run(["ip", *argv], check=True)
 ip("link", "add", "out0", "type", "veth", "peer", "name", "far0")
@@ -82,7 +82,7 @@ def queue(*argv):
 def ended(how=signal.SIGTERM):
     if how:
         child.send_signal(how)
-    out, err = child.communicate(timeout=20)
+    out, err = child.communicate(timeout=float(patience))
     links = [name for _, name in socket.if_nameindex()]
     return {"status": child.returncode, "told": json.loads(out), "err": err,
             "left": "fair0" in links}
@@ -102,7 +102,8 @@ exec(orders)
 
 def alone(orders):
     done = subprocess.run(
-        ["unshare", "-n", sys.executable, "-c", ALONE, PROGRAM, orders],
+        ["unshare", "-n", sys.executable, "-c", ALONE, PROGRAM, orders,
+         str(PATIENCE)],
         capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
