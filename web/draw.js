@@ -28,7 +28,7 @@ export function boxes(values, hit, label) {
   return `<div class="cells${many ? " many" : ""}" role="img" aria-label="${label}">${cells}</div>`;
 }
 
-const WIDE = 640, HIGH = 300, LEFT = 52, RIGHT = 12, TOP = 12, BOTTOM = 40;
+const WIDE = 640, HIGH = 300, LEFT = 68, RIGHT = 24, TOP = 12, BOTTOM = 40;
 
 /**
  * A chart. x and y are { from, to, log, label, show }; series are { points, colour, dash, dots,
