@@ -692,7 +692,7 @@ $(B)/bench/one: BENCH_LIBS = -march=native # as bloomery/inline.h asks of its us
 $(B)/bench/leveldb: $(LEVELDB_SRC)
 $(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
 $(B)/bench/simulator: $(patsubst %,$(B)/release/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim sim)
-$(B)/bench/ring_load: $(patsubst %,$(B)/release/apps/overlay/%.o,address call chord chord_2001 chord_client chord_join chord_store \
+$(B)/bench/ring_load: $(patsubst %,$(B)/release/apps/overlay/%.o,call chord chord_2001 chord_client chord_join chord_store \
     chord_walk chord_wire frame runtime secure) $(patsubst %.c,$(B)/release/%.o,$(wildcard io/*.c report/*.c))
 $(B)/bench/ring_load: BENCH_LIBS = $(PKG_CFLAGS) $(PKG_LIBS)
 

@@ -1,7 +1,7 @@
 /*
  * cmd_isect.c - lines that all of several lists have: bloomery isect
  */
-#include "apps/isect/isect.h"
+#include "apps/sync/isect.h"
 #include "cli/rows.h"
 
 static struct isect_args isect_args;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/isect/isect.h"
+#include "apps/sync/isect.h"
 #include "apps/sync/client.h"
 #include "apps/sync/server.h"
 #include "workbench/figure.h"

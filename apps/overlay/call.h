@@ -7,7 +7,7 @@
 #ifndef BLY_OVERLAY_CALL_H
 #define BLY_OVERLAY_CALL_H
 
-#include "apps/overlay/address.h"
+#include "io/address.h"
 #include "apps/overlay/frame.h"
 #include "apps/overlay/secure.h"
 

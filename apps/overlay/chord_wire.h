@@ -16,7 +16,7 @@
 #ifndef BLY_CHORD_WIRE_H
 #define BLY_CHORD_WIRE_H
 
-#include "apps/overlay/address.h"
+#include "io/address.h"
 #include "apps/overlay/chord.h"
 #include "apps/overlay/frame.h"
 

@@ -18,7 +18,7 @@
 #ifndef BLY_RUNTIME_H
 #define BLY_RUNTIME_H
 
-#include "apps/overlay/address.h"
+#include "io/address.h"
 #include "apps/overlay/frame.h"
 #include "apps/overlay/secure.h"
 

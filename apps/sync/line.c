@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "apps/overlay/address.h"
+#include "io/address.h"
 #include "report/say.h"
 
 extern char **environ;

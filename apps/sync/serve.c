@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "apps/overlay/address.h"
+#include "io/address.h"
 #include "apps/sync/line.h"
 #include "apps/sync/server.h"
 #include "apps/sync/sync.h"

@@ -30,7 +30,7 @@
  * Reynolds and Vahdat, Efficient Peer-to-Peer Keyword Searching, 2003
  */
 #define _GNU_SOURCE
-#include "apps/isect/isect.h"
+#include "apps/sync/isect.h"
 
 #include <errno.h>
 #include <math.h>
