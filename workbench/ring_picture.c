@@ -220,7 +220,7 @@ static void draw_fingers(struct svg *o, const struct ring_model *m, size_t of,
                          const char *colour)
 {
     struct chord n;
-    member_state(m, of, &n);
+    ring_state(m, of, &n);
     for (unsigned k = 0; k < m->bits;) {
         char text[40];
         const uint64_t to = n.fing[k].id;
