@@ -71,7 +71,7 @@ static double encode_time(const uint64_t *all, size_t n, uint64_t symbols,
 static double decode_time(const uint64_t *all, size_t d)
 {
     const bly_coding how = { 0 };
-    const uint64_t symbols = d + d / 2;
+    const uint64_t symbols = d + d * 2 / 5;
     bly_coded *mine, *theirs;
     bly_differ *found;
     must(bly_coded_new(&how, 0, symbols, &mine));

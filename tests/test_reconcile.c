@@ -201,6 +201,31 @@ static void steps_are_exact(void **state)
     assert_int_equal(coded_golden(), CODED_GOLDEN);
 }
 
+/* Every row steps as the portable one does, for any number of walks. */
+static void rows_step_alike(void **state)
+{
+    (void)state;
+    EACH_ROW(walks, row)
+    {
+        uint64_t seed = 7;
+        for (unsigned round = 0; round < 20000; round++) {
+            uint64_t s[40], at[40], s2[40], at2[40];
+            const size_t n = round % 40 + 1;
+            for (size_t i = 0; i < n; i++) {
+                seed = bly_mix64(seed + CODED_PHI);
+                s[i] = s2[i] = bly_mix64(seed);
+                at[i] = at2[i] = (seed >> 33) >> (seed % 31);
+            }
+            row->step(s, at, n);
+            for (size_t i = 0; i < n; i++) {
+                coded_walk w = { s2[i], at2[i] };
+                coded_step(&w, 0, 0);
+                assert_true(w.s == s[i] && w.at == at[i]);
+            }
+        }
+    }
+}
+
 /* Whether they were made at once, in windows, or by adding and taking out: the
  * symbols of a set are the same bytes. */
 static void symbols_depend_on_the_set_alone(void **state)
@@ -472,6 +497,7 @@ int main(void)
         cmocka_unit_test(differences_are_found),
         cmocka_unit_test(symbols_per_difference),
         cmocka_unit_test(steps_are_exact),
+        cmocka_unit_test(rows_step_alike),
         cmocka_unit_test(symbols_depend_on_the_set_alone),
         cmocka_unit_test(tables_decode),
         cmocka_unit_test(estimates_come_close),

@@ -8,9 +8,11 @@
 #include <bloomery/reconcile.h>
 
 #include "workbench/figure.h"
+#include "workbench/plan_sync.h"
 
 /* How many symbols it takes until d differences are known, half of them on each
- * side; pieces of a hundredth, so that little is sent in vain. */
+ * side; pieces of a symbol, and of a hundredth where there are many, so that
+ * little is sent in vain. */
 static double symbols_for(struct figure_run *run, uint64_t d, uint64_t *random)
 {
     const bly_coding how = { 0 };
@@ -30,7 +32,7 @@ static double symbols_for(struct figure_run *run, uint64_t d, uint64_t *random)
         bly_status st = BLY_OK;
         for (uint64_t at = 0; !st && at < most && !bly_differ_done(found);
              at = bly_differ_symbols(found)) {
-            const uint64_t to = at + 1 + at / 100;
+            const uint64_t to = at + 1 + (d < 200 ? 0 : at / 100);
             st = bly_differ_take(
                 found, mine, bytes,
                 bly_coded_write(theirs, at, to < most ? to : most, bytes));
@@ -53,6 +55,24 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* How many runs were content with what plan --sync says: 95 and 99 of 100, or
+ * more, since whole symbols are rounded up. */
+static void judge_plan(struct figure_run *run, struct figure_series *kept[2],
+                       unsigned d, const double *took, unsigned runs)
+{
+    static const double shares[] = { 0.95, 0.99 };
+    uint64_t most[2];
+    plan_symbols(d, &most[0], &most[1]);
+    for (unsigned p = 0; p < 2; p++) {
+        const double sd = sqrt(shares[p] * (1 - shares[p]) / runs);
+        unsigned content = 0;
+        while (content < runs && took[content] * d <= (double)most[p] + 0.5)
+            content++;
+        figure_point(run, kept[p], d, shares[p], (double)content / runs,
+                     shares[p] - 4 * sd, 1);
+    }
+}
+
 static void reconcile_run(struct figure_run *run)
 {
     static const unsigned sizes[] = { 1,  2,   3,   5,    10,    20,
@@ -67,6 +87,11 @@ static void reconcile_run(struct figure_run *run)
              "elements of 8 bytes; a symbol takes 17");
     struct figure_series *const mean = figure_series(run, "mean");
     struct figure_series *const rare = figure_series(run, "95 of 100 runs");
+    struct figure_series *kept[2] = {
+        figure_series(run, "runs within the plan's 95 percent"),
+        figure_series(run, "runs within the plan's 99 percent"),
+    };
+    kept[0]->unseen = kept[1]->unseen = true;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const unsigned d = sizes[i], total = run->full ? 400000 : 40000;
         const unsigned runs = d > total / 4           ? 4
@@ -85,6 +110,8 @@ static void reconcile_run(struct figure_run *run)
                      (d < 10000 ? 1.64 : 1.40) + slack);
         if (runs >= 20)
             figure_point(run, rare, d, NAN, took[runs * 95 / 100], NAN, NAN);
+        if (runs >= 100 && d < 200) /* pieces are a symbol */
+            judge_plan(run, kept, d, took, runs);
     }
 }
 

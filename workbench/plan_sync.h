@@ -6,6 +6,9 @@
 
 #include "report/fields.h"
 
+/* Symbols that 95 and 99 of 100 runs need for so many differences. */
+void plan_symbols(uint64_t differences, uint64_t *p95, uint64_t *p99);
+
 /* What `plan --sync` prints: for so many differences, 0 being a table of them,
  * between sets of `items` elements, 0: a million. An exit status. */
 int plan_sync(uint64_t differences, uint64_t items, bool json);

@@ -327,8 +327,8 @@ static bool find_exact(struct sync_client *c)
     bool ok = client_parts(c, SYNC_SORTED, NULL, 0,
                            c->report.there * VARINT_MOST, &all);
     const unsigned char *at = (const unsigned char *)all.at;
-    const unsigned char *const end = at + all.len;
-    for (; ok && at < end; n++) {
+    const unsigned char *const end = all.len ? at + all.len : at;
+    for (; ok && at != end; n++) {
         uint64_t gap;
         ok = varint_get(&at, end, &gap) && gap <= UINT64_MAX - e &&
              (gap || !n) && n < c->report.there;

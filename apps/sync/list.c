@@ -277,7 +277,7 @@ bool list_write(struct sync_set *set, const uint64_t *without, size_t n,
         return set_fail(set, "%s", bly_error());
     }
     bool ok = is_what_was_read(set) && copy_list(&c, buf, ROOM) &&
-              bly_draft_put(c.draft, more->at, more->len);
+              (!more->len || bly_draft_put(c.draft, more->at, more->len));
     /* Nobody else replaces it while its lock is held, but somebody may have
      * written into it. */
     if (!is_what_was_read(set))

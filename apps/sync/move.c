@@ -505,9 +505,8 @@ static bool give_short(struct sync_client *c, const struct sync_file *which,
 /* Ranges of a file that the other side asked for. */
 static bool give_ranges(struct sync_client *c, int fd, struct block *ranges)
 {
-    struct reading r = { (const unsigned char *)ranges->at,
-                         (const unsigned char *)ranges->at + ranges->len,
-                         false };
+    const unsigned char *const from = (const unsigned char *)ranges->at;
+    struct reading r = { from, ranges->len ? from + ranges->len : from, false };
     const uint64_t n = read_number(&r);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t at = read_number(&r), len = read_number(&r);

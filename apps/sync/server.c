@@ -165,9 +165,9 @@ static bool write_part(const struct sync_server *s, uint64_t from,
     if (from > s->bytes.len)
         return refuse(out, "that is past the end");
     const size_t left = s->bytes.len - (size_t)from;
+    const size_t some = left < SYNC_ROOM - 64 ? left : SYNC_ROOM - 64;
     return (varint_put(out, s->bytes.len) &&
-            block_put(out, s->bytes.at + from,
-                      left < SYNC_ROOM - 64 ? left : SYNC_ROOM - 64)) ||
+            (!some || block_put(out, s->bytes.at + from, some))) ||
            out_of_memory(out);
 }
 

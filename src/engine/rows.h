@@ -36,7 +36,8 @@
     X(xxh64, "XXH64")         \
     X(murmur2, "MurmurHash2") \
     X(count, "counting bits") \
-    X(likeness, "likeness")
+    X(likeness, "likeness")   \
+    X(walks, "symbols")
 
 #define BLY_ROW_HEAD  \
     const char *name; \

@@ -75,17 +75,6 @@ bly_status bly_coded_rules(const bly_coding *how, coded_rules *out)
     return BLY_OK;
 }
 
-uint64_t bly_coded_exact(uint64_t i, uint64_t guess, uint64_t r)
-{
-    if (guess <= i)
-        guess = i + 1;
-    while (!coded_passes(i, guess, r))
-        guess++;
-    while (guess > i + 1 && coded_passes(i, guess - 1, r))
-        guess--;
-    return guess;
-}
-
 /* ------------------------------------------------------------------- making */
 
 static size_t coded_bytes_of(const coded_rules *r, uint64_t n)
@@ -136,33 +125,51 @@ void bly_coded_free(bly_coded *c)
                     sizeof *c + coded_bytes_of(&c->rules, c->to - c->from));
 }
 
-/* A group of elements into cells. nwords and table are literals where this is
+/* Elements into the cells of a table, one after the other. */
+static void coded_table(bly_coded *c, const uint64_t *elements,
+                        const uint64_t *h, unsigned n, int64_t sign)
+{
+    const coded_rules *const r = &c->rules;
+    for (unsigned i = 0; i < n; i++)
+        for (coded_walk w = coded_first(r->hashes, c->to, h[i]);
+             w.at != CODED_END; coded_step(&w, r->hashes, c->to))
+            coded_apply(c->cells + w.at * r->stride, elements + i * r->nwords,
+                        r->nwords, h[i], sign);
+}
+
+/* A group of elements into cells without end. nwords is a literal where this is
  * called for what most callers have. */
 static inline __attribute__((always_inline)) void
 coded_group(bly_coded *c, const uint64_t *elements, const uint64_t *h,
-            unsigned n, int64_t sign, size_t nwords, unsigned hashes)
+            unsigned n, int64_t sign, size_t nwords)
 {
+    const bly_walks_row *const row = bly_walks_best();
     uint64_t *const cells = c->cells;
     const uint64_t from = c->from, to = c->to;
     const size_t stride = 2 + nwords;
-    coded_walk walks[CODED_GROUP];
+    uint64_t s[CODED_GROUP], at[CODED_GROUP];
     unsigned char left[CODED_GROUP];
     for (unsigned i = 0; i < n; i++) {
-        walks[i] = coded_first(hashes, to, h[i]);
+        const coded_walk w = coded_first(0, to, h[i]);
+        s[i] = w.s;
+        at[i] = w.at;
         left[i] = (unsigned char)i;
     }
     /* A step of each that is not past the end, until all are. */
     while (n) {
-        unsigned kept = 0;
         for (unsigned k = 0; k < n; k++) {
             const unsigned i = left[k];
-            const uint64_t at = walks[i].at;
-            if (at >= from)
-                coded_apply(cells + (at - from) * stride, elements + i * nwords,
-                            nwords, h[i], sign);
-            coded_step(&walks[i], hashes, to);
-            left[kept] = (unsigned char)i;
-            kept += walks[i].at < to;
+            if (at[k] >= from)
+                coded_apply(cells + (at[k] - from) * stride,
+                            elements + i * nwords, nwords, h[i], sign);
+        }
+        row->step(s, at, n);
+        unsigned kept = 0;
+        for (unsigned k = 0; k < n; k++) {
+            s[kept] = s[k];
+            at[kept] = at[k];
+            left[kept] = left[k];
+            kept += at[k] < to;
         }
         n = kept;
     }
@@ -185,11 +192,11 @@ static bly_status coded_change(bly_coded *c, const void *elements, size_t n,
             h[i] = bly_hash(&r->hasher, in, r->width);
         }
         if (r->hashes)
-            coded_group(c, words, h, some, sign, r->nwords, r->hashes);
+            coded_table(c, words, h, some, sign);
         else if (r->nwords == 1)
-            coded_group(c, words, h, some, sign, 1, 0);
+            coded_group(c, words, h, some, sign, 1);
         else
-            coded_group(c, words, h, some, sign, r->nwords, 0);
+            coded_group(c, words, h, some, sign, r->nwords);
         left -= some;
     }
     c->items += (uint64_t)sign * n;

@@ -10,15 +10,13 @@
 #ifndef BLY_CODED_H
 #define BLY_CODED_H
 
-#include <math.h>
-
 #include <bloomery/reconcile.h>
 
 #include "core/bits.h"
 #include "core/bytes.h"
+#include "engine/walks.h"
 
 #define CODED_WORDS_MOST (BLY_CODED_MOST / 8)
-#define CODED_PHI UINT64_C(0x9e3779b97f4a7c15)
 
 /* The agreement, checked, with what follows from it. */
 typedef struct coded_rules {
@@ -39,45 +37,6 @@ typedef struct coded_walk {
     uint64_t s;  /* generator */
     uint64_t at; /* the cell */
 } coded_walk;
-
-#define CODED_END UINT64_MAX
-
-/* The cells of an element in a sequence without end grow rare: the next one
- * after i is past j with probability
- *
- *     ((i + 2.5) / (j + 2.5))^2
- *
- * so it is the least j above i with (2j + 5)^2 u >= (2i + 5)^2, where u =
- * r / 2^32 is uniform in (0, 1]. That is how it is defined, in whole numbers,
- * so that all machines agree. (The published constant is 1.5 [1]. It takes as
- * many symbols where much differs, and more where little does: at five elements
- * 1.77 for each in 40,000 trials, against 1.73 with 2.5, before pairs of cells
- * are looked at; 2 and 3 are worse, too.)
- *
- * [1] Yang, Gilad and Alizadeh, Practical Rateless Set Reconciliation, 2024 */
-static inline bool coded_passes(uint64_t i, uint64_t j, uint64_t r)
-{
-    const uint64_t a = (2 * j + 5) * (2 * j + 5), b = (2 * i + 5) * (2 * i + 5);
-    const uint64_t high = bly_mulhi(a, r);
-    return high > b >> 32 || (high == b >> 32 && a * r >= b << 32);
-}
-
-uint64_t bly_coded_exact(uint64_t i, uint64_t guess, uint64_t r);
-
-/* The square root in floating point finds it, but for numbers so near to a
- * whole one that rounding could have moved them across: 2^-16 is far more than
- * rounding moves one below 2^31, on x87 too, and all further ones are past the
- * end. */
-static inline uint64_t coded_next(uint64_t i, uint64_t r)
-{
-    const double j = ((double)i + 2.5) * sqrt(0x1p32 / (double)r) - 2.5;
-    if (!(j < (double)BLY_CODED_MOST_SYMBOLS))
-        return CODED_END;
-    const double whole = (double)(uint64_t)j, rest = j - whole;
-    const uint64_t guess = (uint64_t)j + 1;
-    return rest > 0x1p-16 && rest < 1 - 0x1p-16 ? guess
-                                                : bly_coded_exact(i, guess, r);
-}
 
 static inline uint64_t coded_draw(coded_walk *w)
 {

@@ -172,9 +172,59 @@ static unsigned char *found_bytes(const bly_differ *d, const differ_found *f)
     return (unsigned char *)d->side[side].at + f->at * d->rules.width;
 }
 
-/* Take an element out of all its cells that are here, from where its walk
- * stands; the walk then stands at the first that is not. */
-static void take_out(bly_differ *d, differ_queue *q, differ_found *f)
+/* Elements that are taken out side by side. */
+#define DIFFER_GROUP 32
+
+/* Take n elements out of all their cells that are here, from where their walks
+ * stand; these then stand at the first that is not. nwords is a literal where
+ * this is called for what most callers have. */
+static inline __attribute__((always_inline)) void
+take_out_group(bly_differ *d, differ_queue *q, differ_found *f, unsigned n,
+               size_t nwords)
+{
+    const coded_rules *const r = &d->rules;
+    const bly_walks_row *const row = bly_walks_best();
+    const size_t stride = 2 + nwords;
+    uint64_t *const cells = d->cells.at;
+    const uint64_t ncells = d->ncells;
+    uint64_t words[DIFFER_GROUP][CODED_WORDS_MOST];
+    uint64_t s[DIFFER_GROUP], at[DIFFER_GROUP];
+    unsigned char left[DIFFER_GROUP];
+    unsigned going = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (f[i].walk.at >= ncells)
+            continue;
+        coded_element(r, found_bytes(d, &f[i]), words[i]);
+        s[going] = f[i].walk.s;
+        at[going] = f[i].walk.at;
+        left[going++] = (unsigned char)i;
+    }
+    while (going) {
+        for (unsigned k = 0; k < going; k++) {
+            const unsigned i = left[k];
+            coded_apply(cells + at[k] * stride, words[i], nwords, f[i].h,
+                        -f[i].sign);
+            queue_cell(d, q, at[k]);
+        }
+        row->step(s, at, going);
+        unsigned kept = 0;
+        for (unsigned k = 0; k < going; k++) {
+            const unsigned i = left[k];
+            if (at[k] >= ncells) {
+                f[i].walk = (coded_walk){ s[k], at[k] };
+                continue;
+            }
+            __builtin_prefetch(cells + at[k] * stride, 1);
+            s[kept] = s[k];
+            at[kept] = at[k];
+            left[kept++] = (unsigned char)i;
+        }
+        going = kept;
+    }
+}
+
+/* In a table, one after the other. */
+static void take_out_table(bly_differ *d, differ_queue *q, differ_found *f)
 {
     const coded_rules *const r = &d->rules;
     uint64_t words[CODED_WORDS_MOST];
@@ -186,10 +236,26 @@ static void take_out(bly_differ *d, differ_queue *q, differ_found *f)
     }
 }
 
-/* Put the element of these words into what was found, and take it out of its
- * cells. False if there are more elements than cells. */
-static bool find(bly_differ *d, differ_queue *q, const uint64_t *words,
-                 uint64_t h, int64_t sign)
+/* Those that were found, from one to another. */
+static void take_out(bly_differ *d, differ_queue *q, uint64_t from, uint64_t to)
+{
+    differ_found *const all = d->found.at;
+    while (from < to) {
+        const unsigned n =
+            to - from < DIFFER_GROUP ? (unsigned)(to - from) : DIFFER_GROUP;
+        for (unsigned i = 0; d->rules.hashes && i < n; i++)
+            take_out_table(d, q, &all[from + i]);
+        if (!d->rules.hashes && d->rules.nwords == 1)
+            take_out_group(d, q, &all[from], n, 1);
+        else if (!d->rules.hashes)
+            take_out_group(d, q, &all[from], n, d->rules.nwords);
+        from += n;
+    }
+}
+
+/* Put the element of these words to what was found. False if there are more
+ * elements than cells. */
+static bool find(bly_differ *d, const uint64_t *words, uint64_t h, int64_t sign)
 {
     const coded_rules *const r = &d->rules;
     if (d->nfound == d->ncells)
@@ -202,7 +268,6 @@ static bool find(bly_differ *d, differ_queue *q, const uint64_t *words,
         .at = d->nside[sign > 0 ? BLY_THEIRS : BLY_MINE]++,
     };
     memcpy(found_bytes(d, f), words, r->width);
-    take_out(d, q, f);
     return true;
 }
 
@@ -214,17 +279,42 @@ static bool element_checks(const coded_rules *r, const uint64_t *words,
     return !((*h ^ check) & r->checked);
 }
 
-/* Is the element of this cell alone? Then it is found. False if the cells are
- * of no set. */
-static bool look_at(bly_differ *d, differ_queue *q, uint64_t i)
+/* Cells that wait, and those that wait after them. Elements that are alone in
+ * some of them are found, and taken out together. False if the cells are of no
+ * set. */
+static bool empty_queue(bly_differ *d, differ_queue *q)
 {
-    const uint64_t *const cell = cell_at(d, i);
-    uint64_t h;
-    if (!cell_single(cell) || !element_checks(&d->rules, cell + 2, cell[1], &h))
-        return true;
-    /* Its own cell is one of those it is taken out of: otherwise the bytes are
-     * of no set, and it would be found for ever. */
-    return find(d, q, cell + 2, h, (int64_t)cell[0]) && cell_empty(d, i);
+    while (q->n) {
+        const differ_found *const all = d->found.at;
+        const uint64_t before = d->nfound;
+        uint64_t own[DIFFER_GROUP];
+        unsigned n = 0;
+        while (q->n && n < DIFFER_GROUP) {
+            const uint64_t i = q->at[--q->n];
+            const uint64_t *const cell = cell_at(d, i);
+            uint64_t h;
+            q->in[i] = 0;
+            if (!cell_single(cell) ||
+                !element_checks(&d->rules, cell + 2, cell[1], &h))
+                continue;
+            /* Alone in two cells that wait, it is found once. */
+            bool known = false;
+            for (unsigned k = 0; k < n; k++)
+                known |= all[before + k].h == h;
+            if (known)
+                continue;
+            if (!find(d, cell + 2, h, (int64_t)cell[0]))
+                return false;
+            own[n++] = i;
+        }
+        take_out(d, q, before, d->nfound);
+        /* Its own cell is one of those it is taken out of: otherwise the bytes
+         * are of no set, and it would be found for ever. */
+        for (unsigned k = 0; k < n; k++)
+            if (!cell_empty(d, own[k]))
+                return false;
+    }
+    return true;
 }
 
 /* Do cells a and b, a before b, share all elements but one, which only one of
@@ -250,18 +340,9 @@ static bool look_at_pair(bly_differ *d, differ_queue *q, uint64_t a, uint64_t b)
     if (in_a == in_b)
         return true;
     const int64_t sign = in_a ? (int64_t)both[0] : -(int64_t)both[0];
-    return find(d, q, both + 2, h, sign);
-}
-
-/* Cells that wait, and those that wait after them. */
-static bool empty_queue(bly_differ *d, differ_queue *q)
-{
-    while (q->n) {
-        const uint64_t i = q->at[--q->n];
-        q->in[i] = 0;
-        if (!look_at(d, q, i))
-            return false;
-    }
+    if (!find(d, both + 2, h, sign))
+        return false;
+    take_out(d, q, d->nfound - 1, d->nfound);
     return true;
 }
 
@@ -288,8 +369,7 @@ static bool decode_all(bly_differ *d, differ_queue *q)
 static bly_status differ_decode(bly_differ *d, uint64_t first)
 {
     differ_queue q = { .at = d->waiting.at, .in = d->is_waiting.at };
-    for (uint64_t i = 0; i < d->nfound; i++)
-        take_out(d, &q, (differ_found *)d->found.at + i);
+    take_out(d, &q, 0, d->nfound);
     for (uint64_t i = first; i < d->ncells; i++)
         queue_cell(d, &q, i);
     if (!decode_all(d, &q)) {

@@ -1,0 +1,66 @@
+/*
+ * walks.h - the cells of an element in a sequence without end
+ *
+ * For sketch/coded.h: an element walks from cell to cell, by numbers that its
+ * hash gives. Many elements are walked side by side, with a row for each
+ * processor.
+ */
+#ifndef BLY_WALKS_H
+#define BLY_WALKS_H
+
+#include <math.h>
+
+#include <bloomery/reconcile.h>
+
+#include "core/bits.h"
+#include "engine/rows.h"
+
+#define CODED_PHI UINT64_C(0x9e3779b97f4a7c15)
+#define CODED_END UINT64_MAX
+
+/* The cells of an element in a sequence without end grow rare: the next one
+ * after i is past j with probability
+ *
+ *     ((i + 2.5) / (j + 2.5))^2
+ *
+ * so it is the least j above i with (2j + 5)^2 u >= (2i + 5)^2, where u =
+ * r / 2^32 is uniform in (0, 1]. That is how it is defined, in whole numbers,
+ * so that all machines agree. (The published constant is 1.5 [1]. It takes as
+ * many symbols where much differs, and more where little does: at five elements
+ * 1.77 for each in 40,000 trials, against 1.73 with 2.5, before pairs of cells
+ * are looked at; 2 and 3 are worse, too.)
+ *
+ * [1] Yang, Gilad and Alizadeh, Practical Rateless Set Reconciliation, 2024 */
+static inline bool coded_passes(uint64_t i, uint64_t j, uint64_t r)
+{
+    const uint64_t a = (2 * j + 5) * (2 * j + 5), b = (2 * i + 5) * (2 * i + 5);
+    const uint64_t high = bly_mulhi(a, r);
+    return high > b >> 32 || (high == b >> 32 && a * r >= b << 32);
+}
+
+uint64_t bly_coded_exact(uint64_t i, uint64_t guess, uint64_t r);
+
+/* The square root in floating point finds it, but for numbers so near to a
+ * whole one that rounding could have moved them across: 2^-16 is far more than
+ * rounding moves one below 2^31, on x87 too, and all further ones are past the
+ * end. */
+static inline uint64_t coded_next(uint64_t i, uint64_t r)
+{
+    const double j = ((double)i + 2.5) * sqrt(0x1p32 / (double)r) - 2.5;
+    if (!(j < (double)BLY_CODED_MOST_SYMBOLS))
+        return CODED_END;
+    const double whole = (double)(uint64_t)j, rest = j - whole;
+    const uint64_t guess = (uint64_t)j + 1;
+    return rest > 0x1p-16 && rest < 1 - 0x1p-16 ? guess
+                                                : bly_coded_exact(i, guess, r);
+}
+
+/* A step of n walks: s[i] is the generator, at[i] the cell, CODED_END past the
+ * last that there can be. */
+typedef struct bly_walks_row {
+    BLY_ROW_HEAD;
+    void (*step)(uint64_t *s, uint64_t *at, size_t n);
+} bly_walks_row;
+BLY_ROWS(walks);
+
+#endif
