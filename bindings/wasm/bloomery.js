@@ -222,6 +222,17 @@ export function instantiate(module) {
   // Where keys and answers lie during a call.
   const KEYS = take(ROOM + 8 * BATCH + 64), OUT = take(8 * BATCH + 64), MORE = take(8 * BATCH + 64);
 
+  /* A short text of ASCII, which most keys are; -1 if it is none. */
+  function putAscii(text) {
+    const n = text.length, to = u8();
+    if (n > 64) return -1;
+    for (let i = 0; i < n; i++) {
+      const code = text.charCodeAt(i);
+      if (code > 127) return -1;
+      to[KEYS + i] = code;
+    }
+    return n;
+  }
   /* Copy integers, or text and bytes with their offsets, to KEYS. */
   function putInts(keys, from, n) {
     u64().set(keys.subarray(from, from + n), KEYS / 8);
@@ -425,6 +436,12 @@ export function instantiate(module) {
     /** False is certain. */
     has(key) {
       const at = this.#c;
+      const n = typeof key === "string" ? putAscii(key) : -1;
+      if (n >= 0) {
+        const answer = c.has_text(at, KEYS, n);
+        if (answer > 1) throw failure();
+        return answer === 1;
+      }
       return withKey(key, (run) => {
         check(c.has(at, run.type, run.at, 1, OUT));
         return (u8()[OUT] & 1) === 1;

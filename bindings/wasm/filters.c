@@ -124,6 +124,16 @@ EXPORT(bly_status, has,
     return st;
 }
 
+/* The same for one text: the answer, or 2 if it failed. */
+EXPORT(uint32_t, has_text, (const bly_filter *f, const void *key, size_t n))
+{
+    const bly_bytes one = { key, n };
+    uint64_t maybe = 0;
+    return js_keep(bly_has_as(f, BLY_KEYS_TEXT, &one, 1, &maybe))
+               ? 2
+               : (uint32_t)(maybe & 1);
+}
+
 /* The hashes of the keys in this filter, for the calls below. */
 EXPORT(bly_status, hash,
        (const bly_filter *f, uint32_t type, const void *keys, size_t n,
