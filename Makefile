@@ -97,7 +97,7 @@ LEVELDB := $(call finds,leveldb/c.h)
 PYTHON_INCLUDE := $(patsubst %/Python.h,%,$(firstword $(wildcard /usr/include/python3*/Python.h)))
 PAM := $(or $(shell pkg-config --exists pam 2>/dev/null && echo yes),$(call finds,security/pam_modules.h))
 HTTP_SERVER := io/service.c io/late_microhttpd.c io/gate.c apps/passwords/serve.c apps/digest/serve.c apps/digest/server.c \
-               apps/digest/keeper.c
+               apps/digest/keeper.c apps/web/serve.c
 WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
             $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/report.c,$(wildcard apps/seal/*.c))) \
             $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c apps/traffic/count.c apps/traffic/block.c apps/traffic/block_check.c apps/traffic/scan_capture.c apps/traffic/digest_verb.c apps/traffic/trace_verb.c apps/traffic/queue_replay.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
@@ -139,7 +139,7 @@ ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
 ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
 
 .PHONY: all help lib demo test test-full soak faults check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
-        vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb amalgamation
+        vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb deb-check amalgamation musl windows
 
 all: lib $(B)/bloomery adapters python $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
 adapters: $(ADAPTERS) $(ADAPTER_LIBS) ## what other programs load, as far as they are here
@@ -207,6 +207,10 @@ $(B)/$(1)/tests/test_traffic_scan: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sfb: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,sfb sfb_sim)
 $(B)/$(1)/tests/test_spie: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,packet spie spie_file)
 $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: TEST_LIBS = $(PKG_LIBS)
+$(B)/$(1)/tests/test_forward: $(patsubst %,$(B)/$(1)/apps/net/%.o,forward marks)
+$(B)/$(1)/tests/test_marks: $(patsubst %,$(B)/$(1)/apps/net/%.o,graph graph_make marks sliced) \
+    $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
+$(B)/$(1)/tests/test_marks: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
 $(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
@@ -406,6 +410,7 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' \
 	    -e 's,@VERSION@,$(VERSION),g' tools/bloomery.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
+	$(if $(wildcard $(B)/web/play.wasm),install -d $(DESTDIR)$(PREFIX)/share/bloomery/web && install -m 644 $(B)/web/* $(DESTDIR)$(PREFIX)/share/bloomery/web/)
 	$(call stripped,$(DESTDIR)$(PREFIX)/bin/bloomery $(DESTDIR)$(LIBDIR)/libbloomery.so.$(VERSION) \
 	    $(patsubst $(B)/%,$(DESTDIR)$(LIBDIR)/bloomery/%,$(filter %.so,$(LOADED))) \
 	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so))
@@ -420,7 +425,7 @@ uninstall: ## take away what install brought
 	    $(ADAPTER_HEADERS:adapters/leveldb/%=$(DESTDIR)$(PREFIX)/include/%) \
 	    $(ADAPTER_LIBS:$(B)/%=$(DESTDIR)$(LIBDIR)/%) \
 	    $(DESTDIR)$(LIBDIR)/libbloomery.* \
-	    $(DESTDIR)$(PREFIX)/share/bloomery/bloomery.lua \
+	    $(DESTDIR)$(PREFIX)/share/bloomery/bloomery.lua $(DESTDIR)$(PREFIX)/share/bloomery/web/* \
 	    $(LOADED:$(B)/%=$(DESTDIR)$(LIBDIR)/bloomery/%) \
 	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so \
 	        $(PG_FILES:%=$(DESTDIR)$(PG_SHAREDIR)/extension/%)) \
@@ -429,6 +434,76 @@ uninstall: ## take away what install brought
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery-*.1 \
 	    $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETED))
 	$(Q)$(LDCONFIG)
+
+# ------------------------------------------------------------- WebAssembly
+
+# The library for JavaScript: clang, wasi-libc and wasm-ld make it, wasm-opt (binaryen) makes it smaller where it
+# is there. Four modules: the most used kinds or all, with SIMD or without; and one for the playground. All but the
+# loops under asking are compiled for few bytes; nothing is forced to be inlined there, which alone saves half.
+WASM := $(shell $(CLANG) --target=wasm32-wasi -c -x c /dev/null -include stdlib.h -o /dev/null 2>/dev/null && command -v wasm-ld >/dev/null && echo yes)
+WASM_COMMON = blocked classic counting cuckoo
+WASM_BASE = --target=wasm32-wasi -std=c11 -Wall -Wextra -Wno-unused-function $(WERROR) -ffunction-sections -fdata-sections -fvisibility=hidden -DNDEBUG \
+    -D_WASI_EMULATED_MMAN -Ibindings/wasm/machine -isystem $(B)/cross_include -Iinclude -Isrc -I. -MMD -MP
+WASM_HOT = src/engine/wasm_lines.c src/kinds/blocked.c src/engine/hash_many.c
+# Sources of the system's that WebAssembly has nothing of.
+WASM_LIB := $(filter-out src/format/attributes.c src/format/replace.c src/kinds/table.c $(wildcard src/engine/x86_*.c src/engine/arm_*.c src/node/*.c),$(LIB_SRC))
+WASM_SRC := $(sort $(wildcard bindings/wasm/*.c bindings/wasm/machine/*.c))
+PLAY_SRC := $(sort $(wildcard web/*.c)) workbench/expression.c workbench/explain.c workbench/ring_model.c \
+    apps/overlay/chord.c apps/overlay/chord_walk.c apps/overlay/chord_join.c
+define wasm
+$(B)/wasm/$(1)/flags: USES = $(filter-out ccache,$(CLANG)) $(2)
+$(B)/wasm/$(1)/flags: FORCE
+	$$(stamp)
+$(B)/wasm/$(1)/%.o: %.c $(B)/wasm/$(1)/flags $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
+	@mkdir -p $$(@D)
+	$$(call say,WASM,$$@)
+	$(Q)$(CLANG) $(WASM_BASE) $(2) $$(if $$(filter $(WASM_HOT),$$<),-O2,-Oz -Dalways_inline=__unused__) -c $$< -o $$@
+$(B)/wasm/$(1)/common.o: src/kinds/table.c $(B)/wasm/$(1)/flags
+	@mkdir -p $$(@D)
+	$(Q)$(CLANG) $(WASM_BASE) $(2) -Oz '-DBLY_KINDS(X)=$$(foreach k,$(WASM_COMMON),X($$k))' -c $$< -o $$@
+$(B)/wasm/$(1)/libbloomery.a: $(WASM_LIB:%.c=$(B)/wasm/$(1)/%.o)
+	@rm -f $$@
+	$(Q)$(WASM_AR) rcs $$@ $$^
+$(B)/js/common$(3).wasm: $(B)/wasm/$(1)/common.o $(WASM_SRC:%.c=$(B)/wasm/$(1)/%.o) $(B)/wasm/$(1)/libbloomery.a
+$(B)/js/all$(3).wasm: $(B)/wasm/$(1)/src/kinds/table.o $(WASM_SRC:%.c=$(B)/wasm/$(1)/%.o) $(B)/wasm/$(1)/libbloomery.a
+-include $(patsubst %.c,$(B)/wasm/$(1)/%.d,$(WASM_LIB) $(WASM_SRC) src/kinds/table.c)
+endef
+WASM_AR = $(or $(shell command -v llvm-ar || command -v llvm-ar-14),ar)
+$(eval $(call wasm,simd,-msimd128,))
+$(eval $(call wasm,plain,,-plain))
+$(B)/web/play.wasm: $(B)/wasm/plain/src/kinds/table.o $(patsubst %.c,$(B)/wasm/plain/%.o,$(WASM_SRC) $(PLAY_SRC)) $(B)/wasm/plain/libbloomery.a
+WASM_MODULES = $(addprefix $(B)/js/,common.wasm common-plain.wasm all.wasm all-plain.wasm)
+$(WASM_MODULES) $(B)/web/play.wasm: bindings/wasm/machine/absent.txt
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections -Wl,-z,stack-size=262144 -Wl,--stack-first \
+	    -Wl,--allow-undefined-file=bindings/wasm/machine/absent.txt $(filter %.o %.a,$^) -lwasi-emulated-mman -lm -o $@
+	$(Q)! command -v wasm-opt >/dev/null || wasm-opt --enable-simd --enable-bulk-memory -Oz $@ -o $@
+JS_FILES = bloomery.js bloomery.d.ts
+.PHONY: js web
+js: $(if $(WASM),$(WASM_MODULES) $(addprefix $(B)/js/,$(JS_FILES) package.json README.md LICENSE)) ## the npm package bloomery, in build/js: npm pack there makes its tarball
+	$(if $(WASM),,@echo "  SKIP  the package for JavaScript: no clang for WebAssembly here (clang lld wasi-libc libclang-rt-14-dev-wasm32)")
+$(JS_FILES:%=$(B)/js/%): $(B)/js/%: bindings/wasm/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(B)/js/package.json: bindings/wasm/package.json include/bloomery.h
+	@mkdir -p $(@D)
+	$(Q)sed 's/"version": "[^"]*"/"version": "$(VERSION)"/' $< > $@
+$(B)/js/README.md: docs/javascript.md
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(B)/js/LICENSE: LICENSE
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+WEB_FILES := $(filter-out %.c %.h,$(wildcard web/*))
+web: $(if $(WASM),$(B)/web/play.wasm $(B)/web/bloomery.js $(WEB_FILES:%=$(B)/%)) ## the playground, as static files in build/web; bloomery web serves it
+	$(if $(WASM),,@echo "  SKIP  the playground: no clang for WebAssembly here (clang lld wasi-libc libclang-rt-14-dev-wasm32)")
+$(B)/web/bloomery.js: bindings/wasm/bloomery.js
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(WEB_FILES:%=$(B)/%): $(B)/%: %
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 # ---------------------------------------------------------------------- tests
 
@@ -444,6 +519,7 @@ demo: ## on a fresh Debian: install what is missing, build, and show it
 
 test: ## every test there is; at the end what was skipped, and why
 	@tools/setup test
+	@mkdir -p $(B) && tools/captures $(B)
 	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
 	@tools/run-tests $(B)
 
@@ -453,7 +529,7 @@ FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so $(B)/tests/jumpin
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/asan/bloomery.so $(B)/tsan/bloomery \
     $(FUZZERS:%=$(B)/fuzzer/%) $(FAULTS) $(if $(PYTHON),$(B)/asan/python/.done)
-programs: $(PROGRAMS) cross ## build all that the tests run
+programs: $(PROGRAMS) cross js web ## build all that the tests run
 
 # Power cuts and failing calls: what runs the command under bad luck, and the
 # long form.
@@ -540,7 +616,9 @@ fuzz-night: $(FUZZERS:%=$(B)/fuzzer/%) ## the same again and again for FUZZ_HOUR
 
 # The same golden files on other machines: a program without cmocka, static,
 # run by qemu-user. xxHash is a header alone, borrowed from the native system.
-CROSS = aarch64 s390x i686
+# musl is another C library on this machine, and needs no qemu.
+CROSS = aarch64 s390x i686 musl
+CROSS_CC = $(if $(filter musl,$1),musl-gcc -O0,$1-linux-gnu-gcc -O1)
 .PHONY: cross
 cross: $(CROSS:%=$(B)/cross/%) ## build the reader of golden files for other machines
 # Copied once: several copies at the same time get in each other's way.
@@ -551,8 +629,16 @@ $(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h include/*/
     $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
 	$(Q)mkdir -p $(@D)
 	$(call say,CROSS,$@)
-	$(Q)$*-linux-gnu-gcc -std=c11 -O1 -Wall -Wextra $(WERROR) -Iinclude -Isrc \
+	$(Q)$(call CROSS_CC,$*) -std=c11 -Wall -Wextra $(WERROR) -Iinclude -Isrc \
 	    -I$(B)/cross_include -static -s -pthread $(filter %.c,$^) -lm -o $@
+
+# Long forms, each a few minutes: tests/other_libc and tools/windows/build say what they do.
+musl: ## the unit tests of the library with musl
+	@tools/setup test
+	@tests/other_libc $(B)
+windows: ## the library for Windows, which reads the golden files under wine
+	@tools/setup windows
+	@tools/windows/build $(B)
 
 $(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
 	@mkdir -p $(@D)
@@ -592,6 +678,10 @@ deb: dist ## Debian packages in build/deb, from what is committed (minutes)
 	    { tail -n 30 ../build.log; exit 1; }
 	@rm -rf $(B)/deb/bloomery-$(VERSION)
 	@ls $(B)/deb/*.deb | sed 's/^/  DEB   /'
+deb-check: deb ## lintian on these packages; install, use and remove them in a bare Debian (root)
+	@tools/setup deb-check
+	BLY_FULL=1 BLY_DEBS=$(CURDIR)/$(B)/deb BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
+	    -q -p no:cacheprovider -rs tests/test_packages.py
 
 # ---------------------------------------------------------------------- bench
 

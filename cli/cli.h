@@ -44,6 +44,8 @@
     X(unique)       \
     X(distinct)     \
     X(join)         \
+    X(sync)         \
+    X(isect)        \
     X(table)        \
     X(dedup)        \
     X(digest)       \
@@ -51,6 +53,7 @@
     X(similar)      \
     X(parquet)      \
     X(urls)         \
+    X(web)          \
     X(basket)       \
     X(passwords)    \
     X(seal)         \
@@ -59,6 +62,7 @@
     X(bench)        \
     X(node)         \
     X(ring)         \
+    X(net)          \
     X(help)
 
 /* -------------------------------------------------------------- options */

@@ -126,6 +126,7 @@ static bool build_is_plain(void)
     const char *const wrong = s->kind                         ? "--kind"
                               : s->bits                       ? "--bits"
                               : s->memory                     ? "--memory"
+                              : s->miss > 0                   ? "--miss"
                               : build_args.seed               ? "--seed"
                               : build_args.keys.key_file      ? "--key-file"
                               : build_args.spill              ? "--spill"
@@ -253,6 +254,7 @@ static const struct opt build_options[] = {
     { "output", 'o', OPT_TEXT, &build_args.output, "FILE",
       "write the filter to FILE; - is standard output" },
     SIZING_OPTIONS(build_args.sizing),
+    MISS_OPTION(build_args.sizing),
     FORMAT_OPTION(build_args, "use this format of another system, with -O for "
                               "its options; see bloomery formats"),
     { "seed", 's', OPT_COUNT, &build_args.seed, "S",

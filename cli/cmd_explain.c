@@ -9,6 +9,7 @@
 #include "cli/ring_show.h"
 #include "report/say.h"
 #include "workbench/explain.h"
+#include "workbench/plot.h"
 #include "workbench/ring_picture.h"
 
 static struct {

@@ -17,12 +17,14 @@
 #include "io/sizing.h"
 #include "report/show.h"
 #include "workbench/plan_near.h"
+#include "workbench/plan_sync.h"
 #include "workbench/plot.h"
 
 static struct {
     struct sizing sizing;
     const char *plot;
-    bool near, verbose, json;
+    bool near, sync, verbose, json;
+    uint64_t differences;
     double threshold, recall;
     uint64_t components;
 } plan_args;
@@ -85,6 +87,7 @@ static void plan_kind(const bly_spec *spec, const char *kind,
 {
     bly_spec s = *spec;
     s.kind = kind;
+    sizing_misses(&plan_args.sizing, &s);
     *row = (struct plan_row){ .miss = NAN };
     if (bly_plan(&s, &row->plan)) {
         snprintf(row->reason, sizeof row->reason, "%s", bly_error());
@@ -308,7 +311,8 @@ static int plan_sketches(void)
         return fail("--near is about texts, which have no kind '%s'; right, "
                     "for the number of components: --components",
                     s->kind);
-    if (s->items || s->fpr > 0 || s->bits || s->memory || s->options.n)
+    if (s->items || s->fpr > 0 || s->bits || s->memory || s->miss > 0 ||
+        s->options.n)
         return fail("--near goes with --threshold, --recall and --components "
                     "alone");
     if (k > BLY_MAX_COMPONENTS)
@@ -332,6 +336,15 @@ static int plan_run(struct list *operands)
         return fail("--json and --plot - would mix on standard output");
     if (plan_args.near)
         return plan_sketches();
+    if (plan_args.sync) {
+        const struct sizing *const s = &plan_args.sizing;
+        if (s->kind || s->fpr > 0 || s->bits || s->memory || s->options.n ||
+            plan_args.plot)
+            return fail("--sync goes with --items and --differences alone");
+        return plan_sync(plan_args.differences, s->items, plan_args.json);
+    }
+    if (plan_args.differences)
+        return fail("--differences goes with --sync");
     if (plan_args.threshold > 0 || plan_args.recall > 0 || plan_args.components)
         return fail("--threshold, --recall and --components go with --near");
     bly_spec spec = { 0 };
@@ -390,6 +403,7 @@ static int plan_run(struct list *operands)
 
 static const struct opt plan_options[] = {
     SIZING_OPTIONS(plan_args.sizing),
+    MISS_OPTION(plan_args.sizing),
     FLAG("near", 0, plan_args.near, "plan the search for near copies of texts"),
     { "threshold", 'T', OPT_RATE, &plan_args.threshold, "J",
       "with --near: find pairs of at least this likeness; 0.8 if not given" },
@@ -398,6 +412,11 @@ static const struct opt plan_options[] = {
       "0.995 if not given" },
     { "components", 0, OPT_POSITIVE, &plan_args.components, "K",
       "with --near: components of a sketch; 128 if not given" },
+    FLAG("sync", 0, plan_args.sync,
+         "plan the comparison of two sets by bloomery sync"),
+    { "differences", 0, OPT_POSITIVE, &plan_args.differences, "D",
+      "with --sync: elements that only one of them has; a table if not "
+      "given" },
     { "plot", 0, OPT_TEXT, &plan_args.plot, "FILE.svg",
       "draw bits per key against the rate, for every kind, or the curve of "
       "--near; - is standard output" },
@@ -414,6 +433,8 @@ static const struct example plan_examples[] = {
     { "bloomery plan -n 10M --kind cuckoo", "everything about one kind" },
     { "bloomery plan --near -T 0.8 --components 128",
       "which pairs of texts would be found?" },
+    { "bloomery plan --sync --differences 1000 --items 10M",
+      "what would it take to find 1,000 differences?" },
     { 0 },
 };
 
@@ -431,10 +452,14 @@ const struct command cmd_plan = {
         "is made.\n\n"
         "With --near, the plan is for finding texts that are nearly alike: how "
         "the components of their sketches are cut into bands, and how likely a "
-        "pair of each likeness is to be found.",
+        "pair of each likeness is to be found.\n\n"
+        "With --sync, it is for comparing two sets: the symbols that so many "
+        "differences take on average, in half of all runs, in 95 and in 99 of "
+        "100, and the bytes that bloomery sync then sends.",
     .options = plan_options,
     .examples = plan_examples,
     .reports =
-        REPORTS({ "", plan_fields, ONE }, { "with --near", near_fields, ONE }),
+        REPORTS({ "", plan_fields, ONE }, { "with --near", near_fields, ONE },
+                { "with --sync", plan_sync_fields, ONE }),
     .run = plan_run,
 };

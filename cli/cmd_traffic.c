@@ -5,142 +5,158 @@
 #include "apps/traffic/scan_verb.h"
 #include "apps/traffic/traffic.h"
 #include "cli/rows.h"
+#include "workbench/flows_picture.h"
 
-static struct traffic_args traffic_args;
+static struct traffic_args traffic_args = { .flows.draw = flows_picture };
 
 static const struct opt traffic_options[] = {
     { "key", 0, OPT_TEXT, &traffic_args.key, "5tuple|src|dst|srcdst|prefix/N",
       "flows, count: what makes packets a flow; all five if not given" },
-    { "threshold", 0, OPT_TEXT, &traffic_args.threshold, "SIZE",
+    { "threshold", 0, OPT_TEXT, &traffic_args.flows.threshold, "SIZE",
       "flows: bytes per interval from which on a flow is never missed, or a "
       "share of the capture's such as 1%; 0.1% if not given" },
     { "interval", 0, OPT_TEXT, &traffic_args.interval, "SECONDS",
       "flows: count anew after that long; the whole capture if not given; "
       "digest: of a table, 10 if not given" },
-    { "interface", 0, OPT_TEXT, &traffic_args.interface, "NAME",
+    { "plot", 0, OPT_TEXT, &traffic_args.flows.plot, "FILE.svg",
+      "flows: also draw what the largest have sent over time" },
+    { "interface", 'i', OPT_TEXT, &traffic_args.interface, "NAME",
       "flows, count, scan, digest: packets that pass there now, until a "
       "signal ends it" },
-    { "count", 0, OPT_POSITIVE, &traffic_args.count, "N",
+    { "count", 0, OPT_POSITIVE, &traffic_args.number, "N",
       "--interface: end after N packets; gen: packets to make; trace: number "
       "of the packet" },
-    { "top", 0, OPT_POSITIVE, &traffic_args.top, "N",
+    { "top", 0, OPT_POSITIVE, &traffic_args.flows.top, "N",
       "flows: print only the N largest of an interval" },
-    { "stages", 0, OPT_POSITIVE, &traffic_args.stages, "N",
+    { "stages", 0, OPT_POSITIVE, &traffic_args.flows.stages, "N",
       "flows: stages of the filter, 4 if not given" },
-    { "counters", 0, OPT_POSITIVE, &traffic_args.counters, "N",
+    { "counters", 0, OPT_POSITIVE, &traffic_args.flows.counters, "N",
       "flows: counters per stage; ten for each flow that could be as large as "
       "the threshold if not given" },
     { "entries", 0, OPT_POSITIVE, &traffic_args.entries, "N",
       "flows: how many there is room for; digest: tables that are kept" },
-    FLAG("serial", 0, traffic_args.serial,
+    FLAG("serial", 0, traffic_args.flows.serial,
          "flows: stages one behind the other, each with its share of the "
          "threshold"),
-    FLAG("shared", 0, traffic_args.shared,
+    FLAG("shared", 0, traffic_args.flows.shared,
          "flows: one array of counters for all stages, as a counting filter "
          "has it"),
-    FLAG("plain", 0, traffic_args.plain,
+    FLAG("plain", 0, traffic_args.flows.plain,
          "flows: raise all counters by each packet, not only the least"),
-    FLAG("no-shield", 0, traffic_args.unshielded,
+    FLAG("no-shield", 0, traffic_args.flows.unshielded,
          "flows: those that are known go on raising counters"),
     FLAG("inner", 0, traffic_args.inner, "look into GRE, VXLAN and IP in IP"),
     { "form", 0, OPT_TEXT, &traffic_args.form, "table|csv",
       "flows, count: how they are printed" },
-    { "flows", 0, OPT_POSITIVE, &traffic_args.flows, "N",
+    { "flows", 0, OPT_POSITIVE, &traffic_args.nflows, "N",
       "gen: how many there are, 1000 if not given; queue: simulated sources "
       "that yield, 100 if not given" },
-    { "skew", 0, OPT_TEXT, &traffic_args.skew, "S",
+    { "skew", 0, OPT_TEXT, &traffic_args.gen.skew, "S",
       "gen: flow i has its share 1/i^S of the packets; 1 if not given" },
-    { "rules", 0, OPT_TEXT, &traffic_args.rules, "FILE",
+    { "rules", 0, OPT_TEXT, &traffic_args.scan.rules, "FILE",
       "scan: Snort's rules, of which each content is looked for" },
-    { "strings", 0, OPT_TEXT, &traffic_args.strings, "FILE",
+    { "strings", 0, OPT_TEXT, &traffic_args.scan.strings, "FILE",
       "scan: strings to look for, one per line" },
-    FLAG("nocase", 0, traffic_args.nocase,
+    FLAG("nocase", 0, traffic_args.scan.nocase,
          "scan --strings: upper and lower case are the same"),
-    FLAG("raw", 0, traffic_args.raw,
+    FLAG("raw", 0, traffic_args.scan.raw,
          "scan: the bytes of a file as they lie, also of a capture"),
-    FLAG("summary", 0, traffic_args.summary,
+    FLAG("summary", 0, traffic_args.scan.summary,
          "scan: print no matches, only how many there are"),
-    FLAG("automaton", 0, traffic_args.automaton,
+    FLAG("automaton", 0, traffic_args.scan.automaton,
          "scan: by an automaton without filters, to compare"),
-    FLAG("per-length", 0, traffic_args.per_length,
+    FLAG("per-length", 0, traffic_args.scan.per_length,
          "scan: a filter for each length, asked at each byte, to compare"),
-    { "memory", 0, OPT_POSITIVE, &traffic_args.memory, "SIZE",
+    { "memory", 0, OPT_POSITIVE, &traffic_args.scan.memory, "SIZE",
       "scan: for TCP streams, 256M if not given" },
-    { "bits", 0, OPT_POSITIVE, &traffic_args.bits, "N",
+    { "bits", 0, OPT_POSITIVE, &traffic_args.digest.bits, "N",
       "digest: per packet, 16 if not given, or as many as 0.5 % of the bytes "
       "allow" },
-    { "router", 0, OPT_TEXT, &traffic_args.router, "NAME",
+    { "router", 0, OPT_TEXT, &traffic_args.digest.router, "NAME",
       "digest: whose tables these are; the name of the file if not given" },
-    { "nat", 0, OPT_TEXT, &traffic_args.nat, "FILE",
+    { "nat", 0, OPT_TEXT, &traffic_args.digest.nat, "FILE",
       "digest: addresses that the router translates, inside and outside" },
-    { "mtu", 0, OPT_POSITIVE, &traffic_args.mtu, "N",
+    { "mtu", 0, OPT_POSITIVE, &traffic_args.digest.mtu, "N",
       "digest: the router makes fragments of this many bytes" },
-    { "topology", 0, OPT_TEXT, &traffic_args.topology, "FILE",
+    { "topology", 0, OPT_TEXT, &traffic_args.trace.topology, "FILE",
       "trace: which routers are linked, a pair of names per line" },
-    { "packet", 0, OPT_TEXT, &traffic_args.packet, "FILE",
+    { "packet", 0, OPT_TEXT, &traffic_args.trace.packet, "FILE",
       "trace: a capture with the packet, the first one or that of --count" },
-    { "from", 0, OPT_TEXT, &traffic_args.from, "NAME",
+    { "from", 0, OPT_TEXT, &traffic_args.trace.from, "NAME",
       "trace: the last one that the packet passed" },
-    { "time", 0, OPT_TEXT, &traffic_args.time, "SECONDS",
+    { "time", 0, OPT_TEXT, &traffic_args.trace.time, "SECONDS",
       "trace: when, since 1970; as the capture says if not given" },
-    { "within", 0, OPT_TEXT, &traffic_args.within, "SECONDS",
+    { "within", 0, OPT_TEXT, &traffic_args.trace.within, "SECONDS",
       "trace: before and after that time, 1 if not given" },
-    { "rate", 0, OPT_TEXT, &traffic_args.rate, "N",
-      "queue: of the link in bits per second, 45M if not given" },
-    { "sender", 0, OPT_TEXT, &traffic_args.sender, "N",
+    { "tun", 0, OPT_TEXT, &traffic_args.queue.tun, "NAME",
+      "queue: make this device; what is routed into it goes through the "
+      "queue" },
+    { "out", 0, OPT_TEXT, &traffic_args.queue.out, "NAME",
+      "queue --tun: the interface by which it leaves" },
+    FLAG("tail", 0, traffic_args.queue.tail,
+         "queue --tun: a plain queue, which drops what finds no room, to "
+         "compare"),
+    { "rehash", 0, OPT_TEXT, &traffic_args.queue.rehash, "SECONDS",
+      "queue: after which other bins take over, 600 if not given; 0: never" },
+    { "warmup", 0, OPT_TEXT, &traffic_args.queue.warmup, "SECONDS",
+      "queue: for which they learn before; a tenth of --rehash if not given" },
+    { "rate", 0, OPT_TEXT, &traffic_args.queue.rate, "N",
+      "queue: of the link in bits per second, 45M if not given; with --tun as "
+      "fast as the interface takes it" },
+    { "sender", 0, OPT_TEXT, &traffic_args.queue.sender, "N",
       "queue: of the simulated sender that does not yield; four fair shares if "
       "not given" },
-    { "levels", 0, OPT_POSITIVE, &traffic_args.levels, "N",
+    { "levels", 0, OPT_POSITIVE, &traffic_args.queue.levels, "N",
       "queue: of bins, 8 if not given" },
-    { "bins", 0, OPT_POSITIVE, &traffic_args.bins, "N",
+    { "bins", 0, OPT_POSITIVE, &traffic_args.queue.bins, "N",
       "queue: per level, 64 if not given" },
-    { "target", 0, OPT_POSITIVE, &traffic_args.target, "N",
+    { "target", 0, OPT_POSITIVE, &traffic_args.queue.target, "N",
       "queue: packets of a bin from which on more are dropped, 10 if not "
       "given" },
-    { "limit", 0, OPT_POSITIVE, &traffic_args.limit, "N",
+    { "limit", 0, OPT_POSITIVE, &traffic_args.queue.limit, "N",
       "queue: packets of all, 500 if not given" },
     { "seed", 0, OPT_COUNT, &traffic_args.seed, "N",
       "of the hash functions, or of chance" },
     { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE",
       "gen: the capture; block: the list; digest: the tables" },
-    { "sketch", 0, OPT_TEXT, &traffic_args.sketch,
+    { "sketch", 0, OPT_TEXT, &traffic_args.count.sketch,
       "countmin|spectral|spacecode", "count: by which; countmin if not given" },
-    { "keys", 0, OPT_TEXT, &traffic_args.keys, "FILE",
+    { "keys", 0, OPT_TEXT, &traffic_args.count.keys, "FILE",
       "count: only these flows, one per line as they are printed" },
-    { "error", 0, OPT_RATE, &traffic_args.error, "P",
+    { "error", 0, OPT_RATE, &traffic_args.count.error, "P",
       "count: of all packets and bytes that a count may be too high by "
       "(countmin, 0.01% if not given), or of the flows that may be too high "
       "(spectral, 1%)" },
-    { "into", 0, OPT_TEXT, &traffic_args.into, "FILTER",
+    { "into", 0, OPT_TEXT, &traffic_args.block.into, "FILTER",
       "block: add to this list" },
-    { "fpr", 'p', OPT_RATE, &traffic_args.fpr, "P",
+    { "fpr", 'p', OPT_RATE, &traffic_args.block.fpr, "P",
       "block -o: of packets from others that the list may stop; 0.1% if not "
       "given" },
-    { "items", 'n', OPT_POSITIVE, &traffic_args.items, "N",
+    { "items", 'n', OPT_POSITIVE, &traffic_args.block.items, "N",
       "block -o: prefixes that there is to be room for; those of the lists if "
       "not given" },
-    { "ttl", 0, OPT_TEXT, &traffic_args.ttl, "SECONDS",
+    { "ttl", 0, OPT_TEXT, &traffic_args.block.ttl, "SECONDS",
       "block -o: entries expire, after this time at the earliest and twice "
       "this time at the latest" },
-    FLAG("skip-bad", 0, traffic_args.skip_bad,
+    FLAG("skip-bad", 0, traffic_args.block.skip_bad,
          "block: leave out lines of lists that cannot be read"),
-    { "exact", 0, OPT_TEXT, &traffic_args.exact, "FILE",
+    { "exact", 0, OPT_TEXT, &traffic_args.block.exact, "FILE",
       "block: the list itself, to see who is hit by mistake" },
-    { "allow", 0, OPT_TEXT, &traffic_args.allow, "FILE",
+    { "allow", 0, OPT_TEXT, &traffic_args.block.allow, "FILE",
       "block: never stop these addresses and prefixes; exact" },
-    FLAG("kernel", 0, traffic_args.kernel,
+    FLAG("kernel", 0, traffic_args.block.kernel,
          "block: let the kernel's program judge every packet too, and compare"),
-    { "xdp", 0, OPT_TEXT, &traffic_args.xdp, "NAME",
+    { "xdp", 0, OPT_TEXT, &traffic_args.block.xdp, "NAME",
       "block: drop what is listed at this interface, in the kernel; a list "
       "that is there already is replaced between two packets" },
-    { "detach", 0, OPT_TEXT, &traffic_args.detach, "NAME",
+    { "detach", 0, OPT_TEXT, &traffic_args.block.detach, "NAME",
       "block: no longer drop anything there" },
-    { "status", 0, OPT_TEXT, &traffic_args.status, "NAME",
+    { "status", 0, OPT_TEXT, &traffic_args.block.status, "NAME",
       "block: what was stopped there so far" },
-    { "pins", 0, OPT_TEXT, &traffic_args.pins, "DIR",
+    { "pins", 0, OPT_TEXT, &traffic_args.block.pins, "DIR",
       "block: where the kernel's program is pinned; /sys/fs/bpf/bloomery if "
       "not given" },
-    { "key-file", 'K', OPT_TEXT, &traffic_args.key_file, "FILE",
+    { "key-file", 'K', OPT_TEXT, &traffic_args.block.key_file, "FILE",
       "block: hash with the secret in FILE, 16 raw bytes or 32 hexadecimal "
       "digits" },
     WAIT_OPTION,
@@ -152,7 +168,7 @@ static const struct opt traffic_options[] = {
 static const struct verb traffic_verbs[] = {
     { "flows", "CAPTURE", 0,
       " key threshold interval interface count top stages counters entries "
-      "serial shared plain no-shield inner form seed quiet json " },
+      "serial shared plain no-shield inner form plot seed wait quiet json " },
     { "gen", "-o FILE", 0, " count flows skew seed output wait quiet " },
     { "count", "CAPTURE", 0,
       " key sketch keys error inner interface count form seed quiet json " },
@@ -168,7 +184,8 @@ static const struct verb traffic_verbs[] = {
     { "trace", "DIGEST...", 1,
       " topology packet from time within count quiet json " },
     { "queue", "[CAPTURE]", 0,
-      " rate sender flows levels bins target limit inner seed quiet json " },
+      " tun out tail rehash warmup rate sender flows levels bins target limit "
+      "inner seed quiet json " },
 };
 #ifdef BLY_PCAP
 static traffic_verb *const traffic_functions[] = {
@@ -221,6 +238,8 @@ static const struct example traffic_examples[] = {
     { "bloomery traffic trace --topology net.txt --packet p.pcap --from r7 "
       "r*.dig",
       "where it came from" },
+    { "bloomery traffic queue --tun fair0 --out eth0",
+      "hold back who does not yield, of what is routed into fair0" },
     { "bloomery traffic gen -o zipf.pcap --flows 100000 --count 5000000",
       "a capture whose flows are known" },
     { "bloomery traffic count --key src day.pcap",
@@ -268,7 +287,9 @@ const struct command cmd_traffic = {
         "are followed through its side table.\n\n"
         "queue simulates a link with sources that yield and one that does not, "
         "behind drop-tail and behind Stochastic Fair Blue; with a CAPTURE it "
-        "says what the latter would have dropped of it.\n\n"
+        "says what the latter would have dropped of it. With --tun and --out "
+        "it is a queue: what the kernel routes into the device waits here for "
+        "the interface, until a signal ends it.\n\n"
         "gen -o FILE writes a capture of TCP packets of 1000 bytes whose flows "
         "are known: flow i comes from the address 10.0.0.0 + i.\n\n"
         "count CAPTURE prints every flow with its packets and bytes as a "

@@ -107,6 +107,11 @@
         OPTION("option", 'O', OPT_LIST, &(s).options, "NAME=VALUE", \
                "an option of the kind; may be repeated")
 
+#define MISS_OPTION(s)                                                       \
+    OPTION("miss", 0, OPT_RATE, &(s).miss, "P",                              \
+           "the most of its own keys that it may miss at capacity, where a " \
+           "\"no\" is only likely (kind generalized); other kinds miss none")
+
 #define CUTTING_OPTIONS(c)                                      \
     OPTION("unit", 'u', OPT_TEXT, &(c).unit, "word|char",       \
            "shingles of words (word, the default) or of bytes " \

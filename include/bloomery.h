@@ -797,6 +797,13 @@ uint64_t bly_raw_bytes(const bly_filter *f);
 bly_status bly_raw_get(const bly_filter *f, void *bits, size_t nbytes);
 bly_status bly_raw_set(bly_filter *f, const void *bits, size_t nbytes);
 
+/* ------------------------------------------------------------------ cells */
+
+/* The cells of f as they lie in memory and in the payload of its file, for
+ * those who draw them: *nbytes of them, which belong to f and are valid until f
+ * changes. docs/kinds says what they mean. Layers have cells of their own. */
+const void *bly_cells(const bly_filter *f, uint64_t *nbytes);
+
 /* ------------------------------------------------------------------ layers */
 
 /* Layer i, from 0, of the filters that f consists of; NULL past the last one.

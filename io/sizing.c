@@ -35,12 +35,14 @@ bool kind_exists(const char *name)
     return false;
 }
 
-bool option_words(const struct list *words, const bly_option **out)
+/* NAME=VALUE words as options, with place for `more` behind them. */
+static bool option_words_and(const struct list *words, size_t more,
+                             bly_option **out)
 {
     *out = NULL;
-    if (words->n == 0)
+    if (words->n + more == 0)
         return true;
-    bly_option *const options = calloc(words->n, sizeof *options);
+    bly_option *const options = calloc(words->n + more, sizeof *options);
     for (size_t i = 0; options && i < words->n; i++) {
         const char *const text = words->at[i];
         const char *const equals = strchr(text, '=');
@@ -65,6 +67,52 @@ bool option_words(const struct list *words, const bly_option **out)
     return true;
 }
 
+bool option_words(const struct list *words, const bly_option **out)
+{
+    bly_option *options;
+    const bool right = option_words_and(words, 0, &options);
+    *out = options;
+    return right;
+}
+
+#define MISS_NAME "miss"
+
+/* The options of -O, and that of --miss behind them. */
+static bool sizing_options(const struct sizing *s, bly_spec *spec)
+{
+    bly_option *options;
+    if (!option_words_and(&s->options, s->miss > 0, &options))
+        return false;
+    for (size_t i = 0; s->miss > 0 && i < s->options.n; i++)
+        if (strcmp(options[i].name, MISS_NAME) == 0) {
+            fail("--miss and -O miss are the same thing; give one of them");
+            return false;
+        }
+    if (s->miss > 0) {
+        char *text;
+        if (asprintf(&text, "%.17g", s->miss) < 0) {
+            fail("out of memory");
+            return false;
+        }
+        options[s->options.n] = (bly_option){ MISS_NAME, text };
+    }
+    spec->options = options;
+    sizing_misses(s, spec);
+    return true;
+}
+
+void sizing_misses(const struct sizing *s, bly_spec *spec)
+{
+    bly_kind_info kind;
+    spec->noptions = s->options.n;
+    if (!(s->miss > 0) || !(spec->kind ? bly_kind_named(spec->kind, &kind)
+                                       : bly_kind_at(0, &kind)))
+        return;
+    for (size_t i = 0; i < kind.nparams; i++)
+        spec->noptions +=
+            strcmp(bly_param_at(kind.params, i)->name, MISS_NAME) == 0;
+}
+
 bool sizing_spec(const struct sizing *s, bly_spec *spec)
 {
     if (s->kind && !kind_exists(s->kind))
@@ -87,9 +135,7 @@ bool sizing_spec(const struct sizing *s, bly_spec *spec)
              s->memory ? "--memory" : "--bits");
         return false;
     }
-
-    spec->noptions = s->options.n;
-    return option_words(&s->options, &spec->options);
+    return sizing_options(s, spec);
 }
 
 bool is_sized(const bly_spec *spec)

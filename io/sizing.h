@@ -14,6 +14,7 @@ struct sizing {
     uint64_t items;
     double fpr;
     uint64_t bits, memory;
+    double miss; /* the most of its own keys that it may miss; 0: not said */
     struct list options;
 };
 
@@ -31,6 +32,10 @@ bool is_sized(const bly_spec *spec);
 /* Fill in kind, items, fpr, bits and options of spec. False, with the reason
  * printed, if that cannot be meant. */
 bool sizing_spec(const struct sizing *s, bly_spec *spec);
+
+/* Let spec, of sizing_spec(), have the option for s->miss if its kind has one:
+ * other kinds miss nothing. Again, for each kind that spec is given. */
+void sizing_misses(const struct sizing *s, bly_spec *spec);
 
 /* The kinds that have an ability, as "one, other". The caller frees it;
  * NULL if there is no memory. */

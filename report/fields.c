@@ -105,7 +105,11 @@ static struct value value_at(const struct field *f, const void *at)
 
 static struct value field_value(const struct field *f, const void *value)
 {
-    struct value v = value_at(f, field_at(f, value));
+    const void *const at = field_at(f, value);
+    /* An empty list has no first element that could be looked at. */
+    if (f->each && at && !field_count(f, value))
+        return (struct value){ .is = OBJECT_AT, .at = at };
+    struct value v = value_at(f, at);
     if (f->each && v.is != NOTHING)
         v.real = (double)field_count(f, value);
     else if ((f->how & ZERO) && v.real == 0)

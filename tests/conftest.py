@@ -162,7 +162,7 @@ def bare(tmp_path_factory):
     that need one are left out, and those that say so compiled again."""
     folder = tmp_path_factory.mktemp("bare")
     says = ["cli/cmd_redis", "cli/cmd_digest", "cli/cmd_passwords",
-            "cli/cmd_seal", "cli/cmd_traffic", "workbench/figure_lists",
+            "cli/cmd_seal", "cli/cmd_traffic", "cli/cmd_web", "workbench/figure_lists",
             "apps/overlay/secure",
             "io/unpack", "apps/parquet/page_unpack"]
     needs = [*says, "io/late_sodium",
@@ -174,6 +174,7 @@ def bare(tmp_path_factory):
              "apps/traffic/scan_capture", "apps/traffic/digest_verb",
              "apps/traffic/trace_verb", "apps/traffic/queue_replay",
              "io/service", "io/late_microhttpd", "apps/passwords/serve",
+             "apps/web/serve",
              *(f"apps/digest/{name}" for name in
                ("fetch", "late_curl", "relay", "serve", "server"))]
 

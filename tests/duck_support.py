@@ -21,10 +21,10 @@ needs_npm = pytest.mark.skipif(NO_NPM is not None, reason=str(NO_NPM))
 class DuckDB:
     """A database in memory, with DuckDB's settings as name=value."""
 
-    def __init__(self, *settings):
+    def __init__(self, *settings, env=None):
         self.node = subprocess.Popen(
             ["node", ROOT / "tests" / "duckdb.mjs", BUILD / "npm", *settings],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 
     def ask(self, sql, **more):
         """What came back: {"rows": ...} or {"error": ...}."""

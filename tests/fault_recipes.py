@@ -73,6 +73,10 @@ WRITES = [
     writing("join -q -t 1 a.txt b.txt -o new.tsv", "new.tsv"),
     writing("join -q -t 1 --type left --field 1 ages.tsv older.tsv -o gone.tsv",
             "gone.tsv"),
+    writing("sync pull -q -t 1 a.txt b.txt", "a.txt", volatile=True),
+    writing("sync pull -q -t 1 a.txt b.txt -o new.txt", "new.txt",
+            volatile=True),
+    writing("sync push -q -t 1 texts out", "out/1", "out/2"),
     writing("table build -q -o new.blt ages.tsv", "new.blt"),
     writing("table build -q -o db older.tsv", "db/00000002.blt"),
     writing("distinct -q -t 1 a.txt -o new.bly", "new.bly"),
@@ -146,6 +150,7 @@ WRITES = [
     writing("traffic digest -q --seed 1 -o new.dig old.pcap", "new.dig"),
     writing("plan -n 1000 --plot old.svg", "old.svg"),
     writing("explain --add 2,4,9 --plot new.svg", "new.svg"),
+    writing("net sim loop --topology grid:4x4 --tries 20 --plot new.svg", "new.svg"),
     writing("ring show --from 3 --find 45 --plot new.svg", "new.svg"),
     writing("figures example-slides --out drawn", "drawn",
             "drawn/example-slides.csv", "drawn/example-slides.svg"),
@@ -183,6 +188,8 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "top a.txt",
     "unique -q -t 1 b.txt",
     "join -q -t 1 --type anti b.txt a.txt",
+    ("sync -q a.txt b.txt", (), 1),
+    "isect -c -t 1 a.txt b.txt",
     "table get db -f names.txt",
     "table stat db",
     "table verify db",
@@ -221,7 +228,7 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
 ]
 
 # Verbs that run until they are ended; what they serve they only read.
-ENDLESS = ["digest serve", "digest relay"]
+ENDLESS = ["digest serve", "digest relay", "sync serve"]
 
 
 # ------------------------------------------------------------------ a folder

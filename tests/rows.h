@@ -16,16 +16,17 @@
 /* What a row left of n keys: answers and lines. */
 typedef struct outcome {
     uint64_t nfresh, *fresh, *maybe, *words;
+    unsigned char *room; /* of the words, which begin at a line */
 } outcome;
 
 static outcome outcome_new(uint64_t nlines, size_t n)
 {
     const size_t nwords = BLY_BITMAP_WORDS(n) + 1;
     outcome o = { .fresh = calloc(nwords, 8), .maybe = calloc(nwords, 8) };
-    o.words = aligned_alloc(64, nlines * 64);
-    if (!o.fresh || !o.maybe || !o.words)
+    o.room = calloc(nlines + 1, 64); /* Windows has no aligned_alloc() */
+    if (!o.fresh || !o.maybe || !o.room)
         exit(2);
-    memset(o.words, 0, nlines * 64);
+    o.words = (void *)(o.room + (-(uintptr_t)o.room & 63));
     return o;
 }
 
@@ -33,7 +34,7 @@ static void outcome_free(outcome *o)
 {
     free(o->fresh);
     free(o->maybe);
-    free(o->words);
+    free(o->room);
 }
 
 /* Add the first half of n keys, in two calls so that the second finds some of

@@ -94,6 +94,11 @@ size_t scaled(size_t n)
     return getenv("BLY_QUICK") ? n / 8 : n;
 }
 
+size_t stride(size_t n, size_t looks)
+{
+    return n / scaled(looks) | 1;
+}
+
 /* ---------------------------------------------------------------- memory */
 
 static size_t guarded_room(size_t nbytes)

@@ -75,6 +75,10 @@ void zipf_draw(double exponent, size_t nkeys, size_t nevents, uint64_t *state,
  * need many keys: n, or an eighth of it where BLY_QUICK is set. */
 size_t scaled(size_t n);
 
+/* The step that looks at about `looks` of n places, or at an eighth of them
+ * where BLY_QUICK is set: odd, so that it meets every bit of a byte. */
+size_t stride(size_t n, size_t looks);
+
 /* ------------------------------------------------------------------ rows */
 
 /* Every row of a job (engine/rows.h) that this processor runs; and the last,

@@ -7,11 +7,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/murmur2.h"
 #include "foreign/format.h"
 #include "foreign/hashes.h"
 #include "support.h"
 
 /* ------------------------------------------------------------ hash values */
+
+/* Eight at once, in all rows that this processor runs, are eight one by one:
+ * keys of all lengths, and widths around those where a quotient is off. */
+static void test_murmur2_lanes(void **state)
+{
+    static const uint32_t seeds[8] = { 0, 1, 2, 3, 4, 1919, 7, UINT32_MAX };
+    static const uint32_t widths[] = { 1,
+                                       2,
+                                       3,
+                                       7,
+                                       2000,
+                                       4096,
+                                       65537,
+                                       4000000,
+                                       1000000007,
+                                       1 << 30,
+                                       UINT32_C(1) << 31 };
+    unsigned char key[64];
+    uint32_t out[8];
+    (void)state;
+    for (unsigned i = 0; i < sizeof key; i++)
+        key[i] = (unsigned char)(37 * i + 200);
+    bly_row row;
+    for (size_t r = 0; (row = bly_murmur2_row_at(r)).name; r++)
+        for (size_t n = 0; n <= sizeof key && bly_row_runs(row.needs); n++) {
+            bly_murmur2_rows[r].eight(key + sizeof key - n, n, seeds, out);
+            for (int i = 0; i < 8; i++)
+                assert_int_equal(
+                    out[i], bly_murmur2(key + sizeof key - n, n, seeds[i]));
+            for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+                bly_murmur2_rows[r].eight(key + sizeof key - n, n, seeds, out);
+                bly_murmur2_rows[r].remainders(out, widths[w],
+                                               UINT32_MAX / widths[w]);
+                for (int i = 0; i < 8; i++)
+                    assert_int_equal(
+                        out[i], bly_murmur2(key + sizeof key - n, n, seeds[i]) %
+                                    widths[w]);
+            }
+        }
+}
 
 static void test_murmur(void **state)
 {
@@ -486,6 +527,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_murmur),
+        cmocka_unit_test(test_murmur2_lanes),
         cmocka_unit_test(test_md5),
         cmocka_unit_test(test_fnv_xxh),
         cmocka_unit_test(test_key_forms),

@@ -91,7 +91,8 @@ LAW(every_shorter_prefix_is_refused)
 {
     bly_filter *f = law_filled(row, 0, 100), *g = f;
     byte_array a = written(f);
-    for (size_t n = 0; n < a.n; n++) {
+    const size_t step = stride(a.n, 5000);
+    for (size_t n = 0; n < a.n; n += n < 300 || n + 300 > a.n ? 1 : step) {
         unsigned char *wall = a.at;
         if (n < 300 || n + 300 > a.n || n % 61 == 0) {
             wall = guarded_new(n);
@@ -121,14 +122,14 @@ LAW(a_flipped_bit_is_refused_or_harmless)
 {
     bly_filter *f = law_filled(row, 0, 50), *g;
     byte_array a = written(f);
-    size_t refused = 0;
-    const size_t nbits = 8 * a.n;
-    for (size_t bit = 0; bit < nbits; bit++) {
+    size_t harmless = 0;
+    const size_t nbits = 8 * a.n, step = stride(nbits, 40000);
+    for (size_t bit = 0; bit < nbits; bit += bit < 8 * 300 ? 1 : step) {
         a.at[bit / 8] ^= (unsigned char)(1 << (bit % 8));
         if (bly_load(a.at, a.n, NULL, &g)) {
             assert_null(g);
-            refused++;
         } else {
+            harmless++;
             assert_true(bly_equal(f, g));
             assert_int_equal(hits(g, 0, 500), hits(f, 0, 500));
             bly_free(g);
@@ -136,7 +137,7 @@ LAW(a_flipped_bit_is_refused_or_harmless)
         a.at[bit / 8] ^= (unsigned char)(1 << (bit % 8));
     }
     /* What may be harmless is at most a hint or two of 64 bits. */
-    assert_true(nbits - refused <= 128);
+    assert_true(harmless <= 128);
     free(a.at);
     bly_free(f);
 }
@@ -274,9 +275,10 @@ LAW(coded_it_is_the_same)
         assert_ok(bly_read(get_bytes, &source, NULL, &g));
         assert_same_bytes(g, &a);
         bly_free(g);
-        for (size_t n = 0; n < a.n; n += 1 + n % 97)
+        for (size_t n = 0; n < a.n; n += stride(a.n, 200))
             assert_status(bly_load(a.at, n, NULL, &g), BLY_EFORMAT);
-        for (size_t bit = 0; bit < 8 * a.n; bit += bit < 8 * 88 ? 1 : 41) {
+        const size_t nbits = 8 * a.n, step = stride(nbits, 2000);
+        for (size_t bit = 0; bit < nbits; bit += bit < 8 * 88 ? 1 : step) {
             a.at[bit / 8] ^= (unsigned char)(1 << bit % 8);
             assert_status(bly_load(a.at, a.n, NULL, &g), BLY_EFORMAT);
             a.at[bit / 8] ^= (unsigned char)(1 << bit % 8);

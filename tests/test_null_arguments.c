@@ -631,6 +631,33 @@ TRY(bly_strata_estimate)
     (void)unused;
     REFUSED(bly_strata_estimate(NULL, "", 0, &about));
 }
+TRY(bly_elements_sort)
+{
+    size_t n = 1;
+    (void)unused;
+    REFUSED(bly_elements_sort(NULL, &n));
+    REFUSED(bly_elements_sort(NULL, NULL));
+}
+TRY(bly_outline_new)
+{
+    bly_outline *x;
+    (void)unused;
+    GIVES_NULL(x, bly_outline_new(NULL, NULL, 1, &x));
+    REFUSED(bly_outline_new(NULL, NULL, 0, NULL));
+}
+TRY(bly_outline_load)
+{
+    bly_outline *x;
+    (void)unused;
+    GIVES_NULL(x, bly_outline_load(NULL, 1, NULL, &x));
+    REFUSED(bly_outline_load("", 0, NULL, NULL));
+}
+TRY(bly_outline_lacking)
+{
+    size_t n;
+    (void)unused;
+    REFUSED(bly_outline_lacking(NULL, NULL, 0, 1, NULL, &n, NULL));
+}
 TRY(bly_sorted_new)
 {
     bly_sorted *x;
@@ -1245,6 +1272,7 @@ static void names_that_are_null(void **unused)
     X(damage) X(update) X(keeper_new) X(keeper_save) X(delta_write) X(delta_save) X(delta_apply) \
     X(delta_read) X(topk_new) X(topk_add) X(topk_add_keys) X(topk_merge) \
     X(coded_new) X(coded_add) X(coded_remove) X(differ_new) X(differ_take) X(strata_new) X(strata_add) X(strata_estimate) \
+    X(elements_sort) X(outline_new) X(outline_load) X(outline_lacking) \
     X(few_build) X(sorted_new) X(sorted_load) X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
     X(hll_add) X(hll_copy) X(hll_set_hasher) X(hll_common) X(hll_only) X(hll_save) X(hll_open) \
     X(topk_save) X(topk_open) X(sketch_save) X(sketch_open) X(stored_write) X(stored_save) \

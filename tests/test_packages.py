@@ -77,9 +77,11 @@ def mirror():
 USE = r"""
 set -eux
 export DEBIAN_FRONTEND=noninteractive
+printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d # servers are started here, not by their packages
+chmod +x /usr/sbin/policy-rc.d
 apt-get -qq update
-apt-get -qq install -y --no-install-recommends gcc libc6-dev pkg-config sqlite3 > /dev/null
-apt-get -qq install -y --no-install-recommends $(for d in /debs/*.deb; do echo $d; done | grep -v 'postgresql\|leveldb') > /dev/null
+apt-get -qq install -y --no-install-recommends gcc g++ libc6-dev pkg-config sqlite3 redis-server pamtester > /dev/null
+apt-get -qq install -y --no-install-recommends /debs/*.deb > /dev/null
 cd /tmp
 printf 'alice\nbob\n' | bloomery build -q -o f.bly
 bloomery has -q f.bly alice
@@ -91,24 +93,49 @@ printf '#include <bloomery.h>\nint main(void) { bly_filter *f; return bly_open("
 gcc use.c $(pkg-config --cflags --libs bloomery) -o use
 ./use
 ldd ./use | grep -q libbloomery.so
-test -s /usr/lib/redis/modules/bloomery.so
-apt-get -qq purge -y $(for d in /debs/*.deb; do dpkg-deb -f $d Package; done | grep -v 'postgresql\|leveldb') > /dev/null
+printf '#include <bloomery_leveldb.h>\nint main(void) { return sizeof(int) != 4; }\n' > level.c
+gcc level.c -lbloomery_leveldb -lbloomery -lleveldb -lm -o level
+./level
+tail -c 512 $(dpkg -L duckdb-extension-bloomery | grep duckdb_extension) | grep -q linux_
+redis-server --port 0 --unixsocket /tmp/redis.sock --daemonize yes --loadmodule /usr/lib/redis/modules/bloomery.so > /dev/null
+for i in 1 2 3 4 5 6 7 8 9; do redis-cli -s /tmp/redis.sock ping > /dev/null 2>&1 || sleep 1; done
+redis-cli -s /tmp/redis.sock bf.add seen alice
+test "$(redis-cli -s /tmp/redis.sock bf.exists seen alice)" = 1
+redis-cli -s /tmp/redis.sock shutdown nosave
+pg_ctlcluster 15 main start
+chmod 644 f.bly
+su postgres -c "psql -qc 'CREATE EXTENSION bloomery'"
+test "$(su postgres -c "psql -Atc \"SELECT bly_has(bly_agg(x), 'bob') FROM (VALUES ('alice'), ('bob')) AS t(x)\"")" = t
+su postgres -c "psql -qc 'DROP EXTENSION bloomery'"
+pg_ctlcluster 15 main stop
+echo hunter22 > leaked.txt
+bloomery passwords build -q --words -o /etc/leaked.bly leaked.txt
+printf 'password requisite pam_bloomery.so filter=/etc/leaked.bly enforce_for_root retry=1\npassword required pam_permit.so\n' > /etc/pam.d/use
+yes unheard-of-1 | head -4 | pamtester use root chauthtok
+if yes hunter22 | head -4 | pamtester use root chauthtok; then exit 1; fi
+apt-get -qq purge -y $(for d in /debs/*.deb; do dpkg-deb -f $d Package; done) > /dev/null
+rm /etc/pam.d/use /etc/leaked.bly
 test -z "$(find / -xdev -path /proc -prune -o -path /debs -prune -o -path /tmp -prune -o \( -name '*bloomery*' -not -path '/var/*' \) -print)"
 """
 
 
 @FULL
 def test_in_a_bare_debian(debs, tmp_path):
-    """Those for servers and for LevelDB bring a whole engine along, and have tests of their own."""
+    """All of them, with the servers and libraries that they are for. BLY_BARE names a bare Debian that is there already, and is
+    changed."""
     if os.getuid() or not shutil.which("debootstrap"):
         pytest.skip("not root, or debootstrap is not there")
-    root = tmp_path / "root"
+    root = pathlib.Path(os.environ.get("BLY_BARE") or tmp_path / "root")
     release, source = mirror()
-    subprocess.run(["debootstrap", "--variant=minbase", release, root, source], check=True, stdout=subprocess.DEVNULL)
-    (root / "debs").mkdir()
+    if not root.exists():
+        subprocess.run(["debootstrap", "--variant=minbase", release, root, source], check=True, stdout=subprocess.DEVNULL)
+    (root / "debs").mkdir(exist_ok=True)
     for deb in debs.values():
         shutil.copy(deb, root / "debs")
     (root / "use.sh").write_text(USE)
-    done = subprocess.run(["chroot", root, "sh", "/use.sh"], check=False, capture_output=True, text=True,
+    # A space of its own for mounts: /proc is there for the servers, and gone with the test.
+    done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "sh", "-c",
+                           'mount -t proc proc "$0/proc" && exec chroot "$0" sh /use.sh', root],
+                          check=False, capture_output=True, text=True,
                           env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"})
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]

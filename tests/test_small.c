@@ -27,18 +27,13 @@ static uint64_t contents(const bly_filter *f)
 }
 
 /* What docs/small.md allows a filter over its contents, and each of its layers:
- * 192 bytes, 8 for each word of params and state past the eighth and for each
- * place of a layer, a line to align what is not small, and what few have: a
- * hash of its own, or what its kind keeps. */
+ * 192 bytes, 8 for each place of a layer, a line to align what is not small,
+ * and what few have: a hash of its own, or what its kind keeps. */
 static uint64_t allowed(const bly_filter *f)
 {
-    const unsigned words = bly_kind_room(f->kind) + f->kind->nstate;
     const bool lined = f->shape.nbytes >= BLY_ALIGNED_FROM && !f->kind->lines;
-    const bool more =
-        f->extra->hasher.id != BLY_HASH_XXH3 || f->kind->open || f->kind->close;
-    uint64_t sum = 192 + (f->kind->lines ? 8u : 0) +
-                   (words > 8 ? 8 * (words - 8) : 0) + (lined ? 64 : 0) +
-                   (more ? sizeof(bly_extra) : 0) +
+    uint64_t sum = 192 + (lined ? 64u : 0) +
+                   (bly_filter_has_extra(f) ? sizeof(bly_extra) : 0) +
                    (f->extra->aux ? f->kind->aux_bytes : 0) +
                    f->places * sizeof(bly_filter *);
     for (uint32_t i = 0; i < f->nlayers; i++)
@@ -175,7 +170,8 @@ LAW(compact_files_are_checked)
     for (int coded = 0; coded < 2; coded++) {
         bly_set_coded(f, coded);
         byte_array a = written(f);
-        for (size_t n = 0; n < a.n; n += n < 80 || n + 20 > a.n ? 1 : 7) {
+        size_t step = stride(a.n, 400);
+        for (size_t n = 0; n < a.n; n += n < 80 || n + 20 > a.n ? 1 : step) {
             unsigned char *const wall = guarded_new(n);
             if (n)
                 memcpy(wall, a.at, n);
@@ -183,7 +179,8 @@ LAW(compact_files_are_checked)
             assert_null(g);
             guarded_free(wall, n);
         }
-        for (size_t bit = 0; bit < 8 * a.n; bit += bit < 800 ? 1 : 61) {
+        step = stride(8 * a.n, 2000);
+        for (size_t bit = 0; bit < 8 * a.n; bit += bit < 800 ? 1 : step) {
             a.at[bit / 8] ^= (unsigned char)(1u << bit % 8);
             assert_status(bly_load(a.at, a.n, NULL, &g), BLY_EFORMAT);
             a.at[bit / 8] ^= (unsigned char)(1u << bit % 8);

@@ -106,6 +106,19 @@ def test_what_is_no_word(ok, bly):
     assert [line.split(": ")[1] for line in got.lines] == ["machne", "covid"]
 
 
+def test_words_lie_anywhere(ok, bly):
+    """Text is looked at in windows of 64 bytes: words, and what may stand inside of them, at every place of one."""
+    ok("spell", "build", "-o", "f.bly", "--fpr", "1e-9", stdin="nothing\n")
+    rng = random.Random(7)
+    pieces = ["a", "of", "window", "x" * 61, "é", "'", "-", " ", " ", " ", ".", "\n", "(", "@ "]
+    for length in (1, 20, 63, 64, 65, 3000):
+        text = "".join(rng.choices(pieces, k=length))
+        words = re.findall(r"[A-Za-zé]+(?:['-][A-Za-zé]+)*", text)
+        for before in range(0, 66, 13):
+            done = bly("spell", "check", "f.bly", stdin=" " * before + text)
+            assert [line.split(": ", 1)[1] for line in done.lines] == words
+
+
 def test_status_count_json_quiet(ok, bly):
     (ok.path / "w.txt").write_text("right\n")
     ok("spell", "build", "-q", "-o", "w.bly", "w.txt")

@@ -168,7 +168,7 @@ def test_bad_and_other_packets(ok, tmp_path):
 
 # ---------------------------------------------------------------- heavy flows
 
-def zipf(ok, tmp_path, nflows=3000, npackets=60000):
+def zipf(ok, tmp_path, nflows=2000, npackets=30000):
     path = tmp_path / "zipf.pcap"
     ok("traffic", "gen", "-o", path, "--flows", nflows, "--count", npackets)
     return path
@@ -177,30 +177,29 @@ def zipf(ok, tmp_path, nflows=3000, npackets=60000):
 def test_exact_with_a_threshold_of_one_byte(ok, tmp_path):
     path = zipf(ok, tmp_path)
     rows, told = flows(ok, "--threshold", "1", "--entries", "5000", path)
-    assert len(rows) == 3000 and told["packets"] == 60000
-    assert sum(r["packets"] for r in rows.values()) == 60000
+    assert len(rows) == 2000 and told["packets"] == 30000
+    assert sum(r["packets"] for r in rows.values()) == 30000
     assert all(r["bytes"] == r["bytes_max"] == 1000 * r["packets"]
                for r in rows.values())
     sizes = [rows[f"tcp 10.0.{i >> 8}.{i & 255}:1024 > 192.168.0.1:80"]
-             ["packets"] for i in range(1, 3001)]
+             ["packets"] for i in range(1, 2001)]
     assert sizes == sorted(sizes, reverse=True) and sizes[-1] >= 1
 
 
-@pytest.mark.parametrize("how", [(), ("--plain",), ("--no-shield",),
-                                 ("--plain", "--no-shield"), ("--serial",),
-                                 ("--shared",), ("--shared", "--plain")])
 @pytest.mark.parametrize("counters", [1, 30, 3000])
-def test_no_heavy_flow_is_missed(ok, tmp_path, how, counters):
+def test_no_heavy_flow_is_missed(ok, tmp_path, counters):
     path = zipf(ok, tmp_path)
     exact, _ = flows(ok, "--threshold", "1", "--entries", "5000", path)
-    for threshold in 1000, 50_000, 600_001:
-        rows, _ = flows(ok, "--threshold", threshold, "--counters", counters,
-                        "--entries", "5000", *how, path)
-        heavy = {k for k, r in exact.items() if r["bytes"] >= threshold}
-        assert heavy <= set(rows)
-        for k, r in rows.items():
-            assert r["bytes"] <= exact[k]["bytes"] <= r["bytes_max"]
-            assert r["bytes_max"] >= threshold
+    for how in ((), ("--plain",), ("--no-shield",), ("--plain", "--no-shield"),
+                ("--serial",), ("--shared",), ("--shared", "--plain")):
+        for threshold in 5000, 50_000, 300_001:
+            rows, _ = flows(ok, "--threshold", threshold, "--counters",
+                            counters, "--entries", "5000", *how, path)
+            heavy = {k for k, r in exact.items() if r["bytes"] >= threshold}
+            assert heavy <= set(rows), how
+            for k, r in rows.items():
+                assert r["bytes"] <= exact[k]["bytes"] <= r["bytes_max"]
+                assert r["bytes_max"] >= threshold
 
 
 def test_each_device_helps(ok, tmp_path):
@@ -388,26 +387,76 @@ def test_what_came_before_the_damage_is_told(bly, tmp_path):
 
 # ------------------------------------------------------------- other programs
 
+ODD = os.path.join(os.environ.get("BLY_BUILD", "build"), "captures/tcpdump")
+# Wireshark's reader takes a header of the link away before it counts: of
+# SunATM's packets the first 4 bytes.
+SUNATM = 123
+
+
 def real_captures():
-    names = sorted(glob.glob(f"{GOPACKET}/**/*.pcap*", recursive=True)
-                   + glob.glob("/usr/share/doc/python3-dpkt/examples/data/*"))
-    every = 1 if os.environ.get("BLY_FULL") == "1" else 9
-    return [n for n in names if os.path.getsize(n) < 4 << 20][::every]
+    """Of Debian's packages: gopacket, dpkt, pathspider, and what tcpdump's own
+    tests are made of (tools/captures)."""
+    names = sorted(
+        glob.glob(f"{GOPACKET}/**/*.pcap*", recursive=True)
+        + glob.glob("/usr/share/doc/python3-dpkt/examples/data/*.pcap")
+        + glob.glob("/usr/lib/python3/dist-packages/pathspider/tests/data/*")
+        + glob.glob(f"{ODD}/*"))
+    every = 1 if os.environ.get("BLY_FULL") == "1" else 7
+    return names[::every]
+
+
+def theirs_of(paths):
+    """{path: (packets, bytes)} of what Wireshark's reader takes."""
+    out = subprocess.run(["capinfos", "-T", "-m", "-r", "-c", "-d", *paths],
+                         capture_output=True, text=True, timeout=PATIENCE)
+    rows = csv.reader(out.stdout.splitlines())
+    return {r[0]: (int(r[1]), int(r[2])) for r in rows if len(r) == 3}
+
+
+@pytest.mark.skipif(not shutil.which("capinfos"), reason="no tshark")
+@pytest.mark.skipif(not real_captures(), reason="no captures (gopacket)")
+def test_totals_are_wiresharks(bly):
+    paths = real_captures()
+    theirs = theirs_of(paths)
+    assert len(theirs) > len(paths) * 0.9
+    for path in theirs:
+        said = bly("traffic", "flows", "--json", "--threshold", "1",
+                   "--entries", "100k", path)
+        told = json.loads(said.out.splitlines()[-1])
+        packets, size = theirs[path]
+        if f"link type {SUNATM}" in said.err:
+            size += 4 * packets
+        assert (told["packets"], told["bytes"]) == (packets, size), path
+        assert said.status == 0
+
+
+@pytest.mark.skipif(not real_captures(), reason="no captures (gopacket)")
+def test_other_verbs_take_them_too(bly, ok, tmp_path):
+    """Found, not found or damaged, with one line that says why: nothing else
+    comes of odd captures."""
+    (tmp_path / "strings").write_text("HTTP\nattack\n")
+    (tmp_path / "list").write_text("10.0.0.0/8\n2001:db8::/32\n")
+    ok("traffic", "block", "-o", "list.bly", "list")
+    for path in real_captures()[::4]:
+        for argv in (["count"], ["scan", "--strings", "strings"],
+                     ["digest", "-o", "d"], ["queue"],
+                     ["block", "--inner", "list.bly"]):
+            said = bly("traffic", *argv, "-q", path)
+            assert said.status in (0, 1, 2), (argv, path, said.err)
+            assert (said.status == 2) == any(
+                "warning" not in x for x in said.err.splitlines()), said.err
 
 
 @pytest.mark.skipif(not shutil.which("tshark"), reason="no tshark")
-@pytest.mark.skipif(not real_captures(), reason="no captures (gopacket)")
-def test_totals_are_tsharks(bly):
-    read = 0
-    for path in real_captures():
+def test_totals_are_tsharks_too(bly):
+    """The reader of capinfos and tshark is the same; of a few it is seen."""
+    for path in real_captures()[::50]:
         said = bly("traffic", "flows", "--json", "--threshold", "1", path)
-        if said.status != 0:
-            continue
         theirs = subprocess.run(
             ["tshark", "-r", path, "-T", "fields", "-e", "frame.len", "-e",
              "frame.protocols", "-e", "frame.interface_id"],
             capture_output=True, text=True, timeout=PATIENCE)
-        if theirs.returncode != 0:
+        if theirs.returncode != 0 or said.status != 0:
             continue
         # It also lists blocks that are no packets, and of no interface.
         sizes = [int(x[0]) for x in
@@ -415,8 +464,6 @@ def test_totals_are_tsharks(bly):
                  if not (x[1] == "data" and not x[2])]
         told = json.loads(said.out.splitlines()[-1])
         assert (told["packets"], told["bytes"]) == (len(sizes), sum(sizes)), path
-        read += 1
-    assert read >= 5
 
 
 @pytest.mark.skipif(not shutil.which("tshark"), reason="no tshark")

@@ -1,13 +1,11 @@
 /*
  * explain.c - see explain.h
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "report/say.h"
-#include "report/show.h"
 #include "workbench/explain.h"
 #include "workbench/expression.h"
 
@@ -119,107 +117,4 @@ void explain_free(struct explain *e)
     free(e->steps);
     e->steps = NULL;
     e->nsteps = 0;
-}
-
-/* --------------------------------------------------------------- printing */
-
-static int digits_of(size_t n)
-{
-    int digits = 1;
-    while (n >= 10) {
-        n /= 10;
-        digits++;
-    }
-    return digits;
-}
-
-/* Cells from .. to - 1 of a step, or their numbers. */
-static void print_cells(const struct explain_step *s, int width, size_t from,
-                        size_t to)
-{
-    for (size_t c = from; c < to; c++)
-        if (!s)
-            printf(" %*zu", width, c);
-        else if (s->cells[c])
-            printf(" %*u", width, s->cells[c]);
-        else
-            printf(" %*s", width, ".");
-}
-
-static void print_places(const struct explain *e, const struct explain_step *s)
-{
-    for (size_t i = 0; i < e->nhashes; i++)
-        printf("%s%zu%s", i ? ", " : "", s->touched[i],
-               s->op == EXPLAIN_HAS && !s->cells[s->touched[i]] ? " (empty)"
-                                                                : "");
-    if (s->result[0])
-        printf(": %s", s->result);
-}
-
-/* Columns of the terminal, or of what the command prints elsewhere. */
-static int explain_columns(void)
-{
-    struct winsize size;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col
-               ? size.ws_col
-               : 79;
-}
-
-/* An array that is too long for a line is broken into several, each with all
- * steps; what the hash functions named then comes last. */
-void explain_print(const struct explain *e)
-{
-    const int width = digits_of(e->m - 1);
-    int label = 3;
-    for (size_t i = 0; i < e->nsteps; i++)
-        if ((int)strlen(e->steps[i].label) > label)
-            label = (int)strlen(e->steps[i].label);
-    for (size_t i = 0; i < e->nhashes; i++)
-        printf("h%zu(x) = (%s) mod %zu\n", i + 1, show_name(e->hashes[i]),
-               e->m);
-    const int room = (explain_columns() - label) / (width + 1);
-    const size_t fit = room > 4 ? (size_t)room : 4;
-    const bool broken = e->m > fit;
-    for (size_t from = 0; from < e->m; from += fit) {
-        const size_t to = e->m - from < fit ? e->m : from + fit;
-        printf("\n%-*s", label, "");
-        print_cells(NULL, width, from, to);
-        putchar('\n');
-        for (size_t i = 0; i < e->nsteps; i++) {
-            printf("%-*s", label, show_name(e->steps[i].label));
-            print_cells(&e->steps[i], width, from, to);
-            if (!broken) {
-                fputs("   ", stdout);
-                print_places(e, &e->steps[i]);
-            }
-            putchar('\n');
-        }
-    }
-    for (size_t i = 0; i < e->nsteps && broken; i++) {
-        printf("%s%-*s ", i ? "" : "\n", label, show_name(e->steps[i].label));
-        print_places(e, &e->steps[i]);
-        putchar('\n');
-    }
-}
-
-bool explain_draw(const struct explain *e, const char *title,
-                  const char *caption, const char *path)
-{
-    struct plot_step *steps = calloc(e->nsteps + 1, sizeof *steps);
-    if (!steps)
-        return false;
-    for (size_t i = 0; i < e->nsteps; i++)
-        steps[i] = (struct plot_step){ .label = e->steps[i].label,
-                                       .result = e->steps[i].result,
-                                       .cells = e->steps[i].cells,
-                                       .touched = e->steps[i].touched,
-                                       .ntouched = e->nhashes };
-    const struct plot_array a = { .title = title,
-                                  .caption = caption,
-                                  .ncells = e->m,
-                                  .steps = steps,
-                                  .nsteps = e->nsteps };
-    const bool ok = plot_array_save(&a, path);
-    free(steps);
-    return ok;
 }

@@ -8,7 +8,9 @@
 #ifndef BLY_EXPLAIN_H
 #define BLY_EXPLAIN_H
 
-#include "workbench/plot.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum explain_op { EXPLAIN_ADD, EXPLAIN_REMOVE, EXPLAIN_HAS };
 
@@ -38,7 +40,8 @@ struct explain {
 /* Do one more step. False, with the reason printed, if it cannot be done. */
 bool explain_step(struct explain *e, enum explain_op op, uint64_t key);
 
-/* Print all steps, or draw them into a file; false with errno. */
+/* explain_print.c: print all steps, or draw them into a file; false with errno.
+ */
 void explain_print(const struct explain *e);
 bool explain_draw(const struct explain *e, const char *title,
                   const char *caption, const char *path);

@@ -88,13 +88,21 @@
     X(differential)    \
     X(joins)           \
     X(reconcile)       \
+    X(sync)            \
+    X(tree)            \
+    X(isect)           \
     X(chord_hops)      \
     X(chord_loads)     \
     X(chord_deaths)    \
     X(chord_churn)     \
     X(chord_schedules) \
     X(place_moved)     \
-    X(place_points)
+    X(place_points)    \
+    X(net_loop)        \
+    X(net_way)         \
+    X(net_multicast)   \
+    X(net_near)        \
+    X(net_finding)
 
 struct figure_run;
 

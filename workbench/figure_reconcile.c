@@ -78,11 +78,11 @@ static void reconcile_run(struct figure_run *run)
         for (unsigned r = 0; r < runs; r++)
             sum += took[r] = symbols_for(run, d, &random) / d;
         qsort(took, runs, sizeof *took, by_size);
-        /* At most 1.73 on average for few, and 1.40 from 10,000 on; four
+        /* At most 1.62 on average for few, and 1.40 from 10,000 on; four
          * deviations of the mean more where runs scatter. */
         const double slack = d < 100 ? 4 * 0.7 / sqrt(runs * sqrt(d)) : 0;
         figure_point(run, mean, d, NAN, sum / runs, 1,
-                     (d < 10000 ? 1.74 : 1.40) + slack);
+                     (d < 10000 ? 1.64 : 1.40) + slack);
         if (runs >= 20)
             figure_point(run, rare, d, NAN, took[runs * 95 / 100], NAN, NAN);
     }
@@ -93,7 +93,7 @@ const struct figure figure_reconcile = {
     .title = "Symbols that tell in what two sets differ",
     .source = "Yang, Gilad and Alizadeh, Practical Rateless Set "
               "Reconciliation, 2024 (bloomery/reconcile.h).",
-    .about = "A single difference takes one symbol, a few take 1.73 each on "
+    .about = "A single difference takes one symbol, a few take 1.6 each on "
              "average, many take 1.36. The sets may be of any size: what they "
              "share costs nothing.",
     .run = reconcile_run,

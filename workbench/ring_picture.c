@@ -1,8 +1,8 @@
 /*
  * ring_picture.c - a Chord ring to look at: members, fingers, one lookup
  *
- * Ids go round clockwise from the top. The states are those that members of
- * bloomery node have when nothing changes: chord_ideal() computes them.
+ * Ids go round clockwise from the top. What is drawn is the ring
+ * of ring_model.h.
  */
 #include "workbench/ring_picture.h"
 
@@ -11,89 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/overlay/chord.h"
 #include "report/say.h"
 #include "workbench/plot_svg.h"
 
 #define TURN 6.283185307179586
-
-static int id_order(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-bool ring_model(struct ring_model *m, unsigned bits, const uint64_t *ids,
-                size_t n)
-{
-    if (!n || n > RING_MOST)
-        return !fail("a ring to look at has 1 to %d members", RING_MOST);
-    m->bits = bits;
-    m->n = n;
-    memcpy(m->ids, ids, n * sizeof ids[0]);
-    qsort(m->ids, n, sizeof m->ids[0], id_order);
-    for (size_t i = 0; i < n; i++) {
-        if (bits < 64 && m->ids[i] >> bits)
-            return !fail("%llu has more than %u bits; right: --bits",
-                         (unsigned long long)m->ids[i], bits);
-        if (i && m->ids[i] == m->ids[i - 1])
-            return !fail("%llu is there twice", (unsigned long long)m->ids[i]);
-    }
-    return true;
-}
-
-size_t ring_owner(const struct ring_model *m, uint64_t id)
-{
-    for (size_t i = 0; i < m->n; i++)
-        if (m->ids[i] >= id)
-            return i;
-    return 0;
-}
-
-static void no_timer(struct chord *n, enum chord_timer t, uint64_t delay)
-{
-    (void)n;
-    (void)t;
-    (void)delay;
-}
-
-/* The state of a member. */
-static void member_state(const struct ring_model *m, size_t at, struct chord *n)
-{
-    static const struct chord_host host = { .timer = no_timer };
-    static _Thread_local struct chord_ring ring;
-    static _Thread_local struct chord_walk walk;
-    struct chord_peer members[RING_MOST];
-    ring = (struct chord_ring){ .bits = m->bits, .r = 1, .walks = 1 };
-    for (size_t i = 0; i < m->n; i++)
-        members[i] = (struct chord_peer){ m->ids[i], (uint32_t)i + 1 };
-    chord_init(n, &ring, &host, NULL, members[at], &walk, 0);
-    chord_ideal(n, members, m->n, 0);
-}
-
-size_t ring_lookup(const struct ring_model *m, size_t from, uint64_t id,
-                   size_t path[RING_STEPS])
-{
-    struct chord n;
-    size_t steps = 0, at = from;
-    for (;;) {
-        path[steps++] = at;
-        member_state(m, at, &n);
-        if (chord_within(n.self.id, id, n.succ[0].id) ||
-            steps == RING_STEPS - 1) {
-            path[steps++] = n.succ[0].at - 1;
-            return steps;
-        }
-        /* The farthest finger that does not pass the id. */
-        size_t next = n.succ[0].at - 1;
-        for (unsigned k = m->bits; k-- > 0;)
-            if (chord_between(n.self.id, n.fing[k].id, id)) {
-                next = n.fing[k].at - 1;
-                break;
-            }
-        at = next;
-    }
-}
 
 /* ------------------------------------------------------------------------ text
  */
@@ -170,7 +91,7 @@ static void explain_members(const struct ring_model *m)
                id_text(m, pred, b), b, a);
         if (small) {
             struct chord n;
-            member_state(m, i, &n);
+            ring_state(m, i, &n);
             printf("%*sfingers", (int)(14 - strlen(a) - strlen(b)), "");
             for (unsigned k = 0; k < m->bits; k++)
                 printf(" %llu", (unsigned long long)n.fing[k].id);
@@ -195,7 +116,7 @@ void ring_explain(const struct ring_model *m, const struct ring_view *v)
            id_text(m, m->ids[v->from], b));
     for (size_t i = 0; i + 2 < steps; i++) {
         struct chord n;
-        member_state(m, path[i], &n);
+        ring_state(m, path[i], &n);
         printf("  %s: %s is not in (%s, %s]", id_text(m, n.self.id, a),
                id_text(m, v->id, b), a, id_text(m, n.succ[0].id, c));
         printf("; the farthest finger that does not pass it is %s\n",
@@ -299,7 +220,7 @@ static void draw_fingers(struct svg *o, const struct ring_model *m, size_t of,
                          const char *colour)
 {
     struct chord n;
-    member_state(m, of, &n);
+    ring_state(m, of, &n);
     for (unsigned k = 0; k < m->bits;) {
         char text[40];
         const uint64_t to = n.fing[k].id;
@@ -436,7 +357,7 @@ static void make_member(const void *from, size_t i, void *element)
     const struct ring_model *const m = from;
     struct model_member *const to = element;
     struct chord n;
-    member_state(m, i, &n);
+    ring_state(m, i, &n);
     *to = (struct model_member){ .id = n.self.id,
                                  .pred = n.pred.id,
                                  .nfingers = m->bits };

@@ -5,29 +5,7 @@
 #define BLY_RING_PICTURE_H
 
 #include "report/fields.h"
-
-#define RING_MOST 512 /* members that are drawn */
-
-/* Members in the ideal state (apps/overlay/chord.h). */
-struct ring_model {
-    unsigned bits;
-    uint64_t ids[RING_MOST]; /* sorted */
-    size_t n;
-};
-
-/* Ids of any order; false, with the reason printed, if two are one, one is too
- * large for the bits, or there are none or too many. */
-bool ring_model(struct ring_model *m, unsigned bits, const uint64_t *ids,
-                size_t n);
-
-/* The place of the member that owns an id. */
-size_t ring_owner(const struct ring_model *m, uint64_t id);
-
-/* A lookup by fingers alone: the places of the members that are asked, the
- * first being the one that asks, and the owner at the end. */
-#define RING_STEPS 130
-size_t ring_lookup(const struct ring_model *m, size_t from, uint64_t id,
-                   size_t path[RING_STEPS]);
+#include "workbench/ring_model.h"
 
 /* What is shown beside the members: fingers of one of them, or a lookup from
  * it. */

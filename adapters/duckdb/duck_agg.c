@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void agg_wrong(duck_info info, const char *bad)
 {
@@ -24,13 +23,6 @@ static void agg_wrong(duck_info info, const char *bad)
 }
 
 /* ------------------------------------------------------------------ states */
-
-#define STATE_SIGN UINT64_C(0x5e7a6b1c0f93d24b) /* one of ours */
-
-struct state {
-    uint64_t sign; /* 0 when it has ended */
-    void *made;    /* of what follows here; NULL: no row that counts has come */
-};
 
 static uint64_t state_size(duck_info info)
 {
@@ -42,44 +34,6 @@ static void state_begin(duck_info info, void *state)
 {
     (void)info;
     *(struct state *)state = (struct state){ .sign = STATE_SIGN };
-}
-
-/* Is there a state at this address, which may be any? The kernel looks, and
- * does not fall. */
-static bool state_is_at(const int to[2], const void *at)
-{
-    uint64_t sign = 0;
-    return (uintptr_t)at % sizeof sign == 0 &&
-           write(to[1], at, sizeof sign) == (ssize_t)sizeof sign &&
-           read(to[0], &sign, sizeof sign) == (ssize_t)sizeof sign &&
-           sign == STATE_SIGN;
-}
-
-/* DuckDB gives a state for each row; but where it sorts rows first, and for
- * windows over all of them, it gives one for all, with nothing behind it, and
- * does not say so (1.5.6). The memory of the list tells, where DuckDB's
- * allocator can be asked how much it is. Elsewhere the next few are looked at:
- * what lies behind one state is none, or that of another window. */
-#define STATES_LOOKED 8
-static const char *states_many(void *const *states, size_t n, bool *many)
-{
-    size_t first = 1;
-    int to[2];
-    *many = n < 2 || !duck_memory_of ||
-            duck_memory_of(states) / sizeof *states >= n;
-    if (n < 2 || duck_memory_of)
-        return NULL;
-    while (first < n && states[first] == states[0])
-        first++;
-    if (first == n)
-        return NULL;
-    if (pipe(to))
-        return "too many open files";
-    for (size_t i = first; i < n && i < first + STATES_LOOKED && *many; i++)
-        *many = state_is_at(to, states[i]);
-    close(to[0]);
-    close(to[1]);
-    return NULL;
 }
 
 static struct state *state_of(void *const *states, bool many, size_t row)

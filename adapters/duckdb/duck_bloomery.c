@@ -4,9 +4,10 @@
  *     LOAD 'build/bloomery.duckdb_extension';
  *     SELECT count(*) FROM visits WHERE bly_has('seen.bly', email);
  *
- * duck_ask.c has the functions of rows, duck_agg.c the aggregates, duck_held.c
- * filters in use, duck_rows.c DuckDB's vectors. duck_api.h says what is used
- * of DuckDB. tools/duckdb-footer makes an extension of the shared library.
+ * duck_ask.c has the functions of rows, duck_agg.c the aggregates,
+ * duck_states.c their states, duck_held.c filters in use, duck_rows.c DuckDB's
+ * vectors. duck_api.h says what is used of DuckDB. tools/duckdb-footer makes an
+ * extension of the shared library.
  */
 #define _GNU_SOURCE /* dladdr() */
 #include "adapters/duckdb/duck_bloomery.h"
@@ -17,7 +18,6 @@
 struct duck_entries duck;
 struct duck_by_name duck_late;
 bool duck_is_late;
-size_t (*duck_memory_of)(const void *);
 
 duck_type type_of_letter(char letter)
 {
@@ -61,8 +61,6 @@ static bool take_by_name(void *library)
     }
     DUCK_BY_NAME(DUCK_TAKE)
 #undef DUCK_TAKE
-    void *const memory_of = dlsym(library, "duckdb_je_malloc_usable_size");
-    memcpy(&duck_memory_of, &memory_of, sizeof duck_memory_of);
     return all;
 }
 
@@ -78,8 +76,10 @@ static bool take_all(void *info, const struct duck_access *access)
     take_entries(table);
     void *const library = duckdb_library();
     duck_is_late = library && take_by_name(library);
-    if (library)
+    if (library) {
+        states_begin(library);
         dlclose(library); /* it stays: we are called by it */
+    }
     pthread_mutex_unlock(&taking);
     return true;
 }

@@ -13,10 +13,6 @@ extern struct duck_entries duck;
 extern struct duck_by_name duck_late;
 extern bool duck_is_late; /* all of duck_late are there */
 
-/* How many bytes DuckDB's allocator gave at an address; NULL where it does not
- * tell. */
-extern size_t (*duck_memory_of)(const void *);
-
 /* Bytes that a value can have. */
 #define DUCK_MOST UINT32_MAX
 
@@ -82,6 +78,23 @@ const char *result_json(duck_vector result, size_t row, const char *bad,
 /* What was wrong, to DuckDB by one of its functions. */
 void say_wrong(duck_info info, void (*set)(duck_info, const char *),
                const char *bad);
+
+/* ----------------------------------------------------------------- states */
+
+/* What DuckDB keeps of a group. */
+#define STATE_SIGN UINT64_C(0x5e7a6b1c0f93d24b) /* one of ours */
+struct state {
+    uint64_t sign; /* 0 when it has ended */
+    void
+        *made; /* of what the aggregate is; NULL: no row that counts has come */
+};
+
+/* Is there a state for each of n rows, or one for all of them? The latter may
+ * be said of n that are the same. */
+const char *states_many(void *const *states, size_t n, bool *many);
+
+/* Find out who can tell; library is where DuckDB is. */
+void states_begin(void *library);
 
 /* ---------------------------------------------------------------- filters */
 

@@ -429,6 +429,16 @@ static long add_items(effects *e, bly_foreign *f, server_string **argv, int n,
     return nreplies;
 }
 
+/* May the reply for n items end before the last of them, as add_error() says?
+ */
+static bool may_end_early(const bly_foreign *f, int n)
+{
+    if (bly_foreign_nparts(f) != 1)
+        return false;
+    const bly_foreign_sizes s = value_sizes(f);
+    return s.capacity - s.items < (uint64_t)n || s.items > s.capacity;
+}
+
 /* Add the items from argv[first] on, reply with an array or, for BF.ADD, with
  * one value. */
 static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
@@ -437,10 +447,12 @@ static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
     const size_t before = bly_foreign_nparts(f);
     effects e = { .ctx = ctx, .command = "BF.MADD", .name = argv[1] };
     uint64_t nfresh = 0;
+    /* A length that is said later costs a buffer of 16 KiB and a copy. */
+    const bool later = array && may_end_early(f, argc - first);
     if (array)
-        srv.ReplyWithArray(ctx, SERVER_LATER);
+        srv.ReplyWithArray(ctx, later ? SERVER_LATER : argc - first);
     const long n = add_items(&e, f, argv + first, argc - first, &nfresh);
-    if (array)
+    if (later)
         srv.ReplySetArrayLength(ctx, n);
     if (nfresh) {
         bf_account_added(f, before, nfresh);
@@ -448,19 +460,16 @@ static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
     }
 }
 
-/* The filter that is to be added to, made as w says where it is missing; w NULL
- * is not to make it. NULL, and an error was sent. */
+/* The filter that is to be added to; NULL, and whether it is to be made: if
+ * not, an error was sent. */
 static bly_foreign *bf_for_adding(server_ctx *ctx, server_string *name,
-                                  const bf_wish *w, server_key **key)
+                                  server_key **key, bool *missing)
 {
     bly_foreign *f;
     const held what = bf_open(ctx, name, SERVER_WRITE, key, &f);
+    *missing = what == HELD_NONE;
     if (what == HELD_OTHER)
         reply_error(ctx, WRONGTYPE);
-    else if (what == HELD_NONE && !w)
-        reply_error(ctx, "ERR not found");
-    else if (what == HELD_NONE)
-        f = bf_make(ctx, name, *key, w);
     return f;
 }
 
@@ -469,9 +478,13 @@ static int bf_add_many(server_ctx *ctx, server_string **argv, int argc,
 {
     if (many ? argc < 3 : argc != 3)
         return srv.WrongArity(ctx);
-    const bf_wish w = wish_usual(ctx);
     server_key *key;
-    bly_foreign *f = bf_for_adding(ctx, argv[1], &w, &key);
+    bool missing;
+    bly_foreign *f = bf_for_adding(ctx, argv[1], &key, &missing);
+    if (missing) {
+        const bf_wish w = wish_usual(ctx);
+        f = bf_make(ctx, argv[1], key, &w);
+    }
     if (f)
         add_and_tell(ctx, argv, argc, 2, f, many);
     key_close(key);
@@ -636,8 +649,12 @@ static int bf_insert(server_ctx *ctx, server_string **argv, int argc)
     if (!insert_words(ctx, argv, argc, &in) || !insert_scales(ctx, &in))
         return SERVER_OK;
     server_key *key;
-    bly_foreign *f =
-        bf_for_adding(ctx, argv[1], in.create ? &in.wish : NULL, &key);
+    bool missing;
+    bly_foreign *f = bf_for_adding(ctx, argv[1], &key, &missing);
+    if (missing && in.create)
+        f = bf_make(ctx, argv[1], key, &in.wish);
+    else if (missing)
+        reply_error(ctx, "ERR not found");
     if (f)
         add_and_tell(ctx, argv, argc, in.items, f, true);
     key_close(key);
@@ -665,13 +682,14 @@ static int bf_exists_many(server_ctx *ctx, server_string **argv, int argc,
             srv.ReplyWithLongLong(ctx, 0);
         else
             reply_bool(ctx, false);
+    const bool as_number = f && bf_is_valkey(f);
     for (int at = 2; at < argc && f;) {
         bly_bytes items[ITEMS_BATCH];
         uint64_t found[BLY_BITMAP_WORDS(ITEMS_BATCH)];
         const size_t n = arg_items(argv + at, argc - at, bf_batch(), items);
         bly_foreign_has(f, items, n, found, NULL); /* bytes: cannot fail */
         for (size_t i = 0; i < n; i++)
-            reply_found(ctx, bf_is_valkey(f), found, i);
+            reply_found(ctx, as_number, found, i);
         at += (int)n;
     }
     key_close(key);

@@ -89,6 +89,15 @@ static bool add_and_reply(effects *e, bly_foreign *t, bly_bytes item,
     "TopK: increment must be an integer greater or equal to 0" \
     "                            and smaller or equal to 100,000"
 
+/* Whether the list has changed since *seen: asked before effects are told, and
+ * not for every item. */
+static void note_changes(effects *e, const bly_foreign *t, uint64_t *seen)
+{
+    const uint64_t now = bly_foreign_changes(t);
+    e->changed |= now != *seen;
+    *seen = now;
+}
+
 /* Items, each with its increment where step is 2. A bad increment is an error
  * in its place. What stands behind it is not added, as in the peer, and gets
  * the same error, so that the array has the length that was announced. */
@@ -110,15 +119,18 @@ static int topk_increase(server_ctx *ctx, server_string **argv, int argc,
         if (!bad && step == 2 &&
             !arg_number(argv[i + 1], 0, TOPK_MAX_INCREMENT, &by)) {
             bad = true;
+            note_changes(&e, t, &seen);
             effects_refuse(&e, argv + i, argv + argc);
         }
-        if (bad)
+        if (bad) {
             reply_error(ctx, TOPK_BAD_INCREMENT);
-        else if (!add_and_reply(&e, t, arg_item(argv[i]), by))
+        } else if (!add_and_reply(&e, t, arg_item(argv[i]), by)) {
+            note_changes(&e, t, &seen);
             effects_refuse(&e, argv + i, argv + i + step);
-        e.changed |= bly_foreign_changes(t) != seen;
-        seen = bly_foreign_changes(t);
+        }
     }
+    if (t)
+        note_changes(&e, t, &seen);
     if (effects_end(&e, argv + argc))
         key_changed(ctx, event, argv[1]);
     key_close(key);

@@ -152,6 +152,13 @@ const char *sql_has(const bly_filter *f, const struct sql_key *key, bool *maybe)
     return sql_told(st);
 }
 
+bool sql_is_plain(const bly_filter *f)
+{
+    const bly_keying keys = bly_keying_of(f);
+    return bly_hasher_of(f) && keys.type != BLY_KEYS_INT64 &&
+           keys.type != BLY_KEYS_UINT64 && !keys.forms;
+}
+
 const char *sql_count(const bly_filter *f, const struct sql_key *key,
                       uint64_t *count)
 {

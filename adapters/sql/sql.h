@@ -49,7 +49,12 @@ const char *sql_spec_read(struct sql_spec *s, const char *kind,
 const char *sql_has(const bly_filter *f, const struct sql_key *key,
                     bool *maybe);
 
-/* The same of many keys of a type, in an array as bly_has_as() takes it. */
+/* Are text and bytes asked as they are, by bly_has()? Not where keys are
+ * numbers or folded, nor without their secret. After a yes, bly_damage() must
+ * be looked at; what is damaged never says no. */
+bool sql_is_plain(const bly_filter *f);
+
+/* sql_has() of many keys of a type, in an array as bly_has_as() takes it. */
 const char *sql_has_many(const bly_filter *f, bly_key_type type,
                          const void *keys, size_t n, uint64_t *maybe);
 const char *sql_count(const bly_filter *f, const struct sql_key *key,

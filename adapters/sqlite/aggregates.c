@@ -72,12 +72,10 @@ static const char *text_of(sqlite3_value **argv, int n, int i)
 static bool row_key(sqlite3_context *ctx, struct group *g, sqlite3_value *value,
                     struct sql_key *key)
 {
-    if (!g || sqlite3_value_type(value) == SQLITE_NULL)
-        return false;
-    if (key_of(ctx, value, key))
-        return true;
-    g->failed = true;
-    return false;
+    const char *const bad = g ? key_of(value, key) : NULL;
+    if (bad)
+        group_fail(ctx, g, bad);
+    return g && !bad && key->type;
 }
 
 /* --------------------------------------------------------------------- agg */
@@ -159,60 +157,69 @@ static void merge_final(sqlite3_context *ctx)
 
 /* ---------------------------------------------------------------- sketches */
 
-static void hll_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
+/* How a group takes the key of a row. */
+typedef const char *group_add(struct group *g, const struct sql_key *key);
+
+static void key_step(sqlite3_context *ctx, sqlite3_value **argv, group_add *add)
 {
     struct group *const g = group_of(ctx);
     struct sql_key key;
-    (void)n;
     if (!row_key(ctx, g, argv[0], &key))
         return;
     g->begun = true;
-    const char *const bad = sql_hll_add(&g->hll, &key);
+    const char *const bad = add(g, &key);
     if (bad)
         group_fail(ctx, g, bad);
+}
+
+/* What the last keys did, and the sketch, which stays the group's. */
+static void sketch_final(sqlite3_context *ctx, struct group *g, const char *bad,
+                         bly_stored sketch)
+{
+    if (bad)
+        result_wrong(ctx, bad);
+    else
+        result_value(ctx, &(struct sql_value){ .sketch = sketch });
+    group_end(g);
+}
+
+static const char *hll_add(struct group *g, const struct sql_key *key)
+{
+    return sql_hll_add(&g->hll, key);
+}
+
+static void hll_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    (void)n;
+    key_step(ctx, argv, hll_add);
 }
 
 static void hll_final(sqlite3_context *ctx)
 {
     struct group *const g = group_taken(ctx);
-    if (!g)
-        return;
-    const char *const bad = sql_hll_end(&g->hll);
-    if (bad)
-        result_wrong(ctx, bad);
-    else
-        result_value(ctx,
-                     &(struct sql_value){ .sketch = { .type = BLY_STORED_HLL,
-                                                      .hll = g->hll.hll } });
-    group_end(g);
+    if (g)
+        sketch_final(ctx, g, sql_hll_end(&g->hll),
+                     (bly_stored){ .type = BLY_STORED_HLL, .hll = g->hll.hll });
+}
+
+static const char *minhash_add(struct group *g, const struct sql_key *key)
+{
+    return sql_minhash_add(&g->minhash, key);
 }
 
 static void minhash_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
-    struct group *const g = group_of(ctx);
-    struct sql_key key;
     (void)n;
-    if (!row_key(ctx, g, argv[0], &key))
-        return;
-    g->begun = true;
-    const char *const bad = sql_minhash_add(&g->minhash, &key);
-    if (bad)
-        group_fail(ctx, g, bad);
+    key_step(ctx, argv, minhash_add);
 }
 
 static void minhash_final(sqlite3_context *ctx)
 {
     struct group *const g = group_taken(ctx);
-    if (!g)
-        return;
-    const char *const bad = sql_minhash_end(&g->minhash);
-    if (bad)
-        result_wrong(ctx, bad);
-    else
-        result_value(ctx, &(struct sql_value){
-                              .sketch = { .type = BLY_STORED_LIKENESS,
-                                          .likeness = g->minhash.sketch } });
-    group_end(g);
+    if (g)
+        sketch_final(ctx, g, sql_minhash_end(&g->minhash),
+                     (bly_stored){ .type = BLY_STORED_LIKENESS,
+                                   .likeness = g->minhash.sketch });
 }
 
 static void topk_step(sqlite3_context *ctx, int n, sqlite3_value **argv)

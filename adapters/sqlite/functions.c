@@ -37,33 +37,6 @@ void result_value(sqlite3_context *ctx, const struct sql_value *v)
         sqlite3_result_blob64(ctx, bytes, n, free);
 }
 
-bool key_of(sqlite3_context *ctx, sqlite3_value *value, struct sql_key *key)
-{
-    *key = (struct sql_key){ 0 };
-    switch (sqlite3_value_type(value)) {
-    case SQLITE_INTEGER:
-        key->type = BLY_KEYS_INT64;
-        key->integer = sqlite3_value_int64(value);
-        return true;
-    case SQLITE_TEXT:
-        key->type = BLY_KEYS_TEXT;
-        key->bytes.ptr = sqlite3_value_text(value);
-        key->bytes.len = (size_t)sqlite3_value_bytes(value);
-        return true;
-    case SQLITE_BLOB:
-        key->type = BLY_KEYS_BYTES;
-        key->bytes.ptr = sqlite3_value_blob(value);
-        key->bytes.len = (size_t)sqlite3_value_bytes(value);
-        return true;
-    case SQLITE_FLOAT:
-        result_wrong(ctx, "a real number has no hash; right: CAST it to "
-                          "INTEGER or TEXT");
-        return false;
-    default:
-        return false;
-    }
-}
-
 /* ------------------------------------------------------------------ holding */
 
 void held_drop(struct held *h)
@@ -99,6 +72,7 @@ static struct held *held_file(struct connection *c, const char *path,
         return NULL;
     }
     h->f = h->file->f;
+    h->plain = sql_is_plain(h->f);
     return h;
 }
 
@@ -140,11 +114,17 @@ static struct held *held_blob(struct connection *c, bly_bytes bytes,
         return NULL;
     }
     h->f = h->value.filter;
+    h->plain = sql_is_plain(h->f);
     h->refs++; /* the connection's */
     if (c->blobs[HELD_BLOBS - 1])
         held_drop(c->blobs[HELD_BLOBS - 1]);
     memmove(c->blobs + 1, c->blobs, (HELD_BLOBS - 1) * sizeof *c->blobs);
     return c->blobs[0] = h;
+}
+
+static bool is_null(sqlite3_value *value)
+{
+    return sqlite3_value_type(value) == SQLITE_NULL;
 }
 
 struct held *held_of(sqlite3_context *ctx, sqlite3_value *value, int arg)
@@ -155,6 +135,8 @@ struct held *held_of(sqlite3_context *ctx, sqlite3_value *value, int arg)
         h->refs++;
         return h;
     }
+    if (is_null(value))
+        return NULL;
     if (sqlite3_value_type(value) == SQLITE_BLOB) {
         struct connection *const c = sqlite3_user_data(ctx);
         const void *const ptr = sqlite3_value_blob(value);
@@ -175,31 +157,64 @@ struct held *held_of(sqlite3_context *ctx, sqlite3_value *value, int arg)
     return h;
 }
 
-static bool is_null(sqlite3_value *value)
-{
-    return sqlite3_value_type(value) == SQLITE_NULL;
-}
-
 /* ------------------------------------------------------------------- asking */
 
-static void fn_has(sqlite3_context *ctx, int n, sqlite3_value **argv)
+/* What is asked of a filter about a key. The answer goes to SQLite; NULL is one
+ * as well. */
+typedef const char *question(sqlite3_context *ctx, const struct held *h,
+                             const struct sql_key *key);
+
+/* The first row of a statement, or any if its filter is no constant. */
+static __attribute__((noinline)) const char *
+ask_first(sqlite3_context *ctx, sqlite3_value **argv, const struct sql_key *key,
+          const char *bad, question *about)
 {
-    struct sql_key key;
-    bool maybe = false;
-    (void)n;
-    if (is_null(argv[0]) || is_null(argv[1]))
-        return;
     struct held *const h = held_of(ctx, argv[0], 0);
     if (!h)
-        return;
-    if (key_of(ctx, argv[1], &key)) {
-        const char *const bad = sql_has(h->f, &key, &maybe);
-        if (bad)
-            result_wrong(ctx, bad);
-        else
-            sqlite3_result_int(ctx, maybe);
-    }
+        return NULL;
+    if (!bad)
+        bad = about(ctx, h, key);
     held_drop(h);
+    return bad;
+}
+
+/* Each of the functions has its own copy, since some ask for every row of a
+ * table. */
+static inline __attribute__((always_inline)) void
+ask(sqlite3_context *ctx, sqlite3_value **argv, question *about)
+{
+    struct sql_key key;
+    const char *bad = key_of(argv[1], &key);
+    if (!bad && !key.type)
+        return;
+    const struct held *const h = sqlite3_get_auxdata(ctx, 0);
+    if (!h)
+        bad = ask_first(ctx, argv, &key, bad, about);
+    else if (!bad)
+        bad = about(ctx, h, &key);
+    if (bad)
+        result_wrong(ctx, bad);
+}
+
+/* A key that has to become one of the filter's first. */
+static __attribute__((noinline)) const char *
+ask_has_as(sqlite3_context *ctx, const struct held *h,
+           const struct sql_key *key)
+{
+    bool maybe = false;
+    const char *const bad = sql_has(h->f, key, &maybe);
+    sqlite3_result_int(ctx, maybe);
+    return bad;
+}
+
+static const char *ask_has(sqlite3_context *ctx, const struct held *h,
+                           const struct sql_key *key)
+{
+    if (!h->plain || key->type == BLY_KEYS_INT64)
+        return ask_has_as(ctx, h, key);
+    const bool maybe = bly_has(h->f, key->bytes.ptr, key->bytes.len);
+    sqlite3_result_int(ctx, maybe);
+    return maybe ? sql_told(bly_damage(h->f)) : NULL;
 }
 
 static void result_number(sqlite3_context *ctx, uint64_t x)
@@ -207,45 +222,42 @@ static void result_number(sqlite3_context *ctx, uint64_t x)
     sqlite3_result_int64(ctx, x > INT64_MAX ? INT64_MAX : (int64_t)x);
 }
 
+static const char *ask_count(sqlite3_context *ctx, const struct held *h,
+                             const struct sql_key *key)
+{
+    uint64_t count = 0;
+    const char *const bad = sql_count(h->f, key, &count);
+    result_number(ctx, count);
+    return bad;
+}
+
+static const char *ask_get(sqlite3_context *ctx, const struct held *h,
+                           const struct sql_key *key)
+{
+    uint64_t value;
+    bool present = false;
+    const char *const bad = sql_get(h->f, key, &value, &present);
+    if (!bad && present)
+        result_number(ctx, value);
+    return bad;
+}
+
+static void fn_has(sqlite3_context *ctx, int n, sqlite3_value **argv)
+{
+    (void)n;
+    ask(ctx, argv, ask_has);
+}
+
 static void fn_count(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
-    struct sql_key key;
-    uint64_t count;
     (void)n;
-    if (is_null(argv[0]) || is_null(argv[1]))
-        return;
-    struct held *const h = held_of(ctx, argv[0], 0);
-    if (!h)
-        return;
-    if (key_of(ctx, argv[1], &key)) {
-        const char *const bad = sql_count(h->f, &key, &count);
-        if (bad)
-            result_wrong(ctx, bad);
-        else
-            result_number(ctx, count);
-    }
-    held_drop(h);
+    ask(ctx, argv, ask_count);
 }
 
 static void fn_get(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
-    struct sql_key key;
-    uint64_t value;
-    bool present;
     (void)n;
-    if (is_null(argv[0]) || is_null(argv[1]))
-        return;
-    struct held *const h = held_of(ctx, argv[0], 0);
-    if (!h)
-        return;
-    if (key_of(ctx, argv[1], &key)) {
-        const char *const bad = sql_get(h->f, &key, &value, &present);
-        if (bad)
-            result_wrong(ctx, bad);
-        else if (present)
-            result_number(ctx, value);
-    }
-    held_drop(h);
+    ask(ctx, argv, ask_get);
 }
 
 /* ------------------------------------------------------------------ telling */

@@ -8,7 +8,6 @@
  * virtual table, file.c the facts of a file. Compiled with SQLITE_CORE it is
  * linked into a program: call sqlite3_bloomery_init(db, NULL, NULL).
  */
-#define BLY_SQLITE_MAIN
 #include "adapters/sqlite/sqlite_bloomery.h"
 
 #include <stdlib.h>

@@ -8,9 +8,7 @@
 #include <sqlite3.h>
 #else
 #include <sqlite3ext.h>
-#ifndef BLY_SQLITE_MAIN
 extern const sqlite3_api_routines *sqlite3_api;
-#endif
 #endif
 
 #include "adapters/sql/sql.h"
@@ -18,6 +16,7 @@ extern const sqlite3_api_routines *sqlite3_api;
 /* A filter that is used, from a blob or mapped from a file. */
 struct held {
     const bly_filter *f;
+    bool plain; /* sql_is_plain() */
     unsigned refs;
     struct sql_file *file; /* NULL: from a blob */
     struct sql_value value;
@@ -35,13 +34,38 @@ struct connection {
 };
 void connection_drop(void *connection);
 
-/* The filter of an argument: a blob, or the path of a file. NULL, and the
- * error is set. What comes back is kept for the statement if it can be. */
+/* The filter of an argument: a blob, or the path of a file. NULL if it is SQL's
+ * NULL, or if the error is set. What comes back is kept for the statement if it
+ * can be. */
 struct held *held_of(sqlite3_context *ctx, sqlite3_value *value, int arg);
 void held_drop(struct held *h);
 
-/* A value as a key. False: it has no hash, and the error is set; or NULL. */
-bool key_of(sqlite3_context *ctx, sqlite3_value *value, struct sql_key *key);
+/* A value as a key, of type BLY_KEYS_UNKNOWN if it is SQL's NULL. What has no
+ * hash is an error. */
+static inline const char *key_of(sqlite3_value *value, struct sql_key *key)
+{
+    switch (sqlite3_value_type(value)) {
+    case SQLITE_INTEGER:
+        key->type = BLY_KEYS_INT64;
+        key->integer = sqlite3_value_int64(value);
+        return NULL;
+    case SQLITE_TEXT:
+        key->type = BLY_KEYS_TEXT;
+        key->bytes.ptr = sqlite3_value_text(value);
+        break;
+    case SQLITE_BLOB:
+        key->type = BLY_KEYS_BYTES;
+        key->bytes.ptr = sqlite3_value_blob(value);
+        break;
+    case SQLITE_FLOAT:
+        return "a real number has no hash; right: CAST it to INTEGER or TEXT";
+    default:
+        key->type = BLY_KEYS_UNKNOWN;
+        return NULL;
+    }
+    key->bytes.len = (size_t)sqlite3_value_bytes(value);
+    return key->bytes.ptr || !key->bytes.len ? NULL : "out of memory";
+}
 
 void result_wrong(sqlite3_context *ctx, const char *why);
 void result_value(sqlite3_context *ctx, const struct sql_value *v);

@@ -318,15 +318,6 @@ static int cursor_close(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
-/* A value as a key, without a context to tell errors to. */
-static const char *plain_key(sqlite3_value *value, struct sql_key *key)
-{
-    if (sqlite3_value_type(value) == SQLITE_FLOAT)
-        return "a real number has no hash; right: CAST it to INTEGER or TEXT";
-    key_of(NULL, value, key);
-    return NULL;
-}
-
 static const char *table_hash(const struct table *t, const struct sql_key *key,
                               uint64_t *hash)
 {
@@ -353,7 +344,7 @@ static int cursor_filter(sqlite3_vtab_cursor *cursor, int number,
     const int rc = table_fresh(t);
     if (rc != SQLITE_OK)
         return rc;
-    const char *bad = plain_key(argv[0], &key);
+    const char *bad = key_of(argv[0], &key);
     if (!bad)
         bad = table_hash(t, &key, &c->hash);
     if (bad)
@@ -414,7 +405,7 @@ static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv,
                              "INSERT");
     if (sqlite3_value_type(argv[2]) == SQLITE_NULL)
         return table_fail(t, "NULL is no key");
-    const char *bad = plain_key(argv[2], &key);
+    const char *bad = key_of(argv[2], &key);
     if (!bad)
         bad = sql_add(t->f, &key);
     uint64_t hash = 0;

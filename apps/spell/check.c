@@ -50,17 +50,15 @@ const struct field spell_total_fields[] = {
     { 0 },
 };
 
-/* What the rules said of a word, by its hash: a text says the same again. */
-#define MEMO ((size_t)4096)
-struct verdict {
-    uint64_t hash;
-    bool known, dotted, right;
-};
+/* What the rules said of a word, by its hash: a text says the same again. A
+ * verdict is the hash with two of its bits replaced, and is never zero. */
+#define MEMO ((size_t)16384)
+enum { VERDICT_RIGHT = 1, VERDICT_KNOWN = 2 };
 
 /* What a thread needs. */
 struct worker {
     struct tokens tokens;
-    struct verdict memo[MEMO];
+    uint64_t memo[MEMO];
     uint32_t *left; /* tokens that are not known to be right */
     size_t nleft, left_room;
     struct block out;
@@ -169,11 +167,14 @@ static bool ask_rules(const struct checking_run *c, struct worker *w,
                       const char *word, size_t n, bool dotted)
 {
     const uint64_t hash = bly_hash(bly_hasher_of(c->speller.filter), word, n);
-    struct verdict *const v = &w->memo[hash % MEMO];
-    if (!v->known || v->hash != hash || v->dotted != dotted)
-        *v = (struct verdict){ hash, true, dotted,
-                               speller_right(&c->speller, word, n, dotted) };
-    return v->right;
+    /* With a full stop behind it, it is another question. */
+    const uint64_t asked =
+        ((dotted ? ~hash : hash) & ~(uint64_t)VERDICT_RIGHT) | VERDICT_KNOWN;
+    uint64_t *const v = &w->memo[(hash >> 32) % MEMO];
+    if ((*v & ~(uint64_t)VERDICT_RIGHT) != asked)
+        *v = asked |
+             (speller_right(&c->speller, word, n, dotted) ? VERDICT_RIGHT : 0);
+    return *v & VERDICT_RIGHT;
 }
 
 /* What is left, one by one. */
@@ -220,24 +221,38 @@ static void place_move(struct place *p, size_t to)
         p->column += ((unsigned char)p->text[p->at] & 0xc0) != 0x80;
 }
 
-static bool put_number(struct block *b, const char *behind, uint64_t n)
+static char *put_bytes(char *to, const void *bytes, size_t n)
+{
+    memcpy(to, bytes, n);
+    return to + n;
+}
+
+static char *put_number(char *to, uint64_t n)
 {
     char digits[24];
     size_t at = sizeof digits;
     do
         digits[--at] = (char)('0' + n % 10);
     while (n /= 10);
-    return block_put(b, digits + at, sizeof digits - at) &&
-           block_put(b, behind, strlen(behind));
+    return put_bytes(to, digits + at, sizeof digits - at);
 }
 
-/* Prose may be full of them: without printf(), which would take as long as all
- * the rest. */
+/* Prose may be full of them: without printf(), and with one look at the room,
+ * which would take as long as all the rest. */
 static bool put_line(struct block *b, const struct spell_flagged *f)
 {
-    bool ok = block_put(b, f->file, strlen(f->file)) && block_put(b, ":", 1) &&
-              put_number(b, ":", f->line) && put_number(b, ": ", f->column) &&
-              block_put(b, f->word.ptr, f->word.len);
+    const size_t nfile = strlen(f->file), most = nfile + f->word.len + 64;
+    if (b->room - b->len < most && !block_fit(b, 2 * (b->len + most)))
+        return false;
+    char *to = put_bytes(b->at + b->len, f->file, nfile);
+    *to++ = ':';
+    to = put_number(to, f->line);
+    *to++ = ':';
+    to = put_number(to, f->column);
+    to = put_bytes(to, ": ", 2);
+    to = put_bytes(to, f->word.ptr, f->word.len);
+    b->len = (size_t)(to - b->at);
+    bool ok = true;
     for (size_t i = 0; ok && i < f->nsuggestions; i++)
         ok = block_put(b, i ? ", " : ": ", 2) &&
              block_put(b, f->suggestions[i], strlen(f->suggestions[i]));
@@ -372,8 +387,6 @@ static bool suggester_fill(struct checking_run *c)
 static bool filter_fits(struct checking_run *c, const char *path)
 {
     const bly_keying keying = bly_keying_of(c->speller.filter);
-    bly_stats s;
-    bly_stat(c->speller.filter, &s);
     if (keying.type == BLY_KEYS_INT64 || keying.type == BLY_KEYS_UINT64 ||
         keying.forms & BLY_KEYS_FOLDED) {
         fail("%s: its keys are %s, not words as they are written; right: a "

@@ -5,33 +5,55 @@
 #ifndef BLY_TRAFFIC_ARGS_H
 #define BLY_TRAFFIC_ARGS_H
 
+#include "apps/traffic/flows_history.h"
 #include "report/fields.h"
 
+/* What several verbs are told. */
 struct traffic_args {
-    const char *key, *interval, *threshold, *interface, *form, *output;
-    const char *skew;          /* gen */
-    const char *sketch, *keys; /* count */
-    double error;
-    const char *into, *ttl, *exact, *allow, *key_file; /* block */
-    const char *xdp, *detach, *status, *pins;
-    uint64_t items;
-    double fpr;
-    bool skip_bad, kernel;
-    uint64_t stages, counters, entries, seed, top, count, flows;
-    bool serial, shared, plain, unshielded, inner, json;
+    const char *key, *interval, *interface, *form, *output;
+    uint64_t entries, seed;
+    uint64_t number; /* --count: of packets, or of one packet */
+    uint64_t nflows; /* --flows: gen, and the simulation of queue */
+    bool inner, json;
 
-    /* scan */
-    const char *rules, *strings;
-    uint64_t memory;
-    bool nocase, raw, automaton, per_length, summary;
-
-    /* digest, trace */
-    const char *router, *nat, *topology, *packet, *from, *within, *time;
-    uint64_t bits, mtu;
-
-    /* queue */
-    const char *rate, *sender;
-    uint64_t levels, bins, target, limit;
+    /* And what each of them alone is told. */
+    struct flows_args {
+        const char *threshold, *plot;
+        history_draw *draw; /* what makes the picture */
+        uint64_t stages, counters, top;
+        bool serial, shared, plain, unshielded;
+    } flows;
+    struct gen_args {
+        const char *skew;
+    } gen;
+    struct count_args {
+        const char *sketch, *keys;
+        double error;
+    } count;
+    struct block_args {
+        const char *into, *ttl, *exact, *allow, *key_file;
+        const char *xdp, *detach, *status, *pins;
+        uint64_t items;
+        double fpr;
+        bool skip_bad, kernel;
+    } block;
+    struct scan_args {
+        const char *rules, *strings;
+        uint64_t memory;
+        bool nocase, raw, automaton, per_length, summary;
+    } scan;
+    struct digest_args {
+        const char *router, *nat;
+        uint64_t bits, mtu;
+    } digest;
+    struct trace_args {
+        const char *topology, *packet, *from, *within, *time;
+    } trace;
+    struct queue_args {
+        const char *rate, *sender, *tun, *out, *rehash, *warmup;
+        uint64_t levels, bins, target, limit;
+        bool tail;
+    } queue;
 };
 
 /* What was read, whatever was looked for in it. */
@@ -158,7 +180,7 @@ struct queue_row {
 
 struct queue_summary {
     struct traffic_totals totals;
-    uint64_t taken, early, penalty, full, sent;
+    uint64_t taken, early, penalty, full, sent, rehashes, refused;
 };
 
 extern const struct field queue_row_fields[], queue_fields[];

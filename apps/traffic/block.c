@@ -31,8 +31,8 @@ static bool lists_read(const struct traffic_args *args,
                        const struct list *names, struct block_lists *l)
 {
     for (size_t i = 0; i < names->n; i++)
-        if (!prefix_file(names->at[i], args->skip_bad, prefix_set_take, &l->set,
-                         &l->counts))
+        if (!prefix_file(names->at[i], args->block.skip_bad, prefix_set_take,
+                         &l->set, &l->counts))
             return false;
     prefix_set_sort(&l->set);
     return true;
@@ -87,14 +87,15 @@ static int block_new(const struct traffic_args *args, const struct list *lists)
 {
     struct block_lists l = { 0 };
     struct block_file b = { 0 };
-    struct block_plan plan = { .fpr = args->fpr > 0 ? args->fpr : DEFAULT_FPR,
-                               .items = args->items,
+    struct block_plan plan = { .fpr = args->block.fpr > 0 ? args->block.fpr
+                                                          : DEFAULT_FPR,
+                               .items = args->block.items,
                                .seed = args->seed };
     int status = TROUBLE;
     bool ok;
-    if (!ttl_read(args->ttl, &plan.ttl))
+    if (!ttl_read(args->block.ttl, &plan.ttl))
         return TROUBLE;
-    plan.secret = secret_read(args->key_file, &ok);
+    plan.secret = secret_read(args->block.key_file, &ok);
     if (!ok)
         return TROUBLE;
     if (plan.secret && plan.seed)
@@ -154,17 +155,18 @@ static bly_status block_grow(bly_filter *f, void *ctx)
 static int block_into(const struct traffic_args *args, const struct list *lists)
 {
     struct block_lists l = { 0 };
-    struct block_more m = { .path = args->into, .lists = &l };
+    struct block_more m = { .path = args->block.into, .lists = &l };
     bly_access how = { .wait = wait_for_lock };
     int status = TROUBLE;
     bool ok;
-    how.secret = secret_read(args->key_file, &ok);
+    how.secret = secret_read(args->block.key_file, &ok);
     if (ok && lists_read(args, lists, &l)) {
-        const bly_status st = bly_update(args->into, &how, block_grow, &m);
-        status = !st ? YES
-                 : m.other
-                     ? fail("%s: a filter, but no list of prefixes", args->into)
-                     : fail_library();
+        const bly_status st =
+            bly_update(args->block.into, &how, block_grow, &m);
+        status = !st       ? YES
+                 : m.other ? fail("%s: a filter, but no list of prefixes",
+                                  args->block.into)
+                           : fail_library();
     }
     if (status == YES)
         made_print(args, &m.made);
@@ -176,26 +178,28 @@ static int block_into(const struct traffic_args *args, const struct list *lists)
 
 int traffic_block(const struct traffic_args *args, const struct list *operands)
 {
-    const bool kernel = args->xdp || args->detach || args->status;
-    const int n = (args->output != NULL) + (args->into != NULL) +
-                  (args->xdp != NULL) + (args->detach != NULL) +
-                  (args->status != NULL);
+    const bool kernel =
+        args->block.xdp || args->block.detach || args->block.status;
+    const int n = (args->output != NULL) + (args->block.into != NULL) +
+                  (args->block.xdp != NULL) + (args->block.detach != NULL) +
+                  (args->block.status != NULL);
     if (n > 1)
         return fail("-o, --into, --xdp, --detach and --status exclude each "
                     "other");
-    if ((args->ttl || args->items || args->fpr > 0 || args->seed) &&
+    if ((args->block.ttl || args->block.items || args->block.fpr > 0 ||
+         args->seed) &&
         !args->output)
         return fail("--ttl, --items, --fpr and --seed belong to a new list; "
                     "right: with -o FILE");
-    if (args->skip_bad && n && kernel && !args->allow)
+    if (args->block.skip_bad && n && kernel && !args->block.allow)
         return fail("--skip-bad is about lists that are read");
-    if ((args->exact || args->kernel) && n)
+    if ((args->block.exact || args->block.kernel) && n)
         return fail("--exact and --kernel are for a capture; right: bloomery "
                     "traffic block LIST.bly CAPTURE");
-    if (args->allow &&
-        (args->output || args->into || args->detach || args->status))
+    if (args->block.allow && (args->output || args->block.into ||
+                              args->block.detach || args->block.status))
         return fail("--allow goes with a capture, or with --xdp");
-    if (args->output || args->into) {
+    if (args->output || args->block.into) {
         if (!operands->n)
             return fail("no lists; right: bloomery traffic block %s FILE "
                         "LIST..., - is standard input",

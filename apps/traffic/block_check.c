@@ -139,8 +139,8 @@ static bool packet_check(struct check_run *r, const struct packet *p,
                          uint64_t bytes)
 {
     const int bits = block_match(&r->list, p->version, p->source);
-    const bool listed =
-        r->args->exact && prefix_set_match(&r->exact, p->version, p->source);
+    const bool listed = r->args->block.exact &&
+                        prefix_set_match(&r->exact, p->version, p->source);
     r->missed += listed && bits < 0;
     if (bits < 0)
         return false;
@@ -153,7 +153,7 @@ static bool packet_check(struct check_run *r, const struct packet *p,
     rule->bytes += bytes;
     r->sum.stopped++;
     r->sum.stopped_bytes += bytes;
-    if (r->args->exact && !listed) {
+    if (r->args->block.exact && !listed) {
         const struct prefix from =
             prefix_of(p->version, p->source, p->version == 4 ? 32 : 128);
         r->mistaken++;
@@ -186,9 +186,9 @@ static bool frame_check(struct check_run *r, const struct capture *c,
         t->other++;
         break;
     }
-    if (r->args->kernel && c->link != LINK_OF_KERNEL)
+    if (r->args->block.kernel && c->link != LINK_OF_KERNEL)
         return !fail("%s: the kernel's program is for Ethernet", c->name);
-    return !r->args->kernel ||
+    return !r->args->block.kernel ||
            xdp_trial_packet(&r->trial, f->at, f->n, stopped, &r->disagree);
 }
 
@@ -201,8 +201,8 @@ static int capture_check(struct check_run *r, const char *name, bool *begun)
     int64_t first = 0, newest = 0;
     if (!capture_open(name, false, &c))
         return TROUBLE;
-    bool ok =
-        !r->args->kernel || xdp_trial_begin(&r->trial, &r->list, &r->allow);
+    bool ok = !r->args->block.kernel ||
+              xdp_trial_begin(&r->trial, &r->list, &r->allow);
     *begun = ok;
     while (ok && (got = capture_next(&c, &f)) == CAPTURED) {
         if (!r->sum.totals.packets)
@@ -222,16 +222,16 @@ static void check_print(struct check_run *r)
 {
     struct block_summary *const s = &r->sum;
     struct block_victim *const victims = victims_list(&r->victims);
-    if (r->args->exact) {
+    if (r->args->block.exact) {
         s->mistaken = &r->mistaken;
         s->mistaken_bytes = &r->mistaken_bytes;
         s->missed = &r->missed;
     }
-    if (r->args->kernel)
+    if (r->args->block.kernel)
         s->disagree = &r->disagree;
-    s->ns_passed = r->args->kernel ? xdp_trial_ns(&r->trial, false) : NAN;
-    s->ns_empty = r->args->kernel ? xdp_empty_ns() : NAN;
-    s->ns_stopped = r->args->kernel ? xdp_trial_ns(&r->trial, true) : NAN;
+    s->ns_passed = r->args->block.kernel ? xdp_trial_ns(&r->trial, false) : NAN;
+    s->ns_empty = r->args->block.kernel ? xdp_empty_ns() : NAN;
+    s->ns_stopped = r->args->block.kernel ? xdp_trial_ns(&r->trial, true) : NAN;
     s->victims = victims;
     s->nvictims = victims ? r->victims.n : 0;
     if (!r->args->json) {
@@ -268,10 +268,10 @@ int block_check(const struct traffic_args *args, const struct list *operands)
     if (operands->n != 2)
         return fail("right: bloomery traffic block LIST.bly CAPTURE, or -o "
                     "LIST.bly LIST..., or --xdp INTERFACE LIST.bly");
-    const unsigned char *const secret = secret_read(args->key_file, &ok);
+    const unsigned char *const secret = secret_read(args->block.key_file, &ok);
     if (ok && block_open(operands->at[0], secret, &r.list) &&
-        block_set_read(args->exact, args->skip_bad, &r.exact) &&
-        block_set_read(args->allow, args->skip_bad, &r.allow)) {
+        block_set_read(args->block.exact, args->block.skip_bad, &r.exact) &&
+        block_set_read(args->block.allow, args->block.skip_bad, &r.allow)) {
         rules_begin(&r);
         bool begun = false;
         status = capture_check(&r, operands->at[1], &begun);

@@ -40,7 +40,7 @@ struct pins {
 static bool pins_name(const struct traffic_args *args, const char *interface,
                       struct pins *p)
 {
-    const char *const base = args->pins ? args->pins : DEFAULT_PINS;
+    const char *const base = args->block.pins ? args->block.pins : DEFAULT_PINS;
     if (strlen(interface) >= IF_NAMESIZE || !*interface ||
         strchr(interface, '/') || *interface == '.')
         return !fail("%s: not the name of an interface", interface);
@@ -155,13 +155,13 @@ static int kernel_attach(const struct traffic_args *args, const char *path)
     struct prefix_set allow = { 0 };
     int status = TROUBLE;
     bool ok;
-    const unsigned char *const secret = secret_read(args->key_file, &ok);
-    if (ok && xdp_here() && pins_name(args, args->xdp, &p) &&
+    const unsigned char *const secret = secret_read(args->block.key_file, &ok);
+    if (ok && xdp_here() && pins_name(args, args->block.xdp, &p) &&
         block_open(path, secret, &list) &&
-        block_set_read(args->allow, args->skip_bad, &allow) &&
-        list_attach(&p, args->xdp, &list, &allow)) {
-        note("%s: packets from %s are dropped, until --detach %s", args->xdp,
-             path, args->xdp);
+        block_set_read(args->block.allow, args->block.skip_bad, &allow) &&
+        list_attach(&p, args->block.xdp, &list, &allow)) {
+        note("%s: packets from %s are dropped, until --detach %s",
+             args->block.xdp, path, args->block.xdp);
         status = YES;
     }
     block_close(&list);
@@ -172,20 +172,20 @@ static int kernel_attach(const struct traffic_args *args, const char *path)
 static int kernel_detach(const struct traffic_args *args)
 {
     struct pins p;
-    if (!pins_name(args, args->detach, &p))
+    if (!pins_name(args, args->block.detach, &p))
         return TROUBLE;
     const int link = bpf_pinned(p.link);
     if (link < 0) {
         if (errno == ENOENT)
-            return fail("%s: nothing is attached", args->detach);
-        return xdp_fail(args->detach, errno);
+            return fail("%s: nothing is attached", args->block.detach);
+        return xdp_fail(args->block.detach, errno);
     }
     /* An interface that has gone has nothing attached any more. */
     const bool ok = bpf_link_detach(link) == 0 || errno == ENODEV;
     const int error = errno;
     close(link);
     if (!ok)
-        return xdp_fail(args->detach, error);
+        return xdp_fail(args->block.detach, error);
     pins_remove(&p);
     return YES;
 }
@@ -219,7 +219,7 @@ static bool counter_read(int map, uint32_t number, struct xdp_counter *room,
 static int counters_print(const struct traffic_args *args, int map)
 {
     struct block_rule rules[33 + 129];
-    struct block_state s = { .interface = args->status, .rules = rules };
+    struct block_state s = { .interface = args->block.status, .rules = rules };
     struct xdp_counter all[XDP_NCOUNTERS];
     const unsigned n = processors();
     struct xdp_counter *const room =
@@ -229,7 +229,7 @@ static int counters_print(const struct traffic_args *args, int map)
         ok = counter_read(map, i, room, n, &all[i]);
     free(room);
     if (!ok)
-        return fail("%s: the counters cannot be read", args->status);
+        return fail("%s: the counters cannot be read", args->block.status);
     for (unsigned six = 0; six < 2; six++)
         for (unsigned bits = six ? 129 : 33; bits-- > 0;) {
             const struct xdp_counter c = all[(six ? XDP_SIX : XDP_FOUR) + bits];
@@ -260,15 +260,15 @@ static int counters_print(const struct traffic_args *args, int map)
 static int kernel_status(const struct traffic_args *args)
 {
     struct pins p;
-    if (!pins_name(args, args->status, &p))
+    if (!pins_name(args, args->block.status, &p))
         return TROUBLE;
     const int map = bpf_pinned(p.counters);
     if (map < 0 && errno == ENOENT) {
-        note("%s: nothing is attached", args->status);
+        note("%s: nothing is attached", args->block.status);
         return NO;
     }
     if (map < 0)
-        return xdp_fail(args->status, errno);
+        return xdp_fail(args->block.status, errno);
     const int status = counters_print(args, map);
     close(map);
     return status;
@@ -290,11 +290,11 @@ bool block_set_read(const char *name, bool skip_bad, struct prefix_set *out)
 
 int block_kernel(const struct traffic_args *args, const struct list *operands)
 {
-    if (args->xdp && operands->n != 1)
+    if (args->block.xdp && operands->n != 1)
         return fail("right: bloomery traffic block --xdp INTERFACE LIST.bly");
-    if (!args->xdp && operands->n)
+    if (!args->block.xdp && operands->n)
         return fail("--detach and --status take an interface alone");
-    return args->xdp      ? kernel_attach(args, operands->at[0])
-           : args->detach ? kernel_detach(args)
-                          : kernel_status(args);
+    return args->block.xdp      ? kernel_attach(args, operands->at[0])
+           : args->block.detach ? kernel_detach(args)
+                                : kernel_status(args);
 }

@@ -99,7 +99,7 @@ static bool blocks_fill(struct xdp_maps *m, const bly_blocked *b)
 }
 
 static bool list_fill(struct xdp_maps *m, const struct block_file *list,
-                      const bly_blocked *b)
+                      const bly_blocked *b, const struct prefix_set *allow)
 {
     /* The first words of XXH3's secret. */
     static const uint64_t secret[4] = { UINT64_C(0xbe4ba423396cfeb8),
@@ -116,6 +116,8 @@ static bool list_fill(struct xdp_maps *m, const struct block_file *list,
         .nfour = l->nfour,
         .nsix = l->nsix,
     };
+    for (size_t i = 0; i < allow->n; i++)
+        out.allowed[allow->at[i].version == 6]++;
     memcpy(out.four, l->four, l->nfour);
     memcpy(out.six, l->six, l->nsix);
     const struct bpf_map_spec spec = { .type = BPF_MAP_TYPE_ARRAY,
@@ -232,7 +234,7 @@ int xdp_load(const struct block_file *list, const struct prefix_set *allow,
              s.kind, s.keyed ? ", keyed" : "");
         return -1;
     }
-    if (blocks_fill(&maps, &b) && list_fill(&maps, list, &b) &&
+    if (blocks_fill(&maps, &b) && list_fill(&maps, list, &b, allow) &&
         allow_fill(&maps, allow))
         program = program_load(&maps);
     maps_close(&maps); /* the program keeps them */
@@ -271,8 +273,9 @@ bool xdp_trial_packet(struct xdp_trial *t, const unsigned char *at, size_t n,
         return true;
     if (bpf_xdp_try(t->program, at, n, TRY_REPEAT, &verdict, &ns) < 0)
         return !xdp_fail("a run of the program", errno);
-    t->ns[stopped] += ns;
-    t->timed[stopped]++;
+    /* The least: the others waited for another program. */
+    if (!t->timed[stopped]++ || ns < t->ns[stopped])
+        t->ns[stopped] = ns;
     return true;
 }
 
@@ -282,17 +285,21 @@ double xdp_empty_ns(void)
     static const uint64_t code[] = { UINT64_C(0x00000002000000b7), 0x95 };
     static const unsigned char packet[TRY_LEAST];
     const int program = bpf_xdp_load(code, 2, NULL, 0);
-    uint32_t verdict, ns;
-    const bool ok = program >= 0 && bpf_xdp_try(program, packet, sizeof packet,
-                                                TRY_REPEAT, &verdict, &ns) == 0;
+    uint32_t verdict, ns, least = UINT32_MAX;
+    bool ok = program >= 0;
+    for (unsigned i = 0; ok && i < TRY_TIMED; i++) {
+        ok = bpf_xdp_try(program, packet, sizeof packet, TRY_REPEAT, &verdict,
+                         &ns) == 0;
+        least = ok && ns < least ? ns : least;
+    }
     if (program >= 0)
         close(program);
-    return ok ? (double)ns : (double)NAN;
+    return ok ? (double)least : (double)NAN;
 }
 
 double xdp_trial_ns(const struct xdp_trial *t, bool stopped)
 {
-    return t->timed[stopped] ? (double)t->ns[stopped] / t->timed[stopped] : NAN;
+    return t->timed[stopped] ? (double)t->ns[stopped] : NAN;
 }
 
 void xdp_trial_end(struct xdp_trial *t)

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 
 #include "apps/traffic/late_pcap.h"
 #include "apps/traffic/pcap_file.h"
@@ -26,7 +25,6 @@ bool pcap_begin(void)
 }
 
 #define LIVE_SNAP 65535
-#define LIVE_WAIT_MS 100
 
 static bool live_start(pcap_t *p, const char *name)
 {
@@ -165,28 +163,6 @@ void capture_close(struct capture *c)
 enum captured capture_next(struct capture *c, struct frame *f)
 {
     return c->live ? live_next(c, f) : file_next(c, f);
-}
-
-/* ----------------------------------------------------------------- signals */
-
-static volatile sig_atomic_t ended;
-
-static void end(int number)
-{
-    (void)number;
-    ended = 1;
-}
-
-void capture_watch(void)
-{
-    const struct sigaction a = { .sa_handler = end };
-    sigaction(SIGINT, &a, NULL);
-    sigaction(SIGTERM, &a, NULL);
-}
-
-bool capture_ended(void)
-{
-    return ended;
 }
 
 /* -------------------------------------------------------------------- keys */

@@ -6,6 +6,7 @@
 
 #include "apps/traffic/args.h"
 #include "apps/traffic/packet.h"
+#include "apps/traffic/until.h"
 
 struct frame {
     int64_t ns; /* since 1970 */
@@ -31,6 +32,11 @@ struct capture {
 bool capture_open(const char *name, bool live, struct capture *c);
 void capture_close(struct capture *c);
 
+/* When nothing has come for a while: packets from before so many nanoseconds
+ * cannot come any more. The kernel gathers them for LIVE_WAIT_MS. */
+#define LIVE_WAIT_MS 100
+#define CAPTURE_LATE ((int64_t)2 * LIVE_WAIT_MS * 1000000)
+
 enum captured {
     CAPTURED,
     CAPTURED_NONE, /* live: nothing came for a while */
@@ -38,10 +44,6 @@ enum captured {
     CAPTURED_TROUBLE /* damaged, or gone; the reason is printed */
 };
 enum captured capture_next(struct capture *c, struct frame *f);
-
-/* A live capture goes on until a signal says that it is enough. */
-void capture_watch(void);
-bool capture_ended(void);
 
 /* Count a frame and find its key. False: it has none. */
 bool frame_key(const struct capture *c, const struct frame *f, bool inner,

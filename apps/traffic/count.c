@@ -108,10 +108,10 @@ static bool count_pass(struct count_run *r, count_take *take, bool last)
     if (!capture_open(r->name, r->args->interface != NULL, &c))
         return false;
     if (c.live)
-        capture_watch();
+        until_watch();
     c.hushed = !last;
-    while (!st && !(c.live && capture_ended()) &&
-           !(c.live && r->args->count && t.packets >= r->args->count)) {
+    while (!st && !(c.live && until_ended()) &&
+           !(c.live && r->args->number && t.packets >= r->args->number)) {
         got = capture_next(&c, &f);
         if (got == CAPTURED_NONE)
             continue;
@@ -147,7 +147,7 @@ static bool key_ask(void *ctx, bly_bytes text)
     if (!key_parse(a->r->key, text.ptr, text.len, &key))
         return !fail("%s: line %llu is no flow with the key %s; right: one per "
                      "line, as count prints them",
-                     a->r->args->keys, (unsigned long long)a->line,
+                     a->r->args->count.keys, (unsigned long long)a->line,
                      a->r->args->key ? a->r->args->key : "5tuple");
     if (tally_get(&a->r->tally, tally_hash(&a->r->tally, &key), &packets,
                   &bytes))
@@ -161,7 +161,7 @@ static bool keys_print(struct count_run *r)
 {
     struct input in;
     struct asking a = { r, 0 };
-    input_files(&in, &r->args->keys, 1, false);
+    input_files(&in, &r->args->count.keys, 1, false);
     const bool ok = input_each(&in, key_ask, &a);
     if (in.error[0])
         fail("%s", in.error);
@@ -176,24 +176,24 @@ static bool count_options(struct count_run *r, const struct list *operands)
     const struct traffic_args *const a = r->args;
     if (!key_option(a, &r->key) || !form_option(a, &r->csv))
         return false;
-    if (a->sketch && !tally_choose(a->sketch, &r->spec.kind))
+    if (a->count.sketch && !tally_choose(a->count.sketch, &r->spec.kind))
         return !fail("--sketch '%s': right: countmin, spectral or spacecode",
-                     a->sketch);
+                     a->count.sketch);
     if (a->interface ? operands->n : operands->n != 1)
         return !fail("right: bloomery traffic count CAPTURE, or --interface "
                      "NAME --keys FILE");
     r->name = a->interface ? a->interface : operands->at[0];
     const bool once = a->interface || strcmp(r->name, "-") == 0;
-    if (once && (!a->keys || r->spec.kind != TALLY_COUNTMIN))
+    if (once && (!a->count.keys || r->spec.kind != TALLY_COUNTMIN))
         return !fail("%s: packets that come only once are counted by countmin, "
                      "for flows that are known before; right: --sketch "
                      "countmin --keys FILE",
                      r->name);
-    if (a->error > 0 && r->spec.kind == TALLY_SPACECODE)
+    if (a->count.error > 0 && r->spec.kind == TALLY_SPACECODE)
         return !fail("--error: spacecode has no options for it; right: "
                      "countmin, or spectral");
     r->spec.seed = a->seed;
-    r->spec.error = a->error > 0                     ? a->error
+    r->spec.error = a->count.error > 0               ? a->count.error
                     : r->spec.kind == TALLY_COUNTMIN ? DEFAULT_ERROR
                                                      : DEFAULT_WRONG;
     return true;
@@ -215,7 +215,7 @@ static bool flows_measure(struct count_run *r)
 
 static bool count_run(struct count_run *r)
 {
-    const bool all = !r->args->keys;
+    const bool all = !r->args->count.keys;
     const bool sized = r->spec.kind != TALLY_COUNTMIN;
     if ((all || sized) && !flows_measure(r))
         return false;

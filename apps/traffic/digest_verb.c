@@ -85,27 +85,27 @@ static bool digest_options(struct digest_run *r, const struct list *operands)
                         !(seconds >= 0.001) || seconds > 1e9))
         return !fail("--interval '%s': not a number of seconds from 0.001 on",
                      a->interval);
-    if (a->bits > 64)
+    if (a->digest.bits > 64)
         return !fail("--bits %llu: at most 64 bits per packet",
-                     (unsigned long long)a->bits);
-    if (a->mtu && (a->mtu < 68 || a->mtu > 65535))
+                     (unsigned long long)a->digest.bits);
+    if (a->digest.mtu && (a->digest.mtu < 68 || a->digest.mtu > 65535))
         return !fail("--mtu: from 68 to 65535");
-    const char *name = a->router;
+    const char *name = a->digest.router;
     if (!name) {
         const char *const slash = strrchr(a->output, '/');
         name = slash ? slash + 1 : a->output;
     }
-    const size_t n = a->router ? strlen(name) : strcspn(name, ".");
+    const size_t n = a->digest.router ? strlen(name) : strcspn(name, ".");
     if (n == 0 || n >= SPIE_NAME)
         return !fail("--router: a name of 1 to %d bytes", SPIE_NAME - 1);
     memcpy(r->file.router, name, n);
     r->slice = (int64_t)(seconds * NS);
     r->keeps = a->entries ? (size_t)a->entries : DEFAULT_TABLES;
     r->hashes = malloc(MOST_PACKETS * sizeof *r->hashes);
-    r->nats = a->nat ? malloc(MOST_NATS * sizeof *r->nats) : NULL;
-    if (!r->hashes || (a->nat && !r->nats))
+    r->nats = a->digest.nat ? malloc(MOST_NATS * sizeof *r->nats) : NULL;
+    if (!r->hashes || (a->digest.nat && !r->nats))
         return !fail("out of memory");
-    return !a->nat || nats_read(r, a->nat);
+    return !a->digest.nat || nats_read(r, a->digest.nat);
 }
 
 /* ------------------------------------------------------------------ slices */
@@ -148,8 +148,8 @@ static bool slice_end(struct digest_run *r)
     const double budget = SHARE * (double)t->bytes - HEADERS -
                           (double)t->nsides * (10 + SPIE_BYTES);
     const double bits =
-        packets * (r->args->bits
-                       ? (double)r->args->bits
+        packets * (r->args->digest.bits
+                       ? (double)r->args->digest.bits
                        : fmin(DEFAULT_BITS, fmax(1, 8 * budget / packets)));
     if (spie_table_make(r->hasher.seed, r->hashes, (size_t)t->packets,
                         (uint64_t)bits, &t->filter))
@@ -211,8 +211,8 @@ static bool changes_add(struct digest_run *r, const struct capture *c,
     for (size_t i = 0; i < r->nnats; i++)
         if (spie_nat_apply(&r->nats[i], known, &after))
             return side_add(r, SPIE_NAT, known, &after);
-    for (unsigned i = 0; r->args->mtu; i++) {
-        if (!spie_fragment(p, (unsigned)r->args->mtu, i, &after))
+    for (unsigned i = 0; r->args->digest.mtu; i++) {
+        if (!spie_fragment(p, (unsigned)r->args->digest.mtu, i, &after))
             break;
         if (!side_add(r, SPIE_FRAGMENT, known, &after))
             return false;
@@ -311,8 +311,8 @@ int traffic_digest(const struct traffic_args *args, const struct list *operands)
         return TROUBLE;
     }
     if (c.live)
-        capture_watch();
-    int status = capture_each(&c, args->count, frame_digest, &r);
+        until_watch();
+    int status = capture_each(&c, args->number, frame_digest, &r);
     capture_close(&c);
     /* What came before a damaged place is worth keeping; tables that lack
      * packets are not: their no would be wrong. */

@@ -8,12 +8,15 @@
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
 #include "apps/traffic/capture.h"
 #include "apps/traffic/choices.h"
+#include "apps/traffic/flows_history.h"
+#include "apps/traffic/flows_view.h"
 #include "apps/traffic/multistage.h"
 #include "apps/traffic/traffic.h"
 #include "report/out.h"
@@ -40,6 +43,12 @@ struct flows_run {
     int64_t first, last;
     bool any;      /* packet was seen */
     bool measured; /* whole, or not at all */
+    bool broken;   /* something cannot be shown, and the reason is printed */
+
+    struct flows_view *view;       /* on a terminal; NULL: lines */
+    int64_t asked;                 /* when keys were last looked for */
+    struct flows_history *history; /* for a picture; NULL: none */
+    uint64_t drawn;                /* bytes of the intervals in it */
 };
 
 /* ----------------------------------------------------------------- options */
@@ -97,10 +106,11 @@ static bool capture_measure(const char *name, int64_t interval, double *most,
 static bool spec_make(struct flows_run *r, const char *name)
 {
     const struct traffic_args *const a = r->args;
-    double share = a->threshold ? 0 : DEFAULT_SHARE, bytes = 0;
+    double share = a->flows.threshold ? 0 : DEFAULT_SHARE, bytes = 0;
     r->measured = true;
-    uint64_t threshold = a->interface && !a->threshold ? DEFAULT_LIVE : 0;
-    if (a->threshold && !threshold_read(a->threshold, &share, &threshold))
+    uint64_t threshold = a->interface && !a->flows.threshold ? DEFAULT_LIVE : 0;
+    if (a->flows.threshold &&
+        !threshold_read(a->flows.threshold, &share, &threshold))
         return false;
     if (!threshold) {
         if (a->interface || strcmp(name, "-") == 0)
@@ -112,18 +122,19 @@ static bool spec_make(struct flows_run *r, const char *name)
     }
     const double large = bytes > 0 ? bytes / (double)threshold : 1000;
     const uint64_t counters =
-        a->counters ? a->counters
-                    : (uint64_t)fmin(STRENGTH * ceil(large) + 64, 1 << 24);
+        a->flows.counters
+            ? a->flows.counters
+            : (uint64_t)fmin(STRENGTH * ceil(large) + 64, 1 << 24);
     r->spec = (struct multistage_spec){
-        .stages = a->stages ? (unsigned)a->stages : DEFAULT_STAGES,
+        .stages = a->flows.stages ? (unsigned)a->flows.stages : DEFAULT_STAGES,
         .counters = counters,
         .threshold = threshold,
         .entries = a->entries ? a->entries : counters,
         .seed = a->seed,
-        .serial = a->serial,
-        .shared = a->shared,
-        .plain = a->plain,
-        .unshielded = a->unshielded,
+        .serial = a->flows.serial,
+        .shared = a->flows.shared,
+        .plain = a->flows.plain,
+        .unshielded = a->flows.unshielded,
     };
     if (a->interface && !a->seed &&
         getrandom(&r->spec.seed, sizeof r->spec.seed, 0) < 0)
@@ -141,13 +152,13 @@ static bool options_fit(struct flows_run *r, const struct list *operands)
                         !(seconds >= 0.001) || seconds > 1e9))
         return !fail("--interval '%s': not a number of seconds from 0.001 on",
                      a->interval);
-    if (a->stages > MULTISTAGE_MOST)
-        return !fail("--stages %llu: at most %d", (unsigned long long)a->stages,
-                     MULTISTAGE_MOST);
-    if (a->counters > MOST_COUNTERS || a->entries > MOST_ENTRIES)
+    if (a->flows.stages > MULTISTAGE_MOST)
+        return !fail("--stages %llu: at most %d",
+                     (unsigned long long)a->flows.stages, MULTISTAGE_MOST);
+    if (a->flows.counters > MOST_COUNTERS || a->entries > MOST_ENTRIES)
         return !fail("--counters and --entries: at most 4294967296 and "
                      "268435456");
-    if (a->serial && (a->shared || a->plain))
+    if (a->flows.serial && (a->flows.shared || a->flows.plain))
         return !fail("--serial stages have arrays of their own, and count "
                      "plainly; right: without --shared and --plain");
     if (a->interface && operands->n)
@@ -155,6 +166,9 @@ static bool options_fit(struct flows_run *r, const struct list *operands)
     if (!a->interface && operands->n != 1)
         return !fail("right: bloomery traffic flows CAPTURE, or --interface "
                      "NAME");
+    if (a->flows.plot && !a->interval && !a->interface)
+        return !fail("--plot draws flows over time; right: with --interval "
+                     "SECONDS");
     r->interval = (int64_t)(seconds * NS);
     if (a->interface && !r->interval)
         r->interval = (int64_t)NS;
@@ -186,10 +200,9 @@ static void row_print(const struct flows_run *r, const struct flow_row *row)
                (unsigned long long)row->packets, row->key);
 }
 
-static void interval_print(struct flows_run *r)
+static void interval_lines(struct flows_run *r, const struct flow *flows,
+                           size_t n)
 {
-    const struct flow *flows;
-    const size_t n = multistage_flows(r->m, &flows);
     if (r->interval && !r->args->json && !r->csv) {
         const time_t at = (time_t)(r->begin / (int64_t)NS);
         struct tm tm;
@@ -199,7 +212,8 @@ static void interval_print(struct flows_run *r)
         printf("%s.%03d, %g s\n", text, (int)(r->begin % (int64_t)NS / 1000000),
                (double)r->interval / NS);
     }
-    for (size_t i = 0; i < n && (!r->args->top || i < r->args->top); i++) {
+    for (size_t i = 0; i < n && (!r->args->flows.top || i < r->args->flows.top);
+         i++) {
         struct flow_row row = { .interval = (double)r->begin / NS,
                                 .bytes = flows[i].bytes,
                                 .bytes_max = flows[i].bytes + flows[i].before,
@@ -207,11 +221,28 @@ static void interval_print(struct flows_run *r)
         _Static_assert(sizeof row.key == FLOW_TEXT, "a row has the text");
         key_text(r->key, &flows[i].key, row.key);
         row_print(r, &row);
-        r->sum.flows++;
     }
-    r->sum.intervals++;
     if (r->args->interface)
         fflush(stdout);
+}
+
+/* An interval has ended: its flows to wherever they are shown. */
+static void interval_show(struct flows_run *r)
+{
+    const struct flow *flows;
+    const size_t n = multistage_flows(r->m, &flows);
+    const uint64_t top = r->args->flows.top;
+    if (r->history)
+        history_add(r->history, r->begin, r->interval, flows, n,
+                    r->sum.totals.bytes - r->drawn);
+    r->drawn = r->sum.totals.bytes;
+    if (!r->view)
+        interval_lines(r, flows, n);
+    else if (!view_take(r->view, flows, n, &r->sum.totals,
+                        (double)r->interval / NS))
+        r->broken = true;
+    r->sum.flows += top && top < n ? top : n;
+    r->sum.intervals++;
 }
 
 /* ----------------------------------------------------------------- running */
@@ -222,7 +253,7 @@ static void interval_turn(struct flows_run *r, int64_t now)
 {
     if (!r->interval || now - r->begin < r->interval)
         return;
-    interval_print(r);
+    interval_show(r);
     multistage_turn(r->m);
     r->begin += (now - r->begin) / r->interval * r->interval;
 }
@@ -250,22 +281,38 @@ static int64_t clock_now(void)
     return (int64_t)t.tv_sec * (int64_t)NS + t.tv_nsec;
 }
 
+#define KEYS_EVERY 50000000 /* nanoseconds, while packets come */
+
+/* Does whoever looks on want to go on? Asking takes a system call, so not for
+ * each packet. */
+static bool view_goes_on(struct flows_run *r, int64_t now)
+{
+    if (!r->view || llabs(now - r->asked) < KEYS_EVERY)
+        return true;
+    r->asked = now;
+    return view_keys(r->view);
+}
+
 static int capture_run(struct flows_run *r, struct capture *c)
 {
     struct frame f;
     for (;;) {
-        if (c->live && capture_ended())
+        if (r->broken || (c->live && until_ended()))
             return YES;
-        if (c->live && r->args->count &&
-            r->sum.totals.packets >= r->args->count)
+        if (c->live && r->args->number &&
+            r->sum.totals.packets >= r->args->number)
             return YES;
         switch (capture_next(c, &f)) {
         case CAPTURED:
             frame_take(r, c, &f);
+            if (!view_goes_on(r, f.ns))
+                return YES;
             break;
         case CAPTURED_NONE:
             if (r->any)
-                interval_turn(r, clock_now());
+                interval_turn(r, clock_now() - CAPTURE_LATE);
+            if (!view_goes_on(r, clock_now()))
+                return YES;
             break;
         case CAPTURED_END:
             return YES;
@@ -294,6 +341,24 @@ static void summary_print(struct flows_run *r)
                "[; {?backwards}{backwards} out of order]\n");
 }
 
+/* Whatever flows are shown in; false, with the reason printed. */
+static bool show_begin(struct flows_run *r)
+{
+    const struct traffic_args *const a = r->args;
+    if (a->flows.plot) {
+        r->history = calloc(1, sizeof *r->history);
+        if (!r->history)
+            return !fail("out of memory");
+        r->history->key = r->key;
+    }
+    if (a->interface && !a->json && !r->csv && view_possible()) {
+        r->view = view_begin(a->interface, r->key, a->flows.top);
+        return r->view != NULL;
+    }
+    head_print(r);
+    return true;
+}
+
 int traffic_flows(const struct traffic_args *args, const struct list *operands)
 {
     struct flows_run r = { .args = args };
@@ -313,13 +378,19 @@ int traffic_flows(const struct traffic_args *args, const struct list *operands)
         multistage_free(r.m);
         return TROUBLE;
     }
+    int status = TROUBLE;
     if (c.live)
-        capture_watch();
-    head_print(&r);
-    int status = capture_run(&r, &c);
+        until_watch();
+    if (show_begin(&r))
+        status = capture_run(&r, &c);
     if (r.any)
-        interval_print(&r);
+        interval_show(&r);
+    view_end(r.view);
     summary_print(&r);
+    if (r.broken)
+        status = fail("the view could not be shown: no memory, or no terminal");
+    if (r.history && !args->flows.draw(r.history, args->flows.plot))
+        status = TROUBLE;
     if (status == YES && !r.measured)
         status = fail("%s: it could be read as a whole only the second time, "
                       "and the threshold is of a part; right: once more",
@@ -332,5 +403,6 @@ int traffic_flows(const struct traffic_args *args, const struct list *operands)
                       (unsigned long long)r.spec.entries * 4);
     capture_close(&c);
     multistage_free(r.m);
+    free(r.history);
     return status;
 }

@@ -104,16 +104,16 @@ static bly_status made_write(const void *what, bly_put *put, void *ctx)
 
 int traffic_gen(const struct traffic_args *args, const struct list *operands)
 {
-    struct made m = { .n = args->count ? args->count : DEFAULT_PACKETS };
-    const uint64_t nflows = args->flows ? args->flows : DEFAULT_FLOWS;
+    struct made m = { .n = args->number ? args->number : DEFAULT_PACKETS };
+    const uint64_t nflows = args->nflows ? args->nflows : DEFAULT_FLOWS;
     double skew = 1;
     if (operands->n)
         return fail("gen reads nothing; right: bloomery traffic gen -o FILE");
     if (!args->output)
         return fail("-o FILE is missing: where to write the capture");
-    if (args->skew &&
-        (!bly_parse_real(args->skew, &skew) || !(skew >= 0) || skew > 10))
-        return fail("--skew '%s': not a number from 0 to 10", args->skew);
+    if (args->gen.skew &&
+        (!bly_parse_real(args->gen.skew, &skew) || !(skew >= 0) || skew > 10))
+        return fail("--skew '%s': not a number from 0 to 10", args->gen.skew);
     if (nflows > m.n || m.n >= MOST_PACKETS)
         return fail("--flows and --count: a packet for each flow, and fewer "
                     "than 4294967296");

@@ -80,20 +80,8 @@ int queue_replay(const struct traffic_args *args, const char *path)
     int status = TROUBLE;
     if (r.sfb && r.ring) {
         status = capture_each(&c, 0, packet_arrive, &r);
-        const struct sfb_sum *const s = sfb_sum(r.sfb);
-        r.sum.taken = s->taken;
-        r.sum.early = s->early;
-        r.sum.penalty = s->penalty;
-        r.sum.full = s->full + s->bin;
         r.sum.totals.seconds = isnan(r.start) ? 0 : r.now - r.start;
-        if (!quiet)
-            report(
-                args->json ? stdout : stderr, args->json, queue_fields, &r.sum,
-                "{packets} packets; {taken} sent, {early} dropped early, "
-                "{penalty} of flows that do not yield, {full} for want of room"
-                "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"
-                "[; {?bad}{bad} bad][; {?backwards}{backwards} out of order]"
-                "\n");
+        queue_summary_print(args, &r.sum, sfb_sum(r.sfb));
     } else {
         fail("out of memory");
     }

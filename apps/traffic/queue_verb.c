@@ -19,6 +19,25 @@
 #define PACKET 1000
 #define ROUND_TRIP 0.1
 
+void queue_summary_print(const struct traffic_args *args,
+                         struct queue_summary *sum, const struct sfb_sum *of)
+{
+    sum->taken = of->taken;
+    sum->early = of->early;
+    sum->penalty = of->penalty;
+    sum->full = of->full + of->bin;
+    sum->rehashes = of->rehashes;
+    if (!quiet)
+        report(args->json ? stdout : stderr, args->json, queue_fields, sum,
+               "{packets} packets; {taken} sent, {early} dropped early, "
+               "{penalty} of flows that do not yield, {full} for want of room"
+               "[; {?rehashes}{rehashes} times other bins took over]"
+               "[; {?refused}{refused} not taken by the interface]"
+               "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"
+               "[; {?bad}{bad} bad][; {?backwards}{backwards} out of order]"
+               "\n");
+}
+
 static bool rate_read(const char *name, const char *text, double *out)
 {
     return (bly_parse_real(text, out) && *out >= 1000 && *out <= 1e12) ||
@@ -26,22 +45,35 @@ static bool rate_read(const char *name, const char *text, double *out)
                  text);
 }
 
+static bool seconds_read(const char *name, const char *text, double *out)
+{
+    return !text || (bly_parse_real(text, out) && *out >= 0 && *out <= 1e9) ||
+           !fail("%s '%s': not a number of seconds", name, text);
+}
+
 bool queue_options(const struct traffic_args *a, struct sfb_spec *spec,
                    double *link)
 {
     *link = DEFAULT_LINK;
-    if (a->levels > SFB_MOST_LEVELS || a->bins == 1 ||
-        a->bins > SFB_MOST_BINS || a->limit > 1000000 || a->target > 1000000)
+    if (a->queue.levels > SFB_MOST_LEVELS || a->queue.bins == 1 ||
+        a->queue.bins > SFB_MOST_BINS || a->queue.limit > 1000000 ||
+        a->queue.target > 1000000)
         return !fail("--levels at most %d, --bins from 2 to %d, --limit and "
                      "--target at most 1000000",
                      SFB_MOST_LEVELS, SFB_MOST_BINS);
-    *spec = sfb_defaults(a->limit ? (unsigned)a->limit : DEFAULT_LIMIT);
-    spec->levels = a->levels ? (unsigned)a->levels : DEFAULT_LEVELS;
-    spec->bins = a->bins ? (unsigned)a->bins : DEFAULT_BINS;
-    spec->target = a->target ? (unsigned)a->target : DEFAULT_TARGET;
+    *spec =
+        sfb_defaults(a->queue.limit ? (unsigned)a->queue.limit : DEFAULT_LIMIT);
+    spec->levels = a->queue.levels ? (unsigned)a->queue.levels : DEFAULT_LEVELS;
+    spec->bins = a->queue.bins ? (unsigned)a->queue.bins : DEFAULT_BINS;
+    spec->target = a->queue.target ? (unsigned)a->queue.target : DEFAULT_TARGET;
     spec->most = spec->target + (spec->target + 3) / 4;
     spec->seed = a->seed;
-    return !a->rate || rate_read("--rate", a->rate, link);
+    if (!seconds_read("--rehash", a->queue.rehash, &spec->rehash) ||
+        !seconds_read("--warmup", a->queue.warmup, &spec->warmup))
+        return false;
+    if (a->queue.rehash && !a->queue.warmup)
+        spec->warmup = spec->rehash / 10;
+    return !a->queue.rate || rate_read("--rate", a->queue.rate, link);
 }
 
 static void queue_row(const char *name, const struct link_result *from,
@@ -64,7 +96,7 @@ static int queue_simulate(const struct traffic_args *a)
     if (!queue_options(a, &queue, &link))
         return TROUBLE;
     struct link_spec spec = {
-        .yielding = a->flows ? (unsigned)(a->flows % 100000) : DEFAULT_FLOWS,
+        .yielding = a->nflows ? (unsigned)(a->nflows % 100000) : DEFAULT_FLOWS,
         .constant = 1,
         .link = link,
         .packet = PACKET,
@@ -74,10 +106,11 @@ static int queue_simulate(const struct traffic_args *a)
         .seed = a->seed + 1,
     };
     spec.constant_rate = 4 * link / (spec.yielding + 1);
-    if (a->flows >= 100000)
+    if (a->nflows >= 100000)
         return fail("--flows %llu: at most 99999 in a simulation",
-                    (unsigned long long)a->flows);
-    if (a->sender && !rate_read("--sender", a->sender, &spec.constant_rate))
+                    (unsigned long long)a->nflows);
+    if (a->queue.sender &&
+        !rate_read("--sender", a->queue.sender, &spec.constant_rate))
         return TROUBLE;
     if (link * SIMULATED_SECONDS / (PACKET * 8) > 1e8)
         return fail("--rate: more than 10^8 packets in %d s; right: up to 13G",
@@ -100,14 +133,20 @@ static int queue_simulate(const struct traffic_args *a)
 int queue_any(const struct traffic_args *args, const struct list *operands,
               queue_replay_fn *replay)
 {
-    if (operands->n > 1)
+    const bool live = args->queue.tun || args->queue.out;
+    if (operands->n > 1 || (live && operands->n))
         return fail("right: bloomery traffic queue, which simulates, or with "
-                    "one CAPTURE");
-    if (operands->n == 0)
+                    "one CAPTURE, or with --tun and --out");
+    if (live && !(args->nflows || args->queue.sender || args->inner))
+        return queue_live(args);
+    if (args->queue.tail)
+        return fail("--tail is for a device; right: with --tun and --out");
+    if (operands->n == 0 && !live)
         return queue_simulate(args);
-    if (args->flows || args->sender)
-        return fail("--flows and --sender are for a simulation; right: without "
-                    "a capture");
+    if (args->nflows || args->queue.sender || live)
+        return fail("--flows and --sender are for a simulation%s",
+                    live ? ", and --inner for a capture; right: without them"
+                         : "; right: without a capture");
     return replay ? replay(args, operands->at[0])
                   : fail("this bloomery was built without libpcap "
                          "(libpcap-dev) and cannot read captures");

@@ -14,6 +14,13 @@
 bool queue_options(const struct traffic_args *args, struct sfb_spec *spec,
                    double *link);
 
+/* What went through a queue, with what the queue itself has counted. */
+void queue_summary_print(const struct traffic_args *args,
+                         struct queue_summary *sum, const struct sfb_sum *of);
+
+/* Between a TUN device and an interface, until a signal. */
+int queue_live(const struct traffic_args *args);
+
 /* Replays a capture; NULL without libpcap. */
 typedef int queue_replay_fn(const struct traffic_args *args, const char *path);
 queue_replay_fn queue_replay;

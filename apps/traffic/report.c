@@ -250,6 +250,10 @@ const struct field queue_fields[] = {
           "packets dropped of flows that do not yield"),
     FIELD(struct queue_summary, full, NONE,
           "packets dropped since bins or the queue were full"),
+    FIELD(struct queue_summary, rehashes, NONE,
+          "how often another set of bins took over"),
+    FIELD(struct queue_summary, refused, NONE,
+          "packets that the interface did not take"),
     { 0 },
 };
 
@@ -267,6 +271,6 @@ const struct report traffic_reports[] = {
     { "trace: each router", trace_row_fields, LINES },
     { "trace: at the end", trace_fields, ONE },
     { "queue: each kind of queue", queue_row_fields, LINES },
-    { "queue: a capture", queue_fields, ONE },
+    { "queue: a capture, or a device", queue_fields, ONE },
     { 0 },
 };

@@ -88,7 +88,7 @@ int scan_capture(struct scan_run *r, const char *name, bool live)
     struct packets p = { .run = r };
     const struct reassembly_spec spec = {
         .keeps = scanner_keeps(r->scanner),
-        .memory = r->args->memory ? r->args->memory : DEFAULT_MEMORY,
+        .memory = r->args->scan.memory ? r->args->scan.memory : DEFAULT_MEMORY,
         .seed = r->args->seed,
         .take = stream_scan,
         .ctx = &p,
@@ -96,9 +96,9 @@ int scan_capture(struct scan_run *r, const char *name, bool live)
     if (!capture_open(name, live, &c))
         return TROUBLE;
     if (live)
-        capture_watch();
+        until_watch();
     p.streams = reassembly_new(&spec);
-    int status = p.streams ? capture_each(&c, r->args->count, frame_scan, &p)
+    int status = p.streams ? capture_each(&c, r->args->number, frame_scan, &p)
                            : fail("out of memory");
     if (p.streams) {
         /* What waits for missing bytes is looked at too. */

@@ -40,7 +40,7 @@ bool scan_piece(struct scan_run *r, const char *where, uint64_t packet,
     size_t nmatches;
     if (!scanner_scan(r->scanner, at, seen, n, base, &matches, &nmatches))
         return !fail("out of memory");
-    for (size_t i = 0; i < nmatches && !r->args->summary; i++)
+    for (size_t i = 0; i < nmatches && !r->args->scan.summary; i++)
         match_print(r, where, packet, &matches[i]);
     if (nmatches && r->args->interface)
         fflush(stdout);
@@ -93,7 +93,7 @@ static bool looks_captured(const unsigned char *at, size_t n)
 static int file_scan(struct scan_run *r, const char *name)
 {
     const size_t keeps = scanner_keeps(r->scanner);
-    const enum source_use use = r->args->raw ? SOURCE_RAW : SOURCE_ANY;
+    const enum source_use use = r->args->scan.raw ? SOURCE_RAW : SOURCE_ANY;
     struct source *const s = source_open(name, -1, use);
     unsigned char *const buf = s ? malloc(keeps + BLOCK) : NULL;
     if (!s)
@@ -109,7 +109,8 @@ static int file_scan(struct scan_run *r, const char *name)
             n += (size_t)got;
         if (got < 0)
             status = fail("%s: %s", name, source_error(s));
-        if (done == 0 && seen == 0 && !r->args->raw && looks_captured(buf, n)) {
+        if (done == 0 && seen == 0 && !r->args->scan.raw &&
+            looks_captured(buf, n)) {
             status = NO;
             break;
         }
@@ -132,22 +133,24 @@ static int file_scan(struct scan_run *r, const char *name)
 static bool strings_read(struct scan_run *r)
 {
     const struct traffic_args *const a = r->args;
-    if (!a->rules == !a->strings)
+    if (!a->scan.rules == !a->scan.strings)
         return !fail("which strings? right: --strings FILE, one per line, or "
                      "--rules FILE, with Snort's content");
-    if (a->nocase && a->rules)
+    if (a->scan.nocase && a->scan.rules)
         return !fail("--nocase is for --strings; a rule says it itself");
     const bool read =
-        a->rules ? rules_read(&r->rules, RULES_SNORT, a->rules)
-                 : rules_read(&r->rules,
-                              a->nocase ? RULES_LINES_NOCASE : RULES_LINES,
-                              a->strings);
+        a->scan.rules
+            ? rules_read(&r->rules, RULES_SNORT, a->scan.rules)
+            : rules_read(&r->rules,
+                         a->scan.nocase ? RULES_LINES_NOCASE : RULES_LINES,
+                         a->scan.strings);
     if (!read)
         return false;
     if (r->rules.n == 0)
-        return !fail("%s: no strings in it", a->rules ? a->rules : a->strings);
-    const struct scan_spec spec = { .per_length = a->per_length,
-                                    .exact = a->automaton,
+        return !fail("%s: no strings in it",
+                     a->scan.rules ? a->scan.rules : a->scan.strings);
+    const struct scan_spec spec = { .per_length = a->scan.per_length,
+                                    .exact = a->scan.automaton,
                                     .seed = a->seed };
     r->scanner = scanner_new(r->rules.strings, r->rules.n, &spec);
     return r->scanner ||
@@ -177,7 +180,7 @@ int scan_all(const struct traffic_args *args, const struct list *operands,
 {
     struct scan_run r = { .args = args };
     int status = YES;
-    if (args->automaton && args->per_length)
+    if (args->scan.automaton && args->scan.per_length)
         return fail("--automaton and --per-length exclude each other");
     if (!args->interface == !operands->n)
         return fail("right: bloomery traffic scan FILE..., or --interface "

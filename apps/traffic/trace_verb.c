@@ -117,7 +117,7 @@ static bool tables_read(struct trace_run *r, const char *path)
     if (router == SPIE_NOBODY || r->files[router].ntables) {
         fail("%s: %s router %s; right: one file for each of %s", path,
              router == SPIE_NOBODY ? "no such" : "a second file of", f.router,
-             r->args->topology);
+             r->args->trace.topology);
         spie_file_free(&f);
         return false;
     }
@@ -128,7 +128,7 @@ static bool tables_read(struct trace_run *r, const char *path)
 /* Packet number --count of a capture. */
 static bool packet_read(struct trace_run *r, const char *path)
 {
-    const uint64_t number = r->args->count ? r->args->count : 1;
+    const uint64_t number = r->args->number ? r->args->number : 1;
     struct capture c;
     struct frame f = { 0 };
     struct packet p;
@@ -153,22 +153,25 @@ static bool trace_read(struct trace_run *r, const struct list *operands)
 {
     const struct traffic_args *const a = r->args;
     double seconds = DEFAULT_WITHIN, at;
-    if (!a->topology || !a->packet || !a->from || !operands->n)
+    if (!a->trace.topology || !a->trace.packet || !a->trace.from ||
+        !operands->n)
         return !fail("right: bloomery traffic trace --topology FILE --packet "
                      "CAPTURE --from ROUTER DIGEST...");
-    if (a->within &&
-        (!bly_parse_real(a->within, &seconds) || seconds < 0 || seconds > 1e9))
-        return !fail("--within '%s': not a number of seconds", a->within);
-    if (a->time && (!bly_parse_real(a->time, &at) || !(fabs(at) < 9e9)))
+    if (a->trace.within && (!bly_parse_real(a->trace.within, &seconds) ||
+                            seconds < 0 || seconds > 1e9))
+        return !fail("--within '%s': not a number of seconds", a->trace.within);
+    if (a->trace.time &&
+        (!bly_parse_real(a->trace.time, &at) || !(fabs(at) < 9e9)))
         return !fail("--time '%s': not a number of seconds since 1970",
-                     a->time);
-    if (!topology_read(r, a->topology) || !packet_read(r, a->packet))
+                     a->trace.time);
+    if (!topology_read(r, a->trace.topology) ||
+        !packet_read(r, a->trace.packet))
         return false;
     for (size_t i = 0; i < operands->n; i++)
         if (!tables_read(r, operands->at[i]))
             return false;
     r->within = (int64_t)(seconds * NS);
-    if (a->time)
+    if (a->trace.time)
         r->at = (int64_t)(at * NS);
     return true;
 }
@@ -211,10 +214,10 @@ static void step_print(struct trace_run *r, const struct spie_step *s)
 
 static int trace_walk(struct trace_run *r)
 {
-    const size_t begin = spie_net_router(&r->net, r->args->from, false);
+    const size_t begin = spie_net_router(&r->net, r->args->trace.from, false);
     if (begin == SPIE_NOBODY)
-        return fail("--from '%s': %s has no such router", r->args->from,
-                    r->args->topology);
+        return fail("--from '%s': %s has no such router", r->args->trace.from,
+                    r->args->trace.topology);
     struct spie_step *const steps = malloc(r->net.nnames * sizeof *steps);
     if (!steps)
         return fail("out of memory");

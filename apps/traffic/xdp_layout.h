@@ -26,6 +26,7 @@ struct xdp_list {
     uint64_t turned;   /* of the hash of IPv4: bly_int_turned() */
     uint64_t mixed[4]; /* of the hash of IPv6: XXH3's secret and the seed */
     uint32_t nfour, nsix;
+    uint32_t allowed[2]; /* prefixes of IPv4 and of IPv6: none is not asked */
     uint8_t four[40], six[136]; /* lengths, longest first */
 };
 

@@ -75,7 +75,7 @@ BLY_END_DECLS
 /* The high half of the 128-bit product of a and b. */
 static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
 {
-#ifdef __SIZEOF_INT128__
+#if defined(__SIZEOF_INT128__) && !defined(__wasm__)
     __extension__ typedef unsigned __int128 bly_u128;
     return (uint64_t)(((bly_u128)a * b) >> 64);
 #else

@@ -21,7 +21,7 @@
  *
  * The sequence of symbols has no end, and no estimate is needed: the sender
  * goes on until the receiver is done. That takes 1.35 symbols for each
- * difference where there are many, at most 1.73 on average where there are few,
+ * difference where there are many, at most 1.7 on average where there are few,
  * at 17 bytes each for elements of 8. A set of a million elements that differs
  * in ten costs 300 bytes.
  *
@@ -46,6 +46,10 @@ typedef struct bly_coding { /* final */
      * is what its peers in other programs send; it decodes if it has 1.3 cells
      * and more for each difference, and there is no second half to send. */
     unsigned hashes;
+    /* Bytes of the checksum that is sent with each symbol, 8 or 4; 0: 8. With
+     * 4, a false element is found with a chance of 2^-32 for each symbol, which
+     * does where whoever is told of an element notices that there is none. */
+    unsigned check;
     const bly_mem *mem; /* outlives what is made with it; NULL: malloc, free */
 } bly_coding;
 
@@ -118,9 +122,9 @@ size_t bly_differ_elements(const bly_differ *d, bly_side side,
 /* ---------------------------------------------------------------- estimates */
 
 /* About how large a difference is, before anything is chosen by it: tables of
- * samples of the set, each half of the one before (Eppstein, Goodrich, Uyeda
- * and Varghese, What's the Difference?, 2011). 13 KB tell d to a third or so.
- */
+ * samples of the set, each a quarter of the one before (Eppstein, Goodrich,
+ * Uyeda and Varghese, What's the Difference?, 2011). 7 KB tell d to a third or
+ * so. */
 typedef struct bly_strata bly_strata;
 
 bly_status bly_strata_new(const bly_coding *how, bly_strata **out);
@@ -133,6 +137,51 @@ size_t bly_strata_write(const bly_strata *s, void *bytes);
  * came as bytes. */
 bly_status bly_strata_estimate(const bly_strata *mine, const void *bytes,
                                size_t nbytes, uint64_t *differences);
+
+/* ----------------------------------------------------------------- outlines */
+
+/* Most of what the other side lacks, from an outline of its set: for elements
+ * that are 64-bit hashes, sorted and different, as bly_elements_sort() leaves
+ * them. What is found is never wrong; a share of it is missed.
+ *
+ * An outline is a filter of the elements and, where it has inner bits, one of
+ * the inner nodes of a tree over them (an approximate reconciliation tree:
+ * Byers, Considine, Mitzenmacher and Rost, 2002). With the filter alone the
+ * other side asks for all its elements; with the tree it leaves out branches
+ * that both have, and looks at d log n nodes. */
+typedef struct bly_outline bly_outline;
+
+typedef struct bly_outline_spec { /* final */
+    double leaf_bits;             /* per element; 0: 8 */
+    double inner_bits;            /* per element, for the tree; 0: no tree */
+    const bly_mem *mem;           /* outlives it; NULL: malloc, free */
+} bly_outline_spec;
+
+/* Sort n elements and drop repeated ones; *n becomes how many are left. */
+bly_status bly_elements_sort(uint64_t *elements, size_t *n);
+
+/* Make an outline of n elements. spec NULL: a filter of 8 bits. BLY_EINVAL for
+ * elements that are not sorted and different, and for more than 64 bits. */
+bly_status bly_outline_new(const bly_outline_spec *spec,
+                           const uint64_t *elements, size_t n,
+                           bly_outline **out);
+void bly_outline_free(bly_outline *o);
+
+/* As bytes; and from bytes that anybody may have written. */
+size_t bly_outline_written_bytes(const bly_outline *o);
+void bly_outline_write(const bly_outline *o, void *bytes);
+bly_status bly_outline_load(const void *bytes, size_t nbytes,
+                            const bly_mem *mem, bly_outline **out);
+
+/* Which of n elements the set of the outline certainly lacks: `lacking` has
+ * room for n of them. A branch is taken for one that both have when correction
+ * + 1 nodes of a path, one below the other, are in the filter of inner nodes:
+ * more of it finds more, and looks at more nodes. visited, unless NULL, gets
+ * how many these were. */
+bly_status bly_outline_lacking(const bly_outline *theirs,
+                               const uint64_t *elements, size_t n,
+                               unsigned correction, uint64_t *lacking,
+                               size_t *nlacking, uint64_t *visited);
 
 BLY_END_DECLS
 #endif

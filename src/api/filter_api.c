@@ -197,8 +197,8 @@ bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
 {
     if (!f || (!hashes && n))
         return bly_fail_null("f or hashes");
-    if (n == 1 && !fresh && f->one.add) {
-        const bly_status st = f->one.add(f, *hashes);
+    if (n == 1 && !fresh && f->ways->add) {
+        const bly_status st = f->ways->add(f, *hashes);
         if (ndone)
             *ndone = !st;
         return st;
@@ -211,7 +211,7 @@ void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
                     uint64_t *maybe)
 {
     if (n == 1)
-        *maybe = f->one.has(f, *hashes);
+        *maybe = f->ways->has(f, *hashes);
     else
         has_all(f, f->kind->has, hashes, n, maybe);
 }
@@ -357,13 +357,13 @@ bly_status bly_add_hash(bly_filter *f, uint64_t hash)
 {
     if (!f)
         return bly_fail_null("f");
-    return f->one.add ? f->one.add(f, hash)
-                      : bly_add_hashes(f, &hash, 1, NULL, NULL);
+    return f->ways->add ? f->ways->add(f, hash)
+                        : bly_add_hashes(f, &hash, 1, NULL, NULL);
 }
 
 bool bly_has_hash(const bly_filter *f, uint64_t hash)
 {
-    return f->one.has(f, hash);
+    return f->ways->has(f, hash);
 }
 
 /* All but the shortest way, which saves no register if these are not inlined
@@ -380,19 +380,19 @@ add_bytes(bly_filter *f, const void *key, size_t len)
 static __attribute__((noinline)) bool has_bytes(const bly_filter *f,
                                                 const void *key, size_t len)
 {
-    return f->blind || f->one.has(f, bly_hash(&f->extra->hasher, key, len));
+    return f->blind || f->ways->has(f, bly_hash(&f->extra->hasher, key, len));
 }
 
 bly_status bly_add(bly_filter *f, const void *key, size_t len)
 {
-    return f && key && len == sizeof(uint64_t) && f->one.add_int
-               ? f->one.add_int(f, bly_load64(key))
+    return f && key && len == sizeof(uint64_t) && f->ways->add_int
+               ? f->ways->add_int(f, bly_load64(key))
                : add_bytes(f, key, len);
 }
 
 bool bly_has(const bly_filter *f, const void *key, size_t len)
 {
-    return len == sizeof(uint64_t) ? f->one.has_int(f, bly_load64(key))
+    return len == sizeof(uint64_t) ? f->ways->has_int(f, bly_load64(key))
                                    : has_bytes(f, key, len);
 }
 

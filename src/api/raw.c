@@ -11,6 +11,12 @@
 #include "core/status.h"
 #include "kinds/filter.h"
 
+const void *bly_cells(const bly_filter *f, uint64_t *nbytes)
+{
+    *nbytes = f->shape.nbytes;
+    return f->data;
+}
+
 uint64_t bly_raw_bytes(const bly_filter *f)
 {
     return f->kind->raw ? (f->kind->raw(&f->shape) + 7) / 8 : 0;

@@ -47,6 +47,18 @@ BLY_BYTES_(uint32_t, bly_be32, bly_load_be32, bly_store_be32)
 BLY_BYTES_(uint64_t, bly_be64, bly_load_be64, bly_store_be64)
 #undef BLY_BYTES_
 
+/* The last n bytes of len, one to three that begin at p, as a little-endian
+ * word. */
+static inline uint32_t bly_tail32(const unsigned char *p, size_t n, size_t len)
+{
+    uint32_t word = 0;
+    if (len >= 4) /* four bytes of which these are the end */
+        return bly_load32(p + n - 4) >> (32 - 8 * n);
+    for (size_t i = 0; i < n; i++)
+        word |= (uint32_t)p[i] << 8 * i;
+    return word;
+}
+
 /* The bits of an IEEE double, and back. */
 static inline uint64_t bly_real_bits(double x)
 {

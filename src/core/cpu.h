@@ -19,6 +19,11 @@
 #else
 #define BLY_ARM64 0
 #endif
+#ifdef __wasm__
+#define BLY_WASM 1 /* one thread, no instruction to fetch ahead, few bytes */
+#else
+#define BLY_WASM 0
+#endif
 
 #define BLY_CPU_POPCNT 0x1u
 #define BLY_CPU_AVX2 0x2u

@@ -7,13 +7,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/cpu.h"
 #include "core/memory.h"
 #include "core/status.h"
 
 /* From here on a block is mapped for itself: two huge pages, so that rounding
  * up to whole ones costs at most half as much again, and usually far less. */
 #define HUGE_PAGE BLY_BLOCK_STEP
+#if BLY_WASM
+#define MAP_FROM SIZE_MAX /* no pages there */
+#else
 #define MAP_FROM (2 * HUGE_PAGE)
+#endif
 
 static void *system_alloc(void *ctx, size_t nbytes)
 {

@@ -77,6 +77,13 @@ LINES_INLINE uint64_t line_probe(uint64_t *line, uint64_t g, uint64_t g2,
 #define row_probe(line, g, g2, k, add) line_probe(line, g, g2, k, add, true)
 #include "engine/lines_walk.h"
 
+#if BLY_WASM
+/* The only row, since nothing there can choose another. */
+const bly_lines_row bly_lines_rows[] = {
+    { "wasm", 0, bly_lines_has_wasm, bly_lines_add_wasm, bly_lines_has_one_wasm,
+      bly_lines_add_one_wasm, bly_lines_rows },
+};
+#else
 static const bly_lines_row lines_shared = { "shared",
                                             0,
                                             bly_lines_has_shared,
@@ -110,5 +117,6 @@ const bly_lines_row bly_lines_rows[] = {
     { "portable", 0, bly_lines_has_portable, bly_lines_add_portable,
       bly_lines_has_one_portable, bly_lines_add_one_portable, &lines_shared },
 };
+#endif
 
 BLY_CHOOSE(lines)

@@ -218,6 +218,11 @@ bly_lines_one_fn bly_lines_add_one_shared_avx512;
 bly_lines_has_fn bly_lines_has_neon;
 bly_lines_add_fn bly_lines_add_neon;
 bly_lines_one_fn bly_lines_has_one_neon, bly_lines_add_one_neon;
+#elif BLY_WASM
+/* wasm_lines.c */
+bly_lines_has_fn bly_lines_has_wasm;
+bly_lines_add_fn bly_lines_add_wasm;
+bly_lines_one_fn bly_lines_has_one_wasm, bly_lines_add_one_wasm;
 #endif
 
 #endif

@@ -34,6 +34,7 @@
     X(fano, "sorted numbers") \
     X(blocks, "split blocks") \
     X(xxh64, "XXH64")         \
+    X(murmur2, "MurmurHash2") \
     X(count, "counting bits") \
     X(likeness, "likeness")
 

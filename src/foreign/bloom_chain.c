@@ -451,14 +451,6 @@ bool bly_chain_test(const bly_foreign *f, size_t i, const bly_foreign_key *key)
     return link_has(f, i, key->h);
 }
 
-static bool chain_has(const bly_foreign *f, const uint64_t *h)
-{
-    for (size_t i = f->nparts; i-- > 0;)
-        if (link_has(f, i, h))
-            return true;
-    return false;
-}
-
 /* Room for one more in the newest link. */
 static bly_status chain_make_room(bly_foreign *f)
 {
@@ -565,6 +557,26 @@ static bool places_rest_set(const chain_places *p, const uint64_t *h)
                                               : link_has_by(p->l, h, false));
 }
 
+/* Does a link before the one at `end` have the key? A single key asks for all
+ * places of a link that is far at once: it would wait for each in turn. */
+static bool links_have(const bly_foreign *f, size_t end, const uint64_t *h)
+{
+    for (size_t i = end; i-- > 0;) {
+        const bly_chain_link *const l = &bly_chain_links(f)[i];
+        if (l->bits <= 8 * CHAIN_NEAR) {
+            if (link_has(f, i, h))
+                return true;
+            continue;
+        }
+        chain_places p;
+        places_of(f, l, &p);
+        places_fetch(&p, 0, h, 0, p.kept);
+        if (places_are_set(&p, 0, 0, p.kept) && places_rest_set(&p, h))
+            return true;
+    }
+    return false;
+}
+
 /* Which of those that are not found yet one link has. In a full one half of the
  * bits are set, and a key that is not there falls at its first two three times
  * in four; in one that is less than half full it falls at its first seven times
@@ -635,7 +647,7 @@ void bly_chain_ask(const bly_foreign *f, const bly_foreign_key *keys, size_t n,
                    uint64_t *bitmap)
 {
     if (n == 1)
-        *bitmap |= chain_has(f, keys->h);
+        *bitmap |= links_have(f, f->nparts, keys->h);
     else
         chain_ask_many(f, keys, n, bitmap);
 }
@@ -707,11 +719,9 @@ bly_status bly_chain_add(bly_foreign *f, const bly_foreign_key *keys, size_t n,
     (void)again; /* bits that are set are set */
     if (n != 1)
         return chain_add_many(f, keys, n, fresh, ndone);
-    const bool novel = !chain_has(f, keys->h);
-    const bly_status st = novel ? chain_make_room(f) : BLY_OK;
-    *ndone = !st;
-    if (!st && novel)
-        chain_put(f, keys->h);
+    const bool found = links_have(f, f->nparts - 1, keys->h);
+    bool novel;
+    const bly_status st = chain_add_some(f, keys, 1, &found, &novel, ndone);
     if (fresh)
         *fresh |= !st && novel;
     return st;

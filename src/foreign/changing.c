@@ -159,16 +159,27 @@ bly_status bly_foreign_remove(bly_foreign *f, bly_bytes key)
     return st;
 }
 
-/* A key for count() and increase(). */
-static bly_status key_fetch(const bly_foreign *f, bly_bytes text,
-                            bly_scratch *s, bly_foreign_key *key)
+/* Keys that are on their way for count() and increase(): what the first of them
+ * need is there when the last was asked for. */
+enum { FETCHED = 8 };
+
+/* Up to so many keys; how many could be read. One whose bytes are made from its
+ * text is alone: they are gone when the next is read. */
+static size_t keys_fetch(const bly_foreign *f, const bly_bytes *texts, size_t n,
+                         bly_scratch *s, bly_foreign_key *keys, bly_status *st)
 {
-    if (!bly_row_of(f)->fetch)
-        return bly_foreign_read_key(f, text, s, key);
-    const bly_status st = bly_foreign_encode_key(f, text, s, key);
-    if (!st)
-        bly_row_of(f)->fetch(f, key);
-    return st;
+    const bly_format *const row = bly_row_of(f);
+    const size_t most = row->encode || f->form != BLY_KEY_BYTES ? 1 : FETCHED;
+    size_t i = 0;
+    for (; i < n && i < most; i++) {
+        *st = row->fetch ? bly_foreign_encode_key(f, texts[i], s, &keys[i])
+                         : bly_foreign_read_key(f, texts[i], s, &keys[i]);
+        if (*st)
+            break;
+        if (row->fetch)
+            row->fetch(f, &keys[i]);
+    }
+    return i;
 }
 
 bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
@@ -181,10 +192,11 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
                     : bly_foreign_opened(f) || f->planned
                         ? BLY_OK
                         : bly_fail(BLY_EINVAL, "its size is not known yet");
-    for (size_t i = 0; i < n && !st; i++) {
-        bly_foreign_key key;
-        st = key_fetch(f, keys[i], &scratch, &key);
-        counts[i] = st ? 0 : bly_row_of(f)->count(f, &key);
+    for (size_t at = 0, some; at < n && !st; at += some) {
+        bly_foreign_key fetched[FETCHED];
+        some = keys_fetch(f, keys + at, n - at, &scratch, fetched, &st);
+        for (size_t i = 0; i < some; i++)
+            counts[at + i] = bly_row_of(f)->count(f, &fetched[i]);
     }
     bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
@@ -198,11 +210,14 @@ bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
     bly_scratch scratch = { .mem = f->mem };
     bly_status st =
         foreign_can_change(f, bly_row_of(f)->increase, "counts nothing up");
-    for (size_t i = 0; i < n && !st; i++) {
-        bly_foreign_key key;
-        st = key_fetch(f, keys[i], &scratch, &key);
-        if (!st)
-            st = bly_row_of(f)->increase(f, &key, by ? by[i] : 1, &now[i]);
+    for (size_t at = 0, some; at < n && !st; at += some) {
+        bly_foreign_key fetched[FETCHED];
+        some = keys_fetch(f, keys + at, n - at, &scratch, fetched, &st);
+        bly_status failed = BLY_OK;
+        for (size_t i = 0; i < some && !failed; i++)
+            failed = bly_row_of(f)->increase(f, &fetched[i],
+                                             by ? by[at + i] : 1, &now[at + i]);
+        st = failed ? failed : st;
     }
     bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;

@@ -162,35 +162,9 @@ uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed)
         h = h * m ^ word;
     }
     if (left > 0)
-        h = (h ^ (uint32_t)tail_word(p, left, false)) * m;
+        h = (h ^ bly_tail32(p, left, len)) * m;
     h = (h ^ h >> 13) * m;
     return h ^ h >> 15;
-}
-
-void bly_murmur2_eight(const void *bytes, size_t len, const uint32_t seeds[8],
-                       uint32_t out[8])
-{
-    const uint32_t m = 0x5bd1e995;
-    const unsigned char *p = bytes;
-    uint32_t h[8];
-    size_t left = len;
-    for (int i = 0; i < 8; i++)
-        h[i] = seeds[i] ^ (uint32_t)len;
-    for (; left >= 4; left -= 4, p += 4) {
-        uint32_t word = bly_load32(p) * m;
-        word = (word ^ word >> 24) * m;
-        for (int i = 0; i < 8; i++)
-            h[i] = h[i] * m ^ word;
-    }
-    if (left > 0) {
-        const uint32_t tail = (uint32_t)tail_word(p, left, false);
-        for (int i = 0; i < 8; i++)
-            h[i] = (h[i] ^ tail) * m;
-    }
-    for (int i = 0; i < 8; i++) {
-        h[i] = (h[i] ^ h[i] >> 13) * m;
-        out[i] = h[i] ^ h[i] >> 15;
-    }
 }
 
 /* ------------------------------------------------------ LevelDB, CRC-32C */

@@ -27,11 +27,6 @@ void bly_murmur3_256(const void *bytes, size_t len, uint64_t out[4]);
 uint32_t bly_murmur3_32(const void *bytes, size_t len, uint32_t seed,
                         bool signed_bytes);
 
-/* MurmurHash2 (bloomery/foreign.h) with eight seeds at once: the words of the
- * key are mixed once, and eight products are on their way at a time. */
-void bly_murmur2_eight(const void *bytes, size_t len, const uint32_t seeds[8],
-                       uint32_t out[8]);
-
 /* LevelDB's own 32 bits. signed_tail: RocksDB's mistake, which it keeps: the
  * last bytes are added as signed numbers. */
 uint32_t bly_leveldb_hash(const void *bytes, size_t len, bool signed_tail);

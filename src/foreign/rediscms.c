@@ -10,14 +10,14 @@
 #include <string.h>
 
 #include "core/bits.h"
+#include "engine/murmur2.h"
 #include "foreign/format.h"
-#include "foreign/hashes.h"
 
 #define REDISCMS_CEILING UINT32_MAX
 
 typedef struct rediscms {
     uint64_t width, depth;
-    uint64_t inverse; /* of the width: bly_mod() */
+    uint32_t inverse; /* UINT32_MAX / width */
     uint32_t cells[]; /* row after row */
 } rediscms;
 
@@ -54,7 +54,7 @@ static bly_status rediscms_new(bly_foreign *f, uint64_t width, uint64_t depth)
     s = f->own;
     s->width = width;
     s->depth = depth;
-    s->inverse = bly_modulus_of(width).inverse;
+    s->inverse = (uint32_t)(UINT32_MAX / width);
     return BLY_OK;
 }
 
@@ -99,76 +99,73 @@ static void rediscms_describe(const bly_foreign *f, bly_facts *out)
 
 /* ----------------------------------------------------------------- counting */
 
-/* The hashes of rows first to first + 7. */
-static void rediscms_hash(const bly_foreign_key *key, uint64_t first,
-                          uint32_t rows[8])
+/* The columns of a key in rows first to first + 7: a hash has 32 bits, so that
+ * they have no more. */
+static void rediscms_columns(const rediscms *s, const bly_foreign_key *key,
+                             uint64_t first, uint32_t columns[8])
 {
-    uint32_t seeds[8];
-    for (uint32_t i = 0; i < 8; i++)
-        seeds[i] = (uint32_t)first + i;
-    bly_murmur2_eight(key->bytes, key->len, seeds, rows);
+    static const uint32_t usual[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    const uint32_t *seeds = usual;
+    uint32_t later[8];
+    if (first) {
+        for (uint32_t i = 0; i < 8; i++)
+            later[i] = (uint32_t)first + i;
+        seeds = later;
+    }
+    const bly_murmur2_row *const row = bly_murmur2_best();
+    row->eight(key->bytes, key->len, seeds, columns);
+    if (s->width <= UINT32_C(1) << 31)
+        row->remainders(columns, (uint32_t)s->width, s->inverse);
+    else
+        for (uint32_t i = 0; i < 8; i++)
+            columns[i] = (uint32_t)(columns[i] % s->width);
 }
 
-static uint32_t *rediscms_cell(rediscms *s, uint64_t row, uint32_t hash)
-{
-    const bly_modulus columns = { s->width, s->inverse };
-    return &s->cells[row * s->width + bly_mod(hash, columns)];
-}
+/* Bytes that a cache holds: there is nothing to fetch. */
+#define REDISCMS_NEAR ((size_t)1 << 18)
 
-/* A key comes with the hashes of the first eight rows, which are all, mostly.
+/* A key comes with its columns in the first eight rows, which are all, mostly.
  */
 static void rediscms_fetch(const bly_foreign *f, bly_foreign_key *key)
 {
-    rediscms *const s = f->own;
-    rediscms_hash(key, 0, key->rows);
+    const rediscms *const s = f->own;
+    rediscms_columns(s, key, 0, key->rows);
+    if (rediscms_bytes(s) <= REDISCMS_NEAR)
+        return;
     for (uint64_t row = 0; row < 8 && row < s->depth; row++)
-        __builtin_prefetch(rediscms_cell(s, row, key->rows[row]));
+        __builtin_prefetch(&s->cells[row * s->width + key->rows[row]]);
 }
 
-/* The cells of a key in rows first to first + 7, as far as there are so many:
- * how many there are. */
-static size_t rediscms_cells(rediscms *s, const bly_foreign_key *key,
-                             uint64_t first, uint32_t *cells[8])
+/* Add to the cells of a key, and its count. */
+static inline __attribute__((always_inline)) uint32_t
+rediscms_walk(rediscms *s, const bly_foreign_key *key, uint64_t by)
 {
-    uint32_t more[8];
-    const uint32_t *rows = key->rows;
-    const size_t n = s->depth - first < 8 ? (size_t)(s->depth - first) : 8;
-    if (first) {
-        rediscms_hash(key, first, more);
-        rows = more;
+    uint32_t least = UINT32_MAX, more[8];
+    const uint32_t *columns = key->rows;
+    uint32_t *cells = s->cells;
+    for (uint64_t row = 0; row < s->depth; row++, cells += s->width) {
+        if (row && row % 8 == 0) {
+            rediscms_columns(s, key, row, more);
+            columns = more;
+        }
+        uint32_t *const cell = cells + columns[row % 8];
+        if (by)
+            *cell = by > REDISCMS_CEILING - *cell ? REDISCMS_CEILING
+                                                  : *cell + (uint32_t)by;
+        least = *cell < least ? *cell : least;
     }
-    for (size_t i = 0; i < n; i++)
-        cells[i] = rediscms_cell(s, first + i, rows[i]);
-    return n;
+    return least;
 }
 
 static uint64_t rediscms_count(const bly_foreign *f, const bly_foreign_key *key)
 {
-    rediscms *const s = f->own;
-    uint32_t least = UINT32_MAX, *cells[8];
-    for (uint64_t row = 0; row < s->depth; row += 8) {
-        const size_t n = rediscms_cells(s, key, row, cells);
-        for (size_t i = 0; i < n; i++)
-            least = *cells[i] < least ? *cells[i] : least;
-    }
-    return least;
+    return rediscms_walk(f->own, key, 0);
 }
 
 static bly_status rediscms_increase(bly_foreign *f, const bly_foreign_key *key,
                                     uint64_t by, uint64_t *now)
 {
-    rediscms *const s = f->own;
-    uint32_t least = UINT32_MAX, *cells[8];
-    for (uint64_t row = 0; row < s->depth; row += 8) {
-        const size_t n = rediscms_cells(s, key, row, cells);
-        for (size_t i = 0; i < n; i++) {
-            const uint32_t cell = *cells[i];
-            *cells[i] = by > REDISCMS_CEILING - cell ? REDISCMS_CEILING
-                                                     : cell + (uint32_t)by;
-            least = *cells[i] < least ? *cells[i] : least;
-        }
-    }
-    *now = least;
+    *now = rediscms_walk(f->own, key, by);
     f->nadded = by > INT64_MAX - f->nadded ? INT64_MAX : f->nadded + by;
     f->nchanges += by != 0;
     return BLY_OK;

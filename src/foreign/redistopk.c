@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "core/bits.h"
+#include "engine/murmur2.h"
 #include "foreign/format.h"
 #include "foreign/hashes.h"
 
@@ -44,7 +45,7 @@ typedef struct heavy_entry {
 #ifdef BLY_TESTING
 #define REDISTOPK_LONG 3
 #else
-#define REDISTOPK_LONG 256
+#define REDISTOPK_LONG 32
 #endif
 #define REDISTOPK_LONGEST (UINT64_C(1) << 30)
 
@@ -52,7 +53,8 @@ typedef struct heavy_entry {
  * if there is one. */
 typedef struct redistopk {
     uint32_t k, width, depth;
-    uint32_t nslots; /* of the index: a power of two, or 0 */
+    uint32_t inverse; /* UINT32_MAX / width */
+    uint32_t nslots;  /* of the index: a power of two, or 0 */
     bool has_left;
     double decay;
     uint64_t state;           /* of the generator */
@@ -122,7 +124,7 @@ static size_t redistopk_index_bytes(uint64_t k)
 
 static uint32_t redistopk_home(const redistopk *t, uint32_t print)
 {
-    return (uint32_t)bly_mix64(print) & (t->nslots - 1);
+    return print & (t->nslots - 1); /* a hash already */
 }
 
 /* What is at place i of the heap is in slot s, from now on. */
@@ -221,6 +223,7 @@ static bly_status redistopk_new(bly_foreign *f, uint64_t k, uint64_t width,
     t->width = (uint32_t)width;
     t->depth = (uint32_t)depth;
     t->nslots = redistopk_nslots(k);
+    t->inverse = UINT32_MAX / t->width;
     t->power[0] = t->decay = decay;
     for (int i = 1; i < REDISTOPK_POWERS; i++)
         t->power[i] = t->power[i - 1] * t->power[i - 1];
@@ -366,7 +369,7 @@ static void redistopk_down(redistopk *t, uint64_t i)
 }
 
 /* A key comes with its fingerprint, by which it is found on the list; where it
- * is counted, with the hashes of the first seven rows, which are all, mostly.
+ * is counted, with its columns in the first seven rows, which are all, mostly.
  */
 enum { REDISTOPK_ROWS = 7 };
 
@@ -380,8 +383,16 @@ static void redistopk_hash(const bly_foreign *f, bly_foreign_key *key)
 static void redistopk_fetch(const bly_foreign *f, bly_foreign_key *key)
 {
     static const uint32_t seeds[8] = { 0, 1, 2, 3, 4, 5, 6, REDISTOPK_SEED };
-    (void)f;
-    bly_murmur2_eight(key->bytes, key->len, seeds, key->rows);
+    const redistopk *const t = f->own;
+    const bly_murmur2_row *const row = bly_murmur2_best();
+    row->eight(key->bytes, key->len, seeds, key->rows);
+    const uint32_t print = key->rows[REDISTOPK_ROWS];
+    if (t->width <= UINT32_C(1) << 31)
+        row->remainders(key->rows, t->width, t->inverse);
+    else
+        for (int i = 0; i < REDISTOPK_ROWS; i++)
+            key->rows[i] %= t->width;
+    key->rows[REDISTOPK_ROWS] = print;
 }
 
 static uint32_t redistopk_print(const bly_foreign_key *key)
@@ -418,10 +429,11 @@ static heavy_entry *redistopk_find(redistopk *t, const bly_foreign_key *key)
 static heavy_bucket *redistopk_at(const redistopk *t,
                                   const bly_foreign_key *key, uint64_t row)
 {
-    const uint32_t hash =
-        row < REDISTOPK_ROWS ? key->rows[row]
-                             : bly_murmur2(key->bytes, key->len, (uint32_t)row);
-    return &redistopk_buckets(t)[row * t->width + hash % t->width];
+    const uint32_t column =
+        row < REDISTOPK_ROWS
+            ? key->rows[row]
+            : bly_murmur2(key->bytes, key->len, (uint32_t)row) % t->width;
+    return &redistopk_buckets(t)[row * t->width + column];
 }
 
 /* Add n to the bucket of one row; what the key counts there. */

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "core/varint.h"
 #include "foreign/hashes.h"
 #include "foreign/sorted_table.h"
 
@@ -14,17 +15,10 @@ struct table_reader {
 
 static bool table_varint(struct table_reader *r, uint64_t *out)
 {
-    uint64_t x = 0;
-    for (unsigned shift = 0; shift < 64 && r->n > 0; shift += 7) {
-        const unsigned char byte = *r->p++;
-        r->n--;
-        x |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *out = x;
-            return true;
-        }
-    }
-    return false;
+    const unsigned char *const end = r->p + r->n;
+    const bool there = bly_varint_read(&r->p, end, out);
+    r->n = (size_t)(end - r->p);
+    return there;
 }
 
 bool bly_table_place_read(const unsigned char *p, size_t n,

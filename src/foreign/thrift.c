@@ -8,6 +8,7 @@
  *     list    length << 4 | type, elements length 15: the length follows
  *     map     length, key type << 4 | value type, pairs; empty: one byte 0
  */
+#include "core/varint.h"
 #include "foreign/thrift.h"
 
 /* Structs in lists in structs: a file's own are five deep. */
@@ -36,14 +37,9 @@ static unsigned thrift_byte(bly_thrift *t)
 static uint64_t thrift_varint(bly_thrift *t)
 {
     uint64_t x = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        const unsigned b = thrift_byte(t);
-        x |= (uint64_t)(b & 0x7f) << shift;
-        if (b < 0x80)
-            return x;
-    }
-    thrift_bad(t);
-    return 0;
+    if (!bly_varint_read(&t->at, t->end, &x))
+        thrift_bad(t);
+    return x;
 }
 
 int64_t bly_thrift_element_int(bly_thrift *t)

@@ -16,6 +16,7 @@
 
 #include "core/bits.h"
 #include "core/status.h"
+#include "core/varint.h"
 #include "format/compact.h"
 #include "kinds/filter.h"
 
@@ -49,14 +50,6 @@ bool bly_compact_begins(const unsigned char *bytes, size_t n)
 
 /* ----------------------------------------------------------------- writing */
 
-static unsigned char *put_number(unsigned char *p, uint64_t x)
-{
-    for (; x >= 0x80; x >>= 7)
-        *p++ = (unsigned char)(x | 0x80);
-    *p++ = (unsigned char)x;
-    return p;
-}
-
 static unsigned char *put_word(unsigned char *p, uint64_t x)
 {
     bly_store64(p, x);
@@ -84,7 +77,7 @@ static unsigned char *put_real(unsigned char *p, uint64_t bits)
         const uint32_t m = (uint32_t)scaled;
         if (bly_real_bits((double)m / powers_of_ten[e]) == bits) {
             *p++ = (unsigned char)(REAL_DECIMAL | e);
-            return put_number(p, m);
+            return bly_varint_write(p, m);
         }
     }
     if (bits >> 63)
@@ -113,12 +106,12 @@ static unsigned char *put_shape(unsigned char *p, const bly_record *r)
     const unsigned nstate = used_words(r->state, BLY_STATE_WORDS);
     *p++ = (unsigned char)nparams;
     for (unsigned i = 0; i < nparams; i++)
-        p = !is_real(r->kind, i) ? put_number(p, r->shape.p[i])
+        p = !is_real(r->kind, i) ? bly_varint_write(p, r->shape.p[i])
             : r->former          ? put_word(p, r->shape.p[i])
                                  : put_real(p, r->shape.p[i]);
     *p++ = (unsigned char)nstate;
     for (unsigned i = 0; i < nstate; i++)
-        p = put_number(p, r->state[i]);
+        p = bly_varint_write(p, r->state[i]);
     return p;
 }
 
@@ -157,28 +150,28 @@ static unsigned char *put_fields(unsigned char *p, const bly_record *r,
     const bool brief = !r->former;
     const bool formula = brief && rated && r->fpr == formula_rate(r, root);
     const bool plain = brief && root && is_plain_hash(r);
-    p = put_number(p, r->kind->id);
+    p = bly_varint_write(p, r->kind->id);
     *p++ = (unsigned char)((brief ? FORM_BRIEF : 0) | r->encoding |
                            (r->nmeta ? FORM_META : 0) |
                            (rated ? 0 : FORM_NO_RATE) |
                            (formula ? FORM_FORMULA : 0) |
                            (plain ? FORM_PLAIN : 0));
     if (root && !plain) {
-        p = put_number(p, r->hash_id);
-        p = keyed ? put_word(p, r->secret_check) : put_number(p, r->seed);
+        p = bly_varint_write(p, r->hash_id);
+        p = keyed ? put_word(p, r->secret_check) : bly_varint_write(p, r->seed);
     }
     if (rated && !formula)
         p = brief ? put_real(p, bly_rate_bits(r->fpr))
                   : put_word(p, bly_rate_bits(r->fpr));
-    p = put_number(p, r->items);
-    p = put_number(p, r->nadded);
-    p = put_number(p, r->nlayers);
-    p = put_number(p, r->shape.nbytes);
+    p = bly_varint_write(p, r->items);
+    p = bly_varint_write(p, r->nadded);
+    p = bly_varint_write(p, r->nlayers);
+    p = bly_varint_write(p, r->shape.nbytes);
     if (r->encoding)
-        p = put_number(p, r->nstored);
+        p = bly_varint_write(p, r->nstored);
     p = put_shape(p, r);
     if (r->nmeta) {
-        p = put_number(p, r->nmeta);
+        p = bly_varint_write(p, r->nmeta);
         memcpy(p, r->meta, r->nmeta);
         p += r->nmeta;
     }
@@ -195,10 +188,10 @@ size_t bly_compact_encode(const bly_record *r, bool root,
         bly_store32(buf + AT_COMPACT_VERSION, BLY_COMPACT_VERSION);
     }
     if (is_same_again(r, before)) {
-        p = put_number(p, SAME_AGAIN);
-        p = put_number(p, r->nadded);
+        p = bly_varint_write(p, SAME_AGAIN);
+        p = bly_varint_write(p, r->nadded);
         if (r->encoding)
-            p = put_number(p, r->nstored);
+            p = bly_varint_write(p, r->nstored);
     } else {
         p = put_fields(p, r, root);
     }
@@ -232,17 +225,12 @@ static const unsigned char *take_some(head_input *in, size_t n)
 
 static uint64_t take_number(head_input *in)
 {
+    const unsigned char *at = in->at;
     uint64_t x = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        const unsigned char byte = *take_some(in, 1);
-        x |= (uint64_t)(byte & 0x7f) << shift;
-        if (shift == 63 && byte > 1)
-            break;
-        if (byte < 0x80)
-            return x;
-    }
-    in->wrong = true;
-    return 0;
+    in->wrong |= !bly_varint_read(&at, in->at + in->left, &x);
+    in->left -= (size_t)(at - in->at);
+    in->at = at;
+    return x;
 }
 
 static uint64_t take_word(head_input *in)

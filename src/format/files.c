@@ -222,7 +222,7 @@ int64_t bly_file_get(void *file, void *buf, size_t nbytes)
 }
 
 static bly_status read_file(bly_file *in, const char *path,
-                            const bly_access *how, bly_filter **out)
+                            const bly_access *how, void *out)
 {
     const bly_source src = {
         .get = bly_file_get,
@@ -236,14 +236,11 @@ static bly_status read_file(bly_file *in, const char *path,
 }
 
 bly_status bly_file_with(bly_file_take *take, const char *path,
-                         const bly_access *how, bly_filter **out, size_t size)
+                         const bly_access *how, void *out, size_t size)
 {
     bly_access own;
-    if (!out)
-        return bly_fail_null("out");
-    *out = NULL;
-    if (!path)
-        return bly_fail_null("path");
+    if (!out || !path)
+        return bly_fail_null(out ? "path" : "out");
     if (how && !(how = BLY_TAKE(how, size, &own)))
         return BLY_EINVAL;
     bly_file in;
@@ -258,6 +255,8 @@ bly_status bly_file_with(bly_file_take *take, const char *path,
 bly_status bly_open_sized(const char *path, const bly_access *how,
                           bly_filter **out, size_t size)
 {
+    if (out)
+        *out = NULL;
     return bly_file_with(read_file, path, how, out, size);
 }
 

@@ -15,12 +15,12 @@ typedef struct bly_file {
 /* Open path for reading; the caller closes out->fd. */
 bly_status bly_file_open(const char *path, bly_file *out);
 
-/* Make a filter of the file in path by `take`, after checking the arguments of
- * bly_open() and bly_map(); size is that of the caller's *how. */
+/* Make something of the file in path by `take`, after checking the arguments of
+ * bly_open() and its kin; size is that of the caller's *how. */
 typedef bly_status bly_file_take(bly_file *in, const char *path,
-                                 const bly_access *how, bly_filter **out);
+                                 const bly_access *how, void *out);
 bly_status bly_file_with(bly_file_take *take, const char *path,
-                         const bly_access *how, bly_filter **out, size_t size);
+                         const bly_access *how, void *out, size_t size);
 
 /* Change the file in path: take its lock, let read() take in what is there and
  * change it, and put what write() gives in its place; any failure leaves the

@@ -56,8 +56,9 @@ static void fetch_blocks(bly_filter *f)
 }
 
 static bly_status map_file(bly_file *in, const char *path,
-                           const bly_access *how, bly_filter **out)
+                           const bly_access *how, void *made)
 {
+    bly_filter **const out = made;
     if (in->nbytes == BLY_SIZE_UNKNOWN)
         return bly_fail(BLY_EIO,
                         "%s: cannot be mapped: not a regular file "
@@ -104,6 +105,8 @@ static bly_status map_file(bly_file *in, const char *path,
 bly_status bly_map_sized(const char *path, const bly_access *how,
                          bly_filter **out, size_t size)
 {
+    if (out)
+        *out = NULL;
     return bly_file_with(map_file, path, how, out, size);
 }
 

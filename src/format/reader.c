@@ -548,20 +548,33 @@ bly_status bly_source_read(const bly_source *src, const bly_access *how,
     return st;
 }
 
-bly_status bly_load_sized(const void *bytes, size_t nbytes,
-                          const bly_access *how, bly_filter **out, size_t size)
+bly_status bly_load_with(bly_source_take *take, bly_bytes bytes,
+                         const bly_access *how, void *out, size_t size)
 {
     bly_access own;
-    if (!out)
-        return bly_fail_null("out");
-    *out = NULL;
-    if (!bytes && nbytes)
-        return bly_fail_null("bytes");
+    if (!out || (!bytes.ptr && bytes.len))
+        return bly_fail_null(out ? "bytes" : "out");
     if (how && !(how = BLY_TAKE(how, size, &own)))
         return BLY_EINVAL;
     /* An array of no bytes may be NULL, which here means "no array". */
-    const bly_source src = { .bytes = nbytes ? bytes : "", .nbytes = nbytes };
-    return bly_source_read(&src, how, out);
+    const bly_source src = { .bytes = bytes.len ? bytes.ptr : "",
+                             .nbytes = bytes.len };
+    return take(&src, how, out);
+}
+
+static bly_status take_filter(const bly_source *src, const bly_access *how,
+                              void *out)
+{
+    return bly_source_read(src, how, out);
+}
+
+bly_status bly_load_sized(const void *bytes, size_t nbytes,
+                          const bly_access *how, bly_filter **out, size_t size)
+{
+    if (out)
+        *out = NULL;
+    return bly_load_with(take_filter, (bly_bytes){ bytes, nbytes }, how, out,
+                         size);
 }
 
 bly_status bly_read_sized(bly_get *get, void *ctx, const bly_access *how,

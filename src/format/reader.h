@@ -24,6 +24,13 @@ typedef struct bly_source {
 bly_status bly_source_read(const bly_source *src, const bly_access *how,
                            bly_filter **out);
 
+/* Make something of bytes by `take`, after checking the arguments of bly_load()
+ * and its kin; size is that of the caller's *how. */
+typedef bly_status bly_source_take(const bly_source *src, const bly_access *how,
+                                   void *out);
+bly_status bly_load_with(bly_source_take *take, bly_bytes bytes,
+                         const bly_access *how, void *out, size_t size);
+
 /* What the kind itself says of a filter that came from outside and is otherwise
  * complete, its layers judged already: of its state, and of its contents where
  * they are to be read. */

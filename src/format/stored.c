@@ -317,7 +317,7 @@ static bly_status load_record(const bly_record *r, const bly_access *how,
 
 /* A sketch that is all there is in src. */
 static bly_status stored_read(const bly_source *src, const bly_access *how,
-                              bly_stored *out)
+                              void *out)
 {
     static const bly_access plainly = { 0 };
     unsigned char page[BLY_PAGE], more;
@@ -354,20 +354,14 @@ bly_status bly_stored_load_sized(const void *bytes, size_t nbytes,
                                  const bly_access *how, bly_stored *out,
                                  size_t size)
 {
-    bly_access own;
-    if (!out)
-        return bly_fail_null("out");
-    *out = (bly_stored){ 0 };
-    if (!bytes && nbytes)
-        return bly_fail_null("bytes");
-    if (how && !(how = BLY_TAKE(how, size, &own)))
-        return BLY_EINVAL;
-    const bly_source src = { .bytes = nbytes ? bytes : "", .nbytes = nbytes };
-    return stored_read(&src, how, out);
+    if (out)
+        *out = (bly_stored){ 0 };
+    return bly_load_with(stored_read, (bly_bytes){ bytes, nbytes }, how, out,
+                         size);
 }
 
 static bly_status stored_from_file(bly_file *in, const char *path,
-                                   const bly_access *how, bly_stored *out)
+                                   const bly_access *how, void *out)
 {
     const bly_source src = { .get = bly_file_get,
                              .ctx = in,
@@ -382,21 +376,9 @@ static bly_status stored_from_file(bly_file *in, const char *path,
 bly_status bly_stored_open_sized(const char *path, const bly_access *how,
                                  bly_stored *out, size_t size)
 {
-    bly_access own;
-    if (!out)
-        return bly_fail_null("out");
-    *out = (bly_stored){ 0 };
-    if (!path)
-        return bly_fail_null("path");
-    if (how && !(how = BLY_TAKE(how, size, &own)))
-        return BLY_EINVAL;
-    bly_file in;
-    bly_status st = bly_file_open(path, &in);
-    if (st)
-        return st;
-    st = stored_from_file(&in, path, how, out);
-    close(in.fd);
-    return st;
+    if (out)
+        *out = (bly_stored){ 0 };
+    return bly_file_with(stored_from_file, path, how, out, size);
 }
 
 void bly_stored_free(bly_stored *s)

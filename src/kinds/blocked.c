@@ -290,7 +290,7 @@ BLY_LINE_TARGETS(BLOCKED_EIGHT)
 /* Any k, and many writers: aid is the address of the row. */
 BLY_ONE_BODY const bly_lines_row *blocked_aid(const bly_filter *f)
 {
-    return (const void *)(uintptr_t)f->one.aid;
+    return (const void *)(uintptr_t)f->aid;
 }
 
 BLY_ONE_BODY bool blocked_has_body(const bly_filter *f, uint64_t h)
@@ -312,16 +312,16 @@ BLY_ONE_BODY bly_status blocked_add_body(bly_filter *f, uint64_t h)
 BLY_ONE_HAS(blocked_has_one, blocked_has_body)
 BLY_ONE_ADD(blocked_add_one, blocked_add_body)
 
-static void blocked_one(bly_filter *f)
+static void blocked_one(const bly_filter *f, bly_one *out)
 {
     const bly_lines_row *const row = blocked_row(f);
-    f->one.aid = (uintptr_t)row;
-    BLY_ONE_SET_HAS(f, blocked_has_one);
-    BLY_ONE_SET_ADD(f, blocked_add_one);
+    out->aid = (uintptr_t)row;
+    BLY_ONE_SET_HAS(out, blocked_has_one);
+    BLY_ONE_SET_ADD(out, blocked_add_one);
 #define BLOCKED_CHOOSE(name, target)                                      \
     if (f->shape.p[BLOCKED_K] == 8 && row->has == bly_lines_has_##name) { \
-        BLY_ONE_SET_HAS_FOR(f, blocked_has_##name);                       \
-        BLY_ONE_SET_ADD_FOR(f, blocked_add_##name);                       \
+        BLY_ONE_SET_HAS_FOR(out, blocked_has_##name);                     \
+        BLY_ONE_SET_ADD_FOR(out, blocked_add_##name);                     \
     }
     BLY_LINE_TARGETS(BLOCKED_CHOOSE)
 #undef BLOCKED_CHOOSE

@@ -301,7 +301,7 @@ bly_status bly_classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
  * a literal where it is 7, as in bly_probe_ask(). */
 BLY_ONE_BODY bool classic_has_body(const bly_filter *f, uint64_t h, uint64_t k)
 {
-    const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->one.aid };
+    const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->aid };
     const bly_probe_query q =
         classic_query(f, (bly_steps){ .range = range, .k = k });
     return bly_probe_alone(&q, h);
@@ -310,7 +310,7 @@ BLY_ONE_BODY bool classic_has_body(const bly_filter *f, uint64_t h, uint64_t k)
 BLY_ONE_BODY bly_status classic_add_one_body(bly_filter *f, uint64_t h,
                                              uint64_t k)
 {
-    const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->one.aid };
+    const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->aid };
     uint64_t *const words = (uint64_t *)(void *)f->data;
     bly_probe p = bly_probe_start(h, range);
     bool changed = false;
@@ -330,17 +330,17 @@ BLY_ONE_HAS(classic_has_7, CLASSIC_HAS_7)
 BLY_ONE_ADD(classic_add_one, CLASSIC_ADD_K)
 BLY_ONE_ADD(classic_add_7, CLASSIC_ADD_7)
 
-void bly_classic_one(bly_filter *f)
+void bly_classic_one(const bly_filter *f, bly_one *out)
 {
     if (classic_sliced(f) || f->shared)
         return;
-    f->one.aid = bly_modulus_of(f->shape.p[CLASSIC_BITS]).inverse;
+    out->aid = bly_modulus_of(f->shape.p[CLASSIC_BITS]).inverse;
     if (f->shape.p[CLASSIC_K] == 7) {
-        BLY_ONE_SET_HAS(f, classic_has_7);
-        BLY_ONE_SET_ADD(f, classic_add_7);
+        BLY_ONE_SET_HAS(out, classic_has_7);
+        BLY_ONE_SET_ADD(out, classic_add_7);
     } else {
-        BLY_ONE_SET_HAS(f, classic_has_one);
-        BLY_ONE_SET_ADD(f, classic_add_one);
+        BLY_ONE_SET_HAS(out, classic_has_one);
+        BLY_ONE_SET_ADD(out, classic_add_one);
     }
 }
 

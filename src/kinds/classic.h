@@ -35,7 +35,7 @@ void bly_classic_has(const bly_filter *f, const uint64_t *h, size_t n,
 void bly_classic_fetch(const bly_filter *f, const uint64_t *h, size_t n);
 void bly_classic_reach(const bly_filter *f, const uint64_t *h, size_t n,
                        uint64_t *bad);
-void bly_classic_one(bly_filter *f);
+void bly_classic_one(const bly_filter *f, bly_one *out);
 bly_bitset bly_classic_bitset(const bly_filter *f);
 bool bly_classic_check(const bly_filter *f);
 

@@ -333,7 +333,7 @@ static void counting_fetch(const bly_filter *f, const uint64_t *h, size_t n)
 static inline __attribute__((always_inline)) bly_modulus
 counting_one_range(const bly_filter *f)
 {
-    return (bly_modulus){ f->shape.p[COUNTING_COUNTERS], f->one.aid };
+    return (bly_modulus){ f->shape.p[COUNTING_COUNTERS], f->aid };
 }
 
 BLY_ONE_BODY bool counting_has_body(const bly_filter *f, uint64_t h, uint64_t k)
@@ -368,17 +368,17 @@ BLY_ONE_HAS(counting_has_7, COUNTING_HAS_7)
 BLY_ONE_ADD(counting_add_one, COUNTING_ADD_K)
 BLY_ONE_ADD(counting_add_7, COUNTING_ADD_7)
 
-static void counting_one(bly_filter *f)
+static void counting_one(const bly_filter *f, bly_one *out)
 {
     if (f->shape.p[COUNTING_WIDTH] != 4)
         return;
-    f->one.aid = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]).inverse;
+    out->aid = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]).inverse;
     if (f->shape.p[COUNTING_K] == 7) {
-        BLY_ONE_SET_HAS(f, counting_has_7);
-        BLY_ONE_SET_ADD(f, counting_add_7);
+        BLY_ONE_SET_HAS(out, counting_has_7);
+        BLY_ONE_SET_ADD(out, counting_add_7);
     } else {
-        BLY_ONE_SET_HAS(f, counting_has_one);
-        BLY_ONE_SET_ADD(f, counting_add_one);
+        BLY_ONE_SET_HAS(out, counting_has_one);
+        BLY_ONE_SET_ADD(out, counting_add_one);
     }
 }
 

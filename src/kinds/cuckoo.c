@@ -682,8 +682,8 @@ cuckoo_plain_table(const bly_filter *f)
         .nb = p[CUCKOO_BUCKETS],
         .nprints = (UINT64_C(1) << bits) - 1,
         .nbits = p[CUCKOO_BUCKETS] * width,
-        .ones = f->one.aid,
-        .highs = f->one.aid << (bits - 1),
+        .ones = f->aid,
+        .highs = f->aid << (bits - 1),
         .b = (unsigned)p[CUCKOO_SLOTS],
         .f = bits,
         .width = width,
@@ -705,9 +705,12 @@ static __attribute__((noinline)) bool cuckoo_in_layers(const bly_filter *f,
     return cuckoo_elsewhere(f, f, h);
 }
 
+/* Where there are layers, there is no aid. */
 BLY_ONE_BODY bool cuckoo_has_grown_body(const bly_filter *f, uint64_t h)
 {
-    return cuckoo_has_plain_body(f, h) || cuckoo_in_layers(f, h);
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), false, true) ||
+           cuckoo_in_layers(f, h);
 }
 
 static __attribute__((noinline)) bly_status cuckoo_make_room(bly_filter *f,
@@ -733,19 +736,20 @@ BLY_ONE_HAS(cuckoo_has_plain, cuckoo_has_plain_body)
 BLY_ONE_HAS(cuckoo_has_grown, cuckoo_has_grown_body)
 BLY_ONE_ADD(cuckoo_add_plain, cuckoo_add_plain_body)
 
-static void cuckoo_one(bly_filter *f)
+static void cuckoo_one(const bly_filter *f, bly_one *out)
 {
     const bly_cuckoo_table t = cuckoo_table_of(f);
     if (!bly_cuckoo_single(&t))
         return;
-    f->one.aid = t.ones;
-    if (f->shape.p[CUCKOO_GROW])
-        BLY_ONE_SET_HAS(f, cuckoo_has_grown);
-    else
-        BLY_ONE_SET_HAS(f, cuckoo_has_plain);
+    if (f->shape.p[CUCKOO_GROW]) {
+        BLY_ONE_SET_HAS(out, cuckoo_has_grown);
+        return;
+    }
+    out->aid = t.ones;
+    BLY_ONE_SET_HAS(out, cuckoo_has_plain);
     /* One that grows has to find the table, `unique` the copy. */
-    if (!f->shape.p[CUCKOO_GROW] && !f->shape.p[CUCKOO_UNIQUE])
-        BLY_ONE_SET_ADD(f, cuckoo_add_plain);
+    if (!f->shape.p[CUCKOO_UNIQUE])
+        BLY_ONE_SET_ADD(out, cuckoo_add_plain);
 }
 
 /* ---------------------------------------------------------------- removing */

@@ -9,8 +9,32 @@
 #include "core/status.h"
 #include "kinds/filter.h"
 
-/* Of all filters that have nothing in it. */
-static const bly_extra no_extra = { .hasher = { .id = BLY_HASH_XXH3 } };
+/* Of all filters that have nothing in it: one for each hash that takes a seed,
+ * which is 0. */
+#define NO_EXTRA(hash)                                       \
+    {                                                        \
+        .hasher = { .id = (hash) }, .flip = BLY_INT_TURNED_0 \
+    }
+static const bly_extra no_extra[] = {
+    NO_EXTRA(BLY_HASH_XXH3),
+    NO_EXTRA(BLY_HASH_ORDERED_BYTES),
+    NO_EXTRA(BLY_HASH_ORDERED_INTS),
+};
+#define NO_EXTRAS (sizeof no_extra / sizeof no_extra[0])
+
+/* The one that all filters of this hash share; NULL: none is enough. */
+static bly_extra *shared_extra(const bly_hasher *hasher)
+{
+    for (size_t i = 0; i < NO_EXTRAS && !hasher->seed; i++)
+        if (no_extra[i].hasher.id == hasher->id)
+            return (bly_extra *)&no_extra[i];
+    return NULL;
+}
+
+bool bly_filter_has_extra(const bly_filter *f)
+{
+    return (uintptr_t)f->extra - (uintptr_t)no_extra >= sizeof no_extra;
+}
 
 /* Bytes of the struct. */
 static size_t head_bytes(unsigned room)
@@ -45,16 +69,15 @@ bly_shape bly_shape_of(const bly_filter *f)
 /* A copy of what is not f's own, for f. */
 static bly_extra *extra_from(bly_filter *f, const bly_mem *mem)
 {
-    bly_extra *e = f->extra;
-    if (e == &no_extra) {
-        e = bly_mem_zalloc(mem, sizeof *e);
-        if (!e) {
-            (void)bly_fail(BLY_ENOMEM, "out of memory");
-            return NULL;
-        }
-        *e = no_extra;
-        f->extra = e;
+    if (bly_filter_has_extra(f))
+        return f->extra;
+    bly_extra *const e = bly_mem_zalloc(mem, sizeof *e);
+    if (!e) {
+        (void)bly_fail(BLY_ENOMEM, "out of memory");
+        return NULL;
     }
+    *e = *f->extra;
+    f->extra = e;
     return e;
 }
 
@@ -184,7 +207,8 @@ bly_status bly_filter_shell(const bly_kind *kind, const bly_shape *shape,
     if (!f)
         return bly_fail(BLY_ENOMEM, "out of memory");
     f->kind = kind;
-    f->extra = (bly_extra *)&no_extra;
+    bly_extra *const common = shared_extra(&set->hasher);
+    f->extra = common ? common : (bly_extra *)&no_extra[0];
     f->items = set->items;
     f->fpr = set->fpr;
     f->shared = set->shared;
@@ -204,8 +228,7 @@ bly_status bly_filter_shell(const bly_kind *kind, const bly_shape *shape,
         else
             st = BLY_ENOMEM;
     }
-    if (!st && (set->max_bytes || set->secret_check || set->hasher.seed ||
-                set->hasher.id != BLY_HASH_XXH3)) {
+    if (!st && (set->max_bytes || set->secret_check || !common)) {
         bly_extra *const e = extra_from(f, mem);
         if (e) {
             e->hasher = set->hasher;
@@ -218,7 +241,7 @@ bly_status bly_filter_shell(const bly_kind *kind, const bly_shape *shape,
     if (st) {
         if (f->extra->outside)
             bly_mem_release(mem, f->extra->outside, sizeof *f->extra->outside);
-        if (f->extra != &no_extra)
+        if (bly_filter_has_extra(f))
             bly_mem_release(mem, f->extra, sizeof *f->extra);
         bly_mem_release(mem, f, head_bytes(room));
         return st;
@@ -288,9 +311,10 @@ static bly_status make_places(bly_filter *f, unsigned n)
     bly_filter **const more = bly_mem_zalloc(mem, places_bytes(n));
     if (!more)
         return bly_fail(BLY_ENOMEM, "out of memory");
-    if (f->layer)
+    if (f->places) {
         memcpy(more, f->layer, places_bytes(f->nlayers));
-    bly_mem_release(mem, f->layer, places_bytes(f->places));
+        bly_mem_release(mem, f->layer, places_bytes(f->places));
+    }
     f->layer = more;
     f->places = (uint8_t)n;
     return BLY_OK;
@@ -305,7 +329,7 @@ static bly_status one_more_place(bly_filter *f)
     if (f->nlayers == BLY_MAX_LAYERS)
         return bly_fail(BLY_EFULL, "a filter has at most %d layers",
                         BLY_MAX_LAYERS);
-    if (f->shared && f->layer) /* bly_filter_share() had no memory */
+    if (f->shared && f->places) /* bly_filter_share() had no memory */
         return bly_fail(BLY_ENOMEM, "out of memory");
     return make_places(f, f->shared   ? BLY_MAX_LAYERS
                           : f->places ? 2u * f->places
@@ -393,7 +417,7 @@ bly_status bly_filter_set_meta(bly_filter *f, bly_keying keying,
         meta->nbytes = (uint32_t)n;
         memcpy(meta->at, at, n);
     }
-    if (f->extra != &no_extra) {
+    if (bly_filter_has_extra(f)) {
         bly_mem_release(mem, f->extra->meta, meta_bytes(f->extra->meta));
         f->extra->meta = meta;
     }
@@ -484,11 +508,13 @@ static void filter_clear(bly_filter *f, bool keep_extra)
     /* Copied, since it may lie in what it releases. */
     const bly_mem mem = *bly_filter_mem(f);
     bly_extra *const e = f->extra;
+    const bool kept = keep_extra || !bly_filter_has_extra(f);
     if (f->kind->close)
         f->kind->close(f);
     for (uint32_t i = 0; i < f->nlayers; i++)
         bly_free(f->layer[i]);
-    bly_mem_release(&mem, f->layer, places_bytes(f->places));
+    if (f->places)
+        bly_mem_release(&mem, f->layer, places_bytes(f->places));
     bly_mem_release(&mem, f->state, body_size(f));
     bly_mem_release(&mem, e->meta, meta_bytes(e->meta));
     if (e->outside) {
@@ -499,7 +525,7 @@ static void filter_clear(bly_filter *f, bool keep_extra)
         bly_mem_release(&mem, e->outside, sizeof *e->outside);
         e->outside = NULL;
     }
-    if (e == &no_extra || keep_extra)
+    if (kept)
         return;
     /* A secret must not lie about in freed memory; through a volatile pointer
      * the compiler may not leave the writes out. */
@@ -558,13 +584,13 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
      * them stays too, since nothing here may fail. */
     bly_extra *const extra = f->extra;
     bly_meta *const meta = from->extra->meta ? NULL : extra->meta;
-    const bool taken = extra != &no_extra && from->extra == &no_extra;
+    const bool taken = bly_filter_has_extra(f) && !bly_filter_has_extra(from);
     if (meta)
         extra->meta = NULL;
     /* Callers hold f by its address, so the contents move there. */
     filter_clear(f, taken);
     if (taken) {
-        *extra = no_extra;
+        *extra = *from->extra;
         from->extra = extra;
     }
     if (meta)
@@ -580,10 +606,9 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
 static bool extra_is_spare(const bly_filter *f)
 {
     const bly_extra *const e = f->extra;
-    return e != &no_extra && !f->shared && !e->max_bytes && !e->secret_check &&
-           !e->aux && !e->meta && !e->outside &&
-           e->hasher.id == no_extra.hasher.id &&
-           e->hasher.seed == no_extra.hasher.seed;
+    return bly_filter_has_extra(f) && !f->shared && !e->max_bytes &&
+           !e->secret_check && !e->aux && !e->meta && !e->outside &&
+           shared_extra(&e->hasher);
 }
 
 void bly_limit(bly_filter *f, uint64_t max_bytes)
@@ -592,8 +617,9 @@ void bly_limit(bly_filter *f, uint64_t max_bytes)
     if (max_bytes != f->extra->max_bytes && bly_filter_extra(f))
         f->extra->max_bytes = max_bytes;
     if (extra_is_spare(f)) {
+        bly_extra *const common = shared_extra(&f->extra->hasher);
         bly_mem_release(bly_filter_mem(f), f->extra, sizeof *f->extra);
-        f->extra = (bly_extra *)&no_extra;
+        f->extra = common;
     }
 }
 
@@ -619,14 +645,15 @@ bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
     bly_filter *moved = move(ctx, f);
     if (moved)
         f = moved;
-    bly_filter **const layer = f->layer ? move(ctx, f->layer) : NULL;
+    bly_filter **const layer = f->places ? move(ctx, f->layer) : NULL;
     if (layer)
         f->layer = layer;
     for (uint32_t i = 0; i < f->nlayers; i++)
         f->layer[i] = bly_move(f->layer[i], move, ctx);
     if (f->state)
         move_body(f, move, ctx);
-    bly_extra *const extra = f->extra != &no_extra ? move(ctx, f->extra) : NULL;
+    bly_extra *const extra =
+        bly_filter_has_extra(f) ? move(ctx, f->extra) : NULL;
     if (extra)
         f->extra = extra;
     bly_outside *const outside =
@@ -750,7 +777,7 @@ uint64_t bly_filter_bytes(const bly_filter *f)
     const bly_extra *const e = f->extra;
     uint64_t sum = head_bytes(f->room) + body_size(f) + meta_bytes(e->meta) +
                    (f->inside ? 0 : f->shape.nbytes) +
-                   (e != &no_extra ? sizeof *e : 0) +
+                   (bly_filter_has_extra(f) ? sizeof *e : 0) +
                    (e->outside ? sizeof *e->outside : 0) +
                    (e->aux ? f->kind->aux_bytes : 0) + places_bytes(f->places);
     for (uint32_t i = 0; i < f->nlayers; i++)
@@ -762,7 +789,7 @@ void bly_filter_share(bly_filter *f, bool shared)
 {
     f->shared = shared;
     /* Without memory it cannot grow either: one_more_place() says so. */
-    if (shared && f->layer && f->places < BLY_MAX_LAYERS)
+    if (shared && f->places && f->places < BLY_MAX_LAYERS)
         (void)make_places(f, BLY_MAX_LAYERS);
     bly_filter_ready(f);
     for (uint32_t i = 0; i < f->nlayers; i++)

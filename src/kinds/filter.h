@@ -52,6 +52,9 @@ static inline const bly_mem *bly_filter_mem(const bly_filter *f)
                                     : bly_mem_numbered(f->memory);
 }
 
+/* Has f an extra of its own? */
+bool bly_filter_has_extra(const bly_filter *f);
+
 /* To write what most filters do not have; NULL, with a message: no memory. */
 bly_extra *bly_filter_extra(bly_filter *f);
 bly_outside *bly_filter_outside(bly_filter *f);
@@ -86,7 +89,7 @@ bly_status bly_filter_blank(const bly_kind *kind, const bly_shape *shape,
 bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
                            const bly_setting *set, bly_filter **out);
 
-/* Choose f->one: at the end of whatever makes a filter, or changes who may
+/* Choose f->ways: at the end of whatever makes a filter, or changes who may
  * write to it. */
 void bly_filter_ready(bly_filter *f);
 
@@ -180,32 +183,46 @@ void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
 /* The same for all of f and its layers: BLY_EFORMAT if it is damaged. */
 bly_status bly_filter_settle(const bly_filter *f);
 
-/* f->one of a kind: has, has_int, add and add_int from bodies that take a hash
- * and are always inlined. */
+/* The ways of a kind: has, has_int, add and add_int from bodies that take a
+ * hash and are always inlined. */
 #define BLY_ONE_BODY static inline __attribute__((always_inline))
 
-#define BLY_ONE_HAS_FOR(target, name, body)                          \
-    target static bool name(const bly_filter *f, uint64_t h)         \
-    {                                                                \
-        return body(f, h);                                           \
-    }                                                                \
-    target static bool name##_int(const bly_filter *f, uint64_t key) \
-    {                                                                \
-        return body(f, bly_int_hash_turned(key, f->one.flip));       \
+/* What bly_int_turned(bly_int_flip(0)) is: most filters have seed 0, and
+ * functions for that in which it is a constant. */
+#define BLY_INT_TURNED_0 UINT64_C(0x18bad3d405c264ca)
+
+#define BLY_ONE_HAS_FOR(target, name, body)                             \
+    target static bool name(const bly_filter *f, uint64_t h)            \
+    {                                                                   \
+        return body(f, h);                                              \
+    }                                                                   \
+    target static bool name##_int(const bly_filter *f, uint64_t key)    \
+    {                                                                   \
+        return body(f, bly_int_hash_turned(key, BLY_INT_TURNED_0));     \
+    }                                                                   \
+    target static bool name##_seeded(const bly_filter *f, uint64_t key) \
+    {                                                                   \
+        return body(f, bly_int_hash_turned(key, f->extra->flip));       \
     }
-#define BLY_ONE_ADD_FOR(target, name, body)                          \
-    target static bly_status name(bly_filter *f, uint64_t h)         \
-    {                                                                \
-        return body(f, h);                                           \
-    }                                                                \
-    target static bly_status name##_int(bly_filter *f, uint64_t key) \
-    {                                                                \
-        return body(f, bly_int_hash_turned(key, f->one.flip));       \
+#define BLY_ONE_ADD_FOR(target, name, body)                             \
+    target static bly_status name(bly_filter *f, uint64_t h)            \
+    {                                                                   \
+        return body(f, h);                                              \
+    }                                                                   \
+    target static bly_status name##_int(bly_filter *f, uint64_t key)    \
+    {                                                                   \
+        return body(f, bly_int_hash_turned(key, BLY_INT_TURNED_0));     \
+    }                                                                   \
+    target static bly_status name##_seeded(bly_filter *f, uint64_t key) \
+    {                                                                   \
+        return body(f, bly_int_hash_turned(key, f->extra->flip));       \
     }
-#define BLY_ONE_SET_HAS_FOR(f, name) \
-    ((void)((f)->one.has = name, (f)->one.has_int = name##_int))
-#define BLY_ONE_SET_ADD_FOR(f, name) \
-    ((void)((f)->one.add = name, (f)->one.add_int = name##_int))
+#define BLY_ONE_SET_HAS_FOR(one, name) \
+    ((void)((one)->ways.has = name,    \
+            (one)->ways.has_int = (one)->seeded ? name##_seeded : name##_int))
+#define BLY_ONE_SET_ADD_FOR(one, name) \
+    ((void)((one)->ways.add = name,    \
+            (one)->ways.add_int = (one)->seeded ? name##_seeded : name##_int))
 
 /* The same twice, for any processor and for BLY_TARGET_BMI, which
  * takes a tenth fewer instructions. */
@@ -215,12 +232,12 @@ bly_status bly_filter_settle(const bly_filter *f);
 #define BLY_ONE_ADD(name, body)   \
     BLY_ONE_ADD_FOR(, name, body) \
     BLY_ONE_ADD_FOR(BLY_TARGET_BMI, name##_bmi, body)
-#define BLY_ONE_SET_HAS(f, name)                             \
-    (bly_row_runs_bmi() ? BLY_ONE_SET_HAS_FOR(f, name##_bmi) \
-                        : BLY_ONE_SET_HAS_FOR(f, name))
-#define BLY_ONE_SET_ADD(f, name)                             \
-    (bly_row_runs_bmi() ? BLY_ONE_SET_ADD_FOR(f, name##_bmi) \
-                        : BLY_ONE_SET_ADD_FOR(f, name))
+#define BLY_ONE_SET_HAS(one, name)                             \
+    (bly_row_runs_bmi() ? BLY_ONE_SET_HAS_FOR(one, name##_bmi) \
+                        : BLY_ONE_SET_HAS_FOR(one, name))
+#define BLY_ONE_SET_ADD(one, name)                             \
+    (bly_row_runs_bmi() ? BLY_ONE_SET_ADD_FOR(one, name##_bmi) \
+                        : BLY_ONE_SET_ADD_FOR(one, name))
 
 /* Count n additions that changed something, or n removals. */
 void bly_filter_added(bly_filter *f, uint64_t n);

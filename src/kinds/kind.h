@@ -66,21 +66,27 @@ void bly_shape_set_real(bly_shape *s, unsigned i, double value);
  * kind chooses them for shape and processor, and bly_filter_ready() for what
  * else a filter may be: mapped, keyed, shared. So nothing is asked on the way.
  */
-typedef struct bly_one {
+typedef struct bly_ways {
     bool (*has)(const bly_filter *f, uint64_t h); /* never NULL */
     bly_status (*add)(bly_filter *f, uint64_t h); /* NULL: by a batch of one */
     /* The same of the integer whose eight bytes are the key. */
     bool (*has_int)(const bly_filter *f, uint64_t key);
     bly_status (*add_int)(bly_filter *f, uint64_t key);
-    uint64_t flip; /* of the seed, for bly_int_hash_turned() */
-    uint64_t aid;  /* what else the kind computes once */
+} bly_ways;
+
+/* What a kind chooses. */
+typedef struct bly_one {
+    bly_ways ways;
+    bool seeded;  /* given: the seed is not 0 */
+    uint64_t aid; /* what else it computes once; 0 where there are layers */
 } bly_one;
 
-/* What most filters do not have: those without it share one of zeros, of which
- * the hasher is XXH3 with seed 0. So it is read without asking, and written by
- * bly_filter_extra(). */
+/* What most filters do not have: those without it share one of zeros, which
+ * there is for each hash that needs nothing but seed 0. So it is read without
+ * asking, and written by bly_filter_extra(). */
 typedef struct bly_extra {
     bly_hasher hasher;     /* zeros in secret where blind */
+    uint64_t flip;         /* of its seed, for bly_int_hash_turned() */
     uint64_t secret_check; /* identifies the secret; 0 unless keyed */
     uint64_t max_bytes;    /* 0: no limit */
     void *aux;             /* the kind's own, by open() and close() */
@@ -112,14 +118,17 @@ typedef struct bly_outside {
  * outside. */
 struct bly_filter {
     const struct bly_kind *kind;
-    bly_one one;         /* bly_filter_ready() */
-    unsigned char *data; /* shape.nbytes bytes */
-    uint64_t *state;     /* the body: kind->nstate words, and data */
-    bly_extra *extra;    /* never NULL */
-    bly_filter **layer;  /* `places` of them; NULL: there are none */
-    uint64_t items;      /* capacity */
-    double fpr;          /* rate at capacity, as planned; NAN: none */
-    uint64_t nadded;     /* atomic: additions that changed something */
+    const bly_ways *ways; /* shared by many filters: bly_filter_ready() */
+    unsigned char *data;  /* shape.nbytes bytes */
+    uint64_t *state;      /* the body: kind->nstate words, and data */
+    bly_extra *extra;     /* never NULL */
+    union {
+        bly_filter **layer; /* where there are places */
+        uint64_t aid;       /* of bly_one, where there are none */
+    };
+    uint64_t items;  /* capacity */
+    double fpr;      /* rate at capacity, as planned; NAN: none */
+    uint64_t nadded; /* atomic: additions that changed something */
     uint8_t nlayers;
     uint8_t format; /* version of the file that it came from; 0: none */
     uint8_t memory; /* bly_mem_number(); BLY_MEM_OWN: outside->mem */
@@ -325,11 +334,11 @@ typedef struct bly_kind {
      * known so early. */
     void (*fetch)(const bly_filter *f, const uint64_t *h, size_t n);
 
-    /* Choose f->one: what does for one hash the same as has() and add() or,
-     * where f is shared, add_shared(); for one integer, hashed with flip,
-     * likewise; and aid where that needs it. What has no short way is left as
-     * it is. NULL: nothing has. */
-    void (*one)(bly_filter *f);
+    /* Choose what does for one hash the same as has() and add() or, where f is
+     * shared, add_shared(); for one integer, hashed with flip, likewise; and
+     * aid where that needs it. What has no short way is left as it is. NULL:
+     * nothing has. */
+    void (*one)(const bly_filter *f, bly_one *out);
 
     /* -- abilities: BLY_ABILITIES in bloomery.h ------------------------- */
 
@@ -427,7 +436,9 @@ typedef struct bly_kind {
     uint64_t (*raw)(const bly_shape *s);
 } bly_kind;
 
-/* The table. The first row is the default kind. */
+/* The table. The first row is the default kind. A build that has few bytes to
+ * spend may give a shorter one. */
+#ifndef BLY_KINDS
 #define BLY_KINDS(X) \
     X(blocked)       \
     X(classic)       \
@@ -453,6 +464,7 @@ typedef struct bly_kind {
     X(exact)         \
     X(range)
 
+#endif
 #define BLY_KIND_DECLARE_(name) extern const bly_kind bly_kind_##name;
 BLY_KINDS(BLY_KIND_DECLARE_)
 #undef BLY_KIND_DECLARE_

@@ -5,6 +5,8 @@
  * opened or shared. So bly_has() is a jump to the right function, and none of
  * these asks what could have been known before.
  */
+#include <stdatomic.h>
+
 #include "core/bits.h"
 #include "kinds/filter.h"
 
@@ -27,17 +29,14 @@ void bly_filter_has_unread(const bly_filter *f, const uint64_t *h, size_t n,
 
 /* -------------------------------------- kinds that have no short way */
 
-static bool has_by_batch(const bly_filter *f, uint64_t h)
+static inline bool has_one_of_batch(const bly_filter *f, uint64_t h)
 {
     uint64_t maybe = 0;
     f->kind->has(f, &h, 1, &maybe);
     return maybe != 0;
 }
 
-static bool has_by_batch_int(const bly_filter *f, uint64_t key)
-{
-    return has_by_batch(f, bly_int_hash_turned(key, f->one.flip));
-}
+BLY_ONE_HAS_FOR(, has_by_batch, has_one_of_batch)
 
 /* ------------------------------------------- filters that have none */
 
@@ -63,31 +62,83 @@ static bool has_any_int(const bly_filter *f, uint64_t key)
 {
     unsigned char bytes[8];
     bly_store64(bytes, key);
-    return f->one.has(f, bly_hash(&f->extra->hasher, bytes, sizeof bytes));
+    return f->ways->has(f, bly_hash(&f->extra->hasher, bytes, sizeof bytes));
 }
+
+/* --------------------------------------------------- ways, once for all */
+
+/* A filter has a pointer to its ways, since there may be millions of filters
+ * and there are some dozens of ways. They are put here as they come, and stay.
+ * A process has no more than the kinds, rows and shapes that it uses. */
+enum { WAYS_FREE, WAYS_TAKEN, WAYS_READY };
+static struct {
+    _Atomic int state;
+    bly_ways ways;
+} known_ways[256];
+
+static bool same_ways(const bly_ways *a, const bly_ways *b)
+{
+    return a->has == b->has && a->add == b->add && a->has_int == b->has_int &&
+           a->add_int == b->add_int;
+}
+
+/* Ways like these that stay; NULL: there is no place left. */
+static const bly_ways *lasting_ways(const bly_ways *ways)
+{
+    for (size_t i = 0; i < sizeof known_ways / sizeof known_ways[0]; i++) {
+        int state = atomic_load(&known_ways[i].state);
+        if (state == WAYS_FREE &&
+            atomic_compare_exchange_strong(&known_ways[i].state, &state,
+                                           WAYS_TAKEN)) {
+            known_ways[i].ways = *ways;
+            atomic_store(&known_ways[i].state, WAYS_READY);
+            return &known_ways[i].ways;
+        }
+        /* Those that are being written are passed by: they may come twice. */
+        if (state == WAYS_READY && same_ways(&known_ways[i].ways, ways))
+            return &known_ways[i].ways;
+    }
+    return NULL;
+}
+
+static const bly_ways ways_by_batch = { .has = has_by_batch,
+                                        .has_int = has_any_int };
+static const bly_ways ways_unread = { .has = has_unread,
+                                      .has_int = has_any_int };
+static const bly_ways ways_unknown = { .has = has_unknown,
+                                       .has_int = has_unknown };
 
 void bly_filter_ready(bly_filter *f)
 {
-    if (f->kind->aim)
-        f->kind->aim(f);
-    f->one = (bly_one){ .flip = bly_int_turned(
-                            bly_int_flip(f->extra->hasher.seed)) };
-    if (!f->kind->has)
-        f->one.has = f->one.has_int = has_unknown;
+    const bly_kind *const kind = f->kind;
+    if (kind->aim)
+        kind->aim(f);
+    if (bly_filter_has_extra(f))
+        f->extra->flip = bly_int_turned(bly_int_flip(f->extra->hasher.seed));
+    bly_one one = { .seeded = f->extra->flip != BLY_INT_TURNED_0 };
+    if (!kind->has)
+        one.ways = ways_unknown;
     else
-        BLY_ONE_SET_HAS_FOR(f, has_by_batch);
+        BLY_ONE_SET_HAS_FOR(&one, has_by_batch);
     /* Who is blind is not asked by key, and in no hurry. */
-    if (f->kind->one && !f->blind)
-        f->kind->one(f);
-    if (bly_filter_sums(f) && f->kind->has) {
-        f->one.has = has_unread;
-        f->one.has_int = has_any_int;
+    if (kind->one && !f->blind)
+        kind->one(f, &one);
+    if (bly_filter_sums(f) && kind->has) {
+        one.ways.has = has_unread;
+        one.ways.has_int = has_any_int;
     }
     /* Who orders keys knows its hash, and its one() both forms of it. */
-    if (f->extra->hasher.id != BLY_HASH_XXH3 && !f->kind->has_range) {
-        f->one.has_int = f->blind ? has_unknown : has_any_int;
-        f->one.add_int = NULL;
+    if (f->extra->hasher.id != BLY_HASH_XXH3 && !kind->has_range) {
+        one.ways.has_int = f->blind ? has_unknown : has_any_int;
+        one.ways.add_int = NULL;
     }
     if (f->readonly)
-        f->one.add = f->one.add_int = NULL;
+        one.ways.add = one.ways.add_int = NULL;
+    if (!f->places)
+        f->aid = one.aid;
+    f->ways = lasting_ways(&one.ways);
+    if (!f->ways || (f->places && one.aid))
+        f->ways = !kind->has || f->blind ? &ways_unknown
+                  : bly_filter_sums(f)   ? &ways_unread
+                                         : &ways_by_batch;
 }

@@ -389,7 +389,7 @@ BLY_ONE_BODY bool prints_one_body(const bly_filter *f, uint64_t h,
     bly_peel_key key;
     bly_peel_find(&p, 3, fuse, f->data, h, &key);
     const prints_cells cells = {
-        .at = f->data + f->one.aid,
+        .at = f->data + f->aid,
         .bits = width ? 0 : s[PRINTS_BITS],
         .mask = width ? 0 : bly_field_mask((unsigned)s[PRINTS_BITS]),
     };
@@ -421,18 +421,18 @@ static bool prints_none(const bly_filter *f, uint64_t h)
     return false;
 }
 
-void bly_prints_one(bly_filter *f)
+void bly_prints_one(const bly_filter *f, bly_one *out)
 {
     const bly_peel p = prints_layout(&f->shape);
     const uint64_t bits = f->shape.p[PRINTS_BITS];
-    f->one.aid = bly_peel_head(p.nshards);
-#define CHOOSE(name)                              \
-    (bits == 8    ? BLY_ONE_SET_HAS(f, name##_8)  \
-     : bits == 16 ? BLY_ONE_SET_HAS(f, name##_16) \
-     : bits == 32 ? BLY_ONE_SET_HAS(f, name##_32) \
-                  : BLY_ONE_SET_HAS(f, name##_any))
+    out->aid = bly_peel_head(p.nshards);
+#define CHOOSE(name)                                \
+    (bits == 8    ? BLY_ONE_SET_HAS(out, name##_8)  \
+     : bits == 16 ? BLY_ONE_SET_HAS(out, name##_16) \
+     : bits == 32 ? BLY_ONE_SET_HAS(out, name##_32) \
+                  : BLY_ONE_SET_HAS(out, name##_any))
     if (!f->state[BLY_PEELED_STATE])
-        f->one.has = f->one.has_int = prints_none;
+        out->ways.has = out->ways.has_int = prints_none;
     else if (!p.fuse && p.nshards == 1)
         CHOOSE(prints_xor);
     else if (!p.fuse)

@@ -56,7 +56,7 @@ bly_status bly_prints_build_part(bly_filter *f, uint64_t first,
 void bly_prints_reach(const bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *bad);
 void bly_prints_fetch(const bly_filter *f, const uint64_t *h, size_t n);
-void bly_prints_one(bly_filter *f);
+void bly_prints_one(const bly_filter *f, bly_one *out);
 void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
                     uint64_t *maybe);
 

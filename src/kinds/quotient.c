@@ -359,14 +359,14 @@ static bly_status quotient_increase(bly_filter *f, const uint64_t *h,
 BLY_ONE_BODY bool quotient_has_body(const bly_filter *f, uint64_t h)
 {
     return bly_quotient_best()->has_one(f->data, f->shape.p[QUOTIENT_SLOTS],
-                                        f->shape.p[QUOTIENT_R], f->one.aid, h);
+                                        f->shape.p[QUOTIENT_R], f->aid, h);
 }
 
 BLY_ONE_BODY bly_status quotient_add_body(bly_filter *f, uint64_t h)
 {
     const uint64_t before = f->state[BLY_QUOTIENT_TOTAL];
     const bly_status st = bly_quotient_best()->add_one(
-        f->data, f->shape.p[QUOTIENT_SLOTS], f->shape.p[QUOTIENT_R], f->one.aid,
+        f->data, f->shape.p[QUOTIENT_SLOTS], f->shape.p[QUOTIENT_R], f->aid,
         f->state, h);
     f->nadded += f->state[BLY_QUOTIENT_TOTAL] - before;
     return st;
@@ -375,11 +375,11 @@ BLY_ONE_BODY bly_status quotient_add_body(bly_filter *f, uint64_t h)
 BLY_ONE_HAS_FOR(, quotient_has_one, quotient_has_body)
 BLY_ONE_ADD_FOR(, quotient_add_one, quotient_add_body)
 
-static void quotient_one(bly_filter *f)
+static void quotient_one(const bly_filter *f, bly_one *out)
 {
-    f->one.aid = quotient_marks(f);
-    BLY_ONE_SET_HAS_FOR(f, quotient_has_one);
-    BLY_ONE_SET_ADD_FOR(f, quotient_add_one);
+    out->aid = quotient_marks(f);
+    BLY_ONE_SET_HAS_FOR(out, quotient_has_one);
+    BLY_ONE_SET_ADD_FOR(out, quotient_add_one);
 }
 
 static void quotient_remove(bly_filter *f, const uint64_t *h, size_t n,

@@ -232,7 +232,7 @@ static inline range_hash range_hash_of(const bly_filter *f)
 {
     const uint64_t m = f->shape.p[RANGE_UNIVERSE];
     const unsigned b = m ? 63 - (unsigned)__builtin_clzll(m) : 0;
-    return (range_hash){ m, f->one.flip, (UINT64_C(1) << b) - 1, b };
+    return (range_hash){ m, f->extra->flip, (UINT64_C(1) << b) - 1, b };
 }
 
 /* Where a block begins. */
@@ -391,12 +391,12 @@ static bool range_has_bytes(const bly_filter *f, uint64_t key)
     return range_has_order(f, __builtin_bswap64(key));
 }
 
-static void range_one(bly_filter *f)
+static void range_one(const bly_filter *f, bly_one *out)
 {
-    f->one.has = range_has_one;
-    f->one.has_int = f->extra->hasher.id == BLY_HASH_ORDERED_INTS
-                         ? range_has_order
-                         : range_has_bytes;
+    out->ways.has = range_has_one;
+    out->ways.has_int = f->extra->hasher.id == BLY_HASH_ORDERED_INTS
+                            ? range_has_order
+                            : range_has_bytes;
 }
 
 static void range_has(const bly_filter *f, const uint64_t *h, size_t n,

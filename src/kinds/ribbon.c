@@ -165,19 +165,27 @@ static uint64_t ribbon_round(double nslots)
  * small filter a millisecond. */
 #define RIBBON_FEW 20000
 
+/* The same where bits count more than anything: with a first layer that is
+ * full, 9,000 keys take 1 % fewer bits and 20,000 take 1.7 % fewer; 5,000 take
+ * more, since each layer has whole blocks. */
+#define RIBBON_TIGHT_FEW 6000
+
 /* How full the first layers are made: slots per key, and the keys that find no
- * room: a share of them, and so many square roots of their number, which is
- * five deviations or more. */
+ * room: a share of them, and so many square roots of their number. That is five
+ * deviations or more of a plain or tight layer; of a valued one, three where
+ * that is for more than a million keys and two below, which costs one small
+ * filter of thirty a second attempt. */
 typedef struct ribbon_load {
-    double slots, bumped, roots;
+    double slots, bumped, roots, small_roots;
 } ribbon_load;
+#define RIBBON_SMALL 1e6
 
 /* As many slots as keys: 0.9 % of both are left over, and hardly a key costs
  * more than one line. With fewer slots more keys are bumped, but hardly a slot
  * stays empty, and it is empty slots that cost memory. */
-static const ribbon_load ribbon_plain = { 1, 0.009, 1.5 };
-static const ribbon_load ribbon_tight = { 0.96, 0.0414, 0.6 };
-static const ribbon_load ribbon_valued = { 0.97, 0.0345, 1.5 };
+static const ribbon_load ribbon_plain = { 1, 0.009, 1.5, 1.5 };
+static const ribbon_load ribbon_tight = { 0.96, 0.0414, 0.6, 0.6 };
+static const ribbon_load ribbon_valued = { 0.97, 0.0345, 1.5, 1 };
 
 /* Above this the second layer of a tight table would leave more than the other
  * two can take. */
@@ -191,11 +199,17 @@ static void ribbon_size(double n, const ribbon_load *load, uint64_t *slots)
     unsigned i = 0;
     memset(slots, 0, BLY_RIBBON_LAYERS * sizeof *slots);
     /* A second layer as tight as the first, where it is. */
-    const unsigned full =
-        load->slots < 1 && n < RIBBON_MANY / load->bumped ? 2 : 1;
-    while (n > RIBBON_FEW && i < full) {
-        slots[i++] = ribbon_round(load->slots * n);
-        n = load->bumped * n + load->roots * sqrt(n);
+    const bool tight = load->slots < 1;
+    const unsigned full = tight && n < RIBBON_MANY / load->bumped ? 2 : 1;
+    while (i < full &&
+           (n > RIBBON_FEW || (tight && !i && n > RIBBON_TIGHT_FEW))) {
+        const double want = load->slots * n;
+        slots[i] = ribbon_round(want);
+        /* Where all slots are filled, those of a block begun take keys too. */
+        const double more = tight ? (double)slots[i] - want : 0;
+        n = load->bumped * n - more +
+            (n > RIBBON_SMALL ? load->roots : load->small_roots) * sqrt(n);
+        i++;
     }
     while (n > RIBBON_FEW && i + 1 < BLY_RIBBON_LAYERS) {
         slots[i++] = ribbon_round(1.06 * n);
@@ -427,7 +441,7 @@ BLY_ONE_BODY bly_ribbon_layer ribbon_simple_layer(const bly_filter *f)
 /* The map that a filter keeps in aux, once it is made: one step from f. */
 static inline const bly_ribbon_map *ribbon_kept(const bly_filter *f)
 {
-    return (const bly_ribbon_map *)(uintptr_t)f->one.aid;
+    return (const bly_ribbon_map *)(uintptr_t)f->aid;
 }
 
 /* The map that a filter keeps for single keys, where it has one: for three keys
@@ -553,26 +567,26 @@ BLY_ONE_BODY bool ribbon_simple_body(const bly_filter *f, uint64_t h,
 BLY_ONE_HAS(ribbon_has_simple, RIBBON_SIMPLE)
 BLY_ONE_HAS(ribbon_has_simple_two, RIBBON_SIMPLE_TWO)
 
-static void ribbon_one(bly_filter *f)
+static void ribbon_one(const bly_filter *f, bly_one *out)
 {
     bly_ribbon_map *const map = f->extra->aux;
     if (!f->state[BLY_RIBBON_KEYS] || f->shape.p[BLY_RIBBON_VALUED])
         return;
     if (!map) {
         if (ribbon_ngroups(&f->shape) == 2)
-            BLY_ONE_SET_HAS(f, ribbon_has_simple_two);
+            BLY_ONE_SET_HAS(out, ribbon_has_simple_two);
         else
-            BLY_ONE_SET_HAS(f, ribbon_has_simple);
+            BLY_ONE_SET_HAS(out, ribbon_has_simple);
         return;
     }
     bly_ribbon_map_of(&f->shape, map);
     for (unsigned i = 0; i < map->nlayers; i++)
         map->layer[i].seed = f->state[BLY_RIBBON_SEED + i];
-    f->one.aid = (uintptr_t)map;
+    out->aid = (uintptr_t)map;
     if ((map->layer[0].nplanes + 3) / 4 == 2)
-        BLY_ONE_SET_HAS(f, ribbon_has_two);
+        BLY_ONE_SET_HAS(out, ribbon_has_two);
     else
-        BLY_ONE_SET_HAS(f, ribbon_has_any);
+        BLY_ONE_SET_HAS(out, ribbon_has_any);
 }
 
 /* Whether the slots of a key in one layer are right, from the block of its

@@ -29,7 +29,7 @@
 /* Seeds for the last layer, and for the first. In the tightest last layer that
  * plan() makes one seed in ten serves, or more: 0.9^1000 is 10^-46. */
 #define RIBBON_TRIES 1000
-#define RIBBON_ATTEMPTS 10
+#define RIBBON_ATTEMPTS 30
 
 /* What a build works with, and where it stands in the present layer. */
 typedef struct ribbon_job {

@@ -691,7 +691,7 @@ static bool scalable_has_one(const bly_filter *f, uint32_t nlayers, uint64_t h)
         kind->fetch(f->layer[i], &h, 1);
     bool hit = false;
     while (nlayers-- > 0 && !hit)
-        hit = f->layer[nlayers]->one.has(f->layer[nlayers], h);
+        hit = f->layer[nlayers]->ways->has(f->layer[nlayers], h);
     return hit;
 }
 

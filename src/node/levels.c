@@ -9,10 +9,9 @@
  * for full filters.
  */
 #include "codec/rice.h"
+#include "core/varint.h"
 #include "kinds/classic.h"
 #include "node/node.h"
-
-#define VARINT_MOST 10 /* bytes of 64 bits, seven in each */
 
 static size_t varint_bytes(uint64_t x)
 {
@@ -22,31 +21,16 @@ static size_t varint_bytes(uint64_t x)
     return n;
 }
 
-static unsigned char *varint_write(unsigned char *at, uint64_t x)
-{
-    for (; x >= 0x80; x >>= 7)
-        *at++ = (unsigned char)(x | 0x80);
-    *at++ = (unsigned char)x;
-    return at;
-}
-
 /* False if it is cut short, too long, or longer than it has to be. */
 static bool varint_read(const unsigned char **at, size_t *n, uint64_t *out)
 {
-    uint64_t x = 0;
-    for (size_t i = 0; i < VARINT_MOST && i < *n; i++) {
-        const uint64_t byte = (*at)[i];
-        if (i == VARINT_MOST - 1 && byte > 1)
-            return false;
-        x |= (byte & 0x7f) << 7 * i;
-        if (byte >= 0x80)
-            continue;
-        *at += i + 1;
-        *n -= i + 1;
-        *out = x;
-        return byte || !i;
-    }
-    return false;
+    const unsigned char *p = *at;
+    if (!bly_varint_read(&p, *at + *n, out))
+        return false;
+    const size_t len = (size_t)(p - *at);
+    *n -= len;
+    *at = p;
+    return len == varint_bytes(*out);
 }
 
 uint64_t bly_levels_bytes(const bly_filter *from, const bly_filter *to,
@@ -74,7 +58,7 @@ unsigned char *bly_levels_write(const bly_filter *from, const bly_filter *to,
         const size_t nbytes = to->layer[j]->shape.nbytes;
         bly_rice r;
         bly_rice_measure(a, b, nbytes, &r);
-        at = varint_write(at, r.nflips);
+        at = bly_varint_write(at, r.nflips);
         if (!r.nflips)
             continue;
         *at++ = (unsigned char)r.b;
@@ -116,5 +100,5 @@ uint64_t bly_levels_most(const bly_node *v)
      * from d = 0.35 m on, which makes m; just below that it is 1, and 1.02 m
      * the most of all. 1.5 m is safe from rounding. */
     const uint64_t nbytes = bly_classic_nbytes(v->m);
-    return v->depth * (VARINT_MOST + 1 + nbytes + nbytes / 2);
+    return v->depth * (BLY_VARINT_MOST + 1 + nbytes + nbytes / 2);
 }

@@ -22,8 +22,8 @@
  * As bytes, numbers of 7 bits each, low ones first (v):
  *
  *     v from, v to - from, v items; of a table v cells in front
- *     for each cell: sum (width bytes), check (8), v count less what is
- *     expected for so many items (zigzag: 0 -1 1 -2 2 ...)
+ *     for each cell: sum (width bytes), check (8, or its low 4), v count less
+ *     what is expected for so many items (zigzag: 0 -1 1 -2 2 ...)
  *
  * [1] Yang, Gilad and Alizadeh, Practical Rateless Set Reconciliation, 2024
  * [2] Goodrich and Mitzenmacher, Invertible Bloom Lookup Tables, 2011
@@ -31,11 +31,11 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "core/varint.h"
 #include "sketch/coded.h"
 
 /* Elements that are walked side by side: their states fit the first cache. */
 #define CODED_GROUP 64
-#define CODED_VARINT 10 /* bytes of a number at most */
 #define CODED_SEED                                             \
     UINT64_C(0x636f646564) /* apart from the hashes of filters \
                             */
@@ -55,6 +55,9 @@ bly_status bly_coded_rules(const bly_coding *how, coded_rules *out)
         return bly_fail(BLY_EINVAL,
                         "a table has 3 to 8 cells for an element, not %u",
                         how->hashes);
+    if (how->check && how->check != 4 && how->check != 8)
+        return bly_fail(BLY_EINVAL, "a checksum has 4 or 8 bytes, not %u",
+                        how->check);
     *out = (coded_rules){
         .mem = how->mem ? *how->mem : bly_mem_system,
         .hasher = { .id = BLY_HASH_XXH3, .seed = CODED_SEED },
@@ -62,6 +65,8 @@ bly_status bly_coded_rules(const bly_coding *how, coded_rules *out)
         .nwords = (width + 7) / 8,
         .stride = 2 + (width + 7) / 8,
         .hashes = how->hashes,
+        .ncheck = how->check ? how->check : 8,
+        .checked = how->check == 4 ? UINT32_MAX : UINT64_MAX,
     };
     if (how->secret) {
         out->hasher = (bly_hasher){ .id = BLY_HASH_SIPHASH13 };
@@ -218,37 +223,17 @@ uint64_t bly_coded_to(const bly_coded *c)
 
 /* -------------------------------------------------------------------- bytes */
 
-static unsigned char *put_number(unsigned char *at, uint64_t n)
-{
-    for (; n > 0x7f; n >>= 7)
-        *at++ = (unsigned char)(n | 0x80);
-    *at++ = (unsigned char)n;
-    return at;
-}
-
 static bool get_number(coded_bytes *b, uint64_t *out)
 {
-    uint64_t x = 0;
-    for (unsigned shift = 0; shift < 64 && b->at < b->end; shift += 7) {
-        const uint64_t bits = *b->at & 0x7f;
-        const bool more = *b->at++ & 0x80;
-        if (bits << shift >> shift != bits)
-            return false;
-        x |= bits << shift;
-        if (!more) {
-            *out = x;
-            return true;
-        }
-    }
-    return false;
+    return bly_varint_read(&b->at, b->end, out);
 }
 
 size_t bly_coded_room(const bly_coded *c, uint64_t nsymbols)
 {
     if (!c || nsymbols > c->to - c->from)
         return 0;
-    return 4 * CODED_VARINT +
-           (size_t)nsymbols * (c->rules.width + 8 + CODED_VARINT);
+    return 4 * BLY_VARINT_MOST +
+           (size_t)nsymbols * (c->rules.width + 8 + BLY_VARINT_MOST);
 }
 
 size_t bly_coded_write(const bly_coded *c, uint64_t from, uint64_t to,
@@ -259,17 +244,19 @@ size_t bly_coded_write(const bly_coded *c, uint64_t from, uint64_t to,
     const coded_rules *const r = &c->rules;
     unsigned char *at = bytes;
     if (r->hashes)
-        at = put_number(at, c->to);
-    at = put_number(at, from);
-    at = put_number(at, to - from);
-    at = put_number(at, c->items);
+        at = bly_varint_write(at, c->to);
+    at = bly_varint_write(at, from);
+    at = bly_varint_write(at, to - from);
+    at = bly_varint_write(at, c->items);
     for (uint64_t i = from; i < to; i++) {
         const uint64_t *const cell = c->cells + (i - c->from) * r->stride;
         const uint64_t off =
             cell[0] - coded_expected(r->hashes, c->to, c->items, i);
         memcpy(at, cell + 2, r->width);
+        /* The low bytes first: the rest is written over. */
         bly_store64(at + r->width, cell[1]);
-        at = put_number(at + r->width + 8, off << 1 ^ -(off >> 63));
+        at = bly_varint_write(at + r->width + r->ncheck,
+                              off << 1 ^ -(off >> 63));
     }
     return (size_t)(at - (unsigned char *)bytes);
 }
@@ -287,7 +274,7 @@ bool bly_coded_head(const coded_rules *r, const void *bytes, size_t nbytes,
         return false;
     /* Each has this many bytes at least: what is said is bounded by what came.
      */
-    if (!n || n > (size_t)(out->end - out->at) / (r->width + 9) ||
+    if (!n || n > (size_t)(out->end - out->at) / (r->width + r->ncheck + 1) ||
         out->from > BLY_CODED_MOST_SYMBOLS - n)
         return false;
     out->to = out->from + n;
@@ -299,11 +286,12 @@ bool bly_coded_read(const coded_rules *r, coded_bytes *b, uint64_t i,
                     uint64_t *cell)
 {
     uint64_t off;
-    if ((size_t)(b->end - b->at) < r->width + 9)
+    if ((size_t)(b->end - b->at) < r->width + r->ncheck + 1)
         return false;
     coded_element(r, b->at, cell + 2);
-    cell[1] = bly_load64(b->at + r->width);
-    b->at += r->width + 8;
+    b->at += r->width;
+    cell[1] = r->ncheck == 8 ? bly_load64(b->at) : bly_load32(b->at);
+    b->at += r->ncheck;
     if (!get_number(b, &off))
         return false;
     off = off >> 1 ^ -(off & 1);

@@ -46,12 +46,25 @@ ALWAYS int count(uint32_t number, uint64_t bytes, int verdict)
     return verdict;
 }
 
-ALWAYS uint64_t big(const unsigned char *at, unsigned n)
+/* Numbers of the network, in one load: whether it may be one that is not
+ * aligned the kernel decides, and on machines where it may it is. */
+typedef uint16_t __attribute__((may_alias)) u16;
+typedef uint32_t __attribute__((may_alias)) u32;
+typedef uint64_t __attribute__((may_alias)) u64;
+
+ALWAYS unsigned big2(const unsigned char *at)
 {
-    uint64_t v = 0;
-    for (unsigned i = 0; i < n; i++)
-        v = v << 8 | at[i];
-    return v;
+    return __builtin_bswap16(*(const u16 *)at);
+}
+
+ALWAYS uint32_t big4(const unsigned char *at)
+{
+    return __builtin_bswap32(*(const u32 *)at);
+}
+
+ALWAYS uint64_t big8(const unsigned char *at)
+{
+    return __builtin_bswap64(*(const u64 *)at);
 }
 
 /* ------------------------------------------------------------------- asking */
@@ -134,6 +147,22 @@ ALWAYS int listed_six(const struct xdp_list *list, uint64_t high, uint64_t low)
     return -1;
 }
 
+/* Exact, by the tries. */
+ALWAYS int allowed_four(const unsigned char *at)
+{
+    struct xdp_allowed who = { .bits = 32 };
+    *(u32 *)who.at = *(const u32 *)at;
+    return map_lookup(THE_MAP(XDP_ALLOW4), &who) != 0;
+}
+
+ALWAYS int allowed_six(const unsigned char *at)
+{
+    struct xdp_allowed who = { .bits = 128 };
+    for (unsigned i = 0; i < 4; i++)
+        ((u32 *)who.at)[i] = ((const u32 *)at)[i];
+    return map_lookup(THE_MAP(XDP_ALLOW6), &who) != 0;
+}
+
 /* ------------------------------------------------------------------ packets */
 
 __attribute__((section("xdp"), used)) int block(struct xdp_packet *packet)
@@ -142,11 +171,10 @@ __attribute__((section("xdp"), used)) int block(struct xdp_packet *packet)
     const unsigned char *const end = (const void *)(uintptr_t)packet->data_end;
     const uint64_t bytes = (uint64_t)(end - at);
     const struct xdp_list *const list = THE_MAP(XDP_LIST);
-    struct xdp_allowed who = { 0 };
     int bits;
     if (at + 14 > end)
         return count(XDP_OTHER, bytes, PACKET_PASS);
-    uint64_t type = big(at + 12, 2);
+    unsigned type = big2(at + 12);
     at += 14;
 #pragma unroll
     for (unsigned i = 0; i < TAGS; i++) {
@@ -154,30 +182,26 @@ __attribute__((section("xdp"), used)) int block(struct xdp_packet *packet)
             break;
         if (at + 4 > end)
             return count(XDP_OTHER, bytes, PACKET_PASS);
-        type = big(at + 2, 2);
+        type = big2(at + 2);
         at += 4;
     }
     if (type == 0x0800) {
         if (at + 20 > end || at[0] >> 4 != 4)
             return count(XDP_OTHER, bytes, PACKET_PASS);
-        bits = listed_four(list, (uint32_t)big(at + 12, 4));
+        bits = listed_four(list, big4(at + 12));
         if (bits < 0)
             return count(XDP_PASSED, bytes, PACKET_PASS);
-        who.bits = 32;
-        __builtin_memcpy(who.at, at + 12, 4);
-        if (map_lookup(THE_MAP(XDP_ALLOW4), &who))
+        if (list->allowed[0] && allowed_four(at + 12))
             return count(XDP_ALLOWED, bytes, PACKET_PASS);
         return count(XDP_FOUR + (uint32_t)bits, bytes, PACKET_DROP);
     }
     if (type == 0x86dd) {
         if (at + 40 > end || at[0] >> 4 != 6)
             return count(XDP_OTHER, bytes, PACKET_PASS);
-        bits = listed_six(list, big(at + 8, 8), big(at + 16, 8));
+        bits = listed_six(list, big8(at + 8), big8(at + 16));
         if (bits < 0)
             return count(XDP_PASSED, bytes, PACKET_PASS);
-        who.bits = 128;
-        __builtin_memcpy(who.at, at + 8, 16);
-        if (map_lookup(THE_MAP(XDP_ALLOW6), &who))
+        if (list->allowed[1] && allowed_six(at + 8))
             return count(XDP_ALLOWED, bytes, PACKET_PASS);
         return count(XDP_SIX + (uint32_t)bits, bytes, PACKET_DROP);
     }

@@ -1,0 +1,27 @@
+/*
+ * isect.h - lines that all of several lists have, wherever these are
+ */
+#ifndef BLY_ISECT_H
+#define BLY_ISECT_H
+
+#include "report/fields.h"
+#include "report/words.h"
+
+struct isect_args {
+    const char *key_file;
+    bool nul, count, json;
+    uint64_t threads, timeout;
+};
+
+/* The lines that all operands have; an operand is a list or HOST:PORT of a
+ * bloomery sync serve. An exit status. */
+int isect(const struct isect_args *args, const struct list *operands);
+
+/* The bits of a filter of a elements that makes filter and answer together
+ * shortest, where b elements of j bits each are asked; 0: a filter does not
+ * pay. */
+double isect_bits(double a, double b, double j);
+
+extern const struct field isect_fields[];
+
+#endif

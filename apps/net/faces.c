@@ -1,0 +1,44 @@
+/*
+ * faces.c - the marks of all interfaces of a network
+ */
+#include "apps/net/faces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/say.h"
+
+uint32_t faces_between(const struct graph *g, uint32_t from, uint32_t to)
+{
+    uint32_t e = g->first[from];
+    while (e < g->first[from + 1] - 1 && g->edges[e].to != to)
+        e++;
+    return e;
+}
+
+struct mark *faces_mark(const struct graph *g, const struct mark_spec *spec)
+{
+    struct mark *const marks = malloc(((size_t)g->nedges + 1) * sizeof *marks);
+    struct mark_maker *maker;
+    if (!marks) {
+        fail("no memory for the marks of %u interfaces", g->nedges);
+        return NULL;
+    }
+    bly_status st = mark_maker_new(spec, &maker);
+    for (uint32_t at = 0; !st && at < g->n; at++)
+        for (uint32_t e = g->first[at]; !st && e < g->first[at + 1]; e++) {
+            char name[2 * GRAPH_NAME];
+            const char *const from = g->nodes[at].name;
+            const char *const to = g->nodes[g->edges[e].to].name;
+            const size_t nfrom = strlen(from) + 1, nto = strlen(to);
+            memcpy(name, from, nfrom);
+            memcpy(name + nfrom, to, nto);
+            st = mark_make(maker, name, nfrom + nto, &marks[e]);
+        }
+    mark_maker_free(maker);
+    if (!st)
+        return marks;
+    free(marks);
+    fail_library();
+    return NULL;
+}

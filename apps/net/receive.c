@@ -1,0 +1,179 @@
+/*
+ * receive.c - who sent this packet? Followed back by its marks
+ */
+#define _GNU_SOURCE
+#include "apps/net/receive.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "apps/net/faces.h"
+#include "apps/net/way_back.h"
+#include "io/files.h"
+#include "report/out.h"
+#include "report/say.h"
+
+#define LONGEST 65575
+
+const struct field received_fields[] = {
+    FIELD(struct received, from, NONE, "the address that the packet gives"),
+    FIELD(struct received, to, NONE, "where it went"),
+    FIELD(struct received, farthest, MAYBE,
+          "the farthest router that has marked it"),
+    FIELD(struct received, hops, NONE, "how far away that is"),
+    VALUES(struct received, "way", way, nway, AT,
+           "all routers that may have marked it, the nearest first"),
+    { 0 },
+};
+
+struct receiver {
+    const struct receive_args *args;
+    struct graph g;
+    struct mark *marks;
+    struct face like; /* for the sizes */
+    uint32_t at, *found, *queue, number;
+    const char **names;
+};
+
+static bool receiver_new(struct receiver *r, const unsigned char *secret)
+{
+    const struct router_args *const m = &r->args->marks;
+    if (!graph_load(r->args->topology, 1, &r->g))
+        return false;
+    while (r->at < r->g.n && strcmp(r->g.nodes[r->at].name, m->name) != 0)
+        r->at++;
+    if (r->at == r->g.n)
+        return !fail("%s: there is no node %s", r->args->topology, m->name);
+    const struct mark_spec spec = { .bits = (unsigned)m->way_bits,
+                                    .k = (unsigned)m->way_set,
+                                    .k0 = (unsigned)m->way_set,
+                                    .secret = secret };
+    r->marks = faces_mark(&r->g, &spec);
+    if (!r->marks)
+        return false;
+    r->found = calloc(r->g.n, sizeof *r->found);
+    r->queue = malloc((size_t)r->g.n * sizeof *r->queue);
+    r->names = malloc((size_t)r->g.n * sizeof *r->names);
+    if (!r->found || !r->queue || !r->names ||
+        router_face(m, secret, m->name, "", &r->like))
+        return !fail("no memory for %u nodes", r->g.n);
+    return true;
+}
+
+static void receiver_free(struct receiver *r)
+{
+    graph_free(&r->g);
+    free(r->marks);
+    free(r->found);
+    free(r->queue);
+    free(r->names);
+}
+
+/* One packet; false: it has no marks. */
+static bool receive_one(struct receiver *r, const unsigned char *at, size_t n)
+{
+    struct marked loop, way;
+    char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
+    uint64_t asked = 0;
+    if (!forward_marks(&r->like, at, n, &loop, &way))
+        return false;
+    inet_ntop(AF_INET6, at + 8, from, sizeof from);
+    inet_ntop(AF_INET6, at + 24, to, sizeof to);
+    const uint32_t nfound = way_back(&r->g, r->marks, r->at, &way, ++r->number,
+                                     r->found, r->queue, &asked);
+    for (uint32_t i = 0; i < nfound; i++)
+        r->names[i] = r->g.nodes[r->queue[i + 1]].name;
+    struct received out = { .from = from,
+                            .to = to,
+                            .way = r->names,
+                            .nway = nfound,
+                            .farthest = nfound ? r->names[nfound - 1] : NULL };
+    if (nfound) {
+        /* Its distance, by the links: the queue is in the order of hops. */
+        uint32_t *const room = malloc(3 * (size_t)r->g.n * sizeof *room);
+        if (room) {
+            graph_hops(&r->g, r->at, room, room + r->g.n,
+                       room + 2 * (size_t)r->g.n);
+            out.hops = room[r->queue[nfound]];
+        }
+        free(room);
+    }
+    report(stdout, r->args->json, received_fields, &out,
+           "{from} -> {to}: [{farthest}, {hops} hops away|nobody near]\n");
+    fflush(stdout);
+    return true;
+}
+
+static uint64_t receive_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static int receive_all(struct receiver *r, int fd, unsigned char *packet)
+{
+    const uint64_t start = receive_now(), wanted = r->args->packets;
+    uint64_t got = 0;
+    while (got < wanted) {
+        const uint64_t spent = receive_now() - start;
+        if (r->args->seconds && spent >= 1000 * r->args->seconds)
+            break;
+        struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+        if (poll(&poll_fd, 1, 200) < 0 && errno != EINTR)
+            return fail_path(r->args->iface, errno);
+        const ssize_t n = recv(fd, packet, LONGEST, MSG_DONTWAIT);
+        if (n > 0)
+            got += receive_one(r, packet, (size_t)n);
+        else if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return fail_path(r->args->iface, errno);
+    }
+    return got ? YES : NO;
+}
+
+int net_receive(const struct receive_args *given)
+{
+    struct receive_args args = *given;
+    bool ok = true;
+    router_defaults(&args.marks);
+    args.packets = args.packets ? args.packets : 1;
+    if (!args.topology || !args.marks.name)
+        return fail("who is where? Right: --topology FILE --name NODE");
+    const unsigned char *const secret = secret_read(args.marks.key_file, &ok);
+    if (!ok)
+        return TROUBLE;
+    struct receiver r = { .args = &args };
+    unsigned char *const packet = malloc(LONGEST);
+    const struct sockaddr_ll at = { .sll_family = AF_PACKET,
+                                    .sll_protocol = htons(ETH_P_IPV6),
+                                    .sll_ifindex =
+                                        (int)if_nametoindex(args.iface) };
+    const int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int status = TROUBLE;
+    if (!packet)
+        fail("no memory");
+    else if (!at.sll_ifindex)
+        fail("%s: no such interface here", args.iface);
+    else if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) < 0)
+        fail("%s: capturing needs CAP_NET_RAW; right: as root, or in a network "
+             "namespace of your own",
+             args.iface);
+    else if (receiver_new(&r, secret))
+        status = receive_all(&r, fd, packet);
+    receiver_free(&r);
+    free(packet);
+    if (fd >= 0)
+        close(fd);
+    secret_wipe();
+    return status;
+}

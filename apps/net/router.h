@@ -1,0 +1,38 @@
+/*
+ * router.h - a router of IPv6 as a process: its interfaces, and what it counts
+ */
+#ifndef BLY_NET_ROUTER_H
+#define BLY_NET_ROUTER_H
+
+#include "apps/net/forward.h"
+#include "report/fields.h"
+#include "report/words.h"
+
+#define ROUTER_FACES 64
+
+struct router_args {
+    const char *name;     /* of this router, as neighbours call it */
+    struct list links;    /* "IFACE=NEIGHBOUR" */
+    const char *key_file; /* the secret of the marks; NULL: none */
+    uint64_t loop_bits, loop_set, way_bits, way_set, strikes, seconds;
+    bool json;
+};
+
+struct router_result {
+    const char *name;
+    uint64_t received, fates[FATES], complaints, unsent, faces;
+    double seconds;
+};
+extern const struct field router_fields[];
+
+/* Forward until SIGTERM, SIGINT, or the seconds are over. */
+int net_router(const struct router_args *args);
+
+/* The faces of a network's marks, sizes by default: 256 bits, 8 of them set
+ * against loops; 256 bits, one set and one cleared, for the way. */
+void router_defaults(struct router_args *args);
+bly_status router_face(const struct router_args *args,
+                       const unsigned char *secret, const char *from,
+                       const char *to, struct face *out);
+
+#endif

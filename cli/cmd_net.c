@@ -1,0 +1,270 @@
+/*
+ * cmd_net.c - filters that travel in packets: bloomery net VERB ...
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/net/experiment.h"
+#include "apps/net/receive.h"
+#include "cli/rows.h"
+#include "workbench/net_picture.h"
+
+static struct {
+    const char *topology, *plot, *start;
+    uint64_t tries, seed, bits, k, k0, strikes, groups, members, cell_bits,
+        depth;
+    double rate;
+    struct router_args marks;
+    struct receive_args receive;
+    bool plain, json;
+} net_args;
+
+static const struct opt net_options[] = {
+    { "topology", 0, OPT_TEXT, &net_args.topology, "FILE",
+      "sim, trace: the network, as lines \"edge A B [MS]\"; or ring:N, line:N, "
+      "grid:WxH, tree:DEGREE:DEPTH, random:N:DEGREE, geometric:N:DEGREE, "
+      "preferential:N:M" },
+    { "tries", 0, OPT_POSITIVE, &net_args.tries, "N",
+      "sim: packets or questions; 1000 if not given" },
+    { "seed", 's', OPT_COUNT, &net_args.seed, "S",
+      "sim: of everything random; equal seeds give equal runs" },
+    { "bits", 'b', OPT_POSITIVE, &net_args.bits, "M",
+      "sim loop, way; router, trace against loops: bits in a packet, 64, 128, "
+      "192 or 256; 256 if not given" },
+    { "set", 0, OPT_POSITIVE, &net_args.k, "K",
+      "sim loop, way; router, trace against loops: bits that a mark sets; 8 if "
+      "not given, and 1 for the way" },
+    { "clear", 0, OPT_POSITIVE, &net_args.k0, "K0",
+      "sim way: bits that a mark clears; as many as it sets if not given" },
+    FLAG("plain", 0, net_args.plain,
+         "sim way: marks that clear nothing, as in a plain Bloom filter"),
+    { "strikes", 0, OPT_POSITIVE, &net_args.strikes, "N",
+      "sim loop, router: suspicions in a row that end a packet, 1 or 2; 1 if "
+      "not "
+      "given" },
+    { "start", 0, OPT_TEXT, &net_args.start, "zeros|ones|random",
+      "sim way: what senders begin with; an attacker takes ones" },
+    { "groups", 0, OPT_POSITIVE, &net_args.groups, "N",
+      "sim multicast: groups; 200 if not given" },
+    { "members", 0, OPT_POSITIVE, &net_args.members, "N",
+      "sim multicast: members of a group, on average; 5 if not given" },
+    { "cell-bits", 0, OPT_POSITIVE, &net_args.cell_bits, "N",
+      "sim multicast: bits per group and interface; 16 if not given" },
+    { "depth", 0, OPT_POSITIVE, &net_args.depth, "D",
+      "sim near: how many hops filters tell of, 1 to 5; 3 if not given" },
+    { "fpr", 'p', OPT_RATE, &net_args.rate, "RATE",
+      "sim near: of what one link says once its levels are full; 1% if not "
+      "given" },
+    { "plot", 0, OPT_TEXT, &net_args.plot, "FILE.svg",
+      "sim: also draw the network and one try into this file" },
+    { "name", 0, OPT_TEXT, &net_args.marks.name, "NAME",
+      "router, trace: what this node is called" },
+    { "link", 0, OPT_LIST, &net_args.marks.links, "IFACE=NEIGHBOUR",
+      "router: an interface, and who is at its other end; once for each" },
+    { "key-file", 'K', OPT_TEXT, &net_args.marks.key_file, "FILE",
+      "router, trace: the secret of the network's marks, 16 bytes; without it "
+      "a sender can compute them" },
+    { "way-bits", 0, OPT_POSITIVE, &net_args.marks.way_bits, "M",
+      "router, trace: bits for the way in a packet; 256 if not given" },
+    { "way-set", 0, OPT_POSITIVE, &net_args.marks.way_set, "K",
+      "router, trace: bits that a mark of the way sets, and as many that it "
+      "clears; 1 if not given" },
+    { "packets", 0, OPT_POSITIVE, &net_args.receive.packets, "N",
+      "trace: packets to trace; 1 if not given" },
+    { "seconds", 0, OPT_POSITIVE, &net_args.marks.seconds, "N",
+      "router, trace: how long; until a signal if not given" },
+    QUIET_OPTION(QUIET_HELP),
+    JSON_OPTION(net_args),
+    { 0 },
+};
+
+static const struct verb net_verbs[] = {
+    { "sim", "EXPERIMENT", 1,
+      " topology tries seed bits set clear plain strikes start groups members "
+      "cell-bits depth fpr plot quiet json " },
+    { "router", "", 0,
+      " name link key-file bits set way-bits way-set strikes seconds quiet "
+      "json " },
+    { "trace", "IFACE", 1,
+      " topology name key-file bits set way-bits way-set packets seconds quiet "
+      "json " },
+};
+
+/* ---------------------------------------------------------------- simulation
+ */
+
+static bool start_of(const char *word, unsigned *out)
+{
+    static const char *const words[] = { "zeros", "ones", "random" };
+    *out = NET_ZEROS;
+    for (unsigned i = 0; word && i < 3; i++)
+        if (strcmp(word, words[i]) == 0) {
+            *out = i;
+            return true;
+        }
+    return !word || !fail("--start: %s; right: zeros, ones or random", word);
+}
+
+/* The numbers of the line, as far as they make sense together. */
+static bool spec_of(const struct experiment *e, struct net_spec *out)
+{
+    if (net_args.bits > 256 || net_args.bits % 64)
+        return !fail("--bits: %llu; right: 64, 128, 192 or 256",
+                     (unsigned long long)net_args.bits);
+    if (net_args.k > 32)
+        return !fail("--set: at most 32");
+    if (net_args.k0 > 32 || (net_args.k0 && net_args.plain))
+        return !fail("--clear: at most 32, and not with --plain");
+    if (net_args.strikes > 2)
+        return !fail("--strikes: 1 or 2");
+    if (net_args.groups > 1000000 || net_args.members > 1000 ||
+        net_args.cell_bits > 64)
+        return !fail("at most a million --groups, 1000 --members and 64 "
+                     "--cell-bits");
+    if (net_args.tries > 100000000)
+        return !fail("--tries: at most 100 million");
+    *out = (struct net_spec){
+        .tries = net_args.tries ? net_args.tries : e->tries,
+        .seed = net_args.seed ? net_args.seed : 1,
+        .bits = (unsigned)net_args.bits,
+        .k = (unsigned)net_args.k,
+        .k0 = (unsigned)net_args.k0,
+        .strikes = (unsigned)net_args.strikes,
+        .groups = net_args.groups,
+        .members = (double)net_args.members,
+        .cell_bits = (double)net_args.cell_bits,
+        .rate = net_args.rate,
+        .depth = (unsigned)(net_args.depth < 100 ? net_args.depth : 100),
+    };
+    if (e->run == net_way && !out->k0 && !net_args.plain)
+        out->k0 = out->k ? out->k : 1;
+    return start_of(net_args.start, &out->start);
+}
+
+static void net_print(const struct net_result *r, const char *topology)
+{
+    printf("%s on %s, ", r->experiment, topology);
+    report_text(stdout, net_result_fields, r,
+                "{nodes} nodes, {links} links; {tries} tries\n\n"
+                "  ended well      {success}\n"
+                "[  hops            {hops:.2}\n]"
+                "[  stretch         {stretch:.3}\n]"
+                "  messages        {messages}\n"
+                "  state per node  {state:.0} bytes\n");
+    for (size_t i = 0; i < r->nvalues; i++) {
+        const struct net_value *const v = &r->values[i];
+        printf("  %-15s %-10.4g", v->name, v->value);
+        if (isnan(v->expected))
+            printf(" %-19s", "");
+        else
+            printf(" expected %-10.4g", v->expected);
+        printf(" %s\n", v->what);
+    }
+}
+
+static int net_sim(const struct list *rest)
+{
+    const struct experiment *const e = net_experiment(rest->at[0]);
+    struct net_spec spec;
+    struct graph g;
+    if (!e)
+        return fail("%s: no experiment; right: loop, way, multicast, tree, "
+                    "near or squares",
+                    rest->at[0]);
+    if (rest->n > 1)
+        return fail("one experiment at a time, not \"%s\" too", rest->at[1]);
+    if (!spec_of(e, &spec))
+        return TROUBLE;
+    const char *const topology =
+        net_args.topology ? net_args.topology : e->topology;
+    if (!graph_load(topology, spec.seed, &g))
+        return TROUBLE;
+    struct net_result r = { .experiment = e->name,
+                            .nodes = g.n,
+                            .links = g.nedges / 2,
+                            .tries = spec.tries };
+    spec.g = &g;
+    bool ok = e->run(&spec, &r);
+    if (ok && net_args.plot)
+        ok = net_draw(&g, &r, net_args.plot);
+    if (ok && net_args.json)
+        report(stdout, true, net_result_fields, &r, NULL);
+    else if (ok && !quiet)
+        net_print(&r, topology);
+    graph_free(&g);
+    return ok ? YES : TROUBLE;
+}
+
+static int net_run(struct list *operands)
+{
+    const size_t n = sizeof net_verbs / sizeof net_verbs[0];
+    struct list rest;
+    const size_t i = verb_find(&cmd_net, net_verbs, n, operands, &rest);
+    if (i == n)
+        return TROUBLE;
+    struct router_args *const m = &net_args.marks;
+    m->loop_bits = net_args.bits;
+    m->loop_set = net_args.k;
+    m->strikes = net_args.strikes;
+    m->json = net_args.json;
+    if (i == 0)
+        return net_sim(&rest);
+    if (i == 1)
+        return net_router(m);
+    net_args.receive.marks = *m;
+    net_args.receive.iface = rest.at[0];
+    net_args.receive.topology = net_args.topology;
+    net_args.receive.seconds = m->seconds;
+    net_args.receive.json = net_args.json;
+    return net_receive(&net_args.receive);
+}
+
+static const struct example net_examples[] = {
+    { "bloomery net sim loop", "hops that a forwarding loop costs, with marks "
+                               "and without" },
+    { "bloomery net sim loop --topology as.txt --bits 64 --set 4",
+      "your network, and 8 bytes in each packet" },
+    { "bloomery net sim way --start ones --plot way.svg",
+      "who sent this packet, though it began with all bits set?" },
+    { "bloomery net sim multicast --groups 10000 --cell-bits 8",
+      "copies that nobody wanted" },
+    { "bloomery net router --name r1 --link veth0=r2 --link veth1=r3 -K key",
+      "forward IPv6, and mark what passes" },
+    { "bloomery net trace veth0 --name host --topology net.txt -K key",
+      "the way of the next packet that comes" },
+    { 0 },
+};
+
+const struct command cmd_net = {
+    .name = "net",
+    .usage = "VERB [OPTION]... OPERAND",
+    .verbs = "sim router trace",
+    .summary = "filters that packets carry: loops, the way back, groups",
+    .about =
+        "sim runs an experiment on a network that is made, or given as a file "
+        "of links, and prints how often it ended well, the hops, the stretch "
+        "over the shortest way, the messages, and the bytes that a node "
+        "keeps.\n\n"
+        "loop: every interface marks the packets that leave by it; a packet "
+        "that has its mark already goes round in a circle (Icarus). way: marks "
+        "set and clear bits, and the receiver follows them back to the sender, "
+        "whatever that began with. multicast: each router keeps a filter of "
+        "groups for each of its interfaces, which lie bit by bit side by "
+        "side. tree: servers of a hierarchy know by filters what their "
+        "subtrees have. near: nodes tell each other what is how many hops "
+        "away. squares: a name is looked for in the smallest square of the "
+        "plane that may have it.\n\n"
+        "router forwards packets of IPv6 between interfaces, by the routes "
+        "that the kernel has, and carries both kinds of marks in a hop-by-hop "
+        "option; what goes round is dropped. The kernel's own forwarding has "
+        "to be off. It needs CAP_NET_RAW. At SIGTERM it prints what it has "
+        "counted. trace waits for packets with marks and prints who sent them, "
+        "whatever address they give; status 1 if none came in time.",
+    .options = net_options,
+    .examples = net_examples,
+    .reports = REPORTS({ "of sim", net_result_fields, ONE },
+                       { "of router", router_fields, ONE },
+                       { "of trace", received_fields, LINES }),
+    .run = net_run,
+};

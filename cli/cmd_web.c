@@ -1,0 +1,59 @@
+/*
+ * cmd_web.c - bloomery web: the playground in a browser
+ */
+#include "apps/web/web.h"
+#include "cli/cli.h"
+#include "report/say.h"
+
+static struct web_args web_args;
+
+#ifndef BLY_MICROHTTPD
+int web_serve(const struct web_args *args)
+{
+    (void)args;
+    return fail("this bloomery was built without libmicrohttpd "
+                "(libmicrohttpd-dev) and cannot serve");
+}
+#endif
+
+static int web_run(struct list *operands)
+{
+    if (operands->n)
+        return fail("'%s' is no option; --folder says where the files are",
+                    operands->at[0]);
+    return web_serve(&web_args);
+}
+
+static const struct opt web_options[] = {
+    { "listen", 0, OPT_TEXT, &web_args.listen, "ADDRESS:PORT",
+      "where to listen; 127.0.0.1:8081 if not given; port 0 is any free one" },
+    { "folder", 0, OPT_TEXT, &web_args.folder, "FOLDER",
+      "where the files are; beside the program or where it was installed if "
+      "not given" },
+    FLAG("quiet", 'q', quiet, "say nothing"),
+    FLAG("json", 0, web_args.json, "print a JSON object"),
+    { 0 },
+};
+
+static const struct example web_examples[] = {
+    { "bloomery web", "then open http://127.0.0.1:8081/ in a browser" },
+    { "bloomery web --listen 127.0.0.1:0 --json", "on a free port" },
+    { 0 },
+};
+
+const struct command cmd_web = {
+    .name = "web",
+    .usage = "[--listen ADDRESS:PORT] [--folder FOLDER]",
+    .summary = "serve the playground: filters at work in a browser",
+    .about = "Serves the playground on this machine, until Ctrl-C: see keys "
+             "and cells, plan, measure, open a filter from a file. The page "
+             "runs the library as WebAssembly; nothing is sent anywhere. The "
+             "files are made by make web, and may be served by any web server "
+             "instead.",
+    .options = web_options,
+    .examples = web_examples,
+    .reports =
+        (const struct report[]){ { "when it begins", web_serving_fields, ONE },
+                                 { 0 } },
+    .run = web_run,
+};

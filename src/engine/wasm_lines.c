@@ -1,0 +1,131 @@
+/*
+ * wasm_lines.c - keys in cache lines, for WebAssembly
+ *
+ * WebAssembly has no instruction that fetches memory ahead, so there is nothing
+ * for the walk of lines_walk.h to gain by its ring: keys are looked at one
+ * after another, and the processor overlaps what it can. That also leaves a
+ * fifteenth of the code, where every byte is sent to a browser.
+ *
+ * A shift takes its count modulo 64 there, as C does not promise: for k = 8,
+ * bit g >> 6 j of word j is word j >> (g >> 6 j), and the compiler drops the
+ * mask that is written here.
+ */
+#include "engine/lines.h"
+
+#if BLY_WASM
+
+#define WASM_INLINE static inline __attribute__((always_inline))
+
+/* Are the eight bits of a key set? Then 1. */
+WASM_INLINE uint64_t eight_set(const uint64_t *line, uint64_t g)
+{
+    uint64_t all = 1;
+#pragma GCC unroll 8
+    for (unsigned j = 0; j < BLY_LINE_WORDS; j++)
+        all &= line[j] >> (g >> (6 * j) & 63);
+    return all;
+}
+
+/* The bits of a key in word j, from the g that is the word's. */
+static uint64_t word_mask(unsigned k, uint64_t g, unsigned j)
+{
+    const bly_lines_places *const place = bly_lines_places_of(k);
+    const uint64_t x = g >> place->by[j];
+    if (k == 16)
+        return UINT64_C(1) << (x & 31) | UINT64_C(1) << (32 + (x >> 5 & 31));
+    const uint64_t word = x & (BLY_LINE_BITS / k - 64); /* of the lane */
+    return (uint64_t)(word == place->first[j]) << (x & 63);
+}
+
+static uint64_t probe(uint64_t *line, uint64_t h, unsigned k, bool add)
+{
+    uint64_t g = bly_lines_spread(h, BLY_LINES_C1), missing = 0;
+    for (unsigned j = 0; j < BLY_LINE_WORDS; j++) {
+        if (k == 16 && j == BLY_LINE_WORDS / 2)
+            g = bly_lines_spread(h, BLY_LINES_C2);
+        const uint64_t set = word_mask(k, g, j);
+        missing |= set & ~line[j];
+        if (add)
+            line[j] |= set;
+    }
+    return missing == 0;
+}
+
+WASM_INLINE uint64_t *line_of(uint64_t *words, uint64_t nlines, uint64_t h)
+{
+    return words + bly_scale(h, nlines) * BLY_LINE_WORDS;
+}
+
+WASM_INLINE uint64_t hash_at(const bly_lines_keys *in, size_t i)
+{
+    return in->ints ? bly_int_hash(in->at[i], in->flip) : in->at[i];
+}
+
+/* The answers for keys i to i + m - 1, m at most 64. */
+WASM_INLINE uint64_t eights(const bly_lines *a, const bly_lines_keys *in,
+                            size_t i, size_t m, bool ints)
+{
+    const bly_lines_keys keys = { in->at, in->n, ints, in->flip };
+    uint64_t word = 0;
+    for (size_t t = 0; t < m; t++) {
+        const uint64_t h = hash_at(&keys, i + t);
+        word |= eight_set(line_of(a->words, a->nlines, h),
+                          bly_lines_spread(h, BLY_LINES_C1))
+                << t;
+    }
+    return word;
+}
+
+void bly_lines_has_wasm(const bly_lines *a, const bly_lines_keys *in,
+                        uint64_t *maybe)
+{
+    const bly_lines lines = *a;
+    for (size_t i = 0; i < in->n; i += 64) {
+        const size_t m = in->n - i < 64 ? in->n - i : 64;
+        uint64_t word = 0;
+        if (lines.k == 8)
+            word = in->ints ? eights(&lines, in, i, m, true)
+                            : eights(&lines, in, i, m, false);
+        else
+            for (size_t t = 0; t < m; t++) {
+                const uint64_t h = hash_at(in, i + t);
+                word |= probe(line_of(lines.words, lines.nlines, h), h, lines.k,
+                              false)
+                        << t;
+            }
+        maybe[i / 64] = word;
+    }
+}
+
+uint64_t bly_lines_add_wasm(const bly_lines *a, const bly_lines_keys *in,
+                            uint64_t *fresh)
+{
+    uint64_t nclear = 0;
+    for (size_t i = 0; i < in->n; i += 64) {
+        const size_t m = in->n - i < 64 ? in->n - i : 64;
+        uint64_t word = 0;
+        for (size_t t = 0; t < m; t++) {
+            const uint64_t h = hash_at(in, i + t);
+            word |= (probe(line_of(a->words, a->nlines, h), h, a->k, true) ^ 1)
+                    << t;
+        }
+        nclear += (uint64_t)__builtin_popcountll(word);
+        if (fresh)
+            fresh[i / 64] = word;
+    }
+    return nclear;
+}
+
+bool bly_lines_has_one_wasm(uint64_t *words, uint64_t nlines, unsigned k,
+                            uint64_t h)
+{
+    return probe(line_of(words, nlines, h), h, k, false);
+}
+
+bool bly_lines_add_one_wasm(uint64_t *words, uint64_t nlines, unsigned k,
+                            uint64_t h)
+{
+    return !probe(line_of(words, nlines, h), h, k, true);
+}
+
+#endif

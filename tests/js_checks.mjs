@@ -1,0 +1,303 @@
+/*
+ * js_checks.mjs - what the package for JavaScript promises, in Node, in a page and in a worker
+ *
+ * Each check is a function of { bloomery, all, golden, vectors, bytes }: the package, the
+ * library with all kinds, the golden files by name, the vectors that every adapter is held
+ * against, and files that the command built of them. It throws if something is wrong.
+ */
+
+const assert = (ok, what) => {
+  if (!ok) throw new Error(what);
+};
+const same = (a, b, what) => assert(JSON.stringify(a) === JSON.stringify(b), `${what}: ${JSON.stringify(a)} instead of ${JSON.stringify(b)}`);
+const throws = (use, type, words) => {
+  let thrown;
+  try {
+    use();
+  } catch (error) {
+    thrown = error;
+  }
+  assert(thrown, `nothing was thrown; wanted: ${words}`);
+  assert(thrown instanceof type, `${thrown.name} instead of ${type.name}: ${thrown.message}`);
+  assert(thrown.message.includes(words), `'${thrown.message}' does not say '${words}'`);
+};
+const equalBytes = (a, b) => a.length === b.length && a.every((x, i) => x === b[i]);
+const SECRET = new TextEncoder().encode("golden secret 16");
+const goldenKeys = () => Array.from({ length: 1000 }, (_, i) => `key-${i}`);
+
+/* Numbers of xorshift64*, the same in each run. */
+function random(seed) {
+  let x = BigInt(seed);
+  return (below) => {
+    x ^= x >> 12n;
+    x = BigInt.asUintN(64, x ^ (x << 25n));
+    x ^= x >> 27n;
+    return Number(BigInt.asUintN(64, x * 0x2545f4914f6cdd1dn) >> 33n) % below;
+  };
+}
+
+export const checks = {
+  golden_files_are_read_and_written({ all, golden }) {
+    let n = 0;
+    for (const [name, bytes] of Object.entries(golden)) {
+      const f = all.Filter.fromBytes(bytes, name.includes("-keyed") ? { secret: SECRET } : {});
+      assert(equalBytes(f.toBytes(), bytes), `${name} is written otherwise`);
+      const kind = all.kinds().find((k) => k.kind === f.kind);
+      if (kind.can.includes("has") && !kind.likely_no && !kind.can.includes("tick")) same(f.hasMany(goldenKeys()).count(), 1000, name);
+      f.close();
+      n++;
+    }
+    assert(n > 30, `only ${n} files`);
+  },
+
+  vectors_answer_as_the_command_does({ all, vectors }) {
+    for (const { bytes, keys, answers } of vectors) {
+      const f = all.Filter.fromBytes(bytes);
+      keys.forEach((key, i) => same(f.has(typeof key === "string" && key.startsWith("int:") ? BigInt(key.slice(4)) : key), answers[i], `key ${key}`));
+    }
+  },
+
+  the_same_keys_make_the_same_file({ all, vectors }) {
+    for (const { bytes, built, type } of vectors) {
+      const f = all.Filter.build(type === "text" ? built : built.map(BigInt), { fpr: "1e-9", ...(type === "text" ? {} : { keys: "int64" }) });
+      assert(all.Filter.fromBytes(bytes).equals(f), `another filter of ${type}`);
+    }
+  },
+
+  both_modules_agree({ all, common }) {
+    const names = common.kinds().map((k) => k.kind);
+    assert(names.length >= 2 && names.length < all.kinds().length, names.join());
+    for (const kind of names) {
+      const a = new common.Filter({ kind, items: 1000, fpr: 0.01 }), b = new all.Filter({ kind, items: 1000, fpr: 0.01 });
+      a.update(goldenKeys());
+      b.update(goldenKeys());
+      assert(equalBytes(a.toBytes(), b.toBytes()), kind);
+      assert(equalBytes(common.Filter.fromBytes(b.toBytes({ coded: true })).toBytes(), b.toBytes({ coded: true })), `${kind}, coded`);
+    }
+  },
+
+  a_file_of_a_kind_that_is_left_out_is_refused_in_words({ common, golden, bloomery }) {
+    throws(() => common.Filter.fromBytes(golden["fuse.bly"]), bloomery.BloomeryError, "");
+  },
+
+  every_kind_does_what_it_can({ all }) {
+    for (const { kind, can, likely_no } of all.kinds()) {
+      const keys = Array.from({ length: 200 }, (_, i) => (kind === "range" ? i * 1000 : `k${i}`));
+      const valued = can.includes("build") && can.includes("get");
+      const f = can.includes("add") ? new all.Filter({ kind, items: 1000, fpr: 0.01 }) : all.Filter.build(valued ? new Map(keys.map((k, i) => [k, i])) : keys, { kind });
+      if (can.includes("add")) f.update(keys);
+      if (can.includes("has") && !likely_no) same(f.hasMany(keys).count(), 200, `${kind} forgets`);
+      if (can.includes("count")) assert(f.count(keys[5]) >= 1, `${kind} counts`);
+      if (valued) same(f.get(keys[7]), 7, `${kind} gets`);
+      if (can.includes("range")) assert(f.hasRange(900, 1100) && f.info().kind === "range", "range");
+      if (can.includes("remove")) {
+        // Some kinds know that a removal would harm others.
+        try {
+          f.remove(keys[0]);
+        } catch (error) {
+          assert(["EREFUSED", "ENOTSUP"].includes(error.status), `${kind}: ${error.message}`);
+        }
+      }
+      if (can.includes("tick")) f.tick(5);
+      assert(f.info().kind === kind && f.cells().length > 0, `${kind} has cells`);
+      assert(f.copy().equals(f), `${kind} is not its copy`);
+      f.close();
+    }
+  },
+
+  plans_are_those_of_the_library({ all, plans }) {
+    for (const theirs of plans) {
+      const mine = all.plan({ kind: theirs.kind, items: 1000, fpr: 0.01 });
+      same(mine.bits_per_key, theirs.bits_per_key, theirs.kind);
+      // The last digits depend on how a machine computes a logarithm.
+      assert(theirs.fpr === undefined || Math.abs(mine.fpr / theirs.fpr - 1) < 1e-9, `${theirs.kind}: ${mine.fpr}`);
+    }
+  },
+
+  keys_of_all_types({ all }) {
+    const f = new all.Filter(1000, 1e-9);
+    assert(f.add("swordfish") && !f.add("swordfish"), "add says what was new");
+    assert(f.has(new TextEncoder().encode("swordfish")), "text is its UTF-8 bytes");
+    const ints = new all.Filter({ items: 1000, fpr: 1e-9 });
+    ints.update([7, -1n, 2n ** 63n - 1n]);
+    assert(ints.has(7n) && ints.has("7") && ints.has(-1) && !ints.has(8), "integers");
+    same([...ints.hasMany(new BigInt64Array([7n, -1n, 8n]))], [true, true, false], "BigInt64Array");
+    same([...ints.hasMany(new BigUint64Array([7n, 8n]))], [true, false], "BigUint64Array");
+    const big = new Uint8Array(1 << 20).fill(7);
+    f.add(big);
+    assert(f.has(big) && f.has(big.buffer) && f.has(new DataView(big.buffer)), "a key of a megabyte");
+    const long = "ä".repeat(400000);
+    same([...f.hasMany([long, "swordfish", long])], [false, true, false], "long texts");
+  },
+
+  batches_of_any_size({ all }) {
+    for (const n of [0, 1, 7, 8, 63, 64, 65, 4095, 4096, 4097, 16384, 16385, 50001]) {
+      const keys = BigUint64Array.from({ length: n }, (_, i) => BigInt(i) * 3n);
+      const f = new all.Filter({ items: Math.max(n, 1), fpr: 1e-6, keys: "uint64" });
+      f.update(keys);
+      const answers = f.hasMany(keys);
+      same([answers.length, answers.count()], [n, n], `${n} integers`);
+      same(f.hasMany(keys.map((k) => k + 1n)).count() < n / 1000 + 2, true, `${n} others`);
+      same(f.hasMany([...keys].slice(0, 5000).map(String)).count(), Math.min(n, 5000), `${n} as text`);
+    }
+    const mixed = new all.Filter(100, 1e-9);
+    mixed.update(["a", new Uint8Array([98]), "c"]);
+    same([...mixed.hasMany(["a", "b", new Uint8Array([99]), "d", "a"])], [true, true, true, false, true], "mixed");
+  },
+
+  sets({ all }) {
+    const make = (from, to) => {
+      const f = new all.Filter({ kind: "classic", items: 2000, fpr: 0.001 });
+      f.update(Array.from({ length: to - from }, (_, i) => from + i));
+      return f;
+    };
+    const a = make(0, 1000), b = make(500, 1500), c = a.compare(b);
+    assert(Math.abs(c.in_both - 500) < 60, `in both: ${c.in_both}`);
+    assert(a.copy().merge(b).has(1400) && !a.has(1400), "merge");
+    assert(a.copy().intersect(b).has(700), "intersect");
+    assert(!a.equals(b) && a.equals(make(0, 1000)), "equals");
+  },
+
+  wrong_types_are_type_errors({ all, bloomery }) {
+    const f = new all.Filter(100);
+    for (const key of [undefined, null, {}, [], () => 1, Symbol("x"), true, 1.5, NaN, Infinity, 2 ** 60]) throws(() => f.has(key), TypeError, "is no key");
+    throws(() => f.has(2n ** 64n), RangeError, "64 bits");
+    throws(() => f.has("\ud800"), TypeError, "surrogate");
+    for (const keys of [undefined, null, 5, "text", {}, new Uint8Array(4)]) throws(() => f.hasMany(keys), TypeError, "keys:");
+    throws(() => new all.Filter(), TypeError, "");
+    throws(() => new all.Filter({ items: "many" }), TypeError, "items");
+    throws(() => new all.Filter({ items: 10, colour: "red" }), TypeError, "colour");
+    throws(() => new all.Filter({ items: 10, kind: "bloom" }), TypeError, "bloom");
+    throws(() => new all.Filter({ items: {} }), TypeError, "items");
+    throws(() => new all.Filter({ items: 10, fpr: 2 }), TypeError, "");
+    throws(() => new all.Filter({ items: 10, secret: "short" }), TypeError, "16 bytes");
+    throws(() => all.Filter.fromBytes("text"), TypeError, "bytes:");
+    throws(() => f.merge({}), TypeError, "Filter");
+    throws(() => f.merge(new all.Filter(99999)), bloomery.BloomeryError, "");
+    throws(() => f.remove("x"), bloomery.BloomeryError, "");
+    throws(() => all.Filter.prototype.has.call({}, "x"), TypeError, "");
+    const ints = all.Filter.build([7, 8]);
+    throws(() => ints.has("seven"), TypeError, "seven");
+    const gone = new Uint8Array([1, 2, 3]);
+    structuredClone(gone, { transfer: [gone.buffer] });
+    throws(() => f.add(gone), TypeError, "");
+  },
+
+  use_after_close({ all, bloomery }) {
+    const f = new all.Filter(100), g = new all.Filter(100);
+    f.close();
+    f.close();
+    for (const use of [() => f.has("x"), () => f.add("x"), () => f.info(), () => f.toBytes(), () => g.merge(f), () => f.cells(), () => f.hasMany(["x"])]) throws(use, bloomery.BloomeryError, "closed");
+  },
+
+  iterators_that_throw_or_close({ all, bloomery }) {
+    const f = new all.Filter(20000);
+    throws(() => f.update((function* () {
+      for (let i = 0; i < 5000; i++) yield `k${i}`;
+      throw new EvalError("in the middle");
+    })()), EvalError, "in the middle");
+    assert(f.has("k0"), "keys before it were added");
+    throws(() => f.hasMany((function* () {
+      for (let i = 0; i < 9000; i++) {
+        if (i === 6000) f.close();
+        yield "x";
+      }
+    })()), bloomery.BloomeryError, "closed");
+    // A filter that is asked while another one reads its keys.
+    const a = new all.Filter(10000), b = new all.Filter(10000);
+    a.update((function* () {
+      for (let i = 0; i < 9000; i++) {
+        b.add(`b${i}`);
+        yield `a${i}`;
+      }
+    })());
+    assert(a.has("a8999") && b.has("b8999") && !b.has("a1"), "each has its own");
+  },
+
+  out_of_memory_is_a_range_error({ all }) {
+    for (const items of ["3G", "10G", "1e15"]) throws(() => new all.Filter({ kind: "classic", items, fpr: 0.0001 }), RangeError, "");
+    const before = new all.Filter(100);
+    assert(before.add("still here") && before.has("still here"), "it goes on");
+  },
+
+  damaged_files_are_refused({ all, golden, bloomery }) {
+    const next = random(7);
+    for (const name of ["blocked-small.bly", "counting-coded.bly", "scalable.bly", "cuckoo.bly", "spectral-compact.bly", "ribbon.bly"]) {
+      const whole = golden[name];
+      for (let i = 0; i < 60; i++) {
+        const bad = whole.slice(0, i % 2 ? whole.length : next(whole.length));
+        if (i % 2) bad[next(bad.length)] ^= 1 << next(8);
+        try {
+          all.Filter.fromBytes(bad).hasMany(goldenKeys());
+        } catch (error) {
+          assert(error instanceof bloomery.BloomeryError || error instanceof RangeError || error instanceof TypeError, `${name}: ${error}`);
+        }
+      }
+    }
+    throws(() => all.Filter.fromBytes(new Uint8Array(0)), bloomery.BloomeryError, "");
+    throws(() => all.Filter.fromBytes(golden["blocked-keyed.bly"]), bloomery.BloomeryError, "key");
+  },
+
+  memory_does_not_leak({ all }) {
+    const round = () => {
+      for (let i = 0; i < 50; i++) {
+        const f = new all.Filter({ items: 100000 });
+        f.update(["a", "b"]);
+        const g = all.Filter.fromBytes(f.toBytes());
+        try {
+          all.Filter.fromBytes(f.toBytes().fill(1, 9000));
+        } catch {}
+        try {
+          f.has({});
+        } catch {}
+        all.Filter.build(goldenKeys(), { kind: "fuse" }).close();
+        f.close();
+        g.close();
+      }
+    };
+    round();
+    const before = all.raw.u8().length;
+    for (let i = 0; i < 6; i++) round();
+    same(all.raw.u8().length, before, "bytes of memory");
+  },
+
+  random_calls({ all, bloomery, calls = 4000 }) {
+    const next = random(11), kinds = all.kinds().map((k) => k.kind);
+    const values = [0, 1, -1, 7n, -(2n ** 63n), 2n ** 64n, 1.5, NaN, "", "x", "ä\u{1f600}", "\udc00", null, undefined, {}, [], [1, "2"], new Uint8Array(3), new BigUint64Array(70), new BigInt64Array(2), new Float64Array(2), new Map([["a", 1]]), true, Symbol("s"), "1%", "10M", { items: 9 }, new Set(["q"])];
+    const value = () => (next(4) ? values[next(values.length)] : filters[next(filters.length)]);
+    const filters = [new all.Filter(64)];
+    const methods = Object.getOwnPropertyNames(all.Filter.prototype).filter((m) => m !== "constructor" && m !== "kind" && m !== "byteLength");
+    for (let i = 0; i < calls; i++) {
+      try {
+        if (next(12) === 0) {
+          const options = { kind: kinds[next(kinds.length)], items: 1 + next(300), fpr: [0.5, 0.01, 1e-6][next(3)] };
+          filters.push(next(2) ? new all.Filter(options) : all.Filter.build(next(3) ? goldenKeys().slice(0, next(50)) : value(), options));
+        } else if (next(12) === 0) {
+          filters.push(all.Filter.fromBytes(next(2) ? filters[next(filters.length)].toBytes({ coded: next(2), compact: next(2) }) : value()));
+        } else {
+          const f = filters[next(filters.length)];
+          const result = f[methods[next(methods.length)]](value(), value());
+          if (result instanceof all.Filter) filters.push(result);
+        }
+      } catch (error) {
+        const known = [TypeError, RangeError, bloomery.BloomeryError].some((type) => error instanceof type);
+        if (!known || error instanceof WebAssembly.RuntimeError) throw error;
+      }
+      if (filters.length > 20) filters.splice(next(20), 1)[0].close();
+    }
+  },
+};
+
+/* Run all, or those named; the failures by name. */
+export async function run(env, names = Object.keys(checks)) {
+  const result = {};
+  for (const name of names) {
+    try {
+      await checks[name](env);
+      result[name] = "";
+    } catch (error) {
+      result[name] = String(error?.stack ?? error) || "failed";
+    }
+  }
+  return result;
+}

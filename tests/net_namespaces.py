@@ -1,0 +1,80 @@
+"""Hosts and routers in network namespaces, joined by veth pairs, for tests of what crosses a network."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+IP = shutil.which("ip", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+
+
+def run(*args, check=True):
+    return subprocess.run([str(a) for a in args], capture_output=True, text=True, check=check)
+
+
+class Network:
+    """Nodes by name; link(a, b) joins two of them by a /64 of its own."""
+
+    def __init__(self):
+        self.mark = f"bly{os.getpid()}"
+        self.nodes, self.links, self.started = [], [], []
+
+    def space(self, node):
+        return f"{self.mark}{node}"
+
+    def node(self, name):
+        run(IP, "netns", "add", self.space(name))
+        self.nodes.append(name)
+        self.within(name, IP, "link", "set", "dev", "lo", "up")
+        for setting in "net.ipv6.conf.all.forwarding=0", "net.ipv6.conf.default.accept_dad=0", \
+                "net.ipv6.conf.all.accept_dad=0", "net.ipv6.conf.default.accept_ra=0":
+            name_, value = setting.split("=")
+            self.within(name, "sh", "-c", f"echo {value} > /proc/sys/{name_.replace('.', '/')}")
+
+    def within(self, node, *args, check=True):
+        return run(IP, "netns", "exec", self.space(node), *args, check=check)
+
+    def start(self, node, *args, **kw):
+        self.started.append(subprocess.Popen([IP, "netns", "exec", self.space(node), *map(str, args)], **kw))
+        return self.started[-1]
+
+    def link(self, a, b):
+        number = len(self.links) + 1
+        ends = f"{a}{b}", f"{b}{a}"
+        run(IP, "link", "add", ends[0], "netns", self.space(a), "type", "veth", "peer", "name", ends[1], "netns",
+            self.space(b))
+        for host, (node, end) in enumerate(zip((a, b), ends), 1):
+            self.within(node, IP, "-6", "addr", "add", f"fd00:{number:x}::{host}/64", "dev", end, "nodad")
+            self.within(node, IP, "link", "set", "dev", end, "up")
+        self.links.append((a, b, number))
+
+    def address(self, node, other):
+        """Of a node, on its link with another."""
+        for a, b, number in self.links:
+            if {a, b} == {node, other}:
+                return f"fd00:{number:x}::{1 if node == a else 2}"
+        raise KeyError((node, other))
+
+    def route(self, node, to, via):
+        """To all addresses of one link, through a neighbour; to None: to all others."""
+        self.within(node, IP, "-6", "route", "replace", to or "default", "via", self.address(via, node))
+
+    def close(self):
+        for process in self.started:
+            process.kill()
+            process.wait()
+        for name in self.nodes:
+            run(IP, "netns", "del", self.space(name), check=False)
+
+
+@pytest.fixture
+def network():
+    if not IP or os.geteuid() != 0:
+        pytest.skip("network namespaces need root and iproute2")
+    probe = f"bly{os.getpid()}probe"
+    if run(IP, "netns", "add", probe, check=False).returncode != 0:
+        pytest.skip("no network namespaces here")
+    run(IP, "netns", "del", probe)
+    net = Network()
+    yield net
+    net.close()

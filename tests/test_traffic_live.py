@@ -1,0 +1,158 @@
+"""bloomery traffic flows on an interface, shown on a terminal, and the picture
+of flows over time."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import PATIENCE, PROGRAM
+from test_traffic_command import capture, ether, ip4, udp
+
+pytestmark = pytest.mark.skipif(
+    "without libpcap" in subprocess.run(
+        [PROGRAM, "traffic", "flows", "x"], capture_output=True,
+        text=True, timeout=PATIENCE).stderr, reason="no libpcap")
+
+# Runs the command on a terminal of 12 lines and 80 columns, in a namespace of
+# its own, with two senders: many small packets, and few large ones. A step is
+# what a picture has to have, and what is typed then.
+ON_A_TERMINAL = """
+import fcntl, json, os, pty, select, signal, socket, struct, subprocess, sys
+import termios, time
+program, steps, term = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
+master, slave = pty.openpty()
+fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 80, 0, 0))
+before = termios.tcgetattr(slave)
+# Unanswered packets would be answered by ICMP.
+sink = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+for i, s in enumerate(sink):
+    s.bind(("127.0.0.1", 6000 + i))
+child = subprocess.Popen(
+    [program, "traffic", "flows", "-i", "lo", "--threshold", "1", "--key",
+     "5tuple", "--interval", "0.3"], stdin=slave, stdout=slave, stderr=slave,
+    env={**os.environ, "TERM": term}, start_new_session=True)
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.bind(("127.0.0.1", 5555))
+out, pictures, end = b"", [], time.monotonic() + 30
+while child.poll() is None and time.monotonic() < end:
+    sender.sendto(bytes(1000), ("127.0.0.1", 6000))
+    for _ in range(3):
+        sender.sendto(bytes(10), ("127.0.0.1", 6001))
+    while select.select([master], [], [], 0.02)[0]:
+        out += os.read(master, 65536)
+    last = out.split(b"\\x1b[H")[-1].decode()
+    whole = last.endswith("\\x1b[J") or term == "dumb"
+    if steps and whole and all(x in last for x in steps[0][0]):
+        pictures.append(last)
+        if steps[0][1] == "INT":
+            child.send_signal(signal.SIGINT)
+        else:
+            os.write(master, steps[0][1].encode())
+        out = b""
+        steps.pop(0)
+while select.select([master], [], [], 0.1)[0]:
+    out += os.read(master, 65536)
+same = termios.tcgetattr(slave)[:4] == before[:4]
+child.kill()
+print(json.dumps({"status": child.wait(), "pictures": pictures, "same": same,
+                  "rest": out.decode(), "left": steps}))
+"""
+
+
+def on_a_terminal(steps, term="xterm"):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    done = subprocess.run(
+        ["unshare", "-n", "sh", "-c", 'ip link set lo up || exit 77; exec "$@"',
+         "sh", sys.executable, "-c", ON_A_TERMINAL, PROGRAM, json.dumps(steps),
+         term], capture_output=True, text=True, timeout=PATIENCE)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def table(picture):
+    """Rows of numbers, as they stand on the screen."""
+    lines = picture.replace("\x1b[K", "").replace("\x1b[J", "").split("\r\n")
+    assert len(lines) <= 12 and max(map(len, lines)) < 80
+    return [(int(m[1]), int(m[2])) for m in
+            (re.match(r" *(\d+) +\d+ +(\d+)  udp ", x) for x in lines) if m]
+
+
+def test_a_view():
+    """Sorted, paused and quit by keys; then the terminal is as it was."""
+    both = ["127.0.0.1:6000", "127.0.0.1:6001"]
+    told = on_a_terminal([
+        (["2 flows, by bytes", *both], "n"),
+        (["2 flows, by packets", *both], "r"),
+        (["2 flows, by packets", *both], "f"),
+        (["2 flows, by flow", *both], "r"),
+        (["2 flows, by flow", *both], "p"),
+        (["by flow, paused", *both], " b"),
+        (["2 flows, by bytes", *both], "q")])
+    assert told["status"] == 0 and told["left"] == [], told
+    by_bytes, by_packets, least, down, up, paused, last = map(
+        table, told["pictures"])
+    for rows in by_bytes, by_packets, last:
+        assert len(rows) == 2
+    assert by_bytes == sorted(by_bytes, reverse=True)
+    assert by_packets == sorted(by_packets, key=lambda x: -x[1])
+    assert by_packets[0][0] < by_packets[1][0]       # more packets, fewer bytes
+    assert least == sorted(least, key=lambda x: x[1])
+    assert down[0][1] > down[1][1]                   # reversed: 6001 first
+    assert up[0][1] < up[1][1]
+    assert paused == up                              # what stood there stays
+    assert told["same"]
+    assert "\x1b[?1049l" in told["rest"] and " packets, " in told["rest"]
+    assert "out of order" not in told["rest"]
+
+
+def test_a_view_that_is_interrupted():
+    told = on_a_terminal([(["2 flows"], "INT")])
+    assert told["status"] == 0 and told["same"]
+    assert "\x1b[?1049l" in told["rest"]
+
+
+def test_a_terminal_that_cannot_be_steered():
+    """It gets lines."""
+    told = on_a_terminal([(["udp 127.0.0.1:5555 > 127.0.0.1:6000"], "INT")],
+                         "dumb")
+    assert told["status"] == 0 and told["left"] == []
+    assert "\x1b" not in told["pictures"][0] + told["rest"]
+
+
+# ------------------------------------------------------------------- pictures
+
+def test_a_picture(ok, tmp_path):
+    """Nine senders for a hundred seconds, the i-th from i * 10 on: the seven
+    largest are drawn, and all packets."""
+    frames, times = [], []
+    for second in range(100):
+        for i in range(9):
+            if second >= i * 10:
+                frames.append(ether(ip4(udp(bytes(900)), 17,
+                                        src=f"10.0.0.{i + 1}")))
+                times.append(1000 + second + i / 10)
+    capture(tmp_path / "c", frames, times=times)
+    argv = ("traffic", "flows", "--key", "src", "--threshold", 1, "--interval")
+    ok(*argv, 1, "--plot", "p.svg", "c")
+    text = (ok.path / "p.svg").read_text()
+    assert "all packets" in text and "spans of 1 s" in text
+    assert [f"10.0.0.{i}<" in text for i in range(1, 10)] == [True] * 7 \
+        + [False] * 2
+    # Ten thousand intervals become 157 spans of 64.
+    ok(*argv, 0.01, "--plot", "q.svg", "c")
+    fine = (ok.path / "q.svg").read_text()
+    assert "spans of 0.64 s" in fine and len(fine) < 200_000
+
+
+def test_pictures_that_cannot_be(trouble, bly, tmp_path):
+    capture(tmp_path / "c", [ether(ip4(udp(), 17))])
+    trouble("traffic", "flows", "--plot", "p.svg", "c", says="--interval")
+    said = bly("traffic", "flows", "--interval", 1, "--plot", "no/p.svg", "c")
+    assert said.status == 2 and "no/p.svg" in said.err

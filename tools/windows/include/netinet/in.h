@@ -1,0 +1,1 @@
+#include <arpa/inet.h>

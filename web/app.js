@@ -1,0 +1,144 @@
+/*
+ * app.js - the page: panels, language, light and dark, state in the URL
+ *
+ * What a panel shows is in the URL behind #, as in #see?kind=classic&ops=+ant,?bee, so that
+ * a link shows somebody else the same. A panel is a function that fills the page and gets
+ * what the URL says; it calls keep() whenever that changes.
+ */
+import { hasSimd, instantiate } from "./bloomery.js";
+import { words } from "./words.js";
+import { alike } from "./alike.js";
+import { file } from "./file.js";
+import { measure } from "./measure.js";
+import { plan } from "./plan.js";
+import { see } from "./see.js";
+
+const panels = { see, plan, measure, file, alike };
+const $ = (id) => document.getElementById(id);
+const stored = (name) => {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+};
+const store = (name, value) => {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    /* a page without storage forgets, and works */
+  }
+};
+
+const page = { lang: "en", panel: "see", state: new URLSearchParams(), lib: null, module: null };
+let ended = () => {};
+
+/** The text of a name in the page's language, with {0}, {1} ... replaced. */
+page.t = (name, ...values) => words[page.lang][name].replace(/\{(\d)\}/g, (_, i) => values[i]);
+page.escape = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+page.number = (x, digits = 3) => (Number.isFinite(x) ? new Intl.NumberFormat(page.lang, { maximumSignificantDigits: digits }).format(x) : "–");
+page.count = (x) => new Intl.NumberFormat(page.lang).format(x);
+page.bytes = (x) => {
+  let unit = 0;
+  for (; x >= 1000 && unit < 4; unit++) x /= 1000;
+  return `${page.number(x)} ${["B", "kB", "MB", "GB", "TB"][unit]}`;
+};
+page.rate = (p) => (!(p > 0) ? "–" : p >= 0.001 ? `${page.number(100 * p)} %` : page.t("oneIn", page.number(1 / p)));
+page.say = (text, bad = false) => {
+  $("status").textContent = text;
+  $("status").classList.toggle("bad", bad);
+};
+/** Do something that may fail: the reason is said, and the page goes on. */
+page.attempt = (what) => {
+  try {
+    page.say("");
+    return what();
+  } catch (error) {
+    page.say(error.message || page.t("memoryOut"), true);
+    return undefined;
+  }
+};
+/** Remember the state of the panel in the URL. */
+page.keep = (state) => {
+  const kept = new URLSearchParams(Object.entries(state).filter(([, v]) => v !== undefined && v !== ""));
+  if (page.lang !== "en") kept.set("lang", page.lang);
+  page.state = kept;
+  history.replaceState(null, "", `#${page.panel}${kept.size ? `?${kept}` : ""}`);
+};
+/** Options of a <select> of kinds, those that `which` wants. */
+page.kindOptions = (chosen, which = () => true) =>
+  page.kinds.filter(which).map((k) => `<option value="${k.kind}"${k.kind === chosen ? " selected" : ""} title="${page.escape(k.summary)}">${k.kind}</option>`).join("");
+
+function show() {
+  const [, name, query = ""] = /^#?([^?]*)\??(.*)$/s.exec(location.hash); // a step may begin with "?" too
+  page.panel = panels[name] ? name : "see";
+  page.state = new URLSearchParams(query);
+  page.lang = page.state.get("lang") === "de" || (page.state.get("lang") !== "en" && page.lang === "de") ? "de" : "en";
+  document.documentElement.lang = page.lang;
+  for (const element of document.querySelectorAll("[data-t]")) element.textContent = page.t(element.dataset.t);
+  $("language").textContent = page.t("other");
+  $("language").lang = page.lang === "en" ? "de" : "en";
+  for (const tab of $("tabs").children) {
+    const on = tab.id === `tab-${page.panel}`;
+    tab.setAttribute("aria-selected", on);
+    tab.tabIndex = on ? 0 : -1;
+  }
+  $("panel").setAttribute("aria-labelledby", `tab-${page.panel}`);
+  ended();
+  page.say(page.simd ? "" : page.t("nosimd"));
+  ended = panels[page.panel](page, $("panel")) ?? (() => {});
+}
+
+function go(name, state = "") {
+  const query = new URLSearchParams(state);
+  if (page.lang !== "en") query.set("lang", page.lang);
+  location.hash = `${name}${query.size ? `?${query}` : ""}`;
+}
+page.go = go;
+
+function theme(dark) {
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  $("theme").setAttribute("aria-pressed", dark);
+}
+
+$("tabs").addEventListener("click", (event) => event.target.role === "tab" && go(event.target.id.slice(4)));
+$("tabs").addEventListener("keydown", (event) => {
+  const tabs = [...$("tabs").children], at = tabs.indexOf(event.target);
+  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+  if (to === undefined || at < 0) return;
+  event.preventDefault();
+  const tab = tabs[(to + tabs.length) % tabs.length];
+  tab.focus();
+  go(tab.id.slice(4));
+});
+$("language").addEventListener("click", () => {
+  page.lang = page.lang === "en" ? "de" : "en";
+  store("lang", page.lang);
+  const state = new URLSearchParams(page.state);
+  state.set("lang", page.lang);
+  history.replaceState(null, "", `#${page.panel}?${state}`);
+  show();
+});
+$("theme").addEventListener("click", () => {
+  const dark = document.documentElement.dataset.theme !== "dark";
+  theme(dark);
+  store("theme", dark ? "dark" : "light");
+});
+
+theme(stored("theme") ? stored("theme") === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+page.lang = (stored("lang") ?? navigator.language).startsWith("de") ? "de" : "en";
+document.documentElement.lang = page.lang;
+try {
+  page.simd = hasSimd();
+  const answer = await fetch("play.wasm");
+  if (!answer.ok) throw new Error(`play.wasm: ${answer.status}`);
+  page.module = await WebAssembly.compile(await answer.arrayBuffer());
+  page.lib = instantiate(page.module);
+  page.kinds = page.lib.kinds();
+  $("version").textContent = `bloomery ${page.lib.version}`;
+  addEventListener("hashchange", show);
+  show();
+  document.documentElement.dataset.ready = "yes";
+} catch (error) {
+  $("panel").textContent = page.t("nowasm", error.message);
+}

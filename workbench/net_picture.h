@@ -1,0 +1,16 @@
+/*
+ * net_picture.h - a network to look at, with the way of one try drawn in
+ */
+#ifndef BLY_NET_PICTURE_H
+#define BLY_NET_PICTURE_H
+
+#include "apps/net/experiment.h"
+
+/* More nodes than that are not drawn. */
+#define NET_PICTURE_NODES 5000
+
+/* Write the picture; false, with the reason printed. */
+bool net_draw(const struct graph *g, const struct net_result *r,
+              const char *path);
+
+#endif
