@@ -466,7 +466,7 @@ $(B)/wasm/$(1)/libbloomery.a: $(WASM_LIB:%.c=$(B)/wasm/$(1)/%.o)
 	$(Q)$(WASM_AR) rcs $$@ $$^
 $(B)/js/common$(3).wasm: $(B)/wasm/$(1)/common.o $(WASM_SRC:%.c=$(B)/wasm/$(1)/%.o) $(B)/wasm/$(1)/libbloomery.a
 $(B)/js/all$(3).wasm: $(B)/wasm/$(1)/src/kinds/table.o $(WASM_SRC:%.c=$(B)/wasm/$(1)/%.o) $(B)/wasm/$(1)/libbloomery.a
--include $(patsubst %.c,$(B)/wasm/$(1)/%.d,$(WASM_LIB) $(WASM_SRC) src/kinds/table.c)
+-include $(patsubst %.c,$(B)/wasm/$(1)/%.d,$(WASM_LIB) $(WASM_SRC) $(PLAY_SRC) src/kinds/table.c)
 endef
 WASM_AR = $(or $(shell command -v llvm-ar || command -v llvm-ar-14),ar)
 $(eval $(call wasm,simd,-msimd128,))
