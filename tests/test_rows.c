@@ -13,11 +13,13 @@
 #include "engine/hash_many.h"
 #include "engine/likeness.h"
 #include "engine/lines.h"
+#include "engine/murmur2.h"
 #include "engine/peel.h"
 #include "engine/quotient_table.h"
 #include "engine/ribbon_table.h"
 #include "engine/split_blocks.h"
 #include "engine/steps.h"
+#include "engine/walks.h"
 
 static const struct {
     const char *shown;
