@@ -91,7 +91,7 @@ static void sync_run(struct figure_run *run)
              "100,000 elements of 64 bits on either side");
     for (size_t m = 0; m < sizeof rows / sizeof *rows; m++) {
         struct figure_series *const s =
-            figure_series(run, sync_methods[rows[m].method]);
+            figure_series(run, "%s", sync_methods[rows[m].method]);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             const bool judged = sizes[i] == 100;
             double share = 0;
@@ -167,7 +167,7 @@ static void tree_run(struct figure_run *run)
         char name[64];
         snprintf(name, sizeof name, "%g bits for leaves, %g for inner nodes",
                  rows[i].leaf, rows[i].inner);
-        struct figure_series *const s = figure_series(run, name);
+        struct figure_series *const s = figure_series(run, "%s", name);
         for (size_t c = 0; c < sizeof corrections / sizeof *corrections; c++) {
             double sum = 0, visited = 0;
             for (unsigned r = 0; r < runs; r++)
