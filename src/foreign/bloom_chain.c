@@ -148,7 +148,8 @@ void bly_chain_close(bly_foreign *f)
         return;
     bly_chain_link *const links = bly_chain_links(f);
     for (size_t i = 0; i < f->nparts && !bly_foreign_opened(f); i++)
-        bly_mem_release(f->mem, links[i].data, bly_chain_nbytes(&links[i]));
+        bly_mem_release(f->mem, links[i].data,
+                        (size_t)bly_chain_nbytes(&links[i]));
     bly_mem_release(f->mem, links,
                     chain_own_bytes(bly_chain_is_valkey(f), f->nparts));
     f->own = NULL;
@@ -189,7 +190,10 @@ static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
         return st;
     bly_chain_link *const more =
         bly_mem_zalloc(f->mem, chain_own_bytes(valkey, n + 1));
-    unsigned char *const data = more ? bly_mem_zalloc(f->mem, nbytes) : NULL;
+    /* More than an address has bits for is no memory either. */
+    unsigned char *const data = more && (size_t)nbytes == nbytes
+                                    ? bly_mem_zalloc(f->mem, (size_t)nbytes)
+                                    : NULL;
     if (!data) {
         bly_mem_release(f->mem, more, chain_own_bytes(valkey, n + 1));
         return bly_fail(BLY_ENOMEM, "out of memory: %llu bytes for a filter",
