@@ -224,6 +224,7 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     Recipe("traffic trace -q --topology net.txt --packet old.pcap --from r1 "
            "r1.dig"),
     Recipe("ring place --keys 100", volatile=True),
+    Recipe("web --folder nowhere", status=2),
     Recipe("node run --successors 2 --copies 3 kept", status=2),
 ]
 

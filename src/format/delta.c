@@ -236,7 +236,7 @@ static bly_status write_gaps(const bly_filter *from, const bly_filter *to,
 
 /* ------------------------------------------------------------------ whole */
 
-static bly_status write_whole(const bly_filter *to, bly_coding coding,
+static bly_status write_whole(const bly_filter *to, bly_packing coding,
                               const bly_delta_header *h, bly_put *put,
                               void *ctx)
 {
@@ -250,10 +250,10 @@ static bly_status write_whole(const bly_filter *to, bly_coding coding,
 
 /* The shortest of gaps, whole and whole coded; info gets what both have in
  * common whichever it is. */
-static bly_coding choose_form(const bly_filter *from, const bly_filter *to,
-                              bly_delta_header *h, bly_delta *info)
+static bly_packing choose_form(const bly_filter *from, const bly_filter *to,
+                               bly_delta_header *h, bly_delta *info)
 {
-    bly_coding coding = BLY_NOT_CODED;
+    bly_packing coding = BLY_NOT_CODED;
     info->whole_bytes = bly_file_bytes(to, BLY_NOT_CODED, UINT64_MAX);
     h->form = DELTA_WHOLE;
     h->nbody = info->whole_bytes;
@@ -303,7 +303,7 @@ bly_status bly_delta_write_sized(const bly_filter *from, const bly_filter *to,
     bly_extra extra;
     bly_filter_bare(to, &bare, &extra);
     bare.compact = false;
-    const bly_coding coding = choose_form(from, &bare, &h, &told);
+    const bly_packing coding = choose_form(from, &bare, &h, &told);
     st = h.form == DELTA_GAPS ? write_gaps(from, &bare, &h, put, ctx)
                               : write_whole(&bare, coding, &h, put, ctx);
     bly_delta_tell(&h, &told);

@@ -87,7 +87,7 @@ static bool walk_coded(void *ctx, const void *bytes, size_t n)
     return !w->stopped && w->at < w->to;
 }
 
-static bool is_coded(const bly_filter *f, bly_coding coding)
+static bool is_coded(const bly_filter *f, bly_packing coding)
 {
     return coding == BLY_CODED_OR_NOT ? f->coded : coding == BLY_ALL_CODED;
 }
@@ -275,7 +275,7 @@ static uint64_t file_end(const bly_filter *f, bly_form form, uint64_t at,
 }
 
 /* How f is written, which its size decides where it is not coded. */
-static bly_form form_of(const bly_filter *f, bly_coding coding)
+static bly_form form_of(const bly_filter *f, bly_packing coding)
 {
     if (f->compact && coding == BLY_CODED_OR_NOT)
         return BLY_FORM_COMPACT;
@@ -294,7 +294,7 @@ static void walk_file(walk *w, const bly_filter *f)
         walk_record(w, f);
 }
 
-uint64_t bly_file_bytes(const bly_filter *f, bly_coding coding, uint64_t most)
+uint64_t bly_file_bytes(const bly_filter *f, bly_packing coding, uint64_t most)
 {
     uint32_t nrecords = 0;
     if (!records_fit(f, 0, &nrecords))
@@ -321,7 +321,7 @@ double bly_entropy(const bly_filter *f)
     return sum;
 }
 
-bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
+bly_status bly_file_write(const bly_filter *f, bly_packing coding, bly_put *put,
                           void *ctx)
 {
     walk w = { .to = UINT64_MAX, .put = put, .ctx = ctx };

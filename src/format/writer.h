@@ -9,18 +9,18 @@
 
 #include "kinds/kind.h"
 
-typedef enum bly_coding {
+typedef enum bly_packing {
     BLY_CODED_OR_NOT, /* as the filter says */
     BLY_NOT_CODED,
     BLY_ALL_CODED
-} bly_coding;
+} bly_packing;
 
-bly_status bly_file_write(const bly_filter *f, bly_coding coding, bly_put *put,
+bly_status bly_file_write(const bly_filter *f, bly_packing coding, bly_put *put,
                           void *ctx);
 
 /* Their number if they are fewer than `most`, else UINT64_MAX: coding stops
  * there. 0 where there are more records, or deeper ones, than a file may have.
  */
-uint64_t bly_file_bytes(const bly_filter *f, bly_coding coding, uint64_t most);
+uint64_t bly_file_bytes(const bly_filter *f, bly_packing coding, uint64_t most);
 
 #endif
