@@ -35,7 +35,7 @@ static const struct opt net_options[] = {
     { "set", 0, OPT_POSITIVE, &net_args.k, "K",
       "sim loop, way; router, trace against loops: bits that a mark sets; 8 if "
       "not given, and 1 for the way" },
-    { "clear", 0, OPT_POSITIVE, &net_args.k0, "K0",
+    { "clear", 0, OPT_POSITIVE, &net_args.k0, "K",
       "sim way: bits that a mark clears; as many as it sets if not given" },
     FLAG("plain", 0, net_args.plain,
          "sim way: marks that clear nothing, as in a plain Bloom filter"),
@@ -51,9 +51,9 @@ static const struct opt net_options[] = {
       "sim multicast: members of a group, on average; 5 if not given" },
     { "cell-bits", 0, OPT_POSITIVE, &net_args.cell_bits, "N",
       "sim multicast: bits per group and interface; 16 if not given" },
-    { "depth", 0, OPT_POSITIVE, &net_args.depth, "D",
+    { "depth", 0, OPT_POSITIVE, &net_args.depth, "N",
       "sim near: how many hops filters tell of, 1 to 5; 3 if not given" },
-    { "fpr", 'p', OPT_RATE, &net_args.rate, "RATE",
+    { "fpr", 'p', OPT_RATE, &net_args.rate, "P",
       "sim near: of what one link says once its levels are full; 1% if not "
       "given" },
     { "plot", 0, OPT_TEXT, &net_args.plot, "FILE.svg",
@@ -61,7 +61,8 @@ static const struct opt net_options[] = {
     { "name", 0, OPT_TEXT, &net_args.marks.name, "NAME",
       "router, trace: what this node is called" },
     { "link", 0, OPT_LIST, &net_args.marks.links, "IFACE=NEIGHBOUR",
-      "router: an interface, and who is at its other end; once for each" },
+      "router: an interface, and who is at its other end; once for "
+      "each" },
     { "key-file", 'K', OPT_TEXT, &net_args.marks.key_file, "FILE",
       "router, trace: the secret of the network's marks, 16 bytes; without it "
       "a sender can compute them" },

@@ -414,7 +414,7 @@ static const struct opt plan_options[] = {
       "with --near: components of a sketch; 128 if not given" },
     FLAG("sync", 0, plan_args.sync,
          "plan the comparison of two sets by bloomery sync"),
-    { "differences", 0, OPT_POSITIVE, &plan_args.differences, "D",
+    { "differences", 0, OPT_POSITIVE, &plan_args.differences, "N",
       "with --sync: elements that only one of them has; a table if not "
       "given" },
     { "plot", 0, OPT_TEXT, &plan_args.plot, "FILE.svg",

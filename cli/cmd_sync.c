@@ -9,7 +9,8 @@
 static struct sync_args sync_args;
 
 static const struct opt sync_options[] = {
-    { "method", 0, OPT_TEXT, &sync_args.method, "METHOD",
+    { "method", 0, OPT_TEXT, &sync_args.method,
+      "auto|rateless|iblt|exact|tree|bloom",
       "how differences are found: rateless, iblt, exact, tree or bloom; if not "
       "given, rateless or exact, whichever takes fewer bytes" },
     FLAG("dry-run", 0, sync_args.dry_run,

@@ -27,7 +27,7 @@ static int web_run(struct list *operands)
 static const struct opt web_options[] = {
     { "listen", 0, OPT_TEXT, &web_args.listen, "ADDRESS:PORT",
       "where to listen; 127.0.0.1:8081 if not given; port 0 is any free one" },
-    { "folder", 0, OPT_TEXT, &web_args.folder, "FOLDER",
+    { "folder", 0, OPT_TEXT, &web_args.folder, "DIR",
       "where the files are; beside the program or where it was installed if "
       "not given" },
     FLAG("quiet", 'q', quiet, "say nothing"),
@@ -43,7 +43,7 @@ static const struct example web_examples[] = {
 
 const struct command cmd_web = {
     .name = "web",
-    .usage = "[--listen ADDRESS:PORT] [--folder FOLDER]",
+    .usage = "[--listen ADDRESS:PORT] [--folder DIR]",
     .summary = "serve the playground: filters at work in a browser",
     .about = "Serves the playground on this machine, until Ctrl-C: see keys "
              "and cells, plan, measure, open a filter from a file. The page "

@@ -11,6 +11,7 @@ COMMANDS = {c["command"]: c for c in run("help", "--json").json}
 # the help of these commands name them.
 LIKE_GREP = {"has"}
 EXCEPTIONS = {("plan", "v"): "verbose",
+              ("traffic", "i"): "interface",  # as tcpdump has it
               **{(c, "n"): "line-number" for c in LIKE_GREP}}
 
 GONE = {

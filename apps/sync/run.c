@@ -328,8 +328,9 @@ static int sync_with(const struct sync_args *args, const struct list *operands,
                                : "a path, and another or HOST:PORT");
     const char *const path = operands->at[0];
     const char *const peer = args->pipe ? args->pipe : operands->at[1];
-    for (c.method = SYNC_CHOOSE; args->method && sync_methods[c.method] &&
-                                 strcmp(sync_methods[c.method], args->method);
+    for (c.method = SYNC_CHOOSE;
+         args->method && sync_methods[c.method] &&
+         strcmp(sync_methods[c.method], args->method) != 0;
          c.method++)
         ;
     if (!sync_methods[c.method])
