@@ -9,6 +9,7 @@
 #include "apps/net/receive.h"
 #include "cli/rows.h"
 #include "workbench/net_picture.h"
+#include "workbench/plot.h"
 
 static struct {
     const char *topology, *plot, *start;
@@ -181,6 +182,13 @@ static int net_sim(const struct list *rest)
         net_args.topology ? net_args.topology : e->topology;
     if (!graph_load(topology, spec.seed, &g))
         return TROUBLE;
+    if (net_args.plot && g.n > NET_PICTURE_NODES) {
+        fail(
+            "--plot: a picture of %u nodes shows nothing; at most %d are drawn",
+            g.n, NET_PICTURE_NODES);
+        graph_free(&g);
+        return TROUBLE;
+    }
     struct net_result r = { .experiment = e->name,
                             .nodes = g.n,
                             .links = g.nedges / 2,
@@ -188,7 +196,7 @@ static int net_sim(const struct list *rest)
     spec.g = &g;
     bool ok = e->run(&spec, &r);
     if (ok && net_args.plot)
-        ok = net_draw(&g, &r, net_args.plot);
+        ok = net_draw(&g, &r, net_args.plot) || !fail("%s", plot_why());
     if (ok && net_args.json)
         report(stdout, true, net_result_fields, &r, NULL);
     else if (ok && !quiet)

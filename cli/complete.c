@@ -264,6 +264,7 @@ static const char *const free_names[] = {
     "NAME",
     "P",
     "PATH",
+    "PROGRAM",
     "RE",
     "S",
     "SECONDS",

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 
-#include "report/say.h"
 #include "workbench/plot_svg.h"
 
 #define NET_HIGH 640.0
@@ -92,9 +91,5 @@ bool net_draw(const struct graph *g, const struct net_result *r,
               const char *path)
 {
     const struct net_drawing d = { g, r };
-    if (g->n > NET_PICTURE_NODES)
-        return !fail("--plot: a picture of %u nodes shows nothing; at most %d "
-                     "are drawn",
-                     g->n, NET_PICTURE_NODES);
     return plot_to_file(net_write, &d, path);
 }

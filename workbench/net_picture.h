@@ -9,7 +9,7 @@
 /* More nodes than that are not drawn. */
 #define NET_PICTURE_NODES 5000
 
-/* Write the picture; false, with the reason printed. */
+/* Write the picture; false: plot_why() says why not. */
 bool net_draw(const struct graph *g, const struct net_result *r,
               const char *path);
 

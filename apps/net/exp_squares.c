@@ -91,20 +91,22 @@ static bly_status squares_fill(struct squares_run *run)
 }
 
 /* Towards the middle of a square, until a node inside it is reached; or to a
- * node. */
+ * node. After `most` hops, or where there is no way, the packet is back where
+ * it began. */
 static bool squares_go(struct squares_run *run, uint32_t *at,
-                       const struct goal goal, uint32_t *hops,
+                       const struct goal goal, uint32_t most, uint32_t *hops,
                        struct net_result *out)
 {
     const struct graph *const g = run->spec->g;
-    uint32_t n = 0;
+    uint32_t n = 0, made = 0;
     run->stamp++;
     run->path[n++] = *at;
     run->seen[*at] = run->stamp;
     while (!goal_reached(g, &goal, *at)) {
         uint32_t best = GRAPH_FAR;
         double least = INFINITY;
-        for (uint32_t e = g->first[*at]; e < g->first[*at + 1]; e++) {
+        for (uint32_t e = g->first[*at]; made < most && e < g->first[*at + 1];
+             e++) {
             const uint32_t to = g->edges[e].to;
             const double d =
                 hypot(g->nodes[to].x - goal.x, g->nodes[to].y - goal.y);
@@ -122,6 +124,7 @@ static bool squares_go(struct squares_run *run, uint32_t *at,
             return false;
         }
         *at = run->path[n - 1];
+        made++;
         ++*hops;
         if (out->nroute < NET_ROUTE)
             out->route[out->nroute++] = *at;
@@ -129,9 +132,11 @@ static bool squares_go(struct squares_run *run, uint32_t *at,
     return true;
 }
 
-/* Look for a name from here, in squares of `level` and smaller ones. */
+/* Look for a name from here, in squares of `level` and smaller ones, with at
+ * most so many hops to each of them. */
 static bool squares_find(struct squares_run *run, uint32_t *at, uint32_t to,
-                         unsigned level, uint32_t *hops, struct net_result *out)
+                         unsigned level, uint32_t most, uint32_t *hops,
+                         struct net_result *out)
 {
     const struct graph *const g = run->spec->g;
     const char *const name = g->nodes[to].name;
@@ -140,7 +145,7 @@ static bool squares_find(struct squares_run *run, uint32_t *at, uint32_t to,
         const struct goal node = { .node = to,
                                    .x = g->nodes[to].x,
                                    .y = g->nodes[to].y };
-        return squares_go(run, at, node, hops, out);
+        return squares_go(run, at, node, most, hops, out);
     }
     for (unsigned l = run->levels; l >= level && l >= 1; l--) {
         const uint32_t own = square_of(g, *at, l), side = 1u << l;
@@ -158,12 +163,14 @@ static bool squares_find(struct squares_run *run, uint32_t *at, uint32_t to,
             run->false_maybe += !there;
             run->forwards++;
             run->false_forwards += !there;
-            if (squares_go(run, at, goal_square(l, other), hops, out) &&
-                squares_find(run, at, to, l + 1, hops, out))
+            if (!squares_go(run, at, goal_square(l, other), most, hops, out))
+                continue;
+            if (squares_find(run, at, to, l + 1, most, hops, out))
                 return true;
             /* It was wrong. Those left are beside the square that it began
              * in, which the node that has it now does not know: back. */
-            if (!squares_go(run, at, goal_square(l, own), hops, out))
+            if (!squares_go(run, at, goal_square(l, own), UINT32_MAX, hops,
+                            out))
                 return false;
         }
     }
@@ -207,7 +214,12 @@ bool net_squares(const struct net_spec *spec, struct net_result *out)
         uint32_t at = from, hops = 0;
         out->nroute = 0;
         out->route[out->nroute++] = from;
-        if (!squares_find(&run, &at, to, 1, &hops, out))
+        /* A wrong square may be out of reach, and a packet would go
+         * everywhere before it knows: all candidates in a few hops first. */
+        bool there = false;
+        for (uint32_t most = 64; !there && most <= 16 * 4096u; most *= 16)
+            there = squares_find(&run, &at, to, 1, most, &hops, out);
+        if (!there)
             continue;
         found++;
         hops_sum += hops;

@@ -280,8 +280,10 @@ bool folder_read(struct sync_set *set)
     }
     if (!S_ISDIR(st.st_mode))
         return set_fail(set, "%s: not a folder", set->path);
-    if (!files_named(&roots, true, NULL, &paths))
+    if (!files_named(&roots, true, NULL, &paths)) {
+        set->told = true;
         return set_fail(set, "%s: cannot be read", set->path);
+    }
     struct scan s = { .set = set, .paths = &paths };
     s.skip = strlen(set->path);
     s.skip += !s.skip || set->path[s.skip - 1] != '/';

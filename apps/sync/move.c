@@ -194,7 +194,7 @@ static bool say_keep(struct sync_client *c)
     const uint64_t refused = read_number(&r);
     if (refused) {
         c->report.refused += refused;
-        warn("%s: %llu refused; the last one: %.*s", c->report.peer,
+        fail("%s: %llu refused; the last one: %.*s", c->report.peer,
              (unsigned long long)refused, (int)(r.end - r.at),
              (const char *)r.at);
     }
@@ -291,7 +291,7 @@ static void show_path(const struct sync_client *c, const char *mark,
 static void refused(struct sync_client *c, const char *path, const char *why)
 {
     c->report.refused++;
-    warn("%s: not taken: %s", path, why);
+    fail("%s: not taken: %s", path, why);
 }
 
 static void taken(struct sync_client *c, const struct sync_file *f)
@@ -467,7 +467,7 @@ static void given(struct sync_client *c, const struct sync_file *f)
 static void not_given(struct sync_client *c, const char *path)
 {
     c->report.refused++;
-    warn("%s: not given: it changed while it was read, or cannot be read",
+    fail("%s: not given: it changed while it was read, or cannot be read",
          path);
 }
 

@@ -249,6 +249,12 @@ static int run_client(struct sync_client *c, const struct sync_args *args,
     return status;
 }
 
+/* Why a set could not be read. */
+static int set_trouble(const struct sync_set *set)
+{
+    return set->told ? TROUBLE : fail("%s", set->why);
+}
+
 static int with_local(struct sync_client *c, const struct sync_args *args,
                       const char *peer, double start)
 {
@@ -271,8 +277,8 @@ static int with_local(struct sync_client *c, const struct sync_args *args,
     else
         read = read_set(&theirs);
     c->line = (struct sync_line){ .exchange = call_exchange, .ctx = &server };
-    const int status = !ok     ? fail("%s", c->set->why)
-                       : !read ? fail("%s", theirs.why)
+    const int status = !ok     ? set_trouble(c->set)
+                       : !read ? set_trouble(&theirs)
                                : run_client(c, args, start);
     server_free(&server);
     set_free(&theirs);
@@ -301,7 +307,7 @@ static int with_wire(struct sync_client *c, const struct sync_args *args,
         return TROUBLE;
     c->line = (struct sync_line){ .exchange = wire_exchange, .ctx = &w };
     int status =
-        set_read(c->set) ? run_client(c, args, start) : fail("%s", c->set->why);
+        set_read(c->set) ? run_client(c, args, start) : set_trouble(c->set);
     const int how = wire_close(&w);
     if (how && status != TROUBLE)
         status = fail("the command of the other side failed, with status %d",

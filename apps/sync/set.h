@@ -59,6 +59,7 @@ struct sync_set {
     bly_hasher hasher;
     bly_coded *pieces[SYNC_PIECES];
     char why[SYNC_WHY]; /* of what failed */
+    bool told;          /* it was printed already */
 };
 
 /* Read it. False with set->why. What may miss is empty. */
