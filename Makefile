@@ -678,7 +678,7 @@ deb: dist ## Debian packages in build/deb, from what is committed (minutes)
 	    { tail -n 30 ../build.log; exit 1; }
 	@rm -rf $(B)/deb/bloomery-$(VERSION)
 	@ls $(B)/deb/*.deb | sed 's/^/  DEB   /'
-deb-check: deb ## lintian on these packages; install, use and remove them in a bare Debian (root)
+deb-check: deb $(B)/bloomery ## lintian on these packages; install, use and remove them in a bare Debian (root)
 	@tools/setup deb-check
 	BLY_FULL=1 BLY_DEBS=$(CURDIR)/$(B)/deb BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
 	    -q -p no:cacheprovider -rs tests/test_packages.py

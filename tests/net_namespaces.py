@@ -43,9 +43,14 @@ class Network:
         ends = f"{a}{b}", f"{b}{a}"
         run(IP, "link", "add", ends[0], "netns", self.space(a), "type", "veth", "peer", "name", ends[1], "netns",
             self.space(b))
+        # Neighbours know each other from the start: packets that wait for an address on the link may be dropped.
         for host, (node, end) in enumerate(zip((a, b), ends), 1):
             self.within(node, IP, "-6", "addr", "add", f"fd00:{number:x}::{host}/64", "dev", end, "nodad")
+            self.within(node, IP, "link", "set", "dev", end, "address", f"02:00:00:00:{number:02x}:{host:02x}")
             self.within(node, IP, "link", "set", "dev", end, "up")
+        for host, (node, end) in enumerate(zip((b, a), reversed(ends)), 1):
+            self.within(node, IP, "-6", "neigh", "replace", f"fd00:{number:x}::{host}", "lladdr",
+                        f"02:00:00:00:{number:02x}:{host:02x}", "dev", end, "nud", "permanent")
         self.links.append((a, b, number))
 
     def address(self, node, other):

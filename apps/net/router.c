@@ -41,6 +41,7 @@ struct port {
     struct face face;
     char iface[IF_NAMESIZE];
     unsigned index; /* the kernel's; 0: it is gone */
+    bool failed;    /* it could not be read: down, or soon gone */
     int in, out;
     bool has_address;
     unsigned char address[16]; /* from which complaints come */
@@ -390,11 +391,13 @@ static void router_loop(struct router *r, uint64_t until)
             return;
         for (unsigned i = 0; i < r->nports; i++) {
             struct port *const p = &r->ports[i];
-            if (p->in < 0 || !fds[i].revents)
+            if (p->in < 0)
                 continue;
+            if (fds[i].revents)
+                p->failed = !port_read(r, p, router_now());
             /* An interface that is down may come up again; one that was taken
-             * away has no name any more. */
-            if (!port_read(r, p, router_now()) && !if_nametoindex(p->iface)) {
+             * away has no name any more, perhaps only a moment later. */
+            if (p->failed && !if_nametoindex(p->iface)) {
                 warn("%s is gone", p->iface);
                 port_close(p);
                 alive--;
