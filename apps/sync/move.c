@@ -291,7 +291,7 @@ static void show_path(const struct sync_client *c, const char *mark,
 static void refused(struct sync_client *c, const char *path, const char *why)
 {
     c->report.refused++;
-    fail("%s: not taken: %s", path, why);
+    fail("%s/%s: not taken: %s", c->set->path, path, why);
 }
 
 static void taken(struct sync_client *c, const struct sync_file *f)
@@ -467,8 +467,8 @@ static void given(struct sync_client *c, const struct sync_file *f)
 static void not_given(struct sync_client *c, const char *path)
 {
     c->report.refused++;
-    fail("%s: not given: it changed while it was read, or cannot be read",
-         path);
+    fail("%s/%s: not given: it changed while it was read, or cannot be read",
+         c->set->path, path);
 }
 
 /* What waits in the question, if anything does. */
