@@ -163,12 +163,16 @@ static bool scan_file(struct scan *s, const char *path, struct sync_file *f,
 {
     struct stat st;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+    if (fd < 0 || fstat(fd, &st)) {
         const int error = errno;
         if (fd >= 0)
             close(fd);
-        else if (error != ENOENT && error != ELOOP)
+        if (fd >= 0 || (error != ENOENT && error != ELOOP))
             scan_fail(s, path, error);
+        return false;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        close(fd);
         return false;
     }
     f->size = (uint64_t)st.st_size;
