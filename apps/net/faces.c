@@ -26,15 +26,9 @@ struct mark *faces_mark(const struct graph *g, const struct mark_spec *spec)
     }
     bly_status st = mark_maker_new(spec, &maker);
     for (uint32_t at = 0; !st && at < g->n; at++)
-        for (uint32_t e = g->first[at]; !st && e < g->first[at + 1]; e++) {
-            char name[2 * GRAPH_NAME];
-            const char *const from = g->nodes[at].name;
-            const char *const to = g->nodes[g->edges[e].to].name;
-            const size_t nfrom = strlen(from) + 1, nto = strlen(to);
-            memcpy(name, from, nfrom);
-            memcpy(name + nfrom, to, nto);
-            st = mark_make(maker, name, nfrom + nto, &marks[e]);
-        }
+        for (uint32_t e = g->first[at]; !st && e < g->first[at + 1]; e++)
+            st = mark_make_link(maker, g->nodes[at].name,
+                                g->nodes[g->edges[e].to].name, &marks[e]);
     mark_maker_free(maker);
     if (!st)
         return marks;

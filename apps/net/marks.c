@@ -108,6 +108,18 @@ bly_status mark_make(struct mark_maker *maker, const void *name, size_t len,
     return st;
 }
 
+bly_status mark_make_link(struct mark_maker *maker, const char *from,
+                          const char *to, struct mark *out)
+{
+    char name[MARK_NAME];
+    const size_t nfrom = strlen(from) + 1, nto = strlen(to);
+    if (nfrom + nto > sizeof name)
+        return BLY_EINVAL;
+    memcpy(name, from, nfrom);
+    memcpy(name + nfrom, to, nto);
+    return mark_make(maker, name, nfrom + nto, out);
+}
+
 void marked_get(const struct mark *m, const unsigned char *at,
                 struct marked *out)
 {

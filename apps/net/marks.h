@@ -44,6 +44,10 @@ bly_status mark_maker_new(const struct mark_spec *spec,
                           struct mark_maker **out);
 bly_status mark_make(struct mark_maker *maker, const void *name, size_t len,
                      struct mark *out);
+/* That of the interface by which one node reaches another: both names, and a
+ * NUL between them. */
+bly_status mark_make_link(struct mark_maker *maker, const char *from,
+                          const char *to, struct mark *out);
 void mark_maker_free(struct mark_maker *maker);
 
 /* Bits of a packet; and the same as they lie in one, of m->nbytes. */

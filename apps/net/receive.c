@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "apps/net/faces.h"
@@ -114,19 +113,12 @@ static bool receive_one(struct receiver *r, const unsigned char *at, size_t n)
     return true;
 }
 
-static uint64_t receive_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static int receive_all(struct receiver *r, int fd, unsigned char *packet)
 {
-    const uint64_t start = receive_now(), wanted = r->args->packets;
+    const uint64_t start = router_now(), wanted = r->args->packets;
     uint64_t got = 0;
     while (got < wanted) {
-        const uint64_t spent = receive_now() - start;
+        const uint64_t spent = router_now() - start;
         if (r->args->seconds && spent >= 1000 * r->args->seconds)
             break;
         struct pollfd poll_fd = { .fd = fd, .events = POLLIN };

@@ -95,7 +95,7 @@ static void router_end(int signal)
     router_ends = 1;
 }
 
-static uint64_t router_now(void)
+uint64_t router_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -126,19 +126,12 @@ bly_status router_face(const struct router_args *args,
           .k0 = (unsigned)args->way_set,
           .secret = secret },
     };
-    char name[MARK_NAME];
-    const size_t nfrom = strlen(from) + 1, nto = strlen(to);
-    bly_status st = nfrom + nto <= sizeof name ? BLY_OK : BLY_EINVAL;
-    if (st)
-        return st;
-    memcpy(name, from, nfrom);
-    memcpy(name + nfrom, to, nto);
+    bly_status st = BLY_OK;
     for (unsigned i = 0; i < 2 && !st; i++) {
         struct mark_maker *maker;
         st = mark_maker_new(&specs[i], &maker);
         if (!st)
-            st =
-                mark_make(maker, name, nfrom + nto, i ? &out->way : &out->loop);
+            st = mark_make_link(maker, from, to, i ? &out->way : &out->loop);
         mark_maker_free(maker);
     }
     return st;

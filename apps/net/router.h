@@ -25,6 +25,9 @@ struct router_result {
 };
 extern const struct field router_fields[];
 
+/* Milliseconds of a clock that nobody sets. */
+uint64_t router_now(void);
+
 /* Forward until SIGTERM, SIGINT, or the seconds are over. */
 int net_router(const struct router_args *args);
 
