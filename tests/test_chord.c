@@ -243,6 +243,50 @@ static void parts_become_one_ring_again(void **state)
     chord_sim_free(s);
 }
 
+/* Nobody hears anybody for a while, so that every list dies: none is left that
+ * could take the others in. */
+static void comes_back_after_the_network_was_away(void **state)
+{
+    struct chord_sim_spec spec = chord_sim_usual(20, 10);
+    (void)state;
+    spec.ring.merge = 10000;
+    struct chord_sim *const s = chord_sim_new(&spec);
+    assert_non_null(s);
+    chord_sim_ideal(s, 20);
+    chord_sim_run(s, 30 * SECOND);
+    for (uint32_t i = 0; i < 20; i++)
+        sim_part(s->sim, i, i);
+    chord_sim_run(s, 600 * SECOND);
+    for (uint32_t i = 0; i < 20; i++)
+        sim_part(s->sim, i, 0);
+    chord_sim_run(s, 3000 * SECOND);
+    assert_int_equal(chord_sim_ideal_members(s, true), 20);
+    chord_sim_free(s);
+}
+
+/* Two members of three, of which the third dies while the others' lists name
+ * nobody else, and through which they were told to join. */
+static void joins_through_others_than_it_was_told(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct chord_sim_spec spec = chord_sim_usual(3, seed);
+        spec.ring.merge = 10000;
+        struct chord_sim *const s = chord_sim_new(&spec);
+        assert_non_null(s);
+        chord_sim_ideal(s, 3);
+        chord_sim_run(s, 30 * SECOND);
+        struct chord *const lost = &s->nodes[1];
+        for (unsigned i = 0; i < spec.ring.r; i++)
+            lost->succ[i] = s->nodes[0].self;
+        lost->join_via = s->nodes[0].self;
+        chord_sim_fail(s, 0);
+        chord_sim_run(s, 300 * SECOND);
+        assert_int_equal(chord_sim_ideal_members(s, true), 2);
+        chord_sim_free(s);
+    }
+}
+
 static void equal_seeds_give_equal_runs(void **state)
 {
     struct sim_counts counts[3];
@@ -300,6 +344,8 @@ int main(void)
         cmocka_unit_test(shrinks_to_one_and_grows_again),
         cmocka_unit_test(survives_lossy_links),
         cmocka_unit_test(parts_become_one_ring_again),
+        cmocka_unit_test(comes_back_after_the_network_was_away),
+        cmocka_unit_test(joins_through_others_than_it_was_told),
         cmocka_unit_test(equal_seeds_give_equal_runs),
         cmocka_unit_test(takes_no_answer_that_it_did_not_ask_for),
     };

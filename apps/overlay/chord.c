@@ -111,6 +111,12 @@ void chord_see(struct chord *n, struct chord_peer p)
     n->seen[at] = p;
 }
 
+/* One of those, by chance; there must be one. */
+struct chord_peer chord_met(struct chord *n)
+{
+    return n->seen[chord_random(n) % n->nseen];
+}
+
 uint32_t chord_ask(struct chord *n, struct chord_peer to,
                    struct chord_message *m)
 {
@@ -315,9 +321,10 @@ static void first_silent(struct chord *n)
 void chord_lost(struct chord *n)
 {
     n->phase = CHORD_OUT;
+    n->lost = 1;
     n->host->news(n, CHORD_ALONE);
     if (n->phase == CHORD_OUT && n->nseen)
-        chord_join(n, n->seen[chord_random(n) % n->nseen], n->now);
+        chord_join(n, chord_met(n), n->now);
 }
 
 static void first_answered(struct chord *n, struct chord_peer pred,
@@ -384,6 +391,7 @@ void chord_enter(struct chord *n)
 {
     const struct chord_ring *const g = n->ring;
     n->phase = CHORD_IN;
+    n->lost = 0;
     chord_timer(n, CHORD_TIMER_STABILISE, g->stabilise);
     chord_timer(n, CHORD_TIMER_CHECK, g->check);
     chord_timer(n, CHORD_TIMER_FINGER, g->finger);
@@ -457,7 +465,7 @@ void chord_tick(struct chord *n, enum chord_timer t, uint64_t now)
     n->now = now;
     if (t == CHORD_TIMER_JOIN) {
         if (n->phase == CHORD_JOINING && !n->join_stage)
-            chord_join(n, n->join_via, now);
+            chord_join_again(n);
         return;
     }
     if (n->phase != CHORD_IN)

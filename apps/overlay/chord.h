@@ -159,6 +159,7 @@ struct chord {
     struct chord_peer stage_peer, checked, notifier, join_peer, join_via,
         merge_peer;
     unsigned join_steps;
+    unsigned lost; /* since its list died: attempts to join, and one */
     struct {
         uint64_t id, until;
         unsigned times;
@@ -273,6 +274,7 @@ uint32_t chord_ask(struct chord *n, struct chord_peer to,
                    struct chord_message *m);
 void chord_bury(struct chord *n, uint64_t id);
 void chord_see(struct chord *n, struct chord_peer p);
+struct chord_peer chord_met(struct chord *n);
 void chord_timer(struct chord *n, enum chord_timer t, uint64_t period);
 uint64_t chord_random(struct chord *n);
 void chord_notify(struct chord *n, struct chord_peer to);
@@ -295,6 +297,7 @@ void chord_fix_fingers(struct chord *n);
 void chord_finger_found(struct chord *n, unsigned k, struct chord_peer p);
 
 /* Joining and merging: chord_join.c. */
+void chord_join_again(struct chord *n);
 void chord_join_found(struct chord *n, const struct chord_found *f,
                       struct chord_peer last);
 bool chord_join_answer(struct chord *n, const struct chord_message *m);

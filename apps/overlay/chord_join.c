@@ -5,6 +5,11 @@
  * for its state, and takes pred = m and m's whole list in one step. A joiner
  * that knew one successor alone would be lost with it.
  *
+ * A member whose whole list has died joins again, through those it has met as
+ * well as through the one it was told at first, which may be dead. If the
+ * network was away, all members are in that state, and none can take another
+ * in: after a few attempts each is a ring of its own, and rings merge.
+ *
  * After a partition there may be two rings. Now and then a node asks somebody
  * it has met before, and who is not in its state, for the owner of its own id.
  * If that is another node, which lies between this one and its neighbours, it
@@ -15,11 +20,30 @@
 
 #include "apps/overlay/chord.h"
 
+/* A member that was lost gives up after so many attempts, by chance one in so
+ * many of those: whoever does so first can take the others in. */
+#define CHORD_LOST_TRIES 8
+
 static void join_again(struct chord *n)
 {
     n->join_stage = 0;
     n->join_request = 0;
+    if (n->lost && n->lost++ > CHORD_LOST_TRIES &&
+        chord_random(n) % CHORD_LOST_TRIES == 0) {
+        chord_alone(n, n->now);
+        n->host->news(n, CHORD_JOINED);
+        return;
+    }
     chord_timer(n, CHORD_TIMER_JOIN, n->ring->join);
+}
+
+/* Now through the one that was told, now through somebody met before. */
+void chord_join_again(struct chord *n)
+{
+    const struct chord_peer told = n->join_via;
+    const bool met = n->nseen && chord_random(n) % 2;
+    chord_join(n, met ? chord_met(n) : told, n->now);
+    n->join_via = told;
 }
 
 void chord_join(struct chord *n, struct chord_peer via, uint64_t now)
@@ -163,7 +187,7 @@ static bool is_known(const struct chord *n, uint64_t id)
 void chord_merge(struct chord *n)
 {
     for (unsigned i = 0; i < n->nseen; i++) {
-        const struct chord_peer p = n->seen[chord_random(n) % n->nseen];
+        const struct chord_peer p = chord_met(n);
         if (is_known(n, p.id))
             continue;
         struct chord_walk *const w = chord_walk_new(n, CHORD_MERGE, n->self.id);
