@@ -8,11 +8,14 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "cli/prompt_edit.h"
 #include "io/late.h"
@@ -43,7 +46,8 @@ static struct {
     History *history;
     const char *prompt;
     prompt_completes *completes;
-    char *line; /* what was given out last */
+    char *line;       /* what was given out last */
+    sigset_t outside; /* the signals that are held back outside of a line */
 } edit;
 
 /* ------------------------------------------------------------- candidates */
@@ -232,6 +236,42 @@ static const char *edit_prompt(EditLine *el)
     return edit.prompt;
 }
 
+/* Wait for a byte: 1, 0 at the end, or -1. libedit itself would wait in read(),
+ * and a Ctrl-C that came just before it went unseen. Here signals are held back
+ * but for the wait. libedit's handler, which puts the terminal right, sends
+ * Ctrl-C once more, so that one is pending; other signals are done with. */
+static int next_byte(EditLine *el, char *byte)
+{
+    for (;;) {
+        struct pollfd from = { .fd = STDIN_FILENO, .events = POLLIN };
+        if (ppoll(&from, 1, NULL, &edit.outside) >= 0)
+            return (int)read(STDIN_FILENO, byte, 1);
+        sigset_t pending;
+        if (errno != EINTR || sigpending(&pending) ||
+            sigismember(&pending, SIGINT)) {
+            errno = EINTR;
+            return -1;
+        }
+        calls.late_el_set(el, EL_REFRESH);
+    }
+}
+
+static int next_char(EditLine *el, wchar_t *c)
+{
+    mbstate_t state = { 0 };
+    for (;;) {
+        char byte;
+        const int n = next_byte(el, &byte);
+        if (n != 1)
+            return n;
+        const size_t used = mbrtowc(c, &byte, 1, &state);
+        if (used == (size_t)-1)
+            state = (mbstate_t){ 0 }; /* no character: left out */
+        else if (used != (size_t)-2)
+            return 1;
+    }
+}
+
 bool edit_open(const char *prompt, prompt_completes *completes)
 {
     static const char *const names[] = { EDIT_CALLS(LATE_NAME) };
@@ -253,6 +293,7 @@ bool edit_open(const char *prompt, prompt_completes *completes)
     calls.late_history(edit.history, &event, H_SETSIZE, 1000);
     calls.late_el_set(edit.el, EL_PROMPT, edit_prompt);
     calls.late_el_set(edit.el, EL_SIGNAL, 1);
+    calls.late_el_set(edit.el, EL_GETCFN, next_char);
     calls.late_el_set(edit.el, EL_EDITOR, "emacs");
     calls.late_el_set(edit.el, EL_HIST, calls.late_history, edit.history);
     calls.late_el_set(edit.el, EL_ADDFN, "complete", "complete the word",
@@ -278,9 +319,16 @@ static void take_terminal(void)
 char *edit_line(size_t *n, int *failed)
 {
     int len = 0;
+    sigset_t interrupts;
+    sigemptyset(&interrupts);
+    sigaddset(&interrupts, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupts, &edit.outside);
     take_terminal();
     errno = 0;
     const char *const line = calls.late_el_gets(edit.el, &len);
+    const int why = errno;
+    sigprocmask(SIG_SETMASK, &edit.outside, NULL);
+    errno = why;
     free(edit.line);
     edit.line = NULL;
     if (!line && len < 0 && errno == EINTR) {
