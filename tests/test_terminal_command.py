@@ -276,8 +276,9 @@ def with_progress(folder, widths, **environment):
     for columns in widths:
         resize(columns)
         before = len(shown)
-        while len(shown) < before + 3 and (shown or time.monotonic() < silent
-                                           or environment == {}):
+        # Drawn three times: the first may have been on its way already.
+        while (b"".join(shown[before:]).count(b"\r\x1b[K") < 3
+               and (shown or time.monotonic() < silent or environment == {})):
             child.stdin.write(block)
             asked += 100000
             while select.select([master], [], [], 0.01)[0]:
