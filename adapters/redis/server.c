@@ -3,6 +3,7 @@
  *
  * The first word of a context is the function that gives functions.
  */
+#define _GNU_SOURCE
 #include "adapters/redis/server.h"
 
 #include <pthread.h>
