@@ -147,12 +147,28 @@ def rows(c, mb):
         lambda: send("BLY.EXPORT", "scalable", 0)
     yield "BLY.EXPORT blocked, another", None, \
         lambda: send("BLY.EXPORT", "blocked", 50_000_000)
+    send("BLY.CREATE", "compressed", "compressed", "CAPACITY", capacity // 10)
+    yield "BLY.EXPORT compressed, a tenth of the size, the first piece", \
+        lambda: send("BLY.ADD", "compressed", str(time.time())), \
+        lambda: send("BLY.EXPORT", "compressed", 0)
+    send("CMS.INITBYDIM", "sum", mb * 250_000 // 5, 5)
+    yield "CMS.MERGE of one into another", None, \
+        lambda: send("CMS.MERGE", "sum", 1, "cms")
     yield "TOPK.ADD of 100, k a million", None, \
         lambda: send("TOPK.ADD", "list", *items(100, int(time.time()) % 900_000))
     yield "TOPK.QUERY of 100, k a million", None, \
         lambda: send("TOPK.QUERY", "list", *items(100, 5000))
     yield "CF.COMPACT", None, lambda: send("CF.COMPACT", "cf")
     yield "MEMORY USAGE", None, lambda: send("MEMORY", "USAGE", "blocked")
+    full_of = capacity // 200
+    for at in range(0, full_of, 1000): # all pages are in use, and put together
+        send("BF.MADD", "bf", *items(1000, at))
+    yield "BF.MEXISTS of 100, while pages are put together", \
+        lambda: (send("DEL", "gone"), send("COPY", "bf", "gone"),
+                 [send("BF.MEXISTS", "gone", *items(1000, at))
+                  for at in range(0, 5000, 1000)]), \
+        lambda: [send("BF.MEXISTS", "gone", *items(100, at))
+                 for at in range(0, 200_000, 100)]
     for name, words in (
             ("UNLINK bf", ("BF.RESERVE", "gone", "0.01", capacity)),
             ("UNLINK cf", ("CF.RESERVE", "gone", mb * 500_000)),

@@ -313,6 +313,7 @@ SETTINGS = {"bf-error-rate": ("0.01", "0.05"), "bf-initial-size": ("100", "50"),
             "bloom-memory-usage-limit": ("0", "1000000"),
             "bloom-defrag-enabled": ("yes", "no"),
             "bf-valkey-rules": ("no", "yes"),
+            "bf-huge-pages": ("yes", "no"),
             "bf-fetch-ahead": ("yes", "no"), "bly-memory-limit": ("0", "5000")}
 
 

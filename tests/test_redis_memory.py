@@ -1,4 +1,6 @@
 """Memory of the server: limits that commands respect, and who gives it back."""
+import ctypes
+import mmap
 import time
 
 import pytest
@@ -330,3 +332,97 @@ def test_files_of_filters_are_counted_and_given_back(r):
     r.execute_command("BLY.EXPORT", "l", 0, 10)
     r.delete("k", "l")
     assert bytes_of_all() == before
+
+
+# ----------------------------------------------------------------- huge pages
+
+PLACES = 24 * MIB # bytes of the filter below
+
+
+def rollup(s, field):
+    """KiB of the server's memory that are `field`."""
+    with open(f"/proc/{s.process.pid}/smaps_rollup", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f
+                    if line.startswith(field))
+
+
+def kernel_collapses():
+    """Does it put small pages together when it is told to?"""
+    size = 4 * MIB
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as m:
+        m.write(b"x" * size)
+        try:
+            m.madvise(25) # MADV_COLLAPSE, from the first page on
+            return True
+        except OSError:
+            pass
+        at = ctypes.addressof(ctypes.c_char.from_buffer(m))
+        try:
+            m.madvise(25, -at % (2 * MIB), 2 * MIB)
+            return True
+        except OSError:
+            return False
+
+
+@pytest.fixture(name="big")
+def big_filter(tmp_path):
+    if SANITIZE or not kernel_collapses():
+        pytest.skip("no huge pages here")
+    with Server(tmp_path / "s") as s:
+        with open(f"/proc/{s.process.pid}/status", encoding="ascii") as f:
+            if "THP_enabled:\t0" in f.read():
+                pytest.skip("the server does without huge pages")
+        s.r.execute_command("BF.RESERVE", "k", "0.01", PLACES * 8 // 11)
+        yield s
+
+
+def ask(s, n=20_000):
+    for first in range(0, n, 1000):
+        s.r.execute_command("BF.MEXISTS", "k", *range(first, first + 1000))
+
+
+def add(s, n=20_000):
+    for first in range(0, n, 1000):
+        s.r.execute_command("BF.MADD", "k", *range(first, first + 1000))
+
+
+def wait_for_huge_pages(s):
+    wait_for(lambda: ask(s, 5000) or rollup(s, "AnonHugePages") > 16 * 1024)
+
+
+def test_large_filters_in_use_get_huge_pages(big):
+    ask(big)
+    assert rollup(big, "AnonHugePages") == 0 # an empty one takes no memory
+    assert rollup(big, "Rss") < 20 * 1024
+    add(big)
+    digest = big.r.execute_command("DEBUG", "DIGEST-VALUE", "k")
+    wait_for_huge_pages(big)
+    assert big.r.execute_command("DEBUG", "DIGEST-VALUE", "k") == digest
+    assert all(big.r.execute_command("BF.MEXISTS", "k", *range(20_000)))
+
+
+def test_pages_that_were_written_while_saving_are_put_together_again(big):
+    add(big)
+    wait_for_huge_pages(big)
+    big.r.config_set("rdb-key-save-delay", 2_000_000)
+    big.r.bgsave()
+    add(big, 30_000)
+    ask(big)
+    huge = rollup(big, "AnonHugePages")
+
+    def is_saving():
+        return big.r.info("persistence")["rdb_bgsave_in_progress"]
+    if is_saving(): # or the machine is very slow
+        assert huge < 4 * 1024 # the child has the rest
+    wait_for(lambda: not is_saving())
+    wait_for_huge_pages(big)
+
+
+def test_huge_pages_may_be_refused(big):
+    name = "bf-huge-pages" if big.r.config_get("bf-huge-pages") \
+        else "bf.bf-huge-pages"
+    big.r.config_set(name, "no")
+    add(big)
+    ask(big)
+    time.sleep(0.3)
+    assert rollup(big, "AnonHugePages") == 0

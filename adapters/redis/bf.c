@@ -21,6 +21,7 @@
 #include <sys/random.h>
 
 #include "adapters/redis/config.h"
+#include "adapters/redis/pages.h"
 
 #define MAX_RATE 0.25 /* what is above is taken as this */
 #define MAX_CAPACITY (INT64_C(1) << 30)
@@ -40,6 +41,7 @@ enum {
     RANDOM_SEED,
     DEFRAG,
     VALKEY_RULES,
+    HUGE_PAGES,
     AHEAD,
     NSETTINGS
 };
@@ -94,6 +96,10 @@ static setting bf_settings[NSETTINGS] = {
                  .flag = true },
     /* For clients that come from valkey-bloom. */
     [VALKEY_RULES] = { .name = "bf-valkey-rules", .max = 1, .flag = true },
+    [HUGE_PAGES] = { .name = "bf-huge-pages",
+                     .def = 1,
+                     .max = 1,
+                     .flag = true },
     /* To measure what it is worth. */
     [AHEAD] = { .name = "bf-fetch-ahead", .def = 1, .max = 1, .flag = true },
 };
@@ -382,6 +388,12 @@ static size_t bf_batch(void)
     return bf_now(AHEAD) == 0 ? 1 : ITEMS_BATCH;
 }
 
+static void bf_asked(server_ctx *ctx, const bly_foreign *f, int nitems)
+{
+    if (bf_now(HUGE_PAGES) != 0)
+        pages_asked(ctx, f, (size_t)nitems);
+}
+
 static void reply_found(server_ctx *ctx, bool valkey, const uint64_t *bitmap,
                         size_t i)
 {
@@ -454,6 +466,7 @@ static void add_and_tell(server_ctx *ctx, server_string **argv, int argc,
     const long n = add_items(&e, f, argv + first, argc - first, &nfresh);
     if (later)
         srv.ReplySetArrayLength(ctx, n);
+    bf_asked(ctx, f, argc - first);
     if (nfresh) {
         bf_account_added(f, before, nfresh);
         key_changed(ctx, "bloom.add", argv[1]);
@@ -692,6 +705,8 @@ static int bf_exists_many(server_ctx *ctx, server_string **argv, int argc,
             reply_found(ctx, as_number, found, i);
         at += (int)n;
     }
+    if (f)
+        bf_asked(ctx, f, argc - 2);
     key_close(key);
     return SERVER_OK;
 }

@@ -14,7 +14,6 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "adapters/redis/bly.h"
@@ -233,20 +232,6 @@ static void *coding_run(void *made)
     return NULL;
 }
 
-/* Without signals, which are the server's. */
-static bool coding_start(coding *c)
-{
-    sigset_t all, old;
-    pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    const bool ok = pthread_create(&thread, NULL, coding_run, c) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (ok)
-        pthread_detach(thread);
-    return ok;
-}
-
 static void coding_wait(server_ctx *ctx, coding *c)
 {
     c->client[c->nclients++] =
@@ -295,7 +280,7 @@ static bool code_aside(server_ctx *ctx, const held_filter *h)
     c->next = codings.first;
     codings.first = c;
     pthread_mutex_unlock(&codings.lock);
-    if (coding_start(c))
+    if (start_thread(coding_run, c))
         return true;
     srv.AbortBlock(c->client[0]);
     coding_leave(ctx, c);

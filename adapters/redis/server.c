@@ -3,8 +3,11 @@
  *
  * The first word of a context is the function that gives functions.
  */
+#define _GNU_SOURCE
 #include "adapters/redis/server.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 server_api srv;
@@ -25,4 +28,17 @@ const char *server_load(void *ctx)
     SERVER_API(SERVER_ASK_)
 #undef SERVER_ASK_
     return missing;
+}
+
+bool start_thread(void *(*run)(void *), void *argument)
+{
+    sigset_t all, old;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const bool ok = pthread_create(&thread, NULL, run, argument) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (ok)
+        pthread_detach(thread);
+    return ok;
 }

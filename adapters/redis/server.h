@@ -40,6 +40,7 @@ enum { SERVER_KEY_EMPTY = 0, SERVER_KEY_MODULE = 6 };
 #define SERVER_FLAG_MULTI (1 << 1)
 #define SERVER_FLAG_REPLICATED (1 << 12)
 #define SERVER_FLAG_LOADING (1 << 13)
+#define SERVER_FLAG_ACTIVE_CHILD (1 << 18)
 #define SERVER_FLAG_DENY_BLOCKING (1 << 21)
 #define SERVER_FLAG_RESP3 (1 << 22)
 
@@ -265,5 +266,9 @@ extern server_api srv;
 /* Ask the server for all of them; NULL, or the name of a required one that it
  * does not have. */
 const char *server_load(void *ctx);
+
+/* A thread beside the server's, without signals, which are the server's;
+ * false where there can be none. */
+bool start_thread(void *(*run)(void *), void *argument);
 
 #endif
