@@ -87,10 +87,34 @@ static void catch_cuts(void)
         caught = sigaction(SIGBUS, &act, NULL) == 0;
 }
 
+static void fail_cut(void)
+{
+    ereport(ERROR, (errcode(ERRCODE_IO_ERROR),
+                    errmsg("bloomery: the file was cut off while it was asked"),
+                    errhint("Replace files by renaming, as bly_save() and the "
+                            "bloomery command do.")));
+}
+
+/* A file is compared with its checksum when it is opened; false if it was cut
+ * off meanwhile. */
+static bool open_mapped(const char *path, struct sql_file **file,
+                        const char **bad)
+{
+    if (sigsetjmp(asking_jump, 0)) {
+        asking = 0;
+        return false;
+    }
+    asking = 1;
+    *bad = sql_file_open(&mapped_files, path, file);
+    asking = 0;
+    return true;
+}
+
 /* The file at path as it is now, with one user more. */
 static struct sql_file *mapped_of(const char *path)
 {
     struct sql_file *file;
+    const char *bad;
     struct stat st;
     if (stat(path, &st) != 0) {
         const char *const why = strerror(errno);
@@ -98,7 +122,9 @@ static struct sql_file *mapped_of(const char *path)
                         errmsg("could not open file \"%s\": %s", path, why)));
     }
     catch_cuts();
-    pgb_check(sql_file_open(&mapped_files, path, &file));
+    if (!open_mapped(path, &file, &bad))
+        fail_cut();
+    pgb_check(bad);
     return file;
 }
 
@@ -163,10 +189,7 @@ static void asked_cut(struct asked_file *a)
 {
     sql_file_forget(&mapped_files, a->file);
     asked_end(a);
-    ereport(ERROR, (errcode(ERRCODE_IO_ERROR),
-                    errmsg("bloomery: the file was cut off while it was asked"),
-                    errhint("Replace files by renaming, as bly_save() and the "
-                            "bloomery command do.")));
+    fail_cut();
 }
 
 /* False if the file was cut off. */

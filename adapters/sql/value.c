@@ -158,7 +158,7 @@ const char *sql_info(const void *bytes, size_t nbytes, char **out)
 
 const char *sql_info_file(const char *path, char **out)
 {
-    const bly_access blind = { .blind = true };
+    const bly_access blind = { .blind = true, .checking = BLY_CHECK_ALL };
     struct sql_value v = { 0 };
     const bly_status sketch = bly_stored_open(path, &blind, &v.sketch);
     const char *bad =
