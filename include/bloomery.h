@@ -925,9 +925,9 @@ double bly_entropy(const bly_filter *f);
 typedef bool bly_put(void *ctx, const void *bytes, size_t nbytes);
 bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx);
 
-/* The same, and free f, also if it fails. The memory of a large filter goes back
- * to the system while it is written, so that f and what is made of it need not
- * be there twice. */
+/* The same, and free f, also if put stops. The memory of a large filter goes
+ * back to the system while it is written, so that f and what is made of it need
+ * not be there twice. */
 bly_status bly_write_away(bly_filter *f, bly_put *put, void *ctx);
 
 /* The number of bytes that bly_write() will write; and a part of them: nbytes,

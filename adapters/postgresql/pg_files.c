@@ -95,17 +95,35 @@ static void fail_cut(void)
                             "bloomery command do.")));
 }
 
-/* A file is compared with its checksum when it is opened; false if it was cut
- * off meanwhile. */
-static bool open_mapped(const char *path, struct sql_file **file,
-                        const char **bad)
+/* What reads a mapped file. */
+struct reading {
+    const char *path;
+    struct sql_file *file;
+    const struct sql_key *key;
+    bool maybe;
+};
+typedef const char *reading_call(struct reading *r);
+
+/* A file is compared with its checksum when it is opened. */
+static const char *reading_open(struct reading *r)
+{
+    return sql_file_open(&mapped_files, r->path, &r->file);
+}
+
+static const char *reading_has(struct reading *r)
+{
+    return sql_has(r->file->f, r->key, &r->maybe);
+}
+
+/* False if the file was cut off. */
+static bool read_mapped(struct reading *r, reading_call *call, const char **bad)
 {
     if (sigsetjmp(asking_jump, 0)) {
         asking = 0;
         return false;
     }
     asking = 1;
-    *bad = sql_file_open(&mapped_files, path, file);
+    *bad = call(r);
     asking = 0;
     return true;
 }
@@ -113,7 +131,7 @@ static bool open_mapped(const char *path, struct sql_file **file,
 /* The file at path as it is now, with one user more. */
 static struct sql_file *mapped_of(const char *path)
 {
-    struct sql_file *file;
+    struct reading r = { .path = path };
     const char *bad;
     struct stat st;
     if (stat(path, &st) != 0) {
@@ -122,10 +140,10 @@ static struct sql_file *mapped_of(const char *path)
                         errmsg("could not open file \"%s\": %s", path, why)));
     }
     catch_cuts();
-    if (!open_mapped(path, &file, &bad))
+    if (!read_mapped(&r, reading_open, &bad))
         fail_cut();
     pgb_check(bad);
-    return file;
+    return r.file;
 }
 
 /* ------------------------------------------------------------------ asking */
@@ -192,30 +210,16 @@ static void asked_cut(struct asked_file *a)
     fail_cut();
 }
 
-/* False if the file was cut off. */
-static bool ask_mapped(const bly_filter *f, const struct sql_key *key,
-                       bool *maybe, const char **bad)
-{
-    if (sigsetjmp(asking_jump, 0)) {
-        asking = 0;
-        return false;
-    }
-    asking = 1;
-    *bad = sql_has(f, key, maybe);
-    asking = 0;
-    return true;
-}
-
 static Datum has(FunctionCallInfo fcinfo, bly_key_type type)
 {
-    bool maybe;
     const char *bad;
     struct asked_file *const a = asked_file(fcinfo);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
-    if (!ask_mapped(a->file->f, &key, &maybe, &bad))
+    struct reading r = { .file = a->file, .key = &key };
+    if (!read_mapped(&r, reading_has, &bad))
         asked_cut(a);
     pgb_check(bad);
-    PG_RETURN_BOOL(maybe);
+    PG_RETURN_BOOL(r.maybe);
 }
 PGB_OF_KEYS(has, bly_file_has);
 
