@@ -207,8 +207,8 @@ ask_has_as(sqlite3_context *ctx, const struct held *h,
     return bad;
 }
 
-static inline __attribute__((always_inline)) const char *
-ask_has(sqlite3_context *ctx, const struct held *h, const struct sql_key *key)
+static const char *ask_has(sqlite3_context *ctx, const struct held *h,
+                           const struct sql_key *key)
 {
     if (!h->plain || key->type == BLY_KEYS_INT64)
         return ask_has_as(ctx, h, key);
