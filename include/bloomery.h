@@ -925,6 +925,11 @@ double bly_entropy(const bly_filter *f);
 typedef bool bly_put(void *ctx, const void *bytes, size_t nbytes);
 bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx);
 
+/* The same, and free f, also if put stops. The memory of a large filter goes
+ * back to the system while it is written, so that f and what is made of it need
+ * not be there twice. */
+bly_status bly_write_away(bly_filter *f, bly_put *put, void *ctx);
+
 /* The number of bytes that bly_write() will write; and a part of them: nbytes,
  * or as many as there are, starting at byte `from`, into buf. The number
  * written is returned. f must not change between the first part and the last.

@@ -28,6 +28,15 @@ def checksum(data):
     return library.bly_hash(ctypes.byref(hasher), bytes(data), ctypes.c_size_t(len(data))).to_bytes(8, "little")
 
 
+def damaged_file(ok):
+    """A small file, which is mapped, with contents of zeros: unnoticed, it would say no to all of its numbers."""
+    ok("build", "-q", "--int", "-o", "damaged.bly", stdin="".join(f"{i}\n" for i in range(1000)))
+    path = ok.path / "damaged.bly"
+    made = path.read_bytes()
+    path.write_bytes(made[:4096] + bytes(len(made) - 4096))
+    return path
+
+
 def compact_twins(ok, n=3):
     """Compact filters of one size, of 4 KB and more, that differ in one key and so in a few bits: (key, bytes) of each.
     Such a file has no page with sums in front by which to tell it from another. Where a page would say that nothing but a

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import BUILD, run
 from duck_support import DuckDB, needs_npm
-from sql_support import INTEGERS, TEXTS, compact_twins
+from sql_support import INTEGERS, TEXTS, compact_twins, damaged_file
 
 MODULE = BUILD / "bloomery.duckdb_extension"
 pytestmark = [needs_npm,
@@ -279,6 +279,10 @@ def test_flipped_bytes(db, ok):
         for asked in (f"bly_has((SELECT content FROM read_blob('{path}')), 1)", f"bly_has('{path}', 1)"):
             answer = db.ask(f"SELECT {asked}")
             assert "error" in answer or answer["rows"][0][0] is True, (at, answer)
+
+
+def test_a_damaged_file_never_says_no(db, ok):
+    fails(db, f"SELECT bly_has('{damaged_file(ok)}', 7)", says="damaged.bly: damaged")
 
 
 def test_a_keyed_filter_needs_its_key(db, ok):

@@ -381,6 +381,12 @@ TRY(bly_write)
     REFUSED(bly_write(NULL, no_put, NULL));
     REFUSED(bly_write(f, NULL, NULL));
 }
+TRY(bly_write_away)
+{
+    (void)unused;
+    REFUSED(bly_write_away(NULL, no_put, NULL));
+    REFUSED(bly_write_away(f, NULL, NULL));
+}
 TRY(bly_parts_new)
 {
     (void)unused;
@@ -1266,7 +1272,7 @@ static void names_that_are_null(void **unused)
     X(hash_as) X(add_as) X(has_as) X(has_range) X(has_ranges) X(has_ranges_as) X(raw_get) X(raw_set) X(set_keying) X(set_note) X(set_pair) X(copy_meta) \
     X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
     X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_deny) X(builder_members) X(builder_groups) X(builder_finish) \
-    X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(load) X(parts_new) \
+    X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(write_away) X(load) X(parts_new) \
     X(read) X(unlock) X(set_blind) X(save) X(file_save) X(draft_new) X(draft_commit) X(scratch_file) \
     X(folder_make) X(open) X(map) X(combine_file) X(combine_read) X(verify) \
     X(damage) X(update) X(keeper_new) X(keeper_save) X(delta_write) X(delta_save) X(delta_apply) \

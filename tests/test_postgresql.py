@@ -14,7 +14,7 @@ import pytest
 
 import pg_server
 from conftest import KINDS, PATIENCE, ROOT, kinds_that, run
-from sql_support import INTEGERS, TEXTS, compact_twins
+from sql_support import INTEGERS, TEXTS, compact_twins, damaged_file
 
 pytestmark = pytest.mark.skipif(pg_server.missing() is not None, reason=str(pg_server.missing()))
 
@@ -474,6 +474,10 @@ def test_a_file_that_is_cut_off(server, db, shared):
     shared("build", "-q", "--int", "-o", "f.bly", "list")
     assert one(db, "SELECT bly_has(%s, 1)", str(path))
     assert one(db, "SELECT pg_backend_pid()") == pid
+
+
+def test_a_damaged_file_never_says_no(db, shared):
+    fails(db, "SELECT bly_has(%s, 7)", str(damaged_file(shared)), says="damaged.bly: damaged")
 
 
 def test_many_files(db, shared):

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from conftest import BUILD, PATIENCE, ROOT, run
-from sql_support import INTEGERS, TEXTS, compact_twins
+from sql_support import INTEGERS, TEXTS, compact_twins, damaged_file
 
 MODULE = BUILD / "bloomery_sqlite.so"
 pytestmark = [
@@ -151,6 +151,12 @@ def test_facts_and_plans(db, ok):
 
 
 # ---------------------------------------------------------------- bad input
+
+def test_a_damaged_file_never_says_no(db, ok):
+    path = str(damaged_file(ok))
+    for sql in ("SELECT bly_has(?, 7)", "SELECT bly_info(?)", "SELECT * FROM bly_file(?)", "SELECT bly_load(?)"):
+        fails(db, sql, path, says="damaged.bly: damaged")
+
 
 def test_what_is_no_filter(db, ok):
     good = one(db, "SELECT bly_agg(1)")

@@ -225,7 +225,7 @@ static const char *group_result(void *made, duck_vector result, size_t row)
     struct sql_value v = { 0 };
     const char *bad = sql_agg_end(&g->agg, &v.filter);
     if (!bad)
-        bad = result_value(result, row, &v);
+        bad = result_value(result, row, &v, true);
     sql_value_free(&v);
     return bad;
 }
@@ -411,7 +411,7 @@ static const char *whole_result(void *made, duck_vector result, size_t row)
     if (bad)
         return bad;
     if (w->value.sketch.type != BLY_STORED_TOPK)
-        return result_value(result, row, &w->value);
+        return result_value(result, row, &w->value, false);
     bad = sql_topk(w->value.sketch.topk, &json);
     return result_json(result, row, bad, json);
 }

@@ -258,7 +258,7 @@ static const char *load_row(const struct call *c, size_t row, bool *null)
     if (!bad)
         bad = sql_value_open(path, &(bly_access){ .max_bytes = DUCK_MOST }, &v);
     if (!bad)
-        bad = result_value(c->result, row, &v);
+        bad = result_value(c->result, row, &v, true);
     sql_value_free(&v);
     free(path);
     return bad;

@@ -68,10 +68,11 @@ const char *key_of_row(const struct column *c, size_t row, struct sql_key *key);
 /* Text as C has it, by malloc(); NULL for SQL's NULL. */
 const char *text_of_row(const struct column *c, size_t row, char **out);
 
-/* Results of a row. JSON is freed. */
+/* Results of a row. JSON is freed, and so is the filter in a value that is not
+ * needed any more (last). */
 void result_null(duck_vector result, size_t row);
-const char *result_value(duck_vector result, size_t row,
-                         const struct sql_value *v);
+const char *result_value(duck_vector result, size_t row, struct sql_value *v,
+                         bool last);
 const char *result_json(duck_vector result, size_t row, const char *bad,
                         char *json);
 

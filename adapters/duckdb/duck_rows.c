@@ -169,14 +169,15 @@ void result_null(duck_vector result, size_t row)
     duck.vector_get_validity(result)[row / 64] &= ~(UINT64_C(1) << row % 64);
 }
 
-const char *result_value(duck_vector result, size_t row,
-                         const struct sql_value *v)
+const char *result_value(duck_vector result, size_t row, struct sql_value *v,
+                         bool last)
 {
     void *bytes;
     size_t nbytes;
     if (sql_value_bytes(v) > DUCK_MOST)
         return sql_too_large(sql_value_bytes(v));
-    const char *const bad = sql_value_copy(v, &bytes, &nbytes);
+    const char *const bad = last ? sql_value_turn(v, &bytes, &nbytes)
+                                 : sql_value_copy(v, &bytes, &nbytes);
     if (!bad)
         duck.vector_assign_string_element_len(result, row, bytes, nbytes);
     free(bytes);

@@ -87,10 +87,52 @@ static void catch_cuts(void)
         caught = sigaction(SIGBUS, &act, NULL) == 0;
 }
 
+static void fail_cut(void)
+{
+    ereport(ERROR, (errcode(ERRCODE_IO_ERROR),
+                    errmsg("bloomery: the file was cut off while it was asked"),
+                    errhint("Replace files by renaming, as bly_save() and the "
+                            "bloomery command do.")));
+}
+
+/* What reads a mapped file. */
+struct reading {
+    const char *path;
+    struct sql_file *file;
+    const struct sql_key *key;
+    bool maybe;
+};
+typedef const char *reading_call(struct reading *r);
+
+/* A file is compared with its checksum when it is opened. */
+static const char *reading_open(struct reading *r)
+{
+    return sql_file_open(&mapped_files, r->path, &r->file);
+}
+
+static const char *reading_has(struct reading *r)
+{
+    return sql_has(r->file->f, r->key, &r->maybe);
+}
+
+/* False if the file was cut off. */
+static bool read_mapped(struct reading *r, reading_call *call, const char **bad)
+{
+    if (sigsetjmp(asking_jump, 0)) {
+        asking = 0;
+        return false;
+    }
+    asking = 1;
+    *bad = call(r);
+    asking = 0;
+    return true;
+}
+
 /* The file at path as it is now, with one user more. */
 static struct sql_file *mapped_of(const char *path)
 {
-    struct sql_file *file;
+    struct reading r = { .path = path };
+    const char *bad;
     struct stat st;
     if (stat(path, &st) != 0) {
         const char *const why = strerror(errno);
@@ -98,8 +140,10 @@ static struct sql_file *mapped_of(const char *path)
                         errmsg("could not open file \"%s\": %s", path, why)));
     }
     catch_cuts();
-    pgb_check(sql_file_open(&mapped_files, path, &file));
-    return file;
+    if (!read_mapped(&r, reading_open, &bad))
+        fail_cut();
+    pgb_check(bad);
+    return r.file;
 }
 
 /* ------------------------------------------------------------------ asking */
@@ -163,36 +207,19 @@ static void asked_cut(struct asked_file *a)
 {
     sql_file_forget(&mapped_files, a->file);
     asked_end(a);
-    ereport(ERROR, (errcode(ERRCODE_IO_ERROR),
-                    errmsg("bloomery: the file was cut off while it was asked"),
-                    errhint("Replace files by renaming, as bly_save() and the "
-                            "bloomery command do.")));
-}
-
-/* False if the file was cut off. */
-static bool ask_mapped(const bly_filter *f, const struct sql_key *key,
-                       bool *maybe, const char **bad)
-{
-    if (sigsetjmp(asking_jump, 0)) {
-        asking = 0;
-        return false;
-    }
-    asking = 1;
-    *bad = sql_has(f, key, maybe);
-    asking = 0;
-    return true;
+    fail_cut();
 }
 
 static Datum has(FunctionCallInfo fcinfo, bly_key_type type)
 {
-    bool maybe;
     const char *bad;
     struct asked_file *const a = asked_file(fcinfo);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
-    if (!ask_mapped(a->file->f, &key, &maybe, &bad))
+    struct reading r = { .file = a->file, .key = &key };
+    if (!read_mapped(&r, reading_has, &bad))
         asked_cut(a);
     pgb_check(bad);
-    PG_RETURN_BOOL(maybe);
+    PG_RETURN_BOOL(r.maybe);
 }
 PGB_OF_KEYS(has, bly_file_has);
 

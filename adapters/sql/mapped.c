@@ -68,6 +68,24 @@ static struct sql_file *file_again(struct sql_file **files, const char *path,
     return NULL;
 }
 
+/* A file without a checksum for each block is compared with that of the whole:
+ * a damaged one might say no. Large files have such checksums, so that this
+ * takes some milliseconds, once. */
+static const char *file_map(const char *path, bly_filter **out)
+{
+    bly_stats s;
+    const char *bad =
+        sql_told(bly_map(path, &(bly_access){ .blind = true }, out));
+    if (bad)
+        return bad;
+    bly_peek(*out, &s);
+    if (s.format <= 1 && bly_verify(*out)) {
+        bad = sql_wrong("%s: %s", path, bly_error());
+        bly_free(*out);
+    }
+    return bad;
+}
+
 const char *sql_file_open(struct sql_file **files, const char *path,
                           struct sql_file **out)
 {
@@ -82,8 +100,7 @@ const char *sql_file_open(struct sql_file **files, const char *path,
             return sql_no_memory();
         memcpy(file->path, path, strlen(path) + 1);
         file->st = st;
-        const char *const bad =
-            sql_told(bly_map(path, &(bly_access){ .blind = true }, &file->f));
+        const char *const bad = file_map(path, &file->f);
         if (bad) {
             free(file);
             return bad;

@@ -112,6 +112,27 @@ const char *sql_value_copy(const struct sql_value *v, void **out,
     return bad;
 }
 
+const char *sql_value_turn(struct sql_value *v, void **out, size_t *nbytes)
+{
+    bly_filter *const f = v->filter;
+    if (!f)
+        return sql_value_copy(v, out, nbytes);
+    struct sink s = { .room = (size_t)bly_written_bytes(f) };
+    v->filter = NULL;
+    *nbytes = s.room;
+    *out = s.at = malloc(s.room);
+    if (!s.at) {
+        bly_free(f);
+        return sql_no_memory();
+    }
+    const char *const bad = sql_told(bly_write_away(f, sink_put, &s));
+    if (bad) {
+        free(*out);
+        *out = NULL;
+    }
+    return bad;
+}
+
 const char *sql_value_save(const struct sql_value *v, const char *path,
                            bly_wait *wait)
 {
@@ -158,7 +179,7 @@ const char *sql_info(const void *bytes, size_t nbytes, char **out)
 
 const char *sql_info_file(const char *path, char **out)
 {
-    const bly_access blind = { .blind = true };
+    const bly_access blind = { .blind = true, .checking = BLY_CHECK_ALL };
     struct sql_value v = { 0 };
     const bly_status sketch = bly_stored_open(path, &blind, &v.sketch);
     const char *bad =

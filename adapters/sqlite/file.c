@@ -95,7 +95,7 @@ static int file_filter(sqlite3_vtab_cursor *cursor, int number,
     const char *const path = (const char *)sqlite3_value_text(argv[0]);
     if (!path)
         return SQLITE_OK;
-    const bly_access how = { .blind = true };
+    const bly_access how = { .blind = true, .checking = BLY_CHECK_ALL };
     if (bly_map(path, &how, &c->f)) {
         c->base.pVtab->zErrMsg = sqlite3_mprintf("bloomery: %s", bly_error());
         return SQLITE_ERROR;

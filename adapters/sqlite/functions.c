@@ -26,11 +26,11 @@ void result_wrong(sqlite3_context *ctx, const char *why)
     sqlite3_result_error(ctx, text, -1);
 }
 
-void result_value(sqlite3_context *ctx, const struct sql_value *v)
+void result_value(sqlite3_context *ctx, struct sql_value *v)
 {
     void *bytes;
     size_t n;
-    const char *const bad = sql_value_copy(v, &bytes, &n);
+    const char *const bad = sql_value_turn(v, &bytes, &n);
     if (bad)
         result_wrong(ctx, bad);
     else

@@ -68,7 +68,9 @@ static inline const char *key_of(sqlite3_value *value, struct sql_key *key)
 }
 
 void result_wrong(sqlite3_context *ctx, const char *why);
-void result_value(sqlite3_context *ctx, const struct sql_value *v);
+
+/* A filter in it is freed. */
+void result_value(sqlite3_context *ctx, struct sql_value *v);
 
 int functions_register(sqlite3 *db, struct connection *c);
 int aggregates_register(sqlite3 *db);

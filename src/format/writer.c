@@ -50,6 +50,7 @@ typedef struct walk {
     bly_put *put;
     void *ctx;
     bool stopped;           /* put wants no more */
+    bool away;              /* what was put is not needed any more */
     const bly_parts *known; /* sums that were made before; NULL: none */
     uint32_t record;        /* that comes next */
     /* Of a compact file, in which every byte is made, wanted or not: */
@@ -141,9 +142,29 @@ static void walk_table(walk *w, const bly_filter *f, const uint64_t *known)
     }
 }
 
+/* A payload whose pages go back to the system one after the other; a huge one
+ * when all of its parts were given back. They must be the filter's own, and of
+ * no use to whoever frees it. */
+#define AWAY_AT_ONCE ((uint64_t)256 << 10)
+
+static void walk_away(walk *w, const bly_filter *f, uint64_t nstored)
+{
+    const bool own =
+        !f->kind->close && f->extra->outside && f->extra->outside->block.mapped;
+    for (uint64_t from = 0; from < nstored; from += AWAY_AT_ONCE) {
+        const uint64_t left = nstored - from;
+        walk_bytes(w, f->data + from,
+                   left < AWAY_AT_ONCE ? left : AWAY_AT_ONCE);
+        if (own && left >= AWAY_AT_ONCE)
+            bly_block_drop(f->data + from, (size_t)AWAY_AT_ONCE);
+    }
+}
+
 static void walk_payload(walk *w, const bly_filter *f, uint64_t nstored)
 {
-    if (w->form != BLY_FORM_CODED)
+    if (w->form != BLY_FORM_CODED && w->away)
+        walk_away(w, f, nstored);
+    else if (w->form != BLY_FORM_CODED)
         walk_bytes(w, f->data, nstored);
     else if (walk_wants(w, nstored))
         bly_encode(bly_code_of(f->kind), f->data, (size_t)f->shape.nbytes,
@@ -321,10 +342,10 @@ double bly_entropy(const bly_filter *f)
     return sum;
 }
 
-bly_status bly_file_write(const bly_filter *f, bly_packing coding, bly_put *put,
-                          void *ctx)
+static bly_status write_file(const bly_filter *f, bly_packing coding, bool away,
+                             bly_put *put, void *ctx)
 {
-    walk w = { .to = UINT64_MAX, .put = put, .ctx = ctx };
+    walk w = { .to = UINT64_MAX, .put = put, .ctx = ctx, .away = away };
     uint32_t nrecords = 0;
     if (!records_fit(f, 0, &nrecords))
         return bly_fail(BLY_ERANGE, "a file holds at most %d filters, %d deep",
@@ -336,11 +357,26 @@ bly_status bly_file_write(const bly_filter *f, bly_packing coding, bly_put *put,
     return BLY_OK;
 }
 
+bly_status bly_file_write(const bly_filter *f, bly_packing coding, bly_put *put,
+                          void *ctx)
+{
+    return write_file(f, coding, false, put, ctx);
+}
+
 bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx)
 {
     if (!f || !put)
         return bly_fail_null("f or put");
     return bly_file_write(f, BLY_CODED_OR_NOT, put, ctx);
+}
+
+bly_status bly_write_away(bly_filter *f, bly_put *put, void *ctx)
+{
+    if (!f || !put)
+        return bly_fail_null("f or put");
+    const bly_status st = write_file(f, BLY_CODED_OR_NOT, true, put, ctx);
+    bly_free(f);
+    return st;
 }
 
 static bool put_memory(void *ctx, const void *bytes, size_t nbytes)
