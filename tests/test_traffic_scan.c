@@ -146,6 +146,77 @@ static void the_same_matches_however_they_are_found(void **state)
     }
 }
 
+/* What a variant lets pass: all that the portable one does. */
+static void variants_let_the_same_pass(void **state)
+{
+    static uint16_t right[SCAN_BLOCK + 64], got[SCAN_BLOCK + 64];
+    static unsigned char text[SCAN_BLOCK + SCAN_AHEAD];
+    uint64_t at = 11;
+    (void)state;
+    for (unsigned round = 0; round < 24; round++) {
+        struct scan_group groups[SCAN_GROUPS];
+        struct rules r = random_strings(&at, 1 + round * 5, 7);
+        const size_t n = round ? test_random(&at) % SCAN_BLOCK : SCAN_BLOCK;
+        const size_t ngroups =
+            scan_groups(r.strings, r.n, &(struct scan_spec){ 0 }, groups);
+        assert_true(ngroups > 0);
+        if (round % 2)
+            random_text(&at, text, sizeof text, 8);
+        else
+            for (size_t i = 0; i < sizeof text; i++)
+                text[i] = (unsigned char)test_random(&at);
+        for (size_t g = 0; g < ngroups; g++) {
+            const size_t nright = scan_variants[scan_nvariants - 1].front(
+                &groups[g], text, n, right);
+            for (size_t v = 0; v + 1 < scan_nvariants; v++) {
+                if (!scan_variants[v].here())
+                    continue;
+                const size_t ngot =
+                    scan_variants[v].front(&groups[g], text, n, got);
+                size_t i = 0;
+                assert_true(ngot >= nright && ngot <= n);
+                for (size_t k = 0; k < ngot; k++) {
+                    assert_true(got[k] < n && (!k || got[k - 1] < got[k]));
+                    if (i < nright && got[k] == right[i])
+                        i++;
+                }
+                assert_int_equal(i, nright);
+                if (strcmp(scan_variants[v].name, "avx512") == 0)
+                    assert_int_equal(ngot, nright);
+            }
+        }
+        scan_groups_free(groups, ngroups);
+        rules_free(&r);
+    }
+}
+
+/* Windows that differ in their last bytes only are all found, beside each other
+ * in the table. */
+static void windows_that_are_alike(void **state)
+{
+    struct rules r = { 0 };
+    unsigned char line[8] = "windowAA", text[40 * 8000];
+    uint64_t at = 5;
+    (void)state;
+    for (unsigned i = 0; i < 40000; i++) {
+        put_le(line + 6, i, 2);
+        assert_null(rules_line(&r, RULES_LINES, line, 8));
+    }
+    for (size_t i = 0; i + 8 <= sizeof text; i += 8) {
+        put_le(line + 6, test_random(&at), 2);
+        memcpy(text + i, line, 8);
+    }
+    struct found right = scan_pieces(&r, &(struct scan_spec){ .exact = true },
+                                     text, sizeof text, 50000, &at);
+    struct found f = scan_pieces(&r, &(struct scan_spec){ 0 }, text,
+                                 sizeof text, 50000, &at);
+    assert_true(right.n > 10000);
+    assert_same(&f, &right);
+    free(f.at);
+    free(right.at);
+    rules_free(&r);
+}
+
 /* Random bytes give as many windows that pass as classes and filters say. */
 static void the_load_is_as_computed(void **state)
 {
@@ -361,6 +432,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_matches_however_they_are_found),
+        cmocka_unit_test(variants_let_the_same_pass),
+        cmocka_unit_test(windows_that_are_alike),
         cmocka_unit_test(the_load_is_as_computed),
         cmocka_unit_test(strings_that_cannot_be),
         cmocka_unit_test(snorts_rules),
