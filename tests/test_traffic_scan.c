@@ -118,7 +118,7 @@ static void the_same_matches_however_they_are_found(void **state)
 {
     static const struct scan_spec specs[] = {
         { .exact = true },           { 0 },
-        { .variant = 1, .seed = 5 }, { .variant = 2, .seed = 77 },
+        { .variant = 1, .seed = 5 }, { .seed = 77 },
         { .per_length = true },
     };
     uint64_t at = 1;
@@ -146,7 +146,12 @@ static void the_same_matches_however_they_are_found(void **state)
     }
 }
 
-/* What a variant lets pass: all that the portable one does. */
+static int place_order(const void *a, const void *b)
+{
+    return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
+}
+
+/* All variants let pass what has bytes of the classes. */
 static void variants_let_the_same_pass(void **state)
 {
     static uint16_t right[SCAN_BLOCK + 64], got[SCAN_BLOCK + 64];
@@ -168,21 +173,23 @@ static void variants_let_the_same_pass(void **state)
         for (size_t g = 0; g < ngroups; g++) {
             const size_t nright = scan_variants[scan_nvariants - 1].front(
                 &groups[g], text, n, right);
+            size_t plain = 0;
+            for (size_t i = 0; i < n; i++) {
+                unsigned set = 0xff;
+                for (unsigned j = 0; j < groups[g].window; j++)
+                    set &= groups[g].classes[j][text[i + j]];
+                plain += set != 0;
+            }
+            assert_int_equal(nright, plain);
+            qsort(right, nright, sizeof *right, place_order);
             for (size_t v = 0; v + 1 < scan_nvariants; v++) {
                 if (!scan_variants[v].here())
                     continue;
                 const size_t ngot =
                     scan_variants[v].front(&groups[g], text, n, got);
-                size_t i = 0;
-                assert_true(ngot >= nright && ngot <= n);
-                for (size_t k = 0; k < ngot; k++) {
-                    assert_true(got[k] < n && (!k || got[k - 1] < got[k]));
-                    if (i < nright && got[k] == right[i])
-                        i++;
-                }
-                assert_int_equal(i, nright);
-                if (strcmp(scan_variants[v].name, "avx512") == 0)
-                    assert_int_equal(ngot, nright);
+                assert_int_equal(ngot, nright);
+                qsort(got, ngot, sizeof *got, place_order);
+                assert_memory_equal(got, right, ngot * sizeof *got);
             }
         }
         scan_groups_free(groups, ngroups);

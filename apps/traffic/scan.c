@@ -224,6 +224,7 @@ static bool places_passed(struct scanner *s, const struct scan_group *g,
                           const struct piece *p)
 {
     uint64_t hashes[FETCHED];
+    s->load.passed += n;
     uint32_t firsts[FETCHED];
     for (size_t i = 0; i < n; i += FETCHED, places += FETCHED) {
         const size_t some = n - i < FETCHED ? n - i : FETCHED;
@@ -232,10 +233,6 @@ static bool places_passed(struct scanner *s, const struct scan_group *g,
             __builtin_prefetch(&g->slots[hashes[k] >> g->slot_shift]);
         }
         for (size_t k = 0; k < some; k++) {
-            firsts[k] = 0;
-            if (!scan_classes_have(g, text + places[k]))
-                continue;
-            s->load.passed++;
             firsts[k] = entry_find(g, hashes[k]);
             __builtin_prefetch(&g->entries[firsts[k]] - 1);
         }

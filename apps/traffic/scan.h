@@ -8,9 +8,9 @@
  * like other texts. The text goes through three sieves, each of which sees what
  * the one before let pass:
  *
- * 1. classes: the last bytes of a window, up to six, are in one of 8 rows of
- *    sets of bytes, 64 places at once, without a load that depends on the
- *    text;
+ * 1. classes: a window fits one of 8 patterns, which are a set of bytes for
+ *    each of its places; 64 windows at once, without a load that depends on
+ *    the text;
  * 2. a filter of bits for each group, of the window as a whole;
  * 3. a table of the windows, and then the strings byte by byte, so that the
  *    matches are exact.
@@ -103,8 +103,8 @@ static inline unsigned char scan_lower(unsigned char c)
 
 /* ------------------------------------------------------------------ groups */
 
-#define SCAN_TESTED 6  /* the last bytes of a window have classes */
-#define SCAN_CLASSES 8 /* sets of bytes for each of them: a bit each */
+#define SCAN_WIDEST 8  /* bytes of a window: a word */
+#define SCAN_CLASSES 8 /* sets of bytes for each of them: a bit of a byte */
 
 /* A place of the table of windows. */
 struct scan_slot {
@@ -125,7 +125,6 @@ struct scan_entry {
 struct scan_group {
     unsigned shortest;   /* bytes of each string, at least */
     unsigned window;     /* q */
-    unsigned tested;     /* of these, the last ones have classes */
     unsigned back;       /* from a window to the end of its string, at most */
     uint64_t mask, fold; /* of a window: bytes that count, and bits that do not
                             where case does not */
@@ -133,10 +132,10 @@ struct scan_group {
     uint64_t k;          /* of the hash */
     unsigned shift;      /* from it to the word of the filter */
     unsigned slot_shift; /* and to the slot */
-    /* Of which sets is a byte at this place of a window? Exactly, and by its
-     * lower and upper half, where more may be said to be. */
-    unsigned char classes[SCAN_TESTED][256];
-    unsigned char halves[SCAN_TESTED][2][16];
+    /* Of which sets is a byte, at each place of a window? And of which is it
+     * not, in one word, with the first place in the lowest bits. */
+    unsigned char classes[SCAN_WIDEST][256];
+    uint64_t not_of[256];
     uint32_t *bits;
     struct scan_slot *slots;
     struct scan_entry *entries;
@@ -162,20 +161,9 @@ static inline bool scan_filter_has(const struct scan_group *g, uint64_t hash)
     return word >> (hash >> 37 & 31) & word >> (hash >> 42 & 31) & 1;
 }
 
-static inline bool scan_classes_have(const struct scan_group *g,
-                                     const unsigned char *at)
-{
-    unsigned char set = 0xff;
-    at += g->window - g->tested;
-    for (unsigned j = 0; j < g->tested; j++)
-        set &= g->classes[j][at[j]];
-    return set;
-}
-
 /* Which of n windows, one byte apart, have bytes of the classes? Their numbers
- * are put into `out`, which has room for n + 64, and how many is returned.
- * n + SCAN_AHEAD bytes can be read. A variant may say more than the portable
- * one, never less. */
+ * are put into `out`, in any order, which has room for n + 64, and how many is
+ * returned. n + SCAN_AHEAD bytes can be read. */
 typedef size_t scan_front(const struct scan_group *g, const unsigned char *at,
                           size_t n, uint16_t *out);
 #define SCAN_AHEAD 72

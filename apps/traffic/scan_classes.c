@@ -1,13 +1,13 @@
 /*
  * scan_classes.c - where in a string its window is, and classes of its bytes
  *
- * Each of 8 classes is a set of bytes for each of the first four bytes of a
- * window. A text passes where its bytes are in all four sets of a class, so a
- * class lets pass the product of the shares of its sets. Strings come one after
+ * Each of 8 classes is a set of bytes for each byte of a window. A text passes
+ * where its bytes are in all sets of one class, so a class lets pass the
+ * product of the shares that its sets have of the text. Strings come one after
  * the other, those with the fewest places for a window first, and each takes
  * the place and the class that cost least: bytes that are in the class already,
- * or that texts seldom have. A second and a third time each is taken out and
- * chooses again, when all others are known.
+ * or that texts seldom have, in windows that few other strings have. Then each
+ * is taken out and chooses again, when all others are known.
  *
  * What texts have is guessed: letters, blanks and signs as in English and in
  * source code, some of everything, and what the strings themselves have.
@@ -22,14 +22,13 @@
 #define SIEVED_CYCLES 3.f /* to ask the filter for a window */
 #define PASSED_CYCLES 60. /* to look up one that has passed it */
 #define OWN 0.3           /* share of the strings' bytes in the guess */
-#define FULL 0.5f         /* classes that let more pass are of no use */
 
 struct chooser {
     /* Of class c: its share of the text at place j, and the share that a byte
      * would add to it. */
-    float share[SCAN_TESTED][SCAN_CLASSES];
-    float adds[SCAN_TESTED][256][SCAN_CLASSES];
-    uint32_t uses[SCAN_TESTED][256][SCAN_CLASSES];
+    float share[SCAN_WIDEST][SCAN_CLASSES];
+    float adds[SCAN_WIDEST][256][SCAN_CLASSES];
+    uint32_t uses[SCAN_WIDEST][256][SCAN_CLASSES];
     float weight[256]; /* share of a byte in texts */
     uint16_t *counts;  /* windows of all strings, by hash */
     unsigned shift;
@@ -101,8 +100,7 @@ static void class_byte(struct chooser *c, unsigned j, unsigned char b,
 static void class_window(struct chooser *c, const struct scan_group *g,
                          const unsigned char *at, unsigned k, int by)
 {
-    at += g->window - g->tested;
-    for (unsigned j = 0; j < g->tested; j++) {
+    for (unsigned j = 0; j < g->window; j++) {
         const unsigned char other = other_case(g, at[j]);
         class_byte(c, j, at[j], k, by);
         if (other != at[j])
@@ -128,16 +126,14 @@ static void window_try(const struct chooser *c, const struct scan_group *g,
         return;
     for (unsigned k = 0; k < SCAN_CLASSES; k++)
         before[k] = after[k] = 1;
-    at += g->window - g->tested;
-    for (unsigned j = 0; j < g->tested; j++) {
+    for (unsigned j = 0; j < g->window; j++) {
         const unsigned char other = other_case(g, at[j]);
+        const float both = other != at[j] ? 1 : 0;
         for (unsigned k = 0; k < SCAN_CLASSES; k++) {
             before[k] *= c->share[j][k];
-            after[k] *= c->share[j][k] + c->adds[j][at[j]][k];
+            after[k] *= c->share[j][k] + c->adds[j][at[j]][k] +
+                        both * c->adds[j][other][k];
         }
-        if (other != at[j])
-            for (unsigned k = 0; k < SCAN_CLASSES; k++)
-                after[k] += c->adds[j][other][k];
     }
     for (unsigned k = 0; k < SCAN_CLASSES; k++) {
         const float cost = met + SIEVED_CYCLES * (after[k] - before[k]);
@@ -176,7 +172,7 @@ static void chooser_start(struct chooser *c, const struct scan_group *g,
     c->met = (float)(PASSED_CYCLES / all);
     for (unsigned b = 0; b < 256; b++) {
         c->weight[b] = (float)((1 - OWN) * guess[b] + OWN * own[b] / all);
-        for (unsigned j = 0; j < SCAN_TESTED; j++)
+        for (unsigned j = 0; j < SCAN_WIDEST; j++)
             for (unsigned k = 0; k < SCAN_CLASSES; k++)
                 c->adds[j][b][k] = c->weight[b];
     }
@@ -199,22 +195,20 @@ static int by_length_order(const void *a, const void *b)
 void scan_classes_open(struct scan_group *g)
 {
     memset(g->classes, 0xff, sizeof g->classes);
-    memset(g->halves, 0xff, sizeof g->halves);
+    memset(g->not_of, 0, sizeof g->not_of);
 }
 
 static void classes_write(struct scan_group *g, const struct chooser *c)
 {
     scan_classes_open(g);
-    for (unsigned j = 0; j < g->tested; j++) {
-        memset(g->halves[j], 0, sizeof g->halves[j]);
+    for (unsigned j = 0; j < g->window; j++) {
         for (unsigned b = 0; b < 256; b++) {
             unsigned char set = 0;
             for (unsigned k = 0; k < SCAN_CLASSES; k++)
                 if (c->uses[j][b][k])
                     set |= (unsigned char)(1 << k);
             g->classes[j][b] = set;
-            g->halves[j][0][b & 15] |= set;
-            g->halves[j][1][b >> 4] |= set;
+            g->not_of[b] |= (uint64_t)(0xff ^ set) << 8 * j;
         }
     }
 }
@@ -222,7 +216,7 @@ static void classes_write(struct scan_group *g, const struct chooser *c)
 double scan_classes_share(const struct scan_group *g, const double weight[256])
 {
     double now[256] = { [255] = 1 };
-    for (unsigned j = 0; j < SCAN_TESTED; j++) {
+    for (unsigned j = 0; j < SCAN_WIDEST; j++) {
         double next[256] = { 0 }, sets[256] = { 0 };
         for (unsigned b = 0; b < 256; b++)
             sets[g->classes[j][b]] += weight[b];

@@ -2,18 +2,36 @@
  * scan_front.c - windows of a text and the classes of a group
  *
  * A table of 256 bytes is four registers of AVX-512, so 64 bytes of a text are
- * looked up at once. With AVX2 the halves of a byte are looked up in 16 bytes
- * each, which lets more pass.
+ * looked up at once. The portable form is one load per byte of text: a word
+ * says for each place of a window which classes the text has been in so far.
  */
 #include "apps/traffic/scan.h"
+
+#define LANES 4 /* parts of a text at once: each waits for its last byte */
 
 static size_t front_portable(const struct scan_group *g,
                              const unsigned char *at, size_t n, uint16_t *out)
 {
+    const size_t part = n / LANES;
+    const unsigned last = 8 * (g->window - 1);
+    uint64_t row[LANES] = { 0 };
     size_t found = 0;
-    for (size_t i = 0; i < n; i++) {
-        out[found] = (uint16_t)i;
-        found += scan_classes_have(g, at + i);
+    for (unsigned k = 0; k < LANES; k++)
+        for (unsigned j = 0; j + 1 < g->window; j++)
+            row[k] = row[k] << 8 | g->not_of[at[k * part + j]];
+    at += g->window - 1;
+    for (size_t i = 0; i < part; i++)
+#pragma GCC unroll 4
+        for (unsigned k = 0; k < LANES; k++) {
+            const size_t place = k * part + i;
+            row[k] = row[k] << 8 | g->not_of[at[place]];
+            out[found] = (uint16_t)place;
+            found += (unsigned char)(row[k] >> last) != 0xff;
+        }
+    for (size_t place = LANES * part; place < n; place++) {
+        row[LANES - 1] = row[LANES - 1] << 8 | g->not_of[at[place]];
+        out[found] = (uint16_t)place;
+        found += (unsigned char)(row[LANES - 1] >> last) != 0xff;
     }
     return found;
 }
@@ -25,46 +43,6 @@ static bool always_here(void)
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-
-static bool avx2_here(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-
-__attribute__((target("avx2"), always_inline)) static inline __m256i
-classes_avx2(const struct scan_group *g, const unsigned char *at, unsigned j)
-{
-    const __m256i low = _mm256_set1_epi8(15);
-    const __m256i x = _mm256_loadu_si256((const __m256i *)(at + j));
-    const __m256i lower = _mm256_broadcastsi128_si256(
-        _mm_loadu_si128((const __m128i *)g->halves[j][0]));
-    const __m256i upper = _mm256_broadcastsi128_si256(
-        _mm_loadu_si128((const __m128i *)g->halves[j][1]));
-    return _mm256_and_si256(
-        _mm256_shuffle_epi8(lower, _mm256_and_si256(x, low)),
-        _mm256_shuffle_epi8(upper,
-                            _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
-}
-
-__attribute__((target("avx2"))) static size_t
-front_avx2(const struct scan_group *g, const unsigned char *at, size_t n,
-           uint16_t *out)
-{
-    size_t found = 0;
-    at += g->window - g->tested;
-    for (size_t i = 0; i < n; i += 32) {
-        __m256i both = classes_avx2(g, at + i, 0);
-        for (unsigned j = 1; j < g->tested; j++)
-            both = _mm256_and_si256(both, classes_avx2(g, at + i, j));
-        uint32_t set = ~(uint32_t)_mm256_movemask_epi8(
-            _mm256_cmpeq_epi8(both, _mm256_setzero_si256()));
-        if (n - i < 32)
-            set &= (UINT32_C(1) << (n - i)) - 1;
-        for (; set; set &= set - 1)
-            out[found++] = (uint16_t)(i + (unsigned)__builtin_ctz(set));
-    }
-    return found;
-}
 
 #define AVX512_TARGET "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt"
 
@@ -96,31 +74,53 @@ __attribute__((target(AVX512_TARGET), always_inline)) static inline size_t
 front_some(const struct scan_group *g, const unsigned char *at, size_t n,
            uint16_t *out, unsigned tested)
 {
-    __m512i table[SCAN_TESTED][4];
+    __m512i table[SCAN_WIDEST][4];
     size_t found = 0;
-    for (unsigned j = 0; j < tested; j++)
-        for (unsigned k = 0; k < 4; k++)
-            table[j][k] = _mm512_loadu_si512(g->classes[j] + 64 * k);
+    /* Unrolled, so that the tables are in registers. */
+#pragma GCC unroll 8
+    for (unsigned j = 0; j < tested; j++) {
+        const unsigned char *const row = g->classes[j];
+        table[j][0] = _mm512_loadu_si512(row);
+        table[j][1] = _mm512_loadu_si512(row + 64);
+        table[j][2] = _mm512_loadu_si512(row + 128);
+        table[j][3] = _mm512_loadu_si512(row + 192);
+    }
     const __m512i count = _mm512_loadu_si512(numbers);
     for (size_t i = 0; i < n; i += 64) {
-        __m512i all = classes_avx512(table[0], at + i);
+        /* Text of ASCII needs half of a table. */
+        const __m512i from = _mm512_loadu_si512(at + i);
+        const __m512i to = _mm512_loadu_si512(at + i + tested - 1);
+        __m512i all = _mm512_set1_epi8(-1);
+        if (_mm512_movepi8_mask(_mm512_or_si512(from, to)) == 0) {
 #pragma GCC unroll 8
-        for (unsigned j = 1; j < tested; j++)
-            all = _mm512_and_si512(all, classes_avx512(table[j], at + i + j));
+            for (unsigned j = 0; j < tested; j++)
+                all = _mm512_and_si512(all, _mm512_permutex2var_epi8(
+                                                table[j][0],
+                                                _mm512_loadu_si512(at + i + j),
+                                                table[j][1]));
+        } else {
+#pragma GCC unroll 8
+            for (unsigned j = 0; j < tested; j++)
+                all =
+                    _mm512_and_si512(all, classes_avx512(table[j], at + i + j));
+        }
         uint64_t set = _mm512_test_epi8_mask(all, all);
         if (n - i < 64)
             set &= (UINT64_C(1) << (n - i)) - 1;
+        const size_t some = (size_t)__builtin_popcountll(set);
         const __m512i places = _mm512_maskz_compress_epi8(set, count);
         const __m512i base = _mm512_set1_epi16((short)i);
         _mm512_storeu_si512(
             out + found,
             _mm512_add_epi16(
                 base, _mm512_cvtepu8_epi16(_mm512_castsi512_si256(places))));
-        _mm512_storeu_si512(
-            out + found + 32,
-            _mm512_add_epi16(base, _mm512_cvtepu8_epi16(
-                                       _mm512_extracti64x4_epi64(places, 1))));
-        found += (size_t)__builtin_popcountll(set);
+        if (some > 32)
+            _mm512_storeu_si512(
+                out + found + 32,
+                _mm512_add_epi16(base,
+                                 _mm512_cvtepu8_epi16(
+                                     _mm512_extracti64x4_epi64(places, 1))));
+        found += some;
     }
     return found;
 }
@@ -129,16 +129,15 @@ __attribute__((target(AVX512_TARGET))) static size_t
 front_avx512(const struct scan_group *g, const unsigned char *at, size_t n,
              uint16_t *out)
 {
-    at += g->window - g->tested;
-    return g->tested > 4 ? front_some(g, at, n, out, 6)
-                         : front_some(g, at, n, out, 4);
+    return g->window > 6   ? front_some(g, at, n, out, 8)
+           : g->window > 4 ? front_some(g, at, n, out, 6)
+                           : front_some(g, at, n, out, 4);
 }
 #endif
 
 const struct scan_variant scan_variants[] = {
 #if defined(__x86_64__)
     { "avx512", avx512_here, front_avx512 },
-    { "avx2", avx2_here, front_avx2 },
 #endif
     { "portable", always_here, front_portable },
 };

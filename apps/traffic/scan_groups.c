@@ -15,7 +15,6 @@
 #include "io/byte_order.h"
 
 #define CAP 24        /* longer strings are in the group of this length */
-#define WIDEST 8      /* bytes of a window: a word */
 #define MOST_BITS 21  /* 256 KiB: the filter stays in the second cache */
 #define PER_WINDOW 32 /* bits of the filter */
 #define PAPER_BITS                                              \
@@ -160,7 +159,7 @@ static bool group_make(struct scan_group *groups, size_t *ngroups,
                        unsigned shortest, size_t longest,
                        const struct scan_spec *spec)
 {
-    const unsigned window = shortest < WIDEST ? shortest : WIDEST;
+    const unsigned window = shortest < SCAN_WIDEST ? shortest : SCAN_WIDEST;
     struct scan_group *const g = &groups[*ngroups];
     uint32_t *const members = malloc(n * sizeof *members);
     size_t count = 0;
@@ -169,7 +168,6 @@ static bool group_make(struct scan_group *groups, size_t *ngroups,
     *g = (struct scan_group){
         .shortest = shortest,
         .window = window,
-        .tested = window < SCAN_TESTED ? window : SCAN_TESTED,
         .mask = UINT64_MAX >> (64 - 8 * window),
         /* Odd, with bits everywhere. */
         .k = UINT64_C(0x9e3779b97f4a7c15) ^ spec->seed << 1,
