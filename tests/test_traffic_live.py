@@ -208,7 +208,7 @@ last.bind(("127.0.0.1", 7999))
 wait(seen)
 for child in flows, dump:
     child.send_signal(signal.SIGINT)
-    child.wait(30)
+    child.wait(float(sys.argv[2]))
 """
 
 
