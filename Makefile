@@ -201,7 +201,7 @@ $(B)/$(1)/tests/test_fields $(B)/$(1)/tests/test_progress $(B)/$(1)/tests/test_p
     $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c))
 $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard io/*.c))
 $(B)/$(1)/tests/test_urls: $(patsubst %,$(B)/$(1)/apps/urls/%.o,canonical lists names rules suffixes)
-$(B)/$(1)/tests/test_traffic_scan: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,automaton key reassembly scan scan_front scan_groups scan_rules) \
+$(B)/$(1)/tests/test_traffic_scan: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,automaton key reassembly scan scan_classes scan_front scan_groups scan_rules) \
     $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
 $(B)/$(1)/tests/test_traffic_scan: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sfb: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,sfb sfb_sim)

@@ -68,8 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const uint64_t right =
             scanned(&r, &(struct scan_spec){ .exact = true }, at, n, n + 1);
         assert(scanned(&r, &(struct scan_spec){ 0 }, at, n, piece) == right);
-        assert(scanned(&r, &(struct scan_spec){ .portable = true }, at, n,
-                       n + 1) == right);
+        for (unsigned i = 1; i < scan_nvariants; i++)
+            assert(scanned(&r, &(struct scan_spec){ .variant = i }, at, n,
+                           n + 1) == right);
     }
     rules_free(&r);
     return 0;

@@ -1,9 +1,12 @@
 """bloomery traffic flows on an interface, shown on a terminal, and the picture
 of flows over time."""
 
+import ipaddress
 import json
 import os
 import re
+import shutil
+import struct
 import subprocess
 import sys
 
@@ -156,3 +159,117 @@ def test_pictures_that_cannot_be(trouble, bly, tmp_path):
     trouble("traffic", "flows", "--plot", "p.svg", "c", says="--interval")
     said = bly("traffic", "flows", "--interval", 1, "--plot", "no/p.svg", "c")
     assert said.status == 2 and "no/p.svg" in said.err
+
+
+# Packets of all sorts on the loopback of a namespace, while the command and
+# tcpdump look on. They begin when both have seen a packet to a port that is
+# used for nothing else, and end when both have seen one to another such port.
+BESIDE_TCPDUMP = """
+import os, signal, socket, subprocess, sys, threading, time
+program, end = sys.argv[1], time.monotonic() + float(sys.argv[2])
+def wait(what):
+    while not what():
+        if time.monotonic() > end:
+            raise SystemExit("waited in vain")
+        time.sleep(0.05)
+out = open("flows.json", "wb")
+flows = subprocess.Popen([program, "traffic", "flows", "-i", "lo", "--json",
+                          "--threshold", "1", "--interval", "0.3"], stdout=out)
+dump = subprocess.Popen(["tcpdump", "-i", "lo", "-n", "-U", "-B", "16384",
+                         "-Z", "root", "-w", "dump.pcap"])
+def seen(port, sinks=[], mark=socket.socket(socket.AF_INET,
+                                           socket.SOCK_DGRAM)):
+    if not sinks or sinks[-1].getsockname()[1] != port:
+        sinks.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        sinks[-1].bind(("127.0.0.1", port))
+    mark.sendto(b"mark %d" % port, ("127.0.0.1", port))
+    time.sleep(0.2)
+    return (os.path.exists("dump.pcap")
+            and b"mark %d" % port in open("dump.pcap", "rb").read()
+            and b":%d" % port in open("flows.json", "rb").read())
+wait(lambda: seen(7998))
+udp = {}
+for family, host in (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"):
+    sink = socket.socket(family, socket.SOCK_DGRAM)
+    sink.bind((host, 7000))
+    udp[host] = socket.socket(family, socket.SOCK_DGRAM), sink
+    listener = socket.create_server((host, 7001), family=family)
+    def serve(listener=listener):
+        peer = listener.accept()[0]
+        while peer.recv(65536):
+            pass
+        peer.close()
+    server = threading.Thread(target=serve)
+    server.start()
+    with socket.create_connection((host, 7001)) as c:
+        c.sendall(bytes(200_000))
+    server.join()
+    for i in range(300):                        # the longest are in fragments
+        udp[host][0].sendto(bytes(i * i % 5003), (host, 7000))
+wait(lambda: seen(7999))
+for child in flows, dump:
+    child.send_signal(signal.SIGINT)
+    child.wait(float(sys.argv[2]))
+"""
+
+
+def flows_of_tcpdump(path):
+    """Packets and bytes by addresses, protocol and ports. Of a fragment behind
+    the first one there are no ports."""
+    data, at, flows = path.read_bytes(), 24, {}
+    while at < len(data):
+        _, _, n, wire = struct.unpack_from("<IIII", data, at)
+        ip = data[at + 30:at + 16 + n]
+        at += 16 + n
+        if ip[0] >> 4 == 4:
+            proto, up, addresses = ip[9], (ip[0] & 15) * 4, (ip[12:16], ip[16:20])
+            behind = int.from_bytes(ip[6:8], "big") & 0x1fff
+        else:
+            proto, up, addresses = ip[6], 40, (ip[8:24], ip[24:40])
+            behind = 0
+            if proto == 44:
+                proto, up = ip[40], 48
+                behind = int.from_bytes(ip[42:44], "big") >> 3
+        a, b = map(str, map(ipaddress.ip_address, addresses))
+        name = {6: "tcp", 17: "udp"}[proto]
+        if behind:
+            name += f" {a} > {b}"
+        else:
+            form = "{}:{}" if len(addresses[0]) == 4 else "[{}]:{}"
+            ports = struct.unpack_from(">HH", ip, up)
+            name += f" {form.format(a, ports[0])} > {form.format(b, ports[1])}"
+        packets, nbytes = flows.get(name, (0, 0))
+        flows[name] = packets + 1, nbytes + wire
+    return flows
+
+
+def test_as_tcpdump(tmp_path):
+    """What is seen on an interface is what tcpdump sees there at the same
+    time: flow by flow, packet by packet, byte by byte."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    if not shutil.which("tcpdump"):
+        pytest.skip("no tcpdump")
+    done = subprocess.run(
+        ["unshare", "-n", "sh", "-c",
+         'ip link set lo mtu 1500 up || exit 77; exec "$@"', "sh",
+         sys.executable, "-c", BESIDE_TCPDUMP, PROGRAM, str(PATIENCE / 4)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == 0, done.stderr
+    assert "\n0 packets dropped by kernel" in done.stderr
+    *rows, summary = map(json.loads,
+                         (tmp_path / "flows.json").read_text().splitlines())
+    ours = {}
+    for row in rows:
+        packets, nbytes = ours.get(row["key"], (0, 0))
+        ours[row["key"]] = packets + row["packets"], nbytes + row["bytes"]
+    theirs = flows_of_tcpdump(tmp_path / "dump.pcap")
+    # Of the marks, one may have seen more than the other.
+    for flows in ours, theirs:
+        marks = [x for x in flows if x.endswith((":7998", ":7999"))]
+        assert len(marks) == 2 and [flows.pop(x) for x in marks]
+    assert ours == theirs
+    assert len(ours) == 8 and sum(x[0] for x in ours.values()) > 1000
+    assert summary["other"] == summary["cut"] == summary["bad"] == 0

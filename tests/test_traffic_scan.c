@@ -117,10 +117,8 @@ static void assert_same(const struct found *a, const struct found *b)
 static void the_same_matches_however_they_are_found(void **state)
 {
     static const struct scan_spec specs[] = {
-        { .exact = true },
-        { 0 },
-        { .portable = true, .seed = 5 },
-        { .seed = 77 },
+        { .exact = true },           { 0 },
+        { .variant = 1, .seed = 5 }, { .seed = 77 },
         { .per_length = true },
     };
     uint64_t at = 1;
@@ -148,7 +146,85 @@ static void the_same_matches_however_they_are_found(void **state)
     }
 }
 
-/* Random bytes give as many windows that pass as the filters' bits say. */
+static int place_order(const void *a, const void *b)
+{
+    return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
+}
+
+/* All variants let pass what has bytes of the classes. */
+static void variants_let_the_same_pass(void **state)
+{
+    static uint16_t right[SCAN_BLOCK + 64], got[SCAN_BLOCK + 64];
+    static unsigned char text[SCAN_BLOCK + SCAN_AHEAD];
+    uint64_t at = 11;
+    (void)state;
+    for (unsigned round = 0; round < 24; round++) {
+        struct scan_group groups[SCAN_GROUPS];
+        struct rules r = random_strings(&at, 1 + round * 5, 7);
+        const size_t n = round ? test_random(&at) % SCAN_BLOCK : SCAN_BLOCK;
+        const size_t ngroups =
+            scan_groups(r.strings, r.n, &(struct scan_spec){ 0 }, groups);
+        assert_true(ngroups > 0);
+        if (round % 2)
+            random_text(&at, text, sizeof text, 8);
+        else
+            for (size_t i = 0; i < sizeof text; i++)
+                text[i] = (unsigned char)test_random(&at);
+        for (size_t g = 0; g < ngroups; g++) {
+            const size_t nright = scan_variants[scan_nvariants - 1].front(
+                &groups[g], text, n, right);
+            size_t plain = 0;
+            for (size_t i = 0; i < n; i++) {
+                unsigned set = 0xff;
+                for (unsigned j = 0; j < groups[g].window; j++)
+                    set &= groups[g].classes[j][text[i + j]];
+                plain += set != 0;
+            }
+            assert_int_equal(nright, plain);
+            qsort(right, nright, sizeof *right, place_order);
+            for (size_t v = 0; v + 1 < scan_nvariants; v++) {
+                if (!scan_variants[v].here())
+                    continue;
+                const size_t ngot =
+                    scan_variants[v].front(&groups[g], text, n, got);
+                assert_int_equal(ngot, nright);
+                qsort(got, ngot, sizeof *got, place_order);
+                assert_memory_equal(got, right, ngot * sizeof *got);
+            }
+        }
+        scan_groups_free(groups, ngroups);
+        rules_free(&r);
+    }
+}
+
+/* Windows that differ in their last bytes only are all found, beside each other
+ * in the table. */
+static void windows_that_are_alike(void **state)
+{
+    struct rules r = { 0 };
+    unsigned char line[8] = "windowAA", text[40 * 8000];
+    uint64_t at = 5;
+    (void)state;
+    for (unsigned i = 0; i < 40000; i++) {
+        put_le(line + 5, i * 419, 3);
+        assert_null(rules_line(&r, RULES_LINES, line, 8));
+    }
+    for (size_t i = 0; i + 8 <= sizeof text; i += 8) {
+        put_le(line + 5, test_random(&at) % 40000 * 419, 3);
+        memcpy(text + i, line, 8);
+    }
+    struct found right = scan_pieces(&r, &(struct scan_spec){ .exact = true },
+                                     text, sizeof text, 50000, &at);
+    struct found f = scan_pieces(&r, &(struct scan_spec){ 0 }, text,
+                                 sizeof text, 50000, &at);
+    assert_true(right.n > 10000);
+    assert_same(&f, &right);
+    free(f.at);
+    free(right.at);
+    rules_free(&r);
+}
+
+/* Random bytes give as many windows that pass as classes and filters say. */
 static void the_load_is_as_computed(void **state)
 {
     uint64_t at = 3;
@@ -160,9 +236,9 @@ static void the_load_is_as_computed(void **state)
         size_t nm;
         assert_non_null(text);
         for (unsigned i = 0; i < 2000; i++) {
-            const size_t n = 6 + test_random(&at) % 30;
+            const size_t n = 3 + test_random(&at) % 6;
             for (size_t k = 0; k < n; k++)
-                line[k] = (unsigned char)('a' + test_random(&at) % 26);
+                line[k] = (unsigned char)test_random(&at);
             assert_null(rules_line(&r, RULES_LINES, line, n));
         }
         for (size_t i = 0; i < 1 << 20; i++)
@@ -363,6 +439,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_matches_however_they_are_found),
+        cmocka_unit_test(variants_let_the_same_pass),
+        cmocka_unit_test(windows_that_are_alike),
         cmocka_unit_test(the_load_is_as_computed),
         cmocka_unit_test(strings_that_cannot_be),
         cmocka_unit_test(snorts_rules),

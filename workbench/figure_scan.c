@@ -45,7 +45,7 @@ static struct ids_result ids_scan(struct figure_run *run,
         const struct scan_load *const load = scanner_load(s);
         out.computed = load->computed / (double)IDS_TEXT;
         out.passed = (double)load->passed / (double)IDS_TEXT;
-        out.sd = sqrt(load->computed) / (double)IDS_TEXT;
+        out.sd = sqrt(load->computed + 1) / (double)IDS_TEXT;
         out.matches = malloc((out.n ? out.n : 1) * sizeof *m);
         if (out.matches && out.n)
             memcpy(out.matches, m, out.n * sizeof *m);
@@ -111,7 +111,7 @@ static void ids_run(struct figure_run *run)
     run->y = AXIS(.label = "windows per byte that pass", .scale = PLOT_LOG);
     struct figure_series *const series[] = {
         figure_series(run, "a filter for each length"),
-        figure_series(run, "groups, with steps"),
+        figure_series(run, "groups, with classes"),
         figure_series(run, "matches, missed or wrong"),
     };
     series[2]->unseen = true;

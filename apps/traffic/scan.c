@@ -1,9 +1,9 @@
 /*
- * scan.c - a text past the filters of all groups
+ * scan.c - a text past the sieves of all groups
  *
- * Each group goes over a block that stays in the first cache. 64 windows give
- * 64 bits of a word, without a branch for any of them (scan_front.c); the few
- * that are set are then looked up one by one.
+ * Each group goes over a block that stays in the first cache: a list of the
+ * places that have passed grows shorter from sieve to sieve, without a branch
+ * for any place in the first two.
  */
 #include "apps/traffic/scan.h"
 
@@ -13,14 +13,12 @@
 #include "apps/traffic/automaton.h"
 #include "io/byte_order.h"
 
-#define BLOCK 16384
-
 struct scanner {
     const struct scan_string *strings;
     size_t keeps;
     struct scan_group groups[SCAN_GROUPS];
     size_t ngroups;
-    scan_front *front;
+    const struct scan_variant *variant;
     struct automaton *automaton; /* instead of groups */
     struct scan_match *matches;
     size_t nmatches, room;
@@ -47,7 +45,7 @@ struct scanner *scanner_new(const struct scan_string *strings, size_t n,
         return NULL;
     s->strings = strings;
     s->keeps = longest - 1;
-    s->front = spec->portable ? scan_front_portable : scan_front_best();
+    s->variant = scan_variant_from(spec->variant);
     if (spec->exact)
         s->automaton = automaton_new(strings, n);
     else
@@ -153,94 +151,133 @@ static bool automaton_found(void *ctx, size_t string, size_t end)
     return match_add(f->s, p->base + end - s->n, string);
 }
 
-/* ----------------------------------------------------------------- filters */
-
-static inline uint64_t slot_of(const struct scan_group *g, uint64_t window)
-{
-    return window * SCAN_MULTIPLIER >> g->slot_shift;
-}
+/* ------------------------------------------------------------------ sieves */
 
 /* Can the string be there, by its place and its first and last bytes? */
 static bool entry_fits(const struct scan_group *g, const struct scan_entry *e,
                        size_t at, const struct piece *p)
 {
-    if (at < e->before || e->after > p->n - at || at + e->after <= p->seen)
+    const uint32_t before = e->before & ~SCAN_MORE;
+    if (at < before || e->after > p->n - at || at + e->after <= p->seen)
         return false;
-    if (e->before + e->after < 4)
+    if (before + e->after < 4)
         return true;
-    return ((uint32_t)get_le(p->at + at - e->before, 4) | g->fold_all) ==
+    return ((uint32_t)get_le(p->at + at - before, 4) | g->fold_all) ==
                e->first &&
            ((uint32_t)get_le(p->at + at + e->after - 4, 4) | g->fold_all) ==
                e->last;
 }
 
-/* The window at this place has passed: whose is it? */
-static bool window_passed(struct scanner *s, const struct scan_group *g,
-                          size_t at, const struct piece *p)
+/* The window at this place is the one of these entries: which strings are
+ * there? */
+static bool entries_there(struct scanner *s, const struct scan_group *g,
+                          const struct scan_entry *e, size_t at,
+                          const struct piece *p)
 {
-    const uint64_t window = scan_window(g, p->at + at);
-    s->load.passed++;
-    uint64_t i = slot_of(g, window);
-    while (g->slots[i].n && g->slots[i].window != window)
+    for (;; e++) {
+        if (entry_fits(g, e, at, p)) {
+            const size_t start = at - (e->before & ~SCAN_MORE);
+            s->load.compared++;
+            if (scan_there(&s->strings[e->string], p->at, p->n, start,
+                           p->base) &&
+                !match_add(s, p->base + start, e->string))
+                return false;
+        }
+        if (!(e->before & SCAN_MORE))
+            return true;
+    }
+}
+
+/* The first entry of a window, from 1 on; 0 if there is none. */
+static uint32_t entry_find(const struct scan_group *g, uint64_t hash)
+{
+    uint64_t i = hash >> g->slot_shift;
+    while (g->slots[i].first && (g->slots[i].low != (uint32_t)hash ||
+                                 g->slots[i].high != hash >> 32))
         i = (i + 1) & (g->nslots - 1);
-    const struct scan_entry *e = g->entries + g->slots[i].first;
-    for (uint32_t k = g->slots[i].n; k > 0; k--, e++) {
-        if (!entry_fits(g, e, at, p))
-            continue;
-        s->load.compared++;
-        const size_t start = at - e->before;
-        if (scan_there(&s->strings[e->string], p->at, p->n, start, p->base) &&
-            !match_add(s, p->base + start, e->string))
-            return false;
+    return g->slots[i].first;
+}
+
+/* Which of these places pass the filter? How many there are in `passed`, which
+ * is not `places`: a load waits for a store to a place that it may be from. */
+static size_t filter_places(const struct scan_group *g,
+                            const unsigned char *text, const uint16_t *places,
+                            size_t n, uint16_t *passed)
+{
+    size_t npassed = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint16_t place = places[i];
+        passed[npassed] = place;
+        npassed +=
+            scan_filter_has(g, scan_hash(g, scan_window(g, text + place)));
+    }
+    return npassed;
+}
+
+#define FETCHED 32 /* slots at once */
+
+/* What has passed is looked up. Slots and entries of some places are fetched
+ * before they are needed. */
+static bool places_passed(struct scanner *s, const struct scan_group *g,
+                          const unsigned char *text, size_t at,
+                          const uint16_t *places, size_t n,
+                          const struct piece *p)
+{
+    uint64_t hashes[FETCHED];
+    s->load.passed += n;
+    uint32_t firsts[FETCHED];
+    for (size_t i = 0; i < n; i += FETCHED, places += FETCHED) {
+        const size_t some = n - i < FETCHED ? n - i : FETCHED;
+        for (size_t k = 0; k < some; k++) {
+            hashes[k] = scan_hash(g, scan_window(g, text + places[k]));
+            __builtin_prefetch(&g->slots[hashes[k] >> g->slot_shift]);
+        }
+        for (size_t k = 0; k < some; k++) {
+            firsts[k] = entry_find(g, hashes[k]);
+            __builtin_prefetch(&g->entries[firsts[k]] - 1);
+        }
+        for (size_t k = 0; k < some; k++)
+            if (firsts[k] && !entries_there(s, g, &g->entries[firsts[k] - 1],
+                                            at + places[k], p))
+                return false;
     }
     return true;
 }
 
-/* Places whose windows have passed, and whose slots are being fetched. */
-struct waiting {
-    size_t n, at[128];
-};
-
-static bool waiting_done(struct scanner *s, const struct scan_group *g,
-                         const struct piece *p, struct waiting *w)
+/* Windows at[0 .. n) of a piece; text[0 .. n + SCAN_AHEAD) are its bytes from
+ * there on, and can be read. */
+static bool windows_scan(struct scanner *s, const struct scan_group *g,
+                         const struct piece *p, const unsigned char *text,
+                         size_t at, size_t n)
 {
-    for (size_t i = 0; i < w->n; i++)
-        if (!window_passed(s, g, w->at[i], p))
-            return false;
-    w->n = 0;
-    return true;
-}
-
-static inline void waiting_add(const struct scan_group *g,
-                               const struct piece *p, struct waiting *w,
-                               size_t at)
-{
-    __builtin_prefetch(&g->slots[slot_of(g, scan_window(g, p->at + at))]);
-    w->at[w->n++] = at;
+    uint16_t places[SCAN_BLOCK + 64], passed[SCAN_BLOCK + 1];
+    const size_t tested = s->variant->front(g, text, n, places);
+    const size_t npassed = filter_places(g, text, places, tested, passed);
+    s->load.computed += (double)n * g->passes;
+    return places_passed(s, g, text, at, passed, npassed, p);
 }
 
 /* Windows from `at` on, as far as `to`; where it went on to is in *end. */
 static bool block_scan(struct scanner *s, const struct scan_group *g,
                        const struct piece *p, size_t at, size_t to, size_t *end)
 {
-    const size_t step = g->step, begin = at;
-    struct waiting w;
-    w.n = 0;
-    for (; at < to && at + SCAN_AHEAD(g) <= p->n; at += 64 * step) {
-        for (uint64_t set = s->front(g, p->at + at); set; set &= set - 1)
-            waiting_add(g, p, &w, at + (size_t)__builtin_ctzll(set) * step);
-        if (w.n >= 64 && !waiting_done(s, g, p, &w))
+    const size_t last = p->n - at >= g->window ? p->n - g->window + 1 : at;
+    const size_t safe = p->n > SCAN_AHEAD ? p->n - SCAN_AHEAD : 0;
+    to = to < last ? to : last;
+    *end = to;
+    if (at < to && at < safe) {
+        const size_t n = (to < safe ? to : safe) - at;
+        if (!windows_scan(s, g, p, p->at + at, at, n))
             return false;
+        at += n;
     }
-    for (; at < to && at + g->window <= p->n; at += step) {
-        if (scan_filter_has(g, p->at + at))
-            waiting_add(g, p, &w, at);
-        if (w.n >= 64 && !waiting_done(s, g, p, &w))
-            return false;
+    if (at < to) {
+        /* The last bytes, with others behind them that can be read. */
+        unsigned char rest[2 * SCAN_AHEAD] = { 0 };
+        memcpy(rest, p->at + at, p->n - at);
+        return windows_scan(s, g, p, rest, at, to - at);
     }
-    s->load.computed += (double)((at - begin) / step) * g->passes;
-    *end = at;
-    return waiting_done(s, g, p, &w);
+    return true;
 }
 
 static bool groups_scan(struct scanner *s, const struct piece *p)
@@ -254,7 +291,7 @@ static bool groups_scan(struct scanner *s, const struct piece *p)
         least = at[i] < least ? at[i] : least;
     }
     for (size_t to = least; to < p->n;) {
-        to = p->n - to > BLOCK ? to + BLOCK : p->n;
+        to = p->n - to > SCAN_BLOCK ? to + SCAN_BLOCK : p->n;
         for (size_t i = 0; i < s->ngroups; i++)
             if (at[i] < to &&
                 !block_scan(s, &s->groups[i], p, at[i], to, &at[i]))

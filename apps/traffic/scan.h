@@ -1,19 +1,25 @@
 /*
  * scan.h - which of many strings are in a text, and where
  *
- *     text    . . . . . w w w w w w . . . . .      a window of q bytes, every
- *               |---- the string ----|             s-th position
+ *     text    . . . . . w w w w w w w w . . .      a window of up to 8 bytes
+ *               |---- the string ------|
  *
- * Strings are grouped by length. In a group whose shortest string has m bytes,
- * each string puts s = m - q + 1 windows that follow each other into a filter
- * of bits, so that one of them is met wherever the text has the string,
- * although only every s-th window of the text is looked at. What the filter
- * lets pass is looked up in a table of the windows, and then compared byte by
- * byte: the matches are exact.
+ * Strings are grouped by length, and each has one window, where it is least
+ * like other texts. The text goes through three sieves, each of which sees what
+ * the one before let pass:
+ *
+ * 1. classes: a window fits one of 8 patterns, which are a set of bytes for
+ *    each of its places; 64 windows at once, without a load that depends on
+ *    the text;
+ * 2. a filter of bits for each group, of the window as a whole;
+ * 3. a table of the windows, and then the strings byte by byte, so that the
+ *    matches are exact.
  *
  * After Dharmapurikar, Krishnamurthy, Sproull and Lockwood: Deep Packet
  * Inspection Using Parallel Bloom Filters, 2004, which has a group for each
- * length, looks at each position, and is offered beside.
+ * length and no classes, and is offered beside. Classes are those of Teddy in
+ * Hyperscan (Wang and others, 2019), there for some dozens of strings; that a
+ * string may choose its window makes them useful for thousands.
  */
 #ifndef BLY_TRAFFIC_SCAN_H
 #define BLY_TRAFFIC_SCAN_H
@@ -55,9 +61,9 @@ struct scan_load {
 };
 
 struct scan_spec {
-    bool per_length; /* a group for each length, and a look at each position */
-    bool exact;      /* no filters: an automaton (automaton.h) */
-    bool portable;   /* no vectors */
+    bool per_length;  /* a group for each length, and a look at each position */
+    bool exact;       /* no filters: an automaton (automaton.h) */
+    unsigned variant; /* of scan_variants: skip so many */
     uint64_t seed;
 };
 
@@ -97,80 +103,82 @@ static inline unsigned char scan_lower(unsigned char c)
 
 /* ------------------------------------------------------------------ groups */
 
-/* The windows of a group that are the same, and the strings they belong to. */
+#define SCAN_WIDEST 8  /* bytes of a window: a word */
+#define SCAN_CLASSES 8 /* sets of bytes for each of them: a bit of a byte */
+
+/* A place of the table of windows. */
 struct scan_slot {
-    uint64_t window;
-    uint32_t first, n; /* entries; n 0: no window is here */
+    uint32_t low, high; /* the hash, which no other window has */
+    uint32_t first;     /* entry, from 1 on; 0: no window is here */
 };
 
 /* What is known of a string without looking at it: most that cannot be there
- * are left out for its first and last bytes. */
+ * are left out for their first and last bytes. */
 struct scan_entry {
     uint32_t string;
     uint32_t before, after; /* bytes of it in front of the window, and from
-                               there on */
+                               there on; `more` is the highest bit of before */
     uint32_t first, last;   /* four bytes of it, folded; of shorter ones 0 */
 };
+#define SCAN_MORE (UINT32_C(1) << 31) /* the next entry has the same window */
 
 struct scan_group {
-    unsigned shortest; /* m: bytes of each string, at least */
-    unsigned window;   /* q */
-    unsigned step;     /* s */
-    unsigned back;     /* from a window to the end of its string, at most */
-    unsigned second;   /* where the second word of a window is; 0: none */
-    uint32_t word_mask, fold; /* of a word: bytes that count, and bits that do
-                                 not where case does not */
-    uint32_t fold_all;        /* the same for four bytes that all count */
-    uint32_t k[3];            /* of the hash */
-    unsigned shift;           /* from it to the word of the filter */
-    unsigned slot_shift;      /* from a hash of 64 bits to the slot */
-    unsigned char order[32];  /* bytes of four words in 16 bytes, twice: for
-                                 vectors */
+    unsigned shortest;   /* bytes of each string, at least */
+    unsigned window;     /* q */
+    unsigned back;       /* from a window to the end of its string, at most */
+    uint64_t mask, fold; /* of a window: bytes that count, and bits that do not
+                            where case does not */
+    uint32_t fold_all;   /* the same for four bytes that all count */
+    uint64_t k;          /* of the hash */
+    unsigned shift;      /* from it to the word of the filter */
+    unsigned slot_shift; /* and to the slot */
+    /* Of which sets is a byte, at each place of a window? And of which is it
+     * not, in one word, with the first place in the lowest bits. */
+    unsigned char classes[SCAN_WIDEST][256];
+    uint64_t not_of[256];
     uint32_t *bits;
     struct scan_slot *slots;
     struct scan_entry *entries;
     uint64_t nwords, nslots, nentries;
-    double passes; /* share of random windows that the filter lets pass */
+    double passes; /* share of random windows that pass classes and filter */
 };
 
-static inline uint32_t scan_hash(const struct scan_group *g,
-                                 const unsigned char *at)
-{
-    /* Literal widths: a load each. */
-    const uint32_t w0 =
-        g->window >= 4 ? (uint32_t)get_le(at, 4)
-                       : (uint32_t)(at[0] | (g->window > 1 ? at[1] << 8 : 0) |
-                                    (g->window > 2 ? at[2] << 16 : 0));
-    uint32_t h = (w0 | g->fold) * g->k[0];
-    if (g->second)
-        h += ((uint32_t)get_le(at + g->second, 4) | g->fold) * g->k[1];
-    return (h ^ h >> 16) * g->k[2];
-}
-
-/* All bytes of a window, as a number. */
-#define SCAN_MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
+/* A window as a number. 8 bytes can be read. */
 static inline uint64_t scan_window(const struct scan_group *g,
                                    const unsigned char *at)
 {
-    return get_le(at, g->window) |
-           ((uint64_t)g->fold << 8 * g->second | g->fold);
+    return (get_le(at, 8) & g->mask) | g->fold;
 }
 
-static inline bool scan_filter_has(const struct scan_group *g,
-                                   const unsigned char *at)
+static inline uint64_t scan_hash(const struct scan_group *g, uint64_t window)
 {
-    const uint32_t h = scan_hash(g, at);
-    const uint32_t word = g->bits[h >> g->shift];
-    return word >> (h & 31) & word >> (h >> 5 & 31) & 1;
+    return window * g->k;
 }
 
-/* Which of 64 windows, `step` apart, pass the filter? SCAN_AHEAD(g) bytes can
- * be read. */
-typedef uint64_t scan_front(const struct scan_group *g,
-                            const unsigned char *at);
-scan_front scan_front_portable;
-scan_front *scan_front_best(void);
-#define SCAN_AHEAD(g) (64 * (size_t)(g)->step + 16)
+static inline bool scan_filter_has(const struct scan_group *g, uint64_t hash)
+{
+    const uint32_t word = g->bits[hash >> g->shift];
+    return word >> (hash >> 37 & 31) & word >> (hash >> 42 & 31) & 1;
+}
+
+/* Which of n windows, one byte apart, have bytes of the classes? Their numbers
+ * are put into `out`, in any order, which has room for n + 64, and how many is
+ * returned. n + SCAN_AHEAD bytes can be read. */
+typedef size_t scan_front(const struct scan_group *g, const unsigned char *at,
+                          size_t n, uint16_t *out);
+#define SCAN_AHEAD 72
+#define SCAN_BLOCK 8192
+
+struct scan_variant {
+    const char *name;
+    bool (*here)(void);
+    scan_front *front;
+};
+/* The best one first; the last is portable. */
+extern const struct scan_variant scan_variants[];
+extern const size_t scan_nvariants;
+/* The best that this processor has, from number i on. */
+const struct scan_variant *scan_variant_from(size_t i);
 
 /* Groups for these strings: how many, each with its tables; 0: no memory. */
 #define SCAN_GROUPS 64
@@ -178,5 +186,17 @@ size_t scan_groups(const struct scan_string *strings, size_t n,
                    const struct scan_spec *spec,
                    struct scan_group groups[SCAN_GROUPS]);
 void scan_groups_free(struct scan_group *groups, size_t n);
+
+/* Where do the windows of these strings begin, and which classes have their
+ * bytes? members[0 .. n) are strings of the group; begins[i] is the place in
+ * members[i]. False: no memory. */
+bool scan_classes_choose(struct scan_group *g,
+                         const struct scan_string *strings,
+                         const uint32_t *members, size_t n, uint32_t *begins);
+/* Classes that have everything, for windows in the same places. */
+void scan_classes_open(struct scan_group *g);
+/* Share of windows that the classes let pass, if weight[b] is the share of byte
+ * b in a text. */
+double scan_classes_share(const struct scan_group *g, const double weight[256]);
 
 #endif

@@ -21,18 +21,12 @@ struct packets {
     bool failed;     /* and the reason is printed */
 };
 
-static const char *flow_name(const struct flow_key *key, char out[FLOW_TEXT])
-{
-    return key_text((struct key_choice){ .form = KEY_5TUPLE }, key, out);
-}
-
 static bool stream_scan(void *ctx, const struct flow_key *key,
                         const unsigned char *at, size_t seen, size_t n,
                         uint64_t base)
 {
     struct packets *const p = ctx;
-    char name[FLOW_TEXT];
-    if (scan_piece(p->run, flow_name(key, name), p->number, at, seen, n, base))
+    if (scan_piece(p->run, key, p->number, at, seen, n, base))
         return true;
     p->failed = true;
     return false;
@@ -41,7 +35,6 @@ static bool stream_scan(void *ctx, const struct flow_key *key,
 static bool payload_scan(struct packets *p, const struct packet *packet)
 {
     struct flow_key key;
-    char name[FLOW_TEXT];
     struct segment s;
     struct scan_summary *const sum = &p->run->sum;
     const struct key_choice all = { .form = KEY_5TUPLE };
@@ -58,8 +51,8 @@ static bool payload_scan(struct packets *p, const struct packet *packet)
     sum->fragments += packet->fragment;
     if (packet->npayload == 0 || !key_of(all, packet, &key))
         return true;
-    return scan_piece(p->run, flow_name(&key, name), p->number, packet->payload,
-                      0, packet->npayload, 0);
+    return scan_piece(p->run, &key, p->number, packet->payload, 0,
+                      packet->npayload, 0);
 }
 
 static bool frame_scan(void *ctx, const struct capture *c,

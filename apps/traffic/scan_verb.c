@@ -18,12 +18,15 @@
 
 /* ---------------------------------------------------------------- printing */
 
-static void match_print(const struct scan_run *r, const char *where,
+static void match_print(const struct scan_run *r, const struct flow_key *flow,
                         uint64_t packet, const struct scan_match *m)
 {
     const struct scan_string *const s = &r->rules.strings[m->string];
+    const struct key_choice all = { .form = KEY_5TUPLE };
+    char text[FLOW_TEXT];
     const struct scan_row row = { .file = r->file,
-                                  .flow = where,
+                                  .flow =
+                                      flow ? key_text(all, flow, text) : NULL,
                                   .packet = packet,
                                   .offset = m->start,
                                   .rule = s->rule,
@@ -33,15 +36,16 @@ static void match_print(const struct scan_run *r, const char *where,
            "{file}[ {flow} packet {packet}] {offset}: {rule} {string}\n");
 }
 
-bool scan_piece(struct scan_run *r, const char *where, uint64_t packet,
-                const unsigned char *at, size_t seen, size_t n, uint64_t base)
+bool scan_piece(struct scan_run *r, const struct flow_key *flow,
+                uint64_t packet, const unsigned char *at, size_t seen, size_t n,
+                uint64_t base)
 {
     const struct scan_match *matches;
     size_t nmatches;
     if (!scanner_scan(r->scanner, at, seen, n, base, &matches, &nmatches))
         return !fail("out of memory");
     for (size_t i = 0; i < nmatches && !r->args->scan.summary; i++)
-        match_print(r, where, packet, &matches[i]);
+        match_print(r, flow, packet, &matches[i]);
     if (nmatches && r->args->interface)
         fflush(stdout);
     return true;

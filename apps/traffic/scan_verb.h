@@ -5,6 +5,7 @@
 #define BLY_TRAFFIC_SCAN_VERB_H
 
 #include "apps/traffic/args.h"
+#include "apps/traffic/packet.h"
 #include "apps/traffic/scan_rules.h"
 #include "report/words.h"
 
@@ -16,11 +17,12 @@ struct scan_run {
     const char *file;
 };
 
-/* A piece of a text goes past the scanner, and matches are printed: where is
- * the flow, or empty, and packet the number of it, or 0. False, with the reason
+/* A piece of a text goes past the scanner, and matches are printed, with the
+ * flow and the number of the packet, or NULL and 0. False, with the reason
  * printed. */
-bool scan_piece(struct scan_run *r, const char *where, uint64_t packet,
-                const unsigned char *at, size_t seen, size_t n, uint64_t base);
+bool scan_piece(struct scan_run *r, const struct flow_key *flow,
+                uint64_t packet, const unsigned char *at, size_t seen, size_t n,
+                uint64_t base);
 
 /* A capture, or with live an interface: YES, or TROUBLE with the reason. */
 int scan_capture(struct scan_run *r, const char *name, bool live);
