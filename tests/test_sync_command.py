@@ -627,12 +627,14 @@ def test_a_small_disk_loses_nothing(bly):
         before = (disk / "list").read_bytes()
 
         done = bly("sync", "pull", "disk/list", "more")
-        assert done.status == 2 and "pace" in done.err
+        assert done.status == 2 and "disk/list: cannot be written: No space" \
+            in done.err
         assert (disk / "list").read_bytes() == before
         assert sorted(os.listdir(disk)) == ["list", "x"]
 
         done = bly("sync", "pull", "disk/x", "y")
         assert done.status == 2 and "long: not taken" in done.err
+        assert "No space" in done.err
         assert (disk / "x" / "long").read_bytes() == b"old contents"
         seen = {name for name in os.listdir(disk / "x")
                 if not name.startswith(".bloomery-part-")}
