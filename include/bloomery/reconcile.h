@@ -11,7 +11,7 @@
  *     bly_coding how = { .width = 8 };
  *     bly_coded *mine;
  *     bly_differ *d;
- *     bly_coded_new(&how, 0, 2000, &mine);          48 KB
+ *     bly_coded_new(&how, 0, 2000, &mine);          64 KB
  *     bly_coded_add(mine, elements, 1000000);
  *     bly_differ_new(&how, &d);
  *     while (!bly_differ_done(d) && receive(bytes, &nbytes))
