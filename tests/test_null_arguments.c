@@ -631,6 +631,16 @@ TRY(bly_strata_add)
     (void)unused;
     REFUSED(bly_strata_add(NULL, "12345678", 1));
 }
+TRY(bly_strata_add_coded)
+{
+    const bly_coding how = { 0 };
+    bly_strata *x;
+    (void)unused;
+    REFUSED(bly_strata_add_coded(NULL, NULL, "12345678", 1));
+    if (!bly_strata_new(&how, &x))
+        REFUSED(bly_strata_add_coded(x, NULL, "12345678", 1));
+    bly_strata_free(x);
+}
 TRY(bly_strata_estimate)
 {
     uint64_t about;
@@ -1277,7 +1287,7 @@ static void names_that_are_null(void **unused)
     X(folder_make) X(open) X(map) X(combine_file) X(combine_read) X(verify) \
     X(damage) X(update) X(keeper_new) X(keeper_save) X(delta_write) X(delta_save) X(delta_apply) \
     X(delta_read) X(topk_new) X(topk_add) X(topk_add_keys) X(topk_merge) \
-    X(coded_new) X(coded_add) X(coded_remove) X(differ_new) X(differ_take) X(strata_new) X(strata_add) X(strata_estimate) \
+    X(coded_new) X(coded_add) X(coded_remove) X(differ_new) X(differ_take) X(strata_new) X(strata_add) X(strata_add_coded) X(strata_estimate) \
     X(elements_sort) X(outline_new) X(outline_load) X(outline_lacking) \
     X(few_build) X(sorted_new) X(sorted_load) X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
     X(hll_add) X(hll_copy) X(hll_set_hasher) X(hll_common) X(hll_only) X(hll_save) X(hll_open) \

@@ -201,26 +201,45 @@ static void steps_are_exact(void **state)
     assert_int_equal(coded_golden(), CODED_GOLDEN);
 }
 
-/* Every row steps as the portable one does, for any number of walks. */
+/* Every row walks as the definition says, for any number of walks, from
+ * anywhere to anywhere, and tells where they ended. */
 static void rows_step_alike(void **state)
 {
+    enum { MOST = 100, ROOM = MOST + WALKS_ROOM };
     (void)state;
     EACH_ROW(walks, row)
     {
         uint64_t seed = 7;
-        for (unsigned round = 0; round < 20000; round++) {
-            uint64_t s[40], at[40], s2[40], at2[40];
-            const size_t n = round % 40 + 1;
+        for (unsigned round = 0; round < 2000; round++) {
+            uint64_t s[ROOM], at[ROOM], over[3][ROOM];
+            coded_walk own[MOST];
+            const size_t n = round % MOST;
+            bly_walks w = { .first_s = s, .first_at = at, .n = n };
+            w.over_s = over[0];
+            w.over_at = over[1];
+            w.over_id = over[2];
+            w.to = (seed >> 33) >> (seed % 31);
             for (size_t i = 0; i < n; i++) {
                 seed = bly_mix64(seed + CODED_PHI);
-                s[i] = s2[i] = bly_mix64(seed);
-                at[i] = at2[i] = (seed >> 33) >> (seed % 31);
+                own[i].s = s[i] = bly_mix64(seed);
+                own[i].at = at[i] = round % 2 ? (seed >> 34) >> (seed % 30) : 0;
             }
-            row->step(s, at, n);
-            for (size_t i = 0; i < n; i++) {
-                coded_walk w = { s2[i], at2[i] };
-                coded_step(&w, 0, 0);
-                assert_true(w.s == s[i] && w.at == at[i]);
+            if (!(round % 2))
+                w.first_at = NULL;
+            walks_begin(&w);
+            while (row->step(&w))
+                for (size_t k = 0; k < WALKS_LANES; k++)
+                    if (w.at[k] < w.to) {
+                        coded_walk *const o = &own[w.id[k]];
+                        coded_step(o, 0, 0);
+                        assert_true(o->s == w.s[k] && o->at == w.at[k]);
+                    }
+            assert_int_equal(w.nover, n);
+            for (size_t k = 0; k < n; k++) {
+                coded_walk *const o = &own[over[2][k]];
+                coded_step(o, 0, 0);
+                assert_true(o->s == over[0][k] && o->at == over[1][k] &&
+                            o->at >= w.to);
             }
         }
     }
@@ -333,6 +352,45 @@ static void estimates_come_close(void **state)
     }
 }
 
+/* Strata of elements whose symbols are there already are the same bytes. */
+static void strata_come_from_symbols(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = { 0, 1, 63, 64, 65, 5000 };
+    static const size_t widths[] = { 8, 13, 64 };
+    for (size_t k = 0; k < COUNT_OF(sizes) * COUNT_OF(widths) * 2; k++) {
+        const size_t n = sizes[k / 2 % COUNT_OF(sizes)];
+        const size_t width = widths[k / 2 / COUNT_OF(sizes)];
+        const bly_coding how = { .width = width,
+                                 .check = 4,
+                                 .secret = k % 2 ? secret : NULL };
+        unsigned char *const all = elements(0, n + 1, width);
+        bly_coded *const symbols = coded(&how, 0, n, 100);
+        bly_strata *plain, *quick;
+        assert_ok(bly_strata_new(&how, &plain));
+        assert_ok(bly_strata_new(&how, &quick));
+        assert_ok(bly_strata_add(plain, all, n));
+        assert_int_equal(bly_strata_add_coded(quick, symbols, all, n + 1),
+                         BLY_EUNFIT);
+        assert_ok(bly_strata_add_coded(quick, symbols, all, n));
+        if (n)
+            assert_int_equal(bly_strata_add_coded(quick, symbols, all, n),
+                             BLY_EUNFIT);
+        unsigned char *const a = calloc(1, bly_strata_room(plain));
+        unsigned char *const b = calloc(1, bly_strata_room(plain));
+        assert_true(a && b);
+        const size_t len = bly_strata_write(plain, a);
+        assert_int_equal(bly_strata_write(quick, b), len);
+        assert_memory_equal(a, b, len);
+        free(a);
+        free(b);
+        free(all);
+        bly_coded_free(symbols);
+        bly_strata_free(plain);
+        bly_strata_free(quick);
+    }
+}
+
 /* ---------------------------------------------------------------- bad input */
 
 static void damage_is_never_taken_for_a_difference(void **state)
@@ -420,7 +478,7 @@ static void cells_of_no_set_are_refused(void **state)
     element(1, 8, x);
     memcpy(words, x, 8);
     for (unsigned i = 0; i < 64; i++)
-        coded_apply(theirs->cells + i * 3, words, 1,
+        coded_apply(theirs->cells + i * theirs->rules.stride, words, 1,
                     bly_hash(&theirs->rules.hasher, x, 8), i % 2 ? 1 : -1);
     size_t n;
     unsigned char *const bytes = wire_of(theirs, 0, 64, &n);
@@ -501,6 +559,7 @@ int main(void)
         cmocka_unit_test(symbols_depend_on_the_set_alone),
         cmocka_unit_test(tables_decode),
         cmocka_unit_test(estimates_come_close),
+        cmocka_unit_test(strata_come_from_symbols),
         cmocka_unit_test(damage_is_never_taken_for_a_difference),
         cmocka_unit_test(lists_with_repeats_never_succeed),
         cmocka_unit_test(another_secret_never_succeeds),

@@ -607,6 +607,48 @@ def test_a_full_disk_loses_nothing(bly):
     assert (bly.path / "x" / "short").read_bytes() == b"short"
 
 
+def test_a_small_disk_loses_nothing(bly):
+    """A disk of 512 KiB that gets full in the middle of a file, and of a list:
+    what was there stays, nothing half is seen, and with more room it goes on."""
+    disk = bly.path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", disk],
+                      capture_output=True).returncode:
+        pytest.skip("no right to mount")
+    try:
+        chance = random.Random(1)
+        fill(bly.path, {"disk/x/long": b"old contents",
+                        "y/long": chance.randbytes(800000),
+                        "y/short": b"short"})
+        old = [b"old %d" % i for i in range(1000)]
+        new = [chance.randbytes(40).hex().encode() for _ in range(9000)]
+        listed(disk / "list", old)
+        listed(bly.path / "more", new)
+        before = (disk / "list").read_bytes()
+
+        done = bly("sync", "pull", "disk/list", "more")
+        assert done.status == 2 and "disk/list: cannot be written: No space" \
+            in done.err
+        assert (disk / "list").read_bytes() == before
+        assert sorted(os.listdir(disk)) == ["list", "x"]
+
+        done = bly("sync", "pull", "disk/x", "y")
+        assert done.status == 2 and "long: not taken" in done.err
+        assert "No space" in done.err
+        assert (disk / "x" / "long").read_bytes() == b"old contents"
+        seen = {name for name in os.listdir(disk / "x")
+                if not name.startswith(".bloomery-part-")}
+        assert seen <= {"long", "short"}
+
+        subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
+        assert bly("sync", "pull", "disk/list", "more").status == 0
+        assert lines_of(disk / "list") == set(old + new)
+        assert bly("sync", "pull", "disk/x", "y").status == 0
+        assert same(disk / "x", bly.path / "y")
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 def test_a_silent_peer_is_given_up(bly):
     listed(bly.path / "a", [b"one"])
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -137,17 +137,15 @@ static bool take_elements(struct sync_client *c, const bly_differ *d)
 
 static bool ask_estimate(struct sync_client *c)
 {
-    const bly_coding how = set_coding(c->set);
     struct reading r;
-    bly_strata *mine = NULL;
+    const bly_strata *const mine = set_strata(c->set);
+    if (!mine)
+        return client_fail(c, "%s", c->set->why);
     client_begin(c, SYNC_STRATA);
     if (!client_ask(c, &r))
         return false;
-    const bool ok = !bly_strata_new(&how, &mine) &&
-                    set_code(c->set, code_strata, mine) &&
-                    !bly_strata_estimate(mine, r.at, (size_t)(r.end - r.at),
+    const bool ok = !bly_strata_estimate(mine, r.at, (size_t)(r.end - r.at),
                                          &c->report.estimate);
-    bly_strata_free(mine);
     /* There cannot be more than there are, nor fewer than one side has more. */
     const uint64_t a = c->report.here, b = c->report.there;
     const uint64_t least = a > b ? a - b : b - a;
@@ -236,10 +234,12 @@ static bool try_table(struct sync_client *c, uint64_t cells, bool *done)
     how.hashes = 4;
     bly_coded *mine = NULL;
     bly_differ *d = NULL;
-    bool ok = !bly_coded_new(&how, 0, cells, &mine) &&
-              set_code(c->set, code_symbols, mine) && !bly_differ_new(&how, &d);
+    bool ok =
+        !bly_coded_new(&how, 0, cells, &mine) && !bly_differ_new(&how, &d);
     if (!ok)
         client_fail(c, "%s", bly_error());
+    else if (!set_code(c->set, mine))
+        ok = client_fail(c, "%s", c->set->why);
     while (ok && bly_differ_symbols(d) < cells) {
         struct reading r;
         client_begin(c, SYNC_TABLE);

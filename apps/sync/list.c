@@ -283,12 +283,11 @@ bool list_write(struct sync_set *set, const uint64_t *without, size_t n,
     if (!is_what_was_read(set))
         ok = set_fail(set, "%s: changed while it was read; run it again",
                       set->path);
-    if (!ok)
+    if (!ok) {
+        set_fail(set, "%s", bly_error());
         bly_draft_abandon(c.draft);
-    else if (bly_draft_commit(c.draft))
+    } else if (bly_draft_commit(c.draft))
         ok = set_fail(set, "%s", bly_error());
-    if (!ok)
-        set_fail(set, "%s: cannot be written: %s", set->path, bly_error());
     block_free(&c.line);
     free(buf);
     return ok;

@@ -103,6 +103,9 @@ static bool begin_set(struct sync_set *set, const struct sync_args *args,
     *set = (struct sync_set){ .path = path,
                               .may_miss = may_miss,
                               .nul = args->nul,
+                              .coded = !args->method ||
+                                       !strcmp(args->method, "auto") ||
+                                       !strcmp(args->method, "rateless"),
                               .nthreads = (unsigned)args->threads };
     set->form = there ? S_ISDIR(st.st_mode) ? SYNC_FILES : SYNC_LINES
                 : n && path[n - 1] == '/' ? SYNC_FILES

@@ -57,6 +57,7 @@ static bool serve_line(const struct serving *s, struct wire_line *w)
                             .secret = s->secret,
                             .nul = s->args->nul,
                             .may_miss = s->args->writes,
+                            .coded = true,
                             .nthreads = (unsigned)s->args->threads };
     struct sync_server server = { .set = &set, .writes = s->args->writes };
     struct block question = { 0 }, answer = { 0 };

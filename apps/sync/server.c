@@ -21,7 +21,6 @@
 
 void server_free(struct sync_server *s)
 {
-    bly_strata_free(s->strata);
     bly_coded_free(s->table);
     block_free(&s->bytes);
     block_free(&s->summary);
@@ -95,13 +94,12 @@ static bool say_hello(struct sync_server *s, struct reading *r,
 
 static bool say_strata(struct sync_server *s, struct block *out)
 {
-    const bly_coding how = set_coding(s->set);
-    if (!s->strata && (bly_strata_new(&how, &s->strata) ||
-                       !set_code(s->set, code_strata, s->strata)))
-        return refuse(out, "%s", bly_error());
-    if (!block_fit(out, out->len + bly_strata_room(s->strata)))
+    const bly_strata *const strata = set_strata(s->set);
+    if (!strata)
+        return refuse(out, "%s", s->set->why);
+    if (!block_fit(out, out->len + bly_strata_room(strata)))
         return out_of_memory(out);
-    out->len += bly_strata_write(s->strata, out->at + out->len);
+    out->len += bly_strata_write(strata, out->at + out->len);
     return true;
 }
 
@@ -149,9 +147,13 @@ static bool say_table(struct sync_server *s, struct reading *r,
     if (!s->table || s->table_cells != cells || s->table_hashes != how.hashes) {
         bly_coded_free(s->table);
         s->table = NULL;
-        if (bly_coded_new(&how, 0, cells, &s->table) ||
-            !set_code(s->set, code_symbols, s->table))
+        if (bly_coded_new(&how, 0, cells, &s->table))
             return refuse(out, "%s", bly_error());
+        if (!set_code(s->set, s->table)) {
+            bly_coded_free(s->table);
+            s->table = NULL;
+            return refuse(out, "%s", s->set->why);
+        }
         s->table_cells = cells;
         s->table_hashes = how.hashes;
     }

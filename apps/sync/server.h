@@ -17,7 +17,6 @@ struct sync_server {
     bool greeted;
     uint64_t wishes;
     uint64_t most_symbols; /* that make sense for two such sets */
-    bly_strata *strata;
     bly_coded *table;
     uint64_t table_cells;
     unsigned table_hashes;

@@ -25,6 +25,8 @@ void set_free(struct sync_set *set)
 {
     for (unsigned i = 0; i < SYNC_PIECES; i++)
         bly_coded_free(set->pieces[i]);
+    bly_strata_free(set->strata);
+    set->strata = NULL;
     free(set->elements);
     free(set->files);
     free(set->by_path);
@@ -48,27 +50,47 @@ bly_coding set_coding(const struct sync_set *set)
     return (bly_coding){ .width = 8, .check = 4, .secret = set->secret };
 }
 
-bool set_code(const struct sync_set *set, set_coder *code, void *to)
+/* Elements as bytes that are the same on every machine: where these are others
+ * than in memory, a copy, which the caller releases. NULL: out of memory. */
+static const void *set_bytes(const struct sync_set *set, unsigned char **copy)
 {
-    unsigned char bytes[512 * 8];
-    for (size_t at = 0; at < set->n;) {
-        size_t n = 0;
-        for (; n < 512 && at < set->n; n++, at++)
-            put_le(bytes + 8 * n, set->elements[at], 8);
-        if (code(to, bytes, n))
-            return false;
+    const uint64_t one = 1;
+    *copy = NULL;
+    if (!set->n || get_le((const unsigned char *)&one, 8) == 1)
+        return set->n ? (const void *)set->elements : "";
+    *copy = malloc(set->n * 8);
+    for (size_t i = 0; *copy && i < set->n; i++)
+        put_le(*copy + 8 * i, set->elements[i], 8);
+    return *copy;
+}
+
+bool set_code(struct sync_set *set, bly_coded *to)
+{
+    unsigned char *copy;
+    const void *const bytes = set_bytes(set, &copy);
+    const bool ok = bytes && !bly_coded_add(to, bytes, set->n);
+    free(copy);
+    return ok || set_fail(set, "%s", bytes ? bly_error() : "out of memory");
+}
+
+const bly_strata *set_strata(struct sync_set *set)
+{
+    const bly_coding how = set_coding(set);
+    unsigned char *copy = NULL;
+    if (set->strata)
+        return set->strata;
+    const bly_coded *const all = set_symbols(set, 0);
+    if (!all)
+        return NULL;
+    const void *const bytes = set_bytes(set, &copy);
+    if (!bytes || bly_strata_new(&how, &set->strata) ||
+        bly_strata_add_coded(set->strata, all, bytes, set->n)) {
+        set_fail(set, "%s", bytes ? bly_error() : "out of memory");
+        bly_strata_free(set->strata);
+        set->strata = NULL;
     }
-    return true;
-}
-
-bly_status code_symbols(void *to, const void *elements, size_t n)
-{
-    return bly_coded_add(to, elements, n);
-}
-
-bly_status code_strata(void *to, const void *elements, size_t n)
-{
-    return bly_strata_add(to, elements, n);
+    free(copy);
+    return set->strata;
 }
 
 const bly_coded *set_symbols(struct sync_set *set, uint64_t at)
@@ -88,7 +110,7 @@ const bly_coded *set_symbols(struct sync_set *set, uint64_t at)
         return set->pieces[i];
     const bly_coding how = set_coding(set);
     if (bly_coded_new(&how, from, to, &set->pieces[i]) ||
-        !set_code(set, code_symbols, set->pieces[i])) {
+        !set_code(set, set->pieces[i])) {
         set_fail(set, "%s", bly_error());
         bly_coded_free(set->pieces[i]);
         set->pieces[i] = NULL;
@@ -131,5 +153,7 @@ bool set_read(struct sync_set *set)
     set->why[0] = '\0';
     if (bly_hasher_for(&(bly_spec){ .secret = set->secret }, &set->hasher))
         return set_fail(set, "%s", bly_error());
-    return set->form == SYNC_LINES ? lines_read(set) : folder_read(set);
+    /* Both sides of a sync on one machine are read and coded side by side. */
+    return (set->form == SYNC_LINES ? lines_read(set) : folder_read(set)) &&
+           (!set->coded || set_symbols(set, 0));
 }

@@ -45,6 +45,7 @@ struct sync_set {
     const unsigned char *secret; /* NULL: none */
     bool nul;                    /* lines end at NUL bytes */
     bool may_miss;               /* nothing at path is an empty set */
+    bool coded;                  /* make the first symbols when it is read */
     unsigned nthreads;
 
     /* What was found. */
@@ -58,6 +59,7 @@ struct sync_set {
         stat; /* of a list, when it was read; st_ino 0: none was there */
     bly_hasher hasher;
     bly_coded *pieces[SYNC_PIECES];
+    bly_strata *strata;
     char why[SYNC_WHY]; /* of what failed */
     bool told;          /* it was printed already */
 };
@@ -73,11 +75,11 @@ __attribute__((format(printf, 2, 3))) bool set_fail(struct sync_set *set,
 /* How elements are coded. */
 bly_coding set_coding(const struct sync_set *set);
 
-/* All elements into symbols or strata, as bytes that are the same on every
- * machine. False as bly_error() says. */
-typedef bly_status set_coder(void *to, const void *elements, size_t n);
-bool set_code(const struct sync_set *set, set_coder *code, void *to);
-set_coder code_symbols, code_strata;
+/* All elements into symbols; false with set->why. */
+bool set_code(struct sync_set *set, bly_coded *to);
+
+/* Their strata; NULL with set->why. */
+const bly_strata *set_strata(struct sync_set *set);
 
 /* The piece that has symbol `at`; NULL with set->why. */
 const bly_coded *set_symbols(struct sync_set *set, uint64_t at);

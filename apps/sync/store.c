@@ -430,7 +430,7 @@ static bool copy_chunk(struct incoming *in, size_t i, bly_draft *draft,
     if (in->source[i] < 0) {
         content_put(sum, in->memory.at + in->at[i], c->n);
         return bly_draft_put(draft, in->memory.at + in->at[i], c->n) ||
-               why_not(why, "it cannot be written");
+               why_not(why, "%s", bly_error());
     }
     uint32_t n = 0;
     while (n < c->n) {
@@ -445,7 +445,7 @@ static bool copy_chunk(struct incoming *in, size_t i, bly_draft *draft,
         n += (uint32_t)got;
     }
     content_put(sum, buf, n);
-    return bly_draft_put(draft, buf, n) || why_not(why, "it cannot be written");
+    return bly_draft_put(draft, buf, n) || why_not(why, "%s", bly_error());
 }
 
 /* The times of the other side, and whether it may be executed. */

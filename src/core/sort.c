@@ -2,17 +2,20 @@
  * sort.c - sorting hashes in place
  *
  * Hashes are uniform, so the top byte splits them into 256 equal parts, the
- * next byte those, and so on until a part is small: three passes for 16
- * million, and no memory besides (McIlroy, Bostic and McIlroy, Engineering
- * Radix Sort, 1993: the "American flag"). Keys that are not uniform, which a
- * caller may hand over as hashes, only take more passes.
+ * next byte those, and so on until a part is small, which takes fewer bits in
+ * the end: three passes for 16 million, and no memory besides (McIlroy, Bostic
+ * and McIlroy, Engineering Radix Sort, 1993: the "American flag"). Keys that
+ * are not uniform, which a caller may hand over as hashes, only take more
+ * passes.
  */
 #include "core/bits.h"
 #include "core/sort.h"
 #include "core/status.h"
 
-/* Parts up to this are sorted by insertion. */
+/* Parts up to this are sorted by insertion, and those past that are split by
+ * chains of exchanges side by side, since each key comes from memory. */
 #define SMALL_PART 32
+#define LONG_PART 4096
 
 static inline void swap_at(uint64_t *a, size_t i, size_t j)
 {
@@ -37,28 +40,44 @@ static void insertion_sort(uint64_t *h, uint64_t *values, size_t n)
     }
 }
 
-/* Sort by the bits from shift + 7 down. Recursion is at most 8 deep. */
-static void flag_sort(uint64_t *h, uint64_t *values, size_t n, unsigned shift)
+/* Sort by the lowest nbits, more than 0 of them; all others are the same. A
+ * part is split into eight bits' parts, or where it is shorter into so many
+ * that some 8 to 16 keys are in each. Each split takes bits away, so there are
+ * at most 64, one in the other. */
+static void flag_sort(uint64_t *h, uint64_t *values, size_t n, unsigned nbits)
 {
     size_t next[256], end[256];
     if (n <= SMALL_PART) {
         insertion_sort(h, values, n);
         return;
     }
-    for (unsigned b = 0; b < 256; b++)
+    unsigned digit = 60 - (unsigned)__builtin_clzll(n); /* log2(n) - 3 */
+    digit = digit > 8 ? 8 : digit;
+    digit = digit > nbits ? nbits : digit;
+    const unsigned shift = nbits - digit, nparts = 1u << digit;
+    if (shift && n > LONG_PART) {
+        size_t start[257];
+        bly_hashes_part(h, values, n, UINT64_C(1) << (64 - shift),
+                        h[0] >> shift >> digit << digit, nparts, start, next);
+        for (unsigned b = 0; b < nparts; b++)
+            flag_sort(h + start[b], values ? values + start[b] : NULL,
+                      start[b + 1] - start[b], shift);
+        return;
+    }
+    for (unsigned b = 0; b < nparts; b++)
         end[b] = 0;
     for (size_t i = 0; i < n; i++)
-        end[h[i] >> shift & 255]++;
+        end[h[i] >> shift & (nparts - 1)]++;
     size_t sum = 0;
-    for (unsigned b = 0; b < 256; b++) {
+    for (unsigned b = 0; b < nparts; b++) {
         next[b] = sum;
         sum += end[b];
         end[b] = sum;
     }
-    for (unsigned b = 0; b < 256; b++) {
+    for (unsigned b = 0; b < nparts; b++) {
         while (next[b] < end[b]) {
             const size_t i = next[b];
-            const unsigned to = h[i] >> shift & 255;
+            const unsigned to = (unsigned)(h[i] >> shift) & (nparts - 1);
             if (to != b) {
                 if (values)
                     swap_at(values, i, next[to]);
@@ -70,9 +89,9 @@ static void flag_sort(uint64_t *h, uint64_t *values, size_t n, unsigned shift)
     if (shift == 0)
         return;
     size_t from = 0;
-    for (unsigned b = 0; b < 256; b++) {
+    for (unsigned b = 0; b < nparts; b++) {
         flag_sort(h + from, values ? values + from : NULL, end[b] - from,
-                  shift - 8);
+                  shift);
         from = end[b];
     }
 }
@@ -80,7 +99,7 @@ static void flag_sort(uint64_t *h, uint64_t *values, size_t n, unsigned shift)
 bly_status bly_hashes_unique(uint64_t *h, uint64_t *values, size_t *n)
 {
     size_t kept = 0;
-    flag_sort(h, values, *n, 56);
+    flag_sort(h, values, *n, 64);
     if (values)
         for (size_t i = 1; i < *n; i++)
             if (h[i] == h[i - 1] && values[i] != values[i - 1])

@@ -55,11 +55,37 @@ static inline uint64_t coded_next(uint64_t i, uint64_t r)
                                                 : bly_coded_exact(i, guess, r);
 }
 
-/* A step of n walks: s[i] is the generator, at[i] the cell, CODED_END past the
- * last that there can be. */
+/* Walks side by side, each in a lane; when one is over, at cell `to` or past
+ * it, the next of those that wait takes its lane. Nothing moves from lane to
+ * lane, so that no store is read before it is done. */
+#define WALKS_LANES 32
+typedef struct bly_walks {
+    /* Of each lane: generator, cell (CODED_END: past the last that there can
+     * be), and whose walk it is. */
+    uint64_t s[WALKS_LANES], at[WALKS_LANES], id[WALKS_LANES];
+    /* Those that wait: n in all, numbered from 0; cell NULL: all at 0. Both
+     * have WALKS_ROOM entries more. */
+    const uint64_t *first_s, *first_at;
+    size_t next, n;
+    uint64_t to;
+    /* Where those are put that are over, n of them in the end, with room for
+     * WALKS_ROOM more; NULL: nowhere. */
+    uint64_t *over_s, *over_at, *over_id;
+    size_t nover;
+} bly_walks;
+#define WALKS_ROOM 8 /* eight are stored at once */
+
+static inline void walks_begin(bly_walks *w)
+{
+    for (unsigned i = 0; i < WALKS_LANES; i++)
+        w->at[i] = CODED_END;
+}
+
+/* Let walks that wait take free lanes, and make a step in each lane: false if
+ * all are over. Lanes whose at is `to` or more then are free. */
 typedef struct bly_walks_row {
     BLY_ROW_HEAD;
-    void (*step)(uint64_t *s, uint64_t *at, size_t n);
+    bool (*step)(bly_walks *w);
 } bly_walks_row;
 BLY_ROWS(walks);
 

@@ -115,7 +115,7 @@ bool bly_draft_put(void *draft, const void *bytes, size_t nbytes)
         memcpy(d->buf + d->n, bytes, nbytes);
         d->n += nbytes;
     }
-    return !d->err;
+    return !d->err || !bly_io_fail(d->path, "written", d->err);
 }
 
 bly_status bly_draft_commit(bly_draft *d)

@@ -29,13 +29,13 @@
  * [2] Goodrich and Mitzenmacher, Invertible Bloom Lookup Tables, 2011
  */
 #include "core/hash.h"
-#include "core/memory.h"
 #include "core/status.h"
 #include "core/varint.h"
+#include "engine/hash_many.h"
 #include "sketch/coded.h"
 
-/* Elements that are walked side by side: their states fit the first cache. */
-#define CODED_GROUP 64
+/* Elements that are put in at once: what they need fits the first cache. */
+#define CODED_GROUP 512
 #define CODED_SEED                                             \
     UINT64_C(0x636f646564) /* apart from the hashes of filters \
                             */
@@ -63,7 +63,7 @@ bly_status bly_coded_rules(const bly_coding *how, coded_rules *out)
         .hasher = { .id = BLY_HASH_XXH3, .seed = CODED_SEED },
         .width = width,
         .nwords = (width + 7) / 8,
-        .stride = 2 + (width + 7) / 8,
+        .stride = CODED_SUM + (width + 7) / 8,
         .hashes = how->hashes,
         .ncheck = how->check ? how->check : 8,
         .checked = how->check == 4 ? UINT32_MAX : UINT64_MAX,
@@ -75,12 +75,29 @@ bly_status bly_coded_rules(const bly_coding *how, coded_rules *out)
     return BLY_OK;
 }
 
-/* ------------------------------------------------------------------- making */
-
-static size_t coded_bytes_of(const coded_rules *r, uint64_t n)
+bool bly_coded_alike(const coded_rules *a, const coded_rules *b)
 {
-    return (size_t)n * r->stride * sizeof(uint64_t);
+    return a->width == b->width && a->hashes == b->hashes &&
+           a->checked == b->checked && a->hasher.id == b->hasher.id &&
+           a->hasher.secret[0] == b->hasher.secret[0] &&
+           a->hasher.secret[1] == b->hasher.secret[1];
 }
+
+void bly_coded_hashes(const coded_rules *r, const void *elements, size_t n,
+                      uint64_t *h)
+{
+    const unsigned char *const at = elements;
+    if (r->width == 8 && r->hasher.id == BLY_HASH_XXH3) { /* many at once */
+        for (size_t i = 0; i < n; i++)
+            h[i] = bly_load64(at + 8 * i);
+        bly_ints_best()->hash(h, n, bly_int_flip(CODED_SEED), h);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        h[i] = bly_hash(&r->hasher, at + i * r->width, r->width);
+}
+
+/* ------------------------------------------------------------------- making */
 
 bly_status bly_coded_new(const bly_coding *how, uint64_t from, uint64_t to,
                          bly_coded **out)
@@ -102,16 +119,18 @@ bly_status bly_coded_new(const bly_coding *how, uint64_t from, uint64_t to,
         return bly_fail(BLY_EINVAL,
                         "a table starts with cell 0 and has at least %u cells",
                         r.hashes);
-    if (to - from > (SIZE_MAX - sizeof(bly_coded)) / 8 / r.stride)
+    if (to - from >= SIZE_MAX / 16 / r.stride)
         return bly_fail(BLY_ERANGE, "%llu symbols do not fit into memory",
                         (unsigned long long)(to - from));
-    bly_coded *const c =
-        bly_mem_zalloc(&r.mem, sizeof *c + coded_bytes_of(&r, to - from));
+    bly_coded *const c = bly_mem_zalloc(&r.mem, sizeof *c);
     if (!c)
         return bly_fail(BLY_ENOMEM, "out of memory");
-    *c = (bly_coded){
-        .rules = r, .from = from, .to = to, .cells = (uint64_t *)(c + 1)
-    };
+    *c = (bly_coded){ .rules = r, .from = from, .to = to };
+    if (bly_block_new(&r.mem, (to - from + 1) * r.stride * 8, &c->block)) {
+        bly_coded_free(c);
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    }
+    c->cells = (uint64_t *)(void *)c->block.at;
     *out = c;
     return BLY_OK;
 }
@@ -121,8 +140,9 @@ void bly_coded_free(bly_coded *c)
     if (!c)
         return;
     const bly_mem mem = c->rules.mem;
-    bly_mem_release(&mem, c,
-                    sizeof *c + coded_bytes_of(&c->rules, c->to - c->from));
+    if (c->block.at)
+        bly_block_free(&mem, &c->block);
+    bly_mem_release(&mem, c, sizeof *c);
 }
 
 /* Elements into the cells of a table, one after the other. */
@@ -138,41 +158,35 @@ static void coded_table(bly_coded *c, const uint64_t *elements,
 }
 
 /* A group of elements into cells without end. nwords is a literal where this is
- * called for what most callers have. */
+ * called for what most callers have. Cells that are not here are all one, which
+ * stands behind the last: asking for each would be guessing. */
 static inline __attribute__((always_inline)) void
-coded_group(bly_coded *c, const uint64_t *elements, const uint64_t *h,
-            unsigned n, int64_t sign, size_t nwords)
+coded_group(bly_coded *c, const uint64_t *elements, const uint64_t *h, size_t n,
+            int64_t sign, size_t nwords)
 {
     const bly_walks_row *const row = bly_walks_best();
     uint64_t *const cells = c->cells;
-    const uint64_t from = c->from, to = c->to;
-    const size_t stride = 2 + nwords;
-    uint64_t s[CODED_GROUP], at[CODED_GROUP];
-    unsigned char left[CODED_GROUP];
-    for (unsigned i = 0; i < n; i++) {
-        const coded_walk w = coded_first(0, to, h[i]);
-        s[i] = w.s;
-        at[i] = w.at;
-        left[i] = (unsigned char)i;
+    const uint64_t from = c->from, ncells = c->to - c->from;
+    const size_t stride = CODED_SUM + nwords;
+    uint64_t s[CODED_GROUP + WALKS_ROOM];
+    uint64_t all[CODED_WORDS_MOST] = { 0 }, check = 0;
+    bly_walks w = { .first_s = s, .n = n, .to = c->to };
+    /* All are in cell 0, where each would wait for the one before. */
+    for (size_t i = 0; i < n; i++) {
+        s[i] = coded_first(0, 0, h[i]).s;
+        check ^= h[i];
+        for (size_t k = 0; k < nwords; k++)
+            all[k] ^= elements[i * nwords + k];
     }
-    /* A step of each that is not past the end, until all are. */
-    while (n) {
-        for (unsigned k = 0; k < n; k++) {
-            const unsigned i = left[k];
-            if (at[k] >= from)
-                coded_apply(cells + (at[k] - from) * stride,
-                            elements + i * nwords, nwords, h[i], sign);
+    if (!from)
+        coded_apply(cells, all, nwords, check, sign * (int64_t)n);
+    walks_begin(&w);
+    while (row->step(&w))
+        for (size_t k = 0; k < WALKS_LANES; k++) {
+            const uint64_t i = w.id[k], at = w.at[k] - from;
+            coded_apply(cells + (at < ncells ? at : ncells) * stride,
+                        elements + i * nwords, nwords, h[i], sign);
         }
-        row->step(s, at, n);
-        unsigned kept = 0;
-        for (unsigned k = 0; k < n; k++) {
-            s[kept] = s[k];
-            at[kept] = at[k];
-            left[kept] = left[k];
-            kept += at[k] < to;
-        }
-        n = kept;
-    }
 }
 
 static bly_status coded_change(bly_coded *c, const void *elements, size_t n,
@@ -187,10 +201,9 @@ static bly_status coded_change(bly_coded *c, const void *elements, size_t n,
     uint64_t words[CODED_GROUP * CODED_WORDS_MOST], h[CODED_GROUP];
     for (size_t left = n; left;) {
         const unsigned some = left < CODED_GROUP ? (unsigned)left : CODED_GROUP;
-        for (unsigned i = 0; i < some; i++, in += r->width) {
+        bly_coded_hashes(r, in, some, h);
+        for (unsigned i = 0; i < some; i++, in += r->width)
             coded_element(r, in, words + i * r->nwords);
-            h[i] = bly_hash(&r->hasher, in, r->width);
-        }
         if (r->hashes)
             coded_table(c, words, h, some, sign);
         else if (r->nwords == 1)
@@ -259,7 +272,7 @@ size_t bly_coded_write(const bly_coded *c, uint64_t from, uint64_t to,
         const uint64_t *const cell = c->cells + (i - c->from) * r->stride;
         const uint64_t off =
             cell[0] - coded_expected(r->hashes, c->to, c->items, i);
-        memcpy(at, cell + 2, r->width);
+        memcpy(at, cell + CODED_SUM, r->width);
         /* The low bytes first: the rest is written over. */
         bly_store64(at + r->width, cell[1]);
         at = bly_varint_write(at + r->width + r->ncheck,
@@ -295,7 +308,7 @@ bool bly_coded_read(const coded_rules *r, coded_bytes *b, uint64_t i,
     uint64_t off;
     if ((size_t)(b->end - b->at) < r->width + r->ncheck + 1)
         return false;
-    coded_element(r, b->at, cell + 2);
+    coded_element(r, b->at, cell + CODED_SUM);
     b->at += r->width;
     cell[1] = r->ncheck == 8 ? bly_load64(b->at) : bly_load32(b->at);
     b->at += r->ncheck;

@@ -5,6 +5,8 @@
  *
  *     count      elements in it, those of one side less those of the other
  *     check      XOR of their hashes
+ *     mark       for whoever decodes; a cell of 8-byte elements has 32 bytes
+ *                with it, and never lies in two cache lines
  *     sum        XOR of the elements, in whole words, padded with zeros
  */
 #ifndef BLY_CODED_H
@@ -14,9 +16,12 @@
 
 #include "core/bits.h"
 #include "core/bytes.h"
+#include "core/memory.h"
 #include "engine/walks.h"
 
 #define CODED_WORDS_MOST (BLY_CODED_MOST / 8)
+#define CODED_MARK 2
+#define CODED_SUM 3 /* and the words in front of it */
 
 /* The agreement, checked, with what follows from it. */
 typedef struct coded_rules {
@@ -31,6 +36,13 @@ typedef struct coded_rules {
 } coded_rules;
 
 bly_status bly_coded_rules(const bly_coding *how, coded_rules *out);
+
+/* Do symbols of both go together? */
+bool bly_coded_alike(const coded_rules *a, const coded_rules *b);
+
+/* The hashes of n elements. */
+void bly_coded_hashes(const coded_rules *r, const void *elements, size_t n,
+                      uint64_t *h);
 
 /* The cells of an element, in order. */
 typedef struct coded_walk {
@@ -72,7 +84,7 @@ static inline void coded_apply(uint64_t *cell, const uint64_t *element,
     cell[0] += (uint64_t)sign;
     cell[1] ^= h;
     for (size_t w = 0; w < nwords; w++)
-        cell[2 + w] ^= element[w];
+        cell[CODED_SUM + w] ^= element[w];
 }
 
 /* How many of n elements cell i holds on average. What is written is how far
@@ -97,6 +109,7 @@ struct bly_coded {
     coded_rules rules;
     uint64_t from, to;
     uint64_t items; /* modulo 2^64 */
+    bly_block block;
     uint64_t *cells;
 };
 

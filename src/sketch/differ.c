@@ -34,6 +34,7 @@
 typedef struct differ_array {
     void *at;
     size_t room, size;
+    bly_block block;
 } differ_array;
 
 /* Cells of which all pairs are tried. */
@@ -43,9 +44,13 @@ typedef struct differ_array {
 typedef struct differ_found {
     coded_walk walk; /* to its first cell that is not here yet */
     uint64_t h;
-    int64_t sign; /* 1: theirs, -1: mine */
-    size_t at;    /* its place among those of its side */
+    uint64_t at; /* twice its place among those of its side, 1 more: theirs */
 } differ_found;
+
+static int64_t found_sign(const differ_found *f)
+{
+    return f->at & 1 ? 1 : -1;
+}
 
 struct bly_differ {
     coded_rules rules;
@@ -54,31 +59,28 @@ struct bly_differ {
     uint64_t nfound;
     size_t nside[2]; /* by bly_side */
     bool done;
-    bool broken;             /* cells of no set came: nothing more is taken */
-    differ_array cells;      /* stride words each */
-    differ_array found;      /* differ_found */
-    differ_array side[2];    /* elements found, as bytes, width each */
-    differ_array waiting;    /* cells to be looked at, uint64_t */
-    differ_array is_waiting; /* a byte for each cell */
+    bool broken;          /* cells of no set came: nothing more is taken */
+    differ_array cells;   /* stride words each */
+    differ_array found;   /* differ_found */
+    differ_array side[2]; /* elements found, as bytes, width each */
+    differ_array waiting; /* cells to be looked at, uint64_t */
 };
 
 static bool array_reserve(const bly_mem *mem, differ_array *a, size_t n)
 {
+    bly_block more;
     if (n <= a->room)
         return true;
-    size_t room = a->room ? a->room : 64;
-    while (room < n)
-        room *= 2;
-    if (room > SIZE_MAX / a->size / 2)
-        return false;
-    void *const more = bly_mem_zalloc(mem, room * a->size);
-    if (!more)
+    const size_t room = n > 2 * a->room ? n : 2 * a->room;
+    if (room > SIZE_MAX / a->size / 2 ||
+        bly_block_new(mem, room * a->size, &more))
         return false;
     if (a->room) {
-        memcpy(more, a->at, a->room * a->size);
-        bly_mem_release(mem, a->at, a->room * a->size);
+        memcpy(more.at, a->at, a->room * a->size);
+        bly_block_free(mem, &a->block);
     }
-    a->at = more;
+    a->block = more;
+    a->at = more.at;
     a->room = room;
     return true;
 }
@@ -86,7 +88,7 @@ static bool array_reserve(const bly_mem *mem, differ_array *a, size_t n)
 static void array_free(const bly_mem *mem, differ_array *a)
 {
     if (a->room)
-        bly_mem_release(mem, a->at, a->room * a->size);
+        bly_block_free(mem, &a->block);
 }
 
 /* ------------------------------------------------------------------- making */
@@ -109,7 +111,6 @@ bly_status bly_differ_new(const bly_coding *how, bly_differ **out)
         .found.size = sizeof(differ_found),
         .side = { { .size = r.width }, { .size = r.width } },
         .waiting.size = sizeof(uint64_t),
-        .is_waiting.size = 1,
     };
     *out = d;
     return BLY_OK;
@@ -125,7 +126,6 @@ void bly_differ_free(bly_differ *d)
     array_free(&mem, &d->side[0]);
     array_free(&mem, &d->side[1]);
     array_free(&mem, &d->waiting);
-    array_free(&mem, &d->is_waiting);
     bly_mem_release(&mem, d, sizeof *d);
 }
 
@@ -140,7 +140,7 @@ static bool cell_empty(const bly_differ *d, uint64_t i)
 {
     const uint64_t *const cell = cell_at(d, i);
     uint64_t any = cell[0] | (cell[1] & d->rules.checked);
-    for (size_t w = 2; w < d->rules.stride; w++)
+    for (size_t w = CODED_SUM; w < d->rules.stride; w++)
         any |= cell[w];
     return !any;
 }
@@ -151,76 +151,93 @@ static bool cell_single(const uint64_t *cell)
     return cell[0] + 1 <= 2 && cell[0];
 }
 
-/* Cells that are to be looked at, each once at a time. */
+/* Cells that are to be looked at, each once at a time: those are marked. */
 typedef struct differ_queue {
     uint64_t *at;
-    unsigned char *in;
     uint64_t n;
 } differ_queue;
 
-static void queue_cell(const bly_differ *d, differ_queue *q, uint64_t i)
+static inline void queue_cell(differ_queue *q, uint64_t *cell, uint64_t i)
 {
-    if (q->in[i] || !cell_single(cell_at(d, i)))
+    if (!cell_single(cell) || cell[CODED_MARK])
         return;
-    q->in[i] = 1;
+    cell[CODED_MARK] = 1;
     q->at[q->n++] = i;
 }
 
 static unsigned char *found_bytes(const bly_differ *d, const differ_found *f)
 {
-    const bly_side side = f->sign > 0 ? BLY_THEIRS : BLY_MINE;
-    return (unsigned char *)d->side[side].at + f->at * d->rules.width;
+    const bly_side side = f->at & 1 ? BLY_THEIRS : BLY_MINE;
+    return (unsigned char *)d->side[side].at + (f->at >> 1) * d->rules.width;
 }
 
-/* Elements that are taken out side by side. */
-#define DIFFER_GROUP 32
+/* Elements that are taken out at once. */
+#define DIFFER_GROUP 128
 
 /* Take n elements out of all their cells that are here, from where their walks
- * stand; these then stand at the first that is not. nwords is a literal where
- * this is called for what most callers have. */
+ * stand; these then stand at the first that is not. Behind the last cell is one
+ * for all that are not here; it is marked, and so never looked at. nwords is a
+ * literal where this is called for what most callers have. */
 static inline __attribute__((always_inline)) void
-take_out_group(bly_differ *d, differ_queue *q, differ_found *f, unsigned n,
+take_out_group(bly_differ *d, differ_queue *q, differ_found *f, size_t n,
                size_t nwords)
 {
     const coded_rules *const r = &d->rules;
     const bly_walks_row *const row = bly_walks_best();
-    const size_t stride = 2 + nwords;
+    const size_t stride = CODED_SUM + nwords;
     uint64_t *const cells = d->cells.at;
     const uint64_t ncells = d->ncells;
-    uint64_t words[DIFFER_GROUP][CODED_WORDS_MOST];
-    uint64_t s[DIFFER_GROUP], at[DIFFER_GROUP];
-    unsigned char left[DIFFER_GROUP];
-    unsigned going = 0;
-    for (unsigned i = 0; i < n; i++) {
+    uint64_t words[DIFFER_GROUP * CODED_WORDS_MOST], h[DIFFER_GROUP];
+    uint64_t s[DIFFER_GROUP + WALKS_ROOM], at[DIFFER_GROUP + WALKS_ROOM];
+    uint64_t over[3][DIFFER_GROUP + WALKS_ROOM];
+    int64_t sign[DIFFER_GROUP];
+    unsigned char place[DIFFER_GROUP];
+    bly_walks w = { .first_s = s,
+                    .first_at = at,
+                    .to = ncells,
+                    .over_s = over[0],
+                    .over_at = over[1],
+                    .over_id = over[2] };
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = w.n;
         if (f[i].walk.at >= ncells)
             continue;
-        coded_element(r, found_bytes(d, &f[i]), words[i]);
-        s[going] = f[i].walk.s;
-        at[going] = f[i].walk.at;
-        left[going++] = (unsigned char)i;
+        coded_element(r, found_bytes(d, &f[i]), words + k * nwords);
+        s[k] = f[i].walk.s;
+        at[k] = f[i].walk.at;
+        h[k] = f[i].h;
+        sign[k] = -found_sign(&f[i]);
+        place[k] = (unsigned char)i;
+        uint64_t *const cell = cells + at[k] * stride;
+        coded_apply(cell, words + k * nwords, nwords, h[k], sign[k]);
+        queue_cell(q, cell, at[k]);
+        w.n++;
     }
-    while (going) {
-        for (unsigned k = 0; k < going; k++) {
-            const unsigned i = left[k];
-            coded_apply(cells + at[k] * stride, words[i], nwords, f[i].h,
-                        -f[i].sign);
-            queue_cell(d, q, at[k]);
-        }
-        row->step(s, at, going);
-        unsigned kept = 0;
-        for (unsigned k = 0; k < going; k++) {
-            const unsigned i = left[k];
-            if (at[k] >= ncells) {
-                f[i].walk = (coded_walk){ s[k], at[k] };
-                continue;
+    walks_begin(&w);
+    /* Cells are fetched during one step and changed during the next. */
+    struct {
+        uint64_t at, id;
+    } turn[WALKS_LANES];
+    bool more, held = false;
+    do {
+        more = row->step(&w);
+        for (size_t k = 0; k < WALKS_LANES; k++) {
+            const uint64_t i = w.id[k],
+                           to = w.at[k] < ncells ? w.at[k] : ncells;
+            __builtin_prefetch(cells + to * stride, 1);
+            if (held) {
+                const uint64_t e = turn[k].id;
+                uint64_t *const cell = cells + turn[k].at * stride;
+                coded_apply(cell, words + e * nwords, nwords, h[e], sign[e]);
+                queue_cell(q, cell, turn[k].at);
             }
-            __builtin_prefetch(cells + at[k] * stride, 1);
-            s[kept] = s[k];
-            at[kept] = at[k];
-            left[kept++] = (unsigned char)i;
+            turn[k].at = to;
+            turn[k].id = i;
         }
-        going = kept;
-    }
+        held = true;
+    } while (more);
+    for (size_t k = 0; k < w.nover; k++)
+        f[place[over[2][k]]].walk = (coded_walk){ over[0][k], over[1][k] };
 }
 
 /* In a table, one after the other. */
@@ -230,8 +247,9 @@ static void take_out_table(bly_differ *d, differ_queue *q, differ_found *f)
     uint64_t words[CODED_WORDS_MOST];
     coded_element(r, found_bytes(d, f), words);
     while (f->walk.at < d->ncells) {
-        coded_apply(cell_at(d, f->walk.at), words, r->nwords, f->h, -f->sign);
-        queue_cell(d, q, f->walk.at);
+        coded_apply(cell_at(d, f->walk.at), words, r->nwords, f->h,
+                    -found_sign(f));
+        queue_cell(q, cell_at(d, f->walk.at), f->walk.at);
         coded_step(&f->walk, r->hashes, d->cells_of_table);
     }
 }
@@ -264,8 +282,7 @@ static bool find(bly_differ *d, const uint64_t *words, uint64_t h, int64_t sign)
     *f = (differ_found){
         .walk = coded_first(r->hashes, d->cells_of_table, h),
         .h = h,
-        .sign = sign,
-        .at = d->nside[sign > 0 ? BLY_THEIRS : BLY_MINE]++,
+        .at = 2 * d->nside[sign > 0 ? BLY_THEIRS : BLY_MINE]++ + (sign > 0),
     };
     memcpy(found_bytes(d, f), words, r->width);
     return true;
@@ -288,24 +305,30 @@ static bool empty_queue(bly_differ *d, differ_queue *q)
         const differ_found *const all = d->found.at;
         const uint64_t before = d->nfound;
         uint64_t own[DIFFER_GROUP];
+        /* Those of this group, by the low bits of their hashes: the last one
+         * that has them, and the one before each; from 1 on. */
+        unsigned char last[256] = { 0 }, earlier[DIFFER_GROUP];
         unsigned n = 0;
         while (q->n && n < DIFFER_GROUP) {
             const uint64_t i = q->at[--q->n];
-            const uint64_t *const cell = cell_at(d, i);
+            uint64_t *const cell = cell_at(d, i);
             uint64_t h;
-            q->in[i] = 0;
+            cell[CODED_MARK] = 0;
             if (!cell_single(cell) ||
-                !element_checks(&d->rules, cell + 2, cell[1], &h))
+                !element_checks(&d->rules, cell + CODED_SUM, cell[1], &h))
                 continue;
             /* Alone in two cells that wait, it is found once. */
-            bool known = false;
-            for (unsigned k = 0; k < n; k++)
-                known |= all[before + k].h == h;
+            unsigned char *const slot = &last[h % sizeof last];
+            unsigned known = *slot;
+            while (known && all[before + known - 1].h != h)
+                known = earlier[known - 1];
             if (known)
                 continue;
-            if (!find(d, cell + 2, h, (int64_t)cell[0]))
+            if (!find(d, cell + CODED_SUM, h, (int64_t)cell[0]))
                 return false;
+            earlier[n] = *slot;
             own[n++] = i;
+            *slot = (unsigned char)n;
         }
         take_out(d, q, before, d->nfound);
         /* Its own cell is one of those it is taken out of: otherwise the bytes
@@ -323,13 +346,13 @@ static bool look_at_pair(bly_differ *d, differ_queue *q, uint64_t a, uint64_t b)
 {
     const coded_rules *const r = &d->rules;
     const uint64_t *const x = cell_at(d, a), *const y = cell_at(d, b);
-    uint64_t both[2 + CODED_WORDS_MOST], h;
+    uint64_t both[CODED_SUM + CODED_WORDS_MOST], h;
     both[0] = x[0] - y[0];
     if (!cell_single(both))
         return true;
     for (size_t w = 1; w < r->stride; w++)
         both[w] = x[w] ^ y[w];
-    if (!element_checks(r, both + 2, both[1], &h))
+    if (!element_checks(r, both + CODED_SUM, both[1], &h))
         return true;
     bool in_a = false, in_b = false;
     for (coded_walk w = coded_first(r->hashes, d->cells_of_table, h); w.at <= b;
@@ -340,7 +363,7 @@ static bool look_at_pair(bly_differ *d, differ_queue *q, uint64_t a, uint64_t b)
     if (in_a == in_b)
         return true;
     const int64_t sign = in_a ? (int64_t)both[0] : -(int64_t)both[0];
-    if (!find(d, both + 2, h, sign))
+    if (!find(d, both + CODED_SUM, h, sign))
         return false;
     take_out(d, q, d->nfound - 1, d->nfound);
     return true;
@@ -368,13 +391,14 @@ static bool decode_all(bly_differ *d, differ_queue *q)
 
 static bly_status differ_decode(bly_differ *d, uint64_t first)
 {
-    differ_queue q = { .at = d->waiting.at, .in = d->is_waiting.at };
+    differ_queue q = { .at = d->waiting.at };
+    cell_at(d, d->ncells)[CODED_MARK] = 1;
     take_out(d, &q, 0, d->nfound);
     for (uint64_t i = first; i < d->ncells; i++)
-        queue_cell(d, &q, i);
+        queue_cell(&q, cell_at(d, i), i);
     if (!decode_all(d, &q)) {
         while (q.n)
-            q.in[q.at[--q.n]] = 0;
+            cell_at(d, q.at[--q.n])[CODED_MARK] = 0;
         d->broken = true;
         return bly_fail(BLY_EFORMAT,
                         "these symbols are of no set: an element is not "
@@ -395,20 +419,11 @@ static bool differ_reserve(bly_differ *d, uint64_t n)
 {
     const bly_mem *const mem = &d->rules.mem;
     const size_t room = (size_t)n;
-    return n <= SIZE_MAX / 1024 && array_reserve(mem, &d->cells, room) &&
+    return n <= SIZE_MAX / 1024 && array_reserve(mem, &d->cells, room + 1) &&
            array_reserve(mem, &d->found, room) &&
            array_reserve(mem, &d->side[0], room) &&
            array_reserve(mem, &d->side[1], room) &&
-           array_reserve(mem, &d->waiting, room) &&
-           array_reserve(mem, &d->is_waiting, room);
-}
-
-static bool differ_same_rules(const coded_rules *a, const coded_rules *b)
-{
-    return a->width == b->width && a->hashes == b->hashes &&
-           a->checked == b->checked && a->hasher.id == b->hasher.id &&
-           a->hasher.secret[0] == b->hasher.secret[0] &&
-           a->hasher.secret[1] == b->hasher.secret[1];
+           array_reserve(mem, &d->waiting, room);
 }
 
 bly_status bly_differ_take(bly_differ *d, const bly_coded *mine,
@@ -422,7 +437,7 @@ bly_status bly_differ_take(bly_differ *d, const bly_coded *mine,
     if (!bytes)
         return bly_fail_null("bytes");
     const coded_rules *const r = &d->rules;
-    if (!differ_same_rules(r, &mine->rules))
+    if (!bly_coded_alike(r, &mine->rules))
         return bly_fail(BLY_EUNFIT, "the symbols of this side were made with "
                                     "another width, secret, check or table");
     if (d->broken)
@@ -452,7 +467,9 @@ bly_status bly_differ_take(bly_differ *d, const bly_coded *mine,
             return bly_fail(BLY_EFORMAT, "symbol %llu is cut off",
                             (unsigned long long)i);
         cell[0] -= own[0];
-        for (size_t w = 1; w < r->stride; w++)
+        cell[1] ^= own[1];
+        cell[CODED_MARK] = 0;
+        for (size_t w = CODED_SUM; w < r->stride; w++)
             cell[w] ^= own[w];
     }
     if (b.at != b.end)

@@ -28,7 +28,7 @@
 
 #define STRATA_LEVELS 12 /* for up to 4^12 differences and more */
 #define STRATA_SYMBOLS 32
-#define STRATA_GROUP 16 /* elements of a level that are put in at once */
+#define STRATA_GROUP 64 /* elements of a level that are put in at once */
 
 struct bly_strata {
     coded_rules rules;
@@ -77,7 +77,9 @@ void bly_strata_free(bly_strata *s)
     bly_mem_release(&mem, s, sizeof *s);
 }
 
-bly_status bly_strata_add(bly_strata *s, const void *elements, size_t n)
+/* Elements of the strata from `least` on. */
+static bly_status strata_put(bly_strata *s, const void *elements, size_t n,
+                             unsigned least)
 {
     if (!s)
         return bly_fail_null("s");
@@ -87,14 +89,20 @@ bly_status bly_strata_add(bly_strata *s, const void *elements, size_t n)
     /* Some of each level at once: coded.c walks many side by side. */
     unsigned char some[STRATA_LEVELS][STRATA_GROUP * BLY_CODED_MOST];
     unsigned have[STRATA_LEVELS] = { 0 };
+    uint64_t h[STRATA_GROUP];
     const unsigned char *at = elements;
     bly_status st = BLY_OK;
     for (size_t i = 0; i < n && !st; i++, at += width) {
+        if (i % STRATA_GROUP == 0)
+            bly_coded_hashes(&s->rules, at,
+                             n - i < STRATA_GROUP ? n - i : STRATA_GROUP, h);
         /* The walks of coded.c start from the same hash: mix it. */
-        const uint64_t h = bly_mix64(bly_hash(&s->rules.hasher, at, width));
-        const unsigned zeros = h ? (unsigned)__builtin_ctzll(h) : 64;
+        const uint64_t mixed = bly_mix64(h[i % STRATA_GROUP]);
+        const unsigned zeros = mixed ? (unsigned)__builtin_ctzll(mixed) : 64;
         const unsigned level =
             zeros / 2 < STRATA_LEVELS ? zeros / 2 : STRATA_LEVELS - 1;
+        if (level < least)
+            continue;
         memcpy(some[level] + have[level] * width, at, width);
         if (++have[level] == STRATA_GROUP) {
             st = bly_coded_add(s->levels[level], some[level], STRATA_GROUP);
@@ -104,6 +112,48 @@ bly_status bly_strata_add(bly_strata *s, const void *elements, size_t n)
     for (unsigned level = 0; level < STRATA_LEVELS && !st; level++)
         st = bly_coded_add(s->levels[level], some[level], have[level]);
     return st;
+}
+
+bly_status bly_strata_add(bly_strata *s, const void *elements, size_t n)
+{
+    return strata_put(s, elements, n, 0);
+}
+
+bly_status bly_strata_add_coded(bly_strata *s, const bly_coded *all,
+                                const void *elements, size_t n)
+{
+    if (!s)
+        return bly_fail_null("s");
+    if (!all)
+        return bly_fail_null("all");
+    if (!bly_coded_alike(&s->rules, &all->rules) || all->from ||
+        all->to < STRATA_SYMBOLS || all->items != n)
+        return bly_fail(BLY_EUNFIT,
+                        "these are not symbols 0 to %d of the %llu elements, "
+                        "without end and made in the same way",
+                        STRATA_SYMBOLS, (unsigned long long)n);
+    for (unsigned i = 0; i < STRATA_LEVELS; i++)
+        if (s->levels[i]->items)
+            return bly_fail(BLY_EUNFIT, "these strata have elements already");
+    const bly_status st = strata_put(s, elements, n, 1);
+    if (st)
+        return st;
+    /* What no other stratum has is in the first. */
+    bly_coded *const first = s->levels[0];
+    const size_t nwords = STRATA_SYMBOLS * s->rules.stride;
+    uint64_t rest = n;
+    for (size_t w = 0; w < nwords; w++) {
+        const bool counts = w % s->rules.stride == 0;
+        uint64_t sum = all->cells[w];
+        for (unsigned i = 1; i < STRATA_LEVELS; i++)
+            sum = counts ? sum - s->levels[i]->cells[w]
+                         : sum ^ s->levels[i]->cells[w];
+        first->cells[w] = sum;
+    }
+    for (unsigned i = 1; i < STRATA_LEVELS; i++)
+        rest -= s->levels[i]->items;
+    first->items = rest;
+    return BLY_OK;
 }
 
 size_t bly_strata_room(const bly_strata *s)
