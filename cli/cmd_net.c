@@ -47,11 +47,16 @@ static const struct opt net_options[] = {
     { "start", 0, OPT_TEXT, &net_args.start, "zeros|ones|random",
       "sim way: what senders begin with; an attacker takes ones" },
     { "groups", 0, OPT_POSITIVE, &net_args.groups, "N",
-      "sim multicast: groups; 200 if not given" },
+      "sim multicast: groups; 200 if not given. router: forward groups, at "
+      "most N on an interface; none if not given" },
     { "members", 0, OPT_POSITIVE, &net_args.members, "N",
       "sim multicast: members of a group, on average; 5 if not given" },
     { "cell-bits", 0, OPT_POSITIVE, &net_args.cell_bits, "N",
-      "sim multicast: bits per group and interface; 16 if not given" },
+      "sim multicast, router: bits per group and interface; 16 if not "
+      "given" },
+    { "refresh", 0, OPT_POSITIVE, &net_args.marks.refresh, "SECONDS",
+      "router: how often members of groups are asked whether they still are; "
+      "60 if not given" },
     { "depth", 0, OPT_POSITIVE, &net_args.depth, "N",
       "sim near: how many hops filters tell of, 1 to 5; 3 if not given" },
     { "fpr", 'p', OPT_RATE, &net_args.rate, "P",
@@ -86,8 +91,8 @@ static const struct verb net_verbs[] = {
       " topology tries seed bits set clear plain strikes start groups members "
       "cell-bits depth fpr plot quiet json " },
     { "router", "", 0,
-      " name link key-file bits set way-bits way-set strikes seconds quiet "
-      "json " },
+      " name link key-file bits set way-bits way-set strikes groups cell-bits "
+      "refresh seconds quiet json " },
     { "trace", "IFACE", 1,
       " topology name key-file bits set way-bits way-set packets seconds quiet "
       "json " },
@@ -216,6 +221,8 @@ static int net_run(struct list *operands)
     m->loop_bits = net_args.bits;
     m->loop_set = net_args.k;
     m->strikes = net_args.strikes;
+    m->groups = net_args.groups;
+    m->cell_bits = net_args.cell_bits;
     m->json = net_args.json;
     if (i == 0)
         return net_sim(&rest);

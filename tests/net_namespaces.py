@@ -1,9 +1,13 @@
 """Hosts and routers in network namespaces, joined by veth pairs, for tests of what crosses a network."""
+import json
 import os
 import shutil
 import subprocess
+import time
 
 import pytest
+
+from conftest import PATIENCE, PROGRAM
 
 IP = shutil.which("ip", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
@@ -41,7 +45,7 @@ class Network:
     def link(self, a, b):
         number = len(self.links) + 1
         ends = f"{a}{b}", f"{b}{a}"
-        run(IP, "link", "add", ends[0], "netns", self.space(a), "type", "veth", "peer", "name", ends[1], "netns",
+        run(IP, "link", "add", "name", ends[0], "netns", self.space(a), "type", "veth", "peer", "name", ends[1], "netns",
             self.space(b))
         # Neighbours know each other from the start: packets that wait for an address on the link may be dropped.
         for host, (node, end) in enumerate(zip((a, b), ends), 1):
@@ -70,6 +74,43 @@ class Network:
             process.wait()
         for name in self.nodes:
             run(IP, "netns", "del", self.space(name), check=False)
+
+
+class Routers:
+    """bloomery net router at each of these nodes, on all of its links."""
+
+    def __init__(self, net, names, *args):
+        self.net, self.running = net, {}
+        for name in names:
+            links = []
+            for a, b, _ in net.links:
+                if name in (a, b):
+                    other = b if name == a else a
+                    links += ["--link", f"{name}{other}={other}"]
+            process = net.start(name, PROGRAM, "net", "router", "--name", name, *links, "--json", *args,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.running[name] = process
+            assert "forwards on" in process.stderr.readline()
+
+    def waiting(self):
+        """Bytes that have come and that no router has read: the seventh column."""
+        tables = [self.net.within(name, "cat", "/proc/net/packet", "/proc/net/dev").stdout for name in self.running]
+        lines = [line.split() for t in tables for line in t.splitlines()]
+        return sum(int(words[6]) for words in lines if len(words) == 9 and words[0] != "sk"), tables
+
+    def stop(self):
+        # All is quiet: nothing waits, and nothing was sent in between.
+        before = None
+        while before is None or before[0] or before != self.waiting():
+            before = self.waiting()
+            time.sleep(0.1)
+        counts = {}
+        for name, process in self.running.items():
+            process.terminate()
+            out, _ = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0
+            counts[name] = json.loads(out)
+        return counts
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from conftest import PATIENCE, PROGRAM
-from net_namespaces import network  # noqa: F401
+from net_namespaces import Routers, network  # noqa: F401
 
 SENDER = """
 import socket, sys
@@ -18,43 +18,6 @@ if options:
 for i in range(times):
     s.sendto(b"%d" % i, (to, 7000))
 """
-
-
-class Routers:
-    """bloomery net router at each of these nodes, on all of its links."""
-
-    def __init__(self, net, names, *args):
-        self.net, self.running = net, {}
-        for name in names:
-            links = []
-            for a, b, _ in net.links:
-                if name in (a, b):
-                    other = b if name == a else a
-                    links += ["--link", f"{name}{other}={other}"]
-            process = net.start(name, PROGRAM, "net", "router", "--name", name, *links, "--json", *args,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            self.running[name] = process
-            assert "forwards on" in process.stderr.readline()
-
-    def waiting(self):
-        """Bytes that have come and that no router has read: the seventh column."""
-        tables = [self.net.within(name, "cat", "/proc/net/packet", "/proc/net/dev").stdout for name in self.running]
-        lines = [line.split() for t in tables for line in t.splitlines()]
-        return sum(int(words[6]) for words in lines if len(words) == 9 and words[0] != "sk"), tables
-
-    def stop(self):
-        # All is quiet: nothing waits, and nothing was sent in between.
-        before = None
-        while before is None or before[0] or before != self.waiting():
-            before = self.waiting()
-            time.sleep(0.1)
-        counts = {}
-        for name, process in self.running.items():
-            process.terminate()
-            out, _ = process.communicate(timeout=PATIENCE)
-            assert process.returncode == 0
-            counts[name] = json.loads(out)
-        return counts
 
 
 def send(net, node, to, times=1, options=b""):

@@ -158,16 +158,17 @@ bool cast_doubt(struct cast *c, const unsigned char *pair, unsigned face,
     return true;
 }
 
-bool cast_expire(struct cast *c, uint64_t now, unsigned face,
+bool cast_expire(struct cast *c, uint32_t *at, uint64_t now, unsigned face,
                  unsigned char *pair, enum cast_change *change)
 {
-    for (uint32_t i = 1; i < c->nwishes; i++) {
+    for (uint32_t i = *at ? *at : 1; i < c->nwishes; i++) {
         const struct cast_wish *const w = &c->wishes[i];
         if (!w->used || (face == CAST_FACE_NONE ? now < w->until
                                                 : w->face != face))
             continue;
         memcpy(pair, w->pair, CAST_PAIR);
         *change = cast_leave(c, pair, w->face);
+        *at = i + 1;
         return true;
     }
     return false;

@@ -58,9 +58,10 @@ bool cast_doubt(struct cast *c, const unsigned char *pair, unsigned face,
                 uint64_t until);
 
 /* End one wish whose time has come, or any of an interface that is gone (face
- * not CAST_FACE_NONE). False: there is none left. *change says what became of
- * its pair, which is copied to `pair`. */
-bool cast_expire(struct cast *c, uint64_t now, unsigned face,
+ * not CAST_FACE_NONE), looking on from *at, which begins as 0. False: there is
+ * none left. *change says what became of its pair, which is copied to `pair`.
+ */
+bool cast_expire(struct cast *c, uint32_t *at, uint64_t now, unsigned face,
                  unsigned char *pair, enum cast_change *change);
 
 /* The interfaces that get a copy of a packet, by the filters. It must have come
