@@ -115,12 +115,31 @@ const struct field router_fields[] = {
     { 0 },
 };
 
-static volatile sig_atomic_t router_ends;
+static volatile sig_atomic_t router_ends, router_reads;
 
 static void router_end(int signal)
 {
     (void)signal;
     router_ends = 1;
+}
+
+static void router_again(int signal)
+{
+    (void)signal;
+    router_reads = 1;
+}
+
+void router_on_hup(void)
+{
+    const struct sigaction again = { .sa_handler = router_again };
+    sigaction(SIGHUP, &again, NULL);
+}
+
+bool router_hup(void)
+{
+    const bool was = router_reads;
+    router_reads = 0;
+    return was;
 }
 
 uint64_t router_now(void)
@@ -248,6 +267,36 @@ static void port_close(struct port *p)
     p->index = 0;
 }
 
+/* The marks of an interface of --link. */
+static bool port_marks(const struct router_args *args,
+                       const unsigned char *secret, const char *link,
+                       struct face *out)
+{
+    const bly_status st =
+        router_face(args, secret, args->name, strchr(link, '=') + 1, out);
+    return !st || !fail("%s: no marks: %s", link,
+                        st == BLY_EINVAL ? "names of at most 62 bytes together"
+                                         : bly_error());
+}
+
+/* The secret was changed: all marks are others from now on, or none is. */
+static void ports_again(struct router *r, const struct router_args *args)
+{
+    struct face *const faces = calloc(r->nports, sizeof *faces);
+    bool ok = true;
+    const unsigned char *const secret = secret_read(args->key_file, &ok);
+    if (!faces)
+        ok = false;
+    for (unsigned i = 0; ok && i < r->nports; i++)
+        ok = port_marks(args, secret, args->links.at[i], &faces[i]);
+    for (unsigned i = 0; ok && i < r->nports; i++) {
+        r->ports[i].face.loop = faces[i].loop;
+        r->ports[i].face.way = faces[i].way;
+    }
+    free(faces);
+    note("%s has %s marks", args->name, ok ? "new" : "its old");
+}
+
 static bool ports_open(struct router *r, const struct router_args *args,
                        const unsigned char *secret)
 {
@@ -266,12 +315,8 @@ static bool ports_open(struct router *r, const struct router_args *args,
         for (unsigned k = 0; k + 1 < r->nports; k++)
             if (strcmp(r->ports[k].iface, p->iface) == 0)
                 return !fail("--link: %s is given twice", p->iface);
-        const bly_status st =
-            router_face(args, secret, args->name, equals + 1, &p->face);
-        if (st)
-            return !fail("%s: no marks: %s", link,
-                         st == BLY_EINVAL ? "names of at most 62 bytes together"
-                                          : bly_error());
+        if (!port_marks(args, secret, link, &p->face))
+            return false;
         if (!port_open(p, r->casts, r->caster.address[i]))
             return false;
     }
@@ -492,7 +537,8 @@ static bool port_read(struct router *r, struct port *p, uint64_t now)
     return true;
 }
 
-static void router_loop(struct router *r, uint64_t until)
+static void router_loop(struct router *r, const struct router_args *args,
+                        uint64_t until)
 {
     struct pollfd fds[ROUTER_FACES];
     unsigned alive = r->nports;
@@ -500,6 +546,8 @@ static void router_loop(struct router *r, uint64_t until)
         const uint64_t now = r->now = router_now();
         if (now >= until)
             return;
+        if (router_hup())
+            ports_again(r, args);
         if (r->casts)
             caster_tick(&r->caster, now);
         for (unsigned i = 0; i < r->nports; i++)
@@ -606,9 +654,10 @@ int net_router(const struct router_args *given)
         const uint64_t start = router_now();
         sigaction(SIGTERM, &ends, NULL);
         sigaction(SIGINT, &ends, NULL);
+        router_on_hup();
         note("%s forwards on %u interface%s", args.name, r->nports,
              r->nports == 1 ? "" : "s");
-        router_loop(r, args.seconds ? start + 1000 * args.seconds : UINT64_MAX);
+        router_loop(r, &args, args.seconds ? start + 1000 * args.seconds : UINT64_MAX);
         r->result.faces = r->nports;
         groups_count(r);
         r->result.seconds = (double)(router_now() - start) / 1000;

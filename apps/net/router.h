@@ -28,6 +28,10 @@ struct router_result {
 };
 extern const struct field router_fields[];
 
+/* Note SIGHUP from now on; whether one came since it was asked last. */
+void router_on_hup(void);
+bool router_hup(void);
+
 /* Milliseconds of a clock that nobody sets. */
 uint64_t router_now(void);
 
