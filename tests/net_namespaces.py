@@ -158,9 +158,10 @@ class MarkedChain:
         self.there = net.address("g", names[-2])
         self.new_key()
         self.routers = Routers(net, names[1:-1], "-K", self.key, *args)
+        self.told = path / "told.json"  # a pipe would run full
         self.tracer = net.start("g", program, "net", "trace", f"g{names[-2]}", "--name", "g", "--topology",
                                 path / "chain.txt", "--json", "--packets", "1000000", "-K", self.key, *args,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                stdout=self.told.open("w"), stderr=subprocess.PIPE, text=True)
         assert "listens" in self.tracer.stderr.readline()
         self.sender = net.start("h", "/usr/bin/python3", "-c", CHAIN_SENDER, self.there, stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, text=True)
@@ -202,7 +203,8 @@ class MarkedChain:
             numbers.append(self.seen())
         counts = self.routers.stop()
         self.tracer.terminate()
-        lines = [json.loads(line) for line in self.tracer.communicate(timeout=PATIENCE)[0].splitlines()]
+        self.tracer.communicate(timeout=PATIENCE)
+        lines = [json.loads(line) for line in self.told.read_text().splitlines()]
         came = [i for i in range(n) if numbers[i] > (numbers[i - 1] if i else 0)]
         assert len(came) == len(lines), (len(came), len(lines))
         return dict(zip(came, lines)), counts
