@@ -42,8 +42,7 @@ int main(int argc, char **argv)
     struct mmsghdr all[BATCH];
     memset(all, 0, sizeof all);
     for (unsigned i = 0; i < BATCH; i++)
-        all[i].msg_hdr =
-            (struct msghdr){ .msg_iov = &part, .msg_iovlen = 1 };
+        all[i].msg_hdr = (struct msghdr){ .msg_iov = &part, .msg_iovlen = 1 };
     unsigned long long sent = 0;
     const double end = seconds_now() + strtod(argv[3], NULL);
     while (seconds_now() < end) {

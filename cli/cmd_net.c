@@ -143,8 +143,7 @@ static const struct verb net_verbs[] = {
     { "node", "", 0, NET_SERVERS "listen neighbour parent period life " },
     { "announce", "NAME TAG=VALUE...", 2,
       NET_SERVERS "at ring ring-name where ttl once " },
-    { "find", "TAG=VALUE...", 1,
-      NET_SERVERS "at ring ring-name how json " },
+    { "find", "TAG=VALUE...", 1, NET_SERVERS "at ring ring-name how json " },
     { "status", "ADDRESS:PORT", 1, NET_SERVERS "json " },
 };
 

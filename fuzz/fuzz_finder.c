@@ -27,10 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct finder_found found;
     struct finder *const f = calloc(1, sizeof *f);
-    const struct finder_args args = { .services = 4,
-                                      .keys = 10,
-                                      .depth = 2,
-                                      .life = 1000 };
+    const struct finder_args args = {
+        .services = 4, .keys = 10, .depth = 2, .life = 1000
+    };
     uint64_t now = 1;
     assert(f);
     f->self = (struct address){ 4, { 127, 0, 0, 1 }, 7000 };

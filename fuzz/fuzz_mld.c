@@ -33,10 +33,9 @@ static void fuzz_send(void *ctx, unsigned face, const unsigned char *packet,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct caster c = { .nfaces = FACES,
-                        .period = 1000,
-                        .up = fuzz_up,
-                        .send = fuzz_send };
+    struct caster c = {
+        .nfaces = FACES, .period = 1000, .up = fuzz_up, .send = fuzz_send
+    };
     uint64_t now = 0;
     assert(cast_new(&c.cast, MOST, 8, MOST, 7));
     for (unsigned i = 0; i < FACES; i++) {

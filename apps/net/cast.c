@@ -163,8 +163,8 @@ bool cast_expire(struct cast *c, uint32_t *at, uint64_t now, unsigned face,
 {
     for (uint32_t i = *at ? *at : 1; i < c->nwishes; i++) {
         const struct cast_wish *const w = &c->wishes[i];
-        if (!w->used || (face == CAST_FACE_NONE ? now < w->until
-                                                : w->face != face))
+        if (!w->used ||
+            (face == CAST_FACE_NONE ? now < w->until : w->face != face))
             continue;
         memcpy(pair, w->pair, CAST_PAIR);
         *change = cast_leave(c, pair, w->face);

@@ -115,8 +115,7 @@ static void tell_wishes(struct caster *c, unsigned face,
         if (!meant && memcmp(asked->group, pair + 16, 16) == 0) {
             meant = !asked->nsources;
             for (unsigned i = 0; i < asked->nsources && !meant; i++)
-                meant =
-                    memcmp(pair, asked->sources + (size_t)16 * i, 16) == 0;
+                meant = memcmp(pair, asked->sources + (size_t)16 * i, 16) == 0;
         }
         const uint64_t wanted = cast_wanted(&c->cast, pair);
         if (!meant || c->up(c->ctx, pair) != face ||
@@ -182,8 +181,7 @@ static double wrong_now(struct caster *c, unsigned face)
     return c->wrong[face];
 }
 
-uint64_t caster_copies(struct caster *c, unsigned face,
-                       const unsigned char *in)
+uint64_t caster_copies(struct caster *c, unsigned face, const unsigned char *in)
 {
     const unsigned char *const pair = in + IPV6_FROM; /* both addresses */
     const unsigned up = c->up(c->ctx, pair);

@@ -137,8 +137,8 @@ static bool tree_ask(struct tree_run *run, uint32_t from,
     uint32_t at;
     bool ok = climb_start(&climb, from, run->spec->g->n);
     while (ok && climb_next(&climb, &at)) {
-        const bool has = bly_has_hash(run->own[at], key) &&
-                         server_has(run, at, wanted, set);
+        const bool has =
+            bly_has_hash(run->own[at], key) && server_has(run, at, wanted, set);
         run->visited++;
         run->answers += has;
         climb_heard(&climb, run->children,

@@ -28,8 +28,9 @@ const struct field find_row_fields[] = {
     FIELD(struct find_row, name, NONE, "the service"),
     FIELD(struct find_row, where, NONE, "where it is reached"),
     VALUES(struct find_row, "tags", tags, ntags, NONE, "what it is"),
-    FIELD(struct find_row, at, NONE, "the server, or member of the ring, that "
-                                     "told of it"),
+    FIELD(struct find_row, at, NONE,
+          "the server, or member of the ring, that "
+          "told of it"),
     FIELD(struct find_row, by, NONE, "how it was found: near, tree or ring"),
     FIELD(struct find_row, hops, NONE, "steps from the first server"),
     FIELD(struct find_row, asked, NONE, "servers asked until then"),
@@ -283,8 +284,7 @@ static bool first_answers(struct find_run *r)
     while (!look_at(r, &r->call, &r->places[0])) {
         if (r->nplaces == 1)
             return false;
-        memmove(r->places, r->places + 1,
-                --r->nplaces * sizeof r->places[0]);
+        memmove(r->places, r->places + 1, --r->nplaces * sizeof r->places[0]);
     }
     r->nplaces = 1;
     r->asked = 0;
@@ -430,8 +430,7 @@ int net_announce(const struct find_args *args, const struct list *words)
         fail("a name and a place have 1 to %d printable bytes", SERVICE_TEXT);
     else if (args->ttl > SERVICE_TTL_MOST)
         fail("--ttl: at most %d seconds", SERVICE_TTL_MOST);
-    else if (!take_tags(words, 1, &r->wanted) ||
-             !find_open(r, args, &args->at))
+    else if (!take_tags(words, 1, &r->wanted) || !find_open(r, args, &args->at))
         status = TROUBLE;
     else if (!r->nplaces && !r->ring)
         fail("where? Right: --at ADDRESS:PORT of a server, or --ring of a "

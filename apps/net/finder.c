@@ -10,7 +10,8 @@
 #include "report/say.h"
 
 #define TAG_PARENT UINT64_MAX
-#define SUMMARY_FACTOR 64 /* servers' keys that a filter of a subtree is for */
+#define SUMMARY_FACTOR 64 /* servers' keys that a filter of a subtree is for \
+                           */
 
 void finder_usual(struct finder_args *args)
 {
@@ -58,10 +59,9 @@ bool finder_new(struct finder *f, const struct finder_args *args, uint64_t life)
     finder_usual(&f->args);
     snprintf(depth, sizeof depth, "%llu", (unsigned long long)f->args.depth);
     const bly_option options[] = { { "depth", depth }, { "degree", "4" } };
-    const bly_spec spec = { .items = f->args.keys,
-                            .fpr = 0.01,
-                            .options = options,
-                            .noptions = 2 };
+    const bly_spec spec = {
+        .items = f->args.keys, .fpr = 0.01, .options = options, .noptions = 2
+    };
     if (bly_node_new(&spec, life, f->args.life, &f->node))
         return !fail_library();
     f->services = (struct services){ .most = (size_t)f->args.services,
@@ -400,11 +400,10 @@ static void put_status(struct finder *f)
 {
     bly_node_stats stats;
     bly_node_stat(f->node, &stats);
-    const uint64_t numbers[] = { f->services.n,  f->nlinks,
-                                 stats.heard,    f->nchildren,
-                                 stats.bytes,    f->looks,
-                                 f->news,        f->refused,
-                                 f->expired,     f->services.refused };
+    const uint64_t numbers[] = {
+        f->services.n, f->nlinks, stats.heard, f->nchildren, stats.bytes,
+        f->looks,      f->news,   f->refused,  f->expired,   f->services.refused
+    };
     blob_start(&f->blob);
     blob_number(&f->blob, sizeof numbers / sizeof numbers[0], 1);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)

@@ -10,7 +10,7 @@
 #define PAD1 0
 #define PADN 1
 #define FLAG_SUSPICIOUS 1
-#define COMPLAINT 1280       /* the most that an error may have */
+#define COMPLAINT 1280 /* the most that an error may have */
 
 const char *const fate_names[FATES] = { "sent",    "loop", "expired",
                                         "too_big", "bad",  "not_ours" };

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MLD_MOST 1280   /* bytes of a message that is made here */
-#define MLD_RECORDS 32  /* pairs in a report that is made here */
-#define MLD_WAIT 500    /* milliseconds that an answer may take, as asked */
+#define MLD_MOST 1280  /* bytes of a message that is made here */
+#define MLD_RECORDS 32 /* pairs in a report that is made here */
+#define MLD_WAIT 500   /* milliseconds that an answer may take, as asked */
 
 enum mld_kind { MLD_REPORT, MLD_QUERY };
 

@@ -145,7 +145,8 @@ static int receive_all(struct receiver *r, int fd, unsigned char *packet)
             const unsigned char *const secret =
                 secret_read(r->args->marks.key_file, &ok);
             ok = ok && receiver_marks(r, secret);
-            note("%s has %s marks", r->args->marks.name, ok ? "new" : "its old");
+            note("%s has %s marks", r->args->marks.name,
+                 ok ? "new" : "its old");
         }
         struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
         if (poll(&poll_fd, 1, 200) < 0 && errno != EINTR)

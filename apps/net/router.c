@@ -243,11 +243,10 @@ static bool port_open(struct port *p, bool casts, unsigned char of_link[16])
     /* All groups come in, and nothing that we send to one comes back. */
     const struct packet_mreq groups = { .mr_ifindex = (int)p->index,
                                         .mr_type = PACKET_MR_ALLMULTI };
-    if (casts &&
-        (setsockopt(p->in, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups,
-                    sizeof groups) < 0 ||
-         setsockopt(p->out, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &off,
-                    sizeof off) < 0))
+    if (casts && (setsockopt(p->in, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups,
+                             sizeof groups) < 0 ||
+                  setsockopt(p->out, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &off,
+                             sizeof off) < 0))
         return !fail_path(p->iface, errno);
     memcpy(ask.ifr_name, p->iface, sizeof ask.ifr_name);
     if (ioctl(p->out, SIOCGIFMTU, &ask) < 0)
@@ -523,8 +522,8 @@ static bool port_read(struct router *r, struct port *p, uint64_t now)
         if ((size_t)n > sizeof r->in)
             continue;
         /* Groups, if they come as such; one address never comes to many. */
-        if (type == PACKET_MULTICAST && r->casts &&
-            n >= IPV6_HEAD && r->in[IPV6_TO] == 0xff) {
+        if (type == PACKET_MULTICAST && r->casts && n >= IPV6_HEAD &&
+            r->in[IPV6_TO] == 0xff) {
             packet_group(r, (unsigned)(p - r->ports), (size_t)n, now);
             continue;
         }
@@ -598,15 +597,13 @@ static bool groups_open(struct router *r, const struct router_args *args)
     /* Who can compute where groups lie in the filters can fill them. */
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return !fail_path("getrandom", errno);
-    const double bits =
-        args->cell_bits ? (double)args->cell_bits : USUAL_BITS;
+    const double bits = args->cell_bits ? (double)args->cell_bits : USUAL_BITS;
     if (!cast_new(&r->caster.cast, args->groups, bits, args->groups, seed))
         return !fail("no memory for %llu groups",
                      (unsigned long long)args->groups);
     r->casts = true;
     r->caster.nfaces = (unsigned)args->links.n;
-    r->caster.period =
-        1000 * (args->refresh ? args->refresh : USUAL_REFRESH);
+    r->caster.period = 1000 * (args->refresh ? args->refresh : USUAL_REFRESH);
     r->caster.up = group_up;
     r->caster.send = group_send;
     r->caster.ctx = r;
@@ -657,7 +654,8 @@ int net_router(const struct router_args *given)
         router_on_hup();
         note("%s forwards on %u interface%s", args.name, r->nports,
              r->nports == 1 ? "" : "s");
-        router_loop(r, &args, args.seconds ? start + 1000 * args.seconds : UINT64_MAX);
+        router_loop(r, &args,
+                    args.seconds ? start + 1000 * args.seconds : UINT64_MAX);
         r->result.faces = r->nports;
         groups_count(r);
         r->result.seconds = (double)(router_now() - start) / 1000;

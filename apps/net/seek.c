@@ -94,15 +94,14 @@ void climb_heard(struct climb *c, const uint32_t *children, size_t n,
     c->steps[number].found = has;
     const struct climb_step step = c->steps[c->asked++];
     for (size_t i = 0; i < n; i++)
-        if (children[i] != step.not && !climb_was_at(c, children[i]))
+        if (children[i] != step.not &&!climb_was_at(c, children[i]))
             climb_add(c, (struct climb_step){ .at = children[i],
                                               .not = SEEK_NOBODY,
                                               .from = number,
                                               .down = true });
     if (!step.down && parent != SEEK_NOBODY && !climb_was_at(c, parent))
-        climb_add(c, (struct climb_step){ .at = parent,
-                                          .not = step.at,
-                                          .from = number });
+        climb_add(c, (struct climb_step){
+                         .at = parent, .not = step.at, .from = number });
 }
 
 uint64_t climb_wasted(struct climb *c)

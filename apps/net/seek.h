@@ -22,8 +22,8 @@
 struct seek {
     uint32_t way[SEEK_MOST + 1]; /* from the first place to the one asked now */
     unsigned nway, hops, most;
-    unsigned backs;                /* steps back that are left */
-    uint32_t used[SEEK_MOST][2];   /* links: from, to */
+    unsigned backs;              /* steps back that are left */
+    uint32_t used[SEEK_MOST][2]; /* links: from, to */
     unsigned nused;
 };
 
@@ -36,7 +36,7 @@ bool seek_next(struct seek *s, const uint32_t *links, size_t n, uint32_t *to);
 
 struct climb_step {
     uint32_t at;
-    uint32_t not;  /* child that it came from; SEEK_NOBODY: none */
+    uint32_t not ; /* child that it came from; SEEK_NOBODY: none */
     uint32_t from; /* step that led here */
     bool down, found;
 };

@@ -41,8 +41,7 @@ bool service_tag(struct service *s, const char *tag, size_t n)
         return true;
     if (s->ntags == SERVICE_TAGS)
         return false;
-    memmove(s->tags[at + 1], s->tags[at],
-            (s->ntags - at) * sizeof s->tags[0]);
+    memmove(s->tags[at + 1], s->tags[at], (s->ntags - at) * sizeof s->tags[0]);
     memcpy(s->tags[at], text, n + 1);
     s->ntags++;
     return true;
@@ -176,8 +175,7 @@ bool services_announce(struct services *t, const struct service *s,
                        uint64_t until)
 {
     const size_t at = services_at(t, s);
-    if (at < t->n &&
-        memcmp(&t->rows[at].service, s, sizeof *s) == 0) {
+    if (at < t->n && memcmp(&t->rows[at].service, s, sizeof *s) == 0) {
         t->rows[at].until = until;
         return true;
     }
