@@ -10,8 +10,8 @@
 #include "report/say.h"
 
 #define TAG_PARENT UINT64_MAX
-#define SUMMARY_FACTOR 64 /* servers' keys that a filter of a subtree is for \
-                           */
+/* The filter of a subtree has room for the keys of so many servers. */
+#define SUMMARY_FACTOR 64
 
 void finder_usual(struct finder_args *args)
 {
