@@ -281,18 +281,15 @@ static bool port_marks(const struct router_args *args,
 /* The secret was changed: all marks are others from now on, or none is. */
 static void ports_again(struct router *r, const struct router_args *args)
 {
-    struct face *const faces = calloc(r->nports, sizeof *faces);
+    struct face faces[ROUTER_FACES];
     bool ok = true;
     const unsigned char *const secret = secret_read(args->key_file, &ok);
-    if (!faces)
-        ok = false;
     for (unsigned i = 0; ok && i < r->nports; i++)
         ok = port_marks(args, secret, args->links.at[i], &faces[i]);
     for (unsigned i = 0; ok && i < r->nports; i++) {
         r->ports[i].face.loop = faces[i].loop;
         r->ports[i].face.way = faces[i].way;
     }
-    free(faces);
     note("%s has %s marks", args->name, ok ? "new" : "its old");
 }
 
