@@ -207,7 +207,9 @@ $(B)/$(1)/tests/test_traffic_scan: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sfb: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,sfb sfb_sim)
 $(B)/$(1)/tests/test_spie: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,packet spie spie_file)
 $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: TEST_LIBS = $(PKG_LIBS)
-$(B)/$(1)/tests/test_forward: $(patsubst %,$(B)/$(1)/apps/net/%.o,forward marks)
+$(B)/$(1)/tests/test_forward: $(patsubst %,$(B)/$(1)/apps/net/%.o,forward ipv6 marks)
+$(B)/$(1)/tests/test_net_state: $(patsubst %,$(B)/$(1)/apps/%.o,net/cast net/caster net/ipv6 net/mld net/seek net/sliced \
+    overlay/frame overlay/service)
 $(B)/$(1)/tests/test_marks: $(patsubst %,$(B)/$(1)/apps/net/%.o,graph graph_make marks sliced) \
     $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
 $(B)/$(1)/tests/test_marks: TEST_LIBS = $(PKG_LIBS)

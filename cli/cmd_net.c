@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "apps/net/experiment.h"
+#include "apps/net/find.h"
 #include "apps/net/receive.h"
 #include "cli/rows.h"
 #include "workbench/net_picture.h"
@@ -18,6 +19,7 @@ static struct {
     double rate;
     struct router_args marks;
     struct receive_args receive;
+    struct find_args find;
     bool plain, json;
 } net_args;
 
@@ -47,13 +49,19 @@ static const struct opt net_options[] = {
     { "start", 0, OPT_TEXT, &net_args.start, "zeros|ones|random",
       "sim way: what senders begin with; an attacker takes ones" },
     { "groups", 0, OPT_POSITIVE, &net_args.groups, "N",
-      "sim multicast: groups; 200 if not given" },
+      "sim multicast: groups; 200 if not given. router: forward groups, at "
+      "most N on an interface; none if not given" },
     { "members", 0, OPT_POSITIVE, &net_args.members, "N",
       "sim multicast: members of a group, on average; 5 if not given" },
     { "cell-bits", 0, OPT_POSITIVE, &net_args.cell_bits, "N",
-      "sim multicast: bits per group and interface; 16 if not given" },
+      "sim multicast, router: bits per group and interface; 16 if not "
+      "given" },
+    { "refresh", 0, OPT_POSITIVE, &net_args.marks.refresh, "SECONDS",
+      "router: how often members of groups are asked whether they still are; "
+      "60 if not given" },
     { "depth", 0, OPT_POSITIVE, &net_args.depth, "N",
-      "sim near: how many hops filters tell of, 1 to 5; 3 if not given" },
+      "sim near, node, announce, find, status: how many hops filters tell of, "
+      "1 to 5, the same at all servers; 3 if not given" },
     { "fpr", 'p', OPT_RATE, &net_args.rate, "P",
       "sim near: of what one link says once its levels are full; 1% if not "
       "given" },
@@ -66,7 +74,8 @@ static const struct opt net_options[] = {
       "each" },
     { "key-file", 'K', OPT_TEXT, &net_args.marks.key_file, "FILE",
       "router, trace: the secret of the network's marks, 16 bytes; without it "
-      "a sender can compute them" },
+      "a sender can compute them. node, announce, find, status: that of node "
+      "key; who lacks it can neither tell nor ask" },
     { "way-bits", 0, OPT_POSITIVE, &net_args.marks.way_bits, "M",
       "router, trace: bits for the way in a packet; 256 if not given" },
     { "way-set", 0, OPT_POSITIVE, &net_args.marks.way_set, "K",
@@ -76,21 +85,66 @@ static const struct opt net_options[] = {
       "trace: packets to trace; 1 if not given" },
     { "seconds", 0, OPT_POSITIVE, &net_args.marks.seconds, "N",
       "router, trace: how long; until a signal if not given" },
+    { "listen", 0, OPT_TEXT, &net_args.find.listen, "ADDRESS:PORT",
+      "node: where others reach this server; a free port of 127.0.0.1 if not "
+      "given" },
+    { "neighbour", 0, OPT_LIST, &net_args.find.neighbours, "ADDRESS:PORT",
+      "node: a server to tell what is near; may be repeated; one side will "
+      "do" },
+    { "parent", 0, OPT_TEXT, &net_args.find.parent, "ADDRESS:PORT",
+      "node: the server above this one in a hierarchy" },
+    { "at", 0, OPT_LIST, &net_args.find.at, "ADDRESS:PORT",
+      "announce, find: a server; may be repeated" },
+    { "ring", 0, OPT_LIST, &net_args.find.ring, "ADDRESS:PORT",
+      "announce, find: a member of a ring (node run) that keeps announcements "
+      "too, and is asked last; may be repeated" },
+    { "ring-name", 0, OPT_TEXT, &net_args.find.ring_name, "NAME",
+      "announce, find: that ring's name; \"ring\" if not given" },
+    { "network", 0, OPT_TEXT, &net_args.find.network, "NAME",
+      "node, announce, find, status: the network's name; servers of others are "
+      "refused; \"net\" if not given" },
+    { "keys", 0, OPT_POSITIVE, &net_args.find.keys, "N",
+      "node, announce, find, status: sets of tags of one server that filters "
+      "are made for, the same at all servers; 1000 if not given" },
+    { "where", 0, OPT_TEXT, &net_args.find.where, "TEXT",
+      "announce: where the service is reached" },
+    { "ttl", 0, OPT_POSITIVE, &net_args.find.ttl, "SECONDS",
+      "announce: after which it is forgotten unless it is announced again; 60 "
+      "if not given" },
+    FLAG("once", 0, net_args.find.once,
+         "announce: once, instead of again and again until a signal"),
+    { "how", 0, OPT_TEXT, &net_args.find.how, "near|tree|ring",
+      "find: only this way; near, then tree, then ring if not given" },
+    { "period", 0, OPT_POSITIVE, &net_args.find.period, "MS",
+      "node: milliseconds between messages to others; 1000 if not given" },
+    { "life", 0, OPT_POSITIVE, &net_args.find.life, "SECONDS",
+      "node: after which a neighbour or child that is silent is forgotten; 10 "
+      "if not given" },
+    { "patience", 0, OPT_POSITIVE, &net_args.find.patience, "MS",
+      "node, announce, find, status: milliseconds that an answer may take at "
+      "least; 250 if not given" },
     QUIET_OPTION(QUIET_HELP),
     JSON_OPTION(net_args),
     { 0 },
 };
+
+#define NET_SERVERS " key-file network keys depth patience quiet "
 
 static const struct verb net_verbs[] = {
     { "sim", "EXPERIMENT", 1,
       " topology tries seed bits set clear plain strikes start groups members "
       "cell-bits depth fpr plot quiet json " },
     { "router", "", 0,
-      " name link key-file bits set way-bits way-set strikes seconds quiet "
-      "json " },
+      " name link key-file bits set way-bits way-set strikes groups cell-bits "
+      "refresh seconds quiet json " },
     { "trace", "IFACE", 1,
       " topology name key-file bits set way-bits way-set packets seconds quiet "
       "json " },
+    { "node", "", 0, NET_SERVERS "listen neighbour parent period life " },
+    { "announce", "NAME TAG=VALUE...", 2,
+      NET_SERVERS "at ring ring-name where ttl once " },
+    { "find", "TAG=VALUE...", 1, NET_SERVERS "at ring ring-name how json " },
+    { "status", "ADDRESS:PORT", 1, NET_SERVERS "json " },
 };
 
 /* ---------------------------------------------------------------- simulation
@@ -205,6 +259,22 @@ static int net_sim(const struct list *rest)
     return ok ? YES : TROUBLE;
 }
 
+static int net_service(const char *verb, const struct list *rest)
+{
+    struct find_args *const f = &net_args.find;
+    f->key_file = net_args.marks.key_file;
+    f->depth = net_args.depth;
+    f->json = net_args.json;
+    if (f->depth > 5 || f->keys > 1000000 || f->life > 86400)
+        return fail("--depth is at most 5, --keys a million, --life a day");
+    if (strcmp(verb, "node") == 0)
+        return net_node(f);
+    if (strcmp(verb, "announce") == 0)
+        return net_announce(f, rest);
+    return strcmp(verb, "find") == 0 ? net_find(f, rest)
+                                     : net_node_status(f, rest->at[0]);
+}
+
 static int net_run(struct list *operands)
 {
     const size_t n = sizeof net_verbs / sizeof net_verbs[0];
@@ -216,11 +286,15 @@ static int net_run(struct list *operands)
     m->loop_bits = net_args.bits;
     m->loop_set = net_args.k;
     m->strikes = net_args.strikes;
+    m->groups = net_args.groups;
+    m->cell_bits = net_args.cell_bits;
     m->json = net_args.json;
     if (i == 0)
         return net_sim(&rest);
     if (i == 1)
         return net_router(m);
+    if (i > 2)
+        return net_service(net_verbs[i].name, &rest);
     net_args.receive.marks = *m;
     net_args.receive.iface = rest.at[0];
     net_args.receive.topology = net_args.topology;
@@ -242,14 +316,24 @@ static const struct example net_examples[] = {
       "forward IPv6, and mark what passes" },
     { "bloomery net trace veth0 --name host --topology net.txt -K key",
       "the way of the next packet that comes" },
+    { "bloomery net router --name r1 --link veth0=r2 --link veth1=r3 --groups "
+      "1000",
+      "forward groups, too" },
+    { "bloomery net node --listen 127.0.0.1:7101 --neighbour 127.0.0.1:7102 &",
+      "a server that knows what is near" },
+    { "bloomery net announce lp --at 127.0.0.1:7101 --where 10.0.0.7:631 "
+      "type=printer floor=3 &",
+      "offer a service, until a signal" },
+    { "bloomery net find --at 127.0.0.1:7102 type=printer floor=3",
+      "where is one?" },
     { 0 },
 };
 
 const struct command cmd_net = {
     .name = "net",
     .usage = "VERB [OPTION]... OPERAND",
-    .verbs = "sim router trace",
-    .summary = "filters that packets carry: loops, the way back, groups",
+    .verbs = "sim router trace node announce find status",
+    .summary = "filters that travel: loops, the way back, groups, services",
     .about =
         "sim runs an experiment on a network that is made, or given as a file "
         "of links, and prints how often it ended well, the hops, the stretch "
@@ -269,11 +353,23 @@ const struct command cmd_net = {
         "option; what goes round is dropped. The kernel's own forwarding has "
         "to be off. It needs CAP_NET_RAW. At SIGTERM it prints what it has "
         "counted. trace waits for packets with marks and prints who sent them, "
-        "whatever address they give; status 1 if none came in time.",
+        "whatever address they give; status 1 if none came in time. With "
+        "--groups, router also forwards groups of a source to the interfaces "
+        "where hosts or other routers ask for them (MLD), by a filter for each "
+        "interface. SIGHUP reads the key file again.\n\n"
+        "node runs a server to which services are announced with tags. It "
+        "tells neighbours what is how many hops away, and its parent what it "
+        "and all below it have. announce offers a service until a signal; find "
+        "prints who has all the tags: the nearest one if neighbours know of "
+        "it, else all of the hierarchy, else what the ring has; status 1 if "
+        "there is none. What is not repeated is forgotten. status shows what a "
+        "server knows.",
     .options = net_options,
     .examples = net_examples,
     .reports = REPORTS({ "of sim", net_result_fields, ONE },
                        { "of router", router_fields, ONE },
-                       { "of trace", received_fields, LINES }),
+                       { "of trace", received_fields, LINES },
+                       { "of find", find_row_fields, LINES },
+                       { "of status", find_status_fields, ONE }),
     .run = net_run,
 };

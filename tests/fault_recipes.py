@@ -226,6 +226,7 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     Recipe("ring place --keys 100", volatile=True),
     Recipe("web --folder nowhere", status=2),
     Recipe("node run --successors 2 --copies 3 kept", status=2),
+    Recipe("net find --at 127.0.0.1:1 x", status=2),
 ]
 
 # Verbs that run until they are ended; what they serve they only read.

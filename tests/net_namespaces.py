@@ -1,9 +1,13 @@
 """Hosts and routers in network namespaces, joined by veth pairs, for tests of what crosses a network."""
+import json
 import os
 import shutil
 import subprocess
+import time
 
 import pytest
+
+from conftest import PATIENCE, PROGRAM
 
 IP = shutil.which("ip", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
@@ -41,7 +45,7 @@ class Network:
     def link(self, a, b):
         number = len(self.links) + 1
         ends = f"{a}{b}", f"{b}{a}"
-        run(IP, "link", "add", ends[0], "netns", self.space(a), "type", "veth", "peer", "name", ends[1], "netns",
+        run(IP, "link", "add", "name", ends[0], "netns", self.space(a), "type", "veth", "peer", "name", ends[1], "netns",
             self.space(b))
         # Neighbours know each other from the start: packets that wait for an address on the link may be dropped.
         for host, (node, end) in enumerate(zip((a, b), ends), 1):
@@ -72,6 +76,47 @@ class Network:
             run(IP, "netns", "del", self.space(name), check=False)
 
 
+class Routers:
+    """bloomery net router at each of these nodes, on all of its links."""
+
+    def __init__(self, net, names, *args):
+        self.net, self.running = net, {}
+        for name in names:
+            links = []
+            for a, b, _ in net.links:
+                if name in (a, b):
+                    other = b if name == a else a
+                    links += ["--link", f"{name}{other}={other}"]
+            process = net.start(name, PROGRAM, "net", "router", "--name", name, *links, "--json", *args,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.running[name] = process
+            assert "forwards on" in process.stderr.readline()
+
+    def waiting(self):
+        """Bytes that have come and that no router has read: the seventh column."""
+        tables = []
+        for process in self.running.values():
+            for table in "packet", "dev":
+                with open(f"/proc/{process.pid}/net/{table}") as f:
+                    tables.append(f.read())
+        lines = [line.split() for t in tables for line in t.splitlines()]
+        return sum(int(words[6]) for words in lines if len(words) == 9 and words[0] != "sk"), tables
+
+    def stop(self):
+        # All is quiet: nothing waits, and nothing was sent in between.
+        before = None
+        while before is None or before[0] or before != self.waiting():
+            before = self.waiting()
+            time.sleep(0.1)
+        counts = {}
+        for name, process in self.running.items():
+            process.terminate()
+            out, _ = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0
+            counts[name] = json.loads(out)
+        return counts
+
+
 @pytest.fixture
 def network():
     if not IP or os.geteuid() != 0:
@@ -83,3 +128,109 @@ def network():
     net = Network()
     yield net
     net.close()
+
+
+CHAIN_SENDER = """
+import socket, sys
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+for line in sys.stdin:
+    options = bytes.fromhex(line)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_HOPOPTS, options)
+    s.sendto(b"x", (sys.argv[1], 7000))
+    print(flush=True)
+"""
+
+
+class MarkedChain:
+    """h - r1 - r2 - ... - g: every try has another secret, and so other marks, and one packet."""
+
+    def __init__(self, net, routers, path, *args, program=PROGRAM):
+        names = ["h", *(f"r{i + 1}" for i in range(routers)), "g"]
+        self.net, self.key, self.args = net, path / "chain.key", args
+        for name in names:
+            net.node(name)
+        for a, b in zip(names, names[1:]):
+            net.link(a, b)
+        last = f"fd00:{routers + 1:x}::/64"
+        for a, b in zip(names[:-2], names[1:]):
+            net.route(a, last, b)
+        (path / "chain.txt").write_text("".join(f"edge {a} {b}\n" for a, b in zip(names, names[1:])))
+        self.there = net.address("g", names[-2])
+        self.new_key()
+        self.routers = Routers(net, names[1:-1], "-K", self.key, *args)
+        self.told = path / "told.json"  # a pipe would run full
+        self.tracer = net.start("g", program, "net", "trace", f"g{names[-2]}", "--name", "g", "--topology",
+                                path / "chain.txt", "--json", "--packets", "1000000", "-K", self.key, *args,
+                                stdout=self.told.open("w"), stderr=subprocess.PIPE, text=True)
+        assert "listens" in self.tracer.stderr.readline()
+        self.sender = net.start("h", "/usr/bin/python3", "-c", CHAIN_SENDER, self.there, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True)
+        self.processes = [*self.routers.running.values(), self.tracer]
+
+    def new_key(self):
+        self.key.write_bytes(os.urandom(16))
+        self.key.chmod(0o600)
+
+    def idle(self):
+        """All sleep, and nothing waits to be read."""
+        for process in self.processes:
+            with open(f"/proc/{process.pid}/stat") as f:
+                if f.read().rpartition(")")[2].split()[0] != "S":
+                    return False
+            with open(f"/proc/{process.pid}/net/packet") as f:
+                if any(int(line.split()[6]) for line in f.readlines()[1:]):
+                    return False
+        return True
+
+    def rest(self):
+        quiet = 0
+        while quiet < 3:
+            time.sleep(0.001)
+            quiet = quiet + 1 if self.idle() else 0
+
+    def tries(self, n, header=lambda i: b""):
+        """What the tracer said of each packet that arrived, by the number of its try."""
+        numbers = []
+        for i in range(n):
+            self.new_key()
+            for process in self.processes:
+                process.send_signal(1)
+            for process in self.processes:
+                assert "new marks" in process.stderr.readline()
+            print(header(i).hex(), file=self.sender.stdin, flush=True)
+            self.sender.stdout.readline()
+            self.rest()
+            numbers.append(self.seen())
+        counts = self.routers.stop()
+        self.tracer.terminate()
+        self.tracer.communicate(timeout=PATIENCE)
+        lines = [json.loads(line) for line in self.told.read_text().splitlines()]
+        came = [i for i in range(n) if numbers[i] > (numbers[i - 1] if i else 0)]
+        assert len(came) == len(lines), (len(came), len(lines))
+        return dict(zip(came, lines)), counts
+
+    def seen(self):
+        """Packets to the tracer's host: the counter of its interface would have those of the kernel, too."""
+        with open(f"/proc/{self.tracer.pid}/net/snmp6") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("Udp6NoPorts"))
+
+
+def ones_for_the_way(bits, way_bits):
+    """Options of a sender who has no marks against loops, and all bits of the way."""
+    option = bytes([0x3e, 2 + bits // 8 + way_bits // 8, 0, bits // 8]) + bytes(bits // 8) + b"\xff" * (way_bits // 8)
+    whole = -(2 + len(option)) % 8
+    pad = b"" if not whole else b"\0" if whole == 1 else bytes([1, whole - 2]) + bytes(whole - 2)
+    return bytes([0, (2 + len(option) + whole) // 8 - 1]) + option + pad
+
+
+def false_drops(m, k, d):
+    """The formula of docs/net.md."""
+    left = 1.0
+    for i in range(d):
+        left *= 1 - (1 - (1 - 1 / m) ** (k * i)) ** k
+    return 1 - left
+
+
+def mark_left(m, k, later):
+    """The chance that a mark of k bits set and k cleared is left behind so many later ones."""
+    return (0.5 + 0.5 * (1 - 2 * k / m) ** later) ** (2 * k)

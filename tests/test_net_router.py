@@ -1,5 +1,6 @@
 """net router and net trace, between network namespaces: real pings and packets."""
 import json
+import math
 import shutil
 import subprocess
 import time
@@ -7,7 +8,7 @@ import time
 import pytest
 
 from conftest import PATIENCE, PROGRAM
-from net_namespaces import network  # noqa: F401
+from net_namespaces import MarkedChain, Routers, false_drops, mark_left, network, ones_for_the_way  # noqa: F401
 
 SENDER = """
 import socket, sys
@@ -18,43 +19,6 @@ if options:
 for i in range(times):
     s.sendto(b"%d" % i, (to, 7000))
 """
-
-
-class Routers:
-    """bloomery net router at each of these nodes, on all of its links."""
-
-    def __init__(self, net, names, *args):
-        self.net, self.running = net, {}
-        for name in names:
-            links = []
-            for a, b, _ in net.links:
-                if name in (a, b):
-                    other = b if name == a else a
-                    links += ["--link", f"{name}{other}={other}"]
-            process = net.start(name, PROGRAM, "net", "router", "--name", name, *links, "--json", *args,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            self.running[name] = process
-            assert "forwards on" in process.stderr.readline()
-
-    def waiting(self):
-        """Bytes that have come and that no router has read: the seventh column."""
-        tables = [self.net.within(name, "cat", "/proc/net/packet", "/proc/net/dev").stdout for name in self.running]
-        lines = [line.split() for t in tables for line in t.splitlines()]
-        return sum(int(words[6]) for words in lines if len(words) == 9 and words[0] != "sk"), tables
-
-    def stop(self):
-        # All is quiet: nothing waits, and nothing was sent in between.
-        before = None
-        while before is None or before[0] or before != self.waiting():
-            before = self.waiting()
-            time.sleep(0.1)
-        counts = {}
-        for name, process in self.running.items():
-            process.terminate()
-            out, _ = process.communicate(timeout=PATIENCE)
-            assert process.returncode == 0
-            counts[name] = json.loads(out)
-        return counts
 
 
 def send(net, node, to, times=1, options=b""):
@@ -197,3 +161,22 @@ def test_nobody_came(network):
     done = network.within("a", PROGRAM, "net", "trace", "lo", "--name", "0", "--topology", "ring:3", "--seconds", "1",
                           check=False)
     assert done.returncode == 1 and done.stdout == ""
+
+
+def test_drops_without_a_loop_and_the_way_back_are_as_computed(network, tmp_path):
+    """16 routers, other marks for every packet: 4.5 and 4.7, half of the packets from a sender who begins with ones."""
+    tries, bits = 160, 128
+    chain = MarkedChain(network, 16, tmp_path, "--bits", bits, "--set", "4")
+    ones = ones_for_the_way(bits, 256)
+    came, counts = chain.tries(tries, lambda i: ones if i % 2 else b"")
+    dropped = sum(c["loop"] for c in counts.values())
+    # Nothing is lost that the marks did not drop, and nothing comes twice.
+    assert len(came) + dropped == tries
+    p = false_drops(bits, 4, 16)
+    assert abs(dropped - p * tries) < 5 * math.sqrt(p * (1 - p) * tries)
+    for honest in True, False:
+        mine = [t for i, t in came.items() if (i % 2 == 0) == honest]
+        left, q = sum("r1" in t["left"] for t in mine), mark_left(256, 1, 15)
+        assert abs(left - q * len(mine)) < 5 * math.sqrt(q * (1 - q) * len(mine)), honest
+        # The last router's mark is always there; the way back never leaves the chain.
+        assert all(t["way"][0] == "r16" for t in mine)

@@ -1,99 +1,108 @@
 /*
  * exp_multicast.c - groups on a network, forwarded by filters of interfaces
  *
- * A group has a source and members. The interfaces on the shortest ways from
- * the source to the members join it, at each router in one table (sliced.h).
- * Then a packet is sent: a router takes it only from the neighbour on the
- * shortest way to the source, and copies it to all interfaces that may have
- * members. Members must get it exactly once; copies to interfaces that nobody
- * joined are superfluous, and mostly die at the next router.
+ * A group has a source and members. A member's router joins it on the way to
+ * the source, that one on the next, and so on until one has it already: the
+ * state of a router is that of the real one (cast.h). Then a packet is sent: a
+ * router takes it only from the neighbour on the shortest way to the source,
+ * and copies it to all interfaces that may have members. Members must get it
+ * exactly once; copies to interfaces that nobody joined are superfluous, and
+ * mostly die at the next router.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/net/cast.h"
 #include "apps/net/experiment.h"
-#include "apps/net/sliced.h"
 #include "report/say.h"
 
 struct group {
-    uint64_t hash;
+    unsigned char pair[CAST_PAIR];
     uint32_t source;
 };
 
 struct cast_run {
     const struct net_spec *spec;
-    struct sliced *routers;
+    struct cast *routers;
     struct net_ways ways;
-    uint8_t *wanted; /* of edges: the group goes there; of nodes: it arrived */
-    uint8_t *got;
-    uint64_t joins, copies, superfluous, needed, missing, twice;
-    double faces_off; /* interfaces that no member is behind, summed */
-    double expected;  /* superfluous copies, by the formula */
-    double *load;     /* groups on an interface */
+    uint8_t *got; /* of nodes: it arrived */
+    uint32_t *queue;
+    uint64_t copies, superfluous, needed, missing, twice;
+    double expected; /* superfluous copies, by the formula */
 };
 
-/* The edges from the source towards the members of a group, marked in wanted.
- */
-static void cast_tree(struct cast_run *run, const struct group *group,
-                      uint64_t *random)
+/* Everybody's way to the source of a group. */
+static void cast_ways(struct cast_run *run, const struct group *group)
+{
+    graph_hops(run->spec->g, group->source, run->ways.hops, run->ways.before,
+               run->ways.queue);
+}
+
+/* The members of a group, one after another: each joins at its neighbour on the
+ * way to the source, and who is the first there makes that one join further on.
+ * False: no memory. */
+static bool cast_members(struct cast_run *run, const struct group *group,
+                         uint64_t random)
 {
     const struct graph *const g = run->spec->g;
-    graph_hops(g, group->source, run->ways.hops, run->ways.before,
-               run->ways.queue);
-    memset(run->wanted, 0, g->nedges);
     const uint32_t n =
-        1 + graph_below(random, (uint32_t)(2 * run->spec->members));
+        1 + graph_below(&random, (uint32_t)(2 * run->spec->members));
+    cast_ways(run, group);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = graph_below(random, g->n);
-        while (at != group->source && run->ways.before[at] != GRAPH_FAR) {
+        uint32_t at = graph_below(&random, g->n);
+        enum cast_change change = CAST_FIRST;
+        while (change == CAST_FIRST && at != group->source &&
+               run->ways.before[at] != GRAPH_FAR) {
             const uint32_t up = run->ways.before[at];
-            for (uint32_t e = g->first[up]; e < g->first[up + 1]; e++)
-                if (g->edges[e].to == at)
-                    run->wanted[e] = 1;
+            uint32_t e = g->first[up];
+            while (g->edges[e].to != at)
+                e++;
+            change = cast_join(&run->routers[up], group->pair, e - g->first[up],
+                               UINT64_MAX);
+            if (change == CAST_FULL)
+                return false;
             at = up;
         }
     }
-}
-
-static void cast_join(struct cast_run *run, const struct group *group)
-{
-    const struct graph *const g = run->spec->g;
-    for (uint32_t at = 0; at < g->n; at++)
-        for (uint32_t e = g->first[at]; e < g->first[at + 1]; e++)
-            if (run->wanted[e]) {
-                sliced_join(&run->routers[at], group->hash, e - g->first[at]);
-                run->load[e]++;
-                run->joins++;
-            }
+    return true;
 }
 
 /* A packet from the source; what arrives where. */
 static void cast_send(struct cast_run *run, const struct group *group)
 {
     const struct graph *const g = run->spec->g;
-    uint32_t *const queue = run->ways.queue;
+    uint32_t *const queue = run->queue;
     uint32_t head = 0, tail = 0;
+    cast_ways(run, group);
     memset(run->got, 0, g->n);
     queue[tail++] = group->source;
     run->got[group->source] = 1;
     while (head < tail) {
         const uint32_t at = queue[head++];
-        const uint64_t faces = sliced_faces(&run->routers[at], group->hash);
+        const struct cast *const router = &run->routers[at];
+        unsigned up = CAST_FACE_NONE;
+        for (uint32_t e = g->first[at]; e < g->first[at + 1]; e++)
+            if (g->edges[e].to == run->ways.before[at])
+                up = e - g->first[at];
+        /* Only those are in the queue that got it from there. */
+        const uint64_t faces = cast_copies(router, group->pair, up, up);
+        const uint64_t wanted = cast_wanted(router, group->pair);
         for (uint32_t e = g->first[at]; e < g->first[at + 1]; e++) {
+            const unsigned face = e - g->first[at];
             const uint32_t to = g->edges[e].to;
-            if (to == run->ways.before[at])
+            const bool wants = wanted >> face & 1;
+            if (face == up)
                 continue;
-            run->faces_off += !run->wanted[e];
-            if (!run->wanted[e])
-                run->expected += sliced_rate(&run->routers[at], run->load[e]);
-            if (!(faces >> (e - g->first[at]) & 1)) {
-                run->missing += run->wanted[e];
+            if (!wants)
+                run->expected += cast_wrong(router, face);
+            if (!(faces >> face & 1)) {
+                run->missing += wants;
                 continue;
             }
             run->copies++;
-            run->needed += run->wanted[e];
-            run->superfluous += !run->wanted[e];
+            run->needed += wants;
+            run->superfluous += !wants;
             /* Only from where the way to the source begins. */
             if (run->ways.before[to] != at)
                 continue;
@@ -116,8 +125,8 @@ static bool cast_routers(struct cast_run *run, uint64_t groups)
                          "%d",
                          g->nodes[at].name, faces, SLICED_FACES);
         const double share = most / (faces ? faces : 1);
-        if (!sliced_new(&run->routers[at], (uint64_t)ceil(share),
-                        run->spec->cell_bits))
+        if (!cast_new(&run->routers[at], (uint64_t)ceil(share),
+                      run->spec->cell_bits, groups, run->spec->seed))
             return !fail("no memory for the groups of %u routers", g->n);
     }
     return true;
@@ -133,31 +142,30 @@ bool net_multicast(const struct net_spec *given, struct net_result *out)
     struct cast_run run = { .spec = &spec };
     struct group *const groups = calloc(spec.groups, sizeof *groups);
     run.routers = calloc(g->n, sizeof *run.routers);
-    run.wanted = malloc((size_t)g->nedges + 1);
     run.got = malloc(g->n);
-    run.load = calloc((size_t)g->nedges + 1, sizeof *run.load);
+    run.queue = malloc((size_t)g->n * sizeof *run.queue);
     bool ok = net_ways_new(&run.ways, g);
-    if (ok && !(groups && run.routers && run.wanted && run.got && run.load))
+    if (ok && !(groups && run.routers && run.got && run.queue))
         ok =
             !fail("no memory for %llu groups", (unsigned long long)spec.groups);
     ok = ok && cast_routers(&run, spec.groups);
     uint64_t random = spec.seed;
     for (uint64_t i = 0; ok && i < spec.groups; i++) {
-        uint64_t members = spec.seed + i;
-        groups[i] =
-            (struct group){ graph_random(&random), graph_below(&random, g->n) };
-        cast_tree(&run, &groups[i], &members);
-        cast_join(&run, &groups[i]);
+        const uint64_t number = graph_random(&random);
+        memcpy(groups[i].pair, &number, sizeof number);
+        groups[i].source = graph_below(&random, g->n);
+        if (!cast_members(&run, &groups[i], spec.seed + i))
+            ok = !fail("no memory for %llu groups",
+                       (unsigned long long)spec.groups);
     }
-    for (uint64_t i = 0; ok && i < spec.tries; i++) {
-        const uint64_t k = graph_random(&random) % spec.groups;
-        uint64_t members = spec.seed + k;
-        cast_tree(&run, &groups[k], &members);
-        cast_send(&run, &groups[k]);
+    for (uint64_t i = 0; ok && i < spec.tries; i++)
+        cast_send(&run, &groups[graph_random(&random) % spec.groups]);
+    double state = 0, joins = 0;
+    for (uint32_t at = 0; ok && at < g->n; at++) {
+        state += (double)run.routers[at].groups.nbits * sizeof(uint64_t);
+        for (unsigned face = 0; face < SLICED_FACES; face++)
+            joins += (double)run.routers[at].n[face];
     }
-    double state = 0;
-    for (uint32_t at = 0; ok && at < g->n; at++)
-        state += (double)run.routers[at].nbits * sizeof(uint64_t);
     const double tries = (double)spec.tries;
     out->success = run.missing ? 0 : 1;
     out->hops = (double)run.copies / tries;
@@ -171,13 +179,12 @@ bool net_multicast(const struct net_spec *given, struct net_result *out)
     net_value(out, "superfluous", "copies that nobody wanted, per packet",
               (double)run.superfluous / tries, run.expected / tries);
     net_value(out, "joined", "groups on an interface, on average",
-              (double)run.joins / g->nedges, NAN);
+              joins / g->nedges, NAN);
     for (uint32_t at = 0; run.routers && at < g->n; at++)
-        sliced_free(&run.routers[at]);
+        cast_free(&run.routers[at]);
     free(run.routers);
-    free(run.wanted);
     free(run.got);
-    free(run.load);
+    free(run.queue);
     free(groups);
     net_ways_free(&run.ways);
     return ok;

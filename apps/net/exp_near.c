@@ -16,11 +16,13 @@
 #include <bloomery/node.h>
 
 #include "apps/net/experiment.h"
+#include "apps/net/seek.h"
 #include "report/say.h"
 
 #define NEAR_KEYS 20 /* of a node */
 #define NEAR_COPIES 8
 #define NEAR_LEVELS 5
+#define NEAR_LINKS 64
 
 struct near_run {
     const struct net_spec *spec;
@@ -29,7 +31,6 @@ struct near_run {
     bly_node **nodes;
     uint32_t nthings;
     uint32_t (*copies)[NEAR_COPIES]; /* of each thing */
-    uint8_t *used;                   /* edges that a question went over */
     uint64_t news, bytes;
     uint64_t tried, found, given_up;
     double hops, stretch;
@@ -118,67 +119,34 @@ static bly_status near_make(struct near_run *run, uint64_t *random)
 
 /* ----------------------------------------------------------------- asking */
 
-static uint32_t near_edge(const struct near_run *run, uint32_t from,
-                          const char *link)
+/* The links of a node that tell of a thing, the best first, by their ends. */
+static size_t near_links(const struct near_run *run, uint32_t at,
+                         uint32_t thing, uint32_t links[NEAR_LINKS])
 {
-    const struct graph *const g = run->spec->g;
-    const uint32_t to = (uint32_t)strtoul(link, NULL, 10);
-    uint32_t e = g->first[from];
-    while (e + 1 < g->first[from + 1] && g->edges[e].to != to)
-        e++;
-    return e;
-}
-
-/* The best link of a node that was not used yet; false: there is none. */
-static bool near_next(struct near_run *run, uint32_t at, uint32_t thing,
-                      uint32_t *edge)
-{
-    bly_way ways[65];
-    const size_t n =
-        bly_node_find(run->nodes[at], &thing, sizeof thing, ways, 65);
-    for (size_t i = 0; i < n && i < 65; i++) {
-        if (!ways[i].link)
-            continue;
-        const uint32_t e = near_edge(run, at, ways[i].link);
-        if (run->used[e])
-            continue;
-        run->used[e] = 1;
-        *edge = e;
-        return true;
-    }
-    return false;
+    bly_way ways[NEAR_LINKS + 1];
+    const size_t n = bly_node_find(run->nodes[at], &thing, sizeof thing, ways,
+                                   NEAR_LINKS + 1);
+    size_t k = 0;
+    for (size_t i = 0; i < n && i < NEAR_LINKS + 1 && k < NEAR_LINKS; i++)
+        if (ways[i].link)
+            links[k++] = (uint32_t)strtoul(ways[i].link, NULL, 10);
+    return k;
 }
 
 /* The hops of a question until it found its thing; 0: it gave up. */
 static uint32_t near_ask(struct near_run *run, uint32_t from, uint32_t thing,
                          struct net_result *out)
 {
-    const struct graph *const g = run->spec->g;
-    uint32_t way[64], nway = 0, hops = 0, edge;
-    unsigned back = 1;
-    memset(run->used, 0, g->nedges);
-    way[nway++] = from;
-    while (nway < 64) {
-        const uint32_t at = way[nway - 1];
-        if (thing_at(run, thing, at)) {
-            if (nway > out->nroute)
-                for (out->nroute = 0; out->nroute < nway; out->nroute++)
-                    out->route[out->nroute] = way[out->nroute];
-            return hops;
-        }
-        if (hops < 4 * run->depth && near_next(run, at, thing, &edge)) {
-            const uint32_t to = g->edges[edge].to;
-            way[nway++] = to;
-            hops++;
-        } else if (back && nway > 1) {
-            back--;
-            nway--;
-            hops++;
-        } else {
+    struct seek s;
+    uint32_t links[NEAR_LINKS], at = from;
+    seek_start(&s, from, 4 * run->depth);
+    while (!thing_at(run, thing, at))
+        if (!seek_next(&s, links, near_links(run, at, thing, links), &at))
             return 0;
-        }
-    }
-    return 0;
+    if (s.nway > out->nroute)
+        for (out->nroute = 0; out->nroute < s.nway; out->nroute++)
+            out->route[out->nroute] = s.way[out->nroute];
+    return s.hops;
 }
 
 /* What the links of a node say of a thing that nobody has. */
@@ -213,9 +181,8 @@ bool net_near(const struct net_spec *spec, struct net_result *out)
     run.nthings = g->n * NEAR_KEYS / NEAR_COPIES;
     run.nodes = calloc(g->n, sizeof *run.nodes);
     run.copies = malloc((size_t)(run.nthings + 1) * sizeof *run.copies);
-    run.used = malloc((size_t)g->nedges + 1);
     bool ok = net_ways_new(&run.ways, g);
-    if (ok && !(run.nodes && run.copies && run.used))
+    if (ok && !(run.nodes && run.copies))
         ok = !fail("no memory for %u nodes", g->n);
     if (ok && near_make(&run, &random))
         ok = !fail_library();
@@ -259,7 +226,6 @@ bool net_near(const struct net_spec *spec, struct net_result *out)
         bly_node_free(run.nodes[i]);
     free(run.nodes);
     free(run.copies);
-    free(run.used);
     net_ways_free(&run.ways);
     return ok;
 }

@@ -18,6 +18,7 @@
 #include <bloomery.h>
 
 #include "apps/net/experiment.h"
+#include "apps/net/seek.h"
 #include "report/say.h"
 
 #define SERVICES 50 /* of a server */
@@ -31,8 +32,7 @@ struct tree_run {
     bly_filter **own, **below; /* of each server; below: with its own keys */
     uint64_t (*tags)[TAGS];    /* SERVICES for each server */
     uint64_t visited, wasted, answers;
-    uint32_t *lies; /* where an answer is, in the order they were found */
-    size_t nlies, room;
+    uint32_t *children; /* that may have what is asked for */
 };
 
 /* The key of a set of tags, in ascending order. */
@@ -114,47 +114,41 @@ static bly_status tree_fill(struct tree_run *run)
     return st;
 }
 
-static void tree_found(struct tree_run *run, uint32_t server)
-{
-    run->answers++;
-    if (run->nlies < run->room)
-        run->lies[run->nlies++] = server;
-}
-
-/* Down from a server: whether anything was found. */
-static bool tree_down(struct tree_run *run, uint32_t at, uint32_t not,
-                      const uint64_t *wanted, unsigned set, uint64_t key)
+/* The children of a server that may have a key. */
+static size_t tree_children(const struct tree_run *run, uint32_t at,
+                            uint64_t key, uint32_t *out)
 {
     const struct graph *const g = run->spec->g;
-    bool any = false;
-    run->visited++;
-    if (bly_has_hash(run->own[at], key) && server_has(run, at, wanted, set)) {
-        tree_found(run, at);
-        any = true;
-    }
+    size_t n = 0;
     for (uint32_t e = g->first[at]; e < g->first[at + 1]; e++) {
         const uint32_t child = g->edges[e].to;
-        if (child == not || run->ways.before[child] != at ||
-            !bly_has_hash(run->below[child], key))
-            continue;
-        if (tree_down(run, child, GRAPH_FAR, wanted, set, key))
-            any = true;
-        else
-            run->wasted++;
+        if (run->ways.before[child] == at &&
+            bly_has_hash(run->below[child], key))
+            out[n++] = child;
     }
-    return any;
+    return n;
 }
 
-static void tree_ask(struct tree_run *run, uint32_t from,
+static bool tree_ask(struct tree_run *run, uint32_t from,
                      const uint64_t *wanted, unsigned set)
 {
     const uint64_t key = tags_key(wanted, set);
-    uint32_t not = GRAPH_FAR;
-    run->nlies = 0;
-    for (uint32_t at = from; at != GRAPH_FAR; at = run->ways.before[at]) {
-        tree_down(run, at, not, wanted, set, key);
-        not = at;
+    struct climb climb;
+    uint32_t at;
+    bool ok = climb_start(&climb, from, run->spec->g->n);
+    while (ok && climb_next(&climb, &at)) {
+        const bool has =
+            bly_has_hash(run->own[at], key) && server_has(run, at, wanted, set);
+        run->visited++;
+        run->answers += has;
+        climb_heard(&climb, run->children,
+                    tree_children(run, at, key, run->children),
+                    run->ways.before[at], has);
     }
+    run->wasted += climb_wasted(&climb);
+    ok = ok && !climb.cut;
+    climb_free(&climb);
+    return ok || !fail("no memory for a question");
 }
 
 static bool tree_new(struct tree_run *run, uint64_t *random)
@@ -169,9 +163,8 @@ static bool tree_new(struct tree_run *run, uint64_t *random)
     run->own = calloc(g->n, sizeof *run->own);
     run->below = calloc(g->n, sizeof *run->below);
     run->tags = malloc((size_t)g->n * SERVICES * sizeof *run->tags);
-    run->room = (size_t)g->n;
-    run->lies = malloc(run->room * sizeof *run->lies);
-    if (!run->own || !run->below || !run->tags || !run->lies)
+    run->children = malloc((size_t)g->n * sizeof *run->children);
+    if (!run->own || !run->below || !run->tags || !run->children)
         return !fail("no memory for the services of %u servers", g->n);
     for (uint64_t i = 0; i < (uint64_t)g->n * SERVICES; i++) {
         run->tags[i][0] = i;
@@ -192,7 +185,7 @@ static void tree_free(struct tree_run *run)
     free(run->own);
     free(run->below);
     free(run->tags);
-    free(run->lies);
+    free(run->children);
     net_ways_free(&run->ways);
 }
 
@@ -212,7 +205,7 @@ bool net_tree(const struct net_spec *spec, struct net_result *out)
             set = 1 + graph_below(&random, (1u << TAGS) - 1);
         while (tags_in(set) > 3);
         const uint64_t before = run.answers;
-        tree_ask(&run, from, wanted, set);
+        ok = tree_ask(&run, from, wanted, set);
         /* All who have it, by looking at every one. */
         uint64_t have = 0;
         for (uint32_t k = 0; k < g->n; k++)

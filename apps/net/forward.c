@@ -5,49 +5,15 @@
 
 #include <string.h>
 
-#include "io/byte_order.h"
+#include "apps/net/ipv6.h"
 
-#define HOP_BY_HOP 0
-#define ICMPV6 58
 #define PAD1 0
 #define PADN 1
-#define AT_NEXT 6
-#define AT_HOPS 7
-#define AT_FROM 8
-#define AT_TO 24
 #define FLAG_SUSPICIOUS 1
-#define LONGEST_OPTIONS 2048 /* of a hop-by-hop header */
-#define COMPLAINT 1280       /* the most that an error may have */
+#define COMPLAINT 1280 /* the most that an error may have */
 
 const char *const fate_names[FATES] = { "sent",    "loop", "expired",
                                         "too_big", "bad",  "not_ours" };
-
-static void put_be16(unsigned char *at, size_t x)
-{
-    at[0] = (unsigned char)(x >> 8);
-    at[1] = (unsigned char)x;
-}
-
-/* Bytes of the packet as its header says; 0: it is none, or cut. */
-static size_t packet_bytes(const unsigned char *in, size_t n)
-{
-    if (n < FORWARD_HEAD || in[0] >> 4 != 6)
-        return 0;
-    const size_t all = FORWARD_HEAD + (size_t)get_be(in + 4, 2);
-    return all <= n ? all : 0;
-}
-
-/* Bytes of the hop-by-hop header, 0 if there is none. False: it is cut. */
-static bool hop_header(const unsigned char *in, size_t n, size_t *out)
-{
-    *out = 0;
-    if (in[AT_NEXT] != HOP_BY_HOP)
-        return true;
-    if (n < FORWARD_HEAD + 8)
-        return false;
-    *out = 8 * ((size_t)in[FORWARD_HEAD + 1] + 1);
-    return FORWARD_HEAD + *out <= n && *out <= LONGEST_OPTIONS;
-}
 
 /* Where the data of our option begin in a header of `header` bytes, 0 if it is
  * not there. False: options are damaged, or ours has another length. */
@@ -90,7 +56,7 @@ static bool with_option(const struct face *by, const unsigned char *in,
      */
     const size_t from = header ? header : 2;
     const size_t whole = (from + 2 + bytes + 7) / 8 * 8;
-    if (whole > LONGEST_OPTIONS)
+    if (whole > IPV6_OPTIONS)
         return false;
     memcpy(out, in, FORWARD_HEAD);
     unsigned char *const at = out + FORWARD_HEAD;
@@ -98,8 +64,8 @@ static bool with_option(const struct face *by, const unsigned char *in,
     if (header) {
         memcpy(at, in + FORWARD_HEAD, header);
     } else {
-        at[0] = in[AT_NEXT];
-        out[AT_NEXT] = HOP_BY_HOP;
+        at[0] = in[IPV6_NEXT];
+        out[IPV6_NEXT] = IPV6_HOP_BY_HOP;
     }
     at[1] = (unsigned char)(whole / 8 - 1);
     at[from] = FORWARD_OPTION;
@@ -113,32 +79,25 @@ static bool with_option(const struct face *by, const unsigned char *in,
     }
     memcpy(at + whole, in + FORWARD_HEAD + header, all - FORWARD_HEAD - header);
     *nout = all - header + whole;
-    put_be16(out + 4, *nout - FORWARD_HEAD);
+    ipv6_put16(out + 4, *nout - FORWARD_HEAD);
     return *nout - FORWARD_HEAD <= 0xffff;
-}
-
-static bool of_this_link(const unsigned char address[16])
-{
-    static const unsigned char nobody[15] = { 0 };
-    return address[0] == 0xff ||
-           (address[0] == 0xfe && (address[1] & 0xc0) == 0x80) ||
-           (memcmp(address, nobody, 15) == 0 && address[15] <= 1);
 }
 
 enum fate forward(const struct face *by, unsigned strikes,
                   const unsigned char *in, size_t n, unsigned char *out,
                   size_t *nout)
 {
-    const size_t all = packet_bytes(in, n);
+    const size_t all = ipv6_bytes(in, n);
     size_t header, data;
     *nout = 0;
-    if (!all || !hop_header(in, all, &header))
+    if (!all || !ipv6_options(in, all, &header))
         return FATE_BAD;
-    if (of_this_link(in + AT_FROM) || of_this_link(in + AT_TO))
+    if (ipv6_of_link(in + IPV6_FROM) || ipv6_of_link(in + IPV6_TO) ||
+        in[IPV6_FROM] == 0xff)
         return FATE_NOT_OURS;
     if (!our_option(in + FORWARD_HEAD, header, data_bytes(by), &data))
         return FATE_BAD;
-    if (in[AT_HOPS] <= 1)
+    if (in[IPV6_HOPS] <= 1)
         return FATE_EXPIRED;
     if (data) {
         memcpy(out, in, all);
@@ -166,16 +125,16 @@ enum fate forward(const struct face *by, unsigned strikes,
     mark_add(&by->way, &way);
     marked_put(&by->loop, &loop, marks);
     marked_put(&by->way, &way, marks + by->loop.nbytes);
-    out[AT_HOPS]--;
+    out[IPV6_HOPS]--;
     return FATE_SENT;
 }
 
 bool forward_marks(const struct face *like, const unsigned char *in, size_t n,
                    struct marked *loop, struct marked *way)
 {
-    const size_t all = packet_bytes(in, n);
+    const size_t all = ipv6_bytes(in, n);
     size_t header, data;
-    if (!all || !hop_header(in, all, &header) ||
+    if (!all || !ipv6_options(in, all, &header) ||
         !our_option(in + FORWARD_HEAD, header, data_bytes(like), &data) ||
         !data || in[FORWARD_HEAD + data + 1] != like->loop.nbytes)
         return false;
@@ -188,57 +147,46 @@ bool forward_marks(const struct face *like, const unsigned char *in, size_t n,
 /* ---------------------------------------------------------------- complaints
  */
 
-/* The sum of 16-bit words, as the checksums of IP have it. */
-static uint32_t words_sum(const unsigned char *at, size_t n)
-{
-    uint32_t sum = 0;
-    for (size_t i = 0; i + 1 < n; i += 2)
-        sum += (uint32_t)get_be(at + i, 2);
-    return n % 2 ? sum + ((uint32_t)at[n - 1] << 8) : sum;
-}
-
 /* Is it an error of ICMPv6 itself? About these nobody complains. */
 static bool is_error(const unsigned char *in, size_t all)
 {
     size_t header, at = FORWARD_HEAD;
-    uint8_t next = in[AT_NEXT];
-    if (!hop_header(in, all, &header))
+    uint8_t next = in[IPV6_NEXT];
+    if (!ipv6_options(in, all, &header))
         return true;
     if (header) {
         next = in[FORWARD_HEAD];
         at += header;
     }
-    return next == ICMPV6 && at < all && in[at] < 128;
+    return next == IPV6_ICMP && at < all && in[at] < 128;
 }
 
 size_t forward_complain(enum fate fate, unsigned mtu,
                         const unsigned char from[16], const unsigned char *in,
                         size_t n, unsigned char *out)
 {
-    const size_t all = packet_bytes(in, n);
-    if (!all || of_this_link(in + AT_FROM) || is_error(in, all))
+    const size_t all = ipv6_bytes(in, n);
+    /* About what went to a group, only that it is too big. */
+    if (!all || ipv6_of_link(in + IPV6_FROM) || in[IPV6_FROM] == 0xff ||
+        (in[IPV6_TO] == 0xff && fate != FATE_TOO_BIG) || is_error(in, all))
         return 0;
     const size_t quoted =
         all < COMPLAINT - FORWARD_HEAD - 8 ? all : COMPLAINT - FORWARD_HEAD - 8;
     const size_t body = 8 + quoted;
     memset(out, 0, FORWARD_HEAD + 8);
     out[0] = 0x60;
-    put_be16(out + 4, body);
-    out[AT_NEXT] = ICMPV6;
-    out[AT_HOPS] = 64;
-    memcpy(out + AT_FROM, from, 16);
-    memcpy(out + AT_TO, in + AT_FROM, 16);
+    ipv6_put16(out + 4, body);
+    out[IPV6_NEXT] = IPV6_ICMP;
+    out[IPV6_HOPS] = 64;
+    memcpy(out + IPV6_FROM, from, 16);
+    memcpy(out + IPV6_TO, in + IPV6_FROM, 16);
     unsigned char *const icmp = out + FORWARD_HEAD;
     icmp[0] = fate == FATE_TOO_BIG ? 2 : 3;
     if (fate == FATE_TOO_BIG) {
-        put_be16(icmp + 4, mtu >> 16);
-        put_be16(icmp + 6, mtu & 0xffff);
+        ipv6_put16(icmp + 4, mtu >> 16);
+        ipv6_put16(icmp + 6, mtu & 0xffff);
     }
     memcpy(icmp + 8, in, quoted);
-    uint32_t sum = words_sum(out + AT_FROM, 32) + (uint32_t)body + ICMPV6 +
-                   words_sum(icmp, body);
-    while (sum >> 16)
-        sum = (sum & 0xffff) + (sum >> 16);
-    put_be16(icmp + 2, (uint16_t)~sum);
+    ipv6_put16(icmp + 2, ipv6_sum(out, IPV6_ICMP, icmp, body));
     return FORWARD_HEAD + body;
 }

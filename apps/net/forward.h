@@ -35,7 +35,7 @@ enum fate {
     FATE_EXPIRED,  /* its hop limit is used up */
     FATE_TOO_BIG,  /* for the interface, with the option */
     FATE_BAD,      /* no packet of IPv6, or its options are damaged */
-    FATE_NOT_OURS, /* of this link only, or of a group */
+    FATE_NOT_OURS, /* of this link only */
     FATES
 };
 extern const char *const fate_names[FATES];

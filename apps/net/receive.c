@@ -32,6 +32,9 @@ const struct field received_fields[] = {
     FIELD(struct received, hops, NONE, "how far away that is"),
     VALUES(struct received, "way", way, nway, AT,
            "all routers that may have marked it, the nearest first"),
+    VALUES(struct received, "left", left, nleft, AT,
+           "all routers whose mark is left in it, also behind one whose mark "
+           "is not"),
     { 0 },
 };
 
@@ -41,8 +44,26 @@ struct receiver {
     struct mark *marks;
     struct face like; /* for the sizes */
     uint32_t at, *found, *queue, number;
-    const char **names;
+    uint32_t *hops, *before; /* of each node, on its way here */
+    const char **names, **left;
 };
+
+/* The marks of all interfaces; false, with the reason printed, and those that
+ * there were. */
+static bool receiver_marks(struct receiver *r, const unsigned char *secret)
+{
+    const struct router_args *const m = &r->args->marks;
+    const struct mark_spec spec = { .bits = (unsigned)m->way_bits,
+                                    .k = (unsigned)m->way_set,
+                                    .k0 = (unsigned)m->way_set,
+                                    .secret = secret };
+    struct mark *const marks = faces_mark(&r->g, &spec);
+    if (!marks)
+        return false;
+    free(r->marks);
+    r->marks = marks;
+    return true;
+}
 
 static bool receiver_new(struct receiver *r, const unsigned char *secret)
 {
@@ -53,19 +74,18 @@ static bool receiver_new(struct receiver *r, const unsigned char *secret)
         r->at++;
     if (r->at == r->g.n)
         return !fail("%s: there is no node %s", r->args->topology, m->name);
-    const struct mark_spec spec = { .bits = (unsigned)m->way_bits,
-                                    .k = (unsigned)m->way_set,
-                                    .k0 = (unsigned)m->way_set,
-                                    .secret = secret };
-    r->marks = faces_mark(&r->g, &spec);
-    if (!r->marks)
+    if (!receiver_marks(r, secret))
         return false;
     r->found = calloc(r->g.n, sizeof *r->found);
     r->queue = malloc((size_t)r->g.n * sizeof *r->queue);
     r->names = malloc((size_t)r->g.n * sizeof *r->names);
-    if (!r->found || !r->queue || !r->names ||
-        router_face(m, secret, m->name, "", &r->like))
+    r->left = malloc((size_t)r->g.n * sizeof *r->left);
+    r->hops = malloc((size_t)r->g.n * sizeof *r->hops);
+    r->before = malloc((size_t)r->g.n * sizeof *r->before);
+    if (!r->found || !r->queue || !r->names || !r->left || !r->hops ||
+        !r->before || router_face(m, secret, m->name, "", &r->like))
         return !fail("no memory for %u nodes", r->g.n);
+    graph_hops(&r->g, r->at, r->hops, r->before, r->queue);
     return true;
 }
 
@@ -76,6 +96,9 @@ static void receiver_free(struct receiver *r)
     free(r->found);
     free(r->queue);
     free(r->names);
+    free(r->left);
+    free(r->hops);
+    free(r->before);
 }
 
 /* One packet; false: it has no marks. */
@@ -96,17 +119,13 @@ static bool receive_one(struct receiver *r, const unsigned char *at, size_t n)
                             .to = to,
                             .way = r->names,
                             .nway = nfound,
+                            .left = r->left,
                             .farthest = nfound ? r->names[nfound - 1] : NULL };
-    if (nfound) {
-        /* Its distance, by the links: the queue is in the order of hops. */
-        uint32_t *const room = malloc(3 * (size_t)r->g.n * sizeof *room);
-        if (room) {
-            graph_hops(&r->g, r->at, room, room + r->g.n,
-                       room + 2 * (size_t)r->g.n);
-            out.hops = room[r->queue[nfound]];
-        }
-        free(room);
-    }
+    out.hops = nfound ? r->hops[r->queue[nfound]] : 0;
+    for (uint32_t i = 0; i < r->g.n; i++)
+        if (i != r->at && r->hops[i] != GRAPH_FAR &&
+            mark_in(&r->marks[faces_between(&r->g, i, r->before[i])], &way))
+            r->left[out.nleft++] = r->g.nodes[i].name;
     report(stdout, r->args->json, received_fields, &out,
            "{from} -> {to}: [{farthest}, {hops} hops away|nobody near]\n");
     fflush(stdout);
@@ -121,6 +140,14 @@ static int receive_all(struct receiver *r, int fd, unsigned char *packet)
         const uint64_t spent = router_now() - start;
         if (r->args->seconds && spent >= 1000 * r->args->seconds)
             break;
+        if (router_hup()) {
+            bool ok = true;
+            const unsigned char *const secret =
+                secret_read(r->args->marks.key_file, &ok);
+            ok = ok && receiver_marks(r, secret);
+            note("%s has %s marks", r->args->marks.name,
+                 ok ? "new" : "its old");
+        }
         struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
         if (poll(&poll_fd, 1, 200) < 0 && errno != EINTR)
             return fail_path(r->args->iface, errno);
@@ -160,8 +187,11 @@ int net_receive(const struct receive_args *given)
         fail("%s: capturing needs CAP_NET_RAW; right: as root, or in a network "
              "namespace of your own",
              args.iface);
-    else if (receiver_new(&r, secret))
+    else if (receiver_new(&r, secret)) {
+        router_on_hup();
+        note("%s listens on %s", args.marks.name, args.iface);
         status = receive_all(&r, fd, packet);
+    }
     receiver_free(&r);
     free(packet);
     if (fd >= 0)

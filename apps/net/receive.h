@@ -18,6 +18,8 @@ struct received {
     const char *from, *to; /* addresses */
     const char **way;      /* names of routers found, nearest first */
     size_t nway;
+    const char **left; /* all whose mark towards here is left */
+    size_t nleft;
     const char *farthest; /* the last that was found */
     uint64_t hops;        /* to it */
 };

@@ -7,7 +7,10 @@
  * neighbour's address on the link when they are sent over a raw socket. It must
  * not forward by itself at the same time.
  *
- * Memory does not grow: a table of answers, one packet at a time.
+ * Packets to groups are copied as caster.h says.
+ *
+ * Memory does not grow: a table of answers, one packet at a time, and as many
+ * groups as were asked for.
  */
 #define _GNU_SOURCE
 #include "apps/net/router.h"
@@ -26,13 +29,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "apps/net/caster.h"
+#include "apps/net/ipv6.h"
 #include "io/files.h"
 #include "report/say.h"
 
+#define USUAL_BITS 16    /* per group and interface */
+#define USUAL_REFRESH 60 /* seconds */
+#define GROUPS_MOST 100000
 #define PACKET_MOST 65575
 #define ROUTES 1024 /* answers that are kept; a power of two */
 #define BURST 64    /* packets of an interface before the next one's turn */
@@ -61,6 +70,9 @@ struct router {
     uint32_t asked;
     struct answer answers[ROUTES];
     struct router_result result;
+    bool casts;
+    struct caster caster;
+    uint64_t now;
     unsigned char in[PACKET_MOST], out[PACKET_MOST + FORWARD_MORE];
 };
 
@@ -80,19 +92,54 @@ const struct field router_fields[] = {
     NAMED(struct router_result, "bad", fates[FATE_BAD], NONE,
           "dropped: damaged, or marks of another size"),
     NAMED(struct router_result, "not_ours", fates[FATE_NOT_OURS], NONE,
-          "left alone: of one link, of a group, or without a route"),
+          "left alone: of one link, or without a route"),
     FIELD(struct router_result, complaints, NONE, "errors sent back"),
     FIELD(struct router_result, unsent, NONE,
           "that the kernel did not take; of sent"),
+    NAMED(struct router_result, "group_packets", grouped, NONE,
+          "packets to groups that came"),
+    NAMED(struct router_result, "group_copies", copies, NONE,
+          "copies of these that were made"),
+    NAMED(struct router_result, "group_superfluous", superfluous, NONE,
+          "copies that nobody wanted"),
+    NAMED(struct router_result, "group_expected", expected, NONE,
+          "superfluous copies by the rates of the filters"),
+    NAMED(struct router_result, "group_off_path", off_path, NONE,
+          "packets to groups that came by another way than their source's"),
+    NAMED(struct router_result, "group_joins", joins, NONE,
+          "groups that were asked for on an interface"),
+    NAMED(struct router_result, "group_leaves", leaves, NONE,
+          "and left, or forgotten"),
+    NAMED(struct router_result, "group_refused", refused, NONE,
+          "and refused: as many as there is room for"),
     { 0 },
 };
 
-static volatile sig_atomic_t router_ends;
+static volatile sig_atomic_t router_ends, router_reads;
 
 static void router_end(int signal)
 {
     (void)signal;
     router_ends = 1;
+}
+
+static void router_again(int signal)
+{
+    (void)signal;
+    router_reads = 1;
+}
+
+void router_on_hup(void)
+{
+    const struct sigaction again = { .sa_handler = router_again };
+    sigaction(SIGHUP, &again, NULL);
+}
+
+bool router_hup(void)
+{
+    const bool was = router_reads;
+    router_reads = 0;
+    return was;
 }
 
 uint64_t router_now(void)
@@ -149,29 +196,33 @@ static int no_right(const char *what, int error)
     return fail_path(what, error);
 }
 
-/* An address of the interface that others may answer to. */
-static void port_address(struct port *p)
+/* Addresses of the interface: one that others may answer to, and that of the
+ * link. */
+static void port_address(struct port *p, unsigned char of_link[16])
 {
     struct ifaddrs *all;
     if (getifaddrs(&all) < 0)
         return;
-    for (const struct ifaddrs *a = all; a && !p->has_address; a = a->ifa_next) {
+    for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
         struct sockaddr_in6 at;
         if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET6 ||
             strcmp(a->ifa_name, p->iface) != 0)
             continue;
         memcpy(&at, a->ifa_addr, sizeof at);
-        if (IN6_IS_ADDR_LINKLOCAL(&at.sin6_addr))
-            continue;
-        memcpy(p->address, &at.sin6_addr, 16);
-        p->has_address = true;
+        if (IN6_IS_ADDR_LINKLOCAL(&at.sin6_addr)) {
+            memcpy(of_link, &at.sin6_addr, 16);
+        } else if (!p->has_address) {
+            memcpy(p->address, &at.sin6_addr, 16);
+            p->has_address = true;
+        }
     }
     freeifaddrs(all);
 }
 
-static bool port_open(struct port *p)
+static bool port_open(struct port *p, bool casts, unsigned char of_link[16])
 {
     struct ifreq ask = { 0 };
+    const int off = 0, on = 1;
     p->index = if_nametoindex(p->iface);
     p->in = p->out = -1;
     if (!p->index)
@@ -180,18 +231,28 @@ static bool port_open(struct port *p)
                                     .sll_protocol = htons(ETH_P_IPV6),
                                     .sll_ifindex = (int)p->index };
     p->in = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (p->in < 0 || bind(p->in, (const struct sockaddr *)&at, sizeof at) < 0)
+    if (p->in < 0 ||
+        setsockopt(p->in, SOL_PACKET, PACKET_AUXDATA, &on, sizeof on) < 0 ||
+        bind(p->in, (const struct sockaddr *)&at, sizeof at) < 0)
         return !no_right(p->iface, errno);
     p->out =
         socket(AF_INET6, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_RAW);
     if (p->out < 0 || setsockopt(p->out, SOL_SOCKET, SO_BINDTODEVICE, p->iface,
                                  (socklen_t)strlen(p->iface)) < 0)
         return !no_right(p->iface, errno);
+    /* All groups come in, and nothing that we send to one comes back. */
+    const struct packet_mreq groups = { .mr_ifindex = (int)p->index,
+                                        .mr_type = PACKET_MR_ALLMULTI };
+    if (casts && (setsockopt(p->in, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups,
+                             sizeof groups) < 0 ||
+                  setsockopt(p->out, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &off,
+                             sizeof off) < 0))
+        return !fail_path(p->iface, errno);
     memcpy(ask.ifr_name, p->iface, sizeof ask.ifr_name);
     if (ioctl(p->out, SIOCGIFMTU, &ask) < 0)
         return !fail_path(p->iface, errno);
     p->face.mtu = (unsigned)ask.ifr_mtu;
-    port_address(p);
+    port_address(p, of_link);
     return true;
 }
 
@@ -203,6 +264,33 @@ static void port_close(struct port *p)
         close(p->out);
     p->in = p->out = -1;
     p->index = 0;
+}
+
+/* The marks of an interface of --link. */
+static bool port_marks(const struct router_args *args,
+                       const unsigned char *secret, const char *link,
+                       struct face *out)
+{
+    const bly_status st =
+        router_face(args, secret, args->name, strchr(link, '=') + 1, out);
+    return !st || !fail("%s: no marks: %s", link,
+                        st == BLY_EINVAL ? "names of at most 62 bytes together"
+                                         : bly_error());
+}
+
+/* The secret was changed: all marks are others from now on, or none is. */
+static void ports_again(struct router *r, const struct router_args *args)
+{
+    struct face faces[ROUTER_FACES];
+    bool ok = true;
+    const unsigned char *const secret = secret_read(args->key_file, &ok);
+    for (unsigned i = 0; ok && i < r->nports; i++)
+        ok = port_marks(args, secret, args->links.at[i], &faces[i]);
+    for (unsigned i = 0; ok && i < r->nports; i++) {
+        r->ports[i].face.loop = faces[i].loop;
+        r->ports[i].face.way = faces[i].way;
+    }
+    note("%s has %s marks", args->name, ok ? "new" : "its old");
 }
 
 static bool ports_open(struct router *r, const struct router_args *args,
@@ -223,13 +311,9 @@ static bool ports_open(struct router *r, const struct router_args *args,
         for (unsigned k = 0; k + 1 < r->nports; k++)
             if (strcmp(r->ports[k].iface, p->iface) == 0)
                 return !fail("--link: %s is given twice", p->iface);
-        const bly_status st =
-            router_face(args, secret, args->name, equals + 1, &p->face);
-        if (st)
-            return !fail("%s: no marks: %s", link,
-                         st == BLY_EINVAL ? "names of at most 62 bytes together"
-                                          : bly_error());
-        if (!port_open(p))
+        if (!port_marks(args, secret, link, &p->face))
+            return false;
+        if (!port_open(p, r->casts, r->caster.address[i]))
             return false;
     }
     return r->nports > 0 ||
@@ -350,18 +434,98 @@ static void packet_take(struct router *r, struct port *from, size_t n,
     }
 }
 
+/* To a group: copied to who wants it, each copy with the marks of its own
+ * interface; or of this link, and perhaps a wish. */
+static void packet_group(struct router *r, unsigned from, size_t n,
+                         uint64_t now)
+{
+    size_t nout;
+    if (ipv6_of_link(r->in + IPV6_TO)) {
+        caster_hear(&r->caster, from, r->in, n, now);
+        return;
+    }
+    r->result.grouped++;
+    const uint64_t faces = caster_copies(&r->caster, from, r->in);
+    for (unsigned i = 0; i < r->nports; i++) {
+        const struct port *const by = &r->ports[i];
+        if (!(faces >> i & 1) || by->in < 0)
+            continue;
+        const enum fate fate =
+            forward(&by->face, r->strikes, r->in, n, r->out, &nout);
+        if (fate == FATE_SENT)
+            packet_send(r, by, r->out, nout);
+        else
+            r->result.fates[fate]++;
+    }
+}
+
+/* Of the caster: by which interface an address is reached, and sending. */
+static unsigned group_up(void *ctx, const unsigned char address[16])
+{
+    struct router *const r = ctx;
+    return route_to(r, address, r->now);
+}
+
+static void group_send(void *ctx, unsigned face, const unsigned char *packet,
+                       size_t n)
+{
+    struct router *const r = ctx;
+    if (r->ports[face].in >= 0)
+        packet_send(r, &r->ports[face], packet, n);
+}
+
+/* The next packet of an interface, into r->in, and how it was sent on the link.
+ * One whose sender left the checksum to a network card, which a link between
+ * namespaces does not have, gets it here. */
+static ssize_t port_next(struct router *r, const struct port *p,
+                         unsigned char *type)
+{
+    struct sockaddr_ll from = { 0 };
+    union {
+        struct cmsghdr head;
+        unsigned char bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+    } more;
+    struct iovec bytes = { r->in, sizeof r->in };
+    struct msghdr m = { .msg_name = &from,
+                        .msg_namelen = sizeof from,
+                        .msg_iov = &bytes,
+                        .msg_iovlen = 1,
+                        .msg_control = &more,
+                        .msg_controllen = sizeof more };
+    const ssize_t n = recvmsg(p->in, &m, MSG_TRUNC);
+    *type = from.sll_pkttype;
+    if (n < 0 || (size_t)n > sizeof r->in)
+        return n;
+    const struct cmsghdr *const c = CMSG_FIRSTHDR(&m);
+    struct tpacket_auxdata aux;
+    if (c && c->cmsg_level == SOL_PACKET && c->cmsg_type == PACKET_AUXDATA &&
+        c->cmsg_len >= CMSG_LEN(sizeof aux)) {
+        memcpy(&aux, CMSG_DATA(c), sizeof aux);
+        const size_t all = ipv6_bytes(r->in, (size_t)n);
+        if (all && (aux.tp_status & TP_STATUS_CSUMNOTREADY))
+            ipv6_finish(r->in, all);
+    }
+    return n;
+}
+
 /* What has come by an interface; false: it is gone. */
 static bool port_read(struct router *r, struct port *p, uint64_t now)
 {
     for (unsigned i = 0; i < BURST; i++) {
-        struct sockaddr_ll from;
-        socklen_t size = sizeof from;
-        const ssize_t n = recvfrom(p->in, r->in, sizeof r->in, MSG_TRUNC,
-                                   (struct sockaddr *)&from, &size);
+        unsigned char type;
+        const ssize_t n = port_next(r, p, &type);
         if (n < 0)
             return errno == EAGAIN || errno == EINTR;
+        if ((size_t)n > sizeof r->in)
+            continue;
+        /* Groups, if they come as such; one address never comes to many. */
+        if (type == PACKET_MULTICAST && r->casts && n >= IPV6_HEAD &&
+            r->in[IPV6_TO] == 0xff) {
+            packet_group(r, (unsigned)(p - r->ports), (size_t)n, now);
+            continue;
+        }
         /* Not what we sent ourselves, nor what is for others on the link. */
-        if (from.sll_pkttype != PACKET_HOST || (size_t)n > sizeof r->in)
+        if (type != PACKET_HOST)
             continue;
         r->result.received++;
         packet_take(r, p, (size_t)n, now);
@@ -369,14 +533,19 @@ static bool port_read(struct router *r, struct port *p, uint64_t now)
     return true;
 }
 
-static void router_loop(struct router *r, uint64_t until)
+static void router_loop(struct router *r, const struct router_args *args,
+                        uint64_t until)
 {
     struct pollfd fds[ROUTER_FACES];
     unsigned alive = r->nports;
     while (!router_ends && alive) {
-        const uint64_t now = router_now();
+        const uint64_t now = r->now = router_now();
         if (now >= until)
             return;
+        if (router_hup())
+            ports_again(r, args);
+        if (r->casts)
+            caster_tick(&r->caster, now);
         for (unsigned i = 0; i < r->nports; i++)
             fds[i] = (struct pollfd){ .fd = r->ports[i].in, .events = POLLIN };
         const uint64_t wait = until - now < 500 ? until - now : 500;
@@ -393,6 +562,8 @@ static void router_loop(struct router *r, uint64_t until)
             if (p->failed && !if_nametoindex(p->iface)) {
                 warn("%s is gone", p->iface);
                 port_close(p);
+                if (r->casts)
+                    caster_gone(&r->caster, i);
                 alive--;
             }
         }
@@ -407,6 +578,45 @@ static bool kernel_forwards(void)
     if (f)
         fclose(f);
     return c != '0';
+}
+
+/* Filters for the groups that were asked for. */
+static bool groups_open(struct router *r, const struct router_args *args)
+{
+    uint64_t seed;
+    if (!args->groups)
+        return true;
+    if (args->groups > GROUPS_MOST || args->cell_bits > 64 ||
+        args->refresh > 86400)
+        return !fail("at most %d --groups, 64 --cell-bits and 86400 seconds "
+                     "of --refresh",
+                     GROUPS_MOST);
+    /* Who can compute where groups lie in the filters can fill them. */
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        return !fail_path("getrandom", errno);
+    const double bits = args->cell_bits ? (double)args->cell_bits : USUAL_BITS;
+    if (!cast_new(&r->caster.cast, args->groups, bits, args->groups, seed))
+        return !fail("no memory for %llu groups",
+                     (unsigned long long)args->groups);
+    r->casts = true;
+    r->caster.nfaces = (unsigned)args->links.n;
+    r->caster.period = 1000 * (args->refresh ? args->refresh : USUAL_REFRESH);
+    r->caster.up = group_up;
+    r->caster.send = group_send;
+    r->caster.ctx = r;
+    return true;
+}
+
+static void groups_count(struct router *r)
+{
+    const struct caster *const c = &r->caster;
+    r->result.copies = c->copies;
+    r->result.superfluous = c->superfluous;
+    r->result.expected = c->expected;
+    r->result.off_path = c->off_path;
+    r->result.joins = c->joins;
+    r->result.leaves = c->leaves;
+    r->result.refused = c->refused;
 }
 
 int net_router(const struct router_args *given)
@@ -431,27 +641,31 @@ int net_router(const struct router_args *given)
     r->strikes = (unsigned)args.strikes;
     r->result.name = args.name;
     r->netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    ok = r->netlink >= 0 ? ports_open(r, &args, secret)
-                         : !fail_path("netlink", errno);
+    ok = r->netlink >= 0 || !fail_path("netlink", errno);
+    ok = ok && groups_open(r, &args) && ports_open(r, &args, secret);
     if (ok) {
         const struct sigaction ends = { .sa_handler = router_end };
         const uint64_t start = router_now();
         sigaction(SIGTERM, &ends, NULL);
         sigaction(SIGINT, &ends, NULL);
+        router_on_hup();
         note("%s forwards on %u interface%s", args.name, r->nports,
              r->nports == 1 ? "" : "s");
-        router_loop(r, args.seconds ? start + 1000 * args.seconds : UINT64_MAX);
+        router_loop(r, &args,
+                    args.seconds ? start + 1000 * args.seconds : UINT64_MAX);
         r->result.faces = r->nports;
+        groups_count(r);
         r->result.seconds = (double)(router_now() - start) / 1000;
         report(stdout, args.json, router_fields, &r->result,
                "{name}: {received} packets came, {sent} sent on; dropped: "
                "{loop} loop, {expired} expired, {too_big} too big, {bad} "
-               "bad\n");
+               "bad; {group_packets} to groups, {group_copies} copies\n");
     }
     for (unsigned i = 0; i < r->nports; i++)
         port_close(&r->ports[i]);
     if (r->netlink >= 0)
         close(r->netlink);
+    cast_free(&r->caster.cast);
     free(r);
     secret_wipe();
     return ok ? YES : TROUBLE;

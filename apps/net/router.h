@@ -15,20 +15,28 @@ struct router_args {
     struct list links;    /* "IFACE=NEIGHBOUR" */
     const char *key_file; /* the secret of the marks; NULL: none */
     uint64_t loop_bits, loop_set, way_bits, way_set, strikes, seconds;
+    uint64_t groups, cell_bits, refresh; /* of multicast; 0: none, or usual */
     bool json;
 };
 
 struct router_result {
     const char *name;
     uint64_t received, fates[FATES], complaints, unsent, faces;
+    uint64_t grouped, copies, superfluous, off_path, joins, leaves, refused;
+    double expected; /* superfluous copies */
     double seconds;
 };
 extern const struct field router_fields[];
 
+/* Note SIGHUP from now on; whether one came since it was asked last. */
+void router_on_hup(void);
+bool router_hup(void);
+
 /* Milliseconds of a clock that nobody sets. */
 uint64_t router_now(void);
 
-/* Forward until SIGTERM, SIGINT, or the seconds are over. */
+/* Forward until SIGTERM, SIGINT, or the seconds are over. SIGHUP reads the
+ * secret again. */
 int net_router(const struct router_args *args);
 
 /* The faces of a network's marks, sizes by default: 256 bits, 8 of them set

@@ -272,6 +272,20 @@ static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
     }
 }
 
+/* Services whose tags this member owns, or keeps for a neighbour. */
+static void answer_service(struct node *n, uint64_t line, const struct frame *f)
+{
+    const uint64_t now = runtime_now();
+    const char *why;
+    services_expire(&n->services, now);
+    const enum frame_error error =
+        services_answer(&n->services, f, now, &n->blob, &why);
+    if (error)
+        runtime_refuse(n->runtime, line, f, error, why);
+    else
+        runtime_answer(n->runtime, line, f, 0, &n->blob);
+}
+
 static bool enqueue(struct node *n, uint64_t line, const struct frame *f)
 {
     const bool forwards = (f->type == CHORD_PUT || f->type == CHORD_DEL) &&
@@ -307,6 +321,11 @@ static void on_question(void *ctx, uint64_t line, const struct frame *f)
         break;
     case CHORD_STATUS:
         answer_status(n, line, f);
+        break;
+    case SERVICE_ANNOUNCE:
+    case SERVICE_WITHDRAW:
+    case SERVICE_LOOK:
+        answer_service(n, line, f);
         break;
     case CHORD_LEAVE:
         pthread_mutex_lock(&n->lock);
@@ -460,27 +479,6 @@ static void *back_worker(void *node)
 /* ------------------------------------------------------------------- one life
  */
 
-static int node_listen(const struct node_spec *spec, struct address *at)
-{
-    struct sockaddr_storage s;
-    if (!address_parse(spec->listen ? spec->listen : "0", at))
-        return -1;
-    const socklen_t n = address_socket(at, &s);
-    const int fd =
-        socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    const int one = 1;
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&s, n) || listen(fd, 256) ||
-        !address_of_socket(fd, at)) {
-        fail("%s: %s", spec->listen ? spec->listen : "0", strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 static void node_start_members(struct node *n)
 {
     const uint64_t now = runtime_now();
@@ -546,6 +544,7 @@ static void node_free(struct node *n)
     store_close(n->store);
     book_free(&n->book);
     blob_free(&n->blob);
+    services_free(&n->services);
     free(n->walks);
     free(n);
 }
@@ -556,6 +555,7 @@ int node_run(const struct node_spec *spec)
     if (!n)
         return fail("no memory for a node");
     n->spec = *spec;
+    n->services.most = NODE_SERVICES;
     n->ring = (struct chord_ring){ .bits = 64,
                                    .r = (unsigned)spec->params.r,
                                    .fingers = 4,
@@ -578,7 +578,7 @@ int node_run(const struct node_spec *spec)
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     n->incarnation = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-    const int listener = node_listen(spec, &n->address);
+    const int listener = runtime_listen(spec->listen, &n->address);
     n->store = listener >= 0 && n->walks ? store_open(spec->folder) : NULL;
     const struct runtime_spec how = {
         .listener = listener,

@@ -8,11 +8,13 @@
 
 #include "apps/overlay/chord_client.h"
 #include "apps/overlay/runtime.h"
+#include "apps/overlay/service.h"
 #include "report/words.h"
 
 #define NODE_VNODES WIRE_MOST_V
 #define NODE_WORKERS 4 /* that forward; as many more that do not */
 #define NODE_QUEUE 128
+#define NODE_SERVICES 4096 /* that a member keeps, in memory */
 
 struct node_spec {
     struct chord_params params;
@@ -65,6 +67,7 @@ struct node {
     struct book book;
     struct blob blob;
     size_t next_entry;
+    struct services services;
 
     /* The question that is being answered, in the loop's thread. */
     uint64_t line;
